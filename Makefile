@@ -1,0 +1,128 @@
+# voxeld. `make run` starts a world at http://127.0.0.1:8080, `make test` checks everything.
+# Needed on a fresh machine: Go, Node.js with npm, apt (for Chromium, which the browser test drives).
+
+SHELL         := bash
+.SHELLFLAGS   := -eu -o pipefail -c
+.DEFAULT_GOAL := build
+.DELETE_ON_ERROR:
+.NOTPARALLEL: # the steps of `test` compete for the same cores, and their output should not mix
+
+export CGO_ENABLED ?= 0
+
+DATA          ?= data
+ARGS          ?=
+FUZZTIME      ?= 5m
+BENCH         ?= .
+BENCH_ARGS    ?= all
+CHAOS         ?=
+GOLANGCI_LINT ?= go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.11.4
+
+# What voxeld --version says; empty where there is no git, then it is what Go knows.
+VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || true)
+
+CLIENT_SOURCES := $(shell find web -not -path '*/node_modules*' -not -path 'web/dist*' -type f \
+	\( -name '*.ts' -o -name '*.html' -o -name '*.css' -o -name '*.json' -o -name '*.glsl' -o -path 'web/public/*' \))
+
+.PHONY: run build daemon client test client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate bench bench-micro bench-durable race chaos e2e image image-prebuilt fmt clean help
+
+run: build ## build everything, start a node on ./data, print the URL (ARGS="--join …" adds flags)
+	exec bin/voxeld run --data-dir $(DATA) $(ARGS)
+
+build: client daemon ## the client bundle and bin/voxeld
+
+daemon:
+	go build -trimpath -ldflags "-X main.buildVersion=$(VERSION)" -o bin/voxeld ./cmd/voxeld
+
+client: web/dist/index.html ## the browser client into web/dist
+
+web/node_modules/.package-lock.json: web/package.json web/package-lock.json
+	@echo '== client dependencies'
+	npm --prefix web ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+web/dist/index.html: web/node_modules/.package-lock.json $(CLIENT_SOURCES)
+	@echo '== client bundle'
+	npm --prefix web run --silent build
+	@touch $@ web/dist/.gitkeep
+
+test: client-test vet lint test-go fuzz-short e2e ## everything: client, lint, Go, fuzz, a real browser
+	@echo '== all tests passed'
+
+client-test: web/node_modules/.package-lock.json
+	@echo '== client: types and unit tests'
+	npm --prefix web run --silent check
+	npm --prefix web run --silent test
+
+vet: client
+	@echo '== go vet'
+	go vet ./...
+
+lint: lint-floors ## golangci-lint with the import floors of docs/ARCHITECTURE.md
+	@echo '== golangci-lint'
+	$(GOLANGCI_LINT) run ./...
+
+fmt: ## format the Go code as lint wants it
+	$(GOLANGCI_LINT) fmt ./...
+
+# depguard cannot see a go statement: floors 0 to 2 are step machines and start no goroutine.
+lint-floors:
+	@! grep -nE '^[[:space:]]*go[[:space:]]+(func|[A-Za-z_.]+\()' --include='*.go' --exclude='*_test.go' -r \
+		chunk grid kv overlay player terrain vclock wire world 2>/dev/null \
+		|| { echo 'floors 0 to 2 start no goroutine (docs/ARCHITECTURE.md)' >&2; exit 1; }
+
+test-go: build
+	@echo '== go test'
+	@tools/need.sh promtool prometheus || echo 'promtool is missing: the tests of deploy/ skip its part'
+	go test ./...
+
+race: build ## go test with the race detector (needs a C compiler)
+	CGO_ENABLED=1 go test -race ./...
+
+fuzz-short:
+	@echo '== fuzz, 3 s each'
+	@tools/fuzz.sh 3s
+
+fuzz: ## fuzz every target for FUZZTIME (default 5m each)
+	@tools/fuzz.sh $(FUZZTIME)
+
+mutants: ## seeded bugs in replica and store: each must be noticed by its test (ARGS=-s: by the simulation)
+	@tools/mutants.sh $(ARGS)
+
+SEEDS   ?= 1-100
+MINUTES ?= 60
+
+simulate: ## clusters in virtual time: SEEDS=1-100, or 7, or 1,5,9, of MINUTES=60 virtual minutes each
+	go test ./replica -run '^TestSimulation$$' -count 1 -v -timeout 24h -simulation.seeds=$(SEEDS) -simulation.minutes=$(MINUTES)
+
+chaos: daemon ## faults against real daemons, for hours (CHAOS="kill --events 20" selects; needs root for disks and networks)
+	go run ./cmd/chaos $(CHAOS)
+
+bench: ## measure daemons under load into docs/performance.md (BENCH_ARGS="one-chunk --players 100,500"; --help lists)
+	go run ./bench/cmd --write $(BENCH_ARGS)
+
+bench-micro: ## Go's micro-benchmarks of all packages (BENCH=regexp selects)
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+bench-durable: ## durable edits/s beside a three-member etcd, in the same run (ARGS="-rounds 5 …"; needs etcd-server)
+	@tools/need.sh etcd etcd-server
+	go run ./bench/durable $(ARGS)
+
+e2e: build ## a real browser against a real daemon
+	@echo '== end to end, in Chromium'
+	@tools/need.sh chromium chromium
+	npm --prefix web run --silent e2e
+
+image: ## container image voxeld:latest, built from the sources (needs docker)
+	docker build --build-arg VERSION=$(VERSION) -t voxeld .
+
+image-prebuilt: build ## the same around bin/voxeld: pulls nothing
+	mkdir -p bin/image/data
+	cp bin/voxeld bin/image/
+	docker build --target prebuilt -t voxeld .
+
+clean: ## remove what the build made; the world in ./data stays
+	rm -rf bin web/node_modules
+	find web/dist -mindepth 1 -not -name .gitkeep -delete
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/figure"
+	"github.com/voxelpopuli/voxeld/bench/rig"
+)
+
+// bench is what all figures have in common.
+type bench struct {
+	binary        string
+	serverCPUs    []int
+	botCPUs       []int
+	warm          time.Duration // 0: the figure's
+	length        time.Duration // likewise
+	profile       bool
+	profiled      rig.Profile // the newest
+	brief         bool        // all figures are to be measured in about 25 minutes: see newAll
+	write         bool
+	docs          string
+	memory        int64 // MiB
+	sharedNetwork bool
+	nice          int
+
+	dir string // for data directories; removed at the end
+	run int    // counts data directories
+}
+
+// daemons starts a world of n fresh daemons.
+func (b *bench) daemons(ctx context.Context, n int) ([]*rig.Daemon, error) {
+	b.run++
+	dir := filepath.Join(b.dir, fmt.Sprintf("run-%d", b.run))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make directory: %w", err)
+	}
+	return rig.Network(ctx, b.rigOptions(dir), n)
+}
+
+func (b *bench) rigOptions(dir string) rig.Options {
+	return rig.Options{Binary: b.binary, Dir: dir, CPUs: b.serverCPUs, Nice: b.nice}
+}
+
+// times gives the warm-up and length of a measurement: the figure's own, or what the flags say.
+func (b *bench) times(warm, length time.Duration) (time.Duration, time.Duration) {
+	if b.warm > 0 {
+		warm = b.warm
+	}
+	if b.length > 0 {
+		length = b.length
+	}
+	return warm, length
+}
+
+// target is a process under load: a daemon, or the floor.
+type target interface {
+	Usage() (rig.Usage, error)
+	Scrape(context.Context) (rig.Metrics, error)
+	Running() bool
+	Kill()
+}
+
+func targetsOf(daemons []*rig.Daemon) []target {
+	var all []target
+	for _, d := range daemons {
+		all = append(all, d)
+	}
+	return all
+}
+
+func gamesOf(daemons []*rig.Daemon) []string {
+	var all []string
+	for _, d := range daemons {
+		all = append(all, d.Game)
+	}
+	return all
+}
+
+// play lets a crowd of n players play, calls during when all have joined, and ends the crowd. It gives up, with an
+// error, when they cannot all join in good time.
+func (b *bench) play(ctx context.Context, o crowd.Options, n int, targets []target, during func(ctx context.Context, c *crowd.Crowd) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c := crowd.New(o)
+	var crew sync.WaitGroup
+	defer crew.Wait()
+	defer cancel(nil)
+	crew.Go(func() { c.Run(ctx) })
+	crew.Go(func() { b.guard(ctx, targets, cancel) })
+	pace := o.Pace
+	if pace == 0 {
+		pace = 100
+	}
+	joining, stop := context.WithTimeout(ctx, time.Duration(float64(n)/pace*float64(time.Second))*2+30*time.Second)
+	defer stop()
+	if err := c.Add(joining, n); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return fmt.Errorf("%d players cannot join: %w", n, err)
+	}
+	return during(ctx, c)
+}
+
+// guard ends the measurement when the daemons use more memory than they may: this machine is to survive it.
+func (b *bench) guard(ctx context.Context, targets []target, cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		sum := int64(0)
+		for _, t := range targets {
+			if u, err := t.Usage(); err == nil {
+				sum += u.RSS
+			}
+		}
+		if sum > b.memory<<20 {
+			for _, t := range targets {
+				t.Kill()
+			}
+			cancel(fmt.Errorf("the daemons used %d MiB", sum>>20))
+			return
+		}
+	}
+}
+
+// pause waits, unless ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}
+
+// say tells the person at the terminal how far it is.
+func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+
+// publish prints a figure's text, and puts it into the page. Plots and CSV files are there already.
+func (b *bench) publish(name, text string) error {
+	text = fmt.Sprintf("%s\n\n`make bench BENCH_ARGS=%q`, %s, %s.\n", strings.TrimSpace(text), arguments(os.Args[1:], name), rig.Machine(), runtime.Version())
+	fmt.Println(text)
+	if !b.write {
+		return nil
+	}
+	return figure.Insert(filepath.Join(b.docs, "performance.md"), name, text)
+}
+
+// arguments is the command line that measures a figure again: that of this run, but for what all measures besides.
+func arguments(args []string, name string) string {
+	var kept []string
+	for _, arg := range args {
+		switch arg {
+		case "--write": // make bench adds it
+		case "all":
+			kept = append(kept, name)
+		default:
+			kept = append(kept, arg)
+		}
+	}
+	return strings.Join(kept, " ")
+}
+
+// file is the path of a file that belongs to a figure; where nothing is written for good it is a temporary one.
+func (b *bench) file(name string) string {
+	if !b.write {
+		return filepath.Join(b.dir, name)
+	}
+	return filepath.Join(b.docs, "performance", name)
+}
+
+// percent is a share as a number of per cent.
+func percent(share float64) float64 { return 100 * share }
+
+// ratio is a/b; NaN where that means nothing.
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return math.NaN()
+	}
+	return a / b
+}
+
+// killAll ends daemons whose worlds nobody needs any more.
+func killAll(daemons []*rig.Daemon) {
+	for _, d := range daemons {
+		d.Kill()
+	}
+}

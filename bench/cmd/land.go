@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/figure"
+	"github.com/voxelpopuli/voxeld/bench/rig"
+	"github.com/voxelpopuli/voxeld/bot"
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// sections is the height of the bench's worlds.
+const sections = 4
+
+// newLand makes the command that measures chunks and edits.
+func newLand(b *bench) *cobra.Command {
+	var players int
+	c := b.command("land", "How fast land and edits come, and how many bytes they take",
+		"A crowd walks about on the node. Probes fly over land: each time one crosses into another chunk, the move that takes\n"+
+			"him there asks for those that come into view. Warm land is in view of somebody else on the node; cold land has\n"+
+			"never been seen. Then players build, and report how long until an edit is safe on disk; and one player builds\n"+
+			"before a crowd that stands still, so that all bytes that it gets are of the changed blocks.",
+		func(ctx context.Context) error { return b.land(ctx, players) })
+	c.Flags().IntVar(&players, "players", 500, "players on the node")
+	return c
+}
+
+// probes is how many fly at once.
+const probes = 12
+
+func (b *bench) land(ctx context.Context, players int) error {
+	daemons, err := b.daemons(ctx, 1)
+	if err != nil {
+		return err
+	}
+	d := daemons[0]
+	defer d.Kill()
+	atlas := crowd.NewAtlas()
+	spawn, err := atlas.Survey(ctx, d.Game, 1)
+	if err != nil {
+		return err
+	}
+	o := crowd.Options{Targets: []string{d.Game}, Atlas: atlas, Homes: []grid.ChunkPos{spawn}, View: warmRadius}
+	var warm, cold []crowd.Load
+	var built bot.Report
+	var r reading
+	err = b.play(ctx, o, players, []target{d}, func(ctx context.Context, c *crowd.Crowd) (err error) {
+		first, err := look(ctx, []target{d}, c)
+		if err != nil {
+			return err
+		}
+		if warm, err = flights(ctx, d, spawn, true); err != nil {
+			return err
+		}
+		if cold, err = flights(ctx, d, spawn, false); err != nil {
+			return err
+		}
+		if built, err = bot.Run(ctx, bot.Options{
+			Target: d.Game, Players: 8, Ramp: 100, Edits: 4, Rate: 20, Chunk: spawn, View: 1, Duration: 15 * time.Second, Seed: 7,
+		}); err != nil {
+			return err
+		}
+		last, err := look(ctx, []target{d}, c)
+		r = b.between(first, last)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	d.Kill() // the next one takes its address
+	each, alone, err := b.changes(ctx)
+	if err != nil {
+		return err
+	}
+	return b.reportLand(r, warm, cold, built, each, alone)
+}
+
+// warmRadius is how far the crowd sees, in chunks: land within it is warm.
+const warmRadius = 6
+
+// flights lets probes fly and gives what came to them. Warm ones fly to and fro over land that the crowd has in view, cold
+// ones away from it.
+func flights(ctx context.Context, d *rig.Daemon, spawn grid.ChunkPos, warm bool) (all []crowd.Load, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	var mu sync.Mutex
+	var crew sync.WaitGroup
+	for i := range probes {
+		crew.Go(func() {
+			loads, failed := flight(ctx, d, fmt.Sprintf("probe-%v-%d", warm, i), spawn, warm, 2*math.Pi*float64(i)/probes)
+			mu.Lock()
+			defer mu.Unlock()
+			all, err = append(all, loads...), errors.Join(err, failed)
+		})
+	}
+	crew.Wait()
+	return all, err
+}
+
+func flight(ctx context.Context, d *rig.Daemon, name string, spawn grid.ChunkPos, warm bool, turn float64) ([]crowd.Load, error) {
+	p, err := crowd.Send(ctx, d.Game, name, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	if err := p.Settle(ctx); err != nil {
+		return nil, err
+	}
+	to := func(chunks float64) error {
+		return p.Fly(ctx, (float64(spawn.X)+.5+chunks*math.Sin(turn))*grid.ChunkSize, (float64(spawn.Z)+.5+chunks*math.Cos(turn))*grid.ChunkSize)
+	}
+	if !warm {
+		if err := to(warmRadius + 3); err != nil {
+			return nil, err
+		}
+		p.Loads()
+		err = to(warmRadius + 18)
+		return p.Loads(), err
+	}
+	const turns = 4
+	if err := to(-(warmRadius - 2)); err != nil {
+		return nil, err
+	}
+	p.Loads()
+	for i := range turns {
+		if err := to((warmRadius - 2) * float64(1-2*(i%2))); err != nil {
+			return nil, err
+		}
+	}
+	return p.Loads(), nil
+}
+
+// changes measures the bytes that one changed block costs each who sees it: when each tick brings several (each), and
+// when it brings one at the most (alone).
+func (b *bench) changes(ctx context.Context) (each, alone float64, err error) {
+	const viewers = 20
+	d, o, err := b.townOf(ctx, 1)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer d.Kill()
+	o.Rate, o.Samples = -1, -1
+	err = b.play(ctx, o, viewers, []target{d}, func(ctx context.Context, c *crowd.Crowd) error {
+		measured := func(builders int, rate float64, seed uint64) (float64, error) {
+			// The builders stand still too. They come and go: that is measured without edits first.
+			empty, err := b.stillBytes(ctx, d, c, builders, 0, seed)
+			if err != nil {
+				return 0, err
+			}
+			full, err := b.stillBytes(ctx, d, c, builders, rate, seed+1)
+			if err != nil {
+				return 0, err
+			}
+			return (full.bytes - empty.bytes) / viewers / full.edits, nil
+		}
+		var err error
+		if alone, err = measured(1, 8, 100); err != nil {
+			return err
+		}
+		each, err = measured(10, 16, 200)
+		return err
+	})
+	return each, alone, err
+}
+
+type still struct{ bytes, edits float64 }
+
+func (b *bench) stillBytes(ctx context.Context, d *rig.Daemon, c *crowd.Crowd, builders int, rate float64, seed uint64) (s still, err error) {
+	before := c.Counts().BytesIn
+	report, err := bot.Run(ctx, bot.Options{
+		Target: d.Game, Players: builders, Ramp: 100, Rate: -1, Edits: rate, View: 1, Duration: 8 * time.Second, Seed: seed,
+	})
+	if err != nil {
+		return s, err
+	}
+	if err := pause(ctx, 500*time.Millisecond); err != nil {
+		return s, err
+	}
+	if report.Acked == 0 && rate > 0 {
+		return s, errors.New("no edit was accepted")
+	}
+	return still{float64(c.Counts().BytesIn - before), float64(report.Acked)}, nil
+}
+
+func (b *bench) reportLand(r reading, warm, cold []crowd.Load, built bot.Report, each, alone float64) error {
+	table := figure.Table{Head: []string{fmt.Sprintf("with %d players on the node", r.Players), "count", "p50, ms", "p99, ms"}}
+	var csv [][]float64
+	var bytes crowd.Spread
+	for i, group := range []struct {
+		name  string
+		loads []crowd.Load
+	}{{"a chunk that somebody sees, asked for to last byte", warm}, {"a chunk that nobody has ever seen", cold}} {
+		var took crowd.Spread
+		for _, l := range group.loads {
+			bytes.Add(float64(l.Bytes))
+			if l.Took > 0 {
+				took.Add(l.Took.Seconds())
+				csv = append(csv, []float64{float64(i), 1000 * l.Took.Seconds(), float64(l.Bytes)})
+			}
+		}
+		table.Add(group.name, fmt.Sprint(took.Count()), 1000*took.Quantile(.5), 1000*took.Quantile(.99))
+	}
+	table.Add("an edit, sent to safe on disk", fmt.Sprint(built.Ack.Count), float64(built.Ack.P50), float64(built.Ack.P99))
+	if err := figure.WriteCSV(b.file("land.csv"), []string{"cold", "load_ms", "bytes"}, csv); err != nil {
+		return err
+	}
+	size := figure.Table{Head: []string{"bytes", ""}}
+	size.Add("a chunk of 4 sections, mean", bytes.Mean())
+	size.Add("a section, mean", bytes.Mean()/sections)
+	size.Add("a changed block to each who sees it, one a tick at the most", alone)
+	size.Add("a changed block to each who sees it, several a tick", each)
+	text := table.Markdown() + "\n" + size.Markdown()
+	if why := r.doubt(); why != "" {
+		text += "\n**Not to be trusted**: " + why + ".\n"
+	}
+	return b.publish("land", text)
+}

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/figure"
+	"github.com/voxelpopuli/voxeld/bench/rig"
+	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/store"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// newLookup makes the command that measures how a chunk's server is found.
+func newLookup(b *bench) *cobra.Command {
+	var nodes, cells int
+	c := b.command("lookup", "Finding a chunk's server among 100 nodes, against a kad-dht Get",
+		"Daemons are asked over their game ports where chunks live, as original clients ask: for land that nobody has\n"+
+			"founded, for land that the asked daemon has not heard of, and again for land that it knows. A node of the bench's\n"+
+			"own, in the same network, gets the same cells' records with kad-dht's GetValue, ended at the third copy.",
+		func(ctx context.Context) error { return b.lookup(ctx, nodes, cells) })
+	c.Flags().IntVar(&nodes, "nodes", 100, "daemons")
+	c.Flags().IntVar(&cells, "cells", 64, "cells that are asked for")
+	return c
+}
+
+// sources are where the region of a chunk was known, and whether finding it took a question to another node.
+var sources = []string{"cache", "neighbour", "dht", "catalog", "founded"}
+
+func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
+	const questions = 1000
+	say("starting %d daemons", nodes)
+	daemons, err := b.daemons(ctx, nodes)
+	if err != nil {
+		return err
+	}
+	defer killAll(daemons)
+	kad, stop, err := b.ownNode(ctx, daemons[0])
+	if err != nil {
+		return err
+	}
+	defer stop()
+	land := make([]grid.ChunkPos, cells)
+	for i := range land { // cells of 16 chunks, in a square
+		land[i] = grid.ChunkPos{X: int32(16*(i%8) + 8), Z: int32(16*(i/8) + 8)}
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	l := &lookups{daemons: daemons, table: figure.Table{Head: append([]string{"asked for", "questions", "p50, ms", "p99, ms"}, sources...)}}
+	asked := make(map[[2]int]bool)
+	l.visit = true // land is opened when it is founded
+	if _, err := l.phase(ctx, "land that nobody has founded", cells, func(i int) (*rig.Daemon, grid.ChunkPos) {
+		asked[[2]int{i % nodes, i}] = true
+		return daemons[i%nodes], land[i]
+	}); err != nil {
+		return err
+	}
+	l.visit = false
+	if err := pause(ctx, 5*time.Second); err != nil { // until the records are out
+		return err
+	}
+	var known [][2]int
+	if _, err := l.phase(ctx, "land that this daemon has not heard of", min(questions, nodes*cells/2), func(int) (*rig.Daemon, grid.ChunkPos) {
+		for {
+			pair := [2]int{rng.IntN(nodes), rng.IntN(cells)}
+			if !asked[pair] {
+				asked[pair] = true
+				known = append(known, pair)
+				return daemons[pair[0]], land[pair[1]]
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	warm, err := l.phase(ctx, "land that this daemon knows", questions, func(i int) (*rig.Daemon, grid.ChunkPos) {
+		pair := known[i%len(known)]
+		return daemons[pair[0]], land[pair[1]]
+	})
+	if err != nil {
+		return err
+	}
+	got, err := plainGets(ctx, kad, land)
+	if err != nil {
+		return err
+	}
+	l.table.Add("a kad-dht Get of the record", fmt.Sprint(got.Count()), 1000*got.Quantile(.5), 1000*got.Quantile(.99), "", "", "", "", "")
+	text := l.table.Markdown() + fmt.Sprintf(
+		"\nThe first three rows are times as a client sees them, over TCP; the columns after them say where the daemons found the answer.\n"+
+			"Known land is found in **%s** (p50) and **%s** (p99) of the time of a Get.\n",
+		figure.Number(ratio(warm.Quantile(.5), got.Quantile(.5))), figure.Number(ratio(warm.Quantile(.99), got.Quantile(.99))))
+	return b.publish("lookup", text)
+}
+
+// lookups asks daemons for chunks, and keeps a row for each kind of question.
+type lookups struct {
+	daemons []*rig.Daemon
+	visit   bool // the chunks, once they are found
+	table   figure.Table
+}
+
+// phase asks n questions of one kind.
+func (l *lookups) phase(ctx context.Context, name string, n int, each func(i int) (*rig.Daemon, grid.ChunkPos)) (*crowd.Spread, error) {
+	before, err := sourcesOf(ctx, l.daemons)
+	if err != nil {
+		return nil, err
+	}
+	var took crowd.Spread
+	for i := range n {
+		d, at := each(i)
+		t, server, err := ask(ctx, d.Game, at)
+		if err == nil && l.visit {
+			err = visit(ctx, server, at)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		took.Add(t.Seconds())
+	}
+	after, err := sourcesOf(ctx, l.daemons)
+	row := []any{name, fmt.Sprint(n), 1000 * took.Quantile(.5), 1000 * took.Quantile(.99)}
+	for i := range sources {
+		row = append(row, fmt.Sprintf("%.0f", after[i]-before[i]))
+	}
+	l.table.Add(row...)
+	return &took, err
+}
+
+// sourcesOf adds up how often the daemons found a region, by source.
+func sourcesOf(ctx context.Context, daemons []*rig.Daemon) (sums []float64, err error) {
+	sums = make([]float64, len(sources))
+	for _, d := range daemons {
+		m, err := d.Scrape(ctx)
+		if err != nil {
+			return sums, err
+		}
+		for i, source := range sources {
+			sums[i] += m.Value("voxeld_locate_total", "source", source)
+		}
+	}
+	return sums, nil
+}
+
+// ask asks a game server where a chunk lives, over a connection that is there already.
+func ask(ctx context.Context, game string, at grid.ChunkPos) (took time.Duration, server string, err error) {
+	c, in, err := greet(ctx, game, wire.Handshake{Purpose: wire.PurposeDHT})
+	if err != nil {
+		return 0, "", err
+	}
+	defer c.Close() //nolint:errcheck // the answer is here
+	question, err := wire.AppendQuery(nil, wire.WhereIsChunk{Chunk: at})
+	if err != nil {
+		return 0, "", err
+	}
+	began := time.Now()
+	if _, err := c.Write(question); err != nil {
+		return 0, "", fmt.Errorf("ask: %w", err)
+	}
+	where, err := wire.ReadChunkAddress(in)
+	if err != nil {
+		return 0, "", fmt.Errorf("ask where chunk %v is: %w", at, err)
+	}
+	return time.Since(began), where.String(), nil
+}
+
+// visit connects to a chunk as an original client, so that its region is opened, and its leader publishes it.
+func visit(ctx context.Context, server string, at grid.ChunkPos) error {
+	c, in, err := greet(ctx, server, wire.Handshake{Purpose: wire.PurposeConnect, Chunk: at, Player: "visitor"})
+	if err != nil {
+		return err
+	}
+	defer c.Close() //nolint:errcheck // nothing was written
+	if _, err := in.ReadByte(); err != nil {
+		return fmt.Errorf("visit chunk %v: %w", at, err)
+	}
+	return nil
+}
+
+// greet opens the original protocol. A server that says no is given up.
+func greet(ctx context.Context, game string, h wire.Handshake) (net.Conn, *bufio.Reader, error) {
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", game)
+	if err != nil {
+		return nil, nil, err
+	}
+	in := bufio.NewReader(c)
+	err = func() error {
+		if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+			return err
+		}
+		hello, err := wire.AppendHandshake(nil, h)
+		if err != nil {
+			return err
+		}
+		if _, err := c.Write(hello); err != nil {
+			return err
+		}
+		said := make([]byte, len(wire.AnswerOK))
+		if _, err := io.ReadFull(in, said); err != nil {
+			return err
+		}
+		if string(said) != wire.AnswerOK {
+			return fmt.Errorf("it said %q", said)
+		}
+		return nil
+	}()
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("greet %s: %w", game, err), c.Close())
+	}
+	return c, in, nil
+}
+
+// ownNode makes this program a node of the daemons' DHT. Stop takes it out again.
+func (b *bench) ownNode(ctx context.Context, d *rig.Daemon) (node *dht.DHT, stop func(), err error) {
+	invite, err := d.Invite(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	token, err := config.ParseToken(invite)
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := store.Open(store.Options{Path: filepath.Join(b.dir, "own.db")})
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, end := context.WithCancel(ctx)
+	var crew sync.WaitGroup
+	crew.Go(func() { db.Run(ctx) }) //nolint:errcheck // what fails shows in the measurement
+	stop = func() {
+		end()
+		crew.Wait()
+		db.Close() //nolint:errcheck // nothing in it is of use
+	}
+	host, err := dht.NewHost(dht.HostOptions{Storage: db, Listen: []string{"/ip4/127.100.0.1/tcp/4001"}, Bootstrap: token.Addrs})
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	node, err = dht.Join(host, dht.Options{World: token.World, Placement: grid.PlacementWalkad})
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	crew.Go(func() { node.Run(ctx) }) //nolint:errcheck // likewise
+	inner := stop
+	stop = func() {
+		node.Close() //nolint:errcheck // likewise
+		host.Close() //nolint:errcheck // likewise
+		inner()
+	}
+	return node, stop, pause(ctx, 15*time.Second) // until its routing table is full
+}
+
+// plainGets gets the cells' records, each a few times.
+func plainGets(ctx context.Context, node *dht.DHT, land []grid.ChunkPos) (took *crowd.Spread, err error) {
+	took = new(crowd.Spread)
+	for i := range 5 * len(land) {
+		began := time.Now()
+		if _, err := node.Region(ctx, grid.CellAt(land[i%len(land)], grid.FoundingLabel)); err != nil {
+			return took, err
+		}
+		took.Add(time.Since(began).Seconds())
+	}
+	return took, nil
+}

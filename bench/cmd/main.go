@@ -1,0 +1,124 @@
+// Command cmd measures voxeld under load, against real daemons in processes of their own, and writes what it measured
+// into docs/performance.md: `go run ./bench/cmd --help`, or `make bench`.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/voxelpopuli/voxeld/bench/rig"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := newRoot().ExecuteContext(ctx); err != nil {
+		if _, told := err.(*exec.ExitError); !told { //nolint:errorlint // bare, it is of this program in its own network, which has said why
+			fmt.Fprintln(os.Stderr, "bench:", err)
+		}
+		os.Exit(1)
+	}
+}
+
+func newRoot() *cobra.Command {
+	b := &bench{}
+	root := &cobra.Command{
+		Use: "bench", Short: "Measure voxeld under load",
+		Long: "Measures voxeld under load: real daemons, real sockets, thousands of lean players. Each command is one figure\n" +
+			"of the VoxelPopuli dissertation (chapter 4) or one claim of voxeld; it prints tables, and with --write puts them,\n" +
+			"with CSV files and plots, into docs/performance.md. Linux only. As root it runs in a network namespace of its own.",
+		SilenceUsage: true, SilenceErrors: true,
+	}
+	f := root.PersistentFlags()
+	f.StringVar(&b.binary, "binary", "", "voxeld to be measured (default: built from this source)")
+	f.IntSliceVar(&b.serverCPUs, "server-cpus", []int{0}, "cores of the daemons")
+	f.IntSliceVar(&b.botCPUs, "bot-cpus", []int{1}, "cores of the players")
+	f.DurationVar(&b.warm, "warm", b.warm, "time between the last join and the measurement (default: the figure's)")
+	f.DurationVar(&b.length, "duration", b.length, "length of one measurement (default: the figure's)")
+	f.BoolVar(&b.profile, "profile", false, "take a CPU profile of the daemon during the measurement, and print its top")
+	f.BoolVar(&b.write, "write", false, "update docs/performance.md, and the CSV files and plots beside it")
+	f.StringVar(&b.docs, "docs", "docs", "folder of performance.md")
+	f.Int64Var(&b.memory, "memory", 12<<10, "MiB that all daemons together may use before a measurement is given up")
+	f.IntVar(&b.nice, "nice", 0, "niceness of daemons and players; below 0 they go before other programs of a shared machine (takes root)")
+	f.BoolVar(&b.sharedNetwork, "shared-network", false, "stay in this network namespace")
+	figures := []*cobra.Command{
+		newOneChunk(b), newUtilisation(b), newRamp(b), newManyChunks(b), newNetwork(b), newGateways(b), newLand(b), newMemory(b), newLookup(b), newProfile(b),
+	}
+	root.AddCommand(figures...)
+	root.AddCommand(newAll(b, figures), newFloorServer())
+	return root
+}
+
+// newAll makes the command that measures everything. A figure that cannot be measured does not keep the others back.
+func newAll(b *bench, figures []*cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use: "all", Short: "Measure all figures, one after the other", Args: cobra.NoArgs,
+		Long: "Measures all figures, one after the other, in about 25 minutes: some of them shorter than their own commands do, which\n" +
+			"take the place of what this one has written.",
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			b.brief = true
+			if ran, err := b.ownNetwork(c.Context()); ran || err != nil {
+				return err
+			}
+			for _, f := range figures {
+				if c.Context().Err() != nil {
+					return errors.Join(err, c.Context().Err())
+				}
+				f.SetContext(c.Context())
+				if failed := f.RunE(f, nil); failed != nil {
+					err = errors.Join(err, fmt.Errorf("%s: %w", f.Name(), failed))
+				}
+			}
+			return err
+		},
+	}
+}
+
+// command makes the command of one figure: run is called with everything prepared.
+func (b *bench) command(use, short, long string, run func(ctx context.Context) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Long: short + ".\n\n" + long, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if ran, err := b.ownNetwork(c.Context()); ran || err != nil {
+				return err
+			}
+			return b.prepared(c.Context(), func(ctx context.Context) error { return run(ctx) })
+		},
+	}
+}
+
+// ownNetwork runs this program again in a network of its own, if it may and is to; ran tells that it has.
+func (b *bench) ownNetwork(ctx context.Context) (ran bool, err error) {
+	if b.sharedNetwork {
+		return false, nil
+	}
+	return rig.OwnNetwork(ctx)
+}
+
+// prepared pins this program, builds voxeld, and cleans up behind run.
+func (b *bench) prepared(ctx context.Context, run func(context.Context) error) (err error) {
+	if b.dir, err = os.MkdirTemp("", "voxeld-bench-"); err != nil {
+		return fmt.Errorf("make directory: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	if b.binary == "" {
+		b.binary = b.dir + "/voxeld"
+		if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.binary, "./cmd/voxeld").CombinedOutput(); err != nil {
+			return fmt.Errorf("build voxeld: %w\n%s", err, out)
+		}
+		defer func() { b.binary = "" }()
+	}
+	if err := rig.BoundSelf(b.botCPUs, b.nice); err != nil {
+		return err
+	}
+	runtime.GOMAXPROCS(len(b.botCPUs))
+	return run(ctx)
+}

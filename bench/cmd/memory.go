@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/figure"
+	"github.com/voxelpopuli/voxeld/bench/rig"
+)
+
+// newMemory makes the command that measures memory.
+func newMemory(b *bench) *cobra.Command {
+	return b.command("memory", "Memory per loaded section, per player, and per unloaded chunk",
+		"What the heap holds after its garbage was collected, before and after: one player who sees 625 chunks against one\n"+
+			"who sees 9; a thousand players who stand still against none; and the land of a long flight when nobody sees it\n"+
+			"any more.",
+		b.measureMemory)
+}
+
+// held is the memory of a daemon, its garbage collected.
+type held struct{ heap, stack, rss float64 }
+
+func heldBy(ctx context.Context, d *rig.Daemon) (h held, err error) {
+	for range 2 { // what finalizers held is garbage only the second time
+		if err := d.Collect(ctx); err != nil {
+			return h, err
+		}
+	}
+	m, err := d.Scrape(ctx)
+	if err != nil {
+		return h, err
+	}
+	return held{m.Value("go_memstats_heap_alloc_bytes"), m.Value("go_memstats_stack_inuse_bytes"), m.Value("process_resident_memory_bytes")}, nil
+}
+
+func (h held) since(earlier held, n float64) held {
+	return held{(h.heap - earlier.heap) / n, (h.stack - earlier.stack) / n, (h.rss - earlier.rss) / n}
+}
+
+func (b *bench) measureMemory(ctx context.Context) error {
+	table := figure.Table{Head: []string{"bytes of", "heap", "goroutines' stacks", "resident, garbage included"}}
+	add := func(name string, h held) {
+		table.Add(name, fmt.Sprintf("%.0f", h.heap), fmt.Sprintf("%.0f", h.stack), fmt.Sprintf("%.0f", h.rss))
+	}
+	daemons, err := b.daemons(ctx, 1)
+	if err != nil {
+		return err
+	}
+	d := daemons[0]
+	defer d.Kill()
+	empty, err := heldBy(ctx, d)
+	if err != nil {
+		return err
+	}
+	add("an empty daemon", empty)
+	const near, far = 1, 12
+	chunks := float64((2*far+1)*(2*far+1) - (2*near+1)*(2*near+1))
+	few, err := seenBy(ctx, d, near)
+	if err != nil {
+		return err
+	}
+	many, err := seenBy(ctx, d, far)
+	if err != nil {
+		return err
+	}
+	add("a loaded chunk of 4 sections", many.since(few, chunks))
+	add("a loaded section", many.since(few, chunks*sections))
+	flown, gone, err := b.afterFlight(ctx, d)
+	if err != nil {
+		return err
+	}
+	add(fmt.Sprintf("a chunk that was seen once (of %.0f)", flown), gone.since(empty, flown))
+	d.Kill() // the next one takes its address
+	player, err := b.playerMemory(ctx)
+	if err != nil {
+		return err
+	}
+	add("a player who stands still", player)
+	return b.publish("memory", table.Markdown())
+}
+
+// seenBy is what the daemon holds while one player sees so far.
+func seenBy(ctx context.Context, d *rig.Daemon, view int) (h held, err error) {
+	p, err := crowd.Send(ctx, d.Game, fmt.Sprint("seer-", view), view)
+	if err != nil {
+		return h, err
+	}
+	defer p.Close()
+	if err := p.Settle(ctx); err != nil {
+		return h, err
+	}
+	return heldBy(ctx, d)
+}
+
+// afterFlight lets probes see much land, and gives what the daemon holds when they have left and their land is unloaded.
+func (b *bench) afterFlight(ctx context.Context, d *rig.Daemon) (chunks float64, h held, err error) {
+	for i, goal := range [][2]float64{{1500, 0}, {-1500, 0}, {0, 1500}, {0, -1500}} {
+		p, err := crowd.Send(ctx, d.Game, fmt.Sprint("flyer-", i), 12)
+		if err != nil {
+			return 0, h, err
+		}
+		err = p.Settle(ctx)
+		if err == nil {
+			err = p.Fly(ctx, goal[0]/4, goal[1]/4)
+		}
+		p.Close()
+		if err != nil {
+			return 0, h, err
+		}
+	}
+	if err := pause(ctx, 15*time.Second); err != nil { // regions stay loaded for 10 s
+		return 0, h, err
+	}
+	m, err := d.Scrape(ctx)
+	if err != nil {
+		return 0, h, err
+	}
+	h, err = heldBy(ctx, d)
+	return m.Value("voxeld_chunks_generated_total"), h, err
+}
+
+// playerMemory is what a player costs who stands still.
+func (b *bench) playerMemory(ctx context.Context) (each held, err error) {
+	const players = 1000
+	d, o, err := b.townOf(ctx, 1)
+	if err != nil {
+		return each, err
+	}
+	defer d.Kill()
+	o.Rate, o.Samples = -1, -1
+	var before held
+	err = b.play(ctx, o, 1, []target{d}, func(ctx context.Context, c *crowd.Crowd) (err error) {
+		if before, err = heldBy(ctx, d); err != nil {
+			return err
+		}
+		if err := c.Add(ctx, players); err != nil {
+			return err
+		}
+		if err := pause(ctx, 2*time.Second); err != nil {
+			return err
+		}
+		after, err := heldBy(ctx, d)
+		each = after.since(before, players)
+		return err
+	})
+	return each, err
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/figure"
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// newNetwork makes the command of figure 4.6.
+func newNetwork(b *bench) *cobra.Command {
+	var nodes, players int
+	c := b.command("network", "CPU of 100 nodes with 1000 wandering players (figure 4.6)",
+		"All daemons share the daemons' cores. Players join through all of them in turn, fly to places far from each other,\n"+
+			"and wander there. Plotted are the busiest daemon and the mean of all, as the dissertation's figure 4.6 plots the\n"+
+			"maximum. It ran for an hour; --duration 1h does so too.",
+		func(ctx context.Context) error { return b.network(ctx, nodes, players) })
+	c.Flags().IntVar(&nodes, "nodes", 100, "daemons")
+	c.Flags().IntVar(&players, "players", 1000, "players")
+	return c
+}
+
+func (b *bench) network(ctx context.Context, nodes, players int) error {
+	warm, length := b.times(time.Minute, 10*time.Minute) // they fly for a minute until they are where they wander
+	pace := 10.
+	if b.brief {
+		warm, length = b.times(time.Minute, 5*time.Minute)
+		pace = 20
+	}
+	say("starting %d daemons", nodes)
+	daemons, err := b.daemons(ctx, nodes)
+	if err != nil {
+		return err
+	}
+	defer killAll(daemons)
+	targets := targetsOf(daemons)
+	o := crowd.Options{Targets: gamesOf(daemons), Roam: 800, Pace: pace}
+	var series []moment
+	var r reading
+	joined := 0.0
+	err = b.play(ctx, o, 1, targets, func(ctx context.Context, c *crowd.Crowd) error {
+		rec := record(ctx, targets, c, 2*time.Second)
+		defer rec.stop() //nolint:errcheck // likewise, where it is not stopped below
+		began := time.Now()
+		if err := c.Add(ctx, players-1); err != nil {
+			say("not everybody could join: %v", err) // the table has the number of those who did
+		}
+		say("%d players joined after %.0f s", c.Counts().Players, time.Since(began).Seconds())
+		if err := pause(ctx, warm); err != nil {
+			return err
+		}
+		joined = time.Since(began).Seconds()
+		profiled := b.startProfile(ctx, daemons[0], "network", min(length, time.Minute))
+		var err error
+		r, err = b.measure(ctx, targets, c, length)
+		err = errors.Join(err, profiled())
+		series, _ = rec.stop() // it reports nothing that pause does not
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := b.writeSeries("network.csv", series); err != nil {
+		return err
+	}
+	return b.reportNetwork(series, r, nodes, joined)
+}
+
+func (b *bench) reportNetwork(series []moment, r reading, nodes int, joined float64) error {
+	var most, mean, all []figure.Point
+	peak, sum, n := 0.0, 0.0, 0.0
+	for _, m := range series {
+		high := 0.0
+		for _, v := range m.cpu {
+			high = max(high, v)
+		}
+		cpu, _ := m.total()
+		most = append(most, figure.Point{X: m.at, Y: percent(high)})
+		mean = append(mean, figure.Point{X: m.at, Y: percent(cpu) / float64(nodes)})
+		all = append(all, figure.Point{X: m.at, Y: percent(cpu)})
+		if m.at > joined {
+			peak, sum, n = max(peak, high), sum+high, n+1
+		}
+	}
+	axis := figure.Axis{Label: "time, s"}
+	if err := figure.WriteSVG(b.file("network.svg"),
+		figure.Plot{
+			Title: fmt.Sprintf("%d daemons, %d wandering players", nodes, r.Players), X: axis, Y: figure.Axis{Label: "CPU of a daemon, % of one core"},
+			Lines: []figure.Line{{Name: "the busiest daemon", Points: smooth(most)}, {Name: "mean of all daemons", Points: smooth(mean)}},
+		},
+		figure.Plot{
+			Title: "All daemons together", X: axis, Y: figure.Axis{Label: "CPU, % of one core", Max: 100},
+			Lines: []figure.Line{{Name: "all daemons", Points: smooth(all)}},
+		}); err != nil {
+		return err
+	}
+	rss := 0.0
+	for _, v := range r.RSS {
+		rss += float64(v)
+	}
+	table := figure.Table{Head: []string{"once all are where they wander", ""}}
+	table.Add("players", r.Players)
+	table.Add("all daemons, % of a core", percent(r.TotalCPU()))
+	table.Add("mean of a daemon, %", percent(r.TotalCPU())/float64(nodes))
+	table.Add("busiest daemon in any 2 s, %", percent(peak))
+	table.Add("busiest daemon in 2 s, on average, %", percent(ratio(sum, n)))
+	table.Add("memory of a daemon, MiB", rss/float64(nodes)/(1<<20))
+	table.Add("kB/s to each player", r.perPlayer(r.Seen.BytesIn)/1000)
+	table.Add("players lost", r.Seen.Lost)
+	located, cached := 0.0, 0.0
+	for i := range r.After {
+		for _, source := range sources {
+			n := r.After[i].Value("voxeld_locate_total", "source", source) - r.Before[i].Value("voxeld_locate_total", "source", source)
+			if located += n; source == "cache" {
+				cached += n
+			}
+		}
+	}
+	table.Add("searches for a chunk's region", located)
+	table.Add("of these without asking another node, %", percent(ratio(cached, located)))
+	text := "![CPU of the daemons](performance/network.svg)\n\n" + table.Markdown()
+	if why := r.doubt(); why != "" {
+		text += "\n**Not to be trusted**: " + why + ".\n"
+	}
+	return b.publish("network", text)
+}
+
+// newGateways makes the command that divides a crowd over gateways.
+func newGateways(b *bench) *cobra.Command {
+	var nodes, players int
+	c := b.command("gateways", "What a crowd on one spot costs each of four gateways",
+		"The same players on the same spot, first all on one daemon, then spread over four that share one world. All daemons\n"+
+			"share the daemons' cores. A gateway of four should cost a quarter of the one.",
+		func(ctx context.Context) error { return b.gateways(ctx, nodes, players) })
+	c.Flags().IntVar(&nodes, "nodes", 4, "daemons")
+	c.Flags().IntVar(&players, "players", 1000, "players")
+	return c
+}
+
+func (b *bench) gateways(ctx context.Context, nodes, players int) error {
+	warm, length := b.times(8*time.Second, 20*time.Second)
+	measured := func(n int) (r reading, leader int, err error) {
+		daemons, err := b.daemons(ctx, n)
+		if err != nil {
+			return r, 0, err
+		}
+		defer killAll(daemons)
+		atlas := crowd.NewAtlas()
+		spawn, err := atlas.Survey(ctx, daemons[0].Game, 1)
+		if err != nil {
+			return r, 0, err
+		}
+		o := crowd.Options{Targets: gamesOf(daemons), Atlas: atlas, Homes: []grid.ChunkPos{spawn}, Samples: nodes}
+		err = b.play(ctx, o, players, targetsOf(daemons), func(ctx context.Context, c *crowd.Crowd) (err error) {
+			if err := pause(ctx, warm); err != nil {
+				return err
+			}
+			r, err = b.measure(ctx, targetsOf(daemons), c, length)
+			most := -1
+			for i, d := range daemons {
+				if led, err := d.PlayersLed(ctx); err == nil && led > most {
+					most, leader = led, i
+				}
+			}
+			return err
+		})
+		return r, leader, err
+	}
+	one, _, err := measured(1)
+	if err != nil {
+		return err
+	}
+	say("%s", crowded{reading: one, wanted: players}.line("one daemon"))
+	many, leader, err := measured(nodes)
+	if err != nil {
+		return err
+	}
+	say("%s", crowded{reading: many, wanted: players}.line(fmt.Sprintf("%d daemons", nodes)))
+	table := figure.Table{Head: []string{"daemon", "CPU, % of a core", fmt.Sprintf("against 1/%d of the one", nodes), "frames/s", "seen p50 / p99, ms"}}
+	seen := func(r reading) string {
+		return pair(1000*r.Seen.Delay[0].Quantile(.5), 1000*r.Seen.Delay[0].Quantile(.99))
+	}
+	table.Add(fmt.Sprintf("one daemon, %d players", players), percent(one.CPU[0]), "", one.FrameRate(), seen(one))
+	worst := 0.0
+	for i, cpu := range many.CPU {
+		name := fmt.Sprintf("gateway %d, %d players", i+1, players/nodes)
+		share := ratio(cpu, one.CPU[0]/float64(nodes))
+		if i == leader {
+			name += ", leads the region"
+		} else {
+			worst = math.Max(worst, share)
+		}
+		table.Add(name, percent(cpu), share, many.FrameRate(), seen(many))
+	}
+	text := table.Markdown() + "\n" + doubts([]crowded{{reading: one, wanted: players}, {reading: many, wanted: players}}) +
+		fmt.Sprintf("The dearest gateway that does not lead costs **%s** of a quarter of the one daemon.\n", figure.Number(worst))
+	return b.publish("gateways", text)
+}

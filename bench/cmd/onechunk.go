@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/figure"
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// newOneChunk makes the command that finds how many players one chunk holds.
+func newOneChunk(b *bench) *cobra.Command {
+	var players []int
+	var withFloor bool
+	c := b.command("one-chunk", "How many players hold out in one chunk",
+		"All players walk about in one 32×32 area, each of them sending 20 moves a second, all of which are checked. One\n"+
+			"daemon has one core, the players have another. Without --players it looks for the largest number that holds:\n"+
+			"20 frames a second reach the players, and the 99th percentile of the tick is below 50 ms. Then the floor\n"+
+			"program is given the same bytes, under the same rule.",
+		func(ctx context.Context) error { return b.oneChunk(ctx, players, withFloor) })
+	c.Flags().IntSliceVar(&players, "players", nil, "numbers of players to measure (default: search for the largest)")
+	c.Flags().BoolVar(&withFloor, "floor", true, "measure the floor program too")
+	return c
+}
+
+// crowded is one row of the figure.
+type crowded struct {
+	reading
+	wanted int
+	failed error // the measurement ended early
+}
+
+func (c crowded) missed() string {
+	if c.failed != nil {
+		return c.failed.Error()
+	}
+	return c.reading.missed(c.wanted)
+}
+
+func (b *bench) oneChunk(ctx context.Context, players []int, withFloor bool) error {
+	var rows []crowded
+	most, err := search(players, 100, func(n int) (bool, error) {
+		row, err := again(func() (crowded, error) { return b.crowdOf(ctx, n) })
+		rows = append(rows, row)
+		return row.missed() == "", err
+	})
+	if err != nil {
+		return err
+	}
+	var floors []crowded
+	floorMost := 0
+	if withFloor && most > 0 {
+		floorMost, err = search(players, max(most, 400), func(n int) (bool, error) {
+			row, err := again(func() (crowded, error) { return b.floorOf(ctx, n, rows) })
+			floors = append(floors, row)
+			return row.missed() == "", err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return b.reportOneChunk(rows, floors, most, floorMost)
+}
+
+// again measures once more when a number of players does not hold and the measurement is not to be
+// trusted: on a shared machine others may have held it back.
+func again(measure func() (crowded, error)) (row crowded, err error) {
+	for range 2 {
+		row, err = measure()
+		if err != nil || row.missed() == "" || row.failed != nil || row.doubt() == "" {
+			break
+		}
+	}
+	return row, err
+}
+
+// search tries the numbers given; without any it looks for the largest that holds, to 5 %.
+func search(given []int, first int, try func(n int) (bool, error)) (most int, err error) {
+	if len(given) > 0 {
+		for _, n := range given {
+			ok, err := try(n)
+			if err != nil {
+				return most, err
+			}
+			if ok {
+				most = max(most, n)
+			}
+		}
+		return most, nil
+	}
+	least := 0 // that does not hold; 0: none yet
+	for n := first; least == 0 || float64(least-most) > .05*float64(least); {
+		ok, err := try(n)
+		if err != nil {
+			return most, err
+		}
+		if ok {
+			most = n
+		} else {
+			least = n
+		}
+		switch {
+		case least == 0:
+			n = n * 8 / 5
+		case most == 0 && least < 10:
+			return 0, nil
+		default:
+			n = (most + least) / 2
+		}
+	}
+	return most, nil
+}
+
+// crowdOf measures a fresh daemon with n players in the chunk where players enter the world.
+func (b *bench) crowdOf(ctx context.Context, n int) (row crowded, err error) {
+	warm, length := b.times(8*time.Second, 15*time.Second)
+	if b.brief {
+		warm, length = b.times(8*time.Second, 10*time.Second)
+	}
+	daemons, err := b.daemons(ctx, 1)
+	if err != nil {
+		return row, err
+	}
+	d := daemons[0]
+	defer d.Kill()
+	atlas := crowd.NewAtlas()
+	spawn, err := atlas.Survey(ctx, d.Game, 1)
+	if err != nil {
+		return row, err
+	}
+	o := crowd.Options{Targets: []string{d.Game}, Atlas: atlas, Homes: []grid.ChunkPos{spawn}}
+	row.wanted = n
+	err = b.play(ctx, o, n, targetsOf(daemons), func(ctx context.Context, c *crowd.Crowd) error {
+		if err := pause(ctx, warm); err != nil {
+			return err
+		}
+		profiled := b.startProfile(ctx, d, fmt.Sprintf("one-chunk-%d", n), length)
+		row.reading, err = b.measure(ctx, targetsOf(daemons), c, length)
+		return errors.Join(err, profiled())
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return row, err
+		}
+		row.failed = err
+	}
+	say("%s", row.line("voxeld"))
+	return row, nil
+}
+
+func (b *bench) floorOf(ctx context.Context, n int, rows []crowded) (row crowded, err error) {
+	warm, length := b.times(3*time.Second, 10*time.Second)
+	row.wanted = n
+	row.reading, err = b.floorReading(ctx, n, loadAt(rows, n), false, warm, length)
+	if err != nil {
+		if ctx.Err() != nil {
+			return row, err
+		}
+		row.failed = err
+	}
+	say("%s", row.line("floor"))
+	return row, nil
+}
+
+// loadAt is what a player of voxeld got and sent with n players: between measurements on a straight line, beyond the
+// largest that held as there, which is kind to the floor.
+func loadAt(rows []crowded, n int) load {
+	var below, above *crowded
+	for i := range rows {
+		r := &rows[i]
+		if r.missed() != "" {
+			continue
+		}
+		if r.wanted <= n && (below == nil || r.wanted > below.wanted) {
+			below = r
+		}
+		if r.wanted >= n && (above == nil || r.wanted < above.wanted) {
+			above = r
+		}
+	}
+	bytes := func(r *crowded) (in, out float64) {
+		return r.perPlayer(r.Seen.BytesIn) / tickRate, r.perPlayer(r.Seen.BytesOut) / tickRate
+	}
+	switch {
+	case below == nil && above == nil:
+		return load{frame: 1024, move: 32}
+	case below == nil:
+		below = above
+	case above == nil || above == below:
+		above = below
+	}
+	frame, move := bytes(below)
+	if above != below {
+		f2, m2 := bytes(above)
+		t := float64(n-below.wanted) / float64(above.wanted-below.wanted)
+		frame, move = frame+t*(f2-frame), move+t*(m2-move)
+	}
+	return load{frame: int(frame), move: int(move)}
+}
+
+// line tells of one measurement.
+func (c crowded) line(who string) string {
+	if c.failed != nil {
+		return fmt.Sprintf("%s, %d players: %v", who, c.wanted, c.failed)
+	}
+	p := c.Seen
+	text := fmt.Sprintf("%s, %d players: %.1f %% of a core, %s B/s in per player, %.1f frames/s, tick p99 %.1f ms, seen p50 %.0f p99 %.0f ms, players' core %.0f %%",
+		who, c.wanted, percent(c.TotalCPU()), figure.Number(c.perPlayer(p.BytesIn)), c.FrameRate(), 1000*c.Tick99(),
+		1000*p.Delay[0].Quantile(.5), 1000*p.Delay[0].Quantile(.99), percent(c.BotCPU))
+	if why := c.missed(); why != "" {
+		text += "; NOT HELD: " + why
+	}
+	if why := c.doubt(); why != "" {
+		text += "; DOUBTFUL: " + why
+	}
+	return text
+}

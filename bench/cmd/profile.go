@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/voxelpopuli/voxeld/bench/figure"
+	"github.com/voxelpopuli/voxeld/bench/rig"
+)
+
+// newProfile makes the command that says where the time goes.
+func newProfile(b *bench) *cobra.Command {
+	var players int
+	c := b.command("profile", "Where the time goes with a crowd in one chunk, and what the next limit is",
+		"Takes a CPU profile of the daemon over its admin socket while players walk about in one chunk, and tells what share\n"+
+			"each kind of work has. The profile stays beside the page.",
+		func(ctx context.Context) error { return b.whereTimeGoes(ctx, players) })
+	c.Flags().IntVar(&players, "players", 1000, "players")
+	return c
+}
+
+// works are the kinds of work of a daemon with a crowd, each by the functions below which all of it is done, and none
+// of another kind.
+var works = []struct {
+	name  string
+	below []string
+	limit string // what it means if this is the largest
+}{
+	{
+		"writing frames into sockets",
+		[]string{"gameserver.(*post).deliver", "gameserver.(*Gateway).pump"},
+		"the system's work for one write to each player and tick, which the floor program has too: fewer bytes do not help, only fewer frames do",
+	},
+	{
+		"reading and checking moves",
+		[]string{"gameserver.(*session).listen"},
+		"a system call, and a wake of a goroutine, for each move: reading all sockets once a tick would save most of it",
+	},
+	{"making motion: what is told of whom", []string{"gameserver.(*stage).beat"}, "the work for each avatar and cell in the gateway's tick; more gateways share it only in part"},
+	{"taking in what regions tell", []string{"gameserver.(*feed).receive"}, "the mirror of each chunk, kept move by move"},
+	{"telling regions", []string{"gameserver.(*feed).send"}, "what the gateway tells its regions"},
+	{"the regions' ticks", []string{"region.(*loop).run"}, "the region's tick, which is in one goroutine for each region"},
+	{"saving and publishing players", []string{"gameserver.(*keeper).runSaver", "gameserver.(*keeper).runPublisher"}, "records of players, which are signed"},
+	{"collecting garbage", []string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge"}, "garbage"},
+	{"scheduling goroutines", []string{"runtime.schedule"}, "waking goroutines, most of them for moves that come one by one"},
+}
+
+const module = "github.com/voxelpopuli/voxeld/"
+
+func (b *bench) whereTimeGoes(ctx context.Context, players int) error {
+	defer func(before bool) { b.profile = before }(b.profile)
+	b.profile = true
+	row, err := b.crowdOf(ctx, players)
+	if err != nil {
+		return err
+	}
+	if row.failed != nil {
+		return row.failed
+	}
+	p := b.profiled
+	table := figure.Table{Head: []string{fmt.Sprintf("with %d players in one chunk", players), "% of the daemon's time", "µs a player and tick"}}
+	each := row.TotalCPU() / float64(players) / tickRate * 1e6
+	rest, most, largest := 1.0, 0.0, 0
+	for i, w := range works {
+		share := 0.0
+		for _, f := range w.below {
+			if !strings.HasPrefix(f, "runtime.") {
+				f = module + f
+			}
+			share += p.Below[f]
+		}
+		rest -= share
+		table.Add(w.name, percent(share), share*each)
+		if share > most {
+			most, largest = share, i
+		}
+	}
+	table.Add("all else", percent(rest), rest*each)
+	text := fmt.Sprintf("%s\n%d players took %s %% of a core; at the same cost for each a core is full with **%.0f**. The next limit is %s.\n\n"+
+		"The functions that used most:\n\n```\n%s\n```\n",
+		table.Markdown(), players, figure.Number(percent(row.TotalCPU())), float64(players)/row.TotalCPU(), works[largest].limit, strings.TrimSpace(p.Top))
+	if why := row.doubt(); why != "" {
+		text += "\n**Not to be trusted**: " + why + ".\n"
+	}
+	return b.publish("profile", text)
+}
+
+// startProfile begins a CPU profile of the daemon, if profiles are wanted, that ends before the measurement does. The
+// function that it returns waits for it and prints the top.
+func (b *bench) startProfile(ctx context.Context, d *rig.Daemon, name string, length time.Duration) (wait func() error) {
+	if !b.profile {
+		return func() error { return nil }
+	}
+	type result struct {
+		rig.Profile
+		err error
+	}
+	done := make(chan result, 1)
+	go func() { // awaited by wait, which every caller calls
+		p, err := d.Profile(ctx, max(1, int(length.Seconds())-1), b.file(name+".pprof"))
+		done <- result{p, err}
+	}()
+	return func() error {
+		r := <-done
+		if r.err != nil {
+			return fmt.Errorf("profile: %w", r.err)
+		}
+		b.profiled = r.Profile
+		say("%s", strings.TrimSpace(r.Top))
+		return nil
+	}
+}

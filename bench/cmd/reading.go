@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/rig"
+)
+
+// tickRate is how many ticks a second a region has.
+const tickRate = 20
+
+// reading is what one measurement of daemons under load has found.
+type reading struct {
+	Players     int
+	Seconds     float64
+	CPU         []float64 // of each daemon, as a share of one core
+	RSS         []int64   // of each daemon at the end, in bytes
+	Ticks       rig.Histogram
+	Seen        crowd.Counts
+	BotCPU      float64 // of this program, as a share of one core
+	Others      float64 // what other programs took of the daemons' cores, as a share of one core
+	OthersThere float64 // likewise, of the players' cores
+	Before      []rig.Metrics
+	After       []rig.Metrics
+}
+
+// instant is everything that is read at one time.
+type instant struct {
+	at     time.Time
+	usage  []rig.Usage
+	self   rig.Usage
+	busy   []time.Duration
+	counts crowd.Counts
+	scrape []rig.Metrics
+}
+
+func look(ctx context.Context, targets []target, c *crowd.Crowd) (i instant, err error) {
+	for _, t := range targets {
+		m, err := t.Scrape(ctx)
+		if err != nil {
+			return i, err
+		}
+		i.scrape = append(i.scrape, m)
+	}
+	for _, t := range targets {
+		u, err := t.Usage()
+		if err != nil {
+			return i, err
+		}
+		i.usage = append(i.usage, u)
+	}
+	if i.self, err = rig.UsageOf(os.Getpid()); err != nil {
+		return i, err
+	}
+	if i.busy, err = rig.Busy(); err != nil {
+		return i, err
+	}
+	i.counts, i.at = c.Counts(), time.Now()
+	return i, nil
+}
+
+// measure watches the targets and the crowd for a while.
+func (b *bench) measure(ctx context.Context, targets []target, c *crowd.Crowd, length time.Duration) (r reading, err error) {
+	first, err := look(ctx, targets, c)
+	if err != nil {
+		return r, err
+	}
+	if err := pause(ctx, length); err != nil {
+		return r, err
+	}
+	last, err := look(ctx, targets, c)
+	if err != nil {
+		return r, err
+	}
+	return b.between(first, last), nil
+}
+
+func (b *bench) between(first, last instant) reading {
+	r := reading{
+		Seconds: last.at.Sub(first.at).Seconds(), Seen: last.counts.Since(first.counts), Players: last.counts.Players,
+		Before: first.scrape, After: last.scrape,
+	}
+	share := func(d time.Duration) float64 { return d.Seconds() / r.Seconds }
+	all := 0.0
+	for i := range last.usage {
+		r.CPU = append(r.CPU, share(last.usage[i].CPU-first.usage[i].CPU))
+		r.RSS = append(r.RSS, last.usage[i].RSS)
+		all += r.CPU[i]
+		r.Ticks = r.Ticks.Plus(ticksOf(last.scrape[i]).Since(ticksOf(first.scrape[i])))
+	}
+	r.BotCPU = share(last.self.CPU - first.self.CPU)
+	busy := func(cpus []int) (sum float64) {
+		for _, cpu := range cpus {
+			if cpu < len(last.busy) {
+				sum += share(last.busy[cpu] - first.busy[cpu])
+			}
+		}
+		return sum
+	}
+	r.Others, r.OthersThere = max(0, busy(b.serverCPUs)-all), max(0, busy(b.botCPUs)-r.BotCPU)
+	return r
+}
+
+// ticksOf adds up the histograms of ticks that a process has: of regions, and of whatever else ticks in it.
+func ticksOf(m rig.Metrics) rig.Histogram {
+	var h rig.Histogram
+	for name := range m {
+		if strings.HasSuffix(name, "_tick_seconds") {
+			h = h.Plus(m.Histogram(name))
+		}
+	}
+	return h
+}
+
+// TotalCPU is what all daemons used together, as a share of one core.
+func (r reading) TotalCPU() float64 {
+	sum := 0.0
+	for _, v := range r.CPU {
+		sum += v
+	}
+	return sum
+}
+
+// perPlayer divides by players and seconds.
+func (r reading) perPlayer(v uint64) float64 { return float64(v) / r.Seconds / float64(r.Players) }
+
+// FrameRate is the frames with moves a second that a player gets, as the samples saw it.
+func (r reading) FrameRate() float64 {
+	return float64(r.Seen.Frames) / r.Seconds / float64(r.Seen.Samples)
+}
+
+// Tick99 is the 99th percentile of the time that a tick of the busiest loop took, in seconds. Loops that have nothing to
+// do tick as often, and would hide it: so it is the percentile above which as many ticks lie as one hundredth of
+// the ticks of one loop.
+func (r reading) Tick99() float64 {
+	if r.Ticks.Count == 0 {
+		return math.NaN()
+	}
+	one := min(r.Ticks.Count, tickRate*r.Seconds)
+	return r.Ticks.Quantile(1 - .01*one/r.Ticks.Count)
+}
+
+// The rule under which a number of players is held: see docs/performance.md.
+const (
+	heldRate = 19.5 // frames a second at the players
+	heldTick = .05  // seconds, 99th percentile
+)
+
+// missed says what of the rule was not kept; "" if the players are held.
+func (r reading) missed(wanted int) string {
+	switch {
+	case r.Players < wanted:
+		return fmt.Sprintf("%d of %d players lost", wanted-r.Players, wanted)
+	case !(r.FrameRate() >= heldRate):
+		return fmt.Sprintf("%.1f frames/s", r.FrameRate())
+	case !(r.Tick99() <= heldTick):
+		return fmt.Sprintf("tick p99 %.0f ms", 1000*r.Tick99())
+	}
+	return ""
+}
+
+// doubt says why the measurement itself is not to be trusted; "" if it is.
+func (r reading) doubt() string {
+	var why []string
+	p := r.Seen
+	if left := 1 - float64(p.Sent+p.Blocked)/float64(p.Due); left > .02 || p.Late.Quantile(.99) > .025 {
+		why = append(why, fmt.Sprintf("the players' core is saturated: moves came up to %.0f ms late (p99), %.1f %% were left out",
+			1000*p.Late.Quantile(.99), percent(left)))
+	}
+	if r.Others > .1 {
+		why = append(why, fmt.Sprintf("other programs took %.0f %% of the daemons' core", percent(r.Others)))
+	}
+	if r.OthersThere > .1 {
+		why = append(why, fmt.Sprintf("other programs took %.0f %% of the players' core", percent(r.OthersThere)))
+	}
+	return strings.Join(why, "; ")
+}

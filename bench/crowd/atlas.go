@@ -1,0 +1,134 @@
+package crowd
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// Atlas knows how high the land is: on which height feet stand when they come from above, and see nothing but sky.
+// Players share it, so that each chunk is unpacked once in a run. Safe for concurrent use.
+type Atlas struct {
+	mu struct {
+		sync.Mutex
+		lands map[grid.ChunkPos]*land
+	}
+}
+
+// land holds the height of each column, at [32*x + z].
+type land [grid.ChunkSize * grid.ChunkSize]int16
+
+// NewAtlas returns an empty atlas.
+func NewAtlas() *Atlas {
+	a := &Atlas{}
+	a.mu.lands = make(map[grid.ChunkPos]*land)
+	return a
+}
+
+// put unpacks a chunk, unless it is known.
+func (a *Atlas) put(m wire.ChunkData) error {
+	if a.land(m.Chunk) != nil {
+		return nil
+	}
+	plain, err := wire.UnpackChunk(m.Data)
+	if err != nil {
+		return err
+	}
+	c, err := chunk.Decode(plain)
+	if err != nil {
+		return fmt.Errorf("decode chunk %v: %w", m.Chunk, err)
+	}
+	l := new(land)
+	for x := range grid.ChunkSize {
+		for z := range grid.ChunkSize {
+			y := c.Height()
+			for y > 0 && !footing(c.Get(chunk.IndexOf(x, y-1, z))) {
+				y--
+			}
+			l[grid.ChunkSize*x+z] = int16(y)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mu.lands[m.Chunk] = l
+	return nil
+}
+
+func footing(b chunk.Block) bool { return b.Solid() || b == chunk.Water }
+
+func (a *Atlas) land(at grid.ChunkPos) *land {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.mu.lands[at]
+}
+
+// bodyHalf is half a body's width, and a hair more.
+const bodyHalf = .32
+
+// stand is the height of feet at (x, z): on the highest column under the body, all of which lie in this chunk.
+func (l *land) stand(x, z float64) float64 {
+	top := int16(0)
+	for _, dx := range [2]float64{-bodyHalf, bodyHalf} {
+		for _, dz := range [2]float64{-bodyHalf, bodyHalf} {
+			in := grid.Pos{X: floor(x + dx), Z: floor(z + dz)}
+			cx, cz := int(in.X)&(grid.ChunkSize-1), int(in.Z)&(grid.ChunkSize-1)
+			top = max(top, l[grid.ChunkSize*cx+cz])
+		}
+	}
+	return float64(top)
+}
+
+func floor(v float64) int32 { return int32(math.Floor(v)) }
+
+func chunkOf(p wire.Pose) grid.ChunkPos { return grid.Pos{X: floor(p.X), Z: floor(p.Z)}.Chunk() }
+
+// Survey joins a server as one player with the widest view, waits for the land around where he is put, and leaves.
+// It returns the chunk that he was put in. Every chunk within radius of it is in the atlas then.
+func (a *Atlas) Survey(ctx context.Context, target string, radius int) (spawn grid.ChunkPos, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", target)
+	if err != nil {
+		return spawn, fmt.Errorf("survey: %w", err)
+	}
+	defer c.Close()                                      //nolint:errcheck // nothing is written any more
+	stop := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // the read reports it
+	defer stop()
+	in := bufio.NewReaderSize(c, 64<<10)
+	at, err := binary{}.enter(c, in, "surveyor", min(max(radius, 1), wire.MaxView), a)
+	if err != nil {
+		return spawn, fmt.Errorf("survey: %w", err)
+	}
+	spawn = chunkOf(at.pose)
+	for !a.covers(spawn, min(radius, wire.MaxView)) {
+		m, err := hear(in)
+		if err != nil {
+			return spawn, fmt.Errorf("survey: %w", err)
+		}
+		if data, ok := m.(wire.ChunkData); ok {
+			if err := a.put(data); err != nil {
+				return spawn, fmt.Errorf("survey: %w", err)
+			}
+		}
+	}
+	return spawn, nil
+}
+
+func (a *Atlas) covers(middle grid.ChunkPos, radius int) bool {
+	for x := -radius; x <= radius; x++ {
+		for z := -radius; z <= radius; z++ {
+			if a.land(grid.ChunkPos{X: middle.X + int32(x), Z: middle.Z + int32(z)}) == nil {
+				return false
+			}
+		}
+	}
+	return true
+}

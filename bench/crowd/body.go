@@ -1,0 +1,127 @@
+package crowd
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// Speeds in blocks a second. The server allows 20 across and up, and 80 down (player.Rules).
+const (
+	travelSpeed = 16 // to the place where a player belongs
+	overLand    = 6  // blocks above the world's top at which travellers fly
+)
+
+// body is one player's way through the world. A player who belongs to a chunk flies there, comes down, and from then
+// on walks on its land from one random place of it to the next. One who belongs nowhere flies: first away from where
+// he entered, then from one place to another near by.
+type body struct {
+	rng    *rand.Rand
+	pose   wire.Pose
+	speed  float64 // blocks/s, when arrived
+	sky    float64 // height above all land
+	home   grid.ChunkPos
+	land   *land   // of home; nil for who belongs nowhere
+	base   float64 // who belongs nowhere: radius in blocks around the entry within which he begins
+	goalX  float64
+	goalZ  float64
+	still  bool // stays where he arrived
+	aloft  bool // on the way
+	placed bool // has a goal
+}
+
+// step goes on for dt seconds.
+func (b *body) step(dt float64) {
+	if !b.placed {
+		b.begin()
+	}
+	if b.aloft {
+		b.travel(dt)
+		return
+	}
+	if b.land == nil {
+		if b.across(b.speed * dt) {
+			b.goalX, b.goalZ = b.pose.X+b.spread(100), b.pose.Z+b.spread(100)
+		}
+		return
+	}
+	if b.still {
+		return
+	}
+	b.walk(b.speed * dt)
+}
+
+func (b *body) spread(r float64) float64 { return (2*b.rng.Float64() - 1) * r }
+
+func (b *body) begin() {
+	b.placed, b.aloft = true, true
+	if b.land == nil {
+		b.goalX, b.goalZ = b.pose.X+b.spread(b.base), b.pose.Z+b.spread(b.base)
+		return
+	}
+	b.choose()
+	b.aloft = chunkOf(b.pose) != b.home || b.land.stand(b.pose.X, b.pose.Z) > b.pose.Y
+}
+
+// choose takes a goal in the home chunk, so far from its edges that the whole body stays in it.
+func (b *body) choose() {
+	const inset = .5
+	b.goalX = float64(b.home.X)*grid.ChunkSize + inset + b.rng.Float64()*(grid.ChunkSize-2*inset)
+	b.goalZ = float64(b.home.Z)*grid.ChunkSize + inset + b.rng.Float64()*(grid.ChunkSize-2*inset)
+}
+
+// travel flies up, across, and down.
+func (b *body) travel(dt float64) {
+	way := travelSpeed * dt
+	if b.pose.X != b.goalX || b.pose.Z != b.goalZ {
+		if b.pose.Y < b.sky {
+			b.pose.Y = min(b.sky, b.pose.Y+way)
+			return
+		}
+		b.across(way)
+		return
+	}
+	if b.land == nil {
+		b.aloft = false
+		return
+	}
+	ground := b.land.stand(b.pose.X, b.pose.Z)
+	if b.pose.Y = max(ground, b.pose.Y-way); b.pose.Y == ground {
+		b.aloft = false
+		b.choose()
+	}
+}
+
+// across goes towards the goal, and says whether it is reached.
+func (b *body) across(way float64) bool {
+	dx, dz := b.goalX-b.pose.X, b.goalZ-b.pose.Z
+	b.pose.Yaw = float32(math.Mod(math.Atan2(-dx, dz)+2*math.Pi, 2*math.Pi))
+	far := math.Hypot(dx, dz)
+	if far <= way {
+		b.pose.X, b.pose.Z = b.goalX, b.goalZ
+		return true
+	}
+	b.pose.X += dx / far * way
+	b.pose.Z += dz / far * way
+	return false
+}
+
+// walk goes towards the goal over the land: straight up before what is higher, and down behind it.
+func (b *body) walk(way float64) {
+	before := b.pose
+	if b.across(way) {
+		b.choose()
+	}
+	ground := b.land.stand(b.pose.X, b.pose.Z)
+	switch {
+	case ground > before.Y:
+		yaw := b.pose.Yaw
+		b.pose = before
+		b.pose.Yaw = yaw
+		b.pose.Y = min(ground, before.Y+way)
+	case ground < before.Y:
+		b.pose.Y = max(ground, before.Y-2*way)
+	}
+}

@@ -1,0 +1,300 @@
+package crowd
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// Options say who plays. The zero value of a field means its default.
+type Options struct {
+	Targets []string        // host:port of game servers; the i-th player goes to the i-th, over and over (required)
+	Atlas   *Atlas          // of the land that players walk on; default an empty one
+	Homes   []grid.ChunkPos // the chunks where players belong, in turn; all in the atlas. Default none: they fly about
+	Roam    float64         // of those who fly about: they begin within so many blocks of where they entered
+	Rate    float64         // moves a second; default 20. Negative: everybody stands still and is silent
+	Speed   float64         // blocks a second; default 4
+	View    int             // chunks in each direction; default 1
+	Samples int             // players who decode what they get; default 4
+	Pace    float64         // players who join in a second; default 100
+	Prefix  string          // of names; default "crowd"
+	Seed    uint64          // default 1
+	// Blob, if not nil, is the move that players send to a floor program (bench/floor), and speaks its language.
+	Blob []byte
+}
+
+func (o Options) withDefaults() Options {
+	if o.Atlas == nil {
+		o.Atlas = NewAtlas()
+	}
+	if o.Rate == 0 {
+		o.Rate = 20
+	}
+	if o.Speed == 0 {
+		o.Speed = 4
+	}
+	if o.View == 0 {
+		o.View = 1
+	}
+	if o.Samples == 0 {
+		o.Samples = 4
+	}
+	if o.Pace == 0 {
+		o.Pace = 100
+	}
+	if o.Prefix == "" {
+		o.Prefix = "crowd"
+	}
+	if o.Seed == 0 {
+		o.Seed = 1
+	}
+	return o
+}
+
+// parts is how many parts the time between two moves of a player has: in each of them another part of the crowd moves,
+// and all samples read.
+const parts = 25
+
+// Crowd is a growing number of players. Add and Counts may be called while Run runs, from another goroutine.
+type Crowd struct {
+	o       Options
+	tongue  tongue
+	period  time.Duration
+	entered chan *walker
+
+	mu struct {
+		sync.Mutex
+		Counts
+		next int // number of the next player
+	}
+
+	// The rest belongs to Run.
+	slots   [parts][]*walker
+	turn    int // of the slot that the next newcomer gets
+	samples []*walker
+	known   map[string]*walker // by id
+	all     []*walker
+	rng     *rand.Rand
+	packet  []byte
+	buffer  []byte
+}
+
+// walker is one player in the world.
+type walker struct {
+	number int
+	id     string
+	fd     int
+	body   body
+	unsent []byte // the rest of a move of which the socket took a part
+	trail  trail  // where he really was
+	eye    *eye   // nil for those who do not look
+}
+
+// New returns a crowd of nobody.
+func New(o Options) *Crowd {
+	c := &Crowd{o: o.withDefaults(), entered: make(chan *walker, 64), tongue: binary{}, known: make(map[string]*walker), buffer: make([]byte, 1<<20)}
+	c.rng = rand.New(rand.NewPCG(c.o.Seed, 0))
+	if o.Blob != nil {
+		c.tongue = blob{o.Blob}
+	}
+	c.period = 50 * time.Millisecond
+	if c.o.Rate > 0 {
+		c.period = time.Duration(float64(time.Second) / c.o.Rate)
+	}
+	c.mu.Failed = make(map[string]int)
+	return c
+}
+
+// Counts gives the counts as of now.
+func (c *Crowd) Counts() Counts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	counts := c.mu.Counts
+	counts.Failed = maps.Clone(counts.Failed)
+	return counts
+}
+
+// Run plays until ctx ends, and then takes everybody out of the world.
+func (c *Crowd) Run(ctx context.Context) {
+	defer func() {
+		for _, p := range c.all {
+			p.hangUp()
+		}
+	}()
+	every := c.period / parts
+	due := time.Now()
+	wait := time.NewTimer(0)
+	defer wait.Stop()
+	for slice := 0; ; slice = (slice + 1) % parts {
+		due = due.Add(every)
+		wait.Reset(time.Until(due))
+		select {
+		case <-ctx.Done():
+			return
+		case <-wait.C:
+		}
+		late := time.Since(due)
+		c.mu.Lock()
+		c.welcome()
+		c.play(slice, late)
+		c.mu.Unlock()
+		// Whoever is more than a whole move behind leaves moves out, rather than sending them in a burst.
+		for time.Since(due) > c.period {
+			due = due.Add(every)
+			slice = (slice + 1) % parts
+			if c.o.Rate > 0 {
+				c.mu.Lock()
+				c.mu.Due += uint64(len(c.slots[slice]))
+				c.mu.Unlock()
+			}
+		}
+	}
+}
+
+// welcome takes newcomers in. The lock is held.
+func (c *Crowd) welcome() {
+	for {
+		select {
+		case p := <-c.entered:
+			c.slots[c.turn] = append(c.slots[c.turn], p)
+			c.turn = (c.turn + 7) % parts // 7 has no common divisor with 25: neighbours in number do not move together
+			c.all = append(c.all, p)
+			c.known[p.id] = p
+			if p.eye != nil {
+				c.samples = append(c.samples, p)
+				c.mu.Samples++
+			}
+			c.mu.Players++
+			c.mu.Joined++
+		default:
+			return
+		}
+	}
+}
+
+// play lets one part of the crowd move and read. The lock is held.
+func (c *Crowd) play(slice int, late time.Duration) {
+	for _, p := range c.slots[slice] {
+		if p.fd < 0 {
+			continue
+		}
+		if c.o.Rate > 0 {
+			c.mu.Due++
+			c.mu.Late.Add(late.Seconds())
+			c.move(p)
+		}
+		if p.eye == nil {
+			c.drain(p)
+		} else {
+			c.judge(p)
+		}
+	}
+	for _, p := range c.samples {
+		if p.fd >= 0 {
+			c.watch(p)
+		}
+	}
+}
+
+// move takes the player one step on, and tells the server.
+func (c *Crowd) move(p *walker) {
+	before := p.body
+	p.body.step(c.period.Seconds())
+	if len(p.unsent) == 0 {
+		var err error
+		if c.packet, err = c.tongue.appendMove(c.packet[:0], p.body.pose); err != nil {
+			c.lose(p, err)
+			return
+		}
+	} else {
+		p.body = before
+		c.packet = append(c.packet[:0], p.unsent...)
+	}
+	n, err := unix.Write(p.fd, c.packet)
+	switch {
+	case err == unix.EAGAIN:
+		p.body = before
+		c.mu.Blocked++
+		return
+	case err != nil:
+		c.lose(p, err)
+		return
+	}
+	c.mu.BytesOut += uint64(n)
+	if p.unsent = append(p.unsent[:0], c.packet[n:]...); len(p.unsent) > 0 {
+		c.mu.Blocked++
+		return
+	}
+	c.mu.Sent++
+	p.trail.add(p.body.pose, time.Now())
+}
+
+// drain reads what the server has sent, and drops it.
+func (c *Crowd) drain(p *walker) {
+	for {
+		n, ok := c.read(p)
+		if !ok || n < len(c.buffer) {
+			return
+		}
+	}
+}
+
+// read reads once into the crowd's buffer; ok is false if there is nothing.
+func (c *Crowd) read(p *walker) (n int, ok bool) {
+	n, err := unix.Read(p.fd, c.buffer)
+	switch {
+	case err == unix.EAGAIN || err == unix.EINTR:
+		return 0, false
+	case err != nil:
+		c.lose(p, err)
+		return 0, false
+	case n == 0:
+		c.lose(p, errClosed)
+		return 0, false
+	}
+	c.mu.BytesIn += uint64(n)
+	return n, true
+}
+
+// lose takes a player out whose connection has ended.
+func (c *Crowd) lose(p *walker, err error) {
+	c.mu.Failed[err.Error()]++
+	c.mu.Lost++
+	c.mu.Players--
+	if p.eye != nil {
+		c.mu.Samples--
+	}
+	p.hangUp()
+}
+
+func (p *walker) hangUp() {
+	if p.fd >= 0 {
+		unix.Close(p.fd) //nolint:errcheck // nothing is lost with it
+		p.fd = -1
+	}
+}
+
+// trail is where a player was when he sent his last moves: a ring.
+type trail struct {
+	at   [64]step
+	next int // index of the oldest
+	n    int
+}
+
+type step struct {
+	pose wire.Pose
+	at   time.Time
+}
+
+func (t *trail) add(pose wire.Pose, at time.Time) {
+	t.at[t.next] = step{pose, at}
+	t.next = (t.next + 1) % len(t.at)
+	t.n = min(t.n+1, len(t.at))
+}

@@ -1,0 +1,123 @@
+package crowd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+var errClosed = errors.New("closed by server")
+
+const (
+	// joinTime is how long one player may take to join.
+	joinTime = 30 * time.Second
+	// joining is how many join at once.
+	joining = 64
+)
+
+// Add brings n more players in, at the pace of the options, and returns when all of them are in the world or have
+// failed. The error tells of the first who failed, if anybody did.
+func (c *Crowd) Add(ctx context.Context, n int) error {
+	c.mu.Lock()
+	first := c.mu.next
+	c.mu.next += n
+	c.mu.Unlock()
+	pace := time.NewTicker(time.Duration(float64(time.Second) / c.o.Pace))
+	defer pace.Stop()
+	gate := make(chan struct{}, joining)
+	var wg sync.WaitGroup
+	var once sync.Once
+	var failed error
+	for i := first; i < first+n && ctx.Err() == nil; i++ {
+		gate <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-gate }()
+			p, err := c.join(ctx, i)
+			if err == nil {
+				select {
+				case c.entered <- p:
+				case <-ctx.Done():
+					p.hangUp()
+				}
+				return
+			}
+			once.Do(func() { failed = fmt.Errorf("player %d: %w", i, err) })
+			c.mu.Lock()
+			c.mu.Failed[err.Error()]++
+			c.mu.Unlock()
+		})
+		select {
+		case <-ctx.Done():
+		case <-pace.C:
+		}
+	}
+	wg.Wait()
+	return errors.Join(failed, ctx.Err())
+}
+
+// join brings the i-th player in.
+func (c *Crowd) join(ctx context.Context, i int) (*walker, error) {
+	ctx, cancel := context.WithTimeout(ctx, joinTime)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.o.Targets[i%len(c.o.Targets)])
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()                                      //nolint:errcheck // the player has a descriptor of his own
+	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read reports it
+	defer stop()
+	in := bufio.NewReader(conn)
+	at, err := c.tongue.enter(conn, in, fmt.Sprintf("%s-%d", c.o.Prefix, i), c.o.View, c.o.Atlas)
+	if err != nil {
+		return nil, err
+	}
+	p := &walker{number: i, id: at.player}
+	p.body = body{
+		rng: rand.New(rand.NewPCG(c.o.Seed, uint64(i)+1)), pose: at.pose, speed: c.o.Speed, sky: float64(at.height) + overLand,
+		base: c.o.Roam, still: c.o.Rate < 0,
+	}
+	if len(c.o.Homes) > 0 {
+		p.body.home = c.o.Homes[i%len(c.o.Homes)]
+		if p.body.land = c.o.Atlas.land(p.body.home); p.body.land == nil {
+			return nil, fmt.Errorf("the land of chunk %v is not known", p.body.home)
+		}
+	}
+	if i < c.o.Samples {
+		p.eye = newEye()
+		// What came with the welcome belongs to the sample.
+		early, err := in.Peek(in.Buffered())
+		if err != nil {
+			return nil, err
+		}
+		p.eye.received = append(p.eye.received, early...)
+	}
+	p.fd, err = ownDescriptor(conn.(*net.TCPConn))
+	return p, err
+}
+
+// ownDescriptor takes a connection away from Go's poller, which would wake up for every packet of it.
+func ownDescriptor(c *net.TCPConn) (fd int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return -1, fmt.Errorf("take socket: %w", err)
+	}
+	var failed error
+	if err := raw.Control(func(old uintptr) {
+		if fd, failed = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0); failed == nil {
+			failed = unix.SetNonblock(fd, true)
+		}
+	}); err != nil {
+		return -1, fmt.Errorf("take socket: %w", err)
+	}
+	if failed != nil {
+		return -1, fmt.Errorf("take socket: %w", failed)
+	}
+	return fd, nil
+}

@@ -1,0 +1,225 @@
+package crowd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// Probe is one player who measures how land comes to him: he reads every message as soon as it is there, on a goroutine
+// of his own, and knows when he asked for each chunk.
+type Probe struct {
+	conn   net.Conn
+	in     *bufio.Reader
+	tongue tongue
+	view   int
+	at     arrival
+	done   chan struct{} // closed when the reader has ended
+
+	mu struct {
+		sync.Mutex
+		asked map[grid.ChunkPos]time.Time // and not yet there
+		here  map[grid.ChunkPos]bool      // ever arrived, while in view
+		loads []Load
+		last  time.Time // arrival of the newest chunk
+		err   error     // of the reader
+		news  chan struct{}
+	}
+}
+
+// Load is one chunk that came.
+type Load struct {
+	Chunk grid.ChunkPos
+	Took  time.Duration // from asking to its last byte; 0 if nobody asked for it alone
+	Bytes int           // of its message
+}
+
+// Send joins a server as a probe.
+func Send(ctx context.Context, target, name string, view int) (*Probe, error) {
+	atlas := NewAtlas() // of what comes before the reader runs
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", target)
+	if err != nil {
+		return nil, err
+	}
+	p := &Probe{conn: conn, in: bufio.NewReaderSize(conn, 256<<10), tongue: binary{}, view: view, done: make(chan struct{})}
+	p.mu.asked, p.mu.here, p.mu.news = make(map[grid.ChunkPos]time.Time), make(map[grid.ChunkPos]bool), make(chan struct{}, 1)
+	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read reports it
+	defer stop()
+	if p.at, err = p.tongue.enter(conn, p.in, name, view, atlas); err != nil {
+		return nil, errors.Join(fmt.Errorf("send probe: %w", err), conn.Close())
+	}
+	for x := -view; x <= view; x++ {
+		for z := -view; z <= view; z++ {
+			pos := grid.ChunkPos{X: p.At().X + int32(x), Z: p.At().Z + int32(z)}
+			p.mu.here[pos] = atlas.land(pos) != nil // it came with the welcome
+		}
+	}
+	go func() { // awaited by Close
+		defer close(p.done)
+		err := p.read()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.mu.err = err
+	}()
+	return p, nil
+}
+
+// Close takes the probe out of the world.
+func (p *Probe) Close() {
+	p.conn.Close() //nolint:errcheck // the reader sees it
+	<-p.done
+}
+
+func (p *Probe) read() error {
+	var received []byte
+	buffer := make([]byte, 256<<10)
+	for {
+		n, err := p.in.Read(buffer)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		received = append(received, buffer[:n]...)
+		rest := received
+		for {
+			message, left, err := p.tongue.cut(rest)
+			if err != nil {
+				return err
+			}
+			if message == nil {
+				break
+			}
+			bytes := len(rest) - len(left)
+			rest = left
+			if at, ok := p.tongue.chunk(message); ok {
+				p.arrived(at, now, bytes)
+			}
+		}
+		received = append(received[:0], rest...)
+	}
+}
+
+func (p *Probe) arrived(at grid.ChunkPos, now time.Time, bytes int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := Load{Chunk: at, Bytes: bytes}
+	if asked, ok := p.mu.asked[at]; ok {
+		l.Took = now.Sub(asked)
+		delete(p.mu.asked, at)
+	}
+	p.mu.here[at], p.mu.last = true, now
+	p.mu.loads = append(p.mu.loads, l)
+	select {
+	case p.mu.news <- struct{}{}:
+	default:
+	}
+}
+
+// Loads gives what has come since it was last called.
+func (p *Probe) Loads() []Load {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	loads := p.mu.loads
+	p.mu.loads = nil
+	return loads
+}
+
+// Settle waits until all land in view is there, or no more comes for five seconds.
+func (p *Probe) Settle(ctx context.Context) error {
+	for {
+		p.mu.Lock()
+		missing, err := 0, p.mu.err
+		middle := chunkOf(p.at.pose)
+		for x := -p.view; x <= p.view; x++ {
+			for z := -p.view; z <= p.view; z++ {
+				if !p.mu.here[grid.ChunkPos{X: middle.X + int32(x), Z: middle.Z + int32(z)}] {
+					missing++
+				}
+			}
+		}
+		p.mu.Unlock()
+		if missing == 0 || err != nil {
+			return err
+		}
+		quiet := time.NewTimer(5 * time.Second)
+		select {
+		case <-ctx.Done():
+			quiet.Stop()
+			return ctx.Err()
+		case <-p.mu.news:
+			quiet.Stop()
+		case <-quiet.C:
+			return fmt.Errorf("%d chunks do not come", missing)
+		}
+	}
+}
+
+// At is the chunk in which the probe is.
+func (p *Probe) At() grid.ChunkPos { return chunkOf(p.at.pose) }
+
+// Fly goes above all land to (x, z), 20 moves a second. Whenever the probe crosses into another chunk, the chunks that
+// come into view are asked for by that very move. Land that fell out of view may be asked for again later.
+func (p *Probe) Fly(ctx context.Context, x, z float64) error {
+	b := body{pose: p.at.pose, speed: travelSpeed, sky: float64(p.at.height) + overLand, goalX: x, goalZ: z, placed: true, aloft: true}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	var packet []byte
+	for b.aloft {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-p.done:
+			return fmt.Errorf("fly: %w", p.failure())
+		case <-tick.C:
+		}
+		before := chunkOf(b.pose)
+		b.travel(.05)
+		var err error
+		if packet, err = p.tongue.appendMove(packet[:0], b.pose); err != nil {
+			return err
+		}
+		if at := chunkOf(b.pose); at != before {
+			p.ask(at)
+		}
+		if _, err := p.conn.Write(packet); err != nil {
+			return fmt.Errorf("fly: %w", err)
+		}
+		p.mu.Lock()
+		p.at.pose = b.pose
+		p.mu.Unlock()
+	}
+	return nil
+}
+
+func (p *Probe) failure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.err
+}
+
+// ask takes note that the land around a chunk is asked for now. Land more than one chunk beyond the view is out of it.
+func (p *Probe) ask(at grid.ChunkPos) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for pos := range p.mu.here {
+		if max(math.Abs(float64(pos.X-at.X)), math.Abs(float64(pos.Z-at.Z))) > float64(p.view+1) {
+			delete(p.mu.here, pos)
+		}
+	}
+	now := time.Now()
+	for x := -p.view; x <= p.view; x++ {
+		for z := -p.view; z <= p.view; z++ {
+			pos := grid.ChunkPos{X: at.X + int32(x), Z: at.Z + int32(z)}
+			if _, waits := p.mu.asked[pos]; !p.mu.here[pos] && !waits {
+				p.mu.asked[pos] = now
+			}
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package crowd
+
+import (
+	"bufio"
+	littleEndian "encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// tongue is the language that players speak with their server: everything in this package that depends on bytes.
+type tongue interface {
+	// enter opens the connection, and returns when the player is in the world. The land that he is sent on the way
+	// goes to the atlas.
+	enter(c net.Conn, in *bufio.Reader, name string, view int, land *Atlas) (arrival, error)
+	// appendMove writes a move.
+	appendMove(dst []byte, pose wire.Pose) ([]byte, error)
+	// cut takes the first whole message off what was received; message is nil if there is none yet.
+	cut(received []byte) (message, rest []byte, err error)
+	// look reads a message for a sample: each avatar that it shows, and whether it is a frame with any.
+	// What it has to remember of earlier messages is in the scene.
+	look(scene *wire.Scene, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error)
+	// chunk says whether a message brings a whole chunk, and which.
+	chunk(message []byte) (at grid.ChunkPos, ok bool)
+}
+
+// arrival is what a player learns when he enters.
+type arrival struct {
+	player string // id
+	pose   wire.Pose
+	height int // of the world, in blocks
+}
+
+// blob is what the floor program (bench/floor) speaks: moves of a fixed size, and frames with their length before
+// them, in four bytes, little end first. Nothing in them means anything.
+type blob struct{ move []byte }
+
+func (blob) enter(net.Conn, *bufio.Reader, string, int, *Atlas) (arrival, error) {
+	x, z := rand.Float64()*30+1, rand.Float64()*30+1 // nobody looks at it
+	return arrival{pose: wire.Pose{X: x, Y: 300, Z: z}, height: 128}, nil
+}
+
+func (b blob) appendMove(dst []byte, _ wire.Pose) ([]byte, error) { return append(dst, b.move...), nil }
+
+func (blob) cut(received []byte) (message, rest []byte, err error) {
+	if len(received) < 4 {
+		return nil, received, nil
+	}
+	n := 4 + int(littleEndian.LittleEndian.Uint32(received))
+	if len(received) < n {
+		return nil, received, nil
+	}
+	return received[4:n], received[n:], nil
+}
+
+func (blob) look(*wire.Scene, []byte, func(string, wire.Pose)) (bool, error) { return true, nil }
+
+func (blob) chunk([]byte) (at grid.ChunkPos, ok bool) { return at, false }
+
+// binary speaks the session protocol in CBOR.
+type binary struct{}
+
+func (binary) enter(c net.Conn, in *bufio.Reader, name string, view int, land *Atlas) (a arrival, err error) {
+	join, err := wire.EncodeClient(wire.Join{Version: wire.SessionVersion, Name: name, View: view, Encoding: wire.EncodingCBOR})
+	if err != nil {
+		return a, err
+	}
+	if _, err := c.Write(append(join, '\n')); err != nil {
+		return a, fmt.Errorf("send join: %w", err)
+	}
+	for {
+		message, err := hear(in)
+		if err != nil {
+			return a, fmt.Errorf("await welcome: %w", err)
+		}
+		switch m := message.(type) {
+		case wire.Welcome:
+			a = arrival{player: m.Player, pose: m.Pose, height: 32 * m.Sections}
+		case wire.ChunkData:
+			if err := land.put(m); err != nil {
+				return a, err
+			}
+			if m.Chunk == chunkOf(a.pose) && a.player != "" {
+				return a, nil
+			}
+		case wire.Failure:
+			return a, errors.New(m.Code + ": " + m.Message)
+		}
+	}
+}
+
+// hear reads the next message that is no tick frame.
+func hear(in *bufio.Reader) (wire.FromServer, error) {
+	for {
+		message, err := wire.ReadMessage(in, nil, wire.MaxServerLine)
+		if err != nil {
+			return nil, err
+		}
+		if message[0] != wire.TickFrame {
+			return wire.DecodeServerCBOR(message)
+		}
+	}
+}
+
+func (binary) appendMove(dst []byte, pose wire.Pose) ([]byte, error) {
+	return wire.AppendMove(append(dst, 33), pose), nil
+}
+
+func (binary) cut(received []byte) (message, rest []byte, err error) {
+	size, n := lengthOf(received)
+	switch {
+	case n < 0 || size > wire.MaxServerLine:
+		return nil, nil, errors.New("a message without end")
+	case n == 0 || len(received) < n+size:
+		return nil, received, nil
+	}
+	return received[n : n+size], received[n+size:], nil
+}
+
+// lengthOf reads the length before a message; n is 0 if it is not there yet, and negative if there cannot be one.
+func lengthOf(b []byte) (size, n int) {
+	for i := range b {
+		if i == 4 {
+			return 0, -1
+		}
+		size |= int(b[i]&0x7f) << (7 * i)
+		if b[i] < 0x80 {
+			return size, i + 1
+		}
+	}
+	return 0, 0
+}
+
+func (binary) look(scene *wire.Scene, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error) {
+	if len(message) == 0 || message[0] != wire.TickFrame {
+		return false, nil
+	}
+	if err := scene.Read(message, nil); err != nil {
+		return false, err
+	}
+	scene.Each(0, func(id player.ID, pose wire.Pose) { see(id.String(), pose) })
+	return true, nil
+}
+
+func (binary) chunk(message []byte) (at grid.ChunkPos, ok bool) {
+	if len(message) == 0 || message[0] == wire.TickFrame {
+		return at, false
+	}
+	decoded, err := wire.DecodeServerCBOR(message)
+	if err != nil {
+		return at, false
+	}
+	data, ok := decoded.(wire.ChunkData)
+	return data.Chunk, ok
+}

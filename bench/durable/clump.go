@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"runtime/pprof"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// clump is what a node's writers have in common who write into one region: the link, over which their edits go together
+// as a gateway's do.
+type clump struct {
+	link region.Link
+	at   grid.ChunkPos
+	wake chan struct{}
+
+	mu struct {
+		sync.Mutex
+		out     []wire.Intent
+		waiting map[player.ID]chan wire.EditResult
+		broken  error
+	}
+}
+
+func newClump(ctx context.Context, link region.Link, at grid.ChunkPos) (*clump, error) {
+	c := &clump{link: link, at: at, wake: make(chan struct{}, 1)}
+	c.mu.waiting = make(map[player.ID]chan wire.EditResult)
+	// The gateway of somebody who edits a chunk watches it.
+	if err := link.Send(wire.ToRegion{Watch: []grid.ChunkPos{at}}); err != nil {
+		return nil, err
+	}
+	go c.send(ctx)
+	go c.receive(ctx)
+	return c, nil
+}
+
+func (c *clump) send(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.wake:
+		}
+		c.mu.Lock()
+		out := c.mu.out
+		c.mu.out = nil
+		c.mu.Unlock()
+		if len(out) == 0 {
+			continue
+		}
+		if err := c.link.Send(wire.ToRegion{Edits: out}); err != nil {
+			c.fail(err)
+			return
+		}
+	}
+}
+
+func (c *clump) receive(ctx context.Context) {
+	for {
+		frame, err := c.link.Receive(ctx)
+		if err == nil && frame.Closed != "" {
+			err = fmt.Errorf("link closed: %s", frame.Closed)
+		}
+		if err != nil {
+			c.fail(err)
+			return
+		}
+		c.mu.Lock()
+		for _, r := range frame.Results {
+			if w := c.mu.waiting[r.Player]; w != nil {
+				w <- r
+			}
+		}
+		c.mu.Unlock()
+	}
+}
+
+func (c *clump) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.broken == nil {
+		c.mu.broken = err
+		for _, w := range c.mu.waiting {
+			close(w)
+		}
+		clear(c.mu.waiting)
+	}
+}
+
+// put has one edit committed.
+func (c *clump) put(e wire.Intent, answers chan wire.EditResult) error {
+	c.mu.Lock()
+	c.mu.out = append(c.mu.out, e)
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+	r, ok := <-answers
+	switch {
+	case !ok:
+		return c.mu.broken
+	case r.Refused != "":
+		return fmt.Errorf("edit refused: %s", r.Refused)
+	case r.Seq != e.Seq:
+		return fmt.Errorf("edit %d was answered as %d", e.Seq, r.Seq)
+	}
+	return nil
+}
+
+// write has so many writers write, spread over the regions that are led here.
+func (n *benchNode) write(ctx context.Context, o order) ([]time.Duration, error) {
+	begin := time.Now().Add(o.Warm)
+	end := begin.Add(o.Duration)
+	if o.Profile != "" {
+		file, err := os.Create(o.Profile)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close() //nolint:errcheck // a profile for a person
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return nil, err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	took := make([][]time.Duration, o.Writers)
+	failed := make(chan error, o.Writers)
+	var all sync.WaitGroup
+	for w := range o.Writers {
+		c := n.adopted[w%len(n.adopted)]
+		all.Go(func() {
+			var err error
+			took[w], err = c.writer(ctx, w, newBeat(o.Rate, w, o.Writers), begin, end)
+			if err != nil {
+				failed <- err
+			}
+		})
+	}
+	all.Wait()
+	select {
+	case err := <-failed:
+		return nil, err
+	default:
+		return slices.Concat(took...), nil
+	}
+}
+
+// writer puts one block and another at a place of its own, by turns.
+func (c *clump) writer(ctx context.Context, w int, pace beat, begin, end time.Time) (took []time.Duration, err error) {
+	e := wire.Intent{
+		Player: player.GuestID(string(binary.BigEndian.AppendUint32([]byte("writer"), uint32(w)))),
+		Seq:    uint64(time.Now().UnixMicro()),
+		Pos:    grid.Pos{X: c.at.X*grid.ChunkSize + int32(w%32), Y: 100, Z: c.at.Z*grid.ChunkSize + int32(w/32%32)},
+	}
+	answers := make(chan wire.EditResult, 1)
+	c.mu.Lock()
+	broken := c.mu.broken
+	c.mu.waiting[e.Player] = answers
+	c.mu.Unlock()
+	if broken != nil {
+		return nil, broken
+	}
+	blocks := [...]chunk.Block{chunk.Brick, chunk.Planks}
+	for ctx.Err() == nil {
+		pace.wait()
+		start := time.Now()
+		if start.After(end) {
+			break
+		}
+		e.Seq++
+		e.Block = blocks[e.Seq%2]
+		if err := c.put(e, answers); err != nil {
+			return nil, err
+		}
+		if done := time.Now(); start.After(begin) && done.Before(end) {
+			took = append(took, done.Sub(start))
+		}
+	}
+	c.mu.Lock()
+	delete(c.mu.waiting, e.Player)
+	c.mu.Unlock()
+	return took, ctx.Err()
+}

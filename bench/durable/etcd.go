@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// etcd is a cluster of three, with its default settings.
+type etcd struct {
+	members   []*process
+	endpoints []string
+	loader    string
+	conns     int
+	client    time.Duration // of processor, that the loader has used up
+}
+
+func startEtcd(ctx context.Context, o options, net int) (system, error) {
+	program, err := exec.LookPath("etcd")
+	if err != nil {
+		return nil, fmt.Errorf("%w: apt-get install etcd-server", err)
+	}
+	root, err := sources()
+	if err != nil {
+		return nil, err
+	}
+	e := &etcd{conns: o.conns}
+	// A module of its own, so that etcd's client does not choose the versions of our libraries.
+	if e.loader, err = build(ctx, o, filepath.Join(root, "bench/durable/etcdload"), ".", "etcdload"); err != nil {
+		return nil, err
+	}
+	var cluster []string
+	for i := range 3 {
+		cluster = append(cluster, fmt.Sprintf("m%d=http://127.%d.0.1:2380", i, net+i))
+		e.endpoints = append(e.endpoints, fmt.Sprintf("http://127.%d.0.1:2379", net+i))
+	}
+	for i := range 3 {
+		name, peer := fmt.Sprintf("m%d", i), fmt.Sprintf("http://127.%d.0.1:2380", net+i)
+		p, err := startProcess(o.dir, "etcd-"+name, program, "--name", name, "--data-dir", filepath.Join(o.dir, "etcd", name),
+			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+			"--listen-client-urls", e.endpoints[i], "--advertise-client-urls", e.endpoints[i],
+			"--initial-cluster", strings.Join(cluster, ","), "--initial-cluster-state", "new")
+		if err != nil {
+			e.stop()
+			return nil, err
+		}
+		e.members = append(e.members, p)
+	}
+	err = until(ctx, "etcd takes writes", 30*time.Second, func() bool {
+		_, err := e.load(ctx, 1, 0, 100*time.Millisecond)
+		return err == nil
+	})
+	if err != nil {
+		e.stop()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *etcd) load(ctx context.Context, writers int, warm, duration time.Duration) (r result, err error) {
+	c := exec.CommandContext(ctx, e.loader, "-endpoints", strings.Join(e.endpoints, ","), "-conns", fmt.Sprint(e.conns),
+		"-writers", fmt.Sprint(writers), "-warm", warm.String(), "-duration", duration.String())
+	c.Stderr = os.Stderr
+	if warm == 0 {
+		c.Stderr = nil // asked whether it is up
+	}
+	out, err := c.Output()
+	if err != nil {
+		return r, err
+	}
+	e.client += c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	return r, json.Unmarshal(out, &r)
+}
+
+func (e *etcd) usage() (u usage, err error) {
+	u.client = e.client
+	for i, p := range e.members {
+		cpu, err := p.cpu()
+		if err != nil {
+			return u, err
+		}
+		u.cpu += cpu
+		n, err := scrape(context.Background(), e.endpoints[i]+"/metrics", "etcd_disk_wal_fsync_duration_seconds_count")
+		if err != nil {
+			return u, err
+		}
+		u.fsyncs = max(u.fsyncs, n)
+	}
+	return u, nil
+}
+
+func (e *etcd) stop() {
+	for _, p := range e.members {
+		p.stop()
+	}
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// runIdle founds regions, puts a block in each, lets all of them fall asleep, and tells what they cost then: the
+// processor over a minute, memory beyond what the node had with a few of them, and the bytes that the nodes write. Then
+// it wakes some at random, one after the other, and tells how long it takes until a block is put.
+func runIdle(args []string) error {
+	flags := flag.NewFlagSet("idle", flag.ContinueOnError)
+	regions := flags.Int("regions", 10_000, "regions")
+	nodes := flags.Int("nodes", 1, "nodes, 1 or 3; all regions are on all of them")
+	wakes := flags.Int("wakes", 500, "regions that are woken")
+	minute := flags.Duration("watch", time.Minute, "how long the sleeping nodes are watched")
+	net := flags.Int("net", 200, "nodes get the addresses 127.<net>.0.1 and following")
+	dir := flags.String("dir", "", "directory for the data (default a new one in the working directory)")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *dir == "" {
+		made, err := os.MkdirTemp(".", "idle-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(made) //nolint:errcheck // what is left is only data
+		if *dir, err = filepath.Abs(made); err != nil {
+			return err
+		}
+	}
+	ctx := context.Background()
+	f, err := startNodes(options{dir: *dir}, *net, *nodes)
+	if err != nil {
+		return err
+	}
+	defer f.stop()
+	for _, n := range f.nodes {
+		err := until(ctx, "every node knows the others", 30*time.Second, func() bool {
+			peers, err := scrape(ctx, n.metrics, "voxeld_dht_table_peers")
+			return err == nil && int(peers) >= *nodes-1
+		})
+		if err != nil {
+			return err
+		}
+	}
+	all := regionsAt(*regions)
+	few := len(all) / 20 // so that what the first region costs is not counted for all
+	if err := f.visitAndSleep(ctx, all[:few]); err != nil {
+		return err
+	}
+	before, err := f.memory()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := f.visitAndSleep(ctx, all[few:]); err != nil {
+		return err
+	}
+	fmt.Printf("%d regions were founded and edited, and fell asleep, in %.0f s\n", len(all)-few, time.Since(began).Seconds())
+	if err := f.watch(*minute, before, len(all)-few); err != nil {
+		return err
+	}
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	a, err := f.nodes[0].do(order{Visit: all[:*wakes], Together: 1})
+	if err != nil {
+		return fmt.Errorf("wake regions: %w", err)
+	}
+	r := percentiles(a.Took, time.Second)
+	fmt.Printf("%d were woken: p50 %.2f ms, p99 %.2f ms, slowest %.2f ms until a block was put\n",
+		*wakes, float64(r.P50)/1000, float64(r.P99)/1000, float64(slices.Max(a.Took).Microseconds())/1000)
+	return nil
+}
+
+// visitAndSleep has the first node visit the regions, and waits until all sleep on all nodes.
+func (f *regionFloor) visitAndSleep(ctx context.Context, regions []grid.ChunkPos) error {
+	for part := range slices.Chunk(regions, 500) {
+		if _, err := f.nodes[0].do(order{Visit: part, Together: 32}); err != nil {
+			return fmt.Errorf("visit regions: %w", err)
+		}
+	}
+	for _, n := range f.nodes {
+		err := until(ctx, "all regions sleep", 10*time.Minute, func() bool {
+			loaded, err := scrape(ctx, n.metrics, "voxeld_regions_loaded")
+			return err == nil && loaded == 0
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watch tells what the sleeping nodes cost.
+func (f *regionFloor) watch(d time.Duration, before []memory, regions int) error {
+	type account struct {
+		cpu     time.Duration
+		written int
+	}
+	read := func(n *nodeProcess) (a account, err error) {
+		if a.cpu, err = n.cpu(); err == nil {
+			a.written, err = n.field("io", "wchar")
+		}
+		return a, err
+	}
+	first := make([]account, len(f.nodes))
+	for i, n := range f.nodes {
+		var err error
+		if first[i], err = read(n); err != nil {
+			return err
+		}
+	}
+	<-time.After(d)
+	after, err := f.memory()
+	if err != nil {
+		return err
+	}
+	for i, n := range f.nodes {
+		last, err := read(n)
+		if err != nil {
+			return err
+		}
+		each := func(a, b int) float64 { return float64(b-a) / float64(regions) / 1024 }
+		fmt.Printf("node %d: %.2f %% of a core, %d bytes/s written; per region %.2f KiB resident, %.2f KiB of it heap; the file grew by %.2f KiB\n",
+			i, 100*(last.cpu-first[i].cpu).Seconds()/d.Seconds(), int(float64(last.written-first[i].written)/d.Seconds()),
+			each(before[i].resident, after[i].resident), each(before[i].heap, after[i].heap), each(before[i].file, after[i].file))
+	}
+	return nil
+}
+
+// memory of a node, in bytes. The mapped file is no memory of the node's: the system takes it back as it likes.
+type memory struct{ resident, heap, file int }
+
+// memory is measured after a collection of garbage.
+func (f *regionFloor) memory() ([]memory, error) {
+	all := make([]memory, len(f.nodes))
+	for i, n := range f.nodes {
+		if _, err := n.do(order{Collect: true}); err != nil {
+			return nil, err
+		}
+		kib, err := n.field("status", "RssAnon")
+		if err != nil {
+			return nil, err
+		}
+		heap, err := scrape(context.Background(), n.metrics, "voxeld_bench_heap_bytes")
+		if err != nil {
+			return nil, err
+		}
+		file, err := scrape(context.Background(), n.metrics, "voxeld_store_size_bytes")
+		if err != nil {
+			return nil, err
+		}
+		all[i] = memory{resident: kib * 1024, heap: int(heap), file: int(file)}
+	}
+	return all, nil
+}
+
+// field reads a number from one of the process's files in /proc.
+func (p *process) field(file, name string) (int, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, file))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(data)) {
+		if value, found := strings.CutPrefix(line, name+":"); found {
+			return strconv.Atoi(strings.Fields(value)[0])
+		}
+	}
+	return 0, fmt.Errorf("there is no %s in %s", name, file)
+}
+
+// visit puts a block in each region, and leaves it.
+func (n *benchNode) visit(ctx context.Context, regions []grid.ChunkPos, together int) ([]time.Duration, error) {
+	took, errs := make([]time.Duration, len(regions)), make(chan error, len(regions))
+	tokens := make(chan struct{}, together)
+	var crew sync.WaitGroup
+	for i, pos := range regions {
+		tokens <- struct{}{}
+		crew.Go(func() {
+			defer func() { <-tokens }()
+			began := time.Now()
+			if err := n.visitOne(ctx, pos); err != nil {
+				errs <- fmt.Errorf("region of %v: %w", pos, err)
+			}
+			took[i] = time.Since(began)
+		})
+	}
+	crew.Wait()
+	select {
+	case err := <-errs:
+		return nil, err
+	default:
+		return took, nil
+	}
+}
+
+func (n *benchNode) visitOne(ctx context.Context, pos grid.ChunkPos) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	link, _, err := n.regions.Follow(ctx, pos)
+	if err != nil {
+		return err
+	}
+	defer link.Close() //nolint:errcheck // never fails
+	edit := wire.Intent{
+		Player: player.GuestID("visitor"), Seq: uint64(time.Now().UnixMicro()),
+		Pos: grid.Pos{X: pos.X * grid.ChunkSize, Y: 100, Z: pos.Z * grid.ChunkSize}, Block: chunk.Brick,
+	}
+	if err := link.Send(wire.ToRegion{Edits: []wire.Intent{edit}}); err != nil {
+		return err
+	}
+	for {
+		frame, err := link.Receive(ctx)
+		switch {
+		case err != nil:
+			return err
+		case frame.Closed != "":
+			return fmt.Errorf("link closed: %s", frame.Closed)
+		case len(frame.Results) > 0 && frame.Results[0].Refused != "":
+			return fmt.Errorf("edit refused: %s", frame.Results[0].Refused)
+		case len(frame.Results) > 0:
+			return nil
+		}
+	}
+}

@@ -1,0 +1,267 @@
+// Command durable measures how many edits a second three nodes on this machine acknowledge, durably on a majority, and
+// puts beside it what a three-member etcd does in the same run, on the same disk, with as many writers.
+//
+// Every writer is a closed loop: it has one write under way, and begins the next when that one is acknowledged. The
+// systems take turns, round by round, so that whatever else the machine does meets them alike; the ratio of a round
+// is of neighbours in time. Two floors of voxeld are measured:
+//
+//   - player: three voxeld daemons; each writer is a player with a TCP session of his own in CBOR, who edits blocks within
+//     his reach, on the node that leads his region.
+//   - region: three processes with all of a daemon but its gateway (store, libp2p, DHT, raft, catalog, region loops);
+//     the writers are in these processes and speak to the regions as gateways do.
+//
+// `durable idle` measures what regions cost that nobody uses, and how fast they wake (idle.go).
+//
+// It starts processes on loopback addresses 127.<n>.0.1 of its own and needs etcd (Debian's etcd-server) and the go
+// command. `make bench-durable` runs it; docs/performance-durable.md has results.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// options are those of a run.
+type options struct {
+	dir      string // for data; on the disk that is to be measured
+	floors   []string
+	writers  []int
+	rounds   int
+	warm     time.Duration
+	duration time.Duration
+	regions  int
+	net      int // first of the addresses 127.<net>.0.1
+	conns    int // of etcd's clients
+	csv      string
+	logLevel string
+	pprof    string
+	rate     float64 // writes a second of all writers together; 0: as fast as they are acknowledged
+}
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "node" {
+		exit(runNode(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "idle" {
+		exit(runIdle(os.Args[2:]))
+	}
+	var o options
+	floors := flag.String("systems", "etcd,region,player", "which, in this order in each round")
+	writers := flag.String("writers", "512,1", "numbers of writers")
+	flag.StringVar(&o.dir, "dir", "", "directory for the data, on the disk to be measured (default a new one in the working directory)")
+	flag.IntVar(&o.rounds, "rounds", 3, "rounds")
+	flag.DurationVar(&o.warm, "warm", 2*time.Second, "time before each measuring")
+	flag.DurationVar(&o.duration, "duration", 8*time.Second, "time of each measuring")
+	flag.IntVar(&o.regions, "regions", 64, "regions that the writers are spread over")
+	flag.IntVar(&o.net, "net", 180, "processes get the addresses 127.<net>.0.1 and following")
+	flag.IntVar(&o.conns, "conns", 16, "connections of etcd's clients, shared by the writers")
+	flag.StringVar(&o.csv, "csv", "", "write the rounds to this file, too")
+	flag.StringVar(&o.logLevel, "log-level", "warn", "of the daemons")
+	flag.StringVar(&o.pprof, "pprof", "", "write CPU profiles of the region floor's processes to files that begin so")
+	flag.Float64Var(&o.rate, "rate", 0, "writes a second of all writers together; 0 for as many as are acknowledged; not for etcd")
+	flag.Parse()
+	o.floors = strings.Split(*floors, ",")
+	for text := range strings.SplitSeq(*writers, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			exit(fmt.Errorf("-writers: %q is no number of writers", text))
+		}
+		o.writers = append(o.writers, n)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	exit(run(ctx, o))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "durable:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// system is one that is measured. It stays up over all rounds, and does nothing while it is not its turn.
+type system interface {
+	// load has so many writers write, and tells how it went.
+	load(ctx context.Context, writers int, warm, duration time.Duration) (result, error)
+	// usage is what the system's processes have used since they began.
+	usage() (usage, error)
+	stop()
+}
+
+// result is what the writers of one measuring felt. etcdload prints the same.
+type result struct {
+	Ops     int     `json:"ops"`
+	Seconds float64 `json:"seconds"`
+	P50     int64   `json:"p50_us"`
+	P99     int64   `json:"p99_us"`
+}
+
+// usage is what processes used since they began.
+type usage struct {
+	cpu    time.Duration // of all of them together
+	client time.Duration // of the process that the writers are in, if it is none of these
+	fsyncs float64       // of the node that synced most
+}
+
+// row is one line of the table.
+type row struct {
+	system  string
+	writers int
+	round   int
+	result
+	usage
+}
+
+func (r row) rate() float64 { return float64(r.Ops) / r.Seconds }
+
+// cost is the processor time that one write took, the writer's own included, in µs.
+func (r row) cost() float64 { return (r.cpu + r.client).Seconds() * 1e6 / max(float64(r.Ops), 1) }
+
+func run(ctx context.Context, o options) error {
+	if o.dir == "" {
+		dir, err := os.MkdirTemp(".", "durable-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir) //nolint:errcheck // what is left is only data
+		if o.dir, err = filepath.Abs(dir); err != nil {
+			return err
+		}
+	}
+	systems := make(map[string]system)
+	defer func() {
+		for _, s := range systems {
+			s.stop()
+		}
+	}()
+	for i, name := range o.floors {
+		begin := map[string]func(context.Context, options, int) (system, error){
+			"etcd": startEtcd, "region": startRegions, "player": startPlayers,
+		}[name]
+		if begin == nil {
+			return fmt.Errorf("-systems: %q is none of etcd, region, player", name)
+		}
+		fmt.Fprintf(os.Stderr, "starting %s\n", name)
+		s, err := begin(ctx, o, o.net+3*i)
+		if err != nil {
+			return fmt.Errorf("start %s: %w", name, err)
+		}
+		systems[name] = s
+	}
+	var rows []row
+	for round := range o.rounds {
+		for _, writers := range o.writers {
+			for _, name := range o.floors {
+				r, err := measure(ctx, o, name, systems[name], writers)
+				if err != nil {
+					return fmt.Errorf("%s, %d writers: %w", name, writers, err)
+				}
+				r.round = round + 1
+				rows = append(rows, r)
+				fmt.Fprintf(os.Stderr, "round %d  %-7s %4d writers  %8.0f/s  p50 %6.2f ms  p99 %6.2f ms\n",
+					r.round, name, writers, r.rate(), float64(r.P50)/1000, float64(r.P99)/1000)
+			}
+		}
+	}
+	report(os.Stdout, o, rows)
+	if o.csv == "" {
+		return nil
+	}
+	file, err := os.Create(o.csv)
+	if err != nil {
+		return err
+	}
+	writeCSV(file, rows)
+	return file.Close()
+}
+
+func measure(ctx context.Context, o options, name string, s system, writers int) (row, error) {
+	before, err := s.usage()
+	if err != nil {
+		return row{}, err
+	}
+	began := time.Now()
+	r, err := s.load(ctx, writers, o.warm, o.duration)
+	if err != nil {
+		return row{}, err
+	}
+	share := r.Seconds / time.Since(began).Seconds() // the warm-up is in the usage, too
+	after, err := s.usage()
+	if err != nil {
+		return row{}, err
+	}
+	used := usage{
+		cpu:    time.Duration(float64(after.cpu-before.cpu) * share),
+		client: time.Duration(float64(after.client-before.client) * share),
+		fsyncs: (after.fsyncs - before.fsyncs) * share,
+	}
+	return row{system: name, writers: writers, result: r, usage: used}, nil
+}
+
+// beat gives the time at which the next of a writer's writes is to begin.
+type beat struct {
+	every time.Duration // 0: at once
+	next  time.Time
+}
+
+// newBeat spreads the writers over the interval.
+func newBeat(rate float64, w, writers int) beat {
+	if rate <= 0 {
+		return beat{}
+	}
+	every := time.Duration(float64(writers) / rate * float64(time.Second))
+	return beat{every: every, next: time.Now().Add(every * time.Duration(w) / time.Duration(writers))}
+}
+
+func (b *beat) wait() {
+	if b.every > 0 {
+		time.Sleep(time.Until(b.next))
+		b.next = b.next.Add(b.every)
+	}
+}
+
+// percentiles makes a result of latencies.
+func percentiles(took []time.Duration, d time.Duration) result {
+	if len(took) == 0 {
+		return result{Seconds: d.Seconds()}
+	}
+	slices.Sort(took)
+	return result{
+		Ops: len(took), Seconds: d.Seconds(),
+		P50: took[len(took)/2].Microseconds(), P99: took[len(took)*99/100].Microseconds(),
+	}
+}
+
+// build compiles a package of this module, or of another one in dir, and gives the program's path.
+func build(ctx context.Context, o options, dir, pkg, name string) (string, error) {
+	path := filepath.Join(o.dir, name)
+	c := exec.CommandContext(ctx, "go", "build", "-o", path, pkg)
+	c.Dir, c.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := c.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+	}
+	return path, nil
+}
+
+// sources is the root of this module.
+func sources() (string, error) {
+	out, err := exec.Command("go", "list", "-m", "-json").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the sources: %w (run it from within them)", err)
+	}
+	var m struct{ Dir string }
+	return m.Dir, json.Unmarshal(out, &m)
+}

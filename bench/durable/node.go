@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/heap"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/store"
+	"github.com/voxelpopuli/voxeld/terrain"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// genesis is that of the region floor's world.
+var genesis = world.Genesis{
+	Name: "durable", Seed: 33, Sections: 4, Terrain: terrain.Version, Placement: grid.PlacementWalkad,
+	Spawn: grid.Pos{Y: 100}, Origin: 1,
+}
+
+// order is what the starting process tells a node, one JSON object a line. Each is answered by one line.
+type order struct {
+	Found    []grid.ChunkPos // found these regions
+	Adopt    []grid.ChunkPos // link with those of these regions that are led here; the answer is how many
+	Visit    []grid.ChunkPos // put a block in each of these regions, founding and waking them, and leave; tells how long each took
+	Collect  bool            // collect garbage and give memory back
+	Together int             // so many of them at a time
+	Writers  int             // have so many writers write
+	Rate     float64         // writes a second of all of them together; 0 for as many as are acknowledged
+	Warm     time.Duration
+	Duration time.Duration
+	Profile  string // file for a CPU profile of the measuring; empty for none
+}
+
+// answer of a node. At the beginning it says its address.
+type answer struct {
+	Addr  string          `json:",omitempty"`
+	Led   int             `json:",omitempty"`
+	Took  []time.Duration `json:",omitempty"`
+	Error string          `json:",omitempty"`
+}
+
+// runNode is a daemon without its gateway.
+func runNode(args []string) error {
+	flags := flag.NewFlagSet("node", flag.ContinueOnError)
+	dir := flags.String("dir", "", "data directory")
+	ip := flags.String("ip", "", "address")
+	join := flags.String("join", "", "multiaddr of the first node; empty for that one")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var crew sync.WaitGroup
+	defer crew.Wait()
+	defer cancel()
+	n := &benchNode{logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), metrics: prometheus.NewRegistry()}
+	if err := n.start(ctx, &crew, *dir, *ip, *join); err != nil {
+		return err
+	}
+	return n.obey(ctx, os.Stdin, os.Stdout)
+}
+
+type benchNode struct {
+	logger  *slog.Logger
+	metrics *prometheus.Registry
+	addr    string
+	regions *region.Host
+	adopted []*clump
+}
+
+func (n *benchNode) start(ctx context.Context, crew *sync.WaitGroup, dir, ip, join string) error {
+	db, err := store.Open(store.Options{Path: filepath.Join(dir, "voxeld.db"), Logger: n.logger, Registerer: n.metrics})
+	if err != nil {
+		return err
+	}
+	serve := func(run func(context.Context) error) {
+		crew.Go(func() {
+			if err := run(ctx); err != nil && ctx.Err() == nil {
+				n.logger.Error("a part ended", "error", err)
+			}
+		})
+	}
+	serve(heap.Run)
+	serve(db.Run)
+	o := dht.HostOptions{Storage: db, Listen: []string{"/ip4/" + ip + "/tcp/4001"}, Logger: n.logger, Registerer: n.metrics}
+	if join != "" {
+		o.Bootstrap = []string{join}
+	}
+	host, err := dht.NewHost(o)
+	if err != nil {
+		return err
+	}
+	n.addr = host.Addrs()[0]
+	d, err := dht.Join(host, dht.Options{World: genesis.ID(), Placement: genesis.Placement})
+	if err != nil {
+		return err
+	}
+	serve(d.Run)
+	peers := peers{host, "/voxeld/" + genesis.ID()[:16]}
+	carrier := region.NewCarrier(peers, n.logger, n.metrics)
+	serve(carrier.Run)
+	replicas, err := replica.NewHost(replica.Options{
+		Storage: db, Self: host.PeerID(), Send: carrier.Send, SendSnapshot: carrier.SendSnapshot,
+		Logger: n.logger, Registerer: n.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	serve(replicas.Run)
+	if join == "" {
+		if err := region.FoundCatalog(ctx, replicas, host.PeerID()); err != nil {
+			return err
+		}
+	}
+	generator, err := terrain.New(terrain.Params{Seed: genesis.Seed, Sections: genesis.Sections, Version: genesis.Terrain})
+	if err != nil {
+		return err
+	}
+	n.regions, err = region.NewHost(ctx, region.Options{
+		Self:   wire.Member{Peer: host.PeerID(), Game: ip + ":4002"},
+		Height: genesis.Height(), Placement: genesis.Placement, Copies: 3, CatalogCopies: 3, Grace: time.Minute,
+		Base:    func(pos grid.ChunkPos) [32]byte { return generator.Chunk(pos).Hash() },
+		Storage: db, Replicas: replicas, Records: d, Peers: peers, Logger: n.logger, Registerer: n.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	host.Handle(peers.prefix+region.LinkProtocol, n.regions.ServeLink)
+	host.Handle(peers.prefix+region.RaftProtocol, n.regions.ServeRaft)
+	host.Handle(peers.prefix+region.SnapshotProtocol, n.regions.ServeSnapshot)
+	host.HandleAsk(peers.prefix+region.AskProtocol, n.regions.AnswerQuestion)
+	serve(n.regions.Run)
+	n.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "voxeld_bench_heap_bytes", Help: "Live heap."}, func() float64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc)
+	}))
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(n.metrics, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	server := &http.Server{Addr: ip + ":9102", Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	serve(func(context.Context) error { return server.ListenAndServe() })
+	context.AfterFunc(ctx, func() { server.Close() }) //nolint:errcheck // the process ends
+	return nil
+}
+
+// peers speaks the world's protocols only, as cmd/voxeld's does.
+type peers struct {
+	*dht.Host
+	prefix string
+}
+
+func (p peers) Ask(ctx context.Context, peer, protocol string, question []byte) ([]byte, error) {
+	return p.Host.Ask(ctx, peer, p.prefix+protocol, question)
+}
+
+func (p peers) Open(ctx context.Context, peer, protocol string) (io.ReadWriteCloser, error) {
+	return p.Host.Open(ctx, peer, p.prefix+protocol)
+}
+
+// obey does what the starting process says, until that closes the input.
+func (n *benchNode) obey(ctx context.Context, in io.Reader, out io.Writer) error {
+	say := json.NewEncoder(out)
+	if err := say.Encode(answer{Addr: n.addr}); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var o order
+		if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
+			return err
+		}
+		a, err := n.follow(ctx, o)
+		if err != nil {
+			a.Error = err.Error()
+		}
+		if err := say.Encode(a); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+func (n *benchNode) follow(ctx context.Context, o order) (a answer, err error) {
+	for _, pos := range o.Found {
+		if _, err := n.regions.Locate(ctx, pos); err != nil {
+			return a, err
+		}
+	}
+	for _, pos := range o.Adopt {
+		link, info, err := n.regions.Follow(ctx, pos)
+		if err != nil {
+			return a, err
+		}
+		if info.Leader != n.regions.Self.Peer {
+			if err := link.Close(); err != nil {
+				return a, err
+			}
+			continue
+		}
+		c, err := newClump(ctx, link, pos)
+		if err != nil {
+			return a, err
+		}
+		n.adopted = append(n.adopted, c)
+	}
+	if o.Collect {
+		debug.FreeOSMemory()
+	}
+	if len(o.Visit) > 0 {
+		a.Took, err = n.visit(ctx, o.Visit, o.Together)
+		return a, err
+	}
+	a.Led = len(n.adopted)
+	if o.Writers > 0 {
+		if len(n.adopted) == 0 {
+			return a, fmt.Errorf("no region is led here")
+		}
+		a.Took, err = n.write(ctx, o)
+	}
+	return a, err
+}

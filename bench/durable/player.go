@@ -1,0 +1,369 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/store"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// playerFloor is three daemons, and the sessions of all writers that there will be.
+type playerFloor struct {
+	voxeld   string
+	rate     float64
+	daemons  []*daemon
+	sessions []*session
+}
+
+type daemon struct {
+	*process
+	dir, ip string
+}
+
+func (d *daemon) game() string { return d.ip + ":4002" }
+
+func startPlayers(ctx context.Context, o options, net int) (system, error) {
+	root, err := sources()
+	if err != nil {
+		return nil, err
+	}
+	f := &playerFloor{rate: o.rate}
+	if f.voxeld, err = build(ctx, o, root, "./cmd/voxeld", "voxeld"); err != nil {
+		return nil, err
+	}
+	if err := f.start(ctx, o, net); err != nil {
+		f.stop()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *playerFloor) start(ctx context.Context, o options, net int) error {
+	regions := regionsAt(o.regions)
+	most := slices.Max(o.writers)
+	token := ""
+	for i := range 3 {
+		d := &daemon{dir: filepath.Join(o.dir, fmt.Sprintf("player-%d", i)), ip: fmt.Sprintf("127.%d.0.1", net+i)}
+		if err := f.begin(ctx, d, regions, most, token, o.logLevel); err != nil {
+			return err
+		}
+		if token == "" {
+			if err := f.ask(ctx, d, "invite", &struct{ Token *string }{&token}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, d := range f.daemons {
+		err := until(ctx, "every daemon knows the others", 30*time.Second, func() bool {
+			peers, err := scrape(ctx, "http://"+d.ip+":9102/metrics", "voxeld_dht_table_peers")
+			return err == nil && peers >= 2
+		})
+		if err != nil {
+			return err
+		}
+	}
+	leaders := make([]string, len(regions))
+	leads := make(map[string]int)
+	for i, pos := range regions {
+		var err error
+		if leaders[i], err = locate(f.daemons[0].game(), pos); err != nil {
+			return fmt.Errorf("locate %v: %w", pos, err)
+		}
+		leads[leaders[i]]++
+	}
+	fmt.Fprintf(os.Stderr, "  daemons lead %v regions\n", leads)
+	for w := range most {
+		s, err := joinAs(leaders[w%len(regions)], w, regions[w%len(regions)])
+		if err != nil {
+			return fmt.Errorf("join as writer %d: %w", w, err)
+		}
+		f.sessions = append(f.sessions, s)
+	}
+	for w, s := range f.sessions {
+		if err := s.settle(ctx); err != nil {
+			return fmt.Errorf("settle writer %d: %w", w, err)
+		}
+	}
+	return nil
+}
+
+// begin starts a daemon that remembers the players where they are to stand.
+func (f *playerFloor) begin(ctx context.Context, d *daemon, regions []grid.ChunkPos, players int, token, logLevel string) error {
+	if err := os.MkdirAll(d.dir, 0o700); err != nil {
+		return err
+	}
+	if token == "" {
+		if out, err := exec.CommandContext(ctx, f.voxeld, "init", "--data-dir", d.dir, "--seed", "33").CombinedOutput(); err != nil {
+			return fmt.Errorf("voxeld init: %w: %s", err, out)
+		}
+	}
+	if err := seat(ctx, filepath.Join(d.dir, "voxeld.db"), regions, players); err != nil {
+		return fmt.Errorf("write players' records: %w", err)
+	}
+	args := []string{
+		"run", "--data-dir", d.dir, "--listen", "/ip4/" + d.ip + "/tcp/4001", "--game", d.game(),
+		"--http", d.ip + ":8080", "--metrics", d.ip + ":9102", "--sessions-per-address", "10000",
+		"--edits-per-second", "1000000", "--log-level", logLevel,
+	}
+	if token != "" {
+		args = append(args, "--join", token)
+	}
+	var err error
+	if d.process, err = startProcess(filepath.Dir(d.dir), filepath.Base(d.dir), f.voxeld, args...); err != nil {
+		return err
+	}
+	f.daemons = append(f.daemons, d)
+	return until(ctx, "the daemon answers, see "+d.log, 30*time.Second, func() bool {
+		return f.ask(ctx, d, "status", &struct{}{}) == nil
+	})
+}
+
+// seat writes records of players: a walk to their regions would take them half an hour.
+func seat(ctx context.Context, path string, regions []grid.ChunkPos, players int) error {
+	db, err := store.Open(store.Options{Path: path})
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- db.Run(ctx) }()
+	var writes []kv.Write
+	for w := range players {
+		id := player.GuestID(writerName(w))
+		row, err := wire.EncodePlayerRecord(wire.PlayerRecord{
+			Player: id, Name: writerName(w), Guest: true, Seq: 1,
+			Pose: standing(w, regions[w%len(regions)]), Gateway: "bench", SavedAt: 1,
+		})
+		if err != nil {
+			return err
+		}
+		writes = append(writes, kv.Write{Table: "players", Key: id[:], Value: row})
+	}
+	return errors.Join(db.Commit(writes), db.Close(), <-ended)
+}
+
+func writerName(w int) string { return fmt.Sprintf("writer%d", w) }
+
+// place is the block that a writer edits, and standing where he stands beside it: high in the air, so that terrain is
+// not in his way, one above the other if many are in one region.
+func place(w int, at grid.ChunkPos) grid.Pos {
+	return grid.Pos{X: at.X*grid.ChunkSize + int32(w%4)*8, Y: 90 + int32(w/16%8)*4, Z: at.Z*grid.ChunkSize + int32(w/4%4)*8 + int32(w/128)%4}
+}
+
+func standing(w int, at grid.ChunkPos) wire.Pose {
+	p := place(w, at)
+	return wire.Pose{X: float64(p.X) + 2.5, Y: float64(p.Y), Z: float64(p.Z) + .5}
+}
+
+func (f *playerFloor) ask(ctx context.Context, d *daemon, command string, answer any) error {
+	out, err := exec.CommandContext(ctx, f.voxeld, command, "--data-dir", d.dir, "--json").Output()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(out, answer)
+}
+
+// locate asks for the game address of the daemon that leads the chunk's region, which is founded if need be.
+func locate(game string, pos grid.ChunkPos) (string, error) {
+	c, err := net.DialTimeout("tcp", game, 5*time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close() //nolint:errcheck // asked
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		return "", err
+	}
+	if _, err := fmt.Fprint(c, `{"type":"dht"}`); err != nil {
+		return "", err
+	}
+	in := bufio.NewReader(c)
+	if ok, err := in.Peek(2); err != nil || string(ok) != "ok" {
+		return "", fmt.Errorf("dht mode refused: %q, %w", ok, err)
+	}
+	if _, err := in.Discard(2); err != nil {
+		return "", err
+	}
+	if _, err := fmt.Fprintf(c, "\x00[%d,%d]", pos.X, pos.Z); err != nil {
+		return "", err
+	}
+	line, err := in.ReadBytes('\n')
+	if err != nil {
+		return "", err
+	}
+	var a struct {
+		IP   string
+		Port int
+	}
+	if err := json.Unmarshal(line, &a); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s:%d", a.IP, a.Port), nil
+}
+
+func (f *playerFloor) load(ctx context.Context, writers int, warm, duration time.Duration) (result, error) {
+	begin := time.Now().Add(warm)
+	end := begin.Add(duration)
+	took, errs := make([][]time.Duration, writers), make([]error, writers)
+	var all sync.WaitGroup
+	for w, s := range f.sessions[:writers] {
+		all.Go(func() { took[w], errs[w] = s.write(ctx, newBeat(f.rate, w, writers), begin, end) })
+	}
+	all.Wait()
+	return percentiles(slices.Concat(took...), duration), errors.Join(errs...)
+}
+
+func (f *playerFloor) usage() (u usage, err error) {
+	var own syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
+		return u, fmt.Errorf("ask for own usage: %w", err)
+	}
+	u.client = time.Duration(own.Utime.Nano() + own.Stime.Nano())
+	for _, d := range f.daemons {
+		cpu, err := d.cpu()
+		if err != nil {
+			return u, err
+		}
+		u.cpu += cpu
+		fsyncs, err := scrape(context.Background(), "http://"+d.ip+":9102/metrics", "voxeld_store_fsyncs_total")
+		if err != nil {
+			return u, err
+		}
+		u.fsyncs = max(u.fsyncs, fsyncs)
+	}
+	return u, nil
+}
+
+func (f *playerFloor) stop() {
+	for _, s := range f.sessions {
+		s.conn.Close() //nolint:errcheck // done with
+	}
+	for _, d := range f.daemons {
+		d.cmd.Process.Kill() //nolint:errcheck // its data is thrown away
+		<-d.ended
+	}
+}
+
+// session is a player with a TCP connection of his own. He also has to read while he does not write.
+type session struct {
+	conn  net.Conn
+	seq   uint64
+	pos   grid.Pos
+	home  grid.ChunkPos
+	ready chan struct{} // closed when his chunk is in view
+	acks  chan wire.Ack
+	ended chan error
+}
+
+func joinAs(game string, w int, at grid.ChunkPos) (*session, error) {
+	c, err := net.DialTimeout("tcp", game, 5*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{
+		conn: c, pos: place(w, at), home: place(w, at).Chunk(),
+		ready: make(chan struct{}), acks: make(chan wire.Ack, 1), ended: make(chan error, 1),
+	}
+	line, err := wire.EncodeClient(wire.Join{Version: wire.SessionVersion, Name: writerName(w), View: 1, Encoding: wire.EncodingCBOR})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.Write(append(line, '\n')); err != nil {
+		return nil, err
+	}
+	go func() { s.ended <- s.read() }()
+	return s, nil
+}
+
+// read hands over acknowledgements; of what else comes it decodes only what it needs.
+func (s *session) read() error {
+	isReady := false
+	var message []byte
+	for in := bufio.NewReaderSize(s.conn, 16<<10); ; {
+		var err error
+		if message, err = wire.ReadMessage(in, message, wire.MaxServerLine); err != nil {
+			return err
+		}
+		if message[0] == wire.TickFrame {
+			continue
+		}
+		m, err := wire.DecodeServerCBOR(message)
+		if err != nil {
+			return err
+		}
+		switch m := m.(type) {
+		case wire.Welcome:
+			s.seq = m.NextSeq
+		case wire.ChunkData:
+			if m.Chunk == s.home && !isReady {
+				isReady = true
+				close(s.ready)
+			}
+		case wire.Ack:
+			s.acks <- m
+		case wire.Failure:
+			return fmt.Errorf("session ended: %s: %s", m.Code, m.Message)
+		}
+	}
+}
+
+// settle waits until the player's chunk is there.
+func (s *session) settle(ctx context.Context) error {
+	select {
+	case <-s.ready:
+		return nil
+	case err := <-s.ended:
+		return err
+	case <-time.After(2 * time.Minute):
+		return errors.New("no land came")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *session) write(ctx context.Context, pace beat, begin, end time.Time) (took []time.Duration, err error) {
+	blocks := [...]chunk.Block{chunk.Brick, chunk.Planks}
+	var message []byte
+	for ctx.Err() == nil {
+		pace.wait()
+		start := time.Now()
+		if start.After(end) {
+			return took, nil
+		}
+		s.seq++
+		edit, err := wire.EncodeClientCBOR(wire.Edit{Seq: s.seq, X: s.pos.X, Y: s.pos.Y, Z: s.pos.Z, Block: uint16(blocks[s.seq%2])})
+		if err != nil {
+			return nil, err
+		}
+		message = wire.AppendMessage(message[:0], edit)
+		if _, err := s.conn.Write(message); err != nil {
+			return nil, err
+		}
+		select {
+		case ack := <-s.acks:
+			if ack.Error != "" || ack.Seq != s.seq {
+				return nil, fmt.Errorf("edit %d at %v was answered with %+v", s.seq, s.pos, ack)
+			}
+		case err := <-s.ended:
+			return nil, err
+		}
+		if done := time.Now(); start.After(begin) && done.Before(end) {
+			took = append(took, done.Sub(start))
+		}
+	}
+	return nil, ctx.Err()
+}

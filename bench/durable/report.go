@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+)
+
+// report prints the medians over the rounds, and how they compare with etcd's.
+func report(out io.Writer, o options, rows []row) {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "writers\tsystem\tacknowledged/s\tof etcd\tp50 ms\tp99 ms\tcores\tclient's\tµs an edit\tfsyncs/s\tper fsync\t\n") //nolint:errcheck // to a person
+	for _, writers := range o.writers {
+		yardstick := middle(rows, "etcd", writers, row.rate)
+		for _, name := range o.floors {
+			m := func(f func(row) float64) float64 { return middle(rows, name, writers, f) }
+			ratio := "-"
+			if yardstick > 0 {
+				// Of each round, then the median: neighbours in time are compared.
+				ratio = fmt.Sprintf("%.2f", m(func(r row) float64 { return r.rate() / etcdOf(rows, r) }))
+			}
+			fsyncs := m(func(r row) float64 { return r.fsyncs / r.Seconds })
+			fmt.Fprintf(t, "%d\t%s\t%.0f\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f\t%.0f\t%.1f\t\n", writers, name, m(row.rate), ratio, //nolint:errcheck // to a person
+				m(func(r row) float64 { return float64(r.P50) / 1000 }), m(func(r row) float64 { return float64(r.P99) / 1000 }),
+				m(func(r row) float64 { return r.cpu.Seconds() / r.Seconds }), m(func(r row) float64 { return r.client.Seconds() / r.Seconds }),
+				m(row.cost), fsyncs, m(row.rate)/max(fsyncs, 1))
+		}
+	}
+	t.Flush() //nolint:errcheck // to a person
+}
+
+// etcdOf is etcd's rate in the same round with as many writers.
+func etcdOf(rows []row, of row) float64 {
+	for _, r := range rows {
+		if r.system == "etcd" && r.writers == of.writers && r.round == of.round {
+			return r.rate()
+		}
+	}
+	return 0
+}
+
+func middle(rows []row, system string, writers int, f func(row) float64) float64 {
+	var all []float64
+	for _, r := range rows {
+		if r.system == system && r.writers == writers {
+			all = append(all, f(r))
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+func writeCSV(out io.Writer, rows []row) {
+	fmt.Fprintln(out, "round,system,writers,acknowledged_per_s,p50_us,p99_us,cpu_s,client_cpu_s,fsyncs_per_s") //nolint:errcheck // Close tells
+	for _, r := range rows {
+		fmt.Fprintf(out, "%d,%s,%d,%.1f,%d,%d,%.2f,%.2f,%.1f\n", //nolint:errcheck // Close tells
+			r.round, r.system, r.writers, r.rate(), r.P50, r.P99, r.cpu.Seconds(), r.client.Seconds(), r.fsyncs/r.Seconds)
+	}
+}

@@ -1,0 +1,333 @@
+package rig
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Options say how daemons are run. The zero value of a field means its default.
+type Options struct {
+	Binary string   // path of voxeld (required)
+	Dir    string   // data directories are made in it (required)
+	CPUs   []int    // the cores that daemons may use; default all
+	Procs  int      // GOMAXPROCS of each daemon; default the number of CPUs, or all
+	Nice   int      // of each daemon; below 0 it goes before other programs of this machine, and takes root
+	Seed   int64    // of the world; default 1
+	Args   []string // more flags of voxeld run
+}
+
+// startTime is how long a daemon may take until it serves, on a machine that is busy starting a hundred of them.
+const startTime = 2 * time.Minute
+
+// Daemon is one running voxeld.
+type Daemon struct {
+	Process
+	Game string // host:port
+	dir  string
+	http *http.Client // speaks to the admin socket
+}
+
+// Process is a running process whose accounts are read. Metrics is the host:port of its /metrics.
+type Process struct {
+	Metrics string
+	cmd     *exec.Cmd
+	ended   chan struct{} // closed when it has ended
+	log     string        // path of what it printed
+}
+
+// Network starts n daemons of one world: the first makes it, the others join it.
+func Network(ctx context.Context, o Options, n int) ([]*Daemon, error) {
+	var all []*Daemon
+	var join []string
+	for i := range n {
+		d, err := start(ctx, o, i, join)
+		if err != nil {
+			StopAll(all)
+			return nil, fmt.Errorf("start daemon %d of %d: %w", i+1, n, err)
+		}
+		all = append(all, d)
+		if i > 0 {
+			continue
+		}
+		token, err := d.Invite(ctx)
+		if err != nil {
+			StopAll(all)
+			return nil, err
+		}
+		join = []string{"--join", token}
+	}
+	return all, nil
+}
+
+// StopAll stops daemons, all at once.
+func StopAll(all []*Daemon) {
+	for _, d := range all {
+		d.signal(syscall.SIGTERM)
+	}
+	for _, d := range all {
+		d.Stop()
+	}
+}
+
+// start runs the i-th daemon, on a loopback address of its own, and waits until it serves.
+func start(ctx context.Context, o Options, i int, join []string) (*Daemon, error) {
+	ip := fmt.Sprintf("127.%d.0.1", 101+i)
+	if i > 150 {
+		ip = fmt.Sprintf("127.%d.1.1", 101+i-150)
+	}
+	dir := filepath.Join(o.Dir, "node-"+strconv.Itoa(i))
+	if join == nil {
+		seed := o.Seed
+		if seed == 0 {
+			seed = 1
+		}
+		made := exec.CommandContext(ctx, o.Binary, "init", "--data-dir", dir, "--seed", strconv.FormatInt(seed, 10))
+		if out, err := made.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("make world: %w: %s", err, out)
+		}
+	}
+	d := &Daemon{Game: ip + ":4002", dir: dir}
+	d.Metrics = ip + ":9102"
+	args := append([]string{
+		"run", "--data-dir", dir, "--listen", "/ip4/" + ip + "/tcp/4001",
+		"--game", d.Game, "--http", ip + ":8080", "--metrics", d.Metrics, "--log-level", "warn",
+	}, join...)
+	socket := filepath.Join(dir, "admin.sock")
+	d.http = &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}}
+	if err := d.run(o, filepath.Join(o.Dir, "node-"+strconv.Itoa(i)+".log"), o.Binary, append(args, o.Args...)); err != nil {
+		return nil, err
+	}
+	return d, d.await(ctx, func() error { return d.ask(ctx, "/status", new(json.RawMessage)) })
+}
+
+// Start runs any other program that serves metrics at that address, under the same conditions as a daemon.
+func Start(ctx context.Context, o Options, metrics, binary string, args ...string) (*Process, error) {
+	p := &Process{Metrics: metrics}
+	if err := p.run(o, filepath.Join(o.Dir, filepath.Base(binary)+".log"), binary, args); err != nil {
+		return nil, err
+	}
+	return p, p.await(ctx, func() error { _, err := p.Scrape(ctx); return err })
+}
+
+func (p *Process) run(o Options, log, binary string, args []string) error {
+	out, err := os.Create(log)
+	if err != nil {
+		return fmt.Errorf("make log: %w", err)
+	}
+	defer out.Close() //nolint:errcheck // the process has it now
+	p.cmd, p.ended, p.log = exec.Command(binary, args...), make(chan struct{}), log
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	procs := o.Procs
+	if procs == 0 {
+		procs = len(o.CPUs)
+	}
+	p.cmd.Env = os.Environ()
+	if procs > 0 {
+		p.cmd.Env = append(p.cmd.Env, "GOMAXPROCS="+strconv.Itoa(procs))
+	}
+	if err := startOn(p.cmd, o.CPUs, o.Nice); err != nil {
+		return err
+	}
+	go func() {
+		defer close(p.ended) // Stop waits for it
+		p.cmd.Wait()         //nolint:errcheck // whoever waits for the process looks at its log
+	}()
+	return nil
+}
+
+// await asks until the process answers.
+func (p *Process) await(ctx context.Context, ask func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		err := ask()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.ended:
+			return fmt.Errorf("it ended: %s", p.Log())
+		case <-ctx.Done():
+			p.Stop()
+			return fmt.Errorf("it does not serve: %w: %s", err, p.Log())
+		case <-poll.C:
+		}
+	}
+}
+
+// Log is the end of what the process printed.
+func (p *Process) Log() string {
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-2000):])
+}
+
+// Running tells whether the process has not ended.
+func (p *Process) Running() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// stopTime is how long a daemon may take to stop in order.
+const stopTime = 20 * time.Second
+
+// Stop ends the process, in order if it can, and waits until it is gone.
+func (p *Process) Stop() {
+	p.signal(syscall.SIGTERM)
+	select {
+	case <-p.ended:
+	case <-time.After(stopTime):
+		p.Kill()
+	}
+}
+
+// Kill ends the process at once.
+func (p *Process) Kill() {
+	p.signal(syscall.SIGKILL)
+	<-p.ended
+}
+
+func (p *Process) signal(s syscall.Signal) {
+	p.cmd.Process.Signal(s) //nolint:errcheck // it may have ended
+}
+
+// ask gets JSON from the admin socket.
+func (d *Daemon) ask(ctx context.Context, path string, answer any) error {
+	data, err := d.admin(ctx, path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, answer); err != nil {
+		return fmt.Errorf("ask daemon for %s: %w", path, err)
+	}
+	return nil
+}
+
+func (d *Daemon) admin(ctx context.Context, path string) ([]byte, error) {
+	return get(ctx, d.http, "http://admin"+path)
+}
+
+func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close() //nolint:errcheck // read to its end
+	data, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = errors.New(response.Status + ": " + string(bytes.TrimSpace(data)))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", url, err)
+	}
+	return data, nil
+}
+
+// Invite gives a join token.
+func (d *Daemon) Invite(ctx context.Context) (string, error) {
+	var invite struct{ Token string }
+	err := d.ask(ctx, "/invite", &invite)
+	return invite.Token, err
+}
+
+// Collect makes the daemon collect its garbage now, so that what its heap holds is what it needs.
+func (d *Daemon) Collect(ctx context.Context) error {
+	_, err := d.admin(ctx, "/debug/pprof/heap?gc=1")
+	return err
+}
+
+// Profile is a CPU profile as go tool pprof reads it.
+type Profile struct {
+	Top   string             // the functions that used most, a table
+	Below map[string]float64 // by function, its share of all samples, with everything that it called; 0 to 1
+}
+
+// Profile takes a CPU profile of so many seconds into a file, and reads it.
+func (d *Daemon) Profile(ctx context.Context, seconds int, path string) (p Profile, err error) {
+	data, err := d.admin(ctx, "/debug/pprof/profile?seconds="+strconv.Itoa(seconds))
+	if err != nil {
+		return p, err
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		return p, fmt.Errorf("keep profile: %w", err)
+	}
+	read := func(flags ...string) (string, error) {
+		out, err := exec.CommandContext(ctx, "go", append([]string{"tool", "pprof", "-top"}, append(flags, path)...)...).CombinedOutput()
+		if err != nil {
+			return "", fmt.Errorf("read profile: %w: %s", err, out)
+		}
+		return string(out), nil
+	}
+	if p.Top, err = read("-nodecount=25"); err != nil {
+		return p, err
+	}
+	all, err := read("-cum", "-nodecount=100000", "-nodefraction=0")
+	p.Below = sharesOf(all)
+	return p, err
+}
+
+// sharesOf reads the table of go tool pprof -top.
+func sharesOf(table string) map[string]float64 {
+	shares := make(map[string]float64)
+	for line := range strings.Lines(table) {
+		cells := strings.Fields(line) // flat, flat%, sum%, cum, cum%, name
+		if len(cells) < 6 || !strings.HasSuffix(cells[4], "%") {
+			continue
+		}
+		if v, err := strconv.ParseFloat(strings.TrimSuffix(cells[4], "%"), 64); err == nil {
+			shares[cells[5]] = v / 100
+		}
+	}
+	return shares
+}
+
+// PlayersLed is how many players are in the regions that this daemon leads.
+func (d *Daemon) PlayersLed(ctx context.Context) (int, error) {
+	var status struct{ Peer string }
+	if err := d.ask(ctx, "/status", &status); err != nil {
+		return 0, err
+	}
+	var regions []struct {
+		Leader  string
+		Players int
+	}
+	if err := d.ask(ctx, "/regions", &regions); err != nil {
+		return 0, err
+	}
+	sum := 0
+	for _, r := range regions {
+		if r.Leader == status.Peer {
+			sum += r.Players
+		}
+	}
+	return sum, nil
+}

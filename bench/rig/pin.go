@@ -1,0 +1,76 @@
+package rig
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// startOn starts a command whose process, with all its threads, may use those cores only (all if there are none), and
+// has that niceness.
+func startOn(c *exec.Cmd, cpus []int, nice int) error {
+	// A new process has the affinity and the niceness of the thread that started it. The thread is not used again.
+	started := make(chan error)
+	go func() { // it ends before this function does
+		runtime.LockOSThread()
+		started <- func() error {
+			if len(cpus) > 0 {
+				if err := unix.SchedSetaffinity(0, setOf(cpus)); err != nil {
+					return fmt.Errorf("pin to cores %v: %w", cpus, err)
+				}
+			}
+			if nice != 0 {
+				if err := unix.Setpriority(unix.PRIO_PROCESS, 0, nice); err != nil {
+					return fmt.Errorf("set niceness %d: %w", nice, err)
+				}
+			}
+			return c.Start()
+		}()
+	}()
+	return <-started
+}
+
+// BoundSelf bounds this process to the cores, and gives it a niceness: the threads that it has, and so those that they
+// will start.
+func BoundSelf(cpus []int, nice int) error {
+	if session, err := unix.Getsid(0); nice != 0 && err == nil && session == os.Getpid() {
+		// Where Linux groups processes by session, niceness counts within a session only, and sessions have theirs.
+		err := os.WriteFile("/proc/self/autogroup", []byte(strconv.Itoa(nice)), 0)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("set niceness of the session: %w", err)
+		}
+	}
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return fmt.Errorf("list threads: %w", err)
+	}
+	for _, task := range tasks {
+		id, err := strconv.Atoi(task.Name())
+		if err != nil {
+			continue
+		}
+		if err := unix.SchedSetaffinity(id, setOf(cpus)); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("pin to cores %v: %w", cpus, err)
+		}
+		if nice == 0 {
+			continue
+		}
+		if err := unix.Setpriority(unix.PRIO_PROCESS, id, nice); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("set niceness %d: %w", nice, err)
+		}
+	}
+	return nil
+}
+
+func setOf(cpus []int) *unix.CPUSet {
+	var set unix.CPUSet
+	for _, cpu := range cpus {
+		set.Set(cpu)
+	}
+	return &set
+}

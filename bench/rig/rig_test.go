@@ -1,0 +1,69 @@
+package rig
+
+import (
+	"math"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+func TestHistogramQuantileIsNeverBelowTheTruth(t *testing.T) {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "h", Help: "h", Buckets: []float64{1, 2, 4}})
+	read := func() Histogram {
+		var m dto.Metric
+		if err := h.Write(&m); err != nil {
+			t.Fatal(err)
+		}
+		return Metrics{"h": {Metric: []*dto.Metric{&m}}}.Histogram("h")
+	}
+	if q := read().Quantile(.5); !math.IsNaN(q) {
+		t.Errorf("the median of nothing is %v", q)
+	}
+	for range 100 {
+		h.Observe(3)
+	}
+	before := read()
+	for range 98 {
+		h.Observe(.5)
+	}
+	h.Observe(1.5)
+	h.Observe(9)
+	since := read().Since(before)
+	for q, want := range map[float64]float64{.5: 1, .98: 1, .99: 2, .995: math.Inf(1)} {
+		if got := since.Quantile(q); got != want {
+			t.Errorf("quantile %v is %v, want %v", q, got, want)
+		}
+	}
+	if since.Count != 100 {
+		t.Errorf("%v counts since, want 100", since.Count)
+	}
+}
+
+func TestUsageGrowsWithWork(t *testing.T) {
+	before, err := UsageOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before.RSS < 1<<20 {
+		t.Errorf("this process uses %d bytes", before.RSS)
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for sum := 0; ; sum++ {
+		if sum%1_000_000 != 0 {
+			continue
+		}
+		now, err := UsageOf(os.Getpid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now.CPU >= before.CPU+50*time.Millisecond {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("ten seconds of work count as %v", now.CPU-before.CPU)
+		}
+	}
+}

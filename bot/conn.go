@@ -1,0 +1,150 @@
+package bot
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// failure is a reason that the server gave, or that we saw, under a code.
+type failure struct{ code, text string }
+
+func (f *failure) Error() string { return f.code + ": " + f.text }
+
+// codeOf is the short name under which the report counts the error.
+func codeOf(err error) string {
+	var (
+		f      *failure
+		refuse *wire.Error
+		netErr net.Error
+		opErr  *net.OpError
+	)
+	switch {
+	case errors.As(err, &f):
+		return f.code
+	case errors.As(err, &refuse):
+		return "server sent " + refuse.Code
+	case errors.As(err, &netErr) && netErr.Timeout():
+		return "timeout"
+	case errors.As(err, &opErr):
+		return opErr.Op + " failed" // dial, read, write
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "closed by server"
+	default:
+		return "other"
+	}
+}
+
+// causeOf tells what codeOf leaves out, in few words; "" if that is nothing.
+func causeOf(err error) string {
+	var (
+		f     *failure
+		errno syscall.Errno
+		opErr *net.OpError
+	)
+	switch {
+	case errors.As(err, &f):
+		return f.text
+	case errors.As(err, &errno):
+		return errno.Error()
+	case errors.As(err, &opErr):
+		return opErr.Err.Error()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return ""
+	}
+	return err.Error()
+}
+
+// conn is one TCP connection of a player. One goroutine writes, one reads.
+type conn struct {
+	net.Conn
+	in      *bufio.Reader
+	meter   *meter
+	timeout time.Duration // for a write, or a handshake
+	patient time.Time     // until when writes may take without saying so again
+	stop    func() bool
+}
+
+// dial connects, and closes the connection when ctx is done.
+func (c *crew) dial(ctx context.Context, addr string) (*conn, error) {
+	d := net.Dialer{Timeout: c.Timeout}
+	nc, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("dial %s: %w", addr, err)
+	}
+	cn := &conn{Conn: nc, in: bufio.NewReaderSize(nc, 16<<10), meter: c.meter, timeout: c.Timeout}
+	cn.stop = context.AfterFunc(ctx, func() { _ = nc.Close() }) // unblocks reads and writes
+	return cn, nil
+}
+
+// close ends the connection; that it is broken already is no news.
+func (c *conn) close() {
+	c.stop()
+	_ = c.Close()
+}
+
+// send writes a packet of the kind, as it is.
+func (c *conn) send(kind string, packet []byte) error {
+	if now := time.Now(); c.patient.Sub(now) < c.timeout {
+		c.patient = now.Add(2 * c.timeout)
+		if err := c.SetWriteDeadline(c.patient); err != nil {
+			return fmt.Errorf("send %s: %w", kind, err)
+		}
+	}
+	if _, err := c.Write(packet); err != nil {
+		return fmt.Errorf("send %s: %w", kind, err)
+	}
+	c.meter.wrote(kind, len(packet))
+	return nil
+}
+
+// readLine reads up to a newline, and returns the line without it.
+func (c *conn) readLine() ([]byte, error) {
+	line, err := wire.ReadLine(c.in, wire.MaxServerLine)
+	if err != nil {
+		return nil, fmt.Errorf("read line: %w", err)
+	}
+	return line, nil
+}
+
+// answer waits for what the other side must say now: read takes it from the connection.
+func (c *conn) answer(kind string, read func() (bytes int, err error)) error {
+	if err := c.SetReadDeadline(time.Now().Add(c.timeout)); err != nil {
+		return fmt.Errorf("await %s: %w", kind, err)
+	}
+	n, err := read()
+	if err != nil {
+		return fmt.Errorf("await %s: %w", kind, err)
+	}
+	c.meter.read(kind, n)
+	if err := c.SetReadDeadline(time.Time{}); err != nil {
+		return fmt.Errorf("await %s: %w", kind, err)
+	}
+	return nil
+}
+
+// handshake opens the original protocol, and returns when the server has agreed.
+func (c *conn) handshake(h wire.Handshake) error {
+	packet, err := wire.AppendHandshake(nil, h)
+	if err != nil {
+		return err
+	}
+	if err := c.send(string(h.Purpose), packet); err != nil {
+		return err
+	}
+	said := make([]byte, len(wire.AnswerOK))
+	if err := c.answer("answer", func() (int, error) { return io.ReadFull(c.in, said) }); err != nil {
+		return err
+	}
+	if string(said) != wire.AnswerOK {
+		return &failure{"refused: " + string(said), fmt.Sprintf("%s %v", h.Purpose, h.Chunk)}
+	}
+	return nil
+}

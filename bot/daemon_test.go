@@ -1,0 +1,211 @@
+package bot_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/bot"
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// startDaemon builds voxeld and runs a new world on a loopback address of its own. It returns that address.
+func startDaemon(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "voxeld")
+	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/voxeld").CombinedOutput(); err != nil {
+		t.Fatalf("build voxeld: %v\n%s", err, out)
+	}
+	data := filepath.Join(dir, "data")
+	// A known seed: where the original bots play there is dry ground in the slab that they see.
+	if out, err := exec.Command(binary, "init", "--data-dir", data, "--seed", "87").CombinedOutput(); err != nil {
+		t.Fatalf("voxeld init: %v\n%s", err, out)
+	}
+	pid := os.Getpid()
+	ip := fmt.Sprintf("127.%d.%d.1", 1+pid>>8%250, 1+pid%250)
+	var log bytes.Buffer
+	cmd := exec.Command(binary, "run", "--data-dir", data,
+		"--listen", "/ip4/"+ip+"/tcp/4001", "--game", ip+":4002", "--http", ip+":8080", "--metrics", ip+":9102", "--sessions-per-address", "1000")
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("voxeld: %v", err)
+		}
+		if t.Failed() {
+			t.Logf("voxeld said:\n%s", log.String())
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for tick := time.NewTicker(50 * time.Millisecond); ; {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ip+":8080/readyz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer, err := http.DefaultClient.Do(request); err == nil {
+			if err := answer.Body.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if answer.StatusCode == http.StatusOK {
+				return ip
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("voxeld does not become ready:\n%s", log.String())
+		}
+	}
+}
+
+// Bots of every mode and protocol play in a real world at once: all join, none is lost, every edit is answered.
+func TestBotsPlay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a daemon")
+	}
+	ip := startDaemon(t)
+	var runs sync.WaitGroup
+	reports, errs := make([]bot.Report, 6), make([]error, 6)
+	for i := range reports {
+		o := bot.Options{
+			Target: net.JoinHostPort(ip, "4002"), Players: 4, Edits: 1,
+			Mode: []bot.Mode{bot.OneChunk, bot.ManyChunks, bot.Wander}[i%3], Protocol: bot.Session,
+			Chunks: 4, Spread: 1, Duration: 8 * time.Second, Seed: uint64(i + 1),
+		}
+		if i >= 3 {
+			o.Protocol = bot.Original
+			o.Chunk = grid.ChunkPos{X: int32(20 * i)} // away from the others, who walk from the spawn
+		}
+		runs.Go(func() { reports[i], errs[i] = bot.Run(t.Context(), o) })
+	}
+	runs.Wait()
+	for i, r := range reports {
+		t.Run(fmt.Sprintf("%s in %s", r.Mode, r.Protocol), func(t *testing.T) {
+			if errs[i] != nil {
+				t.Fatal(errs[i])
+			}
+			checkReport(t, r)
+			var b strings.Builder
+			if err := r.WriteTable(&b); err != nil {
+				t.Error(err)
+			}
+			t.Log(b.String())
+		})
+	}
+}
+
+func checkReport(t *testing.T, r bot.Report) {
+	t.Helper()
+	if r.Joined != r.Players || r.Failed != 0 || r.Lost != 0 {
+		t.Errorf("%d of %d joined, %d failed, %d lost: %v", r.Joined, r.Players, r.Failed, r.Lost, r.Failures)
+	}
+	refused := 0
+	for _, n := range r.Refused {
+		refused += n
+	}
+	// Each edit has exactly one fate. Only VoxelPopuli's wanderers may miss one in ten: their protocol answers no edit,
+	// their moves and edits take different connections, and others build at the same place.
+	lost := 0
+	if r.Protocol == bot.Original && r.Mode == bot.Wander {
+		lost = r.Edits / 10
+	}
+	if r.Acked == 0 || r.Acked+refused+r.EditsLost != r.Edits || r.EditsLost > lost {
+		t.Errorf("%d edits: %d acknowledged, %d refused (%v), %d lost", r.Edits, r.Acked, refused, r.Refused, r.EditsLost)
+	}
+	if r.Ack.Count != uint64(r.Acked) || r.Ack.P50 <= 0 || r.Ack.Max < r.Ack.P99 {
+		t.Errorf("edit latency: %+v", r.Ack)
+	}
+	if r.Mode == bot.OneChunk && r.Seen.Count == 0 {
+		t.Error("nobody saw anybody move")
+	}
+	moves := uint64(0)
+	for _, p := range r.Sent {
+		if p.Type == "move" || p.Type == "PLAYER_MOVE" {
+			moves = p.Count
+		}
+	}
+	// 20 a second in at least half of the time; the machine may be busy.
+	if float64(moves) < 10*float64(r.PlayerTime) {
+		t.Errorf("%d moves in %.1f player seconds", moves, r.PlayerTime)
+	}
+	corrected := 0
+	for _, n := range r.Corrections {
+		corrected += n
+	}
+	if uint64(corrected) > moves/50 {
+		t.Errorf("%d of %d moves were put back: %v", corrected, moves, r.Corrections)
+	}
+	if r.InPerPlayer <= 0 || r.OutPerPlayer <= 0 {
+		t.Errorf("bytes: %g in, %g out", r.InPerPlayer, r.OutPerPlayer)
+	}
+	if len(r.Series) < 5 {
+		t.Errorf("%d seconds in the series", len(r.Series))
+	}
+}
+
+// Where nobody can join, Run says so, and why.
+func TestRunTellsThatNobodyCouldJoin(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	if err := l.Close(); err != nil { // now nobody listens there
+		t.Fatal(err)
+	}
+	for _, protocol := range []bot.Protocol{bot.Session, bot.Original} {
+		r, err := bot.Run(t.Context(), bot.Options{
+			Target: addr, Protocol: protocol, Players: 3, Ramp: 1000, Duration: 5 * time.Second,
+		})
+		if err == nil || !strings.Contains(err.Error(), addr) {
+			t.Errorf("%s: error %v", protocol, err)
+		}
+		if r.Failed != 3 || r.Joined != 0 || r.Failures["dial failed"] != 3 {
+			t.Errorf("%s: %+v", protocol, r)
+		}
+	}
+}
+
+// A run ends when its context does, long before its duration, with a report.
+func TestRunEndsWithItsContext(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts nobody: the backlog does, and nothing is ever said
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	r, err := bot.Run(ctx, bot.Options{Target: l.Addr().String(), Players: 3, Ramp: 1000, Duration: time.Hour, Timeout: time.Hour})
+	if err != nil && errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if r.Joined != 0 || r.Lost != 0 {
+		t.Errorf("report: %+v", r)
+	}
+}

@@ -1,0 +1,85 @@
+package bot
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// locator asks a server in dht mode where chunks and players are, one question at a time. It dials when it is
+// first asked, and again after an error.
+type locator struct {
+	crew *crew
+	name string // of the player
+	conn *conn  // nil while not connected
+}
+
+// place asks where the player stood last.
+func (l *locator) place(ctx context.Context) (x, y, z float64, err error) {
+	err = l.ask(ctx, wire.WhereIsPlayer{Name: l.name}, func(c *conn) (bytes int, err error) {
+		if x, y, z, err = wire.ReadPlayerPlace(c.in); err != nil {
+			return 0, err
+		}
+		as, err := wire.AppendPlayerPlace(nil, x, y, z)
+		return len(as), err
+	})
+	return x, y, z, err
+}
+
+// connect finds the server of a chunk and connects to the chunk there.
+func (l *locator) connect(ctx context.Context, at grid.ChunkPos) (*conn, error) {
+	var addr netip.AddrPort
+	err := l.ask(ctx, wire.WhereIsChunk{Chunk: at}, func(c *conn) (bytes int, err error) {
+		addr, err = wire.ReadChunkAddress(c.in)
+		return len(wire.AppendChunkAddress(nil, addr)), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c, err := l.crew.dial(ctx, addr.String())
+	if err != nil {
+		return nil, err
+	}
+	if err := c.handshake(wire.Handshake{Purpose: wire.PurposeConnect, Chunk: at, Player: l.name}); err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (l *locator) ask(ctx context.Context, q wire.Query, read func(*conn) (bytes int, err error)) (err error) {
+	if l.conn == nil {
+		if l.conn, err = l.crew.dial(ctx, l.crew.Target); err != nil {
+			return err
+		}
+		defer l.closeAfter(&err)
+		if err = l.conn.handshake(wire.Handshake{Purpose: wire.PurposeDHT}); err != nil {
+			return err
+		}
+	} else {
+		defer l.closeAfter(&err)
+	}
+	packet, err := wire.AppendQuery(nil, q)
+	if err != nil {
+		return err
+	}
+	if err = l.conn.send("query", packet); err != nil {
+		return err
+	}
+	return l.conn.answer("place", func() (int, error) { return read(l.conn) })
+}
+
+func (l *locator) closeAfter(err *error) {
+	if *err != nil {
+		l.close()
+	}
+}
+
+func (l *locator) close() {
+	if l.conn != nil {
+		l.conn.close()
+		l.conn = nil
+	}
+}

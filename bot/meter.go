@@ -1,0 +1,225 @@
+package bot
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// meter counts what all players of a run do. Safe for concurrent use.
+type meter struct {
+	start time.Time
+
+	mu struct {
+		sync.Mutex
+		totals
+		last totals // at the end of the last second, for the series
+	}
+}
+
+// totals are the numbers of a run so far.
+type totals struct {
+	sent, received map[string]traffic
+	bytesOut       uint64
+	bytesIn        uint64
+
+	players    int // in the world now
+	joined     int
+	failed     int
+	lost       int
+	playerTime time.Duration
+
+	moves                          int // to a new home
+	edits, acked, unanswered       int
+	failures, refused, corrections map[string]int
+	causes                         map[string]string // of failures: the first cause of each code
+
+	join, move, ack, seen histogram
+}
+
+type traffic struct{ count, bytes uint64 }
+
+func newMeter() *meter {
+	m := &meter{start: time.Now()}
+	m.mu.totals = totals{
+		sent: make(map[string]traffic), received: make(map[string]traffic),
+		failures: make(map[string]int), causes: make(map[string]string), refused: make(map[string]int), corrections: make(map[string]int),
+	}
+	return m
+}
+
+// wrote counts one packet sent; read one received. Bytes are those on the connection, newlines included.
+func (m *meter) wrote(kind string, bytes int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	tally(m.mu.sent, kind, bytes)
+	m.mu.bytesOut += uint64(bytes)
+}
+
+func (m *meter) read(kind string, bytes int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	tally(m.mu.received, kind, bytes)
+	m.mu.bytesIn += uint64(bytes)
+}
+
+func tally(of map[string]traffic, kind string, bytes int) {
+	t := of[kind]
+	t.count++
+	t.bytes += uint64(bytes)
+	of[kind] = t
+}
+
+// entered counts a player who has joined and has land under his feet; left one who was in the world since then.
+func (m *meter) entered(took time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.joined++
+	m.mu.players++
+	m.mu.join.record(took)
+}
+
+func (m *meter) left(stayed time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.players--
+	m.mu.playerTime += stayed
+}
+
+// failure counts a player who could not join, or (joined) who was thrown out.
+func (m *meter) failure(err error, joined bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	code := codeOf(err)
+	if m.mu.failures[code]++; m.mu.failures[code] == 1 {
+		m.mu.causes[code] = causeOf(err)
+	}
+	if joined {
+		m.mu.lost++
+	} else {
+		m.mu.failed++
+	}
+}
+
+// moved counts a player who has land under his feet at a new home.
+func (m *meter) moved(took time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.moves++
+	m.mu.move.record(took)
+}
+
+// unanswered counts the edits of a player who is gone of whose fate nobody told him.
+func (m *meter) unanswered(edits int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.totals.unanswered += edits
+}
+
+func (m *meter) corrected(reason string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.corrections[reason]++
+}
+
+func (m *meter) edited() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.edits++
+}
+
+// acknowledged counts the answer to an edit: refused is empty for a commit.
+func (m *meter) acknowledged(after time.Duration, refused string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if refused != "" {
+		m.mu.refused[refused]++
+		return
+	}
+	m.mu.acked++
+	m.mu.ack.record(after)
+}
+
+func (m *meter) saw(after time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.seen.record(after)
+}
+
+// second returns what happened since it was last called.
+func (m *meter) second() Second {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now, last := &m.mu.totals, &m.mu.last
+	s := Second{
+		At:       Seconds(time.Since(m.start).Seconds()),
+		Players:  now.players,
+		Sent:     packets(now.sent) - packets(last.sent),
+		Received: packets(now.received) - packets(last.received),
+		BytesOut: now.bytesOut - last.bytesOut,
+		BytesIn:  now.bytesIn - last.bytesIn,
+		Ack:      now.ack.since(&last.ack),
+		Seen:     now.seen.since(&last.seen),
+	}
+	m.mu.last = totals{
+		sent: maps.Clone(now.sent), received: maps.Clone(now.received),
+		bytesOut: now.bytesOut, bytesIn: now.bytesIn,
+		ack: now.ack, seen: now.seen,
+	}
+	return s
+}
+
+func packets(of map[string]traffic) uint64 {
+	n := uint64(0)
+	for _, t := range of {
+		n += t.count
+	}
+	return n
+}
+
+// since is the distribution of what h recorded and earlier, a former state of h, had not.
+// Its maximum is exact only to the bucket.
+func (h *histogram) since(earlier *histogram) Latency {
+	d := histogram{n: h.n - earlier.n, sum: h.sum - earlier.sum}
+	for i := range h.counts {
+		d.counts[i] = h.counts[i] - earlier.counts[i]
+		if d.counts[i] > 0 {
+			d.max = min(upper(i), h.max)
+		}
+	}
+	return d.latency()
+}
+
+// report sums up. The series is the caller's.
+func (m *meter) report(o Options, series []Second) Report {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := &m.mu.totals
+	elapsed := time.Since(m.start)
+	r := Report{
+		Target: o.Target, Mode: o.Mode, Protocol: o.Protocol, Players: o.Players, Seed: o.Seed, Elapsed: elapsed,
+		Joined: t.joined, Failed: t.failed, Lost: t.lost, Moved: t.moves, Failures: maps.Clone(t.failures), Causes: maps.Clone(t.causes),
+		Sent: list(t.sent, elapsed), Received: list(t.received, elapsed),
+		BytesOut: t.bytesOut, BytesIn: t.bytesIn, PlayerTime: Seconds(t.playerTime.Seconds()),
+		Edits: t.edits, Acked: t.acked, EditsLost: t.unanswered, Refused: maps.Clone(t.refused), Corrections: maps.Clone(t.corrections),
+		Join: t.join.latency(), Move: t.move.latency(), Ack: t.ack.latency(), Seen: t.seen.latency(),
+		Series: series,
+	}
+	if s := t.playerTime.Seconds(); s > 0 {
+		r.OutPerPlayer, r.InPerPlayer = float64(t.bytesOut)/s, float64(t.bytesIn)/s
+	}
+	return r
+}
+
+func list(of map[string]traffic, elapsed time.Duration) []Traffic {
+	out := make([]Traffic, 0, len(of))
+	for kind, t := range of {
+		out = append(out, Traffic{Type: kind, Count: t.count, PerSecond: float64(t.count) / elapsed.Seconds(), Bytes: t.bytes})
+	}
+	slices.SortFunc(out, func(a, b Traffic) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Type, b.Type))
+	})
+	return out
+}

@@ -1,0 +1,157 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// lastWord is how long a player whose time is over waits for the answers to his edits.
+const lastWord = 2 * time.Second
+
+// Run plays the options through and reports. It returns when the duration is over, or ctx is done, and every
+// player has left. The error tells of bad options, or that no player could join; the report is valid all the same.
+func Run(ctx context.Context, o Options) (Report, error) {
+	if err := o.Validate(); err != nil {
+		return Report{}, fmt.Errorf("run bots: %w", err)
+	}
+	o = o.withDefaults()
+	c := &crew{Options: o, meter: newMeter(), stamps: &stamps{}}
+	ctx, cancel := context.WithTimeout(ctx, o.Duration)
+	defer cancel()
+
+	var wg, watch sync.WaitGroup
+	over := make(chan struct{})
+	var series []Second
+	watch.Go(func() { series = c.watch(over) })
+	wg.Go(func() { c.ramp(ctx, &wg) })
+	wg.Wait()
+	close(over)
+	watch.Wait()
+
+	r := c.meter.report(o, series)
+	if r.Joined == 0 && r.Failed > 0 {
+		return r, fmt.Errorf("run bots: none of %d players could join %s: %s", r.Failed, o.Target, r.because())
+	}
+	return r, nil
+}
+
+// crew is what the players of one run have in common.
+type crew struct {
+	Options
+	meter  *meter
+	stamps *stamps
+}
+
+// ramp starts the players, one after the other.
+func (c *crew) ramp(ctx context.Context, wg *sync.WaitGroup) {
+	tick := time.NewTicker(time.Duration(float64(time.Second) / c.Ramp))
+	defer tick.Stop()
+	for i := range c.Players {
+		wg.Go(func() { c.play(ctx, i) })
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// watch collects the series, a row a second, until over is closed.
+func (c *crew) watch(over <-chan struct{}) []Second {
+	var series []Second
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			return append(series, c.meter.second())
+		case <-tick.C:
+			s := c.meter.second()
+			series = append(series, s)
+			if c.Progress != nil {
+				c.Progress(s)
+			}
+		}
+	}
+}
+
+// play is the life of the i-th player.
+func (c *crew) play(ctx context.Context, i int) {
+	p := c.newBody(i)
+	var err error
+	if c.Protocol == Original {
+		err = (&originalPlayer{body: p}).run(ctx)
+	} else {
+		err = (&sessionPlayer{body: p}).run(ctx)
+	}
+	joined := !p.since.IsZero()
+	if joined {
+		c.meter.left(time.Since(p.since))
+	}
+	if err != nil && (joined || ctx.Err() == nil) {
+		c.meter.failure(err, joined)
+		c.Logger.Info("player gone", "player", p.name, "joined", joined, "error", err)
+	}
+}
+
+// body is what a player has in either protocol. It belongs to the player's goroutine.
+type body struct {
+	*crew
+	index  int
+	name   string
+	rng    *rand.Rand
+	walk   walker
+	build  builder
+	ground *ground
+	began  time.Time // when dialling began
+	since  time.Time // in the world; zero before
+	reach  float64   // blocks
+	mark   *pen
+}
+
+func (c *crew) newBody(i int) *body {
+	rng := rand.New(rand.NewPCG(c.Seed, uint64(i)))
+	p := &body{crew: c, index: i, name: c.name(i), rng: rng, reach: 6}
+	p.walk = walker{rng: rng, speed: c.Speed}
+	if c.Mode != Wander {
+		home := c.homeOf(i)
+		p.walk.home = grid.Area{MinX: home.X, MinZ: home.Z, MaxX: home.X + 1, MaxZ: home.Z + 1}
+	}
+	p.build = builder{rng: rng, blocks: []chunk.Block{chunk.Stone, chunk.Grass, chunk.Dirt}, keep: c.Keep}
+	return p
+}
+
+// entered counts the player as in the world, once.
+func (p *body) entered() {
+	if p.since.IsZero() {
+		p.since = time.Now()
+		p.meter.entered(p.since.Sub(p.began))
+	}
+}
+
+// moveEvery and editEvery are the intervals of moves and edits; 0 means never.
+func (c *crew) moveEvery() time.Duration { return interval(c.Rate) }
+
+func (c *crew) editEvery() time.Duration { return interval(c.Edits) }
+
+func interval(rate float64) time.Duration {
+	if rate <= 0 {
+		return 0
+	}
+	return time.Duration(float64(time.Second) / rate)
+}
+
+// beat is a ticker whose channel is nil, and never ready, for an interval of 0.
+func beat(every time.Duration) (ticks <-chan time.Time, stop func()) {
+	if every <= 0 {
+		return nil, func() {}
+	}
+	t := time.NewTicker(every)
+	return t.C, t.Stop
+}

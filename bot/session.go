@@ -1,0 +1,344 @@
+package bot
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// sessionPlayer speaks the session protocol: one connection for the whole world, to one gateway after the other
+// where they send the player on (follow.go).
+type sessionPlayer struct {
+	*body
+	conn    *conn
+	key     ed25519.PrivateKey
+	id      string // hex, from Welcome; empty before
+	nextSeq uint64
+	pending map[uint64]sentEdit
+	sentOn  time.Time // since when he is on his way to a new home; zero while he has one
+	welcome bool      // on this connection
+
+	plain, packet []byte // for send; reused
+}
+
+type sentEdit struct {
+	at    time.Time // when it was asked for first
+	pos   grid.Pos
+	block chunk.Block
+	moved bool // the player has changed his home since
+	again bool // it is to be asked for again
+}
+
+// arrival is what the reading goroutine hands over: a message with the time it came, or the error that ends it.
+type arrival struct {
+	message wire.FromServer    // nil for blocks
+	blocks  []wire.BlockChange // out of a Frame
+	at      time.Time
+	err     error
+}
+
+func (p *sessionPlayer) run(ctx context.Context) error {
+	// The connection outlives the playing time by lastWord, for answers that are on their way.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	p.began = time.Now()
+	p.pending = make(map[uint64]sentEdit)
+	defer func() { p.meter.unanswered(len(p.pending)) }()
+	seed := sha256.Sum256(fmt.Appendf(nil, "voxeld bot %d %d", p.Seed, p.index))
+	p.key = ed25519.NewKeyFromSeed(seed[:])
+
+	return p.follow(ctx, life)
+}
+
+// visit plays a session with one gateway to its end.
+func (p *sessionPlayer) visit(ctx, life context.Context, target string) error {
+	p.welcome = false
+	life, end := context.WithCancel(life)
+	defer end()
+	cn, err := p.dial(life, target)
+	if err != nil {
+		return err
+	}
+	p.conn = cn
+	p.ground = newGround(unpackSession)
+	arrivals, read := make(chan arrival, 64), make(chan struct{})
+	go func() {
+		defer close(read)
+		p.read(life, arrivals)
+	}()
+	defer func() {
+		end() // closes the connection, and so ends the reader
+		<-read
+	}()
+	join, err := wire.EncodeClient(wire.Join{
+		Version: wire.SessionVersion, Name: p.name, View: p.View, Encoding: string(p.Encoding),
+		Key: hex.EncodeToString(p.key.Public().(ed25519.PublicKey)),
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.conn.send("join", append(join, '\n')); err != nil {
+		return err
+	}
+	return p.loop(ctx, arrivals)
+}
+
+func unpackSession(packed []byte) (*chunk.Chunk, error) {
+	encoded, err := wire.UnpackChunk(packed)
+	if err != nil {
+		return nil, err
+	}
+	return chunk.Decode(encoded)
+}
+
+func (p *sessionPlayer) loop(ctx context.Context, arrivals <-chan arrival) error {
+	moves, stopMoves := beat(p.moveEvery())
+	defer func() { stopMoves() }()
+	edits, stopEdits := beat(p.editEvery())
+	defer func() { stopEdits() }()
+	joining := time.NewTimer(p.Timeout)
+	defer joining.Stop()
+	again, stopAgain := beat(askAgainEvery)
+	defer stopAgain()
+	over, last := ctx.Done(), (<-chan time.Time)(nil)
+	for {
+		var err error
+		select {
+		case <-over:
+			if len(p.pending) == 0 {
+				return nil
+			}
+			over, moves, edits = nil, nil, nil
+			last = time.After(lastWord)
+		case <-last:
+			return nil
+		case <-joining.C:
+			if p.since.IsZero() || !p.sentOn.IsZero() {
+				return &failure{"timeout", "no land under the feet"}
+			}
+		case <-again:
+			err = p.askAgain()
+		case a := <-arrivals:
+			err = p.take(a)
+			if err == nil && over == nil && len(p.pending) == 0 {
+				return nil
+			}
+		case <-moves:
+			err = p.move()
+		case <-edits:
+			err = p.edit()
+		}
+		if err == nil {
+			err = p.ground.broken
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// move walks for one interval and tells the server.
+func (p *sessionPlayer) move() error {
+	if p.since.IsZero() || !p.welcome || !p.walk.step(p.moveEvery(), p.ground) {
+		return nil
+	}
+	now := time.Now()
+	if err := p.send("move", wire.Move{Pose: p.walk.pose}); err != nil {
+		return err
+	}
+	p.mark.write(p.walk.pose, now)
+	return nil
+}
+
+func (p *sessionPlayer) edit() error {
+	if p.since.IsZero() || !p.welcome {
+		return nil
+	}
+	pos, block, ok := p.build.next(p.walk.pose, p.reach, p.ground)
+	if !ok {
+		return nil
+	}
+	seq := p.nextSeq
+	p.nextSeq++
+	p.pending[seq] = sentEdit{at: time.Now(), pos: pos, block: block}
+	p.meter.edited()
+	return p.ask(seq)
+}
+
+func (p *sessionPlayer) send(kind string, m wire.FromClient) error {
+	if p.Encoding == CBOR {
+		if move, ok := m.(wire.Move); ok {
+			p.plain = wire.AppendMove(p.plain[:0], move.Pose)
+		} else {
+			packet, err := wire.EncodeClientCBOR(m)
+			if err != nil {
+				return err
+			}
+			p.plain = packet
+		}
+		p.packet = wire.AppendMessage(p.packet[:0], p.plain)
+		return p.conn.send(kind, p.packet)
+	}
+	packet, err := wire.EncodeClient(m)
+	if err != nil {
+		return err
+	}
+	return p.conn.send(kind, append(packet, '\n'))
+}
+
+// take acts on what arrived.
+func (p *sessionPlayer) take(a arrival) error {
+	if a.err != nil {
+		return a.err
+	}
+	for _, b := range a.blocks {
+		p.ground.set(grid.Pos{X: b.X, Y: b.Y, Z: b.Z}, chunk.Block(b.Block))
+	}
+	switch m := a.message.(type) {
+	case wire.Challenge:
+		signature := ed25519.Sign(p.key, player.ProofText(m.Nonce, m.World))
+		return p.send("prove", wire.Prove{Signature: hex.EncodeToString(signature)})
+	case wire.Welcome:
+		p.id, p.nextSeq, p.reach = m.Player, max(p.nextSeq, m.NextSeq), m.Reach
+		p.welcome = true
+		if p.sentOn.IsZero() || strayed(p.walk.pose, m.Pose) {
+			p.walk.pose = m.Pose
+		}
+		p.mark = newPen(p.stamps, p.id, p.rng)
+	case wire.ChunkData:
+		p.ground.put(m.Chunk, m.Data)
+		if p.welcome && m.Chunk == chunkOf(p.walk.pose) {
+			p.entered()
+			p.arrived()
+		}
+		return p.askIn(m.Chunk)
+	case wire.ChunkGone:
+		p.ground.forget(m.Chunk)
+	case wire.Ack:
+		p.acked(m, a.at)
+	case wire.Correction:
+		p.meter.corrected(m.Reason)
+		p.walk.put(m.Pose)
+	case wire.Reconnect:
+		return &departure{m}
+	case wire.Failure:
+		return &failure{m.Code, m.Message}
+	}
+	return nil
+}
+
+func (p *sessionPlayer) acked(m wire.Ack, at time.Time) {
+	sent, ok := p.pending[m.Seq]
+	if !ok {
+		return
+	}
+	if sent.moved && passing(m.Error) {
+		sent.again = true
+		p.pending[m.Seq] = sent
+		return
+	}
+	delete(p.pending, m.Seq)
+	if m.Error == "" && p.Acked != nil {
+		p.Acked(p.name, m.Seq, sent.pos, sent.block)
+	}
+	p.meter.acknowledged(at.Sub(sent.at), m.Error)
+	if m.Error != "" && p.build.placed != nil && *p.build.placed == sent.pos {
+		p.build.placed = nil
+	}
+}
+
+// read is the reading goroutine: it counts and stamps what comes, and hands over what the player needs.
+func (p *sessionPlayer) read(ctx context.Context, arrivals chan<- arrival) {
+	w := newWatcher(p.stamps, p.meter)
+	one := p.readOne
+	if p.Encoding == CBOR {
+		one = (&tickReader{p: p, names: make(map[uint32]string)}).readOne
+	}
+	for {
+		a, err := one(w)
+		if err != nil {
+			a.err = err
+		} else if a.message == nil && len(a.blocks) == 0 {
+			continue
+		}
+		select {
+		case arrivals <- a:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *sessionPlayer) readOne(w *watcher) (arrival, error) {
+	line, err := p.conn.readLine()
+	if err != nil {
+		return arrival{}, err
+	}
+	a := arrival{at: time.Now()}
+	m, err := wire.DecodeServer(line)
+	if err != nil {
+		return arrival{}, err
+	}
+	p.meter.read(kindOf(m), len(line)+1)
+	frame, ok := m.(wire.Frame)
+	if !ok {
+		a.message = m
+		return a, nil
+	}
+	for _, raw := range frame.Chunks {
+		piece, err := wire.DecodePiece(raw)
+		if err != nil {
+			return arrival{}, err
+		}
+		for _, mv := range piece.Moves {
+			w.saw(mv.Player, mv.X, mv.Z, a.at)
+		}
+		a.blocks = append(a.blocks, piece.Blocks...)
+	}
+	return a, nil
+}
+
+// kindOf is the message's name in the report: its "type".
+func kindOf(m wire.FromServer) string {
+	switch m.(type) {
+	case wire.Challenge:
+		return "challenge"
+	case wire.Welcome:
+		return "welcome"
+	case wire.ChunkData:
+		return "chunk"
+	case wire.ChunkGone:
+		return "chunk_gone"
+	case wire.Frame:
+		return "frame"
+	case wire.Ack:
+		return "ack"
+	case wire.Correction:
+		return "correction"
+	case wire.Pong:
+		return "pong"
+	case wire.Notice:
+		return "notice"
+	case wire.Reconnect:
+		return "reconnect"
+	case wire.Failure:
+		return "failure"
+	default:
+		return "unknown"
+	}
+}
+
+func chunkOf(p wire.Pose) grid.ChunkPos {
+	return grid.Pos{X: floor(p.X), Y: floor(p.Y), Z: floor(p.Z)}.Chunk()
+}

@@ -1,0 +1,81 @@
+package bot
+
+import (
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// stamps remember when each player of this run last sent a stamped move, so that another player who sees that
+// very place can tell how long it took. One stamp per player, replaced about once a second: a receiver looks at
+// most once at each, so that a crowd measures itself at little cost.
+type stamps struct {
+	byPlayer sync.Map // string → *atomic.Pointer[stamp]
+}
+
+type stamp struct {
+	x, z float64
+	at   time.Time
+}
+
+func (s *stamps) of(player string) *atomic.Pointer[stamp] {
+	p, _ := s.byPlayer.LoadOrStore(player, new(atomic.Pointer[stamp]))
+	return p.(*atomic.Pointer[stamp])
+}
+
+// watcher is one receiver's view of the stamps. It belongs to the goroutine that reads.
+type watcher struct {
+	stamps *stamps
+	meter  *meter
+	known  map[string]*seenStamp
+}
+
+type seenStamp struct {
+	now  *atomic.Pointer[stamp]
+	last *stamp // already measured
+}
+
+func newWatcher(s *stamps, m *meter) *watcher {
+	return &watcher{stamps: s, meter: m, known: make(map[string]*seenStamp)}
+}
+
+// saw measures, if the place is the one in the player's stamp.
+func (w *watcher) saw(player string, x, z float64, now time.Time) {
+	s := w.known[player]
+	if s == nil {
+		s = &seenStamp{now: w.stamps.of(player)}
+		w.known[player] = s
+	}
+	st := s.now.Load()
+	// Sessions in CBOR are told places to 1/32 of a block.
+	const near = 1./64 + 1e-9
+	if st == nil || st == s.last || math.Abs(st.x-x) > near || math.Abs(st.z-z) > near {
+		return
+	}
+	s.last = st
+	w.meter.saw(now.Sub(st.at))
+}
+
+// pen writes one player's stamps. It belongs to the goroutine that moves him.
+type pen struct {
+	slot *atomic.Pointer[stamp]
+	rng  *rand.Rand
+	next time.Time
+}
+
+func newPen(s *stamps, player string, rng *rand.Rand) *pen {
+	return &pen{slot: s.of(player), rng: rng}
+}
+
+// write stamps a move that was sent at that time, if the last stamp is about a second old.
+func (p *pen) write(pose wire.Pose, at time.Time) {
+	if at.Before(p.next) {
+		return
+	}
+	p.next = at.Add(time.Second/2 + time.Duration(p.rng.Int64N(int64(time.Second))))
+	p.slot.Store(&stamp{x: pose.X, z: pose.Z, at: at})
+}

@@ -1,0 +1,73 @@
+package bot
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// tickReader reads a session in CBOR. It belongs to the goroutine that reads.
+type tickReader struct {
+	p     *sessionPlayer
+	buf   []byte
+	names map[uint32]string // player ids by index
+
+	// of the frame that is read
+	watch *watcher
+	now   arrival
+}
+
+func (r *tickReader) readOne(w *watcher) (arrival, error) {
+	data, err := wire.ReadMessage(r.p.conn.in, r.buf, wire.MaxServerLine)
+	if err != nil {
+		return arrival{}, fmt.Errorf("read message: %w", err)
+	}
+	r.buf = data
+	r.now = arrival{at: time.Now()}
+	size := len(data) + lengthBytes(len(data))
+	if data[0] == wire.TickFrame {
+		r.p.meter.read("frame", size)
+		r.watch = w
+		return r.now, wire.ReadTick(data, r)
+	}
+	m, err := wire.DecodeServerCBOR(data)
+	if err != nil {
+		return arrival{}, err
+	}
+	r.p.meter.read(kindOf(m), size)
+	r.now.message = m
+	return r.now, nil
+}
+
+// lengthBytes is how many bytes the length before a message has.
+func lengthBytes(n int) int {
+	bytes := 1
+	for ; n >= 0x80; n >>= 7 {
+		bytes++
+	}
+	return bytes
+}
+
+// Tick passes over which tick it is: bots do not show anybody.
+func (r *tickReader) Tick(uint16) {}
+
+// News takes in what became of a chunk.
+func (r *tickReader) News(n *wire.TickNews) {
+	for _, a := range n.Enter {
+		r.names[a.Index] = a.Player.String()
+	}
+	for _, b := range n.Blocks {
+		pos := b.At.Pos(n.Chunk)
+		r.now.blocks = append(r.now.blocks, wire.BlockChange{X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b.Block)})
+	}
+}
+
+// Motion sees where an avatar is now.
+func (r *tickReader) Motion(at grid.ChunkPos, m *wire.Motion) {
+	if name, known := r.names[m.Index]; known && m.HasAcross {
+		p := m.Pose(at)
+		r.watch.saw(name, p.X, p.Z, r.now.at)
+	}
+}

@@ -1,0 +1,154 @@
+package bot
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// walker walks at random, in straight legs of one to four seconds, on the ground: down slopes, and up over
+// whatever is in the way, as a player with a jump key and some patience would. It has no clock; the same rng, land
+// and steps give the same way.
+type walker struct {
+	rng   *rand.Rand
+	pose  wire.Pose
+	speed float64 // blocks/s
+
+	// home, if not empty, is where to be, in chunks: outside the walker heads for its middle, inside it stays.
+	home grid.Area
+
+	legLeft time.Duration // until the next turn
+	waited  time.Duration // for land to arrive
+}
+
+// turnAfter is how long a walker waits for land before he goes elsewhere.
+const turnAfter = 3 * time.Second
+
+// step walks for dt and says whether the pose has changed.
+func (w *walker) step(dt time.Duration, g *ground) bool {
+	w.legLeft -= dt
+	if w.legLeft <= 0 {
+		w.turn(w.heading())
+	}
+	way := w.speed * dt.Seconds()
+	x := w.pose.X - way*math.Sin(float64(w.pose.Yaw)) // yaw grows clockwise seen from above: east (+X) is to the left of +Z
+	z := w.pose.Z + way*math.Cos(float64(w.pose.Yaw))
+	if w.inside(w.pose.X, w.pose.Z) && !w.inside(x, z) {
+		w.turn(w.homeward())
+		return true
+	}
+	feet, known, ok := g.stand(x, w.pose.Y, z)
+	switch {
+	case !known:
+		w.waited += dt
+		if w.waited > turnAfter {
+			w.waited = 0
+			w.turn(w.rng.Float64() * 2 * math.Pi)
+		}
+		return false
+	case !ok:
+		w.turn(w.rng.Float64() * 2 * math.Pi)
+		return true
+	case feet > w.pose.Y:
+		return w.climb(feet, way, g)
+	}
+	w.waited = 0
+	low := max(feet, w.pose.Y-way)
+	if free, known := g.free(x, low, z); !free || !known {
+		w.turn(w.rng.Float64() * 2 * math.Pi)
+		return true
+	}
+	w.pose.X, w.pose.Y, w.pose.Z = x, low, z
+	return true
+}
+
+// climb goes straight up where the walker stands, before an obstacle as high as feet.
+func (w *walker) climb(feet, way float64, g *ground) bool {
+	y := min(feet, w.pose.Y+way)
+	if free, known := g.free(w.pose.X, y, w.pose.Z); !free || !known {
+		w.turn(w.rng.Float64() * 2 * math.Pi)
+		return true
+	}
+	w.pose.Y = y
+	return true
+}
+
+// put sets the walker down somewhere, by the server's will.
+func (w *walker) put(p wire.Pose) {
+	yaw := w.pose.Yaw
+	w.pose = p
+	w.pose.Yaw = yaw
+}
+
+func (w *walker) turn(yaw float64) {
+	w.pose.Yaw = float32(math.Mod(yaw+2*math.Pi, 2*math.Pi))
+	w.pose.Pitch = float32((w.rng.Float64() - 0.5) * 0.6)
+	w.legLeft = time.Second + time.Duration(w.rng.Int64N(int64(3*time.Second)))
+}
+
+// heading is where the next leg goes: anywhere, or home.
+func (w *walker) heading() float64 {
+	if w.inside(w.pose.X, w.pose.Z) {
+		return w.rng.Float64() * 2 * math.Pi
+	}
+	return w.homeward()
+}
+
+// homeward is the yaw to the middle of home, give or take an eighth of a turn.
+func (w *walker) homeward() float64 {
+	dx := float64(w.home.MinX+w.home.MaxX)*grid.ChunkSize/2 - w.pose.X
+	dz := float64(w.home.MinZ+w.home.MaxZ)*grid.ChunkSize/2 - w.pose.Z
+	return math.Atan2(-dx, dz) + (w.rng.Float64()-0.5)*math.Pi/2
+}
+
+// inside says whether a body at (x, z) is wholly within home, or home is everywhere.
+func (w *walker) inside(x, z float64) bool {
+	h := w.home
+	if h == (grid.Area{}) {
+		return true
+	}
+	return x-bodyHalf >= float64(h.MinX)*grid.ChunkSize && x+bodyHalf < float64(h.MaxX)*grid.ChunkSize &&
+		z-bodyHalf >= float64(h.MinZ)*grid.ChunkSize && z+bodyHalf < float64(h.MaxZ)*grid.ChunkSize
+}
+
+// builder changes blocks near a player: he puts one down two or three blocks away, takes it up again the next
+// time, and so on, so that the land is left nearly as it was.
+type builder struct {
+	rng    *rand.Rand
+	blocks []chunk.Block // to choose from
+	placed *grid.Pos     // what he has put down and not taken up
+	keep   bool          // he takes nothing up
+}
+
+// next chooses an edit for a player who stands at the pose; ok is false when there is no good place.
+func (b *builder) next(p wire.Pose, reach float64, g *ground) (pos grid.Pos, block chunk.Block, ok bool) {
+	if b.placed != nil && !b.keep {
+		pos, b.placed = *b.placed, nil
+		if near(p, pos, reach) {
+			return pos, chunk.Air, true
+		}
+	}
+	turn, dist := b.rng.Float64()*2*math.Pi, 2+b.rng.Float64()
+	x, z := p.X+dist*math.Sin(turn), p.Z+dist*math.Cos(turn)
+	top, known, ok := g.standColumn(floor(x), floor(p.Y), floor(z))
+	pos = grid.Pos{X: floor(x), Y: top, Z: floor(z)}
+	if !known || !ok || !near(p, pos, reach) {
+		return grid.Pos{}, 0, false
+	}
+	if now, known := g.block(pos); !known || now != chunk.Air {
+		return grid.Pos{}, 0, false
+	}
+	b.placed = &pos
+	return pos, b.blocks[b.rng.IntN(len(b.blocks))], true
+}
+
+// near says whether the middle of the block is within reach of the eyes, with half a block to spare.
+func near(p wire.Pose, pos grid.Pos, reach float64) bool {
+	dx, dy, dz := float64(pos.X)+0.5-p.X, float64(pos.Y)+0.5-p.Y-player.EyeHeight, float64(pos.Z)+0.5-p.Z
+	return math.Sqrt(dx*dx+dy*dy+dz*dz) <= reach-0.5
+}

@@ -1,0 +1,290 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// seed is of a flat world of one section, whose players begin 23 blocks from a corner where four regions meet: chunk 0, 0.
+const seed = "2720"
+
+// spawnX and spawnZ are the column in which they begin.
+const spawnX, spawnZ = -16, -16
+
+// cellLength is the label length of the cells that the catalog founds.
+const cellLength = 4
+
+// ClusterOptions say what daemons to run.
+type ClusterOptions struct {
+	Binary   string // path of voxeld
+	Nodes    int
+	Disks    bool   // each node has a disk of its own, which can be cut and filled
+	Networks bool   // each node has a network namespace of its own, which can be cut off
+	LogLevel string // of the daemons; empty means info
+	LogDir   string
+	Args     []string // further flags of voxeld run
+}
+
+// Cluster is a few daemons of one world, on this machine.
+type Cluster struct {
+	Nodes []*Node
+
+	slot    *Slot
+	network *network // nil without namespaces
+	logger  *slog.Logger
+	token   string // of an earlier invite, while nobody can make one
+}
+
+// NewCluster prepares the nodes, and starts none.
+func NewCluster(slot *Slot, o ClusterOptions, logger *slog.Logger) (*Cluster, error) {
+	c := &Cluster{slot: slot, logger: logger}
+	if o.Networks {
+		var err error
+		if c.network, err = makeNetwork(slot, o.Nodes); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.MkdirAll(o.LogDir, 0o755); err != nil {
+		return nil, fmt.Errorf("make directory of logs: %w", err)
+	}
+	for i := 1; i <= o.Nodes; i++ {
+		n, err := c.newNode(i, o)
+		if err != nil {
+			return nil, err
+		}
+		c.Nodes = append(c.Nodes, n)
+	}
+	return c, nil
+}
+
+func (c *Cluster) newNode(i int, o ClusterOptions) (*Node, error) {
+	name := fmt.Sprintf("n%d", i)
+	ip := c.slot.loopback(i)
+	n := &Node{
+		Number: i, binary: o.Binary,
+		dir: filepath.Join(c.slot.Dir, name), admin: filepath.Join(c.slot.Dir, name+".sock"),
+		pid: filepath.Join(c.slot.Dir, name+".pid"), log: filepath.Join(o.LogDir, name+".log"),
+	}
+	if c.network != nil {
+		ip, n.into = c.network.address(i), c.network.into(i)
+	}
+	n.Game = ip + ":4002"
+	level := o.LogLevel
+	if level == "" {
+		level = "info"
+	}
+	n.args = append([]string{
+		"run", "--data-dir", n.dir, "--admin", n.admin, "--listen", "/ip4/" + ip + "/tcp/4001",
+		"--game", n.Game, "--http", ip + ":8080", "--metrics", ip + ":9102", "--log-level", level,
+		"--sessions-per-address", "1000",
+	}, o.Args...)
+	if o.Disks {
+		var err error
+		n.disk, err = makeDisk(filepath.Join(c.slot.Dir, name+".ext4"), n.dir)
+		return n, err
+	}
+	if err := os.MkdirAll(n.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make data directory: %w", err)
+	}
+	return n, nil
+}
+
+// Start makes the world on the first node, and starts the others, all at once.
+func (c *Cluster) Start(ctx context.Context) error {
+	if err := c.Found(ctx); err != nil {
+		return err
+	}
+	return c.startAll(ctx, c.Nodes[1:])
+}
+
+// Found makes the world, and starts the first node alone.
+func (c *Cluster) Found(ctx context.Context) error {
+	first := c.Nodes[0]
+	if out, err := exec.CommandContext(ctx, first.binary, "init", "--data-dir", first.dir, "--sections", "1", "--seed", seed).CombinedOutput(); err != nil {
+		return fmt.Errorf("make world: %w: %s", err, out)
+	}
+	return c.startNode(ctx, first)
+}
+
+// startNode starts a node: a new one joins through one that runs.
+func (c *Cluster) startNode(ctx context.Context, n *Node) error {
+	return n.start(ctx, c.invite(ctx, n))
+}
+
+// startAll starts nodes together, and returns when all serve.
+func (c *Cluster) startAll(ctx context.Context, nodes []*Node) error {
+	for _, n := range nodes {
+		if err := n.launch(c.invite(ctx, n)); err != nil {
+			return err
+		}
+	}
+	var errs []error
+	for _, n := range nodes {
+		errs = append(errs, n.await(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// invite is what the node is told to join; nothing for the first of all, or one that knows its world already.
+func (c *Cluster) invite(ctx context.Context, whom *Node) string {
+	if whom.peer != "" {
+		return "" // its database knows the world and the other nodes
+	}
+	for _, n := range c.Nodes {
+		if n == whom || !n.Serves() {
+			continue
+		}
+		if a, err := ask[invitation](ctx, n, "invite"); err == nil {
+			c.token = a.Token
+			break
+		}
+	}
+	return c.token
+}
+
+// Stop ends all nodes, however they are.
+func (c *Cluster) Stop() error {
+	var errs []error
+	for _, n := range c.Nodes {
+		errs = append(errs, n.kill())
+	}
+	return errors.Join(errs...)
+}
+
+// peer is the node with the peer id; nil if none has it.
+func (c *Cluster) peer(id string) *Node {
+	i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.peer == id })
+	if i < 0 {
+		return nil
+	}
+	return c.Nodes[i]
+}
+
+// at is the node whose game address that is; nil if none has it.
+func (c *Cluster) at(game string) *Node {
+	i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.Game == game })
+	if i < 0 {
+		return nil
+	}
+	return c.Nodes[i]
+}
+
+// cellOf is the name of the region's cell that holds the position.
+func cellOf(pos grid.Pos) string { return grid.CellAt(pos.Chunk(), cellLength).String() }
+
+// leading is each region as its leader tells of it, by cell. A leader that was deposed and does not know it has
+// the smaller term.
+func (c *Cluster) leading(ctx context.Context) map[string]region {
+	led, _ := c.census(ctx)
+	return led
+}
+
+// census is leading, and on how many nodes each region is open: a damaged copy is not.
+func (c *Cluster) census(ctx context.Context) (led map[string]region, open map[string]int) {
+	led, open = make(map[string]region), make(map[string]int)
+	for _, n := range c.Nodes {
+		if !n.Serves() {
+			continue
+		}
+		regions, err := ask[[]region](ctx, n, "regions")
+		if err != nil {
+			continue // it is on its way down or up
+		}
+		for _, r := range regions {
+			open[r.Cell]++
+			if r.Leader == n.peer && r.Term >= led[r.Cell].Term {
+				led[r.Cell] = r
+			}
+		}
+	}
+	return led, open
+}
+
+// settled tells whether every region of the cells has so many members, and every node knows so many others;
+// else what is missing.
+func (c *Cluster) settled(ctx context.Context, cells []string, members, peers int) (missing string) {
+	for _, n := range c.Nodes {
+		if !n.Serves() {
+			continue
+		}
+		s, err := ask[status](ctx, n, "status")
+		if err != nil {
+			return err.Error()
+		}
+		if s.Peers < peers {
+			return fmt.Sprintf("node %d is connected with %d nodes", n.Number, s.Peers)
+		}
+		if s.Catalog == "" {
+			return fmt.Sprintf("node %d does not know who leads the catalog", n.Number)
+		}
+	}
+	led, open := c.census(ctx)
+	for _, cell := range cells {
+		r, ok := led[cell]
+		if !ok {
+			return "nobody leads region " + cell
+		}
+		if open[cell] < members {
+			return fmt.Sprintf("region %s is open on %d nodes", cell, open[cell])
+		}
+		// No more than that either: a member that is gone and still listed counts towards majorities.
+		alive := 0
+		for _, m := range r.Members {
+			if n := c.peer(m); n != nil && n.Serves() {
+				alive++
+			}
+		}
+		if r.Voters != members || len(r.Members) != members || alive != members {
+			return fmt.Sprintf("region %s has %d members, of which %d vote and %d run", cell, len(r.Members), r.Voters, alive)
+		}
+	}
+	return ""
+}
+
+// eventually asks until nothing is missing any more, and gives the time that took.
+func eventually(ctx context.Context, limit time.Duration, missing func() string) (time.Duration, error) {
+	start := time.Now()
+	for {
+		what := missing()
+		took := time.Since(start)
+		if what == "" {
+			return took, nil
+		}
+		if took > limit {
+			return took, fmt.Errorf("not within %v: %s", limit, what)
+		}
+		select {
+		case <-ctx.Done():
+			return took, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// panics are the lines of the nodes' logs that no daemon may write.
+func (c *Cluster) panics() ([]string, error) {
+	var found []string
+	for _, n := range c.Nodes {
+		text, err := os.ReadFile(n.log)
+		if err != nil {
+			return nil, fmt.Errorf("look for panics: %w", err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") || strings.Contains(line, "panicked") ||
+				strings.Contains(line, "DATA RACE") || strings.HasPrefix(line, "SIGSEGV") {
+				found = append(found, fmt.Sprintf("node %d: %s", n.Number, strings.TrimSpace(line)))
+			}
+		}
+	}
+	return found, nil
+}

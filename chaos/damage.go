@@ -1,0 +1,185 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// This file is disks that are full, and disks that lie.
+
+// fills fills the disk of one node, or of all, and makes room again.
+func (d *driver) fills(ctx context.Context) error {
+	for i := 0; d.more(ctx, i); i++ {
+		victims := d.some(1)
+		if i%3 == 2 {
+			victims = d.Nodes
+		}
+		if err := d.fill(ctx, victims, 10*time.Second); err != nil {
+			return err
+		}
+		if err := d.calm(ctx); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// shortFill fills a disk for a moment, and measures nothing.
+func (d *driver) shortFill(ctx context.Context) error {
+	victims := d.some(1)
+	d.log("disk full", victims)
+	d.report.fault("disk full")
+	if err := victims[0].disk.fill(); err != nil {
+		return err
+	}
+	pause(ctx, d.between(time.Second, 4*time.Second))
+	return victims[0].disk.makeRoom()
+}
+
+func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) error {
+	kind := "disk full: one node"
+	if len(victims) > 1 {
+		kind = "disk full: all nodes"
+	}
+	d.log(kind, victims)
+	d.report.fault(kind)
+	said := d.writers.unavailable.Load()
+	for _, n := range victims {
+		if err := n.disk.fill(); err != nil {
+			return err
+		}
+	}
+	pause(ctx, hold/2)
+	mark, full := d.ledger.Count(), d.ledger.Now()
+	if _, err := readAll(ctx, victims, d.ledger, readLimit/4); err != nil && ctx.Err() == nil {
+		d.report.problem("event %d, %s: reads do not go on: %v", d.report.Events, kind, err)
+	}
+	pause(ctx, hold/2)
+	acked := 0
+	for _, e := range d.ledger.Since(mark) {
+		if e.Outcome == Acknowledged && e.Invoked > full {
+			acked++
+		}
+	}
+	d.report.count(kind+": edits accepted while it was", "", acked)
+	d.report.count(kind+": answers “unavailable, try again”", "", int(d.writers.unavailable.Load()-said))
+	for _, n := range victims {
+		if err := n.disk.makeRoom(); err != nil {
+			return err
+		}
+	}
+	room := d.ledger.Now()
+	mark = d.ledger.Count()
+	slowest := time.Duration(0)
+	for _, at := range d.accepted(ctx, mark, room, d.writers.Cells(), nil) {
+		slowest = max(slowest, at-room)
+	}
+	d.report.time(kind+": all regions accept edits, since there is room", "", slowest)
+	return ctx.Err()
+}
+
+// flips flips bits in the database of one node while it is stopped. The node may refuse the database, at once or later:
+// then it is wiped, as an operator does, and joins anew. Or it goes on, because nothing that is used was hit, or because it
+// mends itself. What it must not do is show wrong blocks: it is read when it is back, and so are all at the end.
+func (d *driver) flips(ctx context.Context) error {
+	for i := 0; d.more(ctx, i); i++ {
+		n := d.some(1)[0]
+		bits := []int{1, 8, 64}[d.dice.IntN(3)]
+		d.log("bits flipped", []*Node{n}, "bits", bits)
+		d.report.fault(fmt.Sprintf("bits flipped: %d", bits))
+		d.mayDie.Store(n)
+		if err := n.kill(); err != nil {
+			return err
+		}
+		if err := d.flip(filepath.Join(n.dir, "voxeld.db"), bits); err != nil {
+			return err
+		}
+		if err := d.startFlipped(ctx, n); err != nil {
+			return err
+		}
+		pause(ctx, 2*time.Second)
+		if _, died := n.diedAlone(); died || !n.Serves() {
+			d.report.count("flips: database refused while the node ran", "", 1)
+			if err := d.replace(ctx, n, n.lastWords()); err != nil {
+				return err
+			}
+		}
+		if err := d.calm(ctx); err != nil {
+			return err
+		}
+		if !n.Serves() {
+			d.report.count("flips: database refused while the node ran", "", 1)
+			if err := d.replace(ctx, n, n.lastWords()); err != nil {
+				return err
+			}
+			if err := d.calm(ctx); err != nil {
+				return err
+			}
+		}
+		d.mayDie.Store(nil)
+		// A second node must not be damaged before the first is whole: that would be more than a minority.
+		if _, err := eventually(ctx, healLimit, func() string { return d.whole(ctx) }); err != nil && ctx.Err() == nil {
+			d.report.problem("event %d: %v", d.report.Events, err)
+			return nil
+		}
+		d.readNow(ctx)
+	}
+	return ctx.Err()
+}
+
+// flip flips so many bits of a file, anywhere.
+func (d *driver) flip(path string, bits int) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("flip bits: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // Sync told
+	info, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("flip bits: %w", err)
+	}
+	for range bits {
+		at, b := d.dice.Int64N(info.Size()), make([]byte, 1)
+		if _, err := file.ReadAt(b, at); err != nil {
+			return fmt.Errorf("flip bits: %w", err)
+		}
+		b[0] ^= 1 << d.dice.IntN(8)
+		if _, err := file.WriteAt(b, at); err != nil {
+			return fmt.Errorf("flip bits: %w", err)
+		}
+	}
+	return file.Sync()
+}
+
+// startFlipped starts a node whose database was damaged; if it refuses, the node is replaced by a new one.
+func (d *driver) startFlipped(ctx context.Context, n *Node) error {
+	err := d.startAll(ctx, []*Node{n})
+	if err == nil {
+		d.report.count("flips: node started", "", 1)
+		return nil
+	}
+	if !errors.Is(err, errRefused) {
+		return err
+	}
+	d.report.count("flips: database refused at the start", "", 1)
+	return d.replace(ctx, n, err.Error())
+}
+
+// exitData is voxeld's exit code for a data directory that it cannot use.
+const exitData = 3
+
+// replace wipes a node that refused its database, and starts it as a new one. Its last words must say why.
+func (d *driver) replace(ctx context.Context, n *Node, words string) error {
+	if code, _ := n.exitCode(); code != exitData || !strings.Contains(words, "damaged") {
+		d.report.problem("event %d: node %d does not say clearly that its database is damaged: exit code %d, %s", d.report.Events, n.Number, code, words)
+	}
+	if err := errors.Join(n.kill(), n.wipe()); err != nil {
+		return err
+	}
+	return d.startAll(ctx, []*Node{n})
+}

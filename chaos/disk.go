@@ -1,0 +1,131 @@
+package chaos
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// disk is a filesystem of a node's own: ext4 in a file, over a loop device. It can lose power, and be filled.
+type disk struct {
+	image, at string
+}
+
+// diskBytes is the size of a disk. Its file is sparse.
+const diskBytes = 256 << 20
+
+// DisksMissing says why nodes cannot have disks of their own here; empty if they can.
+func DisksMissing() string {
+	if os.Geteuid() != 0 {
+		return "loop devices need root"
+	}
+	if _, err := os.Stat("/dev/loop-control"); err != nil {
+		return "there are no loop devices (/dev/loop-control)"
+	}
+	return missingTools("mkfs.ext4", "mount")
+}
+
+// makeDisk makes an empty disk, and mounts it.
+func makeDisk(image, at string) (*disk, error) {
+	file, err := os.Create(image)
+	if err != nil {
+		return nil, fmt.Errorf("make disk image: %w", err)
+	}
+	if err := errors.Join(file.Truncate(diskBytes), file.Close()); err != nil {
+		return nil, fmt.Errorf("make disk image: %w", err)
+	}
+	// No blocks for root: a full disk shall be full for the node, which runs as root here.
+	if err := run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "lazy_itable_init=1", image); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		return nil, fmt.Errorf("make mount point: %w", err)
+	}
+	d := &disk{image: image, at: at}
+	return d, d.mount()
+}
+
+func (d *disk) mount() error { return run("mount", "-o", "loop,noatime", d.image, d.at) }
+
+// unmount also frees the loop device. A process that has just been killed may keep the mount busy for a moment.
+func (d *disk) unmount() error {
+	var err error
+	for range 100 {
+		if err = syscall.Unmount(d.at, 0); !errors.Is(err, syscall.EBUSY) {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if err != nil {
+		return fmt.Errorf("unmount %s: %w", d.at, err)
+	}
+	return nil
+}
+
+const (
+	shutdownCommand = 0x8004587d // EXT4_IOC_SHUTDOWN, FS_IOC_GOINGDOWN elsewhere: _IOR('X', 125, __u32)
+	shutdownNoLog   = 2          // EXT4_GOING_FLAGS_NOLOGFLUSH: not even the journal is written
+)
+
+// cut takes the power away: what the filesystem has not written to the image yet is lost for good.
+func (d *disk) cut() error {
+	dir, err := os.Open(d.at)
+	if err != nil {
+		return fmt.Errorf("cut power: %w", err)
+	}
+	flags := uint32(shutdownNoLog)
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, dir.Fd(), shutdownCommand, uintptr(unsafe.Pointer(&flags)))
+	if err := dir.Close(); err != nil {
+		return fmt.Errorf("cut power: %w", err)
+	}
+	if errno != 0 {
+		return fmt.Errorf("cut power of %s: %w", d.at, errno)
+	}
+	return nil
+}
+
+// remount is the disk after the power is back: the journal is replayed.
+func (d *disk) remount() error {
+	if err := d.unmount(); err != nil {
+		return err
+	}
+	return d.mount()
+}
+
+func (d *disk) filler() string { return filepath.Join(d.at, "filler") }
+
+// fill takes all room that is left.
+func (d *disk) fill() error {
+	file, err := os.OpenFile(d.filler(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("fill disk: %w", err)
+	}
+	// Large pieces first, then what is left of a block.
+	for _, size := range []int{1 << 20, 4096} {
+		piece := make([]byte, size)
+		for {
+			if _, err = file.Write(piece); err != nil {
+				break
+			}
+		}
+	}
+	if err := file.Close(); err != nil && !errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("fill disk: %w", err)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("fill disk: %w", err)
+	}
+	return nil
+}
+
+// makeRoom takes the filler away.
+func (d *disk) makeRoom() error {
+	if err := os.Remove(d.filler()); err != nil {
+		return fmt.Errorf("make room: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,295 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options say what run to make. The zero value of a field means its default.
+type Options struct {
+	Scenario string        // one of Scenarios
+	Events   int           // faults; default the scenario's
+	Seed     uint64        // of all random choices of the driver; default 1
+	Nodes    int           // default 5
+	Rate     float64       // edits a second; default 200
+	Binary   string        // voxeld
+	Out      string        // directory for ledger, logs, report and histories; must not hold a run yet
+	LogLevel string        // of the daemons; default info
+	Limit    time.Duration // the faults end after that, however many there were; default none
+	Command  string        // for the report: makes the same run again
+}
+
+func (o Options) withDefaults(s *scenario) Options {
+	if o.Events == 0 {
+		o.Events = s.events
+	}
+	if o.Seed == 0 {
+		o.Seed = 1
+	}
+	if o.Nodes == 0 {
+		o.Nodes = 5
+	}
+	if o.Rate == 0 {
+		o.Rate = 200
+	}
+	return o
+}
+
+// driver is one run. Scenarios are its methods; they run in one goroutine.
+type driver struct {
+	o Options
+	*Cluster
+	ledger  *Ledger
+	writers *Writers
+	report  *Report
+	dice    *rand.Rand
+	logger  *slog.Logger
+	until   time.Time // of Limit; zero if there is none
+
+	mayDie   atomic.Pointer[Node] // it may end by itself just now
+	readings []Reading            // while players edited
+}
+
+// Run makes a run: starts the daemons, lets players edit, makes the scenario's faults, lets everything heal, reads
+// the land at all gateways, and judges. The report is valid also with an error, as far as the run came; an error
+// means that the run itself could not be made, not that something was found.
+func Run(ctx context.Context, o Options, logger *slog.Logger) (*Report, error) {
+	s := find(o.Scenario)
+	if s == nil {
+		return nil, fmt.Errorf("there is no scenario %q; there are: %s", o.Scenario, strings.Join(Scenarios(), ", "))
+	}
+	o = o.withDefaults(s)
+	r := &Report{Scenario: o.Scenario, Seed: o.Seed, Command: o.Command, Out: o.Out, Faults: make(map[string]int)}
+	disks, networks, possible := s.prepare(r)
+	if !possible {
+		return r, nil
+	}
+	if err := os.MkdirAll(o.Out, 0o755); err != nil {
+		return r, fmt.Errorf("make output directory: %w", err)
+	}
+	slot, err := TakeSlot()
+	if err != nil {
+		return r, err
+	}
+	d := &driver{o: o, report: r, dice: rand.New(rand.NewPCG(o.Seed, 7)), logger: logger}
+	cluster := ClusterOptions{
+		Binary: o.Binary, Nodes: o.Nodes, Disks: disks, Networks: networks, LogLevel: o.LogLevel,
+		LogDir: filepath.Join(o.Out, "logs"), Args: s.args,
+	}
+	if d.Cluster, err = NewCluster(slot, cluster, logger); err == nil {
+		err = d.run(ctx, s)
+	}
+	if d.Cluster != nil {
+		err = errors.Join(err, d.Stop())
+	}
+	err = errors.Join(err, slot.Close())
+	if err != nil {
+		r.problem("the run ended early: %v", err)
+	}
+	r.Failed = r.Failed || err != nil || len(r.Problems) > 0 || r.Verdict != nil && r.Verdict.Bad()
+	return r, errors.Join(err, r.Save(o.Out))
+}
+
+func (d *driver) run(ctx context.Context, s *scenario) (err error) {
+	if d.ledger, err = OpenLedger(filepath.Join(d.o.Out, "ledger.jsonl")); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.ledger.Close()) }()
+	if s.alone {
+		err = d.Found(ctx)
+	} else {
+		err = d.Start(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	d.logger.Info("world is up", "nodes", d.o.Nodes)
+	start := time.Now()
+	d.writers = StartWriters(ctx, d.Cluster, d.ledger, WriterOptions{Rate: d.o.Rate, Seed: d.o.Seed}, d.logger)
+	watch, stopWatch := context.WithCancel(ctx)
+	var watcher sync.WaitGroup
+	watcher.Go(func() { d.watch(watch) })
+	err = d.faults(ctx, s)
+	d.report.Took = time.Since(start)
+	if err == nil {
+		err = d.end(ctx)
+	}
+	d.writers.Stop()
+	stopWatch()
+	watcher.Wait()
+	return errors.Join(err, d.lookForPanics())
+}
+
+// faults is the scenario's part of the run, after everything is settled.
+func (d *driver) faults(ctx context.Context, s *scenario) error {
+	if !s.alone {
+		took, err := eventually(ctx, 60*time.Second, func() string { return d.whole(ctx) })
+		if err != nil {
+			return fmt.Errorf("wait for all regions before the first fault: %w", err)
+		}
+		d.logger.Info("all regions have their members", "after", took.Round(time.Millisecond))
+	}
+	mark := d.ledger.Count()
+	if _, err := eventually(ctx, 60*time.Second, func() string { return d.busy(mark) }); err != nil {
+		return fmt.Errorf("wait for edits before the first fault: %w", err)
+	}
+	if d.o.Limit > 0 {
+		d.until = time.Now().Add(d.o.Limit)
+	}
+	return s.run(d, ctx)
+}
+
+// busy tells what is missing until edits were acknowledged in every region since the mark.
+func (d *driver) busy(mark int) string {
+	done := make(map[string]int)
+	for _, e := range d.ledger.Since(mark) {
+		if e.Outcome == Acknowledged {
+			done[cellOf(e.Pos)]++
+		}
+	}
+	for _, cell := range d.writers.Cells() {
+		if done[cell] < 10 {
+			return fmt.Sprintf("region %s acknowledged %d edits", cell, done[cell])
+		}
+	}
+	return ""
+}
+
+// whole tells what is missing until the cluster is as it should be: everybody connected, all regions with all members.
+func (d *driver) whole(ctx context.Context) string {
+	return d.settled(ctx, d.writers.Cells(), min(3, d.o.Nodes), d.o.Nodes-1)
+}
+
+// more tells whether another event is to be made.
+func (d *driver) more(ctx context.Context, event int) bool {
+	if ctx.Err() != nil || event >= d.o.Events || !d.until.IsZero() && time.Now().After(d.until) {
+		return false
+	}
+	d.report.Events = event + 1
+	return true
+}
+
+// end lets everything heal, awaits the answers that are still to come, and judges.
+func (d *driver) end(ctx context.Context) error {
+	took, err := eventually(ctx, 90*time.Second, func() string { return d.whole(ctx) })
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		d.report.problem("not whole again after the last fault: %v", err)
+	} else {
+		d.logger.Info("whole again", "after", took.Round(time.Millisecond))
+	}
+	d.writers.Quiet()
+	if _, err = eventually(ctx, 60*time.Second, func() string {
+		if n := d.writers.Open(); n > 0 {
+			return fmt.Sprintf("%d edits are not answered", n)
+		}
+		return ""
+	}); ctx.Err() != nil {
+		return ctx.Err()
+	} else if err != nil {
+		d.report.problem("after everything healed: %v", err)
+	}
+	pause(ctx, time.Second) // news of the last edits arrive everywhere
+	readings, err := readAll(ctx, d.Nodes, d.ledger, readLimit)
+	if err != nil {
+		d.report.problem("after everything healed: %v", err)
+	}
+	d.writers.Stop()
+	d.report.count("sessions begun", "", int(d.writers.rejoined.Load()))
+	d.report.count("sessions lost", "", int(d.writers.sessionsLost.Load()))
+	d.measureLatency()
+	d.logger.Info("judging", "edits", d.ledger.Count(), "sights", len(d.ledger.Sights()))
+	for i := range readings {
+		readings[i].Final = true
+	}
+	d.report.Verdict, err = Check(d.ledger, append(d.readings, readings...), d.o.Out)
+	return err
+}
+
+func (d *driver) measureLatency() {
+	m := d.report.measure("edit asked to acknowledged", "")
+	for _, e := range d.ledger.Since(0) {
+		if e.Outcome == Acknowledged {
+			m.Times = append(m.Times, e.Returned-e.Invoked)
+		}
+	}
+}
+
+// watch notes nodes that end by themselves, and brings the ledger to disk.
+func (d *driver) watch(ctx context.Context) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, n := range d.Nodes {
+			if code, yes := n.diedAlone(); yes && d.mayDie.Load() != n {
+				d.report.problem("node %d ended by itself with exit code %d: %s", n.Number, code, n.lastWords())
+			}
+		}
+		if err := d.ledger.Sync(); err != nil {
+			d.report.problem("%v", err)
+			return
+		}
+	}
+}
+
+func (d *driver) lookForPanics() error {
+	found, err := d.panics()
+	for _, line := range found {
+		d.report.problem("%s", line)
+	}
+	return err
+}
+
+// log tells of a fault.
+func (d *driver) log(kind string, nodes []*Node, more ...any) {
+	numbers := make([]string, len(nodes))
+	for i, n := range nodes {
+		numbers[i] = fmt.Sprint(n.Number)
+	}
+	d.logger.Info("fault", append([]any{"at", d.ledger.Now().Round(time.Millisecond), "event", d.report.Events, "kind", kind, "nodes", strings.Join(numbers, ",")}, more...)...)
+}
+
+// some draws so many nodes.
+func (d *driver) some(n int) []*Node {
+	all := slices.Clone(d.Nodes)
+	d.dice.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:min(n, len(all))]
+}
+
+// replicas are the nodes that keep one of the regions; all nodes, if nobody leads it just now.
+func (d *driver) replicas(ctx context.Context) []*Node {
+	cells := d.writers.Cells()
+	r := d.leading(ctx)[cells[d.dice.IntN(len(cells))]]
+	var all []*Node
+	for _, m := range r.Members {
+		if n := d.peer(m); n != nil {
+			all = append(all, n)
+		}
+	}
+	if len(all) == 0 {
+		return d.Nodes
+	}
+	return all
+}
+
+// between draws a duration.
+func (d *driver) between(low, high time.Duration) time.Duration {
+	return low + time.Duration(d.dice.Int64N(int64(high-low)+1))
+}

@@ -1,0 +1,181 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// This file is what becomes of edits when a leader goes: without warning, or as an operator sends it away.
+
+// acceptedLimit is how long regions may take to accept edits again before that alone is a problem.
+const acceptedLimit = 30 * time.Second
+
+// leader draws a region, and gives the node that leads it and all regions that it leads.
+func (d *driver) leader(ctx context.Context) (*Node, []string, error) {
+	cells := d.writers.Cells()
+	var n *Node
+	var led map[string]region
+	_, err := eventually(ctx, healLimit, func() string {
+		led = d.leading(ctx)
+		cell := cells[d.dice.IntN(len(cells))]
+		if n = d.peer(led[cell].Leader); led[cell].Leader == "" || n == nil {
+			return "nobody leads " + cell
+		}
+		return ""
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	var its []string
+	for _, cell := range cells {
+		if led[cell].Leader == n.peer {
+			its = append(its, cell)
+		}
+	}
+	return n, its, nil
+}
+
+// accepted waits until in each of the cells an edit was acknowledged that was asked for after the mark, and not
+// before since. It gives when, by cell; what is missing after the limit is a problem, and not in the map.
+func (d *driver) accepted(ctx context.Context, mark int, since time.Duration, cells []string, among func(Edit) bool) map[string]time.Duration {
+	first := make(map[string]time.Duration)
+	_, err := eventually(ctx, acceptedLimit, func() string {
+		clear(first)
+		for _, e := range d.ledger.Since(mark) {
+			cell := cellOf(e.Pos)
+			if e.Outcome != Acknowledged || e.Invoked < since || among != nil && !among(e) {
+				continue
+			}
+			if t, ok := first[cell]; !ok || e.Returned < t {
+				first[cell] = e.Returned
+			}
+		}
+		for _, cell := range cells {
+			if _, ok := first[cell]; !ok {
+				return "no edit is acknowledged in region " + cell
+			}
+		}
+		return ""
+	})
+	if err != nil && ctx.Err() == nil {
+		d.report.problem("event %d: %v", d.report.Events, err)
+	}
+	return first
+}
+
+// failovers kills leaders, and measures how long it takes until their regions accept edits again: from the kill to
+// the first acknowledgement of an edit that was asked for after it.
+func (d *driver) failovers(ctx context.Context) error {
+	for i := 0; d.more(ctx, i); i++ {
+		n, cells, err := d.leader(ctx)
+		if err != nil {
+			return err
+		}
+		d.log("kill -9: leader", []*Node{n}, "leads", len(cells))
+		d.report.fault("kill -9: leader")
+		mark, killed := d.ledger.Count(), d.ledger.Now()
+		if err := n.kill(); err != nil {
+			return err
+		}
+		dead := d.ledger.Now()
+		for cell, at := range d.accepted(ctx, mark, dead, cells, nil) {
+			if slices.Contains(cells, cell) {
+				d.report.time("leader killed: edits accepted again", "p50 ≤ 1.5 s, p99 ≤ 3 s", at-killed)
+			}
+		}
+		if err := d.startAll(ctx, []*Node{n}); err != nil {
+			return err
+		}
+		if err := d.calm(ctx); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// calm waits until all is well and players edit everywhere.
+func (d *driver) calm(ctx context.Context) error {
+	if err := d.rest(ctx, healLimit); err != nil {
+		return err
+	}
+	mark := d.ledger.Count()
+	if _, err := eventually(ctx, healLimit, func() string { return d.busy(mark) }); err != nil && ctx.Err() == nil {
+		d.report.problem("event %d: %v", d.report.Events, err)
+	}
+	return ctx.Err()
+}
+
+// stops tells leaders to stop, and looks at the edits of that time in their regions: of players on other
+// nodes, and of those who play on the node that stops and have to move.
+func (d *driver) stops(ctx context.Context) error {
+	const around = 500 * time.Millisecond
+	for i := 0; d.more(ctx, i); i++ {
+		n, cells, err := d.leader(ctx)
+		if err != nil {
+			return err
+		}
+		d.log("SIGTERM: leader", []*Node{n}, "leads", len(cells))
+		d.report.fault("SIGTERM: leader")
+		mark, lost := d.ledger.Count(), d.writers.unavailable.Load()
+		pause(ctx, around)
+		if err := d.stopNode(ctx, n); err != nil {
+			return err
+		}
+		pause(ctx, around)
+		last := d.ledger.Now()
+		edits, err := d.answered(ctx, mark, last)
+		if err != nil {
+			return err
+		}
+		var others, moved time.Duration
+		failed := 0
+		for _, e := range edits {
+			if e.Outcome != Acknowledged {
+				failed++
+			}
+			if !slices.Contains(cells, cellOf(e.Pos)) {
+				continue
+			}
+			if e.First == n.Number {
+				moved = max(moved, e.Returned-e.Invoked)
+			} else {
+				others = max(others, e.Returned-e.Invoked)
+			}
+		}
+		d.report.time("SIGTERM: slowest edit, of players on other nodes", "≤ 300 ms", others)
+		d.report.time("SIGTERM: slowest edit, of players on the node that stops", "≤ 300 ms", moved)
+		d.report.count("SIGTERM: edits that failed", "0", failed)
+		d.report.count("SIGTERM: answers “unavailable, try again”", "0", int(d.writers.unavailable.Load()-lost))
+		if err := d.startAll(ctx, []*Node{n}); err != nil {
+			return err
+		}
+		if err := d.calm(ctx); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// answered gives the edits that were asked for after the mark and until last, once all are answered.
+func (d *driver) answered(ctx context.Context, mark int, last time.Duration) (edits []Edit, err error) {
+	_, err = eventually(ctx, acceptedLimit, func() string {
+		edits = edits[:0]
+		for _, e := range d.ledger.Since(mark) {
+			if e.Invoked > last {
+				break
+			}
+			if e.open {
+				return fmt.Sprintf("edit %d is not answered", e.Number)
+			}
+			edits = append(edits, e)
+		}
+		return ""
+	})
+	if err != nil && ctx.Err() == nil {
+		d.report.problem("event %d: %v", d.report.Events, err)
+		err = nil
+	}
+	return edits, err
+}

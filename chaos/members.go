@@ -1,0 +1,74 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// This file is nodes that come, and nodes that go for good.
+
+// grow begins with one node on which players edit, starts the others, and measures how long it takes until every
+// region is kept by three.
+func (d *driver) grow(ctx context.Context) error {
+	d.more(ctx, 0)
+	if _, err := eventually(ctx, healLimit, func() string { return d.busy(0) }); err != nil {
+		return fmt.Errorf("wait for edits on the first node: %w", err)
+	}
+	newcomers := d.Nodes[1:]
+	d.log("start", newcomers)
+	d.report.fault("nodes that join")
+	start := time.Now()
+	if err := d.startAll(ctx, newcomers); err != nil {
+		return err
+	}
+	up := time.Since(start)
+	took, err := eventually(ctx, healLimit, func() string { return d.whole(ctx) })
+	if err != nil {
+		d.report.problem("%v", err)
+	}
+	asked := "≤ 30 s"
+	d.report.time("one node becomes five: all are up", "", up)
+	d.report.time("one node becomes five: every region has three members, since all are up", asked, took)
+	return d.calm(ctx)
+}
+
+// goneAfter is --replace-after of the daemons where nodes are lost for good.
+const goneAfter = 10 * time.Second
+
+// gone loses a node for good, and measures how long it takes, from the end of the grace period on, until every region is
+// kept by three again that run. Then a new node comes in its stead.
+func (d *driver) gone(ctx context.Context) error {
+	for i := 0; d.more(ctx, i); i++ {
+		n, cells, err := d.leader(ctx)
+		if err != nil {
+			return err
+		}
+		d.log("gone for good", []*Node{n}, "leads", len(cells))
+		d.report.fault("node gone for good")
+		if err := n.kill(); err != nil {
+			return err
+		}
+		took, err := eventually(ctx, goneAfter+2*healLimit, func() string {
+			return d.settled(ctx, d.writers.Cells(), 3, len(d.Nodes)-2)
+		})
+		if err != nil && ctx.Err() == nil {
+			d.report.problem("event %d: %v", d.report.Events, err)
+		}
+		d.report.time("node gone: every region has three members that run, since the grace period ended", "≤ 30 s", max(0, took-goneAfter))
+		if err := n.wipe(); err != nil {
+			return err
+		}
+		if err := d.startAll(ctx, []*Node{n}); err != nil {
+			return err
+		}
+		if err := d.calm(ctx); err != nil {
+			return err
+		}
+		if _, err := eventually(ctx, healLimit, func() string { return d.whole(ctx) }); err != nil && ctx.Err() == nil {
+			d.report.problem("event %d: %v", d.report.Events, err)
+			return nil
+		}
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,275 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// This file cuts nodes off from each other.
+
+// cutOff is one way in which the nodes do not hear each other.
+type cutOff struct {
+	kind string
+	deaf map[*Node][]*Node // who hears nothing of whom
+	// Of a full split, the sides; empty else.
+	sides [][]*Node
+}
+
+// split lets the nodes of two groups hear nothing of the other group.
+func split(kind string, a, b []*Node) cutOff {
+	c := cutOff{kind: kind, deaf: make(map[*Node][]*Node), sides: [][]*Node{a, b}}
+	for _, n := range a {
+		c.deaf[n] = b
+	}
+	for _, n := range b {
+		c.deaf[n] = a
+	}
+	return c
+}
+
+// draw draws a way to cut the nodes off.
+func (d *driver) drawCut(ctx context.Context) (cutOff, error) {
+	all := d.some(len(d.Nodes))
+	leader, _, err := d.leader(ctx)
+	if err != nil {
+		return cutOff{}, err
+	}
+	others := slices.DeleteFunc(slices.Clone(all), func(n *Node) bool { return n == leader })
+	switch d.dice.IntN(6) {
+	case 0, 1:
+		return split("halves", all[:len(all)/2], all[len(all)/2:]), nil
+	case 2:
+		return split("one alone", all[:1], all[1:]), nil
+	case 3:
+		return split("leader alone", []*Node{leader}, others), nil
+	case 4:
+		return cutOff{kind: "leader hears nobody, all hear it", deaf: map[*Node][]*Node{leader: others}}, nil
+	default:
+		deaf := make(map[*Node][]*Node)
+		for _, n := range others {
+			deaf[n] = []*Node{leader}
+		}
+		return cutOff{kind: "nobody hears the leader, it hears all", deaf: deaf}, nil
+	}
+}
+
+func (d *driver) apply(c cutOff) error {
+	for n, whom := range c.deaf {
+		var numbers []int
+		for _, o := range whom {
+			numbers = append(numbers, o.Number)
+		}
+		if err := d.network.deafen(n.Number, numbers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *driver) heal() error {
+	for _, n := range d.Nodes {
+		if err := d.network.heal(n.Number); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shortCut cuts nodes off for a moment, and measures nothing.
+func (d *driver) shortCut(ctx context.Context) error {
+	c, err := d.drawCut(ctx)
+	if err != nil {
+		return err
+	}
+	d.log("partition: "+c.kind, d.cutNodes(c))
+	d.report.fault("partition: " + c.kind)
+	if err := d.apply(c); err != nil {
+		return err
+	}
+	pause(ctx, d.between(500*time.Millisecond, 8*time.Second))
+	return d.heal()
+}
+
+// cutNodes is the smaller group, or whoever is deaf.
+func (d *driver) cutNodes(c cutOff) []*Node {
+	if len(c.sides) > 0 {
+		return c.sides[0]
+	}
+	var all []*Node
+	for _, n := range d.Nodes {
+		if c.deaf[n] != nil {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// partitions cuts nodes off for a while, and heals.
+func (d *driver) partitions(ctx context.Context) error {
+	return d.partitionsFor(ctx, 6*time.Second, 15*time.Second)
+}
+
+// severances cuts nodes off for longer: TCP sends again ever more rarely by then, and whoever redials has grown patient.
+func (d *driver) severances(ctx context.Context) error {
+	return d.partitionsFor(ctx, 15*time.Second, 40*time.Second)
+}
+
+func (d *driver) partitionsFor(ctx context.Context, shortest, longest time.Duration) error {
+	for i := 0; d.more(ctx, i); i++ {
+		c, err := d.drawCut(ctx)
+		if err != nil {
+			return err
+		}
+		if err := d.partition(ctx, c, d.between(shortest, longest), 10*time.Second); err != nil {
+			return err
+		}
+		if err := d.calm(ctx); err != nil {
+			return err
+		}
+		if (i+1)%5 == 0 {
+			d.readNow(ctx)
+		}
+	}
+	return ctx.Err()
+}
+
+// islands splits the nodes for longer than connections and their time-outs last.
+func (d *driver) islands(ctx context.Context) error {
+	for i := 0; d.more(ctx, i); i++ {
+		all := d.some(len(d.Nodes))
+		c := split("islands", all[:len(all)/2], all[len(all)/2:])
+		if err := d.partition(ctx, c, islandsFor, 30*time.Second); err != nil {
+			return err
+		}
+		if err := d.calm(ctx); err != nil {
+			return err
+		}
+		d.readNow(ctx)
+	}
+	return ctx.Err()
+}
+
+// islandsFor is longer than libp2p keeps a connection whose other end is silent.
+const islandsFor = 90 * time.Second
+
+// partition makes one cut, holds it, heals it, and measures what the sides do.
+func (d *driver) partition(ctx context.Context, c cutOff, hold, asked time.Duration) error {
+	d.log("partition: "+c.kind, d.cutNodes(c), "for", ms(hold))
+	d.report.fault("partition: " + c.kind)
+	before := d.leading(ctx)
+	mark, begun := d.ledger.Count(), d.ledger.Now()
+	if err := d.apply(c); err != nil {
+		return err
+	}
+	cut := d.ledger.Now() // from now on nothing gets through
+	pause(ctx, hold)
+	healing := d.ledger.Now()
+	edits := d.ledger.Since(mark)
+	if err := d.heal(); err != nil {
+		return err
+	}
+	healed := d.ledger.Now()
+	d.judgeSides(c, before, edits, begun, cut, healing)
+	return d.measureHealing(ctx, c, mark, healed, asked)
+}
+
+// judgeSides looks at what was acknowledged during a full split: a side that holds no majority of a region's members must
+// acknowledge nothing that was asked for after the cut; one that does goes on.
+func (d *driver) judgeSides(c cutOff, before map[string]region, edits []Edit, begun, cut, healing time.Duration) {
+	for _, side := range c.sides {
+		for _, cell := range d.writers.Cells() {
+			r, ok := before[cell]
+			if !ok {
+				continue
+			}
+			here := 0
+			for _, m := range r.Members {
+				if slices.ContainsFunc(side, func(n *Node) bool { return n.peer == m }) {
+					here++
+				}
+			}
+			majority := 2*here > r.Voters
+			acked, first := 0, time.Duration(0)
+			for _, e := range edits {
+				if e.Outcome != Acknowledged || cellOf(e.Pos) != cell || e.Invoked < cut || e.Returned > healing || e.moved() ||
+					!slices.ContainsFunc(side, func(n *Node) bool { return n.Number == e.Via }) {
+					continue
+				}
+				if acked++; first == 0 || e.Returned < first {
+					first = e.Returned
+				}
+			}
+			if !majority {
+				d.report.count("partition: edits acknowledged by a side without a majority", "0", acked)
+				if acked > 0 {
+					d.report.problem("event %d: a side with %d of %d voters of region %s acknowledged %d edits", d.report.Events, here, r.Voters, cell, acked)
+				}
+				continue
+			}
+			if acked == 0 {
+				d.report.count("partition: regions that their majority's side did not serve", "", 1)
+				continue
+			}
+			d.report.time("partition: first edit accepted on the majority's side", "", first-begun)
+		}
+	}
+}
+
+// measureHealing waits until every gateway serves every region again.
+func (d *driver) measureHealing(ctx context.Context, c cutOff, mark int, healed, asked time.Duration) error {
+	type place struct {
+		node int
+		cell string
+	}
+	first := make(map[place]time.Duration)
+	_, err := eventually(ctx, healLimit, func() string {
+		clear(first)
+		for _, e := range d.ledger.Since(mark) {
+			if e.Outcome != Acknowledged || e.Returned < healed {
+				continue
+			}
+			p := place{e.Via, cellOf(e.Pos)}
+			if t, ok := first[p]; !ok || e.Returned < t {
+				first[p] = e.Returned
+			}
+		}
+		for _, n := range d.Nodes {
+			for _, cell := range d.writers.Cells() {
+				if _, ok := first[place{n.Number, cell}]; !ok {
+					return fmt.Sprintf("no edit is acknowledged through node %d in region %s", n.Number, cell)
+				}
+			}
+		}
+		return ""
+	})
+	if err != nil && ctx.Err() == nil {
+		d.report.problem("event %d, %s healed: %v", d.report.Events, c.kind, err)
+	}
+	slowest := time.Duration(0)
+	for _, t := range first {
+		slowest = max(slowest, t-healed)
+	}
+	d.report.time("partition healed: every gateway serves every region", fmt.Sprintf("≤ %v", asked), slowest)
+	_, err = eventually(ctx, healLimit, func() string { return d.connected(ctx) })
+	if err != nil && ctx.Err() == nil {
+		d.report.problem("event %d, %s healed: %v", d.report.Events, c.kind, err)
+	}
+	d.report.time("partition healed: every node is connected with every other", fmt.Sprintf("≤ %v", 30*time.Second), d.ledger.Now()-healed)
+	return ctx.Err()
+}
+
+// connected tells what is missing until every node is connected with every other.
+func (d *driver) connected(ctx context.Context) string {
+	for _, n := range d.Nodes {
+		s, err := ask[status](ctx, n, "status")
+		if err != nil {
+			return err.Error()
+		}
+		if s.Peers < len(d.Nodes)-1 {
+			return fmt.Sprintf("node %d is connected with %d nodes", n.Number, s.Peers)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,111 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// readView is the view distance, in chunks, from which the whole area is seen from its middle.
+const readView = spotWide/grid.ChunkSize + 1
+
+// readLimit is how long readers may take until they have seen everything.
+const readLimit = 60 * time.Second
+
+// staleness is by how much a gateway's picture of the land may be behind what was acknowledged through others while
+// all is well. The protocol has no reads that promise more.
+const staleness = 2 * time.Second
+
+// readAll opens a new session at each of the gateways that runs, flies to the middle, and gives what each is
+// shown of the area. To be called when all is well.
+func readAll(ctx context.Context, nodes []*Node, l *Ledger, limit time.Duration) ([]Reading, error) {
+	var mu sync.Mutex
+	var all []Reading
+	var errs []error
+	var crew sync.WaitGroup
+	for _, n := range nodes {
+		if !n.Serves() {
+			continue
+		}
+		crew.Go(func() {
+			r, err := readOne(ctx, n, l, limit)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs = append(errs, err)
+				return
+			}
+			all = append(all, r)
+		})
+	}
+	crew.Wait()
+	if len(errs) > 0 {
+		return all, errs[0]
+	}
+	return all, nil
+}
+
+func readOne(ctx context.Context, n *Node, l *Ledger, limit time.Duration) (Reading, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	r := Reading{Node: n.Number, From: l.Now() - staleness}
+	s, err := join(ctx, n, fmt.Sprintf("reader%d", n.Number), readView)
+	if err != nil {
+		return r, err
+	}
+	defer s.close()
+	beats := time.NewTicker(beat)
+	defer beats.Stop()
+	arrived := false
+	for !arrived || !s.sees() {
+		select {
+		case <-ctx.Done():
+			return r, fmt.Errorf("read at node %d: not everything within %v", n.Number, limit)
+		case m, open := <-s.inbox:
+			if !open {
+				return r, fmt.Errorf("read at node %d: connection closed", n.Number)
+			}
+			if f, failed := m.FromServer.(wire.Failure); failed {
+				return r, fmt.Errorf("read at node %d: %s: %s", n.Number, f.Code, f.Message)
+			}
+			if _, err := s.take(m.FromServer); err != nil {
+				return r, err
+			}
+		case <-beats.C:
+			if arrived {
+				continue
+			}
+			if arrived, err = s.fly(.5, .5); err != nil {
+				return r, err
+			}
+		}
+	}
+	r.To = l.Now()
+	chunks := s.chunks
+	r.Block = func(pos grid.Pos) (chunk.Block, bool) {
+		c := chunks[pos.Chunk()]
+		if c == nil {
+			return chunk.Air, false
+		}
+		return c.Get(chunk.At(pos)), true
+	}
+	return r, nil
+}
+
+// sees tells whether all chunks of the area have come.
+func (s *session) sees() bool {
+	for x := int32(areaLow); x < areaHigh+grid.ChunkSize; x += grid.ChunkSize {
+		for z := int32(areaLow); z < areaHigh+grid.ChunkSize; z += grid.ChunkSize {
+			at := grid.Pos{X: min(x, areaHigh-1), Z: min(z, areaHigh-1)}.Chunk()
+			if s.chunks[at] == nil {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,151 @@
+package chaos
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// slots is how many runs may go on at once on a machine, each with addresses of its own.
+const slots = 8
+
+// Slot is a place on this machine for one run: a directory, a block of addresses, names for its namespaces.
+// While a process holds a slot nobody else may take it, so whatever is found in a slot that could be taken was
+// left by a run that was killed, and is cleared away.
+type Slot struct {
+	Number int
+	Dir    string // data directories, disk images and sockets; gone after Close
+	lock   *os.File
+}
+
+// root is the directory of everything that runs leave on a machine.
+func root() string { return filepath.Join(os.TempDir(), "voxeld-chaos") }
+
+// TakeSlot takes the first free slot, and clears away what a killed run left in it.
+func TakeSlot() (*Slot, error) {
+	if err := os.MkdirAll(root(), 0o755); err != nil {
+		return nil, fmt.Errorf("make directory of slots: %w", err)
+	}
+	for n := range slots {
+		lock, err := os.OpenFile(filepath.Join(root(), fmt.Sprintf("slot-%d.lock", n)), os.O_CREATE|os.O_RDWR, 0o644)
+		if err != nil {
+			return nil, fmt.Errorf("open lock of slot %d: %w", n, err)
+		}
+		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			lock.Close() //nolint:errcheck // another run has it
+			continue
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("lock slot %d: %w", n, err), lock.Close())
+		}
+		s := &Slot{Number: n, Dir: filepath.Join(root(), fmt.Sprintf("slot-%d", n)), lock: lock}
+		if err := s.sweep(); err != nil {
+			return nil, errors.Join(err, lock.Close())
+		}
+		if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+			return nil, errors.Join(fmt.Errorf("make slot %d: %w", n, err), lock.Close())
+		}
+		return s, nil
+	}
+	return nil, fmt.Errorf("all %d slots in %s are taken by other runs", slots, root())
+}
+
+// Close clears the slot and frees it.
+func (s *Slot) Close() error {
+	return errors.Join(s.sweep(), s.lock.Close())
+}
+
+// loopback is the address of the n-th node, counted from 1, when all share the machine's network.
+func (s *Slot) loopback(n int) string { return fmt.Sprintf("127.%d.0.1", 170+10*s.Number+n) }
+
+// namespace is the name of the n-th node's network namespace.
+func (s *Slot) namespace(n int) string { return fmt.Sprintf("%sn%d", s.prefix(), n) }
+
+// prefix begins the names of all network devices and namespaces of the slot.
+func (s *Slot) prefix() string { return fmt.Sprintf("vxchaos%d", s.Number) }
+
+// sweep ends the processes, and removes the namespaces, mounts, loop devices and files that are in the slot.
+func (s *Slot) sweep() error {
+	pids, err := filepath.Glob(filepath.Join(s.Dir, "*.pid"))
+	if err != nil {
+		return fmt.Errorf("look for processes of slot %d: %w", s.Number, err)
+	}
+	for _, path := range pids {
+		s.end(path)
+	}
+	return errors.Join(s.sweepNetwork(), s.sweepMounts(), os.RemoveAll(s.Dir))
+}
+
+// end kills the process that a pid file names, if it is a node of this slot still: the number may long belong
+// to another process.
+func (s *Slot) end(pidFile string) {
+	text, err := os.ReadFile(pidFile)
+	if err != nil {
+		return
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || pid <= 1 {
+		return
+	}
+	command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil || !strings.Contains(string(command), s.Dir+"/") {
+		return
+	}
+	syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it may have ended
+	for syscall.Kill(pid, 0) == nil {  // its mounts stay busy until it is gone
+		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || strings.Contains(string(state), ") Z ") {
+			return
+		}
+	}
+}
+
+// sweepNetwork removes the slot's namespaces, and with them the ends of their cables, and its bridge.
+func (s *Slot) sweepNetwork() error {
+	names, err := os.ReadDir("/run/netns")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look for namespaces of slot %d: %w", s.Number, err)
+	}
+	var errs []error
+	for _, name := range names {
+		if strings.HasPrefix(name.Name(), s.prefix()+"n") {
+			errs = append(errs, run("ip", "netns", "del", name.Name()))
+		}
+	}
+	if _, err := os.Stat("/sys/class/net/" + s.prefix() + "br"); err == nil {
+		errs = append(errs, run("ip", "link", "del", s.prefix()+"br"))
+	}
+	return errors.Join(errs...)
+}
+
+// sweepMounts takes away what is mounted in the slot. Its loop devices go with the mounts.
+func (s *Slot) sweepMounts() error {
+	text, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return fmt.Errorf("look for mounts of slot %d: %w", s.Number, err)
+	}
+	var errs []error
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 1 && strings.HasPrefix(fields[1], s.Dir+"/") {
+			if err := syscall.Unmount(fields[1], syscall.MNT_DETACH); err != nil {
+				errs = append(errs, fmt.Errorf("unmount %s: %w", fields[1], err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// run runs a tool of the system; its error holds what the tool said.
+func run(tool string, args ...string) error {
+	if out, err := exec.Command(tool, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", tool, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package chaos
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// A plot is what a player can reach who hovers over its middle: 9×9 columns, 4 blocks high, in the air below the
+// world's top. Some of its blocks are hot: many edits go there, so that players race for them.
+const (
+	plotWide          = 9
+	plotLow, plotHigh = worldHeight - 5, worldHeight - 1 // half open
+	plotsAlong        = 9                                // a spot is a square of so many plots
+	hotBlocks         = 6
+	editsPerPlot      = 450 // then the spot goes on to the next plot, and this one comes to rest
+	spotWide          = plotWide * plotsAlong
+	spots             = 4
+	hotShare          = .35
+	areaLow, areaHigh = -spotWide, spotWide // of all spots together along x and z, half open
+)
+
+// spot is where some players work together, within one region. Each of the four quadrants around the corner where
+// four regions meet is one. Plots come one after the other, so that most blocks are written a few times, within
+// seconds, and then rest until the end of the run, where a lost edit shows.
+type spot struct {
+	signX, signZ int32
+
+	mu struct {
+		sync.Mutex
+		dice   *rand.Rand
+		plot   int // counted over the whole run
+		issued int // edits of this plot
+		hot    []grid.Pos
+		next   map[grid.Pos]int // index in palette of the block's next edit
+	}
+}
+
+// palette is what edits put. A block's edits go through it in turn, so that which edit put what is there can be told.
+var palette = func() []chunk.Block {
+	var all []chunk.Block
+	for b := chunk.Block(1); b.Known(); b++ {
+		if b.Placeable() {
+			all = append(all, b)
+		}
+	}
+	return append(all, chunk.Air)
+}()
+
+func newSpot(n int, seed uint64) *spot {
+	s := &spot{signX: 1 - 2*int32(n%2), signZ: 1 - 2*int32(n/2%2)}
+	s.mu.dice = rand.New(rand.NewPCG(seed, uint64(n)))
+	s.mu.next = make(map[grid.Pos]int)
+	s.heat()
+	return s
+}
+
+// cell is the region that all plots of the spot are in.
+func (s *spot) cell() string { return cellOf(s.origin()) }
+
+// origin is the column of the spot that is nearest to the corner.
+func (s *spot) origin() grid.Pos { return grid.Pos{X: min(s.signX, 0), Z: min(s.signZ, 0)} }
+
+// middle is the plot that is worked on, and the column in its middle.
+func (s *spot) middle() (plot int, x, z int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x, z = s.column(s.mu.plot)
+	return s.mu.plot, x, z
+}
+
+// column is the middle of a plot. Plots wind through the spot, back and forth.
+func (s *spot) column(plot int) (x, z int32) {
+	plot %= plotsAlong * plotsAlong
+	row, col := plot/plotsAlong, plot%plotsAlong
+	if row%2 == 1 {
+		col = plotsAlong - 1 - col
+	}
+	at := func(i int, sign int32) int32 {
+		v := int32(i*plotWide + plotWide/2)
+		if sign < 0 {
+			return -1 - v
+		}
+		return v
+	}
+	return at(col, s.signX), at(row, s.signZ)
+}
+
+// edit draws the next edit for a player who is over the middle of a plot; false if the spot has gone on.
+func (s *spot) edit(plot int) (grid.Pos, chunk.Block, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if plot != s.mu.plot {
+		return grid.Pos{}, 0, false
+	}
+	pos := s.draw()
+	if s.mu.dice.Float64() < hotShare {
+		pos = s.mu.hot[s.mu.dice.IntN(len(s.mu.hot))]
+	}
+	b := palette[s.mu.next[pos]%len(palette)]
+	s.mu.next[pos]++
+	if s.mu.issued++; s.mu.issued == editsPerPlot {
+		s.mu.plot++
+		s.mu.issued = 0
+		s.heat()
+	}
+	return pos, b, true
+}
+
+// heat chooses the plot's hot blocks.
+func (s *spot) heat() {
+	s.mu.hot = s.mu.hot[:0]
+	for len(s.mu.hot) < hotBlocks {
+		if pos := s.draw(); !slices.Contains(s.mu.hot, pos) {
+			s.mu.hot = append(s.mu.hot, pos)
+		}
+	}
+}
+
+func (s *spot) draw() grid.Pos {
+	x, z := s.column(s.mu.plot)
+	for {
+		pos := grid.Pos{
+			X: x - plotWide/2 + s.mu.dice.Int32N(plotWide),
+			Y: plotLow + s.mu.dice.Int32N(plotHigh-plotLow),
+			Z: z - plotWide/2 + s.mu.dice.Int32N(plotWide),
+		}
+		if !overSpawn(pos) {
+			return pos
+		}
+	}
+}
+
+// overSpawn tells whether a block there would be in the way of players who climb from where they begin: readers,
+// and writers whose place a gateway cannot find out while it is cut off. They would hang below it for ever.
+func overSpawn(pos grid.Pos) bool {
+	return max(pos.X-spawnX, spawnX-pos.X, pos.Z-spawnZ, spawnZ-pos.Z) <= 1
+}
+
+// inArea tells whether edits of any spot go there.
+func inArea(pos grid.Pos) bool {
+	return pos.Y >= plotLow && pos.Y < plotHigh && pos.X >= areaLow && pos.X < areaHigh && pos.Z >= areaLow && pos.Z < areaHigh
+}

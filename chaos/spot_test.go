@@ -1,0 +1,50 @@
+package chaos
+
+import (
+	"math"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// What spots want edited is within the reach of a player over the plot's middle, in the spot's region, in the area that
+// is read, and no plot is worked on twice before all were.
+func TestSpots(t *testing.T) {
+	cells := make(map[string]bool)
+	for n := range spots {
+		s := newSpot(n, 1)
+		cells[s.cell()] = true
+		seen := make(map[grid.Pos]int)
+		for i := range plotsAlong * plotsAlong * editsPerPlot {
+			plot, x, z := s.middle()
+			if plot != i/editsPerPlot {
+				t.Fatalf("edit %d is of plot %d", i, plot)
+			}
+			pos, b, ok := s.edit(plot)
+			if !ok || !inArea(pos) || cellOf(pos) != s.cell() {
+				t.Fatalf("edit %d at %v: %v, cell %s, want %s", i, pos, ok, cellOf(pos), s.cell())
+			}
+			if pos.X >= spawnX-1 && pos.X <= spawnX+1 && pos.Z >= spawnZ-1 && pos.Z <= spawnZ+1 {
+				t.Fatalf("%v is in the way of whoever climbs from the spawn", pos)
+			}
+			if before, ok := seen[pos]; ok && before != plot {
+				t.Fatalf("%v is of plots %d and %d", pos, before, plot)
+			}
+			seen[pos] = plot
+			if b.Known() && b != 0 && !b.Placeable() {
+				t.Fatalf("%v cannot be put", b)
+			}
+			gap := func(eye float64, low int32) float64 { return max(0, float64(low)-eye, eye-float64(low+1)) }
+			reach := math.Hypot(math.Hypot(gap(float64(x)+.5, pos.X), gap(float64(z)+.5, pos.Z)), gap(hover+1.62, pos.Y))
+			if reach > 8 {
+				t.Fatalf("%v is %v from the eyes over %d, %d", pos, reach, x, z)
+			}
+		}
+		if _, _, ok := s.edit(0); ok {
+			t.Error("a plot of the past is edited")
+		}
+	}
+	if len(cells) != spots {
+		t.Errorf("the spots are in the regions %v", cells)
+	}
+}

@@ -1,0 +1,362 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// Writers are the players who edit. Each has a home gateway, and a spot at which it works together with players of
+// all other gateways. When its gateway is gone it plays on through another, and asks again, under the same
+// sequence, for what was not answered; it returns when its home is back.
+type Writers struct {
+	cluster *Cluster
+	ledger  *Ledger
+	logger  *slog.Logger
+	spots   []*spot
+	pace    *rate.Limiter // of new edits, all players together
+	crew    sync.WaitGroup
+	cancel  context.CancelFunc
+
+	quiet                                            atomic.Bool // no new edits
+	open                                             atomic.Int64
+	rejoined, sessionsLost, joinsFailed, unavailable atomic.Int64
+}
+
+// WriterOptions say how much is edited.
+type WriterOptions struct {
+	Rate float64 // edits a second, all players together; at most 10 a player
+	Seed uint64
+}
+
+// perPlayer is the most edits a second of one player: one a beat.
+const perPlayer = float64(time.Second / beat)
+
+// StartWriters lets players join and edit, until Stop.
+func StartWriters(ctx context.Context, c *Cluster, l *Ledger, o WriterOptions, logger *slog.Logger) *Writers {
+	ctx, cancel := context.WithCancel(ctx)
+	w := &Writers{cluster: c, ledger: l, logger: logger, cancel: cancel}
+	for i := range spots {
+		w.spots = append(w.spots, newSpot(i, o.Seed))
+	}
+	// Equally many at each gateway and spot, and twice as many as the rate needs, since some are always on their way.
+	places := len(c.Nodes) * spots
+	n := places * max(1, int(math.Ceil(2*o.Rate/perPlayer/float64(places))))
+	w.pace = rate.NewLimiter(rate.Limit(o.Rate), max(1, int(o.Rate/5)))
+	for i := range n {
+		p := &player{
+			Writers: w, name: fmt.Sprintf("w%02d", i), home: c.Nodes[i%len(c.Nodes)], spot: w.spots[i/len(c.Nodes)%spots],
+			hops: i/places%2 == 0, dice: rand.New(rand.NewPCG(o.Seed, 1000+uint64(i))),
+		}
+		w.crew.Go(func() { p.run(ctx) })
+	}
+	return w
+}
+
+// Cells are the regions that are edited.
+func (w *Writers) Cells() []string {
+	var all []string
+	for _, s := range w.spots {
+		all = append(all, s.cell())
+	}
+	return all
+}
+
+// Quiet stops new edits; those under way are asked for until they are answered.
+func (w *Writers) Quiet() { w.quiet.Store(true) }
+
+// Open is how many edits are under way.
+func (w *Writers) Open() int { return int(w.open.Load()) }
+
+// Stop lets all players leave, and awaits them. Edits that are not answered stay Unknown.
+func (w *Writers) Stop() {
+	w.cancel()
+	w.crew.Wait()
+}
+
+// player is one writer. It belongs to one goroutine.
+type player struct {
+	*Writers
+	name string
+	home *Node
+	spot *spot
+	dice *rand.Rand
+
+	seq     uint64
+	pending []*asked // by sequence
+	homing  time.Time
+	hops    bool  // leaves a gateway that does not answer; else he stays, and waits
+	sent    *Node // where the gateway has sent him that he left
+}
+
+// asked is an edit that is not answered.
+type asked struct {
+	*Edit
+	plotX, plotZ int32
+	session      *session  // over which it was sent last
+	again        time.Time // it was refused for now: when to ask again
+	since        time.Time // first sent
+}
+
+const (
+	maxPending = 12 // well below the 64 sequences that a region remembers of a player
+	// hopAfter is when a player whose edit is not answered tries another gateway, if he may.
+	hopAfter = 8 * time.Second
+	// homeAfter is how long a player plays elsewhere before he looks whether his home is back.
+	homeAfter = 6 * time.Second
+)
+
+func (p *player) run(ctx context.Context) {
+	avoid := (*Node)(nil)
+	for ctx.Err() == nil {
+		n := p.choose(avoid)
+		avoid = nil
+		if n == nil {
+			pause(ctx, 50*time.Millisecond)
+			continue
+		}
+		s, err := join(ctx, n, p.name, 1)
+		if err != nil {
+			if ctx.Err() == nil {
+				p.joinsFailed.Add(1)
+				p.logger.Debug("join failed", "player", p.name, "error", err)
+			}
+			avoid = n
+			pause(ctx, time.Duration(50+p.dice.IntN(150))*time.Millisecond)
+			continue
+		}
+		p.rejoined.Add(1)
+		hop, err := p.play(ctx, s)
+		for _, stream := range s.streams {
+			p.ledger.endStream(stream, p.ledger.Now())
+		}
+		s.close()
+		if hop || errors.Is(err, errSentOn) {
+			avoid = n
+		} else if err != nil && ctx.Err() == nil {
+			p.sessionsLost.Add(1)
+			p.logger.Debug("session lost", "player", p.name, "node", n.Number, "error", err)
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// errSentOn says that the gateway goes away and has told the player where to go on.
+var errSentOn = errors.New("the gateway goes away")
+
+// choose is the gateway to play through: where he was sent, else home if it serves, else any other; nil if none serves.
+func (p *player) choose(avoid *Node) *Node {
+	sent := p.sent
+	if p.sent = nil; sent != nil && sent != avoid && sent.Serves() {
+		return sent
+	}
+	if p.home.Serves() && p.home != avoid {
+		return p.home
+	}
+	var serving []*Node
+	for _, n := range p.cluster.Nodes {
+		if n.Serves() && n != avoid {
+			serving = append(serving, n)
+		}
+	}
+	if len(serving) == 0 {
+		return nil
+	}
+	return serving[p.dice.IntN(len(serving))]
+}
+
+// play edits over one session until it breaks. Hop tells that the player leaves of his own will.
+func (p *player) play(ctx context.Context, s *session) (hop bool, err error) {
+	p.seq = max(p.seq, s.welcome.NextSeq)
+	p.homing = time.Now().Add(homeAfter)
+	beats := time.NewTicker(beat)
+	defer beats.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case m, open := <-s.inbox:
+			if !open {
+				return false, fmt.Errorf("connection to node %d closed", s.node.Number)
+			}
+			if err := p.take(s, m); err != nil {
+				return false, err
+			}
+			if _, whole := m.FromServer.(wire.ChunkData); whole {
+				if err := p.sendLost(s); err != nil {
+					return false, err
+				}
+			}
+		case <-beats.C:
+			if hop, err := p.step(s); hop || err != nil {
+				return hop, err
+			}
+		}
+	}
+}
+
+// step is what the player does at a beat: fly to where there is work, ask again, ask for something new.
+func (p *player) step(s *session) (hop bool, err error) {
+	now := time.Now()
+	if s.node != p.home && len(p.pending) == 0 && p.home.Serves() && now.After(p.homing) {
+		return true, nil
+	}
+	if p.hops && len(p.pending) > 0 && now.Sub(p.pending[0].since) > hopAfter && now.Sub(p.homing) > hopAfter-homeAfter {
+		return true, nil
+	}
+	plot, x, z := p.spot.middle()
+	lost := slices.IndexFunc(p.pending, func(a *asked) bool { return a.session != s })
+	if lost >= 0 {
+		x, z = p.pending[lost].plotX, p.pending[lost].plotZ // where he was when he asked
+	}
+	there, err := s.fly(float64(x)+.5, float64(z)+.5)
+	if err != nil || !there {
+		return false, err
+	}
+	for _, a := range p.pending {
+		if a.session == s || a.plotX != x || a.plotZ != z || now.Before(a.again) {
+			continue
+		}
+		if !s.loaded(a.Pos) {
+			continue
+		}
+		if err := p.send(s, a); err != nil {
+			return false, err
+		}
+	}
+	if lost >= 0 || p.quiet.Load() || len(p.pending) >= maxPending || !p.pace.Allow() {
+		return false, nil
+	}
+	return false, p.askNew(s, plot, x, z)
+}
+
+// sendLost asks again, as soon as the land is there, for what was not answered over earlier sessions and is in reach.
+func (p *player) sendLost(s *session) error {
+	now := time.Now()
+	for _, a := range p.pending {
+		if a.session == s || now.Before(a.again) || !s.loaded(a.Pos) || !s.reaches(a.Pos) {
+			continue
+		}
+		if err := p.send(s, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *player) askNew(s *session, plot int, x, z int32) error {
+	if !s.loaded(grid.Pos{X: x, Z: z}) {
+		return nil
+	}
+	pos, block, ok := p.spot.edit(plot)
+	if !ok {
+		return nil
+	}
+	if !s.loaded(pos) {
+		return nil
+	}
+	a := &asked{Edit: &Edit{Player: p.name, Seq: p.seq, Pos: pos, Block: block}, plotX: x, plotZ: z, since: time.Now()}
+	p.seq++
+	p.ledger.ask(a.Edit)
+	p.pending = append(p.pending, a)
+	p.open.Add(1)
+	return p.send(s, a)
+}
+
+func (p *player) send(s *session, a *asked) error {
+	a.session = s
+	p.ledger.sent(a.Edit, s.node.Number)
+	return s.send(wire.Edit{Seq: a.Seq, X: a.Pos.X, Y: a.Pos.Y, Z: a.Pos.Z, Block: uint16(a.Block)})
+}
+
+// take notes what the player is told.
+func (p *player) take(s *session, m message) error {
+	at := m.at.Sub(p.ledger.start)
+	if c, whole := m.FromServer.(wire.ChunkData); whole && s.streams[c.Chunk] > 0 {
+		p.ledger.endStream(s.streams[c.Chunk], at)
+	}
+	blocks, err := s.take(m.FromServer)
+	if err != nil {
+		return err
+	}
+	for _, b := range blocks {
+		pos := grid.Pos{X: b.X, Y: b.Y, Z: b.Z}
+		if !inArea(pos) {
+			continue
+		}
+		seen := s.streams[pos.Chunk()]
+		if seen == 0 {
+			seen = p.ledger.stream()
+			s.streams[pos.Chunk()] = seen
+		}
+		p.ledger.saw(Sight{At: at, Pos: pos, Block: chunk.Block(b.Block), Stream: seen})
+	}
+	switch m := m.FromServer.(type) {
+	case wire.Ack:
+		p.acked(s, m, at)
+	case wire.Reconnect:
+		for _, home := range slices.Backward(m.Homes) {
+			if n := p.cluster.at(home.Game); n != nil {
+				p.sent = n
+			}
+		}
+		return errSentOn
+	case wire.Failure:
+		return fmt.Errorf("node %d: %s: %s", s.node.Number, m.Code, m.Message)
+	}
+	return nil
+}
+
+// acked notes an answer. Codes that may change with time are asked again if an earlier try of the edit may have
+// been taken: a refusal then says nothing about that one.
+func (p *player) acked(s *session, m wire.Ack, at time.Duration) {
+	i := slices.IndexFunc(p.pending, func(a *asked) bool { return a.Seq == m.Seq })
+	if i < 0 {
+		return // of an earlier session, answered twice
+	}
+	a := p.pending[i]
+	outcome := Acknowledged
+	switch m.Error {
+	case "":
+	case wire.RefusedUnavailable:
+		p.unavailable.Add(1)
+		p.askAgain(a)
+		return
+	case wire.RefusedNotLoaded, wire.RefusedOutOfReach, wire.RefusedRate, wire.RefusedInsidePlayer:
+		if a.Tries > 1 {
+			p.askAgain(a)
+			return
+		}
+		outcome = Refused
+	default:
+		if outcome = Refused; a.Tries > 1 {
+			outcome = Unknown
+		}
+	}
+	p.ledger.answer(a.Edit, at, outcome, m.Error, s.node.Number)
+	p.pending = slices.Delete(p.pending, i, i+1)
+	p.open.Add(-1)
+}
+
+func (p *player) askAgain(a *asked) {
+	a.session, a.again = nil, time.Now().Add(500*time.Millisecond)
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/region"
+)
+
+// doctor asks the node's doctor, and checks that its exit code says what its answer does.
+func (d *daemon) doctor() region.Health {
+	d.t.Helper()
+	out, errs, code := voxeld(d.t, "doctor", "--data-dir", d.dir, "--json")
+	var health region.Health
+	if err := json.Unmarshal([]byte(out), &health); err != nil {
+		d.t.Fatalf("voxeld doctor: exit %d: %v in %s%s", code, err, out, errs)
+	}
+	if (code == 0) != (len(health.Findings) == 0) || code > 1 {
+		d.t.Fatalf("voxeld doctor: exit %d with %+v", code, health)
+	}
+	return health
+}
+
+// findings are the kinds of what the doctor found, each once.
+func findings(health region.Health) []string {
+	var kinds []string
+	for _, f := range health.Findings {
+		kinds = append(kinds, f.Kind)
+	}
+	return slices.Compact(slices.Sorted(slices.Values(kinds)))
+}
+
+// The doctor says that all is well, what is wrong when a node is gone, and that all is well again.
+func TestDoctor(t *testing.T) {
+	all := cluster(t, 117, 3)
+	ann := join(t, all[0].Game, "ann", 1)
+	built := under(ann, 1, 0, 2)
+	ann.until("the ground", func() bool { _, ok := ann.at(built); return ok })
+	ann.put(built, chunk.Brick)
+	var health region.Health
+	well := func() bool {
+		health = all[1].doctor()
+		return len(health.Findings)+len(health.Unknown) == 0 && health.Nodes == 3 && health.Awake > 0
+	}
+	eventually(t, "all is well", 30*time.Second, well)
+	if out, _, code := voxeld(t, "doctor", "--data-dir", all[0].dir); code != 0 || !strings.Contains(out, "nothing is wrong") {
+		t.Errorf("for people: exit %d: %s", code, out)
+	}
+	gone := all[2]
+	gone.kill()
+	var out, errs string
+	eventually(t, "the loss is told", 20*time.Second, func() bool {
+		var code int
+		out, errs, code = voxeld(t, "doctor", "--data-dir", all[1].dir)
+		return code == exitFailed && strings.Contains(out, "\nunder_replicated: catalog\n") &&
+			strings.Contains(out, "\nunreachable: "+gone.Status.Peer+"\n") && strings.Contains(out, "do: start it") && strings.Contains(errs, "wrong")
+	})
+	if strings.Contains(out, "majority_lost") || strings.Contains(out, "leaderless") {
+		t.Error("too much is told")
+	}
+	t.Logf("while one of three nodes is gone:\n%s", out)
+	gone.start()
+	eventually(t, "all is well again", 20*time.Second, well)
+}

@@ -1,0 +1,291 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/bot"
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+var rounds = flag.Int("rounds", 1, "how often TestRollingRestart restarts each node")
+
+// ledger is what bots were told is safe, kept outside of all daemons: for each place and player the edit with the
+// highest number. What stands there in the end must be one of these.
+type ledger struct {
+	mu     sync.Mutex
+	places map[grid.Pos]map[string]entry
+	edits  int
+}
+
+type entry struct {
+	seq   uint64
+	block chunk.Block
+}
+
+func (l *ledger) acked(player string, seq uint64, pos grid.Pos, b chunk.Block) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.edits++
+	if l.places[pos] == nil {
+		l.places[pos] = make(map[string]entry)
+	}
+	if l.places[pos][player].seq <= seq {
+		l.places[pos][player] = entry{seq, b}
+	}
+}
+
+func (l *ledger) size() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.edits
+}
+
+// verify reads the land through a node and gives how many places differ.
+func (l *ledger) verify(t *testing.T, d *daemon) (lost int) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	reader := join(t, d.Game, "reader", wire.MaxView)
+	for pos, entries := range l.places {
+		reader.until(fmt.Sprintf("the chunk of %v", pos), func() bool { _, ok := reader.at(pos); return ok })
+		stands, _ := reader.at(pos)
+		kept := false
+		for _, e := range entries {
+			kept = kept || e.block == stands
+		}
+		if !kept {
+			lost++
+			t.Errorf("%v stands at %v, acknowledged were %v", stands.Name(), pos, entries)
+		}
+	}
+	reader.leave()
+	return lost
+}
+
+// ready waits until the node says that it may be sent players.
+func (d *daemon) ready() {
+	d.t.Helper()
+	eventually(d.t, "the node on "+d.ip+" is ready", 20*time.Second, func() bool {
+		answer, err := http.Get("http://" + d.HTTP + "/readyz")
+		if err != nil {
+			return false
+		}
+		answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	})
+}
+
+// drain runs voxeld drain and waits for the end of the process, which has to be in order. Any goroutine may call it.
+func (d *daemon) drain() (answer drainAnswer) {
+	d.t.Helper()
+	out, errs, code := voxeld(d.t, "drain", "--data-dir", d.dir, "--json")
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != 0 {
+		d.t.Errorf("voxeld drain: exit %d: %s (%v)", code, errs, err)
+	}
+	ended := make(chan struct{})
+	go func() { d.cmd.Wait(); close(ended) }() //nolint:errcheck // the exit code says it
+	select {
+	case <-ended:
+		if code := d.cmd.ProcessState.ExitCode(); code != 0 {
+			d.t.Errorf("the drained node exits with %d", code)
+		}
+	case <-time.After(2 * time.Second):
+		d.t.Error("voxeld drain came back before the node had ended")
+	}
+	return answer
+}
+
+// whole waits until every region that is led on these nodes has all its members again: what an operator waits for
+// between two nodes.
+func whole(t *testing.T, all []*daemon) {
+	t.Helper()
+	eventually(t, "no region lacks a member", 30*time.Second, func() bool {
+		for _, d := range all {
+			if d.metric("voxeld_regions_under_replicated") > 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// Five nodes are restarted one after the other while 50 players walk and build on them: nobody is left without a
+// home, and nothing that was acknowledged is lost.
+func TestRollingRestart(t *testing.T) {
+	all := cluster(t, 81, 5)
+	for _, d := range all {
+		d.ready()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	book := &ledger{places: make(map[grid.Pos]map[string]entry)}
+	reports, errs := make([]bot.Report, len(all)), make([]error, len(all))
+	var crowd sync.WaitGroup
+	for i, d := range all {
+		o := bot.Options{
+			Target: d.Game, Mode: bot.Wander, Players: 10, Rate: 5, Edits: 2, Keep: true, View: 1, Ramp: 20,
+			Duration: time.Hour, Seed: uint64(i + 1), Acked: book.acked,
+		}
+		crowd.Go(func() { reports[i], errs[i] = bot.Run(ctx, o) })
+	}
+	eventually(t, "50 players play", 30*time.Second, func() bool {
+		n := 0
+		for _, d := range all {
+			var s statusAnswer
+			d.ask("status", &s)
+			n += s.Players
+		}
+		return n == 50
+	})
+	whole(t, all)
+	building := func(edits int) { // goes on for so many edits
+		t.Helper()
+		until := book.size() + edits
+		eventually(t, fmt.Sprintf("%d edits are acknowledged", until), 30*time.Second, func() bool { return book.size() >= until })
+	}
+	building(200)
+	start := time.Now()
+	for round := range *rounds {
+		for i, d := range all {
+			began := time.Now()
+			if (round+i)%2 == 0 {
+				answer := d.drain()
+				if answer.Cut+answer.Homeless > 0 || answer.Followed != answer.Sessions {
+					t.Errorf("drain of %s: %+v", d.ip, answer)
+				}
+			} else if code := d.terminate(); code != 0 {
+				t.Errorf("%s exits with %d", d.ip, code)
+			}
+			stopped := time.Since(began)
+			d.start()
+			d.ready()
+			up := time.Since(began)
+			whole(t, all)
+			building(100)
+			t.Logf("%s: stopped after %v, ready after %v, 100 edits later %v", d.ip, stopped, up, time.Since(began))
+		}
+	}
+	took := time.Since(start)
+	cancel()
+	crowd.Wait()
+	var sum bot.Report
+	for i, r := range reports {
+		if errs[i] != nil {
+			t.Error(errs[i])
+		}
+		if r.Lost > 0 || r.Failed > 0 || r.EditsLost > 0 {
+			t.Errorf("players of %s: %d lost, %d failed, %d edits lost: %v %v", all[i].ip, r.Lost, r.Failed, r.EditsLost, r.Failures, r.Causes)
+		}
+		sum.Joined += r.Joined
+		sum.Moved += r.Moved
+		sum.Acked += r.Acked
+		sum.Move.Max, sum.Ack.Max = max(sum.Move.Max, r.Move.Max), max(sum.Ack.Max, r.Ack.Max)
+		sum.Move.P50, sum.Ack.P50 = max(sum.Move.P50, r.Move.P50), max(sum.Ack.P50, r.Ack.P50)
+		t.Logf("players of %s: moved %d times (%+v), %d of %d edits acknowledged (%+v), refused %v, corrected %v", all[i].ip, r.Moved, r.Move, r.Acked, r.Edits, r.Ack, r.Refused, r.Corrections)
+	}
+	if sum.Joined != 50 || sum.Moved < 50**rounds/2 || sum.Acked != book.edits {
+		t.Errorf("%d joined, moved %d times, %d edits acknowledged, %d in the ledger", sum.Joined, sum.Moved, sum.Acked, book.edits)
+	}
+	lost := book.verify(t, all[0])
+	t.Logf("%d restarts in %v: %d moves to a new home (median %v ms, slowest %v ms), 0 without; %d edits acknowledged (median %v ms, slowest %v ms), %d lost",
+		*rounds*len(all), took.Round(time.Millisecond), sum.Moved, sum.Move.P50, sum.Move.Max, sum.Acked, sum.Ack.P50, sum.Ack.Max, lost)
+}
+
+// voxeld drain tells what moves, and the node says that it goes: to balancers, to newcomers and to voxeld status.
+func TestDrainCommand(t *testing.T) {
+	all := cluster(t, 87, 2, "--replicas", "1")
+	a, b := all[0], all[1]
+	ann := join(t, a.Game, "ann", 1) // does not leave by herself
+	built := under(ann, 1, 0, 2)
+	ann.put(built, chunk.Brick)
+	type end struct {
+		out, errs string
+		code      int
+	}
+	ended := make(chan end)
+	go func() {
+		out, errs, code := voxeld(t, "drain", "--data-dir", a.dir)
+		ended <- end{out, errs, code}
+	}()
+	ann.until("she is sent on", func() bool { return ann.sentOn != nil })
+	if homes := ann.sentOn.Homes; len(homes) != 1 || homes[0] != (wire.Home{URL: "ws://" + b.HTTP + "/ws", Game: b.Game}) {
+		t.Errorf("she is sent to %+v", homes)
+	}
+	answer, err := http.Get("http://" + a.HTTP + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("/readyz answers %s", answer.Status)
+	}
+	var s statusAnswer
+	if a.ask("status", &s); !s.Draining {
+		t.Errorf("status: %+v", s)
+	}
+	bob := dialSession(t, a.Game, "bob", 1)
+	bob.until("a newcomer is sent on", func() bool { return bob.sentOn != nil })
+	if why := ann.ended(); why != wire.FailShuttingDown {
+		t.Errorf("she is cut off with %q", why)
+	}
+	drained := <-ended
+	for _, part := range []string{
+		"draining a node with 1 players", "http://" + b.HTTP + " takes players; it has 0",
+		"0 players went on at another node, 1 did not leave in time", "stopped after ",
+	} {
+		if !strings.Contains(drained.out, part) {
+			t.Errorf("voxeld drain does not say %q:\n%s", part, drained.out)
+		}
+	}
+	if drained.code != 0 {
+		t.Errorf("voxeld drain: exit %d: %s", drained.code, drained.errs)
+	}
+	a.cmd.Wait() //nolint:errcheck // the exit code says it
+	if code := a.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("the node exits with %d", code)
+	}
+	if _, errs, code := voxeld(t, "drain", "--data-dir", a.dir); code != exitFailed || !strings.Contains(errs, "no node runs") {
+		t.Errorf("drain of a node that is gone: exit %d: %s", code, errs)
+	}
+	if _, errs, code := voxeld(t, "drain", "now"); code != exitUsage || !strings.Contains(errs, "takes no arguments") {
+		t.Errorf("drain with an argument: exit %d: %s", code, errs)
+	}
+}
+
+// A node without others tells its players to wait for it, and stops soon.
+func TestDrainAlone(t *testing.T) {
+	d := startDaemon(t, 90, "--advertise-http", "https://voxels.example/a")
+	if d.Status.URL != "https://voxels.example/a" {
+		t.Errorf("it tells others to send players to %q", d.Status.URL)
+	}
+	ann := join(t, d.Game, "ann", 1)
+	built := under(ann, 1, 0, 2)
+	ann.put(built, chunk.Brick)
+	drained := make(chan drainAnswer, 1)
+	go func() { drained <- d.drain() }()
+	ann.until("she is sent away", func() bool { return ann.sentOn != nil })
+	ann.leave()
+	answer := <-drained
+	if answer.Sessions != 1 || answer.Homeless != 1 || len(answer.Rooms) != 0 || answer.Kept == 0 {
+		t.Errorf("%+v", answer)
+	}
+	if answer.Took > 5*time.Second {
+		t.Errorf("it took %v", answer.Took)
+	}
+	if ann.sentOn == nil || len(ann.sentOn.Homes) != 0 || ann.sentOn.Reason == "" {
+		t.Errorf("told %+v", ann.sentOn)
+	}
+	d.start()
+	ann = join(t, d.Game, "ann", 1)
+	ann.sees(built, chunk.Brick)
+}

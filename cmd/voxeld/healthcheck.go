@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/voxelpopuli/voxeld/config"
+)
+
+// newHealthcheck makes the command that a container's health check runs: scratch images have no shell.
+func newHealthcheck() *cobra.Command {
+	var address, file string
+	c := &cobra.Command{
+		Use: "healthcheck", Short: "Ask a node whether it serves; exit 0 if it does", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if address == "" {
+				cfg, err := config.Load(config.Sources{File: file, Environ: os.Environ()})
+				if err != nil {
+					return usageError{err}
+				}
+				address = cfg.HTTP
+			}
+			base, err := nodeURL(address)
+			if err != nil {
+				return usageError{fmt.Errorf("--http: %w", err)}
+			}
+			client := http.Client{Timeout: 5 * time.Second}
+			request, err := http.NewRequestWithContext(c.Context(), http.MethodGet, base+"/healthz", nil)
+			if err != nil {
+				return usageError{err}
+			}
+			response, err := client.Do(request)
+			if err != nil {
+				return fmt.Errorf("the node does not answer: %w", err)
+			}
+			defer response.Body.Close() //nolint:errcheck // only the status counts
+			if response.StatusCode != http.StatusOK {
+				return fmt.Errorf("the node answers %s", response.Status)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&address, "http", "", "host:port or URL of the node (default as configured by VOXELD_HTTP or a configuration file, or :8080)")
+	c.Flags().StringVar(&file, "config", "", "configuration file (TOML)")
+	return c
+}
+
+// nodeURL makes the URL of a node, without a slash at its end, of a URL or of host:port.
+func nodeURL(address string) (string, error) {
+	if !strings.Contains(address, "://") {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return "", fmt.Errorf("%q is neither host:port nor a URL, such as 127.0.0.1:8080 or https://voxels.example", address)
+		}
+		return "http://" + browsable(address), nil
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("%q is not a URL of a node, such as https://voxels.example", address)
+	}
+	return u.Scheme + "://" + u.Host, nil
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Whoever makes a world without having asked for one is told so, and how to join another. A node whose database was
+// lost does not make one silently: it is refused as long as anything of it is left.
+func TestLostDatabaseIsNoNewWorld(t *testing.T) {
+	d := &daemon{t: t, ip: "127.97.0.1", dir: t.TempDir()}
+	t.Cleanup(d.kill)
+	d.start()
+	for _, said := range []string{"level=WARN", "a new world is made", "--join", d.Status.WorldID} {
+		if !strings.Contains(d.logs.String(), said) {
+			t.Errorf("the node does not say %q:\n%s", said, tail(d.logs.String(), 20))
+		}
+	}
+	d.kill()
+	run := func() (string, int) {
+		_, errs, code := voxeld(t, "run", "--data-dir", d.dir, "--listen", fmt.Sprintf("/ip4/%s/tcp/4001", d.ip),
+			"--game", d.Game, "--http", d.HTTP, "--metrics", d.Metrics)
+		return errs, code
+	}
+	remove := func(pattern string) {
+		t.Helper()
+		paths, err := filepath.Glob(filepath.Join(d.dir, pattern))
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s: %v, %v", pattern, paths, err)
+		}
+		for _, path := range paths {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	remove(databaseName)
+	if errs, code := run(); code != exitData || !strings.Contains(errs, "a node ran here") || !strings.Contains(errs, "--join") {
+		t.Errorf("with a socket and no database: exit %d: %s", code, errs)
+	}
+	remove("admin.sock")
+	if errs, code := run(); code != exitData || !strings.Contains(errs, "its journal") || !strings.Contains(errs, "--join") {
+		t.Errorf("with a journal and no database: exit %d: %s", code, errs)
+	}
+	if _, err := os.Stat(filepath.Join(d.dir, databaseName)); err == nil {
+		t.Error("a database was made all the same")
+	}
+	remove("*.journal-*")
+	first := d.Status.WorldID
+	d.start()
+	if d.Status.WorldID == first {
+		t.Error("the world is the old one")
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/config"
+)
+
+var update = flag.Bool("update", false, "write the reference tables into docs/")
+
+const metricsDoc = "../../docs/metrics.md"
+
+// docs/metrics.md lists every metric of a running node, with its labels and its own help text.
+func TestMetricsReference(t *testing.T) {
+	cfg := config.Default()
+	cfg.DataDir = t.TempDir()
+	cfg.Listen = []string{"/ip4/127.56.0.1/tcp/0"}
+	cfg.Game, cfg.HTTP, cfg.Metrics = "127.56.0.1:0", "127.56.0.1:0", "127.56.0.1:0"
+	n := newNode(cfg, slog.New(slog.DiscardHandler))
+	parts := newStack()
+	if err := n.start(t.Context(), parts); err != nil {
+		t.Fatal(err)
+	}
+	table := metricsTable(n.metrics)
+	if err := parts.stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	doc, err := os.ReadFile(metricsDoc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- table -->\n", "<!-- end -->\n"
+	head, rest, found := strings.Cut(string(doc), begin)
+	_, foot, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatalf("%s has no %q and %q", metricsDoc, begin, end)
+	}
+	want := head + begin + table + end + foot
+	if *update {
+		if err := os.WriteFile(metricsDoc, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if want != string(doc) {
+		t.Errorf("%s is out of date: run go test ./cmd/voxeld -run MetricsReference -update", metricsDoc)
+	}
+}
+
+var descForm = regexp.MustCompile(`fqName: "(voxeld_[a-z_]+)", help: "(.*?)", (?:unit: ".*?", )?constLabels: \{\}, variableLabels: \{(.*?)\}`)
+
+func metricsTable(registry *prometheus.Registry) string {
+	descs := make(chan *prometheus.Desc, 1024)
+	registry.Describe(descs)
+	close(descs)
+	var rows []string
+	for d := range descs {
+		if m := descForm.FindStringSubmatch(d.String()); m != nil {
+			rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", m[1], m[3], strings.ReplaceAll(m[2], `\"`, `"`)))
+		}
+	}
+	slices.Sort(rows)
+	return "| metric | labels | what it tells |\n|---|---|---|\n" + strings.Join(slices.Compact(rows), "")
+}

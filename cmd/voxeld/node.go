@@ -1,0 +1,485 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/gameserver"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/heap"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/store"
+	"github.com/voxelpopuli/voxeld/terrain"
+	"github.com/voxelpopuli/voxeld/web"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// databaseName is the file in the data directory that holds everything that is kept.
+const databaseName = "voxeld.db"
+
+// node is a running daemon, put together.
+type node struct {
+	cfg     config.Config
+	logger  *slog.Logger
+	metrics *prometheus.Registry
+	started time.Time
+
+	db       *store.DB
+	host     *dht.Host
+	world    world.Genesis
+	created  bool // this run made the world
+	replicas *replica.Host
+	dht      *dht.DHT
+	regions  *region.Host
+	gateway  *gameserver.Gateway
+	game     net.Listener
+	http     net.Listener
+	scrape   net.Listener // of metrics; nil if there are none
+	farewell *farewell
+}
+
+// runNode runs a daemon until ctx ends. Out gets what a person wants to read.
+func runNode(ctx context.Context, cfg config.Config, logger *slog.Logger, out io.Writer) (err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	n := newNode(cfg, logger)
+	n.farewell.begin = stop
+	parts := newStack()
+	defer func() {
+		err = errors.Join(err, parts.stop())
+		n.farewell.ended(err)
+	}()
+	if err := n.start(ctx, parts); err != nil {
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			return nil // told to stop before it was up
+		}
+		return err
+	}
+	n.greet(out)
+	return parts.wait(ctx)
+}
+
+func newNode(cfg config.Config, logger *slog.Logger) *node {
+	n := &node{cfg: cfg, logger: logger, metrics: prometheus.NewRegistry(), started: time.Now(), farewell: &farewell{begin: func() {}}}
+	n.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return n
+}
+
+// start starts the node's parts, each on those before it. The gateway is the last one, and so stops first: while
+// it sends its players on, everything else goes on.
+func (n *node) start(ctx context.Context, parts *stack) error {
+	for _, start := range []func(context.Context, *stack) error{
+		n.openSockets, n.openStore, n.enterWorld, n.startRegions, n.makeGateway, n.startMetrics, n.startAdmin, n.startGateway,
+	} {
+		if err := start(ctx, parts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *node) openStore(_ context.Context, parts *stack) error {
+	if err := os.MkdirAll(n.cfg.DataDir, 0o700); err != nil {
+		return fmt.Errorf("make data directory: %w", err)
+	}
+	path := filepath.Join(n.cfg.DataDir, databaseName)
+	if err := n.refuseRemains(path); err != nil {
+		return err
+	}
+	db, err := store.Open(store.Options{
+		Path: path, Logger: n.logger, Registerer: n.metrics,
+	})
+	if err != nil {
+		return fmt.Errorf("open data directory %s: %w", n.cfg.DataDir, err)
+	}
+	n.db = db
+	parts.onStop("database", db.Close)
+	parts.start("heap", heap.Run)
+	parts.start("commits", db.Run)
+	return nil
+}
+
+// errDatabaseGone says that a node ran in the data directory, and what it kept is not there any more.
+var errDatabaseGone = errors.New("the database is gone")
+
+// refuseRemains refuses to make a new world where another node's socket was left behind: it was killed, and its
+// database has been lost since. Whoever joins is a new node anyway, and says of which world.
+func (n *node) refuseRemains(database string) error {
+	if len(n.cfg.Join) > 0 {
+		return nil
+	}
+	if _, err := os.Stat(database); !errors.Is(err, fs.ErrNotExist) {
+		return nil // it is opened, or that says why not
+	}
+	remains := n.cfg.AdminSocket()
+	if filepath.Dir(remains) != filepath.Clean(n.cfg.DataDir) {
+		return nil // it may be another node's
+	}
+	info, err := os.Lstat(remains)
+	if err != nil || info.Mode().Type() != fs.ModeSocket {
+		return nil
+	}
+	return fmt.Errorf("%w: a node ran here (%s was left), but there is no %s; put it back, or start with --join as a new "+
+		"node of its world, or remove %s to make a new world here", errDatabaseGone, remains, database, remains)
+}
+
+// openSockets takes the ports first: a daemon that finds one taken must not leave a new data directory.
+func (n *node) openSockets(_ context.Context, parts *stack) (err error) {
+	if n.game, err = listen("game", n.cfg.Game); err != nil {
+		return err
+	}
+	parts.onStop("game socket", closeOnce(n.game))
+	if n.http, err = listen("http", n.cfg.HTTP); err != nil {
+		return err
+	}
+	parts.onStop("http socket", closeOnce(n.http))
+	if n.cfg.Metrics == "" {
+		return nil
+	}
+	if n.scrape, err = listen("metrics", n.cfg.Metrics); err != nil {
+		return err
+	}
+	parts.onStop("metrics socket", closeOnce(n.scrape))
+	return nil
+}
+
+func listen(flag, address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w; choose another address with --%s", address, err, flag)
+	}
+	return l, nil
+}
+
+func closeOnce(l net.Listener) func() error {
+	return func() error {
+		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	}
+}
+
+// enterWorld brings up the network, and finds out or makes the world that this node is of.
+func (n *node) enterWorld(ctx context.Context, parts *stack) error {
+	var join joining
+	var err error
+	if join.addrs, join.world, err = n.cfg.Bootstrap(); err != nil {
+		return usageError{err}
+	}
+	n.host, err = dht.NewHost(dht.HostOptions{
+		Storage: n.db, Listen: n.cfg.Listen, Announce: n.cfg.Announce, Bootstrap: join.addrs,
+		Logger: n.logger, Registerer: n.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	parts.onStop("network", n.host.Close)
+	if err := n.chooseWorld(ctx, join); err != nil {
+		return err
+	}
+	if n.world.Terrain != terrain.Version {
+		return fmt.Errorf("the world needs terrain version %d, this voxeld makes version %d: run another version of voxeld", n.world.Terrain, terrain.Version)
+	}
+	n.host.HandleAsk(genesisProtocol, func(context.Context, string, []byte) ([]byte, error) { return n.world.Encode(), nil })
+	n.dht, err = dht.Join(n.host, dht.Options{World: n.world.ID(), Placement: n.world.Placement})
+	if err != nil {
+		return err
+	}
+	parts.onStop("dht", n.dht.Close)
+	parts.start("dht upkeep", n.dht.Run)
+	return nil
+}
+
+// chooseWorld gives the world of the data directory, the one that is joined, the one that was planned, or
+// makes a new one.
+func (n *node) chooseWorld(ctx context.Context, join joining) error {
+	stored, known, err := storedGenesis(n.db)
+	if err != nil {
+		return err
+	}
+	if known {
+		n.world = stored
+		return checkJoin(ctx, n.host, join, stored)
+	}
+	planned, begun, err := plannedGenesis(n.db)
+	if err != nil {
+		return err
+	}
+	if len(join.addrs) > 0 {
+		if begun {
+			return fmt.Errorf("%w: it holds %q (%s), which was begun here; choose another --data-dir, or run without --join", errOtherWorld, planned.Name, planned.ID()[:12])
+		}
+		if n.world, err = fetchGenesis(ctx, n.host, join); err != nil {
+			return err
+		}
+		return keepGenesis(n.db, n.world)
+	}
+	n.created = true
+	if n.world = planned; begun {
+		return nil
+	}
+	if n.world, err = newGenesis(defaultWorldName, nil, defaultSections, grid.Placement(n.cfg.Placement), time.Now()); err != nil {
+		return err
+	}
+	n.logger.Warn("the data directory is empty and there is no --join: a new world is made; to join one that exists, "+
+		"stop this node, empty the directory, and start it with --join (voxeld invite on a node of that world prints what to give)",
+		"world", n.world.ID(), "name", n.world.Name, "data_dir", n.cfg.DataDir)
+	return keepPlan(n.db, n.world)
+}
+
+func (n *node) startRegions(ctx context.Context, parts *stack) error {
+	prefix := n.prefix()
+	carrier := region.NewCarrier(n.peers(), n.logger, n.metrics)
+	parts.start("carrier", carrier.Run)
+	var err error
+	n.replicas, err = replica.NewHost(replica.Options{
+		Storage: n.db, Self: n.host.PeerID(), Send: carrier.Send, SendSnapshot: carrier.SendSnapshot,
+		Logger: n.logger, Registerer: n.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	parts.start("replicas", n.replicas.Run)
+	if n.created {
+		// The catalog first: a genesis on disk says that the world is whole.
+		if err := region.FoundCatalog(ctx, n.replicas, n.host.PeerID()); err != nil {
+			return err
+		}
+		if err := keepGenesis(n.db, n.world); err != nil {
+			return err
+		}
+	}
+	generator, err := n.generator()
+	if err != nil {
+		return err
+	}
+	suspects, err := judgeDamage(n.db.Damaged(), n.db, n.logger)
+	if err != nil {
+		return err
+	}
+	n.regions, err = region.NewHost(ctx, region.Options{
+		Self:          wire.Member{Peer: n.host.PeerID(), Game: n.gameAddress()},
+		Height:        n.world.Height(),
+		Placement:     n.world.Placement,
+		Copies:        n.cfg.Replicas,
+		CatalogCopies: catalogCopies(n.cfg.Replicas),
+		Grace:         n.cfg.Grace(),
+		Base:          func(pos grid.ChunkPos) [32]byte { return generator.Chunk(pos).Hash() },
+		Ground:        generator.Chunk,
+		ScrubEvery:    n.cfg.Scrub(),
+		Suspects:      suspects,
+		Storage:       n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(),
+		Logger: n.logger, Registerer: n.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	n.host.Handle(prefix+region.LinkProtocol, n.regions.ServeLink)
+	n.host.Handle(prefix+region.RaftProtocol, n.regions.ServeRaft)
+	n.host.Handle(prefix+region.SnapshotProtocol, n.regions.ServeSnapshot)
+	n.host.Handle(prefix+region.PieceProtocol, n.regions.ServePiece)
+	n.host.HandleAsk(prefix+region.AskProtocol, n.regions.AnswerQuestion)
+	parts.start("regions", n.regions.Run)
+	return nil
+}
+
+// prefix begins the names of the world's protocols.
+func (n *node) prefix() string { return "/voxeld/" + n.world.ID()[:16] }
+
+// catalogCopies is how many nodes keep the catalog: all founding depends on it, so more than keep a region.
+func catalogCopies(replicas int) int {
+	if replicas == 1 {
+		return 1
+	}
+	return max(replicas, 5)
+}
+
+func (n *node) generator() (*terrain.Generator, error) {
+	return terrain.New(terrain.Params{Seed: n.world.Seed, Sections: n.world.Sections, Version: n.world.Terrain})
+}
+
+// peers speaks the world's protocols only.
+type peers struct {
+	*dht.Host
+	prefix string
+}
+
+func (n *node) peers() peers { return peers{n.host, n.prefix()} }
+
+func (p peers) Ask(ctx context.Context, peer, protocol string, question []byte) ([]byte, error) {
+	return p.Host.Ask(ctx, peer, p.prefix+protocol, question)
+}
+
+func (p peers) Open(ctx context.Context, peer, protocol string) (io.ReadWriteCloser, error) {
+	return p.Host.Open(ctx, peer, p.prefix+protocol)
+}
+
+// Connected gives the nodes that this one has a connection with.
+func (p peers) Connected() []string {
+	var all []string
+	for _, info := range p.Peers() {
+		if info.Connected {
+			all = append(all, info.ID)
+		}
+	}
+	return all
+}
+
+func (n *node) makeGateway(context.Context, *stack) error {
+	generator, err := n.generator()
+	if err != nil {
+		return err
+	}
+	n.gateway = gameserver.New(gameserver.Options{
+		World: n.world, Terrain: generator, Bases: n.regions, Peer: n.host.PeerID(), Version: version(),
+		HTTP: n.playerURL(), Game: n.gameAddress(),
+		Regions: n.regions, Nodes: n.peers(), Players: n.dht, Storage: n.db, Client: client(),
+		MaxView: n.cfg.ViewDistance, Guests: n.cfg.Guests, PerAddress: n.cfg.SessionsPerAddress,
+		MotionBudget: n.cfg.MotionBudget, EditsPerSecond: n.cfg.EditsPerSecond,
+		Overlay: n.cfg.Overlay, Streams: n.peers(),
+		Ready: n.ready, Drained: n.farewell.told, Logger: n.logger, Registerer: n.metrics,
+	})
+	n.host.HandleAsk(n.prefix()+gameserver.ShelterProtocol, n.gateway.AnswerShelter)
+	n.host.Handle(n.prefix()+gameserver.OverlayProtocol, n.gateway.ServeOverlay)
+	return nil
+}
+
+func (n *node) startGateway(_ context.Context, parts *stack) error {
+	parts.start("gateway", func(ctx context.Context) error {
+		return n.gateway.Run(ctx, gameserver.Listeners{Game: n.game, HTTP: n.http})
+	})
+	return nil
+}
+
+// client is the browser client, or one page that says how to build it.
+func client() fs.FS {
+	if web.Built() {
+		return web.Client()
+	}
+	return unbuiltClient{}
+}
+
+// ready tells why the node should not be sent players now; nil if it may.
+func (n *node) ready() error {
+	if len(n.cfg.Join) == 0 || !n.alone() {
+		return nil
+	}
+	return errors.New("no other node of the world is connected yet")
+}
+
+func (n *node) alone() bool { return len(n.peers().Connected()) == 0 }
+
+func (n *node) startMetrics(_ context.Context, parts *stack) error {
+	if n.scrape == nil {
+		return nil
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(n.metrics, promhttp.HandlerOpts{}))
+	n.logger.Info("metrics", "url", "http://"+n.scrape.Addr().String()+"/metrics")
+	serveUntil(parts, "metrics", n.scrape, mux)
+	return nil
+}
+
+// serveUntil serves HTTP until the part is stopped.
+func serveUntil(parts *stack, name string, l net.Listener, handler http.Handler) {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	parts.start(name, func(ctx context.Context) error {
+		stop := context.AfterFunc(ctx, func() { server.Close() }) //nolint:errcheck // Serve reports it
+		defer stop()
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+}
+
+// gameAddress is where other nodes send clients over TCP: as configured, or the address that the game socket
+// listens on, made concrete.
+func (n *node) gameAddress() string {
+	if n.cfg.AdvertiseGame != "" {
+		return n.cfg.AdvertiseGame
+	}
+	return reachable(n.game.Addr())
+}
+
+// playerURL is where other nodes send browsers, likewise.
+func (n *node) playerURL() string {
+	if n.cfg.AdvertiseHTTP != "" {
+		return n.cfg.AdvertiseHTTP
+	}
+	return "http://" + reachable(n.http.Addr())
+}
+
+// reachable turns a listening address into one that others can dial.
+func reachable(address net.Addr) string {
+	host, port, err := net.SplitHostPort(address.String())
+	if err != nil {
+		panic(err) // the address of a TCP listener has a port
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = outwardAddress()
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// outwardAddress is this machine's address as seen from its network; loopback if it has none.
+func outwardAddress() string {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return "127.0.0.1"
+	}
+	for _, a := range addrs {
+		if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil && ip.IP.IsGlobalUnicast() {
+			return ip.IP.String()
+		}
+	}
+	return "127.0.0.1"
+}
+
+// greet prints what a person does next.
+func (n *node) greet(out io.Writer) {
+	what := "is up"
+	if n.created {
+		what = "is made"
+	}
+	fmt.Fprintf(out, "\n  The world %q %s (%s).\n\n", n.world.Name, what, n.world.ID()[:12])
+	if n.created {
+		fmt.Fprintf(out, "  It is a new one, and nobody else's. To join a world that exists, stop this node, empty\n"+
+			"  %s, and start it with --join.\n\n", n.cfg.DataDir)
+	}
+	fmt.Fprintf(out, "  Play:                http://%s\n", browsable(n.http.Addr().String()))
+	if len(n.host.Addrs()) > 0 {
+		fmt.Fprintf(out, "  On another machine:  %s run --join %s\n", os.Args[0], n.invite().Token)
+	}
+	fmt.Fprintf(out, "  Stop:                Ctrl-C\n\n")
+}
+
+// browsable turns a listening address into one that a browser on this machine can open.
+func browsable(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}

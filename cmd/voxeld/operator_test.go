@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/replica"
+)
+
+// What the first node prints starts a second one, which knows who holds the catalog.
+func TestHintStartsASecondNode(t *testing.T) {
+	a := startDaemon(t, 56)
+	hint := regexp.MustCompile(`On another machine: +(\S+) run --join (\S+)\n`).FindStringSubmatch(a.logs.String())
+	if path, err := daemonBinary(); err != nil || hint == nil || hint[1] != path {
+		t.Fatalf("the hint is %q, want the command %s (%v)", hint, path, err)
+	}
+	b := startDaemon(t, 57, "--join", hint[2])
+	if a.Status.WorldID != b.Status.WorldID {
+		t.Errorf("two worlds: %s and %s", a.Status.WorldID, b.Status.WorldID)
+	}
+	if a.Status.Catalog != a.Status.Peer {
+		t.Errorf("the first node says that the catalog is on %q", a.Status.Catalog)
+	}
+	eventually(t, "the second node knows who holds the catalog", 20*time.Second, func() bool {
+		b.ask("status", &b.Status)
+		return b.Status.Catalog == a.Status.Peer
+	})
+	if a.Status.Version != "tested" {
+		t.Errorf("version %q; the linker said tested", a.Status.Version)
+	}
+}
+
+// The commands that ask a node find it as run does: by variable, by file, by flag.
+func TestAskingCommandsReadTheConfiguration(t *testing.T) {
+	d := startDaemon(t, 58)
+	join(t, d.Game, "ann", 1)
+	var players []map[string]any
+	d.ask("players", &players)
+	if len(players) != 1 || players[0]["name"] != "ann" || players[0]["guest"] == nil || players[0]["id"] == nil || players[0]["pose"] == nil {
+		t.Errorf("players --json: %v", players)
+	}
+
+	elsewhere := t.TempDir()
+	file := filepath.Join(elsewhere, "voxeld.toml")
+	if err := os.WriteFile(file, []byte("data_dir = '"+d.dir+"'\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"status", "peers", "regions", "players", "invite"} {
+		if out, errs, code := voxeld(t, command, "--config", file); code != 0 {
+			t.Errorf("%s --config: exit %d: %s%s", command, code, out, errs)
+		}
+	}
+	t.Setenv("VOXELD_DATA_DIR", elsewhere)
+	if _, errs, code := voxeld(t, "status"); code != exitFailed || !strings.Contains(errs, elsewhere) {
+		t.Errorf("a variable that names another directory: exit %d: %s", code, errs)
+	}
+	if _, errs, code := voxeld(t, "status", "--data-dir", d.dir); code != 0 {
+		t.Errorf("a flag against the variable: exit %d: %s", code, errs)
+	}
+	t.Setenv("VOXELD_ADMIN", filepath.Join(d.dir, "admin.sock"))
+	if _, errs, code := voxeld(t, "status"); code != 0 {
+		t.Errorf("VOXELD_ADMIN: exit %d: %s", code, errs)
+	}
+	if out, errs, code := voxeld(t, "init", "--name", "There"); code != 0 || !strings.Contains(out, elsewhere) {
+		t.Errorf("init with VOXELD_DATA_DIR: exit %d: %s%s", code, out, errs)
+	}
+}
+
+// A node dies between the founding of its catalog and the word that its world is whole. Its directory can
+// become no other world; the next run finishes this one.
+func TestInterruptedFirstRun(t *testing.T) {
+	other := startDaemon(t, 59)
+	ctx, dir := t.Context(), t.TempDir()
+	cfg := config.Default()
+	cfg.DataDir, cfg.Listen, cfg.Game, cfg.HTTP, cfg.Metrics = dir, []string{"/ip4/127.60.0.1/tcp/0"}, "127.60.0.1:0", "127.60.0.1:0", ""
+	n, parts := newNode(cfg, newLogger(t.Output(), cfg)), newStack()
+	if err := n.openSockets(ctx, parts); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.openStore(ctx, parts); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.enterWorld(ctx, parts); err != nil {
+		t.Fatal(err)
+	}
+	replicas, err := replica.NewHost(replica.Options{Storage: n.db, Self: n.host.PeerID(), Logger: n.logger, Registerer: n.metrics})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts.start("replicas", replicas.Run)
+	if err := region.FoundCatalog(ctx, replicas, n.host.PeerID()); err != nil {
+		t.Fatal(err)
+	}
+	begun := n.world.ID()
+	if err := parts.stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	args := []string{"run", "--data-dir", dir, "--listen", "/ip4/127.60.0.1/tcp/4001", "--game", "127.60.0.1:0", "--http", "127.60.0.1:0", "--metrics", ""}
+	if _, errs, code := voxeld(t, append(args, "--join", other.invite())...); code != exitData || !strings.Contains(errs, "begun here") {
+		t.Errorf("joining another world: exit %d: %s", code, errs)
+	}
+	d := &daemon{t: t, ip: "127.60.0.1", dir: dir}
+	t.Cleanup(d.kill)
+	d.start()
+	if d.Status.WorldID != begun {
+		t.Errorf("world %s came of %s", d.Status.WorldID, begun)
+	}
+}
+
+// Ctrl-C while a node waits for the world to be joined ends it at once, and is no failure.
+func TestInterruptedJoin(t *testing.T) {
+	path, err := daemonBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	c := exec.Command(path, "run", "--data-dir", t.TempDir(), "--listen", "/ip4/127.61.0.1/tcp/4001", "--game", "127.61.0.1:4002",
+		"--http", "127.61.0.1:0", "--metrics", "", "--join", "/ip4/127.61.0.2/tcp/4001")
+	c.Stdout, c.Stderr = &said, &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it takes its port", 10*time.Second, func() bool {
+		conn, err := net.Dial("tcp", "127.61.0.1:4002")
+		return err == nil && conn.Close() == nil
+	})
+	if err := c.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if err := c.Wait(); err != nil || time.Since(start) > 10*time.Second || strings.Contains(said.String(), "no node") {
+		t.Errorf("ended with %v after %v: %s", err, time.Since(start), said.String())
+	}
+}
+
+func TestNodeURL(t *testing.T) {
+	for address, want := range map[string]string{
+		":8080": "http://127.0.0.1:8080", "0.0.0.0:80": "http://127.0.0.1:80", "127.0.0.2:8080": "http://127.0.0.2:8080",
+		"http://127.0.0.1:8080": "http://127.0.0.1:8080", "https://voxels.example/": "https://voxels.example",
+		"node-a:8080": "http://node-a:8080", "nowhere": "", "8080": "", "ftp://a.example": "", "http://": "",
+	} {
+		if got, err := nodeURL(address); got != want || (err == nil) != (want != "") {
+			t.Errorf("URL of %q: %q, %v; want %q", address, got, err, want)
+		}
+	}
+}
+
+// What the documents, the settings and the messages tell people to type exists.
+func TestDocumentsNameCommandsThatExist(t *testing.T) {
+	known := []string{"help"}
+	for _, c := range newRoot().Commands() {
+		known = append(known, c.Name())
+	}
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	files = append(files, "../../README.md", "../../config/options.go", "../../store/store.go")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range regexp.MustCompile("(?m)(?:(?:`|\\(|bin/)voxeld ([a-z]+)|^voxeld ([a-z]+) --)").FindAllStringSubmatch(string(text), -1) {
+			if !slices.Contains(known, found[1]+found[2]) && found[0] != "`voxeld session" { // the text of a proof
+				t.Errorf("%s: there is no command %q", file, found[0])
+			}
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// original is a connection that speaks VoxelPopuli's own protocol, byte for byte as its released client
+// does: no newline ends a handshake or a query.
+type original struct {
+	t    *testing.T
+	conn net.Conn
+	in   *bufio.Reader
+}
+
+type packet struct {
+	Type   int       `json:"type"`
+	Args   []float64 `json:"args"`
+	Player string    `json:"player"`
+}
+
+func dialOriginal(t *testing.T, address string) *original {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", address, 5*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(60 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return &original{t: t, conn: conn, in: bufio.NewReader(conn)}
+}
+
+func (c *original) send(bytes string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c.conn, bytes); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// expect reads exactly these bytes: no newline comes with an answer to a handshake.
+func (c *original) expect(want string) {
+	c.t.Helper()
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(c.in, got); err != nil || string(got) != want {
+		c.t.Fatalf("got %q (%v), want %q", got, err, want)
+	}
+}
+
+// closed waits until the server has closed the connection, and gives what it said before.
+func (c *original) closed() string {
+	c.t.Helper()
+	said, err := io.ReadAll(c.in)
+	if err, timeout := err.(net.Error); timeout && err.Timeout() {
+		c.t.Fatalf("the server did not close the connection; it said %.100q", said)
+	}
+	return string(said)
+}
+
+// packet reads packets until one of the type comes, and gives it. TIME comes all the time.
+func (c *original) packet(kind int) packet {
+	c.t.Helper()
+	for {
+		line, err := c.in.ReadBytes('\n')
+		if err != nil {
+			c.t.Fatalf("waiting for packet %d: %v", kind, err)
+		}
+		var p packet
+		if err := json.Unmarshal(line, &p); err != nil {
+			c.t.Fatalf("packet %.100q: %v", line, err)
+		}
+		if p.Type == kind {
+			return p
+		}
+	}
+}
+
+func (c *original) whereIsChunk(pos grid.ChunkPos) string {
+	c.t.Helper()
+	c.send(fmt.Sprintf("\x00[%d,%d]", pos.X, pos.Z))
+	line, err := c.in.ReadBytes('\n')
+	if err != nil {
+		c.t.Fatalf("where is chunk %v: %v", pos, err)
+	}
+	var at struct {
+		IP   string `json:"ip"`
+		Port int    `json:"port"`
+	}
+	if err := json.Unmarshal(line, &at); err != nil {
+		c.t.Fatalf("where is chunk %v: %v in %q", pos, err, line)
+	}
+	return net.JoinHostPort(at.IP, fmt.Sprint(at.Port))
+}
+
+func (c *original) whereIsPlayer(name string) (x, y, z float64) {
+	c.t.Helper()
+	c.send("\x01" + fmt.Sprintf(`{"name":%q}`, name))
+	text, err := c.in.ReadBytes('}')
+	if err != nil {
+		c.t.Fatalf("where is %s: %v", name, err)
+	}
+	var at struct{ X, Y, Z float64 }
+	if err := json.Unmarshal(text, &at); err != nil {
+		c.t.Fatalf("where is %s: %v in %q", name, err, text)
+	}
+	return at.X, at.Y, at.Z
+}
+
+// VoxelPopuli's released client can play: everything it says and hears, in its own bytes.
+func TestOriginalClientPlays(t *testing.T) {
+	d := startDaemon(t, 41)
+	ping := dialOriginal(t, d.Game)
+	ping.send(`{"type":"ping"}`)
+	ping.expect("pong")
+	if rest := ping.closed(); rest != "" {
+		t.Errorf("after pong came %q", rest)
+	}
+
+	dht := dialOriginal(t, d.Game)
+	dht.send(`{"type":"dht"}`)
+	dht.expect("ok")
+	if at := dht.whereIsChunk(grid.ChunkPos{X: 3, Z: -2}); at != d.Game {
+		t.Fatalf("the chunk lives at %s, the only node is %s", at, d.Game)
+	}
+	if x, y, z := dht.whereIsPlayer("stranger"); x != 0 || y != 32 || z != 0 {
+		t.Errorf("an unknown player is at %v, %v, %v; want 0, 32, 0", x, y, z)
+	}
+
+	connect := func(name string) *original {
+		c := dialOriginal(t, d.Game)
+		c.send(fmt.Sprintf(`{"type":"connect","chunk":[3,-2],"player":%q}`, name))
+		c.expect("ok")
+		return c
+	}
+	block := func(p packet, x, y, z int) int { return int(p.Args[2+1024*x+32*y+z]) }
+	ann := connect("ann")
+	data := ann.packet(5)
+	if len(data.Args) != 2+32768 || data.Args[0] != 3 || data.Args[1] != -2 {
+		t.Fatalf("CHUNK_DATA of %d numbers for chunk %v", len(data.Args), data.Args[:2])
+	}
+	ann.send(`{"type":1,"args":[3,-2],"player":"ann"}` + "\n")
+	if time := ann.packet(6); len(time.Args) != 1 || time.Args[0] < 0 || time.Args[0] >= 1440 {
+		t.Errorf("TIME %v", time.Args)
+	}
+
+	bob := connect("bob")
+	bob.packet(5)
+	if seen := bob.packet(1); seen.Player != "ann" || seen.Args[0] != 3 || seen.Args[1] != -2 {
+		t.Errorf("bob, new, is told of %+v; want ann in 3, -2", seen)
+	}
+	bob.send(`{"type":1,"args":[3,-2],"player":"bob"}` + "\n")
+	if seen := ann.packet(1); seen.Player != "bob" {
+		t.Errorf("ann is told of %q, want bob", seen.Player)
+	}
+
+	// 32·3+10 = 106, and −2·32+5 = −59; the block is two beside it.
+	ann.send(`{"type":3,"args":[106.25,20,-59.5,90],"player":"ann"}` + "\n")
+	for {
+		if m := bob.packet(3); m.Player == "ann" && m.Args[0] == 106.25 {
+			if len(m.Args) != 4 || m.Args[1] != 20 || m.Args[2] != -59.5 || m.Args[3] != 90 {
+				t.Errorf("ann's move arrives as %v", m.Args)
+			}
+			break
+		}
+	}
+
+	was := block(data, 12, 20, 5)
+	want := 1
+	if was == 1 {
+		want = 3
+	}
+	ann.send(fmt.Sprintf(`{"type":7,"args":[108,20,-59,%d],"player":"ann"}`+"\n", want))
+	for _, c := range []*original{ann, bob} {
+		if got := block(c.packet(5), 12, 20, 5); got != want {
+			t.Errorf("after BLOCK_CHANGE the block is %d, want %d", got, want)
+		}
+	}
+	ann.send(`{"type":2,"args":[3,-2],"player":"ann"}` + "\n")
+	if gone := bob.packet(2); gone.Player != "ann" {
+		t.Errorf("bob is told that %q left, want ann", gone.Player)
+	}
+	eventually(t, "ann is saved", 10*time.Second, func() bool {
+		x, y, z := dht.whereIsPlayer("ann")
+		return x == 106.25 && y == 20 && z == -59.5
+	})
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// A player is seen walking by one on another node while the leader of their region, a third node, is killed: under psense and
+// areacast there is no pause that a player would see.
+func TestMovementOutlivesTheLeader(t *testing.T) {
+	for i, kind := range []string{"psense", "areacast"} {
+		t.Run(kind, func(t *testing.T) {
+			all := cluster(t, 131+4*i, 3, "--overlay", kind)
+			probe := join(t, all[0].Game, "probe", 1)
+			ground := under(probe, 1, 0, 0)
+			probe.until("the ground", func() bool { _, ok := probe.at(ground); return ok })
+			probe.leave()
+			leader, others := leaderOf(t, all, ground.Chunk())
+			ann, bob := join(t, others[0].Game, "ann", 1), join(t, others[1].Game, "bob", 1)
+			bob.until("ann", func() bool { _, sees := bob.Avatars["ann"]; return sees })
+			pause := bob.watchWalk(t, ann, 20, func() {})
+			t.Logf("with a leader: ann stands still for %v at most", pause)
+			pause = bob.watchWalk(t, ann, 60, leader.kill)
+			t.Logf("without: %v", pause)
+			if pause > 750*time.Millisecond {
+				t.Errorf("bob saw ann stand still for %v", pause)
+			}
+			if n := others[0].metric(`voxeld_overlay_packets_total{direction="out"}`); n == 0 {
+				t.Error("no packets were sent")
+			}
+		})
+	}
+}
+
+// watchWalk has ann make a step every 100 ms, to and fro, and gives for how long she stood still in our eyes at most. After a quarter
+// of the way something happens.
+func (p *tester) watchWalk(t *testing.T, ann *tester, steps int, event func()) (longest time.Duration) {
+	t.Helper()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	pose, seen, last := ann.Welcome.Pose, p.Avatars["ann"], time.Now()
+	for n := 0; n < steps; {
+		select {
+		case <-tick.C:
+			n++
+			pose.X = ann.Welcome.Pose.X + .2*float64(n%2)
+			ann.send(wire.Move{Pose: pose})
+			if n == steps/4 {
+				event()
+			}
+		case m, open := <-p.inbox:
+			if !open {
+				t.Fatalf("the session has ended: %s", p.failure)
+			}
+			p.take(m)
+			if now := p.Avatars["ann"]; now != seen {
+				seen, last = now, time.Now()
+			}
+		case m, open := <-ann.inbox:
+			if !open {
+				t.Fatalf("ann's session has ended: %s", ann.failure)
+			}
+			ann.take(m)
+		}
+		longest = max(longest, time.Since(last))
+	}
+	return longest
+}

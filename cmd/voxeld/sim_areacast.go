@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/voxelpopuli/voxeld/bench/figure"
+	"github.com/voxelpopuli/voxeld/overlay"
+	"github.com/voxelpopuli/voxeld/overlay/sim"
+)
+
+// areacastOptions are the flags of `voxeld sim areacast`.
+type areacastOptions struct {
+	simOptions
+	page   string
+	fanout []int
+	direct bool
+}
+
+// newSimAreacast is `voxeld sim areacast`.
+func newSimAreacast() *cobra.Command {
+	paper := overlay.PaperAreacast()
+	o := areacastOptions{fanout: []int{paper.FanoutIR, paper.FanoutVR, paper.FanoutInf}}
+	c := &cobra.Command{
+		Use: "areacast", Short: "Simulate areacast",
+		Long: "With --figure it plays the games of \"Area-Based Gossip Multicast\" (Seeger, Kemme, Kabus, Buchmann 2008), and\n" +
+			"prints each figure's numbers beside the paper's; without it, it plays one game. An update that comes straight\n" +
+			"from its origin is of age 2 here, as in that paper, while pSense's counts it as 1: see --direct-is-one.",
+		Example: "  voxeld sim areacast --figure 2,3,table2 --seeds 5\n  voxeld sim areacast --players 1000 --improved --cap 20060",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if o.seeds < 1 || o.rounds < 0 || o.players < 1 || o.limit < 0 || len(o.fanout) != 3 {
+				return usageError{errors.New("--seeds and --players want 1 or more, --rounds and --cap 0 or more, --fanout three numbers")}
+			}
+			if o.figure == "" {
+				return o.playOne(c.OutOrStdout())
+			}
+			return o.figures(c)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.figure, "figure", "", "which to print: "+strings.Join(areacastNames(), ", ")+", or several with commas; with it, only --seeds, --rounds, --out and --page count")
+	f.IntVar(&o.seeds, "seeds", 3, "how many seeds to run of each case of a figure, from 1 on")
+	f.StringVar(&o.out, "out", "", "directory for each figure's CSV and SVG; none if empty")
+	f.StringVar(&o.page, "page", "", "markdown page to put the figures' tables into, too")
+	f.IntVar(&o.rounds, "rounds", 0, "play at most so many rounds; 0: 500, or what the figure has")
+	f.IntVar(&o.players, "players", 100, "players")
+	f.IntSliceVar(&o.fanout, "fanout", o.fanout, "fanoutIR,fanoutVR,fanoutInf")
+	f.BoolVar(&o.direct, "direct-is-one", false, "count an update that comes straight from its origin as of age 1")
+	f.BoolVar(&o.improved, "improved", false, "with what is better than the paper; --cap must be given")
+	f.BoolVar(&o.leader, "leader", true, "with --improved: a region's leader introduces players to each other")
+	f.IntVar(&o.limit, "cap", 0, "most bytes that a player sends in a round; 0: as many gossips as the fanout, whatever they take")
+	f.IntVar(&o.header, "header", 0, "bytes of a packet before its payload; the paper counts none, and UDP over IPv4 has 28")
+	o.gameFlags(f)
+	return c
+}
+
+func areacastNames() []string {
+	names := []string{"all"}
+	for _, f := range sim.AreacastFigures() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// playOne plays one game.
+func (o *areacastOptions) playOne(w io.Writer) error {
+	if o.game != "random" && o.game != "hotspot" {
+		return usageError{fmt.Errorf("--game: there is no game %q", o.game)}
+	}
+	opt := overlay.PaperAreacast()
+	if o.improved {
+		opt = overlay.BetterAreacast(o.limit)
+		if o.limit == 0 {
+			return usageError{errors.New("--improved: how much may be sent? Give --cap")}
+		}
+		if o.leader {
+			opt.Better.ReportEvery = reportEvery
+		}
+	}
+	opt.Vision, opt.Interaction, opt.Better.Cap = o.vision, o.interaction, o.limit
+	opt.FanoutIR, opt.FanoutVR, opt.FanoutInf = o.fanout[0], o.fanout[1], o.fanout[2]
+	opt.Header = max(opt.Header, o.header)
+	if err := opt.Validate(); err != nil {
+		return usageError{err}
+	}
+	c := sim.AreacastCase{
+		Players: o.players, Side: o.side, Rounds: o.rounds, Step: o.step, Hotspot: o.game == "hotspot",
+		DirectIsOne: o.direct, Options: opt,
+	}
+	recorded, err := readMoves(o.moves)
+	if err != nil {
+		return err
+	}
+	if recorded != nil {
+		c.Moves, c.Rounds = recorded, min(c.Length(), recorded.Rounds())
+		if c.Rounds < 1 {
+			return usageError{errors.New("--moves: want two rounds or more")}
+		}
+	}
+	return play(w, c.Config(o.seed), recorded, o.simOptions)
+}
+
+// reportEvery is every how many rounds an improved machine reports to its leader.
+const reportEvery = 2
+
+// figures prints those that are asked for.
+func (o *areacastOptions) figures(c *cobra.Command) error {
+	wanted := strings.Split(o.figure, ",")
+	for _, name := range wanted {
+		if !slices.Contains(areacastNames(), name) {
+			return usageError{fmt.Errorf("--figure: there is no %q; want all or some of %s", name, strings.Join(areacastNames()[1:], ","))}
+		}
+	}
+	for _, f := range sim.AreacastFigures() {
+		if !slices.Contains(wanted, f.Name) && !slices.Contains(wanted, "all") {
+			continue
+		}
+		if err := o.show(c, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// show runs one figure, and prints and writes it.
+func (o *areacastOptions) show(c *cobra.Command, f sim.AreacastFigure) error {
+	trials := make([]sim.Trial, len(f.Cases))
+	for i := range f.Cases {
+		if o.rounds > 0 {
+			f.Cases[i].Rounds = min(o.rounds, f.Cases[i].Length())
+		}
+		trials[i].Config = f.Cases[i].Config
+	}
+	results, err := runAll(c.Context(), trials, 1, o.seeds)
+	if err != nil {
+		return fmt.Errorf("run figure %s: %w", f.Name, err)
+	}
+	text := areacastText(f, results)
+	fmt.Fprintf(c.OutOrStdout(), "### %s\n\n%s\n", f.Heading(), text)
+	if o.page != "" {
+		if err := figure.Insert(o.page, "areacast-"+f.Name, text); err != nil {
+			return err
+		}
+	}
+	if o.out != "" {
+		return areacastFiles(o.out, f, results)
+	}
+	return nil
+}

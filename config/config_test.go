@@ -1,0 +1,279 @@
+package config
+
+import (
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the option table of docs/configuration.md")
+
+const docs = "../docs/configuration.md"
+
+func TestDefaults(t *testing.T) {
+	want := Config{
+		DataDir:            "data",
+		Listen:             []string{"/ip4/0.0.0.0/tcp/4001", "/ip4/0.0.0.0/udp/4001/quic-v1"},
+		Announce:           []string{},
+		Game:               ":4002",
+		HTTP:               ":8080",
+		Metrics:            "127.0.0.1:9102",
+		Join:               []string{},
+		Placement:          "walkad",
+		Replicas:           3,
+		ReplaceAfter:       "1m",
+		ScrubEvery:         "1h",
+		ViewDistance:       12,
+		Guests:             true,
+		SessionsPerAddress: 64,
+		MotionBudget:       18_500,
+		EditsPerSecond:     20,
+		Overlay:            "relay",
+		LogLevel:           "info",
+		LogFormat:          "text",
+	}
+	if got := Default(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if got := Default().AdminSocket(); got != filepath.Join("data", "admin.sock") {
+		t.Errorf("admin socket: %s", got)
+	}
+}
+
+// Every field of Config is an option, in the same order and of the same kind, and the other way round.
+func TestOptionsAreTheFields(t *testing.T) {
+	kinds := map[reflect.Type]Kind{
+		reflect.TypeFor[string](): Text, reflect.TypeFor[[]string](): List,
+		reflect.TypeFor[int](): Number, reflect.TypeFor[bool](): Switch,
+	}
+	fields := reflect.VisibleFields(reflect.TypeFor[Config]())
+	if len(fields) != len(Options) {
+		t.Fatalf("%d fields, %d options", len(fields), len(Options))
+	}
+	for i, field := range fields {
+		o := Options[i]
+		if kind, ok := kinds[field.Type]; field.Tag.Get("koanf") != o.Key() || !ok || kind != o.Kind {
+			t.Errorf("field %d is %s %s `%s`, option %s of kind %d", i, field.Name, field.Type, field.Tag, o.Key(), o.Kind)
+		}
+		if !regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`).MatchString(o.Name) || o.Usage == "" {
+			t.Errorf("option %+v", o)
+		}
+	}
+}
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "voxeld.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestLaterSourcesWin(t *testing.T) {
+	file := write(t, `
+		sessions_per_address = 5
+		game = ":1"
+		http = ":1"
+		guests = false
+		listen = ["/ip4/127.0.0.1/tcp/1"]
+		metrics = ""
+	`)
+	c, err := Load(Sources{
+		File: file,
+		Environ: []string{
+			"VOXELD_GAME=:2", "VOXELD_HTTP=:2", "HOME=/root", "VOXELD_VIEW_DISTANCE=4", "XVOXELD_VIEW=9",
+			"VOXELD_ANNOUNCE=/ip4/192.0.2.1/tcp/2, /dns4/a.example/tcp/2,", "VOXELD_GUESTS=yes",
+			"VOXELD_SERVICE_HOST=10.0.0.1", "VOXELD_PORT_4001_TCP_ADDR=10.0.0.1", "VOXELD_PORT=tcp://10.0.0.1:4001",
+		},
+		Flags: map[string][]string{"http": {":3", ":4"}, "announce": {"/ip4/192.0.2.3/tcp/3", "/ip4/192.0.2.4/tcp/4"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.SessionsPerAddress, want.Listen, want.Metrics = 5, []string{"/ip4/127.0.0.1/tcp/1"}, ""
+	want.Game, want.ViewDistance = ":2", 4
+	want.HTTP, want.Announce = ":4", []string{"/ip4/192.0.2.3/tcp/3", "/ip4/192.0.2.4/tcp/4"}
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("got  %+v\nwant %+v", c, want)
+	}
+
+	c, err = Load(Sources{Environ: []string{"VOXELD_CONFIG=" + file}})
+	if err != nil || c.SessionsPerAddress != 5 || c.Guests {
+		t.Errorf("with VOXELD_CONFIG: %+v, %v", c, err)
+	}
+	other := write(t, "sessions_per_address = 1")
+	if c, err = Load(Sources{File: other, Environ: []string{"VOXELD_CONFIG=" + file}}); err != nil || c.SessionsPerAddress != 1 || !c.Guests {
+		t.Errorf("--config beside VOXELD_CONFIG: %+v, %v", c, err)
+	}
+}
+
+func TestClearErrors(t *testing.T) {
+	peer := "/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
+	for _, c := range []struct {
+		toml  string
+		env   []string
+		flags map[string][]string
+		want  []string // parts of the error
+	}{
+		{toml: "view_distanc = 3", want: []string{"no option view_distanc (did you mean view_distance?)"}},
+		{toml: "data-dir = 'x'", want: []string{"data-dir (did you mean data_dir?)"}},
+		{toml: "xyzzy = 3", want: []string{"no option xyzzy"}},
+		{toml: "[log]\nlevel = 'info'", want: []string{"no option log"}},
+		{toml: "sessions_per_address = ", want: []string{".toml:1:"}},
+		{toml: "guests = true\nguests = true", want: []string{".toml"}},
+		{toml: "sessions_per_address = '3'", want: []string{"sessions_per_address: write a whole number without quotes"}},
+		{toml: "sessions_per_address = 3.0", want: []string{"sessions_per_address: write a whole number"}},
+		{toml: "guests = 1", want: []string{"guests: write true or false"}},
+		{toml: "game = 4002", want: []string{"game: write a text in quotes"}},
+		{toml: "join = '/ip4'", want: []string{`join: write a list of texts: ["/ip4"]`}},
+		{toml: "join = [1]", want: []string{"join: write a list of texts: 1 is none"}},
+		{env: []string{"VOXELD_DATADIR=x"}, want: []string{"VOXELD_DATADIR (did you mean VOXELD_DATA_DIR?)", "unset it"}},
+		{env: []string{"VOXELD_SESSIONS_PER_ADDRESS=three"}, want: []string{`VOXELD_SESSIONS_PER_ADDRESS: "three" is not a whole number`}},
+		{env: []string{"VOXELD_GUESTS=maybe"}, want: []string{`VOXELD_GUESTS: "maybe" is neither true nor false`}},
+		{env: []string{"VOXELD_CONFIG=/nowhere/voxeld.toml"}, want: []string{"read configuration", "/nowhere/voxeld.toml"}},
+		{flags: map[string][]string{"view-distance": {"18"}}, want: []string{"view_distance: 18 is out of range: choose 1 to 12"}},
+		{flags: map[string][]string{"view-distance": {"0"}}, want: []string{"view_distance: 0 is out of range"}},
+		{flags: map[string][]string{"view-distance": {"x"}}, want: []string{"--view-distance: "}},
+		{flags: map[string][]string{"nonsense": {"x"}}, want: []string{"no flag --nonsense"}},
+		{toml: "view_distance = 13\nsessions_per_address = 0", want: []string{"view_distance: 13", "sessions_per_address: 0"}},
+		{toml: "overlay = 'psence'", want: []string{`overlay: "psence" is not known: choose one of relay, psense, areacast (did you mean psense?)`}},
+		{toml: "placement = 'walked'", want: []string{`placement: "walked" is not known: choose one of walkad, hash (did you mean walkad?)`}},
+		{toml: "log_level = 'verbose'\nlog_format = 'xml'", want: []string{"log_level: ", "log_format: "}},
+		{toml: "data_dir = ''", want: []string{"data_dir: is empty"}},
+		{toml: "data_dir = '" + strings.Repeat("d", 100) + "'", want: []string{"admin: ", "shorter"}},
+		{toml: "listen = []", want: []string{"listen: is empty"}},
+		{toml: "listen = ['0.0.0.0:4001']", want: []string{"listen: ", "is not a multiaddr", "/ip4/0.0.0.0/tcp/4001"}},
+		{toml: "listen = ['/ip4/0.0.0.0']", want: []string{"needs a host and a port"}},
+		{toml: "listen = ['/ip5/0.0.0.0/tcp/1']", want: []string{"/ip5 is not known (did you mean ip4?)"}},
+		{toml: "listen = ['/ip4/300.0.0.0/tcp/1']", want: []string{`"300.0.0.0" is no ip4 address`}},
+		{toml: "listen = ['/ip4/::/tcp/1']", want: []string{`"::" is no ip4 address`}},
+		{toml: "listen = ['/ip4/0.0.0.0/tcp/65536']", want: []string{`"65536" is no port`}},
+		{toml: "listen = ['/ip4/0.0.0.0/udp/1']", want: []string{"add /quic-v1"}},
+		{toml: "listen = ['/ip4/0.0.0.0/tpc/1']", want: []string{"/tpc is not known (did you mean tcp?)"}},
+		{toml: "listen = ['/dns/a/tcp/1']", want: []string{"listens at IP addresses"}},
+		{toml: "listen = ['/ip4/0.0.0.0/tcp/1" + peer + "']", want: []string{"leave /p2p/"}},
+		{toml: "announce = ['/ip4/0.0.0.0/tcp/1']", want: []string{"announce: ", "nobody can dial 0.0.0.0"}},
+		{toml: "announce = ['/dns//tcp/1']", want: []string{"has no name"}},
+		{toml: "game = '4002'\nhttp = 'a:b'\nmetrics = 'x'", want: []string{"game: ", "http: ", "metrics: ", "is not host:port", `"b" is no port`}},
+		{toml: "advertise_game = ':4002'", want: []string{"advertise_game: ", "name the host"}},
+		{toml: "advertise_game = '0.0.0.0:4002'", want: []string{"advertise_game: ", "name the host"}},
+		{toml: "advertise_game = 'a.example:0'", want: []string{"advertise_game: ", "port 0"}},
+		{toml: "advertise_http = 'a.example:8080'", want: []string{"advertise_http: ", "is not a URL", "https://a.example.org"}},
+		{toml: "advertise_http = 'ws://a.example/'", want: []string{"advertise_http: ", "is not a URL"}},
+		{toml: "advertise_http = 'http://0.0.0.0:8080'", want: []string{"advertise_http: ", "name the host"}},
+		{toml: "advertise_http = 'http://:8080'", want: []string{"advertise_http: ", "name the host"}},
+		{toml: "advertise_http = 'http://ann:x@a.example'", want: []string{"advertise_http: ", "more than scheme"}},
+		{toml: "advertise_http = 'http://a.example/?x'", want: []string{"advertise_http: ", "more than scheme"}},
+		{toml: "advertise_http = 'http://ä.example/'", want: []string{"advertise_http: ", "character"}},
+		{toml: "advertise_http = 'http://a/" + strings.Repeat("x", maxURL) + "'", want: []string{"advertise_http: ", "bytes"}},
+		{toml: "join = ['/ip4/192.0.2.1/tcp/4001/p2p/12D3']", want: []string{"join: ", "peer id", "voxeld invite"}},
+		{toml: "join = ['/ip4/192.0.2.1/tcp/0" + peer + "']", want: []string{"join: ", "port 0"}},
+		{toml: "join = ['192.0.2.1']", want: []string{"join: join token: "}},
+		{
+			flags: map[string][]string{"join": {Token{"aa", sampleToken.Addrs}.String(), Token{"bb", sampleToken.Addrs}.String()}},
+			want:  []string{"join: the tokens are of two worlds, aa and bb"},
+		},
+	} {
+		s := Sources{Environ: c.env, Flags: c.flags}
+		if c.toml != "" {
+			s.File = write(t, c.toml)
+		}
+		got, err := Load(s)
+		if err == nil {
+			t.Errorf("%q %q %q: accepted as %+v", c.toml, c.env, c.flags, got)
+			continue
+		}
+		for _, part := range c.want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%q %q %q: %q; want it to say %q", c.toml, c.env, c.flags, err, part)
+			}
+		}
+	}
+}
+
+func TestBootstrap(t *testing.T) {
+	lone := "/ip4/192.0.2.9/tcp/4001/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
+	c, err := Load(Sources{Flags: map[string][]string{"join": {lone, sampleText}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	addrs, world, err := c.Bootstrap()
+	if want := append([]string{lone}, sampleToken.Addrs...); err != nil || world != sampleToken.World || !slices.Equal(addrs, want) {
+		t.Errorf("%v, %s, %v", addrs, world, err)
+	}
+}
+
+func TestLevel(t *testing.T) {
+	for word, want := range map[string]slog.Level{
+		"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+	} {
+		if got := (Config{LogLevel: word}).Level(); got != want {
+			t.Errorf("%s is %v", word, got)
+		}
+	}
+}
+
+func TestDidYouMean(t *testing.T) {
+	for _, c := range []struct{ word, want string }{
+		{"replicas", "replicas"}, {"repilcas", "replicas"}, {"replcas", "replicas"}, {"zzz", ""}, {"", ""},
+	} {
+		got := didYouMean(c.word, []string{"listen", "replicas", "guests"})
+		if want := " (did you mean " + c.want + "?)"; got != want && (got != "" || c.want != "") {
+			t.Errorf("%s: %s", c.word, got)
+		}
+	}
+}
+
+// kindNames are what docs/configuration.md calls the kinds.
+var kindNames = [...]string{Text: "text", List: "list", Number: "number", Switch: "switch"}
+
+// optionTable is the table of docs/configuration.md.
+func optionTable() string {
+	var b strings.Builder
+	b.WriteString("| TOML key | flag | variable | kind | default | what it is |\n|---|---|---|---|---|---|\n")
+	for _, o := range Options {
+		byDefault := ""
+		if o.Default != "" {
+			byDefault = "`" + strings.ReplaceAll(o.Default, ",", "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | `--%s` | `%s` | %s | %s | %s |\n", o.Key(), o.Name, o.Variable(), kindNames[o.Kind], byDefault, o.Usage)
+	}
+	return b.String()
+}
+
+func TestDocumentation(t *testing.T) {
+	page, err := os.ReadFile(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- options: written by go test ./config -update -->\n", "<!-- end of options -->"
+	before, rest, ok := strings.Cut(string(page), begin)
+	table, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s lacks its markers", docs)
+	}
+	if *update {
+		if err := os.WriteFile(docs, []byte(before+begin+optionTable()+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if table != optionTable() {
+		t.Errorf("%s is out of date: run go test ./config -update", docs)
+	}
+	_, rest, _ = strings.Cut(string(page), "```toml\n")
+	example, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("the example is missing")
+	}
+	if _, err := Load(Sources{File: write(t, example)}); err != nil {
+		t.Errorf("the example: %v", err)
+	}
+}

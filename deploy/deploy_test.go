@@ -1,0 +1,170 @@
+// Package deploy holds no code: only tests of the files that operators deploy voxeld with.
+package deploy
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// tool finds a program that reads one of our files as its real user does. make test installs promtool where it may.
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("%s is not installed", name)
+	}
+	return path
+}
+
+func run(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(tool(t, name), args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestPrometheusAcceptsItsFiles(t *testing.T) {
+	run(t, "prometheus", "promtool", "check", "config", "prometheus.yml")
+	run(t, "prometheus", "promtool", "check", "config", "--lint=all", "--lint-fatal", "prometheus.yml")
+}
+
+func TestAlertsFireWhenTheyShould(t *testing.T) {
+	run(t, "prometheus", "promtool", "test", "rules", "alerts_test.yml")
+}
+
+// Every alert is shown to fire and to keep quiet.
+func TestEveryAlertIsTested(t *testing.T) {
+	tests := read(t, "prometheus/alerts_test.yml")
+	alerts := regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(read(t, "prometheus/alerts.yml"), -1)
+	if len(alerts) == 0 {
+		t.Fatal("no alerts found")
+	}
+	for _, a := range alerts {
+		if !strings.Contains(tests, `alertname="`+a[1]+`"`) || !strings.Contains(tests, "alertname: "+a[1]+" ") {
+			t.Errorf("%s: no test that it fires, or none that it is quiet", a[1])
+		}
+	}
+}
+
+// An alert on a metric that nothing exports would never fire.
+func TestAlertsNameMetricsThatExist(t *testing.T) {
+	exported := metrics(t)
+	for _, name := range regexp.MustCompile(`voxeld_\w+`).FindAllString(read(t, "prometheus/alerts.yml"), -1) {
+		if name = strings.TrimSuffix(name, "_bucket"); !slices.Contains(exported, name) {
+			t.Errorf("no metrics.go names %s", name)
+		}
+	}
+}
+
+// metrics lists the names in all metrics.go files. Where a file has a subsystem, its names are the rest.
+func metrics(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../*/metrics.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no metrics.go found: %v", err)
+	}
+	var names []string
+	for _, f := range files {
+		source, prefix := read(t, f), ""
+		if sub := regexp.MustCompile(`Subsystem: "(\w+)"`).FindStringSubmatch(source); sub != nil {
+			prefix = "voxeld_" + sub[1] + "_"
+		}
+		for _, m := range regexp.MustCompile(`(?:Name: *|gauge\(|counter\(|vector\(|histogram\()"([a-z_]+)"`).FindAllStringSubmatch(source, -1) {
+			names = append(names, prefix+m[1])
+		}
+	}
+	return names
+}
+
+func TestComposeReadsItsFile(t *testing.T) {
+	out := run(t, ".", "docker-compose", "-f", "docker-compose.yml", "config", "--services")
+	services := strings.Fields(out)
+	slices.Sort(services)
+	if want := []string{"node-a", "node-b", "node-c", "prometheus"}; !slices.Equal(services, want) {
+		t.Errorf("services %v, want %v", services, want)
+	}
+}
+
+// Prometheus scrapes every node that compose starts, at the port that the image serves metrics on.
+func TestEveryComposeNodeIsScraped(t *testing.T) {
+	compose, prometheus, image := read(t, "docker-compose.yml"), read(t, "prometheus/prometheus.yml"), read(t, "../Dockerfile")
+	port := regexp.MustCompile(`VOXELD_METRICS=\S*:(\d+)`).FindStringSubmatch(image)
+	if port == nil {
+		t.Fatal("Dockerfile: no VOXELD_METRICS")
+	}
+	nodes := regexp.MustCompile(`(?m)^  (node-\w+):\n    <<`).FindAllStringSubmatch(compose, -1)
+	if len(nodes) != 3 {
+		t.Errorf("%d nodes in compose, want 3", len(nodes))
+	}
+	for _, n := range nodes {
+		if !strings.Contains(prometheus, strconv.Quote(n[1]+":"+port[1])) {
+			t.Errorf("prometheus.yml: no target %s:%s", n[1], port[1])
+		}
+	}
+}
+
+func TestSystemdUnitIsWellFormedAndTight(t *testing.T) {
+	unit := read(t, "systemd/voxeld.service")
+	// systemd-analyze looks for the binary where the unit says it is installed.
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "voxeld.service"),
+		[]byte(strings.ReplaceAll(unit, "/usr/local/bin/voxeld", "/bin/true")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, dir, "systemd-analyze", "verify", "./voxeld.service")
+	out := run(t, dir, "systemd-analyze", "security", "--offline=true", "--threshold=20", "./voxeld.service")
+	if !strings.Contains(out, "Overall exposure level") {
+		t.Errorf("no score in %s", out)
+	}
+}
+
+// Supervisors wait longer than the daemon takes to stop, before they kill it.
+func TestSupervisorsHavePatience(t *testing.T) {
+	seconds := func(file, pattern string) int {
+		found := regexp.MustCompile(pattern).FindStringSubmatch(read(t, file))
+		if found == nil {
+			t.Fatalf("%s: no %s", file, pattern)
+		}
+		n, err := strconv.Atoi(found[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	takes := seconds("../cmd/voxeld/stack.go", `stopLimit = (\d+) \* time.Second`)
+	if n := seconds("systemd/voxeld.service", `TimeoutStopSec=(\d+)s`); n <= takes {
+		t.Errorf("systemd waits %d s, stopping takes %d s", n, takes)
+	}
+	if n := seconds("docker-compose.yml", `stop_grace_period: (\d+)s`); n <= takes {
+		t.Errorf("compose waits %d s, stopping takes %d s", n, takes)
+	}
+}
+
+// Nothing that the image needs is kept from the builder, and nothing private is given to it.
+func TestDockerignore(t *testing.T) {
+	lines := strings.Fields(read(t, "../.dockerignore"))
+	for _, want := range []string{".git", "data", "**/node_modules", "!bin/image"} {
+		if !slices.Contains(lines, want) {
+			t.Errorf(".dockerignore: no %s", want)
+		}
+	}
+}

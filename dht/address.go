@@ -1,0 +1,130 @@
+package dht
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
+)
+
+// target is an address to dial. The id is empty when the address names none.
+type target struct {
+	text string
+	addr ma.Multiaddr // without /p2p/
+	id   peer.ID
+}
+
+// parseTarget reads a multiaddr that a peer can be dialled at, with or without a trailing /p2p/ id.
+func parseTarget(text string) (target, error) {
+	full, err := ma.NewMultiaddr(text)
+	if err != nil {
+		return target{}, fmt.Errorf("parse address %q: want a multiaddr such as /ip4/192.0.2.1/tcp/4001/p2p/<peer id>: %w", text, err)
+	}
+	addr, id := peer.SplitAddr(full)
+	if len(addr) == 0 {
+		return target{}, fmt.Errorf("parse address %q: it names a peer, but not where to dial it", text)
+	}
+	if err := checkTransport(addr); err != nil {
+		return target{}, fmt.Errorf("parse address %q: %w", text, err)
+	}
+	return target{text: text, addr: addr, id: id}, nil
+}
+
+// parseTargets reads several addresses.
+func parseTargets(texts []string) ([]target, error) {
+	var targets []target
+	for _, text := range texts {
+		t, err := parseTarget(text)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, t)
+	}
+	return targets, nil
+}
+
+var errTransport = errors.New("want /ip4/…, /ip6/… or /dns/… followed by /tcp/<port> or /udp/<port>/quic-v1")
+
+// checkTransport refuses an addr that is not of the form that this package speaks.
+func checkTransport(addr ma.Multiaddr) error {
+	if len(addr) < 2 {
+		return errTransport
+	}
+	switch addr[0].Protocol().Code {
+	case ma.P_IP4, ma.P_IP6, ma.P_DNS, ma.P_DNS4, ma.P_DNS6:
+	default:
+		return errTransport
+	}
+	switch {
+	case len(addr) == 2 && addr[1].Protocol().Code == ma.P_TCP:
+	case len(addr) == 3 && addr[1].Protocol().Code == ma.P_UDP && addr[2].Protocol().Code == ma.P_QUIC_V1:
+	default:
+		return errTransport
+	}
+	return nil
+}
+
+// parseListen reads the addresses to listen on. Each TCP address brings QUIC on the UDP port of the same number,
+// unless QUIC addresses are given explicitly.
+func parseListen(texts []string) ([]ma.Multiaddr, error) {
+	if len(texts) == 0 {
+		return nil, errors.New("parse listen addresses: none given; set --listen")
+	}
+	var addrs []ma.Multiaddr
+	quic := false
+	for _, text := range texts {
+		addr, err := ma.NewMultiaddr(text)
+		if err == nil {
+			err = checkTransport(addr)
+		}
+		if err == nil && addr[0].Protocol().Code != ma.P_IP4 && addr[0].Protocol().Code != ma.P_IP6 {
+			err = errors.New("a daemon listens on an address, not on a name")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("parse listen address %q (--listen), for example /ip4/0.0.0.0/tcp/4001: %w", text, err)
+		}
+		quic = quic || addr[1].Protocol().Code == ma.P_UDP
+		addrs = append(addrs, addr)
+	}
+	if quic {
+		return addrs, nil
+	}
+	for _, addr := range slices.Clone(addrs) {
+		twin, err := ma.NewMultiaddr(fmt.Sprintf("%s/udp/%s/quic-v1", addr[:1], addr[1].Value()))
+		if err != nil {
+			return nil, fmt.Errorf("parse listen address %q: %w", addr, err)
+		}
+		addrs = append(addrs, twin)
+	}
+	return addrs, nil
+}
+
+// listenError explains why a daemon cannot listen on addr.
+func listenError(addr ma.Multiaddr, err error) error {
+	name := addr[1].Protocol().Name
+	port := addr[1].Value()
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("listen on %s: %s port %s is taken by another program (is a daemon running already?); choose another with --listen: %w", addr, name, port, err)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("listen on %s: not allowed to use %s port %s; choose one above 1023 with --listen: %w", addr, name, port, err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("listen on %s: this machine does not have that address; choose another with --listen: %w", addr, err)
+	}
+	return fmt.Errorf("listen on %s (--listen): %w", addr, err)
+}
+
+// fullAddrs writes addresses with the peer's id behind, each once, in the order given.
+func fullAddrs(id peer.ID, addrs []ma.Multiaddr) []string {
+	var texts []string
+	for _, addr := range addrs {
+		text := addr.String() + "/p2p/" + id.String()
+		if !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}

@@ -1,0 +1,148 @@
+package dht
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+
+	ds "github.com/ipfs/go-datastore"
+	dsq "github.com/ipfs/go-datastore/query"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// datastore lets kad-dht keep its records in a table of the node's storage. kad-dht files chunk records under
+// "/chunk/…" and player records under "/player/…" (each behind its key's base32), so the two kinds lie apart.
+//
+// After Close nothing reaches the storage any more: handlers of kad-dht may outlive it, and the storage is closed
+// next.
+type datastore struct {
+	storage Storage
+	gate    struct {
+		sync.RWMutex // held for reading during every access, for writing by Close
+		closed       bool
+	}
+}
+
+var _ ds.Batching = (*datastore)(nil)
+
+// enter admits one access; leave must follow when it returns nil.
+func (d *datastore) enter() error {
+	d.gate.RLock()
+	if d.gate.closed {
+		d.gate.RUnlock()
+		return ErrClosed
+	}
+	return nil
+}
+
+func (d *datastore) leave() { d.gate.RUnlock() }
+
+func (d *datastore) Get(_ context.Context, key ds.Key) ([]byte, error) {
+	if err := d.enter(); err != nil {
+		return nil, err
+	}
+	defer d.leave()
+	value, err := d.storage.Get(tableRecords, key.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("read record: %w", err)
+	}
+	if value == nil {
+		return nil, ds.ErrNotFound // kad-dht compares with ==
+	}
+	return value, nil
+}
+
+func (d *datastore) Has(ctx context.Context, key ds.Key) (bool, error) {
+	return ds.GetBackedHas(ctx, d, key)
+}
+
+func (d *datastore) GetSize(ctx context.Context, key ds.Key) (int, error) {
+	return ds.GetBackedSize(ctx, d, key)
+}
+
+// Query reads everything under the prefix, then filters: records are small, and only the daily sweep asks.
+func (d *datastore) Query(_ context.Context, q dsq.Query) (dsq.Results, error) {
+	if err := d.enter(); err != nil {
+		return nil, err
+	}
+	defer d.leave()
+	var entries []dsq.Entry
+	prefix := []byte(ds.NewKey(q.Prefix).String())
+	if len(prefix) > 1 {
+		prefix = append(prefix, '/')
+	}
+	err := d.storage.Scan(tableRecords, prefix, func(key, value []byte) error {
+		entry := dsq.Entry{Key: string(key), Size: len(value)}
+		if !q.KeysOnly {
+			entry.Value = bytes.Clone(value)
+		}
+		entries = append(entries, entry)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list records: %w", err)
+	}
+	return dsq.NaiveQueryApply(q, dsq.ResultsWithEntries(q, entries)), nil
+}
+
+func (d *datastore) Put(_ context.Context, key ds.Key, value []byte) error {
+	if value == nil {
+		value = []byte{} // a nil one would delete
+	}
+	return d.commit([]kv.Write{{Table: tableRecords, Key: key.Bytes(), Value: value}})
+}
+
+func (d *datastore) Delete(_ context.Context, key ds.Key) error {
+	return d.commit([]kv.Write{{Table: tableRecords, Key: key.Bytes()}})
+}
+
+func (d *datastore) commit(writes []kv.Write) error {
+	if err := d.enter(); err != nil {
+		return err
+	}
+	defer d.leave()
+	if err := d.storage.Commit(writes); err != nil {
+		return fmt.Errorf("write record: %w", err)
+	}
+	return nil
+}
+
+// Sync has nothing to do: every commit is durable.
+func (d *datastore) Sync(context.Context, ds.Key) error { return nil }
+
+// Close waits for the accesses under way and refuses later ones. The storage stays open.
+func (d *datastore) Close() error {
+	d.gate.Lock()
+	defer d.gate.Unlock()
+	d.gate.closed = true
+	return nil
+}
+
+func (d *datastore) Batch(context.Context) (ds.Batch, error) { return &batch{store: d}, nil }
+
+// batch collects writes for one commit.
+type batch struct {
+	store  *datastore
+	writes []kv.Write
+}
+
+func (b *batch) Put(_ context.Context, key ds.Key, value []byte) error {
+	b.writes = append(b.writes, kv.Write{Table: tableRecords, Key: key.Bytes(), Value: append([]byte{}, value...)})
+	return nil
+}
+
+func (b *batch) Delete(_ context.Context, key ds.Key) error {
+	b.writes = append(b.writes, kv.Write{Table: tableRecords, Key: key.Bytes()})
+	return nil
+}
+
+func (b *batch) Commit(context.Context) error {
+	writes := b.writes
+	b.writes = nil
+	if len(writes) == 0 {
+		return nil
+	}
+	return b.store.commit(writes)
+}

@@ -1,0 +1,110 @@
+package dht
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	ds "github.com/ipfs/go-datastore"
+	dsq "github.com/ipfs/go-datastore/query"
+)
+
+func TestDatastore(t *testing.T) {
+	ctx := context.Background()
+	storage := newMemory()
+	d := &datastore{storage: storage}
+	put := func(key, value string) {
+		if err := d.Put(ctx, ds.NewKey(key), []byte(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("/chunk/A", "one")
+	put("/chunk/B", "two")
+	put("/player/A", "three")
+	put("/chunks/A", "four") // not in /chunk
+	put("/player/E", "")
+	if got, err := d.Get(ctx, ds.NewKey("/chunk/B")); err != nil || string(got) != "two" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if got, err := d.Get(ctx, ds.NewKey("/player/E")); err != nil || len(got) != 0 {
+		t.Errorf("an empty value gives %q, %v", got, err)
+	}
+	if _, err := d.Get(ctx, ds.NewKey("/chunk/C")); err != ds.ErrNotFound { // kad-dht compares so
+		t.Errorf("a missing key gives %v", err)
+	}
+	if has, err := d.Has(ctx, ds.NewKey("/chunk/A")); err != nil || !has {
+		t.Errorf("has: %v, %v", has, err)
+	}
+	if size, err := d.GetSize(ctx, ds.NewKey("/chunk/A")); err != nil || size != 3 {
+		t.Errorf("size: %d, %v", size, err)
+	}
+	for prefix, want := range map[string]string{
+		"/chunk":  "[/chunk/A=one /chunk/B=two]",
+		"/player": "[/player/A=three /player/E=]",
+		"":        "[/chunk/A=one /chunk/B=two /chunks/A=four /player/A=three /player/E=]",
+	} {
+		results, err := d.Query(ctx, dsq.Query{Prefix: prefix})
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, err := results.Rest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range entries {
+			got = append(got, e.Key+"="+string(e.Value))
+		}
+		slices.Sort(got)
+		if fmt.Sprint(got) != want {
+			t.Errorf("query %q gives %v, want %s", prefix, got, want)
+		}
+	}
+	b, err := d.Batch(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{b.Put(ctx, ds.NewKey("/chunk/D"), []byte("five")), b.Delete(ctx, ds.NewKey("/chunk/A"))} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if has, _ := d.Has(ctx, ds.NewKey("/chunk/D")); has {
+		t.Error("a batch takes effect before its commit")
+	}
+	if err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	hasD, _ := d.Has(ctx, ds.NewKey("/chunk/D"))
+	hasA, _ := d.Has(ctx, ds.NewKey("/chunk/A"))
+	if !hasD || hasA {
+		t.Error("the batch had no effect")
+	}
+}
+
+func TestDatastoreReportsAndSeals(t *testing.T) {
+	ctx := context.Background()
+	storage := newMemory()
+	d := &datastore{storage: storage}
+	key := ds.NewKey("/chunk/A")
+	full := errors.New("disk full")
+	storage.sealed = full
+	if err := d.Put(ctx, key, []byte("x")); !errors.Is(err, full) {
+		t.Errorf("a failing disk gives %v", err)
+	}
+	if _, err := d.Get(ctx, key); !errors.Is(err, full) {
+		t.Errorf("a failing disk gives %v", err)
+	}
+	storage.sealed = nil
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Put(ctx, key, []byte("x")); !errors.Is(err, ErrClosed) || storage.size(tableRecords) != 0 {
+		t.Errorf("after Close: %v, %d records", err, storage.size(tableRecords))
+	}
+	if _, err := d.Get(ctx, key); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}

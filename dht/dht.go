@@ -1,0 +1,228 @@
+package dht
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"sync"
+	"time"
+
+	kaddht "github.com/libp2p/go-libp2p-kad-dht"
+	kb "github.com/libp2p/go-libp2p-kbucket"
+	record "github.com/libp2p/go-libp2p-record"
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/libp2p/go-libp2p/core/routing"
+
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// Options say which world's network a node joins. The zero value of a field means its default.
+type Options struct {
+	World     string         // world id in hex, at least 16 digits (required)
+	Placement grid.Placement // of the world's cells (required)
+
+	// BucketSize is Kademlia's k: peers per bucket, and nodes that hold a record. Default 20. It must be the same
+	// on all nodes of a world.
+	BucketSize int
+
+	// RedialEvery is how often Run looks for lost bootstrap and known peers. Default 2 s; each peer that does not
+	// answer is tried less and less often, down to once in 4 to 64 rounds, with how many they are.
+	RedialEvery time.Duration
+
+	// RepublishEvery is how often Run puts the records that this node signed into the network again, so that
+	// they reach nodes that came later, and never grow older than the 48 h after which nodes forget them.
+	// Default 1 h.
+	RepublishEvery time.Duration
+}
+
+// Validate says what is wrong with the options.
+func (o Options) Validate() error {
+	if !worldForm.MatchString(o.World) {
+		return fmt.Errorf("dht options: world id %.80q: want at least 16 hex digits", o.World)
+	}
+	if _, err := grid.ParsePlacement(string(o.Placement)); err != nil {
+		return fmt.Errorf("dht options: %w", err)
+	}
+	if o.BucketSize < 0 || o.RedialEvery < 0 || o.RepublishEvery < 0 {
+		return errors.New("dht options: a negative value")
+	}
+	return nil
+}
+
+var worldForm = regexp.MustCompile(`^[0-9a-f]{16,128}$`)
+
+func (o Options) withDefaults() Options {
+	if o.BucketSize == 0 {
+		o.BucketSize = 20
+	}
+	if o.RedialEvery == 0 {
+		o.RedialEvery = 2 * time.Second
+	}
+	if o.RepublishEvery == 0 {
+		o.RepublishEvery = time.Hour
+	}
+	return o
+}
+
+var (
+	// ErrNotFound says that no node that was asked has the record.
+	ErrNotFound = errors.New("no record")
+
+	// ErrOutdated says that the record was not stored, because a newer one is known.
+	ErrOutdated = errors.New("a newer record is known")
+)
+
+const (
+	// lookupTimeout bounds every walk.
+	lookupTimeout = 10 * time.Second
+
+	// concurrency is Kademlia's alpha: peers asked at once, as in the Kademlia paper (§2.3) and VoxelPopuli.
+	// kad-dht's 10 would ask most of a small network before the first answer is in.
+	concurrency = 3
+)
+
+// DHT is a node's share of one world's Kademlia network. Its methods may be called from any goroutine.
+type DHT struct {
+	host    *Host
+	opts    Options
+	key     crypto.PrivKey
+	kad     *kaddht.IpfsDHT
+	store   *datastore
+	cells   *cellKeys
+	chunks  chunkValidator
+	players playerValidator
+	logger  *slog.Logger
+	metrics *metrics
+
+	redial redial // belongs to Run
+
+	mu struct {
+		sync.Mutex
+		published     map[string]publication // by record key
+		spread        int                    // known peers when all records were last made due for newcomers
+		catalogSpread int                    // likewise, for the catalog's record
+	}
+}
+
+// Join makes the host a node of a world's DHT, in server mode from the first moment. It dials nobody: Run does.
+// A host joins one world, once.
+func Join(host *Host, opts Options) (*DHT, error) {
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	opts = opts.withDefaults()
+	key := host.lib.Peerstore().PrivKey(host.lib.ID())
+	if key == nil {
+		return nil, fmt.Errorf("join world: %w", ErrClosed)
+	}
+	d := &DHT{
+		host:    host,
+		opts:    opts,
+		key:     key,
+		store:   &datastore{storage: host.storage},
+		cells:   newCellKeys(opts.Placement),
+		players: playerValidator{world: opts.World},
+		logger:  host.logger,
+		metrics: host.metrics,
+	}
+	d.chunks = chunkValidator{world: opts.World, cells: d.cells}
+	d.mu.published = make(map[string]publication)
+	if err := d.loadPublished(); err != nil {
+		return nil, err
+	}
+	known, err := loadKnown(host.storage)
+	if err != nil {
+		return nil, err
+	}
+	d.redial = newRedial(opts.RedialEvery, host.bootstrap, known)
+	d.kad, err = kaddht.New(host.lib,
+		// Any prefix but /ipfs turns the checks of the public network off; this one also keeps worlds apart.
+		kaddht.ProtocolPrefix(protocol.ID("/voxeld/"+opts.World[:16])),
+		kaddht.Mode(kaddht.ModeServer), // automatic mode would stay a client
+		kaddht.BucketSize(opts.BucketSize),
+		kaddht.Concurrency(concurrency),
+		kaddht.Resiliency(min(3, opts.BucketSize)),
+		kaddht.Datastore(d.store),
+		// The NamespacedValidator option would leave /pk and /ipns open.
+		kaddht.Validator(record.NamespacedValidator{"chunk": d.chunks, "player": d.players}),
+		kaddht.DisableProviders(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("join world: %w", err)
+	}
+	host.mu.Lock()
+	host.mu.find = d.findAddress
+	host.mu.table = d.kad.RoutingTable().Size
+	host.mu.Unlock()
+	return d, nil
+}
+
+// Close leaves the network. Call it after Run has returned and before Host.Close. When it returns, this DHT does not
+// touch the storage any more.
+func (d *DHT) Close() error {
+	d.host.mu.Lock()
+	d.host.mu.find, d.host.mu.table = nil, nil
+	d.host.mu.Unlock()
+	err := errors.Join(d.kad.Close(), d.store.Close())
+	if err != nil {
+		return fmt.Errorf("close dht: %w", err)
+	}
+	return nil
+}
+
+// findAddress asks the network where a peer is.
+func (d *DHT) findAddress(ctx context.Context, id peer.ID) (peer.AddrInfo, error) {
+	var info peer.AddrInfo
+	err := d.walk(ctx, kindAddress, func(ctx context.Context) (err error) {
+		info, err = d.kad.FindPeer(ctx, id)
+		return err
+	})
+	if err == nil {
+		return info, nil
+	}
+	// A peer that was in the table without an address counts as unreachable for the whole walk, also after others
+	// have told its address.
+	if info = d.host.lib.Peerstore().PeerInfo(id); len(info.Addrs) > 0 && ctx.Err() == nil {
+		return info, nil
+	}
+	if isNotFound(err) {
+		return info, errors.New("nobody knows it")
+	}
+	return info, err
+}
+
+// walk runs one walk through the keyspace under a time limit and counts it.
+func (d *DHT) walk(ctx context.Context, kind string, run func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	ctx, events := routing.RegisterForQueryEvents(ctx)
+	counted := make(chan int)
+	go func() { // ends when cancel closes the events
+		asked := make(map[peer.ID]bool)
+		for e := range events {
+			if e.Type == routing.SendingQuery {
+				asked[e.ID] = true
+			}
+		}
+		counted <- len(asked)
+	}()
+	start := time.Now()
+	err := run(ctx)
+	d.metrics.seconds.WithLabelValues(kind).Observe(time.Since(start).Seconds())
+	cancel()
+	d.metrics.contacted.WithLabelValues(kind).Observe(float64(<-counted))
+	d.metrics.lookups.WithLabelValues(kind).Inc()
+	if err != nil && !isNotFound(err) {
+		d.metrics.failures.WithLabelValues(kind).Inc()
+	}
+	return err
+}
+
+// isNotFound tells "nobody has it" and "there is nobody to ask" from failures.
+func isNotFound(err error) bool {
+	return errors.Is(err, routing.ErrNotFound) || errors.Is(err, kb.ErrLookupFailure)
+}

@@ -1,0 +1,79 @@
+package dht
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+const (
+	maxKnown      = 256                 // known peers kept on disk
+	maxKnownAddrs = 16                  // addresses kept of each
+	forgetKnown   = 30 * 24 * time.Hour // since a peer was last seen
+)
+
+// knownPeer is what is kept of a peer over restarts.
+type knownPeer struct {
+	Addrs []string `cbor:"1,keyasint"` // multiaddrs without /p2p/
+	Seen  int64    `cbor:"2,keyasint"` // last time in the routing table, Unix seconds
+}
+
+var knownDec = must(cbor.DecOptions{MaxArrayElements: 1024, MaxMapPairs: 16}.DecMode())
+
+// loadKnown reads the known peers. Entries that make no sense are left out: they are found again or not missed.
+func loadKnown(storage Storage) (map[peer.ID]knownPeer, error) {
+	known := make(map[peer.ID]knownPeer)
+	err := storage.Scan(tablePeers, nil, func(key, value []byte) error {
+		id, err := peer.Decode(string(key))
+		if err != nil {
+			return nil
+		}
+		var k knownPeer
+		if err := knownDec.Unmarshal(value, &k); err != nil {
+			return nil
+		}
+		known[id] = k
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read known peers: %w", err)
+	}
+	return known, nil
+}
+
+// seePeers brings the known peers up to date with the routing table, and forgets the oldest when there are too many.
+// It returns what must be written for that.
+func seePeers(known map[peer.ID]knownPeer, seen map[peer.ID][]string, now time.Time) []kv.Write {
+	var writes []kv.Write
+	for id, addrs := range seen {
+		slices.Sort(addrs)
+		addrs = addrs[:min(len(addrs), maxKnownAddrs)]
+		old, there := known[id]
+		// One write an hour and peer is enough to know which ones are old.
+		if len(addrs) == 0 || there && slices.Equal(old.Addrs, addrs) && now.Unix()-old.Seen < 3600 {
+			continue
+		}
+		k := knownPeer{Addrs: addrs, Seen: now.Unix()}
+		value := must(cbor.Marshal(k)) // texts and a number: cannot fail
+		known[id] = k
+		writes = append(writes, kv.Write{Table: tablePeers, Key: []byte(id.String()), Value: value})
+	}
+	var oldest []peer.ID
+	for id := range known {
+		oldest = append(oldest, id)
+	}
+	slices.SortFunc(oldest, func(a, b peer.ID) int { return int(known[a].Seen - known[b].Seen) })
+	for i, id := range oldest {
+		if i >= len(oldest)-maxKnown && now.Unix()-known[id].Seen < int64(forgetKnown/time.Second) {
+			break
+		}
+		delete(known, id)
+		writes = append(writes, kv.Write{Table: tablePeers, Key: []byte(id.String())})
+	}
+	return writes
+}

@@ -1,0 +1,55 @@
+package dht
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/peerstore"
+	"github.com/libp2p/go-libp2p/core/sec"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	ma "github.com/multiformats/go-multiaddr"
+)
+
+// learn finds out which peer answers at addr. libp2p dials only peers whose id is known; so a made-up one is
+// dialled, and the handshake fails with the id that was proved instead. The peer that is dialled afterwards must
+// prove it again.
+func (h *Host) learn(ctx context.Context, addr ma.Multiaddr) (peer.ID, error) {
+	nobody, err := throwawayID()
+	if err != nil {
+		return "", fmt.Errorf("learn peer id: %w", err)
+	}
+	defer func() {
+		h.lib.Peerstore().ClearAddrs(nobody)
+		h.lib.Peerstore().RemovePeer(nobody)
+	}()
+	h.lib.Peerstore().AddAddr(nobody, addr, peerstore.TempAddrTTL)
+	_, err = h.lib.Network().DialPeer(ctx, nobody)
+	var mismatch sec.ErrPeerIDMismatch
+	switch {
+	case errors.As(err, &mismatch):
+		return mismatch.Actual, nil
+	case errors.Is(err, swarm.ErrDialToSelf):
+		return h.lib.ID(), nil
+	case err == nil:
+		return "", errors.New("learn peer id: the peer accepted a made-up one")
+	}
+	return "", fmt.Errorf("learn peer id: %w", plain(err))
+}
+
+// plain leaves the made-up id out of a failed dial's error: nobody has heard of it.
+func plain(err error) error {
+	var dial *swarm.DialError
+	if !errors.As(err, &dial) {
+		return err
+	}
+	var causes []error
+	for _, at := range dial.DialErrors {
+		causes = append(causes, at.Cause)
+	}
+	if len(causes) == 0 {
+		causes = append(causes, dial.Cause)
+	}
+	return errors.Join(causes...)
+}

@@ -1,0 +1,72 @@
+package dht
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// The kinds of walks through the keyspace, a label of the metrics.
+const (
+	kindRegion    = "region"
+	kindPlayer    = "player"
+	kindNearest   = "nearest"
+	kindAddress   = "address"
+	kindPutRegion = "put_region"
+	kindPutPlayer = "put_player"
+)
+
+// metrics of one host and its DHT. Registered once, labelled by kind only.
+type metrics struct {
+	lookups   *prometheus.CounterVec
+	failures  *prometheus.CounterVec
+	contacted *prometheus.HistogramVec
+	seconds   *prometheus.HistogramVec
+	redials   *prometheus.CounterVec
+}
+
+func newMetrics(reg prometheus.Registerer, h *Host) (*metrics, error) {
+	m := &metrics{
+		lookups: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "voxeld_dht_lookups_total",
+			Help: "Walks through the DHT's keyspace, those of stores included.",
+		}, []string{"kind"}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "voxeld_dht_lookup_failures_total",
+			Help: "Walks that ended with an error; a record that nobody has is no failure.",
+		}, []string{"kind"}),
+		contacted: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "voxeld_dht_lookup_contacted_peers",
+			Help:    "Peers asked in one walk (0 when the node is alone).",
+			Buckets: []float64{0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64},
+		}, []string{"kind"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "voxeld_dht_seconds",
+			Help:    "Time that one walk took, in seconds.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 15),
+		}, []string{"kind"}),
+		redials: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "voxeld_dht_redials_total",
+			Help: "Attempts to reach bootstrap addresses and known peers that were not connected.",
+		}, []string{"result"}),
+	}
+	if reg == nil {
+		return m, nil
+	}
+	for _, c := range []prometheus.Collector{
+		m.lookups, m.failures, m.contacted, m.seconds, m.redials,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "voxeld_dht_table_peers",
+			Help: "Peers in the Kademlia routing table.",
+		}, func() float64 { return float64(h.tableSize()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "voxeld_peers_connected",
+			Help: "Peers with an open connection.",
+		}, func() float64 { return float64(len(h.lib.Network().Peers())) }),
+	} {
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("register dht metrics: %w", err)
+		}
+	}
+	return m, nil
+}

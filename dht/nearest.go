@@ -1,0 +1,70 @@
+package dht
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	kb "github.com/libp2p/go-libp2p-kbucket"
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// Nearest returns the n nodes (fewer in a smaller network) whose ids are nearest to the key in Kademlia's metric,
+// SHA-256(key) XOR SHA-256(id), the nearest first. This node is among them when it is near enough. Nobody was
+// pinged: dead nodes can be among them for a while. n is at most the bucket size.
+func (d *DHT) Nearest(ctx context.Context, key string, n int) ([]string, error) {
+	if n < 1 || n > d.opts.BucketSize {
+		return nil, fmt.Errorf("find nearest nodes: %d of them, want 1 to %d", n, d.opts.BucketSize)
+	}
+	var peers []peer.ID
+	err := d.walk(ctx, kindNearest, func(ctx context.Context) (err error) {
+		peers, err = d.kad.GetClosestPeers(ctx, key)
+		return err
+	})
+	// With nobody in the table, this node is the whole network.
+	if err != nil && !errors.Is(err, kb.ErrLookupFailure) {
+		return nil, fmt.Errorf("find nearest nodes to %s: %w", key, err)
+	}
+	peers = append(peers, d.host.lib.ID()) // kad-dht leaves the asker out
+	sortByDistance(key, peers)
+	peers = slices.Compact(peers)
+	names := make([]string, 0, n)
+	for _, id := range peers[:min(n, len(peers))] {
+		names = append(names, id.String())
+	}
+	return names, nil
+}
+
+// NearestKnown is Nearest without asking anybody: of the nodes in this node's own routing table, and itself. A node
+// knows its own neighbourhood in the keyspace well, so for keys that are near to it the answer is the same. The nodes also
+// are looked at as well: the table drops a node seconds after it has gone, and it may be back soon.
+func (d *DHT) NearestKnown(key string, n int, also ...string) []string {
+	peers := append(d.kad.RoutingTable().ListPeers(), d.host.lib.ID())
+	for _, name := range also {
+		if id, err := peer.Decode(name); err == nil { // others are no nodes
+			peers = append(peers, id)
+		}
+	}
+	sortByDistance(key, peers)
+	peers = slices.Compact(peers)
+	names := make([]string, 0, n)
+	for _, id := range peers[:min(n, len(peers))] {
+		names = append(names, id.String())
+	}
+	return names
+}
+
+// sortByDistance sorts peers by their distance to the key, the nearest first.
+func sortByDistance(key string, peers []peer.ID) {
+	place := kb.ConvertKey(key)
+	distance := func(id peer.ID) []byte {
+		d := slices.Clone(kb.ConvertPeerID(id))
+		for i := range d {
+			d[i] ^= place[i]
+		}
+		return d
+	}
+	slices.SortFunc(peers, func(a, b peer.ID) int { return bytes.Compare(distance(a), distance(b)) })
+}

@@ -1,0 +1,510 @@
+package dht
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	kaddht "github.com/libp2p/go-libp2p-kad-dht"
+	kb "github.com/libp2p/go-libp2p-kbucket"
+	record "github.com/libp2p/go-libp2p-record"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+func TestRecordsTravel(t *testing.T) {
+	nodes := startNetwork(t, 5, setup{options: Options{Placement: grid.PlacementWalkad}})
+	ctx := testContext(t)
+	first, last := nodes[0], nodes[len(nodes)-1]
+	cell := cellOf(3)
+	if _, err := last.Region(ctx, cell); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a region that nobody founded: %v", err)
+	}
+	if err := first.PutRegion(ctx, first.led(cell, 1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	catalog := first.led(grid.Cell{}, 1, 1)
+	catalog.ID = catalogID
+	if err := first.PutCatalog(ctx, catalog); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.PutPlayer(ctx, first.saved("ann", 1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes {
+		if r, err := n.Region(ctx, cell); err != nil || r.Leader != first.host.PeerID() || r.Cell != cell {
+			t.Errorf("region: %+v, %v", r, err)
+		}
+		if r, err := n.Catalog(ctx); err != nil || r.ID != catalogID {
+			t.Errorf("catalog: %+v, %v", r, err)
+		}
+		if p, err := n.Player(ctx, player.GuestID("ann")); err != nil || p != first.saved("ann", 1) {
+			t.Errorf("player: %+v, %v", p, err)
+		}
+	}
+	if _, err := last.Player(ctx, player.GuestID("bob")); !errors.Is(err, ErrNotFound) {
+		t.Errorf("an unknown player: %v", err)
+	}
+
+	// Leadership moves, and with it the right to say where the region is.
+	if err := last.PutRegion(ctx, last.led(cell, 1, 2)); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := nodes[2].Region(ctx, cell); err != nil || r.Leader != last.host.PeerID() {
+		t.Errorf("after the leader changed: %+v, %v", r, err)
+	}
+	if err := first.PutRegion(ctx, first.led(cell, 1, 1)); !errors.Is(err, ErrOutdated) {
+		t.Errorf("the old leader put its record again: %v", err)
+	}
+	// Republishing the same record is no conflict with itself.
+	if err := last.PutRegion(ctx, last.led(cell, 1, 2)); err != nil {
+		t.Errorf("republished: %v", err)
+	}
+	// Nobody may speak for another.
+	if err := first.PutRegion(ctx, last.led(cell, 9, 9)); err == nil {
+		t.Error("a node signed what another one leads")
+	}
+	for metric, least := range map[string]float64{
+		"voxeld_dht_lookups_total": 6, "voxeld_dht_lookup_contacted_peers": 6, "voxeld_dht_seconds": 6,
+		"voxeld_dht_table_peers": 4, "voxeld_peers_connected": 4,
+	} {
+		if got := first.measured(t, metric); got < least {
+			t.Errorf("%s is %v, want at least %v", metric, got, least)
+		}
+	}
+	if got := first.measured(t, "voxeld_dht_lookup_failures_total"); got != 1 { // the outdated record
+		t.Errorf("%v failures", got)
+	}
+}
+
+// measured adds up a metric over its labels; of a histogram, the observations.
+func (n *node) measured(t *testing.T, name string) (sum float64) {
+	families, err := n.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			for _, m := range f.GetMetric() {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return sum
+}
+
+func TestAlone(t *testing.T) {
+	n := startNode(t, 1, setup{bootstrap: []string{"/ip4/127.99.0.1/tcp/9"}}) // nobody listens there
+	start := time.Now()
+	ctx := testContext(t)
+	if err := n.PutRegion(ctx, n.led(cellOf(1), 1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.PutPlayer(ctx, n.saved("ann", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := n.Region(ctx, cellOf(1)); err != nil || r.ID != 7 {
+		t.Errorf("region: %+v, %v", r, err)
+	}
+	if p, err := n.Player(ctx, player.GuestID("ann")); err != nil || p.Seq != 1 {
+		t.Errorf("player: %+v, %v", p, err)
+	}
+	if near, err := n.Nearest(ctx, grid.CatalogKey, 3); err != nil || !slices.Equal(near, []string{n.host.PeerID()}) {
+		t.Errorf("nearest: %v, %v", near, err)
+	}
+	if _, err := n.Region(ctx, cellOf(2)); !errors.Is(err, ErrNotFound) {
+		t.Errorf("no region: %v", err)
+	}
+	if took := time.Since(start); took > 3*time.Second {
+		t.Errorf("a node alone waited %v", took)
+	}
+}
+
+func TestNearestIsRight(t *testing.T) {
+	nodes := startNetwork(t, 8, setup{})
+	ctx := testContext(t)
+	var all []peer.ID
+	for _, n := range nodes {
+		all = append(all, mustID(t, n.host.PeerID()))
+	}
+	selfFirst := 0
+	for i := range 24 {
+		key := grid.PlacementWalkad.Key(cellOf(i))
+		want := slices.Clone(all)
+		place := kb.ConvertKey(key)
+		slices.SortFunc(want, func(a, b peer.ID) int { // kbucket's own order, by brute force
+			if kb.Closer(a, b, key) {
+				return -1
+			}
+			return 1
+		})
+		for _, n := range nodes[:3] {
+			got, err := n.Nearest(ctx, key, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j := range got {
+				if got[j] != want[j].String() {
+					t.Fatalf("nearest to %x: %v, want %v", place[:4], got, want[:3])
+				}
+			}
+			if got[0] == n.host.PeerID() {
+				selfFirst++
+			}
+		}
+	}
+	if selfFirst == 0 {
+		t.Error("no node was ever nearest itself: the test shows nothing")
+	}
+	stranger, err := peer.Decode("12D3KooWGouFBL8SQfJmqWHvhU2YYBWN2wGndzSJ7kWp7iswtjH8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := nodes[0].NearestKnown(grid.CatalogKey, 20)
+	also := nodes[0].NearestKnown(grid.CatalogKey, 20, stranger.String(), nodes[0].host.PeerID(), "nobody")
+	if len(also) != len(known)+1 || !slices.Contains(also, stranger.String()) {
+		t.Errorf("with a stranger: %v, without %v", also, known)
+	}
+}
+
+// liar joins the DHT of the test world without any rules.
+type liar struct {
+	*kaddht.IpfsDHT
+	host *Host
+}
+
+type anything struct{}
+
+func (anything) Validate(string, []byte) error        { return nil }
+func (anything) Select(string, [][]byte) (int, error) { return 0, nil }
+
+func startLiar(t *testing.T, x int, meet string) liar {
+	h := startHost(t, x, newMemory())
+	kad, err := kaddht.New(h.lib, kaddht.ProtocolPrefix(protocol.ID("/voxeld/"+testWorld[:16])), kaddht.Mode(kaddht.ModeServer),
+		kaddht.Validator(record.NamespacedValidator{"chunk": anything{}, "player": anything{}, "pk": anything{}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := kad.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := h.Connect(testContext(t), meet); err != nil {
+		t.Fatal(err)
+	}
+	return liar{kad, h}
+}
+
+func TestForgedRecordsAreRefused(t *testing.T) {
+	nodes := startNetwork(t, 3, setup{})
+	evil := startLiar(t, 66, nodes[0].host.Addrs()[0])
+	eventually(t, "the liar to be believed a peer", func() bool {
+		return evil.RoutingTable().Size() == 3 && nodes[2].kad.RoutingTable().Find(evil.host.lib.ID()) != ""
+	})
+	ctx := testContext(t)
+	honest, cell := nodes[0], cellOf(1)
+	key := grid.PlacementHash.Key(cell)
+	if err := honest.PutRegion(ctx, honest.led(cell, 1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := honest.PutPlayer(ctx, honest.saved("ann", 1)); err != nil {
+		t.Fatal(err)
+	}
+	before := nodes[1].storage.size(tableRecords)
+	seal := func(key string, r wire.Region) []byte {
+		payload, err := wire.EncodeRegion(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := sealRecord(evil.host.lib.Peerstore().PrivKey(evil.host.lib.ID()), testWorld, key, payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	other := grid.PlacementHash.Key(cellOf(2))
+	for forged, value := range map[string][]byte{
+		key:                         seal(key, honest.led(cell, 9, 9)),              // in the name of the leader
+		other:                       seal(other, honest.led(cellOf(2), 1, 1)),       // the same, nothing there before
+		"/chunk/0,0/0000/12345":     []byte("rubbish"),                              // no record
+		player.GuestID("ann").Key(): make([]byte, 1<<20),                            // too long
+		"/pk/" + evil.host.PeerID(): seal("/pk/x", honest.led(cell, 1, 1)),          // a namespace that we do not have
+		"/chunk/catalog":            seal("/chunk/catalog", honest.led(cell, 1, 1)), // not the catalog
+	} {
+		if err := evil.PutValue(ctx, forged, value); err != nil { // stored with the liar, refused by the others
+			t.Fatal(err)
+		}
+	}
+	for _, n := range nodes {
+		if got := n.storage.size(tableRecords); got != before {
+			t.Errorf("%d records stored, were %d", got, before)
+		}
+		if r, err := n.Region(ctx, cell); err != nil || r.Epoch != 1 {
+			t.Errorf("region: %+v, %v", r, err)
+		}
+		if _, err := n.Region(ctx, cellOf(2)); !errors.Is(err, ErrNotFound) { // though the liar answers with one
+			t.Errorf("forged region: %v", err)
+		}
+		if p, err := n.Player(ctx, player.GuestID("ann")); err != nil || p.Seq != 1 {
+			t.Errorf("player: %+v, %v", p, err)
+		}
+		if _, err := n.Catalog(ctx); !errors.Is(err, ErrNotFound) {
+			t.Errorf("forged catalog: %v", err)
+		}
+	}
+}
+
+func TestTwoWorldsDoNotMix(t *testing.T) {
+	here := startNode(t, 1, setup{})
+	there := startNode(t, 2, setup{
+		bootstrap: here.host.Addrs()[:1],
+		options:   Options{World: strings.Repeat("ab", 32)},
+	})
+	eventually(t, "a connection", func() bool { return there.connected(here.host.lib.ID()) })
+	third := startNode(t, 3, setup{bootstrap: here.host.Addrs()[:1]})
+	awaitTables(t, []*node{here, third}, 1)
+	ctx := testContext(t)
+	if err := there.PutRegion(ctx, there.led(cellOf(1), 1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := here.Region(ctx, cellOf(1)); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a region of another world: %v", err)
+	}
+	if size := there.host.tableSize(); size != 0 {
+		t.Errorf("%d peers of another world in the table", size)
+	}
+	if near, err := here.Nearest(ctx, "x", 5); err != nil || slices.Contains(near, there.host.PeerID()) {
+		t.Errorf("nearest: %v, %v", near, err)
+	}
+}
+
+func TestIslandsFindEachOther(t *testing.T) {
+	storage := newMemory()
+	meeting := startNode(t, 1, setup{storage: storage})
+	addr := meeting.host.Addrs()[0]
+	s := setup{bootstrap: []string{addr}}
+	nodes := []*node{startNode(t, 2, s), startNode(t, 3, s), startNode(t, 4, s)}
+	awaitTables(t, append(nodes, meeting), 3)
+
+	// The meeting place goes away; the others stay together, with tables that are not empty.
+	meeting.stop()
+	eventually(t, "the loss to be noticed", func() bool {
+		for _, n := range nodes {
+			if n.connected(meeting.host.lib.ID()) || n.host.tableSize() < 2 {
+				return false
+			}
+		}
+		return true
+	})
+	ctx := testContext(t)
+	for _, n := range nodes { // a failed query drops it from the tables
+		if _, err := n.Nearest(ctx, "x", 4); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	// It comes back knowing nobody: the island must find it.
+	for id := range storage.tables[tablePeers] {
+		delete(storage.tables[tablePeers], id)
+	}
+	listen, _, _ := strings.Cut(addr, "/p2p/")
+	meeting = startNode(t, 1, setup{storage: storage, listen: listen})
+	awaitTables(t, append(nodes, meeting), 3)
+
+	// And a newcomer that meets it finds the whole island.
+	newcomer := startNode(t, 5, s)
+	awaitTables(t, append(nodes, meeting, newcomer), 4)
+}
+
+func TestRestartKeepsEverything(t *testing.T) {
+	storages := []*memory{newMemory(), newMemory()}
+	a := startNode(t, 1, setup{storage: storages[0]})
+	b := startNode(t, 2, setup{storage: storages[1], bootstrap: a.host.Addrs()[:1]})
+	awaitTables(t, []*node{a, b}, 1)
+	ctx := testContext(t)
+	if err := a.PutRegion(ctx, a.led(cellOf(1), 1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.PutPlayer(ctx, a.saved("ann", 5)); err != nil {
+		t.Fatal(err)
+	}
+	idA, idB := a.host.PeerID(), b.host.PeerID()
+	listenA, _, _ := strings.Cut(a.host.Addrs()[0], "/p2p/")
+	listenB, _, _ := strings.Cut(b.host.Addrs()[0], "/p2p/")
+	a.stop()
+	b.stop()
+
+	// Nobody names a bootstrap address any more.
+	a = startNode(t, 1, setup{storage: storages[0], listen: listenA})
+	b = startNode(t, 2, setup{storage: storages[1], listen: listenB})
+	if a.host.PeerID() != idA || b.host.PeerID() != idB {
+		t.Error("a node came back as another one")
+	}
+	awaitTables(t, []*node{a, b}, 1)
+	for _, n := range []*node{a, b} {
+		if r, err := n.Region(ctx, cellOf(1)); err != nil || r.Leader != idA {
+			t.Errorf("region: %+v, %v", r, err)
+		}
+		if p, err := n.Player(ctx, player.GuestID("ann")); err != nil || p.Seq != 5 {
+			t.Errorf("player: %+v, %v", p, err)
+		}
+	}
+}
+
+// Nodes that are killed soon after they have met find each other again, though nobody tells them whom to join.
+func TestKilledNodesFindEachOther(t *testing.T) {
+	storages := []*memory{newMemory(), newMemory()}
+	a := startNode(t, 1, setup{storage: storages[0]})
+	b := startNode(t, 2, setup{storage: storages[1], bootstrap: a.host.Addrs()[:1]})
+	awaitTables(t, []*node{a, b}, 1)
+	listenA, _, _ := strings.Cut(a.host.Addrs()[0], "/p2p/")
+	listenB, _, _ := strings.Cut(b.host.Addrs()[0], "/p2p/")
+	met := time.Now()
+	eventually(t, "both are saved", func() bool { return storages[0].size(tablePeers) == 1 && storages[1].size(tablePeers) == 1 })
+	if took := time.Since(met); took > 3*time.Second {
+		t.Errorf("they were saved after %v only", took)
+	}
+	copies := []*memory{storages[0].copied(), storages[1].copied()} // what a killed node leaves
+	a.stop()
+	b.stop()
+	a = startNode(t, 1, setup{storage: copies[0], listen: listenA})
+	b = startNode(t, 2, setup{storage: copies[1], listen: listenB})
+	awaitTables(t, []*node{a, b}, 1)
+}
+
+func TestPlayersOutliveTheRecordsAge(t *testing.T) {
+	storage := newMemory()
+	n := startNode(t, 1, setup{storage: storage})
+	ctx := testContext(t)
+	if err := n.PutPlayer(ctx, n.saved("ann", 5)); err != nil {
+		t.Fatal(err)
+	}
+	n.stop()
+	delete(storage.tables, tableRecords) // what kad-dht does after 48 h
+	n = startNode(t, 1, setup{storage: storage})
+	if p, err := n.Player(ctx, player.GuestID("ann")); err != nil || p.Seq != 5 {
+		t.Errorf("player after a long time: %+v, %v", p, err)
+	}
+	eventually(t, "the record to be in the network again", func() bool { return storage.size(tableRecords) == 1 })
+}
+
+func TestRepublishing(t *testing.T) {
+	s := setup{options: Options{RepublishEvery: 100 * time.Millisecond}}
+	a := startNode(t, 1, s)
+	ctx := testContext(t)
+	if err := a.PutRegion(ctx, a.led(cellOf(1), 1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.PutPlayer(ctx, a.saved("ann", 1)); err != nil {
+		t.Fatal(err)
+	}
+	// Records reach a node that came later.
+	s.bootstrap = a.host.Addrs()[:1]
+	b := startNode(t, 2, s)
+	eventually(t, "the records to arrive", func() bool { return b.storage.size(tableRecords) == 2 })
+
+	// The player moves on; the old gateway gives its record up, on disk too.
+	if err := b.PutPlayer(ctx, b.saved("ann", 2)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the old gateway to give up", func() bool { return a.storage.size(tablePublished) == 0 })
+	if p, err := a.Player(ctx, player.GuestID("ann")); err != nil || p.Seq != 2 || p.Gateway != b.host.PeerID() {
+		t.Errorf("player: %+v, %v", p, err)
+	}
+	if err := a.PutPlayer(ctx, a.saved("ann", 1)); !errors.Is(err, ErrOutdated) {
+		t.Errorf("an outdated save: %v", err)
+	}
+	if a.storage.size(tablePublished) != 0 {
+		t.Error("an outdated save was kept")
+	}
+}
+
+// A record that was put when its author was alone reaches the nodes that come later, long before it is due: they may be
+// nearer to its key, and then it is they who are asked.
+func TestRecordsSpreadToNewcomers(t *testing.T) {
+	a := startNode(t, 1, setup{})
+	ctx := testContext(t)
+	if err := a.PutRegion(ctx, a.led(cellOf(1), 1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	root := wire.Region{ID: 1, Epoch: 1, Term: 1, Leader: a.host.PeerID(), Members: []wire.Member{{Peer: a.host.PeerID(), Game: "127.0.0.1:4002"}}}
+	if err := a.PutCatalog(ctx, root); err != nil {
+		t.Fatal(err)
+	}
+	for i := 2; i <= 4; i++ {
+		n := startNode(t, i, setup{bootstrap: a.host.Addrs()[:1]})
+		eventually(t, "a record to arrive", func() bool { return n.storage.size(tableRecords) > 0 })
+	}
+	b := startNode(t, 5, setup{bootstrap: a.host.Addrs()[:1]})
+	eventually(t, "both records to arrive", func() bool { return b.storage.size(tableRecords) == 2 })
+}
+
+// A daemon that joins connects and asks for the genesis first, and is a node of the world's DHT only then.
+func TestConnectedBeforeJoining(t *testing.T) {
+	a := startNode(t, 1, setup{})
+	h := startHost(t, 2, newMemory())
+	if _, err := h.Connect(testContext(t), a.host.Addrs()[0]); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Join(h, Options{World: testWorld, Placement: grid.PlacementHash})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "both tables", func() bool { return h.tableSize() == 1 && a.host.tableSize() == 1 })
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOpenFindsAddresses(t *testing.T) {
+	nodes := startNetwork(t, 3, setup{})
+	a, c := nodes[1].host, nodes[2].host
+	c.Handle("/test/hello", func(_ context.Context, _ string, s io.ReadWriteCloser) { fmt.Fprint(s, "hello") })
+	if err := a.lib.Network().ClosePeer(c.lib.ID()); err != nil {
+		t.Fatal(err)
+	}
+	a.lib.Peerstore().ClearAddrs(c.lib.ID())
+	s, err := a.Open(testContext(t), c.PeerID(), "/test/hello")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(s); err != nil || string(got) != "hello" {
+		t.Errorf("read %q, %v", got, err)
+	}
+	if _, err := a.Open(testContext(t), "rubbish", "/test/hello"); err == nil {
+		t.Error("opened a stream to rubbish")
+	}
+	stranger, err := throwawayID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Open(testContext(t), stranger.String(), "/test/hello"); err == nil {
+		t.Error("opened a stream to nobody")
+	}
+}
+
+func TestJoinRefusesBadOptions(t *testing.T) {
+	h := startHost(t, 1, newMemory())
+	for _, o := range []Options{
+		{},
+		{World: "short", Placement: grid.PlacementHash},
+		{World: strings.ToUpper(testWorld[:15]) + "XY", Placement: grid.PlacementHash},
+		{World: testWorld, Placement: "random"},
+		{World: testWorld, Placement: grid.PlacementHash, BucketSize: -1},
+	} {
+		if d, err := Join(h, o); err == nil {
+			t.Errorf("joined with %+v", o)
+			d.Close()
+		}
+	}
+}

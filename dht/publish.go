@@ -1,0 +1,180 @@
+package dht
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// publication is a record that this node signed and stands for.
+type publication struct {
+	kind  string
+	value []byte
+	due   time.Time // to be put again
+}
+
+const playerPrefix = "/player/"
+
+// publish puts a record that this node has just signed, and keeps it for republishing. Player records also go to
+// disk: nodes forget a record after 48 h, and a world may be switched off for longer than that.
+func (d *DHT) publish(ctx context.Context, kind, key string, value []byte) error {
+	if err := d.validator(kind).Validate(key, value); err != nil {
+		return err
+	}
+	if own, mine := d.publishedValue(key); mine && !bytes.Equal(own, value) {
+		best, err := d.validator(kind).Select(key, [][]byte{value, own})
+		if err != nil {
+			return err
+		}
+		if best != 0 {
+			return ErrOutdated
+		}
+	}
+	if kind == kindPutPlayer {
+		if err := d.store.commit([]kv.Write{{Table: tablePublished, Key: []byte(key), Value: value}}); err != nil {
+			return err
+		}
+	}
+	d.mu.Lock()
+	d.mu.published[key] = publication{kind: kind, value: value, due: time.Now().Add(d.opts.RepublishEvery)}
+	d.mu.Unlock()
+	err := d.put(ctx, kind, key, value)
+	if errors.Is(err, ErrOutdated) {
+		return errors.Join(err, d.retract(kind, key, value))
+	}
+	return err
+}
+
+func (d *DHT) validator(kind string) interface {
+	Validate(key string, value []byte) error
+	Select(key string, values [][]byte) (int, error)
+} {
+	if kind == kindPutPlayer {
+		return d.players
+	}
+	return d.chunks
+}
+
+// retract stops standing for a record, unless it was replaced meanwhile.
+func (d *DHT) retract(kind, key string, value []byte) error {
+	d.mu.Lock()
+	current, there := d.mu.published[key]
+	mine := there && bytes.Equal(current.value, value)
+	if mine {
+		delete(d.mu.published, key)
+	}
+	d.mu.Unlock()
+	if !mine || kind != kindPutPlayer {
+		return nil
+	}
+	return d.store.commit([]kv.Write{{Table: tablePublished, Key: []byte(key)}})
+}
+
+// publishedValue returns the record that this node stands for under the key.
+func (d *DHT) publishedValue(key string) ([]byte, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p, there := d.mu.published[key]
+	return p.value, there
+}
+
+// loadPublished reads the player records that this node stands for. They are due at once: the others may have
+// forgotten them. Those that do not verify (the world's rules have changed) are left out.
+func (d *DHT) loadPublished() error {
+	err := d.host.storage.Scan(tablePublished, []byte(playerPrefix), func(key, value []byte) error {
+		name := string(key)
+		if err := d.players.Validate(name, value); err != nil {
+			d.logger.Warn("saved player record left out", "key", name, "error", err)
+			return nil
+		}
+		d.mu.published[name] = publication{kind: kindPutPlayer, value: bytes.Clone(value)}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read published records: %w", err)
+	}
+	return nil
+}
+
+// spread makes records due early when the network has grown to the given number of known peers: nodes that came
+// since may be nearer to a key than those that hold its record, and nobody else tells them. The catalog's record, on
+// which everything else rests, is put again for every newcomer, the others when there are a quarter more.
+func (d *DHT) spread(peers int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if p, there := d.mu.published[grid.CatalogKey]; there && peers > d.mu.catalogSpread {
+		d.mu.catalogSpread = peers
+		p.due = time.Time{}
+		d.mu.published[grid.CatalogKey] = p
+	}
+	if peers <= d.mu.spread+d.mu.spread/4 {
+		return
+	}
+	d.mu.spread = peers
+	for key, p := range d.mu.published {
+		p.due = time.Time{}
+		d.mu.published[key] = p
+	}
+}
+
+// republish puts every due record into the network again, one after the other; records that others have replaced
+// are given up.
+func (d *DHT) republish(ctx context.Context) {
+	for _, key := range d.duePublications(time.Now()) {
+		if ctx.Err() != nil {
+			return
+		}
+		d.mu.Lock()
+		p, there := d.mu.published[key]
+		if there {
+			p.due = time.Now().Add(d.opts.RepublishEvery)
+			d.mu.published[key] = p
+		}
+		d.mu.Unlock()
+		if !there {
+			continue
+		}
+		if err := d.republishOne(ctx, key, p); err != nil && ctx.Err() == nil {
+			d.logger.Warn("record not republished", "key", key, "error", err)
+		}
+	}
+}
+
+func (d *DHT) republishOne(ctx context.Context, key string, p publication) error {
+	kind := kindRegion
+	if strings.HasPrefix(key, playerPrefix) {
+		kind = kindPlayer
+	}
+	found, err := d.get(ctx, kind, key, 0)
+	switch {
+	case err == nil && !bytes.Equal(found, p.value):
+		if best, err := d.validator(p.kind).Select(key, [][]byte{p.value, found}); err == nil && best == 1 {
+			return d.retract(p.kind, key, p.value)
+		}
+	case err != nil && !errors.Is(err, ErrNotFound):
+		return err
+	}
+	err = d.put(ctx, p.kind, key, p.value)
+	if errors.Is(err, ErrOutdated) {
+		return d.retract(p.kind, key, p.value)
+	}
+	return err
+}
+
+func (d *DHT) duePublications(now time.Time) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var due []string
+	for key, p := range d.mu.published {
+		if !p.due.After(now) {
+			due = append(due, key)
+		}
+	}
+	return due
+}

@@ -1,0 +1,213 @@
+package dht
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+const (
+	redialAtOnce  = 8 // dials in flight
+	redialTimeout = 5 * time.Second
+	saveAgain     = 5 * time.Second  // after known peers could not be saved
+	lookSeldom    = 10 * time.Minute // between two looks of kad-dht's own at who is around
+)
+
+// Run keeps this node connected: it dials bootstrap addresses and known peers that are not connected, in growing
+// intervals, for ever; puts peers that answer into the routing table; saves who is there; and republishes the
+// records that this node signed. It returns when ctx ends; nil then, or the error of the last save.
+func (d *DHT) Run(ctx context.Context) error {
+	var loops sync.WaitGroup
+	loops.Go(func() {
+		every(ctx, min(d.opts.RedialEvery, d.opts.RepublishEvery), func() {
+			d.spread(d.kad.RoutingTable().Size())
+			d.republish(ctx)
+		})
+	})
+	loops.Go(func() { every(ctx, d.opts.RedialEvery, func() { d.fillTable(ctx) }) })
+	loops.Go(func() { d.lookAround(ctx) })
+	err := d.runRedial(ctx)
+	loops.Wait()
+	return err
+}
+
+// every runs do now and then again and again, until ctx ends.
+func every(ctx context.Context, interval time.Duration, do func()) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		do()
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// lookAround asks who is near to this node, in growing intervals, until kad-dht's own interval does. Nodes that start
+// together ask the one that they join before it knows them all, and would hear of each other only then.
+func (d *DHT) lookAround(ctx context.Context) {
+	for pause := d.opts.RedialEvery; pause < lookSeldom; pause *= 2 {
+		select {
+		case <-time.After(pause):
+			d.kad.RefreshRoutingTable() // it does not wait for that
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// dialed is what became of an attempt.
+type dialed struct {
+	entry *redialEntry
+	id    peer.ID
+	err   error
+}
+
+// runRedial owns d.redial. Dials run beside it, so that one that hangs delays no other.
+func (d *DHT) runRedial(ctx context.Context) error {
+	tick := time.NewTicker(d.opts.RedialEvery)
+	defer tick.Stop()
+	var failed time.Time // the last attempt to save
+	outcomes := make(chan dialed)
+	flying := 0
+	var unsaved []kv.Write
+	for {
+		// At once: nodes that are all killed, and were not told whom to join, find each other by what was saved.
+		unsaved = append(unsaved, d.seeTable()...)
+		if len(unsaved) > 0 && time.Since(failed) >= saveAgain {
+			if err := d.store.commit(unsaved); err != nil {
+				d.logger.Error("known peers not saved", "error", err)
+				failed = time.Now()
+			} else {
+				unsaved = nil
+			}
+		}
+		for _, e := range d.redial.next(time.Now(), d.connected) {
+			if flying == redialAtOnce {
+				break
+			}
+			flying++
+			d.redial.began(e)
+			bootstrap, id, targets := e.bootstrap, e.id, slices.Clone(e.targets)
+			go func() { // awaited by the receives below
+				id, err := d.dial(ctx, bootstrap, id, targets)
+				outcomes <- dialed{e, id, err}
+			}()
+		}
+		select {
+		case o := <-outcomes:
+			flying--
+			d.note(o)
+		case <-tick.C:
+		case <-ctx.Done():
+			for ; flying > 0; flying-- {
+				<-outcomes
+			}
+			if err := d.store.commit(append(unsaved, d.seeTable()...)); err != nil {
+				return fmt.Errorf("save known peers: %w", err)
+			}
+			return nil
+		}
+	}
+}
+
+func (d *DHT) note(o dialed) {
+	now := time.Now()
+	switch {
+	case o.err == nil:
+		d.redial.reached(o.entry, o.id, now)
+		d.metrics.redials.WithLabelValues("reached").Inc()
+		d.logger.Debug("peer reached", "name", o.entry.name, "peer", o.id)
+		d.kad.RefreshRoutingTable() // what one island knows, the other learns
+	case errors.Is(o.err, errSelf):
+		d.redial.ourselves(o.entry)
+	default:
+		d.redial.failed(o.entry, now)
+		if id := o.entry.id; id != "" && !d.connected(id) {
+			d.kad.RoutingTable().RemovePeer(id) // or each walk would wait for it
+		}
+		d.metrics.redials.WithLabelValues("failed").Inc()
+		d.logger.Debug("peer not reached", "name", o.entry.name, "again_in", o.entry.due.Sub(now), "error", o.err)
+	}
+}
+
+func (d *DHT) connected(id peer.ID) bool {
+	return d.host.lib.Network().Connectedness(id) == network.Connected
+}
+
+// dial tries the addresses of an entry, all at once.
+func (d *DHT) dial(ctx context.Context, bootstrap bool, id peer.ID, targets []target) (peer.ID, error) {
+	ctx, cancel := context.WithTimeout(ctx, redialTimeout)
+	defer cancel()
+	if bootstrap {
+		return d.host.connect(ctx, targets[0])
+	}
+	if id == d.host.lib.ID() {
+		return "", errSelf
+	}
+	info := peer.AddrInfo{ID: id}
+	for _, t := range targets {
+		info.Addrs = append(info.Addrs, t.addr)
+	}
+	d.host.clearBackoff(id)
+	return id, d.host.lib.Connect(ctx, info)
+}
+
+// fillTable puts connected nodes of this world that answer into the routing table, where they are missing. kad-dht
+// adds a peer when it connects, and drops it after one failed query; only a new connection would bring it back.
+func (d *DHT) fillTable(ctx context.Context) {
+	added := false
+	table := d.kad.RoutingTable()
+	proto := protocol.ID("/voxeld/" + d.opts.World[:16] + "/kad/1.0.0")
+	for _, id := range d.host.lib.Network().Peers() {
+		if ctx.Err() != nil {
+			return
+		}
+		if table.Find(id) != "" || !table.UsefulNewPeer(id) {
+			continue
+		}
+		if speaks, err := d.host.lib.Peerstore().SupportsProtocols(id, proto); err != nil || len(speaks) == 0 {
+			continue
+		}
+		pingCtx, cancel := context.WithTimeout(ctx, redialTimeout)
+		err := d.kad.Ping(pingCtx, id)
+		cancel()
+		if err != nil {
+			continue
+		}
+		if fresh, err := table.TryAddPeer(id, true, false); err == nil && fresh {
+			added = true
+		}
+	}
+	if added {
+		d.kad.RefreshRoutingTable()
+	}
+}
+
+// seeTable makes the peers in the routing table known. It returns what is to be saved for that.
+func (d *DHT) seeTable() []kv.Write {
+	seen := make(map[peer.ID][]string)
+	for _, id := range d.kad.RoutingTable().ListPeers() {
+		for _, addr := range d.host.lib.Peerstore().Addrs(id) {
+			if err := checkTransport(addr); err == nil {
+				seen[id] = append(seen[id], addr.String())
+			}
+		}
+	}
+	writes := seePeers(d.redial.known, seen, time.Now())
+	if len(writes) > 0 {
+		d.redial.refresh()
+	}
+	return writes
+}

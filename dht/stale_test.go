@@ -1,0 +1,218 @@
+package dht
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	ma "github.com/multiformats/go-multiaddr"
+)
+
+// relay passes TCP connections on to an address until it is cut: then bytes vanish and nobody is told, as
+// between two machines whose cable is pulled.
+type relay struct {
+	net.Listener
+	cut  atomic.Bool
+	crew sync.WaitGroup
+}
+
+func startRelay(t *testing.T, listen, to string) *relay {
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{Listener: l}
+	var mu sync.Mutex
+	var conns []net.Conn
+	keep := func(c net.Conn) {
+		mu.Lock()
+		defer mu.Unlock()
+		conns = append(conns, c)
+	}
+	r.crew.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			keep(in)
+			out, err := net.Dial("tcp", to)
+			if err != nil {
+				continue
+			}
+			keep(out)
+			r.crew.Go(func() { r.pass(out, in) })
+			r.crew.Go(func() { r.pass(in, out) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		mu.Lock()
+		for _, c := range conns {
+			c.Close()
+		}
+		mu.Unlock()
+		r.crew.Wait()
+	})
+	return r
+}
+
+func (r *relay) pass(to io.Writer, from io.Reader) {
+	buf := make([]byte, 4096)
+	for {
+		n, err := from.Read(buf)
+		if err != nil {
+			return
+		}
+		if r.cut.Load() {
+			continue
+		}
+		if _, err := to.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// multiaddr is the relay's address as libp2p writes it.
+func (r *relay) multiaddr(t *testing.T) string {
+	ip, port, err := net.SplitHostPort(r.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "/ip4/" + ip + "/tcp/" + port
+}
+
+// socketOf is the address at which the host takes TCP connections.
+func socketOf(t *testing.T, h *Host) (ip, port string) {
+	addr := mustAddr(t, h.Addrs()[0])
+	ip, err := addr.ValueForProtocol(ma.P_IP4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err = addr.ValueForProtocol(ma.P_TCP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ip, port
+}
+
+// A connection whose other end is silent is closed soon after somebody has waited on it in vain, and the peer is
+// reached by another one: not when TCP sends again, which after a long cut is late.
+func TestSilentConnectionIsReplaced(t *testing.T) {
+	for _, how := range []string{"ask", "read", "reset"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			n := map[string]int{"ask": 61, "read": 63, "reset": 65}[how]
+			a, b := startHost(t, n, newMemory()), startHost(t, n+1, newMemory())
+			b.HandleAsk("/echo", func(_ context.Context, _ string, q []byte) ([]byte, error) { return q, nil })
+			b.Handle("/mute", func(ctx context.Context, _ string, _ io.ReadWriteCloser) { <-ctx.Done() })
+			ip, port := socketOf(t, b)
+			r := startRelay(t, net.JoinHostPort(ip, "0"), net.JoinHostPort(ip, port))
+			if _, err := a.Connect(testContext(t), r.multiaddr(t)); err != nil {
+				t.Fatal(err)
+			}
+			ask := func(patience time.Duration) error {
+				ctx, cancel := context.WithTimeout(context.Background(), patience)
+				defer cancel()
+				_, err := a.Ask(ctx, b.PeerID(), "/echo", []byte("hello"))
+				return err
+			}
+			if err := ask(5 * time.Second); err != nil {
+				t.Fatal(err)
+			}
+			stream, err := a.Open(testContext(t), b.PeerID(), "/mute")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.cut.Store(true)
+			cut := time.Now()
+			switch how {
+			case "ask":
+				if err := ask(200 * time.Millisecond); err == nil {
+					t.Fatal("an answer came through the cut")
+				}
+			case "read":
+				if err := stream.(*Stream).SetReadDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := stream.Read(make([]byte, 1)); err == nil {
+					t.Fatal("a byte came through the cut")
+				}
+			case "reset":
+				stream.(*Stream).Reset()
+			}
+			eventually(t, "the silent connection to be closed", func() bool {
+				return a.lib.Network().Connectedness(b.lib.ID()) != network.Connected
+			})
+			if took := time.Since(cut); took > silentTime+3*time.Second {
+				t.Errorf("noticed after %v", took)
+			}
+			if err := ask(5 * time.Second); err != nil {
+				t.Errorf("asked again: %v", err)
+			}
+		})
+	}
+}
+
+// A peer that answers late loses no connection.
+func TestSlowPeerStaysConnected(t *testing.T) {
+	a, b := pair(t)
+	slow := make(chan struct{})
+	b.HandleAsk("/slow", func(ctx context.Context, _ string, q []byte) ([]byte, error) {
+		select {
+		case <-slow:
+		case <-ctx.Done():
+		}
+		return q, nil
+	})
+	defer close(slow)
+	conn := a.lib.Network().ConnsToPeer(b.lib.ID())[0]
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := a.Ask(ctx, b.PeerID(), "/slow", []byte("hello")); err == nil {
+		t.Fatal("it answered")
+	}
+	eventually(t, "the check to end", func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return len(a.mu.checking) == 0
+	})
+	if conn.IsClosed() {
+		t.Error("the connection was closed")
+	}
+}
+
+// Whoever wants to speak to a peer that could not be reached for a while is not kept from it when it is back.
+func TestPeerIsDialledAgainSoon(t *testing.T) {
+	a, b := startHost(t, 67, newMemory()), startHost(t, 68, newMemory())
+	b.HandleAsk("/echo", func(_ context.Context, _ string, q []byte) ([]byte, error) { return q, nil })
+	ip, port := socketOf(t, b)
+	// Of an address at which nobody listens libp2p learns to keep away for longer and longer.
+	gone := startRelay(t, net.JoinHostPort(ip, "0"), net.JoinHostPort(ip, port))
+	if err := gone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a.lib.Peerstore().AddAddr(b.lib.ID(), mustAddr(t, gone.multiaddr(t)), time.Hour)
+	ask := func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_, err := a.Ask(ctx, b.PeerID(), "/echo", []byte("hello"))
+		return err
+	}
+	for range 5 {
+		if ask() == nil {
+			t.Fatal("nobody answered")
+		}
+	}
+	startRelay(t, gone.Addr().String(), net.JoinHostPort(ip, port))
+	start := time.Now()
+	eventually(t, "an answer", func() bool { return ask() == nil })
+	if took := time.Since(start); took > dialEvery+2*time.Second {
+		t.Errorf("reached after %v", took)
+	}
+}

@@ -1,0 +1,253 @@
+package dht
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/multiformats/go-multistream"
+)
+
+// ErrNotServed says that the peer is there, but does not speak the protocol.
+var ErrNotServed = errors.New("peer does not serve this protocol")
+
+// openTimeout bounds opening a stream when the caller sets no deadline: address lookup, dial and negotiation.
+const openTimeout = 15 * time.Second
+
+// Stream is one ordered, encrypted byte stream with a peer. Handle and Open give it out as an io.ReadWriteCloser;
+// whoever needs deadlines asserts for the method he needs.
+type Stream struct {
+	conn interface {
+		io.ReadWriteCloser
+		SetDeadline(time.Time) error
+		SetReadDeadline(time.Time) error
+		SetWriteDeadline(time.Time) error
+	}
+	reset   func()
+	release func()
+	suspect func() // the peer is silent: does it live?
+}
+
+// Read reads what the peer wrote; io.EOF when it closed its side.
+func (s *Stream) Read(p []byte) (int, error) {
+	n, err := s.conn.Read(p)
+	return n, s.judge(err)
+}
+
+// Write sends bytes to the peer. It blocks while the peer does not read.
+func (s *Stream) Write(p []byte) (int, error) {
+	n, err := s.conn.Write(p)
+	return n, s.judge(err)
+}
+
+// judge has the connection checked if the error says that the peer took too long.
+func (s *Stream) judge(err error) error {
+	if err != nil && late(err) {
+		s.suspect()
+	}
+	return notServed(err)
+}
+
+// Close ends the stream in both directions; what was written before still arrives.
+func (s *Stream) Close() error {
+	s.release()
+	return s.conn.Close()
+}
+
+// Reset ends the stream in both directions at once; the peer sees an error. Who does that may have waited for the
+// peer in vain, so whether the connection works still is looked at: if not, all streams on it end.
+func (s *Stream) Reset() {
+	s.release()
+	s.reset()
+	s.suspect()
+}
+
+// SetDeadline bounds reads and writes. The zero time means no bound.
+func (s *Stream) SetDeadline(t time.Time) error { return s.conn.SetDeadline(t) }
+
+// SetReadDeadline bounds reads.
+func (s *Stream) SetReadDeadline(t time.Time) error { return s.conn.SetReadDeadline(t) }
+
+// SetWriteDeadline bounds writes.
+func (s *Stream) SetWriteDeadline(t time.Time) error { return s.conn.SetWriteDeadline(t) }
+
+// Handle serves a protocol: serve runs in a goroutine of its own for each stream that a peer opens. Its context
+// ends when the host is closed, and Close waits for it; the stream is closed when it returns.
+// A second call for the same protocol replaces the first.
+func (h *Host) Handle(proto string, serve func(ctx context.Context, peer string, stream io.ReadWriteCloser)) {
+	h.handle(proto, func(ctx context.Context, peer string, s *Stream) { serve(ctx, peer, s) })
+}
+
+type serveFunc func(ctx context.Context, peer string, stream *Stream)
+
+func (h *Host) handle(proto string, serve serveFunc) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.mu.closed {
+		return
+	}
+	h.mu.handlers[proto] = serve
+	h.lib.SetStreamHandler(protocol.ID(proto), func(lib network.Stream) {
+		s := h.wrap(lib)
+		ctx, done := h.begin(context.Background())
+		if done == nil {
+			s.Reset()
+			return
+		}
+		defer done()
+		defer s.closeQuietly()
+		serve(ctx, lib.Conn().RemotePeer().String(), s)
+	})
+}
+
+// begin counts a handler in. Its context also ends when the host is closed, and Close waits until done is called.
+// When the host is closing already, done is nil.
+func (h *Host) begin(parent context.Context) (ctx context.Context, done func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.mu.closed {
+		return nil, nil
+	}
+	ctx, cancel := context.WithCancel(parent)
+	h.mu.last++
+	name := h.mu.last
+	h.mu.running[name] = cancel
+	h.serves.Add(1)
+	return ctx, func() {
+		cancel()
+		h.mu.Lock()
+		delete(h.mu.running, name)
+		h.mu.Unlock()
+		h.serves.Done()
+	}
+}
+
+// wrap protects the connection below the stream from being closed as idle while the stream is open.
+func (h *Host) wrap(lib network.Stream) *Stream {
+	h.mu.Lock()
+	h.mu.last++
+	tag := "stream " + strconv.FormatUint(h.mu.last, 10)
+	h.mu.Unlock()
+	id := lib.Conn().RemotePeer()
+	conns := h.lib.ConnManager()
+	conns.Protect(id, tag)
+	return &Stream{
+		conn:    lib,
+		reset:   func() { lib.Reset() }, //nolint:errcheck // a stream that cannot be reset is gone already
+		release: func() { conns.Unprotect(id, tag) },
+		suspect: func() { h.suspect(id) },
+	}
+}
+
+// closeQuietly closes a stream whose user is done with it.
+func (s *Stream) closeQuietly() {
+	if err := s.Close(); err != nil {
+		s.Reset()
+	}
+}
+
+// Open opens a stream to a peer, connecting first if need be; the peer's address is looked up in the DHT when it
+// is not known here. A stream to oneself is a pipe to one's own handler.
+// The error is ErrNotServed when the peer does not speak the protocol; where an outdated notion of the peer hides
+// that, it is the first Read or Write that returns it.
+func (h *Host) Open(ctx context.Context, peer, proto string) (io.ReadWriteCloser, error) {
+	s, err := h.open(ctx, peer, proto)
+	if err != nil {
+		return nil, fmt.Errorf("open %s to %s: %w", proto, peer, err)
+	}
+	return s, nil
+}
+
+func (h *Host) open(ctx context.Context, name, proto string) (*Stream, error) {
+	id, err := peer.Decode(name)
+	if err != nil {
+		return nil, fmt.Errorf("parse peer id: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	if id == h.lib.ID() {
+		return h.openToSelf(proto)
+	}
+	if err := h.reach(ctx, id); err != nil {
+		return nil, err
+	}
+	lib, err := h.lib.NewStream(network.WithAllowLimitedConn(ctx, "open"), id, protocol.ID(proto))
+	if err != nil {
+		if late(err) {
+			h.suspect(id)
+		}
+		return nil, notServed(err)
+	}
+	return h.wrap(lib), nil
+}
+
+// reach connects to a peer, by the addresses known here or by those that the DHT knows.
+func (h *Host) reach(ctx context.Context, id peer.ID) error {
+	if h.lib.Network().Connectedness(id) == network.Connected {
+		return nil
+	}
+	h.mu.Lock()
+	find, closed := h.mu.find, h.mu.closed
+	h.mu.Unlock()
+	if closed {
+		return ErrClosed
+	}
+	h.mayDial(id)
+	known := h.lib.Peerstore().Addrs(id)
+	var dialed error
+	if len(known) > 0 || find == nil {
+		dialed = h.lib.Connect(ctx, peer.AddrInfo{ID: id})
+		if dialed == nil || find == nil {
+			return dialed
+		}
+	}
+	info, err := find(ctx, id)
+	if err != nil {
+		return errors.Join(dialed, fmt.Errorf("find its address: %w", err))
+	}
+	return h.lib.Connect(ctx, info)
+}
+
+func (h *Host) openToSelf(proto string) (*Stream, error) {
+	h.mu.Lock()
+	serve := h.mu.handlers[proto]
+	h.mu.Unlock()
+	if serve == nil {
+		return nil, ErrNotServed
+	}
+	ctx, done := h.begin(context.Background())
+	if done == nil {
+		return nil, ErrClosed
+	}
+	near, far := net.Pipe()
+	end := func(c net.Conn) func() {
+		return func() { c.Close() } //nolint:errcheck // a pipe's Close always succeeds
+	}
+	nothing := func() {}
+	go func() {
+		defer done()
+		// Closing the host must end the pipe, as it ends streams to others.
+		stop := context.AfterFunc(ctx, end(far))
+		defer stop()
+		s := &Stream{conn: far, reset: end(far), release: nothing, suspect: nothing}
+		defer s.closeQuietly()
+		serve(ctx, h.PeerID(), s)
+	}()
+	return &Stream{conn: near, reset: end(near), release: nothing, suspect: nothing}, nil
+}
+
+// notServed turns libp2p's way of saying that a protocol is unknown into ErrNotServed.
+func notServed(err error) error {
+	var unknown multistream.ErrNotSupported[protocol.ID]
+	if errors.As(err, &unknown) {
+		return ErrNotServed
+	}
+	return err
+}

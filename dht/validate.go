@@ -1,0 +1,191 @@
+package dht
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"sync"
+
+	record "github.com/libp2p/go-libp2p-record"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// maxCount bounds the numbers in a record that the newest one is chosen by. They grow by one at a time and never come
+// near; a record that claims more would only serve to be unbeatable.
+const maxCount = 1 << 48
+
+// catalogID is the region id of the catalog.
+const catalogID = 1
+
+// chunkValidator judges what may stand under /chunk/.
+type chunkValidator struct {
+	world string
+	cells *cellKeys
+}
+
+// playerValidator judges what may stand under /player/.
+type playerValidator struct{ world string }
+
+var (
+	_ record.Validator = chunkValidator{}
+	_ record.Validator = playerValidator{}
+)
+
+// Validate says why a peer's bytes are no region record for the key.
+func (v chunkValidator) Validate(key string, value []byte) error {
+	_, err := v.open(key, value)
+	return err
+}
+
+func (v chunkValidator) open(key string, value []byte) (wire.Region, error) {
+	s, err := openRecord(v.world, key, value)
+	if err != nil {
+		return wire.Region{}, err
+	}
+	region, err := wire.DecodeRegion(s.payload)
+	if err != nil {
+		return wire.Region{}, err
+	}
+	if err := v.checkKey(key, region); err != nil {
+		return wire.Region{}, err
+	}
+	if err := checkRegion(region); err != nil {
+		return wire.Region{}, err
+	}
+	if region.Leader != s.signer.String() {
+		return wire.Region{}, errors.New("check region record: not signed by the leader named in it")
+	}
+	return region, nil
+}
+
+func (v chunkValidator) checkKey(key string, region wire.Region) error {
+	if key == grid.CatalogKey {
+		if region.ID != catalogID {
+			return fmt.Errorf("check region record: region %d is not the catalog", region.ID)
+		}
+		return nil
+	}
+	if region.ID == catalogID {
+		return errors.New("check region record: the catalog is no cell's region")
+	}
+	cell, _, err := grid.ParseKey(key)
+	if err != nil {
+		return err
+	}
+	if cell != region.Cell {
+		return fmt.Errorf("check region record: it is of cell %v, its key of %v", region.Cell, cell)
+	}
+	return v.cells.check(key)
+}
+
+// checkRegion goes beyond what wire.DecodeRegion has checked.
+func checkRegion(r wire.Region) error {
+	if r.Epoch >= maxCount || r.Term >= maxCount {
+		return errors.New("check region record: a number is too large to be true")
+	}
+	for i, m := range r.Members {
+		if id, err := peer.Decode(m.Peer); err != nil || id.String() != m.Peer {
+			return fmt.Errorf("check region record: member %d: %q is no peer id", i, m.Peer)
+		}
+	}
+	return nil
+}
+
+// Select returns the index of the record with the highest (epoch, term); of the first one on ties.
+func (v chunkValidator) Select(key string, values [][]byte) (int, error) {
+	return selectBest(key, values, v.open, func(a, b wire.Region) int {
+		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Term, b.Term))
+	})
+}
+
+// Validate says why a peer's bytes are no player record for the key.
+func (v playerValidator) Validate(key string, value []byte) error {
+	_, err := v.open(key, value)
+	return err
+}
+
+func (v playerValidator) open(key string, value []byte) (wire.PlayerRecord, error) {
+	s, err := openRecord(v.world, key, value)
+	if err != nil {
+		return wire.PlayerRecord{}, err
+	}
+	rec, err := wire.DecodePlayerRecord(s.payload)
+	if err != nil {
+		return wire.PlayerRecord{}, err
+	}
+	if rec.Player.Key() != key {
+		return wire.PlayerRecord{}, fmt.Errorf("check player record: it is of player %v", rec.Player)
+	}
+	if err := checkPlayer(rec); err != nil {
+		return wire.PlayerRecord{}, err
+	}
+	if rec.Gateway != s.signer.String() {
+		return wire.PlayerRecord{}, errors.New("check player record: not signed by the gateway named in it")
+	}
+	return rec, nil
+}
+
+// checkPlayer goes beyond what wire.DecodePlayerRecord has checked.
+func checkPlayer(rec wire.PlayerRecord) error {
+	switch {
+	case rec.Seq >= maxCount:
+		return errors.New("check player record: sequence number too large to be true")
+	case rec.SavedAt <= 0 || rec.SavedAt >= maxCount:
+		return errors.New("check player record: saved at no time")
+	}
+	return nil
+}
+
+// Select returns the index of the record with the highest sequence number; of the first one on ties.
+func (v playerValidator) Select(key string, values [][]byte) (int, error) {
+	return selectBest(key, values, v.open, func(a, b wire.PlayerRecord) int { return cmp.Compare(a.Seq, b.Seq) })
+}
+
+// selectBest returns the index of the best valid value. It must be the first one on ties: kad-dht puts the newcomer
+// first, and takes any other answer for "the stored one is newer".
+func selectBest[T any](key string, values [][]byte, open func(string, []byte) (T, error), compare func(a, b T) int) (int, error) {
+	best := -1
+	var bestRecord T
+	for i, value := range values {
+		rec, err := open(key, value)
+		if err != nil {
+			continue // an invalid record loses against every valid one
+		}
+		if best < 0 || compare(rec, bestRecord) > 0 {
+			best, bestRecord = i, rec
+		}
+	}
+	if best < 0 {
+		return 0, errors.New("select record: none is valid")
+	}
+	return best, nil
+}
+
+// cellKeys finds the keys of cells, for many goroutines.
+type cellKeys struct {
+	mu struct {
+		sync.Mutex
+		keys *grid.Keys
+	}
+}
+
+func newCellKeys(p grid.Placement) *cellKeys {
+	k := new(cellKeys)
+	k.mu.keys = grid.NewKeys(p)
+	return k
+}
+
+func (k *cellKeys) key(c grid.Cell) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.mu.keys.Key(c)
+}
+
+func (k *cellKeys) check(key string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.mu.keys.Check(key)
+}

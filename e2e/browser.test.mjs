@@ -1,0 +1,126 @@
+// Two real browsers on one real daemon, from outside: walk, break, place, see each other, come back.
+// Run with `npm run e2e` in web/; VOXELD_BIN names the daemon. Screenshots go to e2e/screenshots/.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Daemon } from './daemon.mjs'
+import { Player, openBrowser } from './player.mjs'
+
+const AIR = 0
+const BRICK = 19
+const BRICK_KEY = 'Digit7' // its place on the hotbar at first
+const COLOURS = 60 // of a picture that shows a world; a blank one has a handful
+
+let daemon
+let browser
+let ada
+let bob
+const broken = [] // places of broken blocks
+const placed = [] // places of bricks
+
+before(async () => {
+  daemon = await Daemon.start()
+  browser = await openBrowser()
+})
+
+after(async () => {
+  await browser?.close()
+  await daemon?.remove()
+})
+
+test('the title screen shows a world behind it', async () => {
+  ada = await Player.open(browser, daemon.url, 'ada')
+  await ada.until(() => window.__voxeld?.state().chunksMeshed > 20)
+  assert.ok((await ada.screenshot('1-title')) > COLOURS, 'the title screen is blank')
+})
+
+test('a player joins and walks', async () => {
+  await ada.play()
+  const from = await ada.state()
+  const to = await ada.walk(3)
+  assert.ok(Math.hypot(to.x - from.x, to.z - from.z) >= 2.5, `walked from ${from.x}, ${from.z} to ${to.x}, ${to.z}`)
+  assert.ok((await ada.screenshot('2-world')) > COLOURS, 'the world is blank')
+})
+
+test('breaks a block and places one', async () => {
+  broken.push(await ada.aimAtGround())
+  await ada.click('left')
+  assert.equal(await ada.blockAt(broken[0]), AIR)
+  const ground = await ada.aimAtGround(broken)
+  await ada.page.keyboard.press(BRICK_KEY)
+  placed.push([ground[0], ground[1] + 1, ground[2]])
+  await ada.click('right')
+  assert.equal(await ada.blockAt(placed[0]), BRICK)
+  await ada.screenshot('3-edited')
+})
+
+test('a second player sees both edits, new ones at once, and the first player', async () => {
+  bob = await Player.open(browser, daemon.url, 'bob')
+  await bob.play()
+  await bob.untilBlock(broken[0], AIR)
+  await bob.untilBlock(placed[0], BRICK)
+
+  broken.push(await ada.aimAtGround([...broken, ...placed]))
+  await ada.click('left')
+  await bob.untilBlock(broken[1], AIR)
+
+  await bob.until(() => window.__voxeld.state().others.some(({ name }) => name === 'ada'))
+  await ada.until(() => window.__voxeld.state().others.some(({ name }) => name === 'bob'))
+  const sight = () => bob.page.evaluate(() => window.__voxeld.state().others.find(({ name }) => name === 'ada'))
+  const seen = await sight()
+  await ada.walk(2)
+  await bob.until(({ x, z }) => {
+    const ada = window.__voxeld.state().others.find(({ name }) => name === 'ada')
+    return Math.hypot(ada.x - x, ada.z - z) >= 1.5
+  }, seen)
+  const now = await sight()
+  await bob.page.evaluate(({ x, y, z }) => window.__voxeld.lookAt(x - 0.5, y + 0.7, z - 0.5), now)
+  await bob.until((frames) => window.__voxeld.state().frames > frames + 3, (await bob.state()).frames)
+  assert.ok((await bob.screenshot('4-bob-sees-ada')) > COLOURS)
+})
+
+test('they talk', async () => {
+  await ada.page.keyboard.press('KeyT')
+  await ada.page.keyboard.type('hello bob')
+  await ada.page.keyboard.press('Enter')
+  await bob.page.waitForFunction(() => document.querySelector('.chat-log').textContent.includes('hello bob'))
+  await ada.until(() => window.__voxeld.state().screen === 'play')
+})
+
+test('both reload, and everything is still there', async () => {
+  const stood = await ada.state()
+  await Promise.all([ada.reload(), bob.reload()])
+  for (const player of [ada, bob]) {
+    for (const at of broken) await player.untilBlock(at, AIR)
+    for (const at of placed) await player.untilBlock(at, BRICK)
+  }
+  const stands = await ada.state()
+  assert.equal(stands.player, stood.player, 'the key makes the same player')
+  assert.ok(Math.hypot(stands.x - stood.x, stands.z - stood.z) < 1.5, 'the player stands where he left')
+})
+
+test('the daemon is killed and comes back: so do the players, and the edits are there', async () => {
+  for (const player of [ada, bob]) player.mayLoseConnection = true
+  await daemon.end('SIGKILL')
+  await ada.until(() => !window.__voxeld.state().connected)
+  await ada.page.waitForSelector('.banner:not(.hidden)')
+  await ada.screenshot('5-away')
+  await daemon.run()
+  for (const player of [ada, bob]) {
+    await player.until(() => window.__voxeld.state().connected)
+    await player.page.waitForSelector('.banner.hidden', { state: 'attached' })
+    for (const at of broken) await player.untilBlock(at, AIR)
+    for (const at of placed) await player.untilBlock(at, BRICK)
+  }
+  // and the session works: one more edit
+  await ada.until(() => window.__voxeld.state().onGround)
+  broken.push(await ada.aimAtGround([...broken, ...placed]))
+  await ada.click('left')
+  await bob.untilBlock(broken.at(-1), AIR)
+  assert.ok((await ada.screenshot('6-back')) > COLOURS)
+})
+
+test('nothing went wrong on the pages, and nothing came from elsewhere', () => {
+  assert.deepEqual(ada.troubles, [])
+  assert.deepEqual(bob.troubles, [])
+})

@@ -1,0 +1,165 @@
+// A player in a real browser: sees the client through window.__voxeld (web/src/testhook.ts), acts with mouse and keys.
+
+import { mkdir } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+
+// playwright-core is a dependency of the client's package
+const { chromium } = createRequire(new URL('../web/package.json', import.meta.url))('playwright-core')
+
+const SCREENSHOTS = join(import.meta.dirname, 'screenshots')
+const FLAGS = [
+  '--headless=new', '--no-sandbox', '--disable-quic', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync', '--use-angle=swiftshader', '--enable-unsafe-swiftshader',
+]
+const SIZE = { width: 960, height: 600 }
+const MIDDLE = [SIZE.width / 2, SIZE.height / 2]
+const PATIENCE = { timeout: 60_000, polling: 100 }
+
+export function openBrowser() {
+  return chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: FLAGS, headless: true })
+}
+
+export class Player {
+  /** What went wrong on the page: exceptions, console errors, failed or foreign requests. */
+  troubles = []
+  /** While true, the console may complain about the lost WebSocket. */
+  mayLoseConnection = false
+
+  constructor(page, name) {
+    this.page = page
+    this.name = name
+  }
+
+  static async open(browser, url, name) {
+    const context = await browser.newContext({ viewport: SIZE })
+    const page = await context.newPage()
+    page.setDefaultTimeout(PATIENCE.timeout) // drawing in software, a busy machine is slow to open another page
+    const player = new Player(page, name)
+    page.on('pageerror', (error) => player.troubles.push(`exception: ${error.stack}`))
+    page.on('console', (message) => {
+      if (message.type() !== 'error') return
+      if (player.mayLoseConnection && /WebSocket connection/.test(message.text())) return
+      player.troubles.push(`console: ${message.text()}`)
+    })
+    page.on('request', (request) => {
+      const address = request.url()
+      if (!address.startsWith(url) && !/^(data|blob):/.test(address)) player.troubles.push(`foreign request: ${address}`)
+    })
+    page.on('response', (response) => {
+      if (response.status() >= 400) player.troubles.push(`${response.status()}: ${response.url()}`)
+    })
+    await page.goto(url)
+    return player
+  }
+
+  /** Types a name, presses Play, and waits until the land around is drawn and under the feet. */
+  async play() {
+    await this.page.waitForFunction(() => window.__voxeld)
+    await this.page.fill('.title input.field', this.name)
+    await this.page.click('.title button.primary')
+    await this.until(() => {
+      const { connected, screen, chunksMeshed, meshBacklog, onGround } = window.__voxeld.state()
+      return connected && screen === 'play' && chunksMeshed >= 9 && meshBacklog === 0 && onGround
+    })
+  }
+
+  async reload() {
+    await this.page.reload()
+    await this.play()
+  }
+
+  state() {
+    return this.page.evaluate(() => window.__voxeld.state())
+  }
+
+  blockAt([x, y, z]) {
+    return this.page.evaluate((at) => window.__voxeld.blockAt(...at), [x, y, z])
+  }
+
+  /** Waits until a condition holds on the page; it is evaluated there. */
+  until(condition, argument) {
+    return this.page.waitForFunction(condition, argument, PATIENCE)
+  }
+
+  untilBlock(at, block) {
+    return this.until(([at, block]) => window.__voxeld.blockAt(...at) === block, [at, block])
+  }
+
+  /** Walks on, jumping over what is in the way, until it is so many blocks from where it was. */
+  async walk(blocks) {
+    const { x, z } = await this.state()
+    const { keyboard } = this.page
+    for (const side of [[1, 0], [0, 1], [-1, 0], [0, -1]]) {
+      await this.page.evaluate(([dx, dz]) => {
+        const { x, y, z } = window.__voxeld.state()
+        window.__voxeld.lookAt(x + 20 * dx, y + 1, z + 20 * dz)
+      }, side)
+      await keyboard.down('KeyW')
+      await keyboard.down('Space')
+      const walked = this.page.waitForFunction(
+        ([x, z, blocks]) => {
+          const now = window.__voxeld.state()
+          return Math.hypot(now.x - x, now.z - z) >= blocks
+        },
+        [x, z, blocks],
+        { timeout: 8000, polling: 50 },
+      )
+      const arrived = await walked.then(() => true, () => false)
+      await keyboard.up('Space')
+      await keyboard.up('KeyW')
+      if (arrived) break
+    }
+    await this.until(() => window.__voxeld.state().onGround)
+    return this.state()
+  }
+
+  /** Aims at a whole block of the ground that is near and not underfoot; returns its place. */
+  async aimAtGround(not = []) {
+    return this.page.evaluate((not) => {
+      const { x, y, z } = window.__voxeld.state()
+      const [fx, fy, fz] = [x, y, z].map(Math.floor)
+      for (let far = 2; far <= 4; far++) {
+        for (let dz = -far; dz <= far; dz++) {
+          for (let dx = -far; dx <= far; dx++) {
+            if (Math.max(Math.abs(dx), Math.abs(dz)) !== far) continue
+            for (const dy of [-1, 0, -2]) {
+              const at = [fx + dx, fy + dy, fz + dz]
+              if (not.some((other) => other.every((v, i) => v === at[i]))) continue
+              if (![1, 2, 3, 4, 8, 13, 22].includes(window.__voxeld.blockAt(...at))) continue
+              window.__voxeld.lookAt(...at)
+              const aim = window.__voxeld.aim()
+              if (aim && aim.x === at[0] && aim.y === at[1] && aim.z === at[2] && aim.normal[1] === 1) return at
+            }
+          }
+        }
+      }
+      throw new Error('no ground to aim at')
+    }, not)
+  }
+
+  async click(button) {
+    const before = (await this.state()).acknowledgedEdits
+    await this.page.mouse.click(...MIDDLE, { button })
+    await this.until((before) => {
+      const { acknowledgedEdits, pendingEdits } = window.__voxeld.state()
+      return acknowledgedEdits > before && pendingEdits === 0
+    }, before)
+  }
+
+  /** Takes a screenshot; returns how many different colours it has (of 4 bits each). */
+  async screenshot(name) {
+    await mkdir(SCREENSHOTS, { recursive: true })
+    const png = await this.page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) })
+    return this.page.evaluate(async (base64) => {
+      const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))
+      const image = await createImageBitmap(new Blob([bytes], { type: 'image/png' }))
+      const context = new OffscreenCanvas(image.width, image.height).getContext('2d')
+      context.drawImage(image, 0, 0)
+      const { data } = context.getImageData(0, 0, image.width, image.height)
+      const colours = new Set()
+      for (let i = 0; i < data.length; i += 4) colours.add(((data[i] >> 4) << 8) | ((data[i + 1] >> 4) << 4) | (data[i + 2] >> 4))
+      return colours.size
+    }, png.toString('base64'))
+  }
+}

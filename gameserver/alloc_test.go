@@ -1,0 +1,41 @@
+package gameserver
+
+import "testing"
+
+// A tick of a crowd allocates nothing for a player or a session: what it allocates is for cells, and the same however
+// many stand in them.
+func TestTickAllocatesNothingForAPlayer(t *testing.T) {
+	allocations := func(players int) float64 {
+		h := newTheatre(players, jitter)
+		sessions, desks := make([]*session, players), make([]desk, players)
+		for i := range sessions {
+			sessions[i] = h.seat(i)
+		}
+		if err := h.begin(); err != nil {
+			t.Fatal(err)
+		}
+		sink := sinkFunc(func([]byte) error { return nil })
+		tick := func() {
+			for i, s := range sessions {
+				s.place(h.crowd.bodies[i].Pose)
+			}
+			if err := h.tick(sessions); err != nil {
+				t.Fatal(err)
+			}
+			for i, s := range sessions {
+				if len(s.out.wake) > 0 {
+					if err := desks[i].clear(s.out, sink); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		for range 300 { // buffers grow for a while
+			tick()
+		}
+		return testing.AllocsPerRun(50, tick)
+	}
+	if n := allocations(400); n > 40 {
+		t.Errorf("a tick of 400 players allocates %v times", n)
+	}
+}

@@ -1,0 +1,235 @@
+package gameserver
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region"
+)
+
+// The beat is the gateway's tick: it makes the motion of all avatars once, and lets every session in CBOR write one
+// frame: what has become of its chunks since the last one, and the motion. It follows the region that most of its players are in,
+// so that what that region tells waits for nothing; without such a region it beats by itself.
+
+const (
+	// beatLate is how long after a beat the next one comes by itself.
+	beatLate = region.TickEvery + region.TickEvery/5
+	// beatEarly is how long after a beat the next one comes at the earliest. A region that calls before gets its beat
+	// then: after a tick that was late the next one is soon, and were it left out, its sessions would miss a frame.
+	beatEarly = region.TickEvery / 2
+)
+
+// costTicks is over how many ticks the cost of motion is smoothed.
+const costTicks = 100
+
+// runBeat beats until ctx ends.
+func (g *Gateway) runBeat(ctx context.Context) {
+	timer := time.NewTimer(beatLate)
+	defer timer.Stop()
+	started := time.Now()
+	last := started
+	var clock tickClock
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-g.called:
+			if early := beatEarly - time.Since(last); early > 0 {
+				timer.Reset(early)
+				continue
+			}
+		}
+		ticks, wait := clock.count(time.Since(started))
+		if wait > 0 {
+			timer.Reset(wait)
+			continue
+		}
+		last = time.Now()
+		timer.Reset(beatLate)
+		g.beat(ticks)
+		g.metrics.beatSeconds.Observe(time.Since(last).Seconds())
+	}
+}
+
+// tickClock counts ticks by the clock, whatever beats are late or left out: avatars go on by their pace meanwhile.
+type tickClock struct{ ticks uint64 }
+
+// count gives how many ticks a beat is after the one before it: the clock's, and at least one. If ticks have run ahead of the
+// clock it gives how long to wait instead.
+func (c *tickClock) count(since time.Duration) (ticks uint64, wait time.Duration) {
+	now := uint64(since.Round(region.TickEvery) / region.TickEvery)
+	if c.ticks > now {
+		return 0, time.Duration(c.ticks)*region.TickEvery - region.TickEvery/2 - since
+	}
+	ticks = max(1, now-c.ticks)
+	c.ticks += ticks
+	return ticks, 0
+}
+
+// call asks for a beat now: the feed has the first that its region tells of a tick.
+func (g *Gateway) call(f *feed) {
+	if g.leader.Load() == f {
+		wakeUp(g.called)
+	}
+}
+
+// beat is one beat, so many ticks after the one before.
+func (g *Gateway) beat(ticks uint64) {
+	g.mu.Lock()
+	g.onBeat = g.onBeat[:0]
+	for _, s := range g.mu.sessions {
+		if s.placed() && s.binary {
+			g.onBeat = append(g.onBeat, s)
+		}
+	}
+	g.mu.Unlock()
+	if lost := g.stage.missing(); len(lost) > 0 {
+		g.show(lost)
+	}
+	g.metrics.skipped.Add(float64(g.stage.beat(ticks, g.onBeat)))
+	for _, s := range g.onBeat {
+		g.post.deliver(s.out)
+	}
+	g.metrics.posted(&g.post)
+	crowds := make(map[*feed]int)
+	for _, s := range g.onBeat {
+		crowds[s.home.Load()]++
+	}
+	g.leader.Store(largest(crowds))
+	clear(g.onBeat)
+}
+
+// show has the feeds tell anew of players whom viewers have lost sight of.
+func (g *Gateway) show(lost []player.ID) {
+	g.mu.Lock()
+	feeds := slices.Collect(maps.Values(g.mu.feeds))
+	g.mu.Unlock()
+	for _, f := range feeds {
+		f.show(lost)
+	}
+}
+
+// beat is a look at the stage, so many ticks after the one before, for these sessions. It tells how many of them could
+// not take it.
+func (s *stage) beat(ticks uint64, sessions []*session) (skipped int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.look(ticks)
+	s.mu.shifted = 0
+	for _, viewer := range sessions {
+		if s.show(viewer) {
+			skipped++
+		}
+	}
+	if n := len(sessions); n > 0 {
+		s.mu.shifts += (float64(s.mu.shifted)/float64(n) - s.mu.shifts) / costTicks
+	}
+	return skipped
+}
+
+func largest(crowds map[*feed]int) *feed {
+	var f *feed
+	for candidate, n := range crowds {
+		if f == nil || n > crowds[f] {
+			f = candidate
+		}
+	}
+	return f
+}
+
+// look begins a tick, and makes the pieces of all cells in which something may have to be told. The lock is held.
+func (s *stage) look(ticks uint64) {
+	s.mu.tick += ticks
+	s.mu.looks++
+	s.forget()
+	var bytes [grades]int
+	for _, p := range s.mu.plots {
+		if s.mu.tick > p.restless {
+			continue
+		}
+		phase := uint64(uint32(p.at.X)*7+uint32(p.at.Z)*13) % gradeRules[distant].every
+		for i := range p.cells {
+			c := &p.cells[i]
+			c.look(uint8(i), moment{s.mu.tick, s.mu.looks}, s.mu.looks+phase)
+			for g := range bytes {
+				bytes[g] += len(c.pieces[g])
+			}
+		}
+		p.looked = s.mu.tick
+	}
+	if n := len(s.mu.actors); n > 0 {
+		for g := range bytes {
+			s.mu.cost[g] += (float64(bytes[g])/float64(n) - s.mu.cost[g]) / costTicks
+		}
+	}
+	for point, v := range s.mu.vantages {
+		if v.sessions == 0 {
+			delete(s.mu.vantages, point)
+			continue
+		}
+		s.compose(v)
+	}
+	for _, p := range s.mu.plots {
+		clear(p.crossed)
+		p.crossed = p.crossed[:0]
+	}
+}
+
+// show hands a session its frame of the tick; skipped says that it could not take it. The lock is held.
+func (s *stage) show(viewer *session) (skipped bool) {
+	if viewer.offstage {
+		return false
+	}
+	pose, view := viewer.where(), int(viewer.view.Load())
+	old := viewer.vantage
+	next := old
+	if old == nil || !old.point.holds(pose, view) {
+		next = s.vantage(vantagePointOf(pose, view))
+		viewer.vantage = next
+		next.sessions++
+		if old != nil {
+			old.sessions--
+		}
+	}
+	return viewer.out.beat(s.mu.tick, func(dst []byte, missed bool) []byte {
+		switch {
+		case missed || old == nil:
+			return append(dst, s.all(next)...)
+		case next != old:
+			dst = append(dst, old.motion...)
+			steady := len(dst)
+			dst = shift(dst, old.lines, next.lines, s.mu.tick)
+			s.mu.shifted += len(dst) - steady
+			return dst
+		default:
+			return append(dst, next.motion...)
+		}
+	})
+}
+
+// vantage gives the vantage of a point, which may be new.
+func (s *stage) vantage(point vantagePoint) *vantage {
+	v := s.mu.vantages[point]
+	if v == nil {
+		v = &vantage{point: point}
+		s.mu.vantages[point] = v
+		s.draw(v)
+		v.tick = s.mu.tick
+	}
+	return v
+}
+
+// quit takes a session off the stage.
+func (s *stage) quit(viewer *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	viewer.offstage = true
+	if viewer.vantage != nil {
+		viewer.vantage.sessions--
+		viewer.vantage = nil
+	}
+}

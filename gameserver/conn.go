@@ -1,0 +1,188 @@
+package gameserver
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+const (
+	// silence is how long a client may say nothing: moves and pings keep a connection alive.
+	silence = 60 * time.Second
+	// writeTimeout is how long one write may take; over TCP up to half a second less.
+	writeTimeout = 10 * time.Second
+)
+
+// conn carries messages to and from one client. One goroutine reads, another one writes, flushes and closes.
+type conn interface {
+	sink
+	// read waits for the next message, which is valid until the next read. What is refused is a *wire.Error; the end
+	// is any other.
+	read() ([]byte, error)
+	// speak says in which encoding messages are that are read from now on. The reader calls it.
+	speak(binary bool)
+	// close ends the connection in order: what was written arrives, and read returns.
+	close() error
+	// cut ends the connection at once. Any goroutine may call it, at any time, more than once.
+	cut()
+	remote() net.Addr
+}
+
+// lineConn carries messages over TCP: JSON one a line, CBOR with the length before it.
+type lineConn struct {
+	net.Conn
+	in     *bufio.Reader
+	ending string // put behind each message: "\n" or, for messages that have it, nothing
+	framed bool   // messages of ours and of the client have their length before them. Never changes once one was written.
+
+	message []byte    // the reader's; reused
+	out     []byte    // the writer's: what is kept back
+	patient time.Time // until when the writer may write without saying so again
+}
+
+func (c *lineConn) read() (data []byte, err error) {
+	if !c.framed {
+		return wire.ReadLine(c.in, wire.MaxLine)
+	}
+	if data, err = wire.ReadMessage(c.in, c.message, wire.MaxLine); err == nil {
+		c.message = data
+	}
+	return data, err
+}
+
+// speak does nothing: over TCP the first message, of which the connection is made, says it.
+func (c *lineConn) speak(bool) {}
+
+// keepBack is how many bytes are kept back before they are sent without a flush.
+const keepBack = 64 << 10
+
+func (c *lineConn) write(message []byte) error {
+	if c.framed {
+		c.out = wire.AppendMessage(c.out, message)
+	} else {
+		c.out = append(append(c.out, message...), c.ending...)
+	}
+	if len(c.out) >= keepBack {
+		return c.flush()
+	}
+	return nil
+}
+
+func (c *lineConn) flush() error {
+	if len(c.out) == 0 {
+		return nil
+	}
+	// Setting a deadline costs more than comparing times.
+	if now := time.Now(); c.patient.Sub(now) < writeTimeout-time.Second/2 {
+		c.patient = now.Add(writeTimeout)
+		if err := c.SetWriteDeadline(c.patient); err != nil {
+			return err
+		}
+	}
+	_, err := c.Conn.Write(c.out)
+	c.out = c.out[:0]
+	if cap(c.out) > 2*keepBack {
+		c.out = nil
+	}
+	return err
+}
+
+// close tells the client that nothing more comes, and lets the reader go. hangUp does the rest.
+func (c *lineConn) close() error {
+	half, ok := c.Conn.(halfCloser)
+	if !ok {
+		return c.Conn.Close()
+	}
+	return errors.Join(half.CloseWrite(), c.SetReadDeadline(time.Now()))
+}
+
+func (c *lineConn) cut()             { c.Conn.Close() } //nolint:errcheck // whoever reads or writes sees it
+func (c *lineConn) remote() net.Addr { return c.RemoteAddr() }
+
+// halfCloser is a connection whose two directions end one by one; a *net.TCPConn.
+type halfCloser interface{ CloseWrite() error }
+
+const (
+	// hangUpTime and hangUpBytes bound how long a closed connection is listened to.
+	hangUpTime  = 500 * time.Millisecond
+	hangUpBytes = 4 << 20
+)
+
+// hangUp closes a TCP connection so that the last words arrive: a socket that is closed while the client
+// still sends is reset, and the client may never read why.
+func hangUp(c net.Conn) {
+	defer c.Close() //nolint:errcheck // done with
+	half, ok := c.(halfCloser)
+	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(hangUpTime)) != nil {
+		return
+	}
+	io.CopyN(io.Discard, c, hangUpBytes) //nolint:errcheck // whatever ends it
+}
+
+// socketConn carries messages over WebSocket: JSON one a text frame, CBOR one a binary frame.
+type socketConn struct {
+	binary bool            // what is read; the reader's
+	ctx    context.Context //nolint:containedctx // websocket wants one for each call; it is the connection's
+	cancel context.CancelFunc
+	ws     *websocket.Conn
+	addr   net.Addr
+}
+
+func (c *socketConn) read() ([]byte, error) {
+	kind, data, err := c.ws.Read(c.ctx)
+	switch {
+	case errors.Is(err, websocket.ErrMessageTooBig):
+		return nil, &wire.Error{Code: wire.FailTooLong, Message: fmt.Sprintf("a message may have %d bytes", wire.MaxLine)}
+	case err != nil:
+		return nil, err
+	case !c.binary && kind != websocket.MessageText:
+		return nil, &wire.Error{Code: wire.FailBadType, Message: "send text frames: this session speaks JSON"}
+	case c.binary && kind != websocket.MessageBinary:
+		return nil, &wire.Error{Code: wire.FailBadType, Message: "send binary frames: this session speaks CBOR"}
+	}
+	return data, nil
+}
+
+func (c *socketConn) speak(binary bool) { c.binary = binary }
+
+func (c *socketConn) write(message []byte) error {
+	ctx, cancel := context.WithTimeout(c.ctx, writeTimeout)
+	defer cancel()
+	kind := websocket.MessageBinary
+	if message[0] == '{' { // no binary message begins like this
+		kind = websocket.MessageText
+	}
+	return c.ws.Write(ctx, kind, message)
+}
+
+func (c *socketConn) flush() error { return nil }
+
+func (c *socketConn) close() error     { return c.ws.Close(websocket.StatusNormalClosure, "") }
+func (c *socketConn) cut()             { c.cancel() }
+func (c *socketConn) remote() net.Addr { return c.addr }
+
+// gone tells whether an error only means that the connection has ended, by the client or by ourselves.
+func gone(err error) bool {
+	for _, end := range []error{
+		io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, os.ErrDeadlineExceeded,
+		syscall.ECONNRESET, syscall.EPIPE, context.Canceled, errEnded,
+	} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	if _, sentOn := errors.AsType[*elsewhere](err); sentOn {
+		return true
+	}
+	return websocket.CloseStatus(err) != -1
+}

@@ -1,0 +1,289 @@
+package gameserver
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// strollers are players who walk about in one chunk, at 4 blocks/s, in straight legs of one to four seconds, up and
+// down over hills with steps of half a block. Each moves at a beat of its own, as clients do. A tick sees the moves that
+// came until the feed sent its last clump to the region: so of two ticks one may see none, and the other one two.
+type strollers struct {
+	rng    *rand.Rand
+	bodies []wire.Body
+	legs   []int
+	next   []float64 // the tick at which each moves next
+	jitter float64   // ticks by which moves come late at most
+	tick   float64
+	way    [][]sent // moves that the region has not heard of
+	moves  []wire.BodyMove
+}
+
+// sent is a move on its way.
+type sent struct {
+	pose wire.Pose
+	came float64 // the tick at which the gateway has it
+}
+
+func newStrollers(n int, jitter float64) *strollers {
+	s := &strollers{rng: rand.New(rand.NewPCG(1, 2)), legs: make([]int, n), way: make([][]sent, n), jitter: jitter}
+	for i := range n {
+		name := fmt.Sprint("p", i)
+		s.bodies = append(s.bodies, wire.Body{
+			Player: player.GuestID(name), Name: name,
+			Pose: wire.Pose{X: 1 + 30*s.rng.Float64(), Y: 64, Z: 1 + 30*s.rng.Float64()},
+		})
+		s.next = append(s.next, s.rng.Float64())
+	}
+	return s
+}
+
+// step moves everybody by a tick, and gives the moves of which the region hears until its end.
+func (s *strollers) step() []wire.BodyMove {
+	s.moves = s.moves[:0]
+	s.tick++
+	heard := s.tick - s.rng.Float64()*float64(feedPause)/float64(region.TickEvery)
+	for i := range s.bodies {
+		for ; s.next[i] <= s.tick; s.next[i]++ {
+			s.walk(i)
+			s.way[i] = append(s.way[i], sent{s.bodies[i].Pose, s.next[i] + s.jitter*s.rng.Float64()})
+		}
+		n := 0
+		for n < len(s.way[i]) && s.way[i][n].came <= heard {
+			n++
+		}
+		if n > 0 {
+			s.moves = append(s.moves, wire.BodyMove{Player: s.bodies[i].Player, Pose: s.way[i][n-1].pose})
+			s.way[i] = slices.Delete(s.way[i], 0, n)
+		}
+	}
+	return s.moves
+}
+
+func (s *strollers) walk(i int) {
+	p := &s.bodies[i].Pose
+	if s.legs[i]--; s.legs[i] <= 0 {
+		p.Yaw, s.legs[i] = float32(2*math.Pi*s.rng.Float64()), 20+s.rng.IntN(60)
+	}
+	const way = 4. / 20
+	x, z := p.X-way*math.Sin(float64(p.Yaw)), p.Z+way*math.Cos(float64(p.Yaw))
+	if x < .3 || x > 31.7 || z < .3 || z > 31.7 {
+		s.legs[i] = 0
+		return
+	}
+	p.X, p.Z = x, z
+	p.Y = 64 + math.Floor(4*math.Sin(x/9)*math.Cos(z/7))/2
+}
+
+// eyewitness is a client's picture of the avatars, from tick frames alone.
+type eyewitness struct {
+	t       testing.TB
+	client  *client // told of everything, if not nil
+	scene   wire.Scene
+	players map[uint32]player.ID // also of those who have left
+	frames  int
+	bytes   int
+	records int
+}
+
+func newEyewitness(t testing.TB) *eyewitness {
+	return &eyewitness{t: t, players: make(map[uint32]player.ID)}
+}
+
+func (e *eyewitness) write(data []byte) error {
+	if data[0] != wire.TickFrame {
+		return nil
+	}
+	e.frames++
+	e.bytes += len(wire.AppendMessage(nil, data))
+	return e.scene.Read(data, e)
+}
+
+func (e *eyewitness) flush() error { return nil }
+
+func (e *eyewitness) Tick(uint16) {}
+
+func (e *eyewitness) News(n *wire.TickNews) {
+	for _, a := range n.Enter {
+		e.players[a.Index] = a.Player
+	}
+	if e.client != nil {
+		e.client.apply(e.piece(n))
+	}
+}
+
+func (e *eyewitness) Motion(at grid.ChunkPos, m *wire.Motion) {
+	e.records++
+	if e.client == nil {
+		return
+	}
+	id := e.players[m.Index].String()
+	if a, known := e.client.mu.avatars[id]; known {
+		if p := m.Pose(at); m.HasAcross {
+			a.X, a.Z = p.X, p.Z
+		}
+		if m.HasHeight {
+			a.Y = m.Pose(at).Y
+		}
+		e.client.mu.avatars[id], e.client.mu.seenIn[id] = a, at
+	}
+}
+
+// piece is the news as a session in JSON gets them.
+func (e *eyewitness) piece(n *wire.TickNews) wire.Piece {
+	news := wire.ChunkNews{Chunk: n.Chunk, Blocks: n.Blocks, Says: n.Says}
+	for _, a := range n.Enter {
+		news.Enter = append(news.Enter, wire.Body{Player: a.Player, Name: a.Name, Guest: a.Guest, Pose: a.Pose(n.Chunk)})
+	}
+	for _, index := range n.Leave {
+		news.Leave = append(news.Leave, e.players[index])
+	}
+	return pieceOf(news)
+}
+
+// places are where the client takes everybody to be at a tick.
+func (e *eyewitness) places(tick uint64) map[player.ID]wire.Pose {
+	all := make(map[player.ID]wire.Pose)
+	e.scene.Each(float64(tick-e.scene.Now()), func(id player.ID, pose wire.Pose) { all[id] = pose })
+	return all
+}
+
+// theatre is a gateway with a crowd in one chunk, driven tick by tick and without goroutines.
+type theatre struct {
+	g     *Gateway
+	f     *feed
+	crowd *strollers
+	frame wire.FromRegion
+}
+
+func newTheatre(n int, jitter float64) *theatre {
+	g := New(options(newLands(), newMemory(), newMemory()))
+	h := &theatre{g: g, f: newFeed(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)), crowd: newStrollers(n, jitter)}
+	h.frame = wire.FromRegion{Chunks: []wire.ChunkNews{{}}}
+	return h
+}
+
+// seat gives the i-th stroller a session.
+func (h *theatre) seat(i int) *session {
+	s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[i], binary: true}
+	s.out.speak(true)
+	s.view.Store(2)
+	s.place(h.crowd.bodies[i].Pose)
+	h.f.watch(grid.ChunkPos{}, s)
+	v := h.f.mu.views[grid.ChunkPos{}]
+	v.known, v.viewers[s] = true, current
+	return s
+}
+
+// begin brings everybody in.
+func (h *theatre) begin() error {
+	return h.f.take(wire.FromRegion{Chunks: []wire.ChunkNews{{Enter: slices.Clone(h.crowd.bodies)}}})
+}
+
+// tick lets everybody walk for a tick, and makes the tick's motion.
+func (h *theatre) tick(sessions []*session) error {
+	h.frame.Tick++
+	h.frame.Chunks[0].Moves = h.crowd.step()
+	if err := h.f.take(h.frame); err != nil {
+		return err
+	}
+	h.g.stage.beat(1, sessions)
+	return nil
+}
+
+// jitter is how late moves come at most, in ticks: 10 ms.
+const jitter = .2
+
+// A session's bytes and what it sees of the others, in crowds of growing size.
+func TestCrowdAsSeenBySessions(t *testing.T) {
+	for _, c := range []struct {
+		players int
+		bytes   float64 // a second, at most
+		error   float64 // blocks, of the 99th percentile within 16 blocks
+	}{
+		{100, 9500, .05},
+		{500, 20000, .25},
+		{1500, 20000, .25},
+	} {
+		t.Run(fmt.Sprint(c.players), func(t *testing.T) {
+			h := newTheatre(c.players, jitter)
+			var sessions []*session
+			var desks []desk
+			var eyes []*eyewitness
+			for i := range 8 {
+				sessions = append(sessions, h.seat(i))
+				desks = append(desks, desk{})
+				eyes = append(eyes, newEyewitness(t))
+			}
+			if err := h.begin(); err != nil {
+				t.Fatal(err)
+			}
+			var errors, late []float64 // against what the gateway has just heard; against where they are by now
+			const warm, ticks = 40, 400
+			for tick := range warm + ticks {
+				if tick == warm {
+					for _, e := range eyes {
+						e.bytes, e.records = 0, 0
+					}
+				}
+				for i, s := range sessions {
+					s.place(h.crowd.bodies[i].Pose)
+				}
+				if err := h.tick(sessions); err != nil {
+					t.Fatal(err)
+				}
+				for i, s := range sessions {
+					if len(s.out.wake) > 0 {
+						if err := desks[i].clear(s.out, eyes[i]); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if tick < warm {
+						continue
+					}
+					own := h.crowd.bodies[i].Pose
+					places := eyes[i].places(h.g.stage.mu.tick)
+					for _, b := range h.crowd.bodies {
+						p, known := places[b.Player]
+						if !known {
+							t.Fatalf("session %d does not know %s", i, b.Name)
+						}
+						a := h.g.stage.mu.actors[b.Player]
+						truth := a.place.Pose(grid.ChunkPos{})
+						if math.Hypot(truth.X-own.X, truth.Z-own.Z) > 16 {
+							continue
+						}
+						late = append(late, max(math.Abs(p.X-b.Pose.X), math.Abs(p.Z-b.Pose.Z)))
+						if a.heard == h.g.stage.mu.looks {
+							errors = append(errors, max(math.Abs(p.X-truth.X), math.Abs(p.Y-truth.Y), math.Abs(p.Z-truth.Z)))
+						}
+					}
+				}
+			}
+			bytes, records := 0., 0.
+			for _, e := range eyes {
+				bytes += float64(e.bytes) / float64(len(eyes)) / ticks * 20
+				records += float64(e.records) / float64(len(eyes)) / ticks * 20
+			}
+			slices.Sort(errors)
+			slices.Sort(late)
+			p50, p99, most := errors[len(errors)/2], errors[len(errors)*99/100], errors[len(errors)-1]
+			t.Logf("%.0f bytes/s, %.0f records/s (%.1f per avatar); error p50 %.3f, p99 %.3f, max %.3f blocks; with what is on its way p50 %.3f, p99 %.3f",
+				bytes, records, records/float64(c.players), p50, p99, most, late[len(late)/2], late[len(late)*99/100])
+			if bytes > c.bytes {
+				t.Errorf("%.0f bytes a second, want at most %.0f", bytes, c.bytes)
+			}
+			if p99 > c.error {
+				t.Errorf("the 99th percentile of the error is %.3f blocks, want at most %.2f", p99, c.error)
+			}
+		})
+	}
+}

@@ -1,0 +1,456 @@
+package gameserver
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// neighbours are other nodes, by peer id. One without an answer never gives one.
+type neighbours map[string]func(wire.Shelter) ([]byte, error)
+
+func (n neighbours) Connected() []string { return slices.Sorted(maps.Keys(n)) }
+
+func (n neighbours) Ask(ctx context.Context, peer, protocol string, question []byte) ([]byte, error) {
+	if protocol != ShelterProtocol {
+		return nil, errors.New("protocol not spoken")
+	}
+	q, err := wire.DecodeShelter(question)
+	if err != nil {
+		return nil, err
+	}
+	if n[peer] == nil {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return n[peer](q)
+}
+
+// offers answers with an offer under the name of a host.
+func offers(host string, sessions uint64, change ...func(*wire.Offer)) func(wire.Shelter) ([]byte, error) {
+	o := wire.Offer{HTTP: "http://" + host + ":8080", Game: host + ":4002", Sessions: sessions, Ready: true}
+	for _, c := range change {
+		c(&o)
+	}
+	return func(wire.Shelter) ([]byte, error) { return wire.EncodeOffer(o) }
+}
+
+func home(host string) wire.Home {
+	return wire.Home{URL: "ws://" + host + ":8080/ws", Game: host + ":4002"}
+}
+
+// stopping ends the gateway as a signal does, and does not wait for it.
+func (r *rig) stopping() { r.cancel() }
+
+// sentTo waits until the client is sent on, and gives where to.
+func (c *client) sentTo() wire.Reconnect {
+	c.t.Helper()
+	for range 200 {
+		var told *wire.Reconnect
+		if c.look(func() { told = c.mu.reconnect }); told != nil {
+			return *told
+		}
+		pass(20 * time.Millisecond)
+	}
+	c.t.Fatal("nobody sends the player on")
+	return wire.Reconnect{}
+}
+
+// moved reads how many sessions were ended so, from where Prometheus reads it.
+func (r *rig) moved(outcome string) float64 {
+	r.t.Helper()
+	families, err := r.g.Registerer.(*prometheus.Registry).Gather()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "voxeld_sessions_moved_total" && m.GetLabel()[0].GetValue() == outcome {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
+// Players are shared out over the nodes that take some; those that leave, are not ready, lie or are silent are
+// not among them.
+func TestDrainSharesPlayersOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var steps []DrainStep
+		var guard sync.Mutex
+		r := newRig(t, func(o *Options) {
+			o.Nodes = neighbours{
+				"b": offers("b", 3), "c": offers("c", 1), "d": offers("d", 0, func(o *wire.Offer) { o.Draining = true }),
+				"e": offers("e", 0, func(o *wire.Offer) { o.Ready = false }),
+				"f": func(wire.Shelter) ([]byte, error) { return []byte("rubbish"), nil }, "g": nil,
+			}
+			o.Drained = func(s DrainStep) {
+				guard.Lock()
+				defer guard.Unlock()
+				steps = append(steps, s)
+			}
+		})
+		clients := make([]*client, 4)
+		for i, name := range []string{"ann", "bob", "cat", "dan"} {
+			clients[i] = r.join(name, 1)
+		}
+		r.stopping()
+		first := make(map[string]int)
+		for _, c := range clients {
+			told := c.sentTo()
+			want := []wire.Home{home("b"), home("c")}
+			if len(told.Homes) != 2 || !slices.Contains(want, told.Homes[0]) || !slices.Contains(want, told.Homes[1]) || told.Reason == "" {
+				t.Errorf("sent to %+v", told)
+			}
+			first[told.Homes[0].Game]++
+			c.conn.Close()
+		}
+		if want := map[string]int{"c:4002": 3, "b:4002": 1}; !maps.Equal(first, want) { // 4 and 4 then
+			t.Errorf("sent to %v, want %v", first, want)
+		}
+		r.stop()
+		want := []DrainStep{
+			{Step: StepBegun, Sessions: 4},
+			{Step: StepRegions, Sessions: 4, Handed: 4},
+			{Step: StepRooms, Sessions: 4, Rooms: []Room{{Peer: "c", URL: "http://c:8080", Sessions: 1}, {Peer: "b", URL: "http://b:8080", Sessions: 3}}},
+			{Step: StepSessions, Followed: 4},
+		}
+		if diff := cmp.Diff(want, steps, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".home" }, cmp.Ignore())); diff != "" {
+			t.Error(diff)
+		}
+		if n := r.moved(followed); n != 4 {
+			t.Errorf("%v sessions counted as moved", n)
+		}
+	})
+}
+
+// Before a player is told where to go the network knows where he stands; whatever this node hears of him
+// afterwards, it never saves him over what his new home saves.
+func TestDrainSavesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+		ann := r.join("ann", 1)
+		ann.goTo(3.5, 25, 4.5)
+		pass(100 * time.Millisecond)
+		r.network.gate = gate
+		r.stopping()
+		pass(time.Second)
+		if ann.look(func() {}); ann.mu.reconnect != nil {
+			t.Fatal("told where to go before the network has the record")
+		}
+		close(gate)
+		ann.sentTo()
+		known, err := r.network.Player(t.Context(), guest("ann"))
+		if err != nil || known.Pose.X != 3.5 || known.Pose.Z != 4.5 {
+			t.Fatalf("the network knows %+v, %v", known, err)
+		}
+		// He has moved on: another gateway saves him, and the old connection still sends.
+		newer := known
+		newer.Seq++
+		newer.Gateway, newer.Pose.X = "peerOther", 9.5
+		if err := r.network.PutPlayer(t.Context(), newer); err != nil {
+			t.Fatal(err)
+		}
+		ann.goTo(6.5, 25, 4.5)
+		pass(2 * saveEvery)
+		ann.conn.Close()
+		r.stop()
+		synctest.Wait() // she reads to the end
+		if known, err := r.network.Player(t.Context(), guest("ann")); err != nil || known != newer {
+			t.Errorf("in the end the network knows %+v, %v", known, err)
+		}
+		if row, saved := r.disk.saved(guest("ann")); !saved || row.Seq >= newer.Seq {
+			t.Errorf("this node's disk has %+v (%v)", row, saved)
+		}
+	})
+}
+
+// A slow network does not hold a player for ever.
+func TestDrainDoesNotWaitForASlowNetwork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+		ann := r.join("ann", 1)
+		pass(2 * saveEvery)
+		r.network.gate = make(chan struct{})
+		r.stopping()
+		start := time.Now()
+		ann.sentTo()
+		if took := time.Since(start); took > partTime+100*time.Millisecond {
+			t.Errorf("sent on after %v", took)
+		}
+		if _, saved := r.disk.saved(guest("ann")); !saved {
+			t.Error("not saved here either")
+		}
+		ann.conn.Close()
+		close(r.network.gate)
+	})
+}
+
+// Edits under way are answered before the player is sent on, if that can be; no further ones are taken.
+func TestDrainAnswersEdits(t *testing.T) {
+	for name, deaf := range map[string]bool{"regions that answer": false, "regions that do not": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+				ann := r.join("ann", 1)
+				r.lands.deaf(true)
+				under := ann.put(grid.Pos{X: 1, Y: 25, Z: 1}, chunk.Stone)
+				pass(100 * time.Millisecond)
+				r.stopping()
+				pass(100 * time.Millisecond)
+				late := ann.put(grid.Pos{X: 2, Y: 25, Z: 1}, chunk.Stone)
+				pass(100 * time.Millisecond)
+				if !deaf {
+					r.lands.deaf(false)
+					r.lands.cut() // the leader has changed: the gateway asks again
+				}
+				start := time.Now()
+				ann.sentTo()
+				took := time.Since(start)
+				ann.look(func() {
+					if answers := len(ann.mu.acks[under]); deaf && answers != 0 || !deaf && (answers != 1 || ann.mu.acksBefore != 1) {
+						t.Errorf("%d answers, %d of them in time", answers, ann.mu.acksBefore)
+					}
+					if len(ann.mu.acks[late]) != 0 {
+						t.Error("an edit that came too late is answered")
+					}
+				})
+				if deaf && took > settleTime+100*time.Millisecond || !deaf && took >= settleTime {
+					t.Errorf("sent on after %v", took)
+				}
+				id := guest("ann").String()
+				if n := r.lands.applied(id, late); n != 0 {
+					t.Errorf("an edit that came too late is applied %d times", n)
+				}
+				if n := r.lands.applied(id, under); n != 1 {
+					t.Errorf("the edit under way is applied %d times", n)
+				}
+				ann.conn.Close()
+			})
+		})
+	}
+}
+
+// While a player is saved, which may take the network a while, his edits are taken. What he reaches only from where he
+// has moved since is not refused: he asks again at his new home.
+func TestDrainTakesEditsWhileItSaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+		ann := r.join("ann", 1)
+		pass(100 * time.Millisecond)
+		r.network.gate = gate
+		r.stopping()
+		pass(500 * time.Millisecond)
+		near := ann.put(grid.Pos{X: 1, Y: 25, Z: 1}, chunk.Stone)
+		ann.send(wire.Move{Pose: wire.Pose{X: 9.5, Y: 25, Z: .5}})
+		far := ann.put(grid.Pos{X: 15, Y: 25, Z: 1}, chunk.Stone)
+		pass(500 * time.Millisecond)
+		ann.look(func() {
+			if a := ann.mu.acks[near]; ann.mu.reconnect != nil || len(a) != 1 || a[0].Error != "" {
+				t.Errorf("the edit within reach is answered %+v", a)
+			}
+			if a := ann.mu.acks[far]; len(a) != 0 {
+				t.Errorf("the edit out of reach is answered %+v", a)
+			}
+		})
+		close(gate)
+		ann.sentTo()
+		ann.conn.Close()
+	})
+}
+
+// Whoever comes while the node ends is sent elsewhere, and the node says that it is not ready.
+func TestDrainRefusesNewcomers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0), "g": nil} })
+		ann := r.join("ann", 1)
+		if err := r.g.ready(); err != nil {
+			t.Error(err)
+		}
+		r.stopping()
+		pass(100 * time.Millisecond) // one node has not answered yet
+		if err := r.g.ready(); !errors.Is(err, errDraining) {
+			t.Errorf("ready: %v", err)
+		}
+		if offer := offerOf(t, r.g); !offer.Draining || offer.Sessions != 1 {
+			t.Errorf("it offers %+v", offer)
+		}
+		bob := newClient(t, r.dial())
+		go bob.listen()
+		bob.send(wire.Join{Version: wire.SessionVersion, Name: "bob", View: 1, Encoding: "json"})
+		if told := bob.sentTo(); !slices.Equal(told.Homes, []wire.Home{home("b")}) {
+			t.Errorf("bob is sent to %+v", told)
+		}
+		pass(lastWords)
+		bob.look(func() {
+			if bob.mu.welcome.Player != "" || !bob.mu.ended || bob.mu.failure.Code != "" {
+				t.Errorf("bob: welcome %+v, ended %v, failure %+v", bob.mu.welcome, bob.mu.ended, bob.mu.failure)
+			}
+		})
+		ann.conn.Close()
+	})
+}
+
+// Somebody who has a place but is still being recalled is sent on as well, and not saved where he never was.
+func TestDrainWhileSomebodyJoins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(o *Options) {
+			o.Nodes = neighbours{"b": offers("b", 0)}
+			o.Players = forgetful{o.Players}
+		})
+		ann := newClient(t, r.dial())
+		go ann.listen()
+		ann.send(wire.Join{Version: wire.SessionVersion, Name: "ann", View: 1, Encoding: "json"})
+		pass(100 * time.Millisecond)
+		r.stopping()
+		ann.sentTo()
+		pass(recallTimeout)
+		ann.look(func() {
+			if ann.mu.welcome.Player != "" || !ann.mu.ended {
+				t.Errorf("welcome %+v, ended %v", ann.mu.welcome, ann.mu.ended)
+			}
+		})
+		if row, saved := r.disk.saved(guest("ann")); saved {
+			t.Errorf("saved at %+v", row)
+		}
+	})
+}
+
+// forgetful is a network that does not answer.
+type forgetful struct{ Players }
+
+func (forgetful) Player(ctx context.Context, _ player.ID) (wire.PlayerRecord, error) {
+	<-ctx.Done()
+	return wire.PlayerRecord{}, ctx.Err()
+}
+
+// With no other node players are told so, and that it will be back.
+func TestDrainAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		ann := r.join("ann", 1)
+		r.stopping()
+		if told := ann.sentTo(); told.Homes == nil || len(told.Homes) != 0 || told.Reason != reasonAlone {
+			t.Errorf("told %+v", told)
+		}
+		start := time.Now()
+		r.stop() // ann stays
+		if took := time.Since(start); took > homelessTime+lastWords {
+			t.Errorf("it took %v", took)
+		}
+		ann.look(func() {
+			if !ann.mu.ended || ann.mu.failure.Code != wire.FailShuttingDown {
+				t.Errorf("ended %v, failure %+v", ann.mu.ended, ann.mu.failure)
+			}
+		})
+		if n := r.moved(homeless); n != 1 {
+			t.Errorf("%v sessions counted as homeless", n)
+		}
+	})
+}
+
+// Who does not leave is cut off after a while, and still saved where he stood when he was told to go.
+func TestDrainCutsWhoStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+		ann := r.join("ann", 1)
+		ann.goTo(3.5, 25, 4.5)
+		pass(100 * time.Millisecond)
+		start := time.Now()
+		r.stopping()
+		ann.sentTo()
+		ann.goTo(5.5, 25, 4.5)
+		r.stop()
+		synctest.Wait() // she reads to the end
+		if took := time.Since(start); took < leaveTime || took > leaveTime+lastWords+100*time.Millisecond {
+			t.Errorf("it took %v", took)
+		}
+		ann.look(func() {
+			if !ann.mu.ended || ann.mu.failure.Code != wire.FailShuttingDown {
+				t.Errorf("ended %v, failure %+v", ann.mu.ended, ann.mu.failure)
+			}
+		})
+		if row, saved := r.disk.saved(guest("ann")); !saved || row.Pose.X != 3.5 {
+			t.Errorf("saved %+v (%v)", row, saved)
+		}
+		if n := r.moved(cutOff); n != 1 {
+			t.Errorf("%v sessions counted as cut off", n)
+		}
+	})
+}
+
+func TestRoomsAssign(t *testing.T) {
+	var r rooms
+	if homes := r.assign(); homes == nil || len(homes) != 0 {
+		t.Errorf("without rooms: %v", homes)
+	}
+	for i := range uint64(wire.MaxHomes + 2) {
+		host := string(rune('a' + i))
+		r.add(Room{Peer: host, Sessions: i * i, home: home(host)})
+	}
+	var first []byte
+	for range 12 {
+		homes := r.assign()
+		if len(homes) != wire.MaxHomes {
+			t.Fatalf("%d homes", len(homes))
+		}
+		first = append(first, homes[0].Game[0])
+	}
+	// a has 0, b 1, c 4, d 9: the least loaded is next, the first of equals by name.
+	if want := "aababababcab"; string(first) != want {
+		t.Errorf("players go to %s, want %s", first, want)
+	}
+}
+
+func offerOf(t *testing.T, g *Gateway) wire.Offer {
+	t.Helper()
+	question, err := wire.EncodeShelter(wire.Shelter{Sessions: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := g.AnswerShelter(t.Context(), "peerOther", question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	offer, err := wire.DecodeOffer(reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return offer
+}
+
+func TestAnswerShelter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		unready := errors.New("alone")
+		var trouble error
+		r := newRig(t, func(o *Options) { o.Ready = func() error { return trouble } })
+		r.join("ann", 1)
+		want := wire.Offer{HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002", Sessions: 1, Ready: true}
+		if offer := offerOf(t, r.g); offer != want {
+			t.Errorf("it offers %+v, want %+v", offer, want)
+		}
+		trouble = unready
+		if offer := offerOf(t, r.g); offer.Ready {
+			t.Error("it offers room although it is not ready")
+		}
+		if _, err := r.g.AnswerShelter(t.Context(), "peerOther", []byte("rubbish")); err == nil {
+			t.Error("rubbish is answered")
+		}
+	})
+}

@@ -1,0 +1,535 @@
+package gameserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/terrain"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+const (
+	self   = "peerThisNode"
+	height = grid.ChunkSize // of the tests' world: one section
+)
+
+var ground = sync.OnceValue(func() *terrain.Generator {
+	g, err := terrain.New(terrain.Params{Seed: 7, Sections: 1, Version: terrain.Version})
+	if err != nil {
+		panic(err)
+	}
+	return g
+})
+
+// lands is every region of a world, in memory: Land and Crowd as a region's loop drives them, without its
+// ticks. Each message of a gateway is answered at once, and the test says when a link breaks.
+type lands struct {
+	leader string
+
+	mu struct {
+		sync.Mutex
+		regions map[grid.Cell]*landing
+		down    bool     // no region can be followed
+		odd     []string // what no gateway should send
+		drains  int
+		lag     func(*cable) time.Duration // how long a frame is on its way, which overtakes no other of its link; nil: no time
+		mute    bool                       // regions are older ones, which pass no clocks on
+	}
+}
+
+// slow has frames take time on their way.
+func (l *lands) slow(lag func(*cable) time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.lag = lag
+}
+
+// slowBy has each frame take a random time.
+func (l *lands) slowBy(seed uint64, most time.Duration) {
+	rng := rand.New(rand.NewPCG(seed, 3))
+	l.slow(func(*cable) time.Duration { return time.Duration(rng.Int64N(int64(most))) })
+}
+
+// mute makes regions older ones, which pass no clocks on.
+func (l *lands) mute() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.mute = true
+}
+
+// landing is one region.
+type landing struct {
+	cell    grid.Cell
+	land    *world.Land
+	crowd   *world.Crowd
+	index   uint64 // of the log
+	tick    uint64
+	links   map[*cable]bool
+	number  uint64
+	deaf    bool         // takes messages in and answers nothing: edits are committed and nobody hears of it
+	applied map[edit]int // how often each edit changed the land
+}
+
+type edit struct {
+	player player.ID
+	seq    uint64
+}
+
+func newLands() *lands {
+	l := &lands{leader: self}
+	l.mu.regions = make(map[grid.Cell]*landing)
+	return l
+}
+
+func (l *lands) at(pos grid.ChunkPos) *landing {
+	cell := grid.CellAt(pos, grid.FoundingLabel)
+	r := l.mu.regions[cell]
+	if r == nil {
+		r = &landing{
+			cell: cell, land: world.NewLand(2, cell, height), crowd: world.NewCrowd(cell),
+			links: make(map[*cable]bool), applied: make(map[edit]int),
+		}
+		l.mu.regions[cell] = r
+	}
+	return r
+}
+
+func (l *lands) info(cell grid.Cell) wire.Region {
+	return wire.Region{
+		ID: 2, Cell: cell, Leader: l.leader,
+		Members: []wire.Member{{Peer: l.leader, Game: "192.0.2.7:4002"}},
+	}
+}
+
+func (l *lands) Locate(_ context.Context, pos grid.ChunkPos) (wire.Region, error) {
+	return l.info(grid.CellAt(pos, grid.FoundingLabel)), nil
+}
+
+func (l *lands) Follow(_ context.Context, pos grid.ChunkPos) (region.Link, wire.Region, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.at(pos)
+	if l.mu.down {
+		return nil, l.info(r.cell), errors.New("nobody leads the region")
+	}
+	r.number++
+	c := &cable{lands: l, region: r, number: r.number, watch: make(map[grid.ChunkPos]bool), wake: make(chan struct{}, 1)}
+	r.links[c] = true
+	return c, l.info(r.cell), nil
+}
+
+// Drain hands over everything and counts that it was asked to.
+func (l *lands) Drain(context.Context) (handed, kept int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.drains++
+	return len(l.mu.regions), 0
+}
+
+// solitude is a world without other nodes.
+type solitude struct{}
+
+func (solitude) Connected() []string { return nil }
+func (solitude) Ask(context.Context, string, string, []byte) ([]byte, error) {
+	return nil, errors.New("there is nobody")
+}
+
+// down lets no region be followed any more, or again; links break.
+func (l *lands) down(down bool) {
+	l.mu.Lock()
+	l.mu.down = down
+	l.mu.Unlock()
+	if down {
+		l.cut()
+	}
+}
+
+// cut breaks all links.
+func (l *lands) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.mu.regions {
+		for c := range r.links {
+			c.end()
+		}
+	}
+}
+
+// deaf lets regions take in messages without any answer, until their links are cut.
+func (l *lands) deaf(deaf bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.mu.regions {
+		r.deaf = deaf
+	}
+}
+
+// truth is a chunk as the region has it.
+func (l *lands) truth(pos grid.ChunkPos) *chunk.Chunk {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := ground().Chunk(pos)
+	_, edits := l.at(pos).land.Chunk(pos)
+	for _, e := range edits {
+		c.Set(e.At, e.Block)
+	}
+	return c
+}
+
+// followed tells how many links a region has.
+func (l *lands) followed(pos grid.ChunkPos) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.at(pos).links)
+}
+
+// bodies gives who is in a chunk, as its region has it.
+func (l *lands) bodies(pos grid.ChunkPos) []wire.Body {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.at(pos).crowd.Inside(pos)
+}
+
+// commit applies a block change by somebody elsewhere, and tells.
+func (l *lands) commit(e wire.Intent) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.at(e.Pos.Chunk())
+	r.apply([]wire.Intent{e}, nil)
+	r.tell()
+}
+
+// tell sends a frame of the test's making to all links of a region.
+func (l *lands) tell(pos grid.ChunkPos, frame wire.FromRegion) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.at(pos).links {
+		c.put(frame)
+	}
+}
+
+// apply commits edits one by one.
+func (r *landing) apply(edits []wire.Intent, from *cable) {
+	for _, e := range edits {
+		batch := world.Batch{Edits: []wire.Intent{e}}
+		if at := e.Pos.Chunk(); !r.land.Pinned(at) {
+			batch.Pins = append(batch.Pins, world.Pin{Chunk: at, Base: ground().Chunk(at).Hash()})
+		}
+		r.index++
+		out, err := r.land.Apply(r.index, batch.Encode())
+		if err != nil {
+			panic(err)
+		}
+		for _, p := range out.Pins {
+			r.crowd.Pinned(p)
+		}
+		for _, c := range out.Changes {
+			r.crowd.Changed(c)
+			r.applied[edit{e.Player, e.Seq}]++
+		}
+		if from != nil {
+			from.results = append(from.results, out.Results...)
+		}
+	}
+}
+
+// tell ends a tick.
+func (r *landing) tell() {
+	r.tick++
+	news := r.crowd.Take()
+	for c := range r.links {
+		frame := wire.FromRegion{Tick: r.tick, Results: c.results}
+		c.results = nil
+		shown := c.fresh
+		c.fresh = nil
+		for _, pos := range shown {
+			base, edits := r.land.Chunk(pos)
+			frame.Chunks = append(frame.Chunks, wire.ChunkNews{
+				Chunk: pos, State: &wire.ChunkState{Base: base, Edits: edits, Bodies: r.crowd.Inside(pos)},
+			})
+		}
+		for pos, n := range news {
+			if c.watch[pos] && !slices.Contains(shown, pos) {
+				frame.Chunks = append(frame.Chunks, *n)
+			}
+		}
+		if !r.deaf && len(frame.Chunks)+len(frame.Results) > 0 {
+			c.put(frame)
+		}
+	}
+}
+
+// cable is a link. The lock of lands guards it.
+type cable struct {
+	lands   *lands
+	region  *landing
+	number  uint64
+	watch   map[grid.ChunkPos]bool
+	fresh   []grid.ChunkPos
+	results []wire.EditResult
+	frames  []wire.FromRegion
+	due     []time.Time // when each of frames arrives
+	broken  bool
+	wake    chan struct{}
+}
+
+var errCut = errors.New("link cut")
+
+func (c *cable) put(f wire.FromRegion) {
+	due := time.Now()
+	if c.lands.mu.lag != nil {
+		due = due.Add(c.lands.mu.lag(c))
+	}
+	if n := len(c.due); n > 0 && c.due[n-1].After(due) {
+		due = c.due[n-1]
+	}
+	c.frames, c.due = append(c.frames, f), append(c.due, due)
+	wakeUp(c.wake)
+}
+
+func (c *cable) end() {
+	if c.broken {
+		return
+	}
+	c.broken = true
+	delete(c.region.links, c)
+	c.region.crowd.LeaveAll(c.number)
+	wakeUp(c.wake)
+}
+
+func (c *cable) Send(msg wire.ToRegion) error {
+	if err := msg.Valid(); err != nil {
+		return err
+	}
+	c.lands.mu.Lock()
+	defer c.lands.mu.Unlock()
+	if c.broken {
+		return errCut
+	}
+	r := c.region
+	if twice(msg.Watch) || twice(msg.Unwatch) || twice(append(slices.Clone(msg.Watch), msg.Unwatch...)) ||
+		twice(msg.Enter) || twice(msg.Moves) || twice(msg.Leave) || twice(msg.Edits) {
+		c.lands.mu.odd = append(c.lands.mu.odd, fmt.Sprintf("a message says something twice: %+v", msg))
+	}
+	for _, pos := range msg.Unwatch {
+		delete(c.watch, pos)
+		c.fresh = slices.DeleteFunc(c.fresh, func(p grid.ChunkPos) bool { return p == pos })
+	}
+	for _, pos := range msg.Watch {
+		c.watch[pos] = true
+		if !slices.Contains(c.fresh, pos) {
+			c.fresh = append(c.fresh, pos)
+		}
+	}
+	for _, b := range msg.Enter {
+		r.crowd.Enter(c.number, b)
+	}
+	for _, m := range msg.Moves {
+		r.crowd.Move(c.number, m)
+	}
+	for _, id := range msg.Leave {
+		r.crowd.Leave(c.number, id)
+	}
+	r.apply(msg.Edits, c)
+	for _, u := range msg.Says {
+		if c.lands.mu.mute {
+			u.Wall, u.Stamp = 0, nil
+		}
+		r.crowd.Say(u)
+	}
+	r.tell()
+	return nil
+}
+
+func twice[E comparable](list []E) bool {
+	seen := make(map[E]bool)
+	for _, e := range list {
+		if seen[e] {
+			return true
+		}
+		seen[e] = true
+	}
+	return false
+}
+
+func (c *cable) Receive(ctx context.Context) (wire.FromRegion, error) {
+	for {
+		c.lands.mu.Lock()
+		if c.broken {
+			c.lands.mu.Unlock()
+			return wire.FromRegion{}, errCut
+		}
+		var arrives <-chan time.Time
+		if len(c.frames) > 0 {
+			f, way := c.frames[0], time.Until(c.due[0])
+			if way <= 0 {
+				c.frames, c.due = c.frames[1:], c.due[1:]
+				c.lands.mu.Unlock()
+				return f, nil
+			}
+			arrives = time.After(way)
+		}
+		c.lands.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return wire.FromRegion{}, ctx.Err()
+		case <-c.wake:
+		case <-arrives:
+		}
+	}
+}
+
+func (c *cable) Close() error {
+	c.lands.mu.Lock()
+	defer c.lands.mu.Unlock()
+	c.end()
+	return nil
+}
+
+// memory is the network's memory of players, and a node's own.
+type memory struct {
+	mu struct {
+		sync.Mutex
+		records map[player.ID]wire.PlayerRecord
+		rows    map[string][]byte
+		fail    error
+		commits int
+	}
+	gate chan struct{} // PutPlayer waits for it; nil for no wait
+}
+
+func newMemory() *memory {
+	m := &memory{}
+	m.mu.records = make(map[player.ID]wire.PlayerRecord)
+	m.mu.rows = make(map[string][]byte)
+	return m
+}
+
+func (m *memory) Player(_ context.Context, id player.ID) (wire.PlayerRecord, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known := m.mu.records[id]
+	if !known {
+		return r, errors.New("not found")
+	}
+	return r, nil
+}
+
+func (m *memory) PutPlayer(ctx context.Context, r wire.PlayerRecord) error {
+	if m.gate != nil {
+		select {
+		case <-m.gate:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r.Seq > m.mu.records[r.Player].Seq {
+		m.mu.records[r.Player] = r
+	}
+	return nil
+}
+
+func (m *memory) Get(table string, key []byte) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mu.rows[table+string(key)], m.mu.fail
+}
+
+func (m *memory) Commit(writes []kv.Write) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mu.fail != nil {
+		return m.mu.fail
+	}
+	m.mu.commits++
+	for _, w := range writes {
+		m.mu.rows[w.Table+string(w.Key)] = w.Value
+	}
+	return nil
+}
+
+// saved gives a player's record on this node's disk.
+func (m *memory) saved(id player.ID) (wire.PlayerRecord, bool) {
+	row, err := m.Get(playerTable, id[:])
+	if err != nil || row == nil {
+		return wire.PlayerRecord{}, false
+	}
+	r, err := wire.DecodePlayerRecord(row)
+	return r, err == nil
+}
+
+// doorway is a listener whose connections are pipes.
+type doorway struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	close  sync.Once
+	fail   chan error
+}
+
+func newDoorway() *doorway {
+	return &doorway{conns: make(chan net.Conn), closed: make(chan struct{}), fail: make(chan error, 1)}
+}
+
+func (d *doorway) Accept() (net.Conn, error) {
+	select {
+	case c := <-d.conns:
+		return c, nil
+	case err := <-d.fail:
+		return nil, err
+	case <-d.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (d *doorway) Close() error   { d.close.Do(func() { close(d.closed) }); return nil }
+func (d *doorway) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4002} }
+
+// from is a pipe that claims to come from an address.
+type from struct {
+	net.Conn
+	address net.Addr
+}
+
+func (f from) RemoteAddr() net.Addr { return f.address }
+
+// applied tells how often a player's edit changed the land of any region.
+func (l *lands) applied(id string, seq uint64) (times int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.mu.regions {
+		for e, n := range r.applied {
+			if e.player.String() == id && e.seq == seq {
+				times += n
+			}
+		}
+	}
+	return times
+}
+
+// watching gives the chunks that regions show.
+func (l *lands) watching() (all []grid.ChunkPos) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.mu.regions {
+		for c := range r.links {
+			for pos := range c.watch {
+				all = append(all, pos)
+			}
+		}
+	}
+	return all
+}

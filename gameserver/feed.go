@@ -1,0 +1,275 @@
+package gameserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+const (
+	// feedPause collects what sessions have for a region into one message, but for edits, which go at once.
+	feedPause = 15 * time.Millisecond
+	// feedLinger keeps a feed that nobody needs, so that a walk along a border does not open and
+	// close it all the time.
+	feedLinger = 10 * time.Second
+	// the pauses between attempts to reach a region: the first, and the longest.
+	firstRetry, lastRetry = 100 * time.Millisecond, 3 * time.Second
+	// noticeAfter attempts the viewers are told that a region cannot be reached.
+	noticeAfter = 5
+)
+
+// feed follows one region on behalf of this gateway's players.
+type feed struct {
+	g    *Gateway
+	cell grid.Cell
+	wake chan struct{} // holds a token while there may be something to send
+	rush chan struct{} // holds a token while there may be an edit among it, which does not wait for others
+
+	mu struct {
+		sync.Mutex
+		views   map[grid.ChunkPos]*view
+		bodies  map[player.ID]body // this gateway's players who are in the region
+		intents []intent           // not yet answered, in order; at most maxIntents
+		out     wire.ToRegion      // since the last message. While there is no link, only Says is collected.
+		moving  map[player.ID]int  // index in out.Moves: the newest pose replaces the one before
+		tick    uint64             // of the newest frame
+		linked  bool               // out is sent; else the next link begins with views, bodies and intents
+		unused  time.Time          // since when nobody needs the feed; zero while somebody does
+		closed  bool               // dropped by the gateway: get another
+	}
+}
+
+// body is a player's body, and who moves it. Whoever brought it in last does: a player's older connection
+// that is still ending does not take it out.
+type body struct {
+	wire.Body
+	whose viewer
+}
+
+// intent is an edit under way, and who wants to know of it.
+type intent struct {
+	wire.Intent
+	whom viewer
+}
+
+func newFeed(g *Gateway, cell grid.Cell) *feed {
+	f := &feed{g: g, cell: cell, wake: make(chan struct{}, 1), rush: make(chan struct{}, 1)}
+	f.mu.views = make(map[grid.ChunkPos]*view)
+	f.mu.bodies = make(map[player.ID]body)
+	f.mu.moving = make(map[player.ID]int)
+	return f
+}
+
+// run keeps the feed linked with its region, wherever that is led, until nobody needs it.
+func (f *feed) run(ctx context.Context) {
+	retry := firstRetry
+	for attempt := 1; ctx.Err() == nil; attempt++ {
+		link, info, err := f.g.Regions.Follow(ctx, f.somewhere())
+		if err == nil {
+			started := time.Now()
+			err = f.follow(ctx, link)
+			if errors.Is(err, errUnneeded) {
+				return
+			}
+			if time.Since(started) > lastRetry {
+				retry, attempt = firstRetry, 1
+			}
+			if errors.Is(err, errMoved) && time.Since(started) > firstRetry {
+				continue // whoever leads now was named: edits wait for no pause
+			}
+		}
+		f.g.Logger.Debug("region not followed", "cell", f.cell.String(), "leader", info.Leader, "attempt", attempt, "error", err)
+		if attempt == noticeAfter {
+			f.tellAll("The land here cannot be reached at the moment. Your edits wait.")
+		}
+		if f.dropUnused() {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(retry):
+		}
+		retry = min(2*retry, lastRetry)
+	}
+}
+
+// somewhere is a chunk of the cell.
+func (f *feed) somewhere() grid.ChunkPos {
+	area := f.cell.Area()
+	return grid.ChunkPos{X: area.MinX, Z: area.MinZ}
+}
+
+// errUnneeded ends a feed that nobody needs any more.
+var errUnneeded = errors.New("nobody needs the feed")
+
+// errMoved ends a link whose region has told who leads it now.
+var errMoved = errors.New("the region is led elsewhere")
+
+// follow serves one link until it breaks.
+func (f *feed) follow(ctx context.Context, link region.Link) error {
+	ctx, cancel := context.WithCancel(ctx)
+	f.resume()
+	var sender sync.WaitGroup
+	var sent error
+	sender.Go(func() {
+		sent = f.send(ctx, link)
+		cancel()
+	})
+	err := f.receive(ctx, link)
+	f.pause()
+	cancel()
+	err = errors.Join(err, link.Close())
+	sender.Wait()
+	return errors.Join(sent, err)
+}
+
+// resume begins a link with everything that the region has to know. Chat that was not sent yet is kept.
+func (f *feed) resume() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.linked = true
+	inOrder := slices.SortedFunc(maps.Values(f.mu.views), func(a, b *view) int { return cmp.Compare(a.order, b.order) })
+	for _, v := range inOrder {
+		f.mu.out.Watch = append(f.mu.out.Watch, v.at)
+	}
+	for _, b := range f.mu.bodies {
+		f.mu.out.Enter = append(f.mu.out.Enter, b.Body)
+	}
+	for _, i := range f.mu.intents {
+		f.mu.out.Edits = append(f.mu.out.Edits, i.Intent)
+	}
+	wakeUp(f.wake)
+}
+
+// pause forgets what the next link will begin with anyway.
+func (f *feed) pause() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.linked = false
+	f.mu.out = wire.ToRegion{Says: f.mu.out.Says}
+	clear(f.mu.moving)
+	for _, v := range f.mu.views {
+		v.shown = false
+	}
+}
+
+// send hands the region what sessions have for it, in clumps.
+func (f *feed) send(ctx context.Context, link region.Link) error {
+	idle := time.NewTicker(feedLinger / 4)
+	defer idle.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-idle.C:
+			if f.dropUnused() {
+				return errUnneeded
+			}
+			f.sweep()
+			continue
+		case <-f.wake:
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-f.rush:
+		case <-time.After(feedPause):
+		}
+		if err := link.Send(f.takeOut()); err != nil {
+			return err
+		}
+	}
+}
+
+func (f *feed) takeOut() wire.ToRegion {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.mu.linked {
+		return wire.ToRegion{} // the link has just broken: the next one gets it
+	}
+	out := f.mu.out
+	f.mu.out = wire.ToRegion{}
+	clear(f.mu.moving)
+	// A region tells news of a chunk only to those whom it has shown the chunk. Who speaks before that
+	// would not hear himself.
+	said := out.Says
+	out.Says = nil
+	for _, u := range said {
+		if v := f.mu.views[u.Chunk]; v != nil && !v.shown {
+			f.mu.out.Says = append(f.mu.out.Says, u)
+		} else {
+			out.Says = append(out.Says, u)
+			f.count(u)
+		}
+	}
+	return out
+}
+
+// count notes in the speaker's body that the region is told of the line: over the next link it would be too late to wait for it.
+// The lock is held.
+func (f *feed) count(u wire.Utterance) {
+	b, here := f.mu.bodies[u.Player]
+	if stamp, counted := u.Clock(); here && counted {
+		b.Said = max(b.Said, stamp.Own())
+		f.mu.bodies[u.Player] = b
+	}
+}
+
+// dropUnused closes the feed if nobody has needed it for a while.
+func (f *feed) dropUnused() bool {
+	f.g.mu.Lock()
+	defer f.g.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.mu.views) > 0 || len(f.mu.bodies) > 0 || len(f.mu.intents) > 0 {
+		f.mu.unused = time.Time{}
+		return false
+	}
+	if f.mu.unused.IsZero() {
+		f.mu.unused = time.Now()
+	}
+	if time.Since(f.mu.unused) < feedLinger {
+		return false
+	}
+	f.mu.closed = true
+	delete(f.g.mu.feeds, f.cell)
+	return true
+}
+
+// sweep folds the land that nobody has needed for a while.
+func (f *feed) sweep() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, v := range f.mu.views {
+		v.fold()
+	}
+}
+
+// receive takes in what the region tells.
+func (f *feed) receive(ctx context.Context, link region.Link) error {
+	for {
+		frame, err := link.Receive(ctx)
+		if err != nil {
+			return err
+		}
+		if err := f.take(frame); err != nil {
+			return err
+		}
+		if frame.Closed != "" && frame.Leader != "" {
+			return fmt.Errorf("%w: %s", errMoved, frame.Closed)
+		}
+		if frame.Closed != "" {
+			return fmt.Errorf("link closed by the region: %s", frame.Closed)
+		}
+	}
+}

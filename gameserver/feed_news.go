@@ -1,0 +1,230 @@
+package gameserver
+
+import (
+	"slices"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// This file is what a feed makes of what its region tells: it keeps the mirror, and tells the viewers.
+
+// take takes in one frame. An error says that the leader sent what cannot be; the link is of no more use.
+//
+// News are encoded once for all viewers. BenchmarkFanOut, 50 moves and a block in one chunk: 23 µs, 14 KB and 62
+// allocations a tick, nearly all of them in the encoding; then, up to the written frame, 0.2 µs and no allocation
+// for each session.
+func (f *feed) take(frame wire.FromRegion) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ticked := frame.Tick != f.mu.tick // else it is more of the same tick, told because somebody waits for an answer
+	f.mu.tick = frame.Tick
+	// The answers first: another edit of the same block may have been applied since, and the news have that.
+	f.answer(frame.Results)
+	var heard []wire.Utterance // in all chunks; shown when all that they follow is
+	for _, news := range frame.Chunks {
+		heard = append(heard, news.Says...)
+	}
+	for _, news := range frame.Chunks {
+		v := f.mu.views[news.Chunk]
+		if v == nil {
+			continue // unwatched meanwhile
+		}
+		if err := f.g.checkBlocks(news); err != nil {
+			return err
+		}
+		news.Says = nil
+		f.g.swarm.hear(&news, v)
+		b := &bulletin{ChunkNews: news, tick: frame.Tick, feed: f, view: v}
+		if news.State != nil {
+			b.ChunkNews, b.came, b.left = v.reset(news.State)
+			f.queue(v)
+			f.g.jobs.arrived(v.order)
+			if len(f.mu.out.Says) > 0 {
+				wakeUp(f.wake) // they may have waited for it
+			}
+		} else {
+			b.came, b.left = v.take(news)
+			if !v.laid() {
+				f.queue(v)
+			}
+		}
+		unheard(b.came, heard)
+		b.told = f.g.stage.take(&b.ChunkNews, b.came, b.left)
+		f.publish(v, b)
+	}
+	if len(heard) > 0 {
+		f.g.talk.arrive(f, heard)
+	}
+	if ticked {
+		f.g.call(f)
+	}
+	return nil
+}
+
+// checkBlocks refuses news with blocks that lie outside of the world: a broken or hostile leader.
+func (g *Gateway) checkBlocks(n wire.ChunkNews) error {
+	blocks := n.Blocks
+	if n.State != nil {
+		blocks = n.State.Edits
+	}
+	limit := chunk.Index(g.World.Height()) * grid.ChunkSize * grid.ChunkSize
+	for _, b := range blocks {
+		if b.At >= limit || !b.Block.Known() {
+			return &wire.Error{Code: wire.FailBadValue, Message: "the region's leader sent blocks that cannot be: chunk " + n.Chunk.String()}
+		}
+	}
+	return nil
+}
+
+// show tells the viewers anew of players whom they have lost sight of, where the region has them.
+func (f *feed) show(lost []player.ID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, v := range f.mu.views {
+		b := &bulletin{ChunkNews: wire.ChunkNews{Chunk: v.at}, tick: f.mu.tick, feed: f, view: v}
+		for _, id := range lost {
+			if body, here := v.bodies[id]; here {
+				b.Enter = append(b.Enter, body)
+			}
+		}
+		b.told = f.g.stage.take(&b.ChunkNews, nil, nil)
+		f.publish(v, b)
+	}
+}
+
+// publish tells the viewers who have the chunk, or had it before it has to be shown anew.
+func (f *feed) publish(v *view, b *bulletin) {
+	if b.empty() || b.told == nil && v.stepwise == 0 {
+		return
+	}
+	for whom, sees := range v.viewers {
+		if sees&^held != nothing {
+			whom.news(b)
+		}
+	}
+}
+
+// catchUp tells a session in JSON, which has missed moves of a chunk, where everybody in it is.
+func (f *feed) catchUp(w waiting, o *outbox) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o.caughtUp(w)
+	sees, looks := w.v.viewers[o.owner]
+	if !looks || f.mu.views[w.v.at] != w.v || sees&^held == nothing || len(w.v.bodies) == 0 {
+		return
+	}
+	var moves []wire.BodyMove
+	for _, b := range f.g.stage.present(w.v.at, w.v.everybody()) {
+		moves = append(moves, wire.BodyMove{Player: b.Player, Pose: b.Pose})
+	}
+	if len(moves) == 0 {
+		return
+	}
+	o.piece(f.mu.tick, encodedPiece(pieceOf(wire.ChunkNews{Chunk: w.v.at, Moves: moves})))
+}
+
+// answer tells whoever asked for edits what became of them, each once.
+func (f *feed) answer(results []wire.EditResult) {
+	done := false
+	for _, r := range results {
+		i := slices.IndexFunc(f.mu.intents, func(i intent) bool { return i.whom != nil && i.Player == r.Player && i.Seq == r.Seq })
+		if i < 0 {
+			continue // answered over an earlier link
+		}
+		if r.Refused != "" {
+			r.Block = f.standing(f.mu.intents[i].Pos)
+		}
+		f.mirror(f.mu.intents[i].Pos, r)
+		f.mu.intents[i].whom.result(r)
+		f.mu.intents[i].whom, done = nil, true
+	}
+	if done {
+		f.mu.intents = slices.DeleteFunc(f.mu.intents, func(i intent) bool { return i.whom == nil })
+	}
+}
+
+// mirror puts a committed edit into the mirror. The region answers at once, and tells the news at its next tick: until
+// then whoever broke a block would run into it.
+func (f *feed) mirror(pos grid.Pos, r wire.EditResult) {
+	v := f.mu.views[pos.Chunk()]
+	if r.Refused != "" || v == nil || !v.laid() || v.open().Get(chunk.At(pos)) == r.Block {
+		return
+	}
+	v.land.Set(chunk.At(pos), r.Block)
+	v.version++
+	if v.ahead == nil {
+		v.ahead = make(map[chunk.Index]struct{})
+	}
+	v.ahead[chunk.At(pos)] = struct{}{}
+}
+
+// standing is what stands at a position; air if the chunk is not in the mirror. The lock is held.
+func (f *feed) standing(pos grid.Pos) chunk.Block {
+	v := f.mu.views[pos.Chunk()]
+	if v == nil || !v.laid() {
+		return chunk.Air
+	}
+	return v.open().Get(chunk.At(pos))
+}
+
+func (f *feed) tellAll(text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	told := make(map[viewer]bool)
+	for _, v := range f.mu.views {
+		for whom := range v.viewers {
+			if !told[whom] {
+				told[whom] = true
+				whom.notice(text)
+			}
+		}
+	}
+}
+
+// block is the block at a position, if its chunk is in the mirror.
+func (f *feed) block(pos grid.Pos) (chunk.Block, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	v := f.mu.views[pos.Chunk()]
+	switch {
+	case v == nil:
+		return chunk.Air, false
+	case v.laid():
+		return v.open().Get(chunk.At(pos)), true
+	case v.former != nil: // the region was away and is being shown anew; its viewers still see this
+		return v.former.Get(chunk.At(pos)), true
+	}
+	return chunk.Air, false
+}
+
+// occupied tells whether a body in the chunk, other than the player's own, reaches into the block.
+func (f *feed) occupied(at grid.ChunkPos, pos grid.Pos, self player.ID) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	v := f.mu.views[at]
+	if v == nil {
+		return false
+	}
+	for id, b := range v.bodies {
+		if id != self && bodyReaches(b.Pose, pos) {
+			return true
+		}
+	}
+	return false
+}
+
+// A player's body, in blocks. Clients have the same (web/src/player/body.ts).
+const bodyWidth, bodyHeight = .6, 1.8
+
+// bodyReaches tells whether a body reaches into the block. A hair less
+// counts, so that a client who rounds may stand flush against what he places.
+func bodyReaches(p wire.Pose, pos grid.Pos) bool {
+	const half, height, hair = bodyWidth / 2, bodyHeight, .01
+	x, y, z := float64(pos.X), float64(pos.Y), float64(pos.Z)
+	return p.X+half-hair > x && p.X-half+hair < x+1 &&
+		p.Z+half-hair > z && p.Z-half+hair < z+1 &&
+		p.Y+height-hair > y && p.Y+hair < y+1
+}

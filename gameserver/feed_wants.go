@@ -1,0 +1,186 @@
+package gameserver
+
+import (
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// This file is what viewers want of a region. Each method changes what the feed knows, and while there is a
+// link also what it sends next. A message's lists take effect in the order of wire.ToRegion, so what one
+// call takes back of an earlier one is taken out of the message.
+
+const (
+	// maxIntents bounds the edits under way, well below wire.MaxBodies; beyond it they are refused.
+	maxIntents = 4096
+	// maxSays bounds the chat lines that wait for a region.
+	maxSays = 256
+)
+
+// watch brings a chunk into a viewer's view. It reports false when the feed is closed.
+func (f *feed) watch(pos grid.ChunkPos, whom viewer) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.closed {
+		return false
+	}
+	f.mu.unused = time.Time{}
+	v := f.mu.views[pos]
+	if v == nil {
+		v = &view{at: pos, viewers: make(map[viewer]sight), bodies: make(map[player.ID]wire.Body)}
+		f.mu.views[pos] = v
+		f.g.metrics.chunks.Inc()
+		if f.mu.linked {
+			// Also if it was watched until just now: the region then tells its whole state again.
+			f.mu.out.Unwatch = slices.DeleteFunc(f.mu.out.Unwatch, func(p grid.ChunkPos) bool { return p == pos })
+			f.mu.out.Watch = append(f.mu.out.Watch, pos)
+			wakeUp(f.wake)
+		}
+	}
+	if !v.hasUnserved() {
+		v.order = f.g.looks.Add(1) // who waits for it already does not wait longer
+		if !v.known {
+			f.g.jobs.await(v.order)
+		}
+	}
+	if _, looks := v.viewers[whom]; !looks && whom.stepwise() {
+		v.stepwise++
+	}
+	v.viewers[whom] = nothing
+	f.queue(v)
+	return true
+}
+
+// unwatch takes a chunk out of a viewer's view. He is told nothing more about it.
+func (f *feed) unwatch(pos grid.ChunkPos, whom viewer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	v := f.mu.views[pos]
+	if v == nil {
+		return
+	}
+	if _, looks := v.viewers[whom]; looks && whom.stepwise() {
+		v.stepwise--
+	}
+	delete(v.viewers, whom)
+	if len(v.viewers) > 0 {
+		return
+	}
+	f.g.stage.clear(pos, v.bodies)
+	f.g.swarm.clear(pos)
+	delete(f.mu.views, pos)
+	f.g.jobs.arrived(v.order)
+	f.g.metrics.chunks.Dec()
+	if f.mu.linked {
+		f.mu.out.Watch = slices.DeleteFunc(f.mu.out.Watch, func(p grid.ChunkPos) bool { return p == pos })
+		f.mu.out.Unwatch = append(f.mu.out.Unwatch, pos)
+		wakeUp(f.wake)
+	}
+}
+
+// enter brings a viewer's body into the region. It reports false when the feed is closed.
+func (f *feed) enter(b wire.Body, whose viewer) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.closed {
+		return false
+	}
+	f.mu.unused = time.Time{}
+	f.mu.bodies[b.Player] = body{b, whose}
+	if f.mu.linked {
+		f.unsay(b.Player)
+		f.mu.out.Enter = append(f.mu.out.Enter, b)
+		if i, queued := f.mu.moving[b.Player]; queued {
+			f.mu.out.Moves[i].Pose = b.Pose // moves take effect after enters
+		}
+		wakeUp(f.wake)
+	}
+	return true
+}
+
+// leave takes a viewer's body out.
+func (f *feed) leave(id player.ID, whose viewer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.bodies[id].whose != whose {
+		return
+	}
+	delete(f.mu.bodies, id)
+	if f.mu.linked {
+		f.unsay(id)
+		f.mu.out.Leave = append(f.mu.out.Leave, id)
+		wakeUp(f.wake)
+	}
+}
+
+// unsay takes a player's coming and going out of the next message. The lock is held.
+func (f *feed) unsay(id player.ID) {
+	f.mu.out.Enter = slices.DeleteFunc(f.mu.out.Enter, func(b wire.Body) bool { return b.Player == id })
+	f.mu.out.Leave = slices.DeleteFunc(f.mu.out.Leave, func(l player.ID) bool { return l == id })
+}
+
+// move takes a viewer's body to its newest pose.
+func (f *feed) move(id player.ID, pose wire.Pose, whose viewer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := f.mu.bodies[id]
+	if b.whose != whose {
+		return
+	}
+	b.Pose = pose
+	f.mu.bodies[id] = b
+	if !f.mu.linked {
+		return
+	}
+	if i, queued := f.mu.moving[id]; queued {
+		f.mu.out.Moves[i].Pose = pose
+		return
+	}
+	f.mu.moving[id] = len(f.mu.out.Moves)
+	f.mu.out.Moves = append(f.mu.out.Moves, wire.BodyMove{Player: id, Pose: pose})
+	wakeUp(f.wake)
+}
+
+// edit asks the region for a block change, and asks again over every new link until it is answered. The
+// viewer gets one result, which says that the edit is committed only if the region said so.
+func (f *feed) edit(e wire.Intent, whom viewer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := slices.IndexFunc(f.mu.intents, func(i intent) bool { return i.Player == e.Player && i.Seq == e.Seq })
+	switch {
+	case i >= 0 && f.mu.intents[i].Intent == e:
+		f.mu.intents[i].whom = whom // asked again, perhaps by the player's next session: that one is told
+	case i >= 0:
+		// Another edit of the same number is under way. The region would take this one for that one.
+		f.refuse(e, wire.RefusedStale, whom)
+	case len(f.mu.intents) >= maxIntents:
+		f.refuse(e, wire.RefusedUnavailable, whom)
+	default:
+		f.mu.intents = append(f.mu.intents, intent{e, whom})
+		if f.mu.linked {
+			f.mu.out.Edits = append(f.mu.out.Edits, e)
+			wakeUp(f.wake)
+			wakeUp(f.rush)
+		}
+	}
+}
+
+func (f *feed) refuse(e wire.Intent, why string, whom viewer) {
+	whom.result(wire.EditResult{Player: e.Player, Seq: e.Seq, Block: f.standing(e.Pos), Refused: why})
+}
+
+// say tells everybody who sees the chunk. It reports false, and drops the line, when too many wait for a
+// region that cannot be reached.
+func (f *feed) say(u wire.Utterance) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.mu.out.Says) >= maxSays {
+		return false
+	}
+	f.mu.out.Says = append(f.mu.out.Says, u)
+	wakeUp(f.wake)
+	return true
+}

@@ -1,0 +1,152 @@
+package gameserver
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// generateTimeout is how long a search for a chunk's region may take, founding included.
+const generateTimeout = 20 * time.Second
+
+// serveGame serves the game port: VoxelPopuli's own protocol, and sessions over plain TCP.
+func (g *Gateway) serveGame(ctx context.Context, l net.Listener) error {
+	var crew sync.WaitGroup
+	defer crew.Wait()
+	ctx, end := context.WithCancel(ctx)
+	defer end()                                          // the sessions of this door, also when only the door itself has failed
+	stop := context.AfterFunc(ctx, func() { l.Close() }) //nolint:errcheck // Accept reports it
+	defer stop()
+	for pause := acceptPause; ; {
+		c, err := l.Accept()
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				c.Close() //nolint:errcheck // came too late
+			}
+			return nil
+		case outOfFiles(err):
+			g.Logger.Warn("accept game connections", "error", err, "retry_in", pause)
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+			pause = min(2*pause, time.Second)
+			continue
+		case err != nil:
+			return fmt.Errorf("accept game connections: %w", err)
+		}
+		pause = acceptPause
+		crew.Go(func() {
+			defer hangUp(c)
+			if err := g.serveConnection(ctx, c); err != nil && !gone(err) {
+				g.metrics.refused.Inc()
+				g.Logger.Debug("game connection refused or ended", "remote", c.RemoteAddr().String(), "error", err)
+			}
+		})
+	}
+}
+
+// acceptPause is the first pause after a connection could not be accepted; each further one is twice as long.
+const acceptPause = 5 * time.Millisecond
+
+// outOfFiles tells whether an error of Accept will pass.
+func outOfFiles(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
+		errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.ECONNABORTED)
+}
+
+// serveConnection reads the handshake and does what it asks for (§3.2.2.1).
+func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
+	release, err := g.admit(c.RemoteAddr())
+	if err != nil {
+		return errors.Join(err, answer(c, wire.AnswerNo))
+	}
+	defer release()
+	if err := c.SetDeadline(time.Now().Add(wire.HandshakeTimeout)); err != nil {
+		return err
+	}
+	in := bufio.NewReader(c)
+	stop := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // the read below reports it
+	h, err := wire.ReadHandshake(in)
+	stop()
+	if err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = &wire.Error{Code: wire.FailTimeout, Message: fmt.Sprintf("no handshake came within %v", wire.HandshakeTimeout)}
+		}
+		if gone(err) {
+			return nil
+		}
+		if last := failureOf(err); h.Purpose == wire.PurposeJoin && last != nil {
+			return errors.Join(err, answer(c, string(encodedIn(false, last))+"\n"))
+		}
+		return errors.Join(err, answer(c, wire.AnswerNo))
+	}
+	if err := c.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+	switch h.Purpose {
+	case wire.PurposePing:
+		return answer(c, wire.AnswerPong)
+	case wire.PurposeGenerate:
+		if _, err := g.generate(ctx, c, h); err != nil {
+			return errors.Join(err, answer(c, wire.AnswerNo))
+		}
+		return answer(c, wire.AnswerOK)
+	case wire.PurposeConnect:
+		if err := g.resident(ctx, c, h); err != nil {
+			return errors.Join(err, answer(c, wire.AnswerNo))
+		}
+		if err := answer(c, wire.AnswerOK); err != nil {
+			return err
+		}
+		return g.serveClassic(ctx, c, in, h)
+	case wire.PurposeDHT:
+		if err := answer(c, wire.AnswerOK); err != nil {
+			return err
+		}
+		return g.serveQueries(ctx, c, in)
+	case wire.PurposeJoin:
+		g.serveSession(ctx, &lineConn{Conn: c, in: in, ending: "\n", framed: h.Join.Encoding == wire.EncodingCBOR}, &h.Join)
+	}
+	return nil
+}
+
+func answer(c net.Conn, text string) error {
+	if err := c.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(c, text); err != nil {
+		return fmt.Errorf("answer handshake: %w", err)
+	}
+	return nil
+}
+
+// generate makes sure that the chunk's region exists (§3.1.3).
+func (g *Gateway) generate(ctx context.Context, c net.Conn, h wire.Handshake) (wire.Region, error) {
+	if err := g.pace(ctx, c.RemoteAddr()); err != nil {
+		return wire.Region{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, generateTimeout)
+	defer cancel()
+	return g.Regions.Locate(ctx, h.Chunk)
+}
+
+// resident refuses a connect to a chunk whose region is not led here.
+func (g *Gateway) resident(ctx context.Context, c net.Conn, h wire.Handshake) error {
+	info, err := g.generate(ctx, c, h)
+	if err == nil && info.Leader != g.Peer {
+		err = fmt.Errorf("connect to chunk %v: %w", h.Chunk, region.ErrNotHere)
+	}
+	return err
+}

@@ -1,0 +1,110 @@
+package gameserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// requestTimeout and replyTimeout bound how long a browser may take to send a request and to fetch a file.
+// They do not hold for WebSockets.
+const requestTimeout, replyTimeout = 30 * time.Second, 5 * time.Minute
+
+// serveHTTP serves the browser client, its WebSocket, and health.
+func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener) error {
+	ctx, end := context.WithCancel(ctx)
+	var sockets room
+	defer sockets.close()
+	defer end() // the sessions of this door, also when only the door itself has failed
+	mux := http.NewServeMux()
+	mux.Handle("GET /", files(http.FileServerFS(g.Client)))
+	mux.HandleFunc("GET /ws", func(w http.ResponseWriter, r *http.Request) {
+		if !sockets.enter() {
+			http.Error(w, "the server is stopping", http.StatusServiceUnavailable)
+			return
+		}
+		defer sockets.leave()
+		g.serveSocket(ctx, w, r)
+	})
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { report(w, nil) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { report(w, g.ready()) })
+	server := &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: wire.HandshakeTimeout,
+		ReadTimeout:       requestTimeout,
+		WriteTimeout:      replyTimeout,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+	}
+	stop := context.AfterFunc(ctx, func() { server.Close() }) //nolint:errcheck // Serve reports it
+	defer stop()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve http: %w", err)
+	}
+	return nil
+}
+
+// room counts who is inside, and lets nobody in once it is closed.
+type room struct {
+	inside sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		closed bool
+	}
+}
+
+// enter reports false when the room is closed.
+func (r *room) enter() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.mu.closed {
+		r.inside.Add(1)
+	}
+	return !r.mu.closed
+}
+
+func (r *room) leave() { r.inside.Done() }
+
+// close waits until everybody has left.
+func (r *room) close() {
+	r.mu.Lock()
+	r.mu.closed = true
+	r.mu.Unlock()
+	r.inside.Wait()
+}
+
+// files lets browsers keep what has a hash in its name, and nothing else; folders are not listed.
+func files(server http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" && strings.HasSuffix(r.URL.Path, "/") {
+			http.NotFound(w, r)
+			return
+		}
+		if strings.HasPrefix(r.URL.Path, "/assets/") {
+			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+		} else {
+			w.Header().Set("Cache-Control", "no-cache")
+		}
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		server.ServeHTTP(w, r)
+	})
+}
+
+func report(w http.ResponseWriter, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	status := map[string]string{"status": "ok"}
+	if err != nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		status = map[string]string{"status": "not ready", "reason": err.Error()}
+	}
+	json.NewEncoder(w).Encode(status) //nolint:errcheck,errchkjson // the client left
+}

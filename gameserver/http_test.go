@@ -1,0 +1,151 @@
+package gameserver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// serveReal starts a gateway on real sockets, and gives its address.
+func serveReal(t *testing.T, change ...func(*Options)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := prepareRig(t, change...)
+	r.start(Listeners{Game: r.game, HTTP: l})
+	return l.Addr().String()
+}
+
+func TestHTTP(t *testing.T) {
+	unready := errors.New("alone")
+	address := serveReal(t, func(o *Options) { o.Ready = func() error { return unready } })
+	for _, c := range []struct {
+		path   string
+		status int
+		cache  string
+		body   string
+	}{
+		{"/", 200, "no-cache", "<p>client</p>"},
+		{"/assets/a-1.js", 200, "public, max-age=31536000, immutable", "1"},
+		{"/assets/gone.js", 404, "", ""}, // and not remembered for a year
+		{"/assets/", 404, "", ""},
+		{"/healthz", 200, "", `"ok"`},
+		{"/readyz", 503, "", "alone"},
+		{"/ws", 426, "", ""},
+	} {
+		response, err := http.Get("http://" + address + c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || response.StatusCode != c.status || response.Header.Get("Cache-Control") != c.cache || !strings.Contains(string(body), c.body) {
+			t.Errorf("%s: %d, cache %q, %.80q (%v)", c.path, response.StatusCode, response.Header.Get("Cache-Control"), body, err)
+		}
+	}
+}
+
+// A page of any origin may open a session: a player who was sent on is still on the page that he came from.
+func TestSocketOrigins(t *testing.T) {
+	address := serveReal(t)
+	for name, c := range map[string]struct {
+		origin, forwarded string
+	}{
+		"no browser":           {"", ""},
+		"own page":             {"http://" + address, ""},
+		"page of another node": {"http://b.example:8080", ""},
+		"through a proxy":      {"https://world.example", "world.example"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			header := http.Header{}
+			if c.origin != "" {
+				header.Set("Origin", c.origin)
+			}
+			if c.forwarded != "" {
+				header.Set("X-Forwarded-Host", c.forwarded)
+			}
+			ws, _, err := websocket.Dial(t.Context(), "ws://"+address+"/ws", &websocket.DialOptions{HTTPHeader: header}) //nolint:bodyclose // the library closes it
+			if err != nil {
+				t.Fatal(err)
+			}
+			ws.CloseNow()
+		})
+	}
+}
+
+func TestSocketSession(t *testing.T) {
+	address := serveReal(t)
+	for name, c := range map[string]struct {
+		say  []string
+		kind websocket.MessageType
+		want string
+	}{
+		"plays":          {[]string{`{"type":"join","version":1,"name":"ann","view":1,"encoding":"json"}`}, websocket.MessageText, `{"type":"welcome"`},
+		"other version":  {[]string{`{"type":"join","version":9,"name":"ann","view":1,"encoding":"json"}`}, websocket.MessageText, wire.FailWrongVersion},
+		"no join":        {[]string{`{"type":"ping","nonce":1}`}, websocket.MessageText, wire.FailUnexpected},
+		"rubbish":        {[]string{`rubbish`}, websocket.MessageText, wire.FailBadJSON},
+		"binary":         {[]string{`{"type":"ping","nonce":1}`}, websocket.MessageBinary, wire.FailBadType},
+		"too long":       {[]string{strings.Repeat("x", wire.MaxLine+1)}, websocket.MessageText, wire.FailTooLong},
+		"very long name": {[]string{`{"type":"join","version":1,"name":"` + strings.Repeat("a", 60000) + `","view":1,"encoding":"json"}`}, websocket.MessageText, wire.FailBadName},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			ws, _, err := websocket.Dial(ctx, "ws://"+address+"/ws", nil) //nolint:bodyclose // the library closes it
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ws.CloseNow()
+			for _, text := range c.say {
+				if err := ws.Write(ctx, c.kind, []byte(text)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, heard, err := ws.Read(ctx)
+			if err != nil || !strings.Contains(string(heard), c.want) {
+				t.Errorf("heard %.200q (%v), want %q", heard, err, c.want)
+			}
+			if name == "plays" {
+				return
+			}
+			if _, _, err := ws.Read(ctx); websocket.CloseStatus(err) != websocket.StatusNormalClosure {
+				t.Errorf("then %v, want the connection closed in order", err)
+			}
+		})
+	}
+}
+
+// The last words arrive although the client is still sending when it is refused.
+func TestLastWordsReachAClientWhoSends(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := prepareRig(t)
+	r.start(Listeners{Game: l, HTTP: r.http})
+	for range 5 {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, `{"type":"join","version":1,"name":"ann","view":1,"encoding":"json"}`+"\n"+strings.Repeat("x", 2<<20)); err != nil {
+			t.Fatalf("the server reset the connection: %v", err)
+		}
+		heard, err := io.ReadAll(conn)
+		if err != nil || !strings.Contains(string(heard), `{"type":"failure","code":"too_long"`) {
+			t.Errorf("heard %d bytes, the last %.100q (%v)", len(heard), heard[max(0, len(heard)-100):], err)
+		}
+		conn.Close()
+	}
+}

@@ -1,0 +1,245 @@
+package gameserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+const (
+	// playerTable is this node's own memory of the players it served: player id → record.
+	playerTable = "players"
+	// saveEvery is how often the players who moved are saved on this node's disk: a node that is
+	// killed forgets no more of their way.
+	saveEvery = time.Second
+	// recallTimeout is how long the network may take to remember a player.
+	recallTimeout = 3 * time.Second
+)
+
+// keeper saves players where they left, and recalls them wherever they return.
+//
+// One goroutine makes all records and writes all rows, so that a newer one is never overwritten by an
+// older one; others publish, since the network may take seconds.
+type keeper struct {
+	Options
+	leave   chan struct{} // holds a token while somebody waits to be saved
+	publish chan struct{} // holds a token while there may be something to publish
+	ended   chan struct{} // closed when nobody is saved any more
+
+	mu struct {
+		sync.Mutex
+		leaving []departure
+		backlog backlog
+		seqs    map[player.ID]uint64 // newest known save of each player who is here
+	}
+}
+
+// presence is a player who is here, and where.
+type presence struct {
+	body wire.Body
+	pose wire.Pose
+}
+
+// departure is a player who leaves.
+type departure struct {
+	presence
+	saved chan struct{} // closed when his record is on this node's disk
+}
+
+func newKeeper(o Options) *keeper {
+	k := &keeper{
+		Options: o,
+		leave:   make(chan struct{}, 1), publish: make(chan struct{}, 1), ended: make(chan struct{}),
+	}
+	k.mu.backlog = backlog{
+		records: make(map[player.ID]wire.PlayerRecord), under: make(map[player.ID]bool),
+		awaited: make(map[player.ID][]chan struct{}),
+	}
+	k.mu.seqs = make(map[player.ID]uint64)
+	return k
+}
+
+// recall gives the newest record that this node and the network remember of a player. A network that does
+// not answer is taken to know nothing.
+func (k *keeper) recall(ctx context.Context, id player.ID) (newest wire.PlayerRecord, known bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, recallTimeout)
+	defer cancel()
+	row, err := k.Storage.Get(playerTable, id[:])
+	if err != nil {
+		return newest, false, fmt.Errorf("recall player: %w", err)
+	}
+	if row != nil {
+		if newest, err = wire.DecodePlayerRecord(row); err != nil {
+			// It must not lock the player out: the network may know better, and his next save mends it.
+			k.Logger.Error("record of a player on disk is damaged", "player", id.String(), "error", err)
+			newest = wire.PlayerRecord{}
+		}
+	}
+	if remembered, err := k.Players.Player(ctx, id); err == nil && remembered.Seq > newest.Seq {
+		newest = remembered
+	}
+	return newest, newest.Seq > 0, nil
+}
+
+// expect makes the next records of a player who comes newer than the one that was recalled.
+func (k *keeper) expect(recalled wire.PlayerRecord) {
+	if recalled.Seq == 0 {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.mu.seqs[recalled.Player] = max(k.mu.seqs[recalled.Player], recalled.Seq)
+}
+
+// save keeps a player who leaves. It returns when he is saved on this node's disk; the network follows.
+func (k *keeper) save(p presence) {
+	select {
+	case <-k.saving(p):
+	case <-k.ended:
+	}
+}
+
+// part keeps a player who goes on at another node: it returns when the network remembers him, or ctx ends.
+func (k *keeper) part(ctx context.Context, p presence) {
+	select {
+	case <-k.saving(p):
+	case <-k.ended:
+		return
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-k.published(p.body.Player):
+	case <-ctx.Done():
+		k.Logger.Warn("a player goes on before the network has his record", "player", p.body.Name)
+	}
+}
+
+// saving has a player saved who leaves. The channel is closed when he is, and his record is with the publishers.
+func (k *keeper) saving(p presence) <-chan struct{} {
+	d := departure{p, make(chan struct{})}
+	k.mu.Lock()
+	k.mu.leaving = append(k.mu.leaving, d)
+	k.mu.Unlock()
+	wakeUp(k.leave)
+	return d.saved
+}
+
+// run saves the players who are here from time to time and those who leave at once. When ctx ends it saves
+// whoever is left and returns when all are published; what is under way is not broken off, but has
+// publishLast to come to an end.
+func (k *keeper) run(ctx context.Context, here func() []presence) {
+	patient, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	var crew sync.WaitGroup
+	for range publishers {
+		crew.Go(func() { k.runPublisher(patient) })
+	}
+	k.runSaver(ctx, here)
+	close(k.ended)
+	defer time.AfterFunc(publishLast, giveUp).Stop()
+	crew.Wait()
+}
+
+func (k *keeper) runSaver(ctx context.Context, here func() []presence) {
+	save := time.NewTicker(saveEvery)
+	defer save.Stop()
+	saved, published := make(map[player.ID]wire.Pose), make(map[player.ID]mark)
+	for {
+		select {
+		case <-ctx.Done():
+			k.saveLeaving()
+			return
+		case <-k.leave:
+			k.saveLeaving()
+		case <-save.C:
+			everybody := here()
+			published = k.handMoved(everybody, published)
+			saved = k.saveMoved(everybody, saved)
+		}
+	}
+}
+
+// saveLeaving saves those who leave, in one commit, and hands them to the publisher.
+func (k *keeper) saveLeaving() {
+	k.mu.Lock()
+	leaving := k.mu.leaving
+	k.mu.leaving = nil
+	k.mu.Unlock()
+	if len(leaving) == 0 {
+		return
+	}
+	people := make([]presence, len(leaving))
+	for i, d := range leaving {
+		people[i] = d.presence
+	}
+	records := k.records(people)
+	if err := k.store(records); err != nil {
+		k.Logger.Error("save players who leave", "players", len(records), "error", err)
+	}
+	k.hand(records, true)
+	k.mu.Lock()
+	for _, d := range leaving {
+		delete(k.mu.seqs, d.body.Player) // recalled when he comes again
+	}
+	k.mu.Unlock()
+	for _, d := range leaving {
+		close(d.saved)
+	}
+}
+
+// saveMoved saves the players who moved since the last time, in one commit.
+func (k *keeper) saveMoved(here []presence, before map[player.ID]wire.Pose) map[player.ID]wire.Pose {
+	poses := make(map[player.ID]wire.Pose, len(here))
+	for _, p := range here {
+		poses[p.body.Player] = p.pose
+	}
+	moved := slices.DeleteFunc(here, func(p presence) bool {
+		pose, known := before[p.body.Player]
+		return known && pose == p.pose
+	})
+	if len(moved) == 0 {
+		return poses
+	}
+	if err := k.store(k.records(moved)); err != nil {
+		k.Logger.Error("save players", "error", err)
+		return before
+	}
+	return poses
+}
+
+// records makes the next record of each player. Sequences are milliseconds since 1970 where clocks allow,
+// and always grow.
+func (k *keeper) records(people []presence) []wire.PlayerRecord {
+	now := time.Now().UnixMilli()
+	records := make([]wire.PlayerRecord, len(people))
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i, p := range people {
+		seq := max(k.mu.seqs[p.body.Player]+1, uint64(now))
+		k.mu.seqs[p.body.Player] = seq
+		records[i] = wire.PlayerRecord{
+			Player: p.body.Player, Name: p.body.Name, Guest: p.body.Guest,
+			Seq: seq, Pose: p.pose, Gateway: k.Peer, SavedAt: now,
+		}
+	}
+	return records
+}
+
+func (k *keeper) store(records []wire.PlayerRecord) error {
+	writes := make([]kv.Write, 0, len(records))
+	for _, r := range records {
+		row, err := wire.EncodePlayerRecord(r)
+		if err != nil {
+			return err
+		}
+		writes = append(writes, kv.Write{Table: playerTable, Key: r.Player[:], Value: row})
+	}
+	return k.Storage.Commit(writes)
+}

@@ -1,0 +1,307 @@
+package gameserver
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+func recordOf(name string, seq uint64, x float64) wire.PlayerRecord {
+	return wire.PlayerRecord{Player: guest(name), Name: name, Guest: true, Seq: seq, Pose: wire.Pose{X: x, Y: 25}, Gateway: self}
+}
+
+func (m *memory) keep(r wire.PlayerRecord) {
+	row, err := wire.EncodePlayerRecord(r)
+	if err == nil {
+		err = m.Commit([]kv.Write{{Table: playerTable, Key: r.Player[:], Value: row}})
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+func TestRecallTakesTheNewest(t *testing.T) {
+	for name, c := range map[string]struct {
+		disk, network uint64 // sequences; 0 for none
+		damaged       bool
+		want          float64 // x, 0 for unknown
+	}{
+		"unknown":       {0, 0, false, 0},
+		"disk only":     {5, 0, false, 5},
+		"network only":  {0, 6, false, 6},
+		"disk newer":    {9, 6, false, 9},
+		"network newer": {5, 6, false, 6},
+		"damaged":       {0, 6, true, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			network, disk := newMemory(), newMemory()
+			k := newKeeper(options(newLands(), network, disk))
+			if c.disk > 0 {
+				disk.keep(recordOf("ann", c.disk, float64(c.disk)))
+			}
+			if id := guest("ann"); c.damaged {
+				if err := disk.Commit([]kv.Write{{Table: playerTable, Key: id[:], Value: []byte("junk")}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.network > 0 {
+				network.mu.records[guest("ann")] = recordOf("ann", c.network, float64(c.network))
+			}
+			got, known, err := k.recall(t.Context(), guest("ann"))
+			if err != nil || known != (c.want > 0) || got.Pose.X != c.want {
+				t.Errorf("recalled %+v, %v, %v; want x %v", got, known, err, c.want)
+			}
+		})
+	}
+}
+
+// A player whose record comes from a clock that is ahead still gets newer ones.
+func TestSequencesAlwaysGrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		future := uint64(time.Now().Add(24 * time.Hour).UnixMilli())
+		r.network.mu.records[guest("ann")] = recordOf("ann", future, 5)
+		ann := r.join("ann", 1)
+		if ann.mu.welcome.Pose.X != 5 {
+			t.Fatalf("ann begins at %+v", ann.mu.welcome.Pose)
+		}
+		ann.goTo(6, 25, 0)
+		pass(100 * time.Millisecond)
+		ann.conn.Close()
+		pass(time.Second)
+		if got, _ := r.network.Player(t.Context(), guest("ann")); got.Seq <= future || got.Pose.X != 6 {
+			t.Errorf("published %+v, want a sequence above %d", got, future)
+		}
+		if n := len(r.g.keeper.mu.seqs); n != 0 {
+			t.Errorf("%d sequences are remembered of players who left", n)
+		}
+	})
+}
+
+func TestPlayersAreSavedWhileTheyPlay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		ann := r.join("ann", 1)
+		pass(3 * saveEvery)
+		if got, err := r.network.Player(t.Context(), guest("ann")); err != nil || got.Pose.X != .5 {
+			t.Errorf("published %+v (%v) at the first save, want where she came", got, err)
+		}
+		before := r.disk.mu.commits
+		pass(10 * saveEvery)
+		if r.disk.mu.commits != before {
+			t.Errorf("%d commits for a player who stands still", r.disk.mu.commits-before)
+		}
+		ann.goTo(4.5, 25, .5)
+		pass(saveEvery + time.Millisecond)
+		if got, _ := r.disk.saved(guest("ann")); got.Pose.X != 4.5 {
+			t.Errorf("saved at %+v", got.Pose)
+		}
+		if got, _ := r.network.Player(t.Context(), guest("ann")); got.Pose.X != .5 {
+			t.Error("four blocks are published before their time")
+		}
+		pass(publishEvery - 14*saveEvery)
+		ann.send(wire.Ping{})
+		pass(2 * saveEvery)
+		if got, err := r.network.Player(t.Context(), guest("ann")); err != nil || got.Pose.X != 4.5 {
+			t.Errorf("published %+v (%v)", got, err)
+		}
+	})
+}
+
+// Who goes far is published where he is, but not all the time.
+func TestFarWaysArePublished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		ann := r.join("ann", 1)
+		pass(2 * saveEvery)
+		published := func() float64 {
+			got, err := r.network.Player(t.Context(), guest("ann"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got.Pose.X
+		}
+		ann.goTo(18.5, 25, .5)
+		pass(saveEvery)
+		if x := published(); x != .5 {
+			t.Errorf("published at %v at once", x)
+		}
+		pass(publishPause)
+		if x := published(); x != 18.5 {
+			t.Errorf("published at %v, she stands at 18.5 for long", x)
+		}
+	})
+}
+
+// Whoever leaves is published before those who were to be published earlier, as soon as one record is done.
+func TestWhoLeavesIsPublishedFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(o *Options) { o.Players.(*memory).gate = make(chan struct{}) })
+		for i := range 3 * publishers {
+			r.join(fmt.Sprintf("p%d", i), 1)
+		}
+		ann := r.join("ann", 1)
+		ann.goTo(4.5, 25, .5)
+		pass(2 * saveEvery)
+		ann.conn.Close()
+		pass(100 * time.Millisecond)
+		// Those under way, and the first after. If hers from when she came was among them, she is that after its end.
+		for range 2 * publishers {
+			r.network.gate <- struct{}{}
+		}
+		synctest.Wait()
+		if got, err := r.network.Player(t.Context(), guest("ann")); err != nil || got.Pose.X != 4.5 {
+			t.Errorf("published %+v (%v)", got, err)
+		}
+		close(r.network.gate)
+	})
+}
+
+// A network that takes its time delays neither saves nor players who leave; in the end all is published.
+func TestSlowNetworkHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(o *Options) { o.Players.(*memory).gate = make(chan struct{}) })
+		bob := r.join("bob", 1)
+		var crowd []*client
+		for i := range 2 * publishers {
+			crowd = append(crowd, r.join(fmt.Sprintf("p%d", i), 1))
+		}
+		for _, c := range crowd {
+			c.conn.Close()
+		}
+		pass(100 * time.Millisecond)
+		if got := len(r.g.Online()); got != 1 {
+			t.Errorf("%d players online, want bob alone", got)
+		}
+		bob.goTo(4.5, 25, .5)
+		pass(saveEvery + time.Millisecond)
+		if got, _ := r.disk.saved(guest("bob")); got.Pose.X != 4.5 {
+			t.Errorf("bob is saved at %+v", got.Pose)
+		}
+		r.cancel()
+		pass(time.Second)
+		close(r.network.gate)
+		r.stop()
+		for i := range crowd {
+			if _, err := r.network.Player(t.Context(), guest(fmt.Sprintf("p%d", i))); err != nil {
+				t.Errorf("player %d is not published", i)
+			}
+		}
+		if got, _ := r.network.Player(t.Context(), guest("bob")); got.Pose.X != 4.5 {
+			t.Errorf("bob is published at %+v", got.Pose)
+		}
+	})
+}
+
+// A network that never answers does not keep the node from stopping.
+func TestDeadNetworkEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(o *Options) { o.Players.(*memory).gate = make(chan struct{}) })
+		for i := range 3 * publishers {
+			r.join(fmt.Sprintf("p%d", i), 1)
+		}
+		began := time.Now()
+		r.stop()
+		if took := time.Since(began); took > publishLast+2*lastWords {
+			t.Errorf("stopping took %v", took)
+		}
+		if _, saved := r.disk.saved(guest("p0")); !saved {
+			t.Error("not saved on this node's disk")
+		}
+	})
+}
+
+func (m *memory) fail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.fail = err
+}
+
+func TestDiskThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		ann := r.join("ann", 1)
+		r.disk.fail(errors.New("disk full"))
+		ann.goTo(4.5, 25, .5)
+		pass(2 * saveEvery)
+		bob := newClient(t, r.dial())
+		go bob.listen()
+		bob.send(wire.Join{Version: 1, Name: "bob", View: 1, Encoding: "json"})
+		pass(time.Second)
+		if bob.mu.failure.Code != wire.FailInternal || ann.mu.ended {
+			t.Errorf("bob is told %+v; ann ended: %v", bob.mu.failure, ann.mu.ended)
+		}
+		r.disk.fail(nil)
+		pass(saveEvery)
+		if got, _ := r.disk.saved(guest("ann")); got.Pose.X != 4.5 {
+			t.Errorf("saved at %+v after the disk works again", got.Pose)
+		}
+	})
+}
+
+// Of a crowd that walks about only so many are published a second, the oldest records first, and in time all of them.
+func TestCrowdIsPublishedInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const players = 10 * publishMost
+		k := newKeeper(options(newLands(), newMemory(), newMemory()))
+		var here []presence
+		for i := range players {
+			here = append(here, presence{body: wire.Body{Player: guest(fmt.Sprint("p", i)), Name: fmt.Sprint("p", i)}})
+		}
+		taken := func() (n int) {
+			for {
+				if _, ok := k.nextRecord(); !ok {
+					clear(k.mu.backlog.under)
+					return n
+				}
+				n++
+			}
+		}
+		var marks map[player.ID]mark
+		oldest := time.Now()
+		for second := range 60 {
+			pass(saveEvery)
+			for i := range here {
+				here[i].pose.X += publishWay // far, each second
+			}
+			marks = k.handMoved(here, marks)
+			if n := taken(); n != publishMost {
+				t.Fatalf("%d records at second %d, want %d", n, second, publishMost)
+			}
+			if second < players/publishMost-1 {
+				continue
+			}
+			if len(marks) != players {
+				t.Fatalf("%d players were published by second %d, want all %d", len(marks), second, players)
+			}
+			oldest = time.Now()
+			for _, m := range marks {
+				if m.at.Before(oldest) {
+					oldest = m.at
+				}
+			}
+			if age := time.Since(oldest); age > players/publishMost*saveEvery {
+				t.Fatalf("a record is %v old at second %d", age, second)
+			}
+		}
+		for range int(publishEvery/saveEvery) + players/publishMost { // they stand still now
+			pass(saveEvery)
+			marks = k.handMoved(here, marks)
+			taken()
+		}
+		if age := time.Since(oldest); age < publishEvery {
+			t.Fatal("too short a test")
+		}
+		for id, m := range marks {
+			if m.pose.X != here[0].pose.X {
+				t.Fatalf("%s is published at %v, want %v", id, m.pose.X, here[0].pose.X)
+			}
+		}
+	})
+}

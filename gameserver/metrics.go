@@ -1,0 +1,103 @@
+package gameserver
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// metrics are the numbers that a gateway reports; docs/metrics.md explains each.
+type metrics struct {
+	sessions     prometheus.Gauge
+	classics     prometheus.Gauge
+	chunks       prometheus.Gauge
+	generated    prometheus.Counter
+	mismatches   prometheus.Counter
+	refused      prometheus.Counter
+	messagesIn   prometheus.Counter
+	messagesOut  prometheus.Counter
+	bytesIn      prometheus.Counter
+	bytesOut     prometheus.Counter
+	corrections  *prometheus.CounterVec // by reason
+	refusals     *prometheus.CounterVec // by reason
+	beatSeconds  prometheus.Histogram
+	skipped      prometheus.Counter
+	talk         *prometheus.CounterVec // by order: causal, late, none, repeated
+	talkHeld     prometheus.Gauge
+	talkMissed   prometheus.Counter
+	packetsIn    prometheus.Counter
+	packetsOut   prometheus.Counter
+	swarmIn      prometheus.Counter
+	swarmOut     prometheus.Counter
+	swarmRefused prometheus.Counter
+	moved        *prometheus.CounterVec // by outcome: followed, cut, homeless
+}
+
+// tickBuckets are those of a region's ticks, so that the two can be added.
+var tickBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .0075, .01, .015, .02, .025, .03, .035, .04, .045, .05, .06, .075, .1, .25, .5, 1}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	gauge := func(name, help string) prometheus.Gauge {
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+		r.MustRegister(g)
+		return g
+	}
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+		r.MustRegister(c)
+		return c
+	}
+	vector := func(name, help, label string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+		r.MustRegister(c)
+		return c
+	}
+	histogram := func(name, help string) prometheus.Histogram {
+		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: tickBuckets})
+		r.MustRegister(h)
+		return h
+	}
+	messages := vector("voxeld_packets_total", "Messages exchanged with clients.", "direction")
+	bytes := vector("voxeld_packet_bytes_total", "Bytes of the messages exchanged with clients, framing not counted.", "direction")
+	packets := vector("voxeld_overlay_packets_total", "Packets of movement exchanged with other gateways, one a tick at most with each.", "direction")
+	packetBytes := vector("voxeld_overlay_packet_bytes_total", "Bytes of these packets.", "direction")
+	return &metrics{
+		packetsIn: packets.WithLabelValues("in"), packetsOut: packets.WithLabelValues("out"),
+		swarmIn: packetBytes.WithLabelValues("in"), swarmOut: packetBytes.WithLabelValues("out"),
+		swarmRefused: counter("voxeld_overlay_refused_total", "Updates of movement of other gateways that were farther away than a player can have got."),
+		sessions:     gauge("voxeld_sessions", "Players who hold a session on this gateway."),
+		classics:     gauge("voxeld_original_connections", "Connections of original VoxelPopuli clients to chunks."),
+		chunks:       gauge("voxeld_chunks_loaded", "Chunks that somebody on this gateway has in view."),
+		generated:    counter("voxeld_chunks_generated_total", "Chunks whose terrain this gateway generated."),
+		mismatches:   counter("voxeld_terrain_mismatches_total", "Chunks whose generated terrain differed from the pinned one."),
+		refused:      counter("voxeld_connections_refused_total", "Game connections that were refused, or ended by an error of the client."),
+		messagesIn:   messages.WithLabelValues("in"),
+		messagesOut:  messages.WithLabelValues("out"),
+		bytesIn:      bytes.WithLabelValues("in"),
+		bytesOut:     bytes.WithLabelValues("out"),
+		corrections:  vector("voxeld_move_corrections_total", "Moves that were refused.", "reason"),
+		beatSeconds:  histogram("voxeld_gateway_tick_seconds", "How long the gateway took to make a tick's motion and to hand it to all sessions."),
+		skipped:      counter("voxeld_motion_skipped_total", "Ticks whose motion was left out for a session that had not taken what was sent before."),
+		refusals:     vector("voxeld_edit_refusals_total", "Edits that were refused.", "reason"),
+		talk: vector("voxeld_chat_lines_total", "Chat lines that came to this gateway, by the order in which they were shown: causal (after all "+
+			"that they follow), late (after what may follow them), none (they have no clock: the speaker's gateway or the region is older), "+
+			"repeated (not shown: they were shown before).", "order"),
+		talkHeld:   gauge("voxeld_chat_held", "Chat lines that wait to be shown: for others that they follow, or for a moment so that concurrent ones are shown by wall clock."),
+		talkMissed: counter("voxeld_chat_given_up_total", "Players of whom a chat line was missing that was waited for too long."),
+		moved: vector("voxeld_sessions_moved_total", "Sessions that were ended because this node was drained, by what became of them: "+
+			"followed to another node, cut off because the client did not leave in time, homeless because no other node took players.", "outcome"),
+	}
+}
+
+func (m *metrics) sent(bytes int) {
+	m.messagesOut.Inc()
+	m.bytesOut.Add(float64(bytes))
+}
+
+// posted counts what the beat has written, once for all sessions.
+func (m *metrics) posted(p *post) {
+	m.messagesOut.Add(float64(p.messages))
+	m.bytesOut.Add(float64(p.bytes))
+	p.messages, p.bytes = 0, 0
+}
+
+func (m *metrics) received(bytes int) {
+	m.messagesIn.Inc()
+	m.bytesIn.Add(float64(bytes))
+}

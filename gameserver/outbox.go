@@ -1,0 +1,429 @@
+package gameserver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+const (
+	// outboxLimit is how many bytes may wait for a slow client before it is disconnected. Whole
+	// chunks of the largest view fit in.
+	outboxLimit = 16 << 20
+	// landWindow is how many bytes of whole chunks may be on their way to a client, beside the one that exceeds it: so
+	// little that nothing waits long behind them.
+	landWindow = 32 << 10
+	// lateTicks is how many ticks' motion may wait for a writer, who then writes them in one frame. One that is later
+	// has missed them.
+	lateTicks = 4
+	// frameLimit is how many bytes of pieces are put into one frame, far below wire.MaxServerLine.
+	frameLimit = 1 << 20
+	// lastWords is how long an ended connection may take to hear why. A player whose network changed
+	// waits no longer for the place that his lost connection still holds.
+	lastWords = 2 * time.Second
+)
+
+// outbox is what waits to be written to one client. Putting never blocks: whoever does not keep up is
+// disconnected with a reason, and costs nobody else anything.
+//
+// A session in CBOR gets its pieces at the gateway's beat, in one frame with the motion of the tick. Of motion only the newest counts:
+// while the connection has not taken all that was written before, the beat leaves it out, and then tells where
+// everybody is. A session in JSON that is late is told of no moves either until it has caught up.
+type outbox struct {
+	wake   chan struct{} // holds a token while there is something for the writer, or the outbox is closed
+	cut    func()        // ends the connection at once
+	owner  viewer        // whose it is, for chunks that wait; set before it is put to use
+	prompt prompter      // the beat writes by itself then; nil for none. Likewise.
+
+	mu struct {
+		sync.Mutex
+		binary   bool // the session is in CBOR, and its pieces are those of tick frames
+		items    []item
+		motion   []byte      // goes out behind the items
+		tick     uint64      // of the newest beat
+		first    uint64      // of the motion's first tick
+		ticks    int         // how many ticks the motion is of
+		missed   bool        // the client has not got all motion up to that beat
+		busy     bool        // the writer writes, or has to before anybody else does
+		since    time.Time   // when the writer took what it writes
+		stale    []waiting   // chunks of which the client, in JSON, has missed moves
+		land     int         // bytes of whole chunks among them
+		waiting  []waiting   // chunks for which there was no room, in the order of being looked at
+		bytes    int         // of the items, and of those that the writer has taken and not yet written
+		final    []byte      // written last, after which the connection is closed; nil for none
+		closed   bool        // takes nothing more
+		dropped  bool        // what waits is not to be written any more
+		patience *time.Timer // cuts the connection; nil until it is closed
+	}
+}
+
+// item is a message, or a piece of a frame. Pieces that follow one another go out as one frame.
+type item struct {
+	data []byte
+	tick uint64
+	part bool
+	land bool // a whole chunk
+}
+
+// waiting is a chunk that waits for room.
+type waiting struct {
+	f *feed
+	v *view
+}
+
+func newOutbox(cut func()) *outbox { return &outbox{wake: make(chan struct{}, 1), cut: cut} }
+
+// speak says in which encoding messages are from now on.
+func (o *outbox) speak(binary bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.binary = binary
+}
+
+// put queues an encoded message.
+func (o *outbox) put(message []byte) { o.add(item{data: message}) }
+
+// send queues a message in the session's encoding.
+func (o *outbox) send(m wire.FromServer) {
+	o.mu.Lock()
+	binary := o.mu.binary
+	o.mu.Unlock()
+	o.put(encodedIn(binary, m))
+}
+
+// miss says that the client does not know all motion: the next beat tells it.
+func (o *outbox) miss() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.missed = true
+}
+
+// beat is the session's tick: what has become of its chunks may go out now, and the motion that compose adds. It is
+// told whether the client has missed motion before. Where there is a short way, post.deliver has to follow.
+func (o *outbox) beat(tick uint64, compose func(dst []byte, missed bool) []byte) (skipped bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.closed {
+		return false
+	}
+	o.mu.tick = tick
+	switch {
+	case o.mu.busy && o.mu.missed:
+		return true // until the writer has got rid of what it holds
+	case len(o.mu.motion) == 0:
+		o.mu.ticks, o.mu.first = 0, tick
+	case o.mu.ticks == lateTicks:
+		o.mu.motion, o.mu.missed = o.mu.motion[:0], true
+		return true
+	default: // the writer is late: it gets two ticks in one frame
+		o.mu.motion = wire.AppendLaterTick(o.mu.motion, tick)
+	}
+	o.mu.ticks++
+	o.mu.motion = compose(o.mu.motion, o.mu.missed)
+	o.mu.missed = false
+	if o.prompt == nil && len(o.mu.motion)+len(o.mu.items) > 0 {
+		wakeUp(o.wake)
+	}
+	return false
+}
+
+// bulk queues a whole chunk.
+func (o *outbox) bulk(message []byte) { o.add(item{data: message, land: true}) }
+
+// room tells whether a whole chunk may be queued. If not, it is remembered for later.
+func (o *outbox) room(w waiting) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.land < landWindow || o.mu.closed {
+		return true
+	}
+	o.mu.waiting = append(o.mu.waiting, w)
+	return false
+}
+
+// refill gives the chunks for which there is room now.
+func (o *outbox) refill() []waiting {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.land >= landWindow || len(o.mu.waiting) == 0 {
+		return nil
+	}
+	n := min(refillChunks, len(o.mu.waiting))
+	next := slices.Clone(o.mu.waiting[:n])
+	o.mu.waiting = slices.Delete(o.mu.waiting, 0, n)
+	return next
+}
+
+// refillChunks is how many chunks are asked for at once: natural ones of the tallest usual worlds fill the window.
+const refillChunks = 8
+
+// piece queues what happened in one chunk.
+func (o *outbox) piece(tick uint64, data []byte) { o.add(item{data: data, tick: tick, part: true}) }
+
+func (o *outbox) add(i item) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.closed {
+		return
+	}
+	if o.mu.bytes += len(i.data); o.mu.bytes > outboxLimit {
+		o.mu.items, o.mu.dropped = nil, true
+		o.close(encodedIn(o.mu.binary, wire.Failure{Code: wire.FailSlow, Message: fmt.Sprintf(
+			"Your connection is too slow: %d MiB wait to be sent. Choose a smaller view distance.", outboxLimit>>20)}))
+		return
+	}
+	if i.land {
+		o.mu.land += len(i.data)
+	}
+	o.mu.items = append(o.mu.items, i)
+	if !i.part || !o.mu.binary {
+		wakeUp(o.wake)
+	}
+}
+
+// end lets the writer write what waits, then the last message (if any), and close the connection; all
+// within lastWords. Only the first end counts.
+func (o *outbox) end(last wire.FromServer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.closed {
+		return
+	}
+	if last == nil {
+		o.close(nil)
+		return
+	}
+	o.close(encodedIn(o.mu.binary, last))
+}
+
+// close is called once, with the lock held.
+func (o *outbox) close(last []byte) {
+	o.mu.closed, o.mu.final = true, last
+	o.mu.patience = time.AfterFunc(lastWords, o.cut)
+	wakeUp(o.wake)
+}
+
+// errEnded says that the outbox was ended in order.
+var errEnded = errors.New("connection ended")
+
+// load is what the writer takes at once.
+type load struct {
+	items  []item
+	motion []byte
+	tick   uint64
+	binary bool
+	final  []byte
+	closed bool
+}
+
+// take waits for something to write. Spare is a load whose lists are to be reused. The writer is busy then until
+// it rests.
+func (o *outbox) take(spare load) load {
+	<-o.wake
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	l := load{items: o.mu.items, motion: o.mu.motion, tick: o.mu.tick, binary: o.mu.binary, final: o.mu.final, closed: o.mu.closed}
+	if len(l.motion) > 0 {
+		l.tick = o.mu.first
+	}
+	o.mu.items, o.mu.motion = spare.items[:0], spare.motion[:0]
+	o.mu.busy, o.mu.since = true, time.Now()
+	return l
+}
+
+// behind tells whether the client has not taken what was written some ticks ago: then moves of a chunk are not queued
+// for a session in JSON, but remembered as missed. Each of them would be overtaken by the next.
+func (o *outbox) behind(w waiting) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if slices.Contains(o.mu.stale, w) {
+		return true
+	}
+	if !o.mu.busy || time.Since(o.mu.since) < lateTicks*region.TickEvery {
+		return false
+	}
+	o.mu.stale = append(o.mu.stale, w)
+	return true
+}
+
+// missing gives the chunks of which moves were missed.
+func (o *outbox) missing() []waiting {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.mu.stale)
+}
+
+// caughtUp says that the moves of a chunk are queued again, or not wanted any more.
+func (o *outbox) caughtUp(w waiting) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.stale = slices.DeleteFunc(o.mu.stale, func(s waiting) bool { return s == w })
+}
+
+// wrote takes written bytes off the accounts, and tells whether to go on.
+func (o *outbox) wrote(bytes, land int) (goOn bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.bytes -= bytes
+	o.mu.land -= land
+	return !o.mu.dropped
+}
+
+// rest says that all that was taken has been written.
+func (o *outbox) rest() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.busy = false
+}
+
+// sink is where messages are written; a conn.
+type sink interface {
+	// write sends a message, now or with the next flush. It does not keep it.
+	write(message []byte) error
+	// flush sends what has been kept back.
+	flush() error
+}
+
+// drain writes until the outbox is ended or a write fails. It is the connection's writer.
+func (o *outbox) drain(to sink) error {
+	var desk desk
+	for {
+		if err := desk.clear(o, to); err != nil {
+			return err
+		}
+		for _, w := range o.refill() {
+			w.f.serveAgain(w.v, o.owner)
+		}
+		for _, w := range o.missing() {
+			w.f.catchUp(w, o)
+		}
+	}
+}
+
+// desk is what a writer needs at hand; it is reused.
+type desk struct {
+	load   load
+	pieces []json.RawMessage
+	frame  []byte
+}
+
+// clear waits for something to write, and writes all that waits. At the end of the outbox it writes the last
+// message and returns errEnded.
+func (d *desk) clear(o *outbox, to sink) error {
+	l := o.take(d.load)
+	d.load = l
+	defer clear(l.items) // written messages are not kept from the garbage collector
+	rest := l.items
+	for len(rest) > 0 || len(l.motion) > 0 {
+		n, bytes := run(rest)
+		var data []byte
+		land := 0
+		switch {
+		case n == 0 && len(rest) > 0:
+			n, bytes, data = 1, len(rest[0].data), rest[0].data
+			if rest[0].land {
+				land = bytes
+			}
+		case l.binary:
+			data = d.composeTick(&l, rest[:n], n == len(rest))
+		default:
+			data = d.compose(rest[:n])
+		}
+		if err := to.write(data); err != nil {
+			return err
+		}
+		if land > 0 { // the window counts what the connection has not taken
+			if err := to.flush(); err != nil {
+				return err
+			}
+		}
+		if !o.wrote(bytes, land) {
+			break // the outbox has been closed, and what waits dropped
+		}
+		rest = rest[n:]
+	}
+	if l.closed && l.final != nil {
+		if err := to.write(l.final); err != nil {
+			return err
+		}
+	}
+	if err := to.flush(); err != nil {
+		return err
+	}
+	o.rest()
+	if l.closed {
+		return errEnded
+	}
+	return nil
+}
+
+// compose makes one frame of pieces, in a buffer that the next one overwrites.
+func (d *desk) compose(items []item) []byte {
+	d.pieces = d.pieces[:0]
+	for _, i := range items {
+		d.pieces = append(d.pieces, i.data)
+	}
+	d.frame = wire.AppendFrame(d.frame[:0], items[len(items)-1].tick, d.pieces...)
+	return d.frame
+}
+
+// composeTick makes one tick frame of pieces and, if they are the last, the motion.
+func (d *desk) composeTick(l *load, items []item, last bool) []byte {
+	d.frame = wire.AppendTick(d.frame[:0], l.tick)
+	for _, i := range items {
+		d.frame = append(d.frame, i.data...)
+	}
+	if last {
+		d.frame = append(d.frame, l.motion...)
+		l.motion = nil
+	}
+	return d.frame
+}
+
+// run is how many items at the front are pieces of one frame, and their bytes.
+func run(items []item) (n, bytes int) {
+	for n < len(items) && items[n].part && (n == 0 || bytes+len(items[n].data) <= frameLimit) {
+		bytes += len(items[n].data)
+		n++
+	}
+	return n, bytes
+}
+
+// settle is called when the connection is closed and nothing more will be written.
+func (o *outbox) settle() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.closed, o.mu.items = true, nil
+	if o.mu.patience != nil {
+		o.mu.patience.Stop()
+	}
+}
+
+// pump is a connection's writer: it writes what the outbox has, and closes the connection in order.
+func (g *Gateway) pump(o *outbox, c conn) {
+	defer o.settle()
+	err := o.drain(counted{c, g.metrics})
+	if !gone(err) {
+		g.Logger.Debug("write to client", "remote", c.remote().String(), "error", err)
+	}
+	if err := c.close(); err != nil && !gone(err) {
+		g.Logger.Debug("close connection", "remote", c.remote().String(), "error", err)
+	}
+}
+
+// counted is a connection whose messages are counted.
+type counted struct {
+	conn
+	metrics *metrics
+}
+
+func (c counted) write(message []byte) error {
+	c.metrics.sent(len(message))
+	return c.conn.write(message)
+}

@@ -1,0 +1,56 @@
+package gameserver
+
+import "sync"
+
+// outstanding is a session's edits that wait for their answer. Its lock is a leaf.
+type outstanding struct {
+	mu struct {
+		sync.Mutex
+		seqs    map[uint64]struct{}
+		settled chan struct{} // nil until hold; closed when nothing waits any more
+	}
+}
+
+// add takes an edit in. It reports false when the session takes no more.
+func (o *outstanding) add(seq uint64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.settled != nil {
+		return false
+	}
+	if o.mu.seqs == nil {
+		o.mu.seqs = make(map[uint64]struct{})
+	}
+	o.mu.seqs[seq] = struct{}{}
+	return true
+}
+
+// held tells whether the session takes no more.
+func (o *outstanding) held() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.mu.settled != nil
+}
+
+// answered takes an edit out.
+func (o *outstanding) answered(seq uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, waits := o.mu.seqs[seq]; !waits {
+		return
+	}
+	if delete(o.mu.seqs, seq); len(o.mu.seqs) == 0 && o.mu.settled != nil {
+		close(o.mu.settled)
+	}
+}
+
+// hold lets nothing more in. The channel is closed when everything is answered. It is called once.
+func (o *outstanding) hold() (settled <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.settled = make(chan struct{})
+	if len(o.mu.seqs) == 0 {
+		close(o.mu.settled)
+	}
+	return o.mu.settled
+}

@@ -1,0 +1,174 @@
+package gameserver
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// This file is how the keeper tells the network where players are: those who leave at once and before all
+// others, since they may join another node next; the others when they come, when they have gone far, and
+// from time to time, but in a crowd only so many a second: a record is signed, and a walker would soon have gone far again.
+
+const (
+	// publishEvery is how often a player who is here is saved in the network.
+	publishEvery = time.Minute
+	// publishWay is how far, in blocks, a player may go from where the network knows him before he is saved
+	// there again, but not within publishPause of the last time.
+	publishWay, publishPause = 16, 5 * time.Second
+	// publishMost is how many of the players who are here are published at one save, of which there is one a second:
+	// those whose record is the oldest. Signing, checking and storing one takes about 0.3 ms of a core.
+	publishMost = 50
+	// publishTimeout is how long the network may take to keep one record.
+	publishTimeout = 10 * time.Second
+	// publishLast is how long records may still be published when the gateway ends.
+	publishLast = 8 * time.Second
+	// publishers is how many records are put into the DHT at once.
+	publishers = 16
+)
+
+// backlog is the records that are to be published, the newest of each player. The keeper's lock guards it.
+type backlog struct {
+	records map[player.ID]wire.PlayerRecord
+	first   []player.ID                   // those who left, in order: they go before the others
+	under   map[player.ID]bool            // under way: one record of a player at a time, so that an older one never arrives last
+	awaited map[player.ID][]chan struct{} // closed when nothing of the player is left to publish
+}
+
+// mark is where and when a player who is here was published last.
+type mark struct {
+	pose wire.Pose
+	at   time.Time
+}
+
+// hand gives records to the publishers.
+func (k *keeper) hand(records []wire.PlayerRecord, leaving bool) {
+	k.mu.Lock()
+	for _, r := range records {
+		k.mu.backlog.records[r.Player] = r
+		if leaving && !slices.Contains(k.mu.backlog.first, r.Player) {
+			k.mu.backlog.first = append(k.mu.backlog.first, r.Player)
+		}
+	}
+	k.mu.Unlock()
+	wakeUp(k.publish)
+}
+
+// handMoved publishes who has come, has gone far since he was published, or was published long ago. It gives the marks of
+// all who are here and were published.
+func (k *keeper) handMoved(here []presence, before map[player.ID]mark) map[player.ID]mark {
+	now := time.Now()
+	marks := make(map[player.ID]mark, len(here))
+	var due []presence
+	for _, p := range here {
+		m, known := before[p.body.Player]
+		if known {
+			marks[p.body.Player] = m
+		}
+		age := now.Sub(m.at)
+		if !known || age >= publishEvery || age >= publishPause && wayBetween(m.pose, p.pose) > publishWay {
+			due = append(due, p)
+		}
+	}
+	if len(due) > publishMost {
+		slices.SortFunc(due, func(a, b presence) int {
+			return marks[a.body.Player].at.Compare(marks[b.body.Player].at) // newcomers have none, and are first
+		})
+		due = due[:publishMost]
+	}
+	for _, p := range due {
+		marks[p.body.Player] = mark{p.pose, now}
+	}
+	if len(due) > 0 {
+		k.hand(k.records(due), false)
+	}
+	return marks
+}
+
+func wayBetween(a, b wire.Pose) float64 {
+	return math.Hypot(math.Hypot(a.X-b.X, a.Z-b.Z), a.Y-b.Y)
+}
+
+// runPublisher is one of the publishers. When the saver has ended it publishes the rest.
+func (k *keeper) runPublisher(ctx context.Context) {
+	ended := false
+	for {
+		if r, ok := k.nextRecord(); ok {
+			k.put(ctx, r)
+			continue
+		}
+		if ended {
+			return // what another one holds back, he takes himself
+		}
+		select {
+		case <-k.publish:
+		case <-k.ended:
+			ended = true
+		}
+	}
+}
+
+// nextRecord takes a record out of the backlog.
+func (k *keeper) nextRecord() (r wire.PlayerRecord, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	b := &k.mu.backlog
+	i := slices.IndexFunc(b.first, func(id player.ID) bool { return !b.under[id] })
+	if i >= 0 {
+		r, ok = b.records[b.first[i]]
+		b.first = slices.Delete(b.first, i, i+1)
+	} else {
+		for id, waiting := range b.records {
+			if !b.under[id] {
+				r, ok = waiting, true
+				break
+			}
+		}
+	}
+	if !ok {
+		return r, false
+	}
+	delete(b.records, r.Player)
+	b.under[r.Player] = true
+	if len(b.records) > 0 {
+		wakeUp(k.publish) // for the next publisher
+	}
+	return r, true
+}
+
+// put publishes one record.
+func (k *keeper) put(ctx context.Context, r wire.PlayerRecord) {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	if err := k.Players.PutPlayer(ctx, r); err != nil {
+		k.Logger.Warn("publish player", "player", r.Name, "error", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	b := &k.mu.backlog
+	delete(b.under, r.Player)
+	if _, more := b.records[r.Player]; !more {
+		for _, done := range b.awaited[r.Player] {
+			close(done)
+		}
+		delete(b.awaited, r.Player)
+	}
+}
+
+// published gives a channel that is closed when no record of the player is left to publish.
+func (k *keeper) published(id player.ID) <-chan struct{} {
+	done := make(chan struct{})
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	b := &k.mu.backlog
+	if _, waits := b.records[id]; !waits && !b.under[id] {
+		close(done)
+		return done
+	}
+	b.awaited[id] = append(b.awaited[id], done)
+	return done
+}

@@ -1,0 +1,366 @@
+package gameserver
+
+import (
+	"cmp"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// How many messages a session may send: a second, and at once. A client of 60 frames a second that
+// sends a move each frame stays below.
+const (
+	movesPerSecond, movesAtOnce = 100, 200
+	editsPerSecond, editsAtOnce = 20, 50 // unless Options say otherwise; at once: below what a region remembers of a player (world, recentWindow)
+	saysPerSecond, saysAtOnce   = 1, 5
+	viewsPerSecond, viewsAtOnce = 1, 30 // each may cost hundreds of chunks
+	pingsPerSecond, pingsAtOnce = 10, 50
+)
+
+// editRate is how many edits a second a player may make.
+func (g *Gateway) editRate() rate.Limit { return rate.Limit(cmp.Or(g.EditsPerSecond, editsPerSecond)) }
+
+// session is one player's connection. Its reader owns it, but for what is said of a field.
+type session struct {
+	g        *Gateway
+	conn     conn
+	out      *outbox
+	body     wire.Body    // but its pose: see mu. Never changes else.
+	binary   bool         // the session is in CBOR; set before it is anybody's viewer
+	view     atomic.Int32 // chunks in each direction
+	motion   *player.Motion
+	feeds    map[grid.ChunkPos]*feed // by chunk in view
+	here     *feed                   // of the region that the body is in; nil before it entered
+	home     atomic.Pointer[feed]    // the same, for the beat
+	vantage  *vantage                // the stage's; nil before the first beat
+	offstage bool                    // the stage's: the session is over
+	moves    *rate.Limiter
+	paces    *rate.Limiter // of edits
+	says     *rate.Limiter
+	voice    *voice // nil before the player is known
+	views    *rate.Limiter
+	pings    *rate.Limiter
+	silent   *time.Timer   // ends the session of a client who says nothing
+	edits    outstanding   // any goroutine's
+	done     chan struct{} // closed when the player is saved and the place is free
+
+	mu struct {
+		sync.Mutex
+		pose   wire.Pose
+		joined bool // the player is in the world, or about to be
+		placed bool // the pose is the player's
+		parted bool // the player is another gateway's now: he is neither moved nor saved here
+	}
+}
+
+// serveSession is the life of a session, from its Join to its end. Join is nil while it has not been read.
+func (g *Gateway) serveSession(ctx context.Context, c conn, join *wire.Join) {
+	s := &session{
+		g: g, conn: c, out: newOutbox(c.cut),
+		feeds: make(map[grid.ChunkPos]*feed),
+		moves: rate.NewLimiter(movesPerSecond, movesAtOnce),
+		paces: rate.NewLimiter(g.editRate(), editsAtOnce),
+		says:  rate.NewLimiter(saysPerSecond, saysAtOnce),
+		views: rate.NewLimiter(viewsPerSecond, viewsAtOnce),
+		pings: rate.NewLimiter(pingsPerSecond, pingsAtOnce),
+		done:  make(chan struct{}),
+	}
+	s.out.owner = s
+	if line, ok := c.(*lineConn); ok {
+		s.out.prompt = promptly(line)
+	}
+	s.silent = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.end(failureOf(errSilent)) })
+	defer s.silent.Stop()
+	var writer sync.WaitGroup
+	writer.Go(func() { g.pump(s.out, c) })
+	if join != nil {
+		s.speak(join.Encoding)
+	}
+	stop := context.AfterFunc(ctx, func() { s.out.end(farewell()) })
+	defer stop()
+	err := s.serve(ctx, join)
+	s.out.end(failureOf(err))
+	writer.Wait()
+	if !gone(err) {
+		g.metrics.refused.Inc()
+		g.Logger.Info("session ended", "player", s.body.Name, "remote", c.remote().String(), "error", err)
+	}
+}
+
+// errSilent ends the session of a client who says nothing.
+var errSilent = &wire.Error{Code: wire.FailTimeout, Message: "nothing was heard from you for too long"}
+
+func farewell() wire.FromServer {
+	return wire.Failure{Code: wire.FailShuttingDown, Message: "The server is stopping. Everything that was confirmed is saved."}
+}
+
+// failureOf is the last message for a client whose session ends with the error; nil when it is gone.
+func failureOf(err error) wire.FromServer {
+	if away, ok := errors.AsType[*elsewhere](err); ok {
+		return away.message
+	}
+	if refused, ok := errors.AsType[*wire.Error](err); ok {
+		return refused.Failure()
+	}
+	if gone(err) {
+		return nil
+	}
+	return wire.Failure{Code: wire.FailInternal, Message: "The server has a fault. Try again, or tell whoever runs it."}
+}
+
+func (s *session) serve(ctx context.Context, opening *wire.Join) error {
+	if opening == nil {
+		join, err := expect[wire.Join](s, "open the session with a join message")
+		if err != nil {
+			return err
+		}
+		opening = &join
+		s.speak(join.Encoding)
+	}
+	join := *opening
+	if s.g.leaves() {
+		return s.g.sendAway(ctx)
+	}
+	if err := s.admit(join); err != nil {
+		return err
+	}
+	s.silent.Reset(silence)
+	if err := s.replaceOlder(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	s.g.metrics.sessions.Inc()
+	defer s.g.metrics.sessions.Dec()
+
+	record, known, err := s.g.keeper.recall(ctx, s.body.Player)
+	if err != nil {
+		return err
+	}
+	s.g.keeper.expect(record)
+	pose := record.Pose
+	if !known {
+		pose = s.g.spawnPose()
+	}
+	if !s.place(pose) {
+		return errEnded // he was sent on before he was here
+	}
+	s.voice = newVoice(s.body.Player, time.Now())
+	s.motion = player.NewMotion(s.g.rules, s.g.now(), pose.X, pose.Y, pose.Z)
+	s.view.Store(int32(min(join.View, s.g.MaxView)))
+	s.out.send(s.welcome())
+	s.g.Logger.Info("player joined", "player", s.body.Name, "id", s.body.Player.String(), "remote", s.conn.remote().String())
+	s.arrive()
+	return s.listen()
+}
+
+// receive waits for the client's next message.
+func (s *session) receive() (wire.FromClient, error) {
+	data, err := s.conn.read()
+	if err != nil {
+		return nil, err
+	}
+	s.g.metrics.received(len(data))
+	return s.decode(data)
+}
+
+func (s *session) decode(data []byte) (wire.FromClient, error) {
+	if s.binary {
+		return wire.DecodeClientCBOR(data)
+	}
+	return wire.DecodeClient(data)
+}
+
+// speak sets the encoding that the client has asked for.
+func (s *session) speak(encoding string) {
+	s.binary = encoding == wire.EncodingCBOR
+	s.out.speak(s.binary)
+	s.conn.speak(s.binary)
+}
+
+// expect receives a message of one kind, or refuses with the hint.
+func expect[M wire.FromClient](s *session, hint string) (M, error) {
+	msg, err := s.receive()
+	if err != nil {
+		return *new(M), err
+	}
+	m, ok := msg.(M)
+	if !ok {
+		return m, &wire.Error{Code: wire.FailUnexpected, Message: hint}
+	}
+	return m, nil
+}
+
+// admit checks who joins, and makes the guest or the owner of a key of it.
+func (s *session) admit(join wire.Join) error {
+	if join.Version != wire.SessionVersion {
+		return &wire.Error{Code: wire.FailWrongVersion, Message: fmt.Sprintf(
+			"this server speaks session version %d, you sent %d: reload the page, or upgrade the older side", wire.SessionVersion, join.Version)}
+	}
+	s.body.Name = join.Name
+	if join.Key == "" {
+		if !s.g.Guests {
+			return &wire.Error{Code: wire.FailNoGuests, Message: "this world admits no guests: join with a key"}
+		}
+		s.body.Guest = true
+		s.body.Player = player.GuestID(join.Name)
+		return nil
+	}
+	key, err := hex.DecodeString(join.Key)
+	if err != nil || len(key) != ed25519.PublicKeySize {
+		return &wire.Error{Code: wire.FailBadKey, Message: "key: want the 64 hex digits of an Ed25519 public key"}
+	}
+	return s.challenge(key)
+}
+
+// challenge lets the client prove that the key is his.
+func (s *session) challenge(key ed25519.PublicKey) error {
+	var random [32]byte
+	rand.Read(random[:])
+	nonce := hex.EncodeToString(random[:])
+	s.silent.Reset(wire.HandshakeTimeout)
+	s.out.send(wire.Challenge{Nonce: nonce, World: s.g.World.ID()})
+	prove, err := expect[wire.Prove](s, "answer the challenge with a prove message")
+	if err != nil {
+		return err
+	}
+	signature, err := hex.DecodeString(prove.Signature)
+	if err != nil || !ed25519.Verify(key, player.ProofText(nonce, s.g.World.ID()), signature) {
+		return &wire.Error{Code: wire.FailBadSignature, Message: "the signature does not fit the key"}
+	}
+	s.body.Player = player.IDOf(key)
+	return nil
+}
+
+// replaceOlder takes the player's place on this gateway. A session that held it is ended and saved first.
+// An error says that the place was not taken. A guest's name proves nothing: he makes way only for somebody
+// at his own address, as himself on a new connection.
+func (s *session) replaceOlder(ctx context.Context) error {
+	for {
+		s.g.mu.Lock()
+		if s.g.leaves() {
+			s.g.mu.Unlock()
+			return s.g.sendAway(ctx)
+		}
+		older := s.g.mu.sessions[s.body.Player]
+		if older == nil {
+			s.g.mu.sessions[s.body.Player] = s
+			s.g.mu.Unlock()
+			return nil
+		}
+		s.g.mu.Unlock()
+		if s.body.Guest && !sameSite(older.conn.remote(), s.conn.remote()) {
+			return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf(
+				"a guest called %s is playing, from another address: choose another name", s.body.Name)}
+		}
+		older.out.end(wire.Failure{Code: wire.FailReplaced, Message: "You joined from somewhere else."})
+		select {
+		case <-older.done:
+		case <-ctx.Done():
+			return ctx.Err() // the farewell is on its way
+		}
+	}
+}
+
+func (s *session) welcome() wire.Welcome {
+	g := s.g
+	return wire.Welcome{
+		Version: wire.SessionVersion,
+		World:   g.World.ID(), WorldName: g.World.Name, Sections: g.World.Sections,
+		Player: s.body.Player.String(), Name: s.body.Name, Guest: s.body.Guest,
+		NextSeq: firstSeq(time.Now()),
+		Pose:    s.where(), View: int(s.view.Load()), Reach: g.rules.Reach,
+		TickMS:    int(region.TickEvery.Milliseconds()),
+		TimeOfDay: g.timeOfDay(), DayMS: world.DayLength.Milliseconds(),
+		Gateway: g.Peer, ServerName: g.Version,
+	}
+}
+
+// firstSeq is the first edit sequence of a session: the microseconds since 1970, so that a player's
+// sequences grow from session to session without anybody counting them (docs/adr/0006).
+func firstSeq(now time.Time) uint64 { return uint64(now.UnixMicro()) }
+
+// spawnPose is where an unknown player begins.
+func (g *Gateway) spawnPose() wire.Pose {
+	p := g.World.Spawn
+	return wire.Pose{X: float64(p.X) + .5, Y: float64(p.Y), Z: float64(p.Z) + .5}
+}
+
+// arrive puts the body into the world and the land around it into view.
+func (s *session) arrive() {
+	body := s.body
+	body.Pose, body.Said = s.where(), s.voice.owner.Done()
+	body.Gateway = s.g.swarm.home()
+	s.here = s.g.enter(body, s)
+	s.home.Store(s.here)
+	s.look()
+}
+
+// leave takes the player out of the world and saves him; then the place is free.
+func (s *session) leave() {
+	for pos, f := range s.feeds {
+		f.unwatch(pos, s)
+	}
+	if s.here != nil {
+		s.here.leave(s.body.Player, s)
+		if last, here := s.part(); here {
+			s.g.keeper.save(last)
+		}
+	}
+	s.g.stage.quit(s)
+	s.g.mu.Lock()
+	delete(s.g.mu.sessions, s.body.Player)
+	s.g.mu.Unlock()
+	close(s.done)
+}
+
+func (s *session) where() wire.Pose {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.pose
+}
+
+// place takes the player to a place, unless he is another gateway's already.
+func (s *session) place(pose wire.Pose) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.parted {
+		return false
+	}
+	s.mu.pose, s.mu.joined, s.mu.placed = pose, true, true
+	return true
+}
+
+// placed tells whether the player has a place already; he keeps it while he is saved at the end.
+func (s *session) placed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.placed
+}
+
+// joined tells whether the player is here.
+func (s *session) joined() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.joined
+}
+
+// parted tells whether the player is another gateway's already.
+func (s *session) parted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.parted
+}

@@ -1,0 +1,480 @@
+package gameserver
+
+import (
+	"crypto/ed25519"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// under is a place beside the spawn that is free, and within everybody's reach.
+func under(*client) grid.Pos { return grid.Pos{X: 2, Y: 21, Z: 3} }
+
+func blockOf(i int) chunk.Block { return chunk.Block(i % 2) }
+
+func TestSilentConnections(t *testing.T) {
+	for name, c := range map[string]struct {
+		say  string
+		ends time.Duration
+		hear string
+	}{
+		"nothing":          {"", wire.HandshakeTimeout, "no"},
+		"half a handshake": {`{"type":"join","na`, wire.HandshakeTimeout, "no"},
+		"dht":              {`{"type":"dht"}`, silence, "ok"},
+		"half a query":     {`{"type":"dht"}` + "\x00[1", silence, "ok"},
+		"join": {
+			`{"type":"join","version":1,"name":"ann","view":1,"encoding":"json"}` + "\n", silence,
+			`{"type":"failure","code":"timeout"`,
+		},
+		"half a line": {
+			`{"type":"join","version":1,"name":"ann","view":1,"encoding":"json"}` + "\n" + `{"type":"mo`, silence,
+			`{"type":"failure","code":"timeout"`,
+		},
+		"no proof": {
+			`{"type":"join","version":1,"name":"ann","view":1,"encoding":"json","key":"` + strings.Repeat("ab", 32) + `"}` + "\n",
+			wire.HandshakeTimeout, `{"type":"failure","code":"timeout"`,
+		},
+		"connect": {`{"type":"connect","chunk":[0,0],"player":"ann"}`, silence, `"player":""}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				conn := r.dial()
+				began := time.Now()
+				go io.WriteString(conn, c.say) //nolint:errcheck // the pipe closes at the end
+				heard, err := io.ReadAll(conn)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); took != c.ends {
+					t.Errorf("ended after %v, want %v", took, c.ends)
+				}
+				lines := strings.Split(strings.TrimSpace(string(heard)), "\n")
+				if last := lines[len(lines)-1]; !strings.Contains(last, c.hear) {
+					t.Errorf("the last words are %.100q, want %q", last, c.hear)
+				}
+			})
+		})
+	}
+}
+
+func TestPingKeepsASessionAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		ann := r.join("ann", 1)
+		for range 5 {
+			pass(silence - time.Second)
+			ann.send(wire.Ping{Nonce: 1})
+		}
+		pass(time.Second)
+		if ann.mu.ended {
+			t.Errorf("ended with %+v", ann.mu.failure)
+		}
+	})
+}
+
+func TestKeyedPlayers(t *testing.T) {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, other, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		key  ed25519.PrivateKey
+		say  wire.FromClient
+		code string
+	}{
+		"proves":           {private, nil, ""},
+		"another key":      {other, nil, wire.FailBadSignature},
+		"says other thing": {private, wire.Ping{Nonce: 1}, wire.FailUnexpected},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, func(o *Options) { o.Guests = false })
+				conn := r.dial()
+				ann := newClient(t, conn)
+				ann.send(wire.Join{Version: 1, Name: "ann", View: 1, Encoding: "json", Key: hex.EncodeToString(public)})
+				line := readLine(t, conn)
+				m, err := wire.DecodeServer([]byte(line))
+				if err != nil {
+					t.Fatal(err)
+				}
+				challenge := m.(wire.Challenge)
+				go ann.listen()
+				if c.say == nil {
+					c.say = wire.Prove{Signature: hex.EncodeToString(ed25519.Sign(c.key, player.ProofText(challenge.Nonce, challenge.World)))}
+				}
+				ann.send(c.say)
+				pass(time.Second)
+				if ann.mu.failure.Code != c.code {
+					t.Errorf("failure %+v, want %q", ann.mu.failure, c.code)
+				}
+				if c.code == "" && (ann.mu.welcome.Player != player.IDOf(public).String() || ann.mu.welcome.Guest) {
+					t.Errorf("welcome %+v", ann.mu.welcome)
+				}
+			})
+		})
+	}
+	t.Run("guest", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, func(o *Options) { o.Guests = false })
+			ann := newClient(t, r.dial())
+			go ann.listen()
+			ann.send(wire.Join{Version: 1, Name: "ann", View: 1, Encoding: "json"})
+			pass(time.Second)
+			if ann.mu.failure.Code != wire.FailNoGuests || !ann.mu.ended {
+				t.Errorf("failure %+v", ann.mu.failure)
+			}
+		})
+	})
+}
+
+func readLine(t *testing.T, conn net.Conn) string {
+	t.Helper()
+	var line []byte
+	for b := make([]byte, 1); ; {
+		if _, err := io.ReadFull(conn, b); err != nil {
+			t.Fatalf("%v after %q", err, line)
+		}
+		if b[0] == '\n' {
+			return string(line)
+		}
+		line = append(line, b[0])
+	}
+}
+
+func TestSecondLoginReplacesTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		bob := r.join("bob", 1)
+		first := r.join("ann", 1)
+		first.goTo(5.5, 26, 5.5)
+		pass(time.Second)
+		second := r.join("ann", 1)
+		if first.mu.failure.Code != wire.FailReplaced || !first.mu.ended {
+			t.Errorf("the first session ended with %+v", first.mu.failure)
+		}
+		if p := second.mu.welcome.Pose; p.X != 5.5 || p.Y != 26 {
+			t.Errorf("the second one begins at %+v, want where the first one stood", p)
+		}
+		pass(time.Second)
+		if got := len(bob.mu.avatars); got != 2 {
+			t.Errorf("bob sees %d avatars, want 2", got)
+		}
+		if got := len(r.g.Online()); got != 2 {
+			t.Errorf("%d players online, want 2", got)
+		}
+	})
+}
+
+// Whoever lost his network comes back at once, although the old connection still hangs.
+func TestSecondLoginDoesNotWaitForADeadConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		dead := newClient(t, r.dial())
+		dead.send(wire.Join{Version: 1, Name: "ann", View: 1, Encoding: "json"})
+		pass(time.Second)
+		again := newClient(t, r.dial())
+		go again.listen()
+		again.send(wire.Join{Version: 1, Name: "ann", View: 1, Encoding: "json"})
+		pass(lastWords + time.Second)
+		if again.mu.welcome.Player == "" {
+			t.Errorf("not welcome: %+v", again.mu.failure)
+		}
+	})
+}
+
+// A guest's name proves nothing: nobody is thrown out by a stranger.
+func TestGuestsNameIsTaken(t *testing.T) {
+	for address, code := range map[string]string{"192.0.2.1": "", "192.0.2.2": wire.FailNameTaken} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t)
+			join := func(address string, port int) *client {
+				c := newClient(t, r.dialFrom(&net.TCPAddr{IP: net.ParseIP(address), Port: port}))
+				go c.listen()
+				c.send(wire.Join{Version: 1, Name: "ann", View: 1, Encoding: "json"})
+				pass(time.Second)
+				return c
+			}
+			first, second := join("192.0.2.1", 5), join(address, 6)
+			if second.mu.failure.Code != code || first.mu.ended != (code == "") {
+				t.Errorf("from %s: failure %+v; the first one ended: %v", address, second.mu.failure, first.mu.ended)
+			}
+			if code != "" {
+				first.conn.Close()
+				pass(time.Second)
+				if third := join(address, 7); third.mu.welcome.Player == "" {
+					t.Errorf("the name is free, and yet: %+v", third.mu.failure)
+				}
+			}
+		})
+	}
+}
+
+func TestSequencesFarAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		ann := r.join("ann", 1)
+		for _, c := range []struct {
+			ahead time.Duration
+			want  string
+		}{{9 * time.Minute, ""}, {11 * time.Minute, wire.RefusedStale}, {1e6 * time.Hour, wire.RefusedStale}} {
+			ann.seq = firstSeq(time.Now().Add(c.ahead))
+			seq := ann.put(grid.Pos{X: 3, Y: 25, Z: 3}, chunk.Brick)
+			pass(time.Second)
+			if ack := ann.answer(seq); ack.Error != c.want {
+				t.Errorf("%v ahead is answered %+v, want %q", c.ahead, ack, c.want)
+			}
+		}
+	})
+}
+
+func TestConnectionsPerAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(o *Options) { o.PerAddress = 2 })
+		at := func(text string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(text), Port: 5} }
+		ping := func(address string) string {
+			c := r.dialFrom(at(address))
+			go io.WriteString(c, `{"type":"dht"}`) //nolint:errcheck // it may be refused before
+			answer := make([]byte, 2)
+			if _, err := io.ReadFull(c, answer); err != nil {
+				t.Fatal(err)
+			}
+			return string(answer)
+		}
+		for _, step := range []struct{ address, want string }{
+			{"192.0.2.1", "ok"},
+			{"192.0.2.1", "ok"},
+			{"192.0.2.1", "no"},
+			{"::ffff:192.0.2.1", "no"},
+			{"192.0.2.2", "ok"},
+			{"2001:db8::1", "ok"},
+			{"2001:db8::2", "ok"},
+			{"2001:db8::3", "no"},
+			{"2001:db8:0:1::1", "ok"},
+			{"127.0.0.1", "ok"},
+			{"127.0.0.1", "ok"},
+			{"127.0.0.1", "ok"},
+			{"::1", "ok"},
+		} {
+			if got := ping(step.address); got != step.want {
+				t.Errorf("%s is answered %q, want %q", step.address, got, step.want)
+			}
+		}
+		pass(silence + time.Second)
+		if len(r.g.mu.addresses) != 0 {
+			t.Errorf("addresses %v are still counted", r.g.mu.addresses)
+		}
+		if got := ping("192.0.2.1"); got != "ok" {
+			t.Errorf("after the others have ended: %q", got)
+		}
+	})
+}
+
+func TestGoodbye(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		ann := r.join("ann", 1)
+		ann.goTo(5.5, 26, 5.5)
+		stalled := newClient(t, r.dial())
+		stalled.send(wire.Join{Version: 1, Name: "bob", View: 1, Encoding: "json"})
+		r.dial() // says nothing
+		pass(100 * time.Millisecond)
+		began := time.Now()
+		r.stop()
+		if took := time.Since(began); took > 2*lastWords {
+			t.Errorf("stopping took %v", took)
+		}
+		synctest.Wait()
+		if ann.mu.failure.Code != wire.FailShuttingDown || !ann.mu.ended {
+			t.Errorf("ended with %+v", ann.mu.failure)
+		}
+		for _, name := range []string{"ann", "bob"} {
+			published, err := r.network.Player(t.Context(), guest(name))
+			saved, _ := r.disk.saved(guest(name))
+			if err != nil || saved != published {
+				t.Errorf("%s is saved as %+v, published as %+v (%v)", name, saved, published, err)
+			}
+			if name == "ann" && published.Pose.X != 5.5 {
+				t.Errorf("ann is published at %+v", published.Pose)
+			}
+		}
+	})
+}
+
+// A door that fails takes everything with it, and says why.
+func TestDoorThatFails(t *testing.T) {
+	for _, name := range []string{"game", "http"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				ann := r.join("ann", 1)
+				broken := errors.New("socket broken")
+				map[string]*doorway{"game": r.game, "http": r.http}[name].fail <- broken
+				if err := <-r.ended; !errors.Is(err, broken) {
+					t.Errorf("ended with %v", err)
+				}
+				close(r.ended)
+				if synctest.Wait(); ann.mu.failure.Code != wire.FailShuttingDown {
+					t.Errorf("the player was told %+v", ann.mu.failure)
+				}
+			})
+		})
+	}
+}
+
+func TestTooMuch(t *testing.T) {
+	for name, m := range map[string]wire.FromClient{
+		"moves": wire.Move{Pose: wire.Pose{X: .5, Y: 25, Z: .5}},
+		"views": wire.View{View: 1},
+		"pings": wire.Ping{Nonce: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				ann, bob := r.join("ann", 1), r.join("bob", 1)
+				for range movesAtOnce + 1 {
+					ann.send(m)
+				}
+				pass(time.Second)
+				if ann.mu.failure.Code != wire.FailRate || bob.mu.ended {
+					t.Errorf("ann ended with %+v, bob ended: %v", ann.mu.failure, bob.mu.ended)
+				}
+			})
+		})
+	}
+	t.Run("chat", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t)
+			ann, bob := r.join("ann", 1), r.join("bob", 1)
+			for range saysAtOnce + 2 {
+				ann.send(wire.Chat{Text: "la"})
+			}
+			pass(100 * time.Millisecond)
+			if len(bob.mu.said) != saysAtOnce || len(ann.mu.notices) != 2 {
+				t.Errorf("bob heard %d lines, ann was told %d times", len(bob.mu.said), len(ann.mu.notices))
+			}
+		})
+	})
+}
+
+func TestCorrections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		ann := r.join("ann", 1)
+		ann.goTo(500, 25, .5)
+		ann.goTo(.5, 1000, .5)
+		pass(time.Second)
+		if ann.mu.corrections != 2 {
+			t.Errorf("%d corrections, want 2", ann.mu.corrections)
+		}
+		if got := r.g.Online()[0].Pose; got.X != .5 || got.Y != 25 {
+			t.Errorf("ann is at %+v", got)
+		}
+	})
+}
+
+func TestJudge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		ann := r.join("ann", 1)
+		bob := r.join("bob", 1)
+		bob.goTo(-4.1, 25, .5) // in another region than ann
+		pass(time.Second)
+		r.g.mu.Lock()
+		s := r.g.mu.sessions[guest("ann")]
+		r.g.mu.Unlock()
+		bedrock := grid.Pos{X: 0, Y: 0, Z: 0}
+		for _, c := range []struct {
+			name string
+			pos  grid.Pos
+			b    chunk.Block
+			want string
+		}{
+			{"free", grid.Pos{X: 3, Y: 25, Z: 3}, chunk.Brick, ""},
+			{"below the world", grid.Pos{X: 3, Y: -1, Z: 3}, chunk.Brick, wire.RefusedOutOfWorld},
+			{"above the world", grid.Pos{X: 3, Y: height, Z: 3}, chunk.Brick, wire.RefusedOutOfWorld},
+			{"beyond the world", grid.Pos{X: -1 << 31, Y: 3, Z: 3}, chunk.Brick, wire.RefusedNotLoaded},
+			{"out of view", grid.Pos{X: 300, Y: 3, Z: 3}, chunk.Brick, wire.RefusedNotLoaded},
+			{"unknown", grid.Pos{X: 3, Y: 25, Z: 3}, 60000, wire.RefusedUnknownBlock},
+			{"bedrock", grid.Pos{X: 3, Y: 25, Z: 3}, chunk.Bedrock, wire.RefusedNotPlaceable},
+			{"far", grid.Pos{X: 20, Y: 25, Z: 3}, chunk.Brick, wire.RefusedOutOfReach},
+			{"into oneself", grid.Pos{X: 0, Y: 26, Z: 0}, chunk.Brick, wire.RefusedInsidePlayer},
+			{"beneath oneself", grid.Pos{X: 0, Y: 24, Z: 0}, chunk.Brick, ""},
+			{"into bob", grid.Pos{X: -5, Y: 25, Z: 0}, chunk.Brick, wire.RefusedInsidePlayer},
+			{"into bob's edge", grid.Pos{X: -4, Y: 25, Z: 0}, chunk.Brick, wire.RefusedInsidePlayer},
+			{"beside bob", grid.Pos{X: -3, Y: 25, Z: 0}, chunk.Brick, ""},
+			{"air into bob", grid.Pos{X: -5, Y: 25, Z: 0}, chunk.Air, ""},
+			{"water into bob", grid.Pos{X: -5, Y: 25, Z: 0}, chunk.Water, ""},
+		} {
+			if _, got := s.judge(c.pos, c.b); got != c.want {
+				t.Errorf("%s: %q, want %q", c.name, got, c.want)
+			}
+		}
+		if got := judgeBlocks(chunk.Bedrock, chunk.Air); got != wire.RefusedUnbreakable {
+			t.Errorf("breaking bedrock at %v: %q", bedrock, got)
+		}
+		// Bob's body in another chunk, and another region, than the block.
+		bob.goTo(-.2, 25, 3.5)
+		pass(time.Second)
+		if _, got := s.judge(grid.Pos{X: 0, Y: 25, Z: 3}, chunk.Brick); got != wire.RefusedInsidePlayer {
+			t.Errorf("into bob, over the border: %q", got)
+		}
+		// Ann jumps: her own place counts, not the one that the region saw last.
+		ann.goTo(.5, 26.1, .5)
+		synctest.Wait()
+		if _, got := s.judge(grid.Pos{X: 0, Y: 25, Z: 0}, chunk.Brick); got != "" {
+			t.Errorf("beneath oneself in a jump: %q", got)
+		}
+		allowed := 0
+		for range 2 * editsAtOnce {
+			if _, got := s.judge(grid.Pos{X: 3, Y: 25, Z: 3}, chunk.Brick); got == "" {
+				allowed++
+			} else if got != wire.RefusedRate {
+				t.Fatalf("%q", got)
+			}
+		}
+		if allowed < editsAtOnce-20 || allowed > editsAtOnce {
+			t.Errorf("%d edits at once", allowed)
+		}
+	})
+}
+
+func TestBodyReaches(t *testing.T) {
+	stand := wire.Pose{X: .5, Y: 10, Z: .5}
+	for _, c := range []struct {
+		name string
+		pose wire.Pose
+		pos  grid.Pos
+		want bool
+	}{
+		{"feet", stand, grid.Pos{Y: 10}, true},
+		{"head", stand, grid.Pos{Y: 11}, true},
+		{"ground", stand, grid.Pos{Y: 9}, false},
+		{"above", stand, grid.Pos{Y: 12}, false},
+		{"beside", stand, grid.Pos{X: 1, Y: 10}, false},
+		{"flush against", wire.Pose{X: .7, Y: 10, Z: .5}, grid.Pos{X: 1, Y: 10}, false},
+		{"a hair inside", wire.Pose{X: .705, Y: 10, Z: .5}, grid.Pos{X: 1, Y: 10}, false},
+		{"reaching over", wire.Pose{X: .75, Y: 10, Z: .5}, grid.Pos{X: 1, Y: 10}, true},
+		{"corner", wire.Pose{X: .75, Y: 10, Z: .75}, grid.Pos{X: 1, Y: 10, Z: 1}, true},
+		{"crouching in air", wire.Pose{X: .5, Y: 10.3, Z: .5}, grid.Pos{Y: 12}, true},
+		{"negative", wire.Pose{X: -.75, Y: 10, Z: -.5}, grid.Pos{X: -2, Y: 10, Z: -1}, true},
+	} {
+		if got := bodyReaches(c.pose, c.pos); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}

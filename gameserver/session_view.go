@@ -1,0 +1,103 @@
+package gameserver
+
+import (
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// This file is the session as a viewer: what feeds tell it goes into its outbox, encoded once for all
+// sessions wherever it is the same for all.
+
+func (s *session) stepwise() bool { return !s.binary }
+
+func (s *session) room(f *feed, v *view) bool { return s.out.room(waiting{f, v}) }
+
+func (s *session) whole(v *view, _ bool) {
+	s.out.bulk(v.latest.message(v.at, s.binary))
+	if len(v.bodies) == 0 {
+		return
+	}
+	if s.binary {
+		if news := s.g.stage.roll(v.at, v.bodies); len(news.Enter) > 0 {
+			s.out.piece(v.tick, wire.AppendNews(nil, news))
+			s.out.miss() // how they go on comes with the next beat
+		}
+		return
+	}
+	piece := wire.Piece{Chunk: v.at}
+	for _, b := range s.g.stage.present(v.at, v.everybody()) {
+		piece.Enter = append(piece.Enter, avatarOf(b))
+	}
+	if len(piece.Enter) > 0 {
+		s.out.piece(v.tick, encodedPiece(piece))
+	}
+}
+
+func (s *session) news(b *bulletin) {
+	if len(b.Says) > 0 {
+		s.voice.hear(b.stamp, s.g.now())
+	}
+	switch {
+	case !s.binary && len(b.Moves) > 0 && s.out.behind(waiting{b.feed, b.view}):
+		calm := b.ChunkNews // made for him alone: few are late, and seldom
+		if calm.Moves = nil; len(calm.Enter)+len(calm.Leave)+len(calm.Blocks)+len(calm.Says) > 0 {
+			s.out.piece(b.tick, encodedPiece(pieceOf(calm)))
+		}
+	case !s.binary:
+		if b.piece == nil {
+			b.piece = encodedPiece(pieceOf(b.ChunkNews))
+		}
+		s.out.piece(b.tick, b.piece)
+	case b.told != nil:
+		if b.pack == nil {
+			b.pack = wire.AppendNews(nil, b.told)
+		}
+		s.out.piece(b.tick, b.pack)
+	}
+}
+
+func (s *session) result(r wire.EditResult) {
+	if r.Refused != "" {
+		s.g.metrics.refusals.WithLabelValues(r.Refused).Inc()
+	}
+	s.out.send(wire.Ack{Seq: r.Seq, Block: uint16(r.Block), Error: r.Refused})
+	s.edits.answered(r.Seq)
+}
+
+func (s *session) notice(text string) { s.out.send(wire.Notice{Text: text}) }
+
+func pieceOf(n wire.ChunkNews) wire.Piece {
+	p := wire.Piece{Chunk: n.Chunk}
+	for _, id := range n.Leave {
+		p.Leave = append(p.Leave, id.String())
+	}
+	for _, b := range n.Enter {
+		p.Enter = append(p.Enter, avatarOf(b))
+	}
+	for _, m := range n.Moves {
+		p.Moves = append(p.Moves, wire.AvatarMove{Player: m.Player.String(), Pose: m.Pose})
+	}
+	for _, b := range n.Blocks {
+		pos := posOf(n.Chunk, b)
+		p.Blocks = append(p.Blocks, wire.BlockChange{X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b.Block)})
+	}
+	for _, u := range n.Says {
+		p.Says = append(p.Says, wire.Said{Player: u.Player.String(), Name: u.Name, Text: u.Text})
+	}
+	return p
+}
+
+func posOf(at grid.ChunkPos, b wire.BlockAt) grid.Pos { return b.At.Pos(at) }
+
+func avatarOf(b wire.Body) wire.Avatar {
+	return wire.Avatar{Player: b.Player.String(), Name: b.Name, Guest: b.Guest, Pose: b.Pose}
+}
+
+// encodedPiece is a piece as JSON; like encodedIn, it panics only on what no checked message has.
+func encodedPiece(p wire.Piece) []byte {
+	data, err := wire.EncodePiece(p)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}

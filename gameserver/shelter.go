@@ -1,0 +1,131 @@
+package gameserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// This file is how gateways ask one another for room when one of them goes away.
+
+// ShelterProtocol is asked between gateways, within a world; AnswerShelter answers.
+const ShelterProtocol = "/gateway/1"
+
+const (
+	// shelterTime is how long other gateways may take to say whether they have room.
+	shelterTime = time.Second
+	// shelterPeers is how many of them are asked.
+	shelterPeers = 64
+)
+
+// Nodes are the other nodes of the world.
+type Nodes interface {
+	// Connected gives the peer ids of those that this node has a connection with.
+	Connected() []string
+	// Ask puts a question to one of them.
+	Ask(ctx context.Context, peer, protocol string, question []byte) ([]byte, error)
+}
+
+// AnswerShelter tells another gateway whether this one would take its sessions. An error says that the
+// question is malformed.
+func (g *Gateway) AnswerShelter(_ context.Context, _ string, question []byte) ([]byte, error) {
+	if _, err := wire.DecodeShelter(question); err != nil {
+		return nil, err
+	}
+	return wire.EncodeOffer(wire.Offer{
+		HTTP: g.HTTP, Game: g.Game, Sessions: uint64(len(g.seated())), Ready: g.Ready() == nil, Draining: g.leaves(),
+	})
+}
+
+// Room is another gateway that takes sessions of this one.
+type Room struct {
+	Peer     string `json:"peer"`
+	URL      string `json:"url"`      // that players open
+	Sessions uint64 `json:"sessions"` // that it has, those sent there included
+	home     wire.Home
+}
+
+// findRooms asks the connected nodes at the same time which of them would take so many sessions.
+func (g *Gateway) findRooms(ctx context.Context, sessions int) *rooms {
+	ctx, cancel := context.WithTimeout(ctx, shelterTime)
+	defer cancel()
+	var found rooms
+	question, err := wire.EncodeShelter(wire.Shelter{Sessions: uint64(sessions)})
+	if err != nil {
+		panic(err) // every Shelter is valid
+	}
+	var crew sync.WaitGroup
+	peers := g.Nodes.Connected()
+	for _, peer := range peers[:min(len(peers), shelterPeers)] {
+		crew.Go(func() {
+			offer, err := g.askShelter(ctx, peer, question)
+			if err != nil {
+				g.Logger.Debug("no room for players", "peer", peer, "error", err)
+				return
+			}
+			found.add(Room{Peer: peer, URL: offer.HTTP, Sessions: offer.Sessions, home: offer.Home()})
+		})
+	}
+	crew.Wait()
+	return &found
+}
+
+var errNoRoom = errors.New("it takes no players now")
+
+func (g *Gateway) askShelter(ctx context.Context, peer string, question []byte) (wire.Offer, error) {
+	reply, err := g.Nodes.Ask(ctx, peer, ShelterProtocol, question)
+	if err != nil {
+		return wire.Offer{}, err
+	}
+	offer, err := wire.DecodeOffer(reply)
+	if err == nil && (offer.Draining || !offer.Ready) {
+		err = errNoRoom
+	}
+	return offer, err
+}
+
+// rooms shares players out over other gateways.
+type rooms struct {
+	mu struct {
+		sync.Mutex
+		list []Room // by load, the least first; then by peer
+	}
+}
+
+func (r *rooms) add(room Room) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.list = append(r.mu.list, room)
+	r.sort()
+}
+
+func (r *rooms) sort() {
+	slices.SortFunc(r.mu.list, func(a, b Room) int { return cmp.Or(cmp.Compare(a.Sessions, b.Sessions), cmp.Compare(a.Peer, b.Peer)) })
+}
+
+// assign gives the homes for one player, the least loaded first, and counts him there.
+func (r *rooms) assign() []wire.Home {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	homes := make([]wire.Home, 0, wire.MaxHomes)
+	for _, room := range r.mu.list[:min(len(r.mu.list), wire.MaxHomes)] {
+		homes = append(homes, room.home)
+	}
+	if len(r.mu.list) > 0 {
+		r.mu.list[0].Sessions++
+		r.sort()
+	}
+	return homes
+}
+
+// snapshot gives the rooms as they are now.
+func (r *rooms) snapshot() []Room {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.mu.list)
+}

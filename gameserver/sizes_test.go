@@ -1,0 +1,130 @@
+package gameserver
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/terrain"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// onlooker is a session that keeps nothing of what it is sent.
+type onlooker struct{ chunks, bytes int }
+
+func (o *onlooker) whole(v *view, _ bool) {
+	o.chunks++
+	o.bytes += len(wire.AppendMessage(nil, v.latest.message(v.at, true)))
+}
+func (o *onlooker) room(*feed, *view) bool { return true }
+func (o *onlooker) news(*bulletin)         {}
+func (o *onlooker) stepwise() bool         { return false }
+func (o *onlooker) result(wire.EditResult) {}
+func (o *onlooker) notice(string)          {}
+
+// countryside is a gateway over natural land of four sections, with a feed of one region.
+func countryside(t *testing.T) *feed {
+	t.Helper()
+	land, err := terrain.New(terrain.Params{Seed: 7, Sections: 4, Version: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options(newLands(), newMemory(), newMemory())
+	o.World.Sections, o.Terrain = 4, land
+	return newFeed(New(o), grid.CellAt(grid.ChunkPos{X: 2, Z: 2}, grid.FoundingLabel))
+}
+
+const natural = 16 // chunks along each side
+
+func eachNatural(do func(at grid.ChunkPos)) {
+	for x := range int32(natural) {
+		for z := range int32(natural) {
+			do(grid.ChunkPos{X: x, Z: z})
+		}
+	}
+}
+
+func heapBytes() int64 {
+	var m runtime.MemStats
+	for range 2 { // what finalizers held is garbage only the second time
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// What a chunk of natural land costs: on the wire, in memory while it is in view, and when it is not in view any more.
+// Where players move about their blocks are asked for, and the land is unpacked: here in one chunk of nine.
+func TestNaturalLandIsSmall(t *testing.T) {
+	const sections = 4 * natural * natural
+	f, eyes, packer := countryside(t), &onlooker{}, wire.NewPacker()
+	eachNatural(func(at grid.ChunkPos) { f.g.terrain(at, packer) }) // what generating leaves behind for once
+	f.g.shelf.Purge()
+	empty := heapBytes()
+	eachNatural(func(at grid.ChunkPos) {
+		f.watch(at, eyes)
+		v := f.mu.views[at]
+		v.known = true
+		f.settle(v, packer)
+		if at.X%3 == 1 && at.Z%3 == 1 {
+			f.block(at.Origin())
+		}
+	})
+	f.g.shelf.Purge() // of bounded size, however much land is in view
+	loaded := heapBytes() - empty
+	if eyes.chunks != natural*natural || f.mu.views[grid.ChunkPos{X: 1, Z: 1}].land == nil {
+		t.Fatalf("%d chunks were shown, want %d", eyes.chunks, natural*natural)
+	}
+	eachNatural(func(at grid.ChunkPos) { f.unwatch(at, eyes) })
+	gone := heapBytes() - empty
+	sent, each, left := eyes.bytes/sections, loaded/sections, gone/(natural*natural)
+	t.Logf("a section: %d bytes on the wire, %d in memory; a chunk that is not in view: %d", sent, each, left)
+	if sent > 1900 {
+		t.Errorf("a section of natural land is %d bytes on the wire, want at most 1900", sent)
+	}
+	if each > 4700 {
+		t.Errorf("a loaded section takes %d bytes, want at most 4700", each)
+	}
+	if left > 128 {
+		t.Errorf("a chunk that is not in view takes %d bytes, want at most 128", left)
+	}
+	runtime.KeepAlive(f)
+	runtime.KeepAlive(packer)
+}
+
+// A block that changes, alone in its tick, costs whoever sees it 16 bytes at most, its frame included.
+func TestBlockChangeIsSmall(t *testing.T) {
+	for _, at := range []grid.ChunkPos{{}, {X: -60, Z: 60}, {X: 1000, Z: -1000}, {X: -1_000_000, Z: 1_000_000}} {
+		g := New(options(newLands(), newMemory(), newMemory()))
+		f := newFeed(g, grid.CellAt(at, grid.FoundingLabel))
+		s := &session{g: g, out: newOutbox(func() {}), binary: true}
+		s.out.owner = s
+		s.out.speak(true)
+		s.view.Store(1)
+		f.watch(at, s)
+		v := f.mu.views[at]
+		v.known, v.land, v.viewers[s] = true, ground().Chunk(at), current
+		s.place(wire.Pose{X: float64(at.Origin().X) + .5, Y: 64, Z: float64(at.Origin().Z) + .5})
+		bytes := 0
+		count := sinkFunc(func(data []byte) error {
+			bytes += len(wire.AppendMessage(nil, data))
+			return nil
+		})
+		var d desk
+		for tick := uint64(1); tick <= 3; tick++ {
+			news := wire.ChunkNews{Chunk: at, Blocks: []wire.BlockAt{{At: chunk.Index(tick), Block: chunk.Stone}}}
+			if err := f.take(wire.FromRegion{Tick: tick, Chunks: []wire.ChunkNews{news}}); err != nil {
+				t.Fatal(err)
+			}
+			g.stage.beat(1, []*session{s})
+			before := bytes
+			if err := d.clear(s.out, count); err != nil {
+				t.Fatal(err)
+			}
+			if cost := bytes - before; cost == 0 || cost > 16 {
+				t.Errorf("a block in chunk %v costs %d bytes, want 1 to 16", at, cost)
+			}
+		}
+	}
+}

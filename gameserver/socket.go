@@ -1,0 +1,52 @@
+package gameserver
+
+import (
+	"context"
+	"net"
+	"net/http"
+
+	"github.com/coder/websocket"
+)
+
+// readLimit is the largest WebSocket message that is read at all. What is over wire.MaxLine but below
+// is answered in words.
+const readLimit = 2 << 20
+
+// serveSocket is the life of a session over WebSocket.
+func (g *Gateway) serveSocket(ctx context.Context, w http.ResponseWriter, r *http.Request) {
+	remote := addrOf(r)
+	release, err := g.admit(remote)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusTooManyRequests)
+		return
+	}
+	defer release()
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		// Pages of any origin may open a session: a player who is sent on stays on the page of the node that he
+		// came from. That gives such a page nothing: no cookie and no password of the browser's goes with the
+		// request, and a player's key is in the storage of the page's own origin. It can do what any program can
+		// that reaches this port.
+		InsecureSkipVerify: true,
+		// Frames are small, and land is compressed already, once for all.
+		CompressionMode: websocket.CompressionDisabled,
+	})
+	if err != nil {
+		g.Logger.Debug("websocket not accepted", "remote", r.RemoteAddr, "error", err)
+		return
+	}
+	defer ws.CloseNow() //nolint:errcheck // closed in order before, or gone
+	ws.SetReadLimit(readLimit)
+	// The request's context ends with the connection's hijacking; a session ends by its own rules.
+	c := &socketConn{ws: ws, addr: remote}
+	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
+	defer c.cancel()
+	g.serveSession(ctx, c, nil)
+}
+
+func addrOf(r *http.Request) net.Addr {
+	a, err := net.ResolveTCPAddr("tcp", r.RemoteAddr)
+	if err != nil {
+		return &net.TCPAddr{}
+	}
+	return a
+}

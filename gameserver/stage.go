@@ -1,0 +1,243 @@
+package gameserver
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// stage is all avatars that somebody here sees, as sessions in CBOR are told of them: each has an index, and stands
+// in a cell of a chunk. Feeds tell it what their regions say, and the beat makes motion of it, once a tick.
+type stage struct {
+	budget int // bytes a second that a session's motion may take, as far as rings can help it
+
+	mu struct {
+		sync.Mutex
+		tick     uint64 // of the newest beat, by the clock
+		looks    uint64 // beats
+		actors   map[player.ID]*actor
+		gone     map[player.ID]parting // who has just gone out of sight
+		lost     []player.ID           // they left the chunk where they stood, and are in view in another one still
+		unused   []uint32              // indices below next that nobody has
+		next     uint32
+		plots    map[grid.ChunkPos]*plot // those with avatars
+		vantages map[vantagePoint]*vantage
+		cost     [grades]float64 // bytes a tick that an avatar takes in each grade, smoothed
+		shifts   float64         // bytes a tick that a session takes for cells whose grade changes, smoothed
+		shifted  int             // such bytes in this tick
+	}
+}
+
+// plot is a chunk with avatars.
+type plot struct {
+	at       grid.ChunkPos
+	actors   int
+	restless uint64 // the last tick at which something may have to be told
+	looked   uint64 // the tick of the cells' pieces
+	cells    [wire.CellsPerChunk]cell
+	crossed  []crossing // since the beat before
+}
+
+// crossing is an avatar's way from one cell of its plot to another, which vantages may have in different grades.
+type crossing struct {
+	actor  *actor
+	from   uint8
+	before [grades]track // when it crossed: what clients of each grade knew
+}
+
+func newStage(budget int) *stage {
+	s := &stage{budget: budget}
+	s.mu.actors = make(map[player.ID]*actor)
+	s.mu.gone = make(map[player.ID]parting)
+	s.mu.plots = make(map[grid.ChunkPos]*plot)
+	s.mu.cost = [grades]float64{exact: 1.5, tight: .8, near: .5, far: .3, distant: .2} // to begin with
+	s.mu.vantages = make(map[vantagePoint]*vantage)
+	return s
+}
+
+// take brings the stage up to date with the news of a chunk, and gives them as sessions in CBOR get them, but for
+// what the beat tells and for chat; nil if that is all. Came and left are who was not in the chunk before, and is not now.
+func (s *stage) take(n *wire.ChunkNews, came, left []wire.Body) *wire.TickNews {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range n.Moves {
+		if a := s.mu.actors[n.Moves[i].Player]; a != nil && a.plot != nil && a.plot.at == n.Chunk {
+			s.move(a, n.Moves[i].Pose)
+		}
+	}
+	if len(n.Enter)+len(n.Leave)+len(n.Blocks) == 0 {
+		return nil
+	}
+	news := &wire.TickNews{Chunk: n.Chunk, Blocks: n.Blocks}
+	for i := range came {
+		a := s.actor(came[i].Player)
+		if a.chunks == 0 {
+			a.met = s.meet(&came[i])
+		}
+		a.chunks++
+	}
+	for i := range n.Enter {
+		news.Enter = append(news.Enter, s.enter(n.Chunk, &n.Enter[i]))
+	}
+	for i := range left {
+		if a := s.mu.actors[left[i].Player]; a != nil {
+			news.Leave = append(news.Leave, a.index)
+			s.leave(n.Chunk, left[i].Player, a)
+		}
+	}
+	return news
+}
+
+// present gives those of a chunk's bodies who are there still, as far as any region has told. Others have come into
+// another chunk, and its region told so first: who showed them here would lose them at the news that they left.
+func (s *stage) present(at grid.ChunkPos, bodies []wire.Body) []wire.Body {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(bodies, func(b wire.Body) bool {
+		a := s.mu.actors[b.Player]
+		return a != nil && a.elsewhere(at)
+	})
+}
+
+// roll gives everybody who is present in a chunk.
+func (s *stage) roll(at grid.ChunkPos, bodies map[player.ID]wire.Body) *wire.TickNews {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	news := &wire.TickNews{Chunk: at, Enter: make([]wire.TickAvatar, 0, len(bodies))}
+	for id, b := range bodies {
+		if a := s.mu.actors[id]; a != nil && !a.elsewhere(at) {
+			news.Enter = append(news.Enter, tickAvatar(a.index, &b, wire.PlaceOf(at, b.Pose)))
+		}
+	}
+	return news
+}
+
+// clear takes out everybody who is in a chunk: it is out of view.
+func (s *stage) clear(at grid.ChunkPos, bodies map[player.ID]wire.Body) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id := range bodies {
+		if a := s.mu.actors[id]; a != nil {
+			s.leave(at, id, a)
+		}
+	}
+}
+
+// actor gives a player's actor, who may be new. The lock is held, here and below.
+func (s *stage) actor(id player.ID) *actor {
+	a := s.mu.actors[id]
+	if a == nil {
+		a = &actor{}
+		if n := len(s.mu.unused); n > 0 {
+			a.index = s.mu.unused[n-1]
+			s.mu.unused = s.mu.unused[:n-1]
+		} else {
+			a.index = s.mu.next
+			s.mu.next++
+		}
+		s.mu.actors[id] = a
+	}
+	return a
+}
+
+func tickAvatar(index uint32, b *wire.Body, p wire.Place) wire.TickAvatar {
+	return wire.TickAvatar{Index: index, Player: b.Player, Name: b.Name, Guest: b.Guest, Place: p}
+}
+
+func (s *stage) enter(at grid.ChunkPos, b *wire.Body) wire.TickAvatar {
+	a := s.actor(b.Player)
+	if a.plot == nil || a.plot.at != at {
+		s.step(a, nil)
+		p := s.mu.plots[at]
+		if p == nil {
+			p = &plot{at: at}
+			s.mu.plots[at] = p
+			s.unsettle(at)
+		}
+		a.place = wire.PlaceOf(at, b.Pose)
+		s.step(a, p)
+	}
+	s.move(a, b.Pose)
+	a.appear(s.mu.tick)
+	return tickAvatar(a.index, b, a.place)
+}
+
+func (s *stage) leave(at grid.ChunkPos, id player.ID, a *actor) {
+	if a.plot != nil && a.plot.at == at {
+		s.step(a, nil)
+	}
+	switch a.chunks--; {
+	case a.chunks <= 0:
+		s.step(a, nil)
+		delete(s.mu.actors, id)
+		s.part(id, a.met)
+		s.mu.unused = append(s.mu.unused, a.index)
+	case a.plot == nil:
+		s.mu.lost = append(s.mu.lost, id)
+	}
+}
+
+// missing gives whom feeds have to show again, each time once: the chunk where they stood is not theirs any more, and
+// another region, which has not told of them since, has them too.
+func (s *stage) missing() []player.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lost := s.mu.lost
+	s.mu.lost = nil
+	return slices.DeleteFunc(lost, func(id player.ID) bool {
+		a := s.mu.actors[id]
+		return a == nil || a.plot != nil
+	})
+}
+
+// move takes an avatar to a pose in its chunk.
+func (s *stage) move(a *actor, pose wire.Pose) {
+	a.place, a.spot, a.heard = wire.PlaceOf(a.plot.at, pose), spotOf(a.plot.at, pose), s.mu.looks+1
+	a.plot.restless = s.mu.tick + restlessTicks
+	if c := a.place.Cell(); c != a.cell {
+		a.plot.crossed = append(a.plot.crossed, crossing{a, a.cell, a.tracks})
+		a.plot.cells[a.cell].remove(a)
+		a.cell = c
+		a.plot.cells[c].add(a)
+	}
+}
+
+// restlessTicks is how long after a move something may have to be told: until its last pace has ended.
+const restlessTicks = 2 * wire.PaceTicks
+
+// step takes an avatar out of its plot and into another one; nil is none.
+func (s *stage) step(a *actor, to *plot) {
+	if from := a.plot; from != nil {
+		from.cells[a.cell].remove(a)
+		if from.actors--; from.actors == 0 {
+			delete(s.mu.plots, from.at)
+			s.unsettle(from.at)
+		}
+	}
+	a.plot = to
+	if to != nil {
+		to.actors++
+		a.cell = a.place.Cell()
+		to.cells[a.cell].add(a)
+	}
+}
+
+func (c *cell) find(a *actor) (int, bool) {
+	return slices.BinarySearchFunc(c.actors, a.index, func(b *actor, index uint32) int { return cmp.Compare(b.index, index) })
+}
+
+func (c *cell) add(a *actor) {
+	if i, found := c.find(a); !found {
+		c.actors = slices.Insert(c.actors, i, a)
+	}
+}
+
+func (c *cell) remove(a *actor) {
+	if i, found := c.find(a); found {
+		c.actors = slices.Delete(c.actors, i, i+1)
+	}
+}

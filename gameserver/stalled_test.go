@@ -1,0 +1,211 @@
+package gameserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// Of 500 clients 100 stop reading. What the others are sent, tick for tick, is the same to the byte as if those read;
+// for those who do not read nothing is made or kept; and when one reads again, one frame tells it everything.
+func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
+	const players, stalled, ticks = 500, 100, 60
+	frames := func(stall bool) (all [][]byte, h *theatre, sessions []*session) {
+		h = newTheatre(players, jitter)
+		desks := make([]desk, players)
+		var sent [players]bytes.Buffer
+		for i := range players {
+			sessions = append(sessions, h.seat(i))
+		}
+		if err := h.begin(); err != nil {
+			t.Fatal(err)
+		}
+		for tick := range ticks {
+			for i, s := range sessions {
+				s.place(h.crowd.bodies[i].Pose)
+			}
+			if err := h.tick(sessions); err != nil {
+				t.Fatal(err)
+			}
+			for i, s := range sessions {
+				if stall && i < stalled && tick >= 5 {
+					if tick == 5 { // it takes this and does not get rid of it
+						s.out.take(load{})
+					}
+					continue
+				}
+				if len(s.out.wake) > 0 {
+					if err := desks[i].clear(s.out, sinkFunc(func(data []byte) error { sent[i].Write(data); return nil })); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		for i := range sent {
+			all = append(all, sent[i].Bytes())
+		}
+		return all, h, sessions
+	}
+	calm, _, _ := frames(false)
+	hurt, h, sessions := frames(true)
+	for i := stalled; i < players; i++ {
+		if !bytes.Equal(calm[i], hurt[i]) {
+			t.Fatalf("session %d was sent %d bytes, and %d beside stalled ones", i, len(calm[i]), len(hurt[i]))
+		}
+	}
+	for _, s := range sessions[:stalled] {
+		if n := len(s.out.mu.motion) + s.out.mu.bytes; n > 0 || !s.out.mu.missed {
+			t.Fatalf("%d bytes wait for a session that does not read", n)
+		}
+	}
+	s, eyes := sessions[0], newEyewitness(t)
+	before := h.g.stage.roll(grid.ChunkPos{}, h.f.mu.views[grid.ChunkPos{}].bodies) // as it knew before
+	if err := eyes.write(wire.AppendNews(wire.AppendTick(nil, h.g.stage.mu.tick), before)); err != nil {
+		t.Fatal(err)
+	}
+	s.out.rest()
+	if err := h.tick(sessions); err != nil {
+		t.Fatal(err)
+	}
+	var d desk
+	if err := d.clear(s.out, eyes); err != nil {
+		t.Fatal(err)
+	}
+	if eyes.frames != 2 || eyes.records != players {
+		t.Errorf("%d frames with %d avatars, want one with all %d", eyes.frames-1, eyes.records, players)
+	}
+	far := float64(gradeRules[far].error+slipMost) / wire.PaceUnit // no cell of the chunk is told of less exactly
+	places := eyes.places(h.g.stage.mu.tick)
+	for _, b := range h.crowd.bodies {
+		x, z := places[b.Player].X, places[b.Player].Z
+		p := h.g.stage.mu.actors[b.Player].place.Pose(grid.ChunkPos{})
+		if math.Abs(x-p.X) > far || math.Abs(z-p.Z) > far {
+			t.Fatalf("%s is told to be at %v, %v, and is at %v, %v", b.Name, x, z, p.X, p.Z)
+		}
+	}
+}
+
+// Whole chunks wait until the client has taken the earlier ones; motion does not wait behind them.
+func TestLandDelaysNothing(t *testing.T) {
+	o := newOutbox(func() {})
+	defer o.settle()
+	o.speak(true)
+	chunkBytes := make([]byte, 5000)
+	sent := 0
+	for o.room(waiting{v: &view{}}) {
+		o.bulk(chunkBytes)
+		sent++
+	}
+	if got := sent * len(chunkBytes); got < landWindow || got > landWindow+len(chunkBytes) {
+		t.Fatalf("%d bytes of land are on their way, want %d", got, landWindow)
+	}
+	for range 20 {
+		o.room(waiting{v: &view{}})
+	}
+	if o.refill() != nil {
+		t.Error("more land before the first is taken")
+	}
+	o.beat(1, func(dst []byte, _ bool) []byte { return wire.AppendMotionChunk(dst, grid.ChunkPos{}) })
+	var d desk
+	before := 0
+	if err := d.clear(o, sinkFunc(func(data []byte) error {
+		if data[0] != wire.TickFrame {
+			before += len(data)
+		}
+		return nil
+	})); err != nil {
+		t.Fatal(err)
+	}
+	if before > landWindow+len(chunkBytes) {
+		t.Errorf("%d bytes of land before the motion", before)
+	}
+	if got := len(o.refill()); got != refillChunks {
+		t.Errorf("%d chunks are asked for again, want %d", got, refillChunks)
+	}
+}
+
+// A session in JSON that does not read is told of no moves meanwhile, but of everything else; when it reads again one
+// piece tells it where everybody is.
+func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const players, ticks, edits = 50, 200, 20
+		h := newTheatre(players, jitter)
+		s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[0]}
+		s.out.owner = s
+		h.f.watch(grid.ChunkPos{}, s)
+		v := h.f.mu.views[grid.ChunkPos{}]
+		v.known, v.land, v.viewers[s] = true, ground().Chunk(grid.ChunkPos{}), current
+		reads := make(chan struct{})
+		var got []wire.Piece
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			defer s.out.settle()
+			err := s.out.drain(sinkFunc(func(data []byte) error {
+				<-reads
+				m, err := wire.DecodeServer(data)
+				if frame, ok := m.(wire.Frame); ok {
+					for _, raw := range frame.Chunks {
+						var p wire.Piece
+						err = errors.Join(err, json.Unmarshal(raw, &p))
+						got = append(got, p)
+					}
+				}
+				return err
+			}))
+			if !errors.Is(err, errEnded) {
+				t.Error(err)
+			}
+		}()
+		if err := h.begin(); err != nil {
+			t.Fatal(err)
+		}
+		for tick := range ticks {
+			h.frame.Chunks[0].Blocks = nil
+			if tick%(ticks/edits) == 0 {
+				h.frame.Chunks[0].Blocks = []wire.BlockAt{{At: chunk.Index(tick), Block: chunk.Stone}}
+			}
+			pass(region.TickEvery)
+			if err := h.tick(nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.out.mu.Lock()
+		waits := s.out.mu.bytes
+		s.out.mu.Unlock()
+		if most := (lateTicks + 2) * players * 150; waits > most+edits*200 {
+			t.Errorf("%d bytes wait for a session that does not read, want a few ticks' %d and the edits", waits, most)
+		}
+		close(reads)
+		pass(time.Second)
+		blocks, moves, at := 0, 0, make(map[string]wire.Pose)
+		for _, p := range got {
+			blocks, moves = blocks+len(p.Blocks), moves+len(p.Moves)
+			for _, m := range p.Moves {
+				at[m.Player] = m.Pose
+			}
+		}
+		if blocks != edits {
+			t.Errorf("%d blocks were told, want %d", blocks, edits)
+		}
+		if most := (lateTicks + 3) * players; moves > most {
+			t.Errorf("%d moves were told, want at most %d", moves, most)
+		}
+		for id, b := range v.bodies {
+			if at[id.String()] != b.Pose {
+				t.Fatalf("%s is shown at %+v, and is at %+v", b.Name, at[id.String()], b.Pose)
+			}
+		}
+		s.out.end(nil)
+		<-done
+	})
+}

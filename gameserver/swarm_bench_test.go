@@ -1,0 +1,83 @@
+package gameserver
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/overlay"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// One round of four gateways' machines, whose players all see one another and walk at random. Reported is what one gateway takes, and
+// what it sends.
+func BenchmarkSwarm(b *testing.B) {
+	for _, kind := range []string{OverlayPSense, OverlayAreacast} {
+		for _, players := range []int{100, 300} {
+			b.Run(fmt.Sprint(kind, "/", players), func(b *testing.B) { benchmarkSwarm(b, kind, players) })
+		}
+	}
+}
+
+func benchmarkSwarm(b *testing.B, kind string, players int) {
+	const gateways = 4
+	rng := rand.New(rand.NewPCG(1, 1))
+	swarms := make(map[string]*swarm)
+	sessions := make([][]*session, gateways)
+	for i := range gateways {
+		o := options(newLands(), newMemory(), newMemory())
+		o.Overlay, o.Peer = kind, peerID(i)
+		swarms[peerID(i)] = New(o).swarm
+	}
+	walk := func(p wire.Pose) wire.Pose {
+		p.X, p.Z = min(max(p.X+rng.Float64()-.5, -60), 60), min(max(p.Z+rng.Float64()-.5, -60), 60)
+		return p
+	}
+	for n := range players {
+		name, home := fmt.Sprint("p", n), peerID(n%gateways)
+		pose := wire.Pose{X: 120*rng.Float64() - 60, Y: 25, Z: 120*rng.Float64() - 60}
+		body := wire.Body{Player: player.GuestID(name), Name: name, Pose: pose, Gateway: home}
+		for _, w := range swarms {
+			w.mu.known[numberOf(body.Player)] = &acquaintance{body: body, shown: true, chunk: world.ChunkOf(pose), truth: body, there: true, said: 1}
+		}
+		s := &session{g: swarms[home].g, body: body}
+		s.mu.pose, s.mu.placed = pose, true
+		s.home.Store(&feed{})
+		sessions[n%gateways] = append(sessions[n%gateways], s)
+	}
+	var bytes, packets int
+	round := uint32(1)
+	play := func() {
+		round++
+		out := make(map[string]turn)
+		for i := range gateways {
+			for _, s := range sessions[i] {
+				s.mu.pose = walk(s.mu.pose)
+			}
+			out[peerID(i)] = swarms[peerID(i)].turn(sessions[i], round)
+		}
+		for from, r := range out {
+			for to, messages := range r.messages {
+				packet := overlay.AppendPacket(nil, messages)
+				bytes += len(packet)
+				packets++
+				if err := swarms[to].receive(from, packet); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	}
+	for range 20 {
+		play()
+	}
+	bytes, packets = 0, 0
+	b.ResetTimer()
+	for b.Loop() {
+		play()
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*gateways)/1000, "ms/gateway-round")
+	b.ReportMetric(float64(bytes)/float64(b.N*gateways), "B/gateway-round")
+	b.ReportMetric(float64(packets)/float64(b.N*gateways), "packets/gateway-round")
+}

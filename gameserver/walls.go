@@ -1,0 +1,168 @@
+package gameserver
+
+import (
+	"math"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// This file keeps sessions out of walls.
+
+// insideBlock is the reason of a correction: the way leads into solid blocks. It goes to clients
+// (docs/protocol.md): never change it.
+const insideBlock = "inside_block"
+
+const (
+	// stride is how far apart the places are at which a way is looked at, in blocks, and the longest step
+	// whose end alone is looked at: the body is wider.
+	stride = .4
+	// leeway is how deep a body may reach into a block without being inside: for clients who round, and
+	// for corners that a straight line between two moves cuts.
+	leeway = .1
+)
+
+// The axes, as bits, and the ways from one place to another: along all axes at once, or some after others.
+// A client tells where he is now and then; in between he may have climbed first and gone on then.
+const (
+	alongX = 1 << iota
+	alongY
+	alongZ
+)
+
+var ways = [...][]int{
+	{alongX | alongY | alongZ},
+	{alongY, alongX | alongZ},
+	{alongX | alongZ, alongY},
+	{alongY, alongX, alongZ},
+	{alongY, alongZ, alongX},
+	{alongX, alongZ, alongY},
+	{alongZ, alongX, alongY},
+	{alongX, alongY, alongZ},
+	{alongZ, alongY, alongX},
+}
+
+// walled tells whether a body that was at one place cannot come to another without passing through solid
+// blocks. Blocks that it is inside of already do not count: whoever was buried may get out. Nor does land
+// that is not loaded here.
+func (s *session) walled(before, after wire.Pose) bool {
+	from, to := [3]float64{before.X, before.Y, before.Z}, [3]float64{after.X, after.Y, after.Z}
+	start := insideOf(from)
+	if s.hits(start, to) {
+		return true
+	}
+	if distanceOf(from, to) <= stride {
+		return false
+	}
+	for _, way := range ways {
+		if s.passes(start, from, to, way) {
+			return false
+		}
+	}
+	return true
+}
+
+// passes tells whether one way is free.
+func (s *session) passes(start box, from, to [3]float64, way []int) bool {
+	at := from
+	for _, axes := range way {
+		leg := at
+		for axis := range 3 {
+			if axes&(1<<axis) != 0 {
+				leg[axis] = to[axis]
+			}
+		}
+		steps := math.Ceil(distanceOf(at, leg) / stride)
+		for i := 1.; i <= steps; i++ {
+			var place [3]float64
+			for axis := range 3 {
+				place[axis] = at[axis] + (leg[axis]-at[axis])*i/steps
+			}
+			if s.hits(start, place) {
+				return false
+			}
+		}
+		at = leg
+	}
+	return true
+}
+
+func distanceOf(a, b [3]float64) float64 {
+	return math.Hypot(math.Hypot(a[0]-b[0], a[2]-b[2]), a[1]-b[1])
+}
+
+// box is the blocks that a body is inside of: from low to high, both included.
+type box struct{ low, high grid.Pos }
+
+func insideOf(feet [3]float64) box {
+	const half, height = bodyWidth/2 - leeway, bodyHeight - leeway
+	return box{
+		low:  grid.Pos{X: floor(feet[0] - half), Y: floor(feet[1] + leeway), Z: floor(feet[2] - half)},
+		high: grid.Pos{X: floor(feet[0] + half), Y: floor(feet[1] + height), Z: floor(feet[2] + half)},
+	}
+}
+
+// floor is the block coordinate; at the world's last edge the one before, so that counting beyond it ends.
+func floor(v float64) int32 { return int32(min(math.Floor(v), math.MaxInt32-1)) }
+
+// hits tells whether a body with its feet there is inside a solid block that it was not inside of at the
+// start. Whoever was buried may rise through what is above him: that is how clients get out.
+func (s *session) hits(start box, feet [3]float64) bool {
+	b := insideOf(feet)
+	for x := b.low.X; x <= b.high.X; x++ {
+		for z := b.low.Z; z <= b.high.Z; z++ {
+			beside := x < start.low.X || x > start.high.X || z < start.low.Z || z > start.high.Z
+			for y := b.low.Y; y <= b.high.Y; y++ {
+				pos := grid.Pos{X: x, Y: y, Z: z}
+				switch {
+				case !beside && y >= start.low.Y && y <= start.high.Y:
+				case !s.solid(pos):
+				case !beside && y > start.high.Y && s.buried(start):
+				default:
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// buried tells whether a body is inside solid blocks.
+func (s *session) buried(b box) bool {
+	for x := b.low.X; x <= b.high.X; x++ {
+		for z := b.low.Z; z <= b.high.Z; z++ {
+			for y := b.low.Y; y <= b.high.Y; y++ {
+				if s.solid(grid.Pos{X: x, Y: y, Z: z}) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// solid tells whether a block stops the player's body, as far as is known here. One that he has asked to
+// break does not: his client need not wait for the answer.
+func (s *session) solid(pos grid.Pos) bool {
+	if pos.Y < 0 || pos.Y >= s.g.World.Height() {
+		return false
+	}
+	f := s.feeds[pos.Chunk()]
+	return f != nil && f.stops(pos, s.body.Player)
+}
+
+// stops tells whether a block stops a player's body.
+func (f *feed) stops(pos grid.Pos, id player.ID) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.standing(pos).Solid() {
+		return false
+	}
+	for _, i := range f.mu.intents {
+		if i.Pos == pos && i.Player == id && !i.Block.Solid() {
+			return false
+		}
+	}
+	return true
+}

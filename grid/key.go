@@ -1,0 +1,115 @@
+package grid
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Placement says how cells are given places in the DHT's keyspace.
+//
+// A cell's DHT key is /chunk/<dx>,<dz>/<label>/<nonce>. The DHT takes the SHA-256 of it for a place
+// (DESIGN §5), which scatters neighbours; the nonce is there to undo that.
+type Placement string
+
+const (
+	// PlacementWalkad puts neighbouring cells at neighbouring places: the nonce is the smallest for which
+	// KeyPrefix(key) = Label.Gray() XOR the first 12 bits of SHA-256("dx,dz") (Walkad §IV-A; the XOR spreads
+	// domains evenly). The paper sets a key's bits directly, and the bits after the prefix to zero. Ours are
+	// found by search, about 4,096 hashes, and random after the prefix, because the DHT is left unmodified.
+	PlacementWalkad Placement = "walkad"
+	// PlacementHash scatters cells evenly, as VoxelPopuli §3.1 does with the hash of the coordinates. The nonce is 0.
+	PlacementHash Placement = "hash"
+)
+
+// CatalogKey is the DHT key of the catalog, the root region.
+const CatalogKey = "/chunk/catalog"
+
+const keyPrefix = "/chunk/"
+
+// ParsePlacement reads the name of a placement.
+func ParsePlacement(name string) (Placement, error) {
+	switch p := Placement(name); p {
+	case PlacementWalkad, PlacementHash:
+		return p, nil
+	}
+	return "", fmt.Errorf("parse placement %q: want %q or %q", clip(name), PlacementWalkad, PlacementHash)
+}
+
+// Key returns the cell's DHT key. For PlacementWalkad that takes about half a millisecond: see Keys.
+// It panics if the placement is neither of the constants.
+func (p Placement) Key(c Cell) string {
+	switch p {
+	case PlacementWalkad:
+		return string(c.searchKey())
+	case PlacementHash:
+		return string(strconv.AppendUint(c.appendKeyStem(nil), 0, 10))
+	}
+	panic(fmt.Sprintf("grid: placement %q", string(p)))
+}
+
+// Check says why the key is not the one that this placement gives to the cell in it; nil if it is.
+// A wrong nonce usually costs one hash, a right one as much as Key.
+func (p Placement) Check(key string) error { return p.check(key, p.Key) }
+
+func (p Placement) check(key string, keyOf func(Cell) string) error {
+	c, nonce, err := ParseKey(key)
+	if err != nil {
+		return err
+	}
+	if p == PlacementWalkad && KeyPrefix(key) != c.prefix() {
+		return fmt.Errorf("check key of cell %v: nonce %d does not place it", c, nonce)
+	}
+	if want := keyOf(c); key != want {
+		return fmt.Errorf("check key of cell %v: placement %q wants %s", c, string(p), want)
+	}
+	return nil
+}
+
+// ParseKey takes a DHT key of a cell apart. It accepts exactly the keys that some nonce gives;
+// whether it is the right nonce says Check. CatalogKey is not the key of a cell.
+func ParseKey(key string) (Cell, uint64, error) {
+	rest, isChunk := strings.CutPrefix(key, keyPrefix)
+	last := strings.LastIndexByte(rest, '/')
+	if !isChunk || last < 0 {
+		return Cell{}, 0, fmt.Errorf("parse key %q: want /chunk/<dx>,<dz>/<label>/<nonce>", clip(key))
+	}
+	c, err := ParseCell(rest[:last])
+	if err != nil {
+		return Cell{}, 0, fmt.Errorf("parse key: %w", err)
+	}
+	text := rest[last+1:]
+	nonce, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || strconv.FormatUint(nonce, 10) != text {
+		return Cell{}, 0, fmt.Errorf("parse key: %q is not a nonce", clip(text))
+	}
+	return c, nonce, nil
+}
+
+// KeyPrefix returns the first MaxLabel (12) bits of the place that the DHT gives to the key: of its SHA-256.
+func KeyPrefix(key string) uint16 { return prefixOf([]byte(key)) }
+
+func prefixOf(text []byte) uint16 {
+	hash := sha256.Sum256(text)
+	return binary.BigEndian.Uint16(hash[:]) >> (16 - MaxLabel)
+}
+
+// prefix returns the 12 bits with which the cell's place begins under PlacementWalkad.
+func (c Cell) prefix() uint16 { return c.Label.Gray() ^ KeyPrefix(c.Domain.String()) }
+
+// searchKey returns the key with the smallest nonce that hashes to the cell's prefix.
+// No nonce at all would do with probability (1 - 2⁻¹²)^(2⁶⁴): the loop ends.
+func (c Cell) searchKey() []byte {
+	want := c.prefix()
+	stem := c.appendKeyStem(make([]byte, 0, 64))
+	for nonce := uint64(0); ; nonce++ {
+		if key := strconv.AppendUint(stem, nonce, 10); prefixOf(key) == want {
+			return key
+		}
+	}
+}
+
+// appendKeyStem appends the key up to its nonce.
+func (c Cell) appendKeyStem(b []byte) []byte { return fmt.Appendf(b, "%s%v/", keyPrefix, c) }

@@ -1,0 +1,35 @@
+package grid
+
+// maxKeys bounds a Keys, in entries of about 150 bytes: the founded cells of 256 domains.
+const maxKeys = 1 << 12
+
+// Keys remembers the keys of cells, so that each is searched for once. The zero Keys is not usable: see NewKeys.
+// It belongs to one goroutine.
+type Keys struct {
+	placement Placement
+	keys      map[Cell]string // at most maxKeys
+}
+
+// NewKeys returns an empty cache for a placement, which must be one of the constants.
+func NewKeys(p Placement) *Keys {
+	return &Keys{placement: p, keys: make(map[Cell]string)}
+}
+
+// Key returns the cell's DHT key, as Placement.Key does.
+func (k *Keys) Key(c Cell) string {
+	if key, known := k.keys[c]; known {
+		return key
+	}
+	if len(k.keys) >= maxKeys {
+		for old := range k.keys { // any one: which cell it is changes only how long the next answer takes
+			delete(k.keys, old)
+			break
+		}
+	}
+	key := k.placement.Key(c)
+	k.keys[c] = key
+	return key
+}
+
+// Check says what Placement.Check does, faster for cells that are known.
+func (k *Keys) Check(key string) error { return k.placement.check(key, k.Key) }

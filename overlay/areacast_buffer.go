@@ -1,0 +1,54 @@
+package overlay
+
+import "math/rand/v2"
+
+// buffer is the position update buffer: players whose newest update may still be forwarded, in random order. There is at
+// most one update of each.
+type buffer struct{ of []*contact }
+
+// put adds the player, or leaves him where he is: his update is then the newer one.
+func (b *buffer) put(c *contact) {
+	if c.kept < 0 {
+		c.kept = len(b.of)
+		b.of = append(b.of, c)
+	}
+}
+
+func (b *buffer) remove(c *contact) {
+	if c.kept < 0 {
+		return
+	}
+	last := len(b.of) - 1
+	b.of[c.kept] = b.of[last]
+	b.of[c.kept].kept = c.kept
+	b.of[last] = nil
+	b.of = b.of[:last]
+	c.kept = -1
+}
+
+// drop removes what has travelled as far as it may.
+func (b *buffer) drop(maxAge int) {
+	for i := len(b.of) - 1; i >= 0; i-- {
+		if int(b.of[i].age) >= maxAge {
+			b.remove(b.of[i])
+		}
+	}
+}
+
+// age makes the first n updates older.
+func (b *buffer) age(n int) {
+	for _, c := range b.of[:n] {
+		c.age++
+	}
+}
+
+// draw brings n random updates to the front, and says how many there are of them.
+func (b *buffer) draw(n int, rng *rand.Rand) int {
+	n = min(n, len(b.of))
+	for i := range n {
+		j := i + rng.IntN(len(b.of)-i)
+		b.of[i], b.of[j] = b.of[j], b.of[i]
+		b.of[i].kept, b.of[j].kept = i, j
+	}
+	return n
+}

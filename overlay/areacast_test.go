@@ -1,0 +1,206 @@
+package overlay
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// crowded is a machine at the origin that just heard of players on rings at distances of 20 (IR), 120 (VR) and 400 (Inf).
+func crowded(opt AreacastOptions, ir, vr, inf int) (m *Areacast, tellAgain func(round uint32) *Input) {
+	m = NewAreacast(0, opt, rand.New(rand.NewPCG(1, 1)))
+	return m, func(round uint32) *Input {
+		g := &Gossip{}
+		for i := range ir + vr + inf {
+			dist := 400.
+			switch {
+			case i < ir:
+				dist = 20
+			case i < ir+vr:
+				dist = 120
+			}
+			g.Updates = append(g.Updates, AgedUpdate{Update: Update{Origin: ID(i + 1), Round: round, At: Point{X: dist}}})
+		}
+		return &Input{Round: round, Inbox: []Message{{From: 1, Payload: g}}}
+	}
+}
+
+// toldOf counts the receivers of each ring.
+func toldOf(out *Output, ir, vr int) (told [3]int) {
+	for _, msg := range out.Messages {
+		switch i := int(msg.To) - 1; {
+		case i < ir:
+			told[0]++
+		case i < ir+vr:
+			told[1]++
+		default:
+			told[2]++
+		}
+	}
+	return told
+}
+
+func TestAreacastSpillsIntoWiderViews(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		members, want [3]int
+		fanout        [3]int
+		noSpill       bool
+	}{
+		{name: "enough in each", members: [3]int{20, 20, 20}, fanout: [3]int{8, 1, 1}, want: [3]int{8, 1, 1}},
+		{name: "few in interaction range", members: [3]int{1, 20, 20}, fanout: [3]int{10, 0, 0}, want: [3]int{1, 9, 0}},
+		{name: "few in both ranges", members: [3]int{1, 2, 20}, fanout: [3]int{8, 1, 1}, want: [3]int{1, 2, 7}},
+		{name: "few at all", members: [3]int{1, 2, 3}, fanout: [3]int{8, 1, 1}, want: [3]int{1, 2, 3}},
+		{name: "nothing spills inwards", members: [3]int{20, 20, 1}, fanout: [3]int{2, 3, 5}, want: [3]int{2, 3, 1}},
+		{name: "no spill", members: [3]int{1, 20, 20}, fanout: [3]int{8, 1, 1}, noSpill: true, want: [3]int{1, 1, 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			opt := PaperAreacast()
+			opt.FanoutIR, opt.FanoutVR, opt.FanoutInf, opt.NoSpill = c.fanout[0], c.fanout[1], c.fanout[2], c.noSpill
+			m, input := crowded(opt, c.members[0], c.members[1], c.members[2])
+			var out Output
+			m.Step(input(1), &out)
+			if got := toldOf(&out, c.members[0], c.members[1]); got != c.want {
+				t.Errorf("told %v, want %v", got, c.want)
+			}
+			if ir, vr, inf := m.Views(); [3]int{ir, vr, inf} != c.members {
+				t.Errorf("views of %d, %d and %d, want %v", ir, vr, inf, c.members)
+			}
+		})
+	}
+}
+
+// §2.2: "Only if the new update is the most up-to-date update received from this player so far, it will be added".
+func TestAreacastDeliversOnlyWhatIsNewest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := NewAreacast(0, PaperAreacast(), rand.New(rand.NewPCG(1, 1)))
+		base := rapid.SampledFrom([]uint32{0, 1 << 31, 1<<32 - 5}).Draw(t, "base")
+		newest, any := uint32(0), false
+		for round := range uint32(10) {
+			in := &Input{Round: round}
+			var want []uint32
+			for range rapid.IntRange(0, 5).Draw(t, "updates") {
+				after := rapid.Uint32Range(0, 20).Draw(t, "round")
+				age := rapid.Uint8Range(0, 4).Draw(t, "age")
+				u := Update{Origin: 9, Round: base + after}
+				in.Inbox = append(in.Inbox, Message{From: 1, Payload: &Gossip{Updates: []AgedUpdate{{Update: u, Age: age}}}})
+				if age < 3 && (!any || after > newest) {
+					newest, any = after, true
+					want = append(want, u.Round)
+				}
+			}
+			var out Output
+			m.Step(in, &out)
+			if len(out.Learned) != len(want) {
+				t.Fatalf("learned %+v, want the rounds %v", out.Learned, want)
+			}
+			for i, u := range out.Learned {
+				if u.Round != want[i] {
+					t.Fatalf("learned %+v, want the rounds %v", out.Learned, want)
+				}
+			}
+		}
+	})
+}
+
+// "if its knowledge about q is older than three rounds": an update that came in one hop keeps its origin in a view for two
+// rounds more.
+func TestAreacastRemovesWhoIsSilent(t *testing.T) {
+	m, input := crowded(PaperAreacast(), 2, 0, 0)
+	var out Output
+	m.Step(input(10), &out)
+	for round := uint32(11); round <= 14; round++ {
+		out.Reset()
+		m.Step(&Input{Round: round}, &out)
+		want := 0
+		if round <= 12 {
+			want = 2
+		}
+		if ir, _, _ := m.Views(); ir != want || len(out.Messages) != want {
+			t.Errorf("round %d: %d in view, %d told, want %d", round, ir, len(out.Messages), want)
+		}
+	}
+}
+
+func TestAreacastForwardsAsFarAsItMay(t *testing.T) {
+	for _, maxAge := range []int{1, 2, 3} {
+		opt := PaperAreacast()
+		opt.MaxPositionAge = maxAge
+		m, input := crowded(opt, 1, 0, 0)
+		var out Output
+		m.Step(input(1), &out) // what came is of one hop now
+		forwards := 0
+		for round := uint32(2); ; round++ {
+			g := out.Messages[0].Payload.(*Gossip)
+			if len(g.Updates) == 1 {
+				break
+			}
+			forwards++
+			if age := int(g.Updates[1].Age); age != forwards {
+				t.Errorf("forward %d has age %d", forwards, age)
+			}
+			out.Reset()
+			m.Step(&Input{Round: round}, &out)
+		}
+		if forwards != maxAge-1 {
+			t.Errorf("with at most %d hops, %d forwards", maxAge, forwards)
+		}
+	}
+}
+
+// The stalest are told first: under a cap that lets it tell a tenth of those in sight, everybody is told in turn, those
+// in interaction range most often.
+func TestAreacastTellsEverybodyInTurn(t *testing.T) {
+	const ir, vr, rounds = 10, 90, 300
+	opt := BetterAreacast(10 * (HeaderUDP + 120))
+	opt.FanoutInf = 0
+	m, input := crowded(opt, ir, vr, 0)
+	var told [ir + vr]int
+	for round := range uint32(rounds) {
+		var out Output
+		m.Step(input(round), &out)
+		for _, msg := range out.Messages {
+			told[msg.To-1]++
+		}
+	}
+	near, far := 0, 0
+	for i, n := range told {
+		if n < rounds/50 {
+			t.Errorf("player %d was told %d times in %d rounds", i+1, n, rounds)
+		}
+		if i < ir {
+			near += n
+		} else {
+			far += n
+		}
+	}
+	if n, f := float64(near)/ir, float64(far)/vr; n < 1.2*f {
+		t.Errorf("players in interaction range were told %.1f times, others %.1f times", n, f)
+	}
+}
+
+func TestAreacastRatesFallWithDistance(t *testing.T) {
+	const rounds = 60
+	opt := PaperAreacast()
+	opt.FanoutIR, opt.FanoutVR, opt.FanoutInf = 50, 50, 0
+	opt.Better.EdgeInterval = 5
+	m := NewAreacast(0, opt, rand.New(rand.NewPCG(1, 1)))
+	told := map[ID]int{}
+	for round := range uint32(rounds) {
+		g := &Gossip{}
+		for i, dist := range []float64{10, 50, 125, 199} {
+			g.Updates = append(g.Updates, AgedUpdate{Update: Update{Origin: ID(i + 1), Round: round, At: Point{X: dist}}})
+		}
+		var out Output
+		m.Step(&Input{Round: round, Inbox: []Message{{Payload: g}}}, &out)
+		for _, msg := range out.Messages {
+			told[msg.To]++
+		}
+	}
+	for id, want := range map[ID]int{1: rounds, 2: rounds, 3: rounds / 3, 4: rounds / 5} {
+		if told[id] != want {
+			t.Errorf("player %d was told %d times in %d rounds, want %d", id, told[id], rounds, want)
+		}
+	}
+}

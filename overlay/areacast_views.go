@@ -1,0 +1,46 @@
+package overlay
+
+// view is one of the paper's three views, by distance.
+type view uint8
+
+const (
+	viewIR   view = iota // in interaction range
+	viewVR               // in vision range, outside the interaction range
+	viewInf              // outside the vision range
+	viewNone             // purged: the newest update is too old
+)
+
+// refresh purges players of whom nothing came for too long, and moves the others to the view of their last position.
+func (m *Areacast) refresh() {
+	for v := range m.views {
+		m.views[v] = m.views[v][:0]
+	}
+	m.strays = m.strays[:0]
+	ir2, vr2 := m.opt.Interaction*m.opt.Interaction, m.opt.Vision*m.opt.Vision
+	for i := len(m.order) - 1; i >= 0; i-- { // forget moves the last one to the place of who goes
+		c := m.order[i]
+		switch unheard := int32(m.now - c.heard); {
+		case unheard > strayAfter:
+			m.forget(c)
+			continue
+		case unheard > forgetAfter:
+			c.hops = 0
+		}
+		if c.view == viewNone || c.positionAge(m.now) > m.opt.RemoveAfter {
+			c.view = viewNone
+			if m.opt.RemindEvery > 0 {
+				m.strays = append(m.strays, c)
+			}
+			continue
+		}
+		switch d2 := m.at.Dist2(c.last.At); {
+		case d2 <= ir2:
+			c.view = viewIR
+		case d2 <= vr2:
+			c.view = viewVR
+		default:
+			c.view = viewInf
+		}
+		m.views[c.view] = append(m.views[c.view], c)
+	}
+}

@@ -1,0 +1,77 @@
+package overlay
+
+import (
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+)
+
+// A machine's output goes through a packet and comes out as it was.
+func TestPacketHoldsARound(t *testing.T) {
+	cfg := ImprovedPSense(200, FirstServer)
+	m := NewPSense(cfg, 5, rand.New(rand.NewPCG(1, 1)))
+	m.round = 100
+	for i := range 50 {
+		m.Introduce([]Update{{Origin: ID(10 + i), Round: 100, At: Point{float64(i * 5), 3}}})
+	}
+	out := step(m, 100, Point{20, 10})
+	data := AppendPacket(nil, out.Messages)
+	plain := 0
+	for _, msg := range out.Messages {
+		plain += msg.Bytes
+	}
+	if len(out.Messages) < 40 || len(data) > plain/2 {
+		t.Errorf("%d messages of %d bytes take %d in a packet", len(out.Messages), plain, len(data))
+	}
+	near := func(to ID) (Reference, bool) { return Reference{At: Point{100, 0}, Round: 103}, to != 12 }
+	got, err := ReadPacket(data, near)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byReceiver := map[ID][]Payload{}
+	for _, msg := range out.Messages {
+		if msg.To != 12 {
+			byReceiver[msg.To] = append(byReceiver[msg.To], msg.Payload)
+		}
+	}
+	for _, msg := range got {
+		want := byReceiver[msg.To]
+		if len(want) == 0 || msg.From != 5 {
+			t.Fatalf("nobody sent %+v", msg)
+		}
+		found := false
+		for i, p := range want {
+			if reflect.DeepEqual(p, msg.Payload) {
+				byReceiver[msg.To] = append(want[:i:i], want[i+1:]...)
+				found = true
+				break
+			}
+		}
+		if !found {
+			t.Errorf("%d gets %+v", msg.To, msg.Payload)
+		}
+	}
+	for to, rest := range byReceiver {
+		if len(rest) > 0 {
+			t.Errorf("%d does not get %+v", to, rest[0])
+		}
+	}
+}
+
+func FuzzReadPacket(f *testing.F) {
+	u := quantise(Update{Origin: 7, Round: 70001, At: Point{1100, 3}})
+	p := &Position{Update: u, Compact: true}
+	f.Add(AppendPacket(nil, []Message{{From: 7, To: 1, Payload: p}, {From: 7, To: 2, Payload: p}, {From: 8, To: 2, Payload: &Report{Update: u}}}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		messages, err := ReadPacket(data, func(to ID) (Reference, bool) { return Reference{At: Point{1000, 0}, Round: 70000}, to%2 == 0 })
+		if err != nil && !errors.Is(err, ErrPayload) {
+			t.Fatal(err)
+		}
+		for _, m := range messages {
+			if m.To%2 != 0 || m.Payload == nil {
+				t.Fatalf("read %+v", m)
+			}
+		}
+	})
+}

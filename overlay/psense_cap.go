@@ -1,0 +1,136 @@
+package overlay
+
+import (
+	"math"
+	"slices"
+)
+
+// fit is step 2c: it deletes entries until the queue fits under the cap, of which used bytes are taken. Receiver lists
+// shrink with what is deleted.
+func (m *PSense) fit(used int) {
+	if m.cfg.Cap == 0 {
+		return
+	}
+	p := &m.planned
+	total := used
+	for i := range p.batches {
+		total += m.batchBytes(&p.batches[i])
+	}
+	if total <= m.cfg.Cap {
+		return
+	}
+	if m.cfg.Stalest {
+		m.rank()
+	} else {
+		m.rng.Shuffle(len(p.entries), func(i, j int) { p.entries[i], p.entries[j] = p.entries[j], p.entries[i] })
+	}
+	if m.cfg.OwnFirst {
+		slices.SortStableFunc(p.entries, func(a, b entry) int { return min(a.batch, 1) - min(b.batch, 1) })
+	}
+	if m.cfg.Forwarders > 0 && m.cfg.OwnFirst {
+		total = m.dropLists(total)
+	}
+	for total > m.cfg.Cap && len(p.entries) > 0 {
+		e := p.entries[len(p.entries)-1]
+		p.entries = p.entries[:len(p.entries)-1]
+		b := &p.batches[e.batch]
+		total -= m.batchBytes(b)
+		b.kept--
+		if e.list {
+			b.listed--
+		}
+		if e.receiver {
+			b.receivers--
+		}
+		if e.far {
+			b.far--
+		}
+		total += m.batchBytes(b)
+	}
+}
+
+// dropLists takes the receiver list from all but one of the own update's receivers, if that lets own updates stay.
+func (m *PSense) dropLists(total int) int {
+	p := &m.planned
+	own := &p.batches[0]
+	for i := len(p.entries) - 1; i >= 0 && total > m.cfg.Cap && own.listed > 1; i-- {
+		if e := &p.entries[i]; e.batch == 0 && e.list {
+			total -= m.batchBytes(own)
+			e.list = false
+			own.listed--
+			total += m.batchBytes(own)
+		}
+	}
+	return total
+}
+
+// batchBytes is what a batch takes with its headers, never less than what it will: ids may stand in prior too, and in the
+// short form of a compact machine are all but those to nodes far away.
+func (m *PSense) batchBytes(b *batch) int {
+	if b.kept == 0 {
+		return 0
+	}
+	bare := m.cfg.Header + positionBytes(m.id, &b.update, m.cfg.Compact, false, false, 0)
+	total := b.kept * bare
+	if b.listed > 0 {
+		n := min(len(b.prior)+b.receivers, MaxReceivers)
+		listed := m.cfg.Header + positionBytes(m.id, &b.update, m.cfg.Compact, true, b.short, n)
+		total += b.listed * (listed - bare)
+	}
+	if m.cfg.Compact {
+		total += b.far * farBytes
+	}
+	return total
+}
+
+// farBytes is how much longer the long form of a position can be than the short one.
+const farBytes = 16 + 8 - (10 - 4 + 2) + 1
+
+// rank sorts the entries by what their receivers miss without them, the most first.
+func (m *PSense) rank() {
+	p := &m.planned
+	for i := range p.entries {
+		e := &p.entries[i]
+		b := &p.batches[e.batch]
+		n := &m.nodes[e.to]
+		age, dist := uint32(2), 0. // of a forward nobody knows what its receiver has
+		if b.own {
+			dist = n.dist
+			age = mostMissed
+			if n.wasSent {
+				age = min(m.round-n.sent, mostMissed)
+			}
+		} else {
+			dist = b.update.ahead(m.round).Dist(n.now)
+		}
+		e.worth = m.missed(int(age), dist)
+		if e.list && m.cfg.Forwarders > 0 {
+			e.worth += 1 // few have the list, and by them newcomers are found
+		}
+	}
+	slices.SortStableFunc(p.entries, func(a, b entry) int {
+		switch {
+		case a.worth > b.worth:
+			return -1
+		case a.worth < b.worth:
+			return 1
+		}
+		return 0
+	})
+}
+
+// mostMissed bounds the rounds that missed looks at: the paper's greatest PositionAge.
+const mostMissed = 20
+
+// missed is what an update is worth to a node at a distance that got the last one age rounds ago: Whittle's index of the
+// cost PQ(p, q) = a^w, that is age·(age+1)^w - Σ a^w over 1 ≤ a ≤ age. It grows with age and falls with distance, and
+// serving the greatest first keeps the sum of all PQ(p, q) low, where serving the nearest first would starve the rest.
+func (m *PSense) missed(age int, dist float64) float64 {
+	w := 1 - (dist-m.cfg.Interaction)/(m.cfg.Vision-m.cfg.Interaction)
+	w = min(max(w, .01), 1) // those who come into range want to be known too
+	sum := 0.
+	for a := 1; a <= age; a++ {
+		sum += math.Pow(float64(a), w)
+	}
+	return float64(age)*math.Pow(float64(age+1), w) - sum
+}

@@ -1,0 +1,132 @@
+package overlay
+
+import (
+	"fmt"
+	"math"
+)
+
+// PSenseConfig are the parameters of a pSense machine. PlainPSense and ImprovedPSense fill them in.
+type PSenseConfig struct {
+	Vision      float64 // radius in which an avatar sees others, blocks
+	Interaction float64 // radius in which it deals with them; only what is "better than the paper" looks at it
+	Header      int     // bytes of a packet before its payload
+	Cap         int     // most bytes to send in a round; 0: no cap
+
+	Sectors     int // of the circle around the avatar, one sensor node each; at most MaxSectors
+	SensorEvery int // rounds between two requests to a sensor node
+	Lifetime    int // hops an update travels: 1 + forwards; at most 7 fit into the codec
+	Forget      int // rounds after which a node of whom nothing newer came is taken for gone
+
+	// The rest is better than the paper, each a switch.
+
+	// Introductions: the machine reports to Leader every ReportEvery rounds, and takes in whom it names.
+	Introductions bool
+	Leader        ID
+	ReportEvery   int
+	// Lead is for how many rounds ahead near nodes are sought: a pair is near if it could come into vision within so
+	// many rounds. 0: vision range is all, as in the paper.
+	Lead float64
+	// OwnFirst drops forwards before own updates, if the cap is too small for both.
+	OwnFirst bool
+	// Stalest drops what the receivers miss least, by age of information and distance, instead of random updates.
+	Stalest bool
+	// Compact writes quantised positions and short ids (codec.go).
+	Compact bool
+	// Forwarders is how many of an update's receivers get its receiver list, and so forward it. 0: all, as in the paper.
+	Forwarders int
+	// Falling is by how much the mean PQ(p, q) of a far pair may exceed 1 so that updates to it are sent less often. 0: it
+	// may not.
+	Falling float64
+	// Probe is the number of rounds between two messages to nodes of whom nothing was heard for long, so that partitions
+	// heal. 0: never, as in the paper.
+	Probe int
+}
+
+// MaxSectors bounds PSenseConfig.Sectors.
+const MaxSectors = 32
+
+// What the paper leaves open; docs/overlays.md tells how much depends on each.
+const (
+	DefaultSectors  = 8
+	DefaultLifetime = 3
+	DefaultForget   = 10
+)
+
+// PlainPSense is the paper's machine, with a header of HeaderPlain.
+func PlainPSense(vision float64) PSenseConfig {
+	return PSenseConfig{
+		Vision: vision, Interaction: vision / 4, Header: HeaderPlain,
+		Sectors: DefaultSectors, SensorEvery: 1, Lifetime: DefaultLifetime, Forget: DefaultForget,
+	}
+}
+
+// ImprovedPSense has all switches on. leader is who introduces.
+func ImprovedPSense(vision float64, leader ID) PSenseConfig {
+	c := PlainPSense(vision)
+	c.Forget, c.SensorEvery = 24, 4
+	c.Introductions, c.Leader, c.ReportEvery = true, leader, 2
+	c.Lead = 5
+	c.OwnFirst, c.Stalest, c.Compact = true, true, true
+	c.Forwarders = 2
+	c.Falling = .01
+	c.Probe = 16
+	return c
+}
+
+// Validate says what is wrong with the parameters.
+func (c *PSenseConfig) Validate() error {
+	switch {
+	case !(c.Vision > 0) || c.Interaction < 0 || c.Interaction >= c.Vision:
+		return fmt.Errorf("configure psense: vision %v, interaction %v", c.Vision, c.Interaction)
+	case c.Sectors < 1 || c.Sectors > MaxSectors:
+		return fmt.Errorf("configure psense: %d sectors: want 1 to %d", c.Sectors, MaxSectors)
+	case c.Lifetime < 1 || c.Lifetime > maxFlagHops:
+		return fmt.Errorf("configure psense: a lifetime of %d hops: want 1 to %d", c.Lifetime, maxFlagHops)
+	case c.SensorEvery < 1 || c.Forget < 1 || c.Header < 0 || c.Cap < 0 || c.Probe < 0 || c.Forwarders < 0:
+		return fmt.Errorf("configure psense: sensor_every %d, forget %d, header %d, cap %d, probe %d, forwarders %d: too small",
+			c.SensorEvery, c.Forget, c.Header, c.Cap, c.Probe, c.Forwarders)
+	case c.Introductions && c.ReportEvery < 1:
+		return fmt.Errorf("configure psense: reports every %d rounds", c.ReportEvery)
+	case c.Compact && c.Vision > compactReach/2:
+		return fmt.Errorf("configure psense: compact updates and a vision range of %v: want at most %d", c.Vision, compactReach/2)
+	case !(c.Lead >= 0) || !(c.Falling >= 0):
+		return fmt.Errorf("configure psense: lead %v, falling %v", c.Lead, c.Falling)
+	}
+	return nil
+}
+
+// reach is how far apart two avatars may be to be near: in vision range, or on the way into it.
+func (c *PSenseConfig) reach(v, w Point) float64 { return reach(c.Vision, c.Lead, v, w) }
+
+// reach adds to the vision range what two avatars can walk in lead rounds, up to half of the range.
+func reach(vision, lead float64, v, w Point) float64 {
+	if lead == 0 {
+		return vision
+	}
+	return vision + min(lead*(math.Hypot(v.X, v.Z)+math.Hypot(w.X, w.Z)), vision/2)
+}
+
+// mostInterval bounds the rounds between two own updates to a near node.
+const mostInterval = 8
+
+// fallingFrom computes from which distance on an own update every k rounds, 2 ≤ k ≤ mostInterval, keeps the mean of
+// PQ(p, q) over its ages 1 to k within 1 + falling. PQ(p, q) is age^w, w falling from 1 at the interaction range to 0 at
+// the vision range.
+func (c *PSenseConfig) fallingFrom() (from [mostInterval + 1]float64) {
+	for k := 2; k <= mostInterval; k++ {
+		low, high := 0., 1.
+		for range 30 {
+			w, sum := (low+high)/2, 0.
+			for age := 1; age <= k; age++ {
+				sum += math.Pow(float64(age), w)
+			}
+			if sum/float64(k) <= 1+c.Falling {
+				low = w
+			} else {
+				high = w
+			}
+		}
+		from[k] = c.Vision - low*(c.Vision-c.Interaction)
+	}
+	return from
+}

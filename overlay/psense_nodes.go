@@ -1,0 +1,123 @@
+package overlay
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// node is another avatar that a machine has in mind.
+type node struct {
+	Update        // the newest that is known, however it came
+	now     Point // where it probably is in this round
+	dist    float64
+	reach   float64 // how far away it is still near
+	near    bool
+	sector  int    // of those that are not near
+	sent    uint32 // round of the last own update to it
+	wasSent bool
+}
+
+// nodes are the near nodes and the sensor nodes of one avatar, sorted by id.
+type nodes []node
+
+func (s nodes) find(id ID) (int, bool) {
+	return slices.BinarySearchFunc(s, id, func(n node, id ID) int { return cmp.Compare(n.Origin, id) })
+}
+
+// note takes in where an avatar is or was. What is older than forget rounds, or out of the future, is not believed.
+func (m *PSense) note(u Update) {
+	age := int32(m.round - u.Round)
+	if u.Origin == m.id || u.Origin.Server() || !u.Valid() || age > int32(m.cfg.Forget) || age < -int32(m.cfg.Forget) {
+		return
+	}
+	i, ok := m.nodes.find(u.Origin)
+	if !ok {
+		if len(m.nodes) < MaxKnown {
+			m.nodes = slices.Insert(m.nodes, i, node{Update: u})
+		}
+		return
+	}
+	if u.Newer(m.nodes[i].Update) {
+		m.nodes[i].Update = u
+	}
+}
+
+// updateLists is step 2a: nodes in vision range (or soon in it) are near nodes; of the others the closest of each sector
+// is its sensor node; the rest is discarded.
+func (m *PSense) updateLists() {
+	for i := range m.sensors {
+		m.sensors[i] = -1
+	}
+	for i := range m.nodes {
+		n := &m.nodes[i]
+		n.now = n.ahead(m.round)
+		n.dist = n.now.Dist(m.self.At)
+		n.reach = m.cfg.reach(m.self.Velocity, n.Velocity)
+		n.near = n.dist <= n.reach
+		if !n.near && !m.gone(n.Update) {
+			n.sector = sectorOf(m.self.At, n.now, m.cfg.Sectors)
+			if at := m.sensors[n.sector]; at < 0 || m.nodes[at].dist > n.dist {
+				m.sensors[n.sector] = i
+			}
+		}
+	}
+	kept := m.nodes[:0]
+	for i := range m.nodes {
+		n := &m.nodes[i]
+		switch {
+		case m.gone(n.Update):
+			m.lose(n.Update)
+			continue
+		case n.near:
+		case m.sensors[n.sector] == i:
+			m.sensors[n.sector] = len(kept)
+		default:
+			continue
+		}
+		kept = append(kept, *n)
+	}
+	clear(m.nodes[len(kept):])
+	m.nodes = kept
+}
+
+// gone says whether an update is so old that its origin must have left.
+func (m *PSense) gone(u Update) bool { return int32(m.round-u.Round) > int32(m.cfg.Forget) }
+
+// mostAhead bounds the rounds for which a velocity is believed.
+const mostAhead = 8
+
+// ahead is where the avatar probably is, if it went on as it did.
+func (u *Update) ahead(round uint32) Point {
+	rounds := min(max(int32(round-u.Round), 0), mostAhead)
+	return u.At.Add(u.Velocity.Times(float64(rounds)))
+}
+
+// sectorOf is the sector of a circle around center in which p lies.
+func sectorOf(center, p Point, sectors int) int {
+	turn := math.Atan2(p.Z-center.Z, p.X-center.X)/(2*math.Pi) + .5 // 0 to 1
+	return min(max(int(turn*float64(sectors)), 0), sectors-1)
+}
+
+// bisector is the direction of a sector's middle, of length 1.
+func bisector(sector, sectors int) Point {
+	a := ((float64(sector)+.5)/float64(sectors) - .5) * 2 * math.Pi
+	return Point{math.Cos(a), math.Sin(a)}
+}
+
+// maxLost is how many lost nodes are remembered for Probe.
+const maxLost = 8
+
+// lose remembers a node of whom nothing came for long.
+func (m *PSense) lose(u Update) {
+	if m.cfg.Probe == 0 {
+		return
+	}
+	if i := slices.IndexFunc(m.lost, func(l Update) bool { return l.Origin == u.Origin }); i >= 0 {
+		m.lost[i] = u
+	} else if len(m.lost) < maxLost {
+		m.lost = append(m.lost, u)
+	} else {
+		m.lost[m.rng.IntN(maxLost)] = u
+	}
+}

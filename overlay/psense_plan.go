@@ -1,0 +1,259 @@
+package overlay
+
+import "slices"
+
+// plan is a round's outgoing queue of positions (step 2b), before the cap.
+type plan struct {
+	batches []batch
+	entries []entry
+	resting []ID   // near nodes who get no own update in this round, because they got one lately
+	reached []bool // scratch of forward: by index in nodes
+}
+
+// batch is one update on its way to several receivers.
+type batch struct {
+	update    Update
+	hops      uint8 // on arrival
+	own       bool
+	prior     []ID // who has it already, or need not get it; shared with the payload that came in, and not changed
+	short     bool // prior's ids are short, and so are those that are added
+	kept      int  // how many entries
+	listed    int  // how many of them carry the receiver list
+	receivers int  // how many of them stand in it
+	far       int  // how many of them go too far for the short form
+}
+
+// entry is one message to be.
+type entry struct {
+	batch, to int // indexes in batches and nodes
+	list      bool
+	receiver  bool    // stands in the receiver list
+	far       bool    // goes too far for the short form
+	worth     float64 // with Stalest: what the receiver misses without it
+}
+
+// plan fills the queue: the own update to near nodes and sensor nodes, then forwards.
+func (m *PSense) plan() {
+	p := &m.planned
+	p.batches, p.entries = p.batches[:0], p.entries[:0]
+	p.batches = append(p.batches, batch{update: m.outward(m.self), hops: 1, own: true, short: m.cfg.Compact})
+	p.resting = p.resting[:0]
+	for i := range m.nodes {
+		n := &m.nodes[i]
+		if m.due(n) {
+			m.add(entry{batch: 0, to: i, list: m.cfg.Forwarders == 0, receiver: n.near})
+		} else if n.near {
+			p.resting = append(p.resting, m.listID(n.Origin))
+		}
+	}
+	p.batches[0].prior = p.resting // nobody need forward to them
+	if m.cfg.Forwarders > 0 {
+		m.chooseForwarders()
+	}
+	for i := range m.queue {
+		m.forward(&m.queue[i])
+	}
+}
+
+func (m *PSense) add(e entry) {
+	p := &m.planned
+	e.far = !m.compactAt(p.batches[e.batch].update.At.Dist(m.nodes[e.to].now))
+	p.entries = append(p.entries, e)
+	b := &p.batches[e.batch]
+	b.kept++
+	if e.list {
+		b.listed++
+	}
+	if e.receiver {
+		b.receivers++
+	}
+	if e.far {
+		b.far++
+	}
+}
+
+// listID is how an avatar stands in the receiver lists of this machine.
+func (m *PSense) listID(id ID) ID {
+	if m.cfg.Compact {
+		return short(id)
+	}
+	return id
+}
+
+// due says whether the node gets an own update in this round: each round, or less often where that hardly shows.
+func (m *PSense) due(n *node) bool {
+	if !n.wasSent || !m.slows() {
+		return true
+	}
+	return m.round-n.sent >= m.interval(n)
+}
+
+func (m *PSense) slows() bool { return m.cfg.Falling > 0 || m.cfg.Lead > 0 }
+
+// interval is the rounds from one own update to the next. A node on the way into vision range gets one when it could
+// arrive there.
+func (m *PSense) interval(n *node) uint32 {
+	switch {
+	case !n.near:
+		return uint32(m.cfg.SensorEvery)
+	case n.dist > m.cfg.Vision:
+		rounds := (n.dist - m.cfg.Vision) / max(n.reach-m.cfg.Vision, 1e-9) * m.cfg.Lead
+		return uint32(min(max(rounds, 1), mostInterval))
+	}
+	every := 1
+	if m.cfg.Falling > 0 {
+		for every < mostInterval && n.dist >= m.falling[every+1] {
+			every++
+		}
+	}
+	return uint32(every)
+}
+
+// chooseForwarders gives the receiver list to a few of the own update's receivers: sensor nodes first, who see what comes
+// from outside, and near nodes at random.
+func (m *PSense) chooseForwarders() {
+	entries := m.planned.entries
+	for range min(m.cfg.Forwarders, len(entries)) {
+		if e := &entries[m.rng.IntN(len(entries))]; !e.list {
+			e.list = true
+			m.planned.batches[0].listed++
+		}
+	}
+	for i := range entries {
+		if e := &entries[i]; !e.receiver && !e.list {
+			e.list = true
+			m.planned.batches[0].listed++
+		}
+	}
+}
+
+// forward plans the forwarding of an update (step 2b (iii)): to all known neighbors of its origin that are not in its
+// receiver list. Who knows no neighbor passes it on to the node that is closest to the origin, if it is closer than
+// itself.
+func (m *PSense) forward(a *arrival) {
+	p := &m.planned
+	p.reached = slices.Grow(p.reached[:0], len(m.nodes))[:len(m.nodes)]
+	m.mark(a)
+	at := len(p.batches)
+	list := m.cfg.Forwarders == 0
+	origin := a.Update.ahead(m.round)
+	knows := origin.Dist2(m.self.At) <= m.cfg.Vision*m.cfg.Vision // it is a neighbor itself
+	closest, closestDist := -1, origin.Dist2(m.self.At)
+	for i := range m.nodes {
+		n := &m.nodes[i]
+		if n.Origin == a.Update.Origin {
+			continue
+		}
+		reach := m.cfg.reach(a.Update.Velocity, n.Velocity)
+		d := origin.Dist2(n.now)
+		switch {
+		case d <= reach*reach:
+			knows = true
+			if p.reached[i] || n.Origin == a.from {
+				continue
+			}
+			if at == len(p.batches) {
+				p.batches = append(p.batches, m.onward(a))
+			}
+			m.add(entry{batch: at, to: i, list: list, receiver: true})
+		case d < closestDist && !p.reached[i] && n.Origin != a.from:
+			closest, closestDist = i, d
+		}
+	}
+	if !knows && closest >= 0 {
+		p.batches = append(p.batches, m.onward(a))
+		m.add(entry{batch: at, to: closest, list: true, receiver: false})
+	}
+}
+
+// onward is the batch of an update that came in.
+func (m *PSense) onward(a *arrival) batch {
+	b := batch{update: m.outward(a.Update), hops: a.Hops + 1, prior: a.Receivers, short: a.Short || m.cfg.Compact}
+	if b.short && !a.Short {
+		b.prior = make([]ID, len(a.Receivers))
+		for i, id := range a.Receivers {
+			b.prior[i] = short(id)
+		}
+		slices.Sort(b.prior)
+		b.prior = slices.Compact(b.prior)
+	}
+	return b
+}
+
+// mark notes in reached which nodes stand in the receiver list.
+func (m *PSense) mark(a *arrival) {
+	reached, list := m.planned.reached, a.Receivers
+	if a.Short {
+		for i := range m.nodes {
+			_, reached[i] = slices.BinarySearch(list, short(m.nodes[i].Origin))
+		}
+		return
+	}
+	for i := range m.nodes { // both are sorted
+		id := m.nodes[i].Origin
+		for len(list) > 0 && list[0] < id {
+			list = list[1:]
+		}
+		reached[i] = len(list) > 0 && list[0] == id
+	}
+}
+
+// ship sends what the cap left. All messages of a batch with a list share one payload, those without another.
+func (m *PSense) ship(out *Output) {
+	p := &m.planned
+	slices.SortStableFunc(p.entries, func(a, b entry) int { return a.batch - b.batch })
+	for at := 0; at < len(p.entries); {
+		end := at
+		for end < len(p.entries) && p.entries[end].batch == p.entries[at].batch {
+			end++
+		}
+		m.shipBatch(out, &p.batches[p.entries[at].batch], p.entries[at:end])
+		at = end
+	}
+}
+
+func (m *PSense) shipBatch(out *Output, b *batch, entries []entry) {
+	var list []ID
+	if b.listed > 0 {
+		list = m.receivers(b, entries)
+	}
+	var forms [4]Message // by form: bit 0 listed, bit 1 short; made when first needed
+	for _, e := range entries {
+		n := &m.nodes[e.to]
+		if b.own {
+			n.sent, n.wasSent = m.round, true
+		}
+		p := Position{Update: b.update, Hops: b.hops, Compact: m.compactAt(b.update.At.Dist(n.now))}
+		form := 0
+		if e.list {
+			form |= 1
+			p.Listed, p.Short, p.Receivers = true, b.short, list
+		}
+		if p.Compact {
+			form |= 2
+		}
+		if forms[form].Payload == nil {
+			forms[form] = Message{From: m.id, Bytes: m.cfg.Header + PayloadBytes(m.id, &p), Payload: &p}
+		}
+		msg := forms[form]
+		msg.To = n.Origin
+		out.Send(msg)
+	}
+}
+
+// receivers is the list of those who had the update, and of those who get it now.
+func (m *PSense) receivers(b *batch, entries []entry) []ID {
+	list := make([]ID, 0, len(b.prior)+b.receivers)
+	list = append(list, b.prior...)
+	for _, e := range entries {
+		if e.receiver && len(list) < MaxReceivers {
+			id := m.nodes[e.to].Origin
+			if b.short {
+				id = short(id)
+			}
+			list = append(list, id)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}

@@ -1,0 +1,284 @@
+package overlay
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+var strollSteps = flag.Int("overlay.steps", 100_000, "steps that each walk takes, all its machines together")
+
+// stroll is a small crowd on a field, whose messages are lost, doubled, late and out of order, and which is split in two
+// halves now and then.
+type stroll struct {
+	t        *testing.T
+	rng      *rand.Rand
+	machines []Machine // avatars first
+	avatars  int
+	at, v    []Point
+	flying   [][]Message // by rounds until they arrive
+	round    uint32
+	split    bool // the even ids do not hear the odd ones, nor the other way round
+	severe   bool
+	heard    map[[2]ID]uint32 // the newest round of an origin that reached a receiver's game
+	check    func(Machine)
+}
+
+const (
+	strollField  = 500.
+	strollVision = 120.
+	strollDelay  = 3
+)
+
+func newStroll(t *testing.T, seed uint64, avatars int, machine func(ID, *rand.Rand) Machine, servers ...Machine) *stroll {
+	w := &stroll{
+		t: t, rng: rand.New(rand.NewPCG(seed, 1)), avatars: avatars, flying: make([][]Message, strollDelay+1),
+		heard: map[[2]ID]uint32{}, check: func(Machine) {},
+		round: math.MaxUint32 - 300, // the count wraps around under way
+	}
+	for i := range avatars {
+		w.machines = append(w.machines, machine(ID(i), rand.New(rand.NewPCG(seed, uint64(i)+2))))
+		w.at = append(w.at, Point{w.rng.Float64() * strollField, w.rng.Float64() * strollField})
+		w.v = append(w.v, Point{})
+	}
+	for i := 1; i < avatars; i++ {
+		old := w.rng.IntN(i)
+		w.machines[i].Introduce([]Update{{Origin: ID(old), Round: w.round, At: w.at[old]}})
+	}
+	w.machines = append(w.machines, servers...)
+	return w
+}
+
+func (w *stroll) index(id ID) int {
+	if id.Server() {
+		return w.avatars + int(id-FirstServer)
+	}
+	return int(id)
+}
+
+func (w *stroll) step() {
+	w.round++
+	arrived := w.flying[0]
+	w.flying = append(w.flying[1:], nil)
+	inboxes := make([][]Message, len(w.machines))
+	for _, m := range arrived {
+		if i := w.index(m.To); i >= 0 && i < len(inboxes) {
+			inboxes[i] = append(inboxes[i], m)
+		}
+	}
+	for i, m := range w.machines {
+		in := Input{Round: w.round, Inbox: inboxes[i]}
+		if i < w.avatars {
+			w.move(i)
+			in.At, in.Velocity, in.Body = w.at[i], w.v[i], uint64(i)
+		}
+		w.rng.Shuffle(len(in.Inbox), func(i, j int) { in.Inbox[i], in.Inbox[j] = in.Inbox[j], in.Inbox[i] })
+		if w.severe && w.rng.Float64() < .02 {
+			in.Inbox = append(in.Inbox, w.nonsense(m.ID()))
+		}
+		var out Output
+		m.Step(&in, &out)
+		w.post(&out)
+		w.learn(m.ID(), &out)
+		w.check(m)
+	}
+}
+
+func (w *stroll) move(i int) {
+	if w.rng.Float64() < .1 {
+		a := w.rng.Float64() * 2 * math.Pi
+		w.v[i] = Point{4 * math.Cos(a), 4 * math.Sin(a)}
+	}
+	next := w.at[i].Add(w.v[i])
+	if next.X < 0 || next.Z < 0 || next.X > strollField || next.Z > strollField {
+		w.v[i] = Point{}
+		return
+	}
+	w.at[i] = next
+}
+
+func (w *stroll) post(out *Output) {
+	if len(out.Messages) > 20*len(w.machines) {
+		w.t.Fatalf("round %d: %d messages of one machine", w.round, len(out.Messages))
+	}
+	for _, m := range out.Messages {
+		if m.Bytes <= 0 || m.To == m.From {
+			w.t.Fatalf("round %d: a message %+v", w.round, m)
+		}
+		if w.split && !m.To.Server() && !m.From.Server() && m.To%2 != m.From%2 {
+			continue
+		}
+		copies := 1
+		if w.severe {
+			switch p := w.rng.Float64(); {
+			case p < .1:
+				copies = 0
+			case p < .2:
+				copies = 2
+			}
+		}
+		for range copies {
+			delay := 0
+			if w.severe && w.rng.Float64() < .2 {
+				delay = 1 + w.rng.IntN(strollDelay-1)
+			}
+			w.flying[delay] = append(w.flying[delay], m)
+		}
+	}
+}
+
+func (w *stroll) learn(receiver ID, out *Output) {
+	for _, u := range out.Learned {
+		key := [2]ID{receiver, u.Origin}
+		if last, ok := w.heard[key]; ok && int32(u.Round-last) <= 0 {
+			w.t.Fatalf("round %d: %d learned round %d of %d after round %d", w.round, receiver, u.Round, u.Origin, last)
+		}
+		if u.Origin == receiver || !u.Valid() {
+			w.t.Fatalf("round %d: %d learned %+v", w.round, receiver, u)
+		}
+		w.heard[key] = u.Round
+	}
+}
+
+// nonsense is what a stranger may send.
+func (w *stroll) nonsense(to ID) Message {
+	number := func() float64 {
+		return []float64{math.NaN(), math.Inf(1), -1e300, 0, strollField * w.rng.Float64()}[w.rng.IntN(5)]
+	}
+	u := Update{Origin: ID(w.rng.Uint32()), Round: w.round + uint32(w.rng.IntN(100)) - 50, At: Point{number(), number()}, Velocity: Point{number(), number()}}
+	from := ID(w.rng.IntN(w.avatars))
+	list := make([]ID, w.rng.IntN(MaxReceivers+10))
+	for i := range list {
+		list[i] = ID(i)
+	}
+	return Message{From: from, To: to, Bytes: 1, Payload: []Payload{
+		&Position{Update: u, Hops: uint8(w.rng.IntN(20)), Listed: true, Receivers: list},
+		&SensorRequest{Self: u, Sector: uint8(w.rng.IntN(256))}, &SensorSuggestion{Node: u, Sector: 255},
+		&Introduction{Updates: []Update{u, u}}, &Crowd{Updates: []Update{u}}, &Report{Update: u}, nil,
+	}[w.rng.IntN(7)]}
+}
+
+// stale is the share of pairs well within vision range who know nothing of each other that is at most old rounds old.
+func (w *stroll) stale(old uint32) float64 {
+	pairs, bad := 0, 0
+	for i := range w.avatars {
+		for j := range w.avatars {
+			if i == j || w.at[i].Dist(w.at[j]) > strollVision*.8 {
+				continue
+			}
+			pairs++
+			if last, ok := w.heard[[2]ID{ID(i), ID(j)}]; !ok || w.round-last > old {
+				bad++
+			}
+		}
+	}
+	return float64(bad) / float64(max(pairs, 1))
+}
+
+// run walks for so many steps: 400 rounds with faults, of which 60 in halves, then 100 rounds in peace, after which
+// everybody must know his neighbors again.
+func (w *stroll) run() {
+	rounds := *strollSteps / w.avatars
+	stale, samples := 0., 0
+	for r := range rounds {
+		phase := r % 500
+		w.severe = phase < 400
+		w.split = phase >= 200 && phase < 260
+		w.step()
+		if phase == 499 {
+			stale += w.stale(8)
+			samples++
+		}
+	}
+	if mean := stale / float64(max(samples, 1)); samples == 0 || mean > .02 {
+		w.t.Errorf("in %d times of peace %.1f %% of the neighbors were not known", samples, 100*mean)
+	}
+}
+
+// sound says whether a pSense machine keeps its invariants.
+func (m *PSense) sound() error {
+	switch {
+	case !slices.IsSortedFunc(m.nodes, func(a, b node) int { return int(int64(a.Origin) - int64(b.Origin)) }):
+		return fmt.Errorf("nodes out of order")
+	case len(m.nodes) > MaxKnown || len(m.learned) > MaxKnown || len(m.lost) > maxLost || len(m.queue) != 0 || len(m.requests) != 0:
+		return fmt.Errorf("%d nodes, %d learned, %d lost, %d in the queue", len(m.nodes), len(m.learned), len(m.lost), len(m.queue))
+	}
+	for sector, at := range m.sensors {
+		if at >= len(m.nodes) || at >= 0 && (m.nodes[at].near || m.nodes[at].sector != sector) {
+			return fmt.Errorf("sensor node %d of sector %d", at, sector)
+		}
+	}
+	for i := range m.nodes {
+		n := &m.nodes[i]
+		if n.Origin == m.id || !n.Valid() || !n.near && m.sensors[n.sector] != i || i > 0 && n.Origin == m.nodes[i-1].Origin {
+			return fmt.Errorf("node %+v", *n)
+		}
+	}
+	return nil
+}
+
+func TestWalkPSense(t *testing.T) {
+	plain := PlainPSense(strollVision)
+	plain.Probe = 16 // without it halves that forgot each other stay apart
+	improved := ImprovedPSense(strollVision, FirstServer)
+	alone := improved
+	alone.Introductions = false
+	for name, cfg := range map[string]PSenseConfig{"plain": plain, "improved": improved, "improved without a leader": alone} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg.Cap = 3000
+			leader := NewIntroducer(FirstServer, cfg.Vision, cfg.Lead, cfg.Header)
+			w := newStroll(t, 7, 25, func(id ID, rng *rand.Rand) Machine { return NewPSense(cfg, id, rng) }, leader)
+			most := 0
+			w.check = func(m Machine) {
+				if m, ok := m.(*PSense); ok {
+					if err := m.sound(); err != nil {
+						t.Fatalf("round %d: machine %d: %v", w.round, m.id, err)
+					}
+					most = max(most, len(m.nodes))
+				}
+				if len(leader.told) > 25*25/2+10 || len(leader.here.avatars) > 25 {
+					t.Fatalf("the leader keeps %d pairs of %d avatars", len(leader.told), len(leader.here.avatars))
+				}
+			}
+			w.run()
+			if most > 200 {
+				t.Errorf("a machine kept %d nodes of 25 and a few made up", most)
+			}
+		})
+	}
+}
+
+func TestWalkRelay(t *testing.T) {
+	leader := NewRelayLeader(FirstServer, strollVision, HeaderPlain)
+	w := newStroll(t, 7, 25, func(id ID, _ *rand.Rand) Machine { return NewRelay(id, FirstServer, HeaderPlain) }, leader)
+	w.check = func(m Machine) {
+		if m, ok := m.(*Relay); ok && len(m.heard) > 25 {
+			t.Fatalf("round %d: machine %d keeps %d", w.round, m.id, len(m.heard))
+		}
+	}
+	w.run()
+}
+
+// A node leaves silently: others stop sending to it, and the rest stays whole (§3.4).
+func TestPSenseSilentLeave(t *testing.T) {
+	w := newStroll(t, 3, 12, func(id ID, rng *rand.Rand) Machine { return NewPSense(PlainPSense(strollVision*2), id, rng) })
+	for range 60 {
+		w.step()
+	}
+	gone := w.machines[5].ID()
+	w.machines[5] = NewRelay(gone, FirstServer, 0) // says nothing that an avatar would hear
+	for range DefaultForget + 3*DefaultLifetime {
+		w.step()
+	}
+	for _, m := range w.machines {
+		if m, ok := m.(*PSense); ok {
+			if ids := m.Sensors(m.Near(nil)); slices.Contains(ids, gone) || len(ids) == 0 {
+				t.Errorf("machine %d knows %v", m.id, ids)
+			}
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package sim
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/voxelpopuli/voxeld/overlay"
+)
+
+// Body is where a player is in a round.
+type Body struct {
+	At       overlay.Point
+	Velocity overlay.Point // blocks a round
+	Here     bool          // false: not in the game (yet, or any more)
+}
+
+// Movement moves the players.
+type Movement interface {
+	// Players is how many there are.
+	Players() int
+	// Move writes where everybody is in the round into bodies, which has Players elements and holds the round before.
+	// Rounds come in order, from 0.
+	Move(round int, bodies []Body)
+}
+
+// Field is the papers' game: a rectangle without obstacles in which everybody walks at one speed.
+type Field struct {
+	Players      int
+	Width, Depth float64 // blocks
+	Step         float64 // blocks a round; the papers do not say. 0 is DefaultStep
+	Turn         float64 // the share of rounds in which a player draws a new direction; the papers do not say. 0 is DefaultTurn
+}
+
+// What the papers leave open. docs/overlays.md tells how much depends on them.
+const (
+	DefaultStep     = 5.0
+	DefaultTurn     = 0.1
+	DefaultHotspots = 10    // pSense §5.1; areacast does not say
+	DefaultReach    = 100.0 // blocks around a hotspot within which its visitors walk
+	DefaultStay     = 50.0  // rounds at a hotspot, on average
+)
+
+func (f *Field) defaults() {
+	if f.Step == 0 {
+		f.Step = DefaultStep
+	}
+	if f.Turn == 0 {
+		f.Turn = DefaultTurn
+	}
+}
+
+func (f *Field) place(rng *rand.Rand) overlay.Point {
+	return overlay.Point{X: rng.Float64() * f.Width, Z: rng.Float64() * f.Depth}
+}
+
+// direction is a random way of one step.
+func (f *Field) direction(rng *rand.Rand) overlay.Point {
+	a := rng.Float64() * 2 * math.Pi
+	return overlay.Point{X: math.Cos(a) * f.Step, Z: math.Sin(a) * f.Step}
+}
+
+// walk moves a body on, turning it back at the edge of the field.
+func (f *Field) walk(b *Body) {
+	b.At = b.At.Add(b.Velocity)
+	b.At.X, b.Velocity.X = bounce(b.At.X, b.Velocity.X, f.Width)
+	b.At.Z, b.Velocity.Z = bounce(b.At.Z, b.Velocity.Z, f.Depth)
+}
+
+func bounce(at, v, most float64) (float64, float64) {
+	if at < 0 {
+		return min(-at, most), -v
+	}
+	if at > most {
+		return max(2*most-at, 0), -v
+	}
+	return at, v
+}
+
+// Random is the papers' Random game: everybody walks into a random direction, and now and then into another.
+type Random struct {
+	field Field
+	rng   *rand.Rand
+}
+
+// NewRandom places the players at random.
+func NewRandom(f Field, seed uint64) *Random {
+	f.defaults()
+	return &Random{field: f, rng: rand.New(rand.NewPCG(seed, 0x52616e646f6d))}
+}
+
+// Players implements Movement.
+func (g *Random) Players() int { return g.field.Players }
+
+// Move implements Movement.
+func (g *Random) Move(round int, bodies []Body) {
+	for i := range bodies {
+		b := &bodies[i]
+		if round == 0 {
+			*b = Body{At: g.field.place(g.rng), Velocity: g.field.direction(g.rng), Here: true}
+			continue
+		}
+		if g.rng.Float64() < g.field.Turn {
+			b.Velocity = g.field.direction(g.rng)
+		}
+		g.field.walk(b)
+	}
+}
+
+// Hotspot is the papers' Hotspot game: everybody goes to a hotspot, walks there at random for a while, and goes on to
+// another one.
+type Hotspot struct {
+	field   Field
+	reach   float64
+	stay    float64
+	rng     *rand.Rand
+	spots   []overlay.Point
+	players []visitor
+}
+
+type visitor struct {
+	spot  int
+	there bool
+	until int // round of the departure
+}
+
+// HotspotOptions are the game's parameters. 0 is the default.
+type HotspotOptions struct {
+	Spots int     // how many hotspots
+	Reach float64 // radius of a hotspot, blocks
+	Stay  float64 // rounds at one, on average; drawn evenly between half and one and a half of it
+}
+
+// NewHotspot places hotspots and players at random.
+func NewHotspot(f Field, o HotspotOptions, seed uint64) *Hotspot {
+	f.defaults()
+	if o.Spots == 0 {
+		o.Spots = DefaultHotspots
+	}
+	if o.Reach == 0 {
+		o.Reach = DefaultReach
+	}
+	if o.Stay == 0 {
+		o.Stay = DefaultStay
+	}
+	g := &Hotspot{field: f, reach: o.Reach, stay: o.Stay, rng: rand.New(rand.NewPCG(seed, 0x486f7473706f74)), players: make([]visitor, f.Players)}
+	for range o.Spots {
+		g.spots = append(g.spots, f.place(g.rng))
+	}
+	return g
+}
+
+// Players implements Movement.
+func (g *Hotspot) Players() int { return g.field.Players }
+
+// Move implements Movement.
+func (g *Hotspot) Move(round int, bodies []Body) {
+	for i := range bodies {
+		b, v := &bodies[i], &g.players[i]
+		if round == 0 {
+			*b = Body{At: g.field.place(g.rng), Here: true}
+			v.spot = g.rng.IntN(len(g.spots))
+		}
+		if v.there && round >= v.until {
+			v.there = false
+			v.spot = g.rng.IntN(len(g.spots))
+		}
+		way := g.spots[v.spot].Sub(b.At)
+		dist := math.Hypot(way.X, way.Z)
+		if !v.there && dist <= g.reach/2 {
+			v.there = true
+			v.until = round + int(g.stay*(.5+g.rng.Float64()))
+			b.Velocity = g.field.direction(g.rng)
+		}
+		switch {
+		case !v.there:
+			b.Velocity = way.Times(g.field.Step / dist)
+		case dist > g.reach: // back towards the middle
+			b.Velocity = way.Times(g.field.Step / dist)
+		case g.rng.Float64() < g.field.Turn:
+			b.Velocity = g.field.direction(g.rng)
+		}
+		if round > 0 {
+			g.field.walk(b)
+		}
+	}
+}

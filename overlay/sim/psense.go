@@ -1,0 +1,75 @@
+package sim
+
+import (
+	"math/rand/v2"
+
+	"github.com/voxelpopuli/voxeld/overlay"
+)
+
+// PSenseCase is one run of the pSense paper's world, or of one beside it, with pSense or relay machines.
+type PSenseCase struct {
+	Name       string
+	Players    int     // of the field; 0: 100
+	Side       float64 // of the field, blocks; 0: 1000
+	Rounds     int     // 0: 500
+	Hotspot    bool    // else Random
+	Spots      HotspotOptions
+	Step, Turn float64  // 0: the defaults
+	Moves      Movement // in place of all the above but Rounds; nil: none
+	Contacts   int      // whom a newcomer knows; 0: 1, as in the paper
+	Joins      int      // players who join in a round; 0: all, in round 0
+
+	Calm    bool // everybody knows his neighbors from the start, in place of Contacts
+	Relay   bool // client/server in place of pSense
+	Options overlay.PSenseConfig
+}
+
+// Config is the case as a run.
+func (c *PSenseCase) Config(seed uint64) Config {
+	side := c.Side
+	if side == 0 {
+		side = 1000
+	}
+	moves := c.Moves
+	if moves == nil {
+		field := Field{Players: max(c.Players, 1), Width: side, Depth: side, Step: c.Step, Turn: c.Turn}
+		if c.Players == 0 {
+			field.Players = 100
+		}
+		if c.Hotspot {
+			moves = NewHotspot(field, c.Spots, seed)
+		} else {
+			moves = NewRandom(field, seed)
+		}
+	}
+	rounds := c.Rounds
+	if rounds == 0 {
+		rounds = 500
+	}
+	o := c.Options
+	cfg := Config{
+		Seed: seed, Rounds: rounds, Movement: moves, Age: PSenseAge,
+		Ranges:   Ranges{Interaction: o.Interaction, Vision: o.Vision},
+		Contacts: c.Contacts, JoinsPerRound: c.Joins,
+	}
+	leader := overlay.FirstServer
+	switch {
+	case c.Relay:
+		cfg.Servers = []overlay.Machine{overlay.NewRelayLeader(leader, o.Vision, o.Header)}
+		cfg.Machine = func(id overlay.ID, _ *rand.Rand) overlay.Machine { return overlay.NewRelay(id, leader, o.Header) }
+		return cfg
+	case o.Introductions:
+		cfg.Servers = []overlay.Machine{overlay.NewIntroducer(leader, o.Vision, o.Lead, o.Header)}
+		cfg.Introduce = func(self overlay.Update, here []overlay.Update) ([]overlay.Update, int) {
+			return overlay.Welcome(self, here, o.Vision, o.Lead, o.Header)
+		}
+	}
+	if c.Calm {
+		cfg.Introduce = func(self overlay.Update, here []overlay.Update) ([]overlay.Update, int) {
+			known, _ := overlay.Welcome(self, here, o.Vision*1.25, 0, 0) // sensor nodes too
+			return known, 0
+		}
+	}
+	cfg.Machine = func(id overlay.ID, rng *rand.Rand) overlay.Machine { return overlay.NewPSense(o, id, rng) }
+	return cfg
+}

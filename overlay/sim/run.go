@@ -1,0 +1,191 @@
+package sim
+
+import (
+	"math/rand/v2"
+
+	"github.com/voxelpopuli/voxeld/overlay"
+)
+
+// run is one simulation under way.
+type run struct {
+	cfg      Config
+	n        int // players
+	bodies   []Body
+	machines []overlay.Machine // players, then servers; nil: not in the game
+	since    []int             // the round in which a player joined
+	inboxes  [2][][]overlay.Message
+	in       []int // bytes that come in this round, by machine
+	out      overlay.Output
+	join     *rand.Rand
+	net      *rand.Rand
+	known    knowledge
+	welcome  int // bytes of this round's introductions of those who join
+	result   *Result
+}
+
+// Run plays the rounds and measures them.
+func Run(cfg Config) (*Result, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	n := cfg.Movement.Players()
+	r := &run{
+		cfg: cfg, n: n,
+		bodies:   make([]Body, n),
+		machines: make([]overlay.Machine, n+len(cfg.Servers)),
+		since:    make([]int, n),
+		in:       make([]int, n+len(cfg.Servers)),
+		join:     rand.New(rand.NewPCG(cfg.Seed, 0x6a6f696e)),
+		net:      rand.New(rand.NewPCG(cfg.Seed, 0x6e6574)),
+		known:    newKnowledge(n),
+		result:   &Result{},
+	}
+	for i := range r.inboxes {
+		r.inboxes[i] = make([][]overlay.Message, len(r.machines))
+	}
+	copy(r.machines[n:], cfg.Servers)
+	for round := 0; round <= cfg.Rounds; round++ {
+		cfg.Movement.Move(round, r.bodies)
+		r.comeAndGo(round)
+		r.round(round)
+	}
+	return r.result, nil
+}
+
+// comeAndGo lets players join, and takes out those who left: silently, as in the papers.
+func (r *run) comeAndGo(round int) {
+	var here, joined []overlay.Update
+	joins := r.cfg.JoinsPerRound
+	for i, b := range r.bodies {
+		switch {
+		case !b.Here:
+			if r.machines[i] != nil {
+				r.machines[i] = nil
+				r.known.forget(i)
+			}
+		case r.machines[i] != nil:
+			here = append(here, r.self(i, round))
+		case r.cfg.JoinsPerRound == 0 || joins > 0:
+			joins--
+			id := overlay.ID(i)
+			r.machines[i] = r.cfg.Machine(id, rand.New(rand.NewPCG(r.cfg.Seed, uint64(i)<<20|uint64(round))))
+			r.since[i] = round
+			joined = append(joined, r.self(i, round))
+		}
+	}
+	if r.cfg.Introduce != nil {
+		here = append(here, joined...)
+		for _, u := range joined {
+			contacts, bytes := r.cfg.Introduce(u, here)
+			r.machines[u.Origin].Introduce(contacts)
+			r.in[u.Origin] += bytes
+			r.welcome += bytes
+		}
+		return
+	}
+	// Who joins with others in one round joins after those before him.
+	for _, u := range joined {
+		contacts := make([]overlay.Update, 0, 1)
+		for range min(max(r.cfg.Contacts, 1), len(here)) {
+			contacts = append(contacts, here[r.join.IntN(len(here))])
+		}
+		r.machines[u.Origin].Introduce(contacts)
+		here = append(here, u)
+	}
+}
+
+func (r *run) self(i, round int) overlay.Update {
+	return overlay.Update{Origin: overlay.ID(i), Round: uint32(round), At: r.bodies[i].At, Velocity: r.bodies[i].Velocity}
+}
+
+// index is where a machine stands in run's slices, or -1.
+func (r *run) index(id overlay.ID) int {
+	i := int(id)
+	if id.Server() {
+		i = r.n + int(id-overlay.FirstServer)
+	} else if i >= r.n {
+		return -1
+	}
+	if i >= len(r.machines) {
+		return -1
+	}
+	return i
+}
+
+func (r *run) round(round int) {
+	inboxes, next := r.inboxes[round%2], r.inboxes[(round+1)%2]
+	var players, servers traffic
+	nextIn := make([]int, len(r.machines))
+	for i, m := range r.machines {
+		if m == nil {
+			clear(inboxes[i])
+			inboxes[i] = inboxes[i][:0]
+			continue
+		}
+		in := overlay.Input{Round: uint32(round), Inbox: inboxes[i]}
+		if i < r.n {
+			in.At, in.Velocity = r.bodies[i].At, r.bodies[i].Velocity
+		}
+		r.out.Reset()
+		m.Step(&in, &r.out)
+		clear(inboxes[i])
+		inboxes[i] = inboxes[i][:0]
+
+		if i < r.n {
+			r.learn(round, i)
+		}
+		out := 0
+		if i == r.n {
+			out += r.welcome
+		}
+		for _, msg := range r.out.Messages {
+			out += msg.Bytes
+			r.post(msg, next, nextIn)
+		}
+		if r.cfg.Log != nil {
+			r.cfg.Log.Traffic(round, m.ID(), out, r.in[i])
+		}
+		if i < r.n {
+			players.add(out, r.in[i])
+		} else {
+			servers.add(out, r.in[i])
+		}
+	}
+	r.in, r.welcome = nextIn, 0
+	if round > 0 {
+		r.result.Rounds = append(r.result.Rounds, r.measure(round, players, servers))
+	}
+}
+
+func (r *run) learn(round, receiver int) {
+	for _, u := range r.out.Learned {
+		origin := int(u.Origin)
+		if origin >= r.n || origin == receiver || !r.known.learn(receiver, origin, int(u.Round)) {
+			continue
+		}
+		if r.cfg.Log != nil {
+			r.cfg.Log.Delivered(round, overlay.ID(receiver), u.Origin, int(u.Round))
+		}
+	}
+}
+
+// post puts a message where it arrives in the next round.
+func (r *run) post(m overlay.Message, next [][]overlay.Message, nextIn []int) {
+	to := r.index(m.To)
+	if to < 0 || r.machines[to] == nil {
+		return
+	}
+	copies := 1
+	if r.cfg.Lose > 0 || r.cfg.Double > 0 {
+		switch p := r.net.Float64(); {
+		case p < r.cfg.Lose:
+			copies = 0
+		case p < r.cfg.Lose+r.cfg.Double:
+			copies = 2
+		}
+	}
+	for range copies {
+		next[to] = append(next[to], m)
+		nextIn[to] += m.Bytes
+	}
+}

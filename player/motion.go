@@ -1,0 +1,112 @@
+package player
+
+import (
+	"math"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// Why Motion.Check refuses a move. They go to clients (docs/protocol.md): never change one.
+const (
+	// NotFinite: a coordinate or an angle is NaN or infinite.
+	NotFinite string = "not_finite"
+	// OutOfWorld: the place lies beyond the world's bounds.
+	OutOfWorld string = "out_of_world"
+	// TooFast: the way is longer than the player's budget.
+	TooFast string = "too_fast"
+)
+
+// Motion checks one player's moves against the rules, by a budget of blocks that grows with the server's time.
+//
+// There are three budgets, each a token bucket: across, up and down. Each grows by the rules' speed a second,
+// up to Burst (up and down: to what the same time gives), and shrinks by the way of each move. A refused move
+// costs nothing and moves nothing: the player is still where he was, so after a correction the next move counts
+// from there. Nor does a refusal or a correction refill a budget, or else being corrected would be a way to travel.
+type Motion struct {
+	rules   Rules
+	x, y, z float64       // last good place
+	now     time.Duration // up to which the budgets have grown
+	across  bucket
+	up      bucket
+	down    bucket
+}
+
+// NewMotion returns the motion of a player who stands at a place, with full budgets. Zero fields of the rules get
+// their defaults; Validate must accept them. Now is any clock's reading that does not run backwards.
+func NewMotion(rules Rules, now time.Duration, x, y, z float64) *Motion {
+	rules = rules.WithDefaults()
+	span := rules.Burst / rules.MaxSpeed // seconds
+	return &Motion{
+		rules: rules, now: now,
+		x: x, y: y, z: z,
+		across: fullBucket(rules.MaxSpeed, span),
+		up:     fullBucket(rules.MaxRise, span),
+		down:   fullBucket(rules.MaxFall, span),
+	}
+}
+
+// Check takes the player's feet to a place, if the rules allow it; else it says why not, in one of the reasons
+// above, and the player stays where At says. Angles are in radians, and only have to be finite.
+func (m *Motion) Check(now time.Duration, x, y, z float64, yaw, pitch float32) (ok bool, reason string) {
+	m.grow(now)
+	for _, v := range [...]float64{x, y, z, float64(yaw), float64(pitch)} {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false, NotFinite
+		}
+	}
+	if !m.rules.inWorld(x, y, z) {
+		return false, OutOfWorld
+	}
+	across, up, down := math.Hypot(x-m.x, z-m.z), max(0, y-m.y), max(0, m.y-y)
+	if !m.across.holds(across) || !m.up.holds(up) || !m.down.holds(down) {
+		return false, TooFast
+	}
+	m.across.blocks -= across
+	m.up.blocks -= up
+	m.down.blocks -= down
+	m.x, m.y, m.z = x, y, z
+	return true, ""
+}
+
+// At returns the last good place: where a correction puts the player.
+func (m *Motion) At() (x, y, z float64) { return m.x, m.y, m.z }
+
+// Reset puts the player somewhere by the server's will: a correction for a reason of its own, a teleport.
+// The budgets stay as they are.
+func (m *Motion) Reset(x, y, z float64) { m.x, m.y, m.z = x, y, z }
+
+func (m *Motion) grow(now time.Duration) {
+	if now <= m.now {
+		return
+	}
+	seconds := (now - m.now).Seconds()
+	m.now = now
+	m.across.grow(seconds)
+	m.up.grow(seconds)
+	m.down.grow(seconds)
+}
+
+// inWorld says whether finite feet may be there: |x|, |z| < Limit chunks, -64 ≤ y ≤ Height + 256.
+func (r Rules) inWorld(x, y, z float64) bool {
+	const edge = grid.Limit * grid.ChunkSize
+	return math.Abs(x) < edge && math.Abs(z) < edge && y >= -depthLimit && y <= float64(r.Height)+heightLimit
+}
+
+// bucket is a budget of blocks.
+type bucket struct {
+	blocks float64 // 0 to most, but for rounding
+	most   float64
+	rate   float64 // blocks/s
+}
+
+// slack forgives rounding: a client that moves at exactly the allowed speed must pass. In blocks.
+const slack = 1e-6
+
+func fullBucket(rate, span float64) bucket {
+	return bucket{blocks: rate * span, most: rate * span, rate: rate}
+}
+
+func (b *bucket) grow(seconds float64) { b.blocks = min(b.most, b.blocks+b.rate*seconds) }
+
+func (b *bucket) holds(way float64) bool { return way <= b.blocks+slack }

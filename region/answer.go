@@ -1,0 +1,153 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// AnswerQuestion answers another node's question. An error says that the question is malformed.
+func (h *Host) AnswerQuestion(ctx context.Context, peer string, question []byte) ([]byte, error) {
+	q, err := wire.DecodeQuestion(question)
+	if err != nil {
+		return nil, fmt.Errorf("question of %s: %w", peer, err)
+	}
+	return wire.EncodeAnswer(h.answer(ctx, peer, q))
+}
+
+func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.Answer {
+	var info wire.Region
+	switch {
+	case q.Leaving != nil:
+		h.liveness.leave(peer)
+		return wire.Answer{}
+	case h.leaves() && (q.Describe != nil || q.Invite != nil):
+		return wire.Answer{Error: "this node is about to end"}
+	case q.Describe != nil:
+		return wire.Answer{Member: &h.Self}
+	case q.Introduce != nil:
+		// Only a hint, and only from the leader itself.
+		if q.Introduce.Leader == peer {
+			h.Directory.hint(*q.Introduce)
+		}
+		return wire.Answer{}
+	case q.Invite != nil:
+		if err := h.accept(ctx, peer, *q.Invite); err != nil {
+			return wire.Answer{Error: clip(err.Error())}
+		}
+		return wire.Answer{}
+	case q.Sleep != nil:
+		if err := h.sleep(ctx, peer, *q.Sleep); err != nil {
+			return wire.Answer{Error: clip(err.Error())}
+		}
+		return wire.Answer{}
+	case q.Fenced != nil:
+		if err := h.hearOfFailure(peer, *q.Fenced); err != nil {
+			return wire.Answer{Error: clip(err.Error())}
+		}
+		return wire.Answer{}
+	case q.Release != nil:
+		if err := h.releasedBy(peer, q.Release.Region); err != nil {
+			return wire.Answer{Error: clip(err.Error())}
+		}
+		return wire.Answer{}
+	case q.Superseded != nil:
+		if err := h.hearSuperseded(ctx, peer, q.Superseded.Region); err != nil {
+			return wire.Answer{Error: clip(err.Error())}
+		}
+		return wire.Answer{}
+	case q.Standing != nil:
+		return wire.Answer{Standings: h.standings(*q.Standing), Clock: time.Now().UnixMilli()}
+	case q.Census != nil:
+		return h.answerCensus(ctx, *q.Census)
+	case q.Reseed != nil:
+		id, err := h.takeOut(ctx, peer, q.Reseed.Group)
+		if err != nil {
+			return wire.Answer{Error: clip(err.Error())}
+		}
+		return wire.Answer{Replica: id}
+	case q.Locate != nil:
+		// Routes only: a neighbour is asked to save a walk, not to walk.
+		var ok bool
+		if info, ok = h.Directory.known.Peek(grid.CellAt(q.Locate.Chunk, grid.FoundingLabel)); !ok {
+			return wire.Answer{}
+		}
+	default:
+		return h.answerAsCatalog(ctx, peer, q)
+	}
+	return wire.Answer{Region: &info}
+}
+
+// answerAsCatalog answers what only the catalog can answer. A member that does not lead it answers with the
+// catalog's own region instead.
+func (h *Host) answerAsCatalog(ctx context.Context, peer string, q wire.Question) wire.Answer {
+	c := h.root()
+	if c == nil {
+		return wire.Answer{Region: &wire.Region{ID: world.CatalogID, Members: []wire.Member{h.Self}}}
+	}
+	var info wire.Region
+	var err error
+	switch {
+	case q.Authority != nil && q.Authority.ID != 0:
+		if info, err = c.find(ctx, q.Authority.ID); errors.Is(err, errNotFounded) {
+			return wire.Answer{}
+		}
+	case q.Authority != nil:
+		if info, err = c.locate(ctx, q.Authority.Chunk); errors.Is(err, errNotFounded) {
+			return wire.Answer{}
+		}
+	case q.Found != nil:
+		info, err = c.found(ctx, *q.Found)
+	case q.Moved != nil:
+		info, err = c.movedBy(ctx, peer, *q.Moved)
+	default:
+		return wire.Answer{Error: "unknown question; upgrade voxeld"}
+	}
+	if errors.Is(err, errCatalogElsewhere) {
+		if info, err = c.where(ctx); !hasMember(info, info.Leader) {
+			info.Leader = ""
+		}
+	}
+	if err != nil {
+		return wire.Answer{Error: clip(err.Error())}
+	}
+	return wire.Answer{Region: &info}
+}
+
+// movedBy takes in that a region's members have changed, if the peer is one that the catalog knows.
+func (c *catalog) movedBy(ctx context.Context, peer string, moved wire.Region) (wire.Region, error) {
+	known, err := c.find(ctx, moved.ID)
+	if err != nil {
+		return wire.Region{}, err
+	}
+	if !hasMember(known, peer) {
+		return wire.Region{}, fmt.Errorf("%s is no member of region %d", peer, moved.ID)
+	}
+	return c.moved(ctx, moved)
+}
+
+// introduce tells the leaders of adjacent cells who leads this one, and learns the routes to them
+// (Walkad §IV-B, coordinator selection, steps 3 and 4).
+func (d *Directory) introduce(ctx context.Context, info wire.Region) {
+	for _, next := range info.Cell.Adjacent() {
+		there, ok := d.known.Peek(next)
+		if !ok {
+			var err error
+			if there, err = d.host.Records.Region(ctx, next); err != nil || !usable(there, next) {
+				continue
+			}
+			d.hint(there)
+		}
+		if there.Leader == d.host.Self.Peer {
+			continue
+		}
+		if _, err := d.ask(ctx, there.Leader, wire.Question{Introduce: &info}); err != nil {
+			d.host.Logger.Debug("introduce region", "peer", there.Leader, "error", err)
+		}
+	}
+}

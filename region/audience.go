@@ -1,0 +1,284 @@
+package region
+
+import (
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// This file is the loop's side that faces the gateways: who watches what, and what they are told.
+// Everything here runs in the loop's goroutine.
+
+func newSeat() *seat {
+	return &seat{
+		out:    newMailbox[wire.FromRegion](linkBacklog),
+		credit: make(chan struct{}, linkCredit),
+		watch:  make(map[grid.ChunkPos]struct{}),
+		shown:  make(map[grid.ChunkPos]struct{}),
+	}
+}
+
+// attach gives a gateway its seat. The seat's number is set here.
+func (l *loop) attach(s *seat) {
+	l.number++
+	s.number = l.number
+	l.seats[s] = struct{}{}
+	l.idle = 0
+	l.receive(s)
+}
+
+// detach takes the seat away, with all bodies that it brought.
+func (l *loop) detach(s *seat) {
+	if _, seated := l.seats[s]; !seated {
+		return
+	}
+	delete(l.seats, s)
+	if !s.since.IsZero() {
+		s.since = time.Time{}
+		l.lobby--
+	}
+	for pos := range s.watch {
+		l.unwatch(s, pos)
+	}
+	l.crowd.LeaveAll(s.number)
+	for key, a := range l.pending {
+		if a.whom == s {
+			a.whom = nil // still to be committed; nobody to tell
+			l.pending[key] = a
+		}
+	}
+}
+
+// dismiss tells the gateway why its link ends, and takes the seat away.
+func (l *loop) dismiss(s *seat, why string) {
+	last := wire.FromRegion{Tick: l.tick, Closed: why, Results: s.takeResults()}
+	if l.ledElsewhere() {
+		last.Leader = l.leader
+	}
+	s.out.put(last)
+	s.out.close()
+	l.detach(s)
+}
+
+// hear takes in a message from a gateway, in the order that wire.ToRegion tells.
+func (l *loop) hear(s *seat, msg wire.ToRegion) {
+	if _, seated := l.seats[s]; !seated {
+		return
+	}
+	for _, pos := range msg.Unwatch {
+		l.unwatch(s, pos)
+	}
+	for _, pos := range msg.Watch {
+		l.watch(s, pos)
+	}
+	if l.closed {
+		msg = wire.ToRegion{Edits: msg.Edits} // nobody moves or speaks in land that is shut away
+	}
+	for _, body := range msg.Enter {
+		l.crowd.Enter(s.number, body)
+	}
+	for _, move := range msg.Moves {
+		l.crowd.Move(s.number, move)
+	}
+	for _, id := range msg.Leave {
+		l.crowd.Leave(s.number, id)
+	}
+	for _, intent := range msg.Edits {
+		l.intend(s, intent)
+	}
+	for _, u := range msg.Says {
+		l.crowd.Say(u)
+	}
+}
+
+func (l *loop) watch(s *seat, pos grid.ChunkPos) {
+	if !l.info.Cell.Contains(pos) {
+		return
+	}
+	set := l.watched[pos]
+	if set == nil {
+		set = make(map[*seat]struct{})
+		l.watched[pos] = set
+	}
+	set[s] = struct{}{}
+	s.watch[pos] = struct{}{}
+	if !slices.Contains(s.fresh, pos) {
+		s.fresh = append(s.fresh, pos)
+	}
+}
+
+func (l *loop) unwatch(s *seat, pos grid.ChunkPos) {
+	delete(s.watch, pos)
+	if set := l.watched[pos]; set != nil {
+		delete(set, s)
+		if len(set) == 0 {
+			delete(l.watched, pos)
+		}
+	}
+	s.fresh = slices.DeleteFunc(s.fresh, func(p grid.ChunkPos) bool { return p == pos })
+}
+
+// intend queues an edit. One that is under way already, sent again by another link, only changes whom
+// to tell.
+func (l *loop) intend(s *seat, intent wire.Intent) {
+	key := edit{intent.Player, intent.Seq}
+	before, underWay := l.pending[key]
+	if underWay && before.intent != intent {
+		s.results = append(s.results, refusal(intent, wire.RefusedStale))
+		return
+	}
+	l.pending[key] = asking{intent: intent, whom: s}
+	if underWay {
+		return
+	}
+	pos := intent.Pos.Chunk()
+	switch {
+	case !l.info.Cell.Contains(pos):
+		l.refuse(intent, wire.RefusedOutOfWorld)
+	case !intent.Block.Known():
+		l.refuse(intent, wire.RefusedUnknownBlock)
+	case l.closed, l.stalled != nil, len(l.waiting) >= maxWaiting:
+		// One that is sent again, because its answer was lost with the leader before, may be applied already.
+		if block, applied := l.land.Confirms(intent); applied {
+			l.answer(key, wire.EditResult{Player: intent.Player, Seq: intent.Seq, Block: block})
+		} else if l.closed {
+			l.refuse(intent, wire.RefusedQuarantined)
+		} else {
+			l.refuse(intent, wire.RefusedUnavailable)
+		}
+	default:
+		if !l.land.Pinned(pos) {
+			l.base(pos) // ask now what propose will want to know
+		}
+		l.waiting = append(l.waiting, queued{Intent: intent})
+	}
+}
+
+// tell sends every gateway what happened in its chunks since the last tick. A chunk's news are made
+// once and shared by all frames.
+func (l *loop) tell() {
+	news := l.crowd.Take()
+	frames := make(map[*seat]*wire.FromRegion)
+	frame := func(s *seat) *wire.FromRegion {
+		f := frames[s]
+		if f == nil {
+			f = &wire.FromRegion{Tick: l.tick}
+			frames[s] = f
+		}
+		return f
+	}
+	for s := range l.seats {
+		if len(s.results) > maxResults {
+			l.dismiss(s, "more edits were refused than can be told")
+			continue
+		}
+		l.show(s, frame)
+		if len(s.results) > 0 {
+			frame(s).Results = s.takeResults()
+		}
+	}
+	for pos, n := range news {
+		for s := range l.watched[pos] {
+			told := *n
+			if s.blind(pos) {
+				// Its whole state, in this frame or a later one, says all but what was spoken.
+				told = wire.ChunkNews{Chunk: pos, Says: n.Says}
+				if len(n.Says) == 0 {
+					continue
+				}
+			}
+			f := frame(s)
+			f.Chunks = append(f.Chunks, told)
+		}
+	}
+	for s, f := range frames {
+		if !s.out.put(*f) {
+			l.cut(s)
+		}
+	}
+}
+
+// hurry tells at once what somebody waits for: answers to edits, and land that has come into view. The first time
+// between two ticks all is told, so that in a quiet place everybody sees an edit when it is safe. After that it is
+// the answers only: what a busy region's gateways are told must not grow with its commits.
+func (l *loop) hurry() {
+	waiting := false
+	for s := range l.seats {
+		if len(s.results) == 0 && (l.hurried || len(s.fresh) == 0) {
+			continue
+		}
+		if waiting = true; !l.hurried {
+			break
+		}
+		if !s.out.put(wire.FromRegion{Tick: l.tick, Results: s.takeResults()}) {
+			l.cut(s)
+		}
+	}
+	if waiting && !l.hurried {
+		l.hurried = true
+		l.tell()
+	}
+}
+
+// cut ends the link of a gateway that does not take its frames. What it has not taken is dropped: over the
+// next link it begins anew with whole chunks, and asks again for the results that it misses.
+func (l *loop) cut(s *seat) {
+	select {
+	case <-s.out.ended:
+		l.detach(s) // it has closed the link itself
+		return
+	default:
+	}
+	l.logger.Warn("gateway too slow, link cut", "region", l.info.ID)
+	s.out.take()
+	l.dismiss(s, "the gateway is too slow")
+}
+
+// maxResults bounds the results that wait for a gateway. One that floods the region with edits, so that
+// they are refused faster than it can be told so, loses its link.
+const maxResults = 4 * wire.MaxBodies
+
+// takeResults gives as many results as fit into one frame.
+func (s *seat) takeResults() []wire.EditResult {
+	n := min(len(s.results), wire.MaxBodies)
+	taken := s.results[:n:n]
+	s.results = s.results[n:]
+	if len(s.results) == 0 {
+		s.results = nil
+	}
+	return taken
+}
+
+// frameEdits bounds the edits of whole chunks in one frame, which so stays far below wire.MaxFrame; what
+// is more waits for the next tick. One chunk is always sent.
+const frameEdits = 1 << 15
+
+// show puts the whole state of freshly watched chunks into the seat's frame.
+func (l *loop) show(s *seat, frame func(*seat) *wire.FromRegion) {
+	clear(s.shown)
+	edits := 0
+	for len(s.fresh) > 0 && edits < frameEdits {
+		pos := s.fresh[0]
+		s.fresh = s.fresh[1:]
+		s.shown[pos] = struct{}{}
+		news := l.whole(pos)
+		edits += len(news.State.Edits) + 1
+		f := frame(s)
+		f.Chunks = append(f.Chunks, news)
+	}
+}
+
+// blind tells whether the chunk's news of this tick mean nothing to the seat: it has just been shown the
+// whole chunk, or will be.
+func (s *seat) blind(pos grid.ChunkPos) bool {
+	_, shown := s.shown[pos]
+	return shown || slices.Contains(s.fresh, pos)
+}
+
+// whole is a chunk's state as of now: this tick's news are in it.
+func (l *loop) whole(pos grid.ChunkPos) wire.ChunkNews {
+	base, edits := l.land.Chunk(pos)
+	return wire.ChunkNews{Chunk: pos, State: &wire.ChunkState{Base: base, Edits: edits, Bodies: l.crowd.Inside(pos)}}
+}

@@ -1,0 +1,230 @@
+package region
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file is for worlds whose nodes generate terrain differently (DESIGN §4): of another CPU architecture, or
+// another version. The log says by its hash which terrain the edits of a chunk lie on. A member whose generator makes
+// another one fetches that one from whoever has it and keeps it, so that it outlives the nodes that can make it.
+
+const (
+	// baseTable holds the bases that this node cannot generate: hash, 32 bytes → chunk in the chunk codec, deflated.
+	baseTable = "bases"
+
+	// soundBases is how many pinned bases are remembered to be what this node generates.
+	soundBases = 1 << 14
+	// baseRetry is the pause before a base that nobody gave is asked for again.
+	baseRetry = 30 * time.Second
+	// baseRest is how many times as long as a check took the checker rests afterwards.
+	baseRest = 4
+)
+
+// ErrNoBase says that no node that could be reached has the terrain that a chunk's edits lie on.
+var ErrNoBase = errors.New("nobody who can be reached has the terrain that this chunk's edits lie on")
+
+// bases is what the checker of pinned bases knows. It belongs to the goroutine of keepBases, but for the inbox and for
+// sound, which any goroutine may use.
+type bases struct {
+	inbox *mailbox[wire.BaseOf]
+	sound *lru.Cache[wire.BaseOf, struct{}] // this node generates or keeps them
+	later []wire.BaseOf                     // nobody gave them yet
+}
+
+func newBases() bases {
+	sound, err := lru.New[wire.BaseOf, struct{}](soundBases)
+	if err != nil {
+		panic(err) // the size is a constant above zero
+	}
+	return bases{inbox: newMailbox[wire.BaseOf](soundBases), sound: sound}
+}
+
+// BaseOf gives the terrain of that hash, which this node does not generate: as it was kept, or from another node, and
+// then it is kept. The error is ErrNoBase if nobody has it, or one of the storage's.
+func (h *Host) BaseOf(ctx context.Context, pos grid.ChunkPos, hash [32]byte) (*chunk.Chunk, error) {
+	want := wire.BaseOf{Chunk: pos, Hash: hash}
+	packed, err := h.fetchingBases.join(ctx, h, want, func(ctx context.Context) ([]byte, error) { return h.findBase(ctx, want) })
+	if err != nil {
+		return nil, fmt.Errorf("base of chunk %v: %w", pos, err)
+	}
+	return openBase(packed, hash, h.Height)
+}
+
+// openBase checks and unpacks a base.
+func openBase(packed []byte, hash [32]byte, height int32) (*chunk.Chunk, error) {
+	data, err := wire.UnpackChunk(packed)
+	if err != nil {
+		return nil, err
+	}
+	if sha256.Sum256(data) != hash {
+		return nil, errors.New("it has another hash")
+	}
+	c, err := chunk.Decode(data)
+	if err != nil {
+		return nil, err
+	}
+	if int32(c.Height()) != height {
+		return nil, fmt.Errorf("it is %d blocks high", c.Height())
+	}
+	return c, nil
+}
+
+// keptBase gives a base that is kept here; nil if none is.
+func (h *Host) keptBase(hash [32]byte) []byte {
+	packed, err := h.Storage.Get(baseTable, hash[:])
+	if err == nil && packed != nil {
+		_, err = openBase(packed, hash, h.Height)
+	}
+	if err != nil {
+		h.Logger.Warn("kept base cannot be used, and is fetched anew", "hash", fmt.Sprintf("%x", hash[:8]), "error", err)
+		return nil
+	}
+	return packed
+}
+
+func (h *Host) findBase(ctx context.Context, want wire.BaseOf) ([]byte, error) {
+	if packed := h.keptBase(want.Hash); packed != nil {
+		return packed, nil
+	}
+	for _, peer := range h.baseHolders(ctx, want.Chunk) {
+		got, err := h.fetch(ctx, peer, wire.Fetch{Base: &want})
+		if err == nil {
+			_, err = openBase(got.Data, want.Hash, h.Height)
+		}
+		if err != nil {
+			h.Logger.Debug("base not fetched", "peer", peer, "chunk", want.Chunk.String(), "error", err)
+			continue
+		}
+		if err := h.Storage.Commit([]kv.Write{{Table: baseTable, Key: want.Hash[:], Value: got.Data}}); err != nil {
+			return nil, fmt.Errorf("keep base: %w", err)
+		}
+		h.metrics.bases.Inc()
+		h.Logger.Info("base fetched: this node generates another terrain", "chunk", want.Chunk.String(), "peer", peer)
+		return got.Data, nil
+	}
+	return nil, ErrNoBase
+}
+
+// baseHolders lists the nodes that may have a chunk's base: the region's members, then other nodes near to it.
+func (h *Host) baseHolders(ctx context.Context, pos grid.ChunkPos) []string {
+	var peers []string
+	seen := map[string]bool{h.Self.Peer: true}
+	add := func(peer string) {
+		if peer != "" && !seen[peer] {
+			seen[peer] = true
+			peers = append(peers, peer)
+		}
+	}
+	if info, err := h.Directory.Locate(ctx, pos); err == nil {
+		add(info.Leader)
+		for _, m := range info.Members {
+			add(m.Peer)
+		}
+	}
+	for _, peer := range h.Records.NearestKnown(h.Directory.key(grid.CellAt(pos, grid.FoundingLabel)), candidates) {
+		add(peer)
+	}
+	return peers
+}
+
+// giveBase answers another node: with what is kept, or what this node generates.
+func (h *Host) giveBase(ctx context.Context, want wire.BaseOf) wire.Fetched {
+	if packed := h.keptBase(want.Hash); packed != nil {
+		return wire.Fetched{Data: packed}
+	}
+	if h.Ground == nil {
+		return wire.Fetched{Error: ErrNoBase.Error()}
+	}
+	select {
+	case h.hashing <- struct{}{}:
+	case <-ctx.Done():
+		return wire.Fetched{Error: clip(ctx.Err().Error())}
+	}
+	data, err := h.Ground(want.Chunk).MarshalBinary()
+	<-h.hashing
+	if err == nil && sha256.Sum256(data) != want.Hash {
+		err = ErrNoBase
+	}
+	var packed []byte
+	if err == nil {
+		packed, err = wire.PackChunk(data)
+	}
+	if err != nil {
+		return wire.Fetched{Error: clip(err.Error())}
+	}
+	return wire.Fetched{Data: packed}
+}
+
+func basesOf(pins []world.Pin) []wire.BaseOf {
+	all := make([]wire.BaseOf, len(pins))
+	for i, p := range pins {
+		all[i] = wire.BaseOf{Chunk: p.Chunk, Hash: p.Base}
+	}
+	return all
+}
+
+// pinned has it checked that this node has the bases that a region's log names.
+func (h *Host) pinned(all []wire.BaseOf) {
+	for _, b := range all {
+		if !h.bases.inbox.put(b) {
+			return // full, or ending; the next load of the region asks again
+		}
+	}
+}
+
+// keepBases checks the bases of the regions that live here, with a small share of a core, and fetches those that this
+// node does not generate, until ctx ends.
+func (h *Host) keepBases(ctx context.Context) {
+	retry := time.NewTicker(baseRetry)
+	defer retry.Stop()
+	var all []wire.BaseOf
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.bases.inbox.wake:
+			all, _ = h.bases.inbox.take()
+		case <-retry.C:
+			all, h.bases.later = h.bases.later, nil
+		}
+		for _, want := range all {
+			if h.bases.sound.Contains(want) {
+				continue
+			}
+			began := time.Now()
+			h.checkBase(ctx, want)
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(min(baseRest*time.Since(began), time.Second)):
+			}
+		}
+	}
+}
+
+// checkBase makes sure that this node has a base.
+func (h *Host) checkBase(ctx context.Context, want wire.BaseOf) {
+	if h.Base(want.Chunk) != want.Hash {
+		if _, err := h.BaseOf(ctx, want.Chunk, want.Hash); err != nil {
+			if ctx.Err() == nil {
+				h.metrics.missingBases.Inc()
+				h.Logger.Error("the terrain that a chunk's edits lie on is missing here", "chunk", want.Chunk.String(), "error", err)
+			}
+			h.bases.later = append(h.bases.later, want)
+			return
+		}
+	}
+	h.bases.sound.Add(want, struct{}{})
+}

@@ -1,0 +1,121 @@
+package region
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// ground is what the generator of a test node makes: a chunk of 64 blocks height, of one kind up to a level.
+func ground(block chunk.Block) func(grid.ChunkPos) *chunk.Chunk {
+	return func(pos grid.ChunkPos) *chunk.Chunk {
+		blocks := make([]chunk.Block, 2*chunk.SectionBlocks)
+		for i := range blocks[:5000+int(pos.X)] {
+			blocks[i] = block
+		}
+		c, err := chunk.FromBlocks(blocks)
+		if err != nil {
+			panic(err)
+		}
+		return c
+	}
+}
+
+// different starts a world of three, of whom C generates another terrain.
+func different(t *testing.T) (n *network, a, b, c *node) {
+	n = newNetwork(t)
+	n.copies = 3
+	n.adjust = func(peer string, o *Options) {
+		o.Ground = ground(chunk.Stone)
+		if peer == "C" {
+			o.Ground = ground(chunk.Dirt)
+		}
+		o.Base = func(pos grid.ChunkPos) [32]byte { return o.Ground(pos).Hash() }
+	}
+	n.near("A", "B", "C")
+	a = n.start("A", newDisk())
+	return n, a, n.start("B", newDisk()), n.start("C", newDisk())
+}
+
+// A member that generates another terrain fetches the one that a chunk's edits lie on as soon as the log names it, and
+// keeps it: when all who could make it are gone, it still has it, and gives it to others.
+func TestForeignBaseIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, b, c := different(t)
+		g := a.follow(here)
+		g.edit(stone(1))
+		<-time.After(5 * time.Second)
+		want := ground(chunk.Stone)(here)
+		kept, err := c.disk.Get(baseTable, hashOf(want))
+		if err != nil || kept == nil {
+			t.Fatalf("C did not keep it: %v", err)
+		}
+		if rest, _ := a.disk.Get(baseTable, hashOf(want)); rest != nil {
+			t.Error("A keeps what it generates")
+		}
+		n.kill(b)
+		d := n.start("D", newDisk()) // generates it, but is asked for C's
+		other := ground(chunk.Dirt)(here)
+		got, err := c.BaseOf(t.Context(), here, want.Hash())
+		if err != nil || got.Hash() != want.Hash() {
+			t.Errorf("C gives %v", err)
+		}
+		if got, err := d.BaseOf(t.Context(), here, other.Hash()); err != nil || got.Hash() != other.Hash() {
+			t.Errorf("D gets what only C generates: %v", err)
+		}
+		if _, err := d.BaseOf(t.Context(), here, [32]byte{9}); !errors.Is(err, ErrNoBase) {
+			t.Errorf("what nobody has: %v", err)
+		}
+	})
+}
+
+func hashOf(c *chunk.Chunk) []byte {
+	hash := c.Hash()
+	return hash[:]
+}
+
+// A member that was away when a chunk was pinned fetches its base when it opens the region; a base that is damaged on
+// disk is fetched anew; and one that somebody forged is not taken.
+func TestForeignBaseLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, _, c := different(t)
+		left := n.kill(c)
+		g := a.follow(here)
+		g.edit(stone(1))
+		c = n.start("C", left)
+		g.edit(stone(2))
+		<-time.After(5 * time.Second)
+		want := ground(chunk.Stone)(here)
+		if kept, err := c.disk.Get(baseTable, hashOf(want)); err != nil || kept == nil {
+			t.Fatalf("C did not keep it: %v", err)
+		}
+		c.disk.harm(baseTable, func(rows map[string][]byte, bad badRows) {
+			for key := range rows {
+				bad[baseTable+"/"+key] = true
+			}
+		})
+		if got, err := c.BaseOf(t.Context(), here, want.Hash()); err != nil || got.Hash() != want.Hash() {
+			t.Errorf("after damage: %v", err)
+		}
+		c.disk.harm(baseTable, func(rows map[string][]byte, bad badRows) {
+			for key, row := range rows {
+				rows[key] = bytes.Clone(row[:len(row)/2])
+				delete(bad, baseTable+"/"+key)
+			}
+		})
+		if got, err := c.BaseOf(t.Context(), here, want.Hash()); err != nil || got.Hash() != want.Hash() {
+			t.Errorf("after a forgery: %v", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := c.BaseOf(ctx, here, [32]byte{8}); err == nil {
+			t.Error("got something that nobody has")
+		}
+	})
+}

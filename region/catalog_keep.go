@@ -1,0 +1,137 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file keeps the catalog running where it lives: it is fenced like a region, and opened again after it has
+// failed, or shut away if it fails again.
+
+// runCatalog runs the catalog until ctx ends or this node is no member any more.
+func (h *Host) runCatalog(ctx context.Context, c *catalog) {
+	if err := h.rightfulCatalog(ctx, c); err != nil {
+		h.Logger.Warn("copy of the catalog dropped", "error", err)
+		c.removed = true
+	}
+	for c != nil {
+		hurt := fenced(func() { c.run(ctx) })
+		if hurt == nil {
+			hurt = c.hurt
+		}
+		if hurt != nil {
+			h.fenceCatalog(ctx, c, hurt)
+		}
+		if hurt == nil && !c.removed && !c.shut && c.then == nil {
+			return // the node is stopping
+		}
+		h.mu.Lock()
+		if h.mu.catalog == c { // a later replica of it may have been joined since c ended
+			h.mu.catalog = nil
+		}
+		h.mu.Unlock()
+		h.metrics.catalog.Set(0)
+		if c.removed {
+			if err := h.forgetCatalog(); err != nil {
+				h.Logger.Error("the catalog that has moved away stays on disk", "error", err)
+			}
+			return
+		}
+		if c.then != nil {
+			c.then()
+		}
+		c = h.catalogAgain(ctx)
+	}
+}
+
+// fenceCatalog is fence for the catalog.
+func (h *Host) fenceCatalog(ctx context.Context, c *catalog, f *fault) {
+	h.metrics.fenced.WithLabelValues(f.kind.String()).Inc()
+	h.Logger.Error("catalog fenced", "reason", f.kind.String(), "error", f, "stack", string(f.stack))
+	c.inbox.close()
+	w := h.catalogWard(c)
+	if heir := h.heir(w); c.leading && heir != "" {
+		ctx, cancel := context.WithTimeout(ctx, handOffTime)
+		defer cancel()
+		err := c.group.Transfer(heir)
+		if err == nil {
+			err = h.settle(ctx, func() bool { return !c.group.Status().Self })
+		}
+		if err != nil {
+			h.Logger.Warn("leadership of the catalog not handed over", "peer", heir, "error", err)
+		}
+	}
+	info := catalogOf(c.group.Configuration())
+	if err := c.group.Close(); err != nil {
+		h.Logger.Error("close catalog", "error", err)
+	}
+	h.struck(info, f, c.leading)
+}
+
+// catalogAgain opens the catalog again after it has failed, when its pause is over or it is released; nil if there
+// is nothing to open any more.
+func (h *Host) catalogAgain(ctx context.Context) *catalog {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		r := h.failures.look(world.CatalogID)
+		for r.shut || time.Now().Before(r.until) {
+			wait := time.After(max(0, time.Until(r.until)))
+			if r.shut {
+				wait = nil
+			}
+			select {
+			case <-wait:
+			case <-h.reopenCatalog:
+			case <-ctx.Done():
+				return nil
+			}
+			r = h.failures.look(world.CatalogID)
+		}
+		if h.root() != nil {
+			return nil // it was joined meanwhile
+		}
+		c, err := h.openCatalog(ctx)
+		if err == nil {
+			h.mu.Lock()
+			h.mu.catalog = c
+			h.mu.Unlock()
+			h.failures.opened(world.CatalogID)
+			h.Logger.Info("catalog opened again")
+			return c
+		}
+		if ctx.Err() != nil || errors.Is(err, replica.ErrOpen) || errors.Is(err, replica.ErrTombstone) {
+			return nil
+		}
+		h.notOpened(wire.Region{ID: world.CatalogID}, err)
+		h.failures.with(world.CatalogID, func(r *ledger) { r.until = time.Now().Add(pause) })
+	}
+}
+
+// catalogOf is the catalog's region as its group knows it: the peers are all that counts.
+func catalogOf(conf replica.Configured) wire.Region {
+	info := wire.Region{ID: world.CatalogID, Epoch: epochOf(conf)}
+	for _, m := range conf.Members {
+		info.Members = append(info.Members, wire.Member{Peer: m.Peer, Replica: m.ID, Learner: m.Learner})
+	}
+	return info
+}
+
+// catalogRegion gives the catalog's members as this node knows them; ErrNotHere if it is none of them.
+func (h *Host) catalogRegion() (wire.Region, error) {
+	if c := h.root(); c != nil {
+		return catalogOf(c.group.Configuration()), nil
+	}
+	p, err := h.Replicas.Position(world.CatalogID)
+	switch {
+	case errors.Is(err, replica.ErrNotOpen), errors.Is(err, replica.ErrTombstone):
+		return wire.Region{}, ErrNotHere
+	case err != nil:
+		return wire.Region{}, fmt.Errorf("look up the catalog: %w", err)
+	}
+	return catalogOf(p.Members), nil
+}

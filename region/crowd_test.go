@@ -1,0 +1,79 @@
+package region
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// What 1,000 players on four gateways do in a tick (all move, some build and talk) costs the leader four frames.
+func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
+	const gateways, players, ticks = 4, 1000, 20
+	l, g := scripted()
+	var links []*localLink
+	bodies := make([][]wire.Body, gateways)
+	for i := range gateways {
+		links = append(links, l.sitDown())
+		for n := range players / gateways {
+			name := fmt.Sprintf("p%d_%d", i, n)
+			b := body(player.GuestID(name), here)
+			b.Name = name
+			bodies[i] = append(bodies[i], b)
+		}
+		l.hear(links[i].seat, wire.ToRegion{Watch: []grid.ChunkPos{here}, Enter: bodies[i]})
+	}
+	l.steps()
+	for _, link := range links {
+		link.seat.out.take()
+	}
+	for tick := range ticks {
+		for i, link := range links {
+			msg := wire.ToRegion{Says: []wire.Utterance{{Player: bodies[i][0].Player, Name: bodies[i][0].Name, Chunk: here, Text: "hello"}}}
+			for n := range bodies[i] {
+				bodies[i][n].Pose.X += .01
+				msg.Moves = append(msg.Moves, wire.BodyMove{Player: bodies[i][n].Player, Pose: bodies[i][n].Pose})
+			}
+			edit := stone(uint64(tick + 1))
+			edit.Player = bodies[i][0].Player
+			msg.Edits = []wire.Intent{edit}
+			l.hear(link.seat, msg)
+		}
+		g.commit()
+		l.step()
+		for i, link := range links {
+			frames, _ := link.seat.out.take()
+			if len(frames) != 1 {
+				t.Fatalf("tick %d: gateway %d gets %d frames", tick, i, len(frames))
+			}
+			if n := frames[0].Chunks[0]; len(n.Moves) != players || len(n.Says) != gateways {
+				t.Fatalf("tick %d: gateway %d is told of %d moves and %d words", tick, i, len(n.Moves), len(n.Says))
+			}
+		}
+	}
+}
+
+// BenchmarkLinkFrame is what a frame with a crowd's moves costs on its way between two nodes.
+func BenchmarkLinkFrame(b *testing.B) {
+	frame := wire.FromRegion{Tick: 1, Chunks: []wire.ChunkNews{{Chunk: here}}}
+	for i := range 1000 {
+		frame.Chunks[0].Moves = append(frame.Chunks[0].Moves, wire.BodyMove{Player: player.GuestID(fmt.Sprint(i)), Pose: body(alice, here).Pose})
+	}
+	var sink countingWriter
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := wire.WriteFrame(&sink, frame); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(sink)/float64(b.N), "bytes/frame")
+}
+
+type countingWriter int
+
+func (c *countingWriter) Write(p []byte) (int, error) {
+	*c += countingWriter(len(p))
+	return len(p), nil
+}

@@ -1,0 +1,336 @@
+package region
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+const (
+	// AskProtocol names the streams that carry questions between nodes, without the world's prefix.
+	AskProtocol = "/ask/1"
+
+	// routes bounds the cache of known regions: about 300 bytes each.
+	routes = 16384
+	// doubts bounds how many cells are remembered whose routes led nowhere.
+	doubts = 1024
+	// candidates is how many of the nearest nodes are asked whether they live.
+	candidates = 8
+
+	askTimeout = 5 * time.Second
+	// describeTime is how long a node that lives takes at most to say who it is.
+	describeTime = 1500 * time.Millisecond
+)
+
+// Records is the DHT as the directory needs it; a *dht.DHT. Records are hints that save a walk; the
+// catalog's log is the authority.
+type Records interface {
+	Region(ctx context.Context, cell grid.Cell) (wire.Region, error)
+	PutRegion(ctx context.Context, region wire.Region) error
+	Catalog(ctx context.Context) (wire.Region, error)
+	PutCatalog(ctx context.Context, region wire.Region) error
+	// NearestKnown is Nearest as far as this node knows, without asking anybody, and as if it knew the nodes also.
+	NearestKnown(key string, n int, also ...string) []string
+	// Nearest gives the peers nearest to the key, this node included, nearest first, alive or not.
+	Nearest(ctx context.Context, key string, n int) ([]string, error)
+}
+
+// Peers reaches other nodes; a *dht.Host within the world's protocols.
+type Peers interface {
+	Ask(ctx context.Context, peer, protocol string, question []byte) ([]byte, error)
+	Open(ctx context.Context, peer, protocol string) (io.ReadWriteCloser, error)
+}
+
+// Directory finds regions, and founds those that do not exist yet: the GENERATE procedure of
+// VoxelPopuli §3.1.3, with one rule added that keeps two nodes from generating the same land
+// (DESIGN §5). Its methods may be called from any goroutine.
+type Directory struct {
+	host    *Host
+	known   *lru.Cache[grid.Cell, wire.Region]
+	doubted *lru.Cache[grid.Cell, struct{}] // cells whose route led nowhere: hints do for them no more
+	flights flights[grid.Cell, wire.Region] // one search per cell at a time
+
+	mu struct {
+		sync.Mutex
+		keys    *grid.Keys
+		catalog wire.Region // last known; ID 0 while unknown
+	}
+}
+
+func newDirectory(h *Host) *Directory {
+	d := &Directory{host: h, known: newCache[wire.Region](routes), doubted: newCache[struct{}](doubts)}
+	d.mu.keys = grid.NewKeys(h.Placement)
+	return d
+}
+
+func newCache[V any](size int) *lru.Cache[grid.Cell, V] {
+	cache, err := lru.New[grid.Cell, V](size)
+	if err != nil {
+		panic(err) // sizes are constants above zero
+	}
+	return cache
+}
+
+// Locate gives the region that covers the chunk, from the nearest source that knows: the cache, the
+// leaders of neighbouring cells, the DHT, the catalog; if nobody has founded it yet, it is founded.
+func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (wire.Region, error) {
+	if !pos.Valid() {
+		return wire.Region{}, fmt.Errorf("chunk %v lies outside of the world", pos)
+	}
+	cell := grid.CellAt(pos, grid.FoundingLabel)
+	if info, ok := d.known.Get(cell); ok {
+		d.count("cache")
+		return info, nil
+	}
+	info, err := d.flights.join(ctx, d.host, cell, func(ctx context.Context) (wire.Region, error) {
+		return d.search(ctx, cell, pos)
+	})
+	if err != nil {
+		return wire.Region{}, fmt.Errorf("locate chunk %v: %w", pos, err)
+	}
+	return info, nil
+}
+
+func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (wire.Region, error) {
+	if !d.doubted.Contains(cell) {
+		if info, ok := d.fromNeighbours(ctx, cell, pos); ok {
+			d.count("neighbour")
+			return d.learn(info), nil
+		}
+		if info, err := d.host.Records.Region(ctx, cell); err == nil && usable(info, cell) {
+			d.count("dht")
+			return d.learn(info), nil
+		}
+	}
+	info, err := d.fromCatalog(ctx, pos)
+	if err == nil {
+		d.count("catalog")
+		d.doubted.Remove(cell)
+		return d.learn(info), nil
+	}
+	if !errors.Is(err, errNotFounded) {
+		return wire.Region{}, err
+	}
+	if info, err = d.found(ctx, cell); err != nil {
+		return wire.Region{}, err
+	}
+	d.count("founded")
+	d.doubted.Remove(cell)
+	return d.learn(info), nil
+}
+
+// usable tells whether a hint is about the cell and names a leader.
+func usable(info wire.Region, cell grid.Cell) bool { return info.Cell == cell && info.Leader != "" }
+
+// fromNeighbours asks the leaders of adjacent cells that this node knows: whoever leads a cell keeps
+// routes to its neighbours (Walkad §IV-B).
+func (d *Directory) fromNeighbours(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (wire.Region, bool) {
+	asked := map[string]bool{d.host.Self.Peer: true}
+	for _, next := range cell.Adjacent() {
+		info, ok := d.known.Peek(next)
+		if !ok || asked[info.Leader] || len(asked) > 2 { // two neighbours at most
+			continue
+		}
+		asked[info.Leader] = true
+		answer, err := d.ask(ctx, info.Leader, wire.Question{Locate: &wire.Locate{Chunk: pos}})
+		if err == nil && answer.Region != nil && usable(*answer.Region, cell) {
+			return *answer.Region, true
+		}
+	}
+	return wire.Region{}, false
+}
+
+var errNotFounded = errors.New("not founded yet")
+
+// fromCatalog asks the authority. errNotFounded says that there is no such region.
+func (d *Directory) fromCatalog(ctx context.Context, pos grid.ChunkPos) (wire.Region, error) {
+	info, err := d.consult(ctx, wire.Question{Authority: &wire.Locate{Chunk: pos}},
+		func(c *catalog) (wire.Region, error) { return c.locate(ctx, pos) })
+	if err != nil {
+		return wire.Region{}, err
+	}
+	return checked(info, grid.CellAt(pos, grid.FoundingLabel))
+}
+
+// byID asks the authority for a region by its id. errNotFounded says that there is none.
+func (d *Directory) byID(ctx context.Context, id uint64) (wire.Region, error) {
+	info, err := d.consult(ctx, wire.Question{Authority: &wire.Locate{ID: id}},
+		func(c *catalog) (wire.Region, error) { return c.find(ctx, id) })
+	if err == nil && info.ID != id {
+		err = fmt.Errorf("the catalog answered beside the question about region %d", id)
+	}
+	return info, err
+}
+
+// checked gives the region of the catalog's answer, which must be about the cell.
+func checked(info wire.Region, cell grid.Cell) (wire.Region, error) {
+	if !usable(info, cell) {
+		return wire.Region{}, fmt.Errorf("the catalog answered beside the question about cell %v", cell)
+	}
+	return info, nil
+}
+
+// found picks the nearest live nodes to the cell's key and asks the catalog to found it there.
+func (d *Directory) found(ctx context.Context, cell grid.Cell) (wire.Region, error) {
+	members, err := d.nearestAlive(ctx, cell)
+	if err != nil {
+		return wire.Region{}, err
+	}
+	request := wire.Found{Cell: cell, Members: members}
+	info, err := d.consult(ctx, wire.Question{Found: &request},
+		func(c *catalog) (wire.Region, error) { return c.found(ctx, request) })
+	if err != nil {
+		return wire.Region{}, err
+	}
+	return checked(info, cell)
+}
+
+// tellMoved tells the catalog of a region's members, and gives what it knows then.
+func (d *Directory) tellMoved(ctx context.Context, info wire.Region) (wire.Region, error) {
+	known, err := d.consult(ctx, wire.Question{Moved: &info},
+		func(c *catalog) (wire.Region, error) { return c.moved(ctx, info) })
+	if err != nil {
+		return wire.Region{}, err
+	}
+	return checked(known, info.Cell)
+}
+
+// nearestAlive asks the nodes nearest to the cell's key, nearest first, until enough have answered.
+func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]wire.Member, error) {
+	peers, err := d.host.Records.Nearest(ctx, d.key(cell), candidates)
+	if err != nil {
+		return nil, fmt.Errorf("find nodes near %v: %w", cell, err)
+	}
+	var members []wire.Member
+	for _, peer := range peers {
+		if len(members) == d.host.Copies {
+			break
+		}
+		if peer == d.host.Self.Peer {
+			members = append(members, d.host.Self)
+			continue
+		}
+		member, err := d.describe(ctx, peer)
+		if err != nil {
+			d.host.Logger.Debug("node passed over", "peer", peer, "error", err)
+			continue
+		}
+		members = append(members, member)
+	}
+	if len(members) == 0 {
+		members = append(members, d.host.Self)
+	}
+	return members, nil
+}
+
+// describe asks a node who it is, and so whether it lives.
+func (d *Directory) describe(ctx context.Context, peer string) (wire.Member, error) {
+	ctx, cancel := context.WithTimeout(ctx, describeTime)
+	defer cancel()
+	answer, err := d.ask(ctx, peer, wire.Question{Describe: &wire.Describe{}})
+	if err != nil {
+		return wire.Member{}, err
+	}
+	if answer.Member == nil || answer.Member.Peer != peer {
+		return wire.Member{}, fmt.Errorf("%s describes somebody else", peer)
+	}
+	return *answer.Member, nil
+}
+
+// ask puts a question to another node. If the node refuses, the answer says so too.
+func (d *Directory) ask(ctx context.Context, peer string, q wire.Question) (wire.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	question, err := wire.EncodeQuestion(q)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	reply, err := d.host.Peers.Ask(ctx, peer, AskProtocol, question)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	answer, err := wire.DecodeAnswer(reply)
+	if err != nil {
+		return wire.Answer{}, fmt.Errorf("answer of %s: %w", peer, err)
+	}
+	if answer.Error != "" {
+		return answer, errors.New(answer.Error)
+	}
+	return answer, nil
+}
+
+// learn keeps a route and gives it back.
+func (d *Directory) learn(info wire.Region) wire.Region {
+	d.known.Add(info.Cell, info)
+	return info
+}
+
+// hint keeps a route that somebody tells of without being asked, unless a newer one is known. A hint
+// that is wrong costs one attempt: then the catalog is asked.
+func (d *Directory) hint(info wire.Region) {
+	if info.Cell.Label.Len() != grid.FoundingLabel || info.Leader == "" {
+		return
+	}
+	known, ok := d.known.Peek(info.Cell)
+	if ok && cmp.Or(cmp.Compare(info.Epoch, known.Epoch), cmp.Compare(info.Term, known.Term)) <= 0 {
+		return
+	}
+	d.known.Add(info.Cell, info)
+}
+
+// moved keeps who leads a region now, as a member of it has told.
+func (d *Directory) moved(info wire.Region, leader string) {
+	known, ok := d.known.Peek(info.Cell)
+	if !ok || known.ID != info.ID {
+		known = info
+	}
+	known.Leader = leader
+	d.known.Add(info.Cell, known)
+}
+
+// doubt drops a route that did not lead to the region, unless another one is known meanwhile. The next
+// search for the cell asks the catalog: neighbours and the DHT would only tell the same again.
+func (d *Directory) doubt(info wire.Region) {
+	known, ok := d.known.Peek(info.Cell)
+	if ok && (known.ID != info.ID || known.Leader != info.Leader) {
+		return
+	}
+	d.known.Remove(info.Cell)
+	d.doubted.Add(info.Cell, struct{}{})
+}
+
+// CatalogLeader gives the peer that leads the catalog, as this node last knew, or as the DHT does if it never
+// has; "" while nobody knows. That peer need not be up.
+func (d *Directory) CatalogLeader(ctx context.Context) string {
+	if c := d.host.root(); c != nil {
+		if root, err := c.where(ctx); err == nil && root.Leader != "" {
+			return root.Leader
+		}
+	}
+	d.mu.Lock()
+	at := d.mu.catalog
+	d.mu.Unlock()
+	if at.ID != 0 {
+		return at.Leader
+	}
+	at, err := d.host.Records.Catalog(ctx)
+	if err != nil {
+		return ""
+	}
+	d.learnCatalog(at)
+	return at.Leader
+}
+
+func (d *Directory) count(source string) { d.host.metrics.located.WithLabelValues(source).Inc() }
+
+func regionKey(id uint64) []byte { return binary.BigEndian.AppendUint64(nil, id) }

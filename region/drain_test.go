@@ -1,0 +1,150 @@
+package region
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// A node that is drained hands over what it leads and is chosen for nothing, although it is the nearest to all
+// keys and goes on answering; it still serves as a member, and comes to lead again after a restart.
+func TestDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, b, c := three(t)
+		defer c.attend()()
+		g := c.follow(here)
+		if r := g.edit(stone(1))[1]; r.Refused != "" {
+			t.Fatalf("the edit: %+v", r)
+		}
+		<-time.After(30 * time.Second) // the catalog's members come, and A reigns
+		if !a.leads() {
+			t.Fatal("A does not lead")
+		}
+		start := time.Now()
+		handed, kept := a.Drain(context.Background())
+		if handed != 2 || kept != 0 { // the region and the catalog
+			t.Errorf("%d handed over, %d kept", handed, kept)
+		}
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		far := grid.ChunkPos{X: 7000, Z: 7000}
+		info, err := b.Locate(context.Background(), far)
+		if err != nil || hasMember(info, "A") || len(info.Members) != 2 {
+			t.Errorf("new land has the members %v (%v)", info.Members, err)
+		}
+		for range 20 {
+			<-time.After(time.Second)
+			if a.leads() || a.root().group.Status().Self {
+				t.Fatal("A leads again while it is drained")
+			}
+		}
+		if handed, kept := a.Drain(context.Background()); handed != 0 || kept != 0 {
+			t.Errorf("once more: %d handed over, %d kept", handed, kept)
+		}
+		g = c.refollow()
+		other := stone(2)
+		other.Pos.Y++
+		if r := g.edit(other)[2]; r.Refused != "" {
+			t.Errorf("an edit after it: %+v", r)
+		}
+		a.stop()
+		a = n.start("A", a.disk)
+		for range 120 {
+			if <-time.After(time.Second); a.leads() && slices.ContainsFunc(a.Regions(context.Background()), func(r Loaded) bool { return r.Voters == 3 }) {
+				return
+			}
+		}
+		t.Error("A does not lead again after a restart")
+	})
+}
+
+// attend keeps the region here in use until the function that comes back is called.
+func (n *node) attend() (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			link, _, err := n.Follow(ctx, here)
+			if err != nil {
+				<-time.After(50 * time.Millisecond)
+				continue
+			}
+			for err == nil {
+				var frame wire.FromRegion
+				if frame, err = link.Receive(ctx); frame.Closed != "" {
+					break
+				}
+			}
+			link.Close()
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// With nobody else there is nothing to hand over.
+func TestDrainAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		a := n.start("A", newDisk())
+		a.follow(here)
+		start := time.Now()
+		handed, kept := a.Drain(context.Background())
+		if handed != 0 || kept != 2 || time.Since(start) > 0 {
+			t.Errorf("%d handed over, %d kept, after %v", handed, kept, time.Since(start))
+		}
+	})
+}
+
+// Nodes that are restarted one after the other are back before anybody has asked them anew: who leaves next gives them
+// what he leads all the same.
+func TestDrainToThoseJustBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, a, b, c := three(t)
+		g := c.follow(here)
+		g.edit(stone(1))
+		<-time.After(time.Second) // all members have loaded the region by now
+		if leaderAmong(a, b, c) != a {
+			t.Fatal("A does not lead")
+		}
+		a.liveness.leave("B")
+		a.liveness.leave("C")
+		a.Drain(t.Context())
+		if it := leaderAmong(a, b, c); it == nil || it == a {
+			t.Error("the region is left to an election")
+		}
+		if r := c.refollow().edit(stone(2))[2]; r.Refused != "" {
+			t.Errorf("over the new leader: %+v", r)
+		}
+	})
+}
+
+// The mark of a node that leaves goes when it answers again, or after a while.
+func TestLeavingPasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var v liveness
+		v.leave("A")
+		if _, lives := v.lives("A"); lives || !v.leaves("A") {
+			t.Error("it is not marked")
+		}
+		v.note("A", member("A"), false)
+		if !v.leaves("A") {
+			t.Error("a refusal takes the mark away")
+		}
+		v.note("A", member("A"), true)
+		if _, lives := v.lives("A"); !lives || v.leaves("A") {
+			t.Error("the mark stays although it answers again")
+		}
+		v.leave("A")
+		<-time.After(leftAfter)
+		if v.leaves("A") {
+			t.Error("the mark stays for ever")
+		}
+	})
+}

@@ -1,0 +1,241 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+func stone(seq uint64) wire.Intent {
+	return wire.Intent{Player: alice, Seq: seq, Pos: at(here, int32(seq)%60), Block: chunk.Stone}
+}
+
+// An edit is acknowledged when it is on disk and not before, and then it survives whatever comes.
+func TestAcknowledgedAfterCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newNetwork(t)
+		a := net.start("A", newDisk())
+		g, other := a.follow(here), a.follow(here)
+		if s := g.state(here); len(s.Base)+len(s.Edits)+len(s.Bodies) > 0 {
+			t.Fatalf("untouched land is %+v", s)
+		}
+		other.state(here)
+		release := a.disk.block()
+		g.send(wire.ToRegion{Edits: []wire.Intent{stone(5)}})
+		g.silent(func(f wire.FromRegion) bool { return len(f.Results)+len(f.Chunks) > 0 })
+		release()
+		if r := g.results(1)[5]; r.Refused != "" || r.Block != chunk.Stone {
+			t.Fatalf("result %+v", r)
+		}
+		left := a.disk.afterCrash()
+		blocks := until(other, func(f wire.FromRegion) ([]wire.BlockAt, bool) {
+			return f.Chunks[0].Blocks, len(f.Chunks[0].Blocks) > 0
+		})
+		want := wire.BlockAt{At: chunk.At(at(here, 5)), Block: chunk.Stone}
+		if len(blocks) != 1 || blocks[0] != want {
+			t.Errorf("the other gateway sees %v, want %v", blocks, want)
+		}
+		a.stop()
+		base := baseOf(here)
+		if s := net.start("A", left).follow(here).state(here); len(s.Edits) != 1 || s.Edits[0] != want || [32]byte(s.Base) != base {
+			t.Errorf("after a crash the land is %+v", s)
+		}
+	})
+}
+
+// The same edit again, over another link, is confirmed and not applied again; another edit under its
+// number is refused.
+func TestRetryIsAppliedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newNetwork(t).start("A", newDisk())
+		watcher := a.follow(here)
+		watcher.state(here)
+		changes := 0
+		count := func(f wire.FromRegion) bool {
+			for _, n := range f.Chunks {
+				changes += len(n.Blocks)
+			}
+			return false
+		}
+		first := a.follow(here)
+		release := a.disk.block()
+		first.send(wire.ToRegion{Edits: []wire.Intent{stone(5)}})
+		watcher.silent(count)
+		if err := first.Close(); err != nil { // it dies while the edit is under way
+			t.Fatal(err)
+		}
+		second := a.follow(here)
+		other := stone(5)
+		other.Block = chunk.Dirt
+		second.send(wire.ToRegion{Edits: []wire.Intent{stone(5)}})
+		second.send(wire.ToRegion{Edits: []wire.Intent{other}})
+		if r := second.results(1)[5]; r.Refused != wire.RefusedStale {
+			t.Errorf("another edit under a number in use: %+v", r)
+		}
+		release()
+		if r := second.results(1)[5]; r.Refused != "" || r.Block != chunk.Stone {
+			t.Errorf("the retry while it is under way: %+v", r)
+		}
+		over := wire.Intent{Player: bob, Seq: 5, Pos: stone(5).Pos, Block: chunk.Sand}
+		if r := second.edit(over)[5]; r.Refused != "" {
+			t.Errorf("somebody else's edit: %+v", r)
+		}
+		third := a.follow(here)
+		if r := third.edit(stone(5))[5]; r.Refused != "" || r.Block != chunk.Sand {
+			t.Errorf("a late retry: %+v, want confirmed, with the block that stands there now", r)
+		}
+		if r := third.edit(other)[5]; r.Refused != wire.RefusedStale {
+			t.Errorf("another edit under a used number: %+v", r)
+		}
+		watcher.silent(count)
+		if changes != 2 {
+			t.Errorf("%d changes were seen of 2", changes)
+		}
+	})
+}
+
+func TestRefusedEdits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newNetwork(t).start("A", newDisk()).follow(here)
+		outside, high, unknown := stone(1), stone(2), stone(3)
+		outside.Pos = at(grid.ChunkPos{X: -1}, 1)
+		high.Pos.Y = 64
+		unknown.Block = 60_000
+		got := g.edit(outside, high, unknown, stone(4))
+		for seq, want := range map[uint64]string{
+			1: wire.RefusedOutOfWorld, 2: wire.RefusedOutOfWorld, 3: wire.RefusedUnknownBlock, 4: "",
+		} {
+			if got[seq].Refused != want {
+				t.Errorf("edit %d: %+v, want %q", seq, got[seq], want)
+			}
+		}
+		if s := g.state(here); len(s.Edits) != 1 {
+			t.Errorf("the land is %+v", s)
+		}
+	})
+}
+
+// While storage refuses writes, edits are refused, and nobody's link ends; afterwards they are taken again.
+func TestStorageStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newNetwork(t).start("A", newDisk())
+		g := a.follow(here)
+		g.state(here)
+		if r := g.edit(stone(1))[1]; r.Refused != "" {
+			t.Fatal(r)
+		}
+		g.silent(func(f wire.FromRegion) bool { return len(f.Results) > 0 }) // what was applied is stored
+		a.disk.setRefuse(errors.New("no space left on device"))
+		g.send(wire.ToRegion{Edits: []wire.Intent{stone(2)}}) // finds out, and is in doubt
+		g.silent(func(f wire.FromRegion) bool { return len(f.Results) > 0 || f.Closed != "" })
+		if r := g.edit(stone(3))[3]; r.Refused != wire.RefusedUnavailable {
+			t.Errorf("during the stall: %+v", r)
+		}
+		if r := a.follow(here).edit(stone(1))[1]; r.Refused != "" || r.Block != chunk.Stone {
+			t.Errorf("one that was applied before the stall, sent again: %+v", r)
+		}
+		if s := a.follow(here).state(here); len(s.Edits) != 1 {
+			t.Errorf("during the stall the land reads as %+v", s)
+		}
+		left := a.disk.afterCrash()
+		a.disk.setRefuse(nil)
+		if r := g.results(1)[2]; r.Refused != "" {
+			t.Errorf("the edit in doubt: %+v", r)
+		}
+		if r := g.edit(stone(3))[3]; r.Refused != "" {
+			t.Errorf("after the stall: %+v", r)
+		}
+		if s := g.state(here); len(s.Edits) != 3 {
+			t.Errorf("after the stall the land is %+v", s)
+		}
+		a.stop()
+		if s := a.net.start("A", left).follow(here).state(here); len(s.Edits) != 1 {
+			t.Errorf("a crash during the stall left %+v", s)
+		}
+	})
+}
+
+// A terrain hash that takes long holds up the edits of its chunk, and those that the same player made
+// later, but nobody else.
+func TestSlowTerrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newNetwork(t).start("A", newDisk())
+		slow := grid.ChunkPos{X: 2, Z: 1}
+		grown := make(chan struct{})
+		a.Base = func(pos grid.ChunkPos) [32]byte {
+			if pos == slow {
+				<-grown
+			}
+			return baseOf(pos)
+		}
+		g := a.follow(here)
+		first, second := stone(1), stone(2)
+		first.Pos = at(slow, 1)
+		others := wire.Intent{Player: bob, Seq: 9, Pos: at(here, 30), Block: chunk.Dirt}
+		g.send(wire.ToRegion{Edits: []wire.Intent{first, second, others}})
+		if got := g.results(1); got[9].Refused != "" || got[9].Block != chunk.Dirt {
+			t.Errorf("somebody else's edit: %+v", got)
+		}
+		g.silent(func(f wire.FromRegion) bool { return len(f.Results) > 0 })
+		close(grown)
+		if got := g.results(2); got[1].Refused+got[2].Refused != "" {
+			t.Errorf("the edits that waited: %+v", got)
+		}
+	})
+}
+
+// Edits of many gateways and chunks at once: every one is answered once and is there.
+func TestManyGateways(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newNetwork(t)
+		a, b := net.start("A", newDisk()), net.start("B", newDisk())
+		const each = 200
+		done := make(chan int)
+		for i := range 8 {
+			from := a
+			if i%2 == 1 {
+				from = b
+			}
+			g := from.follow(here)
+			go func() {
+				confirmed := 0
+				defer func() { done <- confirmed }()
+				for seq := range uint64(each) {
+					e := stone(seq)
+					e.Player[1] = byte(i)
+					e.Pos = at(grid.ChunkPos{X: int32(i), Z: int32(seq % 16)}, int32(seq/16))
+					if err := g.Send(wire.ToRegion{Edits: []wire.Intent{e}}); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+				for confirmed < each {
+					frame, err := g.Receive(context.Background())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					for _, r := range frame.Results {
+						if r.Refused != "" {
+							t.Errorf("%+v", r)
+						}
+						confirmed++
+					}
+				}
+			}()
+		}
+		total := 0
+		for range 8 {
+			total += <-done
+		}
+		all := a.Regions(t.Context())
+		if total != 8*each || len(all) != 1 || all[0].Edits != 8*each || all[0].Links != 8 {
+			t.Errorf("%d edits confirmed of %d; %+v", total, 8*each, all)
+		}
+	})
+}

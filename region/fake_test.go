@@ -1,0 +1,439 @@
+package region
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// disk is a Storage in memory: what Commit returned for has survived.
+type disk struct {
+	mu     sync.Mutex
+	tables map[string]map[string][]byte
+	hold   chan struct{} // if not nil, a Commit waits until it is closed
+	refuse error         // if not nil, Commit stores nothing and says this
+	spoilt []byte        // if not nil, Commit refuses what it has to write into the land of this key's prefix
+	bad    badRows       // whose checksums are wrong
+}
+
+func newDisk() *disk { return &disk{tables: make(map[string]map[string][]byte)} }
+
+func (d *disk) Get(table string, key []byte) ([]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.bad.check(table, string(key)); err != nil {
+		return nil, err
+	}
+	return slices.Clone(d.tables[table][string(key)]), nil
+}
+
+func (d *disk) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
+	d.mu.Lock()
+	rows, bad := maps.Clone(d.tables[table]), maps.Clone(d.bad)
+	d.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(rows)) {
+		if strings.HasPrefix(key, string(prefix)) {
+			if err := bad.check(table, key); err != nil {
+				return err
+			}
+			if err := visit([]byte(key), slices.Clone(rows[key])); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// View reads without what is committed meanwhile.
+func (d *disk) View(read func(
+	get func(table string, key []byte) ([]byte, error),
+	scan func(table string, prefix []byte, visit func(key, value []byte) error) error,
+) error,
+) error {
+	now := d.afterCrash()
+	return read(now.Get, now.Scan)
+}
+
+func (d *disk) Commit(writes []kv.Write) error {
+	d.mu.Lock()
+	hold := d.hold
+	d.mu.Unlock()
+	if hold != nil {
+		<-hold
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.refuse != nil {
+		return d.refuse
+	}
+	if d.spoilt != nil && slices.ContainsFunc(writes, func(w kv.Write) bool {
+		return w.Table == world.LandTable && bytes.HasPrefix(w.Key, d.spoilt)
+	}) {
+		return errSpoilt
+	}
+	for _, w := range writes {
+		delete(d.bad, w.Table+"/"+string(w.Key))
+		if w.Value == nil {
+			delete(d.tables[w.Table], string(w.Key))
+			continue
+		}
+		if d.tables[w.Table] == nil {
+			d.tables[w.Table] = make(map[string][]byte)
+		}
+		d.tables[w.Table][string(w.Key)] = slices.Clone(w.Value)
+	}
+	return nil
+}
+
+// block makes every Commit wait until the function that comes back is called.
+func (d *disk) block() (release func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	hold := make(chan struct{})
+	d.hold = hold
+	return func() {
+		d.mu.Lock()
+		d.hold = nil
+		d.mu.Unlock()
+		close(hold)
+	}
+}
+
+var errSpoilt = errors.New("that part of the disk is bad")
+
+func (d *disk) spoil(prefix []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.spoilt = prefix
+}
+
+func (d *disk) setRefuse(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.refuse = err
+}
+
+// afterCrash is what a node finds when it was killed just now.
+func (d *disk) afterCrash() *disk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	left := newDisk()
+	left.bad = maps.Clone(d.bad)
+	for name, rows := range d.tables {
+		left.tables[name] = maps.Clone(rows)
+	}
+	return left
+}
+
+// network is the DHT of a test world, and the wires between its nodes.
+type network struct {
+	t       testing.TB
+	streams sync.WaitGroup // links being served
+	copies  int            // members that a region shall have; 0 means 1
+	adjust  func(peer string, o *Options)
+
+	mu struct {
+		sync.Mutex
+		nodes    map[string]*node
+		regions  map[grid.Cell]wire.Region
+		catalog  wire.Region
+		nearest  []string // to any key
+		lost     string   // a node that nobody has in his routing table any more
+		outdated int      // records refused because a newer one is there
+		asked    int      // questions between nodes
+		dead     map[string]bool
+		apart    map[string]bool // cut off from all others, and alive
+		pipes    []pipe
+	}
+}
+
+func newNetwork(t testing.TB) *network {
+	n := &network{t: t}
+	n.mu.nodes = make(map[string]*node)
+	n.mu.dead = make(map[string]bool)
+	n.mu.apart = make(map[string]bool)
+	n.mu.regions = make(map[grid.Cell]wire.Region)
+	t.Cleanup(n.streams.Wait)
+	return n
+}
+
+var (
+	errUnreachable = errors.New("peer is unreachable")
+	errNoRecord    = errors.New("no such record")
+	errOutdated    = errors.New("a newer record is known")
+)
+
+func (n *network) Region(_ context.Context, cell grid.Cell) (wire.Region, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r, ok := n.mu.regions[cell]
+	if !ok {
+		return r, errNoRecord
+	}
+	return r, nil
+}
+
+func (n *network) PutRegion(_ context.Context, r wire.Region) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.mu.regions[r.Cell].Term > r.Term {
+		n.mu.outdated++
+		return errOutdated
+	}
+	n.mu.regions[r.Cell] = r
+	return nil
+}
+
+func (n *network) Catalog(context.Context) (wire.Region, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.mu.catalog.ID == 0 {
+		return wire.Region{}, errNoRecord
+	}
+	return n.mu.catalog, nil
+}
+
+func (n *network) PutCatalog(_ context.Context, r wire.Region) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.catalog = r
+	return nil
+}
+
+func (n *network) Nearest(context.Context, string, int) ([]string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.mu.nearest), nil // callers may change it
+}
+
+func (n *network) NearestKnown(key string, count int, also ...string) []string {
+	nearest, err := n.Nearest(context.Background(), key, count)
+	if err != nil {
+		panic(err) // it has no error
+	}
+	n.mu.Lock()
+	lost := n.mu.lost
+	n.mu.Unlock()
+	nearest = slices.DeleteFunc(nearest, func(peer string) bool { return peer == lost && !slices.Contains(also, peer) })
+	return slices.Clone(nearest[:min(count, len(nearest))]) // callers cut it to what they need
+}
+
+func (n *network) near(peers ...string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.nearest = peers
+}
+
+func (n *network) node(peer string) (*node, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.asked++
+	if it := n.mu.nodes[peer]; it != nil {
+		return it, nil
+	}
+	return nil, errUnreachable
+}
+
+// pipe is a stream between two nodes.
+type pipe struct {
+	from, to string
+	end      net.Conn
+}
+
+// kill ends a node without warning: nobody hears of it any more. What is on its disk stays.
+func (n *network) kill(it *node) *disk {
+	left := it.disk.afterCrash()
+	n.mu.Lock()
+	n.mu.dead[it.peer] = true
+	delete(n.mu.nodes, it.peer)
+	for _, p := range n.mu.pipes {
+		if p.from == it.peer || p.to == it.peer {
+			p.end.Close()
+		}
+	}
+	n.mu.Unlock()
+	it.stop()
+	return left
+}
+
+// cut separates a node from all others, or joins it again.
+func (n *network) cut(peer string, off bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.apart[peer] = off
+	for _, p := range n.mu.pipes {
+		if p.from == peer || p.to == peer {
+			p.end.Close()
+		}
+	}
+}
+
+// wires is the network as one node has it.
+type wires struct {
+	*network
+	self string
+}
+
+func (w wires) node(peer string) (*node, error) {
+	w.mu.Lock()
+	dead := w.mu.dead[w.self] || w.mu.apart[w.self] != w.mu.apart[peer]
+	w.mu.Unlock()
+	if dead {
+		return nil, errUnreachable
+	}
+	return w.network.node(peer)
+}
+
+func (w wires) Ask(ctx context.Context, peer, _ string, question []byte) ([]byte, error) {
+	it, err := w.node(peer)
+	if err != nil {
+		return nil, err
+	}
+	return it.AnswerQuestion(ctx, w.self, question)
+}
+
+func (w wires) Open(_ context.Context, peer, protocol string) (io.ReadWriteCloser, error) {
+	it, err := w.node(peer)
+	if err != nil {
+		return nil, err
+	}
+	return it.serveOn(protocol, w.self), nil
+}
+
+// node is a daemon without sockets.
+type node struct {
+	*Host
+	net   *network
+	peer  string
+	disk  *disk
+	links context.Context //nolint:containedctx // of the links that it serves, as the network's own is
+	stop  func()          // as a daemon stops: regions, then replicas
+}
+
+// start starts a node on the disk. The first one founds the world.
+func (n *network) start(peer string, d *disk) *node {
+	n.t.Helper()
+	it, err := n.startOn(peer, d)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	it.disk = d
+	return it
+}
+
+// startOn starts a node on any storage. The error is NewHost's.
+func (n *network) startOn(peer string, d Storage) (*node, error) {
+	n.t.Helper()
+	ctx, endReplicas := context.WithCancel(context.Background())
+	carrier := NewCarrier(wires{n, peer}, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	replicas, err := replica.NewHost(replica.Options{Storage: d, Self: peer, Send: carrier.Send, SendSnapshot: carrier.SendSnapshot})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	var crew sync.WaitGroup
+	crew.Go(func() { carrier.Run(ctx) }) //nolint:errcheck // it has no error
+	crew.Go(func() {
+		if err := replicas.Run(ctx); err != nil {
+			n.t.Log("replicas:", err)
+		}
+	})
+	if catalog, err := n.Catalog(ctx); err != nil {
+		if err := FoundCatalog(ctx, replicas, peer); err != nil {
+			n.t.Fatal(err)
+		}
+	} else if catalog.Leader != peer {
+		if _, err := n.node(catalog.Leader); err != nil {
+			n.t.Fatal("start the node of the catalog first")
+		}
+	}
+	options := Options{
+		Self: member(peer), Height: 64, Placement: grid.PlacementHash, Copies: max(1, n.copies), CatalogCopies: max(1, n.copies), Grace: time.Minute, Base: baseOf,
+		Storage: d, Replicas: replicas, Records: n, Peers: wires{n, peer},
+		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+	}
+	if n.adjust != nil {
+		n.adjust(peer, &options)
+	}
+	h, err := NewHost(ctx, options)
+	if err != nil {
+		endReplicas()
+		crew.Wait()
+		return nil, err
+	}
+	runs, endRegions := context.WithCancel(context.Background())
+	links, endLinks := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := h.Run(runs); err != nil {
+			n.t.Error(err)
+		}
+	}()
+	it := &node{Host: h, net: n, peer: peer, links: links}
+	it.stop = sync.OnceFunc(func() {
+		endRegions()
+		<-ended
+		n.mu.Lock()
+		delete(n.mu.nodes, peer)
+		n.mu.Unlock()
+		endReplicas()
+		crew.Wait()
+		endLinks()
+	})
+	n.t.Cleanup(it.stop)
+	n.mu.Lock()
+	n.mu.nodes[peer] = it
+	delete(n.mu.dead, peer)
+	if n.mu.nearest == nil {
+		n.mu.nearest = []string{peer}
+	}
+	n.mu.Unlock()
+	synctest.Wait() // its records are published
+	return it, nil
+}
+
+func member(peer string) wire.Member { return wire.Member{Peer: peer, Game: "127.0.0.1:4002"} }
+
+func baseOf(pos grid.ChunkPos) [32]byte { return [32]byte{byte(pos.X), byte(pos.Z), 1} }
+
+// serve gives the other end of a stream that the node serves a link on.
+func (n *node) serve(peer string) net.Conn { return n.serveOn(LinkProtocol, peer) }
+
+func (n *node) serveOn(protocol, peer string) net.Conn {
+	near, far := net.Pipe()
+	n.net.mu.Lock()
+	n.net.mu.pipes = append(n.net.mu.pipes, pipe{peer, n.peer, far})
+	n.net.mu.Unlock()
+	n.net.streams.Go(func() {
+		switch protocol {
+		case LinkProtocol:
+			n.ServeLink(n.links, peer, far)
+		case RaftProtocol:
+			n.ServeRaft(n.links, peer, far)
+		case SnapshotProtocol:
+			n.ServeSnapshot(n.links, peer, far)
+		case PieceProtocol:
+			n.ServePiece(n.links, peer, far)
+		}
+		far.Close()
+	})
+	return near
+}

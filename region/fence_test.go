@@ -1,0 +1,565 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// reading is the value of a counter or gauge.
+func reading(m prometheus.Metric) float64 {
+	var d dto.Metric
+	if err := m.Write(&d); err != nil {
+		panic(err) // it is in memory
+	}
+	return d.GetCounter().GetValue() + d.GetGauge().GetValue()
+}
+
+// there is a chunk of another region than here.
+var there = grid.ChunkPos{X: 20, Z: 1}
+
+// poison is an edit at which the probes of these tests panic.
+func poison(seq uint64) wire.Intent {
+	e := stone(seq)
+	e.Pos.Y, e.Block = 20, chunk.Glass
+	return e
+}
+
+// onTick panics in a leader in which poison waits, and counts.
+func onTick(count *atomic.Int32) func(l *loop, entry []byte) {
+	return func(l *loop, entry []byte) {
+		if entry == nil && slices.ContainsFunc(l.waiting, func(q queued) bool { return q.Block == chunk.Glass }) {
+			count.Add(1)
+			panic("poison waits")
+		}
+	}
+}
+
+// onApply panics wherever poison is applied, and counts.
+func onApply(count *atomic.Int32) func(l *loop, entry []byte) {
+	return func(_ *loop, entry []byte) {
+		batch, err := world.DecodeBatch(entry)
+		if err == nil && slices.ContainsFunc(batch.Edits, func(e wire.Intent) bool { return e.Block == chunk.Glass }) {
+			count.Add(1)
+			panic("poison is applied")
+		}
+	}
+}
+
+// leaderAmong gives the node that leads the region here.
+func leaderAmong(nodes ...*node) *node {
+	for _, it := range nodes {
+		if l := it.loopOf(here); l != nil && l.raft.Status().Self {
+			return it
+		}
+	}
+	return nil
+}
+
+// loopOf is the node's loop of the region that covers the chunk, nil if it is not open there.
+func (n *node) loopOf(pos grid.ChunkPos) *loop {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, l := range n.mu.loops {
+		if l.info.Cell.Contains(pos) {
+			return l
+		}
+	}
+	return nil
+}
+
+// ends receives until the link ends.
+func (g gateway) ends() {
+	g.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for {
+		frame, err := g.Receive(ctx)
+		if ctx.Err() != nil {
+			g.t.Fatal("the link does not end")
+		}
+		if err != nil || frame.Closed != "" {
+			return
+		}
+	}
+}
+
+// A region panics on its leader. Another member leads it, what was acknowledged is there, the gateway comes back; the
+// region beside it, led by the same node, goes on without a late tick, and its gateway keeps its link.
+func TestPanicIsFenced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, a, b, c := three(t)
+		var panics atomic.Int32
+		a.probe = onTick(&panics)
+		g, neighbour := c.follow(here), c.follow(there)
+		g.edit(stone(1))
+		<-time.After(time.Second) // all members have loaded the region by now
+		if leaderAmong(a, b, c) != a || a.loopOf(there) == nil || a.loopOf(there).leader != "A" {
+			t.Fatal("A does not lead both regions")
+		}
+		late := reading(a.metrics.lateTicks)
+		first := stone(2)
+		first.Pos = at(there, 10)
+		if r := neighbour.edit(first)[2]; r.Refused != "" {
+			t.Fatalf("beside it: %+v", r)
+		}
+		start := time.Now()
+		g.send(wire.ToRegion{Edits: []wire.Intent{poison(3)}})
+		g.ends()
+		g = c.refollow()
+		if s := g.state(here); len(s.Edits) != 1 {
+			t.Errorf("the land has the edits %+v", s.Edits)
+		}
+		if r := g.edit(stone(4))[4]; r.Refused != "" {
+			t.Errorf("over the new leader: %+v", r)
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("the region was away for %v", took)
+		}
+		second := stone(5)
+		second.Pos = at(there, 11)
+		if r := neighbour.edit(second)[5]; r.Refused != "" {
+			t.Errorf("beside it, afterwards: %+v", r)
+		}
+		if a.loopOf(there) == nil || !a.loopOf(there).raft.Status().Self {
+			t.Error("the region beside it has moved")
+		}
+		if now := reading(a.metrics.lateTicks); now != late {
+			t.Errorf("%v late ticks", now-late)
+		}
+		if n := reading(a.metrics.fenced.WithLabelValues("panic")); n != 1 || panics.Load() != 1 {
+			t.Errorf("%v fenced, %d panics", n, panics.Load())
+		}
+		// The nearest node leads no more, though it is a member again.
+		leaderAmong(a, b, c).follow(here)
+		<-time.After(30 * time.Second)
+		if it := leaderAmong(a, b, c); it == nil || it == a {
+			t.Error("the region has gone back to where it failed")
+		}
+		if a.loopOf(here) == nil {
+			t.Error("the node where it failed is no copy any more")
+		}
+	})
+}
+
+// An edit that its gateway sends again and again breaks whoever leads. The second time the region is quarantined, on
+// all members: the land can be seen, edits are refused, until it is released.
+func TestPoisonIsQuarantined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, a, b, c := three(t)
+		nodes := []*node{a, b, c}
+		var panics atomic.Int32
+		for _, it := range nodes {
+			it.probe = onTick(&panics)
+		}
+		g, neighbour := c.follow(here), c.follow(there)
+		g.edit(stone(1))
+		<-time.After(time.Second)                                  // all members have loaded the region by now
+		for tries := 0; panics.Load() < 2 && tries < 10; tries++ { // a leader that is just leaving does not get it
+			g.send(wire.ToRegion{Edits: []wire.Intent{poison(2)}})
+			g.ends()
+			g = c.refollow()
+		}
+		<-time.After(time.Second)
+		id := idHere(t, a)
+		for _, it := range nodes {
+			if !it.failures.quarantined(id) || reading(it.metrics.quarantined) != 1 {
+				t.Errorf("%s has not quarantined it", it.peer)
+			}
+			if it.loopOf(here) != nil {
+				t.Errorf("%s ticks it still", it.peer)
+			}
+		}
+		g = b.refollow()
+		if s := g.state(here); len(s.Edits) != 1 {
+			t.Errorf("the land has the edits %+v", s.Edits)
+		}
+		if r := g.edit(stone(1))[1]; r.Refused != "" {
+			t.Errorf("one that was applied before, sent again: %+v", r)
+		}
+		results := g.edit(poison(2), stone(3))
+		if results[2].Refused != wire.RefusedQuarantined || results[3].Refused != wire.RefusedQuarantined {
+			t.Errorf("edits: %+v", results)
+		}
+		if panics.Load() != 2 {
+			t.Errorf("%d panics", panics.Load())
+		}
+		other := stone(4)
+		other.Pos = at(there, 10)
+		if r := neighbour.edit(other)[4]; r.Refused != "" {
+			t.Errorf("beside it: %+v", r)
+		}
+		if told, missed, err := a.Release(t.Context(), id); err != nil || len(told) != 3 || len(missed) != 0 {
+			t.Errorf("released on %v, not on %v: %v", told, missed, err)
+		}
+		g.ends()
+		g = b.refollow()
+		if r := g.edit(stone(3))[3]; r.Refused != "" {
+			t.Errorf("after the release: %+v", r)
+		}
+		if n := reading(b.metrics.quarantined); n != 0 {
+			t.Errorf("%v are quarantined still", n)
+		}
+	})
+}
+
+// Those who need a region's group find none in one that is quarantined: scrubs, members with damaged copies, the
+// supervisor. The node goes on.
+func TestQuarantinedRegionHasNoGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c, g, info := built(t)
+		for _, it := range []*node{a, b, c} {
+			it.shut(info, "a test says so", "A")
+		}
+		g.ends()
+		<-time.After(time.Second)
+		hello := wire.Hello{Region: info.ID, Cell: info.Cell}
+		if _, err := a.sit(t.Context(), hello); err != nil {
+			t.Errorf("the land cannot be seen: %v", err)
+		}
+		if _, err := a.awake(t.Context(), hello); !errors.Is(err, errQuarantined) {
+			t.Errorf("awake: %v", err)
+		}
+		if out := a.Scrub(t.Context(), info.Cell); !errors.Is(out.Err, errQuarantined) {
+			t.Errorf("scrub: %v", out.Err)
+		}
+		if id, err := b.takeOut(t.Context(), "C", info.ID); err == nil {
+			t.Errorf("a member was taken out, as replica %d", id)
+		}
+	})
+}
+
+func idHere(t *testing.T, it *node) uint64 {
+	t.Helper()
+	info, err := it.Locate(t.Context(), here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.ID
+}
+
+// An entry that was committed and breaks every member that applies it does not walk round for ever.
+func TestPoisonEntry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, b, c := three(t)
+		nodes := []*node{a, b, c}
+		var panics atomic.Int32
+		for _, it := range nodes {
+			it.probe = onApply(&panics)
+		}
+		g := c.follow(here)
+		g.edit(stone(1))
+		<-time.After(time.Second) // all members have loaded the region by now
+		g.send(wire.ToRegion{Edits: []wire.Intent{poison(2)}})
+		g.ends()
+		id := idHere(t, a)
+		deadline := time.Now().Add(time.Minute)
+		for time.Now().Before(deadline) {
+			if link, _, err := c.Follow(t.Context(), here); err == nil {
+				g = gateway{link, t}
+				if s := g.state(here); len(s.Edits) != 1 {
+					t.Errorf("the land has the edits %+v", s.Edits)
+				}
+				if r := g.edit(stone(3))[3]; r.Refused == wire.RefusedQuarantined {
+					break
+				}
+			}
+			<-time.After(100 * time.Millisecond)
+		}
+		<-time.After(time.Minute)
+		if p := panics.Load(); p > 6 || p < 3 {
+			t.Errorf("%d panics on three members", p)
+		}
+		for _, it := range nodes {
+			if it.loopOf(here) != nil || !it.failures.quarantined(id) {
+				t.Errorf("%s runs it", it.peer)
+			}
+		}
+		// All are restarted with a version that can apply it.
+		disks := make([]*disk, 3)
+		for i, it := range nodes {
+			disks[i] = n.kill(it)
+		}
+		n.mu.Lock()
+		n.mu.catalog = wire.Region{ID: 1, Leader: "A", Members: []wire.Member{member("A")}}
+		n.mu.Unlock()
+		for i, it := range nodes {
+			nodes[i] = n.start(it.peer, disks[i])
+		}
+		g = nodes[2].refollow()
+		if s := g.state(here); len(s.Edits) != 2 {
+			t.Errorf("the land has the edits %+v", s.Edits)
+		}
+		if r := g.edit(stone(4))[4]; r.Refused != "" || nodes[0].failures.quarantined(id) {
+			t.Errorf("after the restart: %+v", r)
+		}
+	})
+}
+
+// The only member of a region goes on after its region has failed once, and is shut away when it fails again; a
+// restart is another chance.
+func TestAloneInTheWorld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		a := n.start("A", newDisk())
+		var panics atomic.Int32
+		a.probe = onTick(&panics)
+		g := a.follow(here)
+		g.edit(stone(1))
+		<-time.After(time.Second) // all members have loaded the region by now
+		g.send(wire.ToRegion{Edits: []wire.Intent{poison(2)}})
+		g.ends()
+		g = a.refollow()
+		if r := g.edit(stone(3))[3]; r.Refused != "" {
+			t.Errorf("after it failed once: %+v", r)
+		}
+		g.send(wire.ToRegion{Edits: []wire.Intent{poison(4)}})
+		g.ends()
+		g = a.refollow()
+		if r := g.edit(stone(5))[5]; r.Refused != wire.RefusedQuarantined {
+			t.Errorf("after it failed again: %+v", r)
+		}
+		if s := g.state(here); len(s.Edits) != 2 {
+			t.Errorf("the land has the edits %+v", s.Edits)
+		}
+		a.stop()
+		a = n.start("A", a.disk)
+		if r := a.refollow().edit(stone(5))[5]; r.Refused != "" {
+			t.Errorf("after a restart: %+v", r)
+		}
+	})
+}
+
+// A region that needs more than its ticks is moved, and the one beside it stays.
+func TestSlowRegionIsMoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, a, b, c := three(t)
+		a.cpu = func(work func()) time.Duration {
+			start := time.Now()
+			work()
+			return time.Since(start)
+		}
+		a.probe = func(l *loop, entry []byte) {
+			if l.leading && l.info.Cell.Contains(here) && entry == nil {
+				<-time.After(TickEvery + TickEvery/2)
+			}
+		}
+		start := time.Now()
+		g := c.follow(here)
+		g.edit(stone(1))
+		g.ends()
+		if took := time.Since(start); took < budgetWindow || took > 3*budgetWindow {
+			t.Errorf("moved after %v", took)
+		}
+		g = c.refollow()
+		if r := g.edit(stone(2))[2]; r.Refused != "" {
+			t.Errorf("over the new leader: %+v", r)
+		}
+		if it := leaderAmong(a, b, c); it == nil || it == a {
+			t.Error("it was not moved")
+		}
+		if n := reading(a.metrics.fenced.WithLabelValues("slow")); n != 1 {
+			t.Errorf("%v fenced", n)
+		}
+	})
+}
+
+// With one node only, slow land is better than none.
+func TestSlowRegionStaysAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newNetwork(t).start("A", newDisk())
+		a.cpu = func(work func()) time.Duration { work(); return time.Hour }
+		a.probe = func(*loop, []byte) { <-time.After(TickEvery + 1) }
+		g := a.follow(here)
+		g.edit(stone(1))
+		<-time.After(time.Second) // all members have loaded the region by now
+		<-time.After(time.Minute)
+		if r := g.edit(stone(2))[2]; r.Refused != "" {
+			t.Errorf("after a minute: %+v", r)
+		}
+		if n := reading(a.metrics.fenced.WithLabelValues("slow")); n != 0 {
+			t.Errorf("%v fenced", n)
+		}
+	})
+}
+
+// On a machine that is overloaded as a whole, ticks that take long are not the region's fault.
+func TestBudgetCountsCPU(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			name      string
+			wall, cpu time.Duration
+			blown     bool
+		}{
+			{"quick", 10 * time.Millisecond, 10 * time.Millisecond, false},
+			{"waits for a core", 200 * time.Millisecond, 20 * time.Millisecond, false},
+			{"busy", 60 * time.Millisecond, 60 * time.Millisecond, true},
+			{"very busy", 2 * time.Second, 2 * time.Second, true},
+		} {
+			b := budget{cpu: func(work func()) time.Duration { work(); return c.cpu }}
+			blown := false
+			for start := time.Now(); time.Since(start) < 3*budgetWindow; {
+				_, err := b.tick(func() { <-time.After(c.wall) }, time.Now())
+				blown = blown || err != nil
+			}
+			if blown != c.blown {
+				t.Errorf("%s: blown is %v", c.name, blown)
+			}
+		}
+	})
+}
+
+// The catalog fails on its leader: another member leads it, and land is founded. It fails again, and is shut away
+// until it is released; known land goes on meanwhile.
+func TestCatalogIsFenced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, a, b, c := three(t)
+		c.follow(here).edit(stone(1))
+		<-time.After(20 * time.Second) // it has three members
+		var panics atomic.Int32
+		var armed atomic.Bool
+		for _, it := range []*node{a, b, c} {
+			ready := make(chan struct{})
+			root := it.root()
+			if root == nil {
+				t.Fatalf("%s does not hold the catalog", it.peer)
+			}
+			root.inbox.put(func() {
+				root.probe = func([]byte) {
+					if it.root() != nil && it.root().leading && armed.CompareAndSwap(true, false) {
+						panics.Add(1)
+						panic("provoked")
+					}
+				}
+				close(ready)
+			})
+			<-ready
+			it.probeCatalog = root.probe
+		}
+		for i := range int32(2) {
+			armed.Store(true)
+			if _, err := c.Locate(t.Context(), grid.ChunkPos{X: 100 + 20*i, Z: 7}); err != nil {
+				t.Logf("while it fails: %v", err)
+			}
+			<-time.After(5 * time.Second)
+			if panics.Load() != i+1 {
+				t.Fatalf("%d panics", panics.Load())
+			}
+			if i == 0 {
+				if _, err := c.Locate(t.Context(), grid.ChunkPos{X: 400, Z: 7}); err != nil {
+					t.Fatalf("after it has failed once: %v", err)
+				}
+			}
+		}
+		if a.root() != nil || b.root() != nil || c.root() != nil {
+			t.Error("it is not shut away")
+		}
+		if r := c.refollow().edit(stone(2))[2]; r.Refused != "" {
+			t.Errorf("known land: %+v", r)
+		}
+		if told, missed, err := b.Release(t.Context(), world.CatalogID); err != nil || len(told) != 3 {
+			t.Errorf("released on %v, not on %v: %v", told, missed, err)
+		}
+		<-time.After(5 * time.Second)
+		if _, err := c.Locate(t.Context(), grid.ChunkPos{X: 500, Z: 7}); err != nil {
+			t.Errorf("after the release: %v", err)
+		}
+	})
+}
+
+// Storage refuses what one region has to write: its group fails, and is opened again after pauses that grow; the region
+// beside it goes on; and when storage takes the writes so does the region.
+func TestFailedGroupIsOpenedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newNetwork(t).start("A", newDisk())
+		g, neighbour := a.follow(here), a.follow(there)
+		g.edit(stone(1))
+		<-time.After(time.Second) // all members have loaded the region by now
+		id := idHere(t, a)
+		a.disk.spoil(regionKey(id))
+		g.send(wire.ToRegion{Edits: []wire.Intent{stone(2)}})
+		<-time.After(10 * time.Second)
+		failed := reading(a.metrics.fenced.WithLabelValues("storage"))
+		if failed < 1 || failed > 4 {
+			t.Errorf("it failed %v times in ten seconds", failed)
+		}
+		if link, _, err := a.Follow(t.Context(), here); err == nil {
+			link.Close()
+		}
+		// A commit that is refused stops all groups of the node until it is known whose fault it is.
+		refusals := 0
+		for seq := uint64(3); seq < 10; seq++ {
+			beside := stone(seq)
+			beside.Pos = at(there, 10)
+			if r := neighbour.edit(beside)[seq]; r.Refused != "" {
+				refusals++
+			}
+			<-time.After(time.Second)
+		}
+		if refusals > 2 {
+			t.Errorf("beside it %d of 7 edits were refused", refusals)
+		}
+		a.disk.spoil(nil)
+		<-time.After(time.Minute)
+		g = a.refollow()
+		if r := g.edit(stone(2))[2]; r.Refused != "" || a.failures.quarantined(id) {
+			t.Errorf("when the disk is well again: %+v", r)
+		}
+	})
+}
+
+// When it is enough.
+func TestLedger(t *testing.T) {
+	type said struct{ here, everywhere bool }
+	at := time.Unix(0, 0)
+	own := func(after time.Duration, kind faultKind, led bool) strike {
+		return strike{at.Add(after), "A", kind, led}
+	}
+	other := func(after time.Duration, kind faultKind) strike { return strike{at.Add(after), "B", kind, true} }
+	for name, c := range map[string]struct {
+		strikes []strike
+		want    []said
+	}{
+		"once":                   {[]strike{own(0, panicked, true)}, []said{{}}},
+		"twice as leader":        {[]strike{own(0, panicked, true), own(time.Minute, panicked, true)}, []said{{}, {true, true}}},
+		"twice as follower":      {[]strike{own(0, panicked, false), own(time.Minute, broken, false)}, []said{{}, {true, false}}},
+		"elsewhere, then here":   {[]strike{other(0, panicked), own(time.Minute, slow, true)}, []said{{}, {true, true}}},
+		"elsewhere, then behind": {[]strike{other(0, panicked), own(time.Minute, panicked, false)}, []said{{}, {}}},
+		"long ago":               {[]strike{own(0, panicked, true), own(11*time.Minute, panicked, true)}, []said{{}, {}}},
+		"a full disk": {
+			[]strike{own(0, refused, true), own(1, refused, true), own(2, refused, true), own(3, refused, true), own(4, refused, true), own(5, refused, true)},
+			[]said{{}, {}, {}, {}, {}, {true, false}},
+		},
+	} {
+		var r ledger
+		for i, s := range c.strikes {
+			here, everywhere := r.add(s, "A")
+			if got := (said{here, everywhere}); got != c.want[i] {
+				t.Errorf("%s: strike %d: %+v, want %+v", name, i, got, c.want[i])
+			}
+		}
+	}
+	var r ledger
+	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+		r.add(own(0, refused, false), "A")
+		if pause := r.until.Sub(at); pause != want*time.Second {
+			t.Errorf("after failure %d: a pause of %v", i, pause)
+		}
+	}
+	if groupFault(replica.ErrStopped) != nil || groupFault(replica.ErrStorage).kind != refused || groupFault(replica.ErrDamaged).kind != broken {
+		t.Error("failures of groups are mistaken")
+	}
+}

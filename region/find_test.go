@@ -1,0 +1,342 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// However many ask from two nodes at once for land that nobody has seen: there is one region.
+func TestConcurrentLocatesFoundOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newNetwork(t)
+		a, b := net.start("A", newDisk()), net.start("B", newDisk())
+		net.near("B", "A")
+		const n = 32
+		found := make(chan wire.Region, n)
+		for i := range int32(n) {
+			from := []*node{a, b}[i%2]
+			go func() {
+				info, err := from.Locate(context.Background(), grid.ChunkPos{X: i % 16, Z: i / 2})
+				if err != nil {
+					t.Error(err)
+				}
+				found <- info
+			}()
+		}
+		first := <-found
+		for range n - 1 {
+			if other := <-found; other.ID != first.ID || other.Leader != "B" {
+				t.Errorf("one got region %d on %s, another %d on %s", first.ID, first.Leader, other.ID, other.Leader)
+			}
+		}
+		cells := make(chan int, 1)
+		a.root().inbox.put(func() { cells <- a.root().state.Len() })
+		if n := <-cells; n != 1 {
+			t.Errorf("%d regions were founded", n)
+		}
+	})
+}
+
+// The first one's impatience does not fail the others who wait for the same.
+func TestFlightOutlivesItsFirstCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newNetwork(t).start("A", newDisk())
+		var f flights[string, int]
+		attempts, release := 0, make(chan struct{})
+		attempt := func(ctx context.Context) (int, error) {
+			attempts++
+			select {
+			case <-release:
+				return 7, nil
+			case <-ctx.Done():
+				return 0, ctx.Err()
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		first, second := make(chan error, 1), make(chan int, 1)
+		go func() { _, err := f.join(ctx, a.Host, "x", attempt); first <- err }()
+		synctest.Wait()
+		go func() {
+			v, err := f.join(t.Context(), a.Host, "x", attempt)
+			if err != nil {
+				t.Error(err)
+			}
+			second <- v
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-first; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		close(release)
+		if v := <-second; v != 7 || attempts != 1 || len(f.mu.under) != 0 {
+			t.Errorf("got %d after %d attempts, %d are left", v, attempts, len(f.mu.under))
+		}
+		// One that takes too long fails, and the host's end fails all.
+		release = make(chan struct{})
+		if _, err := f.join(t.Context(), a.Host, "y", attempt); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		go func() { _, err := f.join(t.Context(), a.Host, "z", attempt); first <- err }()
+		synctest.Wait()
+		a.stop()
+		if err := <-first; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if _, err := f.join(t.Context(), a.Host, "z", attempt); !errors.Is(err, errStopping) {
+			t.Error(err)
+		}
+	})
+}
+
+// A route to a node that is no member is given up, although the DHT and the neighbours keep telling it.
+func TestStaleRouteIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newNetwork(t)
+		a, b, c := net.start("A", newDisk()), net.start("B", newDisk()), net.start("C", newDisk())
+		net.near("B")
+		true1, err := a.Locate(t.Context(), here)
+		if err != nil || true1.Leader != "B" {
+			t.Fatal(true1, err)
+		}
+		for name, leader := range map[string]string{"no member": "A", "unreachable": "Z", "itself": "C"} {
+			wrong := true1
+			wrong.Leader, wrong.Members, wrong.Term = leader, []wire.Member{member(leader)}, 9
+			net.mu.Lock()
+			net.mu.regions[wrong.Cell] = wrong
+			net.mu.Unlock()
+			c.Directory.known.Remove(wrong.Cell)
+			if got, err := c.Locate(t.Context(), here); err != nil || got.Leader != leader {
+				t.Fatal(got, err)
+			}
+			link, _, err := c.Follow(t.Context(), here)
+			if err == nil {
+				if why := (gateway{link, t}).closed(); why == "" {
+					t.Errorf("%s: the link is served", name)
+				}
+			}
+			g := c.follow(here)
+			if s := g.state(here); len(s.Edits) != 0 {
+				t.Errorf("%s: %+v", name, s)
+			}
+			if got, err := c.Locate(t.Context(), here); err != nil || got.Leader != "B" {
+				t.Errorf("%s: the route is still %+v, %v", name, got, err)
+			}
+		}
+		if all := b.Regions(t.Context()); len(all) != 1 {
+			t.Errorf("B has %+v", all)
+		}
+	})
+}
+
+// When the leader is gone its gateways are told, and find it again when it is back, with all edits.
+func TestLeaderRestarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newNetwork(t)
+		a, b := net.start("A", newDisk()), net.start("B", newDisk())
+		net.near("B")
+		g := a.follow(here)
+		if r := g.edit(stone(1))[1]; r.Refused != "" {
+			t.Fatal(r)
+		}
+		b.stop()
+		for err := error(nil); err == nil; { // with a reason, if that comes through before the network ends
+			_, err = g.Receive(t.Context())
+		}
+		if _, _, err := a.Follow(t.Context(), here); err == nil {
+			t.Error("a dead leader is followed")
+		}
+		net.start("B", b.disk)
+		again := a.follow(here)
+		if s := again.state(here); len(s.Edits) != 1 {
+			t.Errorf("the land is %+v", s)
+		}
+		if r := again.edit(stone(1), stone(2)); r[1].Refused+r[2].Refused != "" {
+			t.Errorf("results %+v", r)
+		}
+	})
+}
+
+// Only the leader itself may tell of a route, and only of a newer one than is known.
+func TestIntroductions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newNetwork(t)
+		a := net.start("A", newDisk())
+		info, err := a.Locate(t.Context(), here)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lie := info
+		lie.Leader, lie.Members, lie.Term = "X", []wire.Member{member("X")}, info.Term+1
+		tell := func(peer string, what wire.Region) string {
+			question, err := wire.EncodeQuestion(wire.Question{Introduce: &what})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := a.AnswerQuestion(t.Context(), peer, question); err != nil {
+				t.Fatal(err)
+			}
+			got, err := a.Locate(t.Context(), here)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got.Leader
+		}
+		if leader := tell("Y", lie); leader != "A" {
+			t.Errorf("Y made %s the leader", leader)
+		}
+		old := lie
+		old.Term = info.Term
+		if leader := tell("X", old); leader != "A" {
+			t.Errorf("an old introduction made %s the leader", leader)
+		}
+		if leader := tell("X", lie); leader != "X" {
+			t.Errorf("after a new introduction %s leads", leader)
+		}
+		if _, err := a.AnswerQuestion(t.Context(), "X", []byte("garbage")); err == nil {
+			t.Error("garbage was answered")
+		}
+	})
+}
+
+// A catalog that starts again knows every cell, and founds further ones at once.
+func TestCatalogRestarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newNetwork(t)
+		a := net.start("A", newDisk())
+		before := make(map[grid.ChunkPos]wire.Region)
+		for i := range int32(20) {
+			pos := grid.ChunkPos{X: i * 16, Z: -i * 16}
+			info, err := a.Locate(t.Context(), pos)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before[pos] = info
+		}
+		left := a.disk.afterCrash()
+		a.stop()
+		release := left.block() // so that it does not lead yet
+		a = net.start("A", left)
+		early := make(chan error, 1)
+		go func() { _, err := a.Locate(context.Background(), grid.ChunkPos{X: 5000}); early <- err }()
+		synctest.Wait()
+		release()
+		if err := <-early; err != nil {
+			t.Error("founding before it leads: ", err)
+		}
+		for pos, want := range before {
+			got, err := a.root().locate(t.Context(), pos)
+			if err != nil || got.ID != want.ID || got.Leader != want.Leader {
+				t.Errorf("chunk %v was in region %d, and is in %d, %v", pos, want.ID, got.ID, err)
+			}
+		}
+	})
+}
+
+// While storage refuses writes nothing is founded, known land is found, and whoever asked in vain may
+// ask again.
+func TestCatalogStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newNetwork(t).start("A", newDisk())
+		known, err := a.Locate(t.Context(), here)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.disk.setRefuse(errors.New("no space left on device"))
+		away := grid.ChunkPos{X: 1000}
+		for range 2 { // the first one finds out, the second one is told
+			if info, err := a.Locate(t.Context(), away); err == nil {
+				t.Errorf("founded %+v", info)
+			}
+		}
+		if got, err := a.root().locate(t.Context(), here); err != nil || got.ID != known.ID {
+			t.Errorf("known land is %+v, %v", got, err)
+		}
+		a.disk.setRefuse(nil)
+		g := gateway{nil, t}
+		for g.Link == nil {
+			if g.Link, _, err = a.Follow(t.Context(), away); err != nil {
+				<-time.After(time.Second) // as gateways do
+			}
+		}
+		if r := g.state(away); len(r.Edits) != 0 {
+			t.Error(r)
+		}
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// When a node stops, whoever waits for it is told so at once.
+func TestStopAnswersEverybody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newNetwork(t).start("A", newDisk())
+		g := a.follow(here)
+		g.state(here)
+		release := a.disk.block()
+		errs := make(chan error, 2)
+		go func() { _, err := a.Locate(context.Background(), grid.ChunkPos{X: 900}); errs <- err }()
+		go func() {
+			_, err := a.root().found(context.Background(), wire.Found{
+				Cell: grid.CellAt(grid.ChunkPos{X: 800}, grid.FoundingLabel), Members: []wire.Member{a.Self},
+			})
+			errs <- err
+		}()
+		synctest.Wait()
+		start := time.Now()
+		go func() { <-time.After(time.Second); release() }()
+		a.stop()
+		for range 2 {
+			if err := <-errs; err == nil {
+				t.Error("answered after the end")
+			}
+		}
+		if why := g.closed(); why == "" {
+			t.Error("no reason is given")
+		}
+		if _, _, err := a.Follow(t.Context(), here); !errors.Is(err, errStopping) {
+			t.Error(err)
+		}
+		if all := a.Regions(t.Context()); len(all) != 0 {
+			t.Errorf("still loaded: %+v", all)
+		}
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("stopping took %v", took)
+		}
+	})
+}
+
+// What a node publishes after a restart is not older than what it published before.
+func TestRecordsAreRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newNetwork(t)
+		a := net.start("A", newDisk())
+		for range 3 {
+			a.follow(here).state(here)
+			<-time.After(time.Second) // it is published
+			left := a.disk.afterCrash()
+			a.stop()
+			a = net.start("A", left)
+		}
+		net.mu.Lock()
+		record := net.mu.regions[grid.CellAt(here, grid.FoundingLabel)]
+		clear(net.mu.regions) // the network has forgotten
+		net.mu.Unlock()
+		if record.Term < 3 {
+			t.Errorf("the record is of term %d", record.Term)
+		}
+		<-time.After(republishEvery + time.Minute)
+		net.mu.Lock()
+		defer net.mu.Unlock()
+		if again := net.mu.regions[record.Cell]; again.Term != record.Term || net.mu.outdated != 0 {
+			t.Errorf("renewed with term %d after %d; %d were outdated", again.Term, record.Term, net.mu.outdated)
+		}
+	})
+}

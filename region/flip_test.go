@@ -1,0 +1,436 @@
+package region
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/store"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file flips bits in real databases: one of three copies, at rest and under way.
+
+// house is a node on a real database.
+type house struct {
+	*node
+	path  string
+	db    *store.DB
+	ended chan error
+}
+
+// house opens a database and starts a node on it, as the daemon does. The error is what the daemon would end with.
+func (n *network) house(peer, path string) (*house, error) {
+	n.t.Helper()
+	db, err := store.Open(store.Options{Path: path})
+	if err != nil {
+		return nil, err
+	}
+	h := &house{path: path, db: db, ended: make(chan error, 1)}
+	go func() { h.ended <- db.Run(context.Background()) }()
+	n.adjust = func(_ string, o *Options) {
+		o.Suspects = make(map[uint64]string)
+		for _, d := range db.Damaged() {
+			groups, ok := Concerned(d.Table, d.Keys)
+			for _, id := range groups {
+				o.Suspects[id] = d.String()
+			}
+			if !ok && d.Table != regionTable || slices.Contains(groups, world.CatalogID) {
+				err = errors.Join(store.ErrDamaged, errors.New(d.String()))
+			}
+		}
+	}
+	var it *node
+	if err == nil {
+		it, err = n.startOn(peer, db)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close(), <-h.ended)
+	}
+	h.node = it
+	return h, nil
+}
+
+// leave stops the node and closes its database. The error is what the daemon would end with.
+func (h *house) leave() error {
+	h.stop()
+	return errors.Join(h.db.Close(), <-h.ended)
+}
+
+// landIn is what a region has in memory.
+func (n *node) landIn(id uint64) map[string][]byte {
+	rows := make(map[string][]byte)
+	n.inside(id, func(l *loop) {
+		for _, p := range l.land.Parts() {
+			l.land.Rows(p, func(key, value []byte) { rows[string(key)] = bytes.Clone(value) })
+		}
+	})
+	return rows
+}
+
+// open tells whether the node has the region open, and goes on having it so for a moment.
+func (n *node) open(id uint64) *loop {
+	l := n.Host.loop(id)
+	if l == nil {
+		return nil
+	}
+	if _, err := l.ask(context.Background()); err != nil {
+		return nil
+	}
+	return l
+}
+
+// district is a world of three nodes at rest: their databases, and what the region is.
+type district struct {
+	images  map[string][]byte
+	info    wire.Region
+	catalog wire.Region
+	land    map[string][]byte
+}
+
+// settled builds something in a world of three and stops it.
+func settled(t *testing.T) (d district) {
+	d.images = make(map[string][]byte)
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 3
+		n.near("A", "B", "C")
+		var all []*house
+		for _, peer := range []string{"A", "B", "C"} {
+			h, err := n.house(peer, filepath.Join(t.TempDir(), peer))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, h)
+		}
+		g := all[2].follow(here)
+		for i := range 30 {
+			var edits []wire.Intent
+			for j := range 8 {
+				seq := uint64(8*i + j + 1)
+				pos := grid.ChunkPos{X: int32(i % 4), Z: 1}.Origin()
+				edits = append(edits, wire.Intent{
+					Player: player.ID{byte(i%5 + 1)}, Seq: seq, Block: chunk.Block(1 + j%3),
+					Pos: grid.Pos{X: pos.X + int32(j), Y: int32(i), Z: pos.Z + int32(i%7)},
+				})
+			}
+			for seq, r := range g.edit(edits...) {
+				if r.Refused != "" {
+					t.Fatalf("edit %d: %+v", seq, r)
+				}
+			}
+		}
+		<-time.After(5 * time.Second)
+		d.info = all[0].Regions(t.Context())[0].Region
+		d.land = all[0].landIn(d.info.ID)
+		var err error
+		if d.catalog, err = n.Catalog(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range all {
+			if err := h.leave(); err != nil {
+				t.Fatal(err)
+			}
+			image, err := os.ReadFile(h.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.images[h.peer] = image
+		}
+	})
+	return d
+}
+
+// flip flips bits where something is, and tells where.
+func flip(image []byte, random *rand.Rand, bits int) (places []int) {
+	page := os.Getpagesize()
+	for len(places) < bits {
+		at := random.IntN(len(image))
+		if bytes.Count(image[at/page*page:][:page], []byte{0}) == page || image[at] == 0 && random.IntN(4) > 0 {
+			continue
+		}
+		image[at] ^= 1 << random.IntN(8)
+		places = append(places, at)
+	}
+	return places
+}
+
+// awake starts the three nodes on copies of the images, C on its own one.
+func (d district) awake(t *testing.T, image []byte) (n *network, a, b, c *house, refused error) {
+	n = newNetwork(t)
+	n.copies = 3
+	n.near("A", "B", "C")
+	n.mu.catalog = d.catalog
+	n.mu.catalog.Leader = "A" // which is started first
+	write := func(peer string, image []byte) string {
+		path := filepath.Join(t.TempDir(), peer)
+		if err := os.WriteFile(path, image, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	var err error
+	if a, err = n.house("A", write("A", d.images["A"])); err != nil {
+		t.Fatal(err)
+	}
+	if b, err = n.house("B", write("B", d.images["B"])); err != nil {
+		t.Fatal(err)
+	}
+	c, refused = n.house("C", write("C", image))
+	return n, a, b, c, refused
+}
+
+// Bits flip in the file of one of three nodes while it is down. When it is up again it never has anything wrong in its
+// memory: it refuses to start, or replaces its copy, or mends it when it is scrubbed, or was hit where nothing counts.
+func TestFlippedBitsAtRest(t *testing.T) {
+	d := settled(t)
+	random := rand.New(rand.NewPCG(5, 6))
+	rounds := 60
+	if testing.Short() {
+		rounds = 10
+	}
+	outcomes := make(map[string]int)
+	for round := range rounds {
+		image := bytes.Clone(d.images["C"])
+		places := flip(image, random, 1+round%2)
+		outcome := ""
+		synctest.Test(t, func(t *testing.T) {
+			_, a, b, c, refused := d.awake(t, image)
+			defer func() {
+				for _, h := range []*house{a, b} {
+					if err := h.leave(); err != nil {
+						t.Error(err)
+					}
+				}
+			}()
+			if refused != nil {
+				if !errors.Is(refused, kv.ErrDamaged) && !errors.Is(refused, store.ErrFormat) && !isDamage(refused) {
+					t.Errorf("refused with %v", refused)
+				}
+				outcome = "refused at the start"
+				return
+			}
+			outcome = d.check(t, a, b, c)
+		})
+		outcomes[outcome]++
+		if t.Failed() {
+			t.Fatalf("round %d, flips at %d: %s", round, places, outcome)
+		}
+	}
+	t.Logf("%d rounds: %v", rounds, outcomes)
+}
+
+// scrub has the region scrubbed by whoever leads it.
+func (d district) scrub(t *testing.T, all ...*house) (out Scrubbed) {
+	for range 5 {
+		for _, h := range all {
+			if out = h.Scrub(t.Context(), d.info.Cell); out.Err == nil {
+				return out
+			}
+		}
+		<-time.After(time.Second)
+	}
+	return out
+}
+
+// inspected opens a copy of a database. The error says what is wrong with it: it is refused, or names damaged rows.
+func inspected(path string) (refused bool, err error) {
+	image, err := os.ReadFile(path)
+	if err != nil {
+		return false, err
+	}
+	path += ".copy"
+	if err := os.WriteFile(path, image, 0o600); err != nil {
+		return false, err
+	}
+	db, err := store.Open(store.Options{Path: path})
+	if err != nil {
+		return true, err
+	}
+	if all := db.Damaged(); len(all) > 0 {
+		err = fmt.Errorf("%w: %v", store.ErrDamaged, all)
+	}
+	return false, errors.Join(err, db.Close())
+}
+
+// stay keeps the region awake.
+func (n *node) stay() {
+	g := n.refollow()
+	go func() {
+		for {
+			if _, err := g.Receive(context.Background()); err != nil {
+				return
+			}
+		}
+	}()
+}
+
+// check follows the damaged node until it is sound, or has ended.
+func (d district) check(t *testing.T, a, b, c *house) (outcome string) {
+	a.stay()
+	defer func() {
+		err := c.leave()
+		if err != nil && !errors.Is(err, kv.ErrDamaged) {
+			t.Errorf("the node ended with %v", err)
+		}
+		if err != nil {
+			outcome = "the node ended with a clear error"
+		}
+	}()
+	<-time.After(3 * time.Second)
+	condemned := len(c.Damaged()) > 0
+	// (A replica that has just been taken in has nothing yet, and says nothing.)
+	if l := c.open(d.info.ID); l != nil && l.raft.Status().Applied > 0 && !maps.EqualFunc(c.landIn(d.info.ID), d.land, bytes.Equal) {
+		t.Errorf("C has something wrong in its memory, and does not know it: %d of %d rows, replica %d, applied %d; its file: %v",
+			len(c.landIn(d.info.ID)), len(d.land), c.replicaID(d.info.ID), l.raft.Status().Applied, c.db.Check())
+	}
+	for began := time.Now(); condemned && time.Since(began) < 2*time.Minute; <-time.After(time.Second) {
+		if id := c.replicaID(d.info.ID); id > 3 {
+			t.Logf("replaced after %v", time.Since(began))
+			break
+		}
+	}
+	select {
+	case err := <-c.ended:
+		c.ended <- err
+		return "the node ended with a clear error"
+	default:
+	}
+	replaced := c.replicaID(d.info.ID) > 3
+	out := d.scrub(t, a, b, c)
+	if broken := c.db.Check(); out.Err != nil || (len(out.Open) > 0 || out.Repaired != out.Damaged) && broken == nil {
+		t.Errorf("scrub: %+v", out)
+	} else if len(out.Open) > 0 {
+		// The order of the keys in the file is broken: what is there can be told, but not deleted.
+		outcome = "told; the file is refused at the next start"
+		if _, err := inspected(c.path); err == nil {
+			t.Errorf("the scrub leaves %v open, and the file would be opened without a word", out.Open)
+		}
+	}
+	if g := a.refollow().state(here); len(g.Edits) == 0 {
+		t.Error("the land is gone")
+	}
+	if l := c.open(d.info.ID); l == nil {
+		broken := c.db.Check()
+		if t.Logf("C has not opened the region: %v, %v", c.Damaged(), broken); broken == nil || len(c.Damaged()) == 0 {
+			t.Errorf("its file is not broken, or nobody was told")
+		}
+		return "told; the copy cannot be replaced in this file"
+	} else if !maps.EqualFunc(c.landIn(d.info.ID), d.land, bytes.Equal) {
+		t.Error("C still has something wrong")
+	}
+	switch {
+	case outcome != "":
+		return outcome
+	case replaced:
+		return "the copy was replaced"
+	case out.Repaired > 0:
+		return "mended by a scrub"
+	case condemned && c.db.Check() != nil:
+		return "told; the copy cannot be replaced in this file"
+	case condemned:
+		t.Errorf("C's copy was condemned and nothing came of it: %+v", c.Damaged())
+	}
+	return "nothing that counts was hit"
+}
+
+// The same while the node runs. The scrub finds what is wrong on disk, and mends it.
+func TestFlippedBitsUnderWay(t *testing.T) {
+	d := settled(t)
+	random := rand.New(rand.NewPCG(7, 8))
+	rounds := 40
+	if testing.Short() {
+		rounds = 8
+	}
+	outcomes := make(map[string]int)
+	for round := range rounds {
+		outcome := ""
+		var places []int
+		synctest.Test(t, func(t *testing.T) {
+			_, a, b, c, refused := d.awake(t, d.images["C"])
+			if refused != nil {
+				t.Fatal(refused)
+			}
+			defer func() {
+				for _, h := range []*house{a, b} {
+					if err := h.leave(); err != nil {
+						t.Error(err)
+					}
+				}
+			}()
+			a.stay()
+			<-time.After(3 * time.Second)
+			if c.Host.loop(d.info.ID) == nil {
+				t.Fatal("C has not opened the region")
+			}
+			image, err := os.ReadFile(c.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := bytes.Clone(image)
+			places = flip(image, random, 1+round%2)
+			file, err := os.OpenFile(c.path, os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, at := range places {
+				if image[at] != before[at] {
+					if _, err := file.WriteAt(image[at:at+1], int64(at)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if err := file.Close(); err != nil {
+				t.Fatal(err)
+			}
+			out := d.scrub(t, a, b, c)
+			if out.Err != nil {
+				t.Errorf("scrub: %+v", out)
+			}
+			outcome = d.check(t, a, b, c)
+			if outcome == "nothing that counts was hit" && out.Repaired > 0 {
+				outcome = "mended by a scrub"
+			}
+			if outcome == "the node ended with a clear error" {
+				return
+			}
+			// What C has on disk is right now, or refused.
+			db, err := store.Open(store.Options{Path: c.path})
+			if err != nil {
+				if !errors.Is(err, kv.ErrDamaged) {
+					t.Error(err)
+				}
+				outcome += ", refused at the next start"
+				return
+			}
+			defer db.Close()
+			rows := make(map[string][]byte)
+			err = db.Scan(world.LandTable, regionKey(d.info.ID), func(key, value []byte) error {
+				rows[string(key)] = bytes.Clone(value)
+				return nil
+			})
+			if err == nil && !maps.EqualFunc(rows, d.land, bytes.Equal) {
+				t.Error("C has something else on its disk")
+			}
+		})
+		outcomes[outcome]++
+		if t.Failed() {
+			t.Fatalf("round %d, flips at %d: %s", round, places, outcome)
+		}
+	}
+	t.Logf("%d rounds: %v", rounds, outcomes)
+}

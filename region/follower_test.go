@@ -1,0 +1,407 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// three starts a world of three nodes in which every region has three members. A is nearest to all keys.
+func three(t *testing.T) (n *network, a, b, c *node) {
+	n = newNetwork(t)
+	n.copies = 3
+	n.near("A", "B", "C")
+	a = n.start("A", newDisk())
+	return n, a, n.start("B", newDisk()), n.start("C", newDisk())
+}
+
+// refollow links a gateway anew, as gateways do when their link ends.
+func (n *node) refollow() gateway {
+	n.net.t.Helper()
+	for range 20 {
+		link, _, err := n.Follow(context.Background(), here)
+		if err == nil {
+			return gateway{link, n.net.t}
+		}
+		<-time.After(100 * time.Millisecond)
+	}
+	n.net.t.Fatal("the region cannot be followed any more")
+	return gateway{}
+}
+
+// leads tells whether the node leads the group of the region here.
+func (n *node) leads() bool {
+	for _, r := range n.Regions(context.Background()) {
+		if r.Region.Leader == n.peer {
+			return true
+		}
+	}
+	return false
+}
+
+// When the leader dies another member leads; what was acknowledged is there, and an edit that is sent
+// again is applied once.
+func TestLeaderDies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, _, c := three(t)
+		g := c.follow(here)
+		if r := g.edit(stone(1))[1]; r.Refused != "" {
+			t.Fatalf("the edit: %+v", r)
+		}
+		if !a.leads() {
+			t.Fatal("A does not lead")
+		}
+		<-time.After(time.Second) // both others have loaded the region by now
+		n.kill(a)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		for {
+			if frame, err := g.Receive(ctx); err != nil || frame.Closed != "" {
+				break
+			}
+		}
+		start := time.Now()
+		g = c.refollow()
+		if took := time.Since(start); took > 6*time.Second {
+			t.Errorf("found again after %v", took)
+		}
+		again := stone(1)
+		other := stone(2)
+		other.Pos.Y++
+		for seq, r := range g.edit(again, other) {
+			if r.Refused != "" || r.Block != chunk.Stone {
+				t.Errorf("edit %d over the new leader: %+v", seq, r)
+			}
+		}
+		if s := g.state(here); len(s.Edits) != 2 {
+			t.Errorf("the land has the edits %+v", s.Edits)
+		}
+	})
+}
+
+// A region that was founded by one node alone gets the members that it should have, and so does the catalog.
+// A node that has them no more is replaced when its grace period is over.
+func TestMembersFollowTheKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 3
+		a := n.start("A", newDisk())
+		g := a.follow(here)
+		g.edit(stone(1))
+		b := n.start("B", newDisk())
+		c := n.start("C", newDisk())
+		n.near("A", "B", "C")
+		<-time.After(20 * time.Second)
+		peers := func(it *node, id uint64) (voters []string) {
+			it.mu.Lock()
+			l, root := it.mu.loops[id], it.mu.catalog
+			it.mu.Unlock()
+			var members []replica.Member
+			switch {
+			case l != nil:
+				members = l.raft.Configuration().Members
+			case id == 1 && root != nil:
+				members = root.group.Configuration().Members
+			}
+			for _, m := range members {
+				if !m.Learner {
+					voters = append(voters, m.Peer)
+				}
+			}
+			return voters
+		}
+		id := a.Regions(t.Context())[0].Region.ID
+		for _, it := range []*node{a, b, c} {
+			if got := peers(it, id); len(got) != 3 {
+				t.Errorf("%s sees the members %v", it.peer, got)
+			}
+			if got := peers(it, 1); len(got) != 3 {
+				t.Errorf("%s sees %v keep the catalog", it.peer, got)
+			}
+		}
+		known, err := a.root().find(t.Context(), id)
+		if err != nil || len(known.Members) != 3 {
+			t.Errorf("the catalog knows %+v, %v", known, err)
+		}
+		n.near("A", "B", "C", "D")
+		d := n.start("D", newDisk())
+		n.kill(b)
+		n.mu.Lock()
+		n.mu.lost = "B"
+		n.mu.Unlock()
+		<-time.After(30 * time.Second)
+		if got := peers(a, id); len(got) != 3 || !slices.Contains(got, "B") {
+			t.Errorf("B may come back still, and the members are %v", got)
+		}
+		<-time.After(2 * time.Minute)
+		for _, it := range []*node{a, c, d} {
+			if got := peers(it, id); len(got) != 3 || got[2] != "D" {
+				t.Errorf("after B is gone %s sees the members %v", it.peer, got)
+			}
+		}
+		if s := d.follow(here).state(here); len(s.Edits) != 1 {
+			t.Errorf("the land has the edits %+v", s.Edits)
+		}
+	})
+}
+
+// A member that was replaced while it was away does not keep what it had: two of them could be most of the members that
+// they remember. It hears of it when it opens the region.
+func TestReplacedMemberDropsItsCopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, _, c := three(t)
+		g := a.follow(here)
+		g.edit(stone(1))
+		<-time.After(20 * time.Second)
+		id := idHere(t, a)
+		if has, err := c.Replicas.Has(id); !has || err != nil {
+			t.Fatalf("C has a copy: %v, %v", has, err)
+		}
+		left := n.kill(c)
+		n.start("D", newDisk())
+		n.near("A", "B", "D")
+		<-time.After(2 * time.Minute)
+		c = n.start("C", left)
+		if _, err := c.loaded(t.Context(), wire.Hello{Region: id, Cell: grid.CellAt(here, grid.FoundingLabel)}); !errors.Is(err, ErrNotHere) {
+			t.Errorf("the copy that was replaced: %v", err)
+		}
+		for _, group := range []uint64{world.CatalogID, id} {
+			if has, err := c.Replicas.Has(group); has || err != nil {
+				t.Errorf("C keeps its copy of group %d: %v, %v", group, has, err)
+			}
+		}
+		if s := c.refollow().state(here); len(s.Edits) != 1 {
+			t.Errorf("the land has the edits %+v", s.Edits)
+		}
+	})
+}
+
+// Land that nobody looks at gets its members, too.
+func TestClosedRegionsGrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 3
+		a := n.start("A", newDisk())
+		g := a.follow(here)
+		g.edit(stone(1))
+		info := a.Regions(t.Context())[0].Region
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Minute)
+		if all := a.Regions(t.Context()); len(all) != 0 {
+			t.Fatalf("still loaded: %+v", all)
+		}
+		b := n.start("B", newDisk())
+		c := n.start("C", newDisk())
+		n.near("C", "B", "A")
+		<-time.After(time.Minute)
+		if known, err := a.root().find(t.Context(), info.ID); err == nil && len(known.Members) != 3 {
+			t.Errorf("the catalog knows the members %+v", known.Members)
+		}
+		for _, it := range []*node{a, b, c} {
+			if has, err := it.Replicas.Has(info.ID); err != nil || !has {
+				t.Errorf("%s is no member: %v", it.peer, err)
+			}
+			if all := it.Regions(t.Context()); len(all) != 0 {
+				t.Errorf("%s does not let it sleep again: %+v", it.peer, all)
+			}
+		}
+		n.kill(a)
+		if s := b.refollow().state(here); len(s.Edits) != 1 {
+			t.Errorf("the land has the edits %+v", s.Edits)
+		}
+	})
+}
+
+// Nobody but a region's members may invite to it, put it to sleep, or tell the catalog of its members.
+func TestStrangersHaveNoSay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, a, _, c := three(t)
+		g := a.follow(here)
+		g.edit(stone(1))
+		<-time.After(time.Second) // C has loaded the region by now
+		info := a.Regions(t.Context())[0].Region
+		ask := func(it *node, peer string, q wire.Question) wire.Answer {
+			question, err := wire.EncodeQuestion(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reply, err := it.AnswerQuestion(t.Context(), peer, question)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := wire.DecodeAnswer(reply)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return answer
+		}
+		stolen := info
+		stolen.Epoch, stolen.Leader, stolen.Members = 1000, "X", []wire.Member{member("X")}
+		for name, q := range map[string]wire.Question{
+			"invite": {Invite: &wire.Invite{Region: stolen, Replica: 9, Voters: []wire.Replica{{ID: 9, Peer: "C"}, {ID: 8, Peer: "X"}}}},
+			"catalog": {Invite: &wire.Invite{
+				Region: wire.Region{ID: 1, Members: []wire.Member{member("X")}}, Replica: 9, Voters: []wire.Replica{{ID: 9, Peer: "C"}},
+			}},
+			"sleep": {Sleep: &wire.Sleep{Group: info.ID}},
+		} {
+			if answer := ask(c, "X", q); answer.Error == "" {
+				t.Errorf("%s: C obeyed: %+v", name, answer)
+			}
+		}
+		if answer := ask(a, "X", wire.Question{Moved: &stolen}); answer.Error == "" {
+			t.Errorf("moved: the catalog obeyed: %+v", answer)
+		}
+		if answer := ask(c, "A", wire.Question{Sleep: &wire.Sleep{Group: info.ID, Index: 1 << 40}}); answer.Error == "" {
+			t.Error("a member that lags behind went to sleep")
+		}
+		c.receive("X", wire.RaftMessage{Group: info.ID, Data: []byte("garbage")})
+		c.receive("X", wire.RaftMessage{Group: 77, Data: []byte("garbage")})
+		synctest.Wait()
+		if r := g.edit(stone(2))[2]; r.Refused != "" {
+			t.Errorf("afterwards: %+v", r)
+		}
+	})
+}
+
+// A region that nobody watches is closed by all members, and opened by all of them when somebody comes.
+func TestIdleRegionSleeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, a, b, c := three(t)
+		g := c.follow(here)
+		g.edit(stone(1))
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		loaded := func() int {
+			return len(a.Regions(t.Context())) + len(b.Regions(t.Context())) + len(c.Regions(t.Context()))
+		}
+		<-time.After(5 * time.Second)
+		if n := loaded(); n != 3 {
+			t.Errorf("%d of 3 replicas are open after five seconds", n)
+		}
+		<-time.After(20 * time.Second)
+		if n := loaded(); n != 0 {
+			t.Errorf("%d replicas do not sleep", n)
+		}
+		start := time.Now()
+		if s := b.follow(here).state(here); len(s.Edits) != 1 {
+			t.Errorf("woken up with the edits %+v", s.Edits)
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("waking up took %v", took)
+		}
+	})
+}
+
+// A node that ends gives its leaderships to others before: nobody waits for an election.
+func TestStopHandsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, a, _, c := three(t)
+		g := c.follow(here)
+		g.edit(stone(1))
+		<-time.After(time.Second) // the leader has heard of its members by now
+		start := time.Now()
+		stopped := make(chan struct{})
+		go func() { a.stop(); close(stopped) }()
+		if why := g.closed(); why == "" {
+			t.Error("no reason is given")
+		}
+		g = c.refollow()
+		if r := g.edit(stone(2))[2]; r.Refused != "" {
+			t.Errorf("over the new leader: %+v", r)
+		}
+		if took := time.Since(start); took > 600*time.Millisecond {
+			t.Errorf("the region was away for %v", took)
+		}
+		<-stopped
+	})
+}
+
+// Whoever comes while nobody leads waits for it, for a while; whoever comes to the wrong member is told
+// who leads.
+func TestLobby(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, g := scripted()
+		g.mail = []replica.Delivery{replica.Leadership{Term: 3}}
+		l.step()
+		first := l.sitDown()
+		l.step()
+		if g.campaigns == 0 {
+			t.Error("nobody stands for election")
+		}
+		if frames, _ := first.seat.out.take(); len(frames) != 0 {
+			t.Errorf("while nobody leads: %+v", frames)
+		}
+		g.mail = []replica.Delivery{replica.Leadership{Leader: "A", Self: true, Term: 4}}
+		l.step()
+		if frames, _ := first.seat.out.take(); len(frames) != 1 || frames[0].Closed != "" {
+			t.Errorf("when this node leads: %+v", frames)
+		}
+		g.mail = []replica.Delivery{replica.Leadership{Term: 5}}
+		l.step()
+		second := l.sitDown()
+		g.mail = []replica.Delivery{replica.Leadership{Leader: "B", Term: 5}}
+		l.step()
+		third := l.sitDown()
+		for i, link := range []*localLink{first, second, third} {
+			frames, open := link.seat.out.take()
+			if n := len(frames); open || n == 0 || frames[n-1].Leader != "B" {
+				t.Errorf("gateway %d is told %+v", i, frames)
+			}
+		}
+		g.mail = []replica.Delivery{replica.Leadership{Term: 6}}
+		l.step()
+		fourth := l.sitDown()
+		<-time.After(lobbyTime + time.Millisecond)
+		l.step()
+		if _, closed := fourth.told(); closed == "" || len(l.seats) != 0 || l.lobby != 0 {
+			t.Errorf("after %v: %q, %d seats, %d in the lobby", lobbyTime, closed, len(l.seats), l.lobby)
+		}
+	})
+}
+
+// A first member that was away since before anybody spoke to it, and comes back when the region has other
+// members than its first ones, takes part all the same.
+func TestFirstMemberWasAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 4
+		n.near("A", "B", "C")
+		a := n.start("A", newDisk())
+		n.start("B", newDisk())
+		c := n.start("C", newDisk())
+		info, err := a.Locate(t.Context(), here)
+		if err != nil || len(info.Members) != 3 {
+			t.Fatalf("founded: %+v, %v", info, err)
+		}
+		disk := n.kill(c) // it has nothing of the region
+		g := a.follow(here)
+		g.edit(stone(1))
+		n.start("D", newDisk())
+		n.near("A", "B", "C", "D")
+		<-time.After(20 * time.Second)
+		if l := a.loop(info.ID); l == nil || len(l.raft.Configuration().Members) != 4 {
+			t.Fatal("D did not become a member")
+		}
+		c = n.start("C", disk)
+		<-time.After(20 * time.Second)
+		l := c.loop(info.ID)
+		if l == nil {
+			t.Fatalf("C has nothing of the region: %+v", a.loop(info.ID).raft.Status())
+		}
+		if mine, his := l.raft.Status(), a.loop(info.ID).raft.Status(); mine.Applied != his.Applied {
+			t.Errorf("C has %d of %d entries", mine.Applied, his.Applied)
+		}
+	})
+}

@@ -1,0 +1,142 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// gateway is a gateway's end of a link.
+type gateway struct {
+	Link
+	t testing.TB
+}
+
+func (n *node) follow(pos grid.ChunkPos) gateway {
+	n.net.t.Helper()
+	link, _, err := n.Follow(context.Background(), pos)
+	if err != nil {
+		n.net.t.Fatal(err)
+	}
+	n.net.t.Cleanup(func() { link.Close() })
+	return gateway{link, n.net.t}
+}
+
+// following is follow in a goroutine.
+func (n *node) following(pos grid.ChunkPos) <-chan gateway {
+	comes := make(chan gateway)
+	go func() { comes <- n.follow(pos) }()
+	return comes
+}
+
+// loop is the loop of a region that is led by the gateway's own node.
+func (g gateway) loop() *loop { return g.Link.(guided).Link.(*localLink).loop }
+
+func (g gateway) send(msg wire.ToRegion) {
+	g.t.Helper()
+	if err := g.Send(msg); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// patience is longer than anything that a test waits for, on the bubble's clock.
+const patience = time.Minute
+
+// until receives frames up to the one that answers.
+func until[A any](g gateway, look func(wire.FromRegion) (A, bool)) A {
+	g.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for {
+		frame, err := g.Receive(ctx)
+		if err != nil {
+			g.t.Fatal("waiting in vain: ", err)
+		}
+		if answer, ok := look(frame); ok {
+			return answer
+		}
+	}
+}
+
+// state watches a chunk and gives its whole state.
+func (g gateway) state(pos grid.ChunkPos) wire.ChunkState {
+	g.t.Helper()
+	g.send(wire.ToRegion{Watch: []grid.ChunkPos{pos}})
+	return until(g, func(f wire.FromRegion) (wire.ChunkState, bool) {
+		for _, n := range f.Chunks {
+			if n.Chunk == pos && n.State != nil {
+				return *n.State, true
+			}
+		}
+		return wire.ChunkState{}, false
+	})
+}
+
+// results waits for the results of so many edits, and gives them by sequence.
+func (g gateway) results(n int) map[uint64]wire.EditResult {
+	g.t.Helper()
+	got := make(map[uint64]wire.EditResult)
+	if n == 0 {
+		return got
+	}
+	return until(g, func(f wire.FromRegion) (map[uint64]wire.EditResult, bool) {
+		for _, r := range f.Results {
+			got[r.Seq] = r
+		}
+		return got, len(got) >= n
+	})
+}
+
+// edit asks for edits and waits for all results.
+func (g gateway) edit(edits ...wire.Intent) map[uint64]wire.EditResult {
+	g.t.Helper()
+	g.send(wire.ToRegion{Edits: edits})
+	return g.results(len(edits))
+}
+
+// closed waits for the end of the link, and gives its reason.
+func (g gateway) closed() string {
+	g.t.Helper()
+	return until(g, func(f wire.FromRegion) (string, bool) { return f.Closed, f.Closed != "" })
+}
+
+// silent checks that nothing comes for a while that the look finds wrong.
+func (g gateway) silent(wrong func(wire.FromRegion) bool) {
+	g.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	for {
+		frame, err := g.Receive(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			return
+		}
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		if wrong(frame) {
+			g.t.Fatalf("unexpected frame %+v", frame)
+		}
+	}
+}
+
+var (
+	here  = grid.ChunkPos{X: 1, Z: 1}
+	alice = player.ID{1}
+	bob   = player.ID{2}
+)
+
+// at is a block of the chunk.
+func at(pos grid.ChunkPos, y int32) grid.Pos {
+	p := pos.Origin()
+	return grid.Pos{X: p.X + 3, Y: y, Z: p.Z + 4}
+}
+
+func body(id player.ID, pos grid.ChunkPos) wire.Body {
+	p := at(pos, 10)
+	return wire.Body{Player: id, Name: "x", Pose: wire.Pose{X: float64(p.X), Y: 10, Z: float64(p.Z)}}
+}

@@ -1,0 +1,366 @@
+package region
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+const (
+	// examinedRegions bounds how many regions one examination looks at.
+	examinedRegions = 4096
+	// secondLook is how long regions that look wrong are given to prove that they were only changing leaders.
+	secondLook = 1500 * time.Millisecond
+	// clockSkew is how far the clocks of two nodes may be apart.
+	clockSkew = 2 * time.Second
+)
+
+// Finding is something that is wrong with the world.
+type Finding struct {
+	Kind    string `json:"kind"`    // for programs: "quarantined", "failed", "leaderless", "majority_lost", …
+	Subject string `json:"subject"` // the cell, "catalog", "node", or a peer id
+	What    string `json:"what"`
+	Do      string `json:"do"`
+}
+
+// Health is what an examination of the world has found, as far as this node can know.
+type Health struct {
+	Findings []Finding `json:"findings"` // nothing is wrong if there are none
+	Unknown  []string  `json:"unknown"`  // what could not be found out
+	Regions  int       `json:"regions"`  // examined, the catalog not counted
+	Awake    int       `json:"awake"`    // of them, those that run on some node
+	Nodes    int       `json:"nodes"`    // that answered, this one included
+}
+
+// Examine looks at this node, at all nodes that hold regions, and at the regions that the catalog knows. It asks
+// others and may take seconds; ctx bounds it.
+func (h *Host) Examine(ctx context.Context) Health {
+	e := examination{host: h}
+	e.node()
+	regions := e.census(ctx)
+	for _, info := range regions {
+		if info.ID != world.CatalogID {
+			e.Regions++
+		}
+	}
+	seen := e.look(ctx, regions)
+	e.Nodes, e.Awake = len(seen.answered), seen.awake
+	if len(seen.wrong) > 0 { // perhaps it was just changing
+		select {
+		case <-time.After(secondLook):
+		case <-ctx.Done():
+		}
+		if second := e.look(ctx, seen.wrong); ctx.Err() == nil {
+			seen.findings = second.findings
+			seen.peers = slices.DeleteFunc(seen.peers, func(f Finding) bool { return f.Kind == "unreachable" && second.answered[f.Subject] != nil })
+		} else {
+			e.Unknown = append(e.Unknown, "whether all of it lasts: there was no time to look twice")
+		}
+	}
+	e.Findings = append(append(e.Findings, seen.findings...), seen.peers...)
+	e.damage()
+	slices.SortStableFunc(e.Findings, func(a, b Finding) int { return cmp.Compare(a.Kind, b.Kind) })
+	return e.Health
+}
+
+type examination struct {
+	Health
+	host *Host
+}
+
+func (e *examination) found(kind, subject, what, do string) {
+	e.Findings = append(e.Findings, Finding{kind, subject, what, do})
+}
+
+// node looks at this node itself.
+func (e *examination) node() {
+	if err := e.host.Replicas.Stalled(); err != nil {
+		e.found("storage", "node", fmt.Sprintf("this node cannot write to its disk: %v", err),
+			"free space on the data directory's disk, or look for I/O errors in the kernel log; edits work again by themselves")
+	}
+}
+
+// damage adds what the comparison of copies has found and what is not mended yet, as far as this node knows.
+func (e *examination) damage() {
+	for _, d := range e.host.Damaged() {
+		what := d.What
+		if d.Peer != "" {
+			what = fmt.Sprintf("%s, on %s", what, d.Peer)
+		}
+		e.found("damaged", d.Cell.String(), what,
+			"see whether voxeld region scrub mends it, and Damaged data in docs/operations.md; a disk that does this should go")
+	}
+}
+
+// census lists the founded regions: all that the catalog knows, or at least those of this node.
+func (e *examination) census(ctx context.Context) []wire.Region {
+	h := e.host
+	catalog, err := h.catalogRegion()
+	if err != nil {
+		if catalog, err = h.Directory.catalogMembers(ctx); err != nil {
+			e.Unknown = append(e.Unknown, fmt.Sprintf("who holds the catalog: %v", err))
+		}
+	}
+	var all []wire.Region
+	if len(catalog.Members) > 0 {
+		all = append(all, catalog)
+	}
+	founded, err := h.allRegions(ctx, catalog)
+	if err != nil {
+		e.Unknown = append(e.Unknown, fmt.Sprintf("which regions there are: the catalog does not tell (%v); only those of this node were looked at", err))
+		if founded, err = h.Memberships(); err != nil {
+			e.Unknown = append(e.Unknown, fmt.Sprintf("which regions this node holds: %v", err))
+		}
+	}
+	for _, info := range founded {
+		if info.ID == world.CatalogID {
+			continue
+		}
+		if len(all) > examinedRegions {
+			e.Unknown = append(e.Unknown, fmt.Sprintf("how %d further regions do: %d are looked at", len(founded)-examinedRegions, examinedRegions))
+			break
+		}
+		all = append(all, info)
+	}
+	return all
+}
+
+// catalogMembers gives the catalog's region as this node last knew it, or as the DHT does.
+func (d *Directory) catalogMembers(ctx context.Context) (wire.Region, error) {
+	d.mu.Lock()
+	at := d.mu.catalog
+	d.mu.Unlock()
+	if at.ID != 0 {
+		return at, nil
+	}
+	return d.host.Records.Catalog(ctx)
+}
+
+// allRegions lists the founded regions as some member of the catalog knows them.
+func (h *Host) allRegions(ctx context.Context, catalog wire.Region) ([]wire.Region, error) {
+	var failed error
+	peers := []string{h.Self.Peer}
+	for _, m := range catalog.Members {
+		if m.Peer != h.Self.Peer {
+			peers = append(peers, m.Peer)
+		}
+	}
+	for _, peer := range peers {
+		all, err := h.regionsOn(ctx, peer)
+		if err == nil {
+			return all, nil
+		}
+		failed = errors.Join(failed, err)
+	}
+	return nil, failed
+}
+
+// regionsOn asks one member of the catalog, page by page.
+func (h *Host) regionsOn(ctx context.Context, peer string) ([]wire.Region, error) {
+	var all []wire.Region
+	for after := uint64(0); ; {
+		var page []wire.Region
+		if peer == h.Self.Peer {
+			answer := h.answerCensus(ctx, wire.Census{After: after})
+			if answer.Error != "" {
+				return nil, errors.New(answer.Error)
+			}
+			page = answer.Regions
+		} else {
+			asking, cancel := context.WithTimeout(ctx, surveyTime)
+			answer, err := h.Directory.ask(asking, peer, wire.Question{Census: &wire.Census{After: after}})
+			cancel()
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", peer, err)
+			}
+			page = answer.Regions
+		}
+		all = append(all, page...)
+		if len(page) < wire.CensusPage || page[len(page)-1].ID <= after {
+			return all, nil
+		}
+		after = page[len(page)-1].ID
+	}
+}
+
+// sight is what one look at the regions has shown.
+type sight struct {
+	findings []Finding                        // about regions
+	wrong    []wire.Region                    // that they are about
+	peers    []Finding                        // about nodes
+	awake    int                              // regions that run on some node
+	answered map[string]map[uint64]wire.Stand // by the nodes that answered
+}
+
+// look asks all members of the regions, and judges each region by what they say.
+func (e *examination) look(ctx context.Context, regions []wire.Region) sight {
+	h := e.host
+	want := make(map[string][]uint64)
+	for _, info := range regions {
+		for _, m := range info.Members {
+			want[m.Peer] = append(want[m.Peer], info.ID)
+		}
+	}
+	for _, peer := range h.Records.NearestKnown(grid.CatalogKey, neighbours) {
+		if len(want[peer]) == 0 {
+			want[peer] = []uint64{world.CatalogID} // whether it lives: it could hold more
+		}
+	}
+	want[h.Self.Peer] = append(want[h.Self.Peer], world.CatalogID)
+	s := h.surveyRegions(ctx, want, false)
+	nodes := len(s.stands) // there are, as far as the regions know
+	for peer := range s.silent {
+		if h.holds(regions, peer) {
+			nodes++
+		}
+	}
+	seen := sight{answered: s.stands}
+	for _, info := range regions {
+		copies := h.Copies
+		if info.ID == world.CatalogID {
+			copies = h.CatalogCopies
+		}
+		c := examined{info: info, survey: s, want: min(copies, nodes)}
+		findings := c.judge()
+		if c.awake && info.ID != world.CatalogID {
+			seen.awake++
+		}
+		if len(findings) > 0 {
+			seen.findings = append(seen.findings, findings...)
+			seen.wrong = append(seen.wrong, info)
+		}
+	}
+	for _, peer := range slices.Sorted(maps.Keys(s.silent)) {
+		if n := len(want[peer]); h.holds(regions, peer) {
+			seen.peers = append(seen.peers, Finding{
+				"unreachable", peer, fmt.Sprintf("it does not answer, and is a member of %d of these regions: %v", n, clip(s.silent[peer].Error())),
+				"start it, or mend the network (port 4001); if it is gone for good others take its place after replace_after",
+			})
+		}
+	}
+	for _, peer := range slices.Sorted(maps.Keys(s.skews)) {
+		if skew := s.skews[peer]; skew.Abs() > clockSkew {
+			seen.peers = append(seen.peers, Finding{
+				"clock", peer, fmt.Sprintf("its clock and this node's differ by %v", skew.Abs().Round(100*time.Millisecond)),
+				"run a time service on both nodes: edits of a node that is behind are refused as stale",
+			})
+		}
+	}
+	return seen
+}
+
+func (h *Host) holds(regions []wire.Region, peer string) bool {
+	return slices.ContainsFunc(regions, func(info wire.Region) bool { return hasMember(info, peer) })
+}
+
+// examined is one region with what its members say.
+type examined struct {
+	info   wire.Region
+	survey survey
+	want   int  // members that it shall have, as many as there are nodes
+	awake  bool // judge: it runs on some node
+}
+
+// judge says what is wrong with the region.
+func (x *examined) judge() []Finding {
+	var all []Finding
+	name := Name(x.info)
+	say := func(kind, what, do string) { all = append(all, Finding{kind, name, what, do}) }
+	var leader wire.Stand
+	newest, best := wire.Stand{}, ""
+	quarantined, failed := make(map[string][]string), make(map[string][]string) // by reason: on which nodes
+	voters, living, copies := 0, 0, 0
+	for _, m := range x.info.Members {
+		if !m.Learner {
+			voters++
+		}
+		stand, answered := x.survey.of(m.Peer, x.info.ID)
+		if !answered || stand.State == wire.StandNone && x.info.Epoch != firstEpoch {
+			continue
+		}
+		switch stand.State {
+		case wire.StandQuarantined:
+			quarantined[stand.Why] = append(quarantined[stand.Why], m.Peer)
+		case wire.StandFailed:
+			failed[stand.Why] = append(failed[stand.Why], m.Peer)
+			continue
+		case wire.StandOpen:
+			x.awake = true
+			if stand.Leader == m.Peer && stand.Term >= leader.Term {
+				leader = stand
+			}
+		case wire.StandNone, wire.StandClosed: // a founding member opens it when somebody comes
+		}
+		if stand.State != wire.StandNone {
+			copies++
+		}
+		if !m.Learner {
+			living++
+		}
+		if best == "" || cmp.Or(cmp.Compare(stand.Recovered, newest.Recovered), cmp.Compare(stand.Last, newest.Last)) > 0 {
+			newest, best = stand, m.Peer
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(quarantined)) {
+		say("quarantined", fmt.Sprintf("it failed again and again, and is shut away on %s: %s", strings.Join(quarantined[why], ", "), why),
+			fmt.Sprintf("look for \"region fenced\" in the log; run another version of voxeld there, or try it again with: voxeld region release %s", name))
+	}
+	for _, why := range slices.Sorted(maps.Keys(failed)) {
+		say("failed", fmt.Sprintf("it fails on %s: %s", strings.Join(failed[why], ", "), why),
+			"it is opened again by itself; if that does not help look into that node's log")
+	}
+	switch {
+	case 2*living <= voters:
+		say("majority_lost", fmt.Sprintf("%d of its %d members do not answer: nothing can be changed there", voters-living, voters),
+			fmt.Sprintf("start them again; if they are gone for good, run on %s: voxeld region recover %s", cmp.Or(best, "a node that holds it"), name))
+	case leader.Region != 0:
+		x.judgeMembers(leader, say)
+	case x.awake && len(quarantined) == 0:
+		say("leaderless", "it is open, and nobody leads it", "if this stays so look into the logs of its members: "+peerList(x.info))
+	case x.info.ID == world.CatalogID && len(quarantined) == 0 && len(failed) == 0:
+		say("leaderless", "nobody leads it: no new land can be founded", "look into the logs of its members: "+peerList(x.info))
+	case copies == 0 && x.info.Epoch == firstEpoch: // it was founded, and nobody has ever been there
+	case living < x.want && len(quarantined) == 0:
+		say("under_replicated", fmt.Sprintf("it sleeps, and %d of %d copies can be reached", living, x.want),
+			"others take over by themselves, some time after replace_after")
+	}
+	return all
+}
+
+// judgeMembers judges a region that is led by what its leader says of the members.
+func (x *examined) judgeMembers(leader wire.Stand, say func(kind, what, do string)) {
+	heard := 0
+	for _, c := range leader.Members {
+		if !c.Replica.Learner && !c.Silent {
+			heard++
+		}
+		if c.Behind > nearlyAll && !c.Silent {
+			say("lagging", fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind), "if it does not catch up look at that node's disk and network")
+		}
+		stand, answered := x.survey.of(c.Replica.Peer, x.info.ID)
+		if answered && stand.State != wire.StandNone && stand.Replica != 0 && stand.Replica != c.Replica.ID {
+			say("leftover", fmt.Sprintf("%s holds a copy from before the region was recovered", c.Replica.Peer), "it is dropped by itself; if not, restart that node")
+		}
+	}
+	if heard < x.want {
+		say("under_replicated", fmt.Sprintf("%d of %d copies are up to date and heard of", heard, x.want),
+			"new members are made by themselves, of one that is silent after replace_after")
+	}
+}
+
+func peerList(info wire.Region) string {
+	peers := make([]string, len(info.Members))
+	for i, m := range info.Members {
+		peers[i] = m.Peer
+	}
+	return strings.Join(peers, ", ")
+}

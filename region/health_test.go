@@ -1,0 +1,106 @@
+package region
+
+import (
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// kinds of findings about a subject; of all subjects if it is empty.
+func kinds(health Health, subject string) []string {
+	var all []string
+	for _, f := range health.Findings {
+		if subject == "" || f.Subject == subject {
+			all = append(all, f.Kind)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// A doctor finds nothing in a world that is well, awake and asleep, and what is wrong in one that is not.
+func TestExamine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, b, c := three(t)
+		g := a.follow(here)
+		g.edit(stone(1))
+		<-time.After(20 * time.Second) // the catalog has three members
+		if health := b.Examine(t.Context()); len(health.Findings)+len(health.Unknown) > 0 || health.Regions != 1 || health.Awake != 1 || health.Nodes != 3 {
+			t.Errorf("a healthy world: %+v", health)
+		}
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(30 * time.Second)
+		if health := c.Examine(t.Context()); len(health.Findings)+len(health.Unknown) > 0 || health.Awake != 0 {
+			t.Errorf("a sleeping world: %+v", health)
+		}
+		cell := grid.CellAt(here, grid.FoundingLabel).String()
+
+		var panics atomic.Int32
+		for _, it := range []*node{a, b, c} {
+			it.probe = onTick(&panics)
+		}
+		for range 2 {
+			g = a.refollow()
+			g.send(wire.ToRegion{Edits: []wire.Intent{poison(2)}})
+			g.ends()
+		}
+		<-time.After(time.Second)
+		if found := kinds(c.Examine(t.Context()), ""); !slices.Equal(found, []string{"quarantined"}) {
+			t.Errorf("with a quarantined region: %v", found)
+		}
+		if _, _, err := a.Release(t.Context(), idHere(t, a)); err != nil {
+			t.Fatal(err)
+		}
+		a.refollow()
+		<-time.After(5 * time.Second)
+		if health := c.Examine(t.Context()); len(health.Findings) > 0 {
+			t.Errorf("after the release: %+v", health)
+		}
+
+		n.kill(c)
+		<-time.After(10 * time.Second)
+		health := a.Examine(t.Context())
+		if found := kinds(health, cell); !slices.Equal(found, []string{"under_replicated"}) {
+			t.Errorf("without one node: %v", found)
+		}
+		if found := kinds(health, "C"); !slices.Equal(found, []string{"unreachable"}) {
+			t.Errorf("of the missing node: %v", found)
+		}
+		n.kill(b)
+		<-time.After(10 * time.Second)
+		health = a.Examine(t.Context())
+		for _, subject := range []string{cell, "catalog"} {
+			if found := kinds(health, subject); !slices.Equal(found, []string{"majority_lost"}) {
+				t.Errorf("without two nodes, %s: %v", subject, found)
+			}
+		}
+	})
+}
+
+// A disk that is full is told.
+func TestExamineStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newNetwork(t).start("A", newDisk())
+		g := a.follow(here)
+		g.edit(stone(1))
+		a.disk.setRefuse(errors.New("no space left"))
+		g.send(wire.ToRegion{Edits: []wire.Intent{stone(2)}})
+		<-time.After(2 * time.Second)
+		if found := kinds(a.Examine(t.Context()), "node"); !slices.Equal(found, []string{"storage"}) {
+			t.Errorf("with a full disk: %v", found)
+		}
+		a.disk.setRefuse(nil)
+		<-time.After(5 * time.Second)
+		if health := a.Examine(t.Context()); len(health.Findings) > 0 {
+			t.Errorf("with space again: %+v", health)
+		}
+	})
+}

@@ -1,0 +1,392 @@
+package region
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file is the leader's side of a scrub (docs/adr/0010): it puts a mark into the log, hears what every member
+// found out at it, judges, and puts a mark behind it at which the damaged members are mended; then it looks again.
+
+const (
+	// testifyTime bounds how long a member may take to look at its copy, awayTime how long one that cannot be
+	// reached is waited for, and testifyPoll the pause between two questions.
+	testifyTime = 3 * time.Minute
+	awayTime    = 10 * time.Second
+	testifyPoll = 300 * time.Millisecond
+	// markTime bounds how long a mark takes to be committed.
+	markTime = 15 * time.Second
+	// scrubRounds bounds the looks of one scrub: the first, and one after each repair.
+	scrubRounds = 4
+	// wakeTime is how long a closed region may take to be led by the node that opens it to scrub it.
+	wakeTime = 5 * time.Second
+)
+
+// Scrubbed is what a scrub of one region came to.
+type Scrubbed struct {
+	Region   wire.Region
+	Members  int      // that the group has
+	Heard    int      // of them
+	Parts    int      // compared: chunks, and one for the players' sequences
+	Damaged  int      // copies of parts that were found damaged
+	Repaired int      // of them
+	Open     []string // what differs, or is not repaired: for people
+	Err      error    // why it was not scrubbed, or not to the end
+}
+
+// Damage is a copy that is known to be damaged and not repaired.
+type Damage struct {
+	Region uint64
+	Cell   grid.Cell
+	Peer   string // who has it; "" if nobody can tell which copy is wrong
+	What   string // for people
+	Since  time.Time
+}
+
+// Damaged lists what this node knows to be damaged and not repaired: of regions that it led when they were scrubbed
+// last, and its own copies that it cannot use.
+func (h *Host) Damaged() []Damage {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []Damage
+	for _, list := range h.mu.damage {
+		all = append(all, list...)
+	}
+	for _, c := range h.mu.condemned {
+		all = append(all, Damage{Region: c.info.ID, Cell: c.info.Cell, Peer: h.Self.Peer, What: c.why.Error(), Since: c.since})
+	}
+	slices.SortFunc(all, func(a, b Damage) int {
+		return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.What, b.What))
+	})
+	return all
+}
+
+// noteDamage keeps what the newest scrub of a region has left.
+func (h *Host) noteDamage(info wire.Region, v verdict) {
+	now := time.Now()
+	var list []Damage
+	add := func(peer, what string) {
+		list = append(list, Damage{Region: info.ID, Cell: info.Cell, Peer: peer, What: what, Since: now})
+	}
+	for _, m := range v.mends {
+		for _, peer := range m.Damaged {
+			add(peer, m.Part.String()+" is damaged")
+		}
+	}
+	for _, o := range v.open {
+		add("", fmt.Sprintf("%v differs, and no majority says which is right: %s", o.part, strings.Join(o.peers, ", ")))
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, d := range list {
+		for _, before := range h.mu.damage[info.ID] {
+			if before.Peer == d.Peer && before.What == d.What {
+				list[i].Since = before.Since
+			}
+		}
+	}
+	if h.mu.damage[info.ID] = list; len(list) == 0 {
+		delete(h.mu.damage, info.ID)
+	}
+	h.countDamage()
+}
+
+// countDamage is called with the lock held.
+func (h *Host) countDamage() {
+	n := len(h.mu.condemned)
+	for _, list := range h.mu.damage {
+		n += len(list)
+	}
+	h.metrics.damagedNow.Set(float64(n))
+}
+
+// scrub compares and mends the copies of a loaded region that this node leads.
+func (h *Host) scrub(ctx context.Context, l *loop) Scrubbed {
+	out := Scrubbed{Region: wire.Region{ID: l.info.ID, Cell: l.info.Cell}}
+	if info, err := l.ask(ctx); err == nil {
+		out.Region = info
+	}
+	begun := time.Now()
+	before := 0
+	for round := range scrubRounds {
+		v, members, heard, err := h.compare(ctx, l)
+		out.Members, out.Heard, out.Open = members, heard, nil
+		if err != nil {
+			out.Err = err
+			break
+		}
+		bad := v.copies()
+		if round == 0 {
+			out.Parts, before = v.compared, bad
+			h.metrics.scrubbedChunks.Add(float64(v.compared))
+		}
+		out.Damaged = max(out.Damaged, bad+len(v.open))
+		out.Repaired += max(0, before-bad)
+		before = bad
+		h.noteDamage(out.Region, v)
+		out.Open = v.lines()
+		if len(v.mends) == 0 || round == scrubRounds-1 {
+			break
+		}
+		h.metrics.damaged.Add(float64(bad))
+		for _, m := range v.mends {
+			h.Logger.Error("damaged copy found", "region", l.info.ID, "cell", l.info.Cell.String(), "part", m.Part.String(),
+				"members", strings.Join(m.Damaged, ","))
+		}
+		mark := world.Mark{Mends: v.mends[:min(len(v.mends), world.MaxMends)], Need: l.quorum()}
+		if _, err := h.putMark(ctx, l, mark); err != nil {
+			out.Err = err
+			break
+		}
+	}
+	h.endScrub(out, time.Since(begun))
+	return out
+}
+
+// endScrub counts and tells what a scrub came to.
+func (h *Host) endScrub(out Scrubbed, took time.Duration) {
+	result := "sound"
+	switch {
+	case out.Err != nil:
+		result = "failed"
+	case len(out.Open) > 0:
+		result = "damaged"
+	case out.Damaged > 0:
+		result = "repaired"
+	}
+	h.metrics.scrubs.WithLabelValues(result).Inc()
+	log := h.Logger.Debug
+	if result == "damaged" || result == "repaired" {
+		log = h.Logger.Warn
+	}
+	log("region scrubbed", "region", out.Region.ID, "cell", out.Region.Cell.String(), "result", result, "parts", out.Parts,
+		"heard", out.Heard, "members", out.Members, "damaged", out.Damaged, "repaired", out.Repaired, "open", out.Open,
+		"took", took, "error", out.Err)
+}
+
+// copies is how many copies of parts are to be mended.
+func (v verdict) copies() int {
+	n := 0
+	for _, m := range v.mends {
+		n += len(m.Damaged)
+	}
+	return n
+}
+
+// lines tells people what is wrong.
+func (v verdict) lines() []string {
+	var lines []string
+	for _, m := range v.mends {
+		lines = append(lines, fmt.Sprintf("%v is damaged on %s", m.Part, strings.Join(m.Damaged, ", ")))
+	}
+	for _, o := range v.open {
+		lines = append(lines, fmt.Sprintf("%v differs, and no majority says which is right: %s", o.part, strings.Join(o.peers, ", ")))
+	}
+	return lines
+}
+
+// quorum is how many voters are a majority.
+func (l *loop) quorum() int {
+	n := 0
+	for _, m := range l.raft.Configuration().Members {
+		if !m.Learner {
+			n++
+		}
+	}
+	return n/2 + 1
+}
+
+// compare puts a mark into the log and judges what the members find out at it.
+func (h *Host) compare(ctx context.Context, l *loop) (v verdict, members, heard int, err error) {
+	status := l.raft.Status()
+	index, err := h.putMark(ctx, l, world.Mark{})
+	if err != nil {
+		return verdict{}, len(status.Members), 0, err
+	}
+	voters := 0
+	testimonies := make([]*testimony, len(status.Members))
+	var crew sync.WaitGroup
+	for i, m := range status.Members {
+		if !m.Learner {
+			voters++
+		}
+		crew.Go(func() {
+			t, err := h.hear(ctx, m.Member, wire.Moment{Group: l.info.ID, Index: index})
+			if err != nil {
+				h.Logger.Debug("member's copy not compared", "region", l.info.ID, "peer", m.Peer, "error", err)
+				return
+			}
+			testimonies[i] = &t
+		})
+	}
+	crew.Wait()
+	if now := l.raft.Status(); !now.Self || now.Term != status.Term {
+		return verdict{}, len(status.Members), 0, errors.New("the leadership has changed meanwhile: it is another node's to scrub now")
+	}
+	var all []testimony
+	for _, t := range testimonies {
+		if t != nil {
+			all = append(all, *t)
+		}
+	}
+	if len(all) == 0 {
+		return verdict{}, len(status.Members), 0, errors.New("no member could look at its copy")
+	}
+	return judge(voters, all), len(status.Members), len(all), nil
+}
+
+// putMark has a mark committed, and gives its index.
+func (h *Host) putMark(ctx context.Context, l *loop, mark world.Mark) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, markTime)
+	defer cancel()
+	mark.Nonce = rand.Uint64()
+	heard, refused := make(chan uint64, 1), make(chan error, 1)
+	if !l.inbox.put(func() {
+		if err := l.mark(mark, heard); err != nil {
+			refused <- err
+		}
+	}) {
+		return 0, ErrNotHere
+	}
+	defer l.inbox.put(func() { delete(l.marks, mark.Nonce) })
+	select {
+	case index := <-heard:
+		return index, nil
+	case err := <-refused:
+		return 0, fmt.Errorf("put a mark into the log: %w", err)
+	case <-l.done:
+		return 0, ErrNotHere
+	case <-ctx.Done():
+		return 0, fmt.Errorf("put a mark into the log: %w", ctx.Err())
+	}
+}
+
+// hear asks a member until it knows what it has at the mark. One that cannot be reached, or has not come there, is
+// given up after a while: it counts as if it had nothing to say.
+func (h *Host) hear(ctx context.Context, m replica.Member, at wire.Moment) (testimony, error) {
+	ctx, cancel := context.WithTimeout(ctx, testifyTime)
+	defer cancel()
+	patience := time.Now().Add(awayTime)
+	for {
+		got, err := h.fetch(ctx, m.Peer, wire.Fetch{Digests: &at})
+		switch {
+		case err == nil && !got.Wait:
+			t := testimony{peer: m.Peer, voter: !m.Learner, parts: make(map[world.Part]finding, len(got.Digests))}
+			for _, d := range got.Digests {
+				t.parts[world.Part{Chunk: d.Chunk, Sequences: d.Sequences}] = finding{world.Digest(d.Memory), d.Disk}
+			}
+			return t, nil
+		case err == nil:
+			patience = time.Now().Add(awayTime)
+		case errors.As(err, new(refusedPiece)), time.Now().After(patience):
+			return testimony{}, err
+		}
+		select {
+		case <-ctx.Done():
+			return testimony{}, ctx.Err()
+		case <-time.After(testifyPoll):
+		}
+	}
+}
+
+// Scrub scrubs the region of a cell now, if this node leads it, or is a member and nobody has it open.
+func (h *Host) Scrub(ctx context.Context, cell grid.Cell) Scrubbed {
+	area := cell.Area()
+	info, err := h.Directory.fromCatalog(ctx, grid.ChunkPos{X: area.MinX, Z: area.MinZ})
+	if err == nil && info.Cell != cell {
+		err = fmt.Errorf("there is no region %v", cell)
+	}
+	if errors.Is(err, errNotFounded) {
+		err = fmt.Errorf("nothing was built in %v yet", cell)
+	}
+	if err != nil {
+		return Scrubbed{Region: wire.Region{Cell: cell}, Err: err}
+	}
+	if !hasMember(info, h.Self.Peer) {
+		return Scrubbed{Region: info, Err: fmt.Errorf("this node is no member of it: ask %s", memberNames(info))}
+	}
+	return h.scrubClosed(ctx, info)
+}
+
+// ScrubAll scrubs all regions that this node leads, or that are closed and it is the one to look after.
+func (h *Host) ScrubAll(ctx context.Context) []Scrubbed {
+	var all []Scrubbed
+	infos, err := h.storedRegions()
+	if err != nil {
+		all = append(all, Scrubbed{Err: err})
+	}
+	for _, info := range infos {
+		if ctx.Err() != nil {
+			return append(all, Scrubbed{Err: ctx.Err()})
+		}
+		l := h.loop(info.ID)
+		if l != nil && l.raft.Status().Self {
+			all = append(all, h.scrub(ctx, l))
+		} else if l == nil && h.responsible(info) {
+			all = append(all, h.scrubClosed(ctx, info))
+		}
+	}
+	return all
+}
+
+// storedRegions lists what this node is a member of. Rows that cannot be read are left out.
+func (h *Host) storedRegions() ([]wire.Region, error) {
+	var infos []wire.Region
+	err := h.Storage.Scan(regionTable, nil, func(_, value []byte) error {
+		if info, err := wire.DecodeRegion(value); err == nil {
+			infos = append(infos, info)
+		}
+		return nil
+	})
+	if err != nil {
+		return infos, fmt.Errorf("list regions: %w", err)
+	}
+	return infos, nil
+}
+
+// scrubClosed opens the region if it is closed, and scrubs it if this node comes to lead it.
+func (h *Host) scrubClosed(ctx context.Context, info wire.Region) Scrubbed {
+	l, err := h.awake(ctx, wire.Hello{Region: info.ID, Cell: info.Cell})
+	if err != nil {
+		return Scrubbed{Region: info, Err: err}
+	}
+	status := l.raft.Status()
+	if !status.Self && status.Leader == "" {
+		l.raft.Campaign()
+	}
+	waiting, cancel := context.WithTimeout(ctx, wakeTime)
+	defer cancel()
+	for !l.raft.Status().Self {
+		if leader := l.raft.Status().Leader; leader != "" && leader != h.Self.Peer {
+			return Scrubbed{Region: info, Err: fmt.Errorf("it is led by %s: ask there", leader)}
+		}
+		select {
+		case <-waiting.Done():
+			return Scrubbed{Region: info, Err: errors.New("nobody leads it: too few of its members can be reached")}
+		case <-l.done:
+			return Scrubbed{Region: info, Err: ErrNotHere}
+		case <-time.After(settlePoll):
+		}
+	}
+	return h.scrub(ctx, l)
+}
+
+func memberNames(info wire.Region) string {
+	names := make([]string, len(info.Members))
+	for i, m := range info.Members {
+		names[i] = m.Peer
+	}
+	return strings.Join(names, " or ")
+}

@@ -1,0 +1,185 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file is how a node becomes a member of a group that was founded without it, and how a group that is
+// closed everywhere is opened when its members are not the right ones any more.
+
+// accept joins a group to which the peer invites. The catalog has to know the peer as one of its members.
+func (h *Host) accept(ctx context.Context, peer string, invite wire.Invite) error {
+	if invite.Region.ID == world.CatalogID {
+		return h.acceptCatalog(ctx, peer, invite)
+	}
+	if h.failures.quarantined(invite.Region.ID) {
+		return errQuarantined
+	}
+	known, err := h.Directory.byID(ctx, invite.Region.ID)
+	if err != nil {
+		return fmt.Errorf("look up region %d: %w", invite.Region.ID, err)
+	}
+	if known.Cell != invite.Region.Cell || !hasMember(known, peer) {
+		return fmt.Errorf("%s is no member of region %d that the catalog knows", peer, invite.Region.ID)
+	}
+	hello := wire.Hello{Region: invite.Region.ID, Cell: invite.Region.Cell}
+	_, err = h.joining.join(ctx, h, hello, func(ctx context.Context) (*loop, error) { return h.joinGroup(ctx, invite) })
+	return err
+}
+
+// ownReplica is the replica id by which the group knows the node self, 0 if it does not.
+func ownReplica(g *replica.Group, self string) uint64 {
+	for _, m := range g.Configuration().Members {
+		if m.Peer == self {
+			return m.ID
+		}
+	}
+	return 0
+}
+
+func (h *Host) joinGroup(ctx context.Context, invite wire.Invite) (*loop, error) {
+	info := invite.Region
+	join := replica.JoinInfo{Group: info.ID, ID: invite.Replica, Tables: landTables(info.ID)}
+	for _, v := range invite.Voters {
+		join.Members = append(join.Members, replica.Member{ID: v.ID, Peer: v.Peer, Learner: v.Learner})
+	}
+	if l := h.loop(info.ID); l != nil {
+		switch own := ownReplica(l.raft, h.Self.Peer); {
+		case own == invite.Replica:
+			return l, nil // it was invited before, or raft's first message came before the invitation and opened it
+		case own > invite.Replica:
+			return nil, fmt.Errorf("join region %d as replica %d: this is replica %d by now", info.ID, invite.Replica, own)
+		}
+		// An earlier replica, which was removed and has not heard of it.
+		l.inbox.put(func() { l.removed = true })
+		select {
+		case <-l.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	if err := h.keep(info); err != nil {
+		return nil, err
+	}
+	g, err := h.Replicas.Join(ctx, join)
+	if errors.Is(err, replica.ErrReplaced) {
+		if err := h.forget(info); err != nil {
+			return nil, err
+		}
+		if err := h.keep(info); err != nil {
+			return nil, err
+		}
+		g, err = h.Replicas.Join(ctx, join)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("join region %d: %w", info.ID, err)
+	}
+	h.Logger.Info("region joined", "region", info.ID, "cell", info.Cell.String(), "replica", invite.Replica)
+	return h.serve(info, g)
+}
+
+// acquaint asks a member who it is and tells the loop. One that does not answer is asked again when this
+// node leads the region.
+func (h *Host) acquaint(l *loop, peer string) {
+	h.start(func(ctx context.Context) {
+		member, err := h.Directory.describe(ctx, peer)
+		if err != nil {
+			h.Logger.Debug("member not known", "region", l.info.ID, "peer", peer, "error", err)
+			return
+		}
+		l.inbox.put(func() { l.meet(member) })
+	})
+}
+
+// wakeMisplaced opens some of the closed regions that this node is responsible for and whose members are
+// not the right ones. Once they are open the supervisor tends them.
+func (h *Host) wakeMisplaced(ctx context.Context) error {
+	var wrong []wire.Region
+	peers := make(map[string]struct{})
+	err := h.Storage.Scan(regionTable, nil, func(_, value []byte) error {
+		info, err := wire.DecodeRegion(value)
+		if err != nil {
+			return err
+		}
+		if h.loop(info.ID) == nil && !h.failures.quarantined(info.ID) && h.responsible(info) && h.misplaced(info, peers) && len(wrong) < wokenAtOnce {
+			wrong = append(wrong, info)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("list regions: %w", err)
+	}
+	delete(peers, h.Self.Peer)
+	h.liveness.refresh(ctx, peers, h.Directory.describe)
+	if len(wrong) > 0 {
+		h.looked = "" // there may be more
+	}
+	for _, info := range wrong {
+		l, err := h.awake(ctx, wire.Hello{Region: info.ID, Cell: info.Cell})
+		if err != nil {
+			h.Logger.Debug("region not opened", "cell", info.Cell.String(), "error", err)
+			continue
+		}
+		l.raft.Campaign()
+	}
+	return nil
+}
+
+// responsible tells whether it is this node that looks after the closed region: whoever led it last, or
+// else the first of its members that is not gone.
+func (h *Host) responsible(info wire.Region) bool {
+	if info.Leader == h.Self.Peer {
+		return true
+	}
+	if info.Leader != "" && !h.liveness.gone(info.Leader, h.Grace) {
+		return false
+	}
+	for _, m := range info.Members {
+		if m.Peer == h.Self.Peer {
+			return true
+		}
+		if !h.liveness.gone(m.Peer, h.Grace) {
+			return false
+		}
+	}
+	return false
+}
+
+// misplaced tells whether a living node that ought to be a member is not one, or a member is gone and
+// could be replaced. It notes whom one has to know about for that.
+func (h *Host) misplaced(info wire.Region, peers map[string]struct{}) bool {
+	members := make([]string, len(info.Members))
+	for i, m := range info.Members {
+		peers[m.Peer] = struct{}{}
+		members[i] = m.Peer
+	}
+	wanted := 0
+	for _, peer := range h.Records.NearestKnown(h.Directory.key(info.Cell), candidates, members...) {
+		peers[peer] = struct{}{}
+		_, lives := h.liveness.lives(peer)
+		if peer != h.Self.Peer && !lives && (!hasMember(info, peer) || h.liveness.gone(peer, h.Grace)) {
+			continue
+		}
+		if !hasMember(info, peer) {
+			return true
+		}
+		if wanted++; wanted == h.Copies {
+			break
+		}
+	}
+	return false
+}
+
+// key is the cell's key in the DHT.
+func (d *Directory) key(cell grid.Cell) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mu.keys.Key(cell)
+}

@@ -1,0 +1,160 @@
+package region
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+const (
+	// freshFor is how long a node that has answered counts as living.
+	freshFor = 5 * time.Second
+	// askedAtOnce bounds how many nodes are asked at the same time.
+	askedAtOnce = 16
+)
+
+// liveness is what this node knows of which others live. Any goroutine may use it.
+type liveness struct {
+	mu struct {
+		sync.Mutex
+		nodes map[string]*pulse
+	}
+}
+
+// pulse is when a node was heard of.
+type pulse struct {
+	member wire.Member // as it described itself; zero if it never did
+	heard  time.Time   // last; or when it was first asked about
+	asked  time.Time   // last
+	lives  bool        // it answered when it was asked last
+	leaves time.Time   // when it told that it is about to end; zero once it answers again
+}
+
+// leftAfter is how long a node that leaves may take to end; then it is one like others.
+const leftAfter = time.Minute
+
+// leave notes that a node is about to end: it does not count as living until it answers again.
+func (v *liveness) leave(peer string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	p := v.pulse(peer)
+	p.lives, p.leaves = false, time.Now()
+}
+
+// leaves tells whether the node is about to end.
+func (v *liveness) leaves(peer string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	p := v.mu.nodes[peer]
+	return p != nil && !p.leaves.IsZero() && time.Since(p.leaves) < leftAfter
+}
+
+// pulse gives what is known of a node. The lock is held.
+func (v *liveness) pulse(peer string) *pulse {
+	if v.mu.nodes == nil {
+		v.mu.nodes = make(map[string]*pulse)
+	}
+	p := v.mu.nodes[peer]
+	if p == nil {
+		p = &pulse{heard: time.Now()}
+		v.mu.nodes[peer] = p
+	}
+	return p
+}
+
+// refresh asks those of the peers who they are that were not asked for a while.
+func (v *liveness) refresh(ctx context.Context, peers map[string]struct{}, describe func(context.Context, string) (wire.Member, error)) {
+	var crew sync.WaitGroup
+	defer crew.Wait()
+	tokens := make(chan struct{}, askedAtOnce)
+	for peer := range peers {
+		if !v.due(peer) {
+			continue
+		}
+		tokens <- struct{}{}
+		crew.Go(func() {
+			defer func() { <-tokens }()
+			member, err := describe(ctx, peer)
+			v.note(peer, member, err == nil)
+		})
+	}
+}
+
+// due tells whether the peer is to be asked now.
+func (v *liveness) due(peer string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	p := v.pulse(peer)
+	if time.Since(p.asked) < freshFor/2 {
+		return false
+	}
+	p.asked = time.Now()
+	return true
+}
+
+func (v *liveness) note(peer string, member wire.Member, lives bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	p := v.mu.nodes[peer]
+	if p.lives = lives; lives {
+		p.heard, p.member, p.leaves = time.Now(), member, time.Time{}
+	}
+}
+
+// lives gives the node's description if it has answered lately.
+func (v *liveness) lives(peer string) (wire.Member, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	p := v.mu.nodes[peer]
+	if p == nil || !p.lives || time.Since(p.heard) > freshFor {
+		return wire.Member{}, false
+	}
+	return p.member, true
+}
+
+// gone tells whether the node was not heard of for longer than the grace period.
+func (v *liveness) gone(peer string, grace time.Duration) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	p := v.mu.nodes[peer]
+	return p != nil && time.Since(p.heard) > grace
+}
+
+// forget drops the nodes that nobody asked about for long.
+func (v *liveness) forget(after time.Duration) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for peer, p := range v.mu.nodes {
+		if time.Since(p.asked) > after {
+			delete(v.mu.nodes, peer)
+		}
+	}
+}
+
+// summary says which nodes are known, live and are gone.
+func (v *liveness) summary(grace time.Duration) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var all strings.Builder
+	for _, peer := range slices.Sorted(maps.Keys(v.mu.nodes)) {
+		p := v.mu.nodes[peer]
+		fmt.Fprintf(&all, "%s %t %t\n", peer, p.lives, time.Since(p.heard) > grace)
+	}
+	return all.String()
+}
+
+// heard gives when the node was heard of last, or was asked about first; zero if nobody asked.
+func (v *liveness) heard(peer string) time.Time {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if p := v.mu.nodes[peer]; p != nil {
+		return p.heard
+	}
+	return time.Time{}
+}

@@ -1,0 +1,354 @@
+package region
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// script is a group whose deliveries a test writes.
+type script struct {
+	ready    chan struct{}
+	proposed [][]byte
+	full     error // what Propose says
+	mail     []replica.Delivery
+	index    uint64
+	applied  uint64
+	closed   bool
+	loop     *loop // in whose newest term everything is committed
+
+	campaigns int
+}
+
+func (s *script) Propose(entry []byte) error {
+	if s.full == nil {
+		s.proposed = append(s.proposed, entry)
+	}
+	return s.full
+}
+
+func (s *script) Ready() <-chan struct{} { return s.ready }
+
+func (s *script) Take() []replica.Delivery {
+	taken := s.mail
+	s.mail = nil
+	return taken
+}
+
+func (s *script) Applied(index uint64, _ []kv.Write) { s.applied = index }
+
+func (s *script) Campaign() { s.campaigns++ }
+
+func (s *script) Close() error {
+	s.closed = true
+	return nil
+}
+
+// commit makes everything committed that is proposed.
+func (s *script) commit() {
+	for _, entry := range s.proposed {
+		s.index++
+		s.mail = append(s.mail, replica.Committed{Index: s.index, Term: s.loop.term, Entry: entry})
+	}
+	s.proposed = nil
+}
+
+// scripted is a loop that the test steps itself.
+func scripted() (*loop, *script) {
+	g := &script{index: 1, mail: []replica.Delivery{replica.Leadership{Leader: "A", Self: true, Term: 2}}}
+	h := &Host{Options: Options{Logger: slog.New(slog.DiscardHandler)}, metrics: newMetrics(prometheus.NewRegistry())}
+	cell := grid.CellAt(here, grid.FoundingLabel)
+	l := newLoop(h, wire.Region{ID: 7, Cell: cell}, g, world.NewLand(7, cell, 64))
+	g.loop = l
+	l.hash = func(l *loop, pos grid.ChunkPos) { l.inbox.put(func() { l.based(pos, baseOf(pos)) }) }
+	l.changed = func(wire.Region) {}
+	l.pinned = func([]wire.BaseOf) {}
+	l.step()
+	return l, g
+}
+
+func (l *loop) sitDown() *localLink {
+	s := newSeat()
+	l.attach(s)
+	return &localLink{loop: l, seat: s}
+}
+
+// told gives everything that the link has got.
+func (l *localLink) told() (results []wire.EditResult, closed string) {
+	frames, _ := l.seat.out.take()
+	for _, f := range frames {
+		results = append(results, f.Results...)
+		if f.Closed != "" {
+			closed = f.Closed
+		}
+	}
+	return results, closed
+}
+
+// steps lets the loop propose what has come in: a tick asks for the terrain, the next one has it.
+func (l *loop) steps() {
+	l.step()
+	l.step()
+}
+
+func TestNewTermProposesAgain(t *testing.T) {
+	l, g := scripted()
+	link := l.sitDown()
+	l.hear(link.seat, wire.ToRegion{Edits: []wire.Intent{stone(1), stone(2)}})
+	l.steps()
+	if len(g.proposed) != 1 {
+		t.Fatalf("%d entries proposed", len(g.proposed))
+	}
+	g.proposed = nil // lost with the old term
+	l.hear(link.seat, wire.ToRegion{Edits: []wire.Intent{stone(3)}})
+	g.full = replica.ErrNotLeader
+	l.step()
+	g.full = nil
+	cause := errors.New("disk full")
+	g.mail = []replica.Delivery{replica.Leadership{Term: 2, Cause: cause}}
+	l.step()
+	if r, _ := link.told(); len(r) != 1 || r[0].Seq != 3 || r[0].Refused != wire.RefusedUnavailable {
+		t.Errorf("at the stall: %+v, want edit 3 refused, and the others in doubt", r)
+	}
+	g.mail = []replica.Delivery{replica.Leadership{Term: 2}, replica.Leadership{Self: true, Term: 3}, replica.Leadership{Term: 3, Cause: cause}}
+	l.step() // a stall again before they are proposed: still in doubt, so still not refused
+	if r, _ := link.told(); len(r) != 0 {
+		t.Errorf("at the second stall: %+v", r)
+	}
+	g.mail = []replica.Delivery{replica.Leadership{Term: 3}, replica.Leadership{Self: true, Term: 4}}
+	l.step()
+	g.commit()
+	l.step()
+	r, closed := link.told()
+	if len(r) != 2 || r[0].Seq != 1 || r[1].Seq != 2 || r[0].Refused+r[1].Refused+closed != "" {
+		t.Errorf("in the end: %+v %q", r, closed)
+	}
+	if !l.unloadable() || len(l.bases) != 0 {
+		t.Errorf("left: %d pending, %d waiting, %d bases", len(l.pending), len(l.waiting), len(l.bases))
+	}
+}
+
+func TestLostLeadershipDismisses(t *testing.T) {
+	l, g := scripted()
+	link := l.sitDown()
+	l.hear(link.seat, wire.ToRegion{Edits: []wire.Intent{stone(1)}})
+	l.steps()
+	g.mail = []replica.Delivery{replica.Leadership{Leader: "B", Term: 3}}
+	l.step()
+	if _, closed := link.told(); closed == "" {
+		t.Error("the gateway is not told")
+	}
+	if !l.unloadable() || len(l.seats) != 0 {
+		t.Errorf("left: %d pending, %d waiting, %d proposed, %d seats", len(l.pending), len(l.waiting), len(l.proposed), len(l.seats))
+	}
+	g.commit() // it had reached the new leader
+	l.step()
+	if l.land.Edits() != 1 || g.applied != g.index {
+		t.Errorf("%d edits, applied up to %d of %d", l.land.Edits(), g.applied, g.index)
+	}
+}
+
+func TestFailedGroupEndsTheLoop(t *testing.T) {
+	l, g := scripted()
+	link := l.sitDown()
+	g.mail = []replica.Delivery{replica.Failed{Err: errors.New("damaged")}}
+	l.step()
+	if !l.failed {
+		t.Fatal("the loop goes on")
+	}
+	l.end("the region's storage failed")
+	if _, closed := link.told(); closed == "" || !g.closed {
+		t.Errorf("closed %v, told %q", g.closed, closed)
+	}
+}
+
+// A snapshot's land that cannot be read ends the loop, and nothing of the land before it comes over the snapshot's rows:
+// neither what it had not reported, nor what it would make of the entries that follow.
+func TestUnreadableSnapshotIsLeftAlone(t *testing.T) {
+	l, g := scripted()
+	g.mail = []replica.Delivery{replica.Leadership{Leader: "B", Term: 3}}
+	l.step()
+	l.reload = func(wire.Region) (*world.Land, error) { return nil, errors.New("a flipped bit") }
+	entry := func(seq uint64) []byte {
+		return world.Batch{Pins: []world.Pin{{Chunk: here}}, Edits: []wire.Intent{stone(seq)}}.Encode()
+	}
+	g.mail = []replica.Delivery{
+		replica.Committed{Index: 5, Term: 3, Entry: entry(1)},
+		replica.Restored{Index: 9},
+		replica.Committed{Index: 10, Term: 3, Entry: entry(2)},
+	}
+	before := g.applied
+	l.step()
+	l.report() // as the fence does
+	if !l.failed || g.applied != before {
+		t.Errorf("failed %v, and entry %d was reported", l.failed, g.applied)
+	}
+}
+
+// An overloaded group takes edits later, in their order, none of them lost.
+func TestOverloadedGroup(t *testing.T) {
+	l, g := scripted()
+	link := l.sitDown()
+	g.full = replica.ErrOverloaded
+	var all []wire.Intent
+	for seq := range uint64(maxBatch + 50) {
+		e := stone(seq)
+		e.Player = player.ID{byte(seq), byte(seq >> 8)}
+		all = append(all, e)
+	}
+	l.hear(link.seat, wire.ToRegion{Edits: all})
+	l.steps()
+	g.full = nil
+	for range 2 { // the rest goes when the first entry is committed
+		l.step()
+		if len(g.proposed) != 1 {
+			t.Fatalf("%d entries proposed", len(g.proposed))
+		}
+		g.commit()
+	}
+	l.step()
+	results, _ := link.told()
+	if len(results) != len(all) {
+		t.Fatalf("%d results of %d", len(results), len(all))
+	}
+	for i, r := range results {
+		if r.Seq != uint64(i) || r.Refused != "" {
+			t.Fatalf("result %d: %+v", i, r)
+		}
+	}
+}
+
+// A gateway cannot make the region keep more for it than is bounded.
+func TestEditFlood(t *testing.T) {
+	l, g := scripted()
+	link := l.sitDown()
+	g.full = replica.ErrOverloaded
+	closed, seq := "", uint64(0)
+	for range 50 {
+		edits := make([]wire.Intent, wire.MaxBodies)
+		for i := range edits {
+			seq++
+			edits[i] = stone(seq)
+		}
+		l.hear(link.seat, wire.ToRegion{Edits: edits})
+		l.hear(link.seat, wire.ToRegion{Edits: edits})
+		l.step()
+		frames, _ := link.seat.out.take()
+		for _, f := range frames {
+			if err := f.Valid(); err != nil {
+				t.Fatal(err)
+			}
+			closed = f.Closed
+		}
+		if len(l.waiting) > maxWaiting || len(l.pending) > maxWaiting || len(link.seat.results) > maxResults+4*wire.MaxBodies {
+			t.Fatalf("%d waiting, %d pending, %d results", len(l.waiting), len(l.pending), len(link.seat.results))
+		}
+		if closed != "" {
+			return
+		}
+	}
+	t.Error("the flood goes on")
+}
+
+// Whatever a gateway sends and the wire lets through: no panic, every frame back is valid, every edit is
+// answered once, and a gateway that leaves leaves nothing behind.
+func FuzzHear(f *testing.F) {
+	seed := func(msg wire.ToRegion) {
+		var b bytes.Buffer
+		if err := wire.WriteFrame(&b, msg); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.Bytes(), b.Bytes())
+	}
+	seed(wire.ToRegion{})
+	seed(wire.ToRegion{
+		Watch: []grid.ChunkPos{here, {X: 500}}, Enter: []wire.Body{body(alice, here)}, Leave: []player.ID{alice},
+		Moves: []wire.BodyMove{{Player: alice, Pose: body(alice, grid.ChunkPos{X: 2}).Pose}},
+		Edits: []wire.Intent{stone(1), stone(1), {Player: bob, Seq: 1, Pos: at(grid.ChunkPos{X: 99}, 511), Block: chunk.Dirt}},
+		Says:  []wire.Utterance{{Player: bob, Name: "x", Chunk: here, Text: "hi"}},
+	})
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		l, g := scripted()
+		watcher, link := l.sitDown(), l.sitDown()
+		l.hear(watcher.seat, wire.ToRegion{Watch: []grid.ChunkPos{here}})
+		asked, results := make(map[edit]bool), 0
+		for _, data := range [][]byte{first, second} {
+			msg, err := wire.ReadFrame[wire.ToRegion](bufio.NewReader(bytes.NewReader(data)), wire.MaxFrame)
+			if err != nil {
+				continue
+			}
+			for _, e := range msg.Edits {
+				asked[edit{e.Player, e.Seq}] = true
+			}
+			l.hear(link.seat, msg)
+			l.steps()
+			g.commit()
+			l.steps()
+		}
+		for len(g.proposed) > 0 { // one entry at a time
+			g.commit()
+			l.steps()
+		}
+		for _, seat := range []*localLink{watcher, link} {
+			frames, _ := seat.seat.out.take()
+			for _, frame := range frames {
+				if err := frame.Valid(); err != nil {
+					t.Fatalf("frame %+v: %v", frame, err)
+				}
+				for _, r := range frame.Results {
+					results++
+					if !asked[edit{r.Player, r.Seq}] {
+						t.Fatalf("nobody asked for %+v", r)
+					}
+				}
+			}
+		}
+		if results < len(asked) || !l.unloadable() {
+			t.Fatalf("%d results for %d edits, %d pending", results, len(asked), len(l.pending))
+		}
+		l.detach(link.seat)
+		if l.crowd.Len() != 0 || len(l.watched) != 1 || len(l.seats) != 1 {
+			t.Fatalf("left behind: %d bodies, %d watched chunks", l.crowd.Len(), len(l.watched))
+		}
+	})
+}
+
+func TestMailbox(t *testing.T) {
+	m := newMailbox[int](2)
+	if !m.put(1) || !m.put(2) || m.put(3) {
+		t.Error("the limit of 2 is not kept")
+	}
+	if m.closeIfEmpty() {
+		t.Error("closed with something in it")
+	}
+	<-m.wake
+	if items, open := m.take(); len(items) != 2 || items[0] != 1 || !open {
+		t.Errorf("took %v, open %v", items, open)
+	}
+	m.put(4)
+	m.close()
+	m.close()
+	<-m.ended
+	if m.put(5) {
+		t.Error("put into a closed mailbox")
+	}
+	<-m.wake
+	if items, open := m.take(); len(items) != 1 || items[0] != 4 || open {
+		t.Errorf("took %v, open %v after the end", items, open)
+	}
+	if !newMailbox[int](0).closeIfEmpty() {
+		t.Error("an empty mailbox did not close")
+	}
+}

@@ -1,0 +1,152 @@
+package region
+
+import (
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+const (
+	// PieceProtocol names the streams on which nodes fetch digests, parts of land and bases from one another,
+	// without the world's prefix: one wire.Fetch, one wire.Fetched.
+	PieceProtocol = "/piece/1"
+
+	// pieceTime bounds one of them, at both ends.
+	pieceTime = 15 * time.Second
+	// piecesAtOnce bounds how many are answered at the same time; the others wait.
+	piecesAtOnce = 4
+)
+
+// ServePiece answers one request of another node.
+func (h *Host) ServePiece(ctx context.Context, peer string, stream io.ReadWriteCloser) {
+	ctx, cancel := context.WithTimeout(ctx, pieceTime)
+	defer cancel()
+	remote := newRemoteLink(stream)
+	stop := context.AfterFunc(ctx, remote.abort)
+	defer stop()
+	request, err := wire.ReadFrame[wire.Fetch](remote.in, wire.MaxHandshake)
+	if err == nil {
+		select {
+		case h.serving <- struct{}{}:
+			err = wire.WriteFrame(stream, h.fetched(ctx, peer, request))
+			<-h.serving
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	if err != nil {
+		h.Logger.Debug("piece not served", "peer", peer, "error", err)
+		remote.abort()
+		return
+	}
+	stream.Close() //nolint:errcheck // what was written arrives, or nobody is there
+}
+
+func (h *Host) fetched(ctx context.Context, peer string, f wire.Fetch) wire.Fetched {
+	switch {
+	case f.Digests != nil:
+		return h.questioned(ctx, peer, f.Digests.Group, func(l *loop) wire.Fetched { return l.testify(f.Digests.Index) })
+	case f.Part != nil:
+		return h.questioned(ctx, peer, f.Part.Group, func(l *loop) wire.Fetched { return l.give(*f.Part) })
+	case f.Base != nil:
+		return h.giveBase(ctx, *f.Base)
+	}
+	return wire.Fetched{Error: "unknown request; upgrade voxeld"}
+}
+
+// fetch asks another node, or this one, for a piece.
+func (h *Host) fetch(ctx context.Context, peer string, f wire.Fetch) (wire.Fetched, error) {
+	ctx, cancel := context.WithTimeout(ctx, pieceTime)
+	defer cancel()
+	answer, err := h.ask(ctx, peer, f)
+	if err != nil {
+		return wire.Fetched{}, fmt.Errorf("fetch from %s: %w", peer, err)
+	}
+	if answer.Error != "" {
+		return wire.Fetched{}, fmt.Errorf("fetch from %s: %w", peer, refusedPiece(answer.Error))
+	}
+	return answer, nil
+}
+
+// refusedPiece is why a node that was reached does not give what it was asked for.
+type refusedPiece string
+
+func (r refusedPiece) Error() string { return string(r) }
+
+func (h *Host) ask(ctx context.Context, peer string, f wire.Fetch) (wire.Fetched, error) {
+	if peer == h.Self.Peer {
+		return h.fetched(ctx, peer, f), nil
+	}
+	stream, err := h.Peers.Open(ctx, peer, PieceProtocol)
+	if err != nil {
+		return wire.Fetched{}, err
+	}
+	link := newRemoteLink(stream)
+	stop := context.AfterFunc(ctx, link.abort)
+	defer stop()
+	defer stream.Close() //nolint:errcheck // all was said
+	if err := wire.WriteFrame(stream, f); err != nil {
+		link.abort()
+		return wire.Fetched{}, err
+	}
+	return wire.ReadFrame[wire.Fetched](bufio.NewReader(link.in), wire.MaxFrame)
+}
+
+var errPieceSize = errors.New("the piece is too large")
+
+// deflate packs what goes into wire.Fetched.Data.
+func deflate(data []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := flate.NewWriter(&b, flate.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(data); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	if len(data) > wire.MaxPieceBytes || b.Len() > wire.MaxFrame-1<<10 {
+		return nil, fmt.Errorf("%w: %d bytes, %d packed", errPieceSize, len(data), b.Len())
+	}
+	return b.Bytes(), nil
+}
+
+// inflate is the inverse of deflate. What would grow over wire.MaxPieceBytes is refused on the way.
+func inflate(packed []byte) ([]byte, error) {
+	r := flate.NewReader(bytes.NewReader(packed))
+	data, err := io.ReadAll(io.LimitReader(r, wire.MaxPieceBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("inflate piece: %w", err)
+	}
+	if len(data) > wire.MaxPieceBytes {
+		return nil, errPieceSize
+	}
+	return data, nil
+}
+
+// offered checks a part that a source gives, and digests it.
+func offered(packed []byte) (offer, error) {
+	data, err := inflate(packed)
+	if err != nil {
+		return offer{}, err
+	}
+	rows, err := world.DecodeRows(data)
+	if err != nil {
+		return offer{}, err
+	}
+	o := offer{rows: rows}
+	for _, row := range rows {
+		o.digest.Add(row.Key, row.Value)
+	}
+	return o, nil
+}

@@ -1,0 +1,158 @@
+package region
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+const (
+	// republishEvery is how often a leader renews its records, which the DHT keeps for 48 hours.
+	republishEvery = 6 * time.Hour
+	// republishRetry is the pause after an attempt that failed for some of them.
+	republishRetry = time.Minute
+)
+
+// changed keeps what this node now knows of a region that it is a member of. If it leads it, the network
+// and the neighbours are told. What is told of one region is done in order, and only the newest of it.
+func (h *Host) changed(info wire.Region) {
+	h.mu.Lock()
+	_, under := h.mu.changes[info.ID]
+	h.mu.changes[info.ID] = info
+	if info.Leader != h.Self.Peer && h.mu.damage[info.ID] != nil { // it is another node's to know now
+		delete(h.mu.damage, info.ID)
+		h.countDamage()
+	}
+	h.mu.Unlock()
+	if !under {
+		h.start(func(ctx context.Context) { h.tellChanges(ctx, info.ID) })
+	}
+}
+
+func (h *Host) tellChanges(ctx context.Context, id uint64) {
+	var done wire.Region
+	for {
+		h.mu.Lock()
+		info := h.mu.changes[id]
+		if reflect.DeepEqual(info, done) || ctx.Err() != nil {
+			delete(h.mu.changes, id)
+			h.mu.Unlock()
+			return
+		}
+		h.mu.Unlock()
+		h.tellChange(ctx, info)
+		done = info
+	}
+}
+
+func (h *Host) tellChange(ctx context.Context, info wire.Region) {
+	if err := h.keep(info); err != nil {
+		h.Logger.Warn("keep region", "cell", info.Cell.String(), "error", err)
+	}
+	if info.Leader != h.Self.Peer {
+		return
+	}
+	h.Directory.learn(info)
+	if err := h.announce(ctx, info); err != nil {
+		h.Logger.Debug("region's members not announced", "cell", info.Cell.String(), "error", err) // tried again
+	}
+	if err := h.Records.PutRegion(ctx, info); err != nil {
+		h.Logger.Warn("publish region", "cell", info.Cell.String(), "error", err)
+	}
+	h.Directory.introduce(ctx, info)
+}
+
+// forget deletes what this node keeps of a region that it is no member of any more, and is closed.
+func (h *Host) forget(info wire.Region) error {
+	writes := []kv.Write{{Table: regionTable, Key: regionKey(info.ID)}}
+	err := h.Storage.Keys(world.LandTable, regionKey(info.ID), func(key []byte) error {
+		writes = append(writes, kv.Write{Table: world.LandTable, Key: bytes.Clone(key)})
+		return nil
+	})
+	if err == nil {
+		err = h.Replicas.Remove(info.ID, writes...)
+	}
+	if err != nil {
+		return fmt.Errorf("forget region %d: %w", info.ID, err)
+	}
+	h.Directory.doubt(info)
+	return nil
+}
+
+// keep stores what this node knows of a region that it is a member of. The term goes with it: records
+// of an older term than the published one cannot be renewed after a restart.
+func (h *Host) keep(info wire.Region) error {
+	row, err := wire.EncodeRegion(info)
+	if err != nil {
+		return fmt.Errorf("keep region %d: %w", info.ID, err)
+	}
+	key := regionKey(info.ID)
+	if before, err := h.Storage.Get(regionTable, key); err == nil && bytes.Equal(before, row) {
+		return nil
+	}
+	if err := h.Storage.Commit([]kv.Write{{Table: regionTable, Key: key, Value: row}}); err != nil {
+		return fmt.Errorf("keep region %d: %w", info.ID, err)
+	}
+	return nil
+}
+
+// republish renews the records of all regions that this node leads: at the start, when the network is
+// likely to have forgotten them, and every republishEvery.
+func (h *Host) republish(ctx context.Context) {
+	for {
+		pause := republishEvery
+		if err := h.publish(ctx); err != nil && ctx.Err() == nil {
+			h.Logger.Warn("renew records", "error", err)
+			pause = republishRetry
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// publish puts every record. One that cannot be put does not hold up the others; the error is the first.
+func (h *Host) publish(ctx context.Context) error {
+	var first error
+	failed := 0
+	note := func(err error) {
+		if err == nil {
+			return
+		}
+		if failed++; first == nil {
+			first = err
+		}
+	}
+	if c := h.root(); c != nil {
+		if root, err := c.where(ctx); err == nil && root.Leader == h.Self.Peer {
+			note(h.Records.PutCatalog(ctx, root))
+		}
+	}
+	var led []wire.Region
+	err := h.Storage.Scan(regionTable, nil, func(_, value []byte) error {
+		info, err := wire.DecodeRegion(value)
+		if err == nil && info.Leader == h.Self.Peer {
+			led = append(led, info)
+		}
+		return err
+	})
+	if err != nil {
+		return errors.Join(first, fmt.Errorf("list regions: %w", err))
+	}
+	for _, info := range led {
+		note(h.Records.PutRegion(ctx, info))
+	}
+	if first != nil {
+		return fmt.Errorf("publish %d of %d records: %w", failed, len(led)+1, first)
+	}
+	return nil
+}

@@ -1,0 +1,325 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file shuts regions away that fail again: their land can be seen, and nothing can be changed, until an operator
+// says otherwise or the node is restarted (docs/adr/0009).
+
+// errFenced says that a region is not opened because it has just failed here.
+var errFenced = errors.New("the region failed on this node")
+
+// errQuarantined says that a region is not opened until an operator releases it.
+var errQuarantined = errors.New("the region is quarantined: look at voxeld doctor")
+
+// isQuarantined is what the gateways of such a region hear.
+const isQuarantined = "the region is quarantined"
+
+// struck counts a failure on this node, and tells the other members of it.
+func (h *Host) struck(info wire.Region, f *fault, led bool) {
+	var here, everywhere bool
+	h.failures.with(info.ID, func(r *ledger) {
+		here, everywhere = r.add(strike{at: time.Now(), peer: h.Self.Peer, kind: f.kind, led: led}, h.Self.Peer)
+		r.why = f.Error()
+	})
+	if here {
+		h.shut(info, f.Error(), h.Self.Peer)
+	}
+	word := wire.Fenced{Region: info.ID, Why: clip(f.Error()), Kind: uint8(f.kind), Led: led, Shut: here, Quarantined: everywhere}
+	for _, m := range info.Members {
+		if m.Peer == h.Self.Peer {
+			continue
+		}
+		h.start(func(ctx context.Context) {
+			if _, err := h.Directory.ask(ctx, m.Peer, wire.Question{Fenced: &word}); err != nil {
+				h.Logger.Debug("member not told of a failure", "region", info.ID, "peer", m.Peer, "error", err)
+			}
+		})
+	}
+}
+
+// hearOfFailure takes in that a region has failed on another member. It is quarantined here too if the members have
+// to, or if so many have that the others cannot go on.
+func (h *Host) hearOfFailure(peer string, word wire.Fenced) error {
+	info, err := h.memberRegion(word.Region)
+	if err != nil {
+		return err
+	}
+	if !hasMember(info, peer) {
+		return fmt.Errorf("%s is no member of region %d", peer, word.Region)
+	}
+	shut := word.Quarantined
+	h.failures.with(word.Region, func(r *ledger) {
+		// Two leaders may have failed before either heard of the other: then this says it.
+		_, everywhere := r.add(strike{at: time.Now(), peer: peer, kind: faultKind(word.Kind), led: word.Led}, h.Self.Peer)
+		shut = shut || everywhere
+		r.why = word.Why
+		if word.Shut {
+			if r.shutBy == nil {
+				r.shutBy = make(map[string]bool)
+			}
+			r.shutBy[peer] = true
+		}
+		shut = shut || 2*len(r.shutBy) >= len(info.Members)
+	})
+	if shut {
+		h.shut(info, word.Why, peer)
+	}
+	return nil
+}
+
+// stored gives the region as this node keeps it; ErrNotHere if it is no member.
+func (h *Host) stored(id uint64) (wire.Region, error) {
+	row, err := h.Storage.Get(regionTable, regionKey(id))
+	switch {
+	case err != nil:
+		return wire.Region{}, fmt.Errorf("look up region %d: %w", id, err)
+	case row == nil:
+		return wire.Region{}, ErrNotHere
+	}
+	info, err := wire.DecodeRegion(row)
+	if err != nil {
+		return wire.Region{}, fmt.Errorf("read region %d: %w", id, err)
+	}
+	return info, nil
+}
+
+// shut quarantines a region on this node. If it is open it ends.
+func (h *Host) shut(info wire.Region, why, by string) {
+	already := false
+	h.failures.with(info.ID, func(r *ledger) {
+		already = r.shut
+		if !already {
+			r.shut, r.since, r.why, r.by = true, time.Now(), why, by
+		}
+	})
+	if already {
+		return
+	}
+	h.metrics.quarantined.Set(float64(h.failures.count()))
+	h.Logger.Error("region quarantined: its land can be seen, and not changed, until voxeld region release",
+		"region", info.ID, "cell", Name(info), "why", why, "by", by)
+	if l := h.loop(info.ID); l != nil {
+		l.inbox.put(func() { l.shut = isQuarantined })
+	}
+	if c := h.root(); c != nil && info.ID == world.CatalogID {
+		c.inbox.put(func() { c.shut = true })
+	}
+}
+
+// Name is how people call a region: its cell, or "catalog".
+func Name(info wire.Region) string {
+	if info.ID == world.CatalogID {
+		return "catalog"
+	}
+	return info.Cell.String()
+}
+
+// admit says why a region is not opened now; nil if it may be.
+func (h *Host) admit(ctx context.Context, info wire.Region) error {
+	r := h.failures.look(info.ID)
+	if r.shut {
+		return errQuarantined
+	}
+	pause := time.Until(r.until)
+	if pause <= 0 {
+		return nil
+	}
+	if len(info.Members) > 1 {
+		return errFenced // another member leads it, or will
+	}
+	select {
+	case <-time.After(pause):
+		return nil
+	case <-ctx.Done():
+		return errFenced
+	}
+}
+
+// attend gives the loop that shows a quarantined region's land.
+func (h *Host) attend(hello wire.Hello) (*loop, error) {
+	if l := h.failures.look(hello.Region).ward; l != nil {
+		return l, nil
+	}
+	info, err := h.stored(hello.Region)
+	if err != nil {
+		return nil, err
+	}
+	land, err := h.readLand(info)
+	if err != nil {
+		return nil, fmt.Errorf("%w, and cannot be read: %w", errQuarantined, err)
+	}
+	l := newLoop(h, info, nobody{}, land)
+	l.leading, l.closed = true, true
+	released := false
+	h.failures.with(info.ID, func(r *ledger) {
+		if released = !r.shut; !released {
+			r.ward = l
+		}
+	})
+	if released {
+		return nil, ErrNotHere // while the land was read: nobody would end this loop. Who asks again finds the region.
+	}
+	started := h.start(func(ctx context.Context) {
+		if hurt := fenced(func() { l.exhibit(ctx) }); hurt != nil {
+			h.Logger.Error("quarantined region cannot be shown", "region", info.ID, "error", hurt, "stack", string(hurt.stack))
+		}
+		l.inbox.close()
+		l.abandon(isQuarantined)
+		h.failures.with(info.ID, func(r *ledger) {
+			if r.ward == l {
+				r.ward = nil
+			}
+		})
+		close(l.done)
+	})
+	if !started {
+		return nil, errStopping
+	}
+	return l, nil
+}
+
+// exhibit is the life of a quarantined region: no ticks, only answers to gateways that want to see the land, until the
+// last of them leaves or ctx ends.
+func (l *loop) exhibit(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.inbox.wake:
+		}
+		l.tick++
+		inputs, _ := l.inbox.take()
+		for _, input := range inputs {
+			input()
+		}
+		l.tell()
+		if l.shut != "" || len(l.seats) == 0 && l.inbox.closeIfEmpty() {
+			return
+		}
+	}
+}
+
+// nobody is the group of a quarantined region.
+type nobody struct{}
+
+func (nobody) Propose([]byte) error       { return errQuarantined }
+func (nobody) Ready() <-chan struct{}     { return nil }
+func (nobody) Take() []replica.Delivery   { return nil }
+func (nobody) Applied(uint64, []kv.Write) {}
+func (nobody) Campaign()                  {}
+func (nobody) Close() error               { return nil }
+
+// release forgets the failures of a region and lets it be opened again on this node.
+func (h *Host) release(id uint64) {
+	var ward *loop
+	was := false
+	h.failures.mu.Lock()
+	if r := h.failures.mu.regions[id]; r != nil {
+		ward, was = r.ward, r.shut
+		delete(h.failures.mu.regions, id)
+	}
+	h.failures.mu.Unlock()
+	if !was {
+		return
+	}
+	if ward != nil {
+		ward.inbox.put(func() { ward.shut = "the region is released" })
+	}
+	h.metrics.quarantined.Set(float64(h.failures.count()))
+	h.Logger.Info("region released", "region", id)
+	if id == world.CatalogID {
+		select {
+		case h.reopenCatalog <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// releasedBy releases a region because another member says so.
+func (h *Host) releasedBy(peer string, id uint64) error {
+	info, err := h.memberRegion(id)
+	if err != nil {
+		return err
+	}
+	if !hasMember(info, peer) {
+		return fmt.Errorf("%s is no member of region %d", peer, id)
+	}
+	h.release(id)
+	return nil
+}
+
+// notOpened notes that a region could not be opened, if that is to be told: its copy here is of no use. If opening
+// it panicked, it has failed.
+func (h *Host) notOpened(info wire.Region, err error) {
+	var hurt *fault
+	switch {
+	case errors.As(err, &hurt):
+		h.metrics.fenced.WithLabelValues(hurt.kind.String()).Inc()
+		h.Logger.Error("region fenced", "region", info.ID, "cell", info.Cell.String(), "reason", hurt.kind.String(), "error", err, "stack", string(hurt.stack))
+		h.struck(info, hurt, false)
+	case errors.Is(err, ErrNotHere), errors.Is(err, errStopping), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
+		errors.Is(err, replica.ErrOpen), errors.Is(err, replica.ErrStopped):
+		return
+	}
+	h.failures.with(info.ID, func(r *ledger) { r.closed = err.Error() })
+	h.tellClosed(info, err)
+}
+
+// tellEvery is how often it is said of a region that it cannot be opened, however often that is tried.
+const tellEvery = time.Minute
+
+// tellClosed says that a region cannot be opened on this node, and what to do.
+func (h *Host) tellClosed(info wire.Region, why error) {
+	due := false
+	h.failures.with(info.ID, func(r *ledger) {
+		if due = r.told.IsZero() || time.Since(r.told) >= tellEvery; due {
+			r.told = time.Now()
+		}
+	})
+	if !due {
+		return
+	}
+	do := "voxeld doctor tells whether other members serve it; if it stays closed here look for disk errors"
+	switch {
+	case errors.Is(why, errCondemned):
+		do = "nothing while other members live: they bring a new copy; else put a backup of the data directory back"
+	case errors.Is(why, replica.ErrStorage):
+		do = "free space on the disk of the data directory, and look for I/O errors; it opens by itself then"
+	}
+	h.Logger.Warn("region cannot be opened on this node", "region", info.ID, "cell", Name(info), "members", len(info.Members),
+		"error", why, "do", do)
+}
+
+// Release ends the quarantine of a region on this node, which must be one of its members, and on those other members
+// that can be reached. It gives the peers that were told, and those that were not: there it has to be done again when
+// they are back, or they are restarted.
+func (h *Host) Release(ctx context.Context, id uint64) (told, missed []string, err error) {
+	info, err := h.memberRegion(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	h.release(id)
+	for _, m := range info.Members {
+		if m.Peer == h.Self.Peer {
+			told = append(told, m.Peer)
+			continue
+		}
+		if _, err := h.Directory.ask(ctx, m.Peer, wire.Question{Release: &wire.Release{Region: id}}); err != nil {
+			h.Logger.Debug("member not told of a release", "region", id, "peer", m.Peer, "error", err)
+			missed = append(missed, m.Peer)
+			continue
+		}
+		told = append(told, m.Peer)
+	}
+	return told, missed, nil
+}

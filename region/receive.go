@@ -1,0 +1,243 @@
+package region
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+const (
+	// SnapshotProtocol names the streams that carry one snapshot each, without the world's prefix: the
+	// group, 8 bytes big-endian, then the snapshot as package replica writes it; one byte comes back, 0 if
+	// it was installed.
+	SnapshotProtocol = "/snapshot/1"
+
+	// snapshotTime bounds the transport of one snapshot.
+	snapshotTime = 2 * time.Minute
+	// rousings bounds how many groups are opened at once because a member spoke to them.
+	rousings = 64
+	// rousingsOfPeer bounds how many of them one peer can cause.
+	rousingsOfPeer = 16
+)
+
+// SendSnapshot opens a stream to the peer, has write fill it, and tells done how it went.
+func (c *Carrier) SendSnapshot(peer string, group uint64, write func(io.Writer) error, done func(error)) {
+	started := c.start(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, snapshotTime)
+		defer cancel()
+		done(c.snapshot(ctx, peer, group, write))
+	})
+	if !started {
+		done(errStopping)
+	}
+}
+
+func (c *Carrier) snapshot(ctx context.Context, peer string, group uint64, write func(io.Writer) error) error {
+	stream, err := c.peers.Open(ctx, peer, SnapshotProtocol)
+	if err != nil {
+		return err
+	}
+	link := newRemoteLink(stream)
+	stop := context.AfterFunc(ctx, link.abort)
+	defer stop()
+	defer stream.Close() //nolint:errcheck // all was said
+	if _, err := stream.Write(binary.BigEndian.AppendUint64(nil, group)); err != nil {
+		return fmt.Errorf("send snapshot: %w", err)
+	}
+	if err := write(stream); err != nil {
+		link.abort()
+		return err
+	}
+	var taken [1]byte
+	if _, err := io.ReadFull(stream, taken[:]); err != nil {
+		return fmt.Errorf("hear of snapshot: %w", err)
+	}
+	if taken[0] != 0 {
+		return fmt.Errorf("%s refused the snapshot", peer)
+	}
+	return nil
+}
+
+// ServeSnapshot takes in the snapshot that another node sends.
+func (h *Host) ServeSnapshot(ctx context.Context, peer string, stream io.ReadWriteCloser) {
+	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
+	defer cancel()
+	remote := newRemoteLink(stream)
+	stop := context.AfterFunc(ctx, remote.abort)
+	defer stop()
+	var group [8]byte
+	_, err := io.ReadFull(remote.in, group[:])
+	if err == nil {
+		err = h.takeSnapshot(ctx, peer, binary.BigEndian.Uint64(group[:]), remote.in)
+	}
+	answer := []byte{0}
+	if err != nil {
+		h.Logger.Warn("snapshot not taken", "peer", peer, "error", err)
+		answer[0] = 1
+	}
+	if _, err := stream.Write(answer); err != nil {
+		h.Logger.Debug("answer snapshot", "peer", peer, "error", err)
+	}
+}
+
+func (h *Host) takeSnapshot(ctx context.Context, peer string, group uint64, in io.Reader) error {
+	err := h.Replicas.ReceiveSnapshot(ctx, peer, group, in)
+	if !errors.Is(err, replica.ErrNotOpen) { // it says so before it reads
+		return err
+	}
+	if err := h.rouse(ctx, peer, group); err != nil {
+		return err
+	}
+	return h.Replicas.ReceiveSnapshot(ctx, peer, group, in)
+}
+
+// ServeRaft takes in the raft messages of another node, until it ends the stream.
+func (h *Host) ServeRaft(ctx context.Context, peer string, stream io.ReadWriteCloser) {
+	remote := newRemoteLink(stream)
+	stop := context.AfterFunc(ctx, remote.abort)
+	defer stop()
+	in := wire.RaftReader{R: bufio.NewReaderSize(stream, 64<<10)}
+	for {
+		messages, err := in.Read()
+		if err != nil {
+			h.Logger.Debug("raft stream ended", "peer", peer, "error", err)
+			return
+		}
+		for _, m := range messages {
+			h.receive(peer, m)
+		}
+	}
+}
+
+// receive hands a message to its group. One that is not open is opened beside the stream, if the sender
+// is a member of it; what comes meanwhile is dropped, for raft says it again. So it is with a sender whom
+// the group does not know as a member yet. The message is valid until receive returns.
+func (h *Host) receive(peer string, m wire.RaftMessage) {
+	err := h.Replicas.Receive(peer, m.Group, m.Data)
+	if err == nil {
+		return
+	}
+	var mend func(ctx context.Context, peer string, group uint64) error
+	switch {
+	case errors.Is(err, replica.ErrNotOpen):
+		mend = h.rouse
+	case errors.Is(err, replica.ErrNotMember):
+		mend = h.vouch
+	default:
+		h.Logger.Debug("raft message refused", "peer", peer, "group", m.Group, "error", err)
+		return
+	}
+	if !h.beginRousing(peer, m.Group) {
+		return
+	}
+	m.Data = bytes.Clone(m.Data)
+	started := h.start(func(ctx context.Context) {
+		defer h.endRousing(m.Group)
+		ctx, cancel := context.WithTimeout(ctx, askTimeout)
+		defer cancel()
+		err := mend(ctx, peer, m.Group)
+		if err == nil {
+			err = h.Replicas.Receive(peer, m.Group, m.Data)
+		}
+		if err != nil {
+			h.Logger.Debug("raft message refused", "peer", peer, "group", m.Group, "error", err)
+		}
+	})
+	if !started {
+		h.endRousing(m.Group)
+	}
+}
+
+// beginRousing reports false if the group is being roused already, or was put to sleep just now, or too
+// many others are being roused, altogether or by this peer.
+func (h *Host) beginRousing(peer string, group uint64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if until, sleeps := h.mu.drowsy[group]; sleeps && time.Now().Before(until) {
+		return false
+	}
+	delete(h.mu.drowsy, group)
+	if _, under := h.mu.rousing[group]; under || len(h.mu.rousing) >= rousings {
+		return false
+	}
+	his := 0
+	for _, by := range h.mu.rousing {
+		if by == peer {
+			his++
+		}
+	}
+	if his >= rousingsOfPeer {
+		return false
+	}
+	h.mu.rousing[group] = peer
+	return true
+}
+
+func (h *Host) endRousing(group uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.mu.rousing, group)
+}
+
+// vouch has an open group hear members that it has not come to know from its log yet, if the catalog knows
+// them: this node was away while they became members.
+func (h *Host) vouch(ctx context.Context, peer string, group uint64) error {
+	l := h.loop(group)
+	if l == nil {
+		return ErrNotHere // the catalog's own members are nowhere written but in its log
+	}
+	info, err := h.Directory.byID(ctx, group)
+	if err != nil {
+		return err
+	}
+	if !hasMember(info, peer) {
+		return fmt.Errorf("vouch for %s: no member of region %d", peer, group)
+	}
+	conf := replica.Configured{Index: info.Epoch % recoveredEpoch, Recovered: info.Epoch / recoveredEpoch}
+	if conf.Recovered != l.raft.Configuration().Recovered {
+		return fmt.Errorf("vouch for %s: the copy of region %d is of another group", peer, group)
+	}
+	for _, m := range info.Members {
+		if m.Replica == 0 {
+			return fmt.Errorf("vouch for %s: the replicas of region %d are not known", peer, group)
+		}
+		conf.Members = append(conf.Members, replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})
+	}
+	return l.raft.Vouch(conf)
+}
+
+// rouse opens a group because one of its members speaks to it.
+func (h *Host) rouse(ctx context.Context, peer string, group uint64) error {
+	if group == world.CatalogID {
+		return ErrNotHere // where it lives it is always open
+	}
+	if h.failures.quarantined(group) {
+		return errQuarantined
+	}
+	info, err := h.membership(ctx, group)
+	if err != nil {
+		return err
+	}
+	if !hasMember(info, peer) { // perhaps it became one while the group slept here
+		if info, err = h.Directory.byID(ctx, group); err != nil {
+			return fmt.Errorf("rouse region %d: %w", group, err)
+		}
+	}
+	if !hasMember(info, peer) {
+		return fmt.Errorf("rouse region %d: %s is no member", group, peer)
+	}
+	if _, err = h.loaded(ctx, wire.Hello{Region: group, Cell: info.Cell}); err != nil {
+		return err
+	}
+	h.metrics.roused.Inc()
+	return nil
+}

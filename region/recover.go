@@ -1,0 +1,253 @@
+package region
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file makes regions anew out of one survivor, on an operator's word: after most of their members are lost for
+// good (docs/adr/0009).
+
+// silenceBefore is how long members must have been silent before a region is recovered without them: a pause, or a
+// network that is cut for a moment, is no loss.
+const silenceBefore = 10 * time.Second
+
+// Copy is a member of a region that is to be recovered, as it was found.
+type Copy struct {
+	Peer    string
+	Learner bool
+	// Last and Term say how far the copy's log goes; of two the one with the higher term has more, then the one with
+	// the higher index. Applied is the last entry that is in the land.
+	Last, Term, Applied uint64
+	// Missing says why the copy counts for nothing; empty if it can be used. Heard is when the node was heard of last,
+	// zero if that is not known.
+	Missing string
+	Heard   time.Time
+}
+
+// Recovery is what is to be known before a region is recovered.
+type Recovery struct {
+	Region uint64
+	Name   string // its cell, or "catalog"
+	Copies []Copy // by ascending replica id
+	Voters int    // members with a vote
+	Best   string // peer with the newest log
+	// Alive says that a majority of the members lives: there is nothing to be recovered.
+	Alive bool
+	// Refused says why it cannot be recovered on this node, and what to do; empty if it can.
+	Refused string
+}
+
+// PlanRecovery looks at the regions, all of which this node must be a member of, and says how they could be
+// recovered. Nothing is changed.
+func (h *Host) PlanRecovery(ctx context.Context, ids []uint64) ([]Recovery, error) {
+	want := make(map[string][]uint64)
+	own := make([]replica.Position, len(ids))
+	unread := make([]error, len(ids))
+	for i, id := range ids {
+		own[i], unread[i] = h.Replicas.Position(id)
+		for _, m := range own[i].Members.Members {
+			want[m.Peer] = append(want[m.Peer], id)
+		}
+	}
+	s := h.surveyRegions(ctx, want, true)
+	plans := make([]Recovery, len(ids))
+	for i, id := range ids {
+		info, err := h.memberRegion(id)
+		if err != nil {
+			return nil, err
+		}
+		if plans[i] = h.plan(info, own[i], s); unread[i] != nil {
+			plans[i].Refused = fmt.Sprintf("the copy here cannot be read: %v", unread[i])
+		}
+	}
+	return plans, nil
+}
+
+func (h *Host) plan(info wire.Region, own replica.Position, s survey) Recovery {
+	p := Recovery{Region: info.ID, Name: Name(info)}
+	var best Copy
+	living, later, recent := 0, "", ""
+	for _, m := range own.Members.Members {
+		c := Copy{Peer: m.Peer, Learner: m.Learner, Heard: h.liveness.heard(m.Peer)}
+		stand, answered := s.of(m.Peer, info.ID)
+		switch {
+		case !answered:
+			c.Missing = "does not answer"
+			if !c.Heard.IsZero() && time.Since(c.Heard) < silenceBefore {
+				recent = m.Peer
+			}
+		case stand.State == wire.StandNone:
+			c.Missing = "has no copy"
+		case stand.State == wire.StandFailed:
+			c.Missing = "its copy is of no use: " + stand.Why
+		case stand.Recovered > own.Members.Recovered:
+			later = m.Peer
+		default:
+			c.Last, c.Term, c.Applied = stand.Last, stand.LastTerm, stand.Applied
+		}
+		if answered {
+			c.Heard = time.Now()
+		}
+		p.Copies = append(p.Copies, c)
+		if !m.Learner {
+			p.Voters++
+		}
+		if c.Missing != "" {
+			continue
+		}
+		if !m.Learner {
+			living++
+		}
+		if better := cmp.Or(cmp.Compare(c.Term, best.Term), cmp.Compare(c.Last, best.Last)); best.Peer == "" || better > 0 || better == 0 && c.Peer == h.Self.Peer {
+			best = c
+		}
+	}
+	p.Best, p.Alive = best.Peer, 2*living > p.Voters
+	switch {
+	case later != "":
+		p.Refused = fmt.Sprintf("it was recovered already, on %s; the copy here is dropped when that node reaches this one", later)
+	case p.Alive:
+		p.Refused = fmt.Sprintf("%d of its %d members live: it is not lost; voxeld doctor says what it lacks", living, p.Voters)
+	case h.failures.quarantined(info.ID):
+		p.Refused = "it is quarantined here: run voxeld region release first"
+	case recent != "":
+		p.Refused = fmt.Sprintf("%s was heard of less than %v ago: wait, and see whether it comes back", recent, silenceBefore)
+	case best.Peer == "":
+		p.Refused = "no copy of it can be used, not even the one here"
+	case best.Peer != h.Self.Peer:
+		p.Refused = fmt.Sprintf("the copy of %s has more of the log: run this on that node", best.Peer)
+	}
+	return p
+}
+
+// Recover makes this node the only member of a region that has lost the majority of its members, and serves it. The
+// plan is made again and must allow it. Others become members afterwards as of any region; what is left of the
+// former ones is dropped when they come back.
+func (h *Host) Recover(ctx context.Context, id uint64) error {
+	plans, err := h.PlanRecovery(ctx, []uint64{id})
+	if err != nil {
+		return err
+	}
+	if why := plans[0].Refused; why != "" {
+		return fmt.Errorf("recover %s: %s", plans[0].Name, why)
+	}
+	info, err := h.memberRegion(id)
+	if err != nil {
+		return err
+	}
+	if err := h.keepExpelled(formerMembers(info, plans[0], h.Self.Peer)); err != nil {
+		return err
+	}
+	if id == world.CatalogID {
+		err = h.recoverCatalog(ctx)
+	} else {
+		err = h.recoverRegion(ctx, wire.Hello{Region: id, Cell: info.Cell})
+	}
+	if err != nil {
+		return fmt.Errorf("recover %s: %w", plans[0].Name, err)
+	}
+	h.Logger.Warn("region recovered on this node alone", "region", id, "cell", plans[0].Name)
+	return nil
+}
+
+// formerMembers is the region with those members only that are to be told of its recovery.
+func formerMembers(info wire.Region, p Recovery, self string) wire.Region {
+	before := wire.Region{ID: info.ID, Cell: info.Cell, Epoch: info.Epoch, Term: info.Term}
+	for _, c := range p.Copies {
+		if c.Peer == self {
+			continue
+		}
+		m := wire.Member{Peer: c.Peer}
+		if i := slices.IndexFunc(info.Members, func(m wire.Member) bool { return m.Peer == c.Peer }); i >= 0 {
+			m = info.Members[i]
+		}
+		before.Members = append(before.Members, m)
+	}
+	return before
+}
+
+func (h *Host) recoverRegion(ctx context.Context, hello wire.Hello) error {
+	l, err := h.awake(ctx, hello)
+	if err != nil {
+		return err
+	}
+	recovered := make(chan error, 1)
+	if !l.inbox.put(func() {
+		l.shut = "the region is being recovered"
+		l.then = func() { recovered <- h.Replicas.Recover(hello.Region) }
+	}) {
+		return errors.New("it has just been closed: try again")
+	}
+	if err := waitFor(ctx, l.done); err != nil {
+		return err
+	}
+	select {
+	case err := <-recovered:
+		if err != nil {
+			return err
+		}
+	default:
+		return errors.New("it has just been closed: try again")
+	}
+	if l, err = h.awake(ctx, hello); err != nil {
+		return err
+	}
+	return h.settle(ctx, func() bool { return l.raft.Status().Self })
+}
+
+func (h *Host) recoverCatalog(ctx context.Context) error {
+	c := h.root()
+	if c == nil {
+		return errors.New("it is not open here: look at voxeld doctor")
+	}
+	recovered := make(chan error, 1)
+	if !c.inbox.put(func() { c.then = func() { recovered <- h.Replicas.Recover(world.CatalogID) } }) {
+		return errors.New("it has just been closed: try again")
+	}
+	select {
+	case err := <-recovered:
+		if err != nil {
+			return err
+		}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return h.settle(ctx, func() bool {
+		c := h.root()
+		return c != nil && c.group.Status().Self
+	})
+}
+
+// Memberships lists the regions that this node keeps a copy of, the catalog first.
+func (h *Host) Memberships() ([]wire.Region, error) {
+	var all []wire.Region
+	if info, err := h.catalogRegion(); err == nil {
+		all = append(all, info)
+	} else if !errors.Is(err, ErrNotHere) {
+		return nil, err
+	}
+	err := h.Storage.Scan(regionTable, nil, func(_, value []byte) error {
+		info, err := wire.DecodeRegion(value)
+		if err != nil {
+			return err
+		}
+		has, err := h.Replicas.Has(info.ID)
+		if has {
+			all = append(all, info)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list regions: %w", err)
+	}
+	return all, nil
+}

@@ -1,0 +1,183 @@
+package region
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// Two of three nodes are lost. An operator recovers catalog and region on the third: edits are accepted, land is
+// founded. The lost nodes come back after all, with what they had: they do not speak for the region, they drop their
+// copies, become members anew, and nothing is lost that was acknowledged since.
+func TestRecoverRegion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, b, c := three(t)
+		g := a.follow(here)
+		g.edit(stone(1))
+		<-time.After(20 * time.Second) // the catalog has three members
+		id := idHere(t, a)
+		if plans, err := a.PlanRecovery(t.Context(), []uint64{id}); err != nil || !plans[0].Alive || plans[0].Refused == "" {
+			t.Fatalf("while all live: %+v, %v", plans, err)
+		}
+		if err := a.Recover(t.Context(), id); err == nil || !strings.Contains(err.Error(), "not lost") {
+			t.Fatalf("recovered while all live: %v", err)
+		}
+		diskB, diskC := n.kill(b), n.kill(c)
+		n.near("A")
+		if err := a.Recover(t.Context(), id); err == nil || !strings.Contains(err.Error(), "wait") {
+			t.Fatalf("recovered at once: %v", err)
+		}
+		<-time.After(15 * time.Second)
+		if _, err := a.Locate(t.Context(), at(here, 0).Chunk()); err != nil {
+			t.Fatal(err)
+		}
+		for _, lost := range []uint64{world.CatalogID, id} {
+			plans, err := a.PlanRecovery(t.Context(), []uint64{lost})
+			if err != nil || plans[0].Refused != "" || plans[0].Best != "A" || plans[0].Voters != 3 {
+				t.Fatalf("the plan: %+v, %v", plans, err)
+			}
+			if missing := plans[0].Copies[1]; missing.Peer != "B" || missing.Missing == "" || time.Since(missing.Heard) < 10*time.Second {
+				t.Errorf("of the missing one is said %+v", missing)
+			}
+			if err := a.Recover(t.Context(), lost); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g = a.refollow()
+		if r := g.edit(stone(2))[2]; r.Refused != "" {
+			t.Errorf("after the recovery: %+v", r)
+		}
+		if _, err := a.Locate(t.Context(), there); err != nil {
+			t.Errorf("land is not founded: %v", err)
+		}
+		<-time.After(5 * time.Second)
+		known, err := a.root().find(t.Context(), id)
+		if err != nil || len(known.Members) != 1 || known.Epoch < recoveredEpoch {
+			t.Errorf("the catalog knows %+v, %v", known, err)
+		}
+
+		// B and C come back: they are most of the old group.
+		b, c = n.start("B", diskB), n.start("C", diskC)
+		n.near("A", "B", "C")
+		g = c.refollow()
+		if r := g.edit(stone(3))[3]; r.Refused != "" {
+			t.Errorf("over a returned node: %+v", r)
+		}
+		<-time.After(40 * time.Second)
+		for _, it := range []*node{a, b, c} {
+			for _, group := range []uint64{world.CatalogID, id} {
+				p, err := it.Replicas.Position(group)
+				if err != nil || p.Members.Recovered != 1 || len(p.Members.Members) != 3 || it != a && p.Replica < 5 {
+					t.Errorf("%s holds of group %d: %+v, %v", it.peer, group, p, err)
+				}
+			}
+		}
+		if len(a.mu.expelled) != 0 {
+			t.Errorf("former members are not told: %+v", a.mu.expelled)
+		}
+		n.kill(a)
+		g = c.refollow()
+		if s := g.state(here); len(s.Edits) != 3 {
+			t.Errorf("without the survivor the land has the edits %+v", s.Edits)
+		}
+		if r := g.edit(stone(4))[4]; r.Refused != "" || r.Block != chunk.Stone {
+			t.Errorf("without the survivor: %+v", r)
+		}
+	})
+}
+
+// Members that were only cut off, and went on as the majority that they are, drop what they have when the network is
+// whole again: the operator's word counts.
+func TestRecoveredWins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, b, c := three(t)
+		g := a.follow(here)
+		g.edit(stone(1))
+		<-time.After(20 * time.Second)
+		id := idHere(t, a)
+		n.cut("A", true)
+		<-time.After(15 * time.Second)
+		for _, lost := range []uint64{world.CatalogID, id} {
+			if err := a.Recover(t.Context(), lost); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r := a.refollow().edit(stone(2))[2]; r.Refused != "" {
+			t.Errorf("after the recovery: %+v", r)
+		}
+		if r := c.refollow().edit(stone(3))[3]; r.Refused != "" {
+			t.Errorf("on the other side: %+v", r)
+		}
+		n.cut("A", false)
+		<-time.After(time.Minute)
+		for _, it := range []*node{b, c} {
+			p, err := it.Replicas.Position(id)
+			if err != nil || p.Members.Recovered != 1 || len(p.Members.Members) != 3 {
+				t.Errorf("%s holds %+v, %v", it.peer, p, err)
+			}
+		}
+		if s := c.refollow().state(here); len(s.Edits) != 2 {
+			t.Errorf("the land has the edits %+v, want those of the recovered region", s.Edits)
+		}
+	})
+}
+
+// Of two survivors of five only the one with the newest log may go on.
+func TestRecoverOnTheBest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 5
+		n.near("A", "B", "C", "D", "E")
+		nodes := make(map[string]*node)
+		for _, peer := range []string{"A", "B", "C", "D", "E"} {
+			nodes[peer] = n.start(peer, newDisk())
+		}
+		a, b := nodes["A"], nodes["B"]
+		g := a.follow(here)
+		g.edit(stone(1))
+		id := idHere(t, a)
+		n.cut("B", true)
+		g = a.refollow()
+		g.edit(stone(2))
+		for _, peer := range []string{"C", "D", "E"} {
+			n.kill(nodes[peer])
+		}
+		<-time.After(5 * time.Second) // A leads no more, or B would hear of it
+		n.cut("B", false)
+		<-time.After(20 * time.Second)
+		if err := b.Recover(t.Context(), id); err == nil || !strings.Contains(err.Error(), "the copy of A has more") {
+			t.Fatalf("on the worse one: %v", err)
+		}
+		if err := a.Recover(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Recover(t.Context(), id); err == nil || !strings.Contains(err.Error(), "recovered already") {
+			t.Fatalf("twice: %v", err)
+		}
+		if s := a.refollow().state(here); len(s.Edits) != 2 {
+			t.Errorf("the land has the edits %+v", s.Edits)
+		}
+	})
+}
+
+// Questions of operators are checked like all others.
+func TestOperatorsQuestions(t *testing.T) {
+	for name, q := range map[string]wire.Question{
+		"fenced 0":            {Fenced: &wire.Fenced{}},
+		"release 0":           {Release: &wire.Release{}},
+		"superseded 0":        {Superseded: &wire.Release{}},
+		"standing of nothing": {Standing: &wire.Standing{}},
+		"standing of 0":       {Standing: &wire.Standing{Regions: []uint64{0}}},
+		"too many":            {Standing: &wire.Standing{Regions: make([]uint64, wire.MaxStandings+1)}},
+		"two":                 {Census: &wire.Census{}, Release: &wire.Release{Region: 1}},
+	} {
+		if q.Valid() == nil {
+			t.Errorf("%s is valid", name)
+		}
+	}
+}

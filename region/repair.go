@@ -1,0 +1,165 @@
+package region
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file mends a damaged copy. The mark that orders it names a place in the log; the sources keep what they have at
+// that place, and the damaged member takes in nothing further of the log until it has fetched that, or given up. So what
+// it puts in the place of its own part is exactly what it should have had there, and every later entry comes on top:
+// no acknowledged edit is lost, and none is undone. Memory and disk are mended together, and the disk by the node's
+// one committer, in order with everything else.
+
+// mendTime is how long a member that is to be mended stands still at most. Raft's log waits for it meanwhile.
+const mendTime = 8 * time.Second
+
+// mending is a repair under way. It belongs to the loop.
+type mending struct {
+	index uint64
+}
+
+// mended is what was fetched of one part.
+type mended struct {
+	part   world.Part
+	rows   []kv.Write
+	stored [][]byte // all keys of the part that are on disk, also of damaged rows
+}
+
+// beginMending stands still at the mark if it names this member, and has the right parts fetched.
+func (l *loop) beginMending(index uint64, mark world.Mark) {
+	mends := slices.DeleteFunc(slices.Clone(mark.Mends), func(m world.Mend) bool { return !slices.Contains(m.Damaged, l.self) })
+	if len(mends) == 0 {
+		return
+	}
+	l.mending = &mending{index: index}
+	l.logger.Warn("this node's copy is damaged and is being repaired", "region", l.info.ID, "cell", l.info.Cell.String(),
+		"parts", len(mends), "first", mends[0].Part.String(), "entry", index)
+	l.mend(l, index, mends, mark.Need)
+}
+
+// taken is what the group has delivered, in order; nothing while the member stands still.
+func (l *loop) taken() []replica.Delivery {
+	if l.mending != nil {
+		return nil
+	}
+	all := append(l.held, l.group.Take()...)
+	l.held = nil
+	return all
+}
+
+// endMending puts what was fetched in the place of what is damaged, and goes on.
+func (l *loop) endMending(index uint64, all []mended) {
+	if l.mending == nil || l.mending.index != index {
+		return
+	}
+	l.mending = nil
+	var writes []kv.Write
+	for _, m := range all {
+		part, err := l.land.Replace(m.part, m.rows, m.stored)
+		if err != nil {
+			l.logger.Error("part not repaired", "region", l.info.ID, "part", m.part.String(), "error", err)
+			continue
+		}
+		writes = append(writes, part...)
+		l.metrics.repaired.Inc()
+		l.logger.Info("part repaired from the other members", "region", l.info.ID, "part", m.part.String(), "rows", len(m.rows))
+		l.showAgain(m.part)
+	}
+	l.group.Applied(index, writes)
+	l.deliver()
+}
+
+// showAgain has everybody who watches the part's chunk be told it as a whole.
+func (l *loop) showAgain(p world.Part) {
+	delete(l.bases, p.Chunk)
+	for s := range l.watched[p.Chunk] {
+		if !slices.Contains(s.fresh, p.Chunk) {
+			s.fresh = append(s.fresh, p.Chunk)
+		}
+	}
+}
+
+// mendParts fetches the right parts for a loop that stands still, and hands in what it got.
+func (h *Host) mendParts(l *loop, index uint64, mends []world.Mend, need int) {
+	h.start(func(ctx context.Context) { // if the host ends, so does the loop
+		ctx, cancel := context.WithTimeout(ctx, mendTime)
+		defer cancel()
+		var all []mended
+		for _, m := range mends {
+			one, err := h.mendPart(ctx, l, index, m, need)
+			if err != nil {
+				h.Logger.Error("damaged part not repaired", "region", l.info.ID, "part", m.Part.String(), "error", err)
+				continue
+			}
+			all = append(all, one)
+		}
+		l.inbox.put(func() { l.endMending(index, all) })
+	})
+}
+
+func (h *Host) mendPart(ctx context.Context, l *loop, index uint64, m world.Mend, need int) (mended, error) {
+	var offers []offer
+	var failures []error
+	for _, peer := range m.Sources {
+		o, err := h.source(ctx, peer, wire.PartAt{
+			Moment: wire.Moment{Group: l.info.ID, Index: index}, Chunk: m.Part.Chunk, Sequences: m.Part.Sequences,
+		})
+		if err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		offers = append(offers, o)
+		if right, ok := choose(need, offers); ok {
+			keys, err := h.storedKeys(l.info.ID, l.info.Cell, m.Part)
+			if err != nil {
+				return mended{}, err
+			}
+			return mended{part: m.Part, rows: right.rows, stored: keys}, nil
+		}
+	}
+	return mended{}, errors.Join(append(failures, fmt.Errorf("%d of %d sources gave it, and %d have to agree", len(offers), len(m.Sources), need))...)
+}
+
+// source gets a part from one member, which may have to come to the mark first.
+func (h *Host) source(ctx context.Context, peer string, at wire.PartAt) (offer, error) {
+	for {
+		got, err := h.fetch(ctx, peer, wire.Fetch{Part: &at})
+		if err != nil {
+			return offer{}, err
+		}
+		if !got.Wait {
+			return offered(got.Data)
+		}
+		select {
+		case <-ctx.Done():
+			return offer{}, fmt.Errorf("%s does not come to entry %d: %w", peer, at.Index, ctx.Err())
+		case <-time.After(diskPoll):
+		}
+	}
+}
+
+// storedKeys lists the keys of a part's rows on disk.
+func (h *Host) storedKeys(id uint64, cell grid.Cell, p world.Part) ([][]byte, error) {
+	var keys [][]byte
+	for _, prefix := range h.prefixesOf(id, cell, p) {
+		err := h.Storage.Keys(world.LandTable, prefix, func(key []byte) error {
+			keys = append(keys, bytes.Clone(key))
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list rows of %v: %w", p, err)
+		}
+	}
+	return keys, nil
+}

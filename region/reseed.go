@@ -1,0 +1,371 @@
+package region
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file is what becomes of a copy that cannot be used: its log, its vote or its land cannot be read. It is
+// never opened again, for it has forgotten what it promised. Instead its node asks the region's leader to take its
+// replica out of the group; then it deletes what it has, under a tombstone, and is taken in anew like any other node:
+// as a learner, under a new replica id, with a snapshot. Where no others are left, the copy stays as it is, for people.
+
+const (
+	// reseedEvery is the pause between two attempts to have a damaged copy replaced.
+	reseedEvery = 5 * time.Second
+	// reseedTime bounds one of them.
+	reseedTime = 20 * time.Second
+	// reseedsMost is how often a region's copy is replaced while the node runs. If it is damaged yet again, the file
+	// itself is broken in a way that writing does not mend, and only another file helps.
+	reseedsMost = 3
+)
+
+// condemned is a copy on this node that must not be used any more.
+type condemned struct {
+	info  wire.Region
+	why   error
+	since time.Time
+}
+
+// errCondemned is why a region is not opened.
+var errCondemned = errors.New("this node's copy of the region is damaged and is not used; the other members replace it")
+
+var errHopeless = errors.New("the file is broken beyond writing: stop this node, and start it with an " +
+	"empty data directory and --join; the others bring it what they have")
+
+// structured is a Storage that can tell whether a new copy in it would be as bad as the old one.
+type structured interface{ CheckStructure() error }
+
+// condemn has a damaged copy replaced. Why says what is wrong with it.
+func (h *Host) condemn(info wire.Region, why error) {
+	h.mu.Lock()
+	_, known := h.mu.condemned[info.ID]
+	if !known {
+		h.mu.condemned[info.ID] = condemned{info: info, why: why, since: time.Now()}
+		h.countDamage()
+	}
+	h.mu.Unlock()
+	if !known {
+		h.Logger.Error("this node's copy of a region is damaged and is not used", "region", info.ID, "cell", info.Cell.String(),
+			"members", len(info.Members), "error", why)
+	}
+}
+
+func (h *Host) pardon(id uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.mu.condemned, id)
+	h.countDamage()
+}
+
+// isCondemned says why a region must not be opened here; nil if it may.
+func (h *Host) isCondemned(id uint64) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c, found := h.mu.condemned[id]; found {
+		return fmt.Errorf("%w: %w", errCondemned, c.why)
+	}
+	return nil
+}
+
+// damagedLog is told by a scrub that an open group's log or vote cannot be read from disk. Memory has them, so the
+// group goes on until another replica has taken the place of this one.
+func (h *Host) damagedLog(ctx context.Context, l *loop, why error) {
+	if info, err := l.ask(ctx); err == nil {
+		h.condemn(info, why)
+	}
+}
+
+// keepReseeding has the damaged copies replaced, until ctx ends.
+func (h *Host) keepReseeding(ctx context.Context) {
+	every := time.NewTicker(reseedEvery)
+	defer every.Stop()
+	told := make(map[uint64]bool)
+	replaced := make(map[uint64]int)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		h.mu.Lock()
+		all := make([]condemned, 0, len(h.mu.condemned))
+		for _, c := range h.mu.condemned {
+			all = append(all, c)
+		}
+		h.mu.Unlock()
+		for _, c := range all {
+			var err error
+			if replaced[c.info.ID] < reseedsMost {
+				err = h.reseed(ctx, c.info)
+			} else {
+				err = errHopeless
+			}
+			if err == nil {
+				replaced[c.info.ID]++
+				delete(told, c.info.ID)
+				h.pardon(c.info.ID)
+				h.metrics.reseeded.Inc()
+				h.Logger.Warn("damaged copy discarded: the other members bring a new one", "region", c.info.ID, "cell", c.info.Cell.String())
+				continue
+			}
+			if ctx.Err() == nil && !told[c.info.ID] {
+				told[c.info.ID] = true
+				h.Logger.Error("damaged copy not replaced yet", "region", c.info.ID, "cell", c.info.Cell.String(), "error", err)
+			}
+		}
+	}
+}
+
+// reseed has this node's replica taken out of the group, and deletes it.
+func (h *Host) reseed(ctx context.Context, info wire.Region) error {
+	ctx, cancel := context.WithTimeout(ctx, reseedTime)
+	defer cancel()
+	if s, ok := h.Storage.(structured); ok {
+		if err := s.CheckStructure(); err != nil {
+			return fmt.Errorf("%w: %w", errHopeless, err)
+		}
+	}
+	damaged := replicaOf(info, h.Self.Peer)
+	if h.replacedSince(info.ID, damaged) {
+		return nil
+	}
+	if known, err := h.Directory.byID(ctx, info.ID); err == nil {
+		info = known
+	}
+	if l := h.loop(info.ID); l != nil && l.raft.Status().Self {
+		heir := h.heir(h.ward(l))
+		if heir == "" {
+			return errors.New("no other member can lead it")
+		}
+		if err := l.raft.Transfer(heir); err != nil {
+			return err
+		}
+		if err := h.settle(ctx, func() bool { return !l.raft.Status().Self }); err != nil {
+			return err
+		}
+	}
+	id, err := h.askOut(ctx, info)
+	if err != nil {
+		return err
+	}
+	if h.replacedSince(info.ID, max(id, damaged)) {
+		return nil // it was invited again before this answer came
+	}
+	if l := h.loop(info.ID); l != nil {
+		l.inbox.put(func() { l.removed, l.discarded = true, true })
+		select {
+		case <-l.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return h.discard(info, max(id, damaged))
+}
+
+// replicaOf is the replica id of a member as the region tells it, 0 if it does not.
+func replicaOf(info wire.Region, peer string) uint64 {
+	for _, m := range info.Members {
+		if m.Peer == peer {
+			return m.Replica
+		}
+	}
+	return 0
+}
+
+// replacedSince tells whether this node's copy is of a later replica than the damaged one: the leader took that out and
+// invited this node again, but the word of it was lost. A sound copy must not be discarded in its place: the group
+// counts on what it has promised.
+func (h *Host) replacedSince(id, damaged uint64) bool {
+	if damaged == 0 {
+		return false
+	}
+	if l := h.loop(id); l != nil {
+		return ownReplica(l.raft, h.Self.Peer) > damaged
+	}
+	p, err := h.Replicas.Position(id)
+	return err == nil && p.Replica > damaged
+}
+
+// askOut asks the other members until the one that leads has taken this node's replica out. It gives its id.
+func (h *Host) askOut(ctx context.Context, info wire.Region) (uint64, error) {
+	failures := []error{errors.New("no other member could take it out")}
+	id := uint64(0)
+	for _, m := range info.Members {
+		if m.Peer == h.Self.Peer {
+			id = max(id, m.Replica)
+			continue
+		}
+		answer, err := h.Directory.ask(ctx, m.Peer, wire.Question{Reseed: &wire.Reseed{Group: info.ID}})
+		if err == nil && answer.Replica != 0 {
+			return max(id, answer.Replica), nil
+		}
+		if err == nil {
+			err = errors.New("it does not know this question; upgrade it")
+		}
+		failures = append(failures, fmt.Errorf("%s: %w", m.Peer, err))
+	}
+	return 0, errors.Join(failures...)
+}
+
+// discard deletes a region's rows, readable or not, and leaves a tombstone for the replica id.
+func (h *Host) discard(info wire.Region, id uint64) error {
+	writes := []kv.Write{{Table: regionTable, Key: regionKey(info.ID)}}
+	err := h.Storage.Keys(world.LandTable, regionKey(info.ID), func(key []byte) error {
+		writes = append(writes, kv.Write{Table: world.LandTable, Key: bytes.Clone(key)})
+		return nil
+	})
+	if err == nil {
+		err = h.Replicas.Discard(info.ID, id, writes...)
+	}
+	if err != nil {
+		return fmt.Errorf("discard region %d: %w", info.ID, err)
+	}
+	h.Directory.doubt(info)
+	return nil
+}
+
+// takeOut answers a member whose copy is damaged: it is taken out of the group, if this node leads it, or comes to do
+// so because the region sleeps.
+func (h *Host) takeOut(ctx context.Context, peer string, group uint64) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	info, err := h.membership(ctx, group)
+	if err != nil {
+		return 0, err
+	}
+	l, err := h.awake(ctx, wire.Hello{Region: group, Cell: info.Cell})
+	if err != nil {
+		return 0, err
+	}
+	if l.raft.Status().Leader == "" {
+		l.raft.Campaign()
+	}
+	if err := h.settle(ctx, func() bool { return l.raft.Status().Leader != "" }); err != nil {
+		return 0, errors.New("nobody leads it")
+	}
+	if status := l.raft.Status(); !status.Self {
+		return 0, fmt.Errorf("it is led by %s", status.Leader)
+	}
+	for _, m := range l.raft.Configuration().Members {
+		if m.Peer == peer {
+			return m.ID, h.exclude(ctx, l, m)
+		}
+	}
+	// It is out already. Which id it had is forgotten; its tombstone must not be below that one, or a member that has
+	// not heard of the change could have it opened again, and count a vote that has forgotten what it promised.
+	return l.raft.NewestID(), nil
+}
+
+// exclude takes a member out of the group, whose copy is then deleted: not before others have what was acknowledged with
+// its help.
+func (h *Host) exclude(ctx context.Context, l *loop, m replica.Member) error {
+	if err := h.settle(ctx, func() bool { return h.beginTending(l.info.ID) }); err != nil {
+		return errors.New("its members are being changed")
+	}
+	defer h.endTending(l.info.ID)
+	last := l.raft.Status().Last
+	if err := h.settle(ctx, func() bool { return heldWithout(l.raft.Status(), m.ID, last) }); err != nil {
+		return errors.New("the other members do not have all that it has")
+	}
+	if err := h.change(ctx, h.ward(l), "remove", m.Peer, l.raft.Remove); err != nil {
+		return err
+	}
+	if slices.Contains(l.raft.Configuration().Members, m) {
+		return errors.New("another leader has changed its members")
+	}
+	return nil
+}
+
+// heldWithout tells whether a majority of the voters have the log up to last without this member; all others, if they are
+// fewer.
+func heldWithout(s replica.Status, id, last uint64) bool {
+	voters, others, have := 0, 0, 0
+	for _, m := range s.Members {
+		if m.Learner {
+			continue
+		}
+		voters++
+		if m.ID == id {
+			continue
+		}
+		if others++; m.Match >= last {
+			have++
+		}
+	}
+	return have >= min(voters/2+1, others)
+}
+
+// judgeSuspects condemns the copies that were found damaged when the store was opened.
+func (h *Host) judgeSuspects() error {
+	for id, why := range h.Suspects {
+		row, err := h.Storage.Get(regionTable, regionKey(id))
+		if err != nil {
+			return fmt.Errorf("look up region %d: %w", id, err)
+		}
+		if row == nil {
+			continue // a region that this node is no member of
+		}
+		info, err := wire.DecodeRegion(row)
+		if err != nil {
+			return fmt.Errorf("read region %d: %w", id, err)
+		}
+		h.condemn(info, fmt.Errorf("%w: %s", kv.ErrDamaged, why))
+	}
+	return nil
+}
+
+// mendRegistry deletes the rows of the node's list of regions that cannot be read: the catalog tells the same.
+func (h *Host) mendRegistry() error {
+	var bad []kv.Write
+	var keys [][]byte
+	err := h.Storage.Keys(regionTable, nil, func(key []byte) error {
+		keys = append(keys, bytes.Clone(key))
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("list regions: %w", err)
+	}
+	for _, key := range keys {
+		row, err := h.Storage.Get(regionTable, key)
+		if err == nil {
+			_, err = wire.DecodeRegion(row)
+		}
+		if err != nil {
+			bad = append(bad, kv.Write{Table: regionTable, Key: key})
+			h.Logger.Error("a damaged row of the list of regions is deleted: the catalog tells the same", "key", fmt.Sprintf("%x", key), "error", err)
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	// Run does not run yet; nor does it take part.
+	if err := h.Storage.Commit(bad); err != nil {
+		return fmt.Errorf("mend list of regions: %w", err)
+	}
+	return nil
+}
+
+// Concerned gives the groups to which a damaged row may belong that was found in a table under the first of the keys,
+// beside the others; ok is false if the table is none of a group's own. Group 1 is the catalog.
+func Concerned(table string, keys [][]byte) (groups []uint64, ok bool) {
+	if table != world.LandTable && table != "raft_log" && table != "raft_state" {
+		return nil, false
+	}
+	for _, key := range keys {
+		if len(key) >= 8 {
+			groups = append(groups, binary.BigEndian.Uint64(key))
+		}
+	}
+	return groups, true
+}

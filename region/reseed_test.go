@@ -1,0 +1,249 @@
+package region
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// harmGroup makes a row of the group's log or state unreadable: the last one whose key ends in the byte.
+func (d *disk) harmGroup(table string, id uint64, last byte) (found bool) {
+	d.harm(table, func(rows map[string][]byte, bad badRows) {
+		for key := range rows {
+			if strings.HasPrefix(key, string(regionKey(id))) && (last == 0 || key[len(key)-1] == last) {
+				bad[table+"/"+key], found = true, true
+			}
+		}
+	})
+	return found
+}
+
+func (n *node) replicaID(id uint64) uint64 {
+	l := n.Host.loop(id)
+	if l == nil {
+		return 0
+	}
+	for _, m := range l.raft.Configuration().Members {
+		if m.Peer == n.peer && !m.Learner {
+			return m.ID
+		}
+	}
+	return 0
+}
+
+// A node that comes back and cannot read its copy any more does not use it. The others take its replica out and
+// bring it a new one, under another id.
+func TestDamagedCopyIsReplaced(t *testing.T) {
+	for _, c := range []struct {
+		name, table string
+		last        byte
+	}{
+		{"vote", "raft_state", 's'}, {"configuration", "raft_state", 'c'}, {"log", "raft_log", 0}, {"land", world.LandTable, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, b, cc, g, info := built(t)
+				left := a.net.kill(cc)
+				if !left.harmGroup(c.table, info.ID, c.last) {
+					t.Fatal("nothing was harmed")
+				}
+				if err := g.Close(); err != nil {
+					t.Fatal(err)
+				}
+				g = a.refollow()
+				again := a.net.start("C", left)
+				if r := g.edit(stone(50))[50]; r.Refused != "" {
+					t.Errorf("edit: %+v", r)
+				}
+				<-time.After(40 * time.Second)
+				if id := again.replicaID(info.ID); id <= 3 {
+					t.Errorf("C is replica %d", id)
+				}
+				if d := again.Damaged(); len(d) != 0 {
+					t.Errorf("left: %+v", d)
+				}
+				if s := g.state(here); len(s.Edits) != 6 {
+					t.Errorf("the land has the edits %+v", s.Edits)
+				}
+				same(t, info.ID, a, b, again)
+				if out := a.Scrub(t.Context(), info.Cell); out.Err != nil || out.Heard != 3 || out.Damaged != 0 {
+					t.Errorf("%+v", out)
+				}
+			})
+		})
+	}
+}
+
+// A scrub also finds that the log of an open group cannot be read. The node goes on with what it has in memory until
+// another replica has taken its place, also if it leads.
+func TestDamagedLogOfAnOpenGroup(t *testing.T) {
+	for _, who := range []string{"A", "C"} {
+		t.Run(who, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, b, c, g, info := built(t)
+				it := map[string]*node{"A": a, "C": c}[who]
+				it.disk.harmGroup("raft_log", info.ID, 0)
+				if out := a.Scrub(t.Context(), info.Cell); out.Err != nil || out.Damaged != 0 {
+					t.Errorf("%+v", out)
+				}
+				if d := it.Damaged(); len(d) != 1 || d[0].Peer != who {
+					t.Errorf("damaged: %+v", d)
+				}
+				if err := g.Close(); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(40 * time.Second)
+				g = b.refollow()
+				if r := g.edit(stone(50))[50]; r.Refused != "" {
+					t.Errorf("edit: %+v", r)
+				}
+				<-time.After(10 * time.Second)
+				if id := it.replicaID(info.ID); id <= 3 {
+					t.Errorf("%s is replica %d", who, id)
+				}
+				if d := it.Damaged(); len(d) != 0 {
+					t.Errorf("left: %+v", d)
+				}
+				same(t, info.ID, a, b, c)
+			})
+		})
+	}
+}
+
+// A copy that was condemned and is taken out twice, because the first answer was lost, leaves a tombstone for the id that
+// it had, whoever is a member by now; and the replica that came in its place is not discarded for it.
+func TestReseedIsAskedForTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c, g, info := built(t)
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		left := a.net.kill(c)
+		leader := leaderAmong(a, b)
+		if id, err := leader.takeOut(t.Context(), "C", info.ID); err != nil || id != 3 {
+			t.Fatalf("C is taken out as replica %d, %v", id, err)
+		}
+		if id, err := leader.takeOut(t.Context(), "C", info.ID); err != nil || id < 3 {
+			t.Errorf("it is out already: the tombstone is to be %d, %v", id, err)
+		}
+		before, err := leader.stored(info.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before.Members = append(before.Members, wire.Member{Peer: "C", Game: "127.0.0.1:4002", Replica: 3})
+		c = a.net.start("C", left)
+		a.refollow() // keeps it awake
+		<-time.After(20 * time.Second)
+		id := c.replicaID(info.ID)
+		if id <= 3 {
+			t.Fatalf("C is replica %d", id)
+		}
+		if err := c.reseed(t.Context(), before); err != nil {
+			t.Error(err)
+		}
+		if now := c.replicaID(info.ID); now != id {
+			t.Errorf("the sound replica %d was discarded: C is replica %d", id, now)
+		}
+	})
+}
+
+// An edit that was acknowledged by the leader and the member with the damaged copy is on a second disk before that copy
+// may be deleted.
+func TestReseedWaitsForTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, _, g, info := built(t)
+		if !a.leads() {
+			t.Fatal("A does not lead")
+		}
+		a.net.cut("B", true)
+		if r := g.edit(stone(50))[50]; r.Refused != "" { // on A and C
+			t.Fatalf("edit: %+v", r)
+		}
+		held := b.loop(info.ID).raft.Status().Last
+		if id, err := a.takeOut(t.Context(), "C", info.ID); err == nil {
+			t.Errorf("C is taken out as replica %d, while B has %d entries of %d", id, held, a.loop(info.ID).raft.Status().Last)
+		}
+		a.net.cut("B", false)
+		<-time.After(3 * time.Second)
+		if id, err := a.takeOut(t.Context(), "C", info.ID); err != nil || id != 3 {
+			t.Errorf("C is taken out as replica %d, %v", id, err)
+		}
+	})
+}
+
+// Where there are no others the damaged copy is not used, and stays as it is.
+func TestDamagedCopyAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		a := n.start("A", newDisk())
+		a.follow(here).edit(stone(1))
+		<-time.After(time.Second)
+		info := a.Regions(t.Context())[0].Region
+		catalog, err := n.Catalog(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := n.kill(a)
+		n.mu.Lock()
+		n.mu.catalog = catalog
+		n.mu.Unlock()
+		left.harmGroup(world.LandTable, info.ID, 0)
+		rows := len(left.land(info.ID))
+		a = n.start("A", left)
+		if _, _, err := a.Follow(t.Context(), here); err == nil || !strings.Contains(err.Error(), "damaged") {
+			t.Errorf("follow: %v", err)
+		}
+		<-time.After(time.Minute)
+		if d := a.Damaged(); len(d) != 1 || d[0].Region != info.ID {
+			t.Errorf("damaged: %+v", d)
+		}
+		if len(left.land(info.ID)) != rows {
+			t.Error("rows were deleted")
+		}
+	})
+}
+
+// What was found damaged when the storage was opened is never opened, even if every row of it that is left can be read.
+func TestSuspectsAreReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c, _, info := built(t)
+		left := a.net.kill(c)
+		a.net.adjust = func(peer string, o *Options) {
+			o.Suspects = map[uint64]string{info.ID: "a row lies near a damaged one", 77: "nothing here"}
+		}
+		left.harm(world.LandTable, func(rows map[string][]byte, _ badRows) { delete(rows, editRow(info.ID, stone(1))) })
+		c = a.net.start("C", left)
+		if d := c.Damaged(); len(d) != 1 {
+			t.Errorf("damaged: %+v", d)
+		}
+		<-time.After(40 * time.Second)
+		g := b.refollow()
+		g.edit(stone(60))
+		<-time.After(10 * time.Second)
+		if id := c.replicaID(info.ID); id <= 3 {
+			t.Errorf("C is replica %d", id)
+		}
+		same(t, info.ID, a, b, c)
+	})
+}
+
+// Rows of the node's own list of regions are not missed: the catalog tells the same.
+func TestDamagedRegistry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c, g, info := built(t)
+		left := a.net.kill(c)
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		left.harmGroup(regionTable, info.ID, 0)
+		c = a.net.start("C", left)
+		g = b.refollow()
+		g.edit(stone(60))
+		<-time.After(5 * time.Second)
+		same(t, info.ID, a, b, c)
+	})
+}

@@ -1,0 +1,204 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+const (
+	// catalogRounds is how often all known members of the catalog are asked, and catalogPause the time
+	// between: together longer than an election takes.
+	catalogRounds = 8
+	catalogPause  = 300 * time.Millisecond
+)
+
+// This file is how the catalog's group is reached, published and kept on the right nodes.
+
+// root is the catalog, if this node is a member of it; else nil.
+func (h *Host) root() *catalog {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mu.catalog
+}
+
+func (h *Host) forgetCatalog() error {
+	var writes []kv.Write
+	err := h.Storage.Scan(world.CatalogTable, nil, func(key, _ []byte) error {
+		writes = append(writes, kv.Write{Table: world.CatalogTable, Key: append([]byte(nil), key...)})
+		return nil
+	})
+	if err == nil {
+		err = h.Replicas.Remove(world.CatalogID, writes...)
+	}
+	if err != nil {
+		return fmt.Errorf("forget catalog: %w", err)
+	}
+	return nil
+}
+
+// catalogChanged publishes that this node leads the catalog.
+func (h *Host) catalogChanged(root wire.Region) {
+	h.Directory.learnCatalog(root)
+	h.start(func(ctx context.Context) {
+		if err := h.Records.PutCatalog(ctx, root); err != nil {
+			h.Logger.Warn("publish catalog", "error", err)
+		}
+	})
+}
+
+func (h *Host) acquaintCatalog(c *catalog, peer string) {
+	h.start(func(ctx context.Context) {
+		member, err := h.Directory.describe(ctx, peer)
+		if err != nil {
+			h.Logger.Debug("member of the catalog not known", "peer", peer, "error", err)
+			return
+		}
+		c.inbox.put(func() { c.meet(member) })
+	})
+}
+
+// catalogWard is the catalog as the supervisor sees it.
+func (h *Host) catalogWard(c *catalog) ward {
+	return ward{
+		id: world.CatalogID, key: grid.CatalogKey, copies: h.CatalogCopies, group: c.group, info: c.where,
+		known: func(m wire.Member) { c.inbox.put(func() { c.meet(m) }) },
+	}
+}
+
+// acceptCatalog joins the catalog's group. The network has to know the peer as one of its members.
+func (h *Host) acceptCatalog(ctx context.Context, peer string, invite wire.Invite) error {
+	known, err := h.Records.Catalog(ctx)
+	if err != nil {
+		return fmt.Errorf("find the catalog: %w", err)
+	}
+	if !hasMember(known, peer) {
+		return fmt.Errorf("%s is not known to be a member of the catalog", peer)
+	}
+	if c := h.root(); c != nil {
+		switch own := ownReplica(c.group, h.Self.Peer); {
+		case own == invite.Replica:
+			return nil // it was invited before
+		case own > invite.Replica:
+			return fmt.Errorf("join the catalog as replica %d: this is replica %d by now", invite.Replica, own)
+		}
+		c.inbox.put(func() { c.removed = true }) // an earlier replica, which was removed and has not heard of it
+		select {
+		case <-c.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	join := replica.JoinInfo{Group: world.CatalogID, ID: invite.Replica, Tables: catalogTables}
+	for _, v := range invite.Voters {
+		join.Members = append(join.Members, replica.Member{ID: v.ID, Peer: v.Peer, Learner: v.Learner})
+	}
+	g, err := h.Replicas.Join(ctx, join)
+	if errors.Is(err, replica.ErrReplaced) {
+		if err := h.forgetCatalog(); err != nil {
+			return err
+		}
+		g, err = h.Replicas.Join(ctx, join)
+	}
+	if err != nil {
+		return fmt.Errorf("join the catalog: %w", err)
+	}
+	c, err := h.newCatalog(g)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	h.mu.catalog = c
+	h.mu.Unlock()
+	h.Logger.Info("catalog joined", "replica", invite.Replica)
+	if !h.start(func(ctx context.Context) { h.runCatalog(ctx, c) }) {
+		return errStopping
+	}
+	return nil
+}
+
+// consult asks the catalog's leader: here, if it is this node. The known members are asked in turn, and
+// again while nobody leads.
+func (d *Directory) consult(ctx context.Context, q wire.Question, here func(*catalog) (wire.Region, error)) (wire.Region, error) {
+	var failed error
+	for range catalogRounds {
+		if c := d.host.root(); c != nil {
+			region, err := here(c)
+			if !errors.Is(err, errCatalogElsewhere) {
+				return region, err
+			}
+			if root, err := c.where(ctx); err == nil && root.Leader != "" && len(root.Members) > 0 {
+				d.learnCatalog(root)
+			}
+		}
+		region, again, err := d.consultRound(ctx, q)
+		if !again {
+			return region, err
+		}
+		failed = err
+		select {
+		case <-ctx.Done():
+			return wire.Region{}, ctx.Err()
+		case <-time.After(catalogPause):
+		}
+	}
+	return wire.Region{}, failed
+}
+
+// consultRound asks each known member once. Again tells that none of them leads, or answers.
+func (d *Directory) consultRound(ctx context.Context, q wire.Question) (region wire.Region, again bool, err error) {
+	d.mu.Lock()
+	at := d.mu.catalog
+	d.mu.Unlock()
+	tried := map[string]bool{d.host.Self.Peer: true}
+	for _, source := range []func() (wire.Region, error){
+		func() (wire.Region, error) { return at, nil },
+		func() (wire.Region, error) { return d.host.Records.Catalog(ctx) },
+	} {
+		if at, err = source(); err != nil {
+			return wire.Region{}, ctx.Err() == nil && d.host.root() != nil, fmt.Errorf("find the catalog: %w", err)
+		}
+		for next := d.host.suspects.first(at, tried); next != ""; next = d.host.suspects.first(at, tried) {
+			tried[next] = true
+			answer, asked := d.ask(ctx, next, q)
+			switch {
+			case asked == nil && answer.Region != nil && answer.Region.ID == world.CatalogID: // it is led elsewhere
+				if answer.Region.Leader != "" && !tried[answer.Region.Leader] {
+					at = *answer.Region
+				}
+				err = errCatalogElsewhere
+			case asked == nil && answer.Region == nil:
+				return wire.Region{}, false, errNotFounded
+			case asked == nil:
+				at.Leader = next
+				d.learnCatalog(at)
+				return *answer.Region, false, nil
+			case answer.Error != "":
+				return wire.Region{}, false, asked
+			default:
+				d.host.suspects.add(next)
+				err = fmt.Errorf("ask the catalog on %s: %w", next, asked)
+			}
+			if ctx.Err() != nil {
+				return wire.Region{}, false, err
+			}
+		}
+	}
+	if err == nil {
+		err = errCatalogElsewhere
+	}
+	return wire.Region{}, true, err
+}
+
+func (d *Directory) learnCatalog(root wire.Region) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.catalog = root
+}

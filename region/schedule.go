@@ -1,0 +1,134 @@
+package region
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// This file says when regions are scrubbed: one at a time on each node, every region that it leads once in
+// Options.ScrubEvery, and those that are closed more seldom, since they have to be woken on all their members.
+
+const (
+	// scrubLook is how often it is looked whether a region is due.
+	scrubLook = 5 * time.Second
+	// closedFactor is by how much longer a closed region is left alone.
+	closedFactor = 24
+	// closedLook is how often the closed regions are listed, which reads them from the disk.
+	closedLook = 5 * time.Minute
+)
+
+// schedule is when the regions are due. It belongs to the goroutine of keepScrubbing.
+type schedule struct {
+	every time.Duration
+	due   map[uint64]time.Time
+	drawn func() float64 // in [0, 1)
+}
+
+func newSchedule(every time.Duration) *schedule {
+	return &schedule{every: every, due: make(map[uint64]time.Time), drawn: rand.Float64}
+}
+
+// next picks the region that is due longest. A region that is seen first is due at some time of the next period,
+// so that what was loaded together is not scrubbed together; one that was scrubbed, after a period and up to a tenth more.
+func (s *schedule) next(now time.Time, open, closed []wire.Region) (wire.Region, bool) {
+	seen := make(map[uint64]bool)
+	var first wire.Region
+	for i, list := range [][]wire.Region{open, closed} {
+		period := s.every
+		if i == 1 {
+			period *= closedFactor
+		}
+		for _, info := range list {
+			if seen[info.ID] {
+				continue // it was closed when the closed ones were listed
+			}
+			seen[info.ID] = true
+			at, known := s.due[info.ID]
+			if !known {
+				at = now.Add(time.Duration(s.drawn() * float64(period)))
+				s.due[info.ID] = at
+			}
+			if i == 0 && at.Sub(now) > s.every+s.every/10 { // it was closed when that was said
+				at = now.Add(time.Duration(s.drawn() * float64(period)))
+				s.due[info.ID] = at
+			}
+			if !at.After(now) && (first.ID == 0 || at.Before(s.due[first.ID])) {
+				first = info
+			}
+		}
+	}
+	for id := range s.due {
+		if !seen[id] {
+			delete(s.due, id)
+		}
+	}
+	return first, first.ID != 0
+}
+
+// done notes that the region was scrubbed, or that this was tried.
+func (s *schedule) done(now time.Time, id uint64, closed bool) {
+	period := s.every
+	if closed {
+		period *= closedFactor
+	}
+	s.due[id] = now.Add(period + time.Duration(s.drawn()*float64(period)/10))
+}
+
+// keepScrubbing scrubs what is due until ctx ends.
+func (h *Host) keepScrubbing(ctx context.Context) {
+	s := newSchedule(h.ScrubEvery)
+	var closed []wire.Region
+	var listed time.Time
+	look := time.NewTicker(min(scrubLook, max(h.ScrubEvery/4, time.Millisecond)))
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+		if time.Since(listed) > min(closedLook, h.ScrubEvery) {
+			closed, listed = h.closedRegions(), time.Now()
+		}
+		info, due := s.next(time.Now(), h.ledRegions(), closed)
+		if !due {
+			continue
+		}
+		l := h.loop(info.ID)
+		wasClosed := l == nil
+		if wasClosed {
+			h.scrubClosed(ctx, info)
+		} else {
+			h.scrub(ctx, l)
+		}
+		s.done(time.Now(), info.ID, wasClosed)
+	}
+}
+
+// ledRegions lists the loaded regions that this node leads.
+func (h *Host) ledRegions() []wire.Region {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var led []wire.Region
+	for _, l := range h.mu.loops {
+		if l.raft.Status().Self {
+			led = append(led, wire.Region{ID: l.info.ID, Cell: l.info.Cell})
+		}
+	}
+	return led
+}
+
+// closedRegions lists the closed regions that this node looks after.
+func (h *Host) closedRegions() []wire.Region {
+	infos, err := h.storedRegions()
+	if err != nil {
+		h.Logger.Warn("look for regions to scrub", "error", err)
+	}
+	return slices.DeleteFunc(infos, func(info wire.Region) bool {
+		return h.loop(info.ID) != nil || !h.responsible(info) || h.isCondemned(info.ID) != nil
+	})
+}

@@ -1,0 +1,321 @@
+package region
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file is a member's side of a scrub (docs/adr/0010). A mark in the log names the moment; each member takes the
+// digests of what it has in memory as of the mark, in its ticks, and of what it has on disk, beside them. What is on
+// disk is somewhat newer than the mark: the survey knows the digests of what came since, so both are compared at the
+// very index that the disk says it is at. inspect.go is the side that asks for it and decides.
+
+const (
+	// surveyUsed and surveyIdle bound the edits that one tick digests, in a region that is in use (under a
+	// millisecond of a tick of 50), and in one that rests.
+	surveyUsed = 4000
+	surveyIdle = 20000
+	// diskTime is how long a member waits until its disk has come to the mark.
+	diskTime = 10 * time.Second
+	// diskPoll is the pause between two looks whether it has.
+	diskPoll = 50 * time.Millisecond
+	// keptMarks bounds for how many marks, and keepTime how long, a member keeps the parts that it is a source of.
+	keptMarks = 3
+	keepTime  = time.Minute
+)
+
+// look is what a member finds out at one mark. It belongs to the loop.
+type look struct {
+	index   uint64
+	survey  *world.Survey // nil when all is known
+	reading bool          // the disk is being read
+	digests []wire.PartDigest
+	failed  error // why there are none
+}
+
+// keepsake are parts as they were at a mark, for those who are to be mended there.
+type keepsake struct {
+	index uint64
+	until time.Time
+	parts map[world.Part][]byte // rows, encoded and deflated
+}
+
+// diskPart is what the disk has of one part.
+type diskPart struct {
+	part   world.Part
+	index  uint64 // as of which
+	digest world.Digest
+	state  wire.DiskState // DiskDamaged, or not yet compared
+}
+
+// marked takes in a mark: the state is as of its index now.
+func (l *loop) marked(index uint64, mark world.Mark) {
+	l.report() // what is on disk is brought up to the mark, and a part that is replaced has no rows that wait
+	if heard := l.marks[mark.Nonce]; heard != nil {
+		heard <- index
+	}
+	if len(mark.Mends) > 0 {
+		l.look = nil
+		l.land.EndSurvey()
+		l.keepParts(index, mark)
+		l.beginMending(index, mark)
+		return
+	}
+	l.look = &look{index: index, survey: l.land.Survey(index)}
+}
+
+// propose a mark; heard gets the index when it is committed here.
+func (l *loop) mark(mark world.Mark, heard chan<- uint64) error {
+	if !l.leading {
+		return ErrNotHere
+	}
+	if err := l.group.Propose(mark.Encode()); err != nil {
+		return err
+	}
+	if l.marks == nil {
+		l.marks = make(map[uint64]chan<- uint64)
+	}
+	l.marks[mark.Nonce] = heard
+	return nil
+}
+
+// lookOn goes on with the look that is under way, as far as fits into this tick.
+func (l *loop) lookOn() {
+	k := l.look
+	if k == nil || k.survey == nil || k.reading {
+		return
+	}
+	budget := surveyIdle
+	if len(l.seats) > 0 {
+		budget = surveyUsed
+	}
+	if !k.survey.Step(budget) {
+		return
+	}
+	k.reading = true
+	l.read(l, k.index, l.partPrefixes())
+}
+
+// partPrefixes lists the parts of the region's land and where their rows are.
+func (l *loop) partPrefixes() map[world.Part][][]byte {
+	prefixes := make(map[world.Part][][]byte)
+	for _, p := range l.land.Parts() {
+		prefixes[p] = l.land.PartPrefixes(p)
+	}
+	return prefixes
+}
+
+// haveRead takes in what is on disk, and so completes the look at the mark.
+func (l *loop) haveRead(index uint64, disk []diskPart, err error) {
+	k := l.look
+	if k == nil || k.index != index || k.survey == nil {
+		return // the next mark came, or a snapshot
+	}
+	if err != nil {
+		k.failed = err
+	}
+	for _, d := range disk {
+		w := wire.PartDigest{
+			Chunk: d.part.Chunk, Sequences: d.part.Sequences, Memory: k.survey.At(d.part, index), Disk: d.state,
+		}
+		if d.state == wire.DiskSame && k.survey.At(d.part, d.index) != d.digest {
+			w.Disk = wire.DiskDiffers
+		}
+		if w.Memory != (world.Digest{}) || w.Disk != wire.DiskSame {
+			k.digests = append(k.digests, w)
+		}
+	}
+	k.survey = nil
+	l.land.EndSurvey()
+}
+
+// looking tells whether the region must stay open to go on with a look, or a repair.
+func (l *loop) looking() bool { return l.mending != nil || l.look != nil && l.look.survey != nil }
+
+// keepParts keeps what others are to fetch from this member.
+func (l *loop) keepParts(index uint64, mark world.Mark) {
+	now := time.Now()
+	l.keepsakes = slices.DeleteFunc(l.keepsakes, func(k keepsake) bool { return now.After(k.until) })
+	if len(l.keepsakes) == keptMarks {
+		l.keepsakes = l.keepsakes[1:]
+	}
+	k := keepsake{index: index, until: now.Add(keepTime), parts: make(map[world.Part][]byte)}
+	for _, m := range mark.Mends {
+		if !slices.Contains(m.Sources, l.self) {
+			continue
+		}
+		data, err := deflate(world.EncodeRows(l.rows(m.Part)))
+		if err != nil {
+			l.logger.Error("part not kept for others", "region", l.info.ID, "part", m.Part.String(), "error", err)
+			continue
+		}
+		k.parts[m.Part] = data
+	}
+	if len(k.parts) > 0 {
+		l.keepsakes = append(l.keepsakes, k)
+	}
+}
+
+// rows copies the rows of a part.
+func (l *loop) rows(p world.Part) []kv.Write {
+	var rows []kv.Write
+	l.land.Rows(p, func(key, value []byte) {
+		rows = append(rows, kv.Write{Table: world.LandTable, Key: bytes.Clone(key), Value: bytes.Clone(value)})
+	})
+	return rows
+}
+
+// testify answers what this member found out at the mark.
+func (l *loop) testify(index uint64) wire.Fetched {
+	k := l.look
+	switch {
+	case k == nil || k.index < index:
+		return wire.Fetched{Wait: true}
+	case k.index > index:
+		return wire.Fetched{Error: "a later mark has come"}
+	case k.failed != nil:
+		return wire.Fetched{Error: clip(k.failed.Error())}
+	case k.survey != nil:
+		return wire.Fetched{Wait: true}
+	}
+	return wire.Fetched{Digests: k.digests}
+}
+
+// give answers with a part as it was at the mark.
+func (l *loop) give(at wire.PartAt) wire.Fetched {
+	for _, k := range l.keepsakes {
+		if k.index != at.Index {
+			continue
+		}
+		if data, ok := k.parts[world.Part{Chunk: at.Chunk, Sequences: at.Sequences}]; ok {
+			return wire.Fetched{Data: data}
+		}
+	}
+	if l.applied < at.Index {
+		return wire.Fetched{Wait: true}
+	}
+	return wire.Fetched{Error: "it was not kept"}
+}
+
+// member tells whether the peer is one of the group's.
+func (l *loop) member(peer string) bool {
+	return slices.ContainsFunc(l.members, func(m replica.Member) bool { return m.Peer == peer })
+}
+
+// questioned has a loop answer another member.
+func (h *Host) questioned(ctx context.Context, peer string, group uint64, answer func(l *loop) wire.Fetched) wire.Fetched {
+	l := h.loop(group)
+	if l == nil {
+		return wire.Fetched{Error: "the region is not open here"}
+	}
+	answered := make(chan wire.Fetched, 1)
+	l.inbox.put(func() {
+		if !l.member(peer) {
+			answered <- wire.Fetched{Error: "only members may ask"}
+			return
+		}
+		answered <- answer(l)
+	})
+	select {
+	case a := <-answered:
+		return a
+	case <-l.done:
+		return wire.Fetched{Error: "the region has been closed here"}
+	case <-ctx.Done():
+		return wire.Fetched{Error: clip(ctx.Err().Error())}
+	}
+}
+
+// readParts digests what is stored of a region's parts, beside its loop. Each part is read as of one moment, and for
+// a short time only, so that the file does not grow by what is written meanwhile.
+func (h *Host) readParts(l *loop, index uint64, parts map[world.Part][][]byte) {
+	h.start(func(ctx context.Context) { // if the host ends, so does the loop
+		var disk []diskPart
+		err := h.awaitStored(ctx, l.info.ID, index)
+		for p, prefixes := range parts {
+			if err != nil {
+				break
+			}
+			var d diskPart
+			if d, err = h.readPart(l.info.ID, p, prefixes); err == nil {
+				disk = append(disk, d)
+			}
+			if ctx.Err() != nil {
+				return
+			}
+		}
+		if bad := h.Replicas.CheckStored(l.info.ID); err == nil && isDamage(bad) {
+			h.damagedLog(ctx, l, bad)
+		}
+		l.inbox.put(func() { l.haveRead(index, disk, err) })
+	})
+}
+
+// awaitStored waits until the disk has what was applied up to the index.
+func (h *Host) awaitStored(ctx context.Context, group, index uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, diskTime)
+	defer cancel()
+	for {
+		stored, err := replica.AppliedIn(h.Storage.Get, group)
+		if err != nil || stored >= index {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait until entry %d is stored: %w", index, ctx.Err())
+		case <-time.After(diskPoll):
+		}
+	}
+}
+
+// readPart digests one part. Damaged rows are a finding, not an error.
+func (h *Host) readPart(group uint64, p world.Part, prefixes [][]byte) (diskPart, error) {
+	d := diskPart{part: p}
+	err := h.Storage.View(func(get func(string, []byte) ([]byte, error),
+		scan func(string, []byte, func(key, value []byte) error) error,
+	) (err error) {
+		if d.index, err = replica.AppliedIn(get, group); err != nil {
+			return err
+		}
+		for _, prefix := range prefixes {
+			err := scan(world.LandTable, prefix, func(key, value []byte) error {
+				d.digest.Add(key, value)
+				return nil
+			})
+			if err != nil {
+				return damagedRows{err}
+			}
+		}
+		return nil
+	})
+	var rows damagedRows
+	if errors.As(err, &rows) && isDamage(rows.error) {
+		d.state, err = wire.DiskDamaged, nil
+	}
+	return d, err
+}
+
+// damagedRows is an error of reading the land, not of what is around it.
+type damagedRows struct{ error }
+
+func (d damagedRows) Unwrap() error { return d.error }
+
+// isDamage tells whether an error says that what is stored is damaged.
+func isDamage(err error) bool {
+	return errors.Is(err, kv.ErrDamaged) || errors.Is(err, replica.ErrDamaged) || errors.Is(err, world.ErrRow)
+}
+
+// prefixesOf is where the rows of a part are, without its land.
+func (h *Host) prefixesOf(id uint64, cell grid.Cell, p world.Part) [][]byte {
+	return world.NewLand(id, cell, h.Height).PartPrefixes(p)
+}

@@ -1,0 +1,467 @@
+package region
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// badRows are rows of a disk whose checksums are wrong: table/key.
+type badRows map[string]bool
+
+func (b badRows) check(table, key string) error {
+	if b[table+"/"+key] {
+		return fmt.Errorf("row %x: %w", key, kv.ErrDamaged)
+	}
+	return nil
+}
+
+// Keys is as of the store: it reads no values.
+func (d *disk) Keys(table string, prefix []byte, visit func(key []byte) error) error {
+	d.mu.Lock()
+	keys := slices.Sorted(maps.Keys(d.tables[table]))
+	d.mu.Unlock()
+	for _, key := range keys {
+		if strings.HasPrefix(key, string(prefix)) {
+			if err := visit([]byte(key)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// harm changes a table behind the node's back.
+func (d *disk) harm(table string, change func(rows map[string][]byte, bad badRows)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.bad == nil {
+		d.bad = make(badRows)
+	}
+	change(d.tables[table], d.bad)
+}
+
+// editRow is the key of an edit's row.
+func editRow(id uint64, e wire.Intent) string {
+	key := append(regionKey(id), 'e')
+	pos := e.Pos.Chunk()
+	key = binary.BigEndian.AppendUint32(key, uint32(pos.X))
+	key = binary.BigEndian.AppendUint32(key, uint32(pos.Z))
+	return string(binary.BigEndian.AppendUint32(key, uint32(chunk.At(e.Pos))))
+}
+
+// land gives all rows of the region's land.
+func (d *disk) land(id uint64) map[string][]byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	rows := make(map[string][]byte)
+	for key, value := range d.tables[world.LandTable] {
+		if strings.HasPrefix(key, string(regionKey(id))) {
+			rows[key] = bytes.Clone(value)
+		}
+	}
+	return rows
+}
+
+// inside runs f in the goroutine of the region's loop.
+func (n *node) inside(id uint64, f func(l *loop)) {
+	n.net.t.Helper()
+	l := n.Host.loop(id)
+	if l == nil {
+		n.net.t.Fatalf("%s has not opened the region", n.peer)
+		return
+	}
+	done := make(chan struct{})
+	if !l.inbox.put(func() { f(l); close(done) }) {
+		n.net.t.Fatalf("%s is closing the region", n.peer)
+	}
+	select {
+	case <-done:
+	case <-l.done:
+		n.net.t.Fatalf("%s has closed the region", n.peer)
+	}
+}
+
+// built gives a world of three with a region in which something was built, led by A.
+func built(t *testing.T) (a, b, c *node, g gateway, info wire.Region) {
+	_, a, b, c = three(t)
+	g = c.follow(here)
+	for i := range 5 {
+		e := stone(uint64(i + 1))
+		e.Pos.Y += int32(i)
+		if r := g.edit(e)[e.Seq]; r.Refused != "" {
+			t.Fatalf("edit: %+v", r)
+		}
+	}
+	<-time.After(2 * time.Second)
+	return a, b, c, g, a.Regions(t.Context())[0].Region
+}
+
+// same compares what all have on disk and in memory.
+func same(t *testing.T, id uint64, nodes ...*node) {
+	t.Helper()
+	<-time.After(time.Second)
+	want := nodes[0].disk.land(id)
+	for _, n := range nodes {
+		if got := n.disk.land(id); !maps.EqualFunc(got, want, bytes.Equal) {
+			t.Errorf("on the disk of %s are %d rows, on that of %s %d", n.peer, len(got), nodes[0].peer, len(want))
+		}
+		memory := make(map[string][]byte)
+		n.inside(id, func(l *loop) {
+			for _, p := range l.land.Parts() {
+				l.land.Rows(p, func(key, value []byte) { memory[string(key)] = bytes.Clone(value) })
+			}
+		})
+		if !maps.EqualFunc(memory, want, bytes.Equal) {
+			t.Errorf("in the memory of %s is something else than on the disk of %s", n.peer, nodes[0].peer)
+		}
+		n.disk.harm(world.LandTable, func(_ map[string][]byte, bad badRows) {
+			if len(bad) > 0 {
+				t.Errorf("%s still has rows with wrong checksums", n.peer)
+			}
+		})
+	}
+}
+
+func TestScrubFindsNothingInSoundCopies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c, _, info := built(t)
+		out := a.Scrub(t.Context(), info.Cell)
+		if out.Err != nil || out.Heard != 3 || out.Members != 3 || out.Parts != 2 || out.Damaged != 0 || len(out.Open) != 0 {
+			t.Errorf("%+v", out)
+		}
+		if out := b.Scrub(t.Context(), info.Cell); out.Err == nil || !strings.Contains(out.Err.Error(), "led by A") {
+			t.Errorf("asked at a follower: %+v", out)
+		}
+		same(t, info.ID, a, b, c)
+	})
+}
+
+// Whatever is wrong with one copy of three, in memory or on disk, of the leader or of a follower, the others mend it,
+// and it is looked at again.
+func TestScrubMends(t *testing.T) {
+	harms := map[string]func(it *node, id uint64){
+		"a bit in a value": func(it *node, id uint64) {
+			it.disk.harm(world.LandTable, func(_ map[string][]byte, bad badRows) {
+				bad[world.LandTable+"/"+editRow(id, stone(1))] = true
+			})
+		},
+		"another block on disk": func(it *node, id uint64) {
+			it.disk.harm(world.LandTable, func(rows map[string][]byte, _ badRows) {
+				rows[editRow(id, stone(1))] = []byte{0, byte(chunk.Dirt)}
+			})
+		},
+		"a row is lost": func(it *node, id uint64) {
+			it.disk.harm(world.LandTable, func(rows map[string][]byte, _ badRows) { delete(rows, editRow(id, stone(1))) })
+		},
+		"a row of no edit": func(it *node, id uint64) {
+			other := stone(1)
+			other.Pos.Y += 20
+			it.disk.harm(world.LandTable, func(rows map[string][]byte, bad badRows) {
+				rows[editRow(id, other)] = []byte{0, 1}
+				bad[world.LandTable+"/"+editRow(id, other)] = true
+			})
+		},
+		"another block in memory": func(it *node, id uint64) {
+			it.inside(id, func(l *loop) {
+				var rows []kv.Write
+				l.land.Rows(world.Part{Chunk: here}, func(key, value []byte) {
+					rows = append(rows, kv.Write{Key: bytes.Clone(key), Value: bytes.Clone(value)})
+				})
+				rows[1].Value = []byte{0, byte(chunk.Dirt)}
+				if _, err := l.land.Replace(world.Part{Chunk: here}, rows, nil); err != nil {
+					panic(err)
+				}
+			})
+		},
+		"the chunk is lost in memory": func(it *node, id uint64) {
+			it.inside(id, func(l *loop) {
+				if _, err := l.land.Replace(world.Part{Chunk: here}, nil, nil); err != nil {
+					panic(err)
+				}
+			})
+		},
+		"the sequences are lost": func(it *node, id uint64) {
+			it.inside(id, func(l *loop) {
+				if _, err := l.land.Replace(world.Part{Sequences: true}, nil, nil); err != nil {
+					panic(err)
+				}
+			})
+		},
+	}
+	for name, harm := range harms {
+		for _, who := range []string{"A", "C"} {
+			t.Run(name+" on "+who, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					a, b, c, g, info := built(t)
+					hurt := map[string]*node{"A": a, "C": c}[who]
+					harm(hurt, info.ID)
+					out := a.Scrub(t.Context(), info.Cell)
+					if out.Err != nil || out.Damaged != 1 || out.Repaired != 1 || len(out.Open) != 0 {
+						t.Errorf("%+v", out)
+					}
+					if d := a.Damaged(); len(d) != 0 {
+						t.Errorf("left: %+v", d)
+					}
+					same(t, info.ID, a, b, c)
+					if s := g.state(here); len(s.Edits) != 5 || s.Edits[0].Block != chunk.Stone {
+						t.Errorf("the land has the edits %+v", s.Edits)
+					}
+					e := stone(9)
+					if r := g.edit(e)[9]; r.Refused != "" {
+						t.Errorf("afterwards: %+v", r)
+					}
+					same(t, info.ID, a, b, c)
+				})
+			})
+		}
+	}
+}
+
+// Edits that come while a copy is mended are neither lost nor undone.
+func TestMendingKeepsEdits(t *testing.T) {
+	for _, who := range []string{"A", "B"} {
+		t.Run(who, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, b, c, g, info := built(t)
+				hurt := map[string]*node{"A": a, "B": b}[who]
+				hurt.inside(info.ID, func(l *loop) {
+					if _, err := l.land.Replace(world.Part{Chunk: here}, nil, nil); err != nil {
+						panic(err)
+					}
+				})
+				ctx, stop := context.WithCancel(t.Context())
+				done := make(chan Scrubbed, 1)
+				go func() { done <- a.Scrub(ctx, info.Cell); stop() }()
+				placed := 0
+				for seq := uint64(100); ctx.Err() == nil; seq++ {
+					<-time.After(10 * time.Millisecond) // an edit by itself takes no time in this network
+					e := stone(seq)
+					e.Pos.Y = 10 + int32(seq-100)%40
+					e.Block = chunk.Block(1 + seq%3)
+					if r := g.edit(e)[seq]; r.Refused == "" {
+						placed++
+					} else if hurt != a { // the damaged leader refuses what it believes has no ground, until it is mended
+						t.Errorf("edit %d: %+v", seq, r)
+					}
+				}
+				// What was edited before it was mended went wrong in its copy of the sequences, too.
+				if out := <-done; out.Err != nil || out.Repaired < 1 || out.Repaired != out.Damaged || len(out.Open) != 0 {
+					t.Errorf("%+v", out)
+				}
+				if placed == 0 {
+					t.Error("nothing was built meanwhile")
+				}
+				same(t, info.ID, a, b, c)
+			})
+		})
+	}
+}
+
+// With two members that differ, or one alone whose disk differs, nobody can tell which is right: it is said, and nothing
+// is touched.
+func TestScrubWithoutMajority(t *testing.T) {
+	for members := 1; members <= 2; members++ {
+		t.Run(fmt.Sprint(members), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNetwork(t)
+				n.copies = members
+				n.near([]string{"A", "B"}[:members]...)
+				a := n.start("A", newDisk())
+				if members == 2 {
+					n.start("B", newDisk())
+				}
+				g := a.follow(here)
+				g.edit(stone(1))
+				<-time.After(2 * time.Second)
+				info := a.Regions(t.Context())[0].Region
+				if members == 2 {
+					a.inside(info.ID, func(l *loop) {
+						if _, err := l.land.Replace(world.Part{Chunk: here}, nil, nil); err != nil {
+							panic(err)
+						}
+					})
+				} else {
+					a.disk.harm(world.LandTable, func(rows map[string][]byte, _ badRows) { delete(rows, editRow(info.ID, stone(1))) })
+				}
+				before := a.disk.land(info.ID)
+				out := a.Scrub(t.Context(), info.Cell)
+				if out.Err != nil || out.Repaired != 0 || len(out.Open) != 1 {
+					t.Errorf("%+v", out)
+				}
+				if d := a.Damaged(); len(d) != 1 || d[0].Region != info.ID || d[0].Peer != "" {
+					t.Errorf("damaged: %+v", d)
+				}
+				if !maps.EqualFunc(a.disk.land(info.ID), before, bytes.Equal) {
+					t.Error("the disk was touched")
+				}
+			})
+		})
+	}
+}
+
+// One alone whose disk has wrong checksums has the right thing in memory.
+func TestScrubAloneRewritesWhatChecksumsProve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		a := n.start("A", newDisk())
+		a.follow(here).edit(stone(1))
+		<-time.After(time.Second)
+		info := a.Regions(t.Context())[0].Region
+		a.disk.harm(world.LandTable, func(_ map[string][]byte, bad badRows) {
+			bad[world.LandTable+"/"+editRow(info.ID, stone(1))] = true
+		})
+		if out := a.Scrub(t.Context(), info.Cell); out.Err != nil || out.Repaired != 1 || len(out.Open) != 0 {
+			t.Errorf("%+v", out)
+		}
+		same(t, info.ID, a)
+	})
+}
+
+// A member that is away is not judged, and the others can still mend one of them.
+func TestScrubWithoutOneMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c, g, info := built(t)
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		a.net.kill(b)
+		g = a.refollow()
+		c.disk.harm(world.LandTable, func(_ map[string][]byte, bad badRows) {
+			bad[world.LandTable+"/"+editRow(info.ID, stone(2))] = true
+		})
+		c.disk.harm(world.LandTable, func(rows map[string][]byte, _ badRows) { rows[editRow(info.ID, stone(2))] = []byte{0, 1} })
+		out := a.Scrub(t.Context(), info.Cell)
+		if out.Err != nil || out.Heard != 2 || out.Repaired != 1 || len(out.Open) != 0 {
+			t.Errorf("%+v", out)
+		}
+		if s := g.state(here); len(s.Edits) != 5 {
+			t.Errorf("the land has the edits %+v", s.Edits)
+		}
+	})
+}
+
+// A closed region is woken to be scrubbed, and goes to sleep again.
+func TestScrubWakesClosedRegions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c, g, info := built(t)
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Minute)
+		if a.Host.loop(info.ID) != nil || c.Host.loop(info.ID) != nil {
+			t.Fatal("the region does not sleep")
+		}
+		c.disk.harm(world.LandTable, func(rows map[string][]byte, _ badRows) { delete(rows, editRow(info.ID, stone(1))) })
+		all := a.ScrubAll(t.Context())
+		if len(all) != 1 || all[0].Err != nil || all[0].Repaired != 1 {
+			t.Errorf("%+v", all)
+		}
+		same(t, info.ID, a, b, c)
+		<-time.After(time.Minute)
+		if a.Host.loop(info.ID) != nil {
+			t.Error("the region does not sleep again")
+		}
+	})
+}
+
+func TestScrubsComeByThemselves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 3
+		n.adjust = func(_ string, o *Options) { o.ScrubEvery = time.Minute }
+		n.near("A", "B", "C")
+		a := n.start("A", newDisk())
+		n.start("B", newDisk())
+		c := n.start("C", newDisk())
+		g := c.follow(here)
+		g.edit(stone(1))
+		go func() {
+			for {
+				if _, err := g.Receive(t.Context()); err != nil {
+					return
+				}
+			}
+		}()
+		<-time.After(5 * time.Second)
+		info := a.Regions(t.Context())[0].Region
+		c.disk.harm(world.LandTable, func(rows map[string][]byte, _ badRows) { delete(rows, editRow(info.ID, stone(1))) })
+		<-time.After(90 * time.Second)
+		if rows := c.disk.land(info.ID); len(rows) != 3 {
+			t.Errorf("%d rows after a minute and a half", len(rows))
+		}
+	})
+}
+
+func TestSchedule(t *testing.T) {
+	s := newSchedule(time.Hour)
+	s.drawn = func() float64 { return .5 }
+	now := time.Unix(0, 0)
+	regions := func(ids ...uint64) (all []wire.Region) {
+		for _, id := range ids {
+			all = append(all, wire.Region{ID: id, Cell: grid.Cell{}})
+		}
+		return all
+	}
+	if _, due := s.next(now, regions(1, 2), regions(3)); due {
+		t.Error("something is due at once")
+	}
+	now = now.Add(31 * time.Minute)
+	first, due := s.next(now, regions(1, 2), regions(3))
+	if !due || first.ID != 1 {
+		t.Errorf("after half an hour: %d %v", first.ID, due)
+	}
+	s.done(now, 1, false)
+	if second, due := s.next(now, regions(1, 2), regions(3)); !due || second.ID != 2 {
+		t.Errorf("then: %d %v", second.ID, due)
+	}
+	s.done(now, 2, false)
+	if next, due := s.next(now.Add(time.Hour), regions(1, 2), regions(3)); due {
+		t.Errorf("an hour later, %d is due without its jitter", next.ID)
+	}
+	if next, due := s.next(now.Add(64*time.Minute), regions(1, 2), regions(3)); !due || next.ID == 3 {
+		t.Errorf("64 minutes later: %d %v", next.ID, due)
+	}
+	if next, due := s.next(now.Add(12*time.Hour), nil, regions(3)); !due || next.ID != 3 {
+		t.Errorf("a closed region after twelve hours: %d %v", next.ID, due)
+	}
+	if len(s.due) != 1 {
+		t.Errorf("%d are remembered", len(s.due))
+	}
+}
+
+// Whoever loses the leadership while it scrubs says so, and touches nothing: what the members told was of its marks.
+func TestScrubEndsWithTheLeadership(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, c, _, info := built(t)
+		c.disk.harm(world.LandTable, func(rows map[string][]byte, _ badRows) { delete(rows, editRow(info.ID, stone(1))) })
+		release := c.disk.block() // so that it takes a while
+		done := make(chan Scrubbed, 1)
+		go func() { done <- a.Scrub(t.Context(), info.Cell) }()
+		<-time.After(time.Second)
+		if err := a.Host.loop(info.ID).raft.Transfer("B"); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Second)
+		release()
+		if out := <-done; out.Err == nil || out.Repaired != 0 {
+			t.Errorf("%+v", out)
+		}
+		if rows := c.disk.land(info.ID); len(rows) != 6 {
+			t.Errorf("%d rows, as if somebody had repaired them", len(rows))
+		}
+	})
+}

@@ -1,0 +1,109 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// helloTime is how long a peer that opened a stream may take to say which region it wants.
+const helloTime = 5 * time.Second
+
+// ServeLink serves one link of another node's gateway, until either side ends it.
+func (h *Host) ServeLink(ctx context.Context, peer string, stream io.ReadWriteCloser) {
+	remote := newRemoteLink(stream)
+	stop := context.AfterFunc(ctx, remote.abort)
+	defer stop()
+	if err := h.serveLink(ctx, remote); err != nil {
+		h.Logger.Debug("link ended", "peer", peer, "error", err)
+	}
+}
+
+func (h *Host) serveLink(ctx context.Context, remote *remoteLink) error {
+	hello, err := remote.hello()
+	if err != nil {
+		remote.abort()
+		return fmt.Errorf("read hello: %w", err)
+	}
+	local, err := h.greetAndSit(ctx, remote, hello)
+	if err != nil {
+		told := remote.write(wire.FromRegion{Closed: clip(err.Error())})
+		remote.stream.Close() //nolint:errcheck // what was written arrives, or nobody is there
+		return errors.Join(fmt.Errorf("give region %d: %w", hello.Region, err), told)
+	}
+	var pump sync.WaitGroup
+	pump.Go(func() { remote.pump(ctx, local) })
+	defer pump.Wait()
+	defer local.Close() //nolint:errcheck // never fails
+	for {
+		msg, err := wire.ReadFrame[wire.ToRegion](remote.in, wire.MaxFrame)
+		if err != nil {
+			remote.abort() // the pump may be writing
+			return fmt.Errorf("read from gateway: %w", err)
+		}
+		if err := local.Send(msg); err != nil {
+			return err // the pump brings the rest over, and the reason
+		}
+	}
+}
+
+// greetAndSit tells the gateway that this node lives while a seat is looked for.
+func (h *Host) greetAndSit(ctx context.Context, remote *remoteLink, hello wire.Hello) (*localLink, error) {
+	if err := remote.write(wire.FromRegion{Alive: true}); err != nil {
+		return nil, err
+	}
+	seating, cancel := context.WithTimeout(ctx, seatTime)
+	defer cancel()
+	var greeter sync.WaitGroup
+	defer greeter.Wait()
+	found := make(chan struct{})
+	defer close(found)
+	greeter.Go(func() {
+		for {
+			select {
+			case <-found:
+				return
+			case <-time.After(aliveEvery):
+			}
+			if err := remote.write(wire.FromRegion{Alive: true}); err != nil {
+				cancel()
+				return
+			}
+		}
+	})
+	return h.sit(seating, hello)
+}
+
+func (l *remoteLink) hello() (wire.Hello, error) {
+	late := time.AfterFunc(helloTime, l.abort)
+	defer late.Stop()
+	return wire.ReadFrame[wire.Hello](l.in, wire.MaxHandshake)
+}
+
+// pump brings the region's frames over until the region ends the link. Closing the stream then ends the
+// reading of it, too; what was written still arrives.
+func (l *remoteLink) pump(ctx context.Context, local *localLink) {
+	for {
+		frame, err := local.receive(ctx, aliveEvery)
+		if err != nil {
+			l.stream.Close() //nolint:errcheck // what was written arrives, or nobody is there
+			return
+		}
+		if err := l.write(frame); err != nil {
+			local.loop.logger.Debug("link broke", "region", local.loop.info.ID, "error", err)
+			l.abort()
+			return
+		}
+	}
+}
+
+// clip makes a text fit to be sent.
+func clip(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), wire.MaxErrorText)], "")
+}

@@ -1,0 +1,116 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+var errNoSpace = errors.New("no space left")
+
+// While the disks of all members are full nobody leads a region. Its land is shown all the same, and edits are
+// refused; when there is room again all goes on.
+func TestAllDisksFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c, g, _ := built(t)
+		all := []*node{a, b, c}
+		for _, n := range all {
+			n.disk.setRefuse(errNoSpace)
+		}
+		g.send(wire.ToRegion{Edits: []wire.Intent{stone(90)}}) // so that they notice
+		<-time.After(5 * time.Second)
+		for _, n := range all {
+			start := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+			link, _, err := n.Follow(ctx, here)
+			cancel()
+			if err != nil {
+				t.Fatalf("%s cannot follow the region: %v", n.peer, err)
+			}
+			t.Logf("%s follows after %v", n.peer, time.Since(start))
+			g := gateway{link, t}
+			if s := g.state(here); len(s.Edits) != 5 {
+				t.Errorf("%s shows %d edits", n.peer, len(s.Edits))
+			}
+			if r := g.edit(stone(91))[91]; r.Refused != wire.RefusedUnavailable {
+				t.Errorf("%s answers an edit %+v", n.peer, r)
+			}
+			if err := link.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, n := range all {
+			n.disk.setRefuse(nil)
+		}
+		<-time.After(5 * time.Second)
+		g = b.refollow()
+		if r := g.edit(stone(92))[92]; r.Refused != "" {
+			t.Errorf("with room again: %+v", r)
+		}
+	})
+}
+
+// One member's disk is full and another one is gone: the third waits for a leader in vain. The land is shown by the
+// first, before long.
+func TestFullDiskWithoutMajority(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c, g, _ := built(t)
+		b.disk.setRefuse(errNoSpace)
+		g.send(wire.ToRegion{Edits: []wire.Intent{stone(90)}})
+		<-time.After(time.Second)
+		a.net.kill(a)
+		start := time.Now()
+		for time.Since(start) < 15*time.Second {
+			link, _, err := c.Follow(t.Context(), here)
+			if err != nil {
+				continue
+			}
+			g := gateway{link, t}
+			if s := g.state(here); len(s.Edits) < 5 {
+				t.Errorf("shown are %d edits", len(s.Edits))
+			}
+			t.Logf("seen after %v", time.Since(start))
+			if err := link.Close(); err != nil {
+				t.Error(err)
+			}
+			return
+		}
+		t.Fatal("the land is not shown")
+	})
+}
+
+// While only the leader's disk is full the others lead, and its gateways find them: they are not kept for reading.
+func TestLeadersDiskFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c, g, info := built(t)
+		for _, n := range []*node{a, b, c} {
+			if n.peer == info.Leader {
+				n.disk.setRefuse(errNoSpace)
+			}
+		}
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 2*readingTime)
+		defer cancel()
+		for seq := uint64(91); ; seq++ {
+			err := g.Send(wire.ToRegion{Edits: []wire.Intent{stone(seq)}})
+			for err == nil {
+				var frame wire.FromRegion
+				if frame, err = g.Receive(ctx); frame.Closed != "" {
+					break
+				}
+				if len(frame.Results) > 0 && frame.Results[0].Refused == "" {
+					t.Logf("accepted after %v", time.Since(start))
+					return
+				}
+			}
+			if ctx.Err() != nil {
+				t.Fatal("the gateway is kept where edits are refused")
+			}
+			g = c.refollow()
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file says how regions do on this node, to operators and to the nodes that ask on their behalf.
+
+// longestWhy bounds the reason in a stand, in bytes, so that many fit into an answer.
+const longestWhy = 300
+
+// standings answers Standing.
+func (h *Host) standings(q wire.Standing) []wire.Stand {
+	all := make([]wire.Stand, len(q.Regions))
+	for i, id := range q.Regions {
+		all[i] = h.stand(id, q.Log)
+	}
+	return all
+}
+
+// stand says how a region does here. With log it reads how far the stored copy has come.
+func (h *Host) stand(id uint64, log bool) wire.Stand {
+	s := wire.Stand{Region: id}
+	var group *replica.Group
+	if l := h.loop(id); l != nil {
+		group = l.raft
+	} else if c := h.root(); c != nil && id == world.CatalogID {
+		group = c.group
+	}
+	has, err := h.Replicas.Has(id)
+	failures := h.failures.look(id)
+	switch {
+	case failures.shut:
+		s.State, s.Why = wire.StandQuarantined, failures.why
+	case group != nil:
+		s.State = wire.StandOpen
+		h.watch(group, &s)
+	case err != nil:
+		s.State, s.Why = wire.StandFailed, err.Error()
+	case !has:
+		return s
+	case failures.closed != "":
+		s.State, s.Why = wire.StandFailed, failures.closed
+	case time.Now().Before(failures.until):
+		s.State, s.Why = wire.StandFailed, failures.why
+	default:
+		s.State = wire.StandClosed
+	}
+	if log || s.State == wire.StandQuarantined {
+		h.readPosition(&s)
+	}
+	s.Why = clip(s.Why[:min(len(s.Why), longestWhy)])
+	return s
+}
+
+// watch fills in what an open group says of itself.
+func (h *Host) watch(g *replica.Group, s *wire.Stand) {
+	status, conf := g.Status(), g.Configuration()
+	s.Leader, s.Term, s.Last, s.Applied = status.Leader, status.Term, status.Last, status.Applied
+	s.Epoch, s.Recovered = epochOf(conf), conf.Recovered
+	for _, m := range conf.Members { // those of the epoch; the status may be a tick older
+		c := wire.StandingCopy{Replica: wire.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner}}
+		i := slices.IndexFunc(status.Members, func(p replica.Progress) bool { return p.ID == m.ID })
+		if m.Peer == h.Self.Peer {
+			s.Replica = m.ID
+		} else if status.Self && i >= 0 {
+			c.Silent, c.Behind = !status.Members[i].Active, status.Last-min(status.Last, status.Members[i].Match)
+		}
+		s.Members = append(s.Members, c)
+	}
+}
+
+// readPosition fills in what is stored of a group.
+func (h *Host) readPosition(s *wire.Stand) {
+	p, err := h.Replicas.Position(s.Region)
+	if err != nil {
+		if !errors.Is(err, replica.ErrNotOpen) && !errors.Is(err, replica.ErrTombstone) {
+			s.State, s.Why = wire.StandFailed, err.Error()
+		}
+		return
+	}
+	s.Last, s.LastTerm, s.Applied, s.Replica = p.Last, p.LastTerm, p.Applied, p.Replica
+	s.Epoch, s.Recovered = epochOf(p.Members), p.Members.Recovered
+	if len(s.Members) > 0 {
+		return
+	}
+	for _, m := range p.Members.Members {
+		s.Members = append(s.Members, wire.StandingCopy{Replica: wire.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner}})
+	}
+}
+
+// askStandings asks a node how regions do there; of this node it is known. Skew is how far the node's clock is ahead
+// of this one's, as good as the time that the answer took allows.
+func (h *Host) askStandings(ctx context.Context, peer string, q wire.Standing) (stands []wire.Stand, skew time.Duration, err error) {
+	if peer == h.Self.Peer {
+		return h.standings(q), 0, nil
+	}
+	start := time.Now()
+	answer, err := h.Directory.ask(ctx, peer, wire.Question{Standing: &q})
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(answer.Standings) != len(q.Regions) || !slices.EqualFunc(answer.Standings, q.Regions, func(s wire.Stand, id uint64) bool { return s.Region == id }) {
+		return nil, 0, fmt.Errorf("%s answered beside the question", peer)
+	}
+	took := time.Since(start)
+	if answer.Clock > 0 {
+		skew = time.UnixMilli(answer.Clock).Sub(start.Add(took / 2))
+		if skew.Abs() <= took {
+			skew = 0 // it cannot be told
+		}
+	}
+	return answer.Standings, skew, nil
+}
+
+// answerCensus lists a page of the founded regions, if this node is a member of the catalog.
+func (h *Host) answerCensus(ctx context.Context, q wire.Census) wire.Answer {
+	c := h.root()
+	if c == nil {
+		return wire.Answer{Error: "this node does not hold the catalog"}
+	}
+	page, err := c.page(ctx, q.After)
+	if err != nil {
+		return wire.Answer{Error: clip(err.Error())}
+	}
+	return wire.Answer{Regions: page}
+}
+
+// page lists founded regions with ids above after, as this member knows them.
+func (c *catalog) page(ctx context.Context, after uint64) ([]wire.Region, error) {
+	answer := make(chan []wire.Region, 1)
+	return ask(ctx, c, answer, func() { answer <- c.state.Page(after, wire.CensusPage) })
+}

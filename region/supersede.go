@@ -1,0 +1,248 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file keeps leftovers apart from the group that goes on: what is left of the group before an operator has made
+// one of one survivor (docs/adr/0009), and copies that were replaced while their nodes were away. Whoever has one drops it
+// before he serves, and joins anew.
+
+// recoveredTable remembers the regions that were recovered on this node, until all former members have been told:
+// id, 8 bytes big-endian → the region before.
+const recoveredTable = "recovered"
+
+// recoveredEpoch is what each recovery adds to a region's epoch: more than a log ever has entries.
+const recoveredEpoch = 1 << 40
+
+// epochOf is the epoch of a region whose group has this configuration.
+func epochOf(c replica.Configured) uint64 {
+	return c.Recovered*recoveredEpoch + max(c.Index, firstEpoch)
+}
+
+// rightfulTime bounds how long a region waits for its other members to say whether it was recovered without it.
+const rightfulTime = time.Second
+
+// errSuperseded says that the region goes on elsewhere without the copy of this node.
+var errSuperseded = errors.New("the region goes on without this node; the copy here is dropped")
+
+// rightful makes sure, once in a process' life for each region, that its copy here is no leftover: a node that comes
+// back asks the other members before it speaks for the group that they may have left.
+func (h *Host) rightful(ctx context.Context, info wire.Region) error {
+	h.mu.Lock()
+	_, known := h.mu.rightful[info.ID]
+	h.mu.Unlock()
+	if known {
+		return nil
+	}
+	if h.superseded(ctx, info) {
+		h.Logger.Warn("region goes on without this node: its copy is dropped", "region", info.ID, "cell", Name(info))
+		if err := h.forget(info); err != nil {
+			return err
+		}
+		return fmt.Errorf("%w: %w", errSuperseded, ErrNotHere)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.rightful[info.ID] = struct{}{}
+	return nil
+}
+
+func (h *Host) rightfulCatalog(ctx context.Context, c *catalog) error {
+	if h.superseded(ctx, catalogOf(c.group.Configuration())) {
+		return errSuperseded
+	}
+	return nil
+}
+
+// superseded asks the other members whether their group goes on without the copy here.
+func (h *Host) superseded(ctx context.Context, info wire.Region) bool {
+	if len(info.Members) < 2 {
+		return false
+	}
+	own, err := h.Replicas.Position(info.ID)
+	if err != nil {
+		return false // there is no copy, or it cannot be opened
+	}
+	ctx, cancel := context.WithTimeout(ctx, rightfulTime)
+	defer cancel()
+	var crew sync.WaitGroup
+	newer := make(chan struct{}, len(info.Members))
+	for _, m := range info.Members {
+		if m.Peer == h.Self.Peer || h.suspects.has(m.Peer) {
+			continue
+		}
+		crew.Go(func() {
+			stands, _, err := h.askStandings(ctx, m.Peer, wire.Standing{Regions: []uint64{info.ID}, Log: true})
+			switch {
+			case err != nil:
+				h.suspects.add(m.Peer)
+			case h.replaces(stands[0], own):
+				newer <- struct{}{}
+			}
+		})
+	}
+	crew.Wait()
+	return len(newer) > 0
+}
+
+// replaces tells whether a copy on another node is of a group that goes on without the one here: it was recovered more
+// often, or has come to a later configuration, and does not know this replica. (It knows one that was joined just now and
+// does not know yet of which group it is.) Two replicas that were replaced and did not hear of it could otherwise be most
+// of the members that they remember. Of groups that were recovered equally often nobody knows whether they are one.
+func (h *Host) replaces(there wire.Stand, own replica.Position) bool {
+	if there.State == wire.StandNone || own.Members.Index == 0 {
+		return false
+	}
+	mine := own.Members.Recovered
+	later := there.Recovered > mine || there.Recovered == mine && mine == 0 && there.Epoch > epochOf(own.Members)
+	return later && !slices.ContainsFunc(there.Members, func(c wire.StandingCopy) bool {
+		return c.Replica.ID == own.Replica && c.Replica.Peer == h.Self.Peer
+	})
+}
+
+// hearSuperseded looks whether the peer is right that a region was recovered without this node, and drops the copy
+// then.
+func (h *Host) hearSuperseded(ctx context.Context, peer string, id uint64) error {
+	info, err := h.memberRegion(id)
+	if errors.Is(err, ErrNotHere) {
+		return nil // there is nothing to be dropped
+	}
+	if err != nil {
+		return err
+	}
+	stands, _, err := h.askStandings(ctx, peer, wire.Standing{Regions: []uint64{id}, Log: true})
+	if err != nil {
+		return err
+	}
+	own, err := h.Replicas.Position(id)
+	if err != nil {
+		return err
+	}
+	if !h.replaces(stands[0], own) {
+		return nil // this copy is of the same group, or of a later one
+	}
+	if !hasMember(info, peer) {
+		return fmt.Errorf("%s is no member of region %d", peer, id)
+	}
+	h.Logger.Warn("region was recovered without this node: its copy is dropped", "region", id, "cell", Name(info))
+	if c := h.root(); id == world.CatalogID && c != nil {
+		c.inbox.put(func() { c.removed = true })
+		return waitFor(ctx, c.done)
+	}
+	if l := h.loop(id); l != nil {
+		l.inbox.put(func() { l.removed = true })
+		return waitFor(ctx, l.done)
+	}
+	if id == world.CatalogID {
+		return h.forgetCatalog()
+	}
+	h.release(id)
+	return h.forget(info)
+}
+
+func waitFor(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// memberRegion gives a region of which this node is a member, the catalog too; ErrNotHere if it is none.
+func (h *Host) memberRegion(id uint64) (wire.Region, error) {
+	if id == world.CatalogID {
+		return h.catalogRegion()
+	}
+	return h.stored(id)
+}
+
+// expel tells the former members of recovered regions, as they come back, that their copies are worth nothing.
+func (h *Host) expel(ctx context.Context) {
+	h.mu.Lock()
+	all := make([]wire.Region, 0, len(h.mu.expelled))
+	for _, before := range h.mu.expelled {
+		all = append(all, before)
+	}
+	h.mu.Unlock()
+	if len(all) == 0 {
+		return
+	}
+	peers := make(map[string]struct{})
+	for _, before := range all {
+		for _, m := range before.Members {
+			peers[m.Peer] = struct{}{}
+		}
+	}
+	h.liveness.refresh(ctx, peers, h.Directory.describe)
+	for _, before := range all {
+		left := before
+		left.Members = nil
+		for _, m := range before.Members {
+			if _, lives := h.liveness.lives(m.Peer); lives {
+				_, err := h.Directory.ask(ctx, m.Peer, wire.Question{Superseded: &wire.Release{Region: before.ID}})
+				if err == nil {
+					continue
+				}
+				h.Logger.Debug("former member not told", "region", before.ID, "peer", m.Peer, "error", err)
+			}
+			left.Members = append(left.Members, m)
+		}
+		if len(left.Members) == len(before.Members) {
+			continue
+		}
+		if err := h.keepExpelled(left); err != nil {
+			h.Logger.Warn("keep former members", "region", before.ID, "error", err)
+		}
+	}
+}
+
+// keepExpelled remembers the former members of a recovered region; none forgets it.
+func (h *Host) keepExpelled(before wire.Region) error {
+	write := kv.Write{Table: recoveredTable, Key: regionKey(before.ID)}
+	if len(before.Members) > 0 {
+		before.Members = slices.Clone(before.Members)
+		for i := range before.Members {
+			if before.Members[i].Game == "" { // the peers are all that counts, but a row must be valid
+				before.Members[i].Game = h.Self.Game
+			}
+		}
+		var err error
+		if write.Value, err = wire.EncodeRegion(before); err != nil {
+			return fmt.Errorf("keep former members of region %d: %w", before.ID, err)
+		}
+	}
+	if err := h.Storage.Commit([]kv.Write{write}); err != nil {
+		return fmt.Errorf("keep former members of region %d: %w", before.ID, err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.mu.expelled[before.ID] = before; len(before.Members) == 0 {
+		delete(h.mu.expelled, before.ID)
+	}
+	return nil
+}
+
+func (h *Host) loadExpelled() error {
+	h.mu.expelled = make(map[uint64]wire.Region)
+	err := h.Storage.Scan(recoveredTable, nil, func(_, value []byte) error {
+		before, err := wire.DecodeRegion(value)
+		h.mu.expelled[before.ID] = before
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("list recovered regions: %w", err)
+	}
+	return nil
+}

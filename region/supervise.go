@@ -1,0 +1,382 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/membership"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+const (
+	// superviseEvery is how often a leader looks whether its groups have the right members.
+	superviseEvery = 2 * time.Second
+	// settleTime is how long a leader waits for one change of members before it looks again, and
+	// settlePoll how often it looks meanwhile.
+	settleTime = 3 * time.Second
+	settlePoll = 50 * time.Millisecond
+	// tendedAtOnce bounds how many groups are changed at the same time.
+	tendedAtOnce = 8
+	// nearlyAll is how many entries a member may lack and still count as caught up.
+	nearlyAll = 64
+	// neighbours is how many nodes are watched in any case.
+	neighbours = 16
+	// rowsEvery is how many rounds pass between two looks at the groups that are closed.
+	rowsEvery = 5
+	// wokenAtOnce bounds how many closed groups are opened in one look.
+	wokenAtOnce = 8
+	// looksAnyway is how many rounds pass at most between two such looks, even if nothing seems to have
+	// changed among the nodes.
+	looksAnyway = 150
+)
+
+// ward is a group that the supervisor looks after while this node leads it.
+type ward struct {
+	id     uint64
+	key    string // in the DHT: its members are the nodes nearest to it
+	copies int    // members that it shall have
+	group  *replica.Group
+	// info gives the region as its owner knows it; known tells it of a node's address.
+	info  func(context.Context) (wire.Region, error)
+	known func(wire.Member)
+}
+
+// supervise has the groups that this node leads follow their keys, until the node is about to end.
+func (h *Host) supervise(ctx context.Context) {
+	every := time.NewTicker(superviseEvery)
+	defer every.Stop()
+	for round := 0; ; round++ {
+		select {
+		case <-h.leaving:
+			return
+		case <-every.C:
+		}
+		h.superviseOnce(ctx)
+		h.expel(ctx)
+		if round%rowsEvery == rowsEvery-1 && h.worthALook(round) {
+			if err := h.wakeMisplaced(ctx); err != nil {
+				h.Logger.Warn("look at closed regions", "error", err)
+			}
+			h.liveness.forget(10 * h.Grace)
+		}
+	}
+}
+
+// superviseOnce brings what is known of the nodes up to date, and then tends every group that is led here.
+func (h *Host) superviseOnce(ctx context.Context) {
+	wards := h.wards()
+	peers := make(map[string]struct{})
+	for _, peer := range h.Records.NearestKnown(grid.CatalogKey, neighbours) {
+		peers[peer] = struct{}{}
+	}
+	under, members := 0, 0
+	for _, w := range wards {
+		for _, peer := range h.Records.NearestKnown(w.key, candidates) {
+			peers[peer] = struct{}{}
+		}
+		status := w.group.Status()
+		h.reigned(w.id, status.Term)
+		voters := 0
+		for _, m := range status.Members {
+			peers[m.Peer] = struct{}{}
+			if !m.Learner && m.Active {
+				voters++
+			}
+		}
+		members += voters
+		if voters < w.copies {
+			under++
+		}
+	}
+	h.metrics.led.Set(float64(len(wards)))
+	h.metrics.members.Set(float64(members))
+	h.metrics.under.Set(float64(under))
+	delete(peers, h.Self.Peer)
+	h.liveness.refresh(ctx, peers, h.Directory.describe)
+	for _, w := range wards {
+		if !h.beginTending(w.id) {
+			continue
+		}
+		started := h.start(func(ctx context.Context) {
+			defer h.endTending(w.id)
+			ctx, cancel := context.WithTimeout(ctx, flightTime)
+			defer cancel()
+			h.tend(ctx, w)
+		})
+		if !started {
+			h.endTending(w.id)
+		}
+	}
+}
+
+// worthALook tells whether the closed regions ought to be looked at: which nodes there are has changed
+// since the last look that found nothing wrong.
+func (h *Host) worthALook(round int) bool {
+	nodes := h.liveness.summary(h.Grace)
+	if nodes == h.looked && round%looksAnyway >= rowsEvery {
+		return false
+	}
+	h.looked = nodes
+	return true
+}
+
+// wards lists the groups that this node leads.
+func (h *Host) wards() []ward {
+	h.mu.Lock()
+	loops := make([]*loop, 0, len(h.mu.loops))
+	for _, l := range h.mu.loops {
+		loops = append(loops, l)
+	}
+	h.mu.Unlock()
+	var led []ward
+	if c := h.root(); c != nil && c.group.Status().Self {
+		led = append(led, h.catalogWard(c))
+	}
+	for _, l := range loops {
+		if l.raft.Status().Self {
+			led = append(led, h.ward(l))
+		}
+	}
+	return led
+}
+
+func (h *Host) ward(l *loop) ward {
+	return ward{
+		id: l.info.ID, key: h.Directory.key(l.info.Cell), copies: h.Copies, group: l.raft,
+		info: l.ask,
+		known: func(m wire.Member) {
+			l.inbox.put(func() { l.meet(m) })
+		},
+	}
+}
+
+// beginTending reports false if the group is tended already, or too many others are.
+func (h *Host) beginTending(id uint64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, under := h.mu.tending[id]; under || len(h.mu.tending) >= tendedAtOnce {
+		return false
+	}
+	h.mu.tending[id] = struct{}{}
+	return true
+}
+
+func (h *Host) endTending(id uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.mu.tending, id)
+}
+
+// tend takes one step after the other until the group's members are right, or a step does not succeed:
+// then it is tried again in a later round.
+func (h *Host) tend(ctx context.Context, w ward) {
+	for ctx.Err() == nil && !h.leaves() {
+		status := w.group.Status()
+		if !status.Self {
+			return
+		}
+		next := membership.Next(h.Self.Peer, h.memberStates(w, status), h.nearestOf(w, status), w.copies)
+		if next.Kind == membership.Stay && len(status.Members) < 2 && w.group.Configuration().Recovered == 0 {
+			return
+		}
+		if err := h.agree(ctx, w); err != nil {
+			h.Logger.Debug("members not agreed on", "group", w.id, "error", err)
+			return
+		}
+		if next.Kind == membership.Stay {
+			return
+		}
+		err := h.takeStep(ctx, w, next)
+		if err != nil {
+			h.Logger.Debug("change of members put off", "group", w.id, "peer", next.Peer, "kind", int(next.Kind), "error", err)
+			return
+		}
+	}
+}
+
+// memberStates is how the leader sees its members.
+func (h *Host) memberStates(w ward, s replica.Status) []membership.Member {
+	states := make([]membership.Member, len(s.Members))
+	struck := h.failures.struckPeers(w.id)
+	for i, m := range s.Members {
+		self := m.Peer == h.Self.Peer
+		states[i] = membership.Member{
+			Peer: m.Peer, Learner: m.Learner,
+			CaughtUp: self || m.Active && !m.Snapshotting && m.Match+nearlyAll >= s.Last,
+			Leaving:  h.liveness.leaves(m.Peer),
+			Gone:     !self && !m.Active && h.liveness.gone(m.Peer, h.Grace),
+			Struck:   struck[m.Peer],
+		}
+	}
+	return states
+}
+
+// nearestOf lists the nodes nearest to the group's key that can be members: those that live, and members
+// whose grace period is not over.
+func (h *Host) nearestOf(w ward, s replica.Status) []string {
+	members := make([]string, len(s.Members))
+	for i, m := range s.Members {
+		members[i] = m.Peer
+	}
+	nearest := h.Records.NearestKnown(w.key, candidates, members...)
+	return slices.DeleteFunc(nearest, func(peer string) bool {
+		if peer == h.Self.Peer {
+			return false
+		}
+		member := slices.ContainsFunc(s.Members, func(m replica.Progress) bool { return m.Peer == peer })
+		if member && !h.liveness.gone(peer, h.Grace) {
+			return false
+		}
+		_, lives := h.liveness.lives(peer)
+		return !lives
+	})
+}
+
+// agree makes sure that the catalog knows all members before the next step is taken: a later leader must
+// be known to it, or it could never tell of a change again.
+func (h *Host) agree(ctx context.Context, w ward) error {
+	info, err := w.info(ctx)
+	if err != nil {
+		return err
+	}
+	conf := w.group.Configuration()
+	for _, m := range conf.Members {
+		if hasMember(info, m.Peer) {
+			continue
+		}
+		member, ok := h.liveness.lives(m.Peer)
+		if !ok {
+			return fmt.Errorf("the address of %s is not known", m.Peer)
+		}
+		w.known(member)
+	}
+	if info, err = w.info(ctx); err != nil {
+		return err
+	}
+	if info.Epoch < epochOf(conf) || len(info.Members) != len(conf.Members) {
+		return errors.New("the region has not taken in its members yet")
+	}
+	return h.announce(ctx, info)
+}
+
+// announce tells the catalog of the region's members, unless it knows them.
+func (h *Host) announce(ctx context.Context, info wire.Region) error {
+	h.mu.Lock()
+	told := h.mu.announced[info.ID]
+	h.mu.Unlock()
+	if info.Epoch == firstEpoch || told >= info.Epoch || info.ID == world.CatalogID {
+		return nil
+	}
+	known, err := h.Directory.tellMoved(ctx, info)
+	if err != nil {
+		return fmt.Errorf("tell the catalog: %w", err)
+	}
+	if known.Epoch < info.Epoch {
+		return fmt.Errorf("the catalog did not take epoch %d of region %d", info.Epoch, info.ID)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.announced[info.ID] = known.Epoch
+	return nil
+}
+
+// takeStep carries a step out and waits until it is done.
+func (h *Host) takeStep(ctx context.Context, w ward, next membership.Step) error {
+	switch next.Kind {
+	case membership.Add:
+		member, lives := h.liveness.lives(next.Peer)
+		if !lives {
+			return fmt.Errorf("%s does not answer", next.Peer)
+		}
+		w.known(member)
+		return h.change(ctx, w, "add", next.Peer, w.group.AddLearner)
+	case membership.Wait:
+		return h.inviteLearners(ctx, w)
+	case membership.Promote:
+		return h.change(ctx, w, "promote", next.Peer, w.group.Promote)
+	case membership.Remove:
+		return h.change(ctx, w, "remove", next.Peer, w.group.Remove)
+	case membership.Transfer:
+		if status := w.group.Status(); h.reigned(w.id, status.Term) < reignTime {
+			return errors.New("this node has just begun to lead it")
+		}
+		h.metrics.changes.WithLabelValues("transfer").Inc()
+		if err := w.group.Transfer(next.Peer); err != nil {
+			return err
+		}
+		return h.settle(ctx, func() bool { return !w.group.Status().Self })
+	case membership.Stay:
+	}
+	return nil
+}
+
+// change begins a change of members and waits until it is committed.
+func (h *Host) change(ctx context.Context, w ward, kind, peer string, begin func(string) error) error {
+	before := w.group.Configuration().Index
+	if err := begin(peer); err != nil {
+		return err
+	}
+	done := func() bool {
+		conf := w.group.Configuration()
+		return conf.Index > before && shows(w.group.Status(), conf)
+	}
+	if err := h.settle(ctx, done); err != nil {
+		return err
+	}
+	h.metrics.changes.WithLabelValues(kind).Inc()
+	h.Logger.Info("region changes its members", "group", w.id, "change", kind, "peer", peer)
+	return nil
+}
+
+// shows tells whether the status, which is as of the group's last tick, has these members already.
+func shows(s replica.Status, conf replica.Configured) bool {
+	return slices.EqualFunc(s.Members, conf.Members, func(p replica.Progress, m replica.Member) bool { return p.Member == m })
+}
+
+var errUnsettled = errors.New("it takes long")
+
+// settle waits for a condition that the group brings about.
+func (h *Host) settle(ctx context.Context, done func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	poll := time.NewTicker(settlePoll)
+	defer poll.Stop()
+	for !done() {
+		select {
+		case <-ctx.Done():
+			return errUnsettled
+		case <-poll.C:
+		}
+	}
+	return nil
+}
+
+// inviteLearners asks those learners that do not take part yet to join, and waits until all have caught up.
+func (h *Host) inviteLearners(ctx context.Context, w ward) error {
+	info, err := w.info(ctx)
+	if err != nil {
+		return err
+	}
+	invite := wire.Invite{Region: info}
+	for _, m := range w.group.Configuration().Members {
+		invite.Voters = append(invite.Voters, wire.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner})
+	}
+	for _, m := range w.group.Status().Members {
+		if !m.Learner || m.Active && m.Match > 0 {
+			continue
+		}
+		invite.Replica = m.ID
+		if _, err := h.Directory.ask(ctx, m.Peer, wire.Question{Invite: &invite}); err != nil {
+			return fmt.Errorf("invite %s: %w", m.Peer, err)
+		}
+	}
+	return h.settle(ctx, func() bool {
+		return !slices.ContainsFunc(h.memberStates(w, w.group.Status()), func(m membership.Member) bool { return m.Learner && !m.CaughtUp })
+	})
+}

@@ -1,0 +1,67 @@
+package region
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// surveyTime is how long a node may take to answer one question of a survey. One that does not is not asked again.
+const surveyTime = 1500 * time.Millisecond
+
+// survey is what nodes said of regions when they were all asked.
+type survey struct {
+	stands map[string]map[uint64]wire.Stand // by peer and region, of the nodes that answered
+	silent map[string]error                 // why the others did not
+	skews  map[string]time.Duration         // how far a node's clock is ahead of this one's, as far as can be told
+}
+
+// of gives what the peer said of the region.
+func (s survey) of(peer string, id uint64) (stand wire.Stand, answered bool) {
+	stand, answered = s.stands[peer][id]
+	return stand, answered
+}
+
+// surveyRegions asks each node for the regions named: all nodes at once, each of them page by page.
+func (h *Host) surveyRegions(ctx context.Context, want map[string][]uint64, log bool) survey {
+	s := survey{stands: make(map[string]map[uint64]wire.Stand), silent: make(map[string]error), skews: make(map[string]time.Duration)}
+	var mu sync.Mutex
+	var crew sync.WaitGroup
+	defer crew.Wait()
+	tokens := make(chan struct{}, askedAtOnce)
+	for peer, ids := range want {
+		crew.Go(func() {
+			tokens <- struct{}{}
+			defer func() { <-tokens }()
+			said := make(map[uint64]wire.Stand, len(ids))
+			least := time.Duration(-1)
+			var failed error
+			for page := range slices.Chunk(ids, wire.MaxStandings) {
+				ctx, cancel := context.WithTimeout(ctx, surveyTime)
+				stands, skew, err := h.askStandings(ctx, peer, wire.Standing{Regions: page, Log: log})
+				cancel()
+				if failed = err; err != nil {
+					break
+				}
+				if least < 0 || skew.Abs() < least.Abs() {
+					least = skew // the quickest answer tells best
+				}
+				for _, stand := range stands {
+					said[stand.Region] = stand
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if failed != nil {
+				s.silent[peer] = failed
+			}
+			if len(said) > 0 {
+				s.stands[peer], s.skews[peer] = said, least
+			}
+		})
+	}
+	return s
+}

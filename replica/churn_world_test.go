@@ -1,0 +1,293 @@
+package replica
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+
+	"pgregory.net/rapid"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// churn is a group whose members change while messages are lost, doubled and reordered, snapshots fail, and nodes die
+// with what they had in memory. Hosts are stepped by hand, so that a crash can be anywhere. It knows what everybody was
+// told, and holds it against everybody else.
+type churn struct {
+	t     *rapid.T
+	nodes map[string]*dweller
+	wire  []packet
+	snaps []parcel
+
+	entries  map[uint64]string   // by index: what anybody was told is committed
+	confs    map[uint64][]Member // by index
+	newest   Configured          // the authority that owners ask
+	retired  map[uint64]bool     // replica ids that were members and are no more
+	restores int
+	proposed int
+}
+
+type packet struct {
+	from, to string
+	message  []byte
+}
+
+type parcel struct {
+	from, to string
+	bytes    []byte
+	done     func(error)
+}
+
+// dweller is a node: its owner's state is every entry by its index, one row each.
+type dweller struct {
+	peer    string
+	host    *Host
+	disk    *disk
+	group   *Group
+	state   map[uint64]string
+	applied uint64
+}
+
+var churnPeers = []string{"a", "b", "c", "d", "e"}
+
+var churnTables = []TablePrefix{{Table: "world", Prefix: groupPrefix(5)}}
+
+func (c *churn) boot(n *dweller) {
+	var err error
+	n.host, err = NewHost(Options{
+		Storage: n.disk, Self: n.peer,
+		Send: func(to string, _ uint64, message []byte) { c.wire = append(c.wire, packet{n.peer, to, message}) },
+		SendSnapshot: func(to string, _ uint64, write func(io.Writer) error, done func(error)) {
+			var b bytes.Buffer
+			if err := write(&b); err != nil {
+				c.t.Fatal(err)
+			}
+			c.snaps = append(c.snaps, parcel{n.peer, to, b.Bytes(), done})
+		},
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	n.host.limits.keepEntries = 4
+	n.group = nil
+	if has, err := n.host.Has(5); err != nil {
+		c.t.Fatal(err)
+	} else if has {
+		c.open(n)
+	}
+}
+
+func (c *churn) open(n *dweller) {
+	n.host.open(Founding{Group: 5, Members: churnPeers[:3], Tables: churnTables}, func(g *Group, err error) {
+		if errors.Is(err, ErrNotMember) {
+			c.tombstone(n) // it was removed, and died before it said so
+			return
+		}
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		n.group = g
+		c.load(n, g.AppliedIndex())
+	})
+	pump(n.host)
+}
+
+// load reads an owner's state back: it must be what everybody agreed on, up to the applied index.
+func (c *churn) load(n *dweller, applied uint64) {
+	n.state, n.applied = make(map[uint64]string), applied
+	err := n.disk.Scan("world", groupPrefix(5), func(key, value []byte) error {
+		index, err := strconv.ParseUint(string(key[8:]), 10, 64)
+		n.state[index] = string(value)
+		return err
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for index, entry := range c.entries {
+		if got := n.state[index]; index <= applied && got != entry {
+			c.t.Fatalf("%s has %q at %d, committed was %q; applied %d", n.peer, got, index, entry, applied)
+		}
+	}
+	for index, entry := range n.state {
+		if c.entries[index] != entry || index > applied {
+			c.t.Fatalf("%s stores %q at %d, which nobody was told; applied %d", n.peer, entry, index, applied)
+		}
+	}
+}
+
+func (c *churn) drain(n *dweller) {
+	if n.group == nil {
+		return
+	}
+	for _, d := range n.group.Take() {
+		switch d := d.(type) {
+		case Committed:
+			if have, ok := c.entries[d.Index]; ok && have != string(d.Entry) {
+				c.t.Fatalf("entry %d is %q on %s, %q elsewhere", d.Index, d.Entry, n.peer, have)
+			}
+			if d.Index <= n.applied {
+				c.t.Fatalf("%s gets entry %d, it has applied %d", n.peer, d.Index, n.applied)
+			}
+			c.entries[d.Index] = string(d.Entry)
+			n.state[d.Index], n.applied = string(d.Entry), d.Index
+			key := append(groupPrefix(5), numbered("", int(d.Index))...)
+			n.group.Applied(d.Index, []kv.Write{{Table: "world", Key: key, Value: d.Entry}})
+		case Configured:
+			c.configured(n, d)
+		case Restored:
+			c.restores++
+			c.load(n, d.Index)
+		case Removed:
+			c.tombstone(n)
+			return
+		case Failed:
+			if !errors.Is(d.Err, errFull) {
+				c.t.Fatal(d.Err)
+			}
+			n.group = nil // a snapshot that came on a full disk; obey opens it again
+			return
+		}
+	}
+}
+
+// free ends the time when a node's disk was full.
+func (c *churn) free(n *dweller) {
+	if n.disk.refuse == nil {
+		return
+	}
+	n.disk.refuse = nil
+	n.host.retryStorage()
+	pump(n.host)
+}
+
+func (c *churn) configured(n *dweller, d Configured) {
+	if have, ok := c.confs[d.Index]; ok && !slices.Equal(have, d.Members) {
+		c.t.Fatalf("configuration %d is %v on %s, %v elsewhere", d.Index, d.Members, n.peer, have)
+	}
+	c.confs[d.Index] = d.Members
+	if d.Index <= c.newest.Index {
+		return
+	}
+	for _, m := range c.newest.Members {
+		if !slices.ContainsFunc(d.Members, func(o Member) bool { return o.ID == m.ID && o.Peer == m.Peer }) {
+			c.retired[m.ID] = true
+		}
+	}
+	for _, m := range d.Members {
+		if c.retired[m.ID] {
+			c.t.Fatalf("replica id %d is used again: %v", m.ID, d.Members)
+		}
+	}
+	c.newest = d
+}
+
+// tombstone removes a replica, as its owner does.
+func (c *churn) tombstone(n *dweller) {
+	c.free(n)
+	if n.group != nil {
+		n.host.closeGroup(n.group, make(chan error, 1))
+		pump(n.host)
+		n.group = nil
+	}
+	var rows []kv.Write
+	if err := n.disk.Scan("world", groupPrefix(5), func(key, _ []byte) error {
+		rows = append(rows, kv.Write{Table: "world", Key: key})
+		return nil
+	}); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := n.host.remove(5, rows); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// obey does what the authority says: who is a member joins, who is none any more leaves, and everybody hears of it.
+func (c *churn) obey(n *dweller) {
+	c.drain(n) // it may have failed
+	i := slices.IndexFunc(c.newest.Members, func(m Member) bool { return m.Peer == n.peer })
+	if n.group != nil {
+		if own := n.host.replicas[5].id; i < 0 || c.newest.Members[i].ID != own {
+			if c.retired[own] {
+				c.tombstone(n)
+			}
+		} else if err := n.group.Vouch(c.newest); err != nil {
+			c.t.Fatal(err)
+		}
+		return
+	}
+	has, err := n.host.Has(5)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if has {
+		c.open(n)
+		return
+	}
+	if i < 0 {
+		return
+	}
+	c.free(n)
+	j := JoinInfo{Group: 5, ID: c.newest.Members[i].ID, Members: c.newest.Members, Tables: churnTables}
+	n.host.join(j, func(g *Group, err error) {
+		if errors.Is(err, ErrTombstone) {
+			return // it knows better: it has been removed since
+		}
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		n.group = g
+		c.load(n, g.AppliedIndex())
+	})
+	pump(n.host)
+}
+
+// receive delivers a snapshot.
+func (c *churn) receive(s parcel) {
+	n := c.nodes[s.to]
+	answer := make(chan error, 1)
+	go func() { answer <- n.host.ReceiveSnapshot(context.Background(), s.from, 5, bytes.NewReader(s.bytes)) }()
+	for {
+		pump(n.host)
+		select {
+		case err := <-answer:
+			s.done(err)
+			return
+		case <-n.host.wake:
+		}
+	}
+}
+
+func (c *churn) ship(p packet) {
+	_ = c.nodes[p.to].host.Receive(p.from, 5, p.message) // refused ones are lost, too
+}
+
+// change asks for a random change, of whoever believes that it leads.
+func (c *churn) change(t *rapid.T) {
+	peer := rapid.SampledFrom(churnPeers).Draw(t, "whom")
+	what := rapid.IntRange(0, 3).Draw(t, "what")
+	for _, name := range churnPeers {
+		g := c.nodes[name].group
+		if g == nil {
+			continue
+		}
+		voters := 0
+		for _, m := range g.Configuration().Members {
+			if !m.Learner {
+				voters++
+			}
+		}
+		switch {
+		case what == 0:
+			_ = g.AddLearner(peer) // refused for any reason, here and below
+		case what == 1:
+			_ = g.Promote(peer)
+		case what == 2 && voters > 2: // see package doc on the removal from a group of two
+			_ = g.Remove(peer)
+		case what == 3:
+			_ = g.Transfer(peer)
+		}
+	}
+}

@@ -1,0 +1,329 @@
+package replica
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// turn does everything that can be done with one commit.
+func (h *Host) turn() {
+	if h.stall == nil {
+		h.settle()
+		if len(h.batch) > 0 || len(h.founding) > 0 || h.flushDue && len(h.lazy) > 0 {
+			h.commit()
+			h.settle() // a commit of entries makes them committed, in groups of one: deliver them now
+		}
+	}
+	if len(h.lazy) == 0 {
+		h.flushDue = false
+	}
+	h.finishClosing()
+	h.metrics.lag.Set(float64(h.lag))
+}
+
+// settle lets raft do all that needs no disk, and fills the batch with what does.
+func (h *Host) settle() {
+	dirty := h.dirty
+	h.dirty = nil
+	for _, r := range dirty {
+		r.dirty = false
+		if r.over || r.inBatch || r.node == nil {
+			continue
+		}
+		err := r.guard("act", func() error {
+			for r.node.HasReady() {
+				rd := r.node.Ready()
+				if err := r.accept(rd); err != nil {
+					return err
+				}
+				if (rd.MustSync || !raft.IsEmptySnap(rd.Snapshot)) && !mutated("acknowledge-before-fsync") {
+					if mutated("send-before-fsync") {
+						if err := r.send(rd.Messages); err != nil {
+							return err
+						}
+						rd.Messages = nil
+					}
+					if err := r.sendAhead(&rd); err != nil {
+						return err
+					}
+					r.ready, r.inBatch = rd, true
+					h.batch = append(h.batch, r)
+					return nil
+				}
+				// Without MustSync nothing is promised by this Ready that a crash could break: its commit index is
+				// stored later. (raft's doc.go asks for the hard state before the messages; its rawnode.go exempts this.)
+				if err := r.finish(rd); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			h.fail(r, err)
+		}
+	}
+}
+
+// sendAhead sends the entries that a leader has for others while its own disk still writes them (Ongaro's thesis,
+// 10.2.1). They promise nothing of this node: its own word counts only when raft is told, after the commit, that they
+// are stored. What does promise something, a vote or an acknowledgement, stays for finish; so does everything if the
+// term or vote is not stored yet.
+func (r *replica) sendAhead(rd *raft.Ready) error {
+	if !raft.IsEmptyHardState(rd.HardState) && (rd.GetTerm() != r.term || rd.GetVote() != r.vote) {
+		return nil
+	}
+	var ahead, rest []*raftpb.Message
+	for _, m := range rd.Messages {
+		if m.GetType() == raftpb.MsgApp {
+			ahead = append(ahead, m)
+		} else {
+			rest = append(rest, m)
+		}
+	}
+	rd.Messages = rest
+	return r.send(ahead)
+}
+
+// staged is what a commit stores for one replica.
+type staged struct {
+	r    *replica
+	next state
+}
+
+// stage adds what the replica has to store.
+func (r *replica) stage(writes []kv.Write) ([]kv.Write, staged) {
+	if snap := r.installing(); snap != nil {
+		writes = r.snapshotWrites(writes, snap)
+		s := staged{r: r, next: r.next()}
+		s.next.applied, s.next.start, s.next.startTerm = snap.index, snap.index, snap.entryTerm
+		writes = r.log.appendWrites(writes, r.ready.Entries)
+		return append(writes, r.stateWrite(s.next)), s
+	}
+	s := staged{r: r, next: r.next()}
+	writes = r.log.compactWrites(writes, s.next.start)
+	writes = r.log.appendWrites(writes, r.ready.Entries)
+	writes = append(writes, r.pending...)
+	if conf := r.members.upTo(s.next.applied); conf != nil && !mutated("forget-configuration") {
+		writes = append(writes, r.confWrite(conf))
+	}
+	return append(writes, r.stateWrite(s.next)), s
+}
+
+func (r *replica) stateWrite(s state) kv.Write {
+	return kv.Write{Table: tableState, Key: stateKey(r.group, kindState), Value: encodeState(s)}
+}
+
+// stored takes over that a staged commit has become durable.
+func (s staged) stored() error {
+	r := s.r
+	r.stored = s.next
+	r.pending, r.pendingBytes, r.lazy = nil, 0, false
+	if snap := r.installing(); snap != nil {
+		r.installed(snap)
+	}
+	r.log.compact(s.next.start)
+	r.members.stored(s.next.applied)
+	rd, inBatch := r.ready, r.inBatch
+	r.ready, r.inBatch = raft.Ready{}, false
+	if !inBatch {
+		r.log.append(nil)
+		return nil
+	}
+	return r.guard("act", func() error { return r.finish(rd) })
+}
+
+// commit makes durable, in one transaction, what the batch needs and what else waits.
+func (h *Host) commit() {
+	batch, lazy, founders := h.batch, h.lazy, h.founding
+	h.batch, h.lazy, h.founding, h.flushDue = nil, nil, nil, false
+	h.flush.Stop()
+
+	var writes []kv.Write
+	var parts []staged
+	entries := 0
+	for _, f := range founders {
+		writes = append(writes, f.writes...)
+	}
+	stage := func(r *replica) {
+		var part staged
+		var more []kv.Write
+		if err := r.guard("stage", func() error { more, part = r.stage(writes); return nil }); err != nil {
+			h.fail(r, err) // its writes are not among those of the others
+			return
+		}
+		writes = more
+		parts = append(parts, part)
+		entries += len(r.ready.Entries)
+		r.lazy = false
+	}
+	for _, r := range batch {
+		stage(r)
+	}
+	for _, r := range lazy {
+		if r.lazy && !r.over { // else it was in the batch
+			stage(r)
+		}
+	}
+	err := h.store(writes, len(parts)+len(founders), entries)
+	if err != nil {
+		for _, f := range founders {
+			f.reply(nil, fmt.Errorf("found group %d: %w: %w", f.group, ErrStorage, err))
+		}
+		for _, part := range parts {
+			part.r.lazy = true
+			h.lazy = append(h.lazy, part.r)
+		}
+		h.enterStall(err)
+		return
+	}
+	for _, part := range parts {
+		if err := part.r.guard("take over", part.stored); err != nil {
+			h.fail(part.r, err)
+			continue
+		}
+		h.touch(part.r)
+	}
+	for _, f := range founders {
+		h.resume(f.group, f.state, f.conf, f.tables, f.reply)
+	}
+}
+
+// store commits writes and counts.
+func (h *Host) store(writes []kv.Write, groups, entries int) error {
+	begin := time.Now()
+	if mutated("applied-apart") {
+		own := func(w kv.Write) bool { return w.Table != tableLog && w.Table != tableState }
+		if err := h.storage.Commit(slices.DeleteFunc(slices.Clone(writes), func(w kv.Write) bool { return !own(w) })); err != nil {
+			return err
+		}
+		writes = slices.DeleteFunc(slices.Clone(writes), own)
+	}
+	err := h.storage.Commit(writes)
+	if err != nil {
+		h.metrics.failures.Inc()
+		return err
+	}
+	h.metrics.commits.Inc()
+	h.metrics.entries.Add(float64(entries))
+	h.metrics.commitSeconds.Observe(time.Since(begin).Seconds())
+	h.metrics.batchEntries.Observe(float64(entries))
+	h.metrics.batchGroups.Observe(float64(groups))
+	return nil
+}
+
+// enterStall stops all groups because storage refused a commit. Each goes back to what is durable.
+func (h *Host) enterStall(cause error) {
+	if len(h.replicas) == 0 {
+		return // only foundings failed, and their callers know
+	}
+	h.logger.Error("storage refuses writes", "error", cause, "groups", len(h.replicas))
+	h.metrics.stalled.Set(1)
+	h.stall = fmt.Errorf("%w: %w", ErrStorage, cause)
+	stall := h.stall
+	h.stalled.Store(&stall)
+	for _, r := range h.inOrder() {
+		if r.replacing() {
+			h.fail(r, fmt.Errorf("replace log: %w", h.stall))
+			continue
+		}
+		r.stop(h.stall)
+	}
+	h.batch, h.dirty = nil, nil
+	h.retry.Reset(h.limits.retryAfter)
+}
+
+// replacing: the commit under way replaces what is stored, by a snapshot or by another leader's entries. If it fails,
+// which of the two is stored is not known, and memory must not guess: the owner opens the group again.
+func (r *replica) replacing() bool {
+	return r.installing() != nil || r.inBatch && len(r.ready.Entries) > 0 && r.ready.Entries[0].GetIndex() <= r.log.last
+}
+
+// stop throws away what is not durable, until start.
+func (r *replica) stop(cause error) {
+	if n := len(r.ready.Entries); n > 0 {
+		r.log.stale = max(r.log.stale, r.ready.Entries[n-1].GetIndex())
+	}
+	r.ready, r.inBatch, r.dirty = raft.Ready{}, false, false
+	r.node, r.leader, r.leading = nil, 0, false
+	r.dropIncoming(cause)
+	r.tell(Leadership{Term: r.term, Cause: cause})
+}
+
+// room is how many bytes the storage must have room for before the groups go on. On a disk that is nearly full the
+// small rows that a retry rewrites always fit; the next edits would not, and the groups would stall again at once.
+const room = 256 << 10
+
+// probeRoom tries whether the storage has room: it writes that much and deletes it again, which leaves the space to
+// whatever comes next.
+func (h *Host) probeRoom() error {
+	key := stateKey(0, kindProbe)
+	if err := h.store([]kv.Write{{Table: tableState, Key: key, Value: make([]byte, room)}}, 1, 0); err != nil {
+		return err
+	}
+	return h.store([]kv.Write{{Table: tableState, Key: key}}, 1, 0)
+}
+
+// retryStorage tries whether storage takes writes again, and lets the groups go on if so.
+func (h *Host) retryStorage() {
+	if h.stall == nil {
+		return
+	}
+	if err := h.probeRoom(); err != nil {
+		h.stall = fmt.Errorf("%w: %w", ErrStorage, err)
+		h.retry.Reset(h.limits.retryAfter)
+		return
+	}
+	var writes []kv.Write
+	var parts []staged
+	for _, r := range h.inOrder() {
+		var part staged
+		writes, part = r.stage(writes)
+		parts = append(parts, part)
+	}
+	h.lazy = nil
+	err := h.store(writes, len(parts), 0)
+	if err != nil && len(parts) > 0 {
+		// Is it the storage, or the writes of one owner?
+		// A row of its own tells: the failed commit may have been stored all the same, and no part of it may be undone.
+		probe := []kv.Write{{Table: tableState, Key: stateKey(0, kindProbe), Value: []byte{1}}}
+		if err := h.store(probe, 1, 0); err != nil {
+			h.stall = fmt.Errorf("%w: %w", ErrStorage, err)
+			for _, part := range parts {
+				part.r.lazy = true
+				h.lazy = append(h.lazy, part.r)
+			}
+			h.retry.Reset(h.limits.retryAfter)
+			return
+		}
+		parts = slices.DeleteFunc(parts, func(part staged) bool {
+			writes, _ := part.r.stage(nil)
+			err := h.store(writes, 1, 0)
+			if err != nil {
+				h.fail(part.r, fmt.Errorf("store applied writes: %w: %w", ErrStorage, err))
+			}
+			return err != nil
+		})
+	}
+	h.logger.Info("storage takes writes again", "groups", len(parts))
+	h.metrics.stalled.Set(0)
+	h.stall = nil
+	h.stalled.Store(nil)
+	for _, part := range parts {
+		err := part.stored()
+		if err == nil {
+			err = h.start(part.r)
+		}
+		if err != nil {
+			h.fail(part.r, err)
+			continue
+		}
+		part.r.tell(Leadership{Term: part.r.term})
+		h.touch(part.r)
+	}
+}

@@ -1,0 +1,27 @@
+package replica
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// A group of which the log is there and the state is not was not never here: it must not be founded again.
+func TestLogWithoutStateIsDamage(t *testing.T) {
+	d := newDisk()
+	for _, group := range []uint64{7, 8} {
+		if _, conf, err := loadState(d, group); err != nil || conf != nil {
+			t.Fatalf("nothing is stored: %v %v", conf, err)
+		}
+	}
+	if err := d.Commit([]kv.Write{{Table: tableLog, Key: logKey(7, 2), Value: make([]byte, entryHead)}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := loadState(d, 7); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a log without a state: %v", err)
+	}
+	if _, conf, err := loadState(d, 8); err != nil || conf != nil {
+		t.Errorf("another group: %v %v", conf, err)
+	}
+}

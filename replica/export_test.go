@@ -1,0 +1,108 @@
+package replica
+
+import (
+	"errors"
+	"io"
+
+	"go.etcd.io/raft/v3"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// This file is what the simulation (package replica_test) needs beside the API: a host that somebody else's loop
+// drives, and calls that answer later where the API's would wait.
+
+type (
+	Alarm = alarm
+	Event = event
+	Read  = read
+)
+
+const (
+	Woken   = woken
+	Ticked  = ticked
+	Flushed = flushed
+	Retried = retried
+)
+
+// Mutated tells whether a seeded bug is switched on.
+func Mutated(name string) bool { return mutated(name) }
+
+func (h *Host) Step(what Event) (more bool) { return h.step(what) }
+
+// Signalled tells whether something has come in since it was asked last.
+func (h *Host) Signalled() bool {
+	select {
+	case <-h.wake:
+		return true
+	default:
+		return false
+	}
+}
+
+func (h *Host) SetAlarms(flush, retry Alarm) { h.flush, h.retry = flush, retry }
+
+// KeepEntries makes logs short, so that snapshots are needed.
+func (h *Host) KeepEntries(n uint64) { h.limits.keepEntries = n }
+
+// ShutDown is what Run does at its end.
+func (h *Host) ShutDown() error { return h.shutDown() }
+
+func (h *Host) PostOpen(f Founding, reply func(*Group, error)) { h.post(func() { h.open(f, reply) }) }
+func (h *Host) PostJoin(j JoinInfo, reply func(*Group, error)) { h.post(func() { h.join(j, reply) }) }
+func (h *Host) PostClose(g *Group) <-chan error {
+	reply := make(chan error, 1)
+	h.post(func() { h.closeGroup(g, reply) })
+	return reply
+}
+
+func (h *Host) PostRemove(group uint64, also []kv.Write, reply func(error)) {
+	h.post(func() { reply(h.remove(group, also)) })
+}
+
+func (h *Host) PostSnapshot(peer string, group uint64, r io.Reader, reply func(error)) {
+	taken := 0
+	taken, err := h.unpack(peer, group, r, func(err error) {
+		h.stage(-taken)
+		reply(err)
+	})
+	if err != nil {
+		h.stage(-taken)
+		reply(err)
+	}
+}
+
+// Asks is ReadIndex, whose answer comes through the channel.
+func (g *Group) Asks() (<-chan Read, error) {
+	answer := make(chan read, 1)
+	return answer, g.ask(answer)
+}
+
+// Result is the index, or why there is none.
+func (r read) Result() (uint64, error) { return r.index, r.err }
+
+// Leads visits the replicas that raft holds for leaders, in no order.
+func (h *Host) Leads(visit func(group, id, term uint64)) {
+	for group, r := range h.replicas {
+		if r.leading {
+			visit(group, r.id, r.term)
+		}
+	}
+}
+
+// ReplicaID is this node's in an open group.
+func (h *Host) ReplicaID(group uint64) uint64 {
+	if r := h.replicas[group]; r != nil {
+		return r.id
+	}
+	return 0
+}
+
+// Describe tells what a message says.
+func Describe(message []byte) string {
+	m, err := decodeMessage(message)
+	if err != nil {
+		return errors.Join(errors.New("no message"), err).Error()
+	}
+	return raft.DescribeMessage(m, func(b []byte) string { return "" })
+}

@@ -1,0 +1,207 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// Bounds of what the gate lets in. Raft trusts every message: it panics on some forged ones, and takes others as
+// committed. Honest members stay far below these bounds.
+const (
+	maxMessage        = MaxEntry + maxSizePerMsg // bytes
+	maxMessageEntries = 16 << 10
+	maxTermJump       = 1 << 20 // elections that a member may have missed
+	maxNumber         = 1 << 62 // terms and indexes: adding to them cannot overflow
+)
+
+// campaignTransfer is the context of a vote that the old leader asked for (raft's own constant is not exported).
+const campaignTransfer = "CampaignTransfer"
+
+// ErrImplausible marks messages that no honest member sends.
+var ErrImplausible = errors.New("implausible raft message")
+
+// Receive takes a message that the authenticated peer sent for a group. It never blocks, and never panics whatever
+// the bytes, of which it keeps nothing. A message that does not come from a member of the group, or is no message that this member can have sent,
+// is refused without any effect: with ErrNotOpen (the owner may open the group, if Has says that it is stored, and
+// receive the message again), ErrNotMember (see Vouch), ErrReplaced, ErrImplausible or ErrOverloaded. What depends on
+// the group's term and log is checked later, by Run.
+//
+// Members are those of the committed configuration, those whom a configuration change adds that is in this node's log
+// though not yet known to be committed, and those whom the owner vouches for.
+func (h *Host) Receive(peer string, group uint64, message []byte) error {
+	err := h.receive(peer, group, message)
+	if err != nil {
+		h.metrics.rejected.Inc()
+		return fmt.Errorf("receive message of %q for group %d: %w", peer, group, err)
+	}
+	return nil
+}
+
+func (h *Host) receive(peer string, group uint64, message []byte) error {
+	h.mu.Lock()
+	g := h.mu.open[group]
+	h.mu.Unlock()
+	if g == nil {
+		return ErrNotOpen
+	}
+	roster := g.roster.Load()
+	if peer == h.self || !roster.knows(peer) && !mutated("accept-strangers") {
+		return ErrNotMember
+	}
+	m, err := decodeMessage(message)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrImplausible, err)
+	}
+	if err := roster.check(peer, m.GetFrom(), m.GetTo()); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.messageSize+len(message) > h.limits.messages {
+		return fmt.Errorf("%w: %d bytes of messages wait", ErrOverloaded, g.mu.messageSize)
+	}
+	g.mu.messageSize += len(message) + entryOverhead
+	g.mu.messages = append(g.mu.messages, m)
+	g.enqueue()
+	return nil
+}
+
+// decodeMessage decodes a message and checks all that does not depend on a group's state.
+func decodeMessage(b []byte) (*raftpb.Message, error) {
+	if len(b) > maxMessage {
+		return nil, fmt.Errorf("%d bytes, at most %d are possible", len(b), maxMessage)
+	}
+	m, err := parseMessage(b)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkMessage(m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// checkMessage says what is wrong with a message by itself.
+func checkMessage(m *raftpb.Message) error {
+	for _, n := range [...]uint64{m.GetFrom(), m.GetTo(), m.GetTerm()} {
+		if n == 0 || n > maxNumber {
+			return fmt.Errorf("replica id or term %d", n) // raft takes term 0 as a message from itself
+		}
+	}
+	for _, n := range [...]uint64{m.GetIndex(), m.GetCommit(), m.GetRejectHint()} {
+		if n > maxNumber {
+			return fmt.Errorf("index %d", n)
+		}
+	}
+	if m.GetLogTerm() > m.GetTerm() {
+		return fmt.Errorf("entry of term %d in term %d", m.GetLogTerm(), m.GetTerm())
+	}
+	if err := checkContext(m); err != nil {
+		return err
+	}
+	if len(m.GetEntries()) > 0 && m.GetType() != raftpb.MsgApp {
+		return fmt.Errorf("entries in %v", m.GetType())
+	}
+	switch m.GetType() {
+	case raftpb.MsgApp:
+		return checkEntries(m)
+	case raftpb.MsgVote, raftpb.MsgPreVote:
+		if m.GetLogTerm() == 0 || m.GetIndex() == 0 || m.GetLogTerm() >= m.GetTerm() {
+			return fmt.Errorf("candidate for term %d with last entry %d of term %d", m.GetTerm(), m.GetIndex(), m.GetLogTerm())
+		}
+	case raftpb.MsgAppResp, raftpb.MsgVoteResp, raftpb.MsgPreVoteResp, raftpb.MsgHeartbeat, raftpb.MsgHeartbeatResp,
+		raftpb.MsgTimeoutNow:
+	default: // raft's own, proposals (only leaders take them), reads, snapshots
+		return fmt.Errorf("type %v", m.GetType())
+	}
+	return nil
+}
+
+// checkContext: votes carry one in a transfer, heartbeats when they confirm reads. Raft reads 8 bytes of the latter
+// without looking.
+func checkContext(m *raftpb.Message) error {
+	c := m.GetContext()
+	switch m.GetType() {
+	case raftpb.MsgVote:
+		if len(c) == 0 || string(c) == campaignTransfer {
+			return nil
+		}
+	case raftpb.MsgHeartbeat, raftpb.MsgHeartbeatResp:
+		if len(c) == 0 || len(c) == readPosition {
+			return nil
+		}
+	default:
+		if len(c) == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("context %.20q", c)
+}
+
+func checkEntries(m *raftpb.Message) error {
+	if m.GetIndex() == 0 || m.GetLogTerm() == 0 {
+		return errors.New("entries behind entry 0, which no group has")
+	}
+	index, term := m.GetIndex(), m.GetLogTerm()
+	for _, entry := range m.GetEntries() {
+		if entry.GetIndex() != index+1 || entry.GetTerm() < term || entry.GetTerm() > m.GetTerm() {
+			return fmt.Errorf("entry %d of term %d behind entry %d of term %d", entry.GetIndex(), entry.GetTerm(), index, term)
+		}
+		wrong := entry.GetType() != raftpb.EntryNormal
+		if entry.GetType() == raftpb.EntryConfChange {
+			_, err := decodeChange(entry.GetData())
+			wrong = err != nil
+		}
+		if wrong || len(entry.GetData()) > MaxEntry {
+			return fmt.Errorf("entry %d of type %v and %d bytes", entry.GetIndex(), entry.GetType(), len(entry.GetData()))
+		}
+		index, term = entry.GetIndex(), entry.GetTerm()
+	}
+	return nil
+}
+
+// admit checks a decoded message against the group's state, before raft sees it.
+func (r *replica) admit(m *raftpb.Message) error {
+	// Between two readies raft may know more than r does: ask it.
+	status := r.node.BasicStatus()
+	term := status.GetTerm()
+	refuse := func(why string) error {
+		return fmt.Errorf("%w: %v of replica %d, term %d, index %d, commit %d: %s",
+			ErrImplausible, m.GetType(), m.GetFrom(), m.GetTerm(), m.GetIndex(), m.GetCommit(), why)
+	}
+	if m.GetTerm() > term+maxTermJump {
+		return refuse("term is too far ahead")
+	}
+	fromLeader := m.GetType() == raftpb.MsgApp || m.GetType() == raftpb.MsgHeartbeat || m.GetType() == raftpb.MsgSnap
+	if fromLeader && m.GetTerm() == term && status.Lead != 0 && status.Lead != m.GetFrom() {
+		return refuse("the term has another leader")
+	}
+	switch m.GetType() {
+	case raftpb.MsgHeartbeat:
+		// A leader tells a member only of commits that the member has acknowledged, so has stored.
+		if m.GetTerm() >= term && m.GetCommit() > r.floor && !mutated("believe-heartbeats") {
+			return refuse("commit is beyond the log")
+		}
+	case raftpb.MsgAppResp:
+		if m.GetTerm() == term && !m.GetReject() && m.GetIndex() > r.floor {
+			return refuse("it acknowledges entries beyond the log") // a leader sends what it has stored
+		}
+	case raftpb.MsgHeartbeatResp:
+		if m.GetTerm() == term && !r.reads.asked(m) {
+			return refuse("it confirms reads that were not asked for")
+		}
+	case raftpb.MsgSnap:
+		r.floor = min(r.floor, m.GetSnapshot().GetMetadata().GetIndex()) // raft may replace its log by just this
+	case raftpb.MsgTimeoutNow:
+		if m.GetTerm() != term || status.Lead != m.GetFrom() {
+			return refuse("it is not from the leader")
+		}
+	default: // votes, appends, refusals: what they say is raft's to judge
+	}
+	if m.GetType() == raftpb.MsgApp {
+		r.floor = min(r.floor, m.GetIndex()+uint64(len(m.GetEntries()))) // raft may cut its log to just this
+	}
+	return nil
+}

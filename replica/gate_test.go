@@ -1,0 +1,317 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+	"google.golang.org/protobuf/proto"
+)
+
+// gated is a host whose group 1 has the members me (replica 1), b (2) and c (3), of whom b leads in term 5 and has
+// sent two entries, 2 and 3, of which 2 is committed; and which is alone in group 2, and leads group 3 of me, x and y.
+func gated(t testing.TB) (*Host, *disk) {
+	d := newDisk()
+	h := newTestHost(t, d)
+	openNow(t, h, Founding{Group: 1, Members: []string{"me", "b", "c"}})
+	openNow(t, h, alone(2))
+	openNow(t, h, Founding{Group: 3, Members: []string{"x", "me", "y"}})
+	entries := []*raftpb.Entry{
+		{Index: new(uint64(2)), Term: new(uint64(5))},
+		{Index: new(uint64(3)), Term: new(uint64(5)), Data: []byte("edit")},
+	}
+	deliver(t, h, "b", 1, &raftpb.Message{
+		Type: raftpb.MsgApp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(5)),
+		Index: new(uint64(1)), LogTerm: new(uint64(1)), Commit: new(uint64(2)), Entries: entries,
+	})
+	for range 2 * electionTicks {
+		h.replicas[3].node.Tick()
+	}
+	h.touch(h.replicas[3])
+	pump(h)
+	deliver(t, h, "x", 3, &raftpb.Message{Type: raftpb.MsgPreVoteResp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(2))})
+	deliver(t, h, "x", 3, &raftpb.Message{Type: raftpb.MsgVoteResp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(2))})
+	if !h.replicas[3].leading {
+		t.Fatal("group 3 has no leader")
+	}
+	h.flushDue = true
+	pump(h)
+	return h, d
+}
+
+func deliver(t testing.TB, h *Host, peer string, group uint64, m *raftpb.Message) {
+	t.Helper()
+	b, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Receive(peer, group, b); err != nil {
+		t.Fatal(err)
+	}
+	pump(h)
+}
+
+// picture is everything that a message could change, as text.
+func picture(h *Host, d *disk) string {
+	var b strings.Builder
+	for _, r := range h.inOrder() {
+		s := r.node.BasicStatus()
+		fmt.Fprintln(&b, r.group, s.GetTerm(), s.GetVote(), s.GetCommit(), s.Lead, s.RaftState, s.Applied, r.node.HasReady(), r.fed, r.floor)
+		progress := make(map[uint64]string) // fmt prints maps in order
+		r.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+			progress[id] = fmt.Sprint(p.Match, p.Next, p.State, p.PendingSnapshot, p.RecentActive, p.MsgAppFlowPaused)
+		})
+		fmt.Fprintln(&b, progress)
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.tables)) {
+		fmt.Fprintf(&b, "%s %x\n", name, d.tables[name])
+	}
+	return b.String()
+}
+
+// hostile is a table of messages that no honest member sends; the group's state allows each of them to be honest
+// but for one thing.
+func hostile() map[string]struct {
+	peer  string
+	group uint64
+	m     *raftpb.Message
+} {
+	u := func(n uint64) *uint64 { return &n }
+	type row = struct {
+		peer  string
+		group uint64
+		m     *raftpb.Message
+	}
+	app := func(change func(*raftpb.Message)) *raftpb.Message {
+		m := &raftpb.Message{
+			Type: raftpb.MsgApp.Enum(), From: u(2), To: u(1), Term: u(5), Index: u(3), LogTerm: u(5), Commit: u(3),
+			Entries: []*raftpb.Entry{{Index: u(4), Term: u(5), Data: []byte("x")}},
+		}
+		change(m)
+		return m
+	}
+	message := func(kind raftpb.MessageType, change func(*raftpb.Message)) *raftpb.Message {
+		m := &raftpb.Message{Type: kind.Enum(), From: u(2), To: u(1), Term: u(5)}
+		change(m)
+		return m
+	}
+	none := func(*raftpb.Message) {}
+	rows := map[string]row{
+		"stranger":              {"z", 1, app(none)},
+		"member of another":     {"x", 1, app(none)},
+		"ourselves":             {"me", 1, app(func(m *raftpb.Message) { m.From = u(1) })},
+		"group not open":        {"b", 9, app(none)},
+		"in another's name":     {"c", 1, app(none)},
+		"to another":            {"b", 1, app(func(m *raftpb.Message) { m.To = u(3) })},
+		"no sender":             {"b", 1, app(func(m *raftpb.Message) { m.From = nil })},
+		"no term":               {"b", 1, app(func(m *raftpb.Message) { m.Term = nil })},
+		"term of the far":       {"b", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Term = u(5 + maxTermJump + 1) })},
+		"last term":             {"b", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Term = u(1<<64 - 1) })},
+		"second leader":         {"c", 1, app(func(m *raftpb.Message) { m.From = u(3) })},
+		"second leader's beat":  {"c", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.From = u(3) })},
+		"gap in entries":        {"b", 1, app(func(m *raftpb.Message) { m.Entries[0].Index = u(5) })},
+		"entry of later term":   {"b", 1, app(func(m *raftpb.Message) { m.Entries[0].Term = u(6) })},
+		"entry of earlier term": {"b", 1, app(func(m *raftpb.Message) { m.Entries[0].Term = u(4) })},
+		"configuration change":  {"b", 1, app(func(m *raftpb.Message) { m.Entries[0].Type = raftpb.EntryConfChange.Enum() })},
+		"from entry 0":          {"b", 1, app(func(m *raftpb.Message) { m.Index, m.LogTerm, m.Entries[0].Index = nil, nil, u(1) })},
+		"index overflow":        {"b", 1, app(func(m *raftpb.Message) { m.Index = u(1<<64 - 2); m.Entries[0].Index = u(1<<64 - 1) })},
+		"vote field":            {"b", 1, app(func(m *raftpb.Message) { m.Vote = u(1) })},
+		"responses":             {"b", 1, app(func(m *raftpb.Message) { m.Responses = []*raftpb.Message{{}} })},
+		"commit not stored":     {"b", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Commit = u(4) })},
+		"heartbeat's context":   {"b", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Context = []byte{1} })},
+		"proposal":              {"b", 1, message(raftpb.MsgProp, func(m *raftpb.Message) { m.Entries = []*raftpb.Entry{{Data: []byte("x")}} })},
+		"empty proposal":        {"x", 3, &raftpb.Message{Type: raftpb.MsgProp.Enum(), From: u(1), To: u(2), Term: u(2)}},
+		"read without context":  {"x", 3, &raftpb.Message{Type: raftpb.MsgReadIndex.Enum(), From: u(1), To: u(2), Term: u(2)}},
+		"ack not stored":        {"x", 3, &raftpb.Message{Type: raftpb.MsgAppResp.Enum(), From: u(1), To: u(2), Term: u(2), Index: u(3)}},
+		"beat answer's context": {"x", 3, &raftpb.Message{Type: raftpb.MsgHeartbeatResp.Enum(), From: u(1), To: u(2), Term: u(2), Context: []byte{1}}},
+		"election from another": {"c", 1, message(raftpb.MsgTimeoutNow, func(m *raftpb.Message) { m.From = u(3) })},
+		"election of later":     {"b", 1, message(raftpb.MsgTimeoutNow, func(m *raftpb.Message) { m.Term = u(6) })},
+		"vote without log":      {"b", 1, message(raftpb.MsgVote, func(m *raftpb.Message) { m.Term = u(6) })},
+		"vote of later log":     {"b", 1, message(raftpb.MsgVote, func(m *raftpb.Message) { m.Term, m.LogTerm, m.Index = u(6), u(6), u(9) })},
+		"vote with context":     {"b", 1, message(raftpb.MsgVote, func(m *raftpb.Message) { m.Term, m.LogTerm, m.Index, m.Context = u(6), u(5), u(9), []byte("x") })},
+	}
+	for _, kind := range []raftpb.MessageType{
+		raftpb.MsgHup, raftpb.MsgBeat, raftpb.MsgSnap, raftpb.MsgUnreachable, raftpb.MsgSnapStatus,
+		raftpb.MsgCheckQuorum, raftpb.MsgTransferLeader, raftpb.MsgReadIndexResp, raftpb.MsgStorageAppend, raftpb.MsgStorageAppendResp,
+		raftpb.MsgStorageApply, raftpb.MsgStorageApplyResp, raftpb.MsgForgetLeader, raftpb.MessageType(99),
+	} {
+		rows[kind.String()] = row{"b", 1, message(kind, none)}
+	}
+	return rows
+}
+
+func TestGateRefuses(t *testing.T) {
+	for name, row := range hostile() {
+		t.Run(name, func(t *testing.T) {
+			h, d := gated(t)
+			before := picture(h, d)
+			b, err := proto.Marshal(row.m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = h.Receive(row.peer, row.group, b)
+			if err == nil {
+				// The rest is refused where raft's state is known.
+				r := h.replicas[row.group]
+				if err := r.admit(row.m); !errors.Is(err, ErrImplausible) {
+					t.Fatalf("admitted: %v", err)
+				}
+				pump(h)
+			} else if !errors.Is(err, ErrImplausible) && !errors.Is(err, ErrNotMember) && !errors.Is(err, ErrNotOpen) {
+				t.Fatal(err)
+			}
+			if after := picture(h, d); after != before {
+				t.Fatalf("changed\n%s\nto\n%s", before, after)
+			}
+		})
+	}
+}
+
+func TestGateAdmits(t *testing.T) {
+	h, _ := gated(t)
+	u := func(n uint64) *uint64 { return &n }
+	deliver(t, h, "b", 1, &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: u(2), To: u(1), Term: u(5), Commit: u(3)})
+	r := h.replicas[1]
+	if r.advanced != 3 || r.fed != 3 {
+		t.Fatalf("commit %d, fed %d after a heartbeat of commit 3", r.advanced, r.fed)
+	}
+	// A new leader overwrites an uncommitted tail with a shorter one.
+	deliver(t, h, "b", 1, &raftpb.Message{
+		Type: raftpb.MsgApp.Enum(), From: u(2), To: u(1), Term: u(5), Index: u(3), LogTerm: u(5), Commit: u(3),
+		Entries: []*raftpb.Entry{{Index: u(4), Term: u(5)}, {Index: u(5), Term: u(5)}, {Index: u(6), Term: u(5)}},
+	})
+	deliver(t, h, "c", 1, &raftpb.Message{
+		Type: raftpb.MsgApp.Enum(), From: u(3), To: u(1), Term: u(6), Index: u(3), LogTerm: u(5), Commit: u(3),
+		Entries: []*raftpb.Entry{{Index: u(4), Term: u(6)}},
+	})
+	if r.log.last != 4 || r.term != 6 {
+		t.Fatalf("last %d of term %d", r.log.last, r.term)
+	}
+	deliver(t, h, "c", 1, &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: u(3), To: u(1), Term: u(6), Commit: u(4)})
+	if r.fed != 4 {
+		t.Fatalf("fed %d", r.fed)
+	}
+}
+
+// TestGateCommitAfterCut: a forged commit is measured by the log that raft has after the messages before it.
+func TestGateCommitAfterCut(t *testing.T) {
+	h, _ := gated(t)
+	u := func(n uint64) *uint64 { return &n }
+	receive := func(m *raftpb.Message) {
+		b, err := proto.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Receive("b", 1, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deliver(t, h, "b", 1, &raftpb.Message{
+		Type: raftpb.MsgApp.Enum(), From: u(2), To: u(1), Term: u(5), Index: u(3), LogTerm: u(5), Commit: u(2),
+		Entries: []*raftpb.Entry{{Index: u(4), Term: u(5)}, {Index: u(5), Term: u(5)}, {Index: u(6), Term: u(5)}},
+	})
+	receive(&raftpb.Message{
+		Type: raftpb.MsgApp.Enum(), From: u(2), To: u(1), Term: u(6), Index: u(3), LogTerm: u(5), Commit: u(2),
+		Entries: []*raftpb.Entry{{Index: u(4), Term: u(6)}},
+	})
+	receive(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: u(2), To: u(1), Term: u(6), Commit: u(6)})
+	pump(h)
+	if r := h.replicas[1]; r == nil || r.commit != 2 || r.log.last != 4 {
+		t.Fatalf("the group ended, or took the commit: %+v", r)
+	}
+}
+
+func TestGateBounds(t *testing.T) {
+	h, _ := gated(t)
+	if err := h.Receive("b", 1, make([]byte, maxMessage+1)); !errors.Is(err, ErrImplausible) {
+		t.Fatal(err)
+	}
+	many := new(raftpb.Message)
+	for range maxMessageEntries + 1 {
+		many.Entries = append(many.Entries, &raftpb.Entry{})
+	}
+	b, err := proto.Marshal(many)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if allocated := testing.AllocsPerRun(1, func() { err = h.Receive("b", 1, b) }); !errors.Is(err, ErrImplausible) || allocated > 100 {
+		t.Fatalf("%v after %v allocations", err, allocated)
+	}
+	beat, err := proto.Marshal(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(5))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.limits.messages = 1000
+	for range 1000 {
+		if err = h.Receive("b", 1, beat); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, ErrOverloaded) {
+		t.Fatal("the inbox has no bound:", err)
+	}
+}
+
+// FuzzReceive: whoever is not a member changes nothing, whatever he sends; a member may change what he likes, but
+// neither panic the host nor end the group.
+func FuzzReceive(f *testing.F) {
+	for _, row := range hostile() {
+		b, err := proto.Marshal(row.m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b, b)
+	}
+	f.Add([]byte{}, []byte{0xff})
+	h, d := gated(f)
+	before := picture(h, d)
+	executed := 0
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		for _, message := range [][]byte{first, second} {
+			for _, from := range []struct {
+				peer  string
+				group uint64
+			}{{"z", 1}, {"x", 1}, {"b", 3}, {"b", 2}, {"me", 1}, {"", 1}, {"b", 9}, {"x", 0}} {
+				if h.Receive(from.peer, from.group, message) == nil {
+					t.Fatalf("a message of %q for group %d was taken", from.peer, from.group)
+				}
+			}
+		}
+		pump(h)
+		if executed++; executed%64 == 0 || executed < 64 {
+			if after := picture(h, d); after != before {
+				t.Fatalf("changed\n%s\nto\n%s", before, after)
+			}
+		}
+		members, _ := gated(t)
+		for _, message := range [][]byte{first, second} {
+			for _, from := range []struct {
+				peer  string
+				group uint64
+			}{{"b", 1}, {"c", 1}, {"x", 3}, {"y", 3}} {
+				if members.Receive(from.peer, from.group, message) != nil {
+					continue
+				}
+			}
+			pump(members)
+		}
+		if len(members.replicas) != 3 {
+			t.Fatal("a member's message ended a group")
+		}
+	})
+}
+
+func marshal(t testing.TB, m *raftpb.Message) []byte {
+	t.Helper()
+	b, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

@@ -1,0 +1,305 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// Reasons why Group.Propose does not take an entry, and why other calls fail.
+var (
+	ErrNotLeader  = errors.New("this node does not lead the group")
+	ErrOverloaded = errors.New("group is overloaded")
+	ErrTooLarge   = errors.New("entry is too large")
+	ErrStorage    = errors.New("storage refuses writes")
+	ErrClosed     = errors.New("group is closed")
+	ErrOpen       = errors.New("group is open")
+	ErrNotOpen    = errors.New("group is not open here")
+	ErrTombstone  = errors.New("group was removed from this node")
+	ErrNotMember  = errors.New("not a member of the group")
+	ErrStopped    = errors.New("replication host has stopped")
+)
+
+// MaxEntry is the largest entry that Propose takes, in bytes.
+const MaxEntry = 1 << 20
+
+// Delivery is what a group has for its owner: Committed, Leadership, Configured, Restored, Removed or Failed.
+type Delivery interface{ delivery() }
+
+// Committed is an entry that is safe: it will never be lost or reordered. The owner must not change Entry's bytes.
+type Committed struct {
+	Index uint64 // position in the log; grows from one Committed to the next, not always by one
+	Term  uint64 // raft term in which the entry was proposed
+	Entry []byte
+}
+
+// Leadership tells who leads from now on.
+type Leadership struct {
+	Leader string // peer id; "" while unknown
+	Self   bool   // this node leads: Propose takes entries
+	Term   uint64
+	Cause  error // not nil if this node gave up only because its storage refuses writes (ErrStorage and the reason)
+}
+
+// Failed is the last delivery: the group is dead on this node and nothing more is acknowledged. It may be opened
+// again, which starts from what is stored.
+type Failed struct{ Err error }
+
+func (Committed) delivery()  {}
+func (Leadership) delivery() {}
+func (Failed) delivery()     {}
+
+// Group is an open raft group, in the hands of its owner. Its methods may be called concurrently; none but Close
+// blocks. Owned by nobody: all of its state is behind mu (locked before Host.mu, never after).
+type Group struct {
+	host    *Host
+	id      uint64
+	applied uint64 // AppliedIndex
+	ready   chan struct{}
+
+	conf   atomic.Pointer[configuration] // the committed one
+	roster atomic.Pointer[roster]        // for the gate
+	tables []TablePrefix
+
+	mu struct {
+		sync.Mutex
+		queued bool // in Host.mu.queue
+
+		// towards the host
+		leading     bool  // Leadership{Self: true} is the newest Leadership in the mailbox or taken from it
+		refusal     error // if not nil, why Propose takes nothing: the group is closed, failed or stalled
+		ended       bool  // closed or failed, for good
+		proposals   [][]byte
+		outstanding int // cost of what was proposed in this term and not yet delivered as Committed, bytes
+		reported    uint64
+		reports     []kv.Write
+		messages    []*raftpb.Message
+		messageSize int    // bytes
+		restored    uint64 // index of the newest Restored: what was applied before it is dropped
+		change      *change
+		changing    bool // a change was taken and has not been delivered; change is nil once the host has it
+		transfer    uint64
+		campaign    bool
+		reads       []chan<- read
+
+		// towards the owner
+		mailbox     []Delivery
+		mailboxSize int    // bytes
+		delivered   uint64 // index of the last Committed put into the mailbox, or applied at the start
+		backlog     bool   // the mailbox was full: the host has more and waits for Take
+
+		// for Status
+		vitals   vitals
+		progress []Progress // nil if this node has not led since Open
+	}
+}
+
+// entryOverhead is what an entry costs in memory beside its bytes, roughly.
+const entryOverhead = 64
+
+func newGroup(host *Host, id, applied uint64, conf *configuration, tables []TablePrefix) *Group {
+	g := &Group{host: host, id: id, applied: applied, tables: tables, ready: make(chan struct{}, 1)}
+	g.conf.Store(conf)
+	g.roster.Store(&roster{})
+	g.mu.delivered, g.mu.reported = applied, applied
+	return g
+}
+
+// ID is the group's number.
+func (g *Group) ID() uint64 { return g.id }
+
+// AppliedIndex is the index up to which the owner's stored tables contained the entries when the group was opened:
+// 1 if the group was founded just now. Committed entries are delivered from the next index on.
+func (g *Group) AppliedIndex() uint64 { return g.applied }
+
+// Members lists the peers of the committed configuration, learners too, in the order of their replica ids.
+func (g *Group) Members() []string {
+	members := g.conf.Load().all()
+	peers := make([]string, len(members))
+	for i, m := range members {
+		peers[i] = m.Peer
+	}
+	return peers
+}
+
+// Propose hands an entry in, to be delivered as Committed once it is safe. It takes the slice over and never blocks.
+// The error is ErrNotLeader, ErrOverloaded (too much is on its way already; try again after the next Committed),
+// ErrTooLarge, ErrStorage with the storage's reason, ErrClosed, or that of a Failed; nothing was proposed then.
+// Empty entries are not allowed.
+func (g *Group) Propose(entry []byte) error {
+	if err := g.propose(entry); err != nil {
+		g.host.metrics.refused.Inc()
+		return fmt.Errorf("propose: %w", err)
+	}
+	g.host.metrics.proposals.Inc()
+	return nil
+}
+
+func (g *Group) propose(entry []byte) error {
+	if len(entry) == 0 || len(entry) > MaxEntry {
+		return fmt.Errorf("%w: %d bytes, 1 to %d are possible", ErrTooLarge, len(entry), MaxEntry)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.refusal != nil {
+		return g.mu.refusal
+	}
+	if !g.mu.leading {
+		return ErrNotLeader
+	}
+	limits := &g.host.limits
+	cost := len(entry) + entryOverhead
+	if g.mu.outstanding > 0 && g.mu.outstanding+cost > limits.outstanding || g.mu.mailboxSize > limits.mailbox {
+		return fmt.Errorf("%w: %d bytes are on their way, %d wait for the owner",
+			ErrOverloaded, g.mu.outstanding, g.mu.mailboxSize)
+	}
+	g.mu.outstanding += cost
+	g.mu.proposals = append(g.mu.proposals, entry)
+	g.enqueue()
+	return nil
+}
+
+// Ready signals that Take has something. One signal may stand for many deliveries.
+func (g *Group) Ready() <-chan struct{} { return g.ready }
+
+// Take returns all deliveries that wait, in order; nil if there are none. Only the owner calls it.
+func (g *Group) Take() []Delivery {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	taken := g.mu.mailbox
+	g.mu.mailbox, g.mu.mailboxSize = nil, 0
+	if g.mu.backlog {
+		g.enqueue()
+	}
+	return taken
+}
+
+// Applied tells the host that the owner has applied the entries up to index, and what this changes in the owner's
+// tables. The host stores both in one transaction: with the next fsync, after 50 ms at the latest. It takes the
+// writes over, keys and values too. Index must not decrease, nor be beyond the last Committed that was delivered:
+// anything else is a broken invariant of the owner, and panics. What a snapshot has made void is dropped.
+func (g *Group) Applied(index uint64, writes []kv.Write) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if index < g.mu.restored {
+		return // the owner has not yet come to the Restored in its mailbox
+	}
+	if index < g.mu.reported || index > g.mu.delivered {
+		panic(fmt.Sprintf("group %d: applied %d is not between the last report %d and the last delivery %d",
+			g.id, index, g.mu.reported, g.mu.delivered))
+	}
+	g.mu.reported = index
+	if g.mu.ended {
+		return // what was applied is delivered again after the next Open
+	}
+	g.mu.reports = append(g.mu.reports, writes...)
+	g.enqueue()
+}
+
+// Close stores what Applied was given, durably, and takes the group out of memory. Proposals on their way are in doubt.
+// It blocks for the next commit, so Run must run. If storage refuses, the group is closed all the same and the error says so: what was
+// applied and not stored is delivered again after the next Open. Closing a group that is closed or failed does nothing.
+func (g *Group) Close() error {
+	reply := make(chan error, 1)
+	g.host.post(func() { g.host.closeGroup(g, reply) })
+	select {
+	case err := <-reply:
+		return err
+	case <-g.host.stopped:
+		select {
+		case err := <-reply:
+			return err
+		default:
+			return nil // the host flushed or failed every group when it stopped
+		}
+	}
+}
+
+// enqueue tells the host that the group has something for it. The caller holds mu.
+func (g *Group) enqueue() {
+	if !g.mu.queued {
+		g.mu.queued = true
+		g.host.enqueue(g)
+	}
+}
+
+// inbox is what an owner and the network have for the host.
+type inbox struct {
+	proposals [][]byte
+	reported  uint64
+	writes    []kv.Write
+	messages  []*raftpb.Message
+	refill    bool // the mailbox has been emptied after it was full
+	change    *change
+	transfer  uint64 // replica id
+	campaign  bool
+	reads     []chan<- read
+}
+
+func (g *Group) empty() inbox {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	in := inbox{proposals: g.mu.proposals, reported: g.mu.reported, writes: g.mu.reports, messages: g.mu.messages}
+	in.refill, g.mu.backlog = g.mu.backlog, false
+	in.change, in.transfer, in.campaign, in.reads = g.mu.change, g.mu.transfer, g.mu.campaign, g.mu.reads
+	g.mu.change, g.mu.transfer, g.mu.campaign, g.mu.reads = nil, 0, false, nil
+	g.mu.proposals, g.mu.reports, g.mu.messages = nil, nil, nil
+	g.mu.messageSize, g.mu.queued = 0, false
+	return in
+}
+
+// pushEntry puts a committed entry into the mailbox, unless it is full.
+func (g *Group) pushEntry(c Committed, limit int) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.mailboxSize > limit {
+		g.mu.backlog = true
+		return false
+	}
+	cost := len(c.Entry) + entryOverhead
+	if g.mu.leading {
+		g.mu.outstanding = max(0, g.mu.outstanding-cost)
+	}
+	g.mu.delivered = c.Index
+	g.mu.mailboxSize += cost
+	g.push(c)
+	return true
+}
+
+// pushLeadership delivers a change of leadership. What was proposed and not yet taken by the host is dropped.
+func (g *Group) pushLeadership(l Leadership) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.leading = l.Self
+	g.mu.refusal = l.Cause
+	g.mu.proposals, g.mu.outstanding = nil, 0
+	g.mu.change, g.mu.changing, g.mu.transfer = nil, false, 0
+	g.push(l)
+}
+
+// end refuses everything from now on. A nil failure means that the owner closed the group and wants no delivery.
+func (g *Group) end(refusal, failure error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.leading, g.mu.backlog = false, false
+	g.mu.refusal, g.mu.ended = refusal, true
+	g.mu.proposals, g.mu.reports, g.mu.messages, g.mu.messageSize = nil, nil, nil, 0
+	answerAll(g.mu.reads, refusal)
+	g.mu.change, g.mu.reads = nil, nil
+	if failure != nil {
+		g.push(Failed{Err: failure})
+	}
+}
+
+func (g *Group) push(d Delivery) {
+	g.mu.mailbox = append(g.mu.mailbox, d)
+	select {
+	case g.ready <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,61 @@
+package replica
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// What panics in one group, wherever the host's goroutine works for it, ends that group alone: it can be opened again,
+// and the group beside it commits on.
+func TestPanicEndsOneGroup(t *testing.T) {
+	for name, spoil := range map[string]func(r *replica){
+		"staging": func(r *replica) { r.members.unstored = []*configuration{nil} },
+		"acting":  func(r *replica) { r.log = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				h := launch(t, Options{Storage: newDisk()})
+				open := func(group uint64) *Group {
+					g, err := h.Open(context.Background(), Founding{Group: group, Members: []string{"me"}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					<-time.After(time.Second)
+					return g
+				}
+				sick, well := open(1), open(2)
+				done := make(chan struct{})
+				h.post(func() { spoil(h.replicas[1]); close(done) })
+				<-done
+				if err := sick.Propose([]byte("x")); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(time.Second)
+				if err := well.Propose([]byte("y")); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(time.Second)
+				committed := false
+				for _, d := range well.Take() {
+					c, ok := d.(Committed)
+					committed = committed || ok && string(c.Entry) == "y"
+				}
+				if !committed {
+					t.Error("the group beside it does not commit")
+				}
+				failed := false
+				for _, d := range sick.Take() {
+					_, ok := d.(Failed)
+					failed = failed || ok
+				}
+				if !failed {
+					t.Fatal("the group does not fail")
+				}
+				if err := open(1).Propose([]byte("z")); err != nil {
+					t.Errorf("opened again: %v", err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,413 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// Storage is the durable key-value store below: package store's, or a fake in memory. Its methods are called from the
+// goroutine of Run, from callers of Has and Groups, and from carriers of snapshots at the same time.
+type Storage interface {
+	// Get returns the value at key, nil without an error if there is none.
+	Get(table string, key []byte) ([]byte, error)
+	// Scan visits the keys that begin with prefix, in order. The slices are valid during the visit only.
+	Scan(table string, prefix []byte, visit func(key, value []byte) error) error
+	// Commit makes all writes durable, or none of them, before it returns. A later write to a key wins.
+	Commit(writes []kv.Write) error
+	// View runs read on all tables as they are when it begins. get and scan are as above, and valid during read only.
+	View(read func(
+		get func(table string, key []byte) ([]byte, error),
+		scan func(table string, prefix []byte, visit func(key, value []byte) error) error,
+	) error) error
+}
+
+// Options configure a Host. Storage and Self are required.
+type Options struct {
+	Storage Storage
+	Self    string // this node's peer id
+	// Send hands a message to the network, to be given to the Receive of the peer's host. It must not block, and may
+	// drop messages. Nil if this node is alone: groups then have one member.
+	Send func(peer string, group uint64, message []byte)
+	// SendSnapshot has the carrier open a stream to the peer, have write fill it from a goroutine of the carrier, and
+	// call done once, with nil if all of it was sent (better: if ReceiveSnapshot returned nil there). It must not block.
+	// Without done, that member is never caught up. Nil: no snapshots are sent.
+	SendSnapshot func(peer string, group uint64, write func(w io.Writer) error, done func(error))
+	Logger       *slog.Logger          // nil: none
+	Registerer   prometheus.Registerer // nil: metrics are not registered
+	// TickEvery is the unit of raft's clock; 0 means 100 ms. A leader sends heartbeats every tick.
+	TickEvery time.Duration
+	// ElectionTicks: members that hear nothing for so many ticks, up to twice as many, elect another; 0 means 8, so
+	// that a dead leader is replaced after 0.8 to 1.6 s, rarely 3 s. At least 3. All members should have the same.
+	ElectionTicks int
+}
+
+// limits bound memory. Fields so that tests can make them small.
+type limits struct {
+	outstanding int           // bytes proposed in one group and not yet committed
+	mailbox     int           // bytes of committed entries that wait for a group's owner; beyond it they stay in the log
+	pending     int           // bytes of applied writes of one group before they are stored without waiting
+	messages    int           // bytes of received messages that wait in one group
+	snapshot    int           // bytes of the rows of one snapshot; twice as many may be received at a time
+	keepEntries uint64        // entries kept below the stored applied index
+	flushAfter  time.Duration // the longest time that an applied write waits for company
+	retryAfter  time.Duration // between attempts while storage refuses writes
+}
+
+var defaultLimits = limits{
+	outstanding: 4 << 20,
+	mailbox:     8 << 20,
+	pending:     4 << 20,
+	messages:    8 << 20,
+	snapshot:    256 << 20,
+	keepEntries: 1000,
+	flushAfter:  50 * time.Millisecond,
+	retryAfter:  500 * time.Millisecond,
+}
+
+// Host runs all groups of one node. See the package documentation.
+type Host struct {
+	storage       Storage
+	self          string
+	send          func(peer string, group uint64, message []byte)
+	sendSnapshot  func(peer string, group uint64, write func(w io.Writer) error, done func(error))
+	logger        *slog.Logger
+	metrics       *metrics
+	tickEvery     time.Duration
+	electionTicks int
+	limits        limits
+	staging       atomic.Int64          // bytes of snapshots that are being received
+	stalled       atomic.Pointer[error] // stall, for Stalled
+
+	wake    chan struct{} // something is in mu, or dirty
+	started atomic.Bool
+	stopped chan struct{} // closed when Run has ended
+
+	// Owned by Run.
+	replicas map[uint64]*replica
+	ticking  clock       // those that need it: all but leaders without followers
+	dirty    []*replica  // raft may have something to do for them
+	batch    []*replica  // they have a Ready that must be stored
+	lazy     []*replica  // they have something to store that can wait
+	founding []*founding // groups to be created with the next commit
+	closing  []closing
+	flush    alarm // set while lazy is not empty: when it must be stored
+	flushDue bool
+	retry    alarm // set while stalled
+	stall    error // why storage refuses writes; nil if it does not
+	leaders  int
+	sending  int    // snapshots
+	lag      uint64 // entries, over all groups
+
+	// mu is locked after Group.mu.
+	mu struct {
+		sync.Mutex
+		queue    []*Group          // with something in their inboxes
+		commands []func()          // for Run to call
+		open     map[uint64]*Group // for Receive
+	}
+}
+
+// NewHost makes a host; nothing happens before Run is called.
+func NewHost(o Options) (*Host, error) {
+	if o.Storage == nil || o.Self == "" {
+		return nil, errors.New("make replication host: storage and own peer id are required")
+	}
+	if o.TickEvery == 0 {
+		o.TickEvery = 100 * time.Millisecond
+	}
+	if o.ElectionTicks == 0 {
+		o.ElectionTicks = electionTicks
+	}
+	if o.TickEvery < 0 || o.ElectionTicks < 3 {
+		return nil, fmt.Errorf("make replication host: elections after %d ticks of %v", o.ElectionTicks, o.TickEvery)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	m, err := newMetrics(o.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("make replication host: %w", err)
+	}
+	h := &Host{
+		storage: o.Storage, self: o.Self, send: o.Send, sendSnapshot: o.SendSnapshot, logger: o.Logger, metrics: m,
+		tickEvery: o.TickEvery, electionTicks: o.ElectionTicks, limits: defaultLimits,
+		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
+		replicas: make(map[uint64]*replica),
+		flush:    stoppedTimer(), retry: stoppedTimer(),
+	}
+	h.mu.open = make(map[uint64]*Group)
+	return h, nil
+}
+
+// Run does the host's work until the context ends; it must be called once. Before it returns it stores what owners
+// have applied, and delivers Failed with ErrStopped to every group that is still open. The error says if that storing
+// failed.
+func (h *Host) Run(ctx context.Context) error {
+	if h.started.Swap(true) {
+		return errors.New("run replication host: it was run before")
+	}
+	defer close(h.stopped)
+	ticker := time.NewTicker(h.tickEvery)
+	defer ticker.Stop()
+	flush, retry := stoppedTimer(), stoppedTimer()
+	defer flush.Stop()
+	defer retry.Stop()
+	h.flush, h.retry = flush, retry
+	for {
+		what := woken
+		select {
+		case <-ctx.Done():
+			return h.shutDown()
+		case <-h.wake:
+		case <-ticker.C:
+			what = ticked
+		case <-flush.C:
+			what = flushed
+		case <-retry.C:
+			what = retried
+		}
+		if h.step(what) {
+			h.signal()
+		}
+	}
+}
+
+// event is why the host's loop goes round.
+type event int
+
+const (
+	woken   event = iota // something came in, or is left to do
+	ticked               // TickEvery has passed
+	flushed              // the alarm flush rang
+	retried              // the alarm retry rang
+)
+
+// alarm is a timer of the host's loop; a *time.Timer, but in the simulation.
+type alarm interface {
+	Reset(d time.Duration) bool
+	Stop() bool
+}
+
+// step goes round once. It knows no clock and starts nothing: with the same storage, the same events and the same that
+// came in between, it does the same again (raft's draws of election timeouts given). It reports whether there is more to
+// do without anything coming in.
+func (h *Host) step(what event) (more bool) {
+	switch what {
+	case ticked:
+		h.tick()
+	case flushed:
+		h.flushDue = true
+	case retried:
+		h.retryStorage()
+	case woken:
+	}
+	h.take()
+	h.turn()
+	return h.busy()
+}
+
+// busy: there is more to do without anything coming in.
+func (h *Host) busy() bool {
+	return h.stall == nil && (len(h.dirty)+len(h.batch)+len(h.founding) > 0 || h.flushDue && len(h.lazy) > 0)
+}
+
+func stoppedTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+// signal makes Run's loop go round.
+func (h *Host) signal() {
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// post has Run call f.
+func (h *Host) post(f func()) {
+	h.mu.Lock()
+	h.mu.commands = append(h.mu.commands, f)
+	h.mu.Unlock()
+	h.signal()
+}
+
+// enqueue has Run look into the group's inbox.
+func (h *Host) enqueue(g *Group) {
+	h.mu.Lock()
+	h.mu.queue = append(h.mu.queue, g)
+	h.mu.Unlock()
+	h.signal()
+}
+
+// take receives what has come in. Inboxes go before commands, so that a Close sees what was applied before it.
+func (h *Host) take() {
+	h.mu.Lock()
+	queue, commands := h.mu.queue, h.mu.commands
+	h.mu.queue, h.mu.commands = nil, nil
+	h.mu.Unlock()
+	for _, g := range queue {
+		r := h.replicas[g.id]
+		if r == nil || r.handle != g {
+			continue
+		}
+		if err := r.guard("take", func() error { return r.take(g.empty()) }); err != nil {
+			h.fail(r, err)
+			continue
+		}
+		if r.owes() {
+			h.ticking.start(r)
+		}
+		h.touch(r)
+	}
+	for _, command := range commands {
+		command()
+	}
+}
+
+// tick advances the clocks of the groups that need one.
+func (h *Host) tick() {
+	if h.stall != nil {
+		return
+	}
+	for i := len(h.ticking) - 1; i >= 0; i-- { // backwards: a replica may stop its clock
+		r := h.ticking[i]
+		if r.alone() && r.told.Self && !r.owes() {
+			h.ticking.stop(r) // start puts it back
+			continue
+		}
+		if err := r.tick(); err != nil {
+			h.fail(r, err)
+			continue
+		}
+		h.touch(r)
+	}
+}
+
+// clock lists the replicas that tick. A list, for a map's order would differ from run to run.
+type clock []*replica
+
+func (c *clock) start(r *replica) {
+	if r.clocked == 0 {
+		*c = append(*c, r)
+		r.clocked = len(*c)
+	}
+}
+
+func (c *clock) stop(r *replica) {
+	if r.clocked == 0 {
+		return
+	}
+	last := len(*c) - 1
+	moved := (*c)[last]
+	(*c)[r.clocked-1], moved.clocked = moved, r.clocked
+	(*c)[last], r.clocked = nil, 0
+	*c = (*c)[:last]
+}
+
+// touch notes that raft may have something to do for the replica.
+func (h *Host) touch(r *replica) {
+	if !r.dirty && !r.over {
+		r.dirty = true
+		h.dirty = append(h.dirty, r)
+	}
+}
+
+// later notes that the replica has something to store that can wait for company.
+func (h *Host) later(r *replica) {
+	if r.pendingBytes > h.limits.pending {
+		h.flushDue = true
+	}
+	if r.lazy || r.over {
+		return
+	}
+	r.lazy = true
+	h.lazy = append(h.lazy, r)
+	if len(h.lazy) == 1 {
+		h.flush.Reset(h.limits.flushAfter)
+	}
+}
+
+// inOrder lists the open replicas by their groups' numbers, so that the same schedule does the same again.
+func (h *Host) inOrder() []*replica {
+	all := make([]*replica, 0, len(h.replicas))
+	for _, group := range slices.Sorted(maps.Keys(h.replicas)) {
+		all = append(all, h.replicas[group])
+	}
+	return all
+}
+
+func (h *Host) countLeader(more bool) {
+	if more {
+		h.leaders++
+	} else {
+		h.leaders--
+	}
+	h.metrics.leaders.Set(float64(h.leaders))
+}
+
+func (h *Host) countLag(r *replica, lag uint64) {
+	h.lag += lag - r.lag
+	r.lag = lag
+}
+
+// fail ends a group on this node: its owner gets Failed. Others do not notice.
+func (h *Host) fail(r *replica, err error) {
+	h.logger.Error("group failed", "group", r.group, "error", err)
+	h.forget(r, err, err)
+}
+
+// forget takes a replica out of memory. A nil failure is not delivered.
+func (h *Host) forget(r *replica, refusal, failure error) {
+	if r.over {
+		return
+	}
+	r.over, r.node, r.pending, r.waiting = true, nil, nil, nil
+	r.refuseReads(refusal)
+	r.dropIncoming(refusal)
+	if r.told.Self {
+		h.countLeader(false)
+	}
+	h.countLag(r, 0)
+	delete(h.replicas, r.group)
+	h.ticking.stop(r)
+	gone := func(other *replica) bool { return other == r }
+	h.batch, h.lazy = slices.DeleteFunc(h.batch, gone), slices.DeleteFunc(h.lazy, gone)
+	h.mu.Lock()
+	delete(h.mu.open, r.group)
+	h.mu.Unlock()
+	h.metrics.groups.Set(float64(len(h.replicas)))
+	r.handle.end(refusal, failure)
+}
+
+// shutDown stores what is there to store and ends all groups.
+func (h *Host) shutDown() error {
+	h.take()
+	h.retryStorage()
+	for range 4 { // proposals that came in before the end may still be committed: entry, applied
+		h.flushDue = true
+		h.turn()
+		h.take()
+	}
+	var err error
+	if h.stall != nil {
+		err = fmt.Errorf("stop replication host: %w", h.stall)
+	}
+	for _, r := range h.inOrder() {
+		h.forget(r, ErrStopped, ErrStopped)
+	}
+	return err
+}

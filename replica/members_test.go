@@ -1,0 +1,297 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// TestGroupGrowsAndShrinks: a group of one becomes one of three, its founder leaves, and all that is left agrees.
+func TestGroupGrowsAndShrinks(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newParty(t, []string{"a"}, func(l *limits) { l.keepEntries = 20 })
+		p.propose(100, "a")
+		p.join("b")
+		p.propose(10, "a", "b")
+		if b := p.guests["b"]; b.restored != 1 || !slices.Equal(b.log, p.guests["a"].log) {
+			t.Fatalf("restored %d times, %d entries", b.restored, len(b.log))
+		}
+		p.promote("b")
+		p.join("c")
+		p.promote("c")
+		p.propose(10, "a", "b", "c")
+		for _, peer := range []string{"a", "b", "c"} {
+			want := []Member{{ID: 1, Peer: "a"}, {ID: 2, Peer: "b"}, {ID: 3, Peer: "c"}}
+			if g := p.guests[peer]; !slices.Equal(g.conf.Members, want) || !slices.Equal(g.Group.Configuration().Members, want) {
+				t.Fatalf("%s is told %v", peer, g.conf)
+			}
+		}
+		if err := p.leader().Remove(p.leader().peer); !errors.Is(err, ErrLeads) {
+			t.Fatalf("the leader removed itself: %v", err)
+		}
+		p.try("transfer", func() error {
+			if l := p.leader(); l.peer == "a" {
+				if err := l.Transfer("b"); err != nil {
+					return err
+				}
+				return errors.New("asked")
+			}
+			return nil
+		})
+		p.dismiss("a")
+		a := p.guests["a"]
+		p.until("a knows that it was removed", func() bool { return a.removed })
+		if err := a.Propose([]byte("x")); !errors.Is(err, ErrNotMember) {
+			t.Fatalf("a removed member proposed: %v", err)
+		}
+		if err := a.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.host.Open(context.Background(), Founding{Group: partyGroup}); !errors.Is(err, ErrNotMember) {
+			t.Fatalf("a removed member opened its replica: %v", err)
+		}
+		if err := a.host.Remove(partyGroup); err != nil {
+			t.Fatal(err)
+		}
+		a.Group = nil
+		p.propose(10, "b", "c")
+
+		// It comes back, under a new id.
+		p.join("a")
+		p.promote("a")
+		p.propose(10, "a", "b", "c")
+		if id := a.conf.Members[2].ID; id != 4 || a.conf.Members[2].Peer != "a" {
+			t.Fatalf("members %v", a.conf.Members)
+		}
+	})
+}
+
+// TestReplicaIDsAreUsedOnce: also for those who are gone, over restarts and snapshots.
+func TestReplicaIDsAreUsedOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newParty(t, []string{"a"})
+		seen := map[uint64]bool{1: true}
+		for round := range 4 {
+			p.join("b")
+			b := p.guests["b"]
+			p.until("restored", func() bool { return b.restored > 0 })
+			id := b.conf.Members[1].ID
+			if seen[id] {
+				t.Fatalf("replica id %d was given out again", id)
+			}
+			seen[id] = true
+			p.dismiss("b")
+			p.until("b knows", func() bool { return b.removed })
+			if err := b.Close(); err != nil {
+				t.Fatal(err)
+			}
+			b.Group = nil
+			if err := b.host.Remove(partyGroup); err != nil {
+				t.Fatal(err)
+			}
+			if round == 1 {
+				p.boot("a")
+				p.open("a", nil)
+			}
+		}
+	})
+}
+
+// TestTombstones: who was removed cannot come back as who it was.
+func TestTombstones(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newParty(t, []string{"a"})
+		b := p.join("b")
+		p.until("restored", func() bool { return b.restored > 0 })
+		members := b.conf.Members
+		p.dismiss("b")
+		p.until("removed", func() bool { return b.removed })
+		if err := errors.Join(b.Close(), b.host.Remove(partyGroup, kv.Write{Table: "world", Key: []byte("x")})); err != nil {
+			t.Fatal(err)
+		}
+		b.Group = nil
+		ctx := context.Background()
+		if _, err := b.host.Join(ctx, JoinInfo{Group: partyGroup, ID: 2, Members: members, Tables: partyTables}); !errors.Is(err, ErrTombstone) {
+			t.Fatalf("joined as the one who was removed: %v", err)
+		}
+		if _, err := b.host.Open(ctx, Founding{Group: partyGroup, Members: []string{"b"}}); !errors.Is(err, ErrTombstone) {
+			t.Fatalf("founded where it was removed: %v", err)
+		}
+		members[1].ID = 3
+		g, err := b.host.Join(ctx, JoinInfo{Group: partyGroup, ID: 3, Members: members, Tables: partyTables})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		members[1].ID = 2
+		if _, err := b.host.Join(ctx, JoinInfo{Group: partyGroup, ID: 2, Members: members, Tables: partyTables}); !errors.Is(err, ErrTombstone) {
+			t.Fatalf("joined as an earlier one than stored: %v", err)
+		}
+		members[1].ID = 4
+		if _, err := b.host.Join(ctx, JoinInfo{Group: partyGroup, ID: 4, Members: members, Tables: partyTables}); !errors.Is(err, ErrReplaced) {
+			t.Fatalf("joined as another than stored: %v", err)
+		}
+		if err := b.host.Remove(partyGroup); err != nil {
+			t.Fatal(err)
+		}
+		members[1].ID = 3
+		if _, err := b.host.Join(ctx, JoinInfo{Group: partyGroup, ID: 3, Members: members, Tables: partyTables}); !errors.Is(err, ErrTombstone) {
+			t.Fatalf("joined as the one who was removed later: %v", err)
+		}
+		for _, wrong := range []JoinInfo{
+			{Group: partyGroup, ID: 9},
+			{Group: partyGroup, ID: 9, Members: members},
+			{Group: 0, ID: 9, Members: []Member{{ID: 9, Peer: "b"}}},
+			{Group: partyGroup, ID: 9, Members: []Member{{ID: 9, Peer: "b"}, {ID: 9, Peer: "a"}}},
+			{Group: partyGroup, ID: 9, Members: []Member{{ID: 9, Peer: "b"}}, Tables: []TablePrefix{{Table: tableLog}}},
+		} {
+			if _, err := b.host.Join(ctx, wrong); err == nil {
+				t.Fatalf("joined with %+v", wrong)
+			}
+		}
+	})
+}
+
+// A founder leaves a tombstone with its replica id, too, although the configuration that it stored last is the one
+// without it.
+func TestTombstoneOfFounder(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newParty(t, []string{"a", "b", "c"})
+		members := p.leader().conf.Members
+		gone := slices.DeleteFunc([]string{"a", "b", "c"}, func(peer string) bool { return peer == p.leader().peer })[0]
+		g := p.guests[gone]
+		p.dismiss(gone)
+		p.until("removed", func() bool { return g.removed })
+		if err := errors.Join(g.Close(), g.host.Remove(partyGroup)); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range members {
+			if m.Peer != gone {
+				continue
+			}
+			j := JoinInfo{Group: partyGroup, ID: m.ID, Members: members, Tables: partyTables}
+			if _, err := g.host.Join(context.Background(), j); !errors.Is(err, ErrTombstone) {
+				t.Fatalf("joined as the one who was removed: %v", err)
+			}
+		}
+		g.Group = nil
+	})
+}
+
+func TestChangeRefusals(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newParty(t, []string{"a", "b", "c"})
+		l := p.leader()
+		follower := p.guests[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
+		other := p.guests[map[string]string{"a": "c", "b": "a", "c": "b"}[l.peer]]
+		is := func(err, want error) {
+			t.Helper()
+			if !errors.Is(err, want) {
+				t.Fatalf("%v, expected %v", err, want)
+			}
+		}
+		is(follower.AddLearner("d"), ErrNotLeader)
+		is(follower.Transfer(l.peer), ErrNotLeader)
+		is(l.AddLearner("a"), ErrMember)
+		is(l.Promote("d"), ErrNotMember)
+		is(l.Promote("a"), ErrMember)
+		is(l.Remove("d"), ErrNotMember)
+		is(l.Transfer(l.peer), ErrMember)
+		is(l.Transfer("d"), ErrNotMember)
+		if l.AddLearner("") == nil {
+			t.Fatal("added nobody")
+		}
+		p.pass(time.Second)
+		if err := l.AddLearner("d"); err != nil {
+			t.Fatal(err)
+		}
+		is(l.AddLearner("e"), ErrBusy)
+		is(l.Remove(follower.peer), ErrBusy)
+		p.pass(time.Second)
+		is(l.Promote("d"), ErrBehind) // nobody has joined
+		is(l.Transfer("d"), ErrNotMember)
+		is(l.AddLearner("d"), ErrMember)
+
+		// Without follower and other there is no majority: neither may go while the other is cut off.
+		p.net.set(other.peer, true)
+		p.pass(2 * time.Second)
+		if !l.leading {
+			t.Fatal("the leader lost its leadership with two of three")
+		}
+		is(l.Remove(follower.peer), ErrMajority)
+		is(l.Transfer(other.peer), ErrBehind)
+		p.dismiss(other.peer)
+		p.dismiss("d")
+		p.propose(3, l.peer, follower.peer)
+	})
+}
+
+// TestChangesSurviveRestart: the configuration is stored with the applied index of its entry, neither before nor after.
+func TestChangesSurviveRestart(t *testing.T) {
+	d := newDisk()
+	h := newTestHost(t, d)
+	g := openNow(t, h, Founding{Group: 7, Members: []string{"me"}, Tables: []TablePrefix{}})
+	g.Take()
+	if err := g.Propose([]byte("before")); err != nil {
+		t.Fatal(err)
+	}
+	pump(h)
+	if err := g.AddLearner("b"); err != nil {
+		t.Fatal(err)
+	}
+	pump(h)
+	got := g.Take()
+	c, ok := got[len(got)-1].(Configured)
+	if !ok || len(c.Members) != 2 || c.Members[1] != (Member{ID: 2, Peer: "b", Learner: true}) {
+		t.Fatalf("delivered %v", got)
+	}
+	stored := func() (state, *configuration) {
+		s, conf, err := h.load(7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, conf
+	}
+	h.flushDue = true
+	pump(h)
+	if s, conf := stored(); s.applied >= c.Index || len(conf.Learners) != 0 {
+		t.Fatalf("applied %d, stored %+v: the owner has not applied what came before", s.applied, conf)
+	}
+
+	// A crash before: the change is delivered again.
+	h = newTestHost(t, d)
+	g = openNow(t, h, alone(7))
+	if !slices.Equal(g.Members(), []string{"me"}) && !slices.Equal(g.Members(), []string{"me", "b"}) {
+		t.Fatal(g.Members())
+	}
+	got = g.Take()
+	i := slices.IndexFunc(got, func(d Delivery) bool { _, ok := d.(Configured); return ok })
+	if i < 0 || !slices.Equal(texts(got[:i]), []string{"before"}) {
+		t.Fatalf("delivered %v", got)
+	}
+	g.Applied(lastIndex(got), nil)
+	h.flushDue = true
+	pump(h)
+	s, conf := stored()
+	if s.applied < c.Index || len(conf.Learners) != 1 || conf.Next != 3 || conf.Index != c.Index {
+		t.Fatalf("applied %d, stored %+v", s.applied, conf)
+	}
+
+	// A crash behind: it is in force, and not delivered.
+	h = newTestHost(t, d)
+	g = openNow(t, h, alone(7))
+	if got := g.Configuration(); got.Index != c.Index || !slices.Equal(got.Members, c.Members) {
+		t.Fatalf("%v after a restart", got)
+	}
+	for _, d := range g.Take() {
+		if _, ok := d.(Configured); ok {
+			t.Fatal("delivered twice")
+		}
+	}
+}

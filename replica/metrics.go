@@ -1,0 +1,61 @@
+package replica
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+type metrics struct {
+	proposals, refused prometheus.Counter
+	rejected           prometheus.Counter
+	commits, failures  prometheus.Counter
+	entries, delivered prometheus.Counter
+	batchEntries       prometheus.Histogram
+	batchGroups        prometheus.Histogram
+	commitSeconds      prometheus.Histogram
+	groups, leaders    prometheus.Gauge
+	lag, stalled       prometheus.Gauge
+}
+
+func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "voxeld", Subsystem: "replica", Name: name, Help: help})
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "voxeld", Subsystem: "replica", Name: name, Help: help})
+	}
+	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "voxeld", Subsystem: "replica", Name: name, Help: help, Buckets: buckets,
+		})
+	}
+	m := &metrics{
+		proposals:     counter("proposals_total", "Entries that groups took from their owners."),
+		refused:       counter("proposals_refused_total", "Entries refused: not leader, overloaded, too large, storage."),
+		rejected:      counter("messages_rejected_total", "Raft messages that the gate refused."),
+		commits:       counter("commits_total", "Storage transactions (fsync batches) of the committer."),
+		failures:      counter("commit_failures_total", "Storage transactions that failed."),
+		entries:       counter("entries_stored_total", "Log entries made durable."),
+		delivered:     counter("entries_delivered_total", "Committed entries delivered to owners."),
+		batchEntries:  histogram("batch_entries", "Log entries in one storage transaction.", prometheus.ExponentialBuckets(1, 2, 14)),
+		batchGroups:   histogram("batch_groups", "Groups that share one storage transaction.", prometheus.ExponentialBuckets(1, 2, 12)),
+		commitSeconds: histogram("commit_seconds", "Duration of a storage transaction.", prometheus.ExponentialBuckets(0.00025, 2, 15)),
+		groups:        gauge("groups", "Open groups."),
+		leaders:       gauge("leaders", "Open groups that this node leads."),
+		lag:           gauge("apply_lag_entries", "Delivered entries that owners have not applied yet, over all groups."),
+		stalled:       gauge("stalled", "1 while storage refuses writes."),
+	}
+	if registerer == nil {
+		return m, nil
+	}
+	for _, c := range []prometheus.Collector{
+		m.proposals, m.refused, m.rejected, m.commits, m.failures, m.entries,
+		m.delivered, m.batchEntries, m.batchGroups, m.commitSeconds, m.groups, m.leaders, m.lag, m.stalled,
+	} {
+		if err := registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("register metric: %w", err)
+		}
+	}
+	return m, nil
+}

@@ -1,0 +1,300 @@
+package replica
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// Founding says how a group begins. All its first members must be given the same one.
+type Founding struct {
+	Group   uint64   // never 0, unique for ever
+	Members []string // peer ids; their order gives them their replica ids, 1 to n
+	// Tables hold the owner's state: the rows that snapshots carry and replace, written by nothing but Applied (and by
+	// whoever fills them before the group is opened first). The same on all members. Nil if the group is never to
+	// send or take a snapshot: it then has no members but the founders, and none of them may fall far behind.
+	Tables []TablePrefix
+}
+
+// founding is a group that is created with the next commit.
+type founding struct {
+	group  uint64
+	conf   *configuration
+	state  state
+	tables []TablePrefix
+	writes []kv.Write
+	reply  func(*Group, error)
+}
+
+type closing struct {
+	r     *replica
+	reply chan<- error
+}
+
+// Open opens a group. If this node never had it, it is founded, durably; else it resumes from what is stored, and the
+// stored configuration wins over the founding's members (which may then be empty). A group of one campaigns at once:
+// Leadership{Self: true} is delivered within a few fsyncs. The error is ErrOpen, ErrTombstone, ErrNotMember,
+// ErrDamaged, ErrStorage, ErrStopped, the context's, or one of the storage's reads.
+func (h *Host) Open(ctx context.Context, f Founding) (*Group, error) {
+	return h.opened(ctx, fmt.Sprintf("open group %d", f.Group), func(reply func(*Group, error)) { h.open(f, reply) })
+}
+
+// opened has Run call open, and waits for what it replies.
+func (h *Host) opened(ctx context.Context, doing string, open func(reply func(*Group, error))) (*Group, error) {
+	type result struct {
+		group *Group
+		err   error
+	}
+	reply := make(chan result, 1)
+	h.post(func() {
+		open(func(g *Group, err error) { reply <- result{g, err} })
+	})
+	select {
+	case r := <-reply:
+		return r.group, r.err
+	case <-h.stopped:
+		return nil, fmt.Errorf("%s: %w", doing, ErrStopped)
+	case <-ctx.Done():
+		// Nobody will own what is being opened.
+		var abandon func()
+		abandon = func() {
+			select {
+			case r := <-reply:
+				if r.err == nil {
+					h.closeGroup(r.group, make(chan error, 1))
+				}
+			default:
+				h.post(abandon) // its founding is in the next commit
+			}
+		}
+		h.post(abandon)
+		return nil, fmt.Errorf("%s: %w", doing, ctx.Err())
+	}
+}
+
+func (h *Host) open(f Founding, reply func(*Group, error)) {
+	refuse := func(err error) { reply(nil, fmt.Errorf("open group %d: %w", f.Group, err)) }
+	if err := h.openable(f.Group, f.Tables); err != nil {
+		refuse(err)
+		return
+	}
+	s, conf, err := h.load(f.Group)
+	switch {
+	case err != nil:
+		refuse(err)
+	case conf != nil:
+		h.resume(f.Group, s, conf, f.Tables, func(g *Group, err error) {
+			if err != nil {
+				refuse(err)
+				return
+			}
+			reply(g, nil)
+		})
+	case h.stall != nil:
+		refuse(h.stall)
+	default:
+		found, err := h.found(f)
+		if err != nil {
+			refuse(err)
+			return
+		}
+		found.reply = reply
+		h.founding = append(h.founding, found)
+	}
+}
+
+// load reads a group's state and configuration; the latter is nil if this node never had the group.
+func (h *Host) load(group uint64) (state, *configuration, error) { return loadState(h.storage, group) }
+
+func loadState(storage Storage, group uint64) (state, *configuration, error) {
+	records := make(map[byte][]byte, 2)
+	for _, kind := range []byte{kindTombstone, kindState, kindConfig} {
+		value, err := storage.Get(tableState, stateKey(group, kind))
+		if err != nil {
+			return state{}, nil, fmt.Errorf("load state: %w", err)
+		}
+		if value != nil {
+			records[kind] = value
+		}
+	}
+	if records[kindTombstone] != nil {
+		return state{}, nil, ErrTombstone
+	}
+	if len(records) == 0 {
+		return state{}, nil, neverHad(storage, group)
+	}
+	s, err := decodeState(records[kindState])
+	if err != nil {
+		return state{}, nil, fmt.Errorf("load state: %w", err)
+	}
+	conf, err := decodeConfiguration(records[kindConfig])
+	if err != nil {
+		return state{}, nil, fmt.Errorf("load state: %w", err)
+	}
+	return s, conf, nil
+}
+
+// found prepares what founds a group.
+func (h *Host) found(f Founding) (*founding, error) {
+	conf := &configuration{Index: foundingIndex, Next: uint64(len(f.Members)) + 1}
+	for i, peer := range f.Members {
+		conf.Members = append(conf.Members, member{ID: uint64(i) + 1, Peer: peer})
+	}
+	if err := conf.check(); err != nil {
+		return nil, err
+	}
+	if conf.id(h.self) == 0 {
+		return nil, fmt.Errorf("%w: %q is not among %q", ErrNotMember, h.self, f.Members)
+	}
+	s := state{term: foundingTerm, commit: foundingIndex, applied: foundingIndex, start: foundingIndex, startTerm: foundingTerm}
+	encoded, err := encodeConfiguration(conf)
+	if err != nil {
+		return nil, err
+	}
+	return &founding{group: f.Group, conf: conf, state: s, tables: f.Tables, writes: []kv.Write{
+		{Table: tableState, Key: stateKey(f.Group, kindState), Value: encodeState(s)},
+		{Table: tableState, Key: stateKey(f.Group, kindConfig), Value: encoded},
+	}}, nil
+}
+
+// resume opens a stored group.
+func (h *Host) resume(group uint64, s state, conf *configuration, tables []TablePrefix, reply func(*Group, error)) {
+	r, err := newReplica(h, group, s, conf, tables)
+	if err != nil {
+		reply(nil, err)
+		return
+	}
+	if h.stall == nil {
+		if err := h.start(r); err != nil {
+			reply(nil, err)
+			return
+		}
+	}
+	h.replicas[group] = r
+	h.mu.Lock()
+	h.mu.open[group] = r.handle
+	h.mu.Unlock()
+	h.metrics.groups.Set(float64(len(h.replicas)))
+	if h.stall != nil {
+		r.stop(h.stall)
+	}
+	h.touch(r)
+	reply(r.handle, nil)
+}
+
+// start makes the replica's raft node and its clock run.
+func (h *Host) start(r *replica) error {
+	if err := r.start(); err != nil {
+		return err
+	}
+	h.ticking.start(r)
+	return nil
+}
+
+// closeGroup takes a group out of memory, after its next commit if it has applied writes to store.
+func (h *Host) closeGroup(g *Group, reply chan<- error) {
+	r := h.replicas[g.id]
+	if r == nil || r.handle != g {
+		reply <- nil
+		return
+	}
+	h.closing = append(h.closing, closing{r: r, reply: reply})
+	if r.unstored() {
+		h.flushDue = true
+		h.later(r)
+	}
+}
+
+// unstored: the owner has applied something that is not stored.
+func (r *replica) unstored() bool { return len(r.pending) > 0 || r.reported > r.stored.applied }
+
+// finishClosing takes the groups out of memory that wait for it. What they had to store has been stored by now, unless
+// storage refuses.
+func (h *Host) finishClosing() {
+	for _, c := range h.closing {
+		var err error
+		if !c.r.over && c.r.unstored() {
+			err = fmt.Errorf("close group %d: %w", c.r.group, h.stall)
+		}
+		h.forget(c.r, ErrClosed, nil)
+		c.reply <- err
+	}
+	h.closing = nil
+}
+
+// Has tells whether this node stores the group, open or not. A removed group is not stored.
+func (h *Host) Has(group uint64) (bool, error) {
+	value, err := h.storage.Get(tableState, stateKey(group, kindConfig))
+	if err != nil {
+		return false, fmt.Errorf("look for group %d: %w", group, err)
+	}
+	return value != nil, nil
+}
+
+// Groups lists the groups that this node stores, open or not, ascending.
+func (h *Host) Groups() ([]uint64, error) {
+	var groups []uint64
+	err := h.storage.Scan(tableState, nil, func(key, _ []byte) error {
+		if len(key) == 9 && key[8] == kindConfig {
+			groups = append(groups, binary.BigEndian.Uint64(key))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list groups: %w", err)
+	}
+	return groups, nil
+}
+
+// Remove deletes what this node stores of a group that is not open, together with what also says (the owner's own
+// tables), in one transaction, and leaves a tombstone: the group cannot be opened here again, only joined under a later
+// replica id. It blocks until that is durable. The error is ErrOpen, ErrStopped, or one of the storage's.
+func (h *Host) Remove(group uint64, also ...kv.Write) error {
+	reply := make(chan error, 1)
+	h.post(func() { reply <- h.remove(group, also) })
+	select {
+	case err := <-reply:
+		return err
+	case <-h.stopped:
+		return fmt.Errorf("remove group %d: %w", group, ErrStopped)
+	}
+}
+
+func (h *Host) remove(group uint64, also []kv.Write) error {
+	if h.replicas[group] != nil ||
+		slices.ContainsFunc(h.founding, func(f *founding) bool { return f.group == group }) {
+		return fmt.Errorf("remove group %d: %w", group, ErrOpen)
+	}
+	writes := slices.Clone(also)
+	tombstone := stateKey(group, kindTombstone)
+	id, had := uint64(0), false
+	if value, err := h.storage.Get(tableState, stateKey(group, kindConfig)); err == nil { // a damaged group can be removed, too
+		if conf, err := decodeConfiguration(value); err == nil {
+			id = conf.own(h.self)
+		}
+	}
+	for _, table := range []string{tableLog, tableState} {
+		err := listKeys(h.storage, table, groupPrefix(group), func(key []byte) error {
+			if table == tableState && bytes.Equal(key, tombstone) {
+				had = true
+				return nil
+			}
+			writes = append(writes, kv.Write{Table: table, Key: bytes.Clone(key)})
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("remove group %d: %w", group, err)
+		}
+	}
+	if !had && !mutated("skip-tombstones") {
+		writes = append(writes, kv.Write{Table: tableState, Key: tombstone, Value: binary.BigEndian.AppendUint64(nil, id)})
+	}
+	if err := h.store(writes, 1, 0); err != nil {
+		return fmt.Errorf("remove group %d: %w: %w", group, ErrStorage, err)
+	}
+	return nil
+}

@@ -1,0 +1,292 @@
+package replica
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// party is a group whose members come and go: hosts in a bubble, wired by net, each with an owner that keeps the
+// entries as rows of table "world".
+type party struct {
+	t      *testing.T
+	net    *net
+	guests map[string]*guest
+	change []func(*limits)
+}
+
+// guest owns a replica: its state is the list of entries, one row each.
+type guest struct {
+	*Group
+	peer     string
+	host     running
+	disk     *disk
+	log      []string
+	leading  bool
+	conf     Configured
+	removed  bool
+	restored int
+	failed   error
+}
+
+const partyGroup = 5
+
+var partyTables = []TablePrefix{{Table: "world", Prefix: groupPrefix(partyGroup)}}
+
+func newParty(t *testing.T, founders []string, change ...func(*limits)) *party {
+	p := &party{
+		t: t, net: &net{hosts: make(map[string]*Host), cut: make(map[string]bool)}, guests: make(map[string]*guest), change: change,
+	}
+	for _, peer := range founders {
+		p.boot(peer)
+	}
+	for _, peer := range founders {
+		p.open(peer, founders)
+	}
+	return p
+}
+
+// boot starts, or restarts, the host of a peer.
+func (p *party) boot(peer string) *guest {
+	p.t.Helper()
+	g := p.guests[peer]
+	if g == nil {
+		g = &guest{peer: peer, disk: newDisk()}
+		p.guests[peer] = g
+	} else if err := g.host.stop(); err != nil {
+		p.t.Fatal(err)
+	}
+	*g = guest{peer: peer, disk: g.disk}
+	g.host = launch(p.t, Options{
+		Storage: g.disk, Self: peer, Send: p.net.sender(peer), SendSnapshot: p.net.snapshots(peer),
+	}, p.change...)
+	p.net.mu.Lock()
+	p.net.hosts[peer] = g.host.Host
+	p.net.mu.Unlock()
+	return g
+}
+
+func (p *party) open(peer string, founders []string) {
+	p.t.Helper()
+	g := p.guests[peer]
+	group, err := g.host.Open(context.Background(), Founding{Group: partyGroup, Members: founders, Tables: partyTables})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	g.Group, g.conf = group, group.Configuration()
+	g.load(p.t)
+}
+
+// snapshots is the carrier: a goroutine for each snapshot.
+func (n *net) snapshots(from string) func(string, uint64, func(io.Writer) error, func(error)) {
+	return func(to string, group uint64, write func(io.Writer) error, done func(error)) {
+		go func() {
+			n.mu.Lock()
+			h := n.hosts[to]
+			if n.cut[from] || n.cut[to] {
+				h = nil
+			}
+			n.mu.Unlock()
+			var b bytes.Buffer
+			err := write(&b)
+			if err == nil && h == nil {
+				err = errors.New("no way to " + to)
+			}
+			if err == nil {
+				err = h.ReceiveSnapshot(context.Background(), from, group, &b)
+			}
+			done(err)
+		}()
+	}
+}
+
+func (g *guest) load(t testing.TB) {
+	t.Helper()
+	g.log = nil
+	if err := g.disk.Scan("world", groupPrefix(partyGroup), func(_, value []byte) error {
+		g.log = append(g.log, string(value))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// worldRow is the n-th entry as a row.
+func worldRow(n int, entry []byte) kv.Write {
+	key := append(groupPrefix(partyGroup), numbered("", n)...)
+	return kv.Write{Table: "world", Key: key, Value: entry}
+}
+
+func (g *guest) drain(t testing.TB) {
+	t.Helper()
+	if g.Group == nil {
+		return
+	}
+	for _, d := range g.Take() {
+		switch d := d.(type) {
+		case Committed:
+			row := worldRow(len(g.log), d.Entry)
+			g.log = append(g.log, string(d.Entry))
+			g.Applied(d.Index, []kv.Write{row})
+		case Restored:
+			g.restored++
+			g.load(t)
+		case Configured:
+			g.conf = d
+		case Removed:
+			g.removed = true
+		case Leadership:
+			g.leading = d.Self
+		case Failed:
+			g.failed = d.Err
+		}
+	}
+}
+
+// pass lets time pass while the owners work.
+func (p *party) pass(d time.Duration) {
+	p.t.Helper()
+	for range int(d / (10 * time.Millisecond)) {
+		<-time.After(10 * time.Millisecond)
+		synctest.Wait()
+		for _, g := range p.guests {
+			g.drain(p.t)
+		}
+	}
+}
+
+// until lets time pass until something is true, for a minute at most.
+func (p *party) until(what string, done func() bool) {
+	p.t.Helper()
+	for range 6000 {
+		if done() {
+			return
+		}
+		p.pass(10 * time.Millisecond)
+	}
+	p.t.Fatalf("not within a minute: %s", what)
+}
+
+// leader waits until one of the peers leads, of those who are not cut off.
+func (p *party) leader() *guest {
+	p.t.Helper()
+	var found *guest
+	p.until("a leader", func() bool {
+		found = nil
+		leaders := 0
+		for _, g := range p.guests {
+			p.net.mu.Lock()
+			cut := p.net.cut[g.peer]
+			p.net.mu.Unlock()
+			if g.leading && !cut {
+				found, leaders = g, leaders+1
+			}
+		}
+		return leaders == 1
+	})
+	return found
+}
+
+// propose has entries committed, and waits until the given peers have applied them.
+func (p *party) propose(n int, peers ...string) {
+	p.t.Helper()
+	l := p.leader()
+	want := len(l.log) + n
+	for i := range n {
+		for {
+			err := l.Propose([]byte(numbered("e", want-n+i)))
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, ErrOverloaded) {
+				p.t.Fatal(err)
+			}
+			p.pass(10 * time.Millisecond)
+		}
+	}
+	p.agree(want, peers...)
+}
+
+func (p *party) agree(want int, peers ...string) {
+	p.t.Helper()
+	p.until("agreement", func() bool {
+		return !slices.ContainsFunc(peers, func(peer string) bool { return len(p.guests[peer].log) < want })
+	})
+	for _, peer := range peers {
+		for i, entry := range p.guests[peer].log {
+			if entry != numbered("e", i) {
+				p.t.Fatalf("%s has %q at place %d", peer, entry, i)
+			}
+		}
+	}
+}
+
+// try repeats a change until it is taken: right after an election or another change it may be refused for a while.
+func (p *party) try(what string, f func() error) {
+	p.t.Helper()
+	var err error
+	p.until(what, func() bool { err = f(); return err == nil })
+}
+
+// join makes a peer a learner, and has it join.
+func (p *party) join(peer string) *guest {
+	p.t.Helper()
+	p.try("add learner", func() error { return p.leader().AddLearner(peer) })
+	id := uint64(0)
+	p.until("learner configured", func() bool {
+		for _, m := range p.leader().conf.Members {
+			if m.Peer == peer {
+				id = m.ID
+			}
+		}
+		return id != 0
+	})
+	g := p.guests[peer]
+	if g == nil {
+		g = p.boot(peer)
+	}
+	p.joinAs(g, id, p.leader().conf.Members)
+	return g
+}
+
+func (p *party) joinAs(g *guest, id uint64, members []Member) {
+	p.t.Helper()
+	group, err := g.host.Join(context.Background(), JoinInfo{Group: partyGroup, ID: id, Members: members, Tables: partyTables})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	*g = guest{peer: g.peer, disk: g.disk, host: g.host, Group: group, conf: group.Configuration()}
+	g.load(p.t)
+}
+
+// promote waits until a learner has caught up, and gives it its vote.
+func (p *party) promote(peer string) {
+	p.t.Helper()
+	p.try("promote", func() error { return p.leader().Promote(peer) })
+	p.until("promoted", func() bool {
+		return slices.ContainsFunc(p.guests[peer].conf.Members, func(m Member) bool { return m.Peer == peer && !m.Learner })
+	})
+}
+
+// dismiss removes a member and waits until the leader knows.
+func (p *party) dismiss(peer string) {
+	p.t.Helper()
+	p.try("remove", func() error { return p.leader().Remove(peer) })
+	p.until("removed", func() bool {
+		return !slices.ContainsFunc(p.leader().conf.Members, func(m Member) bool { return m.Peer == peer })
+	})
+}
+
+// losesCommit loses what would tell a peer that an entry is committed.
+func losesCommit(peer string, index uint64) func(from, to string, m *raftpb.Message) bool {
+	return func(_, to string, m *raftpb.Message) bool { return to == peer && m.GetCommit() >= index }
+}

@@ -1,0 +1,145 @@
+package replica
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// TestGateHearsPendingMembers: the deadlock case of package doc. A member hears whom a change in its log adds, although
+// it does not know that the change is committed; and hears him no more when that change is cut off.
+func TestGateHearsPendingMembers(t *testing.T) {
+	u := func(n uint64) *uint64 { return &n }
+	h, _ := gated(t)
+	var sent []*raftpb.Message
+	h.send = func(peer string, _ uint64, b []byte) {
+		m, err := decodeMessage(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if peer == "d" {
+			sent = append(sent, m)
+		}
+	}
+	vote := func() error {
+		return h.receive("d", 1, marshal(t, &raftpb.Message{
+			Type: raftpb.MsgVote.Enum(), From: u(4), To: u(1), Term: u(6), Index: u(9), LogTerm: u(5), Context: []byte(campaignTransfer),
+		}))
+	}
+	if err := vote(); !errors.Is(err, ErrNotMember) {
+		t.Fatalf("a stranger was heard: %v", err)
+	}
+	c := change{kind: raftpb.ConfChangeAddLearnerNode, id: 4, peer: "d"}
+	entry, err := c.entry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry.Index, entry.Term = u(4), u(5)
+	app := &raftpb.Message{
+		Type: raftpb.MsgApp.Enum(), From: u(2), To: u(1), Term: u(5), Index: u(3), LogTerm: u(5), Commit: u(2), Entries: []*raftpb.Entry{entry},
+	}
+	deliver(t, h, "b", 1, app)
+	if got := h.replicas[1].handle.Members(); !slices.Equal(got, []string{"me", "b", "c"}) {
+		t.Fatalf("in force before it was committed: %v", got)
+	}
+	// Not even a restart makes it deaf.
+	again := newTestHost(t, h.storage)
+	openNow(t, again, Founding{Group: 1})
+	if !again.replicas[1].members.roster.admits("d", 4) {
+		t.Fatal("after a restart the pending member is a stranger")
+	}
+	if err := vote(); err != nil {
+		t.Fatal(err)
+	}
+	pump(h)
+	if len(sent) != 1 || sent[0].GetType() != raftpb.MsgVoteResp || sent[0].GetReject() {
+		t.Fatalf("answered %v", sent)
+	}
+	// Another leader's entry takes the place of the change.
+	deliver(t, h, "c", 1, &raftpb.Message{
+		Type: raftpb.MsgApp.Enum(), From: u(3), To: u(1), Term: u(7), Index: u(3), LogTerm: u(5), Commit: u(2),
+		Entries: []*raftpb.Entry{{Index: u(4), Term: u(7)}},
+	})
+	if err := vote(); !errors.Is(err, ErrNotMember) {
+		t.Fatalf("whom a lost change had added was heard: %v", err)
+	}
+}
+
+// TestOldLeaderDiesWhileThirdIsAdded: of a group of two the leader dies just when the third has got its vote, and before
+// the second knows. The two who live go on.
+func TestOldLeaderDiesWhileThirdIsAdded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newParty(t, []string{"a", "b"})
+		old := p.leader()
+		second := p.guests[map[string]string{"a": "b", "b": "a"}[old.peer]]
+		third := p.join("c")
+		p.propose(5, "a", "b", "c")
+		// The second gets the entry, but not the word that it is committed.
+		index := old.Status().Last + 1
+		p.net.mu.Lock()
+		p.net.lose = losesCommit(second.peer, index)
+		p.net.mu.Unlock()
+		p.try("promote", func() error { return old.Promote("c") })
+		p.until("the third has its vote", func() bool { return len(third.conf.Members) == 3 && !third.conf.Members[2].Learner })
+		if c := second.conf.Members; len(c) == 3 && !c[2].Learner {
+			t.Fatal("the second knows already")
+		}
+		p.net.set(old.peer, true)
+		p.net.mu.Lock()
+		p.net.lose = nil
+		p.net.mu.Unlock()
+		p.until("another leader", func() bool { return second.leading || third.leading })
+		p.propose(5, second.peer, "c")
+	})
+}
+
+// TestVouch: a member that was cut off while its group got new members, who now lead it, hears them when its owner
+// vouches for them, and not before.
+func TestVouch(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newParty(t, []string{"a", "b", "c"}, func(l *limits) { l.keepEntries = 10 })
+		l := p.leader()
+		lost := p.guests[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
+		p.propose(5, "a", "b", "c")
+		p.net.set(lost.peer, true)
+		for _, peer := range []string{"d", "e"} {
+			p.join(peer)
+			p.promote(peer)
+		}
+		p.try("transfer", func() error {
+			if l := p.leader(); l.peer != "d" {
+				return errors.Join(l.Transfer("d"), errors.New("asked"))
+			}
+			return nil
+		})
+		p.propose(50, "d", "e")
+		for _, peer := range []string{"a", "b", "c"} {
+			if peer != lost.peer {
+				p.dismiss(peer)
+			}
+		}
+		p.net.set(lost.peer, false)
+		p.pass(5 * time.Second)
+		if len(lost.log) != 5 {
+			t.Fatalf("it heard strangers: %d entries", len(lost.log))
+		}
+		if err := lost.Vouch(p.guests["d"].Group.Configuration()); err != nil {
+			t.Fatal(err)
+		}
+		p.propose(5, "d", "e", lost.peer)
+		if lost.restored != 1 || len(lost.conf.Members) != 3 {
+			t.Fatalf("restored %d times, told %v", lost.restored, lost.conf)
+		}
+		synctest.Wait()
+		if lost.host.replicas[partyGroup].members.vouched != nil {
+			t.Fatal("vouched for ever")
+		}
+		if lost.Vouch(Configured{Members: []Member{{ID: 1}}}) == nil {
+			t.Fatal("vouched for nobody")
+		}
+	})
+}

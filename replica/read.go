@@ -1,0 +1,159 @@
+package replica
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// readPosition is the size of the context by which heartbeats confirm reads: raft's own count of them, little-endian.
+const readPosition = 8
+
+// maxReads bounds the reads of one group that wait.
+const maxReads = 4096
+
+// ReadIndex asks a majority whether this node leads still, and returns an index: an owner that has applied every
+// Committed up to it has seen everything that was committed anywhere when ReadIndex was called, and may answer a
+// linearizable read. It blocks for a round of heartbeats, no disk. The error is ErrNotLeader (also if leadership is
+// lost meanwhile), ErrOverloaded, one of Propose's, or the context's.
+func (g *Group) ReadIndex(ctx context.Context) (uint64, error) {
+	answer := make(chan read, 1)
+	err := g.ask(answer)
+	if err == nil {
+		select {
+		case r := <-answer:
+			if r.err == nil {
+				return r.index, nil
+			}
+			err = r.err
+		case <-g.host.stopped:
+			err = ErrStopped
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	return 0, fmt.Errorf("read index: %w", err)
+}
+
+func (g *Group) ask(answer chan<- read) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.mu.refusal != nil:
+		return g.mu.refusal
+	case !g.mu.leading:
+		return ErrNotLeader
+	case len(g.mu.reads) >= maxReads:
+		return fmt.Errorf("%w: %d reads wait", ErrOverloaded, len(g.mu.reads))
+	}
+	g.mu.reads = append(g.mu.reads, answer)
+	g.enqueue()
+	return nil
+}
+
+// read is the answer to a ReadIndex.
+type read struct {
+	index uint64
+	err   error
+}
+
+// reads are those of one group that wait. Owned by Host.Run.
+type reads struct {
+	last      uint64                   // the newest context given to raft; none is used twice
+	waiting   map[uint64][]chan<- read // by context: a majority was asked
+	confirmed []confirmedRead          // the entries that it must see have not all been delivered yet
+
+	// The highest position that this node asked members to confirm, in the term in which it leads.
+	position, term uint64
+}
+
+type confirmedRead struct {
+	index   uint64
+	waiting []chan<- read
+}
+
+// asked tells whether a heartbeat's answer confirms what this node asked for in this term.
+func (rs *reads) asked(m *raftpb.Message) bool {
+	c := m.GetContext()
+	return len(c) == 0 || rs.term == m.GetTerm() && binary.LittleEndian.Uint64(c) <= rs.position
+}
+
+// sent notes what an outgoing heartbeat asks for.
+func (rs *reads) sent(m *raftpb.Message) {
+	if c := m.GetContext(); m.GetType() == raftpb.MsgHeartbeat && len(c) == readPosition {
+		if rs.term != m.GetTerm() {
+			rs.term, rs.position = m.GetTerm(), 0
+		}
+		rs.position = max(rs.position, binary.LittleEndian.Uint64(c))
+	}
+}
+
+// askRaft begins a round for reads that have come in.
+func (r *replica) askRaft(waiting []chan<- read) {
+	if len(waiting) == 0 {
+		return
+	}
+	rs := &r.reads
+	if !mutated("reuse-read-contexts") || rs.last == 0 {
+		rs.last++
+	}
+	if rs.waiting == nil {
+		rs.waiting = make(map[uint64][]chan<- read)
+	}
+	rs.waiting[rs.last] = waiting
+	if mutated("read-without-asking") {
+		r.confirmReads([]raft.ReadState{{Index: r.commit, RequestCtx: binary.BigEndian.AppendUint64(nil, rs.last)}})
+		return
+	}
+	r.node.ReadIndex(binary.BigEndian.AppendUint64(nil, rs.last))
+}
+
+// confirmReads takes over what raft says about reads.
+func (r *replica) confirmReads(states []raft.ReadState) {
+	for _, s := range states {
+		if len(s.RequestCtx) != 8 {
+			continue
+		}
+		context := binary.BigEndian.Uint64(s.RequestCtx)
+		if waiting := r.reads.waiting[context]; waiting != nil {
+			delete(r.reads.waiting, context)
+			r.reads.confirmed = append(r.reads.confirmed, confirmedRead{index: s.Index, waiting: waiting})
+		}
+	}
+	r.answerReads()
+}
+
+// answerReads answers those whose entries have been delivered.
+func (r *replica) answerReads() {
+	rest := r.reads.confirmed[:0]
+	for _, c := range r.reads.confirmed {
+		if c.index > r.fed {
+			rest = append(rest, c)
+			continue
+		}
+		for _, answer := range c.waiting {
+			answer <- read{index: r.visible}
+		}
+	}
+	r.reads.confirmed = rest
+}
+
+// refuseReads answers all that wait with an error.
+func (r *replica) refuseReads(err error) {
+	for _, waiting := range r.reads.waiting {
+		answerAll(waiting, err)
+	}
+	for _, c := range r.reads.confirmed {
+		answerAll(c.waiting, err)
+	}
+	r.reads.waiting, r.reads.confirmed = nil, nil
+}
+
+func answerAll(waiting []chan<- read, err error) {
+	for _, answer := range waiting {
+		answer <- read{err: err}
+	}
+}

@@ -1,0 +1,129 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// TestReadIndex: reads see everything that was committed before; who was cut off learns that it must not answer.
+func TestReadIndex(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newParty(t, []string{"a", "b", "c"})
+		l := p.leader()
+		type result struct {
+			index uint64
+			err   error
+		}
+		ask := func(g *guest, within time.Duration) chan result {
+			answer := make(chan result, 1)
+			go func() {
+				ctx, cancel := context.WithTimeout(context.Background(), within)
+				defer cancel()
+				index, err := g.ReadIndex(ctx)
+				answer <- result{index, err}
+			}()
+			return answer
+		}
+		for range 20 {
+			p.propose(3, l.peer)
+			var all []chan result
+			for range 5 {
+				all = append(all, ask(l, time.Minute))
+			}
+			p.pass(10 * time.Millisecond)
+			for _, answer := range all {
+				if r := <-answer; r.err != nil || r.index != l.Status().Commit {
+					t.Fatalf("%+v, commit is %d", r, l.Status().Commit)
+				}
+			}
+		}
+		other := p.guests[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
+		if r := <-ask(other, time.Minute); !errors.Is(r.err, ErrNotLeader) {
+			t.Fatalf("a follower answered %+v", r)
+		}
+
+		// Heartbeats are lost for a while: the read waits.
+		p.net.mu.Lock()
+		p.net.lose = func(_, _ string, m *raftpb.Message) bool { return len(m.GetContext()) > 0 }
+		p.net.mu.Unlock()
+		late := ask(l, time.Minute)
+		p.pass(500 * time.Millisecond)
+		select {
+		case r := <-late:
+			t.Fatalf("answered without a majority: %+v", r)
+		default:
+		}
+		p.net.mu.Lock()
+		p.net.lose = nil
+		p.net.mu.Unlock()
+		p.pass(500 * time.Millisecond)
+		if r := <-late; r.err != nil {
+			t.Fatal(r.err)
+		}
+
+		// Cut off, another leads and commits: the old one must not answer from what it knows.
+		p.net.set(l.peer, true)
+		stale := ask(l, time.Minute)
+		short := ask(l, 100*time.Millisecond)
+		if r := <-short; !errors.Is(r.err, context.DeadlineExceeded) {
+			t.Fatalf("cut off, it answered %+v", r)
+		}
+		p.pass(5 * time.Second)
+		if r := <-stale; !errors.Is(r.err, ErrNotLeader) {
+			t.Fatalf("cut off, it answered %+v", r)
+		}
+		p.net.set(l.peer, false)
+		p.propose(1, "a", "b", "c")
+		pending := ask(p.leader(), time.Minute)
+		p.pass(time.Second)
+		if r := <-pending; r.err != nil {
+			t.Fatal(r.err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if r := <-ask(l, time.Minute); !errors.Is(r.err, ErrClosed) {
+			t.Fatalf("closed, it answered %+v", r)
+		}
+	})
+}
+
+// TestReadsOfOne: a group of one asks nobody, and gives no context twice.
+func TestReadsOfOne(t *testing.T) {
+	h := newTestHost(t, newDisk())
+	g := openNow(t, h, alone(1))
+	seen := make(map[string]bool)
+	for i := range 10 {
+		if err := g.Propose(fmt.Append(nil, i)); err != nil {
+			t.Fatal(err)
+		}
+		pump(h)
+		last := lastIndex(g.Take())
+		answer := make(chan read, 1)
+		if err := g.ask(answer); err != nil {
+			t.Fatal(err)
+		}
+		pump(h)
+		if r := <-answer; r.err != nil || r.index != last {
+			t.Fatalf("%+v, expected %d", r, last)
+		}
+		context := fmt.Sprint(h.replicas[1].reads.last)
+		if seen[context] {
+			t.Fatal("a context was used twice")
+		}
+		seen[context] = true
+	}
+	for range maxReads {
+		if err := g.ask(make(chan read, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.ask(make(chan read, 1)); !errors.Is(err, ErrOverloaded) {
+		t.Fatal(err)
+	}
+}

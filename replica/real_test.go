@@ -1,0 +1,275 @@
+package replica_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/store"
+)
+
+// street is a few nodes with real stores in one process. What one sends, the other receives at once.
+type street struct {
+	mu     sync.Mutex
+	houses map[string]*house
+}
+
+// house is a node; its owner goroutine applies what comes, one row for each entry.
+type house struct {
+	host *replica.Host
+	db   *store.DB
+	end  func() error
+
+	mu struct {
+		sync.Mutex
+		group   *replica.Group
+		log     []string
+		leading bool
+		conf    replica.Configured
+		failed  error
+	}
+}
+
+var streetTables = []replica.TablePrefix{{Table: "world", Prefix: []byte("r1/")}}
+
+func (s *street) build(t testing.TB, peer, path string) *house {
+	t.Helper()
+	db, err := store.Open(store.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &house{db: db}
+	n.host, err = replica.NewHost(replica.Options{
+		Storage: db, Self: peer,
+		Send: func(to string, group uint64, message []byte) {
+			if other := s.find(to); other != nil {
+				_ = other.host.Receive(peer, group, message) // a network loses messages; raft sends again
+			}
+		},
+		SendSnapshot: func(to string, group uint64, write func(io.Writer) error, done func(error)) {
+			other := s.find(to)
+			if other == nil {
+				done(fmt.Errorf("no way to %s", to))
+				return
+			}
+			r, w := io.Pipe()
+			go func() { w.CloseWithError(write(w)) }()
+			go func() { done(other.host.ReceiveSnapshot(context.Background(), peer, group, r)) }()
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	storeEnd, hostEnd := make(chan error, 1), make(chan error, 1)
+	go func() { storeEnd <- db.Run(context.Background()) }()
+	go func() { hostEnd <- n.host.Run(ctx) }()
+	n.end = sync.OnceValue(func() error {
+		s.mu.Lock()
+		delete(s.houses, peer)
+		s.mu.Unlock()
+		cancel()
+		if err := <-hostEnd; err != nil {
+			return err
+		}
+		if err := db.Close(); err != nil {
+			return err
+		}
+		return <-storeEnd
+	})
+	t.Cleanup(func() {
+		if err := n.end(); err != nil {
+			t.Error(err)
+		}
+	})
+	s.mu.Lock()
+	s.houses[peer] = n
+	s.mu.Unlock()
+	return n
+}
+
+func (s *street) find(peer string) *house {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.houses[peer]
+}
+
+// own starts the owner of a group that was opened.
+func (n *house) own(t *testing.T, g *replica.Group, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.mu.group = g
+	if err := n.load(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for range g.Ready() {
+			if n.drain(g) {
+				return
+			}
+		}
+	}()
+}
+
+func (n *house) load() error {
+	n.mu.log = nil
+	return n.db.Scan("world", []byte("r1/"), func(_, value []byte) error {
+		n.mu.log = append(n.mu.log, string(value))
+		return nil
+	})
+}
+
+func (n *house) drain(g *replica.Group) (over bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, d := range g.Take() {
+		switch d := d.(type) {
+		case replica.Committed:
+			key := fmt.Appendf([]byte("r1/"), "%08d", len(n.mu.log))
+			n.mu.log = append(n.mu.log, string(d.Entry))
+			g.Applied(d.Index, []kv.Write{{Table: "world", Key: key, Value: d.Entry}})
+		case replica.Restored:
+			n.mu.failed = n.load()
+		case replica.Configured:
+			n.mu.conf = d
+		case replica.Leadership:
+			n.mu.leading = d.Self
+		case replica.Failed:
+			n.mu.failed = d.Err
+			return true
+		}
+	}
+	return false
+}
+
+// await looks every few milliseconds whether something is true.
+func await(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for !done() {
+		select {
+		case <-time.After(3 * time.Millisecond):
+		case <-deadline:
+			t.Fatalf("not in 20 s: %s", what)
+		}
+	}
+}
+
+func (n *house) has(entries int) func() bool {
+	return func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return len(n.mu.log) >= entries
+	}
+}
+
+// TestRealStores: a group grows from one node to three over real files, by snapshots through pipes, and goes on when the
+// first is gone.
+func TestRealStores(t *testing.T) {
+	s := &street{houses: make(map[string]*house)}
+	dir := t.TempDir()
+	a := s.build(t, "a", filepath.Join(dir, "a.db"))
+	g, err := a.host.Open(t.Context(), replica.Founding{Group: 1, Members: []string{"a"}, Tables: streetTables})
+	a.own(t, g, err)
+	leading := func(n *house) func() bool {
+		return func() bool { n.mu.Lock(); defer n.mu.Unlock(); return n.mu.leading }
+	}
+	await(t, "a leads", leading(a))
+	total := 0
+	propose := func(n *house, count int) {
+		for range count {
+			await(t, "a proposal is taken", func() bool { return n.mu.group.Propose(fmt.Appendf(nil, "e%05d", total)) == nil })
+			total++
+		}
+		await(t, "entries are committed", n.has(total))
+	}
+	propose(a, 2000) // more than the log keeps
+
+	for _, peer := range []string{"b", "c"} {
+		n := s.build(t, peer, filepath.Join(dir, peer+".db"))
+		await(t, "learner is taken", func() bool { return a.mu.group.AddLearner(peer) == nil })
+		var members []replica.Member
+		var id uint64
+		await(t, "learner is configured", func() bool {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			members = a.mu.conf.Members
+			return slices.ContainsFunc(members, func(m replica.Member) bool { id = m.ID; return m.Peer == peer })
+		})
+		g, err := n.host.Join(t.Context(), replica.JoinInfo{Group: 1, ID: id, Members: members, Tables: streetTables})
+		n.own(t, g, err)
+		await(t, peer+" has caught up", n.has(total))
+		await(t, peer+" is promoted", func() bool { return a.mu.group.Promote(peer) == nil })
+		propose(a, 10)
+		await(t, peer+" follows", n.has(total))
+	}
+	b, c := s.find("b"), s.find("c")
+	if err := a.end(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "another leads", func() bool { return leading(b)() || leading(c)() })
+	if leading(b)() {
+		propose(b, 50)
+	} else {
+		propose(c, 50)
+	}
+	await(t, "both have everything", func() bool { return b.has(total)() && c.has(total)() })
+	for _, n := range []*house{b, c} {
+		n.mu.Lock()
+		for i, entry := range n.mu.log {
+			if entry != fmt.Sprintf("e%05d", i) {
+				t.Fatalf("entry %d is %q", i, entry)
+			}
+		}
+		if n.mu.failed != nil {
+			t.Fatal(n.mu.failed)
+		}
+		n.mu.Unlock()
+	}
+}
+
+// A replica that was removed leaves nothing but its tombstone in a real file, though its last rows are in the journal
+// only. What stayed of its log would be taken for that of the replica which joins after it.
+func TestRemovedFromRealStore(t *testing.T) {
+	s := &street{houses: make(map[string]*house)}
+	a := s.build(t, "a", filepath.Join(t.TempDir(), "a.db"))
+	g, err := a.host.Open(t.Context(), replica.Founding{Group: 1, Members: []string{"a"}, Tables: streetTables})
+	a.own(t, g, err)
+	for i := range 50 {
+		await(t, "a proposal is taken", func() bool { return g.Propose(fmt.Appendf(nil, "e%05d", i)) == nil })
+	}
+	await(t, "entries are committed", a.has(50))
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.host.Remove(1); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"raft_log", "raft_state"} {
+		err := a.db.Scan(table, nil, func(key, _ []byte) error {
+			if table == "raft_state" && key[len(key)-1] == 'x' {
+				return nil
+			}
+			return fmt.Errorf("a row of %s stayed: %x", table, key)
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	members := []replica.Member{{ID: 2, Peer: "b"}, {ID: 3, Peer: "a", Learner: true}}
+	if g, err = a.host.Join(t.Context(), replica.JoinInfo{Group: 1, ID: 3, Members: members, Tables: streetTables}); err != nil {
+		t.Fatal(err)
+	}
+	if g.AppliedIndex() != 0 {
+		t.Errorf("the replica that joins has applied entries up to %d", g.AppliedIndex())
+	}
+}

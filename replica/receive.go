@@ -1,0 +1,357 @@
+package replica
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// snapshot is a decoded one, on its way into the tables.
+type snapshot struct {
+	from, to, term   uint64 // replica ids; the sender's term
+	index, entryTerm uint64
+	conf             *configuration
+	encoded          []byte     // conf, as it is to be stored here
+	rows             []kv.Write // ascending by table and key
+	stale            []kv.Write // deletions of the owner's rows that are not in the snapshot
+	reply            func(error)
+	budget           func(n int) error // asked before n bytes are allocated
+}
+
+// ReceiveSnapshot takes a snapshot that the authenticated peer sends for a group, and blocks until it is installed,
+// durably: the owner's rows, raft's state, the configuration and the applied index in one commit. Restored tells the
+// owner. Nil also means that the group had no use for it. What is not from a member of the group, is malformed, too
+// large, or holds rows of others is refused without any effect: with ErrNotOpen, ErrNotMember, ErrImplausible,
+// ErrReplaced, ErrSnapshotSize or ErrOverloaded. It is the caller's to bound the time that reading takes; when the
+// context ends the snapshot may be installed still.
+func (h *Host) ReceiveSnapshot(ctx context.Context, peer string, group uint64, r io.Reader) error {
+	if err := h.receiveSnapshot(ctx, peer, group, r); err != nil {
+		h.metrics.rejected.Inc()
+		return fmt.Errorf("receive snapshot of %q for group %d: %w", peer, group, err)
+	}
+	return nil
+}
+
+func (h *Host) receiveSnapshot(ctx context.Context, peer string, group uint64, r io.Reader) error {
+	answer := make(chan error, 1)
+	taken, err := h.unpack(peer, group, r, func(err error) { answer <- err })
+	defer h.stage(-taken)
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-answer:
+		return err
+	case <-h.stopped:
+		return ErrStopped
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// unpack reads a snapshot and has Run install it, upon which reply is called. Taken is how many bytes of memory it has
+// asked for; they count until it is installed.
+func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error)) (taken int, err error) {
+	h.mu.Lock()
+	g := h.mu.open[group]
+	h.mu.Unlock()
+	if g == nil {
+		return 0, ErrNotOpen
+	}
+	if peer == h.self || !g.roster.Load().knows(peer) {
+		return 0, ErrNotMember
+	}
+	if g.tables == nil {
+		return 0, errors.New("the group's owner named no tables")
+	}
+	s := &snapshot{budget: func(n int) error {
+		taken += n
+		h.stage(n)
+		if taken > h.limits.snapshot {
+			return fmt.Errorf("%w: more than %d bytes", ErrSnapshotSize, h.limits.snapshot)
+		}
+		if h.staging.Load() > 2*int64(h.limits.snapshot) {
+			return fmt.Errorf("%w: other snapshots are being received", ErrOverloaded)
+		}
+		return nil
+	}}
+	admit := func() error { return g.roster.Load().check(peer, s.from, s.to) }
+	err = s.decode(r, g.tables, admit)
+	if err == nil && (s.conf.peer(s.from) != peer || s.conf.peer(s.to) != h.self) {
+		err = fmt.Errorf("%w: %q and %q are not replicas %d and %d of %v", ErrImplausible, peer, h.self, s.from, s.to, s.conf.all())
+	}
+	if err != nil {
+		return taken, err
+	}
+	s.reply = reply
+	h.post(func() { h.install(g, s) })
+	return taken, nil
+}
+
+func (h *Host) stage(n int) { h.staging.Add(int64(n)) }
+
+// decode reads a snapshot. What it allocates is bounded by what was read, and by the budget. The head is checked, by
+// admit too, before the rows are read.
+func (s *snapshot) decode(r io.Reader, tables []TablePrefix, admit func() error) error {
+	malformed := func(err error) error { return fmt.Errorf("%w: %w", ErrImplausible, err) }
+	d := decoder{r: r, budget: s.budget}
+	if version := d.u8(); d.err == nil && version != snapshotVersion {
+		return malformed(fmt.Errorf("version %d", version))
+	}
+	for _, v := range [...]*uint64{&s.from, &s.to, &s.term, &s.index, &s.entryTerm} {
+		*v = d.u64()
+	}
+	if d.err != nil {
+		return d.failed()
+	}
+	if err := admit(); err != nil {
+		return err
+	}
+	conf := d.bytes(int(d.u32()), maxConfig)
+	n := int(d.u8())
+	if d.err == nil && n != len(tables) {
+		return malformed(fmt.Errorf("%d tables, expected %d", n, len(tables)))
+	}
+	for _, t := range tables {
+		name, prefix := d.bytes(int(d.u8()), maxTableName), []byte(nil)
+		prefix = d.bytes(int(d.u8()), maxTableName)
+		if d.err == nil && (string(name) != t.Table || !bytes.Equal(prefix, t.Prefix)) {
+			return malformed(fmt.Errorf("table %q with prefix %x, expected %q with %x", name, prefix, t.Table, t.Prefix))
+		}
+	}
+	if d.err != nil {
+		return d.failed()
+	}
+	if err := s.check(conf); err != nil {
+		return malformed(err)
+	}
+	last := 0
+	for {
+		table := int(d.u8())
+		if table == 0 || d.err != nil {
+			break
+		}
+		if table > len(tables) || table < last {
+			return malformed(fmt.Errorf("row of table %d after table %d", table, last))
+		}
+		t := tables[table-1]
+		key := d.bytes(int(d.u32()), maxKey-len(t.Prefix))
+		value := d.bytes(int(d.u32()), maxValue)
+		if d.err == nil {
+			d.err = s.budget(rowOverhead)
+		}
+		if value == nil {
+			value = []byte{} // nil would delete
+		}
+		key = append(bytes.Clone(t.Prefix), key...)
+		if d.err == nil && (len(key) == 0 || table == last && bytes.Compare(key, s.rows[len(s.rows)-1].Key) <= 0) {
+			return malformed(errors.New("row without a key, or out of order"))
+		}
+		s.rows, last = append(s.rows, kv.Write{Table: t.Table, Key: key, Value: value}), table
+	}
+	if rows := d.u64(); d.err == nil && rows != uint64(len(s.rows)) {
+		return malformed(fmt.Errorf("%d rows, said to be %d", len(s.rows), rows))
+	}
+	return d.failed()
+}
+
+// check looks at the head.
+func (s *snapshot) check(conf []byte) error {
+	if s.term == 0 || s.term > maxNumber || s.entryTerm == 0 || s.entryTerm > s.term || s.index == 0 || s.index > maxNumber {
+		return fmt.Errorf("entry %d of term %d in term %d", s.index, s.entryTerm, s.term)
+	}
+	c, err := decodeConfiguration(conf)
+	if err != nil {
+		return err
+	}
+	if c.Index == 0 || c.Index > s.index {
+		return fmt.Errorf("configuration %d at entry %d", c.Index, s.index)
+	}
+	c.Own = s.to
+	if err := c.check(); err != nil {
+		return err
+	}
+	s.conf = c
+	s.encoded, err = encodeConfiguration(c)
+	return err
+}
+
+// decoder reads integers and byte strings; after an error it reads nothing more.
+type decoder struct {
+	r      io.Reader
+	budget func(n int) error
+	err    error
+	word   [8]byte
+}
+
+func (d *decoder) fixed(n int) []byte {
+	clear(d.word[:])
+	if d.err == nil {
+		_, d.err = io.ReadFull(d.r, d.word[8-n:])
+	}
+	if d.err != nil {
+		clear(d.word[:])
+	}
+	return d.word[:]
+}
+
+func (d *decoder) u8() byte    { return d.fixed(1)[7] }
+func (d *decoder) u32() uint32 { return uint32(binary.BigEndian.Uint64(d.fixed(4))) }
+func (d *decoder) u64() uint64 { return binary.BigEndian.Uint64(d.fixed(8)) }
+
+// bytes reads n bytes, at most limit. It allocates in steps: a length is no reason to believe that so much follows.
+func (d *decoder) bytes(n, limit int) []byte {
+	if d.err == nil && n > limit {
+		d.err = fmt.Errorf("%w: %d bytes, at most %d are possible", ErrImplausible, n, limit)
+	}
+	var b []byte
+	for d.err == nil && len(b) < n {
+		step := min(n-len(b), max(64<<10, len(b)))
+		if d.err = d.budget(step); d.err == nil {
+			b = append(b, make([]byte, step)...)
+			_, d.err = io.ReadFull(d.r, b[len(b)-step:])
+		}
+	}
+	return b
+}
+
+func (d *decoder) failed() error {
+	if errors.Is(d.err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return d.err
+}
+
+// install gives a snapshot to raft, which decides whether the group has use for it; settle goes on.
+func (h *Host) install(g *Group, s *snapshot) {
+	r := h.replicas[g.id]
+	switch {
+	case r == nil || r.handle != g:
+		s.reply(ErrNotOpen)
+		return
+	case r.node == nil:
+		s.reply(h.stall)
+		return
+	case r.incoming != nil:
+		s.reply(fmt.Errorf("%w: another snapshot is being installed", ErrOverloaded))
+		return
+	}
+	m := &raftpb.Message{
+		Type: raftpb.MsgSnap.Enum(), From: &s.from, To: &s.to, Term: &s.term,
+		Snapshot: &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{
+			Index: &s.index, Term: &s.entryTerm, ConfState: s.conf.confState(),
+		}},
+	}
+	err := r.members.roster.check(r.members.roster.peer(s.from), s.from, s.to)
+	if err == nil {
+		err = r.admit(m)
+	}
+	if err != nil {
+		s.reply(err)
+		return
+	}
+	before, after := uint64(0), uint64(0)
+	err = r.guard("step", func() error {
+		before = r.node.BasicStatus().GetCommit()
+		err := r.node.Step(m)
+		after = r.node.BasicStatus().GetCommit()
+		return err
+	})
+	switch {
+	case err != nil:
+		s.reply(err)
+		h.fail(r, err)
+		return
+	case before >= s.index:
+		s.reply(nil) // raft tells the leader what it has
+	case after < s.index:
+		s.reply(fmt.Errorf("%w: raft refused it", ErrImplausible))
+	default:
+		r.incoming = s
+	}
+	h.touch(r)
+}
+
+// accept prepares what a Ready needs that brings the snapshot; a Ready without it says that raft could use its own log.
+func (r *replica) accept(rd raft.Ready) error {
+	s := r.incoming
+	if raft.IsEmptySnap(rd.Snapshot) {
+		if s != nil {
+			r.dropIncoming(nil)
+		}
+		return nil
+	}
+	if s == nil || rd.Snapshot.GetMetadata().GetIndex() != s.index {
+		return errors.New("raft wants another snapshot than it was given")
+	}
+	if mutated("snapshot-in-two-commits") {
+		if err := r.host.storage.Commit(s.rows); err != nil {
+			return err
+		}
+	}
+	kept := make(map[string]bool, len(s.rows))
+	for _, row := range s.rows {
+		kept[row.Table+"\x00"+string(row.Key)] = true
+	}
+	for _, t := range r.tables {
+		err := r.host.storage.Scan(t.Table, t.Prefix, func(key, _ []byte) error {
+			if !kept[t.Table+"\x00"+string(key)] && !mutated("snapshot-keeps-old-rows") {
+				s.stale = append(s.stale, kv.Write{Table: t.Table, Key: bytes.Clone(key)})
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("install snapshot: %w", err)
+		}
+	}
+	return nil
+}
+
+// installing is the snapshot that the commit under way brings, nil if it brings none.
+func (r *replica) installing() *snapshot {
+	if r.inBatch && !raft.IsEmptySnap(r.ready.Snapshot) {
+		return r.incoming
+	}
+	return nil
+}
+
+func (r *replica) dropIncoming(err error) {
+	if r.incoming != nil {
+		r.incoming.reply(err)
+		r.incoming = nil
+	}
+}
+
+// snapshotWrites adds to writes what installs a snapshot, but for the state record.
+func (r *replica) snapshotWrites(writes []kv.Write, s *snapshot) []kv.Write {
+	writes = r.log.resetWrites(writes)
+	writes = append(writes, s.stale...)
+	writes = append(writes, s.rows...)
+	key := stateKey(r.group, kindConfig)
+	return append(writes, kv.Write{Table: tableState, Key: key, Value: s.encoded})
+}
+
+// installed takes over that a snapshot has become durable.
+func (r *replica) installed(s *snapshot) {
+	r.log.reset(s.index, s.entryTerm)
+	r.conf, r.log.conf, r.log.changed = s.conf, s.conf, false
+	r.members.unstored = nil
+	if v := r.members.vouched; v != nil && v.Index <= s.conf.Index {
+		r.members.vouched = nil
+	}
+	r.applied, r.fed, r.visible, r.reported, r.advanced = s.index, s.index, s.index, s.index, s.index
+	r.host.countLag(r, 0)
+	r.publish()
+	r.handle.pushRestored(Configured{Index: s.conf.Index, Members: s.conf.all(), Recovered: s.conf.Recovered}, s.index)
+	r.host.ticking.start(r)
+	r.logger.Info("snapshot installed", "index", s.index, "rows", len(s.rows))
+	r.dropIncoming(nil)
+}

@@ -1,0 +1,83 @@
+package replica
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// Recover makes this node the only member of a group that is not open, under a new replica id: for an operator who has
+// lost a majority of its members for good. It blocks until that is durable. The error is ErrOpen, ErrTombstone,
+// ErrNotOpen if this node does not store the group or has joined it without ever getting its state, ErrDamaged,
+// ErrStopped, or one of the storage's.
+//
+// What may be lost: every entry that was acknowledged and is not in this node's log. A majority has each of them, which
+// need not include this node: Status.Last of all surviving members should be compared first, and the group be recovered
+// where it is highest (and of these, where the term of the last entry is). What may come back: entries at the end of
+// this node's log that were never acknowledged.
+//
+// The group counts its recoveries (Configured.Recovered), so that whoever meets two groups of the same number can tell
+// which one is right.
+//
+// The other members must never run again with what they have: if they are not lost after all, they are another group
+// of the same number, which goes on by itself. They are to be removed (Host.Remove) before they join again.
+func (h *Host) Recover(group uint64) error {
+	reply := make(chan error, 1)
+	h.post(func() { reply <- h.recover(group) })
+	select {
+	case err := <-reply:
+		if err != nil {
+			return fmt.Errorf("recover group %d: %w", group, err)
+		}
+		return nil
+	case <-h.stopped:
+		return fmt.Errorf("recover group %d: %w", group, ErrStopped)
+	}
+}
+
+// MaxRecoveries bounds how often a group can be recovered.
+const MaxRecoveries = 200
+
+func (h *Host) recover(group uint64) error {
+	if h.replicas[group] != nil ||
+		slices.ContainsFunc(h.founding, func(f *founding) bool { return f.group == group }) {
+		return ErrOpen
+	}
+	s, conf, err := h.load(group)
+	if err != nil {
+		return err
+	}
+	if conf == nil || conf.Index == 0 {
+		return fmt.Errorf("%w: it has no state", ErrNotOpen)
+	}
+	// Changes that stand in the log will be committed, and must not fit: no id of theirs may come after the new one.
+	l, err := loadLog(h.storage, group, s, conf)
+	if err != nil {
+		return err
+	}
+	id := conf.Next
+	for _, c := range l.changes {
+		id = max(id, c.id+1)
+	}
+	next := &configuration{
+		Index: conf.Index, Next: id + 1, Own: id, Members: []member{{ID: id, Peer: h.self}}, Recovered: conf.Recovered + 1,
+	}
+	if err := next.check(); err != nil {
+		return err
+	}
+	encoded, err := encodeConfiguration(next)
+	if err != nil {
+		return err
+	}
+	s.term, s.vote = s.term+1, 0 // the vote was another replica's
+	if err := h.store([]kv.Write{
+		{Table: tableState, Key: stateKey(group, kindState), Value: encodeState(s)},
+		{Table: tableState, Key: stateKey(group, kindConfig), Value: encoded},
+	}, 1, 0); err != nil {
+		return fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	h.logger.Warn("group recovered on this node alone", "group", group, "replica", id,
+		"members_before", conf.all(), "commit", s.commit, "last", l.last)
+	return nil
+}

@@ -1,0 +1,320 @@
+package replica
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// TestFullDisk: while storage refuses, nothing is acknowledged and everybody is told why; then it goes on by itself,
+// with nothing lost that was acknowledged and nothing back that was not.
+func TestFullDisk(t *testing.T) {
+	for _, torn := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			d := newDisk()
+			d.torn = torn
+			h := launch(t, Options{Storage: d})
+			a, b := h.mustOpen(t, alone(1)), h.mustOpen(t, alone(2))
+			leads(t, a)
+			leads(t, b)
+			if err := a.Propose([]byte("before")); err != nil {
+				t.Fatal(err)
+			}
+			a.Applied(lastIndex(committed(t, a, 1)), row("k", "before"))
+			synctest.Wait()
+
+			d.setRefuse(full)
+			if err := a.Propose([]byte("lost")); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			for _, g := range []*Group{a, b} {
+				l, ok := g.Take()[0].(Leadership)
+				if !ok || l.Self || !errors.Is(l.Cause, ErrStorage) || !errors.Is(l.Cause, errFull) {
+					t.Fatalf("told %+v", l)
+				}
+				if err := g.Propose([]byte("x")); !errors.Is(err, ErrStorage) || !errors.Is(err, errFull) {
+					t.Fatalf("proposed on a full disk: %v", err)
+				}
+			}
+			<-time.After(10 * time.Second)
+			if got := append(a.Take(), b.Take()...); got != nil {
+				t.Fatalf("delivered on a full disk: %v", got)
+			}
+
+			d.setRefuse(nil)
+			if got := append(texts(leads(t, a)), texts(leads(t, b))...); got != nil {
+				t.Fatalf("delivered %v, which was refused", got)
+			}
+			if v, _ := d.Get("world", []byte("k")); string(v) != "before" {
+				t.Fatalf("the owner's applied write was lost: %q", v)
+			}
+			for _, g := range []*Group{a, b} {
+				if err := g.Propose([]byte("after")); err != nil {
+					t.Fatal(err)
+				}
+				committed(t, g, 1)
+			}
+			if err := h.stop(); err != nil {
+				t.Fatal(err)
+			}
+			again := launch(t, Options{Storage: d})
+			if got := texts(leads(t, again.mustOpen(t, alone(1)))); !slices.Equal(got, []string{"after"}) {
+				t.Fatalf("a restart delivers %v", got)
+			}
+		})
+	}
+}
+
+// TestNearlyFullDisk: on a disk that takes small rows but no edits nobody is told that all is well.
+func TestNearlyFullDisk(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		d := newDisk()
+		h := launch(t, Options{Storage: d})
+		a := h.mustOpen(t, alone(1))
+		leads(t, a)
+		d.setRefuse(full)
+		if err := a.Propose([]byte("lost")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if l, ok := a.Take()[0].(Leadership); !ok || l.Self {
+			t.Fatalf("told %+v", l)
+		}
+		// Small rows fit again, as they do on a disk that is nearly full. Nothing is said to be well before there is room.
+		d.setRefuse(func(writes []kv.Write) error {
+			size := 0
+			for _, w := range writes {
+				size += len(w.Value)
+			}
+			if size > 1000 {
+				return errFull
+			}
+			return nil
+		})
+		<-time.After(10 * time.Second)
+		if got := a.Take(); got != nil {
+			t.Fatalf("told %v on a nearly full disk", got)
+		}
+		d.setRefuse(nil)
+		leads(t, a)
+		if v, err := d.Get(tableState, stateKey(0, kindProbe)); err != nil || v != nil {
+			t.Fatalf("the probe was left behind: %d bytes, %v", len(v), err)
+		}
+	})
+}
+
+// TestPoison: writes that storage will never take end the group whose owner asked for them, and none beside it.
+func TestPoison(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		d := newDisk()
+		errPoison := errors.New("empty key")
+		d.refuse = func(writes []kv.Write) error {
+			if slices.ContainsFunc(writes, func(w kv.Write) bool { return len(w.Key) == 0 }) {
+				return errPoison
+			}
+			return nil
+		}
+		h := launch(t, Options{Storage: d})
+		good, bad := h.mustOpen(t, alone(1)), h.mustOpen(t, alone(2))
+		leads(t, good)
+		leads(t, bad)
+		bad.Applied(foundingIndex, row("", "x"))
+		good.Applied(foundingIndex, row("k", "v"))
+		<-time.After(time.Second)
+		synctest.Wait()
+		got := bad.Take()
+		if f, ok := got[len(got)-1].(Failed); !ok || !errors.Is(f.Err, errPoison) {
+			t.Fatalf("the owner of the bad writes was told %v", got)
+		}
+		leads(t, good)
+		if v, _ := d.Get("world", []byte("k")); string(v) != "v" {
+			t.Fatal("the neighbour's write is missing")
+		}
+		if err := bad.Propose([]byte("x")); !errors.Is(err, errPoison) {
+			t.Fatal(err)
+		}
+		leads(t, h.mustOpen(t, alone(2))) // a failed group can be opened again
+	})
+}
+
+func TestFullDiskOpensAndCloses(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		d := newDisk()
+		h := launch(t, Options{Storage: d})
+		g, other := h.mustOpen(t, alone(1)), h.mustOpen(t, alone(2))
+		leads(t, g)
+		leads(t, other)
+		if err := other.Close(); err != nil {
+			t.Fatal(err)
+		}
+		d.setRefuse(full)
+		g.Applied(foundingIndex, row("k", "v"))
+		<-time.After(time.Second)
+		if _, err := h.Open(t.Context(), alone(3)); !errors.Is(err, errFull) {
+			t.Fatalf("founded on a full disk: %v", err)
+		}
+		other = h.mustOpen(t, alone(2)) // what is stored can be opened, to be read
+		if err := other.Propose([]byte("x")); !errors.Is(err, errFull) {
+			t.Fatal(err)
+		}
+		if err := h.Remove(9); !errors.Is(err, ErrStorage) {
+			t.Fatal(err)
+		}
+		if err := g.Close(); !errors.Is(err, errFull) {
+			t.Fatalf("closed without storing: %v", err)
+		}
+		d.setRefuse(nil)
+		leads(t, other)
+		leads(t, h.mustOpen(t, alone(1)))
+		leads(t, h.mustOpen(t, alone(3)))
+	})
+}
+
+// TestStopAfterFullDisk: a host that stops stores what it owes if storage takes it at last, and says so if not.
+func TestStopAfterFullDisk(t *testing.T) {
+	for _, freed := range []bool{true, false} {
+		bubble(t, func(t *testing.T) {
+			d := newDisk()
+			h := launch(t, Options{Storage: d})
+			g := h.mustOpen(t, alone(1))
+			leads(t, g)
+			synctest.Wait()
+			d.setRefuse(full)
+			g.Applied(foundingIndex, row("k", "v"))
+			<-time.After(100 * time.Millisecond)
+			synctest.Wait()
+			if freed {
+				d.setRefuse(nil)
+			}
+			if err := h.stop(); freed != (err == nil) || !freed && !errors.Is(err, errFull) {
+				t.Fatalf("space again: %v, stop says %v", freed, err)
+			}
+			if v, _ := d.Get("world", []byte("k")); freed != (string(v) == "v") {
+				t.Fatalf("space again: %v, stored is %q", freed, v)
+			}
+		})
+	}
+}
+
+func TestProposeRefusals(t *testing.T) {
+	d := newDisk()
+	h := newTestHost(t, d)
+	h.limits.outstanding = 10 << 10
+	g := openNow(t, h, alone(1))
+	if err := g.Propose(nil); !errors.Is(err, ErrTooLarge) {
+		t.Fatal("empty:", err)
+	}
+	if err := g.Propose(make([]byte, MaxEntry+1)); !errors.Is(err, ErrTooLarge) {
+		t.Fatal("large:", err)
+	}
+	if err := g.Propose(make([]byte, MaxEntry)); err != nil { // the first is always taken
+		t.Fatal(err)
+	}
+	pump(h)
+	taken := 0
+	for ; taken < 100; taken++ {
+		if err := g.Propose(make([]byte, 1<<10)); errors.Is(err, ErrOverloaded) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if taken != 9 {
+		t.Fatalf("took %d KiB with a bound of 10", taken)
+	}
+	pump(h)
+	if err := g.Propose([]byte("x")); err != nil {
+		t.Fatal("nothing is on its way any more:", err)
+	}
+	pump(h)
+	if n := len(texts(g.Take())); n != 11 {
+		t.Fatalf("%d entries delivered", n)
+	}
+}
+
+// TestSlowOwner: an owner that does not take gets no more than the mailbox holds; the rest stays in the log, and
+// comes in order, with the leadership behind it.
+func TestSlowOwner(t *testing.T) {
+	d := newDisk()
+	h := newTestHost(t, d)
+	g := openNow(t, h, alone(1))
+	const n = 500
+	for i := range n {
+		if err := g.Propose([]byte(numbered("e", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pump(h)
+	h = newTestHost(t, d) // restarted: all are delivered again
+	h.limits.mailbox = 20 * (6 + entryOverhead)
+	g = openNow(t, h, alone(1))
+	if g.mu.mailboxSize > h.limits.mailbox+6+entryOverhead {
+		t.Fatalf("%d bytes in the mailbox", g.mu.mailboxSize)
+	}
+	var got []Delivery
+	for {
+		taken := g.Take()
+		if taken == nil {
+			break
+		}
+		if len(taken) > 23 {
+			t.Fatalf("%d deliveries at once", len(taken))
+		}
+		got = append(got, taken...)
+		pump(h)
+	}
+	for i, text := range texts(got) {
+		if text != numbered("e", i) {
+			t.Fatalf("delivery %d is %q", i, text)
+		}
+	}
+	if l, ok := got[len(got)-1].(Leadership); !ok || !l.Self || len(texts(got)) != n {
+		t.Fatalf("%d entries, and last %v", len(texts(got)), got[len(got)-1])
+	}
+}
+
+func TestAppliedBeyondDelivery(t *testing.T) {
+	h := newTestHost(t, newDisk())
+	g := openNow(t, h, alone(1))
+	defer func() {
+		if recover() == nil {
+			t.Fatal("applied an entry that was never delivered")
+		}
+	}()
+	g.Applied(99, nil)
+}
+
+// TestCompaction: the log keeps what its limit says below the stored applied index, and nothing more.
+func TestCompaction(t *testing.T) {
+	d := newDisk()
+	h := newTestHost(t, d)
+	h.limits.keepEntries = 100
+	g := openNow(t, h, alone(1))
+	g.Take()
+	for i := range 2000 {
+		if err := g.Propose([]byte(numbered("e", i))); err != nil {
+			t.Fatal(err)
+		}
+		pump(h)
+		if i < 1000 {
+			g.Applied(lastIndex(g.Take()), nil)
+		}
+	}
+	// 1,000 are applied, 1,000 are not and must all be there.
+	if rows := d.rows(tableLog); rows < 1100 || rows > 1130 {
+		t.Fatalf("%d rows in the log", rows)
+	}
+	if r := h.replicas[1]; r.log.start != r.stored.start || len(r.log.runs) != 1 {
+		t.Fatalf("in memory the log starts at %d with %v, on disk at %d", r.log.start, r.log.runs, r.stored.start)
+	}
+	h = newTestHost(t, d)
+	g = openNow(t, h, alone(1))
+	if got := texts(g.Take()); len(got) != 1000 || got[0] != "e01000" || got[999] != "e01999" {
+		t.Fatalf("%d entries delivered after the restart", len(got))
+	}
+}

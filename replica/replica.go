@@ -1,0 +1,357 @@
+package replica
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// What raft is told. Ticks are Options.TickEvery.
+const (
+	electionTicks    = 8 // if Options do not say
+	heartbeatTicks   = 1
+	maxSizePerMsg    = 256 << 10 // bytes of entries in one append message, one entry may be larger
+	maxCommittedSize = 1 << 20   // bytes of committed entries in one step
+	maxInflight      = 256       // append messages on their way to one member
+	maxInflightBytes = 4 << 20
+	maxMembers       = 15
+)
+
+// replica is the host's side of an open group. Owned by Host.Run.
+type replica struct {
+	host   *Host
+	group  uint64
+	id     uint64 // replica id, raft's
+	handle *Group
+	conf   *configuration // in force: of the entry advanced, or before
+	tables []TablePrefix
+	logger *slog.Logger
+
+	members       membership
+	reads         reads
+	sending       sending
+	announcements announcements
+	incoming      *snapshot         // a received one that raft has, not yet installed
+	ticks         uint64            // since Open
+	heard         map[uint64]uint64 // replica id → ticks at its newest message
+
+	node *raft.RawNode // nil while the host is stalled
+	log  *log
+
+	// Raft's hard state: term and vote are stored, commit may be ahead of what is stored.
+	// Invariant: stored.applied ≤ applied ≤ fed ≤ advanced ≤ commit ≤ log.last.
+	term, vote, commit uint64
+	stored             state  // the record on disk
+	applied            uint64 // the owner's tables with pending contain the entries up to here
+	fed                uint64 // entries up to here were put into the mailbox (or are not the owner's to see)
+	visible            uint64 // the last Committed put into the mailbox, or applied at the start
+	reported           uint64 // index of the owner's last Applied
+	advanced           uint64 // entries up to here came out of raft as committed
+
+	pending      []kv.Write // the owner's writes that are not stored yet
+	pendingBytes int
+	waiting      [][]byte // proposals that raft could not take yet
+
+	leader  uint64     // replica id of the leader as raft sees it, 0 unknown
+	leading bool       // raft's state is leader
+	told    Leadership // the newest Leadership delivered
+
+	// floor: raft's last index is at least this. It is exact whenever everything raft has is stored.
+	floor uint64
+
+	ready   raft.Ready // while inBatch: what the commit under way makes durable
+	inBatch bool
+	dirty   bool // in Host.dirty
+	lazy    bool // in Host.lazy: has something to store that can wait
+	over    bool // closed or failed
+	clocked int  // its place in Host.ticking, from 1; 0: none
+	lag     uint64
+}
+
+// newReplica resumes a group from what is stored.
+func newReplica(h *Host, group uint64, s state, conf *configuration, tables []TablePrefix) (*replica, error) {
+	id := conf.id(h.self)
+	if id == 0 || id != conf.own(h.self) {
+		return nil, fmt.Errorf("%w: its members are %v", ErrNotMember, conf.all())
+	}
+	l, err := loadLog(h.storage, group, s, conf)
+	if err != nil {
+		return nil, err
+	}
+	r := &replica{
+		host: h, group: group, id: id, conf: conf, log: l, tables: tables,
+		logger: h.logger.With("group", group),
+		term:   s.term, vote: s.vote, commit: s.commit, stored: s,
+		applied: s.applied, fed: s.applied, visible: s.applied, reported: s.applied, advanced: s.applied,
+		handle: newGroup(h, group, s.applied, conf, tables),
+	}
+	l.snapshot = r.head
+	r.publish()
+	r.tellStatus()
+	return r, nil
+}
+
+// alone: this node is the only member, and needs no clock to lead.
+func (r *replica) alone() bool { return r.decides() && len(r.conf.Learners) == 0 }
+
+// decides: this node is the only voter.
+func (r *replica) decides() bool {
+	return r.conf.Index > 0 && len(r.conf.Members) == 1 && r.conf.Members[0].ID == r.id
+}
+
+// owes: raft could not take yet what the owner asked for.
+func (r *replica) owes() bool { return len(r.waiting) > 0 || r.members.change != nil }
+
+// start makes the raft node from what is durable. It is called at open, and again after a stall.
+func (r *replica) start() error {
+	r.log.hard = &raftpb.HardState{Term: new(r.term), Vote: new(r.vote), Commit: new(r.commit)}
+	return r.guard("start", func() error {
+		node, err := raft.NewRawNode(&raft.Config{
+			ID:                        r.id,
+			ElectionTick:              r.host.electionTicks,
+			HeartbeatTick:             heartbeatTicks,
+			Storage:                   r.log,
+			Applied:                   r.advanced,
+			MaxSizePerMsg:             maxSizePerMsg,
+			MaxCommittedSizePerReady:  maxCommittedSize,
+			MaxUncommittedEntriesSize: 2 * uint64(r.host.limits.outstanding), // Group.Propose bounds before raft does
+			MaxInflightMsgs:           maxInflight,
+			MaxInflightBytes:          maxInflightBytes,
+			CheckQuorum:               !mutated("no-check-quorum"),
+			PreVote:                   !mutated("no-pre-vote"),
+			StepDownOnRemoval:         true,
+			DisableProposalForwarding: true,
+			Logger:                    raftLogger{r.logger},
+		})
+		if err != nil {
+			return err
+		}
+		r.node, r.floor = node, r.log.last
+		if r.decides() {
+			return node.Campaign()
+		}
+		return nil
+	})
+}
+
+// guard runs f, which calls into raft. Raft panics where it finds its invariants broken (and on every error of its
+// storage); that must end this group and none beside it. The raft node is thrown away then: nothing of what it did
+// since the last commit has left this function's callers.
+func (r *replica) guard(doing string, f func() error) (err error) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			r.logger.Error("raft panicked", "doing", doing, "panic", broken,
+				"stack", string(debug.Stack()))
+			err = fmt.Errorf("%s: raft: %v", doing, broken)
+		}
+	}()
+	if err := f(); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
+}
+
+// take receives what owner and network have for the group.
+func (r *replica) take(in inbox) error {
+	if in.reported > r.reported || len(in.writes) > 0 {
+		r.report(in.reported, in.writes)
+	}
+	if in.refill {
+		if err := r.feed(nil); err != nil {
+			return err
+		}
+	}
+	if r.node == nil || !r.told.Self {
+		answerAll(in.reads, ErrNotLeader)
+		in.reads = nil
+	}
+	if r.node == nil || r.members.removed {
+		return nil // stalled: messages are lost, as on a network; proposals were dropped by pushLeadership
+	}
+	return r.guard("step", func() error {
+		for _, m := range in.messages {
+			if err := r.admit(m); err != nil {
+				r.host.metrics.rejected.Inc()
+				r.logger.Debug("message refused", "error", err)
+				continue
+			}
+			if err := r.node.Step(m); err != nil {
+				r.logger.Debug("message ignored", "error", err) // raft's way to say "not for me now"
+			}
+			if r.heard == nil {
+				r.heard = make(map[uint64]uint64)
+			}
+			r.heard[m.GetFrom()] = r.ticks
+			if err := r.overbid(m); err != nil {
+				return err
+			}
+		}
+		if err := r.lead(in); err != nil {
+			return err
+		}
+		r.askRaft(in.reads)
+		if r.told.Self {
+			r.waiting = append(r.waiting, in.proposals...)
+			r.propose()
+		}
+		return nil
+	})
+}
+
+func (r *replica) propose() {
+	if c := r.members.change; c != nil {
+		entry, err := c.entry()
+		if err == nil {
+			err = r.node.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: &r.id, Entries: []*raftpb.Entry{entry}})
+		}
+		if err == nil {
+			r.members.change = nil
+		}
+	}
+	if len(r.waiting) == 0 {
+		return
+	}
+	entries := make([]*raftpb.Entry, len(r.waiting))
+	for i, data := range r.waiting {
+		entries[i] = &raftpb.Entry{Data: data}
+	}
+	err := r.node.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: &r.id, Entries: entries})
+	if err != nil {
+		return // raft cannot take them now; if it still leads at the next tick, they are proposed again
+	}
+	r.waiting = nil
+	r.announcements.entries++
+}
+
+// report notes what the owner has applied.
+func (r *replica) report(index uint64, writes []kv.Write) {
+	r.reported = index
+	for _, w := range writes {
+		r.pendingBytes += len(w.Key) + len(w.Value)
+	}
+	if r.pending == nil {
+		r.pending = writes
+	} else {
+		r.pending = append(r.pending, writes...)
+	}
+	r.settleApplied()
+	r.host.later(r)
+}
+
+// settleApplied raises the applied index over the entries that are not the owner's to see, as soon as the owner has
+// applied all that came before them.
+func (r *replica) settleApplied() {
+	r.applied = max(r.applied, r.reported)
+	if r.applied >= r.visible {
+		r.applied = r.fed
+	}
+	r.host.countLag(r, r.fed-r.applied)
+}
+
+// tick advances raft's clock.
+func (r *replica) tick() error {
+	return r.guard("tick", func() error {
+		r.ticks++
+		r.announcements.tick()
+		r.node.Tick()
+		if r.told.Self {
+			r.propose()
+		}
+		r.tellProgress()
+		return nil
+	})
+}
+
+// finish acts on a Ready that is durable, or that needs no writing: it sends, delivers and advances.
+func (r *replica) finish(rd raft.Ready) error {
+	if len(rd.Entries) > 0 {
+		r.log.append(rd.Entries)
+	}
+	if r.log.changed {
+		r.log.changed = false
+		r.publish()
+	}
+	r.floor = r.log.last
+	if !raft.IsEmptyHardState(rd.HardState) {
+		r.term, r.vote, r.commit = rd.GetTerm(), rd.GetVote(), rd.GetCommit()
+	}
+	if rd.SoftState != nil {
+		r.leader, r.leading = rd.SoftState.Lead, rd.SoftState.RaftState == raft.StateLeader
+	}
+	if err := r.send(rd.Messages); err != nil {
+		return err
+	}
+	if n := len(rd.CommittedEntries); n > 0 {
+		r.advanced = rd.CommittedEntries[n-1].GetIndex()
+		for _, entry := range rd.CommittedEntries {
+			if entry.GetType() != raftpb.EntryNormal {
+				r.reconfigure(entry)
+			}
+		}
+		if err := r.feed(rd.CommittedEntries); err != nil {
+			return err
+		}
+		r.host.later(r)
+	}
+	r.confirmReads(rd.ReadStates)
+	r.tellLeadership()
+	r.tellStatus()
+	r.node.Advance(rd)
+	if r.alone() {
+		r.log.shorten(r.fed, maxTailBytes)
+	} else {
+		r.log.shorten(0, maxTailBytes) // for the other members, who are behind by what is on its way
+	}
+	return nil
+}
+
+func (r *replica) send(messages []*raftpb.Message) error {
+	for _, m := range messages {
+		peer := r.peer(m.GetTo())
+		if peer != "" && m.GetType() == raftpb.MsgSnap {
+			r.sendSnapshot(peer, m)
+			continue
+		}
+		if r.host.send == nil || peer == "" {
+			continue
+		}
+		if r.announcements.withhold(r, m) {
+			continue
+		}
+		r.reads.sent(m)
+		encoded, err := encodeMessage(m)
+		if err != nil {
+			return err
+		}
+		r.host.send(peer, r.group, encoded)
+	}
+	return nil
+}
+
+// next is the state record as it is to be stored now, with what rd brings if the replica is in the batch.
+func (r *replica) next() state {
+	s := state{term: r.term, vote: r.vote, commit: r.commit, applied: r.applied, start: r.log.start, startTerm: r.log.startTerm}
+	if r.inBatch && !raft.IsEmptyHardState(r.ready.HardState) {
+		s.term, s.vote, s.commit = r.ready.GetTerm(), r.ready.GetVote(), r.ready.GetCommit()
+	}
+	// Only what is durably applied is cut off; a slower member may still want the last entries.
+	durable := r.stored.applied
+	switch {
+	case mutated("forget-applied-index"):
+		s.applied = r.stored.applied
+	case mutated("forget-vote"):
+		s.vote = 0
+	case mutated("compact-ahead"):
+		durable = r.fed
+	}
+	if keep := r.host.limits.keepEntries; durable > s.start+keep+keep/4 {
+		s.start = max(s.start, r.sending.keep(durable-keep, durable-min(durable, 10*keep)))
+		s.startTerm, _ = r.log.Term(s.start) // start < index ≤ applied ≤ last: there is a term
+	}
+	return s
+}

@@ -1,0 +1,113 @@
+package replica_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica"
+)
+
+// disk is a node's storage: what Commit has taken survives a crash, as a whole or not at all.
+type disk struct {
+	node   *machine
+	tables map[string]map[string][]byte
+	undo   [][]kv.Write // seeded bug: a crash takes these back, the newest first
+}
+
+var (
+	errDiskFull = errors.New("simulated disk is full")
+	errCrash    = errors.New("simulated crash")
+)
+
+func (d *disk) Get(table string, key []byte) ([]byte, error) {
+	return d.tables[table][string(key)], nil
+}
+
+func (d *disk) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
+	rows := d.tables[table]
+	var keys []string
+	for key := range rows {
+		if strings.HasPrefix(key, string(prefix)) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		if err := visit([]byte(key), rows[key]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *disk) View(read func(
+	get func(table string, key []byte) ([]byte, error),
+	scan func(table string, prefix []byte, visit func(key, value []byte) error) error,
+) error,
+) error {
+	return read(d.Get, d.Scan)
+}
+
+// Commit takes time, which the node spends waiting. It is where a doomed node dies: before the writes are durable, or
+// after, but before anybody was told.
+func (d *disk) Commit(writes []kv.Write) error {
+	n := d.node
+	n.sim.count("commits")
+	n.spend(n.sim.between(n.fsync/2, n.fsync))
+	if n.doom == doomBefore {
+		n.dying = true
+		panic(errCrash)
+	}
+	if n.doom == doomNone && n.sim.chance(n.flaky) {
+		n.doom = doomAfter
+	}
+	if n.full && !n.torn {
+		n.sim.count("commits refused")
+		return errDiskFull
+	}
+	if replica.Mutated("simulated-disk-without-sync") {
+		var undo []kv.Write
+		for _, w := range writes {
+			undo = append(undo, kv.Write{Table: w.Table, Key: w.Key, Value: d.tables[w.Table][string(w.Key)]})
+		}
+		d.undo = append(d.undo, undo)
+		d.undo = d.undo[max(0, len(d.undo)-8):]
+	}
+	d.put(writes)
+	if n.doom == doomAfter {
+		n.dying = true
+		panic(errCrash)
+	}
+	if n.full {
+		n.sim.count("commits refused, stored all the same")
+		return errDiskFull
+	}
+	return nil
+}
+
+func (d *disk) put(writes []kv.Write) {
+	for _, w := range writes {
+		if w.Value == nil {
+			delete(d.tables[w.Table], string(w.Key))
+			continue
+		}
+		if d.tables[w.Table] == nil {
+			d.tables[w.Table] = make(map[string][]byte)
+		}
+		d.tables[w.Table][string(w.Key)] = w.Value
+	}
+}
+
+// powerCut is what a crash does to the disk: nothing, since all was synced.
+func (d *disk) powerCut() {
+	for _, undo := range slices.Backward(d.undo) {
+		slices.Reverse(undo) // of two writes to a key the first knows what was there before
+		d.put(undo)
+	}
+	d.undo = nil
+}
+
+const usualFsync = 2 * time.Millisecond

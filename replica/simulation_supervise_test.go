@@ -1,0 +1,295 @@
+package replica_test
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/region/membership"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file does what package region's supervisor does, in the same order and with the same code where that is pure
+// (region/membership); the rest is a short form of region/supervise.go, sleep.go, joining.go and receive.go.
+
+const (
+	grace     = 8 * time.Second
+	nearlyAll = 64
+	reign     = 10 * time.Second
+	drowsy    = time.Second
+	idle      = 6 * time.Second
+)
+
+// nearest lists peers by their distance to a group's key.
+func (s *sim) nearest(group uint64, fit func(n *machine) bool) []string {
+	var peers []string
+	for _, n := range s.nodes {
+		if fit(n) {
+			peers = append(peers, n.peer)
+		}
+	}
+	slices.SortFunc(peers, func(a, b string) int {
+		return cmp.Compare(hash64([]byte(a), []byte{byte(group), byte(group >> 8)})*0x9e3779b97f4a7c15, hash64([]byte(b), []byte{byte(group), byte(group >> 8)})*0x9e3779b97f4a7c15)
+	})
+	return peers
+}
+
+func (n *machine) lives(peer string) bool {
+	return peer == n.peer || n.sim.now-n.seen[peer] < 5*time.Second
+}
+func (n *machine) lost(peer string) bool { return peer != n.peer && n.sim.now-n.seen[peer] > grace }
+
+// supervise pings everybody and looks after the groups that are led here.
+func (n *machine) supervise() {
+	s := n.sim
+	for _, other := range s.nodes {
+		if other != n && !other.gone {
+			s.ship(n, other, func() {
+				s.ship(other, n, func() { n.seen[other.peer] = s.now })
+			})
+		}
+	}
+	for _, o := range slices.Clone(n.owners) {
+		if o.closed {
+			continue
+		}
+		if o.leading {
+			o.tend()
+		} else if o.leader == "" && s.now-o.since > 5*time.Second {
+			o.consult()
+		}
+	}
+}
+
+// consult asks an authority about a group that has had no leader for long: perhaps it goes on without this node.
+func (o *owner) consult() {
+	newest := o.model.newest
+	id := o.node.host.ReplicaID(o.id)
+	if o.model.retired[id] {
+		o.node.forget(o.id, nil)
+		return
+	}
+	if newest.Index > o.group.Configuration().Index {
+		o.node.vouch(o.id)
+	}
+	o.group.Campaign()
+}
+
+// tend takes the next step towards the right members.
+func (o *owner) tend() {
+	n, s := o.node, o.node.sim
+	status := o.group.Status()
+	if !status.Self {
+		return
+	}
+	states := make([]membership.Member, len(status.Members))
+	for i, m := range status.Members {
+		self := m.Peer == n.peer
+		states[i] = membership.Member{
+			Peer: m.Peer, Learner: m.Learner,
+			CaughtUp: self || m.Active && !m.Snapshotting && m.Match+nearlyAll >= status.Last,
+			Gone:     !self && !m.Active && n.lost(m.Peer),
+		}
+	}
+	nearest := s.nearest(o.id, func(other *machine) bool {
+		member := slices.ContainsFunc(status.Members, func(m replica.Progress) bool { return m.Peer == other.peer })
+		return member && !n.lost(other.peer) || n.lives(other.peer) && !other.gone
+	})
+	next := membership.Next(n.peer, states, nearest, o.model.copies)
+	if o.sleepy(status, next) {
+		return
+	}
+	if next.Kind == membership.Stay && len(status.Members) < 2 || !o.announce() {
+		return
+	}
+	var err error
+	switch next.Kind {
+	case membership.Add:
+		err = o.group.AddLearner(next.Peer)
+	case membership.Promote:
+		err = o.group.Promote(next.Peer)
+	case membership.Remove:
+		err = o.group.Remove(next.Peer)
+	case membership.Wait:
+		o.invite(status)
+	case membership.Transfer:
+		if s.now-o.since > reign {
+			s.count("transfers")
+			err = o.group.Transfer(next.Peer)
+		}
+	case membership.Stay:
+	}
+	if err != nil {
+		s.count("changes refused")
+	}
+}
+
+// announce makes sure that the catalog knows the members.
+func (o *owner) announce() bool {
+	conf := o.group.Configuration()
+	if o.id == world.CatalogID || o.announced >= conf.Index || conf.Index == 1 {
+		return true
+	}
+	n, s := o.node, o.node.sim
+	to := wire.Region{ID: o.id, Cell: o.model.cell, Epoch: conf.Index, Term: o.group.Status().Term, Leader: n.peer}
+	for _, m := range conf.Members {
+		to.Members = append(to.Members, wire.Member{Peer: m.Peer, Game: gameAddress, Replica: m.ID, Learner: m.Learner})
+	}
+	for _, other := range s.nodes {
+		s.ship(n, other, func() {
+			root := other.owner(world.CatalogID)
+			if root == nil || !root.leading {
+				return
+			}
+			root.moved(to, func(a answer) {
+				s.ship(other, n, func() {
+					if a.region != nil && a.region.Epoch >= to.Epoch && !o.closed {
+						o.announced = max(o.announced, to.Epoch)
+					}
+				})
+			})
+		})
+	}
+	return false
+}
+
+// invite asks learners to join.
+func (o *owner) invite(status replica.Status) {
+	members := o.group.Configuration().Members
+	for _, m := range status.Members {
+		if !m.Learner || m.Active && m.Match > 0 {
+			continue
+		}
+		to := o.node.sim.peers[m.Peer]
+		s := o.node.sim
+		s.ship(o.node, to, func() { to.join(o.id, m.ID, members) })
+		if s.chance(0.2) { // a request that was thought to be lost comes late
+			s.at(s.now+s.between(5*time.Second, 40*time.Second), func() { to.take(func() { to.join(o.id, m.ID, members) }) })
+		}
+	}
+}
+
+// sleepy puts the region to sleep if nobody has wanted it for a while and all members are up to date.
+func (o *owner) sleepy(status replica.Status, next membership.Step) bool {
+	n, s := o.node, o.node.sim
+	if !s.asleep || o.id == world.CatalogID || s.now-o.used < idle || len(status.Members) < 2 || len(o.waiting) > 0 ||
+		next.Kind != membership.Stay && next.Kind != membership.Transfer || !o.announce() {
+		return false
+	}
+	for _, m := range status.Members {
+		if m.Peer != n.peer && (!m.Active || m.Match < status.Last) {
+			return false
+		}
+	}
+	s.count("sleeps")
+	s.note(note{who: n.peer, what: "sleeps", a: o.id})
+	n.lull(o)
+	for _, m := range status.Members {
+		if other := s.peers[m.Peer]; other != n {
+			s.ship(n, other, func() {
+				his := other.owner(o.id)
+				if his != nil && s.now-his.used > idle/2 && his.group.Status().Applied >= status.Last {
+					other.lull(his)
+				}
+			})
+		}
+	}
+	return true
+}
+
+func (n *machine) lull(o *owner) {
+	n.drowsy[o.id] = n.sim.now + drowsy
+	n.close(o)
+}
+
+// wake opens a region because somebody wants it.
+func (n *machine) wake(region wire.Region) {
+	then := func(o *owner) {
+		n.sim.count("wakes")
+		o.group.Campaign()
+	}
+	if n.has(region.ID) {
+		n.open(replica.Founding{Group: region.ID}, then)
+		return
+	}
+	n.first(region.ID, then)
+}
+
+// first opens a region of which this node has nothing, though it is a member: one that was just founded, or that has
+// come to have other members since, while this node was away.
+func (n *machine) first(group uint64, then func(*owner)) {
+	region := n.sim.model(group).region
+	if region.Epoch > 1 {
+		n.belated(region)
+		return
+	}
+	if region.Epoch != 1 || !slices.ContainsFunc(region.Members, func(m wire.Member) bool { return m.Peer == n.peer }) {
+		return
+	}
+	f := replica.Founding{Group: group}
+	m := n.sim.model(group)
+	if m.newest.Index == 0 {
+		m.newest.Index = 1
+		for i, k := range region.Members {
+			m.newest.Members = append(m.newest.Members, replica.Member{ID: uint64(i) + 1, Peer: k.Peer})
+		}
+	}
+	for _, k := range region.Members {
+		f.Members = append(f.Members, k.Peer)
+	}
+	n.open(f, then)
+}
+
+// belated joins as the replica that the catalog knows.
+func (n *machine) belated(region wire.Region) {
+	var members []replica.Member
+	id := uint64(0)
+	for _, k := range region.Members {
+		members = append(members, replica.Member{ID: k.Replica, Peer: k.Peer, Learner: k.Learner})
+		if k.Peer == n.peer {
+			id = k.Replica
+		}
+	}
+	if id != 0 && n.owner(region.ID) == nil {
+		n.sim.count("belated joins")
+		n.join(region.ID, id, members)
+	}
+}
+
+// rouse opens a group because a member speaks to it, and then hands the message in again.
+func (n *machine) rouse(group uint64, again func()) {
+	if n.drowsy[group] > n.sim.now || n.opening[group] {
+		return
+	}
+	life := n.life
+	n.later(n.sim.between(0, 5*time.Millisecond), func() {
+		then := func(*owner) {
+			if n.life == life {
+				again()
+			}
+		}
+		if n.owner(group) == nil && n.has(group) {
+			n.open(replica.Founding{Group: group}, then)
+		} else if n.owner(group) == nil {
+			n.first(group, then)
+		}
+	})
+}
+
+// vouch has the gate hear the members that the authority knows.
+func (n *machine) vouch(group uint64) {
+	if n.sim.now < n.vouched[group] {
+		return
+	}
+	n.vouched[group] = n.sim.now + 300*time.Millisecond
+	n.later(20*time.Millisecond, func() {
+		if o := n.owner(group); o != nil && o.model.newest.Index > 0 {
+			if err := o.group.Vouch(o.model.newest); err != nil {
+				n.sim.fail("vouch: %v", err)
+			}
+			n.sim.count("vouched")
+		}
+	})
+}

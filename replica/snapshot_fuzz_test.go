@@ -1,0 +1,107 @@
+package replica
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestLogWaitsForSnapshot: what follows a snapshot that is under way stays in the log, within bounds.
+func TestLogWaitsForSnapshot(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newParty(t, []string{"a"}, func(l *limits) { l.keepEntries = 20 })
+		p.propose(50, "a")
+		h := p.guests["a"].host.Host
+		carry := h.sendSnapshot
+		var send func()
+		h.sendSnapshot = func(peer string, group uint64, write func(io.Writer) error, done func(error)) {
+			var b bytes.Buffer
+			if err := write(&b); err != nil {
+				t.Error(err)
+			}
+			send = func() {
+				carry(peer, group, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err }, done)
+			}
+		}
+		p.join("b")
+		p.until("a snapshot is under way", func() bool { return send != nil })
+		for range 4 {
+			p.propose(30, "a")
+		}
+		p.pass(time.Second)
+		send()
+		p.propose(1, "a", "b")
+		if b := p.guests["b"]; b.restored != 1 {
+			t.Fatalf("restored %d times: the log did not wait", b.restored)
+		}
+		p.propose(100, "a", "b")
+		p.pass(time.Second)
+		p.propose(1, "a", "b")
+		p.pass(time.Second)
+		synctest.Wait()
+		if rows := p.guests["a"].disk.rows(tableLog); rows > 60 {
+			t.Fatalf("%d entries in the log", rows)
+		}
+	})
+	s := sending{3: 50, 4: 70}
+	for _, c := range [][3]uint64{{40, 0, 40}, {60, 0, 50}, {90, 55, 55}} {
+		if got := s.keep(c[0], c[1]); got != c[2] {
+			t.Errorf("may be cut up to %d: %v", got, c)
+		}
+	}
+}
+
+// FuzzReceiveSnapshot: a stranger changes nothing; whatever a member sends, the host does not panic, and the group goes
+// on.
+func FuzzReceiveSnapshot(f *testing.F) {
+	_, _, _, snap := stranded(f)
+	f.Add(snap)
+	f.Add(snap[:60])
+	f.Add(append(bytes.Clone(snap), snap...))
+	f.Add([]byte{})
+	strict, sd, _, _ := stranded(f)
+	before := picture(strict, sd)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if receiveNow(strict, "z", b) == nil || picture(strict, sd) != before {
+			t.Fatal("a stranger's snapshot was taken")
+		}
+		h, d, g, _ := stranded(t)
+		err := receiveNow(h, "me", b)
+		if h.replicas[partyGroup] == nil {
+			t.Fatal("a member's snapshot ended the group")
+		}
+		if h.staging.Load() != 0 {
+			t.Fatal("bytes are accounted for still")
+		}
+		if err != nil {
+			return
+		}
+		// What was taken is whole: the same comes out again, and it can be opened.
+		conf := h.replicas[partyGroup].conf
+		out := snapshotOut{group: partyGroup, from: 2, to: 1, term: 1 << 40, tables: partyTables, limit: 1 << 30}
+		var again bytes.Buffer
+		if err := out.write(d, &again); err != nil {
+			t.Fatal(err)
+		}
+		s := snapshot{budget: func(int) error { return nil }}
+		if err := s.decode(&again, partyTables, func() error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if s.index != g.Status().Applied || fmt.Sprint(s.conf.all()) != fmt.Sprint(conf.all()) || len(s.rows) != d.rows("world") {
+			t.Fatalf("%d rows at %d came out again", len(s.rows), s.index)
+		}
+		openNow(t, newTestHostOf(t, d, "b"), Founding{Group: partyGroup, Tables: partyTables})
+	})
+}
+
+func newTestHostOf(t testing.TB, storage Storage, self string) *Host {
+	t.Helper()
+	h, err := NewHost(Options{Storage: storage, Self: self})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}

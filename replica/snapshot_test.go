@@ -1,0 +1,326 @@
+package replica
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// TestSnapshotCatchesUp: the log is compacted while a follower is down; a snapshot brings it back, rows that it had and
+// the others have not any more are gone, and rows of others are left alone.
+func TestSnapshotCatchesUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newParty(t, []string{"a", "b", "c"}, func(l *limits) { l.keepEntries = 20 })
+		p.propose(5, "a", "b", "c")
+		l := p.leader()
+		lost := p.guests[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
+		if err := lost.host.stop(); err != nil {
+			t.Fatal(err)
+		}
+		strange := worldRow(99999, []byte("old"))
+		foreign := kv.Write{Table: "world", Key: append(groupPrefix(partyGroup+1), 'x'), Value: []byte("theirs")}
+		if err := lost.disk.Commit([]kv.Write{strange, foreign}); err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			p.propose(30, l.peer)
+		}
+		if rows := l.disk.rows(tableLog); rows > 100 { // of 150
+			t.Fatalf("the log has %d entries while a follower is down", rows)
+		}
+		p.boot(lost.peer)
+		p.open(lost.peer, nil)
+		p.propose(5, "a", "b", "c")
+		if lost.restored != 1 {
+			t.Fatalf("restored %d times", lost.restored)
+		}
+		p.pass(time.Second) // everything lazy is stored
+		if v, _ := lost.disk.Get("world", strange.Key); v != nil {
+			t.Fatal("a row that no other member has survived the snapshot")
+		}
+		if v, _ := lost.disk.Get("world", foreign.Key); string(v) != "theirs" {
+			t.Fatal("another owner's row did not survive the snapshot")
+		}
+		// What is stored is whole: it can be opened again, and lead.
+		p.boot(lost.peer)
+		p.open(lost.peer, nil)
+		if n := len(lost.log); n < 155 {
+			t.Fatalf("%d entries in the tables", n)
+		}
+		p.try("transfer", func() error {
+			if lost.leading {
+				return nil
+			}
+			return errors.Join(p.leader().Transfer(lost.peer), errors.New("asked"))
+		})
+		p.propose(5, "a", "b", "c")
+	})
+}
+
+// TestSnapshotFails: a carrier that fails is asked again.
+func TestSnapshotFails(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newParty(t, []string{"a"})
+		h := p.guests["a"].host.Host
+		carry, failures := h.sendSnapshot, 3
+		h.sendSnapshot = func(peer string, group uint64, write func(io.Writer) error, done func(error)) {
+			if failures--; failures >= 0 {
+				done(errors.New("no stream"))
+				done(nil) // only the first word counts
+				return
+			}
+			carry(peer, group, write, done)
+		}
+		p.propose(3, "a")
+		p.join("b")
+		p.propose(3, "a", "b")
+		if failures != -1 || h.sending != 0 {
+			t.Fatalf("%d failures are left, %d snapshots under way", failures, h.sending)
+		}
+	})
+}
+
+// stranded is a host that has joined group 5 as replica 2 with nothing, and a snapshot of 10 entries for it, from the
+// leader on another host.
+func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
+	t.Helper()
+	ld := newDisk()
+	l := newTestHost(t, ld)
+	l.send = func(string, uint64, []byte) {}
+	l.sendSnapshot = func(string, uint64, func(io.Writer) error, func(error)) {}
+	f := Founding{Group: partyGroup, Members: []string{"me"}, Tables: partyTables}
+	lg := openNow(t, l, f)
+	for i := range 10 {
+		if err := lg.Propose([]byte(numbered("e", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pump(l)
+	n := 0
+	for _, c := range lg.Take() {
+		if c, ok := c.(Committed); ok {
+			lg.Applied(c.Index, []kv.Write{worldRow(n, c.Entry)})
+			n++
+		}
+	}
+	if err := lg.AddLearner("b"); err != nil {
+		t.Fatal(err)
+	}
+	l.flushDue = true
+	pump(l)
+	l.flushDue = true
+	pump(l)
+	r := l.replicas[partyGroup]
+	if len(r.members.unstored) > 0 {
+		t.Fatal("the configuration is not stored")
+	}
+	var b bytes.Buffer
+	out := snapshotOut{group: partyGroup, from: 1, to: 2, term: r.term, tables: partyTables, limit: 1 << 20}
+	if err := out.write(ld, &b); err != nil {
+		t.Fatal(err)
+	}
+
+	d = newDisk()
+	var err error
+	if h, err = NewHost(Options{Storage: d, Self: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	h.post(func() {
+		h.join(JoinInfo{
+			Group: partyGroup, ID: 2, Members: []Member{{ID: 1, Peer: "me"}, {ID: 2, Peer: "b", Learner: true}}, Tables: partyTables,
+		}, func(joined *Group, e error) { g, err = joined, e })
+	})
+	pump(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, d, g, b.Bytes()
+}
+
+// receiveNow receives a snapshot on a host that is stepped with pump.
+func receiveNow(h *Host, peer string, snap []byte) error {
+	answer := make(chan error, 1)
+	go func() { answer <- h.ReceiveSnapshot(context.Background(), peer, partyGroup, bytes.NewReader(snap)) }()
+	for {
+		pump(h)
+		select {
+		case err := <-answer:
+			return err
+		case <-h.wake: // it has posted something
+		}
+	}
+}
+
+// TestSnapshotIsOneCommit: rows, configuration, log and applied index come together or not at all, also if nobody knows
+// whether the commit was stored.
+func TestSnapshotIsOneCommit(t *testing.T) {
+	for _, torn := range []bool{false, true} {
+		h, d, g, snap := stranded(t)
+		before := d.count()
+		d.refuse, d.torn = full, torn
+		if err := receiveNow(h, "me", snap); !errors.Is(err, errFull) {
+			t.Fatal(err)
+		}
+		if n := d.count() - before; n != 1 {
+			t.Fatalf("%d commits", n)
+		}
+		all := g.Take()
+		if f, ok := all[len(all)-1].(Failed); !ok || !errors.Is(f.Err, errFull) {
+			t.Fatalf("told %v", all)
+		}
+		d.refuse = nil
+		h.retryStorage()
+		pump(h)
+		var err error
+		h.join(JoinInfo{Group: partyGroup, ID: 2, Tables: partyTables}, func(again *Group, e error) { g, err = again, e })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows := d.rows("world"); torn != (rows == 10) || torn != (g.AppliedIndex() > 10) || !torn && rows != 0 {
+			t.Fatalf("stored: %v, %d rows, applied index %d", torn, rows, g.AppliedIndex())
+		}
+		if err := receiveNow(h, "me", snap); err != nil {
+			t.Fatal(err)
+		}
+		if d.rows("world") != 10 {
+			t.Fatalf("%d rows", d.rows("world"))
+		}
+	}
+}
+
+// TestAppliedAcrossRestore: what an owner applies that has not come to the Restored in its mailbox is void.
+func TestAppliedAcrossRestore(t *testing.T) {
+	h, d, g, snap := stranded(t)
+	before := d.count()
+	g.Applied(0, []kv.Write{worldRow(77, []byte("void"))}) // on its way when the snapshot comes
+	if err := receiveNow(h, "me", snap); err != nil {
+		t.Fatal(err)
+	}
+	g.Applied(0, []kv.Write{worldRow(78, []byte("void"))})
+	all := g.Take()
+	i := slices.IndexFunc(all, func(d Delivery) bool { _, ok := d.(Restored); return ok })
+	if i < 0 || i+1 >= len(all) {
+		t.Fatalf("delivered %v", all)
+	}
+	restored := all[i].(Restored)
+	if c, ok := all[i+1].(Configured); !ok || len(c.Members) != 2 {
+		t.Fatalf("delivered %v", all)
+	}
+	g.Applied(restored.Index, []kv.Write{worldRow(79, []byte("new"))})
+	h.flushDue = true
+	pump(h)
+	for n, want := range map[int]string{9: numbered("e", 9), 77: "", 78: "", 79: "new"} {
+		if v, _ := d.Get("world", worldRow(n, nil).Key); string(v) != want {
+			t.Errorf("row %d is %q after %d commits, expected %q", n, v, d.count()-before, want)
+		}
+	}
+	if s := g.Status(); s.Applied != restored.Index || s.Commit != restored.Index || s.Last != restored.Index {
+		t.Errorf("status %+v", s)
+	}
+}
+
+func TestSnapshotRefusals(t *testing.T) {
+	_, _, _, snap := stranded(t)
+	put64 := func(at int, v uint64) []byte {
+		b := bytes.Clone(snap)
+		binary.BigEndian.PutUint64(b[at:], v)
+		return b
+	}
+	conf := int(binary.BigEndian.Uint32(snap[snapshotHead:]))
+	tables := snapshotHead + 4 + conf
+	table := func(change func(b []byte)) []byte {
+		b := bytes.Clone(snap)
+		change(b[tables:])
+		return b
+	}
+	cases := map[string]struct {
+		peer string
+		snap []byte
+		want error
+	}{
+		"stranger":           {"z", snap, ErrNotMember},
+		"ourselves":          {"b", snap, ErrNotMember},
+		"another's name":     {"me", put64(1, 7), ErrImplausible},
+		"to another":         {"me", put64(9, 1), ErrImplausible},
+		"to a later one":     {"me", put64(9, 3), ErrReplaced},
+		"no term":            {"me", put64(17, 0), ErrImplausible},
+		"term of the far":    {"me", put64(17, maxTermJump+2), ErrImplausible},
+		"last term":          {"me", put64(17, 1<<64-1), ErrImplausible},
+		"no index":           {"me", put64(25, 0), ErrImplausible},
+		"index overflow":     {"me", put64(25, 1<<64-1), ErrImplausible},
+		"entry of later":     {"me", put64(33, 99), ErrImplausible},
+		"conf of later":      {"me", put64(25, 3), ErrImplausible},
+		"version":            {"me", append([]byte{9}, snap[1:]...), ErrImplausible},
+		"nothing":            {"me", nil, io.ErrUnexpectedEOF},
+		"half":               {"me", snap[:len(snap)/2], io.ErrUnexpectedEOF},
+		"without the end":    {"me", snap[:len(snap)-9], io.ErrUnexpectedEOF},
+		"wrong count":        {"me", put64(len(snap)-8, 11), ErrImplausible},
+		"table not ours":     {"me", table(func(b []byte) { b[2]++ }), ErrImplausible},
+		"another's prefix":   {"me", table(func(b []byte) { b[14]++ }), ErrImplausible},
+		"no tables":          {"me", table(func(b []byte) { b[0] = 0 }), ErrImplausible},
+		"large conf":         {"me", append(bytes.Clone(snap[:snapshotHead]), 255, 255, 255, 255), ErrImplausible},
+		"row of no table":    {"me", table(func(b []byte) { b[15] = 9 }), ErrImplausible},
+		"large key":          {"me", table(func(b []byte) { b[16] = 9 }), ErrImplausible},
+		"more than is there": {"me", table(func(b []byte) { b[19] = 99 }), nil},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			h, d, g, _ := stranded(t)
+			before := picture(h, d)
+			err := receiveNow(h, c.peer, c.snap)
+			if err == nil || c.want != nil && !errors.Is(err, c.want) {
+				t.Fatalf("%v, expected %v", err, c.want)
+			}
+			if after := picture(h, d); after != before {
+				t.Fatalf("changed\n%s\nto\n%s", before, after)
+			}
+			for _, d := range g.Take() {
+				t.Errorf("delivered %v", d)
+			}
+			if h.staging.Load() != 0 {
+				t.Errorf("%d bytes are accounted for still", h.staging.Load())
+			}
+		})
+	}
+	h, _, g, _ := stranded(t)
+	h.limits.snapshot = 500
+	if err := receiveNow(h, "me", snap); !errors.Is(err, ErrSnapshotSize) {
+		t.Fatal(err)
+	}
+	h.limits.snapshot = 10000
+	h.stage(20000)
+	if err := receiveNow(h, "me", snap); !errors.Is(err, ErrOverloaded) {
+		t.Fatal(err)
+	}
+	h.stage(-20000)
+	if err := receiveNow(h, "me", snap); err != nil {
+		t.Fatal(err)
+	}
+	if err := receiveNow(h, "me", snap); err != nil {
+		t.Fatal("a snapshot of what it has:", err)
+	}
+	restored := slices.DeleteFunc(g.Take(), func(d Delivery) bool { _, ok := d.(Restored); return !ok })
+	if len(restored) != 1 {
+		t.Fatalf("restored %d times", len(restored))
+	}
+	out := snapshotOut{group: partyGroup, from: 2, to: 1, term: 9, tables: partyTables, limit: 100}
+	if err := out.write(h.storage, io.Discard); !errors.Is(err, ErrSnapshotSize) {
+		t.Fatal(err)
+	}
+}
+
+// TestSnapshotOfALengthThatIsNotThere: a length costs no memory before the bytes have come.
+func TestSnapshotOfALengthThatIsNotThere(t *testing.T) {
+	taken := 0
+	d := decoder{r: bytes.NewReader(make([]byte, 100)), budget: func(n int) error { taken += n; return nil }}
+	if d.bytes(maxValue, maxValue); !errors.Is(d.failed(), io.ErrUnexpectedEOF) || taken > 64<<10 {
+		t.Fatalf("%v after %d bytes", d.err, taken)
+	}
+}

@@ -1,0 +1,65 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+)
+
+// Check reads the whole file and returns ErrDamaged, with the place, if any page is out of order, lost
+// or used twice, or any value is not what was written. Commits go on meanwhile; the file grows by what
+// they change. It reads as fast as the disk does.
+func (db *DB) Check() error { return db.checkWith(unsealed) }
+
+// CheckStructure is Check without the values: what it finds cannot be mended by writing or deleting rows, and rows
+// may be missing without a word.
+func (db *DB) CheckStructure() error {
+	return db.checkWith(func(string, []byte, []byte) error { return nil })
+}
+
+func unsealed(table string, key, sealed []byte) error {
+	_, err := unseal(table, key, sealed)
+	return err
+}
+
+func (db *DB) checkWith(entry func(table string, key, sealed []byte) error) error {
+	err := db.settled()
+	if err != nil {
+		return fmt.Errorf("check store: %w", err)
+	}
+	for range 10 {
+		if err = db.whole(); err != nil {
+			break
+		}
+		err = guard(func() error { return db.bolt.View(func(tx *bbolt.Tx) error { return db.check(tx, entry) }) })
+		if !errors.Is(err, errOvertaken) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("check store: %w", db.explain(err))
+	}
+	return nil
+}
+
+// check inspects the state that tx reads. While tx is open its pages are not used for anything else, so
+// they can be read in peace.
+func (db *DB) check(tx *bbolt.Tx, entry func(table string, key, sealed []byte) error) error {
+	newer, older, err := readMetas(db.file)
+	if err != nil {
+		return err
+	}
+	in := inspection{file: db.file, size: db.Size(), meta: newer}
+	if id := uint64(tx.ID()); newer.txid != id {
+		if older == nil || older.txid != id {
+			return errOvertaken
+		}
+		in.meta = *older
+	}
+	in.entry = entry
+	return in.run()
+}
+
+// errOvertaken: two commits came between the begin of a transaction and reading its meta page.
+var errOvertaken = errors.New("the file changes too fast to be checked: try again")

@@ -1,0 +1,377 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// Bounds of one write, in bytes, and of one record or transaction. It takes whole commits until it
+// reaches one of its bounds; a single commit may be larger than they are.
+const (
+	MaxTable = 64
+	MaxKey   = bbolt.MaxKeySize // 32,768
+	MaxValue = 32 << 20
+
+	maxBatchBytes  = 4 << 20
+	maxBatchWrites = 4096
+)
+
+// request is one caller that waits for its writes.
+type request struct {
+	writes []kv.Write
+	bytes  int
+	answer chan error // buffered: whoever answers never waits
+
+	// With writes empty: delete what begins with prefix in table.
+	table  string
+	prefix []byte
+}
+
+// Commit writes all of writes, in their order, or none of them. It returns when they are on disk, or
+// with ErrFull, ErrDamaged, ErrClosed or what the disk said. It waits for Run to run. The caller must
+// leave the writes alone until it returns. An invalid write (no or too long table, key or value) is
+// refused before anything is written, and disturbs nobody else's commit.
+func (db *DB) Commit(writes []kv.Write) error {
+	if len(writes) == 0 {
+		return nil
+	}
+	r := &request{writes: writes, answer: make(chan error, 1)}
+	for i, w := range writes {
+		if err := check(w); err != nil {
+			db.metrics.failed.WithLabelValues("invalid").Inc()
+			return fmt.Errorf("commit write %d of %d: %w", i+1, len(writes), err)
+		}
+		r.bytes += len(w.Key) + len(w.Value)
+	}
+	if err := db.submit(r); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// DeletePrefix deletes every entry of the table whose key begins with prefix (all of them if it is
+// empty) as one commit, ordered like the others.
+func (db *DB) DeletePrefix(table string, prefix []byte) error {
+	if err := checkTable(table); err != nil {
+		return fmt.Errorf("delete prefix: %w", err)
+	}
+	if err := db.submit(&request{table: table, prefix: prefix, answer: make(chan error, 1)}); err != nil {
+		return fmt.Errorf("delete prefix: %w", err)
+	}
+	return nil
+}
+
+func check(w kv.Write) error {
+	if err := checkTable(w.Table); err != nil {
+		return err
+	}
+	switch {
+	case len(w.Key) == 0:
+		return fmt.Errorf("empty key for table %s", w.Table)
+	case len(w.Key) > MaxKey:
+		return fmt.Errorf("key of %d bytes for table %s: at most %d are possible", len(w.Key), w.Table, MaxKey)
+	case len(w.Value) > MaxValue:
+		return fmt.Errorf("value of %d bytes for table %s: at most %d are possible", len(w.Value), w.Table, MaxValue)
+	}
+	return nil
+}
+
+func checkTable(name string) error {
+	switch {
+	case name == "":
+		return errors.New("no table named")
+	case len(name) > MaxTable:
+		return fmt.Errorf("table name of %d bytes: at most %d are possible", len(name), MaxTable)
+	case name == metaTable:
+		return fmt.Errorf("table %s belongs to the store", metaTable)
+	}
+	return nil
+}
+
+// submit queues r and waits for the answer.
+func (db *DB) submit(r *request) error {
+	began := time.Now()
+	db.mu.Lock()
+	if err := db.mu.refusal; err != nil {
+		db.mu.Unlock()
+		db.metrics.fail(err)
+		return err
+	}
+	db.mu.queue = append(db.mu.queue, r)
+	db.mu.Unlock()
+	select {
+	case db.wake <- struct{}{}:
+	default: // a signal is pending already
+	}
+	if err := <-r.answer; err != nil {
+		db.metrics.fail(err)
+		return err
+	}
+	db.metrics.commits.Inc()
+	db.metrics.writes.Add(float64(len(r.writes)))
+	db.metrics.seconds.Observe(time.Since(began).Seconds())
+	return nil
+}
+
+// Run commits what callers queue, until ctx ends or Close is called; then it commits what is queued
+// already and returns nil. It returns an error when the file can no longer be trusted to take writes
+// (damage, a failing disk): reads may still work, but the daemon should stop. A full disk is no such
+// error. Run may be called once.
+func (db *DB) Run(ctx context.Context) error {
+	db.mu.Lock()
+	if db.mu.running || db.mu.closed {
+		db.mu.Unlock()
+		return errors.New("run store: it ran already, or is closed")
+	}
+	db.mu.running = true
+	db.mu.Unlock()
+	defer close(db.done)
+
+	for {
+		var err error
+		select {
+		case <-db.wake:
+			err = db.commitAll(db.take())
+		case err = <-db.pen.under:
+			err = db.grave(db.landed(err))
+		case <-db.pen.due.C:
+			if db.pen.stuck {
+				err = db.grave(db.flush())
+			} else if db.pen.under == nil {
+				db.beginCheckpoint()
+			}
+		case reply := <-db.flushes:
+			err = db.flush()
+			reply <- err
+			err = db.grave(err)
+		case <-ctx.Done():
+			return db.finishRun()
+		case <-db.stop:
+			return db.finishRun()
+		}
+		if err != nil {
+			return db.abandon(err)
+		}
+	}
+}
+
+// finishRun commits what is queued still, and leaves everything in the tables if they have room for it.
+func (db *DB) finishRun() error {
+	err := db.commitAll(db.refuse(ErrClosed))
+	if err == nil {
+		err = db.grave(db.flush())
+	}
+	if err != nil {
+		return db.abandon(err)
+	}
+	return nil
+}
+
+// grave gives the errors of a checkpoint after which nothing may be written any more. A full disk is none: the journal
+// has everything.
+func (db *DB) grave(err error) error {
+	full := errors.Is(err, ErrFull)
+	db.noteFull(full, err)
+	if err == nil || full {
+		return nil
+	}
+	return fmt.Errorf("%w; nothing more is written until a restart", err)
+}
+
+// take empties the queue.
+func (db *DB) take() []*request {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	queue := db.mu.queue
+	db.mu.queue = nil
+	return queue
+}
+
+// refuse answers every later commit with err, and returns those that are still queued.
+func (db *DB) refuse(err error) []*request {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.mu.refusal = err
+	queue := db.mu.queue
+	db.mu.queue = nil
+	return queue
+}
+
+// abandon ends the writing after a failure that leaves the file in doubt.
+func (db *DB) abandon(err error) error {
+	answer(db.refuse(err), err)
+	if db.pen.under != nil {
+		<-db.pen.under // it fails as well, or what it brings into the tables is in the journal, too
+		db.pen.under = nil
+	}
+	return fmt.Errorf("run store: %w", err)
+}
+
+func answer(requests []*request, err error) {
+	for _, r := range requests {
+		r.answer <- err
+	}
+}
+
+// commitAll commits the requests in order, in as few transactions as the bounds allow, and answers
+// each. A failure that leaves the file in doubt is the answer to all the rest, and returned.
+func (db *DB) commitAll(queue []*request) error {
+	alone := 0 // so many requests at the head of the queue get a transaction of their own
+	for len(queue) > 0 {
+		n := 1
+		if alone > 0 {
+			alone--
+		} else {
+			n = batchLen(queue)
+		}
+		err := db.settle(queue[:n], alone)
+		full := errors.Is(err, ErrFull) && !mutated("full-is-fatal")
+		if full && n > 1 {
+			// One of them is too large; but the others may fit, or free the space that is missing.
+			alone = n
+			continue
+		}
+		db.noteFull(full, err)
+		if err != nil && !full {
+			err = fmt.Errorf("%w; nothing more is written until a restart", err)
+		}
+		answer(queue[:n], err)
+		queue = queue[n:]
+		if err != nil && !full {
+			answer(queue, err)
+			return err
+		}
+	}
+	return nil
+}
+
+// settle makes the requests durable: in the journal if it takes them, else in the tables. Those that get a transaction
+// of their own are not for the journal: they were too large for the tables together with others.
+func (db *DB) settle(batch []*request, alone int) error {
+	if alone == 0 && db.journals(batch) {
+		if err := db.record(batch); !errors.Is(err, ErrFull) {
+			return err
+		}
+	}
+	if err := db.flush(); err != nil {
+		return err
+	}
+	return db.transact(batch)
+}
+
+// batchLen returns how many requests from the head of the queue share the next transaction: at least one.
+func batchLen(queue []*request) int {
+	bytes, writes := 0, 0
+	for i, r := range queue {
+		bytes += r.bytes
+		writes += len(r.writes)
+		if i > 0 && (bytes > maxBatchBytes || writes > maxBatchWrites) {
+			return i
+		}
+	}
+	return len(queue)
+}
+
+// noteFull logs when the disk becomes full and when it is no longer, not each commit in between.
+func (db *DB) noteFull(full bool, err error) {
+	if full == db.full {
+		return
+	}
+	db.full = full
+	if full {
+		db.log.Error("the store is full: commits that add data are refused until there is space",
+			"path", db.path, "error", err)
+	} else {
+		db.log.Info("the store has space again", "path", db.path)
+	}
+}
+
+// transact applies the requests in one transaction. bbolt syncs the pages, then the meta page that
+// makes them valid: two fdatasyncs.
+func (db *DB) transact(batch []*request) error {
+	err := db.update(func(tx *bbolt.Tx) error {
+		for _, r := range batch {
+			if err := r.apply(tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		db.metrics.batch.Observe(float64(len(batch)))
+	}
+	return err
+}
+
+// update runs one transaction of bbolt.
+func (db *DB) update(change func(tx *bbolt.Tx) error) error {
+	err := guard(func() error { return db.bolt.Update(change) })
+	if errors.Is(err, ErrDamaged) {
+		db.mu.Lock()
+		db.mu.wrecked = true
+		db.mu.Unlock()
+	}
+	if err != nil {
+		return db.explain(err)
+	}
+	db.metrics.fsyncs.Add(2)
+	return nil
+}
+
+func (r *request) apply(tx *bbolt.Tx) error {
+	if len(r.writes) == 0 {
+		return deletePrefix(tx, r.table, r.prefix)
+	}
+	for _, w := range r.writes {
+		if err := put(tx, w); err != nil {
+			return fmt.Errorf("write to table %s: %w", w.Table, err)
+		}
+	}
+	return nil
+}
+
+func put(tx *bbolt.Tx, w kv.Write) error {
+	bucket := tx.Bucket([]byte(w.Table)) // the transaction caches it
+	if w.Value == nil {
+		if bucket == nil {
+			return nil
+		}
+		return bucket.Delete(w.Key)
+	}
+	if bucket == nil {
+		var err error
+		if bucket, err = tx.CreateBucket([]byte(w.Table)); err != nil {
+			return err
+		}
+	}
+	return bucket.Put(w.Key, seal(w.Table, w.Key, w.Value))
+}
+
+func deletePrefix(tx *bbolt.Tx, table string, prefix []byte) error {
+	bucket := tx.Bucket([]byte(table))
+	if bucket == nil {
+		return nil
+	}
+	if len(prefix) == 0 {
+		return tx.DeleteBucket([]byte(table))
+	}
+	// Deleting under a moving cursor skips entries: collect first.
+	var keys [][]byte
+	cursor := bucket.Cursor()
+	for key, _ := cursor.Seek(prefix); key != nil && bytes.HasPrefix(key, prefix); key, _ = cursor.Next() {
+		keys = append(keys, bytes.Clone(key))
+	}
+	for _, key := range keys {
+		if err := bucket.Delete(key); err != nil {
+			return fmt.Errorf("delete from table %s: %w", table, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.etcd.io/bbolt"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// After an error of the disk nobody knows what is on it: no further commit may claim success.
+func TestFailingDiskEndsWriting(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	db, err := Open(Options{Path: newPath(t), Registerer: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- db.Run(context.Background()) }()
+	mustCommit(t, db, put1("t", "k", "v")...)
+	if err := errors.Join(db.file.Close(), db.pen.journal.files[0].Close()); err != nil { // every write fails from now on; the memory map stays
+		t.Fatal(err)
+	}
+	for range 2 {
+		err := db.Commit(put1("t", "k2", "v"))
+		if !errors.Is(err, os.ErrClosed) || errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "restart") {
+			t.Errorf("commit to a failing disk: %v", err)
+		}
+	}
+	if err := <-ended; !errors.Is(err, os.ErrClosed) {
+		t.Errorf("run: %v", err)
+	}
+	if got := metric(t, registry, "voxeld_store_failed_commits_total", "io"); got != 2 {
+		t.Errorf("failures counted: %v", got)
+	}
+	if v, err := db.Get("t", []byte("k")); string(v) != "v" || err != nil {
+		t.Errorf("reading goes on: %q, %v", v, err)
+	}
+	if err := db.Close(); err == nil {
+		t.Error("closing says nothing of the lost file")
+	}
+}
+
+func TestFullStoreKeepsReadingAndDeleting(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	db := run(t, Options{Path: newPath(t), MaxSize: 4 << 20, Registerer: registry})
+	block := make([]byte, 100_000)
+	var err error
+	n := 0
+	for ; err == nil && n < 100; n++ {
+		err = db.Commit([]kv.Write{{Table: "t", Key: fmt.Appendf(nil, "%03d", n), Value: block}})
+	}
+	n-- // the last one failed
+	if !errors.Is(err, ErrFull) || n < 10 {
+		t.Fatalf("after %d commits: %v", n, err)
+	}
+	if got := metric(t, registry, "voxeld_store_failed_commits_total", "full"); got != 1 {
+		t.Errorf("full commits counted: %v", got)
+	}
+	if db.Size() > 4<<20 {
+		t.Errorf("the file has %d bytes", db.Size())
+	}
+
+	// In one batch with a commit that does not fit, the one that deletes must succeed.
+	big := &request{writes: []kv.Write{{Table: "t", Key: []byte("big"), Value: make([]byte, 3<<20)}}, answer: make(chan error, 1)}
+	free := &request{writes: []kv.Write{{Table: "t", Key: []byte("000")}}, answer: make(chan error, 1)}
+	last := &request{writes: put1("t", "small", "v"), answer: make(chan error, 1)}
+	db.mu.Lock()
+	db.mu.queue = append(db.mu.queue, big, free, last)
+	db.mu.Unlock()
+	db.wake <- struct{}{}
+	if err := <-big.answer; !errors.Is(err, ErrFull) {
+		t.Errorf("a commit too big for the file: %v", err)
+	}
+	if err := <-free.answer; err != nil {
+		t.Errorf("deleting from a full store: %v", err)
+	}
+	if err := <-last.answer; err != nil {
+		t.Errorf("a small commit beside one too big: %v", err)
+	}
+
+	all, err := contents(db)
+	if err != nil || len(all) != n-1+1 {
+		t.Errorf("%d entries, %v; want %d", len(all), err, n)
+	}
+	if err := db.DeletePrefix("t", []byte("0")); err != nil {
+		t.Fatal(err)
+	}
+	mustCommit(t, db, kv.Write{Table: "t", Key: []byte("again"), Value: block})
+	if err := db.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBackupIsAStore(t *testing.T) {
+	db := run(t, Options{Path: newPath(t)})
+	for i := range 200 {
+		mustCommit(t, db, put1("t", fmt.Sprint(i), strings.Repeat("v", i*20))...)
+	}
+	want, err := contents(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copyPath := newPath(t)
+	file, err := os.Create(copyPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Backup(file), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	restored := run(t, Options{Path: copyPath})
+	if err := restored.Check(); err != nil {
+		t.Error(err)
+	}
+	if got, err := contents(restored); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("the backup holds %d entries, %v; want %d", len(got), err, len(want))
+	}
+}
+
+func TestFormatOfAnotherProgram(t *testing.T) {
+	write := func(path string, fill func(tx *bbolt.Tx) error) {
+		t.Helper()
+		db, err := bbolt.Open(path, 0o600, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(db.Update(fill), db.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	foreign := newPath(t)
+	write(foreign, func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte("etcd")); return err })
+	newer := newPath(t)
+	write(newer, func(tx *bbolt.Tx) error {
+		b, err := tx.CreateBucket([]byte(metaTable))
+		if err != nil {
+			return err
+		}
+		return b.Put(formatKey, seal(metaTable, formatKey, []byte{0, 0, 0, Format + 1}))
+	})
+	for _, path := range []string{foreign, newer} {
+		db, err := Open(Options{Path: path})
+		if !errors.Is(err, ErrFormat) || db != nil {
+			t.Errorf("%v, want ErrFormat", err)
+		}
+		// The file is free again.
+		if b, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 1}); err != nil {
+			t.Errorf("the file stayed locked: %v", err)
+		} else if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestMissingDirectory(t *testing.T) {
+	_, err := Open(Options{Path: filepath.Join(t.TempDir(), "no", "voxeld.db")})
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+}

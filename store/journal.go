@@ -1,0 +1,273 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// A transaction of bbolt costs two fdatasyncs and, for every small row, a page. So a commit goes to the journal first:
+// one record behind the other, one fdatasync each. What is in the journal and not yet in the tables is held in memory
+// (overlay.go), and goes into the tables in one transaction now and then (checkpoint.go). After a crash it is read back.
+//
+// There are two journal files, so that one can be written to while what the other holds goes into the tables.
+// docs/disk-format.md describes them.
+const (
+	journalHead = 16       // bytes before a record's writes: length u32, checksum u32, number u64, big-endian
+	journalMax  = 16 << 20 // bytes of one file
+	journalStep = 64 << 10 // by how much a file grows at first, and then by as much as it has
+	align       = 8        // records begin at multiples of so many bytes
+)
+
+// journal are the two files. Owned by Open until Run has them.
+type journal struct {
+	files [2]*os.File // nil until it is first written to
+	paths [2]string
+	sizes [2]int64 // bytes that are there, written or zero
+	at    int      // the file that is written to
+	off   int64    // where the next record begins in it
+	last  uint64   // number of the newest record; the next one has the next number
+}
+
+// journalPaths names the files beside the tables' file: voxeld.db has voxeld.journal-0 and -1.
+func journalPaths(path string) (paths [2]string) {
+	base := strings.TrimSuffix(path, filepath.Ext(path))
+	for i := range paths {
+		paths[i] = fmt.Sprintf("%s.journal-%d", base, i)
+	}
+	return paths
+}
+
+// record is a decoded one.
+type record struct {
+	number uint64
+	writes []kv.Write
+}
+
+// encodeRecord gives the bytes of a record of the requests' writes, and the writes with keys and values that lie in
+// these bytes: they are the store's own. The head is filled in by append.
+func encodeRecord(requests []*request) (encoded []byte, writes []kv.Write) {
+	size, n := journalHead, 0
+	for _, r := range requests {
+		n += len(r.writes)
+		for _, w := range r.writes {
+			size += 1 + len(w.Table) + 4 + len(w.Key) + 4 + len(w.Value)
+		}
+	}
+	encoded, writes = make([]byte, journalHead, (size+align-1)/align*align), make([]kv.Write, 0, n)
+	for _, r := range requests {
+		for _, w := range r.writes {
+			encoded = append(append(encoded, byte(len(w.Table))), w.Table...)
+			encoded = append(binary.BigEndian.AppendUint32(encoded, uint32(len(w.Key))), w.Key...)
+			own := kv.Write{Table: w.Table, Key: encoded[len(encoded)-len(w.Key) : len(encoded) : len(encoded)]}
+			if w.Value == nil {
+				encoded = binary.BigEndian.AppendUint32(encoded, deletion)
+			} else {
+				encoded = append(binary.BigEndian.AppendUint32(encoded, uint32(len(w.Value))), w.Value...)
+				own.Value = encoded[len(encoded)-len(w.Value) : len(encoded) : len(encoded)]
+			}
+			writes = append(writes, own)
+		}
+	}
+	return encoded, writes
+}
+
+// deletion stands where a value's length does: there is none.
+const deletion = 1<<32 - 1
+
+// room tells whether a record of so many bytes fits into the present file.
+func (j *journal) room(n int) bool { return j.off+padded(n) <= journalMax }
+
+func padded(n int) int64 { return (int64(n) + align - 1) / align * align }
+
+// append makes a record durable. ErrFull: nothing was written, and the record may be tried again. After any other error
+// nobody knows what is on disk.
+func (j *journal) append(encoded []byte) (err error) {
+	if err := j.grow(j.off + padded(len(encoded))); err != nil {
+		return translate(err)
+	}
+	binary.BigEndian.PutUint32(encoded, uint32(len(encoded)-journalHead))
+	binary.BigEndian.PutUint64(encoded[8:], j.last+1)
+	binary.BigEndian.PutUint32(encoded[4:], crc32.Checksum(encoded[8:], castagnoli))
+	if _, err := j.files[j.at].WriteAt(encoded, j.off); err != nil {
+		return err
+	}
+	if !mutated("no-sync") {
+		if err := datasync(j.files[j.at]); err != nil {
+			return err
+		}
+	}
+	j.last++
+	j.off += padded(len(encoded))
+	return nil
+}
+
+// grow sees to it that the present file has so many bytes. The space is written, so that a record that is written over
+// it changes nothing but data, and its sync needs no second write for the file's size.
+func (j *journal) grow(need int64) error {
+	if j.files[j.at] == nil {
+		file, err := os.OpenFile(j.paths[j.at], os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return err
+		}
+		if err := syncDir(filepath.Dir(j.paths[j.at])); err != nil {
+			return errors.Join(err, file.Close())
+		}
+		info, err := file.Stat()
+		if err != nil {
+			return errors.Join(err, file.Close())
+		}
+		j.files[j.at], j.sizes[j.at] = file, info.Size()
+	}
+	for j.sizes[j.at] < need {
+		step := min(max(journalStep, j.sizes[j.at], need-j.sizes[j.at]), max(journalMax, need)-j.sizes[j.at])
+		if _, err := j.files[j.at].WriteAt(make([]byte, step), j.sizes[j.at]); err != nil {
+			return err
+		}
+		j.sizes[j.at] += step
+	}
+	return nil
+}
+
+// turn goes on with the other file, whose records are all in the tables.
+func (j *journal) turn() { j.at, j.off = 1-j.at, 0 }
+
+// remove deletes the files: all that they held is in the tables.
+func (j *journal) remove() error {
+	var all []error
+	for i, file := range j.files {
+		if file != nil {
+			all = append(all, file.Close())
+		}
+		if err := os.Remove(j.paths[i]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			all = append(all, err)
+		}
+		j.files[i] = nil
+	}
+	return errors.Join(all...)
+}
+
+// close leaves the files for the next Open.
+func (j *journal) close() error {
+	var all []error
+	for _, file := range j.files {
+		if file != nil {
+			all = append(all, file.Close())
+		}
+	}
+	return errors.Join(all...)
+}
+
+// readJournal gives the records that come after number done, which is in the tables already, in order.
+func readJournal(paths [2]string, done uint64) ([]record, error) {
+	var runs [2][]record
+	for i, path := range paths {
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			runs[i], err = decodeJournal(data, done)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read journal %s: %w", path, err)
+		}
+	}
+	if len(runs[0]) > 0 && len(runs[1]) > 0 && runs[1][0].number < runs[0][0].number {
+		runs[0], runs[1] = runs[1], runs[0]
+	}
+	var all []record
+	for _, r := range append(runs[0], runs[1]...) {
+		if r.number <= done {
+			continue
+		}
+		if r.number != done+uint64(len(all))+1 {
+			return nil, damaged("the journal goes on with record %d behind %d", r.number, done+uint64(len(all)))
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// decodeJournal gives the records from the file's beginning on. They end where a write was torn by a crash, or where
+// what the file held before begins; that has numbers up to done. A later record behind the end says that it is damage.
+func decodeJournal(data []byte, done uint64) (run []record, err error) {
+	at := 0
+	for {
+		number, body, ok := recordAt(data, at)
+		if !ok || len(run) > 0 && number != run[len(run)-1].number+1 {
+			break
+		}
+		writes, err := decodeWrites(body)
+		if err != nil {
+			return nil, fmt.Errorf("record %d: %w", number, err)
+		}
+		run = append(run, record{number, writes})
+		at += int(padded(journalHead + len(body)))
+	}
+	last := done
+	if len(run) > 0 {
+		last = max(last, run[len(run)-1].number)
+	}
+	for at += align; at+journalHead <= len(data); at += align {
+		if number := binary.BigEndian.Uint64(data[at+8:]); number > last && number < last+1<<20 {
+			if _, _, ok := recordAt(data, at); ok {
+				return nil, damaged("record %d cannot be read, but record %d is there", last+1, number)
+			}
+		}
+	}
+	return run, nil
+}
+
+// recordAt reads the record at a place, if there is a whole one.
+func recordAt(data []byte, at int) (number uint64, body []byte, ok bool) {
+	if at+journalHead > len(data) {
+		return 0, nil, false
+	}
+	head := data[at : at+journalHead]
+	n := int64(binary.BigEndian.Uint32(head))
+	if number = binary.BigEndian.Uint64(head[8:]); number == 0 || n > int64(len(data)-at-journalHead) {
+		return 0, nil, false
+	}
+	end := at + journalHead + int(n)
+	if crc32.Checksum(data[at+8:end], castagnoli) != binary.BigEndian.Uint32(head[4:]) {
+		return 0, nil, false
+	}
+	return number, data[at+journalHead : end], true
+}
+
+// decodeWrites reads a record's writes, which stay in data's memory.
+func decodeWrites(data []byte) (writes []kv.Write, err error) {
+	take := func(n int64) []byte {
+		if n > int64(len(data)) {
+			err = io.ErrUnexpectedEOF
+			return make([]byte, 4)
+		}
+		taken := data[:n:n]
+		data = data[n:]
+		return taken
+	}
+	for len(data) > 0 && err == nil {
+		w := kv.Write{Table: string(take(int64(take(1)[0])))}
+		w.Key = take(int64(binary.BigEndian.Uint32(take(4))))
+		if n := binary.BigEndian.Uint32(take(4)); n != deletion && err == nil {
+			w.Value = take(int64(n))
+		}
+		if err == nil {
+			err = check(w)
+		}
+		writes = append(writes, w)
+	}
+	if err != nil {
+		return nil, damaged("a write in it: %v", err)
+	}
+	return writes, nil
+}

@@ -1,0 +1,295 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.etcd.io/bbolt"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// abandoned gives a copy of the files of a store that is written to and then left as it is, as by a crash: n commits
+// of two rows each, of which the first half has gone into the tables.
+func abandoned(t *testing.T, n int) (path string) {
+	t.Helper()
+	db := run(t, Options{Path: newPath(t)})
+	for i := range n {
+		if i == n/2 {
+			if err := db.Check(); err != nil { // it flushes
+				t.Fatal(err)
+			}
+		}
+		mustCommit(t, db, kv.Write{Table: "t", Key: fmt.Appendf(nil, "%04d", i), Value: fmt.Append(nil, i)}, kv.Write{Table: "last", Key: []byte("k"), Value: fmt.Append(nil, i)})
+	}
+	path = newPath(t)
+	to := journalPaths(path)
+	for i, from := range journalPaths(db.path) {
+		copyFile(t, from, to[i])
+	}
+	copyFile(t, db.path, path)
+	return path
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		err = os.WriteFile(to, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a crash leaves in the journal is there after the next start, and the journal is gone after a good end.
+func TestJournalIsReadBack(t *testing.T) {
+	const n = 100
+	path := abandoned(t, n)
+	for range 2 { // once from the journal, once without
+		db, err := Open(Options{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			if v, err := db.Get("t", fmt.Appendf(nil, "%04d", i)); err != nil || string(v) != fmt.Sprint(i) {
+				t.Fatalf("row %d is %q, %v", i, v, err)
+			}
+		}
+		if v, err := db.Get("last", []byte("k")); err != nil || string(v) != fmt.Sprint(n-1) {
+			t.Fatalf("the last row is %q, %v", v, err)
+		}
+		if err := errors.Join(db.Check(), db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*")); err != nil || len(left) != 1 {
+			t.Fatalf("left: %v, %v", left, err)
+		}
+	}
+}
+
+// A journal that ends in the middle of a record, wherever, is one whose last commits were not acknowledged: what is
+// before is there, in order and whole. Whether a flipped bit is damage or such an end depends on what follows: a commit
+// with others behind it must not get lost silently.
+func TestJournalCutAndDamaged(t *testing.T) {
+	const n = 40
+	path := abandoned(t, n)
+	var full string // the journal file that is in use
+	for _, p := range journalPaths(path) {
+		if data, err := os.ReadFile(p); err == nil {
+			if run, err := decodeJournal(data, 0); err == nil && len(run) > 0 && run[len(run)-1].number == n {
+				full = p
+			}
+		}
+	}
+	whole, err := os.ReadFile(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := decodeJournal(whole, 0)
+	if err != nil || len(run) == 0 {
+		t.Fatalf("%d records, %v", len(run), err)
+	}
+	used := len(bytes.TrimRight(whole, "\x00"))
+	for at := 0; at < used; at += 29 {
+		try := func(what string, data []byte) {
+			t.Helper()
+			to := newPath(t)
+			copyFile(t, path, to)
+			for i, p := range journalPaths(path) {
+				copyFile(t, p, journalPaths(to)[i])
+				if p == full {
+					if err := os.WriteFile(journalPaths(to)[i], data, 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			db, err := Open(Options{Path: to})
+			if errors.Is(err, ErrDamaged) && what == "flipped" {
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s at %d: %v", what, at, err)
+			}
+			defer db.Close()
+			rows := 0
+			if err := db.Scan("t", nil, func(key, value []byte) error {
+				if string(key) != fmt.Sprintf("%04d", rows) || string(value) != fmt.Sprint(rows) {
+					t.Errorf("%s at %d: row %d is %q: %q", what, at, rows, key, value)
+				}
+				rows++
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			last, err := db.Get("last", []byte("k"))
+			if err != nil || string(last) != fmt.Sprint(rows-1) {
+				t.Errorf("%s at %d: half a commit: %d rows, and the last is %q, %v", what, at, rows, last, err)
+			}
+			if rows < n/2 || what == "flipped" && rows < n-1 {
+				t.Errorf("%s at %d: only %d rows are there", what, at, rows)
+			}
+		}
+		try("cut", append(bytes.Clone(whole[:at]), make([]byte, len(whole)-at)...))
+		flipped := bytes.Clone(whole)
+		flipped[at] ^= 1 << (at % 8)
+		try("flipped", flipped)
+	}
+}
+
+// Checkpoints go on beside commits, over both files, many times.
+func TestJournalTurns(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	db := run(t, Options{Path: newPath(t), Registerer: registry})
+	value := make([]byte, 1<<20)
+	for i := range 60 {
+		value[0] = byte(i)
+		mustCommit(t, db, kv.Write{Table: "t", Key: fmt.Appendf(nil, "%d", i%20), Value: value})
+		if got, err := db.Get("t", fmt.Appendf(nil, "%d", i%20)); err != nil || got[0] != byte(i) || len(got) != len(value) {
+			t.Fatalf("row %d: %v", i, err)
+		}
+	}
+	if n := metric(t, registry, "voxeld_store_checkpoints_total"); n < 4 {
+		t.Errorf("60 MiB were journaled with %v checkpoints", n)
+	}
+	all, err := contents(db)
+	if err != nil || len(all) != 20 {
+		t.Errorf("%d rows, %v", len(all), err)
+	}
+}
+
+// A version 1 store has no journal; it becomes version 2, which version 1 refuses.
+func TestFormatIsRaised(t *testing.T) {
+	path := newPath(t)
+	db, err := Open(Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- db.Run(context.Background()) }()
+	mustCommit(t, db, put1("t", "k", "v")...)
+	if err := errors.Join(db.Close(), <-ended); err != nil {
+		t.Fatal(err)
+	}
+	older, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = older.Update(func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte(metaTable)).Put(formatKey, seal(metaTable, formatKey, []byte{0, 0, 0, 1}))
+	})
+	if err := errors.Join(err, older.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		db := run(t, Options{Path: path})
+		if v, err := db.Get("t", []byte("k")); err != nil || string(v) != "v" {
+			t.Errorf("%q, %v", v, err)
+		}
+		if v, err := db.get(metaTable, formatKey); err != nil || !bytes.Equal(v, []byte{0, 0, 0, Format}) {
+			t.Errorf("format %x, %v", v, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// FuzzJournal: whatever is in a journal file, reading it ends with records or an error.
+func FuzzJournal(f *testing.F) {
+	encoded, _ := encodeRecord([]*request{{writes: []kv.Write{{Table: "t", Key: []byte("k"), Value: []byte("v")}, {Table: "u", Key: []byte("k")}}}})
+	f.Add(encoded)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if writes, err := decodeWrites(data); err == nil {
+			again, own := encodeRecord([]*request{{writes: writes}})
+			if !bytes.Equal(again[journalHead:], data) || len(own) != len(writes) {
+				t.Errorf("%x was read, and %x would be written", data, again[journalHead:])
+			}
+		}
+		if _, err := decodeJournal(data, 0); err != nil && !errors.Is(err, ErrDamaged) {
+			t.Error(err)
+		}
+	})
+}
+
+// What is written over a damaged row heals it, before a checkpoint as after one.
+func TestNewerRowsHideDamagedOnes(t *testing.T) {
+	path := newPath(t)
+	db := run(t, Options{Path: path})
+	mustCommit(t, db, put1("land", "the key of a row", "as it was")...)
+	if err := db.settled(); err != nil {
+		t.Fatal(err)
+	}
+	image, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	row := []byte("the key of a row" + "as it was")
+	for at := bytes.Index(image, row); at >= 0; at = bytes.Index(image, row) {
+		image[at+len(row)-1] ^= 1
+		if _, err := file.WriteAt(image[at:at+len(row)], int64(at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	scan := func() (seen string, err error) {
+		err = db.Scan("land", nil, func(_, value []byte) error { seen += string(value); return nil })
+		return seen, err
+	}
+	if _, err := scan(); !errors.Is(err, ErrDamaged) {
+		t.Fatalf("the row is damaged: %v", err)
+	}
+	mustCommit(t, db, put1("land", "the key of a row", "mended")...)
+	for range 2 {
+		if seen, err := scan(); err != nil || seen != "mended" {
+			t.Errorf("%q, %v", seen, err)
+		}
+		if err := db.settled(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A journal without its file is no reason to begin anew: the rows that were acknowledged would be forgotten silently.
+func TestJournalWithoutItsFile(t *testing.T) {
+	path := abandoned(t, 3)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	db, err := Open(Options{Path: path})
+	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "is gone") {
+		t.Errorf("opened with %v", err)
+	}
+	if err == nil {
+		db.Close()
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a new file was made: %v", err)
+	}
+	for _, journal := range journalPaths(path) {
+		if err := os.Remove(journal); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	if db, err = Open(Options{Path: path}); err != nil {
+		t.Fatalf("with nothing left: %v", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,136 @@
+package store
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// overlay is what was committed and is not in the tables yet. Readers look here first. Run alone writes it.
+//
+// Whoever wants to read tables and overlay as of one moment begins his transaction while he holds the lock: a layer
+// leaves the overlay only after the tables have it.
+type overlay struct {
+	sync.RWMutex
+	fresh layer // of the journal file that is written to
+	aging layer // of the other one, while it goes into the tables; it does not change. Nil if there is none.
+}
+
+// layer holds the newest write of each key: by table, then by the first bytes of the key, which are a region's or
+// group's number where it counts, so that a scan of one region passes the others over.
+type layer map[string]map[[shelfSize]byte]shelf
+
+// shelf has nil for keys that were deleted. Values are never changed.
+type shelf map[string][]byte
+
+const shelfSize = 8
+
+func shelfOf(key []byte) (name [shelfSize]byte) {
+	copy(name[:], key)
+	return name
+}
+
+// put takes writes over, whose memory belongs to the layer from now on.
+func (l layer) put(writes []kv.Write) {
+	for _, w := range writes {
+		table := l[w.Table]
+		if table == nil {
+			table = make(map[[shelfSize]byte]shelf)
+			l[w.Table] = table
+		}
+		name := shelfOf(w.Key)
+		s := table[name]
+		if s == nil {
+			s = make(shelf)
+			table[name] = s
+		}
+		s[string(w.Key)] = w.Value
+	}
+}
+
+// get looks a key up. A nil value that was found says that the key was deleted.
+func (l layer) get(table string, key []byte) (value []byte, found bool) {
+	value, found = l[table][shelfOf(key)][string(key)]
+	return value, found
+}
+
+// get looks a key up, newest first. The lock is held.
+func (o *overlay) get(table string, key []byte) (value []byte, found bool) {
+	if value, found = o.fresh.get(table, key); !found {
+		value, found = o.aging.get(table, key)
+	}
+	return value, found
+}
+
+// rows gives the newest writes of the keys that begin with prefix, in the keys' order. The lock is held; what is
+// given can be read after it.
+func (o *overlay) rows(table string, prefix []byte) []kv.Write {
+	newest := make(shelf)
+	for _, l := range [...]layer{o.aging, o.fresh} {
+		collect := func(s shelf) {
+			for key, value := range s {
+				if bytes.HasPrefix([]byte(key), prefix) {
+					newest[key] = value
+				}
+			}
+		}
+		if len(prefix) >= shelfSize {
+			collect(l[table][shelfOf(prefix)])
+			continue
+		}
+		for _, s := range l[table] {
+			collect(s)
+		}
+	}
+	rows := make([]kv.Write, 0, len(newest))
+	for _, key := range slices.Sorted(maps.Keys(newest)) {
+		rows = append(rows, kv.Write{Table: table, Key: []byte(key), Value: newest[key]})
+	}
+	return rows
+}
+
+// clone gives an overlay that does not change any more. The lock is held.
+func (o *overlay) clone() *overlay {
+	c := &overlay{fresh: make(layer, len(o.fresh)), aging: o.aging}
+	for table, shelves := range o.fresh {
+		own := make(map[[shelfSize]byte]shelf, len(shelves))
+		for name, s := range shelves {
+			own[name] = maps.Clone(s)
+		}
+		c.fresh[table] = own
+	}
+	return c
+}
+
+// tables names the tables that have rows.
+func (o *overlay) tables() map[string]bool {
+	names := make(map[string]bool)
+	for _, l := range [...]layer{o.aging, o.fresh} {
+		for table, shelves := range l {
+			for _, s := range shelves {
+				for _, value := range s {
+					names[table] = names[table] || value != nil
+				}
+			}
+		}
+	}
+	return names
+}
+
+// inOrder gives the layer's writes by table and key: bbolt is fastest so.
+func (l layer) inOrder() []kv.Write {
+	var all []kv.Write
+	for _, table := range slices.Sorted(maps.Keys(l)) {
+		from := len(all)
+		for _, s := range l[table] {
+			for key, value := range s {
+				all = append(all, kv.Write{Table: table, Key: []byte(key), Value: value})
+			}
+		}
+		slices.SortFunc(all[from:], func(a, b kv.Write) int { return bytes.Compare(a.Key, b.Key) })
+	}
+	return all
+}

@@ -1,0 +1,143 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// silent tells what of want a store that opened gives wrong or not at all without having named it as damaged, and
+// without an error when it is read: that is what must never be.
+func silent(t *testing.T, path string, want map[string]string) (opened bool, wrong []string) {
+	t.Helper()
+	db, err := Open(Options{Path: path})
+	if err != nil {
+		if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrFormat) {
+			t.Fatal(err)
+		}
+		return false, nil
+	}
+	named := make(map[string]bool)
+	for _, d := range db.Damaged() {
+		for _, key := range d.Keys {
+			named[d.Table+"/"+string(key)] = true
+		}
+	}
+	got := make(map[string]string)
+	for _, table := range []string{"many", "long", "inline"} {
+		err := errors.Join(db.Scan(table, nil, func(key, value []byte) error {
+			got[table+"/"+string(key)] = string(value)
+			return nil
+		}))
+		if err != nil {
+			for key := range want { // who scans hears of it
+				named[key] = true
+			}
+		}
+	}
+	for key, value := range want {
+		if got[key] != value && !named[key] {
+			wrong = append(wrong, key)
+		}
+	}
+	if len(got) > len(want) {
+		wrong = append(wrong, "more than there was")
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return true, wrong
+}
+
+// Whatever single bit of the file flips: the store is refused, or the damage is named, or met when read, or corrected,
+// or hits nothing that counts.
+func TestNoFlipIsSilent(t *testing.T) {
+	image, want := sample(t)
+	random := rand.New(rand.NewPCG(9, 9))
+	path := newPath(t)
+	refused, rounds := 0, 1500
+	if testing.Short() {
+		rounds = 200
+	}
+	for round := range rounds {
+		broken := slices.Clone(image)
+		at := random.IntN(len(broken))
+		if round%3 == 0 {
+			at = at % (2 * os.Getpagesize()) // the meta pages
+			at = at&^4095 + at%96
+		}
+		bit := random.IntN(8)
+		broken[at] ^= 1 << bit
+		if err := os.WriteFile(path, broken, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		opened, wrong := silent(t, path, want)
+		if !opened {
+			refused++
+		}
+		if len(wrong) > 0 {
+			t.Errorf("bit %d of byte %d: silently wrong: %q", bit, at, wrong)
+		}
+	}
+	t.Logf("%d flips: %d files refused", rounds, refused)
+}
+
+// One flipped bit in the newest meta page must not lose the newest commit.
+func TestMetaPageIsMended(t *testing.T) {
+	image, want := sample(t)
+	path := newPath(t)
+	for place := range 2 {
+		for bit := headerSize * 8; bit < (headerSize+metaSize)*8; bit++ {
+			broken := slices.Clone(image)
+			broken[place*os.Getpagesize()+bit/8] ^= 1 << (bit % 8)
+			if err := os.WriteFile(path, broken, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if opened, wrong := silent(t, path, want); !opened || len(wrong) > 0 {
+				t.Fatalf("bit %d of meta page %d: opened %v, wrong %q", bit, place, opened, wrong)
+			}
+			if after, err := os.ReadFile(path); err != nil || !slices.Equal(after[:2*os.Getpagesize()], image[:2*os.Getpagesize()]) {
+				t.Fatalf("bit %d of meta page %d was not corrected: %v", bit, place, err)
+			}
+		}
+	}
+}
+
+func TestDamagedRowsCanBeDeleted(t *testing.T) {
+	image, want := sample(t)
+	path := newPath(t)
+	key := []byte("key 0123")
+	at := -1
+	for i := range image { // the newest copy of the row is in the last place
+		if i+len(key) <= len(image) && string(image[i:i+len(key)]) == string(key) {
+			at = i
+		}
+	}
+	image[at+len(key)+2] ^= 4 // of its value
+	if err := os.WriteFile(path, image, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db := run(t, Options{Path: path})
+	if d := db.Damaged(); len(d) != 1 || string(d[0].Keys[0]) != string(key) || len(d[0].Keys) != 3 {
+		t.Fatalf("damaged: %v", d)
+	}
+	n := 0
+	if err := db.Keys("many", []byte("key 01"), func([]byte) error { n++; return nil }); err != nil || n != 100 {
+		t.Fatalf("%d keys, %v", n, err)
+	}
+	mustCommit(t, db, kv.Write{Table: "many", Key: key})
+	if err := db.Check(); err != nil {
+		t.Error(err)
+	}
+	if got, err := contents(db); err != nil || len(got) != len(want)-1 {
+		t.Errorf("%d of %d rows are left, %v", len(got), len(want), err)
+	}
+	if err := db.Keys("nothing", nil, func([]byte) error { return fmt.Errorf("a key") }); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,42 @@
+package store
+
+import (
+	"os"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// TestCommitIsOnTheDisk: when Commit has returned, the kernel has nothing of the journal left to write. A killed process
+// cannot show that, for the kernel lives on; a power cut can (PITFALLS, bbolt).
+func TestCommitIsOnTheDisk(t *testing.T) {
+	path := newPath(t)
+	db := run(t, Options{Path: path})
+	mustCommit(t, db, kv.Write{Table: "many", Key: []byte("first"), Value: []byte{1}}) // makes the journal
+	file, err := os.Open(journalPaths(path)[0])                                        // what a checkpoint has under way in the tables is in it, too
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for i := range 20 {
+		mustCommit(t, db, kv.Write{Table: "many", Key: []byte{byte(i)}, Value: make([]byte, 10_000)})
+		if n := unwritten(t, file); n > 0 {
+			t.Fatalf("commit %d has returned, and %d pages of the journal are not on the disk", i, n)
+		}
+	}
+}
+
+// unwritten counts the file's pages that the kernel still has to write (Linux 6.5 and later tell).
+func unwritten(t *testing.T, file *os.File) uint64 {
+	t.Helper()
+	const cachestat = 451
+	all := [2]uint64{0, 1 << 40} // offset, length
+	var is struct{ cached, dirty, underway, evicted, recently uint64 }
+	_, _, errno := syscall.Syscall6(cachestat, file.Fd(), uintptr(unsafe.Pointer(&all)), uintptr(unsafe.Pointer(&is)), 0, 0, 0)
+	if errno != 0 {
+		t.Skipf("the kernel does not tell what it has to write: %v", errno)
+	}
+	return is.dirty + is.underway
+}

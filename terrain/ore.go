@@ -1,0 +1,86 @@
+package terrain
+
+import "github.com/voxelpopuli/voxeld/chunk"
+
+// vein says how one material lies in the rock.
+type vein struct {
+	block  chunk.Block
+	chance float64 // that a cube of veinCube³ blocks holds the heart of one
+	low    float64 // lowest and highest heart, as a share of the sea level
+	high   float64
+	radius float64 // blocks, of each bead
+	beads  int     // balls in a row that make up the vein
+}
+
+// veinCube is the edge of the cubes of which each may hold the heart of one vein of each material.
+const veinCube = 8
+
+// veinReach is how far a vein's blocks may lie from the cube of its heart.
+const veinReach = 6
+
+// veins lists the materials; where two meet, the earlier one stays.
+var veins = [...]vein{
+	{block: chunk.DiamondOre, chance: 0.05, low: 0, high: 0.3, radius: 1.1, beads: 2},
+	{block: chunk.GoldOre, chance: 0.06, low: 0, high: 0.55, radius: 1.2, beads: 2},
+	{block: chunk.IronOre, chance: 0.16, low: 0, high: 1.15, radius: 1.3, beads: 3},
+	{block: chunk.CoalOre, chance: 0.17, low: 0.2, high: 3, radius: 1.5, beads: 4},
+	{block: chunk.Gravel, chance: 0.03, low: 0.1, high: 1.3, radius: 2.3, beads: 3},
+	{block: chunk.Dirt, chance: 0.03, low: 0.3, high: 2, radius: 2.3, beads: 3},
+	{block: chunk.Clay, chance: 0.012, low: 0.5, high: 1, radius: 2.0, beads: 3},
+}
+
+// veins puts ores and pockets of soil into the slab's stone.
+func (s *slab) veins() {
+	top := 0
+	for z := s.minZ; z < s.minZ+s.d; z++ {
+		for x := s.minX; x < s.minX+s.w; x++ {
+			top = max(top, s.column(x, z).ground)
+		}
+	}
+	lowX, highX := floorDiv(s.minX-veinReach, veinCube), floorDiv(s.minX+s.w-1+veinReach, veinCube)
+	lowZ, highZ := floorDiv(s.minZ-veinReach, veinCube), floorDiv(s.minZ+s.d-1+veinReach, veinCube)
+	for i := range veins {
+		v := &veins[i]
+		lowY := int(mul(v.low, float64(s.g.sea))) / veinCube
+		highY := min(top, int(mul(v.high, float64(s.g.sea)))) / veinCube
+		for y := lowY; y <= highY; y++ {
+			for z := lowZ; z <= highZ; z++ {
+				for x := lowX; x <= highX; x++ {
+					d := s.g.dice(saltVein+uint64(i), x, y, z)
+					if d.unit() < v.chance {
+						s.vein(v, d, x*veinCube, y*veinCube, z*veinCube)
+					}
+				}
+			}
+		}
+	}
+}
+
+// vein strings the beads of one vein whose heart lies in the cube from (x, y, z).
+func (s *slab) vein(v *vein, d dice, x, y, z int) {
+	// In eighths of a block, so that shapes are exact.
+	px, py, pz := 8*x+d.roll(8*veinCube), 8*y+d.roll(8*veinCube), 8*z+d.roll(8*veinCube)
+	dx, dy, dz := d.roll(17)-8, d.roll(9)-4, d.roll(17)-8
+	for range v.beads {
+		radius := int(8 * v.radius * lerp(0.75, 1.25, d.unit()))
+		s.bead(v.block, px, py, pz, radius)
+		px, py, pz = px+dx, py+dy, pz+dz
+	}
+}
+
+// bead turns the stone within radius of a point into b; lengths are eighths of a block.
+func (s *slab) bead(b chunk.Block, px, py, pz, radius int) {
+	for y := max(1, floorDiv(py-radius, 8)); y <= floorDiv(py+radius, 8); y++ {
+		for z := floorDiv(pz-radius, 8); z <= floorDiv(pz+radius, 8); z++ {
+			for x := floorDiv(px-radius, 8); x <= floorDiv(px+radius, 8); x++ {
+				dx, dy, dz := 8*x+4-px, 8*y+4-py, 8*z+4-pz
+				if dx*dx+dy*dy+dz*dz > radius*radius || !s.holds(x, y, z) {
+					continue
+				}
+				if at := &s.blocks[s.index(x, y, z)]; *at == chunk.Stone {
+					*at = b
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package terrain
+
+import (
+	"math"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+)
+
+// The dissertation's world (VoxelPopuli §2.6): 32 blocks high, a height map out of simplex noise, grass on
+// dirt on stone, and nothing else.
+const (
+	originalMean  = 14 // y of the middle ground
+	originalSwell = 11 // blocks by which it rises and falls at most
+	originalDirt  = 3  // blocks of dirt under the grass
+)
+
+// originalGround is the y of the grass at (x, z), between 3 and 25.
+func (g *Generator) originalGround(x, z int) int {
+	at := mul(1.3, g.fields.hill.at(float64(x), float64(z)))
+	at = max(-1, min(1, at))
+	return originalMean + int(math.Floor(mul(originalSwell, at)))
+}
+
+func (s *slab) buildOriginal() {
+	for z := s.minZ; z < s.minZ+s.d; z++ {
+		for x := s.minX; x < s.minX+s.w; x++ {
+			top := s.column(x, z).ground
+			for y := range top + 1 {
+				b := chunk.Stone
+				switch {
+				case y == top:
+					b = chunk.Grass
+				case y >= top-originalDirt:
+					b = chunk.Dirt
+				}
+				s.blocks[s.index(x, y, z)] = b
+			}
+		}
+	}
+}

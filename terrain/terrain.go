@@ -1,0 +1,100 @@
+package terrain
+
+import (
+	"fmt"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// Version is the only terrain version there is so far.
+const Version = 1
+
+// maxSections is the tallest world, in sections of 32 blocks (the chunk codec's bound).
+const maxSections = 32
+
+// Params are the facts that fix every block of untouched land. They are part of a world's genesis.
+type Params struct {
+	Seed     int64
+	Sections int // height of the world in sections of 32 blocks, 1..32; 1 gives the dissertation's world
+	Version  int // must be Version
+}
+
+// Generator makes the land of one world. It is immutable and safe for concurrent use.
+type Generator struct {
+	params Params
+	height int     // blocks
+	sea    int     // y of the highest water block
+	lift   float64 // vertical blocks per unit of elevation; 1 in a world of 4 sections
+	fields fields
+}
+
+// New returns the generator of a world, or an error that names the parameter out of bounds.
+func New(p Params) (*Generator, error) {
+	if p.Version != Version {
+		return nil, fmt.Errorf("make terrain generator: unknown terrain version %d (known: %d)", p.Version, Version)
+	}
+	if p.Sections < 1 || p.Sections > maxSections {
+		return nil, fmt.Errorf("make terrain generator: %d sections, want 1..%d", p.Sections, maxSections)
+	}
+	lift := liftOf(p.Sections)
+	return &Generator{
+		params: p,
+		height: 32 * p.Sections,
+		sea:    int(SeaLevel(p.Sections)),
+		lift:   lift,
+		fields: newFields(p.Seed, lift),
+	}, nil
+}
+
+// SeaLevel is the y of the highest water block in a world of that many sections: three eighths of the
+// height (48 of 128 blocks by default). The dissertation's world, one section high, has no water: 0.
+func SeaLevel(sections int) int32 {
+	if sections <= 1 {
+		return 0
+	}
+	return int32(12 * sections)
+}
+
+// liftOf scales elevations with the height of the world: in proportion up to 8 sections, then more
+// slowly, because mountains 600 blocks high are walls to walk against.
+func liftOf(sections int) float64 {
+	if sections <= 8 {
+		return float64(sections) / 4
+	}
+	return float64(32+sections-8) / 16
+}
+
+// Params returns what the generator was made from.
+func (g *Generator) Params() Params { return g.params }
+
+// Chunk returns the untouched land of the chunk at pos, a fresh value that the caller owns.
+func (g *Generator) Chunk(pos grid.ChunkPos) *chunk.Chunk {
+	s := g.slab(int(pos.X)*grid.ChunkSize, int(pos.Z)*grid.ChunkSize, grid.ChunkSize, grid.ChunkSize)
+	s.build()
+	c, err := chunk.FromBlocks(s.blocks)
+	if err != nil {
+		panic(fmt.Sprintf("terrain: slab of %d blocks is no chunk: %v", len(s.blocks), err))
+	}
+	return c
+}
+
+// Surface returns the lowest y at which a body of two blocks has its feet on the ground, on water or, where
+// a trunk or a bush fills the column, on top of that (plants are waded through), in the untouched land at world blocks (x, z).
+// It is between 1 and the world's height.
+func (g *Generator) Surface(x, z int32) int32 {
+	s := g.slab(int(x), int(z), 1, 1)
+	s.build()
+	at := func(y int) chunk.Block {
+		if y >= g.height {
+			return chunk.Air
+		}
+		return s.blocks[y]
+	}
+	y := s.ground(s.minX, s.minZ) + 1
+	free := func(y int) bool { b := at(y); return b == chunk.Air || b.Plant() }
+	for !free(y) || !free(y+1) {
+		y++
+	}
+	return int32(y)
+}

@@ -1,0 +1,121 @@
+package vclock
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// ID names a player, as a string of 1 to MaxID bytes. A player.ID's 16 bytes serve.
+type ID string
+
+// Entry is a clock component: the number of events that a player has done. An entry of 0 is left out of clocks.
+type Entry struct {
+	ID ID
+	N  uint64
+}
+
+// Clock is a vector clock as a dictionary (Definition 2): players that it does not hold have component 0. A Clock is a
+// value that never changes; the zero Clock is empty. Clocks share memory, so they are cheap to keep.
+type Clock struct {
+	entries []Entry // by ascending ID, N > 0
+}
+
+// ClockOf makes a clock of entries in any order. Of several for one player the largest counts.
+func ClockOf(entries ...Entry) Clock {
+	sorted := slices.SortedFunc(slices.Values(entries), func(a, b Entry) int {
+		if c := strings.Compare(string(a.ID), string(b.ID)); c != 0 {
+			return c
+		}
+		return cmp.Compare(b.N, a.N)
+	})
+	sorted = slices.CompactFunc(sorted, func(a, b Entry) bool { return a.ID == b.ID })
+	return Clock{entries: slices.DeleteFunc(sorted, func(e Entry) bool { return e.N == 0 })}
+}
+
+// Len returns the number of entries.
+func (c Clock) Len() int { return len(c.entries) }
+
+// Component returns a player's component, 0 if the clock does not hold him.
+func (c Clock) Component(id ID) uint64 {
+	if i, ok := c.find(id); ok {
+		return c.entries[i].N
+	}
+	return 0
+}
+
+// All yields the entries by ascending ID.
+func (c Clock) All() iter.Seq[Entry] { return slices.Values(c.entries) }
+
+// String writes the clock as the paper does: {A:1, B:2}.
+func (c Clock) String() string {
+	var b strings.Builder
+	for i, e := range c.entries {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s:%d", e.ID, e.N)
+	}
+	return "{" + b.String() + "}"
+}
+
+func (c Clock) find(id ID) (int, bool) {
+	return slices.BinarySearchFunc(c.entries, id, func(e Entry, id ID) int { return strings.Compare(string(e.ID), string(id)) })
+}
+
+// with returns the clock with one component set. n is greater than 0.
+func (c Clock) with(id ID, n uint64) Clock {
+	i, ok := c.find(id)
+	if ok {
+		entries := slices.Clone(c.entries)
+		entries[i].N = n
+		return Clock{entries: entries}
+	}
+	entries := make([]Entry, 0, len(c.entries)+1)
+	entries = append(entries, c.entries[:i]...)
+	entries = append(entries, Entry{ID: id, N: n})
+	return Clock{entries: append(entries, c.entries[i:]...)}
+}
+
+// Relevant is the paper's isRelevant(): whether a player's component is to be kept by whoever asks. In voxeld that is who is
+// in vision range, or party to an event (DESIGN §8). A clock stays as small as the number of players it says yes to.
+type Relevant func(id ID) bool
+
+// Everybody is relevant: clocks are then the sparse ones of §2, which grow to one entry for each player.
+func Everybody(ID) bool { return true }
+
+// Supremum is Algorithm 1: the larger of both components for each player, of the players that are relevant.
+func Supremum(a, b Clock, relevant Relevant) Clock {
+	union := make([]Entry, 0, len(a.entries)+len(b.entries))
+	keep := func(e Entry) {
+		if relevant(e.ID) {
+			union = append(union, e)
+		}
+	}
+	x, y := a.entries, b.entries
+	for len(x) > 0 && len(y) > 0 {
+		switch c := strings.Compare(string(x[0].ID), string(y[0].ID)); {
+		case c < 0:
+			keep(x[0])
+			x = x[1:]
+		case c > 0:
+			keep(y[0])
+			y = y[1:]
+		default:
+			keep(Entry{ID: x[0].ID, N: max(x[0].N, y[0].N)})
+			x, y = x[1:], y[1:]
+		}
+	}
+	for _, e := range x {
+		keep(e)
+	}
+	for _, e := range y {
+		keep(e)
+	}
+	return Clock{entries: slices.Clip(union)}
+}
+
+// Prune leaves only the components that are relevant.
+func (c Clock) Prune(relevant Relevant) Clock { return Supremum(c, Clock{}, relevant) }

@@ -1,0 +1,164 @@
+package vclock
+
+// DefaultHistory is how many events a History remembers unless told otherwise.
+const DefaultHistory = 256
+
+// History is what was heard of late, by one player or by all players of a gateway, so that events can be compared by
+// chains: if a came before b, and b before c, then a came before c, although c's author may have pruned a's. It finds
+// nearly all that Compare misses, and is as sound, since each link is. It belongs to one goroutine, like the Lines that share it.
+type History struct {
+	size   int
+	past   []remembered // a ring: slot next is the oldest once it is full
+	next   int
+	places map[ID]map[uint64]int // by author and own component: the slot
+	known  map[ID]uint64         // by player: the largest component in any stamp heard; at least those of what is remembered
+}
+
+type remembered struct {
+	stamp Stamp
+	own   uint64
+	past  bits // the slots of all remembered events that came before, at whatever distance
+}
+
+// bits is a set of slots, 64 in a word.
+type bits []uint64
+
+func (b bits) has(i int) bool { return b[i/64]>>(i%64)&1 == 1 }
+func (b bits) set(i int)      { b[i/64] |= 1 << (i % 64) }
+func (b bits) clear(i int)    { b[i/64] &^= 1 << (i % 64) }
+
+func (b bits) join(other bits) {
+	for i, w := range other {
+		b[i] |= w
+	}
+}
+
+func (b bits) meets(other bits) bool {
+	for i, w := range other {
+		if b[i]&w != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// NewHistory remembers the size events that were heard last; DefaultHistory if size is 0 or less. It takes size²/8 bytes.
+func NewHistory(size int) *History {
+	if size <= 0 {
+		size = DefaultHistory
+	}
+	return &History{size: size, places: make(map[ID]map[uint64]int), known: make(map[ID]uint64)}
+}
+
+// Hear remembers an event, in whatever order events come. One that is remembered already is not taken again.
+func (h *History) Hear(s Stamp) {
+	own := s.Own()
+	if _, ok := h.place(s); ok || own == 0 {
+		return
+	}
+	words := (h.size + 63) / 64
+	at := h.next
+	h.next = (h.next + 1) % h.size
+	if at == len(h.past) {
+		h.past = append(h.past, remembered{past: make(bits, words)})
+	} else {
+		h.forget(at)
+	}
+	now := &h.past[at]
+	now.stamp, now.own = s, own
+	isNew := h.known[s.Author] < own // nobody can know it yet: the usual case
+	for e := range s.Clock.All() {
+		for n, i := range h.places[e.ID] {
+			if n > e.N || now.past.has(i) { // not known, or found by a chain with all that it follows
+				continue
+			}
+			if isNew || Compare(h.past[i].stamp, s) == Before {
+				now.past.set(i)
+				now.past.join(h.past[i].past)
+			}
+		}
+	}
+	if !isNew {
+		h.heardOf(at)
+	}
+	if h.places[s.Author] == nil {
+		h.places[s.Author] = make(map[uint64]int)
+	}
+	h.places[s.Author][own] = at
+	h.learn(s)
+}
+
+// heardOf tells those who knew of an event before we did that it and all that it follows came before them, and before
+// whatever follows them.
+func (h *History) heardOf(at int) {
+	now := &h.past[at]
+	later := make(bits, len(now.past))
+	for i := range h.past {
+		if i != at && Compare(now.stamp, h.past[i].stamp) == Before {
+			later.set(i)
+		}
+	}
+	for i := range h.past {
+		if i != at && !now.past.has(i) && (later.has(i) || h.past[i].past.meets(later)) {
+			h.past[i].past.set(at)
+			h.past[i].past.join(now.past)
+		}
+	}
+}
+
+// learn keeps known, and small: of players whom nobody in memory knows there is nothing to keep.
+func (h *History) learn(s Stamp) {
+	raise := func(s Stamp) {
+		for e := range s.Clock.All() {
+			h.known[e.ID] = max(h.known[e.ID], e.N)
+		}
+	}
+	raise(s)
+	if len(h.known) > 4*h.size+MaxEntries {
+		clear(h.known)
+		for _, r := range h.past {
+			raise(r.stamp)
+		}
+	}
+}
+
+// forget empties a slot.
+func (h *History) forget(at int) {
+	gone := &h.past[at]
+	delete(h.places[gone.stamp.Author], gone.own)
+	if len(h.places[gone.stamp.Author]) == 0 {
+		delete(h.places, gone.stamp.Author)
+	}
+	clear(gone.past)
+	for i := range h.past {
+		h.past[i].past.clear(at)
+	}
+}
+
+// place returns an event's slot.
+func (h *History) place(s Stamp) (int, bool) {
+	at, ok := h.places[s.Author][s.Own()]
+	return at, ok
+}
+
+// Compare says how event a stands to event b, by Compare and by chains of events that were heard.
+func (h *History) Compare(a, b Stamp) Relation {
+	if r := Compare(a, b); r != Concurrent {
+		return r
+	}
+	x, ok := h.place(a)
+	if !ok {
+		return Concurrent
+	}
+	y, ok := h.place(b)
+	switch {
+	case !ok:
+		return Concurrent
+	case h.past[y].past.has(x) && !h.past[x].past.has(y):
+		return Before
+	case h.past[x].past.has(y) && !h.past[y].past.has(x):
+		return After
+	default:
+		return Concurrent
+	}
+}

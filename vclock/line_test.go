@@ -1,0 +1,428 @@
+package vclock
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+const ms = time.Millisecond
+
+type word = Event[string]
+
+func say(s Stamp, wall int64, text string) word { return word{s, wall, text} }
+
+func texts(shown []Shown[string]) string {
+	var out []string
+	for _, s := range shown {
+		text := s.Payload
+		if s.Late {
+			text += " (late)"
+		}
+		if s.GivenUp > 0 {
+			text += fmt.Sprintf(" (without %d)", s.GivenUp)
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, ", ")
+}
+
+// offer offers an event and wants what is shown, and the verdict.
+func offer(t *testing.T, l *Line[string], now time.Duration, e word, want string, verdict Verdict) {
+	t.Helper()
+	shown, got := l.Offer(now, e, Everybody)
+	if texts(shown) != want || got != verdict {
+		t.Errorf("at %v, offering %s: shown %q, verdict %d; want %q, %d", now, e.Payload, texts(shown), got, want, verdict)
+	}
+}
+
+func step(t *testing.T, l *Line[string], now time.Duration, want string) {
+	t.Helper()
+	if got := texts(l.Step(now)); got != want {
+		t.Errorf("at %v: shown %q, want %q", now, got, want)
+	}
+}
+
+func due(t *testing.T, l *Line[string], want time.Duration) {
+	t.Helper()
+	if got, ok := l.Next(); got != want || !ok {
+		t.Errorf("due at %v, %v, want %v", got, ok, want)
+	}
+}
+
+// talk is a question of A's, B's answer, and C's remark to both.
+func talk() (question, answer, remark word) {
+	a, b, cc := NewOwner("A", 0), NewOwner("B", 0), NewOwner("C", 0)
+	q := a.Act()
+	b.Hear(q, Everybody)
+	r := b.Act()
+	cc.Hear(r, Everybody)
+	return say(q, 10, "question"), say(r, 5, "answer"), say(cc.Act(), 1, "remark") // walls that go wrong
+}
+
+func TestLineShowsCausalOrder(t *testing.T) {
+	q, a, r := talk()
+	l := NewLine[string](LineConfig{}, nil)
+	offer(t, l, 0, r, "", Taken)
+	offer(t, l, 10*ms, a, "", Taken)
+	offer(t, l, 20*ms, a, "", Repeated)
+	due(t, l, 500*ms)
+	offer(t, l, 30*ms, q, "question, answer, remark", Taken)
+	offer(t, l, 40*ms, a, "", Repeated)
+	if at, ok := l.Next(); ok || l.Held() != 0 {
+		t.Errorf("an empty line is due at %v and holds %d", at, l.Held())
+	}
+}
+
+func TestLineGivesUp(t *testing.T) {
+	q, a, r := talk()
+	l := NewLine[string](LineConfig{Wait: 100 * ms}, nil)
+	offer(t, l, 0, a, "", Taken)
+	offer(t, l, 60*ms, r, "", Taken)
+	due(t, l, 100*ms)
+	step(t, l, 99*ms, "")
+	step(t, l, 100*ms, "answer (without 1), remark") // remark need not wait for what is given up
+	offer(t, l, 110*ms, q, "question (late)", Taken)
+	offer(t, l, 120*ms, q, "", Repeated)
+}
+
+// An event that goes takes those along that it follows, though they came later and could wait longer.
+func TestLineGivesUpTheWholePast(t *testing.T) {
+	_, a, r := talk()
+	l := NewLine[string](LineConfig{Wait: 100 * ms}, nil)
+	offer(t, l, 0, r, "", Taken)
+	offer(t, l, 90*ms, a, "", Taken)
+	step(t, l, 100*ms, "answer (without 1), remark")
+}
+
+func TestLineSettlesConcurrentOnesByWallClock(t *testing.T) {
+	x, y, z := NewOwner("X", 0), NewOwner("Y", 0), NewOwner("Z", 0)
+	third, first, second := say(x.Act(), 30, "third"), say(y.Act(), 10, "first"), say(z.Act(), 20, "second")
+	l := NewLine[string](LineConfig{Settle: 50 * ms}, nil)
+	offer(t, l, 0, third, "", Taken)
+	offer(t, l, 20*ms, first, "", Taken)
+	offer(t, l, 40*ms, second, "", Taken)
+	due(t, l, 50*ms)
+	step(t, l, 49*ms, "")
+	step(t, l, 50*ms, "first, second, third")
+}
+
+func TestLineOfAStranger(t *testing.T) {
+	a := NewOwner("A", 70)
+	first, second := say(a.Act(), 1, "first"), say(a.Act(), 2, "second")
+	unmet := NewLine[string](LineConfig{Wait: 100 * ms}, nil)
+	offer(t, unmet, 0, second, "", Taken)
+	offer(t, unmet, 10*ms, first, "", Taken) // it cannot know that there was nothing before it for us
+	step(t, unmet, 100*ms, "first (without 1), second")
+
+	met := NewLine[string](LineConfig{}, nil)
+	met.Meet("A", 70)
+	offer(t, met, 0, second, "", Taken)
+	offer(t, met, 10*ms, first, "first, second", Taken)
+
+	b := NewOwner("B", 0)
+	b.Hear(first.Stamp, Everybody)
+	apart := NewLine[string](LineConfig{}, nil) // A is nothing to this one
+	shown, verdict := apart.Offer(0, say(b.Act(), 3, "about A"), sees("B"))
+	if texts(shown) != "about A" || verdict != Taken {
+		t.Errorf("what follows an irrelevant player's event: %q, %d", texts(shown), verdict)
+	}
+}
+
+func TestLineRefuses(t *testing.T) {
+	l := NewLine[string](LineConfig{Wait: ms}, nil)
+	offer(t, l, 0, say(Stamp{"A", c("B", 1)}, 0, "forged"), "", Unsound)
+	offer(t, l, 0, say(Stamp{"A", c("A", 100)}, 0, "100th"), "", Taken)
+	step(t, l, ms, "100th (without 1)")
+	offer(t, l, ms, say(Stamp{"A", c("A", 36)}, 0, "36th"), "", Stale)
+	offer(t, l, ms, say(Stamp{"A", c("A", 37)}, 0, "37th"), "37th (late)", Taken)
+	offer(t, l, 2*ms, say(Stamp{"A", c("A", 37)}, 0, "37th"), "", Repeated)
+}
+
+func TestLineIsBounded(t *testing.T) {
+	l := NewLine[string](LineConfig{MaxHeld: 3, MaxAuthors: 2}, nil)
+	for i := range 3 {
+		offer(t, l, 0, say(Stamp{"A", c("A", 10-i)}, 0, fmt.Sprint(10-i)), "", Taken)
+	}
+	// One too many: the oldest goes, after what it follows of the others, and all are free then.
+	offer(t, l, 0, say(Stamp{"B", c("B", 2)}, 0, "B2"), "8 (without 1), 9, 10", Taken)
+	for i := range 9 {
+		l.Meet(ID(fmt.Sprint(i)), 1)
+		if len(l.authors) > 2 {
+			t.Fatalf("%d players are remembered, want 2 at most", len(l.authors))
+		}
+	}
+}
+
+// Who was not heard of for longest is forgotten first.
+func TestLineForgetsTheSilent(t *testing.T) {
+	l := NewLine[string](LineConfig{MaxAuthors: 2}, nil)
+	l.Meet("A", 1)
+	l.Meet("B", 1)
+	offer(t, l, 0, say(Stamp{"A", c("A", 2)}, 0, "A2"), "A2", Taken)
+	l.Meet("C", 1)
+	if l.authors["A"] == nil || l.authors["B"] != nil || l.authors["C"] == nil {
+		t.Errorf("of A, B, A, C the line remembers %v", l.authors)
+	}
+}
+
+// A → C → B, and A is nothing to B. Whoever knows C's event, itself or by a shared history, shows A's before B's, though
+// their clocks and walls say nothing or the contrary.
+func TestLineFollowsChains(t *testing.T) {
+	a, b, cc := NewOwner("A", 0), NewOwner("B", 0), NewOwner("C", 0)
+	first := say(a.Act(), 30, "first")
+	cc.Hear(first.Stamp, Everybody)
+	link := say(cc.Act(), 20, "link")
+	b.Hear(link.Stamp, sees("C"))
+	last := say(b.Act(), 10, "last")
+
+	alone := NewLine[string](LineConfig{Wait: 100 * ms, Settle: 50 * ms}, nil)
+	offer(t, alone, 0, link, "", Taken)
+	step(t, alone, 100*ms, "link (without 1)")
+	offer(t, alone, 110*ms, last, "", Taken)
+	offer(t, alone, 120*ms, first, "", Taken)
+	step(t, alone, 170*ms, "first (late), last")
+
+	shared := NewHistory(0)
+	elsewhere, here := NewLine[string](LineConfig{}, shared), NewLine[string](LineConfig{Settle: 50 * ms}, shared)
+	offer(t, elsewhere, 0, link, "", Taken)
+	for _, e := range []word{last, first} {
+		if shown, verdict := here.Offer(0, e, sees("A", "B")); len(shown) > 0 || verdict != Taken {
+			t.Errorf("%s: shown %q, %d", e.Payload, texts(shown), verdict)
+		}
+	}
+	step(t, here, 50*ms, "first, last")
+}
+
+// Three events, each of which claims to follow another: nobody waits for ever.
+func TestLineUntiesLies(t *testing.T) {
+	l := NewLine[string](LineConfig{Wait: 100 * ms}, nil)
+	offer(t, l, 0, say(Stamp{"A", c("A", 1, "B", 1)}, 3, "a"), "", Taken)
+	offer(t, l, 0, say(Stamp{"B", c("B", 1, "C", 1)}, 2, "b"), "", Taken)
+	shown, _ := l.Offer(0, say(Stamp{"C", c("C", 1, "A", 1)}, 1, "c"), Everybody)
+	if shown = append(shown, l.Step(100*ms)...); len(shown) != 3 || l.Held() != 0 {
+		t.Errorf("of a ring of three %q are shown, %d still held", texts(shown), l.Held())
+	}
+}
+
+// parcel is an event on its way to a player.
+type parcel struct {
+	at time.Duration
+	to int
+	e  Event[int] // the payload is the number of the deed
+}
+
+// meeting is players who all show what they hear by Lines, over a network that delays, doubles, reorders and loses.
+type meeting struct {
+	owners  []*Owner
+	wholes  []*Owner
+	lines   []*Line[int]
+	deeds   []deed
+	shown   [][]Shown[int]
+	when    [][]time.Duration // of each shown event
+	arrived []map[int]time.Duration
+	on      []parcel
+	hears   func(who, whom int) bool
+}
+
+func newMeeting(players int, cfg LineConfig, hears func(who, whom int) bool) *meeting {
+	m := &meeting{hears: hears}
+	for i := range players {
+		m.owners = append(m.owners, NewOwner(ID(rune('A'+i)), 0))
+		m.wholes = append(m.wholes, NewOwner(ID(rune('A'+i)), 0))
+		m.lines = append(m.lines, NewLine[int](cfg, nil))
+		m.arrived = append(m.arrived, map[int]time.Duration{})
+	}
+	m.shown, m.when = make([][]Shown[int], players), make([][]time.Duration, players)
+	return m
+}
+
+func (m *meeting) relevant(i int) Relevant {
+	return func(id ID) bool { return int(id[0]-'A') == i || m.hears(i, int(id[0]-'A')) }
+}
+
+// act lets a player do something now; delays says when it arrives at each of the others, never if negative.
+func (m *meeting) act(now time.Duration, i int, delay func(to int) []time.Duration) {
+	d := deed{stamp: m.owners[i].Act(), whole: m.wholes[i].Act().Clock}
+	m.deeds = append(m.deeds, d)
+	e := Event[int]{d.stamp, now.Milliseconds(), len(m.deeds) - 1}
+	m.arrive(now, i, e)
+	for j := range m.owners {
+		if j == i || !m.hears(j, i) {
+			continue
+		}
+		for _, after := range delay(j) {
+			m.on = append(m.on, parcel{now + after, j, e})
+		}
+	}
+}
+
+func (m *meeting) arrive(now time.Duration, i int, e Event[int]) {
+	if _, ok := m.arrived[i][e.Payload]; !ok {
+		m.arrived[i][e.Payload] = now
+	}
+	shown, _ := m.lines[i].Offer(now, e, m.relevant(i))
+	m.show(now, i, shown)
+}
+
+// show has a player take in what he sees.
+func (m *meeting) show(now time.Duration, i int, shown []Shown[int]) {
+	for _, s := range shown {
+		m.shown[i] = append(m.shown[i], s)
+		m.when[i] = append(m.when[i], now)
+		m.owners[i].Hear(s.Stamp, m.relevant(i))
+		m.wholes[i].Hear(Stamp{s.Author, m.deeds[s.Payload].whole}, Everybody)
+	}
+}
+
+// run brings what is on its way and steps lines when they are due, up to a time.
+func (m *meeting) run(until time.Duration) {
+	for {
+		next, who, what := until, -1, -1
+		for k, p := range m.on {
+			if p.at < next {
+				next, who, what = p.at, p.to, k
+			}
+		}
+		for i, l := range m.lines {
+			if at, ok := l.Next(); ok && at < next {
+				next, who, what = at, i, -1
+			}
+		}
+		switch {
+		case who < 0:
+			return
+		case what >= 0:
+			p := m.on[what]
+			m.on = slices.Delete(m.on, what, what+1)
+			m.arrive(p.at, p.to, p.e)
+		default:
+			m.show(next, who, m.lines[who].Step(next))
+		}
+	}
+}
+
+// follows tells whether a deed truly follows another.
+func (m *meeting) follows(later, earlier int) bool {
+	a, b := m.deeds[earlier], m.deeds[later]
+	return Compare(Stamp{a.stamp.Author, a.whole}, Stamp{b.stamp.Author, b.whole}) == Before
+}
+
+func (m *meeting) draw(t *rapid.T, most time.Duration, lossy bool) {
+	now := time.Duration(0)
+	for n := rapid.IntRange(1, 40).Draw(t, "events"); n > 0; n-- {
+		now += time.Duration(rapid.IntRange(0, 80).Draw(t, "pause")) * ms
+		m.run(now)
+		m.act(now, rapid.IntRange(0, len(m.owners)-1).Draw(t, "who"), func(int) []time.Duration {
+			var at []time.Duration
+			for k := rapid.SampledFrom([]int{1, 1, 1, 2, 0}).Draw(t, "copies"); k > 0 || !lossy && len(at) == 0; k-- {
+				at = append(at, time.Duration(rapid.Int64Range(0, most.Milliseconds()).Draw(t, "delay"))*ms)
+			}
+			return at
+		})
+	}
+	m.run(now + time.Hour)
+}
+
+// Everything is shown once, nothing is given up, and all truly ordered pairs that a player sees are in causal order: the
+// figure of docs/causality.md.
+func TestLineKeepsCausalOrderOverABadNetwork(t *testing.T) {
+	pairs := 0
+	rapid.Check(t, func(t *rapid.T) {
+		settle := time.Duration(rapid.SampledFrom([]int{0, 50}).Draw(t, "settle")) * ms
+		m := newMeeting(rapid.IntRange(2, 6).Draw(t, "players"), LineConfig{Wait: time.Minute, Settle: settle}, func(int, int) bool { return true })
+		m.draw(t, 2*time.Second, false)
+		for i, shown := range m.shown {
+			if len(shown) != len(m.deeds) {
+				t.Fatalf("player %d is shown %d of %d events", i, len(shown), len(m.deeds))
+			}
+			for k, later := range shown {
+				if later.Late || later.GivenUp > 0 {
+					t.Fatalf("player %d is shown %v: late %v, given up %d", i, later.Stamp, later.Late, later.GivenUp)
+				}
+				for _, earlier := range shown[:k] {
+					switch {
+					case earlier.Payload == later.Payload:
+						t.Fatalf("player %d is shown %v twice", i, later.Stamp)
+					case m.follows(earlier.Payload, later.Payload):
+						t.Fatalf("player %d is shown %v before %v", i, earlier.Stamp, later.Stamp)
+					case m.follows(later.Payload, earlier.Payload):
+						pairs++
+					}
+				}
+			}
+		}
+	})
+	t.Logf("%d truly ordered pairs, all shown in causal order", pairs)
+}
+
+// With losses: what arrives is shown once, after at most Wait, and before what it precedes unless it came too late for that.
+func TestLineOverALossyNetwork(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := LineConfig{Wait: 300 * ms, MaxHeld: rapid.SampledFrom([]int{0, 4}).Draw(t, "most held")}
+		m := newMeeting(rapid.IntRange(2, 6).Draw(t, "players"), cfg, func(int, int) bool { return true })
+		m.draw(t, 800*ms, true)
+		for i, shown := range m.shown {
+			if len(shown) != len(m.arrived[i]) || m.lines[i].Held() > 0 {
+				t.Fatalf("player %d is shown %d of %d events, %d are held", i, len(shown), len(m.arrived[i]), m.lines[i].Held())
+			}
+			for k, s := range shown {
+				if waited := m.when[i][k] - m.arrived[i][s.Payload]; waited > cfg.Wait {
+					t.Fatalf("%v waited for %v, want %v at most", s.Stamp, waited, cfg.Wait)
+				}
+				for l, earlier := range shown[:k] {
+					if m.follows(earlier.Payload, s.Payload) && m.arrived[i][s.Payload] < m.when[i][l] {
+						t.Fatalf("player %d is shown %v before %v, which was there", i, earlier.Stamp, s.Stamp)
+					}
+				}
+			}
+		}
+	})
+}
+
+// Players in a row hear their neighbours' neighbours, so clocks are pruned: pairs that can be told apart from what a player
+// has heard are in order all the same.
+func TestLineWithPrunedClocks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newMeeting(8, LineConfig{Wait: time.Minute}, func(i, j int) bool { return max(i-j, j-i) <= 2 })
+		m.draw(t, 2*time.Second, false)
+		for i, shown := range m.shown {
+			h := NewHistory(64)
+			for k, s := range shown {
+				h.Hear(s.Stamp)
+				for _, earlier := range shown[:k] {
+					if got := h.Compare(s.Stamp, earlier.Stamp); got == Before || s.GivenUp > 0 {
+						t.Fatalf("player %d is shown %v before %v, without %d", i, earlier.Stamp, s.Stamp, s.GivenUp)
+					}
+				}
+			}
+		}
+	})
+}
+
+// Whatever clocks claim, each event is shown once, in time, and the line stays bounded.
+func TestLineSurvivesNonsense(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := LineConfig{Wait: 100 * ms, Settle: 20 * ms, MaxHeld: 5, MaxAuthors: 3}
+		l := NewLine[string](cfg, NewHistory(4))
+		now, taken, shown := time.Duration(0), 0, 0
+		for n := rapid.IntRange(1, 60).Draw(t, "events"); n > 0; n-- {
+			now += time.Duration(rapid.IntRange(0, 60).Draw(t, "pause")) * ms
+			out, verdict := l.Offer(now, say(drawStamp(t), rapid.Int64().Draw(t, "wall"), ""), Everybody)
+			shown += len(out)
+			if verdict == Taken {
+				taken++
+			}
+			if at, ok := l.Next(); ok && (at <= now || at > now+cfg.Wait) || l.Held() > cfg.MaxHeld || len(l.authors) > cfg.MaxAuthors {
+				t.Fatalf("at %v: due at %v, %d held, %d players remembered", now, at, l.Held(), len(l.authors))
+			}
+		}
+		if shown += len(l.Step(now + cfg.Wait)); shown != taken || l.Held() != 0 {
+			t.Fatalf("%d taken, %d shown, %d held", taken, shown, l.Held())
+		}
+	})
+}

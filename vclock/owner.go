@@ -1,0 +1,91 @@
+package vclock
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Stamp is what an event carries: its author, and the author's clock with the event itself counted.
+type Stamp struct {
+	Author ID
+	Clock  Clock // its component of Author is greater than 0
+}
+
+// Own returns the author's own component: the number of this event among his.
+func (s Stamp) Own() uint64 { return s.Clock.Component(s.Author) }
+
+// String writes the stamp as B{A:1, B:2}.
+func (s Stamp) String() string { return string(s.Author) + s.Clock.String() }
+
+// Owner is the clock of one player, kept where his session is. It belongs to the goroutine that owns the session.
+type Owner struct {
+	id     ID
+	clock  Clock
+	limit  int  // entries of clock, at most
+	latest []ID // whom the owner heard, each once, the last one last; at most limit-1
+}
+
+// NewOwner starts a player's clock after his first done events. A player's component must never fall back, or what he does
+// would be taken for what he did before: whoever moves to another gateway or comes back starts with what Done said, or with
+// a number that cannot have been reached, such as the time in milliseconds (edit sequences do so, ADR 6). To hear his own last
+// stamp brings back what he knew of others. It panics if the ID is not 1 to MaxID bytes.
+func NewOwner(id ID, done uint64) *Owner {
+	if len(id) == 0 || len(id) > MaxID {
+		panic(fmt.Sprintf("vclock: an ID of %d bytes, want 1 to %d", len(id), MaxID))
+	}
+	o := &Owner{id: id, limit: MaxEntries}
+	if done > 0 {
+		o.clock = o.clock.with(id, done)
+	}
+	return o
+}
+
+// Limit bounds the owner's clock to so many entries, his own counted; MaxEntries unless it is called. Where more are relevant,
+// those remain whom he heard last himself: what they had heard, chains bring back (History). It panics below 2 or
+// above MaxEntries.
+func (o *Owner) Limit(entries int) {
+	if entries < 2 || entries > MaxEntries {
+		panic(fmt.Sprintf("vclock: a limit of %d entries, want 2 to %d", entries, MaxEntries))
+	}
+	o.limit = entries
+}
+
+// Clock returns what the owner knows now.
+func (o *Owner) Clock() Clock { return o.clock }
+
+// Done returns how many events the owner has done, for the next NewOwner.
+func (o *Owner) Done() uint64 { return o.clock.Component(o.id) }
+
+// Act counts an event of the owner's and returns what it carries.
+func (o *Owner) Act() Stamp {
+	o.clock = o.clock.with(o.id, o.Done()+1)
+	return Stamp{Author: o.id, Clock: o.clock}
+}
+
+// Hear takes in what the owner has seen or heard of another player's event, and forgets players that are not relevant to
+// him now (Algorithm 1). He himself always is. Call it when the event is shown to him, not when it arrives: what he
+// does not know yet he cannot answer.
+func (o *Owner) Hear(s Stamp, relevant Relevant) {
+	done := o.Done()
+	o.clock = Supremum(o.clock, s.Clock, func(id ID) bool { return id != o.id && relevant(id) })
+	if s.Author != o.id {
+		o.listen(s.Author)
+	}
+	if o.clock.Len() > o.limit-1 {
+		o.clock = o.clock.Prune(func(id ID) bool { return slices.Contains(o.latest, id) })
+	}
+	if done > 0 {
+		o.clock = o.clock.with(o.id, done)
+	}
+}
+
+// listen notes whom the owner hears.
+func (o *Owner) listen(id ID) {
+	if i := slices.Index(o.latest, id); i >= 0 {
+		o.latest = slices.Delete(o.latest, i, i+1)
+	}
+	o.latest = append(o.latest, id)
+	if over := len(o.latest) - (o.limit - 1); over > 0 {
+		o.latest = slices.Delete(o.latest, 0, over)
+	}
+}

@@ -1,0 +1,272 @@
+package vclock
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// deed is an event of a drawn history, with everything that truly comes before it.
+type deed struct {
+	stamp Stamp
+	whole Clock        // by a clock that is never pruned
+	past  map[int]bool // by graph: indices of the deeds that came before
+}
+
+// drawDeeds draws a history: players do things, others hear of some of them, in any order, each with his own idea of who
+// is relevant at that time.
+func drawDeeds(t *rapid.T) []deed {
+	count := rapid.IntRange(2, 7).Draw(t, "players")
+	type who struct {
+		pruned, whole *Owner
+		past          map[int]bool
+	}
+	players := make([]who, count)
+	for i := range players {
+		id := ID(rune('A' + i))
+		players[i] = who{NewOwner(id, 0), NewOwner(id, 0), map[int]bool{}}
+	}
+	var deeds []deed
+	for n := rapid.IntRange(1, 60).Draw(t, "steps"); n > 0; n-- {
+		p := &players[rapid.IntRange(0, count-1).Draw(t, "player")]
+		if len(deeds) == 0 || rapid.Bool().Draw(t, "acts") {
+			deeds = append(deeds, deed{p.pruned.Act(), p.whole.Act().Clock, nil})
+			d := &deeds[len(deeds)-1]
+			d.past = map[int]bool{}
+			for i := range p.past {
+				d.past[i] = true
+			}
+			p.past[len(deeds)-1] = true
+			continue
+		}
+		i := rapid.IntRange(0, len(deeds)-1).Draw(t, "hears")
+		d := deeds[i]
+		mask := rapid.Uint8().Draw(t, "relevant")
+		p.pruned.Hear(d.stamp, func(id ID) bool { return mask>>(id[0]-'A')&1 == 1 })
+		p.whole.Hear(Stamp{d.stamp.Author, d.whole}, Everybody)
+		p.past[i] = true
+		for j := range d.past {
+			p.past[j] = true
+		}
+	}
+	return deeds
+}
+
+func truth(deeds []deed, i, j int) Relation {
+	return relate(i == j || deeds[j].past[i], i == j || deeds[i].past[j])
+}
+
+// Whole clocks tell the truth; what pruned ones say by Compare, with or without a history, is never wrong about order,
+// and complete for those who heard of each other.
+func TestCompareIsSound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		deeds := drawDeeds(t)
+		order := rapid.Permutation(slices.Collect(func(yield func(int) bool) {
+			for i := range deeds {
+				if !yield(i) {
+					return
+				}
+			}
+		})).Draw(t, "order")
+		all, few := NewHistory(len(deeds)), NewHistory(3)
+		for _, i := range order {
+			all.Hear(deeds[i].stamp)
+			few.Hear(deeds[i].stamp)
+		}
+		for i, a := range deeds {
+			for j, b := range deeds {
+				want := truth(deeds, i, j)
+				whole := Compare(Stamp{a.stamp.Author, a.whole}, Stamp{b.stamp.Author, b.whole})
+				if sparse := CompareSparse(a.whole, b.whole); sparse != want || whole != want {
+					t.Fatalf("whole clocks %v and %v: %v, by own components %v, truly %v", a.whole, b.whole, sparse, whole, want)
+				}
+				direct, chained, forgetful := Compare(a.stamp, b.stamp), all.Compare(a.stamp, b.stamp), few.Compare(a.stamp, b.stamp)
+				for name, got := range map[string]Relation{"Compare": direct, "History": chained, "a short History": forgetful} {
+					if got != want && got != Concurrent {
+						t.Fatalf("%s of %v and %v: %v, truly %v", name, a.stamp, b.stamp, got, want)
+					}
+				}
+				if direct != Concurrent && (chained != direct || forgetful != direct) {
+					t.Fatalf("%v and %v: %v directly, %v and %v by histories", a.stamp, b.stamp, direct, chained, forgetful)
+				}
+			}
+		}
+	})
+}
+
+// A History finds exactly what follows from single comparisons by chains (a twin that is too slow to use).
+func TestHistoryIsTheClosure(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		deeds := drawDeeds(t)
+		h := NewHistory(len(deeds))
+		for _, d := range rapid.Permutation(deeds).Draw(t, "order") {
+			h.Hear(d.stamp)
+		}
+		n := len(deeds)
+		before := make([][]bool, n)
+		for i := range before {
+			before[i] = make([]bool, n)
+			for j := range before[i] {
+				before[i][j] = Compare(deeds[i].stamp, deeds[j].stamp) == Before
+			}
+		}
+		for k := range n {
+			for i := range n {
+				for j := range n {
+					before[i][j] = before[i][j] || before[i][k] && before[k][j]
+				}
+			}
+		}
+		for i := range n {
+			for j := range n {
+				if got := h.Compare(deeds[i].stamp, deeds[j].stamp) == Before; got != before[i][j] {
+					t.Fatalf("%v before %v: %v, by all chains %v", deeds[i].stamp, deeds[j].stamp, got, before[i][j])
+				}
+			}
+		}
+	})
+}
+
+// A clock holds nobody but its owner and who was relevant when he heard last.
+func TestClockHoldsOnlyWhoIsRelevant(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := NewOwner("me", 0)
+		done := uint64(0)
+		for n := rapid.IntRange(1, 30).Draw(t, "steps"); n > 0; n-- {
+			if rapid.Bool().Draw(t, "acts") {
+				done++
+				if s := o.Act(); s.Own() != done || o.Done() != done {
+					t.Fatalf("event %d has number %d", done, s.Own())
+				}
+				continue
+			}
+			s := drawStamp(t)
+			near := rapid.SliceOfN(rapid.SampledFrom([]ID{"a", "b", "c", "d", "me"}), 0, 3).Draw(t, "near")
+			old := o.Clock()
+			o.Hear(s, sees(near...))
+			if o.Done() != done {
+				t.Fatalf("hearing %v changed the own component from %d to %d", s, done, o.Done())
+			}
+			for e := range o.Clock().All() {
+				if e.ID == "me" {
+					continue
+				}
+				if !slices.Contains(near, e.ID) || e.N != max(old.Component(e.ID), s.Clock.Component(e.ID)) {
+					t.Fatalf("after %v, with %v near, %v became %v", s, near, old, o.Clock())
+				}
+			}
+		}
+	})
+}
+
+// The paper's comparisons agree with their definitions.
+func TestComparisonsAgreeWithTheirDefinitions(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := drawStamp(t), drawStamp(t)
+		some := sees(rapid.SliceOfN(rapid.SampledFrom([]ID{"a", "b", "c", "d", "me"}), 0, 4).Draw(t, "relevant")...)
+		common := func(id ID) bool { return a.Clock.Component(id) > 0 && b.Clock.Component(id) > 0 }
+		for name, pair := range map[string][2]Relation{
+			"Algorithm 2": {Algorithm2(a.Clock, b.Clock, some), CompareSparse(a.Clock.Prune(some), b.Clock.Prune(some))},
+			"common":      {CompareCommon(a.Clock, b.Clock), CompareSparse(a.Clock.Prune(common), b.Clock.Prune(common))},
+			"turned":      {CompareCommonAndOwn(a, b), CompareCommonAndOwn(b, a).Inverse()},
+			"own, turned": {Compare(a, b), Compare(b, a).Inverse()},
+			"itself":      {Compare(a, a), Equal},
+		} {
+			if pair[0] != pair[1] {
+				t.Fatalf("%s of %v and %v: %v, want %v", name, a, b, pair[0], pair[1])
+			}
+		}
+	})
+}
+
+// drawStamp draws a stamp of few players, so that clocks meet.
+func drawStamp(t *rapid.T) Stamp {
+	var entries []Entry
+	for _, id := range []ID{"a", "b", "c", "d", "me"} {
+		entries = append(entries, Entry{id, rapid.Uint64Range(0, 3).Draw(t, string(id))})
+	}
+	author := rapid.SampledFrom([]ID{"a", "b", "c", "d"}).Draw(t, "author")
+	return Stamp{author, ClockOf(append(entries, Entry{author, 1})...)}
+}
+
+func TestClockOf(t *testing.T) {
+	got := ClockOf(Entry{"B", 1}, Entry{"A", 7}, Entry{"B", 3}, Entry{"C", 0})
+	wantClock(t, "a clock of entries in any order", got, "{A:7, B:3}")
+	if got.Len() != 2 || got.Component("B") != 3 || got.Component("C") != 0 {
+		t.Errorf("%v has %d entries, B:%d, C:%d", got, got.Len(), got.Component("B"), got.Component("C"))
+	}
+}
+
+func TestOwnerGoesOn(t *testing.T) {
+	o := NewOwner("A", 41)
+	if s := o.Act(); s.Own() != 42 || s.String() != "A{A:42}" {
+		t.Errorf("an owner of 41 events goes on with %v", s)
+	}
+	for _, id := range []ID{"", ID(make([]byte, MaxID+1))} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("no panic for an ID of %d bytes", len(id))
+				}
+			}()
+			NewOwner(id, 0)
+		}()
+	}
+}
+
+// In a crowd that is larger than clocks may be, those remain who were heard last, and what is done then can travel.
+func TestOwnerLimit(t *testing.T) {
+	o := NewOwner("me", 1)
+	o.Limit(4)
+	for i, author := range []ID{"a", "b", "c", "a", "d"} {
+		o.Hear(Stamp{author, c(string(author), i+1, "x", 1, "y", 1, "z", 1)}, Everybody)
+	}
+	wantClock(t, "a clock of four", o.Clock(), "{a:4, c:3, d:5, me:1}")
+	own := o.Act()
+	o.Hear(own, Everybody)
+	wantClock(t, "a clock of four after its owner's own event", o.Clock(), "{a:4, c:3, d:5, me:2}")
+	back := NewOwner("me", own.Own())
+	back.Hear(own, Everybody)
+	wantClock(t, "the clock of who comes back", back.Clock(), "{a:4, c:3, d:5, me:2}")
+	crowd := NewOwner("me", 1)
+	for i := range MaxEntries + 9 {
+		crowd.Hear(NewOwner(ID(fmt.Sprintf("%04d", i)), 0).Act(), Everybody)
+	}
+	s := crowd.Act()
+	if _, err := s.Append(nil); err != nil || s.Clock.Len() != MaxEntries || s.Clock.Component("0009") != 0 || s.Clock.Component("0010") != 1 {
+		t.Errorf("after a crowd a clock has %d entries, %v", s.Clock.Len(), err)
+	}
+}
+
+// Two events that each claim to know the other cannot be honest.
+func TestContradictionIsConcurrent(t *testing.T) {
+	a, b := Stamp{"A", c("A", 1, "B", 1)}, Stamp{"B", c("A", 1, "B", 1)}
+	if got := Compare(a, b); got != Concurrent {
+		t.Errorf("%v and %v: %v, want ||", a, b, got)
+	}
+	both := NewHistory(0)
+	both.Hear(a)
+	both.Hear(b)
+	if got := both.Compare(a, b); got != Concurrent {
+		t.Errorf("%v and %v, both heard: %v, want ||", a, b, got)
+	}
+	h := NewHistory(0)
+	for _, s := range []Stamp{{"A", c("A", 1, "B", 1)}, {"B", c("B", 1, "C", 1)}, {"C", c("C", 1, "A", 1)}} {
+		h.Hear(s) // a ring of three
+	}
+	if got := h.Compare(a, Stamp{"C", c("C", 1, "A", 1)}); got == Equal {
+		t.Error("a ring is one event")
+	}
+}
+
+func ExampleOwner() {
+	near := func(ID) bool { return true }
+	ada, ben := NewOwner("ada", 0), NewOwner("ben", 0)
+	question := ada.Act()
+	ben.Hear(question, near)
+	answer := ben.Act()
+	fmt.Println(question, Compare(question, answer), answer)
+	// Output: ada{ada:1} < ben{ada:1, ben:1}
+}

@@ -1,0 +1,82 @@
+package walk
+
+import (
+	"fmt"
+
+	"github.com/voxelpopuli/voxeld/vclock"
+)
+
+// Config says what is walked. Zero values mean the defaults, which are the figures of docs/causality.md.
+type Config struct {
+	Seed    uint64
+	Players int     // default 1000, at most 65536
+	Side    float64 // of the square world, in blocks; default 1000
+	Vision  float64 // in blocks; default 100
+	Rounds  int     // of a second each; default 300
+	Speed   float64 // blocks a round; default 4.3, as players walk
+	Rate    float64 // events a player and round; default 0.05
+	Linger  int     // rounds for which a player stays relevant who went out of vision; default 0
+	Nearest int     // if not 0, only so many players are relevant, the nearest ones in vision
+	Limit   int     // if not 0, a clock has so many entries at most, of those who were heard last (vclock.Owner.Limit)
+
+	Observers int // players whose pairs are judged, all on one gateway; default 50
+	Gateways  int // that the players are spread over; default 4
+	Window    int // rounds between the two events of a pair at most, as the observer hears them; default 60
+	Pairs     int // judged for each event that an observer hears, drawn from the window; default 16
+	History   int // events that a player's vclock.History holds; default vclock.DefaultHistory
+	Shared    int // events that a gateway's vclock.History holds; default 4096
+}
+
+func (c Config) withDefaults() Config {
+	c.Players = or(c.Players, 1000)
+	c.Side = or(c.Side, 1000)
+	c.Vision = or(c.Vision, 100)
+	c.Rounds = or(c.Rounds, 300)
+	c.Speed = or(c.Speed, 4.3)
+	c.Rate = or(c.Rate, 0.05)
+	c.Observers = min(or(c.Observers, 50), max(1, c.Players/or(c.Gateways, 4)))
+	c.Gateways = or(c.Gateways, 4)
+	c.Window = or(c.Window, 60)
+	c.Pairs = or(c.Pairs, 16)
+	c.History = or(c.History, vclock.DefaultHistory)
+	c.Shared = or(c.Shared, 4096)
+	return c
+}
+
+func or[T int | float64](v, otherwise T) T {
+	if v == 0 {
+		return otherwise
+	}
+	return v
+}
+
+// Validate says what is wrong with a config, defaults applied.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	for _, n := range []struct {
+		name string
+		v    float64
+		most float64
+	}{
+		{"players", float64(c.Players), maxPlayers},
+		{"side", c.Side, 1e6},
+		{"vision", c.Vision, 1e6},
+		{"rounds", float64(c.Rounds), 1e6},
+		{"speed", c.Speed, c.Side},
+		{"rate", c.Rate, 1},
+		{"linger", float64(c.Linger + 1), 1e6},
+		{"nearest", float64(c.Nearest + 1), maxPlayers},
+		{"limit", float64(or(c.Limit, 2) - 1), vclock.MaxEntries - 1},
+		{"gateways", float64(c.Gateways), maxPlayers},
+		{"history", float64(c.History), 1 << 16},
+		{"shared", float64(c.Shared), 1 << 16},
+		{"observers", float64(c.Observers), maxPlayers},
+		{"window", float64(c.Window), 1e6},
+		{"pairs", float64(c.Pairs), 1e6},
+	} {
+		if !(n.v > 0 && n.v <= n.most) {
+			return fmt.Errorf("validate walk: %s is %v, want more than 0 and at most %v", n.name, n.v, n.most)
+		}
+	}
+	return nil
+}

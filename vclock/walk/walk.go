@@ -1,0 +1,150 @@
+package walk
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/voxelpopuli/voxeld/vclock"
+)
+
+// Result is what a walk has shown.
+type Result struct {
+	Config  Config // with its defaults
+	Events  int    // done by all players
+	Hearing int    // times that a player heard an event
+	Sizes   []Size // as the walk went on, the last at its end
+	Heard   Judged // all pairs of events that one player heard
+	Facing  Judged // those of them whose authors had each other in vision when the later one was done
+}
+
+// Size is how large the clocks are after a round, as a mean over all players, and the largest. Sparse clocks are those of
+// §2, from which nothing is pruned.
+type Size struct {
+	Round                           int
+	Vision, Pruned, Sparse          float64 // players in vision, oneself counted; entries
+	MaxVision, MaxPruned, MaxSparse int
+	PrunedBytes, SparseBytes        float64 // as they travel, with IDs of 16 bytes
+}
+
+// event is one event with what all clocks say of it.
+type event struct {
+	stamp  vclock.Stamp
+	author int
+	number uint32   // among its author's events
+	whole  []uint32 // the author's whole vector clock, by player
+	vision []int    // whom the author had in vision
+}
+
+// follows reports whether the event truly comes after another, by whole vector clocks.
+func (e *event) follows(other *event) bool {
+	return e != other && e.whole[other.author] >= other.number
+}
+
+// player is one player with both kinds of clock.
+type player struct {
+	owner *vclock.Owner
+	whole []uint32
+}
+
+func (p *player) act(i int) *event {
+	p.whole[i]++
+	return &event{stamp: p.owner.Act(), author: i, number: p.whole[i], whole: append([]uint32(nil), p.whole...)}
+}
+
+func (p *player) hear(e *event, relevant vclock.Relevant) {
+	p.owner.Hear(e.stamp, relevant)
+	for i, n := range e.whole {
+		p.whole[i] = max(p.whole[i], n)
+	}
+}
+
+// Walk runs a walk. The error is Config.Validate's.
+func Walk(cfg Config) (Result, error) {
+	if err := cfg.Validate(); err != nil {
+		return Result{}, fmt.Errorf("walk: %w", err)
+	}
+	cfg = cfg.withDefaults()
+	rng := rand.New(rand.NewPCG(cfg.Seed, 2009))
+	land := newCrowd(cfg, rng)
+	players := make([]*player, cfg.Players)
+	for i := range players {
+		players[i] = &player{owner: vclock.NewOwner(idOf(i), 0), whole: make([]uint32, cfg.Players)}
+		if cfg.Limit > 0 {
+			players[i].owner.Limit(cfg.Limit)
+		}
+	}
+	judge := newJudge(cfg, rng)
+	for _, i := range rng.Perm(cfg.Players)[:cfg.Observers] {
+		judge.observers[i] = &observer{history: vclock.NewHistory(cfg.History)}
+	}
+	res := Result{Config: cfg}
+	inbox := make([][]*event, cfg.Players) // what is heard in the next round
+	for round := 1; round <= cfg.Rounds; round++ {
+		land.walk()
+		heard := inbox
+		inbox = make([][]*event, cfg.Players)
+		for i, p := range players {
+			if len(heard[i]) == 0 {
+				continue
+			}
+			relevant := land.relevant(i)
+			for _, e := range heard[i] {
+				p.hear(e, relevant)
+				res.Hearing++
+				judge.hear(i, round, e, relevant)
+			}
+		}
+		for i, p := range players {
+			if rng.Float64() >= cfg.Rate {
+				continue
+			}
+			e := p.act(i)
+			e.vision = land.near[i]
+			res.Events++
+			for _, j := range e.vision {
+				inbox[j] = append(inbox[j], e)
+			}
+			judge.hear(i, round, e, land.relevant(i))
+		}
+		if round&(round-1) == 0 || round == cfg.Rounds {
+			res.Sizes = append(res.Sizes, measure(round, land, players))
+		}
+	}
+	res.Heard, res.Facing = judge.heard, judge.facing
+	return res, nil
+}
+
+// measure looks at all clocks.
+func measure(round int, land *crowd, players []*player) Size {
+	s := Size{Round: round}
+	per := 1 / float64(len(players))
+	for i, p := range players {
+		vision, pruned, sparse, sparseBytes := 1+len(land.near[i]), p.owner.Clock().Len(), 0, 4
+		for _, n := range p.whole {
+			if n > 0 {
+				sparse++
+				sparseBytes += entryBytes(uint64(n))
+			}
+		}
+		prunedBytes := 2
+		for e := range p.owner.Clock().All() {
+			prunedBytes += entryBytes(e.N)
+		}
+		s.Vision += per * float64(vision)
+		s.Pruned += per * float64(pruned)
+		s.Sparse += per * float64(sparse)
+		s.PrunedBytes += per * float64(prunedBytes)
+		s.SparseBytes += per * float64(sparseBytes)
+		s.MaxVision, s.MaxPruned, s.MaxSparse = max(s.MaxVision, vision), max(s.MaxPruned, pruned), max(s.MaxSparse, sparse)
+	}
+	return s
+}
+
+// entryBytes is what an entry takes in vclock's codec.
+func entryBytes(n uint64) int {
+	bytes := 1 + 16 + 1
+	for ; n >= 0x80; n >>= 7 {
+		bytes++
+	}
+	return bytes
+}

@@ -1,0 +1,202 @@
+package walk
+
+import (
+	"flag"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/bench/figure"
+	"github.com/voxelpopuli/voxeld/vclock"
+)
+
+var (
+	full = flag.Bool("walk.full", false, "walk with 1,000 players, in all settings, and print the tables of docs/causality.md")
+	page = flag.String("walk.page", "", "put the tables into this page")
+	seed = flag.Uint64("walk.seed", 1, "seed of all walks")
+)
+
+// small is the reference walk's density with a tenth of the land and of the players.
+func small() Config {
+	return Config{Seed: *seed, Players: 120, Side: 350, Rounds: 150, Observers: 30}
+}
+
+func walk(t *testing.T, cfg Config) Result {
+	t.Helper()
+	r, err := Walk(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// sound fails if a comparison that looks at the authors' own components says what is not so.
+func sound(t *testing.T, name string, r Result) {
+	t.Helper()
+	for _, c := range []Comparison{Own, OwnHistory, SharedHistory} {
+		for _, j := range []Judged{r.Heard, r.Facing} {
+			if j.Ordered < 1000 || j.Apart < 100 {
+				t.Errorf("%s: only %d ordered and %d concurrent pairs were judged", name, j.Ordered, j.Apart)
+			}
+			if tally := j.Tallies[c]; j.Wrong(c) > 0 || tally.Tied > 0 || tally.Merged > 0 {
+				t.Errorf("%s, %v: wrong: %+v", name, c, tally)
+			}
+		}
+	}
+}
+
+// What issue and page promise of the chosen comparison, and the order in which the comparisons stand.
+func promised(t *testing.T, name string, r Result) {
+	t.Helper()
+	sound(t, name, r)
+	if got := r.Heard.Share(SharedHistory); got < 98 {
+		t.Errorf("%s: %.2f %% of the ordered pairs are recognised by the gateway's chains, want 98", name, got)
+	}
+	if got := r.Facing.Share(Own); got < 98 {
+		t.Errorf("%s: %.2f %% of the ordered pairs of authors who see each other are recognised by their own components, want 98", name, got)
+	}
+	if printed, own := r.Facing.Share(Printed), r.Facing.Share(Own); printed >= own {
+		t.Errorf("%s: Algorithm 2 recognises %.2f %%, the authors' own components %.2f %%", name, printed, own)
+	}
+	last := r.Sizes[len(r.Sizes)-1]
+	if last.Sparse < 0.99*float64(r.Config.Players) {
+		t.Errorf("%s: sparse clocks have %.1f entries of %d", name, last.Sparse, r.Config.Players)
+	}
+	for _, s := range r.Sizes {
+		if s.Pruned > 1.1*s.Vision {
+			t.Errorf("%s: after %d s pruned clocks have %.1f entries, with %.1f players in vision", name, s.Round, s.Pruned, s.Vision)
+		}
+	}
+}
+
+func TestWalk(t *testing.T) {
+	r := walk(t, small())
+	promised(t, "small walk", r)
+	if again := walk(t, small()); !reflect.DeepEqual(again, r) {
+		t.Error("the same walk again shows something else")
+	}
+}
+
+func TestNearestBoundsClocks(t *testing.T) {
+	cfg := small()
+	cfg.Nearest = 8
+	r := walk(t, cfg)
+	sound(t, "nearest 8", r)
+	for _, s := range r.Sizes {
+		if s.MaxPruned > 8+1 { // and himself
+			t.Errorf("after %d s a clock has %d entries", s.Round, s.MaxPruned)
+		}
+	}
+}
+
+func TestLimitBoundsClocks(t *testing.T) {
+	cfg := small()
+	cfg.Limit = 9
+	r := walk(t, cfg)
+	sound(t, "the 8 heard last", r)
+	for _, s := range r.Sizes {
+		if s.MaxPruned > 9 {
+			t.Errorf("after %d s a clock has %d entries", s.Round, s.MaxPruned)
+		}
+	}
+	if got := r.Heard.Share(SharedHistory); got < 98 {
+		t.Errorf("%.2f %% of the ordered pairs are recognised with the 8 heard last, want 98", got)
+	}
+}
+
+// The whole clocks of the walk are what vclock's clocks become if nothing is pruned.
+func TestWholeClocksAreSparseClocks(t *testing.T) {
+	cfg := small()
+	cfg.Vision, cfg.Side, cfg.Players, cfg.Rounds = 1000, 100, 40, 30 // everybody is in vision
+	r := walk(t, cfg)
+	last := r.Sizes[len(r.Sizes)-1]
+	if last.Pruned != last.Sparse || last.MaxPruned != last.MaxSparse {
+		t.Errorf("with everybody in vision: %+v", last)
+	}
+	for _, c := range []Comparison{Own, OwnHistory, Printed} {
+		if got := r.Heard.Share(c); got != 100 || r.Heard.Wrong(c) > 0 {
+			t.Errorf("%v: %.2f %% with whole clocks, %d wrong", c, got, r.Heard.Wrong(c))
+		}
+	}
+}
+
+func TestSizesAreWhatTravels(t *testing.T) {
+	o := vclock.NewOwner(idOf(1), 126)
+	for i, n := range []uint64{1, 127, 128, 1 << 20} {
+		other := vclock.NewOwner(idOf(2+i), n-1)
+		o.Hear(other.Act(), vclock.Everybody)
+	}
+	s := o.Act()
+	data, err := s.Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 2
+	for e := range s.Clock.All() {
+		want += entryBytes(e.N)
+	}
+	if len(data) != want {
+		t.Errorf("%v takes %d bytes, counted %d", s, len(data), want)
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	if err := (Config{}).Validate(); err != nil {
+		t.Errorf("the defaults: %v", err)
+	}
+	for _, cfg := range []Config{{Players: -1}, {Players: maxPlayers + 1}, {Rate: 2}, {Vision: -1}, {Speed: 2000}, {Linger: -2}, {Limit: 1}} {
+		if err := cfg.Validate(); err == nil {
+			t.Errorf("%+v is taken", cfg)
+		}
+	}
+}
+
+// The figures of docs/causality.md.
+func TestFigures(t *testing.T) {
+	if !*full {
+		t.Skip("run with -walk.full")
+	}
+	reference := Config{Seed: *seed}
+	var pages strings.Builder
+	settings := figure.Table{Head: SettingHead()}
+	for _, s := range []struct {
+		name string
+		edit func(*Config)
+	}{
+		{"reference", func(*Config) {}},
+		{"relevant for 10 s more", func(c *Config) { c.Linger = 10 }},
+		{"pairs within 10 s", func(c *Config) { c.Window = 10 }},
+		{"an event in 100 s", func(c *Config) { c.Rate = 0.01 }},
+		{"the same, 10 s more", func(c *Config) { c.Rate, c.Linger = 0.01, 10 }},
+		{"vision 50", func(c *Config) { c.Vision = 50 }},
+		{"the same, 10 s more", func(c *Config) { c.Vision, c.Linger = 50, 10 }},
+		{"vision 200", func(c *Config) { c.Vision, c.Rate = 200, 0.01 }},
+		{"the same, the nearest 32", func(c *Config) { c.Vision, c.Rate, c.Nearest = 200, 0.01, 32 }},
+		{"the same, 32 heard last", func(c *Config) { c.Vision, c.Rate, c.Limit = 200, 0.01, 33 }},
+	} {
+		cfg := reference
+		s.edit(&cfg)
+		r := walk(t, cfg)
+		sound(t, s.name, r)
+		if got := r.Heard.Share(SharedHistory); cfg.Linger == 10 && got < 98 {
+			t.Errorf("%s: %.2f %% of the ordered pairs are recognised, want 98", s.name, got)
+		}
+		if s.name == "reference" {
+			promised(t, s.name, r)
+			table := func(head []string, rows [][]string) string { return figure.Table{Head: head, Rows: rows}.Markdown() }
+			fmt.Fprintf(&pages, "%d events, heard %d times.\n\n%s\nAll pairs that one player hears: %d ordered, %d concurrent.\n\n%s\nThose of them whose authors see each other: %d ordered, %d concurrent.\n\n%s\n",
+				r.Events, r.Hearing, table(r.SizeTable()), r.Heard.Ordered, r.Heard.Apart, table(r.Heard.Table()),
+				r.Facing.Ordered, r.Facing.Apart, table(r.Facing.Table()))
+		}
+		settings.Rows = append(settings.Rows, r.Setting(s.name))
+		t.Logf("%s\n%s", s.name, strings.Join(r.Setting(s.name), " | "))
+	}
+	pages.WriteString("Other settings:\n\n" + settings.Markdown())
+	t.Log("\n" + pages.String())
+	if *page != "" {
+		if err := figure.Insert(*page, "walk", pages.String()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

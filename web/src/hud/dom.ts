@@ -1,0 +1,26 @@
+// Building DOM by hand, shortly.
+
+type Child = Node | string | null
+
+/** Makes an element with a class and children. */
+export function el<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  className = '',
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag)
+  if (className) element.className = className
+  for (const child of children) if (child !== null) element.append(child)
+  return element
+}
+
+export function button(label: string, className: string, press: () => void): HTMLButtonElement {
+  const element = el('button', className, label)
+  element.type = 'button'
+  element.addEventListener('click', press)
+  return element
+}
+
+export function show(element: HTMLElement, visible: boolean): void {
+  element.classList.toggle('hidden', !visible)
+}

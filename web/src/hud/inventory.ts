@@ -1,0 +1,41 @@
+// All blocks that can be placed; a click puts one on the chosen place of the hotbar.
+
+import { iconOf } from '../render/icons'
+import { PLACEABLE, kindOf } from '../world/blocks'
+import { button, el, show } from './dom'
+
+export class Inventory {
+  readonly root: HTMLElement
+
+  constructor(take: (block: number) => void, close: () => void) {
+    const grid = el('div', 'inventory-grid')
+    const name = el('span', 'muted', 'A click puts a block in your hand.')
+    for (const block of PLACEABLE) {
+      const image = el('img')
+      image.src = iconOf(block)
+      image.alt = kindOf(block).name
+      image.draggable = false
+      const slot = el('button', 'slot', image)
+      slot.type = 'button'
+      slot.title = kindOf(block).name
+      slot.addEventListener('mouseenter', () => (name.textContent = kindOf(block).name))
+      slot.addEventListener('click', () => take(block))
+      grid.append(slot)
+    }
+    const panel = el(
+      'div',
+      'panel inventory',
+      el('header', '', el('h2', '', 'Blocks'), button('Close', 'quiet', close)),
+      grid,
+      el('footer', '', name),
+    )
+    this.root = el('section', 'screen shade hidden', panel)
+    this.root.addEventListener('mousedown', (event) => {
+      if (event.target === this.root) close()
+    })
+  }
+
+  toggle(open: boolean): void {
+    show(this.root, open)
+  }
+}

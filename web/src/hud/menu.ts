@@ -1,0 +1,71 @@
+// The pause menu: back to the game, settings, leave.
+
+import { RANGES, type Settings } from '../settings'
+import { button, el, show } from './dom'
+
+type Numbers = keyof typeof RANGES
+
+const SLIDERS: [Numbers, string, (value: number) => string][] = [
+  ['view', 'View distance', (v) => `${v} chunks`],
+  ['fieldOfView', 'Field of view', (v) => `${v}°`],
+  ['sensitivity', 'Mouse', (v) => `${v.toFixed(1)}×`],
+  ['renderScale', 'Resolution', (v) => `${Math.round(v * 100)} %`],
+]
+
+export class Menu {
+  readonly root: HTMLElement
+  private readonly world = el('p', 'muted')
+
+  constructor(
+    settings: Settings,
+    changed: () => void,
+    resume: () => void,
+    leave: () => void,
+  ) {
+    const rows = SLIDERS.map(([key, label, text]) => {
+      const [least, most, step] = RANGES[key]
+      const slider = el('input')
+      slider.type = 'range'
+      slider.min = String(least)
+      slider.max = String(most)
+      slider.step = String(step)
+      slider.value = String(settings[key])
+      slider.setAttribute('aria-label', label)
+      const value = el('output', '', text(settings[key]))
+      slider.addEventListener('input', () => {
+        settings[key] = Number(slider.value)
+        value.textContent = text(settings[key])
+        changed()
+      })
+      return el('label', 'row', el('span', '', label), slider, value)
+    })
+    const flag = (key: 'smoothEdges' | 'sound', label: string, hint: string) => {
+      const box = el('input')
+      box.type = 'checkbox'
+      box.checked = settings[key]
+      box.addEventListener('change', () => {
+        settings[key] = box.checked
+        changed()
+      })
+      return el('label', 'check', box, el('span', '', label, hint ? el('small', 'muted', hint) : null))
+    }
+    const panel = el(
+      'div',
+      'panel menu',
+      el('h2', '', 'Paused'),
+      this.world,
+      button('Back to the world', 'primary', resume),
+      el('div', 'rows', ...rows, flag('sound', 'Sounds', ''), flag('smoothEdges', 'Smooth edges', ' after a reload')),
+      button('Leave', 'quiet', leave),
+    )
+    this.root = el('section', 'screen shade hidden', panel)
+  }
+
+  toggle(open: boolean): void {
+    show(this.root, open)
+  }
+
+  describe(text: string): void {
+    this.world.textContent = text
+  }
+}

@@ -1,0 +1,44 @@
+// Who is in view, while Tab is held.
+
+import { looksOf } from '../render/figure'
+import { el, show } from './dom'
+
+export interface Listed {
+  player: string
+  name: string
+  guest: boolean
+  /** Blocks away; null for oneself. */
+  distance: number | null
+}
+
+export class Players {
+  readonly root = el('div', 'panel players hidden')
+  private readonly list = el('ul')
+  private readonly head = el('h2')
+
+  constructor() {
+    this.root.append(this.head, this.list)
+  }
+
+  toggle(open: boolean): void {
+    show(this.root, open)
+  }
+
+  show(world: string, players: Listed[]): void {
+    this.head.textContent = `${world} · ${players.length === 1 ? 'only you in sight' : `${players.length} in sight`}`
+    this.list.replaceChildren(
+      ...players.map(({ player, name, guest, distance }) => {
+        const mark = el('i', 'swatch')
+        mark.style.background = looksOf(player).css
+        return el(
+          'li',
+          '',
+          mark,
+          el('span', 'grow', name),
+          guest ? el('span', 'badge', 'guest') : null,
+          el('span', 'muted', distance === null ? 'you' : `${Math.round(distance)} m`),
+        )
+      }),
+    )
+  }
+}

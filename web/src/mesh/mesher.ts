@@ -1,0 +1,240 @@
+// Turns a lit volume into the faces of one section, and its plants into crossed pictures.
+//
+// A face is drawn where a block meets one that does not hide it. Equal neighbouring faces whose four corners are lit
+// alike are merged into one rectangle (greedy); faces with shading across them stay single, so that shading stays
+// smooth. A vertex is two uint32:
+//
+//   word 0: x:6 y:6 z:6 (0 to 32 within the section) | face:3 (+x −x +y −y +z −z, two diagonals) | corner:2 |
+//           occlusion:2 | low:1 | water:1
+//   word 1: layer:10 | sky:6 | glow:6 (light, 0 to 60, four times the level)
+//
+// corner counts (0,0) (1,0) (1,1) (0,1) in the face's own axes. low: the top of a liquid, a little under the block's.
+// A plant is two quads, faces 6 from (0, 0) to (1, 1) and 7 from (0, 1) to (1, 0) of x and z; corners 2 and 3 are its
+// upper ones, and low says that the wind moves the vertex: where a plant stands on its like, the lower ones too.
+// Four vertices a quad, counter-clockwise from outside, to be drawn as triangles 0 1 2, 0 2 3.
+
+import { SIZE } from '../world/coords'
+import { BLOCKS_LIGHT, CROSS, CUBE, LAYERS, LEAFY, LIQUID, MERGES, NONE, OPAQUE, PASS, SHAPE } from './tables'
+import { LAYER, MARGIN, WIDTH, type Volume } from './volume'
+
+export const WORDS_PER_VERTEX = 2
+export const WORDS_PER_QUAD = 4 * WORDS_PER_VERTEX
+
+/** A section's vertices for the three passes. */
+export interface SectionMesh {
+  opaque: Uint32Array
+  cutout: Uint32Array
+  water: Uint32Array
+}
+
+const STRIDE = [1, LAYER, WIDTH] // of x, y, z within a volume
+const NO_OCCLUSION = 3
+
+class Quads {
+  private words = new Uint32Array(1 << 14)
+  private used = 0
+
+  add(quad: Uint32Array): void {
+    if (this.used + WORDS_PER_QUAD > this.words.length) {
+      const grown = new Uint32Array(this.words.length * 2)
+      grown.set(this.words)
+      this.words = grown
+    }
+    this.words.set(quad, this.used)
+    this.used += WORDS_PER_QUAD
+  }
+
+  take(): Uint32Array {
+    const taken = this.words.slice(0, this.used)
+    this.used = 0
+    return taken
+  }
+}
+
+const passes = [new Quads(), new Quads(), new Quads()] // reused; each worker has its own
+const quad = new Uint32Array(WORDS_PER_QUAD)
+const corners = new Int32Array(4) // light and occlusion of the face at hand: glow:6 sky:6 occlusion:2
+const mask = new Float64Array(SIZE * SIZE) // faces of a slice that may merge: block and light + 1, 0 for none
+const origin = [0, 0, 0]
+
+/** Meshes section s of the volume's chunk. */
+export function meshSection(volume: Volume, light: Uint8Array, s: number): SectionMesh {
+  if (s * SIZE < volume.height) {
+    for (let face = 0; face < 6; face++) {
+      for (let slice = 0; slice < SIZE; slice++) meshSlice(volume, light, s, face, slice)
+    }
+    meshPlants(volume, light, s)
+  }
+  return { opaque: passes[0].take(), cutout: passes[1].take(), water: passes[2].take() }
+}
+
+function meshSlice(volume: Volume, light: Uint8Array, s: number, face: number, slice: number): void {
+  const { blocks } = volume
+  const axis = face >> 1
+  const uAxis = (axis + 1) % 3
+  const vAxis = (axis + 2) % 3
+  const out = face & 1 ? -STRIDE[axis] : STRIDE[axis]
+  const uStep = STRIDE[uAxis]
+  const vStep = STRIDE[vAxis]
+  const start = s * SIZE * LAYER + MARGIN * WIDTH + MARGIN + slice * STRIDE[axis]
+  let mergeable = false
+  for (let v = 0; v < SIZE; v++) {
+    for (let u = 0; u < SIZE; u++) {
+      const at = v * SIZE + u
+      mask[at] = 0
+      const cell = start + u * uStep + v * vStep
+      const block = blocks[cell]
+      if (SHAPE[block] === NONE || SHAPE[block] === CROSS) continue
+      const next = cell + out
+      const beyond = next < 0 ? -1 : next >= blocks.length ? 0 : blocks[next]
+      if (beyond < 0 || OPAQUE[beyond] || (beyond === block && MERGES[block])) continue
+      if (face & 1 && (beyond === block || (LEAFY[block] && LEAFY[beyond]))) continue
+      shadeCorners(blocks, light, next, uStep, vStep)
+      const low = SHAPE[block] === LIQUID && aboveIsNot(blocks, cell, block) ? 1 : 0
+      if (corners[0] === corners[1] && corners[0] === corners[2] && corners[0] === corners[3]) {
+        mask[at] = 1 + (block * 2 + low) * 16384 + corners[0]
+        mergeable = true
+      } else {
+        emit(face, slice, u, v, 1, 1, block, low)
+      }
+    }
+  }
+  if (mergeable) merge(face, slice)
+}
+
+function aboveIsNot(blocks: Uint16Array, cell: number, block: number): boolean {
+  const above = cell + LAYER
+  return above >= blocks.length || blocks[above] !== block
+}
+
+/** Fills corners for the face whose outer block is at next: the four blocks that touch a corner shade it. */
+function shadeCorners(blocks: Uint16Array, light: Uint8Array, next: number, uStep: number, vStep: number): void {
+  const own = lightAt(light, next)
+  for (let corner = 0; corner < 4; corner++) {
+    const u = next + (corner === 1 || corner === 2 ? uStep : -uStep)
+    const v = next + (corner >= 2 ? vStep : -vStep)
+    const diagonal = u + v - next
+    const uBlocked = blockedAt(blocks, u)
+    const vBlocked = blockedAt(blocks, v)
+    const shut = uBlocked === 1 && vBlocked === 1
+    const diagonalBlocked = shut ? 1 : blockedAt(blocks, diagonal)
+    const a = uBlocked ? own : lightAt(light, u)
+    const b = vBlocked ? own : lightAt(light, v)
+    const c = diagonalBlocked ? own : lightAt(light, diagonal)
+    const sky = (own >> 4) + (a >> 4) + (b >> 4) + (c >> 4)
+    const glow = (own & 15) + (a & 15) + (b & 15) + (c & 15)
+    const occlusion = NO_OCCLUSION - uBlocked - vBlocked - diagonalBlocked
+    corners[corner] = (occlusion << 12) | (sky << 6) | glow
+  }
+}
+
+function blockedAt(blocks: Uint16Array, index: number): number {
+  return index >= 0 && index < blocks.length ? BLOCKS_LIGHT[blocks[index]] : 0
+}
+
+/** Light beyond the volume is the open sky's. */
+function lightAt(light: Uint8Array, index: number): number {
+  return index >= 0 && index < light.length ? light[index] : 0xf0
+}
+
+function merge(face: number, slice: number): void {
+  for (let v = 0; v < SIZE; v++) {
+    for (let u = 0; u < SIZE; ) {
+      const key = mask[v * SIZE + u]
+      if (key === 0) {
+        u++
+        continue
+      }
+      let width = 1
+      while (u + width < SIZE && mask[v * SIZE + u + width] === key) width++
+      let height = 1
+      grow: for (; v + height < SIZE; height++) {
+        for (let i = 0; i < width; i++) if (mask[(v + height) * SIZE + u + i] !== key) break grow
+      }
+      for (let j = 0; j < height; j++) mask.fill(0, (v + j) * SIZE + u, (v + j) * SIZE + u + width)
+      corners.fill((key - 1) % 16384)
+      const blockAndLow = Math.floor((key - 1) / 16384)
+      emit(face, slice, u, v, width, height, blockAndLow >> 1, blockAndLow & 1)
+      u += width
+    }
+  }
+}
+
+function emit(
+  face: number,
+  slice: number,
+  u: number,
+  v: number,
+  width: number,
+  height: number,
+  block: number,
+  low: number,
+): void {
+  const axis = face >> 1
+  const uAxis = (axis + 1) % 3
+  const vAxis = (axis + 2) % 3
+  const layer = LAYERS[3 * block + (face === 2 ? 0 : face === 3 ? 2 : 1)]
+  const water = SHAPE[block] === LIQUID ? 1 : 0
+  const first = brightness(0) + brightness(2) < brightness(1) + brightness(3) ? 1 : 0 // cut along the brighter diagonal
+  for (let i = 0; i < 4; i++) {
+    // negative faces are walked the other way round, to stay counter-clockwise from outside
+    const corner = face & 1 ? (first + 4 - i) & 3 : (first + i) & 3
+    origin[axis] = slice + (face & 1 ? 0 : 1)
+    origin[uAxis] = u + (corner === 1 || corner === 2 ? width : 0)
+    origin[vAxis] = v + (corner >= 2 ? height : 0)
+    // only the upper edge of a liquid is lowered
+    const lowered = low && (face === 2 || (axis === 0 && (corner === 1 || corner === 2)) || (axis === 2 && corner >= 2))
+    const shade = corners[corner]
+    quad[2 * i] =
+      (origin[0] |
+        (origin[1] << 6) |
+        (origin[2] << 12) |
+        (face << 18) |
+        (corner << 21) |
+        ((shade >> 12) << 23) |
+        ((lowered ? 1 : 0) << 25) |
+        (water << 26)) >>>
+      0
+    quad[2 * i + 1] = (layer | (((shade >> 6) & 63) << 10) | ((shade & 63) << 16)) >>> 0
+  }
+  passes[SHAPE[block] === CUBE ? PASS[block] : 2].add(quad)
+}
+
+function brightness(corner: number): number {
+  const shade = corners[corner]
+  return (shade >> 12) * 20 + ((shade >> 6) & 63) + (shade & 63)
+}
+
+function meshPlants({ blocks }: Volume, light: Uint8Array, s: number): void {
+  for (let y = 0; y < SIZE; y++) {
+    for (let z = 0; z < SIZE; z++) {
+      const row = (s * SIZE + y) * LAYER + (MARGIN + z) * WIDTH + MARGIN
+      for (let x = 0; x < SIZE; x++) {
+        const block = blocks[row + x]
+        if (SHAPE[block] === CROSS) emitPlant(x, y, z, block, light[row + x], blocks[row + x - LAYER] === block)
+      }
+    }
+  }
+}
+
+function emitPlant(x: number, y: number, z: number, block: number, light: number, onItsLike: boolean): void {
+  const shade = (LAYERS[3 * block + 1] | ((light >> 4) << 12) | ((light & 15) << 18)) >>> 0 // four times the levels
+  for (let face = 6; face < 8; face++) {
+    for (let corner = 0; corner < 4; corner++) {
+      const far = corner === 1 || corner === 2 ? 1 : 0
+      const up = corner >= 2 ? 1 : 0
+      const moves = up || onItsLike ? 1 : 0
+      quad[2 * corner] =
+        ((x + far) |
+          ((y + up) << 6) |
+          ((z + (face === 6 ? far : 1 - far)) << 12) |
+          (face << 18) |
+          (corner << 21) |
+          ((moves ? NO_OCCLUSION : NO_OCCLUSION - 1) << 23) |
+          (moves << 25)) >>>
+        0
+      quad[2 * corner + 1] = shade
+    }
+    passes[PASS[block]].add(quad)
+  }
+}

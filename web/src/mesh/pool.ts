@@ -1,0 +1,41 @@
+// A few workers that mesh. Each has at most two jobs, so that it never waits for the main thread and an edit never
+// waits behind a long queue.
+
+import type { MeshJob, MeshResult } from './job'
+
+const JOBS_PER_WORKER = 2
+
+export class MeshPool {
+  private workers: { worker: Worker; jobs: number }[] = []
+
+  constructor(size: number, done: (result: MeshResult) => void) {
+    for (let i = 0; i < size; i++) {
+      const worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' })
+      const entry = { worker, jobs: 0 }
+      worker.onmessage = (event: MessageEvent<MeshResult>) => {
+        entry.jobs--
+        done(event.data)
+      }
+      this.workers.push(entry)
+    }
+  }
+
+  get busy(): number {
+    return this.workers.reduce((sum, entry) => sum + entry.jobs, 0)
+  }
+
+  /** Free places for jobs; for an urgent one there always is one. */
+  get free(): number {
+    return this.workers.length * JOBS_PER_WORKER - this.busy
+  }
+
+  run(job: MeshJob): void {
+    const entry = this.workers.reduce((least, other) => (other.jobs < least.jobs ? other : least))
+    entry.jobs++
+    entry.worker.postMessage(job, [job.volume.blocks.buffer as ArrayBuffer])
+  }
+}
+
+export function poolSize(): number {
+  return Math.max(1, Math.min(4, (navigator.hardwareConcurrency || 2) - 1))
+}

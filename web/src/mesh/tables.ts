@@ -1,0 +1,47 @@
+// Flat tables over block ids, so that the mesher's inner loops read bytes and no objects.
+
+import { KINDS, kindOf } from '../world/blocks'
+import { layerOf } from '../render/tiles'
+import { VOID } from '../world/world'
+
+const IDS = 65536
+
+export const NONE = 0
+export const CUBE = 1
+export const LIQUID = 2
+export const CROSS = 3
+
+export const SHAPE = new Uint8Array(IDS).fill(CUBE)
+/** Hides neighbours' faces. VOID does: the edge of the loaded world shows no wall. */
+export const OPAQUE = new Uint8Array(IDS).fill(1)
+/** Darkens corners (ambient occlusion) and stops light. VOID does not. */
+export const BLOCKS_LIGHT = new Uint8Array(IDS).fill(1)
+export const GLOW = new Uint8Array(IDS)
+export const DIMS = new Uint8Array(IDS)
+/** 0 opaque, 1 cutout, 2 water. */
+export const PASS = new Uint8Array(IDS)
+/** A face between two blocks of this id is not drawn at all. */
+export const MERGES = new Uint8Array(IDS)
+/** A face between two of these blocks is drawn once. */
+export const LEAFY = new Uint8Array(IDS)
+/** Texture layers: top, side, bottom for each id. */
+export const LAYERS = new Uint16Array(IDS * 3).fill(layerOf('unknown'))
+
+const SHAPES = { none: NONE, cube: CUBE, liquid: LIQUID, cross: CROSS }
+
+for (let id = 0; id < KINDS.length; id++) {
+  const kind = kindOf(id)
+  SHAPE[id] = SHAPES[kind.shape]
+  OPAQUE[id] = kind.opaque ? 1 : 0
+  BLOCKS_LIGHT[id] = OPAQUE[id]
+  GLOW[id] = kind.glow
+  DIMS[id] = kind.dims
+  PASS[id] = kind.pass === 'opaque' ? 0 : kind.pass === 'cutout' ? 1 : 2
+  MERGES[id] = kind.opaque || kind.leafy ? 0 : 1
+  LEAFY[id] = kind.leafy ? 1 : 0
+  LAYERS[3 * id] = layerOf(kind.top)
+  LAYERS[3 * id + 1] = layerOf(kind.side)
+  LAYERS[3 * id + 2] = layerOf(kind.bottom)
+}
+SHAPE[VOID] = NONE
+BLOCKS_LIGHT[VOID] = 0

@@ -1,0 +1,168 @@
+// The player's body: a box of 0.6 × 1.8 × 0.6 blocks that walks, jumps, swims or flies, and slides along what it hits.
+// A step machine: world and time are arguments. Units are blocks and seconds; the position is the middle of the feet.
+
+import { WATER, isSolid } from '../world/blocks'
+import { VOID } from '../world/world'
+
+export const HALF_WIDTH = 0.3
+export const HEIGHT = 1.8
+export const EYE = 1.62
+
+const WALK = 4.5
+const SPRINT = 6.6
+const SNEAK = 1.6
+const FLY = 10
+const FLY_FAST = 17 // the server allows 20 across, 20 up
+const FLY_RISE = 8
+const JUMP = 8.6 // 1.28 blocks high
+const GRAVITY = 29
+const FALL = 60
+const SWIM = 3.4
+const SWIM_RISE = 3.6
+const SINK = 2.4
+const STEP = 0.4 // the longest way checked at once, in blocks: thinner than any block
+const SKIN = 1e-3
+
+export interface Blocks {
+  get(x: number, y: number, z: number): number
+}
+
+/** What the player wants: forward and right in [−1, 1]. */
+export interface Intent {
+  forward: number
+  right: number
+  up: boolean
+  down: boolean
+  fast: boolean
+}
+
+export class Body {
+  x = 0
+  y = 0
+  z = 0
+  vx = 0
+  vy = 0
+  vz = 0
+  yaw = 0
+  pitch = 0
+  flying = false
+  onGround = false
+  inWater = false
+  private blockedSideways = false
+
+  place(x: number, y: number, z: number): void {
+    this.x = x
+    this.y = y
+    this.z = z
+    this.vx = this.vy = this.vz = 0
+  }
+
+  /** One step of dt seconds (at most 0.05). */
+  step(blocks: Blocks, intent: Intent, dt: number): void {
+    this.inWater = blocks.get(Math.floor(this.x), Math.floor(this.y + 0.4), Math.floor(this.z)) === WATER
+    this.steer(intent, dt)
+    if (this.flying) this.fly(intent, dt)
+    else if (this.inWater) this.swim(intent, dt)
+    else this.fall(intent, dt)
+    if (overlapsSolid(blocks, this.x, this.y, this.z, false)) {
+      // a block came to be where the body is: rise out of it
+      this.y += 6 * dt
+      this.vx = this.vy = this.vz = 0
+      return
+    }
+    const sneaking = intent.down && this.onGround && !this.flying
+    this.onGround = false
+    this.blockedSideways = false
+    const steps = Math.max(1, Math.ceil((Math.max(Math.abs(this.vx), Math.abs(this.vy), Math.abs(this.vz)) * dt) / STEP))
+    for (let i = 0; i < steps; i++) {
+      this.moveAlong(blocks, 'y', (this.vy * dt) / steps, false)
+      this.moveAlong(blocks, 'x', (this.vx * dt) / steps, sneaking)
+      this.moveAlong(blocks, 'z', (this.vz * dt) / steps, sneaking)
+    }
+    if (this.onGround && this.flying && intent.down) this.flying = false
+  }
+
+  private steer(intent: Intent, dt: number): void {
+    const length = Math.max(1, Math.hypot(intent.forward, intent.right))
+    const speed = this.flying
+      ? intent.fast ? FLY_FAST : FLY
+      : this.inWater
+        ? SWIM
+        : intent.down ? SNEAK : intent.fast ? SPRINT : WALK
+    const sin = Math.sin(this.yaw)
+    const cos = Math.cos(this.yaw)
+    const forward = (intent.forward / length) * speed
+    const right = (intent.right / length) * speed
+    // looking along (−sin, cos); to the right of it is (−cos, −sin)
+    const wantX = -sin * forward - cos * right
+    const wantZ = cos * forward - sin * right
+    const grip = this.flying ? 9 : this.onGround ? 16 : this.inWater ? 6 : 5 // 1/s
+    const blend = 1 - Math.exp(-grip * dt)
+    this.vx += (wantX - this.vx) * blend
+    this.vz += (wantZ - this.vz) * blend
+  }
+
+  private fly(intent: Intent, dt: number): void {
+    const want = (Number(intent.up) - Number(intent.down)) * FLY_RISE
+    this.vy += (want - this.vy) * (1 - Math.exp(-10 * dt))
+  }
+
+  private swim(intent: Intent, dt: number): void {
+    let want = intent.up ? SWIM_RISE : intent.down ? -SWIM_RISE : -SINK
+    if (intent.up && this.blockedSideways) want = JUMP * 0.8 // climb out at a bank
+    this.vy += (want - this.vy) * (1 - Math.exp(-5 * dt))
+  }
+
+  private fall(intent: Intent, dt: number): void {
+    if (intent.up && this.onGround) this.vy = JUMP
+    this.vy = Math.max(-FALL, this.vy - GRAVITY * dt)
+  }
+
+  private moveAlong(blocks: Blocks, axis: 'x' | 'y' | 'z', by: number, keepFooting: boolean): void {
+    if (by === 0) return
+    const from = this[axis]
+    this[axis] = from + by
+    if (!overlapsSolid(blocks, this.x, this.y, this.z)) {
+      if (keepFooting && !overlapsSolid(blocks, this.x, this.y - 0.6, this.z)) {
+        this[axis] = from
+        this[axis === 'x' ? 'vx' : 'vz'] = 0
+      }
+      return
+    }
+    const reach = axis === 'y' ? (by > 0 ? HEIGHT : 0) : by > 0 ? HALF_WIDTH : -HALF_WIDTH
+    // touch the face of the block that was entered
+    const edge = from + by + reach
+    const touching = by > 0 ? Math.floor(edge) - reach - SKIN : Math.floor(edge) + 1 - reach + SKIN
+    this[axis] = by > 0 ? Math.max(from, touching) : Math.min(from, touching)
+    if (overlapsSolid(blocks, this.x, this.y, this.z)) this[axis] = from
+    if (axis === 'y') {
+      if (by < 0) this.onGround = true
+      this.vy = 0
+    } else {
+      this.blockedSideways = true
+      this[axis === 'x' ? 'vx' : 'vz'] = 0
+    }
+  }
+}
+
+/** Whether a body with its feet there would touch a solid block; unloaded land counts if asked to. */
+export function overlapsSolid(blocks: Blocks, x: number, y: number, z: number, unloaded = true): boolean {
+  for (let by = Math.floor(y); by <= Math.floor(y + HEIGHT); by++) {
+    for (let bz = Math.floor(z - HALF_WIDTH); bz <= Math.floor(z + HALF_WIDTH); bz++) {
+      for (let bx = Math.floor(x - HALF_WIDTH); bx <= Math.floor(x + HALF_WIDTH); bx++) {
+        const block = blocks.get(bx, by, bz)
+        if (isSolid(block) && (unloaded || block !== VOID)) return true
+      }
+    }
+  }
+  return false
+}
+
+/** Whether a body with its feet at (x, y, z) fills part of block (bx, by, bz). */
+export function bodyTouchesBlock(x: number, y: number, z: number, bx: number, by: number, bz: number): boolean {
+  return (
+    x + HALF_WIDTH > bx && x - HALF_WIDTH < bx + 1 &&
+    y + HEIGHT > by && y < by + 1 &&
+    z + HALF_WIDTH > bz && z - HALF_WIDTH < bz + 1
+  )
+}

@@ -1,0 +1,96 @@
+// The ray from the eyes to the block they aim at: a walk from block to block (Amanatides & Woo, 1987).
+
+import type { Box } from '../world/blocks'
+import type { Blocks } from './body'
+
+export interface Hit {
+  x: number
+  y: number
+  z: number
+  /** Of the face that was hit, pointing out of the block; all zero if the eyes are inside it. */
+  normal: [number, number, number]
+  /** From the eyes, in blocks. */
+  distance: number
+}
+
+/** A unit vector along yaw and pitch. */
+export function direction(yaw: number, pitch: number): [number, number, number] {
+  return [-Math.sin(yaw) * Math.cos(pitch), Math.sin(pitch), Math.cos(yaw) * Math.cos(pitch)]
+}
+
+/** Yaw and pitch that look along a vector. */
+export function anglesOf(dx: number, dy: number, dz: number): { yaw: number; pitch: number } {
+  return { yaw: Math.atan2(-dx, dz), pitch: Math.atan2(dy, Math.hypot(dx, dz)) }
+}
+
+/** The first block along dir (a unit vector) within reach for which stops(block) holds and whose box the ray meets. */
+export function castRay(
+  blocks: Blocks,
+  origin: readonly [number, number, number],
+  dir: readonly [number, number, number],
+  reach: number,
+  stops: (block: number) => boolean,
+  boxOf?: (block: number) => Box,
+): Hit | null {
+  const cell: [number, number, number] = [Math.floor(origin[0]), Math.floor(origin[1]), Math.floor(origin[2])]
+  const step = [0, 0, 0]
+  const next = [Infinity, Infinity, Infinity] // distance to the next boundary on each axis
+  const width = [Infinity, Infinity, Infinity] // distance between boundaries
+  for (let axis = 0; axis < 3; axis++) {
+    if (dir[axis] === 0) continue
+    step[axis] = Math.sign(dir[axis])
+    width[axis] = Math.abs(1 / dir[axis])
+    const ahead = dir[axis] > 0 ? cell[axis] + 1 - origin[axis] : origin[axis] - cell[axis]
+    next[axis] = ahead * width[axis]
+  }
+  const normal: [number, number, number] = [0, 0, 0]
+  let distance = 0
+  for (;;) {
+    const block = blocks.get(cell[0], cell[1], cell[2])
+    if (stops(block)) {
+      const box = boxOf?.(block)
+      if (!box || isWhole(box)) return { x: cell[0], y: cell[1], z: cell[2], normal, distance }
+      const hit = enterBox(cell, box, origin, dir)
+      if (hit && hit.distance <= reach) return hit
+    }
+    const axis = next[0] < next[1] ? (next[0] < next[2] ? 0 : 2) : next[1] < next[2] ? 1 : 2
+    distance = next[axis]
+    if (!(distance <= reach)) return null
+    next[axis] += width[axis]
+    cell[axis] += step[axis]
+    normal[0] = normal[1] = normal[2] = 0
+    normal[axis] = -step[axis]
+  }
+}
+
+function isWhole(box: Box): boolean {
+  return box.every((v, i) => v === (i < 3 ? 0 : 1))
+}
+
+/** Where the ray enters a box within the block at cell: the slab method. Null if it passes by. */
+function enterBox(
+  cell: readonly [number, number, number],
+  box: Box,
+  origin: readonly [number, number, number],
+  dir: readonly [number, number, number],
+): Hit | null {
+  const normal: [number, number, number] = [0, 0, 0]
+  let enter = 0
+  let leave = Infinity
+  for (let axis = 0; axis < 3; axis++) {
+    const low = cell[axis] + box[axis] - origin[axis]
+    const high = cell[axis] + box[axis + 3] - origin[axis]
+    if (dir[axis] === 0) {
+      if (low > 0 || high < 0) return null
+      continue
+    }
+    const near = (dir[axis] > 0 ? low : high) / dir[axis]
+    const far = (dir[axis] > 0 ? high : low) / dir[axis]
+    leave = Math.min(leave, far)
+    if (near <= enter) continue
+    enter = near
+    normal[0] = normal[1] = normal[2] = 0
+    normal[axis] = -Math.sign(dir[axis])
+  }
+  return enter <= leave ? { x: cell[0], y: cell[1], z: cell[2], normal, distance: enter } : null
+}

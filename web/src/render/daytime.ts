@@ -1,0 +1,41 @@
+// From the time of day to light and colours. The sun rises in the east (+X) at 6:00 and stands highest at noon.
+
+import { Color, type Vector3 } from 'three'
+import { DAY_MINUTES } from '../world/clock'
+import { air } from './glsl'
+
+const DAY_ZENITH = new Color(0.22, 0.47, 0.86)
+const DAY_HORIZON = new Color(0.69, 0.84, 0.97)
+const NIGHT_ZENITH = new Color(0.012, 0.018, 0.05)
+const NIGHT_HORIZON = new Color(0.045, 0.065, 0.13)
+const DUSK_GLOW = new Color(1.0, 0.52, 0.22)
+const DAY_LIGHT = new Color(1.0, 0.985, 0.95)
+const DUSK_LIGHT = new Color(1.0, 0.78, 0.6)
+const NIGHT_LIGHT = new Color(0.19, 0.24, 0.4)
+const MURK = new Color(0.06, 0.24, 0.44)
+
+const TILT = 0.35 // the sun's way leans to the south
+
+export function sunDirection(minutes: number, into: Vector3): Vector3 {
+  const angle = (minutes / DAY_MINUTES) * 2 * Math.PI - Math.PI / 2
+  return into.set(Math.cos(angle), Math.sin(angle), TILT * Math.cos(angle * 0.5 + 0.6)).normalize()
+}
+
+function smooth(from: number, to: number, x: number): number {
+  const t = Math.min(1, Math.max(0, (x - from) / (to - from)))
+  return t * t * (3 - 2 * t)
+}
+
+/** Sets the shared air for a time of day. */
+export function setDaytime(minutes: number): void {
+  const sun = sunDirection(minutes, air.sunward.value)
+  const day = smooth(-0.2, 0.16, sun.y)
+  const dusk = smooth(-0.22, 0.02, sun.y) * (1 - smooth(0.08, 0.42, sun.y))
+  air.daylight.value = day
+  air.glowing.value = dusk
+  air.glow.value.copy(DUSK_GLOW)
+  air.zenith.value.lerpColors(NIGHT_ZENITH, DAY_ZENITH, day)
+  air.horizon.value.lerpColors(NIGHT_HORIZON, DAY_HORIZON, day)
+  air.skyLight.value.lerpColors(NIGHT_LIGHT, DAY_LIGHT, day).lerp(DUSK_LIGHT, dusk * 0.45 * day)
+  air.murk.value.copy(MURK).multiplyScalar(0.12 + 0.88 * day)
+}

@@ -1,0 +1,66 @@
+// Pieces of GLSL that several materials share, and the uniforms they read. One set of uniforms, changed once a frame.
+
+import { Color, Vector2, Vector3 } from 'three'
+
+/** What the air looks like now; every material holds these same objects. */
+export const air = {
+  zenith: { value: new Color() },
+  horizon: { value: new Color() },
+  glow: { value: new Color() }, // around a low sun
+  glowing: { value: 0 },
+  sunward: { value: new Vector3(0, 1, 0) },
+  /** Light from the sky, as a factor on colours. */
+  skyLight: { value: new Color(1, 1, 1) },
+  daylight: { value: 1 }, // 0 at night, 1 by day
+  /** Where fog begins and is complete, in blocks. */
+  fog: { value: new Vector2(100, 160) },
+  /** Camera under water: fog is near and blue. */
+  submerged: { value: 0 },
+  murk: { value: new Color(0.05, 0.2, 0.4) },
+  time: { value: 0 }, // seconds
+}
+
+/** The colour of the sky along a direction; fog takes it, so that land fades into exactly the sky behind it. */
+export const SKY_GLSL = /* glsl */ `
+uniform vec3 zenith, horizon, glow, sunward;
+uniform float glowing;
+vec3 skyColour(vec3 d) {
+  float up = max(d.y, 0.0);
+  vec3 c = mix(horizon, zenith, 1.0 - exp(-3.2 * up));
+  c = mix(c, horizon * 0.82, smoothstep(0.0, -0.5, d.y));
+  vec2 flat_ = normalize(d.xz + vec2(1e-5));
+  vec2 sun = normalize(sunward.xz + vec2(1e-5));
+  float toward = 0.5 + 0.5 * dot(flat_, sun);
+  float band = exp(-5.0 * abs(d.y)) * toward * toward;
+  float halo = pow(max(dot(d, sunward), 0.0), 6.0);
+  return mix(c, glow, glowing * clamp(0.85 * band + 0.5 * halo, 0.0, 1.0));
+}
+`
+
+export const FOG_GLSL = /* glsl */ `
+uniform vec2 fog;
+uniform float submerged;
+uniform vec3 murk;
+vec3 fogged(vec3 colour, vec3 relative) {
+  float distance_ = length(relative);
+  vec3 d = relative / max(distance_, 1e-4);
+  float flat_ = length(relative.xz);
+  float clear = 1.0 - smoothstep(fog.x, fog.y, flat_);
+  vec3 dry = mix(skyColour(d), colour, clear);
+  vec3 wet = mix(murk, colour, exp(-0.09 * distance_));
+  return mix(dry, wet, submerged);
+}
+`
+
+export const NOISE_GLSL = /* glsl */ `
+float hash2(vec2 p) {
+  vec3 q = fract(vec3(p.xyx) * vec3(0.1031, 0.1030, 0.0973));
+  q += dot(q, q.yzx + 33.33);
+  return fract((q.x + q.y) * q.z);
+}
+float smoothNoise(vec2 p) {
+  vec2 i = floor(p), f = fract(p);
+  f = f * f * (3.0 - 2.0 * f);
+  return mix(mix(hash2(i), hash2(i + vec2(1, 0)), f.x), mix(hash2(i + vec2(0, 1)), hash2(i + vec2(1, 1)), f.x), f.y);
+}
+`

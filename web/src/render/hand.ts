@@ -1,0 +1,74 @@
+// The block in the player's hand, in the lower right corner: drawn after the world and over it, bobbing with the
+// steps and swinging with each click.
+
+import { Mesh, PerspectiveCamera, Scene, type WebGLRenderer } from 'three'
+import { lightVolume } from '../mesh/light'
+import { meshSection } from '../mesh/mesher'
+import { LAYER, MARGIN, WIDTH } from '../mesh/volume'
+import { SIZE } from '../world/coords'
+import { AIR } from '../world/blocks'
+import { disposeGeometry, type Terrain } from './terrain'
+
+const SWING = 0.24 // seconds
+const HELD = 0.32 // the size of the block in the hand
+
+export class Hand {
+  private readonly scene = new Scene()
+  private readonly camera = new PerspectiveCamera(55, 1, 0.01, 10)
+  private mesh: Mesh | null = null
+  private block = AIR
+  private swung = SWING
+  private bob = 0
+  private stride = 0
+  private raised = 0
+
+  constructor(private readonly terrain: Terrain) {}
+
+  hold(block: number): void {
+    if (block === this.block) return
+    this.block = block
+    this.raised = 0
+    if (this.mesh) {
+      this.scene.remove(this.mesh)
+      disposeGeometry(this.mesh.geometry)
+      this.mesh = null
+    }
+    if (block === AIR) return
+    const volume = { blocks: new Uint16Array(LAYER * SIZE), height: SIZE }
+    volume.blocks[LAYER + (MARGIN + 1) * WIDTH + MARGIN + 1] = block
+    const faces = meshSection(volume, lightVolume(volume), 0)
+    const pass = faces.opaque.length ? 'opaque' : faces.cutout.length ? 'cutout' : 'water'
+    this.mesh = new Mesh(this.terrain.geometry(faces[pass]), this.terrain.materials[pass])
+    this.mesh.frustumCulled = false
+    this.scene.add(this.mesh)
+  }
+
+  swing(): void {
+    this.swung = 0
+  }
+
+  update(dt: number, speed: number): void {
+    this.swung = Math.min(SWING, this.swung + dt)
+    this.raised += (1 - this.raised) * (1 - Math.exp(-14 * dt))
+    this.stride += (Math.min(1, speed / 5) - this.stride) * (1 - Math.exp(-8 * dt))
+    this.bob += dt * 9
+    if (!this.mesh) return
+    const swing = Math.sin((this.swung / SWING) * Math.PI)
+    const x = 0.86 + Math.cos(this.bob / 2) * 0.02 * this.stride - 0.16 * swing
+    const y = -0.6 - Math.abs(Math.sin(this.bob / 2)) * 0.03 * this.stride - 0.5 * (1 - this.raised) + 0.1 * swing
+    this.mesh.position.set(x, y, -1.25 - 0.25 * swing)
+    this.mesh.rotation.set(0.12 - 0.5 * swing, 0.72 - 0.3 * swing, 0)
+    this.mesh.scale.setScalar(HELD)
+    // the block's middle is at 1.5 of the section
+    this.mesh.updateMatrix()
+    this.mesh.translateX(-1.5 * HELD).translateY(-1.5 * HELD).translateZ(-1.5 * HELD)
+  }
+
+  draw(renderer: WebGLRenderer, aspect: number): void {
+    if (!this.mesh) return
+    this.camera.aspect = aspect
+    this.camera.updateProjectionMatrix()
+    renderer.clearDepth()
+    renderer.render(this.scene, this.camera)
+  }
+}

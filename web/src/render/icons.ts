@@ -1,0 +1,54 @@
+// Icons of blocks for the HUD: the cube seen from a corner, drawn from its tiles, or a plant's picture as it is; made
+// once for each block.
+
+import { kindOf } from '../world/blocks'
+import { TILE } from './pixels'
+import { drawTile, type Tile } from './tiles'
+
+const SIZE = 64
+const made = new Map<number, string>()
+
+/** A data URL of the block's icon, SIZE pixels square. */
+export function iconOf(block: number): string {
+  let url = made.get(block)
+  if (!url) made.set(block, (url = draw(block)))
+  return url
+}
+
+function tileCanvas(tile: Tile, shade: number): HTMLCanvasElement {
+  const canvas = document.createElement('canvas')
+  canvas.width = canvas.height = TILE
+  const context = canvas.getContext('2d')!
+  const data = drawTile(tile)
+  const image = context.createImageData(TILE, TILE)
+  for (let i = 0; i < data.length; i++) image.data[i] = i % 4 === 3 ? data[i] : data[i] * shade
+  context.putImageData(image, 0, 0)
+  return canvas
+}
+
+function draw(block: number): string {
+  const kind = kindOf(block)
+  const canvas = document.createElement('canvas')
+  canvas.width = canvas.height = SIZE
+  const context = canvas.getContext('2d')!
+  context.imageSmoothingEnabled = false
+  if (kind.shape === 'cross') {
+    context.drawImage(tileCanvas(kind.side, 1), 4, 4, SIZE - 8, SIZE - 8)
+    return canvas.toDataURL()
+  }
+  const half = SIZE / 2 - 3
+  const rise = half / 2
+  const tall = half * 1.12
+  const step = 1 / TILE
+  const top = 3
+  const face = (a: number, b: number, c: number, d: number, x: number, y: number, tile: Tile, shade: number) => {
+    context.setTransform(a * step, b * step, c * step, d * step, x, y)
+    context.drawImage(tileCanvas(tile, shade), 0, 0, TILE, TILE)
+  }
+  if (kind.pass === 'water') context.globalAlpha = 0.85
+  const middle = SIZE / 2
+  face(half, rise, -half, rise, middle, top, kind.top, 1)
+  face(half, rise, 0, tall, middle - half, top + rise, kind.side, 0.82)
+  face(half, -rise, 0, tall, middle, top + 2 * rise, kind.side, 0.62)
+  return canvas.toDataURL()
+}

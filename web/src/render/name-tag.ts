@@ -1,0 +1,50 @@
+// A player's name over the head: a sprite with a drawn label, which far away stays large enough to be read.
+
+import { CanvasTexture, LinearMipmapLinearFilter, SRGBColorSpace, Sprite, SpriteMaterial } from 'three'
+
+const HEIGHT = 64 // pixels
+const BLOCKS_HIGH = 0.38
+const GROWS_FROM = 6 // blocks away: from there on its size on the screen stays
+
+export function makeNameTag(name: string, guest: boolean, colour: string): Sprite {
+  const canvas = document.createElement('canvas')
+  let context = canvas.getContext('2d')!
+  const font = `600 38px system-ui, "Segoe UI", Roboto, sans-serif`
+  context.font = font
+  const width = Math.ceil(context.measureText(name).width) + 44
+  canvas.width = width
+  canvas.height = HEIGHT
+  context = canvas.getContext('2d')!
+  context.fillStyle = 'rgba(12, 17, 23, 0.62)'
+  context.beginPath()
+  context.roundRect(0, 4, width, HEIGHT - 8, 16)
+  context.fill()
+  context.fillStyle = colour
+  context.beginPath()
+  context.roundRect(0, 4, 9, HEIGHT - 8, [16, 0, 0, 16])
+  context.fill()
+  context.font = font
+  context.textBaseline = 'middle'
+  context.textAlign = 'center'
+  context.fillStyle = guest ? '#c9d2da' : '#ffffff'
+  context.fillText(name, width / 2 + 4, HEIGHT / 2 + 2)
+  const texture = new CanvasTexture(canvas)
+  texture.colorSpace = SRGBColorSpace
+  texture.minFilter = LinearMipmapLinearFilter
+  const sprite = new Sprite(new SpriteMaterial({ map: texture, transparent: true, depthWrite: false, fog: false }))
+  sprite.userData.aspect = width / HEIGHT
+  sprite.center.set(0.5, 0)
+  sprite.renderOrder = 4
+  return sprite
+}
+
+/** Sizes a tag for its distance from the eyes, in blocks. */
+export function scaleNameTag(sprite: Sprite, distance: number): void {
+  const high = BLOCKS_HIGH * Math.max(1, distance / GROWS_FROM)
+  sprite.scale.set(high * (sprite.userData.aspect as number), high, 1)
+}
+
+export function disposeNameTag(sprite: Sprite): void {
+  sprite.material.map?.dispose()
+  sprite.material.dispose()
+}

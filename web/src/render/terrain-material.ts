@@ -1,0 +1,190 @@
+// The materials of the land: one vertex shader that unpacks the mesher's two words, one fragment shader per pass.
+// Colours are multiplied as they are on the screen (sRGB), as pixel art wants it.
+
+import {
+  CompressedArrayTexture,
+  DoubleSide,
+  FrontSide,
+  GLSL3,
+  LinearMipmapLinearFilter,
+  NearestFilter,
+  RGBAFormat,
+  RawShaderMaterial,
+  RepeatWrapping,
+  UnsignedByteType,
+  type CompressedPixelFormat,
+} from 'three'
+import { FOG_GLSL, NOISE_GLSL, SKY_GLSL, air } from './glsl'
+import { TILE } from './pixels'
+import { TILES, drawAllTiles } from './tiles'
+
+const VERTEX = /* glsl */ `
+precision highp float;
+precision highp int;
+uniform mat4 modelMatrix, modelViewMatrix, projectionMatrix;
+uniform vec3 cameraPosition;
+uniform float time;
+in uvec2 words;
+out vec3 relative;   // from the camera
+out vec3 place;      // in the world, modulo the render origin
+out vec2 uv;
+out vec4 shade;      // occlusion, sky, glow, water
+flat out int face;
+flat out float layer;
+
+// Turns local from a corner of the block into that of a plant's picture, whose middle is a little off the block's. The
+// offset depends on x and z alone, so that a plant on its like continues it; moved: by the wind (see mesher.ts).
+void growPlant(inout vec3 local, int corner, bool moved) {
+  float far = corner == 1 || corner == 2 ? 1.0 : 0.0;
+  vec2 cell = local.xz - vec2(far, face == 6 ? far : 1.0 - far);
+  uint h = uint(cell.x) * 374761393u + uint(cell.y) * 668265263u;
+  h = (h ^ (h >> 13)) * 1274126177u;
+  h ^= h >> 16;
+  vec3 chance = vec3(h & 255u, (h >> 8) & 255u, (h >> 16) & 255u) / 255.0 - 0.5;
+  bool mirrored = (h >> 24 & 1u) == 1u;
+  // a hair within the picture, whose edges repeat
+  uv = mix(vec2(0.005), vec2(0.995), vec2(mirrored ? 1.0 - far : far, corner >= 2 ? 0.0 : 1.0));
+  vec2 middle = cell + 0.5;
+  local.xz = middle + (local.xz - middle) * 0.88 + chance.xy * 0.3;
+  if (!moved) return;
+  vec2 at = (modelMatrix * vec4(local, 1.0)).xz;
+  float gust = 0.6 + 0.4 * sin(time * 0.7 + at.x * 0.13 + at.y * 0.09);
+  vec2 wind = vec2(sin(time * 1.9 + at.x * 0.8 + at.y * 0.5), cos(time * 1.6 + at.y * 0.9 - at.x * 0.4));
+  local += vec3(0.055 * gust * wind.x, 0.35 * chance.z - 0.08, 0.055 * gust * wind.y);
+}
+
+void main() {
+  uint a = words.x, b = words.y;
+  vec3 local = vec3(float(a & 63u), float((a >> 6) & 63u), float((a >> 12) & 63u));
+  face = int((a >> 18) & 7u);
+  int corner = int((a >> 21) & 3u);
+  float low = face < 6 ? float((a >> 25) & 1u) : 0.0;
+  shade = vec4(float((a >> 23) & 3u) / 3.0, float((b >> 10) & 63u) / 60.0, float((b >> 16) & 63u) / 60.0, float((a >> 26) & 1u));
+  layer = float(b & 1023u);
+  uv = face < 2 ? local.zy : face < 4 ? local.xz : local.xy;
+  uv.y = -uv.y;
+  local.y -= 0.125 * low;
+  if (face >= 6) growPlant(local, corner, ((a >> 25) & 1u) == 1u);
+  // Rectangles of different sizes meet in T-junctions: widen each by a hair, or the sky shines through.
+  int axis = face >> 1;
+  vec3 u = axis == 0 ? vec3(0, 1, 0) : axis == 1 ? vec3(0, 0, 1) : vec3(1, 0, 0);
+  vec3 v = axis == 0 ? vec3(0, 0, 1) : axis == 1 ? vec3(1, 0, 0) : vec3(0, 1, 0);
+  vec3 outward = u * (corner == 1 || corner == 2 ? 1.0 : -1.0) + v * (corner >= 2 ? 1.0 : -1.0);
+  float w = face < 6 ? (projectionMatrix * (modelViewMatrix * vec4(local, 1.0))).w : 0.0;
+  local += outward * 1e-4 * max(w, 0.0);
+  place = (modelMatrix * vec4(local, 1.0)).xyz;
+  relative = place - cameraPosition;
+  gl_Position = projectionMatrix * (modelViewMatrix * vec4(local, 1.0));
+}
+`
+
+const FRAGMENT_HEAD = /* glsl */ `
+precision highp float;
+precision highp int;
+precision mediump sampler2DArray;
+uniform sampler2DArray tiles;
+uniform vec3 skyLight;
+uniform float daylight, time;
+in vec3 relative, place;
+in vec2 uv;
+in vec4 shade;
+flat in int face;
+flat in float layer;
+out vec4 colour_;
+${SKY_GLSL}
+${FOG_GLSL}
+${NOISE_GLSL}
+
+float curve(float level) { return level / (3.0 - 2.0 * level); }
+
+vec3 lit() {
+  // plants are lit like the ground they stand on
+  vec3 n = face == 0 ? vec3(1, 0, 0) : face == 1 ? vec3(-1, 0, 0) : face == 2 || face >= 6 ? vec3(0, 1, 0)
+         : face == 3 ? vec3(0, -1, 0) : face == 4 ? vec3(0, 0, 1) : vec3(0, 0, -1);
+  float side = face == 2 || face >= 6 ? 1.0 : face == 3 ? 0.58 : face < 2 ? 0.76 : 0.87;
+  float sun = max(dot(n, sunward), 0.0) * daylight * smoothstep(0.8, 1.0, shade.y);
+  float occlusion = mix(0.5, 1.0, shade.x * (0.6 + 0.4 * shade.x));
+  float sky = curve(shade.y);
+  vec3 fromSky = skyLight * sky * (0.95 * side + 0.1 * sun);
+  vec3 fromGlow = vec3(1.4, 1.06, 0.7) * curve(shade.z) * mix(1.0, side, 0.6) * (1.0 - 0.75 * daylight * sky);
+  return (fromSky + fromGlow + vec3(0.028, 0.03, 0.038)) * occlusion;
+}
+`
+
+const SOLID = /* glsl */ `
+${FRAGMENT_HEAD}
+void main() {
+  vec4 texel = texture(tiles, vec3(uv, layer));
+#ifdef CUTOUT
+  if (texel.a < 0.5) discard;
+#endif
+  // broad patches of lighter and darker ground
+  float patch_ = smoothNoise(place.xz * 0.045) * 0.6 + smoothNoise(place.xz * 0.19 + place.y * 0.1) * 0.4;
+  vec3 c = texel.rgb * (0.93 + 0.14 * patch_) * lit();
+  colour_ = vec4(fogged(min(c, 1.0), relative), 1.0);
+}
+`
+
+const WATER = /* glsl */ `
+${FRAGMENT_HEAD}
+void main() {
+  vec3 d = normalize(relative);
+  vec3 light = lit();
+  vec4 texel = texture(tiles, vec3(uv, layer));
+  if (shade.w < 0.5) { // ice
+    colour_ = vec4(fogged(texel.rgb * light, relative), 0.82);
+    return;
+  }
+  // ripples in the pixel size of the textures
+  vec2 p = floor(place.xz * 16.0) / 16.0 + (face == 2 || face == 3 ? vec2(0) : vec2(place.y));
+  float far = length(relative.xz);
+  float calm = 1.0 / (1.0 + 0.02 * far);
+  vec2 slope = vec2(
+    cos(p.x * 1.3 + p.y * 0.7 + time * 1.1) + 0.7 * cos(p.x * 2.9 - p.y * 2.1 - time * 1.7) + 1.3 * (smoothNoise(p * 1.7 + time * 0.4) - 0.5),
+    cos(p.y * 1.1 - p.x * 0.6 + time * 0.9) + 0.7 * cos(p.y * 3.1 + p.x * 1.9 + time * 1.5) + 1.3 * (smoothNoise(p * 1.7 - time * 0.4 + 40.0) - 0.5));
+  vec3 n = normalize(vec3(slope.x * 0.055 * calm, 1.0, slope.y * 0.055 * calm));
+  if (face != 2) n = vec3(0, 1, 0);
+  float facing = abs(dot(-d, n));
+  float fresnel = 0.03 + 0.8 * pow(1.0 - facing, 4.0);
+  vec3 r = reflect(d, n);
+  r.y = abs(r.y);
+  vec3 body = texel.rgb * vec3(0.62, 0.92, 1.0) * light;
+  vec3 mirror = skyColour(r) * clamp(0.25 + curve(shade.y), 0.0, 1.0);
+  float glint = pow(max(dot(r, sunward), 0.0), 320.0) * 0.8 * daylight * smoothstep(0.9, 1.0, shade.y);
+  float crest = smoothstep(1.5, 2.3, slope.x + slope.y) * 0.07 * calm;
+  vec3 c = mix(body, mirror, fresnel) + vec3(1.0, 0.93, 0.8) * glint + crest * skyLight;
+  float alpha = clamp(0.7 + fresnel * 0.5 + glint, 0.0, 0.97);
+  float fade = smoothstep(fog.x, fog.y, far) * (1.0 - submerged);
+  colour_ = vec4(fogged(min(c, 1.0), relative), mix(alpha, 1.0, fade));
+}
+`
+
+/** The tiles with mipmaps of our own: of three's array textures only the compressed one takes those; it takes RGBA, too. */
+function tileTexture(): CompressedArrayTexture {
+  const levels = drawAllTiles().map(({ edge, pixels }) => ({ data: pixels, width: edge, height: edge }))
+  const format = RGBAFormat as unknown as CompressedPixelFormat
+  const texture = new CompressedArrayTexture(levels, TILE, TILE, TILES.length, format, UnsignedByteType)
+  texture.magFilter = NearestFilter
+  texture.minFilter = LinearMipmapLinearFilter
+  texture.wrapS = texture.wrapT = RepeatWrapping
+  texture.anisotropy = 4
+  texture.needsUpdate = true
+  return texture
+}
+
+export interface TerrainMaterials {
+  opaque: RawShaderMaterial
+  cutout: RawShaderMaterial
+  water: RawShaderMaterial
+}
+
+export function makeTerrainMaterials(): TerrainMaterials {
+  const uniforms = { ...air, tiles: { value: tileTexture() } }
+  const make = (fragmentShader: string, more: object) =>
+    new RawShaderMaterial({ glslVersion: GLSL3, vertexShader: VERTEX, fragmentShader, uniforms, ...more })
+  return {
+    opaque: make(SOLID, { side: FrontSide }),
+    cutout: make(SOLID, { side: DoubleSide, defines: { CUTOUT: 1 } }),
+    water: make(WATER, { side: DoubleSide, transparent: true, depthWrite: true }),
+  }
+}

@@ -1,0 +1,122 @@
+// The land's meshes: up to three per section, drawn near the render origin so that far from the world's middle nothing
+// jitters. Owned by the main thread.
+
+import { BufferAttribute, BufferGeometry, Group, Mesh, Sphere, Vector3, type RawShaderMaterial } from 'three'
+import { WORDS_PER_QUAD, WORDS_PER_VERTEX, type SectionMesh } from '../mesh/mesher'
+import type { MeshSink } from '../mesh/scheduler'
+import { SIZE, chunkKey } from '../world/coords'
+import { makeTerrainMaterials } from './terrain-material'
+
+/** The render origin moves in steps of this many blocks. */
+export const ORIGIN_STEP = 4096
+
+type Pass = 'opaque' | 'cutout' | 'water'
+const PASSES: Pass[] = ['opaque', 'cutout', 'water']
+const BOUNDS = new Sphere(new Vector3(SIZE / 2, SIZE / 2, SIZE / 2), (SIZE / 2) * Math.sqrt(3) + 0.5)
+
+class Column {
+  readonly meshes = new Map<number, Mesh[]>()
+  constructor(
+    readonly x: number,
+    readonly z: number,
+  ) {}
+}
+
+export class Terrain implements MeshSink {
+  readonly group = new Group()
+  readonly materials = makeTerrainMaterials()
+  private columns = new Map<number, Column>()
+  private index = quadIndex(1 << 12)
+  private originX = 0
+  private originZ = 0
+  quads = 0
+
+  constructor() {
+    this.group.matrixAutoUpdate = false
+  }
+
+  show(x: number, z: number, section: number, mesh: SectionMesh): void {
+    const key = chunkKey(x, z)
+    let column = this.columns.get(key)
+    if (!column) this.columns.set(key, (column = new Column(x, z)))
+    this.drop(column, section)
+    const meshes: Mesh[] = []
+    for (const pass of PASSES) {
+      if (mesh[pass].length > 0) meshes.push(this.add(column, section, mesh[pass], this.materials[pass], pass))
+    }
+    if (meshes.length > 0) column.meshes.set(section, meshes)
+  }
+
+  remove(x: number, z: number): void {
+    const column = this.columns.get(chunkKey(x, z))
+    if (!column) return
+    for (const section of [...column.meshes.keys()]) this.drop(column, section)
+    this.columns.delete(chunkKey(x, z))
+  }
+
+  /** Moves the render origin; the camera's place is relative to it. */
+  setOrigin(x: number, z: number): void {
+    if (x === this.originX && z === this.originZ) return
+    this.originX = x
+    this.originZ = z
+    for (const column of this.columns.values()) {
+      for (const [section, meshes] of column.meshes) for (const mesh of meshes) this.place(mesh, column, section)
+    }
+  }
+
+  /** A geometry of packed quads, sharing the index of all. */
+  geometry(words: Uint32Array): BufferGeometry {
+    const quads = words.length / WORDS_PER_QUAD
+    if (this.index.count < quads * 6) this.index = quadIndex(2 ** Math.ceil(Math.log2(quads)))
+    const geometry = new BufferGeometry()
+    geometry.setAttribute('words', new BufferAttribute(words, WORDS_PER_VERTEX))
+    geometry.setIndex(this.index)
+    geometry.setDrawRange(0, quads * 6)
+    geometry.boundingSphere = BOUNDS
+    return geometry
+  }
+
+  private add(column: Column, section: number, words: Uint32Array, material: RawShaderMaterial, pass: Pass): Mesh {
+    const mesh = new Mesh(this.geometry(words), material)
+    mesh.matrixAutoUpdate = false
+    mesh.renderOrder = pass === 'opaque' ? 0 : pass === 'cutout' ? 1 : 3
+    this.place(mesh, column, section)
+    this.group.add(mesh)
+    this.quads += words.length / WORDS_PER_QUAD
+    return mesh
+  }
+
+  private place(mesh: Mesh, column: Column, section: number): void {
+    mesh.position.set(column.x * SIZE - this.originX, section * SIZE, column.z * SIZE - this.originZ)
+    mesh.updateMatrix()
+    mesh.matrixWorldNeedsUpdate = true
+  }
+
+  private drop(column: Column, section: number): void {
+    for (const mesh of column.meshes.get(section) ?? []) {
+      this.group.remove(mesh)
+      this.quads -= mesh.geometry.drawRange.count / 6
+      disposeGeometry(mesh.geometry)
+    }
+    column.meshes.delete(section)
+  }
+}
+
+/** Frees a geometry but not the index that it shares. */
+export function disposeGeometry(geometry: BufferGeometry): void {
+  geometry.setIndex(null)
+  geometry.dispose()
+}
+
+function quadIndex(quads: number): BufferAttribute {
+  const index = new Uint32Array(quads * 6)
+  for (let q = 0, i = 0, v = 0; q < quads; q++, v += 4) {
+    index[i++] = v
+    index[i++] = v + 1
+    index[i++] = v + 2
+    index[i++] = v
+    index[i++] = v + 2
+    index[i++] = v + 3
+  }
+  return new BufferAttribute(index, 1)
+}

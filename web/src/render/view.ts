@@ -1,0 +1,140 @@
+// Draws the world as the player sees it: owns the renderer, the scene and the camera. The only module that knows the
+// screen's size.
+
+import {
+  BoxGeometry,
+  EdgesGeometry,
+  LineBasicMaterial,
+  LineSegments,
+  PerspectiveCamera,
+  Scene,
+  WebGLRenderer,
+  type Object3D,
+} from 'three'
+import type { Box } from '../world/blocks'
+import { SIZE } from '../world/coords'
+import { setDaytime } from './daytime'
+import type { Eyes } from './eyes'
+import { air } from './glsl'
+import { Hand } from './hand'
+import { Particles } from './particles'
+import { Sky } from './sky'
+import { ORIGIN_STEP, Terrain } from './terrain'
+
+export class View {
+  readonly terrain = new Terrain()
+  readonly hand = new Hand(this.terrain)
+  readonly particles = new Particles()
+  private readonly renderer: WebGLRenderer
+  private readonly scene = new Scene()
+  private readonly camera = new PerspectiveCamera(75, 1, 0.05, 2400)
+  private readonly sky = new Sky()
+  private readonly outline: LineSegments
+  private scale = 1
+  /** The render origin in world blocks: positions in the scene are relative to it. */
+  originX = 0
+  originZ = 0
+  showHand = true
+
+  constructor(
+    private readonly canvas: HTMLCanvasElement,
+    antialias: boolean,
+  ) {
+    this.renderer = new WebGLRenderer({ canvas, antialias, powerPreference: 'high-performance' })
+    this.renderer.autoClear = false
+    this.renderer.info.autoReset = false
+    this.outline = new LineSegments(
+      new EdgesGeometry(new BoxGeometry(1.004, 1.004, 1.004)),
+      new LineBasicMaterial({ color: 0x0a0d10, transparent: true, opacity: 0.7 }),
+    )
+    this.outline.visible = false
+    this.outline.renderOrder = 2.7
+    this.scene.add(this.terrain.group, this.sky.dome, this.sky.clouds, this.particles.points, this.outline)
+    window.addEventListener('resize', () => this.resize())
+    this.resize()
+  }
+
+  add(object: Object3D): void {
+    this.scene.add(object)
+  }
+
+  /** Pixels drawn for each pixel of the screen, 0.25 to 2. */
+  setScale(scale: number): void {
+    this.scale = scale
+    this.resize()
+  }
+
+  setFieldOfView(degrees: number): void {
+    this.camera.fov = degrees
+    this.camera.updateProjectionMatrix()
+  }
+
+  /** Fog is complete where the land ends, chunks away. */
+  setDistance(chunks: number): void {
+    const end = Math.max(1, chunks - 0.35) * SIZE
+    air.fog.value.set(end * 0.55, end)
+  }
+
+  /** Aims the outline at a box within a block, or at none. */
+  outlineBlock(block: { x: number; y: number; z: number } | null, box: Box): void {
+    this.outline.visible = block !== null
+    if (!block) return
+    const [x0, y0, z0, x1, y1, z1] = box
+    this.outline.scale.set(x1 - x0, y1 - y0, z1 - z0)
+    this.outline.position.set(block.x + (x0 + x1) / 2, block.y + (y0 + y1) / 2, block.z + (z0 + z1) / 2)
+    this.outline.position.x -= this.originX
+    this.outline.position.z -= this.originZ
+  }
+
+  /** Places the camera; before everything that is placed relative to the render origin. */
+  look(eyes: Eyes): void {
+    const originX = Math.round(eyes.x / ORIGIN_STEP) * ORIGIN_STEP
+    const originZ = Math.round(eyes.z / ORIGIN_STEP) * ORIGIN_STEP
+    this.terrain.setOrigin(originX, originZ)
+    this.originX = originX
+    this.originZ = originZ
+    this.camera.position.set(eyes.x - originX, eyes.y, eyes.z - originZ)
+    this.camera.rotation.set(eyes.pitch, Math.PI - eyes.yaw, 0, 'YXZ')
+    this.camera.updateMatrixWorld()
+  }
+
+  draw(eyes: Eyes, minutes: number, submerged: boolean, seconds: number, dt: number, speed: number): void {
+    setDaytime(minutes)
+    air.time.value = seconds % 3600
+    air.submerged.value = submerged ? 1 : 0
+    this.sky.follow(this.camera, eyes.x, eyes.z, seconds)
+    const pixels = this.renderer.domElement.height
+    this.particles.update(dt, pixels / (2 * Math.tan((this.camera.fov * Math.PI) / 360)))
+    this.hand.update(dt, speed)
+    this.renderer.info.reset()
+    this.renderer.clear()
+    this.renderer.render(this.scene, this.camera)
+    if (this.showHand) this.hand.draw(this.renderer, this.camera.aspect)
+  }
+
+  get stats(): { calls: number; triangles: number; quads: number } {
+    const { calls, triangles } = this.renderer.info.render
+    return { calls, triangles, quads: this.terrain.quads }
+  }
+
+  private resize(): void {
+    const width = Math.max(1, window.innerWidth)
+    const height = Math.max(1, window.innerHeight)
+    this.renderer.setPixelRatio(Math.min(2, window.devicePixelRatio || 1) * this.scale)
+    this.renderer.setSize(width, height, false)
+    this.canvas.style.width = '100%'
+    this.canvas.style.height = '100%'
+    this.camera.aspect = width / height
+    this.camera.updateProjectionMatrix()
+  }
+}
+
+/** Whether this browser draws by software: then little is asked of it at first. */
+export function drawsInSoftware(): boolean {
+  const context = document.createElement('canvas').getContext('webgl2')
+  if (!context) return true
+  const info = context.getExtension('WEBGL_debug_renderer_info')
+  const name = String(context.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : context.RENDERER))
+  context.getExtension('WEBGL_lose_context')?.loseContext()
+  return /swiftshader|llvmpipe|software|basic render/i.test(name)
+}

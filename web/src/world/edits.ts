@@ -1,0 +1,115 @@
+// Edits that the player made and the world has not confirmed yet. They show at once; an Ack makes them real or takes
+// them back; over a lost connection they are kept and sent again under the same sequence number, which the region
+// applies once. While an edit waits, what others do at that place is remembered beneath it.
+
+import { blockKey, chunkOf } from './coords'
+
+export interface PendingEdit {
+  readonly seq: number
+  readonly x: number
+  readonly y: number
+  readonly z: number
+  readonly block: number
+}
+
+interface Blocks {
+  get(x: number, y: number, z: number): number
+  set(x: number, y: number, z: number, block: number): boolean
+}
+
+export class Edits {
+  private pending: PendingEdit[] = []
+  private beneath = new Map<string, number>() // what the server last said stands there, for each place with a pending edit
+  private nextSeq = 1
+
+  constructor(private readonly blocks: Blocks) {}
+
+  /** Edits in the order they were made; what has to be sent again after a reconnect. */
+  get waiting(): readonly PendingEdit[] {
+    return this.pending
+  }
+
+  /** Begins numbering at the server's word, but never behind an edit that still waits. */
+  welcome(nextSeq: number): void {
+    const last = this.pending.length ? this.pending[this.pending.length - 1].seq : 0
+    this.nextSeq = Math.max(nextSeq, last + 1)
+  }
+
+  /** Makes an edit and shows it. Null if its chunk is not loaded. */
+  make(x: number, y: number, z: number, block: number): PendingEdit | null {
+    const key = blockKey(x, y, z)
+    const before = this.blocks.get(x, y, z)
+    if (!this.blocks.set(x, y, z, block)) return null
+    if (!this.beneath.has(key)) this.beneath.set(key, before)
+    const edit = { seq: this.nextSeq++, x, y, z, block }
+    this.pending.push(edit)
+    return edit
+  }
+
+  /** Settles an edit: block is what the world has there now. Returns the edit, null if it was settled before. */
+  acknowledge(seq: number, block: number): PendingEdit | null {
+    const index = this.pending.findIndex((edit) => edit.seq === seq)
+    if (index < 0) return null
+    const [edit] = this.pending.splice(index, 1)
+    const key = blockKey(edit.x, edit.y, edit.z)
+    if (this.newest(edit.x, edit.y, edit.z) !== null) {
+      this.beneath.set(key, block)
+    } else {
+      this.beneath.delete(key)
+      this.blocks.set(edit.x, edit.y, edit.z, block)
+    }
+    return edit
+  }
+
+  /** Edits that wait in one chunk, in their order. */
+  waitingIn(cx: number, cz: number): PendingEdit[] {
+    return this.pending.filter((edit) => chunkOf(edit.x) === cx && chunkOf(edit.z) === cz)
+  }
+
+  find(seq: number): PendingEdit | null {
+    return this.pending.find((edit) => edit.seq === seq) ?? null
+  }
+
+  /** Takes an edit back whose refusal does not say what stands there: what was known beneath it shows again. */
+  withdraw(seq: number): PendingEdit | null {
+    const edit = this.find(seq)
+    return edit && this.acknowledge(seq, this.beneath.get(blockKey(edit.x, edit.y, edit.z))!)
+  }
+
+  /** A committed change by anybody. */
+  committed(x: number, y: number, z: number, block: number): void {
+    const key = blockKey(x, y, z)
+    if (this.beneath.has(key)) this.beneath.set(key, block)
+    else this.blocks.set(x, y, z, block)
+  }
+
+  /** Lays the waiting edits over a chunk that has just arrived. */
+  chunkLoaded(cx: number, cz: number): void {
+    for (const edit of this.pending) {
+      if (chunkOf(edit.x) !== cx || chunkOf(edit.z) !== cz) continue
+      const current = this.blocks.get(edit.x, edit.y, edit.z)
+      const newest = this.newest(edit.x, edit.y, edit.z)!
+      if (edit.seq === this.firstSeq(edit.x, edit.y, edit.z)) this.beneath.set(blockKey(edit.x, edit.y, edit.z), current)
+      if (edit.seq === newest.seq) this.blocks.set(edit.x, edit.y, edit.z, newest.block)
+    }
+  }
+
+  /** Gives all up: another world or another player. */
+  forget(): void {
+    this.pending = []
+    this.beneath.clear()
+    this.nextSeq = 1
+  }
+
+  private newest(x: number, y: number, z: number): PendingEdit | null {
+    for (let i = this.pending.length - 1; i >= 0; i--) {
+      const edit = this.pending[i]
+      if (edit.x === x && edit.y === y && edit.z === z) return edit
+    }
+    return null
+  }
+
+  private firstSeq(x: number, y: number, z: number): number {
+    return this.pending.find((edit) => edit.x === x && edit.y === y && edit.z === z)!.seq
+  }
+}

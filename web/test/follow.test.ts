@@ -1,0 +1,278 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { decodeCBOR } from '../src/net/cbor'
+import { Connection, type ConnectionEvents } from '../src/net/connection'
+import { Route, usableHomes } from '../src/net/route'
+import { Session } from '../src/net/session'
+import { CLIENT_MOVE } from '../src/net/tick'
+import { Body } from '../src/player/body'
+import type { Welcome } from '../src/net/protocol'
+import { worldOf } from './columns'
+
+const ORIGIN = 'ws://a:8080/ws'
+const home = (host: string, scheme = 'ws') => ({ url: `${scheme}://${host}:8080/ws`, game: `${host}:4002` })
+
+describe('route', () => {
+  test('homes that cannot be opened are passed over', () => {
+    const homes = [
+      home('b'), home('c', 'wss'), { url: 'http://d/', game: 'd:1' }, { url: 'ws://user:pass@e/ws' }, { url: 'ws://f/ws#g' },
+      { url: 7 }, null, 'ws://h/ws',
+    ]
+    expect(usableHomes(homes, false)).toEqual([home('b').url, home('c', 'wss').url])
+    expect(usableHomes(homes, true)).toEqual([home('c', 'wss').url])
+    expect(usableHomes([{ url: `ws://b/${'x'.repeat(600)}` }], false)).toEqual([])
+    expect(usableHomes(Array.from({ length: 20 }, (_, i) => home(`b${i}`)), false)).toHaveLength(8)
+    for (const none of [undefined, null, 'ws://b/ws', { length: 1 }]) expect(usableHomes(none, false)).toEqual([])
+  })
+
+  test('goes through the homes, then back to the page’s own address, and round', () => {
+    const route = new Route(ORIGIN)
+    expect(route.sentOn([home('b'), home('c')])).toBe(true)
+    const tried = [0, 1, 2, 3].map(() => {
+      const { url } = route
+      route.failed()
+      return url
+    })
+    expect(tried).toEqual([home('b').url, home('c').url, ORIGIN, home('b').url])
+  })
+
+  test('remembers the page’s own address at every home', () => {
+    const route = new Route(ORIGIN)
+    route.sentOn([home('b'), home('c')])
+    route.welcomed()
+    route.sentOn([home('d'), home('e')])
+    route.failed()
+    route.welcomed()
+    expect(route.url).toBe(home('e').url)
+    route.failed()
+    expect(route.url).toBe(ORIGIN)
+  })
+
+  test('stays where it is if there is no home', () => {
+    const route = new Route('wss://a/ws')
+    for (const homes of [[], [home('b')], [{ url: 'wss://a/ws', game: 'a:1' }]]) expect(route.sentOn(homes)).toBe(false)
+    expect(route.url).toBe('wss://a/ws')
+    route.failed()
+    expect(route.url).toBe('wss://a/ws')
+  })
+})
+
+/** A WebSocket in the test's hands. */
+class Socket {
+  static all: Socket[] = []
+  sent: { type: string; [field: string]: unknown }[] = []
+  closed = false
+  onopen: (() => void) | null = null
+  onmessage: ((event: { data: string }) => void) | null = null
+  onclose: (() => void) | null = null
+  constructor(readonly url: string) {
+    Socket.all.push(this)
+  }
+  static get last(): Socket {
+    return Socket.all[Socket.all.length - 1]
+  }
+  send(data: string | Uint8Array<ArrayBuffer>) {
+    if (typeof data === 'string') this.sent.push(JSON.parse(data))
+    else if (data[0] === CLIENT_MOVE) this.sent.push(moveOf(data))
+    else this.sent.push(decodeCBOR(data) as { type: string })
+  }
+  close() {
+    this.closed = true
+  }
+  hear(message: object) {
+    this.onmessage?.({ data: JSON.stringify(message) })
+  }
+  /** The server welcomes whoever has connected. */
+  welcome(fields: object = {}) {
+    this.onopen?.()
+    this.hear({ ...WELCOME, ...fields })
+  }
+  sentOf(type: string) {
+    return this.sent.filter((message) => message.type === type)
+  }
+}
+
+function moveOf(data: Uint8Array) {
+  const view = new DataView(data.buffer, data.byteOffset)
+  return { type: 'move', x: view.getFloat64(1, true), y: view.getFloat64(9, true), z: view.getFloat64(17, true) }
+}
+
+const WELCOME: Welcome = {
+  type: 'welcome', version: 1, world: 'w1', world_name: 'voxels', sections: 1, player: 'p1', name: 'ada', guest: true, next_seq: 100,
+  pose: { x: 8, y: 12, z: 8, yaw: 0, pitch: 0 }, view: 1, reach: 8, tick_ms: 50, time_of_day: 0, day_ms: 1000, gateway: 'g', server_version: 't',
+}
+const AS = { name: 'ada', view: 1, identity: null }
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  vi.stubGlobal('window', globalThis)
+  vi.stubGlobal('WebSocket', Socket)
+  Socket.all = []
+})
+
+afterEach(() => {
+  vi.unstubAllGlobals()
+  vi.useRealTimers()
+})
+
+describe('connection', () => {
+  const setup = (origin = ORIGIN) => {
+    const events = { welcomed: vi.fn(), message: vi.fn(), lost: vi.fn(), refused: vi.fn() } satisfies ConnectionEvents
+    const connection = new Connection(origin, events)
+    connection.join(AS)
+    Socket.last.welcome()
+    return { connection, events }
+  }
+  const reconnect = (...homes: object[]) => ({ type: 'reconnect', homes, reason: 'stopping' })
+
+  test('goes on at the first home at once, without a word to the player', () => {
+    const { connection, events } = setup()
+    const old = Socket.last
+    old.hear(reconnect(home('b'), home('c')))
+    expect(old.closed).toBe(true)
+    expect(Socket.last.url).toBe(home('b').url)
+    Socket.last.welcome()
+    expect(Socket.last.sentOf('join')).toHaveLength(1)
+    expect(connection.open).toBe(true)
+    expect(events.welcomed.mock.calls.map(([, moved]) => moved)).toEqual([false, true])
+    expect(events.lost).not.toHaveBeenCalled()
+  })
+
+  test('passes over homes that refuse, are silent, or are of another world, and ends where it began', () => {
+    const { events } = setup()
+    Socket.last.hear(reconnect(home('b'), home('c'), home('d')))
+    Socket.last.onclose?.() // refused
+    vi.advanceTimersByTime(5)
+    expect(Socket.last.url).toBe(home('c').url)
+    vi.advanceTimersByTime(4010) // silent
+    vi.advanceTimersByTime(5)
+    expect(Socket.last.url).toBe(home('d').url)
+    Socket.last.welcome({ world: 'w2' })
+    vi.advanceTimersByTime(5)
+    expect(Socket.last.url).toBe(ORIGIN)
+    expect(events.welcomed).toHaveBeenCalledTimes(1)
+    Socket.last.welcome()
+    expect(events.welcomed).toHaveBeenLastCalledWith(expect.anything(), true)
+  })
+
+  test('signs nothing for a home of another world', () => {
+    const events = { welcomed: vi.fn(), message: vi.fn(), lost: vi.fn(), refused: vi.fn() } satisfies ConnectionEvents
+    const connection = new Connection(ORIGIN, events)
+    const prove = vi.fn(() => 'signature')
+    connection.join({ ...AS, identity: { key: 'k', prove } as never })
+    Socket.last.onopen?.()
+    Socket.last.hear({ type: 'challenge', nonce: 'n', world: 'w1' })
+    Socket.last.hear(WELCOME)
+    Socket.last.hear(reconnect(home('b')))
+    Socket.last.onopen?.()
+    Socket.last.hear({ type: 'challenge', nonce: 'n', world: 'w2' })
+    expect(prove).toHaveBeenCalledTimes(1)
+    expect(Socket.last.sentOf('prove')).toHaveLength(0)
+  })
+
+  test('from a home that is lost later it goes back to the page’s own address', () => {
+    setup()
+    Socket.last.hear(reconnect(home('b'), home('c')))
+    Socket.last.welcome()
+    Socket.last.onclose?.()
+    vi.advanceTimersByTime(1000)
+    expect(Socket.last.url).toBe(ORIGIN)
+    Socket.last.onclose?.()
+    vi.advanceTimersByTime(2000)
+    expect(Socket.last.url).toBe(home('c').url)
+  })
+
+  test('without a home it tells why, and tries the same address until the node is back', () => {
+    const { events } = setup()
+    Socket.last.hear(reconnect())
+    expect(events.lost).toHaveBeenCalledWith('stopping', expect.any(Number))
+    for (let i = 0; i < 5; i++) {
+      const before = Socket.all.length
+      vi.advanceTimersByTime(15_000)
+      expect(Socket.all.length).toBeGreaterThan(before)
+      expect(Socket.last.url).toBe(ORIGIN)
+      Socket.last.onclose?.()
+    }
+    vi.advanceTimersByTime(15_000)
+    Socket.last.welcome()
+    expect(events.welcomed).toHaveBeenCalledTimes(2)
+  })
+
+  test('a page over https opens no ws://', () => {
+    const { events } = setup('wss://a/ws')
+    Socket.last.hear(reconnect(home('b')))
+    expect(events.lost).toHaveBeenCalled()
+    vi.advanceTimersByTime(15_000)
+    expect(new Set(Socket.all.map(({ url }) => url))).toEqual(new Set(['wss://a/ws']))
+  })
+
+  test('who is sent round in a circle does not spin', () => {
+    setup()
+    for (let i = 0; i < 50; i++) Socket.last.hear(reconnect(home(i % 2 ? 'c' : 'b')))
+    expect(Socket.all.length).toBeLessThan(10)
+    for (let second = 0; second < 60; second++) {
+      vi.advanceTimersByTime(1000)
+      if (!Socket.last.closed) Socket.last.hear(reconnect(home(second % 2 ? 'c' : 'b')))
+    }
+    expect(Socket.all.length).toBeLessThan(30)
+  })
+
+  test('who is sent on before he is in the world joins there', () => {
+    const events = { welcomed: vi.fn(), message: vi.fn(), lost: vi.fn(), refused: vi.fn() } satisfies ConnectionEvents
+    new Connection(ORIGIN, events).join(AS)
+    Socket.last.onopen?.()
+    Socket.last.hear(reconnect(home('b')))
+    Socket.last.welcome()
+    expect(Socket.last.url).toBe(home('b').url)
+    expect(events.welcomed).toHaveBeenCalledWith(expect.anything(), false)
+  })
+})
+
+describe('session', () => {
+  const setup = () => {
+    const world = worldOf(1, (_x, y) => (y < 10 ? 1 : 0))
+    const body = new Body()
+    const avatars = { enter: vi.fn(), move: vi.fn(), leave: vi.fn(), chunkGone: vi.fn(), clear: vi.fn() }
+    const events = { joined: vi.fn(), away: vi.fn(), refused: vi.fn(), toast: vi.fn(), said: vi.fn(), notice: vi.fn() }
+    const session = new Session(ORIGIN, world, avatars, body, events)
+    session.join(AS)
+    Socket.last.welcome() // the world is cleared
+    for (const chunk of worldOf(1, (_x, y) => (y < 10 ? 1 : 0)).all()) world.put(chunk)
+    return { session, world, body, events }
+  }
+
+  test('a player who is sent on keeps world, place and edits, and asks for these again under their numbers', async () => {
+    const { session, world, body, events } = setup()
+    const loaded = world.size
+    body.place(9, 12, 9)
+    expect(session.edit(1, 9, 1, 0, 0)).toBe(true)
+    Socket.last.hear({ type: 'reconnect', homes: [home('b')], reason: 'stopping' })
+    expect(session.edit(2, 9, 2, 0, 0)).toBe(true) // on the way
+    body.place(10, 12, 10)
+    expect([world.get(1, 9, 1), world.get(2, 9, 2)]).toEqual([0, 0])
+    Socket.last.welcome({ gateway: 'g2', next_seq: 101, pose: { x: 9, y: 12, z: 9, yaw: 1, pitch: 0 } })
+    expect(world.size).toBe(loaded)
+    expect([body.x, body.z]).toEqual([10, 10])
+    expect([world.get(1, 9, 1), world.get(2, 9, 2)]).toEqual([0, 0])
+    expect(session.edits.waiting.map(({ seq }) => seq)).toEqual([100, 101])
+    expect(events.away).not.toHaveBeenCalled()
+    expect(events.joined).toHaveBeenLastCalledWith(expect.objectContaining({ gateway: 'g2' }), false, true)
+    vi.useRealTimers() // inflating takes its own time
+    Socket.last.hear({ type: 'chunk', chunk: [0, 0], data: 'Y2RhYGQAAlQCAA==' }) // air
+    await vi.waitFor(() => expect(Socket.last.sentOf('edit').map(({ seq }) => seq)).toEqual([100, 101]))
+    // judged from where the player is, not from where he was saved
+    expect(Socket.last.sent.map(({ type }) => type).slice(-3)).toEqual(['move', 'edit', 'edit'])
+    expect(Socket.last.sentOf('move').at(-1)).toMatchObject({ x: 10, z: 10 })
+    Socket.last.hear({ type: 'ack', seq: 100, block: 0 })
+    Socket.last.hear({ type: 'ack', seq: 101, block: 0 })
+    expect(session.edits.waiting).toHaveLength(0)
+    session.leave()
+  })
+
+  test('one who is far from where he was saved is put there', () => {
+    const { body } = setup()
+    Socket.last.hear({ type: 'reconnect', homes: [home('b')], reason: 'stopping' })
+    body.place(30, 12, 30)
+    Socket.last.welcome({ pose: { x: 9, y: 12, z: 9, yaw: 1, pitch: 0 } })
+    expect([body.x, body.z]).toEqual([9, 9])
+  })
+})

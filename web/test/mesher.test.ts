@@ -1,0 +1,241 @@
+import { describe, expect, test } from 'vitest'
+import { lightVolume } from '../src/mesh/light'
+import { WORDS_PER_QUAD, meshSection, type SectionMesh } from '../src/mesh/mesher'
+import { LAYER, MARGIN, WIDTH, takeVolume } from '../src/mesh/volume'
+import { layerOf } from '../src/render/tiles'
+import { WATER } from '../src/world/blocks'
+import { World } from '../src/world/world'
+import { worldOf } from './columns'
+
+const STONE = 1
+const GRASS = 2
+const LEAVES = 7
+const GLASS = 18
+const LAMP = 20
+const BIRCH_LEAVES = 25
+const POPPY = 32
+const REEDS = 37
+
+interface Vertex {
+  at: [number, number, number]
+  face: number
+  corner: number
+  occlusion: number
+  low: number
+  layer: number
+  sky: number
+  glow: number
+}
+
+function quadsOf(words: Uint32Array): Vertex[][] {
+  const quads: Vertex[][] = []
+  for (let q = 0; q < words.length; q += WORDS_PER_QUAD) {
+    quads.push(
+      [0, 1, 2, 3].map((i) => {
+        const a = words[q + 2 * i]
+        const b = words[q + 2 * i + 1]
+        return {
+          at: [a & 63, (a >> 6) & 63, (a >> 12) & 63],
+          face: (a >> 18) & 7,
+          corner: (a >> 21) & 3,
+          occlusion: (a >> 23) & 3,
+          low: (a >> 25) & 1,
+          layer: b & 1023,
+          sky: (b >> 10) & 63,
+          glow: (b >> 16) & 63,
+        }
+      }),
+    )
+  }
+  return quads
+}
+
+function mesh(world: World, section = 0): SectionMesh {
+  const volume = takeVolume(world, 0, 0)
+  return meshSection(volume, lightVolume(volume), section)
+}
+
+const OUTWARD = [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]]
+
+function minus(a: number[], b: number[]): number[] {
+  return a.map((v, i) => v - b[i])
+}
+
+function cross(a: number[], b: number[]): number[] {
+  return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+/** Block faces that a quad covers. */
+function area(quad: Vertex[]): number {
+  return Math.hypot(...cross(minus(quad[1].at, quad[0].at), minus(quad[3].at, quad[0].at)))
+}
+
+function at(x: number, y: number, z: number, block: number) {
+  return (bx: number, by: number, bz: number) => (bx === x && by === y && bz === z ? block : 0)
+}
+
+describe('mesher', () => {
+  test('a block in the air has six faces, each once', () => {
+    const { opaque, cutout, water } = mesh(worldOf(1, at(5, 6, 7, STONE)))
+    const quads = quadsOf(opaque)
+    expect(quads.map((quad) => quad[0].face).sort()).toEqual([0, 1, 2, 3, 4, 5])
+    expect(cutout.length + water.length).toBe(0)
+    for (const { at } of quads.flat()) {
+      at.forEach((v, axis) => expect([[5, 6], [6, 7], [7, 8]][axis]).toContain(v))
+    }
+  })
+
+  test('every triangle looks outwards', () => {
+    // a rough surface, so that all corner shadings and both cuts occur
+    const rough = worldOf(1, (x, y, z) => (y <= 8 + (((x * 7 + z * 13) % 5) + 5) % 5 ? STONE : 0))
+    const quads = quadsOf(mesh(rough).opaque)
+    expect(quads.length).toBeGreaterThan(500)
+    for (const [a, b, c, d] of quads) {
+      for (const [p, q, r] of [[a, b, c], [a, c, d]]) {
+        const normal = cross(minus(q.at, p.at), minus(r.at, p.at))
+        expect(normal.map((v) => Math.sign(v) + 0)).toEqual(OUTWARD[p.face])
+      }
+    }
+  })
+
+  test('a plain merges into one rectangle', () => {
+    const quads = quadsOf(mesh(worldOf(1, (_x, y) => (y < 10 ? STONE : 0))).opaque)
+    expect(quads).toHaveLength(1) // the sides are hidden by neighbours, the floor is the world's
+    expect(area(quads[0])).toBe(32 * 32)
+    expect(quads[0].every(({ face, at }) => face === 2 && at[1] === 10)).toBe(true)
+  })
+
+  test('merging covers exactly the faces that show', () => {
+    const solid = (x: number, y: number, z: number) => (y < 6 + (((x >> 2) ^ (z >> 1)) & 3) ? STONE : 0)
+    const world = worldOf(1, solid)
+    let faces = 0
+    for (let y = 0; y < 32; y++) {
+      for (let z = 0; z < 32; z++) {
+        for (let x = 0; x < 32; x++) {
+          if (!solid(x, y, z)) continue
+          for (const [dx, dy, dz] of OUTWARD) if (y + dy >= 0 && !solid(x + dx, y + dy, z + dz)) faces++
+        }
+      }
+    }
+    const covered = quadsOf(mesh(world).opaque).reduce((sum, quad) => sum + area(quad), 0)
+    expect(covered).toBe(faces)
+  })
+
+  test('faces over the border of the chunk are hidden by the neighbour', () => {
+    const { opaque } = mesh(worldOf(1, (x, y, z) => (y === 4 && z === 3 && (x === 31 || x === 32) ? STONE : 0)))
+    expect(quadsOf(opaque).map((quad) => quad[0].face).sort()).toEqual([1, 2, 3, 4, 5])
+  })
+
+  test('no walls at the edge of what is loaded', () => {
+    const world = worldOf(1, (_x, y) => (y < 10 ? STONE : 0))
+    world.remove(1, 0)
+    expect(quadsOf(mesh(world).opaque).every((quad) => quad[0].face === 2)).toBe(true)
+  })
+
+  test('corners beside a block are darker: 3 free, 2 by one neighbour, 0 in a nook', () => {
+    // ground at y = 3; a wall along x = 10 for z ≤ 10 and one along z = 11 for x ≥ 11: they meet at (11, 11)
+    const world = worldOf(1, (x, y, z) => {
+      if (y <= 3) return STONE
+      return y === 4 && ((x === 10 && z <= 10) || (z === 11 && x >= 11)) ? STONE : 0
+    })
+    const ground = quadsOf(mesh(world).opaque).filter((quad) => quad[0].face === 2 && quad[0].at[1] === 4)
+    const occlusionAt = (x: number, z: number, cellX: number, cellZ: number) => {
+      const quad = ground.find((q) => {
+        const xs = q.map((v) => v.at[0])
+        const zs = q.map((v) => v.at[2])
+        return Math.min(...xs) <= cellX && Math.max(...xs) > cellX && Math.min(...zs) <= cellZ && Math.max(...zs) > cellZ
+      })!
+      return quad.find((v) => v.at[0] === x && v.at[2] === z)?.occlusion
+    }
+    expect(occlusionAt(12, 5, 11, 5)).toBe(3) // away from the wall
+    expect(occlusionAt(11, 5, 11, 5)).toBe(1) // along the wall: beside and diagonal
+    expect(occlusionAt(11, 11, 11, 10)).toBe(0) // in the nook between the walls
+  })
+
+  test('grass has its own top and sides', () => {
+    const layers = new Map(quadsOf(mesh(worldOf(1, at(5, 6, 7, GRASS))).opaque).map((q) => [q[0].face, q[0].layer]))
+    expect(layers.get(2)).toBe(layerOf('grass_top'))
+    expect(layers.get(3)).toBe(layerOf('dirt'))
+    expect(layers.get(0)).toBe(layerOf('grass_side'))
+  })
+
+  test('water lies a little lower, in its own pass, without inner faces', () => {
+    const { opaque, water } = mesh(worldOf(1, (_x, y) => (y < 4 ? STONE : y < 8 ? WATER : 0)))
+    const surface = quadsOf(water)
+    expect(surface).toHaveLength(1)
+    expect(surface[0].every((v) => v.low === 1 && v.at[1] === 8)).toBe(true)
+    expect(quadsOf(opaque)).toHaveLength(1) // the ground shows through
+  })
+
+  test('glass hides nothing behind it, and glass beside glass has no face between', () => {
+    const { opaque, cutout } = mesh(
+      worldOf(1, (x, y, z) => (y === 4 && z === 3 ? (x === 9 ? STONE : x === 10 || x === 11 ? GLASS : 0) : 0)),
+    )
+    expect(quadsOf(opaque)).toHaveLength(6)
+    expect(quadsOf(cutout).reduce((sum, quad) => sum + area(quad), 0)).toBe(9) // ten outer faces, one against the stone
+  })
+
+  test('leaves draw the face between two of them once', () => {
+    const { cutout } = mesh(worldOf(1, (x, y, z) => (y === 4 && z === 3 && (x === 9 || x === 10) ? LEAVES : 0)))
+    expect(quadsOf(cutout).reduce((sum, quad) => sum + area(quad), 0)).toBe(11)
+  })
+
+  test('so do leaves of different kinds, whichever is first', () => {
+    for (const [a, b] of [[LEAVES, BIRCH_LEAVES], [BIRCH_LEAVES, LEAVES]]) {
+      const { cutout } = mesh(worldOf(1, (x, y, z) => (y === 4 && z === 3 ? (x === 9 ? a : x === 10 ? b : 0) : 0)))
+      expect(quadsOf(cutout).reduce((sum, quad) => sum + area(quad), 0)).toBe(11)
+    }
+  })
+
+  test('a plant is two crossed pictures in the cutout pass, lit by the light it stands in', () => {
+    const { opaque, cutout } = mesh(worldOf(1, (x, y, z) => (y < 4 ? STONE : y === 4 && x === 9 && z === 3 ? POPPY : 0)))
+    expect(quadsOf(opaque)).toHaveLength(1) // the ground shows whole
+    const quads = quadsOf(cutout)
+    expect(quads.map((quad) => quad.map(({ at }) => at))).toEqual([
+      [[9, 4, 3], [10, 4, 4], [10, 5, 4], [9, 5, 3]],
+      [[9, 4, 4], [10, 4, 3], [10, 5, 3], [9, 5, 4]],
+    ])
+    expect(quads.map((quad) => quad[0].face)).toEqual([6, 7])
+    for (const vertex of quads.flat()) {
+      expect(vertex).toMatchObject({ layer: layerOf('poppy'), sky: 60, glow: 0, low: vertex.corner >= 2 ? 1 : 0 })
+    }
+  })
+
+  test('the wind moves a plant on its like as a whole, over the border of sections, too', () => {
+    const world = worldOf(2, (x, y, z) => (x === 9 && z === 3 && y >= 31 && y <= 32 ? REEDS : x === 9 && z === 3 && y < 31 ? STONE : 0))
+    const low = (section: number) => quadsOf(mesh(world, section).cutout)[0].map((vertex) => vertex.low)
+    expect(low(0)).toEqual([0, 0, 1, 1])
+    expect(low(1)).toEqual([1, 1, 1, 1])
+  })
+
+  test('a plant takes no light', () => {
+    const volume = takeVolume(worldOf(1, (_x, y) => (y < 4 ? STONE : y < 7 ? REEDS : 0)), 0, 0)
+    expect(lightVolume(volume)[4 * LAYER + MARGIN * WIDTH + MARGIN] >> 4).toBe(15)
+  })
+})
+
+describe('light', () => {
+  const index = (x: number, y: number, z: number) => y * LAYER + (z + MARGIN) * WIDTH + x + MARGIN
+
+  test('falls from the sky, and fades by one a step under a roof', () => {
+    const volume = takeVolume(worldOf(1, (x, y) => (y < 4 || (y === 8 && x >= 4) ? STONE : 0)), 0, 0)
+    const light = lightVolume(volume)
+    const sky = (x: number) => light[index(x, 5, 9)] >> 4
+    expect([2, 3, 4, 5, 6, 10, 17, 18, 19, 30].map(sky)).toEqual([15, 15, 14, 13, 12, 8, 1, 0, 0, 0])
+    expect(light[index(9, 2, 9)]).toBe(0) // in the rock
+  })
+
+  test('a lamp in a cave glows around corners, in city-block distance', () => {
+    const world = worldOf(1, (x, y, z) => (y === 10 && z === 9 && x >= 5 && x < 25 ? 0 : y === 10 && x === 24 && z > 9 ? 0 : STONE))
+    world.set(6, 10, 9, LAMP)
+    const light = lightVolume(takeVolume(world, 0, 0))
+    const glow = (x: number, z: number) => light[index(x, 10, z)] & 15
+    expect([7, 10, 20, 21].map((x) => glow(x, 9))).toEqual([14, 11, 1, 0])
+    expect(light[index(10, 10, 9)] >> 4).toBe(0)
+  })
+
+  test('water dims the light from above', () => {
+    const light = lightVolume(takeVolume(worldOf(1, (_x, y) => (y < 4 ? STONE : y < 14 ? WATER : 0)), 0, 0))
+    expect([14, 13, 12, 8].map((y) => light[index(3, y, 3)] >> 4)).toEqual([15, 14, 13, 9])
+  })
+})

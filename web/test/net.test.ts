@@ -1,0 +1,169 @@
+import { createHash, createPublicKey, verify } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { Identity, loadIdentity } from '../src/net/identity'
+import { backoff } from '../src/net/connection'
+import { fromBase64, fromHex, inflate, toHex } from '../src/net/bytes'
+import { clipChat, decode, encode, isName, proofText } from '../src/net/protocol'
+import { defaults, loadSettings, saveSettings } from '../src/settings'
+import { Clock, clockText } from '../src/world/clock'
+import { Edits } from '../src/world/edits'
+import { worldOf } from './columns'
+
+function storage(): Pick<Storage, 'getItem' | 'setItem'> {
+  const kept = new Map<string, string>()
+  return { getItem: (key) => kept.get(key) ?? null, setItem: (key, value) => void kept.set(key, value) }
+}
+
+describe('protocol', () => {
+  test('messages have exactly the fields of docs/protocol.md', () => {
+    expect(encode({ type: 'edit', seq: 1, x: 12, y: 63, z: -4, block: 0 })).toBe(
+      '{"type":"edit","seq":1,"x":12,"y":63,"z":-4,"block":0}',
+    )
+    expect(encode({ type: 'move', x: 12.5, y: 64, z: -3.25, yaw: 1.57, pitch: -0.2 })).toBe(
+      '{"type":"move","x":12.5,"y":64,"z":-3.25,"yaw":1.57,"pitch":-0.2}',
+    )
+    expect(JSON.parse(encode({ type: 'join', version: 1, name: 'me', view: 1, encoding: 'json' }))).toEqual({
+      type: 'join', version: 1, name: 'me', view: 1, encoding: 'json',
+    })
+  })
+
+  test('reads known messages, skips unknown ones, throws on none', () => {
+    expect(decode('{"type":"ack","seq":1,"block":0}')).toEqual({ type: 'ack', seq: 1, block: 0 })
+    expect(decode('{"type":"fireworks"}')).toBeNull()
+    for (const text of ['', '{', '[]', 'null', '7', '{"seq":1}']) expect(() => decode(text), text).toThrow()
+  })
+
+  test('names', () => {
+    for (const name of ['a', 'ada_Lovelace-1815', 'x'.repeat(20)]) expect(isName(name), name).toBe(true)
+    for (const name of ['', 'x'.repeat(21), 'a b', 'ä', 'a\n', 'a\u0000']) expect(isName(name), name).toBe(false)
+  })
+
+  test('chat is cut to 256 bytes between characters', () => {
+    expect(clipChat('  hello 🌍 ')).toBe('hello 🌍')
+    const clipped = clipChat('🌍'.repeat(100))
+    expect(clipped).toBe('🌍'.repeat(64))
+  })
+})
+
+describe('identity', () => {
+  test('signs the proof so that another Ed25519 implementation accepts it', () => {
+    const identity = new Identity(new Uint8Array(32).fill(7))
+    const signature = fromHex(identity.prove('ab'.repeat(32), 'cd'.repeat(32)), 64)!
+    const spki = Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), Buffer.from(identity.key, 'hex')])
+    const key = createPublicKey({ key: spki, format: 'der', type: 'spki' })
+    const text = `voxeld session 1\n${'cd'.repeat(32)}\n${'ab'.repeat(32)}`
+    expect(proofText('ab'.repeat(32), 'cd'.repeat(32))).toBe(text)
+    expect(verify(null, Buffer.from(text), key, signature)).toBe(true)
+    expect(verify(null, Buffer.from(text + 'x'), key, signature)).toBe(false)
+  })
+
+  test('is made once and kept; damaged ones are replaced', () => {
+    const store = storage()
+    const first = loadIdentity(store)
+    expect(loadIdentity(store).key).toBe(first.key)
+    expect(loadIdentity(storage()).key).not.toBe(first.key)
+    store.setItem('voxeld.key', 'not hex')
+    expect(loadIdentity(store).key).not.toBe(first.key)
+  })
+})
+
+test('bytes', async () => {
+  expect(toHex(fromHex('00ff10', 3)!)).toBe('00ff10')
+  expect(fromHex('00ff', 3)).toBeNull()
+  expect(fromHex('zz', 1)).toBeNull()
+  const inflated = await inflate(fromBase64('Y2RhYGQAAlQCAA=='), 1000) // docs/protocol.md: a chunk of air
+  expect([...inflated.slice(0, 5)]).toEqual([1, 4, 0, 1, 0])
+  expect(inflated).toHaveLength(22)
+  await expect(inflate(fromBase64('Y2RhYGQAAlQCAA=='), 10)).rejects.toThrow(/more than 10/)
+  expect(createHash('sha256').update(inflated).digest('hex')).toHaveLength(64)
+})
+
+test('waiting grows, to ten seconds at most', () => {
+  const waits = [0, 1, 2, 3, 4, 5, 9, 1000].map((n) => backoff(n, 0.5))
+  for (let i = 1; i < waits.length; i++) expect(waits[i]).toBeGreaterThanOrEqual(waits[i - 1])
+  expect(waits[0]).toBeLessThan(600)
+  expect(waits[7]).toBe(10_000)
+})
+
+describe('edits', () => {
+  const setup = () => {
+    const world = worldOf(1, (_x, y) => (y < 10 ? 1 : 0))
+    const edits = new Edits(world)
+    edits.welcome(5)
+    return { world, edits }
+  }
+
+  test('show at once and stay when they are acknowledged', () => {
+    const { world, edits } = setup()
+    const edit = edits.make(1, 9, 1, 0)!
+    expect(edit.seq).toBe(5)
+    expect(world.get(1, 9, 1)).toBe(0)
+    edits.acknowledge(5, 0)
+    expect(world.get(1, 9, 1)).toBe(0)
+    expect(edits.waiting).toHaveLength(0)
+  })
+
+  test('are taken back when they are refused', () => {
+    const { world, edits } = setup()
+    edits.make(1, 9, 1, 0)
+    edits.acknowledge(5, 15)
+    expect(world.get(1, 9, 1)).toBe(15)
+    edits.make(2, 9, 2, 0)
+    edits.withdraw(6)
+    expect(world.get(2, 9, 2)).toBe(1)
+  })
+
+  test('of one place settle in any order, and others’ changes stay beneath', () => {
+    const { world, edits } = setup()
+    edits.make(1, 9, 1, 0)
+    edits.make(1, 9, 1, 16)
+    edits.committed(1, 9, 1, 0) // the echo of the first
+    expect(world.get(1, 9, 1)).toBe(16)
+    edits.acknowledge(5, 0)
+    expect(world.get(1, 9, 1)).toBe(16)
+    edits.committed(1, 9, 1, 19) // somebody else
+    expect(world.get(1, 9, 1)).toBe(16)
+    edits.acknowledge(6, 19)
+    expect(world.get(1, 9, 1)).toBe(19)
+  })
+
+  test('survive a reconnect under their numbers', () => {
+    const { world, edits } = setup()
+    edits.make(1, 9, 1, 0)
+    edits.make(40, 9, 1, 0)
+    world.set(1, 9, 1, 1) // the chunk comes anew, without the edit
+    edits.welcome(5)
+    edits.chunkLoaded(0, 0)
+    expect(world.get(1, 9, 1)).toBe(0)
+    expect(edits.waitingIn(0, 0).map(({ seq }) => seq)).toEqual([5])
+    expect(edits.waitingIn(1, 0).map(({ seq }) => seq)).toEqual([6])
+    expect(edits.make(2, 9, 2, 0)!.seq).toBe(7)
+    edits.withdraw(5)
+    expect(world.get(1, 9, 1)).toBe(1)
+  })
+
+  test('are not made where nothing is loaded', () => {
+    const { edits } = setup()
+    expect(edits.make(1000, 9, 1, 0)).toBeNull()
+    expect(edits.waiting).toHaveLength(0)
+  })
+})
+
+test('the clock runs with the world’s day', () => {
+  const clock = new Clock()
+  clock.set(1430, 1000, 144_000) // 100 ms a game minute
+  expect(clock.minutesAt(1000)).toBe(1430)
+  expect(clock.minutesAt(2500)).toBeCloseTo(5)
+  expect(clockText(5.9)).toBe('00:05')
+})
+
+test('settings come back, and nonsense does not', () => {
+  const store = storage()
+  const settings = { ...defaults(false), name: 'ada', view: 9, guest: true }
+  saveSettings(store, settings)
+  expect(loadSettings(store, defaults(false))).toEqual(settings)
+  store.setItem('voxeld.settings', '{"view":99,"sensitivity":"fast","hotbar":[1,2],"guest":"yes","name":7}')
+  expect(loadSettings(store, defaults(true))).toEqual(defaults(true))
+  store.setItem('voxeld.settings', 'not json')
+  expect(loadSettings(store, defaults(false))).toEqual(defaults(false))
+})

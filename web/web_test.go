@@ -1,0 +1,33 @@
+package web_test
+
+import (
+	"io/fs"
+	"regexp"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/web"
+)
+
+// Every file that the page refers to must be in the bundle, and nothing may come from another origin.
+func TestPageRefersOnlyToItsOwnFiles(t *testing.T) {
+	if !web.Built() {
+		t.Skip("the client is not built: run `make build`")
+	}
+	page, err := fs.ReadFile(web.Client(), "index.html")
+	if err != nil {
+		t.Fatalf("read index.html: %v", err)
+	}
+	references := regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllSubmatch(page, -1)
+	if len(references) < 2 {
+		t.Fatalf("page refers to %d files, want at least a script and an icon", len(references))
+	}
+	for _, reference := range references {
+		name := string(reference[1])
+		if len(name) > 2 && name[:2] == "./" {
+			name = name[2:]
+		}
+		if _, err := fs.Stat(web.Client(), name); err != nil {
+			t.Errorf("page refers to %q: %v", reference[1], err)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Canonical CBOR (RFC 8949 §4.2.1): one value has one encoding, as signatures need it.
+var encoding = must(cbor.CoreDetEncOptions().EncMode())
+
+// What nodes send one another is bounded before anything is allocated. Fields that this version does not know
+// are passed over, so that nodes of two versions get on during an upgrade; signed records refuse them (see
+// DecodeRegion).
+var decoding = must(cbor.DecOptions{
+	DupMapKey:        cbor.DupMapKeyEnforcedAPF,
+	MaxNestedLevels:  12, // the deepest message, FromRegion, has 8
+	MaxArrayElements: MaxBlocks,
+	MaxMapPairs:      32, // maps are structs
+	IndefLength:      cbor.IndefLengthForbidden,
+	TagsMd:           cbor.TagsForbidden,
+	UTF8:             cbor.UTF8RejectInvalid,
+	NaN:              cbor.NaNDecodeForbidden,
+	Inf:              cbor.InfDecodeForbidden,
+	BignumTag:        cbor.BignumTagForbidden,
+}.DecMode())
+
+func must[M any](mode M, err error) M {
+	if err != nil {
+		panic(err) // the options above are wrong
+	}
+	return mode
+}
+
+// validator is a message that bounds its own lists, names and numbers.
+type validator interface{ Valid() error }
+
+// encodeCBOR writes a valid value in at most most bytes.
+func encodeCBOR(v validator, most int) ([]byte, error) {
+	if err := v.Valid(); err != nil {
+		return nil, fmt.Errorf("encode %T: %w", v, err)
+	}
+	b, err := encoding.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", v, err)
+	}
+	if len(b) > most {
+		return nil, fmt.Errorf("encode %T: %w", v, refuse(FailTooLong, "%d bytes, and %d are allowed", len(b), most))
+	}
+	return b, nil
+}
+
+// decodeCBOR reads one value, all of b, and checks it. Every refusal is an *Error, wrapped.
+func decodeCBOR[T validator](b []byte, most int) (T, error) {
+	var v, none T
+	if len(b) > most {
+		return none, fmt.Errorf("decode %T: %w", v, refuse(FailTooLong, "%d bytes, and %d are allowed", len(b), most))
+	}
+	if err := decoding.Unmarshal(b, &v); err != nil {
+		return none, fmt.Errorf("decode %T: %w", v, refuse(FailBadValue, "%v", err))
+	}
+	if err := v.Valid(); err != nil {
+		return none, fmt.Errorf("decode %T: %w", v, err)
+	}
+	return v, nil
+}
+
+// decodeCanonical is decodeCBOR for what is signed: b must be the value's only encoding,
+// so no field of it is unknown.
+func decodeCanonical[T validator](b []byte) (T, error) {
+	v, err := decodeCBOR[T](b, MaxAsk)
+	if err != nil {
+		return v, err
+	}
+	again, err := encoding.Marshal(v)
+	if err != nil {
+		return v, fmt.Errorf("decode %T: %w", v, err)
+	}
+	if !bytes.Equal(again, b) {
+		var none T
+		return none, fmt.Errorf("decode %T: %w", v, refuse(FailBadValue, "not the canonical encoding"))
+	}
+	return v, nil
+}
+
+// WriteFrame writes a 4-byte big-endian length and the value in CBOR, in one Write.
+// A value that is not valid, or longer than MaxFrame, is an error before anything is written.
+func WriteFrame(w io.Writer, v interface{ Valid() error }) error {
+	body, err := encodeCBOR(v, MaxFrame)
+	if err != nil {
+		return err
+	}
+	frame := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(body)), uint32(len(body)))
+	if _, err := w.Write(append(frame, body...)); err != nil {
+		return fmt.Errorf("write frame: %w", err)
+	}
+	return nil
+}
+
+// ReadFrame reads one value that WriteFrame wrote, of at most most bytes, and checks it. The length is believed
+// only as far as bytes arrive. A refused value is an *Error, wrapped; the stream is of no more use then.
+// Between frames the end of the stream is io.EOF, bare; within one it is io.ErrUnexpectedEOF, wrapped.
+func ReadFrame[T interface{ Valid() error }](r *bufio.Reader, most int) (T, error) {
+	var none T
+	size, err := readSize(r, most)
+	if err != nil {
+		return none, err
+	}
+	var body bytes.Buffer
+	if _, err := io.CopyN(&body, r, int64(size)); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return none, fmt.Errorf("read frame: %w", err)
+	}
+	return decodeCBOR[T](body.Bytes(), most)
+}
+
+// readSize reads the length before a frame.
+func readSize(r *bufio.Reader, most int) (int, error) {
+	var prefix [4]byte
+	if _, err := io.ReadFull(r, prefix[:]); err != nil {
+		if err == io.EOF {
+			return 0, io.EOF
+		}
+		return 0, fmt.Errorf("read frame: %w", err)
+	}
+	size := binary.BigEndian.Uint32(prefix[:])
+	if size == 0 || uint64(size) > uint64(most) {
+		return 0, fmt.Errorf("read frame: %w", refuse(FailTooLong, "a frame of %d bytes, where 1 to %d are allowed", size, most))
+	}
+	return int(size), nil
+}
+
+// EncodeQuestion writes a valid Question in CBOR.
+func EncodeQuestion(q Question) ([]byte, error) { return encodeCBOR(q, MaxAsk) }
+
+// DecodeQuestion reads what EncodeQuestion wrote, and checks it.
+func DecodeQuestion(b []byte) (Question, error) { return decodeCBOR[Question](b, MaxAsk) }
+
+// EncodeAnswer writes a valid Answer in CBOR.
+func EncodeAnswer(a Answer) ([]byte, error) { return encodeCBOR(a, MaxAsk) }
+
+// DecodeAnswer reads what EncodeAnswer wrote, and checks it.
+func DecodeAnswer(b []byte) (Answer, error) { return decodeCBOR[Answer](b, MaxAsk) }
+
+// EncodeRegion writes a valid Region in canonical CBOR, for signing.
+func EncodeRegion(r Region) ([]byte, error) { return encodeCBOR(r, MaxAsk) }
+
+// DecodeRegion reads what EncodeRegion wrote, and checks it. Any other encoding of the same Region is refused.
+func DecodeRegion(b []byte) (Region, error) { return decodeCanonical[Region](b) }
+
+// EncodePlayerRecord writes a valid PlayerRecord in canonical CBOR, for signing.
+func EncodePlayerRecord(p PlayerRecord) ([]byte, error) { return encodeCBOR(p, MaxAsk) }
+
+// DecodePlayerRecord reads what EncodePlayerRecord wrote, and checks it.
+// Any other encoding of the same record is refused.
+func DecodePlayerRecord(b []byte) (PlayerRecord, error) { return decodeCanonical[PlayerRecord](b) }

@@ -1,0 +1,61 @@
+package wire
+
+import (
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// maxXZ bounds x and z of a pose, in blocks.
+const maxXZ = float64(grid.Limit) * grid.ChunkSize
+
+// Valid says whether the pose is finite and inside the largest world there can be.
+func (p Pose) Valid() error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (p Pose) check() *Error {
+	if !finite(p.X) || !finite(p.Y) || !finite(p.Z) || !finite(float64(p.Yaw)) || !finite(float64(p.Pitch)) {
+		return refuse(FailBadValue, "a pose must be finite")
+	}
+	if p.X < -maxXZ || p.X >= maxXZ || p.Z < -maxXZ || p.Z >= maxXZ || p.Y < MinY || p.Y > MaxY {
+		return refuse(FailBadValue, "(%g, %g, %g) is out of the world", p.X, p.Y, p.Z)
+	}
+	return nil
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// CheckChat says what is wrong with a chat line: it has 1 to MaxChat bytes of UTF-8 that can be seen.
+// Control characters and the marks that turn the direction of text around are refused.
+func CheckChat(text string) error {
+	if err := checkChat(text); err != nil {
+		return err
+	}
+	return nil
+}
+
+func checkChat(text string) *Error {
+	if len(text) > MaxChat {
+		return refuse(FailBadValue, "a chat line has at most %d bytes", MaxChat)
+	}
+	if strings.TrimSpace(text) == "" {
+		return refuse(FailBadValue, "a chat line must say something")
+	}
+	if !utf8.ValidString(text) {
+		return refuse(FailBadJSON, "a chat line must be valid UTF-8")
+	}
+	for _, r := range text {
+		const joiner = '\u200d' // holds composed emoji together
+		if !unicode.IsGraphic(r) && r != joiner {
+			return refuse(FailBadValue, "a chat line cannot hold the character %U", r)
+		}
+	}
+	return nil
+}

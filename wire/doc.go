@@ -1,0 +1,74 @@
+// Package wire holds every message that leaves a process, and its bytes: what clients and gateways say to one
+// another, what gateways and regions say, and what nodes leave in the DHT. docs/protocol.md tells the same to
+// strangers, with examples.
+//
+// It has no state, no goroutine and no socket; its functions may be called from anywhere at once. It is floor 1:
+// it imports chunk, grid and player, and anybody above may import it.
+//
+// Every decoder bounds what it reads before it allocates, and refuses with an *Error, whose code is for programs
+// and whose message is for people.
+//
+// # The game port
+//
+// A connection to the game port opens with one JSON object, the handshake, which ends with its closing brace
+// and may be followed by a newline (ReadHandshake). Its "type" says what follows:
+//
+//	{"type":"connect","chunk":[X,Z],"player":"name"}   "ok", then packets both ways; or "no", and the end
+//	{"type":"generate","chunk":[X,Z]}                  "ok" or "no", and the end
+//	{"type":"dht"}                                     "ok", then queries and answers
+//	{"type":"ping"}                                    "pong", and the end
+//	{"type":"join", …}                                 the session's first message
+//
+// The answers are bare, without a newline. All but join are VoxelPopuli's own protocol (dissertation §3.2.2 and
+// §3.2.4); where its text and its released client differ, the client's bytes are what is written here.
+//
+// # Packets
+//
+// One JSON object a line, {"type":id,"args":[numbers],"player":"name"} (DecodeClientPacket, AppendPacket):
+//
+//	1 PLAYER_REGISTER    X, Z               2 PLAYER_DEREGISTER  X, Z
+//	3 PLAYER_MOVE        x, y, z, yaw       5 CHUNK_DATA         X, Z, 32·32·32 blocks at 2 + 1024·x + 32·y + z
+//	6 TIME               minutes            7 BLOCK_CHANGE       x, y, z, block
+//
+// Whole numbers may be written as floats (3.0), as Unity does. A move from a client may lack the yaw, to a client
+// it has one. Yaw is in degrees and turns the other way than a Pose's (YawOfOriginal).
+//
+// # Queries (dht mode)
+//
+// Byte 0 and [X,Z] asks for a chunk's game server; the answer is {"ip":"…","port":n} and a newline.
+// Byte 1 and {"name":"…"} asks where a player stood last; the answer is {"x":…,"y":…,"z":…} without a newline.
+// Nothing ends a query but itself (ReadQuery).
+//
+// # Session
+//
+// JSON objects with their name in "type", over TCP one a line, over WebSocket one a text frame
+// (EncodeClient, DecodeClient, EncodeServer, DecodeServer):
+//
+//	client   join prove move edit chat view ping
+//	server   challenge welcome chunk chunk_gone frame ack correction pong notice reconnect failure
+//
+// The server reads strictly and knows each field; the client passes over what it does not know. A frame is
+// the concatenation of pieces, each encoded once for all sessions (EncodePiece, AppendFrame). A chunk's data
+// is the chunk codec's bytes (package chunk), deflated (PackChunk), in base64.
+//
+// Reconnect sends a client to another gateway: a list of Homes, each a WebSocket URL and a game address, the best
+// first, and a reason. Its client joins there as the same player, and asks again for edits without an answer.
+//
+// If join says so, everything after it is in CBOR: maps with the same names and values (EncodeClientCBOR,
+// DecodeClientCBOR, EncodeServerCBOR, DecodeServerCBOR), over TCP with their length before them (AppendMessage,
+// ReadMessage), over WebSocket one a binary frame. Two messages have forms of their own: moves (AppendMove), and tick
+// frames (AppendTick, ReadTick), whose pieces are made once for all sessions too: news of a chunk (AppendNews), and the
+// motion of a cell (MotionWriter), which tells of an avatar only when it is not where its pace has taken it.
+//
+// # Between nodes
+//
+// Links carry frames: a 4-byte big-endian length and one CBOR value (WriteFrame, ReadFrame): Hello and then
+// ToRegion in one direction, FromRegion in the other. Questions and answers are one CBOR value each.
+// A gateway that goes away asks others with Shelter, and is answered with an Offer, likewise.
+// Region and PlayerRecord are signed, so their CBOR is canonical (RFC 8949 §4.2.1) and has one form.
+//
+// CBOR maps have small integers for keys, as the struct tags say; a Pose has its field names. Positions are
+// arrays, cells byte strings of their text, player ids byte strings of 16 bytes. Indefinite lengths, tags,
+// duplicate keys, NaN, infinities and broken UTF-8 are refused. A hostile frame may take some hundred times its
+// size in memory while it is read, not more.
+package wire

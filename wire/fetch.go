@@ -1,0 +1,114 @@
+package wire
+
+import "github.com/voxelpopuli/voxeld/grid"
+
+// Messages between nodes that compare and mend copies of land. Each travels on a stream of its own: one Fetch, one
+// Fetched, as link frames do (4-byte length, CBOR).
+
+// Fetch asks for one thing; exactly one field is set.
+type Fetch struct {
+	Digests *Moment `cbor:"1,keyasint,omitempty"` // of a member's copy at a mark
+	Part    *PartAt `cbor:"2,keyasint,omitempty"` // a part of a member's copy at a mark that asked for it to be kept
+	Base    *BaseOf `cbor:"3,keyasint,omitempty"` // the terrain that a chunk's edits lie on
+}
+
+// Moment is the place of a mark in a group's log.
+type Moment struct {
+	Group uint64 `cbor:"1,keyasint"`
+	Index uint64 `cbor:"2,keyasint"`
+}
+
+// PartAt names a part of a region's land: a chunk, or, with Sequences, what it remembers of the players' edits.
+type PartAt struct {
+	Moment
+	Chunk     grid.ChunkPos `cbor:"3,keyasint"`
+	Sequences bool          `cbor:"4,keyasint,omitempty"`
+}
+
+// BaseOf names a chunk's terrain by its hash.
+type BaseOf struct {
+	Chunk grid.ChunkPos `cbor:"1,keyasint"`
+	Hash  [32]byte      `cbor:"2,keyasint"`
+}
+
+// Fetched answers a Fetch. Wait says that there is nothing yet: ask again soon. Error is for people.
+type Fetched struct {
+	Wait    bool         `cbor:"1,keyasint,omitempty"`
+	Error   string       `cbor:"2,keyasint,omitempty"`
+	Digests []PartDigest `cbor:"3,keyasint,omitempty"`
+	// Data is a part's rows as package world encodes them, or a chunk in the chunk codec; deflated (raw, RFC 1951).
+	Data []byte `cbor:"4,keyasint,omitempty"`
+}
+
+// PartDigest is what a member has of one part. Parts that are empty in memory and on disk are left out.
+type PartDigest struct {
+	Chunk     grid.ChunkPos `cbor:"1,keyasint"`
+	Sequences bool          `cbor:"2,keyasint,omitempty"`
+	Memory    [16]byte      `cbor:"3,keyasint"` // digest of what the member works with
+	Disk      DiskState     `cbor:"4,keyasint"`
+}
+
+// DiskState is how a member's disk compares with its memory.
+type DiskState uint8
+
+// The states of a part on disk.
+const (
+	DiskSame     DiskState = iota // as in memory
+	DiskDiffers                   // readable, but something else
+	DiskDamaged                   // checksums are wrong
+	diskStateEnd                  // not a state
+)
+
+// Limits of what is fetched.
+const (
+	// MaxParts is the most parts that a region has: a chunk each of a whole domain, and the sequences.
+	MaxParts = 64*64 + 1
+	// MaxPieceBytes is the most that Fetched.Data may inflate to, in bytes.
+	MaxPieceBytes = 24 << 20
+)
+
+// Valid says what is wrong with the request.
+func (f Fetch) Valid() error {
+	set := 0
+	if f.Digests != nil {
+		set++
+		if f.Digests.Group == 0 {
+			return refuse(FailBadValue, "region 0 does not exist")
+		}
+	}
+	if f.Part != nil {
+		set++
+		if f.Part.Group == 0 {
+			return refuse(FailBadValue, "region 0 does not exist")
+		}
+		if err := checkChunk(f.Part.Chunk); err != nil {
+			return err
+		}
+	}
+	if f.Base != nil {
+		set++
+		if err := checkChunk(f.Base.Chunk); err != nil {
+			return err
+		}
+	}
+	if set != 1 {
+		return refuse(FailBadValue, "one thing is fetched at a time, not %d", set)
+	}
+	return nil
+}
+
+// Valid says what is wrong with the answer.
+func (f Fetched) Valid() error {
+	if err := checkList(f.Digests, MaxParts, PartDigest.Valid); err != nil {
+		return err
+	}
+	return checkText(f.Error)
+}
+
+// Valid says what is wrong with the digest.
+func (p PartDigest) Valid() error {
+	if p.Disk >= diskStateEnd {
+		return refuse(FailBadValue, "a disk is not in state %d", p.Disk)
+	}
+	return checkChunk(p.Chunk)
+}

@@ -1,0 +1,124 @@
+package wire
+
+import (
+	"bufio"
+	"fmt"
+	"strconv"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// Purpose is what a new connection to the game port wants.
+type Purpose string
+
+// The purposes. All but Join are VoxelPopuli's (§3.2.2.1).
+const (
+	PurposeConnect  Purpose = "connect"  // play in Chunk as Player: packets follow
+	PurposeGenerate Purpose = "generate" // make sure that Chunk exists
+	PurposeDHT      Purpose = "dht"      // ask where chunks and players are: queries follow
+	PurposePing     Purpose = "ping"     // see whether the server lives
+	PurposeJoin     Purpose = "join"     // open a session: messages follow
+)
+
+// Answers to a handshake, sent bare: no newline follows. A refused connection is closed after AnswerNo.
+// Join is answered with a session's messages instead.
+const (
+	AnswerOK   = "ok"
+	AnswerNo   = "no"
+	AnswerPong = "pong"
+)
+
+// Handshake is the first thing that a client of the game port sends.
+type Handshake struct {
+	Purpose Purpose
+	Chunk   grid.ChunkPos // of connect and generate
+	Player  string        // of connect
+	Join    Join          // of join
+}
+
+// ReadHandshake reads the JSON object that opens a connection. The original clients send it without a newline
+// and then wait, so it ends with its closing brace; a newline that has come with it is taken too. No byte after
+// that is touched. What is refused is an *Error; io.EOF means that nothing was sent at all.
+// The caller sets the deadline (HandshakeTimeout).
+func ReadHandshake(r *bufio.Reader) (Handshake, error) {
+	data, err := readValue(r, '{', MaxHandshake)
+	if err != nil {
+		return Handshake{}, err
+	}
+	if err := skipLineEnd(r); err != nil {
+		return Handshake{}, err
+	}
+	return DecodeHandshake(data)
+}
+
+// DecodeHandshake reads a handshake's bytes. Every error is an *Error.
+// "chunk" and "player" may stand where they are not needed, and are ignored there.
+// With an error comes the Purpose, if it could be read: a refused join is told by a Failure, others by AnswerNo.
+func DecodeHandshake(data []byte) (Handshake, error) {
+	if len(data) > MaxHandshake {
+		return Handshake{}, refuse(FailTooLong, "a handshake may have %d bytes", MaxHandshake)
+	}
+	var o object
+	if refused := o.parse(data); refused != nil {
+		return Handshake{}, refused
+	}
+	h := Handshake{Purpose: Purpose(o.text("type", 32))}
+	switch h.Purpose {
+	case PurposeConnect:
+		h.Chunk, h.Player = o.chunk("chunk"), o.name("player")
+	case PurposeGenerate:
+		h.Chunk = o.chunk("chunk")
+		o.ignore("player")
+	case PurposeDHT, PurposePing:
+		o.ignore("chunk")
+		o.ignore("player")
+	case PurposeJoin:
+		h.Join = o.join()
+	default:
+		o.fail(refuse(FailUnknownMessage, "there is no handshake %q", clip([]byte(h.Purpose))))
+		h.Purpose = ""
+	}
+	if err := o.done(); err != nil {
+		return Handshake{Purpose: h.Purpose}, err
+	}
+	return h, nil
+}
+
+// AppendHandshake writes a handshake as a client sends it, without a newline.
+func AppendHandshake(dst []byte, h Handshake) ([]byte, error) {
+	if h.Purpose == PurposeJoin {
+		b, err := EncodeClient(h.Join)
+		return append(dst, b...), err
+	}
+	dst = append(dst, `{"type":"`...)
+	dst = append(dst, h.Purpose...)
+	dst = append(dst, '"')
+	switch h.Purpose {
+	case PurposeConnect, PurposeGenerate:
+		dst = append(dst, `,"chunk":`...)
+		dst = appendChunkPos(dst, h.Chunk)
+		if h.Purpose == PurposeConnect {
+			// A name needs no quoting: it holds letters, digits, '_' and '-' only.
+			if err := player.CheckName(h.Player); err != nil {
+				return nil, fmt.Errorf("encode handshake: %w", err)
+			}
+			dst = append(dst, `,"player":"`...)
+			dst = append(dst, h.Player...)
+			dst = append(dst, '"')
+		}
+	case PurposeDHT, PurposePing:
+	default:
+		return nil, fmt.Errorf("encode handshake: there is no handshake %q", h.Purpose)
+	}
+	return append(dst, '}'), nil
+}
+
+// appendChunkPos writes [X,Z].
+func appendChunkPos(dst []byte, at grid.ChunkPos) []byte {
+	dst = append(dst, '[')
+	dst = strconv.AppendInt(dst, int64(at.X), 10)
+	dst = append(dst, ',')
+	dst = strconv.AppendInt(dst, int64(at.Z), 10)
+	return append(dst, ']')
+}

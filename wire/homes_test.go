@@ -1,0 +1,100 @@
+package wire
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func anOffer() Offer {
+	return Offer{HTTP: "https://b.example/world/", Game: "b.example:4002", Sessions: 12, Ready: true}
+}
+
+func TestShelterAndOffer(t *testing.T) {
+	b, err := EncodeShelter(Shelter{Sessions: 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := DecodeShelter(b); err != nil || got != (Shelter{Sessions: 40}) {
+		t.Errorf("question came back as %+v, %v", got, err)
+	}
+	for _, o := range []Offer{anOffer(), {HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002", Draining: true}} {
+		b, err := EncodeOffer(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := DecodeOffer(b); err != nil || got != o {
+			t.Errorf("offer came back as %+v, %v", got, err)
+		}
+	}
+}
+
+// A player's client is told the WebSocket of the URL that people open.
+func TestHomeOfOffer(t *testing.T) {
+	for url, want := range map[string]string{
+		"http://192.0.2.7:8080":     "ws://192.0.2.7:8080/ws",
+		"http://192.0.2.7:8080/":    "ws://192.0.2.7:8080/ws",
+		"https://b.example":         "wss://b.example/ws",
+		"https://b.example/world/":  "wss://b.example/world/ws",
+		"https://b.example/world":   "wss://b.example/world/ws",
+		"http://[2001:db8::7]:8080": "ws://[2001:db8::7]:8080/ws",
+	} {
+		o := Offer{HTTP: url, Game: "b:1"}
+		if err := o.Valid(); err != nil || o.Home() != (Home{URL: want, Game: "b:1"}) {
+			t.Errorf("%s: %+v, %v; want %s", url, o.Home(), err, want)
+		}
+	}
+}
+
+// Clients follow a Reconnect without asking anybody: what is no plain address is refused where it is read.
+func TestReconnectRefuses(t *testing.T) {
+	good := `{"url":"ws://b/ws","game":"b:1"}`
+	long := `{"url":"ws://b/` + strings.Repeat("x", MaxURL) + `","game":"b:1"}`
+	for name, homes := range map[string]string{
+		"no list":          `null`,
+		"too many":         `[` + strings.Repeat(good+",", MaxHomes) + good + `]`,
+		"a page":           `[{"url":"http://b/","game":"b:1"}]`,
+		"a script":         `[{"url":"javascript:alert(1)","game":"b:1"}]`,
+		"no host":          `[{"url":"ws:///ws","game":"b:1"}]`,
+		"a password":       `[{"url":"ws://ann:secret@b/ws","game":"b:1"}]`,
+		"a query":          `[{"url":"ws://b/ws?x","game":"b:1"}]`,
+		"a fragment":       `[{"url":"ws://b/ws#","game":"b:1"}]`,
+		"a space":          `[{"url":"ws://b/w s","game":"b:1"}]`,
+		"no game server":   `[{"url":"ws://b/ws","game":""}]`,
+		"no port":          `[{"url":"ws://b/ws","game":"b"}]`,
+		"long":             `[` + long + `]`,
+		"upper-case words": `[{"url":"WS://b/ws","game":"b:1"}]`,
+	} {
+		if m, err := DecodeServer([]byte(`{"type":"reconnect","homes":` + homes + `,"reason":""}`)); err == nil {
+			t.Errorf("%s: taken as %+v", name, m)
+		} else {
+			refusedOnly(t, err)
+		}
+	}
+	m, err := DecodeServer([]byte(`{"type":"reconnect","homes":[` + good + `],"reason":"x"}`))
+	want := Reconnect{Homes: []Home{{URL: "ws://b/ws", Game: "b:1"}}, Reason: "x"}
+	if err != nil || !reflect.DeepEqual(m, want) {
+		t.Errorf("%+v, %v; want %+v", m, err, want)
+	}
+	if _, err := EncodeServer(Reconnect{}); err == nil {
+		t.Error("a message without a list was written")
+	}
+}
+
+func TestOfferRefuses(t *testing.T) {
+	for name, change := range map[string]func(*Offer){
+		"no URL":       func(o *Offer) { o.HTTP = "" },
+		"a socket":     func(o *Offer) { o.HTTP = "ws://b/" },
+		"long":         func(o *Offer) { o.HTTP = "https://b/" + strings.Repeat("x", MaxURL) },
+		"nearly long":  func(o *Offer) { o.HTTP = "http://b/" + strings.Repeat("x", MaxURL-len("http://b/")) }, // its socket is
+		"no game":      func(o *Offer) { o.Game = "" },
+		"game port 0":  func(o *Offer) { o.Game = "b:0" },
+		"control sign": func(o *Offer) { o.HTTP = "http://b/\n" },
+	} {
+		o := anOffer()
+		change(&o)
+		if _, err := EncodeOffer(o); err == nil {
+			t.Errorf("%s: written", name)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// Limits of the game port and of sessions. Each is met with one clear Error, and nobody else notices.
+const (
+	// MaxHandshake is the longest handshake object, in bytes.
+	MaxHandshake = 4 << 10
+	// MaxQuery is the longest JSON value after the type byte in dht mode, in bytes.
+	MaxQuery = 1 << 10
+	// MaxLine is the longest line or text frame that a client may send, in bytes, newline not counted.
+	MaxLine = 64 << 10
+	// MaxServerLine is the longest line that a server sends, in bytes: a tall chunk that does not compress.
+	MaxServerLine = 4 << 20
+	// MaxChunkBytes is the longest chunk in the chunk codec: version, section count and
+	// 32 sections with two-byte indices.
+	MaxChunkBytes = 2 + MaxSections*(1+2*32*32*32)
+
+	// HandshakeTimeout is how long a connection may take to say what it wants. It holds again for Prove.
+	HandshakeTimeout = 5 * time.Second
+
+	// MaxView is the largest view distance, in chunks in each direction.
+	MaxView = 12
+	// MaxChat is the longest chat line, in bytes of UTF-8.
+	MaxChat = 256
+	// MaxName is the longest player name, in bytes (ASCII). player.CheckName holds the rule.
+	MaxName = player.MaxName
+	// MaxSections is the tallest world, in sections of 32 blocks.
+	MaxSections = chunk.MaxSections
+
+	// MinY and MaxY bound a pose in any world, in blocks, both included: 64 below the ground of the world,
+	// 256 above the tallest one. A session's own world is checked more tightly (player.Motion).
+	MinY = -64
+	MaxY = 32*MaxSections + 256
+)
+
+// Limits between nodes.
+const (
+	// MaxFrame is the longest frame of a link, in bytes, length prefix not counted.
+	MaxFrame = 4 << 20
+	// MaxAsk is the longest Question, Answer or DHT record, in bytes.
+	MaxAsk = 64 << 10
+	// MaxMembers is the largest region group.
+	MaxMembers = 16
+	// MaxPeerID is the longest peer id in base58, in bytes.
+	MaxPeerID = 128
+	// MaxAddress is the longest host:port, in bytes.
+	MaxAddress = 261
+	// MaxErrorText is the longest Answer.Error or FromRegion.Closed, in bytes.
+	MaxErrorText = 1 << 10
+	// MaxWatch is the most chunks in one list of a link message: a whole domain.
+	MaxWatch = 64 * 64
+	// MaxBodies is the most avatars, moves, edits or chat lines in one list of a link message.
+	MaxBodies = 1 << 14
+	// MaxStamp is the longest clock of a chat line, in bytes: of 32 players and more.
+	MaxStamp = 1 << 10
+	// MaxBlocks is the most blocks in one list of a link message.
+	MaxBlocks = 1 << 18
+)

@@ -1,0 +1,147 @@
+package wire
+
+import (
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// columnBlocks is the number of blocks of the tallest column.
+const columnBlocks = MaxSections * chunk.SectionBlocks
+
+// Valid says what is wrong with the hello.
+func (h Hello) Valid() error {
+	if h.Region == 0 {
+		return refuse(FailBadValue, "region 0 does not exist")
+	}
+	return checkCell(h.Cell)
+}
+
+// Valid says what is wrong with the message: its lists are bounded and their elements valid.
+func (m ToRegion) Valid() error {
+	return firstError(
+		checkList(m.Unwatch, MaxWatch, checkChunk),
+		checkList(m.Watch, MaxWatch, checkChunk),
+		checkList(m.Enter, MaxBodies, Body.Valid),
+		checkList(m.Moves, MaxBodies, BodyMove.Valid),
+		checkList(m.Leave, MaxBodies, anyID),
+		checkList(m.Edits, MaxBodies, Intent.Valid),
+		checkList(m.Says, MaxBodies, Utterance.Valid),
+	)
+}
+
+// Valid says what is wrong with the message: its lists are bounded and their elements valid.
+func (m FromRegion) Valid() error {
+	return firstError(
+		checkList(m.Chunks, MaxWatch, ChunkNews.Valid),
+		checkList(m.Results, MaxBodies, EditResult.Valid),
+		checkText(m.Closed),
+		checkKnownPeer(m.Leader),
+	)
+}
+
+// checkKnownPeer takes a peer id, or nothing.
+func checkKnownPeer(id string) error {
+	if id == "" {
+		return nil
+	}
+	return checkPeer(id)
+}
+
+// Valid says what is wrong with the news.
+func (n ChunkNews) Valid() error {
+	if len(n.Base) != 0 && len(n.Base) != 32 {
+		return refuse(FailBadValue, "a base hash of %d bytes", len(n.Base))
+	}
+	if n.State != nil {
+		if err := n.State.Valid(); err != nil {
+			return err
+		}
+	}
+	return firstError(
+		checkChunk(n.Chunk),
+		checkList(n.Enter, MaxBodies, Body.Valid),
+		checkList(n.Leave, MaxBodies, anyID),
+		checkList(n.Moves, MaxBodies, BodyMove.Valid),
+		checkList(n.Blocks, MaxBlocks, BlockAt.Valid),
+		checkList(n.Says, MaxBodies, Utterance.Valid),
+	)
+}
+
+// Valid says what is wrong with the state. Base is empty or a SHA-256.
+func (s ChunkState) Valid() error {
+	if len(s.Base) != 0 && len(s.Base) != 32 {
+		return refuse(FailBadValue, "a base hash of %d bytes", len(s.Base))
+	}
+	return firstError(
+		checkList(s.Edits, MaxBlocks, BlockAt.Valid),
+		checkList(s.Bodies, MaxBodies, Body.Valid),
+	)
+}
+
+// Valid says what is wrong with the body.
+func (b Body) Valid() error {
+	if err := checkPlayer(b.Player, b.Name, b.Guest); err != nil {
+		return err
+	}
+	if err := checkKnownPeer(b.Gateway); err != nil {
+		return err
+	}
+	return b.Pose.Valid()
+}
+
+// Valid says what is wrong with the move.
+func (m BodyMove) Valid() error { return m.Pose.Valid() }
+
+// Valid says what is wrong with the block's place. Its id may be one of a later version.
+func (b BlockAt) Valid() error {
+	if b.At >= columnBlocks {
+		return refuse(FailBadValue, "block %d of a column of at most %d", b.At, columnBlocks)
+	}
+	return nil
+}
+
+// Valid says what is wrong with the intent. The world's own height is the region's to check.
+func (i Intent) Valid() error {
+	if i.Pos.Y < 0 || i.Pos.Y >= MaxSections*grid.ChunkSize {
+		return refuse(FailBadValue, "an edit at height %d", i.Pos.Y)
+	}
+	return nil
+}
+
+// Valid says what is wrong with the result.
+func (r EditResult) Valid() error { return checkText(r.Refused) }
+
+// Valid says what is wrong with the chat line.
+func (u Utterance) Valid() error {
+	if err := player.CheckName(u.Name); err != nil {
+		return refuse(FailBadName, "%v", err)
+	}
+	if _, ok := u.Clock(); !ok && len(u.Stamp) > 0 {
+		return refuse(FailBadValue, "a chat line with a clock that is not the speaker's, or too long")
+	}
+	return firstError(checkChunk(u.Chunk), CheckChat(u.Text))
+}
+
+func anyID(player.ID) error { return nil }
+
+func checkList[E any](list []E, most int, check func(E) error) error {
+	if len(list) > most {
+		return refuse(FailTooLong, "a list of %d elements, and %d are allowed", len(list), most)
+	}
+	for _, e := range list {
+		if err := check(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// Moves are the newest poses of avatars. In CBOR they are one byte string, 48 bytes each: there are thousands of them a
+// second, and reading as many maps took a gateway longer than all that it does with them.
+type Moves []BodyMove
+
+const bodyMoveBytes = 16 + 3*8 + 2*4
+
+// MarshalCBOR writes the byte string: of each move the player's id, x, y and z as float64, yaw and pitch as float32,
+// little-endian.
+func (m Moves) MarshalCBOR() ([]byte, error) {
+	b := make([]byte, 0, 5+len(m)*bodyMoveBytes)
+	b = append(b, 0x5a) // a byte string with its length in four bytes
+	b = binary.BigEndian.AppendUint32(b, uint32(len(m)*bodyMoveBytes))
+	for i := range m {
+		p := &m[i].Pose
+		b = append(b, m[i].Player[:]...)
+		for _, v := range [...]float64{p.X, p.Y, p.Z} {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+		}
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Yaw))
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Pitch))
+	}
+	return b, nil
+}
+
+// UnmarshalCBOR reads what MarshalCBOR wrote. Whether the poses are valid is the message's to ask.
+func (m *Moves) UnmarshalCBOR(data []byte) error {
+	var b []byte
+	if err := decoding.Unmarshal(data, &b); err != nil {
+		return fmt.Errorf("read moves: %w", err)
+	}
+	if len(b)%bodyMoveBytes != 0 || len(b) > MaxBodies*bodyMoveBytes {
+		return refuse(FailBadValue, "moves of %d bytes", len(b))
+	}
+	*m = make(Moves, len(b)/bodyMoveBytes)
+	for i := range *m {
+		move := b[i*bodyMoveBytes:]
+		(*m)[i] = BodyMove{Player: player.ID(move[:16]), Pose: Pose{
+			X:     math.Float64frombits(binary.LittleEndian.Uint64(move[16:])),
+			Y:     math.Float64frombits(binary.LittleEndian.Uint64(move[24:])),
+			Z:     math.Float64frombits(binary.LittleEndian.Uint64(move[32:])),
+			Yaw:   math.Float32frombits(binary.LittleEndian.Uint32(move[40:])),
+			Pitch: math.Float32frombits(binary.LittleEndian.Uint32(move[44:])),
+		}}
+	}
+	return nil
+}

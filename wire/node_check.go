@@ -1,0 +1,247 @@
+package wire
+
+import (
+	"net"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// The checks of messages between nodes. Nodes of one world are not trusted to be sane: each message is
+// checked where it is written, so that a fault shows at its origin, and where it is read.
+
+// Valid says what is wrong with the member: the peer id and the address have their form.
+func (m Member) Valid() error {
+	if err := checkPeer(m.Peer); err != nil {
+		return err
+	}
+	return checkHostPort(m.Game)
+}
+
+// checkHostPort takes an address that others can dial, by its form only.
+func checkHostPort(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || host == "" || len(address) > MaxAddress || !printable(address) {
+		return refuse(FailBadValue, "%q is not host:port", clip([]byte(address)))
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return refuse(FailBadValue, "%q is not a port", clip([]byte(port)))
+	}
+	return nil
+}
+
+// checkPeer takes a libp2p peer id in base58, by its form only.
+func checkPeer(id string) error {
+	if id == "" || len(id) > MaxPeerID {
+		return refuse(FailBadValue, "a peer id has 1 to %d bytes, not %d", MaxPeerID, len(id))
+	}
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c >= '1' && c <= '9', c >= 'a' && c <= 'z' && c != 'l', c >= 'A' && c <= 'Z' && c != 'I' && c != 'O':
+		default:
+			return refuse(FailBadValue, "a peer id is base58, without %q", c)
+		}
+	}
+	return nil
+}
+
+func printable(text string) bool {
+	for i := range len(text) {
+		if text[i] <= ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func checkMembers(members []Member) error {
+	if len(members) == 0 || len(members) > MaxMembers {
+		return refuse(FailBadValue, "a region has 1 to %d members, not %d", MaxMembers, len(members))
+	}
+	for i, m := range members {
+		if err := m.Valid(); err != nil {
+			return err
+		}
+		for _, other := range members[:i] {
+			if other.Peer == m.Peer {
+				return refuse(FailBadValue, "member %s occurs twice", m.Peer)
+			}
+		}
+	}
+	return nil
+}
+
+func checkCell(c grid.Cell) error {
+	if !c.Domain.Valid() {
+		return refuse(FailBadValue, "cell %v is out of the world", c)
+	}
+	return nil
+}
+
+func checkChunk(at grid.ChunkPos) error {
+	if !at.Valid() {
+		return refuse(FailBadValue, "chunk %v is out of the world", at)
+	}
+	return nil
+}
+
+// checkText bounds a text that is for people.
+func checkText(text string) error {
+	if len(text) > MaxErrorText || !utf8.ValidString(text) {
+		return refuse(FailBadValue, "a text has at most %d bytes of UTF-8", MaxErrorText)
+	}
+	return nil
+}
+
+// Valid says what is wrong with the region. The leader is one of its members, or unknown.
+func (r Region) Valid() error {
+	if r.ID == 0 {
+		return refuse(FailBadValue, "region 0 does not exist")
+	}
+	if err := checkCell(r.Cell); err != nil {
+		return err
+	}
+	if err := checkMembers(r.Members); err != nil {
+		return err
+	}
+	if r.Leader == "" {
+		return nil
+	}
+	for _, m := range r.Members {
+		if m.Peer == r.Leader {
+			return nil
+		}
+	}
+	return refuse(FailBadValue, "the leader %s is not a member", clip([]byte(r.Leader)))
+}
+
+// Valid says what is wrong with the question: exactly one field is set, and is valid itself.
+func (q Question) Valid() error {
+	set := 0
+	for _, l := range []*Locate{q.Locate, q.Authority} {
+		if l == nil {
+			continue
+		}
+		set++
+		if err := checkChunk(l.Chunk); err != nil {
+			return err
+		}
+	}
+	for _, r := range []*Region{q.Introduce, q.Moved} {
+		if r == nil {
+			continue
+		}
+		set++
+		if err := r.Valid(); err != nil {
+			return err
+		}
+	}
+	if q.Found != nil {
+		set++
+		if err := checkCell(q.Found.Cell); err != nil {
+			return err
+		}
+		if err := checkMembers(q.Found.Members); err != nil {
+			return err
+		}
+	}
+	if q.Describe != nil {
+		set++
+	}
+	if q.Invite != nil {
+		set++
+		if err := q.Invite.Valid(); err != nil {
+			return err
+		}
+	}
+	if q.Sleep != nil {
+		set++
+		if q.Sleep.Group == 0 {
+			return refuse(FailBadValue, "region 0 does not exist")
+		}
+	}
+	operators, err := q.checkOperators()
+	if err != nil {
+		return err
+	}
+	set += operators
+	if q.Leaving != nil {
+		set++
+	}
+	if q.Reseed != nil {
+		set++
+		if q.Reseed.Group == 0 {
+			return refuse(FailBadValue, "region 0 does not exist")
+		}
+	}
+	if set != 1 {
+		return refuse(FailBadValue, "a question asks one thing, not %d", set)
+	}
+	return nil
+}
+
+// Valid says what is wrong with the answer.
+func (a Answer) Valid() error {
+	if a.Region != nil {
+		if err := a.Region.Valid(); err != nil {
+			return err
+		}
+	}
+	if a.Member != nil {
+		if err := a.Member.Valid(); err != nil {
+			return err
+		}
+	}
+	if err := checkList(a.Standings, MaxStandings, Stand.Valid); err != nil {
+		return err
+	}
+	if err := checkList(a.Regions, CensusPage, Region.Valid); err != nil {
+		return err
+	}
+	return checkText(a.Error)
+}
+
+// Valid says what is wrong with the record. A guest's id follows from his name.
+func (p PlayerRecord) Valid() error {
+	if err := checkPlayer(p.Player, p.Name, p.Guest); err != nil {
+		return err
+	}
+	if err := p.Pose.Valid(); err != nil {
+		return err
+	}
+	if p.SavedAt < 0 {
+		return refuse(FailBadValue, "saved before 1970")
+	}
+	return checkPeer(p.Gateway)
+}
+
+func checkPlayer(id player.ID, name string, guest bool) error {
+	if err := player.CheckName(name); err != nil {
+		return refuse(FailBadName, "%v", err)
+	}
+	if guest && id != player.GuestID(name) {
+		return refuse(FailBadValue, "guest %s has another guest's id", name)
+	}
+	return nil
+}
+
+// Valid says what is wrong with the invitation.
+func (i Invite) Valid() error {
+	if err := i.Region.Valid(); err != nil {
+		return err
+	}
+	if i.Replica == 0 {
+		return refuse(FailBadValue, "replica 0 does not exist")
+	}
+	return checkList(i.Voters, MaxMembers, Replica.Valid)
+}
+
+// Valid says what is wrong with the replica.
+func (r Replica) Valid() error {
+	if r.ID == 0 {
+		return refuse(FailBadValue, "replica 0 does not exist")
+	}
+	return checkPeer(r.Peer)
+}

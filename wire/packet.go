@@ -1,0 +1,298 @@
+package wire
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// Ids of VoxelPopuli's packets (§3.2.2.2, table 3.4; numbers as its client has them).
+const (
+	idRegister    = 1
+	idDeregister  = 2
+	idMove        = 3
+	idChunkData   = 5
+	idTime        = 6
+	idBlockChange = 7
+)
+
+// SlabHeight is the height of VoxelPopuli's world, in blocks.
+const SlabHeight = 32
+
+// Slab is what VoxelPopuli's client knows of a chunk: 32×32×32 blocks, each 0 to 3, counted by SlabIndex.
+type Slab [32 * 32 * SlabHeight]byte
+
+// SlabIndex counts blocks as VoxelPopuli does: x first, then y, then z, each from 0 to 31.
+func SlabIndex(x, y, z int) int { return 1024*x + 32*y + z }
+
+// SlabOf returns what VoxelPopuli's client sees of a chunk: the 32 blocks of each column from height base up,
+// each as the nearest of its own blocks. Above the chunk's top and below its bottom there is air.
+func SlabOf(c *chunk.Chunk, base int) *Slab {
+	slab := new(Slab)
+	for y := max(base, 0); y < min(base+SlabHeight, c.Height()); y++ {
+		for z := range grid.ChunkSize {
+			for x := range grid.ChunkSize {
+				slab[SlabIndex(x, y-base, z)] = byte(c.Get(chunk.IndexOf(x, y, z)).Original())
+			}
+		}
+	}
+	return slab
+}
+
+// Packet is one of VoxelPopuli's packets, after a connect. Both sides send the same forms.
+type Packet interface{ packet() }
+
+// PlayerRegister says that the player is in the chunk now.
+type PlayerRegister struct {
+	Player string
+	Chunk  grid.ChunkPos
+}
+
+// PlayerDeregister says that the player is in the chunk no more. From a client it saves the player too.
+type PlayerDeregister struct {
+	Player string
+	Chunk  grid.ChunkPos
+}
+
+// PlayerMove is where a player is, in world blocks, and where he looks.
+// Yaw is in degrees, as Unity counts: see YawOfOriginal. A client may leave it out; HasYaw tells.
+type PlayerMove struct {
+	Player  string
+	X, Y, Z float64
+	Yaw     float64
+	HasYaw  bool
+}
+
+// ChunkContents is a chunk's blocks, all of them.
+type ChunkContents struct {
+	Chunk  grid.ChunkPos
+	Blocks *Slab
+}
+
+// TimeOfDay is the world's time, in minutes since midnight.
+type TimeOfDay struct{ Minutes float64 }
+
+// BlockWrite sets a block, in world blocks. The client sends it to all its chunks; the one that holds Pos applies it.
+// Pos.Y may lie outside of the slab: the original ignores it then. Player may be empty.
+type BlockWrite struct {
+	Player string
+	Pos    grid.Pos
+	Block  uint16
+}
+
+func (PlayerRegister) packet()   {}
+func (PlayerDeregister) packet() {}
+func (PlayerMove) packet()       {}
+func (ChunkContents) packet()    {}
+func (TimeOfDay) packet()        {}
+func (BlockWrite) packet()       {}
+
+// YawOfOriginal turns VoxelPopuli's yaw (degrees, 0 along +Z, 90 along +X) into a Pose's (radians, 0 along +Z,
+// π/2 along −X). Unity's axes are left-handed, ours right-handed, so the sense of the turn is the other one.
+func YawOfOriginal(degrees float64) float32 {
+	return float32(-math.Remainder(degrees, 360) * math.Pi / 180)
+}
+
+// OriginalYaw is the inverse of YawOfOriginal, from 0 to below 360. It is rounded to a ten-thousandth of a
+// degree, which a Pose's float32 can hold, so that what one original client sends another one sees.
+func OriginalYaw(yaw float32) float64 {
+	degrees := math.Round(math.Mod(-float64(yaw)*180/math.Pi, 360)*1e4) / 1e4
+	if degrees < 0 {
+		degrees += 360
+	}
+	if degrees == 0 || degrees == 360 { // minus zero, and a tiny negative number plus 360
+		return 0
+	}
+	return degrees
+}
+
+// DecodeClientPacket reads a line of an original client. CHUNK_DATA and TIME are refused: servers send those.
+// An empty or missing "player" stands for the name of the handshake, except that it cannot be another one;
+// that the caller checks. Every error is an *Error.
+func DecodeClientPacket(line []byte) (Packet, error) {
+	if len(line) > MaxLine {
+		return nil, refuse(FailTooLong, "a line may have %d bytes", MaxLine)
+	}
+	p, err := DecodePacket(line)
+	if err != nil {
+		return nil, err
+	}
+	switch p.(type) {
+	case ChunkContents:
+		return nil, refuse(FailUnexpected, "packet %d (CHUNK_DATA) is the server's to send", idChunkData)
+	case TimeOfDay:
+		return nil, refuse(FailUnexpected, "packet %d (TIME) is the server's to send", idTime)
+	}
+	return p, nil
+}
+
+// DecodePacket reads any packet, without its newline. Every error is an *Error.
+func DecodePacket(line []byte) (Packet, error) {
+	if len(line) > MaxServerLine {
+		return nil, refuse(FailTooLong, "a line may have %d bytes", MaxServerLine)
+	}
+	var o object
+	if refused := o.parse(line); refused != nil {
+		return nil, refused
+	}
+	id := o.integer("type", math.MinInt32, math.MaxInt32)
+	raw := o.raw("args")
+	var name string
+	if o.has("player") {
+		if name = o.text("player", MaxLine); name != "" {
+			name = o.name("player")
+		}
+	}
+	if err := o.done(); err != nil {
+		return nil, err
+	}
+	p, refused := decodePacket(id, raw, name)
+	if refused != nil {
+		return nil, refused
+	}
+	return p, nil
+}
+
+func decodePacket(id int64, raw []byte, name string) (Packet, *Error) {
+	if id == idChunkData {
+		return decodeChunkContents(raw)
+	}
+	var args [4]float64
+	n, err := parseNumbers(raw, "args", args[:])
+	if err != nil {
+		return nil, err
+	}
+	switch id {
+	case idRegister, idDeregister:
+		if n != 2 {
+			return nil, wrongCount(id, "2 numbers: X, Z", n)
+		}
+		at, err := chunkPosOf(args[0], args[1], "args")
+		if err != nil {
+			return nil, err
+		}
+		if id == idRegister {
+			return PlayerRegister{Player: name, Chunk: at}, nil
+		}
+		return PlayerDeregister{Player: name, Chunk: at}, nil
+	case idMove:
+		if n != 3 && n != 4 {
+			return nil, wrongCount(id, "3 or 4 numbers: x, y, z and yaw", n)
+		}
+		return PlayerMove{Player: name, X: args[0], Y: args[1], Z: args[2], Yaw: args[3], HasYaw: n == 4}, nil
+	case idTime:
+		if n != 1 {
+			return nil, wrongCount(id, "1 number: minutes", n)
+		}
+		return TimeOfDay{Minutes: args[0]}, nil
+	case idBlockChange:
+		if n != 4 {
+			return nil, wrongCount(id, "4 numbers: x, y, z, block", n)
+		}
+		for _, v := range args {
+			if v != math.Trunc(v) || v < math.MinInt32 || v > math.MaxInt32 {
+				return nil, refuse(FailBadValue, "packet %d: %g is not a whole number of 32 bits", id, v)
+			}
+		}
+		if args[3] < 0 || args[3] > math.MaxUint16 {
+			return nil, refuse(FailBadValue, "packet %d: there is no block %g", id, args[3])
+		}
+		pos := grid.Pos{X: int32(args[0]), Y: int32(args[1]), Z: int32(args[2])}
+		return BlockWrite{Player: name, Pos: pos, Block: uint16(args[3])}, nil
+	default:
+		return nil, refuse(FailUnknownMessage, "there is no packet %d", id)
+	}
+}
+
+func wrongCount(id int64, want string, n int) *Error {
+	return refuse(FailBadValue, "packet %d has %s; not %d numbers", id, want, n)
+}
+
+func decodeChunkContents(raw []byte) (Packet, *Error) {
+	args := make([]float64, 2+len(Slab{}))
+	n, err := parseNumbers(raw, "args", args)
+	if err != nil {
+		return nil, err
+	}
+	if n != len(args) {
+		return nil, wrongCount(idChunkData, fmt.Sprintf("%d numbers: X, Z and the blocks", len(args)), n)
+	}
+	at, err := chunkPosOf(args[0], args[1], "args")
+	if err != nil {
+		return nil, err
+	}
+	c := ChunkContents{Chunk: at, Blocks: new(Slab)}
+	for i, v := range args[2:] {
+		if v != math.Trunc(v) || v < 0 || v > math.MaxUint8 {
+			return nil, refuse(FailBadValue, "packet %d: there is no block %g", idChunkData, v)
+		}
+		c.Blocks[i] = byte(v)
+	}
+	return c, nil
+}
+
+// AppendPacket writes a packet and its newline. Names must satisfy player.CheckName or be empty,
+// and numbers be finite; else nothing is written.
+func AppendPacket(dst []byte, p Packet) ([]byte, error) {
+	switch p := p.(type) {
+	case PlayerRegister:
+		return appendPacket(dst, idRegister, p.Player, float64(p.Chunk.X), float64(p.Chunk.Z))
+	case PlayerDeregister:
+		return appendPacket(dst, idDeregister, p.Player, float64(p.Chunk.X), float64(p.Chunk.Z))
+	case PlayerMove:
+		// Always with a yaw: the released client reads the fourth number without asking whether it is there.
+		return appendPacket(dst, idMove, p.Player, p.X, p.Y, p.Z, p.Yaw)
+	case ChunkContents:
+		return AppendChunkData(dst, p.Chunk, p.Blocks), nil
+	case TimeOfDay:
+		return appendPacket(dst, idTime, "", p.Minutes)
+	case BlockWrite:
+		return appendPacket(dst, idBlockChange, p.Player,
+			float64(p.Pos.X), float64(p.Pos.Y), float64(p.Pos.Z), float64(p.Block))
+	default:
+		return dst, fmt.Errorf("encode packet: %T is no packet", p)
+	}
+}
+
+// AppendChunkData writes CHUNK_DATA and its newline: about 65 KB, in one pass.
+func AppendChunkData(dst []byte, at grid.ChunkPos, blocks *Slab) []byte {
+	dst = append(dst, `{"type":5,"args":[`...)
+	dst = strconv.AppendInt(dst, int64(at.X), 10)
+	dst = append(dst, ',')
+	dst = strconv.AppendInt(dst, int64(at.Z), 10)
+	for _, b := range blocks {
+		dst = append(dst, ',')
+		dst = strconv.AppendUint(dst, uint64(b), 10)
+	}
+	return append(dst, `],"player":""}`+"\n"...)
+}
+
+func appendPacket(dst []byte, id int64, name string, args ...float64) ([]byte, error) {
+	if name != "" {
+		// A name needs no quoting: it holds letters, digits, '_' and '-' only.
+		if err := player.CheckName(name); err != nil {
+			return dst, fmt.Errorf("encode packet %d: %w", id, err)
+		}
+	}
+	for _, v := range args {
+		if !finite(v) {
+			return dst, fmt.Errorf("encode packet %d: %g cannot be written in JSON", id, v)
+		}
+	}
+	dst = append(dst, `{"type":`...)
+	dst = strconv.AppendInt(dst, id, 10)
+	dst = append(dst, `,"args":[`...)
+	for i, v := range args {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendFloat(dst, v, 'f', -1, 64)
+	}
+	dst = append(dst, `],"player":"`...)
+	dst = append(dst, name...)
+	return append(dst, "\"}\n"...), nil
+}

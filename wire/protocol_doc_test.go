@@ -1,0 +1,199 @@
+package wire
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// TestProtocolDoc decodes the examples of docs/protocol.md, and looks for every code in it.
+func TestProtocolDoc(t *testing.T) {
+	text, err := os.ReadFile("../docs/protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := string(text)
+	_, session, _ := strings.Cut(doc, "### From the client")
+	fromClient, fromServer, _ := strings.Cut(session, "### From the server")
+
+	seen := map[string]bool{}
+	for _, example := range examples(t, fromClient) {
+		m, err := DecodeClient(example)
+		if err != nil {
+			t.Errorf("%s: %v", example, err)
+			continue
+		}
+		seen[kindOf(t, example)] = true
+		if _, err := EncodeClient(m); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, example := range examples(t, fromServer) {
+		m, err := DecodeServer(example)
+		if err != nil {
+			t.Errorf("%s: %v", example, err)
+			continue
+		}
+		seen[kindOf(t, example)] = true
+		switch m := m.(type) {
+		case ChunkData:
+			encoded, err := UnpackChunk(m.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c, err := chunk.Decode(encoded); err != nil || c.Sections() != 4 {
+				t.Errorf("the example's chunk: %v", err)
+			}
+		case Frame:
+			for _, raw := range m.Chunks {
+				if p, err := DecodePiece(raw); err != nil || len(p.Enter)+len(p.Leave)+len(p.Moves)+len(p.Blocks)+len(p.Says) != 5 {
+					t.Errorf("the example's piece: %+v, %v", p, err)
+				}
+			}
+		}
+	}
+	for _, kind := range []string{"join", "prove", "move", "edit", "chat", "challenge", "welcome", "chunk", "frame", "ack", "correction", "reconnect", "failure"} {
+		if !seen[kind] {
+			t.Errorf("no example of %q", kind)
+		}
+	}
+
+	_, codes, _ := strings.Cut(doc, "## 6. Failure codes")
+	failures, refusals, _ := strings.Cut(codes, "### Refused edits")
+	for _, code := range []string{
+		FailBadJSON, FailBadCBOR, FailTooLong, FailUnknownMessage, FailUnknownField, FailMissingField, FailBadType, FailBadValue, FailBadName,
+		FailBadKey, FailBadSignature, FailWrongVersion, FailUnexpected, FailTimeout, FailRate, FailSlow, FailFull, FailNoGuests,
+		FailNameTaken, FailReplaced, FailShuttingDown, FailInternal,
+	} {
+		if !strings.Contains(failures, "`"+code+"`") {
+			t.Errorf("code %s is not told", code)
+		}
+	}
+	for _, code := range []string{
+		RefusedOutOfWorld, RefusedOutOfReach, RefusedUnknownBlock, RefusedUnbreakable, RefusedNotPlaceable, RefusedInsidePlayer,
+		RefusedRate, RefusedStale, RefusedNotLoaded, RefusedUnavailable,
+	} {
+		if !strings.Contains(refusals, "`"+code+"`") {
+			t.Errorf("refusal %s is not told", code)
+		}
+	}
+}
+
+// The examples in bytes are what they are said to be.
+func TestProtocolDocBytes(t *testing.T) {
+	text, err := os.ReadFile("../docs/protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(text), "### In CBOR")
+	section, _, end := strings.Cut(section, "### Try it")
+	if !found || !end {
+		t.Fatal("there is no section about CBOR")
+	}
+	var fromClient []FromClient
+	var fromServer []FromServer
+	var frames pieces
+	for line := range strings.Lines(section) {
+		b := leadingHex(line)
+		switch {
+		case len(b) == 0:
+		case b[0] == TickFrame:
+			if err := ReadTick(b, &frames); err != nil {
+				t.Errorf("%s: %v", line, err)
+			}
+		case strings.Contains(line, "ack"):
+			m, err := DecodeServerCBOR(b)
+			if err != nil {
+				t.Errorf("%s: %v", line, err)
+			}
+			fromServer = append(fromServer, m)
+		default:
+			m, err := DecodeClientCBOR(b)
+			if err != nil {
+				t.Errorf("%s: %v", line, err)
+			}
+			fromClient = append(fromClient, m)
+		}
+	}
+	wantClient := []FromClient{
+		Move{Pose{X: 12.5, Y: 64, Z: -3.25, Yaw: 1.5, Pitch: -.25}}, Edit{Seq: 7, X: 12, Y: 63, Z: -4},
+	}
+	if !reflect.DeepEqual(fromClient, wantClient) {
+		t.Errorf("from the client: %+v, want %+v", fromClient, wantClient)
+	}
+	if want := []FromServer{Ack{Seq: 7}}; !reflect.DeepEqual(fromServer, want) {
+		t.Errorf("from the server: %+v, want %+v", fromServer, want)
+	}
+	if len(frames.news) != 2 || len(frames.motions) != 2 {
+		t.Fatalf("the frames hold %+v", frames)
+	}
+	if b := frames.news[0].Blocks[0].At.Pos(frames.news[0].Chunk); b != (grid.Pos{X: 12, Y: 63, Z: -4}) {
+		t.Errorf("the block is at %v", b)
+	}
+	if bob := frames.news[1].Enter[0]; bob.Index != 5 || bob.Name != "bob" || !bob.Guest || bob.Pose(grid.ChunkPos{}) != (Pose{X: 1.5, Y: 64, Z: 2.5}) {
+		t.Errorf("bob enters as %+v", bob)
+	}
+	first, second := frames.motions[0], frames.motions[1]
+	if p := first.Pose(first.At); first.Index != 5 || p.X != 1.75 || p.Z != 2.5 || first.PaceX != 26 || first.HasHeight {
+		t.Errorf("the first avatar: %+v", first)
+	}
+	if p := second.Pose(second.At); second.Index != 20 || p.Y != 65.5 || second.Yaw != 64 || second.HasAcross {
+		t.Errorf("the second avatar: %+v", second)
+	}
+}
+
+// leadingHex is the bytes in hex with which an indented line begins.
+func leadingHex(line string) []byte {
+	rest, indented := strings.CutPrefix(line, "    ")
+	if !indented {
+		return nil
+	}
+	var all []byte
+	for word := range strings.FieldsSeq(rest) {
+		b, err := hex.DecodeString(word)
+		if err != nil {
+			break
+		}
+		all = append(all, b...)
+	}
+	return all
+}
+
+// examples returns the JSON values of the fenced json blocks.
+func examples(t *testing.T, text string) []json.RawMessage {
+	t.Helper()
+	var found []json.RawMessage
+	for _, block := range strings.Split(text, "```json\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		d := json.NewDecoder(strings.NewReader(block))
+		for {
+			var raw json.RawMessage
+			err := d.Decode(&raw)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%v in %s", err, block)
+			}
+			found = append(found, raw)
+		}
+	}
+	return found
+}
+
+func kindOf(t *testing.T, example []byte) string {
+	t.Helper()
+	kind, err := serverKind(example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kind
+}

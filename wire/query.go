@@ -1,0 +1,178 @@
+package wire
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/netip"
+	"strconv"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// First bytes of the queries of dht mode.
+const (
+	queryChunk  = 0
+	queryPlayer = 1
+)
+
+// Query is what a connection in dht mode asks (§3.2.4.1).
+type Query interface{ query() }
+
+// WhereIsChunk asks for the game server of a chunk, which is generated first if need be.
+type WhereIsChunk struct{ Chunk grid.ChunkPos }
+
+// WhereIsPlayer asks where a player stood last.
+type WhereIsPlayer struct{ Name string }
+
+func (WhereIsChunk) query()  {}
+func (WhereIsPlayer) query() {}
+
+// ReadQuery reads the next query. Nothing ends a query but itself; line ends between queries are passed over.
+// io.EOF means that the client has gone. After an *Error the stream is still in step only if its code is not
+// bad_json, too_long or unknown_message.
+func ReadQuery(r *bufio.Reader) (Query, error) {
+	kind, err := r.ReadByte()
+	for err == nil && (kind == '\r' || kind == '\n') {
+		kind, err = r.ReadByte()
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case queryChunk:
+		data, err := readValue(r, '[', MaxQuery)
+		if err != nil {
+			return nil, midQuery(err)
+		}
+		return decodeWhereIsChunk(data)
+	case queryPlayer:
+		data, err := readValue(r, '{', MaxQuery)
+		if err != nil {
+			return nil, midQuery(err)
+		}
+		return decodeWhereIsPlayer(data)
+	default:
+		return nil, refuse(FailUnknownMessage, "a query begins with byte 0 or 1, not %d", kind)
+	}
+}
+
+func midQuery(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func decodeWhereIsChunk(data []byte) (Query, error) {
+	s := scanner{data: data}
+	if !s.value(0) || s.at != len(data) {
+		return nil, s.syntax()
+	}
+	at, err := parseChunkPos(data, "the chunk")
+	if err != nil {
+		return nil, err
+	}
+	return WhereIsChunk{Chunk: at}, nil
+}
+
+func decodeWhereIsPlayer(data []byte) (Query, error) {
+	var o object
+	if refused := o.parse(data); refused != nil {
+		return nil, refused
+	}
+	q := WhereIsPlayer{Name: o.name("name")}
+	if err := o.done(); err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+// AppendQuery writes a query as a client sends it.
+func AppendQuery(dst []byte, q Query) ([]byte, error) {
+	switch q := q.(type) {
+	case WhereIsChunk:
+		return appendChunkPos(append(dst, queryChunk), q.Chunk), nil
+	case WhereIsPlayer:
+		if err := player.CheckName(q.Name); err != nil {
+			return dst, fmt.Errorf("encode query: %w", err)
+		}
+		dst = append(dst, queryPlayer)
+		dst = append(dst, `{"name":"`...)
+		dst = append(dst, q.Name...)
+		return append(dst, `"}`...), nil
+	default:
+		return dst, fmt.Errorf("encode query: %T is no query", q)
+	}
+}
+
+// AppendChunkAddress writes the answer to WhereIsChunk, newline included.
+// The released client connects to nothing but an IP address; a host name is for the caller to resolve.
+func AppendChunkAddress(dst []byte, address netip.AddrPort) []byte {
+	dst = append(dst, `{"ip":"`...)
+	dst = address.Addr().Unmap().WithZone("").AppendTo(dst)
+	dst = append(dst, `","port":`...)
+	dst = strconv.AppendUint(dst, uint64(address.Port()), 10)
+	return append(dst, "}\n"...)
+}
+
+// ReadChunkAddress reads the answer to WhereIsChunk.
+func ReadChunkAddress(r *bufio.Reader) (netip.AddrPort, error) {
+	line, err := ReadLine(r, MaxQuery)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	var o object
+	if refused := o.parse(line); refused != nil {
+		return netip.AddrPort{}, refused
+	}
+	ip, port := o.text("ip", net.IPv6len*4), o.integer("port", 1, math.MaxUint16)
+	if err := o.done(); err != nil {
+		return netip.AddrPort{}, err
+	}
+	addr, err := netip.ParseAddr(ip)
+	if err != nil || addr.Zone() != "" {
+		return netip.AddrPort{}, refuse(FailBadValue, "%q is no IP address", ip)
+	}
+	return netip.AddrPortFrom(addr, uint16(port)), nil
+}
+
+// DefaultX, DefaultY and DefaultZ are where VoxelPopuli puts a player whom it does not know, in blocks.
+const (
+	DefaultX = 0
+	DefaultY = 32
+	DefaultZ = 0
+)
+
+// AppendPlayerPlace writes the answer to WhereIsPlayer, in world blocks, without a newline.
+// The numbers must be finite.
+func AppendPlayerPlace(dst []byte, x, y, z float64) ([]byte, error) {
+	if !finite(x) || !finite(y) || !finite(z) {
+		return dst, fmt.Errorf("encode player's place: (%g, %g, %g) cannot be written in JSON", x, y, z)
+	}
+	dst = append(dst, `{"x":`...)
+	dst = strconv.AppendFloat(dst, x, 'f', -1, 64)
+	dst = append(dst, `,"y":`...)
+	dst = strconv.AppendFloat(dst, y, 'f', -1, 64)
+	dst = append(dst, `,"z":`...)
+	dst = strconv.AppendFloat(dst, z, 'f', -1, 64)
+	return append(dst, '}'), nil
+}
+
+// ReadPlayerPlace reads the answer to WhereIsPlayer.
+func ReadPlayerPlace(r *bufio.Reader) (x, y, z float64, err error) {
+	data, err := readValue(r, '{', MaxQuery)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	var o object
+	if refused := o.parse(data); refused != nil {
+		return 0, 0, 0, refused
+	}
+	x, y, z = o.float("x"), o.float("y"), o.float("z")
+	return x, y, z, o.done()
+}

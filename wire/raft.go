@@ -1,0 +1,187 @@
+package wire
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// RaftFrame is what one node's raft groups have for another node, many groups in a frame. Frames travel on one
+// stream per direction and pair of nodes, as link frames do (4-byte length, CBOR).
+type RaftFrame struct {
+	Messages []RaftMessage `cbor:"1,keyasint"`
+}
+
+// RaftMessage is one message of a group, as package replica encodes it.
+type RaftMessage struct {
+	Group uint64 `cbor:"1,keyasint"`
+	Data  []byte `cbor:"2,keyasint"`
+}
+
+// MaxRaftMessages bounds the messages of one frame.
+const MaxRaftMessages = 1 << 14
+
+// Valid says what is wrong with the frame. The messages themselves are replica's to judge.
+func (f RaftFrame) Valid() error {
+	if len(f.Messages) == 0 || len(f.Messages) > MaxRaftMessages {
+		return refuse(FailBadValue, "a frame has 1 to %d messages, not %d", MaxRaftMessages, len(f.Messages))
+	}
+	return nil
+}
+
+// Busy nodes send one another thousands of raft frames a second. They are written and read without reflection, and
+// into the same memory again and again.
+
+// RaftWriter writes raft frames to a stream, each as WriteFrame would. The zero value with W set is ready.
+type RaftWriter struct {
+	W      io.Writer
+	buffer []byte
+}
+
+// Write writes one frame, in one Write.
+func (w *RaftWriter) Write(f RaftFrame) error {
+	if err := f.Valid(); err != nil {
+		return fmt.Errorf("encode %T: %w", f, err)
+	}
+	b := append(w.buffer[:0], 0, 0, 0, 0)
+	b = appendRaftFrame(b, f)
+	if len(b)-4 > MaxFrame {
+		return fmt.Errorf("encode %T: %w", f, refuse(FailTooLong, "%d bytes, and %d are allowed", len(b)-4, MaxFrame))
+	}
+	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
+	w.buffer = nil
+	if cap(b) <= keptBytes {
+		w.buffer = b
+	}
+	if _, err := w.W.Write(b); err != nil {
+		return fmt.Errorf("write frame: %w", err)
+	}
+	return nil
+}
+
+// keptBytes is the most memory that is kept for the next frame.
+const keptBytes = 1 << 18
+
+// Heads of CBOR values (RFC 8949 §3): the major type in the upper three bits.
+const (
+	cborNumber = 0 << 5
+	cborBytes  = 2 << 5
+	cborArray  = 4 << 5
+	cborMap    = 5 << 5
+)
+
+func appendRaftFrame(b []byte, f RaftFrame) []byte {
+	b = append(b, cborMap|1, 1)
+	b = appendHead(b, cborArray, uint64(len(f.Messages)))
+	for _, m := range f.Messages {
+		b = appendHead(append(b, cborMap|2, 1), cborNumber, m.Group)
+		b = append(appendHead(append(b, 2), cborBytes, uint64(len(m.Data))), m.Data...)
+	}
+	return b
+}
+
+// appendHead appends the shortest head, as canonical CBOR wants it.
+func appendHead(b []byte, major byte, n uint64) []byte {
+	switch {
+	case n < 24:
+		return append(b, major|byte(n))
+	case n < 1<<8:
+		return append(b, major|24, byte(n))
+	case n < 1<<16:
+		return binary.BigEndian.AppendUint16(append(b, major|25), uint16(n))
+	case n < 1<<32:
+		return binary.BigEndian.AppendUint32(append(b, major|26), uint32(n))
+	default:
+		return binary.BigEndian.AppendUint64(append(b, major|27), n)
+	}
+}
+
+// RaftReader reads what RaftWriter wrote. The zero value with R set is ready.
+type RaftReader struct {
+	R        *bufio.Reader
+	buffer   []byte
+	messages []RaftMessage
+}
+
+// Read reads one frame, with ReadFrame's errors. The messages are valid until the next Read.
+func (r *RaftReader) Read() ([]RaftMessage, error) {
+	size, err := readSize(r.R, MaxFrame)
+	if err != nil {
+		return nil, err
+	}
+	if cap(r.buffer) > keptBytes {
+		r.buffer, r.messages = nil, nil
+	}
+	r.buffer = r.buffer[:0]
+	// The length is believed only as far as bytes arrive.
+	for len(r.buffer) < size {
+		at := len(r.buffer)
+		step := min(size-at, max(cap(r.buffer)-at, 64<<10, at))
+		if at+step > cap(r.buffer) {
+			r.buffer = append(make([]byte, 0, at+step), r.buffer...)
+		}
+		r.buffer = r.buffer[:at+step]
+		if _, err := io.ReadFull(r.R, r.buffer[at:]); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, fmt.Errorf("read frame: %w", err)
+		}
+	}
+	var ok bool
+	if r.messages, ok = parseRaftFrame(r.buffer, r.messages[:0]); ok {
+		return r.messages, nil
+	}
+	// Not as this version writes it: perhaps as another one does.
+	f, err := decodeCBOR[RaftFrame](r.buffer, MaxFrame)
+	return f.Messages, err
+}
+
+// parseRaftFrame reads what appendRaftFrame wrote, and nothing else. The messages keep b's memory.
+func parseRaftFrame(b []byte, messages []RaftMessage) (all []RaftMessage, ok bool) {
+	if len(b) < 2 || b[0] != cborMap|1 || b[1] != 1 {
+		return messages, false
+	}
+	n, b, ok := cutHead(b[2:], cborArray)
+	if !ok || n == 0 || n > MaxRaftMessages {
+		return messages, false
+	}
+	for range n {
+		if len(b) < 2 || b[0] != cborMap|2 || b[1] != 1 {
+			return messages, false
+		}
+		var m RaftMessage
+		if m.Group, b, ok = cutHead(b[2:], cborNumber); !ok || len(b) == 0 || b[0] != 2 {
+			return messages, false
+		}
+		var size uint64
+		if size, b, ok = cutHead(b[1:], cborBytes); !ok || size > uint64(len(b)) {
+			return messages, false
+		}
+		m.Data, b = b[:size:size], b[size:]
+		messages = append(messages, m)
+	}
+	return messages, len(b) == 0
+}
+
+// cutHead reads a head of a major type, and gives the bytes behind it.
+func cutHead(b []byte, major byte) (n uint64, rest []byte, ok bool) {
+	if len(b) == 0 || b[0]&(7<<5) != major {
+		return 0, b, false
+	}
+	short := b[0] & 31
+	b = b[1:]
+	if short < 24 {
+		return uint64(short), b, true
+	}
+	width := 1 << (short - 24)
+	if short > 27 || len(b) < width {
+		return 0, b, false
+	}
+	for _, c := range b[:width] {
+		n = n<<8 | uint64(c)
+	}
+	return n, b[width:], true
+}

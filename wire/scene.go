@@ -1,0 +1,116 @@
+package wire
+
+import (
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// Scene is what a client knows of the avatars in view from the tick frames that it has been sent: the arithmetic that
+// docs/protocol.md asks of clients. It belongs to one goroutine. The zero value is an empty scene.
+type Scene struct {
+	tick   uint64 // the newest
+	begun  bool
+	actors map[uint32]*sceneActor
+	to     TickReader // what Read hands on to
+}
+
+// sceneActor is an avatar as frames have told of it. Its place across is that at tick since.
+type sceneActor struct {
+	player       player.ID
+	at           grid.ChunkPos
+	x, y, z      float64
+	paceX, paceZ float64 // blocks a tick
+	yaw          uint8
+	pitch        int8
+	since        uint64
+}
+
+// Read takes in a frame, and hands its pieces on to a reader, if that is not nil.
+func (s *Scene) Read(frame []byte, to TickReader) error {
+	s.to = to
+	return ReadTick(frame, s)
+}
+
+// Now is the newest tick that a frame has told of, counted on beyond its 16 bits.
+func (s *Scene) Now() uint64 { return s.tick }
+
+// Tick takes in which tick it is; for ReadTick.
+func (s *Scene) Tick(low uint16) {
+	if !s.begun {
+		s.tick, s.begun = uint64(low), true
+	}
+	s.tick += uint64(low - uint16(s.tick)) // ticks come in order
+	if s.to != nil {
+		s.to.Tick(low)
+	}
+}
+
+// News takes in what became of a chunk; for ReadTick.
+func (s *Scene) News(n *TickNews) {
+	if s.actors == nil {
+		s.actors = make(map[uint32]*sceneActor)
+	}
+	for _, a := range n.Enter {
+		p := a.Pose(n.Chunk)
+		s.actors[a.Index] = &sceneActor{
+			player: a.Player, at: n.Chunk, x: p.X, y: p.Y, z: p.Z, yaw: a.Yaw, pitch: a.Pitch, since: s.tick,
+		}
+	}
+	if s.to != nil {
+		s.to.News(n)
+	}
+	for _, index := range n.Leave {
+		if a := s.actors[index]; a != nil && a.at == n.Chunk {
+			delete(s.actors, index)
+		}
+	}
+}
+
+// Motion takes in an avatar's place; for ReadTick.
+func (s *Scene) Motion(at grid.ChunkPos, m *Motion) {
+	if a := s.actors[m.Index]; a != nil {
+		a.at = at
+		p := m.Pose(at)
+		if m.HasAcross {
+			a.x, a.z, a.since = p.X, p.Z, s.tick
+		}
+		if m.HasHeight {
+			a.y = p.Y
+		}
+		if m.HasPace {
+			a.paceX, a.paceZ = float64(m.PaceX)/PaceUnit, float64(m.PaceZ)/PaceUnit
+		}
+		if m.HasFacing {
+			a.yaw, a.pitch = m.Yaw, m.Pitch
+		}
+	}
+	if s.to != nil {
+		s.to.Motion(at, m)
+	}
+}
+
+// Gone forgets the avatars of a chunk that has gone out of view.
+func (s *Scene) Gone(at grid.ChunkPos) {
+	for index, a := range s.actors {
+		if a.at == at {
+			delete(s.actors, index)
+		}
+	}
+}
+
+// Player gives whom an index stands for.
+func (s *Scene) Player(index uint32) (id player.ID, known bool) {
+	if a := s.actors[index]; a != nil {
+		return a.player, true
+	}
+	return id, false
+}
+
+// Each hands over every avatar, where it is taken to be so many ticks after the newest frame, in no order.
+func (s *Scene) Each(after float64, see func(id player.ID, pose Pose)) {
+	for _, a := range s.actors {
+		gone := min(float64(s.tick-a.since)+after, PaceTicks)
+		facing := Place{Yaw: a.yaw, Pitch: a.pitch}.Pose(a.at)
+		see(a.player, Pose{X: a.x + a.paceX*gone, Y: a.y, Z: a.z + a.paceZ*gone, Yaw: facing.Yaw, Pitch: facing.Pitch})
+	}
+}

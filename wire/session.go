@@ -1,0 +1,205 @@
+package wire
+
+import (
+	"encoding/json"
+
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// SessionVersion is the version of the session protocol that Join and Welcome carry.
+const SessionVersion = 1
+
+// Messages of a session, in JSON one object each: over TCP one a line, over WebSocket one a text frame.
+// Every message carries its name in "type". docs/protocol.md describes each field.
+
+// FromClient is any message that a session's client may send.
+type FromClient interface{ fromClient() }
+
+// Join opens a session. Key is the player's Ed25519 public key in hex; empty means a guest.
+type Join struct {
+	Version  int    `json:"version"`
+	Name     string `json:"name"`
+	View     int    `json:"view"`     // chunks in each direction, 1 to MaxView
+	Encoding string `json:"encoding"` // EncodingJSON or EncodingCBOR, of everything after this message
+	Key      string `json:"key,omitempty"`
+}
+
+// Prove answers a Challenge: the hex Ed25519 signature of ProofText(nonce, world id).
+type Prove struct {
+	Signature string `json:"signature"`
+}
+
+// Pose is where an avatar is (world blocks, feet) and where it looks.
+// Yaw 0 looks along +Z, grows clockwise seen from above; pitch is positive upwards. Both in radians.
+type Pose struct {
+	X     float64 `json:"x"`
+	Y     float64 `json:"y"`
+	Z     float64 `json:"z"`
+	Yaw   float32 `json:"yaw"`
+	Pitch float32 `json:"pitch"`
+}
+
+// Move tells where the player is now.
+type Move struct {
+	Pose
+}
+
+// Edit asks for one block change. Seq grows by one with each edit of this player, over all sessions.
+type Edit struct {
+	Seq   uint64 `json:"seq"`
+	X     int32  `json:"x"`
+	Y     int32  `json:"y"`
+	Z     int32  `json:"z"`
+	Block uint16 `json:"block"`
+}
+
+// Chat says something to everybody who sees the speaker. 1 to 256 bytes of printable UTF-8.
+type Chat struct {
+	Text string `json:"text"`
+}
+
+// View changes the view distance, in chunks.
+type View struct {
+	View int `json:"view"`
+}
+
+// Ping asks for a Pong with the same nonce.
+type Ping struct {
+	Nonce uint64 `json:"nonce"`
+}
+
+func (Join) fromClient()  {}
+func (Prove) fromClient() {}
+func (Move) fromClient()  {}
+func (Edit) fromClient()  {}
+func (Chat) fromClient()  {}
+func (View) fromClient()  {}
+func (Ping) fromClient()  {}
+
+// FromServer is any message that a session's server may send.
+type FromServer interface{ fromServer() }
+
+// Challenge asks the owner of a key to prove it. Nonce is 32 random bytes in hex.
+type Challenge struct {
+	Nonce string `json:"nonce"`
+	World string `json:"world"`
+}
+
+// Welcome begins a session.
+type Welcome struct {
+	Version    int     `json:"version"`
+	World      string  `json:"world"`      // world id, hex
+	WorldName  string  `json:"world_name"` // for people
+	Sections   int     `json:"sections"`   // height = 32 * sections
+	Player     string  `json:"player"`     // this player's id, hex
+	Name       string  `json:"name"`
+	Guest      bool    `json:"guest"`
+	NextSeq    uint64  `json:"next_seq"` // the Seq to use for the first Edit
+	Pose       Pose    `json:"pose"`
+	View       int     `json:"view"` // granted, at most MaxView
+	Reach      float64 `json:"reach"`
+	TickMS     int     `json:"tick_ms"`
+	TimeOfDay  float64 `json:"time_of_day"`    // game minutes since midnight, now
+	DayMS      int64   `json:"day_ms"`         // how long 1440 game minutes last
+	Gateway    string  `json:"gateway"`        // peer id of the serving node
+	ServerName string  `json:"server_version"` // version of the daemon
+}
+
+// ChunkData brings a chunk into view, whole. Data is the chunk codec's bytes (docs/protocol.md),
+// deflated (raw), in base64.
+type ChunkData struct {
+	Chunk grid.ChunkPos `json:"chunk"`
+	Data  []byte        `json:"data"`
+}
+
+// ChunkGone takes a chunk out of view.
+type ChunkGone struct {
+	Chunk grid.ChunkPos `json:"chunk"`
+}
+
+// Frame is what happened in one tick in the chunks in view.
+// Each element of Chunks is an encoded Piece, made once for all sessions.
+type Frame struct {
+	Tick   uint64            `json:"tick"`
+	Chunks []json.RawMessage `json:"chunks"`
+}
+
+// Piece is what happened in one chunk in one tick. Empty lists are left out.
+type Piece struct {
+	Chunk  grid.ChunkPos `json:"chunk"`
+	Enter  []Avatar      `json:"enter,omitempty"`
+	Leave  []string      `json:"leave,omitempty"` // player ids; forget one only if it was last seen in this chunk
+	Moves  []AvatarMove  `json:"moves,omitempty"`
+	Blocks []BlockChange `json:"blocks,omitempty"`
+	Says   []Said        `json:"says,omitempty"`
+}
+
+// Avatar is a player's body, in full.
+type Avatar struct {
+	Player string `json:"player"` // id, hex
+	Name   string `json:"name"`
+	Guest  bool   `json:"guest,omitempty"`
+	Pose
+}
+
+// AvatarMove is a known avatar's newest pose.
+type AvatarMove struct {
+	Player string `json:"player"`
+	Pose
+}
+
+// BlockChange is a committed edit.
+type BlockChange struct {
+	X     int32  `json:"x"`
+	Y     int32  `json:"y"`
+	Z     int32  `json:"z"`
+	Block uint16 `json:"block"`
+}
+
+// Said is a chat line.
+type Said struct {
+	Player string `json:"player"`
+	Name   string `json:"name"`
+	Text   string `json:"text"`
+}
+
+// Ack confirms an Edit: it is committed and safe. With Error it was refused, and Block is what stands there.
+type Ack struct {
+	Seq   uint64 `json:"seq"`
+	Block uint16 `json:"block"`
+	Error string `json:"error,omitempty"` // one of the Refused… codes
+}
+
+// Correction puts the player back to where the server has him.
+type Correction struct {
+	Pose
+	Reason string `json:"reason"`
+}
+
+// Pong answers a Ping.
+type Pong struct {
+	Nonce     uint64  `json:"nonce"`
+	TimeOfDay float64 `json:"time_of_day"`
+}
+
+// Notice tells the player something that is not an error ("land is loading", "a region is unreachable").
+type Notice struct {
+	Text string `json:"text"`
+}
+
+// Failure ends a session (or refuses it) with a code for programs and a message that says what to do.
+type Failure struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func (Challenge) fromServer()  {}
+func (Welcome) fromServer()    {}
+func (ChunkData) fromServer()  {}
+func (ChunkGone) fromServer()  {}
+func (Frame) fromServer()      {}
+func (Ack) fromServer()        {}
+func (Correction) fromServer() {}
+func (Pong) fromServer()       {}
+func (Notice) fromServer()     {}
+func (Failure) fromServer()    {}

@@ -1,0 +1,262 @@
+package wire
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Sessions in CBOR: the messages of session.go, each one map with the same names and values as in JSON, but for
+// bytes, which are byte strings here. Moves and frames have forms of their own (tick.go).
+
+// Encodings of a session, in Join.Encoding.
+const (
+	EncodingJSON = "json"
+	EncodingCBOR = "cbor"
+)
+
+// What clients send is small and flat.
+var clientDecoding = must(cbor.DecOptions{
+	DupMapKey:        cbor.DupMapKeyEnforcedAPF,
+	MaxNestedLevels:  4,
+	MaxArrayElements: 16,
+	MaxMapPairs:      16,
+	IndefLength:      cbor.IndefLengthForbidden,
+	TagsMd:           cbor.TagsForbidden,
+	UTF8:             cbor.UTF8RejectInvalid,
+	NaN:              cbor.NaNDecodeForbidden,
+	Inf:              cbor.InfDecodeForbidden,
+	BignumTag:        cbor.BignumTagForbidden,
+}.DecMode())
+
+// DecodeClientCBOR reads one message of a client in CBOR, or a binary move, as strictly as DecodeClient reads JSON.
+// Every error is an *Error.
+func DecodeClientCBOR(data []byte) (FromClient, error) {
+	if len(data) > 0 && data[0] == ClientMove {
+		p, err := DecodeMove(data)
+		if err != nil {
+			return nil, err
+		}
+		return Move{Pose: p}, nil
+	}
+	if e, ok := cutEdit(data); ok {
+		return e, nil
+	}
+	return decodeClientCBOR(data)
+}
+
+// decodeClientCBOR reads any message but a binary move.
+func decodeClientCBOR(data []byte) (FromClient, error) {
+	if len(data) > MaxLine {
+		return nil, refuse(FailTooLong, "a message may have %d bytes", MaxLine)
+	}
+	var fields map[string]any
+	if err := clientDecoding.Unmarshal(data, &fields); err != nil {
+		return nil, refuse(FailBadCBOR, "%v", err)
+	}
+	for name, value := range fields {
+		switch value.(type) {
+		case string, uint64, int64, float64, bool:
+		default:
+			return nil, refuse(FailBadType, "the field %q is neither text, number nor truth value", clip([]byte(name)))
+		}
+	}
+	// Whoever may send what is decided in one place: DecodeClient.
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return nil, refuse(FailBadCBOR, "%v", err)
+	}
+	return DecodeClient(text)
+}
+
+// EncodeClientCBOR writes a client's message for a session in CBOR. A Move gets its binary form.
+func EncodeClientCBOR(m FromClient) ([]byte, error) {
+	switch m := m.(type) {
+	case Prove:
+		return encodeNamedCBOR("prove", m)
+	case Move:
+		return AppendMove(nil, m.Pose), nil
+	case Edit:
+		return encodeEdit(m), nil
+	case Chat:
+		return encodeNamedCBOR("chat", m)
+	case View:
+		return encodeNamedCBOR("view", m)
+	case Ping:
+		return encodeNamedCBOR("ping", m)
+	default:
+		return nil, fmt.Errorf("encode message: %T is no client's message in CBOR", m)
+	}
+}
+
+// EncodeServerCBOR writes a server's message for a session in CBOR. Frames have a form of their own (AppendTick).
+func EncodeServerCBOR(m FromServer) ([]byte, error) {
+	switch m := m.(type) {
+	case Challenge:
+		return encodeNamedCBOR("challenge", m)
+	case Welcome:
+		return encodeNamedCBOR("welcome", m)
+	case ChunkData:
+		return encodeNamedCBOR("chunk", m)
+	case ChunkGone:
+		return encodeNamedCBOR("chunk_gone", m)
+	case Ack:
+		if m.Error == "" {
+			return encodeAck(m), nil
+		}
+		return encodeNamedCBOR("ack", m)
+	case Correction:
+		return encodeNamedCBOR("correction", m)
+	case Pong:
+		return encodeNamedCBOR("pong", m)
+	case Notice:
+		return encodeNamedCBOR("notice", m)
+	case Failure:
+		return encodeNamedCBOR("failure", m)
+	case Reconnect:
+		if err := m.Valid(); err != nil {
+			return nil, fmt.Errorf("encode reconnect: %w", err)
+		}
+		return encodeNamedCBOR("reconnect", m)
+	default:
+		return nil, fmt.Errorf("encode message: %T is no server's message in CBOR", m)
+	}
+}
+
+const (
+	shortMap, shortText = 0xa0, 0x60 // first bytes of a map, and of a text, of less than 24
+	shortest            = 24
+)
+
+// encodeNamedCBOR puts "type": name before the fields of a message, which has less than 23 of them.
+func encodeNamedCBOR(name string, m any) ([]byte, error) {
+	fields, err := encoding.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", name, err)
+	}
+	if len(fields) == 0 || fields[0] < shortMap || fields[0] >= shortMap+shortest-1 {
+		panic("encode " + name + ": not a short map")
+	}
+	out := make([]byte, 0, len(fields)+len(name)+6)
+	out = append(out, fields[0]+1, shortText+4)
+	out = append(out, "type"...)
+	out = append(out, shortText+byte(len(name)))
+	out = append(out, name...)
+	return append(out, fields[1:]...), nil
+}
+
+// DecodeServerCBOR reads one message of a server in CBOR, as DecodeServer reads JSON: what it does not know is
+// passed over. Every error is an *Error.
+func DecodeServerCBOR(data []byte) (FromServer, error) {
+	if len(data) > MaxServerLine {
+		return nil, refuse(FailTooLong, "a message may have %d bytes", MaxServerLine)
+	}
+	if a, ok := cutAck(data); ok {
+		return a, nil
+	}
+	var m struct {
+		Type string `cbor:"type"`
+	}
+	if err := decoding.Unmarshal(data, &m); err != nil {
+		return nil, refuse(FailBadCBOR, "%v", err)
+	}
+	switch m.Type {
+	case "challenge":
+		return decodeServerCBOR[Challenge](data)
+	case "welcome":
+		return decodeServerCBOR[Welcome](data)
+	case "chunk":
+		return decodeServerCBOR[ChunkData](data)
+	case "chunk_gone":
+		return decodeServerCBOR[ChunkGone](data)
+	case "ack":
+		return decodeServerCBOR[Ack](data)
+	case "correction":
+		return decodeServerCBOR[Correction](data)
+	case "pong":
+		return decodeServerCBOR[Pong](data)
+	case "notice":
+		return decodeServerCBOR[Notice](data)
+	case "failure":
+		return decodeServerCBOR[Failure](data)
+	case "reconnect":
+		return decodeReconnectCBOR(data)
+	default:
+		return nil, refuse(FailUnknownMessage, "there is no message %q", clip([]byte(m.Type)))
+	}
+}
+
+func decodeServerCBOR[M FromServer](data []byte) (FromServer, error) {
+	var m M
+	if err := decoding.Unmarshal(data, &m); err != nil {
+		return nil, refuse(FailBadCBOR, "%v", err)
+	}
+	return m, nil
+}
+
+// decodeReconnectCBOR checks what a client would follow.
+func decodeReconnectCBOR(data []byte) (FromServer, error) {
+	var m Reconnect
+	if err := decoding.Unmarshal(data, &m); err != nil {
+		return nil, refuse(FailBadCBOR, "%v", err)
+	}
+	if err := m.Valid(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Over TCP each message of a session in CBOR, and each binary one, has its length before it, as a varint of at most
+// four bytes. Over WebSocket it is a binary message.
+
+// AppendMessage adds a message with its length.
+func AppendMessage(dst, message []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(message))), message...)
+}
+
+// ReadMessage reads a message that AppendMessage wrote, of 1 to most bytes, into buf, which grows if it must.
+// A length out of bounds is an *Error. Between messages the end of the stream is io.EOF, bare.
+func ReadMessage(r *bufio.Reader, buf []byte, most int) ([]byte, error) {
+	size, shift := uint64(0), 0
+	for {
+		b, err := r.ReadByte()
+		if err != nil {
+			if shift > 0 && errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+		size |= uint64(b&0x7f) << shift
+		if shift += 7; b < 0x80 {
+			break
+		}
+		if shift > 21 {
+			return nil, refuse(FailTooLong, "the length of a message has at most four bytes")
+		}
+	}
+	if size == 0 || size > uint64(most) {
+		return nil, refuse(FailTooLong, "a message of %d bytes, where 1 to %d are allowed", size, most)
+	}
+	// The length is believed only as far as bytes arrive.
+	buf = buf[:0]
+	for len(buf) < int(size) {
+		step := min(int(size)-len(buf), max(4<<10, len(buf)))
+		start := len(buf)
+		if cap(buf) < start+step {
+			buf = append(make([]byte, 0, start+step), buf...)
+		}
+		buf = buf[:start+step]
+		if _, err := io.ReadFull(r, buf[start:]); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+	}
+	return buf, nil
+}

@@ -1,0 +1,287 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// Tick frames: what happened in one tick, in bytes, for sessions that chose the encoding "cbor".
+// docs/protocol.md tells them byte by byte. A frame is a head and any number of pieces, each of which is made
+// once and copied into the frames of all sessions that get it.
+
+const (
+	// TickFrame is the first byte of a tick frame. No CBOR map begins like it.
+	TickFrame = 0x01
+	// ClientMove is the first byte of a client's move.
+	ClientMove = 0x02
+
+	// CellSize is the width of a motion cell, in blocks.
+	CellSize = 8
+	// CellsPerChunk is how many cells a chunk has.
+	CellsPerChunk = (grid.ChunkSize / CellSize) * (grid.ChunkSize / CellSize)
+
+	// PlaceUnit is how many units of a place make a block.
+	PlaceUnit = 32
+	// PaceUnit is how many units of a pace make a block a tick.
+	PaceUnit = 128
+	// PaceTicks is how long a client lets an avatar go on by its pace, in ticks.
+	PaceTicks = 40
+
+	// MaxAvatarIndex bounds the short names of avatars.
+	MaxAvatarIndex = 1<<20 - 1
+
+	pieceEnter  = 1 << 0
+	pieceLeave  = 1 << 1
+	pieceBlocks = 1 << 2
+	pieceSays   = 1 << 3
+	pieceChunk  = 0x20 // the chunk of the motion pieces that follow
+	pieceTick   = 0x21 // the tick of what follows
+	pieceMotion = 0x80 // and the cell in the low four bits
+
+	motionStorey = 4 * PlaceUnit // what the height of a piece of motion counts
+	motionGap    = 0x07          // index minus the one before minus 1; 7: a varint of what is more follows
+	motionAcross = 0x08
+	motionHeight = 0x10
+	motionTall   = 0x20 // the height has two bytes
+	motionPace   = 0x40
+	motionFacing = 0x80
+
+	cellUnits  = CellSize * PlaceUnit
+	chunkUnits = grid.ChunkSize * PlaceUnit
+	guestBit   = 0x80 // of the length of a name
+)
+
+// Place is where an avatar is, as tick frames tell it: in 1/32 of a block, X and Z from the chunk's corner, Y from
+// 64 blocks below the world's floor. Yaw counts 256 to a turn, Pitch 127 to a right angle.
+type Place struct {
+	X, Z, Y uint16
+	Yaw     uint8
+	Pitch   int8
+}
+
+// PlaceOf rounds a pose, which must be within the chunk and the bounds of poses.
+func PlaceOf(at grid.ChunkPos, p Pose) Place {
+	corner := at.Origin()
+	return Place{
+		X: units(p.X-float64(corner.X), chunkUnits-1), Z: units(p.Z-float64(corner.Z), chunkUnits-1),
+		Y:     units(p.Y-MinY, math.MaxUint16),
+		Yaw:   uint8(int64(math.Round(math.Mod(float64(p.Yaw), 2*math.Pi) / (2 * math.Pi) * 256))),
+		Pitch: int8(max(-127, min(127, math.Round(float64(p.Pitch)/(math.Pi/2)*127)))),
+	}
+}
+
+func units(blocks float64, most int) uint16 {
+	return uint16(max(0, min(float64(most), math.Round(blocks*PlaceUnit))))
+}
+
+// Pose gives the place in the world's coordinates.
+func (p Place) Pose(at grid.ChunkPos) Pose {
+	corner := at.Origin()
+	return Pose{
+		X: float64(corner.X) + float64(p.X)/PlaceUnit, Y: float64(p.Y)/PlaceUnit + MinY, Z: float64(corner.Z) + float64(p.Z)/PlaceUnit,
+		Yaw: float32(float64(p.Yaw) / 256 * 2 * math.Pi), Pitch: float32(float64(p.Pitch) / 127 * math.Pi / 2),
+	}
+}
+
+// Cell is the motion cell that the place is in, 0 to 15: along X first.
+func (p Place) Cell() uint8 {
+	return uint8(p.Z/cellUnits)*(grid.ChunkSize/CellSize) + uint8(p.X/cellUnits)
+}
+
+// Motion is what is new of an avatar's place: what it has not stays as it was, and is 0 here. Without HasAcross the
+// avatar goes on by its pace, with it from X and Z on. Pace comes only with HasAcross.
+type Motion struct {
+	Index uint32
+	Place
+	PaceX, PaceZ int8 // in 1/128 block a tick
+
+	HasAcross, HasHeight, HasPace, HasFacing bool
+}
+
+// TickNews is what became of one chunk, the part that is never left out.
+type TickNews struct {
+	Chunk  grid.ChunkPos
+	Enter  []TickAvatar
+	Leave  []uint32 // indices
+	Blocks []BlockAt
+	Says   []Utterance // their Chunk is not sent: it is the news' own
+}
+
+// TickAvatar is a player's body, in full, and the index that stands for it from now on.
+type TickAvatar struct {
+	Index  uint32
+	Player player.ID
+	Name   string
+	Guest  bool
+	Place
+}
+
+// AppendTick begins a frame. Only the low 16 bits of the tick are sent.
+func AppendTick(dst []byte, tick uint64) []byte {
+	return binary.LittleEndian.AppendUint16(append(dst, TickFrame), uint16(tick))
+}
+
+// AppendLaterTick says that what follows in the frame happened in a later tick than what comes before.
+func AppendLaterTick(dst []byte, tick uint64) []byte {
+	return binary.LittleEndian.AppendUint16(append(dst, pieceTick), uint16(tick))
+}
+
+func appendTickChunk(dst []byte, at grid.ChunkPos) []byte {
+	return binary.AppendVarint(binary.AppendVarint(dst, int64(at.X)), int64(at.Z))
+}
+
+// AppendNews adds a piece of news. Lists longer than their limit (MaxBodies, MaxBlocks), and names and texts that
+// break the rules, are the caller's fault: the other side refuses them.
+func AppendNews(dst []byte, n *TickNews) []byte {
+	head := len(dst)
+	dst = appendTickChunk(append(dst, 0), n.Chunk)
+	if len(n.Enter) > 0 {
+		dst[head] |= pieceEnter
+		dst = binary.AppendUvarint(dst, uint64(len(n.Enter)))
+		for i := range n.Enter {
+			dst = appendAvatar(dst, &n.Enter[i])
+		}
+	}
+	if len(n.Leave) > 0 {
+		dst[head] |= pieceLeave
+		dst = binary.AppendUvarint(dst, uint64(len(n.Leave)))
+		for _, index := range n.Leave {
+			dst = binary.AppendUvarint(dst, uint64(index))
+		}
+	}
+	if len(n.Blocks) > 0 {
+		dst[head] |= pieceBlocks
+		dst = binary.AppendUvarint(dst, uint64(len(n.Blocks)))
+		for _, b := range n.Blocks {
+			dst = append(dst, byte(b.At), byte(b.At>>8), byte(b.At>>16))
+			dst = binary.AppendUvarint(dst, uint64(b.Block))
+		}
+	}
+	if len(n.Says) > 0 {
+		dst[head] |= pieceSays
+		dst = binary.AppendUvarint(dst, uint64(len(n.Says)))
+		for _, u := range n.Says {
+			dst = append(dst, u.Player[:]...)
+			dst = append(append(dst, byte(len(u.Name))), u.Name...)
+			dst = append(binary.AppendUvarint(dst, uint64(len(u.Text))), u.Text...)
+		}
+	}
+	if dst[head] == 0 {
+		return dst[:head] // there is no empty piece
+	}
+	return dst
+}
+
+func appendAvatar(dst []byte, a *TickAvatar) []byte {
+	dst = binary.AppendUvarint(dst, uint64(a.Index))
+	dst = append(dst, a.Player[:]...)
+	length := byte(len(a.Name))
+	if a.Guest {
+		length |= guestBit
+	}
+	dst = append(append(dst, length), a.Name...)
+	dst = binary.LittleEndian.AppendUint16(dst, a.X)
+	dst = binary.LittleEndian.AppendUint16(dst, a.Y)
+	dst = binary.LittleEndian.AppendUint16(dst, a.Z)
+	return append(dst, a.Yaw, byte(a.Pitch))
+}
+
+// AppendMotionChunk says in which chunk the motion that follows is.
+func AppendMotionChunk(dst []byte, at grid.ChunkPos) []byte {
+	return appendTickChunk(append(dst, pieceChunk), at)
+}
+
+// MotionWriter writes the motion of one cell. Its zero value is ready for Begin.
+type MotionWriter struct {
+	head  int // where the open piece begins
+	count int
+	last  int64
+	base  uint16
+	cell  uint8
+}
+
+// Begin sets the cell and the height, in units of a Place, from which low avatars are counted. Nothing is
+// written before the first Append.
+func (w *MotionWriter) Begin(cell uint8, lowest uint16) {
+	*w = MotionWriter{cell: cell, base: min(lowest/motionStorey, math.MaxUint8) * motionStorey, last: -1}
+}
+
+// Append adds an avatar of the cell. Indices must grow.
+func (w *MotionWriter) Append(dst []byte, m *Motion) []byte {
+	if w.count == 0 || w.count == math.MaxUint8 {
+		w.head, w.count, w.last = len(dst), 0, -1
+		dst = append(dst, pieceMotion|w.cell, 0, byte(w.base/motionStorey))
+	}
+	w.count++
+	dst[w.head+1] = byte(w.count)
+	gap := int64(m.Index) - w.last - 1
+	w.last = int64(m.Index)
+	head := len(dst)
+	if gap < motionGap {
+		dst = append(dst, byte(gap))
+	} else {
+		dst = binary.AppendUvarint(append(dst, motionGap), uint64(gap-motionGap))
+	}
+	if m.HasAcross {
+		dst[head] |= motionAcross
+		dst = append(dst, byte(m.X%cellUnits), byte(m.Z%cellUnits))
+	}
+	switch {
+	case !m.HasHeight:
+	case m.Y >= w.base && m.Y-w.base <= math.MaxUint8:
+		dst[head] |= motionHeight
+		dst = append(dst, byte(m.Y-w.base))
+	default:
+		dst[head] |= motionHeight | motionTall
+		dst = binary.LittleEndian.AppendUint16(dst, m.Y)
+	}
+	if m.HasPace {
+		dst[head] |= motionPace
+		dst = append(dst, byte(m.PaceX), byte(m.PaceZ))
+	}
+	if m.HasFacing {
+		dst[head] |= motionFacing
+		dst = append(dst, m.Yaw, byte(m.Pitch))
+	}
+	return dst
+}
+
+// AppendMove is a client's Move in 33 bytes: the byte ClientMove, x, y and z as float64, yaw and pitch as float32.
+func AppendMove(dst []byte, p Pose) []byte {
+	dst = append(dst, ClientMove)
+	for _, v := range [...]float64{p.X, p.Y, p.Z} {
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
+	}
+	dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(p.Yaw))
+	return binary.LittleEndian.AppendUint32(dst, math.Float32bits(p.Pitch))
+}
+
+const moveBytes = 1 + 3*8 + 2*4
+
+// DecodeMove reads what AppendMove wrote. The pose has the same bounds as one in JSON.
+func DecodeMove(data []byte) (Pose, error) {
+	if len(data) != moveBytes || data[0] != ClientMove {
+		return Pose{}, refuse(FailBadValue, "a move has %d bytes, not %d", moveBytes, len(data))
+	}
+	p := Pose{
+		X:     math.Float64frombits(binary.LittleEndian.Uint64(data[1:])),
+		Y:     math.Float64frombits(binary.LittleEndian.Uint64(data[9:])),
+		Z:     math.Float64frombits(binary.LittleEndian.Uint64(data[17:])),
+		Yaw:   math.Float32frombits(binary.LittleEndian.Uint32(data[25:])),
+		Pitch: math.Float32frombits(binary.LittleEndian.Uint32(data[29:])),
+	}
+	return p, p.Valid()
+}
+
+// blockIndexBytes is the length of a chunk.Index in a frame; columns have fewer blocks than fit.
+const blockIndexBytes = 3
+
+var _ = [1]struct{}{}[columnBlocks>>(8*blockIndexBytes)] // does not compile if they had more
+
+func blockIndex(b []byte) chunk.Index {
+	return chunk.Index(b[0]) | chunk.Index(b[1])<<8 | chunk.Index(b[2])<<16
+}

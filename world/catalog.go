@@ -1,0 +1,176 @@
+package world
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// CatalogTable holds the catalog: cell as text → encoded region.
+const CatalogTable = "catalog"
+
+// CatalogID is the region id of the catalog. No other region ever has it.
+const CatalogID = 1
+
+// Catalog is the replicated state of the root region: which cells are founded, and on whom. A region
+// exists if and only if a committed entry in its parent's log says so (DESIGN §5); the catalog's log is
+// the parent of every cell of label length grid.FoundingLabel.
+type Catalog struct {
+	regions map[grid.Cell]wire.Region
+	cells   map[uint64]grid.Cell // of the founded regions, by id
+}
+
+// NewCatalog gives the catalog of an empty world.
+func NewCatalog() *Catalog {
+	return &Catalog{regions: make(map[grid.Cell]wire.Region), cells: make(map[uint64]grid.Cell)}
+}
+
+// Load takes one stored row.
+func (c *Catalog) Load(key, value []byte) error {
+	region, err := wire.DecodeRegion(value)
+	if err != nil {
+		return fmt.Errorf("load catalog row %q: %w", key, err)
+	}
+	if region.Cell.String() != string(key) {
+		return fmt.Errorf("load catalog row %q: it tells of cell %v", key, region.Cell)
+	}
+	c.put(region)
+	return nil
+}
+
+func (c *Catalog) put(region wire.Region) {
+	c.regions[region.Cell] = region
+	c.cells[region.ID] = region.Cell
+}
+
+// EncodeFound gives the log entry that founds a cell.
+func EncodeFound(found wire.Found) ([]byte, error) {
+	if err := checkFounding(found); err != nil {
+		return nil, err
+	}
+	return wire.EncodeQuestion(wire.Question{Found: &found})
+}
+
+func checkFounding(found wire.Found) error {
+	if found.Cell.Label.Len() != grid.FoundingLabel {
+		return fmt.Errorf("found cell %v: the catalog founds cells of label length %d", found.Cell, grid.FoundingLabel)
+	}
+	if len(found.Members) == 0 {
+		return fmt.Errorf("found cell %v: no members", found.Cell)
+	}
+	return nil
+}
+
+// EncodeMoved gives the log entry that says that a region's members have changed.
+func EncodeMoved(moved wire.Region) ([]byte, error) {
+	if len(moved.Members) == 0 {
+		return nil, fmt.Errorf("move region %d: no members", moved.ID)
+	}
+	return wire.EncodeQuestion(wire.Question{Moved: &moved})
+}
+
+// Apply takes a committed entry. The first one that founds a cell founds it, every further one changes
+// nothing. One that moves a region counts if it is of a founded one and of a later epoch than is known.
+// The region that covers the cell comes back in all these cases, as it is now.
+func (c *Catalog) Apply(index uint64, entry []byte) (wire.Region, []kv.Write, error) {
+	region, err := c.apply(index, entry)
+	if err != nil {
+		return wire.Region{}, nil, fmt.Errorf("apply catalog entry %d: %w", index, err)
+	}
+	if there, founded := c.regions[region.Cell]; founded && there.Epoch >= region.Epoch {
+		return there, nil, nil
+	}
+	encoded, err := wire.EncodeRegion(region)
+	if err != nil {
+		return wire.Region{}, nil, fmt.Errorf("apply catalog entry %d: %w", index, err)
+	}
+	c.put(region)
+	return region, []kv.Write{{Table: CatalogTable, Key: []byte(region.Cell.String()), Value: encoded}}, nil
+}
+
+// apply gives the region as the entry would have it.
+func (c *Catalog) apply(index uint64, entry []byte) (wire.Region, error) {
+	q, err := wire.DecodeQuestion(entry)
+	switch {
+	case err != nil:
+		return wire.Region{}, err
+	case q.Found != nil:
+		return founded(index, *q.Found)
+	case q.Moved != nil:
+		return c.moved(*q.Moved)
+	default:
+		return wire.Region{}, fmt.Errorf("it neither founds nor moves anything")
+	}
+}
+
+// founded makes the region that the entry would found.
+func founded(index uint64, found wire.Found) (wire.Region, error) {
+	if err := checkFounding(found); err != nil {
+		return wire.Region{}, err
+	}
+	return wire.Region{
+		ID: childID(CatalogID, index), Cell: found.Cell, Epoch: 1, Term: 1,
+		Leader: found.Members[0].Peer, Members: found.Members,
+	}, nil
+}
+
+func (c *Catalog) moved(to wire.Region) (wire.Region, error) {
+	there, founded := c.regions[to.Cell]
+	if !founded || there.ID != to.ID {
+		return wire.Region{}, fmt.Errorf("move region %d: it does not cover cell %v", to.ID, to.Cell)
+	}
+	if len(to.Members) == 0 {
+		return wire.Region{}, fmt.Errorf("move region %d: no members", to.ID)
+	}
+	return to, nil
+}
+
+// Locate gives the region that covers the chunk, if it is founded.
+func (c *Catalog) Locate(pos grid.ChunkPos) (wire.Region, bool) {
+	region, ok := c.regions[grid.CellAt(pos, grid.FoundingLabel)]
+	region.Members = slices.Clone(region.Members)
+	return region, ok
+}
+
+// Find gives the region of the id, if it is founded.
+func (c *Catalog) Find(id uint64) (wire.Region, bool) {
+	region, ok := c.regions[c.cells[id]]
+	region.Members = slices.Clone(region.Members)
+	return region, ok && region.ID == id
+}
+
+// Len is the number of founded cells.
+func (c *Catalog) Len() int { return len(c.regions) }
+
+// childID gives the id of the region that the entry at the index of its parent's log founds. Ids are so
+// unique for ever without a counter, on every replica the same.
+func childID(parent, index uint64) uint64 {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], parent)
+	binary.BigEndian.PutUint64(b[8:], index)
+	sum := sha256.Sum256(b[:])
+	return max(binary.BigEndian.Uint64(sum[:8]), CatalogID+1)
+}
+
+// Page lists up to n founded regions with ids above after, by ascending id.
+func (c *Catalog) Page(after uint64, n int) []wire.Region {
+	var ids []uint64
+	for id := range c.cells {
+		if id > after {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	var page []wire.Region
+	for _, id := range ids[:min(n, len(ids))] {
+		if region, ok := c.Find(id); ok {
+			page = append(page, region)
+		}
+	}
+	return page
+}

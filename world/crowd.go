@@ -1,0 +1,240 @@
+package world
+
+import (
+	"math"
+	"slices"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+const (
+	// maxCrowd bounds the bodies in a region: what one message between nodes may list.
+	maxCrowd = wire.MaxBodies
+	// maxSays bounds the chat lines of a region between two Takes, so that news fit into a frame.
+	maxSays = 1024
+)
+
+// Crowd is who walks about in a region, and what became of each chunk since the last Take. It is live
+// state: never logged, rebuilt by the gateways when a region moves.
+type Crowd struct {
+	cell   grid.Cell
+	bodies map[player.ID]*presence
+	inside map[grid.ChunkPos]map[player.ID]struct{} // who is in which chunk; no empty sets
+	news   map[grid.ChunkPos]*happenings            // since the last Take
+	says   int                                      // chat lines in news
+}
+
+// presence is a body, the chunk it stands in, and the gateway (by the number of its link) that speaks
+// for it. When a player comes in by a second gateway the newer one speaks.
+type presence struct {
+	body  wire.Body
+	chunk grid.ChunkPos
+	link  uint64
+}
+
+// happenings is what became of one chunk since the last Take. Poses are not in it: the newest one counts.
+type happenings struct {
+	marks  map[player.ID]mark // whoever came, went or moved
+	blocks []wire.BlockAt
+	says   []wire.Utterance
+	base   []byte // the chunk was pinned
+}
+
+// mark is what became of a player in one chunk, beside whether he is there now.
+type mark struct {
+	before bool // he was there at the last Take: viewers know him
+	enters bool // he came since then, or came in anew: viewers need the whole body
+}
+
+// NewCrowd gives the empty crowd of a cell.
+func NewCrowd(cell grid.Cell) *Crowd {
+	return &Crowd{
+		cell:   cell,
+		bodies: make(map[player.ID]*presence),
+		inside: make(map[grid.ChunkPos]map[player.ID]struct{}),
+		news:   make(map[grid.ChunkPos]*happenings),
+	}
+}
+
+// Len is the number of avatars in the region.
+func (c *Crowd) Len() int { return len(c.bodies) }
+
+// Enter brings a body in, by the link of its gateway. Poses outside of the region are ignored, and so is
+// whoever comes when the region is full.
+func (c *Crowd) Enter(link uint64, body wire.Body) {
+	at := ChunkOf(body.Pose)
+	if !c.cell.Contains(at) {
+		return
+	}
+	p := c.bodies[body.Player]
+	switch p {
+	case nil:
+		if len(c.bodies) == maxCrowd {
+			return
+		}
+		p = &presence{}
+		c.bodies[body.Player] = p
+	default:
+		c.takeOut(p)
+	}
+	p.body, p.chunk, p.link = body, at, link
+	c.putIn(p)
+}
+
+// Move takes a body to a new pose. Only the link that speaks for it may move it; a pose outside of the
+// region is ignored: its gateway will take the body out.
+func (c *Crowd) Move(link uint64, move wire.BodyMove) {
+	p := c.bodies[move.Player]
+	at := ChunkOf(move.Pose)
+	if p == nil || p.link != link || !c.cell.Contains(at) {
+		return
+	}
+	p.body.Pose = move.Pose
+	if at == p.chunk {
+		c.mark(at, move.Player, true)
+		return
+	}
+	c.takeOut(p)
+	p.chunk = at
+	c.putIn(p)
+}
+
+// Leave takes a body out, if the link speaks for it.
+func (c *Crowd) Leave(link uint64, id player.ID) {
+	if p := c.bodies[id]; p != nil && p.link == link {
+		c.takeOut(p)
+		delete(c.bodies, id)
+	}
+}
+
+// LeaveAll takes out all bodies that the link speaks for: its gateway is gone.
+func (c *Crowd) LeaveAll(link uint64) {
+	for id, p := range c.bodies {
+		if p.link == link {
+			c.Leave(link, id)
+		}
+	}
+}
+
+// Say puts a chat line into the news of the chunk it is said in, and its number into the speaker's body. Lines beyond
+// maxSays are dropped.
+func (c *Crowd) Say(u wire.Utterance) {
+	if c.cell.Contains(u.Chunk) && c.says < maxSays {
+		c.says++
+		if p := c.bodies[u.Player]; p != nil {
+			if s, ok := u.Clock(); ok {
+				p.body.Said = max(p.body.Said, s.Own())
+			}
+		}
+		h := c.newsOf(u.Chunk)
+		h.says = append(h.says, u)
+	}
+}
+
+// Changed puts a block change into the news.
+func (c *Crowd) Changed(change Change) {
+	h := c.newsOf(change.Chunk)
+	h.blocks = append(h.blocks, change.BlockAt)
+}
+
+// Pinned puts the base of a chunk that was edited for the first time into the news.
+func (c *Crowd) Pinned(p Pin) { c.newsOf(p.Chunk).base = p.Base[:] }
+
+// Inside gives the bodies that are in the chunk, in the order of their ids.
+func (c *Crowd) Inside(at grid.ChunkPos) []wire.Body {
+	var bodies []wire.Body
+	for id := range c.inside[at] {
+		bodies = append(bodies, c.bodies[id].body)
+	}
+	slices.SortFunc(bodies, func(a, b wire.Body) int { return compareIDs(a.Player, b.Player) })
+	return bodies
+}
+
+// Take gives the news of all chunks since the last Take, and forgets them. Whoever knew the chunk's
+// bodies at the last Take knows them again after applying Leave, Enter and Moves. One player is in at
+// most one of a chunk's three lists; each list is in the order of the ids.
+func (c *Crowd) Take() map[grid.ChunkPos]*wire.ChunkNews {
+	if len(c.news) == 0 {
+		return nil
+	}
+	news := make(map[grid.ChunkPos]*wire.ChunkNews, len(c.news))
+	for at, h := range c.news {
+		n := &wire.ChunkNews{Chunk: at, Blocks: h.blocks, Says: h.says, Base: h.base}
+		for id, m := range h.marks {
+			_, here := c.inside[at][id]
+			switch {
+			case here && m.enters:
+				n.Enter = append(n.Enter, c.bodies[id].body)
+			case here:
+				n.Moves = append(n.Moves, wire.BodyMove{Player: id, Pose: c.bodies[id].body.Pose})
+			case m.before:
+				n.Leave = append(n.Leave, id)
+			}
+		}
+		if len(n.Enter)+len(n.Moves)+len(n.Leave)+len(n.Blocks)+len(n.Says)+len(n.Base) == 0 {
+			continue // somebody came and went, unseen
+		}
+		slices.SortFunc(n.Enter, func(a, b wire.Body) int { return compareIDs(a.Player, b.Player) })
+		slices.SortFunc(n.Moves, func(a, b wire.BodyMove) int { return compareIDs(a.Player, b.Player) })
+		slices.SortFunc(n.Leave, compareIDs)
+		news[at] = n
+	}
+	clear(c.news)
+	c.says = 0
+	return news
+}
+
+func (c *Crowd) putIn(p *presence) {
+	set := c.inside[p.chunk]
+	if set == nil {
+		set = make(map[player.ID]struct{})
+		c.inside[p.chunk] = set
+	}
+	set[p.body.Player] = struct{}{}
+	m := c.mark(p.chunk, p.body.Player, false)
+	m.enters = true
+	c.newsOf(p.chunk).marks[p.body.Player] = m
+}
+
+func (c *Crowd) takeOut(p *presence) {
+	set := c.inside[p.chunk]
+	delete(set, p.body.Player)
+	if len(set) == 0 {
+		delete(c.inside, p.chunk)
+	}
+	c.mark(p.chunk, p.body.Player, true)
+}
+
+// mark notes that something became of the player in the chunk. Before counts only if it is the first
+// thing since the last Take.
+func (c *Crowd) mark(at grid.ChunkPos, id player.ID, before bool) mark {
+	h := c.newsOf(at)
+	m, marked := h.marks[id]
+	if !marked {
+		if h.marks == nil {
+			h.marks = make(map[player.ID]mark)
+		}
+		m.before = before
+		h.marks[id] = m
+	}
+	return m
+}
+
+func (c *Crowd) newsOf(at grid.ChunkPos) *happenings {
+	h := c.news[at]
+	if h == nil {
+		h = &happenings{}
+		c.news[at] = h
+	}
+	return h
+}
+
+// ChunkOf is the chunk that a pose stands in. The pose must be within the world's bounds.
+func ChunkOf(p wire.Pose) grid.ChunkPos {
+	return grid.ChunkPos{
+		X: int32(math.Floor(p.X / grid.ChunkSize)),
+		Z: int32(math.Floor(p.Z / grid.ChunkSize)),
+	}
+}

@@ -1,0 +1,234 @@
+package world
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// poseIn gives a pose in the chunk; step tells poses apart.
+func poseIn(at grid.ChunkPos, step int) wire.Pose {
+	return wire.Pose{X: float64(at.X)*32 + .5, Y: float64(step), Z: float64(at.Z)*32 + 31.5}
+}
+
+func bodyIn(id byte, at grid.ChunkPos, step int) wire.Body {
+	return wire.Body{Player: player.ID{id}, Name: fmt.Sprint("p", id), Pose: poseIn(at, step)}
+}
+
+// looker is a gateway's notion of the bodies in each chunk.
+type looker map[grid.ChunkPos]map[player.ID]wire.Body
+
+func (l looker) apply(n *wire.ChunkNews) {
+	there := l[n.Chunk]
+	for _, id := range n.Leave {
+		delete(there, id)
+	}
+	for _, b := range n.Enter {
+		there[b.Player] = b
+	}
+	for _, m := range n.Moves {
+		b, known := there[m.Player]
+		if !known {
+			panic("a move of somebody unknown")
+		}
+		b.Pose = m.Pose
+		there[m.Player] = b
+	}
+}
+
+// Whoever began with a chunk's bodies and applies its news has its bodies, after each tick.
+func TestNewsTellWhoIsInside(t *testing.T) {
+	area := testCell.Area()
+	chunks := []grid.ChunkPos{
+		{X: area.MinX, Z: area.MinZ},
+		{X: area.MinX + 1, Z: area.MinZ},
+		{X: area.MaxX - 1, Z: area.MaxZ - 1},
+		{X: area.MaxX, Z: area.MinZ}, // not of this cell
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		c := NewCrowd(testCell)
+		speaks := make(map[player.ID]uint64) // who is inside, and the link that speaks for him
+		all := looker{}
+		for _, at := range chunks {
+			all[at] = make(map[player.ID]wire.Body)
+		}
+		for tick := range rapid.IntRange(1, 10).Draw(t, "ticks") {
+			for range rapid.IntRange(0, 12).Draw(t, "steps") {
+				link := rapid.Uint64Range(1, 3).Draw(t, "link")
+				id := rapid.ByteRange(1, 4).Draw(t, "player")
+				at := rapid.SampledFrom(chunks).Draw(t, "chunk")
+				step := rapid.IntRange(0, 1000).Draw(t, "step")
+				switch rapid.SampledFrom([]string{"enter", "move", "move", "leave", "lost"}).Draw(t, "what") {
+				case "enter":
+					c.Enter(link, bodyIn(id, at, step))
+					if testCell.Contains(at) {
+						speaks[player.ID{id}] = link
+					}
+				case "move":
+					c.Move(link, wire.BodyMove{Player: player.ID{id}, Pose: poseIn(at, step)})
+				case "leave":
+					c.Leave(link, player.ID{id})
+					if speaks[player.ID{id}] == link {
+						delete(speaks, player.ID{id})
+					}
+				case "lost":
+					c.LeaveAll(link)
+					maps.DeleteFunc(speaks, func(_ player.ID, by uint64) bool { return by == link })
+				}
+			}
+			// A viewer who begins now sees the whole chunk and none of this tick's news.
+			before := make(looker)
+			for _, at := range chunks {
+				before[at] = make(map[player.ID]wire.Body)
+				for _, b := range c.Inside(at) {
+					before[at][b.Player] = b
+				}
+			}
+			for _, n := range c.Take() {
+				all.apply(n)
+			}
+			if !reflect.DeepEqual(all, before) {
+				t.Fatalf("tick %d: viewers see %v, and inside are %v", tick, all, before)
+			}
+			inside := 0
+			for _, bodies := range before {
+				inside += len(bodies)
+				for id := range bodies {
+					if _, in := speaks[id]; !in {
+						t.Fatalf("tick %d: %v is a ghost", tick, id)
+					}
+				}
+			}
+			if inside != c.Len() || c.Len() != len(speaks) || len(before[chunks[3]]) > 0 {
+				t.Fatalf("tick %d: %d bodies in the chunks, %d in the crowd, %d entered", tick, inside, c.Len(), len(speaks))
+			}
+		}
+		for link := range uint64(4) {
+			c.LeaveAll(link)
+		}
+		c.Take()
+		if c.Len() != 0 || len(c.inside) != 0 || len(c.news) != 0 {
+			t.Fatalf("when all are gone there remain %d bodies, %d chunks, %d news", c.Len(), len(c.inside), len(c.news))
+		}
+	})
+}
+
+func TestOneTickOfNews(t *testing.T) {
+	area := testCell.Area()
+	a, b := grid.ChunkPos{X: area.MinX, Z: area.MinZ}, grid.ChunkPos{X: area.MinX + 1, Z: area.MinZ}
+	for name, c := range map[string]struct {
+		steps func(*Crowd)
+		want  []wire.ChunkNews // of a and b
+	}{
+		"the newest move counts": {func(c *Crowd) {
+			c.Move(1, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 5)})
+			c.Move(1, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 6)})
+		}, []wire.ChunkNews{{Chunk: a, Moves: []wire.BodyMove{{Player: player.ID{1}, Pose: poseIn(a, 6)}}}}},
+		"over a border": {func(c *Crowd) {
+			c.Move(1, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(b, 5)})
+		}, []wire.ChunkNews{{Chunk: a, Leave: []player.ID{{1}}}, {Chunk: b, Enter: []wire.Body{bodyIn(1, b, 5)}}}},
+		"over a border and back": {func(c *Crowd) {
+			c.Move(1, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(b, 5)})
+			c.Move(1, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 6)})
+		}, []wire.ChunkNews{{Chunk: a, Enter: []wire.Body{bodyIn(1, a, 6)}}}},
+		"came and went": {func(c *Crowd) {
+			c.Enter(1, bodyIn(2, b, 1))
+			c.Leave(1, player.ID{2})
+		}, nil},
+		"another link may not speak": {func(c *Crowd) {
+			c.Move(2, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 5)})
+			c.Leave(2, player.ID{1})
+			c.LeaveAll(2)
+		}, nil},
+		"the newer link speaks": {func(c *Crowd) {
+			c.Enter(2, bodyIn(1, a, 1))
+			c.Move(1, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 5)})
+			c.Leave(1, player.ID{1})
+		}, []wire.ChunkNews{{Chunk: a, Enter: []wire.Body{bodyIn(1, a, 1)}}}},
+		"blocks and words in order": {func(c *Crowd) {
+			c.Changed(Change{Chunk: a, BlockAt: wire.BlockAt{At: 9, Block: chunk.Stone}})
+			c.Changed(Change{Chunk: a, BlockAt: wire.BlockAt{At: 9, Block: chunk.Air}})
+			c.Say(wire.Utterance{Chunk: a, Text: "eins"})
+			c.Say(wire.Utterance{Chunk: grid.ChunkPos{X: 999}, Text: "elsewhere"})
+		}, []wire.ChunkNews{{
+			Chunk: a, Blocks: []wire.BlockAt{{At: 9, Block: chunk.Stone}, {At: 9, Block: chunk.Air}},
+			Says: []wire.Utterance{{Chunk: a, Text: "eins"}},
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			crowd := NewCrowd(testCell)
+			crowd.Enter(1, bodyIn(1, a, 0))
+			crowd.Take()
+			c.steps(crowd)
+			var got []wire.ChunkNews
+			for _, n := range crowd.Take() {
+				got = append(got, *n)
+			}
+			slices.SortFunc(got, func(a, b wire.ChunkNews) int { return a.Chunk.Compare(b.Chunk) })
+			if !reflect.DeepEqual(got, c.want) {
+				t.Errorf("news %+v, want %+v", got, c.want)
+			}
+			if again := crowd.Take(); again != nil {
+				t.Errorf("told twice: %v", again)
+			}
+		})
+	}
+}
+
+// What one message between nodes may list is not exceeded, whoever crowds in.
+func TestCrowdIsBounded(t *testing.T) {
+	c := NewCrowd(testCell)
+	at := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
+	for n := range maxCrowd + 10 {
+		c.Enter(1, wire.Body{Player: player.ID{byte(n), byte(n >> 8), byte(n >> 16)}, Name: "x", Pose: poseIn(at, 1)})
+		c.Say(wire.Utterance{Chunk: at, Text: "a", Name: "x"})
+	}
+	if c.Len() != maxCrowd {
+		t.Errorf("%d bodies of at most %d", c.Len(), maxCrowd)
+	}
+	news := c.Take()[at]
+	if err := news.Valid(); err != nil || len(news.Says) != maxSays {
+		t.Errorf("%d lines; %v", len(news.Says), err)
+	}
+	c.Say(wire.Utterance{Chunk: at, Text: "a"})
+	if news := c.Take()[at]; news == nil || len(news.Says) != 1 {
+		t.Error("the next tick has no room for words")
+	}
+}
+
+func TestChunkOf(t *testing.T) {
+	for _, c := range []struct {
+		x, z float64
+		want grid.ChunkPos
+	}{{0, 31.99, grid.ChunkPos{}}, {-.01, 32, grid.ChunkPos{X: -1, Z: 1}}, {-32, -32.01, grid.ChunkPos{X: -1, Z: -2}}} {
+		if got := ChunkOf(wire.Pose{X: c.x, Z: c.z}); got != c.want {
+			t.Errorf("%v, %v is in chunk %v, want %v", c.x, c.z, got, c.want)
+		}
+	}
+}
+
+// A crowded chunk where everybody moves three times a tick.
+func BenchmarkCrowdTick(b *testing.B) {
+	c := NewCrowd(testCell)
+	at := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
+	for n := range 1000 {
+		c.Enter(1, wire.Body{Player: player.ID{byte(n), byte(n >> 8)}, Pose: poseIn(at, 1)})
+	}
+	for b.Loop() {
+		for step := range 3 {
+			for n := range 1000 {
+				c.Move(1, wire.BodyMove{Player: player.ID{byte(n), byte(n >> 8)}, Pose: poseIn(at, step)})
+			}
+		}
+		c.Take()
+	}
+}

@@ -1,0 +1,285 @@
+package world
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"maps"
+	"math/bits"
+	"slices"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// Digest is the sum, modulo 2^128, of the first 16 bytes of the SHA-256 of every row of a part: key length
+// as u32 big-endian, key, value. It does not depend on the order of the rows, and follows a changed row
+// without looking at the others. That of nothing is zero. It tells accidents apart, not forgeries: whoever
+// could forge rows is a member, and could as well lie.
+type Digest [16]byte
+
+// Add adds a row.
+func (d *Digest) Add(key, value []byte) {
+	h := rowHash(key, value)
+	lo, carry := bits.Add64(d.low(), h.low(), 0)
+	hi, _ := bits.Add64(d.high(), h.high(), carry)
+	d.set(hi, lo)
+}
+
+// Drop takes a row out that was added.
+func (d *Digest) Drop(key, value []byte) {
+	h := rowHash(key, value)
+	lo, borrow := bits.Sub64(d.low(), h.low(), 0)
+	hi, _ := bits.Sub64(d.high(), h.high(), borrow)
+	d.set(hi, lo)
+}
+
+func (d *Digest) high() uint64 { return binary.BigEndian.Uint64(d[:8]) }
+func (d *Digest) low() uint64  { return binary.BigEndian.Uint64(d[8:]) }
+
+func (d *Digest) set(hi, lo uint64) {
+	binary.BigEndian.PutUint64(d[:8], hi)
+	binary.BigEndian.PutUint64(d[8:], lo)
+}
+
+func rowHash(key, value []byte) Digest {
+	var stack [64]byte
+	b := binary.BigEndian.AppendUint32(stack[:0], uint32(len(key)))
+	b = append(append(b, key...), value...)
+	sum := sha256.Sum256(b)
+	return Digest(sum[:16])
+}
+
+// Part is a piece of a region's land that is compared and mended by itself: one chunk (its base and its
+// edits), or, with Sequences, what the region remembers of the players' edits. Chunk is zero then.
+type Part struct {
+	Chunk     grid.ChunkPos
+	Sequences bool
+}
+
+func (p Part) String() string {
+	if p.Sequences {
+		return "the players' sequences"
+	}
+	return "chunk " + p.Chunk.String()
+}
+
+// Parts lists all parts that the land can have: those of all chunks of its cell, and the sequences.
+func (l *Land) Parts() []Part {
+	area := l.cell.Area()
+	parts := []Part{{Sequences: true}}
+	for x := area.MinX; x < area.MaxX; x++ {
+		for z := area.MinZ; z < area.MaxZ; z++ {
+			parts = append(parts, Part{Chunk: grid.ChunkPos{X: x, Z: z}})
+		}
+	}
+	return parts
+}
+
+// PartPrefixes gives what the keys of a part's rows begin with.
+func (l *Land) PartPrefixes(p Part) [][]byte {
+	if p.Sequences {
+		return [][]byte{append(l.Prefix(), keyPlayer)}
+	}
+	return [][]byte{l.baseKey(p.Chunk), l.chunkKey(keyEdit, p.Chunk)}
+}
+
+// Rows calls visit with every row of the part, as it would be stored, in the order of the keys. Key and value
+// are valid during visit only.
+func (l *Land) Rows(p Part, visit func(key, value []byte)) {
+	if p.Sequences {
+		for _, id := range slices.SortedFunc(maps.Keys(l.recents), compareIDs) {
+			visit(l.playerKey(id), l.recents[id].encode())
+		}
+		return
+	}
+	g := l.grounds[p.Chunk]
+	if g == nil {
+		return
+	}
+	visit(l.baseKey(p.Chunk), g.base[:])
+	key := append(l.chunkKey(keyEdit, p.Chunk), 0, 0, 0, 0)
+	var value [2]byte
+	for at, block := range g.edits.All() {
+		binary.BigEndian.PutUint32(key[len(key)-4:], uint32(at))
+		binary.BigEndian.PutUint16(value[:], uint16(block))
+		visit(key, value[:])
+	}
+}
+
+// digest of a part as it is now.
+func (l *Land) digest(p Part) (d Digest) {
+	l.Rows(p, d.Add)
+	return d
+}
+
+// Replace makes rows the content of the part. The rows must be the part's and well-formed, or nothing changes
+// and the error says why. The writes make the same of what is stored, whatever of the part is stored now: stored
+// lists its keys.
+func (l *Land) Replace(p Part, rows []kv.Write, stored [][]byte) ([]kv.Write, error) {
+	fresh := NewLand(l.id, l.cell, l.height)
+	for _, row := range rows {
+		if err := fresh.Load(row.Key, row.Value); err != nil {
+			return nil, err
+		}
+	}
+	if err := fresh.only(p); err != nil {
+		return nil, err
+	}
+	gone := make(map[string]bool, len(stored))
+	for _, key := range stored {
+		gone[string(key)] = true
+	}
+	l.Rows(p, func(key, _ []byte) { gone[string(key)] = true })
+	var writes []kv.Write
+	for _, row := range rows {
+		delete(gone, string(row.Key))
+	}
+	for _, key := range slices.Sorted(maps.Keys(gone)) {
+		writes = append(writes, kv.Write{Table: LandTable, Key: []byte(key)})
+	}
+	for _, row := range rows {
+		writes = append(writes, kv.Write{Table: LandTable, Key: row.Key, Value: row.Value})
+	}
+	switch {
+	case p.Sequences:
+		l.recents = fresh.recents
+	case fresh.grounds[p.Chunk] == nil:
+		delete(l.grounds, p.Chunk)
+	default:
+		l.grounds[p.Chunk] = fresh.grounds[p.Chunk]
+	}
+	l.survey = nil // what it knew was of the damaged part
+	return writes, nil
+}
+
+// only says what the land has beside the part.
+func (l *Land) only(p Part) error {
+	for pos := range l.grounds {
+		if p.Sequences || pos != p.Chunk {
+			return ErrRow
+		}
+	}
+	if !p.Sequences && len(l.recents) > 0 || len(l.recents) > rememberedPlayers {
+		return ErrRow
+	}
+	return nil
+}
+
+// Survey takes the digests of a land as of one log index, a little at a time, while entries behind that index are
+// being applied: whatever is to change is looked at before. From then on it follows the changes, so that it can tell the
+// digest of any later index, too. It belongs to the land's owner.
+type Survey struct {
+	land  *Land
+	index uint64
+	left  map[grid.ChunkPos]struct{} // chunks that were not looked at yet
+	known map[Part][]stamp
+}
+
+// stamp is a digest from an index on.
+type stamp struct {
+	index  uint64
+	digest Digest
+}
+
+// Survey begins a survey as of index, which must be that of the entry applied last. It takes the place of an
+// earlier one.
+func (l *Land) Survey(index uint64) *Survey {
+	s := &Survey{land: l, index: index, left: make(map[grid.ChunkPos]struct{}, len(l.grounds)), known: make(map[Part][]stamp)}
+	for pos := range l.grounds {
+		s.left[pos] = struct{}{}
+	}
+	sequences := Part{Sequences: true}
+	s.known[sequences] = []stamp{{index, l.digest(sequences)}} // they are few
+	l.survey = s
+	return s
+}
+
+// EndSurvey forgets the survey that is under way.
+func (l *Land) EndSurvey() { l.survey = nil }
+
+// Step looks at chunks until they had that many edits together, and tells whether all have been looked at.
+func (s *Survey) Step(edits int) (done bool) {
+	for pos := range s.left {
+		if edits <= 0 {
+			return false
+		}
+		edits -= s.land.grounds[pos].edits.Len() + 1
+		s.look(pos)
+	}
+	return true
+}
+
+func (s *Survey) look(pos grid.ChunkPos) {
+	if _, left := s.left[pos]; !left {
+		return
+	}
+	delete(s.left, pos)
+	p := Part{Chunk: pos}
+	s.known[p] = []stamp{{s.index, s.land.digest(p)}}
+}
+
+// At gives the digest of a part as of an index at or behind the survey's. The survey must be done.
+func (s *Survey) At(p Part, index uint64) Digest {
+	stamps := s.known[p]
+	for i := len(stamps) - 1; i >= 0; i-- {
+		if stamps[i].index <= index {
+			return stamps[i].digest
+		}
+	}
+	return Digest{}
+}
+
+// note has change bring the digest of a part up to date with the entry at index.
+func (s *Survey) note(p Part, index uint64, change func(*Digest)) {
+	stamps := s.known[p]
+	if n := len(stamps); n == 0 || stamps[n-1].index != index {
+		var last Digest
+		if n > 0 {
+			last = stamps[n-1].digest
+		}
+		stamps = append(stamps, stamp{index, last})
+	}
+	change(&stamps[len(stamps)-1].digest)
+	s.known[p] = stamps
+}
+
+// The land calls the following before it changes something; they do nothing without a survey.
+
+func (s *Survey) pins(index uint64, p Pin) {
+	if s == nil {
+		return
+	}
+	s.note(Part{Chunk: p.Chunk}, index, func(d *Digest) { d.Add(s.land.baseKey(p.Chunk), p.Base[:]) })
+}
+
+func (s *Survey) edits(index uint64, pos grid.ChunkPos, at chunk.Index, to chunk.Block) {
+	if s == nil {
+		return
+	}
+	s.look(pos)
+	before, had := s.land.grounds[pos].edits.Get(at)
+	key := binary.BigEndian.AppendUint32(s.land.chunkKey(keyEdit, pos), uint32(at))
+	s.note(Part{Chunk: pos}, index, func(d *Digest) {
+		if had {
+			d.Drop(key, binary.BigEndian.AppendUint16(nil, uint16(before)))
+		}
+		d.Add(key, binary.BigEndian.AppendUint16(nil, uint16(to)))
+	})
+}
+
+// forgets is for sequences that are changed or dropped.
+func (s *Survey) forgets(index uint64, id player.ID, r *recent) {
+	if s == nil || len(r.uses) == 0 {
+		return // it is new
+	}
+	s.note(Part{Sequences: true}, index, func(d *Digest) { d.Drop(s.land.playerKey(id), r.encode()) })
+}
+
+func (s *Survey) remembers(index uint64, id player.ID, r *recent) {
+	if s == nil {
+		return
+	}
+	s.note(Part{Sequences: true}, index, func(d *Digest) { d.Add(s.land.playerKey(id), r.encode()) })
+}

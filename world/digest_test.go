@@ -1,0 +1,197 @@
+package world
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// stored gives the digest of a part as the rows of a table have it.
+func (r rows) digest(l *Land, p Part) (d Digest) {
+	for _, prefix := range l.PartPrefixes(p) {
+		for key, value := range r {
+			if bytes.HasPrefix([]byte(key), prefix) {
+				d.Add([]byte(key), value)
+			}
+		}
+	}
+	return d
+}
+
+// A survey that is taken while the land goes on tells the digests of exactly the rows that were stored at
+// its index, and at every later one.
+func TestSurveyIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l, table := newTestLand(), make(rows)
+		at := make(map[uint64]rows) // the table as of each index
+		index := uint64(1)
+		apply := func() {
+			index++
+			if _, err := l.Apply(index, drawBatch(t).Encode()); err != nil {
+				t.Fatal(err)
+			}
+			table.store(l.Writes())
+			at[index] = maps.Clone(table)
+		}
+		for range rapid.IntRange(0, 6).Draw(t, "before") {
+			apply()
+		}
+		at[index] = maps.Clone(table)
+		began := index
+		s := l.Survey(index)
+		for range rapid.IntRange(0, 6).Draw(t, "after") {
+			apply()
+			s.Step(rapid.IntRange(0, 5).Draw(t, "edits"))
+		}
+		for !s.Step(3) {
+		}
+		for i := began; i <= index; i++ {
+			for _, p := range l.Parts() {
+				if got, want := s.At(p, i), at[i].digest(l, p); got != want {
+					t.Fatalf("%v at %d: %x, stored were rows of %x", p, i, got, want)
+				}
+			}
+		}
+	})
+}
+
+// Whatever happened to a copy, replacing all of its parts by those of a sound one makes it equal, in memory and
+// in the table.
+func TestReplaceMends(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l, table := newTestLand(), make(rows)
+		for i := range rapid.IntRange(1, 6).Draw(t, "batches") {
+			if _, err := l.Apply(uint64(i+2), drawBatch(t).Encode()); err != nil {
+				t.Fatal(err)
+			}
+			table.store(l.Writes())
+		}
+		bad := make(rows)
+		for key, value := range table {
+			switch rapid.IntRange(0, 3).Draw(t, "harm") {
+			case 0: // lost
+			case 1:
+				value = bytes.Clone(value)
+				value[len(value)-1] ^= 1
+				bad[key] = value
+			case 2:
+				other := []byte(key)
+				other[len(other)-1] ^= 1
+				bad[string(other)] = value
+			default:
+				bad[key] = value
+			}
+		}
+		broken := newTestLand()
+		for _, key := range slices.Sorted(maps.Keys(bad)) {
+			_ = broken.Load([]byte(key), bad[key]) // what it refuses is missing in memory, and that is the point
+		}
+		for _, p := range l.Parts() {
+			var good []kv.Write
+			l.Rows(p, func(key, value []byte) {
+				good = append(good, kv.Write{Table: LandTable, Key: bytes.Clone(key), Value: bytes.Clone(value)})
+			})
+			var keys [][]byte
+			for _, prefix := range l.PartPrefixes(p) {
+				for key := range bad {
+					if bytes.HasPrefix([]byte(key), prefix) {
+						keys = append(keys, []byte(key))
+					}
+				}
+			}
+			writes, err := broken.Replace(p, good, keys)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bad.store(writes)
+			if broken.digest(p) != l.digest(p) {
+				t.Fatalf("%v differs in memory", p)
+			}
+		}
+		if !maps.EqualFunc(bad, table, bytes.Equal) {
+			t.Fatalf("the tables differ: %d and %d rows", len(bad), len(table))
+		}
+	})
+}
+
+func TestReplaceRefusesOtherParts(t *testing.T) {
+	l := newTestLand()
+	pos := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
+	for name, row := range map[string]kv.Write{
+		"another chunk": {Key: l.baseKey(grid.ChunkPos{X: pos.X + 1, Z: pos.Z}), Value: make([]byte, 32)},
+		"no base":       {Key: append(l.chunkKey(keyEdit, pos), 0, 0, 0, 1), Value: []byte{0, 1}},
+		"nonsense":      {Key: []byte("x"), Value: []byte("y")},
+	} {
+		if _, err := l.Replace(Part{Chunk: pos}, []kv.Write{row}, nil); err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+}
+
+// A mark changes nothing, and an older land refuses it, which comes to the same.
+func TestMarkChangesNothing(t *testing.T) {
+	l := newTestLand()
+	pos := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
+	batch := Batch{Pins: []Pin{{Chunk: pos}}, Edits: []wire.Intent{{Seq: 1, Pos: pos.Origin(), Block: chunk.Stone}}}
+	if _, err := l.Apply(2, batch.Encode()); err != nil {
+		t.Fatal(err)
+	}
+	l.Writes()
+	before := l.digest(Part{Chunk: pos})
+	m := Mark{Nonce: 9, Need: 2, Mends: []Mend{{Part: Part{Chunk: pos}, Damaged: []string{"a"}, Sources: []string{"b", "c"}}}}
+	out, err := l.Apply(3, m.Encode())
+	if err != nil || out.Mark == nil || out.Mark.Nonce != 9 || len(l.Writes())+len(out.Changes)+len(out.Results) != 0 {
+		t.Errorf("a mark did %+v, %v", out, err)
+	}
+	if l.digest(Part{Chunk: pos}) != before {
+		t.Error("a mark changed the land")
+	}
+	if _, err := DecodeBatch(m.Encode()); err == nil {
+		t.Error("a mark is read as a batch")
+	}
+}
+
+func FuzzDecodeMark(f *testing.F) {
+	f.Add(Mark{Nonce: 1}.Encode())
+	f.Add(Mark{Nonce: 2, Need: 2, Mends: []Mend{
+		{Part: Part{Sequences: true}, Damaged: []string{"x"}}, {Part: Part{Chunk: grid.ChunkPos{X: -5, Z: 7}}, Sources: []string{"y", "z"}},
+	}}.Encode())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := DecodeMark(data)
+		if err != nil {
+			return
+		}
+		again, err := DecodeMark(m.Encode())
+		if err != nil || !bytes.Equal(again.Encode(), m.Encode()) {
+			t.Errorf("%+v became %+v, %v", m, again, err)
+		}
+	})
+}
+
+func FuzzDecodeRows(f *testing.F) {
+	f.Add(EncodeRows(nil))
+	f.Add(EncodeRows([]kv.Write{{Key: []byte("abc"), Value: []byte{1}}, {Key: []byte("abd"), Value: []byte{}}}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		rows, err := DecodeRows(data)
+		if err != nil {
+			return
+		}
+		again, err := DecodeRows(EncodeRows(rows))
+		if err != nil || len(again) != len(rows) {
+			t.Fatalf("%d rows became %d, %v", len(rows), len(again), err)
+		}
+		for i := range rows {
+			if !bytes.Equal(rows[i].Key, again[i].Key) || !bytes.Equal(rows[i].Value, again[i].Value) {
+				t.Fatalf("row %d: %x %x became %x %x", i, rows[i].Key, rows[i].Value, again[i].Key, again[i].Value)
+			}
+		}
+	})
+}

@@ -1,0 +1,130 @@
+package world
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+const (
+	// DayLength is how long 1440 minutes of game time last.
+	DayLength = 20 * time.Minute
+	// MinutesPerDay is the length of a day in game minutes.
+	MinutesPerDay = 24 * 60
+	// morning is the game time at the genesis' origin, in minutes: a new world begins in the light.
+	morning = 8 * 60
+
+	// OriginalHeight is the height in blocks of the slab that VoxelPopuli's own clients see.
+	OriginalHeight = 32
+	// MaxSections bounds a world's height.
+	MaxSections = 32
+
+	maxWorldName   = 64
+	genesisVersion = 1
+)
+
+// Genesis holds the facts that all nodes of a world share. It never changes; its hash is the world id.
+type Genesis struct {
+	Name         string         // for people, 1 to 64 bytes of printable UTF-8
+	Seed         int64          // of the terrain
+	Sections     int            // height of the world in sections of 32 blocks, 1 to MaxSections
+	Terrain      int            // version of the terrain generator
+	Placement    grid.Placement // how cells get their keys
+	Spawn        grid.Pos       // the block in which an unknown player's feet stand
+	Origin       int64          // Unix milliseconds: the first morning, from which world time counts
+	OriginalBase int32          // y of the lowest block that VoxelPopuli's own clients see
+}
+
+// Height is the world's height in blocks.
+func (g Genesis) Height() int32 { return int32(g.Sections) * grid.ChunkSize }
+
+// Validate reports the first fact that no world can have.
+func (g Genesis) Validate() error {
+	switch {
+	case g.Name == "" || len(g.Name) > maxWorldName || !utf8.ValidString(g.Name) || strings.ContainsFunc(g.Name, unprintable):
+		return fmt.Errorf("world name %q: want 1 to %d bytes of printable text", g.Name, maxWorldName)
+	case g.Sections < 1 || g.Sections > MaxSections:
+		return fmt.Errorf("sections %d: want 1 to %d", g.Sections, MaxSections)
+	case g.Terrain < 1:
+		return fmt.Errorf("terrain version %d: want 1 or more", g.Terrain)
+	case g.Spawn.Y < 0 || g.Spawn.Y > g.Height():
+		return fmt.Errorf("spawn height %d: want 0 to %d", g.Spawn.Y, g.Height())
+	case g.OriginalBase < 0 || g.OriginalBase > g.Height()-OriginalHeight:
+		return fmt.Errorf("original base %d: want 0 to %d", g.OriginalBase, g.Height()-OriginalHeight)
+	}
+	if _, err := grid.ParsePlacement(string(g.Placement)); err != nil {
+		return err
+	}
+	return nil
+}
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+
+// ID is the world id: 64 hex digits of the SHA-256 of the encoded genesis.
+func (g Genesis) ID() string {
+	sum := sha256.Sum256(g.Encode())
+	return hex.EncodeToString(sum[:])
+}
+
+// TimeOfDay is the game time in minutes since midnight, in [0, MinutesPerDay), at the given Unix
+// milliseconds. Nobody needs to agree on it by message (DESIGN §4).
+func (g Genesis) TimeOfDay(unixMilli int64) float64 {
+	day := DayLength.Milliseconds()
+	since := ((unixMilli-g.Origin)%day + day) % day
+	minutes := morning + float64(since)*MinutesPerDay/float64(day)
+	if minutes >= MinutesPerDay {
+		minutes -= MinutesPerDay
+	}
+	return minutes
+}
+
+// Encode gives the canonical bytes of the genesis: the version byte, then each field in the order of the
+// struct; strings as uvarint length and bytes, numbers as varints (zigzag).
+func (g Genesis) Encode() []byte {
+	b := []byte{genesisVersion}
+	b = appendText(b, g.Name)
+	b = binary.AppendVarint(b, g.Seed)
+	b = binary.AppendVarint(b, int64(g.Sections))
+	b = binary.AppendVarint(b, int64(g.Terrain))
+	b = appendText(b, string(g.Placement))
+	b = binary.AppendVarint(b, int64(g.Spawn.X))
+	b = binary.AppendVarint(b, int64(g.Spawn.Y))
+	b = binary.AppendVarint(b, int64(g.Spawn.Z))
+	b = binary.AppendVarint(b, g.Origin)
+	return binary.AppendVarint(b, int64(g.OriginalBase))
+}
+
+var errGenesis = errors.New("malformed genesis")
+
+// DecodeGenesis reads what Encode wrote, and validates it.
+func DecodeGenesis(data []byte) (Genesis, error) {
+	if len(data) == 0 || data[0] != genesisVersion {
+		return Genesis{}, fmt.Errorf("%w: unknown version; upgrade voxeld", errGenesis)
+	}
+	r := reader{data: data[1:]}
+	g := Genesis{
+		Name:         r.text(maxWorldName),
+		Seed:         r.varint(),
+		Sections:     int(r.int32()),
+		Terrain:      int(r.int32()),
+		Placement:    grid.Placement(r.text(maxWorldName)),
+		Spawn:        grid.Pos{X: r.int32(), Y: r.int32(), Z: r.int32()},
+		Origin:       r.varint(),
+		OriginalBase: r.int32(),
+	}
+	if r.bad || len(r.data) != 0 {
+		return Genesis{}, errGenesis
+	}
+	if err := g.Validate(); err != nil {
+		return Genesis{}, fmt.Errorf("%w: %w", errGenesis, err)
+	}
+	return g, nil
+}

@@ -1,0 +1,277 @@
+package world
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"slices"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// LandTable is the table that holds the regions' land. A key begins with the region id, eight bytes
+// big-endian; docs/disk-format.md tells the rest.
+const LandTable = "land"
+
+// rememberedPlayers bounds whose edit sequences a region remembers; the one that edited longest ago
+// is forgotten first.
+const rememberedPlayers = 1024
+
+// Land is the replicated state of one region: the edits over its terrain, the pinned base of every
+// edited chunk, and each player's recent edit sequences. It does not know the terrain itself: that is
+// a pure function of the genesis, computed where it is needed (docs/adr/0003).
+type Land struct {
+	id      uint64
+	cell    grid.Cell
+	height  int32 // blocks
+	grounds map[grid.ChunkPos]*ground
+	recents map[player.ID]*recent // at most rememberedPlayers
+	survey  *Survey               // under way; nil if there is none
+	unsaved unsaved
+}
+
+// unsaved names the rows that have changed since the last Writes.
+type unsaved struct {
+	pins    map[grid.ChunkPos]struct{}
+	edits   map[place]struct{}
+	players map[player.ID]struct{} // remembered, or forgotten
+}
+
+// place is a block of the region.
+type place struct {
+	chunk grid.ChunkPos
+	at    chunk.Index
+}
+
+// ground is one pinned chunk. Invariant: a chunk has edits only if it is pinned, so there is no ground
+// without a base.
+type ground struct {
+	base  [32]byte
+	edits chunk.Edits
+}
+
+// NewLand gives the empty state of a region in a world that is height blocks high.
+func NewLand(id uint64, cell grid.Cell, height int32) *Land {
+	return &Land{
+		id:      id,
+		cell:    cell,
+		height:  height,
+		grounds: make(map[grid.ChunkPos]*ground),
+		recents: make(map[player.ID]*recent),
+		unsaved: unsaved{make(map[grid.ChunkPos]struct{}), make(map[place]struct{}), make(map[player.ID]struct{})},
+	}
+}
+
+// Outcome is what applying a batch did.
+type Outcome struct {
+	Results []wire.EditResult // one for each edit of the batch, in order
+	Changes []Change          // what changed, in order
+	Pins    []Pin             // those that took effect, in order
+	Mark    *Mark             // the entry was a mark, and nothing else
+}
+
+// Change is one block that an edit changed.
+type Change struct {
+	Chunk grid.ChunkPos
+	wire.BlockAt
+}
+
+// Apply takes the committed entry at the log index into the state. Every replica gets the same outcome
+// from the same log. An error means that the entry cannot be understood and nothing changed. What is to be
+// stored gathers until Writes.
+func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
+	if IsMark(entry) {
+		mark, err := DecodeMark(entry)
+		if err != nil {
+			return Outcome{}, fmt.Errorf("apply entry %d: %w", index, err)
+		}
+		return Outcome{Mark: &mark}, nil
+	}
+	batch, err := DecodeBatch(entry)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("apply entry %d: %w", index, err)
+	}
+	out := Outcome{
+		Results: make([]wire.EditResult, 0, len(batch.Edits)),
+		Changes: make([]Change, 0, len(batch.Edits)),
+	}
+	for _, p := range batch.Pins {
+		l.pin(index, p, &out)
+	}
+	var touched map[player.ID]*recent // by this entry; only a survey wants to know
+	if l.survey != nil {
+		touched = make(map[player.ID]*recent)
+	}
+	for _, e := range batch.Edits {
+		result := wire.EditResult{Player: e.Player, Seq: e.Seq}
+		result.Block, result.Refused = l.edit(index, e, touched, &out)
+		out.Results = append(out.Results, result)
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(touched), compareIDs) {
+		l.survey.remembers(index, id, touched[id])
+	}
+	l.forget(index)
+	return out, nil
+}
+
+// Writes gives what has to be stored, with the index of the last applied entry, of all entries applied since the
+// last call: a row that several of them changed is in it once. The order is by kind, place and player.
+func (l *Land) Writes() []kv.Write {
+	u := &l.unsaved
+	writes := make([]kv.Write, 0, len(u.pins)+len(u.edits)+len(u.players))
+	put := func(key, value []byte) {
+		writes = append(writes, kv.Write{Table: LandTable, Key: key, Value: value})
+	}
+	for _, pos := range slices.SortedFunc(maps.Keys(u.pins), grid.ChunkPos.Compare) {
+		put(l.baseKey(pos), slices.Clone(l.grounds[pos].base[:]))
+	}
+	byPlace := func(a, b place) int { return cmp.Or(a.chunk.Compare(b.chunk), cmp.Compare(a.at, b.at)) }
+	for _, p := range slices.SortedFunc(maps.Keys(u.edits), byPlace) {
+		block, _ := l.grounds[p.chunk].edits.Get(p.at)
+		put(binary.BigEndian.AppendUint32(l.chunkKey(keyEdit, p.chunk), uint32(p.at)), binary.BigEndian.AppendUint16(nil, uint16(block)))
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(u.players), compareIDs) {
+		if r := l.recents[id]; r != nil {
+			put(l.playerKey(id), r.encode())
+		} else {
+			put(l.playerKey(id), nil)
+		}
+	}
+	clear(u.pins)
+	clear(u.edits)
+	clear(u.players)
+	return writes
+}
+
+// pin keeps the first base that the log names for a chunk; later ones are ignored.
+func (l *Land) pin(index uint64, p Pin, out *Outcome) {
+	if !l.cell.Contains(p.Chunk) || l.Pinned(p.Chunk) {
+		return
+	}
+	l.survey.pins(index, p)
+	l.pinTo(p.Chunk, p.Base)
+	out.Pins = append(out.Pins, p)
+	l.unsaved.pins[p.Chunk] = struct{}{}
+}
+
+func (l *Land) pinTo(pos grid.ChunkPos, base [32]byte) { l.grounds[pos] = &ground{base: base} }
+
+// edit applies one edit, and tells the block that now stands there or why it was refused. Whether the
+// block's id is known is for the leader to ask before it proposes: here a replica of an older version
+// would refuse what a newer one applies.
+func (l *Land) edit(index uint64, e wire.Intent, touched map[player.ID]*recent, out *Outcome) (chunk.Block, string) {
+	pos := e.Pos.Chunk()
+	if !l.cell.Contains(pos) || e.Pos.Y < 0 || e.Pos.Y >= l.height {
+		return chunk.Air, wire.RefusedOutOfWorld
+	}
+	g := l.grounds[pos]
+	if g == nil {
+		return chunk.Air, wire.RefusedUnavailable
+	}
+	r := l.recents[e.Player]
+	if r == nil {
+		r = &recent{}
+		l.recents[e.Player] = r
+	}
+	at, use := chunk.At(e.Pos), use{seq: e.Seq, edit: fingerprint(e)}
+	switch r.judge(use) {
+	case repeated:
+		block, _ := g.edits.Get(at)
+		return block, ""
+	case stale:
+		return chunk.Air, wire.RefusedStale
+	case fresh:
+	}
+	if l.survey != nil && touched[e.Player] == nil {
+		l.survey.forgets(index, e.Player, r)
+		touched[e.Player] = r
+	}
+	r.add(use, index)
+	l.survey.edits(index, pos, at, e.Block)
+	l.unsaved.players[e.Player] = struct{}{}
+	g.edits.Set(at, e.Block)
+	out.Changes = append(out.Changes, Change{Chunk: pos, BlockAt: wire.BlockAt{At: at, Block: e.Block}})
+	l.unsaved.edits[place{pos, at}] = struct{}{}
+	return e.Block, ""
+}
+
+// Confirms tells whether the edit was applied, as far as the player's sequences are remembered, and the block that stands
+// in its place now.
+func (l *Land) Confirms(e wire.Intent) (chunk.Block, bool) {
+	r, g := l.recents[e.Player], l.grounds[e.Pos.Chunk()]
+	if r == nil || g == nil || r.judge(use{seq: e.Seq, edit: fingerprint(e)}) != repeated {
+		return chunk.Air, false
+	}
+	block, _ := g.edits.Get(chunk.At(e.Pos))
+	return block, true
+}
+
+// fingerprint tells the edits of one sequence number apart.
+func fingerprint(e wire.Intent) uint32 {
+	var b [14]byte
+	binary.BigEndian.PutUint32(b[0:], uint32(e.Pos.X))
+	binary.BigEndian.PutUint32(b[4:], uint32(e.Pos.Y))
+	binary.BigEndian.PutUint32(b[8:], uint32(e.Pos.Z))
+	binary.BigEndian.PutUint16(b[12:], uint16(e.Block))
+	return crc32.ChecksumIEEE(b[:])
+}
+
+// forget forgets whoever is too many.
+func (l *Land) forget(index uint64) {
+	excess := len(l.recents) - rememberedPlayers
+	if excess <= 0 {
+		return
+	}
+	longestIdleFirst := slices.SortedFunc(maps.Keys(l.recents), func(a, b player.ID) int {
+		return cmp.Or(cmp.Compare(l.recents[a].last, l.recents[b].last), compareIDs(a, b))
+	})
+	for _, id := range longestIdleFirst[:excess] {
+		l.survey.forgets(index, id, l.recents[id])
+		delete(l.recents, id)
+		l.unsaved.players[id] = struct{}{}
+	}
+}
+
+func compareIDs(a, b player.ID) int { return slices.Compare(a[:], b[:]) }
+
+// Chunk gives a chunk's pinned base hash (nil while it was never edited) and its edits in index order.
+func (l *Land) Chunk(pos grid.ChunkPos) (base []byte, edits []wire.BlockAt) {
+	g := l.grounds[pos]
+	if g == nil {
+		return nil, nil
+	}
+	edits = make([]wire.BlockAt, 0, g.edits.Len())
+	for at, block := range g.edits.All() {
+		edits = append(edits, wire.BlockAt{At: at, Block: block})
+	}
+	return slices.Clone(g.base[:]), edits
+}
+
+// Pinned tells whether the chunk's base is fixed.
+func (l *Land) Pinned(pos grid.ChunkPos) bool {
+	return l.grounds[pos] != nil
+}
+
+// Pins lists the bases of all chunks that have one, in no order.
+func (l *Land) Pins() []Pin {
+	pins := make([]Pin, 0, len(l.grounds))
+	for pos, g := range l.grounds {
+		pins = append(pins, Pin{Chunk: pos, Base: g.base})
+	}
+	return pins
+}
+
+// Edits is the number of edited blocks in the region.
+func (l *Land) Edits() int {
+	n := 0
+	for _, g := range l.grounds {
+		n += g.edits.Len()
+	}
+	return n
+}

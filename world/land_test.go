@@ -1,0 +1,319 @@
+package world
+
+import (
+	"bytes"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+const testHeight = 64
+
+var testCell = grid.CellAt(grid.ChunkPos{X: -3, Z: 3}, grid.FoundingLabel)
+
+func newTestLand() *Land { return NewLand(7, testCell, testHeight) }
+
+// rows is a table that Land's writes go to.
+type rows map[string][]byte
+
+func (r rows) store(writes []kv.Write) {
+	for _, w := range writes {
+		if w.Value == nil {
+			delete(r, string(w.Key))
+			continue
+		}
+		r[string(w.Key)] = w.Value
+	}
+}
+
+func (r rows) load(t interface{ Fatal(...any) }) *Land {
+	l := newTestLand()
+	for _, key := range slices.Sorted(maps.Keys(r)) {
+		if err := l.Load([]byte(key), r[key]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+// twin is Land made simple: blocks in a map, and every sequence ever used with its edit.
+type twin struct {
+	cell   grid.Cell
+	pins   map[grid.ChunkPos][32]byte
+	blocks map[grid.Pos]chunk.Block
+	used   map[player.ID]map[uint64]wire.Intent
+	window map[player.ID][]uint64 // the newest recentWindow sequences, ascending
+}
+
+func newTwin() *twin {
+	return &twin{
+		cell: testCell, pins: make(map[grid.ChunkPos][32]byte), blocks: make(map[grid.Pos]chunk.Block),
+		used: make(map[player.ID]map[uint64]wire.Intent), window: make(map[player.ID][]uint64),
+	}
+}
+
+func (w *twin) edit(e wire.Intent) wire.EditResult {
+	r := wire.EditResult{Player: e.Player, Seq: e.Seq}
+	_, pinned := w.pins[e.Pos.Chunk()]
+	before, usedBefore := w.used[e.Player][e.Seq]
+	window := w.window[e.Player]
+	old := len(window) == recentWindow && e.Seq < window[0]
+	switch {
+	case !w.cell.Contains(e.Pos.Chunk()), e.Pos.Y < 0, e.Pos.Y >= testHeight:
+		r.Refused = wire.RefusedOutOfWorld
+	case !pinned:
+		r.Refused = wire.RefusedUnavailable
+	case old, usedBefore && before != e:
+		r.Refused = wire.RefusedStale
+	case usedBefore:
+		r.Block = w.blocks[e.Pos]
+	default:
+		if w.used[e.Player] == nil {
+			w.used[e.Player] = make(map[uint64]wire.Intent)
+		}
+		w.used[e.Player][e.Seq] = e
+		window = append(window, e.Seq)
+		slices.Sort(window)
+		w.window[e.Player] = window[max(0, len(window)-recentWindow):]
+		w.blocks[e.Pos] = e.Block
+		r.Block = e.Block
+	}
+	return r
+}
+
+func (w *twin) chunk(pos grid.ChunkPos) (base []byte, edits []wire.BlockAt) {
+	hash, pinned := w.pins[pos]
+	if !pinned {
+		return nil, nil
+	}
+	edits = []wire.BlockAt{}
+	for at, b := range w.blocks {
+		if at.Chunk() == pos {
+			edits = append(edits, wire.BlockAt{At: chunk.At(at), Block: b})
+		}
+	}
+	slices.SortFunc(edits, func(a, b wire.BlockAt) int { return int(a.At) - int(b.At) })
+	return hash[:], edits
+}
+
+func drawBatch(t *rapid.T) Batch {
+	origin := testCell.Area()
+	// Two chunks of the cell, and one beside it.
+	chunks := []grid.ChunkPos{
+		{X: origin.MinX, Z: origin.MinZ}, {X: origin.MaxX - 1, Z: origin.MaxZ - 1}, {X: origin.MaxX, Z: origin.MinZ},
+	}
+	var b Batch
+	for range rapid.IntRange(0, 2).Draw(t, "pins") {
+		b.Pins = append(b.Pins, Pin{
+			Chunk: rapid.SampledFrom(chunks).Draw(t, "pinned"), Base: [32]byte{rapid.ByteRange(1, 3).Draw(t, "base")},
+		})
+	}
+	for range rapid.IntRange(0, 40).Draw(t, "edits") {
+		at := rapid.SampledFrom(chunks).Draw(t, "chunk").Origin()
+		b.Edits = append(b.Edits, wire.Intent{
+			Player: player.ID{rapid.ByteRange(1, 2).Draw(t, "player")},
+			Seq:    rapid.Uint64Range(0, 150).Draw(t, "seq"),
+			Pos: grid.Pos{
+				X: at.X + rapid.Int32Range(0, 1).Draw(t, "x"), Z: at.Z,
+				Y: rapid.SampledFrom([]int32{-1, 0, 1, testHeight - 1, testHeight}).Draw(t, "y"),
+			},
+			Block: chunk.Block(rapid.SampledFrom([]uint16{0, 1, 60_000}).Draw(t, "block")),
+		})
+	}
+	return b
+}
+
+// Land does what its twin does, gives the same outcome twice, and comes back from its rows at any time.
+func TestLandIsLikeItsTwin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		land, replica, simple, stored := newTestLand(), newTestLand(), newTwin(), rows{}
+		for index := range uint64(rapid.IntRange(1, 12).Draw(t, "batches")) {
+			batch := drawBatch(t)
+			out, err := land.Apply(index, batch.Encode())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if other, err := replica.Apply(index, batch.Encode()); err != nil || !reflect.DeepEqual(other, out) {
+				t.Fatalf("two replicas disagree: %+v and %+v, %v", out, other, err)
+			}
+			for _, p := range batch.Pins {
+				if _, pinned := simple.pins[p.Chunk]; !pinned && testCell.Contains(p.Chunk) {
+					simple.pins[p.Chunk] = p.Base
+				}
+			}
+			for i, e := range batch.Edits {
+				if want := simple.edit(e); out.Results[i] != want {
+					t.Fatalf("edit %+v: %+v, and %+v is right", e, out.Results[i], want)
+				}
+			}
+			if rapid.Bool().Draw(t, "stored later") { // with what the next batch changes
+				continue
+			}
+			stored.store(land.Writes())
+			if rapid.Bool().Draw(t, "restart") {
+				land = stored.load(t)
+			}
+			for pos := range simple.pins {
+				base, edits := land.Chunk(pos)
+				wantBase, wantEdits := simple.chunk(pos)
+				if !bytes.Equal(base, wantBase) || !slices.Equal(edits, wantEdits) || !land.Pinned(pos) {
+					t.Fatalf("chunk %v: %x %v, and %x %v is right", pos, base, edits, wantBase, wantEdits)
+				}
+			}
+			if land.Edits() != len(simple.blocks) {
+				t.Fatalf("%d edits of %d", land.Edits(), len(simple.blocks))
+			}
+		}
+		stored.store(land.Writes())
+		replica.Writes() // so that both have nothing left to store
+		if again := stored.load(t); !reflect.DeepEqual(again, replica) {
+			t.Fatalf("from its rows the land is %+v, and it was %+v", again, replica)
+		}
+	})
+}
+
+// What an edit changed is in Changes, once for each that was applied and never for a repetition.
+func TestLandTellsChanges(t *testing.T) {
+	l := newTestLand()
+	at := grid.Pos{X: testCell.Area().MinX * 32, Y: 3, Z: testCell.Area().MinZ * 32}
+	e := wire.Intent{Player: player.ID{1}, Seq: 5, Pos: at, Block: chunk.Stone}
+	other := e
+	other.Block = chunk.Dirt
+	out, err := l.Apply(2, Batch{Pins: []Pin{{Chunk: at.Chunk()}}, Edits: []wire.Intent{e, e, other}}.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Change{{Chunk: at.Chunk(), BlockAt: wire.BlockAt{At: chunk.At(at), Block: chunk.Stone}}}
+	if !slices.Equal(out.Changes, want) {
+		t.Errorf("changes %v, want %v", out.Changes, want)
+	}
+	wantResults := []wire.EditResult{
+		{Player: e.Player, Seq: 5, Block: chunk.Stone},
+		{Player: e.Player, Seq: 5, Block: chunk.Stone},
+		{Player: e.Player, Seq: 5, Refused: wire.RefusedStale},
+	}
+	if !slices.Equal(out.Results, wantResults) {
+		t.Errorf("results %v, want %v", out.Results, wantResults)
+	}
+}
+
+// Whoever edited longest ago is forgotten first, on disk too.
+func TestLandForgetsPlayers(t *testing.T) {
+	l, stored := newTestLand(), rows{}
+	at := grid.Pos{X: testCell.Area().MinX * 32, Z: testCell.Area().MinZ * 32}
+	id := func(n int) player.ID { return player.ID{byte(n >> 8), byte(n)} }
+	apply := func(index uint64, from, to int) {
+		b := Batch{Pins: []Pin{{Chunk: at.Chunk()}}}
+		for n := from; n < to; n++ {
+			b.Edits = append(b.Edits, wire.Intent{Player: id(n), Seq: 1, Pos: at, Block: chunk.Stone})
+		}
+		if _, err := l.Apply(index, b.Encode()); err != nil {
+			t.Fatal(err)
+		}
+		stored.store(l.Writes())
+	}
+	apply(2, 100, 100+rememberedPlayers)
+	apply(3, 0, 2)
+	if len(l.recents) != rememberedPlayers || l.recents[id(0)] == nil || l.recents[id(100)] != nil || l.recents[id(101)] != nil {
+		t.Errorf("%d players are remembered, or the wrong ones", len(l.recents))
+	}
+	apply(4, 5000, 5000+2*rememberedPlayers)
+	if len(l.recents) != rememberedPlayers || l.recents[id(0)] != nil || l.recents[id(5000)] != nil {
+		t.Errorf("after a crowd: %d players are remembered, or the wrong ones", len(l.recents))
+	}
+	if again := stored.load(t); !reflect.DeepEqual(again, l) {
+		t.Errorf("from its rows %d players are remembered of %d", len(again.recents), len(l.recents))
+	}
+}
+
+func TestLandLoadRefuses(t *testing.T) {
+	l := newTestLand()
+	inside := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
+	edit := func(pos grid.ChunkPos, at byte) []byte { return append(l.chunkKey(keyEdit, pos), 0, at, 0, 0) }
+	if err := l.Load(l.baseKey(inside), make([]byte, 32)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Load(edit(inside, 0), []byte{0, 1}); err != nil {
+		t.Fatal(err)
+	}
+	for name, row := range map[string][2][]byte{
+		"another region":    {NewLand(8, testCell, 32).baseKey(inside), make([]byte, 32)},
+		"outside":           {l.baseKey(grid.ChunkPos{X: 500}), make([]byte, 32)},
+		"short base":        {l.baseKey(inside), make([]byte, 31)},
+		"edit without base": {edit(grid.ChunkPos{X: inside.X + 1, Z: inside.Z}, 0), []byte{0, 1}},
+		"above the world":   {edit(inside, 1), []byte{0, 1}},
+		"long block":        {edit(inside, 0), []byte{0, 0, 1}},
+		"garbage sequences": {l.playerKey(player.ID{}), []byte{1, 2, 3}},
+		"unknown kind":      {append(l.Prefix(), 'z'), nil},
+		"short key":         {[]byte{1}, nil},
+	} {
+		if err := l.Load(row[0], row[1]); err == nil {
+			t.Errorf("%s was loaded", name)
+		}
+	}
+}
+
+// Whatever bytes come out of the log: no panic, the same outcome on every replica, and the same state
+// from the rows.
+func FuzzLandApply(f *testing.F) {
+	at := grid.Pos{X: testCell.Area().MinX * 32, Y: 3, Z: testCell.Area().MinZ * 32}
+	e := wire.Intent{Player: player.ID{1}, Seq: 5, Pos: at, Block: chunk.Stone}
+	good := Batch{Pins: []Pin{{Chunk: at.Chunk()}}, Edits: []wire.Intent{e, e}}.Encode()
+	f.Add(good, good)
+	f.Add(good, Batch{Edits: []wire.Intent{e}}.Encode())
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		a, b, stored := newTestLand(), newTestLand(), rows{}
+		for i, entry := range [][]byte{first, second} {
+			out, err := a.Apply(uint64(i), entry)
+			other, err2 := b.Apply(uint64(i), entry)
+			if (err == nil) != (err2 == nil) || !reflect.DeepEqual(out, other) {
+				t.Fatalf("two replicas disagree: %+v, %v and %+v, %v", out, err, other, err2)
+			}
+			writes := a.Writes()
+			if other := b.Writes(); !reflect.DeepEqual(writes, other) {
+				t.Fatalf("two replicas store %v and %v", writes, other)
+			}
+			stored.store(writes)
+		}
+		if again := stored.load(t); !reflect.DeepEqual(again, a) {
+			t.Fatalf("from its rows the land is %+v, and it was %+v", again, a)
+		}
+	})
+}
+
+func FuzzLandLoad(f *testing.F) {
+	l := newTestLand()
+	inside := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
+	f.Add(l.baseKey(inside), make([]byte, 32))
+	f.Add(append(l.chunkKey(keyEdit, inside), 0, 0, 0, 1), []byte{0, 3})
+	f.Add(l.playerKey(player.ID{1}), (&recent{uses: []use{{4, 5}}, last: 6}).encode())
+	f.Fuzz(func(t *testing.T, key, value []byte) {
+		l := newTestLand()
+		if err := l.Load(l.baseKey(inside), make([]byte, 32)); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Load(key, value); err != nil {
+			return
+		}
+		base, edits := l.Chunk(inside)
+		if len(base) != 32 || len(edits) != l.Edits() && len(l.grounds) == 1 {
+			t.Fatalf("loaded %d edits, base %x", len(edits), base)
+		}
+		for pos, g := range l.grounds {
+			for at := range g.edits.All() {
+				if !testCell.Contains(pos) || int(at) >= testHeight*1024 {
+					t.Fatalf("loaded an edit at %d of chunk %v", at, pos)
+				}
+			}
+		}
+	})
+}
