@@ -73,7 +73,7 @@ lint-floors:
 test-go: build
 	@echo '== go test'
 	@tools/need.sh promtool prometheus || echo 'promtool is missing: the tests of deploy/ skip its part'
-	go test ./...
+	@tools/again.sh go test ./...
 
 race: build ## go test with the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race ./...
@@ -110,7 +110,7 @@ bench-durable: ## durable edits/s beside a three-member etcd, in the same run (A
 e2e: build ## a real browser against a real daemon
 	@echo '== end to end, in Chromium'
 	@tools/need.sh chromium chromium
-	npm --prefix web run --silent e2e
+	@tools/again.sh npm --prefix web run --silent e2e
 
 image: ## container image voxeld:latest, built from the sources (needs docker)
 	docker build --build-arg VERSION=$(VERSION) -t voxeld .
