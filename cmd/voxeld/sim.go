@@ -48,7 +48,7 @@ func newSim() *cobra.Command {
 	c.AddCommand(newSimOverlay("relay", "VoxelPopuli's way, through the region's leader", nil),
 		newSimOverlay("psense", "pSense", func(o simOptions) []sim.Figure {
 			s := sim.PSenseSetting{Cap: o.limit, Header: o.header, Rounds: o.rounds}
-			return append(sim.PSenseFigures(s), sim.PSenseSwitches(s, o.players), sim.PSenseOpen(s))
+			return append(sim.PSenseFigures(s), sim.PSenseAsked(s), sim.PSenseSwitches(s, o.players), sim.PSenseOpen(s))
 		}), newSimAreacast())
 	return c
 }

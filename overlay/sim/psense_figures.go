@@ -45,10 +45,13 @@ func (s PSenseSetting) options(way string) overlay.PSenseConfig {
 }
 
 func (s PSenseSetting) trial(way, series, paper string, x float64, c PSenseCase) Trial {
-	limit := c.Options.Cap // of the trial; -1: none
+	limit, header := c.Options.Cap, c.Options.Header // of the trial; a cap of -1: none
 	c.Options = s.options(way)
 	if limit != 0 {
 		c.Options.Cap = max(limit, 0)
+	}
+	if header != 0 {
+		c.Options.Header = header
 	}
 	c.Relay = way == clientServer
 	c.Rounds = s.Rounds
@@ -153,6 +156,26 @@ func (s PSenseSetting) traffic(name, direction string, mean, most func(Round) fl
 	for _, way := range []string{readingQueue, readingSubset, improved} {
 		f.Trials = append(f.Trials, s.trial(way, "", reads, 100, PSenseCase{Players: 100}))
 	}
+	return f
+}
+
+// PSenseAsked is what the improved machine was asked to reach: the paper's Random game under its cap, with more players than
+// the paper's machine could bear, and with the headers that UDP and IPv4 have. Hotspot is beside it for comparison.
+func PSenseAsked(s PSenseSetting) Figure {
+	f := Figure{
+		Name: "asked", Title: "pSense, improved: what was asked of it", X: "players", Y: "PQ", Measure: pq1,
+		Second: func(r Round) float64 { return r.Out }, SecondName: "bytes out",
+	}
+	add := func(series, asked string, c PSenseCase) {
+		f.Trials = append(f.Trials, s.trial(improved, series, asked, float64(c.Players), c))
+	}
+	udp := overlay.PSenseConfig{Header: overlay.HeaderUDP}
+	add("Random, headers of 12 bytes, ", "asked: 1.005", PSenseCase{Players: 300})
+	add("Random, headers of 12 bytes, ", "asked: 1.01", PSenseCase{Players: 600})
+	add("Random, headers of 12 bytes, ", "asked: 1.02", PSenseCase{Players: 1000})
+	add("Random, headers of 28 bytes, ", "asked: 1.01", PSenseCase{Players: 600, Options: udp})
+	add("Hotspot, headers of 12 bytes, ", "", PSenseCase{Players: 300, Hotspot: true})
+	add("Hotspot, headers of 12 bytes, ", "", PSenseCase{Players: 600, Hotspot: true})
 	return f
 }
 
