@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/bench/rig"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
@@ -32,7 +33,7 @@ type playerFloor struct {
 }
 
 type daemon struct {
-	*process
+	*rig.Process
 	dir, ip string
 }
 
@@ -71,7 +72,7 @@ func (f *playerFloor) start(ctx context.Context, o options, net int) error {
 	}
 	for _, d := range f.daemons {
 		err := until(ctx, "every daemon knows the others", 30*time.Second, func() bool {
-			peers, err := scrape(ctx, "http://"+d.ip+":9102/metrics", "voxeld_dht_table_peers")
+			peers, err := metric(ctx, d.Process, "voxeld_dht_table_peers")
 			return err == nil && peers >= 2
 		})
 		if err != nil {
@@ -125,13 +126,12 @@ func (f *playerFloor) begin(ctx context.Context, d *daemon, regions []grid.Chunk
 		args = append(args, "--join", token)
 	}
 	var err error
-	if d.process, err = startProcess(filepath.Dir(d.dir), filepath.Base(d.dir), f.voxeld, args...); err != nil {
+	if d.Process, err = rig.Launch(rig.Options{Dir: filepath.Dir(d.dir)}, filepath.Base(d.dir), f.voxeld, args...); err != nil {
 		return err
 	}
+	d.Metrics = d.ip + ":9102"
 	f.daemons = append(f.daemons, d)
-	return until(ctx, "the daemon answers, see "+d.log, 30*time.Second, func() bool {
-		return f.ask(ctx, d, "status", &struct{}{}) == nil
-	})
+	return d.Await(ctx, func() error { return f.ask(ctx, d, "status", &struct{}{}) })
 }
 
 // seat writes records of players: a walk to their regions would take them half an hour.
@@ -234,16 +234,9 @@ func (f *playerFloor) usage() (u usage, err error) {
 	}
 	u.client = time.Duration(own.Utime.Nano() + own.Stime.Nano())
 	for _, d := range f.daemons {
-		cpu, err := d.cpu()
-		if err != nil {
+		if err := u.add(d.Process, "voxeld_store_fsyncs_total"); err != nil {
 			return u, err
 		}
-		u.cpu += cpu
-		fsyncs, err := scrape(context.Background(), "http://"+d.ip+":9102/metrics", "voxeld_store_fsyncs_total")
-		if err != nil {
-			return u, err
-		}
-		u.fsyncs = max(u.fsyncs, fsyncs)
 	}
 	return u, nil
 }
@@ -253,8 +246,7 @@ func (f *playerFloor) stop() {
 		s.conn.Close() //nolint:errcheck // done with
 	}
 	for _, d := range f.daemons {
-		d.cmd.Process.Kill() //nolint:errcheck // its data is thrown away
-		<-d.ended
+		d.Kill() // its data is thrown away
 	}
 }
 
