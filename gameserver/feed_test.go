@@ -393,8 +393,11 @@ func (w *witness) whole(_ *view, again bool) {
 		w.again++
 	}
 }
-func (w *witness) result(r wire.EditResult) { w.results = append(w.results, r) }
-func (w *witness) notice(string)            {}
+func (w *witness) result(r wire.EditResult) *outbox {
+	w.results = append(w.results, r)
+	return nil
+}
+func (w *witness) notice(string) {}
 
 func TestWatchFlapping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

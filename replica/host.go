@@ -104,6 +104,7 @@ type Host struct {
 	closing  []closing
 	flush    alarm // set while lazy is not empty: when it must be stored
 	flushDue bool
+	ahead    bool  // entries of the batch were sent before they are stored
 	retry    alarm // set while stalled
 	stall    error // why storage refuses writes; nil if it does not
 	leaders  int
