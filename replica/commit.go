@@ -146,13 +146,22 @@ func (s staged) stored() error {
 	return r.guard("act", func() error { return r.finish(rd) })
 }
 
+// keptWrites bounds the memory that is kept for the next commit's writes.
+const keptWrites = 4096
+
 // commit makes durable, in one transaction, what the batch needs and what else waits.
 func (h *Host) commit() {
 	batch, lazy, founders := h.batch, h.lazy, h.founding
 	h.batch, h.lazy, h.founding, h.flushDue = nil, nil, nil, false
 	h.flush.Stop()
 
-	var writes []kv.Write
+	writes := h.writes[:0]
+	defer func() {
+		clear(writes)
+		if h.writes = writes[:0]; cap(writes) > keptWrites {
+			h.writes = nil
+		}
+	}()
 	var parts []staged
 	entries := 0
 	for _, f := range founders {
