@@ -464,6 +464,7 @@ func (w *witness) whole(_ *view, again bool) {
 		w.again++
 	}
 }
+
 func (w *witness) result(r wire.EditResult) *outbox {
 	w.results = append(w.results, r)
 	return nil
