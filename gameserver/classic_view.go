@@ -62,10 +62,11 @@ func (s *classic) placeOf(name string, p wire.Pose) wire.PlayerMove {
 	}
 }
 
-func (s *classic) result(r wire.EditResult) {
+func (s *classic) result(r wire.EditResult) *outbox {
 	if r.Refused != "" {
 		s.g.metrics.refusals.WithLabelValues(r.Refused).Inc()
 	}
+	return nil // the original protocol has no answers to edits
 }
 
 func (s *classic) notice(string) {} // the original protocol has no words for it

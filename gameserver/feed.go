@@ -35,6 +35,16 @@ type feed struct {
 	wake chan struct{} // holds a token while there may be something to send
 	rush chan struct{} // holds a token while there may be an edit among it, which does not wait for others
 
+	// told and post belong to receive: whose answers wait to be written, and what that takes.
+	told []*outbox
+	post post
+
+	// sending is held by whoever takes out and sends it, so that what is taken first is sent first. It is locked before f.mu.
+	sending struct {
+		sync.Mutex
+		link promptLink // nil if there is none, or none that can be sent to without waiting
+	}
+
 	mu struct {
 		sync.Mutex
 		views   map[grid.ChunkPos]*view
@@ -47,6 +57,12 @@ type feed struct {
 		unused  time.Time          // since when nobody needs the feed; zero while somebody does
 		closed  bool               // dropped by the gateway: get another
 	}
+}
+
+// promptLink is a region.Link that can be sent to without waiting.
+type promptLink interface {
+	// TrySend sends what take gives, or reports false and does not call it.
+	TrySend(take func() wire.ToRegion) bool
 }
 
 // body is a player's body, and who moves it. Whoever brought it in last does: a player's older connection
@@ -167,6 +183,9 @@ func (f *feed) pause() {
 func (f *feed) send(ctx context.Context, link region.Link) error {
 	idle := time.NewTicker(feedLinger / 4)
 	defer idle.Stop()
+	prompt, _ := link.(promptLink)
+	f.lend(prompt)
+	defer f.lend(nil)
 	for {
 		select {
 		case <-ctx.Done():
@@ -185,10 +204,29 @@ func (f *feed) send(ctx context.Context, link region.Link) error {
 		case <-f.rush:
 		case <-time.After(feedPause):
 		}
-		if err := link.Send(f.takeOut()); err != nil {
+		f.sending.Lock()
+		err := link.Send(f.takeOut())
+		f.sending.Unlock()
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// lend lets others than the sender send.
+func (f *feed) lend(link promptLink) {
+	f.sending.Lock()
+	defer f.sending.Unlock()
+	f.sending.link = link
+}
+
+// push sends what there is to send, if that waits for nobody. It saves the way over the sender.
+func (f *feed) push() bool {
+	if !f.sending.TryLock() {
+		return false
+	}
+	defer f.sending.Unlock()
+	return f.sending.link != nil && f.sending.link.TrySend(f.takeOut)
 }
 
 func (f *feed) takeOut() wire.ToRegion {
@@ -262,7 +300,9 @@ func (f *feed) receive(ctx context.Context, link region.Link) error {
 		if err != nil {
 			return err
 		}
-		if err := f.take(frame); err != nil {
+		err = f.take(frame)
+		f.deliver()
+		if err != nil {
 			return err
 		}
 		if frame.Closed != "" && frame.Leader != "" {
@@ -271,5 +311,17 @@ func (f *feed) receive(ctx context.Context, link region.Link) error {
 		if frame.Closed != "" {
 			return fmt.Errorf("link closed by the region: %s", frame.Closed)
 		}
+	}
+}
+
+// deliver writes the answers that sessions have got, without the way over their writers.
+func (f *feed) deliver() {
+	for _, o := range f.told {
+		f.post.deliver(o)
+	}
+	if len(f.told) > 0 {
+		f.g.metrics.posted(&f.post)
+		clear(f.told)
+		f.told = f.told[:0]
 	}
 }

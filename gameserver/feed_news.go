@@ -138,7 +138,9 @@ func (f *feed) answer(results []wire.EditResult) {
 			r.Block = f.standing(f.mu.intents[i].Pos)
 		}
 		f.mirror(f.mu.intents[i].Pos, r)
-		f.mu.intents[i].whom.result(r)
+		if o := f.mu.intents[i].whom.result(r); o != nil {
+			f.told = append(f.told, o)
+		}
 		f.mu.intents[i].whom, done = nil, true
 	}
 	if done {

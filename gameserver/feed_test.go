@@ -98,6 +98,77 @@ func TestAnswerChangesFoldedLand(t *testing.T) {
 	}
 }
 
+// An edit alone is sent by whoever asks for it; while others are under way, or the link would have him wait, the sender
+// sends it with whatever else has come.
+func TestEditAloneIsSentAtOnce(t *testing.T) {
+	g := New(options(newLands(), newMemory(), newMemory()))
+	f := newFeed(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
+	f.resume()
+	f.takeOut()
+	drain := func() (rushed bool) {
+		select {
+		case <-f.wake:
+		default:
+		}
+		select {
+		case <-f.rush:
+			return true
+		default:
+			return false
+		}
+	}
+	drain()
+	link := &promptOne{}
+	f.lend(link)
+	ann := player.GuestID("ann")
+	ask := func(seq uint64) {
+		f.edit(wire.Intent{Player: ann, Seq: seq, Pos: grid.Pos{Y: int32(seq)}, Block: chunk.Brick}, &witness{})
+	}
+	answer := func(seq uint64) {
+		if err := f.take(wire.FromRegion{Tick: 1, Results: []wire.EditResult{{Player: ann, Seq: seq}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ask(1); len(link.sent) != 1 || len(link.sent[0].Edits) != 1 || drain() {
+		t.Fatalf("sent %+v by the asker", link.sent)
+	}
+	if ask(2); len(link.sent) != 1 || !drain() {
+		t.Error("the second was not left to the sender")
+	}
+	f.takeOut()
+	answer(1)
+	answer(2)
+	link.waits = true
+	if ask(3); !drain() || len(f.takeOut().Edits) != 1 {
+		t.Error("an edit that the link has no room for was not left to the sender")
+	}
+	answer(3)
+	link.waits = false
+	f.sending.Lock() // the sender has taken something out, and is about to send it
+	if ask(4); len(link.sent) != 1 || !drain() {
+		t.Error("an edit has overtaken what is being sent")
+	}
+	f.sending.Unlock()
+	answer(4)
+	f.lend(nil)
+	if ask(5); !drain() {
+		t.Error("an edit was not left to the sender of a link that is not prompt")
+	}
+}
+
+// promptOne is a link that can be sent to without waiting.
+type promptOne struct {
+	sent  []wire.ToRegion
+	waits bool
+}
+
+func (p *promptOne) TrySend(take func() wire.ToRegion) bool {
+	if !p.waits {
+		p.sent = append(p.sent, take())
+	}
+	return !p.waits
+}
+
 // Two edits of one block may be told in one frame: the news of the later one, and the answer to the earlier one. The
 // mirror keeps the later one.
 func TestAnswerDoesNotUndoNews(t *testing.T) {
@@ -393,8 +464,12 @@ func (w *witness) whole(_ *view, again bool) {
 		w.again++
 	}
 }
-func (w *witness) result(r wire.EditResult) { w.results = append(w.results, r) }
-func (w *witness) notice(string)            {}
+
+func (w *witness) result(r wire.EditResult) *outbox {
+	w.results = append(w.results, r)
+	return nil
+}
+func (w *witness) notice(string) {}
 
 func TestWatchFlapping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

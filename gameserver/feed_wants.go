@@ -147,6 +147,15 @@ func (f *feed) move(id player.ID, pose wire.Pose, whose viewer) {
 // edit asks the region for a block change, and asks again over every new link until it is answered. The
 // viewer gets one result, which says that the edit is committed only if the region said so.
 func (f *feed) edit(e wire.Intent, whom viewer) {
+	if f.ask(e, whom) && !f.push() {
+		wakeUp(f.wake)
+		wakeUp(f.rush)
+	}
+}
+
+// ask takes an edit in, and tells whether the region has to be told now. While others are under way the sender
+// is told so instead, and takes all that comes meanwhile at once.
+func (f *feed) ask(e wire.Intent, whom viewer) (alone bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := slices.IndexFunc(f.mu.intents, func(i intent) bool { return i.Player == e.Player && i.Seq == e.Seq })
@@ -160,16 +169,23 @@ func (f *feed) edit(e wire.Intent, whom viewer) {
 		f.refuse(e, wire.RefusedUnavailable, whom)
 	default:
 		f.mu.intents = append(f.mu.intents, intent{e, whom})
-		if f.mu.linked {
-			f.mu.out.Edits = append(f.mu.out.Edits, e)
-			wakeUp(f.wake)
-			wakeUp(f.rush)
+		if !f.mu.linked {
+			return false
 		}
+		f.mu.out.Edits = append(f.mu.out.Edits, e)
+		if len(f.mu.intents) == 1 {
+			return true
+		}
+		wakeUp(f.wake)
+		wakeUp(f.rush)
 	}
+	return false
 }
 
 func (f *feed) refuse(e wire.Intent, why string, whom viewer) {
-	whom.result(wire.EditResult{Player: e.Player, Seq: e.Seq, Block: f.standing(e.Pos), Refused: why})
+	if o := whom.result(wire.EditResult{Player: e.Player, Seq: e.Seq, Block: f.standing(e.Pos), Refused: why}); o != nil {
+		wakeUp(o.wake)
+	}
 }
 
 // say tells everybody who sees the chunk. It reports false, and drops the line, when too many wait for a

@@ -69,6 +69,7 @@ type item struct {
 	tick uint64
 	part bool
 	land bool // a whole chunk
+	calm bool // the writer is not woken for it
 }
 
 // waiting is a chunk that waits for room.
@@ -88,6 +89,12 @@ func (o *outbox) speak(binary bool) {
 
 // put queues an encoded message.
 func (o *outbox) put(message []byte) { o.add(item{data: message}) }
+
+// leave queues an encoded message for post.deliver, which has to follow; or it reports false where there is no short way.
+func (o *outbox) leave(message []byte) bool {
+	o.add(item{data: message, calm: o.prompt != nil})
+	return o.prompt != nil
+}
 
 // send queues a message in the session's encoding.
 func (o *outbox) send(m wire.FromServer) {
@@ -182,7 +189,7 @@ func (o *outbox) add(i item) {
 		o.mu.land += len(i.data)
 	}
 	o.mu.items = append(o.mu.items, i)
-	if !i.part || !o.mu.binary {
+	if !i.calm && (!i.part || !o.mu.binary) {
 		wakeUp(o.wake)
 	}
 }

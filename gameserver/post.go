@@ -26,48 +26,67 @@ type post struct {
 	bytes    int // as metrics count them
 }
 
-// deliver writes what the beat has left for a session; or it wakes the writer, who then does.
+// deliver writes what the beat or a feed has left for a session; or it wakes the writer, who then does.
 func (p *post) deliver(o *outbox) {
 	if o.prompt == nil {
-		return // the beat has woken the writer
+		return // whoever left it has woken the writer
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.closed || len(o.mu.motion)+len(o.mu.items) == 0 {
 		return
 	}
-	n, pieces := run(o.mu.items)
-	if o.mu.busy || n < len(o.mu.items) {
+	if o.mu.busy || o.mu.land > 0 || o.mu.bytes > frameLimit {
 		wakeUp(o.wake)
 		return
 	}
-	size := p.compose(o, pieces)
+	p.compose(o)
 	written, err := o.prompt.try(p.frame)
 	if written < len(p.frame) || err != nil { // an error comes to the writer too, who ends the connection
 		o.prompt.keep(p.frame[written:])
 		o.mu.busy = true
 		wakeUp(o.wake)
 	}
-	p.messages++
-	p.bytes += size
-	o.mu.bytes -= pieces
+	for _, i := range o.mu.items {
+		o.mu.bytes -= len(i.data)
+	}
 	clear(o.mu.items)
 	o.mu.items, o.mu.motion = o.mu.items[:0], o.mu.motion[:0]
 }
 
-// compose makes the frame of all that waits, its length before it, and gives the size without that. The lock is held.
-func (p *post) compose(o *outbox, pieces int) (size int) {
-	const head = 3 // bytes of AppendTick
-	size = head + pieces + len(o.mu.motion)
-	p.frame = binary.AppendUvarint(p.frame[:0], uint64(size))
+// compose puts all that waits into the frame, each message with its length before it: pieces that follow one another
+// as one, and the motion behind everything, as desk.clear does. The lock is held.
+func (p *post) compose(o *outbox) {
 	tick := o.mu.tick
 	if len(o.mu.motion) > 0 {
 		tick = o.mu.first
 	}
-	p.frame = wire.AppendTick(p.frame, tick)
-	for _, i := range o.mu.items {
-		p.frame = append(p.frame, i.data...)
+	p.frame = p.frame[:0]
+	for rest, motion := o.mu.items, o.mu.motion; len(rest)+len(motion) > 0; {
+		n, bytes := run(rest)
+		if n == 0 && len(rest) > 0 {
+			p.frame = wire.AppendMessage(p.frame, rest[0].data)
+			p.count(len(rest[0].data))
+			rest = rest[1:]
+			continue
+		}
+		last := []byte(nil)
+		if n == len(rest) {
+			last, motion = motion, nil
+		}
+		const head = 3 // bytes of AppendTick
+		p.frame = binary.AppendUvarint(p.frame, uint64(head+bytes+len(last)))
+		p.count(head + bytes + len(last))
+		p.frame = wire.AppendTick(p.frame, tick)
+		for _, i := range rest[:n] {
+			p.frame = append(p.frame, i.data...)
+		}
+		p.frame = append(p.frame, last...)
+		rest = rest[n:]
 	}
-	p.frame = append(p.frame, o.mu.motion...)
-	return size
+}
+
+func (p *post) count(bytes int) {
+	p.messages++
+	p.bytes += bytes
 }

@@ -97,13 +97,78 @@ func TestBeatWritesFramesItself(t *testing.T) {
 			t.Fatalf("tick %d: %d bytes %x..., want %d", tick, len(got), got[:min(8, len(got))], len(want))
 		}
 	}
-	if p.messages < 10 { // the writer has those after a message, until it rests
+	if p.messages < 10 { // the writer has those while it is awake for a message
 		t.Errorf("the beat wrote %d of 100 frames itself", p.messages)
 	}
 	if o.mu.bytes != 0 {
 		t.Errorf("%d bytes are on the account when all is written", o.mu.bytes)
 	}
 }
+
+// Answers go right into the socket, in their place among pieces and motion, as the writer would write them.
+func TestAnswersAreWrittenAtOnce(t *testing.T) {
+	var got, want bytes.Buffer
+	short := newOutbox(func() {})
+	short.prompt = &recorder{to: &got}
+	long := newOutbox(func() {})
+	var p post
+	for _, o := range []*outbox{short, long} {
+		o.speak(true)
+		o.beat(3, func(dst []byte, _ bool) []byte { return append(dst, "motion"...) })
+		o.leave([]byte("early"))
+		o.piece(3, []byte("one"))
+		o.piece(3, []byte("two"))
+		o.leave([]byte("late"))
+	}
+	select {
+	case <-short.wake:
+		t.Error("the writer was woken")
+	default:
+	}
+	p.deliver(short)
+	d, line := desk{}, &lineConn{Conn: taker{to: &want}, framed: true}
+	if err := d.clear(long, line); err != nil {
+		t.Fatal(err)
+	}
+	if got.Len() == 0 || !bytes.Equal(got.Bytes(), want.Bytes()) {
+		t.Errorf("written %q, the writer writes %q", got.Bytes(), want.Bytes())
+	}
+	if p.messages != 4 || short.mu.bytes != 0 || len(short.mu.items)+len(short.mu.motion) != 0 {
+		t.Errorf("%d messages counted, %d bytes and %d items left", p.messages, short.mu.bytes, len(short.mu.items))
+	}
+	// A socket that is full keeps its writer busy, and what comes then waits for him.
+	short.prompt = &recorder{to: &got, full: true}
+	short.leave([]byte("more"))
+	p.deliver(short)
+	short.leave([]byte("and more"))
+	p.deliver(short)
+	if len(short.mu.items) != 1 || !short.mu.busy || len(short.wake) != 1 {
+		t.Errorf("%d items wait, busy %v", len(short.mu.items), short.mu.busy)
+	}
+}
+
+// recorder is a socket that takes everything, or nothing.
+type recorder struct {
+	to   *bytes.Buffer
+	full bool
+}
+
+func (r *recorder) try(data []byte) (int, error) {
+	if r.full {
+		return 0, nil
+	}
+	return r.to.Write(data)
+}
+func (r *recorder) keep([]byte) {}
+
+// taker is a connection that only takes.
+type taker struct {
+	net.Conn
+	to *bytes.Buffer
+}
+
+func (w taker) Write(data []byte) (int, error)   { return w.to.Write(data) }
+func (w taker) SetWriteDeadline(time.Time) error { return nil }
 
 // A client that reads late gets whole frames in order, and the beat never waits for it.
 func TestFullSocketTearsNoFrame(t *testing.T) {

@@ -56,12 +56,16 @@ func (s *session) news(b *bulletin) {
 	}
 }
 
-func (s *session) result(r wire.EditResult) {
+func (s *session) result(r wire.EditResult) *outbox {
 	if r.Refused != "" {
 		s.g.metrics.refusals.WithLabelValues(r.Refused).Inc()
 	}
-	s.out.send(wire.Ack{Seq: r.Seq, Block: uint16(r.Block), Error: r.Refused})
+	waits := s.out.leave(encodedIn(s.binary, wire.Ack{Seq: r.Seq, Block: uint16(r.Block), Error: r.Refused}))
 	s.edits.answered(r.Seq)
+	if !waits {
+		return nil
+	}
+	return s.out
 }
 
 func (s *session) notice(text string) { s.out.send(wire.Notice{Text: text}) }

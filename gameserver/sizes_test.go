@@ -17,11 +17,11 @@ func (o *onlooker) whole(v *view, _ bool) {
 	o.chunks++
 	o.bytes += len(wire.AppendMessage(nil, v.latest.message(v.at, true)))
 }
-func (o *onlooker) room(*feed, *view) bool { return true }
-func (o *onlooker) news(*bulletin)         {}
-func (o *onlooker) stepwise() bool         { return false }
-func (o *onlooker) result(wire.EditResult) {}
-func (o *onlooker) notice(string)          {}
+func (o *onlooker) room(*feed, *view) bool         { return true }
+func (o *onlooker) news(*bulletin)                 {}
+func (o *onlooker) stepwise() bool                 { return false }
+func (o *onlooker) result(wire.EditResult) *outbox { return nil }
+func (o *onlooker) notice(string)                  {}
 
 // countryside is a gateway over natural land of four sections, with a feed of one region.
 func countryside(t *testing.T) *feed {

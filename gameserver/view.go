@@ -22,8 +22,9 @@ type viewer interface {
 	news(n *bulletin)
 	// stepwise says that the viewer learns of moves from news, and not from the beat. It never changes.
 	stepwise() bool
-	// result tells what became of an edit.
-	result(r wire.EditResult)
+	// result tells what became of an edit. It gives the outbox in which the answer waits for post.deliver, nil if it is
+	// on its way already.
+	result(r wire.EditResult) *outbox
 	// notice tells the player something in words.
 	notice(text string)
 }

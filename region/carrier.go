@@ -23,7 +23,7 @@ const (
 	frameBytes = 1 << 20
 	// laneRetry is the pause before a node that could not be reached is dialled again.
 	laneRetry = 250 * time.Millisecond
-	// laneWrite is how long a node may take to accept a frame before its stream is given up.
+	// laneWrite is how long a node may take to accept a frame before its stream is given up; up to a second less.
 	laneWrite = 5 * time.Second
 )
 
@@ -154,13 +154,8 @@ func (c *Carrier) take(l *lane) []wire.RaftMessage {
 
 // drive is a lane's goroutine: it takes frames to the node until nothing was sent for laneIdle.
 func (c *Carrier) drive(ctx context.Context, peer string, l *lane) {
-	var stream io.ReadWriteCloser
-	var out wire.RaftWriter
-	defer func() {
-		if stream != nil {
-			stream.Close() //nolint:errcheck // done with
-		}
-	}()
+	out := laneEnd{peer: peer}
+	defer out.close()
 	idle := time.NewTimer(laneIdle)
 	defer idle.Stop()
 	for {
@@ -176,8 +171,7 @@ func (c *Carrier) drive(ctx context.Context, peer string, l *lane) {
 		case <-l.wake:
 		}
 		for batch := c.take(l); len(batch) > 0; batch = c.take(l) {
-			var err error
-			if stream, err = c.write(ctx, peer, stream, &out, batch); err != nil {
+			if err := c.write(ctx, &out, batch); err != nil {
 				c.logger.Debug("raft messages not delivered", "peer", peer, "error", err)
 				c.dropped.Add(float64(len(batch)))
 				select {
@@ -201,27 +195,44 @@ func (c *Carrier) retire(peer string, l *lane) bool {
 	return true
 }
 
+// laneEnd is the stream of a lane. It belongs to drive.
+type laneEnd struct {
+	peer    string
+	stream  io.ReadWriteCloser // nil until it is opened, and after an error
+	out     wire.RaftWriter
+	patient time.Time // until when the stream may be written to without saying so again
+}
+
+func (e *laneEnd) close() {
+	if e.stream != nil {
+		e.stream.Close() //nolint:errcheck // done with, or given up
+	}
+	e.stream, e.patient = nil, time.Time{}
+}
+
 // write puts one frame on the node's stream, which is opened first if need be. After an error the stream
 // is gone.
-func (c *Carrier) write(ctx context.Context, peer string, stream io.ReadWriteCloser, out *wire.RaftWriter, batch []wire.RaftMessage) (io.ReadWriteCloser, error) {
-	if stream == nil {
+func (c *Carrier) write(ctx context.Context, e *laneEnd, batch []wire.RaftMessage) error {
+	if e.stream == nil {
 		opening, cancel := context.WithTimeout(ctx, laneWrite)
 		defer cancel()
-		var err error
-		if stream, err = c.peers.Open(opening, peer, RaftProtocol); err != nil {
-			return nil, err
+		stream, err := c.peers.Open(opening, e.peer, RaftProtocol)
+		if err != nil {
+			return err
+		}
+		e.stream, e.out.W = stream, stream
+	}
+	// Setting a deadline makes a timer: more than half of the write.
+	if s, ok := e.stream.(interface{ SetWriteDeadline(time.Time) error }); ok && time.Until(e.patient) < laneWrite-time.Second {
+		e.patient = time.Now().Add(laneWrite)
+		if err := s.SetWriteDeadline(e.patient); err != nil {
+			e.close()
+			return err
 		}
 	}
-	if s, ok := stream.(interface{ SetWriteDeadline(time.Time) error }); ok {
-		if err := s.SetWriteDeadline(time.Now().Add(laneWrite)); err != nil {
-			stream.Close() //nolint:errcheck // given up
-			return nil, err
-		}
+	if err := e.out.Write(wire.RaftFrame{Messages: batch}); err != nil {
+		e.close()
+		return err
 	}
-	out.W = stream
-	if err := out.Write(wire.RaftFrame{Messages: batch}); err != nil {
-		stream.Close() //nolint:errcheck // given up
-		return nil, err
-	}
-	return stream, nil
+	return nil
 }

@@ -49,13 +49,35 @@ type localLink struct {
 }
 
 func (l *localLink) Send(msg wire.ToRegion) error {
-	if !l.await() || !l.loop.inbox.put(func() {
-		<-l.seat.credit
-		l.loop.hear(l.seat, msg)
-	}) {
+	if !l.await() || !l.put(msg) {
 		return fmt.Errorf("send to region %d: %w", l.loop.info.ID, errLinkClosed)
 	}
 	return nil
+}
+
+// put has the loop hear a message for which there is a credit.
+func (l *localLink) put(msg wire.ToRegion) bool {
+	return l.loop.inbox.put(func() {
+		<-l.seat.credit
+		l.loop.hear(l.seat, msg)
+	})
+}
+
+// TrySend is Send that never blocks: it sends what take gives, or reports false and does not call it. A link that is
+// closed meanwhile loses the message, as Send's does that fails.
+func (l *localLink) TrySend(take func() wire.ToRegion) bool {
+	select {
+	case <-l.seat.out.ended:
+		return false
+	default:
+	}
+	select {
+	case l.seat.credit <- struct{}{}:
+		l.put(take())
+		return true
+	default:
+		return false
+	}
 }
 
 // await waits until the loop may be sent one more message. It reports false if the link is closed.
@@ -188,6 +210,12 @@ type guided struct {
 	Link
 	host *Host
 	info wire.Region
+}
+
+// TrySend is that of a link within this process; others cannot tell whether they would wait.
+func (g guided) TrySend(take func() wire.ToRegion) bool {
+	local, ok := g.Link.(*localLink)
+	return ok && local.TrySend(take)
 }
 
 func (g guided) Receive(ctx context.Context) (wire.FromRegion, error) {

@@ -399,3 +399,39 @@ func TestOutOfCellMessages(t *testing.T) {
 		}
 	})
 }
+
+// TrySend gives a message away as long as the loop has not fallen behind, and else takes nothing.
+func TestTrySendNeverWaits(t *testing.T) {
+	l, _ := scripted()
+	link := l.sitDown()
+	outside := guided{Link: link}
+	taken := 0
+	watch := func() wire.ToRegion {
+		taken++
+		return wire.ToRegion{Watch: []grid.ChunkPos{{X: int32(taken - 1)}}}
+	}
+	for outside.TrySend(watch) {
+		if taken > linkCredit {
+			t.Fatal("more was taken than may wait")
+		}
+	}
+	if taken != linkCredit {
+		t.Fatalf("%d messages were taken, want %d", taken, linkCredit)
+	}
+	l.listen()
+	if len(link.seat.watch) != linkCredit {
+		t.Errorf("the loop heard %d messages", len(link.seat.watch))
+	}
+	if !outside.TrySend(watch) {
+		t.Error("nothing waits, and the link takes nothing")
+	}
+	if err := link.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if before := taken; outside.TrySend(watch) || taken != before {
+		t.Error("a closed link took something")
+	}
+	if (guided{Link: newRemoteLink(nil)}).TrySend(watch) {
+		t.Error("a link to another node took something")
+	}
+}

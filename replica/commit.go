@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -16,6 +17,12 @@ func (h *Host) turn() {
 	if h.stall == nil {
 		h.settle()
 		if len(h.batch) > 0 || len(h.founding) > 0 || h.flushDue && len(h.lazy) > 0 {
+			if h.ahead && len(h.batch) == 1 {
+				// Followers begin to write when they have got the entries, which the disk would hold up here: while it
+				// writes, the runtime knows only after a while that others could use the processor.
+				runtime.Gosched()
+			}
+			h.ahead = false
 			h.commit()
 			h.settle() // a commit of entries makes them committed, in groups of one: deliver them now
 		}
@@ -87,6 +94,7 @@ func (r *replica) sendAhead(rd *raft.Ready) error {
 		}
 	}
 	rd.Messages = rest
+	r.host.ahead = r.host.ahead || len(ahead) > 0
 	return r.send(ahead)
 }
 
@@ -138,13 +146,22 @@ func (s staged) stored() error {
 	return r.guard("act", func() error { return r.finish(rd) })
 }
 
+// keptWrites bounds the memory that is kept for the next commit's writes.
+const keptWrites = 4096
+
 // commit makes durable, in one transaction, what the batch needs and what else waits.
 func (h *Host) commit() {
 	batch, lazy, founders := h.batch, h.lazy, h.founding
 	h.batch, h.lazy, h.founding, h.flushDue = nil, nil, nil, false
 	h.flush.Stop()
 
-	var writes []kv.Write
+	writes := h.writes[:0]
+	defer func() {
+		clear(writes)
+		if h.writes = writes[:0]; cap(writes) > keptWrites {
+			h.writes = nil
+		}
+	}()
 	var parts []staged
 	entries := 0
 	for _, f := range founders {

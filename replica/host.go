@@ -104,8 +104,10 @@ type Host struct {
 	closing  []closing
 	flush    alarm // set while lazy is not empty: when it must be stored
 	flushDue bool
-	retry    alarm // set while stalled
-	stall    error // why storage refuses writes; nil if it does not
+	ahead    bool       // entries of the batch were sent before they are stored
+	writes   []kv.Write // of a commit: the memory is used again
+	retry    alarm      // set while stalled
+	stall    error      // why storage refuses writes; nil if it does not
 	leaders  int
 	sending  int    // snapshots
 	lag      uint64 // entries, over all groups

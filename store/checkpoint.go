@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -22,8 +23,13 @@ const (
 // journalKey is the row of the meta table that says up to which record the tables have the journal: u64, big-endian.
 var journalKey = []byte("journal")
 
-// pen is what Run needs to write. It belongs to Run's goroutine, and to Open before.
+// pen is what is needed to write. It belongs to whoever has locked it: Run, or a caller of Commit who finds nobody
+// writing; and to Open before.
 type pen struct {
+	sync.Mutex
+	writing bool  // Run runs, and nothing has ended the writing
+	failure error // why a caller of Commit has ended the writing
+	full    bool  // the last transaction found no space
 	journal journal
 	bytes   int64       // of records in the present file
 	older   int64       // of records in the other one, while they go into the tables
@@ -135,7 +141,24 @@ func (db *DB) beginCheckpoint() {
 	number := db.pen.number
 	under := make(chan error, 1)
 	db.pen.under = under
-	go func() { under <- db.write(aging, number) }() // awaited by await
+	go func() { // awaited by await
+		under <- db.write(aging, number)
+		select {
+		case db.landing <- struct{}{}:
+		default: // a signal is pending already
+		}
+	}()
+}
+
+// checkpointDue begins a checkpoint, or repeats one that found no space.
+func (db *DB) checkpointDue() error {
+	switch {
+	case db.pen.stuck:
+		return db.grave(db.flush())
+	case db.pen.under == nil && db.pen.bytes > 0:
+		db.beginCheckpoint()
+	}
+	return nil
 }
 
 // age makes the fresh layer the aging one, and goes on in the other file.
@@ -156,6 +179,16 @@ func (db *DB) await() error {
 		return nil
 	}
 	return db.landed(<-db.pen.under)
+}
+
+// arrived takes in the checkpoint under way, if it has ended.
+func (db *DB) arrived() error {
+	select {
+	case err := <-db.pen.under:
+		return db.landed(err)
+	default:
+		return nil // whoever wrote has waited for it
+	}
 }
 
 // landed takes in how the checkpoint under way ended. One that found no space is repeated by flush.
@@ -225,7 +258,12 @@ func (db *DB) settled() error {
 	reply := make(chan error, 1)
 	select {
 	case db.flushes <- reply:
-		return <-reply
+		select {
+		case err := <-reply:
+			return err
+		case <-db.done:
+			return nil
+		}
 	case <-db.done:
 		return nil
 	}

@@ -106,9 +106,11 @@ func (db *DB) submit(r *request) error {
 	}
 	db.mu.queue = append(db.mu.queue, r)
 	db.mu.Unlock()
-	select {
-	case db.wake <- struct{}{}:
-	default: // a signal is pending already
+	if !db.writeNow() {
+		select {
+		case db.wake <- struct{}{}:
+		default: // a signal is pending already
+		}
 	}
 	if err := <-r.answer; err != nil {
 		db.metrics.fail(err)
@@ -133,45 +135,77 @@ func (db *DB) Run(ctx context.Context) error {
 	db.mu.running = true
 	db.mu.Unlock()
 	defer close(db.done)
+	db.pen.Lock()
+	db.pen.writing = true
+	db.pen.Unlock()
 
 	for {
-		var err error
+		var what func() error
 		select {
 		case <-db.wake:
-			err = db.commitAll(db.take())
-		case err = <-db.pen.under:
-			err = db.grave(db.landed(err))
+			what = func() error { return db.commitAll(db.take()) }
+		case <-db.landing:
+			what = func() error { return db.grave(db.arrived()) }
 		case <-db.pen.due.C:
-			if db.pen.stuck {
-				err = db.grave(db.flush())
-			} else if db.pen.under == nil {
-				db.beginCheckpoint()
-			}
+			what = db.checkpointDue
 		case reply := <-db.flushes:
-			err = db.flush()
-			reply <- err
-			err = db.grave(err)
+			what = func() error {
+				err := db.flush()
+				reply <- err
+				return db.grave(err)
+			}
 		case <-ctx.Done():
 			return db.finishRun()
 		case <-db.stop:
 			return db.finishRun()
 		}
-		if err != nil {
-			return db.abandon(err)
+		if err := db.hold(what); err != nil {
+			return err
 		}
 	}
 }
 
-// finishRun commits what is queued still, and leaves everything in the tables if they have room for it.
-func (db *DB) finishRun() error {
-	err := db.commitAll(db.refuse(ErrClosed))
+// hold calls what with the pen, and ends the writing if that fails, or a caller of Commit has failed.
+func (db *DB) hold(what func() error) error {
+	db.pen.Lock()
+	defer db.pen.Unlock()
+	err := db.pen.failure
 	if err == nil {
-		err = db.grave(db.flush())
+		err = what()
 	}
 	if err != nil {
 		return db.abandon(err)
 	}
 	return nil
+}
+
+// writeNow commits what is queued if nobody is writing: the caller so saves the way to Run and back. It reports false
+// if Run has something to do.
+func (db *DB) writeNow() bool {
+	if !db.pen.TryLock() {
+		return false
+	}
+	defer db.pen.Unlock()
+	if !db.pen.writing {
+		return false
+	}
+	if err := db.commitAll(db.take()); err != nil {
+		db.pen.writing, db.pen.failure = false, err
+		answer(db.refuse(err), err)
+		return false // Run ends
+	}
+	return true
+}
+
+// finishRun commits what is queued still, and leaves everything in the tables if they have room for it.
+func (db *DB) finishRun() error {
+	return db.hold(func() error {
+		db.pen.writing = false
+		if err := db.commitAll(db.refuse(ErrClosed)); err != nil {
+			return err
+		}
+		return db.grave(db.flush())
+	})
 }
 
 // grave gives the errors of a checkpoint after which nothing may be written any more. A full disk is none: the journal
@@ -206,6 +240,7 @@ func (db *DB) refuse(err error) []*request {
 
 // abandon ends the writing after a failure that leaves the file in doubt.
 func (db *DB) abandon(err error) error {
+	db.pen.writing = false
 	answer(db.refuse(err), err)
 	if db.pen.under != nil {
 		<-db.pen.under // it fails as well, or what it brings into the tables is in the journal, too
@@ -281,10 +316,10 @@ func batchLen(queue []*request) int {
 
 // noteFull logs when the disk becomes full and when it is no longer, not each commit in between.
 func (db *DB) noteFull(full bool, err error) {
-	if full == db.full {
+	if full == db.pen.full {
 		return
 	}
-	db.full = full
+	db.pen.full = full
 	if full {
 		db.log.Error("the store is full: commits that add data are refused until there is space",
 			"path", db.path, "error", err)

@@ -6,9 +6,9 @@
 // (journal.go, overlay.go, checkpoint.go; docs/adr/0013). Everything else here is about bad days: a second daemon in the same directory
 // (ErrInUse), a damaged file (ErrDamaged), a full disk (ErrFull), a crash at any instant.
 //
-// Whose state: the goroutine in Run is the only writer of the journal, and starts and awaits the one
-// that writes the file. Commit and DeletePrefix hand it
-// their work and wait; Get, Scan, Tables, Backup, Check and Size read consistent snapshots and are
+// Whose state: what is needed to write is behind the lock pen. Commit and DeletePrefix queue their work; whoever finds
+// nobody writing then writes all that is queued, else Run does. Run also starts and awaits the goroutine that writes the
+// file. Locks, in the order in which they may be taken: pen, then mu or the overlay's. Get, Scan, Tables, Backup, Check and Size read consistent snapshots and are
 // safe for concurrent use.
 //
 // Who may import it: region and above (floors 4 to 6). bbolt is imported only here and never shows.

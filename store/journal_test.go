@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.etcd.io/bbolt"
@@ -291,5 +293,93 @@ func TestJournalWithoutItsFile(t *testing.T) {
 	}
 	if err := db.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Whoever commits writes by himself while nobody else does; else Run is told.
+func TestCommitNeedsNobodyElse(t *testing.T) {
+	db, err := Open(Options{Path: newPath(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	db.pen.writing = true // as if Run did
+	committed := make(chan error, 1)
+	commit := func(key string) { committed <- db.Commit(put1("t", key, "v")) }
+	wait := func() {
+		t.Helper()
+		select {
+		case err := <-committed:
+			if err != nil {
+				t.Fatal(err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("the commit waits for somebody")
+		}
+	}
+	go commit("alone")
+	wait()
+	if len(db.wake) != 0 {
+		t.Error("Run was told of it")
+	}
+	db.pen.Lock()
+	go commit("beside another")
+	select {
+	case <-db.wake:
+	case <-time.After(10 * time.Second):
+		t.Fatal("Run was not told")
+	}
+	db.pen.Unlock()
+	if err := db.hold(func() error { return db.commitAll(db.take()) }); err != nil {
+		t.Fatal(err)
+	}
+	wait()
+	for _, key := range []string{"alone", "beside another"} {
+		if v, err := db.Get("t", []byte(key)); string(v) != "v" || err != nil {
+			t.Errorf("%s: %q, %v", key, v, err)
+		}
+	}
+}
+
+// Commits, checkpoints and flushes of many at once: nothing is lost, and nobody waits for ever.
+func TestManyWriteByThemselves(t *testing.T) {
+	path := newPath(t)
+	db, err := Open(Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- db.Run(context.Background()) }()
+	const writers, each = 8, 40
+	value := strings.Repeat("v", 64<<10) // so that checkpoints begin
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for i := range each {
+				if err := db.Commit(put1("t", fmt.Sprintf("%d/%d", w, i), value)); err != nil {
+					t.Error(err)
+				}
+				if i%16 == w {
+					if err := db.settled(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	if err := errors.Join(db.Close(), <-ended); err != nil {
+		t.Fatal(err)
+	}
+	if db, err = Open(Options{Path: path}); err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for w := range writers {
+		for i := range each {
+			if v, err := db.Get("t", fmt.Appendf(nil, "%d/%d", w, i)); len(v) != len(value) || err != nil {
+				t.Fatalf("%d/%d: %d bytes, %v", w, i, len(v), err)
+			}
+		}
 	}
 }

@@ -63,13 +63,14 @@ type DB struct {
 	stop   chan struct{} // closed by Close: ends Run
 	done   chan struct{} // closed when Run has ended
 	damage []Damage      // found when it was opened
-	full   bool          // owned by Run: the last transaction found no space
 
 	overlay overlay         // committed, and not in the tables yet
-	pen     pen             // owned by Run
+	pen     pen             // of whoever writes
+	landing chan struct{}   // 1 pending signal: a checkpoint has ended
 	flushes chan chan error // for Run to flush
 	maxSize int64
 
+	// mu is locked after pen.
 	mu struct {
 		sync.Mutex
 		queue   []*request
@@ -95,6 +96,7 @@ func Open(o Options) (*DB, error) {
 		stop: make(chan struct{}),
 		done: make(chan struct{}),
 
+		landing: make(chan struct{}, 1),
 		flushes: make(chan chan error),
 		maxSize: o.MaxSize,
 	}

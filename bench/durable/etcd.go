@@ -9,11 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/bench/rig"
 )
 
 // etcd is a cluster of three, with its default settings.
 type etcd struct {
-	members   []*process
+	members   []*rig.Process
 	endpoints []string
 	loader    string
 	conns     int
@@ -41,7 +43,7 @@ func startEtcd(ctx context.Context, o options, net int) (system, error) {
 	}
 	for i := range 3 {
 		name, peer := fmt.Sprintf("m%d", i), fmt.Sprintf("http://127.%d.0.1:2380", net+i)
-		p, err := startProcess(o.dir, "etcd-"+name, program, "--name", name, "--data-dir", filepath.Join(o.dir, "etcd", name),
+		p, err := rig.Launch(rig.Options{Dir: o.dir}, "etcd-"+name, program, "--name", name, "--data-dir", filepath.Join(o.dir, "etcd", name),
 			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
 			"--listen-client-urls", e.endpoints[i], "--advertise-client-urls", e.endpoints[i],
 			"--initial-cluster", strings.Join(cluster, ","), "--initial-cluster-state", "new")
@@ -49,6 +51,7 @@ func startEtcd(ctx context.Context, o options, net int) (system, error) {
 			e.stop()
 			return nil, err
 		}
+		p.Metrics = strings.TrimPrefix(e.endpoints[i], "http://")
 		e.members = append(e.members, p)
 	}
 	err = until(ctx, "etcd takes writes", 30*time.Second, func() bool {
@@ -79,23 +82,16 @@ func (e *etcd) load(ctx context.Context, writers int, warm, duration time.Durati
 
 func (e *etcd) usage() (u usage, err error) {
 	u.client = e.client
-	for i, p := range e.members {
-		cpu, err := p.cpu()
-		if err != nil {
+	for _, p := range e.members {
+		if err := u.add(p, "etcd_disk_wal_fsync_duration_seconds"); err != nil {
 			return u, err
 		}
-		u.cpu += cpu
-		n, err := scrape(context.Background(), e.endpoints[i]+"/metrics", "etcd_disk_wal_fsync_duration_seconds_count")
-		if err != nil {
-			return u, err
-		}
-		u.fsyncs = max(u.fsyncs, n)
 	}
 	return u, nil
 }
 
 func (e *etcd) stop() {
 	for _, p := range e.members {
-		p.stop()
+		p.Stop()
 	}
 }

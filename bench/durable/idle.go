@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/bench/rig"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
@@ -51,7 +52,7 @@ func runIdle(args []string) error {
 	defer f.stop()
 	for _, n := range f.nodes {
 		err := until(ctx, "every node knows the others", 30*time.Second, func() bool {
-			peers, err := scrape(ctx, n.metrics, "voxeld_dht_table_peers")
+			peers, err := metric(ctx, n.Process, "voxeld_dht_table_peers")
 			return err == nil && int(peers) >= *nodes-1
 		})
 		if err != nil {
@@ -95,7 +96,7 @@ func (f *regionFloor) visitAndSleep(ctx context.Context, regions []grid.ChunkPos
 	}
 	for _, n := range f.nodes {
 		err := until(ctx, "all regions sleep", 10*time.Minute, func() bool {
-			loaded, err := scrape(ctx, n.metrics, "voxeld_regions_loaded")
+			loaded, err := metric(ctx, n.Process, "voxeld_regions_loaded")
 			return err == nil && loaded == 0
 		})
 		if err != nil {
@@ -112,9 +113,11 @@ func (f *regionFloor) watch(d time.Duration, before []memory, regions int) error
 		written int
 	}
 	read := func(n *nodeProcess) (a account, err error) {
-		if a.cpu, err = n.cpu(); err == nil {
-			a.written, err = n.field("io", "wchar")
+		u, err := n.Usage()
+		if err == nil {
+			a.written, err = field(n.Process, "io", "wchar")
 		}
+		a.cpu = u.CPU
 		return a, err
 	}
 	first := make([]account, len(f.nodes))
@@ -152,15 +155,15 @@ func (f *regionFloor) memory() ([]memory, error) {
 		if _, err := n.do(order{Collect: true}); err != nil {
 			return nil, err
 		}
-		kib, err := n.field("status", "RssAnon")
+		kib, err := field(n.Process, "status", "RssAnon")
 		if err != nil {
 			return nil, err
 		}
-		heap, err := scrape(context.Background(), n.metrics, "voxeld_bench_heap_bytes")
+		heap, err := metric(context.Background(), n.Process, "voxeld_bench_heap_bytes")
 		if err != nil {
 			return nil, err
 		}
-		file, err := scrape(context.Background(), n.metrics, "voxeld_store_size_bytes")
+		file, err := metric(context.Background(), n.Process, "voxeld_store_size_bytes")
 		if err != nil {
 			return nil, err
 		}
@@ -170,8 +173,8 @@ func (f *regionFloor) memory() ([]memory, error) {
 }
 
 // field reads a number from one of the process's files in /proc.
-func (p *process) field(file, name string) (int, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, file))
+func field(p *rig.Process, file, name string) (int, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.PID(), file))
 	if err != nil {
 		return 0, err
 	}

@@ -30,6 +30,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/bench/rig"
 )
 
 // options are those of a run.
@@ -114,6 +116,46 @@ type usage struct {
 	cpu    time.Duration // of all of them together
 	client time.Duration // of the process that the writers are in, if it is none of these
 	fsyncs float64       // of the node that synced most
+}
+
+// add puts to it what a process used. Fsyncs is the counter or histogram that counts them.
+func (u *usage) add(p *rig.Process, fsyncs string) error {
+	used, err := p.Usage()
+	if err != nil {
+		return err
+	}
+	u.cpu += used.CPU
+	n, err := metric(context.Background(), p, fsyncs)
+	u.fsyncs = max(u.fsyncs, n)
+	return err
+}
+
+// metric reads a counter or gauge, or how much a histogram has counted.
+func metric(ctx context.Context, p *rig.Process, name string) (float64, error) {
+	m, err := p.Scrape(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if m[name] == nil {
+		return 0, fmt.Errorf("there is no metric %s at %s", name, p.Metrics)
+	}
+	return m.Value(name) + m.Histogram(name).Count, nil
+}
+
+// until asks again and again until the answer is yes.
+func until(ctx context.Context, what string, limit time.Duration, done func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	poll := time.NewTicker(50 * time.Millisecond)
+	defer poll.Stop()
+	for !done() {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not within %v: %s", limit, what)
+		case <-poll.C:
+		}
+	}
+	return nil
 }
 
 // row is one line of the table.

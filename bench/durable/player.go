@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/bench/rig"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
@@ -32,7 +33,7 @@ type playerFloor struct {
 }
 
 type daemon struct {
-	*process
+	*rig.Process
 	dir, ip string
 }
 
@@ -71,7 +72,7 @@ func (f *playerFloor) start(ctx context.Context, o options, net int) error {
 	}
 	for _, d := range f.daemons {
 		err := until(ctx, "every daemon knows the others", 30*time.Second, func() bool {
-			peers, err := scrape(ctx, "http://"+d.ip+":9102/metrics", "voxeld_dht_table_peers")
+			peers, err := metric(ctx, d.Process, "voxeld_dht_table_peers")
 			return err == nil && peers >= 2
 		})
 		if err != nil {
@@ -125,13 +126,12 @@ func (f *playerFloor) begin(ctx context.Context, d *daemon, regions []grid.Chunk
 		args = append(args, "--join", token)
 	}
 	var err error
-	if d.process, err = startProcess(filepath.Dir(d.dir), filepath.Base(d.dir), f.voxeld, args...); err != nil {
+	if d.Process, err = rig.Launch(rig.Options{Dir: filepath.Dir(d.dir)}, filepath.Base(d.dir), f.voxeld, args...); err != nil {
 		return err
 	}
+	d.Metrics = d.ip + ":9102"
 	f.daemons = append(f.daemons, d)
-	return until(ctx, "the daemon answers, see "+d.log, 30*time.Second, func() bool {
-		return f.ask(ctx, d, "status", &struct{}{}) == nil
-	})
+	return d.Await(ctx, func() error { return f.ask(ctx, d, "status", &struct{}{}) })
 }
 
 // seat writes records of players: a walk to their regions would take them half an hour.
@@ -234,16 +234,9 @@ func (f *playerFloor) usage() (u usage, err error) {
 	}
 	u.client = time.Duration(own.Utime.Nano() + own.Stime.Nano())
 	for _, d := range f.daemons {
-		cpu, err := d.cpu()
-		if err != nil {
+		if err := u.add(d.Process, "voxeld_store_fsyncs_total"); err != nil {
 			return u, err
 		}
-		u.cpu += cpu
-		fsyncs, err := scrape(context.Background(), "http://"+d.ip+":9102/metrics", "voxeld_store_fsyncs_total")
-		if err != nil {
-			return u, err
-		}
-		u.fsyncs = max(u.fsyncs, fsyncs)
 	}
 	return u, nil
 }
@@ -253,20 +246,24 @@ func (f *playerFloor) stop() {
 		s.conn.Close() //nolint:errcheck // done with
 	}
 	for _, d := range f.daemons {
-		d.cmd.Process.Kill() //nolint:errcheck // its data is thrown away
-		<-d.ended
+		d.Kill() // its data is thrown away
 	}
 }
 
-// session is a player with a TCP connection of his own. He also has to read while he does not write.
+// session is a player with a TCP connection of his own. He also has to read while he does not write: so one goroutine
+// reads, and when it finds an answer it writes the next edit itself.
 type session struct {
 	conn  net.Conn
 	seq   uint64
 	pos   grid.Pos
 	home  grid.ChunkPos
 	ready chan struct{} // closed when his chunk is in view
-	acks  chan wire.Ack
 	ended chan error
+
+	mu struct {
+		sync.Mutex
+		turn *turn // nil between two measurings
+	}
 }
 
 func joinAs(game string, w int, at grid.ChunkPos) (*session, error) {
@@ -276,7 +273,7 @@ func joinAs(game string, w int, at grid.ChunkPos) (*session, error) {
 	}
 	s := &session{
 		conn: c, pos: place(w, at), home: place(w, at).Chunk(),
-		ready: make(chan struct{}), acks: make(chan wire.Ack, 1), ended: make(chan error, 1),
+		ready: make(chan struct{}), ended: make(chan error, 1),
 	}
 	line, err := wire.EncodeClient(wire.Join{Version: wire.SessionVersion, Name: writerName(w), View: 1, Encoding: wire.EncodingCBOR})
 	if err != nil {
@@ -289,7 +286,7 @@ func joinAs(game string, w int, at grid.ChunkPos) (*session, error) {
 	return s, nil
 }
 
-// read hands over acknowledgements; of what else comes it decodes only what it needs.
+// read takes in acknowledgements; of what else comes it decodes only what it needs.
 func (s *session) read() error {
 	isReady := false
 	var message []byte
@@ -314,7 +311,9 @@ func (s *session) read() error {
 				close(s.ready)
 			}
 		case wire.Ack:
-			s.acks <- m
+			if err := s.acknowledged(m); err != nil {
+				return err
+			}
 		case wire.Failure:
 			return fmt.Errorf("session ended: %s: %s", m.Code, m.Message)
 		}
@@ -335,35 +334,62 @@ func (s *session) settle(ctx context.Context) error {
 	}
 }
 
-func (s *session) write(ctx context.Context, pace beat, begin, end time.Time) (took []time.Duration, err error) {
-	blocks := [...]chunk.Block{chunk.Brick, chunk.Planks}
-	var message []byte
-	for ctx.Err() == nil {
-		pace.wait()
-		start := time.Now()
-		if start.After(end) {
-			return took, nil
-		}
-		s.seq++
-		edit, err := wire.EncodeClientCBOR(wire.Edit{Seq: s.seq, X: s.pos.X, Y: s.pos.Y, Z: s.pos.Z, Block: uint16(blocks[s.seq%2])})
-		if err != nil {
-			return nil, err
-		}
-		message = wire.AppendMessage(message[:0], edit)
-		if _, err := s.conn.Write(message); err != nil {
-			return nil, err
-		}
-		select {
-		case ack := <-s.acks:
-			if ack.Error != "" || ack.Seq != s.seq {
-				return nil, fmt.Errorf("edit %d at %v was answered with %+v", s.seq, s.pos, ack)
-			}
-		case err := <-s.ended:
-			return nil, err
-		}
-		if done := time.Now(); start.After(begin) && done.Before(end) {
-			took = append(took, done.Sub(start))
-		}
+// turn is a player's share of one measuring.
+type turn struct {
+	pace       beat
+	begin, end time.Time
+	start      time.Time // of the edit under way
+	took       []time.Duration
+	over       chan struct{} // closed at its end
+	message    []byte
+}
+
+// write has the player write until the end, and gives how long his edits took.
+func (s *session) write(ctx context.Context, pace beat, begin, end time.Time) ([]time.Duration, error) {
+	t := &turn{pace: pace, begin: begin, end: end, over: make(chan struct{})}
+	s.mu.Lock()
+	s.mu.turn = t
+	s.mu.Unlock()
+	if err := s.next(t); err != nil {
+		return nil, err
 	}
-	return nil, ctx.Err()
+	select {
+	case <-t.over:
+		return t.took, nil
+	case err := <-s.ended:
+		return nil, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// next writes the turn's next edit, when it is time.
+func (s *session) next(t *turn) error {
+	t.pace.wait()
+	blocks := [...]chunk.Block{chunk.Brick, chunk.Planks}
+	if t.start = time.Now(); t.start.After(t.end) {
+		close(t.over)
+		return nil
+	}
+	s.seq++
+	edit, err := wire.EncodeClientCBOR(wire.Edit{Seq: s.seq, X: s.pos.X, Y: s.pos.Y, Z: s.pos.Z, Block: uint16(blocks[s.seq%2])})
+	if err != nil {
+		return err
+	}
+	t.message = wire.AppendMessage(t.message[:0], edit)
+	_, err = s.conn.Write(t.message)
+	return err
+}
+
+func (s *session) acknowledged(ack wire.Ack) error {
+	s.mu.Lock()
+	t := s.mu.turn
+	s.mu.Unlock()
+	if t == nil || ack.Error != "" || ack.Seq != s.seq {
+		return fmt.Errorf("edit %d at %v was answered with %+v", s.seq, s.pos, ack)
+	}
+	if done := time.Now(); t.start.After(t.begin) && done.Before(t.end) {
+		t.took = append(t.took, done.Sub(t.start))
+	}
+	return s.next(t)
 }

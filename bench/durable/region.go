@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/bench/rig"
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
@@ -26,10 +26,9 @@ type regionFloor struct {
 
 // nodeProcess is one of them, and the pipes over which it is told what to do.
 type nodeProcess struct {
-	*process
+	*rig.Process
 	orders  io.WriteCloser
 	answers *bufio.Reader
-	metrics string
 	led     int
 }
 
@@ -63,7 +62,7 @@ func startNodes(o options, net, count int) (*regionFloor, error) {
 			f.stop()
 			return nil, err
 		}
-		n.metrics = "http://" + ip + ":9102/metrics"
+		n.Metrics = ip + ":9102"
 		f.nodes = append(f.nodes, n)
 		if join == "" {
 			join = hello.Addr
@@ -86,23 +85,11 @@ func regionsAt(n int) []grid.ChunkPos {
 }
 
 func startNode(dir, name, path string, args ...string) (*nodeProcess, answer, error) {
-	log, err := os.Create(filepath.Join(dir, name+".log"))
+	p, in, out, err := rig.Converse(rig.Options{Dir: dir}, name, path, args...)
 	if err != nil {
 		return nil, answer{}, err
 	}
-	n := &nodeProcess{process: &process{cmd: exec.Command(path, args...), log: log.Name(), ended: make(chan struct{})}}
-	n.cmd.Stderr = log
-	if n.orders, err = n.cmd.StdinPipe(); err != nil {
-		return nil, answer{}, err
-	}
-	out, err := n.cmd.StdoutPipe()
-	if err != nil {
-		return nil, answer{}, err
-	}
-	n.answers = bufio.NewReader(out)
-	if err := n.cmd.Start(); err != nil {
-		return nil, answer{}, err
-	}
+	n := &nodeProcess{Process: p, orders: in, answers: bufio.NewReader(out)}
 	hello, err := n.answer()
 	return n, hello, err
 }
@@ -110,7 +97,7 @@ func startNode(dir, name, path string, args ...string) (*nodeProcess, answer, er
 func (n *nodeProcess) answer() (a answer, err error) {
 	line, err := n.answers.ReadBytes('\n')
 	if err != nil {
-		return a, fmt.Errorf("a node ended, see %s: %w", n.log, err)
+		return a, fmt.Errorf("a node ended: %w: %s", err, n.Log())
 	}
 	if err := json.Unmarshal(line, &a); err != nil {
 		return a, err
@@ -136,7 +123,7 @@ func (n *nodeProcess) do(o order) (answer, error) {
 func (f *regionFloor) found(ctx context.Context, regions []grid.ChunkPos) error {
 	for _, n := range f.nodes {
 		err := until(ctx, "every node knows the others", 30*time.Second, func() bool {
-			peers, err := scrape(ctx, n.metrics, "voxeld_dht_table_peers")
+			peers, err := metric(ctx, n.Process, "voxeld_dht_table_peers")
 			return err == nil && peers >= 2
 		})
 		if err != nil {
@@ -196,24 +183,16 @@ func (f *regionFloor) load(_ context.Context, writers int, warm, duration time.D
 
 func (f *regionFloor) usage() (u usage, err error) {
 	for _, n := range f.nodes {
-		cpu, err := n.cpu()
-		if err != nil {
+		if err := u.add(n.Process, "voxeld_store_fsyncs_total"); err != nil {
 			return u, err
 		}
-		u.cpu += cpu
-		fsyncs, err := scrape(context.Background(), n.metrics, "voxeld_store_fsyncs_total")
-		if err != nil {
-			return u, err
-		}
-		u.fsyncs = max(u.fsyncs, fsyncs)
 	}
 	return u, nil
 }
 
 func (f *regionFloor) stop() {
 	for _, n := range f.nodes {
-		n.orders.Close()     //nolint:errcheck // it ends with its input
-		n.cmd.Process.Kill() //nolint:errcheck // its data is thrown away
-		n.cmd.Wait()         //nolint:errcheck // it was killed
+		n.orders.Close() //nolint:errcheck // it ends with its input
+		n.Kill()         // its data is thrown away
 	}
 }

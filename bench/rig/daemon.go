@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // Options say how daemons are run. The zero value of a field means its default.
@@ -29,23 +28,12 @@ type Options struct {
 	Args   []string // more flags of voxeld run
 }
 
-// startTime is how long a daemon may take until it serves, on a machine that is busy starting a hundred of them.
-const startTime = 2 * time.Minute
-
 // Daemon is one running voxeld.
 type Daemon struct {
 	Process
 	Game string // host:port
 	dir  string
 	http *http.Client // speaks to the admin socket
-}
-
-// Process is a running process whose accounts are read. Metrics is the host:port of its /metrics.
-type Process struct {
-	Metrics string
-	cmd     *exec.Cmd
-	ended   chan struct{} // closed when it has ended
-	log     string        // path of what it printed
 }
 
 // Network starts n daemons of one world: the first makes it, the others join it.
@@ -111,109 +99,10 @@ func start(ctx context.Context, o Options, i int, join []string) (*Daemon, error
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		},
 	}}
-	if err := d.run(o, filepath.Join(o.Dir, "node-"+strconv.Itoa(i)+".log"), o.Binary, append(args, o.Args...)); err != nil {
+	if err := d.run(o, "node-"+strconv.Itoa(i), o.Binary, append(args, o.Args...)); err != nil {
 		return nil, err
 	}
-	return d, d.await(ctx, func() error { return d.ask(ctx, "/status", new(json.RawMessage)) })
-}
-
-// Start runs any other program that serves metrics at that address, under the same conditions as a daemon.
-func Start(ctx context.Context, o Options, metrics, binary string, args ...string) (*Process, error) {
-	p := &Process{Metrics: metrics}
-	if err := p.run(o, filepath.Join(o.Dir, filepath.Base(binary)+".log"), binary, args); err != nil {
-		return nil, err
-	}
-	return p, p.await(ctx, func() error { _, err := p.Scrape(ctx); return err })
-}
-
-func (p *Process) run(o Options, log, binary string, args []string) error {
-	out, err := os.Create(log)
-	if err != nil {
-		return fmt.Errorf("make log: %w", err)
-	}
-	defer out.Close() //nolint:errcheck // the process has it now
-	p.cmd, p.ended, p.log = exec.Command(binary, args...), make(chan struct{}), log
-	p.cmd.Stdout, p.cmd.Stderr = out, out
-	procs := o.Procs
-	if procs == 0 {
-		procs = len(o.CPUs)
-	}
-	p.cmd.Env = os.Environ()
-	if procs > 0 {
-		p.cmd.Env = append(p.cmd.Env, "GOMAXPROCS="+strconv.Itoa(procs))
-	}
-	if err := startOn(p.cmd, o.CPUs, o.Nice); err != nil {
-		return err
-	}
-	go func() {
-		defer close(p.ended) // Stop waits for it
-		p.cmd.Wait()         //nolint:errcheck // whoever waits for the process looks at its log
-	}()
-	return nil
-}
-
-// await asks until the process answers.
-func (p *Process) await(ctx context.Context, ask func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
-	defer cancel()
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
-	for {
-		err := ask()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-p.ended:
-			return fmt.Errorf("it ended: %s", p.Log())
-		case <-ctx.Done():
-			p.Stop()
-			return fmt.Errorf("it does not serve: %w: %s", err, p.Log())
-		case <-poll.C:
-		}
-	}
-}
-
-// Log is the end of what the process printed.
-func (p *Process) Log() string {
-	text, err := os.ReadFile(p.log)
-	if err != nil {
-		return err.Error()
-	}
-	return string(text[max(0, len(text)-2000):])
-}
-
-// Running tells whether the process has not ended.
-func (p *Process) Running() bool {
-	select {
-	case <-p.ended:
-		return false
-	default:
-		return true
-	}
-}
-
-// stopTime is how long a daemon may take to stop in order.
-const stopTime = 20 * time.Second
-
-// Stop ends the process, in order if it can, and waits until it is gone.
-func (p *Process) Stop() {
-	p.signal(syscall.SIGTERM)
-	select {
-	case <-p.ended:
-	case <-time.After(stopTime):
-		p.Kill()
-	}
-}
-
-// Kill ends the process at once.
-func (p *Process) Kill() {
-	p.signal(syscall.SIGKILL)
-	<-p.ended
-}
-
-func (p *Process) signal(s syscall.Signal) {
-	p.cmd.Process.Signal(s) //nolint:errcheck // it may have ended
+	return d, d.Await(ctx, func() error { return d.ask(ctx, "/status", new(json.RawMessage)) })
 }
 
 // ask gets JSON from the admin socket.

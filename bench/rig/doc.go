@@ -4,5 +4,5 @@
 //
 // Values of this package belong to the goroutine that made them.
 //
-// Who may import it: bench/cmd.
+// Who may import it: bench/cmd, bench/durable.
 package rig

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"io"
 	"math"
 	"os"
 	"testing"
@@ -65,5 +66,28 @@ func TestUsageGrowsWithWork(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("ten seconds of work count as %v", now.CPU-before.CPU)
 		}
+	}
+}
+
+func TestProcessIsSpokenWithAndEnds(t *testing.T) {
+	p, in, out, err := Converse(Options{Dir: t.TempDir()}, "echo", "cat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(in, "the last words\n"); err != nil {
+		t.Fatal(err)
+	}
+	if !p.Running() {
+		t.Error("it has ended before its input has")
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := io.ReadAll(out); err != nil || string(said) != "the last words\n" {
+		t.Errorf("it said %q, %v", said, err)
+	}
+	p.Stop()
+	if p.Running() {
+		t.Error("it was stopped and runs")
 	}
 }
