@@ -246,7 +246,7 @@ func TestChatWaitsForNothingThatIsNotToCome(t *testing.T) {
 
 func TestVoice(t *testing.T) {
 	id := func(name string) vclock.ID { return wire.AuthorOf(player.GuestID(name)) }
-	start := time.UnixMilli(1_700_000_000_000)
+	const start = 1_700_000_000_000
 	ann, bob := newVoice(player.GuestID("ann"), start), newVoice(player.GuestID("bob"), start)
 	everybody, nobody := func(vclock.ID) bool { return true }, func(vclock.ID) bool { return false }
 	question := ann.speak(0, everybody)
