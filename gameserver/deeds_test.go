@@ -15,7 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-var causalSeeds = flag.Uint64("causal.seeds", 10, "runs of TestEventsAreCausal, each over another bad network")
+var causalSeeds = flag.Uint64("causal.seeds", 6, "runs of TestEventsAreCausal, each over another bad network")
 
 // deed has a player hit or give to another one, or say something. Each can be told from all others: nobody hits the same one
 // twice, and no two gifts are alike.
