@@ -48,7 +48,8 @@ func TestDeedsAreTold(t *testing.T) {
 		{aDeed(DeedHit, 0, 0), Struck{Player: anID.String(), Name: "ada", To: bob, ToName: "bob"}, "hits bob"},
 		{
 			aDeed(DeedGift, chunk.Planks, 3),
-			Given{Player: anID.String(), Name: "ada", To: bob, ToName: "bob", Block: uint16(chunk.Planks), Count: 3}, "gives bob 3 × planks",
+			Given{Player: anID.String(), Name: "ada", To: bob, ToName: "bob", Block: uint16(chunk.Planks), Count: 3},
+			"gives bob 3 × planks",
 		},
 		{aDeed(9, 0, 0), nil, "hits bob"},
 		{Utterance{Player: anID, Name: "ada", Text: "hi"}, nil, "hi"},
