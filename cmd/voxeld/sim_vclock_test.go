@@ -12,11 +12,11 @@ import (
 func TestSimVclock(t *testing.T) {
 	dir := t.TempDir()
 	page := filepath.Join(dir, "page.md")
-	marks := ""
+	var marks bytes.Buffer
 	for _, name := range vclockFigures {
-		marks += "<!-- bench:vclock-" + name + " -->\n<!-- end -->\n"
+		marks.WriteString("<!-- bench:vclock-" + name + " -->\n<!-- end -->\n")
 	}
-	if err := os.WriteFile(page, []byte(marks), 0o644); err != nil {
+	if err := os.WriteFile(page, marks.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	run := func(args ...string) (string, error) {
