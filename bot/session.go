@@ -324,6 +324,12 @@ func kindOf(m wire.FromServer) string {
 		return "frame"
 	case wire.Ack:
 		return "ack"
+	case wire.Struck:
+		return "hit"
+	case wire.Given:
+		return "gift"
+	case wire.Denied:
+		return "denied"
 	case wire.Correction:
 		return "correction"
 	case wire.Pong:

@@ -182,7 +182,7 @@ func (s *classic) deregister() {
 func (s *classic) presence() (presence, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return presence{wire.Body{Player: s.id, Name: s.name, Guest: true}, s.mu.pose}, s.mu.registered
+	return presence{body: wire.Body{Player: s.id, Name: s.name, Guest: true}, pose: s.mu.pose}, s.mu.registered
 }
 
 // entryWays is how many chunks away from the chunk that he registers in a player's first move may lie.

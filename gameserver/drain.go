@@ -204,13 +204,13 @@ func (s *session) left() bool {
 	}
 }
 
-// part stops the player where he is: from now on this gateway neither moves nor saves him. It gives his place,
-// unless he has none yet.
+// part stops the player where he is: from now on this gateway neither moves nor saves him, and he does nothing here that
+// others hear of. It gives his place, unless he has none yet.
 func (s *session) part() (last presence, here bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	here, s.mu.joined, s.mu.parted = s.mu.joined, false, true
-	return presence{s.body, s.mu.pose}, here
+	return presence{s.body, s.mu.pose, s.mu.done}, here
 }
 
 // elsewhere refuses a player because this gateway is about to end; he is told where to go.

@@ -90,8 +90,13 @@ type Options struct {
 	Overlay string
 	Streams Streams
 
-	builders int // in tests: how many build chunks at once; one builds them in strict order
+	builders int           // in tests: how many build chunks at once; one builds them in strict order
+	ahead    time.Duration // in tests: how far this node's wall clock is ahead
+	heedless bool          // in tests: chat is shown as it comes
 }
+
+// wall is the node's wall clock, which need not be right.
+func (o *Options) wall() time.Time { return time.Now().Add(o.ahead) }
 
 // usualBudget is what a crowd of 1,500 in one chunk may take of each session, told to a quarter block.
 const usualBudget = 18_500

@@ -103,6 +103,7 @@ func (t *track) turned(p *wire.Place, least uint8) bool {
 // actor is an avatar that somebody here sees.
 type actor struct {
 	index  uint32
+	name   string
 	met    uint64 // the number of the last line that he had said when he came into sight: nobody waits for those
 	chunks int    // in view that the region says it is in; while it walks over a border two
 	plot   *plot  // of the newest of them; nil when that is no longer in view

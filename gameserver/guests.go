@@ -111,7 +111,7 @@ func (g *Gateway) poses() []presence {
 	all := make([]presence, 0, len(g.mu.sessions))
 	for _, s := range g.mu.sessions {
 		if s.joined() {
-			all = append(all, presence{s.body, s.where()})
+			all = append(all, s.presence())
 		}
 	}
 	for c := range g.mu.classics {

@@ -37,6 +37,7 @@ type keeper struct {
 		leaving []departure
 		backlog backlog
 		seqs    map[player.ID]uint64 // newest known save of each player who is here
+		done    map[player.ID]uint64 // and how many events he is known to have done
 	}
 }
 
@@ -44,6 +45,7 @@ type keeper struct {
 type presence struct {
 	body wire.Body
 	pose wire.Pose
+	done uint64 // how many events he has done (vclock.Owner.Done); 0 if nobody counts them
 }
 
 // departure is a player who leaves.
@@ -61,7 +63,7 @@ func newKeeper(o Options) *keeper {
 		records: make(map[player.ID]wire.PlayerRecord), under: make(map[player.ID]bool),
 		awaited: make(map[player.ID][]chan struct{}),
 	}
-	k.mu.seqs = make(map[player.ID]uint64)
+	k.mu.seqs, k.mu.done = make(map[player.ID]uint64), make(map[player.ID]uint64)
 	return k
 }
 
@@ -95,6 +97,7 @@ func (k *keeper) expect(recalled wire.PlayerRecord) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.mu.seqs[recalled.Player] = max(k.mu.seqs[recalled.Player], recalled.Seq)
+	k.mu.done[recalled.Player] = max(k.mu.done[recalled.Player], recalled.Counted())
 }
 
 // save keeps a player who leaves. It returns when he is saved on this node's disk; the network follows.
@@ -187,6 +190,7 @@ func (k *keeper) saveLeaving() {
 	k.mu.Lock()
 	for _, d := range leaving {
 		delete(k.mu.seqs, d.body.Player) // recalled when he comes again
+		delete(k.mu.done, d.body.Player)
 	}
 	k.mu.Unlock()
 	for _, d := range leaving {
@@ -217,7 +221,7 @@ func (k *keeper) saveMoved(here []presence, before map[player.ID]wire.Pose) map[
 // records makes the next record of each player. Sequences are milliseconds since 1970 where clocks allow,
 // and always grow.
 func (k *keeper) records(people []presence) []wire.PlayerRecord {
-	now := time.Now().UnixMilli()
+	now := k.wall().UnixMilli()
 	records := make([]wire.PlayerRecord, len(people))
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -227,6 +231,9 @@ func (k *keeper) records(people []presence) []wire.PlayerRecord {
 		records[i] = wire.PlayerRecord{
 			Player: p.body.Player, Name: p.body.Name, Guest: p.body.Guest,
 			Seq: seq, Pose: p.pose, Gateway: k.Peer, SavedAt: now,
+		}
+		if done := max(k.mu.done[p.body.Player], p.done); done > records[i].Counted() {
+			records[i].Done = done
 		}
 	}
 	return records

@@ -16,6 +16,7 @@ type metrics struct {
 	bytesOut     prometheus.Counter
 	corrections  *prometheus.CounterVec // by reason
 	refusals     *prometheus.CounterVec // by reason
+	denials      *prometheus.CounterVec // by reason
 	beatSeconds  prometheus.Histogram
 	skipped      prometheus.Counter
 	talk         *prometheus.CounterVec // by order: causal, late, none, repeated
@@ -75,11 +76,12 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		beatSeconds:  histogram("voxeld_gateway_tick_seconds", "How long the gateway took to make a tick's motion and to hand it to all sessions."),
 		skipped:      counter("voxeld_motion_skipped_total", "Ticks whose motion was left out for a session that had not taken what was sent before."),
 		refusals:     vector("voxeld_edit_refusals_total", "Edits that were refused.", "reason"),
-		talk: vector("voxeld_chat_lines_total", "Chat lines that came to this gateway, by the order in which they were shown: causal (after all "+
+		denials:      vector("voxeld_deed_refusals_total", "Hits and gifts between players that were refused.", "reason"),
+		talk: vector("voxeld_chat_lines_total", "Chat lines, hits and gifts that came to this gateway, by the order in which they were shown: causal (after all "+
 			"that they follow), late (after what may follow them), none (they have no clock: the speaker's gateway or the region is older), "+
 			"repeated (not shown: they were shown before).", "order"),
-		talkHeld:   gauge("voxeld_chat_held", "Chat lines that wait to be shown: for others that they follow, or for a moment so that concurrent ones are shown by wall clock."),
-		talkMissed: counter("voxeld_chat_given_up_total", "Players of whom a chat line was missing that was waited for too long."),
+		talkHeld:   gauge("voxeld_chat_held", "Chat lines, hits and gifts that wait to be shown: for others that they follow, or for a moment so that concurrent ones are shown by wall clock."),
+		talkMissed: counter("voxeld_chat_given_up_total", "Players of whom a chat line, a hit or a gift was missing that was waited for too long."),
 		moved: vector("voxeld_sessions_moved_total", "Sessions that were ended because this node was drained, by what became of them: "+
 			"followed to another node, cut off because the client did not leave in time, homeless because no other node took players.", "outcome"),
 	}

@@ -148,6 +148,7 @@ type client struct {
 		seenIn      map[string]grid.ChunkPos
 		acks        map[uint64][]wire.Ack
 		said        []string
+		denied      []wire.Denied
 		notices     []string
 		corrections int
 		reason      string          // of the last correction
@@ -311,6 +312,12 @@ func (c *client) hear(m wire.FromServer) {
 		c.mu.reconnect, c.mu.acksBefore = &m, len(c.mu.acks)
 	case wire.Failure:
 		c.mu.failure = m
+	case wire.Struck:
+		c.mu.said = append(c.mu.said, m.Name+" hits "+m.ToName)
+	case wire.Given:
+		c.mu.said = append(c.mu.said, fmt.Sprint(m.Name, " gives ", m.ToName, " ", m.Count, " of ", m.Block))
+	case wire.Denied:
+		c.mu.denied = append(c.mu.denied, m)
 	}
 }
 

@@ -27,6 +27,8 @@ const (
 	movesPerSecond, movesAtOnce = 100, 200
 	editsPerSecond, editsAtOnce = 20, 50 // unless Options say otherwise; at once: below what a region remembers of a player (world, recentWindow)
 	saysPerSecond, saysAtOnce   = 1, 5
+	hitsPerSecond, hitsAtOnce   = 2, 4
+	giftsPerSecond, giftsAtOnce = 1, 5
 	viewsPerSecond, viewsAtOnce = 1, 30 // each may cost hundreds of chunks
 	pingsPerSecond, pingsAtOnce = 10, 50
 )
@@ -51,6 +53,8 @@ type session struct {
 	moves    *rate.Limiter
 	paces    *rate.Limiter // of edits
 	says     *rate.Limiter
+	blows    *rate.Limiter // hits
+	gifts    *rate.Limiter
 	voice    *voice // nil before the player is known
 	views    *rate.Limiter
 	pings    *rate.Limiter
@@ -61,9 +65,10 @@ type session struct {
 	mu struct {
 		sync.Mutex
 		pose   wire.Pose
-		joined bool // the player is in the world, or about to be
-		placed bool // the pose is the player's
-		parted bool // the player is another gateway's now: he is neither moved nor saved here
+		joined bool   // the player is in the world, or about to be
+		placed bool   // the pose is the player's
+		parted bool   // the player is another gateway's now: he is neither moved nor saved here
+		done   uint64 // events that the player has done, also the one that is just being made
 	}
 }
 
@@ -75,6 +80,8 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *wire.Join) {
 		moves: rate.NewLimiter(movesPerSecond, movesAtOnce),
 		paces: rate.NewLimiter(g.editRate(), editsAtOnce),
 		says:  rate.NewLimiter(saysPerSecond, saysAtOnce),
+		blows: rate.NewLimiter(hitsPerSecond, hitsAtOnce),
+		gifts: rate.NewLimiter(giftsPerSecond, giftsAtOnce),
 		views: rate.NewLimiter(viewsPerSecond, viewsAtOnce),
 		pings: rate.NewLimiter(pingsPerSecond, pingsAtOnce),
 		done:  make(chan struct{}),
@@ -155,10 +162,11 @@ func (s *session) serve(ctx context.Context, opening *wire.Join) error {
 	if !known {
 		pose = s.g.spawnPose()
 	}
+	s.voice = newVoice(s.body.Player, s.g.doneBy(record))
+	s.mu.done = s.voice.owner.Done() // nobody looks before the player has a place
 	if !s.place(pose) {
 		return errEnded // he was sent on before he was here
 	}
-	s.voice = newVoice(s.body.Player, time.Now())
 	s.motion = player.NewMotion(s.g.rules, s.g.now(), pose.X, pose.Y, pose.Z)
 	s.view.Store(int32(min(join.View, s.g.MaxView)))
 	s.out.send(s.welcome())
@@ -325,6 +333,13 @@ func (s *session) leave() {
 	delete(s.g.mu.sessions, s.body.Player)
 	s.g.mu.Unlock()
 	close(s.done)
+}
+
+// presence is what is saved of the player.
+func (s *session) presence() presence {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return presence{s.body, s.mu.pose, s.mu.done}
 }
 
 func (s *session) where() wire.Pose {

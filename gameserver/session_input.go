@@ -58,6 +58,10 @@ func (s *session) hear(msg wire.FromClient) error {
 		s.edit(m)
 	case wire.Chat:
 		s.say(m.Text)
+	case wire.Hit:
+		s.act(m.Player, wire.Deed{Kind: wire.DeedHit}, s.blows)
+	case wire.Gift:
+		s.act(m.Player, wire.Deed{Kind: wire.DeedGift, Block: chunk.Block(m.Block), Count: m.Count}, s.gifts)
 	case wire.View:
 		if !s.views.Allow() {
 			return &wire.Error{Code: wire.FailRate, Message: "you change the view distance too often"}
@@ -241,13 +245,7 @@ func (s *session) say(text string) {
 		s.notice("You talk too fast; that line was not sent.")
 		return
 	}
-	stamp, err := s.voice.speak(s.g.now(), s.sees).Append(nil)
-	if err != nil {
-		panic(err) // no Owner's clock is too large
-	}
-	if !s.here.say(wire.Utterance{
-		Player: s.body.Player, Name: s.body.Name, Chunk: world.ChunkOf(s.where()), Text: text, Wall: time.Now().UnixMilli(), Stamp: stamp,
-	}) {
+	if !s.utter(text, nil) {
 		s.notice("The land here cannot be reached at the moment; that line was not sent.")
 	}
 }

@@ -38,6 +38,15 @@ func (s *session) news(b *bulletin) {
 		s.voice.hear(b.stamp, s.g.now())
 	}
 	switch {
+	case b.deed != nil: // a message of its own, behind the pieces that came before it: older clients pass over it
+		form := &b.piece
+		if s.binary {
+			form = &b.pack
+		}
+		if *form == nil {
+			*form = encodedIn(s.binary, b.deed)
+		}
+		s.out.put(*form)
 	case !s.binary && len(b.Moves) > 0 && s.out.behind(waiting{b.feed, b.view}):
 		calm := b.ChunkNews // made for him alone: few are late, and seldom
 		if calm.Moves = nil; len(calm.Enter)+len(calm.Leave)+len(calm.Blocks)+len(calm.Says) > 0 {

@@ -161,6 +161,7 @@ func (s *stage) enter(at grid.ChunkPos, b *wire.Body) wire.TickAvatar {
 		a.place = wire.PlaceOf(at, b.Pose)
 		s.step(a, p)
 	}
+	a.name = b.Name
 	s.move(a, b.Pose)
 	a.appear(s.mu.tick)
 	return tickAvatar(a.index, b, a.place)

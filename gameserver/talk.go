@@ -11,8 +11,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Chat comes over as many feeds as there are regions in view, and one may be slower than another: an answer may be here
-// before its question. So all lines go through one vclock.Line of the gateway, and are shown in causal order; each player hears
+// Chat, and with it hits and gifts (wire.Deed), comes over as many feeds as there are regions in view, and one may be slower than another: an answer may be here
+// before its question. So all of it goes through one vclock.Line of the gateway, and are shown in causal order; each player hears
 // a part of what the gateway hears, and so in causal order too (docs/causality.md).
 
 const (
@@ -45,7 +45,7 @@ type talk struct {
 	}
 }
 
-// words are a chat line, and the feed that brought it.
+// words are a chat line, a hit or a gift, and the feed that brought it.
 type words struct {
 	feed *feed
 	said wire.Utterance
@@ -99,8 +99,8 @@ func (t *talk) run(ctx context.Context) {
 // hear offers one line. Waited for are only players whom somebody here sees: of others nothing is told.
 func (t *talk) hear(w words) {
 	stamp, counted := w.said.Clock()
-	if !counted {
-		t.tell(w, vclock.Stamp{}, unordered)
+	if !counted || t.g.heedless {
+		t.tell(w, stamp, unordered)
 		return
 	}
 	seen := t.g.stage.regard(stamp.Clock)
@@ -135,7 +135,7 @@ func (t *talk) tell(w words, stamp vclock.Stamp, order string) {
 	w.feed.tell(w.said, stamp)
 }
 
-// tell shows a chat line to everybody who has the chunk in view in which it was said.
+// tell shows a chat line, or a deed, to everybody who has the chunk in view in which it was said.
 func (f *feed) tell(u wire.Utterance, stamp vclock.Stamp) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -146,8 +146,14 @@ func (f *feed) tell(u wire.Utterance, stamp vclock.Stamp) {
 	says := []wire.Utterance{u}
 	f.publish(v, &bulletin{
 		ChunkNews: wire.ChunkNews{Chunk: u.Chunk, Says: says}, told: &wire.TickNews{Chunk: u.Chunk, Says: says},
-		tick: f.mu.tick, feed: f, view: v, stamp: stamp,
+		tick: f.mu.tick, feed: f, view: v, stamp: stamp, deed: deedOf(&u),
 	})
+}
+
+// deedOf is the message that tells of a deed; nil if it is none, or of a kind that is to be shown in words.
+func deedOf(u *wire.Utterance) wire.FromServer {
+	m, _ := u.Told()
+	return m
 }
 
 // partingTicks is how long chat of a player is waited for who has gone out of sight: he may be on his way to another region, which

@@ -30,10 +30,10 @@ type village struct {
 // corners are places in the four regions, near enough to spawn to go there at once.
 var corners = [][2]float64{{.5, .5}, {-1.5, .5}, {.5, -1.5}, {-1.5, -1.5}}
 
-func newVillage(t *testing.T, gateways, people int) *village {
+func newVillage(t *testing.T, gateways, people int, change ...func(*Options)) *village {
 	v := &village{t: t, lands: newLands()}
 	for range gateways {
-		r := newRig(t, func(o *Options) { o.Regions = v.lands })
+		r := newRig(t, append(change, func(o *Options) { o.Regions = v.lands })...)
 		r.lands = v.lands
 		v.rigs = append(v.rigs, r)
 	}
@@ -67,8 +67,9 @@ func (v *village) order(order string) (n float64) {
 }
 
 // gossip has people talk: whoever is shown the newest line first answers it at once, if he has not spoken just now. It gives which
-// lines each line follows: what its speaker had seen when he said it, and what he had said himself.
-func (v *village) gossip(rng *rand.Rand, lines int) map[string]map[string]bool {
+// lines each line follows: what its speaker had seen when he said it, and what he had said himself. Utter has a player say
+// the n-th one, and gives it as it is to be shown.
+func (v *village) gossip(rng *rand.Rand, lines int, utter func(i, n int) string) map[string]map[string]bool {
 	follows := make(map[string]map[string]bool)
 	own := make([][]string, len(v.people))
 	spoke := make([]time.Time, len(v.people))
@@ -79,7 +80,6 @@ func (v *village) gossip(rng *rand.Rand, lines int) map[string]map[string]bool {
 			at := corners[rng.IntN(4)]
 			v.people[i].goTo(at[0], 25, at[1])
 		}
-		newest = fmt.Sprintf("%s: %d", v.names[i], n)
 		past := make(map[string]bool)
 		for _, before := range append(v.people[i].heard(), own[i]...) {
 			past[before] = true
@@ -87,13 +87,19 @@ func (v *village) gossip(rng *rand.Rand, lines int) map[string]map[string]bool {
 				past[further] = true
 			}
 		}
+		newest = utter(i, n)
 		follows[newest] = past
 		own[i] = append(own[i], newest)
 		spoke[i] = time.Now()
-		v.people[i].send(wire.Chat{Text: fmt.Sprint(n)})
 	}
 	pass(3 * time.Second)
 	return follows
+}
+
+// chat has a player say a number.
+func (v *village) chat(i, n int) string {
+	v.people[i].send(wire.Chat{Text: fmt.Sprint(n)})
+	return fmt.Sprintf("%s: %d", v.names[i], n)
 }
 
 // answerer waits until somebody has seen a line who may speak.
@@ -147,7 +153,7 @@ func TestChatIsCausal(t *testing.T) {
 				v := newVillage(t, 3, 9)
 				rng := rand.New(rand.NewPCG(seed, 1))
 				v.lands.slowBy(seed, 700*time.Millisecond)
-				pairs, wrong := v.check(v.gossip(rng, 90))
+				pairs, wrong := v.check(v.gossip(rng, 90, v.chat))
 				if wrong > 0 || pairs < 9*90*20 {
 					t.Errorf("%d of %d ordered pairs were shown the wrong way round", wrong, pairs)
 				}
@@ -171,7 +177,7 @@ func TestChatOfOlderNodes(t *testing.T) {
 		v.lands.mute()
 		rng := rand.New(rand.NewPCG(0, 1))
 		v.lands.slowBy(0, 700*time.Millisecond)
-		pairs, wrong := v.check(v.gossip(rng, 90))
+		pairs, wrong := v.check(v.gossip(rng, 90, v.chat))
 		if wrong == 0 || v.order(unordered) != 3*90 {
 			t.Errorf("%d of %d pairs the wrong way round, %v lines without a clock", wrong, pairs, v.order(unordered))
 		}
@@ -246,7 +252,7 @@ func TestChatWaitsForNothingThatIsNotToCome(t *testing.T) {
 
 func TestVoice(t *testing.T) {
 	id := func(name string) vclock.ID { return wire.AuthorOf(player.GuestID(name)) }
-	start := time.UnixMilli(1_700_000_000_000)
+	const start = 1_700_000_000_000
 	ann, bob := newVoice(player.GuestID("ann"), start), newVoice(player.GuestID("bob"), start)
 	everybody, nobody := func(vclock.ID) bool { return true }, func(vclock.ID) bool { return false }
 	question := ann.speak(0, everybody)

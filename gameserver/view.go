@@ -92,12 +92,13 @@ func (s *snapshot) message(at grid.ChunkPos, binary bool) []byte {
 type bulletin struct {
 	wire.ChunkNews
 	tick  uint64
-	told  *wire.TickNews // what sessions in CBOR get of it, beside the motion of the beat; nil for nothing
-	piece []byte         // in JSON
-	pack  []byte         // told
-	came  []wire.Body    // those of Enter who were not in the chunk before
-	left  []wire.Body    // who Leave names, as they were last seen
-	stamp vclock.Stamp   // of Says, which then is all there is; without an author if they have none
+	told  *wire.TickNews  // what sessions in CBOR get of it, beside the motion of the beat; nil for nothing
+	piece []byte          // in JSON
+	pack  []byte          // told
+	came  []wire.Body     // those of Enter who were not in the chunk before
+	left  []wire.Body     // who Leave names, as they were last seen
+	deed  wire.FromServer // of Says, which then is all there is; nil for words
+	stamp vclock.Stamp    // of Says, which then is all there is; without an author if they have none
 	feed  *feed
 	view  *view // original clients get the whole chunk after each change
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/vclock"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 	voiceHeard = 64
 )
 
-// voice is a player's clock: what he says is numbered, and carries what he had heard. Lines that are shown to him are only noted
+// voice is a player's clock: what he says and does is numbered, and carries what he had heard. Lines that are shown to him are only noted
 // until he speaks, since most players listen. Its session's reader owns it, but for what the lock guards.
 type voice struct {
 	self  vclock.ID
@@ -40,11 +41,25 @@ type overheard struct {
 	at    time.Duration
 }
 
-// newVoice begins to count at the milliseconds since 1970: nobody speaks so often that he reaches them, and so his numbers grow
-// from session to session, as those of edits do (docs/adr/0006).
-func newVoice(id player.ID, now time.Time) *voice {
+// recordSlack is how many events a player may have done after his last record was made: a gateway that was killed saved
+// him in the network up to publishEvery before.
+const recordSlack = 1024
+
+// doneBy is a number above those of all events that a player has done before, by what is remembered of him: he begins to count
+// there. It is the milliseconds since 1970, since nobody does so much that he reaches them, as with edits (docs/adr/0006);
+// but if his last gateway's clock was ahead of this one's, it is what that gateway has saved.
+func (g *Gateway) doneBy(record wire.PlayerRecord) uint64 {
+	now, counted := uint64(g.wall().UnixMilli()), record.Counted()
+	if now > counted {
+		return now
+	}
+	return counted + recordSlack
+}
+
+// newVoice begins to count after so many events.
+func newVoice(id player.ID, done uint64) *voice {
 	v := &voice{self: wire.AuthorOf(id), seen: make(map[vclock.ID]time.Duration)}
-	v.owner = vclock.NewOwner(v.self, uint64(now.UnixMilli()))
+	v.owner = vclock.NewOwner(v.self, done)
 	v.owner.Limit(voiceEntries)
 	return v
 }
@@ -90,6 +105,34 @@ func (v *voice) speak(now time.Duration, sees func(vclock.ID) bool) vclock.Stamp
 		}
 	}
 	return v.owner.Act()
+}
+
+// counts takes a number for an event that the player does now. It is no use any more when he is another gateway's: the number might
+// be taken there, too. Then it reports false.
+func (s *session) counts() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.parted {
+		return false
+	}
+	s.mu.done = s.voice.owner.Done() + 1
+	return true
+}
+
+// utter tells everybody who sees the player what he says or does, after all that he has heard. It reports false if that cannot be
+// told now.
+func (s *session) utter(text string, deed *wire.Deed) bool {
+	if !s.counts() {
+		return false
+	}
+	stamp, err := s.voice.speak(s.g.now(), s.sees).Append(nil)
+	if err != nil {
+		panic(err) // no Owner's clock is too large
+	}
+	return s.here.say(wire.Utterance{
+		Player: s.body.Player, Name: s.body.Name, Chunk: world.ChunkOf(s.where()), Text: text, Wall: s.g.wall().UnixMilli(), Stamp: stamp,
+		Deed: deed,
+	})
 }
 
 // sees tells whether the player stands in a chunk that the session has in view.

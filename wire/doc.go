@@ -44,8 +44,8 @@
 // JSON objects with their name in "type", over TCP one a line, over WebSocket one a text frame
 // (EncodeClient, DecodeClient, EncodeServer, DecodeServer):
 //
-//	client   join prove move edit chat view ping
-//	server   challenge welcome chunk chunk_gone frame ack correction pong notice reconnect failure
+//	client   join prove move edit chat hit gift view ping
+//	server   challenge welcome chunk chunk_gone frame hit gift denied ack correction pong notice reconnect failure
 //
 // The server reads strictly and knows each field; the client passes over what it does not know. A frame is
 // the concatenation of pieces, each encoded once for all sessions (EncodePiece, AppendFrame). A chunk's data

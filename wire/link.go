@@ -106,7 +106,7 @@ type EditResult struct {
 	Refused string      `cbor:"4,keyasint,omitempty"`
 }
 
-// Utterance is a chat line between nodes.
+// Utterance is a chat line between nodes, or what its speaker does to another player.
 type Utterance struct {
 	Player player.ID     `cbor:"1,keyasint"`
 	Name   string        `cbor:"2,keyasint"`
@@ -117,6 +117,8 @@ type Utterance struct {
 	// Stamp is the line's number and what the speaker knew, as vclock.Stamp.Append writes it; MaxStamp bytes at most.
 	// Older gateways send none, and older regions pass none on.
 	Stamp []byte `cbor:"6,keyasint,omitempty"`
+	// Deed is what the player does, if he does something; Text is then its Words, for nodes that do not know deeds.
+	Deed *Deed `cbor:"7,keyasint,omitempty"`
 }
 
 // AuthorOf is a player as clocks name him.

@@ -120,6 +120,11 @@ func (u Utterance) Valid() error {
 	if _, ok := u.Clock(); !ok && len(u.Stamp) > 0 {
 		return refuse(FailBadValue, "a chat line with a clock that is not the speaker's, or too long")
 	}
+	if u.Deed != nil {
+		if err := u.Deed.Valid(); err != nil {
+			return err
+		}
+	}
 	return firstError(checkChunk(u.Chunk), CheckChat(u.Text))
 }
 

@@ -131,4 +131,11 @@ type PlayerRecord struct {
 	Pose    Pose      `cbor:"5,keyasint"`
 	Gateway string    `cbor:"6,keyasint"` // peer id of the gateway that saved it
 	SavedAt int64     `cbor:"7,keyasint"` // Unix milliseconds
+	// Done is how many events (chat, hits, gifts) the player had done, if that is more than SavedAt, which happens only where
+	// clocks of gateways differ; else 0, and left out, so that older nodes take the record. See Counted.
+	Done uint64 `cbor:"8,keyasint,omitempty"`
 }
+
+// Counted is a number that no event has which the player had done when he was saved: whoever counts on begins above it. Players
+// begin to count at the milliseconds since 1970, and do less than one event in each.
+func (p PlayerRecord) Counted() uint64 { return max(uint64(max(p.SavedAt, 0)), p.Done) }

@@ -50,6 +50,11 @@ func aStamp(id player.ID) []byte {
 	return data
 }
 
+func aDeed(kind DeedKind, block chunk.Block, count uint8) Utterance {
+	d := Deed{Kind: kind, To: player.GuestID("bob"), ToName: "bob", Block: block, Count: count}
+	return Utterance{Player: anID, Name: "ada", Chunk: grid.ChunkPos{X: -1, Z: 17}, Text: d.Words(), Wall: 1700000000000, Stamp: aStamp(anID), Deed: &d}
+}
+
 func aToRegion() ToRegion {
 	at := grid.ChunkPos{X: -1, Z: 17}
 	return ToRegion{
@@ -57,7 +62,10 @@ func aToRegion() ToRegion {
 		Enter: []Body{{Player: anID, Name: "ada", Guest: true, Pose: aPose, Said: 1700000000001}},
 		Moves: []BodyMove{{Player: anID, Pose: aPose}}, Leave: []player.ID{anID},
 		Edits: []Intent{{Player: anID, Seq: 4, Pos: grid.Pos{X: -3, Y: 60, Z: 545}, Block: chunk.Planks}},
-		Says:  []Utterance{{Player: anID, Name: "ada", Chunk: at, Text: "hi", Wall: 1700000000000, Stamp: aStamp(anID)}},
+		Says: []Utterance{
+			{Player: anID, Name: "ada", Chunk: at, Text: "hi", Wall: 1700000000000, Stamp: aStamp(anID)},
+			aDeed(DeedHit, chunk.Air, 0), aDeed(DeedGift, chunk.Planks, 3), aDeed(7, chunk.Planks, 255),
+		},
 	}
 }
 

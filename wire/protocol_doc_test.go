@@ -60,9 +60,18 @@ func TestProtocolDoc(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"join", "prove", "move", "edit", "chat", "challenge", "welcome", "chunk", "frame", "ack", "correction", "reconnect", "failure"} {
+	for _, kind := range []string{"join", "prove", "move", "edit", "chat", "hit", "gift", "denied", "challenge", "welcome", "chunk", "frame", "ack", "correction", "reconnect", "failure"} {
 		if !seen[kind] {
 			t.Errorf("no example of %q", kind)
+		}
+	}
+
+	for _, code := range []string{
+		DeniedUnknownPlayer, DeniedSelf, DeniedOutOfReach, DeniedBehindBlock, DeniedRate, DeniedUnknownBlock, DeniedNotPlaceable, DeniedUnavailable,
+	} {
+		_, denied, _ := strings.Cut(fromServer, "**denied**")
+		if denied, _, _ = strings.Cut(denied, "**ack**"); !strings.Contains(denied, "`"+code+"`") {
+			t.Errorf("denial %s is not told", code)
 		}
 	}
 

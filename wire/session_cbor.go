@@ -85,6 +85,10 @@ func EncodeClientCBOR(m FromClient) ([]byte, error) {
 		return encodeEdit(m), nil
 	case Chat:
 		return encodeNamedCBOR("chat", m)
+	case Hit:
+		return encodeNamedCBOR("hit", m)
+	case Gift:
+		return encodeNamedCBOR("gift", m)
 	case View:
 		return encodeNamedCBOR("view", m)
 	case Ping:
@@ -110,6 +114,12 @@ func EncodeServerCBOR(m FromServer) ([]byte, error) {
 			return encodeAck(m), nil
 		}
 		return encodeNamedCBOR("ack", m)
+	case Struck:
+		return encodeNamedCBOR("hit", m)
+	case Given:
+		return encodeNamedCBOR("gift", m)
+	case Denied:
+		return encodeNamedCBOR("denied", m)
 	case Correction:
 		return encodeNamedCBOR("correction", m)
 	case Pong:
@@ -176,6 +186,12 @@ func DecodeServerCBOR(data []byte) (FromServer, error) {
 		return decodeServerCBOR[ChunkGone](data)
 	case "ack":
 		return decodeServerCBOR[Ack](data)
+	case "hit":
+		return decodeServerCBOR[Struck](data)
+	case "gift":
+		return decodeServerCBOR[Given](data)
+	case "denied":
+		return decodeServerCBOR[Denied](data)
 	case "correction":
 		return decodeServerCBOR[Correction](data)
 	case "pong":

@@ -57,6 +57,13 @@ func (o *object) message(kind string) (FromClient, *Error) {
 			o.fail(err)
 		}
 		return Chat{Text: text}, nil
+	case "hit":
+		return Hit{Player: o.playerID("player")}, nil
+	case "gift":
+		return Gift{
+			Player: o.playerID("player"),
+			Block:  uint16(o.integer("block", 0, math.MaxUint16)), Count: uint8(o.integer("count", 1, MaxGift)),
+		}, nil
 	case "view":
 		return View{View: int(o.integer("view", 1, MaxView))}, nil
 	case "ping":
@@ -121,6 +128,10 @@ func EncodeClient(m FromClient) ([]byte, error) {
 		return encodeNamed("edit", m)
 	case Chat:
 		return encodeNamed("chat", m)
+	case Hit:
+		return encodeNamed("hit", m)
+	case Gift:
+		return encodeNamed("gift", m)
 	case View:
 		return encodeNamed("view", m)
 	case Ping:
@@ -146,6 +157,12 @@ func EncodeServer(m FromServer) ([]byte, error) {
 		return AppendFrame(nil, m.Tick, m.Chunks...), nil
 	case Ack:
 		return encodeNamed("ack", m)
+	case Struck:
+		return encodeNamed("hit", m)
+	case Given:
+		return encodeNamed("gift", m)
+	case Denied:
+		return encodeNamed("denied", m)
 	case Correction:
 		return encodeNamed("correction", m)
 	case Pong:
@@ -232,6 +249,12 @@ func DecodeServer(data []byte) (FromServer, error) {
 		return decodeServer[Frame](data)
 	case "ack":
 		return decodeServer[Ack](data)
+	case "hit":
+		return decodeServer[Struck](data)
+	case "gift":
+		return decodeServer[Given](data)
+	case "denied":
+		return decodeServer[Denied](data)
 	case "correction":
 		return decodeServer[Correction](data)
 	case "pong":

@@ -35,6 +35,8 @@ const (
 	aSignature = "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b"
 )
 
+const aPlayer = "6b86b273ff34fce19d6b804eff5a3f57"
+
 // clientMessages are one of each, with the bytes that clients are promised.
 var clientMessages = []struct {
 	bytes string
@@ -46,6 +48,8 @@ var clientMessages = []struct {
 	{`{"type":"move","x":12.5,"y":64,"z":-3.25,"yaw":1.57,"pitch":-0.2}`, Move{Pose{X: 12.5, Y: 64, Z: -3.25, Yaw: 1.57, Pitch: -0.2}}},
 	{`{"type":"edit","seq":1,"x":12,"y":63,"z":-4,"block":0}`, Edit{Seq: 1, X: 12, Y: 63, Z: -4}},
 	{`{"type":"chat","text":"hello 🌍"}`, Chat{Text: "hello 🌍"}},
+	{`{"type":"hit","player":"` + aPlayer + `"}`, Hit{Player: aPlayer}},
+	{`{"type":"gift","player":"` + aPlayer + `","block":16,"count":3}`, Gift{Player: aPlayer, Block: 16, Count: 3}},
 	{`{"type":"view","view":8}`, View{View: 8}},
 	{`{"type":"ping","nonce":18446744073709551615}`, Ping{Nonce: math.MaxUint64}},
 }
@@ -130,6 +134,17 @@ func TestDecodeClientRefuses(t *testing.T) {
 		{`{"type":"chat","text":"a\u0007"}`, FailBadValue, "U+0007"},
 		{`{"type":"chat","text":"a\u202eb"}`, FailBadValue, "U+202E"},
 		{`{"type":"chat","text":"` + strings.Repeat("é", 129) + `"}`, FailBadValue, "256"},
+		{`{"type":"hit"}`, FailMissingField, `"player"`},
+		{`{"type":"hit","player":7}`, FailBadType, `"player"`},
+		{`{"type":"hit","player":"6b86"}`, FailBadValue, "16 bytes"},
+		{`{"type":"hit","player":"` + strings.ToUpper(aPlayer) + `"}`, FailBadValue, "16 bytes"},
+		{`{"type":"hit","player":"` + aPlayer + `0"}`, FailBadValue, `"player"`},
+		{`{"type":"hit","player":"` + aPlayer + `","block":1}`, FailUnknownField, `"block"`},
+		{`{"type":"gift","player":"` + aPlayer + `","block":1}`, FailMissingField, `"count"`},
+		{`{"type":"gift","player":"` + aPlayer + `","block":1,"count":0}`, FailBadValue, "1 to 64"},
+		{`{"type":"gift","player":"` + aPlayer + `","block":1,"count":65}`, FailBadValue, "1 to 64"},
+		{`{"type":"gift","player":"` + aPlayer + `","block":65536,"count":1}`, FailBadValue, `"block"`},
+		{`{"type":"gift","player":"` + aPlayer + `","block":1,"count":1.5}`, FailBadValue, `"count"`},
 		{`{"type":"view","view":0}`, FailBadValue, "1 to 12"},
 		{`{"type":"view","view":13}`, FailBadValue, "1 to 12"},
 		{`{"type":"join","version":2,"name":"a b","view":6,"encoding":"json"}`, FailWrongVersion, "version 1"},
@@ -166,6 +181,12 @@ var serverMessages = []struct {
 	{`{"type":"frame","tick":9,"chunks":[{"chunk":[0,0]},{"chunk":[1,0],"leave":["cd"]}]}`, Frame{Tick: 9, Chunks: []json.RawMessage{[]byte(`{"chunk":[0,0]}`), []byte(`{"chunk":[1,0],"leave":["cd"]}`)}}},
 	{`{"type":"ack","seq":1,"block":0}`, Ack{Seq: 1}},
 	{`{"type":"ack","seq":2,"block":15,"error":"unbreakable"}`, Ack{Seq: 2, Block: 15, Error: RefusedUnbreakable}},
+	{`{"type":"hit","player":"6b","name":"ada","to":"ef","to_name":"eve"}`, Struck{Player: "6b", Name: "ada", To: "ef", ToName: "eve"}},
+	{
+		`{"type":"gift","player":"6b","name":"ada","to":"ef","to_name":"eve","block":16,"count":3}`,
+		Given{Player: "6b", Name: "ada", To: "ef", ToName: "eve", Block: 16, Count: 3},
+	},
+	{`{"type":"denied","deed":"hit","player":"ef","error":"out_of_reach"}`, Denied{Deed: "hit", Player: "ef", Error: DeniedOutOfReach}},
 	{`{"type":"correction","x":12.5,"y":64,"z":-3.25,"yaw":1.5,"pitch":-0.25,"reason":"too_fast"}`, Correction{Pose: Pose{X: 12.5, Y: 64, Z: -3.25, Yaw: 1.5, Pitch: -0.25}, Reason: "too_fast"}},
 	{`{"type":"pong","nonce":7,"time_of_day":481.5}`, Pong{Nonce: 7, TimeOfDay: 481.5}},
 	{`{"type":"notice","text":"land is loading"}`, Notice{Text: "land is loading"}},

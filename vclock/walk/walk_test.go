@@ -2,20 +2,14 @@ package walk
 
 import (
 	"flag"
-	"fmt"
+	"math"
 	"reflect"
-	"strings"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/bench/figure"
 	"github.com/voxelpopuli/voxeld/vclock"
 )
 
-var (
-	full = flag.Bool("walk.full", false, "walk with 1,000 players, in all settings, and print the tables of docs/causality.md")
-	page = flag.String("walk.page", "", "put the tables into this page")
-	seed = flag.Uint64("walk.seed", 1, "seed of all walks")
-)
+var seed = flag.Uint64("walk.seed", 1, "seed of all walks")
 
 // small is the reference walk's density with a tenth of the land and of the players.
 func small() Config {
@@ -152,51 +146,46 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// The figures of docs/causality.md.
-func TestFigures(t *testing.T) {
-	if !*full {
-		t.Skip("run with -walk.full")
+// The settings of docs/causality.md, at a tenth of their land and players: `voxeld sim vclock --figure all` walks them whole.
+func TestSettings(t *testing.T) {
+	reference := small()
+	reference.Rounds, reference.Observers = 50, 10
+	for _, s := range Settings(reference) {
+		t.Run(s.Name, func(t *testing.T) {
+			r := walk(t, s.Config)
+			if wrong := r.Unsound(); len(wrong) > 0 || r.Heard.Ordered == 0 {
+				t.Errorf("of %d ordered pairs wrong: %v", r.Heard.Ordered, wrong)
+			}
+		})
 	}
-	reference := Config{Seed: *seed}
-	var pages strings.Builder
-	settings := figure.Table{Head: SettingHead()}
-	for _, s := range []struct {
-		name string
-		edit func(*Config)
-	}{
-		{"reference", func(*Config) {}},
-		{"relevant for 10 s more", func(c *Config) { c.Linger = 10 }},
-		{"pairs within 10 s", func(c *Config) { c.Window = 10 }},
-		{"an event in 100 s", func(c *Config) { c.Rate = 0.01 }},
-		{"the same, 10 s more", func(c *Config) { c.Rate, c.Linger = 0.01, 10 }},
-		{"vision 50", func(c *Config) { c.Vision = 50 }},
-		{"the same, 10 s more", func(c *Config) { c.Vision, c.Linger = 50, 10 }},
-		{"vision 200", func(c *Config) { c.Vision, c.Rate = 200, 0.01 }},
-		{"the same, the nearest 32", func(c *Config) { c.Vision, c.Rate, c.Nearest = 200, 0.01, 32 }},
-		{"the same, 32 heard last", func(c *Config) { c.Vision, c.Rate, c.Limit = 200, 0.01, 33 }},
-	} {
-		cfg := reference
-		s.edit(&cfg)
-		r := walk(t, cfg)
-		sound(t, s.name, r)
-		if got := r.Heard.Share(SharedHistory); cfg.Linger == 10 && got < 98 {
-			t.Errorf("%s: %.2f %% of the ordered pairs are recognised, want 98", s.name, got)
-		}
-		if s.name == "reference" {
-			promised(t, s.name, r)
-			table := func(head []string, rows [][]string) string { return figure.Table{Head: head, Rows: rows}.Markdown() }
-			fmt.Fprintf(&pages, "%d events, heard %d times.\n\n%s\nAll pairs that one player hears: %d ordered, %d concurrent.\n\n%s\nThose of them whose authors see each other: %d ordered, %d concurrent.\n\n%s\n",
-				r.Events, r.Hearing, table(r.SizeTable()), r.Heard.Ordered, r.Heard.Apart, table(r.Heard.Table()),
-				r.Facing.Ordered, r.Facing.Apart, table(r.Facing.Table()))
-		}
-		settings.Rows = append(settings.Rows, r.Setting(s.name))
-		t.Logf("%s\n%s", s.name, strings.Join(r.Setting(s.name), " | "))
+}
+
+func TestMerge(t *testing.T) {
+	cfg := small()
+	cfg.Rounds = 40
+	one := walk(t, cfg)
+	cfg.Seed++
+	other := walk(t, cfg)
+	both := Merge([]Result{one, other})
+	if got, want := both.Heard.Ordered, one.Heard.Ordered+other.Heard.Ordered; got != want || both.Events != one.Events+other.Events {
+		t.Errorf("%d ordered pairs, want %d", got, want)
 	}
-	pages.WriteString("Other settings:\n\n" + settings.Markdown())
-	t.Log("\n" + pages.String())
-	if *page != "" {
-		if err := figure.Insert(*page, "walk", pages.String()); err != nil {
-			t.Fatal(err)
+	for c := range comparisons {
+		if got, want := both.Facing.Tallies[c].Missed, one.Facing.Tallies[c].Missed+other.Facing.Tallies[c].Missed; got != want {
+			t.Errorf("%v: %d missed, want %d", c, got, want)
 		}
+	}
+	for i, s := range both.Sizes {
+		if want := (one.Sizes[i].Pruned + other.Sizes[i].Pruned) / 2; math.Abs(s.Pruned-want) > 1e-9 || s.MaxPruned != max(one.Sizes[i].MaxPruned, other.Sizes[i].MaxPruned) {
+			t.Errorf("after %d s: %+v, want a mean of %v", s.Round, s, want)
+		}
+	}
+	if alone := Merge([]Result{one}); !reflect.DeepEqual(alone, one) {
+		t.Error("a result alone is another one")
+	}
+	bad := one
+	bad.Heard.Tallies[OwnHistory].Reversed++
+	if got := bad.Unsound(); len(got) != 1 || got[0] != OwnHistory {
+		t.Errorf("a pair the wrong way round: %v", got)
 	}
 }

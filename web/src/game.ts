@@ -7,7 +7,7 @@ import type { Who } from './hud/title'
 import { Controls } from './input/controls'
 import { MeshScheduler } from './mesh/scheduler'
 import { loadIdentity } from './net/identity'
-import { MAX_VIEW, type Welcome } from './net/protocol'
+import { MAX_VIEW, type Given, type Struck, type Welcome } from './net/protocol'
 import { Session } from './net/session'
 import { Body, EYE, bodyTouchesBlock, type Intent } from './player/body'
 import { Hands, LEFT, MIDDLE, RIGHT } from './player/hands'
@@ -29,6 +29,7 @@ const STILL: Intent = { forward: 0, right: 0, up: false, down: false, fast: fals
 const BACKDROP_VIEW = 5
 const BACKDROP_MINUTES = 16.6 * 60
 const TELL_MS = 200
+const HANDFUL = 10 // blocks given at once with Shift
 const STRIDE = 2.1 // blocks between two sounds of steps
 
 export class Game implements TestHook {
@@ -50,6 +51,7 @@ export class Game implements TestHook {
   private askedView = 0
   private joinedView = 0
   private strode = 0
+  private blows = 0
 
   constructor(
     canvas: HTMLCanvasElement,
@@ -82,6 +84,8 @@ export class Game implements TestHook {
       refused: (text) => this.toTitle(text),
       toast: (text) => this.hud.messages.toast(text),
       said: (said) => this.hud.chat.said(said.player, said.name, said.text),
+      struck: (struck) => this.struck(struck),
+      given: (given) => this.given(given),
       notice: (text) => this.hud.chat.notice(text),
     })
     this.controls = new Controls(canvas, {
@@ -96,11 +100,16 @@ export class Game implements TestHook {
       inHand: () => this.settings.hotbar[this.slot],
       pick: (block) => this.pick(block),
       othersTouch: (x, y, z) => this.avatars.some((ax, ay, az) => bodyTouchesBlock(ax, ay, az, x, y, z)),
+      person: (origin, dir, reach) => this.avatars.aimed(origin, dir, reach),
+      hit: (person) => this.session.hit(person.player),
       broke: (x, y, z, block) => {
         this.view.particles.burst(x - this.view.originX, y, z - this.view.originZ, block)
         this.sound.broke(kindOf(block).name)
       },
-      placed: (block) => this.sound.placed(kindOf(block).name),
+      placed: (block) => {
+        this.sound.placed(kindOf(block).name)
+        this.hud.hotbar.placed(block)
+      },
       swing: () => this.view.hand.swing(),
     })
     window.addEventListener('keydown', (event) => {
@@ -174,6 +183,7 @@ export class Game implements TestHook {
     if (/^Digit[1-9]$/.test(code)) this.choose(Number(code[5]) - 1)
     else if (code === 'KeyE') this.go('blocks')
     else if (code === 'KeyT' || code === 'Enter') this.go('chat')
+    else if (code === 'KeyG') this.give()
     else if (code === 'KeyF') this.toggleFlying()
     else if (code === 'F3') this.hud.debug.toggle()
   }
@@ -195,6 +205,52 @@ export class Game implements TestHook {
     const slot = this.settings.hotbar.indexOf(block)
     if (slot < 0) this.settings.hotbar[this.slot] = block
     this.choose(slot < 0 ? this.slot : slot)
+  }
+
+  // --- other players
+
+  /** Gives the player aimed at of the block in hand: one, or a handful with Shift. */
+  private give(): void {
+    this.hands.look()
+    const { person } = this.hands
+    if (!person) {
+      this.hud.messages.toast('Look at a player to give away the block in your hand.')
+      return
+    }
+    const handful = this.controls.holdsKey('ShiftLeft') || this.controls.holdsKey('ShiftRight')
+    this.view.hand.swing()
+    this.session.give(person.player, this.settings.hotbar[this.slot], handful ? HANDFUL : 1)
+  }
+
+  private struck({ player, name, to, to_name }: Struck): void {
+    this.avatars.act(player, to, true)
+    this.hud.chat.deed(...this.pair(player, name, ' hits ', to, to_name))
+    this.sound.blow()
+    if (to !== this.session.welcome?.player) return
+    const from = this.avatars.shownAt(player)
+    this.body.knock(from?.x ?? this.body.x, from?.z ?? this.body.z)
+    this.hud.ouch()
+    this.blows++
+  }
+
+  private given({ player, name, to, to_name, block, count }: Given): void {
+    this.avatars.act(player, to, false)
+    this.hud.chat.deed(...this.pair(player, name, ' gives ', to, to_name), ` ${count} × ${kindOf(block).name}`)
+    if (to !== this.session.welcome?.player) return
+    this.sound.gift()
+    if (!PLACEABLE.includes(block)) return // of a newer world
+    if (!this.settings.hotbar.includes(block)) {
+      this.settings.hotbar[this.slot === 8 ? 7 : 8] = block // not into the hand that is building
+      this.hud.hotbar.show(this.settings.hotbar, this.slot)
+      this.save()
+    }
+    this.hud.hotbar.given(block, count)
+  }
+
+  /** Two players and what stands between them, for the chat. */
+  private pair(player: string, name: string, does: string, to: string, toName: string) {
+    const self = this.session.welcome?.player
+    return [{ player, name }, does, { player: to, name: to === self ? 'you' : toName }]
   }
 
   // --- settings
@@ -327,6 +383,10 @@ export class Game implements TestHook {
       pendingEdits: this.session.edits.waiting.length,
       acknowledgedEdits: this.session.acknowledged,
       hotbarSlot: this.slot,
+      hotbar: [...this.settings.hotbar],
+      gifts: this.settings.hotbar.map((block) => this.hud.hotbar.left(block)),
+      aimedPlayer: this.hands.person?.player ?? '',
+      blows: this.blows,
       others: this.avatars.list().map(({ player, name, x, y, z }) => ({ player, name, x, y, z })),
       fps: this.meter.fps,
       ping: this.session.connection.ping,

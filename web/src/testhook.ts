@@ -5,6 +5,7 @@
 //   blockAt(x, y, z)        id of the block shown there; 65535 if its chunk is not loaded
 //   lookAt(x, y, z)         turns the eyes to the middle of that block (no teleport)
 //   aim()                   the block aimed at and the face's normal, or null
+//   state().aimedPlayer     id of the player aimed at, or ''
 
 import type { Hit } from './player/ray'
 
@@ -29,6 +30,12 @@ export interface TestState {
   pendingEdits: number
   acknowledgedEdits: number
   hotbarSlot: number
+  hotbar: number[]
+  /** How many blocks on each place were given and are not yet placed. */
+  gifts: number[]
+  aimedPlayer: string
+  /** Blows that were felt. */
+  blows: number
   others: { player: string; name: string; x: number; y: number; z: number }[]
   fps: number
   ping: number

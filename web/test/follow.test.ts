@@ -232,7 +232,7 @@ describe('session', () => {
     const world = worldOf(1, (_x, y) => (y < 10 ? 1 : 0))
     const body = new Body()
     const avatars = { enter: vi.fn(), move: vi.fn(), leave: vi.fn(), chunkGone: vi.fn(), clear: vi.fn() }
-    const events = { joined: vi.fn(), away: vi.fn(), refused: vi.fn(), toast: vi.fn(), said: vi.fn(), notice: vi.fn() }
+    const events = { joined: vi.fn(), away: vi.fn(), refused: vi.fn(), toast: vi.fn(), said: vi.fn(), struck: vi.fn(), given: vi.fn(), notice: vi.fn() }
     const session = new Session(ORIGIN, world, avatars, body, events)
     session.join(AS)
     Socket.last.welcome() // the world is cleared

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Body, EYE } from '../src/player/body'
-import { Hands, LEFT, RIGHT } from '../src/player/hands'
+import { Hands, LEFT, RIGHT, type Person } from '../src/player/hands'
 import { anglesOf } from '../src/player/ray'
 import { AIR } from '../src/world/blocks'
 import type { World } from '../src/world/world'
@@ -18,12 +18,16 @@ describe('hands and plants', () => {
   let hands: Hands
   let inHand: number
   let edits: number[][]
+  let bob: Person | null
+  let hits: string[]
 
   beforeEach(() => {
     world = worldOf(1, (x, y, z) => (y < 10 ? STONE : x === 3 && z === 5 ? (y === 10 ? POPPY : 0) : 0))
     body = new Body()
     body.place(3.5, 10, 1.5)
     edits = []
+    bob = null
+    hits = []
     hands = new Hands(world, body, {
       edit: (x, y, z, block) => {
         edits.push([x, y, z, block])
@@ -32,6 +36,8 @@ describe('hands and plants', () => {
       inHand: () => inHand,
       pick: () => {},
       othersTouch: () => false,
+      person: (_origin, _dir, reach) => (bob && bob.distance <= reach ? bob : null),
+      hit: ({ player }) => hits.push(player),
       broke: () => {},
       placed: () => {},
       swing: () => {},
@@ -61,6 +67,17 @@ describe('hands and plants', () => {
     inHand = REEDS
     expect(act(RIGHT, 0.5, 10, 3.5)).toEqual([[0, 10, 3, REEDS]])
     expect(act(RIGHT, 0.5, 10.79, 3.5)).toEqual([[0, 11, 3, REEDS]])
+  })
+
+  test('a click hits the player who stands before the block, once', () => {
+    bob = { player: 'ef', name: 'bob', distance: 1.5 }
+    expect(act(LEFT, 3.5, 9.5, 5)).toEqual([])
+    expect(hits).toEqual(['ef'])
+    hands.hold(LEFT, 10_000)
+    expect([hits.length, edits.length]).toEqual([1, 0])
+    bob.distance = 7 // behind the block
+    expect(act(LEFT, 3.5, 9.5, 5).length).toBe(1)
+    expect(hits.length).toBe(1)
   })
 
   test('what grows on a broken block goes with it', () => {

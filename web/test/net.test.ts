@@ -29,6 +29,10 @@ describe('protocol', () => {
 
   test('reads known messages, skips unknown ones, throws on none', () => {
     expect(decode('{"type":"ack","seq":1,"block":0}')).toEqual({ type: 'ack', seq: 1, block: 0 })
+    const hit = { type: 'hit', player: '6b', name: 'ada', to: 'ef', to_name: 'eve' }
+    const gift = { ...hit, type: 'gift', block: 16, count: 3 }
+    const denied = { type: 'denied', deed: 'hit', player: 'ef', error: 'out_of_reach' }
+    for (const message of [hit, gift, denied]) expect(decode(JSON.stringify(message))).toEqual(message)
     expect(decode('{"type":"fireworks"}')).toBeNull()
     for (const text of ['', '{', '[]', 'null', '7', '{"seq":1}']) expect(() => decode(text), text).toThrow()
   })

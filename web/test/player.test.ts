@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Body, HALF_WIDTH, bodyTouchesBlock, overlapsSolid, type Intent } from '../src/player/body'
-import { anglesOf, castRay, direction } from '../src/player/ray'
+import { anglesOf, castBody, castRay, direction } from '../src/player/ray'
 import { Track, turn } from '../src/player/track'
 import { boxOf, isAimable } from '../src/world/blocks'
 import { VOID } from '../src/world/world'
@@ -124,6 +124,31 @@ describe('body', () => {
     expect(bodyTouchesBlock(0.5, 10, 0.5, 0, 9, 0)).toBe(false)
     expect(bodyTouchesBlock(0.5, 10, 0.5, 1, 10, 0)).toBe(false)
     expect(bodyTouchesBlock(0.8, 10, 0.5, 1, 10, 0)).toBe(true)
+  })
+})
+
+describe('blows', () => {
+  test('a ray meets a body where it is', () => {
+    const feet = { x: 0, y: 10, z: 5 }
+    expect(castBody([0, 11, 0], [0, 0, 1], feet)).toBeCloseTo(4.7)
+    expect(castBody([0.29, 11.79, 0], [0, 0, 1], feet)).toBeCloseTo(4.7)
+    expect(castBody([0.31, 11, 0], [0, 0, 1], feet)).toBeNull()
+    expect(castBody([0, 11.81, 0], [0, 0, 1], feet)).toBeNull()
+    expect(castBody([0, 11, 0], [0, 0, -1], feet)).toBeNull() // behind the eyes
+    expect(castBody([0, 14, 5], [0, -1, 0], feet)).toBeCloseTo(2.2)
+  })
+
+  test('a blow throws back, away from who struck, within what the world allows', () => {
+    const body = new Body()
+    body.place(1, 10, 1)
+    body.knock(0, 1)
+    expect(body.vx).toBeGreaterThan(3)
+    expect(body.vz).toBeCloseTo(0)
+    expect(body.vy).toBeGreaterThan(0)
+    expect(Math.hypot(body.vx, body.vz)).toBeLessThan(20)
+    body.place(1, 10, 1)
+    body.knock(1, 1) // from where one stands oneself
+    expect([body.vx, body.vz]).toEqual([0, 0])
   })
 })
 

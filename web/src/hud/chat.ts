@@ -59,6 +59,17 @@ export class Chat {
     this.line(el('div', 'chat-line', who, el('span', '', text)))
   }
 
+  /** What players do to one another; parts are text, or players with their colours. */
+  deed(...parts: (string | { player: string; name: string })[]): void {
+    const shown = parts.map((part) => {
+      if (typeof part === 'string') return el('span', '', part)
+      const who = el('b', '', part.name)
+      who.style.color = looksOf(part.player).css
+      return who
+    })
+    this.line(el('div', 'chat-line deed', ...shown))
+  }
+
   notice(text: string): void {
     this.line(el('div', 'chat-line notice', text))
   }

@@ -35,6 +35,7 @@ export class Hud {
   readonly menu: Menu
   private readonly inventory: Inventory
   private readonly inWorld: HTMLElement
+  private readonly pain = el('div', 'ouch')
 
   constructor(root: HTMLElement, settings: Settings, events: HudEvents) {
     this.title = new Title({ name: settings.name, guest: settings.guest }, events.play)
@@ -42,7 +43,7 @@ export class Hud {
     this.inventory = new Inventory(events.take, events.resume)
     this.menu = new Menu(settings, events.settingsChanged, events.resume, events.leave)
     this.chat = new Chat(events.say, events.resume)
-    this.inWorld = el('div', 'hidden', el('div', 'crosshair'), this.hotbar.root, this.chat.root, this.players.root)
+    this.inWorld = el('div', 'hidden', this.pain, el('div', 'crosshair'), this.hotbar.root, this.chat.root, this.players.root)
     root.append(
       this.inWorld,
       this.debug.root,
@@ -51,6 +52,13 @@ export class Hud {
       this.menu.root,
       this.messages.root,
     )
+  }
+
+  /** The player was hit: the screen's edges flush. */
+  ouch(): void {
+    this.pain.classList.remove('felt')
+    void this.pain.offsetWidth // begins the animation anew
+    this.pain.classList.add('felt')
   }
 
   screen(screen: Screen): void {

@@ -2,6 +2,7 @@
 
 import { RANGES, type Settings } from '../settings'
 import { button, el, show } from './dom'
+import { KEYS } from './title'
 
 type Numbers = keyof typeof RANGES
 
@@ -56,6 +57,7 @@ export class Menu {
       this.world,
       button('Back to the world', 'primary', resume),
       el('div', 'rows', ...rows, flag('sound', 'Sounds', ''), flag('smoothEdges', 'Smooth edges', ' after a reload')),
+      el('ul', 'keys muted', ...KEYS.map(([key, does]) => el('li', '', el('kbd', '', key), el('span', '', does)))),
       button('Leave', 'quiet', leave),
     )
     this.root = el('section', 'screen shade hidden', panel)

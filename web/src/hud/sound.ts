@@ -28,6 +28,14 @@ export class Sound {
     this.thud(PITCH[materialOf(block)] * 0.7, 0.2, 0.09)
   }
 
+  blow(): void {
+    this.thud(180, 0.3, 0.14)
+  }
+
+  gift(): void {
+    this.thud(1500, 0.12, 0.12)
+  }
+
   step(block: string): void {
     this.thud(PITCH[materialOf(block)] * 0.55, 0.05, 0.07)
   }

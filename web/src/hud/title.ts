@@ -8,13 +8,16 @@ export interface Who {
   guest: boolean
 }
 
-const KEYS: [string, string][] = [
+/** The controls, for the first screen and the pause menu. */
+export const KEYS: [string, string][] = [
   ['W A S D', 'walk'],
   ['Space', 'jump · rise'],
   ['F', 'fly'],
   ['Mouse', 'break · place'],
   ['E', 'blocks'],
   ['T', 'chat'],
+  ['Click', 'hit a player'],
+  ['G', 'give a player the block in hand'],
 ]
 
 export class Title {

@@ -25,6 +25,8 @@ export type FromClient =
   | ({ type: 'move' } & Pose)
   | { type: 'edit'; seq: number; x: number; y: number; z: number; block: number }
   | { type: 'chat'; text: string }
+  | { type: 'hit'; player: string }
+  | { type: 'gift'; player: string; block: number; count: number }
   | { type: 'view'; view: number }
   | { type: 'ping'; nonce: number }
 
@@ -73,6 +75,26 @@ export interface Said {
   text: string
 }
 
+/** Somebody has hit somebody. */
+export interface Struck {
+  type: 'hit'
+  player: string
+  name: string
+  to: string
+  to_name: string
+}
+
+/** Somebody has given somebody blocks of a kind. */
+export interface Given {
+  type: 'gift'
+  player: string
+  name: string
+  to: string
+  to_name: string
+  block: number
+  count: number
+}
+
 /** What happened in one chunk in one tick. */
 export interface Piece {
   chunk: ChunkAddress
@@ -96,6 +118,9 @@ export type FromServer =
   | { type: 'chunk_gone'; chunk: ChunkAddress }
   | { type: 'frame'; tick: number; chunks: Piece[] | null }
   | { type: 'ack'; seq: number; block: number; error?: string }
+  | Struck
+  | Given
+  | { type: 'denied'; deed: string; player: string; error: string }
   | ({ type: 'correction'; reason: string } & Pose)
   | { type: 'pong'; nonce: number; time_of_day: number }
   | { type: 'notice'; text: string }
@@ -135,6 +160,9 @@ const KNOWN = new Set<string>([
   'chunk',
   'chunk_gone',
   'frame',
+  'hit',
+  'gift',
+  'denied',
   'ack',
   'correction',
   'pong',

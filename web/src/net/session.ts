@@ -8,8 +8,8 @@ import { Edits, type PendingEdit } from '../world/edits'
 import type { World } from '../world/world'
 import { Arrivals } from './arrivals'
 import { Connection, type JoinAs } from './connection'
-import type { Avatar, AvatarMove, ChunkAddress, FromServer, Piece, Pose, Said, Welcome } from './protocol'
-import { BLIND, PASSING, correctionWords, failureWords, refusalWords } from './words'
+import type { Avatar, AvatarMove, ChunkAddress, FromClient, FromServer, Given, Piece, Pose, Said, Struck, Welcome } from './protocol'
+import { BLIND, PASSING, correctionWords, denialWords, failureWords, refusalWords } from './words'
 
 const MOVE_MS = 50
 const RETRY_MS = 700
@@ -34,6 +34,8 @@ export interface SessionEvents {
   refused(text: string): void
   toast(text: string): void
   said(said: Said): void
+  struck(struck: Struck): void
+  given(given: Given): void
   notice(text: string): void
 }
 
@@ -126,6 +128,24 @@ export class Session {
     else this.events.toast('Nobody hears you while the connection is away.')
   }
 
+  hit(player: string): void {
+    this.deed({ type: 'hit', player })
+  }
+
+  give(player: string, block: number, count: number): void {
+    this.deed({ type: 'gift', player, block, count })
+  }
+
+  private deed(message: FromClient): void {
+    if (!this.connection.open) {
+      this.events.toast('Nobody feels that while the connection is away.')
+      return
+    }
+    this.lastMove = 0 // the server judges reach by the newest pose
+    this.tellPose(performance.now())
+    this.connection.send(message)
+  }
+
   private sendEdit({ seq, x, y, z, block }: PendingEdit): void {
     this.connection.send({ type: 'edit', seq, x, y, z, block })
   }
@@ -201,6 +221,15 @@ export class Session {
         if (words) this.events.toast(words)
         break
       }
+      case 'hit':
+        this.events.struck(message)
+        break
+      case 'gift':
+        this.events.given(message)
+        break
+      case 'denied':
+        this.events.toast(denialWords(message.error))
+        break
       case 'pong':
         this.clock.set(message.time_of_day, now)
         break

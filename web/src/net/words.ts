@@ -14,6 +14,17 @@ const REFUSALS: Record<string, string> = {
   quarantined: 'That land is closed until it is mended.',
 }
 
+const DENIALS: Record<string, string> = {
+  unknown_player: 'That player is not here any more.',
+  behind_block: 'Something stands between you.',
+  unavailable: 'That did not get through just now.',
+}
+
+/** Why a hit or a gift did not come about. */
+export function denialWords(code: string): string {
+  return DENIALS[code] ?? REFUSALS[code] ?? `The world refused that (${code}).`
+}
+
 /** Refusals that pass: the same edit may be sent again a little later. */
 export const PASSING = new Set(['not_loaded', 'unavailable', 'rate'])
 

@@ -16,6 +16,8 @@ const FLY_FAST = 17 // the server allows 20 across, 20 up
 const FLY_RISE = 8
 const JUMP = 8.6 // 1.28 blocks high
 const GRAVITY = 29
+const KNOCK = 7 // back by about a block
+const KNOCK_UP = 4.5
 const FALL = 60
 const SWIM = 3.4
 const SWIM_RISE = 3.6
@@ -55,6 +57,16 @@ export class Body {
     this.y = y
     this.z = z
     this.vx = this.vy = this.vz = 0
+  }
+
+  /** Is thrown back by a blow from a direction: from where the other stands. */
+  knock(fromX: number, fromZ: number): void {
+    const away = Math.hypot(this.x - fromX, this.z - fromZ)
+    if (away > 0) {
+      this.vx += ((this.x - fromX) / away) * KNOCK
+      this.vz += ((this.z - fromZ) / away) * KNOCK
+    }
+    this.vy = Math.max(this.vy, KNOCK_UP)
   }
 
   /** One step of dt seconds (at most 0.05). */

@@ -5,6 +5,14 @@ import type { World } from '../world/world'
 import { EYE, bodyTouchesBlock, type Body } from './body'
 import { castRay, direction, type Hit } from './ray'
 
+/** Another player who is aimed at. */
+export interface Person {
+  player: string
+  name: string
+  /** From the eyes, in blocks. */
+  distance: number
+}
+
 const REPEAT_MS = 230
 const FIRST_REPEAT_MS = 320
 
@@ -19,6 +27,9 @@ export interface Deeds {
   inHand(): number
   pick(block: number): void
   othersTouch(x: number, y: number, z: number): boolean
+  /** The nearest of the others whose body a ray meets within reach. */
+  person(origin: [number, number, number], dir: [number, number, number], reach: number): Person | null
+  hit(person: Person): void
   broke(x: number, y: number, z: number, block: number): void
   placed(block: number): void
   swing(): void
@@ -28,6 +39,8 @@ export class Hands {
   private again = 0
   /** The block aimed at. */
   aim: Hit | null = null
+  /** The player aimed at, if no block is nearer. */
+  person: Person | null = null
   reach = 8
 
   constructor(
@@ -40,13 +53,22 @@ export class Hands {
   look(): void {
     const { x, y, z, yaw, pitch } = this.body
     // the server measures to the nearest point of the block, so the face that is hit is within reach, too
-    this.aim = castRay(this.world, [x, y + EYE, z], direction(yaw, pitch), this.reach, isAimable, boxOf)
+    const eyes: [number, number, number] = [x, y + EYE, z]
+    const ahead = direction(yaw, pitch)
+    this.aim = castRay(this.world, eyes, ahead, this.reach, isAimable, boxOf)
     const { aim } = this
     if (aim && !this.world.loaded(aim.x, aim.z)) this.aim = null
+    this.person = this.deeds.person(eyes, ahead, Math.min(this.reach, this.aim?.distance ?? Infinity))
   }
 
   press(button: number, now: number): void {
     this.again = now + FIRST_REPEAT_MS
+    this.look()
+    if (button === LEFT && this.person) {
+      this.deeds.swing()
+      this.deeds.hit(this.person)
+      return
+    }
     this.act(button)
   }
 
@@ -59,6 +81,7 @@ export class Hands {
 
   private act(button: number): void {
     this.look()
+    if (button === LEFT && this.person) return // a blow is a click of its own
     if (button === LEFT) this.breakBlock()
     else if (button === RIGHT) this.placeBlock()
     else if (button === MIDDLE && this.aim) this.deeds.pick(this.world.get(this.aim.x, this.aim.y, this.aim.z))

@@ -1,7 +1,7 @@
 // The ray from the eyes to the block they aim at: a walk from block to block (Amanatides & Woo, 1987).
 
 import type { Box } from '../world/blocks'
-import type { Blocks } from './body'
+import { HALF_WIDTH, HEIGHT, type Blocks } from './body'
 
 export interface Hit {
   x: number
@@ -61,6 +61,16 @@ export function castRay(
     normal[0] = normal[1] = normal[2] = 0
     normal[axis] = -step[axis]
   }
+}
+
+/** How far along dir (a unit vector) the ray enters a body with its feet there; null if it passes by. */
+export function castBody(
+  origin: readonly [number, number, number],
+  dir: readonly [number, number, number],
+  feet: { x: number; y: number; z: number },
+): number | null {
+  const box: Box = [-HALF_WIDTH, 0, -HALF_WIDTH, HALF_WIDTH, HEIGHT, HALF_WIDTH]
+  return enterBox([feet.x, feet.y, feet.z], box, origin, dir)?.distance ?? null
 }
 
 function isWhole(box: Box): boolean {

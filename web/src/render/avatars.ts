@@ -2,6 +2,8 @@
 
 import { Group, type Sprite } from 'three'
 import type { Avatar, AvatarMove, ChunkAddress } from '../net/protocol'
+import type { Person } from '../player/hands'
+import { castBody } from '../player/ray'
 import { Track } from '../player/track'
 import { kindOf } from '../world/blocks'
 import type { World } from '../world/world'
@@ -96,6 +98,27 @@ export class Avatars {
   /** Whether anybody's body fills part of a block. */
   some(touches: (x: number, y: number, z: number) => boolean): boolean {
     return [...this.others.values()].some(({ track }) => touches(track.newest.x, track.newest.y, track.newest.z))
+  }
+
+  /** The nearest player whose body, where it is shown, a ray meets within reach. */
+  aimed(origin: [number, number, number], dir: [number, number, number], reach: number): Person | null {
+    let nearest: Person | null = null
+    for (const [player, { name, shown }] of this.others) {
+      const distance = castBody(origin, dir, shown)
+      if (distance !== null && distance <= (nearest?.distance ?? reach)) nearest = { player, name, distance }
+    }
+    return nearest
+  }
+
+  /** Where a player is shown; null for one who is not in view. */
+  shownAt(player: string): { x: number; y: number; z: number } | null {
+    return this.others.get(player)?.shown ?? null
+  }
+
+  /** One player does something to another: his arm swings, and whoever is hit flinches. */
+  act(player: string, to: string, hit: boolean): void {
+    this.others.get(player)?.figure.reach()
+    if (hit) this.others.get(to)?.figure.flinch()
   }
 
   /** Moves the figures on; they are placed relative to the render origin. */

@@ -23,7 +23,7 @@ precision highp float;
 in vec3 relative, facing, colour;
 out vec4 colour_;
 uniform vec3 skyLight;
-uniform float sheltered, warmth, daylight;
+uniform float sheltered, warmth, daylight, hurt;
 ${SKY_GLSL}
 ${FOG_GLSL}
 void main() {
@@ -31,7 +31,7 @@ void main() {
   float side = 0.78 + 0.22 * n.y + 0.1 * abs(n.z) + 0.1 * max(dot(n, sunward), 0.0);
   vec3 light = mix(skyLight, skyLight * 0.3, sheltered) * side + vec3(0.05);
   light += vec3(1.1, 0.84, 0.56) * warmth * side * (1.0 - 0.75 * daylight * (1.0 - sheltered));
-  colour_ = vec4(fogged(min(colour * light, 1.0), relative), 1.0);
+  colour_ = vec4(fogged(mix(min(colour * light, 1.0), vec3(0.86, 0.1, 0.08), 0.6 * hurt), relative), 1.0);
 }
 `
 
@@ -96,6 +96,8 @@ export class Figure {
   private readonly material: RawShaderMaterial
   private swing = 0
   private stride = 0
+  private struck = 0 // 1 at a blow, then fading
+  private reached = 0 // 1 when the arm reaches out, then falling back
 
   constructor(id: string) {
     const { shirt, trousers, skin, hair } = looksOf(id)
@@ -103,7 +105,7 @@ export class Figure {
       glslVersion: GLSL3,
       vertexShader: VERTEX,
       fragmentShader: FRAGMENT,
-      uniforms: { ...air, sheltered: { value: 0 }, warmth: { value: 0 } },
+      uniforms: { ...air, sheltered: { value: 0 }, warmth: { value: 0 }, hurt: { value: 0 } },
     })
     const eye: Colour = [48, 60, 98]
     this.head = this.part([
@@ -156,7 +158,20 @@ export class Figure {
     this.limbs[0].rotation.x = angle
     this.limbs[1].rotation.x = -angle
     this.limbs[2].rotation.set(-angle, 0, 0.05 + idle)
-    this.limbs[3].rotation.set(angle, 0, -0.05 - idle)
+    this.limbs[3].rotation.set(angle - 1.6 * Math.sin(Math.PI * this.reached), 0, -0.05 - idle)
+    this.reached = Math.max(0, this.reached - dt / 0.3)
+    this.struck = Math.max(0, this.struck - dt / 0.45)
+    this.material.uniforms.hurt.value = this.struck
+  }
+
+  /** Flushes red: somebody has hit the player. */
+  flinch(): void {
+    this.struck = 1
+  }
+
+  /** Swings the right arm: the player hits or gives. */
+  reach(): void {
+    this.reached = 1
   }
 
   /** Sets the light around: under a roof or not, and the warmth of lamps near by, 0 to 1. */
