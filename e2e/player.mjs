@@ -20,29 +20,32 @@ const STUCK_FRAMES = 150 // without arriving: something is in the way
 // changes by itself while a test looks. These are the client's own settings, kept where it keeps them.
 const SETTINGS = { view: 3, renderScale: 0.5, smoothEdges: false, adaptive: false }
 
-export function openBrowser() {
-  return chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: FLAGS, headless: true })
-}
-
 export class Player {
   /** What went wrong on the page: exceptions, console errors, failed or foreign requests. */
   troubles = []
   /** While true, the console may complain about the lost WebSocket. */
   mayLoseConnection = false
 
-  constructor(page, name) {
+  constructor(browser, page, name) {
+    this.browser = browser
     this.page = page
     this.name = name
   }
 
-  static async open(browser, url, name) {
+  /**
+   * Opens the page in a browser of its own: pages of one browser share a thread that draws, and while the first page's
+   * frames are drawn in software the second one waits half a minute for its first answer from WebGL.
+   */
+  static async open(url, name) {
+    const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
+    const browser = await chromium.launch({ executablePath, args: FLAGS, headless: true })
     const context = await browser.newContext({ viewport: SIZE })
     await context.addInitScript((settings) => {
       if (!localStorage.getItem('voxeld.settings')) localStorage.setItem('voxeld.settings', JSON.stringify(settings))
     }, SETTINGS)
     const page = await context.newPage()
     page.setDefaultTimeout(PATIENCE.timeout) // drawing in software, a busy machine is slow to open another page
-    const player = new Player(page, name)
+    const player = new Player(browser, page, name)
     page.on('pageerror', (error) => player.troubles.push(`exception: ${error.stack}`))
     page.on('console', (message) => {
       if (message.type() !== 'error') return
@@ -56,8 +59,17 @@ export class Player {
     page.on('response', (response) => {
       if (response.status() >= 400) player.troubles.push(`${response.status()}: ${response.url()}`)
     })
-    await page.goto(url)
+    try {
+      await page.goto(url)
+    } catch (reason) {
+      await browser.close()
+      throw reason
+    }
     return player
+  }
+
+  close() {
+    return this.browser.close()
   }
 
   /** Types a name, presses Play, and waits until the land around is drawn and under the feet. */
