@@ -81,6 +81,7 @@ export class Player {
       const { connected, screen, chunksMeshed, meshBacklog, onGround } = window.__voxeld.state()
       return connected && screen === 'play' && chunksMeshed >= 9 && meshBacklog === 0 && onGround
     })
+    await this.page.mouse.move(...MIDDLE) // a click must not move it: that turns the eyes
   }
 
   async reload() {
@@ -133,8 +134,20 @@ export class Player {
     return this.state()
   }
 
+  /** Waits until two frames have drawn the same place and look: nobody slides on, no turn of the mouse is under way. */
+  stand() {
+    return this.until(() => {
+      const { frames, x, y, z, yaw, pitch } = window.__voxeld.state()
+      const now = [x, y, z, yaw, pitch].join()
+      const before = window.__stood
+      if (!before || frames > before.frames + 1) window.__stood = { frames, now }
+      return before && frames > before.frames + 1 && now === before.now
+    })
+  }
+
   /** Aims at a whole block of the ground that is near and not underfoot; returns its place. */
   async aimAtGround(not = []) {
+    await this.stand()
     return this.page.evaluate((not) => {
       const { x, y, z } = window.__voxeld.state()
       const [fx, fy, fz] = [x, y, z].map(Math.floor)
@@ -159,7 +172,8 @@ export class Player {
 
   async click(button) {
     const before = (await this.state()).acknowledgedEdits
-    await this.page.mouse.click(...MIDDLE, { button })
+    await this.page.mouse.down({ button })
+    await this.page.mouse.up({ button })
     await this.until((before) => {
       const { acknowledgedEdits, pendingEdits } = window.__voxeld.state()
       return acknowledgedEdits > before && pendingEdits === 0
