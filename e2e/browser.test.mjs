@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Daemon } from './daemon.mjs'
-import { Player, openBrowser } from './player.mjs'
+import { Player } from './player.mjs'
 
 const AIR = 0
 const BRICK = 19
@@ -12,7 +12,6 @@ const BRICK_KEY = 'Digit7' // its place on the hotbar at first
 const COLOURS = 60 // of a picture that shows a world; a blank one has a handful
 
 let daemon
-let browser
 let ada
 let bob
 const broken = [] // places of broken blocks
@@ -20,16 +19,15 @@ const placed = [] // places of bricks
 
 before(async () => {
   daemon = await Daemon.start()
-  browser = await openBrowser()
 })
 
 after(async () => {
-  await browser?.close()
+  await Promise.all([ada?.close(), bob?.close()])
   await daemon?.remove()
 })
 
 test('the title screen shows a world behind it', async () => {
-  ada = await Player.open(browser, daemon.url, 'ada')
+  ada = await Player.open(daemon.url, 'ada')
   await ada.until(() => window.__voxeld?.state().chunksMeshed > 20)
   assert.ok((await ada.screenshot('1-title')) > COLOURS, 'the title screen is blank')
 })
@@ -55,7 +53,7 @@ test('breaks a block and places one', async () => {
 })
 
 test('a second player sees both edits, new ones at once, and the first player', async () => {
-  bob = await Player.open(browser, daemon.url, 'bob')
+  bob = await Player.open(daemon.url, 'bob')
   await bob.play()
   await bob.untilBlock(broken[0], AIR)
   await bob.untilBlock(placed[0], BRICK)

@@ -5,24 +5,22 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Daemon } from './daemon.mjs'
-import { Player, openBrowser } from './player.mjs'
+import { Player } from './player.mjs'
 
 const AIR = 0
 
 const nodes = [] // those that run
 let drained // the one that ran first
-let browser
 let ada
 const broken = [] // places of broken blocks
 
 before(async () => {
   nodes.push(await Daemon.start())
   for (let i = 0; i < 2; i++) nodes.push(await Daemon.start(nodes[0]))
-  browser = await openBrowser()
 })
 
 after(async () => {
-  await browser?.close()
+  await ada?.close()
   for (const node of new Set([...nodes, drained])) await node?.remove()
 })
 
@@ -75,7 +73,7 @@ function watch(page) {
 }
 
 test('a player joins, and her land has three copies', async () => {
-  ada = await Player.open(browser, nodes[0].url, 'ada')
+  ada = await Player.open(nodes[0].url, 'ada')
   await ada.play()
   broken.push(await ada.aimAtGround())
   await ada.click('left')

@@ -14,11 +14,11 @@ const FLAGS = [
 ]
 const SIZE = { width: 960, height: 600 }
 const MIDDLE = [SIZE.width / 2, SIZE.height / 2]
-const PATIENCE = { timeout: 60_000, polling: 100 }
-
-export function openBrowser() {
-  return chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: FLAGS, headless: true })
-}
+const PATIENCE = { timeout: 150_000, polling: 100 } // it bounds a hang, not a slow machine
+const STUCK_FRAMES = 150 // without arriving: something is in the way
+// Chromium draws in software here, two pages on the cores that they share with a daemon: less land is drawn, and nothing
+// changes by itself while a test looks. These are the client's own settings, kept where it keeps them.
+const SETTINGS = { view: 3, renderScale: 0.5, smoothEdges: false, adaptive: false }
 
 export class Player {
   /** What went wrong on the page: exceptions, console errors, failed or foreign requests. */
@@ -26,16 +26,26 @@ export class Player {
   /** While true, the console may complain about the lost WebSocket. */
   mayLoseConnection = false
 
-  constructor(page, name) {
+  constructor(browser, page, name) {
+    this.browser = browser
     this.page = page
     this.name = name
   }
 
-  static async open(browser, url, name) {
+  /**
+   * Opens the page in a browser of its own: pages of one browser share a thread that draws, and while the first page's
+   * frames are drawn in software the second one waits half a minute for its first answer from WebGL.
+   */
+  static async open(url, name) {
+    const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
+    const browser = await chromium.launch({ executablePath, args: FLAGS, headless: true })
     const context = await browser.newContext({ viewport: SIZE })
+    await context.addInitScript((settings) => {
+      if (!localStorage.getItem('voxeld.settings')) localStorage.setItem('voxeld.settings', JSON.stringify(settings))
+    }, SETTINGS)
     const page = await context.newPage()
     page.setDefaultTimeout(PATIENCE.timeout) // drawing in software, a busy machine is slow to open another page
-    const player = new Player(page, name)
+    const player = new Player(browser, page, name)
     page.on('pageerror', (error) => player.troubles.push(`exception: ${error.stack}`))
     page.on('console', (message) => {
       if (message.type() !== 'error') return
@@ -49,8 +59,17 @@ export class Player {
     page.on('response', (response) => {
       if (response.status() >= 400) player.troubles.push(`${response.status()}: ${response.url()}`)
     })
-    await page.goto(url)
+    try {
+      await page.goto(url)
+    } catch (reason) {
+      await browser.close()
+      throw reason
+    }
     return player
+  }
+
+  close() {
+    return this.browser.close()
   }
 
   /** Types a name, presses Play, and waits until the land around is drawn and under the feet. */
@@ -62,6 +81,7 @@ export class Player {
       const { connected, screen, chunksMeshed, meshBacklog, onGround } = window.__voxeld.state()
       return connected && screen === 'play' && chunksMeshed >= 9 && meshBacklog === 0 && onGround
     })
+    await this.page.mouse.move(...MIDDLE) // a click must not move it: that turns the eyes
   }
 
   async reload() {
@@ -97,15 +117,15 @@ export class Player {
       }, side)
       await keyboard.down('KeyW')
       await keyboard.down('Space')
-      const walked = this.page.waitForFunction(
-        ([x, z, blocks]) => {
+      const { frames } = await this.state()
+      const end = await this.until(
+        ([x, z, blocks, last]) => {
           const now = window.__voxeld.state()
-          return Math.hypot(now.x - x, now.z - z) >= blocks
+          return Math.hypot(now.x - x, now.z - z) >= blocks ? 'there' : now.frames > last && 'stuck'
         },
-        [x, z, blocks],
-        { timeout: 8000, polling: 50 },
+        [x, z, blocks, frames + STUCK_FRAMES],
       )
-      const arrived = await walked.then(() => true, () => false)
+      const arrived = (await end.jsonValue()) === 'there'
       await keyboard.up('Space')
       await keyboard.up('KeyW')
       if (arrived) break
@@ -114,8 +134,20 @@ export class Player {
     return this.state()
   }
 
+  /** Waits until two frames have drawn the same place and look: nobody slides on, no turn of the mouse is under way. */
+  stand() {
+    return this.until(() => {
+      const { frames, x, y, z, yaw, pitch } = window.__voxeld.state()
+      const now = [x, y, z, yaw, pitch].join()
+      const before = window.__stood
+      if (!before || frames > before.frames + 1) window.__stood = { frames, now }
+      return before && frames > before.frames + 1 && now === before.now
+    })
+  }
+
   /** Aims at a whole block of the ground that is near and not underfoot; returns its place. */
   async aimAtGround(not = []) {
+    await this.stand()
     return this.page.evaluate((not) => {
       const { x, y, z } = window.__voxeld.state()
       const [fx, fy, fz] = [x, y, z].map(Math.floor)
@@ -140,7 +172,8 @@ export class Player {
 
   async click(button) {
     const before = (await this.state()).acknowledgedEdits
-    await this.page.mouse.click(...MIDDLE, { button })
+    await this.page.mouse.down({ button })
+    await this.page.mouse.up({ button })
     await this.until((before) => {
       const { acknowledgedEdits, pendingEdits } = window.__voxeld.state()
       return acknowledgedEdits > before && pendingEdits === 0

@@ -2,30 +2,49 @@
 # fuzz.sh TIME [PACKAGE…]: runs every fuzz target of the packages (default: all) for TIME each.
 # One line per target; the whole output of a target that fails.
 #
+# A package is built once, for `go test -fuzz` links anew for each target. As many targets run at once as there are cores,
+# each with one worker.
+#
 # Go's fuzzer now and then reports its own deadline as a failure ("context deadline exceeded", no failing input): the
 # last worker is waited for a moment too short. Such a run has found nothing and is done again, twice at most.
 set -euo pipefail
-time=$1
+export FUZZ_TIME=$1 FUZZ_WORK
 shift
 [ $# -gt 0 ] || set -- ./...
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-targets=0
-for package in $(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' "$@"); do
-	for target in $(cat "$package"/*_test.go | sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' | sort -u); do
-		for again in yes yes no; do
-			if go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" -fuzzminimizetime 10s "$package" >"$log" 2>&1; then
-				break
-			fi
-			if [ $again = no ] || ! grep -qx ' *context deadline exceeded' "$log" || grep -q 'Failing input' "$log"; then
-				cat "$log"
-				echo "FAIL fuzz ${package##*/}.$target" >&2
-				exit 1
-			fi
-		done
-		execs=$(sed -nE 's/.*execs: ([0-9]+).*/\1/p' "$log" | tail -n 1)
-		printf 'ok   fuzz %-50s %s executions\n' "${package##*/}.$target" "${execs:-0}"
-		targets=$((targets + 1))
+FUZZ_WORK=$(mktemp -d)
+trap 'rm -rf "$FUZZ_WORK"' EXIT
+FUZZ_CACHE=$(go env GOCACHE)/fuzz
+export FUZZ_CACHE
+
+# fuzz NUMBER IMPORT-PATH DIRECTORY TARGET: runs one target of the built test $FUZZ_WORK/NUMBER.test.
+fuzz() {
+	local binary=$FUZZ_WORK/$1.test package=$2 target=$4 log=$FUZZ_WORK/$1.$4.log again execs
+	cd "$3" # testdata/fuzz is there
+	for again in yes yes no; do
+		if "$binary" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$FUZZ_TIME" -test.fuzzminimizetime 10s \
+			-test.parallel 1 -test.timeout 0 -test.fuzzcachedir "$FUZZ_CACHE/$package" >"$log" 2>&1; then
+			break
+		fi
+		if [ $again = no ] || ! grep -qx ' *context deadline exceeded' "$log" || grep -q 'Failing input' "$log"; then
+			cat "$log"
+			echo "FAIL fuzz ${package##*/}.$target" >&2
+			return 255 # the other targets are not begun
+		fi
 	done
-done
-echo "fuzz: $targets targets passed, $time each"
+	execs=$(sed -nE 's/.*execs: ([0-9]+).*/\1/p' "$log" | tail -n 1)
+	printf 'ok   fuzz %-50s %s executions\n' "${package##*/}.$target" "${execs:-0}"
+}
+export -f fuzz
+
+number=0
+go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}' "$@" >"$FUZZ_WORK/packages"
+while read -r package dir; do
+	targets=$(cat "$dir"/*_test.go | sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' | sort -u)
+	[ -n "$targets" ] || continue
+	number=$((number + 1))
+	go test -c -fuzz . -o "$FUZZ_WORK/$number.test" "$package"
+	for target in $targets; do echo "$number $package $dir $target"; done >>"$FUZZ_WORK/targets"
+done <"$FUZZ_WORK/packages"
+touch "$FUZZ_WORK/targets"
+xargs -P "$(nproc)" -L 1 bash -euo pipefail -c 'fuzz "$@"' fuzz <"$FUZZ_WORK/targets"
+echo "fuzz: $(wc -l <"$FUZZ_WORK/targets") targets passed, $FUZZ_TIME each"

@@ -19,7 +19,9 @@ import (
 	"time"
 )
 
-// The tests of this package run the real binary in processes of their own, and look at it from outside.
+// The tests of this package run the real binary in processes of their own, and look at it from outside. Those that
+// mostly wait for what nodes do by themselves run beside one another, each on loopback addresses of its own; those
+// that bound a pause, or drive a crowd, run alone.
 
 // daemonBinary builds voxeld once for all tests.
 var daemonBinary = sync.OnceValues(func() (string, error) {
@@ -64,6 +66,7 @@ type daemon struct {
 	args []string
 	// binary is what runs, if it is not the one that everybody gets.
 	binary string
+	env    []string // further variables
 	cmd    *exec.Cmd
 	logs   *lines
 
@@ -132,6 +135,7 @@ func (d *daemon) start() {
 	}, d.args...)
 	d.logs = &lines{news: make(chan struct{}, 1)}
 	d.cmd = exec.Command(path, args...)
+	d.cmd.Env = append(os.Environ(), d.env...)
 	d.cmd.Stdout, d.cmd.Stderr = d.logs, d.logs
 	if err := d.cmd.Start(); err != nil {
 		d.t.Fatal(err)
@@ -143,13 +147,13 @@ func (d *daemon) start() {
 // await waits until the node has printed the text.
 func (d *daemon) await(text string) {
 	d.t.Helper()
-	deadline := time.NewTimer(30 * time.Second)
+	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	for !strings.Contains(d.logs.String(), text) {
 		select {
 		case <-d.logs.news:
 		case <-deadline.C:
-			d.t.Fatalf("the node on %s did not print %q within 30 s:\n%s", d.ip, text, tail(d.logs.String(), 40))
+			d.t.Fatalf("the node on %s did not print %q within %v:\n%s", d.ip, text, patience, tail(d.logs.String(), 40))
 		}
 	}
 }
@@ -213,9 +217,9 @@ func (d *daemon) terminate() int {
 	go func() { d.cmd.Wait(); close(ended) }() //nolint:errcheck // the exit code says it
 	select {
 	case <-ended:
-	case <-time.After(40 * time.Second):
+	case <-time.After(patience):
 		d.kill()
-		d.t.Fatalf("the node on %s did not stop within 40 s", d.ip)
+		d.t.Fatalf("the node on %s did not stop within %v", d.ip, patience)
 	}
 	return d.cmd.ProcessState.ExitCode()
 }
@@ -224,6 +228,10 @@ func tail(text string, n int) string {
 	all := strings.Split(text, "\n")
 	return strings.Join(all[max(0, len(all)-n):], "\n")
 }
+
+// patience is how long tests wait for what must come. It bounds a hang, not a slow machine: where the time is a promise
+// of the product, the test says so with a limit of its own.
+const patience = 90 * time.Second
 
 // eventually polls a condition of another process, which cannot be waited for otherwise.
 func eventually(t *testing.T, what string, limit time.Duration, condition func() bool) {

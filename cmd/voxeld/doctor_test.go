@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/region"
@@ -36,6 +35,7 @@ func findings(health region.Health) []string {
 
 // The doctor says that all is well, what is wrong when a node is gone, and that all is well again.
 func TestDoctor(t *testing.T) {
+	t.Parallel()
 	all := cluster(t, 117, 3)
 	ann := join(t, all[0].Game, "ann", 1)
 	built := under(ann, 1, 0, 2)
@@ -46,14 +46,14 @@ func TestDoctor(t *testing.T) {
 		health = all[1].doctor()
 		return len(health.Findings)+len(health.Unknown) == 0 && health.Nodes == 3 && health.Awake > 0
 	}
-	eventually(t, "all is well", 30*time.Second, well)
+	eventually(t, "all is well", patience, well)
 	if out, _, code := voxeld(t, "doctor", "--data-dir", all[0].dir); code != 0 || !strings.Contains(out, "nothing is wrong") {
 		t.Errorf("for people: exit %d: %s", code, out)
 	}
 	gone := all[2]
 	gone.kill()
 	var out, errs string
-	eventually(t, "the loss is told", 20*time.Second, func() bool {
+	eventually(t, "the loss is told", patience, func() bool {
 		var code int
 		out, errs, code = voxeld(t, "doctor", "--data-dir", all[1].dir)
 		return code == exitFailed && strings.Contains(out, "\nunder_replicated: catalog\n") &&
@@ -64,5 +64,5 @@ func TestDoctor(t *testing.T) {
 	}
 	t.Logf("while one of three nodes is gone:\n%s", out)
 	gone.start()
-	eventually(t, "all is well again", 20*time.Second, well)
+	eventually(t, "all is well again", patience, well)
 }

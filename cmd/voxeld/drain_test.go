@@ -75,7 +75,7 @@ func (l *ledger) verify(t *testing.T, d *daemon) (lost int) {
 // ready waits until the node says that it may be sent players.
 func (d *daemon) ready() {
 	d.t.Helper()
-	eventually(d.t, "the node on "+d.ip+" is ready", 20*time.Second, func() bool {
+	eventually(d.t, "the node on "+d.ip+" is ready", patience, func() bool {
 		answer, err := http.Get("http://" + d.HTTP + "/readyz")
 		if err != nil {
 			return false
@@ -99,7 +99,7 @@ func (d *daemon) drain() (answer drainAnswer) {
 		if code := d.cmd.ProcessState.ExitCode(); code != 0 {
 			d.t.Errorf("the drained node exits with %d", code)
 		}
-	case <-time.After(2 * time.Second):
+	case <-time.After(10 * time.Second):
 		d.t.Error("voxeld drain came back before the node had ended")
 	}
 	return answer
@@ -109,7 +109,7 @@ func (d *daemon) drain() (answer drainAnswer) {
 // between two nodes.
 func whole(t *testing.T, all []*daemon) {
 	t.Helper()
-	eventually(t, "no region lacks a member", 30*time.Second, func() bool {
+	eventually(t, "no region lacks a member", patience, func() bool {
 		for _, d := range all {
 			if d.metric("voxeld_regions_under_replicated") > 0 {
 				return false
@@ -138,7 +138,7 @@ func TestRollingRestart(t *testing.T) {
 		}
 		crowd.Go(func() { reports[i], errs[i] = bot.Run(ctx, o) })
 	}
-	eventually(t, "50 players play", 30*time.Second, func() bool {
+	eventually(t, "50 players play", patience, func() bool {
 		n := 0
 		for _, d := range all {
 			var s statusAnswer
@@ -151,7 +151,7 @@ func TestRollingRestart(t *testing.T) {
 	building := func(edits int) { // goes on for so many edits
 		t.Helper()
 		until := book.size() + edits
-		eventually(t, fmt.Sprintf("%d edits are acknowledged", until), 30*time.Second, func() bool { return book.size() >= until })
+		eventually(t, fmt.Sprintf("%d edits are acknowledged", until), patience, func() bool { return book.size() >= until })
 	}
 	building(200)
 	start := time.Now()
@@ -279,7 +279,7 @@ func TestDrainAlone(t *testing.T) {
 	if answer.Sessions != 1 || answer.Homeless != 1 || len(answer.Rooms) != 0 || answer.Kept == 0 {
 		t.Errorf("%+v", answer)
 	}
-	if answer.Took > 5*time.Second {
+	if answer.Took > 10*time.Second {
 		t.Errorf("it took %v", answer.Took)
 	}
 	if ann.sentOn == nil || len(ann.sentOn.Homes) != 0 || ann.sentOn.Reason == "" {

@@ -32,7 +32,7 @@ func TestHintStartsASecondNode(t *testing.T) {
 	if a.Status.Catalog != a.Status.Peer {
 		t.Errorf("the first node says that the catalog is on %q", a.Status.Catalog)
 	}
-	eventually(t, "the second node knows who holds the catalog", 20*time.Second, func() bool {
+	eventually(t, "the second node knows who holds the catalog", patience, func() bool {
 		b.ask("status", &b.Status)
 		return b.Status.Catalog == a.Status.Peer
 	})
@@ -132,7 +132,7 @@ func TestInterruptedJoin(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it takes its port", 10*time.Second, func() bool {
+	eventually(t, "it takes its port", patience, func() bool {
 		conn, err := net.Dial("tcp", "127.61.0.1:4002")
 		return err == nil && conn.Close() == nil
 	})

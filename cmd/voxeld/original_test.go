@@ -28,7 +28,7 @@ type packet struct {
 
 func dialOriginal(t *testing.T, address string) *original {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", address, 5*time.Second)
+	conn, err := net.DialTimeout("tcp", address, patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestOriginalClientPlays(t *testing.T) {
 	if gone := bob.packet(2); gone.Player != "ann" {
 		t.Errorf("bob is told that %q left, want ann", gone.Player)
 	}
-	eventually(t, "ann is saved", 10*time.Second, func() bool {
+	eventually(t, "ann is saved", patience, func() bool {
 		x, y, z := dht.whereIsPlayer("ann")
 		return x == 106.25 && y == 20 && z == -59.5
 	})

@@ -20,12 +20,12 @@ func TestMovementOutlivesTheLeader(t *testing.T) {
 			leader, others := leaderOf(t, all, ground.Chunk())
 			ann, bob := join(t, others[0].Game, "ann", 1), join(t, others[1].Game, "bob", 1)
 			bob.until("ann", func() bool { _, sees := bob.Avatars["ann"]; return sees })
-			pause := bob.watchWalk(t, ann, 20, func() {})
-			t.Logf("with a leader: ann stands still for %v at most", pause)
-			pause = bob.watchWalk(t, ann, 60, leader.kill)
+			before := bob.watchWalk(t, ann, 20, func() {})
+			t.Logf("with a leader: ann stands still for %v at most", before)
+			pause := bob.watchWalk(t, ann, 60, leader.kill)
 			t.Logf("without: %v", pause)
-			if pause > 750*time.Millisecond {
-				t.Errorf("bob saw ann stand still for %v", pause)
+			if pause > 750*time.Millisecond+2*before { // a busy machine lets her stand still without any fault
+				t.Errorf("bob saw ann stand still for %v, before for %v", pause, before)
 			}
 			if n := others[0].metric(`voxeld_overlay_packets_total{direction="out"}`); n == 0 {
 				t.Error("no packets were sent")

@@ -40,7 +40,7 @@ func join(t *testing.T, address, name string, view int) *tester {
 
 func dialSession(t *testing.T, address, name string, view int) *tester {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", address, 5*time.Second)
+	conn, err := net.DialTimeout("tcp", address, patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func (p *tester) sendRaw(data []byte) {
 // until takes in messages until the condition holds.
 func (p *tester) until(what string, condition func() bool) {
 	p.t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
+	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	for !condition() {
 		select {
@@ -101,7 +101,7 @@ func (p *tester) until(what string, condition func() bool) {
 			}
 			p.take(m)
 		case <-deadline.C:
-			p.t.Fatalf("not within 20 s: %s", what)
+			p.t.Fatalf("not within %v: %s", patience, what)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func (p *tester) until(what string, condition func() bool) {
 // ended waits for the end of the session and gives the code of its failure.
 func (p *tester) ended() string {
 	p.t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
+	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	for {
 		select {
@@ -119,7 +119,7 @@ func (p *tester) ended() string {
 			}
 			p.take(m)
 		case <-deadline.C:
-			p.t.Fatal("the session did not end within 20 s")
+			p.t.Fatal("the session does not end")
 		}
 	}
 }

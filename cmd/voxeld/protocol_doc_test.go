@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 )
 
 // The Python examples of docs/protocol.md run, and do what they say.
@@ -27,7 +26,7 @@ func TestProtocolExamples(t *testing.T) {
 	d := startDaemon(t, 61)
 	for i, want := range wants {
 		code, _, _ := strings.Cut(examples[i], "```")
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		out, err := exec.CommandContext(ctx, python, "-c", strings.ReplaceAll(code, "127.0.0.1", d.ip)).CombinedOutput()
 		cancel()
 		if err != nil || !strings.Contains(string(out), want) || strings.Contains(string(out), "error") {

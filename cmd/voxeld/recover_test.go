@@ -13,13 +13,14 @@ import (
 // Two of three nodes are lost. The operator recovers what the third one has: edits are accepted again. The two come
 // back after all: they begin anew, and when the survivor is killed they have all that was acknowledged since.
 func TestRecover(t *testing.T) {
+	t.Parallel()
 	all := cluster(t, 121, 3)
 	survivor, lost := all[0], all[1:]
 	ann := join(t, survivor.Game, "ann", 1)
 	before, after, later := under(ann, 1, 0, 2), under(ann, 1, 1, 2), under(ann, 1, -1, 2)
 	ann.until("the ground", func() bool { _, ok := ann.at(before); return ok })
 	ann.put(before, chunk.Brick)
-	eventually(t, "all is well", 30*time.Second, func() bool { return len(survivor.doctor().Findings) == 0 })
+	eventually(t, "all is well", patience, func() bool { return len(survivor.doctor().Findings) == 0 })
 	if out, errs, code := voxeld(t, "region", "recover", "catalog", "--data-dir", survivor.dir, "--yes"); code != exitFailed || !strings.Contains(out, "not lost") {
 		t.Fatalf("recovered while all live: exit %d: %s%s", code, out, errs)
 	}
@@ -30,14 +31,14 @@ func TestRecover(t *testing.T) {
 	if out, errs, code := voxeld(t, "region", "recover", "--all-lost", "--data-dir", survivor.dir, "--yes"); code != exitFailed || !strings.Contains(out, "wait") {
 		t.Errorf("recovered at once: exit %d: %s%s", code, out, errs)
 	}
-	eventually(t, "the doctor tells the loss", 20*time.Second, func() bool {
+	eventually(t, "the doctor tells the loss", patience, func() bool {
 		return slices.Contains(findings(survivor.doctor()), "majority_lost")
 	})
 	if out, errs, code := voxeld(t, "region", "recover", "--all-lost", "--data-dir", survivor.dir); code == 0 || strings.Contains(out, ": recovered") {
 		t.Errorf("recovered without a word: exit %d: %s%s", code, out, errs)
 	}
 	var out, errs string
-	eventually(t, "the recovery", 20*time.Second, func() bool {
+	eventually(t, "the recovery", patience, func() bool {
 		var code int
 		out, errs, code = voxeld(t, "region", "recover", "--all-lost", "--data-dir", survivor.dir, "--yes")
 		return code == 0
@@ -58,7 +59,7 @@ func TestRecover(t *testing.T) {
 	}
 	back := time.Now()
 	ann.putPatiently(later, chunk.Planks)
-	eventually(t, "all is well again", 30*time.Second, func() bool {
+	eventually(t, "all is well again", patience, func() bool {
 		health := survivor.doctor()
 		if len(health.Findings) > 0 {
 			t.Logf("not yet: %v", health.Findings)

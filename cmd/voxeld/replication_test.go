@@ -21,7 +21,7 @@ func cluster(t *testing.T, first, n int, args ...string) []*daemon {
 		all = append(all, startDaemon(t, first+i, append([]string{"--join", token}, args...)...))
 	}
 	for _, d := range all {
-		eventually(t, "everybody knows everybody", 20*time.Second, func() bool {
+		eventually(t, "everybody knows everybody", patience, func() bool {
 			var s statusAnswer
 			d.ask("status", &s)
 			return s.Peers >= n-1
@@ -57,6 +57,7 @@ func leaderOf(t *testing.T, all []*daemon, pos grid.ChunkPos) (leader *daemon, o
 // A region's leader is killed while a player on another node edits: his edits are accepted again soon,
 // those that were acknowledged are there, and each was applied once.
 func TestLeaderIsKilled(t *testing.T) {
+	t.Parallel()
 	all := cluster(t, 41, 3)
 	probe := join(t, all[0].Game, "ann", 1)
 	spawn := under(probe, 1, 0, 0)
@@ -116,6 +117,7 @@ func TestLeaderIsKilled(t *testing.T) {
 // Land that was founded by one node alone is soon kept by three, also what nobody looks at, and survives
 // the node that it began on.
 func TestRegionsGrow(t *testing.T) {
+	t.Parallel()
 	a := startDaemon(t, 45)
 	ann := join(t, a.Game, "ann", 3)
 	built := under(ann, 1, 0, 2)
@@ -135,7 +137,7 @@ func TestRegionsGrow(t *testing.T) {
 		}
 		return n
 	}
-	eventually(t, "every region has three members", 40*time.Second, func() bool {
+	eventually(t, "every region has three members", patience, func() bool {
 		for _, d := range all {
 			if threefold(d) < founded {
 				return false
@@ -144,7 +146,7 @@ func TestRegionsGrow(t *testing.T) {
 		return true
 	})
 	t.Logf("%d regions had three members each %v after the third node was up", founded, time.Since(start))
-	eventually(t, "the catalog has three members", 30*time.Second, func() bool {
+	eventually(t, "the catalog has three members", patience, func() bool {
 		for _, d := range all {
 			if d.metric("voxeld_catalog_members") != 3 {
 				return false
@@ -168,7 +170,7 @@ func TestRegionsGrow(t *testing.T) {
 // has lost the region's leader.
 func (p *tester) putPatiently(pos grid.Pos, b chunk.Block) {
 	p.t.Helper()
-	eventually(p.t, fmt.Sprintf("%v at %v is acknowledged", b.Name(), pos), 20*time.Second, func() bool {
+	eventually(p.t, fmt.Sprintf("%v at %v is acknowledged", b.Name(), pos), patience, func() bool {
 		seq := p.edit(pos, b)
 		p.until(fmt.Sprintf("an answer to %v at %v", b.Name(), pos), func() bool { _, ok := p.Acks[seq]; return ok })
 		switch why := p.Acks[seq].Error; why {
@@ -185,6 +187,7 @@ func (p *tester) putPatiently(pos grid.Pos, b chunk.Block) {
 
 // A member that is gone for good is replaced by another node after the grace period.
 func TestGoneMemberIsReplaced(t *testing.T) {
+	t.Parallel()
 	all := cluster(t, 51, 4, "--replace-after", "3s")
 	ann := join(t, all[0].Game, "ann", 1)
 	built := under(ann, 1, 0, 2)
@@ -201,7 +204,7 @@ func TestGoneMemberIsReplaced(t *testing.T) {
 		}
 		return false
 	}
-	eventually(t, "the region has three members", 20*time.Second, func() bool { return find(leader) && region.Voters == 3 })
+	eventually(t, "the region has three members", patience, func() bool { return find(leader) && region.Voters == 3 })
 	var gone *daemon
 	for _, d := range others {
 		if slices.Contains(region.Members, d.Status.Peer) && d != all[0] {
@@ -225,6 +228,7 @@ func TestGoneMemberIsReplaced(t *testing.T) {
 // One node after the other is killed and started again while a player builds: nothing that was
 // acknowledged to him is lost. The ledger is the test's own.
 func TestRandomKills(t *testing.T) {
+	t.Parallel()
 	all := cluster(t, 61, 5)
 	probe := join(t, all[0].Game, "ann", 1)
 	spawn := under(probe, 1, 0, 2)
@@ -234,7 +238,7 @@ func TestRandomKills(t *testing.T) {
 	builder := join(t, others[0].Game, "bea", 1)
 	builder.until("the ground", func() bool { _, ok := builder.at(spawn); return ok })
 	victims := append([]*daemon{leader}, others[1:]...) // his own node stays, or his session would end
-	eventually(t, "the catalog has five members", 40*time.Second, func() bool { return all[0].metric("voxeld_catalog_members") == 5 })
+	eventually(t, "the catalog has five members", patience, func() bool { return all[0].metric("voxeld_catalog_members") == 5 })
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	dice := rand.New(rand.NewPCG(seed, 0))
@@ -279,6 +283,7 @@ func TestRandomKills(t *testing.T) {
 
 // A region that nobody watches is put to sleep on all nodes, and wakes with every edit.
 func TestRegionsSleep(t *testing.T) {
+	t.Parallel()
 	all := cluster(t, 71, 3)
 	ann := join(t, all[0].Game, "ann", 1)
 	built := under(ann, 1, 0, 2)
@@ -293,7 +298,7 @@ func TestRegionsSleep(t *testing.T) {
 		}
 		return true
 	}
-	eventually(t, "all regions sleep", 60*time.Second, asleep)
+	eventually(t, "all regions sleep", patience, asleep)
 	<-time.After(2 * time.Second) // while it falls asleep it is hard to wake
 	start := time.Now()
 	bob := join(t, all[1].Game, "bob", 1)
@@ -332,7 +337,7 @@ func TestStopHandsOver(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	if slowest > 3*time.Second {
+	if slowest > 5*time.Second {
 		t.Errorf("an edit took %v", slowest)
 	}
 }

@@ -34,7 +34,7 @@ func (d *daemon) flipEdit(region string, pos grid.Pos) {
 	}
 	defer file.Close()
 	var image []byte
-	eventually(d.t, "the edit is in the tables' file, not only in the journal", 20*time.Second, func() bool {
+	eventually(d.t, "the edit is in the tables' file, not only in the journal", patience, func() bool {
 		image, err = os.ReadFile(file.Name())
 		return err != nil || bytes.Contains(image, key)
 	})
@@ -67,14 +67,15 @@ func (d *daemon) scrub(cell string) (answer scrubAnswer, code int) {
 // A bit flips in the file of a member, first while it runs and then while it is down: an operator's scrub repairs the
 // one, and the copy is replaced by itself after the other. Players never see anything else than what was built.
 func TestScrubRepairsFlippedBits(t *testing.T) {
-	all := cluster(t, 71, 3)
+	t.Parallel()
+	all := cluster(t, 141, 3)
 	ann := join(t, all[0].Game, "ann", 1)
 	built := under(ann, 1, 0, 2)
 	ann.until("the ground", func() bool { _, ok := ann.at(built); return ok })
 	ann.put(built, chunk.Brick)
 	leader, others := leaderOf(t, all, built.Chunk())
 	var r regionAnswer
-	eventually(t, "the region has three members", 20*time.Second, func() bool {
+	eventually(t, "the region has three members", patience, func() bool {
 		i := slices.IndexFunc(leader.regions(), func(r regionAnswer) bool { return r.Edits > 0 })
 		if i >= 0 {
 			r = leader.regions()[i]
@@ -114,12 +115,12 @@ func TestScrubRepairsFlippedBits(t *testing.T) {
 	hurt.flipEdit(r.ID, built)
 	hurt.start()
 	start = time.Now()
-	eventually(t, "the copy is replaced", 30*time.Second, func() bool {
+	eventually(t, "the copy is replaced", patience, func() bool {
 		var s statusAnswer
 		hurt.ask("status", &s)
 		return s.Damaged == 0 && hurt.metric("voxeld_copies_discarded_total") == 1
 	})
-	eventually(t, "three copies are sound again", 30*time.Second, func() bool {
+	eventually(t, "three copies are sound again", patience, func() bool {
 		answer, code := leader.scrub(r.Cell)
 		return code == 0 && answer.Heard == 3 && answer.Members == 3 && answer.Damaged == 0
 	})

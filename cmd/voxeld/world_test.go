@@ -7,7 +7,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -49,6 +48,7 @@ func TestPlayersShareAWorld(t *testing.T) {
 
 // What a player saw confirmed is there after the node was killed, and he stands where he left.
 func TestKilledNodeForgetsNothing(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, 12)
 	ann := join(t, d.Game, "ann", 2)
 	place := under(ann, 1, 1, 0)
@@ -69,7 +69,7 @@ func TestKilledNodeForgetsNothing(t *testing.T) {
 	start := ann.Welcome.Pose
 	ann.walkTo(start.X+6, start.Z+3)
 	ann.leave()
-	eventually(t, "ann left", 5*time.Second, func() bool { return len(d.players()) == 0 })
+	eventually(t, "ann left", patience, func() bool { return len(d.players()) == 0 })
 	d.kill()
 	d.start()
 	again := join(t, d.Game, "ann", 2)
@@ -96,6 +96,7 @@ func locate(t *testing.T, address string, pos grid.ChunkPos) string {
 // Two daemons lead one world between them; a player on either edits what the other leads; both are killed
 // and come back with every acknowledged edit and the player where he left.
 func TestTwoDaemonsOneWorld(t *testing.T) {
+	t.Parallel()
 	a := startDaemon(t, 21)
 	b := startDaemon(t, 22, "--join", a.invite())
 	if a.Status.WorldID != b.Status.WorldID {
@@ -128,7 +129,7 @@ func TestTwoDaemonsOneWorld(t *testing.T) {
 	left := ann.Welcome.Pose
 	ann.leave()
 	bob.leave()
-	eventually(t, "ann and bob left", 5*time.Second, func() bool { return len(a.players())+len(b.players()) == 0 })
+	eventually(t, "ann and bob left", patience, func() bool { return len(a.players())+len(b.players()) == 0 })
 
 	a.kill()
 	b.kill()
@@ -143,7 +144,7 @@ func TestTwoDaemonsOneWorld(t *testing.T) {
 	}
 	// And each sees what the other built, through the other daemon.
 	ann.leave()
-	eventually(t, "ann left", 5*time.Second, func() bool { return len(a.players()) == 0 })
+	eventually(t, "ann left", patience, func() bool { return len(a.players()) == 0 })
 	ann = join(t, b.Game, "ann", 1)
 	ann.sees(far, chunk.Brick)
 	if ann.Welcome.Pose != left {
@@ -166,7 +167,7 @@ func place(t *testing.T, on *daemon, name string, pos grid.ChunkPos) grid.Pos {
 	c.send(fmt.Sprintf(`{"type":3,"args":[%d.5,%d,%d.5,0],"player":%q}`+"\n", middle.X, middle.Y, middle.Z, name))
 	c.send(fmt.Sprintf(`{"type":2,"args":[%d,%d],"player":%q}`+"\n", pos.X, pos.Z, name))
 	var at grid.Pos
-	eventually(t, name+" is saved", 10*time.Second, func() bool {
+	eventually(t, name+" is saved", patience, func() bool {
 		q := dialOriginal(t, on.Game)
 		q.send(`{"type":"dht"}`)
 		q.expect("ok")
@@ -234,7 +235,7 @@ func originalBase(t *testing.T, d *daemon, _ grid.ChunkPos) int32 {
 	y := probe.Welcome.Pose.Y
 	probe.leave()
 	base := int32(0)
-	eventually(t, "the probe is saved", 10*time.Second, func() bool {
+	eventually(t, "the probe is saved", patience, func() bool {
 		x, seen, z := q.whereIsPlayer("probe")
 		base = int32(y - seen)
 		return x != 0 || z != 0

@@ -16,6 +16,7 @@ import { Avatars } from './render/avatars'
 import type { Eyes } from './render/eyes'
 import { View } from './render/view'
 import { debugRows, type Meter } from './debug-rows'
+import { Pace, eased } from './pace'
 import { saveSettings, type Settings } from './settings'
 import type { TestHook, TestState } from './testhook'
 import { raiseBackdrop } from './world/backdrop'
@@ -43,6 +44,7 @@ export class Game implements TestHook {
   private readonly controls: Controls
   private readonly hands: Hands
   private readonly sound = new Sound()
+  private readonly pace = new Pace()
   private readonly meter: Meter = { fps: 0, frames: 0, received: 0, sent: 0, receivedRate: 0, sentRate: 0 }
   private current: Screen = 'title'
   private slot = 0
@@ -148,10 +150,11 @@ export class Game implements TestHook {
     this.save()
     this.sound.wake()
     this.hud.title.busy(true)
-    this.askedView = this.joinedView = this.settings.view
+    const { view } = this.drawn()
+    this.askedView = this.joinedView = view
     this.session.join({
       name: who.name,
-      view: this.settings.view,
+      view,
       identity: who.guest ? null : loadIdentity(localStorage),
     })
   }
@@ -257,14 +260,25 @@ export class Game implements TestHook {
 
   private applySettings(): void {
     this.view.setFieldOfView(this.settings.fieldOfView)
-    this.view.setScale(this.settings.renderScale)
     this.sound.on = this.settings.sound
     this.save()
+    this.applyPace()
+  }
+
+  /** What is drawn of what the player wants. */
+  private drawn() {
+    return eased(this.settings, this.pace.step)
+  }
+
+  private applyPace(): void {
+    const { view, renderScale } = this.drawn()
+    this.view.setScale(renderScale)
+    this.hud.menu.tellEased(this.settings, { view, renderScale })
     const welcome = this.session.welcome
-    if (!welcome || this.settings.view === this.askedView) return
+    if (!welcome || view === this.askedView) return
     // a grant below what was asked for is the most that this world gives
     const most = welcome.view < this.joinedView ? welcome.view : MAX_VIEW
-    this.askedView = this.settings.view
+    this.askedView = view
     this.session.connection.setView(this.askedView)
     this.view.setDistance(Math.min(this.askedView, most))
   }
@@ -283,6 +297,9 @@ export class Game implements TestHook {
     if (dt > 0) this.meter.fps += (1 / dt - this.meter.fps) * 0.06
     const inWorld = this.current !== 'title'
     if (inWorld) this.live(now, dt)
+    // while land arrives and is meshed, the cores are busy with other things than drawing
+    if (!inWorld || this.meshes.backlog > 0) this.pace.restart(now)
+    else if (this.pace.frame(now) && this.settings.adaptive) this.applyPace()
     const eyes = inWorld ? this.eyes() : this.orbit(now / 1000)
     this.view.look(eyes)
     const aim = inWorld && this.current !== 'menu' ? this.hands.aim : null

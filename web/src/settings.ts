@@ -14,6 +14,8 @@ export interface Settings {
   /** Pixels drawn for each of the screen's, 0.25 to 1. */
   renderScale: number
   smoothEdges: boolean
+  /** Draw less while frames are slow (pace.ts). */
+  adaptive: boolean
   sound: boolean
   /** Blocks on the nine places of the hotbar. */
   hotbar: number[]
@@ -39,6 +41,7 @@ export function defaults(software: boolean): Settings {
     fieldOfView: 75,
     renderScale: software ? 0.6 : 1,
     smoothEdges: !software,
+    adaptive: true,
     sound: true,
     hotbar: [...HOTBAR],
   }
@@ -58,7 +61,7 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, standard: Settin
     const [least, most] = RANGES[key]
     return typeof value === 'number' && value >= least && value <= most ? value : standard[key]
   }
-  const flag = (key: 'guest' | 'smoothEdges' | 'sound'): boolean => {
+  const flag = (key: 'guest' | 'smoothEdges' | 'adaptive' | 'sound'): boolean => {
     const value = stored[key]
     return typeof value === 'boolean' ? value : standard[key]
   }
@@ -72,6 +75,7 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, standard: Settin
     fieldOfView: number('fieldOfView'),
     renderScale: number('renderScale'),
     smoothEdges: flag('smoothEdges'),
+    adaptive: flag('adaptive'),
     sound: flag('sound'),
     hotbar: goodHotbar ? hotbar : standard.hotbar,
   }

@@ -176,14 +176,16 @@ describe('mesher', () => {
   })
 
   test('leaves draw the face between two of them once', () => {
-    const { cutout } = mesh(worldOf(1, (x, y, z) => (y === 4 && z === 3 && (x === 9 || x === 10) ? LEAVES : 0)))
-    expect(quadsOf(cutout).reduce((sum, quad) => sum + area(quad), 0)).toBe(11)
+    const { cutout, thicket } = mesh(worldOf(1, (x, y, z) => (y === 4 && z === 3 && (x === 9 || x === 10) ? LEAVES : 0)))
+    expect(quadsOf(cutout).reduce((sum, quad) => sum + area(quad), 0)).toBe(10)
+    expect(quadsOf(thicket)).toHaveLength(1) // apart, for it is drawn near by only
   })
 
   test('so do leaves of different kinds, whichever is first', () => {
     for (const [a, b] of [[LEAVES, BIRCH_LEAVES], [BIRCH_LEAVES, LEAVES]]) {
-      const { cutout } = mesh(worldOf(1, (x, y, z) => (y === 4 && z === 3 ? (x === 9 ? a : x === 10 ? b : 0) : 0)))
-      expect(quadsOf(cutout).reduce((sum, quad) => sum + area(quad), 0)).toBe(11)
+      const { cutout, thicket } = mesh(worldOf(1, (x, y, z) => (y === 4 && z === 3 ? (x === 9 ? a : x === 10 ? b : 0) : 0)))
+      expect(quadsOf(cutout).reduce((sum, quad) => sum + area(quad), 0)).toBe(10)
+      expect(quadsOf(thicket)).toHaveLength(1)
     }
   })
 

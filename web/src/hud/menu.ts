@@ -16,6 +16,7 @@ const SLIDERS: [Numbers, string, (value: number) => string][] = [
 export class Menu {
   readonly root: HTMLElement
   private readonly world = el('p', 'muted')
+  private readonly eased = el('small', 'muted')
 
   constructor(
     settings: Settings,
@@ -40,7 +41,7 @@ export class Menu {
       })
       return el('label', 'row', el('span', '', label), slider, value)
     })
-    const flag = (key: 'smoothEdges' | 'sound', label: string, hint: string) => {
+    const flag = (key: 'smoothEdges' | 'adaptive' | 'sound', label: string, hint: Node | null = null) => {
       const box = el('input')
       box.type = 'checkbox'
       box.checked = settings[key]
@@ -48,7 +49,7 @@ export class Menu {
         settings[key] = box.checked
         changed()
       })
-      return el('label', 'check', box, el('span', '', label, hint ? el('small', 'muted', hint) : null))
+      return el('label', 'check', box, el('span', '', label, hint))
     }
     const panel = el(
       'div',
@@ -56,7 +57,14 @@ export class Menu {
       el('h2', '', 'Paused'),
       this.world,
       button('Back to the world', 'primary', resume),
-      el('div', 'rows', ...rows, flag('sound', 'Sounds', ''), flag('smoothEdges', 'Smooth edges', ' after a reload')),
+      el(
+        'div',
+        'rows',
+        ...rows,
+        flag('adaptive', 'Draw less while frames are slow', this.eased),
+        flag('smoothEdges', 'Smooth edges', el('small', 'muted', ' after a reload')),
+        flag('sound', 'Sounds'),
+      ),
       el('ul', 'keys muted', ...KEYS.map(([key, does]) => el('li', '', el('kbd', '', key), el('span', '', does)))),
       button('Leave', 'quiet', leave),
     )
@@ -65,6 +73,12 @@ export class Menu {
 
   toggle(open: boolean): void {
     show(this.root, open)
+  }
+
+  /** Says what is drawn now, if it is less than the sliders say. */
+  tellEased(settings: Settings, drawn: Pick<Settings, 'view' | 'renderScale'>): void {
+    const less = drawn.view < settings.view || drawn.renderScale < settings.renderScale
+    this.eased.textContent = less ? ` now ${drawn.view} chunks at ${Math.round(drawn.renderScale * 100)} %` : ''
   }
 
   describe(text: string): void {

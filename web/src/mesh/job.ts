@@ -30,5 +30,6 @@ export function buffersOf(result: MeshResult): ArrayBuffer[] {
     mesh.opaque.buffer as ArrayBuffer,
     mesh.cutout.buffer as ArrayBuffer,
     mesh.water.buffer as ArrayBuffer,
+    mesh.thicket.buffer as ArrayBuffer,
   ])
 }

@@ -20,11 +20,13 @@ import { LAYER, MARGIN, WIDTH, type Volume } from './volume'
 export const WORDS_PER_VERTEX = 2
 export const WORDS_PER_QUAD = 4 * WORDS_PER_VERTEX
 
-/** A section's vertices for the three passes. */
+/** A section's vertices for the three passes, direction by direction (0 to 7). */
 export interface SectionMesh {
   opaque: Uint32Array
   cutout: Uint32Array
   water: Uint32Array
+  /** Of the cutout pass, but seen from near by only: faces between two leaves, half of all that a forest has. */
+  thicket: Uint32Array
 }
 
 const STRIDE = [1, LAYER, WIDTH] // of x, y, z within a volume
@@ -51,10 +53,11 @@ class Quads {
   }
 }
 
-const passes = [new Quads(), new Quads(), new Quads()] // reused; each worker has its own
+const THICKET = 3
+const passes = [new Quads(), new Quads(), new Quads(), new Quads()] // reused; each worker has its own
 const quad = new Uint32Array(WORDS_PER_QUAD)
 const corners = new Int32Array(4) // light and occlusion of the face at hand: glow:6 sky:6 occlusion:2
-const mask = new Float64Array(SIZE * SIZE) // faces of a slice that may merge: block and light + 1, 0 for none
+const mask = new Float64Array(SIZE * SIZE) // faces of a slice that may merge: kind and light + 1, 0 for none
 const origin = [0, 0, 0]
 
 /** Meshes section s of the volume's chunk. */
@@ -65,7 +68,7 @@ export function meshSection(volume: Volume, light: Uint8Array, s: number): Secti
     }
     meshPlants(volume, light, s)
   }
-  return { opaque: passes[0].take(), cutout: passes[1].take(), water: passes[2].take() }
+  return { opaque: passes[0].take(), cutout: passes[1].take(), water: passes[2].take(), thicket: passes[THICKET].take() }
 }
 
 function meshSlice(volume: Volume, light: Uint8Array, s: number, face: number, slice: number): void {
@@ -88,14 +91,15 @@ function meshSlice(volume: Volume, light: Uint8Array, s: number, face: number, s
       const next = cell + out
       const beyond = next < 0 ? -1 : next >= blocks.length ? 0 : blocks[next]
       if (beyond < 0 || OPAQUE[beyond] || (beyond === block && MERGES[block])) continue
-      if (face & 1 && (beyond === block || (LEAFY[block] && LEAFY[beyond]))) continue
+      const inner = LEAFY[block] & LEAFY[beyond]
+      if (face & 1 && (beyond === block || inner)) continue
       shadeCorners(blocks, light, next, uStep, vStep)
       const low = SHAPE[block] === LIQUID && aboveIsNot(blocks, cell, block) ? 1 : 0
       if (corners[0] === corners[1] && corners[0] === corners[2] && corners[0] === corners[3]) {
-        mask[at] = 1 + (block * 2 + low) * 16384 + corners[0]
+        mask[at] = 1 + (block * 4 + inner * 2 + low) * 16384 + corners[0]
         mergeable = true
       } else {
-        emit(face, slice, u, v, 1, 1, block, low)
+        emit(face, slice, u, v, 1, 1, block, low, inner)
       }
     }
   }
@@ -153,8 +157,8 @@ function merge(face: number, slice: number): void {
       }
       for (let j = 0; j < height; j++) mask.fill(0, (v + j) * SIZE + u, (v + j) * SIZE + u + width)
       corners.fill((key - 1) % 16384)
-      const blockAndLow = Math.floor((key - 1) / 16384)
-      emit(face, slice, u, v, width, height, blockAndLow >> 1, blockAndLow & 1)
+      const kind = Math.floor((key - 1) / 16384)
+      emit(face, slice, u, v, width, height, kind >> 2, kind & 1, (kind >> 1) & 1)
       u += width
     }
   }
@@ -169,6 +173,7 @@ function emit(
   height: number,
   block: number,
   low: number,
+  inner: number,
 ): void {
   const axis = face >> 1
   const uAxis = (axis + 1) % 3
@@ -197,7 +202,7 @@ function emit(
       0
     quad[2 * i + 1] = (layer | (((shade >> 6) & 63) << 10) | ((shade & 63) << 16)) >>> 0
   }
-  passes[SHAPE[block] === CUBE ? PASS[block] : 2].add(quad)
+  passes[inner ? THICKET : SHAPE[block] === CUBE ? PASS[block] : 2].add(quad)
 }
 
 function brightness(corner: number): number {

@@ -1,21 +1,33 @@
-// The land's meshes: up to three per section, drawn near the render origin so that far from the world's middle nothing
+// The land's meshes: up to four per section, drawn near the render origin so that far from the world's middle nothing
 // jitters. Owned by the main thread.
 
 import { BufferAttribute, BufferGeometry, Group, Mesh, Sphere, Vector3, type RawShaderMaterial } from 'three'
 import { WORDS_PER_QUAD, WORDS_PER_VERTEX, type SectionMesh } from '../mesh/mesher'
 import type { MeshSink } from '../mesh/scheduler'
 import { SIZE, chunkKey } from '../world/coords'
+import { ALL_FACES, facesTowards, startsOf, stretchesOf } from './facing'
 import { makeTerrainMaterials } from './terrain-material'
 
 /** The render origin moves in steps of this many blocks. */
 export const ORIGIN_STEP = 4096
 
-type Pass = 'opaque' | 'cutout' | 'water'
-const PASSES: Pass[] = ['opaque', 'cutout', 'water']
+type Pass = keyof SectionMesh
+const PASSES: Pass[] = ['opaque', 'cutout', 'thicket', 'water']
+const ORDER: Record<Pass, number> = { opaque: 0, cutout: 1, thicket: 1, water: 3 }
+/** In blocks: within, leaves are seen from inside and through one another. */
+const NEAR = 56
 const BOUNDS = new Sphere(new Vector3(SIZE / 2, SIZE / 2, SIZE / 2), (SIZE / 2) * Math.sqrt(3) + 0.5)
 
+/** One pass of a section. */
+interface Part {
+  mesh: Mesh
+  pass: Pass
+  starts: number[] // see startsOf
+  directions: number // that are drawn now, as bits
+}
+
 class Column {
-  readonly meshes = new Map<number, Mesh[]>()
+  readonly parts = new Map<number, Part[]>() // by section
   constructor(
     readonly x: number,
     readonly z: number,
@@ -40,17 +52,15 @@ export class Terrain implements MeshSink {
     let column = this.columns.get(key)
     if (!column) this.columns.set(key, (column = new Column(x, z)))
     this.drop(column, section)
-    const meshes: Mesh[] = []
-    for (const pass of PASSES) {
-      if (mesh[pass].length > 0) meshes.push(this.add(column, section, mesh[pass], this.materials[pass], pass))
-    }
-    if (meshes.length > 0) column.meshes.set(section, meshes)
+    const parts: Part[] = []
+    for (const pass of PASSES) if (mesh[pass].length > 0) parts.push(this.add(column, section, mesh[pass], pass))
+    if (parts.length > 0) column.parts.set(section, parts)
   }
 
   remove(x: number, z: number): void {
     const column = this.columns.get(chunkKey(x, z))
     if (!column) return
-    for (const section of [...column.meshes.keys()]) this.drop(column, section)
+    for (const section of [...column.parts.keys()]) this.drop(column, section)
     this.columns.delete(chunkKey(x, z))
   }
 
@@ -60,7 +70,22 @@ export class Terrain implements MeshSink {
     this.originX = x
     this.originZ = z
     for (const column of this.columns.values()) {
-      for (const [section, meshes] of column.meshes) for (const mesh of meshes) this.place(mesh, column, section)
+      for (const [section, parts] of column.parts) for (const { mesh } of parts) this.place(mesh, column, section)
+    }
+  }
+
+  /** Leaves out what cannot be seen from (x, y, z), in world blocks; once a frame. */
+  cull(x: number, y: number, z: number): void {
+    for (const column of this.columns.values()) {
+      const lowX = column.x * SIZE - x
+      const lowZ = column.z * SIZE - z
+      const away = Math.max(lowX, -SIZE - lowX, lowZ, -SIZE - lowZ)
+      for (const [section, parts] of column.parts) {
+        const directions = facesTowards(lowX, section * SIZE - y, lowZ)
+        for (const part of parts) draw(part, part.pass === 'opaque' || (part.pass === 'cutout' && away > NEAR) ? directions : ALL_FACES)
+        const thicket = parts.find(({ pass }) => pass === 'thicket')
+        if (thicket) thicket.mesh.visible = away <= NEAR
+      }
     }
   }
 
@@ -76,14 +101,15 @@ export class Terrain implements MeshSink {
     return geometry
   }
 
-  private add(column: Column, section: number, words: Uint32Array, material: RawShaderMaterial, pass: Pass): Mesh {
-    const mesh = new Mesh(this.geometry(words), material)
+  private add(column: Column, section: number, words: Uint32Array, pass: Pass): Part {
+    const material: RawShaderMaterial = this.materials[pass === 'thicket' ? 'cutout' : pass]
+    const mesh = new Mesh(this.geometry(words), [material]) // a list, so that three draws groups of the geometry
     mesh.matrixAutoUpdate = false
-    mesh.renderOrder = pass === 'opaque' ? 0 : pass === 'cutout' ? 1 : 3
+    mesh.renderOrder = ORDER[pass]
     this.place(mesh, column, section)
     this.group.add(mesh)
     this.quads += words.length / WORDS_PER_QUAD
-    return mesh
+    return { mesh, pass, starts: startsOf(words), directions: 0 }
   }
 
   private place(mesh: Mesh, column: Column, section: number): void {
@@ -93,13 +119,21 @@ export class Terrain implements MeshSink {
   }
 
   private drop(column: Column, section: number): void {
-    for (const mesh of column.meshes.get(section) ?? []) {
+    for (const { mesh } of column.parts.get(section) ?? []) {
       this.group.remove(mesh)
       this.quads -= mesh.geometry.drawRange.count / 6
       disposeGeometry(mesh.geometry)
     }
-    column.meshes.delete(section)
+    column.parts.delete(section)
   }
+}
+
+function draw(part: Part, directions: number): void {
+  if (part.directions === directions) return
+  part.directions = directions
+  const { geometry } = part.mesh
+  geometry.clearGroups()
+  for (const { from, to } of stretchesOf(part.starts, directions)) geometry.addGroup(from * 6, (to - from) * 6, 0)
 }
 
 /** Frees a geometry but not the index that it shares. */

@@ -91,6 +91,7 @@ export class View {
     const originX = Math.round(eyes.x / ORIGIN_STEP) * ORIGIN_STEP
     const originZ = Math.round(eyes.z / ORIGIN_STEP) * ORIGIN_STEP
     this.terrain.setOrigin(originX, originZ)
+    this.terrain.cull(eyes.x, eyes.y, eyes.z)
     this.originX = originX
     this.originZ = originZ
     this.camera.position.set(eyes.x - originX, eyes.y, eyes.z - originZ)
