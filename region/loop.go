@@ -67,6 +67,8 @@ type loop struct {
 	lull func(l *loop)
 	// acquaint asks for a member's address; it comes back through the inbox as meet.
 	acquaint func(l *loop, peer string)
+	// sure asks whether this node leads still, for a gateway that comes; the answer comes back as verified.
+	sure func(l *loop, s *seat)
 	// changed is told that this node now leads the region, or that the region has other members. It does
 	// what is to be done outside of the tick.
 	changed func(wire.Region)
@@ -150,7 +152,7 @@ type queued struct {
 func newLoop(h *Host, info wire.Region, g group, land *world.Land) *loop {
 	return &loop{
 		info: info, inbox: newMailbox[func()](0), done: make(chan struct{}),
-		group: g, logger: h.Logger, metrics: h.metrics, hash: h.hash, acquaint: h.acquaint, lull: h.lull, changed: h.changed,
+		group: g, logger: h.Logger, metrics: h.metrics, hash: h.hash, acquaint: h.acquaint, lull: h.lull, sure: h.sure, changed: h.changed,
 		reload: h.readLand, read: h.readParts, mend: h.mendParts, pinned: h.pinned, self: h.Self.Peer, roster: make(map[string]wire.Member),
 		land: land, crowd: world.NewCrowd(info.Cell),
 		seats:   make(map[*seat]struct{}),
