@@ -229,13 +229,10 @@ func (d *DHT) follow(events <-chan *routing.QueryEvent) (asked int) {
 			if !more {
 				return len(waits)
 			}
-			switch e.Type {
-			case routing.SendingQuery:
+			if e.Type == routing.SendingQuery {
 				waits[e.ID] = true
-			case routing.PeerResponse, routing.QueryError:
-				if waits[e.ID] {
-					waits[e.ID] = false
-				}
+			} else if (e.Type == routing.PeerResponse || e.Type == routing.QueryError) && waits[e.ID] {
+				waits[e.ID] = false
 			}
 		case <-slow.C:
 			for id, still := range waits {

@@ -1,6 +1,7 @@
 package dht
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -92,11 +93,4 @@ func overTCP(addr ma.Multiaddr) bool {
 	return err == nil
 }
 
-func anyTCP(addrs []ma.Multiaddr) bool {
-	for _, a := range addrs {
-		if overTCP(a) {
-			return true
-		}
-	}
-	return false
-}
+func anyTCP(addrs []ma.Multiaddr) bool { return slices.ContainsFunc(addrs, overTCP) }

@@ -206,7 +206,7 @@ const rounds = 4
 // all players have what they want, and which one was the last.
 func (n *network) heal(all []*builder, away string, round int32, dice *rand.Rand) (slowest time.Duration, told string) {
 	apart := func(off bool) {
-		for _, peer := range strings.Split(away, "") {
+		for peer := range strings.SplitSeq(away, "") {
 			n.cut(peer, off)
 		}
 	}
