@@ -80,6 +80,9 @@ const (
 	// lookupTimeout bounds every walk.
 	lookupTimeout = 10 * time.Second
 
+	// slowAfter is how long a walk goes on before those are suspected who have not answered.
+	slowAfter = time.Second
+
 	// concurrency is Kademlia's alpha: peers asked at once, as in the Kademlia paper (§2.3) and VoxelPopuli.
 	// kad-dht's 10 would ask most of a small network before the first answer is in.
 	concurrency = 3
@@ -201,15 +204,7 @@ func (d *DHT) walk(ctx context.Context, kind string, run func(context.Context) e
 	defer cancel()
 	ctx, events := routing.RegisterForQueryEvents(ctx)
 	counted := make(chan int)
-	go func() { // ends when cancel closes the events
-		asked := make(map[peer.ID]bool)
-		for e := range events {
-			if e.Type == routing.SendingQuery {
-				asked[e.ID] = true
-			}
-		}
-		counted <- len(asked)
-	}()
+	go func() { counted <- d.follow(events) }() // ends when cancel closes the events
 	start := time.Now()
 	err := run(ctx)
 	d.metrics.seconds.WithLabelValues(kind).Observe(time.Since(start).Seconds())
@@ -220,6 +215,33 @@ func (d *DHT) walk(ctx context.Context, kind string, run func(context.Context) e
 		d.metrics.failures.WithLabelValues(kind).Inc()
 	}
 	return err
+}
+
+// follow watches a walk until its events end, and gives how many peers it has asked. One that is slow to answer may be
+// behind a connection that is dead: that is looked at, for kad-dht itself would wait for 10 s, and then ask once more.
+func (d *DHT) follow(events <-chan *routing.QueryEvent) (asked int) {
+	waits := make(map[peer.ID]bool) // by all who were asked: whether the answer is still to come
+	slow := time.NewTicker(slowAfter)
+	defer slow.Stop()
+	for {
+		select {
+		case e, more := <-events:
+			if !more {
+				return len(waits)
+			}
+			if e.Type == routing.SendingQuery {
+				waits[e.ID] = true
+			} else if (e.Type == routing.PeerResponse || e.Type == routing.QueryError) && waits[e.ID] {
+				waits[e.ID] = false
+			}
+		case <-slow.C:
+			for id, still := range waits {
+				if still {
+					d.host.suspect(id)
+				}
+			}
+		}
+	}
 }
 
 // isNotFound tells "nobody has it" and "there is nobody to ask" from failures.

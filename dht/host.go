@@ -107,7 +107,8 @@ func NewHost(opts HostOptions) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	lib, err := startLib(key, announce)
+	gone := newLost()
+	lib, err := startLib(key, announce, gone)
 	if err != nil {
 		return nil, err
 	}
@@ -122,6 +123,7 @@ func NewHost(opts HostOptions) (*Host, error) {
 			return nil, errors.Join(listenError(addr, err), h.Close())
 		}
 	}
+	gone.watch(lib.Network())
 	h.watchStale()
 	h.metrics, err = newMetrics(opts.Registerer, h)
 	if err != nil {
@@ -131,7 +133,7 @@ func NewHost(opts HostOptions) (*Host, error) {
 }
 
 // startLib starts libp2p's host, which listens nowhere yet. Its network is a *swarm.Swarm.
-func startLib(key crypto.PrivKey, announce []target) (libhost.Host, error) {
+func startLib(key crypto.PrivKey, announce []target, gone *lost) (libhost.Host, error) {
 	resources, err := newResourceManager()
 	if err != nil {
 		return nil, err
@@ -152,6 +154,7 @@ func startLib(key crypto.PrivKey, announce []target) (libhost.Host, error) {
 		libp2p.DisableRelay(),
 		libp2p.ResourceManager(resources),
 		libp2p.ConnectionManager(conns),
+		libp2p.ConnectionGater(gone),
 		// A walk waits for a dead peer as long as a dial to it hangs, and QUIC hangs where TCP is refused at once.
 		libp2p.SwarmOpts(swarm.WithDialTimeout(dialTimeout), swarm.WithDialTimeoutLocal(dialTimeoutLocal),
 			swarm.WithDialRanker(tcpFirst)),

@@ -18,13 +18,13 @@ func tcpFirst(addrs []ma.Multiaddr) []network.AddrDelay {
 	ranked := make([]network.AddrDelay, 0, len(addrs))
 	later := time.Duration(0)
 	for _, a := range addrs {
-		if _, err := a.ValueForProtocol(ma.P_TCP); err == nil {
+		if overTCP(a) {
 			ranked = append(ranked, network.AddrDelay{Addr: a})
 			later = quicAfter
 		}
 	}
 	for _, a := range addrs {
-		if _, err := a.ValueForProtocol(ma.P_TCP); err != nil {
+		if !overTCP(a) {
 			ranked = append(ranked, network.AddrDelay{Addr: a, Delay: later})
 		}
 	}

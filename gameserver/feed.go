@@ -23,7 +23,7 @@ const (
 	// close it all the time.
 	feedLinger = 10 * time.Second
 	// the pauses between attempts to reach a region: the first, and the longest.
-	firstRetry, lastRetry = 100 * time.Millisecond, 3 * time.Second
+	firstRetry, lastRetry = 100 * time.Millisecond, 1500 * time.Millisecond
 	// noticeAfter attempts the viewers are told that a region cannot be reached.
 	noticeAfter = 5
 )

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -21,11 +22,13 @@ func (h *Host) AnswerQuestion(ctx context.Context, peer string, question []byte)
 }
 
 func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.Answer {
-	var info wire.Region
-	switch {
-	case q.Leaving != nil:
+	if q.Leaving != nil {
 		h.liveness.leave(peer)
 		return wire.Answer{}
+	}
+	h.hearOf(peer)
+	var info wire.Region
+	switch {
 	case h.leaves() && (q.Describe != nil || q.Invite != nil):
 		return wire.Answer{Error: "this node is about to end"}
 	case q.Describe != nil:
@@ -38,7 +41,11 @@ func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.An
 		return wire.Answer{}
 	case q.Invite != nil:
 		if err := h.accept(ctx, peer, *q.Invite); err != nil {
-			return wire.Answer{Error: clip(err.Error())}
+			answer := wire.Answer{Error: clip(err.Error())}
+			if errors.Is(err, replica.ErrTombstone) {
+				answer.Replica = q.Invite.Replica
+			}
+			return answer
 		}
 		return wire.Answer{}
 	case q.Sleep != nil:

@@ -28,6 +28,11 @@ const (
 	candidates = 8
 
 	askTimeout = 5 * time.Second
+	// lookTime is how long a member of the catalog may take to look something up, and hintTime how long neighbours and
+	// the DHT together may take to say where a region is. They bound how long after a cut has healed somebody still waits for
+	// what he asked across it.
+	lookTime = 2 * time.Second
+	hintTime = 3 * time.Second
 	// describeTime is how long a node that lives takes at most to say who it is.
 	describeTime = 1500 * time.Millisecond
 )
@@ -103,12 +108,7 @@ func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (wire.Region,
 
 func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (wire.Region, error) {
 	if !d.doubted.Contains(cell) {
-		if info, ok := d.fromNeighbours(ctx, cell, pos); ok {
-			d.count("neighbour")
-			return d.learn(info), nil
-		}
-		if info, err := d.host.Records.Region(ctx, cell); err == nil && usable(info, cell) {
-			d.count("dht")
+		if info, ok := d.fromHints(ctx, cell, pos); ok {
 			return d.learn(info), nil
 		}
 	}
@@ -129,16 +129,33 @@ func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPo
 	return d.learn(info), nil
 }
 
+// fromHints asks those who know mostly, and are nearer than the catalog.
+func (d *Directory) fromHints(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (wire.Region, bool) {
+	ctx, cancel := context.WithTimeout(ctx, hintTime)
+	defer cancel()
+	if info, ok := d.fromNeighbours(ctx, cell, pos); ok {
+		d.count("neighbour")
+		return info, true
+	}
+	if info, err := d.host.Records.Region(ctx, cell); err == nil && usable(info, cell) {
+		d.count("dht")
+		return info, true
+	}
+	return wire.Region{}, false
+}
+
 // usable tells whether a hint is about the cell and names a leader.
 func usable(info wire.Region, cell grid.Cell) bool { return info.Cell == cell && info.Leader != "" }
 
 // fromNeighbours asks the leaders of adjacent cells that this node knows: whoever leads a cell keeps
-// routes to its neighbours (Walkad §IV-B).
+// routes to its neighbours (Walkad §IV-B). They get half of the time that there is for hints.
 func (d *Directory) fromNeighbours(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (wire.Region, bool) {
+	ctx, cancel := context.WithTimeout(ctx, hintTime/2)
+	defer cancel()
 	asked := map[string]bool{d.host.Self.Peer: true}
 	for _, next := range cell.Adjacent() {
 		info, ok := d.known.Peek(next)
-		if !ok || asked[info.Leader] || len(asked) > 2 { // two neighbours at most
+		if !ok || asked[info.Leader] || len(asked) > 2 || d.host.suspects.has(info.Leader) { // two neighbours at most
 			continue
 		}
 		asked[info.Leader] = true

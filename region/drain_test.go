@@ -125,6 +125,30 @@ func TestDrainToThoseJustBack(t *testing.T) {
 	})
 }
 
+// A node that has told that it leaves, and speaks, is asked at once whether it is back: the mark goes if it is, and stays if
+// it is still leaving.
+func TestWhoIsBackMayLeadAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, a, b, _ := three(t)
+		speak := func() bool {
+			a.liveness.leave("B")
+			<-time.After(askAgain)
+			if a.answer(t.Context(), "B", wire.Question{Census: &wire.Census{}}); a.liveness.again("B") {
+				t.Error("it would be asked twice")
+			}
+			synctest.Wait()
+			return a.liveness.leaves("B")
+		}
+		if speak() {
+			t.Error("B is back, and does not count as living")
+		}
+		b.depart()
+		if !speak() {
+			t.Error("B leaves, and counts as living because it speaks")
+		}
+	})
+}
+
 // The mark of a node that leaves goes when it answers again, or after a while.
 func TestLeavingPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -161,6 +161,7 @@ type network struct {
 		asked    int      // questions between nodes
 		dead     map[string]bool
 		apart    map[string]bool // cut off from all others, and alive
+		mute     bool            // nobody is told of a cut: what is asked across it gets no answer, nor an error
 		pipes    []pipe
 	}
 }
@@ -305,15 +306,15 @@ func (w wires) node(peer string) (*node, error) {
 func (w wires) Ask(ctx context.Context, peer, _ string, question []byte) ([]byte, error) {
 	it, err := w.node(peer)
 	if err != nil {
-		return nil, err
+		return nil, w.hang(ctx, err)
 	}
 	return it.AnswerQuestion(ctx, w.self, question)
 }
 
-func (w wires) Open(_ context.Context, peer, protocol string) (io.ReadWriteCloser, error) {
+func (w wires) Open(ctx context.Context, peer, protocol string) (io.ReadWriteCloser, error) {
 	it, err := w.node(peer)
 	if err != nil {
-		return nil, err
+		return nil, w.hang(ctx, err)
 	}
 	return it.serveOn(protocol, w.self), nil
 }

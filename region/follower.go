@@ -95,11 +95,15 @@ func (l *loop) endReading() {
 	}
 }
 
-// receive gives a seat to a gateway that comes: at once if this node leads, and not at all if another one
-// does. If nobody is known to lead it waits in the lobby, and this node stands for election. If this node's disk
+// receive gives a seat to a gateway that comes: if this node leads, as soon as most members say so, too, for the land of
+// one who was deposed and has not heard of it is old; and not at all if another one does. If nobody is known to lead it waits in the lobby, and this node stands for election. If this node's disk
 // refuses writes it can neither lead nor hear who does; it shows the land only to those who have asked all others.
 func (l *loop) receive(s *seat) {
 	switch {
+	case l.leading && !l.alone() && l.raft != nil:
+		s.since = time.Now()
+		l.lobby++
+		l.sure(l, s)
 	case l.leading, l.stalled != nil && l.alone():
 		l.confirm(s)
 	case l.ledElsewhere():
@@ -125,12 +129,34 @@ func (l *loop) confirm(s *seat) {
 	s.out.put(wire.FromRegion{Tick: l.tick})
 }
 
+// confirmAll gives those in the lobby their seats. Who leads since just now has not applied all yet that was committed
+// before.
 func (l *loop) confirmAll() {
 	for s := range l.seats {
-		if l.lobby == 0 {
+		switch {
+		case l.lobby == 0:
 			return
+		case s.since.IsZero():
+		case l.leading && !l.alone() && l.raft != nil:
+			l.sure(l, s)
+		default:
+			l.confirm(s)
 		}
-		if !s.since.IsZero() {
+	}
+}
+
+// verified takes in the answer to sure. If it is not yes, this node either hears soon who leads, and tells those in the
+// lobby, or leads on: then it is asked again.
+func (l *loop) verified(s *seat, err error) {
+	_, seated := l.seats[s]
+	switch {
+	case !seated || s.since.IsZero():
+	case !l.leading:
+	case err != nil:
+		l.sure(l, s)
+	default:
+		l.deliver() // what was committed before the question
+		if l.leading {
 			l.confirm(s)
 		}
 	}
@@ -141,7 +167,7 @@ func (l *loop) wait() {
 	if l.lobby == 0 {
 		return
 	}
-	if time.Since(l.lost) > handOverPause {
+	if !l.leading && time.Since(l.lost) > handOverPause {
 		l.group.Campaign()
 	}
 	for s := range l.seats {

@@ -95,6 +95,17 @@ func (h *Host) tellLeaving(ctx context.Context) {
 	}
 }
 
+// hearOf looks whether a node that has told that it leaves, and speaks, is back already: it may lead again then.
+func (h *Host) hearOf(peer string) {
+	if !h.liveness.again(peer) {
+		return
+	}
+	h.start(func(ctx context.Context) {
+		member, err := h.Directory.describe(ctx, peer)
+		h.liveness.note(peer, member, err == nil)
+	})
+}
+
 // handOver gives every leadership of a group with other members to the best of them, so that nobody waits
 // for an election when this node ends.
 func (h *Host) handOver(ctx context.Context) (handed, kept int) {
@@ -139,7 +150,7 @@ func (h *Host) handAll(ctx context.Context, wards []ward, done *atomic.Int64) {
 
 // heir is the member that leads best after this node: the nearest one that has all of the log, or nearly. It is empty if
 // there is none. One that has told that it leaves is better than none: it speaks, so either it hands over in its turn,
-// or it is back already, and nobody has asked it since.
+// or it is back just now.
 func (h *Host) heir(w ward) string {
 	able := slices.DeleteFunc(h.memberStates(w, w.group.Status()), func(m membership.Member) bool {
 		return m.Peer == h.Self.Peer || !m.CaughtUp || m.Learner

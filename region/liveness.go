@@ -39,12 +39,28 @@ type pulse struct {
 // leftAfter is how long a node that leaves may take to end; then it is one like others.
 const leftAfter = time.Minute
 
+// askAgain is how often a node is asked at most that has told that it leaves and speaks nevertheless.
+const askAgain = 250 * time.Millisecond
+
 // leave notes that a node is about to end: it does not count as living until it answers again.
 func (v *liveness) leave(peer string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.pulse(peer)
 	p.lives, p.leaves = false, time.Now()
+}
+
+// again tells whether a node that speaks is to be asked whether it is back, because it has told that it leaves. It counts
+// as asked then.
+func (v *liveness) again(peer string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	p := v.mu.nodes[peer]
+	if p == nil || p.leaves.IsZero() || time.Since(p.asked) < askAgain {
+		return false
+	}
+	p.asked = time.Now()
+	return true
 }
 
 // leaves tells whether the node is about to end.
@@ -101,7 +117,7 @@ func (v *liveness) due(peer string) bool {
 func (v *liveness) note(peer string, member wire.Member, lives bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	p := v.mu.nodes[peer]
+	p := v.pulse(peer)
 	if p.lives = lives; lives {
 		p.heard, p.member, p.leaves = time.Now(), member, time.Time{}
 	}

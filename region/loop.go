@@ -6,10 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
@@ -21,21 +19,10 @@ const (
 	// idleTicks is how long a region stays loaded without a gateway: 10 s, so that somebody who
 	// walks to and fro over a border does not load it each time.
 	idleTicks = 200
-	// maxBatch bounds the edits of one log entry; what is more waits for the next one.
-	maxBatch = 4096
-	// maxFlying is how many entries of a region are under way at once. What comes meanwhile shares the next
-	// one: a busy region pays for few entries, and an edit in a quiet one waits for none. With two of them, those
-	// who edit fell apart into halves that took turns.
-	maxFlying = 1
-	// gatherTime is how long an edit waits at most for those who were answered with the entry before, or waited
-	// then: whoever edited a moment ago is about to do so again. One who edits alone does not wait.
-	gatherTime = time.Millisecond
 	// A region that has applied busyEntries since it last had them stored does that every busyTicks only: the rows of
 	// those who edit, with all that they did lately, are most of what a busy node writes.
 	busyEntries = 4
 	busyTicks   = 4
-	// maxWaiting bounds the edits that wait to be proposed; beyond it they are refused.
-	maxWaiting = 4 * maxBatch
 	// restEvery is the length of a tick of a region that is not led here, or that nobody watches.
 	restEvery = 250 * time.Millisecond
 	// lobbyTime is how long a gateway waits in a region that nobody leads, for somebody to do so.
@@ -67,6 +54,8 @@ type loop struct {
 	lull func(l *loop)
 	// acquaint asks for a member's address; it comes back through the inbox as meet.
 	acquaint func(l *loop, peer string)
+	// sure asks whether this node leads still, for a gateway that comes; the answer comes back as verified.
+	sure func(l *loop, s *seat)
 	// changed is told that this node now leads the region, or that the region has other members. It does
 	// what is to be done outside of the tick.
 	changed func(wire.Region)
@@ -129,28 +118,10 @@ type loop struct {
 	hurried   bool                     // all was told since the last tick: until the next one only answers are
 }
 
-// edit names one edit for ever.
-type edit struct {
-	player player.ID
-	seq    uint64
-}
-
-// asking is an edit that is not answered yet.
-type asking struct {
-	intent wire.Intent
-	whom   *seat // nil if nobody is left to tell
-}
-
-// queued is an edit that waits to be proposed.
-type queued struct {
-	wire.Intent
-	doubt bool // it was proposed in an earlier term and may be committed yet: it cannot be refused
-}
-
 func newLoop(h *Host, info wire.Region, g group, land *world.Land) *loop {
 	return &loop{
 		info: info, inbox: newMailbox[func()](0), done: make(chan struct{}),
-		group: g, logger: h.Logger, metrics: h.metrics, hash: h.hash, acquaint: h.acquaint, lull: h.lull, changed: h.changed,
+		group: g, logger: h.Logger, metrics: h.metrics, hash: h.hash, acquaint: h.acquaint, lull: h.lull, sure: h.sure, changed: h.changed,
 		reload: h.readLand, read: h.readParts, mend: h.mendParts, pinned: h.pinned, self: h.Self.Peer, roster: make(map[string]wire.Member),
 		land: land, crowd: world.NewCrowd(info.Cell),
 		seats:   make(map[*seat]struct{}),
@@ -340,191 +311,6 @@ func (l *loop) listen() {
 	}
 	if l.probe != nil {
 		l.probe(l, nil)
-	}
-}
-
-// deliver takes in what the group has committed.
-func (l *loop) deliver() {
-	if l.hurt != nil {
-		return // what comes after an entry that was applied by half must not be
-	}
-	all := l.taken()
-	for i, d := range all {
-		if l.failed {
-			return // the land is not what the log goes on from
-		}
-		if l.mending != nil {
-			l.held = all[i:]
-			return
-		}
-		switch d := d.(type) {
-		case replica.Committed:
-			l.apply(d)
-		case replica.Leadership:
-			l.lead(d)
-		case replica.Configured:
-			l.configured(d)
-		case replica.Restored:
-			l.restored(d)
-		case replica.Removed:
-			l.removed = true
-		case replica.Failed:
-			l.logger.Error("region failed", "region", l.info.ID, "cell", l.info.Cell, "error", d.Err)
-			l.fail(d.Err)
-		}
-	}
-}
-
-func (l *loop) apply(c replica.Committed) {
-	if l.careful {
-		l.report()
-	}
-	l.applying = c.Index
-	if l.probe != nil {
-		l.probe(l, c.Entry)
-	}
-	outcome, err := l.land.Apply(c.Index, c.Entry)
-	l.applying = 0
-	if err != nil {
-		// Every replica refuses the same entry, so the states stay equal.
-		l.logger.Error("log entry refused", "region", l.info.ID, "error", err)
-	}
-	own := c.Term == l.term && l.flying > 0
-	if own {
-		l.flying--
-	}
-	l.applied = c.Index
-	if outcome.Mark != nil {
-		l.marked(c.Index, *outcome.Mark)
-		return
-	}
-	l.pinned(basesOf(outcome.Pins))
-	for _, p := range outcome.Pins {
-		l.crowd.Pinned(p)
-	}
-	for _, change := range outcome.Changes {
-		l.crowd.Changed(change)
-		delete(l.bases, change.Chunk) // it is pinned
-	}
-	for _, result := range outcome.Results {
-		key := edit{result.Player, result.Seq}
-		l.answer(key, result)
-		// Mostly it is the first: entries are committed in the order in which they were proposed.
-		i := slices.IndexFunc(l.proposed, func(e wire.Intent) bool { return edit{e.Player, e.Seq} == key })
-		switch {
-		case i == 0:
-			l.proposed = l.proposed[1:]
-		case i > 0:
-			l.proposed = slices.Delete(l.proposed, i, i+1)
-		}
-	}
-	if own {
-		l.together = len(outcome.Results) + len(l.waiting)
-	}
-	l.metrics.edits.Add(float64(len(outcome.Changes)))
-}
-
-// report has what was applied stored. Not after each entry: rows that change again and again are written once.
-func (l *loop) report() {
-	if l.applied > l.reported {
-		l.group.Applied(l.applied, l.land.Writes())
-		l.reported = l.applied
-	}
-}
-
-// queueAgain makes what was proposed in an earlier term wait again, before what came later: it is in
-// doubt. Proposing it again is safe, for the land applies each edit once.
-func (l *loop) queueAgain() {
-	again := make([]queued, 0, len(l.proposed)+len(l.waiting))
-	for _, e := range l.proposed {
-		again = append(again, queued{Intent: e, doubt: true})
-	}
-	l.waiting, l.proposed, l.flying = append(again, l.waiting...), nil, 0
-}
-
-// refuse answers an edit that was never proposed.
-func (l *loop) refuse(e wire.Intent, why string) {
-	l.answer(edit{e.Player, e.Seq}, refusal(e, why))
-}
-
-func refusal(e wire.Intent, why string) wire.EditResult {
-	return wire.EditResult{Player: e.Player, Seq: e.Seq, Block: chunk.Air, Refused: why}
-}
-
-// answer gives the result to whoever waits for it.
-func (l *loop) answer(key edit, result wire.EditResult) {
-	if s := l.pending[key].whom; s != nil {
-		s.results = append(s.results, result)
-	}
-	delete(l.pending, key)
-}
-
-// proposeTogether proposes, or lets the edits wait a moment for those who were answered just now.
-func (l *loop) proposeTogether() {
-	if len(l.waiting) >= l.together {
-		l.propose()
-	} else if len(l.waiting) > 0 && l.flying < maxFlying && !l.gathers {
-		l.gathers = true
-		l.gather.Reset(gatherTime)
-	}
-}
-
-// propose hands the waiting edits whose chunks have a known base to the group, as one entry: at once if few
-// entries are under way, else when one of them is committed, with all that has gathered by then (docs/adr/0012).
-// One player's edits keep their order.
-func (l *loop) propose() {
-	if !l.leading || len(l.waiting) == 0 || l.flying >= maxFlying {
-		return
-	}
-	var batch world.Batch
-	var rest []queued
-	pinned := make(map[grid.ChunkPos]bool) // by this batch
-	held := make(map[player.ID]bool)       // an earlier edit of theirs is in rest
-	for _, q := range l.waiting {
-		pos := q.Pos.Chunk()
-		ready := l.land.Pinned(pos) || pinned[pos]
-		if !ready && l.base(pos) != nil {
-			batch.Pins = append(batch.Pins, world.Pin{Chunk: pos, Base: *l.base(pos)})
-			pinned[pos], ready = true, true
-		}
-		if !ready || held[q.Player] || len(batch.Edits) == maxBatch {
-			held[q.Player] = true
-			rest = append(rest, q)
-			continue
-		}
-		batch.Edits = append(batch.Edits, q.Intent)
-	}
-	if len(batch.Edits) == 0 {
-		return
-	}
-	if err := l.group.Propose(batch.Encode()); err != nil {
-		l.logger.Debug("edits wait: proposal not taken", "region", l.info.ID, "error", err)
-		return
-	}
-	l.flying++
-	if l.gathers {
-		l.gathers = false
-		l.gather.Stop()
-	}
-	l.waiting = rest
-	l.proposed = append(l.proposed, batch.Edits...)
-}
-
-// base gives the terrain hash of a chunk that is not yet pinned. While it is not known it is asked for,
-// once, and nil comes back.
-func (l *loop) base(pos grid.ChunkPos) *[32]byte {
-	hash, asked := l.bases[pos]
-	if !asked {
-		l.bases[pos] = nil
-		l.hash(l, pos)
-	}
-	return hash
-}
-
-// based takes in the answer to hash.
-func (l *loop) based(pos grid.ChunkPos, base [32]byte) {
-	if !l.land.Pinned(pos) {
-		l.bases[pos] = &base
 	}
 }
 

@@ -102,6 +102,7 @@ func (h *Host) takeSnapshot(ctx context.Context, peer string, group uint64, in i
 
 // ServeRaft takes in the raft messages of another node, until it ends the stream.
 func (h *Host) ServeRaft(ctx context.Context, peer string, stream io.ReadWriteCloser) {
+	h.hearOf(peer)
 	remote := newRemoteLink(stream)
 	stop := context.AfterFunc(ctx, remote.abort)
 	defer stop()

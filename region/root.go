@@ -160,14 +160,18 @@ func (d *Directory) consultRound(ctx context.Context, q wire.Question) (region w
 	tried := map[string]bool{d.host.Self.Peer: true}
 	for _, source := range []func() (wire.Region, error){
 		func() (wire.Region, error) { return at, nil },
-		func() (wire.Region, error) { return d.host.Records.Catalog(ctx) },
+		func() (wire.Region, error) {
+			ctx, cancel := context.WithTimeout(ctx, askTimeout)
+			defer cancel()
+			return d.host.Records.Catalog(ctx)
+		},
 	} {
 		if at, err = source(); err != nil {
 			return wire.Region{}, ctx.Err() == nil && d.host.root() != nil, fmt.Errorf("find the catalog: %w", err)
 		}
 		for next := d.host.suspects.first(at, tried); next != ""; next = d.host.suspects.first(at, tried) {
 			tried[next] = true
-			answer, asked := d.ask(ctx, next, q)
+			answer, asked := d.askCatalog(ctx, next, q)
 			switch {
 			case asked == nil && answer.Region != nil && answer.Region.ID == world.CatalogID: // it is led elsewhere
 				if answer.Region.Leader != "" && !tried[answer.Region.Leader] {
@@ -195,6 +199,16 @@ func (d *Directory) consultRound(ctx context.Context, q wire.Question) (region w
 		err = errCatalogElsewhere
 	}
 	return wire.Region{}, true, err
+}
+
+// askCatalog asks a member of the catalog. A change takes it a commit; what is only looked up is answered at once.
+func (d *Directory) askCatalog(ctx context.Context, peer string, q wire.Question) (wire.Answer, error) {
+	if q.Authority != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lookTime)
+		defer cancel()
+	}
+	return d.ask(ctx, peer, q)
 }
 
 func (d *Directory) learnCatalog(root wire.Region) {

@@ -357,7 +357,8 @@ func (h *Host) settle(ctx context.Context, done func() bool) error {
 	return nil
 }
 
-// inviteLearners asks those learners that do not take part yet to join, and waits until all have caught up.
+// inviteLearners asks those learners that do not take part yet to join, and waits until all have caught up. One that has
+// had its replica id before, or a later one, can never join under it: it is taken out, and added under a new one next.
 func (h *Host) inviteLearners(ctx context.Context, w ward) error {
 	info, err := w.info(ctx)
 	if err != nil {
@@ -372,7 +373,12 @@ func (h *Host) inviteLearners(ctx context.Context, w ward) error {
 			continue
 		}
 		invite.Replica = m.ID
-		if _, err := h.Directory.ask(ctx, m.Peer, wire.Question{Invite: &invite}); err != nil {
+		answer, err := h.Directory.ask(ctx, m.Peer, wire.Question{Invite: &invite})
+		if err != nil && answer.Replica == m.ID {
+			h.Logger.Info("a learner has had its replica id before", "group", w.id, "peer", m.Peer, "replica", m.ID)
+			return h.change(ctx, w, "remove", m.Peer, w.group.Remove)
+		}
+		if err != nil {
 			return fmt.Errorf("invite %s: %w", m.Peer, err)
 		}
 	}

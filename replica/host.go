@@ -288,6 +288,7 @@ func (h *Host) tick() {
 	for i := len(h.ticking) - 1; i >= 0; i-- { // backwards: a replica may stop its clock
 		r := h.ticking[i]
 		if r.alone() && r.told.Self && !r.owes() {
+			r.tellProgress()  // of those who have just been taken out nothing may stay
 			h.ticking.stop(r) // start puts it back
 			continue
 		}

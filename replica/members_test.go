@@ -295,3 +295,19 @@ func TestChangesSurviveRestart(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusForgetsTheLastLearner: a group that is alone again has no clock, and says all the same that it is alone.
+func TestStatusForgetsTheLastLearner(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newParty(t, []string{"a"})
+		g := p.guests["a"].Group
+		p.try("add b", func() error { return g.AddLearner("b") })
+		p.until("b is added", func() bool { return len(g.Status().Members) == 2 })
+		p.try("remove b", func() error { return g.Remove("b") })
+		p.until("b is taken out", func() bool { return len(g.Configuration().Members) == 1 })
+		<-time.After(time.Second) // longer than any tick
+		if all := g.Status().Members; len(all) != 1 {
+			t.Errorf("the leader sees %v", all)
+		}
+	})
+}

@@ -118,7 +118,8 @@ type Answer struct {
 	Regions []Region `cbor:"6,keyasint,omitempty"`
 	// Clock, with Standings, is the peer's wall clock, Unix milliseconds.
 	Clock int64 `cbor:"7,keyasint,omitempty"`
-	// Replica answers Reseed: the asker's replica id that its group does not have any more.
+	// Replica answers Reseed: the asker's replica id that its group does not have any more. With Error it answers Invite: the
+	// replica id that can never be joined under again, here.
 	Replica uint64 `cbor:"4,keyasint,omitempty"`
 }
 

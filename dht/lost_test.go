@@ -1,0 +1,102 @@
+package dht
+
+import (
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// Whom a node may dial, and over what, by how long ago it lost him.
+func TestLostAreDialledOverTCPOnly(t *testing.T) {
+	tcp, quic := mustAddr(t, "/ip4/127.0.0.1/tcp/4001"), mustAddr(t, "/ip4/127.0.0.1/udp/4001/quic-v1")
+	now := time.Now()
+	for _, c := range []struct {
+		what      string
+		since     time.Duration // that the peer was lost; negative: never
+		known     []ma.Multiaddr
+		back      bool
+		tcp, quic bool
+	}{
+		{"never lost", -1, []ma.Multiaddr{tcp, quic}, false, true, true},
+		{"just lost", 0, []ma.Multiaddr{quic, tcp}, false, true, false},
+		{"lost, and has no TCP", 0, []ma.Multiaddr{quic}, false, true, true},
+		{"lost, and there again", 0, []ma.Multiaddr{tcp, quic}, true, true, true},
+		{"lost long ago", lostFor + time.Second, []ma.Multiaddr{tcp, quic}, false, true, true},
+	} {
+		l := newLost()
+		l.addrs = func(peer.ID) []ma.Multiaddr { return c.known }
+		if c.since >= 0 {
+			l.gone("it", now.Add(-c.since))
+		}
+		if c.back {
+			l.back("it")
+		}
+		if got := l.InterceptAddrDial("it", tcp); got != c.tcp {
+			t.Errorf("%s: over TCP %v", c.what, got)
+		}
+		if got := l.InterceptAddrDial("it", quic); got != c.quic {
+			t.Errorf("%s: over QUIC %v", c.what, got)
+		}
+		if !l.InterceptAddrDial("another", quic) {
+			t.Errorf("%s: another is not dialled over QUIC", c.what)
+		}
+	}
+	l := newLost()
+	l.gone("old", now.Add(-2*lostFor))
+	l.gone("new", now)
+	if len(l.mu.since) != 1 {
+		t.Errorf("%d are remembered, want the new one only", len(l.mu.since))
+	}
+}
+
+// A node that has ended keeps nobody waiting who wants to speak to it: its port is closed, and one does not wait for an
+// answer over QUIC.
+func TestEndedNodeIsRefusedAtOnce(t *testing.T) {
+	a, b := pair(t)
+	id := b.lib.ID()
+	eventually(t, "both addresses to be known", func() bool { return len(a.lib.Peerstore().Addrs(id)) >= 2 })
+	if err := b.lib.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the connection to end", func() bool { return a.lib.Network().Connectedness(id) != network.Connected })
+	start := time.Now()
+	if err := a.lib.Connect(testContext(t), peer.AddrInfo{ID: id}); err == nil {
+		t.Fatal("connected with a node that has ended")
+	}
+	if took := time.Since(start); took > dialTimeoutLocal*3/4 {
+		t.Errorf("known after %v", took)
+	}
+}
+
+// A walk does not wait for a peer behind a dead connection until kad-dht gives up: the connection is replaced, and the
+// walk asks over the new one.
+func TestWalkReplacesSilentConnection(t *testing.T) {
+	t.Parallel()
+	b := startNode(t, 72, setup{})
+	if err := b.PutPlayer(testContext(t), b.saved("ann", 1)); err != nil {
+		t.Fatal(err)
+	}
+	ip, port := socketOf(t, b.host)
+	r := startRelay(t, net.JoinHostPort(ip, "0"), net.JoinHostPort(ip, port))
+	a := startNode(t, 71, setup{bootstrap: []string{r.multiaddr(t)}})
+	awaitTables(t, []*node{a, b}, 1)
+	if _, err := a.Player(testContext(t), player.GuestID("nobody")); !errors.Is(err, ErrNotFound) {
+		t.Fatal(err)
+	}
+	r.cut.Store(true)
+	start := time.Now()
+	p, err := a.Player(testContext(t), player.GuestID("ann"))
+	if err != nil || p.Name != "ann" {
+		t.Errorf("player %+v, %v", p, err)
+	}
+	if took := time.Since(start); took > slowAfter+silentTime+3*time.Second {
+		t.Errorf("found after %v", took)
+	}
+}

@@ -1,0 +1,99 @@
+package region
+
+import (
+	"slices"
+
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// This file is what the loop makes of what its group has committed. Everything here runs in the loop's goroutine.
+
+// deliver takes in what the group has committed.
+func (l *loop) deliver() {
+	if l.hurt != nil {
+		return // what comes after an entry that was applied by half must not be
+	}
+	all := l.taken()
+	for i, d := range all {
+		if l.failed {
+			return // the land is not what the log goes on from
+		}
+		if l.mending != nil {
+			l.held = all[i:]
+			return
+		}
+		switch d := d.(type) {
+		case replica.Committed:
+			l.apply(d)
+		case replica.Leadership:
+			l.lead(d)
+		case replica.Configured:
+			l.configured(d)
+		case replica.Restored:
+			l.restored(d)
+		case replica.Removed:
+			l.removed = true
+		case replica.Failed:
+			l.logger.Error("region failed", "region", l.info.ID, "cell", l.info.Cell, "error", d.Err)
+			l.fail(d.Err)
+		}
+	}
+}
+
+func (l *loop) apply(c replica.Committed) {
+	if l.careful {
+		l.report()
+	}
+	l.applying = c.Index
+	if l.probe != nil {
+		l.probe(l, c.Entry)
+	}
+	outcome, err := l.land.Apply(c.Index, c.Entry)
+	l.applying = 0
+	if err != nil {
+		// Every replica refuses the same entry, so the states stay equal.
+		l.logger.Error("log entry refused", "region", l.info.ID, "error", err)
+	}
+	own := c.Term == l.term && l.flying > 0
+	if own {
+		l.flying--
+	}
+	l.applied = c.Index
+	if outcome.Mark != nil {
+		l.marked(c.Index, *outcome.Mark)
+		return
+	}
+	l.pinned(basesOf(outcome.Pins))
+	for _, p := range outcome.Pins {
+		l.crowd.Pinned(p)
+	}
+	for _, change := range outcome.Changes {
+		l.crowd.Changed(change)
+		delete(l.bases, change.Chunk) // it is pinned
+	}
+	for _, result := range outcome.Results {
+		key := edit{result.Player, result.Seq}
+		l.answer(key, result)
+		// Mostly it is the first: entries are committed in the order in which they were proposed.
+		i := slices.IndexFunc(l.proposed, func(e wire.Intent) bool { return edit{e.Player, e.Seq} == key })
+		switch {
+		case i == 0:
+			l.proposed = l.proposed[1:]
+		case i > 0:
+			l.proposed = slices.Delete(l.proposed, i, i+1)
+		}
+	}
+	if own {
+		l.together = len(outcome.Results) + len(l.waiting)
+	}
+	l.metrics.edits.Add(float64(len(outcome.Changes)))
+}
+
+// report has what was applied stored. Not after each entry: rows that change again and again are written once.
+func (l *loop) report() {
+	if l.applied > l.reported {
+		l.group.Applied(l.applied, l.land.Writes())
+		l.reported = l.applied
+	}
+}

@@ -1,0 +1,59 @@
+package region
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// A leader that does not know of replica ids that were given, because its disk is an old copy, gives one of them to a node
+// that has had it. That node refuses; it is taken out and becomes a member under another id.
+func TestLearnerThatHadItsIDBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 2
+		a := n.start("A", newDisk())
+		a.follow(here).edit(stone(1))
+		early := a.disk.afterCrash()
+		b, c := n.start("B", newDisk()), n.start("C", newDisk())
+		n.near("A", "B", "C")
+		<-time.After(20 * time.Second)
+		info, err := a.Locate(t.Context(), here)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := b.replicaID(info.ID)
+		if first == 0 {
+			t.Fatal("B is no member")
+		}
+		n.near("A", "C", "B")
+		<-time.After(30 * time.Second)
+		if b.replicaID(info.ID) != 0 {
+			t.Fatal("B is a member still")
+		}
+		left := b.disk
+		for _, it := range []*node{a, b, c} {
+			it.stop()
+		}
+
+		n = newNetwork(t)
+		n.copies = 2
+		a, b = n.start("A", early), n.start("B", left)
+		n.near("A", "B")
+		a.follow(here)
+		<-time.After(30 * time.Second)
+		if id := b.replicaID(info.ID); id <= first {
+			t.Errorf("B is replica %d of the region, and was replica %d before", id, first)
+		}
+		if b.root() == nil || ownReplica(b.root().group, "B") == 0 {
+			t.Errorf("B is no member of group %d", world.CatalogID)
+		}
+		for _, m := range a.loop(info.ID).raft.Configuration().Members {
+			if m.Learner {
+				t.Errorf("%s is a learner still", m.Peer)
+			}
+		}
+	})
+}

@@ -1,0 +1,216 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file is how a region that this node is a member of is opened, and its loop started.
+
+// loaded gives the region's loop, and starts it if it is not loaded.
+func (h *Host) loaded(ctx context.Context, hello wire.Hello) (*loop, error) {
+	l := h.loop(hello.Region)
+	if l == nil {
+		var err error
+		l, err = h.loading.join(ctx, h, hello, func(ctx context.Context) (*loop, error) {
+			if l := h.loop(hello.Region); l != nil {
+				return l, nil // loaded since we looked
+			}
+			if h.failures.quarantined(hello.Region) {
+				return h.attend(hello)
+			}
+			return h.load(ctx, hello)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if l.info.Cell != hello.Cell {
+		return nil, ErrNotHere
+	}
+	return l, nil
+}
+
+// awake is loaded for whoever needs the region's group: a region that is shut away has none.
+func (h *Host) awake(ctx context.Context, hello wire.Hello) (*loop, error) {
+	l, err := h.loaded(ctx, hello)
+	if err == nil && l.raft == nil {
+		return nil, errQuarantined
+	}
+	return l, err
+}
+
+// load opens the region's group and starts its loop. A region that was never here is opened only if
+// the catalog's log names this node a member (docs/adr/0004).
+func (h *Host) load(ctx context.Context, hello wire.Hello) (*loop, error) {
+	info, err := h.membership(ctx, hello.Region)
+	if err != nil {
+		return nil, err
+	}
+	if info.Cell != hello.Cell {
+		return nil, ErrNotHere
+	}
+	if err := h.isCondemned(info.ID); err != nil {
+		h.tellClosed(info, err)
+		return nil, fmt.Errorf("load region %d: %w", info.ID, err)
+	}
+	if err := h.admit(ctx, info); err != nil {
+		return nil, err
+	}
+	if err := h.rightful(ctx, info); err != nil {
+		return nil, err
+	}
+	g, err := h.open(ctx, info)
+	if err == nil {
+		var l *loop
+		if l, err = h.serve(info, g); err == nil {
+			h.failures.opened(info.ID)
+			return l, nil
+		}
+	}
+	if isDamage(err) {
+		h.condemn(info, err) // this copy is replaced; the region itself has not failed
+	} else {
+		h.notOpened(info, err)
+	}
+	return nil, err
+}
+
+// readLand gives the region's land as it is stored.
+func (h *Host) readLand(info wire.Region) (*world.Land, error) {
+	land := world.NewLand(info.ID, info.Cell, h.Height)
+	var err error
+	if hurt := fenced(func() { err = h.Storage.Scan(world.LandTable, land.Prefix(), land.Load) }); hurt != nil {
+		err = hurt
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load region %d: %w", info.ID, err)
+	}
+	return land, nil
+}
+
+// serve starts the loop of a region whose group is open.
+func (h *Host) serve(info wire.Region, g *replica.Group) (*loop, error) {
+	land, err := h.readLand(info)
+	if err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	h.Logger.Debug("region loaded", "region", info.ID, "cell", info.Cell.String(), "edits", land.Edits())
+	l := newLoop(h, info, g, land)
+	l.raft = g
+	l.enroll(g.Configuration())
+	l.careful = len(h.failures.struckPeers(info.ID)) > 0
+	h.pinned(basesOf(land.Pins()))
+	h.mu.Lock()
+	h.mu.loops[info.ID] = l
+	h.mu.Unlock()
+	h.metrics.loaded.Inc()
+	if h.failures.quarantined(info.ID) { // since this began: whoever shut it away did not find the loop
+		l.shut = isQuarantined
+	}
+	if !h.start(func(ctx context.Context) { h.runLoop(ctx, l) }) {
+		l.end("the node is stopping")
+		h.unloaded(l)
+		return nil, errStopping
+	}
+	return l, nil
+}
+
+// unloaded takes a loop that has ended off the list. Only then it is done: whoever waits for that finds
+// it gone, and may load it anew.
+func (h *Host) unloaded(l *loop) {
+	h.mu.Lock()
+	delete(h.mu.loops, l.info.ID)
+	h.mu.Unlock()
+	h.metrics.loaded.Dec()
+	close(l.done)
+}
+
+// membership gives what makes this node a member of the region: the stored row, or the catalog's word.
+func (h *Host) membership(ctx context.Context, id uint64) (wire.Region, error) {
+	row, err := h.Storage.Get(regionTable, regionKey(id))
+	if err != nil {
+		return wire.Region{}, fmt.Errorf("look up region %d: %w", id, err)
+	}
+	if row != nil {
+		info, err := wire.DecodeRegion(row)
+		if err != nil {
+			return wire.Region{}, fmt.Errorf("read region %d: %w", id, err)
+		}
+		return info, nil
+	}
+	info, err := h.Directory.byID(ctx, id)
+	if errors.Is(err, errNotFounded) {
+		return wire.Region{}, ErrNotHere
+	}
+	if err != nil {
+		return wire.Region{}, err
+	}
+	if !hasMember(info, h.Self.Peer) {
+		return wire.Region{}, ErrNotHere
+	}
+	return info, nil
+}
+
+// open opens the region's group, which is founded here if it was not and this node is one of its first
+// members. Whoever becomes a member later is invited; but a first member that was away until others had
+// come, and so has nothing of the region, is no learner whom anybody invites: it joins as the replica that
+// the catalog knows.
+func (h *Host) open(ctx context.Context, info wire.Region) (*replica.Group, error) {
+	has, err := h.Replicas.Has(info.ID)
+	if err != nil {
+		return nil, fmt.Errorf("look for region %d: %w", info.ID, err)
+	}
+	if !has && info.Epoch != firstEpoch {
+		return h.joinBelated(ctx, info)
+	}
+	founding := replica.Founding{Group: info.ID, Tables: landTables(info.ID)}
+	for _, m := range info.Members {
+		founding.Members = append(founding.Members, m.Peer)
+	}
+	if !has {
+		if err := h.keep(info); err != nil {
+			return nil, err
+		}
+	}
+	g, err := h.Replicas.Open(ctx, founding)
+	if err != nil {
+		return nil, fmt.Errorf("open region %d: %w", info.ID, err)
+	}
+	return g, nil
+}
+
+// joinBelated joins a region of which nothing is stored here, as the replica that the catalog knows.
+func (h *Host) joinBelated(ctx context.Context, info wire.Region) (*replica.Group, error) {
+	join := replica.JoinInfo{Group: info.ID, Tables: landTables(info.ID)}
+	for _, m := range info.Members {
+		join.Members = append(join.Members, replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})
+		if m.Peer == h.Self.Peer {
+			join.ID = m.Replica
+		}
+	}
+	if join.ID == 0 {
+		return nil, fmt.Errorf("region %d has other members than its first ones: %w", info.ID, ErrNotHere)
+	}
+	if err := h.keep(info); err != nil {
+		return nil, err
+	}
+	g, err := h.Replicas.Join(ctx, join)
+	if err != nil {
+		return nil, fmt.Errorf("join region %d: %w", info.ID, err)
+	}
+	return g, nil
+}
+
+// firstEpoch is the epoch of a region whose members are those that it was founded with.
+const firstEpoch = 1
+
+// landTables names the rows that a snapshot of the region carries.
+func landTables(id uint64) []replica.TablePrefix {
+	return []replica.TablePrefix{{Table: world.LandTable, Prefix: regionKey(id)}}
+}

@@ -1,0 +1,51 @@
+package region
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// A leader that is cut off, and has not noticed yet, gives nobody a seat: the others may have another leader by now, and
+// what it would show is old. One that hears the others again does.
+func TestDeposedLeaderShowsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, _, _ := three(t)
+		g := a.follow(here)
+		g.edit(stone(1))
+		<-time.After(time.Second) // all members have loaded the region by now
+		if !a.leads() {
+			t.Fatal("A does not lead")
+		}
+		info, err := a.Locate(t.Context(), here)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seat := func(patience time.Duration) error {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			link, _, err := a.seatAt(ctx, "A", wire.Hello{Region: info.ID, Cell: info.Cell})
+			if err == nil {
+				link.Close()
+			}
+			return err
+		}
+		if err := seat(time.Second); err != nil {
+			t.Fatal("no seat with the leader of all: ", err)
+		}
+		n.cut("A", true)
+		if err := seat(500 * time.Millisecond); err == nil {
+			t.Error("a seat with a leader that nobody hears")
+		}
+		if !a.leads() {
+			t.Error("A knew already that it does not lead: this proves nothing")
+		}
+		n.cut("A", false)
+		if err := seat(5 * time.Second); err != nil && a.leads() {
+			t.Error("no seat after the cut: ", err)
+		}
+	})
+}
