@@ -94,7 +94,7 @@ type Options struct {
 }
 
 // usualBudget is what a crowd of 1,500 in one chunk may take of each session, told to a quarter block.
-const usualBudget = 18_500
+const usualBudget = 19_200
 
 // Gateway holds the sessions of one daemon. Create it with New; it serves while Run runs.
 type Gateway struct {
