@@ -195,8 +195,18 @@ func (h *theatre) begin() error {
 
 // tick lets everybody walk for a tick, and makes the tick's motion.
 func (h *theatre) tick(sessions []*session) error {
+	h.walk()
+	return h.show(sessions)
+}
+
+// walk lets everybody walk for a tick.
+func (h *theatre) walk() {
 	h.frame.Tick++
 	h.frame.Chunks[0].Moves = h.crowd.step()
+}
+
+// show makes the motion of the tick that the region has told of.
+func (h *theatre) show(sessions []*session) error {
 	if err := h.f.take(h.frame); err != nil {
 		return err
 	}
