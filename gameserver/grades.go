@@ -19,7 +19,7 @@ type grade uint8
 const (
 	exact   grade = iota // the nearest, in a small crowd: every move
 	tight                // the next in a crowd
-	near                 // within 16 blocks, however many there are
+	near                 // within 24 blocks, however many there are
 	fair                 // instead, where there are more than the budget allows
 	loose                // the same of a greater crowd
 	far                  // the same of one greater still; and in any case up to 64 blocks

@@ -93,7 +93,7 @@ func TestCrowdOnHills(t *testing.T) {
 				sum += e
 			}
 			mean, p99 := sum/float64(len(errors)), errors[len(errors)*99/100]
-				t.Logf("%.0f bytes/s; error mean %.3f, p99 %.3f blocks", bytes, mean, p99)
+			t.Logf("%.0f bytes/s; error mean %.3f, p99 %.3f blocks", bytes, mean, p99)
 			if bytes > c.bytes || mean > c.mean || p99 > c.p99 {
 				t.Errorf("%.0f bytes/s, error mean %.3f, p99 %.3f blocks; want at most %.0f, %.2f, %.2f", bytes, mean, p99, c.bytes, c.mean, c.p99)
 			}
