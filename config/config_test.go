@@ -33,7 +33,7 @@ func TestDefaults(t *testing.T) {
 		ViewDistance:       12,
 		Guests:             true,
 		SessionsPerAddress: 64,
-		MotionBudget:       18_500,
+		MotionBudget:       19_200,
 		EditsPerSecond:     20,
 		Overlay:            "relay",
 		LogLevel:           "info",

@@ -104,7 +104,7 @@ var Options = []Option{
 		"sessions that one IP address may hold; too few lock out a school behind one NAT, too many invite one machine to fill the node",
 	},
 	{
-		"motion-budget", Number, "18500",
+		"motion-budget", Number, "19200",
 		"bytes a second in which a session is told how others move; a crowd that would take more is told of less exactly, those who are farther away first",
 	},
 	{

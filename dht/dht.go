@@ -128,11 +128,12 @@ func Join(host *Host, opts Options) (*DHT, error) {
 		key:     key,
 		store:   &datastore{storage: host.storage},
 		cells:   newCellKeys(opts.Placement),
-		players: playerValidator{world: opts.World},
 		logger:  host.logger,
 		metrics: host.metrics,
 	}
-	d.chunks = chunkValidator{world: opts.World, cells: d.cells}
+	opened := newOpened(opts.World)
+	d.players = playerValidator{opened: opened}
+	d.chunks = chunkValidator{opened: opened, cells: d.cells}
 	d.mu.published = make(map[string]publication)
 	if err := d.loadPublished(); err != nil {
 		return nil, err

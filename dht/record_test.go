@@ -67,7 +67,7 @@ func (s signer) sealPlayer(t testing.TB, key string, p wire.PlayerRecord) []byte
 }
 
 func testValidators(p grid.Placement) (chunkValidator, playerValidator) {
-	return chunkValidator{world: testWorld, cells: newCellKeys(p)}, playerValidator{world: testWorld}
+	return chunkValidator{opened: newOpened(testWorld), cells: newCellKeys(p)}, playerValidator{opened: newOpened(testWorld)}
 }
 
 func TestEnvelope(t *testing.T) {

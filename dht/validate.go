@@ -22,12 +22,12 @@ const catalogID = 1
 
 // chunkValidator judges what may stand under /chunk/.
 type chunkValidator struct {
-	world string
-	cells *cellKeys
+	opened *opened
+	cells  *cellKeys
 }
 
 // playerValidator judges what may stand under /player/.
-type playerValidator struct{ world string }
+type playerValidator struct{ opened *opened }
 
 var (
 	_ record.Validator = chunkValidator{}
@@ -41,7 +41,7 @@ func (v chunkValidator) Validate(key string, value []byte) error {
 }
 
 func (v chunkValidator) open(key string, value []byte) (wire.Region, error) {
-	s, err := openRecord(v.world, key, value)
+	s, err := v.opened.open(key, value)
 	if err != nil {
 		return wire.Region{}, err
 	}
@@ -108,7 +108,7 @@ func (v playerValidator) Validate(key string, value []byte) error {
 }
 
 func (v playerValidator) open(key string, value []byte) (wire.PlayerRecord, error) {
-	s, err := openRecord(v.world, key, value)
+	s, err := v.opened.open(key, value)
 	if err != nil {
 		return wire.PlayerRecord{}, err
 	}

@@ -23,7 +23,7 @@ const (
 )
 
 // costTicks is over how many ticks the cost of motion is smoothed.
-const costTicks = 100
+const costTicks = 60
 
 // runBeat beats until ctx ends.
 func (g *Gateway) runBeat(ctx context.Context) {
@@ -119,14 +119,13 @@ func (s *stage) beat(ticks uint64, sessions []*session) (skipped int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.look(ticks)
-	s.mu.shifted = 0
 	for _, viewer := range sessions {
 		if s.show(viewer) {
 			skipped++
 		}
 	}
-	if n := len(sessions); n > 0 {
-		s.mu.shifts += (float64(s.mu.shifted)/float64(n) - s.mu.shifts) / costTicks
+	for k := range s.mu.extra {
+		s.mu.extra[k].learn()
 	}
 	return skipped
 }
@@ -203,12 +202,21 @@ func (s *stage) show(viewer *session) (skipped bool) {
 			dst = append(dst, old.motion...)
 			steady := len(dst)
 			dst = shift(dst, old.lines, next.lines, s.mu.tick)
-			s.mu.shifted += len(dst) - steady
+			if old.coarser == next.coarser { // else it is the price of a choice, paid once
+				s.count(next, old.extra+len(dst)-steady)
+			}
 			return dst
 		default:
+			s.count(next, next.extra)
 			return append(dst, next.motion...)
 		}
 	})
+}
+
+func (s *stage) count(v *vantage, extra int) {
+	e := &s.mu.extra[v.coarser]
+	e.bytes += extra
+	e.sessions++
 }
 
 // vantage gives the vantage of a point, which may be new.

@@ -99,7 +99,7 @@ type Options struct {
 func (o *Options) wall() time.Time { return time.Now().Add(o.ahead) }
 
 // usualBudget is what a crowd of 1,500 in one chunk may take of each session, told to a quarter block.
-const usualBudget = 18_500
+const usualBudget = 19_200
 
 // Gateway holds the sessions of one daemon. Create it with New; it serves while Run runs.
 type Gateway struct {

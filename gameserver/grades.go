@@ -19,8 +19,10 @@ type grade uint8
 const (
 	exact   grade = iota // the nearest, in a small crowd: every move
 	tight                // the next in a crowd
-	near                 // within nearBlocks, however many there are
-	far                  // looked at 5 times a second
+	near                 // within 24 blocks, however many there are
+	fair                 // instead, where there are more than the budget allows
+	loose                // the same of a greater crowd
+	far                  // the same of one greater still; and in any case up to 64 blocks
 	distant              // looked at once a second
 	grades
 	unseen grade = math.MaxUint8
@@ -36,7 +38,9 @@ var gradeRules = [grades]struct {
 	exact:   {2, 2, 1},
 	tight:   {14, 8, 1},
 	near:    {28, 24, 1},
-	far:     {64, 32, 4},
+	fair:    {48, 32, 1},
+	loose:   {72, 40, 1},
+	far:     {100, 48, 1},
 	distant: {128, 64, 20},
 }
 
@@ -52,45 +56,58 @@ const (
 	slipMost, slipError = 32, 4
 )
 
-// fine is how many units of a track are in one of a place.
-const fine = wire.PaceUnit / wire.PlaceUnit
+// fine is how many units of a track are in one of a place, and steep how many in one of a climb.
+const (
+	fine  = wire.PaceUnit / wire.PlaceUnit
+	steep = wire.PaceUnit / wire.ClimbUnit
+)
 
 // track is what clients of one grade take an avatar to do.
 type track struct {
-	x, z, y      int32 // in 1/128 block, from the chunk's corner, at the tick
+	x, z         int32 // in 1/128 block, from the chunk's corner, at the tick
+	y            int32 // in 1/128 block, at the tick tall
 	paceX, paceZ int8
+	climb        int8
 	yaw          uint8
 	pitch        int8
-	tick         uint64
+	tick, tall   uint64
 }
 
 func trackOf(p wire.Place, tick uint64) track {
-	return track{x: int32(p.X) * fine, z: int32(p.Z) * fine, y: int32(p.Y) * fine, yaw: p.Yaw, pitch: p.Pitch, tick: tick}
+	return track{x: int32(p.X) * fine, z: int32(p.Z) * fine, y: int32(p.Y) * fine, yaw: p.Yaw, pitch: p.Pitch, tick: tick, tall: tick}
 }
 
 // wrong tells whether what clients of the grade take the avatar to do is not true enough any more. With slack, an avatar
 // that is on its way, but a tick early or late, is where it is taken to be.
 func (t *track) wrong(p *wire.Place, tick uint64, g grade, slack bool) bool {
 	rule := &gradeRules[g]
-	if off(t.y, int32(p.Y)*fine) > rule.error || t.turned(p, rule.turn) {
+	if t.turned(p, rule.turn) {
 		return true
 	}
 	astray := t.astray(p, tick)
 	if astray <= rule.error {
 		return false
 	}
-	return !slack || astray > slipMost || t.gone(tick) == wire.PaceTicks ||
-		min(t.astray(p, tick-1), t.astray(p, tick+1)) > max(rule.error, slipError)
+	return !slack || astray > slipMost || min(t.astray(p, tick-1), t.astray(p, tick+1)) > max(rule.error, slipError)
 }
 
-// astray is how far across the avatar is from where it is taken to be.
+// astray is how far the avatar is from where it is taken to be, along any axis.
 func (t *track) astray(p *wire.Place, tick uint64) int32 {
-	gone := t.gone(tick)
+	return max(t.across(p, tick), t.above(p, tick))
+}
+
+func (t *track) across(p *wire.Place, tick uint64) int32 {
+	gone := passed(t.tick, tick)
 	return max(off(t.x+int32(t.paceX)*gone, int32(p.X)*fine), off(t.z+int32(t.paceZ)*gone, int32(p.Z)*fine))
 }
 
-// gone is for how many ticks the avatar has gone on by its pace; -1 at the tick before the first.
-func (t *track) gone(tick uint64) int32 { return int32(min(int64(tick-t.tick), wire.PaceTicks)) }
+func (t *track) above(p *wire.Place, tick uint64) int32 { return off(t.height(tick), int32(p.Y)*fine) }
+
+// height is that which the avatar is taken to be at.
+func (t *track) height(tick uint64) int32 { return t.y + steep*int32(t.climb)*passed(t.tall, tick) }
+
+// passed is for how many ticks an avatar has gone on since it was told of; -1 at the tick before.
+func passed(since, tick uint64) int32 { return int32(min(int64(tick-since), wire.PaceTicks)) }
 
 func off(a, b int32) int32 { return max(a-b, b-a) }
 
@@ -130,20 +147,29 @@ func (a *actor) remember(tick uint64) {
 	}
 	for i := int32(1); i <= passed; i++ {
 		copy(a.past[1:], a.past[:4])
-		a.past[0] = spot{before.x + (now.x-before.x)*i/passed, before.z + (now.z-before.z)*i/passed}
+		a.past[0] = before.plus(now.minus(before), i, passed)
 	}
 	a.seen = tick
 }
 
-// spot is a place across, in 1/128 block from the chunk's corner.
-type spot struct{ x, z int32 }
+// spot is a place in 1/128 block: across from the chunk's corner, up from where heights are counted from.
+type spot struct{ x, y, z int32 }
 
 func spotOf(at grid.ChunkPos, p wire.Pose) spot {
 	corner := at.Origin()
-	return spot{
-		int32(math.Round((p.X - float64(corner.X)) * wire.PaceUnit)), int32(math.Round((p.Z - float64(corner.Z)) * wire.PaceUnit)),
-	}
+	unit := func(blocks float64) int32 { return int32(math.Round(blocks * wire.PaceUnit)) }
+	return spot{unit(p.X - float64(corner.X)), unit(p.Y - wire.MinY), unit(p.Z - float64(corner.Z))}
 }
+
+func (s spot) minus(o spot) spot { return spot{s.x - o.x, s.y - o.y, s.z - o.z} }
+
+// plus adds a part of a way.
+func (s spot) plus(way spot, part, of int32) spot {
+	return spot{s.x + way.x*part/of, s.y + way.y*part/of, s.z + way.z*part/of}
+}
+
+// across is the longer side of a way, heights apart.
+func (s spot) across() int32 { return max(off(s.x, 0), off(s.z, 0)) }
 
 // appear makes the avatar stand where all viewers of the chunk are told, in words, that it has come in.
 func (a *actor) appear(tick uint64) {
@@ -156,23 +182,35 @@ func (a *actor) appear(tick uint64) {
 	a.seen = tick
 }
 
-// pace guesses how the avatar goes on, in 1/128 block a tick. Moves come at the clients' beat and not at ours, so that
-// a tick may see none of them or two: then the way of several ticks tells more.
+// pace guesses how the avatar goes on across, in 1/128 block a tick. Moves come at the clients' beat and not at ours, so
+// that a tick may see none of them or two: then the way of several ticks tells more.
 func (a *actor) pace() (x, z int8) {
 	now, before := a.past[0], a.past[1]
-	stepX, stepZ := now.x-before.x, now.z-before.z
-	meanX, meanZ := (now.x-a.past[4].x+2)>>2, (now.z-a.past[4].z+2)>>2
-	if steady(stepX, meanX, stepZ, meanZ) || steady(stepX, 2*meanX, stepZ, 2*meanZ) || stepX == 0 && stepZ == 0 && before != a.past[2] {
-		stepX, stepZ = meanX, meanZ
+	step, way := now.minus(before), now.minus(a.past[4])
+	mean, twice := spot{}.plus(way, 1, 4), spot{}.plus(way, 1, 2)
+	if steady(step, mean) || steady(step, twice) || step == (spot{}) && before != a.past[2] {
+		step = mean
 	}
-	return clampPace(stepX), clampPace(stepZ)
+	return clampPace(step.x), clampPace(step.z)
 }
 
 // steady tells whether a step is what is expected, by half of it and a little.
-func steady(stepX, meanX, stepZ, meanZ int32) bool {
+func steady(step, mean spot) bool {
 	const little = 4
-	size := max(off(meanX, 0), off(meanZ, 0))
-	return off(stepX, meanX) <= size/2+little && off(stepZ, meanZ) <= size/2+little
+	return step.minus(mean).across() <= mean.across()/2+little
+}
+
+// climb guesses how the avatar goes on up or down, in 1/64 block a tick. Who has gone up within one tick has stepped on
+// something, and stays there; who has in two climbs, or who does and stays where he is across.
+func (a *actor) climb() int8 {
+	step, before := a.past[0].minus(a.past[1]), a.past[1].y-a.past[2].y
+	switch {
+	case step.y > 0 && before > 0, step.y < 0 && before < 0:
+		return clampPace((step.y + before) / 2 / steep)
+	case step.across() == 0:
+		return clampPace(step.y / steep)
+	}
+	return 0
 }
 
 func clampPace(v int32) int8 { return int8(max(-math.MaxInt8, min(math.MaxInt8, v))) }
@@ -243,16 +281,20 @@ func (a *actor) due(tick uint64, coarsest grade) (grade, bool) {
 // tell adds the avatar to the pieces of all grades up to the coarsest one.
 func (a *actor) tell(c *cell, writers *[grades]wire.MotionWriter, coarsest grade, tick uint64) {
 	paceX, paceZ := a.pace()
+	climb := a.climb()
 	for g := exact; g <= coarsest; g++ {
 		t, rule := &a.tracks[g], &gradeRules[g]
 		m := wire.Motion{
-			Index: a.index, Place: a.place, PaceX: paceX, PaceZ: paceZ,
-			HasAcross: t.astray(&a.place, tick) > rule.error/2,
-			HasHeight: t.y != int32(a.place.Y)*fine,
+			Index: a.index, Place: a.place, PaceX: paceX, PaceZ: paceZ, Climb: climb,
+			HasAcross: t.across(&a.place, tick) > rule.error/2,
+			HasHeight: t.above(&a.place, tick) > rule.error,
 			HasFacing: t.turned(&a.place, max(1, rule.turn/2)),
 		}
 		if m.HasFacing && (off(int32(paceX), int32(t.paceX)) > newWay || off(int32(paceZ), int32(t.paceZ)) > newWay) {
 			m.HasAcross = true // it has turned, and would soon be astray
+		}
+		if (m.HasAcross || m.HasFacing) && off(int32(climb), int32(t.climb)) > sameClimb {
+			m.HasHeight = true // it climbs, or has climbed
 		}
 		m.HasPace = m.HasAcross && (off(int32(paceX), int32(t.paceX)) > samePace || off(int32(paceZ), int32(t.paceZ)) > samePace)
 		if !m.HasAcross && !m.HasHeight && !m.HasFacing {
@@ -269,7 +311,7 @@ func (t *track) learn(m *wire.Motion, tick uint64) {
 		t.x, t.z, t.tick = int32(m.X)*fine, int32(m.Z)*fine, tick
 	}
 	if m.HasHeight {
-		t.y = int32(m.Y) * fine
+		t.y, t.climb, t.tall = int32(m.Y)*fine, m.Climb, tick
 	}
 	if m.HasPace {
 		t.paceX, t.paceZ = m.PaceX, m.PaceZ
@@ -281,6 +323,9 @@ func (t *track) learn(m *wire.Motion, tick uint64) {
 
 // samePace is by how much paces may differ and need not be told anew, in 1/128 block a tick.
 const samePace = 1
+
+// sameClimb is the same of climbs, in 1/64 block a tick.
+const sameClimb = 2
 
 // newWay is by how much a pace differs of an avatar that goes another way, in the same unit.
 const newWay = 6
@@ -316,11 +361,12 @@ func (c *cell) shift(dst []byte, number uint8, from, to grade, tick uint64) []by
 // motion is where clients of the track take the avatar to be, in full, and how they let it go on. In a frame an avatar
 // stands in its cell: where they take it to be beyond, it is put at the edge.
 func (a *actor) motion(t *track, tick uint64) wire.Motion {
-	place, gone := a.place, t.gone(tick)
+	place, gone := a.place, passed(t.tick, tick)
 	place.X = inCell(a.cell%cellRow, t.x+int32(t.paceX)*gone)
 	place.Z = inCell(a.cell/cellRow, t.z+int32(t.paceZ)*gone)
+	place.Y = uint16(max(0, min(math.MaxUint16, (t.height(tick)+fine/2)/fine)))
 	return wire.Motion{
-		Index: a.index, Place: place, PaceX: t.paceX, PaceZ: t.paceZ,
+		Index: a.index, Place: place, PaceX: t.paceX, PaceZ: t.paceZ, Climb: t.climb,
 		HasAcross: true, HasHeight: true, HasPace: true, HasFacing: true,
 	}
 }

@@ -43,6 +43,7 @@ type session struct {
 	out      *outbox
 	body     wire.Body    // but its pose: see mu. Never changes else.
 	binary   bool         // the session is in CBOR; set before it is anybody's viewer
+	version  int          // of the protocol, as the client has it
 	view     atomic.Int32 // chunks in each direction
 	motion   *player.Motion
 	feeds    map[grid.ChunkPos]*feed // by chunk in view
@@ -214,10 +215,7 @@ func expect[M wire.FromClient](s *session, hint string) (M, error) {
 
 // admit checks who joins, and makes the guest or the owner of a key of it.
 func (s *session) admit(join wire.Join) error {
-	if join.Version != wire.SessionVersion {
-		return &wire.Error{Code: wire.FailWrongVersion, Message: fmt.Sprintf(
-			"this server speaks session version %d, you sent %d: reload the page, or upgrade the older side", wire.SessionVersion, join.Version)}
-	}
+	s.version = join.Version
 	s.body.Name = join.Name
 	if join.Key == "" {
 		if !s.g.Guests {
@@ -286,7 +284,7 @@ func (s *session) replaceOlder(ctx context.Context) error {
 func (s *session) welcome() wire.Welcome {
 	g := s.g
 	return wire.Welcome{
-		Version: wire.SessionVersion,
+		Version: s.version,
 		World:   g.World.ID(), WorldName: g.World.Name, Sections: g.World.Sections,
 		Player: s.body.Player.String(), Name: s.body.Name, Guest: s.body.Guest,
 		NextSeq: firstSeq(time.Now()),

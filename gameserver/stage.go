@@ -27,9 +27,25 @@ type stage struct {
 		plots    map[grid.ChunkPos]*plot // those with avatars
 		vantages map[vantagePoint]*vantage
 		cost     [grades]float64 // bytes a tick that an avatar takes in each grade, smoothed
-		shifts   float64         // bytes a tick that a session takes for cells whose grade changes, smoothed
-		shifted  int             // such bytes in this tick
+		extra    [len(coarseness)]surplus
 	}
+}
+
+// surplus is what a session with certain rings is told beside the pieces of cells: of avatars whose grade changes.
+type surplus struct {
+	each            float64 // bytes a tick, smoothed; forgotten slowly while nobody has such rings, in favour of usualSurplus
+	bytes, sessions int     // in this tick
+}
+
+const usualSurplus = 40
+
+func (s *surplus) learn() {
+	if s.sessions > 0 {
+		s.each += (float64(s.bytes)/float64(s.sessions) - s.each) / costTicks
+	} else {
+		s.each += (usualSurplus - s.each) / (20 * costTicks)
+	}
+	s.bytes, s.sessions = 0, 0
 }
 
 // plot is a chunk with avatars.
@@ -54,7 +70,10 @@ func newStage(budget int) *stage {
 	s.mu.actors = make(map[player.ID]*actor)
 	s.mu.gone = make(map[player.ID]parting)
 	s.mu.plots = make(map[grid.ChunkPos]*plot)
-	s.mu.cost = [grades]float64{exact: 1.5, tight: .8, near: .5, far: .3, distant: .2} // to begin with
+	s.mu.cost = [grades]float64{exact: 2.4, tight: 1.1, near: .9, fair: .8, loose: .7, far: .6, distant: .2} // to begin with
+	for k := range s.mu.extra {
+		s.mu.extra[k].each = usualSurplus
+	}
 	s.mu.vantages = make(map[vantagePoint]*vantage)
 	return s
 }

@@ -18,25 +18,30 @@ import (
 // crowds are how many avatars may be in the ring and all within it.
 type rings struct {
 	exactCrowd, tightCrowd int
-	own                    grade // of the vantage's own cell, at least
-	nearBlocks, farBlocks  int32 // up to which cells are near, and far
+	reach                  reach
 }
 
-// coarseness are the rings to choose from, the finest first. The first one is taken that the budget allows.
+// reach is how many blocks away cells may be to be told of in a grade, if no finer one reaches them.
+type reach [distant]int32
+
+const none = -1
+
+// coarseness are the rings to choose from, the finest first. The first one is taken that the budget allows. In a crowd
+// that is too large for the better grades all within 24 blocks have the same one: walkers who cross from cells of one grade
+// into those of another have to be told of, which costs more than a finer grade does.
 var coarseness = [...]rings{
-	{128, 384, tight, 16, 64},
-	{64, 192, tight, 16, 64},
-	{32, 96, tight, 16, 48},
-	{0, 0, near, 16, 32},
-	{0, 0, near, 8, 24},
-	{0, 0, near, 1, 16},
-	{0, 0, far, 0, 8},
-	{0, 0, distant, 0, 0},
+	{128, 384, reach{exact: 48, tight: 32, near: 24, fair: 32, loose: none, far: 64}},
+	{64, 192, reach{exact: 48, tight: 32, near: 24, fair: none, loose: none, far: 64}},
+	{32, 96, reach{exact: 48, tight: 32, near: 24, fair: none, loose: none, far: 64}},
+	{0, 0, reach{exact: none, tight: none, near: 24, fair: none, loose: none, far: 48}},
+	{0, 0, reach{exact: none, tight: none, near: none, fair: 24, loose: none, far: 32}},
+	{0, 0, reach{exact: none, tight: none, near: none, fair: none, loose: 24, far: 32}},
+	{0, 0, reach{exact: none, tight: none, near: none, fair: none, loose: none, far: 24}},
+	{0, 0, reach{exact: none, tight: none, near: none, fair: none, loose: none, far: 1}},
+	{0, 0, reach{exact: none, tight: none, near: none, fair: none, loose: none, far: none}},
 }
 
 const (
-	// exactBlocks and tightBlocks are how far those rings reach at most.
-	exactBlocks, tightBlocks = 48, 32
 	// ringSlack is by how much a ring's crowd may be over its limit before a cell that was in it leaves it.
 	ringSlack = 1.25
 	// budgetSlack is how much of the budget finer rings than the present ones may take.
@@ -100,6 +105,7 @@ type vantage struct {
 
 	tick      uint64
 	motion    []byte // of the tick, for those who have had that of the one before
+	extra     int    // bytes of it that are not cells' pieces
 	whole     []byte // for those who have not; of wholeTick
 	wholeTick uint64
 }
@@ -155,7 +161,7 @@ func (s *stage) choose(v *vantage) {
 		if k < v.coarser {
 			budget *= budgetSlack
 		}
-		crowd, cost := 0, s.mu.shifts
+		crowd, cost := 0, s.mu.extra[k].each
 		for i := range v.lines {
 			l := &v.lines[i]
 			n := len(l.plot.cells[l.cell].actors)
@@ -191,19 +197,9 @@ func (r *rings) ring(blocks int32, crowd int, former grade) grade {
 		}
 		return crowd <= most
 	}
-	g := distant
-	switch {
-	case blocks <= exactBlocks && within(exact, r.exactCrowd):
-		g = exact
-	case blocks <= tightBlocks && within(tight, r.tightCrowd):
-		g = tight
-	case blocks <= r.nearBlocks:
-		g = near
-	case blocks <= r.farBlocks:
-		g = far
-	}
-	if blocks == 0 {
-		g = min(g, r.own)
+	g := exact
+	for g < distant && blocks > r.reach[g] || g == exact && !within(exact, r.exactCrowd) || g == tight && !within(tight, r.tightCrowd) {
+		g++
 	}
 	return g
 }
@@ -222,18 +218,21 @@ func (v vantagePoint) away(at grid.ChunkPos, cell uint8) int32 {
 // compose makes the tick's motion for those who have had all before.
 func (s *stage) compose(v *vantage) {
 	v.tick, v.motion = s.mu.tick, v.motion[:0]
+	pieces := 0
 	w := chunkWriter{dst: v.motion, tick: s.mu.tick}
 	for i := range v.lines {
 		l := &v.lines[i]
 		if l.plot.looked != s.mu.tick {
 			continue
 		}
-		w.add(l.plot.at, l.plot.cells[l.cell].pieces[l.grade])
+		piece := l.plot.cells[l.cell].pieces[l.grade]
+		pieces += len(piece)
+		w.add(l.plot.at, piece)
 		if l.cell == wire.CellsPerChunk-1 {
 			w.cross(v.lines[i+1-wire.CellsPerChunk : i+1])
 		}
 	}
-	v.motion = w.dst
+	v.motion, v.extra = w.dst, len(w.dst)-pieces
 	if age := s.mu.tick - v.settled; age >= settleTicks || v.unsettled && age >= hasteTicks {
 		s.draw(v)
 		v.motion = shift(v.motion, v.former, v.lines, s.mu.tick)

@@ -112,9 +112,9 @@ func TestReadHandshakeRefuses(t *testing.T) {
 		}
 	}
 	// A refused join is known as one, so that it can be told in its own protocol.
-	h, err := ReadHandshake(bufio.NewReader(strings.NewReader(`{"type":"join","version":2}`)))
+	h, err := ReadHandshake(bufio.NewReader(strings.NewReader(`{"type":"join","version":9}`)))
 	if codeOf(t, err) != FailWrongVersion || h.Purpose != PurposeJoin {
-		t.Errorf("a join of version 2: %+v, %v", h, err)
+		t.Errorf("a join of version 9: %+v, %v", h, err)
 	}
 	if _, err := ReadHandshake(bufio.NewReader(strings.NewReader(""))); err != io.EOF {
 		t.Errorf("a silent connection: %v, want io.EOF", err)

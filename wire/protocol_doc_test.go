@@ -154,7 +154,7 @@ func TestProtocolDocBytes(t *testing.T) {
 	if p := first.Pose(first.At); first.Index != 5 || p.X != 1.75 || p.Z != 2.5 || first.PaceX != 26 || first.HasHeight {
 		t.Errorf("the first avatar: %+v", first)
 	}
-	if p := second.Pose(second.At); second.Index != 20 || p.Y != 65.5 || second.Yaw != 64 || second.HasAcross {
+	if p := second.Pose(second.At); second.Index != 20 || p.Y != 65.5 || second.Climb != 13 || second.Yaw != 64 || second.HasAcross {
 		t.Errorf("the second avatar: %+v", second)
 	}
 }

@@ -14,15 +14,17 @@ type Scene struct {
 	to     TickReader // what Read hands on to
 }
 
-// sceneActor is an avatar as frames have told of it. Its place across is that at tick since.
+// sceneActor is an avatar as frames have told of it. Its place across is that at tick since, its height that at tick
+// tall.
 type sceneActor struct {
 	player       player.ID
 	at           grid.ChunkPos
 	x, y, z      float64
 	paceX, paceZ float64 // blocks a tick
+	climb        float64 // likewise
 	yaw          uint8
 	pitch        int8
-	since        uint64
+	since, tall  uint64
 }
 
 // Read takes in a frame, and hands its pieces on to a reader, if that is not nil.
@@ -53,7 +55,7 @@ func (s *Scene) News(n *TickNews) {
 	for _, a := range n.Enter {
 		p := a.Pose(n.Chunk)
 		s.actors[a.Index] = &sceneActor{
-			player: a.Player, at: n.Chunk, x: p.X, y: p.Y, z: p.Z, yaw: a.Yaw, pitch: a.Pitch, since: s.tick,
+			player: a.Player, at: n.Chunk, x: p.X, y: p.Y, z: p.Z, yaw: a.Yaw, pitch: a.Pitch, since: s.tick, tall: s.tick,
 		}
 	}
 	if s.to != nil {
@@ -75,7 +77,7 @@ func (s *Scene) Motion(at grid.ChunkPos, m *Motion) {
 			a.x, a.z, a.since = p.X, p.Z, s.tick
 		}
 		if m.HasHeight {
-			a.y = p.Y
+			a.y, a.climb, a.tall = p.Y, float64(m.Climb)/ClimbUnit, s.tick
 		}
 		if m.HasPace {
 			a.paceX, a.paceZ = float64(m.PaceX)/PaceUnit, float64(m.PaceZ)/PaceUnit
@@ -109,8 +111,10 @@ func (s *Scene) Player(index uint32) (id player.ID, known bool) {
 // Each hands over every avatar, where it is taken to be so many ticks after the newest frame, in no order.
 func (s *Scene) Each(after float64, see func(id player.ID, pose Pose)) {
 	for _, a := range s.actors {
-		gone := min(float64(s.tick-a.since)+after, PaceTicks)
+		gone, risen := min(float64(s.tick-a.since)+after, PaceTicks), min(float64(s.tick-a.tall)+after, PaceTicks)
 		facing := Place{Yaw: a.yaw, Pitch: a.pitch}.Pose(a.at)
-		see(a.player, Pose{X: a.x + a.paceX*gone, Y: a.y, Z: a.z + a.paceZ*gone, Yaw: facing.Yaw, Pitch: facing.Pitch})
+		see(a.player, Pose{
+			X: a.x + a.paceX*gone, Y: a.y + a.climb*risen, Z: a.z + a.paceZ*gone, Yaw: facing.Yaw, Pitch: facing.Pitch,
+		})
 	}
 }

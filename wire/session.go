@@ -6,8 +6,12 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// SessionVersion is the version of the session protocol that Join and Welcome carry.
-const SessionVersion = 1
+// SessionVersion is the version of the session protocol that Join and Welcome carry. In JSON the first version is the same,
+// and is spoken too: what is new in the second one is how tick frames tell height.
+const (
+	SessionVersion = 2
+	firstVersion   = 1
+)
 
 // Messages of a session, in JSON one object each: over TCP one a line, over WebSocket one a text frame.
 // Every message carries its name in "type". docs/protocol.md describes each field.

@@ -84,14 +84,17 @@ func (o *object) message(kind string) (FromClient, *Error) {
 func (o *object) join() Join {
 	// The version first: whoever speaks another one should hear that, and not what else differs.
 	j := Join{Version: int(o.integer("version", 0, math.MaxInt32))}
-	if o.err == nil && j.Version != SessionVersion {
-		o.fail(refuse(FailWrongVersion, "this server speaks version %d of the session protocol, not %d", SessionVersion, j.Version))
+	if o.err == nil && j.Version != SessionVersion && j.Version != firstVersion {
+		o.fail(wrongVersion(j.Version))
 	}
 	j.Name = o.name("name")
 	j.View = int(o.integer("view", 1, MaxView))
 	j.Encoding = o.text("encoding", 16)
 	if j.Encoding != EncodingJSON && j.Encoding != EncodingCBOR {
 		o.fail(refuse(FailBadValue, `"encoding" must be "cbor" or "json"`))
+	}
+	if o.err == nil && j.Version == firstVersion && j.Encoding == EncodingCBOR {
+		o.fail(wrongVersion(j.Version)) // in JSON nothing has changed
 	}
 	if o.has("key") {
 		j.Key = o.text("key", 4*ed25519.PublicKeySize)
@@ -100,6 +103,11 @@ func (o *object) join() Join {
 		}
 	}
 	return j
+}
+
+func wrongVersion(version int) *Error {
+	return refuse(FailWrongVersion, "this server speaks version %d of the session protocol, not %d: reload the page, or upgrade the older side",
+		SessionVersion, version)
 }
 
 // name reads a player's name.

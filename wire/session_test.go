@@ -43,6 +43,7 @@ var clientMessages = []struct {
 	m     FromClient
 }{
 	{`{"type":"join","version":1,"name":"ada","view":6,"encoding":"json"}`, Join{Version: 1, Name: "ada", View: 6, Encoding: "json"}},
+	{`{"type":"join","version":2,"name":"ada","view":6,"encoding":"cbor"}`, Join{Version: 2, Name: "ada", View: 6, Encoding: "cbor"}},
 	{`{"type":"join","version":1,"name":"ada","view":12,"encoding":"json","key":"` + aKey + `"}`, Join{Version: 1, Name: "ada", View: 12, Encoding: "json", Key: aKey}},
 	{`{"type":"prove","signature":"` + aSignature + `"}`, Prove{Signature: aSignature}},
 	{`{"type":"move","x":12.5,"y":64,"z":-3.25,"yaw":1.57,"pitch":-0.2}`, Move{Pose{X: 12.5, Y: 64, Z: -3.25, Yaw: 1.57, Pitch: -0.2}}},
@@ -147,7 +148,9 @@ func TestDecodeClientRefuses(t *testing.T) {
 		{`{"type":"gift","player":"` + aPlayer + `","block":1,"count":1.5}`, FailBadValue, `"count"`},
 		{`{"type":"view","view":0}`, FailBadValue, "1 to 12"},
 		{`{"type":"view","view":13}`, FailBadValue, "1 to 12"},
-		{`{"type":"join","version":2,"name":"a b","view":6,"encoding":"json"}`, FailWrongVersion, "version 1"},
+		{`{"type":"join","version":3,"name":"a b","view":6,"encoding":"json"}`, FailWrongVersion, "version 2"},
+		{`{"type":"join","version":0,"name":"a b","view":6,"encoding":"json"}`, FailWrongVersion, "version 2"},
+		{`{"type":"join","version":1,"name":"a","view":6,"encoding":"cbor"}`, FailWrongVersion, "version 2"},
 		{`{"type":"join","version":1,"name":"a b","view":6,"encoding":"json"}`, FailBadName, "a b"},
 		{`{"type":"join","version":1,"name":"a\u0000","view":6,"encoding":"json"}`, FailBadName, "name"},
 		{`{"type":"join","version":1,"name":"abcdefghijklmnopqrstu","view":6,"encoding":"json"}`, FailBadName, "21"},

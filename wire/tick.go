@@ -28,7 +28,9 @@ const (
 	PlaceUnit = 32
 	// PaceUnit is how many units of a pace make a block a tick.
 	PaceUnit = 128
-	// PaceTicks is how long a client lets an avatar go on by its pace, in ticks.
+	// ClimbUnit is how many units of a climb make a block a tick. Who falls is faster than who walks.
+	ClimbUnit = 64
+	// PaceTicks is how long a client lets an avatar go on by its pace and its climb, in ticks.
 	PaceTicks = 40
 
 	// MaxAvatarIndex bounds the short names of avatars.
@@ -45,8 +47,10 @@ const (
 	motionStorey = 4 * PlaceUnit // what the height of a piece of motion counts
 	motionGap    = 0x07          // index minus the one before minus 1; 7: a varint of what is more follows
 	motionAcross = 0x08
-	motionHeight = 0x10
-	motionTall   = 0x20 // the height has two bytes
+	motionHeight = 0x30 // how the height is told; 0: not
+	motionLevel  = 0x10 // in a byte; the avatar does not climb
+	motionClimb  = 0x20 // in a byte, and the climb in another one
+	motionTall   = 0x30 // in two bytes, and the climb
 	motionPace   = 0x40
 	motionFacing = 0x80
 
@@ -93,11 +97,13 @@ func (p Place) Cell() uint8 {
 }
 
 // Motion is what is new of an avatar's place: what it has not stays as it was, and is 0 here. Without HasAcross the
-// avatar goes on by its pace, with it from X and Z on. Pace comes only with HasAcross.
+// avatar goes on by its pace, with it from X and Z on. Pace comes only with HasAcross. Height goes on by the climb, which
+// comes with HasHeight always.
 type Motion struct {
 	Index uint32
 	Place
 	PaceX, PaceZ int8 // in 1/128 block a tick
+	Climb        int8 // in 1/64 block a tick
 
 	HasAcross, HasHeight, HasPace, HasFacing bool
 }
@@ -230,14 +236,17 @@ func (w *MotionWriter) Append(dst []byte, m *Motion) []byte {
 		dst[head] |= motionAcross
 		dst = append(dst, byte(m.X%cellUnits), byte(m.Z%cellUnits))
 	}
-	switch {
+	switch low := m.Y >= w.base && m.Y-w.base <= math.MaxUint8; {
 	case !m.HasHeight:
-	case m.Y >= w.base && m.Y-w.base <= math.MaxUint8:
-		dst[head] |= motionHeight
+	case low && m.Climb == 0:
+		dst[head] |= motionLevel
 		dst = append(dst, byte(m.Y-w.base))
+	case low:
+		dst[head] |= motionClimb
+		dst = append(dst, byte(m.Y-w.base), byte(m.Climb))
 	default:
-		dst[head] |= motionHeight | motionTall
-		dst = binary.LittleEndian.AppendUint16(dst, m.Y)
+		dst[head] |= motionTall
+		dst = append(binary.LittleEndian.AppendUint16(dst, m.Y), byte(m.Climb))
 	}
 	if m.HasPace {
 		dst[head] |= motionPace

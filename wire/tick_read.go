@@ -236,17 +236,19 @@ func (r *tickBytes) motion(at grid.ChunkPos, cell uint8, to TickReader) {
 			Index: uint32(last), HasAcross: head&motionAcross != 0, HasHeight: head&motionHeight != 0,
 			HasPace: head&motionPace != 0, HasFacing: head&motionFacing != 0,
 		}
-		if m.HasPace && !m.HasAcross || head&motionTall != 0 && !m.HasHeight {
-			r.fail("a pace without a place, or a tall height without a height")
+		if m.HasPace && !m.HasAcross {
+			r.fail("a pace without a place")
 		}
 		if m.HasAcross {
 			m.X, m.Z = cornerX+uint16(r.u8()), cornerZ+uint16(r.u8())
 		}
-		switch {
-		case head&motionTall != 0:
-			m.Y = r.u16()
-		case m.HasHeight:
+		switch head & motionHeight {
+		case motionLevel:
 			m.Y = base + uint16(r.u8())
+		case motionClimb:
+			m.Y, m.Climb = base+uint16(r.u8()), int8(r.u8())
+		case motionTall:
+			m.Y, m.Climb = r.u16(), int8(r.u8())
 		}
 		if m.HasPace {
 			m.PaceX, m.PaceZ = int8(r.u8()), int8(r.u8())

@@ -96,7 +96,7 @@ func anyCell(t *rapid.T, cell uint8) []Motion {
 			}
 		}
 		if m.HasHeight {
-			m.Y = p.Y
+			m.Y, m.Climb = p.Y, rapid.SampledFrom([]int8{0, 0, -128, -3, 1, 127}).Draw(t, "climb")
 		}
 		if m.HasFacing {
 			m.Yaw, m.Pitch = p.Yaw, p.Pitch
@@ -187,7 +187,8 @@ func TestBadFramesAreRefused(t *testing.T) {
 		"no such cell":           "0100002000009001000000",
 		"cut off":                "010000200000800100080a",
 		"pace without a place":   "010000200000800100400101",
-		"tall without a height":  "0100002000008001002001ff",
+		"climb cut off":          "010000200000800100200f",
+		"tall cut off":           "0100002000008001003001ff",
 		"endless list":           "0100000200008080808010",
 		"chunk out of the world": "01000020" + "ffffffff7f" + "00",
 		"block out of a column":  "01000004000001ffffff01",
@@ -343,11 +344,11 @@ func goldenFrames() [][]byte {
 	frame = w.Append(frame, &Motion{Index: 3, Place: place, PaceX: 32, PaceZ: -1, HasAcross: true, HasHeight: true, HasPace: true})
 	far := PlaceOf(at, Pose{X: -4, Y: 200, Z: 95.5, Yaw: math.Pi})
 	w.Begin(far.Cell(), 0)
-	frame = w.Append(frame, &Motion{Index: 300, Place: far, HasHeight: true, HasFacing: true})
+	frame = w.Append(frame, &Motion{Index: 300, Place: far, Climb: -16, HasHeight: true, HasFacing: true})
 	later := Place{X: place.X + 16, Y: place.Y, Z: place.Z}
 	w.Begin(later.Cell(), later.Y)
 	frame = AppendMotionChunk(AppendLaterTick(frame, 65537), at)
-	frame = w.Append(frame, &Motion{Index: 3, Place: later, HasAcross: true})
+	frame = w.Append(frame, &Motion{Index: 3, Place: later, Climb: 8, HasAcross: true, HasHeight: true})
 	frames = append(frames, frame)
 	frames = append(frames, AppendTick(nil, 65541))
 	frame = AppendNews(AppendTick(nil, 65542), &TickNews{Chunk: next, Enter: []TickAvatar{

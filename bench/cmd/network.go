@@ -162,14 +162,15 @@ func (b *bench) gateways(ctx context.Context, nodes, players int) error {
 			if err := pause(ctx, warm); err != nil {
 				return err
 			}
-			r, err = b.measure(ctx, targetsOf(daemons), c, length)
 			most := -1
 			for i, d := range daemons {
 				if led, err := d.PlayersLed(ctx); err == nil && led > most {
 					most, leader = led, i
 				}
 			}
-			return err
+			profiled := b.startProfile(ctx, daemons[(leader+1)%n], fmt.Sprintf("gateways-%d", n), length)
+			r, err = b.measure(ctx, targetsOf(daemons), c, length)
+			return errors.Join(err, profiled())
 		})
 		return r, leader, err
 	}

@@ -38,13 +38,15 @@ describe('tick frames', () => {
     const moved = second.chunks.flatMap((piece) => piece.moves ?? [])
     // of two ticks: in the later one she has gone on by half a block
     expect(moved.find(({ player }) => player === ann)).toMatchObject({ x: -19.75, y: 64.5, z: 70.25 })
-    expect(moved.find(({ player }) => player === bob)).toMatchObject({ x: -4, y: 200, z: 95.5, yaw: Math.PI })
+    expect(moved.find(({ player }) => player === bob)).toMatchObject({ x: -4, y: 200 - 16 / 64, z: 95.5, yaw: Math.PI })
 
-    // four ticks later ann has gone on by her pace, and bob stands
+    // four ticks later ann has gone on by her pace and her climb, and bob has fallen on
     const walked = still.chunks.flatMap((piece) => piece.moves ?? [])
-    expect(walked.map(({ player }) => player)).toEqual([ann])
+    expect(walked.map(({ player }) => player)).toEqual([ann, bob])
     expect(walked[0].x).toBeCloseTo(-19.75 + (4 * 32) / 128, 9)
+    expect(walked[0].y).toBeCloseTo(64.5 + (4 * 8) / 64, 9)
     expect(walked[0].z).toBeCloseTo(70.25 - 4 / 128, 9)
+    expect(walked[1]).toMatchObject({ x: -4, y: 200 - (5 * 16) / 64, z: 95.5 })
 
     // bob has walked on into the next chunk before he left this one: only ann is gone
     expect(last.tick - first.tick).toBe(7)

@@ -4,7 +4,7 @@
 import { decodeCBOR, encodeCBOR } from './cbor'
 import { encodeMove } from './tick'
 
-export const SESSION_VERSION = 1
+export const SESSION_VERSION = 2
 export const MAX_VIEW = 12
 export const MAX_CHAT_BYTES = 256
 

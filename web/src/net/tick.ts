@@ -12,6 +12,7 @@ const CHUNK = 32
 const CELL_ROW = CHUNK / CELL
 const PLACE_UNIT = 32
 const PACE_UNIT = 128
+const CLIMB_UNIT = 64
 const PACE_TICKS = 40
 const LOWEST = -64
 const STOREY = 4 * PLACE_UNIT
@@ -21,13 +22,15 @@ interface Actor {
   player: string
   chunk: ChunkAddress
   x: number // at the tick, in blocks
-  y: number
+  y: number // at the tick tall
   z: number
   yaw: number
   pitch: number
   paceX: number // blocks a tick
   paceZ: number
+  climb: number // likewise
   tick: number // counted on beyond 16 bits
+  tall: number // likewise
 }
 
 export interface TickFrame {
@@ -98,7 +101,8 @@ export class Stage {
       let piece = pieces.get(key)
       if (!piece) pieces.set(key, (piece = { chunk: actor.chunk, moves: [] }))
       const gone = Math.min(PACE_TICKS, time - actor.tick)
-      const { player, y, yaw, pitch } = actor
+      const y = actor.y + actor.climb * Math.min(PACE_TICKS, time - actor.tall)
+      const { player, yaw, pitch } = actor
       piece.moves.push({ player, x: actor.x + actor.paceX * gone, y, z: actor.z + actor.paceZ * gone, yaw, pitch })
     }
     this.shown = now
@@ -106,6 +110,7 @@ export class Stage {
   }
 
   private walks(actor: Actor, time: number): boolean {
+    if (actor.climb !== 0 && time - actor.tall < PACE_TICKS + 1) return true
     return (actor.paceX !== 0 || actor.paceZ !== 0) && time - actor.tick < PACE_TICKS + 1
   }
 
@@ -129,7 +134,7 @@ export class Stage {
     const z = chunk[1] * CHUNK + reader.u16() / PLACE_UNIT
     const yaw = yawOf(reader.u8())
     const pitch = pitchOf(reader.i8())
-    this.actors.set(index, { player, chunk, x, y, z, yaw, pitch, paceX: 0, paceZ: 0, tick: this.tick })
+    this.actors.set(index, { player, chunk, x, y, z, yaw, pitch, paceX: 0, paceZ: 0, climb: 0, tick: this.tick, tall: this.tick })
     return { player, name, ...(length & 0x80 ? { guest: true } : {}), x, y, z, yaw, pitch }
   }
 
@@ -156,8 +161,12 @@ export class Stage {
         actor.z = cornerZ + reader.u8() / PLACE_UNIT
         actor.tick = this.tick
       }
-      if (head & 0x20) actor.y = reader.u16() / PLACE_UNIT + LOWEST
-      else if (head & 0x10) actor.y = (base + reader.u8()) / PLACE_UNIT + LOWEST
+      const told = head & 0x30 // level, climb, or tall
+      if (told) {
+        actor.y = (told === 0x30 ? reader.u16() : base + reader.u8()) / PLACE_UNIT + LOWEST
+        actor.climb = told === 0x10 ? 0 : reader.i8() / CLIMB_UNIT
+        actor.tall = this.tick
+      }
       if (head & 0x40) {
         actor.paceX = reader.i8() / PACE_UNIT
         actor.paceZ = reader.i8() / PACE_UNIT
@@ -166,25 +175,15 @@ export class Stage {
         actor.yaw = yawOf(reader.u8())
         actor.pitch = pitchOf(reader.i8())
       }
-      if (!(head & 0x08)) this.rebase(actor)
       actor.chunk = chunk
       this.touched.add(actor)
     }
-  }
-
-  /** Counts an avatar's way on from this tick, so that it is told of with this frame. */
-  private rebase(actor: Actor): void {
-    const gone = Math.min(PACE_TICKS, this.tick - actor.tick)
-    if (gone === PACE_TICKS) actor.paceX = actor.paceZ = 0 // it has stopped
-    actor.x += actor.paceX * gone
-    actor.z += actor.paceZ * gone
-    actor.tick = this.tick
   }
 }
 
 /** Takes what is told of an avatar that nobody has introduced. */
 function nobody(): Actor {
-  return { player: '', chunk: [0, 0], x: 0, y: 0, z: 0, yaw: 0, pitch: 0, paceX: 0, paceZ: 0, tick: 0 }
+  return { player: '', chunk: [0, 0], x: 0, y: 0, z: 0, yaw: 0, pitch: 0, paceX: 0, paceZ: 0, climb: 0, tick: 0, tall: 0 }
 }
 
 function same(a: ChunkAddress, b: ChunkAddress): boolean {

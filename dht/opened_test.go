@@ -1,0 +1,56 @@
+package dht
+
+import (
+	"bytes"
+	"testing"
+)
+
+// A record that was good once is good again, but only the same bytes, and only under the same key.
+func TestOpenedRecordsAreTheSameBytes(t *testing.T) {
+	s := newSigner(t)
+	o := newOpened(testWorld)
+	good := s.seal(t, testWorld, "/chunk/x", []byte("payload"), nil)
+	for range 2 {
+		got, err := o.open("/chunk/x", good)
+		if err != nil || string(got.payload) != "payload" || got.signer.String() != s.id {
+			t.Fatalf("opened %q by %s, %v", got.payload, got.signer, err)
+		}
+	}
+	if o.recent.Len() != 1 {
+		t.Errorf("%d records are remembered, want 1", o.recent.Len())
+	}
+	if _, err := o.open("/chunk/y", good); err == nil {
+		t.Error("a remembered record can be filed under another key")
+	}
+	for i := range good {
+		bad := bytes.Clone(good)
+		bad[i] ^= 1
+		if _, err := o.open("/chunk/x", bad); err == nil {
+			t.Errorf("byte %d of a remembered record can be changed", i)
+		}
+	}
+	if o.recent.Len() != 1 {
+		t.Error("a bad record is remembered")
+	}
+}
+
+// BenchmarkOpen is one of the looks at a record that kad-dht takes while it stores it: the first one, and the others.
+func BenchmarkOpen(b *testing.B) {
+	s := newSigner(b)
+	good := s.seal(b, testWorld, "/player/x", make([]byte, 200), nil)
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := openRecord(testWorld, "/player/x", good); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("again", func(b *testing.B) {
+		o := newOpened(testWorld)
+		for b.Loop() {
+			if _, err := o.open("/player/x", good); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

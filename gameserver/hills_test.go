@@ -1,0 +1,148 @@
+package gameserver
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/terrain"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// hills are the chunk where players enter a natural world, trees and all, and how strollers cross it: straight towards a
+// goal, straight up before what is higher, and down behind it. The players of bench/crowd do the same.
+type hills struct {
+	top   [grid.ChunkSize][grid.ChunkSize]float64 // the height of feet, by x and z
+	goals map[int][2]float64                      // of each stroller
+}
+
+func newHills(t testing.TB) *hills {
+	land, err := terrain.New(terrain.Params{Seed: 1, Sections: 4, Version: terrain.Version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &hills{goals: make(map[int][2]float64)}
+	column := land.Chunk(land.Spawn().Chunk())
+	for x := range h.top {
+		for z := range h.top[x] {
+			y := column.Height()
+			for y > 0 && !footing(column.Get(chunk.IndexOf(x, y-1, z))) {
+				y--
+			}
+			h.top[x][z] = float64(y)
+		}
+	}
+	return h
+}
+
+func footing(b chunk.Block) bool { return b.Solid() || b == chunk.Water }
+
+// stand is the height of feet on the highest column under a body.
+func (h *hills) stand(x, z float64) (top float64) {
+	const half = .32
+	for _, dx := range [2]float64{-half, half} {
+		for _, dz := range [2]float64{-half, half} {
+			top = max(top, h.top[int(x+dx)][int(z+dz)])
+		}
+	}
+	return top
+}
+
+// climb takes a stroller on by the way of a tick.
+func (h *hills) climb(stroller int, p *wire.Pose, rng *rand.Rand) {
+	const way = 4. / 20
+	x, z := p.X, p.Z
+	goal, walks := h.goals[stroller]
+	dx, dz := goal[0]-x, goal[1]-z
+	if far := math.Hypot(dx, dz); walks && far > way {
+		p.Yaw = float32(math.Mod(math.Atan2(-dx, dz)+2*math.Pi, 2*math.Pi))
+		x, z = x+dx/far*way, z+dz/far*way
+	} else {
+		h.goals[stroller] = [2]float64{.5 + 31*rng.Float64(), .5 + 31*rng.Float64()}
+	}
+	if ground := h.stand(x, z); ground > p.Y {
+		p.Y = min(ground, p.Y+way)
+	} else {
+		p.X, p.Z, p.Y = x, z, max(ground, p.Y-2*way)
+	}
+}
+
+// On natural land, what sessions see of a crowd is wrong by what the budget leaves, and by the delay: against where
+// everybody is by now, in blocks.
+func TestCrowdOnHills(t *testing.T) {
+	for _, c := range []struct {
+		players   int
+		bytes     float64 // a second, at most
+		mean, p99 float64 // error within 16 blocks, at most
+	}{
+		{100, 9500, .12, .55},
+		{500, 20000, .12, .55},
+		{1000, 20000, .2, .7},
+		{1500, 20000, .3, 1.3},
+	} {
+		t.Run(fmt.Sprint(c.players), func(t *testing.T) {
+			h := newTheatre(c.players, jitter)
+			h.crowd.hills = newHills(t)
+			bytes, errors := h.look(t, 4, 240, 240)
+			sum := 0.
+			for _, e := range errors {
+				sum += e
+			}
+			mean, p99 := sum/float64(len(errors)), errors[len(errors)*99/100]
+			t.Logf("%.0f bytes/s; error mean %.3f, p99 %.3f blocks", bytes, mean, p99)
+			if bytes > c.bytes || mean > c.mean || p99 > c.p99 {
+				t.Errorf("%.0f bytes/s, error mean %.3f, p99 %.3f blocks; want at most %.0f, %.2f, %.2f", bytes, mean, p99, c.bytes, c.mean, c.p99)
+			}
+		})
+	}
+}
+
+// look lets some of the crowd look at the others for some ticks, after others to begin with. It gives the bytes a second
+// that each of them took, and how wrong they saw those within 16 blocks, in order.
+func (h *theatre) look(t *testing.T, viewers, warm, ticks int) (bytes float64, errors []float64) {
+	var sessions []*session
+	var eyes []*eyewitness
+	desks := make([]desk, viewers)
+	for i := range viewers {
+		sessions, eyes = append(sessions, h.seat(i)), append(eyes, newEyewitness(t))
+	}
+	if err := h.begin(); err != nil {
+		t.Fatal(err)
+	}
+	for tick := range warm + ticks {
+		for i, s := range sessions {
+			s.place(h.crowd.bodies[i].Pose)
+		}
+		if err := h.tick(sessions); err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range sessions {
+			if tick == warm {
+				eyes[i].bytes = 0
+			}
+			if len(s.out.wake) > 0 {
+				if err := desks[i].clear(s.out, eyes[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tick < warm || tick%5 != 0 {
+				continue
+			}
+			places := eyes[i].places(h.g.stage.mu.tick)
+			for _, b := range h.crowd.bodies {
+				if wayBetween(b.Pose, h.crowd.bodies[i].Pose) <= 16 {
+					errors = append(errors, wayBetween(places[b.Player], b.Pose))
+				}
+			}
+		}
+	}
+	for _, e := range eyes {
+		bytes += float64(e.bytes) / float64(viewers) / float64(ticks) * 20
+	}
+	slices.Sort(errors)
+	return bytes, errors
+}

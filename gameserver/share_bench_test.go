@@ -1,0 +1,54 @@
+package gameserver
+
+import (
+	"fmt"
+	"testing"
+)
+
+// BenchmarkGatewayShare is a tick of a gateway that has a share of a crowd's sessions, and has to make the motion of the
+// whole crowd for them. What it takes with few sessions is the preparation, which every gateway pays.
+func BenchmarkGatewayShare(b *testing.B) {
+	const players = 1000
+	for _, share := range []int{1, 4, 1000} {
+		b.Run(fmt.Sprintf("sessions=%d", players/share), func(b *testing.B) {
+			h := newTheatre(players, jitter)
+			h.crowd.hills = newHills(b)
+			sessions, desks := make([]*session, players/share), make([]desk, players/share)
+			for i := range sessions {
+				sessions[i] = h.seat(i)
+			}
+			if err := h.begin(); err != nil {
+				b.Fatal(err)
+			}
+			sink := sinkFunc(func([]byte) error { return nil })
+			tick := func(timed bool) {
+				for i, s := range sessions {
+					s.place(h.crowd.bodies[i].Pose)
+				}
+				h.walk()
+				if timed {
+					b.StartTimer()
+				}
+				if err := h.show(sessions); err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				for i, s := range sessions {
+					if len(s.out.wake) > 0 {
+						if err := desks[i].clear(s.out, sink); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+			}
+			for range 100 {
+				tick(false)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range b.N {
+				tick(true)
+			}
+		})
+	}
+}
