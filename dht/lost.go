@@ -23,6 +23,7 @@ type lost struct {
 
 	mu struct {
 		sync.Mutex
+		// since when; zero while a connection is there, as far as was told: who dials then knows already that it has ended.
 		since map[peer.ID]time.Time
 	}
 }
@@ -50,7 +51,7 @@ func (l *lost) gone(id peer.ID, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for other, since := range l.mu.since {
-		if now.Sub(since) > lostFor {
+		if !since.IsZero() && now.Sub(since) > lostFor {
 			delete(l.mu.since, other)
 		}
 	}
@@ -60,7 +61,7 @@ func (l *lost) gone(id peer.ID, now time.Time) {
 func (l *lost) back(id peer.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.mu.since, id)
+	l.mu.since[id] = time.Time{}
 }
 
 // lately tells whether the peer was lost a moment ago.
@@ -68,7 +69,7 @@ func (l *lost) lately(id peer.ID, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	since, there := l.mu.since[id]
-	return there && now.Sub(since) <= lostFor
+	return there && (since.IsZero() || now.Sub(since) <= lostFor)
 }
 
 // InterceptAddrDial lets a peer that was lost a moment ago be dialled over TCP only.

@@ -27,7 +27,7 @@ func TestLostAreDialledOverTCPOnly(t *testing.T) {
 		{"never lost", -1, []ma.Multiaddr{tcp, quic}, false, true, true},
 		{"just lost", 0, []ma.Multiaddr{quic, tcp}, false, true, false},
 		{"lost, and has no TCP", 0, []ma.Multiaddr{quic}, false, true, true},
-		{"lost, and there again", 0, []ma.Multiaddr{tcp, quic}, true, true, true},
+		{"there, but who dials knows that it has just ended", 0, []ma.Multiaddr{tcp, quic}, true, true, false},
 		{"lost long ago", lostFor + time.Second, []ma.Multiaddr{tcp, quic}, false, true, true},
 	} {
 		l := newLost()
