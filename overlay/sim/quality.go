@@ -49,6 +49,8 @@ type Round struct {
 	Tenth     float64 // the 90th percentile of PQ(p)
 	Neighbors float64 // players in vision range, mean
 	Known     float64 // the share of pairs in vision range of whom the game knows anything
+	Age       float64 // PositionAge, mean of all pairs in vision range
+	Fresh     float64 // the share of these pairs whose age is the best there is
 
 	Out, In         float64 // bytes a player, mean
 	MostOut, MostIn int     // bytes of the player with the most
@@ -110,7 +112,7 @@ type crowd struct {
 func (r *crowd) measure(round int) Round {
 	vision2 := r.ranges.Vision * r.ranges.Vision
 	sums, counts := make([]float64, r.n), make([]int, r.n)
-	pairs, known, players := 0, 0, 0
+	pairs, known, players, ages, fresh := 0, 0, 0, 0, 0
 	for p := range r.n {
 		if !r.here[p] {
 			continue
@@ -127,7 +129,12 @@ func (r *crowd) measure(round int) Round {
 			d := math.Sqrt(d2)
 			for _, pair := range [2][2]int{{p, q}, {q, p}} {
 				last := r.known.last[pair[0]*r.n+pair[1]]
-				sums[pair[0]] += r.ranges.PositionQuality(r.age.age(round, last), d)
+				age := r.age.age(round, last)
+				sums[pair[0]] += r.ranges.PositionQuality(age, d)
+				ages += age
+				if age <= 1+r.age.Offset {
+					fresh++
+				}
 				counts[pair[0]]++
 				pairs++
 				if last > 0 {
@@ -136,7 +143,7 @@ func (r *crowd) measure(round int) Round {
 			}
 		}
 	}
-	m := Round{PQ1: 1, Most: 1, Tenth: 1, Known: 1}
+	m := Round{PQ1: 1, Most: 1, Tenth: 1, Known: 1, Age: 1, Fresh: 1}
 	var of []float64
 	for p, c := range counts {
 		if c > 0 {
@@ -155,7 +162,7 @@ func (r *crowd) measure(round int) Round {
 	m.Most = of[len(of)-1]
 	m.Tenth = of[min(len(of)*9/10, len(of)-1)]
 	m.Neighbors = float64(pairs) / float64(max(players, 1))
-	m.Known = float64(known) / float64(pairs)
+	m.Known, m.Age, m.Fresh = float64(known)/float64(pairs), float64(ages)/float64(pairs), float64(fresh)/float64(pairs)
 	return m
 }
 
