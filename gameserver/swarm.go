@@ -1,7 +1,6 @@
 package gameserver
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -43,6 +42,12 @@ const (
 	relayRounds = 5
 	// introduceRounds is every how many rounds a machine is told of everybody around.
 	introduceRounds = 8
+	// quietRounds is after how many rounds without news of an avatar the region's word counts again if it is newer by as many:
+	// he has gone out of the overlay's range. Regions are slower, but not by so much.
+	quietRounds = 12
+	// swarmVision is how far avatars tell one another at most, in blocks: farther out sessions are told at most once a second, and
+	// what regions say is enough.
+	swarmVision = 64
 	// swarmReach is how far from the origin avatars may be, in blocks: farther out the packets' places are too coarse, and movement
 	// goes through regions.
 	swarmReach = 1 << 17
@@ -55,6 +60,8 @@ type swarm struct {
 	g       *Gateway
 	overlay string
 	vision  float64 // blocks
+	parcels chan parcel
+	gather  gathering // run's
 
 	mu struct {
 		sync.Mutex
@@ -87,7 +94,8 @@ type acquaintance struct {
 }
 
 func newSwarm(g *Gateway, kind string) *swarm {
-	w := &swarm{g: g, overlay: kind, vision: float64((g.MaxView + 1) * grid.ChunkSize * 3 / 2)}
+	w := &swarm{g: g, overlay: kind, vision: float64(min((g.MaxView+1)*grid.ChunkSize*3/2, swarmVision))}
+	w.parcels, w.gather = make(chan parcel, 16), gathering{last: make(map[string]uint32)}
 	w.mu.members = make(map[overlay.ID]*member)
 	w.mu.known = make(map[overlay.ID]*acquaintance)
 	w.mu.lines = make(map[string]*line)
@@ -122,25 +130,6 @@ func numberOf(id player.ID) overlay.ID {
 	return overlay.ID(binary.BigEndian.Uint32(id[:])) &^ overlay.FirstServer
 }
 
-func roundOf(t time.Time) uint32 { return uint32(t.UnixMilli() / round.Milliseconds()) }
-
-// run steps the machines once a round until ctx ends.
-func (w *swarm) run(ctx context.Context) {
-	if !w.on() {
-		return
-	}
-	tick := time.NewTicker(round)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			w.step()
-		}
-	}
-}
-
 // step is one round, and does what follows from it.
 func (w *swarm) step() {
 	r := w.turn(w.g.seated(), roundOf(time.Now()))
@@ -169,7 +158,7 @@ func (w *swarm) turn(sessions []*session, now uint32) turn {
 	w.enrol(sessions)
 	r := turn{messages: make(map[string][]overlay.Message)}
 	var out overlay.Output
-	learned := make(map[overlay.ID]overlay.Update)
+	var here []overlay.Update // for avatars of this gateway
 	for id, m := range w.mu.members {
 		pose := m.s.where()
 		m.at = overlay.Point{X: pose.X, Z: pose.Z}
@@ -184,18 +173,13 @@ func (w *swarm) turn(sessions []*session, now uint32) turn {
 				r.messages[a.body.Gateway] = append(r.messages[a.body.Gateway], msg)
 			}
 		}
-		w.deliverHere(out.Messages)
-		for _, u := range out.Learned {
-			if last, known := learned[u.Origin]; !known || u.Newer(last) {
-				learned[u.Origin] = u
-			}
-		}
+		here = append(here, w.deliverHere(out.Messages)...)
 		if m.told != pose && (now+uint32(id))%relayRounds == 0 {
 			m.told = pose
 			r.moved = append(r.moved, m.s)
 		}
 	}
-	for _, u := range learned {
+	for _, u := range here {
 		r.steps = w.learn(u, now, r.steps)
 	}
 	r.steps = w.silence(now, r.steps)
@@ -237,6 +221,9 @@ func (w *swarm) machine(id overlay.ID) overlay.Machine {
 	return overlay.NewPSense(c, id, rng)
 }
 
+// approach is how far two avatars can come nearer between two introductions, in blocks.
+const approach = 2 * introduceRounds
+
 // areacastCap is how many bytes an avatar's machine may send in a round under areacast.
 const areacastCap = 5 << 10
 
@@ -244,7 +231,7 @@ const areacastCap = 5 << 10
 func (w *swarm) around(self overlay.ID, at overlay.Point, now uint32) (near []overlay.Update) {
 	for id, a := range w.mu.known {
 		u := overlay.Update{Origin: id, Round: max(a.said, a.heard), At: overlay.Point{X: a.body.Pose.X, Z: a.body.Pose.Z}}
-		if id != self && a.shown && a.body.Gateway != "" && now-u.Round < silentRounds && u.At.Dist(at) <= w.vision {
+		if id != self && a.shown && a.body.Gateway != "" && now-u.Round < silentRounds && u.At.Dist(at) <= w.vision+approach {
 			near = append(near, u)
 		}
 	}
@@ -252,17 +239,28 @@ func (w *swarm) around(self overlay.ID, at overlay.Point, now uint32) (near []ov
 	return near
 }
 
-// deliverHere puts messages for this gateway's avatars into their inboxes: they take them in the next round. The lock is held.
-func (w *swarm) deliverHere(messages []overlay.Message) {
+// deliverHere puts messages for this gateway's avatars into their inboxes: they take them in the next round. What they tell of places
+// is given back: sessions need not wait for that. The lock is held.
+func (w *swarm) deliverHere(messages []overlay.Message) (places []overlay.Update) {
+	var last overlay.Payload // most go to many
 	for _, msg := range messages {
-		if m := w.mu.members[msg.To]; m != nil && len(m.inbox) < overlay.MaxInbox {
+		m := w.mu.members[msg.To]
+		if m == nil {
+			continue
+		}
+		if len(m.inbox) < overlay.MaxInbox {
 			m.inbox = append(m.inbox, msg)
 		}
+		if msg.Payload != last {
+			last = msg.Payload
+			places = overlay.AppendPlaces(places, last)
+		}
 	}
+	return places
 }
 
-// receive takes in a packet of another gateway.
-func (w *swarm) receive(peer string, packet []byte) error {
+// receive takes in a packet of another gateway, and gives what it tells of places.
+func (w *swarm) receive(peer string, packet []byte) (places []overlay.Update, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	messages, err := overlay.ReadPacket(packet, func(to overlay.ID) (overlay.Reference, bool) {
@@ -274,11 +272,11 @@ func (w *swarm) receive(peer string, packet []byte) error {
 	})
 	w.g.metrics.packetsIn.Inc()
 	w.g.metrics.swarmIn.Add(float64(len(packet)))
-	w.deliverHere(messages)
+	places = w.deliverHere(messages)
 	if err != nil {
-		return fmt.Errorf("packet of %s: %w", peer, err)
+		return places, fmt.Errorf("packet of %s: %w", peer, err)
 	}
-	return nil
+	return places, nil
 }
 
 // bodyOf and poseOf pack what the overlay does not know of a pose: height in 1/32 blocks, yaw and pitch as tick frames have them.

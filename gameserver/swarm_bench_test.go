@@ -63,9 +63,11 @@ func benchmarkSwarm(b *testing.B, kind string, players int) {
 				packet := overlay.AppendPacket(nil, messages)
 				bytes += len(packet)
 				packets++
-				if err := swarms[to].receive(from, packet); err != nil {
+				places, err := swarms[to].receive(from, packet)
+				if err != nil {
 					b.Fatal(err)
 				}
+				swarms[to].show(places)
 			}
 		}
 	}

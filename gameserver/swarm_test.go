@@ -162,9 +162,11 @@ func TestOverlayRefuses(t *testing.T) {
 			p := wire.Pose{X: x, Y: 25, Z: .5}
 			u := overlay.Update{Origin: id, Round: roundOf(time.Now()) + rounds, At: overlay.Point{X: x, Z: .5}, Body: bodyOf(p)}
 			packet := overlay.AppendPacket(nil, []overlay.Message{{From: id, To: to, Payload: &overlay.Position{Update: u}}})
-			if err := w.receive("somebody", packet); err != nil {
+			places, err := w.receive("somebody", packet)
+			if err != nil {
 				t.Error(err)
 			}
+			w.parcels <- parcel{"somebody", places}
 			pass(3 * round / 2)
 		}
 		tell(90, 2)
@@ -175,7 +177,7 @@ func TestOverlayRefuses(t *testing.T) {
 		tell(3, 0x7fffffff)
 		tell(3, 0x80000000)
 		v.wantSeen("from another time", "p0", .5, .5)
-		if err := w.receive("somebody", []byte{1, 2, 3}); err == nil {
+		if _, err := w.receive("somebody", []byte{1, 2, 3}); err == nil {
 			t.Error("rubbish was taken for a packet")
 		}
 		pass(5 * time.Second)

@@ -50,6 +50,20 @@ func AppendPacket(b []byte, messages []Message) []byte {
 	return b
 }
 
+// AppendPlaces appends what a payload of another gateway tells of where avatars are. A game may show that at once: a machine that
+// finds it in its inbox will not know better.
+func AppendPlaces(places []Update, p Payload) []Update {
+	switch p := p.(type) {
+	case *Position:
+		return append(places, p.Update)
+	case *Gossip:
+		for i := range p.Updates {
+			places = append(places, p.Updates[i].Update)
+		}
+	}
+	return places
+}
+
 // ReadPacket reads what AppendPacket wrote. near is what is known where a receiver is, or false for an avatar that is not
 // there: what is for it is left out. Bytes of the messages is the length of their payloads. An error wraps ErrPayload; the
 // messages before it are returned with it.
@@ -69,17 +83,25 @@ func ReadPacket(data []byte, near func(to ID) (Reference, bool)) ([]Message, err
 		if r.err != nil {
 			return messages, fmt.Errorf("read packet: %w", r.err)
 		}
+		var p Payload
 		for _, id := range to {
 			ref, ok := near(id)
 			if !ok {
 				continue
 			}
-			p, err := ReadPayload(payload, from, ref) // a short form reads differently for each
-			if err != nil {
-				return messages, fmt.Errorf("read packet: %w", err)
+			if p == nil || shortForm(payload) { // which reads differently for each
+				var err error
+				if p, err = ReadPayload(payload, from, ref); err != nil {
+					return messages, fmt.Errorf("read packet: %w", err)
+				}
 			}
 			messages = append(messages, Message{From: from, To: id, Bytes: len(payload), Payload: p})
 		}
 	}
 	return messages, nil
+}
+
+// shortForm tells whether a payload reads differently for readers at different places.
+func shortForm(payload []byte) bool {
+	return len(payload) > 1 && Kind(payload[0]) != KindGossip && payload[1]&flagCompact != 0
 }

@@ -66,9 +66,6 @@ func (p played) doubt() string {
 	if p.seen.Corrections > 0 {
 		why = append(why, fmt.Sprintf("%d moves were refused", p.seen.Corrections))
 	}
-	if p.seen.Strange > 0 {
-		why = append(why, fmt.Sprintf("%d updates showed players where they were not", p.seen.Strange))
-	}
 	if p.refused > 0 {
 		why = append(why, fmt.Sprintf("gateways refused %.0f updates of other gateways", p.refused))
 	}

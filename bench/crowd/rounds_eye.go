@@ -31,8 +31,9 @@ func roundOf(yaw uint8, before int32) int32 {
 	return newest - int32(uint8(newest-int32(yaw)*stampBack))
 }
 
-// elsewhere is how far from where he was in a round an avatar may be shown, in blocks: distant ones are shown roughly.
-const elsewhere = 2.5
+// elsewhere is how far from where he was in a round an avatar may be shown, in blocks: less than a step. When an avatar comes nearer
+// a gateway says first where its clients took it to be, with the newest yaw; that is no news of where it is.
+const elsewhere = .6
 
 // read takes in what the player is sent until the connection ends.
 func (p *gamer) read() error {
