@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/overlay"
@@ -61,7 +60,6 @@ type swarm struct {
 	overlay string
 	vision  float64 // blocks
 	parcels chan parcel
-	gather  gathering // run's
 
 	mu struct {
 		sync.Mutex
@@ -95,7 +93,7 @@ type acquaintance struct {
 
 func newSwarm(g *Gateway, kind string) *swarm {
 	w := &swarm{g: g, overlay: kind, vision: float64(min((g.MaxView+1)*grid.ChunkSize*3/2, swarmVision))}
-	w.parcels, w.gather = make(chan parcel, 16), gathering{last: make(map[string]uint32)}
+	w.parcels = make(chan parcel, 16)
 	w.mu.members = make(map[overlay.ID]*member)
 	w.mu.known = make(map[overlay.ID]*acquaintance)
 	w.mu.lines = make(map[string]*line)
@@ -130,21 +128,11 @@ func numberOf(id player.ID) overlay.ID {
 	return overlay.ID(binary.BigEndian.Uint32(id[:])) &^ overlay.FirstServer
 }
 
-// step is one round, and does what follows from it.
-func (w *swarm) step() {
-	r := w.turn(w.g.seated(), roundOf(time.Now()))
-	for _, s := range r.moved {
-		s.home.Load().move(s.body.Player, s.where(), s)
-	}
-	for peer, messages := range r.messages {
-		w.send(peer, overlay.AppendPacket(nil, messages))
-	}
-	w.g.displace(r.steps)
-}
-
 // turn is what comes out of a round.
 type turn struct {
+	round    uint32
 	messages map[string][]overlay.Message // by gateway
+	here     []overlay.Message            // to avatars of this gateway
 	steps    []displacement               // of those who are seen here
 	moved    []*session                   // whose regions are to be told
 }
@@ -156,9 +144,8 @@ func (w *swarm) turn(sessions []*session, now uint32) turn {
 	now = max(now, w.mu.round+1)
 	w.mu.round = now
 	w.enrol(sessions)
-	r := turn{messages: make(map[string][]overlay.Message)}
+	r := turn{round: now, messages: make(map[string][]overlay.Message)}
 	var out overlay.Output
-	var here []overlay.Update // for avatars of this gateway
 	for id, m := range w.mu.members {
 		pose := m.s.where()
 		m.at = overlay.Point{X: pose.X, Z: pose.Z}
@@ -167,23 +154,53 @@ func (w *swarm) turn(sessions []*session, now uint32) turn {
 		}
 		out.Reset()
 		m.machine.Step(&overlay.Input{Round: now, At: m.at, Body: bodyOf(pose), Inbox: m.inbox}, &out)
+		clear(m.inbox)
 		m.inbox = m.inbox[:0]
 		for _, msg := range out.Messages {
-			if a := w.mu.known[msg.To]; w.mu.members[msg.To] == nil && a != nil && a.body.Gateway != "" {
+			if w.mu.members[msg.To] != nil {
+				r.here = append(r.here, msg)
+			} else if a := w.mu.known[msg.To]; a != nil && a.body.Gateway != "" {
 				r.messages[a.body.Gateway] = append(r.messages[a.body.Gateway], msg)
 			}
 		}
-		here = append(here, w.deliverHere(out.Messages)...)
 		if m.told != pose && (now+uint32(id))%relayRounds == 0 {
 			m.told = pose
 			r.moved = append(r.moved, m.s)
 		}
 	}
-	for _, u := range here {
-		r.steps = w.learn(u, now, r.steps)
-	}
 	r.steps = w.silence(now, r.steps)
 	return r
+}
+
+// renew puts where avatars are now into what they are about to tell, and delivers what is for others here.
+func (w *swarm) renew(r *turn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var from *member
+	var self overlay.Update
+	var last overlay.Payload // most go to many
+	renew := func(messages []overlay.Message) {
+		for _, msg := range messages {
+			if msg.Payload == last {
+				continue
+			}
+			if last = msg.Payload; from == nil || self.Origin != msg.From {
+				if from = w.mu.members[msg.From]; from == nil {
+					continue
+				}
+				pose := from.s.where()
+				self = overlay.Update{Origin: msg.From, Round: r.round, At: overlay.Point{X: pose.X, Z: pose.Z}, Body: bodyOf(pose)}
+			}
+			overlay.Renew(last, self)
+		}
+	}
+	renew(r.here)
+	for _, messages := range r.messages {
+		renew(messages)
+	}
+	for _, u := range w.deliverHere(r.here) {
+		r.steps = w.learn(u, r.round, r.steps)
+	}
 }
 
 // enrol gives each session's avatar a machine, and takes those away whose sessions have ended. The lock is held.

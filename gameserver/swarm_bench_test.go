@@ -56,7 +56,9 @@ func benchmarkSwarm(b *testing.B, kind string, players int) {
 			for _, s := range sessions[i] {
 				s.mu.pose = walk(s.mu.pose)
 			}
-			out[peerID(i)] = swarms[peerID(i)].turn(sessions[i], round)
+			r := swarms[peerID(i)].turn(sessions[i], round)
+			swarms[peerID(i)].renew(&r)
+			out[peerID(i)] = r
 		}
 		for from, r := range out {
 			for to, messages := range r.messages {

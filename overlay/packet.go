@@ -27,11 +27,14 @@ func AppendPacket(b []byte, messages []Message) []byte {
 	index := map[letter]int{}
 	var letters []letter
 	var receivers [][]ID
+	i, ok := 0, false // of the message before: most share a letter with it
 	for _, m := range messages {
 		key := letter{m.From, m.Payload}
-		i, ok := index[key]
+		if !ok || letters[i] != key {
+			i, ok = index[key]
+		}
 		if !ok || len(receivers[i]) == MaxLetterReceivers {
-			i = len(letters)
+			i, ok = len(letters), true
 			index[key] = i
 			letters = append(letters, key)
 			receivers = append(receivers, nil)
@@ -62,6 +65,24 @@ func AppendPlaces(places []Update, p Payload) []Update {
 		}
 	}
 	return places
+}
+
+// Renew puts a newer place and body into the sender's own update of a payload that was not sent yet: the machine had to say
+// earlier whom it tells.
+func Renew(p Payload, self Update) {
+	renew := func(u *Update) {
+		if u.Origin == self.Origin && u.Round == self.Round {
+			u.At, u.Body = self.At, self.Body
+		}
+	}
+	switch p := p.(type) {
+	case *Position:
+		renew(&p.Update)
+	case *Gossip:
+		for i := range p.Updates {
+			renew(&p.Updates[i].Update)
+		}
+	}
 }
 
 // ReadPacket reads what AppendPacket wrote. near is what is known where a receiver is, or false for an avatar that is not
