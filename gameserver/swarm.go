@@ -234,6 +234,7 @@ func (w *swarm) machine(id overlay.ID) overlay.Machine {
 	c.Introductions = false // regions introduce: everybody knows from them who is around
 	c.Compact = false       // places are told in full: short ids need a leader who gives them
 	c.Forget = silentRounds
+	c.Falling = .15 // from 46 blocks on every second round, from 56 on every fourth: sessions are told no more often (exactBlocks)
 	c.Forwarders = 1 // lists of receivers are most of the bytes, and regions introduce better than forwards do
 	return overlay.NewPSense(c, id, rng)
 }

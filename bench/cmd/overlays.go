@@ -218,7 +218,7 @@ func (b *bench) playLive(ctx context.Context, l live, overlay string, g liveGame
 	if several {
 		dir = filepath.Join(dir, fmt.Sprintf("%s-%s-%d", overlay, g.name, p.players))
 	}
-	return p, p.write(dir, g.moves, ledger)
+	return p, p.write(dir, g.moves, l.moves, ledger)
 }
 
 // scoreOf measures what players were told, as the simulator does.

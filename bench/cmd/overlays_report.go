@@ -99,8 +99,9 @@ func (b *bench) reportOverlays(all []played) error {
 }
 
 // write keeps what was played as CSV: the movement, deliveries and traffic, as the simulator writes them. Gateways stand
-// in traffic as servers do, from -1 on, once a second with the bytes since the last time.
-func (p played) write(dir string, moves *sim.Recorded, l *ledger) (err error) {
+// in traffic as servers do, from -1 on, once a second with the bytes since the last time. Given is the file that the movement came from,
+// if it came from one.
+func (p played) write(dir string, moves *sim.Recorded, given string, l *ledger) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make log: %w", err)
 	}
@@ -127,6 +128,13 @@ func (p played) write(dir string, moves *sim.Recorded, l *ledger) (err error) {
 			log.Traffic(round, overlay.FirstServer+overlay.ID(i), int(entries[1].out[i]-entries[0].out[i]), int(entries[1].in[i]-entries[0].in[i]))
 		}
 		entries = entries[1:]
+	}
+	if given != "" {
+		text, err := os.ReadFile(given)
+		if err == nil {
+			_, err = files[2].Write(text)
+		}
+		return errors.Join(log.Flush(), err)
 	}
 	return errors.Join(log.Flush(), sim.WriteMoves(files[2], moves, moves.Rounds()))
 }
