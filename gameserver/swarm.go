@@ -44,9 +44,9 @@ const (
 	// quietRounds is after how many rounds without news of an avatar the region's word counts again if it is newer by as many:
 	// he has gone out of the overlay's range. Regions are slower, but not by so much.
 	quietRounds = 12
-	// swarmVision is how far avatars tell one another at most, in blocks: farther out sessions are told at most once a second, and
-	// what regions say is enough.
-	swarmVision = 64
+	// swarmVision is how far avatars tell one another at most, in blocks: of those farther away sessions are told no more often than
+	// regions tell.
+	swarmVision = exactBlocks
 	// swarmReach is how far from the origin avatars may be, in blocks: farther out the packets' places are too coarse, and movement
 	// goes through regions.
 	swarmReach = 1 << 17
@@ -89,6 +89,9 @@ type acquaintance struct {
 	truth  wire.Body // as the region has it
 	there  bool      // the region has it
 	said   uint32    // the round in which it said so
+
+	route  *[]overlay.Message // to its gateway, in the round routed
+	routed uint32
 }
 
 func newSwarm(g *Gateway, kind string) *swarm {
@@ -131,10 +134,20 @@ func numberOf(id player.ID) overlay.ID {
 // turn is what comes out of a round.
 type turn struct {
 	round    uint32
-	messages map[string][]overlay.Message // by gateway
-	here     []overlay.Message            // to avatars of this gateway
-	steps    []displacement               // of those who are seen here
-	moved    []*session                   // whose regions are to be told
+	messages map[string]*[]overlay.Message // by gateway
+	here     []overlay.Message             // to avatars of this gateway
+	steps    []displacement                // of those who are seen here
+	moved    []*session                    // whose regions are to be told
+}
+
+// to is where messages for a gateway gather.
+func (r *turn) to(peer string) *[]overlay.Message {
+	to := r.messages[peer]
+	if to == nil {
+		to = new([]overlay.Message)
+		r.messages[peer] = to
+	}
+	return to
 }
 
 // turn steps all machines.
@@ -144,7 +157,7 @@ func (w *swarm) turn(sessions []*session, now uint32) turn {
 	now = max(now, w.mu.round+1)
 	w.mu.round = now
 	w.enrol(sessions)
-	r := turn{round: now, messages: make(map[string][]overlay.Message)}
+	r := turn{round: now, messages: make(map[string]*[]overlay.Message)}
 	var out overlay.Output
 	for id, m := range w.mu.members {
 		pose := m.s.where()
@@ -160,7 +173,10 @@ func (w *swarm) turn(sessions []*session, now uint32) turn {
 			if w.mu.members[msg.To] != nil {
 				r.here = append(r.here, msg)
 			} else if a := w.mu.known[msg.To]; a != nil && a.body.Gateway != "" {
-				r.messages[a.body.Gateway] = append(r.messages[a.body.Gateway], msg)
+				if a.routed != now {
+					a.routed, a.route = now, r.to(a.body.Gateway)
+				}
+				*a.route = append(*a.route, msg)
 			}
 		}
 		if m.told != pose && (now+uint32(id))%relayRounds == 0 {
@@ -196,7 +212,7 @@ func (w *swarm) renew(r *turn) {
 	}
 	renew(r.here)
 	for _, messages := range r.messages {
-		renew(messages)
+		renew(*messages)
 	}
 	for _, u := range w.deliverHere(r.here) {
 		r.steps = w.learn(u, r.round, r.steps)
@@ -234,8 +250,8 @@ func (w *swarm) machine(id overlay.ID) overlay.Machine {
 	c.Introductions = false // regions introduce: everybody knows from them who is around
 	c.Compact = false       // places are told in full: short ids need a leader who gives them
 	c.Forget = silentRounds
-	c.Falling = .15 // from 46 blocks on every second round, from 56 on every fourth: sessions are told no more often (exactBlocks)
-	c.Forwarders = 1 // lists of receivers are most of the bytes, and regions introduce better than forwards do
+	c.Falling = .05
+	c.Forwarders, c.ListEvery = 1, 4 // lists of receivers are most of the bytes, and regions introduce better than forwards do
 	return overlay.NewPSense(c, id, rng)
 }
 

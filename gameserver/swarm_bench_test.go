@@ -62,7 +62,7 @@ func benchmarkSwarm(b *testing.B, kind string, players int) {
 		}
 		for from, r := range out {
 			for to, messages := range r.messages {
-				packet := overlay.AppendPacket(nil, messages)
+				packet := overlay.AppendPacket(nil, *messages)
 				bytes += len(packet)
 				packets++
 				places, err := swarms[to].receive(from, packet)

@@ -117,7 +117,7 @@ const (
 func (w *swarm) depart(r *turn) {
 	w.renew(r)
 	for peer, messages := range r.messages {
-		w.send(peer, overlay.AppendPacket(nil, messages))
+		w.send(peer, overlay.AppendPacket(nil, *messages))
 	}
 	w.g.displace(r.steps)
 	for _, s := range r.moved {

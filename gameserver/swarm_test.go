@@ -235,3 +235,44 @@ func TestOverlayAndRegionsAgree(t *testing.T) {
 		}
 	}
 }
+
+// Where a player is when a round begins is seen at another gateway at once: his way there waits for that round and for nothing else. The
+// moves come at all phases of a round, the last ones when machines have decided already whom they tell.
+func TestOverlayTellsWithTheRound(t *testing.T) {
+	for _, kind := range []string{OverlayPSense, OverlayAreacast} {
+		t.Run(kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := newOverlayVillage(t, kind, 3, 6)
+				pass(3 * time.Second)
+				for i := range 25 {
+					pass(untilRound(time.Now()) + time.Duration(i)*round/50 + round/100)
+					x := .5 + float64(i*i%7) // no pace leads there
+					v.people[0].goTo(x, 25, .5)
+					pass(untilRound(time.Now()) + round/2)
+					v.wantSeen(fmt.Sprint("move ", i), "p0", x, .5)
+				}
+			})
+		})
+	}
+}
+
+func TestGatheringWaitsForWhoSentLastTime(t *testing.T) {
+	for _, test := range []struct {
+		last map[string]uint32
+		want bool
+	}{
+		{nil, true},
+		{map[string]uint32{"a": 10, "b": 10}, true},
+		{map[string]uint32{"a": 10, "b": 9}, false},
+		{map[string]uint32{"a": 10, "b": 8}, true}, // he has nothing to tell any more, or is gone
+		{map[string]uint32{"a": 11}, true},         // his clock is ahead
+	} {
+		n := gathering{round: 10, last: test.last}
+		if got := n.complete(); got != test.want {
+			t.Errorf("with %v it is complete: %v", test.last, got)
+		}
+		if _, there := n.last["b"]; there && test.last["b"] == 8 {
+			t.Error("who was silent for a round is waited for again")
+		}
+	}
+}
