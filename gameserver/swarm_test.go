@@ -19,18 +19,21 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// streams connect the gateways of a test; cut ones are not reached.
-type streams map[string]*Gateway
+// streams connect a gateway of a test with the others; cut ones are not reached.
+type streams struct {
+	self string
+	all  map[string]*Gateway
+}
 
 func (s streams) Open(ctx context.Context, peer, protocol string) (io.ReadWriteCloser, error) {
-	g := s[peer]
+	g := s.all[peer]
 	if g == nil || protocol != OverlayProtocol {
 		return nil, errors.New("nobody there")
 	}
 	here, there := net.Pipe()
 	go func() {
 		defer there.Close()
-		g.ServeOverlay(ctx, "somebody", there)
+		g.ServeOverlay(ctx, s.self, there)
 	}()
 	return here, nil
 }
@@ -40,10 +43,10 @@ func peerID(i int) string { return fmt.Sprintf("peerThisNode%c", 'A'+i) }
 
 func newOverlayVillage(t *testing.T, kind string, gateways, people int) *village {
 	v := &village{t: t, lands: newLands()}
-	ways := make(streams)
+	ways := make(map[string]*Gateway)
 	for i := range gateways {
 		r := newRig(t, func(o *Options) {
-			o.Regions, o.Overlay, o.Streams, o.Peer = v.lands, kind, ways, peerID(i)
+			o.Regions, o.Overlay, o.Streams, o.Peer = v.lands, kind, streams{peerID(i), ways}, peerID(i)
 		})
 		r.lands = v.lands
 		ways[peerID(i)] = r.g
@@ -245,10 +248,10 @@ func TestOverlayTellsWithTheRound(t *testing.T) {
 				v := newOverlayVillage(t, kind, 3, 6)
 				pass(3 * time.Second)
 				for i := range 25 {
-					pass(untilRound(time.Now()) + time.Duration(i)*round/50 + round/100)
+					pass(untilRound(time.Now()) + time.Duration(i)*round/25 + round/100)
 					x := .5 + float64(i*i%7) // no pace leads there
 					v.people[0].goTo(x, 25, .5)
-					pass(untilRound(time.Now()) + round/2)
+					pass(untilRound(time.Now()) + round/50)
 					v.wantSeen(fmt.Sprint("move ", i), "p0", x, .5)
 				}
 			})
