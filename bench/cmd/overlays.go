@@ -198,7 +198,9 @@ func (b *bench) playLive(ctx context.Context, l live, overlay string, g liveGame
 	ledger := newLedger(daemons)
 	o := crowd.Rounds{
 		Targets: gamesOf(daemons), Way: way, Middle: true, View: 1, Prefix: overlay + "-" + g.name,
-		Began: func(round int) { ledger.began(ctx, round, round == p.from-1 || round == len(way)-1 || l.log != "" && round%tickRate == 0) },
+		Began: func(round int) {
+			ledger.began(ctx, round, round == p.from-1 || round == len(way)-1 || l.log != "" && round%tickRate == 0)
+		},
 	}
 	if l.log == "" {
 		o.Reach = 1.25 * sim.PaperRanges.Vision * scale // of others the measure takes no notice

@@ -62,7 +62,7 @@ func TestLiveGameIsScoredByItsLog(t *testing.T) {
 		if files[i], err = os.Open(filepath.Join(l.log, name)); err != nil {
 			t.Fatal(err)
 		}
-		defer files[i].Close() //nolint:errcheck // it was only read
+		defer files[i].Close()
 	}
 	moves, err := sim.ReadMoves(files[0])
 	if err != nil {
