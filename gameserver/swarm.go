@@ -46,7 +46,7 @@ const (
 	quietRounds = 12
 	// swarmVision is how far avatars tell one another at most, in blocks: of those farther away sessions are told no more often than
 	// regions tell.
-	swarmVision = exactBlocks
+	swarmVision = 48
 	// swarmReach is how far from the origin avatars may be, in blocks: farther out the packets' places are too coarse, and movement
 	// goes through regions.
 	swarmReach = 1 << 17
