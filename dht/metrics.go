@@ -23,6 +23,9 @@ type metrics struct {
 	contacted *prometheus.HistogramVec
 	seconds   *prometheus.HistogramVec
 	redials   *prometheus.CounterVec
+	streamed  *prometheus.CounterVec
+	streamIn  prometheus.Counter
+	streamOut prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer, h *Host) (*metrics, error) {
@@ -49,12 +52,17 @@ func newMetrics(reg prometheus.Registerer, h *Host) (*metrics, error) {
 			Name: "voxeld_dht_redials_total",
 			Help: "Attempts to reach bootstrap addresses and known peers that were not connected.",
 		}, []string{"result"}),
+		streamed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "voxeld_stream_bytes_total",
+			Help: "Bytes of streams with other nodes, for whatever but Kademlia; encryption and framing below them not counted.",
+		}, []string{"direction"}),
 	}
+	m.streamIn, m.streamOut = m.streamed.WithLabelValues("in"), m.streamed.WithLabelValues("out")
 	if reg == nil {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.lookups, m.failures, m.contacted, m.seconds, m.redials,
+		m.lookups, m.failures, m.contacted, m.seconds, m.redials, m.streamed,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "voxeld_dht_table_peers",
 			Help: "Peers in the Kademlia routing table.",

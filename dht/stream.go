@@ -13,6 +13,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/multiformats/go-multistream"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // ErrNotServed says that the peer is there, but does not speak the protocol.
@@ -32,18 +33,25 @@ type Stream struct {
 	}
 	reset   func()
 	release func()
-	suspect func() // the peer is silent: does it live?
+	suspect func()             // the peer is silent: does it live?
+	in, out prometheus.Counter // of bytes; nil for a stream to oneself
 }
 
 // Read reads what the peer wrote; io.EOF when it closed its side.
 func (s *Stream) Read(p []byte) (int, error) {
 	n, err := s.conn.Read(p)
+	if s.in != nil {
+		s.in.Add(float64(n))
+	}
 	return n, s.judge(err)
 }
 
 // Write sends bytes to the peer. It blocks while the peer does not read.
 func (s *Stream) Write(p []byte) (int, error) {
 	n, err := s.conn.Write(p)
+	if s.out != nil {
+		s.out.Add(float64(n))
+	}
 	return n, s.judge(err)
 }
 
@@ -143,6 +151,8 @@ func (h *Host) wrap(lib network.Stream) *Stream {
 		reset:   func() { lib.Reset() }, //nolint:errcheck // a stream that cannot be reset is gone already
 		release: func() { conns.Unprotect(id, tag) },
 		suspect: func() { h.suspect(id) },
+		in:      h.metrics.streamIn,
+		out:     h.metrics.streamOut,
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 
 // The beat is the gateway's tick: it makes the motion of all avatars once, and lets every session in CBOR write one
 // frame: what has become of its chunks since the last one, and the motion. It follows the region that most of its players are in,
-// so that what that region tells waits for nothing; without such a region it beats by itself.
+// so that what that region tells waits for nothing; without such a region it beats by itself. Under another overlay than relay it
+// follows the swarm's rounds.
 
 const (
 	// beatLate is how long after a beat the next one comes by itself.
@@ -70,9 +71,10 @@ func (c *tickClock) count(since time.Duration) (ticks uint64, wait time.Duration
 	return ticks, 0
 }
 
-// call asks for a beat now: the feed has the first that its region tells of a tick.
+// call asks for a beat now: the feed has the first that its region tells of a tick. Where gateways tell one another of movement the
+// swarm calls, with their packets.
 func (g *Gateway) call(f *feed) {
-	if g.leader.Load() == f {
+	if !g.swarm.on() && g.leader.Load() == f {
 		wakeUp(g.called)
 	}
 }

@@ -1,14 +1,12 @@
 package gameserver
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/overlay"
@@ -43,6 +41,12 @@ const (
 	relayRounds = 5
 	// introduceRounds is every how many rounds a machine is told of everybody around.
 	introduceRounds = 8
+	// quietRounds is after how many rounds without news of an avatar the region's word counts again if it is newer by as many:
+	// he has gone out of the overlay's range. Regions are slower, but not by so much.
+	quietRounds = 12
+	// swarmVision is how far avatars tell one another at most, in blocks: of those farther away sessions are told no more often than
+	// regions tell.
+	swarmVision = 48
 	// swarmReach is how far from the origin avatars may be, in blocks: farther out the packets' places are too coarse, and movement
 	// goes through regions.
 	swarmReach = 1 << 17
@@ -55,6 +59,7 @@ type swarm struct {
 	g       *Gateway
 	overlay string
 	vision  float64 // blocks
+	parcels chan parcel
 
 	mu struct {
 		sync.Mutex
@@ -84,10 +89,14 @@ type acquaintance struct {
 	truth  wire.Body // as the region has it
 	there  bool      // the region has it
 	said   uint32    // the round in which it said so
+
+	route  *[]overlay.Message // to its gateway, in the round routed
+	routed uint32
 }
 
 func newSwarm(g *Gateway, kind string) *swarm {
-	w := &swarm{g: g, overlay: kind, vision: float64((g.MaxView + 1) * grid.ChunkSize * 3 / 2)}
+	w := &swarm{g: g, overlay: kind, vision: float64(min((g.MaxView+1)*grid.ChunkSize*3/2, swarmVision))}
+	w.parcels = make(chan parcel, 16)
 	w.mu.members = make(map[overlay.ID]*member)
 	w.mu.known = make(map[overlay.ID]*acquaintance)
 	w.mu.lines = make(map[string]*line)
@@ -122,42 +131,23 @@ func numberOf(id player.ID) overlay.ID {
 	return overlay.ID(binary.BigEndian.Uint32(id[:])) &^ overlay.FirstServer
 }
 
-func roundOf(t time.Time) uint32 { return uint32(t.UnixMilli() / round.Milliseconds()) }
-
-// run steps the machines once a round until ctx ends.
-func (w *swarm) run(ctx context.Context) {
-	if !w.on() {
-		return
-	}
-	tick := time.NewTicker(round)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			w.step()
-		}
-	}
-}
-
-// step is one round, and does what follows from it.
-func (w *swarm) step() {
-	r := w.turn(w.g.seated(), roundOf(time.Now()))
-	for _, s := range r.moved {
-		s.home.Load().move(s.body.Player, s.where(), s)
-	}
-	for peer, messages := range r.messages {
-		w.send(peer, overlay.AppendPacket(nil, messages))
-	}
-	w.g.displace(r.steps)
-}
-
 // turn is what comes out of a round.
 type turn struct {
-	messages map[string][]overlay.Message // by gateway
-	steps    []displacement               // of those who are seen here
-	moved    []*session                   // whose regions are to be told
+	round    uint32
+	messages map[string]*[]overlay.Message // by gateway
+	here     []overlay.Message             // to avatars of this gateway
+	steps    []displacement                // of those who are seen here
+	moved    []*session                    // whose regions are to be told
+}
+
+// to is where messages for a gateway gather.
+func (r *turn) to(peer string) *[]overlay.Message {
+	to := r.messages[peer]
+	if to == nil {
+		to = new([]overlay.Message)
+		r.messages[peer] = to
+	}
+	return to
 }
 
 // turn steps all machines.
@@ -167,9 +157,8 @@ func (w *swarm) turn(sessions []*session, now uint32) turn {
 	now = max(now, w.mu.round+1)
 	w.mu.round = now
 	w.enrol(sessions)
-	r := turn{messages: make(map[string][]overlay.Message)}
+	r := turn{round: now, messages: make(map[string]*[]overlay.Message)}
 	var out overlay.Output
-	learned := make(map[overlay.ID]overlay.Update)
 	for id, m := range w.mu.members {
 		pose := m.s.where()
 		m.at = overlay.Point{X: pose.X, Z: pose.Z}
@@ -178,16 +167,16 @@ func (w *swarm) turn(sessions []*session, now uint32) turn {
 		}
 		out.Reset()
 		m.machine.Step(&overlay.Input{Round: now, At: m.at, Body: bodyOf(pose), Inbox: m.inbox}, &out)
+		clear(m.inbox)
 		m.inbox = m.inbox[:0]
 		for _, msg := range out.Messages {
-			if a := w.mu.known[msg.To]; w.mu.members[msg.To] == nil && a != nil && a.body.Gateway != "" {
-				r.messages[a.body.Gateway] = append(r.messages[a.body.Gateway], msg)
-			}
-		}
-		w.deliverHere(out.Messages)
-		for _, u := range out.Learned {
-			if last, known := learned[u.Origin]; !known || u.Newer(last) {
-				learned[u.Origin] = u
+			if w.mu.members[msg.To] != nil {
+				r.here = append(r.here, msg)
+			} else if a := w.mu.known[msg.To]; a != nil && a.body.Gateway != "" {
+				if a.routed != now {
+					a.routed, a.route = now, r.to(a.body.Gateway)
+				}
+				*a.route = append(*a.route, msg)
 			}
 		}
 		if m.told != pose && (now+uint32(id))%relayRounds == 0 {
@@ -195,11 +184,39 @@ func (w *swarm) turn(sessions []*session, now uint32) turn {
 			r.moved = append(r.moved, m.s)
 		}
 	}
-	for _, u := range learned {
-		r.steps = w.learn(u, now, r.steps)
-	}
 	r.steps = w.silence(now, r.steps)
 	return r
+}
+
+// renew puts where avatars are now into what they are about to tell, and delivers what is for others here.
+func (w *swarm) renew(r *turn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var from *member
+	var self overlay.Update
+	var last overlay.Payload // most go to many
+	renew := func(messages []overlay.Message) {
+		for _, msg := range messages {
+			if msg.Payload == last {
+				continue
+			}
+			if last = msg.Payload; from == nil || self.Origin != msg.From {
+				if from = w.mu.members[msg.From]; from == nil {
+					continue
+				}
+				pose := from.s.where()
+				self = overlay.Update{Origin: msg.From, Round: r.round, At: overlay.Point{X: pose.X, Z: pose.Z}, Body: bodyOf(pose)}
+			}
+			overlay.Renew(last, self)
+		}
+	}
+	renew(r.here)
+	for _, messages := range r.messages {
+		renew(*messages)
+	}
+	for _, u := range w.deliverHere(r.here) {
+		r.steps = w.learn(u, r.round, r.steps)
+	}
 }
 
 // enrol gives each session's avatar a machine, and takes those away whose sessions have ended. The lock is held.
@@ -233,9 +250,13 @@ func (w *swarm) machine(id overlay.ID) overlay.Machine {
 	c.Introductions = false // regions introduce: everybody knows from them who is around
 	c.Compact = false       // places are told in full: short ids need a leader who gives them
 	c.Forget = silentRounds
-	c.Forwarders = 1 // lists of receivers are most of the bytes, and regions introduce better than forwards do
+	c.Falling = .05
+	c.Forwarders, c.ListEvery = 1, 4 // lists of receivers are most of the bytes, and regions introduce better than forwards do
 	return overlay.NewPSense(c, id, rng)
 }
+
+// approach is how far two avatars can come nearer between two introductions, in blocks.
+const approach = 2 * introduceRounds
 
 // areacastCap is how many bytes an avatar's machine may send in a round under areacast.
 const areacastCap = 5 << 10
@@ -244,7 +265,7 @@ const areacastCap = 5 << 10
 func (w *swarm) around(self overlay.ID, at overlay.Point, now uint32) (near []overlay.Update) {
 	for id, a := range w.mu.known {
 		u := overlay.Update{Origin: id, Round: max(a.said, a.heard), At: overlay.Point{X: a.body.Pose.X, Z: a.body.Pose.Z}}
-		if id != self && a.shown && a.body.Gateway != "" && now-u.Round < silentRounds && u.At.Dist(at) <= w.vision {
+		if id != self && a.shown && a.body.Gateway != "" && now-u.Round < silentRounds && u.At.Dist(at) <= w.vision+approach {
 			near = append(near, u)
 		}
 	}
@@ -252,17 +273,28 @@ func (w *swarm) around(self overlay.ID, at overlay.Point, now uint32) (near []ov
 	return near
 }
 
-// deliverHere puts messages for this gateway's avatars into their inboxes: they take them in the next round. The lock is held.
-func (w *swarm) deliverHere(messages []overlay.Message) {
+// deliverHere puts messages for this gateway's avatars into their inboxes: they take them in the next round. What they tell of places
+// is given back: sessions need not wait for that. The lock is held.
+func (w *swarm) deliverHere(messages []overlay.Message) (places []overlay.Update) {
+	var last overlay.Payload // most go to many
 	for _, msg := range messages {
-		if m := w.mu.members[msg.To]; m != nil && len(m.inbox) < overlay.MaxInbox {
+		m := w.mu.members[msg.To]
+		if m == nil {
+			continue
+		}
+		if len(m.inbox) < overlay.MaxInbox {
 			m.inbox = append(m.inbox, msg)
 		}
+		if msg.Payload != last {
+			last = msg.Payload
+			places = overlay.AppendPlaces(places, last)
+		}
 	}
+	return places
 }
 
-// receive takes in a packet of another gateway.
-func (w *swarm) receive(peer string, packet []byte) error {
+// receive takes in a packet of another gateway, and gives what it tells of places.
+func (w *swarm) receive(peer string, packet []byte) (places []overlay.Update, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	messages, err := overlay.ReadPacket(packet, func(to overlay.ID) (overlay.Reference, bool) {
@@ -274,11 +306,11 @@ func (w *swarm) receive(peer string, packet []byte) error {
 	})
 	w.g.metrics.packetsIn.Inc()
 	w.g.metrics.swarmIn.Add(float64(len(packet)))
-	w.deliverHere(messages)
+	places = w.deliverHere(messages)
 	if err != nil {
-		return fmt.Errorf("packet of %s: %w", peer, err)
+		return places, fmt.Errorf("packet of %s: %w", peer, err)
 	}
-	return nil
+	return places, nil
 }
 
 // bodyOf and poseOf pack what the overlay does not know of a pose: height in 1/32 blocks, yaw and pitch as tick frames have them.

@@ -56,16 +56,20 @@ func benchmarkSwarm(b *testing.B, kind string, players int) {
 			for _, s := range sessions[i] {
 				s.mu.pose = walk(s.mu.pose)
 			}
-			out[peerID(i)] = swarms[peerID(i)].turn(sessions[i], round)
+			r := swarms[peerID(i)].turn(sessions[i], round)
+			swarms[peerID(i)].renew(&r)
+			out[peerID(i)] = r
 		}
 		for from, r := range out {
 			for to, messages := range r.messages {
-				packet := overlay.AppendPacket(nil, messages)
+				packet := overlay.AppendPacket(nil, *messages)
 				bytes += len(packet)
 				packets++
-				if err := swarms[to].receive(from, packet); err != nil {
+				places, err := swarms[to].receive(from, packet)
+				if err != nil {
 					b.Fatal(err)
 				}
+				swarms[to].show(places)
 			}
 		}
 	}

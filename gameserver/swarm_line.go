@@ -145,12 +145,12 @@ func (w *swarm) write(ctx context.Context, l *line, stream io.ReadWriteCloser) e
 func (g *Gateway) ServeOverlay(ctx context.Context, peer string, stream io.ReadWriteCloser) {
 	stop := context.AfterFunc(ctx, func() { stream.Close() }) //nolint:errcheck // the read below reports it
 	defer stop()
-	if err := g.swarm.read(peer, bufio.NewReader(stream)); !gone(err) {
+	if err := g.swarm.read(ctx, peer, bufio.NewReader(stream)); !gone(err) {
 		g.Logger.Debug("movement from another gateway", "peer", peer, "error", err)
 	}
 }
 
-func (w *swarm) read(peer string, in *bufio.Reader) error {
+func (w *swarm) read(ctx context.Context, peer string, in *bufio.Reader) error {
 	if !w.on() {
 		return nil
 	}
@@ -171,7 +171,13 @@ func (w *swarm) read(peer string, in *bufio.Reader) error {
 		if _, err := io.ReadFull(in, packet); err != nil {
 			return err
 		}
-		if err := w.receive(peer, packet); err != nil {
+		places, err := w.receive(peer, packet)
+		select {
+		case w.parcels <- parcel{peer, places}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err != nil {
 			return err
 		}
 	}

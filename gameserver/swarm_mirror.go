@@ -24,7 +24,8 @@ type displacement struct {
 // lock is held.
 func (w *swarm) learn(u overlay.Update, now uint32, steps []displacement) []displacement {
 	a := w.mu.known[u.Origin]
-	if a == nil || !a.shown || u.Body == 0 || int32(u.Round-now) > silentRounds || a.lively && int32(u.Round-a.heard) <= 0 {
+	off := int32(u.Round - now)
+	if a == nil || !a.shown || u.Body == 0 || off > silentRounds || off < -silentRounds || a.lively && int32(u.Round-a.heard) <= 0 {
 		return steps
 	}
 	rounds := float64(min(now-a.said, silentRounds)) // since his region told where he is
@@ -52,7 +53,7 @@ func (w *swarm) put(a *acquaintance, pose wire.Pose) displacement {
 func (w *swarm) silence(now uint32, steps []displacement) []displacement {
 	for id, a := range w.mu.known {
 		switch {
-		case a.lively && int32(now-a.heard) > silentRounds:
+		case a.lively && (int32(now-a.heard) > silentRounds || a.there && int32(a.said-a.heard) > quietRounds):
 			a.lively = false
 			switch from := a.chunk; {
 			case a.shown && a.there:

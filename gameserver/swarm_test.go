@@ -19,18 +19,21 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// streams connect the gateways of a test; cut ones are not reached.
-type streams map[string]*Gateway
+// streams connect a gateway of a test with the others; cut ones are not reached.
+type streams struct {
+	self string
+	all  map[string]*Gateway
+}
 
 func (s streams) Open(ctx context.Context, peer, protocol string) (io.ReadWriteCloser, error) {
-	g := s[peer]
+	g := s.all[peer]
 	if g == nil || protocol != OverlayProtocol {
 		return nil, errors.New("nobody there")
 	}
 	here, there := net.Pipe()
 	go func() {
 		defer there.Close()
-		g.ServeOverlay(ctx, "somebody", there)
+		g.ServeOverlay(ctx, s.self, there)
 	}()
 	return here, nil
 }
@@ -40,10 +43,10 @@ func peerID(i int) string { return fmt.Sprintf("peerThisNode%c", 'A'+i) }
 
 func newOverlayVillage(t *testing.T, kind string, gateways, people int) *village {
 	v := &village{t: t, lands: newLands()}
-	ways := make(streams)
+	ways := make(map[string]*Gateway)
 	for i := range gateways {
 		r := newRig(t, func(o *Options) {
-			o.Regions, o.Overlay, o.Streams, o.Peer = v.lands, kind, ways, peerID(i)
+			o.Regions, o.Overlay, o.Streams, o.Peer = v.lands, kind, streams{peerID(i), ways}, peerID(i)
 		})
 		r.lands = v.lands
 		ways[peerID(i)] = r.g
@@ -162,9 +165,11 @@ func TestOverlayRefuses(t *testing.T) {
 			p := wire.Pose{X: x, Y: 25, Z: .5}
 			u := overlay.Update{Origin: id, Round: roundOf(time.Now()) + rounds, At: overlay.Point{X: x, Z: .5}, Body: bodyOf(p)}
 			packet := overlay.AppendPacket(nil, []overlay.Message{{From: id, To: to, Payload: &overlay.Position{Update: u}}})
-			if err := w.receive("somebody", packet); err != nil {
+			places, err := w.receive("somebody", packet)
+			if err != nil {
 				t.Error(err)
 			}
+			w.parcels <- parcel{"somebody", places}
 			pass(3 * round / 2)
 		}
 		tell(90, 2)
@@ -175,7 +180,7 @@ func TestOverlayRefuses(t *testing.T) {
 		tell(3, 0x7fffffff)
 		tell(3, 0x80000000)
 		v.wantSeen("from another time", "p0", .5, .5)
-		if err := w.receive("somebody", []byte{1, 2, 3}); err == nil {
+		if _, err := w.receive("somebody", []byte{1, 2, 3}); err == nil {
 			t.Error("rubbish was taken for a packet")
 		}
 		pass(5 * time.Second)
@@ -230,6 +235,47 @@ func TestOverlayAndRegionsAgree(t *testing.T) {
 					}
 				})
 			})
+		}
+	}
+}
+
+// Where a player is when a round begins is seen at another gateway at once: his way there waits for that round and for nothing else. The
+// moves come at all phases of a round, the last ones when machines have decided already whom they tell.
+func TestOverlayTellsWithTheRound(t *testing.T) {
+	for _, kind := range []string{OverlayPSense, OverlayAreacast} {
+		t.Run(kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := newOverlayVillage(t, kind, 3, 6)
+				pass(3 * time.Second)
+				for i := range 25 {
+					pass(untilRound(time.Now()) + time.Duration(i)*round/25 + round/100)
+					x := .5 + float64(i*i%7) // no pace leads there
+					v.people[0].goTo(x, 25, .5)
+					pass(untilRound(time.Now()) + round/50)
+					v.wantSeen(fmt.Sprint("move ", i), "p0", x, .5)
+				}
+			})
+		})
+	}
+}
+
+func TestGatheringWaitsForWhoSentLastTime(t *testing.T) {
+	for _, test := range []struct {
+		last map[string]uint32
+		want bool
+	}{
+		{nil, true},
+		{map[string]uint32{"a": 10, "b": 10}, true},
+		{map[string]uint32{"a": 10, "b": 9}, false},
+		{map[string]uint32{"a": 10, "b": 8}, true}, // he has nothing to tell any more, or is gone
+		{map[string]uint32{"a": 11}, true},         // his clock is ahead
+	} {
+		n := gathering{round: 10, last: test.last}
+		if got := n.complete(); got != test.want {
+			t.Errorf("with %v it is complete: %v", test.last, got)
+		}
+		if _, there := n.last["b"]; there && test.last["b"] == 8 {
+			t.Error("who was silent for a round is waited for again")
 		}
 	}
 }

@@ -27,11 +27,14 @@ func AppendPacket(b []byte, messages []Message) []byte {
 	index := map[letter]int{}
 	var letters []letter
 	var receivers [][]ID
+	i, ok := 0, false // of the message before: most share a letter with it
 	for _, m := range messages {
 		key := letter{m.From, m.Payload}
-		i, ok := index[key]
+		if !ok || letters[i] != key {
+			i, ok = index[key]
+		}
 		if !ok || len(receivers[i]) == MaxLetterReceivers {
-			i = len(letters)
+			i, ok = len(letters), true
 			index[key] = i
 			letters = append(letters, key)
 			receivers = append(receivers, nil)
@@ -48,6 +51,38 @@ func AppendPacket(b []byte, messages []Message) []byte {
 		b = AppendPayload(b, l.from, l.payload)
 	}
 	return b
+}
+
+// AppendPlaces appends what a payload of another gateway tells of where avatars are. A game may show that at once: a machine that
+// finds it in its inbox will not know better.
+func AppendPlaces(places []Update, p Payload) []Update {
+	switch p := p.(type) {
+	case *Position:
+		return append(places, p.Update)
+	case *Gossip:
+		for i := range p.Updates {
+			places = append(places, p.Updates[i].Update)
+		}
+	}
+	return places
+}
+
+// Renew puts a newer place and body into the sender's own update of a payload that was not sent yet: the machine had to say
+// earlier whom it tells.
+func Renew(p Payload, self Update) {
+	renew := func(u *Update) {
+		if u.Origin == self.Origin && u.Round == self.Round {
+			u.At, u.Body = self.At, self.Body
+		}
+	}
+	switch p := p.(type) {
+	case *Position:
+		renew(&p.Update)
+	case *Gossip:
+		for i := range p.Updates {
+			renew(&p.Updates[i].Update)
+		}
+	}
 }
 
 // ReadPacket reads what AppendPacket wrote. near is what is known where a receiver is, or false for an avatar that is not
@@ -69,17 +104,25 @@ func ReadPacket(data []byte, near func(to ID) (Reference, bool)) ([]Message, err
 		if r.err != nil {
 			return messages, fmt.Errorf("read packet: %w", r.err)
 		}
+		var p Payload
 		for _, id := range to {
 			ref, ok := near(id)
 			if !ok {
 				continue
 			}
-			p, err := ReadPayload(payload, from, ref) // a short form reads differently for each
-			if err != nil {
-				return messages, fmt.Errorf("read packet: %w", err)
+			if p == nil || shortForm(payload) { // which reads differently for each
+				var err error
+				if p, err = ReadPayload(payload, from, ref); err != nil {
+					return messages, fmt.Errorf("read packet: %w", err)
+				}
 			}
 			messages = append(messages, Message{From: from, To: id, Bytes: len(payload), Payload: p})
 		}
 	}
 	return messages, nil
+}
+
+// shortForm tells whether a payload reads differently for readers at different places.
+func shortForm(payload []byte) bool {
+	return len(payload) > 1 && Kind(payload[0]) != KindGossip && payload[1]&flagCompact != 0
 }

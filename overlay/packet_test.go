@@ -75,3 +75,24 @@ func FuzzReadPacket(f *testing.F) {
 		}
 	})
 }
+
+func TestRenewIsOfTheOwnUpdateOnly(t *testing.T) {
+	at, later := Point{1, 2}, Point{3, 4}
+	self := Update{Origin: 7, Round: 9, At: later, Body: 5}
+	p := &Position{Update: Update{Origin: 7, Round: 9, At: at, Body: 4}}
+	forwarded := &Position{Update: Update{Origin: 8, Round: 9, At: at}}
+	g := &Gossip{Updates: []AgedUpdate{{Update: p.Update}, {Update: forwarded.Update, Age: 1}, {Update: Update{Origin: 7, Round: 8, At: at}, Age: 2}}}
+	for _, payload := range []Payload{p, forwarded, g, &SensorRequest{}} {
+		Renew(payload, self)
+	}
+	if p.Update != self || forwarded.Update.At != at || g.Updates[0].Update != self || g.Updates[1].At != at || g.Updates[2].At != at {
+		t.Errorf("renewed are %+v, %+v and %+v", p, forwarded, g)
+	}
+	var places []Update
+	for _, payload := range []Payload{p, g, &SensorSuggestion{Node: self}} {
+		places = AppendPlaces(places, payload)
+	}
+	if len(places) != 4 || places[0] != self || places[2].Origin != 8 {
+		t.Errorf("they tell of %+v", places)
+	}
+}

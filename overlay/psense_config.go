@@ -34,6 +34,8 @@ type PSenseConfig struct {
 	Compact bool
 	// Forwarders is how many of an update's receivers get its receiver list, and so forward it. 0: all, as in the paper.
 	Forwarders int
+	// ListEvery is every how many rounds those few get it. 0 and 1: in each round.
+	ListEvery int
 	// Falling is by how much the mean PQ(p, q) of a far pair may exceed 1 so that updates to it are sent less often. 0: it
 	// may not.
 	Falling float64
@@ -82,9 +84,9 @@ func (c *PSenseConfig) Validate() error {
 		return fmt.Errorf("configure psense: %d sectors: want 1 to %d", c.Sectors, MaxSectors)
 	case c.Lifetime < 1 || c.Lifetime > maxFlagHops:
 		return fmt.Errorf("configure psense: a lifetime of %d hops: want 1 to %d", c.Lifetime, maxFlagHops)
-	case c.SensorEvery < 1 || c.Forget < 1 || c.Header < 0 || c.Cap < 0 || c.Probe < 0 || c.Forwarders < 0:
-		return fmt.Errorf("configure psense: sensor_every %d, forget %d, header %d, cap %d, probe %d, forwarders %d: too small",
-			c.SensorEvery, c.Forget, c.Header, c.Cap, c.Probe, c.Forwarders)
+	case c.SensorEvery < 1 || c.Forget < 1 || c.Header < 0 || c.Cap < 0 || c.Probe < 0 || c.Forwarders < 0 || c.ListEvery < 0:
+		return fmt.Errorf("configure psense: sensor_every %d, forget %d, header %d, cap %d, probe %d, forwarders %d, list_every %d: too small",
+			c.SensorEvery, c.Forget, c.Header, c.Cap, c.Probe, c.Forwarders, c.ListEvery)
 	case c.Introductions && c.ReportEvery < 1:
 		return fmt.Errorf("configure psense: reports every %d rounds", c.ReportEvery)
 	case c.Compact && c.Vision > compactReach/2:

@@ -113,7 +113,11 @@ func (m *PSense) interval(n *node) uint32 {
 // from outside, and near nodes at random.
 func (m *PSense) chooseForwarders() {
 	entries := m.planned.entries
-	for range min(m.cfg.Forwarders, len(entries)) {
+	few := m.cfg.Forwarders
+	if m.cfg.ListEvery > 1 && (m.round+uint32(m.id))%uint32(m.cfg.ListEvery) != 0 {
+		few = 0
+	}
+	for range min(few, len(entries)) {
 		if e := &entries[m.rng.IntN(len(entries))]; !e.list {
 			e.list = true
 			m.planned.batches[0].listed++

@@ -153,13 +153,16 @@ func pause(ctx context.Context, d time.Duration) error {
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
 // publish prints a figure's text, and puts it into the page. Plots and CSV files are there already.
-func (b *bench) publish(name, text string) error {
+func (b *bench) publish(name, text string) error { return b.publishIn("performance.md", name, text) }
+
+// publishIn does so on another page of the docs.
+func (b *bench) publishIn(page, name, text string) error {
 	text = fmt.Sprintf("%s\n\n`make bench BENCH_ARGS=%q`, %s, %s.\n", strings.TrimSpace(text), arguments(os.Args[1:], name), rig.Machine(), runtime.Version())
 	fmt.Println(text)
 	if !b.write {
 		return nil
 	}
-	return figure.Insert(filepath.Join(b.docs, "performance.md"), name, text)
+	return figure.Insert(filepath.Join(b.docs, page), name, text)
 }
 
 // arguments is the command line that measures a figure again: that of this run, but for what all measures besides.

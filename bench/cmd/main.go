@@ -53,7 +53,7 @@ func newRoot() *cobra.Command {
 		newOneChunk(b), newUtilisation(b), newRamp(b), newManyChunks(b), newNetwork(b), newGateways(b), newLand(b), newMemory(b), newLookup(b), newProfile(b),
 	}
 	root.AddCommand(figures...)
-	root.AddCommand(newAll(b, figures), newFloorServer())
+	root.AddCommand(newAll(b, figures), newFloorServer(), newOverlays(b))
 	return root
 }
 

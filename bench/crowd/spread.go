@@ -28,6 +28,16 @@ func (s *Spread) Add(v float64) {
 	s.counts[i]++
 }
 
+// Merge counts what another one has counted too.
+func (s *Spread) Merge(o *Spread) {
+	s.n += o.n
+	s.sum += o.sum
+	s.max = max(s.max, o.max)
+	for i, n := range o.counts {
+		s.counts[i] += n
+	}
+}
+
 // Count is how many values were counted.
 func (s *Spread) Count() uint64 { return s.n }
 

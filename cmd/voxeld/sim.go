@@ -49,7 +49,7 @@ func newSim() *cobra.Command {
 		newSimOverlay("psense", "pSense", func(o simOptions) []sim.Figure {
 			s := sim.PSenseSetting{Cap: o.limit, Header: o.header, Rounds: o.rounds}
 			return append(sim.PSenseFigures(s), sim.PSenseAsked(s), sim.PSenseSwitches(s, o.players), sim.PSenseOpen(s))
-		}), newSimAreacast(), newSimVclock())
+		}), newSimAreacast(), newSimVclock(), newSimScore())
 	return c
 }
 
@@ -169,18 +169,24 @@ func play(w io.Writer, cfg sim.Config, recorded *sim.Recorded, o simOptions) (er
 }
 
 func printGame(w io.Writer, r *sim.Result) {
-	settled := min(sim.SettledFrom, (len(r.Rounds)+1)/2)
+	printScore(w, r)
 	most := 0
 	for _, m := range r.Rounds {
 		most = max(most, m.MostOut)
 	}
 	mean := func(of func(sim.Round) float64) float64 { return r.Mean(1, of) }
-	fmt.Fprintf(w, "PQ            %.4f in all %d rounds, %.4f from round %d on\n", r.PQ(1), len(r.Rounds), r.PQ(settled), settled)
-	fmt.Fprintf(w, "neighbors     %.1f in vision range, of whom %.2f %% are known\n",
-		mean(func(m sim.Round) float64 { return m.Neighbors }), 100*mean(func(m sim.Round) float64 { return m.Known }))
 	fmt.Fprintf(w, "bytes a round %.0f out and %.0f in a player, %d at most out; %.0f out of the leader\n",
 		mean(func(m sim.Round) float64 { return m.Out }), mean(func(m sim.Round) float64 { return m.In }), most,
 		mean(func(m sim.Round) float64 { return float64(m.ServersOut) }))
+}
+
+// printScore prints what was measured, but for bytes.
+func printScore(w io.Writer, r *sim.Result) {
+	settled := min(sim.SettledFrom, (len(r.Rounds)+1)/2)
+	mean := func(of func(sim.Round) float64) float64 { return r.Mean(1, of) }
+	fmt.Fprintf(w, "PQ            %.4f in all %d rounds, %.4f from round %d on\n", r.PQ(1), len(r.Rounds), r.PQ(settled), settled)
+	fmt.Fprintf(w, "neighbors     %.1f in vision range, of whom %.2f %% are known\n",
+		mean(func(m sim.Round) float64 { return m.Neighbors }), 100*mean(func(m sim.Round) float64 { return m.Known }))
 }
 
 func readMoves(path string) (*sim.Recorded, error) {

@@ -49,6 +49,8 @@ type Round struct {
 	Tenth     float64 // the 90th percentile of PQ(p)
 	Neighbors float64 // players in vision range, mean
 	Known     float64 // the share of pairs in vision range of whom the game knows anything
+	Age       float64 // PositionAge, mean of all pairs in vision range
+	Fresh     float64 // the share of these pairs whose age is the best there is
 
 	Out, In         float64 // bytes a player, mean
 	MostOut, MostIn int     // bytes of the player with the most
@@ -94,24 +96,45 @@ func (r Ranges) PositionQuality(age int, dist float64) float64 {
 	return math.Pow(float64(age), 1-(dist-r.Interaction)/(r.Vision-r.Interaction))
 }
 
-// measure looks at all pairs of players who were both in the game in the round before: of others nobody can know.
-func (r *run) measure(round int, players, servers traffic) Round {
-	rule, vision2 := r.cfg.Age, r.cfg.Ranges.Vision*r.cfg.Ranges.Vision
+// crowd is what is looked at to measure a round.
+type crowd struct {
+	n      int // players
+	ranges Ranges
+	age    AgeRule
+	bodies []Body
+	here   []bool // in the game
+	since  []int  // the round in which a player joined
+	known  knowledge
+}
+
+// measure looks at all pairs of players who were both in the game in the round before: of others nobody can know. Traffic is not its
+// business.
+func (r *crowd) measure(round int) Round {
+	vision2 := r.ranges.Vision * r.ranges.Vision
 	sums, counts := make([]float64, r.n), make([]int, r.n)
-	pairs, known := 0, 0
+	pairs, known, players, ages, fresh := 0, 0, 0, 0, 0
 	for p := range r.n {
-		if r.machines[p] == nil || r.since[p] == round {
+		if !r.here[p] {
+			continue
+		}
+		players++
+		if r.since[p] == round {
 			continue
 		}
 		for q := p + 1; q < r.n; q++ {
 			d2 := r.bodies[p].At.Dist2(r.bodies[q].At)
-			if d2 > vision2 || r.machines[q] == nil || r.since[q] == round {
+			if d2 > vision2 || !r.here[q] || r.since[q] == round {
 				continue
 			}
 			d := math.Sqrt(d2)
 			for _, pair := range [2][2]int{{p, q}, {q, p}} {
 				last := r.known.last[pair[0]*r.n+pair[1]]
-				sums[pair[0]] += r.cfg.Ranges.PositionQuality(rule.age(round, last), d)
+				age := r.age.age(round, last)
+				sums[pair[0]] += r.ranges.PositionQuality(age, d)
+				ages += age
+				if age <= 1+r.age.Offset {
+					fresh++
+				}
 				counts[pair[0]]++
 				pairs++
 				if last > 0 {
@@ -120,11 +143,7 @@ func (r *run) measure(round int, players, servers traffic) Round {
 			}
 		}
 	}
-	m := Round{
-		Out: float64(players.out) / float64(max(players.machines, 1)), In: float64(players.in) / float64(max(players.machines, 1)),
-		MostOut: players.mostOut, MostIn: players.mostIn, ServersOut: servers.out, ServersIn: servers.in,
-		PQ1: 1, Most: 1, Tenth: 1, Known: 1,
-	}
+	m := Round{PQ1: 1, Most: 1, Tenth: 1, Known: 1, Age: 1, Fresh: 1}
 	var of []float64
 	for p, c := range counts {
 		if c > 0 {
@@ -142,9 +161,15 @@ func (r *run) measure(round int, players, servers traffic) Round {
 	m.PQ1 = sum / float64(len(of))
 	m.Most = of[len(of)-1]
 	m.Tenth = of[min(len(of)*9/10, len(of)-1)]
-	m.Neighbors = float64(pairs) / float64(max(players.machines, 1))
-	m.Known = float64(known) / float64(pairs)
+	m.Neighbors = float64(pairs) / float64(max(players, 1))
+	m.Known, m.Age, m.Fresh = float64(known)/float64(pairs), float64(ages)/float64(pairs), float64(fresh)/float64(pairs)
 	return m
+}
+
+// bytes adds what was sent.
+func (m *Round) bytes(players, servers traffic) {
+	m.Out, m.In = float64(players.out)/float64(max(players.machines, 1)), float64(players.in)/float64(max(players.machines, 1))
+	m.MostOut, m.MostIn, m.ServersOut, m.ServersIn = players.mostOut, players.mostIn, servers.out, servers.in
 }
 
 // age is PositionAge in a round; last is an entry of knowledge.

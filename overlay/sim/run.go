@@ -8,17 +8,14 @@ import (
 
 // run is one simulation under way.
 type run struct {
+	crowd
 	cfg      Config
-	n        int // players
-	bodies   []Body
 	machines []overlay.Machine // players, then servers; nil: not in the game
-	since    []int             // the round in which a player joined
 	inboxes  [2][][]overlay.Message
 	in       []int // bytes that come in this round, by machine
 	out      overlay.Output
 	join     *rand.Rand
 	net      *rand.Rand
-	known    knowledge
 	welcome  int // bytes of this round's introductions of those who join
 	result   *Result
 }
@@ -30,14 +27,14 @@ func Run(cfg Config) (*Result, error) {
 	}
 	n := cfg.Movement.Players()
 	r := &run{
-		cfg: cfg, n: n,
-		bodies:   make([]Body, n),
+		cfg: cfg,
+		crowd: crowd{
+			n: n, ranges: cfg.Ranges, age: cfg.Age, bodies: make([]Body, n), here: make([]bool, n), since: make([]int, n), known: newKnowledge(n),
+		},
 		machines: make([]overlay.Machine, n+len(cfg.Servers)),
-		since:    make([]int, n),
 		in:       make([]int, n+len(cfg.Servers)),
 		join:     rand.New(rand.NewPCG(cfg.Seed, 0x6a6f696e)),
 		net:      rand.New(rand.NewPCG(cfg.Seed, 0x6e6574)),
-		known:    newKnowledge(n),
 		result:   &Result{},
 	}
 	for i := range r.inboxes {
@@ -60,7 +57,7 @@ func (r *run) comeAndGo(round int) {
 		switch {
 		case !b.Here:
 			if r.machines[i] != nil {
-				r.machines[i] = nil
+				r.machines[i], r.here[i] = nil, false
 				r.known.forget(i)
 			}
 		case r.machines[i] != nil:
@@ -69,7 +66,7 @@ func (r *run) comeAndGo(round int) {
 			joins--
 			id := overlay.ID(i)
 			r.machines[i] = r.cfg.Machine(id, rand.New(rand.NewPCG(r.cfg.Seed, uint64(i)<<20|uint64(round))))
-			r.since[i] = round
+			r.here[i], r.since[i] = true, round
 			joined = append(joined, r.self(i, round))
 		}
 	}
@@ -153,7 +150,9 @@ func (r *run) round(round int) {
 	}
 	r.in, r.welcome = nextIn, 0
 	if round > 0 {
-		r.result.Rounds = append(r.result.Rounds, r.measure(round, players, servers))
+		m := r.measure(round)
+		m.bytes(players, servers)
+		r.result.Rounds = append(r.result.Rounds, m)
 	}
 }
 

@@ -1,0 +1,325 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/rig"
+	"github.com/voxelpopuli/voxeld/overlay/sim"
+)
+
+const (
+	// paperSide is the side of the papers' plane, and liveScale how many blocks one of its units is: so the papers' vision range
+	// of 200 is a chunk, which is what players see at least with the smallest view distance, and their step of 5 is 16 blocks a second.
+	paperSide, liveScale = 1000, .16
+	// settleRounds are played before the rounds that count.
+	settleRounds = 60
+)
+
+// live is what is to be measured of overlays.
+type live struct {
+	players  []int
+	games    []string
+	overlays []string
+	gateways int
+	rounds   int
+	seed     uint64
+	moves    string // path
+	log      string // path
+	scale    float64
+}
+
+// newOverlays makes the command that measures overlays between real daemons.
+func newOverlays(b *bench) *cobra.Command {
+	var l live
+	c := b.command("overlays", "Position age and PQ between real gateways, by overlay",
+		"Players of the papers' games are spread over gateways that are real daemons. Each tells with every move which round it\n"+
+			"is, and notes which rounds of whom he is told: PQ is computed from that by the simulator's code. The papers' plane lies\n"+
+			"above the land around the place where players enter, scaled so that nobody goes faster than the gateways allow.\n\n"+
+			"With --moves the players go as a file says (round,player,x,y,vx,vy: one row for each player and round), with --log\n"+
+			"deliveries.csv, traffic.csv and moves.csv are written, as voxeld sim writes them; voxeld sim score reads them.",
+		func(ctx context.Context) error { return b.overlays(ctx, l) })
+	f := c.Flags()
+	f.IntSliceVar(&l.players, "players", []int{100, 300}, "numbers of players")
+	f.StringSliceVar(&l.games, "game", []string{"random", "hotspot"}, "games of the papers: random, hotspot")
+	f.StringSliceVar(&l.overlays, "overlay", []string{"relay", "psense", "areacast"}, "overlays")
+	f.IntVar(&l.gateways, "gateways", 4, "daemons")
+	f.IntVar(&l.rounds, "rounds", 300, "rounds of 50 ms that count; 60 more come before them")
+	f.Uint64Var(&l.seed, "seed", 1, "of the games")
+	f.StringVar(&l.moves, "moves", "", "CSV file to move by, in place of the games")
+	f.StringVar(&l.log, "log", "", "folder for deliveries.csv, traffic.csv and moves.csv; with several measurements one folder in it for each")
+	f.Float64Var(&l.scale, "scale", 0, fmt.Sprintf("blocks for one unit of the plane (default %v, less if somebody would be too fast)", liveScale))
+	run := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		all := make([]int, runtime.NumCPU())
+		for i := range all {
+			all[i] = i
+		}
+		// Four gateways and all players have the machine together, unless told otherwise: gateways of different machines do
+		// not share a core.
+		if !c.Flags().Changed("server-cpus") {
+			b.serverCPUs = all
+		}
+		if !c.Flags().Changed("bot-cpus") {
+			b.botCPUs = all
+		}
+		return run(c, args)
+	}
+	return c
+}
+
+// played is one measurement of an overlay.
+type played struct {
+	overlay, game string
+	players       int
+	result        *sim.Result
+	from          int // the first round that counts
+	seen          *crowd.Played
+	seconds       float64   // that count
+	cpu           float64   // of all daemons, as a share of one core
+	out           []float64 // bytes/s that each gateway sent to other nodes
+	packets       []float64 // likewise, of the overlay alone
+	refused       float64
+}
+
+func (b *bench) overlays(ctx context.Context, l live) error {
+	games, err := l.gamesToPlay()
+	if err != nil {
+		return err
+	}
+	var all []played
+	for _, overlay := range l.overlays {
+		b.run++
+		dir := filepath.Join(b.dir, fmt.Sprintf("run-%d", b.run))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("make directory: %w", err)
+		}
+		o := b.rigOptions(dir)
+		o.Args = []string{"--overlay", overlay, "--view-distance", "1"}
+		daemons, err := rig.Network(ctx, o, l.gateways)
+		if err != nil {
+			return err
+		}
+		for _, g := range games {
+			p, err := b.playLive(ctx, l, overlay, g, daemons, len(games)*len(l.overlays) > 1)
+			if err != nil {
+				killAll(daemons)
+				return fmt.Errorf("%s, %s, %d players: %w", overlay, g.name, g.moves.Players(), err)
+			}
+			all = append(all, p)
+			say("%s", p.line())
+		}
+		killAll(daemons)
+	}
+	return b.reportOverlays(all)
+}
+
+// liveGame is a movement to be played.
+type liveGame struct {
+	name  string
+	moves *sim.Recorded
+}
+
+func (l live) gamesToPlay() (games []liveGame, err error) {
+	if l.moves != "" {
+		f, err := os.Open(l.moves)
+		if err != nil {
+			return nil, fmt.Errorf("open moves: %w", err)
+		}
+		defer f.Close() //nolint:errcheck // it was only read
+		moves, err := sim.ReadMoves(f)
+		return []liveGame{{strings.TrimSuffix(filepath.Base(l.moves), ".csv"), moves}}, err
+	}
+	for _, name := range l.games {
+		for _, n := range l.players {
+			field := sim.Field{Players: n, Width: paperSide, Depth: paperSide}
+			switch name {
+			case "random":
+				games = append(games, liveGame{name, sim.Record(sim.NewRandom(field, l.seed), settleRounds+l.rounds)})
+			case "hotspot":
+				games = append(games, liveGame{name, sim.Record(sim.NewHotspot(field, sim.HotspotOptions{}, l.seed), settleRounds+l.rounds)})
+			default:
+				return nil, fmt.Errorf("there is no game %q: want random or hotspot", name)
+			}
+		}
+	}
+	return games, nil
+}
+
+// wayOf scales a movement to blocks, its middle at 0.
+func (l live) wayOf(moves *sim.Recorded) (way [][]crowd.Spot, scale float64, err error) {
+	low, high := crowd.Spot{X: math.Inf(1), Z: math.Inf(1)}, crowd.Spot{X: math.Inf(-1), Z: math.Inf(-1)}
+	fastest := 0.
+	for round := range moves.Rounds() + 1 {
+		spots := make([]crowd.Spot, moves.Players())
+		for i := range spots {
+			at, here := moves.At(round, i)
+			if !here {
+				return nil, 0, fmt.Errorf("player %d has no row for round %d: live, everybody plays all the time", moves.Names[i], moves.First+round)
+			}
+			spots[i] = crowd.Spot{X: at.X, Z: at.Z}
+			low, high = crowd.Spot{X: min(low.X, at.X), Z: min(low.Z, at.Z)}, crowd.Spot{X: max(high.X, at.X), Z: max(high.Z, at.Z)}
+			if round > 0 {
+				fastest = max(fastest, math.Hypot(at.X-way[round-1][i].X, at.Z-way[round-1][i].Z))
+			}
+		}
+		way = append(way, spots)
+	}
+	if scale = l.scale; scale == 0 {
+		scale = min(liveScale, .999*crowd.StepMost/max(fastest, 1e-9))
+	}
+	for _, spots := range way {
+		for i := range spots {
+			spots[i] = crowd.Spot{X: (spots[i].X - (low.X+high.X)/2) * scale, Z: (spots[i].Z - (low.Z+high.Z)/2) * scale}
+		}
+	}
+	return way, scale, nil
+}
+
+// playLive measures one game over daemons that run an overlay.
+func (b *bench) playLive(ctx context.Context, l live, overlay string, g liveGame, daemons []*rig.Daemon, several bool) (p played, err error) {
+	way, scale, err := l.wayOf(g.moves)
+	if err != nil {
+		return p, err
+	}
+	p = played{overlay: overlay, game: g.name, players: g.moves.Players(), from: min(settleRounds, g.moves.Rounds()/2) + 1}
+	ledger := newLedger(daemons)
+	o := crowd.Rounds{
+		Targets: gamesOf(daemons), Way: way, Middle: true, View: 1, Prefix: overlay + "-" + g.name,
+		Began: func(round int) {
+			ledger.began(ctx, round, round == p.from-1 || round == len(way)-1 || l.log != "" && round%tickRate == 0)
+		},
+	}
+	if l.log == "" {
+		o.Reach = 1.25 * sim.PaperRanges.Vision * scale // of others the measure takes no notice
+	}
+	p.seen, err = crowd.Play(ctx, o)
+	if err := errors.Join(err, ledger.close()); err != nil {
+		return p, err
+	}
+	if p.result, err = scoreOf(g.moves, p.seen.Told); err != nil {
+		return p, err
+	}
+	p.account(ledger.at(p.from-1), ledger.at(len(way)-1))
+	if l.log == "" {
+		return p, nil
+	}
+	dir := l.log
+	if several {
+		dir = filepath.Join(dir, fmt.Sprintf("%s-%s-%d", overlay, g.name, p.players))
+	}
+	return p, p.write(dir, g.moves, l.moves, ledger)
+}
+
+// scoreOf measures what players were told, as the simulator does.
+func scoreOf(moves *sim.Recorded, told []crowd.Told) (*sim.Result, error) {
+	s, result := sim.NewScore(moves, sim.PaperRanges, sim.PSenseAge), &sim.Result{}
+	var now []sim.Delivery
+	for round := range moves.Rounds() + 1 {
+		now = now[:0]
+		for ; len(told) > 0 && int(told[0].Round) == round; told = told[1:] {
+			t := told[0]
+			now = append(now, sim.Delivery{Round: t.Round, Receiver: t.Receiver, Origin: t.Origin, OriginRound: t.Of})
+		}
+		m, err := s.Round(now)
+		if err != nil {
+			return nil, err
+		}
+		if round > 0 {
+			result.Rounds = append(result.Rounds, m)
+		}
+	}
+	return result, nil
+}
+
+// ledger reads the daemons' accounts at rounds.
+type ledger struct {
+	daemons []*rig.Daemon
+	readers sync.WaitGroup
+	mu      struct {
+		sync.Mutex
+		entries []entry // by round, in order after close
+		err     error
+	}
+}
+
+// entry is what the daemons' accounts said in a round.
+type entry struct {
+	round   int
+	at      time.Time
+	cpu     time.Duration
+	out, in []float64 // bytes to and from other nodes, by daemon
+	packets []float64 // bytes of the overlay's packets
+	refused float64
+}
+
+func newLedger(daemons []*rig.Daemon) *ledger { return &ledger{daemons: daemons} }
+
+// began reads the accounts, beside the game, if they are wanted.
+func (l *ledger) began(ctx context.Context, round int, wanted bool) {
+	if !wanted {
+		return
+	}
+	l.readers.Go(func() { // awaited by close
+		e, err := l.read(ctx, round)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.mu.entries, l.mu.err = append(l.mu.entries, e), errors.Join(l.mu.err, err)
+	})
+}
+
+func (l *ledger) read(ctx context.Context, round int) (entry, error) {
+	e := entry{round: round, at: time.Now()}
+	for _, d := range l.daemons {
+		u, err := d.Usage()
+		if err != nil {
+			return e, err
+		}
+		e.cpu += u.CPU
+	}
+	for _, d := range l.daemons {
+		m, err := d.Scrape(ctx)
+		if err != nil {
+			return e, err
+		}
+		e.out = append(e.out, m.Value("voxeld_stream_bytes_total", "direction", "out"))
+		e.in = append(e.in, m.Value("voxeld_stream_bytes_total", "direction", "in"))
+		e.packets = append(e.packets, m.Value("voxeld_overlay_packet_bytes_total", "direction", "out"))
+		e.refused += m.Value("voxeld_overlay_refused_total")
+	}
+	return e, nil
+}
+
+func (l *ledger) close() error {
+	l.readers.Wait()
+	slices.SortFunc(l.mu.entries, func(a, b entry) int { return a.round - b.round })
+	return l.mu.err
+}
+
+func (l *ledger) at(round int) entry {
+	i, _ := slices.BinarySearchFunc(l.mu.entries, round, func(e entry, round int) int { return e.round - round })
+	return l.mu.entries[i]
+}
+
+// account takes the traffic and the processors' time of the rounds that count.
+func (p *played) account(first, last entry) {
+	p.seconds = last.at.Sub(first.at).Seconds()
+	p.cpu = (last.cpu - first.cpu).Seconds() / p.seconds
+	p.refused = last.refused - first.refused
+	for i := range last.out {
+		p.out = append(p.out, (last.out[i]-first.out[i])/p.seconds)
+		p.packets = append(p.packets, (last.packets[i]-first.packets[i])/p.seconds)
+	}
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/voxelpopuli/voxeld/bench/figure"
+	"github.com/voxelpopuli/voxeld/overlay"
+	"github.com/voxelpopuli/voxeld/overlay/sim"
+)
+
+// mean is the mean of a measure over the rounds that count.
+func (p played) mean(of func(sim.Round) float64) float64 { return p.result.Mean(p.from, of) }
+
+func (p played) pq() float64 { return p.result.PQ(p.from) }
+
+func (p played) age() float64 { return p.mean(func(r sim.Round) float64 { return r.Age }) }
+
+func (p played) fresh() float64 { return p.mean(func(r sim.Round) float64 { return r.Fresh }) }
+
+func (p played) known() float64 { return p.mean(func(r sim.Round) float64 { return r.Known }) }
+
+func (p played) neighbors() float64 { return p.mean(func(r sim.Round) float64 { return r.Neighbors }) }
+
+// toEach is how many bytes a second a player got from his gateway.
+func (p played) toEach() float64 {
+	sum := 0.0
+	for _, rounds := range p.seen.In {
+		for _, n := range rounds[p.from:] {
+			sum += float64(n)
+		}
+	}
+	return sum / float64(p.players) / p.seconds
+}
+
+func meanOf(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v))
+}
+
+// line tells of one measurement.
+func (p played) line() string {
+	text := fmt.Sprintf("%s, %s, %d players: PQ %.4f, age %.3f, %.1f %% fresh, %.2f %% known of %.1f in vision; seen p50 %.0f p90 %.0f p99 %.0f ms; a gateway %s B/s out; daemons %.0f %% of a core",
+		p.overlay, p.game, p.players, p.pq(), p.age(), percent(p.fresh()), percent(p.known()), p.neighbors(),
+		1000*p.seen.Delay.Quantile(.5), 1000*p.seen.Delay.Quantile(.9), 1000*p.seen.Delay.Quantile(.99), figure.Number(meanOf(p.out)), percent(p.cpu))
+	if why := p.doubt(); why != "" {
+		text += "; DOUBTFUL: " + why
+	}
+	return text
+}
+
+// doubt says why the measurement is not to be trusted; "" if it is.
+func (p played) doubt() string {
+	var why []string
+	if share := p.seen.Stretched / p.seconds; share > .02 {
+		why = append(why, fmt.Sprintf("the players' moves were late: rounds took %.1f %% longer", percent(share)))
+	}
+	if p.seen.Corrections > 0 {
+		why = append(why, fmt.Sprintf("%d moves were refused", p.seen.Corrections))
+	}
+	if p.refused > 0 {
+		why = append(why, fmt.Sprintf("gateways refused %.0f updates of other gateways", p.refused))
+	}
+	return strings.Join(why, "; ")
+}
+
+// reportOverlays writes the figure.
+func (b *bench) reportOverlays(all []played) error {
+	slices.SortStableFunc(all, func(a, b played) int {
+		return cmp.Or(-cmp.Compare(a.game, b.game), cmp.Compare(a.players, b.players))
+	})
+	table := figure.Table{Head: []string{
+		"game, players, overlay", "PQ", "PositionAge, mean", "of age 1, %", "known, %", "in vision", "seen after, ms: p50 / p90 / p99",
+		"kB/s a gateway sends to others", "of it the overlay's", "kB/s to each player", "daemons' CPU, % of a core",
+	}}
+	var doubts []string
+	for _, p := range all {
+		name := fmt.Sprintf("%s, %d, %s", p.game, p.players, p.overlay)
+		table.Add(name, fmt.Sprintf("%.4f", p.pq()), fmt.Sprintf("%.3f", p.age()), percent(p.fresh()), percent(p.known()), p.neighbors(),
+			fmt.Sprintf("%.0f / %.0f / %.0f", 1000*p.seen.Delay.Quantile(.5), 1000*p.seen.Delay.Quantile(.9), 1000*p.seen.Delay.Quantile(.99)),
+			meanOf(p.out)/1000, meanOf(p.packets)/1000, p.toEach()/1000, percent(p.cpu))
+		if why := p.doubt(); why != "" {
+			doubts = append(doubts, "Doubtful: "+name+": "+why+".")
+		}
+	}
+	text := table.Markdown()
+	if len(doubts) > 0 {
+		text += "\n" + strings.Join(doubts, "\n") + "\n"
+	}
+	return b.publishIn("overlays.md", "overlays-live", text)
+}
+
+// write keeps what was played as CSV: the movement, deliveries and traffic, as the simulator writes them. Gateways stand
+// in traffic as servers do, from -1 on, once a second with the bytes since the last time. Given is the file that the movement came from,
+// if it came from one.
+func (p played) write(dir string, moves *sim.Recorded, given string, l *ledger) (err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make log: %w", err)
+	}
+	var files [3]*os.File
+	for i, name := range []string{"deliveries.csv", "traffic.csv", "moves.csv"} {
+		if files[i], err = os.Create(filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("make log: %w", err)
+		}
+		defer func() { err = errors.Join(err, files[i].Close()) }()
+	}
+	log := sim.NewCSVLog(files[0], files[1], moves)
+	for _, t := range p.seen.Told {
+		log.Delivered(int(t.Round), overlay.ID(t.Receiver), overlay.ID(t.Origin), int(t.Of))
+	}
+	entries := l.mu.entries
+	for round := range moves.Rounds() + 1 {
+		for i := range p.seen.In {
+			log.Traffic(round, overlay.ID(i), int(p.seen.Out[i][round]), int(p.seen.In[i][round]))
+		}
+		if len(entries) < 2 || entries[1].round != round {
+			continue
+		}
+		for i := range entries[1].out {
+			log.Traffic(round, overlay.FirstServer+overlay.ID(i), int(entries[1].out[i]-entries[0].out[i]), int(entries[1].in[i]-entries[0].in[i]))
+		}
+		entries = entries[1:]
+	}
+	if given != "" {
+		text, err := os.ReadFile(given)
+		if err == nil {
+			_, err = files[2].Write(text)
+		}
+		return errors.Join(log.Flush(), err)
+	}
+	return errors.Join(log.Flush(), sim.WriteMoves(files[2], moves, moves.Rounds()))
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/rig"
+	"github.com/voxelpopuli/voxeld/overlay/sim"
+)
+
+// A live game by a file is played by its rows, and its log says what was measured: whoever scores it finds the same.
+func TestLiveGameIsScoredByItsLog(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts daemons")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "voxeld")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "../../cmd/voxeld").CombinedOutput(); err != nil {
+		t.Fatalf("build voxeld: %v\n%s", err, out)
+	}
+	l := live{gateways: 2, moves: filepath.Join(dir, "given.csv"), log: filepath.Join(dir, "log")}
+	given, err := os.Create(l.moves)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sim.WriteMoves(given, sim.NewRandom(sim.Field{Players: 6, Width: 300, Depth: 300, Step: 3}, 1), 60); err != nil {
+		t.Fatal(err)
+	}
+	if err := given.Close(); err != nil {
+		t.Fatal(err)
+	}
+	games, err := l.gamesToPlay()
+	if err != nil {
+		t.Fatal(err)
+	}
+	daemons, err := rig.Network(ctx, rig.Options{Binary: binary, Dir: dir, Args: []string{"--overlay", "psense", "--view-distance", "1"}}, l.gateways)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rig.StopAll(daemons)
+	p, err := new(bench).playLive(ctx, l, "psense", games[0], daemons, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.seen.Corrections > 0 {
+		t.Errorf("%d moves were refused", p.seen.Corrections)
+	}
+	if known := p.known(); known < .9 || len(p.seen.Told) < 6*5*20 {
+		t.Errorf("%.2f of the neighbors are known, by %d updates", known, len(p.seen.Told))
+	}
+	var files [2]*os.File
+	for i, name := range []string{"moves.csv", "deliveries.csv"} {
+		if files[i], err = os.Open(filepath.Join(l.log, name)); err != nil {
+			t.Fatal(err)
+		}
+		defer files[i].Close()
+	}
+	moves, err := sim.ReadMoves(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	scored, err := sim.ScoreDeliveries(moves, files[1], sim.PaperRanges, sim.PSenseAge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range scored.Rounds {
+		if r != p.result.Rounds[i] {
+			t.Fatalf("round %d of the log is %+v, and was %+v", i+1, r, p.result.Rounds[i])
+		}
+	}
+	traffic, err := os.ReadFile(filepath.Join(l.log, "traffic.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(traffic), "\n"); n != 1+61*6+2*4 || !strings.Contains(string(traffic), "\n20,-1,") {
+		t.Errorf("traffic has %d lines:\n%.300s", n, traffic)
+	}
+}
+
+// Whatever is to be played, nobody is faster than gateways allow, and the middle of the plane is where players enter.
+func TestWaysAreScaled(t *testing.T) {
+	for _, text := range []string{"0,1,0,0,0,0\n1,1,40,0,0,0\n2,1,80,0,0,0\n", "0,1,0,0,0,0\n1,1,5,0,0,0\n"} {
+		moves, err := sim.ReadMoves(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		way, scale, err := live{}.wayOf(moves)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, last := way[0][0], way[len(way)-1][0]
+		step := math.Abs(way[1][0].X - first.X)
+		if step > crowd.StepMost || step < .79 || math.Abs(first.X+last.X) > 1e-9 || scale > liveScale {
+			t.Errorf("%q is played as %v, scale %v", text, way, scale)
+		}
+	}
+	moves, err := sim.ReadMoves(strings.NewReader("0,1,0,0,0,0\n0,2,0,0,0,0\n1,1,0,0,0,0\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := (live{}).wayOf(moves); err == nil {
+		t.Error("a player who is not there can play")
+	}
+}

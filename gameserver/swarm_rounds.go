@@ -1,0 +1,142 @@
+package gameserver
+
+import (
+	"context"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/overlay"
+)
+
+// This file is when things happen in a round. Rounds begin at multiples of their length by the wall clock, for all gateways at the
+// same time. Shortly before, a gateway steps its machines: they take in what came since, and say whom they tell. When the round begins
+// it puts in where everybody is by then, and sends. So the packets of all gateways come at nearly the same time, and what they tell
+// of places is shown with the next beat, which the swarm calls for as soon as all are there.
+
+const (
+	// gatherTime is how long after the beginning of a round the beat waits for the packets of gateways that sent one in the round before.
+	gatherTime = round * 2 / 5
+	// clocksApart is by how much clocks may differ so that a packet is taken for the round in which its sender made it.
+	clocksApart = round / 2
+	// leadLeast and leadMost are how long before its round a turn is taken: about as long as it takes.
+	leadLeast, leadMost = 2 * time.Millisecond, round / 2
+)
+
+// parcel is what a packet of another gateway tells of places.
+type parcel struct {
+	peer   string
+	places []overlay.Update
+}
+
+// gathering is the packets of a round.
+type gathering struct {
+	round uint32
+	last  map[string]uint32 // by peer: the round of its newest packet
+}
+
+// complete tells whether everybody's packet has come who sent one in the round before.
+func (n *gathering) complete() bool {
+	for peer, last := range n.last {
+		switch int32(n.round - last) {
+		case 1:
+			return false
+		case 0, -1:
+		default:
+			delete(n.last, peer)
+		}
+	}
+	return true
+}
+
+// run plays rounds until ctx ends.
+func (w *swarm) run(ctx context.Context) {
+	if !w.on() {
+		return
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	gather := &gathering{last: make(map[string]uint32)}
+	lead := leadLeast
+	var next time.Time // when the next round begins
+	var r turn
+	var called bool // for the beat, in this round
+	call := func() {
+		called = true
+		wakeUp(w.g.called)
+	}
+	for stage := resting; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case p := <-w.parcels:
+			w.g.displace(w.show(p.places))
+			gather.last[p.peer] = roundOf(time.Now().Add(clocksApart))
+			if stage == gathers && !called && gather.complete() {
+				call()
+			}
+			continue
+		case <-timer.C:
+		}
+		switch stage {
+		case resting: // the turn is due
+			began := time.Now()
+			next = began.Add(untilRound(began))
+			r = w.turn(w.g.seated(), roundOf(next))
+			lead += (min(max(time.Since(began)*5/4+leadLeast/2, leadLeast), leadMost) - lead) / 8
+			stage = turned
+			timer.Reset(time.Until(next))
+		case turned: // the round begins
+			w.depart(&r)
+			gather.round, called = roundOf(next.Add(clocksApart/2)), false
+			if gather.complete() {
+				call()
+			}
+			stage = gathers
+			timer.Reset(time.Until(next.Add(gatherTime)))
+		case gathers: // for whoever has not sent by now
+			if !called {
+				call()
+			}
+			stage = resting
+			rest := time.Until(next.Add(round)) - lead
+			if rest < 0 { // the round is over
+				rest = untilRound(time.Now())
+			}
+			timer.Reset(rest)
+		}
+	}
+}
+
+// stages of a round.
+const (
+	resting = iota // until the next turn
+	turned         // until the round begins
+	gathers        // until the others' packets are there
+)
+
+// depart sends what came out of a turn.
+func (w *swarm) depart(r *turn) {
+	w.renew(r)
+	for peer, messages := range r.messages {
+		w.send(peer, overlay.AppendPacket(nil, *messages))
+	}
+	w.g.displace(r.steps)
+	for _, s := range r.moved {
+		s.home.Load().move(s.body.Player, s.where(), s)
+	}
+	*r = turn{}
+}
+
+func roundOf(t time.Time) uint32 { return uint32(t.UnixMilli() / round.Milliseconds()) }
+
+// untilRound is how long it is until the next round begins.
+func untilRound(t time.Time) time.Duration { return round - time.Duration(t.UnixNano())%round }
+
+// show learns what other gateways tell of places.
+func (w *swarm) show(places []overlay.Update) (steps []displacement) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, u := range places {
+		steps = w.learn(u, w.mu.round, steps)
+	}
+	return steps
+}

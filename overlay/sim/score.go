@@ -1,0 +1,155 @@
+package sim
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/voxelpopuli/voxeld/overlay"
+)
+
+// Delivery says that an update reached a player's game: he could use it in Round. Players are numbered as in the movement.
+type Delivery struct {
+	Round, OriginRound int32
+	Receiver, Origin   int32
+}
+
+// Score measures deliveries that something else than Run has made, as Run measures its own.
+type Score struct {
+	crowd
+	moves Movement
+	next  int // round
+}
+
+// NewScore begins with round 0.
+func NewScore(m Movement, ranges Ranges, age AgeRule) *Score {
+	n := m.Players()
+	s := &Score{moves: m, crowd: crowd{
+		n: n, ranges: ranges, age: age, bodies: make([]Body, n), here: make([]bool, n), since: make([]int, n), known: newKnowledge(n),
+	}}
+	return s
+}
+
+// Round takes in the next round's deliveries and measures it; round 0 says nothing. An update that cannot be is an error: one of
+// nobody, or of a round that has not been.
+func (s *Score) Round(deliveries []Delivery) (Round, error) {
+	round := s.next
+	s.next++
+	s.moves.Move(round, s.bodies)
+	for i, b := range s.bodies {
+		switch {
+		case b.Here && !s.here[i]:
+			s.since[i] = round
+		case !b.Here && s.here[i]:
+			s.known.forget(i)
+		}
+		s.here[i] = b.Here
+	}
+	for _, d := range deliveries {
+		if d.Receiver < 0 || int(d.Receiver) >= s.n || d.Origin < 0 || int(d.Origin) >= s.n || d.OriginRound < 0 || d.OriginRound >= d.Round || int(d.Round) != round {
+			return Round{}, fmt.Errorf("score: an update that cannot be: %+v in round %d", d, round)
+		}
+		if d.Receiver != d.Origin && s.here[d.Receiver] {
+			s.known.learn(int(d.Receiver), int(d.Origin), int(d.OriginRound))
+		}
+	}
+	return s.measure(round), nil
+}
+
+// ScoreDeliveries measures a file of deliveries (see CSVLog) of the movement that they belong to. Its rows are in the order of
+// their rounds.
+func ScoreDeliveries(moves *Recorded, from io.Reader, ranges Ranges, age AgeRule) (*Result, error) {
+	in := csv.NewReader(from)
+	in.FieldsPerRecord = 4
+	in.ReuseRecord = true
+	index := make(map[int64]int32, len(moves.Names))
+	for i, name := range moves.Names {
+		index[name] = int32(i)
+	}
+	s, result := NewScore(moves, ranges, age), &Result{}
+	var waiting []Delivery
+	upTo := func(round int) error {
+		for s.next < round {
+			m, err := s.Round(waiting)
+			if err != nil {
+				return err
+			}
+			waiting = waiting[:0]
+			if s.next > 1 {
+				result.Rounds = append(result.Rounds, m)
+			}
+		}
+		return nil
+	}
+	for row := 0; ; row++ {
+		cells, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read deliveries: %w", err)
+		}
+		if row == 0 && cells[0] == "round" {
+			continue
+		}
+		d, err := readDelivery(cells, index, moves.First)
+		if err == nil && int(d.Round) < s.next {
+			err = errors.New("rounds are not in order")
+		}
+		if err == nil {
+			err = upTo(min(int(d.Round), moves.Rounds()+1))
+		}
+		if err != nil {
+			line, _ := in.FieldPos(0)
+			return nil, fmt.Errorf("read deliveries: line %d: %w", line, err)
+		}
+		if int(d.Round) <= moves.Rounds() { // the last updates come when the game is over
+			waiting = append(waiting, d)
+		}
+	}
+	return result, upTo(moves.Rounds() + 1)
+}
+
+func readDelivery(cells []string, index map[int64]int32, first int) (d Delivery, err error) {
+	var v [4]int64
+	for i := range v {
+		if v[i], err = strconv.ParseInt(cells[i], 10, 32); err != nil {
+			return d, fmt.Errorf("read number: %w", err)
+		}
+	}
+	receiver, ok := index[v[1]]
+	origin, okToo := index[v[2]]
+	if !ok || !okToo {
+		return d, errors.New("a player who is not in the movement")
+	}
+	d = Delivery{Round: int32(v[0]) - int32(first), Receiver: receiver, Origin: origin, OriginRound: int32(v[3]) - int32(first)}
+	if d.Round < 0 {
+		return d, errors.New("before the first round")
+	}
+	return d, nil
+}
+
+// Record keeps the rounds 0 to rounds of a movement.
+func Record(m Movement, rounds int) *Recorded {
+	g := &Recorded{}
+	bodies := make([]Body, m.Players())
+	for i := range bodies {
+		g.Names = append(g.Names, int64(i))
+	}
+	for round := range rounds + 1 {
+		m.Move(round, bodies)
+		g.rounds = append(g.rounds, append([]Body(nil), bodies...))
+	}
+	return g
+}
+
+// At is where a player is in a round.
+func (g *Recorded) At(round, player int) (at overlay.Point, here bool) {
+	bodies := g.rounds[round]
+	if player >= len(bodies) {
+		return at, false
+	}
+	return bodies[player].At, bodies[player].Here
+}
