@@ -161,6 +161,9 @@ func (b *bench) changes(ctx context.Context) (each, alone float64, err error) {
 			}
 			return (full.bytes - empty.bytes) / viewers / full.edits, nil
 		}
+		if _, err := b.stillBytes(ctx, d, c, 1, 0, 50); err != nil { // while it lasts, the rest of the land arrives
+			return err
+		}
 		var err error
 		if alone, err = measured(1, 8, 100); err != nil {
 			return err
