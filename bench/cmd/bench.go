@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -165,12 +166,17 @@ func (b *bench) publishIn(page, name, text string) error {
 	return figure.Insert(filepath.Join(b.docs, page), name, text)
 }
 
-// arguments is the command line that measures a figure again: that of this run, but for what all measures besides.
+// arguments is the command line that measures a figure again: that of this run, but for what all measures besides, and
+// without the places of files on this machine.
 func arguments(args []string, name string) string {
 	var kept []string
-	for _, arg := range args {
+	for i, arg := range args {
+		if i > 0 && slices.Contains([]string{"--binary", "--docs"}, args[i-1]) {
+			continue
+		}
 		switch arg {
 		case "--write": // make bench adds it
+		case "--binary", "--docs":
 		case "all":
 			kept = append(kept, name)
 		default:
