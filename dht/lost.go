@@ -14,7 +14,7 @@ import (
 // lostFor is how long a peer whose last connection has ended is dialled over TCP only, if it has such an address. Where a
 // process has just ended, TCP is refused at once; over QUIC nobody answers, and a walk through the keyspace would wait
 // for that until dialTimeoutLocal is over: the player who is being looked up meanwhile does, too.
-const lostFor = 10 * time.Second
+const lostFor = 3 * time.Second
 
 // lost are the peers that were connected until lately. As libp2p's gater it keeps dials to them from hanging. Any
 // goroutine may use it.

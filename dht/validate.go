@@ -133,7 +133,7 @@ func checkPlayer(rec wire.PlayerRecord) error {
 	switch {
 	case rec.Seq >= maxCount:
 		return errors.New("check player record: sequence number too large to be true")
-	case rec.SavedAt <= 0 || rec.SavedAt >= maxCount:
+	case rec.SavedAt <= 0 || rec.SavedAt > wire.MaxDone:
 		return errors.New("check player record: saved at no time")
 	}
 	return nil

@@ -4,25 +4,23 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Daemon } from './daemon.mjs'
-import { Player, openBrowser } from './player.mjs'
+import { Player } from './player.mjs'
 
 const LAMP_KEY = 'Digit8' // the lamp's place on the hotbar at first
 const LAMP = 20
 const NO_LAMP = [2, 1, 17, 16, 6, 18, 19, 4, 3] // a hotbar without a lamp
 
 const nodes = []
-let browser
 let ada
 let bob
 
 before(async () => {
   nodes.push(await Daemon.start())
   nodes.push(await Daemon.start(nodes[0]))
-  browser = await openBrowser()
 })
 
 after(async () => {
-  await browser?.close()
+  await Promise.all([ada?.close(), bob?.close()])
   for (const node of nodes) await node.remove()
 })
 
@@ -44,8 +42,8 @@ function untilTold(player, text) {
 }
 
 test('two players meet, each at a node of his own', async () => {
-  ada = await Player.open(browser, nodes[0].url, 'ada')
-  bob = await Player.open(browser, nodes[1].url, 'bob')
+  ada = await Player.open(nodes[0].url, 'ada')
+  bob = await Player.open(nodes[1].url, 'bob')
   await bob.page.evaluate((hotbar) => {
     const stored = JSON.parse(localStorage.getItem('voxeld.settings') ?? '{}')
     localStorage.setItem('voxeld.settings', JSON.stringify({ ...stored, hotbar }))
@@ -58,10 +56,13 @@ test('two players meet, each at a node of his own', async () => {
 })
 
 test('a click on the other one hits him, and throws him back', async () => {
+  await ada.stand()
+  await bob.stand()
   await aimAt(ada, bob)
   const before = await bob.state()
   const edits = (await ada.state()).acknowledgedEdits
-  await ada.page.mouse.click(480, 300)
+  await ada.page.mouse.down()
+  await ada.page.mouse.up()
   await bob.until(() => window.__voxeld.state().blows === 1)
   await bob.until(({ x, z }) => Math.hypot(window.__voxeld.state().x - x, window.__voxeld.state().z - z) > 0.3, before)
   await untilTold(ada, 'ada hits bob')

@@ -233,7 +233,7 @@ func (k *keeper) records(people []presence) []wire.PlayerRecord {
 			Seq: seq, Pose: p.pose, Gateway: k.Peer, SavedAt: now,
 		}
 		if done := max(k.mu.done[p.body.Player], p.done); done > records[i].Counted() {
-			records[i].Done = done
+			records[i].Done = min(done, wire.MaxDone)
 		}
 	}
 	return records
@@ -243,8 +243,9 @@ func (k *keeper) store(records []wire.PlayerRecord) error {
 	writes := make([]kv.Write, 0, len(records))
 	for _, r := range records {
 		row, err := wire.EncodePlayerRecord(r)
-		if err != nil {
-			return err
+		if err != nil { // the others are to be saved all the same
+			k.Logger.Error("record of a player cannot be written", "player", r.Player.String(), "error", err)
+			continue
 		}
 		writes = append(writes, kv.Write{Table: playerTable, Key: r.Player[:], Value: row})
 	}

@@ -197,6 +197,9 @@ func (db *DB) landed(err error) error {
 	switch {
 	case err == nil:
 		db.checkpointed()
+		if db.pen.bytes > 0 { // what came meanwhile would wait for checkpointBytes
+			db.pen.due.Reset(checkpointAfter)
+		}
 	case errors.Is(err, ErrFull):
 		db.pen.stuck = true
 		db.pen.due.Reset(checkpointAfter)

@@ -46,5 +46,5 @@ while read -r package dir; do
 	for target in $targets; do echo "$number $package $dir $target"; done >>"$FUZZ_WORK/targets"
 done <"$FUZZ_WORK/packages"
 touch "$FUZZ_WORK/targets"
-xargs -P "$(nproc)" -L 1 bash -euo pipefail -c 'fuzz "$@"' fuzz <"$FUZZ_WORK/targets"
+xargs -r -P "$(nproc)" -L 1 bash -euo pipefail -c 'fuzz "$@"' fuzz <"$FUZZ_WORK/targets"
 echo "fuzz: $(wc -l <"$FUZZ_WORK/targets") targets passed, $FUZZ_TIME each"

@@ -81,7 +81,7 @@ func TestRecordsCount(t *testing.T) {
 	if back, err := DecodePlayerRecord(after); err != nil || back != r || back.Counted() != r.Done || len(after) != len(before)+10 {
 		t.Errorf("%+v came back as %+v, %v", r, back, err)
 	}
-	r.Done = maxDone + 1
+	r.Done = MaxDone + 1
 	if code := codeOf(t, r.Valid()); code != FailBadValue {
 		t.Errorf("%d events: code %q", r.Done, code)
 	}

@@ -59,9 +59,9 @@ const (
 	MaxBodies = 1 << 14
 	// MaxStamp is the longest clock of a chat line, in bytes: of 32 players and more.
 	MaxStamp = 1 << 10
-	// maxDone is the most events that a player can have done: as many as there are milliseconds to the year 10,000.
+	// MaxDone is the most events that a player can have done: as many as there are milliseconds to the year 10,000.
 	// Whoever had run on to the last of all numbers could never say anything again.
-	maxDone = 253_402_300_800_000
+	MaxDone = 253_402_300_800_000
 	// MaxBlocks is the most blocks in one list of a link message.
 	MaxBlocks = 1 << 18
 )

@@ -214,8 +214,8 @@ func (p PlayerRecord) Valid() error {
 	if p.SavedAt < 0 {
 		return refuse(FailBadValue, "saved before 1970")
 	}
-	if p.Done > maxDone {
-		return refuse(FailBadValue, "a player has done %d events, where %d are believed", p.Done, uint64(maxDone))
+	if p.Done > MaxDone {
+		return refuse(FailBadValue, "a player has done %d events, where %d are believed", p.Done, uint64(MaxDone))
 	}
 	return checkPeer(p.Gateway)
 }

@@ -31,6 +31,7 @@ const BACKDROP_VIEW = 5
 const BACKDROP_MINUTES = 16.6 * 60
 const TELL_MS = 200
 const HANDFUL = 10 // blocks given at once with Shift
+const EDIT_MESHES = 8 // sections that an edit in a corner has meshed again
 const STRIDE = 2.1 // blocks between two sounds of steps
 
 export class Game implements TestHook {
@@ -123,6 +124,7 @@ export class Game implements TestHook {
     this.applySettings()
     this.choose(0)
     this.toTitle(null)
+    document.addEventListener('visibilitychange', () => this.pace.restart(performance.now())) // hidden, it drew nothing
     requestAnimationFrame((now) => this.frame(now))
   }
 
@@ -170,6 +172,7 @@ export class Game implements TestHook {
       return
     }
     this.body.flying = false
+    this.hud.hotbar.forget()
     this.hud.chat.notice(`Welcome to ${welcome.world_name}, ${welcome.name}.`)
     void this.resume()
   }
@@ -245,7 +248,6 @@ export class Game implements TestHook {
     if (!this.settings.hotbar.includes(block)) {
       this.settings.hotbar[this.slot === 8 ? 7 : 8] = block // not into the hand that is building
       this.hud.hotbar.show(this.settings.hotbar, this.slot)
-      this.save()
     }
     this.hud.hotbar.given(block, count)
   }
@@ -297,8 +299,8 @@ export class Game implements TestHook {
     if (dt > 0) this.meter.fps += (1 / dt - this.meter.fps) * 0.06
     const inWorld = this.current !== 'title'
     if (inWorld) this.live(now, dt)
-    // while land arrives and is meshed, the cores are busy with other things than drawing
-    if (!inWorld || this.meshes.backlog > 0) this.pace.restart(now)
+    // while land arrives and is meshed, the cores are busy with other things than drawing; an edit is no more than a few meshes
+    if (!inWorld || this.meshes.backlog > EDIT_MESHES) this.pace.restart(now)
     else if (this.pace.frame(now) && this.settings.adaptive) this.applyPace()
     const eyes = inWorld ? this.eyes() : this.orbit(now / 1000)
     this.view.look(eyes)

@@ -7,11 +7,12 @@ import { RANGES, type Settings } from './settings'
 const WINDOW_MS = 3000
 const FEW_FRAMES = 4
 const SLOW = 20 // frames/s
-const FAST = 50
+const FAST = 50 // or nearly as fast as ever, on a screen that shows fewer
+const NEARLY = 0.9
 const PATIENT = 5 // fast windows before more is asked for, at first
 const MOST_PATIENT = 160
 const RELAPSE_MS = 60_000
-const GAP_MS = 10_000 // nothing drawn for so long: the page was hidden, or the machine slept
+const GAP_MS = 10_000 // nothing drawn for so long: the machine slept; of a hidden page restart is told
 
 /** Of each step: the factor on the resolution, and the chunks of view that are left out. */
 const STEPS = [
@@ -31,6 +32,7 @@ export class Pace {
   private fastWindows = 0
   private patience = PATIENT
   private raised = -Infinity
+  private best = 0 // frames/s of the fastest window
 
   /** Counts a frame; now in ms. True if the step has changed. */
   frame(now: number): boolean {
@@ -42,7 +44,8 @@ export class Pace {
     const rate = (this.frames * 1000) / took
     this.restart(now)
     if (rate < SLOW) return this.lower(now)
-    this.fastWindows = rate > FAST ? this.fastWindows + 1 : 0
+    this.best = Math.max(this.best, rate)
+    this.fastWindows = rate > Math.min(FAST, NEARLY * this.best) ? this.fastWindows + 1 : 0
     if (this.step === 0 || this.fastWindows < this.patience) return false
     this.fastWindows = 0
     this.raised = now

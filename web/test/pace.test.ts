@@ -51,6 +51,25 @@ test('a page that was hidden is not slow', () => {
   expect(pace.step).toBe(0)
 })
 
+test('told that a page was hidden, it counts nothing of that', () => {
+  const pace = new Pace()
+  let now = 0
+  for (let i = 0; i < 20; i++) {
+    now = draw(pace, now, 2, 60) + 6000
+    pace.restart(now)
+  }
+  expect(pace.step).toBe(0)
+})
+
+test('on a screen of 30 frames a second everything comes back, too', () => {
+  const pace = new Pace()
+  let now = draw(pace, 0, 10, 30)
+  now = draw(pace, now, 10, 10)
+  expect(pace.step).toBe(3)
+  draw(pace, now, 120, 30)
+  expect(pace.step).toBe(0)
+})
+
 test('what is drawn never exceeds the settings, nor falls below what the sliders can give', () => {
   const settings = { ...defaults(false), view: 6, renderScale: 0.5 }
   expect(eased(settings, 0)).toEqual({ view: 6, renderScale: 0.5 })

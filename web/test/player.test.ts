@@ -136,6 +136,7 @@ describe('blows', () => {
     expect(castBody([0, 11.81, 0], [0, 0, 1], feet)).toBeNull()
     expect(castBody([0, 11, 0], [0, 0, -1], feet)).toBeNull() // behind the eyes
     expect(castBody([0, 14, 5], [0, -1, 0], feet)).toBeCloseTo(2.2)
+    expect(castBody([0, 11, 5], [0, 0, 1], feet)).toBeNull() // the eyes are in him
   })
 
   test('a blow throws back, away from who struck, within what the world allows', () => {

@@ -40,6 +40,12 @@ export class Hotbar {
     })
   }
 
+  /** Another world, or another player: what was given is gone. */
+  forget(): void {
+    this.gifts.clear()
+    this.blocks.forEach((there, i) => this.count(this.slots[i], there))
+  }
+
   placed(block: number): void {
     const left = this.left(block)
     if (left === 0) return

@@ -65,6 +65,7 @@ export class Hands {
     this.again = now + FIRST_REPEAT_MS
     this.look()
     if (button === LEFT && this.person) {
+      this.again = Infinity // a blow is one: held on, it would break what is behind him
       this.deeds.swing()
       this.deeds.hit(this.person)
       return

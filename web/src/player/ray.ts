@@ -63,14 +63,15 @@ export function castRay(
   }
 }
 
-/** How far along dir (a unit vector) the ray enters a body with its feet there; null if it passes by. */
+/** How far along dir (a unit vector) the ray enters a body with its feet there; null if it passes by, or begins inside. */
 export function castBody(
   origin: readonly [number, number, number],
   dir: readonly [number, number, number],
   feet: { x: number; y: number; z: number },
 ): number | null {
   const box: Box = [-HALF_WIDTH, 0, -HALF_WIDTH, HALF_WIDTH, HEIGHT, HALF_WIDTH]
-  return enterBox([feet.x, feet.y, feet.z], box, origin, dir)?.distance ?? null
+  // whoever stands within another one could do nothing else than hit him, if his body were aimed at in every direction
+  return enterBox([feet.x, feet.y, feet.z], box, origin, dir)?.distance || null
 }
 
 function isWhole(box: Box): boolean {
