@@ -26,6 +26,27 @@ func (m *memory) keep(r wire.PlayerRecord) {
 	}
 }
 
+// A record that nobody could write keeps the others of its batch from the disk in no case, and counting on too far makes none.
+func TestOneBadRecordHoldsNobodyBack(t *testing.T) {
+	disk := newMemory()
+	k := newKeeper(options(newLands(), newMemory(), disk))
+	bad, far, good := recordOf("bad", 3, 1), recordOf("far", 3, 2), recordOf("good", 3, 3)
+	bad.Done = wire.MaxDone + 1
+	if err := k.store([]wire.PlayerRecord{bad, good}); err != nil {
+		t.Fatal(err)
+	}
+	people := []presence{{body: wire.Body{Player: far.Player, Name: "far", Guest: true}, done: wire.MaxDone + 5}}
+	if err := k.store(k.records(people)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"bad": false, "far": true, "good": true} {
+		id := guest(name)
+		if row, err := disk.Get(playerTable, id[:]); err != nil || (row != nil) != want {
+			t.Errorf("%s: %d bytes on disk, %v", name, len(row), err)
+		}
+	}
+}
+
 func TestRecallTakesTheNewest(t *testing.T) {
 	for name, c := range map[string]struct {
 		disk, network uint64 // sequences; 0 for none
