@@ -24,35 +24,47 @@ const maxRecorded = 10_000_000
 // ReadMoves reads CSV with the columns round,player,x,y,vx,vy: one row per player and round, the rounds in order, in
 // blocks and blocks a round. The papers' y is Z. A player without a row is not in the game in that round.
 func ReadMoves(from io.Reader) (*Recorded, error) {
-	in := csv.NewReader(from)
-	in.FieldsPerRecord = 6
-	in.ReuseRecord = true
-	in.TrimLeadingSpace = true
 	g := &Recorded{}
 	index := map[int64]int{}
-	for row := 0; ; row++ {
-		cells, err := in.Read()
-		if errors.Is(err, io.EOF) {
-			break
+	taken := 0
+	err := eachRow(from, 6, func(cells []string) error {
+		if taken++; taken > maxRecorded {
+			return fmt.Errorf("more than %d rows", maxRecorded)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read moves: %w", err)
-		}
-		if row == 0 && cells[0] == "round" {
-			continue
-		}
-		if row > maxRecorded {
-			return nil, fmt.Errorf("read moves: more than %d rows", maxRecorded)
-		}
-		if err := g.add(cells, index); err != nil {
-			line, _ := in.FieldPos(0)
-			return nil, fmt.Errorf("read moves: line %d: %w", line, err)
-		}
+		return g.add(cells, index)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read moves: %w", err)
 	}
 	if len(g.rounds) == 0 {
 		return nil, errors.New("read moves: there are none")
 	}
 	return g, nil
+}
+
+// eachRow takes the rows of a CSV file, which have so many cells; its first one may be a heading, "round,…". A row that cannot be
+// taken is named by its line.
+func eachRow(from io.Reader, cells int, take func(cells []string) error) error {
+	in := csv.NewReader(from)
+	in.FieldsPerRecord = cells
+	in.ReuseRecord = true
+	in.TrimLeadingSpace = true
+	for first := true; ; first = false {
+		row, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if first && row[0] == "round" {
+			continue
+		}
+		if err := take(row); err != nil {
+			line, _ := in.FieldPos(0)
+			return fmt.Errorf("line %d: %w", line, err)
+		}
+	}
 }
 
 func (g *Recorded) add(cells []string, index map[int64]int) error {

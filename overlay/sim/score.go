@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -61,9 +60,6 @@ func (s *Score) Round(deliveries []Delivery) (Round, error) {
 // ScoreDeliveries measures a file of deliveries (see CSVLog) of the movement that they belong to. Its rows are in the order of
 // their rounds.
 func ScoreDeliveries(moves *Recorded, from io.Reader, ranges Ranges, age AgeRule) (*Result, error) {
-	in := csv.NewReader(from)
-	in.FieldsPerRecord = 4
-	in.ReuseRecord = true
 	index := make(map[int64]int32, len(moves.Names))
 	for i, name := range moves.Names {
 		index[name] = int32(i)
@@ -83,31 +79,24 @@ func ScoreDeliveries(moves *Recorded, from io.Reader, ranges Ranges, age AgeRule
 		}
 		return nil
 	}
-	for row := 0; ; row++ {
-		cells, err := in.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read deliveries: %w", err)
-		}
-		if row == 0 && cells[0] == "round" {
-			continue
-		}
+	err := eachRow(from, 4, func(cells []string) error {
 		d, err := readDelivery(cells, index, moves.First)
-		if err == nil && int(d.Round) < s.next {
-			err = errors.New("rounds are not in order")
-		}
-		if err == nil {
-			err = upTo(min(int(d.Round), moves.Rounds()+1))
-		}
 		if err != nil {
-			line, _ := in.FieldPos(0)
-			return nil, fmt.Errorf("read deliveries: line %d: %w", line, err)
+			return err
+		}
+		if int(d.Round) < s.next {
+			return errors.New("rounds are not in order")
+		}
+		if err := upTo(min(int(d.Round), moves.Rounds()+1)); err != nil {
+			return err
 		}
 		if int(d.Round) <= moves.Rounds() { // the last updates come when the game is over
 			waiting = append(waiting, d)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read deliveries: %w", err)
 	}
 	return result, upTo(moves.Rounds() + 1)
 }
