@@ -206,7 +206,7 @@ func (l *loop) tell() {
 func (l *loop) hurry() {
 	waiting := false
 	for s := range l.seats {
-		if len(s.results) == 0 && (l.hurried || len(s.fresh) == 0) {
+		if len(s.results) == 0 && (l.hurried || len(s.fresh) == 0 || !s.since.IsZero()) {
 			continue
 		}
 		if waiting = true; !l.hurried {
@@ -255,9 +255,13 @@ func (s *seat) takeResults() []wire.EditResult {
 // is more waits for the next tick. One chunk is always sent.
 const frameEdits = 1 << 15
 
-// show puts the whole state of freshly watched chunks into the seat's frame.
+// show puts the whole state of freshly watched chunks into the seat's frame. Who is in the lobby is shown it when it is
+// known who leads: another member may, and have newer land.
 func (l *loop) show(s *seat, frame func(*seat) *wire.FromRegion) {
 	clear(s.shown)
+	if !s.since.IsZero() {
+		return
+	}
 	edits := 0
 	for len(s.fresh) > 0 && edits < frameEdits {
 		pos := s.fresh[0]

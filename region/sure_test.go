@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -47,5 +48,27 @@ func TestDeposedLeaderShowsNothing(t *testing.T) {
 		if err := seat(5 * time.Second); err != nil && a.leads() {
 			t.Error("no seat after the cut: ", err)
 		}
+	})
+}
+
+// A leader that has noticed that nobody hears it shows those who have seats no more land, which may be old, until
+// they are sent away.
+func TestLobbyIsShownNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, _, _ := three(t)
+		g := a.follow(here)
+		g.edit(stone(1))
+		<-time.After(time.Second) // all members have loaded the region by now
+		n.cut("A", true)
+		<-time.After(2 * time.Second) // it knows
+		g.send(wire.ToRegion{Watch: []grid.ChunkPos{here}})
+		until(g, func(f wire.FromRegion) (struct{}, bool) {
+			for _, news := range f.Chunks {
+				if news.State != nil {
+					t.Error("land is shown by a node that may not lead any more")
+				}
+			}
+			return struct{}{}, f.Closed != ""
+		})
 	})
 }
