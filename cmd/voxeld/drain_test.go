@@ -99,7 +99,7 @@ func (d *daemon) drain() (answer drainAnswer) {
 		if code := d.cmd.ProcessState.ExitCode(); code != 0 {
 			d.t.Errorf("the drained node exits with %d", code)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Second):
 		d.t.Error("voxeld drain came back before the node had ended")
 	}
 	return answer
@@ -279,7 +279,7 @@ func TestDrainAlone(t *testing.T) {
 	if answer.Sessions != 1 || answer.Homeless != 1 || len(answer.Rooms) != 0 || answer.Kept == 0 {
 		t.Errorf("%+v", answer)
 	}
-	if answer.Took > 10*time.Second {
+	if answer.Took > 5*time.Second {
 		t.Errorf("it took %v", answer.Took)
 	}
 	if ann.sentOn == nil || len(ann.sentOn.Homes) != 0 || ann.sentOn.Reason == "" {

@@ -88,7 +88,7 @@ func TestPoisonousBlock(t *testing.T) {
 	if why := ann.Acks[seq].Error; why != wire.RefusedQuarantined {
 		t.Errorf("the block is answered by %q", why)
 	}
-	if slowest > 4*time.Second {
+	if slowest > 2*time.Second {
 		t.Errorf("bea waited %v", slowest)
 	}
 	ann.sees(at, chunk.Brick)
