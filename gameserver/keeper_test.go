@@ -266,10 +266,16 @@ func TestDiskThatFails(t *testing.T) {
 	})
 }
 
-// Of a crowd that walks about only so many are published a second, the oldest records first, and in time all of them.
+// Of a crowd that walks about only so many are published a second, the oldest records first, and in time all of them: a
+// crowd that is not too large once a minute.
 func TestCrowdIsPublishedInTurn(t *testing.T) {
+	for players, each := range map[int]int{40: publishLeast, 240: 4, 360: 6, 1000: publishMost} {
+		t.Run(fmt.Sprint(players), func(t *testing.T) { publishInTurn(t, players, each) })
+	}
+}
+
+func publishInTurn(t *testing.T, players, each int) {
 	synctest.Test(t, func(t *testing.T) {
-		const players = 10 * publishMost
 		k := newKeeper(options(newLands(), newMemory(), newMemory()))
 		var here []presence
 		for i := range players {
@@ -285,17 +291,18 @@ func TestCrowdIsPublishedInTurn(t *testing.T) {
 			}
 		}
 		var marks map[player.ID]mark
+		round := (players + each - 1) / each // saves until everybody's turn has come
 		oldest := time.Now()
-		for second := range 60 {
+		for second := range 2 * round {
 			pass(saveEvery)
 			for i := range here {
 				here[i].pose.X += publishWay // far, each second
 			}
 			marks = k.handMoved(here, marks)
-			if n := taken(); n != publishMost {
-				t.Fatalf("%d records at second %d, want %d", n, second, publishMost)
+			if n := taken(); n != each {
+				t.Fatalf("%d records at second %d, want %d", n, second, each)
 			}
-			if second < players/publishMost-1 {
+			if second < round-1 {
 				continue
 			}
 			if len(marks) != players {
@@ -307,11 +314,11 @@ func TestCrowdIsPublishedInTurn(t *testing.T) {
 					oldest = m.at
 				}
 			}
-			if age := time.Since(oldest); age > players/publishMost*saveEvery {
+			if age := time.Since(oldest); age > time.Duration(round)*saveEvery {
 				t.Fatalf("a record is %v old at second %d", age, second)
 			}
 		}
-		for range int(publishEvery/saveEvery) + players/publishMost { // they stand still now
+		for range int(publishEvery/saveEvery) + round { // they stand still now
 			pass(saveEvery)
 			marks = k.handMoved(here, marks)
 			taken()

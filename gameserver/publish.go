@@ -20,10 +20,12 @@ const (
 	// publishWay is how far, in blocks, a player may go from where the network knows him before he is saved
 	// there again, but not within publishPause of the last time.
 	publishWay, publishPause = 16, 5 * time.Second
-	// publishMost is how many of the players who are here are published at one save, of which there is one a second:
-	// those whose record is the oldest. Signing and storing one takes two remote calls to each of the nodes near its key,
-	// and those nodes look at it: with 50, each of four gateways of a crowd spent more on records than on motion.
-	publishMost = 10
+	// Of the players who are here as many are published at one save, of which there is one a second, as bring everybody's
+	// turn once in publishEvery, those whose record is the oldest first; but at least publishLeast, which is what 20 walkers
+	// ask for, and publishMost at most. Signing and storing a record takes two remote calls to each of the nodes near
+	// its key, and those nodes verify it and write it to disk: with 50 a second, each of four gateways of a crowd spent more
+	// on records than on motion, and with 10 for each quarter of a crowd of 1,000 still a seventh of all that it spent.
+	publishLeast, publishMost = 4, 10
 	// publishTimeout is how long the network may take to keep one record.
 	publishTimeout = 10 * time.Second
 	// publishLast is how long records may still be published when the gateway ends.
@@ -75,11 +77,11 @@ func (k *keeper) handMoved(here []presence, before map[player.ID]mark) map[playe
 			due = append(due, p)
 		}
 	}
-	if len(due) > publishMost {
+	if most := publishedOf(len(here)); len(due) > most {
 		slices.SortFunc(due, func(a, b presence) int {
 			return marks[a.body.Player].at.Compare(marks[b.body.Player].at) // newcomers have none, and are first
 		})
-		due = due[:publishMost]
+		due = due[:most]
 	}
 	for _, p := range due {
 		marks[p.body.Player] = mark{p.pose, now}
@@ -88,6 +90,11 @@ func (k *keeper) handMoved(here []presence, before map[player.ID]mark) map[playe
 		k.hand(k.records(due), false)
 	}
 	return marks
+}
+
+// publishedOf is how many of so many players are published at one save.
+func publishedOf(players int) int {
+	return max(publishLeast, min(publishMost, int(time.Duration(players)*saveEvery/publishEvery)))
 }
 
 func wayBetween(a, b wire.Pose) float64 {
