@@ -25,14 +25,18 @@ func BenchmarkFanOut(b *testing.B) {
 			desks = make([]desk, sessions)
 			v := f.mu.views[grid.ChunkPos{}]
 			frame := wire.FromRegion{Chunks: []wire.ChunkNews{{Blocks: []wire.BlockAt{{At: 5, Block: 1}}}}}
+			var enter []wire.Body
 			for i := range 50 {
 				id := player.GuestID(fmt.Sprint(i))
-				v.bodies[id] = wire.Body{Player: id, Name: fmt.Sprint("p", i)}
+				enter = append(enter, wire.Body{Player: id, Name: fmt.Sprint("p", i), Pose: wire.Pose{Y: 64}})
 				frame.Chunks[0].Moves = append(frame.Chunks[0].Moves, wire.BodyMove{Player: id, Pose: wire.Pose{X: 1.25, Y: 64, Z: float64(i)}})
 			}
 			v.known, v.land = true, ground().Chunk(grid.ChunkPos{})
 			for whom := range v.viewers {
 				v.viewers[whom] = current
+			}
+			if err := f.take(wire.FromRegion{Chunks: []wire.ChunkNews{{Enter: enter}}}); err != nil {
+				b.Fatal(err)
 			}
 			bytes := 0
 			write := func(data []byte) error {

@@ -49,8 +49,8 @@ func (s *classic) news(b *bulletin) {
 		}
 	}
 	for _, m := range b.Moves {
-		if body, here := b.view.bodies[m.Player]; here && m.Player != s.id {
-			s.send(s.placeOf(body.Name, m.Pose))
+		if o := b.view.bodies.of(m.Player); o != nil && m.Player != s.id {
+			s.send(s.placeOf(o.Name, m.Pose))
 		}
 	}
 }

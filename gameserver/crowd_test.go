@@ -1,6 +1,7 @@
 package gameserver
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -36,8 +37,15 @@ type sent struct {
 
 func newStrollers(n int, jitter float64) *strollers {
 	s := &strollers{rng: rand.New(rand.NewPCG(1, 2)), legs: make([]int, n), way: make([][]sent, n), jitter: jitter}
-	for i := range n {
-		name := fmt.Sprint("p", i)
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprint("p", i)
+	}
+	slices.SortFunc(names, func(a, b string) int { // as regions tell of them
+		one, other := player.GuestID(a), player.GuestID(b)
+		return bytes.Compare(one[:], other[:])
+	})
+	for _, name := range names {
 		s.bodies = append(s.bodies, wire.Body{
 			Player: player.GuestID(name), Name: name,
 			Pose: wire.Pose{X: 1 + 30*s.rng.Float64(), Y: 64, Z: 1 + 30*s.rng.Float64()},

@@ -46,13 +46,13 @@ func (f *feed) take(frame wire.FromRegion) error {
 				wakeUp(f.wake) // they may have waited for it
 			}
 		} else {
-			b.came, b.left = v.take(news)
+			b.came, b.left, b.moved = v.take(news)
 			if !v.laid() {
 				f.queue(v)
 			}
 		}
 		unheard(b.came, heard)
-		b.told = f.g.stage.take(&b.ChunkNews, b.came, b.left)
+		b.told = f.g.stage.take(b)
 		f.publish(v, b)
 	}
 	if len(heard) > 0 {
@@ -86,11 +86,11 @@ func (f *feed) show(lost []player.ID) {
 	for _, v := range f.mu.views {
 		b := &bulletin{ChunkNews: wire.ChunkNews{Chunk: v.at}, tick: f.mu.tick, feed: f, view: v}
 		for _, id := range lost {
-			if body, here := v.bodies[id]; here {
-				b.Enter = append(b.Enter, body)
+			if o := v.bodies.of(id); o != nil {
+				b.Enter = append(b.Enter, o.Body)
 			}
 		}
-		b.told = f.g.stage.take(&b.ChunkNews, nil, nil)
+		b.told = f.g.stage.take(b)
 		f.publish(v, b)
 	}
 }
@@ -210,8 +210,8 @@ func (f *feed) occupied(at grid.ChunkPos, pos grid.Pos, self player.ID) bool {
 	if v == nil {
 		return false
 	}
-	for id, b := range v.bodies {
-		if id != self && bodyReaches(b.Pose, pos) {
+	for i := range v.bodies {
+		if o := &v.bodies[i]; o.Player != self && bodyReaches(o.Pose, pos) {
 			return true
 		}
 	}

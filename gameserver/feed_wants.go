@@ -30,7 +30,7 @@ func (f *feed) watch(pos grid.ChunkPos, whom viewer) bool {
 	f.mu.unused = time.Time{}
 	v := f.mu.views[pos]
 	if v == nil {
-		v = &view{at: pos, viewers: make(map[viewer]sight), bodies: make(map[player.ID]wire.Body)}
+		v = &view{at: pos, viewers: make(map[viewer]sight)}
 		f.mu.views[pos] = v
 		f.g.metrics.chunks.Inc()
 		if f.mu.linked {

@@ -79,33 +79,37 @@ func newStage(budget int) *stage {
 }
 
 // take brings the stage up to date with the news of a chunk, and gives them as sessions in CBOR get them, but for
-// what the beat tells and for chat; nil if that is all. Came and left are who was not in the chunk before, and is not now.
-func (s *stage) take(n *wire.ChunkNews, came, left []wire.Body) *wire.TickNews {
+// what the beat tells and for chat; nil if that is all. The feed's lock is held too.
+func (s *stage) take(b *bulletin) *wire.TickNews {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range n.Moves {
-		if a := s.mu.actors[n.Moves[i].Player]; a != nil && a.plot != nil && a.plot.at == n.Chunk {
-			s.move(a, n.Moves[i].Pose)
+	n := &b.ChunkNews
+	for _, o := range b.moved {
+		if a := o.actor; a != nil && a.plot != nil && a.plot.at == n.Chunk {
+			s.move(a, o.Pose)
 		}
 	}
 	if len(n.Enter)+len(n.Leave)+len(n.Blocks) == 0 {
 		return nil
 	}
 	news := &wire.TickNews{Chunk: n.Chunk, Blocks: n.Blocks}
-	for i := range came {
-		a := s.actor(came[i].Player)
+	for i := range b.came {
+		a := s.actor(b.came[i].Player)
 		if a.chunks == 0 {
-			a.met = s.meet(&came[i])
+			a.met = s.meet(&b.came[i])
 		}
 		a.chunks++
+		if o := b.view.bodies.of(b.came[i].Player); o != nil { // else he came and left in one frame
+			o.actor = a
+		}
 	}
 	for i := range n.Enter {
 		news.Enter = append(news.Enter, s.enter(n.Chunk, &n.Enter[i]))
 	}
-	for i := range left {
-		if a := s.mu.actors[left[i].Player]; a != nil {
+	for i := range b.left {
+		if a := s.mu.actors[b.left[i].Player]; a != nil {
 			news.Leave = append(news.Leave, a.index)
-			s.leave(n.Chunk, left[i].Player, a)
+			s.leave(n.Chunk, b.left[i].Player, a)
 		}
 	}
 	return news
@@ -123,25 +127,25 @@ func (s *stage) present(at grid.ChunkPos, bodies []wire.Body) []wire.Body {
 }
 
 // roll gives everybody who is present in a chunk.
-func (s *stage) roll(at grid.ChunkPos, bodies map[player.ID]wire.Body) *wire.TickNews {
+func (s *stage) roll(at grid.ChunkPos, bodies occupants) *wire.TickNews {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	news := &wire.TickNews{Chunk: at, Enter: make([]wire.TickAvatar, 0, len(bodies))}
-	for id, b := range bodies {
-		if a := s.mu.actors[id]; a != nil && !a.elsewhere(at) {
-			news.Enter = append(news.Enter, tickAvatar(a.index, &b, wire.PlaceOf(at, b.Pose)))
+	for i := range bodies {
+		if o := &bodies[i]; o.actor != nil && !o.actor.elsewhere(at) {
+			news.Enter = append(news.Enter, tickAvatar(o.actor.index, &o.Body, wire.PlaceOf(at, o.Pose)))
 		}
 	}
 	return news
 }
 
 // clear takes out everybody who is in a chunk: it is out of view.
-func (s *stage) clear(at grid.ChunkPos, bodies map[player.ID]wire.Body) {
+func (s *stage) clear(at grid.ChunkPos, bodies occupants) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for id := range bodies {
-		if a := s.mu.actors[id]; a != nil {
-			s.leave(at, id, a)
+	for i := range bodies {
+		if o := &bodies[i]; o.actor != nil {
+			s.leave(at, o.Player, o.actor)
 		}
 	}
 }

@@ -200,9 +200,9 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 		if most := (lateTicks + 3) * players; moves > most {
 			t.Errorf("%d moves were told, want at most %d", moves, most)
 		}
-		for id, b := range v.bodies {
-			if at[id.String()] != b.Pose {
-				t.Fatalf("%s is shown at %+v, and is at %+v", b.Name, at[id.String()], b.Pose)
+		for _, b := range v.bodies {
+			if at[b.Player.String()] != b.Pose {
+				t.Fatalf("%s is shown at %+v, and is at %+v", b.Name, at[b.Player.String()], b.Pose)
 			}
 		}
 		s.out.end(nil)

@@ -213,10 +213,10 @@ func (f *feed) displaced(n wire.ChunkNews) {
 		return
 	}
 	b := &bulletin{ChunkNews: n, tick: f.mu.tick, feed: f, view: v}
-	b.came, b.left = v.take(n)
-	b.told = f.g.stage.take(&b.ChunkNews, b.came, b.left)
+	b.came, b.left, b.moved = v.take(n)
+	b.told = f.g.stage.take(b)
 	f.publish(v, b)
 }
 
 // holds tells whether a player is in a chunk of the mirror.
-func (v *view) holds(id player.ID) bool { _, here := v.bodies[id]; return here }
+func (v *view) holds(id player.ID) bool { return v.bodies.of(id) != nil }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/vclock"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -58,7 +57,8 @@ type view struct {
 	ground   [32]byte                 // hash of the terrain that land was made of
 	foreign  *chunk.Chunk             // the terrain of hash base, where this node generates another one; nil until it is here
 	wanting  bool                     // somebody fetches it; nothing is built meanwhile
-	bodies   map[player.ID]wire.Body
+	bodies   occupants
+	moved    []*occupant // spare
 	version  uint64   // of the land; grows with every change
 	tick     uint64   // at which the chunk was last served
 	latest   snapshot // of the newest version that was encoded
@@ -97,6 +97,7 @@ type bulletin struct {
 	pack  []byte          // told
 	came  []wire.Body     // those of Enter who were not in the chunk before
 	left  []wire.Body     // who Leave names, as they were last seen
+	moved []*occupant     // those of Moves who are in the chunk; for the stage, until the view takes more news
 	deed  wire.FromServer // of Says, which then is all there is; nil for words
 	stamp vclock.Stamp    // of Says, which then is all there is; without an author if they have none
 	feed  *feed
@@ -146,8 +147,8 @@ func (v *view) fold() {
 // everybody gives the bodies in the chunk.
 func (v *view) everybody() []wire.Body {
 	bodies := make([]wire.Body, 0, len(v.bodies))
-	for _, b := range v.bodies {
-		bodies = append(bodies, b)
+	for i := range v.bodies {
+		bodies = append(bodies, v.bodies[i].Body)
 	}
 	return bodies
 }
@@ -156,23 +157,26 @@ func (v *view) everybody() []wire.Body {
 // difference for viewers who knew an older one (the region was away). The land is built anew.
 func (v *view) reset(state *wire.ChunkState) (difference wire.ChunkNews, came, left []wire.Body) {
 	difference.Chunk = v.at
-	bodies := make(map[player.ID]wire.Body, len(state.Bodies))
+	bodies := make(occupants, 0, len(state.Bodies))
 	for _, b := range state.Bodies {
-		bodies[b.Player] = b
-		before, known := v.bodies[b.Player]
-		before.Said = b.Said // what he said meanwhile makes him no other
-		switch {
-		case !known:
+		if !bodies.put(b) {
+			continue // a region names nobody twice
+		}
+		before := v.bodies.of(b.Player)
+		if before == nil {
 			came = append(came, b)
 			difference.Enter = append(difference.Enter, b)
-		case before != b:
+			continue
+		}
+		bodies.of(b.Player).actor = before.actor
+		if before.Said = b.Said; before.Body != b { // what he said meanwhile makes him no other
 			difference.Enter = append(difference.Enter, b)
 		}
 	}
-	for id, b := range v.bodies {
-		if _, still := bodies[id]; !still {
-			difference.Leave = append(difference.Leave, id)
-			left = append(left, b)
+	for i := range v.bodies {
+		if b := &v.bodies[i]; bodies.of(b.Player) == nil {
+			difference.Leave = append(difference.Leave, b.Player)
+			left = append(left, b.Body)
 		}
 	}
 	if !bytes.Equal(v.base, state.Base) {
@@ -185,27 +189,21 @@ func (v *view) reset(state *wire.ChunkState) (difference wire.ChunkNews, came, l
 	return difference, came, left
 }
 
-// take brings the mirror up to date with the news, and gives who came and who left.
-func (v *view) take(n wire.ChunkNews) (came, left []wire.Body) {
+// take brings the mirror up to date with the news, and gives who came, who left, and who moved; moved is good until the
+// next take.
+func (v *view) take(n wire.ChunkNews) (came, left []wire.Body, moved []*occupant) {
 	// Enter before Leave, as wire.Piece orders them; the region names a player in one of them only.
 	for _, b := range n.Enter {
-		if _, known := v.bodies[b.Player]; !known {
+		if v.bodies.put(b) {
 			came = append(came, b)
 		}
-		v.bodies[b.Player] = b
 	}
 	for _, id := range n.Leave {
-		if b, here := v.bodies[id]; here {
+		if b, here := v.bodies.remove(id); here {
 			left = append(left, b)
-			delete(v.bodies, id)
 		}
 	}
-	for _, m := range n.Moves {
-		if b, here := v.bodies[m.Player]; here {
-			b.Pose = m.Pose
-			v.bodies[m.Player] = b
-		}
-	}
+	v.moved = v.bodies.move(n.Moves, v.moved[:0])
 	if len(n.Base) > 0 && len(v.base) == 0 {
 		v.base = n.Base
 		if v.laid() && [32]byte(n.Base) != v.ground { // it was never edited, so there is nothing to keep of it
@@ -225,7 +223,7 @@ func (v *view) take(n wire.ChunkNews) (came, left []wire.Body) {
 		}
 		v.version++
 	}
-	return came, left
+	return came, left, v.moved
 }
 
 // build lays the edits over the terrain. It reports whether viewers who saw the chunk before the region's
