@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
 	"github.com/voxelpopuli/voxeld/bench/figure"
-	"github.com/voxelpopuli/voxeld/grid"
 )
 
 // newNetwork makes the command of figure 4.6.
@@ -130,77 +128,4 @@ func (b *bench) reportNetwork(series []moment, r reading, nodes int, joined floa
 		text += "\n**Not to be trusted**: " + why + ".\n"
 	}
 	return b.publish("network", text)
-}
-
-// newGateways makes the command that divides a crowd over gateways.
-func newGateways(b *bench) *cobra.Command {
-	var nodes, players int
-	c := b.command("gateways", "What a crowd on one spot costs each of four gateways",
-		"The same players on the same spot, first all on one daemon, then spread over four that share one world. All daemons\n"+
-			"share the daemons' cores. A gateway of four should cost a quarter of the one.",
-		func(ctx context.Context) error { return b.gateways(ctx, nodes, players) })
-	c.Flags().IntVar(&nodes, "nodes", 4, "daemons")
-	c.Flags().IntVar(&players, "players", 1000, "players")
-	return c
-}
-
-func (b *bench) gateways(ctx context.Context, nodes, players int) error {
-	warm, length := b.times(8*time.Second, 20*time.Second)
-	measured := func(n int) (r reading, leader int, err error) {
-		daemons, err := b.daemons(ctx, n)
-		if err != nil {
-			return r, 0, err
-		}
-		defer killAll(daemons)
-		atlas := crowd.NewAtlas()
-		spawn, err := atlas.Survey(ctx, daemons[0].Game, 1)
-		if err != nil {
-			return r, 0, err
-		}
-		o := crowd.Options{Targets: gamesOf(daemons), Atlas: atlas, Homes: []grid.ChunkPos{spawn}, Samples: nodes}
-		err = b.play(ctx, o, players, targetsOf(daemons), func(ctx context.Context, c *crowd.Crowd) (err error) {
-			if err := pause(ctx, warm); err != nil {
-				return err
-			}
-			most := -1
-			for i, d := range daemons {
-				if led, err := d.PlayersLed(ctx); err == nil && led > most {
-					most, leader = led, i
-				}
-			}
-			profiled := b.startProfile(ctx, daemons[(leader+1)%n], fmt.Sprintf("gateways-%d", n), length)
-			r, err = b.measure(ctx, targetsOf(daemons), c, length)
-			return errors.Join(err, profiled())
-		})
-		return r, leader, err
-	}
-	one, _, err := measured(1)
-	if err != nil {
-		return err
-	}
-	say("%s", crowded{reading: one, wanted: players}.line("one daemon"))
-	many, leader, err := measured(nodes)
-	if err != nil {
-		return err
-	}
-	say("%s", crowded{reading: many, wanted: players}.line(fmt.Sprintf("%d daemons", nodes)))
-	table := figure.Table{Head: []string{"daemon", "CPU, % of a core", fmt.Sprintf("against 1/%d of the one", nodes), "frames/s", "seen p50 / p99, ms"}}
-	seen := func(r reading) string {
-		return pair(1000*r.Seen.Delay[0].Quantile(.5), 1000*r.Seen.Delay[0].Quantile(.99))
-	}
-	table.Add(fmt.Sprintf("one daemon, %d players", players), percent(one.CPU[0]), "", one.FrameRate(), seen(one))
-	worst := 0.0
-	for i, cpu := range many.CPU {
-		name := fmt.Sprintf("gateway %d, %d players", i+1, players/nodes)
-		share := ratio(cpu, one.CPU[0]/float64(nodes))
-		if i == leader {
-			name += ", leads the region"
-		} else {
-			worst = math.Max(worst, share)
-		}
-		table.Add(name, percent(cpu), share, many.FrameRate(), seen(many))
-	}
-	text := table.Markdown() + "\n" + doubts([]crowded{{reading: one, wanted: players}, {reading: many, wanted: players}}) +
-		fmt.Sprintf("The dearest gateway that does not lead costs **%s** of a quarter of the one daemon.\n", figure.Number(worst))
-	return b.publish("gateways", text)
 }

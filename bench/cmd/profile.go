@@ -95,22 +95,30 @@ func (b *bench) startProfile(ctx context.Context, d *rig.Daemon, name string, le
 	if !b.profile {
 		return func() error { return nil }
 	}
-	type result struct {
-		rig.Profile
-		err error
+	taken := b.takeProfile(ctx, d, name, length)
+	return func() (err error) {
+		if err := taken(); err != nil {
+			return err
+		}
+		b.profiled, err = rig.ReadProfile(ctx, b.profileFile(name))
+		say("%s", strings.TrimSpace(b.profiled.Top))
+		return err
 	}
-	done := make(chan result, 1)
+}
+
+// takeProfile begins a CPU profile that ends before the measurement does. The function that it returns waits for it; then it
+// is in profileFile.
+func (b *bench) takeProfile(ctx context.Context, d *rig.Daemon, name string, length time.Duration) (wait func() error) {
+	done := make(chan error, 1)
 	go func() { // awaited by wait, which every caller calls
-		p, err := d.Profile(ctx, max(1, int(length.Seconds())-1), b.file(name+".pprof"))
-		done <- result{p, err}
+		done <- d.Profile(ctx, max(1, int(length.Seconds())-1), b.profileFile(name))
 	}()
 	return func() error {
-		r := <-done
-		if r.err != nil {
-			return fmt.Errorf("profile: %w", r.err)
+		if err := <-done; err != nil {
+			return fmt.Errorf("profile: %w", err)
 		}
-		b.profiled = r.Profile
-		say("%s", strings.TrimSpace(r.Top))
 		return nil
 	}
 }
+
+func (b *bench) profileFile(name string) string { return b.file(name + ".pprof") }

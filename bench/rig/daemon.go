@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -160,17 +161,22 @@ type Profile struct {
 	Below map[string]float64 // by function, its share of all samples, with everything that it called; 0 to 1
 }
 
-// Profile takes a CPU profile of so many seconds into a file, and reads it.
-func (d *Daemon) Profile(ctx context.Context, seconds int, path string) (p Profile, err error) {
+// Profile takes a CPU profile of so many seconds into a file. ReadProfile reads it.
+func (d *Daemon) Profile(ctx context.Context, seconds int, path string) error {
 	data, err := d.admin(ctx, "/debug/pprof/profile?seconds="+strconv.Itoa(seconds))
 	if err != nil {
-		return p, err
+		return err
 	}
 	if err := os.WriteFile(path, data, 0o644); err != nil {
-		return p, fmt.Errorf("keep profile: %w", err)
+		return fmt.Errorf("keep profile: %w", err)
 	}
+	return nil
+}
+
+// ReadProfile reads one profile, or several as one. That takes a processor for a while.
+func ReadProfile(ctx context.Context, paths ...string) (p Profile, err error) {
 	read := func(flags ...string) (string, error) {
-		out, err := exec.CommandContext(ctx, "go", append([]string{"tool", "pprof", "-top"}, append(flags, path)...)...).CombinedOutput()
+		out, err := exec.CommandContext(ctx, "go", slices.Concat([]string{"tool", "pprof", "-top"}, flags, paths)...).CombinedOutput()
 		if err != nil {
 			return "", fmt.Errorf("read profile: %w: %s", err, out)
 		}

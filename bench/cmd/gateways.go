@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/figure"
+	"github.com/voxelpopuli/voxeld/bench/rig"
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// newGateways makes the command that divides a crowd over gateways.
+func newGateways(b *bench) *cobra.Command {
+	var nodes, players int
+	c := b.command("gateways", "What a crowd on one spot costs each of four gateways",
+		"The same players on the same spot, first all on one daemon, then spread over four that share one world. All daemons\n"+
+			"share the daemons' cores. A gateway of four should cost a quarter of the one, and what it takes to take in the\n"+
+			"frames in which the region's leader tells it of all: that is read from a CPU profile of each daemon.",
+		func(ctx context.Context) error { return b.gateways(ctx, nodes, players) })
+	c.Flags().IntVar(&nodes, "nodes", 4, "daemons")
+	c.Flags().IntVar(&players, "players", 1000, "players")
+	return c
+}
+
+// taken is the work of taking in what a region's leader tells, led that of leading it: its ticks, and its links with gateways.
+// On streams is what the transport takes to receive: for a gateway frames, which are nearly all bytes that reach it, for the
+// leader what gateways tell. Functions as in works; of no two of them one calls the other.
+var (
+	taken     = []string{module + "gameserver.(*feed).receive"}
+	led       = []string{module + "region.(*loop).run", module + "region.(*Host).serveLink", module + "region.(*remoteLink).pump"}
+	onStreams = []string{"github.com/libp2p/go-yamux/v5.(*Session).recvLoop"}
+)
+
+// divided is a crowd on so many gateways.
+type divided struct {
+	reading
+	leader   int // index of the daemon that leads the region of the crowd
+	profiles []rig.Profile
+}
+
+// spent is what a daemon spent on the functions and all that they call, as a share of one core.
+func (d divided) spent(daemon int, functions ...string) float64 {
+	sum := 0.0
+	for _, f := range functions {
+		sum += d.profiles[daemon].Below[f]
+	}
+	return sum * d.CPU[daemon]
+}
+
+// frames is what a daemon spent on taking in frames. The leader's own do not come over a stream.
+func (d divided) frames(daemon int) float64 {
+	if daemon == d.leader {
+		return d.spent(daemon, taken...)
+	}
+	return d.spent(daemon, slices.Concat(taken, onStreams)...)
+}
+
+// divide measures a crowd on one spot that has joined through so many daemons.
+func (b *bench) divide(ctx context.Context, nodes, players, samples int) (d divided, err error) {
+	warm, length := b.times(8*time.Second, 20*time.Second)
+	daemons, err := b.daemons(ctx, nodes)
+	if err != nil {
+		return d, err
+	}
+	defer killAll(daemons)
+	atlas := crowd.NewAtlas()
+	spawn, err := atlas.Survey(ctx, daemons[0].Game, 1)
+	if err != nil {
+		return d, err
+	}
+	var names []string
+	for i := range daemons {
+		names = append(names, fmt.Sprintf("gateways-%d-%d", nodes, i+1))
+	}
+	o := crowd.Options{Targets: gamesOf(daemons), Atlas: atlas, Homes: []grid.ChunkPos{spawn}, Samples: samples}
+	err = b.play(ctx, o, players, targetsOf(daemons), func(ctx context.Context, c *crowd.Crowd) (err error) {
+		if err := pause(ctx, warm); err != nil {
+			return err
+		}
+		most := -1
+		for i, daemon := range daemons {
+			if led, err := daemon.PlayersLed(ctx); err == nil && led > most {
+				most, d.leader = led, i
+			}
+		}
+		var profiled []func() error
+		for i, daemon := range daemons {
+			profiled = append(profiled, b.takeProfile(ctx, daemon, names[i], length))
+		}
+		d.reading, err = b.measure(ctx, targetsOf(daemons), c, length)
+		for _, wait := range profiled {
+			err = errors.Join(err, wait())
+		}
+		return err
+	})
+	for i := 0; i < nodes && err == nil; i++ {
+		var p rig.Profile
+		p, err = rig.ReadProfile(ctx, b.profileFile(names[i]))
+		d.profiles = append(d.profiles, p)
+	}
+	return d, err
+}
+
+func (b *bench) gateways(ctx context.Context, nodes, players int) error {
+	one, err := b.divide(ctx, 1, players, nodes)
+	if err != nil {
+		return err
+	}
+	say("%s", crowded{reading: one.reading, wanted: players}.line("one daemon"))
+	many, err := b.divide(ctx, nodes, players, nodes)
+	if err != nil {
+		return err
+	}
+	say("%s", crowded{reading: many.reading, wanted: players}.line(fmt.Sprintf("%d daemons", nodes)))
+	if b.profile {
+		say("of one that does not lead:\n%s\nof the leader:\n%s", many.profiles[(many.leader+1)%nodes].Top, many.profiles[many.leader].Top)
+	}
+	share := fmt.Sprintf("1/%d of the one", nodes)
+	table := figure.Table{Head: []string{
+		"daemon", "CPU, % of a core", "of it taking in frames, %", "against " + share, "against " + share + " and frames", "frames/s", "seen p50 / p99, ms",
+	}}
+	seen := func(r reading) string {
+		return pair(1000*r.Seen.Delay[0].Quantile(.5), 1000*r.Seen.Delay[0].Quantile(.99))
+	}
+	table.Add(fmt.Sprintf("one daemon, %d players", players), percent(one.CPU[0]), percent(one.frames(0)), "", "", one.FrameRate(), seen(one.reading))
+	bare := one.CPU[0] - one.frames(0)
+	worst, dearest := 0.0, 0.0
+	for i, cpu := range many.CPU {
+		name := fmt.Sprintf("gateway %d, %d players", i+1, players/nodes)
+		frames := many.frames(i)
+		plain, framed := ratio(cpu, one.CPU[0]/float64(nodes)), ratio(cpu, bare/float64(nodes)+frames)
+		if i == many.leader {
+			name += ", leads the region"
+		} else {
+			worst, dearest = math.Max(worst, plain), math.Max(dearest, framed)
+		}
+		table.Add(name, percent(cpu), percent(frames), plain, framed, many.FrameRate(), seen(many.reading))
+	}
+	text := table.Markdown() + "\n" + doubts([]crowded{{reading: one.reading, wanted: players}, {reading: many.reading, wanted: players}}) +
+		fmt.Sprintf("The dearest gateway that does not lead costs **%s** of %s daemon, and **%s** of %s without its frames and of the\n"+
+			"gateway's own frames. Frames are what the daemon's CPU profile has in the functions that take in what the region's leader\n"+
+			"tells, from the stream between nodes (yamux' `recvLoop`) to the mirror (`feed.receive`), times its CPU. The motion of all\n"+
+			"players, which each gateway makes for its own, is not among it. Leading the region takes the leader %s %% of a core: its\n"+
+			"ticks, and its links with gateways.\n",
+			figure.Number(worst), share, figure.Number(dearest), share, figure.Number(percent(many.spent(many.leader, slices.Concat(led, onStreams)...))))
+	return b.publish("gateways", text)
+}
