@@ -21,9 +21,9 @@ const (
 type Crowd struct {
 	cell   grid.Cell
 	bodies map[player.ID]*presence
-	inside map[grid.ChunkPos]map[player.ID]struct{} // who is in which chunk; no empty sets
-	news   map[grid.ChunkPos]*happenings            // since the last Take
-	says   int                                      // chat lines in news
+	inside map[grid.ChunkPos][]*presence // who is in which chunk, in the order of their ids; no empty lists
+	news   map[grid.ChunkPos]*happenings // since the last Take
+	says   int                           // chat lines in news
 }
 
 // presence is a body, the chunk it stands in, and the gateway (by the number of its link) that speaks
@@ -32,28 +32,27 @@ type presence struct {
 	body  wire.Body
 	chunk grid.ChunkPos
 	link  uint64
+	moved bool // within the chunk, since the last Take; the chunk's news count it
 }
 
 // happenings is what became of one chunk since the last Take. Poses are not in it: the newest one counts.
 type happenings struct {
-	marks  map[player.ID]mark // whoever came, went or moved
+	marks  map[player.ID]mark // whoever came or went
+	moved  int                // how many moved within the chunk; some of them may have left it since
 	blocks []wire.BlockAt
 	says   []wire.Utterance
 	base   []byte // the chunk was pinned
 }
 
-// mark is what became of a player in one chunk, beside whether he is there now.
-type mark struct {
-	before bool // he was there at the last Take: viewers know him
-	enters bool // he came since then, or came in anew: viewers need the whole body
-}
+// mark says of a player who came into a chunk, or left it, that he was there at the last Take: viewers know him.
+type mark bool
 
 // NewCrowd gives the empty crowd of a cell.
 func NewCrowd(cell grid.Cell) *Crowd {
 	return &Crowd{
 		cell:   cell,
 		bodies: make(map[player.ID]*presence),
-		inside: make(map[grid.ChunkPos]map[player.ID]struct{}),
+		inside: make(map[grid.ChunkPos][]*presence),
 		news:   make(map[grid.ChunkPos]*happenings),
 	}
 }
@@ -93,7 +92,10 @@ func (c *Crowd) Move(link uint64, move wire.BodyMove) {
 	}
 	p.body.Pose = move.Pose
 	if at == p.chunk {
-		c.mark(at, move.Player, true)
+		if !p.moved { // most of what a region is told is this
+			p.moved = true
+			c.newsOf(at).moved++
+		}
 		return
 	}
 	c.takeOut(p)
@@ -145,10 +147,9 @@ func (c *Crowd) Pinned(p Pin) { c.newsOf(p.Chunk).base = p.Base[:] }
 // Inside gives the bodies that are in the chunk, in the order of their ids.
 func (c *Crowd) Inside(at grid.ChunkPos) []wire.Body {
 	var bodies []wire.Body
-	for id := range c.inside[at] {
-		bodies = append(bodies, c.bodies[id].body)
+	for _, p := range c.inside[at] {
+		bodies = append(bodies, p.body)
 	}
-	slices.SortFunc(bodies, func(a, b wire.Body) int { return compareIDs(a.Player, b.Player) })
 	return bodies
 }
 
@@ -161,15 +162,12 @@ func (c *Crowd) Take() map[grid.ChunkPos]*wire.ChunkNews {
 	}
 	news := make(map[grid.ChunkPos]*wire.ChunkNews, len(c.news))
 	for at, h := range c.news {
-		n := &wire.ChunkNews{Chunk: at, Blocks: h.blocks, Says: h.says, Base: h.base}
+		n := &wire.ChunkNews{Chunk: at, Blocks: h.blocks, Says: h.says, Base: h.base, Moves: c.takeMoves(at, h)}
 		for id, m := range h.marks {
-			_, here := c.inside[at][id]
-			switch {
-			case here && m.enters:
+			switch _, here := c.search(at, id); {
+			case here: // a mark of who is here says that he came: nobody leaves a chunk and is in it but by coming in
 				n.Enter = append(n.Enter, c.bodies[id].body)
-			case here:
-				n.Moves = append(n.Moves, wire.BodyMove{Player: id, Pose: c.bodies[id].body.Pose})
-			case m.before:
+			case bool(m):
 				n.Leave = append(n.Leave, id)
 			}
 		}
@@ -177,7 +175,6 @@ func (c *Crowd) Take() map[grid.ChunkPos]*wire.ChunkNews {
 			continue // somebody came and went, unseen
 		}
 		slices.SortFunc(n.Enter, func(a, b wire.Body) int { return compareIDs(a.Player, b.Player) })
-		slices.SortFunc(n.Moves, func(a, b wire.BodyMove) int { return compareIDs(a.Player, b.Player) })
 		slices.SortFunc(n.Leave, compareIDs)
 		news[at] = n
 	}
@@ -186,40 +183,57 @@ func (c *Crowd) Take() map[grid.ChunkPos]*wire.ChunkNews {
 	return news
 }
 
-func (c *Crowd) putIn(p *presence) {
-	set := c.inside[p.chunk]
-	if set == nil {
-		set = make(map[player.ID]struct{})
-		c.inside[p.chunk] = set
+// takeMoves gives the poses of those who moved within the chunk and have not come in since the last Take.
+func (c *Crowd) takeMoves(at grid.ChunkPos, h *happenings) []wire.BodyMove {
+	if h.moved == 0 {
+		return nil
 	}
-	set[p.body.Player] = struct{}{}
-	m := c.mark(p.chunk, p.body.Player, false)
-	m.enters = true
-	c.newsOf(p.chunk).marks[p.body.Player] = m
+	moves := make([]wire.BodyMove, 0, h.moved)
+	for _, p := range c.inside[at] {
+		if !p.moved {
+			continue
+		}
+		p.moved = false
+		if _, came := h.marks[p.body.Player]; !came {
+			moves = append(moves, wire.BodyMove{Player: p.body.Player, Pose: p.body.Pose})
+		}
+	}
+	return moves
+}
+
+// search gives the player's place among those in the chunk.
+func (c *Crowd) search(at grid.ChunkPos, id player.ID) (int, bool) {
+	return slices.BinarySearchFunc(c.inside[at], id, func(p *presence, id player.ID) int { return compareIDs(p.body.Player, id) })
+}
+
+func (c *Crowd) putIn(p *presence) {
+	i, _ := c.search(p.chunk, p.body.Player)
+	c.inside[p.chunk] = slices.Insert(c.inside[p.chunk], i, p)
+	p.moved = false
+	c.mark(p.chunk, p.body.Player, false)
 }
 
 func (c *Crowd) takeOut(p *presence) {
-	set := c.inside[p.chunk]
-	delete(set, p.body.Player)
-	if len(set) == 0 {
+	if i, here := c.search(p.chunk, p.body.Player); here {
+		c.inside[p.chunk] = slices.Delete(c.inside[p.chunk], i, i+1)
+	}
+	if len(c.inside[p.chunk]) == 0 {
 		delete(c.inside, p.chunk)
 	}
 	c.mark(p.chunk, p.body.Player, true)
 }
 
-// mark notes that something became of the player in the chunk. Before counts only if it is the first
-// thing since the last Take.
-func (c *Crowd) mark(at grid.ChunkPos, id player.ID, before bool) mark {
+// mark notes that the player has come into the chunk, or left it. Before counts only if it is the first such thing
+// since the last Take.
+func (c *Crowd) mark(at grid.ChunkPos, id player.ID, before mark) {
 	h := c.newsOf(at)
-	m, marked := h.marks[id]
-	if !marked {
-		if h.marks == nil {
-			h.marks = make(map[player.ID]mark)
-		}
-		m.before = before
-		h.marks[id] = m
+	if _, marked := h.marks[id]; marked {
+		return
 	}
-	return m
+	if h.marks == nil {
+		h.marks = make(map[player.ID]mark)
+	}
+	h.marks[id] = before
 }
 
 func (c *Crowd) newsOf(at grid.ChunkPos) *happenings {
