@@ -1,6 +1,8 @@
 package region
 
 import (
+	"bufio"
+	"bytes"
 	"fmt"
 	"testing"
 
@@ -61,14 +63,32 @@ func BenchmarkLinkFrame(b *testing.B) {
 	for i := range 1000 {
 		frame.Chunks[0].Moves = append(frame.Chunks[0].Moves, wire.BodyMove{Player: player.GuestID(fmt.Sprint(i)), Pose: body(alice, here).Pose})
 	}
-	var sink countingWriter
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := wire.WriteFrame(&sink, frame); err != nil {
+	b.Run("write", func(b *testing.B) {
+		var sink countingWriter
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := wire.WriteFrame(&sink, frame); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(sink)/float64(b.N), "bytes/frame")
+	})
+	b.Run("read", func(b *testing.B) {
+		var sent bytes.Buffer
+		if err := wire.WriteFrame(&sent, frame); err != nil {
 			b.Fatal(err)
 		}
-	}
-	b.ReportMetric(float64(sink)/float64(b.N), "bytes/frame")
+		from := bytes.NewReader(sent.Bytes())
+		in := bufio.NewReader(from)
+		b.ReportAllocs()
+		for b.Loop() {
+			from.Reset(sent.Bytes())
+			in.Reset(from)
+			if _, err := wire.ReadFrame[wire.FromRegion](in, wire.MaxFrame); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }
 
 type countingWriter int

@@ -12,7 +12,7 @@ import (
 )
 
 // Canonical CBOR (RFC 8949 §4.2.1): one value has one encoding, as signatures need it.
-var encoding = must(cbor.CoreDetEncOptions().EncMode())
+var encoding = must(cbor.CoreDetEncOptions().UserBufferEncMode())
 
 // What nodes send one another is bounded before anything is allocated. Fields that this version does not know
 // are passed over, so that nodes of two versions get on during an upgrade; signed records refuse them (see
@@ -42,17 +42,26 @@ type validator interface{ Valid() error }
 
 // encodeCBOR writes a valid value in at most most bytes.
 func encodeCBOR(v validator, most int) ([]byte, error) {
+	var b bytes.Buffer
+	if err := encodeInto(&b, v, most); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// encodeInto is encodeCBOR behind what is in the buffer already.
+func encodeInto(b *bytes.Buffer, v validator, most int) error {
+	before := b.Len()
 	if err := v.Valid(); err != nil {
-		return nil, fmt.Errorf("encode %T: %w", v, err)
+		return fmt.Errorf("encode %T: %w", v, err)
 	}
-	b, err := encoding.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("encode %T: %w", v, err)
+	if err := encoding.MarshalToBuffer(v, b); err != nil {
+		return fmt.Errorf("encode %T: %w", v, err)
 	}
-	if len(b) > most {
-		return nil, fmt.Errorf("encode %T: %w", v, refuse(FailTooLong, "%d bytes, and %d are allowed", len(b), most))
+	if n := b.Len() - before; n > most {
+		return fmt.Errorf("encode %T: %w", v, refuse(FailTooLong, "%d bytes, and %d are allowed", n, most))
 	}
-	return b, nil
+	return nil
 }
 
 // decodeCBOR reads one value, all of b, and checks it. Every refusal is an *Error, wrapped.
@@ -91,19 +100,23 @@ func decodeCanonical[T validator](b []byte) (T, error) {
 // WriteFrame writes a 4-byte big-endian length and the value in CBOR, in one Write.
 // A value that is not valid, or longer than MaxFrame, is an error before anything is written.
 func WriteFrame(w io.Writer, v interface{ Valid() error }) error {
-	body, err := encodeCBOR(v, MaxFrame)
-	if err != nil {
+	var frame bytes.Buffer
+	frame.Write(make([]byte, 4))
+	if err := encodeInto(&frame, v, MaxFrame); err != nil {
 		return err
 	}
-	frame := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(body)), uint32(len(body)))
-	if _, err := w.Write(append(frame, body...)); err != nil {
+	binary.BigEndian.PutUint32(frame.Bytes(), uint32(frame.Len()-4))
+	if _, err := w.Write(frame.Bytes()); err != nil {
 		return fmt.Errorf("write frame: %w", err)
 	}
 	return nil
 }
 
+// believed is how many bytes of a frame get room before they have arrived.
+const believed = 64 << 10
+
 // ReadFrame reads one value that WriteFrame wrote, of at most most bytes, and checks it. The length is believed
-// only as far as bytes arrive. A refused value is an *Error, wrapped; the stream is of no more use then.
+// only as far as bytes arrive, and a little farther. A refused value is an *Error, wrapped; the stream is of no more use then.
 // Between frames the end of the stream is io.EOF, bare; within one it is io.ErrUnexpectedEOF, wrapped.
 func ReadFrame[T interface{ Valid() error }](r *bufio.Reader, most int) (T, error) {
 	var none T
@@ -112,6 +125,7 @@ func ReadFrame[T interface{ Valid() error }](r *bufio.Reader, most int) (T, erro
 		return none, err
 	}
 	var body bytes.Buffer
+	body.Grow(min(size, believed) + bytes.MinRead) // else it looks for room again when all is there
 	if _, err := io.CopyN(&body, r, int64(size)); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF

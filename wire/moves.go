@@ -12,13 +12,17 @@ import (
 // second, and reading as many maps took a gateway longer than all that it does with them.
 type Moves []BodyMove
 
-const bodyMoveBytes = 16 + 3*8 + 2*4
+const (
+	bodyMoveBytes = 16 + 3*8 + 2*4
+	longString    = 0x5a // in CBOR begins a byte string with its length in four bytes
+	movesHead     = 1 + 4
+)
 
 // MarshalCBOR writes the byte string: of each move the player's id, x, y and z as float64, yaw and pitch as float32,
 // little-endian.
 func (m Moves) MarshalCBOR() ([]byte, error) {
-	b := make([]byte, 0, 5+len(m)*bodyMoveBytes)
-	b = append(b, 0x5a) // a byte string with its length in four bytes
+	b := make([]byte, 0, movesHead+len(m)*bodyMoveBytes)
+	b = append(b, longString)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(m)*bodyMoveBytes))
 	for i := range m {
 		p := &m[i].Pose
@@ -35,7 +39,9 @@ func (m Moves) MarshalCBOR() ([]byte, error) {
 // UnmarshalCBOR reads what MarshalCBOR wrote. Whether the poses are valid is the message's to ask.
 func (m *Moves) UnmarshalCBOR(data []byte) error {
 	var b []byte
-	if err := decoding.Unmarshal(data, &b); err != nil {
+	if len(data) >= movesHead && data[0] == longString && uint64(binary.BigEndian.Uint32(data[1:])) == uint64(len(data)-movesHead) {
+		b = data[movesHead:] // without a copy
+	} else if err := decoding.Unmarshal(data, &b); err != nil {
 		return fmt.Errorf("read moves: %w", err)
 	}
 	if len(b)%bodyMoveBytes != 0 || len(b) > MaxBodies*bodyMoveBytes {
