@@ -59,10 +59,10 @@ type view struct {
 	wanting  bool                     // somebody fetches it; nothing is built meanwhile
 	bodies   occupants
 	moved    []*occupant // spare
-	version  uint64   // of the land; grows with every change
-	tick     uint64   // at which the chunk was last served
-	latest   snapshot // of the newest version that was encoded
-	queued   bool     // a builder has it, or will
+	version  uint64      // of the land; grows with every change
+	tick     uint64      // at which the chunk was last served
+	latest   snapshot    // of the newest version that was encoded
+	queued   bool        // a builder has it, or will
 
 	slab        []byte // CHUNK_DATA for original clients, of slabVersion
 	slabVersion uint64 // 0 means none
