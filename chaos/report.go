@@ -143,10 +143,13 @@ func (r *Report) WriteTable(out io.Writer) error {
 			p("FOUND %s\tblock %v: %s %s\n", f.Kind, f.Pos, f.Text, f.File)
 		}
 	}
-	if r.Failed {
+	switch {
+	case r.Failed:
 		p("FAILED\tlogs and histories: %s\n", r.Out)
 		p("again\t%s\n", r.Command)
-	} else {
+	case r.Events == 0 && len(r.Skipped) > 0:
+		p("not run\t%s\n", r.Command)
+	default:
 		p("passed\t%s\n", r.Command)
 	}
 	return w.Flush()

@@ -24,8 +24,8 @@ const (
 	feedLinger = 10 * time.Second
 	// the pauses between attempts to reach a region: the first, and the longest.
 	firstRetry, lastRetry = 100 * time.Millisecond, 1500 * time.Millisecond
-	// noticeAfter attempts the viewers are told that a region cannot be reached.
-	noticeAfter = 5
+	// noticeAfter is how long a region is not reached until the viewers are told so.
+	noticeAfter = 5 * time.Second
 )
 
 // feed follows one region on behalf of this gateway's players.
@@ -89,25 +89,28 @@ func newFeed(g *Gateway, cell grid.Cell) *feed {
 // run keeps the feed linked with its region, wherever that is led, until nobody needs it.
 func (f *feed) run(ctx context.Context) {
 	retry := firstRetry
-	for attempt := 1; ctx.Err() == nil; attempt++ {
+	away := time.AfterFunc(noticeAfter, func() { f.tellAll("The land here cannot be reached at the moment. Your edits wait.") })
+	defer away.Stop()
+	for ctx.Err() == nil {
 		link, info, err := f.g.Regions.Follow(ctx, f.somewhere())
 		if err == nil {
+			if told := !away.Stop(); told {
+				f.tellAll("The land here can be reached again.")
+			}
 			started := time.Now()
 			err = f.follow(ctx, link)
 			if errors.Is(err, errUnneeded) {
 				return
 			}
+			away.Reset(noticeAfter)
 			if time.Since(started) > lastRetry {
-				retry, attempt = firstRetry, 1
+				retry = firstRetry
 			}
 			if errors.Is(err, errMoved) && time.Since(started) > firstRetry {
 				continue // whoever leads now was named: edits wait for no pause
 			}
 		}
-		f.g.Logger.Debug("region not followed", "cell", f.cell.String(), "leader", info.Leader, "attempt", attempt, "error", err)
-		if attempt == noticeAfter {
-			f.tellAll("The land here cannot be reached at the moment. Your edits wait.")
-		}
+		f.g.Logger.Debug("region not followed", "cell", f.cell.String(), "leader", info.Leader, "error", err)
 		if f.dropUnused() {
 			return
 		}

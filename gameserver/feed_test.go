@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -261,7 +262,7 @@ func TestLinkLossKeepsEditsAndPictures(t *testing.T) {
 		// Asked for while nobody leads the region.
 		unheard := grid.Pos{X: -3, Y: 25, Z: 3}
 		second := ann.put(unheard, chunk.Glass)
-		pass(10 * time.Second)
+		pass(noticeAfter + time.Second)
 		if len(ann.mu.acks) != 0 {
 			t.Fatal("acknowledged without a commit")
 		}
@@ -282,6 +283,9 @@ func TestLinkLossKeepsEditsAndPictures(t *testing.T) {
 			if times != 1 {
 				t.Errorf("edit %v was applied %d times", e, times)
 			}
+		}
+		if n := len(ann.mu.notices); n != 2 || !strings.Contains(ann.mu.notices[n-1], "again") {
+			t.Errorf("the player was told %q", ann.mu.notices)
 		}
 		for _, c := range []*client{ann, bob} {
 			c.sees(r.lands, 1)

@@ -65,11 +65,13 @@ type session struct {
 
 	mu struct {
 		sync.Mutex
-		pose   wire.Pose
-		joined bool   // the player is in the world, or about to be
-		placed bool   // the pose is the player's
-		parted bool   // the player is another gateway's now: he is neither moved nor saved here
-		done   uint64 // events that the player has done, also the one that is just being made
+		pose    wire.Pose
+		joined  bool   // the player is in the world, or about to be
+		placed  bool   // the pose is the player's
+		parted  bool   // the player is another gateway's now: he is neither moved nor saved here
+		done    uint64 // events that the player has done, also the one that is just being made
+		notice  string // the last one, sent when noticed says
+		noticed time.Time
 	}
 }
 

@@ -242,10 +242,10 @@ func judgeBlocks(there, block chunk.Block) (refused string) {
 // say tells everybody who sees the player.
 func (s *session) say(text string) {
 	if !s.says.Allow() {
-		s.notice("You talk too fast; that line was not sent.")
+		s.remark("You talk too fast; that line was not sent.")
 		return
 	}
 	if !s.utter(text, nil) {
-		s.notice("The land here cannot be reached at the moment; that line was not sent.")
+		s.remark("The land here cannot be reached at the moment; that line was not sent.")
 	}
 }

@@ -1,6 +1,8 @@
 package gameserver
 
 import (
+	"time"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -77,7 +79,23 @@ func (s *session) result(r wire.EditResult) *outbox {
 	return s.out
 }
 
-func (s *session) notice(text string) { s.out.send(wire.Notice{Text: text}) }
+// noticePause is the time in which the same notice of several feeds is sent once.
+const noticePause = 5 * time.Second
+
+func (s *session) notice(text string) {
+	s.mu.Lock()
+	again := text == s.mu.notice && time.Since(s.mu.noticed) < noticePause
+	if !again {
+		s.mu.notice, s.mu.noticed = text, time.Now()
+	}
+	s.mu.Unlock()
+	if !again {
+		s.remark(text)
+	}
+}
+
+// remark answers the player in words.
+func (s *session) remark(text string) { s.out.send(wire.Notice{Text: text}) }
 
 func pieceOf(n wire.ChunkNews) wire.Piece {
 	p := wire.Piece{Chunk: n.Chunk}

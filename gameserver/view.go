@@ -24,7 +24,7 @@ type viewer interface {
 	// result tells what became of an edit. It gives the outbox in which the answer waits for post.deliver, nil if it is
 	// on its way already.
 	result(r wire.EditResult) *outbox
-	// notice tells the player something in words.
+	// notice tells the player something in words; several feeds may say the same.
 	notice(text string)
 }
 

@@ -210,6 +210,7 @@ func (db *DB) landed(err error) error {
 // checkpointed: the tables have the aging layer.
 func (db *DB) checkpointed() {
 	db.pen.older, db.pen.stuck = 0, false
+	db.noteFull(false, nil)
 	db.overlay.Lock()
 	defer db.overlay.Unlock()
 	db.overlay.aging = nil
@@ -250,7 +251,8 @@ func (db *DB) write(l layer, number uint64) error {
 	return err
 }
 
-// settled has Run flush, so that the tables alone tell everything that was committed before.
+// settled has Run flush, so that the tables alone tell everything that was committed before. If Run has ended it flushes
+// itself what a full disk may have left in the journal then; or gives why the writing ended.
 func (db *DB) settled() error {
 	db.mu.Lock()
 	running := db.mu.running
@@ -265,9 +267,13 @@ func (db *DB) settled() error {
 		case err := <-reply:
 			return err
 		case <-db.done:
-			return nil
 		}
 	case <-db.done:
-		return nil
 	}
+	db.pen.Lock()
+	defer db.pen.Unlock()
+	if db.pen.failure != nil {
+		return db.pen.failure
+	}
+	return db.flush()
 }

@@ -211,9 +211,11 @@ func (db *DB) finishRun() error {
 // grave gives the errors of a checkpoint after which nothing may be written any more. A full disk is none: the journal
 // has everything.
 func (db *DB) grave(err error) error {
-	full := errors.Is(err, ErrFull)
-	db.noteFull(full, err)
-	if err == nil || full {
+	if errors.Is(err, ErrFull) {
+		db.noteFull(true, err)
+		return nil
+	}
+	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("%w; nothing more is written until a restart", err)
@@ -240,7 +242,7 @@ func (db *DB) refuse(err error) []*request {
 
 // abandon ends the writing after a failure that leaves the file in doubt.
 func (db *DB) abandon(err error) error {
-	db.pen.writing = false
+	db.pen.writing, db.pen.failure = false, err
 	answer(db.refuse(err), err)
 	if db.pen.under != nil {
 		<-db.pen.under // it fails as well, or what it brings into the tables is in the journal, too

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,6 +44,9 @@ func TestFailingDiskEndsWriting(t *testing.T) {
 	if v, err := db.Get("t", []byte("k")); string(v) != "v" || err != nil {
 		t.Errorf("reading goes on: %q, %v", v, err)
 	}
+	if err := db.Check(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("check of a store that lacks what is in its journal: %v", err)
+	}
 	if err := db.Close(); err == nil {
 		t.Error("closing says nothing of the lost file")
 	}
@@ -50,7 +54,8 @@ func TestFailingDiskEndsWriting(t *testing.T) {
 
 func TestFullStoreKeepsReadingAndDeleting(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	db := run(t, Options{Path: newPath(t), MaxSize: 4 << 20, Registerer: registry})
+	var log strings.Builder
+	db := run(t, Options{Path: newPath(t), MaxSize: 4 << 20, Registerer: registry, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	block := make([]byte, 100_000)
 	var err error
 	n := 0
@@ -63,6 +68,12 @@ func TestFullStoreKeepsReadingAndDeleting(t *testing.T) {
 	}
 	if got := metric(t, registry, "voxeld_store_failed_commits_total", "full"); got != 1 {
 		t.Errorf("full commits counted: %v", got)
+	}
+	if err := db.settled(); err != nil { // there was nothing to be written: that is not space again
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), "the store is full") || strings.Contains(log.String(), "has space again") {
+		t.Errorf("told is %s", log.String())
 	}
 	if db.Size() > 4<<20 {
 		t.Errorf("the file has %d bytes", db.Size())
