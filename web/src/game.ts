@@ -89,6 +89,7 @@ export class Game implements TestHook {
       said: (said) => this.hud.chat.said(said.player, said.name, said.text),
       struck: (struck) => this.struck(struck),
       given: (given) => this.given(given),
+      built: (block) => this.hud.hotbar.placed(block),
       notice: (text) => this.hud.chat.notice(text),
     })
     this.controls = new Controls(canvas, {
@@ -109,10 +110,7 @@ export class Game implements TestHook {
         this.view.particles.burst(x - this.view.originX, y, z - this.view.originZ, block)
         this.sound.broke(kindOf(block).name)
       },
-      placed: (block) => {
-        this.sound.placed(kindOf(block).name)
-        this.hud.hotbar.placed(block)
-      },
+      placed: (block) => this.sound.placed(kindOf(block).name),
       swing: () => this.view.hand.swing(),
     })
     window.addEventListener('keydown', (event) => {

@@ -232,7 +232,7 @@ describe('session', () => {
     const world = worldOf(1, (_x, y) => (y < 10 ? 1 : 0))
     const body = new Body()
     const avatars = { enter: vi.fn(), move: vi.fn(), leave: vi.fn(), chunkGone: vi.fn(), clear: vi.fn() }
-    const events = { joined: vi.fn(), away: vi.fn(), refused: vi.fn(), toast: vi.fn(), said: vi.fn(), struck: vi.fn(), given: vi.fn(), notice: vi.fn() }
+    const events = { joined: vi.fn(), away: vi.fn(), refused: vi.fn(), toast: vi.fn(), said: vi.fn(), struck: vi.fn(), given: vi.fn(), built: vi.fn(), notice: vi.fn() }
     const session = new Session(ORIGIN, world, avatars, body, events)
     session.join(AS)
     Socket.last.welcome() // the world is cleared
@@ -265,6 +265,18 @@ describe('session', () => {
     Socket.last.hear({ type: 'ack', seq: 100, block: 0 })
     Socket.last.hear({ type: 'ack', seq: 101, block: 0 })
     expect(session.edits.waiting).toHaveLength(0)
+    session.leave()
+  })
+
+  test('what was built is told when it is safe, once, and not if it is refused', () => {
+    const { session, events } = setup()
+    for (const x of [1, 2]) session.edit(x, 10, 1, 3, 0)
+    expect(events.built).not.toHaveBeenCalled()
+    const [first, second] = session.edits.waiting.map(({ seq }) => seq)
+    Socket.last.hear({ type: 'ack', seq: first, block: 3 })
+    Socket.last.hear({ type: 'ack', seq: first, block: 3 })
+    Socket.last.hear({ type: 'ack', seq: second, block: 0, error: 'out_of_reach' })
+    expect(events.built.mock.calls).toEqual([[3]])
     session.leave()
   })
 

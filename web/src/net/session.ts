@@ -36,6 +36,8 @@ export interface SessionEvents {
   said(said: Said): void
   struck(struck: Struck): void
   given(given: Given): void
+  /** An edit of the player's is safe; block is air if he has broken something. */
+  built(block: number): void
   notice(text: string): void
 }
 
@@ -249,7 +251,8 @@ export class Session {
   }
 
   private settle(seq: number, block: number, error: string | undefined): void {
-    if (error && PASSING.has(error) && this.edits.find(seq)) {
+    const asked = this.edits.find(seq)
+    if (error && PASSING.has(error) && asked) {
       const tries = (this.retries.get(seq) ?? 0) + 1
       this.retries.set(seq, tries)
       if (tries <= RETRIES) {
@@ -263,7 +266,11 @@ export class Session {
     this.retries.delete(seq)
     if (error && BLIND.has(error)) this.edits.withdraw(seq)
     else this.edits.acknowledge(seq, block)
-    if (error) this.events.toast(refusalWords(error))
-    else this.acknowledged++
+    if (error) {
+      this.events.toast(refusalWords(error))
+      return
+    }
+    this.acknowledged++
+    if (asked) this.events.built(asked.block)
   }
 }
