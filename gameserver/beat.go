@@ -31,7 +31,7 @@ const costTicks = 60
 
 // runBeat beats until ctx ends.
 func (g *Gateway) runBeat(ctx context.Context) {
-	late, early := time.Duration(beatLate), time.Duration(beatEarly)
+	late, early := beatLate, beatEarly
 	if g.swarm.on() { // which calls once a round
 		late, early = swarmLate, 0
 	}
