@@ -21,6 +21,9 @@ const (
 	// beatEarly is how long after a beat the next one comes at the earliest. A region that calls before gets its beat
 	// then: after a tick that was late the next one is soon, and were it left out, its sessions would miss a frame.
 	beatEarly = region.TickEvery / 2
+	// swarmLate is how long after a beat the next one comes by itself where the swarm calls. Its rounds are by the clock, so that one that
+	// is late is followed by one that is not: a beat in between would have nothing to tell, and would keep the swarm's back.
+	swarmLate = 2 * region.TickEvery
 )
 
 // costTicks is over how many ticks the cost of motion is smoothed.
@@ -28,7 +31,11 @@ const costTicks = 60
 
 // runBeat beats until ctx ends.
 func (g *Gateway) runBeat(ctx context.Context) {
-	timer := time.NewTimer(beatLate)
+	late, early := beatLate, beatEarly
+	if g.swarm.on() { // which calls once a round
+		late, early = swarmLate, 0
+	}
+	timer := time.NewTimer(late)
 	defer timer.Stop()
 	started := time.Now()
 	last := started
@@ -39,8 +46,8 @@ func (g *Gateway) runBeat(ctx context.Context) {
 			return
 		case <-timer.C:
 		case <-g.called:
-			if early := beatEarly - time.Since(last); early > 0 {
-				timer.Reset(early)
+			if wait := early - time.Since(last); wait > 0 {
+				timer.Reset(wait)
 				continue
 			}
 		}
@@ -50,7 +57,7 @@ func (g *Gateway) runBeat(ctx context.Context) {
 			continue
 		}
 		last = time.Now()
-		timer.Reset(beatLate)
+		timer.Reset(late)
 		g.beat(ticks)
 		g.metrics.beatSeconds.Observe(time.Since(last).Seconds())
 	}

@@ -60,6 +60,7 @@ type swarm struct {
 	overlay string
 	vision  float64 // blocks
 	parcels chan parcel
+	routes  map[string]*[]overlay.Message // by gateway, of the newest turn; they belong to who takes turns, who uses them again
 
 	mu struct {
 		sync.Mutex
@@ -96,7 +97,7 @@ type acquaintance struct {
 
 func newSwarm(g *Gateway, kind string) *swarm {
 	w := &swarm{g: g, overlay: kind, vision: float64(min((g.MaxView+1)*grid.ChunkSize*3/2, swarmVision))}
-	w.parcels = make(chan parcel, 16)
+	w.parcels, w.routes = make(chan parcel, 16), make(map[string]*[]overlay.Message)
 	w.mu.members = make(map[overlay.ID]*member)
 	w.mu.known = make(map[overlay.ID]*acquaintance)
 	w.mu.lines = make(map[string]*line)
@@ -131,10 +132,10 @@ func numberOf(id player.ID) overlay.ID {
 	return overlay.ID(binary.BigEndian.Uint32(id[:])) &^ overlay.FirstServer
 }
 
-// turn is what comes out of a round.
+// turn is what comes out of a round. It holds until the next one is taken.
 type turn struct {
 	round    uint32
-	messages map[string]*[]overlay.Message // by gateway
+	messages map[string]*[]overlay.Message // by gateway; some may be empty
 	here     []overlay.Message             // to avatars of this gateway
 	steps    []displacement                // of those who are seen here
 	moved    []*session                    // whose regions are to be told
@@ -157,7 +158,14 @@ func (w *swarm) turn(sessions []*session, now uint32) turn {
 	now = max(now, w.mu.round+1)
 	w.mu.round = now
 	w.enrol(sessions)
-	r := turn{round: now, messages: make(map[string]*[]overlay.Message)}
+	r := turn{round: now, messages: w.routes}
+	for peer, messages := range w.routes {
+		if len(*messages) == 0 {
+			delete(w.routes, peer)
+		}
+		clear(*messages)
+		*messages = (*messages)[:0]
+	}
 	var out overlay.Output
 	for id, m := range w.mu.members {
 		pose := m.s.where()
@@ -251,7 +259,8 @@ func (w *swarm) machine(id overlay.ID) overlay.Machine {
 	c.Compact = false       // places are told in full: short ids need a leader who gives them
 	c.Forget = silentRounds
 	c.Falling = .05
-	c.Forwarders, c.ListEvery = 1, 4 // lists of receivers are most of the bytes, and regions introduce better than forwards do
+	// Lists of receivers were most of the bytes, and regions introduce better than forwards and sensor nodes do.
+	c.Forwarders, c.ListEvery, c.SensorEvery = 1, introduceRounds, introduceRounds
 	return overlay.NewPSense(c, id, rng)
 }
 

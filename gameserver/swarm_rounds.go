@@ -8,7 +8,7 @@ import (
 )
 
 // This file is when things happen in a round. Rounds begin at multiples of their length by the wall clock, for all gateways at the
-// same time. Shortly before, a gateway steps its machines: they take in what came since, and say whom they tell. When the round begins
+// same time. Half a round before, a gateway steps its machines: they take in what came since, and say whom they tell. When the round begins
 // it puts in where everybody is by then, and sends. So the packets of all gateways come at nearly the same time, and what they tell
 // of places is shown with the next beat, which the swarm calls for as soon as all are there.
 
@@ -17,8 +17,9 @@ const (
 	gatherTime = round * 2 / 5
 	// clocksApart is by how much clocks may differ so that a packet is taken for the round in which its sender made it.
 	clocksApart = round / 2
-	// leadLeast and leadMost are how long before its round a turn is taken: about as long as it takes.
-	leadLeast, leadMost = 2 * time.Millisecond, round / 2
+	// turnLead is how long before its round a turn is taken: when the packets of the round before are there and shown, and long before
+	// there is anything to send.
+	turnLead = round / 2
 )
 
 // parcel is what a packet of another gateway tells of places.
@@ -55,7 +56,6 @@ func (w *swarm) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	gather := &gathering{last: make(map[string]uint32)}
-	lead := leadLeast
 	var next time.Time // when the next round begins
 	var r turn
 	var called bool // for the beat, in this round
@@ -81,7 +81,6 @@ func (w *swarm) run(ctx context.Context) {
 			began := time.Now()
 			next = began.Add(untilRound(began))
 			r = w.turn(w.g.seated(), roundOf(next))
-			lead += (min(max(time.Since(began)*5/4+leadLeast/2, leadLeast), leadMost) - lead) / 8
 			stage = turned
 			timer.Reset(time.Until(next))
 		case turned: // the round begins
@@ -97,11 +96,11 @@ func (w *swarm) run(ctx context.Context) {
 				call()
 			}
 			stage = resting
-			rest := time.Until(next.Add(round)) - lead
-			if rest < 0 { // the round is over
+			rest := time.Until(next.Add(round))
+			if rest < 0 { // the next one has begun too
 				rest = untilRound(time.Now())
 			}
-			timer.Reset(rest)
+			timer.Reset(max(rest-turnLead, 0))
 		}
 	}
 }
@@ -117,7 +116,9 @@ const (
 func (w *swarm) depart(r *turn) {
 	w.renew(r)
 	for peer, messages := range r.messages {
-		w.send(peer, overlay.AppendPacket(nil, *messages))
+		if len(*messages) > 0 {
+			w.send(peer, overlay.AppendPacket(nil, *messages))
+		}
 	}
 	w.g.displace(r.steps)
 	for _, s := range r.moved {

@@ -259,6 +259,31 @@ func TestOverlayTellsWithTheRound(t *testing.T) {
 	}
 }
 
+// A round whose packets are late is shown when they are there, however soon after the beat before that is.
+func TestLateRoundsAreShownAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newOverlayVillage(t, OverlayPSense, 2, 2)
+		pass(3 * time.Second)
+		w := v.rigs[1].g.swarm
+		for i, late := range []time.Duration{12, 14, 16, 18, 19} {
+			pass(untilRound(time.Now()) + time.Millisecond)
+			w.parcels <- parcel{peer: "somebody"} // so he is waited for in the next round
+			pass(untilRound(time.Now()) + late*time.Millisecond)
+			x := 1 + float64(i)/2
+			u := overlay.Update{Origin: numberOf(guest("p0")), Round: roundOf(time.Now()) + 1, At: overlay.Point{X: x, Z: .5}, Body: bodyOf(wire.Pose{X: x, Y: 25, Z: .5})}
+			packet := overlay.AppendPacket(nil, []overlay.Message{{From: u.Origin, To: numberOf(guest("p1")), Payload: &overlay.Position{Update: u}}})
+			places, err := w.receive("somebody", packet)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.parcels <- parcel{"somebody", places}
+			pass(time.Millisecond)
+			v.wantSeen(fmt.Sprintf("late by %d ms", late), "p0", x, .5)
+			pass(time.Second)
+		}
+	})
+}
+
 func TestGatheringWaitsForWhoSentLastTime(t *testing.T) {
 	for _, test := range []struct {
 		last map[string]uint32

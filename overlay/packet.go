@@ -3,54 +3,130 @@ package overlay
 import (
 	"encoding/binary"
 	"fmt"
+	mathbits "math/bits"
+	"slices"
 )
 
-// A packet is what one gateway has for another in a round, for all their avatars. It is a sequence of letters, each a
-// payload with its sender and those whom it is for:
+// A packet is what one gateway has for another in a round, for all their avatars. It names avatars once, and then is a sequence of
+// letters, each a payload with its sender and those whom it is for:
 //
-//	from u32, receivers: a varint and u32 each, length of the payload: a varint, payload (see AppendPayload)
+//	addressees, others: a varint and u32 each. Others are those who stand in receiver lists and get nothing
+//	letters:
+//	  from u32, receivers: a set
+//	  twice the length of the payload, and 1 if a receiver list follows: a varint
+//	  payload (see AppendPayload), without its receiver list if that follows
+//	  receiver list: a set
+//	set: how many bytes, a varint; bytes: bit i, the least of byte i/8 being 0, is the i-th of addressees and others
 //
-// A payload that goes to many avatars of one gateway, as most own updates do, is written once.
+// A payload that goes to many avatars of one gateway, as most own updates do, is written once. Lists of short ids stay in their payloads.
 
-// MaxLetterReceivers is how many receivers one letter has at most. More get another letter.
-const MaxLetterReceivers = 1024
+// maxNames is how many avatars a packet names at most, and maxMessages how many messages it is: a thousand avatars to a thousand.
+const (
+	maxNames    = 1 << 14
+	maxMessages = 1 << 20
+)
 
 // maxPayload bounds a payload's bytes: MaxUpdates updates in their longest form.
 const maxPayload = 64 << 10
 
-// AppendPacket appends messages, in their order but for those that share a payload with one before them.
-func AppendPacket(b []byte, messages []Message) []byte {
-	type letter struct {
+// letter is a payload on its way to some avatars of a gateway.
+type letter struct {
+	from      ID
+	payload   Payload
+	receivers []ID
+}
+
+// lettersOf gathers messages that share a payload.
+func lettersOf(messages []Message) []letter {
+	type key struct {
 		from    ID
 		payload Payload
 	}
-	index := map[letter]int{}
+	index := make(map[key]int)
 	var letters []letter
-	var receivers [][]ID
-	i, ok := 0, false // of the message before: most share a letter with it
+	last := key{} // most share a letter with the message before
+	i := -1
 	for _, m := range messages {
-		key := letter{m.From, m.Payload}
-		if !ok || letters[i] != key {
-			i, ok = index[key]
+		if k := (key{m.From, m.Payload}); i < 0 || k != last {
+			known := false
+			if i, known = index[k]; !known {
+				i = len(letters)
+				index[k] = i
+				letters = append(letters, letter{from: m.From, payload: m.Payload})
+			}
+			last = k
 		}
-		if !ok || len(receivers[i]) == MaxLetterReceivers {
-			i, ok = len(letters), true
-			index[key] = i
-			letters = append(letters, key)
-			receivers = append(receivers, nil)
-		}
-		receivers[i] = append(receivers[i], m.To)
+		letters[i].receivers = append(letters[i].receivers, m.To)
 	}
-	for i, l := range letters {
-		b = binary.LittleEndian.AppendUint32(b, uint32(l.from))
-		b = binary.AppendUvarint(b, uint64(len(receivers[i])))
-		for _, to := range receivers[i] {
-			b = binary.LittleEndian.AppendUint32(b, uint32(to))
+	return letters
+}
+
+// AppendPacket appends messages, in their order but for those that share a payload with one before them. Those to avatars beyond
+// maxNames are left out.
+func AppendPacket(b []byte, messages []Message) []byte {
+	letters := lettersOf(messages)
+	places := make(map[ID]int) // in the list of names
+	var names []ID
+	name := func(ids []ID) {
+		for _, id := range ids {
+			if _, known := places[id]; !known && len(names) < maxNames {
+				places[id] = len(names)
+				names = append(names, id)
+			}
 		}
-		b = binary.AppendUvarint(b, uint64(PayloadBytes(l.from, l.payload)))
-		b = AppendPayload(b, l.from, l.payload)
+	}
+	for _, l := range letters {
+		name(l.receivers)
+	}
+	addressees := len(names)
+	for _, l := range letters {
+		if p := longList(l.payload); p != nil {
+			name(p.Receivers)
+		}
+	}
+	for _, part := range [][]ID{names[:addressees], names[addressees:]} {
+		b = binary.AppendUvarint(b, uint64(len(part)))
+		for _, id := range part {
+			b = binary.LittleEndian.AppendUint32(b, uint32(id))
+		}
+	}
+	set := make([]byte, (len(names)+7)/8)
+	for _, l := range letters {
+		b = binary.LittleEndian.AppendUint32(b, uint32(l.from))
+		b = appendSet(b, set, places, l.receivers)
+		p := longList(l.payload)
+		if p == nil {
+			b = binary.AppendUvarint(b, uint64(2*PayloadBytes(l.from, l.payload)))
+			b = AppendPayload(b, l.from, l.payload)
+			continue
+		}
+		bare := *p
+		bare.Listed, bare.Receivers = false, nil
+		b = binary.AppendUvarint(b, uint64(2*PayloadBytes(l.from, &bare)+1))
+		b = appendSet(AppendPayload(b, l.from, &bare), set, places, p.Receivers)
 	}
 	return b
+}
+
+// longList gives a payload that has a receiver list of long ids; nil for others.
+func longList(p Payload) *Position {
+	if p, is := p.(*Position); is && p.Listed && !p.Short {
+		return p
+	}
+	return nil
+}
+
+// appendSet appends avatars. The bytes of set are of use for it.
+func appendSet(b, set []byte, places map[ID]int, ids []ID) []byte {
+	clear(set)
+	n := 0
+	for _, id := range ids {
+		if i, named := places[id]; named {
+			set[i/8] |= 1 << (i % 8)
+			n = max(n, i/8+1)
+		}
+	}
+	return append(binary.AppendUvarint(b, uint64(n)), set[:n]...)
 }
 
 // AppendPlaces appends what a payload of another gateway tells of where avatars are. A game may show that at once: a machine that
@@ -89,20 +165,36 @@ func Renew(p Payload, self Update) {
 // there: what is for it is left out. Bytes of the messages is the length of their payloads. An error wraps ErrPayload; the
 // messages before it are returned with it.
 func ReadPacket(data []byte, near func(to ID) (Reference, bool)) ([]Message, error) {
-	var messages []Message
 	r := reader{data: data}
+	var names []ID
+	for range 2 {
+		for range r.count(true, maxNames-len(names), 4) {
+			names = append(names, ID(r.u32()))
+		}
+	}
+	messages := make([]Message, 0, min(len(r.data)/2, 1<<14))
+	var to []ID
 	for len(r.data) > 0 {
 		from := ID(r.u32())
-		to := make([]ID, r.count(true, MaxLetterReceivers, 4))
-		for i := range to {
-			to[i] = ID(r.u32())
+		to = r.set(names, to[:0])
+		size := r.number()
+		if size/2 > maxPayload {
+			r.fail("a payload of %d bytes", size/2)
 		}
-		payload := r.next(r.count(true, maxPayload, 1))
-		if r.err == nil && (len(to) == 0 || len(payload) == 0) {
-			r.fail("a letter to nobody, or of nothing")
+		payload := r.next(int(size / 2))
+		var list []ID
+		if size%2 == 1 {
+			list = r.set(names, make([]ID, 0, 64))
+			slices.Sort(list)
+		}
+		if len(messages)+len(to) > maxMessages {
+			r.fail("more than %d messages", maxMessages)
+		}
+		if r.err == nil && (len(to) == 0 || len(payload) == 0 || len(list) > MaxReceivers) {
+			r.fail("a letter to nobody, of nothing, or with a list of %d", len(list))
 		}
 		if r.err != nil {
-			return messages, fmt.Errorf("read packet: %w", r.err)
+			break
 		}
 		var p Payload
 		for _, id := range to {
@@ -112,14 +204,46 @@ func ReadPacket(data []byte, near func(to ID) (Reference, bool)) ([]Message, err
 			}
 			if p == nil || shortForm(payload) { // which reads differently for each
 				var err error
-				if p, err = ReadPayload(payload, from, ref); err != nil {
+				if p, err = readListed(payload, from, ref, list); err != nil {
 					return messages, fmt.Errorf("read packet: %w", err)
 				}
 			}
 			messages = append(messages, Message{From: from, To: id, Bytes: len(payload), Payload: p})
 		}
 	}
+	if r.err != nil {
+		return messages, fmt.Errorf("read packet: %w", r.err)
+	}
 	return messages, nil
+}
+
+// readListed reads a payload whose receiver list, if not nil, came beside it.
+func readListed(data []byte, from ID, near Reference, list []ID) (Payload, error) {
+	p, err := ReadPayload(data, from, near)
+	if err != nil || list == nil {
+		return p, err
+	}
+	position, is := p.(*Position)
+	if !is || position.Listed {
+		return nil, refusePayload("a receiver list where none belongs")
+	}
+	position.Listed, position.Receivers = true, slices.Compact(list)
+	return position, nil
+}
+
+// set reads avatars.
+func (r *reader) set(names, ids []ID) []ID {
+	for i, bits := range r.next(r.count(true, (len(names)+7)/8, 1)) {
+		for ; bits != 0; bits &= bits - 1 {
+			at := 8*i + mathbits.TrailingZeros8(bits)
+			if at >= len(names) {
+				r.fail("one who is not named")
+				return ids
+			}
+			ids = append(ids, names[at])
+		}
+	}
+	return ids
 }
 
 // shortForm tells whether a payload reads differently for readers at different places.

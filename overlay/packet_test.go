@@ -4,12 +4,20 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 )
 
 // A machine's output goes through a packet and comes out as it was.
 func TestPacketHoldsARound(t *testing.T) {
-	cfg := ImprovedPSense(200, FirstServer)
+	for _, compact := range []bool{true, false} { // lists of short ids stay in their payloads, others do not
+		cfg := ImprovedPSense(200, FirstServer)
+		cfg.Compact = compact
+		testPacket(t, cfg)
+	}
+}
+
+func testPacket(t *testing.T, cfg PSenseConfig) {
 	m := NewPSense(cfg, 5, rand.New(rand.NewPCG(1, 1)))
 	m.round = 100
 	for i := range 50 {
@@ -63,6 +71,8 @@ func FuzzReadPacket(f *testing.F) {
 	u := quantise(Update{Origin: 7, Round: 70001, At: Point{1100, 3}})
 	p := &Position{Update: u, Compact: true}
 	f.Add(AppendPacket(nil, []Message{{From: 7, To: 1, Payload: p}, {From: 7, To: 2, Payload: p}, {From: 8, To: 2, Payload: &Report{Update: u}}}))
+	listed := &Position{Update: u, Listed: true, Receivers: []ID{1, 2, 40}}
+	f.Add(AppendPacket(nil, []Message{{From: 7, To: 2, Payload: listed}, {From: 7, To: 4, Payload: listed}}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		messages, err := ReadPacket(data, func(to ID) (Reference, bool) { return Reference{At: Point{1000, 0}, Round: 70000}, to%2 == 0 })
 		if err != nil && !errors.Is(err, ErrPayload) {
@@ -72,8 +82,46 @@ func FuzzReadPacket(f *testing.F) {
 			if m.To%2 != 0 || m.Payload == nil {
 				t.Fatalf("read %+v", m)
 			}
+			if p, is := m.Payload.(*Position); is && (!slices.IsSorted(p.Receivers) || len(p.Receivers) > MaxReceivers) {
+				t.Fatalf("read a list of %v", p.Receivers)
+			}
 		}
 	})
+}
+
+// A packet names no more avatars than its reader takes, and writes each name once.
+func TestPacketsNameOnce(t *testing.T) {
+	list := make([]ID, MaxReceivers)
+	for i := range list {
+		list[i] = ID(i)
+	}
+	var messages []Message
+	for from := range ID(100) {
+		p := &Position{Update: Update{Origin: from, Round: 5}, Hops: 1, Listed: true, Receivers: list}
+		for to := range ID(50) {
+			messages = append(messages, Message{From: from, To: 2 * to, Payload: p})
+		}
+	}
+	data := AppendPacket(nil, messages)
+	got, err := ReadPacket(data, func(ID) (Reference, bool) { return Reference{}, true })
+	if err != nil || len(got) != len(messages) {
+		t.Fatalf("of %d messages come %d: %v", len(messages), len(got), err)
+	}
+	if p := got[0].Payload.(*Position); !slices.Equal(p.Receivers, list) || !p.Listed {
+		t.Errorf("the list is read as %v", p.Receivers)
+	}
+	if most := 4*MaxReceivers + 100*(MaxReceivers/8+50); len(data) > most {
+		t.Errorf("%d bytes, want at most %d", len(data), most)
+	}
+	for _, bad := range [][]byte{
+		{0, 0, 1, 0, 0, 0, 1, 1},          // to one who is not named
+		{0, 1, 9, 0, 0, 0, 1, 0, 0, 0, 0}, // to nobody
+		append(AppendPacket(nil, messages[:1]), 1),
+	} {
+		if _, err := ReadPacket(bad, func(ID) (Reference, bool) { return Reference{}, true }); !errors.Is(err, ErrPayload) {
+			t.Errorf("%x is read: %v", bad, err)
+		}
+	}
 }
 
 func TestRenewIsOfTheOwnUpdateOnly(t *testing.T) {

@@ -1,7 +1,6 @@
 package overlay
 
 import (
-	"cmp"
 	"math"
 	"slices"
 )
@@ -18,23 +17,17 @@ type node struct {
 	wasSent bool
 }
 
-// nodes are the near nodes and the sensor nodes of one avatar, sorted by id.
-type nodes []node
-
-func (s nodes) find(id ID) (int, bool) {
-	return slices.BinarySearchFunc(s, id, func(n node, id ID) int { return cmp.Compare(n.Origin, id) })
-}
-
 // note takes in where an avatar is or was. What is older than forget rounds, or out of the future, is not believed.
 func (m *PSense) note(u Update) {
 	age := int32(m.round - u.Round)
 	if u.Origin == m.id || u.Origin.Server() || !u.Valid() || age > int32(m.cfg.Forget) || age < -int32(m.cfg.Forget) {
 		return
 	}
-	i, ok := m.nodes.find(u.Origin)
+	i, ok := slices.BinarySearch(m.ids, u.Origin)
 	if !ok {
 		if len(m.nodes) < MaxKnown {
 			m.nodes = slices.Insert(m.nodes, i, node{Update: u})
+			m.ids = slices.Insert(m.ids, i, u.Origin)
 		}
 		return
 	}
@@ -78,7 +71,10 @@ func (m *PSense) updateLists() {
 		kept = append(kept, *n)
 	}
 	clear(m.nodes[len(kept):])
-	m.nodes = kept
+	m.nodes, m.ids = kept, m.ids[:0]
+	for i := range kept {
+		m.ids = append(m.ids, kept[i].Origin)
+	}
 }
 
 // gone says whether an update is so old that its origin must have left.

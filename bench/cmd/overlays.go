@@ -24,6 +24,8 @@ const (
 	// paperSide is the side of the papers' plane, and liveScale how many blocks one of its units is: so the papers' vision range
 	// of 200 is a chunk, which is what players see at least with the smallest view distance, and their step of 5 is 16 blocks a second.
 	paperSide, liveScale = 1000, .16
+	// Phases: players begin their rounds all at once, as in the papers' simulations, or each at a time of his own.
+	phaseTogether, phaseSpread = "together", "spread"
 	// settleRounds are played before the rounds that count.
 	settleRounds = 60
 )
@@ -33,6 +35,7 @@ type live struct {
 	players  []int
 	games    []string
 	overlays []string
+	phases   []string
 	gateways int
 	rounds   int
 	seed     uint64
@@ -55,6 +58,7 @@ func newOverlays(b *bench) *cobra.Command {
 	f.IntSliceVar(&l.players, "players", []int{100, 300}, "numbers of players")
 	f.StringSliceVar(&l.games, "game", []string{"random", "hotspot"}, "games of the papers: random, hotspot")
 	f.StringSliceVar(&l.overlays, "overlay", []string{"relay", "psense", "areacast"}, "overlays")
+	f.StringSliceVar(&l.phases, "phase", []string{phaseTogether}, fmt.Sprintf("when players begin their rounds: together, all of them %v before the gateways' rounds, or spread evenly over a round", crowd.LeadTime))
 	f.IntVar(&l.gateways, "gateways", 4, "daemons")
 	f.IntVar(&l.rounds, "rounds", 300, "rounds of 50 ms that count; 60 more come before them")
 	f.Uint64Var(&l.seed, "seed", 1, "of the games")
@@ -82,16 +86,17 @@ func newOverlays(b *bench) *cobra.Command {
 
 // played is one measurement of an overlay.
 type played struct {
-	overlay, game string
-	players       int
-	result        *sim.Result
-	from          int // the first round that counts
-	seen          *crowd.Played
-	seconds       float64   // that count
-	cpu           float64   // of all daemons, as a share of one core
-	out           []float64 // bytes/s that each gateway sent to other nodes
-	packets       []float64 // likewise, of the overlay alone
-	refused       float64
+	overlay, game, phase string
+
+	players int
+	result  *sim.Result
+	from    int // the first round that counts
+	seen    *crowd.Played
+	seconds float64   // that count
+	cpu     float64   // of all daemons, as a share of one core
+	out     []float64 // bytes/s that each gateway sent to other nodes
+	packets []float64 // likewise, of the overlay alone
+	refused float64
 }
 
 func (b *bench) overlays(ctx context.Context, l live) error {
@@ -99,6 +104,12 @@ func (b *bench) overlays(ctx context.Context, l live) error {
 	if err != nil {
 		return err
 	}
+	for _, phase := range l.phases {
+		if phase != phaseTogether && phase != phaseSpread {
+			return fmt.Errorf("there is no phase %q: want together or spread", phase)
+		}
+	}
+	several := len(games)*len(l.overlays)*len(l.phases) > 1
 	var all []played
 	for _, overlay := range l.overlays {
 		b.run++
@@ -113,13 +124,15 @@ func (b *bench) overlays(ctx context.Context, l live) error {
 			return err
 		}
 		for _, g := range games {
-			p, err := b.playLive(ctx, l, overlay, g, daemons, len(games)*len(l.overlays) > 1)
-			if err != nil {
-				killAll(daemons)
-				return fmt.Errorf("%s, %s, %d players: %w", overlay, g.name, g.moves.Players(), err)
+			for _, phase := range l.phases {
+				p, err := b.playLive(ctx, l, overlay, phase, g, daemons, several)
+				if err != nil {
+					killAll(daemons)
+					return fmt.Errorf("%s, %s, %d players, %s: %w", overlay, g.name, g.moves.Players(), phase, err)
+				}
+				all = append(all, p)
+				say("%s", p.line())
 			}
-			all = append(all, p)
-			say("%s", p.line())
 		}
 		killAll(daemons)
 	}
@@ -189,15 +202,15 @@ func (l live) wayOf(moves *sim.Recorded) (way [][]crowd.Spot, scale float64, err
 }
 
 // playLive measures one game over daemons that run an overlay.
-func (b *bench) playLive(ctx context.Context, l live, overlay string, g liveGame, daemons []*rig.Daemon, several bool) (p played, err error) {
+func (b *bench) playLive(ctx context.Context, l live, overlay, phase string, g liveGame, daemons []*rig.Daemon, several bool) (p played, err error) {
 	way, scale, err := l.wayOf(g.moves)
 	if err != nil {
 		return p, err
 	}
-	p = played{overlay: overlay, game: g.name, players: g.moves.Players(), from: min(settleRounds, g.moves.Rounds()/2) + 1}
+	p = played{overlay: overlay, game: g.name, phase: phase, players: g.moves.Players(), from: min(settleRounds, g.moves.Rounds()/2) + 1}
 	ledger := newLedger(daemons)
 	o := crowd.Rounds{
-		Targets: gamesOf(daemons), Way: way, Middle: true, View: 1, Prefix: overlay + "-" + g.name,
+		Targets: gamesOf(daemons), Way: way, Middle: true, Spread: phase == phaseSpread, View: 1, Prefix: overlay + "-" + g.name,
 		Began: func(round int) {
 			ledger.began(ctx, round, round == p.from-1 || round == len(way)-1 || l.log != "" && round%tickRate == 0)
 		},
@@ -218,7 +231,7 @@ func (b *bench) playLive(ctx context.Context, l live, overlay string, g liveGame
 	}
 	dir := l.log
 	if several {
-		dir = filepath.Join(dir, fmt.Sprintf("%s-%s-%d", overlay, g.name, p.players))
+		dir = filepath.Join(dir, fmt.Sprintf("%s-%s-%d-%s", overlay, g.name, p.players, phase))
 	}
 	return p, p.write(dir, g.moves, l.moves, ledger)
 }

@@ -48,8 +48,8 @@ func meanOf(v []float64) float64 {
 
 // line tells of one measurement.
 func (p played) line() string {
-	text := fmt.Sprintf("%s, %s, %d players: PQ %.4f, age %.3f, %.1f %% fresh, %.2f %% known of %.1f in vision; seen p50 %.0f p90 %.0f p99 %.0f ms; a gateway %s B/s out; daemons %.0f %% of a core",
-		p.overlay, p.game, p.players, p.pq(), p.age(), percent(p.fresh()), percent(p.known()), p.neighbors(),
+	text := fmt.Sprintf("%s, %s, %d players, %s: PQ %.4f, age %.3f, %.1f %% fresh, %.2f %% known of %.1f in vision; seen p50 %.0f p90 %.0f p99 %.0f ms; a gateway %s B/s out; daemons %.0f %% of a core",
+		p.overlay, p.game, p.players, p.phase, p.pq(), p.age(), percent(p.fresh()), percent(p.known()), p.neighbors(),
 		1000*p.seen.Delay.Quantile(.5), 1000*p.seen.Delay.Quantile(.9), 1000*p.seen.Delay.Quantile(.99), figure.Number(meanOf(p.out)), percent(p.cpu))
 	if why := p.doubt(); why != "" {
 		text += "; DOUBTFUL: " + why
@@ -60,8 +60,8 @@ func (p played) line() string {
 // doubt says why the measurement is not to be trusted; "" if it is.
 func (p played) doubt() string {
 	var why []string
-	if share := p.seen.Stretched / p.seconds; share > .02 {
-		why = append(why, fmt.Sprintf("the players' moves were late: rounds took %.1f %% longer", percent(share)))
+	if share := p.seen.Late / p.seconds; share > .02 {
+		why = append(why, fmt.Sprintf("the players' moves were late, by %.1f %% of a round on average", percent(share)))
 	}
 	if p.seen.Corrections > 0 {
 		why = append(why, fmt.Sprintf("%d moves were refused", p.seen.Corrections))
@@ -75,15 +75,15 @@ func (p played) doubt() string {
 // reportOverlays writes the figure.
 func (b *bench) reportOverlays(all []played) error {
 	slices.SortStableFunc(all, func(a, b played) int {
-		return cmp.Or(-cmp.Compare(a.game, b.game), cmp.Compare(a.players, b.players))
+		return cmp.Or(-cmp.Compare(a.game, b.game), cmp.Compare(a.players, b.players), -cmp.Compare(a.phase, b.phase))
 	})
 	table := figure.Table{Head: []string{
-		"game, players, overlay", "PQ", "PositionAge, mean", "of age 1, %", "known, %", "in vision", "seen after, ms: p50 / p90 / p99",
+		"game, players, phase, overlay", "PQ", "PositionAge, mean", "of age 1, %", "known, %", "in vision", "seen after, ms: p50 / p90 / p99",
 		"kB/s a gateway sends to others", "of it the overlay's", "kB/s to each player", "daemons' CPU, % of a core",
 	}}
 	var doubts []string
 	for _, p := range all {
-		name := fmt.Sprintf("%s, %d, %s", p.game, p.players, p.overlay)
+		name := fmt.Sprintf("%s, %d, %s, %s", p.game, p.players, p.phase, p.overlay)
 		table.Add(name, fmt.Sprintf("%.4f", p.pq()), fmt.Sprintf("%.3f", p.age()), percent(p.fresh()), percent(p.known()), p.neighbors(),
 			fmt.Sprintf("%.0f / %.0f / %.0f", 1000*p.seen.Delay.Quantile(.5), 1000*p.seen.Delay.Quantile(.9), 1000*p.seen.Delay.Quantile(.99)),
 			meanOf(p.out)/1000, meanOf(p.packets)/1000, p.toEach()/1000, percent(p.cpu))

@@ -47,7 +47,7 @@ func TestLiveGameIsScoredByItsLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rig.StopAll(daemons)
-	p, err := new(bench).playLive(ctx, l, "psense", games[0], daemons, false)
+	p, err := new(bench).playLive(ctx, l, "psense", phaseTogether, games[0], daemons, false)
 	if err != nil {
 		t.Fatal(err)
 	}

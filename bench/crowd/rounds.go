@@ -9,8 +9,9 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
@@ -20,7 +21,7 @@ import (
 // This file lets players play rounds: in each of them everybody goes on along a given way, and everybody takes note of
 // what he is told of whom, and how many rounds old that is.
 //
-// A player's rounds are his own: they begin when he moves, and players begin theirs at different times, evenly spread. With each move he
+// A player's rounds are his own: they begin when he moves, all players' at once or evenly spread. With each move he
 // turns his head, and which way he looks says which round it is. An update can be used in the first round that its origin
 // begins after it came: in r+1, if it takes less than a round.
 
@@ -32,6 +33,7 @@ type Rounds struct {
 	Targets []string // host:port of gateways: the i-th player joins the i-th, over and over
 	Way     [][]Spot // by round and player; no step longer than StepMost. It begins at the chunk of Middle
 	Middle  bool     // the ways are counted from where players enter the world, not from its origin
+	Spread  bool     // players begin their rounds evenly spread over RoundTime, not all at once
 	View    int      // chunks in each direction; default 1
 	Prefix  string   // of names
 	// Reach is up to how many blocks away updates are taken note of; 0 is all.
@@ -43,11 +45,14 @@ type Rounds struct {
 const (
 	// RoundTime is the length of a round.
 	RoundTime = 50 * time.Millisecond
+	// LeadTime is how long before a multiple of RoundTime of the wall clock, when gateways begin their rounds, players begin theirs
+	// who begin all at once.
+	LeadTime = 10 * time.Millisecond
 	// StepMost is the longest way in a round, in blocks: 19 a second, where the server allows 20.
 	StepMost = .95
 	// startTime is how long all may take to get to where their ways begin.
 	startTime = 90 * time.Second
-	// lagMost is by how much moves may be late before the rounds that follow begin later too.
+	// lagMost is by how much moves may be late without a word.
 	lagMost = 4 * time.Millisecond
 )
 
@@ -64,7 +69,7 @@ type Played struct {
 	Delay       Spread     // seconds from a move until another player has read of it
 	Corrections uint64     // moves that a gateway refused
 	Strange     uint64     // updates that showed a player where he was not in that round; not in Told
-	Stretched   float64    // seconds that all rounds together were too long, because this machine was late
+	Late        float64    // seconds by which the moves of all rounds together came late, because this machine was busy
 }
 
 // Play plays rounds until the last, and takes everybody out of the world again.
@@ -75,35 +80,14 @@ func Play(ctx context.Context, o Rounds) (*Played, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	g := &game{o: o, numbers: make(map[player.ID]int32)}
-	var readers sync.WaitGroup
-	defer readers.Wait()
-	defer func() {
-		for _, p := range g.players {
-			p.conn.Close() //nolint:errcheck // the reader sees it
-		}
-	}()
+	defer g.leave()
 	if err := g.join(ctx); err != nil {
 		return nil, err
 	}
-	for _, p := range g.players {
-		readers.Go(func() {
-			if err := p.read(); err != nil && !g.over.Load() {
-				cancel(fmt.Errorf("player %d: %w", p.number, err))
-			}
-		})
-	}
-	err := g.play(ctx)
-	g.over.Store(true)
-	if err != nil {
+	if err := g.play(ctx); err != nil {
 		return nil, err
 	}
-	for _, p := range g.players {
-		p.conn.Close() //nolint:errcheck // likewise
-	}
-	readers.Wait()
 	return g.played(), nil
 }
 
@@ -121,40 +105,35 @@ func (o *Rounds) validate() error {
 	return nil
 }
 
-// game is rounds under way.
+// game is rounds under way. Once all have joined it belongs to one thread (rounds_stage.go).
 type game struct {
-	o         Rounds
-	players   []*gamer
-	numbers   map[player.ID]int32
-	middle    Spot
-	over      atomic.Bool
-	stretched time.Duration
+	o       Rounds
+	players []*gamer
+	numbers map[player.ID]int32
+	middle  Spot
+	late    time.Duration
+	packet  []byte
+	buffer  []byte // for what is read
 }
 
-// gamer is one player. The reader's part belongs to his reader, the rest to whoever plays.
+// gamer is one player.
 type gamer struct {
-	g      *game
-	number int32
-	conn   net.Conn
-	in     *bufio.Reader
-	body   body
-	packet []byte
-	out    []uint32
-	begun  atomic.Int32 // rounds
-	sent   []time.Time  // by round; of those that have begun
+	g        *game
+	number   int32
+	fd       int // -1 when he has left
+	body     body
+	received []byte      // and not yet decoded
+	begun    int32       // rounds
+	sent     []time.Time // by round; of those that have begun
+	out, in  []uint32    // bytes, by round
 
-	reader struct {
-		early       [][]byte // frames that came before all had joined
-		buffer      []byte
-		actors      []int32 // by index: whose it is, or -1
-		newest      []int32 // by origin: the round of the newest update, and 1; 0: none
-		told        []Told
-		in          []uint32
-		at          time.Time // of the frame
-		delay       Spread
-		corrections uint64
-		strange     uint64
-	}
+	actors      []int32 // by index: whose it is, or -1
+	newest      []int32 // by origin: the round of the newest update, and 1; 0: none
+	told        []Told
+	at          time.Time // when the newest bytes were read
+	delay       Spread
+	corrections uint64
+	strange     uint64
 }
 
 // join brings all players in.
@@ -198,38 +177,45 @@ func (g *game) enter(ctx context.Context, i int) (p *gamer, id player.ID, err er
 	if err != nil {
 		return nil, id, err
 	}
+	defer conn.Close()                                      //nolint:errcheck // the player has a descriptor of his own
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read reports it
 	defer stop()
 	rounds := len(g.o.Way)
-	p = &gamer{g: g, number: int32(i), conn: conn, in: bufio.NewReaderSize(conn, 16<<10), out: make([]uint32, rounds), sent: make([]time.Time, rounds)}
-	at, err := p.enter(fmt.Sprintf("%s-%d", g.o.Prefix, i))
-	if err == nil {
-		id, err = player.ParseID(at.player)
-	}
+	p = &gamer{g: g, number: int32(i), fd: -1, out: make([]uint32, rounds), in: make([]uint32, rounds), sent: make([]time.Time, rounds), newest: make([]int32, len(g.o.Way[0]))}
+	in := bufio.NewReaderSize(conn, 16<<10)
+	at, err := p.enter(conn, in, fmt.Sprintf("%s-%d", g.o.Prefix, i))
 	if err != nil {
-		return nil, id, errors.Join(err, conn.Close())
+		return nil, id, err
+	}
+	if id, err = player.ParseID(at.player); err != nil {
+		return nil, id, err
 	}
 	p.body = body{pose: at.pose, sky: float64(at.height) + overLand}
-	p.reader.in, p.reader.newest = make([]uint32, rounds), make([]int32, len(g.o.Way[0]))
-	return p, id, nil
+	early, err := in.Peek(in.Buffered())
+	if err != nil {
+		return nil, id, err
+	}
+	p.received = append(p.received, early...)
+	p.fd, err = ownDescriptor(conn.(*net.TCPConn))
+	return p, id, err
 }
 
 // enter joins, and waits until the land is there. Frames that come before are kept: they say who is around.
-func (p *gamer) enter(name string) (at arrival, err error) {
+func (p *gamer) enter(conn net.Conn, in *bufio.Reader, name string) (at arrival, err error) {
 	join, err := wire.EncodeClient(wire.Join{Version: wire.SessionVersion, Name: name, View: p.g.o.View, Encoding: wire.EncodingCBOR})
 	if err != nil {
 		return at, err
 	}
-	if _, err := p.conn.Write(append(join, '\n')); err != nil {
+	if _, err := conn.Write(append(join, '\n')); err != nil {
 		return at, fmt.Errorf("send join: %w", err)
 	}
 	for {
-		message, err := wire.ReadMessage(p.in, nil, wire.MaxServerLine)
+		message, err := wire.ReadMessage(in, nil, wire.MaxServerLine)
 		if err != nil {
 			return at, fmt.Errorf("await welcome: %w", err)
 		}
 		if message[0] == wire.TickFrame {
-			p.reader.early = append(p.reader.early, message)
+			p.received = wire.AppendMessage(p.received, message)
 			continue
 		}
 		decoded, err := wire.DecodeServerCBOR(message)
@@ -249,133 +235,31 @@ func (p *gamer) enter(name string) (at arrival, err error) {
 	}
 }
 
+// leave takes everybody out of the world.
+func (g *game) leave() {
+	for _, p := range g.players {
+		if p.fd >= 0 {
+			unix.Close(p.fd) //nolint:errcheck // nothing is lost with it
+			p.fd = -1
+		}
+	}
+}
+
 // spot is where a player is in a round.
 func (g *game) spot(round, i int) Spot {
 	s := g.o.Way[round][i]
 	return Spot{s.X + g.middle.X, s.Z + g.middle.Z}
 }
 
-// play lets all fly to their places, and then plays the rounds.
-func (g *game) play(ctx context.Context) error {
-	pace := &pacer{start: time.Now(), wait: time.NewTimer(0)}
-	defer pace.wait.Stop()
-	for away := true; away; {
-		away = false
-		err := pace.round(ctx, func(slice int) error {
-			for i := slice; i < len(g.players); i += parts {
-				p := g.players[i]
-				if !p.body.aloft {
-					continue
-				}
-				away = true
-				if p.body.hover(RoundTime.Seconds()); p.body.pose.X == p.body.goalX && p.body.pose.Z == p.body.goalZ {
-					p.body.aloft = false
-				}
-				if _, err := p.move(); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		if time.Since(pace.start) > startTime && away {
-			return errors.New("play: not everybody got to where he begins")
-		}
-	}
-	pace.stretched = 0
-	for round := range g.o.Way {
-		if g.o.Began != nil {
-			g.o.Began(round)
-		}
-		err := pace.round(ctx, func(slice int) error {
-			for i := slice; i < len(g.players); i += parts {
-				if err := g.players[i].begin(round); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	g.stretched = pace.stretched
-	return pace.round(ctx, func(int) error { return nil }) // the last updates come
-}
-
-// pacer calls for each part of the players when their time in a round has come.
-type pacer struct {
-	start     time.Time
-	rounds    int
-	stretched time.Duration
-	wait      *time.Timer
-}
-
-func (p *pacer) round(ctx context.Context, part func(slice int) error) error {
-	for slice := range parts {
-		due := p.start.Add(time.Duration(p.rounds)*RoundTime + time.Duration(slice)*RoundTime/parts)
-		p.wait.Reset(time.Until(due))
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-p.wait.C:
-		}
-		if lag := time.Since(due); lag > lagMost {
-			p.start, p.stretched = p.start.Add(lag), p.stretched+lag
-		}
-		if err := part(slice); err != nil {
-			return err
-		}
-	}
-	p.rounds++
-	return nil
-}
-
-// hover goes on above the land for dt seconds, up first.
-func (b *body) hover(dt float64) {
-	way := travelSpeed * dt
-	if b.pose.Y < b.sky {
-		b.pose.Y = min(b.sky, b.pose.Y+way)
-		return
-	}
-	b.across(way)
-	b.pose.Yaw = yawOf(-1)
-}
-
-// begin begins a player's round.
-func (p *gamer) begin(round int) error {
-	at := p.g.spot(round, int(p.number))
-	p.body.pose.X, p.body.pose.Z = at.X, at.Z
-	p.body.pose.Yaw = yawOf(int32(round))
-	p.sent[round] = time.Now()
-	p.begun.Store(int32(round) + 1)
-	n, err := p.move()
-	p.out[round] = uint32(n)
-	return err
-}
-
-func (p *gamer) move() (n int, err error) {
-	if p.packet, err = (binary{}).appendMove(p.packet[:0], p.body.pose); err != nil {
-		return 0, err
-	}
-	if n, err = p.conn.Write(p.packet); err != nil {
-		return 0, fmt.Errorf("player %d moves: %w", p.number, err)
-	}
-	return n, nil
-}
-
 // played adds up what all have noted.
 func (g *game) played() *Played {
-	all := &Played{Stretched: g.stretched.Seconds()}
+	all := &Played{Late: g.late.Seconds()}
 	for _, p := range g.players {
-		r := &p.reader
-		all.Told = append(all.Told, r.told...)
-		all.In, all.Out = append(all.In, r.in), append(all.Out, p.out)
-		all.Delay.Merge(&r.delay)
-		all.Corrections += r.corrections
-		all.Strange += r.strange
+		all.Told = append(all.Told, p.told...)
+		all.In, all.Out = append(all.In, p.in), append(all.Out, p.out)
+		all.Delay.Merge(&p.delay)
+		all.Corrections += p.corrections
+		all.Strange += p.strange
 	}
 	slices.SortStableFunc(all.Told, func(a, b Told) int { return cmp.Compare(a.Round, b.Round) })
 	return all

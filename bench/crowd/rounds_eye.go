@@ -1,9 +1,7 @@
 package crowd
 
 import (
-	"errors"
 	"math"
-	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -35,57 +33,6 @@ func roundOf(yaw uint8, before int32) int32 {
 // a gateway says first where its clients took it to be, with the newest yaw; that is no news of where it is.
 const elsewhere = .6
 
-// read takes in what the player is sent until the connection ends.
-func (p *gamer) read() error {
-	r := &p.reader
-	for _, frame := range r.early {
-		if err := wire.ReadTick(frame, p); err != nil {
-			return err
-		}
-	}
-	r.early = nil
-	for {
-		message, err := wire.ReadMessage(p.in, r.buffer, wire.MaxServerLine)
-		if err != nil {
-			return err
-		}
-		r.buffer, r.at = message, time.Now()
-		if begun := p.begun.Load(); begun > 0 {
-			r.in[begun-1] += uint32(len(message)) + lengthBytes(len(message))
-		}
-		if message[0] == wire.TickFrame {
-			if err := wire.ReadTick(message, p); err != nil {
-				return err
-			}
-			continue
-		}
-		if len(message) > 1024 {
-			continue // land
-		}
-		decoded, err := wire.DecodeServerCBOR(message)
-		if err != nil {
-			return err
-		}
-		switch m := decoded.(type) {
-		case wire.Correction:
-			r.corrections++
-		case wire.Failure:
-			return errors.New(m.Code + ": " + m.Message)
-		}
-	}
-}
-
-// lengthBytes is how long the length before a message is.
-func lengthBytes(n int) uint32 {
-	switch {
-	case n < 1<<7:
-		return 1
-	case n < 1<<14:
-		return 2
-	}
-	return 3
-}
-
 // Tick is for wire.ReadTick.
 func (p *gamer) Tick(uint16) {}
 
@@ -93,54 +40,52 @@ func (p *gamer) Tick(uint16) {}
 func (p *gamer) News(n *wire.TickNews) {
 	for i := range n.Enter {
 		a := &n.Enter[i]
-		for int(a.Index) >= len(p.reader.actors) {
-			p.reader.actors = append(p.reader.actors, -1)
+		for int(a.Index) >= len(p.actors) {
+			p.actors = append(p.actors, -1)
 		}
 		origin, known := p.g.numbers[a.Player]
 		if !known {
 			origin = -1
 		}
-		p.reader.actors[a.Index] = origin
+		p.actors[a.Index] = origin
 		p.see(origin, a.Yaw, a.Pose(n.Chunk))
 	}
 }
 
 // Motion takes in who moved.
 func (p *gamer) Motion(at grid.ChunkPos, m *wire.Motion) {
-	if !m.HasFacing || int(m.Index) >= len(p.reader.actors) {
+	if !m.HasFacing || int(m.Index) >= len(p.actors) {
 		return
 	}
 	pose := wire.Pose{X: math.NaN()}
 	if m.HasAcross {
 		pose = m.Pose(at)
 	}
-	p.see(p.reader.actors[m.Index], m.Yaw, pose)
+	p.see(p.actors[m.Index], m.Yaw, pose)
 }
 
 // see takes note of an update, if it is news. A pose without X says nothing of where.
 func (p *gamer) see(origin int32, yaw uint8, pose wire.Pose) {
-	r := &p.reader
 	if origin < 0 || origin == p.number {
 		return
 	}
 	o := p.g.players[origin]
-	begun := o.begun.Load()
-	of := roundOf(yaw, begun)
-	if of < 0 || of < r.newest[origin] {
+	of := roundOf(yaw, o.begun)
+	if of < 0 || of < p.newest[origin] {
 		return
 	}
 	was := p.g.spot(int(of), int(origin))
 	if !math.IsNaN(pose.X) && math.Hypot(was.X-pose.X, was.Z-pose.Z) > elsewhere {
-		r.strange++
+		p.strange++
 		return
 	}
 	if reach := p.g.o.Reach; reach > 0 {
-		own := p.g.spot(max(int(p.begun.Load())-1, 0), int(p.number))
+		own := p.g.spot(max(int(p.begun)-1, 0), int(p.number))
 		if math.Hypot(was.X-own.X, was.Z-own.Z) > reach {
 			return
 		}
 	}
-	r.newest[origin] = of + 1
-	r.told = append(r.told, Told{Round: begun, Of: of, Receiver: p.number, Origin: origin})
-	r.delay.Add(r.at.Sub(o.sent[of]).Seconds())
+	p.newest[origin] = of + 1
+	p.told = append(p.told, Told{Round: o.begun, Of: of, Receiver: p.number, Origin: origin})
+	p.delay.Add(p.at.Sub(o.sent[of]).Seconds())
 }

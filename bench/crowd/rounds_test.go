@@ -2,6 +2,7 @@ package crowd
 
 import (
 	"testing"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -39,5 +40,31 @@ func TestNobodyIsTooFast(t *testing.T) {
 	o.Way = o.Way[:2]
 	if err := o.validate(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Who begin together do so a fixed time before the gateways' rounds, whenever they were started and however late they are.
+func TestRoundsBeginTogether(t *testing.T) {
+	for _, offset := range []time.Duration{0, 3, 39, 40, 41, 49} {
+		now := time.Unix(1000, int64(offset*time.Millisecond))
+		p := newPacer(now, false)
+		for _, lag := range []time.Duration{0, 5, 20, 30, 120} {
+			late, before := p.late, p.start
+			p.lag(lag * time.Millisecond)
+			if early := time.Duration(p.start.UnixNano()) % RoundTime; early != RoundTime-LeadTime || !p.start.After(now) || p.start.Sub(now) > RoundTime+170*time.Millisecond {
+				t.Errorf("started %v ms into a round, late by %v ms, they begin at %v", int64(offset), int64(lag), p.start.Sub(now))
+			}
+			if wants := lag > lagMost/time.Millisecond; wants != (p.late > late) {
+				t.Errorf("late by %v ms: %v are counted", int64(lag), p.late-late)
+			}
+			if lag < 25 && p.start != before {
+				t.Errorf("late by %v ms, they leave out a round", int64(lag))
+			}
+		}
+	}
+	p := newPacer(time.Unix(1000, 0), true)
+	p.lag(7 * time.Millisecond)
+	if p.start != time.Unix(1000, int64(7*time.Millisecond)) || p.slices != parts {
+		t.Errorf("spread, they begin at %v in %d parts", p.start, p.slices)
 	}
 }

@@ -1,0 +1,277 @@
+package crowd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// This file is how one thread plays rounds for all players. It looks at their sockets once in readEvery, and sleeps in between, so that
+// nobody is woken for each frame. Where it may (it takes root), it goes before the daemons: players have machines of their own, on which
+// no gateway keeps them waiting.
+
+// readEvery is how often players read: what they are told is noted as later by up to so much.
+const readEvery = time.Millisecond
+
+// play lets all fly to their places, and then plays the rounds.
+func (g *game) play(ctx context.Context) error {
+	done := make(chan error)
+	go func() { // it ends before this function does
+		runtime.LockOSThread() // and ends with this goroutine
+		// Whoever may not is late now and then, and says so (Played.Late).
+		unix.SchedSetAttr(0, &unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK}, 0) //nolint:errcheck // see above
+		done <- g.perform(ctx)
+	}()
+	return <-done
+}
+
+func (g *game) perform(ctx context.Context) error {
+	poll, err := g.poll()
+	if err != nil {
+		return err
+	}
+	defer unix.Close(poll) //nolint:errcheck // it was only read
+	g.buffer = make([]byte, 256<<10)
+	for _, p := range g.players {
+		if err := p.take(nil, time.Now()); err != nil { // what came while he joined
+			return err
+		}
+	}
+	pace := newPacer(time.Now(), g.o.Spread)
+	until := func(due time.Time) error { return g.read(ctx, poll, due) }
+	began := time.Now()
+	for away := true; away; {
+		if away = false; time.Since(began) > startTime {
+			return errors.New("play: not everybody got to where he begins")
+		}
+		err := pace.round(until, func(slice int) error {
+			for i := slice; i < len(g.players); i += pace.slices {
+				p := g.players[i]
+				if !p.body.aloft {
+					continue
+				}
+				away = true
+				if p.body.hover(RoundTime.Seconds()); p.body.pose.X == p.body.goalX && p.body.pose.Z == p.body.goalZ {
+					p.body.aloft = false
+				}
+				if _, err := p.move(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	pace.late = 0
+	for round := range g.o.Way {
+		if g.o.Began != nil {
+			g.o.Began(round)
+		}
+		err := pace.round(until, func(slice int) error {
+			for i := slice; i < len(g.players); i += pace.slices {
+				if err := g.players[i].begin(round); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	g.late = pace.late
+	return pace.round(until, func(int) error { return nil }) // the last updates come
+}
+
+// pacer calls for each part of the players when their time in a round has come.
+type pacer struct {
+	start  time.Time
+	slices int
+	rounds int
+	late   time.Duration
+}
+
+// newPacer begins rounds after now: LeadTime before those of gateways, or anywhere if they are spread.
+func newPacer(now time.Time, spread bool) *pacer {
+	p := &pacer{start: now, slices: parts}
+	if !spread {
+		p.slices = 1
+		p.start = now.Add(RoundTime - (time.Duration(now.UnixNano())+LeadTime)%RoundTime)
+	}
+	return p
+}
+
+// round calls part when the time of each has come; until waits for it.
+func (p *pacer) round(until func(due time.Time) error, part func(slice int) error) error {
+	for slice := range p.slices {
+		due := p.start.Add(time.Duration(p.rounds)*RoundTime + time.Duration(slice)*RoundTime/time.Duration(p.slices))
+		if err := until(due); err != nil {
+			return err
+		}
+		p.lag(time.Since(due))
+		if err := part(slice); err != nil {
+			return err
+		}
+	}
+	p.rounds++
+	return nil
+}
+
+// lag takes note that moves are late by so much. Rounds that follow begin later too, so that nobody seems to hurry after them; those that
+// begin with the gateways' do so by whole rounds.
+func (p *pacer) lag(lag time.Duration) {
+	if lag <= lagMost {
+		return
+	}
+	p.late += lag
+	if p.slices == 1 {
+		lag = lag.Round(RoundTime)
+	}
+	p.start = p.start.Add(lag)
+}
+
+// hover goes on above the land for dt seconds, up first.
+func (b *body) hover(dt float64) {
+	way := travelSpeed * dt
+	if b.pose.Y < b.sky {
+		b.pose.Y = min(b.sky, b.pose.Y+way)
+		return
+	}
+	b.across(way)
+	b.pose.Yaw = yawOf(-1)
+}
+
+// begin begins a player's round.
+func (p *gamer) begin(round int) error {
+	at := p.g.spot(round, int(p.number))
+	p.body.pose.X, p.body.pose.Z = at.X, at.Z
+	p.body.pose.Yaw = yawOf(int32(round))
+	p.sent[round] = time.Now()
+	p.begun = int32(round) + 1
+	n, err := p.move()
+	p.out[round] = uint32(n)
+	return err
+}
+
+func (p *gamer) move() (n int, err error) {
+	g := p.g
+	if g.packet, err = (binary{}).appendMove(g.packet[:0], p.body.pose); err != nil {
+		return 0, err
+	}
+	if n, err = unix.Write(p.fd, g.packet); err == nil && n < len(g.packet) {
+		err = errors.New("the server takes no moves") // a socket of which nobody reads for thousands of rounds
+	}
+	if err != nil {
+		return n, fmt.Errorf("player %d moves: %w", p.number, err)
+	}
+	return n, nil
+}
+
+// poll makes what tells who has something to read: an event says the player's number.
+func (g *game) poll() (fd int, err error) {
+	if fd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return -1, fmt.Errorf("poll sockets: %w", err)
+	}
+	for _, p := range g.players {
+		if err := unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, p.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: p.number}); err != nil {
+			unix.Close(fd) //nolint:errcheck // nothing was read
+			return -1, fmt.Errorf("poll sockets: %w", err)
+		}
+	}
+	return fd, nil
+}
+
+// read reads until due what players are sent.
+func (g *game) read(ctx context.Context, poll int, due time.Time) error {
+	var events [256]unix.EpollEvent
+	for {
+		n, err := unix.EpollWait(poll, events[:], 0)
+		if err != nil && err != unix.EINTR {
+			return fmt.Errorf("poll sockets: %w", err)
+		}
+		now := time.Now()
+		for _, e := range events[:max(n, 0)] {
+			p := g.players[e.Fd]
+			switch n, err := unix.Read(p.fd, g.buffer); {
+			case err == unix.EAGAIN || err == unix.EINTR:
+			case err != nil || n == 0:
+				return fmt.Errorf("player %d: %w", p.number, errors.Join(errClosed, err))
+			default:
+				if err := p.take(g.buffer[:n], now); err != nil {
+					return fmt.Errorf("player %d: %w", p.number, err)
+				}
+			}
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		rest := time.Until(due)
+		if rest <= 0 {
+			return nil
+		}
+		if n == len(events) {
+			continue
+		}
+		nap := unix.NsecToTimespec(int64(min(rest, readEvery)))
+		unix.Nanosleep(&nap, nil) //nolint:errcheck // a signal may cut it short
+	}
+}
+
+// take takes in what was read.
+func (p *gamer) take(data []byte, at time.Time) error {
+	p.at = at
+	if p.begun > 0 {
+		p.in[p.begun-1] += uint32(len(data))
+	}
+	rest := data
+	if len(p.received) > 0 {
+		p.received = append(p.received, data...)
+		rest = p.received
+	}
+	for {
+		message, left, err := binary{}.cut(rest)
+		if err != nil {
+			return err
+		}
+		if message == nil {
+			break
+		}
+		rest = left
+		if err := p.hear(message); err != nil {
+			return err
+		}
+	}
+	p.received = append(p.received[:0], rest...)
+	return nil
+}
+
+// hear takes in a message.
+func (p *gamer) hear(message []byte) error {
+	switch {
+	case len(message) == 0:
+		return errors.New("an empty message")
+	case message[0] == wire.TickFrame:
+		return wire.ReadTick(message, p)
+	case len(message) > 1024:
+		return nil // land
+	}
+	decoded, err := wire.DecodeServerCBOR(message)
+	if err != nil {
+		return err
+	}
+	switch m := decoded.(type) {
+	case wire.Correction:
+		p.corrections++
+	case wire.Failure:
+		return errors.New(m.Code + ": " + m.Message)
+	}
+	return nil
+}
