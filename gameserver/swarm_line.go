@@ -15,7 +15,7 @@ import (
 // some, which the next ones make good.
 
 // OverlayProtocol is spoken between gateways, within a world; ServeOverlay serves it.
-const OverlayProtocol = "/overlay/1"
+const OverlayProtocol = "/overlay/2"
 
 const (
 	// maxPacket is the longest packet, in bytes.
