@@ -196,7 +196,7 @@ func (s *stage) show(viewer *session) (skipped bool) {
 	old := viewer.vantage
 	next := old
 	if old == nil || !old.point.holds(pose, view) {
-		next = s.vantage(vantagePointOf(pose, view))
+		next = s.vantage(vantagePointOf(pose, view), old)
 		viewer.vantage = next
 		next.sessions++
 		if old != nil {
@@ -228,11 +228,15 @@ func (s *stage) count(v *vantage, extra int) {
 	e.sessions++
 }
 
-// vantage gives the vantage of a point, which may be new.
-func (s *stage) vantage(point vantagePoint) *vantage {
+// vantage gives the vantage of a point. A new one has the rings of the one that its first session comes from, if that is
+// as good: other rings would have to be told of.
+func (s *stage) vantage(point vantagePoint, from *vantage) *vantage {
 	v := s.mu.vantages[point]
 	if v == nil {
 		v = &vantage{point: point}
+		if from != nil {
+			v.coarser = from.coarser
+		}
 		s.mu.vantages[point] = v
 		s.draw(v)
 		v.tick = s.mu.tick

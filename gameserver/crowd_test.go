@@ -234,7 +234,7 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 	}{
 		{100, 9500, .05},
 		{500, 20000, .25},
-		{1500, 20000, .4},
+		{1500, 20000, .25},
 	} {
 		t.Run(fmt.Sprint(c.players), func(t *testing.T) {
 			h := newTheatre(c.players, jitter)
@@ -250,7 +250,7 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 				t.Fatal(err)
 			}
 			var errors, late []float64 // against what the gateway has just heard; against where they are by now
-			const warm, ticks = 160, 200
+			const warm, ticks = 40, 400
 			for tick := range warm + ticks {
 				if tick == warm {
 					for _, e := range eyes {
@@ -291,7 +291,11 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 					}
 				}
 			}
-			bytes, records := 0., 0.
+			bytes, records, sum := 0., 0., 0.
+			for _, e := range errors {
+				sum += e
+			}
+			mean := sum / float64(len(errors))
 			for _, e := range eyes {
 				bytes += float64(e.bytes) / float64(len(eyes)) / ticks * 20
 				records += float64(e.records) / float64(len(eyes)) / ticks * 20
@@ -299,8 +303,8 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 			slices.Sort(errors)
 			slices.Sort(late)
 			p50, p99, most := errors[len(errors)/2], errors[len(errors)*99/100], errors[len(errors)-1]
-			t.Logf("%.0f bytes/s, %.0f records/s (%.1f per avatar); error p50 %.3f, p99 %.3f, max %.3f blocks; with what is on its way p50 %.3f, p99 %.3f",
-				bytes, records, records/float64(c.players), p50, p99, most, late[len(late)/2], late[len(late)*99/100])
+			t.Logf("%.0f bytes/s, %.0f records/s (%.1f per avatar); error mean %.3f, p50 %.3f, p99 %.3f, max %.3f blocks; with what is on its way p50 %.3f, p99 %.3f",
+				bytes, records, records/float64(c.players), mean, p50, p99, most, late[len(late)/2], late[len(late)*99/100])
 			if bytes > c.bytes {
 				t.Errorf("%.0f bytes a second, want at most %.0f", bytes, c.bytes)
 			}

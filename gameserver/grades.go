@@ -38,8 +38,8 @@ var gradeRules = [grades]struct {
 	exact:   {2, 2, 1},
 	tight:   {14, 8, 1},
 	near:    {28, 24, 1},
-	fair:    {48, 32, 1},
-	loose:   {72, 40, 1},
+	fair:    {32, 32, 1},
+	loose:   {50, 40, 1},
 	far:     {100, 48, 1},
 	distant: {128, 64, 20},
 }
@@ -55,6 +55,14 @@ const (
 	// tick. SlipError is how exactly it has to be on its way then. In 1/128 block.
 	slipMost, slipError = 32, 4
 )
+
+// stepError is how wrong clients may be about who goes up or down a block, until he stands again, in 1/128 block: the
+// way of two ticks. When he is told of then, where he will stand can be guessed; every tick of a step would cost a record
+// otherwise.
+const stepError = 52
+
+// bears tells whether that holds in the grade.
+func (g grade) bears() bool { return g >= fair }
 
 // fine is how many units of a track are in one of a place, and steep how many in one of a climb.
 const (
@@ -77,18 +85,22 @@ func trackOf(p wire.Place, tick uint64) track {
 	return track{x: int32(p.X) * fine, z: int32(p.Z) * fine, y: int32(p.Y) * fine, yaw: p.Yaw, pitch: p.Pitch, tick: tick, tall: tick}
 }
 
-// wrong tells whether what clients of the grade take the avatar to do is not true enough any more. With slack, an avatar
-// that is on its way, but a tick early or late, is where it is taken to be.
-func (t *track) wrong(p *wire.Place, tick uint64, g grade, slack bool) bool {
-	rule := &gradeRules[g]
-	if t.turned(p, rule.turn) {
-		return true
+// wrong tells whether what clients of the grade take the avatar to do is not true enough any more. Who takes a step may be
+// farther off in the meantime; who is on his way, but a tick early or late, for some looks.
+func (a *actor) wrong(g grade, tick uint64, steps bool) bool {
+	t, p, most := &a.tracks[g], &a.place, gradeRules[g].error
+	if steps && g.bears() {
+		most = max(most, stepError)
 	}
 	astray := t.astray(p, tick)
-	if astray <= rule.error {
-		return false
+	slips := g != exact && astray > most && astray <= slipMost && a.slips[g] < slipTicks &&
+		min(t.astray(p, tick-1), t.astray(p, tick+1)) <= max(most, slipError)
+	if slips {
+		a.slips[g]++
+	} else {
+		a.slips[g] = 0
 	}
-	return !slack || astray > slipMost || min(t.astray(p, tick-1), t.astray(p, tick+1)) > max(rule.error, slipError)
+	return astray > most && !slips || t.turned(p, gradeRules[g].turn) || t.stops(g, tick) || t.levels(g, tick)
 }
 
 // astray is how far the avatar is from where it is taken to be, along any axis.
@@ -109,7 +121,23 @@ func (t *track) height(tick uint64) int32 { return t.y + steep*int32(t.climb)*pa
 // passed is for how many ticks an avatar has gone on since it was told of; -1 at the tick before.
 func passed(since, tick uint64) int32 { return int32(min(int64(tick-since), wire.PaceTicks)) }
 
+// stops tells whether clients will let the avatar go on no more before the next look, where that is not the next tick, and
+// levels the same of its climb.
+func (t *track) stops(g grade, tick uint64) bool {
+	every := gradeRules[g].every
+	return every > 1 && t.pace() != (spot{}) && t.tick+wire.PaceTicks < tick+every
+}
+
+func (t *track) levels(g grade, tick uint64) bool {
+	every := gradeRules[g].every
+	return every > 1 && t.climb != 0 && t.tall+wire.PaceTicks < tick+every
+}
+
+func (t *track) pace() spot { return spot{x: int32(t.paceX), z: int32(t.paceZ)} }
+
 func off(a, b int32) int32 { return max(a-b, b-a) }
+
+func within(v, most int32) int32 { return max(-most, min(most, v)) }
 
 // turned tells whether the avatar looks elsewhere, by at least so much.
 func (t *track) turned(p *wire.Place, least uint8) bool {
@@ -129,8 +157,9 @@ type actor struct {
 	cell   uint8
 	past   [5]spot // where it was at the tick seen, and at those before
 	seen   uint64
-	heard  uint64 // the look that its newest move came before
-	slips  uint8  // looks in which it was early or late, without one in which it was not
+	heard  uint64        // the look that its newest move came before
+	stood  int32         // the height at which it was when it last neither rose nor fell, as in spot
+	slips  [grades]uint8 // looks in which clients took it to be a tick early or late, without one in which they did not
 	tracks [grades]track
 }
 
@@ -148,6 +177,9 @@ func (a *actor) remember(tick uint64) {
 	for i := int32(1); i <= passed; i++ {
 		copy(a.past[1:], a.past[:4])
 		a.past[0] = before.plus(now.minus(before), i, passed)
+	}
+	if now.y == a.past[1].y {
+		a.stood = now.y
 	}
 	a.seen = tick
 }
@@ -179,32 +211,67 @@ func (a *actor) appear(tick uint64) {
 	for i := range a.past {
 		a.past[i] = a.spot
 	}
-	a.seen = tick
+	a.stood, a.seen = a.spot.y, tick
 }
 
 // pace guesses how the avatar goes on across, in 1/128 block a tick. Moves come at the clients' beat and not at ours, so
-// that a tick may see none of them or two: then the way of several ticks tells more.
-func (a *actor) pace() (x, z int8) {
+// that a tick may see none of them or two: where its last steps are not alike the way of several ticks tells more, and
+// what clients take it to do already, if that agrees, is as good.
+func (a *actor) pace(told *track) (x, z int8) {
 	now, before := a.past[0], a.past[1]
-	step, way := now.minus(before), now.minus(a.past[4])
+	step, last, way := now.minus(before), before.minus(a.past[2]), now.minus(a.past[4])
 	mean, twice := spot{}.plus(way, 1, 4), spot{}.plus(way, 1, 2)
-	if steady(step, mean) || steady(step, twice) || step == (spot{}) && before != a.past[2] {
+	switch {
+	case alike(step, last) && alike(step, a.past[2].minus(a.past[3])):
+		step = spot{}.plus(now.minus(a.past[3]), 1, 3)
+	case alike(step, last):
+		step = spot{}.plus(now.minus(a.past[2]), 1, 2)
+	case mean.minus(told.pace()).across() <= told.pace().across()/4+1:
+		return told.paceX, told.paceZ
+	case steady(step, mean), steady(step, twice), step == spot{} && last != spot{}:
 		step = mean
 	}
 	return clampPace(step.x), clampPace(step.z)
 }
 
+// alike tells whether two steps differ by no more than rounding makes them.
+func alike(step, last spot) bool { return step.minus(last).across() <= little }
+
 // steady tells whether a step is what is expected, by half of it and a little.
-func steady(step, mean spot) bool {
-	const little = 4
-	return step.minus(mean).across() <= mean.across()/2+little
+func steady(step, mean spot) bool { return step.minus(mean).across() <= mean.across()/2+little }
+
+// little is what rounding, and a move of a beat that is not quite ours, add to a step, in 1/128 block.
+const little = 4
+
+// steps tells whether the avatar rises or falls, and not yet by more than a block.
+func (a *actor) steps() bool {
+	return a.past[0].y != a.past[1].y && off(a.past[0].y, a.stood) <= block
 }
 
+// landing guesses where the step ends that the avatar is taking: at the next whole height, in so many ticks. Who rises or falls
+// by more than a block is not guessed to end anywhere.
+func (a *actor) landing() (y, ticks int32, lands bool) {
+	if !a.steps() || a.climb(1) == 0 {
+		return 0, 0, false
+	}
+	now, step := a.past[0].y, a.past[0].y-a.past[1].y
+	y = now / block * block
+	if step > 0 {
+		y = (now + block - 1) / block * block
+	}
+	return y, (y - now + step/2) / step, true
+}
+
+const block = wire.PaceUnit
+
 // climb guesses how the avatar goes on up or down, in 1/64 block a tick. Who has gone up within one tick has stepped on
-// something, and stays there; who has in two climbs, or who does and stays where he is across.
-func (a *actor) climb() int8 {
+// something, and stays there; who has in two climbs, or who does and stays where he is across. Who has not climbed for as
+// long as it takes until the next look, in ticks, is guessed to have arrived by then: a jump lasts less than a second.
+func (a *actor) climb(every uint64) int8 {
 	step, before := a.past[0].minus(a.past[1]), a.past[1].y-a.past[2].y
 	switch {
+	case off(a.past[0].y, a.stood) < off(step.y, 0)*int32(every):
+		return 0
 	case step.y > 0 && before > 0, step.y < 0 && before < 0:
 		return clampPace((step.y + before) / 2 / steep)
 	case step.across() == 0:
@@ -247,9 +314,7 @@ func (c *cell) look(number uint8, now moment, turn uint64) {
 			continue
 		}
 		a.remember(now.tick)
-		if g, told := a.due(now.tick, coarsest); told {
-			a.tell(c, &writers, g, now.tick)
-		}
+		a.tell(c, &writers, coarsest, now.tick)
 	}
 }
 
@@ -258,51 +323,45 @@ func (a *actor) late(look uint64) bool {
 	return a.heard != look && look-a.heard <= unheardTicks && a.past[0] != a.past[1]
 }
 
-// due gives the coarsest grade that has to be told of the avatar, of those that are looked at.
-func (a *actor) due(tick uint64, coarsest grade) (grade, bool) {
-	slack := a.slips < slipTicks
-	for g := coarsest; ; g-- {
-		if a.tracks[g].wrong(&a.place, tick, g, slack && g != exact) {
-			a.slips = 0
-			return g, true
-		}
-		if g == exact {
-			break
-		}
-	}
-	if a.tracks[exact].astray(&a.place, tick) > gradeRules[exact].error {
-		a.slips++
-	} else {
-		a.slips = 0
-	}
-	return 0, false
-}
-
-// tell adds the avatar to the pieces of all grades up to the coarsest one.
+// tell adds the avatar to the pieces of those grades, up to the coarsest one that is looked at, whose clients take it to do
+// what is not true enough.
 func (a *actor) tell(c *cell, writers *[grades]wire.MotionWriter, coarsest grade, tick uint64) {
-	paceX, paceZ := a.pace()
-	climb := a.climb()
+	steps := a.steps()
 	for g := exact; g <= coarsest; g++ {
-		t, rule := &a.tracks[g], &gradeRules[g]
-		m := wire.Motion{
-			Index: a.index, Place: a.place, PaceX: paceX, PaceZ: paceZ, Climb: climb,
-			HasAcross: t.across(&a.place, tick) > rule.error/2,
-			HasHeight: t.above(&a.place, tick) > rule.error,
-			HasFacing: t.turned(&a.place, max(1, rule.turn/2)),
-		}
-		if m.HasFacing && (off(int32(paceX), int32(t.paceX)) > newWay || off(int32(paceZ), int32(t.paceZ)) > newWay) {
-			m.HasAcross = true // it has turned, and would soon be astray
-		}
-		if (m.HasAcross || m.HasFacing) && off(int32(climb), int32(t.climb)) > sameClimb {
-			m.HasHeight = true // it climbs, or has climbed
-		}
-		m.HasPace = m.HasAcross && (off(int32(paceX), int32(t.paceX)) > samePace || off(int32(paceZ), int32(t.paceZ)) > samePace)
-		if !m.HasAcross && !m.HasHeight && !m.HasFacing {
+		if !a.wrong(g, tick, steps) {
 			continue
 		}
-		c.pieces[g] = writers[g].Append(c.pieces[g], &m)
-		t.learn(&m, tick)
+		t := &a.tracks[g]
+		if m := a.guess(g, tick); m.HasAcross || m.HasHeight || m.HasFacing {
+			c.pieces[g] = writers[g].Append(c.pieces[g], &m)
+			t.learn(&m, tick)
+		}
 	}
+}
+
+// guess is what clients of a grade are told: where the avatar is, or will be when it has taken the step that it is taking, and
+// how it goes on. It has only what they do not take it to do already.
+func (a *actor) guess(g grade, tick uint64) wire.Motion {
+	t, rule := &a.tracks[g], &gradeRules[g]
+	m := wire.Motion{Index: a.index, Place: a.place, Climb: a.climb(rule.every)}
+	m.PaceX, m.PaceZ = a.pace(t)
+	most := max(rule.error, stepError)
+	if y, ticks, lands := a.landing(); lands && g.bears() && off(y, a.spot.y) <= most {
+		m.Y, m.Climb = uint16(y/fine), 0
+		if a.past[0].minus(a.past[1]).across() == 0 { // it will go on as it came
+			m.PaceX, m.PaceZ = t.paceX, t.paceZ
+			m.X = inCell(a.cell%cellRow, a.spot.x-within(int32(m.PaceX)*ticks, most))
+			m.Z = inCell(a.cell/cellRow, a.spot.z-within(int32(m.PaceZ)*ticks, most))
+		}
+	}
+	newPace := max(off(int32(m.PaceX), int32(t.paceX)), off(int32(m.PaceZ), int32(t.paceZ)))
+	m.HasFacing = t.turned(&m.Place, max(1, rule.turn/2))
+	m.HasAcross = t.across(&m.Place, tick) > rule.error/2 || t.stops(g, tick) ||
+		m.HasFacing && newPace > newWay // it has turned, and would soon be astray
+	m.HasHeight = t.above(&m.Place, tick) > rule.error || t.levels(g, tick) ||
+		(m.HasAcross || m.HasFacing) && off(int32(m.Climb), int32(t.climb)) > sameClimb // it climbs, or has climbed
+	m.HasPace = m.HasAcross && newPace > samePace
+	return m
 }
 
 // learn is what a client does with the motion.

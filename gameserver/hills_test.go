@@ -79,10 +79,10 @@ func TestCrowdOnHills(t *testing.T) {
 		bytes     float64 // a second, at most
 		mean, p99 float64 // error within 16 blocks, at most
 	}{
-		{100, 9500, .12, .55},
-		{500, 20000, .12, .55},
-		{1000, 20000, .2, .7},
-		{1500, 20000, .3, 1.3},
+		{100, 9500, .1, .5},
+		{500, 20000, .1, .5},
+		{1000, 20000, .14, .55},
+		{1500, 20000, .18, .75},
 	} {
 		t.Run(fmt.Sprint(c.players), func(t *testing.T) {
 			h := newTheatre(c.players, jitter)

@@ -70,7 +70,7 @@ func newStage(budget int) *stage {
 	s.mu.actors = make(map[player.ID]*actor)
 	s.mu.gone = make(map[player.ID]parting)
 	s.mu.plots = make(map[grid.ChunkPos]*plot)
-	s.mu.cost = [grades]float64{exact: 2.4, tight: 1.1, near: .9, fair: .8, loose: .7, far: .6, distant: .2} // to begin with
+	s.mu.cost = [grades]float64{exact: 2.4, tight: 1, near: .8, fair: .6, loose: .55, far: .5, distant: .2} // to begin with
 	for k := range s.mu.extra {
 		s.mu.extra[k].each = usualSurplus
 	}

@@ -45,7 +45,7 @@ const (
 	// ringSlack is by how much a ring's crowd may be over its limit before a cell that was in it leaves it.
 	ringSlack = 1.25
 	// budgetSlack is how much of the budget finer rings than the present ones may take.
-	budgetSlack = .92
+	budgetSlack = .95
 	// settleTicks is how long rings stay as they are while no chunk's first avatar appears nor its last one vanishes,
 	// and hasteTicks how long if one does.
 	settleTicks, hasteTicks = 40, 4

@@ -1,0 +1,146 @@
+package gameserver
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// watched is an avatar alone in a cell, in the middle of chunk 0, 0, of which every grade is told when it is looked at.
+type watched struct {
+	a    *actor
+	c    cell
+	now  moment
+	pose wire.Pose
+	told [grades]int // records
+}
+
+func newWatched() *watched {
+	w := &watched{a: &actor{plot: &plot{}}, pose: wire.Pose{X: 12, Y: 64, Z: 12}}
+	w.stand()
+	w.a.cell = w.a.place.Cell()
+	w.a.appear(0)
+	w.c.add(w.a)
+	return w
+}
+
+func (w *watched) stand() {
+	w.a.place, w.a.spot = wire.PlaceOf(grid.ChunkPos{}, w.pose), spotOf(grid.ChunkPos{}, w.pose)
+	w.a.heard = w.now.look
+}
+
+// move takes the avatar on by a step, in blocks, and looks.
+func (w *watched) move(x, y float64) {
+	w.pose.X, w.pose.Y = w.pose.X+x, w.pose.Y+y
+	w.now.tick, w.now.look = w.now.tick+1, w.now.look+1
+	w.stand()
+	w.c.look(w.a.cell, w.now, w.now.look)
+	for g := range w.told {
+		if len(w.c.pieces[g]) > 0 {
+			w.told[g]++
+		}
+	}
+}
+
+// astray is how far from the avatar clients of the grade take it to be, in blocks.
+func (w *watched) astray(g grade) float64 {
+	return float64(w.a.tracks[g].astray(&w.a.place, w.now.tick)) / wire.PaceUnit
+}
+
+// A block up or down costs the coarser grades one record, after which they are right about who goes on as before.
+func TestStepIsToldOnce(t *testing.T) {
+	const way = 4. / 20 // a tick
+	for name, step := range map[string][][2]float64{
+		"up":   {{0, way}, {0, way}, {0, way}, {0, way}, {0, way}},
+		"down": {{way, -2 * way}, {way, -2 * way}, {way, -way}},
+	} {
+		for _, g := range []grade{fair, loose} {
+			t.Run(fmt.Sprint(name, " in ", g), func(t *testing.T) {
+				w := newWatched()
+				for range 5 {
+					w.move(way, 0)
+				}
+				before := w.told[g]
+				for _, s := range step {
+					w.move(s[0], s[1])
+				}
+				for range 5 {
+					w.move(way, 0)
+				}
+				if told := w.told[g] - before; told != 1 {
+					t.Errorf("the step was told in %d records, want 1", told)
+				}
+				if astray := w.astray(g); astray > .1 {
+					t.Errorf("after the step clients are wrong by %.2f blocks, want at most .1", astray)
+				}
+			})
+		}
+	}
+}
+
+// A walker who rests for a tick, and goes another way, is known to have the pace that he has, and not the mean.
+func TestPaceAfterTurn(t *testing.T) {
+	w := newWatched()
+	for _, x := range []float64{.2, .2, .2, .2, 0, -.2, -.2, -.2} {
+		w.move(x, 0)
+	}
+	const want = -26 // 4 blocks a second
+	if pace := w.a.tracks[near].paceX; off(int32(pace), want) > 1 {
+		t.Errorf("told pace is %d/128 block a tick, want %d", pace, want)
+	}
+}
+
+// Whoever was told of in the middle of a jump is not shown in the sky, nor under the ground, until the next look.
+func TestJumpIsNotPrecededInDistance(t *testing.T) {
+	every := int(gradeRules[distant].every)
+	jump := []float64{.42, .33, .25, .17, .08, -.08, -.17, -.25, -.33, -.42}
+	for at := range jump {
+		w := newWatched()
+		for range 2*every - 1 - at { // so that the jump is looked at in its tick at
+			w.move(0, 0)
+		}
+		for _, y := range slices.Concat(jump, make([]float64, every-len(jump))) {
+			w.move(0, y)
+			if astray := w.astray(distant); astray > 1.3 { // as high as the jump
+				t.Fatalf("looked at in tick %d of the jump, clients are wrong by %.1f blocks, want at most 1.3", at, astray)
+			}
+		}
+	}
+}
+
+// Who falls for long, and drifts, does so for clients who are told once a second, though they let nobody go on for more than two.
+func TestLongFallInDistance(t *testing.T) {
+	w := newWatched()
+	w.pose.X, w.pose.Y = 8.5, 200
+	w.stand()
+	w.a.appear(0)
+	for tick := range 100 {
+		w.move(.07, -.8)
+		if astray := w.astray(distant); tick > 40 && astray > 1 {
+			t.Fatalf("after %d ticks clients are wrong by %.1f blocks, want at most 1", tick, astray)
+		}
+	}
+}
+
+// A walker a tick late is borne for some looks and then told of.
+func TestSlipIsBorneForSomeLooks(t *testing.T) {
+	w := newWatched()
+	for range 6 {
+		w.move(.2, 0)
+	}
+	before := w.told[tight]
+	w.move(0, 0)
+	for range slipTicks - 1 {
+		w.move(.2, 0)
+	}
+	if w.told[tight] != before {
+		t.Errorf("a tick late he was told of within %d looks", slipTicks)
+	}
+	w.move(.2, 0)
+	if w.told[tight] != before+1 || w.astray(tight) > .05 {
+		t.Errorf("after %d looks he is still shown %.2f blocks ahead", slipTicks, w.astray(tight))
+	}
+}
