@@ -44,8 +44,22 @@ func (b *bench) daemons(ctx context.Context, n int) ([]*rig.Daemon, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
 	}
-	return rig.Network(ctx, b.rigOptions(dir), n)
+	o, began, told := b.rigOptions(dir), time.Now(), time.Now()
+	o.Started = func(started int) {
+		if time.Since(told) > sayEvery || started == n && n > manyDaemons {
+			told = time.Now()
+			say("%d of %d daemons serve after %.0f s", started, n, time.Since(began).Seconds())
+		}
+	}
+	return rig.Network(ctx, o, n)
 }
+
+const (
+	// sayEvery is how often the person at the terminal is told how far a long step is.
+	sayEvery = 5 * time.Second
+	// manyDaemons is how many are so few that nobody need be told when they serve.
+	manyDaemons = 8
+)
 
 func (b *bench) rigOptions(dir string) rig.Options {
 	return rig.Options{Binary: b.binary, Dir: dir, CPUs: b.serverCPUs, Nice: b.nice}
@@ -67,6 +81,7 @@ type target interface {
 	Usage() (rig.Usage, error)
 	Scrape(context.Context) (rig.Metrics, error)
 	Running() bool
+	Log() string
 	Kill()
 }
 
@@ -132,7 +147,7 @@ func (b *bench) guard(ctx context.Context, targets []target, cancel context.Canc
 			for _, t := range targets {
 				t.Kill()
 			}
-			cancel(fmt.Errorf("the daemons used %d MiB", sum>>20))
+			cancel(fmt.Errorf("the daemons used %d MiB, and may use %d: see --memory", sum>>20, b.memory))
 			return
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,12 +40,16 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 	}
 	defer killAll(daemons)
 	targets := targetsOf(daemons)
+	before, err := b.unused(ctx, targets)
+	if err != nil {
+		return err
+	}
 	o := crowd.Options{Targets: gamesOf(daemons), Roam: 800, Pace: pace}
 	var series []moment
 	var r reading
 	joined := 0.0
 	err = b.play(ctx, o, 1, targets, func(ctx context.Context, c *crowd.Crowd) error {
-		rec := record(ctx, targets, c, 2*time.Second)
+		rec := record(ctx, targets, c, 2*time.Second, progress())
 		defer rec.stop() //nolint:errcheck // likewise, where it is not stopped below
 		began := time.Now()
 		if err := c.Add(ctx, players-1); err != nil {
@@ -57,6 +62,7 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 		joined = time.Since(began).Seconds()
 		profiled := b.startProfile(ctx, daemons[0], "network", min(length, time.Minute))
 		var err error
+		say("all are where they wander: measured for %v", length)
 		r, err = b.measure(ctx, targets, c, length)
 		err = errors.Join(err, profiled())
 		series, _ = rec.stop() // it reports nothing that pause does not
@@ -68,10 +74,57 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 	if err := b.writeSeries("network.csv", series); err != nil {
 		return err
 	}
-	return b.reportNetwork(series, r, nodes, joined)
+	return b.reportNetwork(series, r, before, joined)
 }
 
-func (b *bench) reportNetwork(series []moment, r reading, nodes int, joined float64) error {
+// rested is what daemons have used that nobody has played on.
+type rested struct {
+	starting time.Duration // of a core, all together, until all of them served
+	idle     float64       // after that, as a share of one core
+}
+
+// unused lets daemons that have just started come to rest, and measures what they use then.
+func (b *bench) unused(ctx context.Context, targets []target) (r rested, err error) {
+	settle, length := 30*time.Second, 20*time.Second
+	r.starting = usedBy(targets)
+	say("they took %.0f s of a core to start; %v until they rest", r.starting.Seconds(), settle)
+	if err := pause(ctx, settle); err != nil {
+		return r, err
+	}
+	before, began := usedBy(targets), time.Now()
+	if err := pause(ctx, length); err != nil {
+		return r, err
+	}
+	r.idle = (usedBy(targets) - before).Seconds() / time.Since(began).Seconds()
+	say("idle they use %.1f %% of a core", percent(r.idle))
+	return r, nil
+}
+
+// usedBy is the time of a core that all have used since they started.
+func usedBy(targets []target) (sum time.Duration) {
+	for _, u := range usages(targets) {
+		sum += u.CPU
+	}
+	return sum
+}
+
+// progress tells the person at the terminal now and then what a series has come to.
+func progress() func(moment) {
+	const every = 20 // seconds
+	told := 0.0
+	return func(m moment) {
+		if m.at < told+every {
+			return
+		}
+		told = m.at
+		cpu, rss := m.total()
+		say("%4.0f s: %d players, all daemons %.0f %% of a core and %d MiB, the busiest %.1f %%",
+			m.at, m.players, percent(cpu), rss>>20, percent(slices.Max(m.cpu)))
+	}
+}
+
+func (b *bench) reportNetwork(series []moment, r reading, before rested, joined float64) error {
+	nodes := len(r.CPU)
 	var most, mean, all []figure.Point
 	peak, sum, n := 0.0, 0.0, 0.0
 	for _, m := range series {
@@ -112,6 +165,8 @@ func (b *bench) reportNetwork(series []moment, r reading, nodes int, joined floa
 	table.Add("memory of a daemon, MiB", rss/float64(nodes)/(1<<20))
 	table.Add("kB/s to each player", r.perPlayer(r.Seen.BytesIn)/1000)
 	table.Add("players lost", r.Seen.Lost)
+	table.Add("before anybody joined: all daemons, % of a core", percent(before.idle))
+	table.Add("to start them all, s of a core", before.starting.Seconds())
 	located, cached := 0.0, 0.0
 	for i := range r.After {
 		for _, source := range sources {

@@ -41,10 +41,13 @@ type instant struct {
 }
 
 func look(ctx context.Context, targets []target, c *crowd.Crowd) (i instant, err error) {
-	for _, t := range targets {
+	for n, t := range targets {
+		if !t.Running() {
+			return i, fmt.Errorf("daemon %d of %d has ended: %s", n+1, len(targets), t.Log())
+		}
 		m, err := t.Scrape(ctx)
 		if err != nil {
-			return i, err
+			return i, fmt.Errorf("daemon %d of %d: %w", n+1, len(targets), err)
 		}
 		i.scrape = append(i.scrape, m)
 	}

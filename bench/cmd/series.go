@@ -27,16 +27,17 @@ func (m moment) total() (cpu float64, rss int64) {
 
 // recorder reads the accounts at equal intervals, until it is ended.
 type recorder struct {
+	each   func(moment) // is told of each; nil: nobody is told
 	series []moment
 	err    error
 	end    context.CancelFunc
 	done   chan struct{}
 }
 
-// record begins a series.
-func record(ctx context.Context, targets []target, c *crowd.Crowd, every time.Duration) *recorder {
+// record begins a series. each is told of every moment, in the series' own goroutine; nil: nobody is told.
+func record(ctx context.Context, targets []target, c *crowd.Crowd, every time.Duration, each func(moment)) *recorder {
 	ctx, end := context.WithCancel(ctx)
-	r := &recorder{end: end, done: make(chan struct{})}
+	r := &recorder{each: each, end: end, done: make(chan struct{})}
 	go func() { // awaited by stop
 		defer close(r.done)
 		r.err = r.run(ctx, targets, c, every)
@@ -69,6 +70,9 @@ func (r *recorder) run(ctx context.Context, targets []target, c *crowd.Crowd, ev
 			m.rss = append(m.rss, now[i].RSS)
 		}
 		r.series = append(r.series, m)
+		if r.each != nil {
+			r.each(m)
+		}
 		last, lastAt = now, at
 	}
 	return err

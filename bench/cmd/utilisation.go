@@ -70,7 +70,7 @@ func (b *bench) utilisation(ctx context.Context) error {
 		}
 		var series []moment
 		err = b.play(ctx, o, f.players, []target{d}, func(ctx context.Context, c *crowd.Crowd) error {
-			r := record(ctx, []target{d}, c, time.Second)
+			r := record(ctx, []target{d}, c, time.Second, nil)
 			err := pause(ctx, length)
 			series, _ = r.stop() // it reports nothing that pause does not
 			return err
@@ -152,7 +152,7 @@ func (b *bench) ramped(ctx context.Context, players int, every time.Duration) (s
 	defer d.Kill()
 	o.Pace = 1 / every.Seconds()
 	err = b.play(ctx, o, 1, []target{d}, func(ctx context.Context, c *crowd.Crowd) error {
-		r := record(ctx, []target{d}, c, time.Second)
+		r := record(ctx, []target{d}, c, time.Second, nil)
 		err := c.Add(ctx, players-1)
 		if err == nil {
 			err = pause(ctx, 5*time.Second)

@@ -27,6 +27,8 @@ type Options struct {
 	Nice   int      // of each daemon; below 0 it goes before other programs of this machine, and takes root
 	Seed   int64    // of the world; default 1
 	Args   []string // more flags of voxeld run
+
+	Started func(n int) // is told after each daemon of a network how many serve; nil: nobody is told
 }
 
 // Daemon is one running voxeld.
@@ -48,6 +50,9 @@ func Network(ctx context.Context, o Options, n int) ([]*Daemon, error) {
 			return nil, fmt.Errorf("start daemon %d of %d: %w", i+1, n, err)
 		}
 		all = append(all, d)
+		if o.Started != nil {
+			o.Started(len(all))
+		}
 		if i > 0 {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -35,7 +36,10 @@ func OwnNetwork(ctx context.Context) (ran bool, err error) {
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.Env = append(os.Environ(), inside+"=1")
 	// A session of its own, for BoundSelf: Linux shares cores among sessions first.
-	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Setsid: true}
+	// It is told to end when this program is killed. Linux does so when the thread that started it ends.
+	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Setsid: true, Pdeathsig: syscall.SIGTERM}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	err = c.Run()
 	if errors.Is(err, syscall.EPERM) {
 		return false, nil

@@ -5,34 +5,29 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
 // startOn starts a command whose process, with all its threads, may use those cores only (all if there are none), and
-// has that niceness.
+// has that niceness. The process is killed when the calling thread ends, be it because this program was killed: so the
+// caller has locked its goroutine to the thread, does nothing else with it, and keeps it until the process has ended.
 func startOn(c *exec.Cmd, cpus []int, nice int) error {
-	// A new process has the affinity and the niceness of the thread that started it. The thread is not used again.
-	started := make(chan error)
-	go func() { // it ends before this function does
-		runtime.LockOSThread()
-		started <- func() error {
-			if len(cpus) > 0 {
-				if err := unix.SchedSetaffinity(0, setOf(cpus)); err != nil {
-					return fmt.Errorf("pin to cores %v: %w", cpus, err)
-				}
-			}
-			if nice != 0 {
-				if err := unix.Setpriority(unix.PRIO_PROCESS, 0, nice); err != nil {
-					return fmt.Errorf("set niceness %d: %w", nice, err)
-				}
-			}
-			return c.Start()
-		}()
-	}()
-	return <-started
+	// A new process has the affinity and the niceness of the thread that starts it.
+	if len(cpus) > 0 {
+		if err := unix.SchedSetaffinity(0, setOf(cpus)); err != nil {
+			return fmt.Errorf("pin to cores %v: %w", cpus, err)
+		}
+	}
+	if nice != 0 {
+		if err := unix.Setpriority(unix.PRIO_PROCESS, 0, nice); err != nil {
+			return fmt.Errorf("set niceness %d: %w", nice, err)
+		}
+	}
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return c.Start()
 }
 
 // BoundSelf bounds this process to the cores, and gives it a niceness: the threads that it has, and so those that they

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -90,14 +91,17 @@ func (p *Process) prepare(o Options, name, binary string, args []string) error {
 
 func (p *Process) start(o Options) error {
 	defer p.printed.Close() //nolint:errcheck // the process has it now
-	if err := startOn(p.cmd, o.CPUs, o.Nice); err != nil {
-		return err
-	}
-	go func() {
-		defer close(p.ended) // Stop waits for it
-		p.cmd.Wait()         //nolint:errcheck // whoever waits for the process looks at its log
+	started := make(chan error)
+	go func() { // Stop waits for it
+		defer close(p.ended)
+		runtime.LockOSThread() // for good: the thread ends with this goroutine
+		err := startOn(p.cmd, o.CPUs, o.Nice)
+		started <- err
+		if err == nil {
+			p.cmd.Wait() //nolint:errcheck // whoever waits for the process looks at its log
+		}
 	}()
-	return nil
+	return <-started
 }
 
 // Await asks until the process answers; it ends one that does not.

@@ -1,6 +1,8 @@
 package rig
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"golang.org/x/sys/unix"
 )
 
 func TestHistogramQuantileIsNeverBelowTheTruth(t *testing.T) {
@@ -89,5 +92,58 @@ func TestProcessIsSpokenWithAndEnds(t *testing.T) {
 	p.Stop()
 	if p.Running() {
 		t.Error("it was stopped and runs")
+	}
+}
+
+// orphan names the environment variable that makes this test's program start a process and wait to be killed.
+const orphan = "RIG_TEST_ORPHAN"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(orphan); dir != "" {
+		p, err := Launch(Options{Dir: dir}, "sleep", "sleep", "1000")
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(p.PID())
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+func TestProcessDiesWithTheProgramThatStartedIt(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(orphan, t.TempDir())
+	p, in, out, err := Converse(Options{Dir: t.TempDir()}, "parent", self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close() //nolint:errcheck // nothing is written
+	defer p.Kill()
+	var pid int
+	if _, err := fmt.Fscan(out, &pid); err != nil {
+		t.Fatalf("the parent did not start anything: %v: %s", err, p.Log())
+	}
+	child, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Fatalf("the child does not run while its parent does: %v", err)
+	}
+	defer unix.Close(child) //nolint:errcheck // nothing was written
+	ended := func(within time.Duration) bool {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(child), Events: unix.POLLIN}}, int(within.Milliseconds()))
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			t.Fatal(err)
+		}
+		return n > 0
+	}
+	if ended(0) {
+		t.Fatal("the child has ended before its parent")
+	}
+	p.Kill()
+	if !ended(10 * time.Second) {
+		unix.Kill(pid, unix.SIGKILL) //nolint:errcheck // the test has failed
+		t.Error("the child outlives its parent, which was killed")
 	}
 }
