@@ -96,12 +96,17 @@ type DHT struct {
 	kad     *kaddht.IpfsDHT
 	store   *datastore
 	cells   *cellKeys
+	holders *holders
 	chunks  chunkValidator
 	players playerValidator
 	logger  *slog.Logger
 	metrics *metrics
 
 	redial redial // belongs to Run
+	seen   struct {
+		peers []peer.ID // in the routing table, in order
+		at    time.Time
+	} // when Run looked last; belongs to it
 
 	mu struct {
 		sync.Mutex
@@ -158,6 +163,9 @@ func Join(host *Host, opts Options) (*DHT, error) {
 	if err != nil {
 		return nil, fmt.Errorf("join world: %w", err)
 	}
+	if d.holders, err = newHolders(d.kad.MessageSender()); err != nil {
+		return nil, errors.Join(fmt.Errorf("join world: %w", err), d.kad.Close())
+	}
 	host.mu.Lock()
 	host.mu.find = d.findAddress
 	host.mu.table = d.kad.RoutingTable().Size
@@ -201,26 +209,39 @@ func (d *DHT) findAddress(ctx context.Context, id peer.ID) (peer.AddrInfo, error
 
 // walk runs one walk through the keyspace under a time limit and counts it.
 func (d *DHT) walk(ctx context.Context, kind string, run func(context.Context) error) error {
+	_, err := d.walked(ctx, kind, run)
+	return err
+}
+
+// walked is walk, and gives also whom a value was put to.
+func (d *DHT) walked(ctx context.Context, kind string, run func(context.Context) error) ([]peer.ID, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	ctx, events := routing.RegisterForQueryEvents(ctx)
-	counted := make(chan int)
-	go func() { counted <- d.follow(events) }() // ends when cancel closes the events
+	watched := make(chan footsteps)
+	go func() { watched <- d.follow(events) }() // ends when cancel closes the events
 	start := time.Now()
 	err := run(ctx)
 	d.metrics.seconds.WithLabelValues(kind).Observe(time.Since(start).Seconds())
 	cancel()
-	d.metrics.contacted.WithLabelValues(kind).Observe(float64(<-counted))
+	seen := <-watched
+	d.metrics.contacted.WithLabelValues(kind).Observe(float64(seen.asked))
 	d.metrics.lookups.WithLabelValues(kind).Inc()
 	if err != nil && !isNotFound(err) {
 		d.metrics.failures.WithLabelValues(kind).Inc()
 	}
-	return err
+	return seen.put, err
 }
 
-// follow watches a walk until its events end, and gives how many peers it has asked. One that is slow to answer may be
+// footsteps are what a walk has left.
+type footsteps struct {
+	asked int       // peers
+	put   []peer.ID // who was sent a value
+}
+
+// follow watches a walk until its events end, and gives whom it has met. One that is slow to answer may be
 // behind a connection that is dead: that is looked at, for kad-dht itself would wait for 10 s, and then ask once more.
-func (d *DHT) follow(events <-chan *routing.QueryEvent) (asked int) {
+func (d *DHT) follow(events <-chan *routing.QueryEvent) (seen footsteps) {
 	waits := make(map[peer.ID]bool) // by all who were asked: whether the answer is still to come
 	slow := time.NewTicker(slowAfter)
 	defer slow.Stop()
@@ -228,12 +249,16 @@ func (d *DHT) follow(events <-chan *routing.QueryEvent) (asked int) {
 		select {
 		case e, more := <-events:
 			if !more {
-				return len(waits)
+				seen.asked = len(waits)
+				return seen
 			}
-			if e.Type == routing.SendingQuery {
+			switch {
+			case e.Type == routing.SendingQuery:
 				waits[e.ID] = true
-			} else if (e.Type == routing.PeerResponse || e.Type == routing.QueryError) && waits[e.ID] {
+			case (e.Type == routing.PeerResponse || e.Type == routing.QueryError) && waits[e.ID]:
 				waits[e.ID] = false
+			case e.Type == routing.Value: // PutValue tells it of those that it sends the value to
+				seen.put = append(seen.put, e.ID)
 			}
 		case <-slow.C:
 			for id, still := range waits {

@@ -44,6 +44,9 @@ func (d *DHT) publish(ctx context.Context, kind, key string, value []byte) error
 	d.mu.Lock()
 	d.mu.published[key] = publication{kind: kind, value: value, due: time.Now().Add(d.opts.RepublishEvery)}
 	d.mu.Unlock()
+	if kind == kindPutPlayer && d.holders.put(ctx, key, value, time.Now()) {
+		return nil
+	}
 	err := d.put(ctx, kind, key, value)
 	if errors.Is(err, ErrOutdated) {
 		return errors.Join(err, d.retract(kind, key, value))

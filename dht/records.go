@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	kaddht "github.com/libp2p/go-libp2p-kad-dht"
 	"github.com/libp2p/go-libp2p-kad-dht/records"
@@ -76,7 +77,8 @@ func (d *DHT) region(ctx context.Context, key string) (wire.Region, error) {
 
 // PutPlayer publishes what the network shall remember of a player; this node must be the gateway named in it.
 // The record replaces those with a lower Seq; ErrOutdated says that a newer one is known. It is also kept on this
-// node's own disk and republished by Run until a newer one turns up, also after a restart.
+// node's own disk and republished by Run until a newer one turns up, also after a restart. Of the nodes that ought to have it only
+// some get it at once if this node has put one of the player lately.
 func (d *DHT) PutPlayer(ctx context.Context, rec wire.PlayerRecord) error {
 	payload, err := wire.EncodePlayerRecord(rec)
 	if err != nil {
@@ -139,13 +141,16 @@ func (d *DHT) get(ctx context.Context, kind, key string, replies int) ([]byte, e
 // a newer record is known, or when the walk did not end in time; that some nodes refused it is not (kad-dht does not
 // tell).
 func (d *DHT) put(ctx context.Context, kind, key string, value []byte) error {
-	err := d.walk(ctx, kind, func(ctx context.Context) error {
+	holders, err := d.walked(ctx, kind, func(ctx context.Context) error {
 		err := d.kad.PutValue(ctx, key, value)
 		if errors.Is(err, kb.ErrLookupFailure) {
 			return nil // stored here, and there is nobody else
 		}
 		return err
 	})
+	if err == nil && kind == kindPutPlayer {
+		d.holders.learn(key, holders, time.Now())
+	}
 	if err != nil && isOutdated(err) {
 		return ErrOutdated
 	}

@@ -1,0 +1,100 @@
+package dht
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// The records that follow a player's first go to those who hold that, without a walk, and are found from everywhere. If too
+// many of the holders are gone others are found.
+func TestRecordsGoToTheirHolders(t *testing.T) {
+	nodes := startNetwork(t, freshCopies+3, setup{})
+	author := nodes[0]
+	eventually(t, "nobody new to put records to", func() bool {
+		author.mu.Lock()
+		defer author.mu.Unlock()
+		return author.host.tableSize() <= author.DHT.mu.spread+author.DHT.mu.spread/4
+	})
+	ctx := testContext(t)
+	seq := uint64(0)
+	put := func() (walks float64) {
+		t.Helper()
+		before := author.putWalks(t)
+		seq++
+		if err := author.PutPlayer(ctx, author.saved("ann", seq)); err != nil {
+			t.Fatal(err)
+		}
+		walks = author.putWalks(t) - before
+		if p, err := nodes[len(nodes)-1].Player(ctx, player.GuestID("ann")); err != nil || p.Seq != seq {
+			t.Errorf("after save %d: %+v, %v", seq, p, err)
+		}
+		return walks
+	}
+	if put() != 1 {
+		t.Error("the first record was put without a walk")
+	}
+	for range 3 {
+		if put() != 0 {
+			t.Error("a walk for a record whose holders are known")
+		}
+	}
+	nodes[1].stop() // two more are left than need be: another takes its place
+	if put() != 0 {
+		t.Error("a walk because one holder is gone")
+	}
+	nodes[2].stop()
+	nodes[3].stop()
+	if put() != 1 {
+		t.Error("too few holders, and no walk")
+	}
+}
+
+// putWalks counts the walks of this node for players' records.
+func (n *node) putWalks(t *testing.T) float64 {
+	t.Helper()
+	var m dto.Metric
+	if err := n.host.metrics.lookups.WithLabelValues(kindPutPlayer).Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	return m.GetCounter().GetValue()
+}
+
+func TestHoldersAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, err := newHolders(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.learn("/player/alone", nil, time.Now())
+		h.learn("/player/ann", []peer.ID{"a"}, time.Now())
+		<-time.After(holdersFor + time.Millisecond)
+		for _, key := range []string{"/player/alone", "/player/ann", "/player/nobody"} {
+			if h.put(t.Context(), key, nil, time.Now()) { // or it would ask with no sender, and panic
+				t.Errorf("%s was put without a walk", key)
+			}
+		}
+	})
+}
+
+// A peer is searched for now and then, and not more often.
+func TestSearchesAreFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := new(Host)
+		h.mu.searched = make(map[peer.ID]time.Time)
+		for range 3 {
+			if !h.maySearch("a") || !h.maySearch("b") {
+				t.Error("not searched for")
+			}
+			if h.maySearch("a") || h.maySearch("b") {
+				t.Error("searched for twice")
+			}
+			<-time.After(searchEvery + time.Millisecond)
+		}
+	})
+}
