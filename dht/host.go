@@ -65,6 +65,7 @@ type Host struct {
 		last     uint64                                                       // names what was begun last: a handler or a stream
 		checking map[string]struct{}                                          // connections, by their ids
 		dialed   map[peer.ID]time.Time                                        // when libp2p was last told to dial it, whatever it thinks
+		searched map[peer.ID]time.Time                                        // when the network was last asked where it is
 		find     func(ctx context.Context, id peer.ID) (peer.AddrInfo, error) // set by Join
 		table    func() int                                                   // peers in the routing table; set by Join
 	}
@@ -118,6 +119,7 @@ func NewHost(opts HostOptions) (*Host, error) {
 	h.mu.running = make(map[uint64]context.CancelFunc)
 	h.mu.checking = make(map[string]struct{})
 	h.mu.dialed = make(map[peer.ID]time.Time)
+	h.mu.searched = make(map[peer.ID]time.Time)
 	for _, addr := range listen {
 		if err := lib.Network().(*swarm.Swarm).AddListenAddr(addr); err != nil {
 			return nil, errors.Join(listenError(addr, err), h.Close())
@@ -285,20 +287,32 @@ const dialEvery = 2 * time.Second
 
 // mayDial has libp2p forget that it could not reach the peer, if that was some time ago.
 func (h *Host) mayDial(id peer.ID) {
-	h.mu.Lock()
-	for other, at := range h.mu.dialed {
-		if time.Since(at) > dialEvery {
-			delete(h.mu.dialed, other)
-		}
-	}
-	_, lately := h.mu.dialed[id]
-	if !lately {
-		h.mu.dialed[id] = time.Now()
-	}
-	h.mu.Unlock()
-	if !lately {
+	if h.once(h.mu.dialed, id, dialEvery) {
 		h.clearBackoff(id)
 	}
+}
+
+// searchEvery is how often the network is asked for another address of a peer that does not answer at those that are known.
+// A walk dials others that may not answer either: nodes out of breath would keep one another so.
+const searchEvery = 10 * time.Second
+
+// maySearch tells whether the peer's address was not searched for lately. It counts as searched for then.
+func (h *Host) maySearch(id peer.ID) bool { return h.once(h.mu.searched, id, searchEvery) }
+
+// once tells whether the peer was not noted within the time, and notes it then.
+func (h *Host) once(noted map[peer.ID]time.Time, id peer.ID, within time.Duration) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for other, at := range noted {
+		if time.Since(at) > within {
+			delete(noted, other)
+		}
+	}
+	if _, lately := noted[id]; lately {
+		return false
+	}
+	noted[id] = time.Now()
+	return true
 }
 
 // Close ends all connections, cancels the handlers' contexts and waits until the handlers have returned.

@@ -19,6 +19,7 @@ const (
 	redialAtOnce  = 8 // dials in flight
 	redialTimeout = 5 * time.Second
 	saveAgain     = 5 * time.Second  // after known peers could not be saved
+	seeRounds     = 8                // of redialling between two looks at a table in which nobody is new
 	lookSeldom    = 10 * time.Minute // between two looks of kad-dht's own at who is around
 )
 
@@ -84,7 +85,7 @@ func (d *DHT) runRedial(ctx context.Context) error {
 	var unsaved []kv.Write
 	for {
 		// At once: nodes that are all killed, and were not told whom to join, find each other by what was saved.
-		unsaved = append(unsaved, d.seeTable()...)
+		unsaved = append(unsaved, d.seeTable(time.Now())...)
 		if len(unsaved) > 0 && time.Since(failed) >= saveAgain {
 			if err := d.store.commit(unsaved); err != nil {
 				d.logger.Error("known peers not saved", "error", err)
@@ -114,7 +115,7 @@ func (d *DHT) runRedial(ctx context.Context) error {
 			for ; flying > 0; flying-- {
 				<-outcomes
 			}
-			if err := d.store.commit(append(unsaved, d.seeTable()...)); err != nil {
+			if err := d.store.commit(append(unsaved, d.seeTable(time.Now())...)); err != nil {
 				return fmt.Errorf("save known peers: %w", err)
 			}
 			return nil
@@ -195,17 +196,24 @@ func (d *DHT) fillTable(ctx context.Context) {
 	}
 }
 
-// seeTable makes the peers in the routing table known. It returns what is to be saved for that.
-func (d *DHT) seeTable() []kv.Write {
+// seeTable makes the peers in the routing table known. It returns what is to be saved for that. A table that is as it was
+// is looked at now and then only, for addresses that were learned later.
+func (d *DHT) seeTable(now time.Time) []kv.Write {
+	peers := d.kad.RoutingTable().ListPeers()
+	slices.Sort(peers)
+	if slices.Equal(peers, d.seen.peers) && now.Sub(d.seen.at) < seeRounds*d.opts.RedialEvery {
+		return nil
+	}
+	d.seen.peers, d.seen.at = peers, now
 	seen := make(map[peer.ID][]string)
-	for _, id := range d.kad.RoutingTable().ListPeers() {
+	for _, id := range peers {
 		for _, addr := range d.host.lib.Peerstore().Addrs(id) {
 			if err := checkTransport(addr); err == nil {
 				seen[id] = append(seen[id], addr.String())
 			}
 		}
 	}
-	writes := seePeers(d.redial.known, seen, time.Now())
+	writes := seePeers(d.redial.known, seen, now)
 	if len(writes) > 0 {
 		d.redial.refresh()
 	}

@@ -56,7 +56,8 @@ func (h *Host) check(old network.Conn, patience time.Duration) {
 	go func() {
 		defer done()
 		defer h.endCheck(old.ID())
-		if err := answers(ctx, old, patience); err != nil {
+		err := answersInTime(patience, func(patience time.Duration) error { return answers(ctx, old, patience) })
+		if err != nil {
 			h.logger.Debug("stale connection closed", "peer", old.RemotePeer().String(), "error", err)
 			old.Close() //nolint:errcheck // it is dead
 		}
@@ -77,6 +78,26 @@ func (h *Host) endCheck(conn string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.mu.checking, conn)
+}
+
+const (
+	// breathless is by how much the end of a wait may be noticed too late by a machine that is not out of breath.
+	breathless = 50 * time.Millisecond
+	// patientMost is how long a connection may take in any case.
+	patientMost = 12 * time.Second
+)
+
+// answersInTime asks, and gives more time if this machine is out of breath: so are others on it then, and each new
+// connection would cost all of them more than the answer.
+func answersInTime(patience time.Duration, ask func(patience time.Duration) error) error {
+	for {
+		began := time.Now()
+		err := ask(patience)
+		if err == nil || !late(err) || time.Since(began) < patience+breathless || 2*patience > patientMost {
+			return err
+		}
+		patience *= 2
+	}
 }
 
 // answers asks for a protocol that every node speaks, on this very connection.

@@ -2,11 +2,13 @@ package dht
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -214,5 +216,34 @@ func TestPeerIsDialledAgainSoon(t *testing.T) {
 	eventually(t, "an answer", func() bool { return ask() == nil })
 	if took := time.Since(start); took > dialEvery+2*time.Second {
 		t.Errorf("reached after %v", took)
+	}
+}
+
+// A machine that notices late that the time is over is out of breath, and gives more of it, but not for ever; others do
+// not, nor does anybody whose connection fails.
+func TestBreathlessMachineIsPatient(t *testing.T) {
+	for name, c := range map[string]struct {
+		lag  time.Duration // by which the end of the time is noticed too late
+		err  error
+		want time.Duration // the longest patience that is asked for
+	}{
+		"in breath":        {breathless / 2, context.DeadlineExceeded, time.Second},
+		"out of breath":    {2 * breathless, context.DeadlineExceeded, 8 * time.Second},
+		"the conn is dead": {2 * breathless, io.EOF, time.Second},
+		"it answers":       {2 * breathless, nil, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var longest time.Duration
+				err := answersInTime(time.Second, func(patience time.Duration) error {
+					longest = patience
+					<-time.After(patience + c.lag)
+					return c.err
+				})
+				if !errors.Is(err, c.err) || longest != c.want {
+					t.Errorf("waited for up to %v, and then %v; want %v, %v", longest, err, c.want, c.err)
+				}
+			})
+		})
 	}
 }
