@@ -32,6 +32,7 @@ func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.An
 	case h.leaves() && (q.Describe != nil || q.Invite != nil):
 		return wire.Answer{Error: "this node is about to end"}
 	case q.Describe != nil:
+		h.liveness.asks(peer)
 		return wire.Answer{Member: &h.Self}
 	case q.Introduce != nil:
 		// Only a hint, and only from the leader itself.

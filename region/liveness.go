@@ -13,14 +13,19 @@ import (
 )
 
 const (
-	// freshFor is how long a node that has answered counts as living.
-	freshFor = 5 * time.Second
+	// askEvery is how often a node is asked at least who it is, and askSeldom at most: an eighth of the time after which a
+	// silent member is replaced, within these bounds. Who has asked this node meanwhile lives, and need not be asked.
+	askEvery, askSeldom = 2500 * time.Millisecond, 7500 * time.Millisecond
+	// describedFor is how long it is believed that a node is what it described itself as.
+	describedFor = 30 * time.Second
 	// askedAtOnce bounds how many nodes are asked at the same time.
 	askedAtOnce = 16
 )
 
 // liveness is what this node knows of which others live. Any goroutine may use it.
 type liveness struct {
+	every time.Duration // how often a node is asked
+
 	mu struct {
 		sync.Mutex
 		nodes map[string]*pulse
@@ -32,7 +37,8 @@ type pulse struct {
 	member wire.Member // as it described itself; zero if it never did
 	heard  time.Time   // last; or when it was first asked about
 	asked  time.Time   // last
-	lives  bool        // it answered when it was asked last
+	told   time.Time   // when it described itself last
+	lives  bool        // it answered when it was asked last, or has asked since
 	leaves time.Time   // when it told that it is about to end; zero once it answers again
 }
 
@@ -71,6 +77,19 @@ func (v *liveness) leaves(peer string) bool {
 	return p != nil && !p.leaves.IsZero() && time.Since(p.leaves) < leftAfter
 }
 
+// freshFor is how long a node that was heard of counts as living.
+func (v *liveness) freshFor() time.Duration { return 2 * v.every }
+
+// asks takes in that a node has asked who this one is: so it lives. What it is must have been told by itself, lately; and
+// one that leaves, or did not answer, has to answer first.
+func (v *liveness) asks(peer string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if p := v.mu.nodes[peer]; p != nil && p.lives && time.Since(p.told) < describedFor {
+		p.heard = time.Now()
+	}
+}
+
 // pulse gives what is known of a node. The lock is held.
 func (v *liveness) pulse(peer string) *pulse {
 	if v.mu.nodes == nil {
@@ -107,7 +126,7 @@ func (v *liveness) due(peer string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.pulse(peer)
-	if time.Since(p.asked) < freshFor/2 {
+	if time.Since(p.asked) < v.every || p.lives && time.Since(p.heard) < v.every && time.Since(p.told) < describedFor {
 		return false
 	}
 	p.asked = time.Now()
@@ -120,6 +139,7 @@ func (v *liveness) note(peer string, member wire.Member, lives bool) {
 	p := v.pulse(peer)
 	if p.lives = lives; lives {
 		p.heard, p.member, p.leaves = time.Now(), member, time.Time{}
+		p.told = p.heard
 	}
 }
 
@@ -128,7 +148,7 @@ func (v *liveness) lives(peer string) (wire.Member, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.mu.nodes[peer]
-	if p == nil || !p.lives || time.Since(p.heard) > freshFor {
+	if p == nil || !p.lives || time.Since(p.heard) > v.freshFor() {
 		return wire.Member{}, false
 	}
 	return p.member, true

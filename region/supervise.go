@@ -290,9 +290,11 @@ func (h *Host) announce(ctx context.Context, info wire.Region) error {
 func (h *Host) takeStep(ctx context.Context, w ward, next membership.Step) error {
 	switch next.Kind {
 	case membership.Add:
-		member, lives := h.liveness.lives(next.Peer)
-		if !lives {
-			return fmt.Errorf("%s does not answer", next.Peer)
+		// It lived some seconds ago: a learner that does not live now would be in the way.
+		member, err := h.Directory.describe(ctx, next.Peer)
+		h.liveness.note(next.Peer, member, err == nil)
+		if err != nil {
+			return fmt.Errorf("the node to be added does not answer: %w", err)
 		}
 		w.known(member)
 		return h.change(ctx, w, "add", next.Peer, w.group.AddLearner)

@@ -1,0 +1,80 @@
+package region
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A node that is silent is asked again and again, and does not count as living for long.
+func TestSilenceEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := liveness{every: askEvery}
+		if !v.due("A") || v.due("A") {
+			t.Error("a node that nobody knows is to be asked once")
+		}
+		v.note("A", member("A"), true)
+		<-time.After(v.freshFor())
+		if _, lives := v.lives("A"); !lives {
+			t.Error("it has answered lately, and does not count as living")
+		}
+		if !v.due("A") {
+			t.Error("it is not asked again")
+		}
+		<-time.After(time.Millisecond)
+		if _, lives := v.lives("A"); lives {
+			t.Error("it counts as living for ever")
+		}
+	})
+}
+
+// Who asks lives, and is not asked itself, for as long as it has described itself lately.
+func TestWhoAsksLives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := liveness{every: askEvery}
+		v.asks("A")
+		if _, lives := v.lives("A"); lives {
+			t.Error("a node counts as living that nobody knows the address of")
+		}
+		v.due("A")
+		v.note("A", member("A"), true)
+		for told := time.Now(); ; {
+			<-time.After(v.every)
+			v.asks("A")
+			if _, lives := v.lives("A"); !lives {
+				t.Fatal("it has asked just now, and does not count as living")
+			}
+			if due := v.due("A"); due {
+				if since := time.Since(told); since < describedFor {
+					t.Errorf("asked after %v although it is heard of", since)
+				}
+				break
+			}
+			if time.Since(told) > describedFor {
+				t.Fatal("never asked again what it is")
+			}
+		}
+	})
+}
+
+// A node that leaves, or did not answer, counts as living only when it answers again.
+func TestQuestionsDoNotRevive(t *testing.T) {
+	for name, ends := range map[string]func(*liveness){
+		"leaves":          func(v *liveness) { v.leave("A") },
+		"does not answer": func(v *liveness) { v.note("A", member("A"), false) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := liveness{every: askEvery}
+			v.note("A", member("A"), true)
+			ends(&v)
+			v.asks("A")
+			if _, lives := v.lives("A"); lives {
+				t.Error("its question makes it live")
+			}
+			v.note("A", member("A"), true)
+			if _, lives := v.lives("A"); !lives {
+				t.Error("it answers, and does not count as living")
+			}
+		})
+	}
+}
