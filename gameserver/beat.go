@@ -24,6 +24,8 @@ const (
 	// swarmLate is how long after a beat the next one comes by itself where the swarm calls. Its rounds are by the clock, so that one that
 	// is late is followed by one that is not: a beat in between would have nothing to tell, and would keep the swarm's back.
 	swarmLate = 2 * region.TickEvery
+	// beatIdle is how long after a beat the next one comes by itself while nobody is here. Whoever comes calls for one.
+	beatIdle = time.Second
 )
 
 // costTicks is over how many ticks the cost of motion is smoothed.
@@ -58,7 +60,9 @@ func (g *Gateway) runBeat(ctx context.Context) {
 		}
 		last = time.Now()
 		timer.Reset(late)
-		g.beat(ticks)
+		if !g.beat(ticks) && !g.swarm.on() {
+			timer.Reset(beatIdle)
+		}
 		g.metrics.beatSeconds.Observe(time.Since(last).Seconds())
 	}
 }
@@ -86,9 +90,17 @@ func (g *Gateway) call(f *feed) {
 	}
 }
 
-// beat is one beat, so many ticks after the one before.
-func (g *Gateway) beat(ticks uint64) {
+// peopled asks for a beat because somebody has come: while nobody is here there are few.
+func (g *Gateway) peopled() {
+	if !g.swarm.on() {
+		wakeUp(g.called)
+	}
+}
+
+// beat is one beat, so many ticks after the one before. It tells whether anybody is here.
+func (g *Gateway) beat(ticks uint64) (peopled bool) {
 	g.mu.Lock()
+	peopled = len(g.mu.sessions) > 0
 	g.onBeat = g.onBeat[:0]
 	for _, s := range g.mu.sessions {
 		if s.placed() && s.binary {
@@ -110,6 +122,7 @@ func (g *Gateway) beat(ticks uint64) {
 	}
 	g.leader.Store(largest(crowds))
 	clear(g.onBeat)
+	return peopled
 }
 
 // show has the feeds tell anew of players whom viewers have lost sight of.

@@ -58,6 +58,7 @@ func (g *Gateway) serveClassic(ctx context.Context, c net.Conn, in *bufio.Reader
 	g.mu.Lock()
 	g.mu.classics[s] = struct{}{}
 	g.mu.Unlock()
+	wakeUp(g.came)
 	g.metrics.classics.Inc()
 	s.feed = g.watch(s.at, s)
 	defer s.leave()

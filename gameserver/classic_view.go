@@ -104,6 +104,8 @@ func (g *Gateway) runClock(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+		case <-g.came:
+			ticker.Reset(region.TickEvery)
 		}
 		packet, err := wire.AppendPacket(nil, wire.TimeOfDay{Minutes: math.Round(g.timeOfDay()*60) / 60})
 		if err != nil {
@@ -112,6 +114,9 @@ func (g *Gateway) runClock(ctx context.Context) {
 		g.mu.Lock()
 		for s := range g.mu.classics {
 			s.tickTime(packet)
+		}
+		if len(g.mu.classics) == 0 {
+			ticker.Stop() // until somebody comes
 		}
 		g.mu.Unlock()
 	}

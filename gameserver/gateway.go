@@ -116,6 +116,7 @@ type Gateway struct {
 	stage   *stage
 	shelf   *lru.Cache[grid.ChunkPos, shelved] // generated terrain, packed
 	leader  atomic.Pointer[feed]               // of the region that the beat follows; nil for none
+	came    chan struct{}                      // holds a token when an original client has come
 	called  chan struct{}                      // holds a token while that region calls for a beat
 	onBeat  []*session                         // the beat's; reused
 	post    post                               // the beat's
@@ -144,6 +145,7 @@ func New(o Options) *Gateway {
 		jobs:    newJobs(),
 		stage:   newStage(cmp.Or(o.MotionBudget, usualBudget)),
 		called:  make(chan struct{}, 1),
+		came:    make(chan struct{}, 1),
 		spawn:   make(chan func(context.Context)),
 		stop:    make(chan struct{}),
 		leaving: newLeaving(),

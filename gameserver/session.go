@@ -267,6 +267,7 @@ func (s *session) replaceOlder(ctx context.Context) error {
 		if older == nil {
 			s.g.mu.sessions[s.body.Player] = s
 			s.g.mu.Unlock()
+			s.g.peopled()
 			return nil
 		}
 		s.g.mu.Unlock()

@@ -167,6 +167,7 @@ func (h *Host) Run(ctx context.Context) error {
 	defer flush.Stop()
 	defer retry.Stop()
 	h.flush, h.retry = flush, retry
+	resting := false // no group has ticks, and so there are none
 	for {
 		what := woken
 		select {
@@ -182,6 +183,13 @@ func (h *Host) Run(ctx context.Context) error {
 		}
 		if h.step(what) {
 			h.signal()
+		}
+		if none := len(h.ticking) == 0; none != resting {
+			if resting = none; resting {
+				ticker.Stop()
+			} else {
+				ticker.Reset(h.tickEvery)
+			}
 		}
 	}
 }

@@ -1,0 +1,60 @@
+package gameserver
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/voxelpopuli/voxeld/region"
+)
+
+// A gateway on which nobody plays hardly beats; whoever comes has his beats at once, and all of them.
+func TestNobodyNeedsBeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		beats := func() uint64 {
+			synctest.Wait()
+			var m dto.Metric
+			if err := r.g.metrics.beatSeconds.Write(&m); err != nil {
+				t.Fatal(err)
+			}
+			return m.GetHistogram().GetSampleCount()
+		}
+		pass(beatIdle)
+		before := beats()
+		pass(10 * beatIdle)
+		if n := beats() - before; n > 10 {
+			t.Errorf("%d beats in ten seconds, and nobody is here", n)
+		}
+		pass(beatIdle / 2) // between two beats
+		before = beats()
+		r.join("ann", 1)
+		pass(beatIdle / 2)
+		if n, want := beats()-before, uint64(beatIdle/2/beatLate); n < want {
+			t.Errorf("%d beats in the first half second, want %d", n, want)
+		}
+	})
+}
+
+// Original clients get the time of day at each tick, whenever they come.
+func TestClockWaitsForOriginalClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		for range 2 {
+			pass(time.Second) // with nobody here the clock stands
+			o := r.connect("ann")
+			o.say(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
+			pass(10 * region.TickEvery)
+			o.mu.Lock()
+			times := o.mu.times
+			o.mu.Unlock()
+			if times < 10 {
+				t.Errorf("told the time %d times in 10 ticks", times)
+			}
+			o.conn.Close() //nolint:errcheck // a pipe
+			pass(time.Second)
+		}
+	})
+}
