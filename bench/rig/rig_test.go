@@ -120,7 +120,7 @@ func TestProcessDiesWithTheProgramThatStartedIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close() //nolint:errcheck // nothing is written
+	defer in.Close()
 	defer p.Kill()
 	var pid int
 	if _, err := fmt.Fscan(out, &pid); err != nil {
@@ -130,7 +130,7 @@ func TestProcessDiesWithTheProgramThatStartedIt(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the child does not run while its parent does: %v", err)
 	}
-	defer unix.Close(child) //nolint:errcheck // nothing was written
+	defer unix.Close(child)
 	ended := func(within time.Duration) bool {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(child), Events: unix.POLLIN}}, int(within.Milliseconds()))
 		if err != nil && !errors.Is(err, unix.EINTR) {
