@@ -53,7 +53,7 @@ func TestClockWaitsForOriginalClients(t *testing.T) {
 			if times < 10 {
 				t.Errorf("told the time %d times in 10 ticks", times)
 			}
-			o.conn.Close() //nolint:errcheck // a pipe
+			o.conn.Close()
 			pass(time.Second)
 		}
 	})
