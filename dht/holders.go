@@ -2,7 +2,6 @@ package dht
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -64,21 +63,21 @@ func (h *holders) put(ctx context.Context, key string, value []byte, now time.Ti
 		return false
 	}
 	var took []peer.ID
-	for rest := known.peers; len(took) < freshCopies; {
+	rest, silent := known.peers, false
+	for len(took) < freshCopies && len(rest) > 0 {
 		next := rest[:min(freshCopies-len(took), len(rest))]
 		rest = rest[len(next):]
 		good := h.putTo(ctx, next, record.MakePutRecord(key, value))
 		took = append(took, good...)
-		switch {
-		case len(good) == len(next) && len(rest) == 0:
-			return true // in a small network there are no more
-		case len(rest) == 0:
-			h.known.Remove(key)
-			return false
-		case len(good) < len(next):
-			known.peers = append(slices.Clone(took), rest...)
-			h.known.Add(key, known)
-		}
+		silent = silent || len(good) < len(next)
+	}
+	switch {
+	case !silent: // in a small network there may be fewer than freshCopies
+	case len(took) < freshCopies:
+		h.known.Remove(key)
+		return false
+	default:
+		h.known.Add(key, held{append(took, rest...), known.until})
 	}
 	return true
 }
