@@ -25,7 +25,8 @@ type Options struct {
 	World     string         // world id in hex, at least 16 digits (required)
 	Placement grid.Placement // of the world's cells (required)
 
-	// BucketSize is Kademlia's k: peers per bucket, and nodes that hold a record. Default 20. It must be the same
+	// BucketSize is Kademlia's k: peers per bucket, and nodes that hold a record (of a player's, five
+	// have the newest: docs/adr/0016). Default 20. It must be the same
 	// on all nodes of a world.
 	BucketSize int
 

@@ -55,6 +55,9 @@ func (h *holders) learn(key string, peers []peer.ID, now time.Time) {
 	h.known.Add(key, held{peers: peers, until: now.Add(holdersFor)})
 }
 
+// forget has the next record of everybody walk.
+func (h *holders) forget() { h.known.Purge() }
+
 // put stores a record on the nearest of the nodes that are known to hold older ones, and tells whether enough of them
 // took it. Otherwise they are forgotten.
 func (h *holders) put(ctx context.Context, key string, value []byte, now time.Time) bool {
@@ -84,7 +87,7 @@ func (h *holders) put(ctx context.Context, key string, value []byte, now time.Ti
 
 // putTo stores a record on the peers, and gives those of them that took it, in the same order.
 func (h *holders) putTo(ctx context.Context, peers []peer.ID, rec *recordpb.Record) []peer.ID {
-	ctx, cancel := context.WithTimeout(ctx, slowAfter)
+	ctx, cancel := context.WithTimeout(ctx, silentTime)
 	defer cancel()
 	failed := make([]error, len(peers))
 	var crew sync.WaitGroup

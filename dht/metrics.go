@@ -19,6 +19,7 @@ const (
 // metrics of one host and its DHT. Registered once, labelled by kind only.
 type metrics struct {
 	lookups   *prometheus.CounterVec
+	straight  prometheus.Counter
 	failures  *prometheus.CounterVec
 	contacted *prometheus.HistogramVec
 	seconds   *prometheus.HistogramVec
@@ -34,6 +35,10 @@ func newMetrics(reg prometheus.Registerer, h *Host) (*metrics, error) {
 			Name: "voxeld_dht_lookups_total",
 			Help: "Walks through the DHT's keyspace, those of stores included.",
 		}, []string{"kind"}),
+		straight: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "voxeld_dht_straight_puts_total",
+			Help: "Players' records that were put to nodes that hold older ones, without a walk.",
+		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_dht_lookup_failures_total",
 			Help: "Walks that ended with an error; a record that nobody has is no failure.",
@@ -62,7 +67,7 @@ func newMetrics(reg prometheus.Registerer, h *Host) (*metrics, error) {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.lookups, m.failures, m.contacted, m.seconds, m.redials, m.streamed,
+		m.lookups, m.straight, m.failures, m.contacted, m.seconds, m.redials, m.streamed,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "voxeld_dht_table_peers",
 			Help: "Peers in the Kademlia routing table.",

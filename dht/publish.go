@@ -45,6 +45,8 @@ func (d *DHT) publish(ctx context.Context, kind, key string, value []byte) error
 	d.mu.published[key] = publication{kind: kind, value: value, due: time.Now().Add(d.opts.RepublishEvery)}
 	d.mu.Unlock()
 	if kind == kindPutPlayer && d.holders.put(ctx, key, value, time.Now()) {
+		d.host.metrics.straight.Inc()
+		d.dueBy(key, time.Now().Add(holdersFor)) // the others who hold an older one get it then, if nothing newer comes
 		return nil
 	}
 	err := d.put(ctx, kind, key, value)
@@ -52,6 +54,16 @@ func (d *DHT) publish(ctx context.Context, kind, key string, value []byte) error
 		return errors.Join(err, d.retract(kind, key, value))
 	}
 	return err
+}
+
+// dueBy has a record that this node stands for put again at that time, or earlier.
+func (d *DHT) dueBy(key string, at time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if p, there := d.mu.published[key]; there && p.due.After(at) {
+		p.due = at
+		d.mu.published[key] = p
+	}
 }
 
 func (d *DHT) validator(kind string) interface {

@@ -115,6 +115,7 @@ func (d *DHT) runRedial(ctx context.Context) error {
 			for ; flying > 0; flying-- {
 				<-outcomes
 			}
+			d.seen.at = time.Time{} // once more, for addresses that were learned since
 			if err := d.store.commit(append(unsaved, d.seeTable(time.Now())...)); err != nil {
 				return fmt.Errorf("save known peers: %w", err)
 			}
@@ -203,6 +204,9 @@ func (d *DHT) seeTable(now time.Time) []kv.Write {
 	slices.Sort(peers)
 	if slices.Equal(peers, d.seen.peers) && now.Sub(d.seen.at) < seeRounds*d.opts.RedialEvery {
 		return nil
+	}
+	if len(peers) > len(d.seen.peers) {
+		d.holders.forget() // who came may be nearer to a record than those who hold it
 	}
 	d.seen.peers, d.seen.at = peers, now
 	seen := make(map[peer.ID][]string)

@@ -80,36 +80,32 @@ func (h *Host) endCheck(conn string) {
 	delete(h.mu.checking, conn)
 }
 
-const (
-	// breathless is by how much the end of a wait may be noticed too late by a machine that is not out of breath.
-	breathless = 50 * time.Millisecond
-	// patientMost is how long a connection may take in any case.
-	patientMost = 12 * time.Second
-)
+// breathless is by how much the end of a wait may be noticed too late by a machine that is not out of breath.
+const breathless = 50 * time.Millisecond
 
-// answersInTime asks, and gives more time if this machine is out of breath: so are others on it then, and each new
-// connection would cost all of them more than the answer.
+// answersInTime asks, and once more if this machine is out of breath: so are others on it then, and each new connection
+// would cost all of them more than the answer. A dead connection so lasts twice its patience at most, however busy the
+// machine is.
 func answersInTime(patience time.Duration, ask func(patience time.Duration) error) error {
-	for {
-		began := time.Now()
-		err := ask(patience)
-		if err == nil || !late(err) || time.Since(began) < patience+breathless || 2*patience > patientMost {
-			return err
-		}
-		patience *= 2
+	began := time.Now()
+	err := ask(patience)
+	if err == nil || !late(err) || time.Since(began) < patience+breathless {
+		return err
 	}
+	return ask(patience)
 }
 
 // answers asks for a protocol that every node speaks, on this very connection.
 func answers(ctx context.Context, c network.Conn, patience time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	until := time.Now().Add(patience)
+	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	s, err := c.NewStream(network.WithAllowLimitedConn(ctx, "check"))
 	if err != nil {
 		return err
 	}
 	defer s.Reset() //nolint:errcheck // of no use any more
-	if err := s.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := s.SetDeadline(until); err != nil {
 		return err
 	}
 	_, err = multistream.SelectOneOf([]protocol.ID{ping.ID}, s)

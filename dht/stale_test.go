@@ -151,7 +151,7 @@ func TestSilentConnectionIsReplaced(t *testing.T) {
 			eventually(t, "the silent connection to be closed", func() bool {
 				return a.lib.Network().Connectedness(b.lib.ID()) != network.Connected
 			})
-			if took := time.Since(cut); took > silentTime+3*time.Second {
+			if took := time.Since(cut); took > 2*silentTime+3*time.Second { // twice if this machine is out of breath
 				t.Errorf("noticed after %v", took)
 			}
 			if err := ask(5 * time.Second); err != nil {
@@ -225,23 +225,23 @@ func TestBreathlessMachineIsPatient(t *testing.T) {
 	for name, c := range map[string]struct {
 		lag  time.Duration // by which the end of the time is noticed too late
 		err  error
-		want time.Duration // the longest patience that is asked for
+		want time.Duration // all patience together
 	}{
 		"in breath":        {breathless / 2, context.DeadlineExceeded, time.Second},
-		"out of breath":    {2 * breathless, context.DeadlineExceeded, 8 * time.Second},
+		"out of breath":    {2 * breathless, context.DeadlineExceeded, 2 * time.Second},
 		"the conn is dead": {2 * breathless, io.EOF, time.Second},
 		"it answers":       {2 * breathless, nil, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var longest time.Duration
+				var all time.Duration
 				err := answersInTime(time.Second, func(patience time.Duration) error {
-					longest = patience
+					all += patience
 					<-time.After(patience + c.lag)
 					return c.err
 				})
-				if !errors.Is(err, c.err) || longest != c.want {
-					t.Errorf("waited for up to %v, and then %v; want %v, %v", longest, err, c.want, c.err)
+				if !errors.Is(err, c.err) || all != c.want {
+					t.Errorf("waited for %v, and then %v; want %v, %v", all, err, c.want, c.err)
 				}
 			})
 		})

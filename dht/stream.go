@@ -214,7 +214,7 @@ func (h *Host) reach(ctx context.Context, id peer.ID) error {
 	var dialed error
 	if len(known) > 0 || find == nil {
 		dialed = h.lib.Connect(ctx, peer.AddrInfo{ID: id})
-		if dialed == nil || find == nil || !h.maySearch(id) {
+		if dialed == nil || find == nil || ctx.Err() != nil || !h.maySearch(id) {
 			return dialed
 		}
 	}

@@ -24,7 +24,8 @@ const (
 	feedLinger = 10 * time.Second
 	// the pauses between attempts to reach a region: the first, and the longest.
 	firstRetry, lastRetry = 100 * time.Millisecond, 1500 * time.Millisecond
-	// noticeAfter is how long a region is not reached until the viewers are told so.
+	// noticeAfter is how long a region is not reached until the viewers are told so. A link counts when it has held for
+	// lastRetry.
 	noticeAfter = 5 * time.Second
 )
 
@@ -54,6 +55,8 @@ type feed struct {
 		moving  map[player.ID]int  // index in out.Moves: the newest pose replaces the one before
 		tick    uint64             // of the newest frame
 		linked  bool               // out is sent; else the next link begins with views, bodies and intents
+		held    bool               // linked, for so long that it counts
+		away    bool               // the viewers know that the region cannot be reached
 		unused  time.Time          // since when nobody needs the feed; zero while somebody does
 		closed  bool               // dropped by the gateway: get another
 	}
@@ -89,22 +92,21 @@ func newFeed(g *Gateway, cell grid.Cell) *feed {
 // run keeps the feed linked with its region, wherever that is led, until nobody needs it.
 func (f *feed) run(ctx context.Context) {
 	retry := firstRetry
-	away := time.AfterFunc(noticeAfter, func() { f.tellAll("The land here cannot be reached at the moment. Your edits wait.") })
+	away := time.AfterFunc(noticeAfter, f.unreached)
 	defer away.Stop()
 	for ctx.Err() == nil {
 		link, info, err := f.g.Regions.Follow(ctx, f.somewhere())
 		if err == nil {
-			if told := !away.Stop(); told {
-				f.tellAll("The land here can be reached again.")
-			}
 			started := time.Now()
+			holds := time.AfterFunc(lastRetry, f.reached)
 			err = f.follow(ctx, link)
 			if errors.Is(err, errUnneeded) {
+				holds.Stop()
 				return
 			}
-			away.Reset(noticeAfter)
-			if time.Since(started) > lastRetry {
+			if !holds.Stop() {
 				retry = firstRetry
+				away.Reset(noticeAfter)
 			}
 			if errors.Is(err, errMoved) && time.Since(started) > firstRetry {
 				continue // whoever leads now was named: edits wait for no pause
@@ -174,7 +176,7 @@ func (f *feed) resume() {
 func (f *feed) pause() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.mu.linked = false
+	f.mu.linked, f.mu.held = false, false
 	f.mu.out = wire.ToRegion{Says: f.mu.out.Says}
 	clear(f.mu.moving)
 	for _, v := range f.mu.views {

@@ -172,9 +172,39 @@ func (f *feed) standing(pos grid.Pos) chunk.Block {
 	return v.open().Get(chunk.At(pos))
 }
 
-func (f *feed) tellAll(text string) {
+// What viewers are told of a region that cannot be reached, and that can be again.
+const (
+	landAway = "The land here cannot be reached at the moment. Your edits wait."
+	landBack = "The land here can be reached again."
+)
+
+// unreached tells the viewers that no link has held for noticeAfter.
+func (f *feed) unreached() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.mu.held {
+		return // since just now
+	}
+	f.mu.away = true
+	f.tellAll(landAway)
+}
+
+// reached takes in that the link has held, and tells the viewers if they know that there was none.
+func (f *feed) reached() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.mu.linked {
+		return // it broke just now
+	}
+	f.mu.held = true
+	if f.mu.away {
+		f.mu.away = false
+		f.tellAll(landBack)
+	}
+}
+
+// tellAll tells all viewers. The lock is held; a session's and an outbox's are taken below it.
+func (f *feed) tellAll(text string) {
 	told := make(map[viewer]bool)
 	for _, v := range f.mu.views {
 		for whom := range v.viewers {

@@ -46,8 +46,12 @@ func (f *feed) watch(pos grid.ChunkPos, whom viewer) bool {
 			f.g.jobs.await(v.order)
 		}
 	}
-	if _, looks := v.viewers[whom]; !looks && whom.stepwise() {
+	_, looks := v.viewers[whom]
+	if !looks && whom.stepwise() {
 		v.stepwise++
+	}
+	if !looks && f.mu.away {
+		whom.notice(landAway)
 	}
 	v.viewers[whom] = nothing
 	f.queue(v)

@@ -18,13 +18,13 @@ const (
 	// publishEvery is how often a player who is here is saved in the network.
 	publishEvery = time.Minute
 	// publishWay is how far, in blocks, a player may go from where the network knows him before he is saved
-	// there again, but not within publishPause of the last time. So far he is set back if his gateway is killed. With 5 s a
-	// thousand walkers on a hundred nodes were two hundred records a second, each verified and written by several nodes.
+	// there again, but not within publishPause of the last time. If his gateway is killed he is set back by as much: by
+	// 15 s of walking, and by up to a minute and more in a crowd of more than 60. With 5 s a thousand walkers on a hundred nodes
+	// were two hundred records a second, each verified and written by several nodes.
 	publishWay, publishPause = 16, 15 * time.Second
 	// Of the players who are here as many are published at one save, of which there is one a second, as bring everybody's
 	// turn once in publishEvery, those whose record is the oldest first; but at least publishLeast, which is what 60 walkers
-	// ask for, and publishMost at most. Signing and storing a record takes two remote calls to each of the nodes near
-	// its key, and those nodes verify it and write it to disk: with 50 a second, each of four gateways of a crowd spent more
+	// ask for, and publishMost at most. A record is signed and sent to several nodes near its key, and those nodes verify it and write it to disk: with 50 a second, each of four gateways of a crowd spent more
 	// on records than on motion, and with 10 for each quarter of a crowd of 1,000 still a seventh of all that it spent.
 	publishLeast, publishMost = 4, 10
 	// publishTimeout is how long the network may take to keep one record.
@@ -95,7 +95,8 @@ func (k *keeper) handMoved(here []presence, before map[player.ID]mark) map[playe
 
 // publishedOf is how many of so many players are published at one save.
 func publishedOf(players int) int {
-	return max(publishLeast, min(publishMost, int(time.Duration(players)*saveEvery/publishEvery)))
+	turn := (time.Duration(players)*saveEvery + publishEvery - 1) / publishEvery
+	return max(publishLeast, min(publishMost, int(turn)))
 }
 
 func wayBetween(a, b wire.Pose) float64 {

@@ -157,11 +157,11 @@ func TestLeavingPasses(t *testing.T) {
 		if _, lives := v.lives("A"); lives || !v.leaves("A") {
 			t.Error("it is not marked")
 		}
-		v.note("A", member("A"), false)
+		v.note("A", time.Now(), member("A"), false)
 		if !v.leaves("A") {
 			t.Error("a refusal takes the mark away")
 		}
-		v.note("A", member("A"), true)
+		v.note("A", time.Now(), member("A"), true)
 		if _, lives := v.lives("A"); !lives || v.leaves("A") {
 			t.Error("the mark stays although it answers again")
 		}

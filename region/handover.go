@@ -101,8 +101,7 @@ func (h *Host) hearOf(peer string) {
 		return
 	}
 	h.start(func(ctx context.Context) {
-		member, err := h.Directory.describe(ctx, peer)
-		h.liveness.note(peer, member, err == nil)
+		h.liveness.askWho(ctx, peer, h.Directory.describe) //nolint:errcheck // it is noted
 	})
 }
 

@@ -77,15 +77,20 @@ func (v *liveness) leaves(peer string) bool {
 	return p != nil && !p.leaves.IsZero() && time.Since(p.leaves) < leftAfter
 }
 
-// freshFor is how long a node that was heard of counts as living.
-func (v *liveness) freshFor() time.Duration { return 2 * v.every }
+// freshFor is how long a node that was heard of counts as living: it is asked in rounds.
+func (v *liveness) freshFor() time.Duration { return 2*v.every + superviseEvery }
 
 // asks takes in that a node has asked who this one is: so it lives. What it is must have been told by itself, lately; and
-// one that leaves, or did not answer, has to answer first.
+// one that leaves, or did not answer, has to answer first: who did not answer is asked in the next round.
 func (v *liveness) asks(peer string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if p := v.mu.nodes[peer]; p != nil && p.lives && time.Since(p.told) < describedFor {
+	p := v.mu.nodes[peer]
+	switch {
+	case p == nil || !p.leaves.IsZero():
+	case !p.lives:
+		p.asked = time.Time{}
+	case time.Since(p.told) < describedFor:
 		p.heard = time.Now()
 	}
 }
@@ -115,8 +120,7 @@ func (v *liveness) refresh(ctx context.Context, peers map[string]struct{}, descr
 		tokens <- struct{}{}
 		crew.Go(func() {
 			defer func() { <-tokens }()
-			member, err := describe(ctx, peer)
-			v.note(peer, member, err == nil)
+			v.askWho(ctx, peer, describe) //nolint:errcheck // it is noted
 		})
 	}
 }
@@ -126,17 +130,35 @@ func (v *liveness) due(peer string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.pulse(peer)
-	if time.Since(p.asked) < v.every || p.lives && time.Since(p.heard) < v.every && time.Since(p.told) < describedFor {
+	every := v.every
+	if !p.lives {
+		every = askEvery // one slow answer is not to count for long
+	}
+	if time.Since(p.asked) < every || p.lives && time.Since(p.heard) < v.every && time.Since(p.told) < describedFor {
 		return false
 	}
 	p.asked = time.Now()
 	return true
 }
 
-func (v *liveness) note(peer string, member wire.Member, lives bool) {
+// askWho asks a node who it is, and notes what comes of that.
+func (v *liveness) askWho(ctx context.Context, peer string, describe func(context.Context, string) (wire.Member, error)) (wire.Member, error) {
+	asked := time.Now()
+	member, err := describe(ctx, peer)
+	if err == nil || ctx.Err() == nil {
+		v.note(peer, asked, member, err == nil)
+	}
+	return member, err
+}
+
+// note takes in the answer to a question, or that there was none, unless something newer than the question is known.
+func (v *liveness) note(peer string, asked time.Time, member wire.Member, lives bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.pulse(peer)
+	if p.leaves.After(asked) || !lives && p.told.After(asked) {
+		return
+	}
 	if p.lives = lives; lives {
 		p.heard, p.member, p.leaves = time.Now(), member, time.Time{}
 		p.told = p.heard

@@ -13,7 +13,7 @@ func TestSilenceEnds(t *testing.T) {
 		if !v.due("A") || v.due("A") {
 			t.Error("a node that nobody knows is to be asked once")
 		}
-		v.note("A", member("A"), true)
+		v.note("A", time.Now(), member("A"), true)
 		<-time.After(v.freshFor())
 		if _, lives := v.lives("A"); !lives {
 			t.Error("it has answered lately, and does not count as living")
@@ -37,7 +37,7 @@ func TestWhoAsksLives(t *testing.T) {
 			t.Error("a node counts as living that nobody knows the address of")
 		}
 		v.due("A")
-		v.note("A", member("A"), true)
+		v.note("A", time.Now(), member("A"), true)
 		for told := time.Now(); ; {
 			<-time.After(v.every)
 			v.asks("A")
@@ -61,20 +61,61 @@ func TestWhoAsksLives(t *testing.T) {
 func TestQuestionsDoNotRevive(t *testing.T) {
 	for name, ends := range map[string]func(*liveness){
 		"leaves":          func(v *liveness) { v.leave("A") },
-		"does not answer": func(v *liveness) { v.note("A", member("A"), false) },
+		"does not answer": func(v *liveness) { v.note("A", time.Now(), member("A"), false) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := liveness{every: askEvery}
-			v.note("A", member("A"), true)
+			v.note("A", time.Now(), member("A"), true)
 			ends(&v)
 			v.asks("A")
 			if _, lives := v.lives("A"); lives {
 				t.Error("its question makes it live")
 			}
-			v.note("A", member("A"), true)
+			v.note("A", time.Now(), member("A"), true)
 			if _, lives := v.lives("A"); !lives {
 				t.Error("it answers, and does not count as living")
 			}
 		})
 	}
+}
+
+// What comes late, over something newer, counts for nothing: an answer from before the node told that it leaves, and a
+// question that nobody answered though a later one was.
+func TestLateAnswersCountForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := liveness{every: askEvery}
+		asked := time.Now()
+		<-time.After(time.Millisecond)
+		v.leave("A")
+		v.note("A", asked, member("A"), true)
+		if !v.leaves("A") {
+			t.Error("an older answer takes the mark of a node away that leaves")
+		}
+		<-time.After(time.Millisecond)
+		v.note("A", time.Now(), member("A"), true)
+		v.note("A", asked, member("A"), false)
+		if _, lives := v.lives("A"); !lives || v.leaves("A") {
+			t.Error("it has answered, and an older question counts more")
+		}
+	})
+}
+
+// Who did not answer, and asks, is asked in the next round.
+func TestWhoAsksIsAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := liveness{every: askSeldom}
+		v.due("A")
+		v.note("A", time.Now(), member("A"), false)
+		if v.due("A") {
+			t.Error("asked again at once")
+		}
+		if v.asks("A"); !v.due("A") {
+			t.Error("it speaks, and is not asked")
+		}
+		v.note("A", time.Now(), member("A"), false)
+		<-time.After(askEvery)
+		if !v.due("A") {
+			t.Error("asked as seldom as one who lives")
+		}
+	})
 }

@@ -17,8 +17,12 @@ import (
 // good (docs/adr/0009).
 
 // silenceBefore is how long members must have been silent before a region is recovered without them: a pause, or a
-// network that is cut for a moment, is no loss.
+// network that is cut for a moment, is no loss. A living node may have been heard of last when it was asked last, so
+// the time between two questions comes on top (unheard).
 const silenceBefore = 10 * time.Second
+
+// unheard is how long a node must not have been heard of to count as silent for silenceBefore.
+func (h *Host) unheard() time.Duration { return silenceBefore + h.liveness.every + superviseEvery }
 
 // Copy is a member of a region that is to be recovered, as it was found.
 type Copy struct {
@@ -82,7 +86,7 @@ func (h *Host) plan(info wire.Region, own replica.Position, s survey) Recovery {
 		switch {
 		case !answered:
 			c.Missing = "does not answer"
-			if !c.Heard.IsZero() && time.Since(c.Heard) < silenceBefore {
+			if !c.Heard.IsZero() && time.Since(c.Heard) < h.unheard() {
 				recent = m.Peer
 			}
 		case stand.State == wire.StandNone:
@@ -120,7 +124,7 @@ func (h *Host) plan(info wire.Region, own replica.Position, s survey) Recovery {
 	case h.failures.quarantined(info.ID):
 		p.Refused = "it is quarantined here: run voxeld region release first"
 	case recent != "":
-		p.Refused = fmt.Sprintf("%s was heard of less than %v ago: wait, and see whether it comes back", recent, silenceBefore)
+		p.Refused = fmt.Sprintf("%s was heard of less than %v ago: wait, and see whether it comes back", recent, h.unheard())
 	case best.Peer == "":
 		p.Refused = "no copy of it can be used, not even the one here"
 	case best.Peer != h.Self.Peer:

@@ -32,7 +32,7 @@ func TestRecoverRegion(t *testing.T) {
 		if err := a.Recover(t.Context(), id); err == nil || !strings.Contains(err.Error(), "wait") {
 			t.Fatalf("recovered at once: %v", err)
 		}
-		<-time.After(15 * time.Second)
+		<-time.After(a.unheard())
 		if _, err := a.Locate(t.Context(), at(here, 0).Chunk()); err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestRecoveredWins(t *testing.T) {
 		<-time.After(20 * time.Second)
 		id := idHere(t, a)
 		n.cut("A", true)
-		<-time.After(15 * time.Second)
+		<-time.After(a.unheard())
 		for _, lost := range []uint64{world.CatalogID, id} {
 			if err := a.Recover(t.Context(), lost); err != nil {
 				t.Fatal(err)

@@ -229,8 +229,8 @@ func (h *Host) nearestOf(w ward, s replica.Status) []string {
 		if peer == h.Self.Peer {
 			return false
 		}
-		member := slices.ContainsFunc(s.Members, func(m replica.Progress) bool { return m.Peer == peer })
-		if member && !h.liveness.gone(peer, h.Grace) {
+		i := slices.IndexFunc(s.Members, func(m replica.Progress) bool { return m.Peer == peer })
+		if i >= 0 && (s.Members[i].Active || !h.liveness.gone(peer, h.Grace)) {
 			return false
 		}
 		_, lives := h.liveness.lives(peer)
@@ -291,8 +291,7 @@ func (h *Host) takeStep(ctx context.Context, w ward, next membership.Step) error
 	switch next.Kind {
 	case membership.Add:
 		// It lived some seconds ago: a learner that does not live now would be in the way.
-		member, err := h.Directory.describe(ctx, next.Peer)
-		h.liveness.note(next.Peer, member, err == nil)
+		member, err := h.liveness.askWho(ctx, next.Peer, h.Directory.describe)
 		if err != nil {
 			return fmt.Errorf("the node to be added does not answer: %w", err)
 		}

@@ -240,6 +240,8 @@ func (db *DB) Close() error {
 		answer(db.refuse(ErrClosed), ErrClosed)
 	}
 	db.metrics.unregister()
+	db.pen.Lock() // who waits in settled may write still
+	defer db.pen.Unlock()
 	if err := errors.Join(db.closeJournal(), db.closeFile()); err != nil {
 		return fmt.Errorf("close store %s: %w", db.path, err)
 	}
