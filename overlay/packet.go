@@ -29,6 +29,10 @@ const (
 // maxPayload bounds a payload's bytes: MaxUpdates updates in their longest form.
 const maxPayload = 64 << 10
 
+// maxRead bounds the bytes of all payloads that a packet has its reader read: one in the short form is read for each of its receivers.
+// Others are read once, and a packet of gateways has less than 1 MiB of them.
+const maxRead = 4 << 20
+
 // letter is a payload on its way to some avatars of a gateway.
 type letter struct {
 	from      ID
@@ -166,12 +170,8 @@ func Renew(p Payload, self Update) {
 // messages before it are returned with it.
 func ReadPacket(data []byte, near func(to ID) (Reference, bool)) ([]Message, error) {
 	r := reader{data: data}
-	var names []ID
-	for range 2 {
-		for range r.count(true, maxNames-len(names), 4) {
-			names = append(names, ID(r.u32()))
-		}
-	}
+	names := r.names()
+	read := 0 // bytes of payloads
 	messages := make([]Message, 0, min(len(r.data)/2, 1<<14))
 	var to []ID
 	for len(r.data) > 0 {
@@ -203,6 +203,9 @@ func ReadPacket(data []byte, near func(to ID) (Reference, bool)) ([]Message, err
 				continue
 			}
 			if p == nil || shortForm(payload) { // which reads differently for each
+				if read += len(payload); read > maxRead {
+					return messages, fmt.Errorf("read packet: %w", refusePayload("payloads of more than %d bytes", maxRead))
+				}
 				var err error
 				if p, err = readListed(payload, from, ref, list); err != nil {
 					return messages, fmt.Errorf("read packet: %w", err)
@@ -217,21 +220,37 @@ func ReadPacket(data []byte, near func(to ID) (Reference, bool)) ([]Message, err
 	return messages, nil
 }
 
-// readListed reads a payload whose receiver list, if not nil, came beside it.
+// readListed reads a payload whose receiver list, if not nil, came beside it. The list is sorted, and the payload's from now on.
 func readListed(data []byte, from ID, near Reference, list []ID) (Payload, error) {
 	p, err := ReadPayload(data, from, near)
 	if err != nil || list == nil {
 		return p, err
 	}
 	position, is := p.(*Position)
-	if !is || position.Listed {
+	if !is || position.Listed || position.Short {
 		return nil, refusePayload("a receiver list where none belongs")
 	}
-	position.Listed, position.Receivers = true, slices.Compact(list)
+	position.Listed, position.Receivers = true, list
 	return position, nil
 }
 
-// set reads avatars.
+// names reads those whom sets are of, each once.
+func (r *reader) names() []ID {
+	var names []ID
+	for range 2 {
+		for range r.count(true, maxNames-len(names), 4) {
+			names = append(names, ID(r.u32()))
+		}
+	}
+	sorted := slices.Clone(names)
+	slices.Sort(sorted)
+	if len(slices.Compact(sorted)) < len(names) {
+		r.fail("a name that comes twice")
+	}
+	return names
+}
+
+// set reads avatars, each once.
 func (r *reader) set(names, ids []ID) []ID {
 	for i, bits := range r.next(r.count(true, (len(names)+7)/8, 1)) {
 		for ; bits != 0; bits &= bits - 1 {

@@ -1,6 +1,8 @@
 package overlay
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"reflect"
@@ -67,17 +69,29 @@ func testPacket(t *testing.T, cfg PSenseConfig) {
 	}
 }
 
+// twice is a packet that names avatar 2 twice.
+var twice = []byte{0: 2, 1: 2, 5: 2, 9: 0}
+
 func FuzzReadPacket(f *testing.F) {
 	u := quantise(Update{Origin: 7, Round: 70001, At: Point{1100, 3}})
 	p := &Position{Update: u, Compact: true}
 	f.Add(AppendPacket(nil, []Message{{From: 7, To: 1, Payload: p}, {From: 7, To: 2, Payload: p}, {From: 8, To: 2, Payload: &Report{Update: u}}}))
 	listed := &Position{Update: u, Listed: true, Receivers: []ID{1, 2, 40}}
 	f.Add(AppendPacket(nil, []Message{{From: 7, To: 2, Payload: listed}, {From: 7, To: 4, Payload: listed}}))
+	short := &Position{Update: u, Compact: true, Listed: true, Receivers: []ID{2, 4, 40}}
+	f.Add(AppendPacket(nil, []Message{{From: 7, To: 2, Payload: short}, {From: 7, To: 4, Payload: short}}))
+	f.Add(AppendPacket(nil, []Message{{From: 7, To: 2, Payload: &Introduction{Updates: []Update{u, u}, Compact: true}}, {From: 9, To: 4, Payload: p}}))
+	f.Add(twice)
+	near := func(to ID) (Reference, bool) { return Reference{At: Point{1000, 0}, Round: 70000}, to%2 == 0 }
 	f.Fuzz(func(t *testing.T, data []byte) {
-		messages, err := ReadPacket(data, func(to ID) (Reference, bool) { return Reference{At: Point{1000, 0}, Round: 70000}, to%2 == 0 })
+		messages, err := ReadPacket(data, near)
 		if err != nil && !errors.Is(err, ErrPayload) {
 			t.Fatal(err)
 		}
+		if len(messages) > maxMessages {
+			t.Fatalf("read %d messages", len(messages))
+		}
+		read, last := 0, Payload(nil)
 		for _, m := range messages {
 			if m.To%2 != 0 || m.Payload == nil {
 				t.Fatalf("read %+v", m)
@@ -85,8 +99,66 @@ func FuzzReadPacket(f *testing.F) {
 			if p, is := m.Payload.(*Position); is && (!slices.IsSorted(p.Receivers) || len(p.Receivers) > MaxReceivers) {
 				t.Fatalf("read a list of %v", p.Receivers)
 			}
+			if m.Payload != last {
+				read += m.Bytes
+			}
+			last = m.Payload
+		}
+		if read > maxRead {
+			t.Fatalf("of %d bytes payloads of %d were read", len(data), read)
+		}
+		if err != nil || len(data) > 4*maxNames { // in which there may be more avatars than a packet can name
+			return
+		}
+		// What we take we can write, and read again as the same.
+		again, err := ReadPacket(AppendPacket(nil, messages), near)
+		if err != nil {
+			t.Fatalf("%+v are written, and not read: %v", messages, err)
+		}
+		byReceiver(messages)
+		byReceiver(again)
+		if !reflect.DeepEqual(messages, again) {
+			t.Fatalf("%+v became %+v", messages, again)
 		}
 	})
+}
+
+// byReceiver sorts messages by their receivers. Their lengths, which may be written shorter, are left out.
+func byReceiver(messages []Message) {
+	slices.SortStableFunc(messages, func(a, b Message) int { return cmp.Compare(a.To, b.To) })
+	for i := range messages {
+		messages[i].Bytes = 0
+	}
+}
+
+// A packet makes its reader read payloads of no more than maxRead, whomever they are for, and names nobody twice.
+func TestPacketsAreReadWithinBounds(t *testing.T) {
+	intro := &Introduction{Updates: make([]Update, 256), Compact: true}
+	var messages []Message
+	for from := range ID(8) {
+		for to := range ID(1024) {
+			messages = append(messages, Message{From: from, To: to, Payload: intro})
+		}
+	}
+	data := AppendPacket(nil, messages)
+	got, err := ReadPacket(data, func(ID) (Reference, bool) { return Reference{}, true })
+	read := 0
+	for _, m := range got {
+		read += m.Bytes // each was read by itself
+	}
+	if !errors.Is(err, ErrPayload) || read > maxRead || read < maxRead/2 {
+		t.Errorf("of %d bytes payloads of %d are read, want at most %d: %v", len(data), read, maxRead, err)
+	}
+	p := &Position{Compact: true, Listed: true, Receivers: []ID{1, 2, 3}}
+	data = AppendPacket(nil, []Message{{From: 7, To: 1, Payload: p}, {From: 7, To: 2, Payload: p}})
+	double := bytes.Replace(data, []byte{1, 3, 0, 0, 0}, []byte{1, 1, 0, 0, 0}, 1) // the one who gets nothing is 1
+	mixed := slices.Clone(data)
+	mixed[14+4+2+1+1] |= flagShort // after the names, the sender, a set, the length and the kind
+	for why, packet := range map[string][]byte{"2 is named twice": twice, "1 is named twice": double, "the list's ids are not short": mixed} {
+		if got, err := ReadPacket(packet, func(ID) (Reference, bool) { return Reference{}, true }); !errors.Is(err, ErrPayload) || len(got) > 0 {
+			t.Errorf("%s, and %d messages are read: %v", why, len(got), err)
+		}
+	}
 }
 
 // A packet names no more avatars than its reader takes, and writes each name once.
