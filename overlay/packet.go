@@ -66,7 +66,7 @@ func lettersOf(messages []Message) []letter {
 }
 
 // AppendPacket appends messages, in their order but for those that share a payload with one before them. Those to avatars beyond
-// maxNames are left out.
+// maxNames are left out, and so are letters to nobody else.
 func AppendPacket(b []byte, messages []Message) []byte {
 	letters := lettersOf(messages)
 	places := make(map[ID]int) // in the list of names
@@ -95,7 +95,11 @@ func AppendPacket(b []byte, messages []Message) []byte {
 		}
 	}
 	set := make([]byte, (len(names)+7)/8)
+	named := func(id ID) bool { _, known := places[id]; return known }
 	for _, l := range letters {
+		if !slices.ContainsFunc(l.receivers, named) {
+			continue
+		}
 		b = binary.LittleEndian.AppendUint32(b, uint32(l.from))
 		b = appendSet(b, set, places, l.receivers)
 		p := longList(l.payload)

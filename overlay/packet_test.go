@@ -196,6 +196,20 @@ func TestPacketsNameOnce(t *testing.T) {
 	}
 }
 
+// What is for avatars beyond those that a packet can name is left out, and nothing else.
+func TestPacketsLeaveOutWhomTheyCannotName(t *testing.T) {
+	all, few, last := &Report{}, &Report{}, &Report{}
+	var messages []Message
+	for to := range ID(maxNames + 1) {
+		messages = append(messages, Message{To: to, Payload: all})
+	}
+	messages = append(messages, Message{To: maxNames, Payload: few}, Message{To: 5, Payload: last})
+	got, err := ReadPacket(AppendPacket(nil, messages), func(ID) (Reference, bool) { return Reference{}, true })
+	if err != nil || len(got) != maxNames+1 || got[maxNames].To != 5 {
+		t.Errorf("of %d messages come %d, want %d: %v", len(messages), len(got), maxNames+1, err)
+	}
+}
+
 func TestRenewIsOfTheOwnUpdateOnly(t *testing.T) {
 	at, later := Point{1, 2}, Point{3, 4}
 	self := Update{Origin: 7, Round: 9, At: later, Body: 5}
