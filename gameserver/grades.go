@@ -216,17 +216,18 @@ func (a *actor) appear(tick uint64) {
 
 // pace guesses how the avatar goes on across, in 1/128 block a tick. Moves come at the clients' beat and not at ours, so
 // that a tick may see none of them or two: where its last steps are not alike the way of several ticks tells more, and
-// what clients take it to do already, if that agrees, is as good.
+// what clients take it to do already, if that agrees, is as good. A step in another direction is neither: it is a turn.
 func (a *actor) pace(told *track) (x, z int8) {
 	now, before := a.past[0], a.past[1]
 	step, last, way := now.minus(before), before.minus(a.past[2]), now.minus(a.past[4])
 	mean, twice := spot{}.plus(way, 1, 4), spot{}.plus(way, 1, 2)
+	beat := step == spot{} || steady(step, told.pace()) || steady(step, twice) // none, one or two moves of the same walk
 	switch {
 	case alike(step, last) && alike(step, a.past[2].minus(a.past[3])):
 		step = spot{}.plus(now.minus(a.past[3]), 1, 3)
 	case alike(step, last):
 		step = spot{}.plus(now.minus(a.past[2]), 1, 2)
-	case mean.minus(told.pace()).across() <= told.pace().across()/4+1:
+	case beat && mean.minus(told.pace()).across() <= told.pace().across()/4+1:
 		return told.paceX, told.paceZ
 	case steady(step, mean), steady(step, twice), step == spot{} && last != spot{}:
 		step = mean

@@ -2,6 +2,7 @@ package gameserver
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -81,15 +82,24 @@ func TestStepIsToldOnce(t *testing.T) {
 	}
 }
 
-// A walker who rests for a tick, and goes another way, is known to have the pace that he has, and not the mean.
+// A walker who turns by a right angle, and looks there, is told of once, and with the pace that he has.
 func TestPaceAfterTurn(t *testing.T) {
+	const way = 4. / 20 // a tick
 	w := newWatched()
-	for _, x := range []float64{.2, .2, .2, .2, 0, -.2, -.2, -.2} {
-		w.move(x, 0)
+	for range 6 {
+		w.move(way, 0)
 	}
-	const want = -26 // 4 blocks a second
-	if pace := w.a.tracks[near].paceX; off(int32(pace), want) > 1 {
-		t.Errorf("told pace is %d/128 block a tick, want %d", pace, want)
+	before := w.told[near]
+	w.pose.Yaw = -math.Pi / 2
+	for tick := range 10 {
+		w.pose.Z += way
+		w.move(0, 0)
+		if told := w.told[near] - before; told != 1 {
+			t.Errorf("tick %d: the turn was told in %d records, want 1", tick, told)
+		}
+		if astray := w.astray(near); astray > .1 {
+			t.Errorf("tick %d: clients are wrong by %.2f blocks, want at most .1", tick, astray)
+		}
 	}
 }
 
