@@ -351,15 +351,15 @@ func (a *actor) guess(g grade, tick uint64) wire.Motion {
 		m.Y, m.Climb = uint16(y/fine), 0
 		if a.past[0].minus(a.past[1]).across() == 0 { // it will go on as it came
 			m.PaceX, m.PaceZ = t.paceX, t.paceZ
-			m.X = inCell(a.cell%cellRow, a.spot.x-within(int32(m.PaceX)*ticks, most))
-			m.Z = inCell(a.cell/cellRow, a.spot.z-within(int32(m.PaceZ)*ticks, most))
+			m.X = inCell(a.cell%cellRow, int32(m.X)*fine-within(int32(m.PaceX)*ticks, most))
+			m.Z = inCell(a.cell/cellRow, int32(m.Z)*fine-within(int32(m.PaceZ)*ticks, most))
 		}
 	}
 	newPace := max(off(int32(m.PaceX), int32(t.paceX)), off(int32(m.PaceZ), int32(t.paceZ)))
 	m.HasFacing = t.turned(&m.Place, max(1, rule.turn/2))
-	m.HasAcross = t.across(&m.Place, tick) > rule.error/2 || t.stops(g, tick) ||
+	m.HasAcross = t.across(&m.Place, tick) > rule.error/2 || t.across(&a.place, tick) > most || t.stops(g, tick) ||
 		m.HasFacing && newPace > newWay // it has turned, and would soon be astray
-	m.HasHeight = t.above(&m.Place, tick) > rule.error || t.levels(g, tick) ||
+	m.HasHeight = t.above(&m.Place, tick) > rule.error || t.above(&a.place, tick) > most || t.levels(g, tick) ||
 		(m.HasAcross || m.HasFacing) && off(int32(m.Climb), int32(t.climb)) > sameClimb // it climbs, or has climbed
 	m.HasPace = m.HasAcross && newPace > samePace
 	return m

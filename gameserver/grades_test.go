@@ -3,6 +3,7 @@ package gameserver
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -65,8 +66,11 @@ func TestStepIsToldOnce(t *testing.T) {
 					w.move(way, 0)
 				}
 				before := w.told[g]
-				for _, s := range step {
+				for tick, s := range step {
 					w.move(s[0], s[1])
+					if astray, most := w.astray(g), float64(stepError)/wire.PaceUnit; astray > most {
+						t.Errorf("in tick %d of the step clients are wrong by %.2f blocks, want at most %.2f", tick, astray, most)
+					}
 				}
 				for range 5 {
 					w.move(way, 0)
@@ -78,6 +82,42 @@ func TestStepIsToldOnce(t *testing.T) {
 					t.Errorf("after the step clients are wrong by %.2f blocks, want at most .1", astray)
 				}
 			})
+		}
+	}
+}
+
+// However an avatar steps up and down, the coarser grades' clients are wrong by no more than docs/protocol.md says.
+func TestStepsAreWithinBounds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 1000 {
+		w := newWatched()
+		floor, ahead := w.pose.Y, 1.
+		for tick := range 60 {
+			switch rng.IntN(12) {
+			case 0:
+				floor++
+			case 1:
+				floor--
+			}
+			if math.Abs(w.pose.X-12) > 3.5 { // and stay in the cell
+				ahead = math.Copysign(1, 12-w.pose.X)
+			}
+			way := []float64{.1, .2, .2, .28}[rng.IntN(4)]
+			if w.pose.Y < floor {
+				w.move(0, min(way, floor-w.pose.Y))
+			} else {
+				w.move(ahead*way, -min(2*way, w.pose.Y-floor))
+			}
+			for _, g := range []grade{fair, loose} {
+				most := float64(gradeRules[g].error) / wire.PaceUnit
+				if w.a.steps() {
+					most = float64(stepError) / wire.PaceUnit
+				}
+				if astray := w.astray(g); astray > most {
+					t.Fatalf("tick %d: at %.2f, on his way to %.2f, clients of grade %d are wrong by %.2f blocks, want at most %.2f",
+						tick, w.pose.Y, floor, g, astray, most)
+				}
+			}
 		}
 	}
 }
