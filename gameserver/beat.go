@@ -241,8 +241,8 @@ func (s *stage) count(v *vantage, extra int) {
 	e.sessions++
 }
 
-// vantage gives the vantage of a point. A new one has the rings of the one that its first session comes from, if that is
-// as good: other rings would have to be told of.
+// vantage gives the vantage of a point. A new one begins with the rings of the one that its first session comes from: others would
+// have to be told of. It gets coarser ones if those cost too much, and finer ones only if they are well within the budget.
 func (s *stage) vantage(point vantagePoint, from *vantage) *vantage {
 	v := s.mu.vantages[point]
 	if v == nil {

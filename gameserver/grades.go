@@ -13,7 +13,8 @@ import (
 // Clients let an avatar go on by its pace. So nothing has to be told while that is true enough, and how true it has
 // to be is what a grade says.
 
-// grade is how exactly viewers are told of a cell. A finer grade's pieces hold all that a coarser one's do.
+// grade is how exactly viewers are told of a cell. Each grade's pieces tell what its own viewers need: a coarser one's may hold what
+// a finer one's do not.
 type grade uint8
 
 const (
@@ -86,21 +87,16 @@ func trackOf(p wire.Place, tick uint64) track {
 }
 
 // wrong tells whether what clients of the grade take the avatar to do is not true enough any more. Who takes a step may be
-// farther off in the meantime; who is on his way, but a tick early or late, for some looks.
-func (a *actor) wrong(g grade, tick uint64, steps bool) bool {
+// farther off in the meantime; who slips, which is to be on his way but a tick early or late, for some looks.
+func (a *actor) wrong(g grade, tick uint64, steps bool) (wrong, slips bool) {
 	t, p, most := &a.tracks[g], &a.place, gradeRules[g].error
 	if steps && g.bears() {
 		most = max(most, stepError)
 	}
 	astray := t.astray(p, tick)
-	slips := g != exact && astray > most && astray <= slipMost && a.slips[g] < slipTicks &&
+	slips = g != exact && astray > most && astray <= slipMost && a.slips[g] < slipTicks &&
 		min(t.astray(p, tick-1), t.astray(p, tick+1)) <= max(most, slipError)
-	if slips {
-		a.slips[g]++
-	} else {
-		a.slips[g] = 0
-	}
-	return astray > most && !slips || t.turned(p, gradeRules[g].turn) || t.stops(g, tick) || t.levels(g, tick)
+	return astray > most && !slips || t.turned(p, gradeRules[g].turn) || t.stops(g, tick) || t.levels(g, tick), slips
 }
 
 // astray is how far the avatar is from where it is taken to be, along any axis.
@@ -329,7 +325,11 @@ func (a *actor) late(look uint64) bool {
 func (a *actor) tell(c *cell, writers *[grades]wire.MotionWriter, coarsest grade, tick uint64) {
 	steps := a.steps()
 	for g := exact; g <= coarsest; g++ {
-		if !a.wrong(g, tick, steps) {
+		wrong, slips := a.wrong(g, tick, steps)
+		if a.slips[g]++; !slips {
+			a.slips[g] = 0
+		}
+		if !wrong {
 			continue
 		}
 		t := &a.tracks[g]
