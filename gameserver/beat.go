@@ -24,7 +24,8 @@ const (
 	// swarmLate is how long after a beat the next one comes by itself where the swarm calls. Its rounds are by the clock, so that one that
 	// is late is followed by one that is not: a beat in between would have nothing to tell, and would keep the swarm's back.
 	swarmLate = 2 * region.TickEvery
-	// beatIdle is how long after a beat the next one comes by itself while nobody is here. Whoever comes calls for one.
+	// beatIdle is how long after a beat the next one comes by itself while nobody is here, not even an original client. Whoever comes
+	// calls for one. Beats that follow the swarm's rounds come whoever is here.
 	beatIdle = time.Second
 )
 
@@ -100,7 +101,7 @@ func (g *Gateway) peopled() {
 // beat is one beat, so many ticks after the one before. It tells whether anybody is here.
 func (g *Gateway) beat(ticks uint64) (peopled bool) {
 	g.mu.Lock()
-	peopled = len(g.mu.sessions) > 0
+	peopled = len(g.mu.sessions)+len(g.mu.classics) > 0
 	g.onBeat = g.onBeat[:0]
 	for _, s := range g.mu.sessions {
 		if s.placed() && s.binary {

@@ -59,6 +59,7 @@ func (g *Gateway) serveClassic(ctx context.Context, c net.Conn, in *bufio.Reader
 	g.mu.classics[s] = struct{}{}
 	g.mu.Unlock()
 	wakeUp(g.came)
+	g.peopled()
 	g.metrics.classics.Inc()
 	s.feed = g.watch(s.at, s)
 	defer s.leave()

@@ -12,6 +12,15 @@ import (
 
 // A gateway on which nobody plays hardly beats; whoever comes has his beats at once, and all of them.
 func TestNobodyNeedsBeats(t *testing.T) {
+	for whom, come := range map[string]func(*rig){
+		"a session":          func(r *rig) { r.join("ann", 1) },
+		"an original client": func(r *rig) { r.connect("ann") },
+	} {
+		t.Run(whom, func(t *testing.T) { testIdleBeats(t, come) })
+	}
+}
+
+func testIdleBeats(t *testing.T, come func(*rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		beats := func() uint64 {
@@ -30,7 +39,7 @@ func TestNobodyNeedsBeats(t *testing.T) {
 		}
 		pass(beatIdle / 2) // between two beats
 		before = beats()
-		r.join("ann", 1)
+		come(r)
 		pass(beatIdle / 2)
 		if n, want := beats()-before, uint64(beatIdle/2/beatLate); n < want {
 			t.Errorf("%d beats in the first half second, want %d", n, want)
