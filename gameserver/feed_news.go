@@ -38,6 +38,7 @@ func (f *feed) take(frame wire.FromRegion) error {
 		news.Says = nil
 		f.g.swarm.hear(&news, v)
 		b := &bulletin{ChunkNews: news, tick: frame.Tick, feed: f, view: v}
+		var moved []*occupant
 		if news.State != nil {
 			b.ChunkNews, b.came, b.left = v.reset(news.State)
 			f.queue(v)
@@ -46,13 +47,13 @@ func (f *feed) take(frame wire.FromRegion) error {
 				wakeUp(f.wake) // they may have waited for it
 			}
 		} else {
-			b.came, b.left, b.moved = v.take(news)
+			b.came, b.left, moved = v.take(news)
 			if !v.laid() {
 				f.queue(v)
 			}
 		}
 		unheard(b.came, heard)
-		b.told = f.g.stage.take(b)
+		b.told = f.g.stage.take(b, moved)
 		f.publish(v, b)
 	}
 	if len(heard) > 0 {
@@ -90,7 +91,7 @@ func (f *feed) show(lost []player.ID) {
 				b.Enter = append(b.Enter, o.Body)
 			}
 		}
-		b.told = f.g.stage.take(b)
+		b.told = f.g.stage.take(b, nil)
 		f.publish(v, b)
 	}
 }

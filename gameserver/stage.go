@@ -78,13 +78,13 @@ func newStage(budget int) *stage {
 	return s
 }
 
-// take brings the stage up to date with the news of a chunk, and gives them as sessions in CBOR get them, but for
-// what the beat tells and for chat; nil if that is all. The feed's lock is held too.
-func (s *stage) take(b *bulletin) *wire.TickNews {
+// take brings the stage up to date with the news of a chunk, and gives them as sessions in CBOR get them, but for what the beat tells
+// and for chat; nil if that is all. Moved are those of Moves who are in the chunk. The feed's lock is held too.
+func (s *stage) take(b *bulletin, moved []*occupant) *wire.TickNews {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := &b.ChunkNews
-	for _, o := range b.moved {
+	for _, o := range moved {
 		if a := o.actor; a != nil && a.plot != nil && a.plot.at == n.Chunk {
 			s.move(a, o.Pose)
 		}

@@ -213,8 +213,9 @@ func (f *feed) displaced(n wire.ChunkNews) {
 		return
 	}
 	b := &bulletin{ChunkNews: n, tick: f.mu.tick, feed: f, view: v}
-	b.came, b.left, b.moved = v.take(n)
-	b.told = f.g.stage.take(b)
+	var moved []*occupant
+	b.came, b.left, moved = v.take(n)
+	b.told = f.g.stage.take(b, moved)
 	f.publish(v, b)
 }
 

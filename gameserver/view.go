@@ -97,7 +97,6 @@ type bulletin struct {
 	pack  []byte          // told
 	came  []wire.Body     // those of Enter who were not in the chunk before
 	left  []wire.Body     // who Leave names, as they were last seen
-	moved []*occupant     // those of Moves who are in the chunk; for the stage, until the view takes more news
 	deed  wire.FromServer // of Says, which then is all there is; nil for words
 	stamp vclock.Stamp    // of Says, which then is all there is; without an author if they have none
 	feed  *feed
@@ -159,9 +158,10 @@ func (v *view) reset(state *wire.ChunkState) (difference wire.ChunkNews, came, l
 	difference.Chunk = v.at
 	bodies := make(occupants, 0, len(state.Bodies))
 	for _, b := range state.Bodies {
-		if !bodies.put(b) {
+		if bodies.of(b.Player) != nil {
 			continue // a region names nobody twice
 		}
+		bodies.put(b)
 		before := v.bodies.of(b.Player)
 		if before == nil {
 			came = append(came, b)
