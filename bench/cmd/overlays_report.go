@@ -51,6 +51,9 @@ func (p played) line() string {
 	text := fmt.Sprintf("%s, %s, %d players, %s: PQ %.4f, age %.3f, %.1f %% fresh, %.2f %% known of %.1f in vision; seen p50 %.0f p90 %.0f p99 %.0f ms; a gateway %s B/s out; daemons %.0f %% of a core",
 		p.overlay, p.game, p.players, p.phase, p.pq(), p.age(), percent(p.fresh()), percent(p.known()), p.neighbors(),
 		1000*p.seen.Delay.Quantile(.5), 1000*p.seen.Delay.Quantile(.9), 1000*p.seen.Delay.Quantile(.99), figure.Number(meanOf(p.out)), percent(p.cpu))
+	if !p.seen.First {
+		text += "; players did not go before daemons"
+	}
 	if why := p.doubt(); why != "" {
 		text += "; DOUBTFUL: " + why
 	}
@@ -92,6 +95,9 @@ func (b *bench) reportOverlays(all []played) error {
 		}
 	}
 	text := table.Markdown()
+	if slices.ContainsFunc(all, func(p played) bool { return !p.seen.First }) {
+		text += "\nThis machine did not let players go before the daemons, which takes root: it kept them waiting, too.\n"
+	}
 	if len(doubts) > 0 {
 		text += "\n" + strings.Join(doubts, "\n") + "\n"
 	}

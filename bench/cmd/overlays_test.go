@@ -86,6 +86,30 @@ func TestLiveGameIsScoredByItsLog(t *testing.T) {
 	}
 }
 
+// Where players could not go before the daemons, the measurement says so.
+func TestOverlaysSayWhetherPlayersWentFirst(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		docs := t.TempDir()
+		p := played{
+			players: 1, result: &sim.Result{Rounds: make([]sim.Round, 1)}, from: 1, seconds: 1, out: []float64{1}, packets: []float64{1},
+			seen: &crowd.Played{First: first},
+		}
+		if says := strings.Contains(p.line(), "did not go before"); says == first {
+			t.Errorf("players go first: %v; the line is %q", first, p.line())
+		}
+		if err := (&bench{docs: docs, write: true}).reportOverlays([]played{p}); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(docs, "overlays.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if says := strings.Contains(string(text), "did not let players go before"); says == first {
+			t.Errorf("players go first: %v; the figure is\n%s", first, text)
+		}
+	}
+}
+
 // Whatever is to be played, nobody is faster than gateways allow, and the middle of the plane is where players enter.
 func TestWaysAreScaled(t *testing.T) {
 	for _, text := range []string{"0,1,0,0,0,0\n1,1,40,0,0,0\n2,1,80,0,0,0\n", "0,1,0,0,0,0\n1,1,5,0,0,0\n"} {

@@ -52,7 +52,7 @@ const (
 	StepMost = .95
 	// startTime is how long all may take to get to where their ways begin.
 	startTime = 90 * time.Second
-	// lagMost is by how much moves may be late without a word.
+	// lagMost is by how much moves may be late before the rounds that follow are put off.
 	lagMost = 4 * time.Millisecond
 )
 
@@ -69,7 +69,8 @@ type Played struct {
 	Delay       Spread     // seconds from a move until another player has read of it
 	Corrections uint64     // moves that a gateway refused
 	Strange     uint64     // updates that showed a player where he was not in that round; not in Told
-	Late        float64    // seconds by which the moves of all rounds together came late, because this machine was busy
+	Late        float64    // seconds by which all moves of a player came late together, on average, because this machine was busy
+	First       bool       // players went before all else on this machine, which takes root
 }
 
 // Play plays rounds until the last, and takes everybody out of the world again.
@@ -112,6 +113,7 @@ type game struct {
 	numbers map[player.ID]int32
 	middle  Spot
 	late    time.Duration
+	first   bool // this thread goes before all else on the machine
 	packet  []byte
 	buffer  []byte // for what is read
 }
@@ -253,7 +255,7 @@ func (g *game) spot(round, i int) Spot {
 
 // played adds up what all have noted.
 func (g *game) played() *Played {
-	all := &Played{Late: g.late.Seconds()}
+	all := &Played{Late: g.late.Seconds(), First: g.first}
 	for _, p := range g.players {
 		all.Told = append(all.Told, p.told...)
 		all.In, all.Out = append(all.In, p.in), append(all.Out, p.out)

@@ -24,8 +24,8 @@ func (g *game) play(ctx context.Context) error {
 	done := make(chan error)
 	go func() { // it ends before this function does
 		runtime.LockOSThread() // and ends with this goroutine
-		// Whoever may not is late now and then, and says so (Played.Late).
-		unix.SchedSetAttr(0, &unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK}, 0) //nolint:errcheck // see above
+		first := unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
+		g.first = unix.SchedSetAttr(0, &first, 0) == nil // who may not is late now and then, too
 		done <- g.perform(ctx)
 	}()
 	return <-done
@@ -125,17 +125,17 @@ func (p *pacer) round(until func(due time.Time) error, part func(slice int) erro
 	return nil
 }
 
-// lag takes note that moves are late by so much. Rounds that follow begin later too, so that nobody seems to hurry after them; those that
-// begin with the gateways' do so by whole rounds.
+// lag takes note that a slice's moves are late by so much. After more than lagMost the rounds that follow begin later too, so that nobody
+// seems to hurry; those that begin with the gateways' do so by whole rounds, and what all lose by that counts if it is more.
 func (p *pacer) lag(lag time.Duration) {
-	if lag <= lagMost {
-		return
+	shift := time.Duration(0)
+	if lag > lagMost {
+		if shift = lag; p.slices == 1 {
+			shift = lag.Round(RoundTime)
+		}
 	}
-	p.late += lag
-	if p.slices == 1 {
-		lag = lag.Round(RoundTime)
-	}
-	p.start = p.start.Add(lag)
+	p.start = p.start.Add(shift)
+	p.late += max(shift, lag/time.Duration(p.slices))
 }
 
 // hover goes on above the land for dt seconds, up first.

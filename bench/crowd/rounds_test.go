@@ -43,28 +43,38 @@ func TestNobodyIsTooFast(t *testing.T) {
 	}
 }
 
-// Who begin together do so a fixed time before the gateways' rounds, whenever they were started and however late they are.
+// Who begin together do so a fixed time before the gateways' rounds, whenever they were started and however late they are. All that
+// they lose counts as late.
 func TestRoundsBeginTogether(t *testing.T) {
+	const ms = time.Millisecond
 	for _, offset := range []time.Duration{0, 3, 39, 40, 41, 49} {
-		now := time.Unix(1000, int64(offset*time.Millisecond))
+		now := time.Unix(1000, int64(offset*ms))
 		p := newPacer(now, false)
-		for _, lag := range []time.Duration{0, 5, 20, 30, 120} {
+		if early := time.Duration(p.start.UnixNano()) % RoundTime; early != RoundTime-LeadTime || !p.start.After(now) || p.start.Sub(now) > RoundTime {
+			t.Errorf("started %v into a round, they begin after %v", offset*ms, p.start.Sub(now))
+		}
+		for _, c := range []struct{ lag, shift, late time.Duration }{
+			{0, 0, 0}, {3 * ms, 0, 3 * ms}, {20 * ms, 0, 20 * ms}, {30 * ms, RoundTime, RoundTime}, {120 * ms, 2 * RoundTime, 120 * ms},
+		} {
 			late, before := p.late, p.start
-			p.lag(lag * time.Millisecond)
-			if early := time.Duration(p.start.UnixNano()) % RoundTime; early != RoundTime-LeadTime || !p.start.After(now) || p.start.Sub(now) > RoundTime+170*time.Millisecond {
-				t.Errorf("started %v ms into a round, late by %v ms, they begin at %v", int64(offset), int64(lag), p.start.Sub(now))
-			}
-			if wants := lag > lagMost/time.Millisecond; wants != (p.late > late) {
-				t.Errorf("late by %v ms: %v are counted", int64(lag), p.late-late)
-			}
-			if lag < 25 && p.start != before {
-				t.Errorf("late by %v ms, they leave out a round", int64(lag))
+			p.lag(c.lag)
+			if shift, counted := p.start.Sub(before), p.late-late; shift != c.shift || counted != c.late {
+				t.Errorf("late by %v: rounds are put off by %v, and %v are counted, want %v and %v", c.lag, shift, counted, c.shift, c.late)
 			}
 		}
 	}
-	p := newPacer(time.Unix(1000, 0), true)
+}
+
+// Of who begin spread over a round one slice is late alone, unless the rounds that follow are put off for all.
+func TestSlicesAreLateAlone(t *testing.T) {
+	now := time.Unix(1000, 0)
+	p := newPacer(now, true)
+	p.lag(lagMost)
+	if p.start != now || p.late != lagMost/parts || p.slices != parts {
+		t.Errorf("one of %d parts is late by %v: rounds begin at %v, and %v are counted", p.slices, lagMost, p.start, p.late)
+	}
 	p.lag(7 * time.Millisecond)
-	if p.start != time.Unix(1000, int64(7*time.Millisecond)) || p.slices != parts {
-		t.Errorf("spread, they begin at %v in %d parts", p.start, p.slices)
+	if p.start != now.Add(7*time.Millisecond) || p.late != 7*time.Millisecond+lagMost/parts {
+		t.Errorf("one is late by 7 ms more: rounds begin at %v, and %v are counted", p.start, p.late)
 	}
 }
