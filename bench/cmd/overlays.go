@@ -58,7 +58,8 @@ func newOverlays(b *bench) *cobra.Command {
 	f.IntSliceVar(&l.players, "players", []int{100, 300}, "numbers of players")
 	f.StringSliceVar(&l.games, "game", []string{"random", "hotspot"}, "games of the papers: random, hotspot")
 	f.StringSliceVar(&l.overlays, "overlay", []string{"relay", "psense", "areacast"}, "overlays")
-	f.StringSliceVar(&l.phases, "phase", []string{phaseTogether}, fmt.Sprintf("when players begin their rounds: together, all of them %v before the gateways' rounds, or spread evenly over a round", crowd.LeadTime))
+	f.StringSliceVar(&l.phases, "phase", []string{phaseTogether, phaseSpread},
+		fmt.Sprintf("when players begin their rounds: together, all of them %v before the gateways' rounds; spread, evenly over a round", crowd.LeadTime))
 	f.IntVar(&l.gateways, "gateways", 4, "daemons")
 	f.IntVar(&l.rounds, "rounds", 300, "rounds of 50 ms that count; 60 more come before them")
 	f.Uint64Var(&l.seed, "seed", 1, "of the games")

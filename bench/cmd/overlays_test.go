@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +84,14 @@ func TestLiveGameIsScoredByItsLog(t *testing.T) {
 	}
 	if n := strings.Count(string(traffic), "\n"); n != 1+61*6+2*4 || !strings.Contains(string(traffic), "\n20,-1,") {
 		t.Errorf("traffic has %d lines:\n%.300s", n, traffic)
+	}
+}
+
+// Unless told otherwise, overlays are measured with players who begin together, and with those who do not.
+func TestOverlaysMeasureBothPhases(t *testing.T) {
+	phases, err := newOverlays(&bench{}).Flags().GetStringSlice("phase")
+	if err != nil || !slices.Equal(phases, []string{phaseTogether, phaseSpread}) {
+		t.Errorf("phases are %q by default: %v", phases, err)
 	}
 }
 
