@@ -62,6 +62,23 @@ func (d divided) frames(daemon int) float64 {
 	return d.spent(daemon, slices.Concat(taken, onStreams)...)
 }
 
+// leaderOf is the index of the daemon that leads the most players.
+func leaderOf[D interface {
+	PlayersLed(context.Context) (int, error)
+}](ctx context.Context, daemons []D) (leader int, err error) {
+	most := -1
+	for i, daemon := range daemons {
+		players, err := daemon.PlayersLed(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("find the leader: %w", err)
+		}
+		if players > most {
+			most, leader = players, i
+		}
+	}
+	return leader, nil
+}
+
 // divide measures a crowd on one spot that has joined through so many daemons.
 func (b *bench) divide(ctx context.Context, nodes, players, samples int) (d divided, err error) {
 	warm, length := b.times(8*time.Second, 20*time.Second)
@@ -84,11 +101,8 @@ func (b *bench) divide(ctx context.Context, nodes, players, samples int) (d divi
 		if err := pause(ctx, warm); err != nil {
 			return err
 		}
-		most := -1
-		for i, daemon := range daemons {
-			if led, err := daemon.PlayersLed(ctx); err == nil && led > most {
-				most, d.leader = led, i
-			}
+		if d.leader, err = leaderOf(ctx, daemons); err != nil {
+			return err
 		}
 		var profiled []func() error
 		for i, daemon := range daemons {

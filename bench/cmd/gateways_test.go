@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// leads is a daemon that leads so many players; of less than none it does not tell.
+type leads int
+
+var errSilent = errors.New("silent")
+
+func (l leads) PlayersLed(context.Context) (int, error) {
+	if l < 0 {
+		return 0, errSilent
+	}
+	return int(l), nil
+}
+
+// Nobody is taken for the leader because the leader did not answer.
+func TestLeaderIsFoundOrMissed(t *testing.T) {
+	if leader, err := leaderOf(t.Context(), []leads{0, 900, 100}); err != nil || leader != 1 {
+		t.Errorf("%d leads: %v", leader, err)
+	}
+	if leader, err := leaderOf(t.Context(), []leads{0, -1, 100}); !errors.Is(err, errSilent) {
+		t.Errorf("one does not answer, and %d leads: %v", leader, err)
+	}
+}
