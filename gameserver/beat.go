@@ -217,6 +217,7 @@ func (s *stage) show(viewer *session) (skipped bool) {
 			old.sessions--
 		}
 	}
+	viewer.alone.Store(next.alone)
 	return viewer.out.beat(s.mu.tick, func(dst []byte, missed bool) []byte {
 		switch {
 		case missed || old == nil:

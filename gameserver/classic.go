@@ -217,7 +217,7 @@ func (s *classic) move(p wire.PlayerMove) error {
 		return nil
 	}
 	s.mu.pose = pose
-	s.feed.move(s.id, pose, s)
+	s.feed.move(s.id, pose, s, false)
 	return nil
 }
 

@@ -44,6 +44,7 @@ type lands struct {
 		down    bool     // no region can be followed
 		odd     []string // what no gateway should send
 		drains  int
+		moved   int                        // messages with moves
 		lag     func(*cable) time.Duration // how long a frame is on its way, which overtakes no other of its link; nil: no time
 		mute    bool                       // regions are older ones, which pass no clocks on
 	}
@@ -335,6 +336,9 @@ func (c *cable) Send(msg wire.ToRegion) error {
 	}
 	for _, b := range msg.Enter {
 		r.crowd.Enter(c.number, b)
+	}
+	if len(msg.Moves) > 0 {
+		c.lands.mu.moved++
 	}
 	for _, m := range msg.Moves {
 		r.crowd.Move(c.number, m)

@@ -19,6 +19,9 @@ import (
 const (
 	// feedPause collects what sessions have for a region into one message, but for edits, which go at once.
 	feedPause = 15 * time.Millisecond
+	// calmPause is how long the region may not hear of a move of somebody who sees nobody: so does nobody see him, but from
+	// farther away than he sees himself, where a move is told so often at most (docs/adr/0011).
+	calmPause = 250 * time.Millisecond
 	// feedLinger keeps a feed that nobody needs, so that a walk along a border does not open and
 	// close it all the time.
 	feedLinger = 10 * time.Second
@@ -56,6 +59,7 @@ type feed struct {
 		tick    uint64             // of the newest frame
 		linked  bool               // out is sent; else the next link begins with views, bodies and intents
 		held    bool               // linked, for so long that it counts
+		calm    bool               // a move waits for calmPause to be over
 		away    bool               // the viewers know that the region cannot be reached
 		unused  time.Time          // since when nobody needs the feed; zero while somebody does
 		closed  bool               // dropped by the gateway: get another

@@ -574,9 +574,9 @@ func TestBodyBelongsToWhoBroughtItLast(t *testing.T) {
 		older, newer := &witness{}, &witness{}
 		at := func(x float64) wire.Pose { return wire.Pose{X: x, Y: 25, Z: 1} }
 		f.enter(wire.Body{Player: guest("ann"), Name: "ann", Pose: at(1)}, older)
-		f.move(guest("ann"), at(2), older)
+		f.move(guest("ann"), at(2), older, false)
 		f.enter(wire.Body{Player: guest("ann"), Name: "ann", Pose: at(3)}, newer) // in one message with the move
-		f.move(guest("ann"), at(9), older)
+		f.move(guest("ann"), at(9), older, false)
 		f.leave(guest("ann"), older)
 		pass(time.Second)
 		if got := r.lands.bodies(grid.ChunkPos{}); len(got) != 1 || got[0].Pose != at(3) {

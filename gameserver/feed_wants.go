@@ -126,8 +126,9 @@ func (f *feed) unsay(id player.ID) {
 	f.mu.out.Leave = slices.DeleteFunc(f.mu.out.Leave, func(l player.ID) bool { return l == id })
 }
 
-// move takes a viewer's body to its newest pose.
-func (f *feed) move(id player.ID, pose wire.Pose, whose viewer) {
+// move takes a viewer's body to its newest pose. The region is told at once, or, of one who is alone, within calmPause, and with
+// whatever else it is told before that.
+func (f *feed) move(id player.ID, pose wire.Pose, whose viewer, alone bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	b := f.mu.bodies[id]
@@ -141,11 +142,26 @@ func (f *feed) move(id player.ID, pose wire.Pose, whose viewer) {
 	}
 	if i, queued := f.mu.moving[id]; queued {
 		f.mu.out.Moves[i].Pose = pose
+		if f.mu.calm && !alone {
+			wakeUp(f.wake) // he has just come to see somebody
+		}
 		return
 	}
 	f.mu.moving[id] = len(f.mu.out.Moves)
 	f.mu.out.Moves = append(f.mu.out.Moves, wire.BodyMove{Player: id, Pose: pose})
-	wakeUp(f.wake)
+	switch {
+	case !alone:
+		wakeUp(f.wake)
+	case !f.mu.calm:
+		f.mu.calm = true
+		time.AfterFunc(calmPause, func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if f.mu.calm = false; len(f.mu.out.Moves) > 0 {
+				wakeUp(f.wake)
+			}
+		})
+	}
 }
 
 // edit asks the region for a block change, and asks again over every new link until it is answered. The

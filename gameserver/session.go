@@ -50,6 +50,7 @@ type session struct {
 	here     *feed                   // of the region that the body is in; nil before it entered
 	home     atomic.Pointer[feed]    // the same, for the beat
 	vantage  *vantage                // the stage's; nil before the first beat
+	alone    atomic.Bool             // nobody else is in sight; as of the last beat
 	offstage bool                    // the stage's: the session is over
 	moves    *rate.Limiter
 	paces    *rate.Limiter // of edits

@@ -109,7 +109,7 @@ func (s *session) move(pose wire.Pose) error {
 		s.here = s.g.enter(body, s)
 		s.home.Store(s.here)
 	} else if at != was || !s.g.swarm.tells(s) {
-		s.here.move(s.body.Player, pose, s)
+		s.here.move(s.body.Player, pose, s, at == was && s.alone.Load())
 	}
 	if at != was {
 		s.look()

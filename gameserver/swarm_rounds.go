@@ -122,7 +122,7 @@ func (w *swarm) depart(r *turn) {
 	}
 	w.g.displace(r.steps)
 	for _, s := range r.moved {
-		s.home.Load().move(s.body.Player, s.where(), s)
+		s.home.Load().move(s.body.Player, s.where(), s, false)
 	}
 	*r = turn{}
 }

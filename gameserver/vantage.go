@@ -102,6 +102,7 @@ type vantage struct {
 	unsettled bool        // the rings are to be drawn anew
 	settled   uint64      // the tick at which they were
 	coarser   int         // index into coarseness
+	alone     bool        // nobody is seen from here but the one session's own avatar
 
 	tick      uint64
 	motion    []byte // of the tick, for those who have had that of the one before
@@ -218,10 +219,13 @@ func (v vantagePoint) away(at grid.ChunkPos, cell uint8) int32 {
 // compose makes the tick's motion for those who have had all before.
 func (s *stage) compose(v *vantage) {
 	v.tick, v.motion = s.mu.tick, v.motion[:0]
-	pieces := 0
+	pieces, people := 0, 0
 	w := chunkWriter{dst: v.motion, tick: s.mu.tick}
 	for i := range v.lines {
 		l := &v.lines[i]
+		if l.cell == 0 {
+			people += l.plot.actors
+		}
 		if l.plot.looked != s.mu.tick {
 			continue
 		}
@@ -233,6 +237,7 @@ func (s *stage) compose(v *vantage) {
 		}
 	}
 	v.motion, v.extra = w.dst, len(w.dst)-pieces
+	v.alone = people <= 1
 	if age := s.mu.tick - v.settled; age >= settleTicks || v.unsettled && age >= hasteTicks {
 		s.draw(v)
 		v.motion = shift(v.motion, v.former, v.lines, s.mu.tick)
