@@ -12,12 +12,12 @@ import (
 )
 
 // Of somebody who sees nobody the region hears four times a second, where he has come to rest at last, and before he
-// builds; once somebody comes into sight, each tick.
+// builds; once somebody comes into sight, each tick. So it does of one who would not see those who see him well.
 func TestWhoIsAloneIsToldOfSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.encoding = wire.EncodingCBOR
-		ann := r.join("ann", 1)
+		ann := r.join("ann", aloneView)
 		x := .5
 		walk := func() (told int) {
 			r.lands.mu.Lock()
@@ -48,6 +48,16 @@ func TestWhoIsAloneIsToldOfSeldom(t *testing.T) {
 		pass(2 * feedPause)
 		if at := there(); at != x+.2 {
 			t.Errorf("the region has her at %v when she builds, she stands at %v", at, x+.2)
+		}
+		ann.send(wire.View{View: aloneView - 1})
+		pass(time.Second)
+		if told := walk(); told < 38 {
+			t.Errorf("with a short view: told %d times in 2 s", told)
+		}
+		ann.send(wire.View{View: aloneView})
+		pass(time.Second)
+		if told := walk(); told > 9 {
+			t.Errorf("alone again: told %d times in 2 s", told)
 		}
 		r.join("bob", 1)
 		pass(time.Second)

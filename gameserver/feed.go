@@ -19,8 +19,7 @@ import (
 const (
 	// feedPause collects what sessions have for a region into one message, but for edits, which go at once.
 	feedPause = 15 * time.Millisecond
-	// calmPause is how long the region may not hear of a move of somebody who sees nobody: so does nobody see him, but from
-	// farther away than he sees himself, where a move is told so often at most (docs/adr/0011).
+	// calmPause is how long the region may not hear of a move of somebody who is alone (aloneView).
 	calmPause = 250 * time.Millisecond
 	// feedLinger keeps a feed that nobody needs, so that a walk along a border does not open and
 	// close it all the time.

@@ -154,13 +154,16 @@ func (f *feed) move(id player.ID, pose wire.Pose, whose viewer, alone bool) {
 		wakeUp(f.wake)
 	case !f.mu.calm:
 		f.mu.calm = true
-		time.AfterFunc(calmPause, func() {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			if f.mu.calm = false; len(f.mu.out.Moves) > 0 {
-				wakeUp(f.wake)
-			}
-		})
+		time.AfterFunc(calmPause, f.endCalm)
+	}
+}
+
+// endCalm has the region told of the moves that have waited for calmPause.
+func (f *feed) endCalm() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.calm = false; len(f.mu.out.Moves) > 0 {
+		wakeUp(f.wake)
 	}
 }
 

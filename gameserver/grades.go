@@ -326,7 +326,9 @@ func (a *actor) tell(c *cell, writers *[grades]wire.MotionWriter, coarsest grade
 	steps := a.steps()
 	for g := exact; g <= coarsest; g++ {
 		wrong, slips := a.wrong(g, tick, steps)
-		if a.slips[g]++; !slips {
+		if slips {
+			a.slips[g]++
+		} else {
 			a.slips[g] = 0
 		}
 		if !wrong {

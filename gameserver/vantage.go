@@ -26,6 +26,10 @@ type reach [distant]int32
 
 const none = -1
 
+// aloneView is how many chunks in each direction somebody has in view at least of whom it can be said that he is alone: whoever sees
+// him from beyond is told of him in the grade distant, once a second.
+const aloneView = 2
+
 // coarseness are the rings to choose from, the finest first. The first one is taken that the budget allows. In a crowd
 // that is too large for the better grades all within 24 blocks have the same one: walkers who cross from cells of one grade
 // into those of another have to be told of, which costs more than a finer grade does.
@@ -102,7 +106,7 @@ type vantage struct {
 	unsettled bool        // the rings are to be drawn anew
 	settled   uint64      // the tick at which they were
 	coarser   int         // index into coarseness
-	alone     bool        // nobody is seen from here but the one session's own avatar
+	alone     bool        // nobody is seen from here but the one session's own avatar, nor sees that well
 
 	tick      uint64
 	motion    []byte // of the tick, for those who have had that of the one before
@@ -237,7 +241,7 @@ func (s *stage) compose(v *vantage) {
 		}
 	}
 	v.motion, v.extra = w.dst, len(w.dst)-pieces
-	v.alone = people <= 1
+	v.alone = people <= 1 && v.point.view >= aloneView
 	if age := s.mu.tick - v.settled; age >= settleTicks || v.unsettled && age >= hasteTicks {
 		s.draw(v)
 		v.motion = shift(v.motion, v.former, v.lines, s.mu.tick)

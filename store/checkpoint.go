@@ -28,7 +28,7 @@ var journalKey = []byte("journal")
 type pen struct {
 	sync.Mutex
 	writing bool  // Run runs, and nothing has ended the writing
-	failure error // why a caller of Commit has ended the writing
+	failure error // why the writing has ended, if not by the end of Run
 	full    bool  // the last transaction found no space
 	journal journal
 	bytes   int64       // of records in the present file
