@@ -122,7 +122,7 @@ func (f *feed) lay(v *view, foreign *chunk.Chunk, packer *wire.Packer) (base [32
 func (f *feed) layPristine(v *view, own shelved) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !v.known || v.wanting || v.laid() || v.former != nil || len(v.edits) > 0 || len(v.base) > 0 {
+	if !v.known || v.wanting || v.laid() || v.former != nil || !v.pristine() {
 		return false
 	}
 	v.version++

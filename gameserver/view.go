@@ -153,7 +153,7 @@ func (v *view) everybody() []wire.Body {
 }
 
 // reset takes in the chunk's whole state, as a region sends it in answer to a watch. What comes back is the
-// difference for viewers who knew an older one (the region was away). The land is built anew.
+// difference for viewers who knew an older one (the region was away). The land is built anew, unless nobody has ever changed it.
 func (v *view) reset(state *wire.ChunkState) (difference wire.ChunkNews, came, left []wire.Body) {
 	difference.Chunk = v.at
 	bodies := make(occupants, 0, len(state.Bodies))
@@ -182,12 +182,16 @@ func (v *view) reset(state *wire.ChunkState) (difference wire.ChunkNews, came, l
 	if !bytes.Equal(v.base, state.Base) {
 		v.foreign, v.wanting = nil, false
 	}
+	anew := v.laid() && !(v.pristine() && len(state.Base)+len(state.Edits) == 0)
 	v.known, v.shown, v.base, v.edits, v.bodies = true, true, state.Base, state.Edits, bodies
-	if v.laid() {
+	if anew {
 		v.former, v.land = v.open(), nil
 	}
 	return difference, came, left
 }
+
+// pristine tells whether nobody has ever changed the land, as far as it is known here.
+func (v *view) pristine() bool { return len(v.base)+len(v.edits)+len(v.ahead) == 0 }
 
 // take brings the mirror up to date with the news, and gives who came, who left, and who moved; moved is good until the
 // next take.
