@@ -62,7 +62,20 @@ const (
 )
 
 func (b *bench) rigOptions(dir string) rig.Options {
-	return rig.Options{Binary: b.binary, Dir: dir, CPUs: b.serverCPUs, Nice: b.nice}
+	o := rig.Options{Binary: b.binary, Dir: dir, CPUs: b.serverCPUs, Procs: 1, Nice: b.nice}
+	if b.sharesCores() {
+		o.Nice += playersFirst
+	}
+	return o
+}
+
+// playersFirst is by how much daemons are nicer than the players, where they share cores: players that get no time do not move,
+// and servers whose players stand still have it too easy.
+const playersFirst = 5
+
+// sharesCores tells whether a core is the daemons' and the players'.
+func (b *bench) sharesCores() bool {
+	return slices.ContainsFunc(b.botCPUs, func(cpu int) bool { return slices.Contains(b.serverCPUs, cpu) })
 }
 
 // times gives the warm-up and length of a measurement: the figure's own, or what the flags say.

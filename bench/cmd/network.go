@@ -165,6 +165,7 @@ func (b *bench) reportNetwork(series []moment, r reading, before rested, joined 
 	table.Add("memory of a daemon, MiB", rss/float64(nodes)/(1<<20))
 	table.Add("kB/s to each player", r.perPlayer(r.Seen.BytesIn)/1000)
 	table.Add("players lost", r.Seen.Lost)
+	table.Add("the players' program, % of a core", percent(r.BotCPU))
 	table.Add("before anybody joined: all daemons, % of a core", percent(before.idle))
 	table.Add("to start them all, s of a core", before.starting.Seconds())
 	located, cached := 0.0, 0.0

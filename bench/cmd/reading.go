@@ -106,6 +106,12 @@ func (b *bench) between(first, last instant) reading {
 		}
 		return sum
 	}
+	if b.sharesCores() {
+		cpus := slices.Concat(b.serverCPUs, b.botCPUs)
+		slices.Sort(cpus)
+		r.Others = max(0, busy(slices.Compact(cpus))-all-r.BotCPU)
+		return r
+	}
 	r.Others, r.OthersThere = max(0, busy(b.serverCPUs)-all), max(0, busy(b.botCPUs)-r.BotCPU)
 	return r
 }
