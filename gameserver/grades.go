@@ -117,16 +117,14 @@ func (t *track) height(tick uint64) int32 { return t.y + steep*int32(t.climb)*pa
 // passed is for how many ticks an avatar has gone on since it was told of; -1 at the tick before.
 func passed(since, tick uint64) int32 { return int32(min(int64(tick-since), wire.PaceTicks)) }
 
-// stops tells whether clients will let the avatar go on no more before the next look, where that is not the next tick, and
-// levels the same of its climb.
+// stops tells whether clients will let the avatar go on no more before the next look, and levels the same of its climb. They are told
+// then even if it has stopped just there: who has been told of it later, when a cell's grade changed, would let it go on for longer.
 func (t *track) stops(g grade, tick uint64) bool {
-	every := gradeRules[g].every
-	return every > 1 && t.pace() != (spot{}) && t.tick+wire.PaceTicks < tick+every
+	return t.pace() != (spot{}) && t.tick+wire.PaceTicks < tick+gradeRules[g].every
 }
 
 func (t *track) levels(g grade, tick uint64) bool {
-	every := gradeRules[g].every
-	return every > 1 && t.climb != 0 && t.tall+wire.PaceTicks < tick+every
+	return t.climb != 0 && t.tall+wire.PaceTicks < tick+gradeRules[g].every
 }
 
 func (t *track) pace() spot { return spot{x: int32(t.paceX), z: int32(t.paceZ)} }

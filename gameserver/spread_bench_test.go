@@ -1,0 +1,33 @@
+package gameserver
+
+import "testing"
+
+// BenchmarkBeatSpread is a beat of a gateway whose sessions stand far from one another: 100 walkers in 80 chunks or so, each told of
+// 20 times a second, and ten sessions, of which one looks far.
+func BenchmarkBeatSpread(b *testing.B) {
+	c := newCountry(b, 1, 14, 170)
+	c.join(0, 4, nil)
+	for i := 1; i < 10; i++ {
+		c.join(i*17, 1, nil)
+	}
+	for range 200 {
+		c.walk()
+		c.beat()
+		c.read()
+	}
+	plots, actors := 0, 0
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		b.StopTimer()
+		c.walk()
+		b.StartTimer()
+		c.beat()
+		b.StopTimer()
+		c.read()
+		plots += len(c.g.stage.mu.plots)
+		actors += len(c.g.stage.mu.actors)
+	}
+	b.ReportMetric(float64(plots)/float64(b.N), "plots")
+	b.ReportMetric(float64(actors)/float64(b.N), "actors")
+}

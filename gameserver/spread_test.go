@@ -1,0 +1,127 @@
+package gameserver
+
+import (
+	"math"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// gradeAt is the grade in which a vantage has an avatar's cell.
+func (v *vantage) gradeAt(a *actor) grade {
+	for i := range v.lines {
+		if l := &v.lines[i]; l.plot == a.plot && l.cell == a.cell {
+			return l.grade
+		}
+	}
+	return unseen
+}
+
+// allowed is how far off clients of a grade may be after a look, along any axis, in 1/128 block: the grade's error, a slip or a step,
+// half a unit of a place that was told when the grade changed, and, so many ticks after the grade was looked at, what the avatar and
+// what is told of it may part meanwhile.
+func allowed(g grade, sinceLook uint64) int32 {
+	most := gradeRules[g].error
+	if g != exact {
+		most = max(most, slipMost)
+	}
+	if g.bears() {
+		most = max(most, stepError)
+	}
+	const parting = wire.PaceUnit / 2 // a tick: 4 blocks/s to and fro, or a step
+	return most + fine/2 + parting*int32(sinceLook)
+}
+
+// verdict is what came of comparing what clients know with where everybody is, by grade.
+type verdict struct {
+	looks, wrong [grades]int
+	worst        [grades]int32 // in 1/128 block
+}
+
+// check compares what clients know of those in view with where they are.
+func (c *country) check(found *verdict) {
+	s := c.g.stage
+	for _, v := range c.tourists {
+		if v.asleep || v.out.mu.missed {
+			continue
+		}
+		places := v.eyes.places(s.mu.tick)
+		for i := range c.walkers {
+			w := &c.walkers[i]
+			at := world.ChunkOf(w.Pose)
+			seen, known := places[w.Player]
+			if known != v.sights[at] {
+				c.t.Fatalf("tick %d: the client of %s knows of %s: %v; his chunk is in view: %v", c.tick, v.body.Name, w.Name, known, v.sights[at])
+			}
+			a := s.mu.actors[w.Player]
+			if !known || a.plot.at != at {
+				continue
+			}
+			g := v.vantage.gradeAt(a)
+			if g == unseen {
+				continue // he came into this chunk alone, and the rings have not been drawn since
+			}
+			every := gradeRules[g].every
+			since := (s.mu.looks + uint64(uint32(at.X)*7+uint32(at.Z)*13)%every) % every
+			truth := a.place.Pose(at)
+			off := int32(max(math.Abs(seen.X-truth.X), math.Abs(seen.Y-truth.Y), math.Abs(seen.Z-truth.Z))*wire.PaceUnit + .5)
+			most := allowed(g, since)
+			if off > 2*most { // twice: see actor.motion, which puts him within his cell
+				c.t.Fatalf("tick %d: the client of %s takes %s to be at %.2f, %.2f, %.2f, who is at %.2f, %.2f, %.2f: %d/128 block off in grade %d, want at most %d",
+					c.tick, v.body.Name, w.Name, seen.X, seen.Y, seen.Z, truth.X, truth.Y, truth.Z, off, g, most)
+			}
+			found.looks[g]++
+			found.worst[g] = max(found.worst[g], off)
+			if off > most {
+				found.wrong[g]++
+			}
+		}
+	}
+}
+
+// Wherever avatars and sessions walk, come and go, clients take everybody in view to be where he is, but for what the grade allows in which
+// they are told of him.
+func TestClientsAreRightWithinGrades(t *testing.T) {
+	var found verdict
+	views := []int{1, 1, 2, 4}
+	bytes := 0
+	for seed, land := range []struct{ chunks, walkers, budget int }{
+		{9, 40, usualBudget}, {9, 90, usualBudget}, {9, 150, usualBudget}, {9, 600, usualBudget}, {4, 100, usualBudget}, // few to many
+		{2, 200, 6000}, {2, 200, 5000}, {2, 200, 3000}, {2, 200, 2000}, // too many
+	} {
+		c := newCountry(t, uint64(seed), land.chunks, land.walkers)
+		c.g.stage.budget = land.budget
+		for range 400 {
+			some := func() *tourist { return c.tourists[c.rng.IntN(len(c.tourists))] }
+			switch n := c.rng.IntN(60); {
+			case len(c.tourists) < 4 || n == 0 && len(c.tourists) < 12:
+				c.join(c.rng.IntN(len(c.walkers)), views[c.rng.IntN(len(views))], newEyewitness(t))
+			case n == 1:
+				c.quit(some())
+			case n == 2:
+				v := some()
+				v.view.Store(int32(views[c.rng.IntN(len(views))]))
+				c.look(v)
+			case n == 3: // it does not read for a while
+				v := some()
+				if v.asleep = !v.asleep; !v.asleep {
+					v.out.miss() // the motion that waits is older than the news that it comes behind
+				}
+			}
+			c.walk()
+			c.beat()
+			c.read()
+			c.check(&found)
+		}
+		for _, v := range c.tourists {
+			bytes += v.eyes.bytes
+		}
+	}
+	t.Logf("by grade: %d looks, %d of them beyond, the worst by %d/128 block; %d bytes", found.looks, found.wrong, found.worst, bytes)
+	for g, n := range found.looks {
+		if n == 0 || found.wrong[g]*1000 > n {
+			t.Errorf("%d avatars were looked at in grade %d, and %d seen to be elsewhere, want at most one of 1000", n, g, found.wrong[g])
+		}
+	}
+}
