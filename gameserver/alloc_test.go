@@ -39,3 +39,26 @@ func TestTickAllocatesNothingForAPlayer(t *testing.T) {
 		t.Errorf("a tick of 400 players allocates %v times", n)
 	}
 }
+
+// A beat of a gateway around which nobody moves allocates nothing.
+func TestCalmBeatAllocatesNothing(t *testing.T) {
+	c := newCountry(t, 1, 9, 60)
+	for i := range 5 {
+		c.join(i, 1+i, nil)
+	}
+	for range 50 {
+		c.walk()
+		c.beat()
+		c.read()
+	}
+	calm := func() {
+		c.beat()
+		c.read()
+	}
+	for range 200 { // until what was told of the walkers has ended
+		calm()
+	}
+	if n := testing.AllocsPerRun(100, calm); n > 0 {
+		t.Errorf("a beat allocates %v times", n)
+	}
+}

@@ -117,11 +117,11 @@ func (g *Gateway) beat(ticks uint64) (peopled bool) {
 		g.post.deliver(s.out)
 	}
 	g.metrics.posted(&g.post)
-	crowds := make(map[*feed]int)
 	for _, s := range g.onBeat {
-		crowds[s.home.Load()]++
+		g.crowds[s.home.Load()]++
 	}
-	g.leader.Store(largest(crowds))
+	g.leader.Store(largest(g.crowds))
+	clear(g.crowds)
 	clear(g.onBeat)
 	return peopled
 }
@@ -169,33 +169,26 @@ func (s *stage) look(ticks uint64) {
 	s.mu.looks++
 	s.forget()
 	var bytes [grades]int
-	for _, p := range s.mu.plots {
-		if s.mu.tick > p.restless {
-			continue
+	s.mu.awake = slices.DeleteFunc(s.mu.awake, func(p *plot) bool {
+		if p.awake = p.actors > 0 && p.look(moment{s.mu.tick, s.mu.looks}); p.awake && p.weighers > 0 {
+			p.count(&bytes)
 		}
-		phase := uint64(uint32(p.at.X)*7+uint32(p.at.Z)*13) % gradeRules[distant].every
-		for i := range p.cells {
-			c := &p.cells[i]
-			c.look(uint8(i), moment{s.mu.tick, s.mu.looks}, s.mu.looks+phase)
-			for g := range bytes {
-				bytes[g] += len(c.pieces[g])
-			}
-		}
-		p.looked = s.mu.tick
-	}
-	if n := len(s.mu.actors); n > 0 {
+		return !p.awake
+	})
+	if s.mu.weighed > 0 {
 		for g := range bytes {
-			s.mu.cost[g] += (float64(bytes[g])/float64(n) - s.mu.cost[g]) / costTicks
+			s.mu.cost[g] += (float64(bytes[g])/float64(s.mu.weighed) - s.mu.cost[g]) / costTicks
 		}
 	}
 	for point, v := range s.mu.vantages {
 		if v.sessions == 0 {
 			delete(s.mu.vantages, point)
+			s.release(v)
 			continue
 		}
 		s.compose(v)
 	}
-	for _, p := range s.mu.plots {
+	for _, p := range s.mu.awake {
 		clear(p.crossed)
 		p.crossed = p.crossed[:0]
 	}

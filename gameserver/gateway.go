@@ -119,6 +119,7 @@ type Gateway struct {
 	came    chan struct{}                      // holds a token when an original client has come
 	called  chan struct{}                      // holds a token while that region calls for a beat
 	onBeat  []*session                         // the beat's; reused
+	crowds  map[*feed]int                      // likewise
 	post    post                               // the beat's
 	spawn   chan func(context.Context)
 	stop    chan struct{} // closed when Run begins to end
@@ -145,6 +146,7 @@ func New(o Options) *Gateway {
 		jobs:    newJobs(),
 		stage:   newStage(cmp.Or(o.MotionBudget, usualBudget)),
 		called:  make(chan struct{}, 1),
+		crowds:  make(map[*feed]int),
 		came:    make(chan struct{}, 1),
 		spawn:   make(chan func(context.Context)),
 		stop:    make(chan struct{}),

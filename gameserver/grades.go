@@ -2,6 +2,7 @@ package gameserver
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -56,6 +57,42 @@ const (
 	// tick. SlipError is how exactly it has to be on its way then. In 1/128 block.
 	slipMost, slipError = 32, 4
 )
+
+// gradeSet is a set of grades.
+type gradeSet uint8
+
+const allGrades gradeSet = 1<<grades - 1
+
+func only(g grade) gradeSet         { return 1 << g }
+func (s gradeSet) has(g grade) bool { return s&only(g) != 0 }
+
+// next takes the finest grade out of a set that is not empty.
+func (s *gradeSet) next() grade {
+	g := grade(bits.TrailingZeros8(uint8(*s)))
+	*s &= *s - 1
+	return g
+}
+
+// dueIn gives the grades that are looked at in a turn.
+func dueIn(turn uint64) gradeSet {
+	due := eachTurn
+	for left := allGrades &^ eachTurn; left != 0; {
+		if g := left.next(); turn%gradeRules[g].every == 0 {
+			due |= only(g)
+		}
+	}
+	return due
+}
+
+// eachTurn are the grades that are looked at in each.
+var eachTurn = func() (each gradeSet) {
+	for g, rule := range gradeRules {
+		if rule.every == 1 {
+			each |= only(grade(g))
+		}
+	}
+	return each
+}()
 
 // stepError is how wrong clients may be about who goes up or down a block, until he stands again, in 1/128 block: the
 // way of two ticks. When he is told of then, where he will stand can be guessed; every tick of a step would cost a record
@@ -120,11 +157,11 @@ func passed(since, tick uint64) int32 { return int32(min(int64(tick-since), wire
 // stops tells whether clients will let the avatar go on no more before the next look, and levels the same of its climb. They are told
 // then even if it has stopped just there: who has been told of it later, when a cell's grade changed, would let it go on for longer.
 func (t *track) stops(g grade, tick uint64) bool {
-	return t.pace() != (spot{}) && t.tick+wire.PaceTicks < tick+gradeRules[g].every
+	return t.tick+wire.PaceTicks < tick+gradeRules[g].every && t.pace() != (spot{})
 }
 
 func (t *track) levels(g grade, tick uint64) bool {
-	return t.climb != 0 && t.tall+wire.PaceTicks < tick+gradeRules[g].every
+	return t.tall+wire.PaceTicks < tick+gradeRules[g].every && t.climb != 0
 }
 
 func (t *track) pace() spot { return spot{x: int32(t.paceX), z: int32(t.paceZ)} }
@@ -154,6 +191,7 @@ type actor struct {
 	heard  uint64        // the look that its newest move came before
 	stood  int32         // the height at which it was when it last neither rose nor fell, as in spot
 	slips  [grades]uint8 // looks in which clients took it to be a tick early or late, without one in which they did not
+	kept   gradeSet      // whose tracks are those of their clients; of the others there are none
 	tracks [grades]track
 }
 
@@ -205,7 +243,7 @@ func (a *actor) appear(tick uint64) {
 	for i := range a.past {
 		a.past[i] = a.spot
 	}
-	a.stood, a.seen = a.spot.y, tick
+	a.stood, a.seen, a.kept = a.spot.y, tick, allGrades
 }
 
 // pace guesses how the avatar goes on across, in 1/128 block a tick. Moves come at the clients' beat and not at ours, so
@@ -277,52 +315,22 @@ func (a *actor) climb(every uint64) int8 {
 
 func clampPace(v int32) int8 { return int8(max(-math.MaxInt8, min(math.MaxInt8, v))) }
 
-// cell is a square of wire.CellSize blocks of a plot, with what is told of it in the present tick.
-type cell struct {
-	actors []*actor // by index
-	pieces [grades][]byte
-}
-
-// moment is a look at the stage: the tick that it is, and how many looks there were. Ticks follow the clock, looks are
-// the gateway's beats; after one that was left out a tick is two after the one before.
-type moment struct{ tick, look uint64 }
-
-// look makes the cell's pieces of a tick. Turn, which grows with each look, says which grades are looked at.
-func (c *cell) look(number uint8, now moment, turn uint64) {
-	for g := range c.pieces {
-		c.pieces[g] = c.pieces[g][:0]
-	}
-	if len(c.actors) == 0 {
-		return
-	}
-	var writers [grades]wire.MotionWriter
-	lowest := c.lowest()
-	for g := range writers {
-		writers[g].Begin(number, lowest)
-	}
-	coarsest := distant
-	for turn%gradeRules[coarsest].every != 0 {
-		coarsest--
-	}
-	for _, a := range c.actors {
-		if a.late(now.look) {
-			continue
-		}
-		a.remember(now.tick)
-		a.tell(c, &writers, coarsest, now.tick)
-	}
-}
-
 // late tells whether an avatar that walks has not been heard of: it is taken to go on.
 func (a *actor) late(look uint64) bool {
 	return a.heard != look && look-a.heard <= unheardTicks && a.past[0] != a.past[1]
 }
 
-// tell adds the avatar to the pieces of those grades, up to the coarsest one that is looked at, whose clients take it to do
-// what is not true enough.
-func (a *actor) tell(c *cell, writers *[grades]wire.MotionWriter, coarsest grade, tick uint64) {
+// tell adds the avatar to the pieces of those grades, of the wanted ones that are due, whose clients take it to do what is not true
+// enough, and tells whether there are any.
+func (a *actor) tell(c *cell, writers *[grades]wire.MotionWriter, wanted, due gradeSet, tick uint64) (told bool) {
+	a.kept &= wanted
 	steps := a.steps()
-	for g := exact; g <= coarsest; g++ {
+	for left := wanted & due; left != 0; {
+		g := left.next()
+		if !a.kept.has(g) {
+			a.renew(g) // nobody has been told yet: whoever will be is told all of it
+			continue
+		}
 		wrong, slips := a.wrong(g, tick, steps)
 		if slips {
 			a.slips[g]++
@@ -334,10 +342,38 @@ func (a *actor) tell(c *cell, writers *[grades]wire.MotionWriter, coarsest grade
 		}
 		t := &a.tracks[g]
 		if m := a.guess(g, tick); m.HasAcross || m.HasHeight || m.HasFacing {
+			if c.pieces == nil {
+				c.pieces = new([grades][]byte)
+			}
 			c.pieces[g] = writers[g].Append(c.pieces[g], &m)
 			t.learn(&m, tick)
+			told = true
 		}
 	}
+	return told
+}
+
+// renew begins the grade's track anew, of which no client knows: where the avatar was when it was last looked at, and how it goes on.
+func (a *actor) renew(g grade) {
+	t := trackOf(a.place, a.seen)
+	t.paceX, t.paceZ = a.pace(&t)
+	t.climb = a.climb(gradeRules[g].every)
+	a.tracks[g], a.slips[g], a.kept = t, 0, a.kept|only(g)
+}
+
+// shift prepares the avatar for clients who have known it in one grade, or not at all, and know it in another one from now on. It
+// tells whether they have to be told where that grade's clients take it to be. If there were none until now, what those know who have been
+// told of it more exactly is good enough; not so where a look is far away, until which it may not go on as it does.
+func (a *actor) shift(from, to grade) (tell bool) {
+	switch {
+	case a.kept.has(to):
+		return !a.kept.has(from) || a.tracks[from] != a.tracks[to]
+	case from < to && a.kept.has(from) && gradeRules[to].every == 1:
+		a.tracks[to], a.slips[to], a.kept = a.tracks[from], a.slips[from], a.kept|only(to)
+		return false
+	}
+	a.renew(to)
+	return true
 }
 
 // guess is what clients of a grade are told: where the avatar is, or will be when it has taken the step that it is taking, and
@@ -389,34 +425,6 @@ const sameClimb = 2
 
 // newWay is by how much a pace differs of an avatar that goes another way, in the same unit.
 const newWay = 6
-
-// lowest is the height of the lowest avatar of a cell that has any.
-func (c *cell) lowest() uint16 {
-	lowest := uint16(math.MaxUint16)
-	for _, a := range c.actors {
-		lowest = min(lowest, a.place.Y)
-	}
-	return lowest
-}
-
-// shift adds what viewers need to know who have had the cell in one grade, or not at all, and get it in another from
-// now on: of everybody whom the two grades' clients do not take to do the same.
-func (c *cell) shift(dst []byte, number uint8, from, to grade, tick uint64) []byte {
-	if len(c.actors) == 0 {
-		return dst
-	}
-	var w wire.MotionWriter
-	w.Begin(number, c.lowest())
-	for _, a := range c.actors {
-		t := &a.tracks[to]
-		if from != unseen && a.tracks[from] == *t {
-			continue
-		}
-		m := a.motion(t, tick)
-		dst = w.Append(dst, &m)
-	}
-	return dst
-}
 
 // motion is where clients of the track take the avatar to be, in full, and how they let it go on. In a frame an avatar
 // stands in its cell: where they take it to be beyond, it is put at the edge.

@@ -39,9 +39,10 @@ func (w *watched) move(x, y float64) {
 	w.pose.X, w.pose.Y = w.pose.X+x, w.pose.Y+y
 	w.now.tick, w.now.look = w.now.tick+1, w.now.look+1
 	w.stand()
-	w.c.look(w.a.cell, w.now, w.now.look)
+	w.c.clear()
+	w.c.look(w.a.cell, allGrades, dueIn(w.now.look), w.now)
 	for g := range w.told {
-		if len(w.c.pieces[g]) > 0 {
+		if len(w.c.piece(grade(g))) > 0 {
 			w.told[g]++
 		}
 	}
@@ -156,6 +157,27 @@ func TestJumpIsNotPrecededInDistance(t *testing.T) {
 			w.move(0, y)
 			if astray := w.astray(distant); astray > 1.3 { // as high as the jump
 				t.Fatalf("looked at in tick %d of the jump, clients are wrong by %.1f blocks, want at most 1.3", at, astray)
+			}
+		}
+	}
+}
+
+// Nor is he if in the middle of his jump somebody gets him in the distance who was told of him exactly.
+func TestJumpGoesOutOfSight(t *testing.T) {
+	for at := 1; at < 5; at++ {
+		w := newWatched()
+		w.move(0, 0)
+		for range at {
+			w.move(0, .42)
+		}
+		w.a.kept = only(exact)
+		if !w.a.shift(exact, distant) {
+			t.Errorf("in tick %d of the jump nothing was told when the grade changed", at)
+		}
+		jumped := float64(at) * .42
+		for after := range gradeRules[distant].every {
+			if y := float64(w.a.tracks[distant].height(w.now.tick+after)) / wire.PaceUnit; y > 64-wire.MinY+jumped+.1 {
+				t.Fatalf("%d ticks after he was told of at height %.2f, the client has him at %.2f", after, 64+jumped, y+wire.MinY)
 			}
 		}
 	}

@@ -11,8 +11,8 @@ import (
 // gradeAt is the grade in which a vantage has an avatar's cell.
 func (v *vantage) gradeAt(a *actor) grade {
 	for i := range v.lines {
-		if l := &v.lines[i]; l.plot == a.plot && l.cell == a.cell {
-			return l.grade
+		if l := &v.lines[i]; l.plot == a.plot {
+			return l.grades[a.cell]
 		}
 	}
 	return unseen
@@ -62,14 +62,13 @@ func (c *country) check(found *verdict) {
 			if g == unseen {
 				continue // he came into this chunk alone, and the rings have not been drawn since
 			}
-			every := gradeRules[g].every
-			since := (s.mu.looks + uint64(uint32(at.X)*7+uint32(at.Z)*13)%every) % every
+			since := a.plot.turn(s.mu.looks) % gradeRules[g].every
 			truth := a.place.Pose(at)
 			off := int32(max(math.Abs(seen.X-truth.X), math.Abs(seen.Y-truth.Y), math.Abs(seen.Z-truth.Z))*wire.PaceUnit + .5)
 			most := allowed(g, since)
 			if off > 2*most { // twice: see actor.motion, which puts him within his cell
-				c.t.Fatalf("tick %d: the client of %s takes %s to be at %.2f, %.2f, %.2f, who is at %.2f, %.2f, %.2f: %d/128 block off in grade %d, want at most %d",
-					c.tick, v.body.Name, w.Name, seen.X, seen.Y, seen.Z, truth.X, truth.Y, truth.Z, off, g, most)
+				c.t.Fatalf("tick %d: the client of %s takes %s to be at %.2f, %.2f, %.2f, who is at %.2f, %.2f, %.2f: %d/128 block, want at most %d",
+					c.tick, v.body.Name, w.Name, seen.X, seen.Y, seen.Z, truth.X, truth.Y, truth.Z, off, most)
 			}
 			found.looks[g]++
 			found.worst[g] = max(found.worst[g], off)
@@ -113,6 +112,7 @@ func TestClientsAreRightWithinGrades(t *testing.T) {
 			c.beat()
 			c.read()
 			c.check(&found)
+			c.g.stage.account(t)
 		}
 		for _, v := range c.tourists {
 			bytes += v.eyes.bytes

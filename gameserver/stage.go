@@ -1,7 +1,6 @@
 package gameserver
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 
@@ -13,7 +12,9 @@ import (
 // stage is all avatars that somebody here sees, as sessions in CBOR are told of them: each has an index, and stands
 // in a cell of a chunk. Feeds tell it what their regions say, and the beat makes motion of it, once a tick.
 type stage struct {
-	budget int // bytes a second that a session's motion may take, as far as rings can help it
+	budget  int      // bytes a second that a session's motion may take, as far as rings can help it
+	found   []*plot  // spare, and guarded as mu is: plots in view, in order
+	nearest []uint64 // likewise: cells in view, the nearest first, as blocks<<32 | line<<lineShift | cell
 
 	mu struct {
 		sync.Mutex
@@ -25,8 +26,10 @@ type stage struct {
 		unused   []uint32              // indices below next that nobody has
 		next     uint32
 		plots    map[grid.ChunkPos]*plot // those with avatars
+		awake    []*plot                 // those that are looked at, and some that have no avatars any more
+		weighed  int                     // avatars in plots with weighers
 		vantages map[vantagePoint]*vantage
-		cost     [grades]float64 // bytes a tick that an avatar takes in each grade, smoothed
+		cost     [grades]float64 // bytes a tick that an avatar takes in each grade, smoothed; of plots with weighers
 		extra    [len(coarseness)]surplus
 	}
 }
@@ -46,23 +49,6 @@ func (s *surplus) learn() {
 		s.each += (usualSurplus - s.each) / (20 * costTicks)
 	}
 	s.bytes, s.sessions = 0, 0
-}
-
-// plot is a chunk with avatars.
-type plot struct {
-	at       grid.ChunkPos
-	actors   int
-	restless uint64 // the last tick at which something may have to be told
-	looked   uint64 // the tick of the cells' pieces
-	cells    [wire.CellsPerChunk]cell
-	crossed  []crossing // since the beat before
-}
-
-// crossing is an avatar's way from one cell of its plot to another, which vantages may have in different grades.
-type crossing struct {
-	actor  *actor
-	from   uint8
-	before [grades]track // when it crossed: what clients of each grade knew
 }
 
 func newStage(budget int) *stage {
@@ -220,48 +206,49 @@ func (s *stage) missing() []player.ID {
 
 // move takes an avatar to a pose in its chunk.
 func (s *stage) move(a *actor, pose wire.Pose) {
-	a.place, a.spot, a.heard = wire.PlaceOf(a.plot.at, pose), spotOf(a.plot.at, pose), s.mu.looks+1
-	a.plot.restless = s.mu.tick + restlessTicks
+	p := a.plot
+	a.place, a.spot, a.heard = wire.PlaceOf(p.at, pose), spotOf(p.at, pose), s.mu.looks+1
+	if p.moved = true; !p.awake {
+		p.awake = true
+		s.mu.awake = append(s.mu.awake, p)
+	}
 	if c := a.place.Cell(); c != a.cell {
-		a.plot.crossed = append(a.plot.crossed, crossing{a, a.cell, a.tracks})
-		a.plot.cells[a.cell].remove(a)
+		p.crossed = append(p.crossed, crossing{a, a.cell, a.tracks, a.kept})
+		p.remove(a)
 		a.cell = c
-		a.plot.cells[c].add(a)
+		p.add(a)
 	}
 }
-
-// restlessTicks is how long after a move something may have to be told: until its last pace has ended.
-const restlessTicks = 2 * wire.PaceTicks
 
 // step takes an avatar out of its plot and into another one; nil is none.
 func (s *stage) step(a *actor, to *plot) {
 	if from := a.plot; from != nil {
-		from.cells[a.cell].remove(a)
-		if from.actors--; from.actors == 0 {
+		from.remove(a)
+		if from.actors--; from.weighers > 0 {
+			s.mu.weighed--
+		}
+		if from.actors == 0 {
 			delete(s.mu.plots, from.at)
 			s.unsettle(from.at)
 		}
 	}
 	a.plot = to
 	if to != nil {
-		to.actors++
+		if to.actors++; to.weighers > 0 {
+			s.mu.weighed++
+		}
 		a.cell = a.place.Cell()
-		to.cells[a.cell].add(a)
+		to.add(a)
 	}
 }
 
-func (c *cell) find(a *actor) (int, bool) {
-	return slices.BinarySearchFunc(c.actors, a.index, func(b *actor, index uint32) int { return cmp.Compare(b.index, index) })
-}
-
-func (c *cell) add(a *actor) {
-	if i, found := c.find(a); !found {
-		c.actors = slices.Insert(c.actors, i, a)
-	}
-}
-
-func (c *cell) remove(a *actor) {
-	if i, found := c.find(a); found {
-		c.actors = slices.Delete(c.actors, i, i+1)
+// weigh notes that so many more vantages, or fewer, have to know what the plot would cost in any grade.
+func (s *stage) weigh(p *plot, more int) {
+	before := p.weighers
+	switch p.weighers += more; {
+	case before == 0:
+		s.mu.weighed += p.actors
+	case p.weighers == 0:
+		s.mu.weighed -= p.actors
 	}
 }

@@ -1,59 +1,24 @@
 package gameserver
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file decides which cells are told to whom in which grade. Sessions that stand in one cell with one view
-// distance share a vantage, and so one frame's motion: what a crowd costs is counted by cells, not by pairs.
+// This file is where sessions look from, and what they are told there. Sessions that stand in one cell with one view distance share a
+// vantage, and so one frame's motion: what a crowd costs is counted by cells, not by pairs.
 
-// rings say which grade a cell is told in. Distances are in blocks, from a vantage's cell to the other one, edge to edge;
-// crowds are how many avatars may be in the ring and all within it.
-type rings struct {
-	exactCrowd, tightCrowd int
-	reach                  reach
-}
-
-// reach is how many blocks away cells may be to be told of in a grade, if no finer one reaches them.
-type reach [distant]int32
-
-const none = -1
+// settleTicks is how long rings stay as they are while no chunk's first avatar appears nor its last one vanishes,
+// and hasteTicks how long if one does.
+const settleTicks, hasteTicks = 40, 4
 
 // aloneView is how many chunks in each direction somebody has in view at least of whom it can be said that he is alone: whoever sees
 // him from beyond is told of him in the grade distant, once a second.
 const aloneView = 2
-
-// coarseness are the rings to choose from, the finest first. The first one is taken that the budget allows. In a crowd
-// that is too large for the better grades all within 24 blocks have the same one: walkers who cross from cells of one grade
-// into those of another have to be told of, which costs more than a finer grade does.
-var coarseness = [...]rings{
-	{128, 384, reach{exact: 48, tight: 32, near: 24, fair: 32, loose: none, far: 64}},
-	{64, 192, reach{exact: 48, tight: 32, near: 24, fair: none, loose: none, far: 64}},
-	{32, 96, reach{exact: 48, tight: 32, near: 24, fair: none, loose: none, far: 64}},
-	{0, 0, reach{exact: none, tight: none, near: 24, fair: none, loose: none, far: 48}},
-	{0, 0, reach{exact: none, tight: none, near: none, fair: 24, loose: none, far: 32}},
-	{0, 0, reach{exact: none, tight: none, near: none, fair: none, loose: 24, far: 32}},
-	{0, 0, reach{exact: none, tight: none, near: none, fair: none, loose: none, far: 24}},
-	{0, 0, reach{exact: none, tight: none, near: none, fair: none, loose: none, far: 1}},
-	{0, 0, reach{exact: none, tight: none, near: none, fair: none, loose: none, far: none}},
-}
-
-const (
-	// ringSlack is by how much a ring's crowd may be over its limit before a cell that was in it leaves it.
-	ringSlack = 1.25
-	// budgetSlack is how much of the budget finer rings than the present ones may take.
-	budgetSlack = .95
-	// settleTicks is how long rings stay as they are while no chunk's first avatar appears nor its last one vanishes,
-	// and hasteTicks how long if one does.
-	settleTicks, hasteTicks = 40, 4
-)
 
 // stayBlocks is how far beyond its cell a session keeps its vantage, so that a walk to and fro costs nothing.
 const stayBlocks = 1.5
@@ -88,23 +53,23 @@ func vantagePointOf(p wire.Pose, view int) vantagePoint {
 	return vantagePoint{chunk: at, cell: cellOf(at, p), view: view}
 }
 
-// sightline is a cell as it is seen from a vantage.
+// sightline is a plot as it is seen from a vantage, cell by cell.
 type sightline struct {
 	plot   *plot
-	cell   uint8
-	grade  grade
-	former grade // that the vantage had it in before the rings were drawn last
-	blocks int32 // away; 0 is the vantage's own cell only
+	grades [wire.CellsPerChunk]grade
+	former [wire.CellsPerChunk]grade // that the vantage had them in before the rings were drawn last
+	blocks [wire.CellsPerChunk]int32 // away; 0 is the vantage's own cell only
 }
 
 // vantage is what sessions at one point are told of motion.
 type vantage struct {
 	point     vantagePoint
 	sessions  int
-	lines     []sightline // by chunk and cell; all cells of each chunk
+	lines     []sightline // by chunk
 	former    []sightline // spare
 	unsettled bool        // the rings are to be drawn anew
 	settled   uint64      // the tick at which they were
+	weighs    bool        // more are seen than may be told of in the finest rings, whatever they do
 	coarser   int         // index into coarseness
 	alone     bool        // nobody is seen from here but the one session's own avatar, nor sees that well
 
@@ -127,86 +92,95 @@ func (s *stage) unsettle(at grid.ChunkPos) {
 // draw lays the rings: which cells are seen, and in which grade.
 func (s *stage) draw(v *vantage) {
 	v.former, v.lines = v.lines, v.former[:0]
-	reach := int32(v.point.view) + 1 // sessions keep chunks that are one farther
-	see := func(p *plot) {
-		for c := range p.cells {
-			v.lines = append(v.lines, sightline{plot: p, cell: uint8(c), blocks: v.point.away(p.at, uint8(c))})
+	s.gather(v)
+	rest, avatars := v.former, 0
+	for i := range v.lines {
+		l := &v.lines[i]
+		avatars += l.plot.actors
+		for len(rest) > 0 && rest[0].plot.at.Compare(l.plot.at) < 0 {
+			s.lose(&rest[0], v.weighs)
+			rest = rest[1:]
+		}
+		if len(rest) > 0 && rest[0].plot == l.plot {
+			l.grades, l.former, l.blocks = rest[0].grades, rest[0].grades, rest[0].blocks
+			rest = rest[1:]
+			continue
+		}
+		for c := range l.blocks {
+			l.former[c], l.blocks[c] = unseen, v.point.away(l.plot.at, uint8(c))
 		}
 	}
+	for i := range rest {
+		s.lose(&rest[i], v.weighs)
+	}
+	weighed := v.weighs
+	if v.weighs = !s.few(avatars); v.weighs {
+		s.choose(v)
+	} else {
+		v.lay(!weighed)
+	}
+	for i := range v.lines {
+		s.keep(&v.lines[i], weighed, v.weighs)
+	}
+	v.unsettled, v.settled = false, s.mu.tick
+}
+
+// gather finds the plots in view, and puts them in order.
+func (s *stage) gather(v *vantage) {
+	s.found = s.found[:0]
+	reach := int32(v.point.view) + 1 // sessions keep chunks that are one farther
 	if side := int(2*reach + 1); side*side < len(s.mu.plots) {
 		for x := -reach; x <= reach; x++ {
 			for z := -reach; z <= reach; z++ {
 				if p := s.mu.plots[grid.ChunkPos{X: v.point.chunk.X + x, Z: v.point.chunk.Z + z}]; p != nil {
-					see(p)
+					s.found = append(s.found, p)
 				}
 			}
 		}
 	} else {
 		for at, p := range s.mu.plots {
 			if apart(at, v.point.chunk) <= int64(reach) {
-				see(p)
+				s.found = append(s.found, p)
 			}
 		}
+		slices.SortFunc(s.found, func(p, q *plot) int { return p.at.Compare(q.at) })
 	}
-	slices.SortFunc(v.lines, func(a, b sightline) int {
-		return cmp.Or(cmp.Compare(a.blocks, b.blocks), a.plot.at.Compare(b.plot.at), cmp.Compare(a.cell, b.cell))
-	})
+	for _, p := range s.found {
+		v.lines = append(v.lines, sightline{plot: p})
+	}
+}
+
+// keep has a plot told of in the grades that a vantage has it in from now on.
+func (s *stage) keep(l *sightline, weighed, weighs bool) {
+	added := l.former[0] == unseen
+	if weighs && (added || !weighed) {
+		s.weigh(l.plot, 1)
+	} else if !weighs && weighed && !added {
+		s.weigh(l.plot, -1)
+	}
+	if l.former == l.grades {
+		return
+	}
+	for c := range l.grades {
+		l.plot.use(uint8(c), l.former[c], l.grades[c])
+	}
+}
+
+// lose has it told of no more on behalf of the vantage.
+func (s *stage) lose(l *sightline, weighed bool) {
+	if weighed {
+		s.weigh(l.plot, -1)
+	}
+	for c, g := range l.grades {
+		l.plot.use(uint8(c), g, unseen)
+	}
+}
+
+// release takes a vantage off the stage.
+func (s *stage) release(v *vantage) {
 	for i := range v.lines {
-		v.lines[i].former = v.gradeOf(v.lines[i].plot, v.lines[i].cell)
+		s.lose(&v.lines[i], v.weighs)
 	}
-	s.choose(v)
-	slices.SortFunc(v.lines, byCell)
-	v.unsettled, v.settled = false, s.mu.tick
-}
-
-// choose takes the finest rings that the budget allows. The lines are sorted by distance.
-func (s *stage) choose(v *vantage) {
-	for k := range coarseness {
-		budget := float64(s.budget) * region.TickEvery.Seconds()
-		if k < v.coarser {
-			budget *= budgetSlack
-		}
-		crowd, cost := 0, s.mu.extra[k].each
-		for i := range v.lines {
-			l := &v.lines[i]
-			n := len(l.plot.cells[l.cell].actors)
-			crowd += n
-			l.grade = coarseness[k].ring(l.blocks, crowd, l.former)
-			cost += float64(n) * s.mu.cost[l.grade]
-		}
-		if cost <= budget || k == len(coarseness)-1 {
-			v.coarser = k
-			return
-		}
-	}
-}
-
-func byCell(a, b sightline) int {
-	return cmp.Or(a.plot.at.Compare(b.plot.at), cmp.Compare(a.cell, b.cell))
-}
-
-// gradeOf is the grade that the vantage had a cell in before.
-func (v *vantage) gradeOf(p *plot, cell uint8) grade {
-	i, found := slices.BinarySearchFunc(v.former, sightline{plot: p, cell: cell}, byCell)
-	if !found || v.former[i].plot != p {
-		return unseen
-	}
-	return v.former[i].grade
-}
-
-// ring is the grade of a cell, so many blocks away, with such a crowd in it and all nearer ones.
-func (r *rings) ring(blocks int32, crowd int, former grade) grade {
-	within := func(g grade, most int) bool {
-		if former == g {
-			return float64(crowd) <= ringSlack*float64(most)
-		}
-		return crowd <= most
-	}
-	g := exact
-	for g < distant && blocks > r.reach[g] || g == exact && !within(exact, r.exactCrowd) || g == tight && !within(tight, r.tightCrowd) {
-		g++
-	}
-	return g
 }
 
 // away is how far a cell is from the vantage point's, edge to edge, in blocks; at least 1 for another one.
@@ -223,28 +197,31 @@ func (v vantagePoint) away(at grid.ChunkPos, cell uint8) int32 {
 // compose makes the tick's motion for those who have had all before.
 func (s *stage) compose(v *vantage) {
 	v.tick, v.motion = s.mu.tick, v.motion[:0]
-	pieces, people := 0, 0
+	pieces, avatars := 0, 0
 	w := chunkWriter{dst: v.motion, tick: s.mu.tick}
 	for i := range v.lines {
 		l := &v.lines[i]
-		if l.cell == 0 {
-			people += l.plot.actors
-		}
+		avatars += l.plot.actors
 		if l.plot.looked != s.mu.tick {
 			continue
 		}
-		piece := l.plot.cells[l.cell].pieces[l.grade]
-		pieces += len(piece)
-		w.add(l.plot.at, piece)
-		if l.cell == wire.CellsPerChunk-1 {
-			w.cross(v.lines[i+1-wire.CellsPerChunk : i+1])
+		for left := l.plot.told; left != 0; {
+			c := left.next()
+			piece := l.plot.cells[c].piece(l.grades[c])
+			pieces += len(piece)
+			w.add(l.plot.at, piece)
 		}
+		w.cross(l)
 	}
 	v.motion, v.extra = w.dst, len(w.dst)-pieces
-	v.alone = people <= 1 && v.point.view >= aloneView
-	if age := s.mu.tick - v.settled; age >= settleTicks || v.unsettled && age >= hasteTicks {
+	v.alone = avatars <= 1 && v.point.view >= aloneView
+	switch age := s.mu.tick - v.settled; {
+	case age < hasteTicks, age < settleTicks && !v.unsettled:
+	case v.unsettled, v.weighs, !s.few(avatars):
 		s.draw(v)
 		v.motion = shift(v.motion, v.former, v.lines, s.mu.tick)
+	default: // the same chunks are in view, and distance alone says in which grade
+		v.settled = s.mu.tick
 	}
 }
 
@@ -252,20 +229,27 @@ func (s *stage) compose(v *vantage) {
 func shift(dst []byte, from, to []sightline, tick uint64) []byte {
 	w := chunkWriter{dst: dst, tick: tick}
 	for i := range to {
-		l := &to[i]
-		before := unseen
-		for len(from) > 0 && byCell(from[0], *l) < 0 {
+		l, before := &to[i], &nowhere
+		for len(from) > 0 && from[0].plot.at.Compare(l.plot.at) < 0 {
 			from = from[1:]
 		}
-		if len(from) > 0 && from[0].plot == l.plot && from[0].cell == l.cell {
-			before = from[0].grade
+		if len(from) > 0 && from[0].plot == l.plot {
+			before = &from[0].grades
 		}
-		if before != l.grade {
+		if *before != l.grades {
 			w.shift(l, before)
 		}
 	}
 	return w.dst
 }
+
+// nowhere is how those have a plot's cells who do not see it.
+var nowhere = func() (cells [wire.CellsPerChunk]grade) {
+	for c := range cells {
+		cells[c] = unseen
+	}
+	return cells
+}()
 
 // all gives what whoever has had nothing, or has missed something, needs to know.
 func (s *stage) all(v *vantage) []byte {
@@ -296,27 +280,43 @@ func (w *chunkWriter) add(at grid.ChunkPos, piece []byte) {
 	}
 }
 
-func (w *chunkWriter) shift(l *sightline, from grade) {
-	if c := &l.plot.cells[l.cell]; len(c.actors) > 0 {
-		w.under(l.plot.at)
-		w.dst = c.shift(w.dst, l.cell, from, l.grade, w.tick)
+// shift adds what those need to know who have had the plot's cells in other grades: of everybody whom the two grades' clients do not
+// take to do the same.
+func (w *chunkWriter) shift(l *sightline, from *[wire.CellsPerChunk]grade) {
+	for left := l.plot.peopled; left != 0; {
+		number := left.next()
+		if from[number] == l.grades[number] {
+			continue
+		}
+		c := &l.plot.cells[number]
+		var m wire.MotionWriter
+		m.Begin(number, c.lowest())
+		for _, a := range c.actors {
+			if a.shift(from[number], l.grades[number]) {
+				w.under(l.plot.at)
+				moved := a.motion(&a.tracks[l.grades[number]], w.tick)
+				w.dst = m.Append(w.dst, &moved)
+			}
+		}
 	}
 }
 
 // cross adds the avatars that have come, within a plot, into a cell that the vantage has in another grade.
-func (w *chunkWriter) cross(cells []sightline) {
-	p := cells[0].plot
-	for i := range p.crossed {
-		c := &p.crossed[i]
+func (w *chunkWriter) cross(l *sightline) {
+	for i := range l.plot.crossed {
+		c := &l.plot.crossed[i]
 		a := c.actor
-		if a.plot != p {
+		if a.plot != l.plot {
 			continue // it went on to another chunk, whose viewers are told in words
 		}
-		from, to := cells[c.from].grade, cells[a.cell].grade
-		if c.before[from] == c.before[to] {
+		from, to := l.grades[c.from], l.grades[a.cell]
+		if from == to || c.kept.has(from) && c.kept.has(to) && c.before[from] == c.before[to] {
 			continue
 		}
-		w.under(p.at)
+		if !a.kept.has(to) {
+			a.renew(to)
+		}
+		w.under(l.plot.at)
 		var m wire.MotionWriter
 		m.Begin(a.cell, a.place.Y)
 		moved := a.motion(&a.tracks[to], w.tick)
