@@ -182,7 +182,7 @@ func (v *view) reset(state *wire.ChunkState) (difference wire.ChunkNews, came, l
 	if !bytes.Equal(v.base, state.Base) {
 		v.foreign, v.wanting = nil, false
 	}
-	anew := v.laid() && !(v.pristine() && len(state.Base)+len(state.Edits) == 0)
+	anew := v.laid() && (!v.pristine() || len(state.Base)+len(state.Edits) > 0)
 	v.known, v.shown, v.base, v.edits, v.bodies = true, true, state.Base, state.Edits, bodies
 	if anew {
 		v.former, v.land = v.open(), nil
