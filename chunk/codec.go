@@ -13,15 +13,22 @@ const codecVersion = 1
 // Hash returns the SHA-256 of the column's encoding. Equal columns have equal hashes.
 func (c *Chunk) Hash() [32]byte {
 	b, _ := c.AppendBinary(nil) // never fails: the error is encoding.BinaryAppender's
-	return sha256.Sum256(b)
+	return HashOf(b)
 }
+
+// HashOf returns the Hash of the column that has that encoding.
+func HashOf(encoding []byte) [32]byte { return sha256.Sum256(encoding) }
 
 // MarshalBinary returns the column's only encoding (see the package's documentation). The error is always nil.
 func (c *Chunk) MarshalBinary() ([]byte, error) { return c.AppendBinary(nil) }
 
 // AppendBinary appends what MarshalBinary returns. The error is always nil.
 func (c *Chunk) AppendBinary(b []byte) ([]byte, error) {
-	b = append(b, codecVersion, byte(len(c.sections)))
+	size := 2
+	for i := range c.sections {
+		size += 3 + 2*len(c.sections[i].palette) + 8*len(c.sections[i].words)
+	}
+	b = append(slices.Grow(b, size), codecVersion, byte(len(c.sections)))
 	for i := range c.sections {
 		s := c.sections[i].canonical()
 		b = s.append(b)
@@ -38,8 +45,11 @@ func (s *section) append(b []byte) []byte {
 			b = binary.LittleEndian.AppendUint16(b, uint16(id))
 		}
 	}
-	for _, word := range s.words {
-		b = binary.LittleEndian.AppendUint64(b, word)
+	n := len(b)
+	b = slices.Grow(b, 8*len(s.words))[:n+8*len(s.words)]
+	words := b[n:]
+	for i, word := range s.words {
+		binary.LittleEndian.PutUint64(words[8*i:], word)
 	}
 	return b
 }

@@ -131,37 +131,6 @@ func (s *section) dense(dst []Block) {
 	}
 }
 
-// pack returns the canonical section of SectionBlocks blocks.
-func pack(blocks []Block) section {
-	var seen ranks
-	for i, b := range blocks {
-		if i == 0 || b != blocks[i-1] {
-			seen.rank(b)
-		}
-	}
-	if len(seen.order) == 1 {
-		return uniform(seen.order[0])
-	}
-	shift := shiftFor(len(seen.order))
-	s := section{shift: shift, palette: seen.order, words: newWords(shift)}
-	if shift == 4 {
-		s.palette = nil
-	}
-	perWord := 64 >> shift
-	for w := range s.words {
-		var word uint64
-		for i, b := range blocks[w*perWord : (w+1)*perWord] {
-			v := uint64(b)
-			if s.palette != nil {
-				v = uint64(seen.rank(b))
-			}
-			word |= v << (i << shift)
-		}
-		s.words[w] = word
-	}
-	return s
-}
-
 // canonical returns the section as the codec wants it: the palette in order of first appearance, the indices
 // as narrow as can be. The result may share memory with s.
 func (s *section) canonical() section {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -18,8 +19,8 @@ type otherGround struct{ Terrain }
 
 var oddity = grid.Pos{X: 5, Y: 30, Z: 6} // within the chunk
 
-func (o otherGround) Chunk(pos grid.ChunkPos) *chunk.Chunk {
-	c := o.Terrain.Chunk(pos)
+func (o otherGround) ChunkIn(room *terrain.Room, pos grid.ChunkPos) *chunk.Chunk {
+	c := o.Terrain.ChunkIn(room, pos)
 	c.Set(chunk.At(oddity), chunk.Dirt)
 	return c
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -36,19 +37,28 @@ func (f *feed) queue(v *view) {
 
 // build works off jobs until ctx ends.
 func (g *Gateway) build(ctx context.Context) {
-	packer := wire.NewPacker()
+	with := newTools()
 	for {
 		j, ok := g.jobs.next(ctx)
 		if !ok {
 			return
 		}
-		j.f.settle(j.v, packer)
+		j.f.settle(j.v, with)
 	}
 }
 
+// tools are the memory that a builder keeps for making one chunk after the other, about a megabyte.
+type tools struct {
+	room   terrain.Room
+	packer *wire.Packer
+	plain  []byte // a chunk's encoding
+}
+
+func newTools() *tools { return &tools{packer: wire.NewPacker()} }
+
 // settle brings one view's land about and serves its viewers. Whatever happens to the view meanwhile
 // (edits, a new viewer, a new link) is taken up before it ends.
-func (f *feed) settle(v *view, packer *wire.Packer) {
+func (f *feed) settle(v *view, with *tools) {
 	for attempt := 0; ; attempt++ {
 		f.mu.Lock()
 		switch {
@@ -59,7 +69,7 @@ func (f *feed) settle(v *view, packer *wire.Packer) {
 		case !v.laid():
 			foreign := v.foreign
 			f.mu.Unlock()
-			base, missing := f.lay(v, foreign, packer)
+			base, missing := f.lay(v, foreign, with)
 			if missing && f.g.Bases != nil && !f.g.run(func(ctx context.Context) { f.fetchBase(ctx, v, base) }) {
 				return // the gateway is ending
 			}
@@ -67,13 +77,13 @@ func (f *feed) settle(v *view, packer *wire.Packer) {
 			f.serve(v)
 			f.mu.Unlock()
 		case attempt >= attempts:
-			v.latest = snapshot{version: v.version, packed: packChunk(v.open(), packer)}
+			v.latest = snapshot{version: v.version, packed: with.pack(v.open())}
 			f.serve(v)
 			f.mu.Unlock()
 		default:
 			land, version := v.open().Clone(), v.version
 			f.mu.Unlock()
-			packed := packChunk(land, packer)
+			packed := with.pack(land)
 			f.mu.Lock()
 			v.latest = snapshot{version: version, packed: packed}
 			f.mu.Unlock()
@@ -84,13 +94,13 @@ func (f *feed) settle(v *view, packer *wire.Packer) {
 // lay puts the edits over the terrain: this node's own, or the foreign one, if it is given. If it is not the one that
 // the edits lie on, missing says so, and base which that is. Land that nobody has changed is what the terrain's generator made, and is
 // not even unpacked.
-func (f *feed) lay(v *view, foreign *chunk.Chunk, packer *wire.Packer) (base [32]byte, missing bool) {
+func (f *feed) lay(v *view, foreign *chunk.Chunk, with *tools) (base [32]byte, missing bool) {
 	var ground *chunk.Chunk
 	var hash [32]byte
 	if foreign != nil {
 		ground, hash = foreign.Clone(), foreign.Hash()
 	} else {
-		own, made := f.g.terrain(v.at, packer)
+		own, made := f.g.terrain(v.at, with)
 		if f.layPristine(v, own) {
 			return base, false
 		}
@@ -141,13 +151,13 @@ type shelved struct {
 const shelfSize = 4096
 
 // terrain gives a chunk's generated terrain, packed, and unpacked if it was made just now.
-func (g *Gateway) terrain(at grid.ChunkPos, packer *wire.Packer) (own shelved, made *chunk.Chunk) {
+func (g *Gateway) terrain(at grid.ChunkPos, with *tools) (own shelved, made *chunk.Chunk) {
 	if own, kept := g.shelf.Get(at); kept {
 		return own, nil
 	}
 	g.metrics.generated.Inc()
-	made = g.Terrain.Chunk(at)
-	own = shelved{packed: packChunk(made, packer), hash: made.Hash()}
+	made = g.Terrain.ChunkIn(&with.room, at)
+	own = shelved{packed: with.pack(made), hash: chunk.HashOf(with.plain)}
 	g.shelf.Add(at, own)
 	return own, made
 }
@@ -178,20 +188,20 @@ func (f *feed) serveAgain(v *view, whom viewer) {
 	}
 }
 
-// packChunk makes the bytes that sessions get.
-func packChunk(land *chunk.Chunk, packer *wire.Packer) []byte {
-	plain, err := land.MarshalBinary()
-	if err != nil {
+// pack makes the bytes that sessions get, and leaves the chunk's encoding in plain.
+func (t *tools) pack(land *chunk.Chunk) []byte {
+	var err error
+	if t.plain, err = land.AppendBinary(t.plain[:0]); err != nil {
 		panic(err) // a chunk in memory can always be encoded
 	}
-	packed, err := packer.Pack(plain)
+	packed, err := t.packer.Pack(t.plain)
 	if err != nil {
 		panic(err) // nor can compressing into memory fail
 	}
 	return packed
 }
 
-// unpackChunk is the inverse of packChunk.
+// unpackChunk is the inverse of pack.
 func unpackChunk(packed []byte) *chunk.Chunk {
 	plain, err := wire.UnpackChunk(packed)
 	if err != nil {

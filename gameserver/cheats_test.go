@@ -68,7 +68,7 @@ func (c cheats) next(at wire.Pose) cheat {
 }
 
 func TestCheatingMovesAreRefused(t *testing.T) {
-	land, err := terrain.New(terrain.Params{Seed: 7, Sections: 4, Version: 1})
+	land, err := terrain.New(terrain.Params{Seed: 7, Sections: 4, Version: terrain.Version})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -366,7 +366,7 @@ func TestNewsWhileAChunkIsBuiltAnew(t *testing.T) {
 	tell(wire.ChunkNews{State: &wire.ChunkState{Bodies: []wire.Body{body("ann", 1), body("bob", 1), body("eve", 1)}}})
 	v := f.mu.views[pos]
 	v.queued = false
-	f.settle(v, wire.NewPacker())
+	f.settle(v, newTools())
 	if has.wholes != 1 || len(has.heard) != 0 {
 		t.Fatalf("%d chunks and %d news at first", has.wholes, len(has.heard))
 	}
@@ -375,7 +375,7 @@ func TestNewsWhileAChunkIsBuiltAnew(t *testing.T) {
 	edits := []wire.BlockAt{{At: 5, Block: chunk.Brick}}
 	tell(wire.ChunkNews{State: &wire.ChunkState{Edits: edits, Bodies: []wire.Body{body("ann", 1), body("bob", 2), body("zoe", 1)}}})
 	tell(wire.ChunkNews{Leave: []player.ID{guest("ann")}, Blocks: []wire.BlockAt{{At: 6, Block: chunk.Glass}}})
-	f.lay(v, nil, wire.NewPacker())
+	f.lay(v, nil, newTools())
 	tell(wire.ChunkNews{Leave: []player.ID{guest("zoe")}, Enter: []wire.Body{body("bob", 3)}, Blocks: []wire.BlockAt{{At: 7, Block: chunk.Glass}}})
 	if len(has.heard) != 3 || len(waits.heard) != 0 {
 		t.Fatalf("%d news, and %d for the newcomer", len(has.heard), len(waits.heard))
@@ -386,7 +386,7 @@ func TestNewsWhileAChunkIsBuiltAnew(t *testing.T) {
 	if n := has.heard[2]; len(n.came) != 0 || len(n.left) != 1 || n.left[0].Name != "zoe" {
 		t.Errorf("zoe's leaving is told as %+v", n)
 	}
-	f.settle(v, wire.NewPacker())
+	f.settle(v, newTools())
 	if has.wholes != 2 || has.again != 1 || waits.wholes != 1 || waits.again != 0 {
 		t.Errorf("chunks: %d, %d of them anew; newcomer: %d, %d", has.wholes, has.again, waits.wholes, waits.again)
 	}
@@ -401,7 +401,7 @@ func TestNewsWhileAChunkIsBuiltAnew(t *testing.T) {
 		Edits:  []wire.BlockAt{{At: 5, Block: chunk.Brick}, {At: 6, Block: chunk.Glass}, {At: 7, Block: chunk.Glass}},
 		Bodies: []wire.Body{body("bob", 3)},
 	}})
-	f.settle(v, wire.NewPacker())
+	f.settle(v, newTools())
 	if len(has.heard) != 3 || has.wholes != 2 {
 		t.Errorf("an unchanged state is told: %d news, %d chunks", len(has.heard), has.wholes)
 	}

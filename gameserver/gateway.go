@@ -21,6 +21,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -38,7 +39,7 @@ type Regions interface {
 
 // Terrain generates land; a *terrain.Generator. Any goroutine.
 type Terrain interface {
-	Chunk(pos grid.ChunkPos) *chunk.Chunk
+	ChunkIn(room *terrain.Room, pos grid.ChunkPos) *chunk.Chunk
 	Surface(x, z int32) int32
 }
 

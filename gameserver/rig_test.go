@@ -22,6 +22,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -62,7 +63,7 @@ var spawn = grid.Pos{X: 0, Y: 25, Z: 0}
 func options(l *lands, network, disk *memory) Options {
 	return Options{
 		World: world.Genesis{
-			Name: "test", Seed: 7, Sections: 1, Terrain: 1, Placement: grid.PlacementWalkad, Spawn: spawn,
+			Name: "test", Seed: 7, Sections: 1, Terrain: terrain.Version, Placement: grid.PlacementWalkad, Spawn: spawn,
 		},
 		Terrain: ground(), Peer: self, Version: "test",
 		HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002",

@@ -26,7 +26,7 @@ func (o *onlooker) notice(string)                  {}
 // countryside is a gateway over natural land of four sections, with a feed of one region.
 func countryside(t *testing.T) *feed {
 	t.Helper()
-	land, err := terrain.New(terrain.Params{Seed: 7, Sections: 4, Version: 1})
+	land, err := terrain.New(terrain.Params{Seed: 7, Sections: 4, Version: terrain.Version})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,15 +58,15 @@ func heapBytes() int64 {
 // Where players move about their blocks are asked for, and the land is unpacked: here in one chunk of nine.
 func TestNaturalLandIsSmall(t *testing.T) {
 	const sections = 4 * natural * natural
-	f, eyes, packer := countryside(t), &onlooker{}, wire.NewPacker()
-	eachNatural(func(at grid.ChunkPos) { f.g.terrain(at, packer) }) // what generating leaves behind for once
+	f, eyes, with := countryside(t), &onlooker{}, newTools()
+	eachNatural(func(at grid.ChunkPos) { f.g.terrain(at, with) }) // what generating leaves behind for once
 	f.g.shelf.Purge()
 	empty := heapBytes()
 	eachNatural(func(at grid.ChunkPos) {
 		f.watch(at, eyes)
 		v := f.mu.views[at]
 		v.known = true
-		f.settle(v, packer)
+		f.settle(v, with)
 		if at.X%3 == 1 && at.Z%3 == 1 {
 			f.block(at.Origin())
 		}
@@ -90,7 +90,7 @@ func TestNaturalLandIsSmall(t *testing.T) {
 		t.Errorf("a chunk that is not in view takes %d bytes, want at most 128", left)
 	}
 	runtime.KeepAlive(f)
-	runtime.KeepAlive(packer)
+	runtime.KeepAlive(with)
 }
 
 // A block that changes, alone in its tick, costs whoever sees it 16 bytes at most, its frame included.

@@ -1,23 +1,120 @@
 package terrain
 
-import "github.com/voxelpopuli/voxeld/chunk"
-
-// Caves are sampled at the corners of cubes of caveStep blocks and interpolated between.
-const caveStep = 4
-
-// caveCorner holds the cave noises at one corner of the lattice.
-type caveCorner struct {
-	known bool
-	a, b  float64 // a tunnel runs where both are near 0
-	hall  float64
-}
+import (
+	"github.com/voxelpopuli/voxeld/chunk"
+)
 
 const (
 	tunnelWidth = 0.085 // of the noise's values; about 2 blocks to each side
 	hallAbove   = 0.46
-	caveFloor   = 4 // no cave below this y
-	crust       = 6 // blocks of ground left over a cave under water or loose ground
+	caveFloor   = 4  // no cave below this y
+	crust       = 6  // blocks of ground left over a cave under water or loose ground
+	hallDepth   = 10 // blocks of ground that are left over a hall
 )
+
+// caveCorner holds the cave noises at one corner of the lattice, each as soon as somebody wanted it.
+type caveCorner struct {
+	hasA, hasB, hasHall bool
+	a, b                float64 // a tunnel runs where both are near 0
+	hall                float64
+}
+
+// caves are the corners near a slab, layer by layer. Corners beyond it are sampled again each time.
+type caves struct {
+	minX, minZ, w, d int // counted in corners
+	corners          []caveCorner
+}
+
+// explore makes room for the corners near the slab that lie no higher than top.
+func (s *slab) explore(top int) {
+	shift, v := s.g.grain.cave, &s.caves
+	v.minX, v.minZ = (s.minX-margin)>>shift, (s.minZ-margin)>>shift
+	v.w = (s.minX+s.w+margin)>>shift + 2 - v.minX
+	v.d = (s.minZ+s.d+margin)>>shift + 2 - v.minZ
+	v.corners = room(v.corners, v.w*v.d*(top>>s.g.grain.storey+2))
+}
+
+// corner returns the corner at lattice place (cx, cy, cz), of which nothing need be known yet.
+func (v *caves) corner(cx, cy, cz int) *caveCorner {
+	i, j := cx-v.minX, cz-v.minZ
+	at := (cy*v.d+j)*v.w + i
+	if i < 0 || j < 0 || i >= v.w || j >= v.d || at >= len(v.corners) {
+		return &caveCorner{}
+	}
+	return &v.corners[at]
+}
+
+// cuboid is one piece of the lattice: the corners from (cx, cy, cz), with x changing first, then y, then z.
+type cuboid struct {
+	cx, cy, cz int
+	corners    [8]*caveCorner
+}
+
+func (s *slab) cuboid(cx, cy, cz int) cuboid {
+	q := cuboid{cx: cx, cy: cy, cz: cz}
+	for i := range q.corners {
+		q.corners[i] = s.caves.corner(cx+i&1, cy+i>>1&1, cz+i>>2)
+	}
+	return q
+}
+
+// stand is where a corner stands for the noises. Heights count for more than distances, by the given factor,
+// so that tunnels lead on rather than down.
+func (s *slab) stand(q *cuboid, i int, steep float64) (x, y, z float64) {
+	wide, high := s.g.grain.cave, s.g.grain.storey
+	return float64((q.cx + i&1) << wide), mul(float64((q.cy+i>>1&1)<<high), steep), float64((q.cz + i>>2) << wide)
+}
+
+func (s *slab) sampleA(q *cuboid) {
+	for i, k := range q.corners {
+		if !k.hasA {
+			x, y, z := s.stand(q, i, 1.5)
+			k.a, k.hasA = s.g.fields.tunnelA.at3(x, y, z), true
+		}
+	}
+}
+
+func (s *slab) sampleB(q *cuboid) {
+	for i, k := range q.corners {
+		if !k.hasB {
+			x, y, z := s.stand(q, i, 1.5)
+			k.b, k.hasB = s.g.fields.tunnelB.at3(x, y, z), true
+		}
+	}
+}
+
+func (s *slab) sampleHall(q *cuboid) {
+	for i, k := range q.corners {
+		if !k.hasHall {
+			x, y, z := s.stand(q, i, 2)
+			k.hall, k.hasHall = s.g.fields.hall.at3(x, y, z), true
+		}
+	}
+}
+
+const slack = 1e-6 // interpolation may leave its corners by a rounding
+
+// tunnel tells whether a tunnel may run through the cuboid: not if a noise is too great at all corners, on one side.
+func (s *slab) tunnel(q *cuboid) bool {
+	s.sampleA(q)
+	k := &q.corners
+	if apart4(k[0].a, k[1].a, k[2].a, k[3].a) && apart4(k[4].a, k[5].a, k[6].a, k[7].a) && apart(k[0].a, k[4].a) {
+		return false
+	}
+	s.sampleB(q)
+	return !apart4(k[0].b, k[1].b, k[2].b, k[3].b) || !apart4(k[4].b, k[5].b, k[6].b, k[7].b) || !apart(k[0].b, k[4].b)
+}
+
+// hall tells whether a hall may open in the cuboid: where its noise is high at a corner.
+func (s *slab) hall(q *cuboid) bool {
+	s.sampleHall(q)
+	for _, k := range q.corners {
+		if k.hall >= hallAbove-slack {
+			return true
+		}
+	}
+	return false
+}
 
 // hollow tells whether a cave takes the block at (x, y, z) out of the ground.
 //
@@ -28,17 +125,21 @@ func (s *slab) hollow(x, y, z int) bool {
 	if y < caveFloor || y > s.roof(col, x, z) {
 		return false
 	}
-	c := &col.column
 	a, b, hall := s.caveAt(x, y, z)
+	return opens(&col.column, y, a, b) || (col.ground-y > hallDepth && hall > hallAbove)
+}
+
+// opens tells whether a tunnel takes the block at height y of a column, whose noises are a and b.
+func opens(c *column, y int, a, b float64) bool {
+	off := mul(a, a) + mul(b, b)
+	if off >= (tunnelWidth+slack)*(tunnelWidth+slack) {
+		return false
+	}
 	width := tunnelWidth
-	deep := float64(c.ground - y)
-	if deep < 12 {
+	if deep := float64(c.ground - y); deep < 12 {
 		width = mul(width, lerp(c.mouth, 1, smooth(2, 12, deep)))
 	}
-	if mul(a, a)+mul(b, b) < mul(width, width) {
-		return true
-	}
-	return deep > 10 && hall > hallAbove
+	return off < mul(width, width)
 }
 
 // roof is the highest y that a cave may take in a column.
@@ -50,93 +151,178 @@ func (s *slab) roof(col *cached, x, z int) int {
 	if col.ground <= s.g.sea || s.skin(x, z).loose() {
 		top -= crust
 	}
-	for _, n := range [...][2]int{{x - 1, z}, {x + 1, z}, {x, z - 1}, {x, z + 1}} {
-		if bed := s.column(n[0], n[1]).ground; bed < s.g.sea {
-			top = min(top, bed-1)
-		}
+	if bed, _ := s.around(col, x, z); bed < s.g.sea {
+		top = min(top, bed-1)
 	}
 	col.roof, col.hasRoof = top, true
 	return top
 }
 
+// caveAt interpolates the cave noises at a block, along x, then y, then z.
+func (s *slab) caveAt(x, y, z int) (a, b, hall float64) {
+	shift := s.g.grain.cave
+	q := s.cuboid(x>>shift, y>>s.g.grain.storey, z>>shift)
+	s.sampleA(&q)
+	s.sampleB(&q)
+	s.sampleHall(&q)
+	tx, ty, tz := part(x, shift), part(y, s.g.grain.storey), part(z, shift)
+	k := &q.corners
+	return blend([8]float64{k[0].a, k[1].a, k[2].a, k[3].a, k[4].a, k[5].a, k[6].a, k[7].a}, tx, ty, tz),
+		blend([8]float64{k[0].b, k[1].b, k[2].b, k[3].b, k[4].b, k[5].b, k[6].b, k[7].b}, tx, ty, tz),
+		blend([8]float64{k[0].hall, k[1].hall, k[2].hall, k[3].hall, k[4].hall, k[5].hall, k[6].hall, k[7].hall}, tx, ty, tz)
+}
+
+// part is how far a block is along an edge of 1<<shift blocks, 0..1.
+func part(x int, shift uint) float64 {
+	edge := 1 << (shift & 63)
+	return float64(x&(edge-1)) / float64(edge)
+}
+
+// blend interpolates between the corners of a cuboid.
+func blend(k [8]float64, tx, ty, tz float64) float64 {
+	near := lerp(lerp(k[0], k[1], tx), lerp(k[2], k[3], tx), ty)
+	far := lerp(lerp(k[4], k[5], tx), lerp(k[6], k[7], tx), ty)
+	return lerp(near, far, tz)
+}
+
 // carve takes the caves out of the slab's rock.
 func (s *slab) carve() {
-	for cz := floorDiv(s.minZ, caveStep); cz*caveStep < s.minZ+s.d; cz++ {
-		for cx := floorDiv(s.minX, caveStep); cx*caveStep < s.minX+s.w; cx++ {
-			s.carveCubes(cx, cz)
+	shift, top := s.g.grain.cave, 0
+	for z := s.minZ; z < s.minZ+s.d; z++ {
+		for x := s.minX; x < s.minX+s.w; x++ {
+			top = max(top, s.roof(s.own(x, z), x, z))
+		}
+	}
+	s.explore(top)
+	for cz := s.minZ >> shift; cz<<shift < s.minZ+s.d; cz++ {
+		for cx := s.minX >> shift; cx<<shift < s.minX+s.w; cx++ {
+			s.carveStack(cx, cz)
 		}
 	}
 }
 
-// carveCubes carves the stack of lattice cubes at lattice position (cx, cz).
-func (s *slab) carveCubes(cx, cz int) {
-	minX, maxX := max(cx*caveStep, s.minX), min(cx*caveStep+caveStep, s.minX+s.w)
-	minZ, maxZ := max(cz*caveStep, s.minZ), min(cz*caveStep+caveStep, s.minZ+s.d)
-	top := 0
-	for z := minZ; z < maxZ; z++ {
-		for x := minX; x < maxX; x++ {
-			top = max(top, s.roof(s.at(x, z), x, z))
+// carveStack carves the cuboids that stand at lattice place (cx, cz).
+func (s *slab) carveStack(cx, cz int) {
+	shift := s.g.grain.cave
+	var r hewn
+	r.minX, r.maxX = max(cx<<shift, s.minX), min((cx+1)<<shift, s.minX+s.w)
+	r.minZ, r.maxZ = max(cz<<shift, s.minZ), min((cz+1)<<shift, s.minZ+s.d)
+	top, ground := 0, 0
+	for z := r.minZ; z < r.maxZ; z++ {
+		for x := r.minX; x < r.maxX; x++ {
+			c := s.own(x, z)
+			top, ground = max(top, c.roof), max(ground, c.ground)
 		}
 	}
-	for cy := caveFloor / caveStep; cy*caveStep <= top; cy++ {
-		if s.whole(cx, cy, cz) {
+	storey := s.g.grain.storey
+	for cy := caveFloor >> storey; cy<<storey <= top; cy++ {
+		q := s.cuboid(cx, cy, cz)
+		r.minY, r.maxY = max(cy<<storey, caveFloor), min((cy+1)<<storey, top+1)
+		if s.tunnel(&q) {
+			s.bore(&q, &r)
+		}
+		if ground-r.minY > hallDepth && s.hall(&q) {
+			s.excavate(&q, &r)
+		}
+	}
+}
+
+// hewn is the part of a cuboid that lies in the slab: half-open ranges of blocks.
+type hewn struct{ minX, maxX, minY, maxY, minZ, maxZ int }
+
+// bore takes a tunnel's blocks out of a cuboid.
+func (s *slab) bore(q *cuboid, r *hewn) {
+	k, wide, storey := &q.corners, s.g.grain.cave, s.g.grain.storey
+	edge := float64(int(1) << (wide & 63))
+	for x := r.minX; x < r.maxX; x++ {
+		tx := part(x, wide)
+		a00, a10, a01, a11 := lerp(k[0].a, k[1].a, tx), lerp(k[2].a, k[3].a, tx), lerp(k[4].a, k[5].a, tx), lerp(k[6].a, k[7].a, tx)
+		if apart4(a00, a10, a01, a11) {
 			continue
 		}
-		for y := cy * caveStep; y < min(cy*caveStep+caveStep, top+1); y++ {
-			for z := minZ; z < maxZ; z++ {
-				for x := minX; x < maxX; x++ {
-					if s.hollow(x, y, z) {
-						s.blocks[s.index(x, y, z)] = chunk.Air
-					}
+		b00, b10, b01, b11 := lerp(k[0].b, k[1].b, tx), lerp(k[2].b, k[3].b, tx), lerp(k[4].b, k[5].b, tx), lerp(k[6].b, k[7].b, tx)
+		if apart4(b00, b10, b01, b11) {
+			continue
+		}
+		for y := r.minY; y < r.maxY; y++ {
+			ty := part(y, storey)
+			nearA, farA := lerp(a00, a10, ty), lerp(a01, a11, ty)
+			if apart(nearA, farA) {
+				continue
+			}
+			nearB, farB := lerp(b00, b10, ty), lerp(b01, b11, ty)
+			if apart(nearB, farB) {
+				continue
+			}
+			lowA, highA := narrow(nearA, farA)
+			lowB, highB := narrow(nearB, farB)
+			first, last := q.cz<<wide+int(max(lowA, lowB)*edge), q.cz<<wide+int(min(highA, highB)*edge)
+			for z := max(r.minZ, first); z < min(r.maxZ, last+1); z++ {
+				tz := part(z, wide)
+				c := s.own(x, z)
+				if y <= c.roof && opens(&c.column, y, lerp(nearA, farA, tz), lerp(nearB, farB, tz)) {
+					s.take(c, x, y, z)
 				}
 			}
 		}
 	}
 }
 
-// whole tells whether a lattice cube can hold no cave, by the extremes of its corners.
-func (s *slab) whole(cx, cy, cz int) bool {
-	minA, maxA, minB, maxB, maxHall := 2.0, -2.0, 2.0, -2.0, -2.0
-	for i := range 8 {
-		k := s.corner(cx+(i&1), cy+(i>>1&1), cz+(i>>2))
-		minA, maxA = min(minA, k.a), max(maxA, k.a)
-		minB, maxB = min(minB, k.b), max(maxB, k.b)
-		maxHall = max(maxHall, k.hall)
-	}
-	const slack = tunnelWidth + 1e-6 // interpolation may leave its corners by a rounding
-	tunnel := minA < slack && maxA > -slack && minB < slack && maxB > -slack
-	return !tunnel && maxHall < hallAbove-1e-6
+// apart tells whether a noise that is p at one end and q at the other is too great for a tunnel all along.
+func apart(p, q float64) bool {
+	const wide = tunnelWidth + slack
+	return (p >= wide && q >= wide) || (p <= -wide && q <= -wide)
 }
 
-// caveAt interpolates the cave noises at a block.
-func (s *slab) caveAt(x, y, z int) (a, b, hall float64) {
-	cx, cy, cz := floorDiv(x, caveStep), y/caveStep, floorDiv(z, caveStep)
-	tx := float64(x-cx*caveStep) / caveStep
-	ty := float64(y-cy*caveStep) / caveStep
-	tz := float64(z-cz*caveStep) / caveStep
-	var k [4]caveCorner // along x, at (y, z), (y+1, z), (y, z+1), (y+1, z+1)
-	for i := range k {
-		k[i] = between(s.corner(cx, cy+(i&1), cz+(i>>1)), s.corner(cx+1, cy+(i&1), cz+(i>>1)), tx)
-	}
-	near, far := between(&k[0], &k[1], ty), between(&k[2], &k[3], ty)
-	at := between(&near, &far, tz)
-	return at.a, at.b, at.hall
+// apart4 is the same of four corners.
+func apart4(p, q, r, s float64) bool {
+	const wide = tunnelWidth + slack
+	return (p >= wide && q >= wide && r >= wide && s >= wide) || (p <= -wide && q <= -wide && r <= -wide && s <= -wide)
 }
 
-func between(p, q *caveCorner, t float64) caveCorner {
-	return caveCorner{a: lerp(p.a, q.a, t), b: lerp(p.b, q.b, t), hall: lerp(p.hall, q.hall, t)}
+// narrow gives for which t, 0..1, a noise that is near at t=0 and far at t=1, which are not apart, may be small enough for a tunnel.
+func narrow(near, far float64) (low, high float64) {
+	const wide = tunnelWidth + slack
+	if near > far {
+		near, far = -near, -far
+	}
+	if near >= -wide && far <= wide {
+		return 0, 1
+	}
+	steep := 1 / (far - near)
+	return max(0, (-wide-near)*steep), min(1, (wide-near)*steep)
 }
 
-// caveCorner samples the cave noises at a corner of the lattice. Heights count for more than distances,
-// so that tunnels lead on rather than down.
-func (g *Generator) caveCorner(cx, cy, cz int) caveCorner {
-	x, z := float64(cx*caveStep), float64(cz*caveStep)
-	y := float64(cy * caveStep)
-	f := &g.fields
-	return caveCorner{
-		known: true,
-		a:     f.tunnelA.at3(x, mul(y, 1.5), z),
-		b:     f.tunnelB.at3(x, mul(y, 1.5), z),
-		hall:  f.hall.at3(x, mul(y, 2), z),
+// excavate takes a hall's blocks out of a cuboid.
+func (s *slab) excavate(q *cuboid, r *hewn) {
+	k := &q.corners
+	for x := r.minX; x < r.maxX; x++ {
+		tx := part(x, s.g.grain.cave)
+		h00, h10 := lerp(k[0].hall, k[1].hall, tx), lerp(k[2].hall, k[3].hall, tx)
+		h01, h11 := lerp(k[4].hall, k[5].hall, tx), lerp(k[6].hall, k[7].hall, tx)
+		for y := r.minY; y < r.maxY; y++ {
+			ty := part(y, s.g.grain.storey)
+			near, far := lerp(h00, h10, ty), lerp(h01, h11, ty)
+			if near < hallAbove-slack && far < hallAbove-slack {
+				continue
+			}
+			for z := r.minZ; z < r.maxZ; z++ {
+				if lerp(near, far, part(z, s.g.grain.cave)) <= hallAbove {
+					continue
+				}
+				if c := s.own(x, z); y <= c.roof && c.ground-y > hallDepth {
+					s.take(c, x, y, z)
+				}
+			}
+		}
 	}
+}
+
+// take makes a block of the column c, which stands at (x, z), air.
+func (s *slab) take(c *cached, x, y, z int) {
+	s.blocks[s.index(x, y, z)] = chunk.Air
+	if c.highHole == 0 {
+		c.lowHole = y
+	}
+	c.lowHole, c.highHole = min(c.lowHole, y), max(c.highHole, y)
 }

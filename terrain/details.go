@@ -4,8 +4,11 @@ import "github.com/voxelpopuli/voxeld/chunk"
 
 // cactus grows in the desert, now and then with an arm.
 func (s *slab) cactus(x, z int, d dice) {
+	if d.roll(4) != 0 {
+		return
+	}
 	c := s.column(x, z)
-	if d.roll(4) != 0 || c.dry < 0.45 || c.ground <= s.g.sea+2 || s.skin(x, z).top != chunk.Sand {
+	if c.dry < 0.45 || c.ground <= s.g.sea+2 || s.skin(x, z).top != chunk.Sand {
 		return
 	}
 	ground, firm := s.footing(x, z)
@@ -26,8 +29,12 @@ func (s *slab) cactus(x, z int, d dice) {
 
 // boulder drops a rock on open ground, half sunk.
 func (s *slab) boulder(x, z int, d dice) {
+	chance := d.unit()
+	if chance > 0.5 {
+		return
+	}
 	c := s.column(x, z)
-	if d.unit() > lerp(0.12, 0.5, smooth(8, 30, c.rise)) || c.dry > 0.5 || c.ground <= s.g.sea {
+	if chance > lerp(0.12, 0.5, smooth(8, 30, c.rise)) || c.dry > 0.5 || c.ground <= s.g.sea {
 		return
 	}
 	ground, firm := s.footing(x, z)
@@ -42,7 +49,7 @@ func (s *slab) boulder(x, z int, d dice) {
 					continue
 				}
 				b := chunk.Stone
-				if chip := s.g.dice(saltLeaf, x+dx, ground+dy, z+dz); chip.roll(3) == 0 {
+				if chip := s.g.place(saltLeaf, x+dx, ground+dy, z+dz); chip.roll(3) == 0 {
 					b = chunk.Cobble
 				}
 				s.put(x+dx, ground+1+dy, z+dz, b)
@@ -53,8 +60,11 @@ func (s *slab) boulder(x, z int, d dice) {
 
 // fallenTrunk lays a log on level ground in a wood.
 func (s *slab) fallenTrunk(x, z int, d dice) {
+	if chance := d.unit(); chance > 0.9 || chance > mul(0.9, s.wood(x, z)) {
+		return
+	}
 	c := s.column(x, z)
-	if d.unit() > mul(0.9, c.wood) || c.dry > 0.3 {
+	if c.dry > 0.3 {
 		return
 	}
 	length, alongX := 3+d.roll(3), d.roll(2) == 0
@@ -81,8 +91,15 @@ func (s *slab) fallenTrunk(x, z int, d dice) {
 
 // bush sets knee-high leaves at the edge of woods.
 func (s *slab) bush(x, z int, d dice) {
+	chance := d.unit()
+	if chance > 0.1+0.5/4 {
+		return
+	}
+	if wood := s.wood(x, z); chance > 0.1+mul(0.5, mul(wood, 1-wood)) {
+		return
+	}
 	c := s.column(x, z)
-	if d.unit() > 0.1+mul(0.5, mul(c.wood, 1-c.wood)) || c.dry > 0.4 {
+	if c.dry > 0.4 {
 		return
 	}
 	leaves := speciesOf(c).leaves
@@ -100,8 +117,11 @@ func (s *slab) bush(x, z int, d dice) {
 
 // cairn piles a few stones where somebody must have liked the view.
 func (s *slab) cairn(x, z int, d dice) {
+	if d.roll(2) == 0 {
+		return
+	}
 	c := s.column(x, z)
-	if d.roll(2) == 0 || c.rise < 9 || c.wood > 0.4 || c.dry > 0.5 {
+	if c.rise < 9 || c.wood > 0.4 || c.dry > 0.5 {
 		return
 	}
 	ground, firm := s.footing(x, z)

@@ -4,14 +4,18 @@
 //
 // New reads Params and nothing else; a Generator is immutable after it, so any number of goroutines may
 // share one. Two generators of equal Params give equal chunks, whatever was asked of them before and in
-// whatever order. Nothing is cached between calls. The land of a released Version never changes: a change
-// that moves a block of an existing world needs a new Version beside the old one (golden_test.go holds it).
+// whatever order. Nothing is cached between calls: a Room is memory, of which no content is taken up. The land of a
+// released Version never changes: a change that moves a block of an existing world needs a new Version beside the
+// old one (golden_test.go holds it).
 //
 // # How the land is made
 //
-//   - relief.go: climate and height of one block column out of two-dimensional noise.
+//   - fields.go, noise.go: the noises of a world.
+//   - lattice.go: noise is sampled on lattices that are aligned to the world, and interpolated between. How fine they are is what
+//     versions differ in (version.go).
+//   - relief.go, columns.go: climate and height of one block column out of two-dimensional noise.
 //   - skin.go: which blocks cover the ground: grass, sand, snow, bare rock, sea beds.
-//   - cave.go: tunnels and halls out of three-dimensional noise on a lattice of 4 blocks; never into water.
+//   - cave.go: tunnels and halls out of three-dimensional noise, on a lattice too; never into water.
 //   - ore.go: veins of ore and pockets of soil in the rock.
 //   - feature.go, tree.go, details.go: trees, cacti, boulders and the like. Whether one stands at a place is
 //     decided by that place alone, so chunks on both sides of a border agree without asking one another.

@@ -18,7 +18,8 @@ const reach = 6
 // family is a kind of feature with a lattice of its own: each square of edge×edge blocks holds at most one
 // origin, at a place that only its dice know.
 //
-// A feature may look at columns (never at blocks of the slab, which another slab does not see) and writes
+// A feature rolls its dice before it looks at its column: most places that bear nothing need not be computed. It
+// may look at columns (never at blocks of the slab, which another slab does not see) and writes
 // by put. Where two meet the outcome may depend on their order, which is the same in every slab: by family, then
 // by the lattice's rows.
 type family struct {
@@ -44,7 +45,7 @@ func (s *slab) features() {
 		lowZ, highZ := floorDiv(s.minZ-reach, f.edge), floorDiv(s.minZ+s.d-1+reach, f.edge)
 		for cz := lowZ; cz <= highZ; cz++ {
 			for cx := lowX; cx <= highX; cx++ {
-				d := s.g.dice(saltFamily+uint64(i), cx, 0, cz)
+				d := s.g.place(saltFamily+uint64(i), cx, 0, cz)
 				x, z := cx*f.edge+d.roll(f.edge), cz*f.edge+d.roll(f.edge)
 				if s.near(x, z) {
 					f.grow(s, x, z, d)
@@ -98,8 +99,9 @@ func (s *slab) soil(x, y, z int) {
 
 // footing returns the height of the ground at (x, z) if caves have left it whole and it is no cliff.
 func (s *slab) footing(x, z int) (ground int, firm bool) {
-	ground = s.column(x, z).ground
-	if s.fall(x, z) > 2 || s.hollow(x, ground, z) || s.hollow(x, ground-1, z) {
+	c := s.at(x, z)
+	ground = c.ground
+	if s.fall(c, x, z) > 2 || s.hollow(x, ground, z) || s.hollow(x, ground-1, z) {
 		return 0, false
 	}
 	return ground, true
@@ -108,7 +110,7 @@ func (s *slab) footing(x, z int) (ground int, firm bool) {
 // leaf puts leaves (or now and then snow, on a frozen tree) at a place.
 func (s *slab) leaf(x, y, z int, b chunk.Block, frozen bool) {
 	if frozen {
-		d := s.g.dice(saltLeaf, x, y, z)
+		d := s.g.place(saltLeaf, x, y, z)
 		if d.roll(5) < 2 {
 			b = chunk.Snow
 		}
@@ -122,8 +124,7 @@ func (s *slab) disc(x, y, z, radius, ragged int, b chunk.Block, frozen bool) {
 	for dz := -radius; dz <= radius; dz++ {
 		for dx := -radius; dx <= radius; dx++ {
 			if radius > 0 && abs(dx) == radius && abs(dz) == radius {
-				d := s.g.dice(saltLeaf, x+dx, y, z+dz)
-				if ragged == 0 || d.roll(4) < ragged {
+				if d := s.g.place(saltLeaf, x+dx, y, z+dz); ragged == 0 || d.roll(4) < ragged {
 					continue
 				}
 			}
@@ -140,8 +141,10 @@ func (s *slab) blob(x, y, z, wide, high int, b chunk.Block) {
 				// (dx/wide)² + (dz/wide)² + (dy/high)² against (1/2)², in whole numbers.
 				far := 4 * ((dx*dx+dz*dz)*high*high + dy*dy*wide*wide)
 				rim := wide * wide * high * high
-				d := s.g.dice(saltLeaf, x+dx, y+dy, z+dz)
-				if far > rim || (4*far > 3*rim && d.roll(3) == 0) {
+				if far > rim {
+					continue
+				}
+				if d := s.g.place(saltLeaf, x+dx, y+dy, z+dz); 4*far > 3*rim && d.roll(3) == 0 {
 					continue
 				}
 				s.put(x+dx, y+dy, z+dz, b)

@@ -13,13 +13,14 @@ func mix(v uint64) uint64 {
 // dice is the chance that belongs to one place: a hash from which bits are drawn in a fixed order.
 type dice uint64
 
-// dice returns the dice of a place for the decisions named by salt.
-func (g *Generator) dice(salt uint64, x, y, z int) dice {
-	v := mix(uint64(g.params.Seed) ^ salt*golden)
-	v = mix(v ^ uint64(int64(x)))
-	v = mix(v ^ uint64(int64(y)))
-	return dice(mix(v ^ uint64(int64(z))))
-}
+// dice returns the dice for the decisions named by salt, from which at leads to those of a place: to that of x, y and z, in this order.
+func (g *Generator) dice(salt uint64) dice { return dice(mix(uint64(g.params.Seed) ^ salt*golden)) }
+
+// at returns the dice of coordinate v.
+func (d dice) at(v int) dice { return dice(mix(uint64(d) ^ uint64(int64(v)))) }
+
+// place returns the dice of a place for the decisions named by salt.
+func (g *Generator) place(salt uint64, x, y, z int) dice { return g.dice(salt).at(x).at(y).at(z) }
 
 // roll returns a number in 0..n-1 and moves on. n is at most 2³².
 func (d *dice) roll(n int) int {

@@ -87,7 +87,15 @@ func mul(a, b float64) float64 { return float64(a * b) }
 // lerp goes from a at t=0 to b at t=1.
 func lerp(a, b, t float64) float64 { return a + mul(b-a, t) }
 
-func clamp01(t float64) float64 { return max(0, min(1, t)) }
+func clamp01(t float64) float64 {
+	switch {
+	case t > 1:
+		return 1
+	case t > 0:
+		return t
+	}
+	return 0
+}
 
 // smooth rises from 0 at lo to 1 at hi with level ends.
 func smooth(lo, hi, v float64) float64 {

@@ -43,10 +43,12 @@ func (s *slab) veins() {
 		v := &veins[i]
 		lowY := int(mul(v.low, float64(s.g.sea))) / veinCube
 		highY := min(top, int(mul(v.high, float64(s.g.sea)))) / veinCube
-		for y := lowY; y <= highY; y++ {
-			for z := lowZ; z <= highZ; z++ {
-				for x := lowX; x <= highX; x++ {
-					d := s.g.dice(saltVein+uint64(i), x, y, z)
+		for x := lowX; x <= highX; x++ {
+			row := s.g.dice(saltVein + uint64(i)).at(x)
+			for y := lowY; y <= highY; y++ {
+				layer := row.at(y)
+				for z := lowZ; z <= highZ; z++ {
+					d := layer.at(z)
 					if d.unit() < v.chance {
 						s.vein(v, d, x*veinCube, y*veinCube, z*veinCube)
 					}
@@ -70,16 +72,29 @@ func (s *slab) vein(v *vein, d dice, x, y, z int) {
 
 // bead turns the stone within radius of a point into b; lengths are eighths of a block.
 func (s *slab) bead(b chunk.Block, px, py, pz, radius int) {
-	for y := max(1, floorDiv(py-radius, 8)); y <= floorDiv(py+radius, 8); y++ {
-		for z := floorDiv(pz-radius, 8); z <= floorDiv(pz+radius, 8); z++ {
-			for x := floorDiv(px-radius, 8); x <= floorDiv(px+radius, 8); x++ {
-				dx, dy, dz := 8*x+4-px, 8*y+4-py, 8*z+4-pz
-				if dx*dx+dy*dy+dz*dz > radius*radius || !s.holds(x, y, z) {
-					continue
+	minX, maxX := max((px-radius)>>3, s.minX), min((px+radius)>>3, s.minX+s.w-1)
+	minZ, maxZ := max((pz-radius)>>3, s.minZ), min((pz+radius)>>3, s.minZ+s.d-1)
+	minY, maxY := max((py-radius)>>3, 1), min((py+radius)>>3, s.g.height-1)
+	if minX > maxX || minZ > maxZ {
+		return
+	}
+	for y := minY; y <= maxY; y++ {
+		dy := 8*y + 4 - py
+		i := s.index(minX, y, minZ) - s.w
+		for z := minZ; z <= maxZ; z++ {
+			i += s.w
+			dz := 8*z + 4 - pz
+			left := radius*radius - dy*dy - dz*dz
+			if left < 0 {
+				continue
+			}
+			row := s.blocks[i : i+maxX-minX+1]
+			dx := 8*minX + 4 - px
+			for j := range row {
+				if dx*dx <= left && row[j] == chunk.Stone {
+					row[j] = b
 				}
-				if at := &s.blocks[s.index(x, y, z)]; *at == chunk.Stone {
-					*at = b
-				}
+				dx += 8
 			}
 		}
 	}

@@ -14,10 +14,9 @@ const (
 	originalDirt  = 3  // blocks of dirt under the grass
 )
 
-// originalGround is the y of the grass at (x, z), between 3 and 25.
-func (g *Generator) originalGround(x, z int) int {
-	at := mul(1.3, g.fields.hill.at(float64(x), float64(z)))
-	at = max(-1, min(1, at))
+// originalGround is the y of the grass where the hills are that high, -1..1: between 3 and 25.
+func originalGround(hill float64) int {
+	at := max(-1, min(1, mul(1.3, hill)))
 	return originalMean + int(math.Floor(mul(originalSwell, at)))
 }
 

@@ -6,10 +6,25 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 )
 
+// meadow is how well things grow at one (x, z), sampled on a lattice.
+type meadow struct{ lush, bloom float64 } // both -1..1
+
+func (v *meadow) mix(p, q *meadow, t float64) {
+	v.lush = lerp(p.lush, q.lush, t)
+	v.bloom = lerp(p.bloom, q.bloom, t)
+}
+
+// meadow samples how well things grow at (x, z).
+func (g *Generator) meadow(x, z int) meadow {
+	atX, atZ := float64(x), float64(z)
+	return meadow{lush: g.fields.lush.at(atX, atZ), bloom: g.fields.bloom.at(atX, atZ)}
+}
+
 // plants sets grass, flowers, reeds and the like wherever the features have left the ground of a column free.
 // What a column bears depends on it and its four neighbours alone.
 func (s *slab) plants() {
 	for z := s.minZ; z < s.minZ+s.d; z++ {
+		s.meadowRow.begin(&s.meadows, z)
 		for x := s.minX; x < s.minX+s.w; x++ {
 			s.plant(x, z)
 		}
@@ -18,11 +33,11 @@ func (s *slab) plants() {
 
 // plant sets what grows at (x, z).
 func (s *slab) plant(x, z int) {
-	c := s.column(x, z)
+	c := s.own(x, z)
 	if c.ground < s.g.sea || s.blocks[s.index(x, c.ground+1, z)] != chunk.Air {
 		return
 	}
-	d := s.g.dice(saltPlant, x, 0, z)
+	d := s.g.place(saltPlant, x, 0, z)
 	soil := s.blocks[s.index(x, c.ground, z)]
 	if b := s.reeds(x, z, c, soil, &d); b > 0 {
 		for y := c.ground + 1; y <= c.ground+b && s.blocks[s.index(x, y, z)] == chunk.Air; y++ {
@@ -30,36 +45,32 @@ func (s *slab) plant(x, z int) {
 		}
 		return
 	}
-	s.blocks[s.index(x, c.ground+1, z)] = s.herb(x, z, c, soil, d)
+	s.blocks[s.index(x, c.ground+1, z)] = s.herb(x, &c.column, soil, d)
 }
 
 // reeds returns how high reeds stand at (x, z), in blocks; 0 where there are none. They want soil at the level
 // of open water.
-func (s *slab) reeds(x, z int, c *column, soil chunk.Block, d *dice) int {
+func (s *slab) reeds(x, z int, c *cached, soil chunk.Block, d *dice) int {
 	if c.ground != s.g.sea || (soil != chunk.Grass && soil != chunk.Sand && soil != chunk.Dirt) {
 		return 0
 	}
-	lowest := min(
-		s.column(x-1, z).ground, s.column(x+1, z).ground,
-		s.column(x, z-1).ground, s.column(x, z+1).ground,
-	)
 	dense := mul(0.75, smooth(-0.1, 0.5, c.patch+mul(0.5, c.bank)))
-	if lowest >= s.g.sea || c.cold < iceBelow+0.25 || d.unit() >= dense {
+	if lowest, _ := s.around(c, x, z); lowest >= s.g.sea || c.cold < iceBelow+0.25 || d.unit() >= dense {
 		return 0
 	}
 	return 2 + d.roll(2)
 }
 
-// herb returns the low plant that the soil of the column c at (x, z) bears, Air for none.
-func (s *slab) herb(x, z int, c *column, soil chunk.Block, d dice) chunk.Block {
+// herb returns the low plant that the soil of the column c, at x in the row that is being planted, bears, Air for none.
+func (s *slab) herb(x int, c *column, soil chunk.Block, d dice) chunk.Block {
 	switch soil {
 	case chunk.Grass:
-		lush := smooth(-0.4, 0.55, s.g.fields.lush.at(float64(x), float64(z)))
+		m := s.meadowRow.at(x)
+		lush := smooth(-0.4, 0.55, m.lush)
 		if c.dry+mul(0.12, d.tilt()) > 0.1 {
 			return pick(&d, share{chunk.DryGrass, lerp(0.06, 0.4, lush)}, share{chunk.DeadBush, mul(0.03, c.dry)})
 		}
-		bloom := s.g.fields.bloom.at(float64(x), float64(z))
-		return meadow(c, lush, bloom, d)
+		return flora(c, lush, m.bloom, d)
 	case chunk.SnowyGrass:
 		return pick(&d, share{chunk.DryGrass, 0.02}, share{chunk.Fern, mul(0.04, c.wood)})
 	case chunk.Dirt:
@@ -76,9 +87,9 @@ func (s *slab) herb(x, z int, c *column, soil chunk.Block, d dice) chunk.Block {
 	return chunk.Air
 }
 
-// meadow returns what grows on green land: ferns in the shade of woods, grass in the open, and flowers where
+// flora returns what grows on green land: ferns in the shade of woods, grass in the open, and flowers where
 // the bloom is high, of one kind in each drift with a few others among them. lush is 0..1, bloom -1..1.
-func meadow(c *column, lush, bloom float64, d dice) chunk.Block {
+func flora(c *column, lush, bloom float64, d dice) chunk.Block {
 	shade := smooth(0.2, 0.6, c.wood)
 	chill := smooth(0, -0.35, c.cold)
 	flowers := mul(0.004+mul(0.3, smooth(0.2, 0.6, bloom)), 1-max(mul(0.85, shade), mul(0.6, chill)))

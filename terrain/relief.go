@@ -2,59 +2,47 @@ package terrain
 
 import "math"
 
-// fields are the noises of a world. Wavelengths are in blocks.
-type fields struct {
-	warpX, warpZ field // bend the coordinates of the large fields, so that nothing looks round
-	continent    field // sea below about 0, land above
-	mountain     field // where ranges rise
-	crest        field // the ranges' ridges
-	rough        field // how hilly the land is
-	hill         field
-	detail       field // the bumps one steps over
-	river        field // rivers run where it is 0
-	heat, rain   field
-	dune         field
-	wood, grove  field // where forests stand, and of which trees
-	patch        field // small spots that fray the edges of materials
-	mouth        field // where caves open to the sky
-	lush, bloom  field // where grass stands high, and where flowers
-
-	tunnelA, tunnelB field // a tunnel runs where both are 0
-	hall             field // a hall opens where it is high
+// climate is what the wide fields make of one (x, z), sampled on a lattice.
+type climate struct {
+	atX, atZ float64 // where the bent fields are read, in blocks
+	base     float64 // elevation of the bare continent (see column.rise)
+	hilly    float64 // how far hills move the ground, in units of elevation
+	sandy    float64 // 0..1, how high dunes are
+	mountain float64 // 0..1, how high mountains are
+	bumpy    float64 // how far bumps move the ground, in units of elevation
+	river    float64 // a river runs where it is 0; 1 where the land bears none
+	flow     float64 // 0..1, how deep a river may cut
+	heat     float64 // -1..1, at the sea
+	dry      float64 // see column
+	wood     float64
+	grove    float64
+	mouth    float64
 }
 
-// newFields makes the fields of a world whose elevations are scaled by lift; in worlds of more than the
-// default height the relief spreads too, so that slopes stay walkable.
-func newFields(seed int64, lift float64) fields {
-	wide := math.Sqrt(max(1, lift))
-	salt := uint64(0)
-	next := func(wavelength float64, octaves int) field {
-		salt++
-		return newField(seed, salt, wavelength, octaves)
-	}
-	return fields{
-		warpX:     next(190, 2),
-		warpZ:     next(190, 2),
-		continent: next(760*wide, 4),
-		mountain:  next(560*wide, 2),
-		crest:     next(250*wide, 5),
-		rough:     next(420*wide, 2),
-		hill:      next(150*wide, 4),
-		detail:    next(26, 2),
-		river:     next(560*wide, 2),
-		heat:      next(820, 2),
-		rain:      next(640, 2),
-		dune:      next(46, 2),
-		wood:      next(150, 3),
-		grove:     next(130, 2),
-		patch:     next(17, 2),
-		mouth:     next(90, 1),
-		tunnelA:   next(58, 2),
-		tunnelB:   next(58, 2),
-		hall:      next(74, 2),
-		lush:      next(48, 2),
-		bloom:     next(42, 2),
-	}
+// mix sets v to p at t=0, to q at t=1.
+func (v *climate) mix(p, q *climate, t float64) {
+	v.atX = lerp(p.atX, q.atX, t)
+	v.atZ = lerp(p.atZ, q.atZ, t)
+	v.base = lerp(p.base, q.base, t)
+	v.hilly = lerp(p.hilly, q.hilly, t)
+	v.sandy = lerp(p.sandy, q.sandy, t)
+	v.mountain = lerp(p.mountain, q.mountain, t)
+	v.bumpy = lerp(p.bumpy, q.bumpy, t)
+	v.river = lerp(p.river, q.river, t)
+	v.flow = lerp(p.flow, q.flow, t)
+	v.heat = lerp(p.heat, q.heat, t)
+	v.dry = lerp(p.dry, q.dry, t)
+	v.wood = lerp(p.wood, q.wood, t)
+	v.grove = lerp(p.grove, q.grove, t)
+	v.mouth = lerp(p.mouth, q.mouth, t)
+}
+
+// bumps is what the fine fields make of one (x, z), sampled on a lattice.
+type bumps struct{ detail, patch float64 } // both -1..1
+
+func (v *bumps) mix(p, q *bumps, t float64) {
+	v.detail = lerp(p.detail, q.detail, t)
+	v.patch = lerp(p.patch, q.patch, t)
 }
 
 // column is the climate and the ground at one (x, z), before caves.
@@ -81,10 +69,13 @@ const (
 	homeRadius = 420.0 // blocks around the origin that are tempered for newcomers
 )
 
-// column computes the column at (x, z). It costs about 40 samples of noise.
-func (g *Generator) column(x, z int) column {
+// climate samples the wide fields at (x, z), about 25 times.
+func (g *Generator) climate(x, z int) climate {
 	f := &g.fields
 	rawX, rawZ := float64(x), float64(z)
+	if g.params.Sections == 1 {
+		return climate{atX: rawX, atZ: rawZ}
+	}
 	atX := rawX + mul(34, f.warpX.at(rawX, rawZ))
 	atZ := rawZ + mul(34, f.warpZ.at(rawX, rawZ))
 
@@ -106,36 +97,75 @@ func (g *Generator) column(x, z int) column {
 	mountain = mul(mul(mountain, smooth(0.0, 0.2, continent)), 1-mul(0.9, mul(home, home)))
 	mountain = mul(mountain, 1-mul(0.7, dry))
 
-	rise := mainland(continent)
 	rough := smooth(-0.35, 0.5, f.rough.at(atX, atZ))
-	hills := f.hill.at(atX, atZ) + 0.12
 	hillUps := mul(hillUp, lerp(0.22, 1.25, rough))
 	hillUps = mul(hillUps, lerp(0.35, 1, land))
 	hillUps = mul(hillUps, 1-mul(0.45, dry))
-	rise += mul(hills, hillUps)
-	if dry > 0 {
-		dune := 1 - math.Abs(f.dune.at(rawX+mul(0.5, atZ), atZ))
-		rise += mul(mul(mul(dune, dune), mul(dune, 4)), mul(dry, land))
-	}
-	if mountain > 0 {
-		crest := f.crest.ridge(atX, atZ)
-		rise += mul(mountain, mul(crest, mul(mountainUp, lerp(crest, 1, 0.2))))
-	}
-	rise += mul(f.detail.at(rawX, rawZ), lerp(0.7, 1.6, max(mountain, rough)))
 
-	rise, bank := g.carveRiver(rise, mountain, land, atX, atZ)
-	rise = g.bound(rise)
-	patch := f.patch.at(rawX, rawZ)
-
-	c := column{rise: rise, dry: dry, patch: patch, bank: bank}
-	c.ground = g.sea + int(math.Floor(mul(rise, g.lift)))
-	c.cold = heat - mul(max(0, rise-10), 1.0/52)
-	c.grove = f.grove.at(rawX, rawZ)
+	k := climate{
+		atX: atX, atZ: atZ, base: mainland(continent), hilly: hillUps, sandy: mul(dry, land), mountain: mountain,
+		heat: heat, dry: dry, river: 1,
+		bumpy: lerp(0.7, 1.6, max(mountain, rough)),
+		flow:  mul(smooth(0, 0.15, land), 1-smooth(0.25, 0.7, mountain)),
+		grove: f.grove.at(rawX, rawZ),
+		mouth: smooth(0.1, 0.5, f.mouth.at(rawX, rawZ)),
+	}
+	if k.flow > 0 {
+		k.river = f.river.at(atX, atZ)
+	}
 	woods := f.wood.at(rawX, rawZ) + mul(0.35, rain) - mul(0.25, mountain)
-	c.wood = mul(smooth(-0.12, 0.42, woods), 1-smooth(0.1, 0.6, dry))
-	c.wood = max(c.wood, mul(0.035, 1-dry))
-	c.mouth = smooth(0.1, 0.5, f.mouth.at(rawX, rawZ))
-	return c
+	k.wood = mul(smooth(-0.12, 0.42, woods), 1-smooth(0.1, 0.6, dry))
+	k.wood = max(k.wood, mul(0.035, 1-dry))
+	return k
+}
+
+// hills gives the elevation of the ground without bumps and rivers at (x, z), whose climate is k. It samples
+// 4 to 11 times.
+func (g *Generator) hills(k *climate, x int) float64 {
+	f := &g.fields
+	hill := f.hill.at(k.atX, k.atZ)
+	if g.params.Sections == 1 {
+		return hill
+	}
+	rise := k.base + mul(hill+0.12, k.hilly)
+	if k.dry > 0 {
+		dune := 1 - math.Abs(f.dune.at(float64(x)+mul(0.5, k.atZ), k.atZ))
+		rise += mul(mul(mul(dune, dune), mul(dune, 4)), k.sandy)
+	}
+	if k.mountain > 0 {
+		crest := f.crest.ridge(k.atX, k.atZ)
+		rise += mul(k.mountain, mul(crest, mul(mountainUp, lerp(crest, 1, 0.2))))
+	}
+	return rise
+}
+
+// bumps samples the fine fields at (x, z).
+func (g *Generator) bumps(x, z int) bumps {
+	if g.params.Sections == 1 {
+		return bumps{}
+	}
+	atX, atZ := float64(x), float64(z)
+	return bumps{detail: g.fields.detail.at(atX, atZ), patch: g.fields.patch.at(atX, atZ)}
+}
+
+// column makes a column of what its place has of everything.
+func (g *Generator) column(k *climate, hills float64, b *bumps) column {
+	if g.params.Sections == 1 {
+		return column{ground: originalGround(hills)}
+	}
+	rise, bank := carveRiver(hills+mul(b.detail, k.bumpy), k)
+	rise = g.bound(rise)
+	return column{
+		ground: g.sea + int(math.Floor(mul(rise, g.lift))),
+		rise:   rise,
+		cold:   k.heat - mul(max(0, rise-10), 1.0/52),
+		dry:    k.dry,
+		wood:   k.wood,
+		grove:  k.grove,
+		patch:  b.patch,
+		bank:   bank,
+		mouth:  k.mouth,
+	}
 }
 
 // mainland gives the elevation of the bare continent: deep sea, shelf, shore, plain, highland.
@@ -154,27 +184,23 @@ func mainland(continent float64) float64 {
 
 // carveRiver lowers the land to a river bed where the river field is near 0, with wide banks in plains
 // and gorges in hills. High ranges and the sea are left alone. It returns the new elevation and the bank.
-func (g *Generator) carveRiver(rise, mountain, land, atX, atZ float64) (float64, float64) {
-	strength := mul(smooth(0, 0.15, land), 1-smooth(0.25, 0.7, mountain))
-	if strength <= 0 || rise < riverBed {
+func carveRiver(rise float64, k *climate) (float64, float64) {
+	if k.flow <= 0 || rise < riverBed {
 		return rise, 0
 	}
-	off := math.Abs(g.fields.river.at(atX, atZ))
-	valley := 1 - smooth(0.012, 0.1+mul(0.004, max(0, rise)), off)
-	if valley <= 0 {
+	off, far := math.Abs(k.river), 0.1+mul(0.004, max(0, rise))
+	if off >= far {
 		return rise, 0
 	}
-	valley = mul(valley, strength)
+	valley := mul(1-smooth(0.012, far, off), k.flow)
 	return lerp(rise, riverBed, valley), valley
 }
 
 // bound keeps an elevation between the bedrock and the sky, bending rather than cutting summits.
 func (g *Generator) bound(rise float64) float64 {
-	const soft = 0.8 // share of the room below the sky from which summits are pressed
-	top := (float64(g.height-10-g.sea) / g.lift)
-	if knee := mul(soft, top); rise > knee {
-		over := (rise - knee) / (top - knee)
-		rise = knee + mul(top-knee, over/(1+over))
+	if rise > g.knee {
+		over := (rise - g.knee) / (g.top - g.knee)
+		rise = g.knee + mul(g.top-g.knee, over/(1+over))
 	}
-	return max(rise, float64(6-g.sea)/g.lift)
+	return max(rise, g.bottom)
 }

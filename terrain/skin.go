@@ -21,18 +21,18 @@ func (k skin) loose() bool { return k.fill == chunk.Sand || k.fill == chunk.Grav
 
 // dress chooses the skin of the column c at (x, z). The edges between materials are frayed by the patch field and by
 // chance, so that climates shade into each other.
-func (s *slab) dress(c *column, x, z int) skin {
-	d := s.g.dice(saltSkin, x, 0, z)
+func (s *slab) dress(c *cached, x, z int) skin {
+	d := s.g.place(saltSkin, x, 0, z)
 	fray := mul(0.7, c.patch) + mul(0.5, d.tilt()) // about -1..1
 	frozen := c.cold+mul(0.09, fray) < snowBelow
-	fall := s.fall(x, z)
+	fall := s.fall(c, x, z)
 	k := skin{depth: 3, frozen: frozen, icy: c.cold+mul(0.2, c.grove)+mul(0.05, fray) < iceBelow}
 	depth := s.g.sea - c.ground // of the water over the ground, in blocks
 
 	switch {
 	case depth > 0:
-		k.top, k.fill = bed(c, depth, fray)
-	case onShore(c, depth, fray):
+		k.top, k.fill = bed(&c.column, depth, fray)
+	case onShore(&c.column, depth, fray):
 		k.top, k.fill, k.depth = chunk.Sand, chunk.Sand, 3
 		if c.cold < snowBelow+0.12 {
 			k.top, k.fill = chunk.Gravel, chunk.Gravel
@@ -43,7 +43,7 @@ func (s *slab) dress(c *column, x, z int) skin {
 			k.top, k.fill = chunk.Stone, chunk.Stone
 		}
 	default:
-		s.dressLand(c, &k, fall, fray)
+		s.dressLand(&c.column, &k, fall, fray)
 	}
 	return k
 }
@@ -98,13 +98,21 @@ func bed(c *column, depth int, fray float64) (top, fill chunk.Block) {
 }
 
 // fall is the greatest height difference, in blocks, between a column and its four neighbours.
-func (s *slab) fall(x, z int) int {
-	h, most := s.column(x, z).ground, 0
-	for _, n := range [...]int{
-		s.column(x-1, z).ground, s.column(x+1, z).ground,
-		s.column(x, z-1).ground, s.column(x, z+1).ground,
-	} {
-		most = max(most, h-n, n-h)
+func (s *slab) fall(c *cached, x, z int) int {
+	low, high := s.around(c, x, z)
+	return max(c.ground-low, high-c.ground, 0)
+}
+
+// around gives the lowest and the highest ground of the four neighbours of column c, which stands at (x, z).
+func (s *slab) around(c *cached, x, z int) (low, high int) {
+	if !c.hasAround {
+		var west, east, north, south int
+		if s.holds(x, 0, z) {
+			west, east, north, south = s.own(x-1, z).ground, s.own(x+1, z).ground, s.own(x, z-1).ground, s.own(x, z+1).ground
+		} else {
+			west, east, north, south = s.at(x-1, z).ground, s.at(x+1, z).ground, s.at(x, z-1).ground, s.at(x, z+1).ground
+		}
+		c.low, c.high, c.hasAround = min(west, east, north, south), max(west, east, north, south), true
 	}
-	return most
+	return c.low, c.high
 }

@@ -3,27 +3,30 @@ package terrain
 import "github.com/voxelpopuli/voxeld/chunk"
 
 // slab is a rectangle of columns in the making: w×d of them from block (minX, minZ), from bedrock to sky.
-// Columns and cave corners near it are computed when first asked for and kept as long as the slab.
+// Columns and lattice corners near it are computed when first asked for and kept as long as the slab.
 type slab struct {
 	g          *Generator
 	minX, minZ int
 	w, d       int
 	blocks     []chunk.Block // index (y·d + z−minZ)·w + x−minX: for 32×32 that of chunk.Index
 
-	columns []cached     // the slab's and those up to margin around it, row by row
-	corners []caveCorner // lattice corners of the same area, layer by layer
-	cornerX int          // lattice coordinates of the first corner
-	cornerZ int
-	cornerW int // corners along x
-	cornerD int // corners along z
+	columns   []cached // the slab's and those up to margin around it, row by row
+	relief    relief
+	meadows   lattice[meadow]
+	meadowRow row[meadow]
+	caves     caves
 }
 
 // cached is a column with what has been derived from it so far.
 type cached struct {
 	column
 	skin      skin
+	low, high int // the ground of the lowest and of the highest of the four neighbours
 	roof      int
+	lowHole   int // y of the lowest and highest block of the slab that caves have taken; 0 and 0: none
+	highHole  int
 	hasColumn bool
+	hasAround bool
 	hasSkin   bool
 	hasRoof   bool
 }
@@ -31,17 +34,44 @@ type cached struct {
 // margin is how far around a slab columns are kept; beyond it they are computed again each time.
 const margin = reach + 2
 
+// slab begins a slab of w×d columns from block (minX, minZ) in memory of its own.
 func (g *Generator) slab(minX, minZ, w, d int) *slab {
-	s := &slab{
-		g: g, minX: minX, minZ: minZ, w: w, d: d,
-		blocks:  make([]chunk.Block, w*d*g.height),
-		columns: make([]cached, (w+2*margin)*(d+2*margin)),
-		cornerX: floorDiv(minX-margin, caveStep),
-		cornerZ: floorDiv(minZ-margin, caveStep),
-	}
-	s.cornerW = floorDiv(minX+w+margin, caveStep) + 2 - s.cornerX
-	s.cornerD = floorDiv(minZ+d+margin, caveStep) + 2 - s.cornerZ
+	s := &slab{}
+	s.begin(g, minX, minZ, w, d)
 	return s
+}
+
+// begin makes a slab of any former one, whose memory it takes.
+func (s *slab) begin(g *Generator, minX, minZ, w, d int) {
+	s.g, s.minX, s.minZ, s.w, s.d = g, minX, minZ, w, d
+	s.blocks = room(s.blocks, w*d*g.height)
+	s.columns = room(s.columns, (w+2*margin)*(d+2*margin))
+	s.relief.begin(g)
+	s.relief.cover(minX-margin, minZ-margin, w+2*margin, d+2*margin)
+	s.meadows.begin(g.grain.meadow, g.meadow, (*meadow).mix)
+	s.meadows.cover(minX, minZ, w, d)
+	s.survey()
+}
+
+// room returns n zeros, in the memory of old if there is enough.
+func room[T any](old []T, n int) []T {
+	if cap(old) < n {
+		return make([]T, n)
+	}
+	clear(old[:n])
+	return old[:n]
+}
+
+// survey computes the slab's columns and their neighbours, all of which it will need.
+func (s *slab) survey() {
+	for z := s.minZ - 1; z <= s.minZ+s.d; z++ {
+		s.relief.row.begin(&s.relief, z)
+		first := (z-s.minZ+margin)*(s.w+2*margin) + margin - 1
+		for i := range s.w + 2 {
+			c := &s.columns[first+i]
+			c.column, c.hasColumn = s.relief.row.at(s.minX-1+i), true
+		}
+	}
 }
 
 // build fills the slab.
@@ -50,7 +80,6 @@ func (s *slab) build() {
 		s.buildOriginal()
 		return
 	}
-	s.corners = make([]caveCorner, s.cornerW*s.cornerD*(s.g.height/caveStep+1))
 	s.fill()
 	s.veins()
 	s.carve()
@@ -61,53 +90,76 @@ func (s *slab) build() {
 
 // fill lays rock, skin and water.
 func (s *slab) fill() {
+	layer := s.w * s.d
+	whole := s.g.height // below this y there is nothing but rock
 	for z := s.minZ; z < s.minZ+s.d; z++ {
 		for x := s.minX; x < s.minX+s.w; x++ {
-			c, k := s.column(x, z), s.skin(x, z)
-			for y := range max(c.ground, s.g.sea) + 1 {
-				s.blocks[s.index(x, y, z)] = s.g.layer(c, k, y)
-			}
+			c := s.own(x, z)
+			whole = min(whole, c.ground-s.clothe(c, x, z).depth)
+		}
+	}
+	whole = max(whole, 1)
+	fillWith(s.blocks[:layer], chunk.Bedrock)
+	fillWith(s.blocks[layer:whole*layer], chunk.Stone)
+	for z := s.minZ; z < s.minZ+s.d; z++ {
+		for x := s.minX; x < s.minX+s.w; x++ {
+			s.lay(s.own(x, z), s.index(x, whole, z), whole)
 		}
 	}
 }
 
-// layer is the block at height y of a column before veins, caves and features.
-func (g *Generator) layer(c *column, k skin, y int) chunk.Block {
-	switch {
-	case y == 0:
-		return chunk.Bedrock
-	case y < c.ground-k.depth:
-		return chunk.Stone
-	case y < c.ground:
-		return k.fill
-	case y == c.ground:
-		return k.top
-	case y == g.sea && k.icy:
-		return chunk.Ice
-	case y <= g.sea:
-		return chunk.Water
-	default:
-		return chunk.Air
+// fillWith sets all of blocks to b.
+func fillWith(blocks []chunk.Block, b chunk.Block) {
+	if len(blocks) == 0 {
+		return
 	}
+	blocks[0] = b
+	for n := 1; n < len(blocks); n *= 2 {
+		copy(blocks[n:], blocks[:n])
+	}
+}
+
+// lay lays the column c from height y > 0, which is block i, up, as it is before veins, caves and features.
+func (s *slab) lay(c *cached, i, y int) {
+	layer := s.w * s.d
+	run := func(end int, b chunk.Block) { // up to below y = end
+		for ; y < end; y++ {
+			s.blocks[i] = b
+			i += layer
+		}
+	}
+	run(c.ground-c.skin.depth, chunk.Stone)
+	run(c.ground, c.skin.fill)
+	run(c.ground+1, c.skin.top)
+	if c.skin.icy {
+		run(s.g.sea, chunk.Water)
+		run(s.g.sea+1, chunk.Ice)
+	}
+	run(s.g.sea+1, chunk.Water)
 }
 
 // settle tidies what caves left: loose blocks over a hole become stone, soil that sees the sky grows grass.
 func (s *slab) settle() {
+	layer := s.w * s.d
 	for z := s.minZ; z < s.minZ+s.d; z++ {
 		for x := s.minX; x < s.minX+s.w; x++ {
-			below := chunk.Bedrock
-			for y := 1; y <= s.column(x, z).ground; y++ {
-				b := &s.blocks[s.index(x, y, z)]
-				if below == chunk.Air && (*b == chunk.Sand || *b == chunk.Gravel) {
-					*b = chunk.Stone
-				}
-				below = *b
+			c := s.own(x, z)
+			if c.highHole == 0 {
+				continue
 			}
-			if k := s.skin(x, z); k.fertile {
-				top := s.ground(x, z)
-				if b := &s.blocks[s.index(x, top, z)]; *b == chunk.Dirt {
-					*b = k.top
+			i := s.index(x, c.lowHole, z)
+			for y := c.lowHole; y <= min(c.highHole, c.ground-1); y++ {
+				if over := &s.blocks[i+layer]; s.blocks[i] == chunk.Air && (*over == chunk.Sand || *over == chunk.Gravel) {
+					*over = chunk.Stone
 				}
+				i += layer
+			}
+			top := s.index(x, c.ground, z)
+			for s.blocks[top] == chunk.Air {
+				top -= layer
+			}
+			if s.blocks[top] == chunk.Dirt && c.skin.fertile {
+				s.blocks[top] = c.skin.top
 			}
 		}
 	}
@@ -131,6 +183,17 @@ func (s *slab) holds(x, y, z int) bool {
 
 // at returns the column at (x, z) and what is known of it.
 func (s *slab) at(x, z int) *cached {
+	i, j := uint(x-s.minX+margin), uint(z-s.minZ+margin)
+	if w := uint(s.w + 2*margin); i < w && j < uint(s.d+2*margin) {
+		if c := &s.columns[j*w+i]; c.hasColumn {
+			return c
+		}
+	}
+	return s.compute(x, z)
+}
+
+// compute is at where nothing is known yet.
+func (s *slab) compute(x, z int) *cached {
 	i, j := x-s.minX+margin, z-s.minZ+margin
 	var c *cached
 	if i < 0 || j < 0 || i >= s.w+2*margin || j >= s.d+2*margin {
@@ -138,36 +201,23 @@ func (s *slab) at(x, z int) *cached {
 	} else {
 		c = &s.columns[j*(s.w+2*margin)+i]
 	}
-	if !c.hasColumn {
-		if s.g.params.Sections == 1 {
-			c.column = column{ground: s.g.originalGround(x, z)}
-		} else {
-			c.column = s.g.column(x, z)
-		}
-		c.hasColumn = true
-	}
+	c.column, c.hasColumn = s.relief.at(x, z), true
 	return c
+}
+
+// own returns a column of the slab, or one beside it, which survey has computed.
+func (s *slab) own(x, z int) *cached {
+	return &s.columns[(z-s.minZ+margin)*(s.w+2*margin)+x-s.minX+margin]
 }
 
 func (s *slab) column(x, z int) *column { return &s.at(x, z).column }
 
-func (s *slab) skin(x, z int) skin {
-	c := s.at(x, z)
-	if !c.hasSkin {
-		c.skin, c.hasSkin = s.dress(&c.column, x, z), true
-	}
-	return c.skin
-}
+func (s *slab) skin(x, z int) *skin { return s.clothe(s.at(x, z), x, z) }
 
-func (s *slab) corner(cx, cy, cz int) *caveCorner {
-	i, j := cx-s.cornerX, cz-s.cornerZ
-	if i < 0 || j < 0 || i >= s.cornerW || j >= s.cornerD {
-		k := s.g.caveCorner(cx, cy, cz)
-		return &k
+// clothe returns the skin of the column c, which stands at (x, z).
+func (s *slab) clothe(c *cached, x, z int) *skin {
+	if !c.hasSkin {
+		c.skin, c.hasSkin = s.dress(c, x, z), true
 	}
-	k := &s.corners[(cy*s.cornerD+j)*s.cornerW+i]
-	if !k.known {
-		*k = s.g.caveCorner(cx, cy, cz)
-	}
-	return k
+	return &c.skin
 }

@@ -7,9 +7,6 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Version is the only terrain version there is so far.
-const Version = 1
-
 // maxSections is the tallest world, in sections of 32 blocks (the chunk codec's bound).
 const maxSections = 32
 
@@ -17,7 +14,7 @@ const maxSections = 32
 type Params struct {
 	Seed     int64
 	Sections int // height of the world in sections of 32 blocks, 1..32; 1 gives the dissertation's world
-	Version  int // must be Version
+	Version  int // 1..Version
 }
 
 // Generator makes the land of one world. It is immutable and safe for concurrent use.
@@ -26,25 +23,33 @@ type Generator struct {
 	height int     // blocks
 	sea    int     // y of the highest water block
 	lift   float64 // vertical blocks per unit of elevation; 1 in a world of 4 sections
+	grain  grain
 	fields fields
+
+	bottom, knee, top float64 // elevations: the lowest ground, where summits begin to be pressed, and what none reaches
 }
 
 // New returns the generator of a world, or an error that names the parameter out of bounds.
 func New(p Params) (*Generator, error) {
-	if p.Version != Version {
-		return nil, fmt.Errorf("make terrain generator: unknown terrain version %d (known: %d)", p.Version, Version)
+	if p.Version < 1 || p.Version > Version {
+		return nil, fmt.Errorf("make terrain generator: unknown terrain version %d: this voxeld knows 1 to %d; upgrade it", p.Version, Version)
 	}
 	if p.Sections < 1 || p.Sections > maxSections {
 		return nil, fmt.Errorf("make terrain generator: %d sections, want 1..%d", p.Sections, maxSections)
 	}
-	lift := liftOf(p.Sections)
-	return &Generator{
+	g := &Generator{
 		params: p,
 		height: 32 * p.Sections,
 		sea:    int(SeaLevel(p.Sections)),
-		lift:   lift,
-		fields: newFields(p.Seed, lift),
-	}, nil
+		lift:   liftOf(p.Sections),
+		grain:  grains[p.Version],
+	}
+	g.fields = newFields(p.Seed, g.lift)
+	const pressed = 0.8 // share of the room below the sky from which summits are pressed
+	g.bottom = float64(6-g.sea) / g.lift
+	g.top = float64(g.height-10-g.sea) / g.lift
+	g.knee = mul(pressed, g.top)
+	return g, nil
 }
 
 // SeaLevel is the y of the highest water block in a world of that many sections: three eighths of the
@@ -69,8 +74,16 @@ func liftOf(sections int) float64 {
 func (g *Generator) Params() Params { return g.params }
 
 // Chunk returns the untouched land of the chunk at pos, a fresh value that the caller owns.
-func (g *Generator) Chunk(pos grid.ChunkPos) *chunk.Chunk {
-	s := g.slab(int(pos.X)*grid.ChunkSize, int(pos.Z)*grid.ChunkSize, grid.ChunkSize, grid.ChunkSize)
+func (g *Generator) Chunk(pos grid.ChunkPos) *chunk.Chunk { return g.ChunkIn(new(Room), pos) }
+
+// Room is the memory that making a chunk of four sections needs, half a megabyte. Whoever makes one chunk after the
+// other keeps one. The zero value is ready. One goroutine may use it at a time, for any world.
+type Room struct{ slab slab }
+
+// ChunkIn is Chunk; room is only the memory that it works in.
+func (g *Generator) ChunkIn(room *Room, pos grid.ChunkPos) *chunk.Chunk {
+	s := &room.slab
+	s.begin(g, int(pos.X)*grid.ChunkSize, int(pos.Z)*grid.ChunkSize, grid.ChunkSize, grid.ChunkSize)
 	s.build()
 	c, err := chunk.FromBlocks(s.blocks)
 	if err != nil {

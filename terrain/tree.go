@@ -7,8 +7,11 @@ const treeLine = 36.0 // column.rise above which no tree grows
 // tree grows a tree where the forest is dense enough for the place's dice: conifers where it is cold,
 // birches in groves, flat-topped trees towards the desert, and otherwise oaks, great ones in the open.
 func (s *slab) tree(x, z int, d dice) {
+	if chance := d.unit(); chance >= 0.72 || chance >= mul(0.72, s.wood(x, z)) {
+		return
+	}
 	c := s.column(x, z)
-	if d.unit() >= mul(0.72, c.wood) || c.rise > treeLine {
+	if c.rise > treeLine {
 		return
 	}
 	k := s.skin(x, z)
@@ -35,6 +38,9 @@ func (s *slab) tree(x, z int, d dice) {
 	}
 	s.soil(x, ground, z)
 }
+
+// wood is that of the column at (x, z), which need not be computed for it.
+func (s *slab) wood(x, z int) float64 { return s.relief.climates.at(x, z).wood }
 
 // speciesOf returns what most trees around the column c are made of.
 func speciesOf(c *column) species {
@@ -142,8 +148,11 @@ func (s *slab) greatOak(x, ground, z int, d dice) {
 
 // palm grows on warm beaches: a leaning trunk with four hanging fronds.
 func (s *slab) palm(x, z int, d dice) {
+	if d.roll(5) != 0 {
+		return
+	}
 	c := s.column(x, z)
-	if d.roll(5) != 0 || c.rise > 4 || c.cold < 0.12 || c.ground < s.g.sea {
+	if c.rise > 4 || c.cold < 0.12 || c.ground < s.g.sea {
 		return
 	}
 	if s.skin(x, z).top != chunk.Sand || c.dry > 0.5 && c.rise > 3 {

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"compress/flate"
 	"crypto/ed25519"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +10,8 @@ import (
 	"io"
 	"math"
 	"strconv"
+
+	"github.com/klauspost/compress/flate"
 
 	"github.com/voxelpopuli/voxeld/player"
 )
@@ -321,9 +322,10 @@ func PackChunk(encoded []byte) ([]byte, error) { return NewPacker().Pack(encoded
 // Packer packs chunks one after the other, and keeps the half megabyte that deflating needs.
 type Packer struct{ w *flate.Writer }
 
-// packLevel is where more effort makes land smaller by little: 605 bytes for a section of natural land in 0.8 ms a
-// chunk, where the lowest level has 735 in 1 ms, and the highest 530 in 20 ms.
-const packLevel = 4
+// packLevel is where more effort makes land smaller by little: 580 bytes for a section of natural land in 0.13 ms a
+// chunk; level 1 has 690 in 0.1 ms, and level 6 has 560 in 0.17 ms. The standard library, whose output is smaller at the same level,
+// takes 0.24 ms for 570 bytes.
+const packLevel = 5
 
 // NewPacker makes a packer.
 func NewPacker() *Packer {

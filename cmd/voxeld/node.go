@@ -195,8 +195,8 @@ func (n *node) enterWorld(ctx context.Context, parts *stack) error {
 	if err := n.chooseWorld(ctx, join); err != nil {
 		return err
 	}
-	if n.world.Terrain != terrain.Version {
-		return fmt.Errorf("the world needs terrain version %d, this voxeld makes version %d: run another version of voxeld", n.world.Terrain, terrain.Version)
+	if _, err := n.generator(); err != nil { // before anybody takes this node for one of the world's
+		return fmt.Errorf("enter world %q: %w", n.world.Name, err)
 	}
 	n.host.HandleAsk(genesisProtocol, func(context.Context, string, []byte) ([]byte, error) { return n.world.Encode(), nil })
 	n.dht, err = dht.Join(n.host, dht.Options{World: n.world.ID(), Placement: n.world.Placement})

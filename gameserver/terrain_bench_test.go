@@ -1,0 +1,26 @@
+package gameserver
+
+import (
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/terrain"
+)
+
+// BenchmarkTerrain is what a gateway does for a chunk that nobody has asked it for lately: generate, pack and hash
+// land of four sections, here in a square of 64 chunks a side.
+func BenchmarkTerrain(b *testing.B) {
+	land, err := terrain.New(terrain.Params{Seed: 1, Sections: 4, Version: terrain.Version})
+	if err != nil {
+		b.Fatal(err)
+	}
+	o := options(newLands(), newMemory(), newMemory())
+	o.World.Sections, o.Terrain = 4, land
+	g, with := New(o), newTools()
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		at := grid.ChunkPos{X: int32(i % 64), Z: int32(i / 64 % 64)}
+		g.shelf.Remove(at)
+		g.terrain(at, with)
+	}
+}
