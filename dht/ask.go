@@ -18,6 +18,8 @@ const (
 
 	askTimeout    = 15 * time.Second // for the asker, when he sets no deadline; and for the one who answers
 	maxAskFailure = 1 << 10          // bytes of an error text
+	// nextQuestion is how long the one who answers waits for the next question on the same stream.
+	nextQuestion = time.Minute
 )
 
 // The first byte of an answer.
@@ -42,29 +44,46 @@ func (f answerFunc) bounded(ctx context.Context, peer string, question []byte) (
 	return body, err
 }
 
-// HandleAsk answers questions of a protocol, each in a goroutine of its own. answer must not keep the question.
+// HandleAsk answers questions of a protocol, those of each stream in a goroutine of its own. answer must not keep the question.
 // Its error goes to the asker as text. The context ends after 15 s, or when the host is closed.
 func (h *Host) HandleAsk(proto string, answer func(ctx context.Context, peer string, question []byte) ([]byte, error)) {
 	h.mu.Lock()
 	h.mu.answers[proto] = answer
 	h.mu.Unlock()
 	h.handle(proto, func(ctx context.Context, peer string, s *Stream) {
-		if err := h.answer(ctx, peer, s, answer); err != nil {
+		if err := h.answerAll(ctx, peer, s, answer); err != nil {
 			h.logger.Debug("question not answered", "protocol", proto, "peer", peer, "error", err)
 			s.Reset()
 		}
 	})
 }
 
-func (h *Host) answer(ctx context.Context, peer string, s *Stream, answer answerFunc) error {
+// answerAll answers one question of a stream after the other, until the asker ends the stream or has none for long.
+func (h *Host) answerAll(ctx context.Context, peer string, s *Stream, answer answerFunc) error {
+	if err := s.SetDeadline(time.Now().Add(askTimeout)); err != nil {
+		return fmt.Errorf("set deadline: %w", err)
+	}
+	question, err := readBounded(s)
+	for err == nil {
+		if err := h.answer(ctx, peer, s, answer, question); err != nil {
+			return err
+		}
+		if err := s.SetDeadline(time.Now().Add(nextQuestion)); err != nil {
+			return fmt.Errorf("set deadline: %w", err)
+		}
+		// Below the stream: who asks no more is not to be suspected.
+		if question, err = readBounded(s.conn); err != nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("read question: %w", err)
+}
+
+func (h *Host) answer(ctx context.Context, peer string, s *Stream, answer answerFunc, question []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	if err := s.SetDeadline(deadline(ctx)); err != nil {
 		return fmt.Errorf("set deadline: %w", err)
-	}
-	question, err := readBounded(s)
-	if err != nil {
-		return fmt.Errorf("read question: %w", err)
 	}
 	status := byte(answerGiven)
 	body, err := answer.bounded(ctx, peer, question)
@@ -123,15 +142,32 @@ func (h *Host) askSelf(ctx context.Context, proto string, question []byte) ([]by
 	return body, nil
 }
 
+// askOther asks on the stream of an earlier question, if one is left; else, or if that has ended meanwhile, on a new one.
 func (h *Host) askOther(ctx context.Context, peer, proto string, question []byte) ([]byte, error) {
+	at := askedAt{peer, proto}
+	if s := h.spare.take(at, time.Now()); s != nil {
+		answer, err := h.askOn(ctx, at, s, question)
+		if err == nil || !errors.Is(err, errEnded) {
+			return answer, err
+		}
+	}
 	s, err := h.open(ctx, peer, proto)
 	if err != nil {
 		return nil, err
 	}
+	return h.askOn(ctx, at, s, question)
+}
+
+// askOn asks on a stream, and keeps it for the next question if it was answered.
+func (h *Host) askOn(ctx context.Context, at askedAt, s *Stream, question []byte) ([]byte, error) {
 	stop := context.AfterFunc(ctx, s.Reset)
-	defer stop()
-	defer s.closeQuietly()
 	answer, err := exchange(s, deadline(ctx), question)
+	var refused *AnswerError
+	if whole := err == nil || errors.As(err, &refused); stop() && whole {
+		h.spare.keep(at, s, time.Now())
+		return answer, err
+	}
+	s.closeQuietly()
 	var late net.Error
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -142,16 +178,19 @@ func (h *Host) askOther(ctx context.Context, peer, proto string, question []byte
 	return answer, err
 }
 
+// errEnded says that the stream ended, or broke, before anything was answered.
+var errEnded = errors.New("the stream ended before the answer")
+
 func exchange(s *Stream, until time.Time, question []byte) ([]byte, error) {
 	if err := s.SetDeadline(until); err != nil {
 		return nil, fmt.Errorf("set deadline: %w", err)
 	}
 	if _, err := s.Write(frame(question)); err != nil {
-		return nil, fmt.Errorf("send question: %w", err)
+		return nil, fmt.Errorf("send question: %w", ended(err))
 	}
 	var status [1]byte
 	if _, err := io.ReadFull(s, status[:]); err != nil {
-		return nil, fmt.Errorf("read answer: %w", err)
+		return nil, fmt.Errorf("read answer: %w", ended(err))
 	}
 	body, err := readBounded(s)
 	if err != nil {
@@ -164,6 +203,14 @@ func exchange(s *Stream, until time.Time, question []byte) ([]byte, error) {
 		return nil, &AnswerError{Text: string(body)}
 	}
 	return nil, fmt.Errorf("read answer: unknown status %d", status[0])
+}
+
+// ended marks an error that says that the peer has ended the stream, or is gone: not one that says that it took too long.
+func ended(err error) error {
+	if late(err) || errors.Is(err, ErrNotServed) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errEnded, err)
 }
 
 // frame puts the length before the bytes: 4 bytes, big-endian.

@@ -55,6 +55,7 @@ type Host struct {
 	bootstrap []target
 
 	serves sync.WaitGroup // running handlers
+	spare  spare          // streams for questions
 
 	mu struct {
 		sync.Mutex
@@ -152,7 +153,7 @@ func startLib(key crypto.PrivKey, announce []target, gone *lost) (libhost.Host, 
 		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
 		libp2p.Transport(quic.NewTransport),
 		libp2p.Security(noise.ID, noise.New),
-		libp2p.Muxer(yamux.ID, yamux.DefaultTransport),
+		libp2p.Muxer(yamux.ID, newMuxer()),
 		libp2p.DisableRelay(),
 		libp2p.ResourceManager(resources),
 		libp2p.ConnectionManager(conns),
@@ -177,6 +178,17 @@ func startLib(key crypto.PrivKey, announce []target, gone *lost) (libhost.Host, 
 		return nil, errors.Join(fmt.Errorf("start host: network is a %T", lib.Network()), lib.Close())
 	}
 	return lib, nil
+}
+
+// measureEvery is how often a connection's round trip is measured, which only says how fast the windows of its streams may
+// grow. Each time costs both ends two frames, and yamux's own 30 s makes that the most of what idle nodes say to one another.
+// A dead connection it notices by questions of its own, every 30 s in which nothing came.
+const measureEvery = 10 * time.Minute
+
+func newMuxer() *yamux.Transport {
+	muxer := *yamux.DefaultTransport
+	muxer.MeasureRTTInterval = measureEvery
+	return &muxer
 }
 
 // PeerID returns the node's own id, in base58. It stays the same over restarts with the same storage.

@@ -3,6 +3,7 @@ package dht
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -58,13 +59,20 @@ func (d *DHT) NearestKnown(key string, n int, also ...string) []string {
 
 // sortByDistance sorts peers by their distance to the key, the nearest first.
 func sortByDistance(key string, peers []peer.ID) {
-	place := kb.ConvertKey(key)
-	distance := func(id peer.ID) []byte {
-		d := slices.Clone(kb.ConvertPeerID(id))
-		for i := range d {
-			d[i] ^= place[i]
-		}
-		return d
+	type placed struct {
+		distance [sha256.Size]byte
+		id       peer.ID
 	}
-	slices.SortFunc(peers, func(a, b peer.ID) int { return bytes.Compare(distance(a), distance(b)) })
+	place := kb.ConvertKey(key)
+	all := make([]placed, len(peers)) // a hash each, and not one for each comparison
+	for i, id := range peers {
+		all[i].id = id
+		for j, b := range kb.ConvertPeerID(id) {
+			all[i].distance[j] = b ^ place[j]
+		}
+	}
+	slices.SortFunc(all, func(a, b placed) int { return bytes.Compare(a.distance[:], b.distance[:]) })
+	for i := range all {
+		peers[i] = all[i].id
+	}
 }

@@ -171,12 +171,16 @@ func (d *DHT) dial(ctx context.Context, bootstrap bool, id peer.ID, targets []ta
 func (d *DHT) fillTable(ctx context.Context) {
 	added := false
 	table := d.kad.RoutingTable()
+	inside := make(map[peer.ID]struct{}, table.Size())
+	for _, id := range table.ListPeers() {
+		inside[id] = struct{}{}
+	}
 	proto := protocol.ID("/voxeld/" + d.opts.World[:16] + "/kad/1.0.0")
 	for _, id := range d.host.lib.Network().Peers() {
 		if ctx.Err() != nil {
 			return
 		}
-		if table.Find(id) != "" || !table.UsefulNewPeer(id) {
+		if _, there := inside[id]; there || !table.UsefulNewPeer(id) { // its Find sorts a bucket for each
 			continue
 		}
 		if speaks, err := d.host.lib.Peerstore().SupportsProtocols(id, proto); err != nil || len(speaks) == 0 {
