@@ -56,12 +56,17 @@ func every(ctx context.Context, interval time.Duration, do func()) {
 }
 
 // lookAround asks who is near to this node, in growing intervals, until kad-dht's own interval does. Nodes that start
-// together ask the one that they join before it knows them all, and would hear of each other only then.
+// together ask the one that they join before it knows them all, and would hear of each other only then. A look is a walk: where
+// nobody has come since the last one, it would find nobody either.
 func (d *DHT) lookAround(ctx context.Context) {
+	known := 0 // when it was looked last
 	for pause := d.opts.RedialEvery; pause < lookSeldom; pause *= 2 {
 		select {
 		case <-time.After(pause):
-			d.kad.RefreshRoutingTable() // it does not wait for that
+			if now := d.kad.RoutingTable().Size(); now > known {
+				known = now
+				d.kad.RefreshRoutingTable() // it does not wait for that
+			}
 		case <-ctx.Done():
 			return
 		}
@@ -94,7 +99,7 @@ func (d *DHT) runRedial(ctx context.Context) error {
 				unsaved = nil
 			}
 		}
-		for _, e := range d.redial.next(time.Now(), d.connected) {
+		for _, e := range d.redial.next(time.Now(), d.connections()) {
 			if flying == redialAtOnce {
 				break
 			}
@@ -146,6 +151,18 @@ func (d *DHT) note(o dialed) {
 
 func (d *DHT) connected(id peer.ID) bool {
 	return d.host.lib.Network().Connectedness(id) == network.Connected
+}
+
+// connections tells who is connected now. To ask libp2p about everybody that is known, one by one, costs an idle node more.
+func (d *DHT) connections() func(peer.ID) bool {
+	now := make(map[peer.ID]struct{})
+	for _, id := range d.host.lib.Network().Peers() {
+		now[id] = struct{}{}
+	}
+	return func(id peer.ID) bool {
+		_, there := now[id]
+		return there
+	}
 }
 
 // dial tries the addresses of an entry, all at once.

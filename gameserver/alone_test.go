@@ -35,7 +35,7 @@ func TestWhoIsAloneIsToldOfSeldom(t *testing.T) {
 			return r.lands.mu.moved - before
 		}
 		pass(time.Second)
-		if told := walk(); told > 9 {
+		if told := walk(); told > 5 {
 			t.Errorf("alone: told %d times in 2 s", told)
 		}
 		there := func() float64 { return r.lands.bodies(grid.ChunkPos{})[0].Pose.X }
@@ -56,7 +56,7 @@ func TestWhoIsAloneIsToldOfSeldom(t *testing.T) {
 		}
 		ann.send(wire.View{View: aloneView})
 		pass(time.Second)
-		if told := walk(); told > 9 {
+		if told := walk(); told > 5 {
 			t.Errorf("alone again: told %d times in 2 s", told)
 		}
 		r.join("bob", 1)

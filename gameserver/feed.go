@@ -20,7 +20,7 @@ const (
 	// feedPause collects what sessions have for a region into one message, but for edits, which go at once.
 	feedPause = 15 * time.Millisecond
 	// calmPause is how long the region may not hear of a move of somebody who is alone (aloneView).
-	calmPause = 250 * time.Millisecond
+	calmPause = 500 * time.Millisecond
 	// feedLinger keeps a feed that nobody needs, so that a walk along a border does not open and
 	// close it all the time.
 	feedLinger = 10 * time.Second

@@ -126,7 +126,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		serving:       make(chan struct{}, piecesAtOnce),
 		bases:         newBases(),
 	}
-	h.liveness.every = min(max(askEvery, o.Grace/8), askSeldom)
+	h.liveness.keepTo(o.Grace)
 	h.mu.loops = make(map[uint64]*loop)
 	h.mu.changes = make(map[uint64]wire.Region)
 	h.mu.tending = make(map[uint64]struct{})

@@ -102,7 +102,7 @@ func (h *Host) acquaint(l *loop, peer string) {
 // not the right ones. Once they are open the supervisor tends them.
 func (h *Host) wakeMisplaced(ctx context.Context) error {
 	var wrong []wire.Region
-	peers := make(map[string]struct{})
+	peers := make(watched)
 	err := h.Storage.Scan(regionTable, nil, func(_, value []byte) error {
 		info, err := wire.DecodeRegion(value)
 		if err != nil {
@@ -154,15 +154,15 @@ func (h *Host) responsible(info wire.Region) bool {
 
 // misplaced tells whether a living node that ought to be a member is not one, or a member is gone and
 // could be replaced. It notes whom one has to know about for that.
-func (h *Host) misplaced(info wire.Region, peers map[string]struct{}) bool {
+func (h *Host) misplaced(info wire.Region, peers watched) bool {
 	members := make([]string, len(info.Members))
 	for i, m := range info.Members {
-		peers[m.Peer] = struct{}{}
+		peers.add(m.Peer, h.liveness.every)
 		members[i] = m.Peer
 	}
 	wanted := 0
 	for _, peer := range h.Records.NearestKnown(h.Directory.key(info.Cell), candidates, members...) {
-		peers[peer] = struct{}{}
+		peers.add(peer, h.liveness.stranger)
 		_, lives := h.liveness.lives(peer)
 		if peer != h.Self.Peer && !lives && (!hasMember(info, peer) || h.liveness.gone(peer, h.Grace)) {
 			continue

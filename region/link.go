@@ -24,9 +24,16 @@ const (
 	// writeTime is how long a stream may take to accept one frame. One that takes longer is dead.
 	writeTime = 10 * time.Second
 	// aliveEvery is how often a region's node says that it lives when there is nothing else to say, and
-	// silence how long it may say nothing before its link is given up.
+	// silence how long it may say nothing before its link is given up: while somebody has edited lately.
 	aliveEvery = 250 * time.Millisecond
 	silence    = 1200 * time.Millisecond
+	// calmEvery and calmSilence are the same for links on which nobody edits: many are, for players see further than they
+	// reach. The first edit is to be answered within silence, so calmEvery is well below that.
+	calmEvery   = 750 * time.Millisecond
+	calmSilence = 3 * time.Second
+	// eagerFor is how long after an edit a gateway expects to hear of the region soon; the region says for twice as long
+	// that it lives, for it hears of the edit later.
+	eagerFor = 5 * time.Second
 )
 
 // errLinkClosed is what the ends of a closed link report; the cause is wrapped into it.
@@ -140,6 +147,7 @@ func (l *localLink) Close() error {
 type remoteLink struct {
 	stream io.ReadWriteCloser
 	in     *bufio.Reader
+	vigil  vigil
 }
 
 func newRemoteLink(stream io.ReadWriteCloser) *remoteLink {
@@ -147,6 +155,9 @@ func newRemoteLink(stream io.ReadWriteCloser) *remoteLink {
 }
 
 func (l *remoteLink) Send(msg wire.ToRegion) error {
+	if len(msg.Edits) > 0 {
+		l.vigil.edited(time.Now())
+	}
 	if err := l.write(msg); err != nil {
 		return fmt.Errorf("send to region: %w", err)
 	}
@@ -156,8 +167,8 @@ func (l *remoteLink) Send(msg wire.ToRegion) error {
 func (l *remoteLink) Receive(ctx context.Context) (wire.FromRegion, error) {
 	stop := context.AfterFunc(ctx, l.abort) // the read below reports it
 	defer stop()
-	silent := time.AfterFunc(silence, l.abort)
-	defer silent.Stop()
+	l.vigil.begin(time.Now(), l.abort)
+	defer l.vigil.end()
 	for {
 		frame, err := wire.ReadFrame[wire.FromRegion](l.in, wire.MaxFrame)
 		if err != nil {
@@ -166,7 +177,7 @@ func (l *remoteLink) Receive(ctx context.Context) (wire.FromRegion, error) {
 		if !frame.Alive {
 			return frame, nil
 		}
-		silent.Reset(silence)
+		l.vigil.begin(time.Now(), l.abort)
 	}
 }
 

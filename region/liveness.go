@@ -16,6 +16,9 @@ const (
 	// askEvery is how often a node is asked at least who it is, and askSeldom at most: an eighth of the time after which a
 	// silent member is replaced, within these bounds. Who has asked this node meanwhile lives, and need not be asked.
 	askEvery, askSeldom = 2500 * time.Millisecond, 7500 * time.Millisecond
+	// strangerMost is how often a node is asked at most that this one shares no group with: a quarter of that time, within
+	// askEvery and this. It may be invited into a group, and is asked once more just before.
+	strangerMost = 30 * time.Second
 	// describedFor is how long it is believed that a node is what it described itself as.
 	describedFor = 30 * time.Second
 	// askedAtOnce bounds how many nodes are asked at the same time.
@@ -24,7 +27,8 @@ const (
 
 // liveness is what this node knows of which others live. Any goroutine may use it.
 type liveness struct {
-	every time.Duration // how often a node is asked
+	every    time.Duration // how often a node is asked
+	stranger time.Duration // how often one that shares no group with this one is
 
 	mu struct {
 		sync.Mutex
@@ -34,12 +38,13 @@ type liveness struct {
 
 // pulse is when a node was heard of.
 type pulse struct {
-	member wire.Member // as it described itself; zero if it never did
-	heard  time.Time   // last; or when it was first asked about
-	asked  time.Time   // last
-	told   time.Time   // when it described itself last
-	lives  bool        // it answered when it was asked last, or has asked since
-	leaves time.Time   // when it told that it is about to end; zero once it answers again
+	member wire.Member   // as it described itself; zero if it never did
+	heard  time.Time     // last; or when it was first asked about
+	asked  time.Time     // last
+	every  time.Duration // how often it is asked
+	told   time.Time     // when it described itself last
+	lives  bool          // it answered when it was asked last, or has asked since
+	leaves time.Time     // when it told that it is about to end; zero once it answers again
 }
 
 // leftAfter is how long a node that leaves may take to end; then it is one like others.
@@ -77,8 +82,14 @@ func (v *liveness) leaves(peer string) bool {
 	return p != nil && !p.leaves.IsZero() && time.Since(p.leaves) < leftAfter
 }
 
-// freshFor is how long a node that was heard of counts as living: it is asked in rounds.
-func (v *liveness) freshFor() time.Duration { return 2*v.every + superviseEvery }
+// keepTo has nodes asked as befits the time after which a silent member is replaced.
+func (v *liveness) keepTo(grace time.Duration) {
+	v.every = min(max(askEvery, grace/8), askSeldom)
+	v.stranger = min(max(askEvery, grace/4), strangerMost)
+}
+
+// freshFor is how long the node counts as living when it was heard of: it is asked in rounds.
+func (p *pulse) freshFor() time.Duration { return 2*p.every + superviseEvery }
 
 // asks takes in that a node has asked who this one is: so it lives. What it is must have been told by itself, lately; and
 // one that leaves, or did not answer, has to answer first: who did not answer is asked in the next round.
@@ -102,19 +113,29 @@ func (v *liveness) pulse(peer string) *pulse {
 	}
 	p := v.mu.nodes[peer]
 	if p == nil {
-		p = &pulse{heard: time.Now()}
+		p = &pulse{heard: time.Now(), every: v.every}
 		v.mu.nodes[peer] = p
 	}
 	return p
 }
 
+// watched are nodes, and how often each is asked.
+type watched map[string]time.Duration
+
+// add has a node watched, as often as whoever needs it the most.
+func (w watched) add(peer string, every time.Duration) {
+	if now, there := w[peer]; !there || every < now {
+		w[peer] = every
+	}
+}
+
 // refresh asks those of the peers who they are that were not asked for a while.
-func (v *liveness) refresh(ctx context.Context, peers map[string]struct{}, describe func(context.Context, string) (wire.Member, error)) {
+func (v *liveness) refresh(ctx context.Context, peers watched, describe func(context.Context, string) (wire.Member, error)) {
 	var crew sync.WaitGroup
 	defer crew.Wait()
 	tokens := make(chan struct{}, askedAtOnce)
-	for peer := range peers {
-		if !v.due(peer) {
+	for peer, every := range peers {
+		if !v.due(peer, every) {
 			continue
 		}
 		tokens <- struct{}{}
@@ -125,16 +146,16 @@ func (v *liveness) refresh(ctx context.Context, peers map[string]struct{}, descr
 	}
 }
 
-// due tells whether the peer is to be asked now.
-func (v *liveness) due(peer string) bool {
+// due tells whether the peer, which is asked so often from now on, is to be asked now.
+func (v *liveness) due(peer string, every time.Duration) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.pulse(peer)
-	every := v.every
+	p.every = every
 	if !p.lives {
 		every = askEvery // one slow answer is not to count for long
 	}
-	if time.Since(p.asked) < every || p.lives && time.Since(p.heard) < v.every && time.Since(p.told) < describedFor {
+	if time.Since(p.asked) < every || p.lives && time.Since(p.heard) < every && time.Since(p.told) < describedFor {
 		return false
 	}
 	p.asked = time.Now()
@@ -170,7 +191,7 @@ func (v *liveness) lives(peer string) (wire.Member, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.mu.nodes[peer]
-	if p == nil || !p.lives || time.Since(p.heard) > v.freshFor() {
+	if p == nil || !p.lives || time.Since(p.heard) > p.freshFor() {
 		return wire.Member{}, false
 	}
 	return p.member, true

@@ -1,24 +1,27 @@
 package region
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // A node that is silent is asked again and again, and does not count as living for long.
 func TestSilenceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := liveness{every: askEvery}
-		if !v.due("A") || v.due("A") {
+		if !v.due("A", v.every) || v.due("A", v.every) {
 			t.Error("a node that nobody knows is to be asked once")
 		}
 		v.note("A", time.Now(), member("A"), true)
-		<-time.After(v.freshFor())
+		<-time.After(2*v.every + superviseEvery)
 		if _, lives := v.lives("A"); !lives {
 			t.Error("it has answered lately, and does not count as living")
 		}
-		if !v.due("A") {
+		if !v.due("A", v.every) {
 			t.Error("it is not asked again")
 		}
 		<-time.After(time.Millisecond)
@@ -36,7 +39,7 @@ func TestWhoAsksLives(t *testing.T) {
 		if _, lives := v.lives("A"); lives {
 			t.Error("a node counts as living that nobody knows the address of")
 		}
-		v.due("A")
+		v.due("A", v.every)
 		v.note("A", time.Now(), member("A"), true)
 		for told := time.Now(); ; {
 			<-time.After(v.every)
@@ -44,7 +47,7 @@ func TestWhoAsksLives(t *testing.T) {
 			if _, lives := v.lives("A"); !lives {
 				t.Fatal("it has asked just now, and does not count as living")
 			}
-			if due := v.due("A"); due {
+			if due := v.due("A", v.every); due {
 				if since := time.Since(told); since < describedFor {
 					t.Errorf("asked after %v although it is heard of", since)
 				}
@@ -104,18 +107,55 @@ func TestLateAnswersCountForNothing(t *testing.T) {
 func TestWhoAsksIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := liveness{every: askSeldom}
-		v.due("A")
+		v.due("A", v.every)
 		v.note("A", time.Now(), member("A"), false)
-		if v.due("A") {
+		if v.due("A", v.every) {
 			t.Error("asked again at once")
 		}
-		if v.asks("A"); !v.due("A") {
+		if v.asks("A"); !v.due("A", v.every) {
 			t.Error("it speaks, and is not asked")
 		}
 		v.note("A", time.Now(), member("A"), false)
 		<-time.After(askEvery)
-		if !v.due("A") {
+		if !v.due("A", v.every) {
 			t.Error("asked as seldom as one who lives")
+		}
+	})
+}
+
+// A node that shares no group with this one is asked more seldom, and counts as living for longer; but not when it is needed.
+func TestStrangersAreAskedSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var v liveness
+		v.keepTo(time.Minute)
+		peers := make(watched)
+		peers.add("A", v.stranger)
+		asked := 0
+		describe := func(context.Context, string) (wire.Member, error) {
+			asked++
+			return member("A"), nil
+		}
+		minute := func() int {
+			asked = 0
+			for range int(time.Minute / superviseEvery) {
+				<-time.After(superviseEvery)
+				v.refresh(t.Context(), peers, describe)
+				if _, lives := v.lives("A"); !lives {
+					t.Fatal("it answers, and does not count as living")
+				}
+			}
+			return asked
+		}
+		if n := minute(); n < 3 || n > 4 {
+			t.Errorf("a stranger was asked %d times a minute", n)
+		}
+		peers.add("A", v.every)
+		if n := minute(); n < 7 || n > 8 {
+			t.Errorf("a member was asked %d times a minute", n)
+		}
+		peers.add("A", v.stranger)
+		if peers["A"] != v.every {
+			t.Error("who is a member is asked as seldom as a stranger")
 		}
 	})
 }

@@ -47,6 +47,9 @@ func (h *Host) serveLink(ctx context.Context, remote *remoteLink) error {
 			remote.abort() // the pump may be writing
 			return fmt.Errorf("read from gateway: %w", err)
 		}
+		if len(msg.Edits) > 0 {
+			remote.vigil.edited(time.Now())
+		}
 		if err := local.Send(msg); err != nil {
 			return err // the pump brings the rest over, and the reason
 		}
@@ -90,7 +93,7 @@ func (l *remoteLink) hello() (wire.Hello, error) {
 // reading of it, too; what was written still arrives.
 func (l *remoteLink) pump(ctx context.Context, local *localLink) {
 	for {
-		frame, err := local.receive(ctx, aliveEvery)
+		frame, err := local.receive(ctx, l.vigil.pause(time.Now()))
 		if err != nil {
 			l.stream.Close() //nolint:errcheck // what was written arrives, or nobody is there
 			return

@@ -179,10 +179,10 @@ func (h *Host) expel(ctx context.Context) {
 	if len(all) == 0 {
 		return
 	}
-	peers := make(map[string]struct{})
+	peers := make(watched)
 	for _, before := range all {
 		for _, m := range before.Members {
-			peers[m.Peer] = struct{}{}
+			peers.add(m.Peer, h.liveness.every)
 		}
 	}
 	h.liveness.refresh(ctx, peers, h.Directory.describe)

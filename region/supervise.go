@@ -71,20 +71,20 @@ func (h *Host) supervise(ctx context.Context) {
 // superviseOnce brings what is known of the nodes up to date, and then tends every group that is led here.
 func (h *Host) superviseOnce(ctx context.Context) {
 	wards := h.wards()
-	peers := make(map[string]struct{})
+	peers := make(watched)
 	for _, peer := range h.Records.NearestKnown(grid.CatalogKey, neighbours) {
-		peers[peer] = struct{}{}
+		peers.add(peer, h.liveness.stranger)
 	}
 	under, members := 0, 0
 	for _, w := range wards {
 		for _, peer := range h.Records.NearestKnown(w.key, candidates) {
-			peers[peer] = struct{}{}
+			peers.add(peer, h.liveness.stranger)
 		}
 		status := w.group.Status()
 		h.reigned(w.id, status.Term)
 		voters := 0
 		for _, m := range status.Members {
-			peers[m.Peer] = struct{}{}
+			peers.add(m.Peer, h.liveness.every)
 			if !m.Learner && m.Active {
 				voters++
 			}

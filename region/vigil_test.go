@@ -1,0 +1,92 @@
+package region
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// A node that hangs is noticed soon by who edits, however often he does, and some time later by who only looks on.
+func TestSilentRegionIsGivenUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		edits int           // one each 100 ms, after a second
+		want  time.Duration // until the link is given up
+	}{
+		"nobody edits":    {0, calmSilence},
+		"one edit":        {1, time.Second + silence},
+		"edit after edit": {50, time.Second + silence},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				near, far := net.Pipe()
+				go io.Copy(io.Discard, far) //nolint:errcheck // until the end
+				l := newRemoteLink(near)
+				began := time.Now()
+				var editor sync.WaitGroup
+				editor.Go(func() {
+					<-time.After(time.Second)
+					for i := range c.edits {
+						if l.Send(wire.ToRegion{Edits: []wire.Intent{stone(uint64(i + 1))}}) != nil {
+							return
+						}
+						<-time.After(100 * time.Millisecond)
+					}
+				})
+				_, err := l.Receive(t.Context())
+				if took := time.Since(began); err == nil || took != c.want {
+					t.Errorf("given up after %v (%v), want %v", took, err, c.want)
+				}
+				editor.Wait()
+				if err := far.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// A region says three times as often that it lives while somebody edits.
+func TestCalmRegionSaysSeldomThatItLives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newNetwork(t).start("A", newDisk())
+		_, info, err := a.Follow(t.Context(), here)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream := a.serve("X")
+		write(t, stream, wire.Hello{Region: info.ID, Cell: info.Cell})
+		in := bufio.NewReader(stream)
+		alive := func(until time.Duration) (n int) {
+			for end := time.Now().Add(until); time.Now().Before(end); {
+				f, err := wire.ReadFrame[wire.FromRegion](in, wire.MaxFrame)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if f.Alive {
+					n++
+				}
+			}
+			return n
+		}
+		alive(2 * time.Second) // the greeting, and the word that it has its seat
+		if n := alive(6 * calmEvery); n != 6 {
+			t.Errorf("it said %d times that it lives in %v", n, 6*calmEvery)
+		}
+		write(t, stream, wire.ToRegion{Watch: []grid.ChunkPos{here}, Edits: []wire.Intent{stone(1)}})
+		alive(time.Second) // the answer
+		if n := alive(6 * aliveEvery); n != 6 {
+			t.Errorf("after an edit it said %d times that it lives in %v", n, 6*aliveEvery)
+		}
+		alive(2 * eagerFor)
+		if n := alive(6 * calmEvery); n != 6 {
+			t.Errorf("long after the edit it said %d times that it lives in %v", n, 6*calmEvery)
+		}
+	})
+}
