@@ -217,7 +217,9 @@ func (s *classic) move(p wire.PlayerMove) error {
 		return nil
 	}
 	s.mu.pose = pose
-	s.feed.move(s.id, pose, s, false)
+	if s.feed.move(s.id, pose, s, false) {
+		wakeUp(s.feed.wake)
+	}
 	return nil
 }
 

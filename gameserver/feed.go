@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// feedPause collects what sessions have for a region into one message, but for edits, which go at once.
+	// feedPause collects what sessions have for a region into one message, but for edits, which go at once, and the moves of a round of
+	// the poller, which have waited already.
 	feedPause = 15 * time.Millisecond
 	// calmPause is how long the region may not hear of a move of somebody who is alone (aloneView).
 	calmPause = 500 * time.Millisecond
@@ -36,7 +37,7 @@ type feed struct {
 	g    *Gateway
 	cell grid.Cell
 	wake chan struct{} // holds a token while there may be something to send
-	rush chan struct{} // holds a token while there may be an edit among it, which does not wait for others
+	rush chan struct{} // holds a token while there may be something among it that does not wait for others: an edit, or a round's moves
 
 	// told and post belong to receive: whose answers wait to be written, and what that takes.
 	told []*outbox

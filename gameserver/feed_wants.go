@@ -126,35 +126,38 @@ func (f *feed) unsay(id player.ID) {
 	f.mu.out.Leave = slices.DeleteFunc(f.mu.out.Leave, func(l player.ID) bool { return l == id })
 }
 
-// move takes a viewer's body to its newest pose. The region is told at once, or, of one who is alone, within calmPause, and with
-// whatever else it is told before that.
-func (f *feed) move(id player.ID, pose wire.Pose, whose viewer, alone bool) {
+// move takes a viewer's body to its newest pose. It tells whether the caller has to see that the region is told. Of one who is alone
+// it is told within calmPause, and with whatever else it is told before that.
+func (f *feed) move(id player.ID, pose wire.Pose, whose viewer, alone bool) (tell bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	b := f.mu.bodies[id]
 	if b.whose != whose {
-		return
+		return false
 	}
 	b.Pose = pose
 	f.mu.bodies[id] = b
 	if !f.mu.linked {
-		return
+		return false
 	}
 	if i, queued := f.mu.moving[id]; queued {
 		f.mu.out.Moves[i].Pose = pose
-		if f.mu.calm && !alone {
-			wakeUp(f.wake) // he has just come to see somebody
-		}
-		return
+		return f.mu.calm && !alone // he has just come to see somebody
 	}
 	f.mu.moving[id] = len(f.mu.out.Moves)
 	f.mu.out.Moves = append(f.mu.out.Moves, wire.BodyMove{Player: id, Pose: pose})
-	switch {
-	case !alone:
-		wakeUp(f.wake)
-	case !f.mu.calm:
+	if alone && !f.mu.calm {
 		f.mu.calm = true
 		time.AfterFunc(calmPause, f.endCalm)
+	}
+	return !alone
+}
+
+// hasten sends what there is to send without waiting for more.
+func (f *feed) hasten() {
+	if !f.push() {
+		wakeUp(f.wake)
+		wakeUp(f.rush)
 	}
 }
 
@@ -170,9 +173,8 @@ func (f *feed) endCalm() {
 // edit asks the region for a block change, and asks again over every new link until it is answered. The
 // viewer gets one result, which says that the edit is committed only if the region said so.
 func (f *feed) edit(e wire.Intent, whom viewer) {
-	if f.ask(e, whom) && !f.push() {
-		wakeUp(f.wake)
-		wakeUp(f.rush)
+	if f.ask(e, whom) {
+		f.hasten()
 	}
 }
 

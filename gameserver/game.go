@@ -117,7 +117,9 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 		}
 		return g.serveQueries(ctx, c, in)
 	case wire.PurposeJoin:
-		g.serveSession(ctx, &lineConn{Conn: c, in: in, ending: "\n", framed: h.Join.Encoding == wire.EncodingCBOR}, &h.Join)
+		line := &lineConn{Conn: c, in: in, ending: "\n", framed: h.Join.Encoding == wire.EncodingCBOR}
+		defer takeOver(line)()
+		g.serveSession(ctx, line, &h.Join)
 	}
 	return nil
 }

@@ -94,6 +94,7 @@ type Options struct {
 	builders int           // in tests: how many build chunks at once; one builds them in strict order
 	ahead    time.Duration // in tests: how far this node's wall clock is ahead
 	heedless bool          // in tests: chat is shown as it comes
+	actedFor time.Duration // in tests: another time than actedFor
 }
 
 // wall is the node's wall clock, which need not be right.
@@ -112,6 +113,7 @@ type Gateway struct {
 	talk    *talk
 	swarm   *swarm
 	keeper  *keeper
+	poller  *poller
 	seq     atomic.Uint64 // of the newest edit of an original client
 	looks   atomic.Uint64 // order of the view that was looked at last
 	stage   *stage
@@ -161,6 +163,7 @@ func New(o Options) *Gateway {
 	g.keeper = newKeeper(o)
 	g.talk = newTalk(g)
 	g.swarm = newSwarm(g, o.Overlay)
+	g.poller = newPoller(g.Logger, g.swarm.on())
 	g.mu.feeds = make(map[grid.Cell]*feed)
 	g.mu.sessions = make(map[player.ID]*session)
 	g.mu.classics = make(map[*classic]struct{})
@@ -194,6 +197,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	crew.Go(func() { g.runClock(inner) })
 	crew.Go(func() { g.runBeat(inner) })
 	crew.Go(func() { g.talk.run(inner) })
+	crew.Go(func() { g.poller.run(inner) })
 	crew.Go(func() { g.swarm.run(inner) })
 
 	ended := make(chan error)

@@ -40,7 +40,8 @@ func socketPair(t testing.TB) (here, there *net.TCPConn) {
 func straight(t testing.TB) (o *outbox, there *net.TCPConn) {
 	t.Helper()
 	here, there := socketPair(t)
-	line := &lineConn{Conn: here, framed: true}
+	line := &lineConn{Conn: here, in: bufio.NewReader(here), framed: true}
+	release := takeOver(line)
 	o = newOutbox(line.cut)
 	o.speak(true)
 	if o.prompt = promptly(line); o.prompt == nil {
@@ -52,7 +53,7 @@ func straight(t testing.TB) (o *outbox, there *net.TCPConn) {
 		if err := o.drain(line); !errors.Is(err, errEnded) {
 			t.Error(err)
 		}
-		here.Close()
+		release()
 	})
 	t.Cleanup(func() {
 		there.Close()

@@ -63,6 +63,7 @@ type session struct {
 	silent   *time.Timer   // ends the session of a client who says nothing
 	edits    outstanding   // any goroutine's
 	done     chan struct{} // closed when the player is saved and the place is free
+	walk
 
 	mu struct {
 		sync.Mutex

@@ -17,26 +17,40 @@ import (
 
 // listen takes in messages until the client leaves or sends what cannot be.
 func (s *session) listen() error {
-	heard := s.g.now()
+	s.heard = s.g.now()
+	s.acted = s.heard
 	for {
 		data, err := s.conn.read()
 		if err != nil {
 			return err
 		}
-		s.g.metrics.received(len(data))
-		if now := s.g.now(); now-heard > silence/64 { // a timer costs more than a look at the clock
-			heard = now
-			s.silent.Reset(silence)
+		now := s.receives(data)
+		if !s.moving(data) {
+			s.acted = now
 		}
 		if err := s.take(data); err != nil {
 			return err
 		}
+		if s.moving(data) && !s.nears && now-s.acted >= cmp.Or(s.g.actedFor, actedFor) {
+			s.stroll()
+		}
 	}
+}
+
+// receives counts a message, and gives the time.
+func (s *session) receives(data []byte) time.Duration {
+	s.g.metrics.received(len(data))
+	now := s.g.now()
+	if now-s.heard > silence/64 { // a timer costs more than a look at the clock
+		s.heard = now
+		s.silent.Reset(silence)
+	}
+	return now
 }
 
 // take takes in one message. Most of them are moves.
 func (s *session) take(data []byte) error {
-	if s.binary && len(data) > 0 && data[0] == wire.ClientMove {
+	if s.moving(data) {
 		pose, err := wire.DecodeMove(data)
 		if err != nil {
 			return err
@@ -109,11 +123,14 @@ func (s *session) move(pose wire.Pose) error {
 		s.here = s.g.enter(body, s)
 		s.home.Store(s.here)
 	} else if at != was || !s.g.swarm.tells(s) {
-		s.here.move(s.body.Player, pose, s, at == was && s.alone.Load())
+		if s.here.move(s.body.Player, pose, s, at == was && s.alone.Load()) {
+			s.tell(s.here)
+		}
 	}
 	if at != was {
 		s.look()
 	}
+	s.foresee(last, pose)
 	return nil
 }
 

@@ -122,7 +122,9 @@ func (w *swarm) depart(r *turn) {
 	}
 	w.g.displace(r.steps)
 	for _, s := range r.moved {
-		s.home.Load().move(s.body.Player, s.where(), s, false)
+		if home := s.home.Load(); home.move(s.body.Player, s.where(), s, false) {
+			wakeUp(home.wake)
+		}
 	}
 	*r = turn{}
 }

@@ -1,0 +1,245 @@
+package gameserver
+
+import (
+	"context"
+	"encoding/binary"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/voxelpopuli/voxeld/region"
+)
+
+const (
+	// pollEvery is the time between two rounds of the poller, and so how long what lodged sessions send may wait. Regions hear of
+	// moves no later for it: their feeds do not collect those for feedPause any more.
+	pollEvery = 15 * time.Millisecond
+	// pollCalm is that time after a round in which nobody came to hear of anything: where all players are alone, or send nothing.
+	pollCalm = region.TickEvery
+	// pollEvents is how many sockets one system call tells of.
+	pollEvents = 256
+	// pollBytes is how much is taken in of a session in a round: its moves of some seconds.
+	pollBytes = 4 << 10
+)
+
+// poller reads the sessions that only walk, all that are ready in a round: so a move is one read, and not also a thread's wake-up, a
+// goroutine's, and a read that finds nothing. It takes in whole moves and nothing else. Of what else happens, the end of the
+// connection included, it takes no notice but that the session reads by itself again.
+//
+// One goroutine, run, makes the rounds. Sockets are lodged and fetched by any goroutine.
+type poller struct {
+	log      *slog.Logger
+	swarming bool          // gateways tell one another of every move
+	epoll    int           // never changes while open
+	came     chan struct{} // holds a token when the first socket may have come
+	events   [pollEvents]unix.EpollEvent
+	buffer   [pollBytes]byte
+	told     []*feed // the round's: those that have to tell their regions something
+
+	mu struct {
+		sync.Mutex
+		open   bool                  // sockets are admitted
+		guests map[int32]*descriptor // by file descriptor
+	}
+}
+
+// lodging is what a descriptor has to do with a poller. Its fields are guarded by the descriptor's lock.
+type lodging struct {
+	host *poller                              // nil while the socket is not lodged
+	hear func(data []byte) (taken, stay bool) // takes in a message or leaves it, and tells whether the socket stays
+	left chan struct{}                        // gets a token when it is not lodged any more
+}
+
+func newPoller(log *slog.Logger, swarming bool) *poller {
+	p := &poller{log: log, swarming: swarming, came: make(chan struct{}, 1)}
+	p.mu.guests = make(map[int32]*descriptor)
+	return p
+}
+
+// run makes rounds until ctx ends. Sockets that are lodged then have to be fetched.
+func (p *poller) run(ctx context.Context) {
+	if err := p.open(); err != nil {
+		p.log.Warn("each session reads by itself", "error", err)
+		return
+	}
+	defer p.close()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for pause := pollEvery; ; {
+		if p.lodged() == 0 {
+			select {
+			case <-ctx.Done():
+				return
+			case <-p.came:
+			}
+		}
+		timer.Reset(pause)
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		if pause = pollCalm; p.round() {
+			pause = pollEvery
+		}
+	}
+}
+
+func (p *poller) open() (err error) {
+	if p.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return os.NewSyscallError("epoll_create1", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.open = true
+	return nil
+}
+
+func (p *poller) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.open = false
+	unix.Close(p.epoll) //nolint:errcheck // done with
+}
+
+// lodged is how many sockets are.
+func (p *poller) lodged() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.mu.guests)
+}
+
+// round reads all that are ready. It tells whether anybody comes to hear of it.
+func (p *poller) round() (heard bool) {
+	for n := pollEvents; n == pollEvents; {
+		var err error
+		if n, err = unix.EpollWait(p.epoll, p.events[:], 0); err != nil {
+			break // interrupted: what is ready still is in the next round
+		}
+		for i := range p.events[:n] {
+			p.mu.Lock()
+			d := p.mu.guests[p.events[i].Fd]
+			p.mu.Unlock()
+			if d != nil {
+				d.visit(p, p.events[i].Events)
+			}
+		}
+	}
+	heard = p.swarming || len(p.told) > 0
+	for _, f := range p.told {
+		f.hasten()
+	}
+	clear(p.told)
+	p.told = p.told[:0]
+	return heard
+}
+
+// tell has a region told what its feed has for it when the round is over. What a lodged session hears calls it.
+func (p *poller) tell(f *feed) {
+	if !slices.Contains(p.told, f) {
+		p.told = append(p.told, f)
+	}
+}
+
+// visit reads a lodged socket.
+func (d *descriptor) visit(p *poller, events uint32) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.host != p {
+		return // fetched since
+	}
+	n, err := unix.Read(d.fd, p.buffer[:])
+	for err == unix.EINTR {
+		n, err = unix.Read(d.fd, p.buffer[:])
+	}
+	if err == unix.EAGAIN && events == unix.EPOLLIN {
+		return // its window has read that
+	}
+	rest := p.buffer[:max(n, 0)]
+	stay := n > 0
+	for stay && len(rest) > 0 {
+		size, head := binary.Uvarint(rest)
+		if head <= 0 || size == 0 || size > uint64(len(rest)-head) {
+			break
+		}
+		var taken bool
+		if taken, stay = d.hear(rest[head : head+int(size)]); !taken {
+			break
+		}
+		rest = rest[head+int(size):]
+	}
+	if !stay || len(rest) > 0 || n == len(p.buffer) || events != unix.EPOLLIN {
+		d.unread = append(d.unread, rest...)
+		d.fetch()
+	}
+}
+
+// lodge has the poller read a connection until something comes that it leaves to the caller, who waits here. It reports false where
+// that cannot be.
+func (p *poller) lodge(c conn, hear func(data []byte) (taken, stay bool)) bool {
+	line, ok := c.(*lineConn)
+	if !ok || line.in.Buffered() > 0 {
+		return false
+	}
+	d, ok := line.Conn.(*descriptor)
+	if !ok || !d.lodge(p, hear) {
+		return false
+	}
+	<-d.left
+	return true
+}
+
+func (d *descriptor) lodge(p *poller, hear func(data []byte) (taken, stay bool)) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.mu.hurry.IsZero() || !p.admit(d) {
+		return false // about to end
+	}
+	d.mu.window.Close() //nolint:errcheck // the socket stays
+	d.mu.window = nil
+	if d.left == nil {
+		d.left = make(chan struct{}, 1)
+	}
+	d.host, d.hear = p, hear
+	return true
+}
+
+// admit is called with the descriptor's lock held.
+func (p *poller) admit(d *descriptor) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.mu.open {
+		return false
+	}
+	// By edges: a read that gives less than there was room for has taken all, and what comes after it is told of.
+	what := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(d.fd)}
+	if unix.EpollCtl(p.epoll, unix.EPOLL_CTL_ADD, d.fd, &what) != nil {
+		return false
+	}
+	p.mu.guests[what.Fd] = d
+	if len(p.mu.guests) == 1 {
+		wakeUp(p.came)
+	}
+	return true
+}
+
+// fetch gives a lodged socket back to its session. The lock is held.
+func (d *descriptor) fetch() {
+	p := d.host
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	unix.EpollCtl(p.epoll, unix.EPOLL_CTL_DEL, d.fd, nil) //nolint:errcheck // it is in it
+	delete(p.mu.guests, int32(d.fd))
+	p.mu.Unlock()
+	d.host, d.hear = nil, nil
+	if d.mu.window, d.mu.err = d.open(); d.mu.err == nil && !d.mu.hurry.IsZero() {
+		d.mu.err = d.mu.window.SetReadDeadline(d.mu.hurry)
+	}
+	d.left <- struct{}{}
+}

@@ -1,0 +1,325 @@
+package gameserver
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// lodger is a socket that a test lodges.
+type lodger struct {
+	line  *lineConn
+	there *net.TCPConn
+	left  chan struct{}
+	last  chan struct{} // closed when the last word is heard
+
+	mu struct {
+		sync.Mutex
+		heard []string
+	}
+}
+
+const lastWord = "bye"
+
+// startPoller gives a poller whose rounds the test makes.
+func startPoller(t *testing.T) *poller {
+	t.Helper()
+	p := newPoller(slog.New(slog.DiscardHandler), false)
+	if err := p.open(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.close)
+	return p
+}
+
+// lodge lodges one end of a new connection. What begins with '!' it does not take, and after what begins with '.' it does not stay.
+func lodge(t *testing.T, p *poller) *lodger {
+	t.Helper()
+	here, there := socketPair(t)
+	l := &lodger{line: &lineConn{Conn: here, in: bufio.NewReader(here), framed: true}, there: there, last: make(chan struct{})}
+	release := takeOver(l.line)
+	t.Cleanup(func() {
+		there.Close()
+		release()
+	})
+	l.lodge(t, p)
+	return l
+}
+
+// lodge does what poller.lodge does, but for waiting.
+func (l *lodger) lodge(t *testing.T, p *poller) {
+	t.Helper()
+	d := l.line.Conn.(*descriptor)
+	if !d.lodge(p, l.hear) {
+		t.Fatal("not lodged")
+	}
+	l.left = d.left
+}
+
+func (l *lodger) hear(data []byte) (taken, stay bool) {
+	if data[0] == '!' {
+		return false, false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.heard = append(l.mu.heard, string(data))
+	if string(data) == lastWord {
+		close(l.last)
+	}
+	return true, data[0] != '.'
+}
+
+func (l *lodger) heard() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.mu.heard)
+}
+
+// write sends bytes, and returns when they have arrived.
+func (l *lodger) write(t *testing.T, data []byte) {
+	t.Helper()
+	if _, err := l.there.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	l.arrives(t)
+}
+
+func (l *lodger) arrives(t *testing.T) {
+	t.Helper()
+	ready := []unix.PollFd{{Fd: int32(l.line.Conn.(*descriptor).fd), Events: unix.POLLIN}}
+	for n := 0; n == 0; {
+		var err error
+		if n, err = unix.Poll(ready, 10_000); n == 0 || err != nil && !errors.Is(err, unix.EINTR) {
+			t.Fatal("nothing arrives", err)
+		}
+	}
+}
+
+func said(words ...string) (data []byte) {
+	for _, w := range words {
+		data = wire.AppendMessage(data, []byte(w))
+	}
+	return data
+}
+
+// What the poller does not take in, the session reads by itself, from the first byte of it on.
+func TestPollerTakesStepsOnly(t *testing.T) {
+	long := strings.Repeat("x", pollBytes)
+	for _, c := range []struct {
+		name  string
+		sent  []byte
+		close bool
+		heard []string // in the round
+		next  string   // then read
+		err   error    // or this
+	}{
+		{"steps only", said("a", "b", "c"), false, []string{"a", "b", "c"}, "", nil},
+		{"something else", said("a", "!b", "c"), false, []string{"a"}, "!b", nil},
+		{"something else first", said("!b"), false, nil, "!b", nil},
+		{"a last step", said("a", ".b", "c"), false, []string{"a", ".b"}, "c", nil},
+		{"half a message", said("a", "bcdef")[:5], true, []string{"a"}, "", io.ErrUnexpectedEOF},
+		{"half a length", append(said("a"), 0x80), true, []string{"a"}, "", io.ErrUnexpectedEOF},
+		{"no message", append(said("a"), 0), false, []string{"a"}, "", &wire.Error{}},
+		{"garbage", append(said("a"), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff), false, []string{"a"}, "", &wire.Error{}},
+		{"more than a round takes", said("a", long), false, []string{"a"}, long, nil},
+		{"the end", nil, true, nil, "", io.EOF},
+		{"steps and the end", said("a", "b"), true, []string{"a", "b"}, "", io.EOF},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := startPoller(t)
+			l := lodge(t, p)
+			if len(c.sent) > 0 {
+				l.write(t, c.sent)
+			}
+			if c.close {
+				if err := l.there.CloseWrite(); err != nil {
+					t.Fatal(err)
+				}
+				for l.closing(t) {
+				}
+			}
+			p.round()
+			if got := l.heard(); !slices.Equal(got, c.heard) {
+				t.Errorf("heard %q, want %q", got, c.heard)
+			}
+			if c.next == "" && c.err == nil {
+				if n := p.lodged(); n != 1 || len(l.left) != 0 {
+					t.Errorf("%d sockets are lodged, want this one", n)
+				}
+				return
+			}
+			if <-l.left; p.lodged() != 0 {
+				t.Fatal("the socket is lodged still")
+			}
+			data, err := l.line.read()
+			var refused *wire.Error
+			if wants := errors.As(c.err, &refused); string(data) != c.next || wants != errors.As(err, &refused) || !wants && !errors.Is(err, c.err) {
+				t.Errorf("read %.20q and %v, want %.20q and %v", data, err, c.next, c.err)
+			}
+		})
+	}
+}
+
+// closing tells whether the client's end of the stream has not arrived yet.
+func (l *lodger) closing(t *testing.T) bool {
+	t.Helper()
+	ready := []unix.PollFd{{Fd: int32(l.line.Conn.(*descriptor).fd), Events: unix.POLLRDHUP}}
+	_, err := unix.Poll(ready, 10_000)
+	if err != nil && !errors.Is(err, unix.EINTR) {
+		t.Fatal(err)
+	}
+	return ready[0].Revents&unix.POLLRDHUP == 0
+}
+
+// A socket may come back, and nothing that came meanwhile is lost.
+func TestPollerLodgesAgain(t *testing.T) {
+	p := startPoller(t)
+	l := lodge(t, p)
+	for turn := range 20 {
+		step, other := fmt.Sprint("step", turn), fmt.Sprint("!other", turn)
+		l.write(t, said(step))
+		p.round()
+		l.write(t, said(other))
+		p.round()
+		<-l.left
+		if data, err := l.line.read(); err != nil || string(data) != other {
+			t.Fatalf("read %q (%v), want %q", data, err, other)
+		}
+		between := said(fmt.Sprint("between", turn))
+		if turn%2 == 0 {
+			l.write(t, between) // it is there when the socket is lodged, and makes no edge any more
+		}
+		l.lodge(t, p)
+		if turn%2 == 1 {
+			l.write(t, between)
+		}
+		p.round()
+		if got := l.heard(); len(got) != 2*turn+2 || got[2*turn] != step || got[2*turn+1] != fmt.Sprint("between", turn) {
+			t.Fatalf("heard %q", got)
+		}
+	}
+}
+
+// Many sockets, of which some are ended by their clients, some by the gateway, and some leave, during rounds. Each is given back
+// exactly once, what others send is heard, and nothing is left over.
+func TestPollerUnderway(t *testing.T) {
+	const sockets, words = 3 * pollEvents / 2, 20
+	files := openFiles(t)
+	t.Run("sockets", func(t *testing.T) {
+		p := startPoller(t)
+		all := make([]*lodger, sockets)
+		for i := range all {
+			all[i] = lodge(t, p)
+		}
+		var clients, rounds sync.WaitGroup
+		ctx, stop := context.WithCancel(t.Context())
+		rounds.Go(func() {
+			for ctx.Err() == nil {
+				p.round()
+			}
+		})
+		for i, l := range all {
+			clients.Go(func() {
+				ends := rand.IntN(words)
+				for w := range words {
+					l.there.Write(said(fmt.Sprint(w))) //nolint:errcheck // it may be ended
+					switch {
+					case w < ends:
+					case i%4 == 1:
+						l.there.Close()
+					case i%4 == 2:
+						l.line.SetReadDeadline(time.Now()) //nolint:errcheck // as close does
+					case i%4 == 3:
+						l.line.cut()
+					}
+				}
+				if i%4 == 0 {
+					l.there.Write(said(lastWord)) //nolint:errcheck // it is missed below
+					<-l.last
+					return
+				}
+				<-l.left
+			})
+		}
+		clients.Wait()
+		stop()
+		rounds.Wait()
+		if n := p.lodged(); n != (sockets+3)/4 {
+			t.Errorf("%d are lodged, want those who stay", n)
+		}
+		for i, l := range all {
+			if i%4 != 0 {
+				continue
+			}
+			if got := l.heard(); len(got) != words+1 {
+				t.Errorf("heard %q", got)
+			}
+			l.line.SetReadDeadline(time.Now()) //nolint:errcheck // as close does
+			<-l.left
+			if _, err := l.line.read(); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("read reports %v", err)
+			}
+		}
+	})
+	if now := openFiles(t); now > files {
+		t.Errorf("%d file descriptors are open, before %d", now, files)
+	}
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// A writer waits for a client who does not read, while the socket is lodged, and is let go when the time is over.
+func TestWriterWaitsWhileLodged(t *testing.T) {
+	p := startPoller(t)
+	l := lodge(t, p)
+	if err := l.line.Conn.(*descriptor).SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	sent := bytes.Repeat([]byte("land"), 4<<20)
+	wrote := make(chan error, 1)
+	go func() {
+		_, err := l.line.Conn.Write(sent)
+		wrote <- err
+	}()
+	l.write(t, said("a")) // others are read meanwhile, and so is he
+	p.round()
+	if got := l.heard(); len(got) != 1 {
+		t.Errorf("heard %q", got)
+	}
+	got := make([]byte, len(sent))
+	if _, err := io.ReadFull(l.there, got); err != nil || !bytes.Equal(got, sent) {
+		t.Errorf("what arrived is not what was sent (%v)", err)
+	}
+	if err := <-wrote; err != nil {
+		t.Error(err)
+	}
+	if err := l.line.Conn.(*descriptor).SetWriteDeadline(time.Now().Add(time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.line.Conn.Write(sent); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("to a client who does not read any more: %v", err)
+	}
+}

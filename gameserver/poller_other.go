@@ -1,0 +1,24 @@
+//go:build !linux
+
+package gameserver
+
+import (
+	"context"
+	"log/slog"
+)
+
+// poller reads nothing here: sessions read by themselves.
+type poller struct{}
+
+func newPoller(*slog.Logger, bool) *poller { return &poller{} }
+
+func (*poller) run(context.Context) {}
+
+func (*poller) lodge(conn, func(data []byte) (taken, stay bool)) bool { return false }
+
+func (*poller) tell(*feed) {}
+
+// lodging is what a descriptor has to do with a poller.
+type lodging struct{}
+
+func (*lodging) fetch() {}
