@@ -108,7 +108,11 @@ func (g *Gateway) beat(ticks uint64) (peopled bool) {
 			g.onBeat = append(g.onBeat, s)
 		}
 	}
+	feeds := slices.Collect(maps.Values(g.mu.feeds))
 	g.mu.Unlock()
+	for _, f := range feeds {
+		f.beat(ticks)
+	}
 	if lost := g.stage.missing(); len(lost) > 0 {
 		g.show(lost)
 	}
