@@ -108,7 +108,12 @@ func (g *Gateway) beat(ticks uint64) (peopled bool) {
 			g.onBeat = append(g.onBeat, s)
 		}
 	}
+	g.feedsOnBeat = slices.AppendSeq(g.feedsOnBeat[:0], maps.Values(g.mu.feeds))
 	g.mu.Unlock()
+	for _, f := range g.feedsOnBeat {
+		f.beat(ticks)
+	}
+	clear(g.feedsOnBeat)
 	if lost := g.stage.missing(); len(lost) > 0 {
 		g.show(lost)
 	}

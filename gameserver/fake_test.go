@@ -196,6 +196,13 @@ func (l *lands) followed(pos grid.ChunkPos) int {
 	return len(l.at(pos).links)
 }
 
+// told is how many messages with moves regions have got.
+func (l *lands) told() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.moved
+}
+
 // bodies gives who is in a chunk, as its region has it.
 func (l *lands) bodies(pos grid.ChunkPos) []wire.Body {
 	l.mu.Lock()

@@ -20,8 +20,6 @@ const (
 	// feedPause collects what sessions have for a region into one message, but for edits, which go at once, and the moves of a round of
 	// the poller, which have waited already.
 	feedPause = 15 * time.Millisecond
-	// calmPause is how long the region may not hear of a move of somebody who is alone (aloneView).
-	calmPause = 500 * time.Millisecond
 	// feedLinger keeps a feed that nobody needs, so that a walk along a border does not open and
 	// close it all the time.
 	feedLinger = 10 * time.Second
@@ -52,17 +50,19 @@ type feed struct {
 	mu struct {
 		sync.Mutex
 		views   map[grid.ChunkPos]*view
-		bodies  map[player.ID]body // this gateway's players who are in the region
-		intents []intent           // not yet answered, in order; at most maxIntents
-		out     wire.ToRegion      // since the last message. While there is no link, only Says is collected.
-		moving  map[player.ID]int  // index in out.Moves: the newest pose replaces the one before
-		tick    uint64             // of the newest frame
-		linked  bool               // out is sent; else the next link begins with views, bodies and intents
-		held    bool               // linked, for so long that it counts
-		calm    bool               // a move waits for calmPause to be over
-		away    bool               // the viewers know that the region cannot be reached
-		unused  time.Time          // since when nobody needs the feed; zero while somebody does
-		closed  bool               // dropped by the gateway: get another
+		bodies  map[player.ID]*body // this gateway's players who are in the region
+		walks   map[*view]struct{}  // views in which somebody may be on his way, as the region tells
+		beaten  time.Duration       // when the last beat was, by the gateway's clock
+		strays  bool                // a body here may be elsewhere than the region was told, or on a course
+		intents []intent            // not yet answered, in order; at most maxIntents
+		out     wire.ToRegion       // since the last message. While there is no link, only Says is collected.
+		moving  map[player.ID]int   // index in out.Moves: the newest pose replaces the one before
+		tick    uint64              // of the newest frame
+		linked  bool                // out is sent; else the next link begins with views, bodies and intents
+		held    bool                // linked, for so long that it counts
+		away    bool                // the viewers know that the region cannot be reached
+		unused  time.Time           // since when nobody needs the feed; zero while somebody does
+		closed  bool                // dropped by the gateway: get another
 	}
 }
 
@@ -75,8 +75,9 @@ type promptLink interface {
 // body is a player's body, and who moves it. Whoever brought it in last does: a player's older connection
 // that is still ending does not take it out.
 type body struct {
-	wire.Body
-	whose viewer
+	wire.Body // Way is of use only in what the region is told
+	whose     viewer
+	course    course
 }
 
 // intent is an edit under way, and who wants to know of it.
@@ -88,7 +89,8 @@ type intent struct {
 func newFeed(g *Gateway, cell grid.Cell) *feed {
 	f := &feed{g: g, cell: cell, wake: make(chan struct{}, 1), rush: make(chan struct{}, 1)}
 	f.mu.views = make(map[grid.ChunkPos]*view)
-	f.mu.bodies = make(map[player.ID]body)
+	f.mu.bodies = make(map[player.ID]*body)
+	f.mu.walks = make(map[*view]struct{})
 	f.mu.moving = make(map[player.ID]int)
 	return f
 }
@@ -168,6 +170,7 @@ func (f *feed) resume() {
 		f.mu.out.Watch = append(f.mu.out.Watch, v.at)
 	}
 	for _, b := range f.mu.bodies {
+		b.Way = b.course.tell(f.straight(b))
 		f.mu.out.Enter = append(f.mu.out.Enter, b.Body)
 	}
 	for _, i := range f.mu.intents {
@@ -265,10 +268,9 @@ func (f *feed) takeOut() wire.ToRegion {
 // count notes in the speaker's body that the region is told of the line: over the next link it would be too late to wait for it.
 // The lock is held.
 func (f *feed) count(u wire.Utterance) {
-	b, here := f.mu.bodies[u.Player]
-	if stamp, counted := u.Clock(); here && counted {
+	b := f.mu.bodies[u.Player]
+	if stamp, counted := u.Clock(); b != nil && counted {
 		b.Said = max(b.Said, stamp.Own())
-		f.mu.bodies[u.Player] = b
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -23,6 +24,7 @@ func (f *feed) take(frame wire.FromRegion) error {
 	f.mu.tick = frame.Tick
 	// The answers first: another edit of the same block may have been applied since, and the news have that.
 	f.answer(frame.Results)
+	after := min(1, float32(f.g.now()-f.mu.beaten)/float32(region.TickEvery))
 	var heard []wire.Utterance // in all chunks; shown when all that they follow is
 	for _, news := range frame.Chunks {
 		heard = append(heard, news.Says...)
@@ -51,6 +53,9 @@ func (f *feed) take(frame wire.FromRegion) error {
 			if !v.laid() {
 				f.queue(v)
 			}
+		}
+		if v.bodies.depart(after) {
+			f.mu.walks[v] = struct{}{}
 		}
 		unheard(b.came, heard)
 		b.told = f.g.stage.take(b, moved)

@@ -7,6 +7,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file is what viewers want of a region. Each method changes what the feed knows, and while there is a
@@ -76,6 +77,7 @@ func (f *feed) unwatch(pos grid.ChunkPos, whom viewer) {
 	f.g.stage.clear(pos, v.bodies)
 	f.g.swarm.clear(pos)
 	delete(f.mu.views, pos)
+	delete(f.mu.walks, v)
 	f.g.jobs.arrived(v.order)
 	f.g.metrics.chunks.Dec()
 	if f.mu.linked {
@@ -93,12 +95,12 @@ func (f *feed) enter(b wire.Body, whose viewer) bool {
 		return false
 	}
 	f.mu.unused = time.Time{}
-	f.mu.bodies[b.Player] = body{b, whose}
+	f.mu.bodies[b.Player] = &body{Body: b, whose: whose, course: newCourse(b.Pose, f.g.now())}
 	if f.mu.linked {
 		f.unsay(b.Player)
 		f.mu.out.Enter = append(f.mu.out.Enter, b)
 		if i, queued := f.mu.moving[b.Player]; queued {
-			f.mu.out.Moves[i].Pose = b.Pose // moves take effect after enters
+			f.mu.out.Moves[i].Pose, f.mu.out.Moves[i].Way = b.Pose, b.Way // moves take effect after enters
 		}
 		wakeUp(f.wake)
 	}
@@ -109,7 +111,7 @@ func (f *feed) enter(b wire.Body, whose viewer) bool {
 func (f *feed) leave(id player.ID, whose viewer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.mu.bodies[id].whose != whose {
+	if b := f.mu.bodies[id]; b == nil || b.whose != whose {
 		return
 	}
 	delete(f.mu.bodies, id)
@@ -126,31 +128,36 @@ func (f *feed) unsay(id player.ID) {
 	f.mu.out.Leave = slices.DeleteFunc(f.mu.out.Leave, func(l player.ID) bool { return l == id })
 }
 
-// move takes a viewer's body to its newest pose. It tells whether the caller has to see that the region is told. Of one who is alone
-// it is told within calmPause, and with whatever else it is told before that.
+// move takes a viewer's body to its newest pose. It tells whether the caller has to see that the region is told: not if that takes the
+// player to be there anyway.
 func (f *feed) move(id player.ID, pose wire.Pose, whose viewer, alone bool) (tell bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	b := f.mu.bodies[id]
-	if b.whose != whose {
+	if b == nil || b.whose != whose {
 		return false
 	}
 	b.Pose = pose
-	f.mu.bodies[id] = b
-	if !f.mu.linked {
+	straight := f.straight(b)
+	if tell = b.course.hear(pose, f.g.now(), alone); !straight {
+		tell = b.course.told != pose || b.course.way.Goes()
+	}
+	if _, queued := f.mu.moving[id]; !tell && !queued {
+		f.mu.strays = true
+		f.g.metrics.movesWithheld.Inc()
 		return false
 	}
-	if i, queued := f.mu.moving[id]; queued {
-		f.mu.out.Moves[i].Pose = pose
-		return f.mu.calm && !alone // he has just come to see somebody
+	f.place(b, straight)
+	return f.mu.linked
+}
+
+// halt ends a viewer's body's course: it has not got where it would have gone.
+func (f *feed) halt(id player.ID, whose viewer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if b := f.mu.bodies[id]; b != nil && b.whose == whose && b.course.way.Goes() {
+		f.stand(b)
 	}
-	f.mu.moving[id] = len(f.mu.out.Moves)
-	f.mu.out.Moves = append(f.mu.out.Moves, wire.BodyMove{Player: id, Pose: pose})
-	if alone && !f.mu.calm {
-		f.mu.calm = true
-		time.AfterFunc(calmPause, f.endCalm)
-	}
-	return !alone
 }
 
 // hasten sends what there is to send without waiting for more.
@@ -161,13 +168,33 @@ func (f *feed) hasten() {
 	}
 }
 
-// endCalm has the region told of the moves that have waited for calmPause.
-func (f *feed) endCalm() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.mu.calm = false; len(f.mu.out.Moves) > 0 {
-		wakeUp(f.wake)
+// stand has the region told that a body stands where it is. The lock is held, as below.
+func (f *feed) stand(b *body) {
+	b.course.stand(f.g.now())
+	f.place(b, false)
+	wakeUp(f.wake)
+}
+
+// straight tells whether the region is told of courses where the body is.
+func (f *feed) straight(b *body) bool {
+	v := f.mu.views[world.ChunkOf(b.Pose)]
+	return !f.g.swarm.on() && (v == nil || len(v.bodies) <= courseCrowd)
+}
+
+// place puts a body's newest pose, and how it goes on, into the next message.
+func (f *feed) place(b *body, straight bool) {
+	if !f.mu.linked {
+		return // the next link begins with it
 	}
+	m := wire.BodyMove{Player: b.Player, Pose: b.Pose, Way: b.course.tell(straight)}
+	f.mu.strays = f.mu.strays || m.Way.Goes()
+	if i, queued := f.mu.moving[b.Player]; queued {
+		f.mu.out.Moves[i] = m
+		return
+	}
+	f.g.metrics.movesTold.Inc()
+	f.mu.moving[b.Player] = len(f.mu.out.Moves)
+	f.mu.out.Moves = append(f.mu.out.Moves, m)
 }
 
 // edit asks the region for a block change, and asks again over every new link until it is answered. The
@@ -196,6 +223,9 @@ func (f *feed) ask(e wire.Intent, whom viewer) (alone bool) {
 		f.mu.intents = append(f.mu.intents, intent{e, whom})
 		if !f.mu.linked {
 			return false
+		}
+		if b := f.mu.bodies[e.Player]; b != nil && b.course.told != b.Pose {
+			f.place(b, f.straight(b)) // who builds is seen where he is
 		}
 		f.mu.out.Edits = append(f.mu.out.Edits, e)
 		if len(f.mu.intents) == 1 {

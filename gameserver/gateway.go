@@ -106,27 +106,28 @@ const usualBudget = 19_200
 // Gateway holds the sessions of one daemon. Create it with New; it serves while Run runs.
 type Gateway struct {
 	Options
-	rules   player.Rules
-	start   time.Time // all Motions count from here
-	metrics *metrics
-	jobs    *jobs
-	talk    *talk
-	swarm   *swarm
-	keeper  *keeper
-	poller  *poller
-	seq     atomic.Uint64 // of the newest edit of an original client
-	looks   atomic.Uint64 // order of the view that was looked at last
-	stage   *stage
-	shelf   *lru.Cache[grid.ChunkPos, shelved] // generated terrain, packed
-	leader  atomic.Pointer[feed]               // of the region that the beat follows; nil for none
-	came    chan struct{}                      // holds a token when an original client has come
-	called  chan struct{}                      // holds a token while that region calls for a beat
-	onBeat  []*session                         // the beat's; reused
-	crowds  map[*feed]int                      // likewise
-	post    post                               // the beat's
-	spawn   chan func(context.Context)
-	stop    chan struct{} // closed when Run begins to end
-	leaving leaving
+	rules       player.Rules
+	start       time.Time // all Motions count from here
+	metrics     *metrics
+	jobs        *jobs
+	talk        *talk
+	swarm       *swarm
+	keeper      *keeper
+	poller      *poller
+	seq         atomic.Uint64 // of the newest edit of an original client
+	looks       atomic.Uint64 // order of the view that was looked at last
+	stage       *stage
+	shelf       *lru.Cache[grid.ChunkPos, shelved] // generated terrain, packed
+	leader      atomic.Pointer[feed]               // of the region that the beat follows; nil for none
+	came        chan struct{}                      // holds a token when an original client has come
+	called      chan struct{}                      // holds a token while that region calls for a beat
+	onBeat      []*session                         // the beat's; reused
+	feedsOnBeat []*feed                            // likewise
+	crowds      map[*feed]int                      // likewise
+	post        post                               // the beat's
+	spawn       chan func(context.Context)
+	stop        chan struct{} // closed when Run begins to end
+	leaving     leaving
 
 	mu struct {
 		sync.Mutex

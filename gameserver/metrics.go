@@ -4,30 +4,32 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // metrics are the numbers that a gateway reports; docs/metrics.md explains each.
 type metrics struct {
-	sessions     prometheus.Gauge
-	classics     prometheus.Gauge
-	chunks       prometheus.Gauge
-	generated    prometheus.Counter
-	mismatches   prometheus.Counter
-	refused      prometheus.Counter
-	messagesIn   prometheus.Counter
-	messagesOut  prometheus.Counter
-	bytesIn      prometheus.Counter
-	bytesOut     prometheus.Counter
-	corrections  *prometheus.CounterVec // by reason
-	refusals     *prometheus.CounterVec // by reason
-	denials      *prometheus.CounterVec // by reason
-	beatSeconds  prometheus.Histogram
-	skipped      prometheus.Counter
-	talk         *prometheus.CounterVec // by order: causal, late, none, repeated
-	talkHeld     prometheus.Gauge
-	talkMissed   prometheus.Counter
-	packetsIn    prometheus.Counter
-	packetsOut   prometheus.Counter
-	swarmIn      prometheus.Counter
-	swarmOut     prometheus.Counter
-	swarmRefused prometheus.Counter
-	moved        *prometheus.CounterVec // by outcome: followed, cut, homeless
+	sessions      prometheus.Gauge
+	classics      prometheus.Gauge
+	chunks        prometheus.Gauge
+	generated     prometheus.Counter
+	mismatches    prometheus.Counter
+	refused       prometheus.Counter
+	messagesIn    prometheus.Counter
+	messagesOut   prometheus.Counter
+	bytesIn       prometheus.Counter
+	bytesOut      prometheus.Counter
+	corrections   *prometheus.CounterVec // by reason
+	refusals      *prometheus.CounterVec // by reason
+	denials       *prometheus.CounterVec // by reason
+	beatSeconds   prometheus.Histogram
+	skipped       prometheus.Counter
+	movesTold     prometheus.Counter
+	movesWithheld prometheus.Counter
+	talk          *prometheus.CounterVec // by order: causal, late, none, repeated
+	talkHeld      prometheus.Gauge
+	talkMissed    prometheus.Counter
+	packetsIn     prometheus.Counter
+	packetsOut    prometheus.Counter
+	swarmIn       prometheus.Counter
+	swarmOut      prometheus.Counter
+	swarmRefused  prometheus.Counter
+	moved         *prometheus.CounterVec // by outcome: followed, cut, homeless
 }
 
 // tickBuckets are those of a region's ticks, so that the two can be added.
@@ -58,7 +60,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	bytes := vector("voxeld_packet_bytes_total", "Bytes of the messages exchanged with clients, framing not counted.", "direction")
 	packets := vector("voxeld_overlay_packets_total", "Packets of movement exchanged with other gateways, one a tick at most with each.", "direction")
 	packetBytes := vector("voxeld_overlay_packet_bytes_total", "Bytes of these packets.", "direction")
+	moves := vector("voxeld_moves_total", "Moves of players here, by outcome: told to their region, or withheld because it knew (ADR 19).", "outcome")
 	return &metrics{
+		movesTold: moves.WithLabelValues("told"), movesWithheld: moves.WithLabelValues("withheld"),
 		packetsIn: packets.WithLabelValues("in"), packetsOut: packets.WithLabelValues("out"),
 		swarmIn: packetBytes.WithLabelValues("in"), swarmOut: packetBytes.WithLabelValues("out"),
 		swarmRefused: counter("voxeld_overlay_refused_total", "Updates of movement of other gateways that were farther away than a player can have got."),

@@ -108,6 +108,7 @@ func (s *session) move(pose wire.Pose) error {
 	if !ok {
 		s.g.metrics.corrections.WithLabelValues(reason).Inc()
 		s.out.send(wire.Correction{Pose: last, Reason: reason})
+		s.here.halt(s.body.Player, s)
 		return nil
 	}
 	was := world.ChunkOf(last)

@@ -111,9 +111,9 @@ func (w *swarm) hear(n *wire.ChunkNews, v *view) {
 			moves = append(moves, m)
 			continue
 		}
-		a.truth.Pose, a.said = m.Pose, w.mu.round
+		a.truth.Pose, a.truth.Way, a.said = m.Pose, m.Way, w.mu.round
 		if !a.lively {
-			a.body.Pose = m.Pose
+			a.body.Pose, a.body.Way = m.Pose, m.Way
 			moves = append(moves, m)
 		}
 	}

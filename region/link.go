@@ -13,7 +13,7 @@ import (
 
 const (
 	// LinkProtocol names the streams that carry links, without the world's prefix.
-	LinkProtocol = "/link/2"
+	LinkProtocol = "/link/3"
 
 	// linkBacklog is how many frames (ticks) a gateway may fall behind before its link is cut. It then
 	// asks again and starts from whole chunks.

@@ -283,6 +283,7 @@ func (l *loop) over() string {
 // step is one tick.
 func (l *loop) step() {
 	l.tick++
+	l.crowd.Tick()
 	l.listen()
 	l.deliver()
 	l.lookOn()

@@ -76,12 +76,15 @@ type Body struct {
 	Said uint64 `cbor:"5,keyasint,omitempty"`
 	// Gateway is the peer id of the player's gateway, if it tells others how he moves (DESIGN §8); else empty.
 	Gateway string `cbor:"6,keyasint,omitempty"`
+	// Way is how he goes on from the pose.
+	Way Way `cbor:"7,keyasint,omitzero"`
 }
 
-// BodyMove is an avatar's newest pose between nodes.
+// BodyMove is an avatar's newest pose between nodes, and how he goes on from there.
 type BodyMove struct {
 	Player player.ID `cbor:"1,keyasint"`
 	Pose   Pose      `cbor:"2,keyasint"`
+	Way    Way       `cbor:"3,keyasint"`
 }
 
 // BlockAt is a block in a chunk: At counts as chunk.Index does.

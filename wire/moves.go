@@ -8,18 +8,18 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// Moves are the newest poses of avatars. In CBOR they are one byte string, 48 bytes each: there are thousands of them a
+// Moves are the newest poses of avatars. In CBOR they are one byte string, 54 bytes each: there are thousands of them a
 // second, and reading as many maps took a gateway longer than all that it does with them.
 type Moves []BodyMove
 
 const (
-	bodyMoveBytes = 16 + 3*8 + 2*4
+	bodyMoveBytes = 16 + 3*8 + 2*4 + 3*2
 	longString    = 0x5a // in CBOR begins a byte string with its length in four bytes
 	movesHead     = 1 + 4
 )
 
-// MarshalCBOR writes the byte string: of each move the player's id, x, y and z as float64, yaw and pitch as float32,
-// little-endian.
+// MarshalCBOR writes the byte string: of each move the player's id, x, y and z as float64, yaw and pitch as float32, the
+// way along x, y and z as int16, little-endian.
 func (m Moves) MarshalCBOR() ([]byte, error) {
 	b := make([]byte, 0, movesHead+len(m)*bodyMoveBytes)
 	b = append(b, longString)
@@ -32,6 +32,9 @@ func (m Moves) MarshalCBOR() ([]byte, error) {
 		}
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Yaw))
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Pitch))
+		for _, v := range [...]int16{m[i].Way.X, m[i].Way.Y, m[i].Way.Z} {
+			b = binary.LittleEndian.AppendUint16(b, uint16(v))
+		}
 	}
 	return b, nil
 }
@@ -56,6 +59,10 @@ func (m *Moves) UnmarshalCBOR(data []byte) error {
 			Z:     math.Float64frombits(binary.LittleEndian.Uint64(move[32:])),
 			Yaw:   math.Float32frombits(binary.LittleEndian.Uint32(move[40:])),
 			Pitch: math.Float32frombits(binary.LittleEndian.Uint32(move[44:])),
+		}, Way: Way{
+			X: int16(binary.LittleEndian.Uint16(move[48:])),
+			Y: int16(binary.LittleEndian.Uint16(move[50:])),
+			Z: int16(binary.LittleEndian.Uint16(move[52:])),
 		}}
 	}
 	return nil

@@ -28,6 +28,7 @@ var (
 	bMember = Member{Peer: "12D3KooWB", Game: "node-b:4002"}
 	aCell   = grid.CellAt(grid.ChunkPos{X: -1, Z: 17}, grid.FoundingLabel)
 	aPose   = Pose{X: 1.5, Y: 64, Z: -3.3, Yaw: 1.57, Pitch: -0.5}
+	aWay    = Way{X: -math.MaxInt16, Y: 1, Z: 820}
 	anID    = player.GuestID("ada")
 )
 
@@ -60,7 +61,7 @@ func aToRegion() ToRegion {
 	return ToRegion{
 		Unwatch: []grid.ChunkPos{at}, Watch: []grid.ChunkPos{{X: 0, Z: 17}},
 		Enter: []Body{{Player: anID, Name: "ada", Guest: true, Pose: aPose, Said: 1700000000001}},
-		Moves: []BodyMove{{Player: anID, Pose: aPose}}, Leave: []player.ID{anID},
+		Moves: []BodyMove{{Player: anID, Pose: aPose, Way: aWay}}, Leave: []player.ID{anID},
 		Edits: []Intent{{Player: anID, Seq: 4, Pos: grid.Pos{X: -3, Y: 60, Z: 545}, Block: chunk.Planks}},
 		Says: []Utterance{
 			{Player: anID, Name: "ada", Chunk: at, Text: "hi", Wall: 1700000000000, Stamp: aStamp(anID)},
@@ -71,13 +72,13 @@ func aToRegion() ToRegion {
 
 func aFromRegion() FromRegion {
 	at := grid.ChunkPos{X: -1, Z: 17}
-	body := Body{Player: anID, Name: "ada", Guest: true, Pose: aPose}
+	body := Body{Player: anID, Name: "ada", Guest: true, Pose: aPose, Way: aWay}
 	return FromRegion{
 		Tick: 11,
 		Chunks: []ChunkNews{{
 			Chunk: at,
 			State: &ChunkState{Base: make([]byte, 32), Edits: []BlockAt{{At: 5, Block: chunk.Stone}}, Bodies: []Body{body}},
-			Enter: []Body{body}, Leave: []player.ID{anID}, Moves: []BodyMove{{Player: anID, Pose: aPose}},
+			Enter: []Body{body}, Leave: []player.ID{anID}, Moves: []BodyMove{{Player: anID, Pose: aPose, Way: aWay}},
 			Blocks: []BlockAt{{At: 32767, Block: chunk.Air}}, Says: []Utterance{{Player: anID, Name: "ada", Chunk: at, Text: "hi"}},
 		}},
 		Results: []EditResult{{Player: anID, Seq: 4, Block: chunk.Stone, Refused: RefusedRate}},

@@ -24,6 +24,7 @@ type Crowd struct {
 	inside map[grid.ChunkPos][]*presence // who is in which chunk, in the order of their ids; no empty lists
 	news   map[grid.ChunkPos]*happenings // since the last Take
 	says   int                           // chat lines in news
+	tick   uint64
 }
 
 // presence is a body, the chunk it stands in, and the gateway (by the number of its link) that speaks
@@ -32,7 +33,8 @@ type presence struct {
 	body  wire.Body
 	chunk grid.ChunkPos
 	link  uint64
-	moved bool // within the chunk, since the last Take; the chunk's news count it
+	told  uint64 // the tick in which its pose came, from which it goes on along its way
+	moved bool   // within the chunk, since the last Take; the chunk's news count it
 }
 
 // happenings is what became of one chunk since the last Take. Poses are not in it: the newest one counts.
@@ -57,6 +59,9 @@ func NewCrowd(cell grid.Cell) *Crowd {
 	}
 }
 
+// Tick begins a tick, of which there are 20 a second while somebody is here.
+func (c *Crowd) Tick() { c.tick++ }
+
 // Len is the number of avatars in the region.
 func (c *Crowd) Len() int { return len(c.bodies) }
 
@@ -78,7 +83,7 @@ func (c *Crowd) Enter(link uint64, body wire.Body) {
 	default:
 		c.takeOut(p)
 	}
-	p.body, p.chunk, p.link = body, at, link
+	p.body, p.chunk, p.link, p.told = body, at, link, c.tick
 	c.putIn(p)
 }
 
@@ -90,7 +95,7 @@ func (c *Crowd) Move(link uint64, move wire.BodyMove) {
 	if p == nil || p.link != link || !c.cell.Contains(at) {
 		return
 	}
-	p.body.Pose = move.Pose
+	p.body.Pose, p.body.Way, p.told = move.Pose, move.Way, c.tick
 	if at == p.chunk {
 		if !p.moved { // most of what a region is told is this
 			p.moved = true
@@ -144,11 +149,16 @@ func (c *Crowd) Changed(change Change) {
 // Pinned puts the base of a chunk that was edited for the first time into the news.
 func (c *Crowd) Pinned(p Pin) { c.newsOf(p.Chunk).base = p.Base[:] }
 
-// Inside gives the bodies that are in the chunk, in the order of their ids.
+// Inside gives the bodies that are in the chunk, where they have got by now, in the order of their ids.
 func (c *Crowd) Inside(at grid.ChunkPos) []wire.Body {
 	var bodies []wire.Body
 	for _, p := range c.inside[at] {
-		bodies = append(bodies, p.body)
+		body, ticks := p.body, min(c.tick-p.told, wire.WayTicks)
+		body.Pose = body.Way.Along(body.Pose, float64(ticks), at)
+		if ticks == wire.WayTicks {
+			body.Way = wire.Way{}
+		}
+		bodies = append(bodies, body)
 	}
 	return bodies
 }
@@ -195,7 +205,7 @@ func (c *Crowd) takeMoves(at grid.ChunkPos, h *happenings) []wire.BodyMove {
 		}
 		p.moved = false
 		if _, came := h.marks[p.body.Player]; !came {
-			moves = append(moves, wire.BodyMove{Player: p.body.Player, Pose: p.body.Pose})
+			moves = append(moves, wire.BodyMove{Player: p.body.Player, Pose: p.body.Pose, Way: p.body.Way})
 		}
 	}
 	return moves

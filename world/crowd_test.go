@@ -232,3 +232,36 @@ func BenchmarkCrowdTick(b *testing.B) {
 		c.Take()
 	}
 }
+
+// Whoever comes to look sees a body where it has got by now, until its way ends.
+func TestInsideGoesOn(t *testing.T) {
+	area := testCell.Area()
+	at := grid.ChunkPos{X: area.MinX, Z: area.MinZ}
+	way := wire.WayOf(.25, 0, 0)
+	c := NewCrowd(testCell)
+	c.Enter(1, bodyIn(1, at, 1))
+	c.Tick()
+	c.Take()
+	told := wire.BodyMove{Player: player.ID{1}, Pose: poseIn(at, 2), Way: way}
+	c.Move(1, told)
+	if moves := c.Take()[at].Moves; len(moves) != 1 || moves[0] != told {
+		t.Errorf("told %+v, want %+v", moves, told)
+	}
+	for tick := range 2 * wire.WayTicks {
+		want := told.Pose
+		want.X += .25 * float64(min(tick, wire.WayTicks))
+		if b := c.Inside(at)[0]; b.Pose != want || b.Way.Goes() != (tick < wire.WayTicks) {
+			t.Errorf("after %d ticks: %+v, want %v", tick, b, want)
+		}
+		c.Tick()
+	}
+	if len(c.Take()) > 0 {
+		t.Error("there is news of who goes on as he was told to")
+	}
+	next := told
+	next.Pose.X += grid.ChunkSize
+	c.Move(1, next)
+	if n := c.Take()[grid.ChunkPos{X: at.X + 1, Z: at.Z}]; len(n.Enter) != 1 || n.Enter[0].Way != way {
+		t.Errorf("over the border: %+v", n)
+	}
+}

@@ -179,6 +179,13 @@ func (b *bench) reportNetwork(series []moment, r reading, before rested, joined 
 	}
 	table.Add("searches for a chunk's region", located)
 	table.Add("of these without asking another node, %", percent(ratio(cached, located)))
+	told, bytes := 0.0, 0.0
+	for i := range r.After {
+		told += r.After[i].Value("voxeld_moves_total", "outcome", "told") - r.Before[i].Value("voxeld_moves_total", "outcome", "told")
+		bytes += r.After[i].Value("voxeld_stream_bytes_total", "direction", "out") - r.Before[i].Value("voxeld_stream_bytes_total", "direction", "out")
+	}
+	table.Add("moves of a player that his region is told of, a second", ratio(told, r.Seconds*float64(r.Players)))
+	table.Add("kB/s from a daemon to others", ratio(bytes, r.Seconds*float64(nodes))/1000)
 	text := "![CPU of the daemons](performance/network.svg)\n\n" + table.Markdown()
 	if why := r.doubt(); why != "" {
 		text += "\n**Not to be trusted**: " + why + ".\n"
