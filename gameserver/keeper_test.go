@@ -269,7 +269,7 @@ func TestDiskThatFails(t *testing.T) {
 // Of a crowd that walks about only so many are published a second, the oldest records first, and in time all of them: a
 // crowd that is not too large once a minute.
 func TestCrowdIsPublishedInTurn(t *testing.T) {
-	for players, each := range map[int]int{60: publishLeast, 240: 4, 360: 6, 1000: publishMost} {
+	for players, each := range map[int]int{120: publishLeast, 240: 4, 360: 6, 1000: publishMost} {
 		t.Run(fmt.Sprint(players), func(t *testing.T) { publishInTurn(t, players, each) })
 	}
 }

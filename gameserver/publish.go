@@ -19,11 +19,11 @@ const (
 	publishEvery = time.Minute
 	// publishWay is how far, in blocks, a player may go from where the network knows him before he is saved
 	// there again, but not within publishPause of the last time. If his gateway is killed he is set back by as much: by
-	// 15 s of walking, and by up to a minute and more in a crowd of more than 60. With 5 s a thousand walkers on a hundred nodes
-	// were two hundred records a second, each verified and written by several nodes.
-	publishWay, publishPause = 16, 15 * time.Second
+	// half a minute of walking, and by up to a minute and more in a crowd of more than 120. A record is verified by five nodes and written
+	// to the disk by each: with 15 s the records of a thousand walkers on a hundred nodes took a sixth of a core.
+	publishWay, publishPause = 16, 30 * time.Second
 	// Of the players who are here as many are published at one save, of which there is one a second, as bring everybody's
-	// turn once in publishEvery, those whose record is the oldest first; but at least publishLeast, which is what 60 walkers
+	// turn once in publishEvery, those whose record is the oldest first; but at least publishLeast, which is what 120 walkers
 	// ask for, and publishMost at most. A record is signed and sent to several nodes near its key, and those nodes verify it and write it to disk: with 50 a second, each of four gateways of a crowd spent more
 	// on records than on motion, and with 10 for each quarter of a crowd of 1,000 still a seventh of all that it spent.
 	publishLeast, publishMost = 4, 10

@@ -16,8 +16,9 @@ import (
 // Metrics are the metrics of a process at one time, by name.
 type Metrics map[string]*dto.MetricFamily
 
-// scrapeClient keeps no connection: a scrape a second is no load, and connections would outlive daemons.
-var scrapeClient = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+// scrapeClient keeps no connection: a scrape a second is no load, and connections would outlive daemons. Of a hundred daemons that
+// fill the machine one may answer late.
+var scrapeClient = &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // Scrape reads the metrics of the process.
 func (p *Process) Scrape(ctx context.Context) (Metrics, error) {
