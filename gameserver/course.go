@@ -15,7 +15,7 @@ import (
 
 const (
 	// courseError is how far, in blocks, a player may be from his course before his region is told, and aloneError the same of
-	// who is alone: nobody sees him.
+	// who is alone: at most somebody far away sees him, in the grade distant (aloneView).
 	courseError, aloneError = 1. / 8, 1.
 	// courseSlip is by how much he may be early or late on his course. Moves come over a network, and a region's ticks and a
 	// gateway's beats move what it tells by as much.
@@ -66,7 +66,7 @@ func (c *course) hear(pose wire.Pose, now time.Duration, alone bool) (tell bool)
 		most = aloneError
 	}
 	switch {
-	case now-c.heard > courseSilence: // he stood
+	case c.silent(now): // he stood
 		if _, c.paced = c.pace(); c.paced {
 			c.begin(c.last, now-region.TickEvery, 0)
 		} else {
@@ -111,8 +111,11 @@ func (c *course) tell(straight bool) wire.Way {
 
 // stands tells whether the player has stopped, and the region does not know it, or not exactly where.
 func (c *course) stands(now time.Duration) bool {
-	return now-c.heard > courseSilence && (c.way.Goes() || c.told != c.last)
+	return c.silent(now) && (c.way.Goes() || c.told != c.last)
 }
+
+// silent tells whether nothing has been heard of the player for so long that he does not walk any more.
+func (c *course) silent(now time.Duration) bool { return now-c.heard > courseSilence }
 
 // astray is how far the newest move is from the course, in blocks, if it may be early or late by courseSlip.
 func (c *course) astray() float64 {
@@ -172,49 +175,3 @@ func looksElsewhere(a, b wire.Pose) bool {
 }
 
 func length(x, y, z float64) float64 { return math.Sqrt(x*x + y*y + z*z) }
-
-// beat lets everybody go on who is on his way, so many ticks after the beat before, and has the region told of players who have
-// stopped.
-func (f *feed) beat(ticks uint64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	now := f.g.now()
-	f.mu.beaten = now
-	for v := range f.mu.walks {
-		f.proceed(v, float32(ticks))
-	}
-	if !f.mu.strays {
-		return
-	}
-	f.mu.strays = false
-	for _, b := range f.mu.bodies {
-		if b.course.stands(now) {
-			f.stand(b)
-		}
-		f.mu.strays = f.mu.strays || b.course.told != b.Pose || b.course.way.Goes()
-	}
-}
-
-// proceed lets everybody in a chunk go on who is on his way, and shows it.
-func (f *feed) proceed(v *view, ticks float32) {
-	var goes bool
-	if v.moved, goes = v.bodies.proceed(v.at, ticks, v.moved[:0]); !goes {
-		delete(f.mu.walks, v)
-	}
-	if len(v.moved) == 0 {
-		return
-	}
-	f.g.stage.take(&bulletin{ChunkNews: wire.ChunkNews{Chunk: v.at}, view: v}, v.moved)
-	if v.stepwise > 0 {
-		f.publishMoves(v)
-	}
-}
-
-// publishMoves tells those of a chunk's viewers who do not learn of moves from the beat.
-func (f *feed) publishMoves(v *view) {
-	b := &bulletin{ChunkNews: wire.ChunkNews{Chunk: v.at}, tick: f.mu.tick, feed: f, view: v}
-	for _, o := range v.moved {
-		b.Moves = append(b.Moves, wire.BodyMove{Player: o.Player, Pose: o.Pose})
-	}
-	f.publish(v, b)
-}

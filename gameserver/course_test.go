@@ -256,6 +256,15 @@ func TestARegionIsToldOfCourses(t *testing.T) {
 		if b := there(); b.Pose.X != x || b.Way.Goes() {
 			t.Errorf("over a new link the region has %+v, she rests at %v", b, x)
 		}
+		r.lands.down(true)
+		pass(2 * courseSilence)
+		walk(5)
+		pass(time.Second)
+		r.lands.down(false)
+		pass(10 * time.Second)
+		if b := there(); b.Pose.X != x || b.Way.Goes() {
+			t.Errorf("she stopped while there was no link: the region has %+v, she rests at %v", b, x)
+		}
 	})
 }
 

@@ -169,8 +169,13 @@ func (f *feed) resume() {
 	for _, v := range inOrder {
 		f.mu.out.Watch = append(f.mu.out.Watch, v.at)
 	}
+	now := f.g.now()
 	for _, b := range f.mu.bodies {
+		if b.course.silent(now) { // he stopped while there was no link
+			b.course.stand(now)
+		}
 		b.Way = b.course.tell(f.straight(b))
+		f.mu.strays = f.mu.strays || b.Way.Goes()
 		f.mu.out.Enter = append(f.mu.out.Enter, b.Body)
 	}
 	for _, i := range f.mu.intents {
@@ -216,13 +221,21 @@ func (f *feed) send(ctx context.Context, link region.Link) error {
 		case <-f.rush:
 		case <-time.After(feedPause):
 		}
-		f.sending.Lock()
-		err := link.Send(f.takeOut())
-		f.sending.Unlock()
-		if err != nil {
+		if err := f.sendNow(link); err != nil {
 			return err
 		}
 	}
+}
+
+// sendNow sends what there is, if somebody else has not sent it already.
+func (f *feed) sendNow(link region.Link) error {
+	f.sending.Lock()
+	defer f.sending.Unlock()
+	out := f.takeOut()
+	if out.Empty() {
+		return nil
+	}
+	return link.Send(out)
 }
 
 // lend lets others than the sender send.

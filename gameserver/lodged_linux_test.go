@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -128,7 +129,10 @@ func TestWalkersAreLodged(t *testing.T) {
 	ann.lodged(1)
 	for range 3 {
 		ann.goTo(3.5)
-		ann.at(3.5)
+		eventually(t, "the region hears of the step", func() bool {
+			inside := r.lands.bodies(grid.ChunkPos{})
+			return len(inside) == 1 && inside[0].Pose.X == 3.5
+		})
 		ann.goTo(4.5)
 		ann.at(4.5)
 		if r.g.poller.lodged() != 1 {

@@ -18,7 +18,7 @@ const (
 	// pollEvery is the time between two rounds of the poller, and so how long what lodged sessions send may wait. Regions hear of
 	// moves no later for it: their feeds do not collect those for feedPause any more.
 	pollEvery = 15 * time.Millisecond
-	// pollCalm is that time after a round in which nobody came to hear of anything: where all players are alone, or send nothing.
+	// pollCalm is that time after a round of which no region has to be told: everybody keeps his course, or sends nothing.
 	pollCalm = region.TickEvery
 	// pollEvents is how many sockets one system call tells of.
 	pollEvents = 256
@@ -186,7 +186,7 @@ func (p *poller) lodge(c conn, hear func(data []byte) (taken, stay bool)) bool {
 		return false
 	}
 	d, ok := line.Conn.(*descriptor)
-	if !ok || !d.lodge(p, hear) {
+	if !ok || len(d.unread) > 0 || !d.lodge(p, hear) {
 		return false
 	}
 	<-d.left

@@ -53,6 +53,7 @@ type view struct {
 	land     *chunk.Chunk             // terrain and edits; nil until both are here, and while it is folded
 	folded   bool                     // the land is in latest only, which is of the newest version: see fold
 	used     bool                     // somebody has asked for a block since the last sweep
+	edited   bool                     // news have changed the land since it was built
 	former   *chunk.Chunk             // the land before the region's newest state came; nil once land is here again
 	ground   [32]byte                 // hash of the terrain that land was made of
 	foreign  *chunk.Chunk             // the terrain of hash base, where this node generates another one; nil until it is here
@@ -191,7 +192,7 @@ func (v *view) reset(state *wire.ChunkState) (difference wire.ChunkNews, came, l
 }
 
 // pristine tells whether nobody has ever changed the land, as far as it is known here.
-func (v *view) pristine() bool { return len(v.base)+len(v.edits)+len(v.ahead) == 0 }
+func (v *view) pristine() bool { return !v.edited && len(v.base)+len(v.edits)+len(v.ahead) == 0 }
 
 // take brings the mirror up to date with the news, and gives who came, who left, and who moved; moved is good until the
 // next take.
@@ -225,6 +226,7 @@ func (v *view) take(n wire.ChunkNews) (came, left []wire.Body, moved []*occupant
 		for _, b := range n.Blocks {
 			v.open().Set(b.At, b.Block)
 		}
+		v.edited = true
 		v.version++
 	}
 	return came, left, v.moved
@@ -237,7 +239,7 @@ func (v *view) build(terrain *chunk.Chunk) (changed bool) {
 		terrain.Set(b.At, b.Block)
 	}
 	changed = v.former == nil || len(v.ahead) > 0 || v.former.Hash() != terrain.Hash()
-	v.land, v.former, v.edits, v.ahead = terrain, nil, nil, nil
+	v.land, v.former, v.edits, v.ahead, v.edited = terrain, nil, nil, nil, false
 	v.version++
 	return changed
 }

@@ -16,14 +16,15 @@ func TestUnchangedLandStaysOverANewLink(t *testing.T) {
 		state  wire.ChunkState
 		stays  bool
 	}{
-		"never changed":                 {stays: true},
-		"changed meanwhile":             {state: wire.ChunkState{Base: base, Edits: edit}},
-		"changed by who tells no base":  {state: wire.ChunkState{Edits: edit}},
-		"changed before":                {before: view{base: base}, state: wire.ChunkState{Base: base, Edits: edit}},
-		"changed before, and lost":      {before: view{base: base}},
-		"an answer was before the news": {before: view{ahead: map[chunk.Index]struct{}{7: {}}}},
-		"changed, and not yet built":    {before: view{edits: edit}},
-		"pinned meanwhile":              {state: wire.ChunkState{Base: base}},
+		"never changed":                  {stays: true},
+		"changed meanwhile":              {state: wire.ChunkState{Base: base, Edits: edit}},
+		"changed by who tells no base":   {state: wire.ChunkState{Edits: edit}},
+		"changed before":                 {before: view{base: base}, state: wire.ChunkState{Base: base, Edits: edit}},
+		"changed before, and lost":       {before: view{base: base}},
+		"an answer was before the news":  {before: view{ahead: map[chunk.Index]struct{}{7: {}}}},
+		"changed by news without a base": {before: view{edited: true}},
+		"changed, and not yet built":     {before: view{edits: edit}},
+		"pinned meanwhile":               {state: wire.ChunkState{Base: base}},
 	} {
 		v := c.before
 		v.land = &chunk.Chunk{}

@@ -30,6 +30,11 @@ type ToRegion struct {
 	Says    []Utterance     `cbor:"7,keyasint,omitempty"`
 }
 
+// Empty tells whether there is nothing in the message.
+func (m *ToRegion) Empty() bool {
+	return len(m.Unwatch)+len(m.Watch)+len(m.Enter)+len(m.Moves)+len(m.Leave)+len(m.Edits)+len(m.Says) == 0
+}
+
 // FromRegion is what a region has for one gateway, once a tick; ticks without news are not sent.
 type FromRegion struct {
 	Tick    uint64       `cbor:"1,keyasint"`

@@ -71,7 +71,7 @@ func (b *bench) rigOptions(dir string) rig.Options {
 
 // playersFirst is by how much daemons are nicer than the players, where they share cores: players that get no time do not move,
 // and servers whose players stand still have it too easy.
-const playersFirst = 20
+const playersFirst = 5
 
 // sharesCores tells whether a core is the daemons' and the players'.
 func (b *bench) sharesCores() bool {
