@@ -16,7 +16,7 @@ const (
 	// askEvery is how often a node is asked at least who it is, and askSeldom at most: an eighth of the time after which a
 	// silent member is replaced, within these bounds. Who has asked this node meanwhile lives, and need not be asked.
 	askEvery, askSeldom = 2500 * time.Millisecond, 7500 * time.Millisecond
-	// strangerMost is how often a node is asked at most that this one shares no group with: a quarter of that time, within
+	// strangerMost is how often a node is asked at most that is in no group that this one leads: a quarter of that time, within
 	// askEvery and this. It may be invited into a group, and is asked once more just before.
 	strangerMost = 30 * time.Second
 	// describedFor is how long it is believed that a node is what it described itself as.
@@ -28,7 +28,7 @@ const (
 // liveness is what this node knows of which others live. Any goroutine may use it.
 type liveness struct {
 	every    time.Duration // how often a node is asked
-	stranger time.Duration // how often one that shares no group with this one is
+	stranger time.Duration // how often one is that is in no group that this one leads
 
 	mu struct {
 		sync.Mutex

@@ -18,11 +18,11 @@ import (
 
 // silenceBefore is how long members must have been silent before a region is recovered without them: a pause, or a
 // network that is cut for a moment, is no loss. A living node may have been heard of last when it was asked last, so
-// the time between two questions comes on top (unheard).
+// the time between two questions comes on top (unheard), as long as it is for a node of no group that this one leads.
 const silenceBefore = 10 * time.Second
 
 // unheard is how long a node must not have been heard of to count as silent for silenceBefore.
-func (h *Host) unheard() time.Duration { return silenceBefore + h.liveness.every + superviseEvery }
+func (h *Host) unheard() time.Duration { return silenceBefore + h.liveness.stranger + superviseEvery }
 
 // Copy is a member of a region that is to be recovered, as it was found.
 type Copy struct {

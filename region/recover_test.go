@@ -127,6 +127,37 @@ func TestRecoveredWins(t *testing.T) {
 	})
 }
 
+// Members are asked seldom by who does not lead them. One that was heard of when it was asked last, and is cut off just before
+// it is asked again, is not given up for ten seconds.
+func TestRecoverWaitsForStrangers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, _, c := three(t)
+		g := a.follow(here)
+		g.edit(stone(1))
+		<-time.After(20 * time.Second)
+		id := idHere(t, a)
+		n.cut("C", true)
+		synctest.Wait()
+		cut := time.Now()
+		c.liveness.mu.Lock()
+		for _, p := range c.liveness.mu.nodes {
+			p.heard = cut.Add(-c.liveness.stranger - superviseEvery)
+		}
+		c.liveness.mu.Unlock()
+		for time.Since(cut) < 10*time.Second {
+			for _, lost := range []uint64{world.CatalogID, id} {
+				if err := c.Recover(t.Context(), lost); err == nil || !strings.Contains(err.Error(), "wait") {
+					t.Fatalf("%v after the cut: %v", time.Since(cut), err)
+				}
+			}
+			<-time.After(time.Second)
+		}
+		if err := c.Recover(t.Context(), id); err != nil {
+			t.Errorf("%v after the cut: %v", time.Since(cut), err)
+		}
+	})
+}
+
 // Of two survivors of five only the one with the newest log may go on.
 func TestRecoverOnTheBest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -149,7 +180,7 @@ func TestRecoverOnTheBest(t *testing.T) {
 		}
 		<-time.After(5 * time.Second) // A leads no more, or B would hear of it
 		n.cut("B", false)
-		<-time.After(20 * time.Second)
+		<-time.After(b.unheard())
 		if err := b.Recover(t.Context(), id); err == nil || !strings.Contains(err.Error(), "the copy of A has more") {
 			t.Fatalf("on the worse one: %v", err)
 		}
