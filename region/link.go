@@ -24,7 +24,8 @@ const (
 	// writeTime is how long a stream may take to accept one frame. One that takes longer is dead.
 	writeTime = 10 * time.Second
 	// aliveEvery is how often a region's node says that it lives when there is nothing else to say, and
-	// silence how long it may say nothing before its link is given up: while somebody has edited lately.
+	// silence how long it may say nothing before its link is given up: while somebody has edited lately, and until there is
+	// a seat.
 	aliveEvery = 250 * time.Millisecond
 	silence    = 1200 * time.Millisecond
 	// calmEvery and calmSilence are the same for links on which nobody edits: many are, for players see further than they
@@ -151,7 +152,9 @@ type remoteLink struct {
 }
 
 func newRemoteLink(stream io.ReadWriteCloser) *remoteLink {
-	return &remoteLink{stream: stream, in: bufio.NewReader(stream)}
+	l := &remoteLink{stream: stream, in: bufio.NewReader(stream)}
+	l.vigil.late = l.abort
+	return l
 }
 
 func (l *remoteLink) Send(msg wire.ToRegion) error {
@@ -167,7 +170,7 @@ func (l *remoteLink) Send(msg wire.ToRegion) error {
 func (l *remoteLink) Receive(ctx context.Context) (wire.FromRegion, error) {
 	stop := context.AfterFunc(ctx, l.abort) // the read below reports it
 	defer stop()
-	l.vigil.begin(time.Now(), l.abort)
+	l.vigil.begin(time.Now())
 	defer l.vigil.end()
 	for {
 		frame, err := wire.ReadFrame[wire.FromRegion](l.in, wire.MaxFrame)
@@ -177,7 +180,7 @@ func (l *remoteLink) Receive(ctx context.Context) (wire.FromRegion, error) {
 		if !frame.Alive {
 			return frame, nil
 		}
-		l.vigil.begin(time.Now(), l.abort)
+		l.vigil.begin(time.Now())
 	}
 }
 

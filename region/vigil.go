@@ -5,37 +5,42 @@ import (
 	"time"
 )
 
-// vigil gives a link up on which nothing is heard for too long: for silence if an edit was sent lately, else for calmSilence.
+// vigil gives a link up on which nothing is heard for too long: for silence if an edit was sent lately, or if nothing has
+// come yet that was waited for, which is the word on a seat; else for calmSilence.
 // On the region's side it only tells how often to say that the region lives.
 type vigil struct {
+	late func() // called, in a goroutine of its own, if neither begin nor end is for too long
+
 	mu struct {
 		sync.Mutex
-		last  time.Time   // an edit passed; zero if none ever did
-		timer *time.Timer // runs while something is waited for; nil before the first time
-		due   time.Time   // when the timer rings
+		seated bool        // what was waited for first has come
+		last   time.Time   // an edit passed; zero if none ever did
+		timer  *time.Timer // runs while something is waited for; nil before the first time
+		due    time.Time   // when the timer rings
 	}
 }
 
-// begin waits anew. late is called, in a goroutine of its own, if neither begin nor end is for too long.
-func (v *vigil) begin(now time.Time, late func()) {
+// begin waits anew.
+func (v *vigil) begin(now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	patience := calmSilence
-	if v.lately(now, eagerFor) {
+	if !v.mu.seated || v.lately(now, eagerFor) {
 		patience = silence
 	}
 	v.mu.due = now.Add(patience)
 	if v.mu.timer == nil {
-		v.mu.timer = time.AfterFunc(patience, late)
+		v.mu.timer = time.AfterFunc(patience, v.late)
 		return
 	}
 	v.mu.timer.Reset(patience)
 }
 
-// end has nothing waited for.
+// end has nothing waited for: a frame has come, or the link is of no use any more.
 func (v *vigil) end() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.mu.seated = true
 	v.mu.timer.Stop()
 }
 

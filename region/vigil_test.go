@@ -16,18 +16,34 @@ import (
 // A node that hangs is noticed soon by who edits, however often he does, and some time later by who only looks on.
 func TestSilentRegionIsGivenUp(t *testing.T) {
 	for name, c := range map[string]struct {
-		edits int           // one each 100 ms, after a second
-		want  time.Duration // until the link is given up
+		seated bool          // it has said that there is a seat
+		edits  int           // one each 100 ms, after a second
+		want   time.Duration // until the link is given up
 	}{
-		"nobody edits":    {0, calmSilence},
-		"one edit":        {1, time.Second + silence},
-		"edit after edit": {50, time.Second + silence},
+		"no seat yet":     {false, 0, silence},
+		"nobody edits":    {true, 0, calmSilence},
+		"one edit":        {true, 1, time.Second + silence},
+		"edit after edit": {true, 50, time.Second + silence},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				near, far := net.Pipe()
 				go io.Copy(io.Discard, far) //nolint:errcheck // until the end
 				l := newRemoteLink(near)
+				var region sync.WaitGroup
+				region.Go(func() {
+					if c.seated {
+						if err := wire.WriteFrame(far, wire.FromRegion{Tick: 1}); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+				if c.seated {
+					if _, err := l.Receive(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				region.Wait()
 				began := time.Now()
 				var editor sync.WaitGroup
 				editor.Go(func() {
