@@ -71,8 +71,8 @@ func (h *Host) answerAll(ctx context.Context, peer string, s *Stream, answer ans
 		if err := s.SetDeadline(time.Now().Add(nextQuestion)); err != nil {
 			return fmt.Errorf("set deadline: %w", err)
 		}
-		// Below the stream: who asks no more is not to be suspected.
-		if question, err = readBounded(s.conn); err != nil {
+		// Who asks no more is not to be suspected.
+		if question, err = readBounded(patient{s}); err != nil {
 			return nil
 		}
 	}

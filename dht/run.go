@@ -24,8 +24,8 @@ const (
 )
 
 // Run keeps this node connected: it dials bootstrap addresses and known peers that are not connected, in growing
-// intervals, for ever; puts peers that answer into the routing table; saves who is there; and republishes the
-// records that this node signed. It returns when ctx ends; nil then, or the error of the last save.
+// intervals, for ever; puts peers that answer into the routing table; saves who is there; republishes the
+// records that this node signed; and closes streams that no question has used for long. It returns when ctx ends; nil then, or the error of the last save.
 func (d *DHT) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	loops.Go(func() {
@@ -36,6 +36,7 @@ func (d *DHT) Run(ctx context.Context) error {
 	})
 	loops.Go(func() { every(ctx, d.opts.RedialEvery, func() { d.fillTable(ctx) }) })
 	loops.Go(func() { d.lookAround(ctx) })
+	loops.Go(func() { every(ctx, sweepEvery, func() { d.host.spare.sweep(time.Now()) }) })
 	err := d.runRedial(ctx)
 	loops.Wait()
 	return err
@@ -57,16 +58,17 @@ func every(ctx context.Context, interval time.Duration, do func()) {
 
 // lookAround asks who is near to this node, in growing intervals, until kad-dht's own interval does. Nodes that start
 // together ask the one that they join before it knows them all, and would hear of each other only then. A look is a walk: where
-// nobody has come since the last one, it would find nobody either.
+// as many are known as a pause ago, it would hardly find anybody.
 func (d *DHT) lookAround(ctx context.Context) {
-	known := 0 // when it was looked last
+	known := 0 // nodes in the table, a pause ago
 	for pause := d.opts.RedialEvery; pause < lookSeldom; pause *= 2 {
 		select {
 		case <-time.After(pause):
-			if now := d.kad.RoutingTable().Size(); now > known {
-				known = now
+			now := d.kad.RoutingTable().Size()
+			if now != known {
 				d.kad.RefreshRoutingTable() // it does not wait for that
 			}
+			known = now
 		case <-ctx.Done():
 			return
 		}

@@ -11,7 +11,7 @@ import (
 const (
 	// spareFor is how long a stream is kept: less than the one who answers waits for the next question (nextQuestion).
 	spareFor = 40 * time.Second
-	// sweepEvery is how often those that were kept for too long are looked for, when questions are asked.
+	// sweepEvery is how often those that were kept for too long are looked for.
 	sweepEvery = 10 * time.Second
 )
 
@@ -23,7 +23,6 @@ type spare struct {
 	mu struct {
 		sync.Mutex
 		streams map[askedAt]kept
-		swept   time.Time
 	}
 }
 
@@ -45,34 +44,32 @@ func (s *spare) take(at askedAt, now time.Time) *Stream {
 	return k.stream
 }
 
-// keep takes a stream on which a question was answered. It is closed if another one is kept, and so are those that were
-// kept for too long.
+// keep takes a stream on which a question was answered. It replaces the one that is kept, if there is one.
 func (s *spare) keep(at askedAt, stream *Stream, now time.Time) {
-	for _, old := range s.swap(at, stream, now) {
+	s.mu.Lock()
+	if s.mu.streams == nil {
+		s.mu.streams = make(map[askedAt]kept)
+	}
+	old := s.mu.streams[at].stream
+	s.mu.streams[at] = kept{stream, now}
+	s.mu.Unlock()
+	if old != nil {
 		old.closeQuietly()
 	}
 }
 
-// swap is keep, and gives what is to be closed.
-func (s *spare) swap(at askedAt, stream *Stream, now time.Time) (over []*Stream) {
+// sweep closes the streams that were kept for too long.
+func (s *spare) sweep(now time.Time) {
+	var over []*Stream
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.streams == nil {
-		s.mu.streams = make(map[askedAt]kept)
-	}
-	if old := s.mu.streams[at]; old.stream != nil {
-		over = append(over, old.stream)
-	}
-	s.mu.streams[at] = kept{stream, now}
-	if now.Sub(s.mu.swept) < sweepEvery {
-		return over
-	}
-	s.mu.swept = now
-	for other, k := range s.mu.streams {
+	for at, k := range s.mu.streams {
 		if now.Sub(k.since) > spareFor {
 			over = append(over, k.stream)
-			delete(s.mu.streams, other)
+			delete(s.mu.streams, at)
 		}
 	}
-	return over
+	s.mu.Unlock()
+	for _, stream := range over {
+		stream.closeQuietly()
+	}
 }

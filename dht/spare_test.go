@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // streamsOf lists the host's streams of a protocol with the other one.
@@ -107,8 +109,118 @@ func TestSpareStreamsAreClosed(t *testing.T) {
 	s.keep(at, third, now)
 	fourth, fourthClosed := stream()
 	s.keep(askedAt{"b", "/test"}, fourth, now.Add(spareFor+1))
+	s.sweep(now.Add(spareFor + 1))
 	if !*thirdClosed || *fourthClosed {
 		t.Errorf("of two to several peers the old one is closed: %t, the new one: %t", *thirdClosed, *fourthClosed)
+	}
+}
+
+// hurried is a context whose deadline, which streams keep to, passes before it ends itself.
+type hurried struct {
+	context.Context //nolint:containedctx // it is one
+	until           time.Time
+}
+
+func (h hurried) Deadline() (time.Time, bool) { return h.until, true }
+
+// What is answered too late is not taken for the answer to the next question, whether the stream or the context has noticed
+// first that it is late.
+func TestALateAnswerIsNoOthers(t *testing.T) {
+	const proto = "/test/late"
+	for name, hurry := range map[string]bool{"the stream": true, "the context": false} {
+		t.Run(name, func(t *testing.T) {
+			a, b := pair(t)
+			ctx, cancel := context.WithCancel(testContext(t))
+			defer cancel()
+			late := make(chan struct{})
+			b.HandleAsk(proto, func(_ context.Context, _ string, q []byte) ([]byte, error) {
+				if string(q) == "A" {
+					if !hurry {
+						cancel()
+					}
+					<-late
+				}
+				return q, nil
+			})
+			if got, err := a.Ask(testContext(t), b.PeerID(), proto, []byte("first")); err != nil || string(got) != "first" {
+				t.Fatalf("answer %q, %v", got, err)
+			}
+			if hurry {
+				ctx = hurried{ctx, time.Now().Add(50 * time.Millisecond)}
+			}
+			got, err := a.Ask(ctx, b.PeerID(), proto, []byte("A"))
+			close(late)
+			if err == nil {
+				t.Fatalf("answer %q in time", got)
+			}
+			if left := len(a.spare.mu.streams); left != 0 {
+				t.Errorf("%d streams are kept", left)
+			}
+			if got, err := a.Ask(testContext(t), b.PeerID(), proto, []byte("B")); err != nil || string(got) != "B" {
+				t.Errorf("B is answered by %q, %v", got, err)
+			}
+		})
+	}
+}
+
+// Who is asked again after it was restarted is asked over a new connection.
+func TestQuestionsOutliveTheConnection(t *testing.T) {
+	const proto = "/test/echo"
+	storage := newMemory()
+	echo := func(_ context.Context, _ string, q []byte) ([]byte, error) { return q, nil }
+	a, b := startHost(t, 1, newMemory()), startHost(t, 2, storage)
+	addr := b.Addrs()[0]
+	if _, err := a.Connect(testContext(t), addr); err != nil {
+		t.Fatal(err)
+	}
+	b.HandleAsk(proto, echo)
+	ask := func() {
+		t.Helper()
+		if got, err := a.Ask(testContext(t), b.PeerID(), proto, []byte("hello")); err != nil || string(got) != "hello" {
+			t.Fatalf("answer %q, %v", got, err)
+		}
+	}
+	ask()
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	listen, _, _ := strings.Cut(addr, "/p2p/")
+	b, err := NewHost(HostOptions{Storage: storage, Listen: []string{listen}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	b.HandleAsk(proto, echo)
+	ask()
+}
+
+// The bytes of all questions and answers are counted, also where they share a stream.
+func TestSharedStreamsAreCounted(t *testing.T) {
+	const proto = "/test/echo"
+	a, b := pair(t)
+	b.HandleAsk(proto, func(_ context.Context, _ string, q []byte) ([]byte, error) { return q, nil })
+	for range 3 {
+		if _, err := a.Ask(testContext(t), b.PeerID(), proto, []byte("hello")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		counter prometheus.Counter
+		want    float64
+	}{
+		"asked, out":   {a.metrics.streamOut, 3 * (4 + 5)},
+		"asked, in":    {a.metrics.streamIn, 3 * (1 + 4 + 5)},
+		"answered, in": {b.metrics.streamIn, 3 * (4 + 5)},
+	} {
+		read := prometheus.NewRegistry()
+		read.MustRegister(c.counter)
+		families, err := read.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := families[0].GetMetric()[0].GetCounter().GetValue(); got != c.want {
+			t.Errorf("%s: %v bytes, want %v", name, got, c.want)
+		}
 	}
 }
 

@@ -39,11 +39,19 @@ type Stream struct {
 
 // Read reads what the peer wrote; io.EOF when it closed its side.
 func (s *Stream) Read(p []byte) (int, error) {
-	n, err := s.conn.Read(p)
-	if s.in != nil {
-		s.in.Add(float64(n))
-	}
+	n, err := patient{s}.Read(p)
 	return n, s.judge(err)
+}
+
+// patient reads from a stream on which the peer may be silent: an error does not make it suspected.
+type patient struct{ stream *Stream }
+
+func (p patient) Read(b []byte) (int, error) {
+	n, err := p.stream.conn.Read(b)
+	if p.stream.in != nil {
+		p.stream.in.Add(float64(n))
+	}
+	return n, err
 }
 
 // Write sends bytes to the peer. It blocks while the peer does not read.
