@@ -87,7 +87,7 @@ func TestVersionsAreAlike(t *testing.T) {
 			}
 			t.Logf("version %d, seed %d: %.2f %% of the ground is more than a block from version 1's",
 				version, seed, 100*float64(off)/float64(columns))
-			if off > columns/40 {
+			if off > columns/400 {
 				t.Errorf("version %d, seed %d: %d of %d columns are more than a block from version 1's", version, seed, off, columns)
 			}
 		}

@@ -25,6 +25,24 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
+// A room that was used for land of other heights and versions is only memory.
+func TestRoomIsOnlyMemory(t *testing.T) {
+	var makers []*Generator
+	for _, sections := range []int{1, 10, 2, 4} {
+		for version := 1; version <= Version; version++ {
+			makers = append(makers, newGenerator(t, version, int64(sections), sections))
+		}
+	}
+	var room Room
+	for _, pos := range []grid.ChunkPos{{X: 0, Z: 0}, {X: -1, Z: 3}, {X: 17, Z: -9}} {
+		for _, g := range makers {
+			if g.ChunkIn(&room, pos).Hash() != g.Chunk(pos).Hash() {
+				t.Errorf("%v of %+v is another one in a used room", pos, g.Params())
+			}
+		}
+	}
+}
+
 // A chunk depends on its parameters and its place: not on the generator's past, nor on who else asks.
 func TestChunkIsPure(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
