@@ -2,10 +2,7 @@ package region
 
 import (
 	"bufio"
-	"bytes"
-	"compress/flate"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -100,43 +97,9 @@ func (h *Host) ask(ctx context.Context, peer string, f wire.Fetch) (wire.Fetched
 	return wire.ReadFrame[wire.Fetched](bufio.NewReader(link.in), wire.MaxFrame)
 }
 
-var errPieceSize = errors.New("the piece is too large")
-
-// deflate packs what goes into wire.Fetched.Data.
-func deflate(data []byte) ([]byte, error) {
-	var b bytes.Buffer
-	w, err := flate.NewWriter(&b, flate.BestSpeed)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(data); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	if len(data) > wire.MaxPieceBytes || b.Len() > wire.MaxFrame-1<<10 {
-		return nil, fmt.Errorf("%w: %d bytes, %d packed", errPieceSize, len(data), b.Len())
-	}
-	return b.Bytes(), nil
-}
-
-// inflate is the inverse of deflate. What would grow over wire.MaxPieceBytes is refused on the way.
-func inflate(packed []byte) ([]byte, error) {
-	r := flate.NewReader(bytes.NewReader(packed))
-	data, err := io.ReadAll(io.LimitReader(r, wire.MaxPieceBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("inflate piece: %w", err)
-	}
-	if len(data) > wire.MaxPieceBytes {
-		return nil, errPieceSize
-	}
-	return data, nil
-}
-
 // offered checks a part that a source gives, and digests it.
 func offered(packed []byte) (offer, error) {
-	data, err := inflate(packed)
+	data, err := wire.UnpackPiece(packed)
 	if err != nil {
 		return offer{}, err
 	}

@@ -154,7 +154,7 @@ func (l *loop) keepParts(index uint64, mark world.Mark) {
 		if !slices.Contains(m.Sources, l.self) {
 			continue
 		}
-		data, err := deflate(world.EncodeRows(l.rows(m.Part)))
+		data, err := wire.PackPiece(world.EncodeRows(l.rows(m.Part)))
 		if err != nil {
 			l.logger.Error("part not kept for others", "region", l.info.ID, "part", m.Part.String(), "error", err)
 			continue

@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/voxelpopuli/voxeld/grid"
+import (
+	"fmt"
+
+	"github.com/voxelpopuli/voxeld/grid"
+)
 
 // Messages between nodes that compare and mend copies of land. Each travels on a stream of its own: one Fetch, one
 // Fetched, as link frames do (4-byte length, CBOR).
@@ -66,6 +70,18 @@ const (
 	// MaxPieceBytes is the most that Fetched.Data may inflate to, in bytes.
 	MaxPieceBytes = 24 << 20
 )
+
+// PackPiece deflates (raw, RFC 1951) a part's rows, for Fetched.Data.
+func PackPiece(rows []byte) ([]byte, error) {
+	packed, err := NewPacker().Pack(rows)
+	if err == nil && (len(rows) > MaxPieceBytes || len(packed) > MaxFrame-1<<10) {
+		return nil, fmt.Errorf("the piece is too large: %d bytes, %d packed", len(rows), len(packed))
+	}
+	return packed, err
+}
+
+// UnpackPiece is the inverse of PackPiece. What would grow over MaxPieceBytes is refused on the way.
+func UnpackPiece(data []byte) ([]byte, error) { return unpack("piece", data, MaxPieceBytes) }
 
 // Valid says what is wrong with the request.
 func (f Fetch) Valid() error {

@@ -341,26 +341,29 @@ func (p *Packer) Pack(encoded []byte) ([]byte, error) {
 	var b bytes.Buffer
 	p.w.Reset(&b)
 	if _, err := p.w.Write(encoded); err != nil {
-		return nil, fmt.Errorf("pack chunk: %w", err)
+		return nil, fmt.Errorf("pack: %w", err)
 	}
 	if err := p.w.Close(); err != nil {
-		return nil, fmt.Errorf("pack chunk: %w", err)
+		return nil, fmt.Errorf("pack: %w", err)
 	}
 	return bytes.Clone(b.Bytes()), nil
 }
 
 // UnpackChunk is the inverse of PackChunk. What would grow over MaxChunkBytes is refused on the way.
-func UnpackChunk(data []byte) ([]byte, error) {
+func UnpackChunk(data []byte) ([]byte, error) { return unpack("chunk", data, MaxChunkBytes) }
+
+// unpack inflates what a Packer has packed, which is at most so many bytes.
+func unpack(what string, data []byte, most int64) ([]byte, error) {
 	r := flate.NewReader(bytes.NewReader(data))
-	encoded, err := io.ReadAll(io.LimitReader(r, MaxChunkBytes+1))
+	plain, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err != nil {
-		return nil, refuse(FailBadValue, "unpack chunk: %v", err)
+		return nil, refuse(FailBadValue, "unpack %s: %v", what, err)
 	}
-	if len(encoded) > MaxChunkBytes {
-		return nil, refuse(FailTooLong, "unpack chunk: more than %d bytes", MaxChunkBytes)
+	if int64(len(plain)) > most {
+		return nil, refuse(FailTooLong, "unpack %s: more than %d bytes", what, most)
 	}
 	if err := r.Close(); err != nil && !errors.Is(err, io.EOF) {
-		return nil, refuse(FailBadValue, "unpack chunk: %v", err)
+		return nil, refuse(FailBadValue, "unpack %s: %v", what, err)
 	}
-	return encoded, nil
+	return plain, nil
 }

@@ -296,6 +296,30 @@ func TestPackChunk(t *testing.T) {
 	}
 }
 
+func TestPackPiece(t *testing.T) {
+	for _, size := range []int{0, 1, MaxPieceBytes} {
+		packed, err := PackPiece(make([]byte, size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := UnpackPiece(packed); err != nil || len(got) != size {
+			t.Errorf("%d bytes came back as %d, %v", size, len(got), err)
+		}
+	}
+	over := make([]byte, MaxPieceBytes+1)
+	if _, err := PackPiece(over); err == nil {
+		t.Error("too large a piece is packed")
+	}
+	bomb, err := NewPacker().Pack(over)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = UnpackPiece(bomb)
+	if code := codeOf(t, err); code != FailTooLong {
+		t.Errorf("bomb: %v", err)
+	}
+}
+
 func BenchmarkDecodeMove(b *testing.B) {
 	line := []byte(`{"type":"move","x":1234.5678901,"y":64.25,"z":-3.25,"yaw":1.5707964,"pitch":-0.2}`)
 	b.ReportAllocs()
