@@ -25,7 +25,8 @@ const (
 
 // Run keeps this node connected: it dials bootstrap addresses and known peers that are not connected, in growing
 // intervals, for ever; puts peers that answer into the routing table; saves who is there; republishes the
-// records that this node signed; and closes streams that no question has used for long. It returns when ctx ends; nil then, or the error of the last save.
+// records that this node signed; and closes streams that no question has used for long. It returns when ctx ends; nil
+// then, or the error of the last save.
 func (d *DHT) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	loops.Go(func() {

@@ -327,6 +327,9 @@ func (c *cable) Send(msg wire.ToRegion) error {
 		return errCut
 	}
 	r := c.region
+	if msg.Empty() {
+		c.lands.mu.odd = append(c.lands.mu.odd, "a message says nothing")
+	}
 	if twice(msg.Watch) || twice(msg.Unwatch) || twice(append(slices.Clone(msg.Watch), msg.Unwatch...)) ||
 		twice(msg.Enter) || twice(msg.Moves) || twice(msg.Leave) || twice(msg.Edits) {
 		c.lands.mu.odd = append(c.lands.mu.odd, fmt.Sprintf("a message says something twice: %+v", msg))

@@ -24,8 +24,9 @@ const (
 	publishWay, publishPause = 16, 30 * time.Second
 	// Of the players who are here as many are published at one save, of which there is one a second, as bring everybody's
 	// turn once in publishEvery, those whose record is the oldest first; but at least publishLeast, which is what 120 walkers
-	// ask for, and publishMost at most. A record is signed and sent to several nodes near its key, and those nodes verify it and write it to disk: with 50 a second, each of four gateways of a crowd spent more
-	// on records than on motion, and with 10 for each quarter of a crowd of 1,000 still a seventh of all that it spent.
+	// ask for, and publishMost at most. A record is signed and sent to several nodes near its key, and those nodes verify it
+	// and write it to disk: with 50 a second, each of four gateways of a crowd spent more on records than on motion, and with
+	// 10 for each quarter of a crowd of 1,000 still a seventh of all that it spent.
 	publishLeast, publishMost = 4, 10
 	// publishTimeout is how long the network may take to keep one record.
 	publishTimeout = 10 * time.Second

@@ -418,6 +418,19 @@ func baseOf(pos grid.ChunkPos) [32]byte { return [32]byte{byte(pos.X), byte(pos.
 // serve gives the other end of a stream that the node serves a link on.
 func (n *node) serve(peer string) net.Conn { return n.serveOn(LinkProtocol, peer) }
 
+// greeted is a peer's stream to the region here, on which it has said that it wants to follow that.
+func (n *node) greeted(peer string) net.Conn {
+	t := n.net.t
+	t.Helper()
+	_, info, err := n.Follow(t.Context(), here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream := n.serve(peer)
+	write(t, stream, wire.Hello{Region: info.ID, Cell: info.Cell})
+	return stream
+}
+
 func (n *node) serveOn(protocol, peer string) net.Conn {
 	near, far := net.Pipe()
 	n.net.mu.Lock()

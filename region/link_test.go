@@ -116,12 +116,7 @@ func TestSlowGatewayIsCut(t *testing.T) {
 func TestStuckStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
-		_, info, err := a.Follow(t.Context(), here)
-		if err != nil {
-			t.Fatal(err)
-		}
-		stream := a.serve("X")
-		write(t, stream, wire.Hello{Region: info.ID, Cell: info.Cell})
+		stream := a.greeted("X")
 		if _, err := wire.ReadFrame[wire.FromRegion](bufio.NewReader(stream), wire.MaxFrame); err != nil {
 			t.Fatal(err) // the greeting; nothing is read after it
 		}
@@ -139,7 +134,7 @@ func TestStuckStream(t *testing.T) {
 	})
 }
 
-func write(t *testing.T, stream net.Conn, v interface{ Valid() error }) {
+func write(t testing.TB, stream net.Conn, v interface{ Valid() error }) {
 	t.Helper()
 	if err := wire.WriteFrame(stream, v); err != nil {
 		t.Fatal(err)

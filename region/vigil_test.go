@@ -72,12 +72,7 @@ func TestSilentRegionIsGivenUp(t *testing.T) {
 func TestCalmRegionSaysSeldomThatItLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
-		_, info, err := a.Follow(t.Context(), here)
-		if err != nil {
-			t.Fatal(err)
-		}
-		stream := a.serve("X")
-		write(t, stream, wire.Hello{Region: info.ID, Cell: info.Cell})
+		stream := a.greeted("X")
 		in := bufio.NewReader(stream)
 		alive := func(until time.Duration) (n int) {
 			for end := time.Now().Add(until); time.Now().Before(end); {
