@@ -170,8 +170,11 @@ func (g *Gateway) generate(ctx context.Context, c net.Conn, h wire.Handshake) (w
 	return g.Regions.Locate(ctx, h.Chunk)
 }
 
-// resident refuses a connect to a chunk whose region is not led here.
+// resident refuses a connect to a chunk whose region is not led here, and any where no guests may play.
 func (g *Gateway) resident(ctx context.Context, c net.Conn, h wire.Handshake) error {
+	if !g.Guests {
+		return &wire.Error{Code: wire.FailNoGuests, Message: "this world admits no guests, and so no original clients"}
+	}
 	info, err := g.generate(ctx, c, h)
 	if err == nil && info.Leader != g.Peer {
 		err = fmt.Errorf("connect to chunk %v: %w", h.Chunk, region.ErrNotHere)

@@ -307,6 +307,18 @@ func TestOriginalsFollowTheirRegion(t *testing.T) {
 	})
 }
 
+// Players of the original protocol are guests.
+func TestOriginalsAreGuests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(o *Options) { o.Guests = false })
+		conn := r.dial()
+		go io.WriteString(conn, `{"type":"connect","chunk":[0,0],"player":"ann"}`) //nolint:errcheck // the answer tells
+		if got, err := io.ReadAll(conn); err != nil || string(got) != "no" {
+			t.Errorf("connect is answered %q (%v), want no", got, err)
+		}
+	})
+}
+
 // What the dissertation's test clients send, and what others see of it.
 func TestOriginalTranscripts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
