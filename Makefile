@@ -23,7 +23,7 @@ VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || tru
 CLIENT_SOURCES := $(shell find web -not -path '*/node_modules*' -not -path 'web/dist*' -type f \
 	\( -name '*.ts' -o -name '*.html' -o -name '*.css' -o -name '*.json' -o -name '*.glsl' -o -path 'web/public/*' \))
 
-.PHONY: run build daemon client test client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate bench bench-micro bench-durable race chaos e2e image image-prebuilt fmt clean help
+.PHONY: run build daemon client test client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate released-client bench bench-micro bench-durable race chaos e2e image image-prebuilt fmt clean help
 
 run: build ## build everything, start a node on ./data, print the URL (ARGS="--join …" adds flags)
 	exec bin/voxeld run --data-dir $(DATA) $(ARGS)
@@ -93,6 +93,10 @@ MINUTES ?= 60
 
 simulate: ## clusters in virtual time: SEEDS=1-100, or 7, or 1,5,9, of MINUTES=60 virtual minutes each
 	go test ./replica -run '^TestSimulation$$' -count 1 -v -timeout 24h -simulation.seeds=$(SEEDS) -simulation.minutes=$(MINUTES)
+
+released-client: MINUTES = 10
+released-client: ## the released client's habits against real daemons for MINUTES=10
+	go test ./cmd/voxeld -run '^TestReleasedClient$$' -count 1 -v -timeout 24h -released.minutes=$(MINUTES)
 
 chaos: daemon ## faults against real daemons, for hours (CHAOS="kill --events 20" selects; needs root for disks and networks)
 	go run ./cmd/chaos $(CHAOS)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"syscall"
 	"time"
 
@@ -70,7 +71,15 @@ type conn struct {
 	timeout time.Duration // for a write, or a handshake
 	patient time.Time     // until when writes may take without saying so again
 	stop    func() bool
+
+	mu struct {
+		sync.Mutex      // held while writing
+		reset      bool // a write has failed by a reset: the kernel reports it once, and the end of the stream to who reads
+	}
 }
+
+// codeRefused is the code of a handshake that was answered no.
+const codeRefused = "refused: " + wire.AnswerNo
 
 // dial connects, and closes the connection when ctx is done.
 func (c *crew) dial(ctx context.Context, addr string) (*conn, error) {
@@ -98,18 +107,36 @@ func (c *conn) send(kind string, packet []byte) error {
 			return fmt.Errorf("send %s: %w", kind, err)
 		}
 	}
-	if _, err := c.Write(packet); err != nil {
+	if err := c.write(packet); err != nil {
 		return fmt.Errorf("send %s: %w", kind, err)
 	}
 	c.meter.wrote(kind, len(packet))
 	return nil
 }
 
+func (c *conn) write(packet []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, err := c.Write(packet)
+	c.mu.reset = c.mu.reset || errors.Is(err, syscall.ECONNRESET)
+	return err
+}
+
+// whyEnded returns the error of a read, or the reset that a write has met before it.
+func (c *conn) whyEnded(err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.reset && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
+		return syscall.ECONNRESET
+	}
+	return err
+}
+
 // readLine reads up to a newline, and returns the line without it.
 func (c *conn) readLine() ([]byte, error) {
 	line, err := wire.ReadLine(c.in, wire.MaxServerLine)
 	if err != nil {
-		return nil, fmt.Errorf("read line: %w", err)
+		return nil, fmt.Errorf("read line: %w", c.whyEnded(err))
 	}
 	return line, nil
 }

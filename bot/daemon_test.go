@@ -88,7 +88,7 @@ func TestBotsPlay(t *testing.T) {
 		o := bot.Options{
 			Target: net.JoinHostPort(ip, "4002"), Players: 4, Edits: 1,
 			Mode: []bot.Mode{bot.OneChunk, bot.ManyChunks, bot.Wander}[i%3], Protocol: bot.Session,
-			Chunks: 4, Spread: 1, Duration: 8 * time.Second, Seed: uint64(i + 1),
+			Chunks: 4, Duration: 8 * time.Second, Seed: uint64(i + 1),
 		}
 		if i >= 3 {
 			o.Protocol = bot.Original

@@ -143,6 +143,17 @@ func (g *ground) standColumn(x, y, z int32) (top int32, known, ok bool) {
 	return 0, known, false
 }
 
+// solidBelow reports whether anything solid stands at height y or below in the column of (x, z), if that is known.
+func (g *ground) solidBelow(x, y, z float64) (solid, known bool) {
+	known = true
+	for by := floor(y); by >= 0 && known && !solid; by-- {
+		var b chunk.Block
+		b, known = g.block(grid.Pos{X: floor(x), Y: by, Z: floor(z)})
+		solid = b.Solid()
+	}
+	return solid, known
+}
+
 // columns are the block columns (x, z) under a body's four corners, each once.
 func columns(x, z float64) [][2]int32 {
 	x0, x1 := floor(x-bodyHalf), floor(x+bodyHalf)

@@ -36,6 +36,8 @@ type totals struct {
 	failures, refused, corrections map[string]int
 	causes                         map[string]string // of failures: the first cause of each code
 
+	chunks Chunks
+
 	join, move, ack, seen histogram
 }
 
@@ -124,6 +126,40 @@ func (m *meter) corrected(reason string) {
 	m.mu.corrections[reason]++
 }
 
+// crossed counts a player who walked from one chunk into another.
+func (m *meter) crossed() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.chunks.Borders++
+}
+
+// reconnected counts a chunk that is connected again after a reset.
+func (m *meter) reconnected() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.chunks.Resets++
+}
+
+func (m *meter) refusedChunk() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.chunks.Refused++
+}
+
+// unreachable counts a dial that failed.
+func (m *meter) unreachable() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.chunks.Unreachable++
+}
+
+// resumed counts a player who plays on, so long after the chunk under their feet was reset.
+func (m *meter) resumed(after time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.chunks.Pause = max(m.mu.chunks.Pause, millis(after))
+}
+
 func (m *meter) edited() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -204,7 +240,8 @@ func (m *meter) report(o Options, series []Second) Report {
 		Sent: list(t.sent, elapsed), Received: list(t.received, elapsed),
 		BytesOut: t.bytesOut, BytesIn: t.bytesIn, PlayerTime: Seconds(t.playerTime.Seconds()),
 		Edits: t.edits, Acked: t.acked, EditsLost: t.unanswered, Refused: maps.Clone(t.refused), Corrections: maps.Clone(t.corrections),
-		Join: t.join.latency(), Move: t.move.latency(), Ack: t.ack.latency(), Seen: t.seen.latency(),
+		Chunks: t.chunks,
+		Join:   t.join.latency(), Move: t.move.latency(), Ack: t.ack.latency(), Seen: t.seen.latency(),
 		Series: series,
 	}
 	if s := t.playerTime.Seconds(); s > 0 {

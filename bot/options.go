@@ -53,7 +53,7 @@ type Options struct {
 	Protocol Protocol      // default Session
 	Encoding Encoding      // session only; default CBOR
 	Players  int           // default 10
-	Rate     float64       // moves per second and player; default 20; negative: none
+	Rate     float64       // moves per second and player, in the original protocol its frames; default 20; negative: none
 	Edits    float64       // block changes per second and player; default none
 	Speed    float64       // walking speed in blocks per second; default 4
 	Duration time.Duration // measured from the first join on, the ramp included; default 30 s
@@ -61,7 +61,6 @@ type Options struct {
 	View     int           // view distance in chunks, session only; default 2
 	Chunk    grid.ChunkPos // the middle of one-chunk and many-chunks; in a session they walk there from where the world puts them
 	Chunks   int           // number of chunks of many-chunks; default 9
-	Spread   int           // wander, original only: players start within so many chunks of Chunk; default 2
 	Keep     bool          // what they build is left standing; else they take it up again
 	Seed     uint64        // of every random choice; default 1
 	Timeout  time.Duration // for one dial, handshake or write; default 10 s
@@ -85,7 +84,6 @@ func (o Options) withDefaults() Options {
 	def(&o.Ramp, 20)
 	def(&o.View, 2)
 	def(&o.Chunks, 9)
-	def(&o.Spread, 2)
 	def(&o.Seed, 1)
 	def(&o.Timeout, 10*time.Second)
 	if o.Logger == nil {
@@ -124,7 +122,6 @@ func (o Options) Validate() error {
 	check(o.View >= 1 && o.View <= wire.MaxView, "view %d: want 1 to %d chunks", o.View, wire.MaxView)
 	check(o.Chunk.Valid(), "chunk %v: out of the world", o.Chunk)
 	check(o.Chunks > 0 && o.Chunks <= maxPlayers, "chunks %d: want 1 to %d", o.Chunks, maxPlayers)
-	check(o.Spread >= 0 && o.Spread <= 1_000, "spread %d: want 0 to 1000 chunks", o.Spread)
 	check(o.Timeout > 0, "timeout %s: want more than 0", o.Timeout)
 	return errors.Join(errs...)
 }

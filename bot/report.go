@@ -43,12 +43,23 @@ type Report struct {
 	Refused     map[string]int `json:"refused"`     // answered as refused: code → edits
 	Corrections map[string]int `json:"corrections"` // moves that were put back: reason → moves
 
+	Chunks Chunks `json:"chunks"` // original protocol only
+
 	Join Latency `json:"join"` // dial to the first chunk of land
 	Move Latency `json:"move"` // being sent on to the first chunk of land at the new home
 	Ack  Latency `json:"ack"`  // edit sent to edit acknowledged as safe (original: to the changed chunk)
 	Seen Latency `json:"seen"` // move sent to move seen by another player of this run
 
 	Series []Second `json:"series"`
+}
+
+// Chunks is what the players of the original protocol met with the connections that they have to each chunk.
+type Chunks struct {
+	Borders     int    `json:"borders"`      // between chunks, crossed by players
+	Resets      int    `json:"resets"`       // connections that the server reset, and that were made again
+	Refused     int    `json:"refused"`      // handshakes answered no while the player played: the released client ends there
+	Unreachable int    `json:"unreachable"`  // dials that failed while the player played
+	Pause       Millis `json:"pause_max_ms"` // longest time from the reset of the chunk under the feet until the player played again
 }
 
 // Traffic is what was sent or received of one type of packet.
@@ -121,6 +132,10 @@ func (r Report) WriteTable(w io.Writer) error {
 		writeCodes(&b, "  refused  ", r.Refused)
 	}
 	writeCodes(&b, "corrected  ", r.Corrections)
+	if c := r.Chunks; r.Protocol == Original {
+		fmt.Fprintf(&b, "chunks     %d borders crossed, %d resets survived, the longest in %.1f ms; %d times refused, %d times unreachable\n",
+			c.Borders, c.Resets, c.Pause, c.Refused, c.Unreachable)
+	}
 
 	rows := [][]string{{"latency", "count", "p50", "p90", "p99", "max"}}
 	for _, row := range []struct {

@@ -231,7 +231,6 @@ func TestOptions(t *testing.T) {
 		"view":     {View: wire.MaxView + 1},
 		"chunk":    {Chunk: grid.ChunkPos{X: grid.Limit}},
 		"chunks":   {Chunks: -1},
-		"spread":   {Spread: -1},
 		"timeout":  {Timeout: -1},
 	} {
 		if err := o.Validate(); err == nil || !strings.HasPrefix(err.Error(), name) {

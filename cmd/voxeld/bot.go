@@ -25,7 +25,15 @@ func newBot() *cobra.Command {
 		Use: "bot", Short: "Let bots play, and report what they felt",
 		Long: "Lets a crowd of bots play on a running node, over the real protocols, in one of the three modes of\n" +
 			"VoxelPopuli's test client: everybody in one chunk, over many chunks, or wandering through the network.\n" +
-			"Reports rates, bytes, and the percentiles of how long edits and moves took.",
+			"Reports rates, bytes, and the percentiles of how long edits and moves took.\n\n" +
+			"With --protocol original each bot plays as VoxelPopuli's released client does:\n" +
+			"- It loads 3×3 chunks around itself and keeps up to 9×9, each on a connection of its own, and one dht connection.\n" +
+			"- It sends one move per frame (--rate is the frame rate), also while it stands still, and only to the chunk in\n" +
+			"  which it stands. The other connections stay silent, except for block changes, which go to all chunks.\n" +
+			"- A wandering bot enters the world where dht says, and falls to the ground. No ground in a column is a failure.\n" +
+			"- When a server resets a connection, it asks dht again and reconnects. When a server closes one in any other\n" +
+			"  way, the bot fails: the released client would hang. A refusal during play, which would stop that client too,\n" +
+			"  is counted, and the bot asks again after 2 s.",
 		Example: "  voxeld bot --players 50\n  voxeld bot --mode wander --protocol original --players 100 --duration 2m --svg wander.svg",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -61,10 +69,10 @@ func newBot() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.Target, "target", "127.0.0.1:4002", "host:port of a node's game server")
 	f.StringVar((*string)(&o.Mode), "mode", string(bot.OneChunk), "one-chunk, many-chunks or wander")
-	f.StringVar((*string)(&o.Protocol), "protocol", string(bot.Session), "session, or original (VoxelPopuli's own)")
+	f.StringVar((*string)(&o.Protocol), "protocol", string(bot.Session), "session, or original (VoxelPopuli's own, played as its released client does)")
 	f.StringVar((*string)(&o.Encoding), "encoding", string(bot.CBOR), "cbor or json (session)")
 	f.IntVar(&o.Players, "players", 10, "how many bots")
-	f.Float64Var(&o.Rate, "rate", 20, "moves a second of each bot; 0 for none")
+	f.Float64Var(&o.Rate, "rate", 20, "moves a second of each bot (original: its frame rate); 0 for none")
 	f.Float64Var(&o.Edits, "edits", 0, "block changes a second of each bot")
 	f.Float64Var(&o.Speed, "speed", 4, "walking speed in blocks a second")
 	f.DurationVar(&o.Duration, "duration", 30*time.Second, "how long they play")
@@ -72,7 +80,6 @@ func newBot() *cobra.Command {
 	f.IntVar(&o.View, "view", 2, "view distance in chunks (session)")
 	f.Int32SliceVar(&chunkAt, "chunk", []int32{0, 0}, "X,Z of the chunk in the middle")
 	f.IntVar(&o.Chunks, "chunks", 9, "number of chunks of many-chunks")
-	f.IntVar(&o.Spread, "spread", 2, "chunks around the middle in which wandering bots begin")
 	f.BoolVar(&o.Keep, "keep", false, "leave standing what they build; else they take it up again")
 	f.Uint64Var(&o.Seed, "seed", 1, "of every random choice")
 	f.StringVar(&csv, "csv", "", "write one row per second to this file")
@@ -94,7 +101,6 @@ func checkCrowd(o bot.Options) error {
 		{"ramp", o.Ramp},
 		{"view", float64(o.View)},
 		{"chunks", float64(o.Chunks)},
-		{"spread", float64(o.Spread)},
 		{"seed", float64(o.Seed)},
 	} {
 		if f.value <= 0 {

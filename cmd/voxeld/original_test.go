@@ -28,7 +28,17 @@ type packet struct {
 
 func dialOriginal(t *testing.T, address string) *original {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", address, patience)
+	return dialOriginalFrom(t, nil, address)
+}
+
+// dialOriginalFrom dials from an address of this machine; nil leaves the choice to the system.
+func dialOriginalFrom(t *testing.T, local net.IP, address string) *original {
+	t.Helper()
+	dialer := net.Dialer{Timeout: patience}
+	if local != nil {
+		dialer.LocalAddr = &net.TCPAddr{IP: local}
+	}
+	conn, err := dialer.DialContext(t.Context(), "tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}

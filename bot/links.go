@@ -1,0 +1,266 @@
+package bot
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// This file holds the connections of an original player to chunks: which ones there are, and what their ends mean.
+
+// How the released client loads chunks (§3.3.3): what is within near is loaded, what is beyond far is let go.
+const (
+	loadNear = 1               // 3×3
+	loadFar  = 4               // 9×9
+	askAgain = 2 * time.Second // after a server refused a chunk, or could not be reached
+	maxAsked = 2               // chunks that the locator has yet to look for: few, so that the one under the feet is soon next
+)
+
+// link is a chunk that the player is connected to, or waits for.
+type link struct {
+	conn  *conn     // nil while not connected
+	asked bool      // connected, or on its way to be
+	again time.Time // not before then may it be asked for
+	reset time.Time // when the server reset its connection; zero once there is another
+}
+
+// event is what another goroutine of the player reports about a chunk: exactly one of the last three is set.
+type event struct {
+	chunk grid.ChunkPos
+	at    time.Time
+	from  *conn  // the connection that it is about; nil: it comes from the search
+	conn  *conn  // connected
+	slab  []byte // a line of CHUNK_DATA
+	err   error  // not connected, or not any more
+}
+
+// search is the goroutine that finds chunks and connects to them.
+func (p *originalPlayer) search(ctx context.Context, l *locator) {
+	for at := range p.quest {
+		c, err := l.connect(ctx, at)
+		if !p.report(ctx, event{chunk: at, at: time.Now(), conn: c, err: err}) {
+			return
+		}
+	}
+}
+
+// read is the goroutine of one link: it counts and stamps what comes, and hands over the land.
+func (p *originalPlayer) read(ctx context.Context, at grid.ChunkPos, c *conn) {
+	w := newWatcher(p.stamps, p.meter)
+	for {
+		line, err := c.readLine()
+		now := time.Now()
+		if err != nil {
+			p.report(ctx, event{chunk: at, at: now, from: c, err: err})
+			return
+		}
+		// 65 KB of numbers are parsed only when somebody wants to stand on them.
+		if bytes.HasPrefix(line, []byte(`{"type":5,`)) {
+			p.meter.read("CHUNK_DATA", len(line)+1)
+			if !p.report(ctx, event{chunk: at, at: now, from: c, slab: line}) {
+				return
+			}
+			continue
+		}
+		packet, err := wire.DecodePacket(line)
+		if err != nil {
+			p.report(ctx, event{chunk: at, at: now, from: c, err: err})
+			return
+		}
+		p.meter.read(nameOf(packet), len(line)+1)
+		if m, ok := packet.(wire.PlayerMove); ok {
+			w.saw(m.Player, m.X, m.Z, now)
+		}
+	}
+}
+
+func (p *originalPlayer) report(ctx context.Context, e event) bool {
+	select {
+	case p.events <- e:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// take acts on what another goroutine of the player reports.
+func (p *originalPlayer) take(life context.Context, e event) error {
+	l := p.links[e.chunk]
+	if e.from != nil && (l == nil || l.conn != e.from) {
+		return nil // a connection that was let go
+	}
+	switch {
+	case e.err != nil:
+		return p.cut(e)
+	case e.conn != nil:
+		if l == nil || l.conn != nil { // let go meanwhile; and perhaps asked for again, and connected
+			e.conn.close()
+			return nil
+		}
+		if !l.reset.IsZero() {
+			p.meter.reconnected()
+		}
+		*l = link{conn: e.conn, asked: true}
+		p.readers.Go(func() { p.read(life, e.chunk, e.conn) })
+		return nil
+	}
+	p.ground.put(e.chunk, e.slab)
+	p.answered(e)
+	switch {
+	case p.since.IsZero():
+		return p.enter()
+	case e.chunk == p.here && !p.astray.IsZero():
+		return p.resume(e.at)
+	}
+	return nil
+}
+
+// cut does what the released client does when a chunk cannot be connected to, or its connection ends. After a reset it
+// asks dht again; while that chunk is not connected, a player in it stands still. An end without a reset looks to it like an
+// empty read, for ever: the player is lost. A refusal ends it too, once it plays; the bot counts that and asks again, so that
+// a run shows how often it happens.
+func (p *originalPlayer) cut(e event) error {
+	again := e.at.Add(askAgain)
+	switch endOf(e.err) {
+	case endClosed:
+		return &failure{"server closed a connection", fmt.Sprintf("chunk %v: %v: the released client would hang", e.chunk, e.err)}
+	case endReset:
+		if e.from != nil {
+			again = e.at
+		}
+	case endRefused:
+		if p.entering(e.chunk) {
+			return e.err
+		}
+		p.meter.refusedChunk()
+	case endUnreachable:
+		if p.entering(e.chunk) {
+			return e.err
+		}
+		p.meter.unreachable()
+	default:
+		return e.err
+	}
+	l := p.links[e.chunk]
+	if l == nil || l.conn != e.from { // let go meanwhile, or connected in another way
+		return nil
+	}
+	next := link{again: again, reset: l.reset}
+	if e.from != nil {
+		next.reset = e.at
+	}
+	p.drop(e.chunk)
+	p.links[e.chunk] = &next
+	if e.chunk != p.here || p.since.IsZero() {
+		return nil
+	}
+	if p.astray.IsZero() {
+		p.astray = e.at
+	}
+	if e.at.Sub(p.astray) > p.Timeout {
+		return e.err
+	}
+	return nil
+}
+
+// entering reports whether the chunk is the one in which the player is about to enter the world.
+func (p *originalPlayer) entering(at grid.ChunkPos) bool { return at == p.here && p.since.IsZero() }
+
+// end is how a connection came to its end, or was not made, as far as it matters to the released client.
+type end int
+
+const (
+	endOther       end = iota
+	endClosed          // by FIN
+	endReset           // by RST
+	endRefused         // the handshake was answered no
+	endUnreachable     // nobody listens there
+)
+
+func endOf(err error) end {
+	var (
+		f  *failure
+		op *net.OpError
+	)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return endClosed
+	case errors.As(err, &op) && op.Op == "dial":
+		return endUnreachable
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return endReset
+	case errors.As(err, &f) && f.code == codeRefused:
+		return endRefused
+	}
+	return endOther
+}
+
+// load asks for the chunks that the player should be connected to and is not, and lets go those that are far (§3.3.3).
+func (p *originalPlayer) load(now time.Time) {
+	p.want(p.here, now)
+	if p.Mode == Wander {
+		for dx := int32(-loadNear); dx <= loadNear; dx++ {
+			for dz := int32(-loadNear); dz <= loadNear; dz++ {
+				p.want(grid.ChunkPos{X: p.here.X + dx, Z: p.here.Z + dz}, now)
+			}
+		}
+	}
+	for c := range p.links {
+		if abs(c.X-p.here.X) > loadFar || abs(c.Z-p.here.Z) > loadFar {
+			p.drop(c)
+		} else {
+			p.want(c, now) // if it was reset
+		}
+	}
+}
+
+// want asks for a chunk, unless it is there, asked for already, or may not be asked for yet.
+func (p *originalPlayer) want(at grid.ChunkPos, now time.Time) {
+	l := p.links[at]
+	if !at.Valid() || l != nil && (l.asked || now.Before(l.again)) {
+		return
+	}
+	select {
+	case p.quest <- at:
+		if l == nil {
+			l = &link{}
+			p.links[at] = l
+		}
+		l.asked = true
+	default: // the locator has enough to do; the next frame asks again
+	}
+}
+
+func (p *originalPlayer) drop(at grid.ChunkPos) {
+	if l := p.links[at]; l != nil && l.conn != nil {
+		l.conn.close()
+	}
+	delete(p.links, at)
+	p.ground.forget(at)
+}
+
+// send sends to a chunk, if the player is connected to it. That the connection is broken is for its reader to report.
+func (p *originalPlayer) send(at grid.ChunkPos, packet wire.Packet) error {
+	l := p.links[at]
+	if l == nil || l.conn == nil {
+		return &failure{"not connected", fmt.Sprintf("no connection to chunk %v", at)}
+	}
+	line, err := wire.AppendPacket(nil, packet)
+	if err != nil {
+		return err
+	}
+	if err := l.conn.send(nameOf(packet), line); endOf(err) != endReset {
+		return err
+	}
+	return nil
+}
+
+func abs(v int32) int32 { return max(v, -v) }

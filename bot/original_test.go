@@ -1,0 +1,474 @@
+package bot
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// originalServer speaks the original protocol: flat ground with its top at 10, and everybody stood at place last.
+type originalServer struct {
+	t         *testing.T
+	address   netip.AddrPort
+	x, y, z   float64
+	holes     map[grid.Pos]bool                            // columns without ground, at y 0
+	dht       func(queries int) (closed bool)              // before the n-th answer; may be nil
+	connected func(c *net.TCPConn, at grid.ChunkPos)       // after CHUNK_DATA; may be nil
+	heard     func(c *net.TCPConn, v visit, p wire.Packet) // may be nil
+	served    sync.WaitGroup
+
+	mu     sync.Mutex
+	visits map[grid.ChunkPos]int
+	got    map[grid.ChunkPos]int // packets
+}
+
+// visit is the n-th connection to a chunk, and how many packets came on it.
+type visit struct {
+	at         grid.ChunkPos
+	n, packets int
+}
+
+func (s *originalServer) open() {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.address = l.Addr().(*net.TCPAddr).AddrPort()
+	s.visits, s.got = make(map[grid.ChunkPos]int), make(map[grid.ChunkPos]int)
+	s.served.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s.served.Go(func() { s.serve(c.(*net.TCPConn)) })
+		}
+	})
+	s.t.Cleanup(func() { l.Close(); s.served.Wait() })
+}
+
+// serve ignores errors of the connection: players come and go.
+func (s *originalServer) serve(c *net.TCPConn) {
+	defer c.Close()
+	in := bufio.NewReader(c)
+	h, err := wire.ReadHandshake(in)
+	if err != nil {
+		return
+	}
+	io.WriteString(c, wire.AnswerOK) //nolint:errcheck // as above
+	if h.Purpose == wire.PurposeDHT {
+		s.answer(c, in)
+		return
+	}
+	c.Write(wire.AppendChunkData(nil, h.Chunk, s.slab(h.Chunk))) //nolint:errcheck // as above
+	s.mu.Lock()
+	s.visits[h.Chunk]++
+	v := visit{at: h.Chunk, n: s.visits[h.Chunk]}
+	s.mu.Unlock()
+	if s.connected != nil {
+		s.connected(c, h.Chunk)
+	}
+	for {
+		line, err := wire.ReadLine(in, wire.MaxLine)
+		if err != nil {
+			return
+		}
+		p, err := wire.DecodeClientPacket(line)
+		if err != nil {
+			s.t.Error(err)
+			return
+		}
+		s.mu.Lock()
+		s.got[h.Chunk]++
+		s.mu.Unlock()
+		v.packets++
+		if s.heard != nil {
+			s.heard(c, v, p)
+		}
+	}
+}
+
+func (s *originalServer) answer(c net.Conn, in *bufio.Reader) {
+	for n := 1; ; n++ {
+		q, err := wire.ReadQuery(in)
+		if err != nil || s.dht != nil && s.dht(n) {
+			return
+		}
+		reply := wire.AppendChunkAddress(nil, s.address)
+		if _, where := q.(wire.WhereIsPlayer); where {
+			if reply, err = wire.AppendPlayerPlace(nil, s.x, s.y, s.z); err != nil {
+				s.t.Error(err)
+			}
+		}
+		c.Write(reply) //nolint:errcheck // as above
+	}
+}
+
+func (s *originalServer) slab(at grid.ChunkPos) *wire.Slab {
+	slab := new(wire.Slab)
+	for x := range grid.ChunkSize {
+		for z := range grid.ChunkSize {
+			o := at.Origin()
+			for y := range 10 {
+				if !s.holes[grid.Pos{X: o.X + int32(x), Z: o.Z + int32(z)}] {
+					slab[wire.SlabIndex(x, y, z)] = byte(chunk.Stone)
+				}
+			}
+		}
+	}
+	return slab
+}
+
+// run plays one wanderer who hardly moves, until ctx is done or they are lost.
+func (s *originalServer) run(ctx context.Context) Report {
+	r, err := Run(ctx, Options{
+		Target: s.address.String(), Mode: Wander, Protocol: Original, Players: 1, Rate: 200, Speed: 0.01, Duration: time.Minute,
+	})
+	if err != nil {
+		s.t.Log(err)
+	}
+	return r
+}
+
+// The player enters where the dht says, falls to the ground there, registers, and sends a move each frame to the chunk where
+// they stand; the eight chunks around get nothing.
+func TestOriginalEntersWhereTheWorldSays(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	here := grid.ChunkPos{X: -1, Z: 1}
+	var first []wire.Packet
+	s := &originalServer{t: t, x: -0.5, y: 32, z: 40}
+	s.heard = func(_ *net.TCPConn, v visit, p wire.Packet) {
+		if v.at == here && v.packets <= 2 {
+			first = append(first, p)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if v.packets > 40 && len(s.visits) == 9 {
+			cancel()
+		}
+	}
+	s.open()
+	r := s.run(ctx)
+	if r.Joined != 1 || r.Lost != 0 || r.Chunks.Borders != 0 {
+		t.Errorf("report: %+v", r)
+	}
+	if len(first) != 2 || first[0].(wire.PlayerRegister).Chunk != here {
+		t.Fatalf("began with %+v, want a register in %v and a move", first, here)
+	}
+	if m := first[1].(wire.PlayerMove); m.X != -0.5 || m.Y != 10 || m.Z != 40 {
+		t.Errorf("first move: %+v, want the ground under -0.5, 32, 40", m)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.visits) != 9 || len(s.got) != 1 {
+		t.Errorf("connected to %v, which got so many packets: %v; want 9, and packets for %v only", s.visits, s.got, here)
+	}
+}
+
+// What ends the released client ends the player, with words for it: an end of a connection without a reset, be it the one of a
+// chunk that they are not in or the dht's, and a column without ground.
+func TestOriginalIsLostAsTheReleasedClientIs(t *testing.T) {
+	moved := make(chan struct{}, 1) // the register and a move have come
+	heard := func(_ *net.TCPConn, v visit, _ wire.Packet) {
+		if v.packets == 2 {
+			moved <- struct{}{}
+		}
+	}
+	for _, tc := range []struct {
+		name   string
+		server *originalServer
+		code   string
+		cause  string
+		lost   int // 1: after they had joined
+	}{
+		{
+			name: "a silent neighbour closes", code: "server closed a connection", cause: "chunk 1,0: read line: EOF", lost: 1,
+			server: &originalServer{x: 8.5, y: 32, z: 8.5, heard: heard, connected: func(c *net.TCPConn, at grid.ChunkPos) {
+				if at == (grid.ChunkPos{X: 1}) {
+					<-moved
+					c.CloseWrite() //nolint:errcheck // the test would fail
+				}
+			}},
+		},
+		{
+			name: "dht closes", code: "server closed a connection", cause: "EOF", lost: 1,
+			server: &originalServer{x: 8.5, y: 32, z: 8.5, heard: heard, dht: func(queries int) bool {
+				if queries > 5 { // the player's place, their chunk, and three more
+					<-moved
+				}
+				return queries > 5
+			}},
+		},
+		{
+			name: "no ground", code: "no ground", cause: "under 8, -3",
+			server: &originalServer{x: 8.5, y: 32, z: -2.5, holes: map[grid.Pos]bool{{X: 8, Z: -3}: true}},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := tc.server
+			s.t = t
+			s.open()
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			r := s.run(ctx)
+			if r.Failures[tc.code] != 1 || r.Lost != tc.lost || !strings.Contains(r.Causes[tc.code], tc.cause) {
+				t.Errorf("%d lost, failures %v: %v; want %q, %q", r.Lost, r.Failures, r.Causes, tc.code, tc.cause)
+			}
+		})
+	}
+}
+
+// After a reset of the chunk that they stand in, the player asks the dht, connects again, registers, and plays on.
+func TestOriginalSurvivesResets(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var again wire.Packet
+	s := &originalServer{t: t, x: 8.5, y: 32, z: 8.5}
+	s.heard = func(c *net.TCPConn, v visit, p wire.Packet) {
+		switch {
+		case v.n < 3 && v.packets == 10:
+			c.SetLinger(0) //nolint:errcheck // the test would fail
+			c.Close()      //nolint:errcheck // as above
+		case v.n == 3 && v.packets == 1:
+			again = p
+		case v.n == 3 && v.packets == 10:
+			cancel()
+		}
+	}
+	s.open()
+	r := s.run(ctx)
+	if r.Joined != 1 || r.Lost != 0 || r.Chunks.Resets != 2 || r.Chunks.Pause <= 0 || r.Chunks.Refused+r.Chunks.Unreachable != 0 {
+		t.Errorf("report: %d joined, %v, %+v", r.Joined, r.Causes, r.Chunks)
+	}
+	if _, registers := again.(wire.PlayerRegister); !registers {
+		t.Errorf("the third connection begins with %+v", again)
+	}
+}
+
+// A write that meets the reset takes the news from who reads, who gets the end of the stream: it is a reset all the same.
+func TestResetIsNoEnd(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := (&crew{Options: Options{Timeout: 10 * time.Second}, meter: newMeter()}).dial(t.Context(), l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	other, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.(*net.TCPConn).SetLinger(0) //nolint:errcheck // the test would fail
+	other.Close()                     //nolint:errcheck // as above
+	for err = nil; err == nil; {
+		err = c.send("move", []byte("{}\n"))
+	}
+	if endOf(err) != endReset {
+		t.Errorf("write: %v", err)
+	}
+	if _, err := c.readLine(); endOf(err) != endReset {
+		t.Errorf("read after it: %v", err)
+	}
+}
+
+func TestEndOf(t *testing.T) {
+	dial := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	for _, tc := range []struct {
+		err  error
+		want end
+	}{
+		{nil, endOther},
+		{fmt.Errorf("read line: %w", io.EOF), endClosed},
+		{fmt.Errorf("read line: %w", io.ErrUnexpectedEOF), endClosed},
+		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, endReset},
+		{&net.OpError{Op: "write", Err: syscall.EPIPE}, endReset},
+		{fmt.Errorf("dial 127.0.0.1:1: %w", dial), endUnreachable},
+		{&net.OpError{Op: "dial", Err: syscall.ECONNRESET}, endUnreachable},
+		{&failure{codeRefused, "connect 0,0"}, endRefused},
+		{&failure{"refused: hm", "connect 0,0"}, endOther},
+		{errors.New("what?"), endOther},
+	} {
+		if got := endOf(tc.err); got != tc.want {
+			t.Errorf("%v: %v, want %v", tc.err, got, tc.want)
+		}
+	}
+}
+
+// standing is a player who stands in chunk 0, 0, connected to it and to the one east of it. sent returns what the two got, and
+// closes them.
+func standing(t *testing.T, o Options) (p *originalPlayer, sent func() (here, beside []string)) {
+	t.Helper()
+	o.Mode, o.Protocol = Wander, Original
+	c := &crew{Options: o.withDefaults(), meter: newMeter(), stamps: &stamps{}}
+	p = &originalPlayer{body: c.newBody(0), links: make(map[grid.ChunkPos]*link), quest: make(chan grid.ChunkPos, 100)}
+	p.ground = newGround(flat(10))
+	p.mark = newPen(p.stamps, p.name, p.rng)
+	p.since = time.Now()
+	p.walk.pose = wire.Pose{X: 16.5, Y: 10, Z: 16.5}
+	p.ground.put(p.here, nil)
+	var reading sync.WaitGroup
+	lines := make([][]string, 2)
+	for i := range lines {
+		ours, theirs := net.Pipe()
+		p.links[grid.ChunkPos{X: int32(i)}] = &link{asked: true, conn: &conn{
+			Conn: ours, meter: p.meter, timeout: time.Minute, stop: func() bool { return true },
+		}}
+		t.Cleanup(func() { ours.Close() })
+		reading.Go(func() {
+			for in := bufio.NewScanner(theirs); in.Scan(); {
+				lines[i] = append(lines[i], in.Text())
+			}
+		})
+	}
+	return p, func() (here, beside []string) {
+		for at := range p.links {
+			p.drop(at)
+		}
+		reading.Wait()
+		return lines[0], lines[1]
+	}
+}
+
+// A move is sent each frame, also by who cannot walk on, to the chunk underfoot only; a block change goes to all chunks.
+func TestOriginalSendsEveryFrame(t *testing.T) {
+	p, sent := standing(t, Options{Rate: 2, Speed: 100}) // a step of 50 blocks: into unknown land
+	was := p.walk.pose
+	for range 10 {
+		if err := p.move(time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p.walk.pose.X != was.X || p.walk.pose.Z != was.Z {
+		t.Fatalf("walked to %+v", p.walk.pose)
+	}
+	for p.pending == nil {
+		if err := p.edit(time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	here, beside := sent()
+	if len(here) != 11 || len(beside) != 1 || !strings.HasPrefix(beside[0], `{"type":7,`) {
+		t.Fatalf("sent %q here and %q beside", here, beside)
+	}
+	for _, line := range here[:10] {
+		if !strings.HasPrefix(line, `{"type":3,`) {
+			t.Errorf("sent %s, want a move", line)
+		}
+	}
+}
+
+// Over a border the player deregisters on one connection and registers on the other, and the border is counted.
+func TestOriginalCrossesBorders(t *testing.T) {
+	p, sent := standing(t, Options{Rate: 20, Speed: 4})
+	p.ground.put(grid.ChunkPos{X: 1}, nil)
+	p.walk.pose.X, p.walk.pose.Yaw, p.walk.legLeft = 31.9, -1.5707964, time.Hour // east
+	if err := p.move(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if p.here != (grid.ChunkPos{X: 1}) || p.meter.report(p.Options, nil).Chunks.Borders != 1 {
+		t.Fatalf("is in %v at %+v", p.here, p.walk.pose)
+	}
+	here, beside := sent()
+	if len(here) != 1 || !strings.HasPrefix(here[0], `{"type":2,`) ||
+		len(beside) != 2 || !strings.HasPrefix(beside[0], `{"type":1,`) || !strings.HasPrefix(beside[1], `{"type":3,`) {
+		t.Errorf("sent %q to the chunk that was left, %q to the other", here, beside)
+	}
+}
+
+// A chunk that is lost is asked for again: at once after a reset, later where a server refused it or is dead, which is counted.
+// A player who stands in it stands still meanwhile.
+func TestOriginalAsksAgain(t *testing.T) {
+	now := time.Now()
+	here, beside := grid.ChunkPos{}, grid.ChunkPos{X: 1}
+	reset := &net.OpError{Op: "read", Err: syscall.ECONNRESET}
+	for _, tc := range []struct {
+		name   string
+		chunk  grid.ChunkPos
+		after  error // of the search, after the reset; nil: none
+		astray bool
+		again  time.Duration
+		want   Chunks
+	}{
+		{name: "reset", chunk: beside},
+		{name: "reset underfoot", chunk: here, astray: true},
+		{name: "refused", chunk: beside, after: &failure{codeRefused, ""}, again: askAgain, want: Chunks{Refused: 1}},
+		{name: "dead", chunk: here, after: &net.OpError{Op: "dial"}, astray: true, again: askAgain, want: Chunks{Unreachable: 1}},
+		{name: "dht reset", chunk: beside, after: reset, again: askAgain},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p, _ := standing(t, Options{})
+			if err := p.take(t.Context(), event{chunk: tc.chunk, at: now, from: p.links[tc.chunk].conn, err: reset}); err != nil {
+				t.Fatal(err)
+			}
+			if tc.after != nil {
+				if err := p.take(t.Context(), event{chunk: tc.chunk, at: now, err: tc.after}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l := p.links[tc.chunk]
+			if l.conn != nil || l.asked || l.again != now.Add(tc.again) || l.reset != now || p.astray.IsZero() == tc.astray {
+				t.Errorf("link %+v, astray since %v", l, p.astray)
+			}
+			if got := p.meter.report(p.Options, nil).Chunks; got != tc.want {
+				t.Errorf("counted %+v, want %+v", got, tc.want)
+			}
+			p.want(tc.chunk, now.Add(tc.again-1))
+			p.want(tc.chunk, now.Add(tc.again))
+			if got := <-p.quest; got != tc.chunk || len(p.quest) != 0 {
+				t.Errorf("asks for %v and %d more, want %v once", got, len(p.quest), tc.chunk)
+			}
+		})
+	}
+}
+
+// Who enters the world is not refused, nor sent to a dead server; and who has lost the chunk underfoot for long is lost.
+func TestOriginalGivesUp(t *testing.T) {
+	refused := &failure{codeRefused, ""}
+	p, _ := standing(t, Options{})
+	p.drop(p.here)
+	p.since = time.Time{}
+	if err := p.take(t.Context(), event{chunk: p.here, at: time.Now(), err: refused}); !errors.Is(err, refused) {
+		t.Errorf("refused at the entrance: %v", err)
+	}
+	p, _ = standing(t, Options{})
+	now := time.Now()
+	reset := event{chunk: p.here, at: now, from: p.links[p.here].conn, err: syscall.ECONNRESET}
+	if err := p.take(t.Context(), reset); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.take(t.Context(), event{chunk: p.here, at: now.Add(p.Timeout), err: refused}); err != nil {
+		t.Errorf("lost too early: %v", err)
+	}
+	if err := p.take(t.Context(), event{chunk: p.here, at: now.Add(p.Timeout + 1), err: refused}); !errors.Is(err, refused) {
+		t.Errorf("not lost: %v", err)
+	}
+}
+
+// Wherever the player walks there must be ground.
+func TestOriginalNeedsGround(t *testing.T) {
+	p, _ := standing(t, Options{Speed: 0.001})
+	for y := range int32(10) {
+		p.ground.set(grid.Pos{X: 16, Y: y, Z: 16}, chunk.Air)
+	}
+	var lost *failure
+	if err := p.move(time.Now()); !errors.As(err, &lost) || lost.code != "no ground" {
+		t.Errorf("over a hole: %v", err)
+	}
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/bot"
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+var releasedMinutes = flag.Float64("released.minutes", 0.4, "minutes that TestReleasedClient plays, or longer, until two nodes have gone")
+
+// wanderer is one player with the habits of the released client, as a bot plays them.
+type wanderer struct {
+	t      *testing.T
+	second atomic.Pointer[bot.Second] // the last one
+	ended  chan struct{}
+	report bot.Report // once ended is closed
+	err    error      // likewise
+}
+
+// releasedRate is the frame rate of the player's screen, in Hz.
+const releasedRate = 240
+
+func wander(ctx context.Context, t *testing.T, target string) *wanderer {
+	w := &wanderer{t: t, ended: make(chan struct{})}
+	w.second.Store(&bot.Second{})
+	go func() {
+		defer close(w.ended)
+		w.report, w.err = bot.Run(ctx, bot.Options{
+			Target: target, Mode: bot.Wander, Protocol: bot.Original, Players: 1, Rate: releasedRate, Speed: 15,
+			Duration: 24 * time.Hour, Timeout: 30 * time.Second, Progress: func(s bot.Second) { w.second.Store(&s) },
+		})
+	}()
+	return w
+}
+
+func (w *wanderer) lost() bool {
+	select {
+	case <-w.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// plays waits until a whole second has passed in which the player played, or they are lost.
+func (w *wanderer) plays() {
+	w.t.Helper()
+	since := w.second.Load().At + 1
+	eventually(w.t, "the player plays", patience, func() bool {
+		s := w.second.Load()
+		return s.At > since && s.Sent > releasedRate/2 || w.lost()
+	})
+}
+
+// wait lets the player play for so long.
+func (w *wanderer) wait(d time.Duration) {
+	select {
+	case <-w.ended:
+	case <-time.After(d):
+	}
+}
+
+// underfoot returns the index of the node that leads the region in which somebody plays; -1 if none does.
+func underfoot(nodes []*daemon) int {
+	return slices.IndexFunc(nodes, func(d *daemon) bool {
+		return slices.ContainsFunc(d.regions(), func(r regionAnswer) bool { return r.Bodies > 0 && r.Leader == d.Status.Peer })
+	})
+}
+
+// A player with the released client's habits walks on three nodes, two of which are drained and killed in turn: no connection
+// closes without a reset, and there is ground wherever they walk.
+func TestReleasedClient(t *testing.T) {
+	all := cluster(t, 151, 3)
+	dht := dialOriginal(t, all[0].Game)
+	dht.send(`{"type":"dht"}`)
+	dht.expect("ok")
+	x, y, z := dht.whereIsPlayer("stranger")
+	t.Logf("strangers begin at %g, %g, %g", x, y, z)
+	// The land around is founded, and is kept by all three, before anybody comes.
+	begin := grid.Pos{X: int32(floor(x)), Z: int32(floor(z))}.Chunk()
+	for _, d := range []int32{-1, 1} {
+		locate(t, all[0].Game, grid.ChunkPos{X: begin.X + d, Z: begin.Z + d})
+		locate(t, all[0].Game, grid.ChunkPos{X: begin.X + d, Z: begin.Z - d})
+	}
+	leader, others := leaderOf(t, all, begin)
+	target, victims := others[0], []*daemon{leader, others[1]}
+	whole(t, all)
+	for _, d := range all {
+		d.ready()
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	began := time.Now()
+	length := time.Duration(*releasedMinutes * float64(time.Minute))
+	w := wander(ctx, t, target.Game)
+	defer func() { cancel(); <-w.ended }() // also when a step below fails
+	w.plays()
+	stopped := 0
+	for faults := 0; !w.lost() && (faults < 2 || time.Since(began) < length); faults++ {
+		var leads int
+		eventually(t, "the player stands where one of the two leads, the first time", patience, func() bool {
+			leads = underfoot(victims)
+			return leads >= 0 || faults > 0 || w.lost()
+		})
+		if faults == 0 && leads == 1 {
+			slices.Reverse(victims)
+			leads = 0
+		}
+		next := victims[faults%2]
+		if leads >= 0 && faults > 1 {
+			next = victims[leads]
+		}
+		if leads >= 0 && next == victims[leads] {
+			stopped++
+		}
+		how, at := "drained", time.Now()
+		if faults%2 == 0 {
+			next.drain()
+		} else {
+			how = "killed"
+			next.kill()
+		}
+		gone := time.Since(at)
+		if !w.lost() {
+			w.plays()
+		}
+		t.Logf("%s after %v: %s in %v, the player plays again within %v", next.ip, at.Sub(began).Round(time.Second), how, gone, time.Since(at))
+		next.start()
+		next.ready()
+		whole(t, all)
+		if !w.lost() {
+			w.plays()
+		}
+		// In a long run most time passes quietly: connections stay silent for longer than any timeout.
+		w.wait(min(90*time.Second, length-time.Since(began)))
+	}
+	played := time.Since(began)
+	early := w.lost()
+	cancel()
+	<-w.ended
+	r := w.report
+	t.Logf("played for %v: %+v; failures %v %v, corrected %v", played.Round(time.Second), r.Chunks, r.Failures, r.Causes, r.Corrections)
+	if early || w.err != nil || r.Joined != 1 || r.Lost > 0 || len(r.Failures) > 0 {
+		t.Errorf("lost after %v: %v %v (%v)", played.Round(time.Second), r.Failures, r.Causes, w.err)
+	}
+	if want := min(20, int(played.Seconds()/5)); r.Chunks.Borders < want {
+		t.Errorf("%d chunk borders crossed in %v, want %d", r.Chunks.Borders, played.Round(time.Second), want)
+	}
+	if stopped > 0 && (r.Chunks.Resets == 0 || r.Chunks.Pause == 0) {
+		t.Errorf("%d nodes stopped under the player's feet: %d resets survived, longest pause %g ms", stopped, r.Chunks.Resets, r.Chunks.Pause)
+	}
+}
+
+// Clients of one name see each other, be it from two addresses or from one: the released client's name is in its source.
+func TestNamesakesMeet(t *testing.T) {
+	d := startDaemon(t, 155)
+	var clients []*original
+	for _, host := range []byte{2, 3, 3} {
+		c := dialOriginalFrom(t, net.IPv4(127, 0, 0, host), d.Game)
+		c.send(`{"type":"connect","chunk":[0,0],"player":"Player"}`)
+		c.expect("ok")
+		c.packet(5)
+		c.send(`{"type":1,"args":[0,0],"player":"Player"}` + "\n")
+		c.packet(6) // only who is registered is told the time
+		clients = append(clients, c)
+	}
+	// Who sees whom: nobody is told their own name.
+	others, names := make([][]string, len(clients)), make(map[string]bool)
+	for i, c := range clients {
+		for len(others[i]) < 2 {
+			if name := c.packet(1).Player; !slices.Contains(others[i], name) {
+				others[i] = append(others[i], name)
+				names[name] = true
+			}
+		}
+	}
+	t.Logf("the three see %v", others)
+	if len(names) != 3 {
+		t.Fatalf("three clients have the names %v", slices.Sorted(maps.Keys(names)))
+	}
+	own := make([]string, len(clients))
+	for i := range clients {
+		for name := range names {
+			if !strings.HasPrefix(name, "Player") {
+				t.Errorf("a client called Player is shown as %q", name)
+			}
+			if !slices.Contains(others[i], name) {
+				own[i] = name
+			}
+		}
+	}
+	for i, c := range clients {
+		c.send(fmt.Sprintf(`{"type":3,"args":[%d.5,20,8.5,90],"player":"Player"}`+"\n", 10+i))
+	}
+	for i, c := range clients {
+		for seen := map[int]bool{i: true}; len(seen) < len(clients); {
+			m := c.packet(3)
+			if j := slices.Index(own, m.Player); m.Args[0] == float64(10+j)+.5 {
+				seen[j] = true
+			}
+		}
+	}
+}
