@@ -86,7 +86,7 @@ func (s *originalServer) serve(c *net.TCPConn) {
 		if err != nil {
 			return
 		}
-		p, err := wire.DecodeClientPacket(line)
+		p, err := wire.DecodePacket(line)
 		if err != nil {
 			s.t.Error(err)
 			return

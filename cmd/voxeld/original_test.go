@@ -75,22 +75,28 @@ func (c *original) closed() string {
 	return string(said)
 }
 
-// packet reads packets until one of the type comes, and gives it. TIME comes all the time.
+// packet reads packets until one of the type comes, and returns it. TIME comes all the time.
 func (c *original) packet(kind int) packet {
 	c.t.Helper()
 	for {
-		line, err := c.in.ReadBytes('\n')
-		if err != nil {
-			c.t.Fatalf("waiting for packet %d: %v", kind, err)
-		}
-		var p packet
-		if err := json.Unmarshal(line, &p); err != nil {
-			c.t.Fatalf("packet %.100q: %v", line, err)
-		}
-		if p.Type == kind {
+		if p := c.next(); p.Type == kind {
 			return p
 		}
 	}
+}
+
+// next reads a packet.
+func (c *original) next() packet {
+	c.t.Helper()
+	line, err := c.in.ReadBytes('\n')
+	if err != nil {
+		c.t.Fatalf("waiting for a packet: %v", err)
+	}
+	var p packet
+	if err := json.Unmarshal(line, &p); err != nil {
+		c.t.Fatalf("packet %.100q: %v", line, err)
+	}
+	return p
 }
 
 func (c *original) whereIsChunk(pos grid.ChunkPos) string {
@@ -140,17 +146,27 @@ func TestOriginalClientPlays(t *testing.T) {
 	if at := dht.whereIsChunk(grid.ChunkPos{X: 3, Z: -2}); at != d.Game {
 		t.Fatalf("the chunk lives at %s, the only node is %s", at, d.Game)
 	}
-	if x, y, z := dht.whereIsPlayer("stranger"); x != 0 || y != 32 || z != 0 {
-		t.Errorf("an unknown player is at %v, %v, %v; want 0, 32, 0", x, y, z)
-	}
-
-	connect := func(name string) *original {
+	connectTo := func(at grid.ChunkPos, name string) *original {
 		c := dialOriginal(t, d.Game)
-		c.send(fmt.Sprintf(`{"type":"connect","chunk":[3,-2],"player":%q}`, name))
+		c.send(fmt.Sprintf(`{"type":"connect","chunk":[%d,%d],"player":%q}`, at.X, at.Z, name))
 		c.expect("ok")
 		return c
 	}
+	connect := func(name string) *original { return connectTo(grid.ChunkPos{X: 3, Z: -2}, name) }
 	block := func(p packet, x, y, z int) int { return int(p.Args[2+1024*x+32*y+z]) }
+
+	// Unknown players begin on the ground, with nothing in their way.
+	x, y, z := dht.whereIsPlayer("stranger")
+	feet := grid.Pos{X: int32(floor(x)), Y: int32(floor(y)), Z: int32(floor(z))}
+	land := connectTo(feet.Chunk(), "stranger").packet(5)
+	at := func(y int32) int {
+		o := feet.Chunk().Origin()
+		return block(land, int(feet.X-o.X), int(y), int(feet.Z-o.Z))
+	}
+	if at(feet.Y-1) == 0 || at(feet.Y) != 0 || at(feet.Y+1) != 0 {
+		t.Errorf("an unknown player begins at %v, %v, %v, between blocks %d, %d and %d", x, y, z, at(feet.Y-1), at(feet.Y), at(feet.Y+1))
+	}
+
 	ann := connect("ann")
 	data := ann.packet(5)
 	if len(data.Args) != 2+32768 || data.Args[0] != 3 || data.Args[1] != -2 {
