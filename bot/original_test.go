@@ -200,7 +200,7 @@ func TestOriginalIsLostAsTheReleasedClientIs(t *testing.T) {
 			server: &originalServer{x: 8.5, y: 32, z: 8.5, heard: heard, connected: func(c *net.TCPConn, at grid.ChunkPos) {
 				if at == (grid.ChunkPos{X: 1}) {
 					<-moved
-					c.CloseWrite() //nolint:errcheck // the test would fail
+					c.CloseWrite()
 				}
 			}},
 		},
@@ -242,7 +242,7 @@ func TestOriginalSurvivesResets(t *testing.T) {
 		switch {
 		case v.n < 3 && v.packets == 10:
 			c.SetLinger(0) //nolint:errcheck // the test would fail
-			c.Close()      //nolint:errcheck // as above
+			c.Close()
 		case v.n == 3 && v.packets == 1:
 			again = p
 		case v.n == 3 && v.packets == 10:
@@ -276,7 +276,7 @@ func TestResetIsNoEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	other.(*net.TCPConn).SetLinger(0) //nolint:errcheck // the test would fail
-	other.Close()                     //nolint:errcheck // as above
+	other.Close()
 	for err = nil; err == nil; {
 		err = c.send("move", []byte("{}\n"))
 	}
