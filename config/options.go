@@ -101,7 +101,7 @@ var Options = []Option{
 	},
 	{
 		"sessions-per-address", Number, "64",
-		"sessions that one IP address may hold; too few lock out a school behind one NAT, too many invite one machine to fill the node",
+		"players that one IP address may have: each session is one, and up to 100 connections of the original protocol are one; too few lock out a school behind one NAT, too many invite one machine to fill the node",
 	},
 	{
 		"motion-budget", Number, "19200",

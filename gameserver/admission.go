@@ -12,24 +12,32 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// admit counts a connection against its address. The returned release must be called once, when it ends.
-// Loopback is free: it is this machine, or a proxy on it that speaks for many.
-func (g *Gateway) admit(remote net.Addr) (release func(), err error) {
+// What a connection weighs in the count of its address. A client of the original protocol holds up to 82 connections,
+// for one player; a session is one player's by itself.
+const (
+	connectionWeight = 1
+	playerWeight     = 100
+)
+
+// admit counts a connection of some weight against its address, which has room for PerAddress players. The returned
+// release must be called once, when the connection ends. Loopback is free: it is this machine, or a proxy on it that
+// speaks for many.
+func (g *Gateway) admit(remote net.Addr, weight int) (release func(), err error) {
 	site, counted := siteOf(remote)
 	if !counted {
 		return func() {}, nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.mu.addresses[site] >= g.PerAddress {
+	if g.mu.addresses[site]+weight > g.PerAddress*playerWeight {
 		return nil, &wire.Error{Code: wire.FailFull, Message: fmt.Sprintf(
-			"There are %d connections from your address already. Close one of them.", g.PerAddress)}
+			"There are %d players from your address already.", g.PerAddress)}
 	}
-	g.mu.addresses[site]++
+	g.mu.addresses[site] += weight
 	return func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if g.mu.addresses[site]--; g.mu.addresses[site] == 0 {
+		if g.mu.addresses[site] -= weight; g.mu.addresses[site] == 0 {
 			delete(g.mu.addresses, site)
 		}
 	}, nil

@@ -108,6 +108,11 @@ func (g *Gateway) beat(ticks uint64) (peopled bool) {
 			g.onBeat = append(g.onBeat, s)
 		}
 	}
+	for s := range g.mu.classics {
+		if _, registered := s.presence(); registered {
+			g.crowds[s.feed]++
+		}
+	}
 	g.feedsOnBeat = slices.AppendSeq(g.feedsOnBeat[:0], maps.Values(g.mu.feeds))
 	g.mu.Unlock()
 	for _, f := range g.feedsOnBeat {

@@ -81,7 +81,7 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 		spot = wire.Pose{X: float64(x) + .5, Y: float64(land.Surface(x, 80)), Z: 80.5}
 	}
 	s := &session{
-		g: g, out: newOutbox(func() {}), body: wire.Body{Player: guest("eve"), Name: "eve"}, binary: true, here: f,
+		g: g, out: newOutbox(func() {}), body: wire.Body{Player: guestID("eve"), Name: "eve"}, binary: true, here: f,
 		feeds: make(map[grid.ChunkPos]*feed), moves: rate.NewLimiter(rate.Inf, 1),
 		motion: player.NewMotion(g.rules, g.now(), spot.X, spot.Y, spot.Z),
 	}

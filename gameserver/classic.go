@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"context"
 	"net"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -13,72 +13,86 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// classic is a connection of VoxelPopuli's own client to one chunk (§3.2.2.2). Its player may hold many
-// of them; he is registered on the one whose chunk he stands in. The reader owns it.
+// classic is a connection of VoxelPopuli's own client to one chunk (§3.2.2.2). A client holds up to 82 connections
+// and sends only on the one to the chunk that its player stands in: there the player is registered. The reader owns it.
 type classic struct {
-	g     *Gateway
-	at    grid.ChunkPos
-	id    player.ID
-	name  string
-	out   *outbox
-	feed  *feed
-	moves *rate.Limiter
-	edits *rate.Limiter
+	g      *Gateway
+	at     grid.ChunkPos
+	party  *party
+	who    atomic.Pointer[guest] // whose it is; nil until the player has registered here once
+	out    *outbox
+	feed   *feed
+	edits  *rate.Limiter
+	latest *wire.PlayerMove       // read, but not yet applied; nil for none
+	shown  map[player.ID]struct{} // whom the client has been told of. The feed's lock guards it.
 
 	mu struct {
 		sync.Mutex
 		registered bool
-		motion     *player.Motion // nil until his first move, since he registered, tells where he is
+		motion     *player.Motion // nil until the player's first move, since they registered, says where they are
 		pose       wire.Pose
 	}
 }
 
-// serveClassic plays with an original client, after the handshake was answered with ok.
+// readPause is how long a connection is not read after it was. It bounds what one client can make a gateway decode;
+// of the moves that have come meanwhile only the newest counts.
+const readPause = 25 * time.Millisecond
+
+// serveClassic plays with an original client, after the handshake was answered with ok. The client is silent on most
+// of its connections for as long as it plays, so that nothing but TCP's keepalive ends a silent one.
 func (g *Gateway) serveClassic(ctx context.Context, c net.Conn, in *bufio.Reader, h wire.Handshake) error {
-	line := &lineConn{Conn: c, in: in} // packets bring their newline
-	s := &classic{
-		g: g, at: h.Chunk, id: player.GuestID(h.Player), name: h.Player, out: newOutbox(line.cut),
-		moves: rate.NewLimiter(movesPerSecond, movesAtOnce),
-		edits: rate.NewLimiter(g.editRate(), editsAtOnce),
-	}
+	line := &resetConn{lineConn{Conn: c, in: in}} // packets bring their newline
+	defer line.cut()
+	s := &classic{g: g, at: h.Chunk, out: newOutbox(line.cut), edits: rate.NewLimiter(g.editRate(), editsAtOnce)}
+	s.shown = make(map[player.ID]struct{})
+	s.out.owner = s
 	var writer sync.WaitGroup
 	writer.Go(func() { g.pump(s.out, line) })
 	defer writer.Wait()
-	end := func() { s.out.end(nil) } // the original protocol has no words for why
-	defer end()
-	stop := context.AfterFunc(ctx, end)
+	defer s.end()
+	stop := context.AfterFunc(ctx, s.end)
 	defer stop()
-	silent := time.AfterFunc(silence, end)
-	defer silent.Stop()
 
+	s.party = g.join(partyOf(h.Player, c.RemoteAddr()))
+	defer g.quit(s.party)
+	s.feed = g.watch(s.at, s)
 	g.mu.Lock()
 	g.mu.classics[s] = struct{}{}
 	g.mu.Unlock()
 	wakeUp(g.came)
 	g.peopled()
 	g.metrics.classics.Inc()
-	s.feed = g.watch(s.at, s)
 	defer s.leave()
+	if s.feed.ledElsewhere() {
+		return region.ErrNotHere // since the handshake
+	}
 	for {
 		data, err := line.read()
 		if err != nil {
 			return err
 		}
-		silent.Reset(silence)
 		g.metrics.received(len(data))
 		packet, err := wire.DecodeClientPacket(data)
 		if err != nil {
 			return err
 		}
-		if err := s.hear(ctx, packet); err != nil {
+		if err := s.take(ctx, packet); err != nil {
 			return err
+		}
+		if !line.ready() {
+			s.applyMove()
+			time.Sleep(readPause)
 		}
 	}
 }
+
+// end closes the connection. The original protocol has no words for why; the client sees a reset, and asks dht again.
+func (s *classic) end() { s.out.end(nil) }
 
 func (s *classic) leave() {
 	s.deregister()
@@ -89,78 +103,53 @@ func (s *classic) leave() {
 	delete(s.g.mu.classics, s)
 }
 
-func (s *classic) hear(ctx context.Context, packet wire.Packet) error {
+// take acts on a packet; nil is one without an effect. The names in packets do not matter, but for the one that a player
+// registers under: everything else is done by whoever is registered.
+func (s *classic) take(ctx context.Context, packet wire.Packet) error {
+	if m, ok := packet.(wire.PlayerMove); ok {
+		s.latest = &m
+		return nil
+	}
+	s.applyMove()
 	switch p := packet.(type) {
 	case wire.PlayerRegister:
-		if err := s.check(p.Player); err != nil {
-			return err
-		}
-		return s.register(ctx, p)
+		return s.register(ctx, p.Player)
 	case wire.PlayerDeregister:
-		if err := s.check(p.Player); err != nil {
-			return err
-		}
 		s.deregister()
-	case wire.PlayerMove:
-		if err := s.check(p.Player); err != nil {
-			return err
-		}
-		return s.move(p)
 	case wire.BlockWrite:
-		if err := s.check(p.Player); err != nil {
-			return err
-		}
 		s.write(p)
 	}
 	return nil
 }
 
-// check refuses packets in another player's name.
-func (s *classic) check(name string) error {
-	if name != "" && name != s.name {
-		return &wire.Error{Code: wire.FailBadName, Message: "send packets under the name that you connected with"}
-	}
-	return nil
-}
-
-// register brings the player's body into the chunk, to where he was last seen if that is in it.
-func (s *classic) register(ctx context.Context, p wire.PlayerRegister) error {
-	if p.Chunk != s.at {
-		return &wire.Error{Code: wire.FailUnexpected, Message: "register on the connection to the chunk that you are in"}
-	}
+// register brings the player's body into the chunk, to where they were last seen if that is in it.
+func (s *classic) register(ctx context.Context, name string) error {
 	if _, registered := s.presence(); registered {
 		return nil
 	}
-	pose := s.entry(ctx)
+	who, err := s.party.claim(ctx, s, name)
+	if err != nil {
+		return err
+	}
+	pose := s.entry(who)
 	s.mu.Lock()
 	s.mu.registered, s.mu.pose, s.mu.motion = true, pose, nil
 	s.mu.Unlock()
-	s.g.mu.Lock()
-	s.g.mu.guests[s.id] = append(s.g.mu.guests[s.id], s)
-	s.g.mu.Unlock()
-	s.feed.enter(wire.Body{Player: s.id, Name: s.name, Guest: true, Pose: pose}, s) // never closed: we watch
+	s.feed.enter(who.body(pose), s) // never closed: we watch
 	return nil
 }
 
-// entry is where a player who registers is taken to be, until his first move tells.
-func (s *classic) entry(ctx context.Context) wire.Pose {
-	record, known, err := s.g.keeper.recall(ctx, s.id)
-	if err != nil {
-		s.g.Logger.Error("recall player", "player", s.name, "error", err)
-	}
-	s.g.keeper.expect(record)
-	if pose, here := s.g.present(s.id); here {
-		record.Pose, known = pose, true
-	}
-	if known && world.ChunkOf(record.Pose) == s.at {
-		return record.Pose
+// entry is where a player who registers is taken to be, until their first move says where they are.
+func (s *classic) entry(who *guest) wire.Pose {
+	if pose, known := who.place(); known && world.ChunkOf(pose) == s.at {
+		return pose
 	}
 	middle := s.at.Origin()
 	x, z := middle.X+grid.ChunkSize/2, middle.Z+grid.ChunkSize/2
 	return wire.Pose{X: float64(x) + .5, Y: float64(s.g.Terrain.Surface(x, z)), Z: float64(z) + .5}
 }
 
-// deregister takes the player's body out and saves him.
+// deregister takes the player's body out and saves them.
 func (s *classic) deregister() {
 	p, registered := s.presence()
 	if !registered {
@@ -169,37 +158,33 @@ func (s *classic) deregister() {
 	s.mu.Lock()
 	s.mu.registered = false
 	s.mu.Unlock()
-	s.feed.leave(s.id, s)
+	s.feed.leave(p.body.Player, s)
+	s.party.release(s.who.Load(), p.pose)
 	s.g.keeper.save(p)
-	// Only now: whoever asks where he is finds him here, or on this node's disk.
-	s.g.mu.Lock()
-	defer s.g.mu.Unlock()
-	rest := slices.DeleteFunc(s.g.mu.guests[s.id], func(c *classic) bool { return c == s })
-	if s.g.mu.guests[s.id] = rest; len(rest) == 0 {
-		delete(s.g.mu.guests, s.id)
-	}
 }
 
-// presence tells who is registered here, and where.
+// presence returns who is registered here, and where, and reports whether anybody is.
 func (s *classic) presence() (presence, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return presence{body: wire.Body{Player: s.id, Name: s.name, Guest: true}, pose: s.mu.pose}, s.mu.registered
+	if !s.mu.registered {
+		return presence{}, false
+	}
+	return presence{body: s.who.Load().body(wire.Pose{}), pose: s.mu.pose}, true
 }
 
 // entryWays is how many chunks away from the chunk that he registers in a player's first move may lie.
 const entryWays = 2
 
-// move takes the player to a new place. A place that the rules do not allow is passed over: the
+// applyMove takes the player to the newest place that was read. A place that the rules do not allow is passed over: the
 // original protocol has no correction.
-func (s *classic) move(p wire.PlayerMove) error {
-	if !s.moves.Allow() {
-		return &wire.Error{Code: wire.FailRate, Message: "too many moves a second"}
-	}
+func (s *classic) applyMove() {
+	p := s.latest
+	s.latest = nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.mu.registered {
-		return nil
+	if p == nil || !s.mu.registered {
+		return
 	}
 	pose := wire.Pose{X: p.X, Y: p.Y + float64(s.g.World.OriginalBase), Z: p.Z, Yaw: s.mu.pose.Yaw}
 	if p.HasYaw {
@@ -208,45 +193,47 @@ func (s *classic) move(p wire.PlayerMove) error {
 	if s.mu.motion == nil { // the first move tells where he is
 		if apart(world.ChunkOf(pose), s.at) > entryWays {
 			s.g.metrics.corrections.WithLabelValues(player.TooFast).Inc()
-			return nil
+			return
 		}
 		s.mu.motion = player.NewMotion(s.g.rules, s.g.now(), pose.X, pose.Y, pose.Z)
 	}
 	if ok, reason := s.mu.motion.Check(s.g.now(), pose.X, pose.Y, pose.Z, pose.Yaw, 0); !ok {
 		s.g.metrics.corrections.WithLabelValues(reason).Inc()
-		return nil
+		return
 	}
 	s.mu.pose = pose
-	if s.feed.move(s.id, pose, s, false) {
+	if s.feed.move(s.who.Load().id, pose, s, false) {
 		wakeUp(s.feed.wake)
 	}
-	return nil
 }
 
-// write asks for a block change. The client sends each to all its connections: the one that holds the
-// block applies it.
+// write asks for a block change. The client sends each to all its connections: the one that holds the block applies it.
+// The slab's lowest layer is shown as solid wherever it is not (wire.SlabOf), and stays as it is.
 func (s *classic) write(p wire.BlockWrite) {
 	pos := p.Pos
 	if pos.Y < 0 || pos.Y >= world.OriginalHeight || pos.Chunk() != s.at {
 		return
 	}
+	floor := pos.Y == 0
 	pos.Y += s.g.World.OriginalBase
 	block := chunk.Block(p.Block)
 	there, loaded := s.feed.block(pos)
 	refused := judgeBlocks(there, block)
+	var by player.ID
 	switch {
 	case !loaded:
 		refused = wire.RefusedNotLoaded
+	case floor:
+		refused = wire.RefusedUnbreakable
 	case refused == "":
-		refused = s.g.judgePlayer(s.id, pos, block)
+		by, refused = s.judgeBuilder(pos, block)
 	}
-	switch {
-	case refused == "" && !s.edits.Allow():
+	if refused == "" && !s.edits.Allow() {
 		refused = wire.RefusedRate
 	}
 	if refused != "" {
 		s.g.metrics.refusals.WithLabelValues(refused).Inc()
 		return
 	}
-	s.feed.edit(wire.Intent{Player: s.id, Seq: s.g.nextSeq(), Pos: pos, Block: block}, s)
+	s.feed.edit(wire.Intent{Player: by, Seq: s.g.nextSeq(), Pos: pos, Block: block}, s)
 }

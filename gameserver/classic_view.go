@@ -3,8 +3,10 @@ package gameserver
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -16,15 +18,11 @@ func (s *classic) stepwise() bool { return true }
 
 func (s *classic) room(*feed, *view) bool { return true } // it has one chunk
 
-func (s *classic) whole(v *view, again bool) {
+func (s *classic) whole(v *view, _ bool) {
 	s.out.put(s.g.slab(v))
-	if again {
-		return // he knows who is here, and may take nobody in twice
-	}
 	for _, b := range v.everybody() {
-		if b.Player != s.id {
-			s.send(wire.PlayerRegister{Player: b.Name, Chunk: s.at})
-			s.send(s.placeOf(b.Name, b.Pose))
+		if s.show(b) {
+			s.send(s.g.placeOf(b.Name, b.Pose))
 		}
 	}
 }
@@ -34,30 +32,104 @@ func (s *classic) news(b *bulletin) {
 		s.out.put(s.g.slab(b.view))
 	}
 	for _, body := range b.left {
-		if body.Player != s.id {
-			s.send(wire.PlayerDeregister{Player: body.Name, Chunk: s.at})
-		}
+		s.unshow(body)
 	}
 	for _, body := range b.came {
-		if body.Player != s.id {
-			s.send(wire.PlayerRegister{Player: body.Name, Chunk: s.at})
-		}
+		s.show(body)
 	}
 	for _, body := range b.Enter {
-		if body.Player != s.id {
-			s.send(s.placeOf(body.Name, body.Pose))
+		if _, shown := s.shown[body.Player]; shown {
+			s.send(s.g.placeOf(body.Name, body.Pose))
 		}
 	}
-	for _, m := range b.Moves {
-		if o := b.view.bodies.of(m.Player); o != nil && m.Player != s.id {
-			s.send(s.placeOf(o.Name, m.Pose))
-		}
+	if len(b.Moves) > 0 && !s.out.behind(waiting{b.feed, b.view}) {
+		s.relay(b)
 	}
 }
 
-func (s *classic) placeOf(name string, p wire.Pose) wire.PlayerMove {
+// show tells the client of a player in the chunk, and reports whether they were not shown before and are to be: not the
+// client's own player, and not who may be.
+func (s *classic) show(body wire.Body) bool {
+	var buffer [4]player.ID
+	if _, shown := s.shown[body.Player]; shown || slices.Contains(s.hidden(buffer[:0]), body.Player) {
+		return false
+	}
+	s.shown[body.Player] = struct{}{}
+	s.send(wire.PlayerRegister{Player: body.Name, Chunk: s.at})
+	return true
+}
+
+func (s *classic) unshow(body wire.Body) {
+	if _, shown := s.shown[body.Player]; shown {
+		delete(s.shown, body.Player)
+		s.send(wire.PlayerDeregister{Player: body.Name, Chunk: s.at})
+	}
+}
+
+// hidden appends the players whom the client is not shown: its own player, or, as long as it has not registered here, who
+// may be.
+func (s *classic) hidden(dst []player.ID) []player.ID {
+	if who := s.who.Load(); who != nil {
+		return append(dst, who.id)
+	}
+	return s.party.strays(dst, s.at)
+}
+
+// relay sends the moves of all but those who are hidden.
+func (s *classic) relay(b *bulletin) {
+	var buffer [4]player.ID
+	hidden := s.hidden(buffer[:0])
+	lines, start := b.moveLines(s.g), 0
+	for i, m := range b.Moves {
+		if slices.Contains(hidden, m.Player) {
+			s.put(lines.of(start, i))
+			start = i + 1
+		}
+	}
+	s.put(lines.of(start, len(b.Moves)))
+}
+
+func (s *classic) put(lines []byte) {
+	if len(lines) > 0 {
+		s.out.put(lines)
+	}
+}
+
+// moveLines are the PLAYER_MOVE packets of a bulletin's moves, made once for all clients.
+type moveLines struct {
+	bytes []byte
+	ends  []int // where the line of each move ends
+}
+
+// of returns the lines of some moves, from one to before another one.
+func (l *moveLines) of(from, to int) []byte {
+	if from == to {
+		return nil
+	}
+	start := 0
+	if from > 0 {
+		start = l.ends[from-1]
+	}
+	return l.bytes[start:l.ends[to-1]]
+}
+
+// moveLines returns the moves as original clients get them.
+func (b *bulletin) moveLines(g *Gateway) *moveLines {
+	if b.lines == nil {
+		b.lines = &moveLines{ends: make([]int, 0, len(b.Moves))}
+		for _, m := range b.Moves {
+			if o := b.view.bodies.of(m.Player); o != nil {
+				b.lines.bytes = appendPacket(b.lines.bytes, g.placeOf(o.Name, m.Pose))
+			}
+			b.lines.ends = append(b.lines.ends, len(b.lines.bytes))
+		}
+	}
+	return b.lines
+}
+
+func (g *Gateway) placeOf(name string, p wire.Pose) wire.PlayerMove {
 	return wire.PlayerMove{
-		Player: name, X: p.X, Y: p.Y - float64(s.g.World.OriginalBase), Z: p.Z,
+		Player: name, X: p.X, Y: p.Y - float64(g.World.OriginalBase), Z: p.Z,
 		Yaw: wire.OriginalYaw(p.Yaw), HasYaw: true,
 	}
 }
@@ -71,12 +143,14 @@ func (s *classic) result(r wire.EditResult) *outbox {
 
 func (s *classic) notice(string) {} // the original protocol has no words for it
 
-func (s *classic) send(p wire.Packet) {
-	data, err := wire.AppendPacket(nil, p)
+func (s *classic) send(p wire.Packet) { s.out.put(appendPacket(nil, p)) }
+
+func appendPacket(dst []byte, p wire.Packet) []byte {
+	dst, err := wire.AppendPacket(dst, p)
 	if err != nil {
 		panic(err) // names and poses were checked when they came in
 	}
-	s.out.put(data)
+	return dst
 }
 
 // slab is the CHUNK_DATA packet of a view, made once per version.
@@ -88,14 +162,14 @@ func (g *Gateway) slab(v *view) []byte {
 	return v.slab
 }
 
-// tickTime tells the time of day, if the player is registered here.
+// tickTime sends the time of day, if a player is registered here.
 func (s *classic) tickTime(packet []byte) {
 	if _, registered := s.presence(); registered {
 		s.out.put(packet)
 	}
 }
 
-// runClock tells original clients the time, every tick.
+// runClock sends original clients the time, every tick.
 func (g *Gateway) runClock(ctx context.Context) {
 	ticker := time.NewTicker(region.TickEvery)
 	defer ticker.Stop()
@@ -107,10 +181,7 @@ func (g *Gateway) runClock(ctx context.Context) {
 		case <-g.came:
 			ticker.Reset(region.TickEvery)
 		}
-		packet, err := wire.AppendPacket(nil, wire.TimeOfDay{Minutes: math.Round(g.timeOfDay()*60) / 60})
-		if err != nil {
-			panic(err) // a time of day is finite
-		}
+		packet := appendPacket(nil, wire.TimeOfDay{Minutes: math.Round(g.timeOfDay()*60) / 60})
 		g.mu.Lock()
 		for s := range g.mu.classics {
 			s.tickTime(packet)

@@ -2,6 +2,7 @@ package gameserver
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -108,6 +109,17 @@ func (c *lineConn) close() error {
 
 func (c *lineConn) cut()             { c.Conn.Close() } //nolint:errcheck // whoever reads or writes sees it
 func (c *lineConn) remote() net.Addr { return c.RemoteAddr() }
+
+// ready reports whether another whole line has been received.
+func (c *lineConn) ready() bool {
+	received, _ := c.in.Peek(c.in.Buffered())
+	return bytes.IndexByte(received, '\n') >= 0
+}
+
+// resetConn carries packets of the original protocol, whose client does not see the end of a stream: it is closed without one.
+type resetConn struct{ lineConn }
+
+func (c *resetConn) close() error { return c.Conn.Close() }
 
 // halfCloser is a connection whose two directions end one by one; a *net.TCPConn.
 type halfCloser interface{ CloseWrite() error }

@@ -229,7 +229,7 @@ func TestARegionIsToldOfCourses(t *testing.T) {
 			return r.lands.told() - before
 		}
 		there := func() wire.Body { return r.lands.bodies(grid.ChunkPos{})[0] }
-		if guest("ann") != there().Player {
+		if guestID("ann") != there().Player {
 			there = func() wire.Body { return r.lands.bodies(grid.ChunkPos{})[1] }
 		}
 		if told := walk(60); told < 3 || told > 8 {

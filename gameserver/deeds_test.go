@@ -27,12 +27,12 @@ func (v *village) deed(rng *rand.Rand) func(i, n int) string {
 		case kind == 1 && hits[i] < len(v.people)-1:
 			hits[i]++
 			to := v.names[(i+hits[i])%len(v.people)]
-			if v.does(i, wire.Hit{Player: guest(to).String()}) {
+			if v.does(i, wire.Hit{Player: guestID(to).String()}) {
 				return me + " hits " + to
 			}
 		case kind == 2:
 			to := v.names[(i+1+rng.IntN(len(v.people)-1))%len(v.people)]
-			gift := wire.Gift{Player: guest(to).String(), Block: uint16(chunk.Stone) + uint16(n/wire.MaxGift), Count: uint8(n%wire.MaxGift) + 1}
+			gift := wire.Gift{Player: guestID(to).String(), Block: uint16(chunk.Stone) + uint16(n/wire.MaxGift), Count: uint8(n%wire.MaxGift) + 1}
 			if v.does(i, gift) {
 				return fmt.Sprint(me, " gives ", to, " ", gift.Count, " of ", gift.Block)
 			}
@@ -113,7 +113,7 @@ func TestDeedsAreShown(t *testing.T) {
 			far.goTo(x, 25, .5)
 			pass(time.Second)
 		}
-		bob := guest("p1").String()
+		bob := guestID("p1").String()
 		v.people[0].send(wire.Chat{Text: "ready?"})
 		v.people[0].send(wire.Hit{Player: bob})
 		v.people[0].send(wire.Gift{Player: bob, Block: uint16(chunk.Planks), Count: 3})
@@ -132,7 +132,7 @@ func TestDeedsAreShown(t *testing.T) {
 func TestDeedsAreDenied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVillage(t, 2, 2)
-		ann, id := v.people[0], func(name string) string { return guest(name).String() }
+		ann, id := v.people[0], func(name string) string { return guestID(name).String() }
 		give := func(name string, b chunk.Block) wire.FromClient {
 			return wire.Gift{Player: id(name), Block: uint16(b), Count: 1}
 		}
@@ -198,9 +198,9 @@ func TestDeedsOfLaterNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVillage(t, 1, 2)
 		v.rigs[0].g.mu.Lock()
-		s := v.rigs[0].g.mu.sessions[guest("p0")]
+		s := v.rigs[0].g.mu.sessions[guestID("p0")]
 		v.rigs[0].g.mu.Unlock()
-		s.utter("waves to p1", &wire.Deed{Kind: 200, To: guest("p1"), ToName: "p1"})
+		s.utter("waves to p1", &wire.Deed{Kind: 200, To: guestID("p1"), ToName: "p1"})
 		pass(time.Second)
 		if got := fmt.Sprint(v.people[1].heard()); got != "[p0: waves to p1]" {
 			t.Errorf("shown is %s", got)
@@ -227,11 +227,11 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 				ann.send(wire.Chat{Text: fmt.Sprint(said)})
 				pass(1200 * time.Millisecond)
 			}
-			ann.send(wire.Hit{Player: guest("p1").String()})
+			ann.send(wire.Hit{Player: guestID("p1").String()})
 			said++
 			pass(1500 * time.Millisecond)
 			v.rigs[at].g.mu.Lock()
-			done := v.rigs[at].g.mu.sessions[guest("p0")].presence().done
+			done := v.rigs[at].g.mu.sessions[guestID("p0")].presence().done
 			v.rigs[at].g.mu.Unlock()
 			if done < last+4 {
 				t.Errorf("visit %d: after %d events she has done %d", n, last, done)
@@ -244,7 +244,7 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 			}
 			ann.conn.Close()
 			pass(time.Second)
-			record := network.mu.records[guest("p0")]
+			record := network.mu.records[guestID("p0")]
 			if record.Counted() < done {
 				t.Errorf("visit %d: the record counts %d events of %d: %+v", n, record.Counted(), done, record)
 			}
@@ -263,7 +263,7 @@ func TestDoneIsLeftOutWhereClocksAgree(t *testing.T) {
 		pass(2 * time.Second)
 		v.people[0].conn.Close()
 		pass(time.Second)
-		if r := v.rigs[0].network.mu.records[guest("p0")]; r.Done != 0 || r.SavedAt == 0 {
+		if r := v.rigs[0].network.mu.records[guestID("p0")]; r.Done != 0 || r.SavedAt == 0 {
 			t.Errorf("the record is %+v", r)
 		}
 	})
@@ -274,11 +274,11 @@ func TestNothingIsDoneAfterTheHandOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVillage(t, 2, 2)
 		v.rigs[0].g.mu.Lock()
-		s := v.rigs[0].g.mu.sessions[guest("p0")]
+		s := v.rigs[0].g.mu.sessions[guestID("p0")]
 		v.rigs[0].g.mu.Unlock()
 		last, here := s.part()
 		v.people[0].send(wire.Chat{Text: "too late"})
-		v.people[0].send(wire.Hit{Player: guest("p1").String()})
+		v.people[0].send(wire.Hit{Player: guestID("p1").String()})
 		pass(2 * time.Second)
 		if !here || last.done == 0 || s.presence().done != last.done {
 			t.Errorf("handed over after %d events, and then there were %d", last.done, s.presence().done)

@@ -24,7 +24,7 @@
 // clients; at the end the drain, with one for each session that it sends on.
 //
 // Locks, in the order in which they may be taken: Gateway.mu, then classic.mu, then feed.mu, then stage.mu or swarm.mu, then
-// one of the leaves session.mu, voice.mu, talk.mu, line.mu, outbox.mu, outstanding.mu, rooms.mu, jobs.mu and keeper.mu.
+// one of the leaves session.mu, party.mu, voice.mu, talk.mu, line.mu, outbox.mu, outstanding.mu, rooms.mu, jobs.mu and keeper.mu.
 // None is held while anything waits, but feed.sending, which is locked before feed.mu: the feed's sender holds it while the
 // link takes a message, and others only try to lock it.
 //

@@ -155,7 +155,7 @@ func TestDrainSavesFirst(t *testing.T) {
 		}
 		close(gate)
 		ann.sentTo()
-		known, err := r.network.Player(t.Context(), guest("ann"))
+		known, err := r.network.Player(t.Context(), guestID("ann"))
 		if err != nil || known.Pose.X != 3.5 || known.Pose.Z != 4.5 {
 			t.Fatalf("the network knows %+v, %v", known, err)
 		}
@@ -171,10 +171,10 @@ func TestDrainSavesFirst(t *testing.T) {
 		ann.conn.Close()
 		r.stop()
 		synctest.Wait() // she reads to the end
-		if known, err := r.network.Player(t.Context(), guest("ann")); err != nil || known != newer {
+		if known, err := r.network.Player(t.Context(), guestID("ann")); err != nil || known != newer {
 			t.Errorf("in the end the network knows %+v, %v", known, err)
 		}
-		if row, saved := r.disk.saved(guest("ann")); !saved || row.Seq >= newer.Seq {
+		if row, saved := r.disk.saved(guestID("ann")); !saved || row.Seq >= newer.Seq {
 			t.Errorf("this node's disk has %+v (%v)", row, saved)
 		}
 	})
@@ -193,7 +193,7 @@ func TestDrainDoesNotWaitForASlowNetwork(t *testing.T) {
 		if took := time.Since(start); took > partTime+100*time.Millisecond {
 			t.Errorf("sent on after %v", took)
 		}
-		if _, saved := r.disk.saved(guest("ann")); !saved {
+		if _, saved := r.disk.saved(guestID("ann")); !saved {
 			t.Error("not saved here either")
 		}
 		ann.conn.Close()
@@ -233,7 +233,7 @@ func TestDrainAnswersEdits(t *testing.T) {
 				if deaf && took > settleTime+100*time.Millisecond || !deaf && took >= settleTime {
 					t.Errorf("sent on after %v", took)
 				}
-				id := guest("ann").String()
+				id := guestID("ann").String()
 				if n := r.lands.applied(id, late); n != 0 {
 					t.Errorf("an edit that came too late is applied %d times", n)
 				}
@@ -326,7 +326,7 @@ func TestDrainWhileSomebodyJoins(t *testing.T) {
 				t.Errorf("welcome %+v, ended %v", ann.mu.welcome, ann.mu.ended)
 			}
 		})
-		if row, saved := r.disk.saved(guest("ann")); saved {
+		if row, saved := r.disk.saved(guestID("ann")); saved {
 			t.Errorf("saved at %+v", row)
 		}
 	})
@@ -386,7 +386,7 @@ func TestDrainCutsWhoStays(t *testing.T) {
 				t.Errorf("ended %v, failure %+v", ann.mu.ended, ann.mu.failure)
 			}
 		})
-		if row, saved := r.disk.saved(guest("ann")); !saved || row.Pose.X != 3.5 {
+		if row, saved := r.disk.saved(guestID("ann")); !saved || row.Pose.X != 3.5 {
 			t.Errorf("saved %+v (%v)", row, saved)
 		}
 		if n := r.moved(cutOff); n != 1 {

@@ -58,6 +58,7 @@ type feed struct {
 		out     wire.ToRegion       // since the last message. While there is no link, only Says is collected.
 		moving  map[player.ID]int   // index in out.Moves: the newest pose replaces the one before
 		tick    uint64              // of the newest frame
+		leader  string              // the node that the newest link is with; empty before the first
 		linked  bool                // out is sent; else the next link begins with views, bodies and intents
 		held    bool                // linked, for so long that it counts
 		away    bool                // the viewers know that the region cannot be reached
@@ -103,6 +104,7 @@ func (f *feed) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		link, info, err := f.g.Regions.Follow(ctx, f.somewhere())
 		if err == nil {
+			f.setLeader(info.Leader)
 			started := time.Now()
 			holds := time.AfterFunc(lastRetry, f.reached)
 			err = f.follow(ctx, link)
@@ -128,6 +130,24 @@ func (f *feed) run(ctx context.Context) {
 		}
 		retry = min(2*retry, lastRetry)
 	}
+}
+
+// setLeader notes which node leads the region. Original clients are connected with that node: if it is not this one,
+// their connections are reset.
+func (f *feed) setLeader(peer string) {
+	f.mu.Lock()
+	f.mu.leader = peer
+	f.mu.Unlock()
+	if f.ledElsewhere() {
+		f.g.resetOriginals(f)
+	}
+}
+
+// ledElsewhere reports whether another node was found to lead the region.
+func (f *feed) ledElsewhere() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.leader != "" && f.mu.leader != f.g.Peer
 }
 
 // somewhere is a chunk of the cell.

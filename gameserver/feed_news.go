@@ -113,23 +113,22 @@ func (f *feed) publish(v *view, b *bulletin) {
 	}
 }
 
-// catchUp tells a session in JSON, which has missed moves of a chunk, where everybody in it is.
+// catchUp sends a viewer who has missed moves of a chunk where everybody in it is.
 func (f *feed) catchUp(w waiting, o *outbox) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	o.caughtUp(w)
 	sees, looks := w.v.viewers[o.owner]
-	if !looks || f.mu.views[w.v.at] != w.v || sees&^held == nothing || len(w.v.bodies) == 0 {
+	if !looks || f.mu.views[w.v.at] != w.v || sees&^held == nothing {
 		return
 	}
-	var moves []wire.BodyMove
-	for _, b := range f.g.stage.present(w.v.at, w.v.everybody()) {
-		moves = append(moves, wire.BodyMove{Player: b.Player, Pose: b.Pose})
+	b := &bulletin{ChunkNews: wire.ChunkNews{Chunk: w.v.at}, tick: f.mu.tick, feed: f, view: w.v}
+	for _, body := range f.g.stage.present(w.v.at, w.v.everybody()) {
+		b.Moves = append(b.Moves, wire.BodyMove{Player: body.Player, Pose: body.Pose})
 	}
-	if len(moves) == 0 {
-		return
+	if len(b.Moves) > 0 {
+		o.owner.news(b)
 	}
-	o.piece(f.mu.tick, encodedPiece(pieceOf(wire.ChunkNews{Chunk: w.v.at, Moves: moves})))
 }
 
 // answer tells whoever asked for edits what became of them, each once.

@@ -271,7 +271,7 @@ func TestLinkLossKeepsEditsAndPictures(t *testing.T) {
 		}
 		// Meanwhile somebody elsewhere builds, and bob looks away and back.
 		third := grid.Pos{X: 3, Y: 26, Z: 3}
-		r.lands.commit(wire.Intent{Player: guest("zoe"), Seq: 1, Pos: third, Block: chunk.Log})
+		r.lands.commit(wire.Intent{Player: guestID("zoe"), Seq: 1, Pos: third, Block: chunk.Log})
 		r.lands.down(false)
 		pass(10 * time.Second)
 		for _, seq := range []uint64{first, second} {
@@ -308,10 +308,10 @@ func TestAvatarsSurviveLinkLoss(t *testing.T) {
 		pass(time.Second)
 		bob.conn.Close()
 		pass(time.Second)
-		r.lands.commit(wire.Intent{Player: guest("zoe"), Seq: 1, Pos: grid.Pos{X: 9, Y: 25, Z: 9}, Block: chunk.Log})
+		r.lands.commit(wire.Intent{Player: guestID("zoe"), Seq: 1, Pos: grid.Pos{X: 9, Y: 25, Z: 9}, Block: chunk.Log})
 		r.lands.down(false)
 		pass(10 * time.Second)
-		if _, ghost := ann.mu.avatars[guest("bob").String()]; ghost || len(ann.mu.avatars) != 1 {
+		if _, ghost := ann.mu.avatars[guestID("bob").String()]; ghost || len(ann.mu.avatars) != 1 {
 			t.Errorf("ann sees %d avatars, want herself alone", len(ann.mu.avatars))
 		}
 	})
@@ -340,7 +340,7 @@ func TestEditAskedAgain(t *testing.T) {
 		if ack := again.answer(seq); ack.Error != "" || ack.Block != uint16(chunk.Brick) {
 			t.Errorf("answer %+v", ack)
 		}
-		if got := r.lands.at(place.Chunk()).applied[edit{guest("ann"), seq}]; got != 1 {
+		if got := r.lands.at(place.Chunk()).applied[edit{guestID("ann"), seq}]; got != 1 {
 			t.Errorf("applied %d times", got)
 		}
 	})
@@ -355,7 +355,7 @@ func TestNewsWhileAChunkIsBuiltAnew(t *testing.T) {
 	has, waits := &witness{}, &witness{}
 	f.watch(pos, has)
 	body := func(name string, x float64) wire.Body {
-		return wire.Body{Player: guest(name), Name: name, Pose: wire.Pose{X: x}}
+		return wire.Body{Player: guestID(name), Name: name, Pose: wire.Pose{X: x}}
 	}
 	tell := func(news wire.ChunkNews) {
 		t.Helper()
@@ -374,9 +374,9 @@ func TestNewsWhileAChunkIsBuiltAnew(t *testing.T) {
 	f.watch(pos, waits)
 	edits := []wire.BlockAt{{At: 5, Block: chunk.Brick}}
 	tell(wire.ChunkNews{State: &wire.ChunkState{Edits: edits, Bodies: []wire.Body{body("ann", 1), body("bob", 2), body("zoe", 1)}}})
-	tell(wire.ChunkNews{Leave: []player.ID{guest("ann")}, Blocks: []wire.BlockAt{{At: 6, Block: chunk.Glass}}})
+	tell(wire.ChunkNews{Leave: []player.ID{guestID("ann")}, Blocks: []wire.BlockAt{{At: 6, Block: chunk.Glass}}})
 	f.lay(v, nil, newTools())
-	tell(wire.ChunkNews{Leave: []player.ID{guest("zoe")}, Enter: []wire.Body{body("bob", 3)}, Blocks: []wire.BlockAt{{At: 7, Block: chunk.Glass}}})
+	tell(wire.ChunkNews{Leave: []player.ID{guestID("zoe")}, Enter: []wire.Body{body("bob", 3)}, Blocks: []wire.BlockAt{{At: 7, Block: chunk.Glass}}})
 	if len(has.heard) != 3 || len(waits.heard) != 0 {
 		t.Fatalf("%d news, and %d for the newcomer", len(has.heard), len(waits.heard))
 	}
@@ -415,7 +415,7 @@ func TestEditsWaitInBoundedNumber(t *testing.T) {
 		got := &witness{}
 		f.watch(grid.ChunkPos{}, got)
 		for i := range maxIntents + 3 {
-			f.edit(wire.Intent{Player: guest("ann"), Seq: uint64(i + 1), Pos: grid.Pos{Y: 1}, Block: chunk.Brick}, got)
+			f.edit(wire.Intent{Player: guestID("ann"), Seq: uint64(i + 1), Pos: grid.Pos{Y: 1}, Block: chunk.Brick}, got)
 		}
 		if len(got.results) != 3 || got.results[0].Refused != wire.RefusedUnavailable {
 			t.Fatalf("%d results: %+v", len(got.results), got.results)
@@ -435,12 +435,12 @@ func TestRefusalTellsWhatStandsThere(t *testing.T) {
 		r.join("ann", 1)
 		f := r.g.feed(grid.ChunkPos{})
 		place := grid.Pos{X: 3, Y: 25, Z: 3}
-		r.lands.commit(wire.Intent{Player: guest("zoe"), Seq: 1, Pos: place, Block: chunk.Log})
+		r.lands.commit(wire.Intent{Player: guestID("zoe"), Seq: 1, Pos: place, Block: chunk.Log})
 		got := &witness{}
 		f.mu.Lock()
-		f.mu.intents = append(f.mu.intents, intent{wire.Intent{Player: guest("bob"), Seq: 5, Pos: place, Block: chunk.Brick}, got})
+		f.mu.intents = append(f.mu.intents, intent{wire.Intent{Player: guestID("bob"), Seq: 5, Pos: place, Block: chunk.Brick}, got})
 		f.mu.Unlock()
-		refusal := wire.EditResult{Player: guest("bob"), Seq: 5, Refused: wire.RefusedUnavailable}
+		refusal := wire.EditResult{Player: guestID("bob"), Seq: 5, Refused: wire.RefusedUnavailable}
 		r.lands.tell(place.Chunk(), wire.FromRegion{Tick: 9, Results: []wire.EditResult{refusal, refusal}})
 		pass(time.Second)
 		if len(got.results) != 1 || got.results[0].Block != chunk.Log {
@@ -573,18 +573,18 @@ func TestBodyBelongsToWhoBroughtItLast(t *testing.T) {
 		f := r.g.feed(grid.ChunkPos{})
 		older, newer := &witness{}, &witness{}
 		at := func(x float64) wire.Pose { return wire.Pose{X: x, Y: 25, Z: 1} }
-		f.enter(wire.Body{Player: guest("ann"), Name: "ann", Pose: at(1)}, older)
-		f.move(guest("ann"), at(2), older, false)
-		f.enter(wire.Body{Player: guest("ann"), Name: "ann", Pose: at(3)}, newer) // in one message with the move
-		f.move(guest("ann"), at(9), older, false)
-		f.leave(guest("ann"), older)
+		f.enter(wire.Body{Player: guestID("ann"), Name: "ann", Pose: at(1)}, older)
+		f.move(guestID("ann"), at(2), older, false)
+		f.enter(wire.Body{Player: guestID("ann"), Name: "ann", Pose: at(3)}, newer) // in one message with the move
+		f.move(guestID("ann"), at(9), older, false)
+		f.leave(guestID("ann"), older)
 		pass(time.Second)
 		if got := r.lands.bodies(grid.ChunkPos{}); len(got) != 1 || got[0].Pose != at(3) {
 			t.Errorf("bodies %+v, want ann at 3", got)
 		}
-		f.leave(guest("ann"), newer)
-		f.enter(wire.Body{Player: guest("ann"), Name: "ann", Pose: at(4)}, newer)
-		f.leave(guest("ann"), newer)
+		f.leave(guestID("ann"), newer)
+		f.enter(wire.Body{Player: guestID("ann"), Name: "ann", Pose: at(4)}, newer)
+		f.leave(guestID("ann"), newer)
 		pass(time.Second)
 		if got := r.lands.bodies(grid.ChunkPos{}); len(got) != 0 {
 			t.Errorf("bodies %+v, want none", got)
@@ -699,7 +699,7 @@ func play(t *testing.T, steps []step) {
 			asked[c] = append(asked[c], c.put(pos, b))
 		case "elsewhere":
 			elsewhere++
-			r.lands.commit(wire.Intent{Player: guest("zoe"), Seq: elsewhere, Pos: pos, Block: b})
+			r.lands.commit(wire.Intent{Player: guestID("zoe"), Seq: elsewhere, Pos: pos, Block: b})
 		case "walk":
 			c.goTo(float64(s.x), 25, .5)
 		case "stroll":

@@ -175,8 +175,12 @@ func (f *feed) stand(b *body) {
 	wakeUp(f.wake)
 }
 
-// straight tells whether the region is told of courses where the body is.
+// straight reports whether the region is told of courses where the body is. It is not of original clients' players: to
+// other original clients their moves are relayed as they were sent.
 func (f *feed) straight(b *body) bool {
+	if _, original := b.whose.(*classic); original {
+		return false
+	}
 	v := f.mu.views[world.ChunkOf(b.Pose)]
 	return !f.g.swarm.on() && (v == nil || len(v.bodies) <= courseCrowd)
 }

@@ -68,7 +68,7 @@ func outOfFiles(err error) bool {
 
 // serveConnection reads the handshake and does what it asks for (§3.2.2.1).
 func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
-	release, err := g.admit(c.RemoteAddr())
+	release, err := g.admit(c.RemoteAddr(), connectionWeight)
 	if err != nil {
 		return errors.Join(err, answer(c, wire.AnswerNo))
 	}
@@ -110,13 +110,20 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 		if err := answer(c, wire.AnswerOK); err != nil {
 			return err
 		}
+		endByReset(c)
 		return g.serveClassic(ctx, c, in, h)
 	case wire.PurposeDHT:
 		if err := answer(c, wire.AnswerOK); err != nil {
 			return err
 		}
+		endByReset(c)
 		return g.serveQueries(ctx, c, in)
 	case wire.PurposeJoin:
+		release, err := g.admit(c.RemoteAddr(), playerWeight-connectionWeight)
+		if err != nil {
+			return errors.Join(err, answer(c, string(encodedIn(false, failureOf(err)))+"\n"))
+		}
+		defer release()
 		line := &lineConn{Conn: c, in: in, ending: "\n", framed: h.Join.Encoding == wire.EncodingCBOR}
 		defer takeOver(line)()
 		g.serveSession(ctx, line, &h.Join)
@@ -134,6 +141,25 @@ func answer(c net.Conn, text string) error {
 	return nil
 }
 
+// endByReset makes a connection end by a reset, whoever closes it: this gateway, or the system because the process has died.
+// The released client takes the end of a stream for an empty read and hangs; after a reset it asks dht again.
+func endByReset(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		tcp.SetLinger(0) //nolint:errcheck // then it ends as any other
+	}
+}
+
+// resetOriginals ends the connections of original clients to a region that is led elsewhere.
+func (g *Gateway) resetOriginals(f *feed) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for s := range g.mu.classics {
+		if s.feed == f {
+			s.end()
+		}
+	}
+}
+
 // generate makes sure that the chunk's region exists (§3.1.3).
 func (g *Gateway) generate(ctx context.Context, c net.Conn, h wire.Handshake) (wire.Region, error) {
 	if err := g.pace(ctx, c.RemoteAddr()); err != nil {
@@ -144,8 +170,11 @@ func (g *Gateway) generate(ctx context.Context, c net.Conn, h wire.Handshake) (w
 	return g.Regions.Locate(ctx, h.Chunk)
 }
 
-// resident refuses a connect to a chunk whose region is not led here.
+// resident refuses a connect to a chunk whose region is not led here, and any where no guests may play.
 func (g *Gateway) resident(ctx context.Context, c net.Conn, h wire.Handshake) error {
+	if !g.Guests {
+		return &wire.Error{Code: wire.FailNoGuests, Message: "this world admits no guests, and so no original clients"}
+	}
 	info, err := g.generate(ctx, c, h)
 	if err == nil && info.Leader != g.Peer {
 		err = fmt.Errorf("connect to chunk %v: %w", h.Chunk, region.ErrNotHere)

@@ -79,7 +79,7 @@ type Options struct {
 	// larger crowd those who are farther away are told of less exactly.
 	MotionBudget int
 	Guests       bool // whether players without a key may join
-	PerAddress   int  // connections that one IP address (of IPv6, one /64) may hold; loopback is free
+	PerAddress   int  // players that one IP address (of IPv6, one /64) may have here; loopback is free
 	// EditsPerSecond is how many edits one session may make; 0 means 20.
 	EditsPerSecond int
 	Ready          func() error    // why the node should not be sent players now; nil if it may
@@ -134,9 +134,10 @@ type Gateway struct {
 		feeds     map[grid.Cell]*feed
 		sessions  map[player.ID]*session
 		classics  map[*classic]struct{}          // original connections in connect mode
-		guests    map[player.ID][]*classic       // those on which each player is registered, the newest last; no empty lists
+		parties   map[partyKey]*party            // original connections by name and address
+		guests    map[player.ID]*guest           // the players of these connections
 		foundings map[netip.Prefix]*rate.Limiter // what each remote address may ask for that may found a region
-		addresses map[netip.Prefix]int           // connections by remote address; no zeros
+		addresses map[netip.Prefix]int           // weights of connections by remote address; no zeros
 	}
 }
 
@@ -168,7 +169,8 @@ func New(o Options) *Gateway {
 	g.mu.feeds = make(map[grid.Cell]*feed)
 	g.mu.sessions = make(map[player.ID]*session)
 	g.mu.classics = make(map[*classic]struct{})
-	g.mu.guests = make(map[player.ID][]*classic)
+	g.mu.parties = make(map[partyKey]*party)
+	g.mu.guests = make(map[player.ID]*guest)
 	g.mu.foundings = make(map[netip.Prefix]*rate.Limiter)
 	g.mu.addresses = make(map[netip.Prefix]int)
 	return g

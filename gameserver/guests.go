@@ -11,15 +11,15 @@ import (
 
 // This file knows the players who are here, over all connections of theirs.
 
-// reachLeeway is how much farther than others a player of an original client may reach, in blocks: his
-// client measures in its own way, and his moves come over another connection than his edits.
+// reachLeeway is how much farther than others a player of an original client may reach, in blocks: their
+// client measures in its own way, and their moves come over another connection than their edits.
 const reachLeeway = 1
 
 // stance is where a player is registered on a connection of an original client.
 type stance struct {
 	pose  wire.Pose
 	at    grid.ChunkPos // of the connection
-	moved bool          // he has told where he is since he registered
+	moved bool          // they have said where they are since they registered
 }
 
 func (s *classic) stance() stance {
@@ -28,55 +28,40 @@ func (s *classic) stance() stance {
 	return stance{pose: s.mu.pose, at: s.at, moved: s.mu.motion != nil}
 }
 
-// stances gives where a player of original clients is registered here, the newest last.
-func (g *Gateway) stances(id player.ID) []stance {
+// present returns where a player is who plays here, or is being saved at this moment, and reports whether they are.
+func (g *Gateway) present(id player.ID) (pose wire.Pose, here bool) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	all := make([]stance, 0, len(g.mu.guests[id]))
-	for _, c := range g.mu.guests[id] {
-		all = append(all, c.stance())
-	}
-	return all
-}
-
-// present tells where a player is who plays here, or is being saved at this moment.
-func (g *Gateway) present(id player.ID) (wire.Pose, bool) {
-	g.mu.Lock()
-	s := g.mu.sessions[id]
+	s, who := g.mu.sessions[id], g.mu.guests[id]
 	g.mu.Unlock()
-	if s != nil && s.placed() {
+	switch {
+	case s != nil && s.placed():
 		return s.where(), true
+	case who != nil:
+		return who.place()
 	}
-	var pose wire.Pose
-	found := false
-	for _, st := range g.stances(id) {
-		if st.moved || !found { // a place of which he has told is better than one that was guessed
-			pose, found = st.pose, true
-		}
-	}
-	return pose, found
+	return pose, false
 }
 
-// judgePlayer tells why the player of original clients may not put a block there; empty if he may. One who
-// has not told where he is may edit the chunk that he is registered in.
-func (g *Gateway) judgePlayer(id player.ID, pos grid.Pos, block chunk.Block) (refused string) {
-	rules := g.rules
+// judgeBuilder returns who puts a block there, of the players whose connection this may be, or else why none of them may.
+// One who has not said where they are may edit the chunk that they are registered in.
+func (s *classic) judgeBuilder(pos grid.Pos, block chunk.Block) (by player.ID, refused string) {
+	rules := s.g.rules
 	rules.Reach += reachLeeway
 	refused = wire.RefusedOutOfReach
-	for _, st := range g.stances(id) {
+	for _, on := range s.party.registered() {
+		who, st := on.who.Load(), on.stance()
 		switch {
-		case !st.moved && st.at != pos.Chunk(),
+		case s.who.Load() != nil && s.who.Load() != who,
+			!st.moved && st.at != pos.Chunk(),
 			st.moved && !rules.InReach(st.pose.X, st.pose.Y+player.EyeHeight, st.pose.Z, pos):
 			continue
-		case st.moved && block.Solid() && bodyReaches(st.pose, pos):
-			return wire.RefusedInsidePlayer
+		case block.Solid() && (st.moved && bodyReaches(st.pose, pos) || s.g.occupied(pos, who.id)):
+			refused = wire.RefusedInsidePlayer
+			continue
 		}
-		refused = ""
+		return who.id, ""
 	}
-	if refused == "" && block.Solid() && g.occupied(pos, id) {
-		return wire.RefusedInsidePlayer
-	}
-	return refused
+	return by, refused
 }
 
 // occupied tells whether a body of another player reaches into the block, as far as is known here.

@@ -13,7 +13,7 @@ import (
 )
 
 func recordOf(name string, seq uint64, x float64) wire.PlayerRecord {
-	return wire.PlayerRecord{Player: guest(name), Name: name, Guest: true, Seq: seq, Pose: wire.Pose{X: x, Y: 25}, Gateway: self}
+	return wire.PlayerRecord{Player: guestID(name), Name: name, Guest: true, Seq: seq, Pose: wire.Pose{X: x, Y: 25}, Gateway: self}
 }
 
 func (m *memory) keep(r wire.PlayerRecord) {
@@ -40,7 +40,7 @@ func TestOneBadRecordHoldsNobodyBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{"bad": false, "far": true, "good": true} {
-		id := guest(name)
+		id := guestID(name)
 		if row, err := disk.Get(playerTable, id[:]); err != nil || (row != nil) != want {
 			t.Errorf("%s: %d bytes on disk, %v", name, len(row), err)
 		}
@@ -66,15 +66,15 @@ func TestRecallTakesTheNewest(t *testing.T) {
 			if c.disk > 0 {
 				disk.keep(recordOf("ann", c.disk, float64(c.disk)))
 			}
-			if id := guest("ann"); c.damaged {
+			if id := guestID("ann"); c.damaged {
 				if err := disk.Commit([]kv.Write{{Table: playerTable, Key: id[:], Value: []byte("junk")}}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if c.network > 0 {
-				network.mu.records[guest("ann")] = recordOf("ann", c.network, float64(c.network))
+				network.mu.records[guestID("ann")] = recordOf("ann", c.network, float64(c.network))
 			}
-			got, known, err := k.recall(t.Context(), guest("ann"))
+			got, known, err := k.recall(t.Context(), guestID("ann"))
 			if err != nil || known != (c.want > 0) || got.Pose.X != c.want {
 				t.Errorf("recalled %+v, %v, %v; want x %v", got, known, err, c.want)
 			}
@@ -87,7 +87,7 @@ func TestSequencesAlwaysGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		future := uint64(time.Now().Add(24 * time.Hour).UnixMilli())
-		r.network.mu.records[guest("ann")] = recordOf("ann", future, 5)
+		r.network.mu.records[guestID("ann")] = recordOf("ann", future, 5)
 		ann := r.join("ann", 1)
 		if ann.mu.welcome.Pose.X != 5 {
 			t.Fatalf("ann begins at %+v", ann.mu.welcome.Pose)
@@ -96,7 +96,7 @@ func TestSequencesAlwaysGrow(t *testing.T) {
 		pass(100 * time.Millisecond)
 		ann.conn.Close()
 		pass(time.Second)
-		if got, _ := r.network.Player(t.Context(), guest("ann")); got.Seq <= future || got.Pose.X != 6 {
+		if got, _ := r.network.Player(t.Context(), guestID("ann")); got.Seq <= future || got.Pose.X != 6 {
 			t.Errorf("published %+v, want a sequence above %d", got, future)
 		}
 		if n := len(r.g.keeper.mu.seqs); n != 0 {
@@ -110,7 +110,7 @@ func TestPlayersAreSavedWhileTheyPlay(t *testing.T) {
 		r := newRig(t)
 		ann := r.join("ann", 1)
 		pass(3 * saveEvery)
-		if got, err := r.network.Player(t.Context(), guest("ann")); err != nil || got.Pose.X != .5 {
+		if got, err := r.network.Player(t.Context(), guestID("ann")); err != nil || got.Pose.X != .5 {
 			t.Errorf("published %+v (%v) at the first save, want where she came", got, err)
 		}
 		before := r.disk.mu.commits
@@ -120,16 +120,16 @@ func TestPlayersAreSavedWhileTheyPlay(t *testing.T) {
 		}
 		ann.goTo(4.5, 25, .5)
 		pass(saveEvery + time.Millisecond)
-		if got, _ := r.disk.saved(guest("ann")); got.Pose.X != 4.5 {
+		if got, _ := r.disk.saved(guestID("ann")); got.Pose.X != 4.5 {
 			t.Errorf("saved at %+v", got.Pose)
 		}
-		if got, _ := r.network.Player(t.Context(), guest("ann")); got.Pose.X != .5 {
+		if got, _ := r.network.Player(t.Context(), guestID("ann")); got.Pose.X != .5 {
 			t.Error("four blocks are published before their time")
 		}
 		pass(publishEvery - 14*saveEvery)
 		ann.send(wire.Ping{})
 		pass(2 * saveEvery)
-		if got, err := r.network.Player(t.Context(), guest("ann")); err != nil || got.Pose.X != 4.5 {
+		if got, err := r.network.Player(t.Context(), guestID("ann")); err != nil || got.Pose.X != 4.5 {
 			t.Errorf("published %+v (%v)", got, err)
 		}
 	})
@@ -142,7 +142,7 @@ func TestFarWaysArePublished(t *testing.T) {
 		ann := r.join("ann", 1)
 		pass(2 * saveEvery)
 		published := func() float64 {
-			got, err := r.network.Player(t.Context(), guest("ann"))
+			got, err := r.network.Player(t.Context(), guestID("ann"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +177,7 @@ func TestWhoLeavesIsPublishedFirst(t *testing.T) {
 			r.network.gate <- struct{}{}
 		}
 		synctest.Wait()
-		if got, err := r.network.Player(t.Context(), guest("ann")); err != nil || got.Pose.X != 4.5 {
+		if got, err := r.network.Player(t.Context(), guestID("ann")); err != nil || got.Pose.X != 4.5 {
 			t.Errorf("published %+v (%v)", got, err)
 		}
 		close(r.network.gate)
@@ -202,7 +202,7 @@ func TestSlowNetworkHoldsNobodyUp(t *testing.T) {
 		}
 		bob.goTo(4.5, 25, .5)
 		pass(saveEvery + time.Millisecond)
-		if got, _ := r.disk.saved(guest("bob")); got.Pose.X != 4.5 {
+		if got, _ := r.disk.saved(guestID("bob")); got.Pose.X != 4.5 {
 			t.Errorf("bob is saved at %+v", got.Pose)
 		}
 		r.cancel()
@@ -210,11 +210,11 @@ func TestSlowNetworkHoldsNobodyUp(t *testing.T) {
 		close(r.network.gate)
 		r.stop()
 		for i := range crowd {
-			if _, err := r.network.Player(t.Context(), guest(fmt.Sprintf("p%d", i))); err != nil {
+			if _, err := r.network.Player(t.Context(), guestID(fmt.Sprintf("p%d", i))); err != nil {
 				t.Errorf("player %d is not published", i)
 			}
 		}
-		if got, _ := r.network.Player(t.Context(), guest("bob")); got.Pose.X != 4.5 {
+		if got, _ := r.network.Player(t.Context(), guestID("bob")); got.Pose.X != 4.5 {
 			t.Errorf("bob is published at %+v", got.Pose)
 		}
 	})
@@ -232,7 +232,7 @@ func TestDeadNetworkEnds(t *testing.T) {
 		if took := time.Since(began); took > publishLast+2*lastWords {
 			t.Errorf("stopping took %v", took)
 		}
-		if _, saved := r.disk.saved(guest("p0")); !saved {
+		if _, saved := r.disk.saved(guestID("p0")); !saved {
 			t.Error("not saved on this node's disk")
 		}
 	})
@@ -260,7 +260,7 @@ func TestDiskThatFails(t *testing.T) {
 		}
 		r.disk.fail(nil)
 		pass(saveEvery)
-		if got, _ := r.disk.saved(guest("ann")); got.Pose.X != 4.5 {
+		if got, _ := r.disk.saved(guestID("ann")); got.Pose.X != 4.5 {
 			t.Errorf("saved at %+v after the disk works again", got.Pose)
 		}
 	})
@@ -279,7 +279,7 @@ func publishInTurn(t *testing.T, players, each int) {
 		k := newKeeper(options(newLands(), newMemory(), newMemory()))
 		var here []presence
 		for i := range players {
-			here = append(here, presence{body: wire.Body{Player: guest(fmt.Sprint("p", i)), Name: fmt.Sprint("p", i)}})
+			here = append(here, presence{body: wire.Body{Player: guestID(fmt.Sprint("p", i)), Name: fmt.Sprint("p", i)}})
 		}
 		taken := func() (n int) {
 			for {

@@ -293,7 +293,7 @@ func TestGatewayStopsWithLodgedSessions(t *testing.T) {
 			t.Errorf("%d are lodged still", n)
 		}
 		for i := range all {
-			if saved, known := r.disk.saved(guest(fmt.Sprint("walker", i))); !known || saved.Pose.X != 4.5 {
+			if saved, known := r.disk.saved(guestID(fmt.Sprint("walker", i))); !known || saved.Pose.X != 4.5 {
 				t.Errorf("walker %d is saved as %+v (%v)", i, saved, known)
 			}
 		}

@@ -2,10 +2,12 @@ package gameserver
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,15 +20,14 @@ import (
 // How often one connection may ask for players; it waits else. Queries for chunks: see pace.
 const queriesPerSecond, queriesAtOnce = 20, 100
 
-// serveQueries answers where chunks and players are, one query after the other (§3.2.4.1).
+// serveQueries answers where chunks and players are, one query after the other (§3.2.4.1). A client asks when it walks over
+// a border and is silent otherwise, for as long as it plays.
 func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader) error {
+	defer c.Close()                                      //nolint:errcheck // by a reset: see endByReset
 	stop := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // the read below reports it
 	defer stop()
 	players := rate.NewLimiter(queriesPerSecond, queriesAtOnce)
 	for {
-		if err := c.SetReadDeadline(time.Now().Add(silence)); err != nil {
-			return err
-		}
 		query, err := wire.ReadQuery(in)
 		if err != nil {
 			return err
@@ -42,7 +43,7 @@ func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader
 			if err := players.Wait(ctx); err != nil {
 				return err
 			}
-			reply, err = g.whereIsPlayer(ctx, q)
+			reply, err = g.whereIsPlayer(ctx, q, c.RemoteAddr())
 		}
 		if err != nil {
 			return err
@@ -95,20 +96,29 @@ func resolve(ctx context.Context, game string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(ips[0].Unmap(), uint16(number)), nil
 }
 
-// whereIsPlayer tells where a guest of the name is, if he is here, or else where he left last. Players with a key have no name of their own
-// here: they are found by key only.
-func (g *Gateway) whereIsPlayer(ctx context.Context, q wire.WhereIsPlayer) ([]byte, error) {
-	id := player.GuestID(q.Name)
-	p, here := g.present(id)
-	if !here {
-		record, known, err := g.keeper.recall(ctx, id)
-		if err != nil {
-			return nil, err
+// whereIsPlayer returns where a player of that name at the address is or was last, or else a guest of that name. Players
+// with a key have no name of their own here: they are found by key only. Newcomers begin where those of sessions do.
+func (g *Gateway) whereIsPlayer(ctx context.Context, q wire.WhereIsPlayer, remote net.Addr) ([]byte, error) {
+	key := partyOf(q.Name, remote)
+	g.mu.Lock()
+	p := g.mu.parties[key]
+	g.mu.Unlock()
+	if p != nil {
+		if pose, known := p.place(); known {
+			return g.appendPlace(pose)
 		}
-		if !known {
-			return wire.AppendPlayerPlace(nil, wire.DefaultX, wire.DefaultY, wire.DefaultZ)
-		}
-		p = record.Pose
 	}
+	if pose, here := g.present(player.GuestID(key.name)); here {
+		return g.appendPlace(pose)
+	}
+	records := g.recallGuests(ctx, key.name, player.Namesake(key.name, key.from.String(), 0))
+	newest := slices.MaxFunc(records, func(a, b wire.PlayerRecord) int { return cmp.Compare(a.Seq, b.Seq) })
+	if newest.Seq == 0 {
+		return g.appendPlace(g.spawnPose())
+	}
+	return g.appendPlace(newest.Pose)
+}
+
+func (g *Gateway) appendPlace(p wire.Pose) ([]byte, error) {
 	return wire.AppendPlayerPlace(nil, p.X, p.Y-float64(g.World.OriginalBase), p.Z)
 }

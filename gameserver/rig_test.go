@@ -415,4 +415,4 @@ func differences(got, want *chunk.Chunk) string {
 	return text.String()
 }
 
-func guest(name string) player.ID { return player.GuestID(name) }
+func guestID(name string) player.ID { return player.GuestID(name) }

@@ -265,6 +265,11 @@ func (s *session) replaceOlder(ctx context.Context) error {
 			s.g.mu.Unlock()
 			return s.g.sendAway(ctx)
 		}
+		if s.g.mu.guests[s.body.Player] != nil {
+			s.g.mu.Unlock()
+			return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf(
+				"a guest called %s is playing, with VoxelPopuli's own client: choose another name", s.body.Name)}
+		}
 		older := s.g.mu.sessions[s.body.Player]
 		if older == nil {
 			s.g.mu.sessions[s.body.Player] = s

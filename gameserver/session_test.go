@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -30,8 +31,6 @@ func TestSilentConnections(t *testing.T) {
 	}{
 		"nothing":          {"", wire.HandshakeTimeout, "no"},
 		"half a handshake": {`{"type":"join","na`, wire.HandshakeTimeout, "no"},
-		"dht":              {`{"type":"dht"}`, silence, "ok"},
-		"half a query":     {`{"type":"dht"}` + "\x00[1", silence, "ok"},
 		"join": {
 			`{"type":"join","version":1,"name":"ann","view":1,"encoding":"json"}` + "\n", silence,
 			`{"type":"failure","code":"timeout"`,
@@ -44,7 +43,6 @@ func TestSilentConnections(t *testing.T) {
 			`{"type":"join","version":1,"name":"ann","view":1,"encoding":"json","key":"` + strings.Repeat("ab", 32) + `"}` + "\n",
 			wire.HandshakeTimeout, `{"type":"failure","code":"timeout"`,
 		},
-		"connect": {`{"type":"connect","chunk":[0,0],"player":"ann"}`, silence, `"player":""}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -242,44 +240,69 @@ func TestSequencesFarAhead(t *testing.T) {
 	})
 }
 
-func TestConnectionsPerAddress(t *testing.T) {
+// An address has room for players, of whom one with an original client holds many connections.
+func TestPlayersPerAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(o *Options) { o.PerAddress = 2 })
-		at := func(text string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(text), Port: 5} }
-		ping := func(address string) string {
-			c := r.dialFrom(at(address))
-			go io.WriteString(c, `{"type":"dht"}`) //nolint:errcheck // it may be refused before
+		var open []net.Conn
+		say := func(address, text string) string {
+			c := r.dialFrom(&net.TCPAddr{IP: net.ParseIP(address), Port: 5})
+			open = append(open, c)
+			go io.WriteString(c, text) //nolint:errcheck // it may be refused before
 			answer := make([]byte, 2)
 			if _, err := io.ReadFull(c, answer); err != nil {
 				t.Fatal(err)
 			}
+			go io.Copy(io.Discard, c) //nolint:errcheck // until the end
 			return string(answer)
 		}
-		for _, step := range []struct{ address, want string }{
-			{"192.0.2.1", "ok"},
-			{"192.0.2.1", "ok"},
-			{"192.0.2.1", "no"},
-			{"::ffff:192.0.2.1", "no"},
-			{"192.0.2.2", "ok"},
-			{"2001:db8::1", "ok"},
-			{"2001:db8::2", "ok"},
-			{"2001:db8::3", "no"},
-			{"2001:db8:0:1::1", "ok"},
-			{"127.0.0.1", "ok"},
-			{"127.0.0.1", "ok"},
-			{"127.0.0.1", "ok"},
-			{"::1", "ok"},
+		join := func(address, name string) string {
+			text := say(address, fmt.Sprintf(`{"type":"join","version":1,"name":%q,"view":1,"encoding":"json"}`+"\n", name))
+			pass(100 * time.Millisecond)
+			if r.g.mu.sessions[player.GuestID(name)] == nil {
+				return "refused"
+			}
+			return text
+		}
+		for _, step := range []struct {
+			address string
+			times   int
+			want    string
+		}{
+			{"192.0.2.1", 2 * playerWeight, "ok"},
+			{"192.0.2.1", 1, "no"},
+			{"::ffff:192.0.2.1", 1, "no"},
+			{"192.0.2.2", 1, "ok"},
+			{"2001:db8::1", playerWeight, "ok"},
+			{"2001:db8::2", playerWeight, "ok"},
+			{"2001:db8::3", 1, "no"},
+			{"2001:db8:0:1::1", 1, "ok"},
+			{"127.0.0.1", 3 * playerWeight, "ok"},
+			{"::1", 1, "ok"},
 		} {
-			if got := ping(step.address); got != step.want {
-				t.Errorf("%s is answered %q, want %q", step.address, got, step.want)
+			for i := range step.times {
+				if got := say(step.address, `{"type":"dht"}`); got != step.want {
+					t.Errorf("%s is answered %q the %d. time, want %q", step.address, got, i+1, step.want)
+				}
 			}
 		}
-		pass(silence + time.Second)
+		for _, step := range []struct{ address, name, want string }{
+			{"192.0.2.3", "ann", `{"`},
+			{"192.0.2.3", "bob", `{"`},
+			{"192.0.2.3", "cid", "no"},
+			{"192.0.2.2", "dan", `{"`}, // beside a connection of an original client
+			{"192.0.2.2", "eve", "refused"},
+		} {
+			if got := join(step.address, step.name); got != step.want && (step.want != "no" || got != "refused") {
+				t.Errorf("%s joins from %s and is answered %q, want %q", step.name, step.address, got, step.want)
+			}
+		}
+		for _, c := range open {
+			c.Close()
+		}
+		pass(time.Minute)
 		if len(r.g.mu.addresses) != 0 {
 			t.Errorf("addresses %v are still counted", r.g.mu.addresses)
-		}
-		if got := ping("192.0.2.1"); got != "ok" {
-			t.Errorf("after the others have ended: %q", got)
 		}
 	})
 }
@@ -303,8 +326,8 @@ func TestGoodbye(t *testing.T) {
 			t.Errorf("ended with %+v", ann.mu.failure)
 		}
 		for _, name := range []string{"ann", "bob"} {
-			published, err := r.network.Player(t.Context(), guest(name))
-			saved, _ := r.disk.saved(guest(name))
+			published, err := r.network.Player(t.Context(), guestID(name))
+			saved, _ := r.disk.saved(guestID(name))
 			if err != nil || saved != published {
 				t.Errorf("%s is saved as %+v, published as %+v (%v)", name, saved, published, err)
 			}
@@ -395,7 +418,7 @@ func TestJudge(t *testing.T) {
 		bob.goTo(-4.1, 25, .5) // in another region than ann
 		pass(time.Second)
 		r.g.mu.Lock()
-		s := r.g.mu.sessions[guest("ann")]
+		s := r.g.mu.sessions[guestID("ann")]
 		r.g.mu.Unlock()
 		bedrock := grid.Pos{X: 0, Y: 0, Z: 0}
 		for _, c := range []struct {

@@ -15,7 +15,7 @@ const readLimit = 2 << 20
 // serveSocket is the life of a session over WebSocket.
 func (g *Gateway) serveSocket(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	remote := addrOf(r)
-	release, err := g.admit(remote)
+	release, err := g.admit(remote, playerWeight)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusTooManyRequests)
 		return

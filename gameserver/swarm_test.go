@@ -64,7 +64,7 @@ func newOverlayVillage(t *testing.T, kind string, gateways, people int) *village
 // seenAt is where a client sees a player.
 func (c *client) seenAt(name string) (at wire.Pose, sees bool) {
 	c.look(func() {
-		a, known := c.mu.avatars[guest(name).String()]
+		a, known := c.mu.avatars[guestID(name).String()]
 		at, sees = a.Pose, known
 	})
 	return at, sees
@@ -159,7 +159,7 @@ func TestOverlayRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newOverlayVillage(t, OverlayPSense, 2, 2)
 		w := v.rigs[1].g.swarm
-		id, to := numberOf(guest("p0")), numberOf(guest("p1"))
+		id, to := numberOf(guestID("p0")), numberOf(guestID("p1"))
 		tell := func(x float64, rounds uint32) {
 			t.Helper()
 			p := wire.Pose{X: x, Y: 25, Z: .5}
@@ -270,8 +270,8 @@ func TestLateRoundsAreShownAtOnce(t *testing.T) {
 			w.parcels <- parcel{peer: "somebody"} // so he is waited for in the next round
 			pass(untilRound(time.Now()) + late*time.Millisecond)
 			x := 1 + float64(i)/2
-			u := overlay.Update{Origin: numberOf(guest("p0")), Round: roundOf(time.Now()) + 1, At: overlay.Point{X: x, Z: .5}, Body: bodyOf(wire.Pose{X: x, Y: 25, Z: .5})}
-			packet := overlay.AppendPacket(nil, []overlay.Message{{From: u.Origin, To: numberOf(guest("p1")), Payload: &overlay.Position{Update: u}}})
+			u := overlay.Update{Origin: numberOf(guestID("p0")), Round: roundOf(time.Now()) + 1, At: overlay.Point{X: x, Z: .5}, Body: bodyOf(wire.Pose{X: x, Y: 25, Z: .5})}
+			packet := overlay.AppendPacket(nil, []overlay.Message{{From: u.Origin, To: numberOf(guestID("p1")), Payload: &overlay.Position{Update: u}}})
 			places, err := w.receive("somebody", packet)
 			if err != nil {
 				t.Fatal(err)

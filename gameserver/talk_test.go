@@ -234,7 +234,7 @@ func TestChatWaitsForNothingThatIsNotToCome(t *testing.T) {
 		}
 		// A word of ann's that reaches nobody, and one that does.
 		v.rigs[0].g.mu.Lock()
-		s := v.rigs[0].g.mu.sessions[guest("p0")]
+		s := v.rigs[0].g.mu.sessions[guestID("p0")]
 		v.rigs[0].g.mu.Unlock()
 		s.voice.speak(s.g.now(), func(vclock.ID) bool { return false })
 		for i, want := range []int{3, 4} {

@@ -101,7 +101,8 @@ type bulletin struct {
 	deed  wire.FromServer // of Says, which then is all there is; nil for words
 	stamp vclock.Stamp    // of Says, which then is all there is; without an author if they have none
 	feed  *feed
-	view  *view // original clients get the whole chunk after each change
+	view  *view      // original clients get the whole chunk after each change
+	lines *moveLines // Moves, for original clients; nil until one of them sees the chunk
 }
 
 // empty tells whether there is nothing to tell.

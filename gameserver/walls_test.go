@@ -29,7 +29,7 @@ func (w *walls) build(low, high grid.Pos) {
 		for y := low.Y; y <= high.Y; y++ {
 			for z := low.Z; z <= high.Z; z++ {
 				w.seq++
-				w.lands.commit(wire.Intent{Player: guest("zoe"), Seq: w.seq, Pos: grid.Pos{X: x, Y: y, Z: z}, Block: chunk.Brick})
+				w.lands.commit(wire.Intent{Player: guestID("zoe"), Seq: w.seq, Pos: grid.Pos{X: x, Y: y, Z: z}, Block: chunk.Brick})
 			}
 		}
 	}

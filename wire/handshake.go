@@ -33,7 +33,7 @@ const (
 type Handshake struct {
 	Purpose Purpose
 	Chunk   grid.ChunkPos // of connect and generate
-	Player  string        // of connect
+	Player  string        // of connect, as the client wrote it; may be empty
 	Join    Join          // of join
 }
 
@@ -53,7 +53,7 @@ func ReadHandshake(r *bufio.Reader) (Handshake, error) {
 }
 
 // DecodeHandshake reads a handshake's bytes. Every error is an *Error.
-// "chunk" and "player" may stand where they are not needed, and are ignored there.
+// Fields that are not needed are ignored, as VoxelPopuli's own server does; a join has none.
 // With an error comes the Purpose, if it could be read: a refused join is told by a Failure, others by AnswerNo.
 func DecodeHandshake(data []byte) (Handshake, error) {
 	if len(data) > MaxHandshake {
@@ -66,21 +66,21 @@ func DecodeHandshake(data []byte) (Handshake, error) {
 	h := Handshake{Purpose: Purpose(o.text("type", 32))}
 	switch h.Purpose {
 	case PurposeConnect:
-		h.Chunk, h.Player = o.chunk("chunk"), o.name("player")
+		h.Chunk, h.Player = o.chunk("chunk"), textOf(o.rawOr("player", `""`))
 	case PurposeGenerate:
 		h.Chunk = o.chunk("chunk")
-		o.ignore("player")
 	case PurposeDHT, PurposePing:
-		o.ignore("chunk")
-		o.ignore("player")
 	case PurposeJoin:
 		h.Join = o.join()
+		if err := o.done(); err != nil {
+			return Handshake{Purpose: h.Purpose}, err
+		}
 	default:
 		o.fail(refuse(FailUnknownMessage, "there is no handshake %q", clip([]byte(h.Purpose))))
 		h.Purpose = ""
 	}
-	if err := o.done(); err != nil {
-		return Handshake{Purpose: h.Purpose}, err
+	if o.err != nil {
+		return Handshake{Purpose: h.Purpose}, o.err
 	}
 	return h, nil
 }

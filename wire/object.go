@@ -110,13 +110,6 @@ func (o *object) has(name string) bool {
 	return false
 }
 
-// ignore passes over a field, if it is there.
-func (o *object) ignore(name string) {
-	if o.has(name) {
-		o.raw(name)
-	}
-}
-
 // raw returns the value of a field, nil (and an error noted) if there is none.
 func (o *object) raw(name string) []byte {
 	for i := range o.n {

@@ -30,13 +30,21 @@ type Slab [32 * 32 * SlabHeight]byte
 func SlabIndex(x, y, z int) int { return 1024*x + 32*y + z }
 
 // SlabOf returns what VoxelPopuli's client sees of a chunk: the 32 blocks of each column from height base up,
-// each as the nearest of its own blocks. Above the chunk's top and below its bottom there is air.
+// each as the nearest of its own blocks. Above the chunk's top and below its bottom there is air. The lowest layer
+// has no air: that client falls for ever through a column without ground, so it sees stone there.
 func SlabOf(c *chunk.Chunk, base int) *Slab {
 	slab := new(Slab)
+	for z := range grid.ChunkSize {
+		for x := range grid.ChunkSize {
+			slab[SlabIndex(x, 0, z)] = byte(chunk.Stone)
+		}
+	}
 	for y := max(base, 0); y < min(base+SlabHeight, c.Height()); y++ {
 		for z := range grid.ChunkSize {
 			for x := range grid.ChunkSize {
-				slab[SlabIndex(x, y-base, z)] = byte(c.Get(chunk.IndexOf(x, y, z)).Original())
+				if block := byte(c.Get(chunk.IndexOf(x, y, z)).Original()); block != 0 {
+					slab[SlabIndex(x, y-base, z)] = block
+				}
 			}
 		}
 	}
@@ -108,26 +116,6 @@ func OriginalYaw(yaw float32) float64 {
 		return 0
 	}
 	return degrees
-}
-
-// DecodeClientPacket reads a line of an original client. CHUNK_DATA and TIME are refused: servers send those.
-// An empty or missing "player" stands for the name of the handshake, except that it cannot be another one;
-// that the caller checks. Every error is an *Error.
-func DecodeClientPacket(line []byte) (Packet, error) {
-	if len(line) > MaxLine {
-		return nil, refuse(FailTooLong, "a line may have %d bytes", MaxLine)
-	}
-	p, err := DecodePacket(line)
-	if err != nil {
-		return nil, err
-	}
-	switch p.(type) {
-	case ChunkContents:
-		return nil, refuse(FailUnexpected, "packet %d (CHUNK_DATA) is the server's to send", idChunkData)
-	case TimeOfDay:
-		return nil, refuse(FailUnexpected, "packet %d (TIME) is the server's to send", idTime)
-	}
-	return p, nil
 }
 
 // DecodePacket reads any packet, without its newline. Every error is an *Error.

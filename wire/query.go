@@ -26,7 +26,7 @@ type Query interface{ query() }
 // WhereIsChunk asks for the game server of a chunk, which is generated first if need be.
 type WhereIsChunk struct{ Chunk grid.ChunkPos }
 
-// WhereIsPlayer asks where a player stood last.
+// WhereIsPlayer asks where a player stood last. The name is as the client wrote it.
 type WhereIsPlayer struct{ Name string }
 
 func (WhereIsChunk) query()  {}
@@ -85,9 +85,9 @@ func decodeWhereIsPlayer(data []byte) (Query, error) {
 	if refused := o.parse(data); refused != nil {
 		return nil, refused
 	}
-	q := WhereIsPlayer{Name: o.name("name")}
-	if err := o.done(); err != nil {
-		return nil, err
+	q := WhereIsPlayer{Name: o.text("name", MaxQuery)}
+	if o.err != nil {
+		return nil, o.err
 	}
 	return q, nil
 }

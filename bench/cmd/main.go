@@ -50,7 +50,7 @@ func newRoot() *cobra.Command {
 	f.IntVar(&b.nice, "nice", 0, "niceness of daemons and players; below 0 they go before other programs of a shared machine (takes root)")
 	f.BoolVar(&b.sharedNetwork, "shared-network", false, "stay in this network namespace")
 	figures := []*cobra.Command{
-		newOneChunk(b), newUtilisation(b), newRamp(b), newManyChunks(b), newNetwork(b), newGateways(b), newLand(b), newMemory(b), newLookup(b), newProfile(b),
+		newOneChunk(b), newOriginal(b), newUtilisation(b), newRamp(b), newManyChunks(b), newNetwork(b), newGateways(b), newLand(b), newMemory(b), newLookup(b), newProfile(b),
 	}
 	root.AddCommand(figures...)
 	root.AddCommand(newAll(b, figures), newFloorServer(), newOverlays(b))

@@ -56,10 +56,42 @@ func (a *Atlas) put(m wire.ChunkData) error {
 			l[grid.ChunkSize*x+z] = int16(y)
 		}
 	}
+	a.keep(m.Chunk, l)
+	return nil
+}
+
+// putOriginal decodes a chunk from a line of CHUNK_DATA, unless it is known. Its heights are those of the original
+// protocol: 0 to 32.
+func (a *Atlas) putOriginal(at grid.ChunkPos, line []byte) error {
+	if a.land(at) != nil {
+		return nil
+	}
+	packet, err := wire.DecodePacket(line)
+	if err != nil {
+		return fmt.Errorf("decode chunk %v: %w", at, err)
+	}
+	m, ok := packet.(wire.ChunkContents)
+	if !ok || m.Chunk != at {
+		return fmt.Errorf("decode chunk %v: %T of another one", at, packet)
+	}
+	l := new(land)
+	for x := range grid.ChunkSize {
+		for z := range grid.ChunkSize {
+			y := wire.SlabHeight
+			for y > 0 && m.Blocks[wire.SlabIndex(x, y-1, z)] == 0 {
+				y--
+			}
+			l[grid.ChunkSize*x+z] = int16(y)
+		}
+	}
+	a.keep(at, l)
+	return nil
+}
+
+func (a *Atlas) keep(at grid.ChunkPos, l *land) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.mu.lands[m.Chunk] = l
-	return nil
+	a.mu.lands[at] = l
 }
 
 func footing(b chunk.Block) bool { return b.Solid() || b == chunk.Water }

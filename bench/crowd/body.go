@@ -24,6 +24,7 @@ type body struct {
 	sky    float64 // height above all land
 	home   grid.ChunkPos
 	land   *land   // of home; nil for who belongs nowhere
+	grain  float64 // positions are multiples of it, in blocks; 0: any
 	base   float64 // who belongs nowhere: radius in blocks around the entry within which he begins
 	goalX  float64
 	goalZ  float64
@@ -34,6 +35,14 @@ type body struct {
 
 // step goes on for dt seconds.
 func (b *body) step(dt float64) {
+	b.advance(dt)
+	if b.grain > 0 {
+		round := func(v float64) float64 { return math.Round(v/b.grain) * b.grain }
+		b.pose.X, b.pose.Y, b.pose.Z = round(b.pose.X), round(b.pose.Y), round(b.pose.Z)
+	}
+}
+
+func (b *body) advance(dt float64) {
 	if !b.placed {
 		b.begin()
 	}
@@ -65,11 +74,13 @@ func (b *body) begin() {
 	b.aloft = chunkOf(b.pose) != b.home || b.land.stand(b.pose.X, b.pose.Z) > b.pose.Y
 }
 
+// edgeInset is how far from the edges of its chunk a body stays, in blocks, so that all of it stays in the chunk.
+const edgeInset = .5
+
 // choose takes a goal in the home chunk, so far from its edges that the whole body stays in it.
 func (b *body) choose() {
-	const inset = .5
-	b.goalX = float64(b.home.X)*grid.ChunkSize + inset + b.rng.Float64()*(grid.ChunkSize-2*inset)
-	b.goalZ = float64(b.home.Z)*grid.ChunkSize + inset + b.rng.Float64()*(grid.ChunkSize-2*inset)
+	b.goalX = float64(b.home.X)*grid.ChunkSize + edgeInset + b.rng.Float64()*(grid.ChunkSize-2*edgeInset)
+	b.goalZ = float64(b.home.Z)*grid.ChunkSize + edgeInset + b.rng.Float64()*(grid.ChunkSize-2*edgeInset)
 }
 
 // travel flies up, across, and down.

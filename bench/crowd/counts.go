@@ -29,14 +29,15 @@ type Counts struct {
 	Late     Spread // seconds by which moves were sent too late: the players' own tiredness
 
 	// What the samples saw.
-	Samples int            // who are in the world now
-	Frames  uint64         // frames with moves, of all samples
-	Gap     Spread         // seconds between two of them
-	Delay   [rings]Spread  // seconds from sending a move to a sample's reading it, by distance
-	Error   [rings]Spread  // blocks between where avatars are shown and where they are, at any time, by distance
-	Unseen  [rings]uint64  // looks for a player whom the sample was never shown, by distance
-	Looks   [rings]uint64  // all looks
-	Failed  map[string]int // why players could not join, or were lost
+	Samples    int            // who are in the world now
+	Frames     uint64         // frames with moves, of all samples
+	Gap        Spread         // seconds between two of them
+	Delay      [rings]Spread  // seconds from sending a move to a sample's reading it, by distance
+	Error      [rings]Spread  // blocks between where avatars are shown and where they are, at any time, by distance
+	Unseen     [rings]uint64  // looks for a player whom the sample was never shown, by distance
+	Looks      [rings]uint64  // all looks
+	Deliveries Deliveries     // of moves, in the original protocol
+	Failed     map[string]int // why players could not join, or were lost
 }
 
 // Since is what happened after an earlier reading. Players, Lost, Joined, Samples and Failed are as they are now.
@@ -49,6 +50,7 @@ func (c Counts) Since(earlier Counts) Counts {
 	c.Late = c.Late.Since(earlier.Late)
 	c.Frames -= earlier.Frames
 	c.Gap = c.Gap.Since(earlier.Gap)
+	c.Deliveries = c.Deliveries.Since(earlier.Deliveries)
 	for i := range rings {
 		c.Delay[i] = c.Delay[i].Since(earlier.Delay[i])
 		c.Error[i] = c.Error[i].Since(earlier.Error[i])

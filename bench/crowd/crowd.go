@@ -22,10 +22,13 @@ type Options struct {
 	Rate    float64         // moves a second; default 20. Negative: everybody stands still and is silent
 	Speed   float64         // blocks a second; default 4
 	View    int             // chunks in each direction; default 1
-	Samples int             // players who decode what they get; default 4
+	Samples int             // players who decode what they get, at most 64; default 4
 	Pace    float64         // players who join in a second; default 100
 	Prefix  string          // of names; default "crowd"
 	Seed    uint64          // default 1
+	// Original, if not nil, is the chunk that all players connect to in the original protocol, and walk about in. Homes
+	// and View have no effect then.
+	Original *grid.ChunkPos
 	// Blob, if not nil, is the move that players send to a floor program (bench/floor), and speaks its language.
 	Blob []byte
 }
@@ -45,6 +48,10 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Samples == 0 {
 		o.Samples = 4
+	}
+	o.Samples = min(o.Samples, mostSamples)
+	if o.Original != nil {
+		o.Homes = []grid.ChunkPos{*o.Original}
 	}
 	if o.Pace == 0 {
 		o.Pace = 100
@@ -103,6 +110,9 @@ func New(o Options) *Crowd {
 	c.rng = rand.New(rand.NewPCG(c.o.Seed, 0))
 	if o.Blob != nil {
 		c.tongue = blob{o.Blob}
+	}
+	if o.Original != nil {
+		c.tongue = original{*o.Original}
 	}
 	c.period = 50 * time.Millisecond
 	if c.o.Rate > 0 {
@@ -234,6 +244,9 @@ func (c *Crowd) move(p *walker) {
 	}
 	c.mu.Sent++
 	p.trail.add(p.body.pose, time.Now())
+	if c.o.Original != nil {
+		c.due(p)
+	}
 }
 
 // drain reads what the server has sent, and drops it.
@@ -283,18 +296,24 @@ func (p *walker) hangUp() {
 
 // trail is where a player was when he sent his last moves: a ring.
 type trail struct {
-	at   [64]step
+	at   []step
 	next int // index of the oldest
 	n    int
 }
 
 type step struct {
-	pose wire.Pose
-	at   time.Time
+	pose     wire.Pose
+	at       time.Time
+	received uint64 // samples that have received this move, by bit; see receive
 }
 
+// shortTrail is how many moves of a player are kept where deliveries are not counted.
+const shortTrail = 64
+
+func newTrail(length int) trail { return trail{at: make([]step, length)} }
+
 func (t *trail) add(pose wire.Pose, at time.Time) {
-	t.at[t.next] = step{pose, at}
+	t.at[t.next] = step{pose: pose, at: at}
 	t.next = (t.next + 1) % len(t.at)
 	t.n = min(t.n+1, len(t.at))
 }

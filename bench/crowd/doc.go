@@ -5,6 +5,9 @@
 // second, how long a move takes to be seen, and how far those around them really are from where they are shown. That
 // is possible because all players of a crowd are in one process: where each one really is, the crowd knows.
 //
+// A crowd may speak the original protocol instead (Options.Original). Its samples also compare each position that they
+// receive with those that the player really sent: see Deliveries.
+//
 // Package bot plays each player in full, at about ten times the cost.
 //
 // All players belong to the goroutine of Crowd.Run, except while they join. Counts are read under a lock.

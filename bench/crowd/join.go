@@ -78,10 +78,13 @@ func (c *Crowd) join(ctx context.Context, i int) (*walker, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &walker{number: i, id: at.player}
+	p := &walker{number: i, id: at.player, trail: newTrail(shortTrail)}
+	if c.o.Original != nil {
+		p.trail = newTrail(deliveryTrail)
+	}
 	p.body = body{
 		rng: rand.New(rand.NewPCG(c.o.Seed, uint64(i)+1)), pose: at.pose, speed: c.o.Speed, sky: float64(at.height) + overLand,
-		base: c.o.Roam, still: c.o.Rate < 0,
+		base: c.o.Roam, still: c.o.Rate < 0, grain: at.grain,
 	}
 	if len(c.o.Homes) > 0 {
 		p.body.home = c.o.Homes[i%len(c.o.Homes)]
@@ -90,7 +93,7 @@ func (c *Crowd) join(ctx context.Context, i int) (*walker, error) {
 		}
 	}
 	if i < c.o.Samples {
-		p.eye = newEye()
+		p.eye = newEye(i)
 		// What came with the welcome belongs to the sample.
 		early, err := in.Peek(in.Buffered())
 		if err != nil {

@@ -33,7 +33,8 @@ type tongue interface {
 type arrival struct {
 	player string // id
 	pose   wire.Pose
-	height int // of the world, in blocks
+	height int     // of the world, in blocks
+	grain  float64 // positions are sent as multiples of it, in blocks; 0: as they are
 }
 
 // blob is what the floor program (bench/floor) speaks: moves of a fixed size, and frames with their length before

@@ -1,0 +1,93 @@
+package crowd
+
+import (
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// Deliveries count what became of moves on their way to the samples. They are counted for the original protocol only,
+// in which a server relays the positions that players sent.
+type Deliveries struct {
+	Due      uint64 // moves that others sent, once for each sample in the world
+	Exact    uint64 // of those, moves whose position a sample received; each at most once for each sample
+	Received uint64 // moves of others that samples received
+	Inexact  uint64 // of those, positions that the player did not send
+}
+
+// Delivered returns the share of moves that reached the samples as they were sent; NaN if none was sent.
+func (d Deliveries) Delivered() float64 { return float64(d.Exact) / float64(d.Due) }
+
+// NotExact returns the share of received moves that nobody sent; NaN if none was received.
+func (d Deliveries) NotExact() float64 { return float64(d.Inexact) / float64(d.Received) }
+
+// Since returns what was counted after an earlier reading.
+func (d Deliveries) Since(earlier Deliveries) Deliveries {
+	return Deliveries{
+		Due: d.Due - earlier.Due, Exact: d.Exact - earlier.Exact, Received: d.Received - earlier.Received, Inexact: d.Inexact - earlier.Inexact,
+	}
+}
+
+const (
+	// deliveryTrail is how many moves of a player are kept to compare received moves with: at 20 a second, those of the
+	// last 25 s. What arrives later counts as inexact.
+	deliveryTrail = 512
+	// mostSamples is how many samples have a bit in step.received.
+	mostSamples = 64
+)
+
+// receipt is what a received move turned out to be.
+type receipt int
+
+const (
+	neverSent receipt = iota // the player did not send this position
+	repeated                 // they sent it, and the sample has received it before
+	delivered                // they sent it, and the sample receives it for the first time
+)
+
+// receive looks for the newest move with exactly this position that the sample has not received, and marks it as
+// received. The sample is one bit. The yaw is not compared: servers keep it in a float32. sent is when the player sent the
+// move, if it is delivered.
+func (t *trail) receive(pose wire.Pose, sample uint64) (r receipt, sent time.Time) {
+	for i := range t.n {
+		s := &t.at[(t.next-1-i+2*len(t.at))%len(t.at)]
+		if s.pose.X != pose.X || s.pose.Y != pose.Y || s.pose.Z != pose.Z {
+			continue
+		}
+		if s.received&sample == 0 {
+			s.received |= sample
+			return delivered, s.at
+		}
+		r = repeated
+	}
+	return r, sent
+}
+
+// due counts a move that a player has sent. The crowd's lock is held.
+func (c *Crowd) due(p *walker) {
+	n := c.mu.Samples
+	if p.eye != nil {
+		n--
+	}
+	c.mu.Deliveries.Due += uint64(n)
+}
+
+// receive counts a move that a sample has received. The crowd's lock is held.
+func (c *Crowd) receive(p *walker, id string, pose wire.Pose, now time.Time) {
+	if id == p.id {
+		return
+	}
+	c.mu.Deliveries.Received++
+	r, sent := neverSent, time.Time{}
+	if who := c.known[id]; who != nil {
+		r, sent = who.trail.receive(pose, p.eye.bit)
+	}
+	switch r {
+	case neverSent:
+		c.mu.Deliveries.Inexact++
+	case delivered:
+		c.mu.Deliveries.Exact++
+		c.mu.Delay[ringOf(apart(p.body.pose, pose))].Add(now.Sub(sent).Seconds())
+	case repeated:
+	}
+}

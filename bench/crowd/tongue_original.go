@@ -1,0 +1,119 @@
+package crowd
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// original speaks VoxelPopuli's own protocol (docs/protocol.md, section 3) with the server of one chunk. Players are
+// registered in that chunk, and never leave it.
+type original struct{ at grid.ChunkPos }
+
+// originalGrain is the grid of the positions that players of the original protocol send, in blocks. Its multiples are
+// exact in decimal and in binary, so that a position that is relayed unchanged is equal to the one that was sent.
+const originalGrain = 1. / 64
+
+// How the lines begin that a player waits for when they join.
+var (
+	chunkDataHead = []byte(`{"type":5,`)
+	timeHead      = []byte(`{"type":6,`)
+)
+
+// enter connects, waits for the land, registers, and waits for the first TIME: only registered players are sent it.
+func (o original) enter(c net.Conn, in *bufio.Reader, name string, _ int, land *Atlas) (a arrival, err error) {
+	hello, err := wire.AppendHandshake(nil, wire.Handshake{Purpose: wire.PurposeConnect, Chunk: o.at, Player: name})
+	if err != nil {
+		return a, err
+	}
+	if _, err := c.Write(hello); err != nil {
+		return a, fmt.Errorf("send handshake: %w", err)
+	}
+	var answer [2]byte
+	if _, err := io.ReadFull(in, answer[:]); err != nil {
+		return a, fmt.Errorf("await answer to handshake: %w", err)
+	}
+	if string(answer[:]) != "ok" {
+		return a, fmt.Errorf("handshake answered %q", answer)
+	}
+	line, err := await(in, chunkDataHead)
+	if err != nil {
+		return a, fmt.Errorf("await land: %w", err)
+	}
+	if err := land.putOriginal(o.at, line); err != nil {
+		return a, err
+	}
+	register, err := wire.AppendPacket(nil, wire.PlayerRegister{Player: name, Chunk: o.at})
+	if err != nil {
+		return a, err
+	}
+	if _, err := c.Write(register); err != nil {
+		return a, fmt.Errorf("send registration: %w", err)
+	}
+	if _, err := await(in, timeHead); err != nil {
+		return a, fmt.Errorf("await registration: %w", err)
+	}
+	// The protocol does not say where a player is: their first move does.
+	corner := o.at.Origin()
+	place := func(from int32) float64 {
+		return float64(from) + edgeInset + rand.Float64()*(grid.ChunkSize-2*edgeInset)
+	}
+	a = arrival{player: name, pose: wire.Pose{X: place(corner.X), Z: place(corner.Z)}, height: wire.SlabHeight, grain: originalGrain}
+	a.pose.Y = land.land(o.at).stand(a.pose.X, a.pose.Z)
+	return a, nil
+}
+
+// await returns the next line that begins with head, and skips those before it.
+func await(in *bufio.Reader, head []byte) ([]byte, error) {
+	for {
+		line, err := wire.ReadLine(in, wire.MaxServerLine)
+		if err != nil || bytes.HasPrefix(line, head) {
+			return line, err
+		}
+	}
+}
+
+// appendMove writes a PLAYER_MOVE. It leaves the name out, which the server has from the handshake.
+func (original) appendMove(dst []byte, pose wire.Pose) ([]byte, error) {
+	return wire.AppendPacket(dst, wire.PlayerMove{X: pose.X, Y: pose.Y, Z: pose.Z, Yaw: wire.OriginalYaw(pose.Yaw)})
+}
+
+func (original) cut(received []byte) (message, rest []byte, err error) {
+	i := bytes.IndexByte(received, '\n')
+	if i > wire.MaxServerLine || i < 0 && len(received) > wire.MaxServerLine {
+		return nil, nil, errors.New("line too long")
+	}
+	if i < 0 {
+		return nil, received, nil
+	}
+	return received[:i], received[i+1:], nil
+}
+
+// look takes TIME for a frame: the server sends one each tick.
+func (original) look(_ *wire.Scene, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error) {
+	if bytes.HasPrefix(message, chunkDataHead) { // not worth decoding
+		return false, nil
+	}
+	packet, err := wire.DecodePacket(message)
+	if err != nil {
+		return false, err
+	}
+	switch p := packet.(type) {
+	case wire.PlayerMove:
+		see(p.Player, wire.Pose{X: p.X, Y: p.Y, Z: p.Z, Yaw: wire.YawOfOriginal(p.Yaw)})
+	case wire.TimeOfDay:
+		return true, nil
+	}
+	return false, nil
+}
+
+func (o original) chunk(message []byte) (at grid.ChunkPos, ok bool) {
+	return o.at, bytes.HasPrefix(message, chunkDataHead) // a connection is to one chunk
+}

@@ -1,0 +1,280 @@
+package gameserver
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file decides which connections of the original protocol belong to one player. The protocol names players and
+// nothing else, the released client has one name built in, and a player holds many connections. So players of one name
+// are told apart by their address, and those of one name and address by this: a client is registered on one connection
+// at a time, and holds at most one connection to a chunk.
+
+const (
+	// handoverTime is how long a player who registers while another one of the same name and address is registered
+	// elsewhere waits to be found to be that player: a client that crosses a border deregisters over one connection
+	// and registers over another, and the two are read in any order.
+	handoverTime = 250 * time.Millisecond
+	// labelMemory is how long a guest who was told apart from a namesake by a suffix keeps it between two nodes.
+	labelMemory = 10 * time.Minute
+)
+
+// partyKey is what connections of one player have in common: the name of their handshake, and where they come from.
+type partyKey struct {
+	name string
+	from netip.Addr // the zero Addr for what is not an IP address
+}
+
+func partyOf(name string, remote net.Addr) partyKey {
+	key := partyKey{name: player.NameFrom(name)}
+	if ap, err := netip.ParseAddrPort(remote.String()); err == nil {
+		key.from = ap.Addr().Unmap().WithZone("")
+	}
+	return key
+}
+
+// party is the connections of one name and address, and the players whose they are. It lives from the first of these
+// connections to the last.
+type party struct {
+	g   *Gateway
+	key partyKey
+
+	connections int // guarded by Gateway.mu
+
+	mu struct {
+		sync.Mutex
+		guests   []*guest
+		released chan struct{} // closed, and made anew, when one of them has deregistered
+	}
+}
+
+// guest is a player of the original protocol, as others see them.
+type guest struct {
+	party *party
+	id    player.ID
+	label string // the name that others see: the player's own, or one with a suffix
+
+	// Guarded by party.mu.
+	on   *classic  // where they are registered; nil for nowhere
+	left wire.Pose // where they deregistered last, or what was remembered of them
+	seen bool      // left is set
+}
+
+// join counts a connection to its party.
+func (g *Gateway) join(key partyKey) *party {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p := g.mu.parties[key]
+	if p == nil {
+		p = &party{g: g, key: key}
+		p.mu.released = make(chan struct{})
+		g.mu.parties[key] = p
+	}
+	p.connections++
+	return p
+}
+
+// quit takes a connection from its party. The last one takes the party's players with it.
+func (g *Gateway) quit(p *party) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if p.connections--; p.connections > 0 {
+		return
+	}
+	delete(g.mu.parties, p.key)
+	for _, who := range p.all() {
+		delete(g.mu.guests, who.id)
+	}
+}
+
+func (p *party) all() []*guest {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.mu.guests)
+}
+
+// claim returns the player who registers on a connection, under a name. It is whoever the connection was before, or
+// else who has deregistered nearest to it, or else somebody new.
+func (p *party) claim(ctx context.Context, s *classic, name string) (*guest, error) {
+	late := time.NewTimer(handoverTime)
+	defer late.Stop()
+	for waiting := true; waiting; {
+		who, released := p.take(s)
+		if who != nil || released == nil {
+			if who == nil {
+				break
+			}
+			return who, nil
+		}
+		select {
+		case <-released:
+		case <-late.C:
+			waiting = false
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	if name == "" {
+		name = p.key.name
+	}
+	return p.add(ctx, s, player.NameFrom(name)), nil
+}
+
+// take registers one of the players who are not registered. If there is none, but one may be about to deregister,
+// released is closed when one has.
+func (p *party) take(s *classic) (who *guest, released <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	elsewhere := false
+	for _, candidate := range p.mu.guests {
+		switch {
+		case candidate.on != nil:
+			elsewhere = elsewhere || candidate.on.at != s.at // a client has one connection to a chunk
+		case who == nil, candidate == s.who.Load(), who != s.who.Load() && candidate.nearer(who, s.at):
+			who = candidate
+		}
+	}
+	if who == nil && elsewhere {
+		return nil, p.mu.released
+	}
+	if who != nil {
+		who.on = s
+		s.who.Store(who)
+	}
+	return who, nil
+}
+
+// nearer reports whether a player deregistered nearer to a chunk than another one.
+func (c *guest) nearer(than *guest, at grid.ChunkPos) bool {
+	return apart(world.ChunkOf(c.left), at) < apart(world.ChunkOf(than.left), at)
+}
+
+// add brings in a new player, and registers them.
+func (p *party) add(ctx context.Context, s *classic, name string) *guest {
+	label, last := p.labelFor(ctx, name, s.at)
+	g := p.g
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for number := 0; g.taken(player.GuestID(label)); number++ {
+		label, last = player.Namesake(name, p.key.from.String(), number), wire.PlayerRecord{}
+	}
+	who := &guest{party: p, id: player.GuestID(label), label: label, on: s, left: last.Pose, seen: last.Seq > 0}
+	g.keeper.expect(last)
+	g.mu.guests[who.id] = who
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.guests = append(p.mu.guests, who)
+	s.who.Store(who)
+	return who
+}
+
+// taken reports whether somebody here has the id already. Gateway.mu is held.
+func (g *Gateway) taken(id player.ID) bool {
+	return g.mu.guests[id] != nil || g.mu.sessions[id] != nil
+}
+
+// labelFor returns the label of a player who is new here, unless it is taken here, and what is remembered of it. Whoever
+// had a suffix on another node until just now keeps it. Somebody else may have the plain name on another node.
+func (p *party) labelFor(ctx context.Context, name string, at grid.ChunkPos) (label string, last wire.PlayerRecord) {
+	suffixed := player.Namesake(name, p.key.from.String(), 0)
+	records := p.g.recallGuests(ctx, name, suffixed)
+	plain, own := records[0], records[1]
+	fresh := func(r wire.PlayerRecord) bool {
+		return r.Seq > 0 && p.g.wall().Sub(time.UnixMilli(r.SavedAt)) < labelMemory
+	}
+	switch {
+	case fresh(own) && own.SavedAt >= plain.SavedAt:
+		return suffixed, own
+	case fresh(plain) && plain.Gateway != p.g.Peer && apart(world.ChunkOf(plain.Pose), at) > entryWays:
+		return suffixed, own
+	}
+	return name, plain
+}
+
+// recallGuests returns what is remembered of guests, by their labels; zero records of unknown ones.
+func (g *Gateway) recallGuests(ctx context.Context, labels ...string) []wire.PlayerRecord {
+	records := make([]wire.PlayerRecord, len(labels))
+	var lookups sync.WaitGroup
+	for i, label := range labels {
+		lookups.Go(func() {
+			var err error
+			if records[i], _, err = g.keeper.recall(ctx, player.GuestID(label)); err != nil {
+				g.Logger.Error("recall player", "player", label, "error", err)
+			}
+		})
+	}
+	lookups.Wait()
+	return records
+}
+
+// release deregisters a player, who was last at a pose.
+func (p *party) release(who *guest, pose wire.Pose) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	who.on, who.left, who.seen = nil, pose, true
+	close(p.mu.released)
+	p.mu.released = make(chan struct{})
+}
+
+// registered returns the connections on which players are registered.
+func (p *party) registered() []*classic {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []*classic
+	for _, who := range p.mu.guests {
+		if who.on != nil {
+			all = append(all, who.on)
+		}
+	}
+	return all
+}
+
+// strays appends the players who are registered for another chunk. If one of their bodies is seen in this chunk, it may
+// be the own player of a client that looks at it.
+func (p *party) strays(dst []player.ID, at grid.ChunkPos) []player.ID {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, who := range p.mu.guests {
+		if who.on != nil && who.on.at != at {
+			dst = append(dst, who.id)
+		}
+	}
+	return dst
+}
+
+// place returns where a player of the party is, or was last, and reports whether that is known.
+func (p *party) place() (pose wire.Pose, known bool) {
+	for _, who := range p.all() {
+		if pose, known = who.place(); known {
+			break
+		}
+	}
+	return pose, known
+}
+
+// body returns the player's body.
+func (c *guest) body(pose wire.Pose) wire.Body {
+	return wire.Body{Player: c.id, Name: c.label, Guest: true, Pose: pose}
+}
+
+// place returns where the player is, or was last, and reports whether that is known.
+func (c *guest) place() (pose wire.Pose, known bool) {
+	c.party.mu.Lock()
+	on, left, seen := c.on, c.left, c.seen
+	c.party.mu.Unlock()
+	if on != nil {
+		if p, registered := on.presence(); registered {
+			return p.pose, true
+		}
+	}
+	return left, seen
+}

@@ -1,0 +1,380 @@
+package gameserver
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// This file has the habits of VoxelPopuli's released client, and of the dissertation's test clients.
+
+// packets returns the packets that have come since the last call, but for CHUNK_DATA and TIME.
+func (o *original) packets() []string {
+	var all []string
+	for line := range strings.Lines(o.heard()) {
+		if !strings.HasPrefix(line, `{"type":5,`) {
+			all = append(all, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return all
+}
+
+func (o *original) hears(t *testing.T, what string, want ...string) {
+	t.Helper()
+	if got := o.packets(); !slices.Equal(got, want) {
+		t.Errorf("%s:\n got %q\nwant %q", what, got, want)
+	}
+}
+
+// stream returns what sends and does not wait for the server, as a socket does. The caller closes it.
+func (o *original) stream() chan<- string {
+	queue := make(chan string, 1<<10)
+	go func() {
+		for text := range queue {
+			for len(queue) > 0 {
+				text += <-queue
+			}
+			o.say(text)
+		}
+	}()
+	return queue
+}
+
+// The client is silent on the chunks around its own, and on the dht connection between two borders.
+func TestOriginalsMayBeSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		dht := r.dial()
+		ask := func(text, want string) {
+			t.Helper()
+			go io.WriteString(dht, text) //nolint:errcheck // the answer tells
+			got := make([]byte, len(want))
+			if _, err := io.ReadFull(dht, got); err != nil || string(got) != want {
+				t.Errorf("%q is answered %q (%v), want %q", text, got, err, want)
+			}
+		}
+		ask(`{"type":"dht"}`, "ok")
+		ann := r.connect("ann")
+		ann.heard()
+		pass(time.Hour + 90*time.Second)
+		ask("\x00[3,-2]", `{"ip":"192.0.2.7","port":4002}`+"\n")
+		bob := r.connect("bob")
+		bob.say(`{"type":1,"args":[0,0],"player":"bob"}` + "\n")
+		pass(time.Second)
+		if got := ann.packets(); ann.mu.ended || len(got) == 0 {
+			t.Errorf("after a silent hour the connection has ended: %v, and hears %q", ann.mu.ended, got)
+		}
+	})
+}
+
+// The client's screen has 240 frames a second, and each sends a move. The newest is relayed each time that the connection is
+// read; the regions of this test have no ticks.
+func TestOriginalsMoveEveryFrame(t *testing.T) {
+	const minutes, rate = 5, 240
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		ann, bob := r.connect("ann"), r.connect("bob")
+		ann.say(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
+		bob.heard()
+		const frame, speed = time.Second / rate, 4.
+		sent := make(map[string]bool)
+		stream := ann.stream()
+		x, way := 2., speed/rate
+		for i := range minutes * 60 * rate {
+			if x += way; x < 2 || x > 30 {
+				way = -way
+			}
+			move := fmt.Sprintf(`{"type":3,"args":[%v,25,6,0],"player":"ann"}`, x)
+			sent[move] = true
+			stream <- move + "\n"
+			<-time.After(frame)
+			if i == 0 {
+				pass(time.Second)
+			}
+		}
+		close(stream)
+		pass(time.Second)
+		last := fmt.Sprintf(`{"type":3,"args":[%v,25,6,0],"player":"ann"}`, x)
+		got := bob.packets()
+		if ann.mu.ended || len(got) < minutes*60*20 || len(got) > minutes*60*40 || got[len(got)-1] != last {
+			t.Fatalf("after %d minutes the connection has ended: %v; of %d moves %d were relayed, the last one %q, want %q",
+				minutes, ann.mu.ended, minutes*60*rate, len(got), got[len(got)-1], last)
+		}
+		for _, move := range got[2:] { // the first two are of the register
+			if !sent[move] {
+				t.Fatalf("%s was relayed, and never sent", move)
+			}
+		}
+	})
+}
+
+// A player walks over a border each second for ten minutes. Others see the same avatar all the time, whichever of the two
+// connections is read first; and its own client never sees it.
+func TestOriginalsWalkOverBorders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		west, east := grid.ChunkPos{X: -1}, grid.ChunkPos{}
+		links := map[grid.ChunkPos]*original{west: r.connectFrom("192.0.2.1", "ann", west), east: r.connectFrom("192.0.2.1", "ann", east)}
+		watcher := r.join("eve", 2)
+		at := east
+		links[at].say(`{"type":1,"args":[0,0],"player":"ann"}` + "\n" + `{"type":3,"args":[0.5,25,4],"player":"ann"}` + "\n")
+		pass(time.Second)
+		watcher.look(func() {
+			if len(watcher.mu.avatars) != 2 {
+				t.Fatalf("%d avatars are seen, want eve and ann", len(watcher.mu.avatars))
+			}
+		})
+		for i := range 600 {
+			next, x := west, -.5
+			if at == west {
+				next, x = east, .5
+			}
+			register := fmt.Sprintf(`{"type":1,"args":[%d,0],"player":"ann"}`+"\n"+`{"type":3,"args":[%v,25,4],"player":"ann"}`+"\n", next.X, x)
+			deregister := fmt.Sprintf(`{"type":2,"args":[%d,0],"player":"ann"}`+"\n", at.X)
+			if i%2 == 0 {
+				links[at].say(deregister)
+				links[next].say(register)
+			} else { // the two come over different connections
+				links[next].say(register)
+				pass(20 * time.Millisecond)
+				links[at].say(deregister)
+			}
+			at = next
+			pass(time.Second)
+		}
+		watcher.look(func() {
+			for _, a := range watcher.mu.avatars {
+				if a.Name != "ann" && a.Name != "eve" {
+					t.Errorf("an avatar is called %s", a.Name)
+				}
+			}
+			if len(watcher.mu.avatars) != 2 {
+				t.Errorf("%d avatars are seen, want eve and ann", len(watcher.mu.avatars))
+			}
+		})
+		for at, o := range links {
+			if got := o.packets(); o.mu.ended || slices.ContainsFunc(got, func(p string) bool { return strings.Contains(p, `"ann`) }) {
+				t.Errorf("the client's connection with chunk %v has ended: %v, and brings %.300q", at, o.mu.ended, got)
+			}
+		}
+	})
+}
+
+// The released client's name is in its source: two of them meet, at two addresses and at one.
+func TestNamesakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		const first, second = "192.0.2.1", "192.0.2.2"
+		other, third := player.Namesake("Abrasam", second, 0), player.Namesake("Abrasam", second, 1)
+		clients := make([]*original, 0, 3)
+		for i, address := range []string{first, second, second} {
+			o := r.connectFrom(address, "Abrasam", grid.ChunkPos{})
+			o.heard()
+			o.say(`{"type":1,"args":[0,0],"player":"Abrasam"}` + "\n" + fmt.Sprintf(`{"type":3,"args":[%d,25,4,0],"player":"Abrasam"}`, 4+i) + "\n")
+			pass(time.Second)
+			clients = append(clients, o)
+		}
+		sees := func(what string, i int, want ...string) {
+			t.Helper()
+			var got []string
+			for _, p := range clients[i].packets() {
+				name := p[strings.LastIndex(p, `:"`)+2 : len(p)-2]
+				if strings.HasPrefix(p, `{"type":3,`) && !slices.Contains(got, name) {
+					got = append(got, name)
+				}
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: client %d sees %q move, want %q", what, i, got, want)
+			}
+		}
+		sees("all have come", 0, other, third)
+		for i := range clients {
+			clients[i].heard()
+		}
+		for i, o := range clients {
+			o.say(fmt.Sprintf(`{"type":3,"args":[%d,25,6,0],"player":"Abrasam"}`, 4+i) + "\n")
+		}
+		pass(time.Second)
+		sees("all move", 0, other, third)
+		sees("all move", 1, "Abrasam", third)
+		sees("all move", 2, "Abrasam", other)
+
+		// A session cannot take a name that is in use, and a client that takes a session's gets a suffix.
+		bob := r.join("bob", 1)
+		o := r.connectFrom(first, "bob", grid.ChunkPos{})
+		o.say(`{"type":1,"args":[0,0],"player":"bob"}` + "\n")
+		pass(time.Second)
+		bob.look(func() {
+			for _, a := range bob.mu.avatars {
+				if a.Name == "bob" && a.Player != guestID("bob").String() {
+					t.Errorf("two avatars are called bob")
+				}
+			}
+		})
+		if r.g.mu.guests[guestID(player.Namesake("bob", first, 0))] == nil {
+			t.Error("the second bob has no suffix")
+		}
+		// The second one ends, comes again, and is who they were.
+		clients[1].conn.Close()
+		pass(time.Second)
+		again := r.connectFrom(second, "Abrasam", grid.ChunkPos{})
+		again.say(`{"type":1,"args":[0,0],"player":"Abrasam"}` + "\n")
+		pass(time.Second)
+		if who := r.g.mu.guests[guestID(other)]; who == nil || who.on == nil {
+			t.Error("who came again is somebody else")
+		}
+	})
+}
+
+// Whoever had a suffix on another node until just now keeps it, and so does who comes while another node has the name.
+func TestNamesakesOfOtherNodes(t *testing.T) {
+	const address = "192.0.2.2"
+	suffixed := player.Namesake("Abrasam", address, 0)
+	near, far := wire.Pose{X: 33, Y: 25, Z: 1}, wire.Pose{X: 999, Y: 25, Z: 1}
+	minutes := func(n int) time.Duration { return time.Duration(n) * time.Minute }
+	type saved struct {
+		name string
+		at   wire.Pose
+		ago  time.Duration
+	}
+	for name, c := range map[string]struct {
+		known []saved
+		want  string
+	}{
+		"unknown":                      {nil, "Abrasam"},
+		"came over the border":         {[]saved{{"Abrasam", near, 0}}, "Abrasam"},
+		"came, and had a suffix once":  {[]saved{{"Abrasam", near, 0}, {suffixed, near, minutes(5)}}, "Abrasam"},
+		"came, and has a suffix":       {[]saved{{"Abrasam", near, minutes(1)}, {suffixed, near, 0}}, suffixed},
+		"another one is far away":      {[]saved{{"Abrasam", far, minutes(1)}}, suffixed},
+		"another one was there, once":  {[]saved{{"Abrasam", far, minutes(11)}}, "Abrasam"},
+		"had a suffix, quite long ago": {[]saved{{suffixed, near, minutes(11)}}, "Abrasam"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				for _, s := range c.known {
+					at := time.Now().Add(-s.ago).UnixMilli()
+					record := wire.PlayerRecord{
+						Player: guestID(s.name), Name: s.name, Guest: true, Seq: uint64(at), Pose: s.at, Gateway: "peerOther", SavedAt: at,
+					}
+					if err := r.network.PutPlayer(t.Context(), record); err != nil {
+						t.Fatal(err)
+					}
+				}
+				o := r.connectFrom(address, "Abrasam", grid.ChunkPos{})
+				o.say(`{"type":1,"args":[0,0],"player":"Abrasam"}` + "\n")
+				pass(time.Second)
+				if r.g.mu.guests[guestID(c.want)] == nil || len(r.g.mu.guests) != 1 {
+					t.Errorf("they are not called %s", c.want)
+				}
+			})
+		})
+	}
+}
+
+// When another node leads a region, its connections end, so that clients ask dht again.
+func TestOriginalsFollowTheirRegion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		ann, bob := r.connect("ann"), r.connectFrom("127.0.0.1", "bob", grid.ChunkPos{X: 16})
+		ann.say(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
+		pass(time.Second)
+		r.lands.cut()
+		pass(5 * time.Second)
+		if ann.mu.ended || bob.mu.ended {
+			t.Fatal("a broken link ends connections")
+		}
+		r.lands.leader = "peerOther"
+		r.lands.cut()
+		pass(5 * time.Second)
+		if !ann.mu.ended || !bob.mu.ended {
+			t.Errorf("the region is led elsewhere; ann's connection has ended: %v, bob's: %v", ann.mu.ended, bob.mu.ended)
+		}
+		if _, saved := r.disk.saved(guestID("ann")); !saved {
+			t.Error("ann is not saved")
+		}
+	})
+}
+
+// Players of the original protocol are guests.
+func TestOriginalsAreGuests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(o *Options) { o.Guests = false })
+		conn := r.dial()
+		go io.WriteString(conn, `{"type":"connect","chunk":[0,0],"player":"ann"}`) //nolint:errcheck // the answer tells
+		if got, err := io.ReadAll(conn); err != nil || string(got) != "no" {
+			t.Errorf("connect is answered %q (%v), want no", got, err)
+		}
+	})
+}
+
+// What the dissertation's test clients send, and what others see of it.
+func TestOriginalTranscripts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		eve := r.connect("eve")
+		eve.heard()
+		bot := r.connect("test client")
+		for _, step := range []struct {
+			say  string
+			want []string
+		}{
+			{`{"type":1,"args":[4.5,25,6.5],"player":"dummy 7"}`, []string{
+				`{"type":1,"args":[0,0],"player":"dummy_7"}`,
+				fmt.Sprintf(`{"type":3,"args":[16.5,%d,16.5,0],"player":"dummy_7"}`, ground().Surface(16, 16)),
+			}},
+			{`{"type":3,"args":[4.5,25,6.5],"player":"somebody else"}`, []string{`{"type":3,"args":[4.5,25,6.5,0],"player":"dummy_7"}`}},
+			{`{"type":3,"args":[4.5,25,7.5,90,"extra"],"player":""}`, []string{`{"type":3,"args":[4.5,25,7.5,90],"player":"dummy_7"}`}},
+			{`{"type":3,"args":[5.5],"player":"dummy 7"}`, nil},
+			{`{"type":4,"args":[1,2,3],"player":"dummy 7"}`, nil},
+			{`{"type":99}`, nil},
+			{`{"type":5,"args":[0,0],"player":""}`, nil},
+			{`{"type":6,"args":[12]}`, nil},
+			{`{"type":1,"args":["again"],"player":"dummy 8"}`, nil},
+			{`{"type":2,"args":[],"player":"dummy 9"}`, []string{`{"type":2,"args":[0,0],"player":"dummy_7"}`}},
+			{`{"type":2,"args":[],"player":"dummy 9"}`, nil},
+		} {
+			bot.say(step.say + "\n")
+			pass(time.Second)
+			eve.hears(t, step.say, step.want...)
+		}
+		if bot.mu.ended {
+			t.Error("the test client's connection has ended")
+		}
+	})
+}
+
+// There is ground below everybody: the lowest layer that these clients see is solid, and stays so.
+func TestOriginalsHaveAFloor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(o *Options) { o.World.Sections, o.World.OriginalBase = 1, 0 })
+		ann := r.connect("ann")
+		ann.say(`{"type":1,"args":[0,0],"player":"ann"}` + "\n" + `{"type":3,"args":[4.5,3,4.5]}` + "\n")
+		ann.heard()
+		was := r.lands.truth(grid.ChunkPos{}).Get(chunk.IndexOf(5, 0, 5))
+		for _, block := range []int{0, 1, 3} {
+			ann.say(fmt.Sprintf(`{"type":7,"args":[5,0,5,%d]}`+"\n", block))
+		}
+		pass(time.Second)
+		if got := r.lands.truth(grid.ChunkPos{}).Get(chunk.IndexOf(5, 0, 5)); got != was {
+			t.Errorf("the lowest block is %v, and was %v", got, was)
+		}
+		// Coordinates are rounded down.
+		ann.say(`{"type":7,"args":[6.9,2.2,5.5,0]}` + "\n")
+		pass(time.Second)
+		if got := r.lands.truth(grid.ChunkPos{}).Get(chunk.IndexOf(6, 2, 5)); got != chunk.Air {
+			t.Errorf("block 6, 2, 5 is %v, want air", got)
+		}
+	})
+}

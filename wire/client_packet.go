@@ -1,0 +1,100 @@
+package wire
+
+import (
+	"math"
+
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// DecodeClientPacket reads a line of an original client, as leniently as VoxelPopuli's own server does. The packet is
+// nil if it has no effect: an unknown type, CHUNK_DATA or TIME, which servers send, or arguments that mean nothing.
+// The chunk of a register or deregister is not read: it is that of the connection. Block coordinates are rounded
+// down. Player is whatever the client wrote: the caller decides what it means. Every error is an *Error, and says
+// that the line is no packet at all.
+func DecodeClientPacket(line []byte) (Packet, error) {
+	if len(line) > MaxLine {
+		return nil, refuse(FailTooLong, "a line may have %d bytes", MaxLine)
+	}
+	var o object
+	if refused := o.parse(line); refused != nil {
+		return nil, refused
+	}
+	id := o.integer("type", math.MinInt32, math.MaxInt32)
+	if o.err != nil {
+		return nil, o.err
+	}
+	var args [4]float64
+	n := leadingNumbers(o.rawOr("args", "[]"), args[:])
+	name := textOf(o.rawOr("player", `""`))
+	switch {
+	case id == idRegister:
+		return PlayerRegister{Player: name}, nil
+	case id == idDeregister:
+		return PlayerDeregister{Player: name}, nil
+	case id == idMove && n >= 3:
+		return PlayerMove{Player: name, X: args[0], Y: args[1], Z: args[2], Yaw: args[3], HasYaw: n == 4}, nil
+	case id == idBlockChange && n == 4:
+		return blockWriteOf(name, args), nil
+	}
+	return nil, nil
+}
+
+// blockWriteOf returns the BLOCK_CHANGE with these arguments, or nil if they name no place or no block.
+func blockWriteOf(name string, args [4]float64) Packet {
+	for i := range args {
+		args[i] = math.Floor(args[i])
+		if args[i] < math.MinInt32 || args[i] > math.MaxInt32 {
+			return nil
+		}
+	}
+	if args[3] < 0 || args[3] > math.MaxUint16 {
+		return nil
+	}
+	pos := grid.Pos{X: int32(args[0]), Y: int32(args[1]), Z: int32(args[2])}
+	return BlockWrite{Player: name, Pos: pos, Block: uint16(args[3])}
+}
+
+// leadingNumbers reads the finite numbers with which an array begins, at most len(dst), and returns how many there
+// are. Any other value has none. raw has been scanned before, so its syntax is sound.
+func leadingNumbers(raw []byte, dst []float64) (n int) {
+	s := scanner{data: raw}
+	if !s.take('[') {
+		return 0
+	}
+	for s.space(); n < len(dst); s.space() {
+		start := s.at
+		if !s.number() {
+			break
+		}
+		v, err := finiteNumber(raw[start:s.at], "args", 64)
+		if err != nil {
+			break
+		}
+		dst[n] = v
+		n++
+		if s.space(); !s.take(',') {
+			break
+		}
+	}
+	return n
+}
+
+// textOf returns the text of a JSON string, and nothing for any other value.
+func textOf(raw []byte) string {
+	if raw[0] != '"' {
+		return ""
+	}
+	text, ok := unquote(raw)
+	if !ok {
+		return ""
+	}
+	return string(text)
+}
+
+// rawOr returns the value of a field, or a default if there is none.
+func (o *object) rawOr(name, otherwise string) []byte {
+	if o.has(name) {
+		return o.raw(name)
+	}
+	return []byte(otherwise)
+}
