@@ -176,6 +176,11 @@ func (g *Gateway) resident(ctx context.Context, c net.Conn, h wire.Handshake) er
 		return &wire.Error{Code: wire.FailNoGuests, Message: "this world admits no guests, and so no original clients"}
 	}
 	info, err := g.generate(ctx, c, h)
+	if err == nil && info.Leader != g.Peer { // as was last heard
+		ctx, cancel := context.WithTimeout(ctx, generateTimeout)
+		defer cancel()
+		info, err = g.led(ctx, h.Chunk, true)
+	}
 	if err == nil && info.Leader != g.Peer {
 		err = fmt.Errorf("connect to chunk %v: %w", h.Chunk, region.ErrNotHere)
 	}

@@ -117,14 +117,15 @@ type Gateway struct {
 	seq         atomic.Uint64 // of the newest edit of an original client
 	looks       atomic.Uint64 // order of the view that was looked at last
 	stage       *stage
-	shelf       *lru.Cache[grid.ChunkPos, shelved] // generated terrain, packed
-	leader      atomic.Pointer[feed]               // of the region that the beat follows; nil for none
-	came        chan struct{}                      // holds a token when an original client has come
-	called      chan struct{}                      // holds a token while that region calls for a beat
-	onBeat      []*session                         // the beat's; reused
-	feedsOnBeat []*feed                            // likewise
-	crowds      map[*feed]int                      // likewise
-	post        post                               // the beat's
+	shelf       *lru.Cache[grid.ChunkPos, shelved]   // generated terrain, packed
+	confirmed   *lru.Cache[grid.Cell, time.Duration] // when a region's leader last said that it leads
+	leader      atomic.Pointer[feed]                 // of the region that the beat follows; nil for none
+	came        chan struct{}                        // holds a token when an original client has come
+	called      chan struct{}                        // holds a token while that region calls for a beat
+	onBeat      []*session                           // the beat's; reused
+	feedsOnBeat []*feed                              // likewise
+	crowds      map[*feed]int                        // likewise
+	post        post                                 // the beat's
 	spawn       chan func(context.Context)
 	stop        chan struct{} // closed when Run begins to end
 	leaving     leaving
@@ -162,6 +163,9 @@ func New(o Options) *Gateway {
 		panic(err) // the size is positive
 	}
 	g.shelf = shelf
+	if g.confirmed, err = lru.New[grid.Cell, time.Duration](shelfSize); err != nil {
+		panic(err) // likewise
+	}
 	g.keeper = newKeeper(o)
 	g.talk = newTalk(g)
 	g.swarm = newSwarm(g, o.Overlay)

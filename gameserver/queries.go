@@ -11,8 +11,10 @@ import (
 	"strconv"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -27,6 +29,10 @@ func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader
 	stop := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // the read below reports it
 	defer stop()
 	players := rate.NewLimiter(queriesPerSecond, queriesAtOnce)
+	asked, err := lru.New[grid.ChunkPos, struct{}](askedChunks)
+	if err != nil {
+		return err
+	}
 	for {
 		query, err := wire.ReadQuery(in)
 		if err != nil {
@@ -38,7 +44,8 @@ func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader
 			if err := g.pace(ctx, c.RemoteAddr()); err != nil {
 				return err
 			}
-			reply, err = g.whereIsChunk(ctx, q)
+			again, _ := asked.ContainsOrAdd(q.Chunk, struct{}{})
+			reply, err = g.whereIsChunk(ctx, q, again)
 		case wire.WhereIsPlayer:
 			if err := players.Wait(ctx); err != nil {
 				return err
@@ -57,10 +64,14 @@ func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader
 	}
 }
 
-func (g *Gateway) whereIsChunk(ctx context.Context, q wire.WhereIsChunk) ([]byte, error) {
+// askedChunks is how many chunks that a client has asked for are remembered: as many as it holds at most.
+const askedChunks = 81
+
+// whereIsChunk answers with the node that leads the chunk's region. A client that asks again was not served there.
+func (g *Gateway) whereIsChunk(ctx context.Context, q wire.WhereIsChunk, again bool) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, generateTimeout)
 	defer cancel()
-	info, err := g.Regions.Locate(ctx, q.Chunk)
+	info, err := g.led(ctx, q.Chunk, again)
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +85,31 @@ func (g *Gateway) whereIsChunk(ctx context.Context, q wire.WhereIsChunk) ([]byte
 		}
 	}
 	return nil, fmt.Errorf("game address of chunk %v: its leader is no member", q.Chunk)
+}
+
+// confirmedFor is how long a leader is believed to lead after it has said so.
+const confirmedFor = 2 * time.Second
+
+// led returns the region that covers the chunk, with the node that says it leads it: just now, or, unless it is asked for
+// anew, a moment ago. A region's route alone names its leader of long ago, and the released client takes no `no`.
+func (g *Gateway) led(ctx context.Context, pos grid.ChunkPos, anew bool) (wire.Region, error) {
+	cell := grid.CellAt(pos, grid.FoundingLabel)
+	if since, ok := g.confirmed.Get(cell); ok && !anew && g.now()-since < confirmedFor {
+		return g.Regions.Locate(ctx, pos)
+	}
+	for {
+		link, info, err := g.Regions.Follow(ctx, pos)
+		if err == nil {
+			link.Close() //nolint:errcheck // it has said what it was opened for
+			g.confirmed.Add(cell, g.now())
+			return info, nil
+		}
+		select {
+		case <-ctx.Done():
+			return info, err
+		case <-time.After(firstRetry): // one of its members may be elected meanwhile
+		}
+	}
 }
 
 // resolve gives the IP address that original clients need, from host:port.
