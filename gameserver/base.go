@@ -8,13 +8,13 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 )
 
-// This file is for chunks whose edits lie on another terrain than this node generates (DESIGN §4): that terrain is
-// fetched. Until it is here the chunk is not shown to whoever has not seen it, and edits in it are refused as not loaded.
+// This file handles chunks whose edits were made on other terrain than this node generates: it fetches that terrain. Until it has
+// arrived, the chunk is not sent to new subscribers, and edits in it are refused as not loaded.
 
-// baseRetry is the pause before a base that was not found is asked for again.
+// baseRetry is the pause between attempts to fetch a base that was not found.
 const baseRetry = 5 * time.Second
 
-// want notes that the terrain has to be fetched that the view's edits lie on. The feed's lock is held.
+// want marks the chunk as waiting for the terrain that its edits were made on. The subscription's lock is held.
 func (f *feed) want(v *view, generated [32]byte) {
 	f.g.metrics.mismatches.Inc()
 	f.g.Logger.Warn("generated terrain differs from what the edits were made on: fetching that",
@@ -22,7 +22,7 @@ func (f *feed) want(v *view, generated [32]byte) {
 	v.foreign, v.wanting = nil, true
 }
 
-// fetchBase asks for a base until it is here, or nobody wants it any more.
+// fetchBase requests a base until it has arrived or is no longer needed.
 func (f *feed) fetchBase(ctx context.Context, v *view, hash [32]byte) {
 	for f.wants(v, hash) {
 		base, err := f.g.Bases.BaseOf(ctx, v.at, hash)
@@ -42,7 +42,7 @@ func (f *feed) fetchBase(ctx context.Context, v *view, hash [32]byte) {
 	}
 }
 
-// wants tells whether the view is still watched, and its edits lie on that terrain.
+// wants reports whether the chunk still has subscribers and still needs the terrain with that hash.
 func (f *feed) wants(v *view, hash [32]byte) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -25,7 +25,7 @@ func (o otherGround) ChunkIn(room *terrain.Room, pos grid.ChunkPos) *chunk.Chunk
 	return c
 }
 
-// library gives bases by their hash, when it is open.
+// library returns bases by their hash, when it is open.
 type library struct {
 	mu    sync.Mutex
 	open  bool

@@ -10,32 +10,32 @@ import (
 	"github.com/voxelpopuli/voxeld/region"
 )
 
-// The beat is the gateway's tick: it makes the motion of all avatars once, and lets every session in CBOR write one
-// frame: what has become of its chunks since the last one, and the motion. It follows the region that most of its players are in,
-// so that what that region tells waits for nothing; without such a region it beats by itself. Under another overlay than relay it
-// follows the swarm's rounds.
+// The frame loop runs once per tick. It encodes the motion of all avatars once, and lets every CBOR session write one frame: the
+// changes of its chunks since the previous frame, and the motion. Frames follow the region that most of the gateway's players are
+// in, so that its updates are sent without delay; without such a region they follow a timer. Under an overlay other than relay
+// they follow the rounds of p2p.
 
 const (
-	// beatLate is how long after a beat the next one comes by itself.
+	// beatLate is the time after a frame when the next one starts unless it was requested earlier.
 	beatLate = region.TickEvery + region.TickEvery/5
-	// beatEarly is how long after a beat the next one comes at the earliest. A region that calls before gets its beat
-	// then: after a tick that was late the next one is soon, and were it left out, its sessions would miss a frame.
+	// beatEarly is the minimum time between two frames. A request that comes earlier is served when that time is over: after a
+	// late tick the next one comes soon, and skipping it would cost the sessions a frame.
 	beatEarly = region.TickEvery / 2
-	// swarmLate is how long after a beat the next one comes by itself where the swarm calls. Its rounds are by the clock, so that one that
-	// is late is followed by one that is not: a beat in between would have nothing to tell, and would keep the swarm's back.
+	// swarmLate replaces beatLate where p2p requests frames. Its rounds follow the clock, so a late round is followed by a
+	// punctual one: a frame in between would have nothing to send, and would delay that of the next round.
 	swarmLate = 2 * region.TickEvery
-	// beatIdle is how long after a beat the next one comes by itself while nobody is here, not even an original client. Whoever comes
-	// calls for one. Beats that follow the swarm's rounds come whoever is here.
+	// beatIdle is the time between frames while no client is connected. A client that connects requests a frame. Frames that
+	// follow the rounds of p2p come in any case.
 	beatIdle = time.Second
 )
 
-// costTicks is over how many ticks the cost of motion is smoothed.
+// costTicks is the number of ticks over which the cost of motion is smoothed.
 const costTicks = 60
 
-// runBeat beats until ctx ends.
+// runBeat runs the frame loop until ctx ends.
 func (g *Gateway) runBeat(ctx context.Context) {
 	late, early := beatLate, beatEarly
-	if g.swarm.on() { // which calls once a round
+	if g.swarm.on() { // which requests one frame per round
 		late, early = swarmLate, 0
 	}
 	timer := time.NewTimer(late)
@@ -68,11 +68,12 @@ func (g *Gateway) runBeat(ctx context.Context) {
 	}
 }
 
-// tickClock counts ticks by the clock, whatever beats are late or left out: avatars go on by their pace meanwhile.
+// tickClock counts ticks by the clock, even if frames are late or skipped: clients move avatars on at their last velocity
+// meanwhile.
 type tickClock struct{ ticks uint64 }
 
-// count gives how many ticks a beat is after the one before it: the clock's, and at least one. If ticks have run ahead of the
-// clock it gives how long to wait instead.
+// count returns the number of ticks since the previous frame, by the clock; it is at least one. If the count is ahead of the
+// clock, it returns the time to wait instead.
 func (c *tickClock) count(since time.Duration) (ticks uint64, wait time.Duration) {
 	now := uint64(since.Round(region.TickEvery) / region.TickEvery)
 	if c.ticks > now {
@@ -83,22 +84,22 @@ func (c *tickClock) count(since time.Duration) (ticks uint64, wait time.Duration
 	return ticks, 0
 }
 
-// call asks for a beat now: the feed has the first that its region tells of a tick. Where gateways tell one another of movement the
-// swarm calls, with their packets.
+// call requests a frame now: the subscription has received the first update of a tick. Under an overlay other than relay this is
+// left to p2p, which requests frames when packets arrive.
 func (g *Gateway) call(f *feed) {
 	if !g.swarm.on() && g.leader.Load() == f {
 		wakeUp(g.called)
 	}
 }
 
-// peopled asks for a beat because somebody has come: while nobody is here there are few.
+// peopled requests a frame because a client has connected: frames are rare while there is none.
 func (g *Gateway) peopled() {
 	if !g.swarm.on() {
 		wakeUp(g.called)
 	}
 }
 
-// beat is one beat, so many ticks after the one before. It tells whether anybody is here.
+// beat runs one frame, the given number of ticks after the previous one. It reports whether any client is connected.
 func (g *Gateway) beat(ticks uint64) (peopled bool) {
 	g.mu.Lock()
 	peopled = len(g.mu.sessions)+len(g.mu.classics) > 0
@@ -136,7 +137,7 @@ func (g *Gateway) beat(ticks uint64) (peopled bool) {
 	return peopled
 }
 
-// show has the feeds tell anew of players whom viewers have lost sight of.
+// show makes the subscriptions send players again of whom subscribers have lost sight.
 func (g *Gateway) show(lost []player.ID) {
 	g.mu.Lock()
 	feeds := slices.Collect(maps.Values(g.mu.feeds))
@@ -146,8 +147,8 @@ func (g *Gateway) show(lost []player.ID) {
 	}
 }
 
-// beat is a look at the stage, so many ticks after the one before, for these sessions. It tells how many of them could
-// not take it.
+// beat updates the index, the given number of ticks after the previous frame, and queues a frame for each of these sessions. It
+// returns the number of sessions that could not take one.
 func (s *stage) beat(ticks uint64, sessions []*session) (skipped int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +174,7 @@ func largest(crowds map[*feed]int) *feed {
 	return f
 }
 
-// look begins a tick, and makes the pieces of all cells in which something may have to be told. The lock is held.
+// look begins a tick, and encodes the pieces of all cells with updates. The lock is held.
 func (s *stage) look(ticks uint64) {
 	s.mu.tick += ticks
 	s.mu.looks++
@@ -204,7 +205,7 @@ func (s *stage) look(ticks uint64) {
 	}
 }
 
-// show hands a session its frame of the tick; skipped says that it could not take it. The lock is held.
+// show queues the frame of the tick for a session; skipped reports that the session could not take it. The lock is held.
 func (s *stage) show(viewer *session) (skipped bool) {
 	if viewer.offstage {
 		return false
@@ -229,7 +230,7 @@ func (s *stage) show(viewer *session) (skipped bool) {
 			dst = append(dst, old.motion...)
 			steady := len(dst)
 			dst = shift(dst, old.lines, next.lines, s.mu.tick)
-			if old.coarser == next.coarser { // else it is the price of a choice, paid once
+			if old.coarser == next.coarser { // otherwise it is the one-time cost of changing the profile
 				s.count(next, old.extra+len(dst)-steady)
 			}
 			return dst
@@ -246,8 +247,9 @@ func (s *stage) count(v *vantage, extra int) {
 	e.sessions++
 }
 
-// vantage gives the vantage of a point. A new one begins with the rings of the one that its first session comes from: others would
-// have to be told of. It gets coarser ones if those cost too much, and finer ones only if they are well within the budget.
+// vantage returns the observer at a point. A new observer starts with the LOD profile of the one that its first session comes
+// from: a change of profile costs updates. It switches to a coarser profile if this one is over the budget, and to a finer one
+// only if that is well within it.
 func (s *stage) vantage(point vantagePoint, from *vantage) *vantage {
 	v := s.mu.vantages[point]
 	if v == nil {
@@ -262,7 +264,7 @@ func (s *stage) vantage(point vantagePoint, from *vantage) *vantage {
 	return v
 }
 
-// quit takes a session off the stage.
+// quit removes a session from the index.
 func (s *stage) quit(viewer *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,35 +18,35 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// classic is a connection of VoxelPopuli's own client to one chunk (§3.2.2.2). A client holds up to 82 connections
-// and sends only on the one to the chunk that its player stands in: there the player is registered. The reader owns it.
+// classic is a connection of VoxelPopuli's own client to one chunk (§3.2.2.2). A client holds up to 82 connections and sends only
+// on the one to the chunk that its player is in; there the player is registered. The reader owns it.
 type classic struct {
 	g      *Gateway
 	at     grid.ChunkPos
 	party  *party
-	who    atomic.Pointer[guest] // whose it is; nil until the player has registered here once
+	who    atomic.Pointer[guest] // the player; nil until the first registration on this connection
 	out    *outbox
 	feed   *feed
 	edits  *rate.Limiter
 	latest *wire.PlayerMove       // read, but not yet applied; nil for none
-	shown  map[player.ID]struct{} // whom the client has been told of. The feed's lock guards it.
+	shown  map[player.ID]struct{} // players that the client was sent. The subscription's lock guards it.
 
 	mu struct {
 		sync.Mutex
 		registered bool
-		motion     *player.Motion // nil until the player's first move, since they registered, says where they are
+		motion     *player.Motion // nil from registration until the first move
 		pose       wire.Pose
 	}
 }
 
-// readPause is how long a connection is not read after it was. It bounds what one client can make a gateway decode;
-// of the moves that have come meanwhile only the newest counts.
+// readPause is the minimum time between two reads of a connection. It bounds the decoding work that one client can cause; of the
+// moves that arrived meanwhile only the newest counts.
 const readPause = 25 * time.Millisecond
 
-// serveClassic plays with an original client, after the handshake was answered with ok. The client is silent on most
-// of its connections for as long as it plays, so that nothing but TCP's keepalive ends a silent one.
+// serveClassic serves an original client after the handshake was answered with ok. Most of a client's connections stay silent for
+// as long as it runs, so only TCP's keepalive ends a silent one.
 func (g *Gateway) serveClassic(ctx context.Context, c net.Conn, in *bufio.Reader, h wire.Handshake) error {
-	line := &resetConn{lineConn{Conn: c, in: in}} // packets bring their newline
+	line := &resetConn{lineConn{Conn: c, in: in}} // packets include their newline
 	defer line.cut()
 	s := &classic{g: g, at: h.Chunk, out: newOutbox(line.cut), edits: rate.NewLimiter(g.editRate(), editsAtOnce)}
 	s.shown = make(map[player.ID]struct{})
@@ -91,7 +91,7 @@ func (g *Gateway) serveClassic(ctx context.Context, c net.Conn, in *bufio.Reader
 	}
 }
 
-// end closes the connection. The original protocol has no words for why; the client sees a reset, and asks dht again.
+// end closes the connection. The original protocol cannot send a reason; the client sees a reset, and queries dht again.
 func (s *classic) end() { s.out.end(nil) }
 
 func (s *classic) leave() {
@@ -103,8 +103,8 @@ func (s *classic) leave() {
 	delete(s.g.mu.classics, s)
 }
 
-// take acts on a packet; nil is one without an effect. The names in packets do not matter, but for the one that a player
-// registers under: everything else is done by whoever is registered.
+// take applies a packet; nil is one without an effect. Names in packets are ignored, except for the name that a player registers
+// under: all other packets apply to the player registered on the connection.
 func (s *classic) take(ctx context.Context, packet wire.Packet) error {
 	if m, ok := packet.(wire.PlayerMove); ok {
 		s.latest = &m
@@ -122,7 +122,7 @@ func (s *classic) take(ctx context.Context, packet wire.Packet) error {
 	return nil
 }
 
-// register brings the player's body into the chunk, to where they were last seen if that is in it.
+// register adds the player's body to the chunk, at the last known place if that is in the chunk.
 func (s *classic) register(ctx context.Context, name string) error {
 	if _, registered := s.presence(); registered {
 		return nil
@@ -135,11 +135,11 @@ func (s *classic) register(ctx context.Context, name string) error {
 	s.mu.Lock()
 	s.mu.registered, s.mu.pose, s.mu.motion = true, pose, nil
 	s.mu.Unlock()
-	s.feed.enter(who.body(pose), s) // never closed: we watch
+	s.feed.enter(who.body(pose), s) // never closed: this connection watches it
 	return nil
 }
 
-// entry is where a player who registers is taken to be, until their first move says where they are.
+// entry returns the assumed place of a player who registers, until their first move.
 func (s *classic) entry(who *guest) wire.Pose {
 	if pose, known := who.place(); known && world.ChunkOf(pose) == s.at {
 		return pose
@@ -149,7 +149,7 @@ func (s *classic) entry(who *guest) wire.Pose {
 	return wire.Pose{X: float64(x) + .5, Y: float64(s.g.Terrain.Surface(x, z)), Z: float64(z) + .5}
 }
 
-// deregister takes the player's body out and saves them.
+// deregister removes the player's body and saves the player.
 func (s *classic) deregister() {
 	p, registered := s.presence()
 	if !registered {
@@ -163,7 +163,7 @@ func (s *classic) deregister() {
 	s.g.keeper.save(p)
 }
 
-// presence returns who is registered here, and where, and reports whether anybody is.
+// presence returns the registered player and their place, and reports whether there is one.
 func (s *classic) presence() (presence, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,11 +173,11 @@ func (s *classic) presence() (presence, bool) {
 	return presence{body: s.who.Load().body(wire.Pose{}), pose: s.mu.pose}, true
 }
 
-// entryWays is how many chunks away from the chunk that he registers in a player's first move may lie.
+// entryWays is the maximum distance, in chunks, of a player's first move from the chunk that they register in.
 const entryWays = 2
 
-// applyMove takes the player to the newest place that was read. A place that the rules do not allow is passed over: the
-// original protocol has no correction.
+// applyMove moves the player to the newest place that was read. A place that the rules do not allow is ignored: the original
+// protocol has no correction.
 func (s *classic) applyMove() {
 	p := s.latest
 	s.latest = nil
@@ -190,7 +190,7 @@ func (s *classic) applyMove() {
 	if p.HasYaw {
 		pose.Yaw = wire.YawOfOriginal(p.Yaw)
 	}
-	if s.mu.motion == nil { // the first move tells where he is
+	if s.mu.motion == nil { // the first move sets the place
 		if apart(world.ChunkOf(pose), s.at) > entryWays {
 			s.g.metrics.corrections.WithLabelValues(player.TooFast).Inc()
 			return
@@ -207,8 +207,8 @@ func (s *classic) applyMove() {
 	}
 }
 
-// write asks for a block change. The client sends each to all its connections: the one that holds the block applies it.
-// The slab's lowest layer is shown as solid wherever it is not (wire.SlabOf), and stays as it is.
+// write requests a block change. The client sends each change to all its connections; the one whose chunk contains the block
+// applies it. The slab's lowest layer is always shown as solid (wire.SlabOf), and cannot be changed.
 func (s *classic) write(p wire.BlockWrite) {
 	pos := p.Pos
 	if pos.Y < 0 || pos.Y >= world.OriginalHeight || pos.Chunk() != s.at {

@@ -68,7 +68,7 @@ func (o *original) listen() {
 
 func (o *original) say(text string) { io.WriteString(o.conn, text) } //nolint:errcheck // the test sees what comes of it
 
-// heard gives what has come since the last call.
+// heard returns what has come since the last call.
 func (o *original) heard() string {
 	synctest.Wait()
 	o.mu.Lock()

@@ -11,12 +11,12 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file is the original connection as a viewer, and its clock. Original clients get a whole chunk after
-// each change, made once for all of them.
+// This file implements subscriber for original connections, and their clock. Original clients get a whole chunk after each
+// change, encoded once for all of them.
 
 func (s *classic) stepwise() bool { return true }
 
-func (s *classic) room(*feed, *view) bool { return true } // it has one chunk
+func (s *classic) room(*feed, *view) bool { return true } // it watches one chunk only
 
 func (s *classic) whole(v *view, _ bool) {
 	s.out.put(s.g.slab(v))
@@ -47,8 +47,8 @@ func (s *classic) news(b *bulletin) {
 	}
 }
 
-// show tells the client of a player in the chunk, and reports whether they were not shown before and are to be: not the
-// client's own player, and not who may be.
+// show sends the client a player in the chunk. It reports whether the player was not shown before and is to be: the client's own
+// player, and those who may be, are not shown.
 func (s *classic) show(body wire.Body) bool {
 	var buffer [4]player.ID
 	if _, shown := s.shown[body.Player]; shown || slices.Contains(s.hidden(buffer[:0]), body.Player) {
@@ -66,8 +66,8 @@ func (s *classic) unshow(body wire.Body) {
 	}
 }
 
-// hidden appends the players whom the client is not shown: its own player, or, as long as it has not registered here, who
-// may be.
+// hidden appends the players that the client is not shown: its own player, or, until it has registered here, those who may be its
+// own.
 func (s *classic) hidden(dst []player.ID) []player.ID {
 	if who := s.who.Load(); who != nil {
 		return append(dst, who.id)
@@ -75,7 +75,7 @@ func (s *classic) hidden(dst []player.ID) []player.ID {
 	return s.party.strays(dst, s.at)
 }
 
-// relay sends the moves of all but those who are hidden.
+// relay sends all moves except those of hidden players.
 func (s *classic) relay(b *bulletin) {
 	var buffer [4]player.ID
 	hidden := s.hidden(buffer[:0])
@@ -95,13 +95,13 @@ func (s *classic) put(lines []byte) {
 	}
 }
 
-// moveLines are the PLAYER_MOVE packets of a bulletin's moves, made once for all clients.
+// moveLines are the PLAYER_MOVE packets of a delta's moves, encoded once for all clients.
 type moveLines struct {
 	bytes []byte
-	ends  []int // where the line of each move ends
+	ends  []int // end offset of each move's line
 }
 
-// of returns the lines of some moves, from one to before another one.
+// of returns the lines of the moves in [from, to).
 func (l *moveLines) of(from, to int) []byte {
 	if from == to {
 		return nil
@@ -113,7 +113,7 @@ func (l *moveLines) of(from, to int) []byte {
 	return l.bytes[start:l.ends[to-1]]
 }
 
-// moveLines returns the moves as original clients get them.
+// moveLines returns the moves encoded for original clients.
 func (b *bulletin) moveLines(g *Gateway) *moveLines {
 	if b.lines == nil {
 		b.lines = &moveLines{ends: make([]int, 0, len(b.Moves))}
@@ -141,19 +141,19 @@ func (s *classic) result(r wire.EditResult) *outbox {
 	return nil // the original protocol has no answers to edits
 }
 
-func (s *classic) notice(string) {} // the original protocol has no words for it
+func (s *classic) notice(string) {} // the original protocol has no such message
 
 func (s *classic) send(p wire.Packet) { s.out.put(appendPacket(nil, p)) }
 
 func appendPacket(dst []byte, p wire.Packet) []byte {
 	dst, err := wire.AppendPacket(dst, p)
 	if err != nil {
-		panic(err) // names and poses were checked when they came in
+		panic(err) // names and poses were checked on arrival
 	}
 	return dst
 }
 
-// slab is the CHUNK_DATA packet of a view, made once per version.
+// slab returns the CHUNK_DATA packet of a chunk, encoded once per version.
 func (g *Gateway) slab(v *view) []byte {
 	if v.slabVersion != v.version {
 		v.slab = wire.AppendChunkData(nil, v.at, wire.SlabOf(v.open(), int(g.World.OriginalBase)))
@@ -169,7 +169,7 @@ func (s *classic) tickTime(packet []byte) {
 	}
 }
 
-// runClock sends original clients the time, every tick.
+// runClock sends the time to original clients on every tick.
 func (g *Gateway) runClock(ctx context.Context) {
 	ticker := time.NewTicker(region.TickEvery)
 	defer ticker.Stop()
@@ -187,7 +187,7 @@ func (g *Gateway) runClock(ctx context.Context) {
 			s.tickTime(packet)
 		}
 		if len(g.mu.classics) == 0 {
-			ticker.Stop() // until somebody comes
+			ticker.Stop() // until a client connects
 		}
 		g.mu.Unlock()
 	}

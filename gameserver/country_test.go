@@ -62,7 +62,7 @@ func newCountry(t testing.TB, seed uint64, chunks, walkers int) *country {
 	return c
 }
 
-// join gives a walker a session. Whoever has no eyes is a client that keeps nothing.
+// join returns a walker a session. Whoever has no eyes is a client that keeps nothing.
 func (c *country) join(walker, view int, eyes *eyewitness) *tourist {
 	s := &session{g: c.g, out: newOutbox(func() {}), body: c.walkers[walker].Body, binary: true}
 	s.out.owner = s
@@ -170,7 +170,7 @@ func (c *country) walk() {
 	}
 }
 
-// step moves a walker by a tick, and tells whether that is heard of.
+// step moves a walker by a tick, and reports whether that is heard of.
 func (c *country) step(w *walker) (heard bool) {
 	if w.legs--; w.legs <= 0 {
 		w.legs, w.pace, w.heard = 20+c.rng.IntN(60), .2, false

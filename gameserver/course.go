@@ -9,64 +9,65 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is dead reckoning between nodes (IEEE 1278.1, docs/adr/0019). A region is told where a player is and how he goes on, and
-// whoever shows him lets him go on so (occupants.go). While he does, within courseError, the region hears no more of him than that
-// once a second.
+// This file implements dead reckoning between nodes (IEEE 1278.1, docs/adr/0019). A region receives a player's place and
+// velocity, and everything that shows the player extrapolates from these (occupants.go). While the error stays within
+// courseError, the region receives an update only once a second.
 
 const (
-	// courseError is how far, in blocks, a player may be from his course before his region is told, and aloneError the same of
-	// who is alone: at most somebody far away sees him, in the grade distant (aloneView).
+	// courseError is the maximum distance, in blocks, of a player from their predicted place before the region is updated.
+	// aloneError is the same for players who are alone: at most players far away see them, in the tier distant (aloneView).
 	courseError, aloneError = 1. / 8, 1.
-	// courseSlip is by how much he may be early or late on his course. Moves come over a network, and a region's ticks and a
-	// gateway's beats move what it tells by as much.
+	// courseSlip is how early or late a player may be relative to the prediction. Moves arrive over a network, and a region's
+	// ticks and a gateway's frames shift updates by as much.
 	courseSlip = region.TickEvery
-	// courseTurn is by how much, in radians, he may look elsewhere: half of what the finest grade tells.
+	// courseTurn is the maximum error of the viewing direction, in radians: half of what the finest tier resolves.
 	courseTurn = 2 * math.Pi / 256
-	// courseRefresh is after how long a region is told again of a player who keeps his course: before wire.WayTicks are over.
+	// courseRefresh is the interval of updates for a player who follows the prediction; it ends before wire.WayTicks are over.
 	courseRefresh = time.Second
-	// courseSilence is for how long nothing may be heard of a player who is on a course. Then he has stopped. Of who is read in rounds,
-	// a tick apart (pollCalm), two moves may be heard of at once, and then none for two ticks.
+	// courseSilence is how long a predicted player may send nothing before they count as stopped. Of a player who is read in
+	// rounds, a tick apart (pollCalm), two moves may arrive at once, and then none for two ticks.
 	courseSilence = 3 * region.TickEvery
-	// courseCrowd is how many may be in a chunk so that courses are told there. The region hears of a larger crowd in each tick anyway,
-	// and who is in it among others is to be seen exactly.
+	// courseCrowd is the maximum number of players in a chunk for predictions to be sent. The region receives updates of a larger
+	// crowd in each tick anyway, and players in a crowd must be shown exactly.
 	courseCrowd = 16
-	// courseJolt is by how much, in blocks, two steps of an even walk may differ.
+	// courseJolt is the maximum difference, in blocks, between two steps of an even walk.
 	courseJolt = 1. / 32
-	// courseLeap is how far, in blocks, one move goes at most that tells how the player goes on: a client that was held up tells of
-	// more in one.
+	// courseLeap is the maximum length, in blocks, of a move that says something about velocity: after a delay, a client reports
+	// a longer way in one move.
 	courseLeap = 1. / 2
 )
 
-// course is what a region takes a player of this gateway to do, and what he does. It has no clock: times are the gateway's (now).
+// course compares the prediction that a region has of a player with the player's actual moves. It has no clock of its own: times
+// are those of Gateway.now.
 type course struct {
-	told wire.Pose     // where the region was told last that he is
-	way  wire.Way      // and how he goes on from there
-	at   time.Duration // and when
+	told wire.Pose     // the place last sent to the region
+	way  wire.Way      // and the velocity
+	at   time.Duration // and the time
 
-	last  wire.Pose     // his newest move
-	heard time.Duration // and when it came
+	last  wire.Pose     // the newest move
+	heard time.Duration // and when it arrived
 
-	// The walk that he is on since he last turned, stopped, or was found to be elsewhere than on his course.
+	// The current walk, since the player last turned, stopped, or was found to have diverged.
 	from  wire.Pose
 	since time.Duration
-	moves int  // in it
-	fresh int  // of these since the region was told
-	paced bool // before it his moves came once a tick, so that one of them tells how fast he goes
+	moves int  // during the walk
+	fresh int  // of these, since the last update of the region
+	paced bool // moves came once a tick before the walk, so one of them gives the velocity
 }
 
-// newCourse is that of somebody who stands, and of whom the region is told so now.
+// newCourse returns the predictor of a player who stands still, with the region updated to that now.
 func newCourse(pose wire.Pose, now time.Duration) course {
 	return course{told: pose, at: now, last: pose, heard: now, from: pose, since: now}
 }
 
-// hear takes in a move, of somebody whom nobody sees if he is alone. It tells whether the region has to be told of it.
+// hear adds a move; alone means that nobody sees the player. It reports whether the region must be updated.
 func (c *course) hear(pose wire.Pose, now time.Duration, alone bool) (tell bool) {
 	most := courseError
 	if alone {
 		most = aloneError
 	}
 	switch {
-	case c.silent(now): // he stood
+	case c.silent(now): // the player stood
 		if _, c.paced = c.pace(); c.paced {
 			c.begin(c.last, now-region.TickEvery, 0)
 		} else {
@@ -82,13 +83,13 @@ func (c *course) hear(pose wire.Pose, now time.Duration, alone bool) (tell bool)
 	c.fresh++
 	strays := c.astray() > most
 	if strays && c.way.Goes() && c.since < c.at {
-		c.begin(c.told, c.at, c.fresh) // his pace is another one
+		c.begin(c.told, c.at, c.fresh) // the velocity changed
 	}
 	return strays || rests || c.way.Goes() && now-c.at >= courseRefresh || world.ChunkOf(pose) != world.ChunkOf(c.told) ||
 		!alone && looksElsewhere(pose, c.told)
 }
 
-// stand ends the course where the player is, and notes that the region is told so.
+// stand ends the prediction where the player is, and records that the region is sent that.
 func (c *course) stand(now time.Duration) {
 	_, paced := c.pace()
 	*c = newCourse(c.last, now)
@@ -100,7 +101,7 @@ func (c *course) begin(from wire.Pose, since time.Duration, moves int) {
 	c.from, c.since, c.moves = from, since, moves
 }
 
-// tell notes that the region is told of the newest move, and gives the way that goes with it.
+// tell records that the region is sent the newest move, and returns the velocity to send with it.
 func (c *course) tell(straight bool) wire.Way {
 	c.told, c.at, c.fresh, c.way = c.last, c.heard, 0, wire.Way{}
 	if straight {
@@ -109,15 +110,15 @@ func (c *course) tell(straight bool) wire.Way {
 	return c.way
 }
 
-// stands tells whether the player has stopped, and the region does not know it, or not exactly where.
+// stands reports whether the player has stopped and the region lacks that, or their exact place.
 func (c *course) stands(now time.Duration) bool {
 	return c.silent(now) && (c.way.Goes() || c.told != c.last)
 }
 
-// silent tells whether nothing has been heard of the player for so long that he does not walk any more.
+// silent reports whether the player has sent nothing for so long that they count as standing.
 func (c *course) silent(now time.Duration) bool { return now-c.heard > courseSilence }
 
-// astray is how far the newest move is from the course, in blocks, if it may be early or late by courseSlip.
+// astray returns the distance of the newest move from the prediction, in blocks, where it may be early or late by courseSlip.
 func (c *course) astray() float64 {
 	x, y, z := c.last.X-c.told.X, c.last.Y-c.told.Y, c.last.Z-c.told.Z
 	wx, wy, wz := c.way.Blocks(1)
@@ -131,8 +132,8 @@ func (c *course) astray() float64 {
 	return length(x-wx*ticks, y-wy*ticks, z-wz*ticks)
 }
 
-// even tells whether a move goes on as the walk did: about in the same direction, and not more than half as far again, for
-// clients tell of their moves when they have drawn a picture.
+// even reports whether a move continues the walk: in about the same direction, and at most half as far again, since clients send
+// a move whenever they have drawn a frame.
 func (c *course) even(pose wire.Pose) bool {
 	if c.moves < 1 {
 		return true
@@ -149,8 +150,8 @@ func (c *course) even(pose wire.Pose) bool {
 	return aside <= mean/4+courseJolt && math.Abs(along-mean) <= mean/2+courseJolt
 }
 
-// pace is how the walk goes on. Paced tells whether its moves come once a tick, as those of our clients do; of others, who are heard of
-// more seldom, and of who has just set out, it is not known how they go on.
+// pace returns the velocity of the walk. Paced reports whether moves arrive once a tick, as from voxeld's own clients; without
+// that, or just after the player has set out, the velocity is not known.
 func (c *course) pace() (way wire.Way, paced bool) {
 	took, ticks := c.heard-c.since, time.Duration(c.moves)*region.TickEvery
 	x, y, z := c.last.X-c.from.X, c.last.Y-c.from.Y, c.last.Z-c.from.Z
@@ -160,7 +161,7 @@ func (c *course) pace() (way wire.Way, paced bool) {
 	case c.moves > 1 && (2*took > 3*ticks || 2*took < ticks):
 		return wire.Way{}, false
 	}
-	if (took - ticks).Abs() <= courseSlip { // then the rest is the network's
+	if (took - ticks).Abs() <= courseSlip { // the rest is network jitter
 		took = ticks
 	}
 	each := float64(region.TickEvery) / float64(took)

@@ -184,7 +184,7 @@ func newTheatre(n int, jitter float64) *theatre {
 	return h
 }
 
-// seat gives the i-th stroller a session.
+// seat returns the i-th stroller a session.
 func (h *theatre) seat(i int) *session {
 	s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[i], binary: true}
 	s.out.speak(true)

@@ -11,20 +11,20 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file is what players do to one another: hits and gifts. The gateway of who does it checks it, by what it sees of the other
-// one; from there on it goes the way of chat, and is shown in causal order with it.
+// This file implements interactions between players: hits and gifts. The gateway of the acting player checks them against the
+// other player's place as known here. From then on they travel as chat does, and are shown in causal order with it.
 
 const (
-	// deedLeeway is how much farther than for blocks the other one may be, in blocks: he walks, and his place comes late.
+	// deedLeeway is added to the reach for blocks, in blocks: the other player moves, and their place arrives late.
 	deedLeeway = 1
-	// lookStep is how far apart the places are at which a line of sight is looked at, in blocks.
+	// lookStep is the distance, in blocks, of the points checked along a line of sight.
 	lookStep = .1
 )
 
-// aims are the heights over the feet of the other one at one of which he must be seen, in blocks.
+// aims are the heights above the other player's feet, in blocks, at one of which they must be visible.
 var aims = [...]float64{player.EyeHeight, bodyHeight / 2, .2}
 
-// act does something to another player, or tells why not.
+// act does something to another player, or sends the reason why it was refused.
 func (s *session) act(to string, d wire.Deed, pace *rate.Limiter) {
 	denied := s.judgeDeed(to, &d, pace)
 	if denied == "" && !s.utter(d.Words(), &d) {
@@ -36,7 +36,7 @@ func (s *session) act(to string, d wire.Deed, pace *rate.Limiter) {
 	}
 }
 
-// judgeDeed tells why the player may not do it, and puts into the deed to whom it is done.
+// judgeDeed returns why the player may not do it, or sets its target.
 func (s *session) judgeDeed(to string, d *wire.Deed, pace *rate.Limiter) (denied string) {
 	id, err := player.ParseID(to)
 	switch {
@@ -66,7 +66,7 @@ func (s *session) judgeDeed(to string, d *wire.Deed, pace *rate.Limiter) (denied
 	return ""
 }
 
-// meets gives who a player is, and where his avatar stands, as far as that is told here.
+// meets returns a player's name and the place of their avatar, as far as known here.
 func (s *stage) meets(id player.ID) (name string, pose wire.Pose, at grid.ChunkPos, there bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *stage) meets(id player.ID) (name string, pose wire.Pose, at grid.ChunkP
 	return a.name, a.place.Pose(a.plot.at), a.plot.at, true
 }
 
-// gapToBody is how far eyes are from the nearest point of a body with its feet there.
+// gapToBody returns the distance of eyes from the nearest point of a body with its feet there.
 func gapToBody(eyes, feet wire.Pose) float64 {
 	beyond := func(v, low, high float64) float64 { return max(low-v, 0, v-high) }
 	const half = bodyWidth / 2
@@ -86,7 +86,7 @@ func gapToBody(eyes, feet wire.Pose) float64 {
 		beyond(eyes.Y, feet.Y, feet.Y+bodyHeight))
 }
 
-// discerns tells whether some part of a body is to be seen: whether no solid block stands between, as far as is known here.
+// discerns reports whether some part of a body is visible: no solid block known here stands in between.
 func (s *session) discerns(eyes, feet wire.Pose) bool {
 	for _, height := range aims {
 		if s.clear([3]float64{eyes.X, eyes.Y, eyes.Z}, [3]float64{feet.X, feet.Y + height, feet.Z}) {
@@ -96,7 +96,7 @@ func (s *session) discerns(eyes, feet wire.Pose) bool {
 	return false
 }
 
-// clear tells whether a line is free of solid blocks. Those at its ends do not count: eyes and bodies may have got into them.
+// clear reports whether a line is free of solid blocks. Those at its ends do not count: eyes and bodies may be inside them.
 func (s *session) clear(from, to [3]float64) bool {
 	blockAt := func(part float64) grid.Pos {
 		return grid.Pos{

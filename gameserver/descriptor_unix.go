@@ -13,29 +13,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptor is the socket of a session in CBOR over TCP, as a file descriptor of the gateway's own, which never blocks.
-// Go's netpoller wakes a thread for whatever comes on a socket that it knows, also if nobody waits for it. So it knows this one
-// only as long as somebody waits for it, through a window; while the poller reads it there is none.
+// descriptor is the socket of a CBOR session over TCP, as a non-blocking file descriptor of the gateway's own. Go's netpoller
+// wakes a thread for every event on a socket registered with it, even if no goroutine waits. So this one is registered only while
+// a goroutine waits, through a duplicate; while the poller reads it there is no duplicate.
 //
-// One goroutine reads, until release; while the socket is lodged that is the poller's. Another one writes. Any goroutine may call
+// One goroutine reads, until release; while the socket is parked that is the poller's. Another one writes. Any goroutine may call
 // Close and SetReadDeadline.
 type descriptor struct {
-	net.Conn           // as it was, which still has its addresses
+	net.Conn           // the original connection, for its addresses
 	fd       int       // open until release
-	patience time.Time // the writer's: until when he may wait
-	unread   []byte    // the reader's: what was read before, and not by Read
+	patience time.Time // the writer's deadline
+	unread   []byte    // the reader's: data that was read before, other than by Read
 	lodging
 
 	mu struct {
 		sync.Mutex
-		window   window    // the reader's; nil while the socket is lodged
+		window   window    // the reader's; nil while the socket is parked
 		err      error     // why there is none
-		hurry    time.Time // until when the reader may wait
+		hurry    time.Time // the reader's deadline
 		released bool
 	}
 }
 
-// window is a second file descriptor of a socket, which Go's netpoller knows.
+// window is a duplicate file descriptor of a socket, registered with Go's netpoller.
 type window interface {
 	Read(b []byte) (int, error)
 	Write(b []byte) (int, error)
@@ -44,8 +44,8 @@ type window interface {
 	Close() error
 }
 
-// takeOver puts the descriptor in the place of a connection that has just been asked for a session in CBOR. Where there is none
-// nothing changes. The session is over when release is called, which ends the connection so that the last words arrive.
+// takeOver replaces a connection by its descriptor when a CBOR session is requested on it. Where that is not possible nothing
+// changes. The returned release ends the session's connection so that the last message is delivered.
 func takeOver(c *lineConn) (release func()) {
 	socket, ok := c.Conn.(*net.TCPConn)
 	if !ok || !c.framed {
@@ -53,7 +53,7 @@ func takeOver(c *lineConn) (release func()) {
 	}
 	fd, err := duplicate(socket)
 	if err != nil {
-		return func() {} // no file descriptor is left: it goes on as it is
+		return func() {} // no file descriptor is left: the connection stays as it is
 	}
 	d := &descriptor{Conn: socket, fd: fd}
 	if n := c.in.Buffered(); n > 0 {
@@ -74,7 +74,7 @@ func duplicate(socket *net.TCPConn) (fd int, err error) {
 	return fd, errors.Join(other, err)
 }
 
-// open opens a window.
+// open duplicates the descriptor.
 func (d *descriptor) open() (window, error) {
 	fd, err := unix.FcntlInt(uintptr(d.fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -98,7 +98,7 @@ func (d *descriptor) Read(b []byte) (int, error) {
 	return w.Read(b)
 }
 
-// Write writes all, and waits for the client as long as SetWriteDeadline says.
+// Write writes all of b, and waits for the client until the write deadline.
 func (d *descriptor) Write(b []byte) (int, error) {
 	n, err := d.try(b)
 	if n == len(b) || err != nil {
@@ -116,7 +116,7 @@ func (d *descriptor) Write(b []byte) (int, error) {
 	return n + rest, err
 }
 
-// try writes what the socket takes at once.
+// try writes what the socket accepts without blocking.
 func (d *descriptor) try(b []byte) (int, error) {
 	for {
 		n, err := unix.Write(d.fd, b)
@@ -131,10 +131,10 @@ func (d *descriptor) try(b []byte) (int, error) {
 	}
 }
 
-// Close ends the connection at once, both ways. Whoever reads or writes finds it so.
+// Close ends the connection at once, both ways. Readers and writers see an error.
 func (d *descriptor) Close() error { return d.shutdown(unix.SHUT_RDWR) }
 
-// CloseWrite tells the client that nothing more comes.
+// CloseWrite ends the stream towards the client.
 func (d *descriptor) CloseWrite() error { return d.shutdown(unix.SHUT_WR) }
 
 func (d *descriptor) shutdown(how int) error {
@@ -146,7 +146,7 @@ func (d *descriptor) shutdown(how int) error {
 	return os.NewSyscallError("shutdown", unix.Shutdown(d.fd, how))
 }
 
-// release is called when nobody reads or writes any more.
+// release is called when reading and writing have ended.
 func (d *descriptor) release() {
 	hangUp(d)
 	d.mu.Lock()
@@ -158,7 +158,7 @@ func (d *descriptor) release() {
 	unix.Close(d.fd) //nolint:errcheck // done with
 }
 
-// SetReadDeadline also fetches a lodged socket back.
+// SetReadDeadline also unparks the socket.
 func (d *descriptor) SetReadDeadline(t time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -179,13 +179,13 @@ func (d *descriptor) SetDeadline(t time.Time) error {
 	return errors.Join(d.SetReadDeadline(t), d.SetWriteDeadline(t))
 }
 
-// direct is the short way of a descriptor.
+// direct writes to a descriptor without blocking.
 type direct struct {
 	*descriptor
 	line *lineConn
 }
 
-// promptly gives the short way to a connection; nil if it has none.
+// promptly returns a non-blocking writer for a connection; nil if there is none.
 func promptly(c *lineConn) prompter {
 	if d, ok := c.Conn.(*descriptor); ok {
 		return direct{d, c}

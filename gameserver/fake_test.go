@@ -203,7 +203,7 @@ func (l *lands) told() int {
 	return l.mu.moved
 }
 
-// bodies gives who is in a chunk, as its region has it.
+// bodies returns who is in a chunk, as its region has it.
 func (l *lands) bodies(pos grid.ChunkPos) []wire.Body {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -476,7 +476,7 @@ func (m *memory) Commit(writes []kv.Write) error {
 	return nil
 }
 
-// saved gives a player's record on this node's disk.
+// saved returns a player's record on this node's disk.
 func (m *memory) saved(id player.ID) (wire.PlayerRecord, bool) {
 	row, err := m.Get(playerTable, id[:])
 	if err != nil || row == nil {
@@ -534,7 +534,7 @@ func (l *lands) applied(id string, seq uint64) (times int) {
 	return times
 }
 
-// watching gives the chunks that regions show.
+// watching returns the chunks that regions show.
 func (l *lands) watching() (all []grid.ChunkPos) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

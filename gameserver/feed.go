@@ -17,71 +17,70 @@ import (
 )
 
 const (
-	// feedPause collects what sessions have for a region into one message, but for edits, which go at once, and the moves of a round of
-	// the poller, which have waited already.
+	// feedPause is how long messages for a region are collected into one, except edits, which go at once, and moves of a poller
+	// round, which have waited already.
 	feedPause = 15 * time.Millisecond
-	// feedLinger keeps a feed that nobody needs, so that a walk along a border does not open and
-	// close it all the time.
+	// feedLinger keeps an unused subscription open, so that a walk along a border does not open and close it all the time.
 	feedLinger = 10 * time.Second
-	// the pauses between attempts to reach a region: the first, and the longest.
+	// The pauses between attempts to reach a region: the first, and the longest.
 	firstRetry, lastRetry = 100 * time.Millisecond, 1500 * time.Millisecond
-	// noticeAfter is how long a region is not reached until the viewers are told so. A link counts when it has held for
+	// noticeAfter is how long a region must be unreachable before players are notified. A link counts when it has held for
 	// lastRetry.
 	noticeAfter = 5 * time.Second
 )
 
-// feed follows one region on behalf of this gateway's players.
+// feed is the gateway's subscription to one region.
 type feed struct {
 	g    *Gateway
 	cell grid.Cell
 	wake chan struct{} // holds a token while there may be something to send
-	rush chan struct{} // holds a token while there may be something among it that does not wait for others: an edit, or a round's moves
+	rush chan struct{} // holds a token while something to send must not be delayed: an edit, or a round's moves
 
-	// told and post belong to receive: whose answers wait to be written, and what that takes.
+	// told and post belong to receive: outboxes with answers to write, and the buffers to write them.
 	told []*outbox
 	post post
 
-	// sending is held by whoever takes out and sends it, so that what is taken first is sent first. It is locked before f.mu.
+	// sending is held from taking a message out until it is sent, which keeps messages in order. It is locked before f.mu.
 	sending struct {
 		sync.Mutex
-		link promptLink // nil if there is none, or none that can be sent to without waiting
+		link promptLink // nil if there is none, or none that can send without blocking
 	}
 
 	mu struct {
 		sync.Mutex
 		views   map[grid.ChunkPos]*view
 		bodies  map[player.ID]*body // this gateway's players who are in the region
-		walks   map[*view]struct{}  // views in which somebody may be on his way, as the region tells
-		beaten  time.Duration       // when the last beat was, by the gateway's clock
-		strays  bool                // a body here may be elsewhere than the region was told, or on a course
+		walks   map[*view]struct{}  // chunks with a predicted body that may be moving
+		beaten  time.Duration       // when the last frame was, by the gateway's clock
+		strays  bool                // a body here may have diverged from its prediction, or follow one
 		intents []intent            // not yet answered, in order; at most maxIntents
 		out     wire.ToRegion       // since the last message. While there is no link, only Says is collected.
 		moving  map[player.ID]int   // index in out.Moves: the newest pose replaces the one before
-		tick    uint64              // of the newest frame
+		tick    uint64              // of the newest update
 		leader  string              // the node that the newest link is with; empty before the first
 		linked  bool                // out is sent; else the next link begins with views, bodies and intents
-		held    bool                // linked, for so long that it counts
-		away    bool                // the viewers know that the region cannot be reached
-		unused  time.Time           // since when nobody needs the feed; zero while somebody does
-		closed  bool                // dropped by the gateway: get another
+		held    bool                // linked, for long enough to count
+		away    bool                // players were notified that the region cannot be reached
+		unused  time.Time           // since when the subscription is unused; zero while it is used
+		closed  bool                // removed from the gateway: get another
 	}
 }
 
-// promptLink is a region.Link that can be sent to without waiting.
+// promptLink is a region.Link that can send without blocking.
 type promptLink interface {
-	// TrySend sends what take gives, or reports false and does not call it.
+	// TrySend sends the result of take, or reports false without calling it.
 	TrySend(take func() wire.ToRegion) bool
 }
 
-// body is a player's body, and who moves it. Whoever brought it in last does: a player's older connection
-// that is still ending does not take it out.
+// body is a player's body and its owner, the last subscriber to enter it: an older connection of the player that is still ending
+// does not remove it.
 type body struct {
-	wire.Body // Way is of use only in what the region is told
+	wire.Body // Way matters only in messages to the region
 	whose     viewer
 	course    course
 }
 
-// intent is an edit under way, and who wants to know of it.
+// intent is a pending edit and the subscriber that waits for its result.
 type intent struct {
 	wire.Intent
 	whom viewer
@@ -96,7 +95,7 @@ func newFeed(g *Gateway, cell grid.Cell) *feed {
 	return f
 }
 
-// run keeps the feed linked with its region, wherever that is led, until nobody needs it.
+// run keeps the subscription linked with its region, wherever that is led, until it is unused.
 func (f *feed) run(ctx context.Context) {
 	retry := firstRetry
 	away := time.AfterFunc(noticeAfter, f.unreached)
@@ -117,7 +116,7 @@ func (f *feed) run(ctx context.Context) {
 				away.Reset(noticeAfter)
 			}
 			if errors.Is(err, errMoved) && time.Since(started) > firstRetry {
-				continue // whoever leads now was named: edits wait for no pause
+				continue // the new leader is known: edits must not be delayed
 			}
 		}
 		f.g.Logger.Debug("region not followed", "cell", f.cell.String(), "leader", info.Leader, "error", err)
@@ -132,8 +131,8 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-// setLeader notes which node leads the region. Original clients are connected with that node: if it is not this one,
-// their connections are reset.
+// setLeader records which node leads the region. Original clients must be connected with that node: if it is another one, their
+// connections are reset.
 func (f *feed) setLeader(peer string) {
 	f.mu.Lock()
 	f.mu.leader = peer
@@ -150,16 +149,16 @@ func (f *feed) ledElsewhere() bool {
 	return f.mu.leader != "" && f.mu.leader != f.g.Peer
 }
 
-// somewhere is a chunk of the cell.
+// somewhere returns a chunk of the cell.
 func (f *feed) somewhere() grid.ChunkPos {
 	area := f.cell.Area()
 	return grid.ChunkPos{X: area.MinX, Z: area.MinZ}
 }
 
-// errUnneeded ends a feed that nobody needs any more.
+// errUnneeded ends a subscription that is no longer used.
 var errUnneeded = errors.New("nobody needs the feed")
 
-// errMoved ends a link whose region has told who leads it now.
+// errMoved ends a link whose region has named another leader.
 var errMoved = errors.New("the region is led elsewhere")
 
 // follow serves one link until it breaks.
@@ -180,7 +179,7 @@ func (f *feed) follow(ctx context.Context, link region.Link) error {
 	return errors.Join(sent, err)
 }
 
-// resume begins a link with everything that the region has to know. Chat that was not sent yet is kept.
+// resume begins a link with the whole state that the region needs. Chat that was not sent yet is kept.
 func (f *feed) resume() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -191,7 +190,7 @@ func (f *feed) resume() {
 	}
 	now := f.g.now()
 	for _, b := range f.mu.bodies {
-		if b.course.silent(now) { // he stopped while there was no link
+		if b.course.silent(now) { // the player stopped while there was no link
 			b.course.stand(now)
 		}
 		b.Way = b.course.tell(f.straight(b))
@@ -204,7 +203,7 @@ func (f *feed) resume() {
 	wakeUp(f.wake)
 }
 
-// pause forgets what the next link will begin with anyway.
+// pause drops what the next link begins with anyway.
 func (f *feed) pause() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -216,7 +215,7 @@ func (f *feed) pause() {
 	}
 }
 
-// send hands the region what sessions have for it, in clumps.
+// send sends collected messages to the region.
 func (f *feed) send(ctx context.Context, link region.Link) error {
 	idle := time.NewTicker(feedLinger / 4)
 	defer idle.Stop()
@@ -247,7 +246,7 @@ func (f *feed) send(ctx context.Context, link region.Link) error {
 	}
 }
 
-// sendNow sends what there is, if somebody else has not sent it already.
+// sendNow sends what is collected, unless another goroutine does so already.
 func (f *feed) sendNow(link region.Link) error {
 	f.sending.Lock()
 	defer f.sending.Unlock()
@@ -258,14 +257,14 @@ func (f *feed) sendNow(link region.Link) error {
 	return link.Send(out)
 }
 
-// lend lets others than the sender send.
+// lend lets goroutines other than the sender send.
 func (f *feed) lend(link promptLink) {
 	f.sending.Lock()
 	defer f.sending.Unlock()
 	f.sending.link = link
 }
 
-// push sends what there is to send, if that waits for nobody. It saves the way over the sender.
+// push sends what is collected if that does not block. It saves waking the sender.
 func (f *feed) push() bool {
 	if !f.sending.TryLock() {
 		return false
@@ -278,13 +277,13 @@ func (f *feed) takeOut() wire.ToRegion {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.mu.linked {
-		return wire.ToRegion{} // the link has just broken: the next one gets it
+		return wire.ToRegion{} // the link has just broken: the next one sends it
 	}
 	out := f.mu.out
 	f.mu.out = wire.ToRegion{}
 	clear(f.mu.moving)
-	// A region tells news of a chunk only to those whom it has shown the chunk. Who speaks before that
-	// would not hear himself.
+	// A region sends changes of a chunk only on links that have received the chunk. A player who sent chat before that would not
+	// see it.
 	said := out.Says
 	out.Says = nil
 	for _, u := range said {
@@ -298,7 +297,7 @@ func (f *feed) takeOut() wire.ToRegion {
 	return out
 }
 
-// count notes in the speaker's body that the region is told of the line: over the next link it would be too late to wait for it.
+// count records in the author's body that the region is sent the event: over the next link it would be too late to wait for it.
 // The lock is held.
 func (f *feed) count(u wire.Utterance) {
 	b := f.mu.bodies[u.Player]
@@ -307,7 +306,7 @@ func (f *feed) count(u wire.Utterance) {
 	}
 }
 
-// dropUnused closes the feed if nobody has needed it for a while.
+// dropUnused closes the subscription if it has been unused for a while.
 func (f *feed) dropUnused() bool {
 	f.g.mu.Lock()
 	defer f.g.mu.Unlock()
@@ -328,7 +327,7 @@ func (f *feed) dropUnused() bool {
 	return true
 }
 
-// sweep folds the land that nobody has needed for a while.
+// sweep packs the land that was not read for a while.
 func (f *feed) sweep() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -337,7 +336,7 @@ func (f *feed) sweep() {
 	}
 }
 
-// receive takes in what the region tells.
+// receive applies what the region sends.
 func (f *feed) receive(ctx context.Context, link region.Link) error {
 	for {
 		frame, err := link.Receive(ctx)
@@ -358,7 +357,7 @@ func (f *feed) receive(ctx context.Context, link region.Link) error {
 	}
 }
 
-// deliver writes the answers that sessions have got, without the way over their writers.
+// deliver writes pending results to sessions without waking their writers.
 func (f *feed) deliver() {
 	for _, o := range f.told {
 		f.post.deliver(o)

@@ -10,22 +10,22 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file is what a feed makes of what its region tells: it keeps the mirror, and tells the viewers.
+// This file applies a region's updates to the mirror, and publishes them to subscribers.
 
-// take takes in one frame. An error says that the leader sent what cannot be; the link is of no more use.
+// take applies one update. An error means that the leader sent something invalid; the link is then unusable.
 //
-// News are encoded once for all viewers. BenchmarkFanOut, 50 moves and a block in one chunk: 23 µs, 14 KB and 62
-// allocations a tick, nearly all of them in the encoding; then, up to the written frame, 0.2 µs and no allocation
-// for each session.
+// Deltas are encoded once for all subscribers. BenchmarkFanOut, 50 moves and a block in one chunk: 23 µs, 14 KB and 62
+// allocations a tick, nearly all of them in the encoding; then, up to the written frame, 0.2 µs and no allocation for each
+// session.
 func (f *feed) take(frame wire.FromRegion) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	ticked := frame.Tick != f.mu.tick // else it is more of the same tick, told because somebody waits for an answer
+	ticked := frame.Tick != f.mu.tick // otherwise more of the same tick, sent early because it has an answer
 	f.mu.tick = frame.Tick
-	// The answers first: another edit of the same block may have been applied since, and the news have that.
+	// Results first: another edit of the same block may have been applied since, and the deltas contain that.
 	f.answer(frame.Results)
 	after := min(1, float32(f.g.now()-f.mu.beaten)/float32(region.TickEvery))
-	var heard []wire.Utterance // in all chunks; shown when all that they follow is
+	var heard []wire.Utterance // in all chunks; shown after everything that it follows
 	for _, news := range frame.Chunks {
 		heard = append(heard, news.Says...)
 	}
@@ -46,7 +46,7 @@ func (f *feed) take(frame wire.FromRegion) error {
 			f.queue(v)
 			f.g.jobs.arrived(v.order)
 			if len(f.mu.out.Says) > 0 {
-				wakeUp(f.wake) // they may have waited for it
+				wakeUp(f.wake) // the sender may wait for it
 			}
 		} else {
 			b.came, b.left, moved = v.take(news)
@@ -70,7 +70,7 @@ func (f *feed) take(frame wire.FromRegion) error {
 	return nil
 }
 
-// checkBlocks refuses news with blocks that lie outside of the world: a broken or hostile leader.
+// checkBlocks rejects deltas with blocks outside of the world: a broken or hostile leader.
 func (g *Gateway) checkBlocks(n wire.ChunkNews) error {
 	blocks := n.Blocks
 	if n.State != nil {
@@ -85,7 +85,7 @@ func (g *Gateway) checkBlocks(n wire.ChunkNews) error {
 	return nil
 }
 
-// show tells the viewers anew of players whom they have lost sight of, where the region has them.
+// show sends players of whom subscribers have lost sight again, where the region has them.
 func (f *feed) show(lost []player.ID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,7 +101,7 @@ func (f *feed) show(lost []player.ID) {
 	}
 }
 
-// publish tells the viewers who have the chunk, or had it before it has to be shown anew.
+// publish sends the delta to the subscribers that have the chunk, or had it before it has to be sent anew.
 func (f *feed) publish(v *view, b *bulletin) {
 	if b.empty() || b.told == nil && v.stepwise == 0 {
 		return
@@ -113,7 +113,7 @@ func (f *feed) publish(v *view, b *bulletin) {
 	}
 }
 
-// catchUp sends a viewer who has missed moves of a chunk where everybody in it is.
+// catchUp sends a subscriber that has missed moves of a chunk the places of everybody in it.
 func (f *feed) catchUp(w waiting, o *outbox) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,7 +131,7 @@ func (f *feed) catchUp(w waiting, o *outbox) {
 	}
 }
 
-// answer tells whoever asked for edits what became of them, each once.
+// answer sends the results of edits to the subscribers that wait for them, each once.
 func (f *feed) answer(results []wire.EditResult) {
 	done := false
 	for _, r := range results {
@@ -153,8 +153,8 @@ func (f *feed) answer(results []wire.EditResult) {
 	}
 }
 
-// mirror puts a committed edit into the mirror. The region answers at once, and tells the news at its next tick: until
-// then whoever broke a block would run into it.
+// mirror applies a committed edit to the mirror. The region answers at once, but sends the delta at its next tick: until then a
+// player would collide with a block that they broke.
 func (f *feed) mirror(pos grid.Pos, r wire.EditResult) {
 	v := f.mu.views[pos.Chunk()]
 	if r.Refused != "" || v == nil || !v.laid() || v.open().Get(chunk.At(pos)) == r.Block {
@@ -168,7 +168,7 @@ func (f *feed) mirror(pos grid.Pos, r wire.EditResult) {
 	v.ahead[chunk.At(pos)] = struct{}{}
 }
 
-// standing is what stands at a position; air if the chunk is not in the mirror. The lock is held.
+// standing returns the block at a position; air if the chunk is not in the mirror. The lock is held.
 func (f *feed) standing(pos grid.Pos) chunk.Block {
 	v := f.mu.views[pos.Chunk()]
 	if v == nil || !v.laid() {
@@ -177,13 +177,13 @@ func (f *feed) standing(pos grid.Pos) chunk.Block {
 	return v.open().Get(chunk.At(pos))
 }
 
-// What viewers are told of a region that cannot be reached, and that can be again.
+// Notices about a region that cannot be reached, or can be reached again.
 const (
 	landAway = "The land here cannot be reached at the moment. Your edits wait."
 	landBack = "The land here can be reached again."
 )
 
-// unreached tells the viewers that no link has held for noticeAfter.
+// unreached notifies subscribers that no link has held for noticeAfter.
 func (f *feed) unreached() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -194,7 +194,7 @@ func (f *feed) unreached() {
 	f.tellAll(landAway)
 }
 
-// reached takes in that the link has held, and tells the viewers if they know that there was none.
+// reached records that the link has held, and notifies subscribers if they were notified that there was none.
 func (f *feed) reached() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -208,7 +208,7 @@ func (f *feed) reached() {
 	}
 }
 
-// tellAll tells all viewers. The lock is held; a session's and an outbox's are taken below it.
+// tellAll sends a notice to all subscribers. The lock is held; those of sessions and outboxes are taken below it.
 func (f *feed) tellAll(text string) {
 	told := make(map[viewer]bool)
 	for _, v := range f.mu.views {
@@ -221,7 +221,7 @@ func (f *feed) tellAll(text string) {
 	}
 }
 
-// block is the block at a position, if its chunk is in the mirror.
+// block returns the block at a position, if its chunk is in the mirror.
 func (f *feed) block(pos grid.Pos) (chunk.Block, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -231,13 +231,13 @@ func (f *feed) block(pos grid.Pos) (chunk.Block, bool) {
 		return chunk.Air, false
 	case v.laid():
 		return v.open().Get(chunk.At(pos)), true
-	case v.former != nil: // the region was away and is being shown anew; its viewers still see this
+	case v.former != nil: // the region was away and the chunk is being rebuilt; its subscribers still see this
 		return v.former.Get(chunk.At(pos)), true
 	}
 	return chunk.Air, false
 }
 
-// occupied tells whether a body in the chunk, other than the player's own, reaches into the block.
+// occupied reports whether the body of another player than self in the chunk reaches into the block.
 func (f *feed) occupied(at grid.ChunkPos, pos grid.Pos, self player.ID) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -256,8 +256,8 @@ func (f *feed) occupied(at grid.ChunkPos, pos grid.Pos, self player.ID) bool {
 // A player's body, in blocks. Clients have the same (web/src/player/body.ts).
 const bodyWidth, bodyHeight = .6, 1.8
 
-// bodyReaches tells whether a body reaches into the block. A hair less
-// counts, so that a client who rounds may stand flush against what he places.
+// bodyReaches reports whether a body reaches into the block. A tiny overlap is tolerated, so that a client that rounds may stand
+// flush against a block that it places.
 func bodyReaches(p wire.Pose, pos grid.Pos) bool {
 	const half, height, hair = bodyWidth / 2, bodyHeight, .01
 	x, y, z := float64(pos.X), float64(pos.Y), float64(pos.Z)

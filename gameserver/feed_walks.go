@@ -2,11 +2,11 @@ package gameserver
 
 import "github.com/voxelpopuli/voxeld/wire"
 
-// This file is how the mirror goes on between two messages of a region: everybody who is on a course goes along it, and this gateway's
-// own players who have stopped are reported.
+// This file moves the mirror on between two messages of a region: predicted bodies are extrapolated, and this gateway's own
+// players who have stopped are reported.
 
-// beat lets everybody go on who is on his way, so many ticks after the beat before, and has the region told of players who have
-// stopped.
+// beat extrapolates all predicted bodies by the given number of ticks since the previous frame, and sends the region players who
+// have stopped.
 func (f *feed) beat(ticks uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -27,7 +27,7 @@ func (f *feed) beat(ticks uint64) {
 	}
 }
 
-// proceed lets everybody in a chunk go on who is on his way, and shows it.
+// proceed extrapolates all predicted bodies in a chunk, and publishes their moves.
 func (f *feed) proceed(v *view, ticks float32) {
 	var goes bool
 	if v.moved, goes = v.bodies.proceed(v.at, ticks, v.moved[:0]); !goes {
@@ -42,7 +42,7 @@ func (f *feed) proceed(v *view, ticks float32) {
 	}
 }
 
-// publishMoves tells those of a chunk's viewers who do not learn of moves from the beat.
+// publishMoves sends moves to subscribers that do not get them from the frame loop.
 func (f *feed) publishMoves(v *view) {
 	b := &bulletin{ChunkNews: wire.ChunkNews{Chunk: v.at}, tick: f.mu.tick, feed: f, view: v}
 	for _, o := range v.moved {

@@ -10,18 +10,18 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is what viewers want of a region. Each method changes what the feed knows, and while there is a
-// link also what it sends next. A message's lists take effect in the order of wire.ToRegion, so what one
-// call takes back of an earlier one is taken out of the message.
+// This file is what subscribers request of a region. Each method changes the subscription's state, and while there is a link also
+// the next message. A message's lists take effect in the order of wire.ToRegion, so a call that revokes an earlier one removes it
+// from the message.
 
 const (
-	// maxIntents bounds the edits under way, well below wire.MaxBodies; beyond it they are refused.
+	// maxIntents bounds pending edits, well below wire.MaxBodies; more are refused.
 	maxIntents = 4096
-	// maxSays bounds the chat lines that wait for a region.
+	// maxSays bounds the chat events that wait for a region.
 	maxSays = 256
 )
 
-// watch brings a chunk into a viewer's view. It reports false when the feed is closed.
+// watch adds a subscriber to a chunk. It reports false when the subscription is closed.
 func (f *feed) watch(pos grid.ChunkPos, whom viewer) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -35,14 +35,14 @@ func (f *feed) watch(pos grid.ChunkPos, whom viewer) bool {
 		f.mu.views[pos] = v
 		f.g.metrics.chunks.Inc()
 		if f.mu.linked {
-			// Also if it was watched until just now: the region then tells its whole state again.
+			// Also if it was watched until just now: the region then sends its whole state again.
 			f.mu.out.Unwatch = slices.DeleteFunc(f.mu.out.Unwatch, func(p grid.ChunkPos) bool { return p == pos })
 			f.mu.out.Watch = append(f.mu.out.Watch, pos)
 			wakeUp(f.wake)
 		}
 	}
 	if !v.hasUnserved() {
-		v.order = f.g.looks.Add(1) // who waits for it already does not wait longer
+		v.order = f.g.looks.Add(1) // a chunk that is waited for already keeps its place
 		if !v.known {
 			f.g.jobs.await(v.order)
 		}
@@ -59,7 +59,7 @@ func (f *feed) watch(pos grid.ChunkPos, whom viewer) bool {
 	return true
 }
 
-// unwatch takes a chunk out of a viewer's view. He is told nothing more about it.
+// unwatch removes a subscriber from a chunk. It receives nothing more about it.
 func (f *feed) unwatch(pos grid.ChunkPos, whom viewer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -87,7 +87,7 @@ func (f *feed) unwatch(pos grid.ChunkPos, whom viewer) {
 	}
 }
 
-// enter brings a viewer's body into the region. It reports false when the feed is closed.
+// enter adds a subscriber's body to the region. It reports false when the subscription is closed.
 func (f *feed) enter(b wire.Body, whose viewer) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -107,7 +107,7 @@ func (f *feed) enter(b wire.Body, whose viewer) bool {
 	return true
 }
 
-// leave takes a viewer's body out.
+// leave removes a subscriber's body.
 func (f *feed) leave(id player.ID, whose viewer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -122,14 +122,14 @@ func (f *feed) leave(id player.ID, whose viewer) {
 	}
 }
 
-// unsay takes a player's coming and going out of the next message. The lock is held.
+// unsay removes a player's entering and leaving from the next message. The lock is held.
 func (f *feed) unsay(id player.ID) {
 	f.mu.out.Enter = slices.DeleteFunc(f.mu.out.Enter, func(b wire.Body) bool { return b.Player == id })
 	f.mu.out.Leave = slices.DeleteFunc(f.mu.out.Leave, func(l player.ID) bool { return l == id })
 }
 
-// move takes a viewer's body to its newest pose. It tells whether the caller has to see that the region is told: not if that takes the
-// player to be there anyway.
+// move sets the newest pose of a subscriber's body. It reports whether the caller must flush the message to the region: not if
+// the prediction covers the move.
 func (f *feed) move(id player.ID, pose wire.Pose, whose viewer, alone bool) (tell bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -151,7 +151,7 @@ func (f *feed) move(id player.ID, pose wire.Pose, whose viewer, alone bool) (tel
 	return f.mu.linked
 }
 
-// halt ends a viewer's body's course: it has not got where it would have gone.
+// halt ends the prediction of a subscriber's body, which has not got as far as predicted.
 func (f *feed) halt(id player.ID, whose viewer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -160,7 +160,7 @@ func (f *feed) halt(id player.ID, whose viewer) {
 	}
 }
 
-// hasten sends what there is to send without waiting for more.
+// hasten sends what is collected without waiting for more.
 func (f *feed) hasten() {
 	if !f.push() {
 		wakeUp(f.wake)
@@ -168,15 +168,15 @@ func (f *feed) hasten() {
 	}
 }
 
-// stand has the region told that a body stands where it is. The lock is held, as below.
+// stand sends the region that a body stands where it is. The lock is held, as below.
 func (f *feed) stand(b *body) {
 	b.course.stand(f.g.now())
 	f.place(b, false)
 	wakeUp(f.wake)
 }
 
-// straight reports whether the region is told of courses where the body is. It is not of original clients' players: to
-// other original clients their moves are relayed as they were sent.
+// straight reports whether the region is sent predictions for the body. It is not for players of original clients: their moves
+// are relayed to other original clients as they were sent.
 func (f *feed) straight(b *body) bool {
 	if _, original := b.whose.(*classic); original {
 		return false
@@ -185,7 +185,7 @@ func (f *feed) straight(b *body) bool {
 	return !f.g.swarm.on() && (v == nil || len(v.bodies) <= courseCrowd)
 }
 
-// place puts a body's newest pose, and how it goes on, into the next message.
+// place puts a body's newest pose and velocity into the next message.
 func (f *feed) place(b *body, straight bool) {
 	if !f.mu.linked {
 		return // the next link begins with it
@@ -201,25 +201,25 @@ func (f *feed) place(b *body, straight bool) {
 	f.mu.out.Moves = append(f.mu.out.Moves, m)
 }
 
-// edit asks the region for a block change, and asks again over every new link until it is answered. The
-// viewer gets one result, which says that the edit is committed only if the region said so.
+// edit requests a block change, and requests it again over every new link until it is answered. The subscriber gets one result,
+// which is "committed" only if the region answered so.
 func (f *feed) edit(e wire.Intent, whom viewer) {
 	if f.ask(e, whom) {
 		f.hasten()
 	}
 }
 
-// ask takes an edit in, and tells whether the region has to be told now. While others are under way the sender
-// is told so instead, and takes all that comes meanwhile at once.
+// ask adds a pending edit, and reports whether the caller should send it now. If others are pending it wakes the sender instead,
+// which then sends all that has been collected.
 func (f *feed) ask(e wire.Intent, whom viewer) (alone bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := slices.IndexFunc(f.mu.intents, func(i intent) bool { return i.Player == e.Player && i.Seq == e.Seq })
 	switch {
 	case i >= 0 && f.mu.intents[i].Intent == e:
-		f.mu.intents[i].whom = whom // asked again, perhaps by the player's next session: that one is told
+		f.mu.intents[i].whom = whom // requested again, perhaps by the player's next session: that one gets the result
 	case i >= 0:
-		// Another edit of the same number is under way. The region would take this one for that one.
+		// Another edit of the same number is pending. The region would confuse the two.
 		f.refuse(e, wire.RefusedStale, whom)
 	case len(f.mu.intents) >= maxIntents:
 		f.refuse(e, wire.RefusedUnavailable, whom)
@@ -229,7 +229,7 @@ func (f *feed) ask(e wire.Intent, whom viewer) (alone bool) {
 			return false
 		}
 		if b := f.mu.bodies[e.Player]; b != nil && b.course.told != b.Pose {
-			f.place(b, f.straight(b)) // who builds is seen where he is
+			f.place(b, f.straight(b)) // builders must be shown exactly where they are
 		}
 		f.mu.out.Edits = append(f.mu.out.Edits, e)
 		if len(f.mu.intents) == 1 {
@@ -247,8 +247,8 @@ func (f *feed) refuse(e wire.Intent, why string, whom viewer) {
 	}
 }
 
-// say tells everybody who sees the chunk. It reports false, and drops the line, when too many wait for a
-// region that cannot be reached.
+// say sends a chat event to everybody who sees the chunk. It reports false, and drops the event, when too many wait for a region
+// that cannot be reached.
 func (f *feed) say(u wire.Utterance) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

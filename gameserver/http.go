@@ -14,8 +14,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// requestTimeout and replyTimeout bound how long a browser may take to send a request and to fetch a file.
-// They do not hold for WebSockets.
+// requestTimeout and replyTimeout bound how long a browser may take to send a request and to fetch a file. They do not apply to
+// WebSockets.
 const requestTimeout, replyTimeout = 30 * time.Second, 5 * time.Minute
 
 // serveHTTP serves the browser client, its WebSocket, and health.
@@ -23,7 +23,7 @@ func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener) error {
 	ctx, end := context.WithCancel(ctx)
 	var sockets room
 	defer sockets.close()
-	defer end() // the sessions of this door, also when only the door itself has failed
+	defer end() // the sessions of this listener, even when only the listener has failed
 	mux := http.NewServeMux()
 	mux.Handle("GET /", files(http.FileServerFS(g.Client)))
 	mux.HandleFunc("GET /ws", func(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +52,7 @@ func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// room counts who is inside, and lets nobody in once it is closed.
+// room counts running handlers, and admits none once it is closed.
 type room struct {
 	inside sync.WaitGroup
 
@@ -74,7 +74,7 @@ func (r *room) enter() bool {
 
 func (r *room) leave() { r.inside.Done() }
 
-// close waits until everybody has left.
+// close waits until all handlers have returned.
 func (r *room) close() {
 	r.mu.Lock()
 	r.mu.closed = true
@@ -82,7 +82,7 @@ func (r *room) close() {
 	r.inside.Wait()
 }
 
-// files lets browsers keep what has a hash in its name, and nothing else; folders are not listed.
+// files lets browsers cache only files with a hash in their name; directories are not listed.
 func files(server http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" && strings.HasSuffix(r.URL.Path, "/") {

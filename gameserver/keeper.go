@@ -13,45 +13,44 @@ import (
 )
 
 const (
-	// playerTable is this node's own memory of the players it served: player id → record.
+	// playerTable is this node's own table of the players it served: player id → record.
 	playerTable = "players"
-	// saveEvery is how often the players who moved are saved on this node's disk: a node that is
-	// killed forgets no more of their way.
+	// saveEvery is the interval at which players who moved are saved on this node's disk; it bounds what a killed node loses.
 	saveEvery = time.Second
-	// recallTimeout is how long the network may take to remember a player.
+	// recallTimeout bounds a lookup of a player in the network.
 	recallTimeout = 3 * time.Second
 )
 
-// keeper saves players where they left, and recalls them wherever they return.
+// keeper saves players where they left, and loads them when they return.
 //
-// One goroutine makes all records and writes all rows, so that a newer one is never overwritten by an
-// older one; others publish, since the network may take seconds.
+// One goroutine makes all records and writes all rows, so that a newer one is never overwritten by an older one; others publish,
+// since the network may take seconds.
 type keeper struct {
 	Options
-	leave   chan struct{} // holds a token while somebody waits to be saved
+	leave   chan struct{} // holds a token while a player waits to be saved
 	publish chan struct{} // holds a token while there may be something to publish
-	ended   chan struct{} // closed when nobody is saved any more
+	ended   chan struct{} // closed when no more players are saved
 
 	mu struct {
 		sync.Mutex
 		leaving []departure
 		backlog backlog
-		seqs    map[player.ID]uint64 // newest known save of each player who is here
-		done    map[player.ID]uint64 // and how many events he is known to have done
+		seqs    map[player.ID]uint64 // newest known record of each player who is here
+		done    map[player.ID]uint64 // and how many events they are known to have sent
 	}
 }
 
-// presence is a player who is here, and where.
+// presence is a player who is here, and their place.
 type presence struct {
 	body wire.Body
 	pose wire.Pose
-	done uint64 // how many events he has done (vclock.Owner.Done); 0 if nobody counts them
+	done uint64 // how many events they have sent (vclock.Owner.Done); 0 if these are not counted
 }
 
 // departure is a player who leaves.
 type departure struct {
 	presence
-	saved chan struct{} // closed when his record is on this node's disk
+	saved chan struct{} // closed when the record is on this node's disk
 }
 
 func newKeeper(o Options) *keeper {
@@ -67,8 +66,8 @@ func newKeeper(o Options) *keeper {
 	return k
 }
 
-// recall gives the newest record that this node and the network remember of a player. A network that does
-// not answer is taken to know nothing.
+// recall returns the newest record of a player on this node and in the network. If the network does not answer, only this node's
+// record counts.
 func (k *keeper) recall(ctx context.Context, id player.ID) (newest wire.PlayerRecord, known bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, recallTimeout)
 	defer cancel()
@@ -78,7 +77,7 @@ func (k *keeper) recall(ctx context.Context, id player.ID) (newest wire.PlayerRe
 	}
 	if row != nil {
 		if newest, err = wire.DecodePlayerRecord(row); err != nil {
-			// It must not lock the player out: the network may know better, and his next save mends it.
+			// It must not lock the player out: the network may have a newer record, and the next save repairs this one.
 			k.Logger.Error("record of a player on disk is damaged", "player", id.String(), "error", err)
 			newest = wire.PlayerRecord{}
 		}
@@ -89,7 +88,7 @@ func (k *keeper) recall(ctx context.Context, id player.ID) (newest wire.PlayerRe
 	return newest, newest.Seq > 0, nil
 }
 
-// expect makes the next records of a player who comes newer than the one that was recalled.
+// expect makes a player's next records newer than the one that was loaded.
 func (k *keeper) expect(recalled wire.PlayerRecord) {
 	if recalled.Seq == 0 {
 		return
@@ -100,7 +99,7 @@ func (k *keeper) expect(recalled wire.PlayerRecord) {
 	k.mu.done[recalled.Player] = max(k.mu.done[recalled.Player], recalled.Counted())
 }
 
-// save keeps a player who leaves. It returns when he is saved on this node's disk; the network follows.
+// save saves a player who leaves. It returns when the record is on this node's disk; the network follows.
 func (k *keeper) save(p presence) {
 	select {
 	case <-k.saving(p):
@@ -108,7 +107,7 @@ func (k *keeper) save(p presence) {
 	}
 }
 
-// part keeps a player who goes on at another node: it returns when the network remembers him, or ctx ends.
+// part saves a player who moves to another node: it returns when the record is in the network, or ctx ends.
 func (k *keeper) part(ctx context.Context, p presence) {
 	select {
 	case <-k.saving(p):
@@ -124,7 +123,7 @@ func (k *keeper) part(ctx context.Context, p presence) {
 	}
 }
 
-// saving has a player saved who leaves. The channel is closed when he is, and his record is with the publishers.
+// saving queues a leaving player to be saved. The channel is closed when the record is on disk and queued for publishing.
 func (k *keeper) saving(p presence) <-chan struct{} {
 	d := departure{p, make(chan struct{})}
 	k.mu.Lock()
@@ -134,9 +133,8 @@ func (k *keeper) saving(p presence) <-chan struct{} {
 	return d.saved
 }
 
-// run saves the players who are here from time to time and those who leave at once. When ctx ends it saves
-// whoever is left and returns when all are published; what is under way is not broken off, but has
-// publishLast to come to an end.
+// run saves the players who are here from time to time and those who leave at once. When ctx ends it saves those who are left and
+// returns when all are published; publishing in progress is not aborted, but must end within publishLast.
 func (k *keeper) run(ctx context.Context, here func() []presence) {
 	patient, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
@@ -169,7 +167,7 @@ func (k *keeper) runSaver(ctx context.Context, here func() []presence) {
 	}
 }
 
-// saveLeaving saves those who leave, in one commit, and hands them to the publisher.
+// saveLeaving saves leaving players in one commit, and queues them for publishing.
 func (k *keeper) saveLeaving() {
 	k.mu.Lock()
 	leaving := k.mu.leaving
@@ -189,7 +187,7 @@ func (k *keeper) saveLeaving() {
 	k.hand(records, true)
 	k.mu.Lock()
 	for _, d := range leaving {
-		delete(k.mu.seqs, d.body.Player) // recalled when he comes again
+		delete(k.mu.seqs, d.body.Player) // loaded again when they return
 		delete(k.mu.done, d.body.Player)
 	}
 	k.mu.Unlock()
@@ -198,7 +196,7 @@ func (k *keeper) saveLeaving() {
 	}
 }
 
-// saveMoved saves the players who moved since the last time, in one commit.
+// saveMoved saves the players who moved since the last call, in one commit.
 func (k *keeper) saveMoved(here []presence, before map[player.ID]wire.Pose) map[player.ID]wire.Pose {
 	poses := make(map[player.ID]wire.Pose, len(here))
 	for _, p := range here {
@@ -218,8 +216,7 @@ func (k *keeper) saveMoved(here []presence, before map[player.ID]wire.Pose) map[
 	return poses
 }
 
-// records makes the next record of each player. Sequences are milliseconds since 1970 where clocks allow,
-// and always grow.
+// records returns the next record of each player. Sequences are milliseconds since 1970 where clocks allow, and always grow.
 func (k *keeper) records(people []presence) []wire.PlayerRecord {
 	now := k.wall().UnixMilli()
 	records := make([]wire.PlayerRecord, len(people))
@@ -243,7 +240,7 @@ func (k *keeper) store(records []wire.PlayerRecord) error {
 	writes := make([]kv.Write, 0, len(records))
 	for _, r := range records {
 		row, err := wire.EncodePlayerRecord(r)
-		if err != nil { // the others are to be saved all the same
+		if err != nil { // the others are saved all the same
 			k.Logger.Error("record of a player cannot be written", "player", r.Player.String(), "error", err)
 			continue
 		}

@@ -2,7 +2,7 @@ package gameserver
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics are the numbers that a gateway reports; docs/metrics.md explains each.
+// metrics are the gateway's metrics; docs/metrics.md explains each.
 type metrics struct {
 	sessions      prometheus.Gauge
 	classics      prometheus.Gauge
@@ -32,7 +32,7 @@ type metrics struct {
 	moved         *prometheus.CounterVec // by outcome: followed, cut, homeless
 }
 
-// tickBuckets are those of a region's ticks, so that the two can be added.
+// tickBuckets are those of a region's tick metric, so that the two can be added.
 var tickBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .0075, .01, .015, .02, .025, .03, .035, .04, .045, .05, .06, .075, .1, .25, .5, 1}
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -96,7 +96,7 @@ func (m *metrics) sent(bytes int) {
 	m.bytesOut.Add(float64(bytes))
 }
 
-// posted counts what the beat has written, once for all sessions.
+// posted counts what the frame loop has written, once for all sessions.
 func (m *metrics) posted(p *post) {
 	m.messagesOut.Add(float64(p.messages))
 	m.bytesOut.Add(float64(p.bytes))

@@ -10,36 +10,36 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file is the ground of the stage: chunks with avatars, in cells. Most of a country's cells are empty, and most that are not are
-// seen in one grade or two, so what a look costs is counted by avatars and by the grades that somebody has them in. Nothing here
-// locks: the stage does.
+// This file holds the buckets of the interest index: chunks with avatars, divided into cells. Most cells of a region are empty,
+// and most others are sent in one tier or two, so the cost of a frame depends on the number of avatars and on the tiers in use.
+// Nothing here locks: the index does.
 
 // plot is a chunk with avatars.
 type plot struct {
 	at       grid.ChunkPos
 	actors   int
-	awake    bool       // among the stage's plots that are looked at
-	moved    bool       // since the look before
-	restless uint64     // the last tick at which something may have to be told; as of the last look
+	awake    bool       // among the index's awake buckets
+	moved    bool       // since the previous frame
+	restless uint64     // the last tick with possible updates; as of the last frame
 	looked   uint64     // the tick of the cells' pieces
 	peopled  cellSet    // cells with actors
 	told     cellSet    // cells with pieces
-	weighers int        // vantages that have to know what it would cost in any grade
-	crossed  []crossing // since the beat before
+	weighers int        // observers that need the cost of every tier
+	crossed  []crossing // since the previous frame
 	cells    [wire.CellsPerChunk]cell
-	used     [wire.CellsPerChunk]gradeSet      // by some vantage
+	used     [wire.CellsPerChunk]gradeSet      // by some observer
 	uses     [wire.CellsPerChunk][grades]int32 // by how many
 }
 
-// crossing is an avatar's way from one cell of its plot to another, which vantages may have in different grades.
+// crossing is an avatar's move from one cell of its bucket to another, which observers may have in different tiers.
 type crossing struct {
 	actor  *actor
 	from   uint8
-	before [grades]track // when it crossed: what clients of each grade knew
-	kept   gradeSet      // those of which that is so
+	before [grades]track // the predictions of each tier when it crossed
+	kept   gradeSet      // the tiers for which before is valid
 }
 
-// cellSet is a set of a plot's cells.
+// cellSet is a set of a bucket's cells.
 type cellSet uint16
 
 var _ = [1]struct{}{}[wire.CellsPerChunk-16] // does not compile if there are more or fewer
@@ -47,20 +47,20 @@ var _ = [1]struct{}{}[wire.CellsPerChunk-16] // does not compile if there are mo
 func (s *cellSet) put(c uint8)    { *s |= 1 << c }
 func (s *cellSet) remove(c uint8) { *s &^= 1 << c }
 
-// next takes the first cell out of a set that is not empty.
+// next removes the first cell from a set that is not empty, and returns it.
 func (s *cellSet) next() uint8 {
 	c := uint8(bits.TrailingZeros16(uint16(*s)))
 	*s &= *s - 1
 	return c
 }
 
-// cell is a square of wire.CellSize blocks of a plot, with what is told of it in the present tick.
+// cell is a square of wire.CellSize blocks of a bucket, with its encoded updates of the current tick.
 type cell struct {
 	actors []*actor        // by index
 	pieces *[grades][]byte // nil before the first
 }
 
-// piece is what clients of the grade are told in the tick.
+// piece returns the tick's update for clients of the tier.
 func (c *cell) piece(g grade) []byte {
 	if c.pieces == nil {
 		return nil
@@ -68,7 +68,7 @@ func (c *cell) piece(g grade) []byte {
 	return c.pieces[g]
 }
 
-// clear does away with the pieces of the look before.
+// clear removes the pieces of the previous frame.
 func (c *cell) clear() {
 	if c.pieces == nil {
 		return
@@ -78,11 +78,10 @@ func (c *cell) clear() {
 	}
 }
 
-// moment is a look at the stage: the tick that it is, and how many looks there were. Ticks follow the clock, looks are
-// the gateway's beats; after one that was left out a tick is two after the one before.
+// moment is the tick and the number of a frame. Ticks follow the clock; after a skipped frame, the tick grows by two.
 type moment struct{ tick, look uint64 }
 
-// add brings an actor into his cell, and remove takes him out.
+// add puts an actor into its cell, and remove takes it out.
 func (p *plot) add(a *actor) {
 	p.cells[a.cell].add(a)
 	p.peopled.put(a.cell)
@@ -95,7 +94,7 @@ func (p *plot) remove(a *actor) {
 	}
 }
 
-// use notes that a vantage, which has had a cell in one grade, has it in another one from now on; unseen is none.
+// use records that an observer, which had a cell in one tier, has it in another one from now on; unseen is none.
 func (p *plot) use(cell uint8, from, to grade) {
 	uses := &p.uses[cell]
 	if to != unseen {
@@ -109,7 +108,7 @@ func (p *plot) use(cell uint8, from, to grade) {
 	}
 }
 
-// wanted are the grades in which a cell's avatars have to be told of.
+// wanted returns the tiers in which a cell must be encoded.
 func (p *plot) wanted(cell uint8) gradeSet {
 	if p.weighers > 0 {
 		return allGrades
@@ -117,16 +116,16 @@ func (p *plot) wanted(cell uint8) gradeSet {
 	return p.used[cell]
 }
 
-// turn grows with each look; a grade is looked at when it is a multiple of gradeRules.every. So not all chunks are told of to those
-// who are far away in one look.
+// turn grows with each frame; a tier is checked when it is a multiple of tierRules.every. The offset spreads the distant tier's
+// chunks over the frames.
 func (p *plot) turn(look uint64) uint64 {
 	return look + uint64(uint32(p.at.X)*7+uint32(p.at.Z)*13)%gradeRules[distant].every
 }
 
-// restlessTicks is how long after a move something may have to be told: until its last pace has ended.
+// restlessTicks is how long updates may be needed after a move: until its last extrapolation has ended.
 const restlessTicks = 2 * wire.PaceTicks
 
-// look makes the pieces of a tick. It tells whether the plot is awake.
+// look encodes the pieces of a tick. It reports whether the bucket is awake.
 func (p *plot) look(now moment) (awake bool) {
 	if p.moved {
 		p.restless, p.moved = now.tick+restlessTicks, false
@@ -148,7 +147,7 @@ func (p *plot) look(now moment) (awake bool) {
 	return true
 }
 
-// count adds up the pieces' bytes, by grade.
+// count adds up the pieces' bytes, by tier.
 func (p *plot) count(bytes *[grades]int) {
 	for left := p.told; left != 0; {
 		for g, piece := range p.cells[left.next()].pieces {
@@ -157,8 +156,8 @@ func (p *plot) count(bytes *[grades]int) {
 	}
 }
 
-// look makes the cell's pieces of a tick, in those of the wanted grades that are due, and tells whether there are any. They are
-// empty before.
+// look encodes the cell's pieces of a tick, in the wanted tiers that are due, and reports whether there are any. They are empty
+// before.
 func (c *cell) look(number uint8, wanted, due gradeSet, now moment) (told bool) {
 	var writers [grades]wire.MotionWriter
 	lowest := c.lowest()
@@ -191,7 +190,7 @@ func (c *cell) remove(a *actor) {
 	}
 }
 
-// lowest is the height of the lowest avatar of a cell that has any.
+// lowest returns the height of the lowest avatar of a cell that has any.
 func (c *cell) lowest() uint16 {
 	lowest := uint16(math.MaxUint16)
 	for _, a := range c.actors {

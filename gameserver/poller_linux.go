@@ -15,43 +15,44 @@ import (
 )
 
 const (
-	// pollEvery is the time between two rounds of the poller, and so how long what lodged sessions send may wait. Regions hear of
-	// moves no later for it: their feeds do not collect those for feedPause any more.
+	// pollEvery is the time between two rounds of the poller, and so how long data of parked sessions may wait. Regions get moves
+	// no later for it: subscriptions do not hold these back for feedPause again.
 	pollEvery = 15 * time.Millisecond
-	// pollCalm is that time after a round of which no region has to be told: everybody keeps his course, or sends nothing.
+	// pollCalm replaces pollEvery after a round without a message to any region: all players follow their predictions, or send
+	// nothing.
 	pollCalm = region.TickEvery
-	// pollEvents is how many sockets one system call tells of.
+	// pollEvents is the number of sockets reported by one system call.
 	pollEvents = 256
-	// pollBytes is how much is taken in of a session in a round: its moves of some seconds.
+	// pollBytes bounds what is read of a session in a round: its moves of some seconds.
 	pollBytes = 4 << 10
 )
 
-// poller reads the sessions that only walk, all that are ready in a round: so a move is one read, and not also a thread's wake-up, a
-// goroutine's, and a read that finds nothing. It takes in whole moves and nothing else. Of what else happens, the end of the
-// connection included, it takes no notice but that the session reads by itself again.
+// poller reads the sessions whose players only walk, all that are ready in one round. So a move costs one read, instead of a
+// thread's wake-up, a goroutine's, and a second read that finds nothing. The poller handles complete moves only. On anything
+// else, including the end of the connection, it returns the socket to the session's own reader.
 //
-// One goroutine, run, makes the rounds. Sockets are lodged and fetched by any goroutine.
+// One goroutine, run, makes the rounds. Sockets are parked and unparked by any goroutine.
 type poller struct {
 	log      *slog.Logger
-	swarming bool          // gateways tell one another of every move
+	swarming bool          // gateways send one another every move
 	epoll    int           // never changes while open
 	came     chan struct{} // holds a token when the first socket may have come
 	events   [pollEvents]unix.EpollEvent
 	buffer   [pollBytes]byte
-	told     []*feed // the round's: those that have to tell their regions something
+	told     []*feed // the round's: those with a message for their regions
 
 	mu struct {
 		sync.Mutex
-		open   bool                  // sockets are admitted
+		open   bool                  // sockets are accepted
 		guests map[int32]*descriptor // by file descriptor
 	}
 }
 
-// lodging is what a descriptor has to do with a poller. Its fields are guarded by the descriptor's lock.
+// lodging is the part of a descriptor used by the poller. Its fields are guarded by the descriptor's lock.
 type lodging struct {
-	host *poller                              // nil while the socket is not lodged
-	hear func(data []byte) (taken, stay bool) // takes in a message or leaves it, and tells whether the socket stays
-	left chan struct{}                        // gets a token when it is not lodged any more
+	host *poller                              // nil while the socket is not parked
+	hear func(data []byte) (taken, stay bool) // handles a message or leaves it, and reports whether the socket stays
+	left chan struct{}                        // gets a token when the socket is unparked
 }
 
 func newPoller(log *slog.Logger, swarming bool) *poller {
@@ -60,7 +61,7 @@ func newPoller(log *slog.Logger, swarming bool) *poller {
 	return p
 }
 
-// run makes rounds until ctx ends. Sockets that are lodged then have to be fetched.
+// run makes rounds until ctx ends. Sockets that are parked then must be unparked by others.
 func (p *poller) run(ctx context.Context) {
 	if err := p.open(); err != nil {
 		p.log.Warn("each session reads by itself", "error", err)
@@ -106,14 +107,14 @@ func (p *poller) close() {
 	unix.Close(p.epoll) //nolint:errcheck // done with
 }
 
-// lodged is how many sockets are.
+// lodged returns the number of parked sockets.
 func (p *poller) lodged() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.mu.guests)
 }
 
-// round reads all that are ready. It tells whether anybody comes to hear of it.
+// round reads all sockets that are ready. It reports whether moves are passed on.
 func (p *poller) round() (heard bool) {
 	for n := pollEvents; n == pollEvents; {
 		var err error
@@ -138,26 +139,26 @@ func (p *poller) round() (heard bool) {
 	return heard
 }
 
-// tell has a region told what its feed has for it when the round is over. What a lodged session hears calls it.
+// tell makes the round flush a subscription when it ends. Callbacks of parked sessions call it.
 func (p *poller) tell(f *feed) {
 	if !slices.Contains(p.told, f) {
 		p.told = append(p.told, f)
 	}
 }
 
-// visit reads a lodged socket.
+// visit reads a parked socket.
 func (d *descriptor) visit(p *poller, events uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.host != p {
-		return // fetched since
+		return // unparked since
 	}
 	n, err := unix.Read(d.fd, p.buffer[:])
 	for err == unix.EINTR {
 		n, err = unix.Read(d.fd, p.buffer[:])
 	}
 	if err == unix.EAGAIN && events == unix.EPOLLIN {
-		return // its window has read that
+		return // its duplicate has read that
 	}
 	rest := p.buffer[:max(n, 0)]
 	stay := n > 0
@@ -178,8 +179,8 @@ func (d *descriptor) visit(p *poller, events uint32) {
 	}
 }
 
-// lodge has the poller read a connection until something comes that it leaves to the caller, who waits here. It reports false where
-// that cannot be.
+// lodge lets the poller read a connection, and waits until data arrives that the caller must handle. It reports false where that
+// is not possible.
 func (p *poller) lodge(c conn, hear func(data []byte) (taken, stay bool)) bool {
 	line, ok := c.(*lineConn)
 	if !ok || line.in.Buffered() > 0 {
@@ -215,7 +216,7 @@ func (p *poller) admit(d *descriptor) bool {
 	if !p.mu.open {
 		return false
 	}
-	// By edges: a read that gives less than there was room for has taken all, and what comes after it is told of.
+	// Edge-triggered: a read that returns less than the buffer's size has read everything, and later data raises a new event.
 	what := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(d.fd)}
 	if unix.EpollCtl(p.epoll, unix.EPOLL_CTL_ADD, d.fd, &what) != nil {
 		return false
@@ -227,14 +228,14 @@ func (p *poller) admit(d *descriptor) bool {
 	return true
 }
 
-// fetch gives a lodged socket back to its session. The lock is held.
+// fetch returns a parked socket to its session. The lock is held.
 func (d *descriptor) fetch() {
 	p := d.host
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
-	unix.EpollCtl(p.epoll, unix.EPOLL_CTL_DEL, d.fd, nil) //nolint:errcheck // it is in it
+	unix.EpollCtl(p.epoll, unix.EPOLL_CTL_DEL, d.fd, nil) //nolint:errcheck // it was added
 	delete(p.mu.guests, int32(d.fd))
 	p.mu.Unlock()
 	d.host, d.hear = nil, nil

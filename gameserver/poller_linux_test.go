@@ -37,7 +37,7 @@ type lodger struct {
 
 const lastWord = "bye"
 
-// startPoller gives a poller whose rounds the test makes.
+// startPoller returns a poller whose rounds the test makes.
 func startPoller(t *testing.T) *poller {
 	t.Helper()
 	p := newPoller(slog.New(slog.DiscardHandler), false)
@@ -176,7 +176,7 @@ func TestPollerTakesStepsOnly(t *testing.T) {
 	}
 }
 
-// closing tells whether the client's end of the stream has not arrived yet.
+// closing reports whether the client's end of the stream has not arrived yet.
 func (l *lodger) closing(t *testing.T) bool {
 	t.Helper()
 	ready := []unix.PollFd{{Fd: int32(l.line.Conn.(*descriptor).fd), Events: unix.POLLRDHUP}}

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 )
 
-// poller reads nothing here: sessions read by themselves.
+// poller reads nothing on this platform: sessions read by themselves.
 type poller struct{}
 
 func newPoller(*slog.Logger, bool) *poller { return &poller{} }
@@ -18,7 +18,7 @@ func (*poller) lodge(conn, func(data []byte) (taken, stay bool)) bool { return f
 
 func (*poller) tell(*feed) {}
 
-// lodging is what a descriptor has to do with a poller.
+// lodging is the part of a descriptor used by the poller.
 type lodging struct{}
 
 func (*lodging) fetch() {}

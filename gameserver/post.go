@@ -6,30 +6,30 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file is the short way of a tick frame: from the beat right into the socket. To wake a writer for each session and
-// tick costs as much as half of the write itself, and a crowd's writers get in each other's way. So the writer has only
-// what did not fit into the socket, and what is more than news of a tick.
+// This file writes tick frames from the frame loop directly into the socket. Waking a writer for each session and tick costs half
+// as much as the write itself, and the writers of a crowd compete for the processors. So the writer writes only what did not fit
+// into the socket, and what is more than a tick's updates.
 
-// prompter is a connection that can be written to without waiting. Whoever holds the outbox's lock calls it, while the
-// writer does not write.
+// prompter is a connection that can be written to without blocking. It is used with the outbox's lock held, while the writer is
+// idle.
 type prompter interface {
-	// try writes as much as the socket takes at once. It gives less than all without an error when that is full.
+	// try writes as much as the socket accepts. If that is full, it returns less than len(data) and no error.
 	try(data []byte) (n int, err error)
-	// keep has data written by the next flush, before everything else.
+	// keep buffers data for the next flush, before everything else.
 	keep(data []byte)
 }
 
-// post is what the beat needs at hand to write frames; it is reused.
+// post holds the reused buffers of the frame loop for writing frames.
 type post struct {
 	frame    []byte
 	messages int
-	bytes    int // as metrics count them
+	bytes    int // as counted by metrics
 }
 
-// deliver writes what the beat or a feed has left for a session; or it wakes the writer, who then does.
+// deliver writes what the frame loop or a subscription has queued for a session, or wakes the writer to do so.
 func (p *post) deliver(o *outbox) {
 	if o.prompt == nil {
-		return // whoever left it has woken the writer
+		return // the writer was woken when the message was queued
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -42,7 +42,7 @@ func (p *post) deliver(o *outbox) {
 	}
 	p.compose(o)
 	written, err := o.prompt.try(p.frame)
-	if written < len(p.frame) || err != nil { // an error comes to the writer too, who ends the connection
+	if written < len(p.frame) || err != nil { // the writer gets the error too, and ends the connection
 		o.prompt.keep(p.frame[written:])
 		o.mu.busy = true
 		wakeUp(o.wake)
@@ -54,8 +54,8 @@ func (p *post) deliver(o *outbox) {
 	o.mu.items, o.mu.motion = o.mu.items[:0], o.mu.motion[:0]
 }
 
-// compose puts all that waits into the frame, each message with its length before it: pieces that follow one another
-// as one, and the motion behind everything, as desk.clear does. The lock is held.
+// compose puts all that waits into the frame, each message with its length before it: consecutive pieces as one message, and the
+// motion last, as desk.clear does. The lock is held.
 func (p *post) compose(o *outbox) {
 	tick := o.mu.tick
 	if len(o.mu.motion) > 0 {

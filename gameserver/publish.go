@@ -10,38 +10,38 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file is how the keeper tells the network where players are: those who leave at once and before all
-// others, since they may join another node next; the others when they come, when they have gone far, and
-// from time to time, but in a crowd only so many a second: a record is signed, and a walker would soon have gone far again.
+// This file publishes players' places to the network. Those who leave are published at once and first, since they may join
+// another node next. Others are published when they arrive, when they have gone far, and periodically, but in a crowd only so
+// many a second: each record is signed, and a walker soon has gone far again.
 
 const (
-	// publishEvery is how often a player who is here is saved in the network.
+	// publishEvery is the interval at which a player who is here is published.
 	publishEvery = time.Minute
-	// publishWay is how far, in blocks, a player may go from where the network knows him before he is saved
-	// there again, but not within publishPause of the last time. If his gateway is killed he is set back by as much: by
-	// half a minute of walking, and by up to a minute and more in a crowd of more than 120. A record is verified by five nodes and written
-	// to the disk by each: with 15 s the records of a thousand walkers on a hundred nodes took a sixth of a core.
+	// publishWay is how far, in blocks, a player may go from their published place before they are published again, but not
+	// within publishPause of the last time. It bounds how far players are set back if their gateway is killed: by half a minute
+	// of walking, and by up to a minute and more in a crowd of more than 120. A record is verified by five nodes and written to
+	// the disk by each: with 15 s the records of a thousand walkers on a hundred nodes took a sixth of a core.
 	publishWay, publishPause = 16, 30 * time.Second
-	// Of the players who are here as many are published at one save, of which there is one a second, as bring everybody's
-	// turn once in publishEvery, those whose record is the oldest first; but at least publishLeast, which is what 120 walkers
-	// ask for, and publishMost at most. A record is signed and sent to several nodes near its key, and those nodes verify it
-	// and write it to disk: with 50 a second, each of four gateways of a crowd spent more on records than on motion, and with
-	// 10 for each quarter of a crowd of 1,000 still a seventh of all that it spent.
+	// At each save, once a second, enough players are published that everybody has a turn once in publishEvery, those with the
+	// oldest record first; but at least publishLeast, which is what 120 walkers need, and at most publishMost. A record is signed
+	// and sent to several nodes near its key, and those nodes verify it and write it to disk: with 50 a second, each of four
+	// gateways of a crowd spent more on records than on motion, and with 10 for each quarter of a crowd of 1,000 still a seventh
+	// of all that it spent.
 	publishLeast, publishMost = 4, 10
-	// publishTimeout is how long the network may take to keep one record.
+	// publishTimeout bounds storing one record in the network.
 	publishTimeout = 10 * time.Second
-	// publishLast is how long records may still be published when the gateway ends.
+	// publishLast bounds publishing during shutdown.
 	publishLast = 8 * time.Second
-	// publishers is how many records are put into the DHT at once.
+	// publishers is the number of concurrent writes of records to the DHT.
 	publishers = 16
 )
 
-// backlog is the records that are to be published, the newest of each player. The keeper's lock guards it.
+// backlog holds the records to publish, the newest of each player. The player store's lock guards it.
 type backlog struct {
 	records map[player.ID]wire.PlayerRecord
-	first   []player.ID                   // those who left, in order: they go before the others
-	under   map[player.ID]bool            // under way: one record of a player at a time, so that an older one never arrives last
-	awaited map[player.ID][]chan struct{} // closed when nothing of the player is left to publish
+	first   []player.ID                   // players who left, in order: they go before the others
+	under   map[player.ID]bool            // in progress: one record of a player at a time, so that an older one never arrives last
+	awaited map[player.ID][]chan struct{} // closed when no record of the player is left to publish
 }
 
 // mark is where and when a player who is here was published last.
@@ -50,7 +50,7 @@ type mark struct {
 	at   time.Time
 }
 
-// hand gives records to the publishers.
+// hand queues records for publishing.
 func (k *keeper) hand(records []wire.PlayerRecord, leaving bool) {
 	k.mu.Lock()
 	for _, r := range records {
@@ -63,8 +63,8 @@ func (k *keeper) hand(records []wire.PlayerRecord, leaving bool) {
 	wakeUp(k.publish)
 }
 
-// handMoved publishes who has come, has gone far since he was published, or was published long ago. It gives the marks of
-// all who are here and were published.
+// handMoved queues players who have arrived, have gone far since they were published, or were published long ago. It returns the
+// marks of all published players who are here.
 func (k *keeper) handMoved(here []presence, before map[player.ID]mark) map[player.ID]mark {
 	now := time.Now()
 	marks := make(map[player.ID]mark, len(here))
@@ -81,7 +81,7 @@ func (k *keeper) handMoved(here []presence, before map[player.ID]mark) map[playe
 	}
 	if most := publishedOf(len(here)); len(due) > most {
 		slices.SortFunc(due, func(a, b presence) int {
-			return marks[a.body.Player].at.Compare(marks[b.body.Player].at) // newcomers have none, and are first
+			return marks[a.body.Player].at.Compare(marks[b.body.Player].at) // new players have no mark, and go first
 		})
 		due = due[:most]
 	}
@@ -94,7 +94,7 @@ func (k *keeper) handMoved(here []presence, before map[player.ID]mark) map[playe
 	return marks
 }
 
-// publishedOf is how many of so many players are published at one save.
+// publishedOf returns how many of the given number of players are published at one save.
 func publishedOf(players int) int {
 	turn := (time.Duration(players)*saveEvery + publishEvery - 1) / publishEvery
 	return max(publishLeast, min(publishMost, int(turn)))
@@ -104,7 +104,7 @@ func wayBetween(a, b wire.Pose) float64 {
 	return math.Hypot(math.Hypot(a.X-b.X, a.Z-b.Z), a.Y-b.Y)
 }
 
-// runPublisher is one of the publishers. When the saver has ended it publishes the rest.
+// runPublisher runs one of the publishers. When the saver has ended it publishes the rest.
 func (k *keeper) runPublisher(ctx context.Context) {
 	ended := false
 	for {
@@ -113,7 +113,7 @@ func (k *keeper) runPublisher(ctx context.Context) {
 			continue
 		}
 		if ended {
-			return // what another one holds back, he takes himself
+			return // a record deferred by another publisher is handled by that one
 		}
 		select {
 		case <-k.publish:
@@ -123,7 +123,7 @@ func (k *keeper) runPublisher(ctx context.Context) {
 	}
 }
 
-// nextRecord takes a record out of the backlog.
+// nextRecord takes a record from the backlog.
 func (k *keeper) nextRecord() (r wire.PlayerRecord, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -170,7 +170,7 @@ func (k *keeper) put(ctx context.Context, r wire.PlayerRecord) {
 	}
 }
 
-// published gives a channel that is closed when no record of the player is left to publish.
+// published returns a channel that is closed when no record of the player is left to publish.
 func (k *keeper) published(id player.ID) <-chan struct{} {
 	done := make(chan struct{})
 	k.mu.Lock()

@@ -358,7 +358,7 @@ func (c *client) put(pos grid.Pos, b chunk.Block) uint64 {
 	return c.seq
 }
 
-// answer gives the one answer to an edit.
+// answer returns the one answer to an edit.
 func (c *client) answer(seq uint64) wire.Ack {
 	c.t.Helper()
 	c.mu.Lock()

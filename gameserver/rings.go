@@ -7,23 +7,23 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file draws the rings of a vantage: which cell is told in which grade, by distance, crowd and budget.
+// This file chooses the tier of each cell in view of an observer, by distance, crowd and budget.
 
-// rings say which grade a cell is told in. Distances are in blocks, from a vantage's cell to the other one, edge to edge;
-// crowds are how many avatars may be in the ring and all within it.
+// rings is an LOD profile: it assigns tiers to cells. Distances are in blocks, from the observer's cell to the other one, edge to
+// edge; crowds are the maximum numbers of avatars in the tier's ring and all within it.
 type rings struct {
 	exactCrowd, tightCrowd int
 	reach                  reach
 }
 
-// reach is how many blocks away cells may be to be told of in a grade, if no finer one reaches them.
+// reach is the maximum distance, in blocks, of each tier's cells, where no finer tier applies.
 type reach [distant]int32
 
 const none = -1
 
-// coarseness are the rings to choose from, the finest first. The first one is taken that the budget allows. In a crowd
-// that is too large for the better grades all within 24 blocks have the same one: walkers who cross from cells of one grade
-// into those of another have to be told of, which costs more than a finer grade does.
+// coarseness are the available profiles, the finest first. The first one within the budget is chosen. In a crowd that is too
+// large for the better tiers, all cells within 24 blocks have the same one: walkers who cross between cells of different tiers
+// need extra updates, which cost more than a finer tier does.
 var coarseness = [...]rings{
 	{128, 384, reach{exact: 48, tight: 32, near: 24, fair: 32, loose: none, far: 64}},
 	{64, 192, reach{exact: 48, tight: 32, near: 24, fair: none, loose: none, far: 64}},
@@ -37,16 +37,16 @@ var coarseness = [...]rings{
 }
 
 const (
-	// ringSlack is by how much a ring's crowd may be over its limit before a cell that was in it leaves it.
+	// ringSlack is how far a ring's crowd may exceed its limit before a cell that was in it leaves it.
 	ringSlack = 1.25
-	// budgetSlack is how much of the budget finer rings than the present ones may take.
+	// budgetSlack is the fraction of the budget that a finer profile than the current one may take.
 	budgetSlack = .95
-	// dearest is more than the avatars of a crowd take on average in any grade, in bytes a tick: a record has up to 13, but walkers on
-	// hills take 2 in the grade exact.
+	// dearest exceeds the average cost of an avatar of a crowd in any tier, in bytes a tick: a record has up to 13, but walkers
+	// on hills take 2 in the tier exact.
 	dearest = 8
 )
 
-// few tells whether so many avatars may be told of in the finest rings, whatever they do.
+// few reports whether that many avatars fit into the budget in the finest profile, however they move.
 func (s *stage) few(avatars int) bool {
 	cost := float64(avatars)*dearest + s.mu.extra[0].each
 	return avatars <= coarseness[0].exactCrowd && cost <= budgetSlack*s.budgetATick()
@@ -55,14 +55,14 @@ func (s *stage) few(avatars int) bool {
 // budgetATick is in bytes.
 func (s *stage) budgetATick() float64 { return float64(s.budget) * region.TickEvery.Seconds() }
 
-// lay lays the finest rings around a vantage from which few are seen: grades follow from distances alone. Former tells whether they
-// were drawn so before.
+// lay applies the finest profile to an observer that sees few avatars: tiers depend on distances alone. Former reports whether
+// this was so before.
 func (v *vantage) lay(former bool) {
 	v.coarser = 0
 	for i := range v.lines {
 		l := &v.lines[i]
 		if former && l.former[0] != unseen {
-			continue // it has them
+			continue // unchanged
 		}
 		for c := range l.grades {
 			l.grades[c] = coarseness[0].ring(l.blocks[c], 0, unseen)
@@ -70,7 +70,7 @@ func (v *vantage) lay(former bool) {
 	}
 }
 
-// choose takes the finest rings that the budget allows.
+// choose applies the finest profile within the budget.
 func (s *stage) choose(v *vantage) {
 	s.nearest = s.nearest[:0]
 	for i := range v.lines {
@@ -99,10 +99,10 @@ func (s *stage) choose(v *vantage) {
 	}
 }
 
-// lineShift makes room for a cell (see cellSet) behind the number of a line.
+// lineShift makes room for a cell (see cellSet) below the number of a bucket view.
 const lineShift = 4
 
-// ring is the grade of a cell, so many blocks away, with such a crowd in it and all nearer ones.
+// ring returns the tier of a cell at that distance, with that crowd in it and all nearer ones.
 func (r *rings) ring(blocks int32, crowd int, former grade) grade {
 	within := func(g grade, most int) bool {
 		if former == g {

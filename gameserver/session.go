@@ -21,11 +21,12 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// How many messages a session may send: a second, and at once. A client of 60 frames a second that
-// sends a move each frame stays below.
+// Limits on a session's messages: per second, and in a burst. A client that sends a move in each of 60 frames a second stays
+// below.
 const (
 	movesPerSecond, movesAtOnce = 100, 200
-	editsPerSecond, editsAtOnce = 20, 50 // unless Options say otherwise; at once: below what a region remembers of a player (world, recentWindow)
+	// Unless Options override it; the burst is below what a region remembers of a player (world, recentWindow).
+	editsPerSecond, editsAtOnce = 20, 50
 	saysPerSecond, saysAtOnce   = 1, 5
 	hitsPerSecond, hitsAtOnce   = 2, 4
 	giftsPerSecond, giftsAtOnce = 1, 5
@@ -33,25 +34,25 @@ const (
 	pingsPerSecond, pingsAtOnce = 10, 50
 )
 
-// editRate is how many edits a second a player may make.
+// editRate returns the number of edits a second that a player may make.
 func (g *Gateway) editRate() rate.Limit { return rate.Limit(cmp.Or(g.EditsPerSecond, editsPerSecond)) }
 
-// session is one player's connection. Its reader owns it, but for what is said of a field.
+// session is one player's connection. Its reader owns it, except where a field says otherwise.
 type session struct {
 	g        *Gateway
 	conn     conn
 	out      *outbox
-	body     wire.Body    // but its pose: see mu. Never changes else.
-	binary   bool         // the session is in CBOR; set before it is anybody's viewer
-	version  int          // of the protocol, as the client has it
+	body     wire.Body    // except its pose: see mu; otherwise never changes
+	binary   bool         // the session is in CBOR; set before its first subscription
+	version  int          // of the protocol, as sent by the client
 	view     atomic.Int32 // chunks in each direction
 	motion   *player.Motion
 	feeds    map[grid.ChunkPos]*feed // by chunk in view
 	here     *feed                   // of the region that the body is in; nil before it entered
-	home     atomic.Pointer[feed]    // the same, for the beat
-	vantage  *vantage                // the stage's; nil before the first beat
-	alone    atomic.Bool             // nobody else is in sight; as of the last beat
-	offstage bool                    // the stage's: the session is over
+	home     atomic.Pointer[feed]    // the same, for the frame loop
+	vantage  *vantage                // the index's; nil before the first frame
+	alone    atomic.Bool             // nobody else is in sight; as of the last frame
+	offstage bool                    // the index's: the session is over
 	moves    *rate.Limiter
 	paces    *rate.Limiter // of edits
 	says     *rate.Limiter
@@ -60,7 +61,7 @@ type session struct {
 	voice    *voice // nil before the player is known
 	views    *rate.Limiter
 	pings    *rate.Limiter
-	silent   *time.Timer   // ends the session of a client who says nothing
+	silent   *time.Timer   // ends the session of a silent client
 	edits    outstanding   // any goroutine's
 	done     chan struct{} // closed when the player is saved and the place is free
 	walk
@@ -69,15 +70,15 @@ type session struct {
 		sync.Mutex
 		pose    wire.Pose
 		joined  bool   // the player is in the world, or about to be
-		placed  bool   // the pose is the player's
+		placed  bool   // the player is in the world, or about to enter it
 		parted  bool   // the player is another gateway's now: he is neither moved nor saved here
-		done    uint64 // events that the player has done, also the one that is just being made
-		notice  string // the last one, sent when noticed says
+		done    uint64 // the player has moved to another gateway, and is neither moved nor saved here
+		notice  string // events of the player, including one that is just being made
 		noticed time.Time
 	}
 }
 
-// serveSession is the life of a session, from its Join to its end. Join is nil while it has not been read.
+// serveSession runs a session, from its Join to its end. Join is nil if it has not been read yet.
 func (g *Gateway) serveSession(ctx context.Context, c conn, join *wire.Join) {
 	s := &session{
 		g: g, conn: c, out: newOutbox(c.cut),
@@ -113,14 +114,14 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *wire.Join) {
 	}
 }
 
-// errSilent ends the session of a client who says nothing.
+// errSilent ends the session of a silent client.
 var errSilent = &wire.Error{Code: wire.FailTimeout, Message: "nothing was heard from you for too long"}
 
 func farewell() wire.FromServer {
 	return wire.Failure{Code: wire.FailShuttingDown, Message: "The server is stopping. Everything that was confirmed is saved."}
 }
 
-// failureOf is the last message for a client whose session ends with the error; nil when it is gone.
+// failureOf returns the last message for a client whose session ends with the error; nil when the client is gone.
 func failureOf(err error) wire.FromServer {
 	if away, ok := errors.AsType[*elsewhere](err); ok {
 		return away.message
@@ -168,9 +169,9 @@ func (s *session) serve(ctx context.Context, opening *wire.Join) error {
 		pose = s.g.spawnPose()
 	}
 	s.voice = newVoice(s.body.Player, s.g.doneBy(record))
-	s.mu.done = s.voice.owner.Done() // nobody looks before the player has a place
+	s.mu.done = s.voice.owner.Done() // not read before the player has a place
 	if !s.place(pose) {
-		return errEnded // he was sent on before he was here
+		return errEnded // the player was redirected before they arrived
 	}
 	s.motion = player.NewMotion(s.g.rules, s.g.now(), pose.X, pose.Y, pose.Z)
 	s.view.Store(int32(min(join.View, s.g.MaxView)))
@@ -197,14 +198,14 @@ func (s *session) decode(data []byte) (wire.FromClient, error) {
 	return wire.DecodeClient(data)
 }
 
-// speak sets the encoding that the client has asked for.
+// speak sets the encoding that the client has requested.
 func (s *session) speak(encoding string) {
 	s.binary = encoding == wire.EncodingCBOR
 	s.out.speak(s.binary)
 	s.conn.speak(s.binary)
 }
 
-// expect receives a message of one kind, or refuses with the hint.
+// expect receives a message of one type, or refuses with the hint.
 func expect[M wire.FromClient](s *session, hint string) (M, error) {
 	msg, err := s.receive()
 	if err != nil {
@@ -217,7 +218,7 @@ func expect[M wire.FromClient](s *session, hint string) (M, error) {
 	return m, nil
 }
 
-// admit checks who joins, and makes the guest or the owner of a key of it.
+// admit checks the Join, and sets the session's player: a guest, or the owner of a key.
 func (s *session) admit(join wire.Join) error {
 	s.version = join.Version
 	s.body.Name = join.Name
@@ -236,7 +237,7 @@ func (s *session) admit(join wire.Join) error {
 	return s.challenge(key)
 }
 
-// challenge lets the client prove that the key is his.
+// challenge makes the client prove that it owns the key.
 func (s *session) challenge(key ed25519.PublicKey) error {
 	var random [32]byte
 	rand.Read(random[:])
@@ -255,9 +256,9 @@ func (s *session) challenge(key ed25519.PublicKey) error {
 	return nil
 }
 
-// replaceOlder takes the player's place on this gateway. A session that held it is ended and saved first.
-// An error says that the place was not taken. A guest's name proves nothing: he makes way only for somebody
-// at his own address, as himself on a new connection.
+// replaceOlder takes the player's place on this gateway. A session that held it is ended and saved first. An error means that the
+// place was not taken. A guest's name proves nothing: a guest is replaced only by one from the same address, as their own new
+// connection.
 func (s *session) replaceOlder(ctx context.Context) error {
 	for {
 		s.g.mu.Lock()
@@ -286,7 +287,7 @@ func (s *session) replaceOlder(ctx context.Context) error {
 		select {
 		case <-older.done:
 		case <-ctx.Done():
-			return ctx.Err() // the farewell is on its way
+			return ctx.Err() // the last message is queued
 		}
 	}
 }
@@ -305,17 +306,17 @@ func (s *session) welcome() wire.Welcome {
 	}
 }
 
-// firstSeq is the first edit sequence of a session: the microseconds since 1970, so that a player's
-// sequences grow from session to session without anybody counting them (docs/adr/0006).
+// firstSeq is the first edit sequence of a session: the microseconds since 1970, so that a player's sequences grow from session
+// to session without a stored counter (docs/adr/0006).
 func firstSeq(now time.Time) uint64 { return uint64(now.UnixMicro()) }
 
-// spawnPose is where an unknown player begins.
+// spawnPose returns where an unknown player starts.
 func (g *Gateway) spawnPose() wire.Pose {
 	p := g.World.Spawn
 	return wire.Pose{X: float64(p.X) + .5, Y: float64(p.Y), Z: float64(p.Z) + .5}
 }
 
-// arrive puts the body into the world and the land around it into view.
+// arrive adds the body to the world and watches the chunks around it.
 func (s *session) arrive() {
 	body := s.body
 	body.Pose, body.Said = s.where(), s.voice.owner.Done()
@@ -325,7 +326,7 @@ func (s *session) arrive() {
 	s.look()
 }
 
-// leave takes the player out of the world and saves him; then the place is free.
+// leave removes the player from the world and saves them; then the place is free.
 func (s *session) leave() {
 	for pos, f := range s.feeds {
 		f.unwatch(pos, s)
@@ -343,7 +344,7 @@ func (s *session) leave() {
 	close(s.done)
 }
 
-// presence is what is saved of the player.
+// presence returns what is saved of the player.
 func (s *session) presence() presence {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -356,7 +357,7 @@ func (s *session) where() wire.Pose {
 	return s.mu.pose
 }
 
-// place takes the player to a place, unless he is another gateway's already.
+// place moves the player, unless they have moved to another gateway already.
 func (s *session) place(pose wire.Pose) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -367,21 +368,21 @@ func (s *session) place(pose wire.Pose) bool {
 	return true
 }
 
-// placed tells whether the player has a place already; he keeps it while he is saved at the end.
+// placed reports whether the player has a place, which they keep until they are saved at the end.
 func (s *session) placed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.placed
 }
 
-// joined tells whether the player is here.
+// joined reports whether the player is here.
 func (s *session) joined() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.joined
 }
 
-// parted tells whether the player is another gateway's already.
+// parted reports whether the player has moved to another gateway already.
 func (s *session) parted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is what a session makes of its client's messages. It runs in the session's reader.
+// This file handles the client's messages. It runs in the session's reader.
 
-// listen takes in messages until the client leaves or sends what cannot be.
+// listen handles messages until the client leaves or sends something invalid.
 func (s *session) listen() error {
 	s.heard = s.g.now()
 	s.acted = s.heard
@@ -37,18 +37,18 @@ func (s *session) listen() error {
 	}
 }
 
-// receives counts a message, and gives the time.
+// receives counts a message, and returns the time.
 func (s *session) receives(data []byte) time.Duration {
 	s.g.metrics.received(len(data))
 	now := s.g.now()
-	if now-s.heard > silence/64 { // a timer costs more than a look at the clock
+	if now-s.heard > silence/64 { // resetting a timer costs more than comparing times
 		s.heard = now
 		s.silent.Reset(silence)
 	}
 	return now
 }
 
-// take takes in one message. Most of them are moves.
+// take handles one message. Most of them are moves.
 func (s *session) take(data []byte) error {
 	if s.moving(data) {
 		pose, err := wire.DecodeMove(data)
@@ -93,7 +93,7 @@ func (s *session) hear(msg wire.FromClient) error {
 	return nil
 }
 
-// move takes the player to a new pose if the rules allow it, else puts him back.
+// move applies a move if the rules allow it, else corrects the client.
 func (s *session) move(pose wire.Pose) error {
 	if !s.moves.Allow() {
 		return &wire.Error{Code: wire.FailRate, Message: fmt.Sprintf("send at most %d moves a second", movesPerSecond)}
@@ -103,7 +103,7 @@ func (s *session) move(pose wire.Pose) error {
 	ok, reason := s.motion.Check(s.g.now(), pose.X, pose.Y, pose.Z, pose.Yaw, pose.Pitch)
 	if ok && s.walled(last, pose) {
 		ok, reason = false, insideBlock
-		*s.motion = before // it has cost nothing
+		*s.motion = before // a refused move costs nothing
 	}
 	if !ok {
 		s.g.metrics.corrections.WithLabelValues(reason).Inc()
@@ -113,7 +113,7 @@ func (s *session) move(pose wire.Pose) error {
 	}
 	was := world.ChunkOf(last)
 	if !s.place(pose) {
-		return nil // he goes on from here at another gateway
+		return nil // the player goes on from here at another gateway
 	}
 	at := world.ChunkOf(pose)
 	if !s.here.cell.Contains(at) {
@@ -135,8 +135,8 @@ func (s *session) move(pose wire.Pose) error {
 	return nil
 }
 
-// look brings the chunks around the player into view, nearest first, and takes those out that are more
-// than one chunk farther away than he can see, so that a walk to and fro costs nothing.
+// look watches the chunks around the player, nearest first, and unwatches those more than one chunk beyond the view distance, so
+// that a walk to and fro costs nothing.
 func (s *session) look() {
 	at, view := world.ChunkOf(s.where()), int(s.view.Load())
 	for pos, f := range s.feeds {
@@ -163,27 +163,27 @@ func (s *session) look() {
 	}
 }
 
-// apart is how many chunks lie between two, along the longer axis.
+// apart returns the distance of two chunks along the longer axis, in chunks.
 func apart(a, b grid.ChunkPos) int64 {
 	return max(abs(int64(a.X)-int64(b.X)), abs(int64(a.Z)-int64(b.Z)))
 }
 
 func abs(v int64) int64 { return max(v, -v) }
 
-// distance is the squared distance of two chunks.
+// distance returns the squared distance of two chunks.
 func distance(a, b grid.ChunkPos) int64 {
 	dx, dz := int64(a.X)-int64(b.X), int64(a.Z)-int64(b.Z)
 	return dx*dx + dz*dz
 }
 
-// seqAhead is how far ahead of this gateway's clock an edit's sequence may be. A player who ran on to the
-// last of all sequences could never edit again.
+// seqAhead is how far an edit's sequence may be ahead of this gateway's clock. A player who reached the largest sequence could
+// never edit again.
 const seqAhead = 10 * time.Minute
 
-// edit asks the region for a block change, or refuses it at once.
+// edit requests a block change, or refuses it at once.
 func (s *session) edit(e wire.Edit) {
 	if s.edits.held() {
-		return // he asks again at his new home
+		return // the client sends it again at its new node
 	}
 	pos := grid.Pos{X: e.X, Y: e.Y, Z: e.Z}
 	there, refused := s.judge(pos, chunk.Block(e.Block))
@@ -191,7 +191,7 @@ func (s *session) edit(e wire.Edit) {
 		refused = wire.RefusedStale
 	}
 	if refused != "" && s.parted() {
-		return // the same: his moves do not count here any more, and so nor does what he reaches
+		return // likewise: the player's moves do not count here any more, nor does their reach
 	}
 	if refused != "" {
 		s.g.metrics.refusals.WithLabelValues(refused).Inc()
@@ -204,7 +204,7 @@ func (s *session) edit(e wire.Edit) {
 	s.feeds[pos.Chunk()].edit(wire.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block)}, s)
 }
 
-// judge tells what stands at the position, and why the player may not put the block there.
+// judge returns the block at the position, and why the player may not place the given one there.
 func (s *session) judge(pos grid.Pos, block chunk.Block) (there chunk.Block, refused string) {
 	if pos.Y < 0 || pos.Y >= s.g.World.Height() || !pos.Chunk().Valid() {
 		return chunk.Air, wire.RefusedOutOfWorld
@@ -230,8 +230,8 @@ func (s *session) judge(pos grid.Pos, block chunk.Block) (there chunk.Block, ref
 	return there, ""
 }
 
-// occupied tells whether a body reaches into the block. The player's own is where he is (pose), not where
-// the region saw him last: else he could not jump and put a block beneath himself.
+// occupied reports whether a body reaches into the block. The player's own body is at pose, not where the region saw it last:
+// otherwise they could not jump and place a block beneath themselves.
 func (s *session) occupied(pos grid.Pos, pose wire.Pose) bool {
 	if bodyReaches(pose, pos) {
 		return true
@@ -244,7 +244,7 @@ func (s *session) occupied(pos grid.Pos, pose wire.Pose) bool {
 	return false
 }
 
-// judgeBlocks tells why a block may not take another one's place; empty if it may. Air is put by breaking.
+// judgeBlocks returns why a block may not replace another; empty if it may. Air is placed by breaking.
 func judgeBlocks(there, block chunk.Block) (refused string) {
 	switch {
 	case !block.Known():
@@ -257,7 +257,7 @@ func judgeBlocks(there, block chunk.Block) (refused string) {
 	return ""
 }
 
-// say tells everybody who sees the player.
+// say sends a chat message to everybody who sees the player.
 func (s *session) say(text string) {
 	if !s.says.Allow() {
 		s.remark("You talk too fast; that line was not sent.")

@@ -7,8 +7,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file is the session as a viewer: what feeds tell it goes into its outbox, encoded once for all
-// sessions wherever it is the same for all.
+// This file implements subscriber for sessions: what subscriptions publish goes into the session's outbox, encoded once for all
+// sessions where it is the same for all.
 
 func (s *session) stepwise() bool { return !s.binary }
 
@@ -22,7 +22,7 @@ func (s *session) whole(v *view, _ bool) {
 	if s.binary {
 		if news := s.g.stage.roll(v.at, v.bodies); len(news.Enter) > 0 {
 			s.out.piece(v.tick, wire.AppendNews(nil, news))
-			s.out.miss() // how they go on comes with the next beat
+			s.out.miss() // the next frame contains how they move
 		}
 		return
 	}
@@ -40,7 +40,7 @@ func (s *session) news(b *bulletin) {
 		s.voice.hear(b.stamp, s.g.now())
 	}
 	switch {
-	case b.deed != nil: // a message of its own, behind the pieces that came before it: older clients pass over it
+	case b.deed != nil: // a message of its own, after the pieces that came before it: older clients ignore it
 		form := &b.piece
 		if s.binary {
 			form = &b.pack
@@ -50,7 +50,7 @@ func (s *session) news(b *bulletin) {
 		}
 		s.out.put(*form)
 	case !s.binary && len(b.Moves) > 0 && s.out.behind(waiting{b.feed, b.view}):
-		calm := b.ChunkNews // made for him alone: few are late, and seldom
+		calm := b.ChunkNews // encoded for this session alone: few are late, and seldom
 		if calm.Moves = nil; len(calm.Enter)+len(calm.Leave)+len(calm.Blocks)+len(calm.Says) > 0 {
 			s.out.piece(b.tick, encodedPiece(pieceOf(calm)))
 		}
@@ -79,7 +79,7 @@ func (s *session) result(r wire.EditResult) *outbox {
 	return s.out
 }
 
-// noticePause is the time in which the same notice of several feeds is sent once.
+// noticePause is the time in which a repeated notice of several subscriptions is sent once.
 const noticePause = 5 * time.Second
 
 func (s *session) notice(text string) {
@@ -94,7 +94,7 @@ func (s *session) notice(text string) {
 	}
 }
 
-// remark answers the player in words.
+// remark sends the player a notice.
 func (s *session) remark(text string) { s.out.send(wire.Notice{Text: text}) }
 
 func pieceOf(n wire.ChunkNews) wire.Piece {
@@ -124,7 +124,7 @@ func avatarOf(b wire.Body) wire.Avatar {
 	return wire.Avatar{Player: b.Player.String(), Name: b.Name, Guest: b.Guest, Pose: b.Pose}
 }
 
-// encodedPiece is a piece as JSON; like encodedIn, it panics only on what no checked message has.
+// encodedPiece returns a piece as JSON; like encodedIn, it panics only on what no checked message has.
 func encodedPiece(p wire.Piece) []byte {
 	data, err := wire.EncodePiece(p)
 	if err != nil {

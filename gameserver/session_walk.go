@@ -7,39 +7,41 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is how a session whose player only walks is left to the poller, and when it is not.
+// This file decides when a session whose player only walks is read by the poller, and when by itself.
 
-// Whoever does something else than to walk will go on so, and is not to wait for the poller's rounds: for actedFor his session reads by
-// itself. So it does where land is about to be asked for: the next foresight moves, if they are like the last one, lead to another chunk.
+// After anything but a move the session reads by itself for actedFor, since more of the same is likely and must not wait for the
+// poller's rounds. It also does so where chunks are about to be requested: if the next foresight moves are like the last one,
+// they lead to another chunk.
 const (
 	actedFor  = 5 * time.Second
 	foresight = 2
 )
 
-// walk is what a session knows of how its player goes on. It belongs to the session's reader, which is the poller while that reads.
+// walk is the state of a session that decides whether to park it. It belongs to the session's reader, which is the poller while
+// the session is parked.
 type walk struct {
 	heard  time.Duration // by the gateway's clock: when silent was set
-	acted  time.Duration // likewise: when the client last did something else than to move
+	acted  time.Duration // likewise: when the client last sent anything but a move
 	nears  bool          // see foresee
 	lodged bool          // the poller reads
 }
 
-// stroll lets the poller read until something comes that it leaves to the session.
+// stroll lets the poller read until a message arrives that the session must handle.
 func (s *session) stroll() {
 	s.lodged = true
 	s.g.poller.lodge(s.conn, s.stride)
-	if s.lodged = false; !s.nears { // there is no poller for him, or something else has come than a step
+	if s.lodged = false; !s.nears { // the session cannot be parked, or the message is not a move
 		s.acted = s.g.now()
 	}
 }
 
-// moving tells whether a message is a move in CBOR.
+// moving reports whether a message is a move in CBOR.
 func (s *session) moving(data []byte) bool {
 	return s.binary && len(data) > 0 && data[0] == wire.ClientMove
 }
 
-// stride is what a lodged session hears of: it takes a step within its chunk, and leaves everything else to listen. The poller
-// runs it for all sessions, so that nothing here may wait or take long. It tells whether the session may stay.
+// stride handles a message of a parked session: it applies a move within the chunk, and leaves everything else to listen. The
+// poller calls it for all sessions, so it must not block or take long. It reports whether the session may stay parked.
 func (s *session) stride(data []byte) (taken, stay bool) {
 	if !s.moving(data) {
 		return false, false
@@ -55,7 +57,7 @@ func (s *session) stride(data []byte) (taken, stay bool) {
 	return true, !s.nears
 }
 
-// foresee looks where a player will be who goes on as from one pose to the next.
+// foresee checks where a player will be who goes on as from one pose to the next.
 func (s *session) foresee(last, pose wire.Pose) {
 	ahead := pose
 	ahead.X += foresight * (pose.X - last.X)
@@ -63,7 +65,7 @@ func (s *session) foresee(last, pose wire.Pose) {
 	s.nears = world.ChunkOf(ahead) != world.ChunkOf(pose)
 }
 
-// tell has a region told what its feed has for it.
+// tell flushes a subscription's message to its region.
 func (s *session) tell(f *feed) {
 	if s.lodged {
 		s.g.poller.tell(f)

@@ -11,28 +11,28 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file is how gateways ask one another for room when one of them goes away.
+// This file implements how a gateway that shuts down finds other gateways for its players.
 
-// ShelterProtocol is asked between gateways, within a world; AnswerShelter answers.
+// ShelterProtocol is the protocol id of the query between gateways of a world; AnswerShelter answers it.
 const ShelterProtocol = "/gateway/1"
 
 const (
-	// shelterTime is how long other gateways may take to say whether they have room.
+	// shelterTime bounds the wait for the answers of other gateways.
 	shelterTime = time.Second
-	// shelterPeers is how many of them are asked.
+	// shelterPeers is the number of gateways that are queried.
 	shelterPeers = 64
 )
 
 // Nodes are the other nodes of the world.
 type Nodes interface {
-	// Connected gives the peer ids of those that this node has a connection with.
+	// Connected returns the peer ids of the nodes that this node is connected with.
 	Connected() []string
-	// Ask puts a question to one of them.
+	// Ask sends a query to one of them.
 	Ask(ctx context.Context, peer, protocol string, question []byte) ([]byte, error)
 }
 
-// AnswerShelter tells another gateway whether this one would take its sessions. An error says that the
-// question is malformed.
+// AnswerShelter answers another gateway's query whether this one would take its sessions. An error means that the query is
+// malformed.
 func (g *Gateway) AnswerShelter(_ context.Context, _ string, question []byte) ([]byte, error) {
 	if _, err := wire.DecodeShelter(question); err != nil {
 		return nil, err
@@ -45,12 +45,12 @@ func (g *Gateway) AnswerShelter(_ context.Context, _ string, question []byte) ([
 // Room is another gateway that takes sessions of this one.
 type Room struct {
 	Peer     string `json:"peer"`
-	URL      string `json:"url"`      // that players open
-	Sessions uint64 `json:"sessions"` // that it has, those sent there included
+	URL      string `json:"url"`      // the URL for players
+	Sessions uint64 `json:"sessions"` // that it has, including those redirected there
 	home     wire.Home
 }
 
-// findRooms asks the connected nodes at the same time which of them would take so many sessions.
+// findRooms queries the connected nodes concurrently which of them would take that many sessions.
 func (g *Gateway) findRooms(ctx context.Context, sessions int) *rooms {
 	ctx, cancel := context.WithTimeout(ctx, shelterTime)
 	defer cancel()
@@ -89,7 +89,7 @@ func (g *Gateway) askShelter(ctx context.Context, peer string, question []byte) 
 	return offer, err
 }
 
-// rooms shares players out over other gateways.
+// rooms distributes players over other gateways.
 type rooms struct {
 	mu struct {
 		sync.Mutex
@@ -108,7 +108,7 @@ func (r *rooms) sort() {
 	slices.SortFunc(r.mu.list, func(a, b Room) int { return cmp.Or(cmp.Compare(a.Sessions, b.Sessions), cmp.Compare(a.Peer, b.Peer)) })
 }
 
-// assign gives the homes for one player, the least loaded first, and counts him there.
+// assign returns the targets for one player, the least loaded first, and counts the player there.
 func (r *rooms) assign() []wire.Home {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,7 +123,7 @@ func (r *rooms) assign() []wire.Home {
 	return homes
 }
 
-// snapshot gives the rooms as they are now.
+// snapshot returns a copy of the current list.
 func (r *rooms) snapshot() []Room {
 	r.mu.Lock()
 	defer r.mu.Unlock()

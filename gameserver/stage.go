@@ -9,34 +9,34 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// stage is all avatars that somebody here sees, as sessions in CBOR are told of them: each has an index, and stands
-// in a cell of a chunk. Feeds tell it what their regions say, and the beat makes motion of it, once a tick.
+// stage is the index of all avatars in view of CBOR sessions here: each has a number, and is in a cell of a chunk. Subscriptions
+// apply their regions' updates to it, and the frame loop encodes the motion from it once a tick.
 type stage struct {
-	budget  int      // bytes a second that a session's motion may take, as far as rings can help it
-	found   []*plot  // spare, and guarded as mu is: plots in view, in order
+	budget  int      // maximum bytes a second of a session's motion, as far as LOD profiles can keep it
+	found   []*plot  // scratch, guarded as mu is: buckets in view, in order
 	nearest []uint64 // likewise: cells in view, the nearest first, as blocks<<32 | line<<lineShift | cell
 
 	mu struct {
 		sync.Mutex
-		tick     uint64 // of the newest beat, by the clock
-		looks    uint64 // beats
+		tick     uint64 // of the newest frame, by the clock
+		looks    uint64 // frames
 		actors   map[player.ID]*actor
-		gone     map[player.ID]parting // who has just gone out of sight
-		lost     []player.ID           // they left the chunk where they stood, and are in view in another one still
-		unused   []uint32              // indices below next that nobody has
+		gone     map[player.ID]parting // players who went out of sight recently
+		lost     []player.ID           // they left the chunk where they were, and are still in view in another one
+		unused   []uint32              // indices below next that are free
 		next     uint32
 		plots    map[grid.ChunkPos]*plot // those with avatars
-		awake    []*plot                 // those that are looked at, and some that have no avatars any more
-		weighed  int                     // avatars in plots with weighers
+		awake    []*plot                 // those that need checking, and some that have no avatars any more
+		weighed  int                     // avatars in buckets with weighers
 		vantages map[vantagePoint]*vantage
-		cost     [grades]float64 // bytes a tick that an avatar takes in each grade, smoothed; of plots with weighers
+		cost     [grades]float64 // bytes a tick of an avatar in each tier, smoothed; of buckets with weighers
 		extra    [len(coarseness)]surplus
 	}
 }
 
-// surplus is what a session with certain rings is told beside the pieces of cells: of avatars whose grade changes.
+// surplus is the cost of updates besides the pieces of cells, for sessions with one profile: of avatars whose tier changes.
 type surplus struct {
-	each            float64 // bytes a tick, smoothed; forgotten slowly while nobody has such rings, in favour of usualSurplus
+	each            float64 // bytes a tick, smoothed; decays slowly to usualSurplus while no session has the profile
 	bytes, sessions int     // in this tick
 }
 
@@ -56,7 +56,7 @@ func newStage(budget int) *stage {
 	s.mu.actors = make(map[player.ID]*actor)
 	s.mu.gone = make(map[player.ID]parting)
 	s.mu.plots = make(map[grid.ChunkPos]*plot)
-	s.mu.cost = [grades]float64{exact: 2.4, tight: 1, near: .8, fair: .6, loose: .55, far: .5, distant: .2} // to begin with
+	s.mu.cost = [grades]float64{exact: 2.4, tight: 1, near: .8, fair: .6, loose: .55, far: .5, distant: .2} // initial values
 	for k := range s.mu.extra {
 		s.mu.extra[k].each = usualSurplus
 	}
@@ -64,8 +64,8 @@ func newStage(budget int) *stage {
 	return s
 }
 
-// take brings the stage up to date with the news of a chunk, and gives them as sessions in CBOR get them, but for what the beat tells
-// and for chat; nil if that is all. Moved are those of Moves who are in the chunk. The feed's lock is held too.
+// take applies the delta of a chunk, and returns it as CBOR sessions get it, without motion and chat; nil if nothing is left.
+// Moved are those of Moves who are in the chunk. The subscription's lock is held too.
 func (s *stage) take(b *bulletin, moved []*occupant) *wire.TickNews {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *stage) take(b *bulletin, moved []*occupant) *wire.TickNews {
 			a.met = s.meet(&b.came[i])
 		}
 		a.chunks++
-		if o := b.view.bodies.of(b.came[i].Player); o != nil { // else he came and left in one frame
+		if o := b.view.bodies.of(b.came[i].Player); o != nil { // otherwise they entered and left in one frame
 			o.actor = a
 		}
 	}
@@ -101,8 +101,8 @@ func (s *stage) take(b *bulletin, moved []*occupant) *wire.TickNews {
 	return news
 }
 
-// present gives those of a chunk's bodies who are there still, as far as any region has told. Others have come into
-// another chunk, and its region told so first: who showed them here would lose them at the news that they left.
+// present returns those of a chunk's bodies that are still there, as far as any region has sent. Others have entered another
+// chunk, whose region sent that first: a client that was sent them here would remove them when they leave here.
 func (s *stage) present(at grid.ChunkPos, bodies []wire.Body) []wire.Body {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,7 @@ func (s *stage) present(at grid.ChunkPos, bodies []wire.Body) []wire.Body {
 	})
 }
 
-// roll gives everybody who is present in a chunk.
+// roll returns all bodies that are present in a chunk.
 func (s *stage) roll(at grid.ChunkPos, bodies occupants) *wire.TickNews {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *stage) roll(at grid.ChunkPos, bodies occupants) *wire.TickNews {
 	return news
 }
 
-// clear takes out everybody who is in a chunk: it is out of view.
+// clear removes all bodies of a chunk that is no longer in view.
 func (s *stage) clear(at grid.ChunkPos, bodies occupants) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +136,7 @@ func (s *stage) clear(at grid.ChunkPos, bodies occupants) {
 	}
 }
 
-// actor gives a player's actor, who may be new. The lock is held, here and below.
+// actor returns a player's actor, and creates it if necessary. The lock is held, here and below.
 func (s *stage) actor(id player.ID) *actor {
 	a := s.mu.actors[id]
 	if a == nil {
@@ -191,8 +191,8 @@ func (s *stage) leave(at grid.ChunkPos, id player.ID, a *actor) {
 	}
 }
 
-// missing gives whom feeds have to show again, each time once: the chunk where they stood is not theirs any more, and
-// another region, which has not told of them since, has them too.
+// missing returns, once each, the players that subscriptions must send again: the chunk where they were has lost them, and
+// another region, which has sent no update since, has them too.
 func (s *stage) missing() []player.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +204,7 @@ func (s *stage) missing() []player.ID {
 	})
 }
 
-// move takes an avatar to a pose in its chunk.
+// move moves an avatar to a pose in its chunk.
 func (s *stage) move(a *actor, pose wire.Pose) {
 	p := a.plot
 	a.place, a.spot, a.heard = wire.PlaceOf(p.at, pose), spotOf(p.at, pose), s.mu.looks+1
@@ -220,7 +220,7 @@ func (s *stage) move(a *actor, pose wire.Pose) {
 	}
 }
 
-// step takes an avatar out of its plot and into another one; nil is none.
+// step moves an avatar from its bucket to another one; nil is none.
 func (s *stage) step(a *actor, to *plot) {
 	if from := a.plot; from != nil {
 		from.remove(a)
@@ -242,7 +242,7 @@ func (s *stage) step(a *actor, to *plot) {
 	}
 }
 
-// weigh notes that so many more vantages, or fewer, have to know what the plot would cost in any grade.
+// weigh adds to the number of observers that need the bucket's cost in every tier.
 func (s *stage) weigh(p *plot, more int) {
 	before := p.weighers
 	switch p.weighers += more; {

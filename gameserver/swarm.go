@@ -16,51 +16,52 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// With another overlay than relay, gateways tell one another how their players move, without the leaders of regions (DESIGN
-// §8). Each avatar of a session here has a machine of package overlay, which the swarm's goroutine steps once a round; what the machines
-// have for avatars of another gateway travels as one packet. Regions still say who is where, a few times a second: that introduces
-// avatars to one another, and is the truth for all of whom the overlay tells nothing.
+// Under an overlay other than relay, gateways send one another the moves of their players without the leaders of regions
+// (docs/overlays.md). Each avatar of a session here has a machine of package overlay, which the goroutine of p2p steps once a
+// round; what the machines send to avatars of another gateway travels as one packet. Regions still send all places a few times a
+// second: that introduces avatars to one another, and is authoritative for all without updates over the overlay.
 
-// Overlays: who tells whom about movement.
+// Overlays: how movement travels between gateways.
 const (
-	OverlayRelay    = "relay" // the leaders of regions
+	OverlayRelay    = "relay" // by the leaders of regions
 	OverlayPSense   = "psense"
 	OverlayAreacast = "areacast"
 )
 
-// Overlays are those that Options.Overlay may name.
+// Overlays are the values of Options.Overlay.
 var Overlays = []string{OverlayRelay, OverlayPSense, OverlayAreacast}
 
 const (
-	// round is how long a round of the machines is. Rounds are counted by the wall clock, so that all gateways count alike.
+	// round is the length of a round. Rounds are counted by the wall clock, so that all gateways count alike.
 	round = region.TickEvery
-	// silentRounds is after how many rounds without news of an avatar the region's word counts again; clocks of gateways may
-	// be apart by as much.
+	// silentRounds is the number of rounds without an update of an avatar after which the region's state is used again; gateways'
+	// clocks may differ by as much.
 	silentRounds = 40
-	// relayRounds is every how many rounds a region is told where a player is, who has moved within a chunk.
+	// relayRounds is the interval, in rounds, of updates to a region about a player who has moved within a chunk.
 	relayRounds = 5
-	// introduceRounds is every how many rounds a machine is told of everybody around.
+	// introduceRounds is the interval, in rounds, at which a machine is given all avatars around it.
 	introduceRounds = 8
-	// quietRounds is after how many rounds without news of an avatar the region's word counts again if it is newer by as many:
-	// he has gone out of the overlay's range. Regions are slower, but not by so much.
+	// quietRounds is the number of rounds without an update of an avatar after which the region's state is used again if it is
+	// newer by as many: the avatar has left the overlay's range. Regions are slower, but not by so much.
 	quietRounds = 12
-	// swarmVision is how far avatars tell one another at most, in blocks: of those farther away sessions are told no more often than
-	// regions tell.
+	// swarmVision is the range of updates between avatars, in blocks: sessions get those of avatars farther away only as often as
+	// regions send them.
 	swarmVision = 48
-	// swarmReach is how far from the origin avatars may be, in blocks: farther out the packets' places are too coarse, and movement
-	// goes through regions.
+	// swarmReach is the maximum distance from the origin, in blocks: farther out the places in packets are too coarse, and
+	// movement goes through regions.
 	swarmReach = 1 << 17
-	// maxStrides is how many times a player's fastest pace others may seem to have; news wait for one another on the way.
+	// maxStrides bounds the apparent speed of other avatars, as a multiple of the fastest one of a player: updates queue up on
+	// the way.
 	maxStrides = 2
 )
 
-// swarm is the movement of this gateway's avatars among gateways. The lock is a leaf: it may be taken under a feed's.
+// swarm exchanges the movement of avatars with other gateways. The lock is a leaf: it may be taken under a subscription's.
 type swarm struct {
 	g       *Gateway
 	overlay string
 	vision  float64 // blocks
 	parcels chan parcel
-	routes  map[string]*[]overlay.Message // by gateway, of the newest turn; they belong to who takes turns, who uses them again
+	routes  map[string]*[]overlay.Message // by gateway, of the newest turn; owned and reused by the goroutine that takes turns
 
 	mu struct {
 		sync.Mutex
@@ -77,19 +78,19 @@ type member struct {
 	machine overlay.Machine
 	inbox   []overlay.Message
 	at      overlay.Point
-	told    wire.Pose // to the region
+	told    wire.Pose // the pose last sent to the region
 }
 
-// acquaintance is an avatar that somebody here sees, or has seen.
+// acquaintance is an avatar of another gateway that is or was in view of a session here.
 type acquaintance struct {
-	body   wire.Body // as it is shown
+	body   wire.Body // as shown
 	shown  bool      // it is in the mirror
 	chunk  grid.ChunkPos
-	heard  uint32    // the round of the newest news over the overlay
-	lively bool      // heard is not long ago: what the region tells of places is older
-	truth  wire.Body // as the region has it
+	heard  uint32    // the round of the newest update over the overlay
+	lively bool      // heard is recent: places sent by the region are older
+	truth  wire.Body // as sent by the region
 	there  bool      // the region has it
-	said   uint32    // the round in which it said so
+	said   uint32    // the round of the region's newest update
 
 	route  *[]overlay.Message // to its gateway, in the round routed
 	routed uint32
@@ -104,10 +105,10 @@ func newSwarm(g *Gateway, kind string) *swarm {
 	return w
 }
 
-// on tells whether gateways tell one another of movement at all.
+// on reports whether gateways send one another movement at all.
 func (w *swarm) on() bool { return w.overlay == OverlayPSense || w.overlay == OverlayAreacast }
 
-// home is what regions are told as the gateway of this gateway's players.
+// home returns the gateway that regions are sent for this gateway's players.
 func (w *swarm) home() string {
 	if w.on() {
 		return w.g.Peer
@@ -115,7 +116,7 @@ func (w *swarm) home() string {
 	return ""
 }
 
-// tells tells whether the overlay tells how the session's player moves; then it tells his region too.
+// tells reports whether the overlay sends the moves of the session's player; then it updates the region too.
 func (w *swarm) tells(s *session) bool {
 	if !w.on() {
 		return false
@@ -126,22 +127,22 @@ func (w *swarm) tells(s *session) bool {
 	return m != nil && m.s == s
 }
 
-// numberOf is a player's number in the overlay: the same at all gateways. Should two players around have the same, the second one's
-// movement goes through regions.
+// numberOf returns a player's number in the overlay: the same at all gateways. If two players nearby have the same number, the
+// second one's movement goes through regions.
 func numberOf(id player.ID) overlay.ID {
 	return overlay.ID(binary.BigEndian.Uint32(id[:])) &^ overlay.FirstServer
 }
 
-// turn is what comes out of a round. It holds until the next one is taken.
+// turn is the output of a round. It is valid until the next round.
 type turn struct {
 	round    uint32
 	messages map[string]*[]overlay.Message // by gateway; some may be empty
 	here     []overlay.Message             // to avatars of this gateway
-	steps    []displacement                // of those who are seen here
-	moved    []*session                    // whose regions are to be told
+	steps    []displacement                // of avatars in view here
+	moved    []*session                    // whose regions need an update
 }
 
-// to is where messages for a gateway gather.
+// to returns the list of messages for a gateway.
 func (r *turn) to(peer string) *[]overlay.Message {
 	to := r.messages[peer]
 	if to == nil {
@@ -196,7 +197,7 @@ func (w *swarm) turn(sessions []*session, now uint32) turn {
 	return r
 }
 
-// renew puts where avatars are now into what they are about to tell, and delivers what is for others here.
+// renew sets the current places of avatars in their outgoing messages, and delivers those for avatars here.
 func (w *swarm) renew(r *turn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -227,7 +228,7 @@ func (w *swarm) renew(r *turn) {
 	}
 }
 
-// enrol gives each session's avatar a machine, and takes those away whose sessions have ended. The lock is held.
+// enrol creates a machine for each session's avatar, and removes those of ended sessions. The lock is held.
 func (w *swarm) enrol(sessions []*session) {
 	here := make(map[overlay.ID]bool, len(sessions))
 	for _, s := range sessions {
@@ -255,8 +256,8 @@ func (w *swarm) machine(id overlay.ID) overlay.Machine {
 		return overlay.NewAreacast(id, o, rng)
 	}
 	c := overlay.ImprovedPSense(w.vision, 0)
-	c.Introductions = false // regions introduce: everybody knows from them who is around
-	c.Compact = false       // places are told in full: short ids need a leader who gives them
+	c.Introductions = false // regions introduce avatars to one another
+	c.Compact = false       // full ids: short ones need a leader that assigns them
 	c.Forget = silentRounds
 	c.Falling = .05
 	// Lists of receivers were most of the bytes, and regions introduce better than forwards and sensor nodes do.
@@ -267,10 +268,10 @@ func (w *swarm) machine(id overlay.ID) overlay.Machine {
 // approach is how far two avatars can come nearer between two introductions, in blocks.
 const approach = 2 * introduceRounds
 
-// areacastCap is how many bytes an avatar's machine may send in a round under areacast.
+// areacastCap is the maximum number of bytes of an avatar's machine in a round under areacast.
 const areacastCap = 5 << 10
 
-// around gives whom the regions and the overlay tell of around a place. The lock is held.
+// around returns the avatars around a place, as known from the regions and the overlay. The lock is held.
 func (w *swarm) around(self overlay.ID, at overlay.Point, now uint32) (near []overlay.Update) {
 	for id, a := range w.mu.known {
 		u := overlay.Update{Origin: id, Round: max(a.said, a.heard), At: overlay.Point{X: a.body.Pose.X, Z: a.body.Pose.Z}}
@@ -282,8 +283,8 @@ func (w *swarm) around(self overlay.ID, at overlay.Point, now uint32) (near []ov
 	return near
 }
 
-// deliverHere puts messages for this gateway's avatars into their inboxes: they take them in the next round. What they tell of places
-// is given back: sessions need not wait for that. The lock is held.
+// deliverHere puts messages for this gateway's avatars into their inboxes, which are read in the next round. It returns the
+// places in them, so that sessions need not wait for that. The lock is held.
 func (w *swarm) deliverHere(messages []overlay.Message) (places []overlay.Update) {
 	var last overlay.Payload // most go to many
 	for _, msg := range messages {
@@ -302,7 +303,7 @@ func (w *swarm) deliverHere(messages []overlay.Message) (places []overlay.Update
 	return places
 }
 
-// receive takes in a packet of another gateway, and gives what it tells of places.
+// receive applies a packet of another gateway, and returns the places in it.
 func (w *swarm) receive(peer string, packet []byte) (places []overlay.Update, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -322,7 +323,8 @@ func (w *swarm) receive(peer string, packet []byte) (places []overlay.Update, er
 	return places, nil
 }
 
-// bodyOf and poseOf pack what the overlay does not know of a pose: height in 1/32 blocks, yaw and pitch as tick frames have them.
+// bodyOf and poseOf pack the parts of a pose that the overlay does not handle: height in 1/32 blocks, yaw and pitch as in tick
+// frames.
 func bodyOf(p wire.Pose) uint64 {
 	at := wire.PlaceOf(world.ChunkOf(p), p)
 	return 1 | uint64(at.Yaw)<<1 | uint64(uint8(at.Pitch))<<9 | uint64(at.Y)<<17

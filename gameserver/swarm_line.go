@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// This file is how packets of movement get to another gateway: over one stream. A gateway that does not take its packets misses
-// some, which the next ones make good.
+// This file sends packets of movement to other gateways, over one stream each. A gateway that falls behind misses packets; later
+// ones make up for them.
 
-// OverlayProtocol is spoken between gateways, within a world; ServeOverlay serves it.
+// OverlayProtocol is the protocol id of movement between gateways of a world; ServeOverlay serves it.
 const OverlayProtocol = "/overlay/2"
 
 const (
 	// maxPacket is the longest packet, in bytes.
 	maxPacket = 1 << 20
-	// lineBacklog is how many packets may wait for a gateway.
+	// lineBacklog is the number of packets that may wait for a gateway.
 	lineBacklog = 4
-	// lineTimeout is how long a packet may take to be written, and linePause how long a gateway that cannot be reached is left alone.
+	// lineTimeout bounds the writing of a packet, and linePause is the time between attempts to reach a gateway.
 	lineTimeout, linePause = 2 * time.Second, time.Second
-	// lineIdle ends a line over which nothing was sent for so long.
+	// lineIdle is the time after which an unused queue ends.
 	lineIdle = 30 * time.Second
 )
 
@@ -33,18 +33,18 @@ type Streams interface {
 	Open(ctx context.Context, peer, protocol string) (io.ReadWriteCloser, error)
 }
 
-// line is the way to one other gateway.
+// line is the queue of packets to one other gateway.
 type line struct {
 	peer string
 	wake chan struct{}
 
 	mu struct {
 		sync.Mutex
-		packets [][]byte // at most lineBacklog; the oldest goes
+		packets [][]byte // at most lineBacklog; the oldest is dropped
 	}
 }
 
-// send has a packet sent, if the gateway can be reached.
+// send queues a packet if the gateway can be reached.
 func (w *swarm) send(peer string, packet []byte) {
 	if peer == w.g.Peer || len(packet) > maxPacket {
 		return
@@ -69,7 +69,7 @@ func (w *swarm) send(peer string, packet []byte) {
 	}
 }
 
-// take gives what waits.
+// take removes and returns the waiting packets.
 func (l *line) take() [][]byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,8 +84,8 @@ func (l *line) idle() bool {
 	return len(l.mu.packets) == 0
 }
 
-// runLine writes what there is for a gateway, until there was nothing for long or ctx ends. What is given to a line that is about
-// to end is lost; the next packet begins another one.
+// runLine writes packets to a gateway, until the queue was idle for long or ctx ends. A packet queued just before the end is
+// lost; the next one starts a new queue.
 func (w *swarm) runLine(ctx context.Context, l *line) {
 	defer func() {
 		w.mu.Lock()
@@ -101,7 +101,7 @@ func (w *swarm) runLine(ctx context.Context, l *line) {
 			}
 		}
 		w.g.Logger.Debug("gateway not reached", "peer", l.peer, "error", err)
-		l.take() // what waits now is old then
+		l.take() // the waiting packets are outdated then
 		select {
 		case <-ctx.Done():
 		case <-time.After(linePause):
@@ -112,11 +112,11 @@ func (w *swarm) runLine(ctx context.Context, l *line) {
 	}
 }
 
-// write sends packets over a stream until it fails; errEnded says that there were none for long.
+// write sends packets over a stream until it fails; errEnded means that the queue was idle for long.
 func (w *swarm) write(ctx context.Context, l *line, stream io.ReadWriteCloser) error {
 	stop := context.AfterFunc(ctx, func() { stream.Close() }) //nolint:errcheck // the write below reports it
 	defer stop()
-	defer stream.Close() //nolint:errcheck // nothing is owed to the other side
+	defer stream.Close() //nolint:errcheck // the other side expects nothing more
 	idle := time.NewTimer(lineIdle)
 	defer idle.Stop()
 	for {
@@ -141,7 +141,7 @@ func (w *swarm) write(ctx context.Context, l *line, stream io.ReadWriteCloser) e
 	}
 }
 
-// ServeOverlay takes in another gateway's packets, until the stream or ctx ends.
+// ServeOverlay receives another gateway's packets, until the stream or ctx ends.
 func (g *Gateway) ServeOverlay(ctx context.Context, peer string, stream io.ReadWriteCloser) {
 	stop := context.AfterFunc(ctx, func() { stream.Close() }) //nolint:errcheck // the read below reports it
 	defer stop()

@@ -11,8 +11,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is how what the overlay tells of movement, and what regions tell, become one picture: of an avatar of which the overlay
-// tells lately, a region's word is older, and waits until the overlay is silent.
+// This file merges movement from the overlay and from regions: for an avatar with recent updates over the overlay, the region's
+// state is older, and is held back until the overlay is silent.
 
 // displacement is an avatar's way from one place of the mirror to another one; chunks may be the same. A nil chunk is nowhere.
 type displacement struct {
@@ -20,15 +20,15 @@ type displacement struct {
 	from, to *grid.ChunkPos
 }
 
-// learn takes in an update of the overlay, if it is newer than the last one and no farther away than a player can have got. The
-// lock is held.
+// learn applies an update of the overlay if it is newer than the last one and within the distance that a player can have covered.
+// The lock is held.
 func (w *swarm) learn(u overlay.Update, now uint32, steps []displacement) []displacement {
 	a := w.mu.known[u.Origin]
 	off := int32(u.Round - now)
 	if a == nil || !a.shown || u.Body == 0 || off > silentRounds || off < -silentRounds || a.lively && int32(u.Round-a.heard) <= 0 {
 		return steps
 	}
-	rounds := float64(min(now-a.said, silentRounds)) // since his region told where he is
+	rounds := float64(min(now-a.said, silentRounds)) // since its region's last update
 	if a.lively {
 		rounds = float64(u.Round - a.heard)
 	}
@@ -49,7 +49,7 @@ func (w *swarm) put(a *acquaintance, pose wire.Pose) displacement {
 	return displacement{body: a.body, from: &from, to: &to}
 }
 
-// silence finds whom the overlay tells nothing of any more: they are where their region says. The lock is held.
+// silence returns avatars without recent updates of the overlay to where their region has them. The lock is held.
 func (w *swarm) silence(now uint32, steps []displacement) []displacement {
 	for id, a := range w.mu.known {
 		switch {
@@ -71,7 +71,7 @@ func (w *swarm) silence(now uint32, steps []displacement) []displacement {
 	return steps
 }
 
-// hear takes in what a region tells of a chunk, and takes out of it what the overlay knows better. The feed's lock is held.
+// hear records a region's delta of a chunk, and removes from it what the overlay has newer. The subscription's lock is held.
 func (w *swarm) hear(n *wire.ChunkNews, v *view) {
 	if !w.on() {
 		return
@@ -81,7 +81,7 @@ func (w *swarm) hear(n *wire.ChunkNews, v *view) {
 	if n.State != nil {
 		state := *n.State
 		state.Bodies = w.comers(n.Chunk, state.Bodies, true)
-		for _, a := range w.mu.known { // who has come by the overlay stays
+		for _, a := range w.mu.known { // avatars that the overlay moved here stay
 			if v.holds(a.body.Player) && a.lively && a.shown && a.chunk == n.Chunk && !slices.ContainsFunc(state.Bodies, func(b wire.Body) bool { return b.Player == a.body.Player }) {
 				state.Bodies = append(state.Bodies, a.body)
 			}
@@ -120,7 +120,7 @@ func (w *swarm) hear(n *wire.ChunkNews, v *view) {
 	n.Moves = moves
 }
 
-// comers notes bodies that a region tells of, and gives those that are to be shown there. The lock is held.
+// comers records bodies that a region sends, and returns those to show there. The lock is held.
 func (w *swarm) comers(at grid.ChunkPos, bodies []wire.Body, whole bool) []wire.Body {
 	shown := make([]wire.Body, 0, len(bodies))
 	for _, b := range bodies {
@@ -130,7 +130,7 @@ func (w *swarm) comers(at grid.ChunkPos, bodies []wire.Body, whole bool) []wire.
 		case a == nil:
 			a = &acquaintance{}
 			w.mu.known[id] = a
-		case a.body.Player != b.Player: // the same number: his movement goes through the region
+		case a.body.Player != b.Player: // the same number: this player's movement goes through the region
 			shown = append(shown, b)
 			continue
 		}
@@ -149,7 +149,7 @@ func (w *swarm) comers(at grid.ChunkPos, bodies []wire.Body, whole bool) []wire.
 	return shown
 }
 
-// clear notes that a chunk is out of the mirror. The feed's lock is held.
+// clear records that a chunk is no longer in the mirror. The subscription's lock is held.
 func (w *swarm) clear(at grid.ChunkPos) {
 	if !w.on() {
 		return
@@ -166,7 +166,7 @@ func (w *swarm) clear(at grid.ChunkPos) {
 	}
 }
 
-// displace shows where avatars have gone.
+// displace publishes the moves of avatars.
 func (g *Gateway) displace(steps []displacement) {
 	came, left := make(map[grid.ChunkPos]*wire.ChunkNews), make(map[grid.ChunkPos]*wire.ChunkNews)
 	of := func(news map[grid.ChunkPos]*wire.ChunkNews, at grid.ChunkPos) *wire.ChunkNews {
@@ -192,7 +192,7 @@ func (g *Gateway) displace(steps []displacement) {
 			n.Leave = append(n.Leave, d.body.Player)
 		}
 	}
-	for _, news := range []map[grid.ChunkPos]*wire.ChunkNews{came, left} { // so that nobody is nowhere in between
+	for _, news := range []map[grid.ChunkPos]*wire.ChunkNews{came, left} { // so that no avatar is nowhere in between
 		for at, n := range news {
 			g.mu.Lock()
 			f := g.mu.feeds[grid.CellAt(at, grid.FoundingLabel)]
@@ -204,7 +204,7 @@ func (g *Gateway) displace(steps []displacement) {
 	}
 }
 
-// displaced tells viewers what the overlay has told of a chunk.
+// displaced publishes what the overlay has sent of a chunk.
 func (f *feed) displaced(n wire.ChunkNews) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -219,5 +219,5 @@ func (f *feed) displaced(n wire.ChunkNews) {
 	f.publish(v, b)
 }
 
-// holds tells whether a player is in a chunk of the mirror.
+// holds reports whether a player is in a chunk of the mirror.
 func (v *view) holds(id player.ID) bool { return v.bodies.of(id) != nil }

@@ -7,34 +7,35 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay"
 )
 
-// This file is when things happen in a round. Rounds begin at multiples of their length by the wall clock, for all gateways at the
-// same time. Half a round before, a gateway steps its machines: they take in what came since, and say whom they tell. When the round begins
-// it puts in where everybody is by then, and sends. So the packets of all gateways come at nearly the same time, and what they tell
-// of places is shown with the next beat, which the swarm calls for as soon as all are there.
+// This file schedules the rounds. Rounds begin at multiples of their length by the wall clock, for all gateways at the same time.
+// Half a round before, a gateway steps its machines: they process what has arrived, and choose the recipients. When the round
+// begins it fills in the current places, and sends. So the packets of all gateways arrive at nearly the same time, and their
+// places are sent with the next frame, which p2p requests as soon as all are there.
 
 const (
-	// gatherTime is how long after the beginning of a round the beat waits for the packets of gateways that sent one in the round before.
+	// gatherTime is how long after the beginning of a round the frame waits for the packets of gateways that sent one in the
+	// round before.
 	gatherTime = round * 2 / 5
-	// clocksApart is by how much clocks may differ so that a packet is taken for the round in which its sender made it.
+	// clocksApart is the maximum difference of clocks at which a packet counts for the round of its sender.
 	clocksApart = round / 2
-	// turnLead is how long before its round a turn is taken: when the packets of the round before are there and shown, and long before
-	// there is anything to send.
+	// turnLead is how long before its round a turn is taken: when the packets of the round before have arrived and are shown, and
+	// long before anything is sent.
 	turnLead = round / 2
 )
 
-// parcel is what a packet of another gateway tells of places.
+// parcel is the places in a packet of another gateway.
 type parcel struct {
 	peer   string
 	places []overlay.Update
 }
 
-// gathering is the packets of a round.
+// gathering collects the packets of a round.
 type gathering struct {
 	round uint32
 	last  map[string]uint32 // by peer: the round of its newest packet
 }
 
-// complete tells whether everybody's packet has come who sent one in the round before.
+// complete reports whether the packet of every gateway that sent one in the round before has arrived.
 func (n *gathering) complete() bool {
 	for peer, last := range n.last {
 		switch int32(n.round - last) {
@@ -48,7 +49,7 @@ func (n *gathering) complete() bool {
 	return true
 }
 
-// run plays rounds until ctx ends.
+// run runs rounds until ctx ends.
 func (w *swarm) run(ctx context.Context) {
 	if !w.on() {
 		return
@@ -58,7 +59,7 @@ func (w *swarm) run(ctx context.Context) {
 	gather := &gathering{last: make(map[string]uint32)}
 	var next time.Time // when the next round begins
 	var r turn
-	var called bool // for the beat, in this round
+	var called bool // a frame was requested in this round
 	call := func() {
 		called = true
 		wakeUp(w.g.called)
@@ -91,7 +92,7 @@ func (w *swarm) run(ctx context.Context) {
 			}
 			stage = gathers
 			timer.Reset(time.Until(next.Add(gatherTime)))
-		case gathers: // for whoever has not sent by now
+		case gathers: // for gateways that have not sent by now
 			if !called {
 				call()
 			}
@@ -105,14 +106,14 @@ func (w *swarm) run(ctx context.Context) {
 	}
 }
 
-// stages of a round.
+// Phases of a round.
 const (
 	resting = iota // until the next turn
 	turned         // until the round begins
-	gathers        // until the others' packets are there
+	gathers        // until the others' packets have arrived
 )
 
-// depart sends what came out of a turn.
+// depart sends the output of a turn.
 func (w *swarm) depart(r *turn) {
 	w.renew(r)
 	for peer, messages := range r.messages {
@@ -131,10 +132,10 @@ func (w *swarm) depart(r *turn) {
 
 func roundOf(t time.Time) uint32 { return uint32(t.UnixMilli() / round.Milliseconds()) }
 
-// untilRound is how long it is until the next round begins.
+// untilRound returns the time until the next round begins.
 func untilRound(t time.Time) time.Duration { return round - time.Duration(t.UnixNano())%round }
 
-// show learns what other gateways tell of places.
+// show applies places sent by other gateways.
 func (w *swarm) show(places []overlay.Update) (steps []displacement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

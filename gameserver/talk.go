@@ -11,41 +11,42 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Chat, and with it hits and gifts (wire.Deed), comes over as many feeds as there are regions in view, and one may be slower than another: an answer may be here
-// before its question. So all of it goes through one vclock.Line of the gateway, and are shown in causal order; each player hears
-// a part of what the gateway hears, and so in causal order too (docs/causality.md).
+// Chat, and with it hits and gifts (wire.Deed), arrives on a subscription for each region in view. One may be slower than
+// another: an answer may arrive before its question. So all events go through one vclock.Line of the gateway, and are shown in
+// causal order; each player gets a subsequence of the gateway's events, and so sees causal order too (docs/causality.md).
 
 const (
-	// talkWait is how long a line waits for others that it follows: a region that is slower than another by more is not waited for.
+	// talkWait is how long an event waits for others that it follows: a region that is slower than another by more is not waited
+	// for.
 	talkWait = time.Second
-	// talkSettle is how long each line rests, so that such that have nothing to do with each other are shown by wall clock, wherever
-	// they come from.
+	// talkSettle is how long each event is held back, so that unrelated ones are shown by wall clock, whichever region they come
+	// from.
 	talkSettle = 50 * time.Millisecond
-	// talkHeld is how many lines may wait, and talkAuthors how many players are remembered.
+	// talkHeld is the maximum number of waiting events, and talkAuthors that of remembered players.
 	talkHeld, talkAuthors = 1024, 4096
 )
 
-// What became of a chat line: the label order of a metric.
+// Orders of a chat event: the label order of a metric.
 const (
-	inOrder   = "causal"   // shown after all that it follows
+	inOrder   = "causal"   // shown after everything that it follows
 	tooLate   = "late"     // shown after something that may follow it
-	unordered = "none"     // shown as it came: it has no clock
+	unordered = "none"     // shown on arrival: it has no clock
 	repeated  = "repeated" // not shown: it was shown before
 )
 
-// talk is the gateway's chat. Its goroutine owns the line.
+// talk brings the gateway's chat into causal order. Its goroutine owns the line.
 type talk struct {
 	g    *Gateway
 	line *vclock.Line[words]
-	wake chan struct{} // holds a token while something has arrived
+	wake chan struct{} // holds a token while events have arrived
 
 	mu struct {
 		sync.Mutex
-		arrived []words // in order; feeds bring no more than regions tell in a tick
+		arrived []words // in order; subscriptions bring no more than regions send in a tick
 	}
 }
 
-// words are a chat line, a hit or a gift, and the feed that brought it.
+// words is a chat message, hit or gift, and the subscription that received it.
 type words struct {
 	feed *feed
 	said wire.Utterance
@@ -56,7 +57,7 @@ func newTalk(g *Gateway) *talk {
 	return &talk{g: g, line: vclock.NewLine[words](cfg, nil), wake: make(chan struct{}, 1)}
 }
 
-// arrive takes in what a region tells. The feed's lock may be held.
+// arrive queues events of a region. The subscription's lock may be held.
 func (t *talk) arrive(f *feed, says []wire.Utterance) {
 	t.mu.Lock()
 	for _, u := range says {
@@ -96,7 +97,7 @@ func (t *talk) run(ctx context.Context) {
 	}
 }
 
-// hear offers one line. Waited for are only players whom somebody here sees: of others nothing is told.
+// hear offers one event to the line. It waits only for players in view of a session here: events of others are not shown.
 func (t *talk) hear(w words) {
 	stamp, counted := w.said.Clock()
 	if !counted || t.g.heedless {
@@ -114,7 +115,7 @@ func (t *talk) hear(w words) {
 	case vclock.Taken:
 	case vclock.Repeated:
 		t.g.metrics.talk.WithLabelValues(repeated).Inc()
-	case vclock.Stale, vclock.Unsound: // such as of a player whose new gateway's clock is behind: better late than never
+	case vclock.Stale, vclock.Unsound: // such as from a player whose new gateway's clock is behind: better late than never
 		t.tell(w, stamp, tooLate)
 	}
 }
@@ -135,7 +136,7 @@ func (t *talk) tell(w words, stamp vclock.Stamp, order string) {
 	w.feed.tell(w.said, stamp)
 }
 
-// tell shows a chat line, or a deed, to everybody who has the chunk in view in which it was said.
+// tell publishes an event to everybody who has the chunk in view in which it was sent.
 func (f *feed) tell(u wire.Utterance, stamp vclock.Stamp) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -150,20 +151,21 @@ func (f *feed) tell(u wire.Utterance, stamp vclock.Stamp) {
 	})
 }
 
-// deedOf is the message that tells of a deed; nil if it is none, or of a kind that is to be shown in words.
+// deedOf returns the message for an interaction; nil if the event is none, or of a kind that is shown as text.
 func deedOf(u *wire.Utterance) wire.FromServer {
 	m, _ := u.Told()
 	return m
 }
 
-// partingTicks is how long chat of a player is waited for who has gone out of sight: he may be on his way to another region, which
-// is slower to tell. It is longer than lines wait.
+// partingTicks is how long chat is waited for of a player who has gone out of sight: they may be on the way to another region,
+// which is slower to send it. It is longer than events wait.
 const partingTicks = 2 * uint64(talkWait/region.TickEvery)
 
-// parting is who has gone out of sight: what he had said when he came, and when he went.
+// parting is a player who has gone out of sight: the number of their last event when they came, and the tick when they went.
 type parting struct{ met, tick uint64 }
 
-// regard gives those players of a clock whom somebody here sees, each with how much he had said when he came into sight.
+// regard returns those players of a clock who are in view here, each with the number of their last event when they came into
+// sight.
 func (s *stage) regard(c vclock.Clock) map[vclock.ID]uint64 {
 	seen := make(map[vclock.ID]uint64)
 	s.mu.Lock()
@@ -179,7 +181,7 @@ func (s *stage) regard(c vclock.Clock) map[vclock.ID]uint64 {
 	return seen
 }
 
-// meet gives how much a player has said for which nobody here waits, when he comes into sight. The lock is held.
+// meet returns the number up to which a player's events are not waited for, when they come into sight. The lock is held.
 func (s *stage) meet(b *wire.Body) uint64 {
 	p, back := s.mu.gone[b.Player]
 	if delete(s.mu.gone, b.Player); back {
@@ -188,10 +190,10 @@ func (s *stage) meet(b *wire.Body) uint64 {
 	return b.Said
 }
 
-// part notes who goes out of sight. The lock is held.
+// part records a player who goes out of sight. The lock is held.
 func (s *stage) part(id player.ID, met uint64) { s.mu.gone[id] = parting{met, s.mu.tick} }
 
-// forget lets those go who have been out of sight for long. The lock is held.
+// forget removes players who have been out of sight for long. The lock is held.
 func (s *stage) forget() {
 	for id, p := range s.mu.gone {
 		if s.mu.tick-p.tick > partingTicks {
@@ -200,7 +202,7 @@ func (s *stage) forget() {
 	}
 }
 
-// unheard takes lines off what players have said who come together with them: those are to be waited for.
+// unheard subtracts events that arrive together with their entering authors from the authors' counts: these are to be waited for.
 func unheard(came []wire.Body, says []wire.Utterance) {
 	for i := range says {
 		for j := range came {
@@ -215,7 +217,7 @@ func unheard(came []wire.Body, says []wire.Utterance) {
 	}
 }
 
-// playerOf is the player of a clock's entry; the zero ID, which nobody has, if it cannot be one.
+// playerOf returns the player of a clock's entry; the zero ID, which no player has, if it cannot be one.
 func playerOf(id vclock.ID) (p player.ID) {
 	if len(id) == len(p) {
 		copy(p[:], id)

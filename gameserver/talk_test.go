@@ -114,13 +114,13 @@ func (v *village) answerer(rng *rand.Rand, spoke []time.Time, line string) int {
 	}
 }
 
-// heard gives the chat that the client was shown.
+// heard returns the chat that the client was shown.
 func (c *client) heard() (said []string) {
 	c.look(func() { said = slices.Clone(c.mu.said) })
 	return said
 }
 
-// check gives how many pairs of lines, of which one follows the other, were shown to somebody, and how many of them the wrong
+// check returns how many pairs of lines, of which one follows the other, were shown to somebody, and how many of them the wrong
 // way round. Everybody must have got every line once.
 func (v *village) check(follows map[string]map[string]bool) (pairs, wrong int) {
 	for i, c := range v.people {

@@ -2,7 +2,7 @@ package gameserver
 
 import "github.com/voxelpopuli/voxeld/wire"
 
-// encodedIn is a message of ours in CBOR or JSON. It panics on what neither can hold, which no checked message has.
+// encodedIn returns a message in CBOR or JSON. It panics on what neither can hold, which no checked message has.
 func encodedIn(binary bool, m wire.FromServer) []byte {
 	encode := wire.EncodeServer
 	if binary {

@@ -9,18 +9,18 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is where sessions look from, and what they are told there. Sessions that stand in one cell with one view distance share a
-// vantage, and so one frame's motion: what a crowd costs is counted by cells, not by pairs.
+// This file computes what sessions see and are sent of motion. Sessions in one cell with one view distance share an observer, and
+// so one frame's motion: the cost of a crowd depends on the number of cells, not of pairs.
 
-// settleTicks is how long rings stay as they are while no chunk's first avatar appears nor its last one vanishes,
-// and hasteTicks how long if one does.
+// settleTicks is how long an observer's tiers stay as they are while chunks neither get their first avatar nor lose their last
+// one, and hasteTicks how long if they do.
 const settleTicks, hasteTicks = 40, 4
 
-// aloneView is how many chunks in each direction somebody has in view at least of whom it can be said that he is alone: whoever sees
-// him from beyond is told of him in the grade distant, once a second.
+// aloneView is the minimum view distance, in chunks, of a player who may count as alone: anybody who sees them from beyond gets
+// them in the tier distant, once a second.
 const aloneView = 2
 
-// stayBlocks is how far beyond its cell a session keeps its vantage, so that a walk to and fro costs nothing.
+// stayBlocks is how far beyond its cell a session keeps its observer, so that a walk to and fro costs nothing.
 const stayBlocks = 1.5
 
 // vantagePoint is where a session looks from.
@@ -30,17 +30,17 @@ type vantagePoint struct {
 	view  int // chunks in each direction
 }
 
-// cellOf is the cell of a chunk that a pose is in.
+// cellOf returns the cell of a chunk that a pose is in.
 func cellOf(at grid.ChunkPos, p wire.Pose) uint8 { return wire.PlaceOf(at, p).Cell() }
 
 const cellRow = grid.ChunkSize / wire.CellSize
 
-// corner is where a chunk's cell begins, in cells.
+// corner returns where a chunk's cell begins, in cells.
 func corner(at grid.ChunkPos, cell uint8) (x, z int64) {
 	return int64(at.X)*cellRow + int64(cell%cellRow), int64(at.Z)*cellRow + int64(cell/cellRow)
 }
 
-// holds tells whether a session at the pose may keep the vantage point.
+// holds reports whether a session at the pose may keep the point.
 func (v vantagePoint) holds(p wire.Pose, view int) bool {
 	x, z := corner(v.chunk, v.cell)
 	lowX, lowZ := float64(x*wire.CellSize)-stayBlocks, float64(z*wire.CellSize)-stayBlocks
@@ -53,34 +53,34 @@ func vantagePointOf(p wire.Pose, view int) vantagePoint {
 	return vantagePoint{chunk: at, cell: cellOf(at, p), view: view}
 }
 
-// sightline is a plot as it is seen from a vantage, cell by cell.
+// sightline is a bucket as an observer sees it, cell by cell.
 type sightline struct {
 	plot   *plot
 	grades [wire.CellsPerChunk]grade
-	former [wire.CellsPerChunk]grade // that the vantage had them in before the rings were drawn last
-	blocks [wire.CellsPerChunk]int32 // away; 0 is the vantage's own cell only
+	former [wire.CellsPerChunk]grade // tiers before the profile was applied last
+	blocks [wire.CellsPerChunk]int32 // distances; 0 is the observer's own cell only
 }
 
-// vantage is what sessions at one point are told of motion.
+// vantage is the state shared by the sessions at one point, and the motion that they are sent.
 type vantage struct {
 	point     vantagePoint
 	sessions  int
 	lines     []sightline // by chunk
-	former    []sightline // spare
-	unsettled bool        // the rings are to be drawn anew
-	settled   uint64      // the tick at which they were
-	weighs    bool        // more are seen than may be told of in the finest rings, whatever they do
-	coarser   int         // index into coarseness
-	alone     bool        // nobody is seen from here but the one session's own avatar, nor sees that well
+	former    []sightline // scratch
+	unsettled bool        // tiers must be assigned anew
+	settled   uint64      // the tick of the last assignment
+	weighs    bool        // more avatars are in view than fit the finest profile, however they move
+	coarser   int         // index into lodProfiles
+	alone     bool        // at most the session's own avatar is in view, and nobody sees it well
 
 	tick      uint64
-	motion    []byte // of the tick, for those who have had that of the one before
+	motion    []byte // of the tick, for sessions that have that of the previous one
 	extra     int    // bytes of it that are not cells' pieces
-	whole     []byte // for those who have not; of wholeTick
+	whole     []byte // full state for the others; of wholeTick
 	wholeTick uint64
 }
 
-// unsettle has the rings drawn anew that the chunk is in. The lock is held.
+// unsettle makes observers with the chunk in view assign tiers anew. The lock is held.
 func (s *stage) unsettle(at grid.ChunkPos) {
 	for point, v := range s.mu.vantages {
 		if apart(point.chunk, at) <= int64(point.view)+1 {
@@ -89,7 +89,7 @@ func (s *stage) unsettle(at grid.ChunkPos) {
 	}
 }
 
-// draw lays the rings: which cells are seen, and in which grade.
+// draw assigns tiers: which cells are in view, and in which tier.
 func (s *stage) draw(v *vantage) {
 	v.former, v.lines = v.lines, v.former[:0]
 	s.gather(v)
@@ -125,7 +125,7 @@ func (s *stage) draw(v *vantage) {
 	v.unsettled, v.settled = false, s.mu.tick
 }
 
-// gather finds the plots in view, and puts them in order.
+// gather finds the buckets in view, in order.
 func (s *stage) gather(v *vantage) {
 	s.found = s.found[:0]
 	reach := int32(v.point.view) + 1 // sessions keep chunks that are one farther
@@ -150,7 +150,7 @@ func (s *stage) gather(v *vantage) {
 	}
 }
 
-// keep has a plot told of in the grades that a vantage has it in from now on.
+// keep makes a bucket encode the tiers in which an observer has it.
 func (s *stage) keep(l *sightline, weighed, weighs bool) {
 	added := l.former[0] == unseen
 	if weighs && (added || !weighed) {
@@ -166,7 +166,7 @@ func (s *stage) keep(l *sightline, weighed, weighs bool) {
 	}
 }
 
-// lose has it told of no more on behalf of the vantage.
+// lose removes these again.
 func (s *stage) lose(l *sightline, weighed bool) {
 	if weighed {
 		s.weigh(l.plot, -1)
@@ -176,14 +176,14 @@ func (s *stage) lose(l *sightline, weighed bool) {
 	}
 }
 
-// release takes a vantage off the stage.
+// release removes an observer from the index.
 func (s *stage) release(v *vantage) {
 	for i := range v.lines {
 		s.lose(&v.lines[i], v.weighs)
 	}
 }
 
-// away is how far a cell is from the vantage point's, edge to edge, in blocks; at least 1 for another one.
+// away returns the distance of a cell from the observer's, edge to edge, in blocks; at least 1 for another one.
 func (v vantagePoint) away(at grid.ChunkPos, cell uint8) int32 {
 	x, z := corner(at, cell)
 	ownX, ownZ := corner(v.chunk, v.cell)
@@ -194,7 +194,7 @@ func (v vantagePoint) away(at grid.ChunkPos, cell uint8) int32 {
 	return int32(max(1, math.Hypot(float64(gapX), float64(gapZ))))
 }
 
-// compose makes the tick's motion for those who have had all before.
+// compose assembles the tick's motion for sessions that have the previous one.
 func (s *stage) compose(v *vantage) {
 	v.tick, v.motion = s.mu.tick, v.motion[:0]
 	pieces, avatars := 0, 0
@@ -220,12 +220,12 @@ func (s *stage) compose(v *vantage) {
 	case v.unsettled, v.weighs, !s.few(avatars):
 		s.draw(v)
 		v.motion = shift(v.motion, v.former, v.lines, s.mu.tick)
-	default: // the same chunks are in view, and distance alone says in which grade
+	default: // the same chunks are in view, and tiers depend on distance alone
 		v.settled = s.mu.tick
 	}
 }
 
-// shift adds what those need to know who have had one view of the stage and get another one from now on.
+// shift appends the updates for sessions that had one view of the index and have another one from now on.
 func shift(dst []byte, from, to []sightline, tick uint64) []byte {
 	w := chunkWriter{dst: dst, tick: tick}
 	for i := range to {
@@ -243,7 +243,7 @@ func shift(dst []byte, from, to []sightline, tick uint64) []byte {
 	return w.dst
 }
 
-// nowhere is how those have a plot's cells who do not see it.
+// nowhere are the tiers of a bucket that is not in view.
 var nowhere = func() (cells [wire.CellsPerChunk]grade) {
 	for c := range cells {
 		cells[c] = unseen
@@ -251,7 +251,7 @@ var nowhere = func() (cells [wire.CellsPerChunk]grade) {
 	return cells
 }()
 
-// all gives what whoever has had nothing, or has missed something, needs to know.
+// all returns the full state, for sessions that have nothing or have missed something.
 func (s *stage) all(v *vantage) []byte {
 	if v.wholeTick != s.mu.tick || len(v.whole) == 0 {
 		v.whole, v.wholeTick = shift(v.whole[:0], nil, v.lines, s.mu.tick), s.mu.tick
@@ -259,7 +259,7 @@ func (s *stage) all(v *vantage) []byte {
 	return v.whole
 }
 
-// chunkWriter puts motion pieces of cells under their chunks.
+// chunkWriter writes motion pieces of cells, grouped by chunk.
 type chunkWriter struct {
 	dst  []byte
 	tick uint64
@@ -280,8 +280,8 @@ func (w *chunkWriter) add(at grid.ChunkPos, piece []byte) {
 	}
 }
 
-// shift adds what those need to know who have had the plot's cells in other grades: of everybody whom the two grades' clients do not
-// take to do the same.
+// shift adds the updates for sessions that had the bucket's cells in other tiers: of all avatars whose predictions differ between
+// the two.
 func (w *chunkWriter) shift(l *sightline, from *[wire.CellsPerChunk]grade) {
 	for left := l.plot.peopled; left != 0; {
 		number := left.next()
@@ -301,13 +301,13 @@ func (w *chunkWriter) shift(l *sightline, from *[wire.CellsPerChunk]grade) {
 	}
 }
 
-// cross adds the avatars that have come, within a plot, into a cell that the vantage has in another grade.
+// cross adds the avatars that have moved, within a bucket, into a cell that the observer has in another tier.
 func (w *chunkWriter) cross(l *sightline) {
 	for i := range l.plot.crossed {
 		c := &l.plot.crossed[i]
 		a := c.actor
 		if a.plot != l.plot {
-			continue // it went on to another chunk, whose viewers are told in words
+			continue // it moved on to another chunk, whose subscribers are sent its entering
 		}
 		from, to := l.grades[c.from], l.grades[a.cell]
 		if from == to || c.kept.has(from) && c.kept.has(to) && c.before[from] == c.before[to] {

@@ -9,59 +9,59 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// viewer is whoever looks at chunks: a session, or a connection of an original client. The methods are
-// called with the feed's lock held: they must not block, nor call the feed.
+// viewer watches chunks: a session, or a connection of an original client. The methods are called with the subscription's lock
+// held: they must not block, nor call the subscription.
 type viewer interface {
-	// whole brings a chunk into view with everybody who is in it, or brings it again, as it is now. Who
-	// came and went meanwhile he knows then from the news.
+	// whole sends a chunk with everybody who is in it, or sends it again in its current state. Again means that entering and
+	// leaving since then were published as deltas.
 	whole(v *view, again bool)
-	// room tells whether the viewer can take another whole chunk. If not, the feed is told when it can (serveAgain).
+	// room reports whether the subscriber can take another whole chunk. If not, it calls serveAgain when it can.
 	room(f *feed, v *view) bool
-	// news tells what happened in a chunk in view.
+	// news sends the delta of a chunk in view.
 	news(n *bulletin)
-	// stepwise says that the viewer learns of moves from news, and not from the beat. It never changes.
+	// stepwise reports whether the subscriber gets moves from deltas instead of the frame loop. It never changes.
 	stepwise() bool
-	// result tells what became of an edit. It gives the outbox in which the answer waits for post.deliver, nil if it is
-	// on its way already.
+	// result sends the result of an edit. It returns the outbox in which the message waits for post.deliver, nil if it is on its
+	// way already.
 	result(r wire.EditResult) *outbox
-	// notice tells the player something in words; several feeds may say the same.
+	// notice sends the player a text; several subscriptions may send the same.
 	notice(text string)
 }
 
-// sight is what a viewer has of a chunk.
+// sight is what a subscriber has of a chunk.
 type sight uint8
 
 const (
-	nothing  sight = iota // waits for the whole chunk; is told no news
-	outdated              // waits for the whole chunk anew; is told news
-	current               // is told news
+	nothing  sight = iota // waits for the whole chunk; gets no deltas
+	outdated              // waits for the whole chunk again; gets deltas
+	current               // gets deltas
 
-	held sight = 4 // beside nothing or outdated: the chunk waits until the viewer has taken earlier ones
+	held sight = 4 // with nothing or outdated: the chunk waits until the subscriber has taken earlier ones
 )
 
-// view is the mirror of one chunk that somebody here looks at. Its feed's lock guards it.
+// view is the mirror of one chunk that has subscribers here. The lock of its subscription guards it.
 type view struct {
 	at       grid.ChunkPos
-	order    uint64 // among all chunks that players here have begun to look at: lower ones come first
+	order    uint64 // among all chunks that players here have begun to watch: lower ones come first
 	viewers  map[viewer]sight
-	stepwise int                      // viewers who learn of moves from news
-	known    bool                     // the region has told its state
-	shown    bool                     // it has done so over the present link
-	base     []byte                   // hash of the terrain that the edits lie on; empty when never edited
+	stepwise int                      // subscribers that get moves from deltas
+	known    bool                     // the region has sent its state
+	shown    bool                     // it has done so over the current link
+	base     []byte                   // hash of the terrain that the edits were made on; empty when never edited
 	edits    []wire.BlockAt           // known, but not yet in land
-	ahead    map[chunk.Index]struct{} // blocks that an answer has put into the land, and that news have not told yet
+	ahead    map[chunk.Index]struct{} // blocks set by a result, before their delta has arrived
 	land     *chunk.Chunk             // terrain and edits; nil until both are here, and while it is folded
 	folded   bool                     // the land is in latest only, which is of the newest version: see fold
-	used     bool                     // somebody has asked for a block since the last sweep
-	edited   bool                     // news have changed the land since it was built
-	former   *chunk.Chunk             // the land before the region's newest state came; nil once land is here again
-	ground   [32]byte                 // hash of the terrain that land was made of
+	used     bool                     // a block was read since the last sweep
+	edited   bool                     // deltas have changed the land since it was built
+	former   *chunk.Chunk             // the land before the region's newest state arrived; nil once land is set again
+	ground   [32]byte                 // hash of the terrain in land
 	foreign  *chunk.Chunk             // the terrain of hash base, where this node generates another one; nil until it is here
-	wanting  bool                     // somebody fetches it; nothing is built meanwhile
+	wanting  bool                     // it is being fetched; nothing is built meanwhile
 	bodies   occupants
-	moved    []*occupant // spare
+	moved    []*occupant // scratch
 	version  uint64      // of the land; grows with every change
-	tick     uint64      // at which the chunk was last served
+	tick     uint64      // at which the chunk was last sent
 	latest   snapshot    // of the newest version that was encoded
 	queued   bool        // a builder has it, or will
 
@@ -73,11 +73,11 @@ type view struct {
 type snapshot struct {
 	version uint64 // 0 means none; the land's versions begin at 1
 	packed  []byte
-	text    []byte // wire.ChunkData with them in JSON, once somebody has asked for it
+	text    []byte // wire.ChunkData with them in JSON, once requested
 	binary  []byte // and in CBOR
 }
 
-// message is the chunk as sessions get it. The feed's lock is held.
+// message returns the chunk encoded for sessions. The subscription's lock is held.
 func (s *snapshot) message(at grid.ChunkPos, binary bool) []byte {
 	form := &s.text
 	if binary {
@@ -89,28 +89,28 @@ func (s *snapshot) message(at grid.ChunkPos, binary bool) []byte {
 	return *form
 }
 
-// bulletin is the news of one chunk, with its encoded forms for sessions, made once for all.
+// bulletin is the delta of one chunk, with its encoded forms, made once for all sessions.
 type bulletin struct {
 	wire.ChunkNews
 	tick  uint64
-	told  *wire.TickNews  // what sessions in CBOR get of it, beside the motion of the beat; nil for nothing
+	told  *wire.TickNews  // for CBOR sessions, without the motion of the frame; nil for nothing
 	piece []byte          // in JSON
-	pack  []byte          // told
+	pack  []byte          // told, encoded
 	came  []wire.Body     // those of Enter who were not in the chunk before
-	left  []wire.Body     // who Leave names, as they were last seen
-	deed  wire.FromServer // of Says, which then is all there is; nil for words
+	left  []wire.Body     // those of Leave, as they were last seen
+	deed  wire.FromServer // of Says, which then is all there is; nil for chat
 	stamp vclock.Stamp    // of Says, which then is all there is; without an author if they have none
 	feed  *feed
 	view  *view      // original clients get the whole chunk after each change
-	lines *moveLines // Moves, for original clients; nil until one of them sees the chunk
+	lines *moveLines // Moves, for original clients; nil until one of them watches the chunk
 }
 
-// empty tells whether there is nothing to tell.
+// empty reports whether there is nothing to send.
 func (b *bulletin) empty() bool {
 	return len(b.Enter)+len(b.Leave)+len(b.Moves)+len(b.Blocks)+len(b.Says) == 0
 }
 
-// hasUnserved tells whether a viewer waits for the whole chunk.
+// hasUnserved reports whether a subscriber waits for the whole chunk.
 func (v *view) hasUnserved() bool {
 	for _, sees := range v.viewers {
 		if sees == nothing || sees == outdated {
@@ -120,15 +120,15 @@ func (v *view) hasUnserved() bool {
 	return false
 }
 
-// unsettled tells whether a builder has something to do for the view.
+// unsettled reports whether a builder has something to do for the chunk.
 func (v *view) unsettled() bool {
 	return v.known && len(v.viewers) > 0 && (!v.laid() && !v.wanting || v.laid() && v.hasUnserved())
 }
 
-// laid tells whether terrain and edits are here.
+// laid reports whether terrain and edits are here.
 func (v *view) laid() bool { return v.land != nil || v.folded }
 
-// open gives the land, which must be laid.
+// open returns the land, which must be laid.
 func (v *view) open() *chunk.Chunk {
 	v.used = true
 	if v.folded {
@@ -137,7 +137,7 @@ func (v *view) open() *chunk.Chunk {
 	return v.land
 }
 
-// fold keeps only the packed form of land that nobody has asked for since the last sweep: a twentieth of the bytes.
+// fold keeps only the packed form of land that was not read since the last sweep: a twentieth of the bytes.
 func (v *view) fold() {
 	if v.land != nil && !v.used && v.latest.version == v.version {
 		v.land, v.folded = nil, true
@@ -145,7 +145,7 @@ func (v *view) fold() {
 	v.used = false
 }
 
-// everybody gives the bodies in the chunk.
+// everybody returns the bodies in the chunk.
 func (v *view) everybody() []wire.Body {
 	bodies := make([]wire.Body, 0, len(v.bodies))
 	for i := range v.bodies {
@@ -154,14 +154,14 @@ func (v *view) everybody() []wire.Body {
 	return bodies
 }
 
-// reset takes in the chunk's whole state, as a region sends it in answer to a watch. What comes back is the
-// difference for viewers who knew an older one (the region was away). The land is built anew, unless nobody has ever changed it.
+// reset applies the chunk's whole state, as a region sends it in answer to a watch. It returns the difference for subscribers
+// that have an older state (the region was away). The land is rebuilt, unless it was never changed.
 func (v *view) reset(state *wire.ChunkState) (difference wire.ChunkNews, came, left []wire.Body) {
 	difference.Chunk = v.at
 	bodies := make(occupants, 0, len(state.Bodies))
 	for _, b := range state.Bodies {
 		if bodies.of(b.Player) != nil {
-			continue // a region names nobody twice
+			continue // a region sends each player once
 		}
 		bodies.put(b)
 		before := v.bodies.of(b.Player)
@@ -171,7 +171,7 @@ func (v *view) reset(state *wire.ChunkState) (difference wire.ChunkNews, came, l
 			continue
 		}
 		bodies.of(b.Player).actor = before.actor
-		if before.Said = b.Said; before.Body != b { // what he said meanwhile makes him no other
+		if before.Said = b.Said; before.Body != b { // what they said meanwhile is no change
 			difference.Enter = append(difference.Enter, b)
 		}
 	}
@@ -192,13 +192,12 @@ func (v *view) reset(state *wire.ChunkState) (difference wire.ChunkNews, came, l
 	return difference, came, left
 }
 
-// pristine tells whether nobody has ever changed the land, as far as it is known here.
+// pristine reports whether the land was never changed, as far as known here.
 func (v *view) pristine() bool { return !v.edited && len(v.base)+len(v.edits)+len(v.ahead) == 0 }
 
-// take brings the mirror up to date with the news, and gives who came, who left, and who moved; moved is good until the
-// next take.
+// take applies a delta, and returns who came, who left, and who moved; moved is valid until the next call.
 func (v *view) take(n wire.ChunkNews) (came, left []wire.Body, moved []*occupant) {
-	// Enter before Leave, as wire.Piece orders them; the region names a player in one of them only.
+	// Enter before Leave, as wire.Piece orders them; the region has a player in one of them only.
 	for _, b := range n.Enter {
 		if v.bodies.put(b) {
 			came = append(came, b)
@@ -212,7 +211,7 @@ func (v *view) take(n wire.ChunkNews) (came, left []wire.Body, moved []*occupant
 	v.moved = v.bodies.move(n.Moves, v.moved[:0])
 	if len(n.Base) > 0 && len(v.base) == 0 {
 		v.base = n.Base
-		if v.laid() && [32]byte(n.Base) != v.ground { // it was never edited, so there is nothing to keep of it
+		if v.laid() && [32]byte(n.Base) != v.ground { // it was never edited, so nothing of it must be kept
 			v.former, v.land = v.open(), nil
 		}
 	}
@@ -233,8 +232,7 @@ func (v *view) take(n wire.ChunkNews) (came, left []wire.Body, moved []*occupant
 	return came, left, v.moved
 }
 
-// build lays the edits over the terrain. It reports whether viewers who saw the chunk before the region's
-// newest state came have to see it anew.
+// build applies the edits to the terrain. It reports whether subscribers that have an older state must be sent the chunk again.
 func (v *view) build(terrain *chunk.Chunk) (changed bool) {
 	for _, b := range v.edits {
 		terrain.Set(b.At, b.Block)

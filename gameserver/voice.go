@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// voiceEntries bounds a player's clock: in a larger crowd it holds those whom he heard last, and the rest is found by chains
+	// voiceEntries bounds a player's clock: in a larger crowd it holds the players seen last, and the rest is found by chains
 	// (docs/causality.md). 32 entries take 740 bytes, below wire.MaxStamp.
 	voiceEntries = 32
-	// voiceLinger is how long a player stays relevant who is out of sight.
+	// voiceLinger is how long a player who is out of sight stays relevant.
 	voiceLinger = 10 * time.Second
-	// voiceHeard is how many lines a player may have heard since he spoke last; of more, the last ones count.
+	// voiceHeard is how many events shown to a player are recorded until they send one; of more, the last ones count.
 	voiceHeard = 64
 )
 
-// voice is a player's clock: what he says and does is numbered, and carries what he had heard. Lines that are shown to him are only noted
-// until he speaks, since most players listen. Its session's reader owns it, but for what the lock guards.
+// voice is a player's clock: their events are numbered, and carry what they had seen before. Events shown to the player are only
+// recorded until they send one, since most players only read. Its session's reader owns it, except for what the lock guards.
 type voice struct {
 	self  vclock.ID
 	owner *vclock.Owner
@@ -35,19 +35,19 @@ type voice struct {
 	}
 }
 
-// overheard is a line that was shown to the player.
+// overheard is an event that was shown to the player.
 type overheard struct {
 	stamp vclock.Stamp
 	at    time.Duration
 }
 
-// recordSlack is how many events a player may have done after his last record was made: a gateway that was killed saved
-// him in the network up to publishEvery before.
+// recordSlack is how many events a player may have sent after their last record was made: a gateway that was killed saved them in
+// the network up to publishEvery before.
 const recordSlack = 1024
 
-// doneBy is a number above those of all events that a player has done before, by what is remembered of him: he begins to count
-// there. It is the milliseconds since 1970, since nobody does so much that he reaches them, as with edits (docs/adr/0006);
-// but if his last gateway's clock was ahead of this one's, it is what that gateway has saved.
+// doneBy returns a number above those of all earlier events of a player, from their record: counting starts there. It is the
+// milliseconds since 1970, since no player sends so many events as to reach them, as with edits (docs/adr/0006); but if the
+// previous gateway's clock was ahead of this one's, it is what that gateway has saved.
 func (g *Gateway) doneBy(record wire.PlayerRecord) uint64 {
 	now, counted := uint64(g.wall().UnixMilli()), record.Counted()
 	if now > counted {
@@ -56,7 +56,7 @@ func (g *Gateway) doneBy(record wire.PlayerRecord) uint64 {
 	return counted + recordSlack
 }
 
-// newVoice begins to count after so many events.
+// newVoice returns a clock that counts on from done events.
 func newVoice(id player.ID, done uint64) *voice {
 	v := &voice{self: wire.AuthorOf(id), seen: make(map[vclock.ID]time.Duration)}
 	v.owner = vclock.NewOwner(v.self, done)
@@ -64,7 +64,7 @@ func newVoice(id player.ID, done uint64) *voice {
 	return v
 }
 
-// hear notes a line that was shown to the player. Any goroutine.
+// hear records an event that was shown to the player. Any goroutine.
 func (v *voice) hear(stamp vclock.Stamp, now time.Duration) {
 	if stamp.Author == "" || stamp.Author == v.self {
 		return
@@ -77,13 +77,13 @@ func (v *voice) hear(stamp vclock.Stamp, now time.Duration) {
 	v.mu.heard = append(v.mu.heard, overheard{stamp, now})
 }
 
-// speak gives what the player's next line carries. Sees tells whom he has in view.
+// speak returns the stamp of the player's next event. Sees reports whom they have in view.
 func (v *voice) speak(now time.Duration, sees func(vclock.ID) bool) vclock.Stamp {
 	v.mu.Lock()
 	heard := v.mu.heard
 	v.mu.heard = nil
 	v.mu.Unlock()
-	for _, h := range heard { // who is heard is in sight
+	for _, h := range heard { // authors of events are in sight
 		v.seen[h.stamp.Author] = h.at
 	}
 	asked := make(map[vclock.ID]bool)
@@ -107,8 +107,8 @@ func (v *voice) speak(now time.Duration, sees func(vclock.ID) bool) vclock.Stamp
 	return v.owner.Act()
 }
 
-// counts takes a number for an event that the player does now. It is no use any more when he is another gateway's: the number might
-// be taken there, too. Then it reports false.
+// counts reserves a number for an event of the player. It reports false when the player has moved to another gateway, which might
+// assign the same number.
 func (s *session) counts() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,8 +119,8 @@ func (s *session) counts() bool {
 	return true
 }
 
-// utter tells everybody who sees the player what he says or does, after all that he has heard. It reports false if that cannot be
-// told now.
+// utter sends an event of the player to everybody who sees them, after all that was shown to them. It reports false if that is
+// not possible now.
 func (s *session) utter(text string, deed *wire.Deed) bool {
 	if !s.counts() {
 		return false
@@ -135,13 +135,13 @@ func (s *session) utter(text string, deed *wire.Deed) bool {
 	})
 }
 
-// sees tells whether the player stands in a chunk that the session has in view.
+// sees reports whether the player is in a chunk that the session has in view.
 func (s *session) sees(id vclock.ID) bool {
 	at, there := s.g.stage.stands(playerOf(id))
 	return there && s.feeds[at] != nil
 }
 
-// stands gives the chunk in which a player's avatar is.
+// stands returns the chunk in which a player's avatar is.
 func (s *stage) stands(id player.ID) (at grid.ChunkPos, there bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
