@@ -2,8 +2,8 @@ package gameserver
 
 import "testing"
 
-// A tick of a crowd allocates nothing for a player or a session: what it allocates is for cells, and the same however
-// many stand in them.
+// The tick of a crowd allocates nothing per player or session: its allocations are per cell, and the same however many avatars
+// are in them.
 func TestTickAllocatesNothingForAPlayer(t *testing.T) {
 	allocations := func(players int) float64 {
 		h := newTheatre(players, jitter)
@@ -40,7 +40,7 @@ func TestTickAllocatesNothingForAPlayer(t *testing.T) {
 	}
 }
 
-// A beat of a gateway around which nobody moves allocates nothing.
+// A frame of a gateway around which nobody moves allocates nothing.
 func TestCalmBeatAllocatesNothing(t *testing.T) {
 	c := newCountry(t, 1, 9, 60)
 	for i := range 5 {
@@ -55,7 +55,7 @@ func TestCalmBeatAllocatesNothing(t *testing.T) {
 		c.beat()
 		c.read()
 	}
-	for range 200 { // until what was told of the walkers has ended
+	for range 200 { // until the last predictions of the walkers have ended
 		calm()
 	}
 	if n := testing.AllocsPerRun(100, calm); n > 0 {

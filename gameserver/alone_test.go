@@ -11,8 +11,9 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Of somebody who sees nobody, and turns all the time, the region hears a few times a second, where she has come to rest at last,
-// and before she builds; once somebody comes into sight, each tick. So it does of one who would not see those who see her well.
+// For a player who sees nobody and turns all the time, the region is updated a few times a second, when they have stopped, and
+// before they build; once somebody comes into sight, in each tick. It is also updated in each tick for a player who cannot see
+// those who see them well.
 func TestWhoIsAloneIsToldOfSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

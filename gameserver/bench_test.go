@@ -9,8 +9,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// BenchmarkFanOut is the way of one tick's news from a feed to what is written for each session: a chunk
-// in which 50 avatars move and one block changes, seen by 1, 10, 100 or 1000 sessions.
+// BenchmarkFanOut measures one tick's delta from the subscription to the bytes written for each session: a chunk in which 50
+// avatars move and one block changes, seen by 1, 10, 100 or 1000 sessions.
 func BenchmarkFanOut(b *testing.B) {
 	for _, sessions := range []int{1, 10, 100, 1000} {
 		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) {
@@ -59,8 +59,8 @@ func BenchmarkFanOut(b *testing.B) {
 	}
 }
 
-// BenchmarkSessionTick is a tick of a crowd that walks about in one chunk, from the region's frame to the bytes that
-// are written for each session. It must not allocate for a player: what a tick allocates is the same for 100 and 1500.
+// BenchmarkSessionTick measures a tick of a crowd that walks about in one chunk, from the region's message to the bytes written
+// for each session. It must not allocate per player: a tick's allocations are the same for 100 and 1500.
 func BenchmarkSessionTick(b *testing.B) {
 	for _, players := range []int{100, 500, 1500} {
 		b.Run(fmt.Sprintf("players=%d", players), func(b *testing.B) {

@@ -14,13 +14,13 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// cheat is a move that must be refused, for the reason.
+// cheat is a move that must be refused with the reason.
 type cheat struct {
 	pose   wire.Pose
 	reason string
 }
 
-// cheats makes up moves for somebody who stands on natural land.
+// cheats generates moves for a player who stands on natural land.
 type cheats struct {
 	rng  *rand.Rand
 	land *terrain.Generator
@@ -134,7 +134,7 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 	}
 }
 
-// corrected reads the corrections that a session is sent.
+// corrected records the corrections that a session is sent.
 type corrected struct{ reason string }
 
 func (c *corrected) write(data []byte) error {

@@ -17,7 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// original is a connection of VoxelPopuli's own client, which keeps every line but TIME.
+// original is a connection of VoxelPopuli's own client, which records every line except TIME.
 type original struct {
 	conn net.Conn
 
@@ -29,7 +29,7 @@ type original struct {
 	}
 }
 
-// connect does the handshake byte for byte, with the chunk at the origin.
+// connect sends the handshake byte for byte, for the chunk at the origin.
 func (r *rig) connect(name string) *original {
 	return r.connectFrom("127.0.0.1", name, grid.ChunkPos{})
 }
@@ -66,9 +66,9 @@ func (o *original) listen() {
 	}
 }
 
-func (o *original) say(text string) { io.WriteString(o.conn, text) } //nolint:errcheck // the test sees what comes of it
+func (o *original) say(text string) { io.WriteString(o.conn, text) } //nolint:errcheck // the test sees the effect
 
-// heard returns what has come since the last call.
+// heard returns what has arrived since the last call.
 func (o *original) heard() string {
 	synctest.Wait()
 	o.mu.Lock()
@@ -78,7 +78,7 @@ func (o *original) heard() string {
 	return all
 }
 
-// chunkData is CHUNK_DATA as the dissertation has it, written without any code of wire.
+// chunkData is CHUNK_DATA as specified in the dissertation, written without any code of wire.
 func chunkData(c *chunk.Chunk) string {
 	var b strings.Builder
 	b.WriteString(`{"type":5,"args":[0,0`)
@@ -138,13 +138,13 @@ func TestOriginalBytes(t *testing.T) {
 		}
 		expect(ann, "bob builds", changed)
 		expect(bob, "bob builds", changed)
-		// Not this chunk's, or none at all: passed over.
+		// Not in this chunk, or in none at all: ignored.
 		bob.say(`{"type":7,"args":[40,26,9,1]}` + "\n" + `{"type":7,"args":[9,32,9,1]}` + "\n" + `{"type":7,"args":[9,-1,9,1]}` + "\n" +
 			`{"type":7,"args":[9,20,9,999]}` + "\n")
 		pass(100 * time.Millisecond)
 		expect(bob, "what is no block here", "")
 
-		// The link breaks and comes back: nobody comes twice, the unchanged chunk is not sent again.
+		// The link breaks and comes back: nobody enters twice, and the unchanged chunk is not sent again.
 		r.lands.cut()
 		pass(5 * time.Second)
 		expect(ann, "a new link", "")
@@ -157,10 +157,10 @@ func TestOriginalBytes(t *testing.T) {
 		expect(bob, "ann is gone", `{"type":2,"args":[0,0],"player":"ann"}`+"\n")
 
 		dht := r.dial()
-		dht.Write([]byte(`{"type":"dht"}`)) //nolint:errcheck // the answer tells
+		dht.Write([]byte(`{"type":"dht"}`)) //nolint:errcheck // the response shows errors
 		query := func(bytes, want string) {
 			t.Helper()
-			go io.WriteString(dht, bytes) //nolint:errcheck // the answer tells
+			go io.WriteString(dht, bytes) //nolint:errcheck // the response shows errors
 			got := make([]byte, len(want))
 			if _, err := io.ReadFull(dht, got); err != nil || string(got) != want {
 				t.Errorf("query %q is answered %q (%v), want %q", bytes, got, err, want)
@@ -170,7 +170,7 @@ func TestOriginalBytes(t *testing.T) {
 		query("\x00[3,-2]", `{"ip":"192.0.2.7","port":4002}`+"\n")
 		query("\x01"+`{"name":"bob"}`, `{"x":7,"y":25,"z":8}`)
 		query("\x01"+`{"name":"ann"}`, `{"x":4.5,"y":25,"z":6.25}`)
-		query("\x01"+`{"name":"zoe"}`, `{"x":0.5,"y":25,"z":0.5}`) // where those of sessions begin
+		query("\x01"+`{"name":"zoe"}`, `{"x":0.5,"y":25,"z":0.5}`) // where new players of sessions start
 	})
 }
 
@@ -189,7 +189,7 @@ func TestOriginalHandshakes(t *testing.T) {
 			r := newRig(t)
 			r.lands.leader = c.leader
 			conn := r.dial()
-			go io.WriteString(conn, c.say) //nolint:errcheck // it may be refused before all is said
+			go io.WriteString(conn, c.say) //nolint:errcheck // it may be refused before everything is sent
 			got, err := io.ReadAll(conn)
 			if err != nil || !strings.HasPrefix(string(got), c.want) || strings.HasPrefix(c.want, "n") && len(got) != 2 {
 				t.Errorf("handshake %.60q is answered %q (%v), want %q", c.say, got, err, c.want)
@@ -225,7 +225,7 @@ func TestOriginalsAndSessionsMeet(t *testing.T) {
 		if got := bob.heard(); got != chunkData(r.lands.truth(grid.ChunkPos{})) {
 			t.Errorf("bob hears %.100q, want the chunk alone", got)
 		}
-		// What is no packet ends the connection, and bob's body leaves.
+		// An invalid packet ends the connection, and bob's body leaves.
 		bob.say(`[3]` + "\n")
 		pass(time.Second)
 		if !bob.mu.ended || len(ann.mu.avatars) != 1 {
@@ -234,7 +234,7 @@ func TestOriginalsAndSessionsMeet(t *testing.T) {
 	})
 }
 
-// Only who plays here may build, where he can reach, and not into anybody.
+// Only players who are here may build, within their reach, and not into anybody.
 func TestOriginalsBuildWhereTheyAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -256,7 +256,7 @@ func TestOriginalsBuildWhereTheyAre(t *testing.T) {
 		ann.say(`{"type":1,"args":[0,0]}` + "\n")
 		builds("has not moved", far, true)
 		builds("has not moved, into bob", grid.Pos{X: 12, Y: 25, Z: 4}, false)
-		ann.say(`{"type":3,"args":[100,25,8]}` + "\n") // three chunks away: not where she registered
+		ann.say(`{"type":3,"args":[100,25,8]}` + "\n") // three chunks away from where she registered
 		builds("first move is too far", far, true)
 		ann.say(`{"type":3,"args":[8.5,25,4.5]}` + "\n")
 		builds("near", near, true)
@@ -283,7 +283,7 @@ func TestOriginalsBuildWhereTheyAre(t *testing.T) {
 	})
 }
 
-// Where a player is who plays here is told from memory, also while he is being saved.
+// The place of a player who is here is answered from memory, also while they are being saved.
 func TestWhereIsAPlayerWhoIsHere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &slowDisk{memory: newMemory(), gate: make(chan struct{})}
@@ -297,7 +297,7 @@ func TestWhereIsAPlayerWhoIsHere(t *testing.T) {
 				t.Errorf("%s is at %q (%v), want %q", name, got, err, want)
 			}
 		}
-		go io.WriteString(dht, `{"type":"dht"}`) //nolint:errcheck // the answer tells
+		go io.WriteString(dht, `{"type":"dht"}`) //nolint:errcheck // the response shows errors
 		if _, err := io.ReadFull(dht, make([]byte, 2)); err != nil {
 			t.Fatal(err)
 		}
@@ -326,7 +326,7 @@ func (d *slowDisk) Commit(writes []kv.Write) error {
 	return d.memory.Commit(writes)
 }
 
-// All connections of an address share what may found land, and wait.
+// All connections of an address share the limit on founding, and wait.
 func TestFoundingBudget(t *testing.T) {
 	for _, c := range []struct {
 		address string

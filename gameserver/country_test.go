@@ -15,7 +15,7 @@ import (
 )
 
 // country is a gateway with walkers spread over a square of chunks, driven tick by tick and without goroutines. The region, which
-// covers all of it, tells of the chunks that somebody watches.
+// covers all of it, sends the chunks that are watched.
 type country struct {
 	t        testing.TB
 	g        *Gateway
@@ -24,19 +24,19 @@ type country struct {
 	width    float64 // blocks along each side
 	walkers  []walker
 	tourists []*tourist
-	beaten   []*session // spare
+	beaten   []*session // scratch
 	tick     uint64
 }
 
-// walker walks at 4 blocks/s, and is heard of each tick while he does and once when he has stopped.
+// walker walks at 4 blocks/s, and sends a move in each tick while walking and one after stopping.
 type walker struct {
 	wire.Body
-	legs  int     // ticks until he turns or rests
+	legs  int     // ticks until the walker turns or rests
 	pace  float64 // blocks a tick; 0 rests
-	heard bool    // that he rests
+	heard bool    // that it rests
 }
 
-// tourist is a session in CBOR of one of the walkers, and what its client knows.
+// tourist is the CBOR session of one of the walkers, and the state of its client.
 type tourist struct {
 	*session
 	walker int
@@ -58,11 +58,12 @@ func newCountry(t testing.TB, seed uint64, chunks, walkers int) *country {
 		w.Pose = wire.Pose{X: c.width * c.rng.Float64(), Y: 64, Z: c.width * c.rng.Float64()}
 		c.walkers = append(c.walkers, w)
 	}
-	slices.SortFunc(c.walkers, func(a, b walker) int { return bytes.Compare(a.Player[:], b.Player[:]) }) // as regions tell of them
+	// The order in which regions send them.
+	slices.SortFunc(c.walkers, func(a, b walker) int { return bytes.Compare(a.Player[:], b.Player[:]) })
 	return c
 }
 
-// join returns a walker a session. Whoever has no eyes is a client that keeps nothing.
+// join creates a session for a walker. Without eyes it is a client that keeps nothing.
 func (c *country) join(walker, view int, eyes *eyewitness) *tourist {
 	s := &session{g: c.g, out: newOutbox(func() {}), body: c.walkers[walker].Body, binary: true}
 	s.out.owner = s
@@ -84,7 +85,7 @@ func (c *country) quit(v *tourist) {
 	c.tourists = slices.DeleteFunc(c.tourists, func(other *tourist) bool { return other == v })
 }
 
-// look does what a session does when its player comes into another chunk: it watches those around him.
+// look does what a session does when its player enters another chunk: it watches the chunks around.
 func (c *country) look(v *tourist) {
 	v.place(c.walkers[v.walker].Pose)
 	at, view := world.ChunkOf(v.where()), v.view.Load()
@@ -105,7 +106,7 @@ func (c *country) look(v *tourist) {
 	}
 }
 
-// show brings a chunk into view, of which the region tells first if nobody has watched it.
+// show watches a chunk. The region sends it first if nobody has watched it.
 func (c *country) show(v *tourist, pos grid.ChunkPos) {
 	c.f.watch(pos, v)
 	if seen := c.f.mu.views[pos]; !seen.known {
@@ -124,7 +125,7 @@ func (c *country) show(v *tourist, pos grid.ChunkPos) {
 	v.whole(c.f.mu.views[pos], false)
 }
 
-// hear has the feed take what the region tells of chunks that are watched.
+// hear applies the region's deltas of watched chunks to the subscription.
 func (c *country) hear(news map[grid.ChunkPos]*wire.ChunkNews) {
 	frame := wire.FromRegion{Tick: c.tick}
 	for at, n := range news {
@@ -138,7 +139,7 @@ func (c *country) hear(news map[grid.ChunkPos]*wire.ChunkNews) {
 	}
 }
 
-// walk lets everybody walk for a tick, has the gateway hear of it, and lets its sessions look.
+// walk moves everybody by a tick, applies the moves to the gateway, and updates the watched chunks.
 func (c *country) walk() {
 	c.tick++
 	news := make(map[grid.ChunkPos]*wire.ChunkNews)
@@ -170,7 +171,7 @@ func (c *country) walk() {
 	}
 }
 
-// step moves a walker by a tick, and reports whether that is heard of.
+// step moves a walker by a tick, and reports whether the region sends that.
 func (c *country) step(w *walker) (heard bool) {
 	if w.legs--; w.legs <= 0 {
 		w.legs, w.pace, w.heard = 20+c.rng.IntN(60), .2, false
@@ -193,7 +194,7 @@ func (c *country) step(w *walker) (heard bool) {
 	return true
 }
 
-// beat is the gateway's.
+// beat runs a frame.
 func (c *country) beat() {
 	if lost := c.g.stage.missing(); len(lost) > 0 {
 		c.f.show(lost)
@@ -205,7 +206,7 @@ func (c *country) beat() {
 	c.g.stage.beat(1, c.beaten)
 }
 
-// read has clients read what they are sent.
+// read makes clients read what they are sent.
 func (c *country) read() {
 	for _, v := range c.tourists {
 		if v.asleep || len(v.out.wake) == 0 {
@@ -217,7 +218,7 @@ func (c *country) read() {
 	}
 }
 
-// write takes in what the client is sent.
+// write applies what the client is sent.
 func (v *tourist) write(data []byte) error {
 	if v.eyes == nil {
 		return nil

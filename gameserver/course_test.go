@@ -14,17 +14,17 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// strider is a player whose moves come late by up to jitter, and who keeps account of what his region is told.
+// strider is a player whose moves arrive late by up to jitter, with a record of the updates of their region.
 type strider struct {
 	t      *testing.T
 	rng    *rand.Rand
 	jitter time.Duration
 	every  time.Duration
 	pose   wire.Pose
-	now    time.Duration // by his own clock
+	now    time.Duration // by the player's own clock
 	heard  time.Duration
 	course course
-	told   []time.Duration // by his own clock
+	told   []time.Duration // by the player's own clock
 }
 
 func newStrider(t *testing.T, jitter time.Duration) *strider {
@@ -32,7 +32,7 @@ func newStrider(t *testing.T, jitter time.Duration) *strider {
 	return &strider{t: t, rng: rand.New(rand.NewPCG(1, 1)), jitter: jitter, every: region.TickEvery, pose: pose, course: newCourse(pose, 0)}
 }
 
-// move goes so far and tells of it; so many seconds later by his clock than before.
+// move moves the player and sends that, the given number of seconds after the last move by the player's clock.
 func (s *strider) move(x, y, z float64) (told bool) {
 	s.pose.X, s.pose.Y, s.pose.Z = s.pose.X+x, s.pose.Y+y, s.pose.Z+z
 	return s.tell(false)
@@ -52,7 +52,7 @@ func (s *strider) tell(alone bool) (told bool) {
 	return told
 }
 
-// check compares what the region takes the player to do with what he does. He may be early or late by courseSlip.
+// check compares the region's prediction with the actual moves. The player may be early or late by courseSlip.
 func (s *strider) check() {
 	s.t.Helper()
 	x, y, z := s.course.way.Blocks(float64(s.heard-s.course.at) / float64(region.TickEvery))
@@ -63,7 +63,7 @@ func (s *strider) check() {
 	}
 }
 
-// since is how often the region was told after a time.
+// since returns how often the region was updated after a time.
 func (s *strider) since(at time.Duration) (n int) {
 	for _, told := range s.told {
 		if told > at {
@@ -73,7 +73,7 @@ func (s *strider) since(at time.Duration) (n int) {
 	return n
 }
 
-// Who walks on straight is told of once a second, however uneven his moves come.
+// A straight walk costs one update a second, however uneven the moves arrive.
 func TestAStraightWalkIsToldOnceASecond(t *testing.T) {
 	for _, jitter := range []time.Duration{0, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond} {
 		for _, way := range [][3]float64{{.2, 0, 0}, {-.15, 0, .15}, {.02, 0, 0}, {0, .2, 0}, {.7, 0, .7}} {
@@ -141,7 +141,7 @@ func TestWhatIsToldAtOnce(t *testing.T) {
 	}
 }
 
-// Nothing is heard of who has stopped, or is held up: he stands, wherever he is exactly.
+// A player who has stopped or is held up sends nothing: they count as standing, exactly where they are.
 func TestWhoIsNotHeardOfStands(t *testing.T) {
 	s := newStrider(t, 0)
 	for range 23 {
@@ -166,7 +166,7 @@ func TestWhoIsNotHeardOfStands(t *testing.T) {
 	}
 }
 
-// Of a player who tells of himself more seldom than once a tick it is not known where he is in between.
+// For a player who sends moves less often than once a tick, the places in between are not known.
 func TestSeldomMovesMakeNoCourse(t *testing.T) {
 	for _, every := range []time.Duration{80 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond} {
 		s := newStrider(t, 5*time.Millisecond)
@@ -177,7 +177,7 @@ func TestSeldomMovesMakeNoCourse(t *testing.T) {
 			}
 		}
 	}
-	s := newStrider(t, 5*time.Millisecond) // pictures come at 60 a second, and moves with every fourth
+	s := newStrider(t, 5*time.Millisecond) // frames are drawn at 60 a second, and moves sent with every fourth
 	for range 60 {
 		s.every = 66 * time.Millisecond
 		s.move(.27, 0, 0)
@@ -187,7 +187,7 @@ func TestSeldomMovesMakeNoCourse(t *testing.T) {
 	}
 }
 
-// However somebody walks, his region is never more wrong than check allows.
+// However a player walks, the error of the region's prediction stays within what check allows.
 func TestARandomWalkIsKnown(t *testing.T) {
 	for seed := range uint64(50) {
 		s := newStrider(t, time.Duration(seed%3)*12*time.Millisecond)
@@ -212,7 +212,7 @@ func TestARandomWalkIsKnown(t *testing.T) {
 	}
 }
 
-// What a gateway hears of a straight walk it tells its region a few times; that she has stopped within 175 ms; where he is when he is put back at once.
+// A straight walk costs a few updates of the region; that the player has stopped is sent within 175 ms; a correction at once.
 func TestARegionIsToldOfCourses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -268,8 +268,8 @@ func TestARegionIsToldOfCourses(t *testing.T) {
 	})
 }
 
-// Whom other gateways tell of goes on as they say: in both encodings, for the check of what is built into whom, and for the time that
-// he may.
+// Players of other gateways are extrapolated as these predict: in both encodings, for the check of building into bodies, and for
+// as long as allowed.
 func TestTheMirrorGoesOn(t *testing.T) {
 	for _, encoding := range []string{wire.EncodingJSON, wire.EncodingCBOR} {
 		synctest.Test(t, func(t *testing.T) {
@@ -330,7 +330,7 @@ func TestTheMirrorGoesOn(t *testing.T) {
 	}
 }
 
-// In a crowd there are no courses, and each move is told.
+// In a crowd there are no predictions, and each move is sent.
 func TestACrowdHasNoCourses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

@@ -14,22 +14,22 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// strollers are players who walk about in one chunk, at 4 blocks/s, in straight legs of one to four seconds, up and
-// down over hills with steps of half a block. Each moves at a beat of its own, as clients do. A tick sees the moves that
-// came until the feed sent its last clump to the region: so of two ticks one may see none, and the other one two.
+// strollers are players who walk about in one chunk, at 4 blocks/s, in straight legs of one to four seconds, up and down over
+// hills with steps of half a block. Each moves at a rate of its own, as clients do. A tick contains the moves that arrived until
+// the subscription sent its last message to the region: of two ticks one may contain none, and the other one two.
 type strollers struct {
 	rng    *rand.Rand
 	bodies []wire.Body
 	legs   []int
 	next   []float64 // the tick at which each moves next
-	jitter float64   // ticks by which moves come late at most
+	jitter float64   // maximum delay of moves, in ticks
 	tick   float64
-	way    [][]sent // moves that the region has not heard of
+	way    [][]sent // moves that have not reached the region
 	moves  []wire.BodyMove
-	hills  *hills // that they climb instead; nil for none
+	hills  *hills // climbed instead; nil for none
 }
 
-// sent is a move on its way.
+// sent is a move in transit.
 type sent struct {
 	pose wire.Pose
 	came float64 // the tick at which the gateway has it
@@ -41,7 +41,7 @@ func newStrollers(n int, jitter float64) *strollers {
 	for i := range names {
 		names[i] = fmt.Sprint("p", i)
 	}
-	slices.SortFunc(names, func(a, b string) int { // as regions tell of them
+	slices.SortFunc(names, func(a, b string) int { // the order in which regions send them
 		one, other := player.GuestID(a), player.GuestID(b)
 		return bytes.Compare(one[:], other[:])
 	})
@@ -55,7 +55,7 @@ func newStrollers(n int, jitter float64) *strollers {
 	return s
 }
 
-// step moves everybody by a tick, and gives the moves of which the region hears until its end.
+// step moves everybody by a tick, and returns the moves that reach the region until its end.
 func (s *strollers) step() []wire.BodyMove {
 	s.moves = s.moves[:0]
 	s.tick++
@@ -99,7 +99,7 @@ func (s *strollers) walk(i int) {
 // eyewitness is a client's picture of the avatars, from tick frames alone.
 type eyewitness struct {
 	t       testing.TB
-	client  *client // told of everything, if not nil
+	client  *client // receives everything, if not nil
 	scene   wire.Scene
 	players map[uint32]player.ID // also of those who have left
 	frames  int
@@ -150,7 +150,7 @@ func (e *eyewitness) Motion(at grid.ChunkPos, m *wire.Motion) {
 	}
 }
 
-// piece is the news as a session in JSON gets them.
+// piece returns the delta as a JSON session gets it.
 func (e *eyewitness) piece(n *wire.TickNews) wire.Piece {
 	news := wire.ChunkNews{Chunk: n.Chunk, Blocks: n.Blocks, Says: n.Says}
 	for _, a := range n.Enter {
@@ -162,7 +162,7 @@ func (e *eyewitness) piece(n *wire.TickNews) wire.Piece {
 	return pieceOf(news)
 }
 
-// places are where the client takes everybody to be at a tick.
+// places returns the places that the client predicts for a tick.
 func (e *eyewitness) places(tick uint64) map[player.ID]wire.Pose {
 	all := make(map[player.ID]wire.Pose)
 	e.scene.Each(float64(tick-e.scene.Now()), func(id player.ID, pose wire.Pose) { all[id] = pose })
@@ -184,7 +184,7 @@ func newTheatre(n int, jitter float64) *theatre {
 	return h
 }
 
-// seat returns the i-th stroller a session.
+// seat creates a session for the i-th stroller.
 func (h *theatre) seat(i int) *session {
 	s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[i], binary: true}
 	s.out.speak(true)
@@ -196,24 +196,24 @@ func (h *theatre) seat(i int) *session {
 	return s
 }
 
-// begin brings everybody in.
+// begin adds everybody.
 func (h *theatre) begin() error {
 	return h.f.take(wire.FromRegion{Chunks: []wire.ChunkNews{{Enter: slices.Clone(h.crowd.bodies)}}})
 }
 
-// tick lets everybody walk for a tick, and makes the tick's motion.
+// tick moves everybody by a tick, and encodes the tick's motion.
 func (h *theatre) tick(sessions []*session) error {
 	h.walk()
 	return h.show(sessions)
 }
 
-// walk lets everybody walk for a tick.
+// walk moves everybody by a tick.
 func (h *theatre) walk() {
 	h.frame.Tick++
 	h.frame.Chunks[0].Moves = h.crowd.step()
 }
 
-// show makes the motion of the tick that the region has told of.
+// show encodes the motion of the tick that the region has sent.
 func (h *theatre) show(sessions []*session) error {
 	if err := h.f.take(h.frame); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (h *theatre) show(sessions []*session) error {
 	return nil
 }
 
-// jitter is how late moves come at most, in ticks: 10 ms.
+// jitter is the maximum delay of moves, in ticks: 10 ms.
 const jitter = .2
 
 // A session's bytes and what it sees of the others, in crowds of growing size.
@@ -250,7 +250,7 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 			if err := h.begin(); err != nil {
 				t.Fatal(err)
 			}
-			var errors, late []float64 // against what the gateway has just heard; against where they are by now
+			var errors, late []float64 // against what the gateway has just received; against where they are by now
 			const warm, ticks = 40, 400
 			for tick := range warm + ticks {
 				if tick == warm {

@@ -17,8 +17,8 @@ import (
 
 var causalSeeds = flag.Uint64("causal.seeds", 6, "runs of TestEventsAreCausal, each over another bad network")
 
-// deed has a player hit or give to another one, or say something. Each can be told from all others: nobody hits the same one
-// twice, and no two gifts are alike.
+// deed makes a player hit another one, give them something, or send chat. All events differ: nobody hits the same player twice,
+// and no two gifts are alike.
 func (v *village) deed(rng *rand.Rand) func(i, n int) string {
 	hits := make([]int, len(v.people))
 	return func(i, n int) string {
@@ -41,8 +41,8 @@ func (v *village) deed(rng *rand.Rand) func(i, n int) string {
 	}
 }
 
-// does has a player do something. It cannot be done to somebody who is out of sight for a moment: he has left a region, and that
-// he has come into another one is still on its way.
+// does makes a player do something. It is not possible while the target is out of sight: they have left a region, and the message
+// that they have entered another one is still in transit.
 func (v *village) does(i int, m wire.FromClient) bool {
 	c := v.people[i]
 	before := len(c.mu.denied)
@@ -56,7 +56,7 @@ func (v *village) does(i int, m wire.FromClient) bool {
 	return len(c.mu.denied) == before
 }
 
-// eventful plays a village over a bad network: every frame from a region to a gateway takes up to 0.7 s.
+// eventful runs a village over a bad network: every message from a region to a gateway takes up to 0.7 s.
 func eventful(t *testing.T, seed uint64, gateways, people, events int, change ...func(*Options)) (v *village, pairs, wrong int) {
 	v = newVillage(t, gateways, people, change...)
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -65,8 +65,8 @@ func eventful(t *testing.T, seed uint64, gateways, people, events int, change ..
 	return v, pairs, wrong
 }
 
-// Three to five gateways, nine players who talk, hit and give, each frame of a region with a delay of its own, so that what comes
-// over one link overtakes what comes over another: all are shown all in causal order.
+// Three to five gateways, nine players who chat, hit and give, each message of a region with a delay of its own, so that messages
+// on one link overtake those on another: all events are shown to all in causal order.
 func TestEventsAreCausal(t *testing.T) {
 	const events = 90
 	all, bad := 0, 0
@@ -93,7 +93,7 @@ func TestEventsAreCausal(t *testing.T) {
 	t.Logf("%d of %d ordered pairs (%.4g %%) shown in causal order, %d seeds", all-bad, all, 100*float64(all-bad)/float64(all), *causalSeeds)
 }
 
-// The same with the order switched off: events are shown as they come. If this finds nothing wrong, neither does the test above.
+// The same without ordering: events are shown on arrival. If this finds no violation, the test above cannot either.
 func TestEventsAsTheyComeAreNotCausal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, pairs, wrong := eventful(t, 0, 3, 9, 90, func(o *Options) { o.heedless = true })
@@ -104,7 +104,7 @@ func TestEventsAsTheyComeAreNotCausal(t *testing.T) {
 	})
 }
 
-// Everybody who sees who does it is told, in order with what is said; nobody else is.
+// Everybody who sees the acting player is sent the interaction, in order with chat; nobody else is.
 func TestDeedsAreShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVillage(t, 3, 3)
@@ -138,7 +138,7 @@ func TestDeedsAreDenied(t *testing.T) {
 		}
 		check := func(m wire.FromClient, want string) {
 			t.Helper()
-			pass(3 * time.Second) // the rates allow it
+			pass(3 * time.Second) // within the rate limits
 			before := len(ann.mu.denied)
 			metric := valueOf(t, v.rigs[0].g.metrics.denials.WithLabelValues(want))
 			ann.send(m)
@@ -159,7 +159,8 @@ func TestDeedsAreDenied(t *testing.T) {
 		check(give("p1", chunk.Air), wire.DeniedNotPlaceable)
 		check(give("p1", 60000), wire.DeniedUnknownBlock)
 
-		// p1 is at -1.5, 25, 0.5: three blocks to the west of ann. A wall between them, and then a window at his eyes.
+		// p1 is at -1.5, 25, 0.5: three blocks to the west of ann. A wall is built between them, and then a window at the height
+		// of the eyes.
 		for y := int32(24); y <= 27; y++ {
 			for z := int32(-2); z <= 2; z++ {
 				pass(100 * time.Millisecond)
@@ -193,7 +194,7 @@ func TestDeedsAreDenied(t *testing.T) {
 	})
 }
 
-// A node of a later version may tell of deeds that this one does not know: they are shown in words.
+// A node of a later version may send interactions that this one does not support: they are shown as text.
 func TestDeedsOfLaterNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVillage(t, 1, 2)
@@ -208,15 +209,15 @@ func TestDeedsOfLaterNodes(t *testing.T) {
 	})
 }
 
-// A player who goes to a gateway whose clock is behind counts on, by what the one before has saved, and is never taken to say
-// again what he has said: nothing of his is late, and his answers stay behind what they answer. Then he comes back, twice.
+// The events of a player who moves to a gateway whose clock is behind are numbered on from what the previous one has saved, and
+// never taken for repeated ones: none is late, and answers follow what they answer. Then the player comes back, twice.
 func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := newMemory()
-		v := newVillage(t, 3, 3, func(o *Options) { o.Players = network }) // p1 and p2 listen, each on a gateway of his own
+		v := newVillage(t, 3, 3, func(o *Options) { o.Players = network }) // p1 and p2 only read, each on a gateway of their own
 		v.rigs[0].g.ahead, v.rigs[0].g.keeper.ahead = time.Hour, time.Hour
 		ann, at, said := v.people[0], 0, 0
-		ann.conn.Close() // so far she was counted by the right clock
+		ann.conn.Close() // so far her events were numbered by the right clock
 		pass(time.Second)
 		last := uint64(0)
 		for n, to := range []int{0, 1, 2, 0, 2, 2} {
@@ -255,7 +256,7 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 	})
 }
 
-// Where clocks agree records are as they were: older nodes take them.
+// Where clocks agree, records are unchanged: older nodes accept them.
 func TestDoneIsLeftOutWhereClocksAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVillage(t, 2, 2)
@@ -269,7 +270,7 @@ func TestDoneIsLeftOutWhereClocksAgree(t *testing.T) {
 	})
 }
 
-// What is said after a player was handed over is not told: his next gateway may give its number to something else.
+// An event sent after a player was handed over is not shown: their next gateway may assign its number to something else.
 func TestNothingIsDoneAfterTheHandOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVillage(t, 2, 2)

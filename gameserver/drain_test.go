@@ -19,7 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// neighbours are other nodes, by peer id. One without an answer never gives one.
+// neighbours are other nodes, by peer id. One without a function never answers.
 type neighbours map[string]func(wire.Shelter) ([]byte, error)
 
 func (n neighbours) Connected() []string { return slices.Sorted(maps.Keys(n)) }
@@ -39,7 +39,7 @@ func (n neighbours) Ask(ctx context.Context, peer, protocol string, question []b
 	return n[peer](q)
 }
 
-// offers answers with an offer under the name of a host.
+// offers answers with an offer that names the host.
 func offers(host string, sessions uint64, change ...func(*wire.Offer)) func(wire.Shelter) ([]byte, error) {
 	o := wire.Offer{HTTP: "http://" + host + ":8080", Game: host + ":4002", Sessions: sessions, Ready: true}
 	for _, c := range change {
@@ -55,7 +55,7 @@ func home(host string) wire.Home {
 // stopping ends the gateway as a signal does, and does not wait for it.
 func (r *rig) stopping() { r.cancel() }
 
-// sentTo waits until the client is sent on, and gives where to.
+// sentTo waits until the client is redirected, and returns where to.
 func (c *client) sentTo() wire.Reconnect {
 	c.t.Helper()
 	for range 200 {
@@ -69,7 +69,7 @@ func (c *client) sentTo() wire.Reconnect {
 	return wire.Reconnect{}
 }
 
-// moved reads how many sessions were ended so, from where Prometheus reads it.
+// moved returns the number of sessions ended with the outcome, from the metric.
 func (r *rig) moved(outcome string) float64 {
 	r.t.Helper()
 	families, err := r.g.Registerer.(*prometheus.Registry).Gather()
@@ -86,8 +86,8 @@ func (r *rig) moved(outcome string) float64 {
 	return 0
 }
 
-// Players are shared out over the nodes that take some; those that leave, are not ready, lie or are silent are
-// not among them.
+// Players are distributed over the nodes that take some; those that shut down, are not ready, lie or are silent are not among
+// them.
 func TestDrainSharesPlayersOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var steps []DrainStep
@@ -138,8 +138,8 @@ func TestDrainSharesPlayersOut(t *testing.T) {
 	})
 }
 
-// Before a player is told where to go the network knows where he stands; whatever this node hears of him
-// afterwards, it never saves him over what his new home saves.
+// Before a player is redirected their place is saved in the network; whatever this node receives afterwards, it never overwrites
+// what the next node saves.
 func TestDrainSavesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
@@ -159,7 +159,7 @@ func TestDrainSavesFirst(t *testing.T) {
 		if err != nil || known.Pose.X != 3.5 || known.Pose.Z != 4.5 {
 			t.Fatalf("the network knows %+v, %v", known, err)
 		}
-		// He has moved on: another gateway saves him, and the old connection still sends.
+		// The player has moved on: another gateway saves them, and the old connection still sends.
 		newer := known
 		newer.Seq++
 		newer.Gateway, newer.Pose.X = "peerOther", 9.5
@@ -180,7 +180,7 @@ func TestDrainSavesFirst(t *testing.T) {
 	})
 }
 
-// A slow network does not hold a player for ever.
+// A slow network does not hold a player up for ever.
 func TestDrainDoesNotWaitForASlowNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
@@ -201,7 +201,7 @@ func TestDrainDoesNotWaitForASlowNetwork(t *testing.T) {
 	})
 }
 
-// Edits under way are answered before the player is sent on, if that can be; no further ones are taken.
+// Pending edits are answered before the player is redirected, if possible; no further ones are accepted.
 func TestDrainAnswersEdits(t *testing.T) {
 	for name, deaf := range map[string]bool{"regions that answer": false, "regions that do not": true} {
 		t.Run(name, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestDrainAnswersEdits(t *testing.T) {
 				pass(100 * time.Millisecond)
 				if !deaf {
 					r.lands.deaf(false)
-					r.lands.cut() // the leader has changed: the gateway asks again
+					r.lands.cut() // the leader has changed: the gateway sends the request again
 				}
 				start := time.Now()
 				ann.sentTo()
@@ -246,8 +246,8 @@ func TestDrainAnswersEdits(t *testing.T) {
 	}
 }
 
-// While a player is saved, which may take the network a while, his edits are taken. What he reaches only from where he
-// has moved since is not refused: he asks again at his new home.
+// While a player is saved, which may take the network a while, their edits are accepted. An edit within reach only of where they
+// have moved since is not refused: the client sends it again at its next node.
 func TestDrainTakesEditsWhileItSaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
@@ -275,7 +275,7 @@ func TestDrainTakesEditsWhileItSaves(t *testing.T) {
 	})
 }
 
-// Whoever comes while the node ends is sent elsewhere, and the node says that it is not ready.
+// A player who joins while the node shuts down is redirected, and the node reports that it is not ready.
 func TestDrainRefusesNewcomers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0), "g": nil} })
@@ -307,7 +307,7 @@ func TestDrainRefusesNewcomers(t *testing.T) {
 	})
 }
 
-// Somebody who has a place but is still being recalled is sent on as well, and not saved where he never was.
+// A player whose record is still being loaded is redirected as well, and not saved where they never were.
 func TestDrainWhileSomebodyJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(o *Options) {
@@ -340,7 +340,7 @@ func (forgetful) Player(ctx context.Context, _ player.ID) (wire.PlayerRecord, er
 	return wire.PlayerRecord{}, ctx.Err()
 }
 
-// With no other node players are told so, and that it will be back.
+// Without another node players are notified that there is none, and that this one will be back.
 func TestDrainAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -365,7 +365,7 @@ func TestDrainAlone(t *testing.T) {
 	})
 }
 
-// Who does not leave is cut off after a while, and still saved where he stood when he was told to go.
+// A client that does not leave is cut off after a while, and its player saved where they stood when redirected.
 func TestDrainCutsWhoStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })

@@ -33,8 +33,8 @@ var ground = sync.OnceValue(func() *terrain.Generator {
 	return g
 })
 
-// lands is every region of a world, in memory: Land and Crowd as a region's loop drives them, without its
-// ticks. Each message of a gateway is answered at once, and the test says when a link breaks.
+// lands is every region of a world, in memory: Land and Crowd driven as by a region's loop, without its ticks. Each message of a
+// gateway is answered at once, and the test breaks links.
 type lands struct {
 	leader string
 
@@ -42,28 +42,28 @@ type lands struct {
 		sync.Mutex
 		regions map[grid.Cell]*landing
 		down    bool     // no region can be followed
-		odd     []string // what no gateway should send
+		odd     []string // invalid messages of gateways
 		drains  int
 		moved   int                        // messages with moves
-		lag     func(*cable) time.Duration // how long a frame is on its way, which overtakes no other of its link; nil: no time
-		mute    bool                       // regions are older ones, which pass no clocks on
+		lag     func(*cable) time.Duration // transit time of a message, which overtakes no other of its link; nil: none
+		mute    bool                       // regions are older ones, which do not pass clocks on
 	}
 }
 
-// slow has frames take time on their way.
+// slow sets the transit time of messages.
 func (l *lands) slow(lag func(*cable) time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.lag = lag
 }
 
-// slowBy has each frame take a random time.
+// slowBy gives each message a random transit time.
 func (l *lands) slowBy(seed uint64, most time.Duration) {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	l.slow(func(*cable) time.Duration { return time.Duration(rng.Int64N(int64(most))) })
 }
 
-// mute makes regions older ones, which pass no clocks on.
+// mute makes regions older ones, which do not pass clocks on.
 func (l *lands) mute() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +79,7 @@ type landing struct {
 	tick    uint64
 	links   map[*cable]bool
 	number  uint64
-	deaf    bool         // takes messages in and answers nothing: edits are committed and nobody hears of it
+	deaf    bool         // accepts messages and answers nothing: edits are committed without results
 	applied map[edit]int // how often each edit changed the land
 }
 
@@ -131,7 +131,7 @@ func (l *lands) Follow(_ context.Context, pos grid.ChunkPos) (region.Link, wire.
 	return c, l.info(r.cell), nil
 }
 
-// Drain hands over everything and counts that it was asked to.
+// Drain hands over everything and counts its calls.
 func (l *lands) Drain(context.Context) (handed, kept int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,7 +147,7 @@ func (solitude) Ask(context.Context, string, string, []byte) ([]byte, error) {
 	return nil, errors.New("there is nobody")
 }
 
-// down lets no region be followed any more, or again; links break.
+// down makes regions impossible to follow, or possible again; links break.
 func (l *lands) down(down bool) {
 	l.mu.Lock()
 	l.mu.down = down
@@ -168,7 +168,7 @@ func (l *lands) cut() {
 	}
 }
 
-// deaf lets regions take in messages without any answer, until their links are cut.
+// deaf makes regions accept messages without any answer, until their links are cut.
 func (l *lands) deaf(deaf bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,7 +177,7 @@ func (l *lands) deaf(deaf bool) {
 	}
 }
 
-// truth is a chunk as the region has it.
+// truth returns a chunk as the region has it.
 func (l *lands) truth(pos grid.ChunkPos) *chunk.Chunk {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,28 +189,28 @@ func (l *lands) truth(pos grid.ChunkPos) *chunk.Chunk {
 	return c
 }
 
-// followed tells how many links a region has.
+// followed returns how many links a region has.
 func (l *lands) followed(pos grid.ChunkPos) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.at(pos).links)
 }
 
-// told is how many messages with moves regions have got.
+// told returns how many messages with moves regions have received.
 func (l *lands) told() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.mu.moved
 }
 
-// bodies returns who is in a chunk, as its region has it.
+// bodies returns the bodies in a chunk, as its region has them.
 func (l *lands) bodies(pos grid.ChunkPos) []wire.Body {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.at(pos).crowd.Inside(pos)
 }
 
-// commit applies a block change by somebody elsewhere, and tells.
+// commit applies a block change of another gateway's player, and sends it.
 func (l *lands) commit(e wire.Intent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -219,7 +219,7 @@ func (l *lands) commit(e wire.Intent) {
 	r.tell()
 }
 
-// tell sends a frame of the test's making to all links of a region.
+// tell sends a message made by the test to all links of a region.
 func (l *lands) tell(pos grid.ChunkPos, frame wire.FromRegion) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -412,7 +412,7 @@ func (c *cable) Close() error {
 	return nil
 }
 
-// memory is the network's memory of players, and a node's own.
+// memory is the network's store of players, or a node's own.
 type memory struct {
 	mu struct {
 		sync.Mutex
@@ -512,7 +512,7 @@ func (d *doorway) Accept() (net.Conn, error) {
 func (d *doorway) Close() error   { d.close.Do(func() { close(d.closed) }); return nil }
 func (d *doorway) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4002} }
 
-// from is a pipe that claims to come from an address.
+// from is a pipe with a remote address.
 type from struct {
 	net.Conn
 	address net.Addr
@@ -520,7 +520,7 @@ type from struct {
 
 func (f from) RemoteAddr() net.Addr { return f.address }
 
-// applied tells how often a player's edit changed the land of any region.
+// applied returns how often a player's edit changed the land of any region.
 func (l *lands) applied(id string, seq uint64) (times int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -534,7 +534,7 @@ func (l *lands) applied(id string, seq uint64) (times int) {
 	return times
 }
 
-// watching returns the chunks that regions show.
+// watching returns the chunks watched at regions.
 func (l *lands) watching() (all []grid.ChunkPos) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -46,7 +46,7 @@ func TestChunkComesWholeThenChanges(t *testing.T) {
 	})
 }
 
-// A link that begins late, or again, asks for chunks in the order in which they were looked at.
+// A link that begins late, or again, watches chunks in the order in which players began to.
 func TestResumeKeepsTheOrder(t *testing.T) {
 	g := New(options(newLands(), newMemory(), newMemory()))
 	f := newFeed(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
@@ -62,7 +62,7 @@ func TestResumeKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// An answer changes the land before the region's next tick tells it, also land that is folded.
+// A result changes the land before the region's next tick sends the delta, also land that is folded.
 func TestAnswerChangesFoldedLand(t *testing.T) {
 	g := New(options(newLands(), newMemory(), newMemory()))
 	f := newFeed(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
@@ -99,8 +99,8 @@ func TestAnswerChangesFoldedLand(t *testing.T) {
 	}
 }
 
-// An edit alone is sent by whoever asks for it; while others are under way, or the link would have him wait, the sender
-// sends it with whatever else has come.
+// A lone edit is sent by the goroutine that requests it; while others are pending, or sending would block, the sender sends it
+// with whatever else has been collected.
 func TestEditAloneIsSentAtOnce(t *testing.T) {
 	g := New(options(newLands(), newMemory(), newMemory()))
 	f := newFeed(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
@@ -157,7 +157,7 @@ func TestEditAloneIsSentAtOnce(t *testing.T) {
 	}
 }
 
-// promptOne is a link that can be sent to without waiting.
+// promptOne is a link that can send without blocking.
 type promptOne struct {
 	sent  []wire.ToRegion
 	waits bool
@@ -170,8 +170,8 @@ func (p *promptOne) TrySend(take func() wire.ToRegion) bool {
 	return !p.waits
 }
 
-// Two edits of one block may be told in one frame: the news of the later one, and the answer to the earlier one. The
-// mirror keeps the later one.
+// Two edits of one block may be in one message: the delta of the later one, and the result of the earlier one. The mirror keeps
+// the later one.
 func TestAnswerDoesNotUndoNews(t *testing.T) {
 	g := New(options(newLands(), newMemory(), newMemory()))
 	f := newFeed(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
@@ -196,7 +196,7 @@ func TestAnswerDoesNotUndoNews(t *testing.T) {
 	}
 }
 
-// A region tells more of a tick when somebody waits for an answer. The gateway beats once a tick all the same.
+// A region sends more of a tick early when there is a result to send. The gateway makes one frame a tick all the same.
 func TestOneBeatATick(t *testing.T) {
 	g := New(options(newLands(), newMemory(), newMemory()))
 	f := newFeed(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
@@ -217,7 +217,7 @@ func TestOneBeatATick(t *testing.T) {
 	}
 }
 
-// The land comes from near to far.
+// Chunks arrive from near to far.
 func TestNearestChunksComeFirst(t *testing.T) {
 	for name, spawn := range map[string]grid.Pos{"within one region": {X: 264, Y: 25, Z: 264}, "where four meet": {Y: 25}} {
 		t.Run(name, func(t *testing.T) {
@@ -246,7 +246,7 @@ func TestLinkLossKeepsEditsAndPictures(t *testing.T) {
 		r := newRig(t)
 		ann, bob := r.join("ann", 1), r.join("bob", 1)
 
-		// Committed, and the link dies before anybody hears of it.
+		// Committed, and the link breaks before the result is sent.
 		r.lands.deaf(true)
 		heard := grid.Pos{X: 3, Y: 25, Z: 3}
 		first := ann.put(heard, chunk.Brick)
@@ -259,7 +259,7 @@ func TestLinkLossKeepsEditsAndPictures(t *testing.T) {
 		}
 		r.lands.deaf(false)
 		r.lands.down(true)
-		// Asked for while nobody leads the region.
+		// Requested while nobody leads the region.
 		unheard := grid.Pos{X: -3, Y: 25, Z: 3}
 		second := ann.put(unheard, chunk.Glass)
 		pass(noticeAfter + time.Second)
@@ -269,7 +269,7 @@ func TestLinkLossKeepsEditsAndPictures(t *testing.T) {
 		if len(ann.mu.notices) == 0 {
 			t.Error("nobody told the player that the land cannot be reached")
 		}
-		// Meanwhile somebody elsewhere builds, and bob looks away and back.
+		// Meanwhile another gateway's player builds, and bob turns to other chunks and back.
 		third := grid.Pos{X: 3, Y: 26, Z: 3}
 		r.lands.commit(wire.Intent{Player: guestID("zoe"), Seq: 1, Pos: third, Block: chunk.Log})
 		r.lands.down(false)
@@ -317,8 +317,8 @@ func TestAvatarsSurviveLinkLoss(t *testing.T) {
 	})
 }
 
-// An edit that a player sends again, over the same session or the next one, is answered once, to whoever
-// asked last; a second edit under its number is not taken for it.
+// An edit that a player sends again, over the same session or the next one, is answered once, to the last sender; a second edit
+// of the same number is not mistaken for it.
 func TestEditAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -346,8 +346,8 @@ func TestEditAskedAgain(t *testing.T) {
 	})
 }
 
-// Between the newest state and the chunk that is shown anew, a viewer is told who comes and goes, and what
-// is built; a newcomer is not. None is told twice what he knows.
+// Between the newest state and the rebuilt chunk, a subscriber gets who enters and leaves, and what is built; a new one does not.
+// None gets anything twice.
 func TestNewsWhileAChunkIsBuiltAnew(t *testing.T) {
 	g := New(options(newLands(), newMemory(), newMemory())) // without builders
 	pos := grid.ChunkPos{}
@@ -449,7 +449,7 @@ func TestRefusalTellsWhatStandsThere(t *testing.T) {
 	})
 }
 
-// witness is a viewer that only writes down.
+// witness is a subscriber that only records.
 type witness struct {
 	results []wire.EditResult
 	wholes  int
@@ -480,7 +480,7 @@ func TestWatchFlapping(t *testing.T) {
 		r := newRig(t)
 		ann, bob := r.join("ann", 2), r.join("bob", 1)
 		for i := range 12 {
-			ann.send(wire.View{View: 1 + i%2}) // one more than the view is kept: look from farther away
+			ann.send(wire.View{View: 1 + i%2}) // one chunk more than the view is kept: look from farther away
 			if i%3 == 2 {
 				ann.stroll()
 			}
@@ -536,7 +536,7 @@ func TestFeedLingersAndCloses(t *testing.T) {
 	})
 }
 
-// A feed that closes while it cannot reach its region does so too.
+// A subscription that cannot reach its region closes when unused, too.
 func TestUnreachableFeedCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -566,7 +566,7 @@ func TestChatWaitsForTheRegion(t *testing.T) {
 	})
 }
 
-// A second connection under a player's name takes his body over; the end of the first does not take it out.
+// A second connection under a player's name takes over the body; the end of the first does not remove it.
 func TestBodyBelongsToWhoBroughtItLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -610,7 +610,7 @@ func TestHostileLeaderIsLeft(t *testing.T) {
 	})
 }
 
-// step is something that happens in the world of TestPicturesAgree.
+// step is an event in the world of TestPicturesAgree.
 type step struct {
 	kind  string
 	who   int
@@ -630,11 +630,11 @@ var schedule = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
 	}
 }), 1, 40)
 
-// Whatever happens to links and views, in the end every picture is the regions' land, and every edit has
-// got one answer; what was confirmed is committed once.
+// Whatever happens to links and views, in the end every picture equals the regions' land, and every edit has got one result; what
+// was confirmed is committed once.
 func TestPicturesAgree(t *testing.T) {
 	for name, value := range map[string]string{"rapid.checks": "25", "rapid.shrinktime": "10s"} {
-		if f := flag.Lookup(name); f.Value.String() == f.DefValue { // -rapid.checks=1000 looks longer
+		if f := flag.Lookup(name); f.Value.String() == f.DefValue { // -rapid.checks=1000 runs longer
 			if err := flag.Set(name, value); err != nil {
 				t.Fatal(err)
 			}
@@ -651,11 +651,11 @@ func TestPicturesAgree(t *testing.T) {
 	})
 }
 
-// Schedules that went wrong at the border of two regions. It depends on the order of the two regions' news, so each is
-// played often.
+// Schedules that once failed at the border of two regions. They depend on the order of the two regions' messages, so each is run
+// often.
 func TestPicturesAgreeAtBorder(t *testing.T) {
 	for name, steps := range map[string][]step{
-		// What the region that he left has not told yet must not take him off the picture.
+		// What the region that the player left has not sent yet must not remove them from the picture.
 		"goes on and comes in anew": {
 			{kind: "elsewhere", who: 1, x: -4, y: 26},
 			{kind: "walk", who: 0, x: -4, y: 26},
@@ -663,7 +663,7 @@ func TestPicturesAgreeAtBorder(t *testing.T) {
 			{kind: "rejoin", who: 0, after: 1},
 			{kind: "edit", who: 0, x: 3, y: 25},
 		},
-		// The region to which she comes back has never heard that she had left, and so tells nothing new.
+		// The region to which she returns never received that she had left, and so sends nothing new.
 		"goes and comes back while a region is away": {
 			{kind: "walk", who: 0, x: -3, y: 25},
 			{kind: "edit", who: 1, x: -3, y: 25, block: 2, after: 1},

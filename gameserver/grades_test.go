@@ -11,7 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// watched is an avatar alone in a cell, in the middle of chunk 0, 0, of which every grade is told when it is looked at.
+// watched is an avatar alone in a cell, in the middle of chunk 0, 0, encoded in every tier when it is checked.
 type watched struct {
 	a    *actor
 	c    cell
@@ -34,7 +34,7 @@ func (w *watched) stand() {
 	w.a.heard = w.now.look
 }
 
-// move takes the avatar on by a step, in blocks, and looks.
+// move moves the avatar by a step, in blocks, and checks it.
 func (w *watched) move(x, y float64) {
 	w.pose.X, w.pose.Y = w.pose.X+x, w.pose.Y+y
 	w.now.tick, w.now.look = w.now.tick+1, w.now.look+1
@@ -48,12 +48,12 @@ func (w *watched) move(x, y float64) {
 	}
 }
 
-// astray is how far from the avatar clients of the grade take it to be, in blocks.
+// astray returns the error of the prediction of the tier's clients, in blocks.
 func (w *watched) astray(g grade) float64 {
 	return float64(w.a.tracks[g].astray(&w.a.place, w.now.tick)) / wire.PaceUnit
 }
 
-// A block up or down costs the coarser grades one record, after which they are right about who goes on as before.
+// A block up or down costs the coarser tiers one record, after which they predict an avatar that goes on as before correctly.
 func TestStepIsToldOnce(t *testing.T) {
 	const way = 4. / 20 // a tick
 	for name, step := range map[string][][2]float64{
@@ -87,7 +87,7 @@ func TestStepIsToldOnce(t *testing.T) {
 	}
 }
 
-// However an avatar steps up and down, the coarser grades' clients are wrong by no more than docs/protocol.md says.
+// However an avatar steps up and down, the error in the coarser tiers stays within what docs/protocol.md states.
 func TestStepsAreWithinBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 1000 {
@@ -123,7 +123,7 @@ func TestStepsAreWithinBounds(t *testing.T) {
 	}
 }
 
-// A walker who turns by a right angle, and looks there, is told of once, and with the pace that he has.
+// A walker who turns by a right angle, and looks there, costs one update, with the right velocity.
 func TestPaceAfterTurn(t *testing.T) {
 	const way = 4. / 20 // a tick
 	w := newWatched()
@@ -144,13 +144,13 @@ func TestPaceAfterTurn(t *testing.T) {
 	}
 }
 
-// Whoever was told of in the middle of a jump is not shown in the sky, nor under the ground, until the next look.
+// An avatar that was sent in the middle of a jump is shown neither in the sky nor under the ground until the next check.
 func TestJumpIsNotPrecededInDistance(t *testing.T) {
 	every := int(gradeRules[distant].every)
 	jump := []float64{.42, .33, .25, .17, .08, -.08, -.17, -.25, -.33, -.42}
 	for at := range jump {
 		w := newWatched()
-		for range 2*every - 1 - at { // so that the jump is looked at in its tick at
+		for range 2*every - 1 - at { // so that the jump is checked in its tick at
 			w.move(0, 0)
 		}
 		for _, y := range slices.Concat(jump, make([]float64, every-len(jump))) {
@@ -162,7 +162,7 @@ func TestJumpIsNotPrecededInDistance(t *testing.T) {
 	}
 }
 
-// Nor is he if in the middle of his jump somebody gets him in the distance who was told of him exactly.
+// Nor is it if, in the middle of its jump, a client that had it in an exact tier gets it in the tier distant.
 func TestJumpGoesOutOfSight(t *testing.T) {
 	for at := 1; at < 5; at++ {
 		w := newWatched()
@@ -183,7 +183,7 @@ func TestJumpGoesOutOfSight(t *testing.T) {
 	}
 }
 
-// Who falls for long, and drifts, does so for clients who are told once a second, though they let nobody go on for more than two.
+// A long, drifting fall is shown to clients that are updated once a second, although they extrapolate for two at most.
 func TestLongFallInDistance(t *testing.T) {
 	w := newWatched()
 	w.pose.X, w.pose.Y = 8.5, 200
@@ -197,7 +197,7 @@ func TestLongFallInDistance(t *testing.T) {
 	}
 }
 
-// A walker a tick late is borne for some looks and then told of.
+// A walker who is a tick late is tolerated for some checks and then sent.
 func TestSlipIsBorneForSomeLooks(t *testing.T) {
 	w := newWatched()
 	for range 6 {

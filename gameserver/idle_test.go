@@ -10,7 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region"
 )
 
-// A gateway on which nobody plays hardly beats; whoever comes has his beats at once, and all of them.
+// A gateway without clients makes few frames; a client that connects gets them at once, and all of them.
 func TestNobodyNeedsBeats(t *testing.T) {
 	for whom, come := range map[string]func(*rig){
 		"a session":          func(r *rig) { r.join("ann", 1) },
@@ -37,7 +37,7 @@ func testIdleBeats(t *testing.T, come func(*rig)) {
 		if n := beats() - before; n > 10 {
 			t.Errorf("%d beats in ten seconds, and nobody is here", n)
 		}
-		pass(beatIdle / 2) // between two beats
+		pass(beatIdle / 2) // between two frames
 		before = beats()
 		come(r)
 		pass(beatIdle / 2)
@@ -47,12 +47,12 @@ func testIdleBeats(t *testing.T, come func(*rig)) {
 	})
 }
 
-// Original clients get the time of day at each tick, whenever they come.
+// Original clients get the time of day at each tick, whenever they connect.
 func TestClockWaitsForOriginalClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		for range 2 {
-			pass(time.Second) // with nobody here the clock stands
+			pass(time.Second) // without clients the clock stands
 			o := r.connect("ann")
 			o.say(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
 			pass(10 * region.TickEvery)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Jobs come by their order, wait for earlier ones that are announced, and not for ever.
+// Jobs are served by their order, wait for earlier ones that are announced, and not for ever.
 func TestJobsComeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newJobs()

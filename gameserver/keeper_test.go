@@ -26,7 +26,7 @@ func (m *memory) keep(r wire.PlayerRecord) {
 	}
 }
 
-// A record that nobody could write keeps the others of its batch from the disk in no case, and counting on too far makes none.
+// A record that cannot be written does not keep the others of its batch from the disk, and no record counts on too far.
 func TestOneBadRecordHoldsNobodyBack(t *testing.T) {
 	disk := newMemory()
 	k := newKeeper(options(newLands(), newMemory(), disk))
@@ -135,7 +135,7 @@ func TestPlayersAreSavedWhileTheyPlay(t *testing.T) {
 	})
 }
 
-// Who goes far is published where he is, but not all the time.
+// A player who goes far is published, but not all the time.
 func TestFarWaysArePublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -160,7 +160,7 @@ func TestFarWaysArePublished(t *testing.T) {
 	})
 }
 
-// Whoever leaves is published before those who were to be published earlier, as soon as one record is done.
+// A player who leaves is published before those who were queued earlier, as soon as one record is done.
 func TestWhoLeavesIsPublishedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(o *Options) { o.Players.(*memory).gate = make(chan struct{}) })
@@ -172,7 +172,7 @@ func TestWhoLeavesIsPublishedFirst(t *testing.T) {
 		pass(2 * saveEvery)
 		ann.conn.Close()
 		pass(100 * time.Millisecond)
-		// Those under way, and the first after. If hers from when she came was among them, she is that after its end.
+		// Those in progress, and the first after. If the record of her arrival was among them, she is that after its end.
 		for range 2 * publishers {
 			r.network.gate <- struct{}{}
 		}
@@ -184,7 +184,7 @@ func TestWhoLeavesIsPublishedFirst(t *testing.T) {
 	})
 }
 
-// A network that takes its time delays neither saves nor players who leave; in the end all is published.
+// A slow network delays neither saves nor players who leave; in the end all are published.
 func TestSlowNetworkHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(o *Options) { o.Players.(*memory).gate = make(chan struct{}) })
@@ -266,8 +266,8 @@ func TestDiskThatFails(t *testing.T) {
 	})
 }
 
-// Of a crowd that walks about only so many are published a second, the oldest records first, and in time all of them: a
-// crowd that is not too large once a minute.
+// Of a crowd that walks about only so many players are published a second, the oldest records first, and in time all of them:
+// those of a crowd that is not too large once a minute.
 func TestCrowdIsPublishedInTurn(t *testing.T) {
 	for players, each := range map[int]int{120: publishLeast, 240: 4, 360: 6, 1000: publishMost} {
 		t.Run(fmt.Sprint(players), func(t *testing.T) { publishInTurn(t, players, each) })
@@ -291,7 +291,7 @@ func publishInTurn(t *testing.T, players, each int) {
 			}
 		}
 		var marks map[player.ID]mark
-		round := (players + each - 1) / each // saves until everybody's turn has come
+		round := (players + each - 1) / each // saves until everybody has had a turn
 		oldest := time.Now()
 		for second := range 2 * round {
 			pass(saveEvery)

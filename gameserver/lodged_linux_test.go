@@ -15,7 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// rambler is a player in CBOR over a real socket, who reads when the test says so.
+// rambler is a CBOR client over a real socket, which reads when the test says so.
 type rambler struct {
 	t    *testing.T
 	r    *rig
@@ -24,7 +24,7 @@ type rambler struct {
 	seq  uint64
 }
 
-// serveRamblers starts a gateway on a real socket that lodges whoever has only walked for so long.
+// serveRamblers starts a gateway on a real socket that parks players who have only walked for the given time.
 func serveRamblers(t *testing.T, long time.Duration) (r *rig, join func(name string) *rambler) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -72,7 +72,7 @@ func (w *rambler) send(m wire.FromClient) {
 
 func (w *rambler) goTo(x float64) { w.send(wire.Move{Pose: wire.Pose{X: x, Y: 25, Z: .5}}) }
 
-// await reads until a message of one kind comes.
+// await reads until a message of one type arrives.
 func await[M wire.FromServer](w *rambler) M {
 	w.t.Helper()
 	if err := w.conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
@@ -121,7 +121,7 @@ func (w *rambler) at(x float64) {
 	eventually(w.t, fmt.Sprint("he is at ", x), func() bool { return w.r.g.Online()[0].Pose.X == x })
 }
 
-// Who walks is lodged; who edits, or comes to another chunk, is not, and gets what he asks for as ever.
+// Players who walk are parked; those who edit, or enter another chunk, are not, and get their answers as usual.
 func TestWalkersAreLodged(t *testing.T) {
 	r, join := serveRamblers(t, 1)
 	ann := join("ann")
@@ -149,7 +149,7 @@ func TestWalkersAreLodged(t *testing.T) {
 		ann.goTo(4.5)
 		ann.lodged(1)
 	}
-	ann.goTo(500) // the poller puts him back too
+	ann.goTo(500) // the poller corrects moves too
 	if back := await[wire.Correction](ann); back.Pose.X != 4.5 || r.g.poller.lodged() != 1 {
 		t.Errorf("put back to %v, %d are lodged", back.Pose.X, r.g.poller.lodged())
 	}
@@ -170,7 +170,7 @@ func TestWalkersAreLodged(t *testing.T) {
 	ann.lodged(1)
 }
 
-// Who has just done something else than to walk is not lodged.
+// A player who has just done anything but walk is not parked.
 func TestWhoActsIsNotLodged(t *testing.T) {
 	r, join := serveRamblers(t, time.Hour)
 	ann := join("ann")
@@ -185,7 +185,8 @@ func TestWhoActsIsNotLodged(t *testing.T) {
 	}
 }
 
-// Lodged sessions end as others do: by their clients, by too much, by nonsense, by another login. Others walk on meanwhile.
+// Parked sessions end as others do: by their clients, by too many messages, by invalid ones, by another login. Others walk on
+// meanwhile.
 func TestLodgedSessionsEnd(t *testing.T) {
 	pose := wire.AppendMove(nil, wire.Pose{X: 4.5, Y: 25, Z: .5})
 	for name, c := range map[string]struct {
@@ -234,7 +235,7 @@ func TestLodgedSessionsEnd(t *testing.T) {
 	}
 }
 
-// One who sends half a message and stops, and one who reads nothing, hold up nobody.
+// A client that sends half a message and stops, and one that reads nothing, hold up nobody.
 func TestStalledClientsHoldUpNobody(t *testing.T) {
 	_, join := serveRamblers(t, 1)
 	bob, half := join("bob"), join("half")
@@ -257,11 +258,11 @@ func TestStalledClientsHoldUpNobody(t *testing.T) {
 			})
 		}
 	}
-	half.write(wire.AppendMove(nil, wire.Pose{X: 5.5, Y: 25, Z: .5})[1:]) // the rest comes after all
+	half.write(wire.AppendMove(nil, wire.Pose{X: 5.5, Y: 25, Z: .5})[1:]) // the rest arrives after all
 	half.lodged(2)
 }
 
-// A gateway that stops says so to those who are lodged, and leaves no file and no goroutine behind.
+// A gateway that shuts down redirects parked clients, and leaves no file and no goroutine behind.
 func TestGatewayStopsWithLodgedSessions(t *testing.T) {
 	files, goroutines := openFiles(t), runtime.NumGoroutine()
 	t.Run("gateway", func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// A region that names a body twice is taken at its first word, by the mirror as by its viewers.
+// If a region sends a body twice, the first one counts, for the mirror as for its subscribers.
 func TestDoubledBodiesAreTakenOnce(t *testing.T) {
 	first := wire.Body{Player: player.GuestID("ann"), Name: "ann", Pose: wire.Pose{X: 1}}
 	second := first
@@ -22,8 +22,8 @@ func TestDoubledBodiesAreTakenOnce(t *testing.T) {
 	}
 }
 
-// A chunk's occupants do what a map of them would, whatever order they are told of in, and moves are looked for along the
-// list only as far as that is right.
+// A chunk's occupants behave like a map, whatever order they are sent in, and moves are searched for along the list only as far
+// as necessary.
 func TestOccupantsAreAMapOfBodies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var list occupants

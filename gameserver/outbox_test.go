@@ -15,7 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// sinkFunc is a sink that keeps nothing back.
+// sinkFunc is a sink that does not buffer.
 type sinkFunc func([]byte) error
 
 func (f sinkFunc) write(data []byte) error { return f(data) }
@@ -59,7 +59,7 @@ func TestFramesAreBounded(t *testing.T) {
 	for range 7 {
 		o.piece(1, piece)
 	}
-	o.piece(2, bytes.Repeat(piece, 5)) // one piece is never torn
+	o.piece(2, bytes.Repeat(piece, 5)) // a piece is never split
 	o.end(nil)
 	frames, _ := written(o)
 	if len(frames) != 5 {
@@ -94,7 +94,7 @@ func TestSlowClientIsTold(t *testing.T) {
 		for range outboxLimit/len(block) - 1 {
 			o.put(block)
 		}
-		// What the writer holds in its hands counts until it is written.
+		// What the writer has taken counts until it is written.
 		stuck, goOn := make(chan struct{}), make(chan struct{})
 		var got []string
 		done := make(chan struct{})
@@ -145,7 +145,7 @@ func TestLastWordsAreShort(t *testing.T) {
 	})
 }
 
-// Those who do not read cost the others nothing: their connections end, and nobody else misses anything.
+// Clients that do not read do not affect the others: their connections end, and nobody else misses anything.
 func TestStalledClientsHurtNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

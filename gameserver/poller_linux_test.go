@@ -22,12 +22,12 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// lodger is a socket that a test lodges.
+// lodger is a socket that a test parks.
 type lodger struct {
 	line  *lineConn
 	there *net.TCPConn
 	left  chan struct{}
-	last  chan struct{} // closed when the last word is heard
+	last  chan struct{} // closed when the last message has arrived
 
 	mu struct {
 		sync.Mutex
@@ -48,7 +48,8 @@ func startPoller(t *testing.T) *poller {
 	return p
 }
 
-// lodge lodges one end of a new connection. What begins with '!' it does not take, and after what begins with '.' it does not stay.
+// lodge parks one end of a new connection. It does not handle messages that begin with '!', and unparks after those that begin
+// with '.'.
 func lodge(t *testing.T, p *poller) *lodger {
 	t.Helper()
 	here, there := socketPair(t)
@@ -62,7 +63,7 @@ func lodge(t *testing.T, p *poller) *lodger {
 	return l
 }
 
-// lodge does what poller.lodge does, but for waiting.
+// lodge does what poller.lodge does, without waiting.
 func (l *lodger) lodge(t *testing.T, p *poller) {
 	t.Helper()
 	d := l.line.Conn.(*descriptor)
@@ -118,7 +119,7 @@ func said(words ...string) (data []byte) {
 	return data
 }
 
-// What the poller does not take in, the session reads by itself, from the first byte of it on.
+// The session itself reads what the poller does not handle, from its first byte on.
 func TestPollerTakesStepsOnly(t *testing.T) {
 	long := strings.Repeat("x", pollBytes)
 	for _, c := range []struct {
@@ -176,7 +177,7 @@ func TestPollerTakesStepsOnly(t *testing.T) {
 	}
 }
 
-// closing reports whether the client's end of the stream has not arrived yet.
+// closing reports whether the end of the client's stream is still in transit.
 func (l *lodger) closing(t *testing.T) bool {
 	t.Helper()
 	ready := []unix.PollFd{{Fd: int32(l.line.Conn.(*descriptor).fd), Events: unix.POLLRDHUP}}
@@ -187,7 +188,7 @@ func (l *lodger) closing(t *testing.T) bool {
 	return ready[0].Revents&unix.POLLRDHUP == 0
 }
 
-// A socket may come back, and nothing that came meanwhile is lost.
+// A socket may be parked again, and nothing that arrived meanwhile is lost.
 func TestPollerLodgesAgain(t *testing.T) {
 	p := startPoller(t)
 	l := lodge(t, p)
@@ -203,7 +204,7 @@ func TestPollerLodgesAgain(t *testing.T) {
 		}
 		between := said(fmt.Sprint("between", turn))
 		if turn%2 == 0 {
-			l.write(t, between) // it is there when the socket is lodged, and makes no edge any more
+			l.write(t, between) // it is there when the socket is parked, and raises no event any more
 		}
 		l.lodge(t, p)
 		if turn%2 == 1 {
@@ -216,8 +217,8 @@ func TestPollerLodgesAgain(t *testing.T) {
 	}
 }
 
-// Many sockets, of which some are ended by their clients, some by the gateway, and some leave, during rounds. Each is given back
-// exactly once, what others send is heard, and nothing is left over.
+// Many sockets, of which some are ended by their clients, some by the gateway, and some unparked, during rounds. Each is unparked
+// exactly once, what others send arrives, and nothing is left over.
 func TestPollerUnderway(t *testing.T) {
 	const sockets, words = 3 * pollEvents / 2, 20
 	files := openFiles(t)
@@ -250,7 +251,7 @@ func TestPollerUnderway(t *testing.T) {
 					}
 				}
 				if i%4 == 0 {
-					l.there.Write(said(lastWord)) //nolint:errcheck // it is missed below
+					l.there.Write(said(lastWord)) //nolint:errcheck // checked below
 					<-l.last
 					return
 				}
@@ -291,7 +292,7 @@ func openFiles(t *testing.T) int {
 	return len(entries)
 }
 
-// A writer waits for a client who does not read, while the socket is lodged, and is let go when the time is over.
+// A writer waits for a client that does not read while the socket is parked, until the deadline.
 func TestWriterWaitsWhileLodged(t *testing.T) {
 	p := startPoller(t)
 	l := lodge(t, p)
@@ -304,7 +305,7 @@ func TestWriterWaitsWhileLodged(t *testing.T) {
 		_, err := l.line.Conn.Write(sent)
 		wrote <- err
 	}()
-	l.write(t, said("a")) // others are read meanwhile, and so is he
+	l.write(t, said("a")) // others are read meanwhile, and so is this one
 	p.round()
 	if got := l.heard(); len(got) != 1 {
 		t.Errorf("heard %q", got)

@@ -16,7 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// socketPair is a TCP connection's two ends.
+// socketPair returns the two ends of a TCP connection.
 func socketPair(t testing.TB) (here, there *net.TCPConn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -36,7 +36,7 @@ func socketPair(t testing.TB) (here, there *net.TCPConn) {
 	return accepted.(*net.TCPConn), dialled.(*net.TCPConn)
 }
 
-// straight is an outbox with the short way to a socket, and its writer.
+// straight returns an outbox that is written directly to a socket, and its writer.
 func straight(t testing.TB) (o *outbox, there *net.TCPConn) {
 	t.Helper()
 	here, there := socketPair(t)
@@ -64,7 +64,7 @@ func straight(t testing.TB) (o *outbox, there *net.TCPConn) {
 	return o, there
 }
 
-// Frames go right into the socket; a message among them keeps its place.
+// Frames are written directly to the socket; a message among them keeps its place.
 func TestBeatWritesFramesItself(t *testing.T) {
 	o, there := straight(t)
 	in := bufio.NewReader(there)
@@ -95,7 +95,8 @@ func TestBeatWritesFramesItself(t *testing.T) {
 			}
 		}
 		got := hear()
-		if head := len(wire.AppendTick(nil, tick)); len(got) == head+len(piece) { // the writer was still awake, and took the piece before the beat
+		// The writer was still awake, and took the piece before the frame.
+		if head := len(wire.AppendTick(nil, tick)); len(got) == head+len(piece) {
 			motion := hear()
 			got = append(append(motion[:head:head], got[head:]...), motion[head:]...)
 		}
@@ -111,7 +112,7 @@ func TestBeatWritesFramesItself(t *testing.T) {
 	}
 }
 
-// Answers go right into the socket, in their place among pieces and motion, as the writer would write them.
+// Results are written directly to the socket, in their place among pieces and motion, as the writer would write them.
 func TestAnswersAreWrittenAtOnce(t *testing.T) {
 	var got, want bytes.Buffer
 	short := newOutbox(func() {})
@@ -142,7 +143,7 @@ func TestAnswersAreWrittenAtOnce(t *testing.T) {
 	if p.messages != 4 || short.mu.bytes != 0 || len(short.mu.items)+len(short.mu.motion) != 0 {
 		t.Errorf("%d messages counted, %d bytes and %d items left", p.messages, short.mu.bytes, len(short.mu.items))
 	}
-	// A socket that is full keeps its writer busy, and what comes then waits for him.
+	// A full socket keeps its writer busy, and what comes then waits for the writer.
 	short.prompt = &recorder{to: &got, full: true}
 	short.leave([]byte("more"))
 	p.deliver(short)
@@ -153,7 +154,7 @@ func TestAnswersAreWrittenAtOnce(t *testing.T) {
 	}
 }
 
-// recorder is a socket that takes everything, or nothing.
+// recorder is a socket that accepts everything, or nothing.
 type recorder struct {
 	to   *bytes.Buffer
 	full bool
@@ -167,7 +168,7 @@ func (r *recorder) try(data []byte) (int, error) {
 }
 func (r *recorder) keep([]byte) {}
 
-// taker is a connection that only takes.
+// taker is a connection that only accepts writes.
 type taker struct {
 	net.Conn
 	to *bytes.Buffer
@@ -176,7 +177,7 @@ type taker struct {
 func (w taker) Write(data []byte) (int, error)   { return w.to.Write(data) }
 func (w taker) SetWriteDeadline(time.Time) error { return nil }
 
-// A client that reads late gets whole frames in order, and the beat never waits for it.
+// A client that reads late gets whole frames in order, and the frame loop never waits for it.
 func TestFullSocketTearsNoFrame(t *testing.T) {
 	o, there := straight(t)
 	var p post
@@ -224,7 +225,7 @@ func TestFullSocketTearsNoFrame(t *testing.T) {
 	}
 }
 
-// The clock's ticks go on whether or not there are beats, and never run ahead of it.
+// Ticks follow the clock whether or not there are frames, and never run ahead of it.
 func TestTicksFollowTheClock(t *testing.T) {
 	var c tickClock
 	total := uint64(0)
@@ -244,7 +245,7 @@ func TestTicksFollowTheClock(t *testing.T) {
 	}
 }
 
-// BenchmarkDeliver is a frame's way from the beat into a real TCP socket.
+// BenchmarkDeliver measures writing a frame from the frame loop into a real TCP socket.
 func BenchmarkDeliver(b *testing.B) {
 	o, there := straight(b)
 	drained := make(chan struct{})

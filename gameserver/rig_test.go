@@ -27,8 +27,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// rig is a gateway that runs, over regions and memories that the test holds in its hands. It lives in a
-// synctest bubble: time passes only when everybody waits.
+// rig is a running gateway, over regions and stores that the test controls. It lives in a synctest bubble: time passes only when
+// all goroutines wait.
 type rig struct {
 	t        *testing.T
 	g        *Gateway
@@ -37,12 +37,12 @@ type rig struct {
 	disk     *memory
 	game     *doorway
 	http     *doorway
-	encoding string // of those who join
+	encoding string // of clients that join
 	cancel   context.CancelFunc
 	ended    chan error
 }
 
-// usualEncoding is that of players who join a rig. All tests run in both.
+// usualEncoding is that of clients that join a rig. All tests run in both.
 var usualEncoding = wire.EncodingCBOR
 
 func TestMain(m *testing.M) {
@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// halfUnit is how far a place in a tick frame may be off.
+// halfUnit is the maximum error of a place in a tick frame.
 const halfUnit = 1. / wire.PlaceUnit / 2
 
 // spawn is a corner at which four regions meet, well above the ground.
@@ -101,7 +101,7 @@ func (r *rig) start(l Listeners) {
 	r.t.Cleanup(r.stop)
 }
 
-// stop ends the gateway and waits for it; a goroutine that it left behind fails the bubble.
+// stop ends the gateway and waits for it; a goroutine left behind fails the bubble.
 func (r *rig) stop() {
 	r.cancel()
 	if err, first := <-r.ended; first {
@@ -132,8 +132,7 @@ func (r *rig) dialFrom(address net.Addr) net.Conn {
 	return here
 }
 
-// client is a player with a session. It keeps what a real client would, and complains about what a server
-// must never send.
+// client is a player with a session. It keeps what a real client would, and fails the test on what a server must never send.
 type client struct {
 	t    *testing.T
 	conn net.Conn
@@ -156,7 +155,7 @@ type client struct {
 		order       []grid.ChunkPos // of the whole chunks
 		failure     wire.Failure
 		reconnect   *wire.Reconnect // the last one
-		acksBefore  int             // acknowledgements that had come before it
+		acksBefore  int             // acknowledgements that had arrived before it
 		wholes      int
 		ended       bool
 	}
@@ -171,7 +170,7 @@ func newClient(t *testing.T, conn net.Conn) *client {
 	return c
 }
 
-// join opens a session as a guest, and waits until all the land has come.
+// join opens a session as a guest, and waits until all chunks have arrived.
 func (r *rig) join(name string, view int) *client {
 	r.t.Helper()
 	c := newClient(r.t, r.dial())
@@ -184,7 +183,7 @@ func (r *rig) join(name string, view int) *client {
 	return c
 }
 
-// open joins, in either encoding, and listens from then on.
+// open joins, in either encoding, and reads from then on.
 func (c *client) open(join wire.Join) {
 	if join.Encoding == "" {
 		join.Encoding = wire.EncodingJSON
@@ -265,7 +264,7 @@ func (c *client) listen() {
 	}
 }
 
-// look does something with what the client knows.
+// look calls f with the client's lock held.
 func (c *client) look(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -351,14 +350,14 @@ func (c *client) apply(p wire.Piece) {
 	}
 }
 
-// put sends an edit and gives its sequence.
+// put sends an edit and returns its sequence.
 func (c *client) put(pos grid.Pos, b chunk.Block) uint64 {
 	c.seq++
 	c.send(wire.Edit{Seq: c.seq, X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b)})
 	return c.seq
 }
 
-// answer returns the one answer to an edit.
+// answer returns the only result of an edit.
 func (c *client) answer(seq uint64) wire.Ack {
 	c.t.Helper()
 	c.mu.Lock()
@@ -372,7 +371,7 @@ func (c *client) answer(seq uint64) wire.Ack {
 
 func (c *client) goTo(x, y, z float64) { c.send(wire.Move{Pose: wire.Pose{X: x, Y: y, Z: z}}) }
 
-// stroll takes the player three chunks away and back, at his full speed.
+// stroll moves the player three chunks away and back, at full speed.
 func (c *client) stroll() {
 	for _, x := range []float64{19.5, 38.5, 57.5, 76.5, 95.5, 76.5, 57.5, 38.5, 19.5, .5} {
 		c.goTo(x, 25, .5)
@@ -389,7 +388,7 @@ func (c *client) block(pos grid.Pos) (b chunk.Block) {
 	return b
 }
 
-// sees checks that the client's picture is the regions' land, all of the view and nothing else.
+// sees checks that the client's picture equals the regions' land, in all of the view and nowhere else.
 func (c *client) sees(l *lands, view int) {
 	c.t.Helper()
 	c.mu.Lock()

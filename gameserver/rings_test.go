@@ -8,7 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// In a chunk that is peopled all the time, rings are drawn by the crowd while there is one, and by distance alone before and after it.
+// In a chunk with avatars all the time, tiers depend on the crowd while there is one, and on distance alone before and after it.
 func TestRingsFollowTheCrowd(t *testing.T) {
 	const few, many = 50, 500
 	h := newTheatre(many, jitter)
@@ -50,7 +50,7 @@ func TestRingsFollowTheCrowd(t *testing.T) {
 	}
 }
 
-// account checks what the stage counts against what there is.
+// account checks the counts of the index.
 func (s *stage) account(t testing.TB) {
 	t.Helper()
 	type seen struct {
@@ -65,7 +65,7 @@ func (s *stage) account(t testing.TB) {
 		for i := range v.lines {
 			l := &v.lines[i]
 			if want[l.plot] == nil {
-				continue // nobody is there any more
+				continue // no avatar is there any more
 			}
 			if v.weighs {
 				want[l.plot].weighers++

@@ -18,7 +18,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// under is a place beside the spawn that is free, and within everybody's reach.
+// under returns a place beside the spawn that is free, and within everybody's reach.
 func under(*client) grid.Pos { return grid.Pos{X: 2, Y: 21, Z: 3} }
 
 func blockOf(i int) chunk.Block { return chunk.Block(i % 2) }
@@ -178,7 +178,7 @@ func TestSecondLoginReplacesTheFirst(t *testing.T) {
 	})
 }
 
-// Whoever lost his network comes back at once, although the old connection still hangs.
+// A player whose network changed gets back in at once, although the old connection still hangs.
 func TestSecondLoginDoesNotWaitForADeadConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -195,7 +195,7 @@ func TestSecondLoginDoesNotWaitForADeadConnection(t *testing.T) {
 	})
 }
 
-// A guest's name proves nothing: nobody is thrown out by a stranger.
+// A guest's name proves nothing: a stranger cannot replace anybody.
 func TestGuestsNameIsTaken(t *testing.T) {
 	for address, code := range map[string]string{"192.0.2.1": "", "192.0.2.2": wire.FailNameTaken} {
 		synctest.Test(t, func(t *testing.T) {
@@ -240,7 +240,7 @@ func TestSequencesFarAhead(t *testing.T) {
 	})
 }
 
-// An address has room for players, of whom one with an original client holds many connections.
+// An address has room for players; one with an original client holds many connections.
 func TestPlayersPerAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(o *Options) { o.PerAddress = 2 })
@@ -314,7 +314,7 @@ func TestGoodbye(t *testing.T) {
 		ann.goTo(5.5, 26, 5.5)
 		stalled := newClient(t, r.dial())
 		stalled.send(wire.Join{Version: 1, Name: "bob", View: 1, Encoding: "json"})
-		r.dial() // says nothing
+		r.dial() // sends nothing
 		pass(100 * time.Millisecond)
 		began := time.Now()
 		r.stop()
@@ -338,7 +338,7 @@ func TestGoodbye(t *testing.T) {
 	})
 }
 
-// A door that fails takes everything with it, and says why.
+// A listener that fails ends the gateway, which returns the reason.
 func TestDoorThatFails(t *testing.T) {
 	for _, name := range []string{"game", "http"} {
 		t.Run(name, func(t *testing.T) {

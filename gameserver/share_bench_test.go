@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkGatewayShare is a tick of a gateway that has a share of a crowd's sessions, and has to make the motion of the
-// whole crowd for them. What it takes with few sessions is the preparation, which every gateway pays.
+// BenchmarkGatewayShare measures a tick of a gateway that has a share of a crowd's sessions, and encodes the motion of the whole
+// crowd for them. The time with few sessions is that of the preparation, which every gateway spends.
 func BenchmarkGatewayShare(b *testing.B) {
 	const players = 1000
 	for _, share := range []int{1, 4, 1000} {

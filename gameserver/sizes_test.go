@@ -23,7 +23,7 @@ func (o *onlooker) stepwise() bool                 { return false }
 func (o *onlooker) result(wire.EditResult) *outbox { return nil }
 func (o *onlooker) notice(string)                  {}
 
-// countryside is a gateway over natural land of four sections, with a feed of one region.
+// countryside returns a subscription to one region of a gateway over natural land of four sections.
 func countryside(t *testing.T) *feed {
 	t.Helper()
 	land, err := terrain.New(terrain.Params{Seed: 7, Sections: 4, Version: terrain.Version})
@@ -54,12 +54,12 @@ func heapBytes() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// What a chunk of natural land costs: on the wire, in memory while it is in view, and when it is not in view any more.
-// Where players move about their blocks are asked for, and the land is unpacked: here in one chunk of nine.
+// What a chunk of natural land costs: on the wire, in memory while it is in view, and when it is not in view any more. Where
+// players move blocks are read, and the land is unpacked: here in one chunk of nine.
 func TestNaturalLandIsSmall(t *testing.T) {
 	const sections = 4 * natural * natural
 	f, eyes, with := countryside(t), &onlooker{}, newTools()
-	eachNatural(func(at grid.ChunkPos) { f.g.terrain(at, with) }) // what generating leaves behind for once
+	eachNatural(func(at grid.ChunkPos) { f.g.terrain(at, with) }) // what generating allocates only once
 	f.g.shelf.Purge()
 	empty := heapBytes()
 	eachNatural(func(at grid.ChunkPos) {
@@ -93,7 +93,7 @@ func TestNaturalLandIsSmall(t *testing.T) {
 	runtime.KeepAlive(with)
 }
 
-// A block that changes, alone in its tick, costs whoever sees it 16 bytes at most, its frame included.
+// A single block change in a tick costs each recipient 16 bytes at most, its frame included.
 func TestBlockChangeIsSmall(t *testing.T) {
 	for _, at := range []grid.ChunkPos{{}, {X: -60, Z: 60}, {X: 1000, Z: -1000}, {X: -1_000_000, Z: 1_000_000}} {
 		g := New(options(newLands(), newMemory(), newMemory()))

@@ -2,8 +2,8 @@ package gameserver
 
 import "testing"
 
-// BenchmarkBeatSpread is a beat of a gateway whose sessions stand far from one another: 100 walkers in 80 chunks or so, each told of
-// 20 times a second, and ten sessions, of which one looks far.
+// BenchmarkBeatSpread measures a frame of a gateway whose sessions are far from one another: 100 walkers in about 80 chunks, each
+// updated 20 times a second, and ten sessions, one with a large view.
 func BenchmarkBeatSpread(b *testing.B) {
 	c := newCountry(b, 1, 14, 170)
 	c.join(0, 4, nil)

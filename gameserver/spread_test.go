@@ -8,7 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// gradeAt is the grade in which a vantage has an avatar's cell.
+// gradeAt returns the tier in which an observer has an avatar's cell.
 func (v *vantage) gradeAt(a *actor) grade {
 	for i := range v.lines {
 		if l := &v.lines[i]; l.plot == a.plot {
@@ -18,9 +18,9 @@ func (v *vantage) gradeAt(a *actor) grade {
 	return unseen
 }
 
-// allowed is how far off clients of a grade may be after a look, along any axis, in 1/128 block: the grade's error, a slip or a step,
-// half a unit of a place that was told when the grade changed, and, so many ticks after the grade was looked at, what the avatar and
-// what is told of it may part meanwhile.
+// allowed returns the maximum error of clients of a tier after a check, along any axis, in 1/128 block: the tier's error, a slip
+// or a step, half a unit of a place that was sent when the tier changed, and, the given number of ticks after the check, how far
+// the avatar and its prediction may diverge meanwhile.
 func allowed(g grade, sinceLook uint64) int32 {
 	most := gradeRules[g].error
 	if g != exact {
@@ -33,13 +33,13 @@ func allowed(g grade, sinceLook uint64) int32 {
 	return most + fine/2 + parting*int32(sinceLook)
 }
 
-// verdict is what came of comparing what clients know with where everybody is, by grade.
+// verdict is the result of comparing clients' predictions with the real places, by tier.
 type verdict struct {
 	looks, wrong [grades]int
 	worst        [grades]int32 // in 1/128 block
 }
 
-// check compares what clients know of those in view with where they are.
+// check compares clients' predictions of avatars in view with their places.
 func (c *country) check(found *verdict) {
 	s := c.g.stage
 	for _, v := range c.tourists {
@@ -60,13 +60,13 @@ func (c *country) check(found *verdict) {
 			}
 			g := v.vantage.gradeAt(a)
 			if g == unseen {
-				continue // he came into this chunk alone, and the rings have not been drawn since
+				continue // it entered this chunk alone, and tiers have not been assigned since
 			}
 			since := a.plot.turn(s.mu.looks) % gradeRules[g].every
 			truth := a.place.Pose(at)
 			off := int32(max(math.Abs(seen.X-truth.X), math.Abs(seen.Y-truth.Y), math.Abs(seen.Z-truth.Z))*wire.PaceUnit + .5)
 			most := allowed(g, since)
-			if off > 2*most { // twice: see actor.motion, which puts him within his cell
+			if off > 2*most { // twice: see actor.motion, which puts it within its cell
 				c.t.Fatalf("tick %d: the client of %s takes %s to be at %.2f, %.2f, %.2f, who is at %.2f, %.2f, %.2f: %d/128 block, want at most %d",
 					c.tick, v.body.Name, w.Name, seen.X, seen.Y, seen.Z, truth.X, truth.Y, truth.Z, off, most)
 			}
@@ -79,8 +79,8 @@ func (c *country) check(found *verdict) {
 	}
 }
 
-// Wherever avatars and sessions walk, come and go, clients take everybody in view to be where he is, but for what the grade allows in which
-// they are told of him.
+// Wherever avatars and sessions walk, come and go, clients predict everybody in view within the error that the avatar's tier
+// allows.
 func TestClientsAreRightWithinGrades(t *testing.T) {
 	var found verdict
 	views := []int{1, 1, 2, 4}
@@ -105,7 +105,7 @@ func TestClientsAreRightWithinGrades(t *testing.T) {
 			case n == 3: // it does not read for a while
 				v := some()
 				if v.asleep = !v.asleep; !v.asleep {
-					v.out.miss() // the motion that waits is older than the news that it comes behind
+					v.out.miss() // the waiting motion is older than the delta that it comes behind
 				}
 			}
 			c.walk()

@@ -15,8 +15,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Of 500 clients 100 stop reading. What the others are sent, tick for tick, is the same to the byte as if those read;
-// for those who do not read nothing is made or kept; and when one reads again, one frame tells it everything.
+// Of 500 clients 100 stop reading. What the others are sent, tick for tick, is the same to the byte as if those read; for those
+// that do not read nothing is encoded or kept; and when one reads again, one frame contains the full state.
 func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 	const players, stalled, ticks = 500, 100, 60
 	frames := func(stall bool) (all [][]byte, h *theatre, sessions []*session) {
@@ -38,7 +38,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 			}
 			for i, s := range sessions {
 				if stall && i < stalled && tick >= 5 {
-					if tick == 5 { // it takes this and does not get rid of it
+					if tick == 5 { // it accepts this and cannot write it
 						s.out.take(load{})
 					}
 					continue
@@ -68,7 +68,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 		}
 	}
 	s, eyes := sessions[0], newEyewitness(t)
-	before := h.g.stage.roll(grid.ChunkPos{}, h.f.mu.views[grid.ChunkPos{}].bodies) // as it knew before
+	before := h.g.stage.roll(grid.ChunkPos{}, h.f.mu.views[grid.ChunkPos{}].bodies) // as the client had it before
 	if err := eyes.write(wire.AppendNews(wire.AppendTick(nil, h.g.stage.mu.tick), before)); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 	if eyes.frames != 2 || eyes.records != players {
 		t.Errorf("%d frames with %d avatars, want one with all %d", eyes.frames-1, eyes.records, players)
 	}
-	far := float64(gradeRules[far].error+slipMost) / wire.PaceUnit // no cell of the chunk is told of less exactly
+	far := float64(gradeRules[far].error+slipMost) / wire.PaceUnit // no cell of the chunk is in a coarser tier
 	places := eyes.places(h.g.stage.mu.tick)
 	for _, b := range h.crowd.bodies {
 		x, z := places[b.Player].X, places[b.Player].Z
@@ -94,7 +94,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 	}
 }
 
-// Whole chunks wait until the client has taken the earlier ones; motion does not wait behind them.
+// Whole chunks wait until the client has accepted the earlier ones; motion does not wait behind them.
 func TestLandDelaysNothing(t *testing.T) {
 	o := newOutbox(func() {})
 	defer o.settle()
@@ -133,8 +133,8 @@ func TestLandDelaysNothing(t *testing.T) {
 	}
 }
 
-// A session in JSON that does not read is told of no moves meanwhile, but of everything else; when it reads again one
-// piece tells it where everybody is.
+// A JSON session that does not read gets no moves meanwhile, but everything else; when it reads again one piece contains the
+// places of everybody.
 func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const players, ticks, edits = 50, 200, 20

@@ -11,8 +11,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// One round of four gateways' machines, whose players all see one another and walk at random. Reported is what one gateway takes, and
-// what it sends.
+// One round of four gateways' machines, whose players all see one another and walk at random. Reported are the time of one
+// gateway, and the bytes that it sends.
 func BenchmarkSwarm(b *testing.B) {
 	for _, kind := range []string{OverlayPSense, OverlayAreacast} {
 		for _, players := range []int{100, 300} {

@@ -19,7 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// streams connect a gateway of a test with the others; cut ones are not reached.
+// streams connect a gateway of a test with the others; cut ones cannot be reached.
 type streams struct {
 	self string
 	all  map[string]*Gateway
@@ -38,7 +38,7 @@ func (s streams) Open(ctx context.Context, peer, protocol string) (io.ReadWriteC
 	return here, nil
 }
 
-// peerID is of the form of libp2p's.
+// peerID returns an id of the form of libp2p's.
 func peerID(i int) string { return fmt.Sprintf("peerThisNode%c", 'A'+i) }
 
 func newOverlayVillage(t *testing.T, kind string, gateways, people int) *village {
@@ -61,7 +61,7 @@ func newOverlayVillage(t *testing.T, kind string, gateways, people int) *village
 	return v
 }
 
-// seenAt is where a client sees a player.
+// seenAt returns where a client sees a player.
 func (c *client) seenAt(name string) (at wire.Pose, sees bool) {
 	c.look(func() {
 		a, known := c.mu.avatars[guestID(name).String()]
@@ -133,7 +133,7 @@ func TestOverlays(t *testing.T) {
 	}
 }
 
-// What the overlay carries of a pose is what sessions are told of it.
+// The precision of poses in the overlay is that of sessions.
 func TestOverlayPoses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		far := rapid.Float64Range(-swarmReach, swarmReach)
@@ -154,7 +154,7 @@ func TestOverlayPoses(t *testing.T) {
 	})
 }
 
-// Updates that are old, repeated, or too far away for a player's legs are not shown; packets that are none end their stream.
+// Updates that are old, repeated, or too far away for a player's speed are not shown; invalid packets end their stream.
 func TestOverlayRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newOverlayVillage(t, OverlayPSense, 2, 2)
@@ -188,8 +188,8 @@ func TestOverlayRefuses(t *testing.T) {
 	})
 }
 
-// Regions that are slow to tell, leaders that come and go, players who walk to and fro over borders: in the end everybody sees
-// everybody where he is, once, and nobody else.
+// Slow regions, leaders that come and go, players who walk to and fro over borders: in the end everybody sees everybody where
+// they are, once, and nobody else.
 func TestOverlayAndRegionsAgree(t *testing.T) {
 	for _, kind := range []string{OverlayPSense, OverlayAreacast} {
 		for seed := range uint64(3) {
@@ -239,8 +239,8 @@ func TestOverlayAndRegionsAgree(t *testing.T) {
 	}
 }
 
-// Where a player is when a round begins is seen at another gateway at once: his way there waits for that round and for nothing else. The
-// moves come at all phases of a round, the last ones when machines have decided already whom they tell.
+// The place of a player when a round begins is shown by another gateway at once: it waits for that round and for nothing else.
+// The moves come at all phases of a round, the last ones when machines have chosen recipients already.
 func TestOverlayTellsWithTheRound(t *testing.T) {
 	for _, kind := range []string{OverlayPSense, OverlayAreacast} {
 		t.Run(kind, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestOverlayTellsWithTheRound(t *testing.T) {
 				pass(3 * time.Second)
 				for i := range 25 {
 					pass(untilRound(time.Now()) + time.Duration(i)*round/25 + round/100)
-					x := .5 + float64(i*i%7) // no pace leads there
+					x := .5 + float64(i*i%7) // no prediction leads there
 					v.people[0].goTo(x, 25, .5)
 					pass(untilRound(time.Now()) + round/50)
 					v.wantSeen(fmt.Sprint("move ", i), "p0", x, .5)
@@ -259,7 +259,7 @@ func TestOverlayTellsWithTheRound(t *testing.T) {
 	}
 }
 
-// A round whose packets are late is shown when they are there, however soon after the beat before that is.
+// A round whose packets are late is shown when they have arrived, however soon after the previous frame that is.
 func TestLateRoundsAreShownAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newOverlayVillage(t, OverlayPSense, 2, 2)
@@ -267,7 +267,7 @@ func TestLateRoundsAreShownAtOnce(t *testing.T) {
 		w := v.rigs[1].g.swarm
 		for i, late := range []time.Duration{12, 14, 16, 18, 19} {
 			pass(untilRound(time.Now()) + time.Millisecond)
-			w.parcels <- parcel{peer: "somebody"} // so he is waited for in the next round
+			w.parcels <- parcel{peer: "somebody"} // so the next round waits for this gateway
 			pass(untilRound(time.Now()) + late*time.Millisecond)
 			x := 1 + float64(i)/2
 			u := overlay.Update{Origin: numberOf(guestID("p0")), Round: roundOf(time.Now()) + 1, At: overlay.Point{X: x, Z: .5}, Body: bodyOf(wire.Pose{X: x, Y: 25, Z: .5})}
@@ -292,8 +292,8 @@ func TestGatheringWaitsForWhoSentLastTime(t *testing.T) {
 		{nil, true},
 		{map[string]uint32{"a": 10, "b": 10}, true},
 		{map[string]uint32{"a": 10, "b": 9}, false},
-		{map[string]uint32{"a": 10, "b": 8}, true}, // he has nothing to tell any more, or is gone
-		{map[string]uint32{"a": 11}, true},         // his clock is ahead
+		{map[string]uint32{"a": 10, "b": 8}, true}, // b has nothing to send any more, or is gone
+		{map[string]uint32{"a": 11}, true},         // the clock of a is ahead
 	} {
 		n := gathering{round: 10, last: test.last}
 		if got := n.complete(); got != test.want {

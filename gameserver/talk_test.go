@@ -17,8 +17,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// village is some gateways of one world, and players at the corner at which four regions meet: each sees all the others, and
-// hears those around him over four links.
+// village is some gateways of one world, and players at the corner at which four regions meet: each sees all the others, and gets
+// their chat over four links.
 type village struct {
 	t      *testing.T
 	lands  *lands
@@ -58,7 +58,7 @@ func valueOf(t *testing.T, c prometheus.Metric) float64 {
 	return m.Counter.GetValue()
 }
 
-// order counts the lines that gateways have shown in an order.
+// order returns how many events gateways have shown in an order.
 func (v *village) order(order string) (n float64) {
 	for _, r := range v.rigs {
 		n += valueOf(v.t, r.g.metrics.talk.WithLabelValues(order))
@@ -66,9 +66,9 @@ func (v *village) order(order string) (n float64) {
 	return n
 }
 
-// gossip has people talk: whoever is shown the newest line first answers it at once, if he has not spoken just now. It gives which
-// lines each line follows: what its speaker had seen when he said it, and what he had said himself. Utter has a player say
-// the n-th one, and gives it as it is to be shown.
+// gossip makes people chat: the first player who is shown the newest line answers it at once, unless they have just sent one. It
+// returns which lines each line follows: those that its author had seen when they sent it, and their own earlier ones. Utter
+// makes a player send the n-th line, and returns it as it is to be shown.
 func (v *village) gossip(rng *rand.Rand, lines int, utter func(i, n int) string) map[string]map[string]bool {
 	follows := make(map[string]map[string]bool)
 	own := make([][]string, len(v.people))
@@ -76,7 +76,7 @@ func (v *village) gossip(rng *rand.Rand, lines int, utter func(i, n int) string)
 	newest := ""
 	for n := range lines {
 		i := v.answerer(rng, spoke, newest)
-		if rng.IntN(2) == 0 { // from region to region, with words of his on the way in both
+		if rng.IntN(2) == 0 { // from region to region, with events of theirs in transit in both
 			at := corners[rng.IntN(4)]
 			v.people[i].goTo(at[0], 25, at[1])
 		}
@@ -96,13 +96,13 @@ func (v *village) gossip(rng *rand.Rand, lines int, utter func(i, n int) string)
 	return follows
 }
 
-// chat has a player say a number.
+// chat makes a player send a number.
 func (v *village) chat(i, n int) string {
 	v.people[i].send(wire.Chat{Text: fmt.Sprint(n)})
 	return fmt.Sprintf("%s: %d", v.names[i], n)
 }
 
-// answerer waits until somebody has seen a line who may speak.
+// answerer waits until a player who may send a line has seen the given one.
 func (v *village) answerer(rng *rand.Rand, spoke []time.Time, line string) int {
 	for {
 		for _, i := range rng.Perm(len(v.people)) {
@@ -120,8 +120,8 @@ func (c *client) heard() (said []string) {
 	return said
 }
 
-// check returns how many pairs of lines, of which one follows the other, were shown to somebody, and how many of them the wrong
-// way round. Everybody must have got every line once.
+// check returns how many pairs of lines, of which one follows the other, were shown to somebody, and how many of them in the
+// wrong order. Everybody must have got every line once.
 func (v *village) check(follows map[string]map[string]bool) (pairs, wrong int) {
 	for i, c := range v.people {
 		said := c.heard()
@@ -145,7 +145,7 @@ func (v *village) check(follows map[string]map[string]bool) (pairs, wrong int) {
 	return pairs, wrong
 }
 
-// Three gateways, nine players, and each frame from a region to a gateway takes up to 0.7 s: all see all in causal order.
+// Three gateways, nine players, and each message from a region to a gateway takes up to 0.7 s: all see all lines in causal order.
 func TestChatIsCausal(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestChatIsCausal(t *testing.T) {
 	}
 }
 
-// Regions that pass no clocks on: everything is shown, as it comes. That this goes wrong shows what the clocks are for.
+// Regions that do not pass clocks on: everything is shown on arrival. The violations show what the clocks are for.
 func TestChatOfOlderNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVillage(t, 3, 9)
@@ -185,7 +185,7 @@ func TestChatOfOlderNodes(t *testing.T) {
 	})
 }
 
-// Who speaks first is shown first, although his region is slower.
+// The line that was sent first is shown first, although its region is slower.
 func TestConcurrentChatGoesByTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVillage(t, 3, 3)
@@ -208,7 +208,7 @@ func TestConcurrentChatGoesByTheClock(t *testing.T) {
 	})
 }
 
-// Nobody waits for what newcomers, or those whom a newcomer meets, said before. What is lost delays what follows it, once.
+// Nobody waits for what new players, or those whom a new player meets, sent before. A lost event delays what follows it, once.
 func TestChatWaitsForNothingThatIsNotToCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const soon = 200 * time.Millisecond
@@ -232,7 +232,7 @@ func TestChatWaitsForNothingThatIsNotToCome(t *testing.T) {
 		if said := v.people[1].mu.said; len(said) != 5 || said[4] != "cid: thanks" {
 			t.Errorf("p1 was shown %q", said)
 		}
-		// A word of ann's that reaches nobody, and one that does.
+		// An event of ann's that reaches nobody, and one that does.
 		v.rigs[0].g.mu.Lock()
 		s := v.rigs[0].g.mu.sessions[guestID("p0")]
 		v.rigs[0].g.mu.Unlock()
@@ -263,7 +263,7 @@ func TestVoice(t *testing.T) {
 		t.Errorf("bob has heard nobody, and knows %v", early)
 	}
 	bob.hear(question, time.Second)
-	bob.hear(bob.owner.Act(), time.Second) // himself
+	bob.hear(bob.owner.Act(), time.Second) // the player's own
 	answer := bob.speak(voiceLinger+time.Second, nobody)
 	if vclock.Compare(question, answer) != vclock.Before || answer.Clock.Len() != 2 {
 		t.Errorf("the answer %v does not follow the question %v", answer, question)
@@ -273,7 +273,7 @@ func TestVoice(t *testing.T) {
 	if far := cid.speak(voiceLinger+time.Second, nobody); far.Clock.Component(id("bob")) != 0 || len(cid.seen) != 0 {
 		t.Errorf("cid keeps bob, who has been out of sight for %v: %v", voiceLinger+time.Second, far)
 	}
-	// A crowd: the clock stays within what travels, and the last ones remain.
+	// A crowd: the clock stays within what fits a stamp, and the last players remain.
 	var last vclock.Stamp
 	for i := range 2 * voiceHeard {
 		last = newVoice(player.GuestID(fmt.Sprint("p", i)), start).speak(0, everybody)

@@ -7,7 +7,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Each new link begins with the state of all chunks. Land that nobody has ever changed is as it was, and is not built anew.
+// Each new link begins with the state of all chunks. Land that was never changed is not rebuilt.
 func TestUnchangedLandStaysOverANewLink(t *testing.T) {
 	base := make([]byte, 32)
 	edit := []wire.BlockAt{{At: 7, Block: chunk.Brick}}

@@ -103,7 +103,7 @@ func TestTheBuriedGetOut(t *testing.T) {
 	}
 }
 
-// A client shows what the player breaks before the region has confirmed it, and lets him go there.
+// A client shows what the player breaks before the region has confirmed it, and lets the player go there.
 func TestWhatIsBeingBrokenIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWalls(t)
