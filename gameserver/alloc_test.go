@@ -6,8 +6,8 @@ import "testing"
 // are in them.
 func TestTickAllocatesNothingForAPlayer(t *testing.T) {
 	allocations := func(players int) float64 {
-		h := newTheatre(players, jitter)
-		sessions, desks := make([]*session, players), make([]desk, players)
+		h := newCrowdScene(players, jitter)
+		sessions, desks := make([]*session, players), make([]writeBuffers, players)
 		for i := range sessions {
 			sessions[i] = h.seat(i)
 		}

@@ -16,7 +16,7 @@ import (
 // those who see them well.
 func TestWhoIsAloneIsToldOfSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		r.encoding = wire.EncodingCBOR
 		ann := r.join("ann", aloneView)
 		x, z := .5, .5
@@ -38,13 +38,13 @@ func TestWhoIsAloneIsToldOfSeldom(t *testing.T) {
 			t.Errorf("alone: told %d times in 2 s", told)
 		}
 		there := func() wire.Body { return r.lands.bodies(grid.ChunkPos{})[0] }
-		pass(3 * courseSilence)
+		pass(3 * predictionSilence)
 		if b := there(); b.Pose.X != x || b.Pose.Z != z || b.Way.Goes() {
 			t.Errorf("the region has her at %v, she rests at %v, %v", b, x, z)
 		}
 		ann.goTo(x+.2, 25, z)
 		ann.put(grid.Pos{X: 3, Y: 25, Z: 3}, chunk.Brick)
-		pass(2 * feedPause)
+		pass(2 * sendPause)
 		if at := there().Pose.X; at != x+.2 {
 			t.Errorf("the region has her at %v when she builds, she stands at %v", at, x+.2)
 		}

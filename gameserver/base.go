@@ -14,26 +14,26 @@ import (
 // baseRetry is the pause between attempts to fetch a base that was not found.
 const baseRetry = 5 * time.Second
 
-// want marks the chunk as waiting for the terrain that its edits were made on. The subscription's lock is held.
-func (f *feed) want(v *view, generated [32]byte) {
-	f.g.metrics.mismatches.Inc()
-	f.g.Logger.Warn("generated terrain differs from what the edits were made on: fetching that",
-		"chunk", v.at.String(), "pinned", hex.EncodeToString(v.base), "generated", hex.EncodeToString(generated[:]))
-	v.foreign, v.wanting = nil, true
+// needBase marks the chunk as waiting for the terrain that its edits were made on. The subscription's lock is held.
+func (sub *subscription) needBase(mc *mirrorChunk, generated [32]byte) {
+	sub.g.metrics.mismatches.Inc()
+	sub.g.Logger.Warn("generated terrain differs from what the edits were made on: fetching that",
+		"chunk", mc.at.String(), "pinned", hex.EncodeToString(mc.base), "generated", hex.EncodeToString(generated[:]))
+	mc.foreign, mc.fetching = nil, true
 }
 
 // fetchBase requests a base until it has arrived or is no longer needed.
-func (f *feed) fetchBase(ctx context.Context, v *view, hash [32]byte) {
-	for f.wants(v, hash) {
-		base, err := f.g.Bases.BaseOf(ctx, v.at, hash)
+func (sub *subscription) fetchBase(ctx context.Context, mc *mirrorChunk, hash [32]byte) {
+	for sub.needsBase(mc, hash) {
+		base, err := sub.g.Bases.BaseOf(ctx, mc.at, hash)
 		if err == nil {
-			f.found(v, hash, base)
+			sub.setBase(mc, hash, base)
 			return
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		f.g.Logger.Warn("chunk not shown: its terrain was not found", "chunk", v.at.String(), "error", err, "retry_in", baseRetry)
+		sub.g.Logger.Warn("chunk not shown: its terrain was not found", "chunk", mc.at.String(), "error", err, "retry_in", baseRetry)
 		select {
 		case <-ctx.Done():
 			return
@@ -42,18 +42,18 @@ func (f *feed) fetchBase(ctx context.Context, v *view, hash [32]byte) {
 	}
 }
 
-// wants reports whether the chunk still has subscribers and still needs the terrain with that hash.
-func (f *feed) wants(v *view, hash [32]byte) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.mu.views[v.at] == v && v.wanting && string(v.base) == string(hash[:])
+// needsBase reports whether the chunk still has subscribers and still needs the terrain with that hash.
+func (sub *subscription) needsBase(mc *mirrorChunk, hash [32]byte) bool {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	return sub.mu.chunks[mc.at] == mc && mc.fetching && string(mc.base) == string(hash[:])
 }
 
-func (f *feed) found(v *view, hash [32]byte, base *chunk.Chunk) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if v.wanting && string(v.base) == string(hash[:]) {
-		v.foreign, v.wanting = base, false
-		f.queue(v)
+func (sub *subscription) setBase(mc *mirrorChunk, hash [32]byte, base *chunk.Chunk) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if mc.fetching && string(mc.base) == string(hash[:]) {
+		mc.foreign, mc.fetching = base, false
+		sub.queue(mc)
 	}
 }

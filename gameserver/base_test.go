@@ -53,7 +53,7 @@ func (l *library) set(open bool) {
 func TestForeignBase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		books := &library{}
-		r := newRig(t, func(o *Options) { o.Terrain, o.Bases = otherGround{o.Terrain}, books })
+		r := newHarness(t, func(o *Options) { o.Terrain, o.Bases = otherGround{o.Terrain}, books })
 		pos := under(nil)
 		at := pos.Chunk()
 		r.lands.commit(wire.Intent{Player: [16]byte{1}, Seq: 1, Pos: pos, Block: chunk.Stone})
@@ -90,7 +90,7 @@ func TestForeignBase(t *testing.T) {
 func TestForeignBaseOfTheFirstEdit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		books := &library{open: true}
-		r := newRig(t, func(o *Options) { o.Terrain, o.Bases = otherGround{o.Terrain}, books })
+		r := newHarness(t, func(o *Options) { o.Terrain, o.Bases = otherGround{o.Terrain}, books })
 		c := r.join("ann", 1)
 		pos := under(nil)
 		at := pos.Chunk()

@@ -21,16 +21,16 @@ const attempts = 3
 
 // job is a chunk for a builder to settle.
 type job struct {
-	f     *feed
-	v     *view
+	sub   *subscription
+	chunk *mirrorChunk
 	order uint64 // of the chunk, when it was queued
 }
 
 // queue passes the chunk to a builder if there is something to do. The subscription's lock is held.
-func (f *feed) queue(v *view) {
-	if !v.queued && v.unsettled() {
-		v.queued = true
-		f.g.jobs.put(job{f, v, v.order})
+func (sub *subscription) queue(mc *mirrorChunk) {
+	if !mc.queued && mc.needsBuilder() {
+		mc.queued = true
+		sub.g.jobs.put(job{sub, mc, mc.order})
 	}
 }
 
@@ -42,7 +42,7 @@ func (g *Gateway) build(ctx context.Context) {
 		if !ok {
 			return
 		}
-		j.f.settle(j.v, with)
+		j.sub.settle(j.chunk, with)
 	}
 }
 
@@ -57,35 +57,35 @@ func newTools() *tools { return &tools{packer: wire.NewPacker()} }
 
 // settle builds the land of a chunk and sends it to the subscribers that wait for it. Changes during that time (edits, a new
 // subscriber, a new link) are handled before it returns.
-func (f *feed) settle(v *view, with *tools) {
+func (sub *subscription) settle(mc *mirrorChunk, with *tools) {
 	for attempt := 0; ; attempt++ {
-		f.mu.Lock()
+		sub.mu.Lock()
 		switch {
-		case !v.unsettled():
-			v.queued = false
-			f.mu.Unlock()
+		case !mc.needsBuilder():
+			mc.queued = false
+			sub.mu.Unlock()
 			return
-		case !v.laid():
-			foreign := v.foreign
-			f.mu.Unlock()
-			base, missing := f.lay(v, foreign, with)
-			if missing && f.g.Bases != nil && !f.g.run(func(ctx context.Context) { f.fetchBase(ctx, v, base) }) {
+		case !mc.laid():
+			foreign := mc.foreign
+			sub.mu.Unlock()
+			base, missing := sub.lay(mc, foreign, with)
+			if missing && sub.g.Bases != nil && !sub.g.run(func(ctx context.Context) { sub.fetchBase(ctx, mc, base) }) {
 				return // the gateway is shutting down
 			}
-		case v.latest.version == v.version:
-			f.serve(v)
-			f.mu.Unlock()
+		case mc.latest.version == mc.version:
+			sub.serve(mc)
+			sub.mu.Unlock()
 		case attempt >= attempts:
-			v.latest = snapshot{version: v.version, packed: with.pack(v.open())}
-			f.serve(v)
-			f.mu.Unlock()
+			mc.latest = snapshot{version: mc.version, packed: with.pack(mc.loadLand())}
+			sub.serve(mc)
+			sub.mu.Unlock()
 		default:
-			land, version := v.open().Clone(), v.version
-			f.mu.Unlock()
+			land, version := mc.loadLand().Clone(), mc.version
+			sub.mu.Unlock()
 			packed := with.pack(land)
-			f.mu.Lock()
-			v.latest = snapshot{version: version, packed: packed}
-			f.mu.Unlock()
+			sub.mu.Lock()
+			mc.latest = snapshot{version: version, packed: packed}
+			sub.mu.Unlock()
 		}
 	}
 }
@@ -93,34 +93,34 @@ func (f *feed) settle(v *view, with *tools) {
 // lay applies the edits to the terrain: to foreign if it is not nil, otherwise to this node's own. If the edits were made on
 // other terrain, it sets missing and returns the hash of that terrain as base. Land without changes is what the generator made,
 // and is not even unpacked.
-func (f *feed) lay(v *view, foreign *chunk.Chunk, with *tools) (base [32]byte, missing bool) {
+func (sub *subscription) lay(mc *mirrorChunk, foreign *chunk.Chunk, with *tools) (base [32]byte, missing bool) {
 	var ground *chunk.Chunk
 	var hash [32]byte
 	if foreign != nil {
 		ground, hash = foreign.Clone(), foreign.Hash()
 	} else {
-		own, made := f.g.terrain(v.at, with)
-		if f.layPristine(v, own) {
+		own, made := sub.g.terrain(mc.at, with)
+		if sub.layPristine(mc, own) {
 			return base, false
 		}
 		if ground, hash = made, own.hash; ground == nil {
 			ground = unpackChunk(own.packed)
 		}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if v.laid() || !v.known || v.wanting {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if mc.laid() || !mc.known || mc.fetching {
 		return base, false
 	}
-	if len(v.base) > 0 && !bytes.Equal(v.base, hash[:]) {
-		f.want(v, hash)
-		return [32]byte(v.base), true
+	if len(mc.base) > 0 && !bytes.Equal(mc.base, hash[:]) {
+		sub.needBase(mc, hash)
+		return [32]byte(mc.base), true
 	}
-	v.ground = hash
-	if v.build(ground) {
-		for whom, sees := range v.viewers {
+	mc.ground = hash
+	if mc.build(ground) {
+		for by, sees := range mc.subscribers {
 			if sees == current {
-				v.viewers[whom] = outdated
+				mc.subscribers[by] = outdated
 			}
 		}
 	}
@@ -128,15 +128,15 @@ func (f *feed) lay(v *view, foreign *chunk.Chunk, with *tools) (base [32]byte, m
 }
 
 // layPristine uses the terrain as the land if there were no changes.
-func (f *feed) layPristine(v *view, own shelved) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !v.known || v.wanting || v.laid() || v.former != nil || !v.pristine() {
+func (sub *subscription) layPristine(mc *mirrorChunk, own shelved) bool {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if !mc.known || mc.fetching || mc.laid() || mc.previousLand != nil || !mc.pristine() {
 		return false
 	}
-	v.version++
-	v.ground = own.hash
-	v.latest, v.folded = snapshot{version: v.version, packed: own.packed}, true
+	mc.version++
+	mc.ground = own.hash
+	mc.latest, mc.folded = snapshot{version: mc.version, packed: own.packed}, true
 	return true
 }
 
@@ -163,27 +163,27 @@ func (g *Gateway) terrain(at grid.ChunkPos, with *tools) (own shelved, made *chu
 
 // serve sends the chunk to all subscribers that wait for it. The subscription's lock is held, and the latest snapshot is of the
 // current version.
-func (f *feed) serve(v *view) {
-	v.tick = f.mu.tick
-	for whom, sees := range v.viewers {
+func (sub *subscription) serve(mc *mirrorChunk) {
+	mc.tick = sub.mu.tick
+	for by, sees := range mc.subscribers {
 		switch {
 		case sees != nothing && sees != outdated:
-		case !whom.room(f, v):
-			v.viewers[whom] = sees | held
+		case !by.hasRoom(sub, mc):
+			mc.subscribers[by] = sees | held
 		default:
-			v.viewers[whom] = current
-			whom.whole(v, sees == outdated)
+			mc.subscribers[by] = current
+			by.sendChunk(mc, sees == outdated)
 		}
 	}
 }
 
 // serveAgain sends a subscriber the chunk for which its queue had no room.
-func (f *feed) serveAgain(v *view, whom viewer) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if sees, looks := v.viewers[whom]; looks && sees&held != 0 && f.mu.views[v.at] == v {
-		v.viewers[whom] = sees &^ held
-		f.queue(v)
+func (sub *subscription) serveAgain(mc *mirrorChunk, by subscriber) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if sees, looks := mc.subscribers[by]; looks && sees&held != 0 && sub.mu.chunks[mc.at] == mc {
+		mc.subscribers[by] = sees &^ held
+		sub.queue(mc)
 	}
 }
 

@@ -30,8 +30,8 @@ type conn interface {
 	// read waits for the next message, which is valid until the next read. A message that is refused is a *wire.Error; any other
 	// error means that the connection has ended.
 	read() ([]byte, error)
-	// speak sets the encoding of the messages that are read from now on. The reader calls it.
-	speak(binary bool)
+	// setEncoding sets the encoding of the messages that are read from now on. The reader calls it.
+	setEncoding(binary bool)
 	// close ends the connection in order: written data is delivered, and read returns.
 	close() error
 	// cut ends the connection at once. Any goroutine may call it, any number of times.
@@ -61,8 +61,8 @@ func (c *lineConn) read() (data []byte, err error) {
 	return data, err
 }
 
-// speak does nothing: over TCP the first message, before the connection is made, sets the encoding.
-func (c *lineConn) speak(bool) {}
+// setEncoding does nothing: over TCP the first message, before the connection is made, sets the encoding.
+func (c *lineConn) setEncoding(bool) {}
 
 // keepBack is the number of bytes that are buffered before they are sent without a flush.
 const keepBack = 64 << 10
@@ -165,7 +165,7 @@ func (c *socketConn) read() ([]byte, error) {
 	return data, nil
 }
 
-func (c *socketConn) speak(binary bool) { c.binary = binary }
+func (c *socketConn) setEncoding(binary bool) { c.binary = binary }
 
 func (c *socketConn) write(message []byte) error {
 	ctx, cancel := context.WithTimeout(c.ctx, writeTimeout)
@@ -193,7 +193,7 @@ func gone(err error) bool {
 			return true
 		}
 	}
-	if _, sentOn := errors.AsType[*elsewhere](err); sentOn {
+	if _, sentOn := errors.AsType[*redirectError](err); sentOn {
 		return true
 	}
 	return websocket.CloseStatus(err) != -1

@@ -59,7 +59,7 @@ func newStrollers(n int, jitter float64) *strollers {
 func (s *strollers) step() []wire.BodyMove {
 	s.moves = s.moves[:0]
 	s.tick++
-	heard := s.tick - s.rng.Float64()*float64(feedPause)/float64(region.TickEvery)
+	heard := s.tick - s.rng.Float64()*float64(sendPause)/float64(region.TickEvery)
 	for i := range s.bodies {
 		for ; s.next[i] <= s.tick; s.next[i]++ {
 			s.walk(i)
@@ -169,56 +169,56 @@ func (e *eyewitness) places(tick uint64) map[player.ID]wire.Pose {
 	return all
 }
 
-// theatre is a gateway with a crowd in one chunk, driven tick by tick and without goroutines.
-type theatre struct {
+// crowdScene is a gateway with a crowd in one chunk, driven tick by tick and without goroutines.
+type crowdScene struct {
 	g     *Gateway
-	f     *feed
+	f     *subscription
 	crowd *strollers
 	frame wire.FromRegion
 }
 
-func newTheatre(n int, jitter float64) *theatre {
+func newCrowdScene(n int, jitter float64) *crowdScene {
 	g := New(options(newLands(), newMemory(), newMemory()))
-	h := &theatre{g: g, f: newFeed(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)), crowd: newStrollers(n, jitter)}
+	h := &crowdScene{g: g, f: newSubscription(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)), crowd: newStrollers(n, jitter)}
 	h.frame = wire.FromRegion{Chunks: []wire.ChunkNews{{}}}
 	return h
 }
 
 // seat creates a session for the i-th stroller.
-func (h *theatre) seat(i int) *session {
+func (h *crowdScene) seat(i int) *session {
 	s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[i], binary: true}
-	s.out.speak(true)
+	s.out.setEncoding(true)
 	s.view.Store(2)
 	s.place(h.crowd.bodies[i].Pose)
 	h.f.watch(grid.ChunkPos{}, s)
-	v := h.f.mu.views[grid.ChunkPos{}]
-	v.known, v.viewers[s] = true, current
+	mc := h.f.mu.chunks[grid.ChunkPos{}]
+	mc.known, mc.subscribers[s] = true, current
 	return s
 }
 
 // begin adds everybody.
-func (h *theatre) begin() error {
-	return h.f.take(wire.FromRegion{Chunks: []wire.ChunkNews{{Enter: slices.Clone(h.crowd.bodies)}}})
+func (h *crowdScene) begin() error {
+	return h.f.apply(wire.FromRegion{Chunks: []wire.ChunkNews{{Enter: slices.Clone(h.crowd.bodies)}}})
 }
 
 // tick moves everybody by a tick, and encodes the tick's motion.
-func (h *theatre) tick(sessions []*session) error {
+func (h *crowdScene) tick(sessions []*session) error {
 	h.walk()
 	return h.show(sessions)
 }
 
 // walk moves everybody by a tick.
-func (h *theatre) walk() {
+func (h *crowdScene) walk() {
 	h.frame.Tick++
 	h.frame.Chunks[0].Moves = h.crowd.step()
 }
 
 // show encodes the motion of the tick that the region has sent.
-func (h *theatre) show(sessions []*session) error {
-	if err := h.f.take(h.frame); err != nil {
+func (h *crowdScene) show(sessions []*session) error {
+	if err := h.f.apply(h.frame); err != nil {
 		return err
 	}
-	h.g.stage.beat(1, sessions)
+	h.g.interest.buildFrames(1, sessions)
 	return nil
 }
 
@@ -238,13 +238,13 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 		{1500, 20000, .07, .25},
 	} {
 		t.Run(fmt.Sprint(c.players), func(t *testing.T) {
-			h := newTheatre(c.players, jitter)
+			h := newCrowdScene(c.players, jitter)
 			var sessions []*session
-			var desks []desk
+			var desks []writeBuffers
 			var eyes []*eyewitness
 			for i := range 8 {
 				sessions = append(sessions, h.seat(i))
-				desks = append(desks, desk{})
+				desks = append(desks, writeBuffers{})
 				eyes = append(eyes, newEyewitness(t))
 			}
 			if err := h.begin(); err != nil {
@@ -274,19 +274,19 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 						continue
 					}
 					own := h.crowd.bodies[i].Pose
-					places := eyes[i].places(h.g.stage.mu.tick)
+					places := eyes[i].places(h.g.interest.mu.tick)
 					for _, b := range h.crowd.bodies {
 						p, known := places[b.Player]
 						if !known {
 							t.Fatalf("session %d does not know %s", i, b.Name)
 						}
-						a := h.g.stage.mu.actors[b.Player]
+						a := h.g.interest.mu.actors[b.Player]
 						truth := a.place.Pose(grid.ChunkPos{})
 						if math.Hypot(truth.X-own.X, truth.Z-own.Z) > 16 {
 							continue
 						}
 						late = append(late, max(math.Abs(p.X-b.Pose.X), math.Abs(p.Z-b.Pose.Z)))
-						if a.heard == h.g.stage.mu.looks {
+						if a.lastUpdate == h.g.interest.mu.frames {
 							errors = append(errors, max(math.Abs(p.X-truth.X), math.Abs(p.Y-truth.Y), math.Abs(p.Z-truth.Z)))
 						}
 					}

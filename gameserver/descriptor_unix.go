@@ -20,23 +20,23 @@ import (
 // One goroutine reads, until release; while the socket is parked that is the poller's. Another one writes. Any goroutine may call
 // Close and SetReadDeadline.
 type descriptor struct {
-	net.Conn           // the original connection, for its addresses
-	fd       int       // open until release
-	patience time.Time // the writer's deadline
-	unread   []byte    // the reader's: data that was read before, other than by Read
-	lodging
+	net.Conn                // the original connection, for its addresses
+	fd            int       // open until release
+	writeDeadline time.Time // the writer's deadline
+	unread        []byte    // the reader's: data that was read before, other than by Read
+	parking
 
 	mu struct {
 		sync.Mutex
-		window   window    // the reader's; nil while the socket is parked
-		err      error     // why there is none
-		hurry    time.Time // the reader's deadline
-		released bool
+		dup          dupFD     // the reader's; nil while the socket is parked
+		err          error     // why there is none
+		readDeadline time.Time // the reader's deadline
+		released     bool
 	}
 }
 
-// window is a duplicate file descriptor of a socket, registered with Go's netpoller.
-type window interface {
+// dupFD is a duplicate file descriptor of a socket, registered with Go's netpoller.
+type dupFD interface {
 	Read(b []byte) (int, error)
 	Write(b []byte) (int, error)
 	SetReadDeadline(t time.Time) error
@@ -60,7 +60,7 @@ func takeOver(c *lineConn) (release func()) {
 		early, _ := c.in.Peek(n)
 		d.unread = append(d.unread, early...)
 	}
-	d.mu.window = socket
+	d.mu.dup = socket
 	c.Conn, c.in = d, bufio.NewReader(d)
 	return d.release
 }
@@ -75,7 +75,7 @@ func duplicate(socket *net.TCPConn) (fd int, err error) {
 }
 
 // open duplicates the descriptor.
-func (d *descriptor) open() (window, error) {
+func (d *descriptor) open() (dupFD, error) {
 	fd, err := unix.FcntlInt(uintptr(d.fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("fcntl", err)
@@ -90,7 +90,7 @@ func (d *descriptor) Read(b []byte) (int, error) {
 		return n, nil
 	}
 	d.mu.Lock()
-	w, err := d.mu.window, d.mu.err
+	w, err := d.mu.dup, d.mu.err
 	d.mu.Unlock()
 	if err != nil {
 		return 0, err
@@ -100,7 +100,7 @@ func (d *descriptor) Read(b []byte) (int, error) {
 
 // Write writes all of b, and waits for the client until the write deadline.
 func (d *descriptor) Write(b []byte) (int, error) {
-	n, err := d.try(b)
+	n, err := d.tryWrite(b)
 	if n == len(b) || err != nil {
 		return n, err
 	}
@@ -109,15 +109,15 @@ func (d *descriptor) Write(b []byte) (int, error) {
 		return n, err
 	}
 	defer w.Close() //nolint:errcheck // the socket stays
-	if err := w.SetWriteDeadline(d.patience); err != nil {
+	if err := w.SetWriteDeadline(d.writeDeadline); err != nil {
 		return n, err
 	}
 	rest, err := w.Write(b[n:])
 	return n + rest, err
 }
 
-// try writes what the socket accepts without blocking.
-func (d *descriptor) try(b []byte) (int, error) {
+// tryWrite writes what the socket accepts without blocking.
+func (d *descriptor) tryWrite(b []byte) (int, error) {
 	for {
 		n, err := unix.Write(d.fd, b)
 		switch {
@@ -152,8 +152,8 @@ func (d *descriptor) release() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.released = true
-	if d.mu.window != nil {
-		d.mu.window.Close() //nolint:errcheck // done with
+	if d.mu.dup != nil {
+		d.mu.dup.Close() //nolint:errcheck // done with
 	}
 	unix.Close(d.fd) //nolint:errcheck // done with
 }
@@ -162,16 +162,16 @@ func (d *descriptor) release() {
 func (d *descriptor) SetReadDeadline(t time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.mu.hurry = t
-	d.fetch()
+	d.mu.readDeadline = t
+	d.unpark()
 	if d.mu.err != nil {
 		return d.mu.err
 	}
-	return d.mu.window.SetReadDeadline(t)
+	return d.mu.dup.SetReadDeadline(t)
 }
 
 func (d *descriptor) SetWriteDeadline(t time.Time) error {
-	d.patience = t
+	d.writeDeadline = t
 	return nil
 }
 
@@ -179,18 +179,18 @@ func (d *descriptor) SetDeadline(t time.Time) error {
 	return errors.Join(d.SetReadDeadline(t), d.SetWriteDeadline(t))
 }
 
-// direct writes to a descriptor without blocking.
-type direct struct {
+// descriptorWriter writes to a descriptor without blocking.
+type descriptorWriter struct {
 	*descriptor
 	line *lineConn
 }
 
-// promptly returns a non-blocking writer for a connection; nil if there is none.
-func promptly(c *lineConn) prompter {
+// directWriterOf returns a non-blocking writer for a connection; nil if there is none.
+func directWriterOf(c *lineConn) directWriter {
 	if d, ok := c.Conn.(*descriptor); ok {
-		return direct{d, c}
+		return descriptorWriter{d, c}
 	}
 	return nil
 }
 
-func (d direct) keep(data []byte) { d.line.out = append(d.line.out[:0], data...) }
+func (d descriptorWriter) writeLater(data []byte) { d.line.out = append(d.line.out[:0], data...) }

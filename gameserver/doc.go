@@ -23,9 +23,9 @@
 // generate terrain and encode chunks; those of the player store, of which one saves players and some publish them; the clock of
 // original clients; during shutdown the drain, with one goroutine for each session that it hands off.
 //
-// Locks, in the order in which they may be taken: Gateway.mu, then classic.mu, then feed.mu, then stage.mu or swarm.mu, then one
-// of the leaves session.mu, party.mu, voice.mu, talk.mu, line.mu, outbox.mu, outstanding.mu, rooms.mu, jobs.mu and keeper.mu.
-// None is held while a goroutine waits, except feed.sending, which is locked before feed.mu: the sender holds it while the link
+// Locks, in the order in which they may be taken: Gateway.mu, then legacyConn.mu, then subscription.mu, then interestIndex.mu or p2pDriver.mu, then one
+// of the leaves session.mu, party.mu, chatClock.mu, chatSequencer.mu, peerQueue.mu, outbox.mu, outstanding.mu, handoffTargets.mu, jobs.mu and playerStore.mu.
+// None is held while a goroutine waits, except subscription.sending, which is locked before subscription.mu: the sender holds it while the link
 // takes a message, and others only try to lock it.
 //
 // Only cmd imports this package.

@@ -15,7 +15,7 @@ import (
 // each player is saved and redirected to another node. Only sessions that do not follow are cut.
 
 const (
-	// drainTime bounds a whole drain. With publishLast, lastWords and the time that regions take, it stays below what cmd grants
+	// drainTime bounds a whole drain. With publishLast, closeTimeout and the time that regions take, it stays below what cmd grants
 	// all parts together.
 	drainTime = 12 * time.Second
 	// settleTime bounds the wait for the answers to a player's edits before the player is redirected; the client sends unanswered
@@ -60,21 +60,21 @@ type DrainStep struct {
 	Homeless int    `json:"homeless,omitempty"` // of StepSessions: players for whom there was no other node
 }
 
-// leaving is the progress of a shutdown. Its channels are closed when the step is done.
-type leaving struct {
-	begun chan struct{}
-	asked chan struct{}
-	rooms *rooms // after asked
+// shutdown is the progress of a shutdown. Its channels are closed when the step is done.
+type shutdown struct {
+	begun   chan struct{}
+	asked   chan struct{}
+	targets *handoffTargets // after asked
 }
 
-func newLeaving() leaving {
-	return leaving{begun: make(chan struct{}), asked: make(chan struct{})}
+func newShutdown() shutdown {
+	return shutdown{begun: make(chan struct{}), asked: make(chan struct{})}
 }
 
-// leaves reports whether the gateway is shutting down.
-func (g *Gateway) leaves() bool {
+// shuttingDown reports whether the gateway is shutting down.
+func (g *Gateway) shuttingDown() bool {
 	select {
-	case <-g.leaving.begun:
+	case <-g.shutdown.begun:
 		return true
 	default:
 		return false
@@ -82,13 +82,13 @@ func (g *Gateway) leaves() bool {
 }
 
 // Draining reports whether the gateway redirects its players because it is shutting down.
-func (g *Gateway) Draining() bool { return g.leaves() }
+func (g *Gateway) Draining() bool { return g.shuttingDown() }
 
 var errDraining = errors.New("draining: this node is about to stop")
 
 // ready returns why the node should not be sent players now; nil if it may.
 func (g *Gateway) ready() error {
-	if g.leaves() {
+	if g.shuttingDown() {
 		return errDraining
 	}
 	return g.Ready()
@@ -99,30 +99,30 @@ func (g *Gateway) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
 	g.mu.Lock() // a session takes its place either before this, and is redirected, or after, and sees it
-	close(g.leaving.begun)
+	close(g.shutdown.begun)
 	g.mu.Unlock()
 	g.tell(DrainStep{Step: StepBegun})
 
 	var crew sync.WaitGroup
 	crew.Go(func() {
-		g.leaving.rooms = g.findRooms(ctx, len(g.seated()))
-		close(g.leaving.asked)
-		g.tell(DrainStep{Step: StepRooms, Rooms: g.leaving.rooms.snapshot()})
+		g.shutdown.targets = g.findHandoffTargets(ctx, len(g.placedSessions()))
+		close(g.shutdown.asked)
+		g.tell(DrainStep{Step: StepRooms, Rooms: g.shutdown.targets.snapshot()})
 	})
 	handed, kept := g.Regions.Drain(ctx)
 	g.tell(DrainStep{Step: StepRegions, Handed: handed, Kept: kept})
 	crew.Wait()
-	g.sendOn(ctx)
+	g.redirectAll(ctx)
 }
 
-// sendOn redirects all sessions concurrently.
-func (g *Gateway) sendOn(ctx context.Context) {
+// redirectAll redirects all sessions concurrently.
+func (g *Gateway) redirectAll(ctx context.Context) {
 	var crew sync.WaitGroup
 	outcomes := make(chan string)
-	sessions := g.seated()
+	sessions := g.placedSessions()
 	for _, s := range sessions {
-		homes := g.leaving.rooms.assign()
-		crew.Go(func() { outcomes <- s.sendOn(ctx, homes) })
+		homes := g.shutdown.targets.assign()
+		crew.Go(func() { outcomes <- s.redirect(ctx, homes) })
 	}
 	count := make(map[string]int)
 	for range sessions {
@@ -138,7 +138,7 @@ func (g *Gateway) sendOn(ctx context.Context) {
 }
 
 func (g *Gateway) tell(step DrainStep) {
-	step.Sessions = len(g.seated())
+	step.Sessions = len(g.placedSessions())
 	g.Logger.Info("draining", "step", step.Step, "sessions", step.Sessions, "rooms", len(step.Rooms),
 		"regions_handed_over", step.Handed, "regions_kept", step.Kept,
 		"followed", step.Followed, "cut", step.Cut, "homeless", step.Homeless)
@@ -147,26 +147,26 @@ func (g *Gateway) tell(step DrainStep) {
 	}
 }
 
-// seated returns the sessions that have a place.
-func (g *Gateway) seated() []*session {
+// placedSessions returns the sessions that have a place.
+func (g *Gateway) placedSessions() []*session {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Collect(maps.Values(g.mu.sessions))
 }
 
-// sendOn ends a session without losing anything of its player: the player is saved where they stand, no further edits are
+// redirect ends a session without losing anything of its player: the player is saved where they stand, no further edits are
 // accepted, pending ones are answered, and only then is the client redirected. It returns when the client has left or its time is
 // over; the outcome is empty if it left before it was redirected.
 //
 // Saving uses the network and takes longest, so it comes before edits have to wait.
-func (s *session) sendOn(ctx context.Context, homes []wire.Home) (outcome string) {
-	if last, here := s.part(); here {
+func (s *session) redirect(ctx context.Context, homes []wire.Home) (outcome string) {
+	if last, here := s.detach(); here {
 		saving, cancel := context.WithTimeout(ctx, partTime)
-		s.g.keeper.part(saving, last)
+		s.g.players.saveAndPublish(saving, last)
 		cancel()
 	}
 	s.wait(ctx, s.edits.hold(), settleTime)
-	if s.left() {
+	if s.ended() {
 		return ""
 	}
 	reason, patience, outcome := reasonMove, leaveTime, followed
@@ -175,7 +175,7 @@ func (s *session) sendOn(ctx context.Context, homes []wire.Home) (outcome string
 	}
 	s.out.send(wire.Reconnect{Homes: homes, Reason: reason})
 	s.wait(ctx, s.done, patience)
-	if outcome == followed && !s.left() {
+	if outcome == followed && !s.ended() {
 		return cutOff
 	}
 	return outcome
@@ -193,8 +193,8 @@ func (s *session) wait(ctx context.Context, thing <-chan struct{}, most time.Dur
 	}
 }
 
-// left reports whether the session is over.
-func (s *session) left() bool {
+// ended reports whether the session is over.
+func (s *session) ended() bool {
 	select {
 	case <-s.done:
 		return true
@@ -203,31 +203,31 @@ func (s *session) left() bool {
 	}
 }
 
-// part stops the player where they are: from now on this gateway neither moves nor saves them, and sends nothing on their behalf.
+// detach stops the player where they are: from now on this gateway neither moves nor saves them, and sends nothing on their behalf.
 // It returns their place, unless they have none yet.
-func (s *session) part() (last presence, here bool) {
+func (s *session) detach() (last presence, here bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	here, s.mu.joined, s.mu.parted = s.mu.joined, false, true
+	here, s.mu.joined, s.mu.detached = s.mu.joined, false, true
 	return presence{s.body, s.mu.pose, s.mu.done}, here
 }
 
-// elsewhere refuses a player because this gateway is shutting down, and redirects them.
-type elsewhere struct{ message wire.Reconnect }
+// redirectError refuses a player because this gateway is shutting down, and redirects them.
+type redirectError struct{ message wire.Reconnect }
 
-func (e *elsewhere) Error() string { return errDraining.Error() }
+func (e *redirectError) Error() string { return errDraining.Error() }
 
 // sendAway returns the answer to a join during shutdown.
 func (g *Gateway) sendAway(ctx context.Context) error {
 	select {
-	case <-g.leaving.asked:
+	case <-g.shutdown.asked:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	homes := g.leaving.rooms.assign()
+	homes := g.shutdown.targets.assign()
 	reason := reasonMove
 	if len(homes) == 0 {
 		reason = reasonAlone
 	}
-	return &elsewhere{wire.Reconnect{Homes: homes, Reason: reason}}
+	return &redirectError{wire.Reconnect{Homes: homes, Reason: reason}}
 }

@@ -53,7 +53,7 @@ func home(host string) wire.Home {
 }
 
 // stopping ends the gateway as a signal does, and does not wait for it.
-func (r *rig) stopping() { r.cancel() }
+func (r *harness) stopping() { r.cancel() }
 
 // sentTo waits until the client is redirected, and returns where to.
 func (c *client) sentTo() wire.Reconnect {
@@ -70,7 +70,7 @@ func (c *client) sentTo() wire.Reconnect {
 }
 
 // moved returns the number of sessions ended with the outcome, from the metric.
-func (r *rig) moved(outcome string) float64 {
+func (r *harness) moved(outcome string) float64 {
 	r.t.Helper()
 	families, err := r.g.Registerer.(*prometheus.Registry).Gather()
 	if err != nil {
@@ -92,7 +92,7 @@ func TestDrainSharesPlayersOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var steps []DrainStep
 		var guard sync.Mutex
-		r := newRig(t, func(o *Options) {
+		r := newHarness(t, func(o *Options) {
 			o.Nodes = neighbours{
 				"b": offers("b", 3), "c": offers("c", 1), "d": offers("d", 0, func(o *wire.Offer) { o.Draining = true }),
 				"e": offers("e", 0, func(o *wire.Offer) { o.Ready = false }),
@@ -143,7 +143,7 @@ func TestDrainSharesPlayersOut(t *testing.T) {
 func TestDrainSavesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
-		r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
 		ann := r.join("ann", 1)
 		ann.goTo(3.5, 25, 4.5)
 		pass(100 * time.Millisecond)
@@ -183,7 +183,7 @@ func TestDrainSavesFirst(t *testing.T) {
 // A slow network does not hold a player up for ever.
 func TestDrainDoesNotWaitForASlowNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
 		ann := r.join("ann", 1)
 		pass(2 * saveEvery)
 		r.network.gate = make(chan struct{})
@@ -206,7 +206,7 @@ func TestDrainAnswersEdits(t *testing.T) {
 	for name, deaf := range map[string]bool{"regions that answer": false, "regions that do not": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+				r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
 				ann := r.join("ann", 1)
 				r.lands.deaf(true)
 				under := ann.put(grid.Pos{X: 1, Y: 25, Z: 1}, chunk.Stone)
@@ -251,7 +251,7 @@ func TestDrainAnswersEdits(t *testing.T) {
 func TestDrainTakesEditsWhileItSaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
-		r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
 		ann := r.join("ann", 1)
 		pass(100 * time.Millisecond)
 		r.network.gate = gate
@@ -278,7 +278,7 @@ func TestDrainTakesEditsWhileItSaves(t *testing.T) {
 // A player who joins while the node shuts down is redirected, and the node reports that it is not ready.
 func TestDrainRefusesNewcomers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0), "g": nil} })
+		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0), "g": nil} })
 		ann := r.join("ann", 1)
 		if err := r.g.ready(); err != nil {
 			t.Error(err)
@@ -297,7 +297,7 @@ func TestDrainRefusesNewcomers(t *testing.T) {
 		if told := bob.sentTo(); !slices.Equal(told.Homes, []wire.Home{home("b")}) {
 			t.Errorf("bob is sent to %+v", told)
 		}
-		pass(lastWords)
+		pass(closeTimeout)
 		bob.look(func() {
 			if bob.mu.welcome.Player != "" || !bob.mu.ended || bob.mu.failure.Code != "" {
 				t.Errorf("bob: welcome %+v, ended %v, failure %+v", bob.mu.welcome, bob.mu.ended, bob.mu.failure)
@@ -310,7 +310,7 @@ func TestDrainRefusesNewcomers(t *testing.T) {
 // A player whose record is still being loaded is redirected as well, and not saved where they never were.
 func TestDrainWhileSomebodyJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(o *Options) {
+		r := newHarness(t, func(o *Options) {
 			o.Nodes = neighbours{"b": offers("b", 0)}
 			o.Players = forgetful{o.Players}
 		})
@@ -320,7 +320,7 @@ func TestDrainWhileSomebodyJoins(t *testing.T) {
 		pass(100 * time.Millisecond)
 		r.stopping()
 		ann.sentTo()
-		pass(recallTimeout)
+		pass(loadTimeout)
 		ann.look(func() {
 			if ann.mu.welcome.Player != "" || !ann.mu.ended {
 				t.Errorf("welcome %+v, ended %v", ann.mu.welcome, ann.mu.ended)
@@ -343,7 +343,7 @@ func (forgetful) Player(ctx context.Context, _ player.ID) (wire.PlayerRecord, er
 // Without another node players are notified that there is none, and that this one will be back.
 func TestDrainAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		ann := r.join("ann", 1)
 		r.stopping()
 		if told := ann.sentTo(); told.Homes == nil || len(told.Homes) != 0 || told.Reason != reasonAlone {
@@ -351,7 +351,7 @@ func TestDrainAlone(t *testing.T) {
 		}
 		start := time.Now()
 		r.stop() // ann stays
-		if took := time.Since(start); took > homelessTime+lastWords {
+		if took := time.Since(start); took > homelessTime+closeTimeout {
 			t.Errorf("it took %v", took)
 		}
 		ann.look(func() {
@@ -368,7 +368,7 @@ func TestDrainAlone(t *testing.T) {
 // A client that does not leave is cut off after a while, and its player saved where they stood when redirected.
 func TestDrainCutsWhoStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
 		ann := r.join("ann", 1)
 		ann.goTo(3.5, 25, 4.5)
 		pass(100 * time.Millisecond)
@@ -378,7 +378,7 @@ func TestDrainCutsWhoStays(t *testing.T) {
 		ann.goTo(5.5, 25, 4.5)
 		r.stop()
 		synctest.Wait() // she reads to the end
-		if took := time.Since(start); took < leaveTime || took > leaveTime+lastWords+100*time.Millisecond {
+		if took := time.Since(start); took < leaveTime || took > leaveTime+closeTimeout+100*time.Millisecond {
 			t.Errorf("it took %v", took)
 		}
 		ann.look(func() {
@@ -396,7 +396,7 @@ func TestDrainCutsWhoStays(t *testing.T) {
 }
 
 func TestRoomsAssign(t *testing.T) {
-	var r rooms
+	var r handoffTargets
 	if homes := r.assign(); homes == nil || len(homes) != 0 {
 		t.Errorf("without rooms: %v", homes)
 	}
@@ -439,7 +439,7 @@ func TestAnswerShelter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unready := errors.New("alone")
 		var trouble error
-		r := newRig(t, func(o *Options) { o.Ready = func() error { return trouble } })
+		r := newHarness(t, func(o *Options) { o.Ready = func() error { return trouble } })
 		r.join("ann", 1)
 		want := wire.Offer{HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002", Sessions: 1, Ready: true}
 		if offer := offerOf(t, r.g); offer != want {

@@ -111,7 +111,7 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 			return err
 		}
 		endByReset(c)
-		return g.serveClassic(ctx, c, in, h)
+		return g.serveLegacy(ctx, c, in, h)
 	case wire.PurposeDHT:
 		if err := answer(c, wire.AnswerOK); err != nil {
 			return err
@@ -149,13 +149,13 @@ func endByReset(c net.Conn) {
 	}
 }
 
-// resetOriginals ends the connections of original clients to a region that is led elsewhere.
-func (g *Gateway) resetOriginals(f *feed) {
+// resetLegacy ends the connections of original clients to a region that is led elsewhere.
+func (g *Gateway) resetLegacy(sub *subscription) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for s := range g.mu.classics {
-		if s.feed == f {
-			s.end()
+	for lc := range g.mu.legacyConns {
+		if lc.feed == sub {
+			lc.end()
 		}
 	}
 }

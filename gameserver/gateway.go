@@ -107,57 +107,57 @@ const usualBudget = 19_200
 // Gateway holds the sessions of one daemon. Create it with New; it serves while Run runs.
 type Gateway struct {
 	Options
-	rules       player.Rules
-	start       time.Time // the origin of all Motions' times
-	metrics     *metrics
-	jobs        *jobs
-	talk        *talk
-	swarm       *swarm
-	keeper      *keeper
-	poller      *poller
-	seq         atomic.Uint64 // of the newest edit of an original client
-	looks       atomic.Uint64 // order of the chunk that was watched last
-	stage       *stage
-	shelf       *lru.Cache[grid.ChunkPos, shelved]   // generated terrain, packed
-	confirmed   *lru.Cache[grid.Cell, time.Duration] // when a region's leader last confirmed its leadership
-	leader      atomic.Pointer[feed]                 // of the region that the frame loop follows; nil for none
-	came        chan struct{}                        // holds a token when an original client has connected
-	called      chan struct{}                        // holds a token while a frame is requested
-	onBeat      []*session                           // the frame loop's; reused
-	feedsOnBeat []*feed                              // likewise
-	crowds      map[*feed]int                        // likewise
-	post        post                                 // the frame loop's
-	spawn       chan func(context.Context)
-	stop        chan struct{} // closed when Run begins to shut down
-	leaving     leaving
+	rules          player.Rules
+	start          time.Time // the origin of all Motions' times
+	metrics        *metrics
+	jobs           *jobs
+	chat           *chatSequencer
+	p2p            *p2pDriver
+	players        *playerStore
+	poller         *poller
+	seq            atomic.Uint64 // of the newest edit of an original client
+	watchOrder     atomic.Uint64 // order of the chunk that was watched last
+	interest       *interestIndex
+	shelf          *lru.Cache[grid.ChunkPos, shelved]   // generated terrain, packed
+	confirmed      *lru.Cache[grid.Cell, time.Duration] // when a region's leader last confirmed its leadership
+	frameLeader    atomic.Pointer[subscription]         // of the region that the frame loop follows; nil for none
+	legacyCame     chan struct{}                        // holds a token when an original client has connected
+	frameRequested chan struct{}                        // holds a token while a frame is requested
+	frameSessions  []*session                           // the frame loop's; reused
+	frameSubs      []*subscription                      // likewise
+	frameCrowds    map[*subscription]int                // likewise
+	frameWriter    frameWriter                          // the frame loop's
+	spawn          chan func(context.Context)
+	stop           chan struct{} // closed when Run begins to shut down
+	shutdown       shutdown
 
 	mu struct {
 		sync.Mutex
-		feeds     map[grid.Cell]*feed
-		sessions  map[player.ID]*session
-		classics  map[*classic]struct{}          // original connections in connect mode
-		parties   map[partyKey]*party            // original connections by name and address
-		guests    map[player.ID]*guest           // the players of these connections
-		foundings map[netip.Prefix]*rate.Limiter // limits of requests that may found a region, by remote address
-		addresses map[netip.Prefix]int           // weights of connections by remote address; no zeros
+		subs        map[grid.Cell]*subscription
+		sessions    map[player.ID]*session
+		legacyConns map[*legacyConn]struct{}       // original connections in connect mode
+		parties     map[partyKey]*party            // original connections by name and address
+		guests      map[player.ID]*guest           // the players of these connections
+		foundings   map[netip.Prefix]*rate.Limiter // limits of requests that may found a region, by remote address
+		addresses   map[netip.Prefix]int           // weights of connections by remote address; no zeros
 	}
 }
 
 // New returns a gateway that is not running yet.
 func New(o Options) *Gateway {
 	g := &Gateway{
-		Options: o,
-		rules:   player.Rules{Height: int(o.World.Height())}.WithDefaults(),
-		start:   time.Now(),
-		metrics: newMetrics(o.Registerer),
-		jobs:    newJobs(),
-		stage:   newStage(cmp.Or(o.MotionBudget, usualBudget)),
-		called:  make(chan struct{}, 1),
-		crowds:  make(map[*feed]int),
-		came:    make(chan struct{}, 1),
-		spawn:   make(chan func(context.Context)),
-		stop:    make(chan struct{}),
-		leaving: newLeaving(),
+		Options:        o,
+		rules:          player.Rules{Height: int(o.World.Height())}.WithDefaults(),
+		start:          time.Now(),
+		metrics:        newMetrics(o.Registerer),
+		jobs:           newJobs(),
+		interest:       newInterestIndex(cmp.Or(o.MotionBudget, usualBudget)),
+		frameRequested: make(chan struct{}, 1),
+		frameCrowds:    make(map[*subscription]int),
+		legacyCame:     make(chan struct{}, 1),
+		spawn:          make(chan func(context.Context)),
+		stop:           make(chan struct{}),
+		shutdown:       newShutdown(),
 	}
 	shelf, err := lru.New[grid.ChunkPos, shelved](shelfSize)
 	if err != nil {
@@ -167,13 +167,13 @@ func New(o Options) *Gateway {
 	if g.confirmed, err = lru.New[grid.Cell, time.Duration](shelfSize); err != nil {
 		panic(err) // likewise
 	}
-	g.keeper = newKeeper(o)
-	g.talk = newTalk(g)
-	g.swarm = newSwarm(g, o.Overlay)
-	g.poller = newPoller(g.Logger, g.swarm.on())
-	g.mu.feeds = make(map[grid.Cell]*feed)
+	g.players = newPlayerStore(o)
+	g.chat = newChatSequencer(g)
+	g.p2p = newP2PDriver(g, o.Overlay)
+	g.poller = newPoller(g.Logger, g.p2p.on())
+	g.mu.subs = make(map[grid.Cell]*subscription)
 	g.mu.sessions = make(map[player.ID]*session)
-	g.mu.classics = make(map[*classic]struct{})
+	g.mu.legacyConns = make(map[*legacyConn]struct{})
 	g.mu.parties = make(map[partyKey]*party)
 	g.mu.guests = make(map[player.ID]*guest)
 	g.mu.foundings = make(map[netip.Prefix]*rate.Limiter)
@@ -202,12 +202,12 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	for range cmp.Or(g.builders, usualBuilders) {
 		crew.Go(func() { g.build(inner) })
 	}
-	crew.Go(func() { g.keeper.run(inner, g.poses) })
+	crew.Go(func() { g.players.run(inner, g.poses) })
 	crew.Go(func() { g.runClock(inner) })
-	crew.Go(func() { g.runBeat(inner) })
-	crew.Go(func() { g.talk.run(inner) })
+	crew.Go(func() { g.runFrameLoop(inner) })
+	crew.Go(func() { g.chat.run(inner) })
 	crew.Go(func() { g.poller.run(inner) })
-	crew.Go(func() { g.swarm.run(inner) })
+	crew.Go(func() { g.p2p.run(inner) })
 
 	ended := make(chan error)
 	crew.Go(func() { ended <- g.serveGame(front, l.Game) })
@@ -244,36 +244,36 @@ func (g *Gateway) run(task func(context.Context)) bool {
 	}
 }
 
-// feed returns the subscription that covers the chunk, and creates it if necessary.
-func (g *Gateway) feed(pos grid.ChunkPos) *feed {
+// subscription returns the subscription that covers the chunk, and creates it if necessary.
+func (g *Gateway) subscription(pos grid.ChunkPos) *subscription {
 	cell := grid.CellAt(pos, grid.FoundingLabel)
 	g.mu.Lock()
-	f := g.mu.feeds[cell]
-	if f != nil {
+	sub := g.mu.subs[cell]
+	if sub != nil {
 		g.mu.Unlock()
-		return f
+		return sub
 	}
-	f = newFeed(g, cell)
-	g.mu.feeds[cell] = f
+	sub = newSubscription(g, cell)
+	g.mu.subs[cell] = sub
 	g.mu.Unlock()
-	g.run(f.run)
-	return f
+	g.run(sub.run)
+	return sub
 }
 
 // watch adds a subscriber to a chunk, and returns the subscription.
-func (g *Gateway) watch(pos grid.ChunkPos, whom viewer) *feed {
+func (g *Gateway) watch(pos grid.ChunkPos, by subscriber) *subscription {
 	for {
-		if f := g.feed(pos); f.watch(pos, whom) {
-			return f
+		if sub := g.subscription(pos); sub.watch(pos, by) {
+			return sub
 		}
 	}
 }
 
 // enter adds a subscriber's body to the world, and returns the subscription of the region that it is in.
-func (g *Gateway) enter(body wire.Body, whose viewer) *feed {
+func (g *Gateway) enter(body wire.Body, owner subscriber) *subscription {
 	for {
-		if f := g.feed(world.ChunkOf(body.Pose)); f.enter(body, whose) {
-			return f
+		if sub := g.subscription(world.ChunkOf(body.Pose)); sub.enter(body, owner) {
+			return sub
 		}
 	}
 }

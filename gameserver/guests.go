@@ -22,10 +22,10 @@ type stance struct {
 	moved bool          // the player has moved since they registered
 }
 
-func (s *classic) stance() stance {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return stance{pose: s.mu.pose, at: s.at, moved: s.mu.motion != nil}
+func (lc *legacyConn) stance() stance {
+	lc.mu.Lock()
+	defer lc.mu.Unlock()
+	return stance{pose: lc.mu.pose, at: lc.at, moved: lc.mu.motion != nil}
 }
 
 // present returns where a player is who plays here, or is being saved at the moment, and reports whether there is one.
@@ -42,20 +42,20 @@ func (g *Gateway) present(id player.ID) (pose wire.Pose, here bool) {
 	return pose, false
 }
 
-// judgeBuilder returns the player who places a block, of those whose connection this may be, or else why none of them may. A
+// checkBuilder returns the player who places a block, of those whose connection this may be, or else why none of them may. A
 // player who has not moved yet may edit the chunk that they are registered in.
-func (s *classic) judgeBuilder(pos grid.Pos, block chunk.Block) (by player.ID, refused string) {
-	rules := s.g.rules
+func (lc *legacyConn) checkBuilder(pos grid.Pos, block chunk.Block) (by player.ID, refused string) {
+	rules := lc.g.rules
 	rules.Reach += reachLeeway
 	refused = wire.RefusedOutOfReach
-	for _, on := range s.party.registered() {
+	for _, on := range lc.party.registered() {
 		who, st := on.who.Load(), on.stance()
 		switch {
-		case s.who.Load() != nil && s.who.Load() != who,
+		case lc.who.Load() != nil && lc.who.Load() != who,
 			!st.moved && st.at != pos.Chunk(),
 			st.moved && !rules.InReach(st.pose.X, st.pose.Y+player.EyeHeight, st.pose.Z, pos):
 			continue
-		case block.Solid() && (st.moved && bodyReaches(st.pose, pos) || s.g.occupied(pos, who.id)):
+		case block.Solid() && (st.moved && bodyReaches(st.pose, pos) || lc.g.occupied(pos, who.id)):
 			refused = wire.RefusedInsidePlayer
 			continue
 		}
@@ -68,9 +68,9 @@ func (s *classic) judgeBuilder(pos grid.Pos, block chunk.Block) (by player.ID, r
 func (g *Gateway) occupied(pos grid.Pos, self player.ID) bool {
 	for _, at := range chunksAround(pos) {
 		g.mu.Lock()
-		f := g.mu.feeds[grid.CellAt(at, grid.FoundingLabel)]
+		sub := g.mu.subs[grid.CellAt(at, grid.FoundingLabel)]
 		g.mu.Unlock()
-		if f != nil && f.occupied(at, pos, self) {
+		if sub != nil && sub.occupied(at, pos, self) {
 			return true
 		}
 	}
@@ -99,7 +99,7 @@ func (g *Gateway) poses() []presence {
 			all = append(all, s.presence())
 		}
 	}
-	for c := range g.mu.classics {
+	for c := range g.mu.legacyConns {
 		if p, registered := c.presence(); registered {
 			all = append(all, p)
 		}

@@ -85,7 +85,7 @@ func TestCrowdOnHills(t *testing.T) {
 		{1500, 20000, .18, .75},
 	} {
 		t.Run(fmt.Sprint(c.players), func(t *testing.T) {
-			h := newTheatre(c.players, jitter)
+			h := newCrowdScene(c.players, jitter)
 			h.crowd.hills = newHills(t)
 			bytes, errors := h.look(t, 4, 240, 240)
 			sum := 0.
@@ -103,10 +103,10 @@ func TestCrowdOnHills(t *testing.T) {
 
 // look runs some ticks in which viewers of the crowd watch the others, after some to begin with. It returns the bytes a second of
 // each of them, and the errors within 16 blocks, in order.
-func (h *theatre) look(t *testing.T, viewers, warm, ticks int) (bytes float64, errors []float64) {
+func (h *crowdScene) look(t *testing.T, viewers, warm, ticks int) (bytes float64, errors []float64) {
 	var sessions []*session
 	var eyes []*eyewitness
-	desks := make([]desk, viewers)
+	desks := make([]writeBuffers, viewers)
 	for i := range viewers {
 		sessions, eyes = append(sessions, h.seat(i)), append(eyes, newEyewitness(t))
 	}
@@ -132,7 +132,7 @@ func (h *theatre) look(t *testing.T, viewers, warm, ticks int) (bytes float64, e
 			if tick < warm || tick%5 != 0 {
 				continue
 			}
-			places := eyes[i].places(h.g.stage.mu.tick)
+			places := eyes[i].places(h.g.interest.mu.tick)
 			for _, b := range h.crowd.bodies {
 				if wayBetween(b.Pose, h.crowd.bodies[i].Pose) <= 16 {
 					errors = append(errors, wayBetween(places[b.Player], b.Pose))

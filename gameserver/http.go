@@ -21,7 +21,7 @@ const requestTimeout, replyTimeout = 30 * time.Second, 5 * time.Minute
 // serveHTTP serves the browser client, its WebSocket, and health.
 func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener) error {
 	ctx, end := context.WithCancel(ctx)
-	var sockets room
+	var sockets handlerGroup
 	defer sockets.close()
 	defer end() // the sessions of this listener, even when only the listener has failed
 	mux := http.NewServeMux()
@@ -52,8 +52,8 @@ func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// room counts running handlers, and admits none once it is closed.
-type room struct {
+// handlerGroup counts running handlers, and admits none once it is closed.
+type handlerGroup struct {
 	inside sync.WaitGroup
 
 	mu struct {
@@ -63,7 +63,7 @@ type room struct {
 }
 
 // enter reports false when the room is closed.
-func (r *room) enter() bool {
+func (r *handlerGroup) enter() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.mu.closed {
@@ -72,10 +72,10 @@ func (r *room) enter() bool {
 	return !r.mu.closed
 }
 
-func (r *room) leave() { r.inside.Done() }
+func (r *handlerGroup) leave() { r.inside.Done() }
 
 // close waits until all handlers have returned.
-func (r *room) close() {
+func (r *handlerGroup) close() {
 	r.mu.Lock()
 	r.mu.closed = true
 	r.mu.Unlock()

@@ -31,8 +31,8 @@ func (q *jobs) put(j job) {
 	wakeUp(q.wake)
 }
 
-// patience is how long a job waits for earlier ones: a few ticks of a region.
-const patience = 200 * time.Millisecond
+// jobPatience is how long a job waits for earlier ones: a few ticks of a region.
+const jobPatience = 200 * time.Millisecond
 
 // awaited is a chunk whose job will arrive as soon as its region sends it.
 type awaited struct {
@@ -47,7 +47,7 @@ func (q *jobs) await(order uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	i, _ := slices.BinarySearchFunc(q.mu.awaited, order, byOrder)
-	q.mu.awaited = slices.Insert(q.mu.awaited, i, awaited{order, time.Now().Add(patience)})
+	q.mu.awaited = slices.Insert(q.mu.awaited, i, awaited{order, time.Now().Add(jobPatience)})
 }
 
 // arrived records that the job has been put, or will not come.
@@ -60,8 +60,8 @@ func (q *jobs) arrived(order uint64) {
 	}
 }
 
-// hold returns how long a job of that order must wait for earlier ones. The lock is held.
-func (q *jobs) hold(order uint64) time.Duration {
+// delay returns how long a job of that order must wait for earlier ones. The lock is held.
+func (q *jobs) delay(order uint64) time.Duration {
 	now := time.Now()
 	for len(q.mu.awaited) > 0 && !now.Before(q.mu.awaited[0].until) {
 		q.mu.awaited = q.mu.awaited[1:]
@@ -78,7 +78,7 @@ func (q *jobs) next(ctx context.Context) (j job, ok bool) {
 		var held <-chan time.Time
 		q.mu.Lock()
 		if len(q.mu.list) > 0 {
-			if wait := q.hold(q.mu.list[0].order); wait > 0 {
+			if wait := q.delay(q.mu.list[0].order); wait > 0 {
 				held = time.After(wait)
 			}
 		}

@@ -21,8 +21,8 @@ type occupant struct {
 	left  float32 // ticks of extrapolation left (Body.Way); if more than wire.WayTicks, they start after the excess
 }
 
-// untold is left of a body whose update the subscription has just received.
-const untold = wire.WayTicks + 2
+// unstarted is left of a body whose update the subscription has just received.
+const unstarted = wire.WayTicks + 2
 
 // proceed extrapolates a body by the given number of ticks, and reports whether it has moved. When the extrapolation ends, the
 // body stands.
@@ -54,7 +54,7 @@ func (o *occupants) put(b wire.Body) (came bool) {
 	if !here {
 		*o = slices.Insert(*o, i, occupant{})
 	}
-	(*o)[i].Body, (*o)[i].left = b, untold
+	(*o)[i].Body, (*o)[i].left = b, unstarted
 	return !here
 }
 
@@ -75,7 +75,7 @@ func (o occupants) depart(after float32) (goes bool) {
 		if !o[i].Way.Goes() {
 			continue
 		}
-		if goes = true; o[i].left == untold {
+		if goes = true; o[i].left == unstarted {
 			o[i].left = wire.WayTicks + after
 		}
 	}
@@ -113,7 +113,7 @@ func (o occupants) move(moves []wire.BodyMove, moved []*occupant) []*occupant {
 				continue
 			}
 		}
-		o[next].Pose, o[next].Way, o[next].left = m.Pose, m.Way, untold
+		o[next].Pose, o[next].Way, o[next].left = m.Pose, m.Way, unstarted
 		moved = append(moved, &o[next])
 		next++
 	}

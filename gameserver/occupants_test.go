@@ -15,10 +15,10 @@ func TestDoubledBodiesAreTakenOnce(t *testing.T) {
 	first := wire.Body{Player: player.GuestID("ann"), Name: "ann", Pose: wire.Pose{X: 1}}
 	second := first
 	second.Pose.X = 2
-	var v view
-	difference, came, _ := v.reset(&wire.ChunkState{Bodies: []wire.Body{first, second}})
-	if want := []wire.Body{first}; !slices.Equal(v.everybody(), want) || !slices.Equal(came, want) || !slices.Equal(difference.Enter, want) {
-		t.Errorf("the mirror has %+v, viewers are told of %+v, and %+v came; want %+v", v.everybody(), difference.Enter, came, want)
+	var mc mirrorChunk
+	difference, came, _ := mc.applyState(&wire.ChunkState{Bodies: []wire.Body{first, second}})
+	if want := []wire.Body{first}; !slices.Equal(mc.allBodies(), want) || !slices.Equal(came, want) || !slices.Equal(difference.Enter, want) {
+		t.Errorf("the mirror has %+v, viewers are told of %+v, and %+v came; want %+v", mc.allBodies(), difference.Enter, came, want)
 	}
 }
 

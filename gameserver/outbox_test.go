@@ -76,7 +76,7 @@ func TestFramesAreBounded(t *testing.T) {
 func TestReadingClientIsNeverSlow(t *testing.T) {
 	o := newOutbox(func() {})
 	defer o.settle()
-	var d desk
+	var d writeBuffers
 	for i := range 3 * outboxLimit >> 20 {
 		o.put(make([]byte, 1<<20-100))
 		o.piece(1, make([]byte, 100))
@@ -121,7 +121,7 @@ func TestSlowClientIsTold(t *testing.T) {
 		if len(got) != 2 || !strings.Contains(got[1], wire.FailSlow) {
 			t.Errorf("written %d messages, the last %q; want the one under way, and why", len(got), got[len(got)-1])
 		}
-		pass(2 * lastWords)
+		pass(2 * closeTimeout)
 		if cut {
 			t.Error("cut although it was closed in order")
 		}
@@ -130,7 +130,7 @@ func TestSlowClientIsTold(t *testing.T) {
 
 func TestLastWordsAreShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		here, there := net.Pipe() // whose other end never reads
 		defer here.Close()
 		line := &lineConn{Conn: there, ending: "\n"}
@@ -139,8 +139,8 @@ func TestLastWordsAreShort(t *testing.T) {
 		o.put([]byte("hello"))
 		o.end(wire.Notice{Text: "bye"})
 		r.g.pump(o, line)
-		if took := time.Since(began); took != lastWords {
-			t.Errorf("took %v, want %v", took, lastWords)
+		if took := time.Since(began); took != closeTimeout {
+			t.Errorf("took %v, want %v", took, closeTimeout)
 		}
 	})
 }
@@ -148,7 +148,7 @@ func TestLastWordsAreShort(t *testing.T) {
 // Clients that do not read do not affect the others: their connections end, and nobody else misses anything.
 func TestStalledClientsHurtNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		const all, stalled = 50, 10
 		var players []*client
 		for i := range all {

@@ -64,9 +64,9 @@ type guest struct {
 	label string // the displayed name: the player's own, or one with a suffix
 
 	// Guarded by party.mu.
-	on   *classic  // where they are registered; nil for nowhere
-	left wire.Pose // where they deregistered last, or the place in their record
-	seen bool      // left is set
+	on   *legacyConn // where they are registered; nil for nowhere
+	left wire.Pose   // where they deregistered last, or the place in their record
+	seen bool        // left is set
 }
 
 // join adds a connection to its party.
@@ -104,11 +104,11 @@ func (p *party) all() []*guest {
 
 // claim returns the player who registers on a connection, under a name: the previous player of the connection, or else the one
 // who deregistered nearest to it, or else a new one.
-func (p *party) claim(ctx context.Context, s *classic, name string) (*guest, error) {
+func (p *party) claim(ctx context.Context, lc *legacyConn, name string) (*guest, error) {
 	late := time.NewTimer(handoverTime)
 	defer late.Stop()
 	for waiting := true; waiting; {
-		who, released := p.take(s)
+		who, released := p.registerFree(lc)
 		if who != nil || released == nil {
 			if who == nil {
 				break
@@ -126,20 +126,20 @@ func (p *party) claim(ctx context.Context, s *classic, name string) (*guest, err
 	if name == "" {
 		name = p.key.name
 	}
-	return p.add(ctx, s, player.NameFrom(name)), nil
+	return p.add(ctx, lc, player.NameFrom(name)), nil
 }
 
-// take registers a player who is not registered. If there is none, but one may deregister soon, it returns a channel that is
+// registerFree registers a player who is not registered. If there is none, but one may deregister soon, it returns a channel that is
 // closed when one has.
-func (p *party) take(s *classic) (who *guest, released <-chan struct{}) {
+func (p *party) registerFree(lc *legacyConn) (who *guest, released <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	elsewhere := false
 	for _, candidate := range p.mu.guests {
 		switch {
 		case candidate.on != nil:
-			elsewhere = elsewhere || candidate.on.at != s.at // a client has one connection to a chunk
-		case who == nil, candidate == s.who.Load(), who != s.who.Load() && candidate.nearer(who, s.at):
+			elsewhere = elsewhere || candidate.on.at != lc.at // a client has one connection to a chunk
+		case who == nil, candidate == lc.who.Load(), who != lc.who.Load() && candidate.nearer(who, lc.at):
 			who = candidate
 		}
 	}
@@ -147,8 +147,8 @@ func (p *party) take(s *classic) (who *guest, released <-chan struct{}) {
 		return nil, p.mu.released
 	}
 	if who != nil {
-		who.on = s
-		s.who.Store(who)
+		who.on = lc
+		lc.who.Store(who)
 	}
 	return who, nil
 }
@@ -159,21 +159,21 @@ func (c *guest) nearer(than *guest, at grid.ChunkPos) bool {
 }
 
 // add creates a new player, and registers them.
-func (p *party) add(ctx context.Context, s *classic, name string) *guest {
-	label, last := p.labelFor(ctx, name, s.at)
+func (p *party) add(ctx context.Context, lc *legacyConn, name string) *guest {
+	label, last := p.labelFor(ctx, name, lc.at)
 	g := p.g
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for number := 0; g.taken(player.GuestID(label)); number++ {
 		label, last = player.Namesake(name, p.key.from.String(), number), wire.PlayerRecord{}
 	}
-	who := &guest{party: p, id: player.GuestID(label), label: label, on: s, left: last.Pose, seen: last.Seq > 0}
-	g.keeper.expect(last)
+	who := &guest{party: p, id: player.GuestID(label), label: label, on: lc, left: last.Pose, seen: last.Seq > 0}
+	g.players.noteLoaded(last)
 	g.mu.guests[who.id] = who
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.guests = append(p.mu.guests, who)
-	s.who.Store(who)
+	lc.who.Store(who)
 	return who
 }
 
@@ -186,7 +186,7 @@ func (g *Gateway) taken(id player.ID) bool {
 // a suffix on another node until recently keeps it. The plain name may be in use on another node.
 func (p *party) labelFor(ctx context.Context, name string, at grid.ChunkPos) (label string, last wire.PlayerRecord) {
 	suffixed := player.Namesake(name, p.key.from.String(), 0)
-	records := p.g.recallGuests(ctx, name, suffixed)
+	records := p.g.loadGuests(ctx, name, suffixed)
 	plain, own := records[0], records[1]
 	fresh := func(r wire.PlayerRecord) bool {
 		return r.Seq > 0 && p.g.wall().Sub(time.UnixMilli(r.SavedAt)) < labelMemory
@@ -200,14 +200,14 @@ func (p *party) labelFor(ctx context.Context, name string, at grid.ChunkPos) (la
 	return name, plain
 }
 
-// recallGuests returns the records of guests, by their labels; zero records of unknown ones.
-func (g *Gateway) recallGuests(ctx context.Context, labels ...string) []wire.PlayerRecord {
+// loadGuests returns the records of guests, by their labels; zero records of unknown ones.
+func (g *Gateway) loadGuests(ctx context.Context, labels ...string) []wire.PlayerRecord {
 	records := make([]wire.PlayerRecord, len(labels))
 	var lookups sync.WaitGroup
 	for i, label := range labels {
 		lookups.Go(func() {
 			var err error
-			if records[i], _, err = g.keeper.recall(ctx, player.GuestID(label)); err != nil {
+			if records[i], _, err = g.players.load(ctx, player.GuestID(label)); err != nil {
 				g.Logger.Error("recall player", "player", label, "error", err)
 			}
 		})
@@ -226,10 +226,10 @@ func (p *party) release(who *guest, pose wire.Pose) {
 }
 
 // registered returns the connections on which players are registered.
-func (p *party) registered() []*classic {
+func (p *party) registered() []*legacyConn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var all []*classic
+	var all []*legacyConn
 	for _, who := range p.mu.guests {
 		if who.on != nil {
 			all = append(all, who.on)
@@ -238,9 +238,9 @@ func (p *party) registered() []*classic {
 	return all
 }
 
-// strays appends the players who are registered for another chunk. If one of their bodies is in this chunk, it may be the own
+// registeredElsewhere appends the players who are registered for another chunk. If one of their bodies is in this chunk, it may be the own
 // player of a client that watches it.
-func (p *party) strays(dst []player.ID, at grid.ChunkPos) []player.ID {
+func (p *party) registeredElsewhere(dst []player.ID, at grid.ChunkPos) []player.ID {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, who := range p.mu.guests {

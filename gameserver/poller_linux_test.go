@@ -63,14 +63,14 @@ func lodge(t *testing.T, p *poller) *lodger {
 	return l
 }
 
-// lodge does what poller.lodge does, without waiting.
+// lodge does what poller.park does, without waiting.
 func (l *lodger) lodge(t *testing.T, p *poller) {
 	t.Helper()
 	d := l.line.Conn.(*descriptor)
-	if !d.lodge(p, l.hear) {
+	if !d.park(p, l.hear) {
 		t.Fatal("not lodged")
 	}
-	l.left = d.left
+	l.left = d.unparked
 }
 
 func (l *lodger) hear(data []byte) (taken, stay bool) {
@@ -160,12 +160,12 @@ func TestPollerTakesStepsOnly(t *testing.T) {
 				t.Errorf("heard %q, want %q", got, c.heard)
 			}
 			if c.next == "" && c.err == nil {
-				if n := p.lodged(); n != 1 || len(l.left) != 0 {
+				if n := p.parkedCount(); n != 1 || len(l.left) != 0 {
 					t.Errorf("%d sockets are lodged, want this one", n)
 				}
 				return
 			}
-			if <-l.left; p.lodged() != 0 {
+			if <-l.left; p.parkedCount() != 0 {
 				t.Fatal("the socket is lodged still")
 			}
 			data, err := l.line.read()
@@ -261,7 +261,7 @@ func TestPollerUnderway(t *testing.T) {
 		clients.Wait()
 		stop()
 		rounds.Wait()
-		if n := p.lodged(); n != (sockets+3)/4 {
+		if n := p.parkedCount(); n != (sockets+3)/4 {
 			t.Errorf("%d are lodged, want those who stay", n)
 		}
 		for i, l := range all {

@@ -14,11 +14,11 @@ func newPoller(*slog.Logger, bool) *poller { return &poller{} }
 
 func (*poller) run(context.Context) {}
 
-func (*poller) lodge(conn, func(data []byte) (taken, stay bool)) bool { return false }
+func (*poller) park(conn, func(data []byte) (taken, stay bool)) bool { return false }
 
-func (*poller) tell(*feed) {}
+func (*poller) flushAfterRound(*subscription) {}
 
-// lodging is the part of a descriptor used by the poller.
-type lodging struct{}
+// parking is the part of a descriptor used by the poller.
+type parking struct{}
 
-func (*lodging) fetch() {}
+func (*parking) unpark() {}

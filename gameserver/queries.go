@@ -147,7 +147,7 @@ func (g *Gateway) whereIsPlayer(ctx context.Context, q wire.WhereIsPlayer, remot
 	if pose, here := g.present(player.GuestID(key.name)); here {
 		return g.appendPlace(pose)
 	}
-	records := g.recallGuests(ctx, key.name, player.Namesake(key.name, key.from.String(), 0))
+	records := g.loadGuests(ctx, key.name, player.Namesake(key.name, key.from.String(), 0))
 	newest := slices.MaxFunc(records, func(a, b wire.PlayerRecord) int { return cmp.Compare(a.Seq, b.Seq) })
 	if newest.Seq == 0 {
 		return g.appendPlace(g.spawnPose())

@@ -52,7 +52,7 @@ func (o *original) stream() chan<- string {
 // The client is silent on the chunks around its own, and on the dht connection between two borders.
 func TestOriginalsMayBeSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		dht := r.dial()
 		ask := func(text, want string) {
 			t.Helper()
@@ -81,7 +81,7 @@ func TestOriginalsMayBeSilent(t *testing.T) {
 func TestOriginalsMoveEveryFrame(t *testing.T) {
 	const minutes, rate = 5, 240
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		ann, bob := r.connect("ann"), r.connect("bob")
 		ann.say(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
 		bob.heard()
@@ -121,7 +121,7 @@ func TestOriginalsMoveEveryFrame(t *testing.T) {
 // connections is read first; and the player's own client never sees it.
 func TestOriginalsWalkOverBorders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		west, east := grid.ChunkPos{X: -1}, grid.ChunkPos{}
 		links := map[grid.ChunkPos]*original{west: r.connectFrom("192.0.2.1", "ann", west), east: r.connectFrom("192.0.2.1", "ann", east)}
 		watcher := r.join("eve", 2)
@@ -172,7 +172,7 @@ func TestOriginalsWalkOverBorders(t *testing.T) {
 // The released client's name is in its source: two of them meet, at two addresses and at one.
 func TestNamesakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		const first, second = "192.0.2.1", "192.0.2.2"
 		other, third := player.Namesake("Abrasam", second, 0), player.Namesake("Abrasam", second, 1)
 		clients := make([]*original, 0, 3)
@@ -262,7 +262,7 @@ func TestNamesakesOfOtherNodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
+				r := newHarness(t)
 				for _, s := range c.known {
 					at := time.Now().Add(-s.ago).UnixMilli()
 					record := wire.PlayerRecord{
@@ -286,7 +286,7 @@ func TestNamesakesOfOtherNodes(t *testing.T) {
 // When another node leads a region, its connections end, so that clients query dht again.
 func TestOriginalsFollowTheirRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		ann, bob := r.connect("ann"), r.connectFrom("127.0.0.1", "bob", grid.ChunkPos{X: 16})
 		ann.say(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
 		pass(time.Second)
@@ -310,7 +310,7 @@ func TestOriginalsFollowTheirRegion(t *testing.T) {
 // Players of the original protocol are guests.
 func TestOriginalsAreGuests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(o *Options) { o.Guests = false })
+		r := newHarness(t, func(o *Options) { o.Guests = false })
 		conn := r.dial()
 		go io.WriteString(conn, `{"type":"connect","chunk":[0,0],"player":"ann"}`) //nolint:errcheck // the response shows errors
 		if got, err := io.ReadAll(conn); err != nil || string(got) != "no" {
@@ -322,7 +322,7 @@ func TestOriginalsAreGuests(t *testing.T) {
 // What the dissertation's test clients send, and what others see of it.
 func TestOriginalTranscripts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		eve := r.connect("eve")
 		eve.heard()
 		bot := r.connect("test client")
@@ -358,7 +358,7 @@ func TestOriginalTranscripts(t *testing.T) {
 // There is ground below everybody: the lowest layer that these clients see is solid, and stays so.
 func TestOriginalsHaveAFloor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(o *Options) { o.World.Sections, o.World.OriginalBase = 1, 0 })
+		r := newHarness(t, func(o *Options) { o.World.Sections, o.World.OriginalBase = 1, 0 })
 		ann := r.connect("ann")
 		ann.say(`{"type":1,"args":[0,0],"player":"ann"}` + "\n" + `{"type":3,"args":[4.5,3,4.5]}` + "\n")
 		ann.heard()

@@ -39,42 +39,42 @@ func (g *Gateway) editRate() rate.Limit { return rate.Limit(cmp.Or(g.EditsPerSec
 
 // session is one player's connection. Its reader owns it, except where a field says otherwise.
 type session struct {
-	g        *Gateway
-	conn     conn
-	out      *outbox
-	body     wire.Body    // except its pose: see mu; otherwise never changes
-	binary   bool         // the session is in CBOR; set before its first subscription
-	version  int          // of the protocol, as sent by the client
-	view     atomic.Int32 // chunks in each direction
-	motion   *player.Motion
-	feeds    map[grid.ChunkPos]*feed // by chunk in view
-	here     *feed                   // of the region that the body is in; nil before it entered
-	home     atomic.Pointer[feed]    // the same, for the frame loop
-	vantage  *vantage                // the index's; nil before the first frame
-	alone    atomic.Bool             // nobody else is in sight; as of the last frame
-	offstage bool                    // the index's: the session is over
-	moves    *rate.Limiter
-	paces    *rate.Limiter // of edits
-	says     *rate.Limiter
-	blows    *rate.Limiter // hits
-	gifts    *rate.Limiter
-	voice    *voice // nil before the player is known
-	views    *rate.Limiter
-	pings    *rate.Limiter
-	silent   *time.Timer   // ends the session of a silent client
-	edits    outstanding   // any goroutine's
-	done     chan struct{} // closed when the player is saved and the place is free
-	walk
+	g             *Gateway
+	conn          conn
+	out           *outbox
+	body          wire.Body    // except its pose: see mu; otherwise never changes
+	binary        bool         // the session is in CBOR; set before its first subscription
+	version       int          // of the protocol, as sent by the client
+	view          atomic.Int32 // chunks in each direction
+	motion        *player.Motion
+	subs          map[grid.ChunkPos]*subscription // by chunk in view
+	bodySub       *subscription                   // of the region that the body is in; nil before it entered
+	bodySubShared atomic.Pointer[subscription]    // the same, for the frame loop
+	observer      *observer                       // the index's; nil before the first frame
+	alone         atomic.Bool                     // nobody else is in sight; as of the last frame
+	removed       bool                            // the index's: the session is over
+	moveLimit     *rate.Limiter
+	editLimit     *rate.Limiter // of edits
+	chatLimit     *rate.Limiter
+	hitLimit      *rate.Limiter // hits
+	giftLimit     *rate.Limiter
+	clock         *chatClock // nil before the player is known
+	viewLimit     *rate.Limiter
+	pingLimit     *rate.Limiter
+	silenceTimer  *time.Timer   // ends the session of a silent client
+	edits         outstanding   // any goroutine's
+	done          chan struct{} // closed when the player is saved and the place is free
+	walkState
 
 	mu struct {
 		sync.Mutex
-		pose    wire.Pose
-		joined  bool   // the player is in the world, or about to be
-		placed  bool   // the player is in the world, or about to enter it
-		parted  bool   // the player is another gateway's now: he is neither moved nor saved here
-		done    uint64 // the player has moved to another gateway, and is neither moved nor saved here
-		notice  string // events of the player, including one that is just being made
-		noticed time.Time
+		pose     wire.Pose
+		joined   bool   // the player is in the world, or about to be
+		placed   bool   // the player is in the world, or about to enter it
+		detached bool   // the player is another gateway's now: he is neither moved nor saved here
+		done     uint64 // the player has moved to another gateway, and is neither moved nor saved here
+		notice   string // events of the player, including one that is just being made
+		noticed  time.Time
 	}
 }
 
@@ -82,26 +82,26 @@ type session struct {
 func (g *Gateway) serveSession(ctx context.Context, c conn, join *wire.Join) {
 	s := &session{
 		g: g, conn: c, out: newOutbox(c.cut),
-		feeds: make(map[grid.ChunkPos]*feed),
-		moves: rate.NewLimiter(movesPerSecond, movesAtOnce),
-		paces: rate.NewLimiter(g.editRate(), editsAtOnce),
-		says:  rate.NewLimiter(saysPerSecond, saysAtOnce),
-		blows: rate.NewLimiter(hitsPerSecond, hitsAtOnce),
-		gifts: rate.NewLimiter(giftsPerSecond, giftsAtOnce),
-		views: rate.NewLimiter(viewsPerSecond, viewsAtOnce),
-		pings: rate.NewLimiter(pingsPerSecond, pingsAtOnce),
-		done:  make(chan struct{}),
+		subs:      make(map[grid.ChunkPos]*subscription),
+		moveLimit: rate.NewLimiter(movesPerSecond, movesAtOnce),
+		editLimit: rate.NewLimiter(g.editRate(), editsAtOnce),
+		chatLimit: rate.NewLimiter(saysPerSecond, saysAtOnce),
+		hitLimit:  rate.NewLimiter(hitsPerSecond, hitsAtOnce),
+		giftLimit: rate.NewLimiter(giftsPerSecond, giftsAtOnce),
+		viewLimit: rate.NewLimiter(viewsPerSecond, viewsAtOnce),
+		pingLimit: rate.NewLimiter(pingsPerSecond, pingsAtOnce),
+		done:      make(chan struct{}),
 	}
 	s.out.owner = s
 	if line, ok := c.(*lineConn); ok {
-		s.out.prompt = promptly(line)
+		s.out.direct = directWriterOf(line)
 	}
-	s.silent = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.end(failureOf(errSilent)) })
-	defer s.silent.Stop()
+	s.silenceTimer = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.end(failureOf(errSilent)) })
+	defer s.silenceTimer.Stop()
 	var writer sync.WaitGroup
 	writer.Go(func() { g.pump(s.out, c) })
 	if join != nil {
-		s.speak(join.Encoding)
+		s.setEncoding(join.Encoding)
 	}
 	stop := context.AfterFunc(ctx, func() { s.out.end(farewell()) })
 	defer stop()
@@ -123,7 +123,7 @@ func farewell() wire.FromServer {
 
 // failureOf returns the last message for a client whose session ends with the error; nil when the client is gone.
 func failureOf(err error) wire.FromServer {
-	if away, ok := errors.AsType[*elsewhere](err); ok {
+	if away, ok := errors.AsType[*redirectError](err); ok {
 		return away.message
 	}
 	if refused, ok := errors.AsType[*wire.Error](err); ok {
@@ -142,16 +142,16 @@ func (s *session) serve(ctx context.Context, opening *wire.Join) error {
 			return err
 		}
 		opening = &join
-		s.speak(join.Encoding)
+		s.setEncoding(join.Encoding)
 	}
 	join := *opening
-	if s.g.leaves() {
+	if s.g.shuttingDown() {
 		return s.g.sendAway(ctx)
 	}
 	if err := s.admit(join); err != nil {
 		return err
 	}
-	s.silent.Reset(silence)
+	s.silenceTimer.Reset(silence)
 	if err := s.replaceOlder(ctx); err != nil {
 		return err
 	}
@@ -159,17 +159,17 @@ func (s *session) serve(ctx context.Context, opening *wire.Join) error {
 	s.g.metrics.sessions.Inc()
 	defer s.g.metrics.sessions.Dec()
 
-	record, known, err := s.g.keeper.recall(ctx, s.body.Player)
+	record, known, err := s.g.players.load(ctx, s.body.Player)
 	if err != nil {
 		return err
 	}
-	s.g.keeper.expect(record)
+	s.g.players.noteLoaded(record)
 	pose := record.Pose
 	if !known {
 		pose = s.g.spawnPose()
 	}
-	s.voice = newVoice(s.body.Player, s.g.doneBy(record))
-	s.mu.done = s.voice.owner.Done() // not read before the player has a place
+	s.clock = newChatClock(s.body.Player, s.g.eventsBefore(record))
+	s.mu.done = s.clock.owner.Done() // not read before the player has a place
 	if !s.place(pose) {
 		return errEnded // the player was redirected before they arrived
 	}
@@ -198,11 +198,11 @@ func (s *session) decode(data []byte) (wire.FromClient, error) {
 	return wire.DecodeClient(data)
 }
 
-// speak sets the encoding that the client has requested.
-func (s *session) speak(encoding string) {
+// setEncoding sets the encoding that the client has requested.
+func (s *session) setEncoding(encoding string) {
 	s.binary = encoding == wire.EncodingCBOR
-	s.out.speak(s.binary)
-	s.conn.speak(s.binary)
+	s.out.setEncoding(s.binary)
+	s.conn.setEncoding(s.binary)
 }
 
 // expect receives a message of one type, or refuses with the hint.
@@ -242,7 +242,7 @@ func (s *session) challenge(key ed25519.PublicKey) error {
 	var random [32]byte
 	rand.Read(random[:])
 	nonce := hex.EncodeToString(random[:])
-	s.silent.Reset(wire.HandshakeTimeout)
+	s.silenceTimer.Reset(wire.HandshakeTimeout)
 	s.out.send(wire.Challenge{Nonce: nonce, World: s.g.World.ID()})
 	prove, err := expect[wire.Prove](s, "answer the challenge with a prove message")
 	if err != nil {
@@ -262,7 +262,7 @@ func (s *session) challenge(key ed25519.PublicKey) error {
 func (s *session) replaceOlder(ctx context.Context) error {
 	for {
 		s.g.mu.Lock()
-		if s.g.leaves() {
+		if s.g.shuttingDown() {
 			s.g.mu.Unlock()
 			return s.g.sendAway(ctx)
 		}
@@ -275,7 +275,7 @@ func (s *session) replaceOlder(ctx context.Context) error {
 		if older == nil {
 			s.g.mu.sessions[s.body.Player] = s
 			s.g.mu.Unlock()
-			s.g.peopled()
+			s.g.wakeFrameLoop()
 			return nil
 		}
 		s.g.mu.Unlock()
@@ -319,25 +319,25 @@ func (g *Gateway) spawnPose() wire.Pose {
 // arrive adds the body to the world and watches the chunks around it.
 func (s *session) arrive() {
 	body := s.body
-	body.Pose, body.Said = s.where(), s.voice.owner.Done()
-	body.Gateway = s.g.swarm.home()
-	s.here = s.g.enter(body, s)
-	s.home.Store(s.here)
-	s.look()
+	body.Pose, body.Said = s.where(), s.clock.owner.Done()
+	body.Gateway = s.g.p2p.gatewayID()
+	s.bodySub = s.g.enter(body, s)
+	s.bodySubShared.Store(s.bodySub)
+	s.updateView()
 }
 
 // leave removes the player from the world and saves them; then the place is free.
 func (s *session) leave() {
-	for pos, f := range s.feeds {
-		f.unwatch(pos, s)
+	for pos, sub := range s.subs {
+		sub.unwatch(pos, s)
 	}
-	if s.here != nil {
-		s.here.leave(s.body.Player, s)
-		if last, here := s.part(); here {
-			s.g.keeper.save(last)
+	if s.bodySub != nil {
+		s.bodySub.leave(s.body.Player, s)
+		if last, here := s.detach(); here {
+			s.g.players.save(last)
 		}
 	}
-	s.g.stage.quit(s)
+	s.g.interest.remove(s)
 	s.g.mu.Lock()
 	delete(s.g.mu.sessions, s.body.Player)
 	s.g.mu.Unlock()
@@ -361,7 +361,7 @@ func (s *session) where() wire.Pose {
 func (s *session) place(pose wire.Pose) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.parted {
+	if s.mu.detached {
 		return false
 	}
 	s.mu.pose, s.mu.joined, s.mu.placed = pose, true, true
@@ -382,9 +382,9 @@ func (s *session) joined() bool {
 	return s.mu.joined
 }
 
-// parted reports whether the player has moved to another gateway already.
-func (s *session) parted() bool {
+// detached reports whether the player has moved to another gateway already.
+func (s *session) detached() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mu.parted
+	return s.mu.detached
 }

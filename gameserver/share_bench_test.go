@@ -11,9 +11,9 @@ func BenchmarkGatewayShare(b *testing.B) {
 	const players = 1000
 	for _, share := range []int{1, 4, 1000} {
 		b.Run(fmt.Sprintf("sessions=%d", players/share), func(b *testing.B) {
-			h := newTheatre(players, jitter)
+			h := newCrowdScene(players, jitter)
 			h.crowd.hills = newHills(b)
-			sessions, desks := make([]*session, players/share), make([]desk, players/share)
+			sessions, desks := make([]*session, players/share), make([]writeBuffers, players/share)
 			for i := range sessions {
 				sessions[i] = h.seat(i)
 			}

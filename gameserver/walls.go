@@ -15,9 +15,9 @@ import (
 const insideBlock = "inside_block"
 
 const (
-	// stride is the distance of the points checked along a path, in blocks, and the longest step of which only the end is
+	// stepLength is the distance of the points checked along a path, in blocks, and the longest step of which only the end is
 	// checked: the body is wider.
-	stride = .4
+	stepLength = .4
 	// leeway is how deep a body may reach into a block without being inside, for clients that round, and for corners cut by a
 	// straight line between two moves.
 	leeway = .1
@@ -31,7 +31,7 @@ const (
 	alongZ
 )
 
-var ways = [...][]int{
+var paths = [...][]int{
 	{alongX | alongY | alongZ},
 	{alongY, alongX | alongZ},
 	{alongX | alongZ, alongY},
@@ -51,10 +51,10 @@ func (s *session) walled(before, after wire.Pose) bool {
 	if s.hits(start, to) {
 		return true
 	}
-	if distanceOf(from, to) <= stride {
+	if distanceOf(from, to) <= stepLength {
 		return false
 	}
-	for _, way := range ways {
+	for _, way := range paths {
 		if s.passes(start, from, to, way) {
 			return false
 		}
@@ -72,7 +72,7 @@ func (s *session) passes(start box, from, to [3]float64, way []int) bool {
 				leg[axis] = to[axis]
 			}
 		}
-		steps := math.Ceil(distanceOf(at, leg) / stride)
+		steps := math.Ceil(distanceOf(at, leg) / stepLength)
 		for i := 1.; i <= steps; i++ {
 			var place [3]float64
 			for axis := range 3 {
@@ -147,18 +147,18 @@ func (s *session) solid(pos grid.Pos) bool {
 	if pos.Y < 0 || pos.Y >= s.g.World.Height() {
 		return false
 	}
-	f := s.feeds[pos.Chunk()]
-	return f != nil && f.stops(pos, s.body.Player)
+	sub := s.subs[pos.Chunk()]
+	return sub != nil && sub.stops(pos, s.body.Player)
 }
 
 // stops reports whether a block stops a player's body.
-func (f *feed) stops(pos grid.Pos, id player.ID) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.standing(pos).Solid() {
+func (sub *subscription) stops(pos grid.Pos, id player.ID) bool {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if !sub.blockAt(pos).Solid() {
 		return false
 	}
-	for _, i := range f.mu.intents {
+	for _, i := range sub.mu.pending {
 		if i.Pos == pos && i.Player == id && !i.Block.Solid() {
 			return false
 		}

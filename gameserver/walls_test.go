@@ -12,13 +12,13 @@ import (
 
 // walls is a rig with ann at the spawn and what is built around her.
 type walls struct {
-	*rig
+	*harness
 	ann *client
 	seq uint64
 }
 
 func newWalls(t *testing.T) *walls {
-	w := &walls{rig: newRig(t)}
+	w := &walls{harness: newHarness(t)}
 	w.ann = w.join("ann", 1)
 	return w
 }

@@ -34,7 +34,7 @@ func BenchmarkSessionWrite(b *testing.B) {
 	}()
 	c := &lineConn{Conn: socket, ending: "\n"}
 	out, piece := newOutbox(func() {}), make([]byte, 100*120)
-	var d desk
+	var d writeBuffers
 	b.ReportAllocs()
 	for tick := uint64(1); b.Loop(); tick++ {
 		out.piece(tick, piece)
