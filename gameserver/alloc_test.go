@@ -9,7 +9,7 @@ func TestTickAllocatesNothingForAPlayer(t *testing.T) {
 		h := newCrowdScene(players, jitter)
 		sessions, desks := make([]*session, players), make([]writeBuffers, players)
 		for i := range sessions {
-			sessions[i] = h.seat(i)
+			sessions[i] = h.addSession(i)
 		}
 		if err := h.begin(); err != nil {
 			t.Fatal(err)
@@ -41,18 +41,18 @@ func TestTickAllocatesNothingForAPlayer(t *testing.T) {
 }
 
 // A frame of a gateway around which nobody moves allocates nothing.
-func TestCalmBeatAllocatesNothing(t *testing.T) {
-	c := newCountry(t, 1, 9, 60)
+func TestCalmFrameAllocatesNothing(t *testing.T) {
+	c := newLandscape(t, 1, 9, 60)
 	for i := range 5 {
 		c.join(i, 1+i, nil)
 	}
 	for range 50 {
 		c.walk()
-		c.beat()
+		c.frame()
 		c.read()
 	}
 	calm := func() {
-		c.beat()
+		c.frame()
 		c.read()
 	}
 	for range 200 { // until the last predictions of the walkers have ended

@@ -14,14 +14,14 @@ import (
 // For a player who sees nobody and turns all the time, the region is updated a few times a second, when they have stopped, and
 // before they build; once somebody comes into sight, in each tick. It is also updated in each tick for a player who cannot see
 // those who see them well.
-func TestWhoIsAloneIsToldOfSeldom(t *testing.T) {
+func TestLonePlayerIsUpdatedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		r.encoding = wire.EncodingCBOR
 		ann := r.join("ann", aloneView)
 		x, z := .5, .5
 		walk := func() (told int) {
-			before := r.lands.told()
+			before := r.lands.movesReceived()
 			for i := range 40 {
 				if i%2 == 0 {
 					x += .3 - .6*float64(i/2%2)
@@ -31,7 +31,7 @@ func TestWhoIsAloneIsToldOfSeldom(t *testing.T) {
 				ann.goTo(x, 25, z)
 				pass(region.TickEvery)
 			}
-			return r.lands.told() - before
+			return r.lands.movesReceived() - before
 		}
 		pass(time.Second)
 		if told := walk(); told > 10 {

@@ -17,7 +17,7 @@ const baseRetry = 5 * time.Second
 // needBase marks the chunk as waiting for the terrain that its edits were made on. The subscription's lock is held.
 func (sub *subscription) needBase(mc *mirrorChunk, generated [32]byte) {
 	sub.g.metrics.mismatches.Inc()
-	sub.g.Logger.Warn("generated terrain differs from what the edits were made on: fetching that",
+	sub.g.Logger.Warn("generated terrain differs from the base of the edits: fetching the base",
 		"chunk", mc.at.String(), "pinned", hex.EncodeToString(mc.base), "generated", hex.EncodeToString(generated[:]))
 	mc.foreign, mc.fetching = nil, true
 }
@@ -33,7 +33,7 @@ func (sub *subscription) fetchBase(ctx context.Context, mc *mirrorChunk, hash [3
 		if ctx.Err() != nil {
 			return
 		}
-		sub.g.Logger.Warn("chunk not shown: its terrain was not found", "chunk", mc.at.String(), "error", err, "retry_in", baseRetry)
+		sub.g.Logger.Warn("chunk not sent: base terrain not found", "chunk", mc.at.String(), "error", err, "retry_in", baseRetry)
 		select {
 		case <-ctx.Done():
 			return

@@ -31,7 +31,7 @@ func BenchmarkFanOut(b *testing.B) {
 				enter = append(enter, wire.Body{Player: id, Name: fmt.Sprint("p", i), Pose: wire.Pose{Y: 64}})
 				frame.Chunks[0].Moves = append(frame.Chunks[0].Moves, wire.BodyMove{Player: id, Pose: wire.Pose{X: 1.25, Y: 64, Z: float64(i)}})
 			}
-			mc.known, mc.land = true, ground().Chunk(grid.ChunkPos{})
+			mc.hasState, mc.land = true, ground().Chunk(grid.ChunkPos{})
 			for by := range mc.subscribers {
 				mc.subscribers[by] = current
 			}
@@ -67,7 +67,7 @@ func BenchmarkSessionTick(b *testing.B) {
 			h := newCrowdScene(players, jitter)
 			sessions, desks := make([]*session, players), make([]writeBuffers, players)
 			for i := range sessions {
-				sessions[i] = h.seat(i)
+				sessions[i] = h.addSession(i)
 			}
 			if err := h.begin(); err != nil {
 				b.Fatal(err)

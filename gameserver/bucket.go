@@ -158,7 +158,7 @@ func (bkt *bucket) count(bytes *[tiers]int) {
 
 // encode encodes the cell's pieces of a tick, in the wanted tiers that are due, and reports whether there are any. They are empty
 // before.
-func (c *cell) encode(number uint8, wanted, due tierSet, now frameTime) (told bool) {
+func (c *cell) encode(number uint8, wanted, due tierSet, now frameTime) (encoded bool) {
 	var writers [tiers]wire.MotionWriter
 	lowest := c.lowest()
 	for left := wanted & due; left != 0; {
@@ -169,9 +169,9 @@ func (c *cell) encode(number uint8, wanted, due tierSet, now frameTime) (told bo
 			continue
 		}
 		a.remember(now.tick)
-		told = a.encode(c, &writers, wanted, due, now.tick) || told
+		encoded = a.encode(c, &writers, wanted, due, now.tick) || encoded
 	}
-	return told
+	return encoded
 }
 
 func (c *cell) find(a *actor) (int, bool) {

@@ -109,7 +109,7 @@ func (sub *subscription) lay(mc *mirrorChunk, foreign *chunk.Chunk, with *tools)
 	}
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	if mc.laid() || !mc.known || mc.fetching {
+	if mc.laid() || !mc.hasState || mc.fetching {
 		return base, false
 	}
 	if len(mc.base) > 0 && !bytes.Equal(mc.base, hash[:]) {
@@ -131,7 +131,7 @@ func (sub *subscription) lay(mc *mirrorChunk, foreign *chunk.Chunk, with *tools)
 func (sub *subscription) layPristine(mc *mirrorChunk, own shelved) bool {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	if !mc.known || mc.fetching || mc.laid() || mc.previousLand != nil || !mc.pristine() {
+	if !mc.hasState || mc.fetching || mc.laid() || mc.previousLand != nil || !mc.pristine() {
 		return false
 	}
 	mc.version++
@@ -181,7 +181,7 @@ func (sub *subscription) serve(mc *mirrorChunk) {
 func (sub *subscription) serveAgain(mc *mirrorChunk, by subscriber) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	if sees, looks := mc.subscribers[by]; looks && sees&held != 0 && sub.mu.chunks[mc.at] == mc {
+	if sees, watches := mc.subscribers[by]; watches && sees&held != 0 && sub.mu.chunks[mc.at] == mc {
 		mc.subscribers[by] = sees &^ held
 		sub.queue(mc)
 	}

@@ -37,8 +37,8 @@ type chatClock struct {
 
 // seenEvent is an event that was shown to the player.
 type seenEvent struct {
-	stamp vclock.Stamp
-	at    time.Duration
+	stamp   vclock.Stamp
+	shownAt time.Duration
 }
 
 // recordSlack is how many events a player may have sent after their last record was made: a gateway that was killed saved them in
@@ -80,11 +80,11 @@ func (clock *chatClock) noteSeen(stamp vclock.Stamp, now time.Duration) {
 // nextStamp returns the stamp of the player's next event. Sees reports whom they have in view.
 func (clock *chatClock) nextStamp(now time.Duration, sees func(vclock.ID) bool) vclock.Stamp {
 	clock.mu.Lock()
-	heard := clock.mu.seenEvents
+	events := clock.mu.seenEvents
 	clock.mu.seenEvents = nil
 	clock.mu.Unlock()
-	for _, h := range heard { // authors of events are in sight
-		clock.lastInSight[h.stamp.Author] = h.at
+	for _, h := range events { // authors of events are in sight
+		clock.lastInSight[h.stamp.Author] = h.shownAt
 	}
 	asked := make(map[vclock.ID]bool)
 	relevant := func(id vclock.ID) bool {
@@ -96,7 +96,7 @@ func (clock *chatClock) nextStamp(now time.Duration, sees func(vclock.ID) bool) 
 		last, known := clock.lastInSight[id]
 		return known && now-last <= relevantFor
 	}
-	for _, h := range heard {
+	for _, h := range events {
 		clock.owner.Hear(h.stamp, relevant)
 	}
 	for id, last := range clock.lastInSight {
@@ -121,7 +121,7 @@ func (s *session) reserveNumber() bool {
 
 // sendEvent sends an event of the player to everybody who sees them, after all that was shown to them. It reports false if that is
 // not possible now.
-func (s *session) sendEvent(text string, deed *wire.Deed) bool {
+func (s *session) sendEvent(text string, interaction *wire.Deed) bool {
 	if !s.reserveNumber() {
 		return false
 	}
@@ -131,7 +131,7 @@ func (s *session) sendEvent(text string, deed *wire.Deed) bool {
 	}
 	return s.bodySub.sendChat(wire.Utterance{
 		Player: s.body.Player, Name: s.body.Name, Chunk: world.ChunkOf(s.where()), Text: text, Wall: s.g.wall().UnixMilli(), Stamp: stamp,
-		Deed: deed,
+		Deed: interaction,
 	})
 }
 

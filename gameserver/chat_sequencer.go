@@ -58,9 +58,9 @@ func newChatSequencer(g *Gateway) *chatSequencer {
 }
 
 // enqueue queues events of a region. The subscription's lock may be held.
-func (t *chatSequencer) enqueue(sub *subscription, says []wire.Utterance) {
+func (t *chatSequencer) enqueue(sub *subscription, events []wire.Utterance) {
 	t.mu.Lock()
-	for _, u := range says {
+	for _, u := range events {
 		t.mu.arrived = append(t.mu.arrived, chatEvent{sub, u})
 	}
 	t.mu.Unlock()
@@ -144,9 +144,9 @@ func (sub *subscription) publishChat(u wire.Utterance, stamp vclock.Stamp) {
 	if mc == nil {
 		return // unwatched meanwhile
 	}
-	says := []wire.Utterance{u}
+	events := []wire.Utterance{u}
 	sub.publish(mc, &chunkDelta{
-		ChunkNews: wire.ChunkNews{Chunk: u.Chunk, Says: says}, tickNews: &wire.TickNews{Chunk: u.Chunk, Says: says},
+		ChunkNews: wire.ChunkNews{Chunk: u.Chunk, Says: events}, tickNews: &wire.TickNews{Chunk: u.Chunk, Says: events},
 		tick: sub.mu.tick, sub: sub, chunk: mc, stamp: stamp, interaction: interactionOf(&u),
 	})
 }
@@ -205,14 +205,14 @@ func (ix *interestIndex) dropDeparted() {
 }
 
 // subtractArriving subtracts events that arrive together with their entering authors from the authors' counts: these are to be waited for.
-func subtractArriving(came []wire.Body, says []wire.Utterance) {
-	for i := range says {
+func subtractArriving(came []wire.Body, events []wire.Utterance) {
+	for i := range events {
 		for j := range came {
 			b := &came[j]
-			if b.Player != says[i].Player {
+			if b.Player != events[i].Player {
 				continue
 			}
-			if stamp, counted := says[i].Clock(); counted {
+			if stamp, counted := events[i].Clock(); counted {
 				b.Said = min(b.Said, stamp.Own()-1)
 			}
 		}

@@ -17,9 +17,9 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// village is some gateways of one world, and players at the corner at which four regions meet: each sees all the others, and gets
+// cluster is some gateways of one world, and players at the corner at which four regions meet: each sees all the others, and gets
 // their chat over four links.
-type village struct {
+type cluster struct {
 	t      *testing.T
 	lands  *lands
 	rigs   []*harness
@@ -30,8 +30,8 @@ type village struct {
 // corners are places in the four regions, near enough to spawn to go there at once.
 var corners = [][2]float64{{.5, .5}, {-1.5, .5}, {.5, -1.5}, {-1.5, -1.5}}
 
-func newVillage(t *testing.T, gateways, people int, change ...func(*Options)) *village {
-	v := &village{t: t, lands: newLands()}
+func newCluster(t *testing.T, gateways, people int, change ...func(*Options)) *cluster {
+	v := &cluster{t: t, lands: newLands()}
 	for range gateways {
 		r := newHarness(t, append(change, func(o *Options) { o.Regions = v.lands })...)
 		r.lands = v.lands
@@ -59,7 +59,7 @@ func valueOf(t *testing.T, c prometheus.Metric) float64 {
 }
 
 // order returns how many events gateways have shown in an order.
-func (v *village) order(order string) (n float64) {
+func (v *cluster) order(order string) (n float64) {
 	for _, r := range v.rigs {
 		n += valueOf(v.t, r.g.metrics.chatEvents.WithLabelValues(order))
 	}
@@ -69,7 +69,7 @@ func (v *village) order(order string) (n float64) {
 // gossip makes people chat: the first player who is shown the newest line answers it at once, unless they have just sent one. It
 // returns which lines each line follows: those that its author had seen when they sent it, and their own earlier ones. Utter
 // makes a player send the n-th line, and returns it as it is to be shown.
-func (v *village) gossip(rng *rand.Rand, lines int, utter func(i, n int) string) map[string]map[string]bool {
+func (v *cluster) gossip(rng *rand.Rand, lines int, utter func(i, n int) string) map[string]map[string]bool {
 	follows := make(map[string]map[string]bool)
 	own := make([][]string, len(v.people))
 	spoke := make([]time.Time, len(v.people))
@@ -97,13 +97,13 @@ func (v *village) gossip(rng *rand.Rand, lines int, utter func(i, n int) string)
 }
 
 // chat makes a player send a number.
-func (v *village) chat(i, n int) string {
+func (v *cluster) chat(i, n int) string {
 	v.people[i].send(wire.Chat{Text: fmt.Sprint(n)})
 	return fmt.Sprintf("%s: %d", v.names[i], n)
 }
 
 // answerer waits until a player who may send a line has seen the given one.
-func (v *village) answerer(rng *rand.Rand, spoke []time.Time, line string) int {
+func (v *cluster) answerer(rng *rand.Rand, spoke []time.Time, line string) int {
 	for {
 		for _, i := range rng.Perm(len(v.people)) {
 			if time.Since(spoke[i]) > 1100*time.Millisecond && (line == "" || slices.Contains(v.people[i].heard(), line)) {
@@ -122,7 +122,7 @@ func (c *client) heard() (said []string) {
 
 // check returns how many pairs of lines, of which one follows the other, were shown to somebody, and how many of them in the
 // wrong order. Everybody must have got every line once.
-func (v *village) check(follows map[string]map[string]bool) (pairs, wrong int) {
+func (v *cluster) check(follows map[string]map[string]bool) (pairs, wrong int) {
 	for i, c := range v.people {
 		said := c.heard()
 		if len(said) != len(follows) {
@@ -150,7 +150,7 @@ func TestChatIsCausal(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := newVillage(t, 3, 9)
+				v := newCluster(t, 3, 9)
 				rng := rand.New(rand.NewPCG(seed, 1))
 				v.lands.slowBy(seed, 700*time.Millisecond)
 				pairs, wrong := v.check(v.gossip(rng, 90, v.chat))
@@ -173,7 +173,7 @@ func TestChatIsCausal(t *testing.T) {
 // Regions that do not pass clocks on: everything is shown on arrival. The violations show what the clocks are for.
 func TestChatOfOlderNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVillage(t, 3, 9)
+		v := newCluster(t, 3, 9)
 		v.lands.mute()
 		rng := rand.New(rand.NewPCG(0, 1))
 		v.lands.slowBy(0, 700*time.Millisecond)
@@ -188,9 +188,9 @@ func TestChatOfOlderNodes(t *testing.T) {
 // The line that was sent first is shown first, although its region is slower.
 func TestConcurrentChatGoesByTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVillage(t, 3, 3)
+		v := newCluster(t, 3, 3)
 		slow := grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)
-		v.lands.slow(func(c *cable) time.Duration {
+		v.lands.slow(func(c *testLink) time.Duration {
 			if c.region.cell == slow {
 				return 40 * time.Millisecond
 			}
@@ -212,7 +212,7 @@ func TestConcurrentChatGoesByTheClock(t *testing.T) {
 func TestChatWaitsForNothingThatIsNotToCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const soon = 200 * time.Millisecond
-		v := newVillage(t, 2, 2)
+		v := newCluster(t, 2, 2)
 		ann := v.people[0]
 		for range 3 {
 			ann.send(wire.Chat{Text: "before"})
@@ -250,7 +250,7 @@ func TestChatWaitsForNothingThatIsNotToCome(t *testing.T) {
 	})
 }
 
-func TestVoice(t *testing.T) {
+func TestChatClock(t *testing.T) {
 	id := func(name string) vclock.ID { return wire.AuthorOf(player.GuestID(name)) }
 	const start = 1_700_000_000_000
 	ann, bob := newChatClock(player.GuestID("ann"), start), newChatClock(player.GuestID("bob"), start)

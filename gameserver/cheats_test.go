@@ -92,7 +92,7 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 			at := grid.ChunkPos{X: x, Z: z}
 			sub.watch(at, s)
 			s.subs[at] = sub
-			sub.mu.chunks[at].known, sub.mu.chunks[at].land = true, land.Chunk(at)
+			sub.mu.chunks[at].hasState, sub.mu.chunks[at].land = true, land.Chunk(at)
 		}
 	}
 	s.place(spot)

@@ -18,15 +18,15 @@ import (
 // hills with steps of half a block. Each moves at a rate of its own, as clients do. A tick contains the moves that arrived until
 // the subscription sent its last message to the region: of two ticks one may contain none, and the other one two.
 type strollers struct {
-	rng    *rand.Rand
-	bodies []wire.Body
-	legs   []int
-	next   []float64 // the tick at which each moves next
-	jitter float64   // maximum delay of moves, in ticks
-	tick   float64
-	way    [][]sent // moves that have not reached the region
-	moves  []wire.BodyMove
-	hills  *hills // climbed instead; nil for none
+	rng       *rand.Rand
+	bodies    []wire.Body
+	legs      []int
+	next      []float64 // the tick at which each moves next
+	jitter    float64   // maximum delay of moves, in ticks
+	tick      float64
+	inTransit [][]sent // moves that have not reached the region
+	moves     []wire.BodyMove
+	hills     *hills // climbed instead; nil for none
 }
 
 // sent is a move in transit.
@@ -36,7 +36,7 @@ type sent struct {
 }
 
 func newStrollers(n int, jitter float64) *strollers {
-	s := &strollers{rng: rand.New(rand.NewPCG(1, 2)), legs: make([]int, n), way: make([][]sent, n), jitter: jitter}
+	s := &strollers{rng: rand.New(rand.NewPCG(1, 2)), legs: make([]int, n), inTransit: make([][]sent, n), jitter: jitter}
 	names := make([]string, n)
 	for i := range names {
 		names[i] = fmt.Sprint("p", i)
@@ -59,19 +59,19 @@ func newStrollers(n int, jitter float64) *strollers {
 func (s *strollers) step() []wire.BodyMove {
 	s.moves = s.moves[:0]
 	s.tick++
-	heard := s.tick - s.rng.Float64()*float64(sendPause)/float64(region.TickEvery)
+	events := s.tick - s.rng.Float64()*float64(sendPause)/float64(region.TickEvery)
 	for i := range s.bodies {
 		for ; s.next[i] <= s.tick; s.next[i]++ {
 			s.walk(i)
-			s.way[i] = append(s.way[i], sent{s.bodies[i].Pose, s.next[i] + s.jitter*s.rng.Float64()})
+			s.inTransit[i] = append(s.inTransit[i], sent{s.bodies[i].Pose, s.next[i] + s.jitter*s.rng.Float64()})
 		}
 		n := 0
-		for n < len(s.way[i]) && s.way[i][n].came <= heard {
+		for n < len(s.inTransit[i]) && s.inTransit[i][n].came <= events {
 			n++
 		}
 		if n > 0 {
-			s.moves = append(s.moves, wire.BodyMove{Player: s.bodies[i].Player, Pose: s.way[i][n-1].pose})
-			s.way[i] = slices.Delete(s.way[i], 0, n)
+			s.moves = append(s.moves, wire.BodyMove{Player: s.bodies[i].Player, Pose: s.inTransit[i][n-1].pose})
+			s.inTransit[i] = slices.Delete(s.inTransit[i], 0, n)
 		}
 	}
 	return s.moves
@@ -96,8 +96,8 @@ func (s *strollers) walk(i int) {
 	p.Y = 64 + math.Floor(4*math.Sin(x/9)*math.Cos(z/7))/2
 }
 
-// eyewitness is a client's picture of the avatars, from tick frames alone.
-type eyewitness struct {
+// avatarView is a client's picture of the avatars, from tick frames alone.
+type avatarView struct {
 	t       testing.TB
 	client  *client // receives everything, if not nil
 	scene   wire.Scene
@@ -107,11 +107,11 @@ type eyewitness struct {
 	records int
 }
 
-func newEyewitness(t testing.TB) *eyewitness {
-	return &eyewitness{t: t, players: make(map[uint32]player.ID)}
+func newAvatarView(t testing.TB) *avatarView {
+	return &avatarView{t: t, players: make(map[uint32]player.ID)}
 }
 
-func (e *eyewitness) write(data []byte) error {
+func (e *avatarView) write(data []byte) error {
 	if data[0] != wire.TickFrame {
 		return nil
 	}
@@ -120,11 +120,11 @@ func (e *eyewitness) write(data []byte) error {
 	return e.scene.Read(data, e)
 }
 
-func (e *eyewitness) flush() error { return nil }
+func (e *avatarView) flush() error { return nil }
 
-func (e *eyewitness) Tick(uint16) {}
+func (e *avatarView) Tick(uint16) {}
 
-func (e *eyewitness) News(n *wire.TickNews) {
+func (e *avatarView) News(n *wire.TickNews) {
 	for _, a := range n.Enter {
 		e.players[a.Index] = a.Player
 	}
@@ -133,7 +133,7 @@ func (e *eyewitness) News(n *wire.TickNews) {
 	}
 }
 
-func (e *eyewitness) Motion(at grid.ChunkPos, m *wire.Motion) {
+func (e *avatarView) Motion(at grid.ChunkPos, m *wire.Motion) {
 	e.records++
 	if e.client == nil {
 		return
@@ -151,7 +151,7 @@ func (e *eyewitness) Motion(at grid.ChunkPos, m *wire.Motion) {
 }
 
 // piece returns the delta as a JSON session gets it.
-func (e *eyewitness) piece(n *wire.TickNews) wire.Piece {
+func (e *avatarView) piece(n *wire.TickNews) wire.Piece {
 	news := wire.ChunkNews{Chunk: n.Chunk, Blocks: n.Blocks, Says: n.Says}
 	for _, a := range n.Enter {
 		news.Enter = append(news.Enter, wire.Body{Player: a.Player, Name: a.Name, Guest: a.Guest, Pose: a.Pose(n.Chunk)})
@@ -163,7 +163,7 @@ func (e *eyewitness) piece(n *wire.TickNews) wire.Piece {
 }
 
 // places returns the places that the client predicts for a tick.
-func (e *eyewitness) places(tick uint64) map[player.ID]wire.Pose {
+func (e *avatarView) places(tick uint64) map[player.ID]wire.Pose {
 	all := make(map[player.ID]wire.Pose)
 	e.scene.Each(float64(tick-e.scene.Now()), func(id player.ID, pose wire.Pose) { all[id] = pose })
 	return all
@@ -184,15 +184,15 @@ func newCrowdScene(n int, jitter float64) *crowdScene {
 	return h
 }
 
-// seat creates a session for the i-th stroller.
-func (h *crowdScene) seat(i int) *session {
+// addSession creates a session for the i-th stroller.
+func (h *crowdScene) addSession(i int) *session {
 	s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[i], binary: true}
 	s.out.setEncoding(true)
 	s.view.Store(2)
 	s.place(h.crowd.bodies[i].Pose)
 	h.f.watch(grid.ChunkPos{}, s)
 	mc := h.f.mu.chunks[grid.ChunkPos{}]
-	mc.known, mc.subscribers[s] = true, current
+	mc.hasState, mc.subscribers[s] = true, current
 	return s
 }
 
@@ -241,11 +241,11 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 			h := newCrowdScene(c.players, jitter)
 			var sessions []*session
 			var desks []writeBuffers
-			var eyes []*eyewitness
+			var eyes []*avatarView
 			for i := range 8 {
-				sessions = append(sessions, h.seat(i))
+				sessions = append(sessions, h.addSession(i))
 				desks = append(desks, writeBuffers{})
-				eyes = append(eyes, newEyewitness(t))
+				eyes = append(eyes, newAvatarView(t))
 			}
 			if err := h.begin(); err != nil {
 				t.Fatal(err)

@@ -84,7 +84,7 @@ func (g *Gateway) shuttingDown() bool {
 // Draining reports whether the gateway redirects its players because it is shutting down.
 func (g *Gateway) Draining() bool { return g.shuttingDown() }
 
-var errDraining = errors.New("draining: this node is about to stop")
+var errDraining = errors.New("draining: this node is shutting down")
 
 // ready returns why the node should not be sent players now; nil if it may.
 func (g *Gateway) ready() error {
@@ -101,16 +101,16 @@ func (g *Gateway) drain(ctx context.Context) {
 	g.mu.Lock() // a session takes its place either before this, and is redirected, or after, and sees it
 	close(g.shutdown.begun)
 	g.mu.Unlock()
-	g.tell(DrainStep{Step: StepBegun})
+	g.reportStep(DrainStep{Step: StepBegun})
 
 	var crew sync.WaitGroup
 	crew.Go(func() {
 		g.shutdown.targets = g.findHandoffTargets(ctx, len(g.placedSessions()))
 		close(g.shutdown.asked)
-		g.tell(DrainStep{Step: StepRooms, Rooms: g.shutdown.targets.snapshot()})
+		g.reportStep(DrainStep{Step: StepRooms, Rooms: g.shutdown.targets.snapshot()})
 	})
 	handed, kept := g.Regions.Drain(ctx)
-	g.tell(DrainStep{Step: StepRegions, Handed: handed, Kept: kept})
+	g.reportStep(DrainStep{Step: StepRegions, Handed: handed, Kept: kept})
 	crew.Wait()
 	g.redirectAll(ctx)
 }
@@ -134,10 +134,10 @@ func (g *Gateway) redirectAll(ctx context.Context) {
 			g.metrics.moved.WithLabelValues(outcome).Add(float64(n))
 		}
 	}
-	g.tell(DrainStep{Step: StepSessions, Followed: count[followed], Cut: count[cutOff], Homeless: count[homeless]})
+	g.reportStep(DrainStep{Step: StepSessions, Followed: count[followed], Cut: count[cutOff], Homeless: count[homeless]})
 }
 
-func (g *Gateway) tell(step DrainStep) {
+func (g *Gateway) reportStep(step DrainStep) {
 	step.Sessions = len(g.placedSessions())
 	g.Logger.Info("draining", "step", step.Step, "sessions", step.Sessions, "rooms", len(step.Rooms),
 		"regions_handed_over", step.Handed, "regions_kept", step.Kept,

@@ -312,7 +312,7 @@ func TestDrainWhileSomebodyJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t, func(o *Options) {
 			o.Nodes = neighbours{"b": offers("b", 0)}
-			o.Players = forgetful{o.Players}
+			o.Players = silentNetwork{o.Players}
 		})
 		ann := newClient(t, r.dial())
 		go ann.listen()
@@ -332,10 +332,10 @@ func TestDrainWhileSomebodyJoins(t *testing.T) {
 	})
 }
 
-// forgetful is a network that does not answer.
-type forgetful struct{ Players }
+// silentNetwork is a network that does not answer.
+type silentNetwork struct{ Players }
 
-func (forgetful) Player(ctx context.Context, _ player.ID) (wire.PlayerRecord, error) {
+func (silentNetwork) Player(ctx context.Context, _ player.ID) (wire.PlayerRecord, error) {
 	<-ctx.Done()
 	return wire.PlayerRecord{}, ctx.Err()
 }
@@ -395,7 +395,7 @@ func TestDrainCutsWhoStays(t *testing.T) {
 	})
 }
 
-func TestRoomsAssign(t *testing.T) {
+func TestHandoffTargetsAssign(t *testing.T) {
 	var r handoffTargets
 	if homes := r.assign(); homes == nil || len(homes) != 0 {
 		t.Errorf("without rooms: %v", homes)

@@ -100,9 +100,9 @@ func (g *Gateway) wakeFrameLoop() {
 }
 
 // runFrame runs one frame, the given number of ticks after the previous one. It reports whether any client is connected.
-func (g *Gateway) runFrame(ticks uint64) (peopled bool) {
+func (g *Gateway) runFrame(ticks uint64) (clientsHere bool) {
 	g.mu.Lock()
-	peopled = len(g.mu.sessions)+len(g.mu.legacyConns) > 0
+	clientsHere = len(g.mu.sessions)+len(g.mu.legacyConns) > 0
 	g.frameSessions = g.frameSessions[:0]
 	for _, s := range g.mu.sessions {
 		if s.placed() && s.binary {
@@ -111,7 +111,7 @@ func (g *Gateway) runFrame(ticks uint64) (peopled bool) {
 	}
 	for lc := range g.mu.legacyConns {
 		if _, registered := lc.presence(); registered {
-			g.frameCrowds[lc.feed]++
+			g.frameCrowds[lc.sub]++
 		}
 	}
 	g.frameSubs = slices.AppendSeq(g.frameSubs[:0], maps.Values(g.mu.subs))
@@ -134,7 +134,7 @@ func (g *Gateway) runFrame(ticks uint64) (peopled bool) {
 	g.frameLeader.Store(largest(g.frameCrowds))
 	clear(g.frameCrowds)
 	clear(g.frameSessions)
-	return peopled
+	return clientsHere
 }
 
 // republish makes the subscriptions send players again of whom subscribers have lost sight.
@@ -164,10 +164,10 @@ func (ix *interestIndex) buildFrames(ticks uint64, sessions []*session) (skipped
 	return skipped
 }
 
-func largest(crowds map[*subscription]int) *subscription {
+func largest(playersIn map[*subscription]int) *subscription {
 	var sub *subscription
-	for candidate, n := range crowds {
-		if sub == nil || n > crowds[sub] {
+	for candidate, n := range playersIn {
+		if sub == nil || n > playersIn[sub] {
 			sub = candidate
 		}
 	}

@@ -65,7 +65,7 @@ func straight(t testing.TB) (o *outbox, there *net.TCPConn) {
 }
 
 // Frames are written directly to the socket; a message among them keeps its place.
-func TestBeatWritesFramesItself(t *testing.T) {
+func TestFrameLoopWritesToSocket(t *testing.T) {
 	o, there := straight(t)
 	in := bufio.NewReader(there)
 	var p frameWriter

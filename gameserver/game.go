@@ -82,7 +82,7 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 	stop()
 	if err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			err = &wire.Error{Code: wire.FailTimeout, Message: fmt.Sprintf("no handshake came within %v", wire.HandshakeTimeout)}
+			err = &wire.Error{Code: wire.FailTimeout, Message: fmt.Sprintf("no handshake arrived within %v", wire.HandshakeTimeout)}
 		}
 		if gone(err) {
 			return nil
@@ -154,7 +154,7 @@ func (g *Gateway) resetLegacy(sub *subscription) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for lc := range g.mu.legacyConns {
-		if lc.feed == sub {
+		if lc.sub == sub {
 			lc.end()
 		}
 	}

@@ -15,17 +15,17 @@ import (
 // arrive over another connection than their edits.
 const reachLeeway = 1
 
-// stance is where a player is registered on a connection of an original client.
-type stance struct {
+// registration is where a player is registered on a connection of an original client.
+type registration struct {
 	pose  wire.Pose
 	at    grid.ChunkPos // of the connection
 	moved bool          // the player has moved since they registered
 }
 
-func (lc *legacyConn) stance() stance {
+func (lc *legacyConn) stance() registration {
 	lc.mu.Lock()
 	defer lc.mu.Unlock()
-	return stance{pose: lc.mu.pose, at: lc.at, moved: lc.mu.motion != nil}
+	return registration{pose: lc.mu.pose, at: lc.at, moved: lc.mu.motion != nil}
 }
 
 // present returns where a player is who plays here, or is being saved at the moment, and reports whether there is one.

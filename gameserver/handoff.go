@@ -65,7 +65,7 @@ func (g *Gateway) findHandoffTargets(ctx context.Context, sessions int) *handoff
 		crew.Go(func() {
 			offer, err := g.askHandoff(ctx, peer, question)
 			if err != nil {
-				g.Logger.Debug("no room for players", "peer", peer, "error", err)
+				g.Logger.Debug("gateway takes no players", "peer", peer, "error", err)
 				return
 			}
 			found.add(Room{Peer: peer, URL: offer.HTTP, Sessions: offer.Sessions, home: offer.Home()})
@@ -75,7 +75,7 @@ func (g *Gateway) findHandoffTargets(ctx context.Context, sessions int) *handoff
 	return &found
 }
 
-var errNoRoom = errors.New("it takes no players now")
+var errNoTarget = errors.New("gateway takes no players now")
 
 func (g *Gateway) askHandoff(ctx context.Context, peer string, question []byte) (wire.Offer, error) {
 	reply, err := g.Nodes.Ask(ctx, peer, ShelterProtocol, question)
@@ -84,7 +84,7 @@ func (g *Gateway) askHandoff(ctx context.Context, peer string, question []byte) 
 	}
 	offer, err := wire.DecodeOffer(reply)
 	if err == nil && (offer.Draining || !offer.Ready) {
-		err = errNoRoom
+		err = errNoTarget
 	}
 	return offer, err
 }
@@ -97,10 +97,10 @@ type handoffTargets struct {
 	}
 }
 
-func (r *handoffTargets) add(room Room) {
+func (r *handoffTargets) add(target Room) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.list = append(r.mu.list, room)
+	r.mu.list = append(r.mu.list, target)
 	r.sort()
 }
 
@@ -113,8 +113,8 @@ func (r *handoffTargets) assign() []wire.Home {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	homes := make([]wire.Home, 0, wire.MaxHomes)
-	for _, room := range r.mu.list[:min(len(r.mu.list), wire.MaxHomes)] {
-		homes = append(homes, room.home)
+	for _, target := range r.mu.list[:min(len(r.mu.list), wire.MaxHomes)] {
+		homes = append(homes, target.home)
 	}
 	if len(r.mu.list) > 0 {
 		r.mu.list[0].Sessions++

@@ -35,8 +35,8 @@ type harness struct {
 	lands    *lands
 	network  *memory
 	disk     *memory
-	game     *doorway
-	http     *doorway
+	game     *pipeListener
+	http     *pipeListener
 	encoding string // of clients that join
 	cancel   context.CancelFunc
 	ended    chan error
@@ -67,7 +67,7 @@ func options(l *lands, network, disk *memory) Options {
 		},
 		Terrain: ground(), Peer: self, Version: "test",
 		HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002",
-		Regions: l, Nodes: solitude{}, Players: network, Storage: disk,
+		Regions: l, Nodes: noNodes{}, Players: network, Storage: disk,
 		Client:  fstest.MapFS{"index.html": {Data: []byte("<p>client</p>")}, "assets/a-1.js": {Data: []byte("1")}},
 		MaxView: 2, Guests: true, PerAddress: 1000,
 		Ready:  func() error { return nil },
@@ -140,7 +140,7 @@ type client struct {
 	conn net.Conn
 	seq  uint64
 	cbor bool
-	eyes *eyewitness // in CBOR
+	eyes *avatarView // in CBOR
 
 	mu struct {
 		sync.Mutex
@@ -195,7 +195,7 @@ func (c *client) open(join wire.Join) {
 		c.t.Error(err)
 	}
 	if join.Encoding == wire.EncodingCBOR {
-		c.cbor, c.eyes = true, newEyewitness(c.t)
+		c.cbor, c.eyes = true, newAvatarView(c.t)
 		c.eyes.client = c
 		go c.listenCBOR()
 	} else {

@@ -105,10 +105,10 @@ func TestCrowdOnHills(t *testing.T) {
 // each of them, and the errors within 16 blocks, in order.
 func (h *crowdScene) look(t *testing.T, viewers, warm, ticks int) (bytes float64, errors []float64) {
 	var sessions []*session
-	var eyes []*eyewitness
+	var eyes []*avatarView
 	desks := make([]writeBuffers, viewers)
 	for i := range viewers {
-		sessions, eyes = append(sessions, h.seat(i)), append(eyes, newEyewitness(t))
+		sessions, eyes = append(sessions, h.addSession(i)), append(eyes, newAvatarView(t))
 	}
 	if err := h.begin(); err != nil {
 		t.Fatal(err)

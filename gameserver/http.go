@@ -54,7 +54,7 @@ func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener) error {
 
 // handlerGroup counts running handlers, and admits none once it is closed.
 type handlerGroup struct {
-	inside sync.WaitGroup
+	running sync.WaitGroup
 
 	mu struct {
 		sync.Mutex
@@ -67,19 +67,19 @@ func (r *handlerGroup) enter() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.mu.closed {
-		r.inside.Add(1)
+		r.running.Add(1)
 	}
 	return !r.mu.closed
 }
 
-func (r *handlerGroup) leave() { r.inside.Done() }
+func (r *handlerGroup) leave() { r.running.Done() }
 
 // close waits until all handlers have returned.
 func (r *handlerGroup) close() {
 	r.mu.Lock()
 	r.mu.closed = true
 	r.mu.Unlock()
-	r.inside.Wait()
+	r.running.Wait()
 }
 
 // files lets browsers cache only files with a hash in their name; directories are not listed.

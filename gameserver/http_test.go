@@ -112,9 +112,9 @@ func TestSocketSession(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, heard, err := ws.Read(ctx)
-			if err != nil || !strings.Contains(string(heard), c.want) {
-				t.Errorf("heard %.200q (%v), want %q", heard, err, c.want)
+			_, events, err := ws.Read(ctx)
+			if err != nil || !strings.Contains(string(events), c.want) {
+				t.Errorf("heard %.200q (%v), want %q", events, err, c.want)
 			}
 			if name == "plays" {
 				return
@@ -127,7 +127,7 @@ func TestSocketSession(t *testing.T) {
 }
 
 // The last message arrives although the client is still sending when it is refused.
-func TestLastWordsReachAClientWhoSends(t *testing.T) {
+func TestLastMessageReachesASendingClient(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -142,9 +142,9 @@ func TestLastWordsReachAClientWhoSends(t *testing.T) {
 		if _, err := io.WriteString(conn, `{"type":"join","version":1,"name":"ann","view":1,"encoding":"json"}`+"\n"+strings.Repeat("x", 2<<20)); err != nil {
 			t.Fatalf("the server reset the connection: %v", err)
 		}
-		heard, err := io.ReadAll(conn)
-		if err != nil || !strings.Contains(string(heard), `{"type":"failure","code":"too_long"`) {
-			t.Errorf("heard %d bytes, the last %.100q (%v)", len(heard), heard[max(0, len(heard)-100):], err)
+		events, err := io.ReadAll(conn)
+		if err != nil || !strings.Contains(string(events), `{"type":"failure","code":"too_long"`) {
+			t.Errorf("heard %d bytes, the last %.100q (%v)", len(events), events[max(0, len(events)-100):], err)
 		}
 		conn.Close()
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // A gateway without clients makes few frames; a client that connects gets them at once, and all of them.
-func TestNobodyNeedsBeats(t *testing.T) {
+func TestIdleGatewayMakesFewFrames(t *testing.T) {
 	for whom, come := range map[string]func(*harness){
 		"a session":          func(r *harness) { r.join("ann", 1) },
 		"an original client": func(r *harness) { r.connect("ann") },
@@ -23,7 +23,7 @@ func TestNobodyNeedsBeats(t *testing.T) {
 func testIdleBeats(t *testing.T, come func(*harness)) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
-		beats := func() uint64 {
+		frames := func() uint64 {
 			synctest.Wait()
 			var m dto.Metric
 			if err := r.g.metrics.frameSeconds.Write(&m); err != nil {
@@ -32,16 +32,16 @@ func testIdleBeats(t *testing.T, come func(*harness)) {
 			return m.GetHistogram().GetSampleCount()
 		}
 		pass(frameIdle)
-		before := beats()
+		before := frames()
 		pass(10 * frameIdle)
-		if n := beats() - before; n > 10 {
+		if n := frames() - before; n > 10 {
 			t.Errorf("%d beats in ten seconds, and nobody is here", n)
 		}
 		pass(frameIdle / 2) // between two frames
-		before = beats()
+		before = frames()
 		come(r)
 		pass(frameIdle / 2)
-		if n, want := beats()-before, uint64(frameIdle/2/frameLate); n < want {
+		if n, want := frames()-before, uint64(frameIdle/2/frameLate); n < want {
 			t.Errorf("%d beats in the first half second, want %d", n, want)
 		}
 	})

@@ -105,13 +105,13 @@ func (s *session) clear(from, to [3]float64) bool {
 	}
 	first, last := blockAt(0), blockAt(1)
 	steps := math.Ceil(distanceOf(from, to) / lookStep)
-	looked := first
+	previous := first
 	for i := 1.; i < steps; i++ {
 		pos := blockAt(i / steps)
-		if pos == looked || pos == last {
+		if pos == previous || pos == last {
 			continue
 		}
-		if looked = pos; s.solid(pos) {
+		if previous = pos; s.solid(pos) {
 			return false
 		}
 	}

@@ -19,7 +19,7 @@ var causalSeeds = flag.Uint64("causal.seeds", 6, "runs of TestEventsAreCausal, e
 
 // deed makes a player hit another one, give them something, or send chat. All events differ: nobody hits the same player twice,
 // and no two gifts are alike.
-func (v *village) deed(rng *rand.Rand) func(i, n int) string {
+func (v *cluster) deed(rng *rand.Rand) func(i, n int) string {
 	hits := make([]int, len(v.people))
 	return func(i, n int) string {
 		me := v.names[i]
@@ -43,7 +43,7 @@ func (v *village) deed(rng *rand.Rand) func(i, n int) string {
 
 // does makes a player do something. It is not possible while the target is out of sight: they have left a region, and the message
 // that they have entered another one is still in transit.
-func (v *village) does(i int, m wire.FromClient) bool {
+func (v *cluster) does(i int, m wire.FromClient) bool {
 	c := v.people[i]
 	before := len(c.mu.denied)
 	c.send(m)
@@ -57,8 +57,8 @@ func (v *village) does(i int, m wire.FromClient) bool {
 }
 
 // eventful runs a village over a bad network: every message from a region to a gateway takes up to 0.7 s.
-func eventful(t *testing.T, seed uint64, gateways, people, events int, change ...func(*Options)) (v *village, pairs, wrong int) {
-	v = newVillage(t, gateways, people, change...)
+func eventful(t *testing.T, seed uint64, gateways, people, events int, change ...func(*Options)) (v *cluster, pairs, wrong int) {
+	v = newCluster(t, gateways, people, change...)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	v.lands.slowBy(seed, 700*time.Millisecond)
 	pairs, wrong = v.check(v.gossip(rng, events, v.deed(rng)))
@@ -105,9 +105,9 @@ func TestEventsAsTheyComeAreNotCausal(t *testing.T) {
 }
 
 // Everybody who sees the acting player is sent the interaction, in order with chat; nobody else is.
-func TestDeedsAreShown(t *testing.T) {
+func TestInteractionsAreShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVillage(t, 3, 3)
+		v := newCluster(t, 3, 3)
 		far := v.rigs[0].join("far", 1)
 		for _, x := range []float64{19.5, 38.5, 57.5, 76.5, 95.5, 114.5} {
 			far.goTo(x, 25, .5)
@@ -129,9 +129,9 @@ func TestDeedsAreShown(t *testing.T) {
 	})
 }
 
-func TestDeedsAreDenied(t *testing.T) {
+func TestInteractionsAreDenied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVillage(t, 2, 2)
+		v := newCluster(t, 2, 2)
 		ann, id := v.people[0], func(name string) string { return guestID(name).String() }
 		give := func(name string, b chunk.Block) wire.FromClient {
 			return wire.Gift{Player: id(name), Block: uint16(b), Count: 1}
@@ -195,9 +195,9 @@ func TestDeedsAreDenied(t *testing.T) {
 }
 
 // A node of a later version may send interactions that this one does not support: they are shown as text.
-func TestDeedsOfLaterNodes(t *testing.T) {
+func TestInteractionsOfLaterNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVillage(t, 1, 2)
+		v := newCluster(t, 1, 2)
 		v.rigs[0].g.mu.Lock()
 		s := v.rigs[0].g.mu.sessions[guestID("p0")]
 		v.rigs[0].g.mu.Unlock()
@@ -214,7 +214,7 @@ func TestDeedsOfLaterNodes(t *testing.T) {
 func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := newMemory()
-		v := newVillage(t, 3, 3, func(o *Options) { o.Players = network }) // p1 and p2 only read, each on a gateway of their own
+		v := newCluster(t, 3, 3, func(o *Options) { o.Players = network }) // p1 and p2 only read, each on a gateway of their own
 		v.rigs[0].g.ahead, v.rigs[0].g.players.ahead = time.Hour, time.Hour
 		ann, at, said := v.people[0], 0, 0
 		ann.conn.Close() // so far her events were numbered by the right clock
@@ -259,7 +259,7 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 // Where clocks agree, records are unchanged: older nodes accept them.
 func TestDoneIsLeftOutWhereClocksAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVillage(t, 2, 2)
+		v := newCluster(t, 2, 2)
 		v.people[0].send(wire.Chat{Text: "hi"})
 		pass(2 * time.Second)
 		v.people[0].conn.Close()
@@ -271,9 +271,9 @@ func TestDoneIsLeftOutWhereClocksAgree(t *testing.T) {
 }
 
 // An event sent after a player was handed over is not shown: their next gateway may assign its number to something else.
-func TestNothingIsDoneAfterTheHandOver(t *testing.T) {
+func TestNoEventsAfterHandover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVillage(t, 2, 2)
+		v := newCluster(t, 2, 2)
 		v.rigs[0].g.mu.Lock()
 		s := v.rigs[0].g.mu.sessions[guestID("p0")]
 		v.rigs[0].g.mu.Unlock()

@@ -14,18 +14,18 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// country is a gateway with walkers spread over a square of chunks, driven tick by tick and without goroutines. The region, which
+// landscape is a gateway with walkers spread over a square of chunks, driven tick by tick and without goroutines. The region, which
 // covers all of it, sends the chunks that are watched.
-type country struct {
-	t        testing.TB
-	g        *Gateway
-	f        *subscription
-	rng      *rand.Rand
-	width    float64 // blocks along each side
-	walkers  []walker
-	tourists []*tourist
-	beaten   []*session // scratch
-	tick     uint64
+type landscape struct {
+	t             testing.TB
+	g             *Gateway
+	f             *subscription
+	rng           *rand.Rand
+	width         float64 // blocks along each side
+	walkers       []walker
+	tourists      []*visitor
+	frameSessions []*session // scratch
+	tick          uint64
 }
 
 // walker walks at 4 blocks/s, and sends a move in each tick while walking and one after stopping.
@@ -36,19 +36,19 @@ type walker struct {
 	heard bool    // that it rests
 }
 
-// tourist is the CBOR session of one of the walkers, and the state of its client.
-type tourist struct {
+// visitor is the CBOR session of one of the walkers, and the state of its client.
+type visitor struct {
 	*session
 	walker int
 	sights map[grid.ChunkPos]bool
-	eyes   *eyewitness
+	eyes   *avatarView
 	desk   writeBuffers
 	asleep bool // it does not read
 }
 
-func newCountry(t testing.TB, seed uint64, chunks, walkers int) *country {
+func newLandscape(t testing.TB, seed uint64, chunks, walkers int) *landscape {
 	g := New(options(newLands(), newMemory(), newMemory()))
-	c := &country{
+	c := &landscape{
 		t: t, g: g, f: newSubscription(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)),
 		rng: rand.New(rand.NewPCG(seed, 1)), width: float64(chunks * grid.ChunkSize),
 	}
@@ -64,29 +64,29 @@ func newCountry(t testing.TB, seed uint64, chunks, walkers int) *country {
 }
 
 // join creates a session for a walker. Without eyes it is a client that keeps nothing.
-func (c *country) join(walker, view int, eyes *eyewitness) *tourist {
+func (c *landscape) join(walker, view int, eyes *avatarView) *visitor {
 	s := &session{g: c.g, out: newOutbox(func() {}), body: c.walkers[walker].Body, binary: true}
 	s.out.owner = s
 	s.out.setEncoding(true)
 	s.view.Store(int32(view))
-	v := &tourist{session: s, walker: walker, sights: make(map[grid.ChunkPos]bool), eyes: eyes}
+	v := &visitor{session: s, walker: walker, sights: make(map[grid.ChunkPos]bool), eyes: eyes}
 	c.tourists = append(c.tourists, v)
-	c.look(v)
+	c.updateView(v)
 	return v
 }
 
 // quit ends a session.
-func (c *country) quit(v *tourist) {
+func (c *landscape) quit(v *visitor) {
 	c.g.interest.remove(v.session)
 	for at := range v.sights {
 		c.f.unwatch(at, v)
 	}
 	v.out.settle()
-	c.tourists = slices.DeleteFunc(c.tourists, func(other *tourist) bool { return other == v })
+	c.tourists = slices.DeleteFunc(c.tourists, func(other *visitor) bool { return other == v })
 }
 
-// look does what a session does when its player enters another chunk: it watches the chunks around.
-func (c *country) look(v *tourist) {
+// updateView does what a session does when its player enters another chunk: it watches the chunks around.
+func (c *landscape) updateView(v *visitor) {
 	v.place(c.walkers[v.walker].Pose)
 	at, view := world.ChunkOf(v.where()), v.view.Load()
 	for pos := range v.sights {
@@ -107,17 +107,17 @@ func (c *country) look(v *tourist) {
 }
 
 // show watches a chunk. The region sends it first if nobody has watched it.
-func (c *country) show(v *tourist, pos grid.ChunkPos) {
+func (c *landscape) show(v *visitor, pos grid.ChunkPos) {
 	c.f.watch(pos, v)
-	if seen := c.f.mu.chunks[pos]; !seen.known {
-		seen.known = true
+	if seen := c.f.mu.chunks[pos]; !seen.hasState {
+		seen.hasState = true
 		news := wire.ChunkNews{Chunk: pos}
 		for i := range c.walkers {
 			if world.ChunkOf(c.walkers[i].Pose) == pos {
 				news.Enter = append(news.Enter, c.walkers[i].Body)
 			}
 		}
-		c.hear(map[grid.ChunkPos]*wire.ChunkNews{pos: &news})
+		c.applyDeltas(map[grid.ChunkPos]*wire.ChunkNews{pos: &news})
 	}
 	c.f.mu.Lock()
 	defer c.f.mu.Unlock()
@@ -125,8 +125,8 @@ func (c *country) show(v *tourist, pos grid.ChunkPos) {
 	v.sendChunk(c.f.mu.chunks[pos], false)
 }
 
-// hear applies the region's deltas of watched chunks to the subscription.
-func (c *country) hear(news map[grid.ChunkPos]*wire.ChunkNews) {
+// applyDeltas applies the region's deltas of watched chunks to the subscription.
+func (c *landscape) applyDeltas(news map[grid.ChunkPos]*wire.ChunkNews) {
 	frame := wire.FromRegion{Tick: c.tick}
 	for at, n := range news {
 		if c.f.mu.chunks[at] != nil {
@@ -140,7 +140,7 @@ func (c *country) hear(news map[grid.ChunkPos]*wire.ChunkNews) {
 }
 
 // walk moves everybody by a tick, applies the moves to the gateway, and updates the watched chunks.
-func (c *country) walk() {
+func (c *landscape) walk() {
 	c.tick++
 	news := make(map[grid.ChunkPos]*wire.ChunkNews)
 	of := func(at grid.ChunkPos) *wire.ChunkNews {
@@ -162,17 +162,17 @@ func (c *country) walk() {
 			of(at).Moves = append(of(at).Moves, wire.BodyMove{Player: w.Player, Pose: w.Pose})
 		}
 	}
-	c.hear(news)
+	c.applyDeltas(news)
 	for _, v := range c.tourists {
 		was := world.ChunkOf(v.where())
 		if v.place(c.walkers[v.walker].Pose); world.ChunkOf(v.where()) != was {
-			c.look(v)
+			c.updateView(v)
 		}
 	}
 }
 
 // step moves a walker by a tick, and reports whether the region sends that.
-func (c *country) step(w *walker) (heard bool) {
+func (c *landscape) step(w *walker) (events bool) {
 	if w.legs--; w.legs <= 0 {
 		w.legs, w.pace, w.heard = 20+c.rng.IntN(60), .2, false
 		if c.rng.IntN(5) == 0 {
@@ -181,8 +181,8 @@ func (c *country) step(w *walker) (heard bool) {
 		w.Pose.Yaw = float32(2 * math.Pi * c.rng.Float64())
 	}
 	if w.pace == 0 {
-		heard, w.heard = !w.heard, true
-		return heard
+		events, w.heard = !w.heard, true
+		return events
 	}
 	x, z := w.Pose.X-w.pace*math.Sin(float64(w.Pose.Yaw)), w.Pose.Z+w.pace*math.Cos(float64(w.Pose.Yaw))
 	if x < .3 || x > c.width-.3 || z < .3 || z > c.width-.3 {
@@ -194,20 +194,20 @@ func (c *country) step(w *walker) (heard bool) {
 	return true
 }
 
-// beat runs a frame.
-func (c *country) beat() {
+// frame runs a frame.
+func (c *landscape) frame() {
 	if lost := c.g.interest.takeLost(); len(lost) > 0 {
 		c.f.republish(lost)
 	}
-	c.beaten = c.beaten[:0]
+	c.frameSessions = c.frameSessions[:0]
 	for _, v := range c.tourists {
-		c.beaten = append(c.beaten, v.session)
+		c.frameSessions = append(c.frameSessions, v.session)
 	}
-	c.g.interest.buildFrames(1, c.beaten)
+	c.g.interest.buildFrames(1, c.frameSessions)
 }
 
 // read makes clients read what they are sent.
-func (c *country) read() {
+func (c *landscape) read() {
 	for _, v := range c.tourists {
 		if v.asleep || len(v.out.wake) == 0 {
 			continue
@@ -219,7 +219,7 @@ func (c *country) read() {
 }
 
 // write applies what the client is sent.
-func (v *tourist) write(data []byte) error {
+func (v *visitor) write(data []byte) error {
 	if v.eyes == nil {
 		return nil
 	}
@@ -233,4 +233,4 @@ func (v *tourist) write(data []byte) error {
 	return err
 }
 
-func (v *tourist) flush() error { return nil }
+func (v *visitor) flush() error { return nil }

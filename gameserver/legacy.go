@@ -26,7 +26,7 @@ type legacyConn struct {
 	party  *party
 	who    atomic.Pointer[guest] // the player; nil until the first registration on this connection
 	out    *outbox
-	feed   *subscription
+	sub    *subscription
 	edits  *rate.Limiter
 	latest *wire.PlayerMove       // read, but not yet applied; nil for none
 	shown  map[player.ID]struct{} // players that the client was sent. The subscription's lock guards it.
@@ -60,7 +60,7 @@ func (g *Gateway) serveLegacy(ctx context.Context, c net.Conn, in *bufio.Reader,
 
 	lc.party = g.join(partyOf(h.Player, c.RemoteAddr()))
 	defer g.quit(lc.party)
-	lc.feed = g.watch(lc.at, lc)
+	lc.sub = g.watch(lc.at, lc)
 	g.mu.Lock()
 	g.mu.legacyConns[lc] = struct{}{}
 	g.mu.Unlock()
@@ -68,7 +68,7 @@ func (g *Gateway) serveLegacy(ctx context.Context, c net.Conn, in *bufio.Reader,
 	g.wakeFrameLoop()
 	g.metrics.legacyConns.Inc()
 	defer lc.leave()
-	if lc.feed.ledElsewhere() {
+	if lc.sub.ledElsewhere() {
 		return region.ErrNotHere // since the handshake
 	}
 	for {
@@ -96,7 +96,7 @@ func (lc *legacyConn) end() { lc.out.end(nil) }
 
 func (lc *legacyConn) leave() {
 	lc.deregister()
-	lc.feed.unwatch(lc.at, lc)
+	lc.sub.unwatch(lc.at, lc)
 	lc.g.metrics.legacyConns.Dec()
 	lc.g.mu.Lock()
 	defer lc.g.mu.Unlock()
@@ -135,7 +135,7 @@ func (lc *legacyConn) register(ctx context.Context, name string) error {
 	lc.mu.Lock()
 	lc.mu.registered, lc.mu.pose, lc.mu.motion = true, pose, nil
 	lc.mu.Unlock()
-	lc.feed.enter(who.body(pose), lc) // never closed: this connection watches it
+	lc.sub.enter(who.body(pose), lc) // never closed: this connection watches it
 	return nil
 }
 
@@ -158,7 +158,7 @@ func (lc *legacyConn) deregister() {
 	lc.mu.Lock()
 	lc.mu.registered = false
 	lc.mu.Unlock()
-	lc.feed.leave(p.body.Player, lc)
+	lc.sub.leave(p.body.Player, lc)
 	lc.party.release(lc.who.Load(), p.pose)
 	lc.g.players.save(p)
 }
@@ -202,8 +202,8 @@ func (lc *legacyConn) applyMove() {
 		return
 	}
 	lc.mu.pose = pose
-	if lc.feed.move(lc.who.Load().id, pose, lc, false) {
-		wakeUp(lc.feed.wake)
+	if lc.sub.move(lc.who.Load().id, pose, lc, false) {
+		wakeUp(lc.sub.wake)
 	}
 }
 
@@ -217,7 +217,7 @@ func (lc *legacyConn) write(p wire.BlockWrite) {
 	floor := pos.Y == 0
 	pos.Y += lc.g.World.OriginalBase
 	block := chunk.Block(p.Block)
-	there, loaded := lc.feed.block(pos)
+	there, loaded := lc.sub.block(pos)
 	refused := checkBlockChange(there, block)
 	var by player.ID
 	switch {
@@ -235,5 +235,5 @@ func (lc *legacyConn) write(p wire.BlockWrite) {
 		lc.g.metrics.refusals.WithLabelValues(refused).Inc()
 		return
 	}
-	lc.feed.edit(wire.Intent{Player: by, Seq: lc.g.nextSeq(), Pos: pos, Block: block}, lc)
+	lc.sub.edit(wire.Intent{Player: by, Seq: lc.g.nextSeq(), Pos: pos, Block: block}, lc)
 }

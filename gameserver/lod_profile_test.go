@@ -9,10 +9,10 @@ import (
 )
 
 // In a chunk with avatars all the time, tiers depend on the crowd while there is one, and on distance alone before and after it.
-func TestRingsFollowTheCrowd(t *testing.T) {
+func TestTiersFollowTheCrowd(t *testing.T) {
 	const few, many = 50, 500
 	h := newCrowdScene(many, jitter)
-	s := h.seat(0)
+	s := h.addSession(0)
 	var d writeBuffers
 	coarsest := func() lodTier {
 		t.Helper()
@@ -26,17 +26,17 @@ func TestRingsFollowTheCrowd(t *testing.T) {
 		}
 		return slices.Max(s.observer.views[0].tiers[:])
 	}
-	tell := func(n wire.ChunkNews) {
+	needsUpdate := func(n wire.ChunkNews) {
 		t.Helper()
 		if err := h.f.apply(wire.FromRegion{Chunks: []wire.ChunkNews{n}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	tell(wire.ChunkNews{Enter: slices.Clone(h.crowd.bodies[:few])})
+	needsUpdate(wire.ChunkNews{Enter: slices.Clone(h.crowd.bodies[:few])})
 	if tier := coarsest(); tier != exact {
 		t.Errorf("%d avatars in one chunk are told of in grade %d, want %d", few, tier, exact)
 	}
-	tell(wire.ChunkNews{Enter: slices.Clone(h.crowd.bodies[few:])})
+	needsUpdate(wire.ChunkNews{Enter: slices.Clone(h.crowd.bodies[few:])})
 	if tier := coarsest(); tier == exact {
 		t.Errorf("%d avatars in one chunk are told of exactly", many)
 	}
@@ -44,7 +44,7 @@ func TestRingsFollowTheCrowd(t *testing.T) {
 	for _, b := range h.crowd.bodies[few:] {
 		gone = append(gone, b.Player)
 	}
-	tell(wire.ChunkNews{Leave: gone})
+	needsUpdate(wire.ChunkNews{Leave: gone})
 	if tier := coarsest(); tier != exact {
 		t.Errorf("after the crowd has gone %d avatars are told of in grade %d, want %d", few, tier, exact)
 	}
@@ -83,8 +83,8 @@ func (ix *interestIndex) account(t testing.TB) {
 		avatars := 0
 		for c := range bkt.cells {
 			avatars += len(bkt.cells[c].actors)
-			if peopled := bkt.occupied&(1<<c) != 0; peopled != (len(bkt.cells[c].actors) > 0) {
-				t.Fatalf("chunk %v, cell %d: peopled %v; there are %d avatars", bkt.at, c, peopled, len(bkt.cells[c].actors))
+			if clientsHere := bkt.occupied&(1<<c) != 0; clientsHere != (len(bkt.cells[c].actors) > 0) {
+				t.Fatalf("chunk %v, cell %d: peopled %v; there are %d avatars", bkt.at, c, clientsHere, len(bkt.cells[c].actors))
 			}
 			for g, n := range bkt.uses[c] {
 				if used := bkt.used[c].has(lodTier(g)); used != (n > 0) {

@@ -19,7 +19,7 @@ type metrics struct {
 	denials       *prometheus.CounterVec // by reason
 	frameSeconds  prometheus.Histogram
 	skipped       prometheus.Counter
-	movesTold     prometheus.Counter
+	movesSent     prometheus.Counter
 	movesWithheld prometheus.Counter
 	chatEvents    *prometheus.CounterVec // by order: causal, late, none, repeated
 	chatHeld      prometheus.Gauge
@@ -62,7 +62,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	packetBytes := vector("voxeld_overlay_packet_bytes_total", "Bytes of these packets.", "direction")
 	moves := vector("voxeld_moves_total", "Moves of players here, by outcome: told to their region, or withheld because it knew (ADR 19).", "outcome")
 	return &metrics{
-		movesTold: moves.WithLabelValues("told"), movesWithheld: moves.WithLabelValues("withheld"),
+		movesSent: moves.WithLabelValues("told"), movesWithheld: moves.WithLabelValues("withheld"),
 		packetsIn: packets.WithLabelValues("in"), packetsOut: packets.WithLabelValues("out"),
 		p2pIn: packetBytes.WithLabelValues("in"), p2pOut: packetBytes.WithLabelValues("out"),
 		p2pRefused:   counter("voxeld_overlay_refused_total", "Updates of movement of other gateways that were farther away than a player can have got."),

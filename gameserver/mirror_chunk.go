@@ -45,7 +45,7 @@ type mirrorChunk struct {
 	order        uint64 // among all chunks that players here have begun to watch: lower ones come first
 	subscribers  map[subscriber]sight
 	everyMove    int                      // subscribers that get moves from deltas
-	known        bool                     // the region has sent its state
+	hasState     bool                     // the region has sent its state
 	shown        bool                     // it has done so over the current link
 	base         []byte                   // hash of the terrain that the edits were made on; empty when never edited
 	edits        []wire.BlockAt           // known, but not yet in land
@@ -95,7 +95,7 @@ type chunkDelta struct {
 	tick        uint64
 	tickNews    *wire.TickNews  // for CBOR sessions, without the motion of the frame; nil for nothing
 	piece       []byte          // in JSON
-	tickPiece   []byte          // told, encoded
+	tickPiece   []byte          // tickNews, encoded
 	entered     []wire.Body     // those of Enter who were not in the chunk before
 	left        []wire.Body     // those of Leave, as they were last seen
 	interaction wire.FromServer // of Says, which then is all there is; nil for chat
@@ -122,7 +122,7 @@ func (mc *mirrorChunk) hasUnserved() bool {
 
 // needsBuilder reports whether a builder has something to do for the chunk.
 func (mc *mirrorChunk) needsBuilder() bool {
-	return mc.known && len(mc.subscribers) > 0 && (!mc.laid() && !mc.fetching || mc.laid() && mc.hasUnserved())
+	return mc.hasState && len(mc.subscribers) > 0 && (!mc.laid() && !mc.fetching || mc.laid() && mc.hasUnserved())
 }
 
 // laid reports whether terrain and edits are here.
@@ -185,7 +185,7 @@ func (mc *mirrorChunk) applyState(state *wire.ChunkState) (difference wire.Chunk
 		mc.foreign, mc.fetching = nil, false
 	}
 	anew := mc.laid() && (!mc.pristine() || len(state.Base)+len(state.Edits) > 0)
-	mc.known, mc.shown, mc.base, mc.edits, mc.bodies = true, true, state.Base, state.Edits, bodies
+	mc.hasState, mc.shown, mc.base, mc.edits, mc.bodies = true, true, state.Base, state.Edits, bodies
 	if anew {
 		mc.previousLand, mc.land = mc.loadLand(), nil
 	}

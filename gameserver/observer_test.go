@@ -40,7 +40,7 @@ type verdict struct {
 }
 
 // check compares clients' predictions of avatars in view with their places.
-func (c *country) check(found *verdict) {
+func (c *landscape) check(found *verdict) {
 	ix := c.g.interest
 	for _, v := range c.tourists {
 		if v.asleep || v.out.mu.missed {
@@ -81,7 +81,7 @@ func (c *country) check(found *verdict) {
 
 // Wherever avatars and sessions walk, come and go, clients predict everybody in view within the error that the avatar's tier
 // allows.
-func TestClientsAreRightWithinGrades(t *testing.T) {
+func TestClientsAreRightWithinTiers(t *testing.T) {
 	var found verdict
 	views := []int{1, 1, 2, 4}
 	bytes := 0
@@ -89,19 +89,19 @@ func TestClientsAreRightWithinGrades(t *testing.T) {
 		{9, 40, usualBudget}, {9, 90, usualBudget}, {9, 150, usualBudget}, {9, 600, usualBudget}, {4, 100, usualBudget}, // few to many
 		{2, 200, 6000}, {2, 200, 5000}, {2, 200, 3000}, {2, 200, 2000}, // too many
 	} {
-		c := newCountry(t, uint64(seed), land.chunks, land.walkers)
+		c := newLandscape(t, uint64(seed), land.chunks, land.walkers)
 		c.g.interest.budget = land.budget
 		for range 400 {
-			some := func() *tourist { return c.tourists[c.rng.IntN(len(c.tourists))] }
+			some := func() *visitor { return c.tourists[c.rng.IntN(len(c.tourists))] }
 			switch n := c.rng.IntN(60); {
 			case len(c.tourists) < 4 || n == 0 && len(c.tourists) < 12:
-				c.join(c.rng.IntN(len(c.walkers)), views[c.rng.IntN(len(views))], newEyewitness(t))
+				c.join(c.rng.IntN(len(c.walkers)), views[c.rng.IntN(len(views))], newAvatarView(t))
 			case n == 1:
 				c.quit(some())
 			case n == 2:
 				v := some()
 				v.view.Store(int32(views[c.rng.IntN(len(views))]))
-				c.look(v)
+				c.updateView(v)
 			case n == 3: // it does not read for a while
 				v := some()
 				if v.asleep = !v.asleep; !v.asleep {
@@ -109,7 +109,7 @@ func TestClientsAreRightWithinGrades(t *testing.T) {
 				}
 			}
 			c.walk()
-			c.beat()
+			c.frame()
 			c.read()
 			c.check(&found)
 			c.g.interest.account(t)

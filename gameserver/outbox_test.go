@@ -86,7 +86,7 @@ func TestReadingClientIsNeverSlow(t *testing.T) {
 	}
 }
 
-func TestSlowClientIsTold(t *testing.T) {
+func TestSlowClientGetsAReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cut := false
 		o := newOutbox(func() { cut = true })

@@ -87,7 +87,7 @@ type remoteAvatar struct {
 	shown        bool      // it is in the mirror
 	chunk        grid.ChunkPos
 	overlayRound uint32    // the round of the newest update over the overlay
-	fresh        bool      // heard is recent: places sent by the region are older
+	fresh        bool      // overlayRound is recent: places sent by the region are older
 	regionBody   wire.Body // as sent by the region
 	inRegion     bool      // the region has it
 	regionRound  uint32    // the round of the region's newest update
@@ -138,7 +138,7 @@ type roundOutput struct {
 	round    uint32
 	messages map[string]*[]overlay.Message // by gateway; some may be empty
 	here     []overlay.Message             // to avatars of this gateway
-	steps    []displacement                // of avatars in view here
+	steps    []relocation                  // of avatars in view here
 	moved    []*session                    // whose regions need an update
 }
 

@@ -14,15 +14,15 @@ import (
 // This file merges movement from the overlay and from regions: for an avatar with recent updates over the overlay, the region's
 // state is older, and is held back until the overlay is silent.
 
-// displacement is an avatar's way from one place of the mirror to another one; chunks may be the same. A nil chunk is nowhere.
-type displacement struct {
+// relocation is an avatar's way from one place of the mirror to another one; chunks may be the same. A nil chunk is nowhere.
+type relocation struct {
 	body     wire.Body
 	from, to *grid.ChunkPos
 }
 
 // applyUpdate applies an update of the overlay if it is newer than the last one and within the distance that a player can have covered.
 // The lock is held.
-func (d *p2pDriver) applyUpdate(u overlay.Update, now uint32, steps []displacement) []displacement {
+func (d *p2pDriver) applyUpdate(u overlay.Update, now uint32, steps []relocation) []relocation {
 	a := d.mu.remotes[u.Origin]
 	off := int32(u.Round - now)
 	if a == nil || !a.shown || u.Body == 0 || off > silentRounds || off < -silentRounds || a.fresh && int32(u.Round-a.overlayRound) <= 0 {
@@ -43,14 +43,14 @@ func (d *p2pDriver) applyUpdate(u overlay.Update, now uint32, steps []displaceme
 }
 
 // moveRemote moves a known avatar to a pose. The lock is held.
-func (d *p2pDriver) moveRemote(a *remoteAvatar, pose wire.Pose) displacement {
+func (d *p2pDriver) moveRemote(a *remoteAvatar, pose wire.Pose) relocation {
 	from, to := a.chunk, world.ChunkOf(pose)
 	a.body.Pose, a.chunk = pose, to
-	return displacement{body: a.body, from: &from, to: &to}
+	return relocation{body: a.body, from: &from, to: &to}
 }
 
 // restoreSilent returns avatars without recent updates of the overlay to where their region has them. The lock is held.
-func (d *p2pDriver) restoreSilent(now uint32, steps []displacement) []displacement {
+func (d *p2pDriver) restoreSilent(now uint32, steps []relocation) []relocation {
 	for id, a := range d.mu.remotes {
 		switch {
 		case a.fresh && (int32(now-a.overlayRound) > silentRounds || a.inRegion && int32(a.regionRound-a.overlayRound) > quietRounds):
@@ -62,7 +62,7 @@ func (d *p2pDriver) restoreSilent(now uint32, steps []displacement) []displaceme
 				steps[len(steps)-1].from = &from
 			case a.shown:
 				a.shown = false
-				steps = append(steps, displacement{body: a.body, from: &from})
+				steps = append(steps, relocation{body: a.body, from: &from})
 			}
 		case !a.shown && !a.inRegion:
 			delete(d.mu.remotes, id)
@@ -166,8 +166,8 @@ func (d *p2pDriver) clear(at grid.ChunkPos) {
 	}
 }
 
-// displace publishes the moves of avatars.
-func (g *Gateway) displace(steps []displacement) {
+// relocate publishes the moves of avatars.
+func (g *Gateway) relocate(steps []relocation) {
 	came, left := make(map[grid.ChunkPos]*wire.ChunkNews), make(map[grid.ChunkPos]*wire.ChunkNews)
 	of := func(news map[grid.ChunkPos]*wire.ChunkNews, at grid.ChunkPos) *wire.ChunkNews {
 		n := news[at]

@@ -100,7 +100,7 @@ func (d *p2pDriver) runQueue(ctx context.Context, q *peerQueue) {
 				return
 			}
 		}
-		d.g.Logger.Debug("gateway not reached", "peer", q.peer, "error", err)
+		d.g.Logger.Debug("connect to gateway", "peer", q.peer, "error", err)
 		q.takeAll() // the waiting packets are outdated then
 		select {
 		case <-ctx.Done():
@@ -146,7 +146,7 @@ func (g *Gateway) ServeOverlay(ctx context.Context, peer string, stream io.ReadW
 	stop := context.AfterFunc(ctx, func() { stream.Close() }) //nolint:errcheck // the read below reports it
 	defer stop()
 	if err := g.p2p.read(ctx, peer, bufio.NewReader(stream)); !gone(err) {
-		g.Logger.Debug("movement from another gateway", "peer", peer, "error", err)
+		g.Logger.Debug("receive movement from gateway", "peer", peer, "error", err)
 	}
 }
 
@@ -162,7 +162,7 @@ func (d *p2pDriver) read(ctx context.Context, peer string, in *bufio.Reader) err
 		}
 		size := binary.BigEndian.Uint32(head[:])
 		if size > maxPacket {
-			return fmt.Errorf("a packet of %d bytes", size)
+			return fmt.Errorf("packet of %d bytes exceeds the limit", size)
 		}
 		if uint32(cap(packet)) < size {
 			packet = make([]byte, size)

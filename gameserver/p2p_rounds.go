@@ -29,14 +29,14 @@ type peerPlaces struct {
 	places []overlay.Update
 }
 
-// gathering collects the packets of a round.
-type gathering struct {
+// roundPackets collects the packets of a round.
+type roundPackets struct {
 	round uint32
 	last  map[string]uint32 // by peer: the round of its newest packet
 }
 
 // complete reports whether the packet of every gateway that sent one in the round before has arrived.
-func (n *gathering) complete() bool {
+func (n *roundPackets) complete() bool {
 	for peer, last := range n.last {
 		switch int32(n.round - last) {
 		case 1:
@@ -56,7 +56,7 @@ func (d *p2pDriver) run(ctx context.Context) {
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	gather := &gathering{last: make(map[string]uint32)}
+	gather := &roundPackets{last: make(map[string]uint32)}
 	var next time.Time // when the next round begins
 	var r roundOutput
 	var called bool // a frame was requested in this round
@@ -64,25 +64,25 @@ func (d *p2pDriver) run(ctx context.Context) {
 		called = true
 		wakeUp(d.g.frameRequested)
 	}
-	for stage := resting; ; {
+	for phase := resting; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case p := <-d.received:
-			d.g.displace(d.applyPlaces(p.places))
+			d.g.relocate(d.applyPlaces(p.places))
 			gather.last[p.peer] = roundOf(time.Now().Add(clocksApart))
-			if stage == gathers && !called && gather.complete() {
+			if phase == gathers && !called && gather.complete() {
 				call()
 			}
 			continue
 		case <-timer.C:
 		}
-		switch stage {
+		switch phase {
 		case resting: // the turn is due
 			began := time.Now()
 			next = began.Add(untilRound(began))
 			r = d.step(d.g.placedSessions(), roundOf(next))
-			stage = turned
+			phase = turned
 			timer.Reset(time.Until(next))
 		case turned: // the round begins
 			d.sendOutput(&r)
@@ -90,13 +90,13 @@ func (d *p2pDriver) run(ctx context.Context) {
 			if gather.complete() {
 				call()
 			}
-			stage = gathers
+			phase = gathers
 			timer.Reset(time.Until(next.Add(gatherTime)))
 		case gathers: // for gateways that have not sent by now
 			if !called {
 				call()
 			}
-			stage = resting
+			phase = resting
 			rest := time.Until(next.Add(round))
 			if rest < 0 { // the next one has begun too
 				rest = untilRound(time.Now())
@@ -121,7 +121,7 @@ func (d *p2pDriver) sendOutput(r *roundOutput) {
 			d.send(peer, overlay.AppendPacket(nil, *messages))
 		}
 	}
-	d.g.displace(r.steps)
+	d.g.relocate(r.steps)
 	for _, s := range r.moved {
 		if home := s.bodySubShared.Load(); home.move(s.body.Player, s.where(), s, false) {
 			wakeUp(home.wake)
@@ -136,7 +136,7 @@ func roundOf(t time.Time) uint32 { return uint32(t.UnixMilli() / round.Milliseco
 func untilRound(t time.Time) time.Duration { return round - time.Duration(t.UnixNano())%round }
 
 // applyPlaces applies places sent by other gateways.
-func (d *p2pDriver) applyPlaces(places []overlay.Update) (steps []displacement) {
+func (d *p2pDriver) applyPlaces(places []overlay.Update) (steps []relocation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, u := range places {

@@ -41,8 +41,8 @@ func (s streams) Open(ctx context.Context, peer, protocol string) (io.ReadWriteC
 // peerID returns an id of the form of libp2p's.
 func peerID(i int) string { return fmt.Sprintf("peerThisNode%c", 'A'+i) }
 
-func newOverlayVillage(t *testing.T, kind string, gateways, people int) *village {
-	v := &village{t: t, lands: newLands()}
+func newOverlayCluster(t *testing.T, kind string, gateways, people int) *cluster {
+	v := &cluster{t: t, lands: newLands()}
 	ways := make(map[string]*Gateway)
 	for i := range gateways {
 		r := newHarness(t, func(o *Options) {
@@ -70,7 +70,7 @@ func (c *client) seenAt(name string) (at wire.Pose, sees bool) {
 	return at, sees
 }
 
-func (v *village) wantSeen(what, name string, x, z float64) {
+func (v *cluster) wantSeen(what, name string, x, z float64) {
 	v.t.Helper()
 	for i, c := range v.people {
 		if v.names[i] == name {
@@ -88,7 +88,7 @@ func TestOverlays(t *testing.T) {
 	for _, kind := range Overlays {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := newOverlayVillage(t, kind, 3, 5)
+				v := newOverlayCluster(t, kind, 3, 5)
 				ann := v.people[0]
 				walk := func(what string, from, to float64) {
 					steps := math.Ceil(math.Abs(to-from) / .4)
@@ -157,10 +157,10 @@ func TestOverlayPoses(t *testing.T) {
 // Updates that are old, repeated, or too far away for a player's speed are not shown; invalid packets end their stream.
 func TestOverlayRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newOverlayVillage(t, OverlayPSense, 2, 2)
+		v := newOverlayCluster(t, OverlayPSense, 2, 2)
 		d := v.rigs[1].g.p2p
 		id, to := numberOf(guestID("p0")), numberOf(guestID("p1"))
-		tell := func(x float64, rounds uint32) {
+		needsUpdate := func(x float64, rounds uint32) {
 			t.Helper()
 			p := wire.Pose{X: x, Y: 25, Z: .5}
 			u := overlay.Update{Origin: id, Round: roundOf(time.Now()) + rounds, At: overlay.Point{X: x, Z: .5}, Body: bodyOf(p)}
@@ -172,13 +172,13 @@ func TestOverlayRefuses(t *testing.T) {
 			d.received <- peerPlaces{"somebody", places}
 			pass(3 * round / 2)
 		}
-		tell(90, 2)
+		needsUpdate(90, 2)
 		if n := valueOf(t, v.rigs[1].g.metrics.p2pRefused); n == 0 {
 			t.Error("nothing was refused")
 		}
 		v.wantSeen("after a leap", "p0", .5, .5)
-		tell(3, 0x7fffffff)
-		tell(3, 0x80000000)
+		needsUpdate(3, 0x7fffffff)
+		needsUpdate(3, 0x80000000)
 		v.wantSeen("from another time", "p0", .5, .5)
 		if _, err := d.receive("somebody", []byte{1, 2, 3}); err == nil {
 			t.Error("rubbish was taken for a packet")
@@ -195,7 +195,7 @@ func TestOverlayAndRegionsAgree(t *testing.T) {
 		for seed := range uint64(3) {
 			t.Run(fmt.Sprint(kind, seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					v := newOverlayVillage(t, kind, 3, 6)
+					v := newOverlayCluster(t, kind, 3, 6)
 					rng := rand.New(rand.NewPCG(seed, 2))
 					v.lands.slowBy(seed, 400*time.Millisecond)
 					at := make([]wire.Pose, len(v.people))
@@ -241,11 +241,11 @@ func TestOverlayAndRegionsAgree(t *testing.T) {
 
 // The place of a player when a round begins is shown by another gateway at once: it waits for that round and for nothing else.
 // The moves come at all phases of a round, the last ones when machines have chosen recipients already.
-func TestOverlayTellsWithTheRound(t *testing.T) {
+func TestOverlaySendsWithTheRound(t *testing.T) {
 	for _, kind := range []string{OverlayPSense, OverlayAreacast} {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := newOverlayVillage(t, kind, 3, 6)
+				v := newOverlayCluster(t, kind, 3, 6)
 				pass(3 * time.Second)
 				for i := range 25 {
 					pass(untilRound(time.Now()) + time.Duration(i)*round/25 + round/100)
@@ -262,7 +262,7 @@ func TestOverlayTellsWithTheRound(t *testing.T) {
 // A round whose packets are late is shown when they have arrived, however soon after the previous frame that is.
 func TestLateRoundsAreShownAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newOverlayVillage(t, OverlayPSense, 2, 2)
+		v := newOverlayCluster(t, OverlayPSense, 2, 2)
 		pass(3 * time.Second)
 		d := v.rigs[1].g.p2p
 		for i, late := range []time.Duration{12, 14, 16, 18, 19} {
@@ -295,7 +295,7 @@ func TestGatheringWaitsForWhoSentLastTime(t *testing.T) {
 		{map[string]uint32{"a": 10, "b": 8}, true}, // b has nothing to send any more, or is gone
 		{map[string]uint32{"a": 11}, true},         // the clock of a is ahead
 	} {
-		n := gathering{round: 10, last: test.last}
+		n := roundPackets{round: 10, last: test.last}
 		if got := n.complete(); got != test.want {
 			t.Errorf("with %v it is complete: %v", test.last, got)
 		}

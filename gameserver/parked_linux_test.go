@@ -15,8 +15,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// rambler is a CBOR client over a real socket, which reads when the test says so.
-type rambler struct {
+// walkingClient is a CBOR client over a real socket, which reads when the test says so.
+type walkingClient struct {
 	t    *testing.T
 	r    *harness
 	conn net.Conn
@@ -24,8 +24,8 @@ type rambler struct {
 	seq  uint64
 }
 
-// serveRamblers starts a gateway on a real socket that parks players who have only walked for the given time.
-func serveRamblers(t *testing.T, long time.Duration) (r *harness, join func(name string) *rambler) {
+// serveWalkingClients starts a gateway on a real socket that parks players who have only walked for the given time.
+func serveWalkingClients(t *testing.T, long time.Duration) (r *harness, join func(name string) *walkingClient) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -33,14 +33,14 @@ func serveRamblers(t *testing.T, long time.Duration) (r *harness, join func(name
 	}
 	r = prepareRig(t, func(o *Options) { o.actedFor = long })
 	r.start(Listeners{Game: l, HTTP: r.http})
-	return r, func(name string) *rambler {
+	return r, func(name string) *walkingClient {
 		t.Helper()
 		conn, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { conn.Close() })
-		w := &rambler{t: t, r: r, conn: conn, in: bufio.NewReader(conn)}
+		w := &walkingClient{t: t, r: r, conn: conn, in: bufio.NewReader(conn)}
 		data, err := wire.EncodeClient(wire.Join{Version: wire.SessionVersion, Name: name, View: 1, Encoding: wire.EncodingCBOR})
 		if err != nil {
 			t.Fatal(err)
@@ -54,14 +54,14 @@ func serveRamblers(t *testing.T, long time.Duration) (r *harness, join func(name
 	}
 }
 
-func (w *rambler) write(data []byte) {
+func (w *walkingClient) write(data []byte) {
 	w.t.Helper()
 	if _, err := w.conn.Write(data); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *rambler) send(m wire.FromClient) {
+func (w *walkingClient) send(m wire.FromClient) {
 	w.t.Helper()
 	data, err := wire.EncodeClientCBOR(m)
 	if err != nil {
@@ -70,10 +70,10 @@ func (w *rambler) send(m wire.FromClient) {
 	w.write(wire.AppendMessage(nil, data))
 }
 
-func (w *rambler) goTo(x float64) { w.send(wire.Move{Pose: wire.Pose{X: x, Y: 25, Z: .5}}) }
+func (w *walkingClient) goTo(x float64) { w.send(wire.Move{Pose: wire.Pose{X: x, Y: 25, Z: .5}}) }
 
 // await reads until a message of one type arrives.
-func await[M wire.FromServer](w *rambler) M {
+func await[M wire.FromServer](w *walkingClient) M {
 	w.t.Helper()
 	if err := w.conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		w.t.Fatal(err)
@@ -111,19 +111,19 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-func (w *rambler) lodged(n int) {
+func (w *walkingClient) lodged(n int) {
 	w.t.Helper()
 	eventually(w.t, fmt.Sprint(n, " sockets are lodged"), func() bool { return w.r.g.poller.parkedCount() == n })
 }
 
-func (w *rambler) at(x float64) {
+func (w *walkingClient) at(x float64) {
 	w.t.Helper()
 	eventually(w.t, fmt.Sprint("he is at ", x), func() bool { return w.r.g.Online()[0].Pose.X == x })
 }
 
 // Players who walk are parked; those who edit, or enter another chunk, are not, and get their answers as usual.
-func TestWalkersAreLodged(t *testing.T) {
-	r, join := serveRamblers(t, 1)
+func TestWalkersAreParked(t *testing.T) {
+	r, join := serveWalkingClients(t, 1)
 	ann := join("ann")
 	ann.goTo(4.5)
 	ann.lodged(1)
@@ -171,8 +171,8 @@ func TestWalkersAreLodged(t *testing.T) {
 }
 
 // A player who has just done anything but walk is not parked.
-func TestWhoActsIsNotLodged(t *testing.T) {
-	r, join := serveRamblers(t, time.Hour)
+func TestActingPlayerIsNotParked(t *testing.T) {
+	r, join := serveWalkingClients(t, time.Hour)
 	ann := join("ann")
 	for range 3 {
 		ann.goTo(4.5)
@@ -187,34 +187,34 @@ func TestWhoActsIsNotLodged(t *testing.T) {
 
 // Parked sessions end as others do: by their clients, by too many messages, by invalid ones, by another login. Others walk on
 // meanwhile.
-func TestLodgedSessionsEnd(t *testing.T) {
+func TestParkedSessionsEnd(t *testing.T) {
 	pose := wire.AppendMove(nil, wire.Pose{X: 4.5, Y: 25, Z: .5})
 	for name, c := range map[string]struct {
-		does func(w *rambler)
+		does func(w *walkingClient)
 		code string
 	}{
-		"closed": {func(w *rambler) { w.conn.Close() }, ""},
-		"reset": {func(w *rambler) {
+		"closed": {func(w *walkingClient) { w.conn.Close() }, ""},
+		"reset": {func(w *walkingClient) {
 			if err := w.conn.(*net.TCPConn).SetLinger(0); err != nil {
 				w.t.Error(err)
 			}
 			w.conn.Close()
 		}, ""},
-		"half a message": {func(w *rambler) {
+		"half a message": {func(w *walkingClient) {
 			w.write(wire.AppendMessage(nil, pose)[:20])
 			w.conn.Close()
 		}, ""},
-		"too much": {func(w *rambler) {
+		"too much": {func(w *walkingClient) {
 			for range movesAtOnce + 50 {
 				w.write(wire.AppendMessage(nil, pose))
 			}
 		}, wire.FailRate},
-		"nonsense":   {func(w *rambler) { w.write([]byte{3, wire.ClientMove, 1, 2}) }, wire.FailBadValue},
-		"too long":   {func(w *rambler) { w.write([]byte{0xff, 0xff, 0xff, 0x7f}) }, wire.FailTooLong},
-		"no message": {func(w *rambler) { w.write([]byte{0}) }, wire.FailTooLong},
+		"nonsense":   {func(w *walkingClient) { w.write([]byte{3, wire.ClientMove, 1, 2}) }, wire.FailBadValue},
+		"too long":   {func(w *walkingClient) { w.write([]byte{0xff, 0xff, 0xff, 0x7f}) }, wire.FailTooLong},
+		"no message": {func(w *walkingClient) { w.write([]byte{0}) }, wire.FailTooLong},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, join := serveRamblers(t, 1)
+			r, join := serveWalkingClients(t, 1)
 			bob, ann := join("bob"), join("ann")
 			bob.goTo(4.5)
 			bob.lodged(1)
@@ -237,7 +237,7 @@ func TestLodgedSessionsEnd(t *testing.T) {
 
 // A client that sends half a message and stops, and one that reads nothing, hold up nobody.
 func TestStalledClientsHoldUpNobody(t *testing.T) {
-	_, join := serveRamblers(t, 1)
+	_, join := serveWalkingClients(t, 1)
 	bob, half := join("bob"), join("half")
 	bob.goTo(4.5)
 	bob.lodged(1)
@@ -263,11 +263,11 @@ func TestStalledClientsHoldUpNobody(t *testing.T) {
 }
 
 // A gateway that shuts down redirects parked clients, and leaves no file and no goroutine behind.
-func TestGatewayStopsWithLodgedSessions(t *testing.T) {
+func TestGatewayStopsWithParkedSessions(t *testing.T) {
 	files, goroutines := openFiles(t), runtime.NumGoroutine()
 	t.Run("gateway", func(t *testing.T) {
-		r, join := serveRamblers(t, 1)
-		var all []*rambler
+		r, join := serveWalkingClients(t, 1)
+		var all []*walkingClient
 		for i := range 20 {
 			w := join(fmt.Sprint("walker", i))
 			w.goTo(4.5)

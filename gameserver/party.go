@@ -208,7 +208,7 @@ func (g *Gateway) loadGuests(ctx context.Context, labels ...string) []wire.Playe
 		lookups.Go(func() {
 			var err error
 			if records[i], _, err = g.players.load(ctx, player.GuestID(label)); err != nil {
-				g.Logger.Error("recall player", "player", label, "error", err)
+				g.Logger.Error("load player record", "player", label, "error", err)
 			}
 		})
 	}

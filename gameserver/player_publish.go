@@ -156,7 +156,7 @@ func (ps *playerStore) put(ctx context.Context, r wire.PlayerRecord) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	if err := ps.Players.PutPlayer(ctx, r); err != nil {
-		ps.Logger.Warn("publish player", "player", r.Name, "error", err)
+		ps.Logger.Warn("publish player record", "player", r.Name, "error", err)
 	}
 	ps.mu.Lock()
 	defer ps.mu.Unlock()

@@ -73,12 +73,12 @@ func (ps *playerStore) load(ctx context.Context, id player.ID) (newest wire.Play
 	defer cancel()
 	row, err := ps.Storage.Get(playerTable, id[:])
 	if err != nil {
-		return newest, false, fmt.Errorf("recall player: %w", err)
+		return newest, false, fmt.Errorf("load player record: %w", err)
 	}
 	if row != nil {
 		if newest, err = wire.DecodePlayerRecord(row); err != nil {
 			// It must not lock the player out: the network may have a newer record, and the next save repairs this one.
-			ps.Logger.Error("record of a player on disk is damaged", "player", id.String(), "error", err)
+			ps.Logger.Error("damaged player record on disk", "player", id.String(), "error", err)
 			newest = wire.PlayerRecord{}
 		}
 	}
@@ -119,7 +119,7 @@ func (ps *playerStore) saveAndPublish(ctx context.Context, p presence) {
 	select {
 	case <-ps.published(p.body.Player):
 	case <-ctx.Done():
-		ps.Logger.Warn("a player goes on before the network has his record", "player", p.body.Name)
+		ps.Logger.Warn("player redirected before the network has the record", "player", p.body.Name)
 	}
 }
 
@@ -241,7 +241,7 @@ func (ps *playerStore) store(records []wire.PlayerRecord) error {
 	for _, r := range records {
 		row, err := wire.EncodePlayerRecord(r)
 		if err != nil { // the others are saved all the same
-			ps.Logger.Error("record of a player cannot be written", "player", r.Player.String(), "error", err)
+			ps.Logger.Error("player record cannot be encoded", "player", r.Player.String(), "error", err)
 			continue
 		}
 		writes = append(writes, kv.Write{Table: playerTable, Key: r.Player[:], Value: row})

@@ -55,8 +55,8 @@ type parking struct {
 	unparked chan struct{}                        // gets a token when the socket is unparked
 }
 
-func newPoller(log *slog.Logger, swarming bool) *poller {
-	p := &poller{log: log, overlayOn: swarming, came: make(chan struct{}, 1)}
+func newPoller(log *slog.Logger, overlayOn bool) *poller {
+	p := &poller{log: log, overlayOn: overlayOn, came: make(chan struct{}, 1)}
 	p.mu.parked = make(map[int32]*descriptor)
 	return p
 }
@@ -64,7 +64,7 @@ func newPoller(log *slog.Logger, swarming bool) *poller {
 // run makes rounds until ctx ends. Sockets that are parked then must be unparked by others.
 func (p *poller) run(ctx context.Context) {
 	if err := p.open(); err != nil {
-		p.log.Warn("each session reads by itself", "error", err)
+		p.log.Warn("poller not available: each session reads its own socket", "error", err)
 		return
 	}
 	defer p.close()
@@ -115,7 +115,7 @@ func (p *poller) parkedCount() int {
 }
 
 // round reads all sockets that are ready. It reports whether moves are passed on.
-func (p *poller) round() (heard bool) {
+func (p *poller) round() (movesPassed bool) {
 	for n := pollEvents; n == pollEvents; {
 		var err error
 		if n, err = unix.EpollWait(p.epoll, p.events[:], 0); err != nil {
@@ -130,13 +130,13 @@ func (p *poller) round() (heard bool) {
 			}
 		}
 	}
-	heard = p.overlayOn || len(p.toFlush) > 0
+	movesPassed = p.overlayOn || len(p.toFlush) > 0
 	for _, sub := range p.toFlush {
 		sub.flush()
 	}
 	clear(p.toFlush)
 	p.toFlush = p.toFlush[:0]
-	return heard
+	return movesPassed
 }
 
 // flushAfterRound makes the round flush a subscription when it ends. Callbacks of parked sessions call it.

@@ -22,8 +22,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// lodger is a socket that a test parks.
-type lodger struct {
+// parkedSocket is a socket that a test parks.
+type parkedSocket struct {
 	line  *lineConn
 	there *net.TCPConn
 	left  chan struct{}
@@ -50,10 +50,10 @@ func startPoller(t *testing.T) *poller {
 
 // lodge parks one end of a new connection. It does not handle messages that begin with '!', and unparks after those that begin
 // with '.'.
-func lodge(t *testing.T, p *poller) *lodger {
+func lodge(t *testing.T, p *poller) *parkedSocket {
 	t.Helper()
 	here, there := socketPair(t)
-	l := &lodger{line: &lineConn{Conn: here, in: bufio.NewReader(here), framed: true}, there: there, last: make(chan struct{})}
+	l := &parkedSocket{line: &lineConn{Conn: here, in: bufio.NewReader(here), framed: true}, there: there, last: make(chan struct{})}
 	release := takeOver(l.line)
 	t.Cleanup(func() {
 		there.Close()
@@ -64,7 +64,7 @@ func lodge(t *testing.T, p *poller) *lodger {
 }
 
 // lodge does what poller.park does, without waiting.
-func (l *lodger) lodge(t *testing.T, p *poller) {
+func (l *parkedSocket) lodge(t *testing.T, p *poller) {
 	t.Helper()
 	d := l.line.Conn.(*descriptor)
 	if !d.park(p, l.hear) {
@@ -73,7 +73,7 @@ func (l *lodger) lodge(t *testing.T, p *poller) {
 	l.left = d.unparked
 }
 
-func (l *lodger) hear(data []byte) (taken, stay bool) {
+func (l *parkedSocket) hear(data []byte) (taken, stay bool) {
 	if data[0] == '!' {
 		return false, false
 	}
@@ -86,14 +86,14 @@ func (l *lodger) hear(data []byte) (taken, stay bool) {
 	return true, data[0] != '.'
 }
 
-func (l *lodger) heard() []string {
+func (l *parkedSocket) heard() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.mu.heard)
 }
 
 // write sends bytes, and returns when they have arrived.
-func (l *lodger) write(t *testing.T, data []byte) {
+func (l *parkedSocket) write(t *testing.T, data []byte) {
 	t.Helper()
 	if _, err := l.there.Write(data); err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func (l *lodger) write(t *testing.T, data []byte) {
 	l.arrives(t)
 }
 
-func (l *lodger) arrives(t *testing.T) {
+func (l *parkedSocket) arrives(t *testing.T) {
 	t.Helper()
 	ready := []unix.PollFd{{Fd: int32(l.line.Conn.(*descriptor).fd), Events: unix.POLLIN}}
 	for n := 0; n == 0; {
@@ -112,8 +112,8 @@ func (l *lodger) arrives(t *testing.T) {
 	}
 }
 
-func said(words ...string) (data []byte) {
-	for _, w := range words {
+func said(text ...string) (data []byte) {
+	for _, w := range text {
 		data = wire.AppendMessage(data, []byte(w))
 	}
 	return data
@@ -178,7 +178,7 @@ func TestPollerTakesStepsOnly(t *testing.T) {
 }
 
 // closing reports whether the end of the client's stream is still in transit.
-func (l *lodger) closing(t *testing.T) bool {
+func (l *parkedSocket) closing(t *testing.T) bool {
 	t.Helper()
 	ready := []unix.PollFd{{Fd: int32(l.line.Conn.(*descriptor).fd), Events: unix.POLLRDHUP}}
 	_, err := unix.Poll(ready, 10_000)
@@ -189,7 +189,7 @@ func (l *lodger) closing(t *testing.T) bool {
 }
 
 // A socket may be parked again, and nothing that arrived meanwhile is lost.
-func TestPollerLodgesAgain(t *testing.T) {
+func TestPollerParksAgain(t *testing.T) {
 	p := startPoller(t)
 	l := lodge(t, p)
 	for turn := range 20 {
@@ -224,7 +224,7 @@ func TestPollerUnderway(t *testing.T) {
 	files := openFiles(t)
 	t.Run("sockets", func(t *testing.T) {
 		p := startPoller(t)
-		all := make([]*lodger, sockets)
+		all := make([]*parkedSocket, sockets)
 		for i := range all {
 			all[i] = lodge(t, p)
 		}
@@ -293,7 +293,7 @@ func openFiles(t *testing.T) int {
 }
 
 // A writer waits for a client that does not read while the socket is parked, until the deadline.
-func TestWriterWaitsWhileLodged(t *testing.T) {
+func TestWriterWaitsWhileParked(t *testing.T) {
 	p := startPoller(t)
 	l := lodge(t, p)
 	if err := l.line.Conn.(*descriptor).SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {

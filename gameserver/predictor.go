@@ -61,7 +61,7 @@ func newPredictor(pose wire.Pose, now time.Duration) predictor {
 }
 
 // observe adds a move; alone means that nobody sees the player. It reports whether the region must be updated.
-func (p *predictor) observe(pose wire.Pose, now time.Duration, alone bool) (tell bool) {
+func (p *predictor) observe(pose wire.Pose, now time.Duration, alone bool) (needsUpdate bool) {
 	most := predictionError
 	if alone {
 		most = aloneError
@@ -81,11 +81,11 @@ func (p *predictor) observe(pose wire.Pose, now time.Duration, alone bool) (tell
 	p.last, p.lastMoveAt = pose, now
 	p.moves++
 	p.fresh++
-	strays := p.deviation() > most
-	if strays && p.sentVelocity.Goes() && p.since < p.sentAt {
+	diverged := p.deviation() > most
+	if diverged && p.sentVelocity.Goes() && p.since < p.sentAt {
 		p.beginWalk(p.lastSent, p.sentAt, p.fresh) // the velocity changed
 	}
-	return strays || rests || p.sentVelocity.Goes() && now-p.sentAt >= predictionRefresh || world.ChunkOf(pose) != world.ChunkOf(p.lastSent) ||
+	return diverged || rests || p.sentVelocity.Goes() && now-p.sentAt >= predictionRefresh || world.ChunkOf(pose) != world.ChunkOf(p.lastSent) ||
 		!alone && looksElsewhere(pose, p.lastSent)
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// strider is a player whose moves arrive late by up to jitter, with a record of the updates of their region.
-type strider struct {
+// predictedWalker is a player whose moves arrive late by up to jitter, with a record of the updates of their region.
+type predictedWalker struct {
 	t      *testing.T
 	rng    *rand.Rand
 	jitter time.Duration
@@ -27,18 +27,18 @@ type strider struct {
 	told   []time.Duration // by the player's own clock
 }
 
-func newStrider(t *testing.T, jitter time.Duration) *strider {
+func newPredictedWalker(t *testing.T, jitter time.Duration) *predictedWalker {
 	pose := wire.Pose{X: 1, Y: 30, Z: 1}
-	return &strider{t: t, rng: rand.New(rand.NewPCG(1, 1)), jitter: jitter, every: region.TickEvery, pose: pose, course: newPredictor(pose, 0)}
+	return &predictedWalker{t: t, rng: rand.New(rand.NewPCG(1, 1)), jitter: jitter, every: region.TickEvery, pose: pose, course: newPredictor(pose, 0)}
 }
 
 // move moves the player and sends that, the given number of seconds after the last move by the player's clock.
-func (s *strider) move(x, y, z float64) (told bool) {
+func (s *predictedWalker) move(x, y, z float64) (told bool) {
 	s.pose.X, s.pose.Y, s.pose.Z = s.pose.X+x, s.pose.Y+y, s.pose.Z+z
 	return s.tell(false)
 }
 
-func (s *strider) tell(alone bool) (told bool) {
+func (s *predictedWalker) tell(alone bool) (told bool) {
 	s.now += s.every
 	s.heard = max(s.heard, s.now)
 	if s.jitter > 0 {
@@ -53,7 +53,7 @@ func (s *strider) tell(alone bool) (told bool) {
 }
 
 // check compares the region's prediction with the actual moves. The player may be early or late by predictionSlip.
-func (s *strider) check() {
+func (s *predictedWalker) check() {
 	s.t.Helper()
 	x, y, z := s.course.sentVelocity.Blocks(float64(s.heard-s.course.sentAt) / float64(region.TickEvery))
 	p := s.course.lastSent
@@ -64,7 +64,7 @@ func (s *strider) check() {
 }
 
 // since returns how often the region was updated after a time.
-func (s *strider) since(at time.Duration) (n int) {
+func (s *predictedWalker) since(at time.Duration) (n int) {
 	for _, told := range s.told {
 		if told > at {
 			n++
@@ -74,10 +74,10 @@ func (s *strider) since(at time.Duration) (n int) {
 }
 
 // A straight walk costs one update a second, however uneven the moves arrive.
-func TestAStraightWalkIsToldOnceASecond(t *testing.T) {
+func TestStraightWalkCostsOneUpdateASecond(t *testing.T) {
 	for _, jitter := range []time.Duration{0, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond} {
 		for _, way := range [][3]float64{{.2, 0, 0}, {-.15, 0, .15}, {.02, 0, 0}, {0, .2, 0}, {.7, 0, .7}} {
-			s := newStrider(t, jitter)
+			s := newPredictedWalker(t, jitter)
 			s.pose = wire.Pose{X: 1e6 + .5, Y: 30, Z: .5}
 			s.course = newPredictor(s.pose, 0)
 			for range 200 {
@@ -94,9 +94,9 @@ func TestAStraightWalkIsToldOnceASecond(t *testing.T) {
 	}
 }
 
-func TestWhatIsToldAtOnce(t *testing.T) {
-	walk := func(t *testing.T, jitter time.Duration) *strider {
-		s := newStrider(t, jitter)
+func TestWhatIsSentAtOnce(t *testing.T) {
+	walk := func(t *testing.T, jitter time.Duration) *predictedWalker {
+		s := newPredictedWalker(t, jitter)
 		for range 23 {
 			s.move(.2, 0, 0)
 		}
@@ -105,16 +105,16 @@ func TestWhatIsToldAtOnce(t *testing.T) {
 		}
 		return s
 	}
-	for name, change := range map[string]func(s *strider) (told bool){
-		"a stop":             func(s *strider) bool { return s.move(0, 0, 0) },
-		"a turn":             func(s *strider) bool { return s.move(0, 0, .2) },
-		"a turn about":       func(s *strider) bool { return s.move(-.2, 0, 0) },
-		"a jump":             func(s *strider) bool { return s.move(.2, .4, 0) },
-		"a leap":             func(s *strider) bool { return s.move(3, 0, 0) },
-		"a look aside":       func(s *strider) bool { s.pose.Yaw += .05; return s.move(.2, 0, 0) },
-		"a look down":        func(s *strider) bool { s.pose.Pitch -= .05; return s.move(.2, 0, 0) },
-		"the next chunk":     func(s *strider) bool { s.course.lastSent.X -= grid.ChunkSize; return s.move(.2, 0, 0) },
-		"a stop a bit ahead": func(s *strider) bool { s.move(.1, 0, 0); return s.move(0, 0, 0) },
+	for name, change := range map[string]func(s *predictedWalker) (told bool){
+		"a stop":             func(s *predictedWalker) bool { return s.move(0, 0, 0) },
+		"a turn":             func(s *predictedWalker) bool { return s.move(0, 0, .2) },
+		"a turn about":       func(s *predictedWalker) bool { return s.move(-.2, 0, 0) },
+		"a jump":             func(s *predictedWalker) bool { return s.move(.2, .4, 0) },
+		"a leap":             func(s *predictedWalker) bool { return s.move(3, 0, 0) },
+		"a look aside":       func(s *predictedWalker) bool { s.pose.Yaw += .05; return s.move(.2, 0, 0) },
+		"a look down":        func(s *predictedWalker) bool { s.pose.Pitch -= .05; return s.move(.2, 0, 0) },
+		"the next chunk":     func(s *predictedWalker) bool { s.course.lastSent.X -= grid.ChunkSize; return s.move(.2, 0, 0) },
+		"a stop a bit ahead": func(s *predictedWalker) bool { s.move(.1, 0, 0); return s.move(0, 0, 0) },
 	} {
 		for _, jitter := range []time.Duration{0, 25 * time.Millisecond} {
 			if s := walk(t, jitter); !change(s) {
@@ -122,11 +122,11 @@ func TestWhatIsToldAtOnce(t *testing.T) {
 			}
 		}
 	}
-	for name, change := range map[string]func(s *strider) (told bool){
-		"who goes on":       func(s *strider) bool { return s.move(.2, 0, 0) },
-		"a look a bit over": func(s *strider) bool { s.pose.Yaw += .02; return s.move(.2, 0, 0) },
-		"a full turn":       func(s *strider) bool { s.pose.Yaw += 2 * math.Pi; return s.move(.2, 0, 0) },
-		"a bit aside":       func(s *strider) bool { return s.move(.2, 0, .1) },
+	for name, change := range map[string]func(s *predictedWalker) (told bool){
+		"who goes on":       func(s *predictedWalker) bool { return s.move(.2, 0, 0) },
+		"a look a bit over": func(s *predictedWalker) bool { s.pose.Yaw += .02; return s.move(.2, 0, 0) },
+		"a full turn":       func(s *predictedWalker) bool { s.pose.Yaw += 2 * math.Pi; return s.move(.2, 0, 0) },
+		"a bit aside":       func(s *predictedWalker) bool { return s.move(.2, 0, .1) },
 	} {
 		if change(walk(t, 0)) {
 			t.Errorf("the region is told of %s", name)
@@ -142,8 +142,8 @@ func TestWhatIsToldAtOnce(t *testing.T) {
 }
 
 // A player who has stopped or is held up sends nothing: they count as standing, exactly where they are.
-func TestWhoIsNotHeardOfStands(t *testing.T) {
-	s := newStrider(t, 0)
+func TestSilentPlayerStands(t *testing.T) {
+	s := newPredictedWalker(t, 0)
 	for range 23 {
 		s.move(.2, 0, 0)
 	}
@@ -167,9 +167,9 @@ func TestWhoIsNotHeardOfStands(t *testing.T) {
 }
 
 // For a player who sends moves less often than once a tick, the places in between are not known.
-func TestSeldomMovesMakeNoCourse(t *testing.T) {
+func TestSeldomMovesAreNotPredicted(t *testing.T) {
 	for _, every := range []time.Duration{80 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond} {
-		s := newStrider(t, 5*time.Millisecond)
+		s := newPredictedWalker(t, 5*time.Millisecond)
 		s.every = every
 		for range 50 {
 			if s.move(.3, 0, 0); s.course.sentVelocity.Goes() {
@@ -177,7 +177,7 @@ func TestSeldomMovesMakeNoCourse(t *testing.T) {
 			}
 		}
 	}
-	s := newStrider(t, 5*time.Millisecond) // frames are drawn at 60 a second, and moves sent with every fourth
+	s := newPredictedWalker(t, 5*time.Millisecond) // frames are drawn at 60 a second, and moves sent with every fourth
 	for range 60 {
 		s.every = 66 * time.Millisecond
 		s.move(.27, 0, 0)
@@ -188,9 +188,9 @@ func TestSeldomMovesMakeNoCourse(t *testing.T) {
 }
 
 // However a player walks, the error of the region's prediction stays within what check allows.
-func TestARandomWalkIsKnown(t *testing.T) {
+func TestRandomWalkStaysWithinBounds(t *testing.T) {
 	for seed := range uint64(50) {
-		s := newStrider(t, time.Duration(seed%3)*12*time.Millisecond)
+		s := newPredictedWalker(t, time.Duration(seed%3)*12*time.Millisecond)
 		s.rng = rand.New(rand.NewPCG(seed, 9))
 		var way [3]float64
 		for range 1000 {
@@ -213,20 +213,20 @@ func TestARandomWalkIsKnown(t *testing.T) {
 }
 
 // A straight walk costs a few updates of the region; that the player has stopped is sent within 175 ms; a correction at once.
-func TestARegionIsToldOfCourses(t *testing.T) {
+func TestRegionGetsPredictions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		ann := r.join("ann", 1)
 		r.join("bob", 1)
 		x := .5
 		walk := func(moves int) (told int) {
-			before := r.lands.told()
+			before := r.lands.movesReceived()
 			for range moves {
 				x += .2
 				ann.goTo(x, 25, .5)
 				pass(region.TickEvery)
 			}
-			return r.lands.told() - before
+			return r.lands.movesReceived() - before
 		}
 		there := func() wire.Body { return r.lands.bodies(grid.ChunkPos{})[0] }
 		if guestID("ann") != there().Player {
@@ -270,7 +270,7 @@ func TestARegionIsToldOfCourses(t *testing.T) {
 
 // Players of other gateways are extrapolated as these predict: in both encodings, for the check of building into bodies, and for
 // as long as allowed.
-func TestTheMirrorGoesOn(t *testing.T) {
+func TestMirrorExtrapolates(t *testing.T) {
 	for _, encoding := range []string{wire.EncodingJSON, wire.EncodingCBOR} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newHarness(t)
@@ -331,7 +331,7 @@ func TestTheMirrorGoesOn(t *testing.T) {
 }
 
 // In a crowd there are no predictions, and each move is sent.
-func TestACrowdHasNoCourses(t *testing.T) {
+func TestCrowdIsNotPredicted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		ann := r.join("ann", 1)
@@ -342,12 +342,12 @@ func TestACrowdHasNoCourses(t *testing.T) {
 		}
 		r.lands.tell(at, wire.FromRegion{Tick: 1000, Chunks: []wire.ChunkNews{{Chunk: at, Enter: crowd}}})
 		pass(time.Second)
-		before := r.lands.told()
+		before := r.lands.movesReceived()
 		for i := range 40 {
 			ann.goTo(.7+.2*float64(i), 25, .5)
 			pass(region.TickEvery)
 		}
-		if told := r.lands.told() - before; told < 39 {
+		if told := r.lands.movesReceived() - before; told < 39 {
 			t.Errorf("told %d times of 40 moves", told)
 		}
 	})

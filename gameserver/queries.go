@@ -84,7 +84,7 @@ func (g *Gateway) whereIsChunk(ctx context.Context, q wire.WhereIsChunk, again b
 			return wire.AppendChunkAddress(nil, address), nil
 		}
 	}
-	return nil, fmt.Errorf("game address of chunk %v: its leader is no member", q.Chunk)
+	return nil, fmt.Errorf("game address of chunk %v: its leader is not a member", q.Chunk)
 }
 
 // confirmedFor is how long a leader's confirmation is trusted.

@@ -26,12 +26,12 @@ import (
 const (
 	movesPerSecond, movesAtOnce = 100, 200
 	// Unless Options override it; the burst is below what a region remembers of a player (world, recentWindow).
-	editsPerSecond, editsAtOnce = 20, 50
-	saysPerSecond, saysAtOnce   = 1, 5
-	hitsPerSecond, hitsAtOnce   = 2, 4
-	giftsPerSecond, giftsAtOnce = 1, 5
-	viewsPerSecond, viewsAtOnce = 1, 30 // each may cost hundreds of chunks
-	pingsPerSecond, pingsAtOnce = 10, 50
+	editsPerSecond, editsAtOnce             = 20, 50
+	chatPerSecond, chatAtOnce               = 1, 5
+	hitsPerSecond, hitsAtOnce               = 2, 4
+	giftsPerSecond, giftsAtOnce             = 1, 5
+	viewChangesPerSecond, viewChangesAtOnce = 1, 30 // each may cost hundreds of chunks
+	pingsPerSecond, pingsAtOnce             = 10, 50
 )
 
 // editRate returns the number of edits a second that a player may make.
@@ -71,7 +71,7 @@ type session struct {
 		pose     wire.Pose
 		joined   bool   // the player is in the world, or about to be
 		placed   bool   // the player is in the world, or about to enter it
-		detached bool   // the player is another gateway's now: he is neither moved nor saved here
+		detached bool   // the player has moved to another gateway, and is neither moved nor saved here
 		done     uint64 // the player has moved to another gateway, and is neither moved nor saved here
 		notice   string // events of the player, including one that is just being made
 		noticed  time.Time
@@ -85,10 +85,10 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *wire.Join) {
 		subs:      make(map[grid.ChunkPos]*subscription),
 		moveLimit: rate.NewLimiter(movesPerSecond, movesAtOnce),
 		editLimit: rate.NewLimiter(g.editRate(), editsAtOnce),
-		chatLimit: rate.NewLimiter(saysPerSecond, saysAtOnce),
+		chatLimit: rate.NewLimiter(chatPerSecond, chatAtOnce),
 		hitLimit:  rate.NewLimiter(hitsPerSecond, hitsAtOnce),
 		giftLimit: rate.NewLimiter(giftsPerSecond, giftsAtOnce),
-		viewLimit: rate.NewLimiter(viewsPerSecond, viewsAtOnce),
+		viewLimit: rate.NewLimiter(viewChangesPerSecond, viewChangesAtOnce),
 		pingLimit: rate.NewLimiter(pingsPerSecond, pingsAtOnce),
 		done:      make(chan struct{}),
 	}
@@ -103,7 +103,7 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *wire.Join) {
 	if join != nil {
 		s.setEncoding(join.Encoding)
 	}
-	stop := context.AfterFunc(ctx, func() { s.out.end(farewell()) })
+	stop := context.AfterFunc(ctx, func() { s.out.end(stoppingFailure()) })
 	defer stop()
 	err := s.serve(ctx, join)
 	s.out.end(failureOf(err))
@@ -115,9 +115,9 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *wire.Join) {
 }
 
 // errSilent ends the session of a silent client.
-var errSilent = &wire.Error{Code: wire.FailTimeout, Message: "nothing was heard from you for too long"}
+var errSilent = &wire.Error{Code: wire.FailTimeout, Message: "no message arrived from you for too long"}
 
-func farewell() wire.FromServer {
+func stoppingFailure() wire.FromServer {
 	return wire.Failure{Code: wire.FailShuttingDown, Message: "The server is stopping. Everything that was confirmed is saved."}
 }
 
@@ -132,7 +132,7 @@ func failureOf(err error) wire.FromServer {
 	if gone(err) {
 		return nil
 	}
-	return wire.Failure{Code: wire.FailInternal, Message: "The server has a fault. Try again, or tell whoever runs it."}
+	return wire.Failure{Code: wire.FailInternal, Message: "Internal server error. Try again, or contact the operator."}
 }
 
 func (s *session) serve(ctx context.Context, opening *wire.Join) error {
@@ -250,7 +250,7 @@ func (s *session) challenge(key ed25519.PublicKey) error {
 	}
 	signature, err := hex.DecodeString(prove.Signature)
 	if err != nil || !ed25519.Verify(key, player.ProofText(nonce, s.g.World.ID()), signature) {
-		return &wire.Error{Code: wire.FailBadSignature, Message: "the signature does not fit the key"}
+		return &wire.Error{Code: wire.FailBadSignature, Message: "the signature does not match the key"}
 	}
 	s.body.Player = player.IDOf(key)
 	return nil

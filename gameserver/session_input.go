@@ -78,7 +78,7 @@ func (s *session) hear(msg wire.FromClient) error {
 		s.interact(m.Player, wire.Deed{Kind: wire.DeedGift, Block: chunk.Block(m.Block), Count: m.Count}, s.giftLimit)
 	case wire.View:
 		if !s.viewLimit.Allow() {
-			return &wire.Error{Code: wire.FailRate, Message: "you change the view distance too often"}
+			return &wire.Error{Code: wire.FailRate, Message: "the view distance changes too often"}
 		}
 		s.view.Store(int32(min(m.View, s.g.MaxView)))
 		s.updateView()

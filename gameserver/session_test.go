@@ -50,14 +50,14 @@ func TestSilentConnections(t *testing.T) {
 				conn := r.dial()
 				began := time.Now()
 				go io.WriteString(conn, c.say) //nolint:errcheck // the pipe closes at the end
-				heard, err := io.ReadAll(conn)
+				events, err := io.ReadAll(conn)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if took := time.Since(began); took != c.ends {
 					t.Errorf("ended after %v, want %v", took, c.ends)
 				}
-				lines := strings.Split(strings.TrimSpace(string(heard)), "\n")
+				lines := strings.Split(strings.TrimSpace(string(events)), "\n")
 				if last := lines[len(lines)-1]; !strings.Contains(last, c.hear) {
 					t.Errorf("the last words are %.100q, want %q", last, c.hear)
 				}
@@ -346,7 +346,7 @@ func TestDoorThatFails(t *testing.T) {
 				r := newHarness(t)
 				ann := r.join("ann", 1)
 				broken := errors.New("socket broken")
-				map[string]*doorway{"game": r.game, "http": r.http}[name].fail <- broken
+				map[string]*pipeListener{"game": r.game, "http": r.http}[name].fail <- broken
 				if err := <-r.ended; !errors.Is(err, broken) {
 					t.Errorf("ended with %v", err)
 				}
@@ -383,11 +383,11 @@ func TestTooMuch(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newHarness(t)
 			ann, bob := r.join("ann", 1), r.join("bob", 1)
-			for range saysAtOnce + 2 {
+			for range chatAtOnce + 2 {
 				ann.send(wire.Chat{Text: "la"})
 			}
 			pass(100 * time.Millisecond)
-			if len(bob.mu.said) != saysAtOnce || len(ann.mu.notices) != 2 {
+			if len(bob.mu.said) != chatAtOnce || len(ann.mu.notices) != 2 {
 				t.Errorf("bob heard %d lines, ann was told %d times", len(bob.mu.said), len(ann.mu.notices))
 			}
 		})
@@ -410,7 +410,7 @@ func TestCorrections(t *testing.T) {
 	})
 }
 
-func TestJudge(t *testing.T) {
+func TestCheckEdit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		ann := r.join("ann", 1)

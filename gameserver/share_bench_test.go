@@ -15,7 +15,7 @@ func BenchmarkGatewayShare(b *testing.B) {
 			h.crowd.hills = newHills(b)
 			sessions, desks := make([]*session, players/share), make([]writeBuffers, players/share)
 			for i := range sessions {
-				sessions[i] = h.seat(i)
+				sessions[i] = h.addSession(i)
 			}
 			if err := h.begin(); err != nil {
 				b.Fatal(err)

@@ -65,7 +65,7 @@ func TestNaturalLandIsSmall(t *testing.T) {
 	eachNatural(func(at grid.ChunkPos) {
 		sub.watch(at, eyes)
 		mc := sub.mu.chunks[at]
-		mc.known = true
+		mc.hasState = true
 		sub.settle(mc, with)
 		if at.X%3 == 1 && at.Z%3 == 1 {
 			sub.block(at.Origin())
@@ -104,7 +104,7 @@ func TestBlockChangeIsSmall(t *testing.T) {
 		s.view.Store(1)
 		sub.watch(at, s)
 		mc := sub.mu.chunks[at]
-		mc.known, mc.land, mc.subscribers[s] = true, ground().Chunk(at), current
+		mc.hasState, mc.land, mc.subscribers[s] = true, ground().Chunk(at), current
 		s.place(wire.Pose{X: float64(at.Origin().X) + .5, Y: 64, Z: float64(at.Origin().Z) + .5})
 		bytes := 0
 		count := sinkFunc(func(data []byte) error {

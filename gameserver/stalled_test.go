@@ -24,7 +24,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 		desks := make([]writeBuffers, players)
 		var sent [players]bytes.Buffer
 		for i := range players {
-			sessions = append(sessions, h.seat(i))
+			sessions = append(sessions, h.addSession(i))
 		}
 		if err := h.begin(); err != nil {
 			t.Fatal(err)
@@ -67,7 +67,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 			t.Fatalf("%d bytes wait for a session that does not read", n)
 		}
 	}
-	s, eyes := sessions[0], newEyewitness(t)
+	s, eyes := sessions[0], newAvatarView(t)
 	before := h.g.interest.allPresent(grid.ChunkPos{}, h.f.mu.chunks[grid.ChunkPos{}].bodies) // as the client had it before
 	if err := eyes.write(wire.AppendNews(wire.AppendTick(nil, h.g.interest.mu.tick), before)); err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 		s.out.owner = s
 		h.f.watch(grid.ChunkPos{}, s)
 		mc := h.f.mu.chunks[grid.ChunkPos{}]
-		mc.known, mc.land, mc.subscribers[s] = true, ground().Chunk(grid.ChunkPos{}), current
+		mc.hasState, mc.land, mc.subscribers[s] = true, ground().Chunk(grid.ChunkPos{}), current
 		reads := make(chan struct{})
 		var got []wire.Piece
 		done := make(chan struct{})

@@ -119,7 +119,7 @@ func (sub *subscription) run(ctx context.Context) {
 				continue // the new leader is known: edits must not be delayed
 			}
 		}
-		sub.g.Logger.Debug("region not followed", "cell", sub.cell.String(), "leader", info.Leader, "error", err)
+		sub.g.Logger.Debug("link to region failed", "cell", sub.cell.String(), "leader", info.Leader, "error", err)
 		if sub.dropUnused() {
 			return
 		}
@@ -156,7 +156,7 @@ func (sub *subscription) somewhere() grid.ChunkPos {
 }
 
 // errUnneeded ends a subscription that is no longer used.
-var errUnneeded = errors.New("nobody needs the feed")
+var errUnneeded = errors.New("the subscription is unused")
 
 // errMoved ends a link whose region has named another leader.
 var errMoved = errors.New("the region is led elsewhere")

@@ -20,14 +20,14 @@ import (
 func (sub *subscription) apply(frame wire.FromRegion) error {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	ticked := frame.Tick != sub.mu.tick // otherwise more of the same tick, sent early because it has an answer
+	newTick := frame.Tick != sub.mu.tick // otherwise more of the same tick, sent early because it has an answer
 	sub.mu.tick = frame.Tick
 	// Results first: another edit of the same block may have been applied since, and the deltas contain that.
 	sub.sendResults(frame.Results)
 	after := min(1, float32(sub.g.now()-sub.mu.lastFrame)/float32(region.TickEvery))
-	var heard []wire.Utterance // in all chunks; shown after everything that it follows
+	var events []wire.Utterance // in all chunks; shown after everything that it follows
 	for _, news := range frame.Chunks {
-		heard = append(heard, news.Says...)
+		events = append(events, news.Says...)
 	}
 	for _, news := range frame.Chunks {
 		mc := sub.mu.chunks[news.Chunk]
@@ -57,14 +57,14 @@ func (sub *subscription) apply(frame wire.FromRegion) error {
 		if mc.bodies.depart(after) {
 			sub.mu.predicted[mc] = struct{}{}
 		}
-		subtractArriving(delta.entered, heard)
+		subtractArriving(delta.entered, events)
 		delta.tickNews = sub.g.interest.apply(delta, moved)
 		sub.publish(mc, delta)
 	}
-	if len(heard) > 0 {
-		sub.g.chat.enqueue(sub, heard)
+	if len(events) > 0 {
+		sub.g.chat.enqueue(sub, events)
 	}
-	if ticked {
+	if newTick {
 		sub.g.requestFrame(sub)
 	}
 	return nil
@@ -79,7 +79,7 @@ func (g *Gateway) checkBlocks(n wire.ChunkNews) error {
 	limit := chunk.Index(g.World.Height()) * grid.ChunkSize * grid.ChunkSize
 	for _, b := range blocks {
 		if b.At >= limit || !b.Block.Known() {
-			return &wire.Error{Code: wire.FailBadValue, Message: "the region's leader sent blocks that cannot be: chunk " + n.Chunk.String()}
+			return &wire.Error{Code: wire.FailBadValue, Message: "the region's leader sent invalid blocks: chunk " + n.Chunk.String()}
 		}
 	}
 	return nil
@@ -118,8 +118,8 @@ func (sub *subscription) catchUp(w waiting, o *outbox) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	o.caughtUp(w)
-	sees, looks := w.chunk.subscribers[o.owner]
-	if !looks || sub.mu.chunks[w.chunk.at] != w.chunk || sees&^held == nothing {
+	sees, watches := w.chunk.subscribers[o.owner]
+	if !watches || sub.mu.chunks[w.chunk.at] != w.chunk || sees&^held == nothing {
 		return
 	}
 	delta := &chunkDelta{ChunkNews: wire.ChunkNews{Chunk: w.chunk.at}, tick: sub.mu.tick, sub: sub, chunk: w.chunk}
@@ -210,11 +210,11 @@ func (sub *subscription) notifyReached() {
 
 // notifyAll sends a notice to all subscribers. The lock is held; those of sessions and outboxes are taken below it.
 func (sub *subscription) notifyAll(text string) {
-	told := make(map[subscriber]bool)
+	notified := make(map[subscriber]bool)
 	for _, mc := range sub.mu.chunks {
 		for by := range mc.subscribers {
-			if !told[by] {
-				told[by] = true
+			if !notified[by] {
+				notified[by] = true
 				by.sendNotice(text)
 			}
 		}

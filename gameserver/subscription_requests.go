@@ -17,8 +17,8 @@ import (
 const (
 	// maxIntents bounds pending edits, well below wire.MaxBodies; more are refused.
 	maxIntents = 4096
-	// maxSays bounds the chat events that wait for a region.
-	maxSays = 256
+	// maxChatEvents bounds the chat events that wait for a region.
+	maxChatEvents = 256
 )
 
 // watch adds a subscriber to a chunk. It reports false when the subscription is closed.
@@ -43,15 +43,15 @@ func (sub *subscription) watch(pos grid.ChunkPos, by subscriber) bool {
 	}
 	if !mc.hasUnserved() {
 		mc.order = sub.g.watchOrder.Add(1) // a chunk that is waited for already keeps its place
-		if !mc.known {
+		if !mc.hasState {
 			sub.g.jobs.await(mc.order)
 		}
 	}
-	_, looks := mc.subscribers[by]
-	if !looks && by.wantsEveryMove() {
+	_, watches := mc.subscribers[by]
+	if !watches && by.wantsEveryMove() {
 		mc.everyMove++
 	}
-	if !looks && sub.mu.notified {
+	if !watches && sub.mu.notified {
 		by.sendNotice(landAway)
 	}
 	mc.subscribers[by] = nothing
@@ -67,7 +67,7 @@ func (sub *subscription) unwatch(pos grid.ChunkPos, by subscriber) {
 	if mc == nil {
 		return
 	}
-	if _, looks := mc.subscribers[by]; looks && by.wantsEveryMove() {
+	if _, watches := mc.subscribers[by]; watches && by.wantsEveryMove() {
 		mc.everyMove--
 	}
 	delete(mc.subscribers, by)
@@ -130,7 +130,7 @@ func (sub *subscription) cancelEnterLeave(id player.ID) {
 
 // move sets the newest pose of a subscriber's body. It reports whether the caller must flush the message to the region: not if
 // the prediction covers the move.
-func (sub *subscription) move(id player.ID, pose wire.Pose, owner subscriber, alone bool) (tell bool) {
+func (sub *subscription) move(id player.ID, pose wire.Pose, owner subscriber, alone bool) (needsUpdate bool) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	b := sub.mu.bodies[id]
@@ -139,10 +139,10 @@ func (sub *subscription) move(id player.ID, pose wire.Pose, owner subscriber, al
 	}
 	b.Pose = pose
 	straight := sub.predictable(b)
-	if tell = b.predictor.observe(pose, sub.g.now(), alone); !straight {
-		tell = b.predictor.lastSent != pose || b.predictor.sentVelocity.Goes()
+	if needsUpdate = b.predictor.observe(pose, sub.g.now(), alone); !straight {
+		needsUpdate = b.predictor.lastSent != pose || b.predictor.sentVelocity.Goes()
 	}
-	if _, queued := sub.mu.moveIndex[id]; !tell && !queued {
+	if _, queued := sub.mu.moveIndex[id]; !needsUpdate && !queued {
 		sub.mu.diverged = true
 		sub.g.metrics.movesWithheld.Inc()
 		return false
@@ -196,7 +196,7 @@ func (sub *subscription) putMove(b *body, straight bool) {
 		sub.mu.out.Moves[i] = m
 		return
 	}
-	sub.g.metrics.movesTold.Inc()
+	sub.g.metrics.movesSent.Inc()
 	sub.mu.moveIndex[b.Player] = len(sub.mu.out.Moves)
 	sub.mu.out.Moves = append(sub.mu.out.Moves, m)
 }
@@ -252,7 +252,7 @@ func (sub *subscription) refuse(e wire.Intent, why string, by subscriber) {
 func (sub *subscription) sendChat(u wire.Utterance) bool {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	if len(sub.mu.out.Says) >= maxSays {
+	if len(sub.mu.out.Says) >= maxChatEvents {
 		return false
 	}
 	sub.mu.out.Says = append(sub.mu.out.Says, u)

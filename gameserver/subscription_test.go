@@ -53,7 +53,7 @@ func TestResumeKeepsTheOrder(t *testing.T) {
 	var want []grid.ChunkPos
 	for i := range int32(16) {
 		pos := grid.ChunkPos{X: i * 7 % 16, Z: i}
-		sub.watch(pos, &witness{})
+		sub.watch(pos, &recorderSub{})
 		want = append(want, pos)
 	}
 	sub.resume()
@@ -67,7 +67,7 @@ func TestAnswerChangesFoldedLand(t *testing.T) {
 	g := New(options(newLands(), newMemory(), newMemory()))
 	sub := newSubscription(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
 	pos := grid.Pos{X: 3, Y: 25, Z: 4}
-	ann, whom := player.GuestID("ann"), &witness{}
+	ann, whom := player.GuestID("ann"), &recorderSub{}
 	sub.watch(pos.Chunk(), whom)
 	mc := sub.mu.chunks[pos.Chunk()]
 	land, err := chunk.FromBlocks(make([]chunk.Block, chunk.SectionBlocks))
@@ -123,7 +123,7 @@ func TestEditAloneIsSentAtOnce(t *testing.T) {
 	sub.setPromptLink(link)
 	ann := player.GuestID("ann")
 	ask := func(seq uint64) {
-		sub.edit(wire.Intent{Player: ann, Seq: seq, Pos: grid.Pos{Y: int32(seq)}, Block: chunk.Brick}, &witness{})
+		sub.edit(wire.Intent{Player: ann, Seq: seq, Pos: grid.Pos{Y: int32(seq)}, Block: chunk.Brick}, &recorderSub{})
 	}
 	answer := func(seq uint64) {
 		if err := sub.apply(wire.FromRegion{Tick: 1, Results: []wire.EditResult{{Player: ann, Seq: seq}}}); err != nil {
@@ -172,18 +172,18 @@ func (p *promptOne) TrySend(take func() wire.ToRegion) bool {
 
 // Two edits of one block may be in one message: the delta of the later one, and the result of the earlier one. The mirror keeps
 // the later one.
-func TestAnswerDoesNotUndoNews(t *testing.T) {
+func TestResultDoesNotUndoDelta(t *testing.T) {
 	g := New(options(newLands(), newMemory(), newMemory()))
 	sub := newSubscription(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
 	pos := grid.Pos{X: 3, Y: 25, Z: 4}
-	ann, whom := player.GuestID("ann"), &witness{}
+	ann, whom := player.GuestID("ann"), &recorderSub{}
 	sub.watch(pos.Chunk(), whom)
 	land, err := chunk.FromBlocks(make([]chunk.Block, chunk.SectionBlocks))
 	if err != nil {
 		t.Fatal(err)
 	}
 	mc := sub.mu.chunks[pos.Chunk()]
-	mc.known, mc.land, mc.version = true, land, 1
+	mc.hasState, mc.land, mc.version = true, land, 1
 	sub.edit(wire.Intent{Player: ann, Seq: 1, Pos: pos, Block: chunk.Brick}, whom)
 	news := wire.ChunkNews{Chunk: pos.Chunk(), Blocks: []wire.BlockAt{{At: chunk.At(pos), Block: chunk.Glass}}}
 	if err := sub.apply(wire.FromRegion{
@@ -197,7 +197,7 @@ func TestAnswerDoesNotUndoNews(t *testing.T) {
 }
 
 // A region sends more of a tick early when there is a result to send. The gateway makes one frame a tick all the same.
-func TestOneBeatATick(t *testing.T) {
+func TestOneFrameATick(t *testing.T) {
 	g := New(options(newLands(), newMemory(), newMemory()))
 	sub := newSubscription(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
 	g.frameLeader.Store(sub)
@@ -248,10 +248,10 @@ func TestLinkLossKeepsEditsAndPictures(t *testing.T) {
 
 		// Committed, and the link breaks before the result is sent.
 		r.lands.deaf(true)
-		heard := grid.Pos{X: 3, Y: 25, Z: 3}
-		first := ann.put(heard, chunk.Brick)
+		events := grid.Pos{X: 3, Y: 25, Z: 3}
+		first := ann.put(events, chunk.Brick)
 		pass(100 * time.Millisecond)
-		if r.lands.truth(heard.Chunk()).Get(chunk.At(heard)) != chunk.Brick {
+		if r.lands.truth(events.Chunk()).Get(chunk.At(events)) != chunk.Brick {
 			t.Fatal("the region has not committed the edit")
 		}
 		if len(ann.mu.acks) != 0 {
@@ -289,7 +289,7 @@ func TestLinkLossKeepsEditsAndPictures(t *testing.T) {
 		}
 		for _, c := range []*client{ann, bob} {
 			c.sees(r.lands, 1)
-			if c.block(third) != chunk.Log || c.block(heard) != chunk.Brick || c.block(unheard) != chunk.Glass {
+			if c.block(third) != chunk.Log || c.block(events) != chunk.Brick || c.block(unheard) != chunk.Glass {
 				t.Error("what was built while the link was down is not to be seen")
 			}
 		}
@@ -348,22 +348,22 @@ func TestEditAskedAgain(t *testing.T) {
 
 // Between the newest state and the rebuilt chunk, a subscriber gets who enters and leaves, and what is built; a new one does not.
 // None gets anything twice.
-func TestNewsWhileAChunkIsBuiltAnew(t *testing.T) {
+func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	g := New(options(newLands(), newMemory(), newMemory())) // without builders
 	pos := grid.ChunkPos{}
 	sub := newSubscription(g, grid.CellAt(pos, grid.FoundingLabel))
-	has, waits := &witness{}, &witness{}
+	has, waits := &recorderSub{}, &recorderSub{}
 	sub.watch(pos, has)
 	body := func(name string, x float64) wire.Body {
 		return wire.Body{Player: guestID(name), Name: name, Pose: wire.Pose{X: x}}
 	}
-	tell := func(news wire.ChunkNews) {
+	needsUpdate := func(news wire.ChunkNews) {
 		t.Helper()
 		if err := sub.apply(wire.FromRegion{Chunks: []wire.ChunkNews{news}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	tell(wire.ChunkNews{State: &wire.ChunkState{Bodies: []wire.Body{body("ann", 1), body("bob", 1), body("eve", 1)}}})
+	needsUpdate(wire.ChunkNews{State: &wire.ChunkState{Bodies: []wire.Body{body("ann", 1), body("bob", 1), body("eve", 1)}}})
 	mc := sub.mu.chunks[pos]
 	mc.queued = false
 	sub.settle(mc, newTools())
@@ -373,10 +373,10 @@ func TestNewsWhileAChunkIsBuiltAnew(t *testing.T) {
 
 	sub.watch(pos, waits)
 	edits := []wire.BlockAt{{At: 5, Block: chunk.Brick}}
-	tell(wire.ChunkNews{State: &wire.ChunkState{Edits: edits, Bodies: []wire.Body{body("ann", 1), body("bob", 2), body("zoe", 1)}}})
-	tell(wire.ChunkNews{Leave: []player.ID{guestID("ann")}, Blocks: []wire.BlockAt{{At: 6, Block: chunk.Glass}}})
+	needsUpdate(wire.ChunkNews{State: &wire.ChunkState{Edits: edits, Bodies: []wire.Body{body("ann", 1), body("bob", 2), body("zoe", 1)}}})
+	needsUpdate(wire.ChunkNews{Leave: []player.ID{guestID("ann")}, Blocks: []wire.BlockAt{{At: 6, Block: chunk.Glass}}})
 	sub.lay(mc, nil, newTools())
-	tell(wire.ChunkNews{Leave: []player.ID{guestID("zoe")}, Enter: []wire.Body{body("bob", 3)}, Blocks: []wire.BlockAt{{At: 7, Block: chunk.Glass}}})
+	needsUpdate(wire.ChunkNews{Leave: []player.ID{guestID("zoe")}, Enter: []wire.Body{body("bob", 3)}, Blocks: []wire.BlockAt{{At: 7, Block: chunk.Glass}}})
 	if len(has.heard) != 3 || len(waits.heard) != 0 {
 		t.Fatalf("%d news, and %d for the newcomer", len(has.heard), len(waits.heard))
 	}
@@ -397,7 +397,7 @@ func TestNewsWhileAChunkIsBuiltAnew(t *testing.T) {
 	}
 
 	// The same state again changes nothing.
-	tell(wire.ChunkNews{State: &wire.ChunkState{
+	needsUpdate(wire.ChunkNews{State: &wire.ChunkState{
 		Edits:  []wire.BlockAt{{At: 5, Block: chunk.Brick}, {At: 6, Block: chunk.Glass}, {At: 7, Block: chunk.Glass}},
 		Bodies: []wire.Body{body("bob", 3)},
 	}})
@@ -412,7 +412,7 @@ func TestEditsWaitInBoundedNumber(t *testing.T) {
 		r := newHarness(t)
 		r.lands.down(true)
 		sub := r.g.subscription(grid.ChunkPos{})
-		got := &witness{}
+		got := &recorderSub{}
 		sub.watch(grid.ChunkPos{}, got)
 		for i := range maxIntents + 3 {
 			sub.edit(wire.Intent{Player: guestID("ann"), Seq: uint64(i + 1), Pos: grid.Pos{Y: 1}, Block: chunk.Brick}, got)
@@ -436,7 +436,7 @@ func TestRefusalTellsWhatStandsThere(t *testing.T) {
 		sub := r.g.subscription(grid.ChunkPos{})
 		place := grid.Pos{X: 3, Y: 25, Z: 3}
 		r.lands.commit(wire.Intent{Player: guestID("zoe"), Seq: 1, Pos: place, Block: chunk.Log})
-		got := &witness{}
+		got := &recorderSub{}
 		sub.mu.Lock()
 		sub.mu.pending = append(sub.mu.pending, intent{wire.Intent{Player: guestID("bob"), Seq: 5, Pos: place, Block: chunk.Brick}, got})
 		sub.mu.Unlock()
@@ -449,31 +449,31 @@ func TestRefusalTellsWhatStandsThere(t *testing.T) {
 	})
 }
 
-// witness is a subscriber that only records.
-type witness struct {
+// recorderSub is a subscriber that only records.
+type recorderSub struct {
 	results []wire.EditResult
 	wholes  int
 	again   int
 	heard   []*chunkDelta
 }
 
-func (w *witness) sendDelta(delta *chunkDelta) { w.heard = append(w.heard, delta) }
+func (w *recorderSub) sendDelta(delta *chunkDelta) { w.heard = append(w.heard, delta) }
 
-func (w *witness) hasRoom(*subscription, *mirrorChunk) bool { return true }
-func (w *witness) wantsEveryMove() bool                     { return true }
+func (w *recorderSub) hasRoom(*subscription, *mirrorChunk) bool { return true }
+func (w *recorderSub) wantsEveryMove() bool                     { return true }
 
-func (w *witness) sendChunk(_ *mirrorChunk, again bool) {
+func (w *recorderSub) sendChunk(_ *mirrorChunk, again bool) {
 	w.wholes++
 	if again {
 		w.again++
 	}
 }
 
-func (w *witness) sendResult(r wire.EditResult) *outbox {
+func (w *recorderSub) sendResult(r wire.EditResult) *outbox {
 	w.results = append(w.results, r)
 	return nil
 }
-func (w *witness) sendNotice(string) {}
+func (w *recorderSub) sendNotice(string) {}
 
 func TestWatchFlapping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -508,7 +508,7 @@ func TestWatchFlapping(t *testing.T) {
 	})
 }
 
-func TestFeedLingersAndCloses(t *testing.T) {
+func TestSubscriptionLingersAndCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		ann := r.join("ann", 1)
@@ -537,7 +537,7 @@ func TestFeedLingersAndCloses(t *testing.T) {
 }
 
 // A subscription that cannot reach its region closes when unused, too.
-func TestUnreachableFeedCloses(t *testing.T) {
+func TestUnreachableSubscriptionCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		r.lands.down(true)
@@ -567,11 +567,11 @@ func TestChatWaitsForTheRegion(t *testing.T) {
 }
 
 // A second connection under a player's name takes over the body; the end of the first does not remove it.
-func TestBodyBelongsToWhoBroughtItLast(t *testing.T) {
+func TestBodyBelongsToLastOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		sub := r.g.subscription(grid.ChunkPos{})
-		older, newer := &witness{}, &witness{}
+		older, newer := &recorderSub{}, &recorderSub{}
 		at := func(x float64) wire.Pose { return wire.Pose{X: x, Y: 25, Z: 1} }
 		sub.enter(wire.Body{Player: guestID("ann"), Name: "ann", Pose: at(1)}, older)
 		sub.move(guestID("ann"), at(2), older, false)

@@ -129,10 +129,10 @@ func (a *actor) diverged(tier lodTier, tick uint64, steps bool) (wrong, slips bo
 	if steps && tier.toleratesSteps() {
 		most = max(most, stepError)
 	}
-	astray := pred.deviation(p, tick)
-	slips = tier != exact && astray > most && astray <= slipMost && a.slips[tier] < slipTicks &&
+	deviation := pred.deviation(p, tick)
+	slips = tier != exact && deviation > most && deviation <= slipMost && a.slips[tier] < slipTicks &&
 		min(pred.deviation(p, tick-1), pred.deviation(p, tick+1)) <= max(most, slipError)
-	return astray > most && !slips || pred.turned(p, tierRules[tier].turn) || pred.stops(tier, tick) || pred.levels(tier, tick), slips
+	return deviation > most && !slips || pred.turned(p, tierRules[tier].turn) || pred.stops(tier, tick) || pred.levels(tier, tick), slips
 }
 
 // deviation returns the distance of the avatar from its prediction, along any axis.
@@ -254,18 +254,18 @@ func (a *actor) appear(tick uint64) {
 // velocity estimates the avatar's horizontal velocity, in 1/128 block a tick. Moves arrive at the clients' rate, so a tick may see
 // none of them or two: where the last steps differ, the way of several ticks is better, and if the clients' prediction agrees
 // with that, it is as good. A step in another direction is a turn.
-func (a *actor) velocity(told *prediction) (x, z int8) {
+func (a *actor) velocity(current *prediction) (x, z int8) {
 	now, before := a.history[0], a.history[1]
 	step, last, way := now.minus(before), before.minus(a.history[2]), now.minus(a.history[4])
 	mean, twice := spot{}.plus(way, 1, 4), spot{}.plus(way, 1, 2)
-	beat := step == spot{} || steady(step, told.velocity()) || steady(step, twice) // none, one or two moves of the same walk
+	sameWalk := step == spot{} || steady(step, current.velocity()) || steady(step, twice) // none, one or two moves of the same walk
 	switch {
 	case alike(step, last) && alike(step, a.history[2].minus(a.history[3])):
 		step = spot{}.plus(now.minus(a.history[3]), 1, 3)
 	case alike(step, last):
 		step = spot{}.plus(now.minus(a.history[2]), 1, 2)
-	case beat && mean.minus(told.velocity()).across() <= told.velocity().across()/4+1:
-		return told.velocityX, told.velocityZ
+	case sameWalk && mean.minus(current.velocity()).across() <= current.velocity().across()/4+1:
+		return current.velocityX, current.velocityZ
 	case steady(step, mean), steady(step, twice), step == spot{} && last != spot{}:
 		step = mean
 	}
@@ -328,7 +328,7 @@ func (a *actor) late(frame uint64) bool {
 
 // encode adds the avatar to the pieces of those wanted and due tiers whose prediction is too far off, and reports whether there are
 // any.
-func (a *actor) encode(c *cell, writers *[tiers]wire.MotionWriter, wanted, due tierSet, tick uint64) (told bool) {
+func (a *actor) encode(c *cell, writers *[tiers]wire.MotionWriter, wanted, due tierSet, tick uint64) (encoded bool) {
 	a.valid &= wanted
 	steps := a.steps()
 	for left := wanted & due; left != 0; {
@@ -353,10 +353,10 @@ func (a *actor) encode(c *cell, writers *[tiers]wire.MotionWriter, wanted, due t
 			}
 			c.pieces[tier] = writers[tier].Append(c.pieces[tier], &m)
 			pred.apply(&m, tick)
-			told = true
+			encoded = true
 		}
 	}
-	return told
+	return encoded
 }
 
 // resetPrediction starts the tier's prediction anew, which no client has: from the avatar's place at the last check, and its velocity.
@@ -370,7 +370,7 @@ func (a *actor) resetPrediction(tier lodTier) {
 // shift prepares the avatar for clients that had it in one tier, or not at all, and have it in another one from now on. It
 // reports whether they must be sent that tier's prediction. If the tier had no clients, the prediction of a finer tier is good
 // enough, unless the next check is far off.
-func (a *actor) shift(from, to lodTier) (tell bool) {
+func (a *actor) shift(from, to lodTier) (needsUpdate bool) {
 	switch {
 	case a.valid.has(to):
 		return !a.valid.has(from) || a.predictions[from] != a.predictions[to]

@@ -54,7 +54,7 @@ func (w *watched) astray(tier lodTier) float64 {
 }
 
 // A block up or down costs the coarser tiers one record, after which they predict an avatar that goes on as before correctly.
-func TestStepIsToldOnce(t *testing.T) {
+func TestStepIsSentOnce(t *testing.T) {
 	const way = 4. / 20 // a tick
 	for name, step := range map[string][][2]float64{
 		"up":   {{0, way}, {0, way}, {0, way}, {0, way}, {0, way}},
@@ -69,8 +69,8 @@ func TestStepIsToldOnce(t *testing.T) {
 				before := w.told[tier]
 				for tick, s := range step {
 					w.move(s[0], s[1])
-					if astray, most := w.astray(tier), float64(stepError)/wire.PaceUnit; astray > most {
-						t.Errorf("in tick %d of the step clients are wrong by %.2f blocks, want at most %.2f", tick, astray, most)
+					if deviation, most := w.astray(tier), float64(stepError)/wire.PaceUnit; deviation > most {
+						t.Errorf("in tick %d of the step clients are wrong by %.2f blocks, want at most %.2f", tick, deviation, most)
 					}
 				}
 				for range 5 {
@@ -79,8 +79,8 @@ func TestStepIsToldOnce(t *testing.T) {
 				if told := w.told[tier] - before; told != 1 {
 					t.Errorf("the step was told in %d records, want 1", told)
 				}
-				if astray := w.astray(tier); astray > .1 {
-					t.Errorf("after the step clients are wrong by %.2f blocks, want at most .1", astray)
+				if deviation := w.astray(tier); deviation > .1 {
+					t.Errorf("after the step clients are wrong by %.2f blocks, want at most .1", deviation)
 				}
 			})
 		}
@@ -114,9 +114,9 @@ func TestStepsAreWithinBounds(t *testing.T) {
 				if w.a.steps() {
 					most = float64(stepError) / wire.PaceUnit
 				}
-				if astray := w.astray(tier); astray > most {
+				if deviation := w.astray(tier); deviation > most {
 					t.Fatalf("tick %d: at %.2f, on his way to %.2f, clients of grade %d are wrong by %.2f blocks, want at most %.2f",
-						tick, w.pose.Y, floor, tier, astray, most)
+						tick, w.pose.Y, floor, tier, deviation, most)
 				}
 			}
 		}
@@ -138,8 +138,8 @@ func TestPaceAfterTurn(t *testing.T) {
 		if told := w.told[near] - before; told != 1 {
 			t.Errorf("tick %d: the turn was told in %d records, want 1", tick, told)
 		}
-		if astray := w.astray(near); astray > .1 {
-			t.Errorf("tick %d: clients are wrong by %.2f blocks, want at most .1", tick, astray)
+		if deviation := w.astray(near); deviation > .1 {
+			t.Errorf("tick %d: clients are wrong by %.2f blocks, want at most .1", tick, deviation)
 		}
 	}
 }
@@ -155,8 +155,8 @@ func TestJumpIsNotPrecededInDistance(t *testing.T) {
 		}
 		for _, y := range slices.Concat(jump, make([]float64, every-len(jump))) {
 			w.move(0, y)
-			if astray := w.astray(distant); astray > 1.3 { // as high as the jump
-				t.Fatalf("looked at in tick %d of the jump, clients are wrong by %.1f blocks, want at most 1.3", at, astray)
+			if deviation := w.astray(distant); deviation > 1.3 { // as high as the jump
+				t.Fatalf("looked at in tick %d of the jump, clients are wrong by %.1f blocks, want at most 1.3", at, deviation)
 			}
 		}
 	}
@@ -191,8 +191,8 @@ func TestLongFallInDistance(t *testing.T) {
 	w.a.appear(0)
 	for tick := range 100 {
 		w.move(.07, -.8)
-		if astray := w.astray(distant); tick > 40 && astray > 1 {
-			t.Fatalf("after %d ticks clients are wrong by %.1f blocks, want at most 1", tick, astray)
+		if deviation := w.astray(distant); tick > 40 && deviation > 1 {
+			t.Fatalf("after %d ticks clients are wrong by %.1f blocks, want at most 1", tick, deviation)
 		}
 	}
 }
