@@ -12,16 +12,16 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// What a connection weighs in the count of its address. A client of the original protocol holds up to 82 connections,
-// for one player; a session is one player's by itself.
+// Weights of connections in the count of their address. A client of the original protocol holds up to 82 connections for one
+// player; a session is one player.
 const (
 	connectionWeight = 1
 	playerWeight     = 100
 )
 
-// admit counts a connection of some weight against its address, which has room for PerAddress players. The returned
-// release must be called once, when the connection ends. Loopback is free: it is this machine, or a proxy on it that
-// speaks for many.
+// admit counts a connection of the given weight against its address, which has room for PerAddress players. The returned release
+// must be called once, when the connection ends. Loopback is not counted: it is this machine, or a proxy on it that serves many
+// clients.
 func (g *Gateway) admit(remote net.Addr, weight int) (release func(), err error) {
 	site, counted := siteOf(remote)
 	if !counted {
@@ -43,15 +43,16 @@ func (g *Gateway) admit(remote net.Addr, weight int) (release func(), err error)
 	}, nil
 }
 
-// What one address may ask for that may found a region: a second, and at once. From this machine, which may
-// be a proxy, foundingLoopback times as much.
+// Limits on requests of one address that may found a region: per second, and in a burst. Loopback, which may be a proxy, gets
+// foundingLoopback times as much.
 const (
 	foundingsPerSecond, foundingsAtOnce = 20, 100
 	foundingLoopback                    = 10
-	foundingSites                       = 1024 // addresses that are remembered before those that are idle are forgotten
+	foundingSites                       = 1024 // addresses kept before idle ones are removed
 )
 
-// pace waits until the address may ask for another chunk that may have to be founded, over whatever connection.
+// pace waits until the address may request another chunk that may have to be founded. All connections of the address share the
+// limit.
 func (g *Gateway) pace(ctx context.Context, remote net.Addr) error {
 	site, counted := siteOf(remote)
 	g.mu.Lock()
@@ -70,15 +71,15 @@ func (g *Gateway) pace(ctx context.Context, remote net.Addr) error {
 	return l.Wait(ctx)
 }
 
-// sameSite tells whether two connections come from one address.
+// sameSite reports whether two connections come from the same address.
 func sameSite(a, b net.Addr) bool {
 	siteA, _ := siteOf(a)
 	siteB, _ := siteOf(b)
 	return siteA == siteB
 }
 
-// siteOf is what connections are counted by: an IPv4 address, or the /64 that one IPv6 customer has at the
-// least. What is not an IP address at all shares one count, that of the zero Prefix.
+// siteOf returns the key by which connections are counted: an IPv4 address, or the /64 that a single IPv6 customer has at least.
+// Addresses that are not IP addresses share one count, that of the zero Prefix.
 func siteOf(remote net.Addr) (site netip.Prefix, counted bool) {
 	ap, err := netip.ParseAddrPort(remote.String())
 	if err != nil {

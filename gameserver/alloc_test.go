@@ -2,14 +2,14 @@ package gameserver
 
 import "testing"
 
-// A tick of a crowd allocates nothing for a player or a session: what it allocates is for cells, and the same however
-// many stand in them.
+// The tick of a crowd allocates nothing per player or session: its allocations are per cell, and the same however many avatars
+// are in them.
 func TestTickAllocatesNothingForAPlayer(t *testing.T) {
 	allocations := func(players int) float64 {
-		h := newTheatre(players, jitter)
-		sessions, desks := make([]*session, players), make([]desk, players)
+		h := newCrowdScene(players, jitter)
+		sessions, desks := make([]*session, players), make([]writeBuffers, players)
 		for i := range sessions {
-			sessions[i] = h.seat(i)
+			sessions[i] = h.addSession(i)
 		}
 		if err := h.begin(); err != nil {
 			t.Fatal(err)
@@ -40,22 +40,22 @@ func TestTickAllocatesNothingForAPlayer(t *testing.T) {
 	}
 }
 
-// A beat of a gateway around which nobody moves allocates nothing.
-func TestCalmBeatAllocatesNothing(t *testing.T) {
-	c := newCountry(t, 1, 9, 60)
+// A frame of a gateway around which nobody moves allocates nothing.
+func TestCalmFrameAllocatesNothing(t *testing.T) {
+	c := newLandscape(t, 1, 9, 60)
 	for i := range 5 {
 		c.join(i, 1+i, nil)
 	}
 	for range 50 {
 		c.walk()
-		c.beat()
+		c.frame()
 		c.read()
 	}
 	calm := func() {
-		c.beat()
+		c.frame()
 		c.read()
 	}
-	for range 200 { // until what was told of the walkers has ended
+	for range 200 { // until the last predictions of the walkers have ended
 		calm()
 	}
 	if n := testing.AllocsPerRun(100, calm); n > 0 {

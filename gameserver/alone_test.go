@@ -11,16 +11,17 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Of somebody who sees nobody, and turns all the time, the region hears a few times a second, where she has come to rest at last,
-// and before she builds; once somebody comes into sight, each tick. So it does of one who would not see those who see her well.
-func TestWhoIsAloneIsToldOfSeldom(t *testing.T) {
+// For a player who sees nobody and turns all the time, the region is updated a few times a second, when they have stopped, and
+// before they build; once somebody comes into sight, in each tick. It is also updated in each tick for a player who cannot see
+// those who see them well.
+func TestLonePlayerIsUpdatedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		r.encoding = wire.EncodingCBOR
 		ann := r.join("ann", aloneView)
 		x, z := .5, .5
 		walk := func() (told int) {
-			before := r.lands.told()
+			before := r.lands.movesReceived()
 			for i := range 40 {
 				if i%2 == 0 {
 					x += .3 - .6*float64(i/2%2)
@@ -30,20 +31,20 @@ func TestWhoIsAloneIsToldOfSeldom(t *testing.T) {
 				ann.goTo(x, 25, z)
 				pass(region.TickEvery)
 			}
-			return r.lands.told() - before
+			return r.lands.movesReceived() - before
 		}
 		pass(time.Second)
 		if told := walk(); told > 10 {
 			t.Errorf("alone: told %d times in 2 s", told)
 		}
 		there := func() wire.Body { return r.lands.bodies(grid.ChunkPos{})[0] }
-		pass(3 * courseSilence)
+		pass(3 * predictionSilence)
 		if b := there(); b.Pose.X != x || b.Pose.Z != z || b.Way.Goes() {
 			t.Errorf("the region has her at %v, she rests at %v, %v", b, x, z)
 		}
 		ann.goTo(x+.2, 25, z)
 		ann.put(grid.Pos{X: 3, Y: 25, Z: 3}, chunk.Brick)
-		pass(2 * feedPause)
+		pass(2 * sendPause)
 		if at := there().Pose.X; at != x+.2 {
 			t.Errorf("the region has her at %v when she builds, she stands at %v", at, x+.2)
 		}

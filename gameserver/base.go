@@ -8,32 +8,32 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 )
 
-// This file is for chunks whose edits lie on another terrain than this node generates (DESIGN §4): that terrain is
-// fetched. Until it is here the chunk is not shown to whoever has not seen it, and edits in it are refused as not loaded.
+// This file handles chunks whose edits were made on other terrain than this node generates: it fetches that terrain. Until it has
+// arrived, the chunk is not sent to new subscribers, and edits in it are refused as not loaded.
 
-// baseRetry is the pause before a base that was not found is asked for again.
+// baseRetry is the pause between attempts to fetch a base that was not found.
 const baseRetry = 5 * time.Second
 
-// want notes that the terrain has to be fetched that the view's edits lie on. The feed's lock is held.
-func (f *feed) want(v *view, generated [32]byte) {
-	f.g.metrics.mismatches.Inc()
-	f.g.Logger.Warn("generated terrain differs from what the edits were made on: fetching that",
-		"chunk", v.at.String(), "pinned", hex.EncodeToString(v.base), "generated", hex.EncodeToString(generated[:]))
-	v.foreign, v.wanting = nil, true
+// needBase marks the chunk as waiting for the terrain that its edits were made on. The subscription's lock is held.
+func (sub *subscription) needBase(mc *mirrorChunk, generated [32]byte) {
+	sub.g.metrics.mismatches.Inc()
+	sub.g.Logger.Warn("generated terrain differs from the base of the edits: fetching the base",
+		"chunk", mc.at.String(), "pinned", hex.EncodeToString(mc.base), "generated", hex.EncodeToString(generated[:]))
+	mc.foreign, mc.fetching = nil, true
 }
 
-// fetchBase asks for a base until it is here, or nobody wants it any more.
-func (f *feed) fetchBase(ctx context.Context, v *view, hash [32]byte) {
-	for f.wants(v, hash) {
-		base, err := f.g.Bases.BaseOf(ctx, v.at, hash)
+// fetchBase requests a base until it has arrived or is no longer needed.
+func (sub *subscription) fetchBase(ctx context.Context, mc *mirrorChunk, hash [32]byte) {
+	for sub.needsBase(mc, hash) {
+		base, err := sub.g.Bases.BaseOf(ctx, mc.at, hash)
 		if err == nil {
-			f.found(v, hash, base)
+			sub.setBase(mc, hash, base)
 			return
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		f.g.Logger.Warn("chunk not shown: its terrain was not found", "chunk", v.at.String(), "error", err, "retry_in", baseRetry)
+		sub.g.Logger.Warn("chunk not sent: base terrain not found", "chunk", mc.at.String(), "error", err, "retry_in", baseRetry)
 		select {
 		case <-ctx.Done():
 			return
@@ -42,18 +42,18 @@ func (f *feed) fetchBase(ctx context.Context, v *view, hash [32]byte) {
 	}
 }
 
-// wants tells whether the view is still watched, and its edits lie on that terrain.
-func (f *feed) wants(v *view, hash [32]byte) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.mu.views[v.at] == v && v.wanting && string(v.base) == string(hash[:])
+// needsBase reports whether the chunk still has subscribers and still needs the terrain with that hash.
+func (sub *subscription) needsBase(mc *mirrorChunk, hash [32]byte) bool {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	return sub.mu.chunks[mc.at] == mc && mc.fetching && string(mc.base) == string(hash[:])
 }
 
-func (f *feed) found(v *view, hash [32]byte, base *chunk.Chunk) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if v.wanting && string(v.base) == string(hash[:]) {
-		v.foreign, v.wanting = base, false
-		f.queue(v)
+func (sub *subscription) setBase(mc *mirrorChunk, hash [32]byte, base *chunk.Chunk) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if mc.fetching && string(mc.base) == string(hash[:]) {
+		mc.foreign, mc.fetching = base, false
+		sub.queue(mc)
 	}
 }

@@ -25,7 +25,7 @@ func (o otherGround) ChunkIn(room *terrain.Room, pos grid.ChunkPos) *chunk.Chunk
 	return c
 }
 
-// library gives bases by their hash, when it is open.
+// library returns bases by their hash while it is open.
 type library struct {
 	mu    sync.Mutex
 	open  bool
@@ -48,12 +48,12 @@ func (l *library) set(open bool) {
 	l.open = open
 }
 
-// A gateway that generates another terrain does not show a chunk that was edited before it has fetched the terrain
-// that the edits lie on; then it shows exactly that. Edits of what is not shown are refused.
+// A gateway that generates other terrain does not show an edited chunk before it has fetched the terrain that the edits were made
+// on; then it shows exactly that. Edits of what is not shown are refused.
 func TestForeignBase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		books := &library{}
-		r := newRig(t, func(o *Options) { o.Terrain, o.Bases = otherGround{o.Terrain}, books })
+		r := newHarness(t, func(o *Options) { o.Terrain, o.Bases = otherGround{o.Terrain}, books })
 		pos := under(nil)
 		at := pos.Chunk()
 		r.lands.commit(wire.Intent{Player: [16]byte{1}, Seq: 1, Pos: pos, Block: chunk.Stone})
@@ -85,12 +85,12 @@ func TestForeignBase(t *testing.T) {
 	})
 }
 
-// A chunk that is edited for the first time while players look at it comes to lie on the terrain of whoever leads its
-// region; a gateway that generated another one shows it anew.
+// A chunk that is edited for the first time while players watch it gets the terrain of its region's leader; a gateway that
+// generated another one sends it anew.
 func TestForeignBaseOfTheFirstEdit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		books := &library{open: true}
-		r := newRig(t, func(o *Options) { o.Terrain, o.Bases = otherGround{o.Terrain}, books })
+		r := newHarness(t, func(o *Options) { o.Terrain, o.Bases = otherGround{o.Terrain}, books })
 		c := r.join("ann", 1)
 		pos := under(nil)
 		at := pos.Chunk()

@@ -9,21 +9,21 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// BenchmarkFanOut is the way of one tick's news from a feed to what is written for each session: a chunk
-// in which 50 avatars move and one block changes, seen by 1, 10, 100 or 1000 sessions.
+// BenchmarkFanOut measures one tick's delta from the subscription to the bytes written for each session: a chunk in which 50
+// avatars move and one block changes, seen by 1, 10, 100 or 1000 sessions.
 func BenchmarkFanOut(b *testing.B) {
 	for _, sessions := range []int{1, 10, 100, 1000} {
 		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) {
 			g := New(options(newLands(), newMemory(), newMemory()))
-			f := newFeed(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
+			sub := newSubscription(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
 			var crowd []*session
-			var desks []desk
+			var desks []writeBuffers
 			for range sessions {
 				crowd = append(crowd, &session{g: g, out: newOutbox(func() {})})
-				f.watch(grid.ChunkPos{}, crowd[len(crowd)-1])
+				sub.watch(grid.ChunkPos{}, crowd[len(crowd)-1])
 			}
-			desks = make([]desk, sessions)
-			v := f.mu.views[grid.ChunkPos{}]
+			desks = make([]writeBuffers, sessions)
+			mc := sub.mu.chunks[grid.ChunkPos{}]
 			frame := wire.FromRegion{Chunks: []wire.ChunkNews{{Blocks: []wire.BlockAt{{At: 5, Block: 1}}}}}
 			var enter []wire.Body
 			for i := range 50 {
@@ -31,11 +31,11 @@ func BenchmarkFanOut(b *testing.B) {
 				enter = append(enter, wire.Body{Player: id, Name: fmt.Sprint("p", i), Pose: wire.Pose{Y: 64}})
 				frame.Chunks[0].Moves = append(frame.Chunks[0].Moves, wire.BodyMove{Player: id, Pose: wire.Pose{X: 1.25, Y: 64, Z: float64(i)}})
 			}
-			v.known, v.land = true, ground().Chunk(grid.ChunkPos{})
-			for whom := range v.viewers {
-				v.viewers[whom] = current
+			mc.hasState, mc.land = true, ground().Chunk(grid.ChunkPos{})
+			for by := range mc.subscribers {
+				mc.subscribers[by] = current
 			}
-			if err := f.take(wire.FromRegion{Chunks: []wire.ChunkNews{{Enter: enter}}}); err != nil {
+			if err := sub.apply(wire.FromRegion{Chunks: []wire.ChunkNews{{Enter: enter}}}); err != nil {
 				b.Fatal(err)
 			}
 			bytes := 0
@@ -45,7 +45,7 @@ func BenchmarkFanOut(b *testing.B) {
 			}
 			for b.Loop() {
 				frame.Tick++
-				if err := f.take(frame); err != nil {
+				if err := sub.apply(frame); err != nil {
 					b.Fatal(err)
 				}
 				for i, s := range crowd {
@@ -59,15 +59,15 @@ func BenchmarkFanOut(b *testing.B) {
 	}
 }
 
-// BenchmarkSessionTick is a tick of a crowd that walks about in one chunk, from the region's frame to the bytes that
-// are written for each session. It must not allocate for a player: what a tick allocates is the same for 100 and 1500.
+// BenchmarkSessionTick measures a tick of a crowd that walks about in one chunk, from the region's message to the bytes written
+// for each session. It must not allocate per player: a tick's allocations are the same for 100 and 1500.
 func BenchmarkSessionTick(b *testing.B) {
 	for _, players := range []int{100, 500, 1500} {
 		b.Run(fmt.Sprintf("players=%d", players), func(b *testing.B) {
-			h := newTheatre(players, jitter)
-			sessions, desks := make([]*session, players), make([]desk, players)
+			h := newCrowdScene(players, jitter)
+			sessions, desks := make([]*session, players), make([]writeBuffers, players)
 			for i := range sessions {
-				sessions[i] = h.seat(i)
+				sessions[i] = h.addSession(i)
 			}
 			if err := h.begin(); err != nil {
 				b.Fatal(err)

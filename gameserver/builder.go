@@ -10,32 +10,31 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Builders generate terrain and encode chunks beside the feeds: a chunk takes milliseconds, and a feed
-// must not keep its players' moves waiting for it.
+// Builders generate terrain and encode chunks outside the subscriptions: a chunk takes milliseconds, and must not delay the moves
+// of players.
 
-// usualBuilders is how many run at once.
+// usualBuilders is the number of builders.
 const usualBuilders = 2
 
-// attempts is how often a builder encodes a chunk that changes under its hands before it stops the
-// feed to do so.
+// attempts is how often a builder tries to encode a chunk that keeps changing before it blocks the subscription to do so.
 const attempts = 3
 
-// job is one view that a builder shall settle.
+// job is a chunk for a builder to settle.
 type job struct {
-	f     *feed
-	v     *view
-	order uint64 // of the view, when it was queued
+	sub   *subscription
+	chunk *mirrorChunk
+	order uint64 // of the chunk, when it was queued
 }
 
-// queue hands the view to a builder, if there is something to do. The feed's lock is held.
-func (f *feed) queue(v *view) {
-	if !v.queued && v.unsettled() {
-		v.queued = true
-		f.g.jobs.put(job{f, v, v.order})
+// queue passes the chunk to a builder if there is something to do. The subscription's lock is held.
+func (sub *subscription) queue(mc *mirrorChunk) {
+	if !mc.queued && mc.needsBuilder() {
+		mc.queued = true
+		sub.g.jobs.put(job{sub, mc, mc.order})
 	}
 }
 
-// build works off jobs until ctx ends.
+// build processes jobs until ctx ends.
 func (g *Gateway) build(ctx context.Context) {
 	with := newTools()
 	for {
@@ -43,11 +42,11 @@ func (g *Gateway) build(ctx context.Context) {
 		if !ok {
 			return
 		}
-		j.f.settle(j.v, with)
+		j.sub.settle(j.chunk, with)
 	}
 }
 
-// tools are the memory that a builder keeps for making one chunk after the other, about a megabyte.
+// tools are the buffers that a builder reuses from chunk to chunk, about a megabyte.
 type tools struct {
 	room   terrain.Room
 	packer *wire.Packer
@@ -56,88 +55,88 @@ type tools struct {
 
 func newTools() *tools { return &tools{packer: wire.NewPacker()} }
 
-// settle brings one view's land about and serves its viewers. Whatever happens to the view meanwhile
-// (edits, a new viewer, a new link) is taken up before it ends.
-func (f *feed) settle(v *view, with *tools) {
+// settle builds the land of a chunk and sends it to the subscribers that wait for it. Changes during that time (edits, a new
+// subscriber, a new link) are handled before it returns.
+func (sub *subscription) settle(mc *mirrorChunk, with *tools) {
 	for attempt := 0; ; attempt++ {
-		f.mu.Lock()
+		sub.mu.Lock()
 		switch {
-		case !v.unsettled():
-			v.queued = false
-			f.mu.Unlock()
+		case !mc.needsBuilder():
+			mc.queued = false
+			sub.mu.Unlock()
 			return
-		case !v.laid():
-			foreign := v.foreign
-			f.mu.Unlock()
-			base, missing := f.lay(v, foreign, with)
-			if missing && f.g.Bases != nil && !f.g.run(func(ctx context.Context) { f.fetchBase(ctx, v, base) }) {
-				return // the gateway is ending
+		case !mc.laid():
+			foreign := mc.foreign
+			sub.mu.Unlock()
+			base, missing := sub.lay(mc, foreign, with)
+			if missing && sub.g.Bases != nil && !sub.g.run(func(ctx context.Context) { sub.fetchBase(ctx, mc, base) }) {
+				return // the gateway is shutting down
 			}
-		case v.latest.version == v.version:
-			f.serve(v)
-			f.mu.Unlock()
+		case mc.latest.version == mc.version:
+			sub.serve(mc)
+			sub.mu.Unlock()
 		case attempt >= attempts:
-			v.latest = snapshot{version: v.version, packed: with.pack(v.open())}
-			f.serve(v)
-			f.mu.Unlock()
+			mc.latest = snapshot{version: mc.version, packed: with.pack(mc.loadLand())}
+			sub.serve(mc)
+			sub.mu.Unlock()
 		default:
-			land, version := v.open().Clone(), v.version
-			f.mu.Unlock()
+			land, version := mc.loadLand().Clone(), mc.version
+			sub.mu.Unlock()
 			packed := with.pack(land)
-			f.mu.Lock()
-			v.latest = snapshot{version: version, packed: packed}
-			f.mu.Unlock()
+			sub.mu.Lock()
+			mc.latest = snapshot{version: version, packed: packed}
+			sub.mu.Unlock()
 		}
 	}
 }
 
-// lay puts the edits over the terrain: this node's own, or the foreign one, if it is given. If it is not the one that
-// the edits lie on, missing says so, and base which that is. Land that nobody has changed is what the terrain's generator made, and is
-// not even unpacked.
-func (f *feed) lay(v *view, foreign *chunk.Chunk, with *tools) (base [32]byte, missing bool) {
+// lay applies the edits to the terrain: to foreign if it is not nil, otherwise to this node's own. If the edits were made on
+// other terrain, it sets missing and returns the hash of that terrain as base. Land without changes is what the generator made,
+// and is not even unpacked.
+func (sub *subscription) lay(mc *mirrorChunk, foreign *chunk.Chunk, with *tools) (base [32]byte, missing bool) {
 	var ground *chunk.Chunk
 	var hash [32]byte
 	if foreign != nil {
 		ground, hash = foreign.Clone(), foreign.Hash()
 	} else {
-		own, made := f.g.terrain(v.at, with)
-		if f.layPristine(v, own) {
+		own, made := sub.g.terrain(mc.at, with)
+		if sub.layPristine(mc, own) {
 			return base, false
 		}
 		if ground, hash = made, own.hash; ground == nil {
 			ground = unpackChunk(own.packed)
 		}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if v.laid() || !v.known || v.wanting {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if mc.laid() || !mc.hasState || mc.fetching {
 		return base, false
 	}
-	if len(v.base) > 0 && !bytes.Equal(v.base, hash[:]) {
-		f.want(v, hash)
-		return [32]byte(v.base), true
+	if len(mc.base) > 0 && !bytes.Equal(mc.base, hash[:]) {
+		sub.needBase(mc, hash)
+		return [32]byte(mc.base), true
 	}
-	v.ground = hash
-	if v.build(ground) {
-		for whom, sees := range v.viewers {
+	mc.ground = hash
+	if mc.build(ground) {
+		for by, sees := range mc.subscribers {
 			if sees == current {
-				v.viewers[whom] = outdated
+				mc.subscribers[by] = outdated
 			}
 		}
 	}
 	return base, false
 }
 
-// layPristine takes the terrain for the land, if nobody has ever changed that.
-func (f *feed) layPristine(v *view, own shelved) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !v.known || v.wanting || v.laid() || v.former != nil || !v.pristine() {
+// layPristine uses the terrain as the land if there were no changes.
+func (sub *subscription) layPristine(mc *mirrorChunk, own shelved) bool {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if !mc.hasState || mc.fetching || mc.laid() || mc.previousLand != nil || !mc.pristine() {
 		return false
 	}
-	v.version++
-	v.ground = own.hash
-	v.latest, v.folded = snapshot{version: v.version, packed: own.packed}, true
+	mc.version++
+	mc.ground = own.hash
+	mc.latest, mc.folded = snapshot{version: mc.version, packed: own.packed}, true
 	return true
 }
 
@@ -147,10 +146,10 @@ type shelved struct {
 	hash   [32]byte
 }
 
-// shelfSize is how many chunks' generated terrain is kept packed, about 3 KB each.
+// shelfSize is the number of chunks whose generated terrain is kept packed, about 3 KB each.
 const shelfSize = 4096
 
-// terrain gives a chunk's generated terrain, packed, and unpacked if it was made just now.
+// terrain returns a chunk's generated terrain, packed, and also unpacked if it was generated by this call.
 func (g *Gateway) terrain(at grid.ChunkPos, with *tools) (own shelved, made *chunk.Chunk) {
 	if own, kept := g.shelf.Get(at); kept {
 		return own, nil
@@ -162,33 +161,33 @@ func (g *Gateway) terrain(at grid.ChunkPos, with *tools) (own shelved, made *chu
 	return own, made
 }
 
-// serve hands the chunk to all viewers who wait for it. The feed's lock is held, and the latest
-// snapshot is of the present version.
-func (f *feed) serve(v *view) {
-	v.tick = f.mu.tick
-	for whom, sees := range v.viewers {
+// serve sends the chunk to all subscribers that wait for it. The subscription's lock is held, and the latest snapshot is of the
+// current version.
+func (sub *subscription) serve(mc *mirrorChunk) {
+	mc.tick = sub.mu.tick
+	for by, sees := range mc.subscribers {
 		switch {
 		case sees != nothing && sees != outdated:
-		case !whom.room(f, v):
-			v.viewers[whom] = sees | held
+		case !by.hasRoom(sub, mc):
+			mc.subscribers[by] = sees | held
 		default:
-			v.viewers[whom] = current
-			whom.whole(v, sees == outdated)
+			mc.subscribers[by] = current
+			by.sendChunk(mc, sees == outdated)
 		}
 	}
 }
 
-// serveAgain hands a viewer the chunk for which it had no room.
-func (f *feed) serveAgain(v *view, whom viewer) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if sees, looks := v.viewers[whom]; looks && sees&held != 0 && f.mu.views[v.at] == v {
-		v.viewers[whom] = sees &^ held
-		f.queue(v)
+// serveAgain sends a subscriber the chunk for which its queue had no room.
+func (sub *subscription) serveAgain(mc *mirrorChunk, by subscriber) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if sees, watches := mc.subscribers[by]; watches && sees&held != 0 && sub.mu.chunks[mc.at] == mc {
+		mc.subscribers[by] = sees &^ held
+		sub.queue(mc)
 	}
 }
 
-// pack makes the bytes that sessions get, and leaves the chunk's encoding in plain.
+// pack returns the bytes that sessions get, and leaves the chunk's encoding in plain.
 func (t *tools) pack(land *chunk.Chunk) []byte {
 	var err error
 	if t.plain, err = land.AppendBinary(t.plain[:0]); err != nil {
@@ -205,11 +204,11 @@ func (t *tools) pack(land *chunk.Chunk) []byte {
 func unpackChunk(packed []byte) *chunk.Chunk {
 	plain, err := wire.UnpackChunk(packed)
 	if err != nil {
-		panic(err) // we packed it ourselves
+		panic(err) // this gateway packed it
 	}
 	land, err := chunk.Decode(plain)
 	if err != nil {
-		panic(err) // the same
+		panic(err) // likewise
 	}
 	return land
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// cheat is a move that must be refused, for the reason.
+// cheat is a move that must be refused with the reason.
 type cheat struct {
 	pose   wire.Pose
 	reason string
 }
 
-// cheats makes up moves for somebody who stands on natural land.
+// cheats generates moves for a player who stands on natural land.
 type cheats struct {
 	rng  *rand.Rand
 	land *terrain.Generator
@@ -75,31 +75,31 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 	o := options(newLands(), newMemory(), newMemory())
 	o.World.Sections, o.Terrain = 4, land
 	g := New(o)
-	f := newFeed(g, grid.CellAt(grid.ChunkPos{X: 2, Z: 2}, grid.FoundingLabel))
+	sub := newSubscription(g, grid.CellAt(grid.ChunkPos{X: 2, Z: 2}, grid.FoundingLabel))
 	spot := wire.Pose{}
 	for x := int32(2 * 32); spot.Y <= float64(terrain.SeaLevel(4))+1; x++ { // on dry land
 		spot = wire.Pose{X: float64(x) + .5, Y: float64(land.Surface(x, 80)), Z: 80.5}
 	}
 	s := &session{
-		g: g, out: newOutbox(func() {}), body: wire.Body{Player: guestID("eve"), Name: "eve"}, binary: true, here: f,
-		feeds: make(map[grid.ChunkPos]*feed), moves: rate.NewLimiter(rate.Inf, 1),
+		g: g, out: newOutbox(func() {}), body: wire.Body{Player: guestID("eve"), Name: "eve"}, binary: true, bodySub: sub,
+		subs: make(map[grid.ChunkPos]*subscription), moveLimit: rate.NewLimiter(rate.Inf, 1),
 		motion: player.NewMotion(g.rules, g.now(), spot.X, spot.Y, spot.Z),
 	}
-	s.out.speak(true)
+	s.out.setEncoding(true)
 	s.view.Store(1)
 	for x := int32(1); x <= 3; x++ {
 		for z := int32(1); z <= 3; z++ {
 			at := grid.ChunkPos{X: x, Z: z}
-			f.watch(at, s)
-			s.feeds[at] = f
-			f.mu.views[at].known, f.mu.views[at].land = true, land.Chunk(at)
+			sub.watch(at, s)
+			s.subs[at] = sub
+			sub.mu.chunks[at].hasState, sub.mu.chunks[at].land = true, land.Chunk(at)
 		}
 	}
 	s.place(spot)
 	const moves = 100_000
 	c := cheats{rng: rand.New(rand.NewPCG(3, 4)), land: land}
 	var eyes corrected
-	var desk desk
+	var desk writeBuffers
 	for i := range moves {
 		before := s.where()
 		move := c.next(before)
@@ -134,7 +134,7 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 	}
 }
 
-// corrected reads the corrections that a session is sent.
+// corrected records the corrections that a session is sent.
 type corrected struct{ reason string }
 
 func (c *corrected) write(data []byte) error {

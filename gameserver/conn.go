@@ -18,37 +18,37 @@ import (
 )
 
 const (
-	// silence is how long a client may say nothing: moves and pings keep a connection alive.
+	// silence is how long a client may send nothing: moves and pings keep a connection alive.
 	silence = 60 * time.Second
-	// writeTimeout is how long one write may take; over TCP up to half a second less.
+	// writeTimeout bounds one write; over TCP it may be up to half a second shorter.
 	writeTimeout = 10 * time.Second
 )
 
-// conn carries messages to and from one client. One goroutine reads, another one writes, flushes and closes.
+// conn carries messages to and from one client. One goroutine reads; another writes, flushes and closes.
 type conn interface {
 	sink
-	// read waits for the next message, which is valid until the next read. What is refused is a *wire.Error; the end
-	// is any other.
+	// read waits for the next message, which is valid until the next read. A message that is refused is a *wire.Error; any other
+	// error means that the connection has ended.
 	read() ([]byte, error)
-	// speak says in which encoding messages are that are read from now on. The reader calls it.
-	speak(binary bool)
-	// close ends the connection in order: what was written arrives, and read returns.
+	// setEncoding sets the encoding of the messages that are read from now on. The reader calls it.
+	setEncoding(binary bool)
+	// close ends the connection in order: written data is delivered, and read returns.
 	close() error
-	// cut ends the connection at once. Any goroutine may call it, at any time, more than once.
+	// cut ends the connection at once. Any goroutine may call it, any number of times.
 	cut()
 	remote() net.Addr
 }
 
-// lineConn carries messages over TCP: JSON one a line, CBOR with the length before it.
+// lineConn carries messages over TCP: JSON as one line each, CBOR with a length prefix.
 type lineConn struct {
 	net.Conn
 	in     *bufio.Reader
-	ending string // put behind each message: "\n" or, for messages that have it, nothing
-	framed bool   // messages of ours and of the client have their length before them. Never changes once one was written.
+	ending string // appended to each message: "\n", or nothing if messages include it
+	framed bool   // messages in both directions have a length prefix; never changes after the first write
 
-	message []byte    // the reader's; reused
-	out     []byte    // the writer's: what is kept back
-	patient time.Time // until when the writer may write without saying so again
+	message []byte    // the reader's buffer
+	out     []byte    // the writer's buffer of data not yet sent
+	patient time.Time // the current write deadline
 }
 
 func (c *lineConn) read() (data []byte, err error) {
@@ -61,10 +61,10 @@ func (c *lineConn) read() (data []byte, err error) {
 	return data, err
 }
 
-// speak does nothing: over TCP the first message, of which the connection is made, says it.
-func (c *lineConn) speak(bool) {}
+// setEncoding does nothing: over TCP the first message, before the connection is made, sets the encoding.
+func (c *lineConn) setEncoding(bool) {}
 
-// keepBack is how many bytes are kept back before they are sent without a flush.
+// keepBack is the number of bytes that are buffered before they are sent without a flush.
 const keepBack = 64 << 10
 
 func (c *lineConn) write(message []byte) error {
@@ -98,7 +98,7 @@ func (c *lineConn) flush() error {
 	return err
 }
 
-// close tells the client that nothing more comes, and lets the reader go. hangUp does the rest.
+// close sends the end of the stream, and unblocks the reader. hangUp does the rest.
 func (c *lineConn) close() error {
 	half, ok := c.Conn.(halfCloser)
 	if !ok {
@@ -107,7 +107,7 @@ func (c *lineConn) close() error {
 	return errors.Join(half.CloseWrite(), c.SetReadDeadline(time.Now()))
 }
 
-func (c *lineConn) cut()             { c.Conn.Close() } //nolint:errcheck // whoever reads or writes sees it
+func (c *lineConn) cut()             { c.Conn.Close() } //nolint:errcheck // readers and writers see the error
 func (c *lineConn) remote() net.Addr { return c.RemoteAddr() }
 
 // ready reports whether another whole line has been received.
@@ -116,35 +116,35 @@ func (c *lineConn) ready() bool {
 	return bytes.IndexByte(received, '\n') >= 0
 }
 
-// resetConn carries packets of the original protocol, whose client does not see the end of a stream: it is closed without one.
+// resetConn carries packets of the original protocol, whose client does not notice the end of a stream: it is closed by a reset.
 type resetConn struct{ lineConn }
 
 func (c *resetConn) close() error { return c.Conn.Close() }
 
-// halfCloser is a connection whose two directions end one by one; a *net.TCPConn.
+// halfCloser is a connection whose directions close separately; a *net.TCPConn.
 type halfCloser interface{ CloseWrite() error }
 
 const (
-	// hangUpTime and hangUpBytes bound how long a closed connection is listened to.
+	// hangUpTime and hangUpBytes bound how long a closed connection is still read.
 	hangUpTime  = 500 * time.Millisecond
 	hangUpBytes = 4 << 20
 )
 
-// hangUp closes a TCP connection so that the last words arrive: a socket that is closed while the client
-// still sends is reset, and the client may never read why.
+// hangUp closes a TCP connection so that the last message is delivered: closing a socket while the client still sends resets it,
+// and the client may never read the reason.
 func hangUp(c net.Conn) {
 	defer c.Close() //nolint:errcheck // done with
 	half, ok := c.(halfCloser)
 	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(hangUpTime)) != nil {
 		return
 	}
-	io.CopyN(io.Discard, c, hangUpBytes) //nolint:errcheck // whatever ends it
+	io.CopyN(io.Discard, c, hangUpBytes) //nolint:errcheck // whatever the error
 }
 
-// socketConn carries messages over WebSocket: JSON one a text frame, CBOR one a binary frame.
+// socketConn carries messages over WebSocket: JSON in text frames, CBOR in binary frames.
 type socketConn struct {
-	binary bool            // what is read; the reader's
-	ctx    context.Context //nolint:containedctx // websocket wants one for each call; it is the connection's
+	binary bool            // the encoding of messages read; the reader's
+	ctx    context.Context //nolint:containedctx // the connection's; websocket needs one for each call
 	cancel context.CancelFunc
 	ws     *websocket.Conn
 	addr   net.Addr
@@ -165,7 +165,7 @@ func (c *socketConn) read() ([]byte, error) {
 	return data, nil
 }
 
-func (c *socketConn) speak(binary bool) { c.binary = binary }
+func (c *socketConn) setEncoding(binary bool) { c.binary = binary }
 
 func (c *socketConn) write(message []byte) error {
 	ctx, cancel := context.WithTimeout(c.ctx, writeTimeout)
@@ -183,7 +183,7 @@ func (c *socketConn) close() error     { return c.ws.Close(websocket.StatusNorma
 func (c *socketConn) cut()             { c.cancel() }
 func (c *socketConn) remote() net.Addr { return c.addr }
 
-// gone tells whether an error only means that the connection has ended, by the client or by ourselves.
+// gone reports whether an error only means that the client or this gateway has ended the connection.
 func gone(err error) bool {
 	for _, end := range []error{
 		io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, os.ErrDeadlineExceeded,
@@ -193,7 +193,7 @@ func gone(err error) bool {
 			return true
 		}
 	}
-	if _, sentOn := errors.AsType[*elsewhere](err); sentOn {
+	if _, sentOn := errors.AsType[*redirectError](err); sentOn {
 		return true
 	}
 	return websocket.CloseStatus(err) != -1

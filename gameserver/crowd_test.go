@@ -14,34 +14,34 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// strollers are players who walk about in one chunk, at 4 blocks/s, in straight legs of one to four seconds, up and
-// down over hills with steps of half a block. Each moves at a beat of its own, as clients do. A tick sees the moves that
-// came until the feed sent its last clump to the region: so of two ticks one may see none, and the other one two.
+// strollers are players who walk about in one chunk, at 4 blocks/s, in straight legs of one to four seconds, up and down over
+// hills with steps of half a block. Each moves at a rate of its own, as clients do. A tick contains the moves that arrived until
+// the subscription sent its last message to the region: of two ticks one may contain none, and the other one two.
 type strollers struct {
-	rng    *rand.Rand
-	bodies []wire.Body
-	legs   []int
-	next   []float64 // the tick at which each moves next
-	jitter float64   // ticks by which moves come late at most
-	tick   float64
-	way    [][]sent // moves that the region has not heard of
-	moves  []wire.BodyMove
-	hills  *hills // that they climb instead; nil for none
+	rng       *rand.Rand
+	bodies    []wire.Body
+	legs      []int
+	next      []float64 // the tick at which each moves next
+	jitter    float64   // maximum delay of moves, in ticks
+	tick      float64
+	inTransit [][]sent // moves that have not reached the region
+	moves     []wire.BodyMove
+	hills     *hills // climbed instead; nil for none
 }
 
-// sent is a move on its way.
+// sent is a move in transit.
 type sent struct {
 	pose wire.Pose
 	came float64 // the tick at which the gateway has it
 }
 
 func newStrollers(n int, jitter float64) *strollers {
-	s := &strollers{rng: rand.New(rand.NewPCG(1, 2)), legs: make([]int, n), way: make([][]sent, n), jitter: jitter}
+	s := &strollers{rng: rand.New(rand.NewPCG(1, 2)), legs: make([]int, n), inTransit: make([][]sent, n), jitter: jitter}
 	names := make([]string, n)
 	for i := range names {
 		names[i] = fmt.Sprint("p", i)
 	}
-	slices.SortFunc(names, func(a, b string) int { // as regions tell of them
+	slices.SortFunc(names, func(a, b string) int { // the order in which regions send them
 		one, other := player.GuestID(a), player.GuestID(b)
 		return bytes.Compare(one[:], other[:])
 	})
@@ -55,23 +55,23 @@ func newStrollers(n int, jitter float64) *strollers {
 	return s
 }
 
-// step moves everybody by a tick, and gives the moves of which the region hears until its end.
+// step moves everybody by a tick, and returns the moves that reach the region until its end.
 func (s *strollers) step() []wire.BodyMove {
 	s.moves = s.moves[:0]
 	s.tick++
-	heard := s.tick - s.rng.Float64()*float64(feedPause)/float64(region.TickEvery)
+	events := s.tick - s.rng.Float64()*float64(sendPause)/float64(region.TickEvery)
 	for i := range s.bodies {
 		for ; s.next[i] <= s.tick; s.next[i]++ {
 			s.walk(i)
-			s.way[i] = append(s.way[i], sent{s.bodies[i].Pose, s.next[i] + s.jitter*s.rng.Float64()})
+			s.inTransit[i] = append(s.inTransit[i], sent{s.bodies[i].Pose, s.next[i] + s.jitter*s.rng.Float64()})
 		}
 		n := 0
-		for n < len(s.way[i]) && s.way[i][n].came <= heard {
+		for n < len(s.inTransit[i]) && s.inTransit[i][n].came <= events {
 			n++
 		}
 		if n > 0 {
-			s.moves = append(s.moves, wire.BodyMove{Player: s.bodies[i].Player, Pose: s.way[i][n-1].pose})
-			s.way[i] = slices.Delete(s.way[i], 0, n)
+			s.moves = append(s.moves, wire.BodyMove{Player: s.bodies[i].Player, Pose: s.inTransit[i][n-1].pose})
+			s.inTransit[i] = slices.Delete(s.inTransit[i], 0, n)
 		}
 	}
 	return s.moves
@@ -96,10 +96,10 @@ func (s *strollers) walk(i int) {
 	p.Y = 64 + math.Floor(4*math.Sin(x/9)*math.Cos(z/7))/2
 }
 
-// eyewitness is a client's picture of the avatars, from tick frames alone.
-type eyewitness struct {
+// avatarView is a client's picture of the avatars, from tick frames alone.
+type avatarView struct {
 	t       testing.TB
-	client  *client // told of everything, if not nil
+	client  *client // receives everything, if not nil
 	scene   wire.Scene
 	players map[uint32]player.ID // also of those who have left
 	frames  int
@@ -107,11 +107,11 @@ type eyewitness struct {
 	records int
 }
 
-func newEyewitness(t testing.TB) *eyewitness {
-	return &eyewitness{t: t, players: make(map[uint32]player.ID)}
+func newAvatarView(t testing.TB) *avatarView {
+	return &avatarView{t: t, players: make(map[uint32]player.ID)}
 }
 
-func (e *eyewitness) write(data []byte) error {
+func (e *avatarView) write(data []byte) error {
 	if data[0] != wire.TickFrame {
 		return nil
 	}
@@ -120,11 +120,11 @@ func (e *eyewitness) write(data []byte) error {
 	return e.scene.Read(data, e)
 }
 
-func (e *eyewitness) flush() error { return nil }
+func (e *avatarView) flush() error { return nil }
 
-func (e *eyewitness) Tick(uint16) {}
+func (e *avatarView) Tick(uint16) {}
 
-func (e *eyewitness) News(n *wire.TickNews) {
+func (e *avatarView) News(n *wire.TickNews) {
 	for _, a := range n.Enter {
 		e.players[a.Index] = a.Player
 	}
@@ -133,7 +133,7 @@ func (e *eyewitness) News(n *wire.TickNews) {
 	}
 }
 
-func (e *eyewitness) Motion(at grid.ChunkPos, m *wire.Motion) {
+func (e *avatarView) Motion(at grid.ChunkPos, m *wire.Motion) {
 	e.records++
 	if e.client == nil {
 		return
@@ -150,8 +150,8 @@ func (e *eyewitness) Motion(at grid.ChunkPos, m *wire.Motion) {
 	}
 }
 
-// piece is the news as a session in JSON gets them.
-func (e *eyewitness) piece(n *wire.TickNews) wire.Piece {
+// piece returns the delta as a JSON session gets it.
+func (e *avatarView) piece(n *wire.TickNews) wire.Piece {
 	news := wire.ChunkNews{Chunk: n.Chunk, Blocks: n.Blocks, Says: n.Says}
 	for _, a := range n.Enter {
 		news.Enter = append(news.Enter, wire.Body{Player: a.Player, Name: a.Name, Guest: a.Guest, Pose: a.Pose(n.Chunk)})
@@ -162,67 +162,67 @@ func (e *eyewitness) piece(n *wire.TickNews) wire.Piece {
 	return pieceOf(news)
 }
 
-// places are where the client takes everybody to be at a tick.
-func (e *eyewitness) places(tick uint64) map[player.ID]wire.Pose {
+// places returns the places that the client predicts for a tick.
+func (e *avatarView) places(tick uint64) map[player.ID]wire.Pose {
 	all := make(map[player.ID]wire.Pose)
 	e.scene.Each(float64(tick-e.scene.Now()), func(id player.ID, pose wire.Pose) { all[id] = pose })
 	return all
 }
 
-// theatre is a gateway with a crowd in one chunk, driven tick by tick and without goroutines.
-type theatre struct {
+// crowdScene is a gateway with a crowd in one chunk, driven tick by tick and without goroutines.
+type crowdScene struct {
 	g     *Gateway
-	f     *feed
+	f     *subscription
 	crowd *strollers
 	frame wire.FromRegion
 }
 
-func newTheatre(n int, jitter float64) *theatre {
+func newCrowdScene(n int, jitter float64) *crowdScene {
 	g := New(options(newLands(), newMemory(), newMemory()))
-	h := &theatre{g: g, f: newFeed(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)), crowd: newStrollers(n, jitter)}
+	h := &crowdScene{g: g, f: newSubscription(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)), crowd: newStrollers(n, jitter)}
 	h.frame = wire.FromRegion{Chunks: []wire.ChunkNews{{}}}
 	return h
 }
 
-// seat gives the i-th stroller a session.
-func (h *theatre) seat(i int) *session {
+// addSession creates a session for the i-th stroller.
+func (h *crowdScene) addSession(i int) *session {
 	s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[i], binary: true}
-	s.out.speak(true)
+	s.out.setEncoding(true)
 	s.view.Store(2)
 	s.place(h.crowd.bodies[i].Pose)
 	h.f.watch(grid.ChunkPos{}, s)
-	v := h.f.mu.views[grid.ChunkPos{}]
-	v.known, v.viewers[s] = true, current
+	mc := h.f.mu.chunks[grid.ChunkPos{}]
+	mc.hasState, mc.subscribers[s] = true, current
 	return s
 }
 
-// begin brings everybody in.
-func (h *theatre) begin() error {
-	return h.f.take(wire.FromRegion{Chunks: []wire.ChunkNews{{Enter: slices.Clone(h.crowd.bodies)}}})
+// begin adds everybody.
+func (h *crowdScene) begin() error {
+	return h.f.apply(wire.FromRegion{Chunks: []wire.ChunkNews{{Enter: slices.Clone(h.crowd.bodies)}}})
 }
 
-// tick lets everybody walk for a tick, and makes the tick's motion.
-func (h *theatre) tick(sessions []*session) error {
+// tick moves everybody by a tick, and encodes the tick's motion.
+func (h *crowdScene) tick(sessions []*session) error {
 	h.walk()
 	return h.show(sessions)
 }
 
-// walk lets everybody walk for a tick.
-func (h *theatre) walk() {
+// walk moves everybody by a tick.
+func (h *crowdScene) walk() {
 	h.frame.Tick++
 	h.frame.Chunks[0].Moves = h.crowd.step()
 }
 
-// show makes the motion of the tick that the region has told of.
-func (h *theatre) show(sessions []*session) error {
-	if err := h.f.take(h.frame); err != nil {
+// show encodes the motion of the tick that the region has sent.
+func (h *crowdScene) show(sessions []*session) error {
+	if err := h.f.apply(h.frame); err != nil {
 		return err
 	}
-	h.g.stage.beat(1, sessions)
+	h.g.interest.buildFrames(1, sessions)
 	return nil
 }
 
-// jitter is how late moves come at most, in ticks: 10 ms.
+// jitter is the maximum delay of moves, in ticks: 10 ms.
 const jitter = .2
 
 // A session's bytes and what it sees of the others, in crowds of growing size.
@@ -238,19 +238,19 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 		{1500, 20000, .07, .25},
 	} {
 		t.Run(fmt.Sprint(c.players), func(t *testing.T) {
-			h := newTheatre(c.players, jitter)
+			h := newCrowdScene(c.players, jitter)
 			var sessions []*session
-			var desks []desk
-			var eyes []*eyewitness
+			var desks []writeBuffers
+			var eyes []*avatarView
 			for i := range 8 {
-				sessions = append(sessions, h.seat(i))
-				desks = append(desks, desk{})
-				eyes = append(eyes, newEyewitness(t))
+				sessions = append(sessions, h.addSession(i))
+				desks = append(desks, writeBuffers{})
+				eyes = append(eyes, newAvatarView(t))
 			}
 			if err := h.begin(); err != nil {
 				t.Fatal(err)
 			}
-			var errors, late []float64 // against what the gateway has just heard; against where they are by now
+			var errors, late []float64 // against what the gateway has just received; against where they are by now
 			const warm, ticks = 40, 400
 			for tick := range warm + ticks {
 				if tick == warm {
@@ -274,19 +274,19 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 						continue
 					}
 					own := h.crowd.bodies[i].Pose
-					places := eyes[i].places(h.g.stage.mu.tick)
+					places := eyes[i].places(h.g.interest.mu.tick)
 					for _, b := range h.crowd.bodies {
 						p, known := places[b.Player]
 						if !known {
 							t.Fatalf("session %d does not know %s", i, b.Name)
 						}
-						a := h.g.stage.mu.actors[b.Player]
+						a := h.g.interest.mu.actors[b.Player]
 						truth := a.place.Pose(grid.ChunkPos{})
 						if math.Hypot(truth.X-own.X, truth.Z-own.Z) > 16 {
 							continue
 						}
 						late = append(late, max(math.Abs(p.X-b.Pose.X), math.Abs(p.Z-b.Pose.Z)))
-						if a.heard == h.g.stage.mu.looks {
+						if a.lastUpdate == h.g.interest.mu.frames {
 							errors = append(errors, max(math.Abs(p.X-truth.X), math.Abs(p.Y-truth.Y), math.Abs(p.Z-truth.Z)))
 						}
 					}

@@ -5,5 +5,5 @@ package gameserver
 // takeOver leaves connections as they are.
 func takeOver(*lineConn) (release func()) { return func() {} }
 
-// promptly gives no short way: writers do all the writing.
-func promptly(*lineConn) prompter { return nil }
+// directWriterOf returns nil: writers do all the writing.
+func directWriterOf(*lineConn) directWriter { return nil }

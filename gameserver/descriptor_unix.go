@@ -13,30 +13,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptor is the socket of a session in CBOR over TCP, as a file descriptor of the gateway's own, which never blocks.
-// Go's netpoller wakes a thread for whatever comes on a socket that it knows, also if nobody waits for it. So it knows this one
-// only as long as somebody waits for it, through a window; while the poller reads it there is none.
+// descriptor is the socket of a CBOR session over TCP, as a non-blocking file descriptor of the gateway's own. Go's netpoller
+// wakes a thread for every event on a socket registered with it, even if no goroutine waits. So this one is registered only while
+// a goroutine waits, through a duplicate; while the poller reads it there is no duplicate.
 //
-// One goroutine reads, until release; while the socket is lodged that is the poller's. Another one writes. Any goroutine may call
+// One goroutine reads, until release; while the socket is parked that is the poller's. Another one writes. Any goroutine may call
 // Close and SetReadDeadline.
 type descriptor struct {
-	net.Conn           // as it was, which still has its addresses
-	fd       int       // open until release
-	patience time.Time // the writer's: until when he may wait
-	unread   []byte    // the reader's: what was read before, and not by Read
-	lodging
+	net.Conn                // the original connection, for its addresses
+	fd            int       // open until release
+	writeDeadline time.Time // the writer's deadline
+	unread        []byte    // the reader's: data that was read before, other than by Read
+	parking
 
 	mu struct {
 		sync.Mutex
-		window   window    // the reader's; nil while the socket is lodged
-		err      error     // why there is none
-		hurry    time.Time // until when the reader may wait
-		released bool
+		dup          dupFD     // the reader's; nil while the socket is parked
+		err          error     // why there is none
+		readDeadline time.Time // the reader's deadline
+		released     bool
 	}
 }
 
-// window is a second file descriptor of a socket, which Go's netpoller knows.
-type window interface {
+// dupFD is a duplicate file descriptor of a socket, registered with Go's netpoller.
+type dupFD interface {
 	Read(b []byte) (int, error)
 	Write(b []byte) (int, error)
 	SetReadDeadline(t time.Time) error
@@ -44,8 +44,8 @@ type window interface {
 	Close() error
 }
 
-// takeOver puts the descriptor in the place of a connection that has just been asked for a session in CBOR. Where there is none
-// nothing changes. The session is over when release is called, which ends the connection so that the last words arrive.
+// takeOver replaces a connection by its descriptor when a CBOR session is requested on it. Where that is not possible nothing
+// changes. The returned release ends the session's connection so that the last message is delivered.
 func takeOver(c *lineConn) (release func()) {
 	socket, ok := c.Conn.(*net.TCPConn)
 	if !ok || !c.framed {
@@ -53,14 +53,14 @@ func takeOver(c *lineConn) (release func()) {
 	}
 	fd, err := duplicate(socket)
 	if err != nil {
-		return func() {} // no file descriptor is left: it goes on as it is
+		return func() {} // no file descriptor is left: the connection stays as it is
 	}
 	d := &descriptor{Conn: socket, fd: fd}
 	if n := c.in.Buffered(); n > 0 {
 		early, _ := c.in.Peek(n)
 		d.unread = append(d.unread, early...)
 	}
-	d.mu.window = socket
+	d.mu.dup = socket
 	c.Conn, c.in = d, bufio.NewReader(d)
 	return d.release
 }
@@ -74,8 +74,8 @@ func duplicate(socket *net.TCPConn) (fd int, err error) {
 	return fd, errors.Join(other, err)
 }
 
-// open opens a window.
-func (d *descriptor) open() (window, error) {
+// open duplicates the descriptor.
+func (d *descriptor) open() (dupFD, error) {
 	fd, err := unix.FcntlInt(uintptr(d.fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("fcntl", err)
@@ -90,7 +90,7 @@ func (d *descriptor) Read(b []byte) (int, error) {
 		return n, nil
 	}
 	d.mu.Lock()
-	w, err := d.mu.window, d.mu.err
+	w, err := d.mu.dup, d.mu.err
 	d.mu.Unlock()
 	if err != nil {
 		return 0, err
@@ -98,9 +98,9 @@ func (d *descriptor) Read(b []byte) (int, error) {
 	return w.Read(b)
 }
 
-// Write writes all, and waits for the client as long as SetWriteDeadline says.
+// Write writes all of b, and waits for the client until the write deadline.
 func (d *descriptor) Write(b []byte) (int, error) {
-	n, err := d.try(b)
+	n, err := d.tryWrite(b)
 	if n == len(b) || err != nil {
 		return n, err
 	}
@@ -109,15 +109,15 @@ func (d *descriptor) Write(b []byte) (int, error) {
 		return n, err
 	}
 	defer w.Close() //nolint:errcheck // the socket stays
-	if err := w.SetWriteDeadline(d.patience); err != nil {
+	if err := w.SetWriteDeadline(d.writeDeadline); err != nil {
 		return n, err
 	}
 	rest, err := w.Write(b[n:])
 	return n + rest, err
 }
 
-// try writes what the socket takes at once.
-func (d *descriptor) try(b []byte) (int, error) {
+// tryWrite writes what the socket accepts without blocking.
+func (d *descriptor) tryWrite(b []byte) (int, error) {
 	for {
 		n, err := unix.Write(d.fd, b)
 		switch {
@@ -131,10 +131,10 @@ func (d *descriptor) try(b []byte) (int, error) {
 	}
 }
 
-// Close ends the connection at once, both ways. Whoever reads or writes finds it so.
+// Close ends the connection at once, both ways. Readers and writers see an error.
 func (d *descriptor) Close() error { return d.shutdown(unix.SHUT_RDWR) }
 
-// CloseWrite tells the client that nothing more comes.
+// CloseWrite ends the stream towards the client.
 func (d *descriptor) CloseWrite() error { return d.shutdown(unix.SHUT_WR) }
 
 func (d *descriptor) shutdown(how int) error {
@@ -146,32 +146,32 @@ func (d *descriptor) shutdown(how int) error {
 	return os.NewSyscallError("shutdown", unix.Shutdown(d.fd, how))
 }
 
-// release is called when nobody reads or writes any more.
+// release is called when reading and writing have ended.
 func (d *descriptor) release() {
 	hangUp(d)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.released = true
-	if d.mu.window != nil {
-		d.mu.window.Close() //nolint:errcheck // done with
+	if d.mu.dup != nil {
+		d.mu.dup.Close() //nolint:errcheck // done with
 	}
 	unix.Close(d.fd) //nolint:errcheck // done with
 }
 
-// SetReadDeadline also fetches a lodged socket back.
+// SetReadDeadline also unparks the socket.
 func (d *descriptor) SetReadDeadline(t time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.mu.hurry = t
-	d.fetch()
+	d.mu.readDeadline = t
+	d.unpark()
 	if d.mu.err != nil {
 		return d.mu.err
 	}
-	return d.mu.window.SetReadDeadline(t)
+	return d.mu.dup.SetReadDeadline(t)
 }
 
 func (d *descriptor) SetWriteDeadline(t time.Time) error {
-	d.patience = t
+	d.writeDeadline = t
 	return nil
 }
 
@@ -179,18 +179,18 @@ func (d *descriptor) SetDeadline(t time.Time) error {
 	return errors.Join(d.SetReadDeadline(t), d.SetWriteDeadline(t))
 }
 
-// direct is the short way of a descriptor.
-type direct struct {
+// descriptorWriter writes to a descriptor without blocking.
+type descriptorWriter struct {
 	*descriptor
 	line *lineConn
 }
 
-// promptly gives the short way to a connection; nil if it has none.
-func promptly(c *lineConn) prompter {
+// directWriterOf returns a non-blocking writer for a connection; nil if there is none.
+func directWriterOf(c *lineConn) directWriter {
 	if d, ok := c.Conn.(*descriptor); ok {
-		return direct{d, c}
+		return descriptorWriter{d, c}
 	}
 	return nil
 }
 
-func (d direct) keep(data []byte) { d.line.out = append(d.line.out[:0], data...) }
+func (d descriptorWriter) writeLater(data []byte) { d.line.out = append(d.line.out[:0], data...) }

@@ -11,30 +11,30 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file is how a gateway ends without its players' losing anything: the land that this node leads goes to
-// other nodes, each player is saved and told where to go on, and only who does not go is cut off.
+// This file shuts a gateway down without losing anything of its players: other nodes take over the land that this node leads, and
+// each player is saved and redirected to another node. Only sessions that do not follow are cut.
 
 const (
-	// drainTime bounds a whole drain. With publishLast, lastWords and what regions take it stays below what cmd
-	// grants all parts together.
+	// drainTime bounds a whole drain. With publishLast, closeTimeout and the time that regions take, it stays below what cmd grants
+	// all parts together.
 	drainTime = 12 * time.Second
-	// settleTime is how long the edits of a player may take to be answered before he is sent on; he asks for
-	// the others again at his new home.
+	// settleTime bounds the wait for the answers to a player's edits before the player is redirected; the client sends unanswered
+	// ones again at its new node.
 	settleTime = 2 * time.Second
-	// partTime is how long a player may take to be saved, in the network too, before he is sent on.
+	// partTime bounds the time for saving a player, in the network too, before the player is redirected.
 	partTime = 3 * time.Second
-	// leaveTime is how long a player who was sent on may take to leave; homelessTime, if there is nowhere to go.
+	// leaveTime is how long a redirected client may take to leave; homelessTime is the same if there is no other node.
 	leaveTime, homelessTime = 4 * time.Second, time.Second
 )
 
-// What became of a session that was ended by a drain: the label outcome of a metric.
+// Outcomes of a session that was ended by a drain: the label outcome of a metric.
 const (
 	followed = "followed" // left for another node
 	cutOff   = "cut"      // did not leave in time
 	homeless = "homeless" // no other node takes players
 )
 
-// What is said with a Reconnect.
+// Texts of a Reconnect.
 const (
 	reasonMove  = "This node is being stopped. You go on at another one."
 	reasonAlone = "This node is being stopped, and no other one takes players now. It will be back."
@@ -43,87 +43,86 @@ const (
 // Steps of a drain, in their order.
 const (
 	StepBegun    = "begun"
-	StepRooms    = "rooms"    // other nodes have said whether they take players
+	StepRooms    = "rooms"    // other nodes have answered whether they take players
 	StepRegions  = "regions"  // leaderships are handed over; may come before StepRooms
 	StepSessions = "sessions" // all players have left
 )
 
-// DrainStep is what a drain tells when it has come a step further.
+// DrainStep reports a completed step of a drain.
 type DrainStep struct {
 	Step     string `json:"step"`
-	Sessions int    `json:"sessions"`           // that there were when the step was done
+	Sessions int    `json:"sessions"`           // sessions when the step was done
 	Rooms    []Room `json:"rooms,omitempty"`    // of StepRooms
 	Handed   int    `json:"handed,omitempty"`   // of StepRegions: regions that another node leads now
-	Kept     int    `json:"kept,omitempty"`     // of StepRegions: regions for which there was none
-	Followed int    `json:"followed,omitempty"` // of StepSessions: players who went on at another node
+	Kept     int    `json:"kept,omitempty"`     // of StepRegions: regions without another eligible leader
+	Followed int    `json:"followed,omitempty"` // of StepSessions: players who moved to another node
 	Cut      int    `json:"cut,omitempty"`      // of StepSessions: players who did not leave in time
 	Homeless int    `json:"homeless,omitempty"` // of StepSessions: players for whom there was no other node
 }
 
-// leaving is the state of a gateway that ends. Its channels are closed when the thing has come about.
-type leaving struct {
-	begun chan struct{}
-	asked chan struct{}
-	rooms *rooms // after asked
+// shutdown is the progress of a shutdown. Its channels are closed when the step is done.
+type shutdown struct {
+	begun   chan struct{}
+	asked   chan struct{}
+	targets *handoffTargets // after asked
 }
 
-func newLeaving() leaving {
-	return leaving{begun: make(chan struct{}), asked: make(chan struct{})}
+func newShutdown() shutdown {
+	return shutdown{begun: make(chan struct{}), asked: make(chan struct{})}
 }
 
-// leaves tells whether the gateway is about to end.
-func (g *Gateway) leaves() bool {
+// shuttingDown reports whether the gateway is shutting down.
+func (g *Gateway) shuttingDown() bool {
 	select {
-	case <-g.leaving.begun:
+	case <-g.shutdown.begun:
 		return true
 	default:
 		return false
 	}
 }
 
-// Draining tells whether the gateway sends its players elsewhere, because it is about to end.
-func (g *Gateway) Draining() bool { return g.leaves() }
+// Draining reports whether the gateway redirects its players because it is shutting down.
+func (g *Gateway) Draining() bool { return g.shuttingDown() }
 
-var errDraining = errors.New("draining: this node is about to stop")
+var errDraining = errors.New("draining: this node is shutting down")
 
-// ready tells why the node should not be sent players now; nil if it may.
+// ready returns why the node should not be sent players now; nil if it may.
 func (g *Gateway) ready() error {
-	if g.leaves() {
+	if g.shuttingDown() {
 		return errDraining
 	}
 	return g.Ready()
 }
 
-// drain sends everybody elsewhere. It is called once, and returns when all sessions have ended or have had
-// their time.
+// drain redirects all sessions. It is called once, and returns when all have ended or run out of time.
 func (g *Gateway) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
-	g.mu.Lock() // whoever takes a place does so before, and is sent on; or after, and sees it
-	close(g.leaving.begun)
+	g.mu.Lock() // a session takes its place either before this, and is redirected, or after, and sees it
+	close(g.shutdown.begun)
 	g.mu.Unlock()
-	g.tell(DrainStep{Step: StepBegun})
+	g.reportStep(DrainStep{Step: StepBegun})
 
 	var crew sync.WaitGroup
 	crew.Go(func() {
-		g.leaving.rooms = g.findRooms(ctx, len(g.seated()))
-		close(g.leaving.asked)
-		g.tell(DrainStep{Step: StepRooms, Rooms: g.leaving.rooms.snapshot()})
+		g.shutdown.targets = g.findHandoffTargets(ctx, len(g.placedSessions()))
+		close(g.shutdown.asked)
+		g.reportStep(DrainStep{Step: StepRooms, Rooms: g.shutdown.targets.snapshot()})
 	})
 	handed, kept := g.Regions.Drain(ctx)
-	g.tell(DrainStep{Step: StepRegions, Handed: handed, Kept: kept})
+	g.reportStep(DrainStep{Step: StepRegions, Handed: handed, Kept: kept})
 	crew.Wait()
-	g.sendOn(ctx)
+	g.redirectAll(ctx)
 }
 
-// sendOn moves all sessions at the same time.
-func (g *Gateway) sendOn(ctx context.Context) {
+// redirectAll redirects all sessions concurrently.
+func (g *Gateway) redirectAll(ctx context.Context) {
 	var crew sync.WaitGroup
 	outcomes := make(chan string)
-	sessions := g.seated()
+	sessions := g.placedSessions()
 	for _, s := range sessions {
-		homes := g.leaving.rooms.assign()
-		crew.Go(func() { outcomes <- s.sendOn(ctx, homes) })
+		homes := g.shutdown.targets.assign()
+		crew.Go(func() { outcomes <- s.redirect(ctx, homes) })
 	}
 	count := make(map[string]int)
 	for range sessions {
@@ -135,11 +134,11 @@ func (g *Gateway) sendOn(ctx context.Context) {
 			g.metrics.moved.WithLabelValues(outcome).Add(float64(n))
 		}
 	}
-	g.tell(DrainStep{Step: StepSessions, Followed: count[followed], Cut: count[cutOff], Homeless: count[homeless]})
+	g.reportStep(DrainStep{Step: StepSessions, Followed: count[followed], Cut: count[cutOff], Homeless: count[homeless]})
 }
 
-func (g *Gateway) tell(step DrainStep) {
-	step.Sessions = len(g.seated())
+func (g *Gateway) reportStep(step DrainStep) {
+	step.Sessions = len(g.placedSessions())
 	g.Logger.Info("draining", "step", step.Step, "sessions", step.Sessions, "rooms", len(step.Rooms),
 		"regions_handed_over", step.Handed, "regions_kept", step.Kept,
 		"followed", step.Followed, "cut", step.Cut, "homeless", step.Homeless)
@@ -148,26 +147,26 @@ func (g *Gateway) tell(step DrainStep) {
 	}
 }
 
-// seated gives the sessions that have a place.
-func (g *Gateway) seated() []*session {
+// placedSessions returns the sessions that have a place.
+func (g *Gateway) placedSessions() []*session {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Collect(maps.Values(g.mu.sessions))
 }
 
-// sendOn ends a session so that its player loses nothing: he is saved where he stands, no further edit is taken,
-// those under way are answered, and only then he is told where to go. It returns when he has left, or has
-// had his time; the outcome is empty for one who left before he was told.
+// redirect ends a session without losing anything of its player: the player is saved where they stand, no further edits are
+// accepted, pending ones are answered, and only then is the client redirected. It returns when the client has left or its time is
+// over; the outcome is empty if it left before it was redirected.
 //
-// Saving asks the network and takes longest, so it comes before edits have to wait.
-func (s *session) sendOn(ctx context.Context, homes []wire.Home) (outcome string) {
-	if last, here := s.part(); here {
+// Saving uses the network and takes longest, so it comes before edits have to wait.
+func (s *session) redirect(ctx context.Context, homes []wire.Home) (outcome string) {
+	if last, here := s.detach(); here {
 		saving, cancel := context.WithTimeout(ctx, partTime)
-		s.g.keeper.part(saving, last)
+		s.g.players.saveAndPublish(saving, last)
 		cancel()
 	}
 	s.wait(ctx, s.edits.hold(), settleTime)
-	if s.left() {
+	if s.ended() {
 		return ""
 	}
 	reason, patience, outcome := reasonMove, leaveTime, followed
@@ -176,13 +175,13 @@ func (s *session) sendOn(ctx context.Context, homes []wire.Home) (outcome string
 	}
 	s.out.send(wire.Reconnect{Homes: homes, Reason: reason})
 	s.wait(ctx, s.done, patience)
-	if outcome == followed && !s.left() {
+	if outcome == followed && !s.ended() {
 		return cutOff
 	}
 	return outcome
 }
 
-// wait waits for a thing to come about, or for the end of the session, of its time or of ctx.
+// wait waits until thing is closed, or until the end of the session, of most or of ctx.
 func (s *session) wait(ctx context.Context, thing <-chan struct{}, most time.Duration) {
 	late := time.NewTimer(most)
 	defer late.Stop()
@@ -194,8 +193,8 @@ func (s *session) wait(ctx context.Context, thing <-chan struct{}, most time.Dur
 	}
 }
 
-// left tells whether the session is over.
-func (s *session) left() bool {
+// ended reports whether the session is over.
+func (s *session) ended() bool {
 	select {
 	case <-s.done:
 		return true
@@ -204,31 +203,31 @@ func (s *session) left() bool {
 	}
 }
 
-// part stops the player where he is: from now on this gateway neither moves nor saves him, and he does nothing here that
-// others hear of. It gives his place, unless he has none yet.
-func (s *session) part() (last presence, here bool) {
+// detach stops the player where they are: from now on this gateway neither moves nor saves them, and sends nothing on their behalf.
+// It returns their place, unless they have none yet.
+func (s *session) detach() (last presence, here bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	here, s.mu.joined, s.mu.parted = s.mu.joined, false, true
+	here, s.mu.joined, s.mu.detached = s.mu.joined, false, true
 	return presence{s.body, s.mu.pose, s.mu.done}, here
 }
 
-// elsewhere refuses a player because this gateway is about to end; he is told where to go.
-type elsewhere struct{ message wire.Reconnect }
+// redirectError refuses a player because this gateway is shutting down, and redirects them.
+type redirectError struct{ message wire.Reconnect }
 
-func (e *elsewhere) Error() string { return errDraining.Error() }
+func (e *redirectError) Error() string { return errDraining.Error() }
 
-// sendAway is the answer to somebody who wants to join while the gateway ends.
+// sendAway returns the answer to a join during shutdown.
 func (g *Gateway) sendAway(ctx context.Context) error {
 	select {
-	case <-g.leaving.asked:
+	case <-g.shutdown.asked:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	homes := g.leaving.rooms.assign()
+	homes := g.shutdown.targets.assign()
 	reason := reasonMove
 	if len(homes) == 0 {
 		reason = reasonAlone
 	}
-	return &elsewhere{wire.Reconnect{Homes: homes, Reason: reason}}
+	return &redirectError{wire.Reconnect{Homes: homes, Reason: reason}}
 }

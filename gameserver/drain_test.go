@@ -19,7 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// neighbours are other nodes, by peer id. One without an answer never gives one.
+// neighbours are other nodes, by peer id. One without a function never answers.
 type neighbours map[string]func(wire.Shelter) ([]byte, error)
 
 func (n neighbours) Connected() []string { return slices.Sorted(maps.Keys(n)) }
@@ -39,7 +39,7 @@ func (n neighbours) Ask(ctx context.Context, peer, protocol string, question []b
 	return n[peer](q)
 }
 
-// offers answers with an offer under the name of a host.
+// offers answers with an offer that names the host.
 func offers(host string, sessions uint64, change ...func(*wire.Offer)) func(wire.Shelter) ([]byte, error) {
 	o := wire.Offer{HTTP: "http://" + host + ":8080", Game: host + ":4002", Sessions: sessions, Ready: true}
 	for _, c := range change {
@@ -53,9 +53,9 @@ func home(host string) wire.Home {
 }
 
 // stopping ends the gateway as a signal does, and does not wait for it.
-func (r *rig) stopping() { r.cancel() }
+func (r *harness) stopping() { r.cancel() }
 
-// sentTo waits until the client is sent on, and gives where to.
+// sentTo waits until the client is redirected, and returns where to.
 func (c *client) sentTo() wire.Reconnect {
 	c.t.Helper()
 	for range 200 {
@@ -69,8 +69,8 @@ func (c *client) sentTo() wire.Reconnect {
 	return wire.Reconnect{}
 }
 
-// moved reads how many sessions were ended so, from where Prometheus reads it.
-func (r *rig) moved(outcome string) float64 {
+// moved returns the number of sessions ended with the outcome, from the metric.
+func (r *harness) moved(outcome string) float64 {
 	r.t.Helper()
 	families, err := r.g.Registerer.(*prometheus.Registry).Gather()
 	if err != nil {
@@ -86,13 +86,13 @@ func (r *rig) moved(outcome string) float64 {
 	return 0
 }
 
-// Players are shared out over the nodes that take some; those that leave, are not ready, lie or are silent are
-// not among them.
+// Players are distributed over the nodes that take some; those that shut down, are not ready, lie or are silent are not among
+// them.
 func TestDrainSharesPlayersOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var steps []DrainStep
 		var guard sync.Mutex
-		r := newRig(t, func(o *Options) {
+		r := newHarness(t, func(o *Options) {
 			o.Nodes = neighbours{
 				"b": offers("b", 3), "c": offers("c", 1), "d": offers("d", 0, func(o *wire.Offer) { o.Draining = true }),
 				"e": offers("e", 0, func(o *wire.Offer) { o.Ready = false }),
@@ -138,12 +138,12 @@ func TestDrainSharesPlayersOut(t *testing.T) {
 	})
 }
 
-// Before a player is told where to go the network knows where he stands; whatever this node hears of him
-// afterwards, it never saves him over what his new home saves.
+// Before a player is redirected their place is saved in the network; whatever this node receives afterwards, it never overwrites
+// what the next node saves.
 func TestDrainSavesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
-		r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
 		ann := r.join("ann", 1)
 		ann.goTo(3.5, 25, 4.5)
 		pass(100 * time.Millisecond)
@@ -159,7 +159,7 @@ func TestDrainSavesFirst(t *testing.T) {
 		if err != nil || known.Pose.X != 3.5 || known.Pose.Z != 4.5 {
 			t.Fatalf("the network knows %+v, %v", known, err)
 		}
-		// He has moved on: another gateway saves him, and the old connection still sends.
+		// The player has moved on: another gateway saves them, and the old connection still sends.
 		newer := known
 		newer.Seq++
 		newer.Gateway, newer.Pose.X = "peerOther", 9.5
@@ -180,10 +180,10 @@ func TestDrainSavesFirst(t *testing.T) {
 	})
 }
 
-// A slow network does not hold a player for ever.
+// A slow network does not hold a player up for ever.
 func TestDrainDoesNotWaitForASlowNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
 		ann := r.join("ann", 1)
 		pass(2 * saveEvery)
 		r.network.gate = make(chan struct{})
@@ -201,12 +201,12 @@ func TestDrainDoesNotWaitForASlowNetwork(t *testing.T) {
 	})
 }
 
-// Edits under way are answered before the player is sent on, if that can be; no further ones are taken.
+// Pending edits are answered before the player is redirected, if possible; no further ones are accepted.
 func TestDrainAnswersEdits(t *testing.T) {
 	for name, deaf := range map[string]bool{"regions that answer": false, "regions that do not": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+				r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
 				ann := r.join("ann", 1)
 				r.lands.deaf(true)
 				under := ann.put(grid.Pos{X: 1, Y: 25, Z: 1}, chunk.Stone)
@@ -217,7 +217,7 @@ func TestDrainAnswersEdits(t *testing.T) {
 				pass(100 * time.Millisecond)
 				if !deaf {
 					r.lands.deaf(false)
-					r.lands.cut() // the leader has changed: the gateway asks again
+					r.lands.cut() // the leader has changed: the gateway sends the request again
 				}
 				start := time.Now()
 				ann.sentTo()
@@ -246,12 +246,12 @@ func TestDrainAnswersEdits(t *testing.T) {
 	}
 }
 
-// While a player is saved, which may take the network a while, his edits are taken. What he reaches only from where he
-// has moved since is not refused: he asks again at his new home.
+// While a player is saved, which may take the network a while, their edits are accepted. An edit within reach only of where they
+// have moved since is not refused: the client sends it again at its next node.
 func TestDrainTakesEditsWhileItSaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
-		r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
 		ann := r.join("ann", 1)
 		pass(100 * time.Millisecond)
 		r.network.gate = gate
@@ -275,10 +275,10 @@ func TestDrainTakesEditsWhileItSaves(t *testing.T) {
 	})
 }
 
-// Whoever comes while the node ends is sent elsewhere, and the node says that it is not ready.
+// A player who joins while the node shuts down is redirected, and the node reports that it is not ready.
 func TestDrainRefusesNewcomers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0), "g": nil} })
+		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0), "g": nil} })
 		ann := r.join("ann", 1)
 		if err := r.g.ready(); err != nil {
 			t.Error(err)
@@ -297,7 +297,7 @@ func TestDrainRefusesNewcomers(t *testing.T) {
 		if told := bob.sentTo(); !slices.Equal(told.Homes, []wire.Home{home("b")}) {
 			t.Errorf("bob is sent to %+v", told)
 		}
-		pass(lastWords)
+		pass(closeTimeout)
 		bob.look(func() {
 			if bob.mu.welcome.Player != "" || !bob.mu.ended || bob.mu.failure.Code != "" {
 				t.Errorf("bob: welcome %+v, ended %v, failure %+v", bob.mu.welcome, bob.mu.ended, bob.mu.failure)
@@ -307,12 +307,12 @@ func TestDrainRefusesNewcomers(t *testing.T) {
 	})
 }
 
-// Somebody who has a place but is still being recalled is sent on as well, and not saved where he never was.
+// A player whose record is still being loaded is redirected as well, and not saved where they never were.
 func TestDrainWhileSomebodyJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(o *Options) {
+		r := newHarness(t, func(o *Options) {
 			o.Nodes = neighbours{"b": offers("b", 0)}
-			o.Players = forgetful{o.Players}
+			o.Players = silentNetwork{o.Players}
 		})
 		ann := newClient(t, r.dial())
 		go ann.listen()
@@ -320,7 +320,7 @@ func TestDrainWhileSomebodyJoins(t *testing.T) {
 		pass(100 * time.Millisecond)
 		r.stopping()
 		ann.sentTo()
-		pass(recallTimeout)
+		pass(loadTimeout)
 		ann.look(func() {
 			if ann.mu.welcome.Player != "" || !ann.mu.ended {
 				t.Errorf("welcome %+v, ended %v", ann.mu.welcome, ann.mu.ended)
@@ -332,18 +332,18 @@ func TestDrainWhileSomebodyJoins(t *testing.T) {
 	})
 }
 
-// forgetful is a network that does not answer.
-type forgetful struct{ Players }
+// silentNetwork is a network that does not answer.
+type silentNetwork struct{ Players }
 
-func (forgetful) Player(ctx context.Context, _ player.ID) (wire.PlayerRecord, error) {
+func (silentNetwork) Player(ctx context.Context, _ player.ID) (wire.PlayerRecord, error) {
 	<-ctx.Done()
 	return wire.PlayerRecord{}, ctx.Err()
 }
 
-// With no other node players are told so, and that it will be back.
+// Without another node players are notified that there is none, and that this one will be back.
 func TestDrainAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		ann := r.join("ann", 1)
 		r.stopping()
 		if told := ann.sentTo(); told.Homes == nil || len(told.Homes) != 0 || told.Reason != reasonAlone {
@@ -351,7 +351,7 @@ func TestDrainAlone(t *testing.T) {
 		}
 		start := time.Now()
 		r.stop() // ann stays
-		if took := time.Since(start); took > homelessTime+lastWords {
+		if took := time.Since(start); took > homelessTime+closeTimeout {
 			t.Errorf("it took %v", took)
 		}
 		ann.look(func() {
@@ -365,10 +365,10 @@ func TestDrainAlone(t *testing.T) {
 	})
 }
 
-// Who does not leave is cut off after a while, and still saved where he stood when he was told to go.
+// A client that does not leave is cut off after a while, and its player saved where they stood when redirected.
 func TestDrainCutsWhoStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
 		ann := r.join("ann", 1)
 		ann.goTo(3.5, 25, 4.5)
 		pass(100 * time.Millisecond)
@@ -378,7 +378,7 @@ func TestDrainCutsWhoStays(t *testing.T) {
 		ann.goTo(5.5, 25, 4.5)
 		r.stop()
 		synctest.Wait() // she reads to the end
-		if took := time.Since(start); took < leaveTime || took > leaveTime+lastWords+100*time.Millisecond {
+		if took := time.Since(start); took < leaveTime || took > leaveTime+closeTimeout+100*time.Millisecond {
 			t.Errorf("it took %v", took)
 		}
 		ann.look(func() {
@@ -395,8 +395,8 @@ func TestDrainCutsWhoStays(t *testing.T) {
 	})
 }
 
-func TestRoomsAssign(t *testing.T) {
-	var r rooms
+func TestHandoffTargetsAssign(t *testing.T) {
+	var r handoffTargets
 	if homes := r.assign(); homes == nil || len(homes) != 0 {
 		t.Errorf("without rooms: %v", homes)
 	}
@@ -439,7 +439,7 @@ func TestAnswerShelter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unready := errors.New("alone")
 		var trouble error
-		r := newRig(t, func(o *Options) { o.Ready = func() error { return trouble } })
+		r := newHarness(t, func(o *Options) { o.Ready = func() error { return trouble } })
 		r.join("ann", 1)
 		want := wire.Offer{HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002", Sessions: 1, Ready: true}
 		if offer := offerOf(t, r.g); offer != want {

@@ -33,53 +33,53 @@ var ground = sync.OnceValue(func() *terrain.Generator {
 	return g
 })
 
-// lands is every region of a world, in memory: Land and Crowd as a region's loop drives them, without its
-// ticks. Each message of a gateway is answered at once, and the test says when a link breaks.
+// lands is every region of a world, in memory: Land and Crowd driven as by a region's loop, without its ticks. Each message of a
+// gateway is answered at once, and the test breaks links.
 type lands struct {
 	leader string
 
 	mu struct {
 		sync.Mutex
-		regions map[grid.Cell]*landing
+		regions map[grid.Cell]*testRegion
 		down    bool     // no region can be followed
-		odd     []string // what no gateway should send
+		odd     []string // invalid messages of gateways
 		drains  int
-		moved   int                        // messages with moves
-		lag     func(*cable) time.Duration // how long a frame is on its way, which overtakes no other of its link; nil: no time
-		mute    bool                       // regions are older ones, which pass no clocks on
+		moved   int                           // messages with moves
+		lag     func(*testLink) time.Duration // transit time of a message, which overtakes no other of its link; nil: none
+		mute    bool                          // regions are older ones, which do not pass clocks on
 	}
 }
 
-// slow has frames take time on their way.
-func (l *lands) slow(lag func(*cable) time.Duration) {
+// slow sets the transit time of messages.
+func (l *lands) slow(lag func(*testLink) time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.lag = lag
 }
 
-// slowBy has each frame take a random time.
+// slowBy gives each message a random transit time.
 func (l *lands) slowBy(seed uint64, most time.Duration) {
 	rng := rand.New(rand.NewPCG(seed, 3))
-	l.slow(func(*cable) time.Duration { return time.Duration(rng.Int64N(int64(most))) })
+	l.slow(func(*testLink) time.Duration { return time.Duration(rng.Int64N(int64(most))) })
 }
 
-// mute makes regions older ones, which pass no clocks on.
+// mute makes regions older ones, which do not pass clocks on.
 func (l *lands) mute() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.mute = true
 }
 
-// landing is one region.
-type landing struct {
+// testRegion is one region.
+type testRegion struct {
 	cell    grid.Cell
 	land    *world.Land
 	crowd   *world.Crowd
 	index   uint64 // of the log
 	tick    uint64
-	links   map[*cable]bool
+	links   map[*testLink]bool
 	number  uint64
-	deaf    bool         // takes messages in and answers nothing: edits are committed and nobody hears of it
+	deaf    bool         // accepts messages and answers nothing: edits are committed without results
 	applied map[edit]int // how often each edit changed the land
 }
 
@@ -90,17 +90,17 @@ type edit struct {
 
 func newLands() *lands {
 	l := &lands{leader: self}
-	l.mu.regions = make(map[grid.Cell]*landing)
+	l.mu.regions = make(map[grid.Cell]*testRegion)
 	return l
 }
 
-func (l *lands) at(pos grid.ChunkPos) *landing {
+func (l *lands) at(pos grid.ChunkPos) *testRegion {
 	cell := grid.CellAt(pos, grid.FoundingLabel)
 	r := l.mu.regions[cell]
 	if r == nil {
-		r = &landing{
+		r = &testRegion{
 			cell: cell, land: world.NewLand(2, cell, height), crowd: world.NewCrowd(cell),
-			links: make(map[*cable]bool), applied: make(map[edit]int),
+			links: make(map[*testLink]bool), applied: make(map[edit]int),
 		}
 		l.mu.regions[cell] = r
 	}
@@ -126,12 +126,12 @@ func (l *lands) Follow(_ context.Context, pos grid.ChunkPos) (region.Link, wire.
 		return nil, l.info(r.cell), errors.New("nobody leads the region")
 	}
 	r.number++
-	c := &cable{lands: l, region: r, number: r.number, watch: make(map[grid.ChunkPos]bool), wake: make(chan struct{}, 1)}
+	c := &testLink{lands: l, region: r, number: r.number, watch: make(map[grid.ChunkPos]bool), wake: make(chan struct{}, 1)}
 	r.links[c] = true
 	return c, l.info(r.cell), nil
 }
 
-// Drain hands over everything and counts that it was asked to.
+// Drain hands over everything and counts its calls.
 func (l *lands) Drain(context.Context) (handed, kept int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,15 +139,15 @@ func (l *lands) Drain(context.Context) (handed, kept int) {
 	return len(l.mu.regions), 0
 }
 
-// solitude is a world without other nodes.
-type solitude struct{}
+// noNodes is a world without other nodes.
+type noNodes struct{}
 
-func (solitude) Connected() []string { return nil }
-func (solitude) Ask(context.Context, string, string, []byte) ([]byte, error) {
+func (noNodes) Connected() []string { return nil }
+func (noNodes) Ask(context.Context, string, string, []byte) ([]byte, error) {
 	return nil, errors.New("there is nobody")
 }
 
-// down lets no region be followed any more, or again; links break.
+// down makes regions impossible to follow, or possible again; links break.
 func (l *lands) down(down bool) {
 	l.mu.Lock()
 	l.mu.down = down
@@ -168,7 +168,7 @@ func (l *lands) cut() {
 	}
 }
 
-// deaf lets regions take in messages without any answer, until their links are cut.
+// deaf makes regions accept messages without any answer, until their links are cut.
 func (l *lands) deaf(deaf bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,7 +177,7 @@ func (l *lands) deaf(deaf bool) {
 	}
 }
 
-// truth is a chunk as the region has it.
+// truth returns a chunk as the region has it.
 func (l *lands) truth(pos grid.ChunkPos) *chunk.Chunk {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,28 +189,28 @@ func (l *lands) truth(pos grid.ChunkPos) *chunk.Chunk {
 	return c
 }
 
-// followed tells how many links a region has.
+// followed returns how many links a region has.
 func (l *lands) followed(pos grid.ChunkPos) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.at(pos).links)
 }
 
-// told is how many messages with moves regions have got.
-func (l *lands) told() int {
+// movesReceived returns how many messages with moves regions have received.
+func (l *lands) movesReceived() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.mu.moved
 }
 
-// bodies gives who is in a chunk, as its region has it.
+// bodies returns the bodies in a chunk, as its region has them.
 func (l *lands) bodies(pos grid.ChunkPos) []wire.Body {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.at(pos).crowd.Inside(pos)
 }
 
-// commit applies a block change by somebody elsewhere, and tells.
+// commit applies a block change of another gateway's player, and sends it.
 func (l *lands) commit(e wire.Intent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -219,7 +219,7 @@ func (l *lands) commit(e wire.Intent) {
 	r.tell()
 }
 
-// tell sends a frame of the test's making to all links of a region.
+// tell sends a message made by the test to all links of a region.
 func (l *lands) tell(pos grid.ChunkPos, frame wire.FromRegion) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -229,7 +229,7 @@ func (l *lands) tell(pos grid.ChunkPos, frame wire.FromRegion) {
 }
 
 // apply commits edits one by one.
-func (r *landing) apply(edits []wire.Intent, from *cable) {
+func (r *testRegion) apply(edits []wire.Intent, from *testLink) {
 	for _, e := range edits {
 		batch := world.Batch{Edits: []wire.Intent{e}}
 		if at := e.Pos.Chunk(); !r.land.Pinned(at) {
@@ -254,7 +254,7 @@ func (r *landing) apply(edits []wire.Intent, from *cable) {
 }
 
 // tell ends a tick.
-func (r *landing) tell() {
+func (r *testRegion) tell() {
 	r.tick++
 	news := r.crowd.Take()
 	for c := range r.links {
@@ -279,10 +279,10 @@ func (r *landing) tell() {
 	}
 }
 
-// cable is a link. The lock of lands guards it.
-type cable struct {
+// testLink is a link. The lock of lands guards it.
+type testLink struct {
 	lands   *lands
-	region  *landing
+	region  *testRegion
 	number  uint64
 	watch   map[grid.ChunkPos]bool
 	fresh   []grid.ChunkPos
@@ -295,7 +295,7 @@ type cable struct {
 
 var errCut = errors.New("link cut")
 
-func (c *cable) put(f wire.FromRegion) {
+func (c *testLink) put(f wire.FromRegion) {
 	due := time.Now()
 	if c.lands.mu.lag != nil {
 		due = due.Add(c.lands.mu.lag(c))
@@ -307,7 +307,7 @@ func (c *cable) put(f wire.FromRegion) {
 	wakeUp(c.wake)
 }
 
-func (c *cable) end() {
+func (c *testLink) end() {
 	if c.broken {
 		return
 	}
@@ -317,7 +317,7 @@ func (c *cable) end() {
 	wakeUp(c.wake)
 }
 
-func (c *cable) Send(msg wire.ToRegion) error {
+func (c *testLink) Send(msg wire.ToRegion) error {
 	if err := msg.Valid(); err != nil {
 		return err
 	}
@@ -378,7 +378,7 @@ func twice[E comparable](list []E) bool {
 	return false
 }
 
-func (c *cable) Receive(ctx context.Context) (wire.FromRegion, error) {
+func (c *testLink) Receive(ctx context.Context) (wire.FromRegion, error) {
 	for {
 		c.lands.mu.Lock()
 		if c.broken {
@@ -405,14 +405,14 @@ func (c *cable) Receive(ctx context.Context) (wire.FromRegion, error) {
 	}
 }
 
-func (c *cable) Close() error {
+func (c *testLink) Close() error {
 	c.lands.mu.Lock()
 	defer c.lands.mu.Unlock()
 	c.end()
 	return nil
 }
 
-// memory is the network's memory of players, and a node's own.
+// memory is the network's store of players, or a node's own.
 type memory struct {
 	mu struct {
 		sync.Mutex
@@ -476,7 +476,7 @@ func (m *memory) Commit(writes []kv.Write) error {
 	return nil
 }
 
-// saved gives a player's record on this node's disk.
+// saved returns a player's record on this node's disk.
 func (m *memory) saved(id player.ID) (wire.PlayerRecord, bool) {
 	row, err := m.Get(playerTable, id[:])
 	if err != nil || row == nil {
@@ -486,19 +486,19 @@ func (m *memory) saved(id player.ID) (wire.PlayerRecord, bool) {
 	return r, err == nil
 }
 
-// doorway is a listener whose connections are pipes.
-type doorway struct {
+// pipeListener is a listener whose connections are pipes.
+type pipeListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	close  sync.Once
 	fail   chan error
 }
 
-func newDoorway() *doorway {
-	return &doorway{conns: make(chan net.Conn), closed: make(chan struct{}), fail: make(chan error, 1)}
+func newDoorway() *pipeListener {
+	return &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{}), fail: make(chan error, 1)}
 }
 
-func (d *doorway) Accept() (net.Conn, error) {
+func (d *pipeListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-d.conns:
 		return c, nil
@@ -509,10 +509,10 @@ func (d *doorway) Accept() (net.Conn, error) {
 	}
 }
 
-func (d *doorway) Close() error   { d.close.Do(func() { close(d.closed) }); return nil }
-func (d *doorway) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4002} }
+func (d *pipeListener) Close() error   { d.close.Do(func() { close(d.closed) }); return nil }
+func (d *pipeListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4002} }
 
-// from is a pipe that claims to come from an address.
+// from is a pipe with a remote address.
 type from struct {
 	net.Conn
 	address net.Addr
@@ -520,7 +520,7 @@ type from struct {
 
 func (f from) RemoteAddr() net.Addr { return f.address }
 
-// applied tells how often a player's edit changed the land of any region.
+// applied returns how often a player's edit changed the land of any region.
 func (l *lands) applied(id string, seq uint64) (times int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -534,7 +534,7 @@ func (l *lands) applied(id string, seq uint64) (times int) {
 	return times
 }
 
-// watching gives the chunks that regions show.
+// watching returns the chunks watched at regions.
 func (l *lands) watching() (all []grid.ChunkPos) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// generateTimeout is how long a search for a chunk's region may take, founding included.
+// generateTimeout bounds the search for a chunk's region, founding included.
 const generateTimeout = 20 * time.Second
 
 // serveGame serves the game port: VoxelPopuli's own protocol, and sessions over plain TCP.
@@ -24,7 +24,7 @@ func (g *Gateway) serveGame(ctx context.Context, l net.Listener) error {
 	var crew sync.WaitGroup
 	defer crew.Wait()
 	ctx, end := context.WithCancel(ctx)
-	defer end()                                          // the sessions of this door, also when only the door itself has failed
+	defer end()                                          // the sessions of this listener, even when only the listener has failed
 	stop := context.AfterFunc(ctx, func() { l.Close() }) //nolint:errcheck // Accept reports it
 	defer stop()
 	for pause := acceptPause; ; {
@@ -60,13 +60,13 @@ func (g *Gateway) serveGame(ctx context.Context, l net.Listener) error {
 // acceptPause is the first pause after a connection could not be accepted; each further one is twice as long.
 const acceptPause = 5 * time.Millisecond
 
-// outOfFiles tells whether an error of Accept will pass.
+// outOfFiles reports whether an error of Accept is temporary.
 func outOfFiles(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
 		errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.ECONNABORTED)
 }
 
-// serveConnection reads the handshake and does what it asks for (§3.2.2.1).
+// serveConnection reads the handshake and serves the requested mode (§3.2.2.1).
 func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 	release, err := g.admit(c.RemoteAddr(), connectionWeight)
 	if err != nil {
@@ -82,7 +82,7 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 	stop()
 	if err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			err = &wire.Error{Code: wire.FailTimeout, Message: fmt.Sprintf("no handshake came within %v", wire.HandshakeTimeout)}
+			err = &wire.Error{Code: wire.FailTimeout, Message: fmt.Sprintf("no handshake arrived within %v", wire.HandshakeTimeout)}
 		}
 		if gone(err) {
 			return nil
@@ -111,7 +111,7 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 			return err
 		}
 		endByReset(c)
-		return g.serveClassic(ctx, c, in, h)
+		return g.serveLegacy(ctx, c, in, h)
 	case wire.PurposeDHT:
 		if err := answer(c, wire.AnswerOK); err != nil {
 			return err
@@ -141,26 +141,26 @@ func answer(c net.Conn, text string) error {
 	return nil
 }
 
-// endByReset makes a connection end by a reset, whoever closes it: this gateway, or the system because the process has died.
-// The released client takes the end of a stream for an empty read and hangs; after a reset it asks dht again.
+// endByReset makes a connection end by a reset, whether this gateway closes it or the system does because the process has died.
+// The released client treats the end of a stream as an empty read and hangs; after a reset it queries dht again.
 func endByReset(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
-		tcp.SetLinger(0) //nolint:errcheck // then it ends as any other
+		tcp.SetLinger(0) //nolint:errcheck // otherwise it ends like any other
 	}
 }
 
-// resetOriginals ends the connections of original clients to a region that is led elsewhere.
-func (g *Gateway) resetOriginals(f *feed) {
+// resetLegacy ends the connections of original clients to a region that is led elsewhere.
+func (g *Gateway) resetLegacy(sub *subscription) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for s := range g.mu.classics {
-		if s.feed == f {
-			s.end()
+	for lc := range g.mu.legacyConns {
+		if lc.sub == sub {
+			lc.end()
 		}
 	}
 }
 
-// generate makes sure that the chunk's region exists (§3.1.3).
+// generate ensures that the chunk's region exists (§3.1.3).
 func (g *Gateway) generate(ctx context.Context, c net.Conn, h wire.Handshake) (wire.Region, error) {
 	if err := g.pace(ctx, c.RemoteAddr()); err != nil {
 		return wire.Region{}, err
@@ -170,13 +170,13 @@ func (g *Gateway) generate(ctx context.Context, c net.Conn, h wire.Handshake) (w
 	return g.Regions.Locate(ctx, h.Chunk)
 }
 
-// resident refuses a connect to a chunk whose region is not led here, and any where no guests may play.
+// resident refuses a connection to a chunk whose region is not led here, and any connection where guests may not play.
 func (g *Gateway) resident(ctx context.Context, c net.Conn, h wire.Handshake) error {
 	if !g.Guests {
 		return &wire.Error{Code: wire.FailNoGuests, Message: "this world admits no guests, and so no original clients"}
 	}
 	info, err := g.generate(ctx, c, h)
-	if err == nil && info.Leader != g.Peer { // as was last heard
+	if err == nil && info.Leader != g.Peer { // according to the last update
 		ctx, cancel := context.WithTimeout(ctx, generateTimeout)
 		defer cancel()
 		info, err = g.led(ctx, h.Chunk, true)

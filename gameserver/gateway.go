@@ -28,12 +28,12 @@ import (
 
 // Regions finds, founds and follows regions; a *region.Host.
 type Regions interface {
-	// Locate gives the region that covers the chunk; it is founded first if need be.
+	// Locate returns the region that covers the chunk, and founds it first if necessary.
 	Locate(ctx context.Context, pos grid.ChunkPos) (wire.Region, error)
-	// Follow links the caller with that region, wherever it is led.
+	// Follow opens a link to that region, wherever it is led.
 	Follow(ctx context.Context, pos grid.ChunkPos) (region.Link, wire.Region, error)
-	// Drain hands over what this node leads, and keeps more from coming to it. It gives how many regions
-	// were handed over and how many not.
+	// Drain hands over the regions that this node leads, and takes no more. It returns how many were handed over and how many
+	// were not.
 	Drain(ctx context.Context) (handed, kept int)
 }
 
@@ -43,120 +43,121 @@ type Terrain interface {
 	Surface(x, z int32) int32
 }
 
-// Bases gives the terrain of that hash, wherever it is; a *region.Host. It may take seconds.
+// Bases returns the terrain with that hash, wherever it is stored; a *region.Host. It may take seconds.
 type Bases interface {
 	BaseOf(ctx context.Context, pos grid.ChunkPos, hash [32]byte) (*chunk.Chunk, error)
 }
 
-// Players is the network's memory of players; a *dht.DHT.
+// Players stores player records in the network; a *dht.DHT.
 type Players interface {
 	Player(ctx context.Context, id player.ID) (wire.PlayerRecord, error)
 	PutPlayer(ctx context.Context, record wire.PlayerRecord) error
 }
 
-// Storage is this node's own memory of players; a *store.DB.
+// Storage stores player records on this node; a *store.DB.
 type Storage interface {
 	Get(table string, key []byte) ([]byte, error)
 	Commit(writes []kv.Write) error
 }
 
-// Options are what a Gateway stands on.
+// Options are the dependencies and settings of a Gateway.
 type Options struct {
 	World   world.Genesis
 	Terrain Terrain
-	Bases   Bases  // of chunks for which Terrain makes something else than their edits lie on; nil: such chunks are not shown
+	// Terrain of chunks that Terrain generates differently from what their edits were made on; nil: such chunks are not shown.
+	Bases   Bases
 	Peer    string // this node's peer id
-	Version string // of the daemon, told to clients
+	Version string // of the daemon, sent to clients
 	HTTP    string // URL under which players open this gateway
-	Game    string // host:port of its game server, as others reach it
+	Game    string // host:port of its game server, reachable by others
 	Regions Regions
 	Nodes   Nodes
 	Players Players
 	Storage Storage
 	Client  fs.FS // the browser client's files
 	MaxView int   // the largest view distance granted, in chunks; at most wire.MaxView
-	// MotionBudget is how many bytes a second a session's motion of avatars may take; 0 means usualBudget. In a
-	// larger crowd those who are farther away are told of less exactly.
+	// MotionBudget is the number of bytes a second that the motion of avatars may take in one session; 0 means usualBudget. In a
+	// larger crowd, avatars farther away are sent less exactly.
 	MotionBudget int
 	Guests       bool // whether players without a key may join
-	PerAddress   int  // players that one IP address (of IPv6, one /64) may have here; loopback is free
+	PerAddress   int  // players that one IP address (of IPv6, one /64) may have here; loopback is not counted
 	// EditsPerSecond is how many edits one session may make; 0 means 20.
 	EditsPerSecond int
 	Ready          func() error    // why the node should not be sent players now; nil if it may
-	Drained        func(DrainStep) // told how far the end has come; from several goroutines; nil for nobody
+	Drained        func(DrainStep) // receives the steps of the drain, from several goroutines; nil for none
 	Logger         *slog.Logger
 	Registerer     prometheus.Registerer
 
-	// Overlay is who tells whom about movement, one of Overlays; empty means relay. Others than relay need Streams.
+	// Overlay is how movement travels between gateways, one of Overlays; empty means relay. Others than relay need Streams.
 	Overlay string
 	Streams Streams
 
 	builders int           // in tests: how many build chunks at once; one builds them in strict order
-	ahead    time.Duration // in tests: how far this node's wall clock is ahead
-	heedless bool          // in tests: chat is shown as it comes
-	actedFor time.Duration // in tests: another time than actedFor
+	ahead    time.Duration // in tests: offset of this node's wall clock
+	heedless bool          // in tests: chat is shown as it arrives
+	actedFor time.Duration // in tests: replaces actedFor
 }
 
-// wall is the node's wall clock, which need not be right.
+// wall returns the node's wall clock, which need not be right.
 func (o *Options) wall() time.Time { return time.Now().Add(o.ahead) }
 
-// usualBudget is what a crowd of 1,500 in one chunk may take of each session, told to a quarter block.
+// usualBudget is what a crowd of 1,500 in one chunk takes in each session at a precision of a quarter block.
 const usualBudget = 19_200
 
 // Gateway holds the sessions of one daemon. Create it with New; it serves while Run runs.
 type Gateway struct {
 	Options
-	rules       player.Rules
-	start       time.Time // all Motions count from here
-	metrics     *metrics
-	jobs        *jobs
-	talk        *talk
-	swarm       *swarm
-	keeper      *keeper
-	poller      *poller
-	seq         atomic.Uint64 // of the newest edit of an original client
-	looks       atomic.Uint64 // order of the view that was looked at last
-	stage       *stage
-	shelf       *lru.Cache[grid.ChunkPos, shelved]   // generated terrain, packed
-	confirmed   *lru.Cache[grid.Cell, time.Duration] // when a region's leader last said that it leads
-	leader      atomic.Pointer[feed]                 // of the region that the beat follows; nil for none
-	came        chan struct{}                        // holds a token when an original client has come
-	called      chan struct{}                        // holds a token while that region calls for a beat
-	onBeat      []*session                           // the beat's; reused
-	feedsOnBeat []*feed                              // likewise
-	crowds      map[*feed]int                        // likewise
-	post        post                                 // the beat's
-	spawn       chan func(context.Context)
-	stop        chan struct{} // closed when Run begins to end
-	leaving     leaving
+	rules          player.Rules
+	start          time.Time // the origin of all Motions' times
+	metrics        *metrics
+	jobs           *jobs
+	chat           *chatSequencer
+	p2p            *p2pDriver
+	players        *playerStore
+	poller         *poller
+	seq            atomic.Uint64 // of the newest edit of an original client
+	watchOrder     atomic.Uint64 // order of the chunk that was watched last
+	interest       *interestIndex
+	shelf          *lru.Cache[grid.ChunkPos, shelved]   // generated terrain, packed
+	confirmed      *lru.Cache[grid.Cell, time.Duration] // when a region's leader last confirmed its leadership
+	frameLeader    atomic.Pointer[subscription]         // of the region that the frame loop follows; nil for none
+	legacyCame     chan struct{}                        // holds a token when an original client has connected
+	frameRequested chan struct{}                        // holds a token while a frame is requested
+	frameSessions  []*session                           // the frame loop's; reused
+	frameSubs      []*subscription                      // likewise
+	frameCrowds    map[*subscription]int                // likewise
+	frameWriter    frameWriter                          // the frame loop's
+	spawn          chan func(context.Context)
+	stop           chan struct{} // closed when Run begins to shut down
+	shutdown       shutdown
 
 	mu struct {
 		sync.Mutex
-		feeds     map[grid.Cell]*feed
-		sessions  map[player.ID]*session
-		classics  map[*classic]struct{}          // original connections in connect mode
-		parties   map[partyKey]*party            // original connections by name and address
-		guests    map[player.ID]*guest           // the players of these connections
-		foundings map[netip.Prefix]*rate.Limiter // what each remote address may ask for that may found a region
-		addresses map[netip.Prefix]int           // weights of connections by remote address; no zeros
+		subs        map[grid.Cell]*subscription
+		sessions    map[player.ID]*session
+		legacyConns map[*legacyConn]struct{}       // original connections in connect mode
+		parties     map[partyKey]*party            // original connections by name and address
+		guests      map[player.ID]*guest           // the players of these connections
+		foundings   map[netip.Prefix]*rate.Limiter // limits of requests that may found a region, by remote address
+		addresses   map[netip.Prefix]int           // weights of connections by remote address; no zeros
 	}
 }
 
-// New prepares a gateway.
+// New returns a gateway that is not running yet.
 func New(o Options) *Gateway {
 	g := &Gateway{
-		Options: o,
-		rules:   player.Rules{Height: int(o.World.Height())}.WithDefaults(),
-		start:   time.Now(),
-		metrics: newMetrics(o.Registerer),
-		jobs:    newJobs(),
-		stage:   newStage(cmp.Or(o.MotionBudget, usualBudget)),
-		called:  make(chan struct{}, 1),
-		crowds:  make(map[*feed]int),
-		came:    make(chan struct{}, 1),
-		spawn:   make(chan func(context.Context)),
-		stop:    make(chan struct{}),
-		leaving: newLeaving(),
+		Options:        o,
+		rules:          player.Rules{Height: int(o.World.Height())}.WithDefaults(),
+		start:          time.Now(),
+		metrics:        newMetrics(o.Registerer),
+		jobs:           newJobs(),
+		interest:       newInterestIndex(cmp.Or(o.MotionBudget, usualBudget)),
+		frameRequested: make(chan struct{}, 1),
+		frameCrowds:    make(map[*subscription]int),
+		legacyCame:     make(chan struct{}, 1),
+		spawn:          make(chan func(context.Context)),
+		stop:           make(chan struct{}),
+		shutdown:       newShutdown(),
 	}
 	shelf, err := lru.New[grid.ChunkPos, shelved](shelfSize)
 	if err != nil {
@@ -166,13 +167,13 @@ func New(o Options) *Gateway {
 	if g.confirmed, err = lru.New[grid.Cell, time.Duration](shelfSize); err != nil {
 		panic(err) // likewise
 	}
-	g.keeper = newKeeper(o)
-	g.talk = newTalk(g)
-	g.swarm = newSwarm(g, o.Overlay)
-	g.poller = newPoller(g.Logger, g.swarm.on())
-	g.mu.feeds = make(map[grid.Cell]*feed)
+	g.players = newPlayerStore(o)
+	g.chat = newChatSequencer(g)
+	g.p2p = newP2PDriver(g, o.Overlay)
+	g.poller = newPoller(g.Logger, g.p2p.on())
+	g.mu.subs = make(map[grid.Cell]*subscription)
 	g.mu.sessions = make(map[player.ID]*session)
-	g.mu.classics = make(map[*classic]struct{})
+	g.mu.legacyConns = make(map[*legacyConn]struct{})
 	g.mu.parties = make(map[partyKey]*party)
 	g.mu.guests = make(map[player.ID]*guest)
 	g.mu.foundings = make(map[netip.Prefix]*rate.Limiter)
@@ -186,10 +187,11 @@ type Listeners struct {
 	HTTP net.Listener // browser client, WebSocket, health
 }
 
-// Run serves players until ctx ends or a listener fails, and returns when every session is saved and closed.
-// When ctx ends the players are sent to other nodes first, as drain.go tells.
+// Run serves players until ctx ends or a listener fails, and returns when every session is saved and closed. When ctx ends the
+// players are redirected to other nodes first; see drain.go.
 //
-// The feeds and the keeper outlive the sessions: whoever leaves last leaves the world in order, and is saved.
+// The subscriptions and the player store outlive the sessions, so that the last player to leave is removed from the world and
+// saved.
 func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	inner, stopInner := context.WithCancel(context.WithoutCancel(ctx))
 	front, stopFront := context.WithCancel(inner)
@@ -200,12 +202,12 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	for range cmp.Or(g.builders, usualBuilders) {
 		crew.Go(func() { g.build(inner) })
 	}
-	crew.Go(func() { g.keeper.run(inner, g.poses) })
+	crew.Go(func() { g.players.run(inner, g.poses) })
 	crew.Go(func() { g.runClock(inner) })
-	crew.Go(func() { g.runBeat(inner) })
-	crew.Go(func() { g.talk.run(inner) })
+	crew.Go(func() { g.runFrameLoop(inner) })
+	crew.Go(func() { g.chat.run(inner) })
 	crew.Go(func() { g.poller.run(inner) })
-	crew.Go(func() { g.swarm.run(inner) })
+	crew.Go(func() { g.p2p.run(inner) })
 
 	ended := make(chan error)
 	crew.Go(func() { ended <- g.serveGame(front, l.Game) })
@@ -224,7 +226,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 		case e := <-ended:
 			running--
 			err = errors.Join(err, e)
-			stopFront() // one door closed: close the other
+			stopFront() // one listener failed: close the other
 		case task := <-g.spawn:
 			crew.Go(func() { task(inner) })
 		}
@@ -232,7 +234,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	return err
 }
 
-// run starts a task in a goroutine that Run awaits. It reports false when the gateway is ending.
+// run starts a task in a goroutine that Run awaits. It reports false when the gateway is shutting down.
 func (g *Gateway) run(task func(context.Context)) bool {
 	select {
 	case g.spawn <- task:
@@ -242,36 +244,36 @@ func (g *Gateway) run(task func(context.Context)) bool {
 	}
 }
 
-// feed gives the feed that covers the chunk, which may be new.
-func (g *Gateway) feed(pos grid.ChunkPos) *feed {
+// subscription returns the subscription that covers the chunk, and creates it if necessary.
+func (g *Gateway) subscription(pos grid.ChunkPos) *subscription {
 	cell := grid.CellAt(pos, grid.FoundingLabel)
 	g.mu.Lock()
-	f := g.mu.feeds[cell]
-	if f != nil {
+	sub := g.mu.subs[cell]
+	if sub != nil {
 		g.mu.Unlock()
-		return f
+		return sub
 	}
-	f = newFeed(g, cell)
-	g.mu.feeds[cell] = f
+	sub = newSubscription(g, cell)
+	g.mu.subs[cell] = sub
 	g.mu.Unlock()
-	g.run(f.run)
-	return f
+	g.run(sub.run)
+	return sub
 }
 
-// watch brings a chunk into a viewer's view, and gives the feed that shows it.
-func (g *Gateway) watch(pos grid.ChunkPos, whom viewer) *feed {
+// watch adds a subscriber to a chunk, and returns the subscription.
+func (g *Gateway) watch(pos grid.ChunkPos, by subscriber) *subscription {
 	for {
-		if f := g.feed(pos); f.watch(pos, whom) {
-			return f
+		if sub := g.subscription(pos); sub.watch(pos, by) {
+			return sub
 		}
 	}
 }
 
-// enter brings a viewer's body into the world, and gives the feed of the region that it is in.
-func (g *Gateway) enter(body wire.Body, whose viewer) *feed {
+// enter adds a subscriber's body to the world, and returns the subscription of the region that it is in.
+func (g *Gateway) enter(body wire.Body, owner subscriber) *subscription {
 	for {
-		if f := g.feed(world.ChunkOf(body.Pose)); f.enter(body, whose) {
-			return f
+		if sub := g.subscription(world.ChunkOf(body.Pose)); sub.enter(body, owner) {
+			return sub
 		}
 	}
 }
@@ -287,13 +289,13 @@ func (g *Gateway) nextSeq() uint64 {
 	}
 }
 
-// now is the gateway's clock, for budgets.
+// now returns the gateway's clock, for budgets.
 func (g *Gateway) now() time.Duration { return time.Since(g.start) }
 
-// timeOfDay is the world's time in minutes since midnight.
+// timeOfDay returns the world's time in minutes since midnight.
 func (g *Gateway) timeOfDay() float64 { return g.World.TimeOfDay(time.Now().UnixMilli()) }
 
-// Player is what one session reports about itself.
+// Player is the report on one session.
 type Player struct {
 	ID    string    `json:"id"`
 	Name  string    `json:"name"`
@@ -301,7 +303,7 @@ type Player struct {
 	Pose  wire.Pose `json:"pose"`
 }
 
-// Online gives the players who hold a session here.
+// Online returns the players with a session here.
 func (g *Gateway) Online() []Player {
 	g.mu.Lock()
 	defer g.mu.Unlock()

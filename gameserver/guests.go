@@ -9,26 +9,26 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file knows the players who are here, over all connections of theirs.
+// This file looks players up over all connections to this gateway.
 
-// reachLeeway is how much farther than others a player of an original client may reach, in blocks: their
-// client measures in its own way, and their moves come over another connection than their edits.
+// reachLeeway is added to the reach of players of original clients, in blocks: their client measures differently, and their moves
+// arrive over another connection than their edits.
 const reachLeeway = 1
 
-// stance is where a player is registered on a connection of an original client.
-type stance struct {
+// registration is where a player is registered on a connection of an original client.
+type registration struct {
 	pose  wire.Pose
 	at    grid.ChunkPos // of the connection
-	moved bool          // they have said where they are since they registered
+	moved bool          // the player has moved since they registered
 }
 
-func (s *classic) stance() stance {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return stance{pose: s.mu.pose, at: s.at, moved: s.mu.motion != nil}
+func (lc *legacyConn) stance() registration {
+	lc.mu.Lock()
+	defer lc.mu.Unlock()
+	return registration{pose: lc.mu.pose, at: lc.at, moved: lc.mu.motion != nil}
 }
 
-// present returns where a player is who plays here, or is being saved at this moment, and reports whether they are.
+// present returns where a player is who plays here, or is being saved at the moment, and reports whether there is one.
 func (g *Gateway) present(id player.ID) (pose wire.Pose, here bool) {
 	g.mu.Lock()
 	s, who := g.mu.sessions[id], g.mu.guests[id]
@@ -42,20 +42,20 @@ func (g *Gateway) present(id player.ID) (pose wire.Pose, here bool) {
 	return pose, false
 }
 
-// judgeBuilder returns who puts a block there, of the players whose connection this may be, or else why none of them may.
-// One who has not said where they are may edit the chunk that they are registered in.
-func (s *classic) judgeBuilder(pos grid.Pos, block chunk.Block) (by player.ID, refused string) {
-	rules := s.g.rules
+// checkBuilder returns the player who places a block, of those whose connection this may be, or else why none of them may. A
+// player who has not moved yet may edit the chunk that they are registered in.
+func (lc *legacyConn) checkBuilder(pos grid.Pos, block chunk.Block) (by player.ID, refused string) {
+	rules := lc.g.rules
 	rules.Reach += reachLeeway
 	refused = wire.RefusedOutOfReach
-	for _, on := range s.party.registered() {
+	for _, on := range lc.party.registered() {
 		who, st := on.who.Load(), on.stance()
 		switch {
-		case s.who.Load() != nil && s.who.Load() != who,
+		case lc.who.Load() != nil && lc.who.Load() != who,
 			!st.moved && st.at != pos.Chunk(),
 			st.moved && !rules.InReach(st.pose.X, st.pose.Y+player.EyeHeight, st.pose.Z, pos):
 			continue
-		case block.Solid() && (st.moved && bodyReaches(st.pose, pos) || s.g.occupied(pos, who.id)):
+		case block.Solid() && (st.moved && bodyReaches(st.pose, pos) || lc.g.occupied(pos, who.id)):
 			refused = wire.RefusedInsidePlayer
 			continue
 		}
@@ -64,20 +64,20 @@ func (s *classic) judgeBuilder(pos grid.Pos, block chunk.Block) (by player.ID, r
 	return by, refused
 }
 
-// occupied tells whether a body of another player reaches into the block, as far as is known here.
+// occupied reports whether the body of another player reaches into the block, as far as known here.
 func (g *Gateway) occupied(pos grid.Pos, self player.ID) bool {
 	for _, at := range chunksAround(pos) {
 		g.mu.Lock()
-		f := g.mu.feeds[grid.CellAt(at, grid.FoundingLabel)]
+		sub := g.mu.subs[grid.CellAt(at, grid.FoundingLabel)]
 		g.mu.Unlock()
-		if f != nil && f.occupied(at, pos, self) {
+		if sub != nil && sub.occupied(at, pos, self) {
 			return true
 		}
 	}
 	return false
 }
 
-// chunksAround gives the chunks in which a body may stand that reaches into the block, each once.
+// chunksAround returns the chunks in which a body that reaches into the block may stand, each once.
 func chunksAround(pos grid.Pos) []grid.ChunkPos {
 	var all []grid.ChunkPos
 	for _, corner := range [...]grid.Pos{{X: -1, Z: -1}, {X: -1, Z: 1}, {X: 1, Z: -1}, {X: 1, Z: 1}} {
@@ -89,7 +89,7 @@ func chunksAround(pos grid.Pos) []grid.ChunkPos {
 	return all
 }
 
-// poses gives where everybody who has a session here is.
+// poses returns the places of all players with a session here.
 func (g *Gateway) poses() []presence {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -99,7 +99,7 @@ func (g *Gateway) poses() []presence {
 			all = append(all, s.presence())
 		}
 	}
-	for c := range g.mu.classics {
+	for c := range g.mu.legacyConns {
 		if p, registered := c.presence(); registered {
 			all = append(all, p)
 		}

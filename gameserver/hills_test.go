@@ -13,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// hills are the chunk where players enter a natural world, trees and all, and how strollers cross it: straight towards a
+// hills are the chunk where players enter a natural world, trees and all, and the way strollers cross it: straight towards a
 // goal, straight up before what is higher, and down behind it. The players of bench/crowd do the same.
 type hills struct {
 	top   [grid.ChunkSize][grid.ChunkSize]float64 // the height of feet, by x and z
@@ -41,7 +41,7 @@ func newHills(t testing.TB) *hills {
 
 func footing(b chunk.Block) bool { return b.Solid() || b == chunk.Water }
 
-// stand is the height of feet on the highest column under a body.
+// stand returns the height of feet on the highest column under a body.
 func (h *hills) stand(x, z float64) (top float64) {
 	const half = .32
 	for _, dx := range [2]float64{-half, half} {
@@ -52,7 +52,7 @@ func (h *hills) stand(x, z float64) (top float64) {
 	return top
 }
 
-// climb takes a stroller on by the way of a tick.
+// climb moves a stroller by a tick.
 func (h *hills) climb(stroller int, p *wire.Pose, rng *rand.Rand) {
 	const way = 4. / 20
 	x, z := p.X, p.Z
@@ -71,8 +71,8 @@ func (h *hills) climb(stroller int, p *wire.Pose, rng *rand.Rand) {
 	}
 }
 
-// On natural land, what sessions see of a crowd is wrong by what the budget leaves, and by the delay: against where
-// everybody is by now, in blocks.
+// On natural land, the error of what sessions see of a crowd is bounded by the budget and the delay: against where everybody is
+// by now, in blocks.
 func TestCrowdOnHills(t *testing.T) {
 	for _, c := range []struct {
 		players   int
@@ -85,7 +85,7 @@ func TestCrowdOnHills(t *testing.T) {
 		{1500, 20000, .18, .75},
 	} {
 		t.Run(fmt.Sprint(c.players), func(t *testing.T) {
-			h := newTheatre(c.players, jitter)
+			h := newCrowdScene(c.players, jitter)
 			h.crowd.hills = newHills(t)
 			bytes, errors := h.look(t, 4, 240, 240)
 			sum := 0.
@@ -101,14 +101,14 @@ func TestCrowdOnHills(t *testing.T) {
 	}
 }
 
-// look lets some of the crowd look at the others for some ticks, after others to begin with. It gives the bytes a second
-// that each of them took, and how wrong they saw those within 16 blocks, in order.
-func (h *theatre) look(t *testing.T, viewers, warm, ticks int) (bytes float64, errors []float64) {
+// look runs some ticks in which viewers of the crowd watch the others, after some to begin with. It returns the bytes a second of
+// each of them, and the errors within 16 blocks, in order.
+func (h *crowdScene) look(t *testing.T, viewers, warm, ticks int) (bytes float64, errors []float64) {
 	var sessions []*session
-	var eyes []*eyewitness
-	desks := make([]desk, viewers)
+	var eyes []*avatarView
+	desks := make([]writeBuffers, viewers)
 	for i := range viewers {
-		sessions, eyes = append(sessions, h.seat(i)), append(eyes, newEyewitness(t))
+		sessions, eyes = append(sessions, h.addSession(i)), append(eyes, newAvatarView(t))
 	}
 	if err := h.begin(); err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func (h *theatre) look(t *testing.T, viewers, warm, ticks int) (bytes float64, e
 			if tick < warm || tick%5 != 0 {
 				continue
 			}
-			places := eyes[i].places(h.g.stage.mu.tick)
+			places := eyes[i].places(h.g.interest.mu.tick)
 			for _, b := range h.crowd.bodies {
 				if wayBetween(b.Pose, h.crowd.bodies[i].Pose) <= 16 {
 					errors = append(errors, wayBetween(places[b.Player], b.Pose))

@@ -14,16 +14,16 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// requestTimeout and replyTimeout bound how long a browser may take to send a request and to fetch a file.
-// They do not hold for WebSockets.
+// requestTimeout and replyTimeout bound how long a browser may take to send a request and to fetch a file. They do not apply to
+// WebSockets.
 const requestTimeout, replyTimeout = 30 * time.Second, 5 * time.Minute
 
 // serveHTTP serves the browser client, its WebSocket, and health.
 func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener) error {
 	ctx, end := context.WithCancel(ctx)
-	var sockets room
+	var sockets handlerGroup
 	defer sockets.close()
-	defer end() // the sessions of this door, also when only the door itself has failed
+	defer end() // the sessions of this listener, even when only the listener has failed
 	mux := http.NewServeMux()
 	mux.Handle("GET /", files(http.FileServerFS(g.Client)))
 	mux.HandleFunc("GET /ws", func(w http.ResponseWriter, r *http.Request) {
@@ -52,9 +52,9 @@ func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// room counts who is inside, and lets nobody in once it is closed.
-type room struct {
-	inside sync.WaitGroup
+// handlerGroup counts running handlers, and admits none once it is closed.
+type handlerGroup struct {
+	running sync.WaitGroup
 
 	mu struct {
 		sync.Mutex
@@ -63,26 +63,26 @@ type room struct {
 }
 
 // enter reports false when the room is closed.
-func (r *room) enter() bool {
+func (r *handlerGroup) enter() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.mu.closed {
-		r.inside.Add(1)
+		r.running.Add(1)
 	}
 	return !r.mu.closed
 }
 
-func (r *room) leave() { r.inside.Done() }
+func (r *handlerGroup) leave() { r.running.Done() }
 
-// close waits until everybody has left.
-func (r *room) close() {
+// close waits until all handlers have returned.
+func (r *handlerGroup) close() {
 	r.mu.Lock()
 	r.mu.closed = true
 	r.mu.Unlock()
-	r.inside.Wait()
+	r.running.Wait()
 }
 
-// files lets browsers keep what has a hash in its name, and nothing else; folders are not listed.
+// files lets browsers cache only files with a hash in their name; directories are not listed.
 func files(server http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" && strings.HasSuffix(r.URL.Path, "/") {

@@ -15,7 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// serveReal starts a gateway on real sockets, and gives its address.
+// serveReal starts a gateway on real sockets, and returns its address.
 func serveReal(t *testing.T, change ...func(*Options)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,7 +38,7 @@ func TestHTTP(t *testing.T) {
 	}{
 		{"/", 200, "no-cache", "<p>client</p>"},
 		{"/assets/a-1.js", 200, "public, max-age=31536000, immutable", "1"},
-		{"/assets/gone.js", 404, "", ""}, // and not remembered for a year
+		{"/assets/gone.js", 404, "", ""}, // and not cached for a year
 		{"/assets/", 404, "", ""},
 		{"/healthz", 200, "", `"ok"`},
 		{"/readyz", 503, "", "alone"},
@@ -56,7 +56,7 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// A page of any origin may open a session: a player who was sent on is still on the page that he came from.
+// A page of any origin may open a session: a redirected player is still on the page that they came from.
 func TestSocketOrigins(t *testing.T) {
 	address := serveReal(t)
 	for name, c := range map[string]struct {
@@ -112,9 +112,9 @@ func TestSocketSession(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, heard, err := ws.Read(ctx)
-			if err != nil || !strings.Contains(string(heard), c.want) {
-				t.Errorf("heard %.200q (%v), want %q", heard, err, c.want)
+			_, events, err := ws.Read(ctx)
+			if err != nil || !strings.Contains(string(events), c.want) {
+				t.Errorf("heard %.200q (%v), want %q", events, err, c.want)
 			}
 			if name == "plays" {
 				return
@@ -126,8 +126,8 @@ func TestSocketSession(t *testing.T) {
 	}
 }
 
-// The last words arrive although the client is still sending when it is refused.
-func TestLastWordsReachAClientWhoSends(t *testing.T) {
+// The last message arrives although the client is still sending when it is refused.
+func TestLastMessageReachesASendingClient(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -142,9 +142,9 @@ func TestLastWordsReachAClientWhoSends(t *testing.T) {
 		if _, err := io.WriteString(conn, `{"type":"join","version":1,"name":"ann","view":1,"encoding":"json"}`+"\n"+strings.Repeat("x", 2<<20)); err != nil {
 			t.Fatalf("the server reset the connection: %v", err)
 		}
-		heard, err := io.ReadAll(conn)
-		if err != nil || !strings.Contains(string(heard), `{"type":"failure","code":"too_long"`) {
-			t.Errorf("heard %d bytes, the last %.100q (%v)", len(heard), heard[max(0, len(heard)-100):], err)
+		events, err := io.ReadAll(conn)
+		if err != nil || !strings.Contains(string(events), `{"type":"failure","code":"too_long"`) {
+			t.Errorf("heard %d bytes, the last %.100q (%v)", len(events), events[max(0, len(events)-100):], err)
 		}
 		conn.Close()
 	}

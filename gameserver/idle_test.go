@@ -10,49 +10,49 @@ import (
 	"github.com/voxelpopuli/voxeld/region"
 )
 
-// A gateway on which nobody plays hardly beats; whoever comes has his beats at once, and all of them.
-func TestNobodyNeedsBeats(t *testing.T) {
-	for whom, come := range map[string]func(*rig){
-		"a session":          func(r *rig) { r.join("ann", 1) },
-		"an original client": func(r *rig) { r.connect("ann") },
+// A gateway without clients makes few frames; a client that connects gets them at once, and all of them.
+func TestIdleGatewayMakesFewFrames(t *testing.T) {
+	for whom, come := range map[string]func(*harness){
+		"a session":          func(r *harness) { r.join("ann", 1) },
+		"an original client": func(r *harness) { r.connect("ann") },
 	} {
 		t.Run(whom, func(t *testing.T) { testIdleBeats(t, come) })
 	}
 }
 
-func testIdleBeats(t *testing.T, come func(*rig)) {
+func testIdleBeats(t *testing.T, come func(*harness)) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		beats := func() uint64 {
+		r := newHarness(t)
+		frames := func() uint64 {
 			synctest.Wait()
 			var m dto.Metric
-			if err := r.g.metrics.beatSeconds.Write(&m); err != nil {
+			if err := r.g.metrics.frameSeconds.Write(&m); err != nil {
 				t.Fatal(err)
 			}
 			return m.GetHistogram().GetSampleCount()
 		}
-		pass(beatIdle)
-		before := beats()
-		pass(10 * beatIdle)
-		if n := beats() - before; n > 10 {
+		pass(frameIdle)
+		before := frames()
+		pass(10 * frameIdle)
+		if n := frames() - before; n > 10 {
 			t.Errorf("%d beats in ten seconds, and nobody is here", n)
 		}
-		pass(beatIdle / 2) // between two beats
-		before = beats()
+		pass(frameIdle / 2) // between two frames
+		before = frames()
 		come(r)
-		pass(beatIdle / 2)
-		if n, want := beats()-before, uint64(beatIdle/2/beatLate); n < want {
+		pass(frameIdle / 2)
+		if n, want := frames()-before, uint64(frameIdle/2/frameLate); n < want {
 			t.Errorf("%d beats in the first half second, want %d", n, want)
 		}
 	})
 }
 
-// Original clients get the time of day at each tick, whenever they come.
+// Original clients get the time of day at each tick, whenever they connect.
 func TestClockWaitsForOriginalClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		for range 2 {
-			pass(time.Second) // with nobody here the clock stands
+			pass(time.Second) // without clients the clock stands
 			o := r.connect("ann")
 			o.say(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
 			pass(10 * region.TickEvery)

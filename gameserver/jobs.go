@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// jobs is the queue of the builders: any goroutine puts, each builder takes one at a time. What a player
-// began to look at first comes first, over all feeds: sessions look at what is near before what is far. For
-// that a job waits a moment for earlier ones of which the region has not told yet.
+// jobs is the queue of the builders: any goroutine puts, and each builder takes one job at a time. Chunks are served in the order
+// in which players began to watch them, over all subscriptions: sessions watch near chunks before far ones. So a job waits
+// briefly for earlier ones whose region has not answered yet.
 type jobs struct {
 	wake chan struct{} // holds a token while the list may have a job
 
@@ -31,10 +31,10 @@ func (q *jobs) put(j job) {
 	wakeUp(q.wake)
 }
 
-// patience is how long a job waits for earlier ones: a few ticks of a region.
-const patience = 200 * time.Millisecond
+// jobPatience is how long a job waits for earlier ones: a few ticks of a region.
+const jobPatience = 200 * time.Millisecond
 
-// awaited is a view for which a job will come as soon as its region tells.
+// awaited is a chunk whose job will arrive as soon as its region sends it.
 type awaited struct {
 	order uint64
 	until time.Time
@@ -47,10 +47,10 @@ func (q *jobs) await(order uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	i, _ := slices.BinarySearchFunc(q.mu.awaited, order, byOrder)
-	q.mu.awaited = slices.Insert(q.mu.awaited, i, awaited{order, time.Now().Add(patience)})
+	q.mu.awaited = slices.Insert(q.mu.awaited, i, awaited{order, time.Now().Add(jobPatience)})
 }
 
-// arrived says that the job has been put, or will not come.
+// arrived records that the job has been put, or will not come.
 func (q *jobs) arrived(order uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -60,8 +60,8 @@ func (q *jobs) arrived(order uint64) {
 	}
 }
 
-// hold is how long a job of that order has to wait for earlier ones. The lock is held.
-func (q *jobs) hold(order uint64) time.Duration {
+// delay returns how long a job of that order must wait for earlier ones. The lock is held.
+func (q *jobs) delay(order uint64) time.Duration {
 	now := time.Now()
 	for len(q.mu.awaited) > 0 && !now.Before(q.mu.awaited[0].until) {
 		q.mu.awaited = q.mu.awaited[1:]
@@ -78,7 +78,7 @@ func (q *jobs) next(ctx context.Context) (j job, ok bool) {
 		var held <-chan time.Time
 		q.mu.Lock()
 		if len(q.mu.list) > 0 {
-			if wait := q.hold(q.mu.list[0].order); wait > 0 {
+			if wait := q.delay(q.mu.list[0].order); wait > 0 {
 				held = time.After(wait)
 			}
 		}
@@ -116,7 +116,7 @@ func (q *queue) Pop() any {
 	return j
 }
 
-// wakeUp leaves a token for a goroutine that waits for work, unless one lies there already.
+// wakeUp puts a token into a channel of capacity one, unless there is one already.
 func wakeUp(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Jobs come by their order, wait for earlier ones that are announced, and not for ever.
+// Jobs are served by their order, wait for earlier ones that are announced, and not for ever.
 func TestJobsComeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newJobs()
@@ -25,16 +25,16 @@ func TestJobsComeInOrder(t *testing.T) {
 		q.put(job{order: 1})
 		q.arrived(3)
 		q.arrived(1)
-		time.AfterFunc(patience/4, func() {
+		time.AfterFunc(jobPatience/4, func() {
 			q.put(job{order: 0})
 			q.arrived(0)
 		})
-		next(0, patience/4)
+		next(0, jobPatience/4)
 		next(1, 0)
-		time.AfterFunc(patience/4, func() { q.arrived(2) }) // it does not come
-		next(3, patience/4)
+		time.AfterFunc(jobPatience/4, func() { q.arrived(2) }) // it does not come
+		next(3, jobPatience/4)
 		q.put(job{order: 6})
-		next(6, patience/2) // number 4 is late
+		next(6, jobPatience/2) // number 4 is late
 		q.put(job{order: 4})
 		next(4, 0)
 	})

@@ -2,10 +2,10 @@ package gameserver
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics are the numbers that a gateway reports; docs/metrics.md explains each.
+// metrics are the gateway's metrics; docs/metrics.md explains each.
 type metrics struct {
 	sessions      prometheus.Gauge
-	classics      prometheus.Gauge
+	legacyConns   prometheus.Gauge
 	chunks        prometheus.Gauge
 	generated     prometheus.Counter
 	mismatches    prometheus.Counter
@@ -17,22 +17,22 @@ type metrics struct {
 	corrections   *prometheus.CounterVec // by reason
 	refusals      *prometheus.CounterVec // by reason
 	denials       *prometheus.CounterVec // by reason
-	beatSeconds   prometheus.Histogram
+	frameSeconds  prometheus.Histogram
 	skipped       prometheus.Counter
-	movesTold     prometheus.Counter
+	movesSent     prometheus.Counter
 	movesWithheld prometheus.Counter
-	talk          *prometheus.CounterVec // by order: causal, late, none, repeated
-	talkHeld      prometheus.Gauge
-	talkMissed    prometheus.Counter
+	chatEvents    *prometheus.CounterVec // by order: causal, late, none, repeated
+	chatHeld      prometheus.Gauge
+	chatMissed    prometheus.Counter
 	packetsIn     prometheus.Counter
 	packetsOut    prometheus.Counter
-	swarmIn       prometheus.Counter
-	swarmOut      prometheus.Counter
-	swarmRefused  prometheus.Counter
+	p2pIn         prometheus.Counter
+	p2pOut        prometheus.Counter
+	p2pRefused    prometheus.Counter
 	moved         *prometheus.CounterVec // by outcome: followed, cut, homeless
 }
 
-// tickBuckets are those of a region's ticks, so that the two can be added.
+// tickBuckets are those of a region's tick metric, so that the two can be added.
 var tickBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .0075, .01, .015, .02, .025, .03, .035, .04, .045, .05, .06, .075, .1, .25, .5, 1}
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -62,12 +62,12 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	packetBytes := vector("voxeld_overlay_packet_bytes_total", "Bytes of these packets.", "direction")
 	moves := vector("voxeld_moves_total", "Moves of players here, by outcome: told to their region, or withheld because it knew (ADR 19).", "outcome")
 	return &metrics{
-		movesTold: moves.WithLabelValues("told"), movesWithheld: moves.WithLabelValues("withheld"),
+		movesSent: moves.WithLabelValues("told"), movesWithheld: moves.WithLabelValues("withheld"),
 		packetsIn: packets.WithLabelValues("in"), packetsOut: packets.WithLabelValues("out"),
-		swarmIn: packetBytes.WithLabelValues("in"), swarmOut: packetBytes.WithLabelValues("out"),
-		swarmRefused: counter("voxeld_overlay_refused_total", "Updates of movement of other gateways that were farther away than a player can have got."),
+		p2pIn: packetBytes.WithLabelValues("in"), p2pOut: packetBytes.WithLabelValues("out"),
+		p2pRefused:   counter("voxeld_overlay_refused_total", "Updates of movement of other gateways that were farther away than a player can have got."),
 		sessions:     gauge("voxeld_sessions", "Players who hold a session on this gateway."),
-		classics:     gauge("voxeld_original_connections", "Connections of original VoxelPopuli clients to chunks."),
+		legacyConns:  gauge("voxeld_original_connections", "Connections of original VoxelPopuli clients to chunks."),
 		chunks:       gauge("voxeld_chunks_loaded", "Chunks that somebody on this gateway has in view."),
 		generated:    counter("voxeld_chunks_generated_total", "Chunks whose terrain this gateway generated."),
 		mismatches:   counter("voxeld_terrain_mismatches_total", "Chunks whose generated terrain differed from the pinned one."),
@@ -77,15 +77,15 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		bytesIn:      bytes.WithLabelValues("in"),
 		bytesOut:     bytes.WithLabelValues("out"),
 		corrections:  vector("voxeld_move_corrections_total", "Moves that were refused.", "reason"),
-		beatSeconds:  histogram("voxeld_gateway_tick_seconds", "How long the gateway took to make a tick's motion and to hand it to all sessions."),
+		frameSeconds: histogram("voxeld_gateway_tick_seconds", "How long the gateway took to make a tick's motion and to hand it to all sessions."),
 		skipped:      counter("voxeld_motion_skipped_total", "Ticks whose motion was left out for a session that had not taken what was sent before."),
 		refusals:     vector("voxeld_edit_refusals_total", "Edits that were refused.", "reason"),
 		denials:      vector("voxeld_deed_refusals_total", "Hits and gifts between players that were refused.", "reason"),
-		talk: vector("voxeld_chat_lines_total", "Chat lines, hits and gifts that came to this gateway, by the order in which they were shown: causal (after all "+
+		chatEvents: vector("voxeld_chat_lines_total", "Chat lines, hits and gifts that came to this gateway, by the order in which they were shown: causal (after all "+
 			"that they follow), late (after what may follow them), none (they have no clock: the speaker's gateway or the region is older), "+
 			"repeated (not shown: they were shown before).", "order"),
-		talkHeld:   gauge("voxeld_chat_held", "Chat lines, hits and gifts that wait to be shown: for others that they follow, or for a moment so that concurrent ones are shown by wall clock."),
-		talkMissed: counter("voxeld_chat_given_up_total", "Players of whom a chat line, a hit or a gift was missing that was waited for too long."),
+		chatHeld:   gauge("voxeld_chat_held", "Chat lines, hits and gifts that wait to be shown: for others that they follow, or for a moment so that concurrent ones are shown by wall clock."),
+		chatMissed: counter("voxeld_chat_given_up_total", "Players of whom a chat line, a hit or a gift was missing that was waited for too long."),
 		moved: vector("voxeld_sessions_moved_total", "Sessions that were ended because this node was drained, by what became of them: "+
 			"followed to another node, cut off because the client did not leave in time, homeless because no other node took players.", "outcome"),
 	}
@@ -96,8 +96,8 @@ func (m *metrics) sent(bytes int) {
 	m.bytesOut.Add(float64(bytes))
 }
 
-// posted counts what the beat has written, once for all sessions.
-func (m *metrics) posted(p *post) {
+// posted counts what the frame loop has written, once for all sessions.
+func (m *metrics) posted(p *frameWriter) {
 	m.messagesOut.Add(float64(p.messages))
 	m.bytesOut.Add(float64(p.bytes))
 	p.messages, p.bytes = 0, 0

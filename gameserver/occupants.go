@@ -9,21 +9,23 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// occupants are the bodies in a chunk of the mirror, each player once, in the order of their ids. Regions tell of a chunk's
-// players in that order too (world.Crowd.Take): whoever takes in a crowd's moves goes along both lists, and looks nobody up.
+// occupants are the bodies in a chunk of the mirror, each player once, ordered by id. Regions send a chunk's players in that
+// order too (world.Crowd.Take): applying a crowd's moves walks both lists in parallel, without lookups.
 type occupants []occupant
 
-// occupant is a body, and who he is on the stage. The feed's lock guards which actor that is, the stage's lock the actor.
+// occupant is a body and its avatar in the interest index. The subscription's lock guards the pointer to the actor, the index's
+// lock the actor.
 type occupant struct {
 	wire.Body
-	actor *actor  // the stage has it while he is in the chunk; nil until the stage has taken in that he came
-	left  float32 // for how many ticks he still goes on along his way (Body.Way); if that is more than wire.WayTicks, after the rest
+	actor *actor  // set while the player is in the chunk; nil until the index has applied their entering
+	left  float32 // ticks of extrapolation left (Body.Way); if more than wire.WayTicks, they start after the excess
 }
 
-// untold is left of somebody of whom the feed has just been told.
-const untold = wire.WayTicks + 2
+// unstarted is left of a body whose update the subscription has just received.
+const unstarted = wire.WayTicks + 2
 
-// proceed takes a body along its way for so many ticks, and tells whether it has moved. Where it ends it stands.
+// proceed extrapolates a body by the given number of ticks, and reports whether it has moved. When the extrapolation ends, the
+// body stands.
 func (o *occupant) proceed(at grid.ChunkPos, ticks float32) (moved bool) {
 	before, from := o.Pose, min(o.left, wire.WayTicks)
 	o.left = max(0, o.left-ticks)
@@ -38,7 +40,7 @@ func (o occupants) search(id player.ID) (int, bool) {
 	return slices.BinarySearchFunc(o, id, func(a occupant, id player.ID) int { return bytes.Compare(a.Player[:], id[:]) })
 }
 
-// of gives a player's place in the list, nil if he is not in the chunk. It is good until somebody comes or goes.
+// of returns a player's entry in the list, nil if they are not in the chunk. It is valid until the list changes.
 func (o occupants) of(id player.ID) *occupant {
 	if i, here := o.search(id); here {
 		return &o[i]
@@ -46,17 +48,17 @@ func (o occupants) of(id player.ID) *occupant {
 	return nil
 }
 
-// put brings a body in, or brings it up to date. It tells whether the player has come.
+// put adds or updates a body. It reports whether the player is new.
 func (o *occupants) put(b wire.Body) (came bool) {
 	i, here := o.search(b.Player)
 	if !here {
 		*o = slices.Insert(*o, i, occupant{})
 	}
-	(*o)[i].Body, (*o)[i].left = b, untold
+	(*o)[i].Body, (*o)[i].left = b, unstarted
 	return !here
 }
 
-// remove takes a body out, and gives it as it was last.
+// remove removes a body, and returns it.
 func (o *occupants) remove(id player.ID) (last wire.Body, here bool) {
 	i, here := o.search(id)
 	if here {
@@ -66,22 +68,22 @@ func (o *occupants) remove(id player.ID) (last wire.Body, here bool) {
 	return last, here
 }
 
-// depart notes of those of whom the feed has just been told that they go on from now, which is so many ticks after the last beat. It
-// tells whether anybody goes.
+// depart starts the extrapolation of bodies just updated, the given number of ticks after the last frame. It reports whether any
+// body moves.
 func (o occupants) depart(after float32) (goes bool) {
 	for i := range o {
 		if !o[i].Way.Goes() {
 			continue
 		}
-		if goes = true; o[i].left == untold {
+		if goes = true; o[i].left == unstarted {
 			o[i].left = wire.WayTicks + after
 		}
 	}
 	return goes
 }
 
-// proceed lets all go on who are on their way, for so many ticks, and appends to moved those who have moved. Goes tells whether
-// somebody may go on after that.
+// proceed extrapolates all moving bodies by the given number of ticks, and appends to moved those that moved. Goes reports
+// whether any may move on after that.
 func (o occupants) proceed(at grid.ChunkPos, ticks float32, moved []*occupant) (_ []*occupant, goes bool) {
 	for i := range o {
 		if !o[i].Way.Goes() {
@@ -95,15 +97,15 @@ func (o occupants) proceed(at grid.ChunkPos, ticks float32, moved []*occupant) (
 	return moved, goes
 }
 
-// move brings poses up to date, and appends to moved those who moved. Those who are not in the chunk are passed over. Moves
-// that are in order of the ids cost least.
+// move updates poses, and appends to moved those that moved. Players who are not in the chunk are skipped. Moves ordered by id
+// cost least.
 func (o occupants) move(moves []wire.BodyMove, moved []*occupant) []*occupant {
 	next := 0
 	for i := range moves {
 		m := &moves[i]
 		switch {
 		case next < len(o) && o[next].Player == m.Player:
-		case next+1 < len(o) && o[next+1].Player == m.Player: // one stands still
+		case next+1 < len(o) && o[next+1].Player == m.Player: // one body did not move
 			next++
 		default:
 			at, here := o.search(m.Player)
@@ -111,7 +113,7 @@ func (o occupants) move(moves []wire.BodyMove, moved []*occupant) []*occupant {
 				continue
 			}
 		}
-		o[next].Pose, o[next].Way, o[next].left = m.Pose, m.Way, untold
+		o[next].Pose, o[next].Way, o[next].left = m.Pose, m.Way, unstarted
 		moved = append(moved, &o[next])
 		next++
 	}

@@ -10,20 +10,20 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// A region that names a body twice is taken at its first word, by the mirror as by its viewers.
+// If a region sends a body twice, the first one counts, for the mirror as for its subscribers.
 func TestDoubledBodiesAreTakenOnce(t *testing.T) {
 	first := wire.Body{Player: player.GuestID("ann"), Name: "ann", Pose: wire.Pose{X: 1}}
 	second := first
 	second.Pose.X = 2
-	var v view
-	difference, came, _ := v.reset(&wire.ChunkState{Bodies: []wire.Body{first, second}})
-	if want := []wire.Body{first}; !slices.Equal(v.everybody(), want) || !slices.Equal(came, want) || !slices.Equal(difference.Enter, want) {
-		t.Errorf("the mirror has %+v, viewers are told of %+v, and %+v came; want %+v", v.everybody(), difference.Enter, came, want)
+	var mc mirrorChunk
+	difference, came, _ := mc.applyState(&wire.ChunkState{Bodies: []wire.Body{first, second}})
+	if want := []wire.Body{first}; !slices.Equal(mc.allBodies(), want) || !slices.Equal(came, want) || !slices.Equal(difference.Enter, want) {
+		t.Errorf("the mirror has %+v, viewers are told of %+v, and %+v came; want %+v", mc.allBodies(), difference.Enter, came, want)
 	}
 }
 
-// A chunk's occupants do what a map of them would, whatever order they are told of in, and moves are looked for along the
-// list only as far as that is right.
+// A chunk's occupants behave like a map, whatever order they are sent in, and moves are searched for along the list only as far
+// as necessary.
 func TestOccupantsAreAMapOfBodies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var list occupants

@@ -13,75 +13,74 @@ import (
 )
 
 const (
-	// outboxLimit is how many bytes may wait for a slow client before it is disconnected. Whole
-	// chunks of the largest view fit in.
+	// outboxLimit is how many bytes may wait for a slow client before it is disconnected. All chunks of the largest view fit in.
 	outboxLimit = 16 << 20
-	// landWindow is how many bytes of whole chunks may be on their way to a client, beside the one that exceeds it: so
-	// little that nothing waits long behind them.
-	landWindow = 32 << 10
-	// lateTicks is how many ticks' motion may wait for a writer, who then writes them in one frame. One that is later
-	// has missed them.
+	// chunkWindow is how many bytes of whole chunks may be in transit to a client, not counting the one that exceeds it. It is
+	// small so that nothing waits long behind them.
+	chunkWindow = 32 << 10
+	// lateTicks is how many ticks' motion may wait for a writer, which then writes them in one frame. Later motion is dropped and
+	// marked as missed.
 	lateTicks = 4
-	// frameLimit is how many bytes of pieces are put into one frame, far below wire.MaxServerLine.
+	// frameLimit bounds the bytes of pieces in one frame, far below wire.MaxServerLine.
 	frameLimit = 1 << 20
-	// lastWords is how long an ended connection may take to hear why. A player whose network changed
-	// waits no longer for the place that his lost connection still holds.
-	lastWords = 2 * time.Second
+	// closeTimeout bounds the delivery of the last message of an ended connection. It also bounds how long a player whose network
+	// changed waits for the place that their lost connection still holds.
+	closeTimeout = 2 * time.Second
 )
 
-// outbox is what waits to be written to one client. Putting never blocks: whoever does not keep up is
-// disconnected with a reason, and costs nobody else anything.
+// outbox is the queue of messages to one client. Adding never blocks: a client that does not keep up is disconnected with a
+// reason, and does not slow down others.
 //
-// A session in CBOR gets its pieces at the gateway's beat, in one frame with the motion of the tick. Of motion only the newest counts:
-// while the connection has not taken all that was written before, the beat leaves it out, and then tells where
-// everybody is. A session in JSON that is late is told of no moves either until it has caught up.
+// A CBOR session gets its pieces with the gateway's frame, together with the motion of the tick. Of motion only the newest
+// counts: while earlier data is still being written, motion is dropped, and a later frame contains the full state. A JSON session
+// that is late gets no moves either until it has caught up.
 type outbox struct {
 	wake   chan struct{} // holds a token while there is something for the writer, or the outbox is closed
 	cut    func()        // ends the connection at once
-	owner  viewer        // whose it is, for chunks that wait; set before it is put to use
-	prompt prompter      // the beat writes by itself then; nil for none. Likewise.
+	owner  subscriber    // the owner, for chunks that wait; set before first use
+	direct directWriter  // lets the frame loop write without the writer; nil for none; set before first use
 
 	mu struct {
 		sync.Mutex
-		binary   bool // the session is in CBOR, and its pieces are those of tick frames
-		items    []item
-		motion   []byte      // goes out behind the items
-		tick     uint64      // of the newest beat
-		first    uint64      // of the motion's first tick
-		ticks    int         // how many ticks the motion is of
-		missed   bool        // the client has not got all motion up to that beat
-		busy     bool        // the writer writes, or has to before anybody else does
-		since    time.Time   // when the writer took what it writes
-		stale    []waiting   // chunks of which the client, in JSON, has missed moves
-		land     int         // bytes of whole chunks among them
-		waiting  []waiting   // chunks for which there was no room, in the order of being looked at
-		bytes    int         // of the items, and of those that the writer has taken and not yet written
-		final    []byte      // written last, after which the connection is closed; nil for none
-		closed   bool        // takes nothing more
-		dropped  bool        // what waits is not to be written any more
-		patience *time.Timer // cuts the connection; nil until it is closed
+		binary      bool // the session is in CBOR, and its pieces are those of tick frames
+		items       []item
+		motion      []byte      // written after the items
+		tick        uint64      // of the newest frame
+		first       uint64      // of the motion's first tick
+		ticks       int         // number of ticks in the motion
+		missed      bool        // the client lacks motion of an earlier frame
+		busy        bool        // the writer is writing, or must write before anybody else does
+		since       time.Time   // when the writer took what it writes
+		missedMoves []waiting   // chunks with moves that a JSON client has missed
+		chunkBytes  int         // bytes of whole chunks in items
+		waiting     []waiting   // chunks for which there was no room, in the order of watching
+		bytes       int         // of the items, and of those that the writer has taken but not yet written
+		final       []byte      // written last, before the connection is closed; nil for none
+		closed      bool        // accepts nothing more
+		dropped     bool        // waiting items are not to be written any more
+		cutTimer    *time.Timer // cuts the connection; nil until it is closed
 	}
 }
 
-// item is a message, or a piece of a frame. Pieces that follow one another go out as one frame.
+// item is a message, or a piece of a frame. Consecutive pieces are written as one frame.
 type item struct {
-	data []byte
-	tick uint64
-	part bool
-	land bool // a whole chunk
-	calm bool // the writer is not woken for it
+	data   []byte
+	tick   uint64
+	part   bool
+	chunk  bool // a whole chunk
+	noWake bool // does not wake the writer
 }
 
 // waiting is a chunk that waits for room.
 type waiting struct {
-	f *feed
-	v *view
+	sub   *subscription
+	chunk *mirrorChunk
 }
 
 func newOutbox(cut func()) *outbox { return &outbox{wake: make(chan struct{}, 1), cut: cut} }
 
-// speak says in which encoding messages are from now on.
-func (o *outbox) speak(binary bool) {
+// setEncoding sets the encoding of messages from now on.
+func (o *outbox) setEncoding(binary bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.binary = binary
@@ -90,10 +89,11 @@ func (o *outbox) speak(binary bool) {
 // put queues an encoded message.
 func (o *outbox) put(message []byte) { o.add(item{data: message}) }
 
-// leave queues an encoded message for post.deliver, which has to follow; or it reports false where there is no short way.
-func (o *outbox) leave(message []byte) bool {
-	o.add(item{data: message, calm: o.prompt != nil})
-	return o.prompt != nil
+// putDeferred queues an encoded message for frameWriter.deliver, which must be called next. It reports false if the outbox cannot be written
+// without the writer.
+func (o *outbox) putDeferred(message []byte) bool {
+	o.add(item{data: message, noWake: o.direct != nil})
+	return o.direct != nil
 }
 
 // send queues a message in the session's encoding.
@@ -104,16 +104,16 @@ func (o *outbox) send(m wire.FromServer) {
 	o.put(encodedIn(binary, m))
 }
 
-// miss says that the client does not know all motion: the next beat tells it.
+// miss records that the client lacks motion: the next frame contains the full state.
 func (o *outbox) miss() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.missed = true
 }
 
-// beat is the session's tick: what has become of its chunks may go out now, and the motion that compose adds. It is
-// told whether the client has missed motion before. Where there is a short way, post.deliver has to follow.
-func (o *outbox) beat(tick uint64, compose func(dst []byte, missed bool) []byte) (skipped bool) {
+// putMotion queues the motion that compose appends, and releases queued pieces for writing. Compose is passed whether the client has
+// missed motion. If the outbox has a prompter, frameWriter.deliver must be called next.
+func (o *outbox) putMotion(tick uint64, compose func(dst []byte, missed bool) []byte) (skipped bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.closed {
@@ -122,43 +122,43 @@ func (o *outbox) beat(tick uint64, compose func(dst []byte, missed bool) []byte)
 	o.mu.tick = tick
 	switch {
 	case o.mu.busy && o.mu.missed:
-		return true // until the writer has got rid of what it holds
+		return true // until the writer has written what it holds
 	case len(o.mu.motion) == 0:
 		o.mu.ticks, o.mu.first = 0, tick
 	case o.mu.ticks == lateTicks:
 		o.mu.motion, o.mu.missed = o.mu.motion[:0], true
 		return true
-	default: // the writer is late: it gets two ticks in one frame
+	default: // the writer is late: two ticks go into one frame
 		o.mu.motion = wire.AppendLaterTick(o.mu.motion, tick)
 	}
 	o.mu.ticks++
 	o.mu.motion = compose(o.mu.motion, o.mu.missed)
 	o.mu.missed = false
-	if o.prompt == nil && len(o.mu.motion)+len(o.mu.items) > 0 {
+	if o.direct == nil && len(o.mu.motion)+len(o.mu.items) > 0 {
 		wakeUp(o.wake)
 	}
 	return false
 }
 
-// bulk queues a whole chunk.
-func (o *outbox) bulk(message []byte) { o.add(item{data: message, land: true}) }
+// putChunk queues a whole chunk.
+func (o *outbox) putChunk(message []byte) { o.add(item{data: message, chunk: true}) }
 
-// room tells whether a whole chunk may be queued. If not, it is remembered for later.
-func (o *outbox) room(w waiting) bool {
+// hasRoom reports whether a whole chunk may be queued. If not, the chunk is recorded for refill.
+func (o *outbox) hasRoom(w waiting) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.mu.land < landWindow || o.mu.closed {
+	if o.mu.chunkBytes < chunkWindow || o.mu.closed {
 		return true
 	}
 	o.mu.waiting = append(o.mu.waiting, w)
 	return false
 }
 
-// refill gives the chunks for which there is room now.
+// refill returns the chunks for which there is room now.
 func (o *outbox) refill() []waiting {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.mu.land >= landWindow || len(o.mu.waiting) == 0 {
+	if o.mu.chunkBytes >= chunkWindow || len(o.mu.waiting) == 0 {
 		return nil
 	}
 	n := min(refillChunks, len(o.mu.waiting))
@@ -167,10 +167,10 @@ func (o *outbox) refill() []waiting {
 	return next
 }
 
-// refillChunks is how many chunks are asked for at once: natural ones of the tallest usual worlds fill the window.
+// refillChunks is how many chunks are requested at once: unmodified ones of the tallest usual worlds fill the window.
 const refillChunks = 8
 
-// piece queues what happened in one chunk.
+// piece queues a change of one chunk.
 func (o *outbox) piece(tick uint64, data []byte) { o.add(item{data: data, tick: tick, part: true}) }
 
 func (o *outbox) add(i item) {
@@ -185,17 +185,17 @@ func (o *outbox) add(i item) {
 			"Your connection is too slow: %d MiB wait to be sent. Choose a smaller view distance.", outboxLimit>>20)}))
 		return
 	}
-	if i.land {
-		o.mu.land += len(i.data)
+	if i.chunk {
+		o.mu.chunkBytes += len(i.data)
 	}
 	o.mu.items = append(o.mu.items, i)
-	if !i.calm && (!i.part || !o.mu.binary) {
+	if !i.noWake && (!i.part || !o.mu.binary) {
 		wakeUp(o.wake)
 	}
 }
 
-// end lets the writer write what waits, then the last message (if any), and close the connection; all
-// within lastWords. Only the first end counts.
+// end lets the writer write what waits and the last message (if any), and close the connection; all within closeTimeout. Only the
+// first call counts.
 func (o *outbox) end(last wire.FromServer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -212,15 +212,15 @@ func (o *outbox) end(last wire.FromServer) {
 // close is called once, with the lock held.
 func (o *outbox) close(last []byte) {
 	o.mu.closed, o.mu.final = true, last
-	o.mu.patience = time.AfterFunc(lastWords, o.cut)
+	o.mu.cutTimer = time.AfterFunc(closeTimeout, o.cut)
 	wakeUp(o.wake)
 }
 
-// errEnded says that the outbox was ended in order.
+// errEnded reports that the outbox was ended in order.
 var errEnded = errors.New("connection ended")
 
-// load is what the writer takes at once.
-type load struct {
+// batch is what the writer takes at once.
+type batch struct {
 	items  []item
 	motion []byte
 	tick   uint64
@@ -229,13 +229,12 @@ type load struct {
 	closed bool
 }
 
-// take waits for something to write. Spare is a load whose lists are to be reused. The writer is busy then until
-// it rests.
-func (o *outbox) take(spare load) load {
+// next waits for something to write. The lists of spare are reused. The writer counts as busy until it calls rest.
+func (o *outbox) next(spare batch) batch {
 	<-o.wake
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	l := load{items: o.mu.items, motion: o.mu.motion, tick: o.mu.tick, binary: o.mu.binary, final: o.mu.final, closed: o.mu.closed}
+	l := batch{items: o.mu.items, motion: o.mu.motion, tick: o.mu.tick, binary: o.mu.binary, final: o.mu.final, closed: o.mu.closed}
 	if len(l.motion) > 0 {
 		l.tick = o.mu.first
 	}
@@ -244,88 +243,87 @@ func (o *outbox) take(spare load) load {
 	return l
 }
 
-// behind tells whether the client has not taken what was written some ticks ago: then moves of a chunk are not queued
-// for a session in JSON, but remembered as missed. Each of them would be overtaken by the next.
+// behind reports whether data written some ticks ago is still in transit. Then moves of a chunk are not queued for a JSON
+// session, but recorded as missed: each would be overtaken by the next.
 func (o *outbox) behind(w waiting) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if slices.Contains(o.mu.stale, w) {
+	if slices.Contains(o.mu.missedMoves, w) {
 		return true
 	}
 	if !o.mu.busy || time.Since(o.mu.since) < lateTicks*region.TickEvery {
 		return false
 	}
-	o.mu.stale = append(o.mu.stale, w)
+	o.mu.missedMoves = append(o.mu.missedMoves, w)
 	return true
 }
 
-// missing gives the chunks of which moves were missed.
-func (o *outbox) missing() []waiting {
+// missedChunks returns the chunks with missed moves.
+func (o *outbox) missedChunks() []waiting {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.Clone(o.mu.stale)
+	return slices.Clone(o.mu.missedMoves)
 }
 
-// caughtUp says that the moves of a chunk are queued again, or not wanted any more.
+// caughtUp records that the moves of a chunk are queued again, or no longer needed.
 func (o *outbox) caughtUp(w waiting) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.mu.stale = slices.DeleteFunc(o.mu.stale, func(s waiting) bool { return s == w })
+	o.mu.missedMoves = slices.DeleteFunc(o.mu.missedMoves, func(s waiting) bool { return s == w })
 }
 
-// wrote takes written bytes off the accounts, and tells whether to go on.
+// wrote subtracts written bytes from the counts, and reports whether to go on.
 func (o *outbox) wrote(bytes, land int) (goOn bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.bytes -= bytes
-	o.mu.land -= land
+	o.mu.chunkBytes -= land
 	return !o.mu.dropped
 }
 
-// rest says that all that was taken has been written.
-func (o *outbox) rest() {
+// idle records that all that was taken has been written.
+func (o *outbox) idle() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.busy = false
 }
 
-// sink is where messages are written; a conn.
+// sink receives messages; a conn.
 type sink interface {
-	// write sends a message, now or with the next flush. It does not keep it.
+	// write sends a message, now or with the next flush. It does not retain it.
 	write(message []byte) error
-	// flush sends what has been kept back.
+	// flush sends buffered messages.
 	flush() error
 }
 
-// drain writes until the outbox is ended or a write fails. It is the connection's writer.
+// drain writes until the outbox is ended or a write fails. It is the body of the connection's writer.
 func (o *outbox) drain(to sink) error {
-	var desk desk
+	var desk writeBuffers
 	for {
 		if err := desk.clear(o, to); err != nil {
 			return err
 		}
 		for _, w := range o.refill() {
-			w.f.serveAgain(w.v, o.owner)
+			w.sub.serveAgain(w.chunk, o.owner)
 		}
-		for _, w := range o.missing() {
-			w.f.catchUp(w, o)
+		for _, w := range o.missedChunks() {
+			w.sub.catchUp(w, o)
 		}
 	}
 }
 
-// desk is what a writer needs at hand; it is reused.
-type desk struct {
-	load   load
+// writeBuffers holds the reused buffers of a writer.
+type writeBuffers struct {
+	batch  batch
 	pieces []json.RawMessage
 	frame  []byte
 }
 
-// clear waits for something to write, and writes all that waits. At the end of the outbox it writes the last
-// message and returns errEnded.
-func (d *desk) clear(o *outbox, to sink) error {
-	l := o.take(d.load)
-	d.load = l
-	defer clear(l.items) // written messages are not kept from the garbage collector
+// clear waits for something to write, and writes it. At the end of the outbox it writes the last message and returns errEnded.
+func (d *writeBuffers) clear(o *outbox, to sink) error {
+	l := o.next(d.batch)
+	d.batch = l
+	defer clear(l.items) // written messages can be garbage collected
 	rest := l.items
 	for len(rest) > 0 || len(l.motion) > 0 {
 		n, bytes := run(rest)
@@ -334,7 +332,7 @@ func (d *desk) clear(o *outbox, to sink) error {
 		switch {
 		case n == 0 && len(rest) > 0:
 			n, bytes, data = 1, len(rest[0].data), rest[0].data
-			if rest[0].land {
+			if rest[0].chunk {
 				land = bytes
 			}
 		case l.binary:
@@ -345,13 +343,13 @@ func (d *desk) clear(o *outbox, to sink) error {
 		if err := to.write(data); err != nil {
 			return err
 		}
-		if land > 0 { // the window counts what the connection has not taken
+		if land > 0 { // the window counts what the connection has not accepted
 			if err := to.flush(); err != nil {
 				return err
 			}
 		}
 		if !o.wrote(bytes, land) {
-			break // the outbox has been closed, and what waits dropped
+			break // the outbox was closed, and waiting items dropped
 		}
 		rest = rest[n:]
 	}
@@ -363,15 +361,15 @@ func (d *desk) clear(o *outbox, to sink) error {
 	if err := to.flush(); err != nil {
 		return err
 	}
-	o.rest()
+	o.idle()
 	if l.closed {
 		return errEnded
 	}
 	return nil
 }
 
-// compose makes one frame of pieces, in a buffer that the next one overwrites.
-func (d *desk) compose(items []item) []byte {
+// compose encodes pieces as one frame, in a buffer that the next call overwrites.
+func (d *writeBuffers) compose(items []item) []byte {
 	d.pieces = d.pieces[:0]
 	for _, i := range items {
 		d.pieces = append(d.pieces, i.data)
@@ -380,8 +378,8 @@ func (d *desk) compose(items []item) []byte {
 	return d.frame
 }
 
-// composeTick makes one tick frame of pieces and, if they are the last, the motion.
-func (d *desk) composeTick(l *load, items []item, last bool) []byte {
+// composeTick encodes pieces and, if they are the last, the motion as one tick frame.
+func (d *writeBuffers) composeTick(l *batch, items []item, last bool) []byte {
 	d.frame = wire.AppendTick(d.frame[:0], l.tick)
 	for _, i := range items {
 		d.frame = append(d.frame, i.data...)
@@ -393,7 +391,7 @@ func (d *desk) composeTick(l *load, items []item, last bool) []byte {
 	return d.frame
 }
 
-// run is how many items at the front are pieces of one frame, and their bytes.
+// run returns how many items at the front are pieces of one frame, and their bytes.
 func run(items []item) (n, bytes int) {
 	for n < len(items) && items[n].part && (n == 0 || bytes+len(items[n].data) <= frameLimit) {
 		bytes += len(items[n].data)
@@ -407,12 +405,12 @@ func (o *outbox) settle() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.closed, o.mu.items = true, nil
-	if o.mu.patience != nil {
-		o.mu.patience.Stop()
+	if o.mu.cutTimer != nil {
+		o.mu.cutTimer.Stop()
 	}
 }
 
-// pump is a connection's writer: it writes what the outbox has, and closes the connection in order.
+// pump is a connection's writer goroutine: it writes what the outbox has, and closes the connection in order.
 func (g *Gateway) pump(o *outbox, c conn) {
 	defer o.settle()
 	err := o.drain(counted{c, g.metrics})
@@ -424,7 +422,7 @@ func (g *Gateway) pump(o *outbox, c conn) {
 	}
 }
 
-// counted is a connection whose messages are counted.
+// counted counts the messages of a connection.
 type counted struct {
 	conn
 	metrics *metrics

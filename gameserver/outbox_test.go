@@ -15,7 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// sinkFunc is a sink that keeps nothing back.
+// sinkFunc is a sink that does not buffer.
 type sinkFunc func([]byte) error
 
 func (f sinkFunc) write(data []byte) error { return f(data) }
@@ -59,7 +59,7 @@ func TestFramesAreBounded(t *testing.T) {
 	for range 7 {
 		o.piece(1, piece)
 	}
-	o.piece(2, bytes.Repeat(piece, 5)) // one piece is never torn
+	o.piece(2, bytes.Repeat(piece, 5)) // a piece is never split
 	o.end(nil)
 	frames, _ := written(o)
 	if len(frames) != 5 {
@@ -76,7 +76,7 @@ func TestFramesAreBounded(t *testing.T) {
 func TestReadingClientIsNeverSlow(t *testing.T) {
 	o := newOutbox(func() {})
 	defer o.settle()
-	var d desk
+	var d writeBuffers
 	for i := range 3 * outboxLimit >> 20 {
 		o.put(make([]byte, 1<<20-100))
 		o.piece(1, make([]byte, 100))
@@ -86,7 +86,7 @@ func TestReadingClientIsNeverSlow(t *testing.T) {
 	}
 }
 
-func TestSlowClientIsTold(t *testing.T) {
+func TestSlowClientGetsAReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cut := false
 		o := newOutbox(func() { cut = true })
@@ -94,7 +94,7 @@ func TestSlowClientIsTold(t *testing.T) {
 		for range outboxLimit/len(block) - 1 {
 			o.put(block)
 		}
-		// What the writer holds in its hands counts until it is written.
+		// What the writer has taken counts until it is written.
 		stuck, goOn := make(chan struct{}), make(chan struct{})
 		var got []string
 		done := make(chan struct{})
@@ -121,7 +121,7 @@ func TestSlowClientIsTold(t *testing.T) {
 		if len(got) != 2 || !strings.Contains(got[1], wire.FailSlow) {
 			t.Errorf("written %d messages, the last %q; want the one under way, and why", len(got), got[len(got)-1])
 		}
-		pass(2 * lastWords)
+		pass(2 * closeTimeout)
 		if cut {
 			t.Error("cut although it was closed in order")
 		}
@@ -130,7 +130,7 @@ func TestSlowClientIsTold(t *testing.T) {
 
 func TestLastWordsAreShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		here, there := net.Pipe() // whose other end never reads
 		defer here.Close()
 		line := &lineConn{Conn: there, ending: "\n"}
@@ -139,16 +139,16 @@ func TestLastWordsAreShort(t *testing.T) {
 		o.put([]byte("hello"))
 		o.end(wire.Notice{Text: "bye"})
 		r.g.pump(o, line)
-		if took := time.Since(began); took != lastWords {
-			t.Errorf("took %v, want %v", took, lastWords)
+		if took := time.Since(began); took != closeTimeout {
+			t.Errorf("took %v, want %v", took, closeTimeout)
 		}
 	})
 }
 
-// Those who do not read cost the others nothing: their connections end, and nobody else misses anything.
+// Clients that do not read do not affect the others: their connections end, and nobody else misses anything.
 func TestStalledClientsHurtNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		const all, stalled = 50, 10
 		var players []*client
 		for i := range all {

@@ -2,16 +2,16 @@ package gameserver
 
 import "sync"
 
-// outstanding is a session's edits that wait for their answer. Its lock is a leaf.
+// outstanding is the set of a session's unanswered edits. Its lock is a leaf.
 type outstanding struct {
 	mu struct {
 		sync.Mutex
 		seqs    map[uint64]struct{}
-		settled chan struct{} // nil until hold; closed when nothing waits any more
+		settled chan struct{} // nil until hold; closed when no edit waits any more
 	}
 }
 
-// add takes an edit in. It reports false when the session takes no more.
+// add adds an edit. It reports false when the session accepts no more.
 func (o *outstanding) add(seq uint64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -25,14 +25,14 @@ func (o *outstanding) add(seq uint64) bool {
 	return true
 }
 
-// held tells whether the session takes no more.
+// held reports whether the session accepts no more.
 func (o *outstanding) held() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.mu.settled != nil
 }
 
-// answered takes an edit out.
+// answered removes an edit.
 func (o *outstanding) answered(seq uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -44,7 +44,7 @@ func (o *outstanding) answered(seq uint64) {
 	}
 }
 
-// hold lets nothing more in. The channel is closed when everything is answered. It is called once.
+// hold stops accepting edits. The channel is closed when all are answered. It is called once.
 func (o *outstanding) hold() (settled <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -14,21 +14,21 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file decides which connections of the original protocol belong to one player. The protocol names players and
-// nothing else, the released client has one name built in, and a player holds many connections. So players of one name
-// are told apart by their address, and those of one name and address by this: a client is registered on one connection
-// at a time, and holds at most one connection to a chunk.
+// This file decides which connections of the original protocol belong to one player. The protocol identifies players by name
+// only, the released client has one name built in, and a player holds many connections. So players of the same name are
+// distinguished by address, and those of the same name and address by two rules: a client is registered on one connection at a
+// time, and it has at most one connection to each chunk.
 
 const (
-	// handoverTime is how long a player who registers while another one of the same name and address is registered
-	// elsewhere waits to be found to be that player: a client that crosses a border deregisters over one connection
-	// and registers over another, and the two are read in any order.
+	// handoverTime bounds how long a registration waits while another player of the same name and address is registered
+	// elsewhere. The two may be the same player: a client that crosses a border deregisters on one connection and registers on
+	// another, and these are read in any order.
 	handoverTime = 250 * time.Millisecond
-	// labelMemory is how long a guest who was told apart from a namesake by a suffix keeps it between two nodes.
+	// labelMemory is how long a guest with a suffix keeps it when they move to another node.
 	labelMemory = 10 * time.Minute
 )
 
-// partyKey is what connections of one player have in common: the name of their handshake, and where they come from.
+// partyKey is what the connections of one player have in common: the name in their handshake, and their address.
 type partyKey struct {
 	name string
 	from netip.Addr // the zero Addr for what is not an IP address
@@ -42,8 +42,8 @@ func partyOf(name string, remote net.Addr) partyKey {
 	return key
 }
 
-// party is the connections of one name and address, and the players whose they are. It lives from the first of these
-// connections to the last.
+// party is the connections of one name and address, and the players behind them. It exists from the first of these connections to
+// the last.
 type party struct {
 	g   *Gateway
 	key partyKey
@@ -53,7 +53,7 @@ type party struct {
 	mu struct {
 		sync.Mutex
 		guests   []*guest
-		released chan struct{} // closed, and made anew, when one of them has deregistered
+		released chan struct{} // closed and replaced when one of them has deregistered
 	}
 }
 
@@ -61,15 +61,15 @@ type party struct {
 type guest struct {
 	party *party
 	id    player.ID
-	label string // the name that others see: the player's own, or one with a suffix
+	label string // the displayed name: the player's own, or one with a suffix
 
 	// Guarded by party.mu.
-	on   *classic  // where they are registered; nil for nowhere
-	left wire.Pose // where they deregistered last, or what was remembered of them
-	seen bool      // left is set
+	on   *legacyConn // where they are registered; nil for nowhere
+	left wire.Pose   // where they deregistered last, or the place in their record
+	seen bool        // left is set
 }
 
-// join counts a connection to its party.
+// join adds a connection to its party.
 func (g *Gateway) join(key partyKey) *party {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -83,7 +83,7 @@ func (g *Gateway) join(key partyKey) *party {
 	return p
 }
 
-// quit takes a connection from its party. The last one takes the party's players with it.
+// quit removes a connection from its party. With the last one, the party's players are removed.
 func (g *Gateway) quit(p *party) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,13 +102,13 @@ func (p *party) all() []*guest {
 	return slices.Clone(p.mu.guests)
 }
 
-// claim returns the player who registers on a connection, under a name. It is whoever the connection was before, or
-// else who has deregistered nearest to it, or else somebody new.
-func (p *party) claim(ctx context.Context, s *classic, name string) (*guest, error) {
+// claim returns the player who registers on a connection, under a name: the previous player of the connection, or else the one
+// who deregistered nearest to it, or else a new one.
+func (p *party) claim(ctx context.Context, lc *legacyConn, name string) (*guest, error) {
 	late := time.NewTimer(handoverTime)
 	defer late.Stop()
 	for waiting := true; waiting; {
-		who, released := p.take(s)
+		who, released := p.registerFree(lc)
 		if who != nil || released == nil {
 			if who == nil {
 				break
@@ -126,20 +126,20 @@ func (p *party) claim(ctx context.Context, s *classic, name string) (*guest, err
 	if name == "" {
 		name = p.key.name
 	}
-	return p.add(ctx, s, player.NameFrom(name)), nil
+	return p.add(ctx, lc, player.NameFrom(name)), nil
 }
 
-// take registers one of the players who are not registered. If there is none, but one may be about to deregister,
-// released is closed when one has.
-func (p *party) take(s *classic) (who *guest, released <-chan struct{}) {
+// registerFree registers a player who is not registered. If there is none, but one may deregister soon, it returns a channel that is
+// closed when one has.
+func (p *party) registerFree(lc *legacyConn) (who *guest, released <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	elsewhere := false
 	for _, candidate := range p.mu.guests {
 		switch {
 		case candidate.on != nil:
-			elsewhere = elsewhere || candidate.on.at != s.at // a client has one connection to a chunk
-		case who == nil, candidate == s.who.Load(), who != s.who.Load() && candidate.nearer(who, s.at):
+			elsewhere = elsewhere || candidate.on.at != lc.at // a client has one connection to a chunk
+		case who == nil, candidate == lc.who.Load(), who != lc.who.Load() && candidate.nearer(who, lc.at):
 			who = candidate
 		}
 	}
@@ -147,8 +147,8 @@ func (p *party) take(s *classic) (who *guest, released <-chan struct{}) {
 		return nil, p.mu.released
 	}
 	if who != nil {
-		who.on = s
-		s.who.Store(who)
+		who.on = lc
+		lc.who.Store(who)
 	}
 	return who, nil
 }
@@ -158,35 +158,35 @@ func (c *guest) nearer(than *guest, at grid.ChunkPos) bool {
 	return apart(world.ChunkOf(c.left), at) < apart(world.ChunkOf(than.left), at)
 }
 
-// add brings in a new player, and registers them.
-func (p *party) add(ctx context.Context, s *classic, name string) *guest {
-	label, last := p.labelFor(ctx, name, s.at)
+// add creates a new player, and registers them.
+func (p *party) add(ctx context.Context, lc *legacyConn, name string) *guest {
+	label, last := p.labelFor(ctx, name, lc.at)
 	g := p.g
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for number := 0; g.taken(player.GuestID(label)); number++ {
 		label, last = player.Namesake(name, p.key.from.String(), number), wire.PlayerRecord{}
 	}
-	who := &guest{party: p, id: player.GuestID(label), label: label, on: s, left: last.Pose, seen: last.Seq > 0}
-	g.keeper.expect(last)
+	who := &guest{party: p, id: player.GuestID(label), label: label, on: lc, left: last.Pose, seen: last.Seq > 0}
+	g.players.noteLoaded(last)
 	g.mu.guests[who.id] = who
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.guests = append(p.mu.guests, who)
-	s.who.Store(who)
+	lc.who.Store(who)
 	return who
 }
 
-// taken reports whether somebody here has the id already. Gateway.mu is held.
+// taken reports whether the id is in use here. Gateway.mu is held.
 func (g *Gateway) taken(id player.ID) bool {
 	return g.mu.guests[id] != nil || g.mu.sessions[id] != nil
 }
 
-// labelFor returns the label of a player who is new here, unless it is taken here, and what is remembered of it. Whoever
-// had a suffix on another node until just now keeps it. Somebody else may have the plain name on another node.
+// labelFor returns the label of a player who is new here, unless it is taken here, and the record of the label. A player who had
+// a suffix on another node until recently keeps it. The plain name may be in use on another node.
 func (p *party) labelFor(ctx context.Context, name string, at grid.ChunkPos) (label string, last wire.PlayerRecord) {
 	suffixed := player.Namesake(name, p.key.from.String(), 0)
-	records := p.g.recallGuests(ctx, name, suffixed)
+	records := p.g.loadGuests(ctx, name, suffixed)
 	plain, own := records[0], records[1]
 	fresh := func(r wire.PlayerRecord) bool {
 		return r.Seq > 0 && p.g.wall().Sub(time.UnixMilli(r.SavedAt)) < labelMemory
@@ -200,15 +200,15 @@ func (p *party) labelFor(ctx context.Context, name string, at grid.ChunkPos) (la
 	return name, plain
 }
 
-// recallGuests returns what is remembered of guests, by their labels; zero records of unknown ones.
-func (g *Gateway) recallGuests(ctx context.Context, labels ...string) []wire.PlayerRecord {
+// loadGuests returns the records of guests, by their labels; zero records of unknown ones.
+func (g *Gateway) loadGuests(ctx context.Context, labels ...string) []wire.PlayerRecord {
 	records := make([]wire.PlayerRecord, len(labels))
 	var lookups sync.WaitGroup
 	for i, label := range labels {
 		lookups.Go(func() {
 			var err error
-			if records[i], _, err = g.keeper.recall(ctx, player.GuestID(label)); err != nil {
-				g.Logger.Error("recall player", "player", label, "error", err)
+			if records[i], _, err = g.players.load(ctx, player.GuestID(label)); err != nil {
+				g.Logger.Error("load player record", "player", label, "error", err)
 			}
 		})
 	}
@@ -216,7 +216,7 @@ func (g *Gateway) recallGuests(ctx context.Context, labels ...string) []wire.Pla
 	return records
 }
 
-// release deregisters a player, who was last at a pose.
+// release deregisters a player, whose last pose is given.
 func (p *party) release(who *guest, pose wire.Pose) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -226,10 +226,10 @@ func (p *party) release(who *guest, pose wire.Pose) {
 }
 
 // registered returns the connections on which players are registered.
-func (p *party) registered() []*classic {
+func (p *party) registered() []*legacyConn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var all []*classic
+	var all []*legacyConn
 	for _, who := range p.mu.guests {
 		if who.on != nil {
 			all = append(all, who.on)
@@ -238,9 +238,9 @@ func (p *party) registered() []*classic {
 	return all
 }
 
-// strays appends the players who are registered for another chunk. If one of their bodies is seen in this chunk, it may
-// be the own player of a client that looks at it.
-func (p *party) strays(dst []player.ID, at grid.ChunkPos) []player.ID {
+// registeredElsewhere appends the players who are registered for another chunk. If one of their bodies is in this chunk, it may be the own
+// player of a client that watches it.
+func (p *party) registeredElsewhere(dst []player.ID, at grid.ChunkPos) []player.ID {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, who := range p.mu.guests {
@@ -251,7 +251,7 @@ func (p *party) strays(dst []player.ID, at grid.ChunkPos) []player.ID {
 	return dst
 }
 
-// place returns where a player of the party is, or was last, and reports whether that is known.
+// place returns where a player of the party is or was last, and reports whether that is known.
 func (p *party) place() (pose wire.Pose, known bool) {
 	for _, who := range p.all() {
 		if pose, known = who.place(); known {
@@ -266,7 +266,7 @@ func (c *guest) body(pose wire.Pose) wire.Body {
 	return wire.Body{Player: c.id, Name: c.label, Guest: true, Pose: pose}
 }
 
-// place returns where the player is, or was last, and reports whether that is known.
+// place returns where the player is or was last, and reports whether that is known.
 func (c *guest) place() (pose wire.Pose, known bool) {
 	c.party.mu.Lock()
 	on, left, seen := c.on, c.left, c.seen

@@ -15,62 +15,63 @@ import (
 )
 
 const (
-	// pollEvery is the time between two rounds of the poller, and so how long what lodged sessions send may wait. Regions hear of
-	// moves no later for it: their feeds do not collect those for feedPause any more.
+	// pollEvery is the time between two rounds of the poller, and so how long data of parked sessions may wait. Regions get moves
+	// no later for it: subscriptions do not hold these back for sendPause again.
 	pollEvery = 15 * time.Millisecond
-	// pollCalm is that time after a round of which no region has to be told: everybody keeps his course, or sends nothing.
+	// pollCalm replaces pollEvery after a round without a message to any region: all players follow their predictions, or send
+	// nothing.
 	pollCalm = region.TickEvery
-	// pollEvents is how many sockets one system call tells of.
+	// pollEvents is the number of sockets reported by one system call.
 	pollEvents = 256
-	// pollBytes is how much is taken in of a session in a round: its moves of some seconds.
+	// pollBytes bounds what is read of a session in a round: its moves of some seconds.
 	pollBytes = 4 << 10
 )
 
-// poller reads the sessions that only walk, all that are ready in a round: so a move is one read, and not also a thread's wake-up, a
-// goroutine's, and a read that finds nothing. It takes in whole moves and nothing else. Of what else happens, the end of the
-// connection included, it takes no notice but that the session reads by itself again.
+// poller reads the sessions whose players only walk, all that are ready in one round. So a move costs one read, instead of a
+// thread's wake-up, a goroutine's, and a second read that finds nothing. The poller handles complete moves only. On anything
+// else, including the end of the connection, it returns the socket to the session's own reader.
 //
-// One goroutine, run, makes the rounds. Sockets are lodged and fetched by any goroutine.
+// One goroutine, run, makes the rounds. Sockets are parked and unparked by any goroutine.
 type poller struct {
-	log      *slog.Logger
-	swarming bool          // gateways tell one another of every move
-	epoll    int           // never changes while open
-	came     chan struct{} // holds a token when the first socket may have come
-	events   [pollEvents]unix.EpollEvent
-	buffer   [pollBytes]byte
-	told     []*feed // the round's: those that have to tell their regions something
+	log       *slog.Logger
+	overlayOn bool          // gateways send one another every move
+	epoll     int           // never changes while open
+	came      chan struct{} // holds a token when the first socket may have come
+	events    [pollEvents]unix.EpollEvent
+	buffer    [pollBytes]byte
+	toFlush   []*subscription // the round's: those with a message for their regions
 
 	mu struct {
 		sync.Mutex
-		open   bool                  // sockets are admitted
-		guests map[int32]*descriptor // by file descriptor
+		open   bool                  // sockets are accepted
+		parked map[int32]*descriptor // by file descriptor
 	}
 }
 
-// lodging is what a descriptor has to do with a poller. Its fields are guarded by the descriptor's lock.
-type lodging struct {
-	host *poller                              // nil while the socket is not lodged
-	hear func(data []byte) (taken, stay bool) // takes in a message or leaves it, and tells whether the socket stays
-	left chan struct{}                        // gets a token when it is not lodged any more
+// parking is the part of a descriptor used by the poller. Its fields are guarded by the descriptor's lock.
+type parking struct {
+	poller   *poller                              // nil while the socket is not parked
+	handle   func(data []byte) (taken, stay bool) // handles a message or leaves it, and reports whether the socket stays
+	unparked chan struct{}                        // gets a token when the socket is unparked
 }
 
-func newPoller(log *slog.Logger, swarming bool) *poller {
-	p := &poller{log: log, swarming: swarming, came: make(chan struct{}, 1)}
-	p.mu.guests = make(map[int32]*descriptor)
+func newPoller(log *slog.Logger, overlayOn bool) *poller {
+	p := &poller{log: log, overlayOn: overlayOn, came: make(chan struct{}, 1)}
+	p.mu.parked = make(map[int32]*descriptor)
 	return p
 }
 
-// run makes rounds until ctx ends. Sockets that are lodged then have to be fetched.
+// run makes rounds until ctx ends. Sockets that are parked then must be unparked by others.
 func (p *poller) run(ctx context.Context) {
 	if err := p.open(); err != nil {
-		p.log.Warn("each session reads by itself", "error", err)
+		p.log.Warn("poller not available: each session reads its own socket", "error", err)
 		return
 	}
 	defer p.close()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for pause := pollEvery; ; {
-		if p.lodged() == 0 {
+		if p.parkedCount() == 0 {
 			select {
 			case <-ctx.Done():
 				return
@@ -106,15 +107,15 @@ func (p *poller) close() {
 	unix.Close(p.epoll) //nolint:errcheck // done with
 }
 
-// lodged is how many sockets are.
-func (p *poller) lodged() int {
+// parkedCount returns the number of parked sockets.
+func (p *poller) parkedCount() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.mu.guests)
+	return len(p.mu.parked)
 }
 
-// round reads all that are ready. It tells whether anybody comes to hear of it.
-func (p *poller) round() (heard bool) {
+// round reads all sockets that are ready. It reports whether moves are passed on.
+func (p *poller) round() (movesPassed bool) {
 	for n := pollEvents; n == pollEvents; {
 		var err error
 		if n, err = unix.EpollWait(p.epoll, p.events[:], 0); err != nil {
@@ -122,42 +123,42 @@ func (p *poller) round() (heard bool) {
 		}
 		for i := range p.events[:n] {
 			p.mu.Lock()
-			d := p.mu.guests[p.events[i].Fd]
+			d := p.mu.parked[p.events[i].Fd]
 			p.mu.Unlock()
 			if d != nil {
-				d.visit(p, p.events[i].Events)
+				d.readParked(p, p.events[i].Events)
 			}
 		}
 	}
-	heard = p.swarming || len(p.told) > 0
-	for _, f := range p.told {
-		f.hasten()
+	movesPassed = p.overlayOn || len(p.toFlush) > 0
+	for _, sub := range p.toFlush {
+		sub.flush()
 	}
-	clear(p.told)
-	p.told = p.told[:0]
-	return heard
+	clear(p.toFlush)
+	p.toFlush = p.toFlush[:0]
+	return movesPassed
 }
 
-// tell has a region told what its feed has for it when the round is over. What a lodged session hears calls it.
-func (p *poller) tell(f *feed) {
-	if !slices.Contains(p.told, f) {
-		p.told = append(p.told, f)
+// flushAfterRound makes the round flush a subscription when it ends. Callbacks of parked sessions call it.
+func (p *poller) flushAfterRound(sub *subscription) {
+	if !slices.Contains(p.toFlush, sub) {
+		p.toFlush = append(p.toFlush, sub)
 	}
 }
 
-// visit reads a lodged socket.
-func (d *descriptor) visit(p *poller, events uint32) {
+// readParked reads a parked socket.
+func (d *descriptor) readParked(p *poller, events uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.host != p {
-		return // fetched since
+	if d.poller != p {
+		return // unparked since
 	}
 	n, err := unix.Read(d.fd, p.buffer[:])
 	for err == unix.EINTR {
 		n, err = unix.Read(d.fd, p.buffer[:])
 	}
 	if err == unix.EAGAIN && events == unix.EPOLLIN {
-		return // its window has read that
+		return // its duplicate has read that
 	}
 	rest := p.buffer[:max(n, 0)]
 	stay := n > 0
@@ -167,44 +168,44 @@ func (d *descriptor) visit(p *poller, events uint32) {
 			break
 		}
 		var taken bool
-		if taken, stay = d.hear(rest[head : head+int(size)]); !taken {
+		if taken, stay = d.handle(rest[head : head+int(size)]); !taken {
 			break
 		}
 		rest = rest[head+int(size):]
 	}
 	if !stay || len(rest) > 0 || n == len(p.buffer) || events != unix.EPOLLIN {
 		d.unread = append(d.unread, rest...)
-		d.fetch()
+		d.unpark()
 	}
 }
 
-// lodge has the poller read a connection until something comes that it leaves to the caller, who waits here. It reports false where
-// that cannot be.
-func (p *poller) lodge(c conn, hear func(data []byte) (taken, stay bool)) bool {
+// park lets the poller read a connection, and waits until data arrives that the caller must handle. It reports false where that
+// is not possible.
+func (p *poller) park(c conn, hear func(data []byte) (taken, stay bool)) bool {
 	line, ok := c.(*lineConn)
 	if !ok || line.in.Buffered() > 0 {
 		return false
 	}
 	d, ok := line.Conn.(*descriptor)
-	if !ok || len(d.unread) > 0 || !d.lodge(p, hear) {
+	if !ok || len(d.unread) > 0 || !d.park(p, hear) {
 		return false
 	}
-	<-d.left
+	<-d.unparked
 	return true
 }
 
-func (d *descriptor) lodge(p *poller, hear func(data []byte) (taken, stay bool)) bool {
+func (d *descriptor) park(p *poller, hear func(data []byte) (taken, stay bool)) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.mu.hurry.IsZero() || !p.admit(d) {
+	if !d.mu.readDeadline.IsZero() || !p.admit(d) {
 		return false // about to end
 	}
-	d.mu.window.Close() //nolint:errcheck // the socket stays
-	d.mu.window = nil
-	if d.left == nil {
-		d.left = make(chan struct{}, 1)
+	d.mu.dup.Close() //nolint:errcheck // the socket stays
+	d.mu.dup = nil
+	if d.unparked == nil {
+		d.unparked = make(chan struct{}, 1)
 	}
-	d.host, d.hear = p, hear
+	d.poller, d.handle = p, hear
 	return true
 }
 
@@ -215,31 +216,31 @@ func (p *poller) admit(d *descriptor) bool {
 	if !p.mu.open {
 		return false
 	}
-	// By edges: a read that gives less than there was room for has taken all, and what comes after it is told of.
+	// Edge-triggered: a read that returns less than the buffer's size has read everything, and later data raises a new event.
 	what := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(d.fd)}
 	if unix.EpollCtl(p.epoll, unix.EPOLL_CTL_ADD, d.fd, &what) != nil {
 		return false
 	}
-	p.mu.guests[what.Fd] = d
-	if len(p.mu.guests) == 1 {
+	p.mu.parked[what.Fd] = d
+	if len(p.mu.parked) == 1 {
 		wakeUp(p.came)
 	}
 	return true
 }
 
-// fetch gives a lodged socket back to its session. The lock is held.
-func (d *descriptor) fetch() {
-	p := d.host
+// unpark returns a parked socket to its session. The lock is held.
+func (d *descriptor) unpark() {
+	p := d.poller
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
-	unix.EpollCtl(p.epoll, unix.EPOLL_CTL_DEL, d.fd, nil) //nolint:errcheck // it is in it
-	delete(p.mu.guests, int32(d.fd))
+	unix.EpollCtl(p.epoll, unix.EPOLL_CTL_DEL, d.fd, nil) //nolint:errcheck // it was added
+	delete(p.mu.parked, int32(d.fd))
 	p.mu.Unlock()
-	d.host, d.hear = nil, nil
-	if d.mu.window, d.mu.err = d.open(); d.mu.err == nil && !d.mu.hurry.IsZero() {
-		d.mu.err = d.mu.window.SetReadDeadline(d.mu.hurry)
+	d.poller, d.handle = nil, nil
+	if d.mu.dup, d.mu.err = d.open(); d.mu.err == nil && !d.mu.readDeadline.IsZero() {
+		d.mu.err = d.mu.dup.SetReadDeadline(d.mu.readDeadline)
 	}
-	d.left <- struct{}{}
+	d.unparked <- struct{}{}
 }

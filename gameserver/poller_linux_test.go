@@ -22,12 +22,12 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// lodger is a socket that a test lodges.
-type lodger struct {
+// parkedSocket is a socket that a test parks.
+type parkedSocket struct {
 	line  *lineConn
 	there *net.TCPConn
 	left  chan struct{}
-	last  chan struct{} // closed when the last word is heard
+	last  chan struct{} // closed when the last message has arrived
 
 	mu struct {
 		sync.Mutex
@@ -37,7 +37,7 @@ type lodger struct {
 
 const lastWord = "bye"
 
-// startPoller gives a poller whose rounds the test makes.
+// startPoller returns a poller whose rounds the test makes.
 func startPoller(t *testing.T) *poller {
 	t.Helper()
 	p := newPoller(slog.New(slog.DiscardHandler), false)
@@ -48,11 +48,12 @@ func startPoller(t *testing.T) *poller {
 	return p
 }
 
-// lodge lodges one end of a new connection. What begins with '!' it does not take, and after what begins with '.' it does not stay.
-func lodge(t *testing.T, p *poller) *lodger {
+// lodge parks one end of a new connection. It does not handle messages that begin with '!', and unparks after those that begin
+// with '.'.
+func lodge(t *testing.T, p *poller) *parkedSocket {
 	t.Helper()
 	here, there := socketPair(t)
-	l := &lodger{line: &lineConn{Conn: here, in: bufio.NewReader(here), framed: true}, there: there, last: make(chan struct{})}
+	l := &parkedSocket{line: &lineConn{Conn: here, in: bufio.NewReader(here), framed: true}, there: there, last: make(chan struct{})}
 	release := takeOver(l.line)
 	t.Cleanup(func() {
 		there.Close()
@@ -62,17 +63,17 @@ func lodge(t *testing.T, p *poller) *lodger {
 	return l
 }
 
-// lodge does what poller.lodge does, but for waiting.
-func (l *lodger) lodge(t *testing.T, p *poller) {
+// lodge does what poller.park does, without waiting.
+func (l *parkedSocket) lodge(t *testing.T, p *poller) {
 	t.Helper()
 	d := l.line.Conn.(*descriptor)
-	if !d.lodge(p, l.hear) {
+	if !d.park(p, l.hear) {
 		t.Fatal("not lodged")
 	}
-	l.left = d.left
+	l.left = d.unparked
 }
 
-func (l *lodger) hear(data []byte) (taken, stay bool) {
+func (l *parkedSocket) hear(data []byte) (taken, stay bool) {
 	if data[0] == '!' {
 		return false, false
 	}
@@ -85,14 +86,14 @@ func (l *lodger) hear(data []byte) (taken, stay bool) {
 	return true, data[0] != '.'
 }
 
-func (l *lodger) heard() []string {
+func (l *parkedSocket) heard() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.mu.heard)
 }
 
 // write sends bytes, and returns when they have arrived.
-func (l *lodger) write(t *testing.T, data []byte) {
+func (l *parkedSocket) write(t *testing.T, data []byte) {
 	t.Helper()
 	if _, err := l.there.Write(data); err != nil {
 		t.Fatal(err)
@@ -100,7 +101,7 @@ func (l *lodger) write(t *testing.T, data []byte) {
 	l.arrives(t)
 }
 
-func (l *lodger) arrives(t *testing.T) {
+func (l *parkedSocket) arrives(t *testing.T) {
 	t.Helper()
 	ready := []unix.PollFd{{Fd: int32(l.line.Conn.(*descriptor).fd), Events: unix.POLLIN}}
 	for n := 0; n == 0; {
@@ -111,14 +112,14 @@ func (l *lodger) arrives(t *testing.T) {
 	}
 }
 
-func said(words ...string) (data []byte) {
-	for _, w := range words {
+func said(text ...string) (data []byte) {
+	for _, w := range text {
 		data = wire.AppendMessage(data, []byte(w))
 	}
 	return data
 }
 
-// What the poller does not take in, the session reads by itself, from the first byte of it on.
+// The session itself reads what the poller does not handle, from its first byte on.
 func TestPollerTakesStepsOnly(t *testing.T) {
 	long := strings.Repeat("x", pollBytes)
 	for _, c := range []struct {
@@ -159,12 +160,12 @@ func TestPollerTakesStepsOnly(t *testing.T) {
 				t.Errorf("heard %q, want %q", got, c.heard)
 			}
 			if c.next == "" && c.err == nil {
-				if n := p.lodged(); n != 1 || len(l.left) != 0 {
+				if n := p.parkedCount(); n != 1 || len(l.left) != 0 {
 					t.Errorf("%d sockets are lodged, want this one", n)
 				}
 				return
 			}
-			if <-l.left; p.lodged() != 0 {
+			if <-l.left; p.parkedCount() != 0 {
 				t.Fatal("the socket is lodged still")
 			}
 			data, err := l.line.read()
@@ -176,8 +177,8 @@ func TestPollerTakesStepsOnly(t *testing.T) {
 	}
 }
 
-// closing tells whether the client's end of the stream has not arrived yet.
-func (l *lodger) closing(t *testing.T) bool {
+// closing reports whether the end of the client's stream is still in transit.
+func (l *parkedSocket) closing(t *testing.T) bool {
 	t.Helper()
 	ready := []unix.PollFd{{Fd: int32(l.line.Conn.(*descriptor).fd), Events: unix.POLLRDHUP}}
 	_, err := unix.Poll(ready, 10_000)
@@ -187,8 +188,8 @@ func (l *lodger) closing(t *testing.T) bool {
 	return ready[0].Revents&unix.POLLRDHUP == 0
 }
 
-// A socket may come back, and nothing that came meanwhile is lost.
-func TestPollerLodgesAgain(t *testing.T) {
+// A socket may be parked again, and nothing that arrived meanwhile is lost.
+func TestPollerParksAgain(t *testing.T) {
 	p := startPoller(t)
 	l := lodge(t, p)
 	for turn := range 20 {
@@ -203,7 +204,7 @@ func TestPollerLodgesAgain(t *testing.T) {
 		}
 		between := said(fmt.Sprint("between", turn))
 		if turn%2 == 0 {
-			l.write(t, between) // it is there when the socket is lodged, and makes no edge any more
+			l.write(t, between) // it is there when the socket is parked, and raises no event any more
 		}
 		l.lodge(t, p)
 		if turn%2 == 1 {
@@ -216,14 +217,14 @@ func TestPollerLodgesAgain(t *testing.T) {
 	}
 }
 
-// Many sockets, of which some are ended by their clients, some by the gateway, and some leave, during rounds. Each is given back
-// exactly once, what others send is heard, and nothing is left over.
+// Many sockets, of which some are ended by their clients, some by the gateway, and some unparked, during rounds. Each is unparked
+// exactly once, what others send arrives, and nothing is left over.
 func TestPollerUnderway(t *testing.T) {
 	const sockets, words = 3 * pollEvents / 2, 20
 	files := openFiles(t)
 	t.Run("sockets", func(t *testing.T) {
 		p := startPoller(t)
-		all := make([]*lodger, sockets)
+		all := make([]*parkedSocket, sockets)
 		for i := range all {
 			all[i] = lodge(t, p)
 		}
@@ -250,7 +251,7 @@ func TestPollerUnderway(t *testing.T) {
 					}
 				}
 				if i%4 == 0 {
-					l.there.Write(said(lastWord)) //nolint:errcheck // it is missed below
+					l.there.Write(said(lastWord)) //nolint:errcheck // checked below
 					<-l.last
 					return
 				}
@@ -260,7 +261,7 @@ func TestPollerUnderway(t *testing.T) {
 		clients.Wait()
 		stop()
 		rounds.Wait()
-		if n := p.lodged(); n != (sockets+3)/4 {
+		if n := p.parkedCount(); n != (sockets+3)/4 {
 			t.Errorf("%d are lodged, want those who stay", n)
 		}
 		for i, l := range all {
@@ -291,8 +292,8 @@ func openFiles(t *testing.T) int {
 	return len(entries)
 }
 
-// A writer waits for a client who does not read, while the socket is lodged, and is let go when the time is over.
-func TestWriterWaitsWhileLodged(t *testing.T) {
+// A writer waits for a client that does not read while the socket is parked, until the deadline.
+func TestWriterWaitsWhileParked(t *testing.T) {
 	p := startPoller(t)
 	l := lodge(t, p)
 	if err := l.line.Conn.(*descriptor).SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
@@ -304,7 +305,7 @@ func TestWriterWaitsWhileLodged(t *testing.T) {
 		_, err := l.line.Conn.Write(sent)
 		wrote <- err
 	}()
-	l.write(t, said("a")) // others are read meanwhile, and so is he
+	l.write(t, said("a")) // others are read meanwhile, and so is this one
 	p.round()
 	if got := l.heard(); len(got) != 1 {
 		t.Errorf("heard %q", got)

@@ -7,18 +7,18 @@ import (
 	"log/slog"
 )
 
-// poller reads nothing here: sessions read by themselves.
+// poller reads nothing on this platform: sessions read by themselves.
 type poller struct{}
 
 func newPoller(*slog.Logger, bool) *poller { return &poller{} }
 
 func (*poller) run(context.Context) {}
 
-func (*poller) lodge(conn, func(data []byte) (taken, stay bool)) bool { return false }
+func (*poller) park(conn, func(data []byte) (taken, stay bool)) bool { return false }
 
-func (*poller) tell(*feed) {}
+func (*poller) flushAfterRound(*subscription) {}
 
-// lodging is what a descriptor has to do with a poller.
-type lodging struct{}
+// parking is the part of a descriptor used by the poller.
+type parking struct{}
 
-func (*lodging) fetch() {}
+func (*parking) unpark() {}

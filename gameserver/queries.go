@@ -19,11 +19,11 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// How often one connection may ask for players; it waits else. Queries for chunks: see pace.
+// Limits on one connection's queries for players; further ones wait. For queries for chunks see Gateway.pace.
 const queriesPerSecond, queriesAtOnce = 20, 100
 
-// serveQueries answers where chunks and players are, one query after the other (§3.2.4.1). A client asks when it walks over
-// a border and is silent otherwise, for as long as it plays.
+// serveQueries answers where chunks and players are, one query after the other (§3.2.4.1). A client queries when it crosses a
+// border, and is otherwise silent for as long as it runs.
 func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader) error {
 	defer c.Close()                                      //nolint:errcheck // by a reset: see endByReset
 	stop := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // the read below reports it
@@ -64,10 +64,10 @@ func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader
 	}
 }
 
-// askedChunks is how many chunks that a client has asked for are remembered: as many as it holds at most.
+// askedChunks is how many queried chunks of a client are remembered: as many as it holds at most.
 const askedChunks = 81
 
-// whereIsChunk answers with the node that leads the chunk's region. A client that asks again was not served there.
+// whereIsChunk returns the node that leads the chunk's region. A client that repeats the query was not served there.
 func (g *Gateway) whereIsChunk(ctx context.Context, q wire.WhereIsChunk, again bool) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, generateTimeout)
 	defer cancel()
@@ -84,14 +84,14 @@ func (g *Gateway) whereIsChunk(ctx context.Context, q wire.WhereIsChunk, again b
 			return wire.AppendChunkAddress(nil, address), nil
 		}
 	}
-	return nil, fmt.Errorf("game address of chunk %v: its leader is no member", q.Chunk)
+	return nil, fmt.Errorf("game address of chunk %v: its leader is not a member", q.Chunk)
 }
 
-// confirmedFor is how long a leader is believed to lead after it has said so.
+// confirmedFor is how long a leader's confirmation is trusted.
 const confirmedFor = 2 * time.Second
 
-// led returns the region that covers the chunk, with the node that says it leads it: just now, or, unless it is asked for
-// anew, a moment ago. A region's route alone names its leader of long ago, and the released client takes no `no`.
+// led returns the region that covers the chunk, with a node that confirmed that it leads it: just now, or, unless anew is set,
+// recently. A region's route alone may name an old leader, and the released client does not accept `no`.
 func (g *Gateway) led(ctx context.Context, pos grid.ChunkPos, anew bool) (wire.Region, error) {
 	cell := grid.CellAt(pos, grid.FoundingLabel)
 	if since, ok := g.confirmed.Get(cell); ok && !anew && g.now()-since < confirmedFor {
@@ -100,7 +100,7 @@ func (g *Gateway) led(ctx context.Context, pos grid.ChunkPos, anew bool) (wire.R
 	for {
 		link, info, err := g.Regions.Follow(ctx, pos)
 		if err == nil {
-			link.Close() //nolint:errcheck // it has said what it was opened for
+			link.Close() //nolint:errcheck // it was opened only for the confirmation
 			g.confirmed.Add(cell, g.now())
 			return info, nil
 		}
@@ -112,7 +112,7 @@ func (g *Gateway) led(ctx context.Context, pos grid.ChunkPos, anew bool) (wire.R
 	}
 }
 
-// resolve gives the IP address that original clients need, from host:port.
+// resolve returns the IP address that original clients need, from host:port.
 func resolve(ctx context.Context, game string) (netip.AddrPort, error) {
 	if ap, err := netip.ParseAddrPort(game); err == nil {
 		return ap, nil
@@ -132,8 +132,8 @@ func resolve(ctx context.Context, game string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(ips[0].Unmap(), uint16(number)), nil
 }
 
-// whereIsPlayer returns where a player of that name at the address is or was last, or else a guest of that name. Players
-// with a key have no name of their own here: they are found by key only. Newcomers begin where those of sessions do.
+// whereIsPlayer returns where a player of that name at the address is or was last, or else a guest of that name. Players with a
+// key have no unique name here: they are found by key only. New players start where those of sessions do.
 func (g *Gateway) whereIsPlayer(ctx context.Context, q wire.WhereIsPlayer, remote net.Addr) ([]byte, error) {
 	key := partyOf(q.Name, remote)
 	g.mu.Lock()
@@ -147,7 +147,7 @@ func (g *Gateway) whereIsPlayer(ctx context.Context, q wire.WhereIsPlayer, remot
 	if pose, here := g.present(player.GuestID(key.name)); here {
 		return g.appendPlace(pose)
 	}
-	records := g.recallGuests(ctx, key.name, player.Namesake(key.name, key.from.String(), 0))
+	records := g.loadGuests(ctx, key.name, player.Namesake(key.name, key.from.String(), 0))
 	newest := slices.MaxFunc(records, func(a, b wire.PlayerRecord) int { return cmp.Compare(a.Seq, b.Seq) })
 	if newest.Seq == 0 {
 		return g.appendPlace(g.spawnPose())

@@ -15,9 +15,9 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file has the habits of VoxelPopuli's released client, and of the dissertation's test clients.
+// This file imitates VoxelPopuli's released client, and the dissertation's test clients.
 
-// packets returns the packets that have come since the last call, but for CHUNK_DATA and TIME.
+// packets returns the packets that have arrived since the last call, except CHUNK_DATA and TIME.
 func (o *original) packets() []string {
 	var all []string
 	for line := range strings.Lines(o.heard()) {
@@ -35,7 +35,7 @@ func (o *original) hears(t *testing.T, what string, want ...string) {
 	}
 }
 
-// stream returns what sends and does not wait for the server, as a socket does. The caller closes it.
+// stream returns a channel whose texts are sent without waiting for the server, as by a socket. The caller closes it.
 func (o *original) stream() chan<- string {
 	queue := make(chan string, 1<<10)
 	go func() {
@@ -52,11 +52,11 @@ func (o *original) stream() chan<- string {
 // The client is silent on the chunks around its own, and on the dht connection between two borders.
 func TestOriginalsMayBeSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		dht := r.dial()
 		ask := func(text, want string) {
 			t.Helper()
-			go io.WriteString(dht, text) //nolint:errcheck // the answer tells
+			go io.WriteString(dht, text) //nolint:errcheck // the response shows errors
 			got := make([]byte, len(want))
 			if _, err := io.ReadFull(dht, got); err != nil || string(got) != want {
 				t.Errorf("%q is answered %q (%v), want %q", text, got, err, want)
@@ -81,7 +81,7 @@ func TestOriginalsMayBeSilent(t *testing.T) {
 func TestOriginalsMoveEveryFrame(t *testing.T) {
 	const minutes, rate = 5, 240
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		ann, bob := r.connect("ann"), r.connect("bob")
 		ann.say(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
 		bob.heard()
@@ -118,10 +118,10 @@ func TestOriginalsMoveEveryFrame(t *testing.T) {
 }
 
 // A player walks over a border each second for ten minutes. Others see the same avatar all the time, whichever of the two
-// connections is read first; and its own client never sees it.
+// connections is read first; and the player's own client never sees it.
 func TestOriginalsWalkOverBorders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		west, east := grid.ChunkPos{X: -1}, grid.ChunkPos{}
 		links := map[grid.ChunkPos]*original{west: r.connectFrom("192.0.2.1", "ann", west), east: r.connectFrom("192.0.2.1", "ann", east)}
 		watcher := r.join("eve", 2)
@@ -143,7 +143,7 @@ func TestOriginalsWalkOverBorders(t *testing.T) {
 			if i%2 == 0 {
 				links[at].say(deregister)
 				links[next].say(register)
-			} else { // the two come over different connections
+			} else { // the two arrive over different connections
 				links[next].say(register)
 				pass(20 * time.Millisecond)
 				links[at].say(deregister)
@@ -172,7 +172,7 @@ func TestOriginalsWalkOverBorders(t *testing.T) {
 // The released client's name is in its source: two of them meet, at two addresses and at one.
 func TestNamesakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		const first, second = "192.0.2.1", "192.0.2.2"
 		other, third := player.Namesake("Abrasam", second, 0), player.Namesake("Abrasam", second, 1)
 		clients := make([]*original, 0, 3)
@@ -225,7 +225,7 @@ func TestNamesakes(t *testing.T) {
 		if r.g.mu.guests[guestID(player.Namesake("bob", first, 0))] == nil {
 			t.Error("the second bob has no suffix")
 		}
-		// The second one ends, comes again, and is who they were.
+		// The second one disconnects, connects again, and is the same player.
 		clients[1].conn.Close()
 		pass(time.Second)
 		again := r.connectFrom(second, "Abrasam", grid.ChunkPos{})
@@ -237,7 +237,7 @@ func TestNamesakes(t *testing.T) {
 	})
 }
 
-// Whoever had a suffix on another node until just now keeps it, and so does who comes while another node has the name.
+// A player who had a suffix on another node until recently keeps it, and one who joins while another node has the name gets one.
 func TestNamesakesOfOtherNodes(t *testing.T) {
 	const address = "192.0.2.2"
 	suffixed := player.Namesake("Abrasam", address, 0)
@@ -262,7 +262,7 @@ func TestNamesakesOfOtherNodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
+				r := newHarness(t)
 				for _, s := range c.known {
 					at := time.Now().Add(-s.ago).UnixMilli()
 					record := wire.PlayerRecord{
@@ -283,10 +283,10 @@ func TestNamesakesOfOtherNodes(t *testing.T) {
 	}
 }
 
-// When another node leads a region, its connections end, so that clients ask dht again.
+// When another node leads a region, its connections end, so that clients query dht again.
 func TestOriginalsFollowTheirRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		ann, bob := r.connect("ann"), r.connectFrom("127.0.0.1", "bob", grid.ChunkPos{X: 16})
 		ann.say(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
 		pass(time.Second)
@@ -310,9 +310,9 @@ func TestOriginalsFollowTheirRegion(t *testing.T) {
 // Players of the original protocol are guests.
 func TestOriginalsAreGuests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(o *Options) { o.Guests = false })
+		r := newHarness(t, func(o *Options) { o.Guests = false })
 		conn := r.dial()
-		go io.WriteString(conn, `{"type":"connect","chunk":[0,0],"player":"ann"}`) //nolint:errcheck // the answer tells
+		go io.WriteString(conn, `{"type":"connect","chunk":[0,0],"player":"ann"}`) //nolint:errcheck // the response shows errors
 		if got, err := io.ReadAll(conn); err != nil || string(got) != "no" {
 			t.Errorf("connect is answered %q (%v), want no", got, err)
 		}
@@ -322,7 +322,7 @@ func TestOriginalsAreGuests(t *testing.T) {
 // What the dissertation's test clients send, and what others see of it.
 func TestOriginalTranscripts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		eve := r.connect("eve")
 		eve.heard()
 		bot := r.connect("test client")
@@ -358,7 +358,7 @@ func TestOriginalTranscripts(t *testing.T) {
 // There is ground below everybody: the lowest layer that these clients see is solid, and stays so.
 func TestOriginalsHaveAFloor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(o *Options) { o.World.Sections, o.World.OriginalBase = 1, 0 })
+		r := newHarness(t, func(o *Options) { o.World.Sections, o.World.OriginalBase = 1, 0 })
 		ann := r.connect("ann")
 		ann.say(`{"type":1,"args":[0,0],"player":"ann"}` + "\n" + `{"type":3,"args":[4.5,3,4.5]}` + "\n")
 		ann.heard()

@@ -21,88 +21,89 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// How many messages a session may send: a second, and at once. A client of 60 frames a second that
-// sends a move each frame stays below.
+// Limits on a session's messages: per second, and in a burst. A client that sends a move in each of 60 frames a second stays
+// below.
 const (
 	movesPerSecond, movesAtOnce = 100, 200
-	editsPerSecond, editsAtOnce = 20, 50 // unless Options say otherwise; at once: below what a region remembers of a player (world, recentWindow)
-	saysPerSecond, saysAtOnce   = 1, 5
-	hitsPerSecond, hitsAtOnce   = 2, 4
-	giftsPerSecond, giftsAtOnce = 1, 5
-	viewsPerSecond, viewsAtOnce = 1, 30 // each may cost hundreds of chunks
-	pingsPerSecond, pingsAtOnce = 10, 50
+	// Unless Options override it; the burst is below what a region remembers of a player (world, recentWindow).
+	editsPerSecond, editsAtOnce             = 20, 50
+	chatPerSecond, chatAtOnce               = 1, 5
+	hitsPerSecond, hitsAtOnce               = 2, 4
+	giftsPerSecond, giftsAtOnce             = 1, 5
+	viewChangesPerSecond, viewChangesAtOnce = 1, 30 // each may cost hundreds of chunks
+	pingsPerSecond, pingsAtOnce             = 10, 50
 )
 
-// editRate is how many edits a second a player may make.
+// editRate returns the number of edits a second that a player may make.
 func (g *Gateway) editRate() rate.Limit { return rate.Limit(cmp.Or(g.EditsPerSecond, editsPerSecond)) }
 
-// session is one player's connection. Its reader owns it, but for what is said of a field.
+// session is one player's connection. Its reader owns it, except where a field says otherwise.
 type session struct {
-	g        *Gateway
-	conn     conn
-	out      *outbox
-	body     wire.Body    // but its pose: see mu. Never changes else.
-	binary   bool         // the session is in CBOR; set before it is anybody's viewer
-	version  int          // of the protocol, as the client has it
-	view     atomic.Int32 // chunks in each direction
-	motion   *player.Motion
-	feeds    map[grid.ChunkPos]*feed // by chunk in view
-	here     *feed                   // of the region that the body is in; nil before it entered
-	home     atomic.Pointer[feed]    // the same, for the beat
-	vantage  *vantage                // the stage's; nil before the first beat
-	alone    atomic.Bool             // nobody else is in sight; as of the last beat
-	offstage bool                    // the stage's: the session is over
-	moves    *rate.Limiter
-	paces    *rate.Limiter // of edits
-	says     *rate.Limiter
-	blows    *rate.Limiter // hits
-	gifts    *rate.Limiter
-	voice    *voice // nil before the player is known
-	views    *rate.Limiter
-	pings    *rate.Limiter
-	silent   *time.Timer   // ends the session of a client who says nothing
-	edits    outstanding   // any goroutine's
-	done     chan struct{} // closed when the player is saved and the place is free
-	walk
+	g             *Gateway
+	conn          conn
+	out           *outbox
+	body          wire.Body    // except its pose: see mu; otherwise never changes
+	binary        bool         // the session is in CBOR; set before its first subscription
+	version       int          // of the protocol, as sent by the client
+	view          atomic.Int32 // chunks in each direction
+	motion        *player.Motion
+	subs          map[grid.ChunkPos]*subscription // by chunk in view
+	bodySub       *subscription                   // of the region that the body is in; nil before it entered
+	bodySubShared atomic.Pointer[subscription]    // the same, for the frame loop
+	observer      *observer                       // the index's; nil before the first frame
+	alone         atomic.Bool                     // nobody else is in sight; as of the last frame
+	removed       bool                            // the index's: the session is over
+	moveLimit     *rate.Limiter
+	editLimit     *rate.Limiter // of edits
+	chatLimit     *rate.Limiter
+	hitLimit      *rate.Limiter // hits
+	giftLimit     *rate.Limiter
+	clock         *chatClock // nil before the player is known
+	viewLimit     *rate.Limiter
+	pingLimit     *rate.Limiter
+	silenceTimer  *time.Timer   // ends the session of a silent client
+	edits         outstanding   // any goroutine's
+	done          chan struct{} // closed when the player is saved and the place is free
+	walkState
 
 	mu struct {
 		sync.Mutex
-		pose    wire.Pose
-		joined  bool   // the player is in the world, or about to be
-		placed  bool   // the pose is the player's
-		parted  bool   // the player is another gateway's now: he is neither moved nor saved here
-		done    uint64 // events that the player has done, also the one that is just being made
-		notice  string // the last one, sent when noticed says
-		noticed time.Time
+		pose     wire.Pose
+		joined   bool   // the player is in the world, or about to be
+		placed   bool   // the player is in the world, or about to enter it
+		detached bool   // the player has moved to another gateway, and is neither moved nor saved here
+		done     uint64 // the player has moved to another gateway, and is neither moved nor saved here
+		notice   string // events of the player, including one that is just being made
+		noticed  time.Time
 	}
 }
 
-// serveSession is the life of a session, from its Join to its end. Join is nil while it has not been read.
+// serveSession runs a session, from its Join to its end. Join is nil if it has not been read yet.
 func (g *Gateway) serveSession(ctx context.Context, c conn, join *wire.Join) {
 	s := &session{
 		g: g, conn: c, out: newOutbox(c.cut),
-		feeds: make(map[grid.ChunkPos]*feed),
-		moves: rate.NewLimiter(movesPerSecond, movesAtOnce),
-		paces: rate.NewLimiter(g.editRate(), editsAtOnce),
-		says:  rate.NewLimiter(saysPerSecond, saysAtOnce),
-		blows: rate.NewLimiter(hitsPerSecond, hitsAtOnce),
-		gifts: rate.NewLimiter(giftsPerSecond, giftsAtOnce),
-		views: rate.NewLimiter(viewsPerSecond, viewsAtOnce),
-		pings: rate.NewLimiter(pingsPerSecond, pingsAtOnce),
-		done:  make(chan struct{}),
+		subs:      make(map[grid.ChunkPos]*subscription),
+		moveLimit: rate.NewLimiter(movesPerSecond, movesAtOnce),
+		editLimit: rate.NewLimiter(g.editRate(), editsAtOnce),
+		chatLimit: rate.NewLimiter(chatPerSecond, chatAtOnce),
+		hitLimit:  rate.NewLimiter(hitsPerSecond, hitsAtOnce),
+		giftLimit: rate.NewLimiter(giftsPerSecond, giftsAtOnce),
+		viewLimit: rate.NewLimiter(viewChangesPerSecond, viewChangesAtOnce),
+		pingLimit: rate.NewLimiter(pingsPerSecond, pingsAtOnce),
+		done:      make(chan struct{}),
 	}
 	s.out.owner = s
 	if line, ok := c.(*lineConn); ok {
-		s.out.prompt = promptly(line)
+		s.out.direct = directWriterOf(line)
 	}
-	s.silent = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.end(failureOf(errSilent)) })
-	defer s.silent.Stop()
+	s.silenceTimer = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.end(failureOf(errSilent)) })
+	defer s.silenceTimer.Stop()
 	var writer sync.WaitGroup
 	writer.Go(func() { g.pump(s.out, c) })
 	if join != nil {
-		s.speak(join.Encoding)
+		s.setEncoding(join.Encoding)
 	}
-	stop := context.AfterFunc(ctx, func() { s.out.end(farewell()) })
+	stop := context.AfterFunc(ctx, func() { s.out.end(stoppingFailure()) })
 	defer stop()
 	err := s.serve(ctx, join)
 	s.out.end(failureOf(err))
@@ -113,16 +114,16 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *wire.Join) {
 	}
 }
 
-// errSilent ends the session of a client who says nothing.
-var errSilent = &wire.Error{Code: wire.FailTimeout, Message: "nothing was heard from you for too long"}
+// errSilent ends the session of a silent client.
+var errSilent = &wire.Error{Code: wire.FailTimeout, Message: "no message arrived from you for too long"}
 
-func farewell() wire.FromServer {
+func stoppingFailure() wire.FromServer {
 	return wire.Failure{Code: wire.FailShuttingDown, Message: "The server is stopping. Everything that was confirmed is saved."}
 }
 
-// failureOf is the last message for a client whose session ends with the error; nil when it is gone.
+// failureOf returns the last message for a client whose session ends with the error; nil when the client is gone.
 func failureOf(err error) wire.FromServer {
-	if away, ok := errors.AsType[*elsewhere](err); ok {
+	if away, ok := errors.AsType[*redirectError](err); ok {
 		return away.message
 	}
 	if refused, ok := errors.AsType[*wire.Error](err); ok {
@@ -131,7 +132,7 @@ func failureOf(err error) wire.FromServer {
 	if gone(err) {
 		return nil
 	}
-	return wire.Failure{Code: wire.FailInternal, Message: "The server has a fault. Try again, or tell whoever runs it."}
+	return wire.Failure{Code: wire.FailInternal, Message: "Internal server error. Try again, or contact the operator."}
 }
 
 func (s *session) serve(ctx context.Context, opening *wire.Join) error {
@@ -141,16 +142,16 @@ func (s *session) serve(ctx context.Context, opening *wire.Join) error {
 			return err
 		}
 		opening = &join
-		s.speak(join.Encoding)
+		s.setEncoding(join.Encoding)
 	}
 	join := *opening
-	if s.g.leaves() {
+	if s.g.shuttingDown() {
 		return s.g.sendAway(ctx)
 	}
 	if err := s.admit(join); err != nil {
 		return err
 	}
-	s.silent.Reset(silence)
+	s.silenceTimer.Reset(silence)
 	if err := s.replaceOlder(ctx); err != nil {
 		return err
 	}
@@ -158,19 +159,19 @@ func (s *session) serve(ctx context.Context, opening *wire.Join) error {
 	s.g.metrics.sessions.Inc()
 	defer s.g.metrics.sessions.Dec()
 
-	record, known, err := s.g.keeper.recall(ctx, s.body.Player)
+	record, known, err := s.g.players.load(ctx, s.body.Player)
 	if err != nil {
 		return err
 	}
-	s.g.keeper.expect(record)
+	s.g.players.noteLoaded(record)
 	pose := record.Pose
 	if !known {
 		pose = s.g.spawnPose()
 	}
-	s.voice = newVoice(s.body.Player, s.g.doneBy(record))
-	s.mu.done = s.voice.owner.Done() // nobody looks before the player has a place
+	s.clock = newChatClock(s.body.Player, s.g.eventsBefore(record))
+	s.mu.done = s.clock.owner.Done() // not read before the player has a place
 	if !s.place(pose) {
-		return errEnded // he was sent on before he was here
+		return errEnded // the player was redirected before they arrived
 	}
 	s.motion = player.NewMotion(s.g.rules, s.g.now(), pose.X, pose.Y, pose.Z)
 	s.view.Store(int32(min(join.View, s.g.MaxView)))
@@ -197,14 +198,14 @@ func (s *session) decode(data []byte) (wire.FromClient, error) {
 	return wire.DecodeClient(data)
 }
 
-// speak sets the encoding that the client has asked for.
-func (s *session) speak(encoding string) {
+// setEncoding sets the encoding that the client has requested.
+func (s *session) setEncoding(encoding string) {
 	s.binary = encoding == wire.EncodingCBOR
-	s.out.speak(s.binary)
-	s.conn.speak(s.binary)
+	s.out.setEncoding(s.binary)
+	s.conn.setEncoding(s.binary)
 }
 
-// expect receives a message of one kind, or refuses with the hint.
+// expect receives a message of one type, or refuses with the hint.
 func expect[M wire.FromClient](s *session, hint string) (M, error) {
 	msg, err := s.receive()
 	if err != nil {
@@ -217,7 +218,7 @@ func expect[M wire.FromClient](s *session, hint string) (M, error) {
 	return m, nil
 }
 
-// admit checks who joins, and makes the guest or the owner of a key of it.
+// admit checks the Join, and sets the session's player: a guest, or the owner of a key.
 func (s *session) admit(join wire.Join) error {
 	s.version = join.Version
 	s.body.Name = join.Name
@@ -236,12 +237,12 @@ func (s *session) admit(join wire.Join) error {
 	return s.challenge(key)
 }
 
-// challenge lets the client prove that the key is his.
+// challenge makes the client prove that it owns the key.
 func (s *session) challenge(key ed25519.PublicKey) error {
 	var random [32]byte
 	rand.Read(random[:])
 	nonce := hex.EncodeToString(random[:])
-	s.silent.Reset(wire.HandshakeTimeout)
+	s.silenceTimer.Reset(wire.HandshakeTimeout)
 	s.out.send(wire.Challenge{Nonce: nonce, World: s.g.World.ID()})
 	prove, err := expect[wire.Prove](s, "answer the challenge with a prove message")
 	if err != nil {
@@ -249,19 +250,19 @@ func (s *session) challenge(key ed25519.PublicKey) error {
 	}
 	signature, err := hex.DecodeString(prove.Signature)
 	if err != nil || !ed25519.Verify(key, player.ProofText(nonce, s.g.World.ID()), signature) {
-		return &wire.Error{Code: wire.FailBadSignature, Message: "the signature does not fit the key"}
+		return &wire.Error{Code: wire.FailBadSignature, Message: "the signature does not match the key"}
 	}
 	s.body.Player = player.IDOf(key)
 	return nil
 }
 
-// replaceOlder takes the player's place on this gateway. A session that held it is ended and saved first.
-// An error says that the place was not taken. A guest's name proves nothing: he makes way only for somebody
-// at his own address, as himself on a new connection.
+// replaceOlder takes the player's place on this gateway. A session that held it is ended and saved first. An error means that the
+// place was not taken. A guest's name proves nothing: a guest is replaced only by one from the same address, as their own new
+// connection.
 func (s *session) replaceOlder(ctx context.Context) error {
 	for {
 		s.g.mu.Lock()
-		if s.g.leaves() {
+		if s.g.shuttingDown() {
 			s.g.mu.Unlock()
 			return s.g.sendAway(ctx)
 		}
@@ -274,7 +275,7 @@ func (s *session) replaceOlder(ctx context.Context) error {
 		if older == nil {
 			s.g.mu.sessions[s.body.Player] = s
 			s.g.mu.Unlock()
-			s.g.peopled()
+			s.g.wakeFrameLoop()
 			return nil
 		}
 		s.g.mu.Unlock()
@@ -286,7 +287,7 @@ func (s *session) replaceOlder(ctx context.Context) error {
 		select {
 		case <-older.done:
 		case <-ctx.Done():
-			return ctx.Err() // the farewell is on its way
+			return ctx.Err() // the last message is queued
 		}
 	}
 }
@@ -305,45 +306,45 @@ func (s *session) welcome() wire.Welcome {
 	}
 }
 
-// firstSeq is the first edit sequence of a session: the microseconds since 1970, so that a player's
-// sequences grow from session to session without anybody counting them (docs/adr/0006).
+// firstSeq is the first edit sequence of a session: the microseconds since 1970, so that a player's sequences grow from session
+// to session without a stored counter (docs/adr/0006).
 func firstSeq(now time.Time) uint64 { return uint64(now.UnixMicro()) }
 
-// spawnPose is where an unknown player begins.
+// spawnPose returns where an unknown player starts.
 func (g *Gateway) spawnPose() wire.Pose {
 	p := g.World.Spawn
 	return wire.Pose{X: float64(p.X) + .5, Y: float64(p.Y), Z: float64(p.Z) + .5}
 }
 
-// arrive puts the body into the world and the land around it into view.
+// arrive adds the body to the world and watches the chunks around it.
 func (s *session) arrive() {
 	body := s.body
-	body.Pose, body.Said = s.where(), s.voice.owner.Done()
-	body.Gateway = s.g.swarm.home()
-	s.here = s.g.enter(body, s)
-	s.home.Store(s.here)
-	s.look()
+	body.Pose, body.Said = s.where(), s.clock.owner.Done()
+	body.Gateway = s.g.p2p.gatewayID()
+	s.bodySub = s.g.enter(body, s)
+	s.bodySubShared.Store(s.bodySub)
+	s.updateView()
 }
 
-// leave takes the player out of the world and saves him; then the place is free.
+// leave removes the player from the world and saves them; then the place is free.
 func (s *session) leave() {
-	for pos, f := range s.feeds {
-		f.unwatch(pos, s)
+	for pos, sub := range s.subs {
+		sub.unwatch(pos, s)
 	}
-	if s.here != nil {
-		s.here.leave(s.body.Player, s)
-		if last, here := s.part(); here {
-			s.g.keeper.save(last)
+	if s.bodySub != nil {
+		s.bodySub.leave(s.body.Player, s)
+		if last, here := s.detach(); here {
+			s.g.players.save(last)
 		}
 	}
-	s.g.stage.quit(s)
+	s.g.interest.remove(s)
 	s.g.mu.Lock()
 	delete(s.g.mu.sessions, s.body.Player)
 	s.g.mu.Unlock()
 	close(s.done)
 }
 
-// presence is what is saved of the player.
+// presence returns what is saved of the player.
 func (s *session) presence() presence {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -356,34 +357,34 @@ func (s *session) where() wire.Pose {
 	return s.mu.pose
 }
 
-// place takes the player to a place, unless he is another gateway's already.
+// place moves the player, unless they have moved to another gateway already.
 func (s *session) place(pose wire.Pose) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.parted {
+	if s.mu.detached {
 		return false
 	}
 	s.mu.pose, s.mu.joined, s.mu.placed = pose, true, true
 	return true
 }
 
-// placed tells whether the player has a place already; he keeps it while he is saved at the end.
+// placed reports whether the player has a place, which they keep until they are saved at the end.
 func (s *session) placed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.placed
 }
 
-// joined tells whether the player is here.
+// joined reports whether the player is here.
 func (s *session) joined() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.joined
 }
 
-// parted tells whether the player is another gateway's already.
-func (s *session) parted() bool {
+// detached reports whether the player has moved to another gateway already.
+func (s *session) detached() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mu.parted
+	return s.mu.detached
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is what a session makes of its client's messages. It runs in the session's reader.
+// This file handles the client's messages. It runs in the session's reader.
 
-// listen takes in messages until the client leaves or sends what cannot be.
+// listen handles messages until the client leaves or sends something invalid.
 func (s *session) listen() error {
-	s.heard = s.g.now()
-	s.acted = s.heard
+	s.timerSet = s.g.now()
+	s.lastAction = s.timerSet
 	for {
 		data, err := s.conn.read()
 		if err != nil {
@@ -26,30 +26,30 @@ func (s *session) listen() error {
 		}
 		now := s.receives(data)
 		if !s.moving(data) {
-			s.acted = now
+			s.lastAction = now
 		}
-		if err := s.take(data); err != nil {
+		if err := s.handle(data); err != nil {
 			return err
 		}
-		if s.moving(data) && !s.nears && now-s.acted >= cmp.Or(s.g.actedFor, actedFor) {
-			s.stroll()
+		if s.moving(data) && !s.nearBorder && now-s.lastAction >= cmp.Or(s.g.actedFor, actedFor) {
+			s.park()
 		}
 	}
 }
 
-// receives counts a message, and gives the time.
+// receives counts a message, and returns the time.
 func (s *session) receives(data []byte) time.Duration {
 	s.g.metrics.received(len(data))
 	now := s.g.now()
-	if now-s.heard > silence/64 { // a timer costs more than a look at the clock
-		s.heard = now
-		s.silent.Reset(silence)
+	if now-s.timerSet > silence/64 { // resetting a timer costs more than comparing times
+		s.timerSet = now
+		s.silenceTimer.Reset(silence)
 	}
 	return now
 }
 
-// take takes in one message. Most of them are moves.
-func (s *session) take(data []byte) error {
+// handle handles one message. Most of them are moves.
+func (s *session) handle(data []byte) error {
 	if s.moving(data) {
 		pose, err := wire.DecodeMove(data)
 		if err != nil {
@@ -71,19 +71,19 @@ func (s *session) hear(msg wire.FromClient) error {
 	case wire.Edit:
 		s.edit(m)
 	case wire.Chat:
-		s.say(m.Text)
+		s.chat(m.Text)
 	case wire.Hit:
-		s.act(m.Player, wire.Deed{Kind: wire.DeedHit}, s.blows)
+		s.interact(m.Player, wire.Deed{Kind: wire.DeedHit}, s.hitLimit)
 	case wire.Gift:
-		s.act(m.Player, wire.Deed{Kind: wire.DeedGift, Block: chunk.Block(m.Block), Count: m.Count}, s.gifts)
+		s.interact(m.Player, wire.Deed{Kind: wire.DeedGift, Block: chunk.Block(m.Block), Count: m.Count}, s.giftLimit)
 	case wire.View:
-		if !s.views.Allow() {
-			return &wire.Error{Code: wire.FailRate, Message: "you change the view distance too often"}
+		if !s.viewLimit.Allow() {
+			return &wire.Error{Code: wire.FailRate, Message: "the view distance changes too often"}
 		}
 		s.view.Store(int32(min(m.View, s.g.MaxView)))
-		s.look()
+		s.updateView()
 	case wire.Ping:
-		if !s.pings.Allow() {
+		if !s.pingLimit.Allow() {
 			return &wire.Error{Code: wire.FailRate, Message: fmt.Sprintf("send at most %d pings a second", pingsPerSecond)}
 		}
 		s.out.send(wire.Pong{Nonce: m.Nonce, TimeOfDay: s.g.timeOfDay()})
@@ -93,9 +93,9 @@ func (s *session) hear(msg wire.FromClient) error {
 	return nil
 }
 
-// move takes the player to a new pose if the rules allow it, else puts him back.
+// move applies a move if the rules allow it, else corrects the client.
 func (s *session) move(pose wire.Pose) error {
-	if !s.moves.Allow() {
+	if !s.moveLimit.Allow() {
 		return &wire.Error{Code: wire.FailRate, Message: fmt.Sprintf("send at most %d moves a second", movesPerSecond)}
 	}
 	last := s.where()
@@ -103,46 +103,46 @@ func (s *session) move(pose wire.Pose) error {
 	ok, reason := s.motion.Check(s.g.now(), pose.X, pose.Y, pose.Z, pose.Yaw, pose.Pitch)
 	if ok && s.walled(last, pose) {
 		ok, reason = false, insideBlock
-		*s.motion = before // it has cost nothing
+		*s.motion = before // a refused move costs nothing
 	}
 	if !ok {
 		s.g.metrics.corrections.WithLabelValues(reason).Inc()
 		s.out.send(wire.Correction{Pose: last, Reason: reason})
-		s.here.halt(s.body.Player, s)
+		s.bodySub.endPrediction(s.body.Player, s)
 		return nil
 	}
 	was := world.ChunkOf(last)
 	if !s.place(pose) {
-		return nil // he goes on from here at another gateway
+		return nil // the player goes on from here at another gateway
 	}
 	at := world.ChunkOf(pose)
-	if !s.here.cell.Contains(at) {
-		s.here.leave(s.body.Player, s)
+	if !s.bodySub.cell.Contains(at) {
+		s.bodySub.leave(s.body.Player, s)
 		body := s.body
-		body.Pose, body.Said = pose, s.voice.owner.Done()
-		body.Gateway = s.g.swarm.home()
-		s.here = s.g.enter(body, s)
-		s.home.Store(s.here)
-	} else if at != was || !s.g.swarm.tells(s) {
-		if s.here.move(s.body.Player, pose, s, at == was && s.alone.Load()) {
-			s.tell(s.here)
+		body.Pose, body.Said = pose, s.clock.owner.Done()
+		body.Gateway = s.g.p2p.gatewayID()
+		s.bodySub = s.g.enter(body, s)
+		s.bodySubShared.Store(s.bodySub)
+	} else if at != was || !s.g.p2p.carries(s) {
+		if s.bodySub.move(s.body.Player, pose, s, at == was && s.alone.Load()) {
+			s.flush(s.bodySub)
 		}
 	}
 	if at != was {
-		s.look()
+		s.updateView()
 	}
 	s.foresee(last, pose)
 	return nil
 }
 
-// look brings the chunks around the player into view, nearest first, and takes those out that are more
-// than one chunk farther away than he can see, so that a walk to and fro costs nothing.
-func (s *session) look() {
+// updateView watches the chunks around the player, nearest first, and unwatches those more than one chunk beyond the view distance, so
+// that a walk to and fro costs nothing.
+func (s *session) updateView() {
 	at, view := world.ChunkOf(s.where()), int(s.view.Load())
-	for pos, f := range s.feeds {
+	for pos, sub := range s.subs {
 		if apart(pos, at) > int64(view)+1 {
-			f.unwatch(pos, s)
-			delete(s.feeds, pos)
+			sub.unwatch(pos, s)
+			delete(s.subs, pos)
 			s.out.send(wire.ChunkGone{Chunk: pos})
 		}
 	}
@@ -150,7 +150,7 @@ func (s *session) look() {
 	for x := -view; x <= view; x++ {
 		for z := -view; z <= view; z++ {
 			pos := grid.ChunkPos{X: at.X + int32(x), Z: at.Z + int32(z)}
-			if s.feeds[pos] == nil && pos.Valid() {
+			if s.subs[pos] == nil && pos.Valid() {
 				missing = append(missing, pos)
 			}
 		}
@@ -159,39 +159,39 @@ func (s *session) look() {
 		return cmp.Or(cmp.Compare(distance(a, at), distance(b, at)), a.Compare(b))
 	})
 	for _, pos := range missing {
-		s.feeds[pos] = s.g.watch(pos, s)
+		s.subs[pos] = s.g.watch(pos, s)
 	}
 }
 
-// apart is how many chunks lie between two, along the longer axis.
+// apart returns the distance of two chunks along the longer axis, in chunks.
 func apart(a, b grid.ChunkPos) int64 {
 	return max(abs(int64(a.X)-int64(b.X)), abs(int64(a.Z)-int64(b.Z)))
 }
 
 func abs(v int64) int64 { return max(v, -v) }
 
-// distance is the squared distance of two chunks.
+// distance returns the squared distance of two chunks.
 func distance(a, b grid.ChunkPos) int64 {
 	dx, dz := int64(a.X)-int64(b.X), int64(a.Z)-int64(b.Z)
 	return dx*dx + dz*dz
 }
 
-// seqAhead is how far ahead of this gateway's clock an edit's sequence may be. A player who ran on to the
-// last of all sequences could never edit again.
+// seqAhead is how far an edit's sequence may be ahead of this gateway's clock. A player who reached the largest sequence could
+// never edit again.
 const seqAhead = 10 * time.Minute
 
-// edit asks the region for a block change, or refuses it at once.
+// edit requests a block change, or refuses it at once.
 func (s *session) edit(e wire.Edit) {
 	if s.edits.held() {
-		return // he asks again at his new home
+		return // the client sends it again at its new node
 	}
 	pos := grid.Pos{X: e.X, Y: e.Y, Z: e.Z}
-	there, refused := s.judge(pos, chunk.Block(e.Block))
+	there, refused := s.checkEdit(pos, chunk.Block(e.Block))
 	if refused == "" && e.Seq > firstSeq(time.Now().Add(seqAhead)) {
 		refused = wire.RefusedStale
 	}
-	if refused != "" && s.parted() {
-		return // the same: his moves do not count here any more, and so nor does what he reaches
+	if refused != "" && s.detached() {
+		return // likewise: the player's moves do not count here any more, nor does their reach
 	}
 	if refused != "" {
 		s.g.metrics.refusals.WithLabelValues(refused).Inc()
@@ -201,51 +201,51 @@ func (s *session) edit(e wire.Edit) {
 	if !s.edits.add(e.Seq) {
 		return // held since
 	}
-	s.feeds[pos.Chunk()].edit(wire.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block)}, s)
+	s.subs[pos.Chunk()].edit(wire.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block)}, s)
 }
 
-// judge tells what stands at the position, and why the player may not put the block there.
-func (s *session) judge(pos grid.Pos, block chunk.Block) (there chunk.Block, refused string) {
+// checkEdit returns the block at the position, and why the player may not place the given one there.
+func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block, refused string) {
 	if pos.Y < 0 || pos.Y >= s.g.World.Height() || !pos.Chunk().Valid() {
 		return chunk.Air, wire.RefusedOutOfWorld
 	}
-	f := s.feeds[pos.Chunk()]
-	if f == nil {
+	sub := s.subs[pos.Chunk()]
+	if sub == nil {
 		return chunk.Air, wire.RefusedNotLoaded
 	}
-	there, loaded := f.block(pos)
+	there, loaded := sub.block(pos)
 	pose := s.where()
 	switch {
 	case !loaded:
 		return there, wire.RefusedNotLoaded
-	case judgeBlocks(there, block) != "":
-		return there, judgeBlocks(there, block)
+	case checkBlockChange(there, block) != "":
+		return there, checkBlockChange(there, block)
 	case !s.g.rules.InReach(pose.X, pose.Y+player.EyeHeight, pose.Z, pos):
 		return there, wire.RefusedOutOfReach
 	case block.Solid() && s.occupied(pos, pose):
 		return there, wire.RefusedInsidePlayer
-	case !s.paces.Allow():
+	case !s.editLimit.Allow():
 		return there, wire.RefusedRate
 	}
 	return there, ""
 }
 
-// occupied tells whether a body reaches into the block. The player's own is where he is (pose), not where
-// the region saw him last: else he could not jump and put a block beneath himself.
+// occupied reports whether a body reaches into the block. The player's own body is at pose, not where the region saw it last:
+// otherwise they could not jump and place a block beneath themselves.
 func (s *session) occupied(pos grid.Pos, pose wire.Pose) bool {
 	if bodyReaches(pose, pos) {
 		return true
 	}
 	for _, at := range chunksAround(pos) {
-		if f := s.feeds[at]; f != nil && f.occupied(at, pos, s.body.Player) {
+		if sub := s.subs[at]; sub != nil && sub.occupied(at, pos, s.body.Player) {
 			return true
 		}
 	}
 	return false
 }
 
-// judgeBlocks tells why a block may not take another one's place; empty if it may. Air is put by breaking.
-func judgeBlocks(there, block chunk.Block) (refused string) {
+// checkBlockChange returns why a block may not replace another; empty if it may. Air is placed by breaking.
+func checkBlockChange(there, block chunk.Block) (refused string) {
 	switch {
 	case !block.Known():
 		return wire.RefusedUnknownBlock
@@ -257,13 +257,13 @@ func judgeBlocks(there, block chunk.Block) (refused string) {
 	return ""
 }
 
-// say tells everybody who sees the player.
-func (s *session) say(text string) {
-	if !s.says.Allow() {
-		s.remark("You talk too fast; that line was not sent.")
+// chat sends a chat message to everybody who sees the player.
+func (s *session) chat(text string) {
+	if !s.chatLimit.Allow() {
+		s.sendText("You talk too fast; that line was not sent.")
 		return
 	}
-	if !s.utter(text, nil) {
-		s.remark("The land here cannot be reached at the moment; that line was not sent.")
+	if !s.sendEvent(text, nil) {
+		s.sendText("The land here cannot be reached at the moment; that line was not sent.")
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// under is a place beside the spawn that is free, and within everybody's reach.
+// under returns a place beside the spawn that is free, and within everybody's reach.
 func under(*client) grid.Pos { return grid.Pos{X: 2, Y: 21, Z: 3} }
 
 func blockOf(i int) chunk.Block { return chunk.Block(i % 2) }
@@ -46,18 +46,18 @@ func TestSilentConnections(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
+				r := newHarness(t)
 				conn := r.dial()
 				began := time.Now()
 				go io.WriteString(conn, c.say) //nolint:errcheck // the pipe closes at the end
-				heard, err := io.ReadAll(conn)
+				events, err := io.ReadAll(conn)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if took := time.Since(began); took != c.ends {
 					t.Errorf("ended after %v, want %v", took, c.ends)
 				}
-				lines := strings.Split(strings.TrimSpace(string(heard)), "\n")
+				lines := strings.Split(strings.TrimSpace(string(events)), "\n")
 				if last := lines[len(lines)-1]; !strings.Contains(last, c.hear) {
 					t.Errorf("the last words are %.100q, want %q", last, c.hear)
 				}
@@ -68,7 +68,7 @@ func TestSilentConnections(t *testing.T) {
 
 func TestPingKeepsASessionAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		ann := r.join("ann", 1)
 		for range 5 {
 			pass(silence - time.Second)
@@ -101,7 +101,7 @@ func TestKeyedPlayers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, func(o *Options) { o.Guests = false })
+				r := newHarness(t, func(o *Options) { o.Guests = false })
 				conn := r.dial()
 				ann := newClient(t, conn)
 				ann.send(wire.Join{Version: 1, Name: "ann", View: 1, Encoding: "json", Key: hex.EncodeToString(public)})
@@ -128,7 +128,7 @@ func TestKeyedPlayers(t *testing.T) {
 	}
 	t.Run("guest", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, func(o *Options) { o.Guests = false })
+			r := newHarness(t, func(o *Options) { o.Guests = false })
 			ann := newClient(t, r.dial())
 			go ann.listen()
 			ann.send(wire.Join{Version: 1, Name: "ann", View: 1, Encoding: "json"})
@@ -156,7 +156,7 @@ func readLine(t *testing.T, conn net.Conn) string {
 
 func TestSecondLoginReplacesTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		bob := r.join("bob", 1)
 		first := r.join("ann", 1)
 		first.goTo(5.5, 26, 5.5)
@@ -178,28 +178,28 @@ func TestSecondLoginReplacesTheFirst(t *testing.T) {
 	})
 }
 
-// Whoever lost his network comes back at once, although the old connection still hangs.
+// A player whose network changed gets back in at once, although the old connection still hangs.
 func TestSecondLoginDoesNotWaitForADeadConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		dead := newClient(t, r.dial())
 		dead.send(wire.Join{Version: 1, Name: "ann", View: 1, Encoding: "json"})
 		pass(time.Second)
 		again := newClient(t, r.dial())
 		go again.listen()
 		again.send(wire.Join{Version: 1, Name: "ann", View: 1, Encoding: "json"})
-		pass(lastWords + time.Second)
+		pass(closeTimeout + time.Second)
 		if again.mu.welcome.Player == "" {
 			t.Errorf("not welcome: %+v", again.mu.failure)
 		}
 	})
 }
 
-// A guest's name proves nothing: nobody is thrown out by a stranger.
+// A guest's name proves nothing: a stranger cannot replace anybody.
 func TestGuestsNameIsTaken(t *testing.T) {
 	for address, code := range map[string]string{"192.0.2.1": "", "192.0.2.2": wire.FailNameTaken} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t)
+			r := newHarness(t)
 			join := func(address string, port int) *client {
 				c := newClient(t, r.dialFrom(&net.TCPAddr{IP: net.ParseIP(address), Port: port}))
 				go c.listen()
@@ -224,7 +224,7 @@ func TestGuestsNameIsTaken(t *testing.T) {
 
 func TestSequencesFarAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		ann := r.join("ann", 1)
 		for _, c := range []struct {
 			ahead time.Duration
@@ -240,10 +240,10 @@ func TestSequencesFarAhead(t *testing.T) {
 	})
 }
 
-// An address has room for players, of whom one with an original client holds many connections.
+// An address has room for players; one with an original client holds many connections.
 func TestPlayersPerAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(o *Options) { o.PerAddress = 2 })
+		r := newHarness(t, func(o *Options) { o.PerAddress = 2 })
 		var open []net.Conn
 		say := func(address, text string) string {
 			c := r.dialFrom(&net.TCPAddr{IP: net.ParseIP(address), Port: 5})
@@ -309,16 +309,16 @@ func TestPlayersPerAddress(t *testing.T) {
 
 func TestGoodbye(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		ann := r.join("ann", 1)
 		ann.goTo(5.5, 26, 5.5)
 		stalled := newClient(t, r.dial())
 		stalled.send(wire.Join{Version: 1, Name: "bob", View: 1, Encoding: "json"})
-		r.dial() // says nothing
+		r.dial() // sends nothing
 		pass(100 * time.Millisecond)
 		began := time.Now()
 		r.stop()
-		if took := time.Since(began); took > 2*lastWords {
+		if took := time.Since(began); took > 2*closeTimeout {
 			t.Errorf("stopping took %v", took)
 		}
 		synctest.Wait()
@@ -338,15 +338,15 @@ func TestGoodbye(t *testing.T) {
 	})
 }
 
-// A door that fails takes everything with it, and says why.
+// A listener that fails ends the gateway, which returns the reason.
 func TestDoorThatFails(t *testing.T) {
 	for _, name := range []string{"game", "http"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
+				r := newHarness(t)
 				ann := r.join("ann", 1)
 				broken := errors.New("socket broken")
-				map[string]*doorway{"game": r.game, "http": r.http}[name].fail <- broken
+				map[string]*pipeListener{"game": r.game, "http": r.http}[name].fail <- broken
 				if err := <-r.ended; !errors.Is(err, broken) {
 					t.Errorf("ended with %v", err)
 				}
@@ -367,7 +367,7 @@ func TestTooMuch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
+				r := newHarness(t)
 				ann, bob := r.join("ann", 1), r.join("bob", 1)
 				for range movesAtOnce + 1 {
 					ann.send(m)
@@ -381,13 +381,13 @@ func TestTooMuch(t *testing.T) {
 	}
 	t.Run("chat", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t)
+			r := newHarness(t)
 			ann, bob := r.join("ann", 1), r.join("bob", 1)
-			for range saysAtOnce + 2 {
+			for range chatAtOnce + 2 {
 				ann.send(wire.Chat{Text: "la"})
 			}
 			pass(100 * time.Millisecond)
-			if len(bob.mu.said) != saysAtOnce || len(ann.mu.notices) != 2 {
+			if len(bob.mu.said) != chatAtOnce || len(ann.mu.notices) != 2 {
 				t.Errorf("bob heard %d lines, ann was told %d times", len(bob.mu.said), len(ann.mu.notices))
 			}
 		})
@@ -396,7 +396,7 @@ func TestTooMuch(t *testing.T) {
 
 func TestCorrections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		ann := r.join("ann", 1)
 		ann.goTo(500, 25, .5)
 		ann.goTo(.5, 1000, .5)
@@ -410,9 +410,9 @@ func TestCorrections(t *testing.T) {
 	})
 }
 
-func TestJudge(t *testing.T) {
+func TestCheckEdit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		ann := r.join("ann", 1)
 		bob := r.join("bob", 1)
 		bob.goTo(-4.1, 25, .5) // in another region than ann
@@ -443,28 +443,28 @@ func TestJudge(t *testing.T) {
 			{"air into bob", grid.Pos{X: -5, Y: 25, Z: 0}, chunk.Air, ""},
 			{"water into bob", grid.Pos{X: -5, Y: 25, Z: 0}, chunk.Water, ""},
 		} {
-			if _, got := s.judge(c.pos, c.b); got != c.want {
+			if _, got := s.checkEdit(c.pos, c.b); got != c.want {
 				t.Errorf("%s: %q, want %q", c.name, got, c.want)
 			}
 		}
-		if got := judgeBlocks(chunk.Bedrock, chunk.Air); got != wire.RefusedUnbreakable {
+		if got := checkBlockChange(chunk.Bedrock, chunk.Air); got != wire.RefusedUnbreakable {
 			t.Errorf("breaking bedrock at %v: %q", bedrock, got)
 		}
 		// Bob's body in another chunk, and another region, than the block.
 		bob.goTo(-.2, 25, 3.5)
 		pass(time.Second)
-		if _, got := s.judge(grid.Pos{X: 0, Y: 25, Z: 3}, chunk.Brick); got != wire.RefusedInsidePlayer {
+		if _, got := s.checkEdit(grid.Pos{X: 0, Y: 25, Z: 3}, chunk.Brick); got != wire.RefusedInsidePlayer {
 			t.Errorf("into bob, over the border: %q", got)
 		}
 		// Ann jumps: her own place counts, not the one that the region saw last.
 		ann.goTo(.5, 26.1, .5)
 		synctest.Wait()
-		if _, got := s.judge(grid.Pos{X: 0, Y: 25, Z: 0}, chunk.Brick); got != "" {
+		if _, got := s.checkEdit(grid.Pos{X: 0, Y: 25, Z: 0}, chunk.Brick); got != "" {
 			t.Errorf("beneath oneself in a jump: %q", got)
 		}
 		allowed := 0
 		for range 2 * editsAtOnce {
-			if _, got := s.judge(grid.Pos{X: 3, Y: 25, Z: 3}, chunk.Brick); got == "" {
+			if _, got := s.checkEdit(grid.Pos{X: 3, Y: 25, Z: 3}, chunk.Brick); got == "" {
 				allowed++
 			} else if got != wire.RefusedRate {
 				t.Fatalf("%q", got)

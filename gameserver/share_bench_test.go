@@ -5,17 +5,17 @@ import (
 	"testing"
 )
 
-// BenchmarkGatewayShare is a tick of a gateway that has a share of a crowd's sessions, and has to make the motion of the
-// whole crowd for them. What it takes with few sessions is the preparation, which every gateway pays.
+// BenchmarkGatewayShare measures a tick of a gateway that has a share of a crowd's sessions, and encodes the motion of the whole
+// crowd for them. The time with few sessions is that of the preparation, which every gateway spends.
 func BenchmarkGatewayShare(b *testing.B) {
 	const players = 1000
 	for _, share := range []int{1, 4, 1000} {
 		b.Run(fmt.Sprintf("sessions=%d", players/share), func(b *testing.B) {
-			h := newTheatre(players, jitter)
+			h := newCrowdScene(players, jitter)
 			h.crowd.hills = newHills(b)
-			sessions, desks := make([]*session, players/share), make([]desk, players/share)
+			sessions, desks := make([]*session, players/share), make([]writeBuffers, players/share)
 			for i := range sessions {
-				sessions[i] = h.seat(i)
+				sessions[i] = h.addSession(i)
 			}
 			if err := h.begin(); err != nil {
 				b.Fatal(err)

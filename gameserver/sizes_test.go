@@ -13,18 +13,18 @@ import (
 // onlooker is a session that keeps nothing of what it is sent.
 type onlooker struct{ chunks, bytes int }
 
-func (o *onlooker) whole(v *view, _ bool) {
+func (o *onlooker) sendChunk(mc *mirrorChunk, _ bool) {
 	o.chunks++
-	o.bytes += len(wire.AppendMessage(nil, v.latest.message(v.at, true)))
+	o.bytes += len(wire.AppendMessage(nil, mc.latest.message(mc.at, true)))
 }
-func (o *onlooker) room(*feed, *view) bool         { return true }
-func (o *onlooker) news(*bulletin)                 {}
-func (o *onlooker) stepwise() bool                 { return false }
-func (o *onlooker) result(wire.EditResult) *outbox { return nil }
-func (o *onlooker) notice(string)                  {}
+func (o *onlooker) hasRoom(*subscription, *mirrorChunk) bool { return true }
+func (o *onlooker) sendDelta(*chunkDelta)                    {}
+func (o *onlooker) wantsEveryMove() bool                     { return false }
+func (o *onlooker) sendResult(wire.EditResult) *outbox       { return nil }
+func (o *onlooker) sendNotice(string)                        {}
 
-// countryside is a gateway over natural land of four sections, with a feed of one region.
-func countryside(t *testing.T) *feed {
+// countryside returns a subscription to one region of a gateway over natural land of four sections.
+func countryside(t *testing.T) *subscription {
 	t.Helper()
 	land, err := terrain.New(terrain.Params{Seed: 7, Sections: 4, Version: terrain.Version})
 	if err != nil {
@@ -32,7 +32,7 @@ func countryside(t *testing.T) *feed {
 	}
 	o := options(newLands(), newMemory(), newMemory())
 	o.World.Sections, o.Terrain = 4, land
-	return newFeed(New(o), grid.CellAt(grid.ChunkPos{X: 2, Z: 2}, grid.FoundingLabel))
+	return newSubscription(New(o), grid.CellAt(grid.ChunkPos{X: 2, Z: 2}, grid.FoundingLabel))
 }
 
 const natural = 16 // chunks along each side
@@ -54,29 +54,29 @@ func heapBytes() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// What a chunk of natural land costs: on the wire, in memory while it is in view, and when it is not in view any more.
-// Where players move about their blocks are asked for, and the land is unpacked: here in one chunk of nine.
+// What a chunk of natural land costs: on the wire, in memory while it is in view, and when it is not in view any more. Where
+// players move blocks are read, and the land is unpacked: here in one chunk of nine.
 func TestNaturalLandIsSmall(t *testing.T) {
 	const sections = 4 * natural * natural
-	f, eyes, with := countryside(t), &onlooker{}, newTools()
-	eachNatural(func(at grid.ChunkPos) { f.g.terrain(at, with) }) // what generating leaves behind for once
-	f.g.shelf.Purge()
+	sub, eyes, with := countryside(t), &onlooker{}, newTools()
+	eachNatural(func(at grid.ChunkPos) { sub.g.terrain(at, with) }) // what generating allocates only once
+	sub.g.shelf.Purge()
 	empty := heapBytes()
 	eachNatural(func(at grid.ChunkPos) {
-		f.watch(at, eyes)
-		v := f.mu.views[at]
-		v.known = true
-		f.settle(v, with)
+		sub.watch(at, eyes)
+		mc := sub.mu.chunks[at]
+		mc.hasState = true
+		sub.settle(mc, with)
 		if at.X%3 == 1 && at.Z%3 == 1 {
-			f.block(at.Origin())
+			sub.block(at.Origin())
 		}
 	})
-	f.g.shelf.Purge() // of bounded size, however much land is in view
+	sub.g.shelf.Purge() // of bounded size, however much land is in view
 	loaded := heapBytes() - empty
-	if eyes.chunks != natural*natural || f.mu.views[grid.ChunkPos{X: 1, Z: 1}].land == nil {
+	if eyes.chunks != natural*natural || sub.mu.chunks[grid.ChunkPos{X: 1, Z: 1}].land == nil {
 		t.Fatalf("%d chunks were shown, want %d", eyes.chunks, natural*natural)
 	}
-	eachNatural(func(at grid.ChunkPos) { f.unwatch(at, eyes) })
+	eachNatural(func(at grid.ChunkPos) { sub.unwatch(at, eyes) })
 	gone := heapBytes() - empty
 	sent, each, left := eyes.bytes/sections, loaded/sections, gone/(natural*natural)
 	t.Logf("a section: %d bytes on the wire, %d in memory; a chunk that is not in view: %d", sent, each, left)
@@ -89,35 +89,35 @@ func TestNaturalLandIsSmall(t *testing.T) {
 	if left > 128 {
 		t.Errorf("a chunk that is not in view takes %d bytes, want at most 128", left)
 	}
-	runtime.KeepAlive(f)
+	runtime.KeepAlive(sub)
 	runtime.KeepAlive(with)
 }
 
-// A block that changes, alone in its tick, costs whoever sees it 16 bytes at most, its frame included.
+// A single block change in a tick costs each recipient 16 bytes at most, its frame included.
 func TestBlockChangeIsSmall(t *testing.T) {
 	for _, at := range []grid.ChunkPos{{}, {X: -60, Z: 60}, {X: 1000, Z: -1000}, {X: -1_000_000, Z: 1_000_000}} {
 		g := New(options(newLands(), newMemory(), newMemory()))
-		f := newFeed(g, grid.CellAt(at, grid.FoundingLabel))
+		sub := newSubscription(g, grid.CellAt(at, grid.FoundingLabel))
 		s := &session{g: g, out: newOutbox(func() {}), binary: true}
 		s.out.owner = s
-		s.out.speak(true)
+		s.out.setEncoding(true)
 		s.view.Store(1)
-		f.watch(at, s)
-		v := f.mu.views[at]
-		v.known, v.land, v.viewers[s] = true, ground().Chunk(at), current
+		sub.watch(at, s)
+		mc := sub.mu.chunks[at]
+		mc.hasState, mc.land, mc.subscribers[s] = true, ground().Chunk(at), current
 		s.place(wire.Pose{X: float64(at.Origin().X) + .5, Y: 64, Z: float64(at.Origin().Z) + .5})
 		bytes := 0
 		count := sinkFunc(func(data []byte) error {
 			bytes += len(wire.AppendMessage(nil, data))
 			return nil
 		})
-		var d desk
+		var d writeBuffers
 		for tick := uint64(1); tick <= 3; tick++ {
 			news := wire.ChunkNews{Chunk: at, Blocks: []wire.BlockAt{{At: chunk.Index(tick), Block: chunk.Stone}}}
-			if err := f.take(wire.FromRegion{Tick: tick, Chunks: []wire.ChunkNews{news}}); err != nil {
+			if err := sub.apply(wire.FromRegion{Tick: tick, Chunks: []wire.ChunkNews{news}}); err != nil {
 				t.Fatal(err)
 			}
-			g.stage.beat(1, []*session{s})
+			g.interest.buildFrames(1, []*session{s})
 			before := bytes
 			if err := d.clear(s.out, count); err != nil {
 				t.Fatal(err)

@@ -8,11 +8,11 @@ import (
 	"github.com/coder/websocket"
 )
 
-// readLimit is the largest WebSocket message that is read at all. What is over wire.MaxLine but below
-// is answered in words.
+// readLimit is the largest WebSocket message that is read at all. Messages between wire.MaxLine and this are refused with a
+// reason.
 const readLimit = 2 << 20
 
-// serveSocket is the life of a session over WebSocket.
+// serveSocket runs a session over WebSocket.
 func (g *Gateway) serveSocket(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	remote := addrOf(r)
 	release, err := g.admit(remote, playerWeight)
@@ -22,12 +22,11 @@ func (g *Gateway) serveSocket(ctx context.Context, w http.ResponseWriter, r *htt
 	}
 	defer release()
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
-		// Pages of any origin may open a session: a player who is sent on stays on the page of the node that he
-		// came from. That gives such a page nothing: no cookie and no password of the browser's goes with the
-		// request, and a player's key is in the storage of the page's own origin. It can do what any program can
-		// that reaches this port.
+		// Pages of any origin may open a session: a redirected player stays on the page of the node that they came from. Such a
+		// page gains nothing: the request carries no cookie or password of the browser, and a player's key is in the storage of
+		// the page's own origin. It can do what any program can that reaches this port.
 		InsecureSkipVerify: true,
-		// Frames are small, and land is compressed already, once for all.
+		// Frames are small, and chunks are compressed already, once for all.
 		CompressionMode: websocket.CompressionDisabled,
 	})
 	if err != nil {
@@ -36,7 +35,7 @@ func (g *Gateway) serveSocket(ctx context.Context, w http.ResponseWriter, r *htt
 	}
 	defer ws.CloseNow() //nolint:errcheck // closed in order before, or gone
 	ws.SetReadLimit(readLimit)
-	// The request's context ends with the connection's hijacking; a session ends by its own rules.
+	// The request's context ends when the connection is hijacked; a session ends by its own rules.
 	c := &socketConn{ws: ws, addr: remote}
 	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
 	defer c.cancel()

@@ -15,16 +15,16 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Of 500 clients 100 stop reading. What the others are sent, tick for tick, is the same to the byte as if those read;
-// for those who do not read nothing is made or kept; and when one reads again, one frame tells it everything.
+// Of 500 clients 100 stop reading. What the others are sent, tick for tick, is the same to the byte as if those read; for those
+// that do not read nothing is encoded or kept; and when one reads again, one frame contains the full state.
 func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 	const players, stalled, ticks = 500, 100, 60
-	frames := func(stall bool) (all [][]byte, h *theatre, sessions []*session) {
-		h = newTheatre(players, jitter)
-		desks := make([]desk, players)
+	frames := func(stall bool) (all [][]byte, h *crowdScene, sessions []*session) {
+		h = newCrowdScene(players, jitter)
+		desks := make([]writeBuffers, players)
 		var sent [players]bytes.Buffer
 		for i := range players {
-			sessions = append(sessions, h.seat(i))
+			sessions = append(sessions, h.addSession(i))
 		}
 		if err := h.begin(); err != nil {
 			t.Fatal(err)
@@ -38,8 +38,8 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 			}
 			for i, s := range sessions {
 				if stall && i < stalled && tick >= 5 {
-					if tick == 5 { // it takes this and does not get rid of it
-						s.out.take(load{})
+					if tick == 5 { // it accepts this and cannot write it
+						s.out.next(batch{})
 					}
 					continue
 				}
@@ -67,55 +67,55 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 			t.Fatalf("%d bytes wait for a session that does not read", n)
 		}
 	}
-	s, eyes := sessions[0], newEyewitness(t)
-	before := h.g.stage.roll(grid.ChunkPos{}, h.f.mu.views[grid.ChunkPos{}].bodies) // as it knew before
-	if err := eyes.write(wire.AppendNews(wire.AppendTick(nil, h.g.stage.mu.tick), before)); err != nil {
+	s, eyes := sessions[0], newAvatarView(t)
+	before := h.g.interest.allPresent(grid.ChunkPos{}, h.f.mu.chunks[grid.ChunkPos{}].bodies) // as the client had it before
+	if err := eyes.write(wire.AppendNews(wire.AppendTick(nil, h.g.interest.mu.tick), before)); err != nil {
 		t.Fatal(err)
 	}
-	s.out.rest()
+	s.out.idle()
 	if err := h.tick(sessions); err != nil {
 		t.Fatal(err)
 	}
-	var d desk
+	var d writeBuffers
 	if err := d.clear(s.out, eyes); err != nil {
 		t.Fatal(err)
 	}
 	if eyes.frames != 2 || eyes.records != players {
 		t.Errorf("%d frames with %d avatars, want one with all %d", eyes.frames-1, eyes.records, players)
 	}
-	far := float64(gradeRules[far].error+slipMost) / wire.PaceUnit // no cell of the chunk is told of less exactly
-	places := eyes.places(h.g.stage.mu.tick)
+	far := float64(tierRules[far].error+slipMost) / wire.PaceUnit // no cell of the chunk is in a coarser tier
+	places := eyes.places(h.g.interest.mu.tick)
 	for _, b := range h.crowd.bodies {
 		x, z := places[b.Player].X, places[b.Player].Z
-		p := h.g.stage.mu.actors[b.Player].place.Pose(grid.ChunkPos{})
+		p := h.g.interest.mu.actors[b.Player].place.Pose(grid.ChunkPos{})
 		if math.Abs(x-p.X) > far || math.Abs(z-p.Z) > far {
 			t.Fatalf("%s is told to be at %v, %v, and is at %v, %v", b.Name, x, z, p.X, p.Z)
 		}
 	}
 }
 
-// Whole chunks wait until the client has taken the earlier ones; motion does not wait behind them.
+// Whole chunks wait until the client has accepted the earlier ones; motion does not wait behind them.
 func TestLandDelaysNothing(t *testing.T) {
 	o := newOutbox(func() {})
 	defer o.settle()
-	o.speak(true)
+	o.setEncoding(true)
 	chunkBytes := make([]byte, 5000)
 	sent := 0
-	for o.room(waiting{v: &view{}}) {
-		o.bulk(chunkBytes)
+	for o.hasRoom(waiting{chunk: &mirrorChunk{}}) {
+		o.putChunk(chunkBytes)
 		sent++
 	}
-	if got := sent * len(chunkBytes); got < landWindow || got > landWindow+len(chunkBytes) {
-		t.Fatalf("%d bytes of land are on their way, want %d", got, landWindow)
+	if got := sent * len(chunkBytes); got < chunkWindow || got > chunkWindow+len(chunkBytes) {
+		t.Fatalf("%d bytes of land are on their way, want %d", got, chunkWindow)
 	}
 	for range 20 {
-		o.room(waiting{v: &view{}})
+		o.hasRoom(waiting{chunk: &mirrorChunk{}})
 	}
 	if o.refill() != nil {
 		t.Error("more land before the first is taken")
 	}
-	o.beat(1, func(dst []byte, _ bool) []byte { return wire.AppendMotionChunk(dst, grid.ChunkPos{}) })
-	var d desk
+	o.putMotion(1, func(dst []byte, _ bool) []byte { return wire.AppendMotionChunk(dst, grid.ChunkPos{}) })
+	var d writeBuffers
 	before := 0
 	if err := d.clear(o, sinkFunc(func(data []byte) error {
 		if data[0] != wire.TickFrame {
@@ -125,7 +125,7 @@ func TestLandDelaysNothing(t *testing.T) {
 	})); err != nil {
 		t.Fatal(err)
 	}
-	if before > landWindow+len(chunkBytes) {
+	if before > chunkWindow+len(chunkBytes) {
 		t.Errorf("%d bytes of land before the motion", before)
 	}
 	if got := len(o.refill()); got != refillChunks {
@@ -133,17 +133,17 @@ func TestLandDelaysNothing(t *testing.T) {
 	}
 }
 
-// A session in JSON that does not read is told of no moves meanwhile, but of everything else; when it reads again one
-// piece tells it where everybody is.
+// A JSON session that does not read gets no moves meanwhile, but everything else; when it reads again one piece contains the
+// places of everybody.
 func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const players, ticks, edits = 50, 200, 20
-		h := newTheatre(players, jitter)
+		h := newCrowdScene(players, jitter)
 		s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[0]}
 		s.out.owner = s
 		h.f.watch(grid.ChunkPos{}, s)
-		v := h.f.mu.views[grid.ChunkPos{}]
-		v.known, v.land, v.viewers[s] = true, ground().Chunk(grid.ChunkPos{}), current
+		mc := h.f.mu.chunks[grid.ChunkPos{}]
+		mc.hasState, mc.land, mc.subscribers[s] = true, ground().Chunk(grid.ChunkPos{}), current
 		reads := make(chan struct{})
 		var got []wire.Piece
 		done := make(chan struct{})
@@ -200,7 +200,7 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 		if most := (lateTicks + 3) * players; moves > most {
 			t.Errorf("%d moves were told, want at most %d", moves, most)
 		}
-		for _, b := range v.bodies {
+		for _, b := range mc.bodies {
 			if at[b.Player.String()] != b.Pose {
 				t.Fatalf("%s is shown at %+v, and is at %+v", b.Name, at[b.Player.String()], b.Pose)
 			}

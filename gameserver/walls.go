@@ -10,28 +10,28 @@ import (
 
 // This file keeps sessions out of walls.
 
-// insideBlock is the reason of a correction: the way leads into solid blocks. It goes to clients
-// (docs/protocol.md): never change it.
+// insideBlock is the reason of a correction: the path leads into solid blocks. Clients receive it (docs/protocol.md): never
+// change it.
 const insideBlock = "inside_block"
 
 const (
-	// stride is how far apart the places are at which a way is looked at, in blocks, and the longest step
-	// whose end alone is looked at: the body is wider.
-	stride = .4
-	// leeway is how deep a body may reach into a block without being inside: for clients who round, and
-	// for corners that a straight line between two moves cuts.
+	// stepLength is the distance of the points checked along a path, in blocks, and the longest step of which only the end is
+	// checked: the body is wider.
+	stepLength = .4
+	// leeway is how deep a body may reach into a block without being inside, for clients that round, and for corners cut by a
+	// straight line between two moves.
 	leeway = .1
 )
 
-// The axes, as bits, and the ways from one place to another: along all axes at once, or some after others.
-// A client tells where he is now and then; in between he may have climbed first and gone on then.
+// The axes, as bits, and the paths from one place to another: along all axes at once, or one after the other. A client reports
+// its place now and then; in between the player may have climbed first and walked on then.
 const (
 	alongX = 1 << iota
 	alongY
 	alongZ
 )
 
-var ways = [...][]int{
+var paths = [...][]int{
 	{alongX | alongY | alongZ},
 	{alongY, alongX | alongZ},
 	{alongX | alongZ, alongY},
@@ -43,19 +43,18 @@ var ways = [...][]int{
 	{alongZ, alongY, alongX},
 }
 
-// walled tells whether a body that was at one place cannot come to another without passing through solid
-// blocks. Blocks that it is inside of already do not count: whoever was buried may get out. Nor does land
-// that is not loaded here.
+// walled reports whether a body cannot get from one place to the other without passing through solid blocks. Blocks that it is
+// inside of already do not count: a buried player may get out. Nor does land that is not loaded here.
 func (s *session) walled(before, after wire.Pose) bool {
 	from, to := [3]float64{before.X, before.Y, before.Z}, [3]float64{after.X, after.Y, after.Z}
 	start := insideOf(from)
 	if s.hits(start, to) {
 		return true
 	}
-	if distanceOf(from, to) <= stride {
+	if distanceOf(from, to) <= stepLength {
 		return false
 	}
-	for _, way := range ways {
+	for _, way := range paths {
 		if s.passes(start, from, to, way) {
 			return false
 		}
@@ -63,7 +62,7 @@ func (s *session) walled(before, after wire.Pose) bool {
 	return true
 }
 
-// passes tells whether one way is free.
+// passes reports whether one path is free.
 func (s *session) passes(start box, from, to [3]float64, way []int) bool {
 	at := from
 	for _, axes := range way {
@@ -73,7 +72,7 @@ func (s *session) passes(start box, from, to [3]float64, way []int) bool {
 				leg[axis] = to[axis]
 			}
 		}
-		steps := math.Ceil(distanceOf(at, leg) / stride)
+		steps := math.Ceil(distanceOf(at, leg) / stepLength)
 		for i := 1.; i <= steps; i++ {
 			var place [3]float64
 			for axis := range 3 {
@@ -103,11 +102,11 @@ func insideOf(feet [3]float64) box {
 	}
 }
 
-// floor is the block coordinate; at the world's last edge the one before, so that counting beyond it ends.
+// floor returns the block coordinate; at the world's last edge the one before, so that counting beyond it ends.
 func floor(v float64) int32 { return int32(min(math.Floor(v), math.MaxInt32-1)) }
 
-// hits tells whether a body with its feet there is inside a solid block that it was not inside of at the
-// start. Whoever was buried may rise through what is above him: that is how clients get out.
+// hits reports whether a body with its feet there is inside a solid block that it was not inside of at the start. A buried player
+// may rise through what is above: that is how clients get out.
 func (s *session) hits(start box, feet [3]float64) bool {
 	b := insideOf(feet)
 	for x := b.low.X; x <= b.high.X; x++ {
@@ -128,7 +127,7 @@ func (s *session) hits(start box, feet [3]float64) bool {
 	return false
 }
 
-// buried tells whether a body is inside solid blocks.
+// buried reports whether a body is inside solid blocks.
 func (s *session) buried(b box) bool {
 	for x := b.low.X; x <= b.high.X; x++ {
 		for z := b.low.Z; z <= b.high.Z; z++ {
@@ -142,24 +141,24 @@ func (s *session) buried(b box) bool {
 	return false
 }
 
-// solid tells whether a block stops the player's body, as far as is known here. One that he has asked to
-// break does not: his client need not wait for the answer.
+// solid reports whether a block stops the player's body, as far as known here. One that the player has requested to break does
+// not: the client need not wait for the answer.
 func (s *session) solid(pos grid.Pos) bool {
 	if pos.Y < 0 || pos.Y >= s.g.World.Height() {
 		return false
 	}
-	f := s.feeds[pos.Chunk()]
-	return f != nil && f.stops(pos, s.body.Player)
+	sub := s.subs[pos.Chunk()]
+	return sub != nil && sub.stops(pos, s.body.Player)
 }
 
-// stops tells whether a block stops a player's body.
-func (f *feed) stops(pos grid.Pos, id player.ID) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.standing(pos).Solid() {
+// stops reports whether a block stops a player's body.
+func (sub *subscription) stops(pos grid.Pos, id player.ID) bool {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if !sub.blockAt(pos).Solid() {
 		return false
 	}
-	for _, i := range f.mu.intents {
+	for _, i := range sub.mu.pending {
 		if i.Pos == pos && i.Player == id && !i.Block.Solid() {
 			return false
 		}

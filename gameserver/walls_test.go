@@ -12,13 +12,13 @@ import (
 
 // walls is a rig with ann at the spawn and what is built around her.
 type walls struct {
-	*rig
+	*harness
 	ann *client
 	seq uint64
 }
 
 func newWalls(t *testing.T) *walls {
-	w := &walls{rig: newRig(t)}
+	w := &walls{harness: newHarness(t)}
 	w.ann = w.join("ann", 1)
 	return w
 }
@@ -103,7 +103,7 @@ func TestTheBuriedGetOut(t *testing.T) {
 	}
 }
 
-// A client shows what the player breaks before the region has confirmed it, and lets him go there.
+// A client shows what the player breaks before the region has confirmed it, and lets the player go there.
 func TestWhatIsBeingBrokenIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWalls(t)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkSessionWrite is the last part of a frame's way: from a session's outbox over its writer into a real TCP
-// socket, the system call included. The frame is that of 100 avatars who move.
+// BenchmarkSessionWrite measures the last part of a frame's way: from a session's outbox through its writer into a real TCP
+// socket, the system call included. The frame is that of 100 avatars that move.
 func BenchmarkSessionWrite(b *testing.B) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -34,7 +34,7 @@ func BenchmarkSessionWrite(b *testing.B) {
 	}()
 	c := &lineConn{Conn: socket, ending: "\n"}
 	out, piece := newOutbox(func() {}), make([]byte, 100*120)
-	var d desk
+	var d writeBuffers
 	b.ReportAllocs()
 	for tick := uint64(1); b.Loop(); tick++ {
 		out.piece(tick, piece)

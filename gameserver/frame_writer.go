@@ -1,0 +1,92 @@
+package gameserver
+
+import (
+	"encoding/binary"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// This file writes tick frames from the frame loop directly into the socket. Waking a writer for each session and tick costs half
+// as much as the write itself, and the writers of a crowd compete for the processors. So the writer writes only what did not fit
+// into the socket, and what is more than a tick's updates.
+
+// directWriter is a connection that can be written to without blocking. It is used with the outbox's lock held, while the writer is
+// idle.
+type directWriter interface {
+	// tryWrite writes as much as the socket accepts. If that is full, it returns less than len(data) and no error.
+	tryWrite(data []byte) (n int, err error)
+	// writeLater buffers data for the next flush, before everything else.
+	writeLater(data []byte)
+}
+
+// frameWriter holds the reused buffers of the frame loop for writing frames.
+type frameWriter struct {
+	frame    []byte
+	messages int
+	bytes    int // as counted by metrics
+}
+
+// deliver writes what the frame loop or a subscription has queued for a session, or wakes the writer to do so.
+func (p *frameWriter) deliver(o *outbox) {
+	if o.direct == nil {
+		return // the writer was woken when the message was queued
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.closed || len(o.mu.motion)+len(o.mu.items) == 0 {
+		return
+	}
+	if o.mu.busy || o.mu.chunkBytes > 0 || o.mu.bytes > frameLimit {
+		wakeUp(o.wake)
+		return
+	}
+	p.compose(o)
+	written, err := o.direct.tryWrite(p.frame)
+	if written < len(p.frame) || err != nil { // the writer gets the error too, and ends the connection
+		o.direct.writeLater(p.frame[written:])
+		o.mu.busy = true
+		wakeUp(o.wake)
+	}
+	for _, i := range o.mu.items {
+		o.mu.bytes -= len(i.data)
+	}
+	clear(o.mu.items)
+	o.mu.items, o.mu.motion = o.mu.items[:0], o.mu.motion[:0]
+}
+
+// compose puts all that waits into the frame, each message with its length before it: consecutive pieces as one message, and the
+// motion last, as writeBuffers.clear does. The lock is held.
+func (p *frameWriter) compose(o *outbox) {
+	tick := o.mu.tick
+	if len(o.mu.motion) > 0 {
+		tick = o.mu.first
+	}
+	p.frame = p.frame[:0]
+	for rest, motion := o.mu.items, o.mu.motion; len(rest)+len(motion) > 0; {
+		n, bytes := run(rest)
+		if n == 0 && len(rest) > 0 {
+			p.frame = wire.AppendMessage(p.frame, rest[0].data)
+			p.count(len(rest[0].data))
+			rest = rest[1:]
+			continue
+		}
+		last := []byte(nil)
+		if n == len(rest) {
+			last, motion = motion, nil
+		}
+		const head = 3 // bytes of AppendTick
+		p.frame = binary.AppendUvarint(p.frame, uint64(head+bytes+len(last)))
+		p.count(head + bytes + len(last))
+		p.frame = wire.AppendTick(p.frame, tick)
+		for _, i := range rest[:n] {
+			p.frame = append(p.frame, i.data...)
+		}
+		p.frame = append(p.frame, last...)
+		rest = rest[n:]
+	}
+}
+
+func (p *frameWriter) count(bytes int) {
+	p.messages++
+	p.bytes += bytes
+}

@@ -1,0 +1,265 @@
+//go:build unix
+
+package gameserver
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// socketPair returns the two ends of a TCP connection.
+func socketPair(t testing.TB) (here, there *net.TCPConn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	dialled, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dialled.Close(); accepted.Close() })
+	return accepted.(*net.TCPConn), dialled.(*net.TCPConn)
+}
+
+// straight returns an outbox that is written directly to a socket, and its writer.
+func straight(t testing.TB) (o *outbox, there *net.TCPConn) {
+	t.Helper()
+	here, there := socketPair(t)
+	line := &lineConn{Conn: here, in: bufio.NewReader(here), framed: true}
+	release := takeOver(line)
+	o = newOutbox(line.cut)
+	o.setEncoding(true)
+	if o.direct = directWriterOf(line); o.direct == nil {
+		t.Fatal("there is no short way to a TCP socket")
+	}
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		defer o.settle()
+		if err := o.drain(line); !errors.Is(err, errEnded) {
+			t.Error(err)
+		}
+		release()
+	})
+	t.Cleanup(func() {
+		there.Close()
+		o.cut()
+		o.end(nil)
+		writer.Wait()
+	})
+	return o, there
+}
+
+// Frames are written directly to the socket; a message among them keeps its place.
+func TestFrameLoopWritesToSocket(t *testing.T) {
+	o, there := straight(t)
+	in := bufio.NewReader(there)
+	var p frameWriter
+	hear := func() []byte {
+		t.Helper()
+		if err := there.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		data, err := wire.ReadMessage(in, nil, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	for tick := uint64(1); tick <= 100; tick++ {
+		piece, motion := []byte{0xee, byte(tick)}, bytes.Repeat([]byte{byte(tick)}, 500)
+		want := append(append(wire.AppendTick(nil, tick), piece...), motion...)
+		if tick%10 == 0 {
+			o.put([]byte("first"))
+		}
+		o.piece(tick, piece)
+		o.putMotion(tick, func(dst []byte, _ bool) []byte { return append(dst, motion...) })
+		p.deliver(o)
+		if tick%10 == 0 {
+			if got := hear(); string(got) != "first" {
+				t.Fatalf("tick %d: %q, want the message that came before", tick, got)
+			}
+		}
+		got := hear()
+		// The writer was still awake, and took the piece before the frame.
+		if head := len(wire.AppendTick(nil, tick)); len(got) == head+len(piece) {
+			motion := hear()
+			got = append(append(motion[:head:head], got[head:]...), motion[head:]...)
+		}
+		if !bytes.Equal(got, want) {
+			t.Fatalf("tick %d: %d bytes %x..., want %d", tick, len(got), got[:min(8, len(got))], len(want))
+		}
+	}
+	if p.messages < 10 { // the writer has those while it is awake for a message
+		t.Errorf("the beat wrote %d of 100 frames itself", p.messages)
+	}
+	if o.mu.bytes != 0 {
+		t.Errorf("%d bytes are on the account when all is written", o.mu.bytes)
+	}
+}
+
+// Results are written directly to the socket, in their place among pieces and motion, as the writer would write them.
+func TestAnswersAreWrittenAtOnce(t *testing.T) {
+	var got, want bytes.Buffer
+	short := newOutbox(func() {})
+	short.direct = &recorder{to: &got}
+	long := newOutbox(func() {})
+	var p frameWriter
+	for _, o := range []*outbox{short, long} {
+		o.setEncoding(true)
+		o.putMotion(3, func(dst []byte, _ bool) []byte { return append(dst, "motion"...) })
+		o.putDeferred([]byte("early"))
+		o.piece(3, []byte("one"))
+		o.piece(3, []byte("two"))
+		o.putDeferred([]byte("late"))
+	}
+	select {
+	case <-short.wake:
+		t.Error("the writer was woken")
+	default:
+	}
+	p.deliver(short)
+	d, line := writeBuffers{}, &lineConn{Conn: taker{to: &want}, framed: true}
+	if err := d.clear(long, line); err != nil {
+		t.Fatal(err)
+	}
+	if got.Len() == 0 || !bytes.Equal(got.Bytes(), want.Bytes()) {
+		t.Errorf("written %q, the writer writes %q", got.Bytes(), want.Bytes())
+	}
+	if p.messages != 4 || short.mu.bytes != 0 || len(short.mu.items)+len(short.mu.motion) != 0 {
+		t.Errorf("%d messages counted, %d bytes and %d items left", p.messages, short.mu.bytes, len(short.mu.items))
+	}
+	// A full socket keeps its writer busy, and what comes then waits for the writer.
+	short.direct = &recorder{to: &got, full: true}
+	short.putDeferred([]byte("more"))
+	p.deliver(short)
+	short.putDeferred([]byte("and more"))
+	p.deliver(short)
+	if len(short.mu.items) != 1 || !short.mu.busy || len(short.wake) != 1 {
+		t.Errorf("%d items wait, busy %v", len(short.mu.items), short.mu.busy)
+	}
+}
+
+// recorder is a socket that accepts everything, or nothing.
+type recorder struct {
+	to   *bytes.Buffer
+	full bool
+}
+
+func (r *recorder) tryWrite(data []byte) (int, error) {
+	if r.full {
+		return 0, nil
+	}
+	return r.to.Write(data)
+}
+func (r *recorder) writeLater([]byte) {}
+
+// taker is a connection that only accepts writes.
+type taker struct {
+	net.Conn
+	to *bytes.Buffer
+}
+
+func (w taker) Write(data []byte) (int, error)   { return w.to.Write(data) }
+func (w taker) SetWriteDeadline(time.Time) error { return nil }
+
+// A client that reads late gets whole frames in order, and the frame loop never waits for it.
+func TestFullSocketTearsNoFrame(t *testing.T) {
+	o, there := straight(t)
+	var p frameWriter
+	var longest time.Duration
+	skipped := 0
+	const ticks = 2000
+	for tick := uint64(1); tick <= ticks; tick++ {
+		if o.putMotion(tick, func(dst []byte, _ bool) []byte { return append(dst, bytes.Repeat([]byte{byte(tick)}, 5000)...) }) {
+			skipped++
+		}
+		began := time.Now()
+		p.deliver(o)
+		longest = max(longest, time.Since(began))
+	}
+	if skipped == 0 {
+		t.Fatal("the socket took everything: it was never full")
+	}
+	if longest > time.Second {
+		t.Errorf("the beat waited %v for the client", longest)
+	}
+	o.end(wire.Notice{Text: "bye"})
+	last, in := uint64(0), bufio.NewReader(there)
+	if err := there.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		data, err := wire.ReadMessage(in, nil, 1<<20)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data[0] != wire.TickFrame {
+			continue
+		}
+		tick := uint64(data[1]) | uint64(data[2])<<8
+		if tick <= last || data[3] != byte(tick) || (len(data)-3)%5000 > 3*lateTicks {
+			t.Fatalf("a frame of tick %d, %d bytes, after %d", tick, len(data), last)
+		}
+		last = tick
+	}
+	if last == 0 {
+		t.Error("no frame came")
+	}
+}
+
+// Ticks follow the clock whether or not there are frames, and never run ahead of it.
+func TestTicksFollowTheClock(t *testing.T) {
+	var c tickClock
+	total := uint64(0)
+	for i, b := range []struct {
+		at, wait time.Duration // ms, as numbers
+		ticks    uint64
+	}{
+		{50, 0, 1}, {100, 0, 1}, {110, 0, 1}, {120, 5, 0}, {125, 0, 1}, {160, 15, 0}, {200, 0, 1}, {300, 0, 1}, {600, 0, 6}, {1000, 0, 8},
+	} {
+		ticks, wait := c.count(b.at * time.Millisecond)
+		if total += ticks; ticks != b.ticks || wait != b.wait*time.Millisecond {
+			t.Errorf("beat %d, at %d ms: %d ticks, wait %v; want %d and %d ms", i, b.at, ticks, wait, b.ticks, b.wait)
+		}
+	}
+	if total != c.ticks || total < 20 || total > 21 {
+		t.Errorf("%d ticks in a second of %v each", total, region.TickEvery)
+	}
+}
+
+// BenchmarkDeliver measures writing a frame from the frame loop into a real TCP socket.
+func BenchmarkDeliver(b *testing.B) {
+	o, there := straight(b)
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		io.Copy(io.Discard, there) //nolint:errcheck // until the other side closes
+	}()
+	var p frameWriter
+	motion := make([]byte, 900)
+	b.ReportAllocs()
+	for tick := uint64(1); b.Loop(); tick++ {
+		o.putMotion(tick, func(dst []byte, _ bool) []byte { return append(dst, motion...) })
+		p.deliver(o)
+	}
+	there.Close()
+	<-drained
+}

@@ -1,0 +1,119 @@
+package gameserver
+
+import (
+	"math"
+
+	"golang.org/x/time/rate"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// This file implements interactions between players: hits and gifts. The gateway of the acting player checks them against the
+// other player's place as known here. From then on they travel as chat does, and are shown in causal order with it.
+
+const (
+	// interactionLeeway is added to the reach for blocks, in blocks: the other player moves, and their place arrives late.
+	interactionLeeway = 1
+	// lookStep is the distance, in blocks, of the points checked along a line of sight.
+	lookStep = .1
+)
+
+// aims are the heights above the other player's feet, in blocks, at one of which they must be visible.
+var aims = [...]float64{player.EyeHeight, bodyHeight / 2, .2}
+
+// interact does something to another player, or sends the reason why it was refused.
+func (s *session) interact(to string, d wire.Deed, pace *rate.Limiter) {
+	denied := s.checkInteraction(to, &d, pace)
+	if denied == "" && !s.sendEvent(d.Words(), &d) {
+		denied = wire.DeniedUnavailable
+	}
+	if denied != "" {
+		s.g.metrics.denials.WithLabelValues(denied).Inc()
+		s.out.send(wire.Denied{Deed: d.Kind.String(), Player: to, Error: denied})
+	}
+}
+
+// checkInteraction returns why the player may not do it, or sets its target.
+func (s *session) checkInteraction(to string, d *wire.Deed, pace *rate.Limiter) (denied string) {
+	id, err := player.ParseID(to)
+	switch {
+	case !pace.Allow():
+		return wire.DeniedRate
+	case err != nil:
+		return wire.DeniedUnknownPlayer
+	case id == s.body.Player:
+		return wire.DeniedSelf
+	case d.Kind == wire.DeedGift && !d.Block.Known():
+		return wire.DeniedUnknownBlock
+	case d.Kind == wire.DeedGift && (d.Block == chunk.Air || !d.Block.Placeable()):
+		return wire.DeniedNotPlaceable
+	}
+	name, pose, at, there := s.g.interest.find(id)
+	eyes := s.where()
+	eyes.Y += player.EyeHeight
+	switch {
+	case !there || s.subs[at] == nil:
+		return wire.DeniedUnknownPlayer
+	case gapToBody(eyes, pose) > s.g.rules.Reach+interactionLeeway:
+		return wire.DeniedOutOfReach
+	case !s.canSee(eyes, pose):
+		return wire.DeniedBehindBlock
+	}
+	d.To, d.ToName = id, name
+	return ""
+}
+
+// find returns a player's name and the place of their avatar, as far as known here.
+func (ix *interestIndex) find(id player.ID) (name string, pose wire.Pose, at grid.ChunkPos, there bool) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	a := ix.mu.actors[id]
+	if a == nil || a.bucket == nil {
+		return "", pose, at, false
+	}
+	return a.name, a.place.Pose(a.bucket.at), a.bucket.at, true
+}
+
+// gapToBody returns the distance of eyes from the nearest point of a body with its feet there.
+func gapToBody(eyes, feet wire.Pose) float64 {
+	beyond := func(v, low, high float64) float64 { return max(low-v, 0, v-high) }
+	const half = bodyWidth / 2
+	return math.Hypot(
+		math.Hypot(beyond(eyes.X, feet.X-half, feet.X+half), beyond(eyes.Z, feet.Z-half, feet.Z+half)),
+		beyond(eyes.Y, feet.Y, feet.Y+bodyHeight))
+}
+
+// canSee reports whether some part of a body is visible: no solid block known here stands in between.
+func (s *session) canSee(eyes, feet wire.Pose) bool {
+	for _, height := range aims {
+		if s.clear([3]float64{eyes.X, eyes.Y, eyes.Z}, [3]float64{feet.X, feet.Y + height, feet.Z}) {
+			return true
+		}
+	}
+	return false
+}
+
+// clear reports whether a line is free of solid blocks. Those at its ends do not count: eyes and bodies may be inside them.
+func (s *session) clear(from, to [3]float64) bool {
+	blockAt := func(part float64) grid.Pos {
+		return grid.Pos{
+			X: floor(from[0] + part*(to[0]-from[0])), Y: floor(from[1] + part*(to[1]-from[1])), Z: floor(from[2] + part*(to[2]-from[2])),
+		}
+	}
+	first, last := blockAt(0), blockAt(1)
+	steps := math.Ceil(distanceOf(from, to) / lookStep)
+	previous := first
+	for i := 1.; i < steps; i++ {
+		pos := blockAt(i / steps)
+		if pos == previous || pos == last {
+			continue
+		}
+		if previous = pos; s.solid(pos) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,246 @@
+package gameserver
+
+import (
+	"bytes"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/vclock"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// subscriber watches chunks: a session, or a connection of an original client. The methods are called with the subscription's lock
+// held: they must not block, nor call the subscription.
+type subscriber interface {
+	// sendChunk sends a chunk with everybody who is in it, or sends it again in its current state. Again means that entering and
+	// leaving since then were published as deltas.
+	sendChunk(mc *mirrorChunk, again bool)
+	// hasRoom reports whether the subscriber can take another whole chunk. If not, it calls serveAgain when it can.
+	hasRoom(sub *subscription, mc *mirrorChunk) bool
+	// sendDelta sends the delta of a chunk in view.
+	sendDelta(n *chunkDelta)
+	// wantsEveryMove reports whether the subscriber gets moves from deltas instead of the frame loop. It never changes.
+	wantsEveryMove() bool
+	// sendResult sends the result of an edit. It returns the outbox in which the message waits for frameWriter.deliver, nil if it is on its
+	// way already.
+	sendResult(r wire.EditResult) *outbox
+	// sendNotice sends the player a text; several subscriptions may send the same.
+	sendNotice(text string)
+}
+
+// sight is what a subscriber has of a chunk.
+type sight uint8
+
+const (
+	nothing  sight = iota // waits for the whole chunk; gets no deltas
+	outdated              // waits for the whole chunk again; gets deltas
+	current               // gets deltas
+
+	held sight = 4 // with nothing or outdated: the chunk waits until the subscriber has taken earlier ones
+)
+
+// mirrorChunk is the mirror of one chunk that has subscribers here. The lock of its subscription guards it.
+type mirrorChunk struct {
+	at           grid.ChunkPos
+	order        uint64 // among all chunks that players here have begun to watch: lower ones come first
+	subscribers  map[subscriber]sight
+	everyMove    int                      // subscribers that get moves from deltas
+	hasState     bool                     // the region has sent its state
+	shown        bool                     // it has done so over the current link
+	base         []byte                   // hash of the terrain that the edits were made on; empty when never edited
+	edits        []wire.BlockAt           // known, but not yet in land
+	ahead        map[chunk.Index]struct{} // blocks set by a result, before their delta has arrived
+	land         *chunk.Chunk             // terrain and edits; nil until both are here, and while it is folded
+	folded       bool                     // the land is in latest only, which is of the newest version: see fold
+	used         bool                     // a block was read since the last sweep
+	edited       bool                     // deltas have changed the land since it was built
+	previousLand *chunk.Chunk             // the land before the region's newest state arrived; nil once land is set again
+	ground       [32]byte                 // hash of the terrain in land
+	foreign      *chunk.Chunk             // the terrain of hash base, where this node generates another one; nil until it is here
+	fetching     bool                     // it is being fetched; nothing is built meanwhile
+	bodies       occupants
+	moved        []*occupant // scratch
+	version      uint64      // of the land; grows with every change
+	tick         uint64      // at which the chunk was last sent
+	latest       snapshot    // of the newest version that was encoded
+	queued       bool        // a builder has it, or will
+
+	slab        []byte // CHUNK_DATA for original clients, of slabVersion
+	slabVersion uint64 // 0 means none
+}
+
+// snapshot is a chunk as of one version. Its bytes never change.
+type snapshot struct {
+	version uint64 // 0 means none; the land's versions begin at 1
+	packed  []byte
+	text    []byte // wire.ChunkData with them in JSON, once requested
+	binary  []byte // and in CBOR
+}
+
+// message returns the chunk encoded for sessions. The subscription's lock is held.
+func (s *snapshot) message(at grid.ChunkPos, binary bool) []byte {
+	form := &s.text
+	if binary {
+		form = &s.binary
+	}
+	if *form == nil {
+		*form = encodedIn(binary, wire.ChunkData{Chunk: at, Data: s.packed})
+	}
+	return *form
+}
+
+// chunkDelta is the delta of one chunk, with its encoded forms, made once for all sessions.
+type chunkDelta struct {
+	wire.ChunkNews
+	tick        uint64
+	tickNews    *wire.TickNews  // for CBOR sessions, without the motion of the frame; nil for nothing
+	piece       []byte          // in JSON
+	tickPiece   []byte          // tickNews, encoded
+	entered     []wire.Body     // those of Enter who were not in the chunk before
+	left        []wire.Body     // those of Leave, as they were last seen
+	interaction wire.FromServer // of Says, which then is all there is; nil for chat
+	stamp       vclock.Stamp    // of Says, which then is all there is; without an author if they have none
+	sub         *subscription
+	chunk       *mirrorChunk // original clients get the whole chunk after each change
+	lines       *moveLines   // Moves, for original clients; nil until one of them watches the chunk
+}
+
+// empty reports whether there is nothing to send.
+func (delta *chunkDelta) empty() bool {
+	return len(delta.Enter)+len(delta.Leave)+len(delta.Moves)+len(delta.Blocks)+len(delta.Says) == 0
+}
+
+// hasUnserved reports whether a subscriber waits for the whole chunk.
+func (mc *mirrorChunk) hasUnserved() bool {
+	for _, sees := range mc.subscribers {
+		if sees == nothing || sees == outdated {
+			return true
+		}
+	}
+	return false
+}
+
+// needsBuilder reports whether a builder has something to do for the chunk.
+func (mc *mirrorChunk) needsBuilder() bool {
+	return mc.hasState && len(mc.subscribers) > 0 && (!mc.laid() && !mc.fetching || mc.laid() && mc.hasUnserved())
+}
+
+// laid reports whether terrain and edits are here.
+func (mc *mirrorChunk) laid() bool { return mc.land != nil || mc.folded }
+
+// loadLand returns the land, which must be laid.
+func (mc *mirrorChunk) loadLand() *chunk.Chunk {
+	mc.used = true
+	if mc.folded {
+		mc.land, mc.folded = unpackChunk(mc.latest.packed), false
+	}
+	return mc.land
+}
+
+// fold keeps only the packed form of land that was not read since the last sweep: a twentieth of the bytes.
+func (mc *mirrorChunk) fold() {
+	if mc.land != nil && !mc.used && mc.latest.version == mc.version {
+		mc.land, mc.folded = nil, true
+	}
+	mc.used = false
+}
+
+// allBodies returns the bodies in the chunk.
+func (mc *mirrorChunk) allBodies() []wire.Body {
+	bodies := make([]wire.Body, 0, len(mc.bodies))
+	for i := range mc.bodies {
+		bodies = append(bodies, mc.bodies[i].Body)
+	}
+	return bodies
+}
+
+// applyState applies the chunk's whole state, as a region sends it in answer to a watch. It returns the difference for subscribers
+// that have an older state (the region was away). The land is rebuilt, unless it was never changed.
+func (mc *mirrorChunk) applyState(state *wire.ChunkState) (difference wire.ChunkNews, came, left []wire.Body) {
+	difference.Chunk = mc.at
+	bodies := make(occupants, 0, len(state.Bodies))
+	for _, b := range state.Bodies {
+		if bodies.of(b.Player) != nil {
+			continue // a region sends each player once
+		}
+		bodies.put(b)
+		before := mc.bodies.of(b.Player)
+		if before == nil {
+			came = append(came, b)
+			difference.Enter = append(difference.Enter, b)
+			continue
+		}
+		bodies.of(b.Player).actor = before.actor
+		if before.Said = b.Said; before.Body != b { // what they said meanwhile is no change
+			difference.Enter = append(difference.Enter, b)
+		}
+	}
+	for i := range mc.bodies {
+		if b := &mc.bodies[i]; bodies.of(b.Player) == nil {
+			difference.Leave = append(difference.Leave, b.Player)
+			left = append(left, b.Body)
+		}
+	}
+	if !bytes.Equal(mc.base, state.Base) {
+		mc.foreign, mc.fetching = nil, false
+	}
+	anew := mc.laid() && (!mc.pristine() || len(state.Base)+len(state.Edits) > 0)
+	mc.hasState, mc.shown, mc.base, mc.edits, mc.bodies = true, true, state.Base, state.Edits, bodies
+	if anew {
+		mc.previousLand, mc.land = mc.loadLand(), nil
+	}
+	return difference, came, left
+}
+
+// pristine reports whether the land was never changed, as far as known here.
+func (mc *mirrorChunk) pristine() bool {
+	return !mc.edited && len(mc.base)+len(mc.edits)+len(mc.ahead) == 0
+}
+
+// apply applies a delta, and returns who came, who left, and who moved; moved is valid until the next call.
+func (mc *mirrorChunk) apply(n wire.ChunkNews) (came, left []wire.Body, moved []*occupant) {
+	// Enter before Leave, as wire.Piece orders them; the region has a player in one of them only.
+	for _, b := range n.Enter {
+		if mc.bodies.put(b) {
+			came = append(came, b)
+		}
+	}
+	for _, id := range n.Leave {
+		if b, here := mc.bodies.remove(id); here {
+			left = append(left, b)
+		}
+	}
+	mc.moved = mc.bodies.move(n.Moves, mc.moved[:0])
+	if len(n.Base) > 0 && len(mc.base) == 0 {
+		mc.base = n.Base
+		if mc.laid() && [32]byte(n.Base) != mc.ground { // it was never edited, so nothing of it must be kept
+			mc.previousLand, mc.land = mc.loadLand(), nil
+		}
+	}
+	for _, b := range n.Blocks {
+		delete(mc.ahead, b.At)
+	}
+	switch {
+	case len(n.Blocks) == 0:
+	case !mc.laid():
+		mc.edits = append(mc.edits, n.Blocks...)
+	default:
+		for _, b := range n.Blocks {
+			mc.loadLand().Set(b.At, b.Block)
+		}
+		mc.edited = true
+		mc.version++
+	}
+	return came, left, mc.moved
+}
+
+// build applies the edits to the terrain. It reports whether subscribers that have an older state must be sent the chunk again.
+func (mc *mirrorChunk) build(terrain *chunk.Chunk) (changed bool) {
+	for _, b := range mc.edits {
+		terrain.Set(b.At, b.Block)
+	}
+	changed = mc.previousLand == nil || len(mc.ahead) > 0 || mc.previousLand.Hash() != terrain.Hash()
+	mc.land, mc.previousLand, mc.edits, mc.ahead, mc.edited = terrain, nil, nil, nil, false
+	mc.version++
+	return changed
+}

@@ -1,0 +1,304 @@
+package gameserver
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// walkingClient is a CBOR client over a real socket, which reads when the test says so.
+type walkingClient struct {
+	t    *testing.T
+	r    *harness
+	conn net.Conn
+	in   *bufio.Reader
+	seq  uint64
+}
+
+// serveWalkingClients starts a gateway on a real socket that parks players who have only walked for the given time.
+func serveWalkingClients(t *testing.T, long time.Duration) (r *harness, join func(name string) *walkingClient) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = prepareRig(t, func(o *Options) { o.actedFor = long })
+	r.start(Listeners{Game: l, HTTP: r.http})
+	return r, func(name string) *walkingClient {
+		t.Helper()
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		w := &walkingClient{t: t, r: r, conn: conn, in: bufio.NewReader(conn)}
+		data, err := wire.EncodeClient(wire.Join{Version: wire.SessionVersion, Name: name, View: 1, Encoding: wire.EncodingCBOR})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(append(data, '\n'))
+		w.seq = await[wire.Welcome](w).NextSeq
+		for range 9 {
+			await[wire.ChunkData](w)
+		}
+		return w
+	}
+}
+
+func (w *walkingClient) write(data []byte) {
+	w.t.Helper()
+	if _, err := w.conn.Write(data); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *walkingClient) send(m wire.FromClient) {
+	w.t.Helper()
+	data, err := wire.EncodeClientCBOR(m)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.write(wire.AppendMessage(nil, data))
+}
+
+func (w *walkingClient) goTo(x float64) { w.send(wire.Move{Pose: wire.Pose{X: x, Y: 25, Z: .5}}) }
+
+// await reads until a message of one type arrives.
+func await[M wire.FromServer](w *walkingClient) M {
+	w.t.Helper()
+	if err := w.conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		w.t.Fatal(err)
+	}
+	for {
+		data, err := wire.ReadMessage(w.in, nil, wire.MaxServerLine)
+		if err != nil {
+			w.t.Fatalf("no %T: %v", *new(M), err)
+		}
+		if data[0] == wire.TickFrame {
+			continue
+		}
+		m, err := wire.DecodeServerCBOR(data)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if wanted, ok := m.(M); ok {
+			return wanted
+		}
+	}
+}
+
+// eventually polls a condition that real sockets will bring about.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	late := time.After(time.Minute)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+func (w *walkingClient) lodged(n int) {
+	w.t.Helper()
+	eventually(w.t, fmt.Sprint(n, " sockets are lodged"), func() bool { return w.r.g.poller.parkedCount() == n })
+}
+
+func (w *walkingClient) at(x float64) {
+	w.t.Helper()
+	eventually(w.t, fmt.Sprint("he is at ", x), func() bool { return w.r.g.Online()[0].Pose.X == x })
+}
+
+// Players who walk are parked; those who edit, or enter another chunk, are not, and get their answers as usual.
+func TestWalkersAreParked(t *testing.T) {
+	r, join := serveWalkingClients(t, 1)
+	ann := join("ann")
+	ann.goTo(4.5)
+	ann.lodged(1)
+	for range 3 {
+		ann.goTo(3.5)
+		eventually(t, "the region hears of the step", func() bool {
+			inside := r.lands.bodies(grid.ChunkPos{})
+			return len(inside) == 1 && inside[0].Pose.X == 3.5
+		})
+		ann.goTo(4.5)
+		ann.at(4.5)
+		if r.g.poller.parkedCount() != 1 {
+			t.Fatal("a step has ended the lodging")
+		}
+		ann.seq++
+		ann.send(wire.Edit{Seq: ann.seq, X: 3, Y: 25, Z: 3, Block: uint16(chunk.Brick)})
+		if ack := await[wire.Ack](ann); ack.Seq != ann.seq || ack.Error != "" {
+			t.Errorf("answered %+v", ack)
+		}
+		if r.g.poller.parkedCount() != 0 {
+			t.Error("who has edited is lodged still")
+		}
+		ann.goTo(4.5)
+		ann.lodged(1)
+	}
+	ann.goTo(500) // the poller corrects moves too
+	if back := await[wire.Correction](ann); back.Pose.X != 4.5 || r.g.poller.parkedCount() != 1 {
+		t.Errorf("put back to %v, %d are lodged", back.Pose.X, r.g.poller.parkedCount())
+	}
+	ann.goTo(3.5)
+	ann.at(3.5)
+	ann.goTo(2.5)
+	ann.at(2.5)
+	if r.g.poller.parkedCount() != 1 {
+		t.Error("three steps before the border he is not lodged any more")
+	}
+	ann.goTo(1.5)
+	ann.lodged(0)
+	ann.goTo(-.5)
+	for range 3 {
+		await[wire.ChunkData](ann)
+	}
+	ann.goTo(-1.5)
+	ann.lodged(1)
+}
+
+// A player who has just done anything but walk is not parked.
+func TestActingPlayerIsNotParked(t *testing.T) {
+	r, join := serveWalkingClients(t, time.Hour)
+	ann := join("ann")
+	for range 3 {
+		ann.goTo(4.5)
+		ann.goTo(3.5)
+		ann.send(wire.Ping{Nonce: 7})
+		await[wire.Pong](ann)
+		if n := r.g.poller.parkedCount(); n != 0 {
+			t.Errorf("%d sockets are lodged", n)
+		}
+	}
+}
+
+// Parked sessions end as others do: by their clients, by too many messages, by invalid ones, by another login. Others walk on
+// meanwhile.
+func TestParkedSessionsEnd(t *testing.T) {
+	pose := wire.AppendMove(nil, wire.Pose{X: 4.5, Y: 25, Z: .5})
+	for name, c := range map[string]struct {
+		does func(w *walkingClient)
+		code string
+	}{
+		"closed": {func(w *walkingClient) { w.conn.Close() }, ""},
+		"reset": {func(w *walkingClient) {
+			if err := w.conn.(*net.TCPConn).SetLinger(0); err != nil {
+				w.t.Error(err)
+			}
+			w.conn.Close()
+		}, ""},
+		"half a message": {func(w *walkingClient) {
+			w.write(wire.AppendMessage(nil, pose)[:20])
+			w.conn.Close()
+		}, ""},
+		"too much": {func(w *walkingClient) {
+			for range movesAtOnce + 50 {
+				w.write(wire.AppendMessage(nil, pose))
+			}
+		}, wire.FailRate},
+		"nonsense":   {func(w *walkingClient) { w.write([]byte{3, wire.ClientMove, 1, 2}) }, wire.FailBadValue},
+		"too long":   {func(w *walkingClient) { w.write([]byte{0xff, 0xff, 0xff, 0x7f}) }, wire.FailTooLong},
+		"no message": {func(w *walkingClient) { w.write([]byte{0}) }, wire.FailTooLong},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, join := serveWalkingClients(t, 1)
+			bob, ann := join("bob"), join("ann")
+			bob.goTo(4.5)
+			bob.lodged(1)
+			ann.goTo(4.5)
+			ann.lodged(2)
+			c.does(ann)
+			if c.code != "" {
+				if failure := await[wire.Failure](ann); failure.Code != c.code {
+					t.Errorf("ended with %+v, want %s", failure, c.code)
+				}
+				ann.conn.Close()
+			}
+			eventually(t, "she is gone", func() bool { return len(r.g.Online()) == 1 })
+			bob.goTo(5.5)
+			bob.at(5.5)
+			bob.lodged(1)
+		})
+	}
+}
+
+// A client that sends half a message and stops, and one that reads nothing, hold up nobody.
+func TestStalledClientsHoldUpNobody(t *testing.T) {
+	_, join := serveWalkingClients(t, 1)
+	bob, half := join("bob"), join("half")
+	bob.goTo(4.5)
+	bob.lodged(1)
+	half.goTo(4.5)
+	half.lodged(2)
+	half.write([]byte{33, wire.ClientMove})
+	half.lodged(1)
+	for range 3 {
+		for _, x := range []float64{5.5, 4.5} {
+			bob.goTo(x)
+			eventually(t, "bob walks on", func() bool {
+				for _, p := range bob.r.g.Online() {
+					if p.Name == "bob" && p.Pose.X == x {
+						return true
+					}
+				}
+				return false
+			})
+		}
+	}
+	half.write(wire.AppendMove(nil, wire.Pose{X: 5.5, Y: 25, Z: .5})[1:]) // the rest arrives after all
+	half.lodged(2)
+}
+
+// A gateway that shuts down redirects parked clients, and leaves no file and no goroutine behind.
+func TestGatewayStopsWithParkedSessions(t *testing.T) {
+	files, goroutines := openFiles(t), runtime.NumGoroutine()
+	t.Run("gateway", func(t *testing.T) {
+		r, join := serveWalkingClients(t, 1)
+		var all []*walkingClient
+		for i := range 20 {
+			w := join(fmt.Sprint("walker", i))
+			w.goTo(4.5)
+			w.lodged(i + 1)
+			all = append(all, w)
+		}
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			r.stop()
+		}()
+		for _, w := range all {
+			await[wire.Reconnect](w)
+			if failure := await[wire.Failure](w); failure.Code != wire.FailShuttingDown {
+				t.Errorf("ended with %+v", failure)
+			}
+			if _, err := w.in.ReadByte(); !errors.Is(err, io.EOF) {
+				t.Errorf("then %v, want the connection closed in order", err)
+			}
+			w.conn.Close()
+		}
+		<-stopped
+		if n := r.g.poller.parkedCount(); n != 0 {
+			t.Errorf("%d are lodged still", n)
+		}
+		for i := range all {
+			if saved, known := r.disk.saved(guestID(fmt.Sprint("walker", i))); !known || saved.Pose.X != 4.5 {
+				t.Errorf("walker %d is saved as %+v (%v)", i, saved, known)
+			}
+		}
+	})
+	eventually(t, "as many files are open as before", func() bool { return openFiles(t) <= files })
+	eventually(t, "as many goroutines run as before", func() bool { return runtime.NumGoroutine() <= goroutines })
+}

@@ -1,0 +1,354 @@
+package gameserver
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// predictedWalker is a player whose moves arrive late by up to jitter, with a record of the updates of their region.
+type predictedWalker struct {
+	t      *testing.T
+	rng    *rand.Rand
+	jitter time.Duration
+	every  time.Duration
+	pose   wire.Pose
+	now    time.Duration // by the player's own clock
+	heard  time.Duration
+	course predictor
+	told   []time.Duration // by the player's own clock
+}
+
+func newPredictedWalker(t *testing.T, jitter time.Duration) *predictedWalker {
+	pose := wire.Pose{X: 1, Y: 30, Z: 1}
+	return &predictedWalker{t: t, rng: rand.New(rand.NewPCG(1, 1)), jitter: jitter, every: region.TickEvery, pose: pose, course: newPredictor(pose, 0)}
+}
+
+// move moves the player and sends that, the given number of seconds after the last move by the player's clock.
+func (s *predictedWalker) move(x, y, z float64) (told bool) {
+	s.pose.X, s.pose.Y, s.pose.Z = s.pose.X+x, s.pose.Y+y, s.pose.Z+z
+	return s.tell(false)
+}
+
+func (s *predictedWalker) tell(alone bool) (told bool) {
+	s.now += s.every
+	s.heard = max(s.heard, s.now)
+	if s.jitter > 0 {
+		s.heard = max(s.heard, s.now+time.Duration(s.rng.Int64N(int64(s.jitter))))
+	}
+	if told = s.course.observe(s.pose, s.heard, alone); told {
+		s.course.commitMove(true)
+		s.told = append(s.told, s.now)
+	}
+	s.check()
+	return told
+}
+
+// check compares the region's prediction with the actual moves. The player may be early or late by predictionSlip.
+func (s *predictedWalker) check() {
+	s.t.Helper()
+	x, y, z := s.course.sentVelocity.Blocks(float64(s.heard-s.course.sentAt) / float64(region.TickEvery))
+	p := s.course.lastSent
+	wx, wy, wz := s.course.sentVelocity.Blocks(float64(predictionSlip) / float64(region.TickEvery))
+	if off := length(p.X+x-s.pose.X, p.Y+y-s.pose.Y, p.Z+z-s.pose.Z); off > predictionError+length(wx, wy, wz) {
+		s.t.Errorf("after %v he is %.3f blocks from where his region takes him to be", s.now, off)
+	}
+}
+
+// since returns how often the region was updated after a time.
+func (s *predictedWalker) since(at time.Duration) (n int) {
+	for _, told := range s.told {
+		if told > at {
+			n++
+		}
+	}
+	return n
+}
+
+// A straight walk costs one update a second, however uneven the moves arrive.
+func TestStraightWalkCostsOneUpdateASecond(t *testing.T) {
+	for _, jitter := range []time.Duration{0, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond} {
+		for _, way := range [][3]float64{{.2, 0, 0}, {-.15, 0, .15}, {.02, 0, 0}, {0, .2, 0}, {.7, 0, .7}} {
+			s := newPredictedWalker(t, jitter)
+			s.pose = wire.Pose{X: 1e6 + .5, Y: 30, Z: .5}
+			s.course = newPredictor(s.pose, 0)
+			for range 200 {
+				s.move(way[0], way[1], way[2])
+			}
+			crossed := int(math.Abs(way[0]+way[2]) * 200 / grid.ChunkSize * 2)
+			if n := s.since(0); n < 9 || n > 20+crossed {
+				t.Errorf("jitter %v, way %v: told %d times in 10 s", jitter, way, n)
+			}
+			if n := s.since(time.Second); n > 12+crossed {
+				t.Errorf("jitter %v, way %v: told %d times in 9 s", jitter, way, n)
+			}
+		}
+	}
+}
+
+func TestWhatIsSentAtOnce(t *testing.T) {
+	walk := func(t *testing.T, jitter time.Duration) *predictedWalker {
+		s := newPredictedWalker(t, jitter)
+		for range 23 {
+			s.move(.2, 0, 0)
+		}
+		if !s.course.sentVelocity.Goes() {
+			t.Fatal("he is on no course")
+		}
+		return s
+	}
+	for name, change := range map[string]func(s *predictedWalker) (told bool){
+		"a stop":             func(s *predictedWalker) bool { return s.move(0, 0, 0) },
+		"a turn":             func(s *predictedWalker) bool { return s.move(0, 0, .2) },
+		"a turn about":       func(s *predictedWalker) bool { return s.move(-.2, 0, 0) },
+		"a jump":             func(s *predictedWalker) bool { return s.move(.2, .4, 0) },
+		"a leap":             func(s *predictedWalker) bool { return s.move(3, 0, 0) },
+		"a look aside":       func(s *predictedWalker) bool { s.pose.Yaw += .05; return s.move(.2, 0, 0) },
+		"a look down":        func(s *predictedWalker) bool { s.pose.Pitch -= .05; return s.move(.2, 0, 0) },
+		"the next chunk":     func(s *predictedWalker) bool { s.course.lastSent.X -= grid.ChunkSize; return s.move(.2, 0, 0) },
+		"a stop a bit ahead": func(s *predictedWalker) bool { s.move(.1, 0, 0); return s.move(0, 0, 0) },
+	} {
+		for _, jitter := range []time.Duration{0, 25 * time.Millisecond} {
+			if s := walk(t, jitter); !change(s) {
+				t.Errorf("jitter %v: the region is not told of %s", jitter, name)
+			}
+		}
+	}
+	for name, change := range map[string]func(s *predictedWalker) (told bool){
+		"who goes on":       func(s *predictedWalker) bool { return s.move(.2, 0, 0) },
+		"a look a bit over": func(s *predictedWalker) bool { s.pose.Yaw += .02; return s.move(.2, 0, 0) },
+		"a full turn":       func(s *predictedWalker) bool { s.pose.Yaw += 2 * math.Pi; return s.move(.2, 0, 0) },
+		"a bit aside":       func(s *predictedWalker) bool { return s.move(.2, 0, .1) },
+	} {
+		if change(walk(t, 0)) {
+			t.Errorf("the region is told of %s", name)
+		}
+	}
+	s := walk(t, 0)
+	if s.move(0, 0, .2); s.course.sentVelocity != wire.WayOf(0, 0, .2) {
+		t.Errorf("after a turn he goes %v", s.course.sentVelocity)
+	}
+	if s.move(0, 0, 0); s.course.sentVelocity.Goes() {
+		t.Errorf("after a stop he goes %v", s.course.sentVelocity)
+	}
+}
+
+// A player who has stopped or is held up sends nothing: they count as standing, exactly where they are.
+func TestSilentPlayerStands(t *testing.T) {
+	s := newPredictedWalker(t, 0)
+	for range 23 {
+		s.move(.2, 0, 0)
+	}
+	if s.course.hasStopped(s.heard + predictionSilence) {
+		t.Error("he stands when his moves are a bit late")
+	}
+	late := s.heard + predictionSilence + 1
+	if !s.course.hasStopped(late) {
+		t.Fatal("he does not stand when nothing is heard of him")
+	}
+	if s.course.commitStanding(late); s.course.lastSent != s.pose || s.course.sentVelocity.Goes() || s.course.hasStopped(late+time.Hour) {
+		t.Errorf("he stands, and the region is told %+v", s.course)
+	}
+	s.now = late + time.Second
+	if s.move(.1, 0, 0) || s.course.hasStopped(s.heard) {
+		t.Error("the region is told of a small step before it is known to be all")
+	}
+	if !s.course.hasStopped(s.heard + predictionSilence + 1) {
+		t.Error("the region is not told where he is exactly")
+	}
+}
+
+// For a player who sends moves less often than once a tick, the places in between are not known.
+func TestSeldomMovesAreNotPredicted(t *testing.T) {
+	for _, every := range []time.Duration{80 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond} {
+		s := newPredictedWalker(t, 5*time.Millisecond)
+		s.every = every
+		for range 50 {
+			if s.move(.3, 0, 0); s.course.sentVelocity.Goes() {
+				t.Fatalf("every %v: he is on a course", every)
+			}
+		}
+	}
+	s := newPredictedWalker(t, 5*time.Millisecond) // frames are drawn at 60 a second, and moves sent with every fourth
+	for range 60 {
+		s.every = 66 * time.Millisecond
+		s.move(.27, 0, 0)
+	}
+	if n := s.since(s.now - 2*time.Second); n > 4 {
+		t.Errorf("every 66 ms: told %d times in 2 s", n)
+	}
+}
+
+// However a player walks, the error of the region's prediction stays within what check allows.
+func TestRandomWalkStaysWithinBounds(t *testing.T) {
+	for seed := range uint64(50) {
+		s := newPredictedWalker(t, time.Duration(seed%3)*12*time.Millisecond)
+		s.rng = rand.New(rand.NewPCG(seed, 9))
+		var way [3]float64
+		for range 1000 {
+			switch s.rng.IntN(40) {
+			case 0:
+				way = [3]float64{}
+			case 1, 2, 3:
+				way = [3]float64{s.rng.Float64() - .5, 0, s.rng.Float64() - .5}
+			case 4:
+				way[1] = s.rng.Float64() - .5
+			case 5:
+				s.pose.Yaw = s.rng.Float32() * 6
+			}
+			s.move(way[0], way[1], way[2])
+		}
+		if n := s.since(0); n > 500 {
+			t.Errorf("seed %d: told %d times of 1000 moves", seed, n)
+		}
+	}
+}
+
+// A straight walk costs a few updates of the region; that the player has stopped is sent within 175 ms; a correction at once.
+func TestRegionGetsPredictions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newHarness(t)
+		ann := r.join("ann", 1)
+		r.join("bob", 1)
+		x := .5
+		walk := func(moves int) (told int) {
+			before := r.lands.movesReceived()
+			for range moves {
+				x += .2
+				ann.goTo(x, 25, .5)
+				pass(region.TickEvery)
+			}
+			return r.lands.movesReceived() - before
+		}
+		there := func() wire.Body { return r.lands.bodies(grid.ChunkPos{})[0] }
+		if guestID("ann") != there().Player {
+			there = func() wire.Body { return r.lands.bodies(grid.ChunkPos{})[1] }
+		}
+		if told := walk(60); told < 3 || told > 8 {
+			t.Errorf("straight on: told %d times in 3 s", told)
+		}
+		if !there().Way.Goes() {
+			t.Error("she is on no course")
+		}
+		pass(predictionSilence + frameLate + sendPause - region.TickEvery)
+		if b := there(); b.Pose.X != x || b.Way.Goes() {
+			t.Errorf("she rests at %v, and the region has %+v", x, b)
+		}
+		if told := walk(10); told > 3 {
+			t.Errorf("she goes on: told %d times", told)
+		}
+		ann.goTo(x+1e5, 25, .5)
+		pass(2 * sendPause)
+		if b := there(); b.Pose.X != x || b.Way.Goes() {
+			t.Errorf("she is put back to %v, and the region has %+v", x, b)
+		}
+		walk(10)
+		r.lands.cut()
+		pass(2 * firstRetry)
+		if b := there(); b.Pose.X != x || b.Way.Goes() {
+			t.Errorf("over a new link the region has %+v, she rests at %v", b, x)
+		}
+		r.lands.down(true)
+		pass(2 * predictionSilence)
+		walk(5)
+		pass(time.Second)
+		r.lands.down(false)
+		pass(10 * time.Second)
+		if b := there(); b.Pose.X != x || b.Way.Goes() {
+			t.Errorf("she stopped while there was no link: the region has %+v, she rests at %v", b, x)
+		}
+	})
+}
+
+// Players of other gateways are extrapolated as these predict: in both encodings, for the check of building into bodies, and for
+// as long as allowed.
+func TestMirrorExtrapolates(t *testing.T) {
+	for _, encoding := range []string{wire.EncodingJSON, wire.EncodingCBOR} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newHarness(t)
+			r.encoding = encoding
+			ann := r.join("ann", 1)
+			eve := wire.Body{Player: player.ID{9}, Name: "eve", Pose: wire.Pose{X: 2, Y: 25, Z: 4.5}}
+			at := grid.ChunkPos{}
+			r.lands.tell(at, wire.FromRegion{Tick: 1000, Chunks: []wire.ChunkNews{{Chunk: at, Enter: []wire.Body{eve}}}})
+			pass(time.Second)
+			ticks := func() uint64 {
+				r.g.interest.mu.Lock()
+				defer r.g.interest.mu.Unlock()
+				return r.g.interest.mu.tick
+			}
+			seen := func() (x float64) {
+				ann.look(func() { x = ann.mu.avatars[eve.Player.String()].Pose.X })
+				return x
+			}
+			if ann.cbor {
+				seen = func() (x float64) {
+					ann.look(func() {
+						ann.eyes.scene.Each(float64(ticks()-ann.eyes.scene.Now()), func(id player.ID, p wire.Pose) {
+							if id == eve.Player {
+								x = p.X
+							}
+						})
+					})
+					return x
+				}
+			}
+			r.lands.tell(at, wire.FromRegion{Tick: 1001, Chunks: []wire.ChunkNews{{Chunk: at, Moves: wire.Moves{
+				{Player: eve.Player, Pose: eve.Pose, Way: wire.WayOf(.2, 0, 0)},
+			}}}})
+			pass(10 * time.Millisecond)
+			told := time.Now()
+			goes := func() float64 { return eve.Pose.X + .2*min(float64(time.Since(told)/region.TickEvery), wire.WayTicks) }
+			for range 20 {
+				pass(region.TickEvery)
+				if x := seen(); math.Abs(x-goes()) > .45 {
+					t.Errorf("%v after she was told of she is seen at %v, want %v", time.Since(told), x, goes())
+				}
+			}
+			into := ann.put(grid.Pos{X: int32(goes()), Y: 25, Z: 4}, chunk.Brick)
+			behind := ann.put(grid.Pos{X: 2, Y: 25, Z: 4}, chunk.Brick)
+			pass(sendPause)
+			if why := ann.answer(into).Error; why != wire.RefusedInsidePlayer {
+				t.Errorf("a block where she is: %q", why)
+			}
+			if why := ann.answer(behind).Error; why != "" {
+				t.Errorf("a block where she was: %q", why)
+			}
+			pass(2 * time.Second)
+			if x := seen(); math.Abs(x-2-.2*wire.WayTicks) > .05 {
+				t.Errorf("nothing more is told of her, and she stands at %v", x)
+			}
+		})
+	}
+}
+
+// In a crowd there are no predictions, and each move is sent.
+func TestCrowdIsNotPredicted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newHarness(t)
+		ann := r.join("ann", 1)
+		at := grid.ChunkPos{}
+		var crowd []wire.Body
+		for i := range predictionCrowd {
+			crowd = append(crowd, wire.Body{Player: player.ID{byte(i + 1)}, Name: "x", Pose: wire.Pose{X: 9, Y: 25, Z: 9}})
+		}
+		r.lands.tell(at, wire.FromRegion{Tick: 1000, Chunks: []wire.ChunkNews{{Chunk: at, Enter: crowd}}})
+		pass(time.Second)
+		before := r.lands.movesReceived()
+		for i := range 40 {
+			ann.goTo(.7+.2*float64(i), 25, .5)
+			pass(region.TickEvery)
+		}
+		if told := r.lands.movesReceived() - before; told < 39 {
+			t.Errorf("told %d times of 40 moves", told)
+		}
+	})
+}

@@ -1,0 +1,75 @@
+package gameserver
+
+import (
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file decides when a session whose player only walks is read by the poller, and when by itself.
+
+// After anything but a move the session reads by itself for actedFor, since more of the same is likely and must not wait for the
+// poller's rounds. It also does so where chunks are about to be requested: if the next foresight moves are like the last one,
+// they lead to another chunk.
+const (
+	actedFor  = 5 * time.Second
+	foresight = 2
+)
+
+// walkState is the state of a session that decides whether to park it. It belongs to the session's reader, which is the poller while
+// the session is parked.
+type walkState struct {
+	timerSet   time.Duration // by the gateway's clock: when silent was set
+	lastAction time.Duration // likewise: when the client last sent anything but a move
+	nearBorder bool          // see foresee
+	parked     bool          // the poller reads
+}
+
+// park lets the poller read until a message arrives that the session must handle.
+func (s *session) park() {
+	s.parked = true
+	s.g.poller.park(s.conn, s.handleParked)
+	if s.parked = false; !s.nearBorder { // the session cannot be parked, or the message is not a move
+		s.lastAction = s.g.now()
+	}
+}
+
+// moving reports whether a message is a move in CBOR.
+func (s *session) moving(data []byte) bool {
+	return s.binary && len(data) > 0 && data[0] == wire.ClientMove
+}
+
+// handleParked handles a message of a parked session: it applies a move within the chunk, and leaves everything else to listen. The
+// poller calls it for all sessions, so it must not block or take long. It reports whether the session may stay parked.
+func (s *session) handleParked(data []byte) (taken, stay bool) {
+	if !s.moving(data) {
+		return false, false
+	}
+	pose, err := wire.DecodeMove(data)
+	if err != nil || world.ChunkOf(pose) != world.ChunkOf(s.where()) {
+		return false, false
+	}
+	if s.move(pose) != nil {
+		return false, false
+	}
+	s.receives(data)
+	return true, !s.nearBorder
+}
+
+// foresee checks where a player will be who goes on as from one pose to the next.
+func (s *session) foresee(last, pose wire.Pose) {
+	ahead := pose
+	ahead.X += foresight * (pose.X - last.X)
+	ahead.Z += foresight * (pose.Z - last.Z)
+	s.nearBorder = world.ChunkOf(ahead) != world.ChunkOf(pose)
+}
+
+// flush flushes a subscription's message to its region.
+func (s *session) flush(sub *subscription) {
+	if s.parked {
+		s.g.poller.flushAfterRound(sub)
+	} else {
+		wakeUp(sub.wake)
+	}
+}
