@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -143,9 +144,14 @@ func answer(c net.Conn, text string) error {
 
 // endByReset makes a connection end by a reset, whether this gateway closes it or the system does because the process has died.
 // The released client treats the end of a stream as an empty read and hangs; after a reset it queries dht again.
+//
+// Such a connection may be silent for hours, so only TCP's keepalive detects that its client is gone: within 25 s.
 func endByReset(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
-		tcp.SetLinger(0) //nolint:errcheck // otherwise it ends like any other
+		tcp.SetLinger(0)                            //nolint:errcheck // otherwise it ends like any other
+		tcp.SetKeepAliveConfig(net.KeepAliveConfig{ //nolint:errcheck // otherwise the system's defaults apply
+			Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3,
+		})
 	}
 }
 
@@ -162,13 +168,20 @@ func (g *Gateway) resetLegacy(sub *subscription) {
 
 // generate ensures that the chunk's region exists (§3.1.3).
 func (g *Gateway) generate(ctx context.Context, c net.Conn, h wire.Handshake) (wire.Region, error) {
-	if err := g.pace(ctx, c.RemoteAddr()); err != nil {
+	if err := g.pace(ctx, c.RemoteAddr(), h.Chunk); err != nil {
 		return wire.Region{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, generateTimeout)
 	defer cancel()
-	return g.Regions.Locate(ctx, h.Chunk)
+	info, err := g.Regions.Locate(ctx, h.Chunk)
+	if err == nil {
+		g.confirmed.ContainsOrAdd(grid.CellAt(h.Chunk, grid.FoundingLabel), -confirmedFor) // it exists; its leader is not asked
+	}
+	return info, err
 }
+
+// residentTimeout bounds the search for a region's new leader during a handshake: the released client waits 1 s for the answer.
+const residentTimeout = 700 * time.Millisecond
 
 // resident refuses a connection to a chunk whose region is not led here, and any connection where guests may not play.
 func (g *Gateway) resident(ctx context.Context, c net.Conn, h wire.Handshake) error {
@@ -177,7 +190,7 @@ func (g *Gateway) resident(ctx context.Context, c net.Conn, h wire.Handshake) er
 	}
 	info, err := g.generate(ctx, c, h)
 	if err == nil && info.Leader != g.Peer { // according to the last update
-		ctx, cancel := context.WithTimeout(ctx, generateTimeout)
+		ctx, cancel := context.WithTimeout(ctx, residentTimeout)
 		defer cancel()
 		info, err = g.led(ctx, h.Chunk, true)
 	}

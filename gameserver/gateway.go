@@ -119,6 +119,7 @@ type Gateway struct {
 	watchOrder     atomic.Uint64 // order of the chunk that was watched last
 	interest       *interestIndex
 	shelf          *lru.Cache[grid.ChunkPos, shelved]   // generated terrain, packed
+	doubted        atomic.Int64                         // confirmations before this time, by the gateway's clock in ns, do not count
 	confirmed      *lru.Cache[grid.Cell, time.Duration] // when a region's leader last confirmed its leadership
 	frameLeader    atomic.Pointer[subscription]         // of the region that the frame loop follows; nil for none
 	legacyCame     chan struct{}                        // holds a token when an original client has connected

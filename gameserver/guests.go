@@ -1,6 +1,7 @@
 package gameserver
 
 import (
+	"context"
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -43,15 +44,23 @@ func (g *Gateway) present(id player.ID) (pose wire.Pose, here bool) {
 }
 
 // checkBuilder returns the player who places a block, of those whose connection this may be, or else why none of them may. A
-// player who has not moved yet may edit the chunk that they are registered in.
-func (lc *legacyConn) checkBuilder(pos grid.Pos, block chunk.Block) (by player.ID, refused string) {
+// player who has not moved yet may edit the chunk that they are registered in. After a reset the released client connects again
+// and does not register before the next border: while nobody of the party is registered here, a connection may edit its chunk.
+func (lc *legacyConn) checkBuilder(ctx context.Context, pos grid.Pos, block chunk.Block) (by player.ID, refused string) {
 	rules := lc.g.rules
 	rules.Reach += reachLeeway
 	refused = wire.RefusedOutOfReach
-	for _, on := range lc.party.registered() {
+	registered, own := lc.party.registered(), lc.who.Load()
+	if len(registered) == 0 {
+		if who := lc.party.anybody(ctx, lc.at); !block.Solid() || !lc.g.occupied(pos, who.id) {
+			return who.id, ""
+		}
+		return by, wire.RefusedInsidePlayer
+	}
+	for _, on := range registered {
 		who, st := on.who.Load(), on.stance()
 		switch {
-		case lc.who.Load() != nil && lc.who.Load() != who,
+		case own != nil && own != who && own.isRegistered(),
 			!st.moved && st.at != pos.Chunk(),
 			st.moved && !rules.InReach(st.pose.X, st.pose.Y+player.EyeHeight, st.pose.Z, pos):
 			continue

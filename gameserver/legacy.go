@@ -117,7 +117,7 @@ func (lc *legacyConn) handle(ctx context.Context, packet wire.Packet) error {
 	case wire.PlayerDeregister:
 		lc.deregister()
 	case wire.BlockWrite:
-		lc.write(p)
+		lc.write(ctx, p)
 	}
 	return nil
 }
@@ -131,6 +131,7 @@ func (lc *legacyConn) register(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	lc.sub.unshow(lc, who.body(wire.Pose{})) // the client may have been shown this body as somebody else's
 	pose := lc.entry(who)
 	lc.mu.Lock()
 	lc.mu.registered, lc.mu.pose, lc.mu.motion = true, pose, nil
@@ -209,7 +210,7 @@ func (lc *legacyConn) applyMove() {
 
 // write requests a block change. The client sends each change to all its connections; the one whose chunk contains the block
 // applies it. The slab's lowest layer is always shown as solid (wire.SlabOf), and cannot be changed.
-func (lc *legacyConn) write(p wire.BlockWrite) {
+func (lc *legacyConn) write(ctx context.Context, p wire.BlockWrite) {
 	pos := p.Pos
 	if pos.Y < 0 || pos.Y >= world.OriginalHeight || pos.Chunk() != lc.at {
 		return
@@ -226,7 +227,7 @@ func (lc *legacyConn) write(p wire.BlockWrite) {
 	case floor:
 		refused = wire.RefusedUnbreakable
 	case refused == "":
-		by, refused = lc.checkBuilder(pos, block)
+		by, refused = lc.checkBuilder(ctx, pos, block)
 	}
 	if refused == "" && !lc.edits.Allow() {
 		refused = wire.RefusedRate

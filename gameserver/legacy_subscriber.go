@@ -34,10 +34,8 @@ func (lc *legacyConn) sendDelta(delta *chunkDelta) {
 	for _, body := range delta.left {
 		lc.unshow(body)
 	}
-	for _, body := range delta.entered {
-		lc.show(body)
-	}
 	for _, body := range delta.Enter {
+		lc.show(body)
 		if _, shown := lc.shown[body.Player]; shown {
 			lc.send(lc.g.placeOf(body.Name, body.Pose))
 		}
@@ -66,22 +64,32 @@ func (lc *legacyConn) unshow(body wire.Body) {
 	}
 }
 
-// hidden appends the players that the client is not shown: its own player, or, until it has registered here, those who may be its
+// hidden appends the players that the client is not shown: its own player, and, unless that one is registered, those who may be its
 // own.
 func (lc *legacyConn) hidden(dst []player.ID) []player.ID {
-	if who := lc.who.Load(); who != nil {
-		return append(dst, who.id)
+	who := lc.who.Load()
+	if who != nil {
+		dst = append(dst, who.id)
 	}
-	return lc.party.registeredElsewhere(dst, lc.at)
+	if who == nil || !who.isRegistered() {
+		dst = lc.party.registeredElsewhere(dst, lc.at)
+	}
+	return dst
 }
 
-// relayMoves sends all moves except those of hidden players.
+// relayMoves sends the moves of all players that the client was shown.
 func (lc *legacyConn) relayMoves(delta *chunkDelta) {
-	var buffer [4]player.ID
-	hidden := lc.hidden(buffer[:0])
+	all, own := len(lc.shown) == len(delta.chunk.bodies), player.ID{}
+	if who := lc.who.Load(); who != nil && delta.chunk.bodies.of(who.id) != nil {
+		all, own = len(lc.shown)+1 == len(delta.chunk.bodies), who.id
+	}
 	lines, start := delta.moveLines(lc.g), 0
 	for i, m := range delta.Moves {
-		if slices.Contains(hidden, m.Player) {
+		shown := m.Player != own
+		if !all { // usually everybody else is shown, and a look at the map is spared
+			_, shown = lc.shown[m.Player]
+		}
+		if !shown {
 			lc.put(lines.of(start, i))
 			start = i + 1
 		}

@@ -181,6 +181,10 @@ func (o *outbox) add(i item) {
 	}
 	if o.mu.bytes += len(i.data); o.mu.bytes > outboxLimit {
 		o.mu.items, o.mu.dropped = nil, true
+		if _, legacy := o.owner.(*legacyConn); legacy {
+			o.close(nil) // the original protocol has no such message
+			return
+		}
 		o.close(encodedIn(o.mu.binary, wire.Failure{Code: wire.FailSlow, Message: fmt.Sprintf(
 			"Your connection is too slow: %d MiB wait to be sent. Choose a smaller view distance.", outboxLimit>>20)}))
 		return

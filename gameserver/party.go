@@ -23,7 +23,7 @@ const (
 	// handoverTime bounds how long a registration waits while another player of the same name and address is registered
 	// elsewhere. The two may be the same player: a client that crosses a border deregisters on one connection and registers on
 	// another, and these are read in any order.
-	handoverTime = 250 * time.Millisecond
+	handoverTime = time.Second
 	// labelMemory is how long a guest with a suffix keeps it when they move to another node.
 	labelMemory = 10 * time.Minute
 )
@@ -52,7 +52,7 @@ type party struct {
 
 	mu struct {
 		sync.Mutex
-		guests   []*guest
+		guests   []*guest      // those who deregistered last are last
 		released chan struct{} // closed and replaced when one of them has deregistered
 	}
 }
@@ -113,6 +113,7 @@ func (p *party) claim(ctx context.Context, lc *legacyConn, name string) (*guest,
 			if who == nil {
 				break
 			}
+			p.g.players.noteStored(who.id)
 			return who, nil
 		}
 		select {
@@ -126,7 +127,7 @@ func (p *party) claim(ctx context.Context, lc *legacyConn, name string) (*guest,
 	if name == "" {
 		name = p.key.name
 	}
-	return p.add(ctx, lc, player.NameFrom(name)), nil
+	return p.add(ctx, lc.at, lc, player.NameFrom(name)), nil
 }
 
 // registerFree registers a player who is not registered. If there is none, but one may deregister soon, it returns a channel that is
@@ -139,8 +140,8 @@ func (p *party) registerFree(lc *legacyConn) (who *guest, released <-chan struct
 		switch {
 		case candidate.on != nil:
 			elsewhere = elsewhere || candidate.on.at != lc.at // a client has one connection to a chunk
-		case who == nil, candidate == lc.who.Load(), who != lc.who.Load() && candidate.nearer(who, lc.at):
-			who = candidate
+		case who == nil, candidate == lc.who.Load(), who != lc.who.Load() && !who.nearer(candidate, lc.at):
+			who = candidate // of two who are as near, the one who deregistered later
 		}
 	}
 	if who == nil && elsewhere {
@@ -158,9 +159,9 @@ func (c *guest) nearer(than *guest, at grid.ChunkPos) bool {
 	return apart(world.ChunkOf(c.left), at) < apart(world.ChunkOf(than.left), at)
 }
 
-// add creates a new player, and registers them.
-func (p *party) add(ctx context.Context, lc *legacyConn, name string) *guest {
-	label, last := p.labelFor(ctx, name, lc.at)
+// add creates a new player, and registers them on the connection, unless that is nil.
+func (p *party) add(ctx context.Context, at grid.ChunkPos, lc *legacyConn, name string) *guest {
+	label, last := p.labelFor(ctx, name, at)
 	g := p.g
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -173,8 +174,18 @@ func (p *party) add(ctx context.Context, lc *legacyConn, name string) *guest {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.guests = append(p.mu.guests, who)
-	lc.who.Store(who)
+	if lc != nil {
+		lc.who.Store(who)
+	}
 	return who
+}
+
+// anybody returns the player of the party who deregistered last; a new one if it has none. A chunk's connection is given.
+func (p *party) anybody(ctx context.Context, at grid.ChunkPos) *guest {
+	if all := p.all(); len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return p.add(ctx, at, nil, p.key.name)
 }
 
 // taken reports whether the id is in use here. Gateway.mu is held.
@@ -192,7 +203,7 @@ func (p *party) labelFor(ctx context.Context, name string, at grid.ChunkPos) (la
 		return r.Seq > 0 && p.g.wall().Sub(time.UnixMilli(r.SavedAt)) < labelMemory
 	}
 	switch {
-	case fresh(own) && own.SavedAt >= plain.SavedAt:
+	case fresh(own) && own.SavedAt >= plain.SavedAt-publishEvery.Milliseconds():
 		return suffixed, own
 	case fresh(plain) && plain.Gateway != p.g.Peer && apart(world.ChunkOf(plain.Pose), at) > entryWays:
 		return suffixed, own
@@ -221,8 +232,16 @@ func (p *party) release(who *guest, pose wire.Pose) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	who.on, who.left, who.seen = nil, pose, true
+	p.mu.guests = append(slices.DeleteFunc(p.mu.guests, func(other *guest) bool { return other == who }), who)
 	close(p.mu.released)
 	p.mu.released = make(chan struct{})
+}
+
+// isRegistered reports whether a player is registered anywhere.
+func (c *guest) isRegistered() bool {
+	c.party.mu.Lock()
+	defer c.party.mu.Unlock()
+	return c.on != nil
 }
 
 // registered returns the connections on which players are registered.

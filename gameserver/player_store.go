@@ -88,6 +88,17 @@ func (ps *playerStore) load(ctx context.Context, id player.ID) (newest wire.Play
 	return newest, newest.Seq > 0, nil
 }
 
+// noteStored makes a player's next records newer than the one on this node's disk.
+func (ps *playerStore) noteStored(id player.ID) {
+	row, err := ps.Storage.Get(playerTable, id[:])
+	if err != nil || row == nil {
+		return
+	}
+	if record, err := wire.DecodePlayerRecord(row); err == nil {
+		ps.noteLoaded(record)
+	}
+}
+
 // noteLoaded makes a player's next records newer than the one that was loaded.
 func (ps *playerStore) noteLoaded(recalled wire.PlayerRecord) {
 	if recalled.Seq == 0 {

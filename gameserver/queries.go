@@ -2,12 +2,10 @@ package gameserver
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"strconv"
 	"time"
 
@@ -41,7 +39,7 @@ func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader
 		var reply []byte
 		switch q := query.(type) {
 		case wire.WhereIsChunk:
-			if err := g.pace(ctx, c.RemoteAddr()); err != nil {
+			if err := g.pace(ctx, c.RemoteAddr(), q.Chunk); err != nil {
 				return err
 			}
 			again, _ := asked.ContainsOrAdd(q.Chunk, struct{}{})
@@ -64,12 +62,16 @@ func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader
 	}
 }
 
+// queryTimeout bounds the search for a chunk's leader. The released client waits for the answer as long as it takes, and does not
+// survive the end of the connection.
+const queryTimeout = 10 * time.Minute
+
 // askedChunks is how many queried chunks of a client are remembered: as many as it holds at most.
 const askedChunks = 81
 
 // whereIsChunk returns the node that leads the chunk's region. A client that repeats the query was not served there.
 func (g *Gateway) whereIsChunk(ctx context.Context, q wire.WhereIsChunk, again bool) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, generateTimeout)
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	info, err := g.led(ctx, q.Chunk, again)
 	if err != nil {
@@ -94,10 +96,14 @@ const confirmedFor = 2 * time.Second
 // recently. A region's route alone may name an old leader, and the released client does not accept `no`.
 func (g *Gateway) led(ctx context.Context, pos grid.ChunkPos, anew bool) (wire.Region, error) {
 	cell := grid.CellAt(pos, grid.FoundingLabel)
-	if since, ok := g.confirmed.Get(cell); ok && !anew && g.now()-since < confirmedFor {
+	if anew { // the node that was named may have died, and it led other regions too
+		g.doubted.Store(int64(g.now()))
+	}
+	since, ok := g.confirmed.Get(cell)
+	if ok && g.now()-since < confirmedFor && int64(since) > g.doubted.Load() {
 		return g.Regions.Locate(ctx, pos)
 	}
-	for {
+	for retry := firstRetry; ; retry = min(2*retry, lastRetry) {
 		link, info, err := g.Regions.Follow(ctx, pos)
 		if err == nil {
 			link.Close() //nolint:errcheck // it was opened only for the confirmation
@@ -107,7 +113,7 @@ func (g *Gateway) led(ctx context.Context, pos grid.ChunkPos, anew bool) (wire.R
 		select {
 		case <-ctx.Done():
 			return info, err
-		case <-time.After(firstRetry): // one of its members may be elected meanwhile
+		case <-time.After(retry): // one of its members may be elected meanwhile
 		}
 	}
 }
@@ -144,17 +150,27 @@ func (g *Gateway) whereIsPlayer(ctx context.Context, q wire.WhereIsPlayer, remot
 			return g.appendPlace(pose)
 		}
 	}
-	if pose, here := g.present(player.GuestID(key.name)); here {
-		return g.appendPlace(pose)
-	}
 	records := g.loadGuests(ctx, key.name, player.Namesake(key.name, key.from.String(), 0))
-	newest := slices.MaxFunc(records, func(a, b wire.PlayerRecord) int { return cmp.Compare(a.Seq, b.Seq) })
-	if newest.Seq == 0 {
-		return g.appendPlace(g.spawnPose())
+	plain, own := records[0], records[1]
+	pose, here := g.present(player.GuestID(key.name))
+	switch {
+	case own.Seq > 0 && (here || own.Seq >= plain.Seq): // somebody else has the plain name, or had it before
+		pose = own.Pose
+	case here:
+	case plain.Seq > 0:
+		pose = plain.Pose
+	default:
+		pose = g.spawnPose()
 	}
-	return g.appendPlace(newest.Pose)
+	return g.appendPlace(pose)
 }
 
+// appendPlace appends the answer to a query for a player. A place below or above the slab becomes one on top of it, from where
+// the client falls to the ground.
 func (g *Gateway) appendPlace(p wire.Pose) ([]byte, error) {
-	return wire.AppendPlayerPlace(nil, p.X, p.Y-float64(g.World.OriginalBase), p.Z)
+	y := p.Y - float64(g.World.OriginalBase)
+	if y < 1 || y > wire.SlabHeight {
+		y = wire.SlabHeight
+	}
+	return wire.AppendPlayerPlace(nil, p.X, y, p.Z)
 }

@@ -3,6 +3,7 @@ package gameserver
 import (
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -211,6 +212,12 @@ func TestNamesakes(t *testing.T) {
 		sees("all move", 2, "Abrasam", other)
 
 		// A session cannot take a name that is in use, and a client that takes a session's gets a suffix.
+		late := newClient(t, r.dial())
+		late.open(wire.Join{Version: 1, Name: "Abrasam", View: 1, Encoding: "json"})
+		pass(time.Second)
+		if late.mu.failure.Code != wire.FailNameTaken {
+			t.Errorf("a session called Abrasam is answered %+v", late.mu.failure)
+		}
 		bob := r.join("bob", 1)
 		o := r.connectFrom(first, "bob", grid.ChunkPos{})
 		o.say(`{"type":1,"args":[0,0],"player":"bob"}` + "\n")
@@ -233,6 +240,98 @@ func TestNamesakes(t *testing.T) {
 		pass(time.Second)
 		if who := r.g.mu.guests[guestID(other)]; who == nil || who.on == nil {
 			t.Error("who came again is somebody else")
+		}
+	})
+}
+
+// Of two namesakes at one address one quits, and the other one crosses a border: they stay the same player, and build.
+func TestNamesakesStayTheSamePlayer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newHarness(t)
+		const address = "192.0.2.2"
+		west, east := grid.ChunkPos{X: -1}, grid.ChunkPos{}
+		second := player.Namesake("P", address, 0)
+		quits := r.connectFrom(address, "P", east)
+		quits.say(`{"type":1}` + "\n" + `{"type":3,"args":[2.5,25,4]}` + "\n")
+		pass(time.Second)
+		stays := map[grid.ChunkPos]*original{east: r.connectFrom(address, "P", east), west: r.connectFrom(address, "P", west)}
+		stays[east].say(`{"type":1}` + "\n" + `{"type":3,"args":[1.5,25,4]}` + "\n")
+		pass(time.Second)
+		quits.say(`{"type":2}` + "\n")
+		pass(time.Second)
+		for from, i := east, 0; i < 3; i++ {
+			to, x := west, -1.5
+			if from == west {
+				to, x = east, 1.5
+			}
+			stays[from].say(`{"type":2}` + "\n")
+			stays[to].say(`{"type":1}` + "\n" + fmt.Sprintf(`{"type":3,"args":[%v,25,4]}`, x) + "\n")
+			pass(2 * time.Second)
+			if who := r.g.mu.guests[guestID(second)]; who == nil || who.on == nil || who.on.at != to {
+				t.Fatalf("whoever came to %v is not %s", to, second)
+			}
+			for at, o := range stays { // on the connection whose chunk contains the block
+				pos := grid.Pos{X: 1, Y: 26, Z: 6}
+				if at == west {
+					pos.X = -2
+				}
+				block := 1 + r.lands.truth(at).Get(chunk.At(pos))%2
+				o.say(fmt.Sprintf(`{"type":7,"args":[%d,%d,%d,%d]}`, pos.X, pos.Y, pos.Z, block) + "\n")
+				pass(time.Second)
+				if got := r.lands.truth(at).Get(chunk.At(pos)); got != block {
+					t.Errorf("the player in %v does not build in %v", to, at)
+				}
+			}
+			from = to
+		}
+	})
+}
+
+// After a reset the client connects again, and does not register before the next border. It builds meanwhile.
+func TestOriginalsBuildAfterAReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newHarness(t)
+		ann := r.connect("ann")
+		ann.say(`{"type":7,"args":[5,26,5,1]}` + "\n")
+		pass(time.Second)
+		if got := r.lands.truth(grid.ChunkPos{}).Get(chunk.IndexOf(5, 26, 5)); got != chunk.Stone {
+			t.Errorf("the block is %v, want stone", got)
+		}
+	})
+}
+
+// A player comes back to where they were, also while a namesake plays; and nobody begins below the floor.
+func TestWhereNamesakesComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newHarness(t)
+		const first, second = "192.0.2.1", "192.0.2.2"
+		var last *original
+		for i, address := range []string{first, second} {
+			last = r.connectFrom(address, "P", grid.ChunkPos{})
+			last.say(`{"type":1}` + "\n" + fmt.Sprintf(`{"type":3,"args":[%d,25,6]}`, 3+17*i) + "\n")
+			pass(time.Second)
+		}
+		last.conn.Close()
+		pass(time.Second)
+		now := time.Now().UnixMilli()
+		deep := wire.PlayerRecord{
+			Player: guestID("deep"), Name: "deep", Guest: true, Seq: uint64(now), Pose: wire.Pose{X: 1, Y: -20, Z: 1}, Gateway: "peerOther", SavedAt: now,
+		}
+		if err := r.network.PutPlayer(t.Context(), deep); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct{ address, name, want string }{
+			{second, "P", `{"x":20,"y":25,"z":6}`},
+			{first, "P", `{"x":3,"y":25,"z":6}`},
+			{"192.0.2.3", "P", `{"x":3,"y":25,"z":6}`}, // beside somebody of that name
+			{first, "deep", `{"x":1,"y":32,"z":1}`},
+		} {
+			dht := r.dialFrom(&net.TCPAddr{IP: net.ParseIP(c.address), Port: 7})
+			go fmt.Fprintf(dht, "{\"type\":\"dht\"}\x01{\"name\":%q}", c.name)
+			got := make([]byte, len("ok")+len(c.want))
+			if _, err := io.ReadFull(dht, got); err != nil || string(got) != "ok"+c.want {
+				t.Errorf("%s at %s is sent to %q (%v), want %s", c.name, c.address, got, err, c.want)
+			}
 		}
 	})
 }

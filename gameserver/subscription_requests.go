@@ -107,6 +107,13 @@ func (sub *subscription) enter(b wire.Body, owner subscriber) bool {
 	return true
 }
 
+// unshow removes a body from what the client of an original connection was shown.
+func (sub *subscription) unshow(lc *legacyConn, body wire.Body) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	lc.unshow(body)
+}
+
 // leave removes a subscriber's body.
 func (sub *subscription) leave(id player.ID, owner subscriber) {
 	sub.mu.Lock()
