@@ -12,7 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// AnswerQuestion answers another node's question. An error says that the question is malformed.
+// AnswerQuestion answers a question of another node. It returns an error if the question is malformed.
 func (h *Host) AnswerQuestion(ctx context.Context, peer string, question []byte) ([]byte, error) {
 	q, err := wire.DecodeQuestion(question)
 	if err != nil {
@@ -35,7 +35,7 @@ func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.An
 		h.liveness.asks(peer)
 		return wire.Answer{Member: &h.Self}
 	case q.Introduce != nil:
-		// Only a hint, and only from the leader itself.
+		// Only a hint, and accepted only from the leader itself.
 		if q.Introduce.Leader == peer {
 			h.Directory.hint(*q.Introduce)
 		}
@@ -80,7 +80,7 @@ func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.An
 		}
 		return wire.Answer{Replica: id}
 	case q.Locate != nil:
-		// Routes only: a neighbour is asked to save a walk, not to walk.
+		// Answer from known routes only: the asking node wants to avoid a DHT walk, so do not start one here.
 		var ok bool
 		if info, ok = h.Directory.known.Peek(grid.CellAt(q.Locate.Chunk, grid.FoundingLabel)); !ok {
 			return wire.Answer{}
@@ -91,7 +91,7 @@ func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.An
 	return wire.Answer{Region: &info}
 }
 
-// answerAsCatalog answers what only the catalog can answer. A member that does not lead it answers with the
+// answerAsCatalog answers the questions that only the catalog can answer. A member that does not lead the catalog returns the
 // catalog's own region instead.
 func (h *Host) answerAsCatalog(ctx context.Context, peer string, q wire.Question) wire.Answer {
 	c := h.root()
@@ -127,7 +127,7 @@ func (h *Host) answerAsCatalog(ctx context.Context, peer string, q wire.Question
 	return wire.Answer{Region: &info}
 }
 
-// movedBy takes in that a region's members have changed, if the peer is one that the catalog knows.
+// movedBy records a change of a region's members if the catalog lists the peer as a member of that region.
 func (c *catalog) movedBy(ctx context.Context, peer string, moved wire.Region) (wire.Region, error) {
 	known, err := c.find(ctx, moved.ID)
 	if err != nil {
@@ -139,8 +139,8 @@ func (c *catalog) movedBy(ctx context.Context, peer string, moved wire.Region) (
 	return c.moved(ctx, moved)
 }
 
-// introduce tells the leaders of adjacent cells who leads this one, and learns the routes to them
-// (Walkad §IV-B, coordinator selection, steps 3 and 4).
+// introduce announces the leader of this cell to the leaders of adjacent cells and caches the routes to them (Walkad §IV-B,
+// coordinator selection, steps 3 and 4).
 func (d *Directory) introduce(ctx context.Context, info wire.Region) {
 	for _, next := range info.Cell.Adjacent() {
 		there, ok := d.known.Peek(next)

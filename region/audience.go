@@ -8,8 +8,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file is the loop's side that faces the gateways: who watches what, and what they are told.
-// Everything here runs in the loop's goroutine.
+// This file is the part of the loop that serves gateways: which gateway watches which chunks, and what is sent to it. Everything
+// here runs in the loop's goroutine.
 
 func newSeat() *seat {
 	return &seat{
@@ -20,7 +20,7 @@ func newSeat() *seat {
 	}
 }
 
-// attach gives a gateway its seat. The seat's number is set here.
+// attach adds a subscriber and sets its number.
 func (l *loop) attach(s *seat) {
 	l.number++
 	s.number = l.number
@@ -29,7 +29,7 @@ func (l *loop) attach(s *seat) {
 	l.receive(s)
 }
 
-// detach takes the seat away, with all bodies that it brought.
+// detach removes a subscriber and all bodies that belong to it.
 func (l *loop) detach(s *seat) {
 	if _, seated := l.seats[s]; !seated {
 		return
@@ -45,13 +45,13 @@ func (l *loop) detach(s *seat) {
 	l.crowd.LeaveAll(s.number)
 	for key, a := range l.pending {
 		if a.whom == s {
-			a.whom = nil // still to be committed; nobody to tell
+			a.whom = nil // still to be committed, but there is no one left to answer
 			l.pending[key] = a
 		}
 	}
 }
 
-// dismiss tells the gateway why its link ends, and takes the seat away.
+// dismiss sends a gateway the reason why its link ends, and removes the subscriber.
 func (l *loop) dismiss(s *seat, why string) {
 	last := wire.FromRegion{Tick: l.tick, Closed: why, Results: s.takeResults()}
 	if l.ledElsewhere() {
@@ -62,7 +62,7 @@ func (l *loop) dismiss(s *seat, why string) {
 	l.detach(s)
 }
 
-// hear takes in a message from a gateway, in the order that wire.ToRegion tells.
+// handleMessage applies a message from a gateway, field by field in the order that wire.ToRegion documents.
 func (l *loop) hear(s *seat, msg wire.ToRegion) {
 	if _, seated := l.seats[s]; !seated {
 		return
@@ -74,7 +74,7 @@ func (l *loop) hear(s *seat, msg wire.ToRegion) {
 		l.watch(s, pos)
 	}
 	if l.closed {
-		msg = wire.ToRegion{Edits: msg.Edits} // nobody moves or speaks in land that is shut away
+		msg = wire.ToRegion{Edits: msg.Edits} // no movement or chat in a quarantined region
 	}
 	for _, body := range msg.Enter {
 		l.crowd.Enter(s.number, body)
@@ -120,8 +120,8 @@ func (l *loop) unwatch(s *seat, pos grid.ChunkPos) {
 	s.fresh = slices.DeleteFunc(s.fresh, func(p grid.ChunkPos) bool { return p == pos })
 }
 
-// intend queues an edit. One that is under way already, sent again by another link, only changes whom
-// to tell.
+// intend queues an edit. If the edit is already pending because another link sent it, only the subscriber that gets the answer
+// changes.
 func (l *loop) intend(s *seat, intent wire.Intent) {
 	key := edit{intent.Player, intent.Seq}
 	before, underWay := l.pending[key]
@@ -140,7 +140,7 @@ func (l *loop) intend(s *seat, intent wire.Intent) {
 	case !intent.Block.Known():
 		l.refuse(intent, wire.RefusedUnknownBlock)
 	case l.closed, l.stalled != nil, len(l.waiting) >= maxWaiting:
-		// One that is sent again, because its answer was lost with the leader before, may be applied already.
+		// A retry, sent because the previous leader's answer was lost, may already be applied.
 		if block, applied := l.land.Confirms(intent); applied {
 			l.answer(key, wire.EditResult{Player: intent.Player, Seq: intent.Seq, Block: block})
 		} else if l.closed {
@@ -150,14 +150,14 @@ func (l *loop) intend(s *seat, intent wire.Intent) {
 		}
 	default:
 		if !l.land.Pinned(pos) {
-			l.base(pos) // ask now what propose will want to know
+			l.base(pos) // request the hash now: propose will need it
 		}
 		l.waiting = append(l.waiting, queued{Intent: intent})
 	}
 }
 
-// tell sends every gateway what happened in its chunks since the last tick. A chunk's news are made
-// once and shared by all frames.
+// publish sends every subscriber the changes in its chunks since the last tick. The changes of a chunk are collected once and
+// shared by all frames.
 func (l *loop) tell() {
 	news := l.crowd.Take()
 	frames := make(map[*seat]*wire.FromRegion)
@@ -183,7 +183,7 @@ func (l *loop) tell() {
 		for s := range l.watched[pos] {
 			told := *n
 			if s.blind(pos) {
-				// Its whole state, in this frame or a later one, says all but what was spoken.
+				// Its whole state, in this frame or a later one, contains everything except chat.
 				told = wire.ChunkNews{Chunk: pos, Says: n.Says}
 				if len(n.Says) == 0 {
 					continue
@@ -200,9 +200,9 @@ func (l *loop) tell() {
 	}
 }
 
-// hurry tells at once what somebody waits for: answers to edits, and land that has come into view. The first time
-// between two ticks all is told, so that in a quiet place everybody sees an edit when it is safe. After that it is
-// the answers only: what a busy region's gateways are told must not grow with its commits.
+// publishEarly sends what a subscriber is waiting for before the next tick: answers to edits, and chunks that have just been
+// watched. The first call between two ticks publishes everything, so that in a quiet region every player sees an edit as soon as
+// it is durable. Later calls send answers only, so that the traffic of a busy region does not grow with its number of commits.
 func (l *loop) hurry() {
 	waiting := false
 	for s := range l.seats {
@@ -222,12 +222,12 @@ func (l *loop) hurry() {
 	}
 }
 
-// cut ends the link of a gateway that does not take its frames. What it has not taken is dropped: over the
-// next link it begins anew with whole chunks, and asks again for the results that it misses.
+// cut ends the link of a gateway that does not read its frames. Unread frames are dropped. On its next link the gateway starts
+// with whole chunks and asks again for the results that it did not get.
 func (l *loop) cut(s *seat) {
 	select {
 	case <-s.out.ended:
-		l.detach(s) // it has closed the link itself
+		l.detach(s) // the gateway has closed the link itself
 		return
 	default:
 	}
@@ -236,11 +236,11 @@ func (l *loop) cut(s *seat) {
 	l.dismiss(s, "the gateway is too slow")
 }
 
-// maxResults bounds the results that wait for a gateway. One that floods the region with edits, so that
-// they are refused faster than it can be told so, loses its link.
+// maxResults bounds the results that wait for one gateway. A gateway that sends edits faster than the refusals can be delivered
+// loses its link.
 const maxResults = 4 * wire.MaxBodies
 
-// takeResults gives as many results as fit into one frame.
+// nextResults removes and returns as many results as fit into one frame.
 func (s *seat) takeResults() []wire.EditResult {
 	n := min(len(s.results), wire.MaxBodies)
 	taken := s.results[:n:n]
@@ -251,12 +251,12 @@ func (s *seat) takeResults() []wire.EditResult {
 	return taken
 }
 
-// frameEdits bounds the edits of whole chunks in one frame, which so stays far below wire.MaxFrame; what
-// is more waits for the next tick. One chunk is always sent.
+// frameEdits bounds the edits of whole chunks in one frame, so that it stays far below wire.MaxFrame. The rest waits for the next
+// tick. At least one chunk is always sent.
 const frameEdits = 1 << 15
 
-// show puts the whole state of freshly watched chunks into the seat's frame. Who is in the lobby is shown it when it is
-// known who leads: another member may, and have newer land.
+// show adds the whole state of newly watched chunks to the subscriber's frame. A pending subscriber gets nothing until the leader
+// is known: another member may lead and have newer land.
 func (l *loop) show(s *seat, frame func(*seat) *wire.FromRegion) {
 	clear(s.shown)
 	if !s.since.IsZero() {
@@ -274,14 +274,14 @@ func (l *loop) show(s *seat, frame func(*seat) *wire.FromRegion) {
 	}
 }
 
-// blind tells whether the chunk's news of this tick mean nothing to the seat: it has just been shown the
-// whole chunk, or will be.
+// skipsChanges reports whether the subscriber needs none of this tick's changes of the chunk, because the whole chunk has just
+// been sent or will be.
 func (s *seat) blind(pos grid.ChunkPos) bool {
 	_, shown := s.shown[pos]
 	return shown || slices.Contains(s.fresh, pos)
 }
 
-// whole is a chunk's state as of now: this tick's news are in it.
+// chunkState returns the current state of a chunk, with the changes of this tick included.
 func (l *loop) whole(pos grid.ChunkPos) wire.ChunkNews {
 	base, edits := l.land.Chunk(pos)
 	return wire.ChunkNews{Chunk: pos, State: &wire.ChunkState{Base: base, Edits: edits, Bodies: l.crowd.Inside(pos)}}

@@ -16,20 +16,21 @@ const (
 	// RaftProtocol names the streams that carry raft messages, without the world's prefix.
 	RaftProtocol = "/raft/1"
 
-	// laneBytes bounds what waits for one node. Raft repeats what is dropped; a node that does not take
-	// its messages must not cost the others memory.
+	// maxQueueBytes bounds the messages queued for one node. Raft retransmits what is dropped, and a node that does not read must
+	// not exhaust memory.
 	laneBytes = 8 << 20
 	// frameBytes bounds one frame, far below wire.MaxFrame.
 	frameBytes = 1 << 20
-	// laneRetry is the pause before a node that could not be reached is dialled again.
+	// redialPause is the pause before a node that could not be reached is dialled again.
 	laneRetry = 250 * time.Millisecond
-	// laneWrite is how long a node may take to accept a frame before its stream is given up; up to a second less.
+	// frameWriteTime is how long a node may take to accept a frame before its stream is given up. The effective limit is up to a
+	// second shorter.
 	laneWrite = 5 * time.Second
 )
 
-// Carrier takes raft messages to other nodes: one stream and one goroutine for each node that is spoken
-// to, a bounded queue before it, many groups' messages in a frame. Snapshots go on streams of their own.
-// Sending never blocks. It works while Run runs, which has to outlive the replica.Host that uses it.
+// Carrier sends raft messages to other nodes. Each destination has one stream, one goroutine and a bounded queue; a frame holds
+// messages of many groups. Snapshots use streams of their own. Sending never blocks. It works while Run runs, which must outlive
+// the replica.Host that uses it.
 type Carrier struct {
 	peers   Peers
 	logger  *slog.Logger
@@ -43,21 +44,21 @@ type Carrier struct {
 	}
 }
 
-// lane is the way to one node. It ends when nothing was sent for laneIdle.
+// peerQueue holds the messages for one node. It ends when nothing was sent for queueIdle.
 type lane struct {
 	queue []wire.RaftMessage
 	bytes int
 	wake  chan struct{}
-	spare []wire.RaftMessage // what was taken last: its memory is used again
+	spare []wire.RaftMessage // the previous batch, kept to reuse its memory
 }
 
 const (
 	laneIdle = time.Minute
-	// spareMessages bounds the memory that an idle lane keeps.
+	// spareMessages bounds the memory that an idle queue keeps.
 	spareMessages = 4096
 )
 
-// NewCarrier makes a carrier; nothing is sent before Run is called.
+// NewCarrier returns a carrier. It sends nothing before Run is called.
 func NewCarrier(peers Peers, logger *slog.Logger, r prometheus.Registerer) *Carrier {
 	c := &Carrier{
 		peers: peers, logger: logger, spawn: make(chan func(context.Context)), stop: make(chan struct{}),
@@ -71,7 +72,7 @@ func NewCarrier(peers Peers, logger *slog.Logger, r prometheus.Registerer) *Carr
 	return c
 }
 
-// Run sends until ctx ends, and returns when all its goroutines have.
+// Run sends until ctx ends, and returns when all its goroutines have returned.
 func (c *Carrier) Run(ctx context.Context) error {
 	var crew sync.WaitGroup
 	defer crew.Wait()
@@ -86,8 +87,7 @@ func (c *Carrier) Run(ctx context.Context) error {
 	}
 }
 
-// start runs a task in a goroutine that Run awaits. It never blocks for long: Run waits for nothing else.
-// It reports false when the carrier has ended.
+// start runs a task in a goroutine that Run awaits. It does not block for long. It reports false if the carrier has ended.
 func (c *Carrier) start(task func(context.Context)) bool {
 	select {
 	case c.spawn <- task:
@@ -97,8 +97,7 @@ func (c *Carrier) start(task func(context.Context)) bool {
 	}
 }
 
-// Send queues a message. When the queue is full the oldest messages go first: raft's newest ones say the
-// same and more.
+// Send queues a message. If the queue is full, the oldest messages are dropped: raft's newer messages supersede them.
 func (c *Carrier) Send(peer string, group uint64, data []byte) {
 	c.mu.Lock()
 	l := c.mu.lanes[peer]
@@ -130,7 +129,7 @@ func (c *Carrier) close(peer string) {
 	delete(c.mu.lanes, peer)
 }
 
-// take gives up to a frame of messages. They are valid until the next take.
+// nextBatch removes and returns at most one frame of messages. They are valid until the next call.
 func (c *Carrier) take(l *lane) []wire.RaftMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,7 +151,7 @@ func (c *Carrier) take(l *lane) []wire.RaftMessage {
 	return batch
 }
 
-// drive is a lane's goroutine: it takes frames to the node until nothing was sent for laneIdle.
+// drive is the goroutine of a queue. It sends frames to the node until nothing was sent for queueIdle.
 func (c *Carrier) drive(ctx context.Context, peer string, l *lane) {
 	out := laneEnd{peer: peer}
 	defer out.close()
@@ -184,7 +183,7 @@ func (c *Carrier) drive(ctx context.Context, peer string, l *lane) {
 	}
 }
 
-// retire ends a lane on which nothing waits.
+// retire ends a queue if it is empty.
 func (c *Carrier) retire(peer string, l *lane) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -195,23 +194,22 @@ func (c *Carrier) retire(peer string, l *lane) bool {
 	return true
 }
 
-// laneEnd is the stream of a lane. It belongs to drive.
+// peerStream is the stream of a queue. It belongs to drive.
 type laneEnd struct {
 	peer    string
 	stream  io.ReadWriteCloser // nil until it is opened, and after an error
 	out     wire.RaftWriter
-	patient time.Time // until when the stream may be written to without saying so again
+	patient time.Time // write deadline that is set on the stream
 }
 
 func (e *laneEnd) close() {
 	if e.stream != nil {
-		e.stream.Close() //nolint:errcheck // done with, or given up
+		e.stream.Close() //nolint:errcheck // no longer needed, or broken
 	}
 	e.stream, e.patient = nil, time.Time{}
 }
 
-// write puts one frame on the node's stream, which is opened first if need be. After an error the stream
-// is gone.
+// write writes one frame to the node's stream and opens the stream first if necessary. After an error the stream is closed.
 func (c *Carrier) write(ctx context.Context, e *laneEnd, batch []wire.RaftMessage) error {
 	if e.stream == nil {
 		opening, cancel := context.WithTimeout(ctx, laneWrite)
@@ -222,7 +220,8 @@ func (c *Carrier) write(ctx context.Context, e *laneEnd, batch []wire.RaftMessag
 		}
 		e.stream, e.out.W = stream, stream
 	}
-	// Setting a deadline makes a timer: more than half of the write.
+	// Setting a deadline starts a timer, which costs more than half of the write. So it is set only when the current one runs
+	// low.
 	if s, ok := e.stream.(interface{ SetWriteDeadline(time.Time) error }); ok && time.Until(e.patient) < laneWrite-time.Second {
 		e.patient = time.Now().Add(laneWrite)
 		if err := s.SetWriteDeadline(e.patient); err != nil {

@@ -16,58 +16,59 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// foundTime is how long whoever founds a cell waits for the commit.
+// foundTime is how long the founding of a cell waits for its commit.
 const foundTime = 10 * time.Second
 
-// errCatalogElsewhere says that another node leads the catalog, or nobody does at the moment.
+// errCatalogElsewhere is returned if another node leads the catalog, or none does at the moment.
 var errCatalogElsewhere = errors.New("the catalog is not led here")
 
-// catalog runs the root region where it lives. It has no ticks: it wakes for questions and commits.
+// catalog runs the root region on a node that is a member of it. It has no ticks: it runs when a question arrives or an entry is
+// committed.
 type catalog struct {
 	group  *replica.Group
 	inbox  *mailbox[func()]
-	done   chan struct{} // closed when run has returned: nobody answers any more
+	done   chan struct{} // closed when run has returned: no more questions are answered
 	logger *slog.Logger
 	counts prometheus.Counter // foundings
 	voters prometheus.Gauge
 	self   string
-	// changed is told that this node leads the catalog, or leads it with other members now; acquaint asks
-	// for a member's address, which comes back as meet; load reads the state from storage.
+	// changed is called when this node becomes leader of the catalog, or leads it with other members. resolveMember requests a
+	// member's address, which arrives as addMember. load reads the state from storage.
 	changed  func(wire.Region)
 	acquaint func(c *catalog, peer string)
 	load     func() (*world.Catalog, error)
 
-	// The rest belongs to the goroutine of run.
+	// The fields below belong to the goroutine of run.
 	state   *world.Catalog
-	asked   map[grid.Cell]*founding // under way
+	asked   map[grid.Cell]*founding // pending
 	failure error
 	root    wire.Region // the catalog itself; its Leader is empty while unknown
 	members []replica.Member
-	roster  map[string]wire.Member // those of the members whose addresses are known
+	roster  map[string]wire.Member // members whose addresses are known
 	leading bool
-	removed bool // this node is no member any more
+	removed bool // this node is no longer a member
 	hurt    *fault
 	shut    bool               // it is quarantined
-	then    func()             // what is to be done when it has ended, before it is opened again
-	probe   func(entry []byte) // if not nil, called with every entry before it is applied: tests break the catalog by it
+	then    func()             // if not nil, called when it has ended, before it is opened again
+	probe   func(entry []byte) // if not nil, called with every entry before it is applied; tests use it to make the catalog fail
 }
 
-// founding is a cell that somebody asked to be founded.
+// founding is a cell whose founding was requested.
 type founding struct {
 	entry []byte
 	whom  []chan<- founded // each has room for the answer
 }
 
-// founded is the answer to whoever asked for a founding.
+// founded is the answer to a founding request.
 type founded struct {
 	region wire.Region
 	err    error
 }
 
-// catalogTables are the rows that a snapshot of the catalog carries.
+// catalogTables names the rows that a snapshot of the catalog carries.
 var catalogTables = []replica.TablePrefix{{Table: world.CatalogTable}}
 
-// openCatalog opens the catalog of a node that is a member of it.
+// openCatalog opens the catalog on a node that is a member of it.
 func (h *Host) openCatalog(ctx context.Context) (*catalog, error) {
 	g, err := h.Replicas.Open(ctx, replica.Founding{Group: world.CatalogID, Members: []string{h.Self.Peer}, Tables: catalogTables})
 	if err != nil {
@@ -92,7 +93,7 @@ func (h *Host) newCatalog(g *replica.Group) (*catalog, error) {
 	return c, nil
 }
 
-// readCatalog gives the catalog as it is stored.
+// readCatalog reads the catalog from storage.
 func (h *Host) readCatalog() (*world.Catalog, error) {
 	state := world.NewCatalog()
 	var err error
@@ -137,7 +138,7 @@ func (c *catalog) end() {
 func (c *catalog) deliver() {
 	for _, d := range c.group.Take() {
 		if c.hurt != nil {
-			return // the state is not what the log goes on from
+			return // stop: the state in memory is not the one that the next entries apply to
 		}
 		switch d := d.(type) {
 		case replica.Committed:
@@ -181,18 +182,18 @@ func (c *catalog) lead(d replica.Leadership) {
 		c.proposeAgain()
 		c.tell()
 	case d.Leader != "" && d.Leader != c.self:
-		c.refuseAll(errCatalogElsewhere) // whoever asked asks there
+		c.refuseAll(errCatalogElsewhere) // the callers then ask the new leader
 	}
 }
 
-// tell has it published who leads the catalog, if it is this node.
+// publishLeader publishes who leads the catalog, if this node does.
 func (c *catalog) tell() {
 	if c.leading {
 		c.changed(c.root)
 	}
 }
 
-// enroll takes in the group's members.
+// applyMembers records the group's members.
 func (c *catalog) enroll(conf replica.Configured) {
 	c.members = conf.Members
 	c.root.Epoch = epochOf(conf)
@@ -217,7 +218,7 @@ func (c *catalog) enlist() {
 	c.root.Members = members
 }
 
-// meet takes in the address of a node that is or becomes a member.
+// addMember records the address of a node that is or becomes a member.
 func (c *catalog) meet(m wire.Member) {
 	before := len(c.root.Members)
 	c.roster[m.Peer] = m
@@ -227,10 +228,10 @@ func (c *catalog) meet(m wire.Member) {
 	}
 }
 
-// serves tells whether questions are answered here: by the leader, and by the only member always.
+// serves reports whether questions are answered here: on the leader, and always on the only member.
 func (c *catalog) serves() bool { return c.leading || len(c.members) <= 1 }
 
-// refuseAll tells everybody who waits why it is in vain.
+// refuseAll answers all waiting requests with an error.
 func (c *catalog) refuseAll(why error) {
 	for cell := range c.asked {
 		c.answer(cell, founded{err: why})
@@ -254,7 +255,7 @@ func (c *catalog) apply(d replica.Committed) {
 	c.answer(region.Cell, founded{region: region})
 }
 
-// refuse tells everybody who asked for an entry that means nothing.
+// refuse answers all requests for an invalid entry with an error.
 func (c *catalog) refuse(entry []byte, why error) {
 	for cell, f := range c.asked {
 		if bytes.Equal(f.entry, entry) {
@@ -263,7 +264,7 @@ func (c *catalog) refuse(entry []byte, why error) {
 	}
 }
 
-// answer tells everybody who asked for the cell.
+// answer answers all requests for the cell.
 func (c *catalog) answer(cell grid.Cell, a founded) {
 	f := c.asked[cell]
 	if f == nil {
@@ -275,8 +276,8 @@ func (c *catalog) answer(cell grid.Cell, a founded) {
 	delete(c.asked, cell)
 }
 
-// proposeAgain repeats what was under way before this node led: it is in doubt, and founding a cell
-// twice changes nothing.
+// proposeAgain proposes again what was pending before this node led. Those entries may have been committed or not; founding a
+// cell twice changes nothing.
 func (c *catalog) proposeAgain() {
 	for cell, f := range c.asked {
 		if err := c.group.Propose(f.entry); err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file keeps the catalog running where it lives: it is fenced like a region, and opened again after it has
-// failed, or shut away if it fails again.
+// This file keeps the catalog running on its members: it is isolated like a region if it fails, opened again, and quarantined if
+// it fails again.
 
-// runCatalog runs the catalog until ctx ends or this node is no member any more.
+// runCatalog runs the catalog until ctx ends or this node is no longer a member.
 func (h *Host) runCatalog(ctx context.Context, c *catalog) {
 	if err := h.rightfulCatalog(ctx, c); err != nil {
 		h.Logger.Warn("copy of the catalog dropped", "error", err)
@@ -32,7 +32,7 @@ func (h *Host) runCatalog(ctx context.Context, c *catalog) {
 			return // the node is stopping
 		}
 		h.mu.Lock()
-		if h.mu.catalog == c { // a later replica of it may have been joined since c ended
+		if h.mu.catalog == c { // a later replica of it may have joined since c ended
 			h.mu.catalog = nil
 		}
 		h.mu.Unlock()
@@ -50,7 +50,7 @@ func (h *Host) runCatalog(ctx context.Context, c *catalog) {
 	}
 }
 
-// fenceCatalog is fence for the catalog.
+// isolateCatalog is isolate for the catalog.
 func (h *Host) fenceCatalog(ctx context.Context, c *catalog, f *fault) {
 	h.metrics.fenced.WithLabelValues(f.kind.String()).Inc()
 	h.Logger.Error("catalog fenced", "reason", f.kind.String(), "error", f, "stack", string(f.stack))
@@ -74,8 +74,8 @@ func (h *Host) fenceCatalog(ctx context.Context, c *catalog, f *fault) {
 	h.struck(info, f, c.leading)
 }
 
-// catalogAgain opens the catalog again after it has failed, when its pause is over or it is released; nil if there
-// is nothing to open any more.
+// catalogAgain opens the catalog again after a failure, when its pause is over or it is released. It returns nil if there is
+// nothing left to open.
 func (h *Host) catalogAgain(ctx context.Context) *catalog {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		r := h.failures.look(world.CatalogID)
@@ -112,7 +112,7 @@ func (h *Host) catalogAgain(ctx context.Context) *catalog {
 	}
 }
 
-// catalogOf is the catalog's region as its group knows it: the peers are all that counts.
+// catalogOf returns the catalog's region for a configuration of its group. Only the peers are filled in.
 func catalogOf(conf replica.Configured) wire.Region {
 	info := wire.Region{ID: world.CatalogID, Epoch: epochOf(conf)}
 	for _, m := range conf.Members {
@@ -121,7 +121,7 @@ func catalogOf(conf replica.Configured) wire.Region {
 	return info
 }
 
-// catalogRegion gives the catalog's members as this node knows them; ErrNotHere if it is none of them.
+// catalogRegion returns the catalog's members as this node knows them, or ErrNotHere if it is not a member.
 func (h *Host) catalogRegion() (wire.Region, error) {
 	if c := h.root(); c != nil {
 		return catalogOf(c.group.Configuration()), nil

@@ -11,7 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// What 1,000 players on four gateways do in a tick (all move, some build and talk) costs the leader four frames.
+// A tick of 1,000 players on four gateways, who all move and in part build and chat, costs the leader four frames.
 func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 	const gateways, players, ticks = 4, 1000, 20
 	l, g := scripted()
@@ -57,7 +57,7 @@ func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 	}
 }
 
-// BenchmarkLinkFrame is what a frame with a crowd's moves costs on its way between two nodes.
+// BenchmarkLinkFrame measures the encoding and decoding of a frame with the moves of a crowd.
 func BenchmarkLinkFrame(b *testing.B) {
 	frame := wire.FromRegion{Tick: 1, Chunks: []wire.ChunkNews{{Chunk: here}}}
 	for i := range 1000 {

@@ -11,8 +11,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// A node that is drained hands over what it leads and is chosen for nothing, although it is the nearest to all
-// keys and goes on answering; it still serves as a member, and comes to lead again after a restart.
+// A drained node hands over its leaderships and is not chosen as leader or member, although it is nearest to all keys and keeps
+// answering. It still serves as a member, and leads again after a restart.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := three(t)
@@ -21,7 +21,7 @@ func TestDrain(t *testing.T) {
 		if r := g.edit(stone(1))[1]; r.Refused != "" {
 			t.Fatalf("the edit: %+v", r)
 		}
-		<-time.After(30 * time.Second) // the catalog's members come, and A reigns
+		<-time.After(30 * time.Second) // the catalog gets its members, and A has led for minLeaderTime
 		if !a.leads() {
 			t.Fatal("A does not lead")
 		}
@@ -64,7 +64,7 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// attend keeps the region here in use until the function that comes back is called.
+// attend keeps the region here in use until the returned function is called.
 func (n *node) attend() (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -88,7 +88,7 @@ func (n *node) attend() (end func()) {
 	return func() { cancel(); <-ended }
 }
 
-// With nobody else there is nothing to hand over.
+// Without other members there is nothing to hand over.
 func TestDrainAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -102,8 +102,8 @@ func TestDrainAlone(t *testing.T) {
 	})
 }
 
-// Nodes that are restarted one after the other are back before anybody has asked them anew: who leaves next gives them
-// what he leads all the same.
+// In a rolling restart, a node that leaves can hand over to nodes that have just come back, even before they have been asked
+// again whether they are alive.
 func TestDrainToThoseJustBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
@@ -125,8 +125,8 @@ func TestDrainToThoseJustBack(t *testing.T) {
 	})
 }
 
-// A node that has told that it leaves, and speaks, is asked at once whether it is back: the mark goes if it is, and stays if
-// it is still leaving.
+// A node that announced that it leaves, and then sends a message, is asked at once whether it is back. If it is, its leaving flag
+// is cleared; if it is still leaving, the flag stays.
 func TestWhoIsBackMayLeadAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, _ := three(t)
@@ -149,7 +149,7 @@ func TestWhoIsBackMayLeadAtOnce(t *testing.T) {
 	})
 }
 
-// The mark of a node that leaves goes when it answers again, or after a while.
+// The leaving flag of a node is cleared when it answers again, or after leftAfter.
 func TestLeavingPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var v liveness
