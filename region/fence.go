@@ -11,28 +11,28 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file is the fence around each region (docs/adr/0009): whatever goes wrong in one of them ends that one
-// on this node, its leadership moves to another member, and the other regions do not notice.
+// This file isolates regions from each other (docs/adr/0009). A failure in one region ends only that region on this node. Its
+// leadership moves to another member, and the other regions keep running.
 
-// faultKind is what went wrong with a region.
+// faultKind is the kind of a region's failure.
 type faultKind int
 
 const (
 	panicked faultKind = iota + 1 // its code panicked
-	slow                          // it blew its tick budget again and again
-	broken                        // its group failed: raft, or what is stored of it
-	refused                       // storage refuses its writes; that may be the disk's fault
+	slow                          // it exceeded its tick budget repeatedly
+	broken                        // its group failed: raft, or its stored state
+	refused                       // storage refuses its writes, possibly because of the disk
 )
 
 func (k faultKind) String() string {
 	names := [...]string{"none", "panic", "slow", "group", "storage"}
 	if k < 0 || int(k) >= len(names) {
-		return "unknown" // another version of voxeld says so
+		return "unknown" // reported by another version of voxeld
 	}
 	return names[k]
 }
 
-// fault is why a region is fenced.
+// fault is the failure for which a region is isolated.
 type fault struct {
 	kind  faultKind
 	cause error
@@ -49,18 +49,17 @@ func (f *fault) Error() string {
 
 func (f *fault) Unwrap() error { return f.cause }
 
-// fenced runs f and gives the panic that ended it; nil if none did.
+// catchFault runs f and returns the panic that ended it, or nil.
 //
-// It is the one place of this package that recovers, and it is right to do so here: f is all that one owner
-// does with its own state. That state is thrown away afterwards and read anew from storage, where nothing is
-// that was not handed to Group.Applied before the panic. No lock of others is held (loops take none), and
-// nothing outside was promised. What cannot be survived (a concurrent map write, no memory left) ends the
-// process still.
+// It is the only place of this package that recovers. That is safe here because f runs only what one owner does with its own
+// state. That state is discarded afterwards and read again from storage, which holds only what was handed to Group.Applied before
+// the panic. No shared lock is held (loops take none), and nothing was promised to others. Fatal errors (a concurrent map write,
+// no memory left) still end the process.
 func fenced(f func()) (hurt *fault) {
 	defer func() {
 		if what := recover(); what != nil {
 			hurt = &fault{kind: panicked, cause: fmt.Errorf("panic: %v", what), stack: debug.Stack()}
-			var before *fault // found beside the loop, and brought here
+			var before *fault // detected beside the loop, and passed on to it as a panic
 			if err, ok := what.(error); ok && errors.As(err, &before) {
 				hurt = before
 			}
@@ -70,7 +69,7 @@ func fenced(f func()) (hurt *fault) {
 	return nil
 }
 
-// groupFault tells what the failure of a group means; nil if it is no fault of anybody.
+// groupFault returns the fault that a group's error stands for, or nil if the error is not a failure.
 func groupFault(err error) *fault {
 	switch {
 	case errors.Is(err, replica.ErrStopped), errors.Is(err, replica.ErrClosed):
@@ -82,11 +81,11 @@ func groupFault(err error) *fault {
 	}
 }
 
-// handOffTime bounds how long a fenced region stays open so that another member can take over. An election,
-// without it, takes longer.
+// handOffTime bounds how long an isolated region stays open so that another member can take over. Without the handover, an
+// election would take longer.
 const handOffTime = time.Second
 
-// runLoop runs a loaded region to its end, whatever end that is.
+// runLoop runs a loaded region until it ends, normally or by a fault.
 func (h *Host) runLoop(ctx context.Context, l *loop) {
 	hurt := fenced(func() { l.run(ctx) })
 	if hurt != nil {
@@ -95,7 +94,7 @@ func (h *Host) runLoop(ctx context.Context, l *loop) {
 		hurt = l.hurt
 	}
 	if hurt != nil {
-		l.hurt = hurt // from here on nothing that was queued is applied
+		l.hurt = hurt // nothing that is still queued is applied from here on
 		h.fence(ctx, l, hurt)
 	}
 	if l.removed && !l.discarded {
@@ -109,14 +108,14 @@ func (h *Host) runLoop(ctx context.Context, l *loop) {
 	h.unloaded(l)
 }
 
-// fence ends a region that has failed here: another member takes over, the gateways are told who, and the
-// group is closed. Then the failure is counted. It runs in the loop's goroutine, behind run.
+// isolate ends a region that has failed here. Another member takes over, the gateways are sent its name, and the group is closed.
+// Then the failure is counted. It runs in the loop's goroutine, after run.
 func (h *Host) fence(ctx context.Context, l *loop, f *fault) {
 	h.metrics.fenced.WithLabelValues(f.kind.String()).Inc()
 	h.Logger.Error("region fenced", "region", l.info.ID, "cell", l.info.Cell.String(), "reason", f.kind.String(), "error", f, "stack", string(f.stack))
 	l.inbox.close()
 	if l.applying == 0 && f.kind != refused {
-		// No entry was applied by half, so the land is whole: a quarantined region shows what is stored.
+		// No entry was applied in part, so the land is consistent. Store it: a quarantined region shows what is stored.
 		if worse := fenced(l.report); worse != nil {
 			h.Logger.Debug("land of a failed region not stored", "region", l.info.ID, "error", worse)
 		}
@@ -135,7 +134,7 @@ func (h *Host) fence(ctx context.Context, l *loop, f *fault) {
 	h.struck(l.info, f, led)
 }
 
-// handOff moves the leadership of a region whose loop has ended.
+// handOff transfers the leadership of a region whose loop has ended.
 func (h *Host) handOff(ctx context.Context, l *loop, heir string) error {
 	ctx, cancel := context.WithTimeout(ctx, handOffTime)
 	defer cancel()
@@ -149,8 +148,8 @@ func (h *Host) handOff(ctx context.Context, l *loop, heir string) error {
 	return nil
 }
 
-// abandon is end for a loop that has failed: nothing of its state is touched but the seats. Commands that
-// wait are run, because gateways that were just coming in are among them; each may fail for itself.
+// endAfterFault is end for a loop that has failed. It touches only the subscribers, no other state. Queued commands still run,
+// because gateways that were just coming in are among them; each may fail by itself.
 func (l *loop) abandon(why string) {
 	inputs, _ := l.inbox.take()
 	for _, input := range inputs {
@@ -169,7 +168,7 @@ func (l *loop) abandon(why string) {
 	clear(l.seats)
 }
 
-// fail notes that the region cannot go on here.
+// fail records that the region cannot continue here.
 func (l *loop) fail(err error) {
 	l.failed = true
 	l.hurt = groupFault(err)

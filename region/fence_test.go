@@ -19,11 +19,11 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// reading is the value of a counter or gauge.
+// reading returns the value of a counter or gauge.
 func reading(m prometheus.Metric) float64 {
 	var d dto.Metric
 	if err := m.Write(&d); err != nil {
-		panic(err) // it is in memory
+		panic(err) // cannot happen: it is in memory
 	}
 	return d.GetCounter().GetValue() + d.GetGauge().GetValue()
 }
@@ -31,14 +31,14 @@ func reading(m prometheus.Metric) float64 {
 // there is a chunk of another region than here.
 var there = grid.ChunkPos{X: 20, Z: 1}
 
-// poison is an edit at which the probes of these tests panic.
+// poison returns an edit at which the probes of these tests panic.
 func poison(seq uint64) wire.Intent {
 	e := stone(seq)
 	e.Pos.Y, e.Block = 20, chunk.Glass
 	return e
 }
 
-// onTick panics in a leader in which poison waits, and counts.
+// onTick returns a probe that panics, and counts, in a leader in which poison waits.
 func onTick(count *atomic.Int32) func(l *loop, entry []byte) {
 	return func(l *loop, entry []byte) {
 		if entry == nil && slices.ContainsFunc(l.waiting, func(q queued) bool { return q.Block == chunk.Glass }) {
@@ -48,7 +48,7 @@ func onTick(count *atomic.Int32) func(l *loop, entry []byte) {
 	}
 }
 
-// onApply panics wherever poison is applied, and counts.
+// onApply returns a probe that panics, and counts, on every member that applies poison.
 func onApply(count *atomic.Int32) func(l *loop, entry []byte) {
 	return func(_ *loop, entry []byte) {
 		batch, err := world.DecodeBatch(entry)
@@ -59,7 +59,7 @@ func onApply(count *atomic.Int32) func(l *loop, entry []byte) {
 	}
 }
 
-// leaderAmong gives the node that leads the region here.
+// leaderAmong returns the node that leads the region here.
 func leaderAmong(nodes ...*node) *node {
 	for _, it := range nodes {
 		if l := it.loopOf(here); l != nil && l.raft.Status().Self {
@@ -69,7 +69,7 @@ func leaderAmong(nodes ...*node) *node {
 	return nil
 }
 
-// loopOf is the node's loop of the region that covers the chunk, nil if it is not open there.
+// loopOf returns the node's loop of the region that covers the chunk, or nil if it is not open there.
 func (n *node) loopOf(pos grid.ChunkPos) *loop {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -97,8 +97,8 @@ func (g gateway) ends() {
 	}
 }
 
-// A region panics on its leader. Another member leads it, what was acknowledged is there, the gateway comes back; the
-// region beside it, led by the same node, goes on without a late tick, and its gateway keeps its link.
+// A region panics on its leader. Another member takes over, acknowledged edits are kept, and the gateway comes back. A second
+// region led by the same node has no late tick, and its gateway keeps its link.
 func TestPanicIsFenced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
@@ -143,7 +143,7 @@ func TestPanicIsFenced(t *testing.T) {
 		if n := reading(a.metrics.fenced.WithLabelValues("panic")); n != 1 || panics.Load() != 1 {
 			t.Errorf("%v fenced, %d panics", n, panics.Load())
 		}
-		// The nearest node leads no more, though it is a member again.
+		// The nearest node no longer leads, although it is a member again.
 		leaderAmong(a, b, c).follow(here)
 		<-time.After(30 * time.Second)
 		if it := leaderAmong(a, b, c); it == nil || it == a {
@@ -155,8 +155,8 @@ func TestPanicIsFenced(t *testing.T) {
 	})
 }
 
-// An edit that its gateway sends again and again breaks whoever leads. The second time the region is quarantined, on
-// all members: the land can be seen, edits are refused, until it is released.
+// An edit that its gateway keeps sending makes every leader fail. After the second failure the region is quarantined on all
+// members: its land can be seen and edits are refused, until it is released.
 func TestPoisonIsQuarantined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
@@ -216,8 +216,8 @@ func TestPoisonIsQuarantined(t *testing.T) {
 	})
 }
 
-// Those who need a region's group find none in one that is quarantined: scrubs, members with damaged copies, the
-// supervisor. The node goes on.
+// A quarantined region has no group. Scrubs, members with damaged copies and the supervisor cope with that, and the node keeps
+// running.
 func TestQuarantinedRegionHasNoGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, info := built(t)
@@ -251,7 +251,7 @@ func idHere(t *testing.T, it *node) uint64 {
 	return info.ID
 }
 
-// An entry that was committed and breaks every member that applies it does not walk round for ever.
+// A committed entry that makes every member fail does not move from member to member for ever.
 func TestPoisonEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := three(t)
@@ -288,7 +288,7 @@ func TestPoisonEntry(t *testing.T) {
 				t.Errorf("%s runs it", it.peer)
 			}
 		}
-		// All are restarted with a version that can apply it.
+		// Restart all members with a version that can apply the entry.
 		disks := make([]*disk, 3)
 		for i, it := range nodes {
 			disks[i] = n.kill(it)
@@ -309,8 +309,8 @@ func TestPoisonEntry(t *testing.T) {
 	})
 }
 
-// The only member of a region goes on after its region has failed once, and is shut away when it fails again; a
-// restart is another chance.
+// The only member of a region keeps running after one failure of the region, and quarantines it after the next. A restart gives
+// it another chance.
 func TestAloneInTheWorld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -343,7 +343,7 @@ func TestAloneInTheWorld(t *testing.T) {
 	})
 }
 
-// A region that needs more than its ticks is moved, and the one beside it stays.
+// A region that exceeds its tick budget is moved. Another region on the same node stays.
 func TestSlowRegionIsMoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
@@ -377,7 +377,7 @@ func TestSlowRegionIsMoved(t *testing.T) {
 	})
 }
 
-// With one node only, slow land is better than none.
+// On a single node, slow land is better than none.
 func TestSlowRegionStaysAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
@@ -396,7 +396,7 @@ func TestSlowRegionStaysAlone(t *testing.T) {
 	})
 }
 
-// On a machine that is overloaded as a whole, ticks that take long are not the region's fault.
+// On an overloaded machine, long ticks are not counted as the region's fault.
 func TestBudgetCountsCPU(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
@@ -422,8 +422,8 @@ func TestBudgetCountsCPU(t *testing.T) {
 	})
 }
 
-// The catalog fails on its leader: another member leads it, and land is founded. It fails again, and is shut away
-// until it is released; known land goes on meanwhile.
+// The catalog fails on its leader. Another member takes over, and land can be founded. It fails again and is quarantined until it
+// is released; known land stays usable meanwhile.
 func TestCatalogIsFenced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
@@ -480,8 +480,8 @@ func TestCatalogIsFenced(t *testing.T) {
 	})
 }
 
-// Storage refuses what one region has to write: its group fails, and is opened again after pauses that grow; the region
-// beside it goes on; and when storage takes the writes so does the region.
+// Storage refuses the writes of one region. Its group fails and is opened again after growing pauses, while the other region
+// keeps running. When storage accepts the writes again, the region runs again.
 func TestFailedGroupIsOpenedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
@@ -499,7 +499,7 @@ func TestFailedGroupIsOpenedAgain(t *testing.T) {
 		if link, _, err := a.Follow(t.Context(), here); err == nil {
 			link.Close()
 		}
-		// A commit that is refused stops all groups of the node until it is known whose fault it is.
+		// A refused commit stops all groups of the node until the group at fault is known.
 		refusals := 0
 		for seq := uint64(3); seq < 10; seq++ {
 			beside := stone(seq)
@@ -521,7 +521,7 @@ func TestFailedGroupIsOpenedAgain(t *testing.T) {
 	})
 }
 
-// When it is enough.
+// Failure records quarantine a region after the right number of failures.
 func TestLedger(t *testing.T) {
 	type said struct{ here, everywhere bool }
 	at := time.Unix(0, 0)

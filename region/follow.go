@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	// answerTime is how long a node that lives takes at most to answer to a hello.
+	// answerTime bounds how long a live node takes to answer a hello.
 	answerTime = time.Second
-	// seatTime is how long it takes at most to say whether there is a seat; loading and lobbyTime are in it.
+	// subscribeTime bounds how long a node takes to accept or refuse a subscriber; loading and pendingTime are included.
 	seatTime = lobbyTime + 2*time.Second
-	// followRounds is how often all members of a region are tried while some of them live, and followPause
-	// the time between the rounds: together longer than an election takes.
+	// followRounds is how often all members of a region are tried while some of them are alive. followPause is the time between
+	// two rounds. Together they are longer than an election takes.
 	followRounds = 8
 	followPause  = 250 * time.Millisecond
-	// readingRound is the first round in which a member whose disk refuses writes may show the land, also before that
-	// if lobbyTime is over: until then those whose disks do not have had the time to elect one of them.
+	// readingRound is the first round in which a member whose disk refuses writes may show the land; it also may once pendingTime
+	// is over. Until then the members with working disks have time to elect a leader.
 	readingRound = 6
 	// suspicion is how long a node that did not answer is tried after the others.
 	suspicion = 5 * time.Second
 )
 
-// Follow links the caller with the region that covers the chunk, wherever it is led; it is founded
-// first if need be. The node that is believed to lead is tried first, then whom the tried ones name, then
-// the other members. If none of them has a seat the route is forgotten: the next Follow asks the catalog.
+// Follow links the caller with the region that covers the chunk, wherever it is led. If the region does not exist, it is founded
+// first. Follow first tries the node that is believed to lead, then the leader that the tried nodes name, then the other members.
+// If none of them accepts, the route is dropped and the next Follow asks the catalog.
 func (h *Host) Follow(ctx context.Context, pos grid.ChunkPos) (Link, wire.Region, error) {
 	info, err := h.Directory.Locate(ctx, pos)
 	if err != nil {
@@ -62,8 +62,8 @@ func (h *Host) Follow(ctx context.Context, pos grid.ChunkPos) (Link, wire.Region
 	return nil, info, fmt.Errorf("follow %v: %w", info.Cell, failed)
 }
 
-// followRound tries all members once, and those whom they name. Again tells whether another round may
-// help: one of them lives and does not say that the region is nothing of its business.
+// followRound tries all members once, and the leaders that they name. Again reports whether another round may help: at least one
+// node is alive and has not refused the region altogether.
 func (h *Host) followRound(ctx context.Context, info wire.Region, reading bool) (link Link, leader string, again bool, err error) {
 	hello := wire.Hello{Region: info.ID, Cell: info.Cell, Reading: reading}
 	tried := make(map[string]bool)
@@ -92,16 +92,16 @@ func (h *Host) followRound(ctx context.Context, info wire.Region, reading bool) 
 	return nil, "", again, errors.Join(failures...)
 }
 
-// refusedSeat is the answer of a node that has no seat.
+// refusal is the answer of a node that does not accept a subscriber.
 type refusedSeat struct {
 	why    string
-	leader string // who has one; empty if it does not know
-	wait   bool   // it is a member
+	leader string // the leader; empty if unknown
+	wait   bool   // the node is a member
 }
 
 func (r refusedSeat) Error() string { return r.why }
 
-// seatAt takes a seat on a node, if it has one. If not, hint is the node that has, as far as it knows.
+// subscribeAt subscribes to the region on a node. If the node refuses, hint is the leader that it named, if any.
 func (h *Host) seatAt(ctx context.Context, peer string, hello wire.Hello) (link Link, hint string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, seatTime)
 	defer cancel()
@@ -129,7 +129,7 @@ func (h *Host) seatAt(ctx context.Context, peer string, hello wire.Hello) (link 
 	return nil, first.Leader, refusedSeat{why: first.Closed, leader: first.Leader, wait: first.Tick > 0}
 }
 
-// connect opens a link to another node, which answers that it lives, at least.
+// connect opens a link to another node and waits for the node's greeting.
 func (h *Host) connect(ctx context.Context, peer string, hello wire.Hello) (*remoteLink, error) {
 	early, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -151,7 +151,7 @@ func (h *Host) connect(ctx context.Context, peer string, hello wire.Hello) (*rem
 	return link, nil
 }
 
-// suspects are the nodes that did not answer lately. Any goroutine may use it.
+// unresponsiveNodes is the set of nodes that did not answer lately. Any goroutine may use it.
 type suspects struct {
 	mu struct {
 		sync.Mutex
@@ -179,8 +179,8 @@ func (s *suspects) clear(peer string) {
 	delete(s.mu.since, peer)
 }
 
-// first is the node to be tried next: the leader, the other members, and whoever of them is suspected
-// last. It is empty when all have been tried.
+// first returns the node to try next: the leader, then the other members, and last the ones that did not answer lately. It
+// returns "" when all have been tried.
 func (s *suspects) first(info wire.Region, tried map[string]bool) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +201,7 @@ func (s *suspects) first(info wire.Region, tried map[string]bool) string {
 	return last
 }
 
-// has tells whether the node did not answer lately.
+// has reports whether the node did not answer lately.
 func (s *suspects) has(peer string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	// handOverTime bounds how long a node that ends takes to hand its leaderships over.
+	// handOverTime bounds how long a node that stops takes to hand over its leaderships.
 	handOverTime = 5 * time.Second
 	// handedAtOnce bounds how many are handed over at the same time.
 	handedAtOnce = 64
-	// tellTime bounds how long a node that leaves tells others so, and toldNodes how many.
+	// announceTime bounds how long a node announces that it leaves, and announceNodes to how many others.
 	tellTime  = time.Second
 	toldNodes = 64
-	// reignTime is how long a node leads at least before it hands leadership to a nearer member: one that
-	// ends would else get it back at once.
+	// minLeaderTime is how long a node leads before it hands leadership to a nearer member. Otherwise a node that stops would get
+	// leadership back at once.
 	reignTime = 10 * time.Second
 )
 
-// reign is since when a group was seen to be led by this node.
+// leadership is the time since when this node was seen to lead a group, in one term.
 type reign struct {
 	term  uint64
 	since time.Time
 }
 
-// reigned tells how long this node has been seen to lead the group in its term.
+// ledFor returns how long this node has been seen to lead the group in this term.
 func (h *Host) reigned(id, term uint64) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -43,9 +43,9 @@ func (h *Host) reigned(id, term uint64) time.Duration {
 	return time.Since(r.since)
 }
 
-// Drain begins the end of this node, while Run goes on: other nodes are told not to choose it for anything,
-// its supervisor rests, and what it leads is handed over. It gives how many groups were, and how many stay led
-// here because nobody else can, or could in time. It may be called again.
+// Drain begins the shutdown of this node while Run still runs. It asks other nodes not to choose this one for anything, stops the
+// supervisor, and hands over leaderships. It returns how many groups were handed over and how many stay led here because no other
+// member could take over, or could in time. It may be called again.
 func (h *Host) Drain(ctx context.Context) (handed, kept int) {
 	h.depart()
 	var crew sync.WaitGroup
@@ -54,12 +54,12 @@ func (h *Host) Drain(ctx context.Context) (handed, kept int) {
 	return h.handOver(ctx)
 }
 
-// depart makes this node one that leaves.
+// depart marks this node as leaving.
 func (h *Host) depart() {
 	h.leave.Do(func() { close(h.leaving) })
 }
 
-// leaves tells whether this node is about to end.
+// leaves reports whether this node is about to stop.
 func (h *Host) leaves() bool {
 	select {
 	case <-h.leaving:
@@ -69,8 +69,8 @@ func (h *Host) leaves() bool {
 	}
 }
 
-// tellLeaving tells the nodes around that this one leaves. Who does not hear of it learns it later, when he
-// asks who this node is.
+// announceLeaving announces to the nodes around that this one leaves. A node that misses the announcement finds out when it next
+// asks this node for its description.
 func (h *Host) tellLeaving(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, tellTime)
 	defer cancel()
@@ -95,18 +95,18 @@ func (h *Host) tellLeaving(ctx context.Context) {
 	}
 }
 
-// hearOf looks whether a node that has told that it leaves, and speaks, is back already: it may lead again then.
+// checkReturned asks a node that announced that it leaves, and then sent a message, whether it is back. If so, it may lead again.
 func (h *Host) hearOf(peer string) {
 	if !h.liveness.again(peer) {
 		return
 	}
 	h.start(func(ctx context.Context) {
-		h.liveness.askWho(ctx, peer, h.Directory.describe) //nolint:errcheck // it is noted
+		h.liveness.askWho(ctx, peer, h.Directory.describe) //nolint:errcheck // the result is recorded
 	})
 }
 
-// handOver gives every leadership of a group with other members to the best of them, so that nobody waits
-// for an election when this node ends.
+// handOver transfers the leadership of every group with other members to the best of them, so that no election is needed when
+// this node stops.
 func (h *Host) handOver(ctx context.Context) (handed, kept int) {
 	ctx, cancel := context.WithTimeout(ctx, handOverTime)
 	defer cancel()
@@ -147,9 +147,9 @@ func (h *Host) handAll(ctx context.Context, wards []ward, done *atomic.Int64) {
 	}
 }
 
-// heir is the member that leads best after this node: the nearest one that has all of the log, or nearly. It is empty if
-// there is none. One that has told that it leaves is better than none: it speaks, so either it hands over in its turn,
-// or it is back just now.
+// heir returns the member that should lead after this node: the nearest one that has all of the log, or nearly all. It returns ""
+// if there is none. A leaving member is better than none: it still sends messages, so it either hands over in turn or has just
+// come back.
 func (h *Host) heir(w ward) string {
 	able := slices.DeleteFunc(h.memberStates(w, w.group.Status()), func(m membership.Member) bool {
 		return m.Peer == h.Self.Peer || !m.CaughtUp || m.Learner

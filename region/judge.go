@@ -10,39 +10,39 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file decides which copy of a part is damaged (docs/adr/0010): pure, no clock, no network. The scrub
-// feeds it with what the members found at one mark and carries out what it says.
+// This file decides which copy of a part is damaged (docs/adr/0010). It is pure: no clock, no network. The scrub passes in the
+// members' reports as of one mark and carries out the decision.
 
-// testimony is what one member found out about its copy.
+// scrubReport is what one member found in its copy.
 type testimony struct {
 	peer  string
 	voter bool
-	parts map[world.Part]finding // those that it has; what is missing is empty
+	parts map[world.Part]finding // its parts; a missing part is empty
 }
 
-// finding is what a member has of one part.
+// finding is one member's state of one part.
 type finding struct {
 	memory world.Digest
 	disk   wire.DiskState
 }
 
-// verdict is what the testimonies come to.
+// decision is the result of comparing the reports.
 type verdict struct {
-	compared int          // parts that any of them has
+	compared int          // parts that any member has
 	mends    []world.Mend // by part
-	open     []openCase   // what differs and cannot be decided, by part
+	open     []openCase   // differences that cannot be decided, by part
 }
 
-// openCase is a part of which nobody can tell which copy is right.
+// openCase is a part whose right copy cannot be determined.
 type openCase struct {
 	part  world.Part
-	peers []string // whose copies differ from others, or from themselves
+	peers []string // members whose copies differ from others, or whose disk differs from their memory
 }
 
-// judge compares the testimonies of a group that has so many voters. A part is right if more than half of the
-// voters have it in memory; those who were not heard count as if they had something else. A copy whose disk tells
-// something else than its memory is damaged, too. With one voter nobody could contradict it: only wrong checksums prove
-// then that it is the disk that errs.
+// decide compares the reports of a group with the given number of voters. The right state of a part is the one that more than
+// half of the voters have in memory; a voter without a report counts against every state. A copy whose disk differs from its
+// memory is damaged, too. With a single voter there is no second copy to compare with: only wrong checksums prove that the disk
+// is wrong.
 func judge(voters int, all []testimony) verdict {
 	parts := make(map[world.Part]struct{})
 	for _, t := range all {
@@ -75,7 +75,7 @@ func judge(voters int, all []testimony) verdict {
 	return v
 }
 
-// majority gives what more than half of the voters have in memory, if there is such a thing.
+// majority returns the digest that more than half of the voters have in memory, if there is one.
 func majority(voters int, all []testimony, p world.Part) (world.Digest, bool) {
 	count := make(map[world.Digest]int)
 	for _, t := range all {
@@ -91,7 +91,7 @@ func majority(voters int, all []testimony, p world.Part) (world.Digest, bool) {
 	return world.Digest{}, false
 }
 
-// agree tells whether all who were heard have the same.
+// agree reports whether all reports have the same state of the part.
 func agree(all []testimony, p world.Part) bool {
 	return !slices.ContainsFunc(all, func(t testimony) bool {
 		return t.parts[p].memory != all[0].parts[p].memory || t.parts[p].disk != wire.DiskSame
@@ -108,13 +108,13 @@ func compareParts(a, b world.Part) int {
 	return cmp.Or(cmp.Compare(a.Chunk.X, b.Chunk.X), cmp.Compare(a.Chunk.Z, b.Chunk.Z))
 }
 
-// offer is what one source gives of a part.
+// offer is one source's copy of a part.
 type offer struct {
 	digest world.Digest
 	rows   []kv.Write
 }
 
-// choose picks what at least need of the sources give. It reports false if there is no such thing.
+// choose returns the copy that at least need of the sources have. It reports false if there is none.
 func choose(need int, offers []offer) (offer, bool) {
 	count := make(map[world.Digest]int)
 	for _, o := range offers {

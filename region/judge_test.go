@@ -71,8 +71,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Whatever a minority has, it is the minority that is mended, from the others; nobody whose copy is right in memory and
-// on disk is touched; and what is heard from less than a majority never changes anything.
+// Copies that differ from the majority are repaired from the others. A copy that is right in memory and on disk is never changed.
+// Reports of less than a majority never change anything.
 func TestJudgeBelievesMajorities(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		voters := rapid.IntRange(1, 7).Draw(t, "voters")

@@ -6,46 +6,45 @@ import (
 	"time"
 )
 
-// This file counts the failures of regions and says when it is enough: pure but for the lock.
+// This file counts the failures of regions and decides when a region is quarantined. It has no effects besides its lock.
 
 const (
-	// strikeWindow is how long a failure is remembered.
+	// failureWindow is how long a failure counts.
 	strikeWindow = 10 * time.Minute
-	// firstPause is how long a region that has failed stays closed on its node; it doubles up to longestPause.
+	// firstPause is how long a failed region stays closed on its node; it doubles up to longestPause.
 	firstPause   = time.Second
 	longestPause = time.Minute
-	// strikesLed is how many failures of leaders, on whatever members, quarantine the region on all of them.
+	// maxLedFailures is how many failures of leaders, on any members, quarantine the region on all of them.
 	strikesLed = 2
-	// strikesHere is how many failures on this node quarantine the region here, and strikesStorage how many
-	// if storage refused its writes: a disk that is nearly full must not shut land away for longer than that.
+	// maxLocalFailures is how many failures on this node quarantine the region here. maxStorageFailures applies if storage
+	// refused the writes: a disk that is nearly full must not close land for longer than necessary.
 	strikesHere    = 2
 	strikesStorage = 6
 )
 
-// strike is one failure of a region.
+// failure is one failure of a region.
 type strike struct {
 	at   time.Time
-	peer string // on which node
+	peer string // the node on which it failed
 	kind faultKind
 	led  bool // that node led the region
 }
 
-// ledger is what this node knows of the failures of one region.
+// failureRecord is what this node knows of the failures of one region.
 type ledger struct {
-	strikes []strike        // of the last strikeWindow, oldest first
+	strikes []strike        // within failureWindow, oldest first
 	until   time.Time       // the region is not opened here before
 	why     string          // of the last failure
 	shut    bool            // it is quarantined
 	since   time.Time       // if it is
-	by      string          // on whose word
+	by      string          // the peer that reported it
 	shutBy  map[string]bool // other members that have quarantined it
-	closed  string          // why it could not be opened when that was tried last; empty if it could
-	told    time.Time       // when it was last said that it cannot be opened
-	ward    *loop           // shows the quarantined land; nil while nobody wants to see it
+	closed  string          // why the last attempt to open it failed; empty if it succeeded
+	told    time.Time       // when it was last logged that it cannot be opened
+	ward    *loop           // shows the quarantined land; nil if no gateway watches it
 }
 
-// add takes a strike in and tells what follows from it: that the region is quarantined on this node, and that it
-// must be on all members.
+// add records a failure. It reports whether the region is now quarantined on this node, and whether it must be on all members.
 func (r *ledger) add(s strike, self string) (here, everywhere bool) {
 	r.strikes = slices.DeleteFunc(r.strikes, func(old strike) bool { return s.at.Sub(old.at) > strikeWindow })
 	r.strikes = append(r.strikes, s)
@@ -69,7 +68,7 @@ func (r *ledger) add(s strike, self string) (here, everywhere bool) {
 	return everywhere || s.peer == self && (own >= strikesHere || storage >= strikesStorage), everywhere
 }
 
-// ledgers are those of all regions that have failed. Any goroutine may use it.
+// failureRecords holds the records of all regions that have failed. Any goroutine may use it.
 type ledgers struct {
 	mu struct {
 		sync.Mutex
@@ -77,7 +76,7 @@ type ledgers struct {
 	}
 }
 
-// with gives the region's ledger to f, a new one if there is none.
+// with calls f with the region's record, which is created if necessary.
 func (b *ledgers) with(id uint64, f func(*ledger)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,7 +91,7 @@ func (b *ledgers) with(id uint64, f func(*ledger)) {
 	f(r)
 }
 
-// look gives a copy of the region's ledger, the zero value if it never failed.
+// look returns a copy of the region's record, or the zero value if the region never failed.
 func (b *ledgers) look(id uint64) ledger {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -101,14 +100,14 @@ func (b *ledgers) look(id uint64) ledger {
 		return ledger{}
 	}
 	copied := *r
-	copied.strikes, copied.shutBy = slices.Clone(r.strikes), nil // they change
+	copied.strikes, copied.shutBy = slices.Clone(r.strikes), nil // the originals change
 	return copied
 }
 
-// quarantined tells whether the region is shut away here.
+// quarantined reports whether the region is quarantined here.
 func (b *ledgers) quarantined(id uint64) bool { return b.look(id).shut }
 
-// count gives how many regions are shut away here.
+// count returns how many regions are quarantined here.
 func (b *ledgers) count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,7 +120,7 @@ func (b *ledgers) count() int {
 	return n
 }
 
-// struckPeers are the nodes on which the region has failed lately.
+// failedPeers returns the nodes on which the region has failed lately.
 func (b *ledgers) struckPeers(id uint64) map[string]bool {
 	peers := make(map[string]bool)
 	for _, s := range b.look(id).strikes {
@@ -132,7 +131,7 @@ func (b *ledgers) struckPeers(id uint64) map[string]bool {
 	return peers
 }
 
-// opened notes that a region could be opened.
+// opened records that a region could be opened.
 func (b *ledgers) opened(id uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,35 +15,35 @@ const (
 	// LinkProtocol names the streams that carry links, without the world's prefix.
 	LinkProtocol = "/link/3"
 
-	// linkBacklog is how many frames (ticks) a gateway may fall behind before its link is cut. It then
-	// asks again and starts from whole chunks.
+	// linkBacklog is how many frames (ticks) a gateway may fall behind before its link is cut. It then follows the region again,
+	// starting from whole chunks.
 	linkBacklog = 200
-	// linkCredit is how many messages of one gateway may wait for the region's next tick. Whoever sends
-	// more waits; a region that is late so slows its gateways down instead of piling up what they send.
+	// linkCredit is how many messages of one gateway may wait for the region's next tick. Further sends block, so that a late
+	// region slows its gateways down instead of accumulating their messages.
 	linkCredit = 16
-	// writeTime is how long a stream may take to accept one frame. One that takes longer is dead.
+	// writeTime is how long a stream may take to accept one frame. A slower stream is considered dead.
 	writeTime = 10 * time.Second
-	// aliveEvery is how often a region's node says that it lives when there is nothing else to say, and
-	// silence how long it may say nothing before its link is given up: while somebody has edited lately, and until there is
-	// a seat.
+	// aliveEvery is how often the region's node sends a frame when it has nothing else to send, and silence is how long no frame
+	// may arrive before the link is given up. Both apply while a player has edited lately, and until the subscription is
+	// accepted.
 	aliveEvery = 250 * time.Millisecond
 	silence    = 1200 * time.Millisecond
-	// calmEvery and calmSilence are the same for links on which nobody edits: many are, for players see further than they
-	// reach. The first edit is to be answered within silence, so calmEvery is well below that.
+	// calmEvery and calmSilence are the same for links without recent edits. Most links are such, since players see further than
+	// they reach. The first edit must be answered within silence, so calmEvery is well below that.
 	calmEvery   = 750 * time.Millisecond
 	calmSilence = 3 * time.Second
-	// eagerFor is how long after an edit a gateway expects to hear of the region soon; the region says for twice as long
-	// that it lives, for it hears of the edit later.
+	// eagerFor is how long after an edit a gateway uses the short intervals. The region uses them for twice as long, because it
+	// receives the edit later.
 	eagerFor = 5 * time.Second
 )
 
-// errLinkClosed is what the ends of a closed link report; the cause is wrapped into it.
+// errLinkClosed is the error of the ends of a closed link; it is wrapped with the cause.
 var errLinkClosed = errors.New("link closed")
 
-// Link is a gateway's end of its link to the leader of a region. Send and Receive may be used by two
-// goroutines at once, each of them by one at a time. Close makes both return.
+// Link is a gateway's end of its link to the leader of a region. One goroutine may call Send while another calls Receive. Close
+// makes both return.
 type Link interface {
-	// Send hands the region what the gateway has for it. It may block while the stream is full.
+	// Send sends a message to the region. It may block while the stream is full.
 	Send(wire.ToRegion) error
 	// Receive waits for the region's next frame.
 	Receive(ctx context.Context) (wire.FromRegion, error)
@@ -63,7 +63,7 @@ func (l *localLink) Send(msg wire.ToRegion) error {
 	return nil
 }
 
-// put has the loop hear a message for which there is a credit.
+// put queues a message for the loop; the caller holds a credit for it.
 func (l *localLink) put(msg wire.ToRegion) bool {
 	return l.loop.inbox.put(func() {
 		<-l.seat.credit
@@ -71,8 +71,8 @@ func (l *localLink) put(msg wire.ToRegion) bool {
 	})
 }
 
-// TrySend is Send that never blocks: it sends what take gives, or reports false and does not call it. A link that is
-// closed meanwhile loses the message, as Send's does that fails.
+// TrySend is a Send that never blocks: it sends the result of take, or reports false without calling take. If the link is closed
+// meanwhile, the message is lost, as it is when Send fails.
 func (l *localLink) TrySend(take func() wire.ToRegion) bool {
 	select {
 	case <-l.seat.out.ended:
@@ -88,7 +88,7 @@ func (l *localLink) TrySend(take func() wire.ToRegion) bool {
 	}
 }
 
-// await waits until the loop may be sent one more message. It reports false if the link is closed.
+// await waits for a credit to send one more message. It reports false if the link is closed.
 func (l *localLink) await() bool {
 	select {
 	case <-l.seat.out.ended:
@@ -107,7 +107,7 @@ func (l *localLink) Receive(ctx context.Context) (wire.FromRegion, error) {
 	return l.receive(ctx, 0)
 }
 
-// receive is Receive that says, if alive is not 0, that the region lives when it says nothing for so long.
+// receive is Receive that returns an empty frame if none arrives for the duration alive. If alive is 0, it waits without limit.
 func (l *localLink) receive(ctx context.Context, alive time.Duration) (wire.FromRegion, error) {
 	var silent <-chan time.Time
 	if alive > 0 {
@@ -184,8 +184,7 @@ func (l *remoteLink) Receive(ctx context.Context) (wire.FromRegion, error) {
 	}
 }
 
-// greeting waits for the first frame, which says only that the other side lives. The caller ends the
-// waiting.
+// greeting waits for the first frame, which only shows that the other side is alive. The caller bounds the wait.
 func (l *remoteLink) greeting() error {
 	frame, err := wire.ReadFrame[wire.FromRegion](l.in, wire.MaxFrame)
 	if err != nil {
@@ -202,31 +201,31 @@ func (l *remoteLink) Close() error {
 	return nil
 }
 
-// write writes one frame. A stream that does not take it in time is ended.
+// write writes one frame. A stream that does not accept it in time is closed.
 func (l *remoteLink) write(v interface{ Valid() error }) error {
 	late := time.AfterFunc(writeTime, l.abort)
 	defer late.Stop()
 	return wire.WriteFrame(l.stream, v)
 }
 
-// abort ends the stream at once, whatever is under way on it. It may be called again and again.
+// abort closes the stream at once, even while it is read or written. It may be called repeatedly.
 func (l *remoteLink) abort() {
 	if s, ok := l.stream.(interface{ Reset() }); ok {
 		s.Reset()
 		return
 	}
-	l.stream.Close() //nolint:errcheck // whoever reads or writes gets an error
+	l.stream.Close() //nolint:errcheck // readers and writers get an error
 }
 
-// guided is the end of a link that was found by a route. If the other side ends the link, the route is
-// corrected, or in doubt.
+// routedLink is the end of a link that was found by a route. If the other side ends the link, the route is corrected or
+// invalidated.
 type guided struct {
 	Link
 	host *Host
 	info wire.Region
 }
 
-// TrySend is that of a link within this process; others cannot tell whether they would wait.
+// TrySend is the TrySend of a link within this process. It reports false for a link to another node, which may block.
 func (g guided) TrySend(take func() wire.ToRegion) bool {
 	local, ok := g.Link.(*localLink)
 	return ok && local.TrySend(take)
@@ -239,7 +238,7 @@ func (g guided) Receive(ctx context.Context) (wire.FromRegion, error) {
 		g.host.Directory.moved(g.info, frame.Leader)
 	case frame.Closed == "" && (err == nil || ctx.Err() != nil):
 	case len(g.info.Members) > 1:
-		// Another member will lead; which one, they know.
+		// Another member will lead; the other members know which one.
 		if frame.Closed == "" && g.info.Leader != g.host.Self.Peer {
 			g.host.suspects.add(g.info.Leader)
 		}

@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// askEvery is how often a node is asked at least who it is, and askSeldom at most: an eighth of the time after which a
-	// silent member is replaced, within these bounds. Who has asked this node meanwhile lives, and need not be asked.
+	// askEvery and askSeldom bound the longest interval between two questions to a node: an eighth of the time after which a
+	// silent member is replaced, within these bounds. A node that has sent a question meanwhile is alive and need not be asked.
 	askEvery, askSeldom = 2500 * time.Millisecond, 7500 * time.Millisecond
-	// strangerMost is how often a node is asked at most that is in no group that this one leads: a quarter of that time, within
-	// askEvery and this. It may be invited into a group, and is asked once more just before.
+	// strangerMost bounds the interval for a node that shares no group led by this one: a quarter of that time, between askEvery
+	// and this. Such a node may be invited into a group, and is asked once more just before.
 	strangerMost = 30 * time.Second
-	// describedFor is how long it is believed that a node is what it described itself as.
+	// describedFor is how long a node's description stays valid.
 	describedFor = 30 * time.Second
 	// askedAtOnce bounds how many nodes are asked at the same time.
 	askedAtOnce = 16
 )
 
-// liveness is what this node knows of which others live. Any goroutine may use it.
+// failureDetector tracks which other nodes are alive. Any goroutine may use it.
 type liveness struct {
-	every    time.Duration // how often a node is asked
-	stranger time.Duration // how often one is that is in no group that this one leads
+	every    time.Duration // interval between two questions to a node
+	stranger time.Duration // the same for a node that shares no group led by this one
 
 	mu struct {
 		sync.Mutex
@@ -36,24 +36,24 @@ type liveness struct {
 	}
 }
 
-// pulse is when a node was heard of.
+// nodeState is what is known of a node.
 type pulse struct {
 	member wire.Member   // as it described itself; zero if it never did
 	heard  time.Time     // last; or when it was first asked about
 	asked  time.Time     // last
-	every  time.Duration // how often it is asked
+	every  time.Duration // interval between two questions
 	told   time.Time     // when it described itself last
-	lives  bool          // it answered when it was asked last, or has asked since
-	leaves time.Time     // when it told that it is about to end; zero once it answers again
+	lives  bool          // it answered the last question, or has sent one since
+	leaves time.Time     // when it announced that it is about to stop; zero once it answers again
 }
 
-// leftAfter is how long a node that leaves may take to end; then it is one like others.
+// leftAfter is how long a leaving node may take to stop. Afterwards its leaving flag is ignored.
 const leftAfter = time.Minute
 
-// askAgain is how often a node is asked at most that has told that it leaves and speaks nevertheless.
+// askAgain is the shortest interval of questions to a node that announced that it leaves and still sends messages.
 const askAgain = 250 * time.Millisecond
 
-// leave notes that a node is about to end: it does not count as living until it answers again.
+// leave records that a node is about to stop: it does not count as alive until it answers again.
 func (v *liveness) leave(peer string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -61,8 +61,8 @@ func (v *liveness) leave(peer string) {
 	p.lives, p.leaves = false, time.Now()
 }
 
-// again tells whether a node that speaks is to be asked whether it is back, because it has told that it leaves. It counts
-// as asked then.
+// again reports whether to ask a node that sent a message whether it is back, because it had announced that it leaves. The
+// question is then counted as asked.
 func (v *liveness) again(peer string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -74,7 +74,7 @@ func (v *liveness) again(peer string) bool {
 	return true
 }
 
-// leaves tells whether the node is about to end.
+// leaves reports whether the node is about to stop.
 func (v *liveness) leaves(peer string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -82,17 +82,18 @@ func (v *liveness) leaves(peer string) bool {
 	return p != nil && !p.leaves.IsZero() && time.Since(p.leaves) < leftAfter
 }
 
-// keepTo has nodes asked as befits the time after which a silent member is replaced.
+// setGrace sets the question intervals for the time after which a silent member is replaced.
 func (v *liveness) keepTo(grace time.Duration) {
 	v.every = min(max(askEvery, grace/8), askSeldom)
 	v.stranger = min(max(askEvery, grace/4), strangerMost)
 }
 
-// freshFor is how long the node counts as living when it was heard of: it is asked in rounds.
+// freshFor returns how long the node counts as alive after it was heard from: nodes are asked in rounds.
 func (p *pulse) freshFor() time.Duration { return 2*p.every + superviseEvery }
 
-// asks takes in that a node has asked who this one is: so it lives. What it is must have been told by itself, lately; and
-// one that leaves, or did not answer, has to answer first: who did not answer is asked in the next round.
+// noteQuestion records that a node has asked for this node's description, which proves it alive. It counts only if the node
+// described itself lately. A node that leaves, or did not answer the last question, must answer first; one that did not answer is
+// asked in the next round.
 func (v *liveness) asks(peer string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -106,7 +107,7 @@ func (v *liveness) asks(peer string) {
 	}
 }
 
-// pulse gives what is known of a node. The lock is held.
+// state returns the record of a node. The caller holds the lock.
 func (v *liveness) pulse(peer string) *pulse {
 	if v.mu.nodes == nil {
 		v.mu.nodes = make(map[string]*pulse)
@@ -119,17 +120,17 @@ func (v *liveness) pulse(peer string) *pulse {
 	return p
 }
 
-// watched are nodes, and how often each is asked.
+// watched maps nodes to the interval at which each is asked.
 type watched map[string]time.Duration
 
-// add has a node watched, as often as whoever needs it the most.
+// add watches a node at the shortest of the requested intervals.
 func (w watched) add(peer string, every time.Duration) {
 	if now, there := w[peer]; !there || every < now {
 		w[peer] = every
 	}
 }
 
-// refresh asks those of the peers who they are that were not asked for a while.
+// refresh asks those peers for their description that are due.
 func (v *liveness) refresh(ctx context.Context, peers watched, describe func(context.Context, string) (wire.Member, error)) {
 	var crew sync.WaitGroup
 	defer crew.Wait()
@@ -141,19 +142,19 @@ func (v *liveness) refresh(ctx context.Context, peers watched, describe func(con
 		tokens <- struct{}{}
 		crew.Go(func() {
 			defer func() { <-tokens }()
-			v.askWho(ctx, peer, describe) //nolint:errcheck // it is noted
+			v.askWho(ctx, peer, describe) //nolint:errcheck // the result is recorded
 		})
 	}
 }
 
-// due tells whether the peer, which is asked so often from now on, is to be asked now.
+// due sets the peer's interval and reports whether the peer is to be asked now.
 func (v *liveness) due(peer string, every time.Duration) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.pulse(peer)
 	p.every = every
 	if !p.lives {
-		every = askEvery // one slow answer is not to count for long
+		every = askEvery // so that one slow answer does not count for long
 	}
 	if time.Since(p.asked) < every || p.lives && time.Since(p.heard) < every && time.Since(p.told) < describedFor {
 		return false
@@ -162,7 +163,7 @@ func (v *liveness) due(peer string, every time.Duration) bool {
 	return true
 }
 
-// askWho asks a node who it is, and notes what comes of that.
+// askWho asks a node for its description and records the result.
 func (v *liveness) askWho(ctx context.Context, peer string, describe func(context.Context, string) (wire.Member, error)) (wire.Member, error) {
 	asked := time.Now()
 	member, err := describe(ctx, peer)
@@ -172,7 +173,7 @@ func (v *liveness) askWho(ctx context.Context, peer string, describe func(contex
 	return member, err
 }
 
-// note takes in the answer to a question, or that there was none, unless something newer than the question is known.
+// note records the answer to a question, or that there was none, unless newer information is known.
 func (v *liveness) note(peer string, asked time.Time, member wire.Member, lives bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -186,7 +187,7 @@ func (v *liveness) note(peer string, asked time.Time, member wire.Member, lives 
 	}
 }
 
-// lives gives the node's description if it has answered lately.
+// lives returns the node's description if it has answered lately.
 func (v *liveness) lives(peer string) (wire.Member, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -197,7 +198,7 @@ func (v *liveness) lives(peer string) (wire.Member, bool) {
 	return p.member, true
 }
 
-// gone tells whether the node was not heard of for longer than the grace period.
+// gone reports whether nothing was heard from the node for longer than the grace period.
 func (v *liveness) gone(peer string, grace time.Duration) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -205,7 +206,7 @@ func (v *liveness) gone(peer string, grace time.Duration) bool {
 	return p != nil && time.Since(p.heard) > grace
 }
 
-// forget drops the nodes that nobody asked about for long.
+// forget drops the nodes that were not asked about for a long time.
 func (v *liveness) forget(after time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -216,7 +217,7 @@ func (v *liveness) forget(after time.Duration) {
 	}
 }
 
-// summary says which nodes are known, live and are gone.
+// summary returns a text that lists which nodes are known, alive and gone.
 func (v *liveness) summary(grace time.Duration) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -228,7 +229,7 @@ func (v *liveness) summary(grace time.Duration) string {
 	return all.String()
 }
 
-// heard gives when the node was heard of last, or was asked about first; zero if nobody asked.
+// heard returns when the node was last heard from, or first asked about; zero if it was never asked about.
 func (v *liveness) heard(peer string) time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()

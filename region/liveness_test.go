@@ -9,7 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// A node that is silent is asked again and again, and does not count as living for long.
+// A silent node is asked repeatedly, and does not count as alive for long.
 func TestSilenceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := liveness{every: askEvery}
@@ -31,7 +31,7 @@ func TestSilenceEnds(t *testing.T) {
 	})
 }
 
-// Who asks lives, and is not asked itself, for as long as it has described itself lately.
+// A node that sends questions is alive and is not asked, as long as it has described itself lately.
 func TestWhoAsksLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := liveness{every: askEvery}
@@ -60,7 +60,7 @@ func TestWhoAsksLives(t *testing.T) {
 	})
 }
 
-// A node that leaves, or did not answer, counts as living only when it answers again.
+// A node that leaves, or did not answer, counts as alive only after it answers again.
 func TestQuestionsDoNotRevive(t *testing.T) {
 	for name, ends := range map[string]func(*liveness){
 		"leaves":          func(v *liveness) { v.leave("A") },
@@ -82,8 +82,8 @@ func TestQuestionsDoNotRevive(t *testing.T) {
 	}
 }
 
-// What comes late, over something newer, counts for nothing: an answer from before the node told that it leaves, and a
-// question that nobody answered though a later one was.
+// Outdated results are ignored: an answer from before the node announced that it leaves, and a failed question after which a
+// later one was answered.
 func TestLateAnswersCountForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := liveness{every: askEvery}
@@ -103,7 +103,7 @@ func TestLateAnswersCountForNothing(t *testing.T) {
 	})
 }
 
-// Who did not answer, and asks, is asked in the next round.
+// A node that did not answer, and then sends a question, is asked in the next round.
 func TestWhoAsksIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := liveness{every: askSeldom}
@@ -123,7 +123,7 @@ func TestWhoAsksIsAskedAgain(t *testing.T) {
 	})
 }
 
-// A node that shares no group with this one is asked more seldom, and counts as living for longer; but not when it is needed.
+// A node that shares no group with this one is asked less often and counts as alive for longer, unless it is needed.
 func TestStrangersAreAskedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var v liveness
