@@ -10,9 +10,9 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is how a region that this node is a member of is opened, and its loop started.
+// This file opens the regions that this node is a member of, and starts their loops.
 
-// loaded gives the region's loop, and starts it if it is not loaded.
+// loaded returns the region's loop and starts it if the region is not loaded.
 func (h *Host) loaded(ctx context.Context, hello wire.Hello) (*loop, error) {
 	l := h.loop(hello.Region)
 	if l == nil {
@@ -36,7 +36,7 @@ func (h *Host) loaded(ctx context.Context, hello wire.Hello) (*loop, error) {
 	return l, nil
 }
 
-// awake is loaded for whoever needs the region's group: a region that is shut away has none.
+// loadGroup is loaded for callers that need the region's group: a quarantined region has none.
 func (h *Host) awake(ctx context.Context, hello wire.Hello) (*loop, error) {
 	l, err := h.loaded(ctx, hello)
 	if err == nil && l.raft == nil {
@@ -45,8 +45,8 @@ func (h *Host) awake(ctx context.Context, hello wire.Hello) (*loop, error) {
 	return l, err
 }
 
-// load opens the region's group and starts its loop. A region that was never here is opened only if
-// the catalog's log names this node a member (docs/adr/0004).
+// load opens the region's group and starts its loop. A region that was never here is opened only if the catalog's log names this
+// node a member (docs/adr/0004).
 func (h *Host) load(ctx context.Context, hello wire.Hello) (*loop, error) {
 	info, err := h.membership(ctx, hello.Region)
 	if err != nil {
@@ -74,14 +74,14 @@ func (h *Host) load(ctx context.Context, hello wire.Hello) (*loop, error) {
 		}
 	}
 	if isDamage(err) {
-		h.condemn(info, err) // this copy is replaced; the region itself has not failed
+		h.condemn(info, err) // this copy is replaced; it does not count as a failure of the region
 	} else {
 		h.notOpened(info, err)
 	}
 	return nil, err
 }
 
-// readLand gives the region's land as it is stored.
+// readLand reads the region's land from storage.
 func (h *Host) readLand(info wire.Region) (*world.Land, error) {
 	land := world.NewLand(info.ID, info.Cell, h.Height)
 	var err error
@@ -110,7 +110,7 @@ func (h *Host) serve(info wire.Region, g *replica.Group) (*loop, error) {
 	h.mu.loops[info.ID] = l
 	h.mu.Unlock()
 	h.metrics.loaded.Inc()
-	if h.failures.quarantined(info.ID) { // since this began: whoever shut it away did not find the loop
+	if h.failures.quarantined(info.ID) { // quarantined since this began, when there was no loop to end yet
 		l.shut = isQuarantined
 	}
 	if !h.start(func(ctx context.Context) { h.runLoop(ctx, l) }) {
@@ -121,8 +121,8 @@ func (h *Host) serve(info wire.Region, g *replica.Group) (*loop, error) {
 	return l, nil
 }
 
-// unloaded takes a loop that has ended off the list. Only then it is done: whoever waits for that finds
-// it gone, and may load it anew.
+// unloaded removes a loop that has ended from the list, and only then closes done, so that callers waiting for done can load the
+// region again.
 func (h *Host) unloaded(l *loop) {
 	h.mu.Lock()
 	delete(h.mu.loops, l.info.ID)
@@ -131,7 +131,7 @@ func (h *Host) unloaded(l *loop) {
 	close(l.done)
 }
 
-// membership gives what makes this node a member of the region: the stored row, or the catalog's word.
+// membership returns the region that makes this node a member: from the stored row, or from the catalog.
 func (h *Host) membership(ctx context.Context, id uint64) (wire.Region, error) {
 	row, err := h.Storage.Get(regionTable, regionKey(id))
 	if err != nil {
@@ -157,10 +157,9 @@ func (h *Host) membership(ctx context.Context, id uint64) (wire.Region, error) {
 	return info, nil
 }
 
-// open opens the region's group, which is founded here if it was not and this node is one of its first
-// members. Whoever becomes a member later is invited; but a first member that was away until others had
-// come, and so has nothing of the region, is no learner whom anybody invites: it joins as the replica that
-// the catalog knows.
+// open opens the region's group. If it was not founded here and this node is one of its first members, it is founded. Later
+// members are invited. But a first member that was away until the members had changed is neither founder nor learner, so nobody
+// invites it: it joins as the replica that the catalog has.
 func (h *Host) open(ctx context.Context, info wire.Region) (*replica.Group, error) {
 	has, err := h.Replicas.Has(info.ID)
 	if err != nil {
@@ -185,7 +184,7 @@ func (h *Host) open(ctx context.Context, info wire.Region) (*replica.Group, erro
 	return g, nil
 }
 
-// joinBelated joins a region of which nothing is stored here, as the replica that the catalog knows.
+// joinBelated joins a region of which nothing is stored here, as the replica that the catalog has.
 func (h *Host) joinBelated(ctx context.Context, info wire.Region) (*replica.Group, error) {
 	join := replica.JoinInfo{Group: info.ID, Tables: landTables(info.ID)}
 	for _, m := range info.Members {
@@ -207,7 +206,7 @@ func (h *Host) joinBelated(ctx context.Context, info wire.Region) (*replica.Grou
 	return g, nil
 }
 
-// firstEpoch is the epoch of a region whose members are those that it was founded with.
+// firstEpoch is the epoch of a region that still has the members it was founded with.
 const firstEpoch = 1
 
 // landTables names the rows that a snapshot of the region carries.

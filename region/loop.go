@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// TickEvery is the length of a tick: 20 a second (VoxelPopuli §3.2.3).
+	// TickEvery is the length of a tick: 20 ticks a second (VoxelPopuli §3.2.3).
 	TickEvery = 50 * time.Millisecond
-	// idleTicks is how long a region stays loaded without a gateway: 10 s, so that somebody who
-	// walks to and fro over a border does not load it each time.
+	// idleTicks is how many ticks a region stays loaded without a gateway: 10 s, so that a player walking to and fro over a
+	// border does not load it each time.
 	idleTicks = 200
-	// A region that has applied busyEntries since it last had them stored does that every busyTicks only: the rows of
-	// those who edit, with all that they did lately, are most of what a busy node writes.
+	// A region that has applied at least busyEntries entries since its last report reports only every busyTicks ticks: the rows
+	// of active builders, which contain all their recent edits, are most of what a busy node writes.
 	busyEntries = 4
 	busyTicks   = 4
-	// restEvery is the length of a tick of a region that is not led here, or that nobody watches.
+	// restEvery is the length of a tick of a region that is not led here, or that no gateway watches.
 	restEvery = 250 * time.Millisecond
-	// lobbyTime is how long a gateway waits in a region that nobody leads, for somebody to do so.
+	// pendingTime is how long a gateway waits in a region without a leader.
 	lobbyTime = 3 * time.Second
 )
 
-// group is the replication that a loop stands on; a *replica.Group.
+// group is the replication of a loop; implemented by *replica.Group.
 type group interface {
 	Propose(entry []byte) error
 	Ready() <-chan struct{}
@@ -43,26 +43,26 @@ type group interface {
 type loop struct {
 	info    wire.Region // its ID and Cell never change, the rest belongs to the goroutine of run
 	inbox   *mailbox[func()]
-	done    chan struct{} // closed when the group is closed and the host has forgotten the loop
+	done    chan struct{} // closed when the group is closed and the host has removed the loop
 	group   group
-	raft    *replica.Group // the same, for the supervisor; nil in a quarantined region (see Host.awake)
+	raft    *replica.Group // the same, for the supervisor; nil in a quarantined region (see Host.loadGroup)
 	logger  *slog.Logger
 	metrics *metrics
-	// hash asks for the hash of a chunk's terrain; it comes back through the inbox as based.
+	// hash requests the hash of a chunk's terrain, which arrives through the inbox as based.
 	hash func(l *loop, pos grid.ChunkPos)
-	// lull is told that the region could be put to sleep.
+	// hibernate is called when the region can hibernate.
 	lull func(l *loop)
-	// acquaint asks for a member's address; it comes back through the inbox as meet.
+	// resolveMember requests a member's address, which arrives through the inbox as addMember.
 	acquaint func(l *loop, peer string)
-	// sure asks whether this node leads still, for a gateway that comes; the answer comes back as verified.
+	// confirmLeadership checks whether this node still leads, for a gateway that wants to subscribe. The result arrives as
+	// verified.
 	sure func(l *loop, s *seat)
-	// changed is told that this node now leads the region, or that the region has other members. It does
-	// what is to be done outside of the tick.
+	// changed is called when this node becomes the leader, or the members change. It runs the consequences outside of the tick.
 	changed func(wire.Region)
-	// reload reads the land anew after a snapshot has replaced it.
+	// reload reads the land again after a snapshot has replaced it.
 	reload func(wire.Region) (*world.Land, error)
-	// read asks for what is on disk of the land's parts; it comes back as haveRead. mend asks for what the sources
-	// of a mark kept; it comes back as endMending. pinned is told of new bases.
+	// read requests what is on disk of the land's parts, which arrives as haveRead. mend requests what the sources of a mark
+	// retained, which arrives as endMending. pinned is called with new bases.
 	read   func(l *loop, index uint64, parts map[world.Part][][]byte)
 	mend   func(l *loop, index uint64, mends []world.Mend, need int)
 	pinned func([]wire.BaseOf)
@@ -75,47 +75,48 @@ type loop struct {
 	waiting  []queued                             // edits to be proposed, in order
 	proposed []wire.Intent                        // edits proposed and not yet committed, in order
 	pending  map[edit]asking                      // an entry for each edit in waiting or proposed
-	bases    map[grid.ChunkPos]*[32]byte          // terrain hashes asked for (nil) and known, of chunks not yet pinned
-	leader   string                               // as the group last said; empty while unknown
+	bases    map[grid.ChunkPos]*[32]byte          // terrain hashes requested (nil) and known, of chunks not yet pinned
+	leader   string                               // as the group last reported; empty while unknown
 	leading  bool
-	lobby    int // seats that wait for somebody to lead
+	lobby    int // number of subscribers that wait for a leader
 	members  []replica.Member
-	roster   map[string]wire.Member // those of the members whose addresses are known
-	kept     string                 // the leader that the host was told of last
-	lost     time.Time              // when this node lost the leadership while nobody was known to have it
-	asleep   bool                   // the region is put to sleep: the loop is to end
-	removed  bool                   // this node is no member any more
+	roster   map[string]wire.Member // those members whose addresses are known
+	kept     string                 // the leader last reported to the host
+	lost     time.Time              // when this node lost the leadership while no other leader was known
+	asleep   bool                   // the region hibernates: the loop is to end
+	removed  bool                   // this node is no longer a member
 	term     uint64                 // in which this node led last
 	stalled  error                  // why storage refuses writes; nil while it does not
 	failed   bool
-	hurt     *fault // why the loop is fenced; nothing is applied any more
-	applying uint64 // log index of the entry that is being applied, 0 between two
-	shut     string // why the loop is to end now; empty while it is not
-	closed   bool   // the region is quarantined: it can be seen only
-	then     func() // what is to be done when the loop has ended, before the region can be opened again
+	hurt     *fault // why the loop is isolated; nothing is applied any more
+	applying uint64 // log index of the entry that is being applied, 0 between entries
+	shut     string // why the loop must end now; empty while it need not
+	closed   bool   // the region is quarantined: it is read-only
+	then     func() // called when the loop has ended, before the region can be opened again
 	budget   budget
-	// careful: the region has failed lately, and may again. Each entry is handed in to be stored before the next is
-	// applied, so that all that came before a poisonous one is on disk, and is shown in quarantine.
+	// careful is set if the region has failed lately. Each entry is then reported to be stored before the next is applied, so
+	// that everything before an entry that causes a failure is on disk, and is shown in quarantine.
 	careful bool
-	// probe, if not nil, is called whenever commands were taken in, and with every entry before it is applied. Tests break regions by it.
+	// probe, if not nil, is called after commands were handled, and with every entry before it is applied. Tests use it to make
+	// regions fail.
 	probe  func(l *loop, entry []byte)
 	tick   uint64
-	idle   int // ticks without a seat
+	idle   int // ticks without a subscriber
 	number uint64
-	// discarded says, with removed, that somebody else deletes what is stored.
+	// discarded is set, with removed, if other code deletes what is stored.
 	discarded bool
-	marks     map[uint64]chan<- uint64 // marks proposed here, by nonce, and who waits for their indexes
-	look      *look                    // at the newest mark; nil if none came
-	keepsakes []keepsake               // the oldest first
-	mending   *mending                 // nil if the copy is not being mended
-	held      []replica.Delivery       // what came while it was
-	applied   uint64                   // the land has the entries up to this index
-	reported  uint64                   // those up to this one were given to the group to be stored
-	together  int                      // edits expected in the next entry: of those answered with the last, and of those who waited then
+	marks     map[uint64]chan<- uint64 // marks proposed here, by nonce, and the channels that wait for their indexes
+	look      *look                    // for the newest mark; nil if there was none
+	keepsakes []keepsake               // oldest first
+	mending   *mending                 // nil if the copy is not being repaired
+	held      []replica.Delivery       // what arrived during the repair
+	applied   uint64                   // the land contains the entries up to this index
+	reported  uint64                   // the entries up to this one were given to the group to be stored
+	together  int                      // edits expected in the next entry: of the players answered with the last one, and of those who waited then
 	gather    *time.Timer              // runs while edits wait for others
 	gathers   bool                     // it runs
 	flying    int                      // entries proposed in this term and not yet committed
-	hurried   bool                     // all was told since the last tick: until the next one only answers are
+	hurried   bool                     // everything was published since the last tick: until the next one only answers are
 }
 
 func newLoop(h *Host, info wire.Region, g group, land *world.Land) *loop {
@@ -133,25 +134,25 @@ func newLoop(h *Host, info wire.Region, g group, land *world.Land) *loop {
 	}
 }
 
-// seat is the place of one gateway in a region.
+// subscriber is a gateway that follows a region.
 type seat struct {
-	number uint64 // names it to the crowd
+	number uint64 // identifies it to the crowd
 	out    *mailbox[wire.FromRegion]
 	taken  []wire.FromRegion // belongs to the receiving goroutine
-	credit chan struct{}     // holds a token for each message that the loop has not heard yet
+	credit chan struct{}     // holds a token for each message that the loop has not handled yet
 
-	reading bool // it may have its seat where the disk refuses writes and nobody is known to lead
+	reading bool // it accepts a read-only subscription where the disk refuses writes and no leader is known
 
-	// The rest belongs to the loop.
-	since   time.Time // it is in the lobby since then; zero if it is not
-	until   time.Time // it has its seat for reading only, and until then
+	// The fields below belong to the loop.
+	since   time.Time // it is pending since then; zero if it is not
+	until   time.Time // it is subscribed read-only, and until then
 	watch   map[grid.ChunkPos]struct{}
-	fresh   []grid.ChunkPos            // watched, and still to be shown as a whole, in order
-	shown   map[grid.ChunkPos]struct{} // as a whole, in this tick
+	fresh   []grid.ChunkPos            // watched, and still to be sent as a whole, in order
+	shown   map[grid.ChunkPos]struct{} // sent as a whole in this tick
 	results []wire.EditResult
 }
 
-// run is the region's life: ticks until nobody watches any more, the group fails, or ctx ends.
+// run runs ticks until no gateway watches the region any more, the group fails, or ctx ends.
 func (l *loop) run(ctx context.Context) {
 	every := l.pace()
 	ticker := time.NewTicker(every)
@@ -171,13 +172,13 @@ func (l *loop) run(ctx context.Context) {
 			l.end("the node is stopping")
 			return
 		case <-l.group.Ready():
-			// Whoever waits for an answer gets it now, not at the next tick.
+			// Answer waiting gateways now, not at the next tick.
 			l.budget.do(l.hasNews)
 			if !l.failed && !l.removed {
 				continue
 			}
 		case <-l.inbox.wake:
-			if every == restEvery { // nobody waits for a tick then
+			if every == restEvery { // no gateway waits for a tick then
 				l.step()
 				break
 			}
@@ -196,7 +197,7 @@ func (l *loop) run(ctx context.Context) {
 			l.metrics.tickSeconds.Observe(l.work(start).Seconds())
 		}
 		if l.hurt != nil {
-			return // fenced: the rest is the host's
+			return // isolated: the host does the rest
 		}
 		if why := l.over(); why != "" {
 			l.end(why)
@@ -205,22 +206,22 @@ func (l *loop) run(ctx context.Context) {
 	}
 }
 
-// hasNews takes in what the group has between two ticks, and tells it.
+// handleCommits applies what the group has committed between two ticks, and publishes it.
 func (l *loop) hasNews() {
 	l.deliver()
 	l.proposeTogether()
 	l.hurry()
 }
 
-// hears takes in what others say between two ticks, and answers.
+// handleInbox applies what others send between two ticks, and answers.
 func (l *loop) hears() {
 	l.listen()
 	l.proposeTogether()
 	l.hurry()
 }
 
-// work runs a tick that is due, and gives how long it took. A region that is led here and blows its budget is
-// fenced, if another member can lead it; else it goes on: slow land is better than none.
+// work runs a tick that is due, and returns how long it took. A region that is led here and exceeds its budget is isolated if
+// another member can lead it. Otherwise it continues: slow land is better than none.
 func (l *loop) work(now time.Time) time.Duration {
 	if !l.leading || l.pace() != TickEvery {
 		l.budget.rest()
@@ -239,7 +240,7 @@ func (l *loop) work(now time.Time) time.Duration {
 	return took
 }
 
-// substitute tells whether another member could lead.
+// hasSubstitute reports whether another member could lead.
 func (l *loop) substitute() bool {
 	if l.raft == nil {
 		return false
@@ -250,7 +251,7 @@ func (l *loop) substitute() bool {
 	})
 }
 
-// pace is the length of the region's ticks now.
+// tickInterval returns the current length of the region's ticks.
 func (l *loop) pace() time.Duration {
 	if l.leading && (l.idle <= idleTicks || !l.unloadable()) || l.alone() {
 		return TickEvery
@@ -258,10 +259,10 @@ func (l *loop) pace() time.Duration {
 	return restEvery
 }
 
-// alone tells whether the group has no other members.
+// alone reports whether the group has no other members.
 func (l *loop) alone() bool { return len(l.members) <= 1 }
 
-// over says why the loop must end now; it is empty if it need not.
+// endReason returns why the loop must end now, or "".
 func (l *loop) over() string {
 	l.asleep = l.asleep && len(l.seats) == 0
 	switch {
@@ -304,7 +305,7 @@ func (l *loop) step() {
 	}
 }
 
-// listen takes in what gateways and the host say.
+// runInbox runs the closures that the links and the host have queued.
 func (l *loop) listen() {
 	inputs, _ := l.inbox.take()
 	for _, input := range inputs {
@@ -315,13 +316,13 @@ func (l *loop) listen() {
 	}
 }
 
-// unloadable tells whether nothing would be lost or left unanswered if the region were closed now.
+// unloadable reports whether the region could be closed now without losing anything or leaving a request unanswered.
 func (l *loop) unloadable() bool {
 	return len(l.waiting) == 0 && len(l.pending) == 0 && !l.looking()
 }
 
-// end closes the group and dismisses all gateways, also those that were just coming in. Commands that
-// come later find the inbox closed.
+// end closes the group and dismisses all gateways, including those that were just coming in. Later commands find the inbox
+// closed.
 func (l *loop) end(why string) {
 	l.inbox.close()
 	inputs, _ := l.inbox.take()

@@ -22,12 +22,12 @@ import (
 type script struct {
 	ready    chan struct{}
 	proposed [][]byte
-	full     error // what Propose says
+	full     error // returned by Propose
 	mail     []replica.Delivery
 	index    uint64
 	applied  uint64
 	closed   bool
-	loop     *loop // in whose newest term everything is committed
+	loop     *loop // everything is committed in its newest term
 
 	campaigns int
 }
@@ -56,7 +56,7 @@ func (s *script) Close() error {
 	return nil
 }
 
-// commit makes everything committed that is proposed.
+// commit commits everything that is proposed.
 func (s *script) commit() {
 	for _, entry := range s.proposed {
 		s.index++
@@ -65,7 +65,7 @@ func (s *script) commit() {
 	s.proposed = nil
 }
 
-// scripted is a loop that the test steps itself.
+// scripted returns a loop that the test steps itself.
 func scripted() (*loop, *script) {
 	g := &script{index: 1, mail: []replica.Delivery{replica.Leadership{Leader: "A", Self: true, Term: 2}}}
 	h := &Host{Options: Options{Logger: slog.New(slog.DiscardHandler)}, metrics: newMetrics(prometheus.NewRegistry())}
@@ -85,7 +85,7 @@ func (l *loop) sitDown() *localLink {
 	return &localLink{loop: l, seat: s}
 }
 
-// told gives everything that the link has got.
+// received returns everything that the link has received.
 func (l *localLink) told() (results []wire.EditResult, closed string) {
 	frames, _ := l.seat.out.take()
 	for _, f := range frames {
@@ -97,7 +97,7 @@ func (l *localLink) told() (results []wire.EditResult, closed string) {
 	return results, closed
 }
 
-// steps lets the loop propose what has come in: a tick asks for the terrain, the next one has it.
+// steps lets the loop propose what has come in: one tick requests the terrain hash, the next one has it.
 func (l *loop) steps() {
 	l.step()
 	l.step()
@@ -123,7 +123,7 @@ func TestNewTermProposesAgain(t *testing.T) {
 		t.Errorf("at the stall: %+v, want edit 3 refused, and the others in doubt", r)
 	}
 	g.mail = []replica.Delivery{replica.Leadership{Term: 2}, replica.Leadership{Self: true, Term: 3}, replica.Leadership{Term: 3, Cause: cause}}
-	l.step() // a stall again before they are proposed: still in doubt, so still not refused
+	l.step() // another stall before they are proposed: still in doubt, so still not refused
 	if r, _ := link.told(); len(r) != 0 {
 		t.Errorf("at the second stall: %+v", r)
 	}
@@ -174,8 +174,8 @@ func TestFailedGroupEndsTheLoop(t *testing.T) {
 	}
 }
 
-// A snapshot's land that cannot be read ends the loop, and nothing of the land before it comes over the snapshot's rows:
-// neither what it had not reported, nor what it would make of the entries that follow.
+// A snapshot whose land cannot be read ends the loop. Nothing of the previous land overwrites the snapshot's rows: neither
+// unreported rows, nor results of the entries that follow.
 func TestUnreadableSnapshotIsLeftAlone(t *testing.T) {
 	l, g := scripted()
 	g.mail = []replica.Delivery{replica.Leadership{Leader: "B", Term: 3}}
@@ -191,13 +191,13 @@ func TestUnreadableSnapshotIsLeftAlone(t *testing.T) {
 	}
 	before := g.applied
 	l.step()
-	l.report() // as the fence does
+	l.report() // as isolate does
 	if !l.failed || g.applied != before {
 		t.Errorf("failed %v, and entry %d was reported", l.failed, g.applied)
 	}
 }
 
-// An overloaded group takes edits later, in their order, none of them lost.
+// An overloaded group accepts edits later, in order, and none is lost.
 func TestOverloadedGroup(t *testing.T) {
 	l, g := scripted()
 	link := l.sitDown()
@@ -230,7 +230,7 @@ func TestOverloadedGroup(t *testing.T) {
 	}
 }
 
-// A gateway cannot make the region keep more for it than is bounded.
+// A gateway cannot make the region queue more results for it than the bound.
 func TestEditFlood(t *testing.T) {
 	l, g := scripted()
 	link := l.sitDown()
@@ -262,8 +262,8 @@ func TestEditFlood(t *testing.T) {
 	t.Error("the flood goes on")
 }
 
-// Whatever a gateway sends and the wire lets through: no panic, every frame back is valid, every edit is
-// answered once, and a gateway that leaves leaves nothing behind.
+// Whatever valid message a gateway sends: there is no panic, every frame is valid, every edit is answered once, and a gateway
+// that leaves leaves nothing behind.
 func FuzzHear(f *testing.F) {
 	seed := func(msg wire.ToRegion) {
 		var b bytes.Buffer

@@ -2,7 +2,7 @@ package region
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics are the numbers that regions report; docs/metrics.md explains each.
+// metrics are the metrics of regions; docs/metrics.md explains each.
 type metrics struct {
 	tickSeconds prometheus.Histogram
 	lateTicks   prometheus.Counter
@@ -95,12 +95,12 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	r.MustRegister(m.tickSeconds, m.lateTicks, m.loaded, m.leaderships, m.led, m.members, m.under, m.slept, m.roused, m.changes, m.edits, m.founded, m.catalog, m.located)
 	r.MustRegister(m.fenced, m.quarantined)
 	for _, kind := range []faultKind{panicked, slow, broken, refused} {
-		m.fenced.WithLabelValues(kind.String()) // so that an alert sees the first one, too
+		m.fenced.WithLabelValues(kind.String()) // so that an alert sees the first failure, too
 	}
 	return m
 }
 
-// scrubMetrics are the numbers of comparing, mending and replacing copies.
+// scrubMetrics are the metrics of comparing, repairing and replacing copies.
 type scrubMetrics struct {
 	scrubs *prometheus.CounterVec // by result: sound, repaired, damaged, failed
 	scrubbedChunks,

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// PieceProtocol names the streams on which nodes fetch digests, parts of land and bases from one another,
-	// without the world's prefix: one wire.Fetch, one wire.Fetched.
+	// PieceProtocol names the streams on which nodes fetch digests, parts of land and bases from one another, without the world's
+	// prefix: one wire.Fetch, one wire.Fetched.
 	PieceProtocol = "/piece/1"
 
-	// pieceTime bounds one of them, at both ends.
+	// pieceTime bounds one request, at both ends.
 	pieceTime = 15 * time.Second
-	// piecesAtOnce bounds how many are answered at the same time; the others wait.
+	// piecesAtOnce bounds how many requests are answered at the same time; the others wait.
 	piecesAtOnce = 4
 )
 
@@ -44,7 +44,7 @@ func (h *Host) ServePiece(ctx context.Context, peer string, stream io.ReadWriteC
 		remote.abort()
 		return
 	}
-	stream.Close() //nolint:errcheck // what was written arrives, or nobody is there
+	stream.Close() //nolint:errcheck // what was written arrives, or the peer is gone
 }
 
 func (h *Host) fetched(ctx context.Context, peer string, f wire.Fetch) wire.Fetched {
@@ -59,7 +59,7 @@ func (h *Host) fetched(ctx context.Context, peer string, f wire.Fetch) wire.Fetc
 	return wire.Fetched{Error: "unknown request; upgrade voxeld"}
 }
 
-// fetch asks another node, or this one, for a piece.
+// fetch requests a piece from another node, or from this one.
 func (h *Host) fetch(ctx context.Context, peer string, f wire.Fetch) (wire.Fetched, error) {
 	ctx, cancel := context.WithTimeout(ctx, pieceTime)
 	defer cancel()
@@ -73,7 +73,7 @@ func (h *Host) fetch(ctx context.Context, peer string, f wire.Fetch) (wire.Fetch
 	return answer, nil
 }
 
-// refusedPiece is why a node that was reached does not give what it was asked for.
+// refusedPiece is the reason that a reachable node gave for not serving a piece.
 type refusedPiece string
 
 func (r refusedPiece) Error() string { return string(r) }
@@ -89,7 +89,7 @@ func (h *Host) ask(ctx context.Context, peer string, f wire.Fetch) (wire.Fetched
 	link := newRemoteLink(stream)
 	stop := context.AfterFunc(ctx, link.abort)
 	defer stop()
-	defer stream.Close() //nolint:errcheck // all was said
+	defer stream.Close() //nolint:errcheck // the exchange is complete
 	if err := wire.WriteFrame(stream, f); err != nil {
 		link.abort()
 		return wire.Fetched{}, err
@@ -97,7 +97,7 @@ func (h *Host) ask(ctx context.Context, peer string, f wire.Fetch) (wire.Fetched
 	return wire.ReadFrame[wire.Fetched](bufio.NewReader(link.in), wire.MaxFrame)
 }
 
-// offered checks a part that a source gives, and digests it.
+// offered decompresses and checks a part from a source, and digests it.
 func offered(packed []byte) (offer, error) {
 	data, err := wire.UnpackPiece(packed)
 	if err != nil {

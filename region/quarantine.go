@@ -12,19 +12,19 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file shuts regions away that fail again: their land can be seen, and nothing can be changed, until an operator
-// says otherwise or the node is restarted (docs/adr/0009).
+// This file quarantines regions that fail repeatedly: their land is read-only until an operator releases them or the node is
+// restarted (docs/adr/0009).
 
-// errFenced says that a region is not opened because it has just failed here.
+// errIsolated is returned if a region is not opened because it has just failed here.
 var errFenced = errors.New("the region failed on this node")
 
-// errQuarantined says that a region is not opened until an operator releases it.
+// errQuarantined is returned if a region is not opened before an operator releases it.
 var errQuarantined = errors.New("the region is quarantined: look at voxeld doctor")
 
-// isQuarantined is what the gateways of such a region hear.
+// isQuarantined is the reason that the gateways of such a region get.
 const isQuarantined = "the region is quarantined"
 
-// struck counts a failure on this node, and tells the other members of it.
+// recordFailure counts a failure on this node, and reports it to the other members.
 func (h *Host) struck(info wire.Region, f *fault, led bool) {
 	var here, everywhere bool
 	h.failures.with(info.ID, func(r *ledger) {
@@ -47,8 +47,8 @@ func (h *Host) struck(info wire.Region, f *fault, led bool) {
 	}
 }
 
-// hearOfFailure takes in that a region has failed on another member. It is quarantined here too if the members have
-// to, or if so many have that the others cannot go on.
+// applyRemoteFailure counts a region's failure on another member. The region is quarantined here too if the failures require it
+// on all members, or if so many members have quarantined it that the others have no majority.
 func (h *Host) hearOfFailure(peer string, word wire.Fenced) error {
 	info, err := h.memberRegion(word.Region)
 	if err != nil {
@@ -59,7 +59,7 @@ func (h *Host) hearOfFailure(peer string, word wire.Fenced) error {
 	}
 	shut := word.Quarantined
 	h.failures.with(word.Region, func(r *ledger) {
-		// Two leaders may have failed before either heard of the other: then this says it.
+		// Two leaders may have failed before either was informed of the other: then this message completes the count.
 		_, everywhere := r.add(strike{at: time.Now(), peer: peer, kind: faultKind(word.Kind), led: word.Led}, h.Self.Peer)
 		shut = shut || everywhere
 		r.why = word.Why
@@ -77,7 +77,7 @@ func (h *Host) hearOfFailure(peer string, word wire.Fenced) error {
 	return nil
 }
 
-// stored gives the region as this node keeps it; ErrNotHere if it is no member.
+// stored returns the region as stored on this node, or ErrNotHere if the node is not a member.
 func (h *Host) stored(id uint64) (wire.Region, error) {
 	row, err := h.Storage.Get(regionTable, regionKey(id))
 	switch {
@@ -93,7 +93,7 @@ func (h *Host) stored(id uint64) (wire.Region, error) {
 	return info, nil
 }
 
-// shut quarantines a region on this node. If it is open it ends.
+// quarantine quarantines a region on this node. If the region is open, it ends.
 func (h *Host) shut(info wire.Region, why, by string) {
 	already := false
 	h.failures.with(info.ID, func(r *ledger) {
@@ -116,7 +116,7 @@ func (h *Host) shut(info wire.Region, why, by string) {
 	}
 }
 
-// Name is how people call a region: its cell, or "catalog".
+// Name returns the name of a region for people: its cell, or "catalog".
 func Name(info wire.Region) string {
 	if info.ID == world.CatalogID {
 		return "catalog"
@@ -124,7 +124,7 @@ func Name(info wire.Region) string {
 	return info.Cell.String()
 }
 
-// admit says why a region is not opened now; nil if it may be.
+// admit returns why a region must not be opened now, or nil.
 func (h *Host) admit(ctx context.Context, info wire.Region) error {
 	r := h.failures.look(info.ID)
 	if r.shut {
@@ -145,7 +145,7 @@ func (h *Host) admit(ctx context.Context, info wire.Region) error {
 	}
 }
 
-// attend gives the loop that shows a quarantined region's land.
+// openReadOnly returns the loop that shows a quarantined region's land.
 func (h *Host) attend(hello wire.Hello) (*loop, error) {
 	if l := h.failures.look(hello.Region).ward; l != nil {
 		return l, nil
@@ -167,7 +167,7 @@ func (h *Host) attend(hello wire.Hello) (*loop, error) {
 		}
 	})
 	if released {
-		return nil, ErrNotHere // while the land was read: nobody would end this loop. Who asks again finds the region.
+		return nil, ErrNotHere // released while the land was read: nothing would end this loop. The caller's next attempt finds the region.
 	}
 	started := h.start(func(ctx context.Context) {
 		if hurt := fenced(func() { l.exhibit(ctx) }); hurt != nil {
@@ -188,8 +188,8 @@ func (h *Host) attend(hello wire.Hello) (*loop, error) {
 	return l, nil
 }
 
-// exhibit is the life of a quarantined region: no ticks, only answers to gateways that want to see the land, until the
-// last of them leaves or ctx ends.
+// serveReadOnly runs a quarantined region: no ticks, only answers to gateways that watch the land, until the last of them leaves
+// or ctx ends.
 func (l *loop) exhibit(ctx context.Context) {
 	for {
 		select {
@@ -209,7 +209,7 @@ func (l *loop) exhibit(ctx context.Context) {
 	}
 }
 
-// nobody is the group of a quarantined region.
+// noGroup is the group of a quarantined region.
 type nobody struct{}
 
 func (nobody) Propose([]byte) error       { return errQuarantined }
@@ -219,7 +219,7 @@ func (nobody) Applied(uint64, []kv.Write) {}
 func (nobody) Campaign()                  {}
 func (nobody) Close() error               { return nil }
 
-// release forgets the failures of a region and lets it be opened again on this node.
+// release clears the failures of a region, so that it can be opened again on this node.
 func (h *Host) release(id uint64) {
 	var ward *loop
 	was := false
@@ -245,7 +245,7 @@ func (h *Host) release(id uint64) {
 	}
 }
 
-// releasedBy releases a region because another member says so.
+// releasedBy releases a region because another member has released it.
 func (h *Host) releasedBy(peer string, id uint64) error {
 	info, err := h.memberRegion(id)
 	if err != nil {
@@ -258,8 +258,8 @@ func (h *Host) releasedBy(peer string, id uint64) error {
 	return nil
 }
 
-// notOpened notes that a region could not be opened, if that is to be told: its copy here is of no use. If opening
-// it panicked, it has failed.
+// notOpened records that a region could not be opened, and logs it if the copy here is unusable. If opening it panicked, that
+// counts as a failure.
 func (h *Host) notOpened(info wire.Region, err error) {
 	var hurt *fault
 	switch {
@@ -275,10 +275,10 @@ func (h *Host) notOpened(info wire.Region, err error) {
 	h.tellClosed(info, err)
 }
 
-// tellEvery is how often it is said of a region that it cannot be opened, however often that is tried.
+// logEvery is the shortest interval at which it is logged that a region cannot be opened.
 const tellEvery = time.Minute
 
-// tellClosed says that a region cannot be opened on this node, and what to do.
+// logClosed logs that a region cannot be opened on this node, and what to do.
 func (h *Host) tellClosed(info wire.Region, why error) {
 	due := false
 	h.failures.with(info.ID, func(r *ledger) {
@@ -300,9 +300,9 @@ func (h *Host) tellClosed(info wire.Region, why error) {
 		"error", why, "do", do)
 }
 
-// Release ends the quarantine of a region on this node, which must be one of its members, and on those other members
-// that can be reached. It gives the peers that were told, and those that were not: there it has to be done again when
-// they are back, or they are restarted.
+// Release ends the quarantine of a region on this node, which must be one of its members, and on those other members that can be
+// reached. It returns the peers that were informed and those that were missed. On the latter, release the region again when they
+// are back, or restart them.
 func (h *Host) Release(ctx context.Context, id uint64) (told, missed []string, err error) {
 	info, err := h.memberRegion(id)
 	if err != nil {

@@ -16,20 +16,19 @@ import (
 )
 
 const (
-	// SnapshotProtocol names the streams that carry one snapshot each, without the world's prefix: the
-	// group, 8 bytes big-endian, then the snapshot as package replica writes it; one byte comes back, 0 if
-	// it was installed.
+	// SnapshotProtocol names the streams that carry one snapshot each, without the world's prefix: the group, 8 bytes big-endian,
+	// then the snapshot as package replica writes it; one byte comes back, 0 if it was installed.
 	SnapshotProtocol = "/snapshot/1"
 
-	// snapshotTime bounds the transport of one snapshot.
+	// snapshotTime bounds the transfer of one snapshot.
 	snapshotTime = 2 * time.Minute
-	// rousings bounds how many groups are opened at once because a member spoke to them.
+	// maxWaking bounds how many groups are opened at once because a member sent a message to them.
 	rousings = 64
-	// rousingsOfPeer bounds how many of them one peer can cause.
+	// maxWakingPerPeer bounds how many of them one peer can cause.
 	rousingsOfPeer = 16
 )
 
-// SendSnapshot opens a stream to the peer, has write fill it, and tells done how it went.
+// SendSnapshot opens a stream to the peer, has write fill it, and calls done with the result.
 func (c *Carrier) SendSnapshot(peer string, group uint64, write func(io.Writer) error, done func(error)) {
 	started := c.start(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, snapshotTime)
@@ -49,7 +48,7 @@ func (c *Carrier) snapshot(ctx context.Context, peer string, group uint64, write
 	link := newRemoteLink(stream)
 	stop := context.AfterFunc(ctx, link.abort)
 	defer stop()
-	defer stream.Close() //nolint:errcheck // all was said
+	defer stream.Close() //nolint:errcheck // the exchange is complete
 	if _, err := stream.Write(binary.BigEndian.AppendUint64(nil, group)); err != nil {
 		return fmt.Errorf("send snapshot: %w", err)
 	}
@@ -67,7 +66,7 @@ func (c *Carrier) snapshot(ctx context.Context, peer string, group uint64, write
 	return nil
 }
 
-// ServeSnapshot takes in the snapshot that another node sends.
+// ServeSnapshot installs the snapshot that another node sends.
 func (h *Host) ServeSnapshot(ctx context.Context, peer string, stream io.ReadWriteCloser) {
 	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
 	defer cancel()
@@ -91,7 +90,7 @@ func (h *Host) ServeSnapshot(ctx context.Context, peer string, stream io.ReadWri
 
 func (h *Host) takeSnapshot(ctx context.Context, peer string, group uint64, in io.Reader) error {
 	err := h.Replicas.ReceiveSnapshot(ctx, peer, group, in)
-	if !errors.Is(err, replica.ErrNotOpen) { // it says so before it reads
+	if !errors.Is(err, replica.ErrNotOpen) { // it returns that before it reads
 		return err
 	}
 	if err := h.rouse(ctx, peer, group); err != nil {
@@ -100,7 +99,7 @@ func (h *Host) takeSnapshot(ctx context.Context, peer string, group uint64, in i
 	return h.Replicas.ReceiveSnapshot(ctx, peer, group, in)
 }
 
-// ServeRaft takes in the raft messages of another node, until it ends the stream.
+// ServeRaft receives the raft messages of another node until the node ends the stream.
 func (h *Host) ServeRaft(ctx context.Context, peer string, stream io.ReadWriteCloser) {
 	h.hearOf(peer)
 	remote := newRemoteLink(stream)
@@ -119,9 +118,9 @@ func (h *Host) ServeRaft(ctx context.Context, peer string, stream io.ReadWriteCl
 	}
 }
 
-// receive hands a message to its group. One that is not open is opened beside the stream, if the sender
-// is a member of it; what comes meanwhile is dropped, for raft says it again. So it is with a sender whom
-// the group does not know as a member yet. The message is valid until receive returns.
+// receive passes a message to its group. If the group is not open and the sender is a member of it, the group is opened beside
+// the stream; messages that arrive meanwhile are dropped, since raft retransmits them. The same holds for a sender that the group
+// does not know as a member yet. The message is valid until receive returns.
 func (h *Host) receive(peer string, m wire.RaftMessage) {
 	err := h.Replicas.Receive(peer, m.Group, m.Data)
 	if err == nil {
@@ -158,8 +157,8 @@ func (h *Host) receive(peer string, m wire.RaftMessage) {
 	}
 }
 
-// beginRousing reports false if the group is being roused already, or was put to sleep just now, or too
-// many others are being roused, altogether or by this peer.
+// beginWaking reports whether the group may be woken now. It may not if it is being woken already, has just begun to hibernate,
+// or too many groups are being woken, in total or by this peer.
 func (h *Host) beginRousing(peer string, group uint64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -189,12 +188,12 @@ func (h *Host) endRousing(group uint64) {
 	delete(h.mu.rousing, group)
 }
 
-// vouch has an open group hear members that it has not come to know from its log yet, if the catalog knows
-// them: this node was away while they became members.
+// vouch makes an open group accept messages of members that are not in its log yet, if the catalog lists them: this node was away
+// while they became members.
 func (h *Host) vouch(ctx context.Context, peer string, group uint64) error {
 	l := h.loop(group)
 	if l == nil {
-		return ErrNotHere // the catalog's own members are nowhere written but in its log
+		return ErrNotHere // the catalog's own members are recorded only in its own log
 	}
 	info, err := h.Directory.byID(ctx, group)
 	if err != nil {
@@ -216,10 +215,10 @@ func (h *Host) vouch(ctx context.Context, peer string, group uint64) error {
 	return l.raft.Vouch(conf)
 }
 
-// rouse opens a group because one of its members speaks to it.
+// wake opens a group because one of its members sent a message to it.
 func (h *Host) rouse(ctx context.Context, peer string, group uint64) error {
 	if group == world.CatalogID {
-		return ErrNotHere // where it lives it is always open
+		return ErrNotHere // on its members it is always open
 	}
 	if h.failures.quarantined(group) {
 		return errQuarantined
@@ -228,7 +227,7 @@ func (h *Host) rouse(ctx context.Context, peer string, group uint64) error {
 	if err != nil {
 		return err
 	}
-	if !hasMember(info, peer) { // perhaps it became one while the group slept here
+	if !hasMember(info, peer) { // it may have become a member while the group hibernated here
 		if info, err = h.Directory.byID(ctx, group); err != nil {
 			return fmt.Errorf("rouse region %d: %w", group, err)
 		}

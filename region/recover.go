@@ -13,45 +13,44 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file makes regions anew out of one survivor, on an operator's word: after most of their members are lost for
-// good (docs/adr/0009).
+// This file recovers regions from one survivor, when an operator asks for it, after most of their members are lost for good
+// (docs/adr/0009).
 
-// silenceBefore is how long members must have been silent before a region is recovered without them: a pause, or a
-// network that is cut for a moment, is no loss. A living node may have been heard of last when it was asked last, so
-// the time between two questions comes on top (unheard), as long as it is for a node of no group that this one leads.
+// silenceBefore is how long members must have been silent before a region is recovered without them: a pause or a short partition
+// is not a loss. A live node may have been heard from only when it was last asked, so unheard adds the longest interval between
+// two questions.
 const silenceBefore = 10 * time.Second
 
-// unheard is how long a node must not have been heard of to count as silent for silenceBefore.
+// unheard returns how long a node must not have been heard from to count as silent for silenceBefore.
 func (h *Host) unheard() time.Duration { return silenceBefore + h.liveness.stranger + superviseEvery }
 
-// Copy is a member of a region that is to be recovered, as it was found.
+// Copy is the state of a member of a region that is to be recovered.
 type Copy struct {
 	Peer    string
 	Learner bool
-	// Last and Term say how far the copy's log goes; of two the one with the higher term has more, then the one with
-	// the higher index. Applied is the last entry that is in the land.
+	// Last and Term are the end of the copy's log. Of two copies the one with the higher term is newer; with equal terms, the one
+	// with the higher index. Applied is the last entry that is in the land.
 	Last, Term, Applied uint64
-	// Missing says why the copy counts for nothing; empty if it can be used. Heard is when the node was heard of last,
-	// zero if that is not known.
+	// Missing is why the copy cannot be used; empty if it can. Heard is when the node was last heard from, zero if unknown.
 	Missing string
 	Heard   time.Time
 }
 
-// Recovery is what is to be known before a region is recovered.
+// Recovery is the plan for recovering a region.
 type Recovery struct {
 	Region uint64
 	Name   string // its cell, or "catalog"
 	Copies []Copy // by ascending replica id
 	Voters int    // members with a vote
 	Best   string // peer with the newest log
-	// Alive says that a majority of the members lives: there is nothing to be recovered.
+	// Alive is set if a majority of the members is alive: no recovery is necessary.
 	Alive bool
-	// Refused says why it cannot be recovered on this node, and what to do; empty if it can.
+	// Refused is why it cannot be recovered on this node, and what to do; empty if it can.
 	Refused string
 }
 
-// PlanRecovery looks at the regions, all of which this node must be a member of, and says how they could be
-// recovered. Nothing is changed.
+// PlanRecovery examines the regions, all of which this node must be a member of, and returns how each could be recovered. It
+// changes nothing.
 func (h *Host) PlanRecovery(ctx context.Context, ids []uint64) ([]Recovery, error) {
 	want := make(map[string][]uint64)
 	own := make([]replica.Position, len(ids))
@@ -133,9 +132,9 @@ func (h *Host) plan(info wire.Region, own replica.Position, s survey) Recovery {
 	return p
 }
 
-// Recover makes this node the only member of a region that has lost the majority of its members, and serves it. The
-// plan is made again and must allow it. Others become members afterwards as of any region; what is left of the
-// former ones is dropped when they come back.
+// Recover makes this node the only member of a region that has lost the majority of its members, and serves it. It plans the
+// recovery again, and fails unless the plan allows it. Other nodes become members afterwards, as in any region. Former members
+// drop their copies when they come back.
 func (h *Host) Recover(ctx context.Context, id uint64) error {
 	plans, err := h.PlanRecovery(ctx, []uint64{id})
 	if err != nil {
@@ -163,7 +162,7 @@ func (h *Host) Recover(ctx context.Context, id uint64) error {
 	return nil
 }
 
-// formerMembers is the region with those members only that are to be told of its recovery.
+// formerMembers returns the region with only those members that must be notified of its recovery.
 func formerMembers(info wire.Region, p Recovery, self string) wire.Region {
 	before := wire.Region{ID: info.ID, Cell: info.Cell, Epoch: info.Epoch, Term: info.Term}
 	for _, c := range p.Copies {
@@ -231,7 +230,7 @@ func (h *Host) recoverCatalog(ctx context.Context) error {
 	})
 }
 
-// Memberships lists the regions that this node keeps a copy of, the catalog first.
+// Memberships lists the regions that this node stores a copy of, the catalog first.
 func (h *Host) Memberships() ([]wire.Region, error) {
 	var all []wire.Region
 	if info, err := h.catalogRegion(); err == nil {

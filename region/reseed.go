@@ -15,38 +15,38 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is what becomes of a copy that cannot be used: its log, its vote or its land cannot be read. It is
-// never opened again, for it has forgotten what it promised. Instead its node asks the region's leader to take its
-// replica out of the group; then it deletes what it has, under a tombstone, and is taken in anew like any other node:
-// as a learner, under a new replica id, with a snapshot. Where no others are left, the copy stays as it is, for people.
+// This file replaces a copy whose log, vote or land cannot be read. Such a copy is never opened again, because its promises to
+// the group are lost. Instead its node asks the region's leader to remove its replica from the group. Then the node deletes the
+// copy, leaves a tombstone, and joins like any other node: as a learner, under a new replica id, with a snapshot. If there are no
+// other members, the copy stays as it is, for an operator.
 
 const (
 	// reseedEvery is the pause between two attempts to have a damaged copy replaced.
 	reseedEvery = 5 * time.Second
-	// reseedTime bounds one of them.
+	// reseedTime bounds one attempt.
 	reseedTime = 20 * time.Second
-	// reseedsMost is how often a region's copy is replaced while the node runs. If it is damaged yet again, the file
-	// itself is broken in a way that writing does not mend, and only another file helps.
+	// reseedsMost bounds how often a region's copy is replaced while the node runs. If it is damaged once more, the file itself
+	// is broken in a way that rewriting does not repair, and only another file helps.
 	reseedsMost = 3
 )
 
-// condemned is a copy on this node that must not be used any more.
+// corruptCopy is a copy on this node that must not be used any more.
 type condemned struct {
 	info  wire.Region
 	why   error
 	since time.Time
 }
 
-// errCondemned is why a region is not opened.
+// errCorruptCopy is why such a region is not opened.
 var errCondemned = errors.New("this node's copy of the region is damaged and is not used; the other members replace it")
 
 var errHopeless = errors.New("the file is broken beyond writing: stop this node, and start it with an " +
 	"empty data directory and --join; the others bring it what they have")
 
-// structured is a Storage that can tell whether a new copy in it would be as bad as the old one.
+// structured is a Storage that can check whether a new copy in it would be damaged as well.
 type structured interface{ CheckStructure() error }
 
-// condemn has a damaged copy replaced. Why says what is wrong with it.
+// markCorrupt has a damaged copy replaced. Why describes the damage.
 func (h *Host) condemn(info wire.Region, why error) {
 	h.mu.Lock()
 	_, known := h.mu.condemned[info.ID]
@@ -68,7 +68,7 @@ func (h *Host) pardon(id uint64) {
 	h.countDamage()
 }
 
-// isCondemned says why a region must not be opened here; nil if it may.
+// corruptErr returns why a region must not be opened here, or nil.
 func (h *Host) isCondemned(id uint64) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,15 +78,15 @@ func (h *Host) isCondemned(id uint64) error {
 	return nil
 }
 
-// damagedLog is told by a scrub that an open group's log or vote cannot be read from disk. Memory has them, so the
-// group goes on until another replica has taken the place of this one.
+// damagedLog handles the finding of a scrub that an open group's log or vote cannot be read from disk. The group still has both
+// in memory, so it continues until another replica has replaced this one.
 func (h *Host) damagedLog(ctx context.Context, l *loop, why error) {
 	if info, err := l.ask(ctx); err == nil {
 		h.condemn(info, why)
 	}
 }
 
-// keepReseeding has the damaged copies replaced, until ctx ends.
+// keepReseeding has damaged copies replaced until ctx ends.
 func (h *Host) keepReseeding(ctx context.Context) {
 	every := time.NewTicker(reseedEvery)
 	defer every.Stop()
@@ -127,7 +127,7 @@ func (h *Host) keepReseeding(ctx context.Context) {
 	}
 }
 
-// reseed has this node's replica taken out of the group, and deletes it.
+// reseed has this node's replica removed from the group, and deletes it.
 func (h *Host) reseed(ctx context.Context, info wire.Region) error {
 	ctx, cancel := context.WithTimeout(ctx, reseedTime)
 	defer cancel()
@@ -160,7 +160,7 @@ func (h *Host) reseed(ctx context.Context, info wire.Region) error {
 		return err
 	}
 	if h.replacedSince(info.ID, max(id, damaged)) {
-		return nil // it was invited again before this answer came
+		return nil // it was invited again before this answer arrived
 	}
 	if l := h.loop(info.ID); l != nil {
 		l.inbox.put(func() { l.removed, l.discarded = true, true })
@@ -173,7 +173,7 @@ func (h *Host) reseed(ctx context.Context, info wire.Region) error {
 	return h.discard(info, max(id, damaged))
 }
 
-// replicaOf is the replica id of a member as the region tells it, 0 if it does not.
+// replicaOf returns the replica id of a member according to the region, or 0.
 func replicaOf(info wire.Region, peer string) uint64 {
 	for _, m := range info.Members {
 		if m.Peer == peer {
@@ -183,9 +183,9 @@ func replicaOf(info wire.Region, peer string) uint64 {
 	return 0
 }
 
-// replacedSince tells whether this node's copy is of a later replica than the damaged one: the leader took that out and
-// invited this node again, but the word of it was lost. A sound copy must not be discarded in its place: the group
-// counts on what it has promised.
+// replacedSince reports whether this node's copy is of a later replica than the damaged one: the leader removed that one and
+// invited this node again, but its answer was lost. The sound copy must not be discarded instead, since the group relies on its
+// promises.
 func (h *Host) replacedSince(id, damaged uint64) bool {
 	if damaged == 0 {
 		return false
@@ -197,7 +197,7 @@ func (h *Host) replacedSince(id, damaged uint64) bool {
 	return err == nil && p.Replica > damaged
 }
 
-// askOut asks the other members until the one that leads has taken this node's replica out. It gives its id.
+// requestRemoval asks the other members until the leader has removed this node's replica. It returns the replica's id.
 func (h *Host) askOut(ctx context.Context, info wire.Region) (uint64, error) {
 	failures := []error{errors.New("no other member could take it out")}
 	id := uint64(0)
@@ -235,8 +235,8 @@ func (h *Host) discard(info wire.Region, id uint64) error {
 	return nil
 }
 
-// takeOut answers a member whose copy is damaged: it is taken out of the group, if this node leads it, or comes to do
-// so because the region sleeps.
+// removeReplica handles the request of a member whose copy is damaged: it removes the member from the group if this node leads
+// the group, or becomes leader because the region hibernates.
 func (h *Host) takeOut(ctx context.Context, peer string, group uint64) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -262,13 +262,13 @@ func (h *Host) takeOut(ctx context.Context, peer string, group uint64) (uint64, 
 			return m.ID, h.exclude(ctx, l, m)
 		}
 	}
-	// It is out already. Which id it had is forgotten; its tombstone must not be below that one, or a member that has
-	// not heard of the change could have it opened again, and count a vote that has forgotten what it promised.
+	// It is removed already, and its id is unknown here. The tombstone must not be below that id. Otherwise a member that is not
+	// informed of the removal could make the node open it again, and count a vote of a replica whose promises are lost.
 	return l.raft.NewestID(), nil
 }
 
-// exclude takes a member out of the group, whose copy is then deleted: not before others have what was acknowledged with
-// its help.
+// exclude removes a member whose copy is then deleted. It first waits until others have everything that was acknowledged with
+// that member's help.
 func (h *Host) exclude(ctx context.Context, l *loop, m replica.Member) error {
 	if err := h.settle(ctx, func() bool { return h.beginTending(l.info.ID) }); err != nil {
 		return errors.New("its members are being changed")
@@ -287,8 +287,8 @@ func (h *Host) exclude(ctx context.Context, l *loop, m replica.Member) error {
 	return nil
 }
 
-// heldWithout tells whether a majority of the voters have the log up to last without this member; all others, if they are
-// fewer.
+// heldWithout reports whether a majority of the voters, or all other voters if they are fewer, have the log up to last without
+// this member.
 func heldWithout(s replica.Status, id, last uint64) bool {
 	voters, others, have := 0, 0, 0
 	for _, m := range s.Members {
@@ -306,7 +306,7 @@ func heldWithout(s replica.Status, id, last uint64) bool {
 	return have >= min(voters/2+1, others)
 }
 
-// judgeSuspects condemns the copies that were found damaged when the store was opened.
+// markSuspects marks the copies as corrupt that were found damaged when the store was opened.
 func (h *Host) judgeSuspects() error {
 	for id, why := range h.Suspects {
 		row, err := h.Storage.Get(regionTable, regionKey(id))
@@ -314,7 +314,7 @@ func (h *Host) judgeSuspects() error {
 			return fmt.Errorf("look up region %d: %w", id, err)
 		}
 		if row == nil {
-			continue // a region that this node is no member of
+			continue // a region that this node is not a member of
 		}
 		info, err := wire.DecodeRegion(row)
 		if err != nil {
@@ -325,7 +325,7 @@ func (h *Host) judgeSuspects() error {
 	return nil
 }
 
-// mendRegistry deletes the rows of the node's list of regions that cannot be read: the catalog tells the same.
+// mendRegistry deletes the unreadable rows of the node's list of regions: the catalog has the same data.
 func (h *Host) mendRegistry() error {
 	var bad []kv.Write
 	var keys [][]byte
@@ -349,15 +349,15 @@ func (h *Host) mendRegistry() error {
 	if len(bad) == 0 {
 		return nil
 	}
-	// Run does not run yet; nor does it take part.
+	// Run does not run yet, so it does not write concurrently.
 	if err := h.Storage.Commit(bad); err != nil {
 		return fmt.Errorf("mend list of regions: %w", err)
 	}
 	return nil
 }
 
-// Concerned gives the groups to which a damaged row may belong that was found in a table under the first of the keys,
-// beside the others; ok is false if the table is none of a group's own. Group 1 is the catalog.
+// Concerned returns the groups to which a damaged row may belong that was found in a table under the first of the keys, next to
+// the others. Ok is false if the table holds no rows of single groups. Group 1 is the catalog.
 func Concerned(table string, keys [][]byte) (groups []uint64, ok bool) {
 	if table != world.LandTable && table != "raft_log" && table != "raft_state" {
 		return nil, false

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// catalogRounds is how often all known members of the catalog are asked, and catalogPause the time
-	// between: together longer than an election takes.
+	// catalogRounds is how often all known members of the catalog are asked, and catalogPause the time between: together longer
+	// than an election takes.
 	catalogRounds = 8
 	catalogPause  = 300 * time.Millisecond
 )
 
-// This file is how the catalog's group is reached, published and kept on the right nodes.
+// This file contacts the catalog's group, publishes its leader and keeps it on the right nodes.
 
-// root is the catalog, if this node is a member of it; else nil.
+// root returns the catalog if this node is a member of it, else nil.
 func (h *Host) root() *catalog {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,7 +65,7 @@ func (h *Host) acquaintCatalog(c *catalog, peer string) {
 	})
 }
 
-// catalogWard is the catalog as the supervisor sees it.
+// catalogGroup returns the catalog as a group for the supervisor.
 func (h *Host) catalogWard(c *catalog) ward {
 	return ward{
 		id: world.CatalogID, key: grid.CatalogKey, copies: h.CatalogCopies, group: c.group, info: c.where,
@@ -73,7 +73,7 @@ func (h *Host) catalogWard(c *catalog) ward {
 	}
 }
 
-// acceptCatalog joins the catalog's group. The network has to know the peer as one of its members.
+// acceptCatalog joins the catalog's group. The DHT must list the peer as a member of it.
 func (h *Host) acceptCatalog(ctx context.Context, peer string, invite wire.Invite) error {
 	known, err := h.Records.Catalog(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (h *Host) acceptCatalog(ctx context.Context, peer string, invite wire.Invit
 		case own > invite.Replica:
 			return fmt.Errorf("join the catalog as replica %d: this is replica %d by now", invite.Replica, own)
 		}
-		c.inbox.put(func() { c.removed = true }) // an earlier replica, which was removed and has not heard of it
+		c.inbox.put(func() { c.removed = true }) // an earlier replica, which was removed without noticing
 		select {
 		case <-c.done:
 		case <-ctx.Done():
@@ -124,8 +124,8 @@ func (h *Host) acceptCatalog(ctx context.Context, peer string, invite wire.Invit
 	return nil
 }
 
-// consult asks the catalog's leader: here, if it is this node. The known members are asked in turn, and
-// again while nobody leads.
+// consult asks the catalog's leader: with here, if this node is the leader. The known members are asked in turn, and again while
+// there is no leader.
 func (d *Directory) consult(ctx context.Context, q wire.Question, here func(*catalog) (wire.Region, error)) (wire.Region, error) {
 	var failed error
 	for range catalogRounds {
@@ -152,7 +152,7 @@ func (d *Directory) consult(ctx context.Context, q wire.Question, here func(*cat
 	return wire.Region{}, failed
 }
 
-// consultRound asks each known member once. Again tells that none of them leads, or answers.
+// consultRound asks each known member once. Again reports that none of them leads, or answers.
 func (d *Directory) consultRound(ctx context.Context, q wire.Question) (region wire.Region, again bool, err error) {
 	d.mu.Lock()
 	at := d.mu.catalog
@@ -201,7 +201,7 @@ func (d *Directory) consultRound(ctx context.Context, q wire.Question) (region w
 	return wire.Region{}, true, err
 }
 
-// askCatalog asks a member of the catalog. A change takes it a commit; what is only looked up is answered at once.
+// askCatalog asks a member of the catalog. A change takes a commit; a lookup is answered at once.
 func (d *Directory) askCatalog(ctx context.Context, peer string, q wire.Question) (wire.Answer, error) {
 	if q.Authority != nil {
 		var cancel context.CancelFunc

@@ -12,24 +12,23 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file puts the groups of idle regions to sleep: all members close them, and none of them costs a tick
-// or a message. They wake when somebody wants a seat, or a member speaks to them.
+// This file makes the groups of idle regions hibernate: all members close them, so that they cost no ticks and no messages. They
+// wake when a gateway subscribes, or when a member sends a message to them.
 
 const (
-	// napEvery is how many ticks of rest pass between two attempts to put an idle region to sleep.
+	// hibernateEvery is the number of idle ticks between two attempts to hibernate.
 	napEvery = 20
-	// drowsy is how long a group that was put to sleep is not woken by raft messages: those that were under
-	// way when it closed mean nothing, and who really wakes it says so again.
+	// wakeHoldoff is how long a hibernating group is not woken by raft messages. Messages that were under way when it closed are
+	// meaningless, and a member that wants to wake it retransmits.
 	drowsy = time.Second
 )
 
-// sleepy tells whether the region, which this node leads, has been idle for long enough to be put to sleep.
+// canHibernate reports whether the region, which this node leads, has been idle for long enough to hibernate.
 func (l *loop) sleepy() bool {
 	return l.leading && !l.alone() && l.unloadable() && l.idle > idleTicks && (l.idle-idleTicks)%napEvery == 1
 }
 
-// rest ends the loop at the end of this tick if the region is idle still. Least is the index that must have
-// been applied.
+// rest ends the loop at the end of this tick if the region is still idle. Least is the index that must have been applied.
 func (l *loop) rest(least uint64) error {
 	l.deliver()
 	l.report()
@@ -43,8 +42,8 @@ func (l *loop) rest(least uint64) error {
 	return nil
 }
 
-// lull puts the region to sleep, if all members that live are as far as this node: it closes the group here
-// and asks the others to do so. One that refuses stands for election and so wakes all.
+// hibernate closes the group on all members, if all live members have applied as much as this node. It closes the group here and
+// asks the others to do so. A member that refuses stands for election and so wakes all.
 func (h *Host) lull(l *loop) {
 	h.start(func(ctx context.Context) {
 		id := l.info.ID
@@ -90,7 +89,7 @@ func (h *Host) lullNow(ctx context.Context, l *loop) error {
 	return nil
 }
 
-// announced makes sure that the catalog knows the region's members.
+// announced ensures that the catalog has the region's current members.
 func (h *Host) announced(ctx context.Context, l *loop) error {
 	info, err := l.ask(ctx)
 	if err != nil {
@@ -130,7 +129,7 @@ func (h *Host) close(ctx context.Context, l *loop, least uint64) error {
 	}
 }
 
-// sleep closes a group because its leader has put it to sleep.
+// sleep closes a group because its leader has requested it.
 func (h *Host) sleep(ctx context.Context, peer string, s wire.Sleep) error {
 	l := h.loop(s.Group)
 	if l == nil {

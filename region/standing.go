@@ -12,12 +12,12 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file says how regions do on this node, to operators and to the nodes that ask on their behalf.
+// This file reports the status of regions on this node, to operators and to nodes that ask on their behalf.
 
-// longestWhy bounds the reason in a stand, in bytes, so that many fit into an answer.
+// maxReason bounds the reason in a status, in bytes, so that many fit into an answer.
 const longestWhy = 300
 
-// standings answers Standing.
+// statuses answers wire.Standing.
 func (h *Host) standings(q wire.Standing) []wire.Stand {
 	all := make([]wire.Stand, len(q.Regions))
 	for i, id := range q.Regions {
@@ -26,7 +26,7 @@ func (h *Host) standings(q wire.Standing) []wire.Stand {
 	return all
 }
 
-// stand says how a region does here. With log it reads how far the stored copy has come.
+// status returns the status of a region here. With log it also reads the position of the stored copy.
 func (h *Host) stand(id uint64, log bool) wire.Stand {
 	s := wire.Stand{Region: id}
 	var group *replica.Group
@@ -61,7 +61,7 @@ func (h *Host) stand(id uint64, log bool) wire.Stand {
 	return s
 }
 
-// watch fills in what an open group says of itself.
+// fillFromGroup fills in the status from an open group.
 func (h *Host) watch(g *replica.Group, s *wire.Stand) {
 	status, conf := g.Status(), g.Configuration()
 	s.Leader, s.Term, s.Last, s.Applied = status.Leader, status.Term, status.Last, status.Applied
@@ -78,7 +78,7 @@ func (h *Host) watch(g *replica.Group, s *wire.Stand) {
 	}
 }
 
-// readPosition fills in what is stored of a group.
+// fillFromDisk fills in the position that is stored.
 func (h *Host) readPosition(s *wire.Stand) {
 	p, err := h.Replicas.Position(s.Region)
 	if err != nil {
@@ -97,8 +97,8 @@ func (h *Host) readPosition(s *wire.Stand) {
 	}
 }
 
-// askStandings asks a node how regions do there; of this node it is known. Skew is how far the node's clock is ahead
-// of this one's, as good as the time that the answer took allows.
+// askStatuses asks a node for the status of regions; for this node no message is sent. Skew is how far the node's clock is ahead
+// of this one's, or 0 if the round trip took too long to measure it.
 func (h *Host) askStandings(ctx context.Context, peer string, q wire.Standing) (stands []wire.Stand, skew time.Duration, err error) {
 	if peer == h.Self.Peer {
 		return h.standings(q), 0, nil
@@ -115,7 +115,7 @@ func (h *Host) askStandings(ctx context.Context, peer string, q wire.Standing) (
 	if answer.Clock > 0 {
 		skew = time.UnixMilli(answer.Clock).Sub(start.Add(took / 2))
 		if skew.Abs() <= took {
-			skew = 0 // it cannot be told
+			skew = 0 // below the precision of the measurement
 		}
 	}
 	return answer.Standings, skew, nil

@@ -14,30 +14,30 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file keeps leftovers apart from the group that goes on: what is left of the group before an operator has made
-// one of one survivor (docs/adr/0009), and copies that were replaced while their nodes were away. Whoever has one drops it
-// before he serves, and joins anew.
+// This file detects copies that are superseded: those of a group from before an operator recovered it from one survivor
+// (docs/adr/0009), and those that were replaced while their nodes were away. The node drops such a copy before it serves the
+// region, and joins again.
 
-// recoveredTable remembers the regions that were recovered on this node, until all former members have been told:
-// id, 8 bytes big-endian → the region before.
+// recoveredTable stores the regions that were recovered on this node, until all former members have been notified: id, 8 bytes
+// big-endian → the region before.
 const recoveredTable = "recovered"
 
-// recoveredEpoch is what each recovery adds to a region's epoch: more than a log ever has entries.
+// recoveredEpoch is added to a region's epoch by each recovery. A log never has that many entries.
 const recoveredEpoch = 1 << 40
 
-// epochOf is the epoch of a region whose group has this configuration.
+// epochOf returns the epoch of a region whose group has this configuration.
 func epochOf(c replica.Configured) uint64 {
 	return c.Recovered*recoveredEpoch + max(c.Index, firstEpoch)
 }
 
-// rightfulTime bounds how long a region waits for its other members to say whether it was recovered without it.
+// validateTime bounds how long a region waits for its other members to report whether it was recovered without this node.
 const rightfulTime = time.Second
 
-// errSuperseded says that the region goes on elsewhere without the copy of this node.
+// errSuperseded is returned if the region continues elsewhere without the copy of this node.
 var errSuperseded = errors.New("the region goes on without this node; the copy here is dropped")
 
-// rightful makes sure, once in a process' life for each region, that its copy here is no leftover: a node that comes
-// back asks the other members before it speaks for the group that they may have left.
+// validateCopy ensures that a region's copy here is not superseded, once for each region while the process runs. A node that
+// comes back asks the other members before it acts for a group that it may have left.
 func (h *Host) rightful(ctx context.Context, info wire.Region) error {
 	h.mu.Lock()
 	_, known := h.mu.rightful[info.ID]
@@ -65,7 +65,7 @@ func (h *Host) rightfulCatalog(ctx context.Context, c *catalog) error {
 	return nil
 }
 
-// superseded asks the other members whether their group goes on without the copy here.
+// superseded asks the other members whether their group continues without the copy here.
 func (h *Host) superseded(ctx context.Context, info wire.Region) bool {
 	if len(info.Members) < 2 {
 		return false
@@ -96,10 +96,10 @@ func (h *Host) superseded(ctx context.Context, info wire.Region) bool {
 	return len(newer) > 0
 }
 
-// replaces tells whether a copy on another node is of a group that goes on without the one here: it was recovered more
-// often, or has come to a later configuration, and does not know this replica. (It knows one that was joined just now and
-// does not know yet of which group it is.) Two replicas that were replaced and did not hear of it could otherwise be most
-// of the members that they remember. Of groups that were recovered equally often nobody knows whether they are one.
+// replaces reports whether a copy on another node belongs to a group that continues without the one here. That group was
+// recovered more often or has a later configuration, and does not contain this replica. (A replica that has just joined and has
+// no configuration yet does not count.) Otherwise two replicas that were replaced while away could form a majority of the
+// configuration that they remember. Groups that were recovered equally often may or may not be the same.
 func (h *Host) replaces(there wire.Stand, own replica.Position) bool {
 	if there.State == wire.StandNone || own.Members.Index == 0 {
 		return false
@@ -111,8 +111,7 @@ func (h *Host) replaces(there wire.Stand, own replica.Position) bool {
 	})
 }
 
-// hearSuperseded looks whether the peer is right that a region was recovered without this node, and drops the copy
-// then.
+// checkSuperseded checks a peer's message that a region was recovered without this node, and drops the copy if that is true.
 func (h *Host) hearSuperseded(ctx context.Context, peer string, id uint64) error {
 	info, err := h.memberRegion(id)
 	if errors.Is(err, ErrNotHere) {
@@ -160,7 +159,7 @@ func waitFor(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// memberRegion gives a region of which this node is a member, the catalog too; ErrNotHere if it is none.
+// memberRegion returns a region of which this node is a member, possibly the catalog, or ErrNotHere.
 func (h *Host) memberRegion(id uint64) (wire.Region, error) {
 	if id == world.CatalogID {
 		return h.catalogRegion()
@@ -168,7 +167,7 @@ func (h *Host) memberRegion(id uint64) (wire.Region, error) {
 	return h.stored(id)
 }
 
-// expel tells the former members of recovered regions, as they come back, that their copies are worth nothing.
+// notifyEvicted notifies the former members of recovered regions, as they come back, that their copies are superseded.
 func (h *Host) expel(ctx context.Context) {
 	h.mu.Lock()
 	all := make([]wire.Region, 0, len(h.mu.expelled))
@@ -208,13 +207,13 @@ func (h *Host) expel(ctx context.Context) {
 	}
 }
 
-// keepExpelled remembers the former members of a recovered region; none forgets it.
+// keepEvicted stores the former members of a recovered region; with none it deletes the entry.
 func (h *Host) keepExpelled(before wire.Region) error {
 	write := kv.Write{Table: recoveredTable, Key: regionKey(before.ID)}
 	if len(before.Members) > 0 {
 		before.Members = slices.Clone(before.Members)
 		for i := range before.Members {
-			if before.Members[i].Game == "" { // the peers are all that counts, but a row must be valid
+			if before.Members[i].Game == "" { // only the peers matter, but a row must be valid
 				before.Members[i].Game = h.Self.Game
 			}
 		}

@@ -15,39 +15,39 @@ import (
 )
 
 const (
-	// superviseEvery is how often a leader looks whether its groups have the right members.
+	// superviseEvery is how often a leader checks whether its groups have the right members.
 	superviseEvery = 2 * time.Second
-	// settleTime is how long a leader waits for one change of members before it looks again, and
-	// settlePoll how often it looks meanwhile.
+	// settleTime bounds how long a leader waits for one change of members before it checks again, and settlePoll is the interval
+	// of its checks meanwhile.
 	settleTime = 3 * time.Second
 	settlePoll = 50 * time.Millisecond
-	// tendedAtOnce bounds how many groups are changed at the same time.
+	// maxReconciles bounds how many groups are changed at the same time.
 	tendedAtOnce = 8
 	// nearlyAll is how many entries a member may lack and still count as caught up.
 	nearlyAll = 64
 	// neighbours is how many nodes are watched in any case.
 	neighbours = 16
-	// rowsEvery is how many rounds pass between two looks at the groups that are closed.
+	// rowsEvery is the number of rounds between two checks of the closed groups.
 	rowsEvery = 5
-	// wokenAtOnce bounds how many closed groups are opened in one look.
+	// wokenAtOnce bounds how many closed groups are opened in one check.
 	wokenAtOnce = 8
-	// looksAnyway is how many rounds pass at most between two such looks, even if nothing seems to have
-	// changed among the nodes.
+	// looksAnyway is the number of rounds after which the closed groups are checked even if nothing seems to have changed among
+	// the nodes.
 	looksAnyway = 150
 )
 
-// ward is a group that the supervisor looks after while this node leads it.
+// ledGroup is a group that this node leads and whose members the supervisor maintains.
 type ward struct {
 	id     uint64
 	key    string // in the DHT: its members are the nodes nearest to it
-	copies int    // members that it shall have
+	copies int    // number of members that it should have
 	group  *replica.Group
-	// info gives the region as its owner knows it; known tells it of a node's address.
+	// info returns the region as its owner has it; known passes it a node's address.
 	info  func(context.Context) (wire.Region, error)
 	known func(wire.Member)
 }
 
-// supervise has the groups that this node leads follow their keys, until the node is about to end.
+// supervise makes the members of the groups that this node leads follow their keys, until the node is about to stop.
 func (h *Host) supervise(ctx context.Context) {
 	every := time.NewTicker(superviseEvery)
 	defer every.Stop()
@@ -68,7 +68,7 @@ func (h *Host) supervise(ctx context.Context) {
 	}
 }
 
-// superviseOnce brings what is known of the nodes up to date, and then tends every group that is led here.
+// superviseOnce updates the state of the known nodes, and then reconciles every group that is led here.
 func (h *Host) superviseOnce(ctx context.Context) {
 	wards := h.wards()
 	peers := make(watched)
@@ -115,8 +115,8 @@ func (h *Host) superviseOnce(ctx context.Context) {
 	}
 }
 
-// worthALook tells whether the closed regions ought to be looked at: which nodes there are has changed
-// since the last look that found nothing wrong.
+// worthALook reports whether the closed regions should be checked: the set of nodes has changed since the last check that found
+// nothing wrong.
 func (h *Host) worthALook(round int) bool {
 	nodes := h.liveness.summary(h.Grace)
 	if nodes == h.looked && round%looksAnyway >= rowsEvery {
@@ -126,7 +126,7 @@ func (h *Host) worthALook(round int) bool {
 	return true
 }
 
-// wards lists the groups that this node leads.
+// ledGroups lists the groups that this node leads.
 func (h *Host) wards() []ward {
 	h.mu.Lock()
 	loops := make([]*loop, 0, len(h.mu.loops))
@@ -156,7 +156,8 @@ func (h *Host) ward(l *loop) ward {
 	}
 }
 
-// beginTending reports false if the group is tended already, or too many others are.
+// beginReconcile reports whether the group may be reconciled now: it may not if it is being reconciled already, or too many
+// others are.
 func (h *Host) beginTending(id uint64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -173,8 +174,7 @@ func (h *Host) endTending(id uint64) {
 	delete(h.mu.tending, id)
 }
 
-// tend takes one step after the other until the group's members are right, or a step does not succeed:
-// then it is tried again in a later round.
+// reconcile takes one step after the other until the group's members are right, or a step fails; a later round then tries again.
 func (h *Host) tend(ctx context.Context, w ward) {
 	for ctx.Err() == nil && !h.leaves() {
 		status := w.group.Status()
@@ -200,7 +200,7 @@ func (h *Host) tend(ctx context.Context, w ward) {
 	}
 }
 
-// memberStates is how the leader sees its members.
+// memberStates returns the members as the leader sees them.
 func (h *Host) memberStates(w ward, s replica.Status) []membership.Member {
 	states := make([]membership.Member, len(s.Members))
 	struck := h.failures.struckPeers(w.id)
@@ -217,8 +217,8 @@ func (h *Host) memberStates(w ward, s replica.Status) []membership.Member {
 	return states
 }
 
-// nearestOf lists the nodes nearest to the group's key that can be members: those that live, and members
-// whose grace period is not over.
+// nearestOf lists the nodes nearest to the group's key that can be members: live nodes, and members whose grace period is not
+// over.
 func (h *Host) nearestOf(w ward, s replica.Status) []string {
 	members := make([]string, len(s.Members))
 	for i, m := range s.Members {
@@ -238,8 +238,8 @@ func (h *Host) nearestOf(w ward, s replica.Status) []string {
 	})
 }
 
-// agree makes sure that the catalog knows all members before the next step is taken: a later leader must
-// be known to it, or it could never tell of a change again.
+// agree ensures that the catalog has all members before the next step is taken. It accepts changes only from members that it
+// knows, so a later leader that it did not know could not report one.
 func (h *Host) agree(ctx context.Context, w ward) error {
 	info, err := w.info(ctx)
 	if err != nil {
@@ -265,7 +265,7 @@ func (h *Host) agree(ctx context.Context, w ward) error {
 	return h.announce(ctx, info)
 }
 
-// announce tells the catalog of the region's members, unless it knows them.
+// announce reports the region's members to the catalog, unless it has them.
 func (h *Host) announce(ctx context.Context, info wire.Region) error {
 	h.mu.Lock()
 	told := h.mu.announced[info.ID]
@@ -286,11 +286,11 @@ func (h *Host) announce(ctx context.Context, info wire.Region) error {
 	return nil
 }
 
-// takeStep carries a step out and waits until it is done.
+// executeStep executes a step and waits until it is done.
 func (h *Host) takeStep(ctx context.Context, w ward, next membership.Step) error {
 	switch next.Kind {
 	case membership.Add:
-		// It lived some seconds ago: a learner that does not live now would be in the way.
+		// The node was alive some seconds ago. Check again: a dead learner would be in the way.
 		member, err := h.liveness.askWho(ctx, next.Peer, h.Directory.describe)
 		if err != nil {
 			return fmt.Errorf("the node to be added does not answer: %w", err)
@@ -335,7 +335,7 @@ func (h *Host) change(ctx context.Context, w ward, kind, peer string, begin func
 	return nil
 }
 
-// shows tells whether the status, which is as of the group's last tick, has these members already.
+// shows reports whether the status, which is as of the group's last tick, has these members already.
 func shows(s replica.Status, conf replica.Configured) bool {
 	return slices.EqualFunc(s.Members, conf.Members, func(p replica.Progress, m replica.Member) bool { return p.Member == m })
 }
@@ -358,8 +358,8 @@ func (h *Host) settle(ctx context.Context, done func() bool) error {
 	return nil
 }
 
-// inviteLearners asks those learners that do not take part yet to join, and waits until all have caught up. One that has
-// had its replica id before, or a later one, can never join under it: it is taken out, and added under a new one next.
+// inviteLearners asks those learners to join that do not take part yet, and waits until all have caught up. A learner that had
+// its replica id before, or a later one, can never join under it: it is removed, and the next step adds it under a new id.
 func (h *Host) inviteLearners(ctx context.Context, w ward) error {
 	info, err := w.info(ctx)
 	if err != nil {

@@ -5,15 +5,13 @@ import (
 	"time"
 )
 
-// sureTime bounds one question to the other members whether this node leads still; surePause is the time until it is put
-// again.
+// confirmTime bounds one leadership check with the other members; confirmPause is the pause after a failed check.
 const (
 	sureTime  = time.Second
 	surePause = 100 * time.Millisecond
 )
 
-// sure asks the region's group whether this node leads it still, on behalf of a gateway that has come, and whose seat
-// waits for that.
+// confirmLeadership asks the region's group whether this node still leads it, on behalf of a pending subscriber.
 func (h *Host) sure(l *loop, s *seat) {
 	h.start(func(ctx context.Context) {
 		asking, cancel := context.WithTimeout(ctx, sureTime)

@@ -10,8 +10,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// A leader that is cut off, and has not noticed yet, gives nobody a seat: the others may have another leader by now, and
-// what it would show is old. One that hears the others again does.
+// A leader that is cut off, and has not noticed yet, accepts no subscribers: the others may have another leader by now, and its
+// own land may be old. Once it is connected again, it accepts them.
 func TestDeposedLeaderShowsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, _, _ := three(t)
@@ -51,8 +51,7 @@ func TestDeposedLeaderShowsNothing(t *testing.T) {
 	})
 }
 
-// A leader that has noticed that nobody hears it shows those who have seats no more land, which may be old, until
-// they are sent away.
+// A leader that has noticed that it is cut off sends its subscribers no more land, which may be old, until they are dismissed.
 func TestLobbyIsShownNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, _, _ := three(t)
@@ -60,7 +59,7 @@ func TestLobbyIsShownNothing(t *testing.T) {
 		g.edit(stone(1))
 		<-time.After(time.Second) // all members have loaded the region by now
 		n.cut("A", true)
-		<-time.After(2 * time.Second) // it knows
+		<-time.After(2 * time.Second) // it has noticed
 		g.send(wire.ToRegion{Watch: []grid.ChunkPos{here}})
 		until(g, func(f wire.FromRegion) (struct{}, bool) {
 			for _, news := range f.Chunks {

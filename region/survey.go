@@ -9,23 +9,23 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// surveyTime is how long a node may take to answer one question of a survey. One that does not is not asked again.
+// pollTime is how long a node may take to answer one question. A node that does not answer in time is not asked again.
 const surveyTime = 1500 * time.Millisecond
 
-// survey is what nodes said of regions when they were all asked.
+// statusPoll is the result of asking nodes for the status of regions.
 type survey struct {
 	stands map[string]map[uint64]wire.Stand // by peer and region, of the nodes that answered
 	silent map[string]error                 // why the others did not
-	skews  map[string]time.Duration         // how far a node's clock is ahead of this one's, as far as can be told
+	skews  map[string]time.Duration         // how far a node's clock is ahead of this one's, as far as can be measured
 }
 
-// of gives what the peer said of the region.
+// of returns the peer's status of the region.
 func (s survey) of(peer string, id uint64) (stand wire.Stand, answered bool) {
 	stand, answered = s.stands[peer][id]
 	return stand, answered
 }
 
-// surveyRegions asks each node for the regions named: all nodes at once, each of them page by page.
+// pollStatuses asks each node for the regions named: all nodes at once, each of them page by page.
 func (h *Host) surveyRegions(ctx context.Context, want map[string][]uint64, log bool) survey {
 	s := survey{stands: make(map[string]map[uint64]wire.Stand), silent: make(map[string]error), skews: make(map[string]time.Duration)}
 	var mu sync.Mutex
@@ -47,7 +47,7 @@ func (h *Host) surveyRegions(ctx context.Context, want map[string][]uint64, log 
 					break
 				}
 				if least < 0 || skew.Abs() < least.Abs() {
-					least = skew // the quickest answer tells best
+					least = skew // the quickest answer is the most precise
 				}
 				for _, stand := range stands {
 					said[stand.Region] = stand

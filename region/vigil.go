@@ -5,22 +5,21 @@ import (
 	"time"
 )
 
-// vigil gives a link up on which nothing is heard for too long: for silence if an edit was sent lately, or if nothing has
-// come yet that was waited for, which is the word on a seat; else for calmSilence.
-// On the region's side it only tells how often to say that the region lives.
+// linkTimeout gives up a link on which no frame arrives for too long. The limit is silence if an edit was sent lately or the
+// subscription is not accepted yet, otherwise calmSilence. On the region's side it only determines how often to send a frame.
 type vigil struct {
-	late func() // called, in a goroutine of its own, if neither begin nor end is for too long
+	late func() // called, in its own goroutine, if neither begin nor end is called for too long
 
 	mu struct {
 		sync.Mutex
-		seated bool        // what was waited for first has come
-		last   time.Time   // an edit passed; zero if none ever did
-		timer  *time.Timer // runs while something is waited for; nil before the first time
-		due    time.Time   // when the timer rings
+		seated bool        // the subscription is accepted
+		last   time.Time   // time of the last edit; zero if there was none
+		timer  *time.Timer // runs while a frame is awaited; nil before the first time
+		due    time.Time   // when the timer fires
 	}
 }
 
-// begin waits anew.
+// begin starts to wait for a frame.
 func (v *vigil) begin(now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -36,7 +35,7 @@ func (v *vigil) begin(now time.Time) {
 	v.mu.timer.Reset(patience)
 }
 
-// end has nothing waited for: a frame has come, or the link is of no use any more.
+// end stops waiting: a frame has arrived, or the link is of no use any more.
 func (v *vigil) end() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -44,8 +43,7 @@ func (v *vigil) end() {
 	v.mu.timer.Stop()
 }
 
-// edited notes that an edit passes. Whoever waits does so for silence at most from now on; edits that follow do not make it
-// longer.
+// edited records an edit. A current wait lasts at most silence from now on; further edits do not extend it.
 func (v *vigil) edited(now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -60,7 +58,7 @@ func (v *vigil) edited(now time.Time) {
 	}
 }
 
-// pause is how long the region may say nothing before it says that it lives.
+// pause returns how long the region may send nothing before it sends an empty frame.
 func (v *vigil) pause(now time.Time) time.Duration {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -70,7 +68,7 @@ func (v *vigil) pause(now time.Time) time.Duration {
 	return calmEvery
 }
 
-// lately tells whether an edit has passed within the time. The lock is held.
+// lately reports whether an edit was recorded within the time. The caller holds the lock.
 func (v *vigil) lately(now time.Time, within time.Duration) bool {
 	return !v.mu.last.IsZero() && now.Sub(v.mu.last) < within
 }

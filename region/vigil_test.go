@@ -13,11 +13,11 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// A node that hangs is noticed soon by who edits, however often he does, and some time later by who only looks on.
+// A node that hangs is detected soon by a gateway that edits, however often it does, and somewhat later by one that only watches.
 func TestSilentRegionIsGivenUp(t *testing.T) {
 	for name, c := range map[string]struct {
-		seated bool          // it has said that there is a seat
-		edits  int           // one each 100 ms, after a second
+		seated bool          // the subscription has been accepted
+		edits  int           // one every 100 ms, after a second
 		want   time.Duration // until the link is given up
 	}{
 		"no seat yet":     {false, 0, silence},
@@ -68,7 +68,7 @@ func TestSilentRegionIsGivenUp(t *testing.T) {
 	}
 }
 
-// A region says three times as often that it lives while somebody edits.
+// A region sends empty frames three times as often while a player edits.
 func TestCalmRegionSaysSeldomThatItLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
@@ -86,7 +86,7 @@ func TestCalmRegionSaysSeldomThatItLives(t *testing.T) {
 			}
 			return n
 		}
-		alive(2 * time.Second) // the greeting, and the word that it has its seat
+		alive(2 * time.Second) // the greeting, and the acceptance
 		if n := alive(6 * calmEvery); n != 6 {
 			t.Errorf("it said %d times that it lives in %v", n, 6*calmEvery)
 		}
