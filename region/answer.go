@@ -23,21 +23,21 @@ func (h *Host) AnswerQuestion(ctx context.Context, peer string, question []byte)
 
 func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.Answer {
 	if q.Leaving != nil {
-		h.liveness.leave(peer)
+		h.detector.leave(peer)
 		return wire.Answer{}
 	}
-	h.hearOf(peer)
+	h.checkReturned(peer)
 	var info wire.Region
 	switch {
 	case h.leaves() && (q.Describe != nil || q.Invite != nil):
 		return wire.Answer{Error: "this node is about to end"}
 	case q.Describe != nil:
-		h.liveness.asks(peer)
+		h.detector.noteQuestion(peer)
 		return wire.Answer{Member: &h.Self}
 	case q.Introduce != nil:
 		// Only a hint, and accepted only from the leader itself.
 		if q.Introduce.Leader == peer {
-			h.Directory.hint(*q.Introduce)
+			h.Directory.addHint(*q.Introduce)
 		}
 		return wire.Answer{}
 	case q.Invite != nil:
@@ -50,12 +50,12 @@ func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.An
 		}
 		return wire.Answer{}
 	case q.Sleep != nil:
-		if err := h.sleep(ctx, peer, *q.Sleep); err != nil {
+		if err := h.acceptHibernation(ctx, peer, *q.Sleep); err != nil {
 			return wire.Answer{Error: clip(err.Error())}
 		}
 		return wire.Answer{}
 	case q.Fenced != nil:
-		if err := h.hearOfFailure(peer, *q.Fenced); err != nil {
+		if err := h.applyRemoteFailure(peer, *q.Fenced); err != nil {
 			return wire.Answer{Error: clip(err.Error())}
 		}
 		return wire.Answer{}
@@ -65,16 +65,16 @@ func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.An
 		}
 		return wire.Answer{}
 	case q.Superseded != nil:
-		if err := h.hearSuperseded(ctx, peer, q.Superseded.Region); err != nil {
+		if err := h.checkSuperseded(ctx, peer, q.Superseded.Region); err != nil {
 			return wire.Answer{Error: clip(err.Error())}
 		}
 		return wire.Answer{}
 	case q.Standing != nil:
-		return wire.Answer{Standings: h.standings(*q.Standing), Clock: time.Now().UnixMilli()}
+		return wire.Answer{Standings: h.statuses(*q.Standing), Clock: time.Now().UnixMilli()}
 	case q.Census != nil:
 		return h.answerCensus(ctx, *q.Census)
 	case q.Reseed != nil:
-		id, err := h.takeOut(ctx, peer, q.Reseed.Group)
+		id, err := h.removeReplica(ctx, peer, q.Reseed.Group)
 		if err != nil {
 			return wire.Answer{Error: clip(err.Error())}
 		}
@@ -149,7 +149,7 @@ func (d *Directory) introduce(ctx context.Context, info wire.Region) {
 			if there, err = d.host.Records.Region(ctx, next); err != nil || !usable(there, next) {
 				continue
 			}
-			d.hint(there)
+			d.addHint(there)
 		}
 		if there.Leader == d.host.Self.Peer {
 			continue

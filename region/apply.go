@@ -11,10 +11,10 @@ import (
 
 // deliver applies what the group has committed.
 func (l *loop) deliver() {
-	if l.hurt != nil {
+	if l.fault != nil {
 		return // stop: the entry may have been applied in part
 	}
-	all := l.taken()
+	all := l.deliveries()
 	for i, d := range all {
 		if l.failed {
 			return // stop: the land in memory is not the state that the next entries apply to
@@ -55,9 +55,9 @@ func (l *loop) apply(c replica.Committed) {
 		// Every replica refuses the same entry, so the states stay equal.
 		l.logger.Error("log entry refused", "region", l.info.ID, "error", err)
 	}
-	own := c.Term == l.term && l.flying > 0
+	own := c.Term == l.term && l.inFlight > 0
 	if own {
-		l.flying--
+		l.inFlight--
 	}
 	l.applied = c.Index
 	if outcome.Mark != nil {
@@ -85,7 +85,7 @@ func (l *loop) apply(c replica.Committed) {
 		}
 	}
 	if own {
-		l.together = len(outcome.Results) + len(l.waiting)
+		l.expected = len(outcome.Results) + len(l.waiting)
 	}
 	l.metrics.edits.Add(float64(len(outcome.Changes)))
 }

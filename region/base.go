@@ -140,7 +140,7 @@ func (h *Host) baseHolders(ctx context.Context, pos grid.ChunkPos) []string {
 }
 
 // serveBase answers another node's request with the base that is stored here or that this node generates.
-func (h *Host) giveBase(ctx context.Context, want wire.BaseOf) wire.Fetched {
+func (h *Host) serveBase(ctx context.Context, want wire.BaseOf) wire.Fetched {
 	if packed := h.keptBase(want.Hash); packed != nil {
 		return wire.Fetched{Data: packed}
 	}
@@ -195,7 +195,7 @@ func (h *Host) keepBases(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-h.bases.inbox.wake:
-			all, _ = h.bases.inbox.take()
+			all, _ = h.bases.inbox.drain()
 		case <-retry.C:
 			all, h.bases.later = h.bases.later, nil
 		}

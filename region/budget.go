@@ -25,7 +25,7 @@ type budget struct {
 }
 
 // run runs and measures a piece of work between two ticks.
-func (b *budget) do(work func()) { b.spent += b.measure(work) }
+func (b *budget) run(work func()) { b.spent += b.measure(work) }
 
 // measure runs a piece of work and returns how long it took. It uses the wall clock, which is cheap. While that shows ticks over
 // the budget, it uses the thread's CPU time instead: on an overloaded machine, every region looks slow by the wall clock.

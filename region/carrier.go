@@ -18,14 +18,14 @@ const (
 
 	// maxQueueBytes bounds the messages queued for one node. Raft retransmits what is dropped, and a node that does not read must
 	// not exhaust memory.
-	laneBytes = 8 << 20
+	maxQueueBytes = 8 << 20
 	// frameBytes bounds one frame, far below wire.MaxFrame.
 	frameBytes = 1 << 20
 	// redialPause is the pause before a node that could not be reached is dialled again.
-	laneRetry = 250 * time.Millisecond
+	redialPause = 250 * time.Millisecond
 	// frameWriteTime is how long a node may take to accept a frame before its stream is given up. The effective limit is up to a
 	// second shorter.
-	laneWrite = 5 * time.Second
+	frameWriteTime = 5 * time.Second
 )
 
 // Carrier sends raft messages to other nodes. Each destination has one stream, one goroutine and a bounded queue; a frame holds
@@ -40,12 +40,12 @@ type Carrier struct {
 
 	mu struct {
 		sync.Mutex
-		lanes map[string]*lane
+		queues map[string]*peerQueue
 	}
 }
 
 // peerQueue holds the messages for one node. It ends when nothing was sent for queueIdle.
-type lane struct {
+type peerQueue struct {
 	queue []wire.RaftMessage
 	bytes int
 	wake  chan struct{}
@@ -53,7 +53,7 @@ type lane struct {
 }
 
 const (
-	laneIdle = time.Minute
+	queueIdle = time.Minute
 	// spareMessages bounds the memory that an idle queue keeps.
 	spareMessages = 4096
 )
@@ -68,7 +68,7 @@ func NewCarrier(peers Peers, logger *slog.Logger, r prometheus.Registerer) *Carr
 		}),
 	}
 	r.MustRegister(c.dropped)
-	c.mu.lanes = make(map[string]*lane)
+	c.mu.queues = make(map[string]*peerQueue)
 	return c
 }
 
@@ -100,15 +100,15 @@ func (c *Carrier) start(task func(context.Context)) bool {
 // Send queues a message. If the queue is full, the oldest messages are dropped: raft's newer messages supersede them.
 func (c *Carrier) Send(peer string, group uint64, data []byte) {
 	c.mu.Lock()
-	l := c.mu.lanes[peer]
+	l := c.mu.queues[peer]
 	fresh := l == nil
 	if fresh {
-		l = &lane{wake: make(chan struct{}, 1)}
-		c.mu.lanes[peer] = l
+		l = &peerQueue{wake: make(chan struct{}, 1)}
+		c.mu.queues[peer] = l
 	}
 	l.queue = append(l.queue, wire.RaftMessage{Group: group, Data: data})
 	l.bytes += len(data)
-	for l.bytes > laneBytes && len(l.queue) > 1 {
+	for l.bytes > maxQueueBytes && len(l.queue) > 1 {
 		l.bytes -= len(l.queue[0].Data)
 		l.queue = l.queue[1:]
 		c.dropped.Inc()
@@ -126,11 +126,11 @@ func (c *Carrier) Send(peer string, group uint64, data []byte) {
 func (c *Carrier) close(peer string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.mu.lanes, peer)
+	delete(c.mu.queues, peer)
 }
 
 // nextBatch removes and returns at most one frame of messages. They are valid until the next call.
-func (c *Carrier) take(l *lane) []wire.RaftMessage {
+func (c *Carrier) nextBatch(l *peerQueue) []wire.RaftMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n, bytes := 0, 0
@@ -152,13 +152,13 @@ func (c *Carrier) take(l *lane) []wire.RaftMessage {
 }
 
 // drive is the goroutine of a queue. It sends frames to the node until nothing was sent for queueIdle.
-func (c *Carrier) drive(ctx context.Context, peer string, l *lane) {
-	out := laneEnd{peer: peer}
+func (c *Carrier) drive(ctx context.Context, peer string, l *peerQueue) {
+	out := peerStream{peer: peer}
 	defer out.close()
-	idle := time.NewTimer(laneIdle)
+	idle := time.NewTimer(queueIdle)
 	defer idle.Stop()
 	for {
-		idle.Reset(laneIdle)
+		idle.Reset(queueIdle)
 		select {
 		case <-ctx.Done():
 			return
@@ -169,14 +169,14 @@ func (c *Carrier) drive(ctx context.Context, peer string, l *lane) {
 			continue
 		case <-l.wake:
 		}
-		for batch := c.take(l); len(batch) > 0; batch = c.take(l) {
+		for batch := c.nextBatch(l); len(batch) > 0; batch = c.nextBatch(l) {
 			if err := c.write(ctx, &out, batch); err != nil {
 				c.logger.Debug("raft messages not delivered", "peer", peer, "error", err)
 				c.dropped.Add(float64(len(batch)))
 				select {
 				case <-ctx.Done():
 					return
-				case <-time.After(laneRetry):
+				case <-time.After(redialPause):
 				}
 			}
 		}
@@ -184,35 +184,35 @@ func (c *Carrier) drive(ctx context.Context, peer string, l *lane) {
 }
 
 // retire ends a queue if it is empty.
-func (c *Carrier) retire(peer string, l *lane) bool {
+func (c *Carrier) retire(peer string, l *peerQueue) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(l.queue) > 0 {
 		return false
 	}
-	delete(c.mu.lanes, peer)
+	delete(c.mu.queues, peer)
 	return true
 }
 
 // peerStream is the stream of a queue. It belongs to drive.
-type laneEnd struct {
-	peer    string
-	stream  io.ReadWriteCloser // nil until it is opened, and after an error
-	out     wire.RaftWriter
-	patient time.Time // write deadline that is set on the stream
+type peerStream struct {
+	peer     string
+	stream   io.ReadWriteCloser // nil until it is opened, and after an error
+	out      wire.RaftWriter
+	deadline time.Time // write deadline that is set on the stream
 }
 
-func (e *laneEnd) close() {
+func (e *peerStream) close() {
 	if e.stream != nil {
 		e.stream.Close() //nolint:errcheck // no longer needed, or broken
 	}
-	e.stream, e.patient = nil, time.Time{}
+	e.stream, e.deadline = nil, time.Time{}
 }
 
 // write writes one frame to the node's stream and opens the stream first if necessary. After an error the stream is closed.
-func (c *Carrier) write(ctx context.Context, e *laneEnd, batch []wire.RaftMessage) error {
+func (c *Carrier) write(ctx context.Context, e *peerStream, batch []wire.RaftMessage) error {
 	if e.stream == nil {
-		opening, cancel := context.WithTimeout(ctx, laneWrite)
+		opening, cancel := context.WithTimeout(ctx, frameWriteTime)
 		defer cancel()
 		stream, err := c.peers.Open(opening, e.peer, RaftProtocol)
 		if err != nil {
@@ -222,9 +222,9 @@ func (c *Carrier) write(ctx context.Context, e *laneEnd, batch []wire.RaftMessag
 	}
 	// Setting a deadline starts a timer, which costs more than half of the write. So it is set only when the current one runs
 	// low.
-	if s, ok := e.stream.(interface{ SetWriteDeadline(time.Time) error }); ok && time.Until(e.patient) < laneWrite-time.Second {
-		e.patient = time.Now().Add(laneWrite)
-		if err := s.SetWriteDeadline(e.patient); err != nil {
+	if s, ok := e.stream.(interface{ SetWriteDeadline(time.Time) error }); ok && time.Until(e.deadline) < frameWriteTime-time.Second {
+		e.deadline = time.Now().Add(frameWriteTime)
+		if err := s.SetWriteDeadline(e.deadline); err != nil {
 			e.close()
 			return err
 		}

@@ -34,29 +34,29 @@ type catalog struct {
 	self   string
 	// changed is called when this node becomes leader of the catalog, or leads it with other members. resolveMember requests a
 	// member's address, which arrives as addMember. load reads the state from storage.
-	changed  func(wire.Region)
-	acquaint func(c *catalog, peer string)
-	load     func() (*world.Catalog, error)
+	changed       func(wire.Region)
+	resolveMember func(c *catalog, peer string)
+	load          func() (*world.Catalog, error)
 
 	// The fields below belong to the goroutine of run.
-	state   *world.Catalog
-	asked   map[grid.Cell]*founding // pending
-	failure error
-	root    wire.Region // the catalog itself; its Leader is empty while unknown
-	members []replica.Member
-	roster  map[string]wire.Member // members whose addresses are known
-	leading bool
-	removed bool // this node is no longer a member
-	hurt    *fault
-	shut    bool               // it is quarantined
-	then    func()             // if not nil, called when it has ended, before it is opened again
-	probe   func(entry []byte) // if not nil, called with every entry before it is applied; tests use it to make the catalog fail
+	state       *world.Catalog
+	asked       map[grid.Cell]*founding // pending
+	failure     error
+	root        wire.Region // the catalog itself; its Leader is empty while unknown
+	members     []replica.Member
+	roster      map[string]wire.Member // members whose addresses are known
+	leading     bool
+	removed     bool // this node is no longer a member
+	fault       *fault
+	quarantined bool               // it is quarantined
+	afterEnd    func()             // if not nil, called when it has ended, before it is opened again
+	probe       func(entry []byte) // if not nil, called with every entry before it is applied; tests use it to make the catalog fail
 }
 
 // founding is a cell whose founding was requested.
 type founding struct {
-	entry []byte
-	whom  []chan<- founded // each has room for the answer
+	entry   []byte
+	waiters []chan<- founded // each has room for the answer
 }
 
 // founded is the answer to a founding request.
@@ -81,7 +81,7 @@ func (h *Host) newCatalog(g *replica.Group) (*catalog, error) {
 	c := &catalog{
 		group: g, inbox: newMailbox[func()](0), done: make(chan struct{}), logger: h.Logger, counts: h.metrics.founded,
 		voters: h.metrics.catalog,
-		self:   h.Self.Peer, changed: h.catalogChanged, acquaint: h.acquaintCatalog, load: h.readCatalog,
+		self:   h.Self.Peer, changed: h.catalogChanged, resolveMember: h.resolveCatalogMember, load: h.readCatalog,
 		asked: make(map[grid.Cell]*founding), root: wire.Region{ID: world.CatalogID},
 		roster: map[string]wire.Member{h.Self.Peer: h.Self}, probe: h.probeCatalog,
 	}
@@ -89,7 +89,7 @@ func (h *Host) newCatalog(g *replica.Group) (*catalog, error) {
 	if c.state, err = c.load(); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
-	c.enroll(g.Configuration())
+	c.applyMembers(g.Configuration())
 	return c, nil
 }
 
@@ -97,7 +97,7 @@ func (h *Host) newCatalog(g *replica.Group) (*catalog, error) {
 func (h *Host) readCatalog() (*world.Catalog, error) {
 	state := world.NewCatalog()
 	var err error
-	if hurt := fenced(func() { err = h.Storage.Scan(world.CatalogTable, nil, state.Load) }); hurt != nil {
+	if hurt := catchFault(func() { err = h.Storage.Scan(world.CatalogTable, nil, state.Load) }); hurt != nil {
 		err = hurt
 	}
 	if err != nil {
@@ -108,13 +108,13 @@ func (h *Host) readCatalog() (*world.Catalog, error) {
 
 func (c *catalog) run(ctx context.Context) {
 	defer close(c.done)
-	for !c.removed && c.hurt == nil && !c.shut && c.then == nil {
+	for !c.removed && c.fault == nil && !c.quarantined && c.afterEnd == nil {
 		select {
 		case <-ctx.Done():
 			c.end()
 			return
 		case <-c.inbox.wake:
-			inputs, _ := c.inbox.take()
+			inputs, _ := c.inbox.drain()
 			for _, input := range inputs {
 				input()
 			}
@@ -123,7 +123,7 @@ func (c *catalog) run(ctx context.Context) {
 		}
 	}
 	c.refuseAll(errCatalogElsewhere)
-	if c.hurt == nil {
+	if c.fault == nil {
 		c.end()
 	}
 }
@@ -137,7 +137,7 @@ func (c *catalog) end() {
 
 func (c *catalog) deliver() {
 	for _, d := range c.group.Take() {
-		if c.hurt != nil {
+		if c.fault != nil {
 			return // stop: the state in memory is not the one that the next entries apply to
 		}
 		switch d := d.(type) {
@@ -146,13 +146,13 @@ func (c *catalog) deliver() {
 		case replica.Leadership:
 			c.lead(d)
 		case replica.Configured:
-			c.enroll(d)
+			c.applyMembers(d)
 			for _, m := range d.Members {
 				if _, known := c.roster[m.Peer]; !known {
-					c.acquaint(c, m.Peer)
+					c.resolveMember(c, m.Peer)
 				}
 			}
-			c.tell()
+			c.publishLeader()
 		case replica.Restored:
 			state, err := c.load()
 			if err != nil {
@@ -169,7 +169,7 @@ func (c *catalog) deliver() {
 }
 
 func (c *catalog) fail(err error) {
-	c.failure, c.hurt = err, groupFault(err)
+	c.failure, c.fault = err, groupFault(err)
 	c.refuseAll(c.refusal())
 }
 
@@ -180,24 +180,24 @@ func (c *catalog) lead(d replica.Leadership) {
 	switch {
 	case d.Self:
 		c.proposeAgain()
-		c.tell()
+		c.publishLeader()
 	case d.Leader != "" && d.Leader != c.self:
 		c.refuseAll(errCatalogElsewhere) // the callers then ask the new leader
 	}
 }
 
 // publishLeader publishes who leads the catalog, if this node does.
-func (c *catalog) tell() {
+func (c *catalog) publishLeader() {
 	if c.leading {
 		c.changed(c.root)
 	}
 }
 
 // applyMembers records the group's members.
-func (c *catalog) enroll(conf replica.Configured) {
+func (c *catalog) applyMembers(conf replica.Configured) {
 	c.members = conf.Members
 	c.root.Epoch = epochOf(conf)
-	c.enlist()
+	c.updateMembers()
 	voters := 0
 	for _, m := range conf.Members {
 		if !m.Learner {
@@ -207,7 +207,7 @@ func (c *catalog) enroll(conf replica.Configured) {
 	c.voters.Set(float64(voters))
 }
 
-func (c *catalog) enlist() {
+func (c *catalog) updateMembers() {
 	members := make([]wire.Member, 0, len(c.members))
 	for _, m := range c.members {
 		if known, ok := c.roster[m.Peer]; ok {
@@ -219,12 +219,12 @@ func (c *catalog) enlist() {
 }
 
 // addMember records the address of a node that is or becomes a member.
-func (c *catalog) meet(m wire.Member) {
+func (c *catalog) addMember(m wire.Member) {
 	before := len(c.root.Members)
 	c.roster[m.Peer] = m
-	c.enlist()
+	c.updateMembers()
 	if len(c.root.Members) != before {
-		c.tell()
+		c.publishLeader()
 	}
 }
 
@@ -270,7 +270,7 @@ func (c *catalog) answer(cell grid.Cell, a founded) {
 	if f == nil {
 		return
 	}
-	for _, whom := range f.whom {
+	for _, whom := range f.waiters {
 		whom <- a
 	}
 	delete(c.asked, cell)

@@ -119,7 +119,7 @@ func (c *catalog) propose(cell grid.Cell, epoch uint64, entry []byte, answer cha
 		f = &founding{entry: entry}
 		c.asked[cell] = f
 	}
-	f.whom = append(f.whom, answer)
+	f.waiters = append(f.waiters, answer)
 }
 
 // where returns the catalog's own region, with the leader that this member knows of.

@@ -16,19 +16,19 @@ import (
 
 // runCatalog runs the catalog until ctx ends or this node is no longer a member.
 func (h *Host) runCatalog(ctx context.Context, c *catalog) {
-	if err := h.rightfulCatalog(ctx, c); err != nil {
+	if err := h.validateCatalogCopy(ctx, c); err != nil {
 		h.Logger.Warn("copy of the catalog dropped", "error", err)
 		c.removed = true
 	}
 	for c != nil {
-		hurt := fenced(func() { c.run(ctx) })
+		hurt := catchFault(func() { c.run(ctx) })
 		if hurt == nil {
-			hurt = c.hurt
+			hurt = c.fault
 		}
 		if hurt != nil {
-			h.fenceCatalog(ctx, c, hurt)
+			h.isolateCatalog(ctx, c, hurt)
 		}
-		if hurt == nil && !c.removed && !c.shut && c.then == nil {
+		if hurt == nil && !c.removed && !c.quarantined && c.afterEnd == nil {
 			return // the node is stopping
 		}
 		h.mu.Lock()
@@ -43,19 +43,19 @@ func (h *Host) runCatalog(ctx context.Context, c *catalog) {
 			}
 			return
 		}
-		if c.then != nil {
-			c.then()
+		if c.afterEnd != nil {
+			c.afterEnd()
 		}
 		c = h.catalogAgain(ctx)
 	}
 }
 
 // isolateCatalog is isolate for the catalog.
-func (h *Host) fenceCatalog(ctx context.Context, c *catalog, f *fault) {
-	h.metrics.fenced.WithLabelValues(f.kind.String()).Inc()
+func (h *Host) isolateCatalog(ctx context.Context, c *catalog, f *fault) {
+	h.metrics.isolated.WithLabelValues(f.kind.String()).Inc()
 	h.Logger.Error("catalog fenced", "reason", f.kind.String(), "error", f, "stack", string(f.stack))
 	c.inbox.close()
-	w := h.catalogWard(c)
+	w := h.catalogGroup(c)
 	if heir := h.heir(w); c.leading && heir != "" {
 		ctx, cancel := context.WithTimeout(ctx, handOffTime)
 		defer cancel()
@@ -71,7 +71,7 @@ func (h *Host) fenceCatalog(ctx context.Context, c *catalog, f *fault) {
 	if err := c.group.Close(); err != nil {
 		h.Logger.Error("close catalog", "error", err)
 	}
-	h.struck(info, f, c.leading)
+	h.recordFailure(info, f, c.leading)
 }
 
 // catalogAgain opens the catalog again after a failure, when its pause is over or it is released. It returns nil if there is
@@ -79,9 +79,9 @@ func (h *Host) fenceCatalog(ctx context.Context, c *catalog, f *fault) {
 func (h *Host) catalogAgain(ctx context.Context) *catalog {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		r := h.failures.look(world.CatalogID)
-		for r.shut || time.Now().Before(r.until) {
+		for r.quarantined || time.Now().Before(r.until) {
 			wait := time.After(max(0, time.Until(r.until)))
-			if r.shut {
+			if r.quarantined {
 				wait = nil
 			}
 			select {
@@ -108,7 +108,7 @@ func (h *Host) catalogAgain(ctx context.Context) *catalog {
 			return nil
 		}
 		h.notOpened(wire.Region{ID: world.CatalogID}, err)
-		h.failures.with(world.CatalogID, func(r *ledger) { r.until = time.Now().Add(pause) })
+		h.failures.with(world.CatalogID, func(r *failureRecord) { r.until = time.Now().Add(pause) })
 	}
 }
 

@@ -25,11 +25,11 @@ func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 			b.Name = name
 			bodies[i] = append(bodies[i], b)
 		}
-		l.hear(links[i].seat, wire.ToRegion{Watch: []grid.ChunkPos{here}, Enter: bodies[i]})
+		l.handleMessage(links[i].subscriber, wire.ToRegion{Watch: []grid.ChunkPos{here}, Enter: bodies[i]})
 	}
 	l.steps()
 	for _, link := range links {
-		link.seat.out.take()
+		link.subscriber.out.drain()
 	}
 	for tick := range ticks {
 		for i, link := range links {
@@ -41,12 +41,12 @@ func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 			edit := stone(uint64(tick + 1))
 			edit.Player = bodies[i][0].Player
 			msg.Edits = []wire.Intent{edit}
-			l.hear(link.seat, msg)
+			l.handleMessage(link.subscriber, msg)
 		}
 		g.commit()
 		l.step()
 		for i, link := range links {
-			frames, _ := link.seat.out.take()
+			frames, _ := link.subscriber.out.drain()
 			if len(frames) != 1 {
 				t.Fatalf("tick %d: gateway %d gets %d frames", tick, i, len(frames))
 			}

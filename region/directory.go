@@ -23,7 +23,7 @@ const (
 	// routes bounds the cache of known regions, at about 300 bytes each.
 	routes = 16384
 	// maxInvalidated bounds the set of cells whose cached routes were wrong.
-	doubts = 1024
+	maxInvalidated = 1024
 	// candidates is the number of nearest nodes that are checked for liveness.
 	candidates = 8
 
@@ -60,10 +60,10 @@ type Peers interface {
 // with one rule added: only the catalog founds a cell, so that no two nodes generate the same land. Its methods may be called
 // from any goroutine.
 type Directory struct {
-	host    *Host
-	known   *lru.Cache[grid.Cell, wire.Region]
-	doubted *lru.Cache[grid.Cell, struct{}] // cells whose route was wrong: hints are ignored for them
-	flights flights[grid.Cell, wire.Region] // one search per cell at a time
+	host        *Host
+	known       *lru.Cache[grid.Cell, wire.Region]
+	invalidated *lru.Cache[grid.Cell, struct{}] // cells whose route was wrong: hints are ignored for them
+	flights     flights[grid.Cell, wire.Region] // one search per cell at a time
 
 	mu struct {
 		sync.Mutex
@@ -73,7 +73,7 @@ type Directory struct {
 }
 
 func newDirectory(h *Host) *Directory {
-	d := &Directory{host: h, known: newCache[wire.Region](routes), doubted: newCache[struct{}](doubts)}
+	d := &Directory{host: h, known: newCache[wire.Region](routes), invalidated: newCache[struct{}](maxInvalidated)}
 	d.mu.keys = grid.NewKeys(h.Placement)
 	return d
 }
@@ -107,16 +107,16 @@ func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (wire.Region,
 }
 
 func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (wire.Region, error) {
-	if !d.doubted.Contains(cell) {
+	if !d.invalidated.Contains(cell) {
 		if info, ok := d.fromHints(ctx, cell, pos); ok {
-			return d.learn(info), nil
+			return d.cacheRoute(info), nil
 		}
 	}
 	info, err := d.fromCatalog(ctx, pos)
 	if err == nil {
 		d.count("catalog")
-		d.doubted.Remove(cell)
-		return d.learn(info), nil
+		d.invalidated.Remove(cell)
+		return d.cacheRoute(info), nil
 	}
 	if !errors.Is(err, errNotFounded) {
 		return wire.Region{}, err
@@ -125,8 +125,8 @@ func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPo
 		return wire.Region{}, err
 	}
 	d.count("founded")
-	d.doubted.Remove(cell)
-	return d.learn(info), nil
+	d.invalidated.Remove(cell)
+	return d.cacheRoute(info), nil
 }
 
 // fromHints asks the neighbours and the DHT, which usually have the answer and are nearer than the catalog.
@@ -155,7 +155,7 @@ func (d *Directory) fromNeighbours(ctx context.Context, cell grid.Cell, pos grid
 	asked := map[string]bool{d.host.Self.Peer: true}
 	for _, next := range cell.Adjacent() {
 		info, ok := d.known.Peek(next)
-		if !ok || asked[info.Leader] || len(asked) > 2 || d.host.suspects.has(info.Leader) { // two neighbours at most
+		if !ok || asked[info.Leader] || len(asked) > 2 || d.host.unresponsive.has(info.Leader) { // two neighbours at most
 			continue
 		}
 		asked[info.Leader] = true
@@ -213,7 +213,7 @@ func (d *Directory) found(ctx context.Context, cell grid.Cell) (wire.Region, err
 }
 
 // reportMoved reports a region's members to the catalog and returns the region as the catalog then has it.
-func (d *Directory) tellMoved(ctx context.Context, info wire.Region) (wire.Region, error) {
+func (d *Directory) reportMoved(ctx context.Context, info wire.Region) (wire.Region, error) {
 	known, err := d.consult(ctx, wire.Question{Moved: &info},
 		func(c *catalog) (wire.Region, error) { return c.moved(ctx, info) })
 	if err != nil {
@@ -287,14 +287,14 @@ func (d *Directory) ask(ctx context.Context, peer string, q wire.Question) (wire
 }
 
 // cacheRoute stores a route and returns it.
-func (d *Directory) learn(info wire.Region) wire.Region {
+func (d *Directory) cacheRoute(info wire.Region) wire.Region {
 	d.known.Add(info.Cell, info)
 	return info
 }
 
 // addHint caches a route that arrived unasked, unless a newer one is known. A wrong hint costs one attempt; then the catalog is
 // asked.
-func (d *Directory) hint(info wire.Region) {
+func (d *Directory) addHint(info wire.Region) {
 	if info.Cell.Label.Len() != grid.FoundingLabel || info.Leader == "" {
 		return
 	}
@@ -317,13 +317,13 @@ func (d *Directory) moved(info wire.Region, leader string) {
 
 // invalidate drops a route that was wrong, unless another one is cached meanwhile. The next search for the cell asks the catalog,
 // because neighbours and the DHT would only return the same route again.
-func (d *Directory) doubt(info wire.Region) {
+func (d *Directory) invalidate(info wire.Region) {
 	known, ok := d.known.Peek(info.Cell)
 	if ok && (known.ID != info.ID || known.Leader != info.Leader) {
 		return
 	}
 	d.known.Remove(info.Cell)
-	d.doubted.Add(info.Cell, struct{}{})
+	d.invalidated.Add(info.Cell, struct{}{})
 }
 
 // CatalogLeader returns the peer that leads the catalog, as this node last knew, or as the DHT has it if this node never knew; ""
@@ -344,7 +344,7 @@ func (d *Directory) CatalogLeader(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	d.learnCatalog(at)
+	d.cacheCatalog(at)
 	return at.Leader
 }
 

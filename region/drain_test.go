@@ -16,7 +16,7 @@ import (
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := three(t)
-		defer c.attend()()
+		defer c.keepInUse()()
 		g := c.follow(here)
 		if r := g.edit(stone(1))[1]; r.Refused != "" {
 			t.Fatalf("the edit: %+v", r)
@@ -64,8 +64,8 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// attend keeps the region here in use until the returned function is called.
-func (n *node) attend() (end func()) {
+// keepInUse keeps the region here in use until the returned function is called.
+func (n *node) keepInUse() (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -113,8 +113,8 @@ func TestDrainToThoseJustBack(t *testing.T) {
 		if leaderAmong(a, b, c) != a {
 			t.Fatal("A does not lead")
 		}
-		a.liveness.leave("B")
-		a.liveness.leave("C")
+		a.detector.leave("B")
+		a.detector.leave("C")
 		a.Drain(t.Context())
 		if it := leaderAmong(a, b, c); it == nil || it == a {
 			t.Error("the region is left to an election")
@@ -131,13 +131,13 @@ func TestWhoIsBackMayLeadAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, _ := three(t)
 		speak := func() bool {
-			a.liveness.leave("B")
+			a.detector.leave("B")
 			<-time.After(askAgain)
-			if a.answer(t.Context(), "B", wire.Question{Census: &wire.Census{}}); a.liveness.again("B") {
+			if a.answer(t.Context(), "B", wire.Question{Census: &wire.Census{}}); a.detector.again("B") {
 				t.Error("it would be asked twice")
 			}
 			synctest.Wait()
-			return a.liveness.leaves("B")
+			return a.detector.leaves("B")
 		}
 		if speak() {
 			t.Error("B is back, and does not count as living")
@@ -152,7 +152,7 @@ func TestWhoIsBackMayLeadAtOnce(t *testing.T) {
 // The leaving flag of a node is cleared when it answers again, or after leftAfter.
 func TestLeavingPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var v liveness
+		var v failureDetector
 		v.leave("A")
 		if _, lives := v.lives("A"); lives || !v.leaves("A") {
 			t.Error("it is not marked")

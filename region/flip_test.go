@@ -25,22 +25,22 @@ import (
 
 // This file flips bits in real databases: one of three copies, at rest and while its node runs.
 
-// house is a node on a real database.
-type house struct {
+// dbNode is a node on a real database.
+type dbNode struct {
 	*node
 	path  string
 	db    *store.DB
 	ended chan error
 }
 
-// house opens a database and starts a node on it, as the daemon does. The error is the one that the daemon would exit with.
-func (n *network) house(peer, path string) (*house, error) {
+// startDB opens a database and starts a node on it, as the daemon does. The error is the one that the daemon would exit with.
+func (n *network) startDB(peer, path string) (*dbNode, error) {
 	n.t.Helper()
 	db, err := store.Open(store.Options{Path: path})
 	if err != nil {
 		return nil, err
 	}
-	h := &house{path: path, db: db, ended: make(chan error, 1)}
+	h := &dbNode{path: path, db: db, ended: make(chan error, 1)}
 	go func() { h.ended <- db.Run(context.Background()) }()
 	n.adjust = func(_ string, o *Options) {
 		o.Suspects = make(map[uint64]string)
@@ -66,7 +66,7 @@ func (n *network) house(peer, path string) (*house, error) {
 }
 
 // leave stops the node and closes its database. The error is the one that the daemon would exit with.
-func (h *house) leave() error {
+func (h *dbNode) leave() error {
 	h.stop()
 	return errors.Join(h.db.Close(), <-h.ended)
 }
@@ -94,8 +94,8 @@ func (n *node) open(id uint64) *loop {
 	return l
 }
 
-// district is a world of three stopped nodes: their databases, and the region in it.
-type district struct {
+// scrubWorld is a world of three stopped nodes: their databases, and the region in it.
+type scrubWorld struct {
 	images  map[string][]byte
 	info    wire.Region
 	catalog wire.Region
@@ -103,15 +103,15 @@ type district struct {
 }
 
 // settled starts a world of three nodes, places some blocks and stops it.
-func settled(t *testing.T) (d district) {
+func settled(t *testing.T) (d scrubWorld) {
 	d.images = make(map[string][]byte)
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
 		n.copies = 3
 		n.near("A", "B", "C")
-		var all []*house
+		var all []*dbNode
 		for _, peer := range []string{"A", "B", "C"} {
-			h, err := n.house(peer, filepath.Join(t.TempDir(), peer))
+			h, err := n.startDB(peer, filepath.Join(t.TempDir(), peer))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -170,7 +170,7 @@ func flip(image []byte, random *rand.Rand, bits int) (places []int) {
 }
 
 // awake starts the three nodes on copies of the images, and C on the given image.
-func (d district) awake(t *testing.T, image []byte) (n *network, a, b, c *house, refused error) {
+func (d scrubWorld) awake(t *testing.T, image []byte) (n *network, a, b, c *dbNode, refused error) {
 	n = newNetwork(t)
 	n.copies = 3
 	n.near("A", "B", "C")
@@ -184,13 +184,13 @@ func (d district) awake(t *testing.T, image []byte) (n *network, a, b, c *house,
 		return path
 	}
 	var err error
-	if a, err = n.house("A", write("A", d.images["A"])); err != nil {
+	if a, err = n.startDB("A", write("A", d.images["A"])); err != nil {
 		t.Fatal(err)
 	}
-	if b, err = n.house("B", write("B", d.images["B"])); err != nil {
+	if b, err = n.startDB("B", write("B", d.images["B"])); err != nil {
 		t.Fatal(err)
 	}
-	c, refused = n.house("C", write("C", image))
+	c, refused = n.startDB("C", write("C", image))
 	return n, a, b, c, refused
 }
 
@@ -211,7 +211,7 @@ func TestFlippedBitsAtRest(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, a, b, c, refused := d.awake(t, image)
 			defer func() {
-				for _, h := range []*house{a, b} {
+				for _, h := range []*dbNode{a, b} {
 					if err := h.leave(); err != nil {
 						t.Error(err)
 					}
@@ -235,7 +235,7 @@ func TestFlippedBitsAtRest(t *testing.T) {
 }
 
 // scrub has the region scrubbed by its leader.
-func (d district) scrub(t *testing.T, all ...*house) (out Scrubbed) {
+func (d scrubWorld) scrub(t *testing.T, all ...*dbNode) (out Scrubbed) {
 	for range 5 {
 		for _, h := range all {
 			if out = h.Scrub(t.Context(), d.info.Cell); out.Err == nil {
@@ -280,7 +280,7 @@ func (n *node) stay() {
 }
 
 // check follows the damaged node until it is sound or has ended.
-func (d district) check(t *testing.T, a, b, c *house) (outcome string) {
+func (d scrubWorld) check(t *testing.T, a, b, c *dbNode) (outcome string) {
 	a.stay()
 	defer func() {
 		err := c.leave()
@@ -366,7 +366,7 @@ func TestFlippedBitsUnderWay(t *testing.T) {
 				t.Fatal(refused)
 			}
 			defer func() {
-				for _, h := range []*house{a, b} {
+				for _, h := range []*dbNode{a, b} {
 					if err := h.leave(); err != nil {
 						t.Error(err)
 					}

@@ -15,7 +15,7 @@ const (
 	// answerTime bounds how long a live node takes to answer a hello.
 	answerTime = time.Second
 	// subscribeTime bounds how long a node takes to accept or refuse a subscriber; loading and pendingTime are included.
-	seatTime = lobbyTime + 2*time.Second
+	subscribeTime = pendingTime + 2*time.Second
 	// followRounds is how often all members of a region are tried while some of them are alive. followPause is the time between
 	// two rounds. Together they are longer than an election takes.
 	followRounds = 8
@@ -38,14 +38,14 @@ func (h *Host) Follow(ctx context.Context, pos grid.ChunkPos) (Link, wire.Region
 	var failed error
 	began := time.Now()
 	for round := range followRounds {
-		reading := round >= readingRound || time.Since(began) >= lobbyTime
+		reading := round >= readingRound || time.Since(began) >= pendingTime
 		link, leader, again, err := h.followRound(ctx, info, reading)
 		if err == nil {
 			if leader != info.Leader {
 				h.Directory.moved(info, leader)
 				info.Leader = leader
 			}
-			return guided{Link: link, host: h, info: info}, info, nil
+			return routedLink{Link: link, host: h, info: info}, info, nil
 		}
 		failed = err
 		if !again || ctx.Err() != nil {
@@ -57,7 +57,7 @@ func (h *Host) Follow(ctx context.Context, pos grid.ChunkPos) (Link, wire.Region
 		}
 	}
 	if ctx.Err() == nil {
-		h.Directory.doubt(info)
+		h.Directory.invalidate(info)
 	}
 	return nil, info, fmt.Errorf("follow %v: %w", info.Cell, failed)
 }
@@ -68,45 +68,45 @@ func (h *Host) followRound(ctx context.Context, info wire.Region, reading bool) 
 	hello := wire.Hello{Region: info.ID, Cell: info.Cell, Reading: reading}
 	tried := make(map[string]bool)
 	var failures []error
-	for next := h.suspects.first(info, tried); next != ""; {
+	for next := h.unresponsive.first(info, tried); next != ""; {
 		tried[next] = true
-		link, hint, err := h.seatAt(ctx, next, hello)
+		link, hint, err := h.subscribeAt(ctx, next, hello)
 		if err == nil {
-			h.suspects.clear(next)
+			h.unresponsive.clear(next)
 			return link, next, false, nil
 		}
 		failures = append(failures, fmt.Errorf("on %s: %w", next, err))
 		if ctx.Err() != nil {
 			break
 		}
-		var no refusedSeat
+		var no refusedSubscription
 		if errors.As(err, &no) {
 			again = again || no.leader != "" || no.wait
 		} else if !errors.Is(err, ErrNotHere) && next != h.Self.Peer {
-			h.suspects.add(next)
+			h.unresponsive.add(next)
 		}
 		if next = hint; hint == "" || tried[hint] {
-			next = h.suspects.first(info, tried)
+			next = h.unresponsive.first(info, tried)
 		}
 	}
 	return nil, "", again, errors.Join(failures...)
 }
 
-// refusal is the answer of a node that does not accept a subscriber.
-type refusedSeat struct {
+// refusedSubscription is the answer of a node that does not accept a subscriber.
+type refusedSubscription struct {
 	why    string
 	leader string // the leader; empty if unknown
 	wait   bool   // the node is a member
 }
 
-func (r refusedSeat) Error() string { return r.why }
+func (r refusedSubscription) Error() string { return r.why }
 
 // subscribeAt subscribes to the region on a node. If the node refuses, hint is the leader that it named, if any.
-func (h *Host) seatAt(ctx context.Context, peer string, hello wire.Hello) (link Link, hint string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, seatTime)
+func (h *Host) subscribeAt(ctx context.Context, peer string, hello wire.Hello) (link Link, hint string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, subscribeTime)
 	defer cancel()
 	if peer == h.Self.Peer {
-		local, err := h.sit(ctx, hello)
+		local, err := h.subscribe(ctx, hello)
 		if err != nil {
 			return nil, "", err
 		}
@@ -126,7 +126,7 @@ func (h *Host) seatAt(ctx context.Context, peer string, hello wire.Hello) (link 
 	if err != nil {
 		return nil, "", err
 	}
-	return nil, first.Leader, refusedSeat{why: first.Closed, leader: first.Leader, wait: first.Tick > 0}
+	return nil, first.Leader, refusedSubscription{why: first.Closed, leader: first.Leader, wait: first.Tick > 0}
 }
 
 // connect opens a link to another node and waits for the node's greeting.
@@ -152,14 +152,14 @@ func (h *Host) connect(ctx context.Context, peer string, hello wire.Hello) (*rem
 }
 
 // unresponsiveNodes is the set of nodes that did not answer lately. Any goroutine may use it.
-type suspects struct {
+type unresponsiveNodes struct {
 	mu struct {
 		sync.Mutex
 		since map[string]time.Time
 	}
 }
 
-func (s *suspects) add(peer string) {
+func (s *unresponsiveNodes) add(peer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.since == nil {
@@ -173,7 +173,7 @@ func (s *suspects) add(peer string) {
 	s.mu.since[peer] = time.Now()
 }
 
-func (s *suspects) clear(peer string) {
+func (s *unresponsiveNodes) clear(peer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mu.since, peer)
@@ -181,7 +181,7 @@ func (s *suspects) clear(peer string) {
 
 // first returns the node to try next: the leader, then the other members, and last the ones that did not answer lately. It
 // returns "" when all have been tried.
-func (s *suspects) first(info wire.Region, tried map[string]bool) string {
+func (s *unresponsiveNodes) first(info wire.Region, tried map[string]bool) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := ""
@@ -202,7 +202,7 @@ func (s *suspects) first(info wire.Region, tried map[string]bool) string {
 }
 
 // has reports whether the node did not answer lately.
-func (s *suspects) has(peer string) bool {
+func (s *unresponsiveNodes) has(peer string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	since, suspected := s.mu.since[peer]

@@ -21,41 +21,41 @@ func (l *loop) lead(d replica.Leadership) {
 		if d.Term != l.term {
 			l.queueAgain()
 		}
-		l.term, l.kept = d.Term, d.Leader
+		l.term, l.reportedLeader = d.Term, d.Leader
 		if !was {
 			l.metrics.leaderships.Inc()
 			l.changed(l.info)
 		}
 		l.confirmAll()
 	case d.Cause != nil:
-		l.showFor(lobbyTime) // members with working disks will have elected a leader by then
+		l.showFor(pendingTime) // members with working disks will have elected a leader by then
 		l.logger.Warn("storage refuses writes, edits are refused", "region", l.info.ID, "error", d.Cause)
 		l.waiting = slices.DeleteFunc(l.waiting, func(q queued) bool {
-			if !q.doubt {
+			if !q.inDoubt {
 				l.refuse(q.Intent, wire.RefusedUnavailable)
 			}
-			return !q.doubt
+			return !q.inDoubt
 		})
 		if l.alone() {
 			l.confirmAll() // the land can at least be seen
 		}
 	case l.ledElsewhere():
-		if l.kept != l.leader {
-			l.kept = l.leader
+		if l.reportedLeader != l.leader {
+			l.reportedLeader = l.leader
 			l.changed(l.info)
 		}
 		// The gateways find the new leader and send their unanswered edits again.
-		for s := range l.seats {
+		for s := range l.subscribers {
 			l.dismiss(s, "the region moved")
 		}
-		l.waiting, l.proposed, l.flying = nil, nil, 0
+		l.waiting, l.proposed, l.inFlight = nil, nil, 0
 		clear(l.pending)
 	case was:
-		l.lost = time.Now()
-		for s := range l.seats {
-			if s.since.IsZero() { // until the leader is known: then they are dismissed with its name
-				s.since = l.lost
-				l.lobby++
+		l.leadershipLost = time.Now()
+		for s := range l.subscribers {
+			if s.pendingSince.IsZero() { // until the leader is known: then they are dismissed with its name
+				s.pendingSince = l.leadershipLost
+				l.pendingSubscribers++
 			}
 		}
 	}
@@ -75,21 +75,21 @@ func (l *loop) showFor(d time.Duration) {
 	if l.alone() {
 		return
 	}
-	for s := range l.seats {
-		if s.since.IsZero() {
-			s.until = time.Now().Add(d)
+	for s := range l.subscribers {
+		if s.pendingSince.IsZero() {
+			s.readOnlyUntil = time.Now().Add(d)
 		}
 	}
 }
 
 // endReading dismisses the gateways whose read-only period is over.
 func (l *loop) endReading() {
-	for s := range l.seats {
+	for s := range l.subscribers {
 		switch {
-		case s.until.IsZero():
+		case s.readOnlyUntil.IsZero():
 		case l.leading:
-			s.until = time.Time{}
-		case time.Now().After(s.until):
+			s.readOnlyUntil = time.Time{}
+		case time.Now().After(s.readOnlyUntil):
 			l.dismiss(s, "this node's disk refuses writes; look whether another one leads the region")
 		}
 	}
@@ -100,46 +100,46 @@ func (l *loop) endReading() {
 // On the leader it is accepted once a majority confirms the leadership, since the land of a deposed leader may be old. If another
 // member leads, it is dismissed. If no leader is known, it stays pending and this node stands for election. A node whose disk
 // refuses writes can neither lead nor find out who does; it accepts only gateways that have already tried all other members.
-func (l *loop) receive(s *seat) {
+func (l *loop) subscribe(s *subscriber) {
 	switch {
 	case l.leading && !l.alone() && l.raft != nil:
-		s.since = time.Now()
-		l.lobby++
-		l.sure(l, s)
+		s.pendingSince = time.Now()
+		l.pendingSubscribers++
+		l.confirmLeadership(l, s)
 	case l.leading, l.stalled != nil && l.alone():
 		l.confirm(s)
 	case l.ledElsewhere():
 		l.dismiss(s, "the region is led elsewhere")
 	case l.stalled != nil && s.reading:
-		s.until = time.Now().Add(readingTime)
+		s.readOnlyUntil = time.Now().Add(readingTime)
 		l.confirm(s)
 	case l.stalled != nil:
 		l.dismiss(s, "this node's disk refuses writes, and nobody leads the region")
 	default:
-		s.since = time.Now()
-		l.lobby++
+		s.pendingSince = time.Now()
+		l.pendingSubscribers++
 		l.group.Campaign()
 	}
 }
 
 // confirm accepts a gateway as a subscriber and notifies it.
-func (l *loop) confirm(s *seat) {
-	if !s.since.IsZero() {
-		s.since = time.Time{}
-		l.lobby--
+func (l *loop) confirm(s *subscriber) {
+	if !s.pendingSince.IsZero() {
+		s.pendingSince = time.Time{}
+		l.pendingSubscribers--
 	}
 	s.out.put(wire.FromRegion{Tick: l.tick})
 }
 
 // confirmAll accepts all pending subscribers. A new leader may not have applied everything yet that was committed before.
 func (l *loop) confirmAll() {
-	for s := range l.seats {
+	for s := range l.subscribers {
 		switch {
-		case l.lobby == 0:
+		case l.pendingSubscribers == 0:
 			return
-		case s.since.IsZero():
+		case s.pendingSince.IsZero():
 		case l.leading && !l.alone() && l.raft != nil:
-			l.sure(l, s)
+			l.confirmLeadership(l, s)
 		default:
 			l.confirm(s)
 		}
@@ -148,13 +148,13 @@ func (l *loop) confirmAll() {
 
 // verified handles the result of confirmLeadership. After a failure either the new leader becomes known and pending subscribers
 // are dismissed with its name, or this node still leads and the check is repeated.
-func (l *loop) verified(s *seat, err error) {
-	_, seated := l.seats[s]
+func (l *loop) verified(s *subscriber, err error) {
+	_, seated := l.subscribers[s]
 	switch {
-	case !seated || s.since.IsZero():
+	case !seated || s.pendingSince.IsZero():
 	case !l.leading:
 	case err != nil:
-		l.sure(l, s)
+		l.confirmLeadership(l, s)
 	default:
 		l.deliver() // what was committed before the check
 		if l.leading {
@@ -165,14 +165,14 @@ func (l *loop) verified(s *seat, err error) {
 
 // wait keeps this node standing for election while subscribers are pending, and dismisses those that were pending for too long.
 func (l *loop) wait() {
-	if l.lobby == 0 {
+	if l.pendingSubscribers == 0 {
 		return
 	}
-	if !l.leading && time.Since(l.lost) > handOverPause {
+	if !l.leading && time.Since(l.leadershipLost) > handOverPause {
 		l.group.Campaign()
 	}
-	for s := range l.seats {
-		if !s.since.IsZero() && time.Since(s.since) > lobbyTime {
+	for s := range l.subscribers {
+		if !s.pendingSince.IsZero() && time.Since(s.pendingSince) > pendingTime {
 			l.dismiss(s, "nobody leads the region")
 		}
 	}
@@ -180,28 +180,28 @@ func (l *loop) wait() {
 
 // configured applies a new configuration of the group.
 func (l *loop) configured(c replica.Configured) {
-	l.enroll(c)
+	l.applyMembers(c)
 	if !l.member(l.self) {
 		return // Removed follows, and then nothing of the region may be stored any more
 	}
 	l.changed(l.info)
 	for _, m := range c.Members {
 		if _, known := l.roster[m.Peer]; !known {
-			l.acquaint(l, m.Peer)
+			l.resolveMember(l, m.Peer)
 		}
 	}
 }
 
 // applyMembers records the group's members.
-func (l *loop) enroll(c replica.Configured) {
+func (l *loop) applyMembers(c replica.Configured) {
 	l.members = c.Members
 	l.info.Epoch = epochOf(c)
-	l.enlist()
+	l.updateMembers()
 }
 
 // updateMembers copies the group's members to the region, as far as their addresses are known. Learners are included: a member
 // must be known before it can lead.
-func (l *loop) enlist() {
+func (l *loop) updateMembers() {
 	for _, m := range l.info.Members {
 		l.roster[m.Peer] = m
 	}
@@ -218,10 +218,10 @@ func (l *loop) enlist() {
 }
 
 // addMember records the address of a node that is or becomes a member.
-func (l *loop) meet(m wire.Member) {
+func (l *loop) addMember(m wire.Member) {
 	before := len(l.info.Members)
 	l.roster[m.Peer] = m
-	l.enlist()
+	l.updateMembers()
 	if len(l.info.Members) != before {
 		l.changed(l.info)
 	}

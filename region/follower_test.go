@@ -339,12 +339,12 @@ func TestLobby(t *testing.T) {
 		if g.campaigns == 0 {
 			t.Error("nobody stands for election")
 		}
-		if frames, _ := first.seat.out.take(); len(frames) != 0 {
+		if frames, _ := first.subscriber.out.drain(); len(frames) != 0 {
 			t.Errorf("while nobody leads: %+v", frames)
 		}
 		g.mail = []replica.Delivery{replica.Leadership{Leader: "A", Self: true, Term: 4}}
 		l.step()
-		if frames, _ := first.seat.out.take(); len(frames) != 1 || frames[0].Closed != "" {
+		if frames, _ := first.subscriber.out.drain(); len(frames) != 1 || frames[0].Closed != "" {
 			t.Errorf("when this node leads: %+v", frames)
 		}
 		g.mail = []replica.Delivery{replica.Leadership{Term: 5}}
@@ -354,7 +354,7 @@ func TestLobby(t *testing.T) {
 		l.step()
 		third := l.sitDown()
 		for i, link := range []*localLink{first, second, third} {
-			frames, open := link.seat.out.take()
+			frames, open := link.subscriber.out.drain()
 			if n := len(frames); open || n == 0 || frames[n-1].Leader != "B" {
 				t.Errorf("gateway %d is told %+v", i, frames)
 			}
@@ -362,10 +362,10 @@ func TestLobby(t *testing.T) {
 		g.mail = []replica.Delivery{replica.Leadership{Term: 6}}
 		l.step()
 		fourth := l.sitDown()
-		<-time.After(lobbyTime + time.Millisecond)
+		<-time.After(pendingTime + time.Millisecond)
 		l.step()
-		if _, closed := fourth.told(); closed == "" || len(l.seats) != 0 || l.lobby != 0 {
-			t.Errorf("after %v: %q, %d seats, %d in the lobby", lobbyTime, closed, len(l.seats), l.lobby)
+		if _, closed := fourth.received(); closed == "" || len(l.subscribers) != 0 || l.pendingSubscribers != 0 {
+			t.Errorf("after %v: %q, %d seats, %d in the lobby", pendingTime, closed, len(l.subscribers), l.pendingSubscribers)
 		}
 	})
 }

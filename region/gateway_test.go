@@ -35,7 +35,7 @@ func (n *node) following(pos grid.ChunkPos) <-chan gateway {
 }
 
 // loop returns the loop of a region that the gateway's own node leads.
-func (g gateway) loop() *loop { return g.Link.(guided).Link.(*localLink).loop }
+func (g gateway) loop() *loop { return g.Link.(routedLink).Link.(*localLink).loop }
 
 func (g gateway) send(msg wire.ToRegion) {
 	g.t.Helper()

@@ -18,27 +18,27 @@ const (
 	// handedAtOnce bounds how many are handed over at the same time.
 	handedAtOnce = 64
 	// announceTime bounds how long a node announces that it leaves, and announceNodes to how many others.
-	tellTime  = time.Second
-	toldNodes = 64
+	announceTime  = time.Second
+	announceNodes = 64
 	// minLeaderTime is how long a node leads before it hands leadership to a nearer member. Otherwise a node that stops would get
 	// leadership back at once.
-	reignTime = 10 * time.Second
+	minLeaderTime = 10 * time.Second
 )
 
 // leadership is the time since when this node was seen to lead a group, in one term.
-type reign struct {
+type leadership struct {
 	term  uint64
 	since time.Time
 }
 
 // ledFor returns how long this node has been seen to lead the group in this term.
-func (h *Host) reigned(id, term uint64) time.Duration {
+func (h *Host) ledFor(id, term uint64) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r, ok := h.mu.reigns[id]
+	r, ok := h.mu.ledSince[id]
 	if !ok || r.term != term {
-		r = reign{term: term, since: time.Now()}
-		h.mu.reigns[id] = r
+		r = leadership{term: term, since: time.Now()}
+		h.mu.ledSince[id] = r
 	}
 	return time.Since(r.since)
 }
@@ -50,7 +50,7 @@ func (h *Host) Drain(ctx context.Context) (handed, kept int) {
 	h.depart()
 	var crew sync.WaitGroup
 	defer crew.Wait()
-	crew.Go(func() { h.tellLeaving(ctx) })
+	crew.Go(func() { h.announceLeaving(ctx) })
 	return h.handOver(ctx)
 }
 
@@ -71,13 +71,13 @@ func (h *Host) leaves() bool {
 
 // announceLeaving announces to the nodes around that this one leaves. A node that misses the announcement finds out when it next
 // asks this node for its description.
-func (h *Host) tellLeaving(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, tellTime)
+func (h *Host) announceLeaving(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, announceTime)
 	defer cancel()
 	var crew sync.WaitGroup
 	defer crew.Wait()
 	tokens := make(chan struct{}, askedAtOnce)
-	for _, peer := range h.Records.NearestKnown(grid.CatalogKey, toldNodes) {
+	for _, peer := range h.Records.NearestKnown(grid.CatalogKey, announceNodes) {
 		if peer == h.Self.Peer {
 			continue
 		}
@@ -96,12 +96,12 @@ func (h *Host) tellLeaving(ctx context.Context) {
 }
 
 // checkReturned asks a node that announced that it leaves, and then sent a message, whether it is back. If so, it may lead again.
-func (h *Host) hearOf(peer string) {
-	if !h.liveness.again(peer) {
+func (h *Host) checkReturned(peer string) {
+	if !h.detector.again(peer) {
 		return
 	}
 	h.start(func(ctx context.Context) {
-		h.liveness.askWho(ctx, peer, h.Directory.describe) //nolint:errcheck // the result is recorded
+		h.detector.check(ctx, peer, h.Directory.describe) //nolint:errcheck // the result is recorded
 	})
 }
 
@@ -110,14 +110,14 @@ func (h *Host) hearOf(peer string) {
 func (h *Host) handOver(ctx context.Context) (handed, kept int) {
 	ctx, cancel := context.WithTimeout(ctx, handOverTime)
 	defer cancel()
-	wards := h.wards()
+	wards := h.ledGroups()
 	var done atomic.Int64
 	h.handAll(ctx, wards, &done)
 	handed = int(done.Load())
 	return handed, len(wards) - handed
 }
 
-func (h *Host) handAll(ctx context.Context, wards []ward, done *atomic.Int64) {
+func (h *Host) handAll(ctx context.Context, wards []ledGroup, done *atomic.Int64) {
 	var crew sync.WaitGroup
 	defer crew.Wait()
 	tokens := make(chan struct{}, handedAtOnce)
@@ -150,7 +150,7 @@ func (h *Host) handAll(ctx context.Context, wards []ward, done *atomic.Int64) {
 // heir returns the member that should lead after this node: the nearest one that has all of the log, or nearly all. It returns ""
 // if there is none. A leaving member is better than none: it still sends messages, so it either hands over in turn or has just
 // come back.
-func (h *Host) heir(w ward) string {
+func (h *Host) heir(w ledGroup) string {
 	able := slices.DeleteFunc(h.memberStates(w, w.group.Status()), func(m membership.Member) bool {
 		return m.Peer == h.Self.Peer || !m.CaughtUp || m.Learner
 	})

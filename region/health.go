@@ -176,7 +176,7 @@ func (h *Host) regionsOn(ctx context.Context, peer string) ([]wire.Region, error
 			}
 			page = answer.Regions
 		} else {
-			asking, cancel := context.WithTimeout(ctx, surveyTime)
+			asking, cancel := context.WithTimeout(ctx, pollTime)
 			answer, err := h.Directory.ask(asking, peer, wire.Question{Census: &wire.Census{After: after}})
 			cancel()
 			if err != nil {
@@ -216,20 +216,20 @@ func (e *examination) look(ctx context.Context, regions []wire.Region) sight {
 		}
 	}
 	want[h.Self.Peer] = append(want[h.Self.Peer], world.CatalogID)
-	s := h.surveyRegions(ctx, want, false)
-	nodes := len(s.stands) // number of nodes, as far as the regions show
+	s := h.pollStatuses(ctx, want, false)
+	nodes := len(s.statuses) // number of nodes, as far as the regions show
 	for peer := range s.silent {
 		if h.holds(regions, peer) {
 			nodes++
 		}
 	}
-	seen := sight{answered: s.stands}
+	seen := sight{answered: s.statuses}
 	for _, info := range regions {
 		copies := h.Copies
 		if info.ID == world.CatalogID {
 			copies = h.CatalogCopies
 		}
-		c := examined{info: info, survey: s, want: min(copies, nodes)}
+		c := examined{info: info, statuses: s, want: min(copies, nodes)}
 		findings := c.judge()
 		if c.awake && info.ID != world.CatalogID {
 			seen.awake++
@@ -264,10 +264,10 @@ func (h *Host) holds(regions []wire.Region, peer string) bool {
 
 // examined is one region with the status of its members.
 type examined struct {
-	info   wire.Region
-	survey survey
-	want   int  // number of members that it should have, bounded by the number of nodes
-	awake  bool // set by judge: it runs on some node
+	info     wire.Region
+	statuses statusPoll
+	want     int  // number of members that it should have, bounded by the number of nodes
+	awake    bool // set by judge: it runs on some node
 }
 
 // judge returns what is wrong with the region.
@@ -283,7 +283,7 @@ func (x *examined) judge() []Finding {
 		if !m.Learner {
 			voters++
 		}
-		stand, answered := x.survey.of(m.Peer, x.info.ID)
+		stand, answered := x.statuses.of(m.Peer, x.info.ID)
 		if !answered || stand.State == wire.StandNone && x.info.Epoch != firstEpoch {
 			continue
 		}
@@ -346,7 +346,7 @@ func (x *examined) judgeMembers(leader wire.Stand, say func(kind, what, do strin
 		if c.Behind > nearlyAll && !c.Silent {
 			say("lagging", fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind), "if it does not catch up look at that node's disk and network")
 		}
-		stand, answered := x.survey.of(c.Replica.Peer, x.info.ID)
+		stand, answered := x.statuses.of(c.Replica.Peer, x.info.ID)
 		if answered && stand.State != wire.StandNone && stand.Replica != 0 && stand.Replica != c.Replica.ID {
 			say("leftover", fmt.Sprintf("%s holds a copy from before the region was recovered", c.Replica.Peer), "it is dropped by itself; if not, restart that node")
 		}

@@ -69,17 +69,17 @@ type Host struct {
 	Options
 	Directory *Directory
 
-	metrics  *metrics
-	spawn    chan func(context.Context)
-	loading  flights[wire.Hello, *loop]
-	joining  flights[wire.Hello, *loop] // joins by invitation
-	liveness liveness
-	looked   string        // summary of the nodes' states when the closed regions were last checked
-	stop     chan struct{} // closed when Run begins to end
-	leave    sync.Once     // closes leaving
-	leaving  chan struct{} // closed when this node is about to stop: see Drain
-	suspects suspects
-	failures ledgers
+	metrics      *metrics
+	spawn        chan func(context.Context)
+	loading      flights[wire.Hello, *loop]
+	joining      flights[wire.Hello, *loop] // joins by invitation
+	detector     failureDetector
+	looked       string        // summary of the nodes' states when the closed regions were last checked
+	stop         chan struct{} // closed when Run begins to end
+	leave        sync.Once     // closes leaving
+	leaving      chan struct{} // closed when this node is about to stop: see Drain
+	unresponsive unresponsiveNodes
+	failures     failureRecords
 	// For tests: cpu measures how long a piece of a tick's work keeps a core busy, and probe is passed to the loops.
 	cpu          func(work func()) time.Duration
 	probe        func(l *loop, entry []byte)
@@ -94,19 +94,19 @@ type Host struct {
 
 	mu struct {
 		sync.Mutex
-		catalog *catalog               // nil if this node is not a member of the catalog
-		loops   map[uint64]*loop       // loaded regions, by id
-		changes map[uint64]wire.Region // newest change of each region that is being published, by id
-		tending map[uint64]struct{}    // groups whose members are being changed
+		catalog     *catalog               // nil if this node is not a member of the catalog
+		loops       map[uint64]*loop       // loaded regions, by id
+		changes     map[uint64]wire.Region // newest change of each region that is being published, by id
+		reconciling map[uint64]struct{}    // groups whose members are being changed
 		// announced holds the epochs of regions led here that the catalog has.
-		announced map[uint64]uint64
-		drowsy    map[uint64]time.Time   // groups that hibernate, and until when they are not woken
-		reigns    map[uint64]reign       // of the groups that this node leads or led
-		rousing   map[uint64]string      // groups that are being opened, and the member whose message caused it
-		rightful  map[uint64]struct{}    // groups whose copies here are known not to be superseded
-		expelled  map[uint64]wire.Region // recovered regions as they were, whose former members are still to be notified
-		damage    map[uint64][]Damage    // damage left by the newest scrub of a region, by id; no empty lists
-		condemned map[uint64]condemned   // copies on this node that must not be used, by region id
+		announced   map[uint64]uint64
+		hibernating map[uint64]time.Time   // groups that hibernate, and until when they are not woken
+		ledSince    map[uint64]leadership  // of the groups that this node leads or led
+		waking      map[uint64]string      // groups that are being opened, and the member whose message caused it
+		validated   map[uint64]struct{}    // groups whose copies here are known not to be superseded
+		evicted     map[uint64]wire.Region // recovered regions as they were, whose former members are still to be notified
+		damage      map[uint64][]Damage    // damage left by the newest scrub of a region, by id; no empty lists
+		corrupt     map[uint64]corruptCopy // copies on this node that must not be used, by region id
 	}
 }
 
@@ -126,22 +126,22 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		serving:       make(chan struct{}, piecesAtOnce),
 		bases:         newBases(),
 	}
-	h.liveness.keepTo(o.Grace)
+	h.detector.setGrace(o.Grace)
 	h.mu.loops = make(map[uint64]*loop)
 	h.mu.changes = make(map[uint64]wire.Region)
-	h.mu.tending = make(map[uint64]struct{})
+	h.mu.reconciling = make(map[uint64]struct{})
 	h.mu.announced = make(map[uint64]uint64)
-	h.mu.drowsy = make(map[uint64]time.Time)
-	h.mu.reigns = make(map[uint64]reign)
-	h.mu.rousing = make(map[uint64]string)
-	h.mu.rightful = make(map[uint64]struct{})
-	if err := h.loadExpelled(); err != nil {
+	h.mu.hibernating = make(map[uint64]time.Time)
+	h.mu.ledSince = make(map[uint64]leadership)
+	h.mu.waking = make(map[uint64]string)
+	h.mu.validated = make(map[uint64]struct{})
+	if err := h.loadEvicted(); err != nil {
 		return nil, err
 	}
 	h.mu.damage = make(map[uint64][]Damage)
-	h.mu.condemned = make(map[uint64]condemned)
+	h.mu.corrupt = make(map[uint64]corruptCopy)
 	h.Directory = newDirectory(h)
-	if err := errors.Join(h.mendRegistry(), h.judgeSuspects()); err != nil {
+	if err := errors.Join(h.mendRegistry(), h.markSuspects()); err != nil {
 		return nil, err
 	}
 	here, err := o.Replicas.Has(world.CatalogID)
@@ -215,7 +215,7 @@ func (h *Host) Locate(ctx context.Context, pos grid.ChunkPos) (wire.Region, erro
 }
 
 // subscribe subscribes a gateway to a region that is led here. The region is loaded first if necessary.
-func (h *Host) sit(ctx context.Context, hello wire.Hello) (*localLink, error) {
+func (h *Host) subscribe(ctx context.Context, hello wire.Hello) (*localLink, error) {
 	reading := hello.Reading
 	hello.Reading = false // not part of the key: a region is loaded once for all callers
 	for {
@@ -223,10 +223,10 @@ func (h *Host) sit(ctx context.Context, hello wire.Hello) (*localLink, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := newSeat()
+		s := newSubscriber()
 		s.reading = reading
 		if l.inbox.put(func() { l.attach(s) }) {
-			return &localLink{loop: l, seat: s}, nil
+			return &localLink{loop: l, subscriber: s}, nil
 		}
 		select { // it is being unloaded: wait, then load it again
 		case <-l.done:
@@ -252,7 +252,7 @@ func (h *Host) hash(l *loop, pos grid.ChunkPos) {
 			return
 		}
 		var base [32]byte
-		hurt := fenced(func() { base = h.Base(pos) })
+		hurt := catchFault(func() { base = h.Base(pos) })
 		<-h.hashing
 		l.inbox.put(func() {
 			if hurt != nil {
@@ -286,7 +286,7 @@ func (h *Host) Regions(ctx context.Context) []Loaded {
 		answer := make(chan Loaded, 1)
 		answers[i] = answer
 		l.inbox.put(func() {
-			answer <- Loaded{Region: l.info, Voters: l.voters(), Links: len(l.seats), Bodies: l.crowd.Len(), Edits: l.land.Edits()}
+			answer <- Loaded{Region: l.info, Voters: l.voters(), Links: len(l.subscribers), Bodies: l.crowd.Len(), Edits: l.land.Edits()}
 		})
 	}
 	var all []Loaded

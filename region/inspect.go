@@ -24,9 +24,9 @@ import (
 const (
 	// reportTime bounds how long a member may take to digest its copy. unreachableTime is how long an unreachable member is
 	// waited for. reportPoll is the pause between two requests.
-	testifyTime = 3 * time.Minute
-	awayTime    = 10 * time.Second
-	testifyPoll = 300 * time.Millisecond
+	reportTime      = 3 * time.Minute
+	unreachableTime = 10 * time.Second
+	reportPoll      = 300 * time.Millisecond
 	// markTime bounds how long a mark takes to be committed.
 	markTime = 15 * time.Second
 	// scrubRounds bounds the comparisons of one scrub: the first, and one after each repair.
@@ -65,7 +65,7 @@ func (h *Host) Damaged() []Damage {
 	for _, list := range h.mu.damage {
 		all = append(all, list...)
 	}
-	for _, c := range h.mu.condemned {
+	for _, c := range h.mu.corrupt {
 		all = append(all, Damage{Region: c.info.ID, Cell: c.info.Cell, Peer: h.Self.Peer, What: c.why.Error(), Since: c.since})
 	}
 	slices.SortFunc(all, func(a, b Damage) int {
@@ -75,7 +75,7 @@ func (h *Host) Damaged() []Damage {
 }
 
 // noteDamage records the damage that the newest scrub of a region has left.
-func (h *Host) noteDamage(info wire.Region, v verdict) {
+func (h *Host) noteDamage(info wire.Region, v decision) {
 	now := time.Now()
 	var list []Damage
 	add := func(peer, what string) {
@@ -106,7 +106,7 @@ func (h *Host) noteDamage(info wire.Region, v verdict) {
 
 // countDamage updates the metric. The caller holds the lock.
 func (h *Host) countDamage() {
-	n := len(h.mu.condemned)
+	n := len(h.mu.corrupt)
 	for _, list := range h.mu.damage {
 		n += len(list)
 	}
@@ -147,7 +147,7 @@ func (h *Host) scrub(ctx context.Context, l *loop) Scrubbed {
 				"members", strings.Join(m.Damaged, ","))
 		}
 		mark := world.Mark{Mends: v.mends[:min(len(v.mends), world.MaxMends)], Need: l.quorum()}
-		if _, err := h.putMark(ctx, l, mark); err != nil {
+		if _, err := h.commitMark(ctx, l, mark); err != nil {
 			out.Err = err
 			break
 		}
@@ -178,7 +178,7 @@ func (h *Host) endScrub(out Scrubbed, took time.Duration) {
 }
 
 // copies returns the number of copies of parts to be repaired.
-func (v verdict) copies() int {
+func (v decision) copies() int {
 	n := 0
 	for _, m := range v.mends {
 		n += len(m.Damaged)
@@ -187,7 +187,7 @@ func (v verdict) copies() int {
 }
 
 // lines describes for people what is wrong.
-func (v verdict) lines() []string {
+func (v decision) lines() []string {
 	var lines []string
 	for _, m := range v.mends {
 		lines = append(lines, fmt.Sprintf("%v is damaged on %s", m.Part, strings.Join(m.Damaged, ", ")))
@@ -210,21 +210,21 @@ func (l *loop) quorum() int {
 }
 
 // compare puts a mark into the log and compares the members' reports.
-func (h *Host) compare(ctx context.Context, l *loop) (v verdict, members, heard int, err error) {
+func (h *Host) compare(ctx context.Context, l *loop) (v decision, members, heard int, err error) {
 	status := l.raft.Status()
-	index, err := h.putMark(ctx, l, world.Mark{})
+	index, err := h.commitMark(ctx, l, world.Mark{})
 	if err != nil {
-		return verdict{}, len(status.Members), 0, err
+		return decision{}, len(status.Members), 0, err
 	}
 	voters := 0
-	testimonies := make([]*testimony, len(status.Members))
+	testimonies := make([]*scrubReport, len(status.Members))
 	var crew sync.WaitGroup
 	for i, m := range status.Members {
 		if !m.Learner {
 			voters++
 		}
 		crew.Go(func() {
-			t, err := h.hear(ctx, m.Member, wire.Moment{Group: l.info.ID, Index: index})
+			t, err := h.fetchReport(ctx, m.Member, wire.Moment{Group: l.info.ID, Index: index})
 			if err != nil {
 				h.Logger.Debug("member's copy not compared", "region", l.info.ID, "peer", m.Peer, "error", err)
 				return
@@ -234,34 +234,34 @@ func (h *Host) compare(ctx context.Context, l *loop) (v verdict, members, heard 
 	}
 	crew.Wait()
 	if now := l.raft.Status(); !now.Self || now.Term != status.Term {
-		return verdict{}, len(status.Members), 0, errors.New("the leadership has changed meanwhile: it is another node's to scrub now")
+		return decision{}, len(status.Members), 0, errors.New("the leadership has changed meanwhile: it is another node's to scrub now")
 	}
-	var all []testimony
+	var all []scrubReport
 	for _, t := range testimonies {
 		if t != nil {
 			all = append(all, *t)
 		}
 	}
 	if len(all) == 0 {
-		return verdict{}, len(status.Members), 0, errors.New("no member could look at its copy")
+		return decision{}, len(status.Members), 0, errors.New("no member could look at its copy")
 	}
-	return judge(voters, all), len(status.Members), len(all), nil
+	return decide(voters, all), len(status.Members), len(all), nil
 }
 
 // commitMark commits a mark and returns its index.
-func (h *Host) putMark(ctx context.Context, l *loop, mark world.Mark) (uint64, error) {
+func (h *Host) commitMark(ctx context.Context, l *loop, mark world.Mark) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, markTime)
 	defer cancel()
 	mark.Nonce = rand.Uint64()
 	heard, refused := make(chan uint64, 1), make(chan error, 1)
 	if !l.inbox.put(func() {
-		if err := l.mark(mark, heard); err != nil {
+		if err := l.proposeMark(mark, heard); err != nil {
 			refused <- err
 		}
 	}) {
 		return 0, ErrNotHere
 	}
-	defer l.inbox.put(func() { delete(l.marks, mark.Nonce) })
+	defer l.inbox.put(func() { delete(l.markWaiters, mark.Nonce) })
 	select {
 	case index := <-heard:
 		return index, nil
@@ -276,28 +276,28 @@ func (h *Host) putMark(ctx context.Context, l *loop, mark world.Mark) (uint64, e
 
 // fetchReport asks a member until it has a report as of the mark. A member that is unreachable, or does not reach the mark, is
 // given up after a while and counts as one without a report.
-func (h *Host) hear(ctx context.Context, m replica.Member, at wire.Moment) (testimony, error) {
-	ctx, cancel := context.WithTimeout(ctx, testifyTime)
+func (h *Host) fetchReport(ctx context.Context, m replica.Member, at wire.Moment) (scrubReport, error) {
+	ctx, cancel := context.WithTimeout(ctx, reportTime)
 	defer cancel()
-	patience := time.Now().Add(awayTime)
+	patience := time.Now().Add(unreachableTime)
 	for {
 		got, err := h.fetch(ctx, m.Peer, wire.Fetch{Digests: &at})
 		switch {
 		case err == nil && !got.Wait:
-			t := testimony{peer: m.Peer, voter: !m.Learner, parts: make(map[world.Part]finding, len(got.Digests))}
+			t := scrubReport{peer: m.Peer, voter: !m.Learner, parts: make(map[world.Part]finding, len(got.Digests))}
 			for _, d := range got.Digests {
 				t.parts[world.Part{Chunk: d.Chunk, Sequences: d.Sequences}] = finding{world.Digest(d.Memory), d.Disk}
 			}
 			return t, nil
 		case err == nil:
-			patience = time.Now().Add(awayTime)
+			patience = time.Now().Add(unreachableTime)
 		case errors.As(err, new(refusedPiece)), time.Now().After(patience):
-			return testimony{}, err
+			return scrubReport{}, err
 		}
 		select {
 		case <-ctx.Done():
-			return testimony{}, ctx.Err()
-		case <-time.After(testifyPoll):
+			return scrubReport{}, ctx.Err()
+		case <-time.After(reportPoll):
 		}
 	}
 }
@@ -359,7 +359,7 @@ func (h *Host) storedRegions() ([]wire.Region, error) {
 
 // scrubClosed opens the region if it is closed, and scrubs it if this node then leads it.
 func (h *Host) scrubClosed(ctx context.Context, info wire.Region) Scrubbed {
-	l, err := h.awake(ctx, wire.Hello{Region: info.ID, Cell: info.Cell})
+	l, err := h.loadGroup(ctx, wire.Hello{Region: info.ID, Cell: info.Cell})
 	if err != nil {
 		return Scrubbed{Region: info, Err: err}
 	}

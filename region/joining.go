@@ -87,14 +87,14 @@ func (h *Host) joinGroup(ctx context.Context, invite wire.Invite) (*loop, error)
 
 // resolveMember asks a member for its description and sends that to the loop. A member that does not answer is asked again when
 // this node leads the region.
-func (h *Host) acquaint(l *loop, peer string) {
+func (h *Host) resolveMember(l *loop, peer string) {
 	h.start(func(ctx context.Context) {
 		member, err := h.Directory.describe(ctx, peer)
 		if err != nil {
 			h.Logger.Debug("member not known", "region", l.info.ID, "peer", peer, "error", err)
 			return
 		}
-		l.inbox.put(func() { l.meet(member) })
+		l.inbox.put(func() { l.addMember(member) })
 	})
 }
 
@@ -117,12 +117,12 @@ func (h *Host) wakeMisplaced(ctx context.Context) error {
 		return fmt.Errorf("list regions: %w", err)
 	}
 	delete(peers, h.Self.Peer)
-	h.liveness.refresh(ctx, peers, h.Directory.describe)
+	h.detector.refresh(ctx, peers, h.Directory.describe)
 	if len(wrong) > 0 {
 		h.looked = "" // there may be more
 	}
 	for _, info := range wrong {
-		l, err := h.awake(ctx, wire.Hello{Region: info.ID, Cell: info.Cell})
+		l, err := h.loadGroup(ctx, wire.Hello{Region: info.ID, Cell: info.Cell})
 		if err != nil {
 			h.Logger.Debug("region not opened", "cell", info.Cell.String(), "error", err)
 			continue
@@ -138,14 +138,14 @@ func (h *Host) responsible(info wire.Region) bool {
 	if info.Leader == h.Self.Peer {
 		return true
 	}
-	if info.Leader != "" && !h.liveness.gone(info.Leader, h.Grace) {
+	if info.Leader != "" && !h.detector.gone(info.Leader, h.Grace) {
 		return false
 	}
 	for _, m := range info.Members {
 		if m.Peer == h.Self.Peer {
 			return true
 		}
-		if !h.liveness.gone(m.Peer, h.Grace) {
+		if !h.detector.gone(m.Peer, h.Grace) {
 			return false
 		}
 	}
@@ -157,14 +157,14 @@ func (h *Host) responsible(info wire.Region) bool {
 func (h *Host) misplaced(info wire.Region, peers watched) bool {
 	members := make([]string, len(info.Members))
 	for i, m := range info.Members {
-		peers.add(m.Peer, h.liveness.every)
+		peers.add(m.Peer, h.detector.every)
 		members[i] = m.Peer
 	}
 	wanted := 0
 	for _, peer := range h.Records.NearestKnown(h.Directory.key(info.Cell), candidates, members...) {
-		peers.add(peer, h.liveness.stranger)
-		_, lives := h.liveness.lives(peer)
-		if peer != h.Self.Peer && !lives && (!hasMember(info, peer) || h.liveness.gone(peer, h.Grace)) {
+		peers.add(peer, h.detector.strangerEvery)
+		_, lives := h.detector.lives(peer)
+		if peer != h.Self.Peer && !lives && (!hasMember(info, peer) || h.detector.gone(peer, h.Grace)) {
 			continue
 		}
 		if !hasMember(info, peer) {

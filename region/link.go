@@ -52,8 +52,8 @@ type Link interface {
 
 // localLink is a link within one process. It is also the region's side of every remote link.
 type localLink struct {
-	loop *loop
-	seat *seat
+	loop       *loop
+	subscriber *subscriber
 }
 
 func (l *localLink) Send(msg wire.ToRegion) error {
@@ -66,8 +66,8 @@ func (l *localLink) Send(msg wire.ToRegion) error {
 // put queues a message for the loop; the caller holds a credit for it.
 func (l *localLink) put(msg wire.ToRegion) bool {
 	return l.loop.inbox.put(func() {
-		<-l.seat.credit
-		l.loop.hear(l.seat, msg)
+		<-l.subscriber.credit
+		l.loop.handleMessage(l.subscriber, msg)
 	})
 }
 
@@ -75,12 +75,12 @@ func (l *localLink) put(msg wire.ToRegion) bool {
 // meanwhile, the message is lost, as it is when Send fails.
 func (l *localLink) TrySend(take func() wire.ToRegion) bool {
 	select {
-	case <-l.seat.out.ended:
+	case <-l.subscriber.out.ended:
 		return false
 	default:
 	}
 	select {
-	case l.seat.credit <- struct{}{}:
+	case l.subscriber.credit <- struct{}{}:
 		l.put(take())
 		return true
 	default:
@@ -91,14 +91,14 @@ func (l *localLink) TrySend(take func() wire.ToRegion) bool {
 // await waits for a credit to send one more message. It reports false if the link is closed.
 func (l *localLink) await() bool {
 	select {
-	case <-l.seat.out.ended:
+	case <-l.subscriber.out.ended:
 		return false
 	default:
 	}
 	select {
-	case l.seat.credit <- struct{}{}:
+	case l.subscriber.credit <- struct{}{}:
 		return true
-	case <-l.seat.out.ended:
+	case <-l.subscriber.out.ended:
 		return false
 	}
 }
@@ -116,13 +116,13 @@ func (l *localLink) receive(ctx context.Context, alive time.Duration) (wire.From
 		silent = timer.C
 	}
 	for {
-		if len(l.seat.taken) > 0 {
-			frame := l.seat.taken[0]
-			l.seat.taken = l.seat.taken[1:]
+		if len(l.subscriber.buffered) > 0 {
+			frame := l.subscriber.buffered[0]
+			l.subscriber.buffered = l.subscriber.buffered[1:]
 			return frame, nil
 		}
 		var open bool
-		if l.seat.taken, open = l.seat.out.take(); len(l.seat.taken) > 0 {
+		if l.subscriber.buffered, open = l.subscriber.out.drain(); len(l.subscriber.buffered) > 0 {
 			continue
 		}
 		if !open {
@@ -133,33 +133,33 @@ func (l *localLink) receive(ctx context.Context, alive time.Duration) (wire.From
 			return wire.FromRegion{}, ctx.Err()
 		case <-silent:
 			return wire.FromRegion{Alive: true}, nil
-		case <-l.seat.out.wake:
+		case <-l.subscriber.out.wake:
 		}
 	}
 }
 
 func (l *localLink) Close() error {
-	l.seat.out.close()
-	l.loop.inbox.put(func() { l.loop.detach(l.seat) })
+	l.subscriber.out.close()
+	l.loop.inbox.put(func() { l.loop.detach(l.subscriber) })
 	return nil
 }
 
 // remoteLink is a link over a stream to another node.
 type remoteLink struct {
-	stream io.ReadWriteCloser
-	in     *bufio.Reader
-	vigil  vigil
+	stream  io.ReadWriteCloser
+	in      *bufio.Reader
+	timeout linkTimeout
 }
 
 func newRemoteLink(stream io.ReadWriteCloser) *remoteLink {
 	l := &remoteLink{stream: stream, in: bufio.NewReader(stream)}
-	l.vigil.late = l.abort
+	l.timeout.onExpiry = l.abort
 	return l
 }
 
 func (l *remoteLink) Send(msg wire.ToRegion) error {
 	if len(msg.Edits) > 0 {
-		l.vigil.edited(time.Now())
+		l.timeout.edited(time.Now())
 	}
 	if err := l.write(msg); err != nil {
 		return fmt.Errorf("send to region: %w", err)
@@ -170,8 +170,8 @@ func (l *remoteLink) Send(msg wire.ToRegion) error {
 func (l *remoteLink) Receive(ctx context.Context) (wire.FromRegion, error) {
 	stop := context.AfterFunc(ctx, l.abort) // the read below reports it
 	defer stop()
-	l.vigil.begin(time.Now())
-	defer l.vigil.end()
+	l.timeout.begin(time.Now())
+	defer l.timeout.end()
 	for {
 		frame, err := wire.ReadFrame[wire.FromRegion](l.in, wire.MaxFrame)
 		if err != nil {
@@ -180,7 +180,7 @@ func (l *remoteLink) Receive(ctx context.Context) (wire.FromRegion, error) {
 		if !frame.Alive {
 			return frame, nil
 		}
-		l.vigil.begin(time.Now())
+		l.timeout.begin(time.Now())
 	}
 }
 
@@ -219,19 +219,19 @@ func (l *remoteLink) abort() {
 
 // routedLink is the end of a link that was found by a route. If the other side ends the link, the route is corrected or
 // invalidated.
-type guided struct {
+type routedLink struct {
 	Link
 	host *Host
 	info wire.Region
 }
 
 // TrySend is the TrySend of a link within this process. It reports false for a link to another node, which may block.
-func (g guided) TrySend(take func() wire.ToRegion) bool {
+func (g routedLink) TrySend(take func() wire.ToRegion) bool {
 	local, ok := g.Link.(*localLink)
 	return ok && local.TrySend(take)
 }
 
-func (g guided) Receive(ctx context.Context) (wire.FromRegion, error) {
+func (g routedLink) Receive(ctx context.Context) (wire.FromRegion, error) {
 	frame, err := g.Link.Receive(ctx)
 	switch {
 	case frame.Closed != "" && frame.Leader != "":
@@ -240,10 +240,10 @@ func (g guided) Receive(ctx context.Context) (wire.FromRegion, error) {
 	case len(g.info.Members) > 1:
 		// Another member will lead; the other members know which one.
 		if frame.Closed == "" && g.info.Leader != g.host.Self.Peer {
-			g.host.suspects.add(g.info.Leader)
+			g.host.unresponsive.add(g.info.Leader)
 		}
 	default:
-		g.host.Directory.doubt(g.info)
+		g.host.Directory.invalidate(g.info)
 	}
 	return frame, err
 }

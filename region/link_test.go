@@ -399,7 +399,7 @@ func TestOutOfCellMessages(t *testing.T) {
 func TestTrySendNeverWaits(t *testing.T) {
 	l, _ := scripted()
 	link := l.sitDown()
-	outside := guided{Link: link}
+	outside := routedLink{Link: link}
 	taken := 0
 	watch := func() wire.ToRegion {
 		taken++
@@ -413,9 +413,9 @@ func TestTrySendNeverWaits(t *testing.T) {
 	if taken != linkCredit {
 		t.Fatalf("%d messages were taken, want %d", taken, linkCredit)
 	}
-	l.listen()
-	if len(link.seat.watch) != linkCredit {
-		t.Errorf("the loop heard %d messages", len(link.seat.watch))
+	l.runInbox()
+	if len(link.subscriber.watch) != linkCredit {
+		t.Errorf("the loop heard %d messages", len(link.subscriber.watch))
 	}
 	if !outside.TrySend(watch) {
 		t.Error("nothing waits, and the link takes nothing")
@@ -426,7 +426,7 @@ func TestTrySendNeverWaits(t *testing.T) {
 	if before := taken; outside.TrySend(watch) || taken != before {
 		t.Error("a closed link took something")
 	}
-	if (guided{Link: newRemoteLink(nil)}).TrySend(watch) {
+	if (routedLink{Link: newRemoteLink(nil)}).TrySend(watch) {
 		t.Error("a link to another node took something")
 	}
 }

@@ -22,7 +22,7 @@ func (h *Host) loaded(ctx context.Context, hello wire.Hello) (*loop, error) {
 				return l, nil // loaded since we looked
 			}
 			if h.failures.quarantined(hello.Region) {
-				return h.attend(hello)
+				return h.openReadOnly(hello)
 			}
 			return h.load(ctx, hello)
 		})
@@ -37,7 +37,7 @@ func (h *Host) loaded(ctx context.Context, hello wire.Hello) (*loop, error) {
 }
 
 // loadGroup is loaded for callers that need the region's group: a quarantined region has none.
-func (h *Host) awake(ctx context.Context, hello wire.Hello) (*loop, error) {
+func (h *Host) loadGroup(ctx context.Context, hello wire.Hello) (*loop, error) {
 	l, err := h.loaded(ctx, hello)
 	if err == nil && l.raft == nil {
 		return nil, errQuarantined
@@ -55,14 +55,14 @@ func (h *Host) load(ctx context.Context, hello wire.Hello) (*loop, error) {
 	if info.Cell != hello.Cell {
 		return nil, ErrNotHere
 	}
-	if err := h.isCondemned(info.ID); err != nil {
-		h.tellClosed(info, err)
+	if err := h.corruptErr(info.ID); err != nil {
+		h.logClosed(info, err)
 		return nil, fmt.Errorf("load region %d: %w", info.ID, err)
 	}
 	if err := h.admit(ctx, info); err != nil {
 		return nil, err
 	}
-	if err := h.rightful(ctx, info); err != nil {
+	if err := h.validateCopy(ctx, info); err != nil {
 		return nil, err
 	}
 	g, err := h.open(ctx, info)
@@ -74,7 +74,7 @@ func (h *Host) load(ctx context.Context, hello wire.Hello) (*loop, error) {
 		}
 	}
 	if isDamage(err) {
-		h.condemn(info, err) // this copy is replaced; it does not count as a failure of the region
+		h.markCorrupt(info, err) // this copy is replaced; it does not count as a failure of the region
 	} else {
 		h.notOpened(info, err)
 	}
@@ -85,7 +85,7 @@ func (h *Host) load(ctx context.Context, hello wire.Hello) (*loop, error) {
 func (h *Host) readLand(info wire.Region) (*world.Land, error) {
 	land := world.NewLand(info.ID, info.Cell, h.Height)
 	var err error
-	if hurt := fenced(func() { err = h.Storage.Scan(world.LandTable, land.Prefix(), land.Load) }); hurt != nil {
+	if hurt := catchFault(func() { err = h.Storage.Scan(world.LandTable, land.Prefix(), land.Load) }); hurt != nil {
 		err = hurt
 	}
 	if err != nil {
@@ -103,15 +103,15 @@ func (h *Host) serve(info wire.Region, g *replica.Group) (*loop, error) {
 	h.Logger.Debug("region loaded", "region", info.ID, "cell", info.Cell.String(), "edits", land.Edits())
 	l := newLoop(h, info, g, land)
 	l.raft = g
-	l.enroll(g.Configuration())
-	l.careful = len(h.failures.struckPeers(info.ID)) > 0
+	l.applyMembers(g.Configuration())
+	l.careful = len(h.failures.failedPeers(info.ID)) > 0
 	h.pinned(basesOf(land.Pins()))
 	h.mu.Lock()
 	h.mu.loops[info.ID] = l
 	h.mu.Unlock()
 	h.metrics.loaded.Inc()
 	if h.failures.quarantined(info.ID) { // quarantined since this began, when there was no loop to end yet
-		l.shut = isQuarantined
+		l.closeReason = isQuarantined
 	}
 	if !h.start(func(ctx context.Context) { h.runLoop(ctx, l) }) {
 		l.end("the node is stopping")

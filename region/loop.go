@@ -26,7 +26,7 @@ const (
 	// restEvery is the length of a tick of a region that is not led here, or that no gateway watches.
 	restEvery = 250 * time.Millisecond
 	// pendingTime is how long a gateway waits in a region without a leader.
-	lobbyTime = 3 * time.Second
+	pendingTime = 3 * time.Second
 )
 
 // group is the replication of a loop; implemented by *replica.Group.
@@ -51,12 +51,12 @@ type loop struct {
 	// hash requests the hash of a chunk's terrain, which arrives through the inbox as based.
 	hash func(l *loop, pos grid.ChunkPos)
 	// hibernate is called when the region can hibernate.
-	lull func(l *loop)
+	hibernate func(l *loop)
 	// resolveMember requests a member's address, which arrives through the inbox as addMember.
-	acquaint func(l *loop, peer string)
+	resolveMember func(l *loop, peer string)
 	// confirmLeadership checks whether this node still leads, for a gateway that wants to subscribe. The result arrives as
 	// verified.
-	sure func(l *loop, s *seat)
+	confirmLeadership func(l *loop, s *subscriber)
 	// changed is called when this node becomes the leader, or the members change. It runs the consequences outside of the tick.
 	changed func(wire.Region)
 	// reload reads the land again after a snapshot has replaced it.
@@ -68,32 +68,32 @@ type loop struct {
 	pinned func([]wire.BaseOf)
 	self   string
 
-	land     *world.Land
-	crowd    *world.Crowd
-	seats    map[*seat]struct{}
-	watched  map[grid.ChunkPos]map[*seat]struct{} // no empty sets
-	waiting  []queued                             // edits to be proposed, in order
-	proposed []wire.Intent                        // edits proposed and not yet committed, in order
-	pending  map[edit]asking                      // an entry for each edit in waiting or proposed
-	bases    map[grid.ChunkPos]*[32]byte          // terrain hashes requested (nil) and known, of chunks not yet pinned
-	leader   string                               // as the group last reported; empty while unknown
-	leading  bool
-	lobby    int // number of subscribers that wait for a leader
-	members  []replica.Member
-	roster   map[string]wire.Member // those members whose addresses are known
-	kept     string                 // the leader last reported to the host
-	lost     time.Time              // when this node lost the leadership while no other leader was known
-	asleep   bool                   // the region hibernates: the loop is to end
-	removed  bool                   // this node is no longer a member
-	term     uint64                 // in which this node led last
-	stalled  error                  // why storage refuses writes; nil while it does not
-	failed   bool
-	hurt     *fault // why the loop is isolated; nothing is applied any more
-	applying uint64 // log index of the entry that is being applied, 0 between entries
-	shut     string // why the loop must end now; empty while it need not
-	closed   bool   // the region is quarantined: it is read-only
-	then     func() // called when the loop has ended, before the region can be opened again
-	budget   budget
+	land               *world.Land
+	crowd              *world.Crowd
+	subscribers        map[*subscriber]struct{}
+	watched            map[grid.ChunkPos]map[*subscriber]struct{} // no empty sets
+	waiting            []queued                                   // edits to be proposed, in order
+	proposed           []wire.Intent                              // edits proposed and not yet committed, in order
+	pending            map[edit]pendingEdit                       // an entry for each edit in waiting or proposed
+	bases              map[grid.ChunkPos]*[32]byte                // terrain hashes requested (nil) and known, of chunks not yet pinned
+	leader             string                                     // as the group last reported; empty while unknown
+	leading            bool
+	pendingSubscribers int // number of subscribers that wait for a leader
+	members            []replica.Member
+	roster             map[string]wire.Member // those members whose addresses are known
+	reportedLeader     string                 // the leader last reported to the host
+	leadershipLost     time.Time              // when this node lost the leadership while no other leader was known
+	hibernating        bool                   // the region hibernates: the loop is to end
+	removed            bool                   // this node is no longer a member
+	term               uint64                 // in which this node led last
+	stalled            error                  // why storage refuses writes; nil while it does not
+	failed             bool
+	fault              *fault // why the loop is isolated; nothing is applied any more
+	applying           uint64 // log index of the entry that is being applied, 0 between entries
+	closeReason        string // why the loop must end now; empty while it need not
+	readOnly           bool   // the region is quarantined: it is read-only
+	afterEnd           func() // called when the loop has ended, before the region can be opened again
+	budget             budget
 	// careful is set if the region has failed lately. Each entry is then reported to be stored before the next is applied, so
 	// that everything before an entry that causes a failure is on disk, and is shown in quarantine.
 	careful bool
@@ -104,65 +104,65 @@ type loop struct {
 	idle   int // ticks without a subscriber
 	number uint64
 	// discarded is set, with removed, if other code deletes what is stored.
-	discarded bool
-	marks     map[uint64]chan<- uint64 // marks proposed here, by nonce, and the channels that wait for their indexes
-	look      *look                    // for the newest mark; nil if there was none
-	keepsakes []keepsake               // oldest first
-	mending   *mending                 // nil if the copy is not being repaired
-	held      []replica.Delivery       // what arrived during the repair
-	applied   uint64                   // the land contains the entries up to this index
-	reported  uint64                   // the entries up to this one were given to the group to be stored
-	together  int                      // edits expected in the next entry: of the players answered with the last one, and of those who waited then
-	gather    *time.Timer              // runs while edits wait for others
-	gathers   bool                     // it runs
-	flying    int                      // entries proposed in this term and not yet committed
-	hurried   bool                     // everything was published since the last tick: until the next one only answers are
+	discarded      bool
+	markWaiters    map[uint64]chan<- uint64 // marks proposed here, by nonce, and the channels that wait for their indexes
+	look           *look                    // for the newest mark; nil if there was none
+	retained       []retained               // oldest first
+	mending        *mending                 // nil if the copy is not being repaired
+	held           []replica.Delivery       // what arrived during the repair
+	applied        uint64                   // the land contains the entries up to this index
+	reported       uint64                   // the entries up to this one were given to the group to be stored
+	expected       int                      // edits expected in the next entry: of the players answered with the last one, and of those who waited then
+	gatherTimer    *time.Timer              // runs while edits wait for others
+	gathering      bool                     // it runs
+	inFlight       int                      // entries proposed in this term and not yet committed
+	publishedEarly bool                     // everything was published since the last tick: until the next one only answers are
 }
 
 func newLoop(h *Host, info wire.Region, g group, land *world.Land) *loop {
 	return &loop{
 		info: info, inbox: newMailbox[func()](0), done: make(chan struct{}),
-		group: g, logger: h.Logger, metrics: h.metrics, hash: h.hash, acquaint: h.acquaint, lull: h.lull, sure: h.sure, changed: h.changed,
+		group: g, logger: h.Logger, metrics: h.metrics, hash: h.hash, resolveMember: h.resolveMember, hibernate: h.hibernate, confirmLeadership: h.confirmLeadership, changed: h.changed,
 		reload: h.readLand, read: h.readParts, mend: h.mendParts, pinned: h.pinned, self: h.Self.Peer, roster: make(map[string]wire.Member),
 		land: land, crowd: world.NewCrowd(info.Cell),
-		seats:   make(map[*seat]struct{}),
-		watched: make(map[grid.ChunkPos]map[*seat]struct{}),
-		pending: make(map[edit]asking),
-		bases:   make(map[grid.ChunkPos]*[32]byte),
-		budget:  budget{cpu: h.cpu},
-		probe:   h.probe,
+		subscribers: make(map[*subscriber]struct{}),
+		watched:     make(map[grid.ChunkPos]map[*subscriber]struct{}),
+		pending:     make(map[edit]pendingEdit),
+		bases:       make(map[grid.ChunkPos]*[32]byte),
+		budget:      budget{cpu: h.cpu},
+		probe:       h.probe,
 	}
 }
 
 // subscriber is a gateway that follows a region.
-type seat struct {
-	number uint64 // identifies it to the crowd
-	out    *mailbox[wire.FromRegion]
-	taken  []wire.FromRegion // belongs to the receiving goroutine
-	credit chan struct{}     // holds a token for each message that the loop has not handled yet
+type subscriber struct {
+	number   uint64 // identifies it to the crowd
+	out      *mailbox[wire.FromRegion]
+	buffered []wire.FromRegion // belongs to the receiving goroutine
+	credit   chan struct{}     // holds a token for each message that the loop has not handled yet
 
 	reading bool // it accepts a read-only subscription where the disk refuses writes and no leader is known
 
 	// The fields below belong to the loop.
-	since   time.Time // it is pending since then; zero if it is not
-	until   time.Time // it is subscribed read-only, and until then
-	watch   map[grid.ChunkPos]struct{}
-	fresh   []grid.ChunkPos            // watched, and still to be sent as a whole, in order
-	shown   map[grid.ChunkPos]struct{} // sent as a whole in this tick
-	results []wire.EditResult
+	pendingSince  time.Time // it is pending since then; zero if it is not
+	readOnlyUntil time.Time // it is subscribed read-only, and until then
+	watch         map[grid.ChunkPos]struct{}
+	fresh         []grid.ChunkPos            // watched, and still to be sent as a whole, in order
+	shown         map[grid.ChunkPos]struct{} // sent as a whole in this tick
+	results       []wire.EditResult
 }
 
 // run runs ticks until no gateway watches the region any more, the group fails, or ctx ends.
 func (l *loop) run(ctx context.Context) {
-	every := l.pace()
+	every := l.tickInterval()
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	l.gather = time.NewTimer(time.Hour)
-	l.gather.Stop()
-	defer l.gather.Stop()
+	l.gatherTimer = time.NewTimer(time.Hour)
+	l.gatherTimer.Stop()
+	defer l.gatherTimer.Stop()
 	due := time.Now()
 	for {
-		if pace := l.pace(); pace != every {
+		if pace := l.tickInterval(); pace != every {
 			every = pace
 			ticker.Reset(every)
 			due = time.Now()
@@ -173,7 +173,7 @@ func (l *loop) run(ctx context.Context) {
 			return
 		case <-l.group.Ready():
 			// Answer waiting gateways now, not at the next tick.
-			l.budget.do(l.hasNews)
+			l.budget.run(l.handleCommits)
 			if !l.failed && !l.removed {
 				continue
 			}
@@ -182,10 +182,10 @@ func (l *loop) run(ctx context.Context) {
 				l.step()
 				break
 			}
-			l.budget.do(l.hears)
+			l.budget.run(l.handleInbox)
 			continue
-		case <-l.gather.C:
-			l.gathers = false
+		case <-l.gatherTimer.C:
+			l.gathering = false
 			l.propose()
 			continue
 		case <-ticker.C:
@@ -196,10 +196,10 @@ func (l *loop) run(ctx context.Context) {
 			}
 			l.metrics.tickSeconds.Observe(l.work(start).Seconds())
 		}
-		if l.hurt != nil {
+		if l.fault != nil {
 			return // isolated: the host does the rest
 		}
-		if why := l.over(); why != "" {
+		if why := l.endReason(); why != "" {
 			l.end(why)
 			return
 		}
@@ -207,23 +207,23 @@ func (l *loop) run(ctx context.Context) {
 }
 
 // handleCommits applies what the group has committed between two ticks, and publishes it.
-func (l *loop) hasNews() {
+func (l *loop) handleCommits() {
 	l.deliver()
 	l.proposeTogether()
-	l.hurry()
+	l.publishEarly()
 }
 
 // handleInbox applies what others send between two ticks, and answers.
-func (l *loop) hears() {
-	l.listen()
+func (l *loop) handleInbox() {
+	l.runInbox()
 	l.proposeTogether()
-	l.hurry()
+	l.publishEarly()
 }
 
 // work runs a tick that is due, and returns how long it took. A region that is led here and exceeds its budget is isolated if
 // another member can lead it. Otherwise it continues: slow land is better than none.
 func (l *loop) work(now time.Time) time.Duration {
-	if !l.leading || l.pace() != TickEvery {
+	if !l.leading || l.tickInterval() != TickEvery {
 		l.budget.rest()
 		l.step()
 		return time.Since(now)
@@ -232,16 +232,16 @@ func (l *loop) work(now time.Time) time.Duration {
 	if blown == nil {
 		return took
 	}
-	if l.alone() || !l.substitute() {
+	if l.alone() || !l.hasSubstitute() {
 		l.logger.Warn("region is slow, and nobody else can lead it", "region", l.info.ID, "cell", l.info.Cell.String(), "error", blown)
 		return took
 	}
-	l.hurt = &fault{kind: slow, cause: blown}
+	l.fault = &fault{kind: slow, cause: blown}
 	return took
 }
 
 // hasSubstitute reports whether another member could lead.
-func (l *loop) substitute() bool {
+func (l *loop) hasSubstitute() bool {
 	if l.raft == nil {
 		return false
 	}
@@ -252,7 +252,7 @@ func (l *loop) substitute() bool {
 }
 
 // tickInterval returns the current length of the region's ticks.
-func (l *loop) pace() time.Duration {
+func (l *loop) tickInterval() time.Duration {
 	if l.leading && (l.idle <= idleTicks || !l.unloadable()) || l.alone() {
 		return TickEvery
 	}
@@ -263,16 +263,16 @@ func (l *loop) pace() time.Duration {
 func (l *loop) alone() bool { return len(l.members) <= 1 }
 
 // endReason returns why the loop must end now, or "".
-func (l *loop) over() string {
-	l.asleep = l.asleep && len(l.seats) == 0
+func (l *loop) endReason() string {
+	l.hibernating = l.hibernating && len(l.subscribers) == 0
 	switch {
 	case l.removed:
 		return "the region has moved to other nodes"
-	case l.shut != "":
-		return l.shut
+	case l.closeReason != "":
+		return l.closeReason
 	case l.failed:
 		return "the region's storage failed"
-	case l.asleep && l.inbox.closeIfEmpty():
+	case l.hibernating && l.inbox.closeIfEmpty():
 		return "the region sleeps"
 	case l.alone() && l.idle > idleTicks && l.unloadable() && l.inbox.closeIfEmpty():
 		return "nobody watches"
@@ -285,29 +285,29 @@ func (l *loop) over() string {
 func (l *loop) step() {
 	l.tick++
 	l.crowd.Tick()
-	l.listen()
+	l.runInbox()
 	l.deliver()
 	l.lookOn()
 	if l.applied-l.reported < busyEntries || l.tick%busyTicks == 0 {
 		l.report()
 	}
 	l.propose()
-	l.tell()
-	l.hurried = false
+	l.publish()
+	l.publishedEarly = false
 	l.wait()
 	l.endReading()
 	l.idle++
-	if len(l.seats) > 0 {
+	if len(l.subscribers) > 0 {
 		l.idle = 0
 	}
-	if l.sleepy() {
-		l.lull(l)
+	if l.canHibernate() {
+		l.hibernate(l)
 	}
 }
 
 // runInbox runs the closures that the links and the host have queued.
-func (l *loop) listen() {
-	inputs, _ := l.inbox.take()
+func (l *loop) runInbox() {
+	inputs, _ := l.inbox.drain()
 	for _, input := range inputs {
 		input()
 	}
@@ -325,11 +325,11 @@ func (l *loop) unloadable() bool {
 // closed.
 func (l *loop) end(why string) {
 	l.inbox.close()
-	inputs, _ := l.inbox.take()
+	inputs, _ := l.inbox.drain()
 	for _, input := range inputs {
 		input()
 	}
-	for s := range l.seats {
+	for s := range l.subscribers {
 		l.dismiss(s, why)
 	}
 	l.report()

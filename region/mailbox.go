@@ -33,7 +33,7 @@ func (m *mailbox[T]) put(v T) bool {
 }
 
 // drain removes and returns all values, and reports whether the mailbox is still open.
-func (m *mailbox[T]) take() (items []T, open bool) {
+func (m *mailbox[T]) drain() (items []T, open bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	items, m.mu.items = m.mu.items, nil

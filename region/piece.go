@@ -50,11 +50,11 @@ func (h *Host) ServePiece(ctx context.Context, peer string, stream io.ReadWriteC
 func (h *Host) fetched(ctx context.Context, peer string, f wire.Fetch) wire.Fetched {
 	switch {
 	case f.Digests != nil:
-		return h.questioned(ctx, peer, f.Digests.Group, func(l *loop) wire.Fetched { return l.testify(f.Digests.Index) })
+		return h.askLoop(ctx, peer, f.Digests.Group, func(l *loop) wire.Fetched { return l.reportScrub(f.Digests.Index) })
 	case f.Part != nil:
-		return h.questioned(ctx, peer, f.Part.Group, func(l *loop) wire.Fetched { return l.give(*f.Part) })
+		return h.askLoop(ctx, peer, f.Part.Group, func(l *loop) wire.Fetched { return l.servePart(*f.Part) })
 	case f.Base != nil:
-		return h.giveBase(ctx, *f.Base)
+		return h.serveBase(ctx, *f.Base)
 	}
 	return wire.Fetched{Error: "unknown request; upgrade voxeld"}
 }

@@ -19,7 +19,7 @@ const (
 	// maxInFlight is how many entries of a region may be uncommitted at once. Edits that arrive meanwhile share the next entry: a
 	// busy region needs few entries, and an edit in a quiet one does not wait. With two entries in flight, the active players
 	// split into two halves that took turns.
-	maxFlying = 1
+	maxInFlight = 1
 	// gatherTime bounds how long an edit waits for the players who were answered with the previous entry, or waited then: a
 	// player who has just edited is likely to edit again. A player who edits alone does not wait.
 	gatherTime = time.Millisecond
@@ -34,15 +34,15 @@ type edit struct {
 }
 
 // pendingEdit is an edit that is not answered yet.
-type asking struct {
-	intent wire.Intent
-	whom   *seat // nil if there is no one left to answer
+type pendingEdit struct {
+	intent     wire.Intent
+	subscriber *subscriber // nil if there is no one left to answer
 }
 
 // queued is an edit that waits to be proposed.
 type queued struct {
 	wire.Intent
-	doubt bool // it was proposed in an earlier term and may still be committed: it cannot be refused
+	inDoubt bool // it was proposed in an earlier term and may still be committed: it cannot be refused
 }
 
 // queueAgain puts the edits proposed in an earlier term back at the front of the queue. They are in doubt. Proposing them again
@@ -50,9 +50,9 @@ type queued struct {
 func (l *loop) queueAgain() {
 	again := make([]queued, 0, len(l.proposed)+len(l.waiting))
 	for _, e := range l.proposed {
-		again = append(again, queued{Intent: e, doubt: true})
+		again = append(again, queued{Intent: e, inDoubt: true})
 	}
-	l.waiting, l.proposed, l.flying = append(again, l.waiting...), nil, 0
+	l.waiting, l.proposed, l.inFlight = append(again, l.waiting...), nil, 0
 }
 
 // refuse answers an edit that was never proposed.
@@ -66,7 +66,7 @@ func refusal(e wire.Intent, why string) wire.EditResult {
 
 // answer sends the result to the subscriber that waits for it.
 func (l *loop) answer(key edit, result wire.EditResult) {
-	if s := l.pending[key].whom; s != nil {
+	if s := l.pending[key].subscriber; s != nil {
 		s.results = append(s.results, result)
 	}
 	delete(l.pending, key)
@@ -74,11 +74,11 @@ func (l *loop) answer(key edit, result wire.EditResult) {
 
 // proposeTogether proposes, or lets the edits wait a moment for edits of the players who were answered just now.
 func (l *loop) proposeTogether() {
-	if len(l.waiting) >= l.together {
+	if len(l.waiting) >= l.expected {
 		l.propose()
-	} else if len(l.waiting) > 0 && l.flying < maxFlying && !l.gathers {
-		l.gathers = true
-		l.gather.Reset(gatherTime)
+	} else if len(l.waiting) > 0 && l.inFlight < maxInFlight && !l.gathering {
+		l.gathering = true
+		l.gatherTimer.Reset(gatherTime)
 	}
 }
 
@@ -86,7 +86,7 @@ func (l *loop) proposeTogether() {
 // are in flight, or else when one of them is committed, with all edits gathered by then (docs/adr/0012). The edits of one player
 // keep their order.
 func (l *loop) propose() {
-	if !l.leading || len(l.waiting) == 0 || l.flying >= maxFlying {
+	if !l.leading || len(l.waiting) == 0 || l.inFlight >= maxInFlight {
 		return
 	}
 	var batch world.Batch
@@ -114,10 +114,10 @@ func (l *loop) propose() {
 		l.logger.Debug("edits wait: proposal not taken", "region", l.info.ID, "error", err)
 		return
 	}
-	l.flying++
-	if l.gathers {
-		l.gathers = false
-		l.gather.Stop()
+	l.inFlight++
+	if l.gathering {
+		l.gathering = false
+		l.gatherTimer.Stop()
 	}
 	l.waiting = rest
 	l.proposed = append(l.proposed, batch.Edits...)

@@ -32,11 +32,11 @@ func (h *Host) changed(info wire.Region) {
 	}
 	h.mu.Unlock()
 	if !under {
-		h.start(func(ctx context.Context) { h.tellChanges(ctx, info.ID) })
+		h.start(func(ctx context.Context) { h.publishChanges(ctx, info.ID) })
 	}
 }
 
-func (h *Host) tellChanges(ctx context.Context, id uint64) {
+func (h *Host) publishChanges(ctx context.Context, id uint64) {
 	var done wire.Region
 	for {
 		h.mu.Lock()
@@ -47,19 +47,19 @@ func (h *Host) tellChanges(ctx context.Context, id uint64) {
 			return
 		}
 		h.mu.Unlock()
-		h.tellChange(ctx, info)
+		h.publishChange(ctx, info)
 		done = info
 	}
 }
 
-func (h *Host) tellChange(ctx context.Context, info wire.Region) {
+func (h *Host) publishChange(ctx context.Context, info wire.Region) {
 	if err := h.keep(info); err != nil {
 		h.Logger.Warn("keep region", "cell", info.Cell.String(), "error", err)
 	}
 	if info.Leader != h.Self.Peer {
 		return
 	}
-	h.Directory.learn(info)
+	h.Directory.cacheRoute(info)
 	if err := h.announce(ctx, info); err != nil {
 		h.Logger.Debug("region's members not announced", "cell", info.Cell.String(), "error", err) // tried again
 	}
@@ -82,7 +82,7 @@ func (h *Host) forget(info wire.Region) error {
 	if err != nil {
 		return fmt.Errorf("forget region %d: %w", info.ID, err)
 	}
-	h.Directory.doubt(info)
+	h.Directory.invalidate(info)
 	return nil
 }
 

@@ -23,9 +23,9 @@ const (
 	// snapshotTime bounds the transfer of one snapshot.
 	snapshotTime = 2 * time.Minute
 	// maxWaking bounds how many groups are opened at once because a member sent a message to them.
-	rousings = 64
+	maxWaking = 64
 	// maxWakingPerPeer bounds how many of them one peer can cause.
-	rousingsOfPeer = 16
+	maxWakingPerPeer = 16
 )
 
 // SendSnapshot opens a stream to the peer, has write fill it, and calls done with the result.
@@ -76,7 +76,7 @@ func (h *Host) ServeSnapshot(ctx context.Context, peer string, stream io.ReadWri
 	var group [8]byte
 	_, err := io.ReadFull(remote.in, group[:])
 	if err == nil {
-		err = h.takeSnapshot(ctx, peer, binary.BigEndian.Uint64(group[:]), remote.in)
+		err = h.installSnapshot(ctx, peer, binary.BigEndian.Uint64(group[:]), remote.in)
 	}
 	answer := []byte{0}
 	if err != nil {
@@ -88,12 +88,12 @@ func (h *Host) ServeSnapshot(ctx context.Context, peer string, stream io.ReadWri
 	}
 }
 
-func (h *Host) takeSnapshot(ctx context.Context, peer string, group uint64, in io.Reader) error {
+func (h *Host) installSnapshot(ctx context.Context, peer string, group uint64, in io.Reader) error {
 	err := h.Replicas.ReceiveSnapshot(ctx, peer, group, in)
 	if !errors.Is(err, replica.ErrNotOpen) { // it returns that before it reads
 		return err
 	}
-	if err := h.rouse(ctx, peer, group); err != nil {
+	if err := h.wake(ctx, peer, group); err != nil {
 		return err
 	}
 	return h.Replicas.ReceiveSnapshot(ctx, peer, group, in)
@@ -101,7 +101,7 @@ func (h *Host) takeSnapshot(ctx context.Context, peer string, group uint64, in i
 
 // ServeRaft receives the raft messages of another node until the node ends the stream.
 func (h *Host) ServeRaft(ctx context.Context, peer string, stream io.ReadWriteCloser) {
-	h.hearOf(peer)
+	h.checkReturned(peer)
 	remote := newRemoteLink(stream)
 	stop := context.AfterFunc(ctx, remote.abort)
 	defer stop()
@@ -129,19 +129,19 @@ func (h *Host) receive(peer string, m wire.RaftMessage) {
 	var mend func(ctx context.Context, peer string, group uint64) error
 	switch {
 	case errors.Is(err, replica.ErrNotOpen):
-		mend = h.rouse
+		mend = h.wake
 	case errors.Is(err, replica.ErrNotMember):
 		mend = h.vouch
 	default:
 		h.Logger.Debug("raft message refused", "peer", peer, "group", m.Group, "error", err)
 		return
 	}
-	if !h.beginRousing(peer, m.Group) {
+	if !h.beginWaking(peer, m.Group) {
 		return
 	}
 	m.Data = bytes.Clone(m.Data)
 	started := h.start(func(ctx context.Context) {
-		defer h.endRousing(m.Group)
+		defer h.endWaking(m.Group)
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
 		err := mend(ctx, peer, m.Group)
@@ -153,39 +153,39 @@ func (h *Host) receive(peer string, m wire.RaftMessage) {
 		}
 	})
 	if !started {
-		h.endRousing(m.Group)
+		h.endWaking(m.Group)
 	}
 }
 
 // beginWaking reports whether the group may be woken now. It may not if it is being woken already, has just begun to hibernate,
 // or too many groups are being woken, in total or by this peer.
-func (h *Host) beginRousing(peer string, group uint64) bool {
+func (h *Host) beginWaking(peer string, group uint64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if until, sleeps := h.mu.drowsy[group]; sleeps && time.Now().Before(until) {
+	if until, sleeps := h.mu.hibernating[group]; sleeps && time.Now().Before(until) {
 		return false
 	}
-	delete(h.mu.drowsy, group)
-	if _, under := h.mu.rousing[group]; under || len(h.mu.rousing) >= rousings {
+	delete(h.mu.hibernating, group)
+	if _, under := h.mu.waking[group]; under || len(h.mu.waking) >= maxWaking {
 		return false
 	}
 	his := 0
-	for _, by := range h.mu.rousing {
+	for _, by := range h.mu.waking {
 		if by == peer {
 			his++
 		}
 	}
-	if his >= rousingsOfPeer {
+	if his >= maxWakingPerPeer {
 		return false
 	}
-	h.mu.rousing[group] = peer
+	h.mu.waking[group] = peer
 	return true
 }
 
-func (h *Host) endRousing(group uint64) {
+func (h *Host) endWaking(group uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.mu.rousing, group)
+	delete(h.mu.waking, group)
 }
 
 // vouch makes an open group accept messages of members that are not in its log yet, if the catalog lists them: this node was away
@@ -216,7 +216,7 @@ func (h *Host) vouch(ctx context.Context, peer string, group uint64) error {
 }
 
 // wake opens a group because one of its members sent a message to it.
-func (h *Host) rouse(ctx context.Context, peer string, group uint64) error {
+func (h *Host) wake(ctx context.Context, peer string, group uint64) error {
 	if group == world.CatalogID {
 		return ErrNotHere // on its members it is always open
 	}
@@ -238,6 +238,6 @@ func (h *Host) rouse(ctx context.Context, peer string, group uint64) error {
 	if _, err = h.loaded(ctx, wire.Hello{Region: group, Cell: info.Cell}); err != nil {
 		return err
 	}
-	h.metrics.roused.Inc()
+	h.metrics.woken.Inc()
 	return nil
 }

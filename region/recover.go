@@ -22,7 +22,9 @@ import (
 const silenceBefore = 10 * time.Second
 
 // unheard returns how long a node must not have been heard from to count as silent for silenceBefore.
-func (h *Host) unheard() time.Duration { return silenceBefore + h.liveness.stranger + superviseEvery }
+func (h *Host) unheard() time.Duration {
+	return silenceBefore + h.detector.strangerEvery + superviseEvery
+}
 
 // Copy is the state of a member of a region that is to be recovered.
 type Copy struct {
@@ -61,7 +63,7 @@ func (h *Host) PlanRecovery(ctx context.Context, ids []uint64) ([]Recovery, erro
 			want[m.Peer] = append(want[m.Peer], id)
 		}
 	}
-	s := h.surveyRegions(ctx, want, true)
+	s := h.pollStatuses(ctx, want, true)
 	plans := make([]Recovery, len(ids))
 	for i, id := range ids {
 		info, err := h.memberRegion(id)
@@ -75,12 +77,12 @@ func (h *Host) PlanRecovery(ctx context.Context, ids []uint64) ([]Recovery, erro
 	return plans, nil
 }
 
-func (h *Host) plan(info wire.Region, own replica.Position, s survey) Recovery {
+func (h *Host) plan(info wire.Region, own replica.Position, s statusPoll) Recovery {
 	p := Recovery{Region: info.ID, Name: Name(info)}
 	var best Copy
 	living, later, recent := 0, "", ""
 	for _, m := range own.Members.Members {
-		c := Copy{Peer: m.Peer, Learner: m.Learner, Heard: h.liveness.heard(m.Peer)}
+		c := Copy{Peer: m.Peer, Learner: m.Learner, Heard: h.detector.heard(m.Peer)}
 		stand, answered := s.of(m.Peer, info.ID)
 		switch {
 		case !answered:
@@ -147,7 +149,7 @@ func (h *Host) Recover(ctx context.Context, id uint64) error {
 	if err != nil {
 		return err
 	}
-	if err := h.keepExpelled(formerMembers(info, plans[0], h.Self.Peer)); err != nil {
+	if err := h.keepEvicted(formerMembers(info, plans[0], h.Self.Peer)); err != nil {
 		return err
 	}
 	if id == world.CatalogID {
@@ -179,14 +181,14 @@ func formerMembers(info wire.Region, p Recovery, self string) wire.Region {
 }
 
 func (h *Host) recoverRegion(ctx context.Context, hello wire.Hello) error {
-	l, err := h.awake(ctx, hello)
+	l, err := h.loadGroup(ctx, hello)
 	if err != nil {
 		return err
 	}
 	recovered := make(chan error, 1)
 	if !l.inbox.put(func() {
-		l.shut = "the region is being recovered"
-		l.then = func() { recovered <- h.Replicas.Recover(hello.Region) }
+		l.closeReason = "the region is being recovered"
+		l.afterEnd = func() { recovered <- h.Replicas.Recover(hello.Region) }
 	}) {
 		return errors.New("it has just been closed: try again")
 	}
@@ -201,7 +203,7 @@ func (h *Host) recoverRegion(ctx context.Context, hello wire.Hello) error {
 	default:
 		return errors.New("it has just been closed: try again")
 	}
-	if l, err = h.awake(ctx, hello); err != nil {
+	if l, err = h.loadGroup(ctx, hello); err != nil {
 		return err
 	}
 	return h.settle(ctx, func() bool { return l.raft.Status().Self })
@@ -213,7 +215,7 @@ func (h *Host) recoverCatalog(ctx context.Context) error {
 		return errors.New("it is not open here: look at voxeld doctor")
 	}
 	recovered := make(chan error, 1)
-	if !c.inbox.put(func() { c.then = func() { recovered <- h.Replicas.Recover(world.CatalogID) } }) {
+	if !c.inbox.put(func() { c.afterEnd = func() { recovered <- h.Replicas.Recover(world.CatalogID) } }) {
 		return errors.New("it has just been closed: try again")
 	}
 	select {

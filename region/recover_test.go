@@ -77,8 +77,8 @@ func TestRecoverRegion(t *testing.T) {
 				}
 			}
 		}
-		if len(a.mu.expelled) != 0 {
-			t.Errorf("former members are not told: %+v", a.mu.expelled)
+		if len(a.mu.evicted) != 0 {
+			t.Errorf("former members are not told: %+v", a.mu.evicted)
 		}
 		n.kill(a)
 		g = c.refollow()
@@ -139,11 +139,11 @@ func TestRecoverWaitsForStrangers(t *testing.T) {
 		n.cut("C", true)
 		synctest.Wait()
 		cut := time.Now()
-		c.liveness.mu.Lock()
-		for _, p := range c.liveness.mu.nodes {
-			p.heard = cut.Add(-c.liveness.stranger - superviseEvery)
+		c.detector.mu.Lock()
+		for _, p := range c.detector.mu.nodes {
+			p.heard = cut.Add(-c.detector.strangerEvery - superviseEvery)
 		}
-		c.liveness.mu.Unlock()
+		c.detector.mu.Unlock()
 		for time.Since(cut) < 10*time.Second {
 			for _, lost := range []uint64{world.CatalogID, id} {
 				if err := c.Recover(t.Context(), lost); err == nil || !strings.Contains(err.Error(), "wait") {

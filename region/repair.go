@@ -49,7 +49,7 @@ func (l *loop) beginMending(index uint64, mark world.Mark) {
 }
 
 // deliveries returns what the group has delivered, in order, or nothing while the loop is paused for a repair.
-func (l *loop) taken() []replica.Delivery {
+func (l *loop) deliveries() []replica.Delivery {
 	if l.mending != nil {
 		return nil
 	}

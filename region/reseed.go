@@ -31,14 +31,14 @@ const (
 )
 
 // corruptCopy is a copy on this node that must not be used any more.
-type condemned struct {
+type corruptCopy struct {
 	info  wire.Region
 	why   error
 	since time.Time
 }
 
 // errCorruptCopy is why such a region is not opened.
-var errCondemned = errors.New("this node's copy of the region is damaged and is not used; the other members replace it")
+var errCorruptCopy = errors.New("this node's copy of the region is damaged and is not used; the other members replace it")
 
 var errHopeless = errors.New("the file is broken beyond writing: stop this node, and start it with an " +
 	"empty data directory and --join; the others bring it what they have")
@@ -47,11 +47,11 @@ var errHopeless = errors.New("the file is broken beyond writing: stop this node,
 type structured interface{ CheckStructure() error }
 
 // markCorrupt has a damaged copy replaced. Why describes the damage.
-func (h *Host) condemn(info wire.Region, why error) {
+func (h *Host) markCorrupt(info wire.Region, why error) {
 	h.mu.Lock()
-	_, known := h.mu.condemned[info.ID]
+	_, known := h.mu.corrupt[info.ID]
 	if !known {
-		h.mu.condemned[info.ID] = condemned{info: info, why: why, since: time.Now()}
+		h.mu.corrupt[info.ID] = corruptCopy{info: info, why: why, since: time.Now()}
 		h.countDamage()
 	}
 	h.mu.Unlock()
@@ -61,19 +61,19 @@ func (h *Host) condemn(info wire.Region, why error) {
 	}
 }
 
-func (h *Host) pardon(id uint64) {
+func (h *Host) clearCorrupt(id uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.mu.condemned, id)
+	delete(h.mu.corrupt, id)
 	h.countDamage()
 }
 
 // corruptErr returns why a region must not be opened here, or nil.
-func (h *Host) isCondemned(id uint64) error {
+func (h *Host) corruptErr(id uint64) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if c, found := h.mu.condemned[id]; found {
-		return fmt.Errorf("%w: %w", errCondemned, c.why)
+	if c, found := h.mu.corrupt[id]; found {
+		return fmt.Errorf("%w: %w", errCorruptCopy, c.why)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (h *Host) isCondemned(id uint64) error {
 // in memory, so it continues until another replica has replaced this one.
 func (h *Host) damagedLog(ctx context.Context, l *loop, why error) {
 	if info, err := l.ask(ctx); err == nil {
-		h.condemn(info, why)
+		h.markCorrupt(info, why)
 	}
 }
 
@@ -99,8 +99,8 @@ func (h *Host) keepReseeding(ctx context.Context) {
 		case <-every.C:
 		}
 		h.mu.Lock()
-		all := make([]condemned, 0, len(h.mu.condemned))
-		for _, c := range h.mu.condemned {
+		all := make([]corruptCopy, 0, len(h.mu.corrupt))
+		for _, c := range h.mu.corrupt {
 			all = append(all, c)
 		}
 		h.mu.Unlock()
@@ -114,7 +114,7 @@ func (h *Host) keepReseeding(ctx context.Context) {
 			if err == nil {
 				replaced[c.info.ID]++
 				delete(told, c.info.ID)
-				h.pardon(c.info.ID)
+				h.clearCorrupt(c.info.ID)
 				h.metrics.reseeded.Inc()
 				h.Logger.Warn("damaged copy discarded: the other members bring a new one", "region", c.info.ID, "cell", c.info.Cell.String())
 				continue
@@ -144,7 +144,7 @@ func (h *Host) reseed(ctx context.Context, info wire.Region) error {
 		info = known
 	}
 	if l := h.loop(info.ID); l != nil && l.raft.Status().Self {
-		heir := h.heir(h.ward(l))
+		heir := h.heir(h.groupOf(l))
 		if heir == "" {
 			return errors.New("no other member can lead it")
 		}
@@ -155,7 +155,7 @@ func (h *Host) reseed(ctx context.Context, info wire.Region) error {
 			return err
 		}
 	}
-	id, err := h.askOut(ctx, info)
+	id, err := h.requestRemoval(ctx, info)
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (h *Host) replacedSince(id, damaged uint64) bool {
 }
 
 // requestRemoval asks the other members until the leader has removed this node's replica. It returns the replica's id.
-func (h *Host) askOut(ctx context.Context, info wire.Region) (uint64, error) {
+func (h *Host) requestRemoval(ctx context.Context, info wire.Region) (uint64, error) {
 	failures := []error{errors.New("no other member could take it out")}
 	id := uint64(0)
 	for _, m := range info.Members {
@@ -231,20 +231,20 @@ func (h *Host) discard(info wire.Region, id uint64) error {
 	if err != nil {
 		return fmt.Errorf("discard region %d: %w", info.ID, err)
 	}
-	h.Directory.doubt(info)
+	h.Directory.invalidate(info)
 	return nil
 }
 
 // removeReplica handles the request of a member whose copy is damaged: it removes the member from the group if this node leads
 // the group, or becomes leader because the region hibernates.
-func (h *Host) takeOut(ctx context.Context, peer string, group uint64) (uint64, error) {
+func (h *Host) removeReplica(ctx context.Context, peer string, group uint64) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	info, err := h.membership(ctx, group)
 	if err != nil {
 		return 0, err
 	}
-	l, err := h.awake(ctx, wire.Hello{Region: group, Cell: info.Cell})
+	l, err := h.loadGroup(ctx, wire.Hello{Region: group, Cell: info.Cell})
 	if err != nil {
 		return 0, err
 	}
@@ -270,15 +270,15 @@ func (h *Host) takeOut(ctx context.Context, peer string, group uint64) (uint64, 
 // exclude removes a member whose copy is then deleted. It first waits until others have everything that was acknowledged with
 // that member's help.
 func (h *Host) exclude(ctx context.Context, l *loop, m replica.Member) error {
-	if err := h.settle(ctx, func() bool { return h.beginTending(l.info.ID) }); err != nil {
+	if err := h.settle(ctx, func() bool { return h.beginReconcile(l.info.ID) }); err != nil {
 		return errors.New("its members are being changed")
 	}
-	defer h.endTending(l.info.ID)
+	defer h.endReconcile(l.info.ID)
 	last := l.raft.Status().Last
 	if err := h.settle(ctx, func() bool { return heldWithout(l.raft.Status(), m.ID, last) }); err != nil {
 		return errors.New("the other members do not have all that it has")
 	}
-	if err := h.change(ctx, h.ward(l), "remove", m.Peer, l.raft.Remove); err != nil {
+	if err := h.change(ctx, h.groupOf(l), "remove", m.Peer, l.raft.Remove); err != nil {
 		return err
 	}
 	if slices.Contains(l.raft.Configuration().Members, m) {
@@ -307,7 +307,7 @@ func heldWithout(s replica.Status, id, last uint64) bool {
 }
 
 // markSuspects marks the copies as corrupt that were found damaged when the store was opened.
-func (h *Host) judgeSuspects() error {
+func (h *Host) markSuspects() error {
 	for id, why := range h.Suspects {
 		row, err := h.Storage.Get(regionTable, regionKey(id))
 		if err != nil {
@@ -320,7 +320,7 @@ func (h *Host) judgeSuspects() error {
 		if err != nil {
 			return fmt.Errorf("read region %d: %w", id, err)
 		}
-		h.condemn(info, fmt.Errorf("%w: %s", kv.ErrDamaged, why))
+		h.markCorrupt(info, fmt.Errorf("%w: %s", kv.ErrDamaged, why))
 	}
 	return nil
 }

@@ -124,10 +124,10 @@ func TestReseedIsAskedForTwice(t *testing.T) {
 		}
 		left := a.net.kill(c)
 		leader := leaderAmong(a, b)
-		if id, err := leader.takeOut(t.Context(), "C", info.ID); err != nil || id != 3 {
+		if id, err := leader.removeReplica(t.Context(), "C", info.ID); err != nil || id != 3 {
 			t.Fatalf("C is taken out as replica %d, %v", id, err)
 		}
-		if id, err := leader.takeOut(t.Context(), "C", info.ID); err != nil || id < 3 {
+		if id, err := leader.removeReplica(t.Context(), "C", info.ID); err != nil || id < 3 {
 			t.Errorf("it is out already: the tombstone is to be %d, %v", id, err)
 		}
 		before, err := leader.stored(info.ID)
@@ -164,12 +164,12 @@ func TestReseedWaitsForTheOthers(t *testing.T) {
 			t.Fatalf("edit: %+v", r)
 		}
 		held := b.loop(info.ID).raft.Status().Last
-		if id, err := a.takeOut(t.Context(), "C", info.ID); err == nil {
+		if id, err := a.removeReplica(t.Context(), "C", info.ID); err == nil {
 			t.Errorf("C is taken out as replica %d, while B has %d entries of %d", id, held, a.loop(info.ID).raft.Status().Last)
 		}
 		a.net.cut("B", false)
 		<-time.After(3 * time.Second)
-		if id, err := a.takeOut(t.Context(), "C", info.ID); err != nil || id != 3 {
+		if id, err := a.removeReplica(t.Context(), "C", info.ID); err != nil || id != 3 {
 			t.Errorf("C is taken out as replica %d, %v", id, err)
 		}
 	})

@@ -46,7 +46,7 @@ func (h *Host) forgetCatalog() error {
 
 // catalogChanged publishes that this node leads the catalog.
 func (h *Host) catalogChanged(root wire.Region) {
-	h.Directory.learnCatalog(root)
+	h.Directory.cacheCatalog(root)
 	h.start(func(ctx context.Context) {
 		if err := h.Records.PutCatalog(ctx, root); err != nil {
 			h.Logger.Warn("publish catalog", "error", err)
@@ -54,22 +54,22 @@ func (h *Host) catalogChanged(root wire.Region) {
 	})
 }
 
-func (h *Host) acquaintCatalog(c *catalog, peer string) {
+func (h *Host) resolveCatalogMember(c *catalog, peer string) {
 	h.start(func(ctx context.Context) {
 		member, err := h.Directory.describe(ctx, peer)
 		if err != nil {
 			h.Logger.Debug("member of the catalog not known", "peer", peer, "error", err)
 			return
 		}
-		c.inbox.put(func() { c.meet(member) })
+		c.inbox.put(func() { c.addMember(member) })
 	})
 }
 
 // catalogGroup returns the catalog as a group for the supervisor.
-func (h *Host) catalogWard(c *catalog) ward {
-	return ward{
+func (h *Host) catalogGroup(c *catalog) ledGroup {
+	return ledGroup{
 		id: world.CatalogID, key: grid.CatalogKey, copies: h.CatalogCopies, group: c.group, info: c.where,
-		known: func(m wire.Member) { c.inbox.put(func() { c.meet(m) }) },
+		known: func(m wire.Member) { c.inbox.put(func() { c.addMember(m) }) },
 	}
 }
 
@@ -135,7 +135,7 @@ func (d *Directory) consult(ctx context.Context, q wire.Question, here func(*cat
 				return region, err
 			}
 			if root, err := c.where(ctx); err == nil && root.Leader != "" && len(root.Members) > 0 {
-				d.learnCatalog(root)
+				d.cacheCatalog(root)
 			}
 		}
 		region, again, err := d.consultRound(ctx, q)
@@ -169,7 +169,7 @@ func (d *Directory) consultRound(ctx context.Context, q wire.Question) (region w
 		if at, err = source(); err != nil {
 			return wire.Region{}, ctx.Err() == nil && d.host.root() != nil, fmt.Errorf("find the catalog: %w", err)
 		}
-		for next := d.host.suspects.first(at, tried); next != ""; next = d.host.suspects.first(at, tried) {
+		for next := d.host.unresponsive.first(at, tried); next != ""; next = d.host.unresponsive.first(at, tried) {
 			tried[next] = true
 			answer, asked := d.askCatalog(ctx, next, q)
 			switch {
@@ -182,12 +182,12 @@ func (d *Directory) consultRound(ctx context.Context, q wire.Question) (region w
 				return wire.Region{}, false, errNotFounded
 			case asked == nil:
 				at.Leader = next
-				d.learnCatalog(at)
+				d.cacheCatalog(at)
 				return *answer.Region, false, nil
 			case answer.Error != "":
 				return wire.Region{}, false, asked
 			default:
-				d.host.suspects.add(next)
+				d.host.unresponsive.add(next)
 				err = fmt.Errorf("ask the catalog on %s: %w", next, asked)
 			}
 			if ctx.Err() != nil {
@@ -211,7 +211,7 @@ func (d *Directory) askCatalog(ctx context.Context, peer string, q wire.Question
 	return d.ask(ctx, peer, q)
 }
 
-func (d *Directory) learnCatalog(root wire.Region) {
+func (d *Directory) cacheCatalog(root wire.Region) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.catalog = root

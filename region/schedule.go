@@ -129,6 +129,6 @@ func (h *Host) closedRegions() []wire.Region {
 		h.Logger.Warn("look for regions to scrub", "error", err)
 	}
 	return slices.DeleteFunc(infos, func(info wire.Region) bool {
-		return h.loop(info.ID) != nil || !h.responsible(info) || h.isCondemned(info.ID) != nil
+		return h.loop(info.ID) != nil || !h.responsible(info) || h.corruptErr(info.ID) != nil
 	})
 }

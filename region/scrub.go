@@ -23,8 +23,8 @@ import (
 const (
 	// digestUsed and digestIdle bound the edits that one tick digests, in a region that is in use (under 1 ms of a 50 ms tick),
 	// and in an idle one.
-	surveyUsed = 4000
-	surveyIdle = 20000
+	digestUsed = 4000
+	digestIdle = 20000
 	// diskTime is how long a member waits until its disk has reached the mark.
 	diskTime = 10 * time.Second
 	// diskPoll is the pause between two checks of that.
@@ -44,7 +44,7 @@ type look struct {
 }
 
 // retained holds parts as of a mark, for the members that are repaired there.
-type keepsake struct {
+type retained struct {
 	index uint64
 	until time.Time
 	parts map[world.Part][]byte // rows, encoded and deflated
@@ -61,7 +61,7 @@ type diskPart struct {
 // marked starts a look at a mark: the current state is the one as of its index.
 func (l *loop) marked(index uint64, mark world.Mark) {
 	l.report() // brings the disk up to the mark; a part that is replaced must have no unreported rows
-	if heard := l.marks[mark.Nonce]; heard != nil {
+	if heard := l.markWaiters[mark.Nonce]; heard != nil {
 		heard <- index
 	}
 	if len(mark.Mends) > 0 {
@@ -74,18 +74,18 @@ func (l *loop) marked(index uint64, mark world.Mark) {
 	l.look = &look{index: index, survey: l.land.Survey(index)}
 }
 
-// mark proposes a mark. Its index is sent to committed when it is committed here.
-func (l *loop) mark(mark world.Mark, heard chan<- uint64) error {
+// proposeMark proposes a mark. Its index is sent to committed when it is committed here.
+func (l *loop) proposeMark(mark world.Mark, committed chan<- uint64) error {
 	if !l.leading {
 		return ErrNotHere
 	}
 	if err := l.group.Propose(mark.Encode()); err != nil {
 		return err
 	}
-	if l.marks == nil {
-		l.marks = make(map[uint64]chan<- uint64)
+	if l.markWaiters == nil {
+		l.markWaiters = make(map[uint64]chan<- uint64)
 	}
-	l.marks[mark.Nonce] = heard
+	l.markWaiters[mark.Nonce] = committed
 	return nil
 }
 
@@ -95,9 +95,9 @@ func (l *loop) lookOn() {
 	if k == nil || k.survey == nil || k.reading {
 		return
 	}
-	budget := surveyIdle
-	if len(l.seats) > 0 {
-		budget = surveyUsed
+	budget := digestIdle
+	if len(l.subscribers) > 0 {
+		budget = digestUsed
 	}
 	if !k.survey.Step(budget) {
 		return
@@ -145,11 +145,11 @@ func (l *loop) looking() bool { return l.mending != nil || l.look != nil && l.lo
 // keepParts retains the parts that other members fetch from this one.
 func (l *loop) keepParts(index uint64, mark world.Mark) {
 	now := time.Now()
-	l.keepsakes = slices.DeleteFunc(l.keepsakes, func(k keepsake) bool { return now.After(k.until) })
-	if len(l.keepsakes) == keptMarks {
-		l.keepsakes = l.keepsakes[1:]
+	l.retained = slices.DeleteFunc(l.retained, func(k retained) bool { return now.After(k.until) })
+	if len(l.retained) == keptMarks {
+		l.retained = l.retained[1:]
 	}
-	k := keepsake{index: index, until: now.Add(keepTime), parts: make(map[world.Part][]byte)}
+	k := retained{index: index, until: now.Add(keepTime), parts: make(map[world.Part][]byte)}
 	for _, m := range mark.Mends {
 		if !slices.Contains(m.Sources, l.self) {
 			continue
@@ -162,7 +162,7 @@ func (l *loop) keepParts(index uint64, mark world.Mark) {
 		k.parts[m.Part] = data
 	}
 	if len(k.parts) > 0 {
-		l.keepsakes = append(l.keepsakes, k)
+		l.retained = append(l.retained, k)
 	}
 }
 
@@ -175,8 +175,8 @@ func (l *loop) rows(p world.Part) []kv.Write {
 	return rows
 }
 
-// report returns this member's report at the mark.
-func (l *loop) testify(index uint64) wire.Fetched {
+// reportScrub returns this member's report at the mark.
+func (l *loop) reportScrub(index uint64) wire.Fetched {
 	k := l.look
 	switch {
 	case k == nil || k.index < index:
@@ -192,8 +192,8 @@ func (l *loop) testify(index uint64) wire.Fetched {
 }
 
 // servePart returns a part as of the mark.
-func (l *loop) give(at wire.PartAt) wire.Fetched {
-	for _, k := range l.keepsakes {
+func (l *loop) servePart(at wire.PartAt) wire.Fetched {
+	for _, k := range l.retained {
 		if k.index != at.Index {
 			continue
 		}
@@ -213,7 +213,7 @@ func (l *loop) member(peer string) bool {
 }
 
 // askLoop has a loop answer another member.
-func (h *Host) questioned(ctx context.Context, peer string, group uint64, answer func(l *loop) wire.Fetched) wire.Fetched {
+func (h *Host) askLoop(ctx context.Context, peer string, group uint64, answer func(l *loop) wire.Fetched) wire.Fetched {
 	l := h.loop(group)
 	if l == nil {
 		return wire.Fetched{Error: "the region is not open here"}

@@ -31,7 +31,7 @@ func (h *Host) serveLink(ctx context.Context, remote *remoteLink) error {
 		remote.abort()
 		return fmt.Errorf("read hello: %w", err)
 	}
-	local, err := h.greetAndSit(ctx, remote, hello)
+	local, err := h.greetAndSubscribe(ctx, remote, hello)
 	if err != nil {
 		told := remote.write(wire.FromRegion{Closed: clip(err.Error())})
 		remote.stream.Close() //nolint:errcheck // what was written arrives, or the peer is gone
@@ -48,7 +48,7 @@ func (h *Host) serveLink(ctx context.Context, remote *remoteLink) error {
 			return fmt.Errorf("read from gateway: %w", err)
 		}
 		if len(msg.Edits) > 0 {
-			remote.vigil.edited(time.Now())
+			remote.timeout.edited(time.Now())
 		}
 		if err := local.Send(msg); err != nil {
 			return err // the pump transfers the rest, and the reason
@@ -57,11 +57,11 @@ func (h *Host) serveLink(ctx context.Context, remote *remoteLink) error {
 }
 
 // greetAndSubscribe greets the gateway, to show that this node is alive, and then subscribes it.
-func (h *Host) greetAndSit(ctx context.Context, remote *remoteLink, hello wire.Hello) (*localLink, error) {
+func (h *Host) greetAndSubscribe(ctx context.Context, remote *remoteLink, hello wire.Hello) (*localLink, error) {
 	if err := remote.write(wire.FromRegion{Alive: true}); err != nil {
 		return nil, err
 	}
-	seating, cancel := context.WithTimeout(ctx, seatTime)
+	seating, cancel := context.WithTimeout(ctx, subscribeTime)
 	defer cancel()
 	var greeter sync.WaitGroup
 	defer greeter.Wait()
@@ -80,7 +80,7 @@ func (h *Host) greetAndSit(ctx context.Context, remote *remoteLink, hello wire.H
 			}
 		}
 	})
-	return h.sit(seating, hello)
+	return h.subscribe(seating, hello)
 }
 
 func (l *remoteLink) hello() (wire.Hello, error) {
@@ -93,7 +93,7 @@ func (l *remoteLink) hello() (wire.Hello, error) {
 // was written still arrives.
 func (l *remoteLink) pump(ctx context.Context, local *localLink) {
 	for {
-		frame, err := local.receive(ctx, l.vigil.pause(time.Now()))
+		frame, err := local.receive(ctx, l.timeout.pause(time.Now()))
 		if err != nil {
 			l.stream.Close() //nolint:errcheck // what was written arrives, or the peer is gone
 			return

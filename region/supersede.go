@@ -31,16 +31,16 @@ func epochOf(c replica.Configured) uint64 {
 }
 
 // validateTime bounds how long a region waits for its other members to report whether it was recovered without this node.
-const rightfulTime = time.Second
+const validateTime = time.Second
 
 // errSuperseded is returned if the region continues elsewhere without the copy of this node.
 var errSuperseded = errors.New("the region goes on without this node; the copy here is dropped")
 
 // validateCopy ensures that a region's copy here is not superseded, once for each region while the process runs. A node that
 // comes back asks the other members before it acts for a group that it may have left.
-func (h *Host) rightful(ctx context.Context, info wire.Region) error {
+func (h *Host) validateCopy(ctx context.Context, info wire.Region) error {
 	h.mu.Lock()
-	_, known := h.mu.rightful[info.ID]
+	_, known := h.mu.validated[info.ID]
 	h.mu.Unlock()
 	if known {
 		return nil
@@ -54,11 +54,11 @@ func (h *Host) rightful(ctx context.Context, info wire.Region) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.mu.rightful[info.ID] = struct{}{}
+	h.mu.validated[info.ID] = struct{}{}
 	return nil
 }
 
-func (h *Host) rightfulCatalog(ctx context.Context, c *catalog) error {
+func (h *Host) validateCatalogCopy(ctx context.Context, c *catalog) error {
 	if h.superseded(ctx, catalogOf(c.group.Configuration())) {
 		return errSuperseded
 	}
@@ -74,19 +74,19 @@ func (h *Host) superseded(ctx context.Context, info wire.Region) bool {
 	if err != nil {
 		return false // there is no copy, or it cannot be opened
 	}
-	ctx, cancel := context.WithTimeout(ctx, rightfulTime)
+	ctx, cancel := context.WithTimeout(ctx, validateTime)
 	defer cancel()
 	var crew sync.WaitGroup
 	newer := make(chan struct{}, len(info.Members))
 	for _, m := range info.Members {
-		if m.Peer == h.Self.Peer || h.suspects.has(m.Peer) {
+		if m.Peer == h.Self.Peer || h.unresponsive.has(m.Peer) {
 			continue
 		}
 		crew.Go(func() {
-			stands, _, err := h.askStandings(ctx, m.Peer, wire.Standing{Regions: []uint64{info.ID}, Log: true})
+			stands, _, err := h.askStatuses(ctx, m.Peer, wire.Standing{Regions: []uint64{info.ID}, Log: true})
 			switch {
 			case err != nil:
-				h.suspects.add(m.Peer)
+				h.unresponsive.add(m.Peer)
 			case h.replaces(stands[0], own):
 				newer <- struct{}{}
 			}
@@ -112,7 +112,7 @@ func (h *Host) replaces(there wire.Stand, own replica.Position) bool {
 }
 
 // checkSuperseded checks a peer's message that a region was recovered without this node, and drops the copy if that is true.
-func (h *Host) hearSuperseded(ctx context.Context, peer string, id uint64) error {
+func (h *Host) checkSuperseded(ctx context.Context, peer string, id uint64) error {
 	info, err := h.memberRegion(id)
 	if errors.Is(err, ErrNotHere) {
 		return nil // there is nothing to be dropped
@@ -120,7 +120,7 @@ func (h *Host) hearSuperseded(ctx context.Context, peer string, id uint64) error
 	if err != nil {
 		return err
 	}
-	stands, _, err := h.askStandings(ctx, peer, wire.Standing{Regions: []uint64{id}, Log: true})
+	stands, _, err := h.askStatuses(ctx, peer, wire.Standing{Regions: []uint64{id}, Log: true})
 	if err != nil {
 		return err
 	}
@@ -168,10 +168,10 @@ func (h *Host) memberRegion(id uint64) (wire.Region, error) {
 }
 
 // notifyEvicted notifies the former members of recovered regions, as they come back, that their copies are superseded.
-func (h *Host) expel(ctx context.Context) {
+func (h *Host) notifyEvicted(ctx context.Context) {
 	h.mu.Lock()
-	all := make([]wire.Region, 0, len(h.mu.expelled))
-	for _, before := range h.mu.expelled {
+	all := make([]wire.Region, 0, len(h.mu.evicted))
+	for _, before := range h.mu.evicted {
 		all = append(all, before)
 	}
 	h.mu.Unlock()
@@ -181,15 +181,15 @@ func (h *Host) expel(ctx context.Context) {
 	peers := make(watched)
 	for _, before := range all {
 		for _, m := range before.Members {
-			peers.add(m.Peer, h.liveness.every)
+			peers.add(m.Peer, h.detector.every)
 		}
 	}
-	h.liveness.refresh(ctx, peers, h.Directory.describe)
+	h.detector.refresh(ctx, peers, h.Directory.describe)
 	for _, before := range all {
 		left := before
 		left.Members = nil
 		for _, m := range before.Members {
-			if _, lives := h.liveness.lives(m.Peer); lives {
+			if _, lives := h.detector.lives(m.Peer); lives {
 				_, err := h.Directory.ask(ctx, m.Peer, wire.Question{Superseded: &wire.Release{Region: before.ID}})
 				if err == nil {
 					continue
@@ -201,14 +201,14 @@ func (h *Host) expel(ctx context.Context) {
 		if len(left.Members) == len(before.Members) {
 			continue
 		}
-		if err := h.keepExpelled(left); err != nil {
+		if err := h.keepEvicted(left); err != nil {
 			h.Logger.Warn("keep former members", "region", before.ID, "error", err)
 		}
 	}
 }
 
 // keepEvicted stores the former members of a recovered region; with none it deletes the entry.
-func (h *Host) keepExpelled(before wire.Region) error {
+func (h *Host) keepEvicted(before wire.Region) error {
 	write := kv.Write{Table: recoveredTable, Key: regionKey(before.ID)}
 	if len(before.Members) > 0 {
 		before.Members = slices.Clone(before.Members)
@@ -227,17 +227,17 @@ func (h *Host) keepExpelled(before wire.Region) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.mu.expelled[before.ID] = before; len(before.Members) == 0 {
-		delete(h.mu.expelled, before.ID)
+	if h.mu.evicted[before.ID] = before; len(before.Members) == 0 {
+		delete(h.mu.evicted, before.ID)
 	}
 	return nil
 }
 
-func (h *Host) loadExpelled() error {
-	h.mu.expelled = make(map[uint64]wire.Region)
+func (h *Host) loadEvicted() error {
+	h.mu.evicted = make(map[uint64]wire.Region)
 	err := h.Storage.Scan(recoveredTable, nil, func(_, value []byte) error {
 		before, err := wire.DecodeRegion(value)
-		h.mu.expelled[before.ID] = before
+		h.mu.evicted[before.ID] = before
 		return err
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 	settleTime = 3 * time.Second
 	settlePoll = 50 * time.Millisecond
 	// maxReconciles bounds how many groups are changed at the same time.
-	tendedAtOnce = 8
+	maxReconciles = 8
 	// nearlyAll is how many entries a member may lack and still count as caught up.
 	nearlyAll = 64
 	// neighbours is how many nodes are watched in any case.
@@ -37,7 +37,7 @@ const (
 )
 
 // ledGroup is a group that this node leads and whose members the supervisor maintains.
-type ward struct {
+type ledGroup struct {
 	id     uint64
 	key    string // in the DHT: its members are the nodes nearest to it
 	copies int    // number of members that it should have
@@ -58,33 +58,33 @@ func (h *Host) supervise(ctx context.Context) {
 		case <-every.C:
 		}
 		h.superviseOnce(ctx)
-		h.expel(ctx)
+		h.notifyEvicted(ctx)
 		if round%rowsEvery == rowsEvery-1 && h.worthALook(round) {
 			if err := h.wakeMisplaced(ctx); err != nil {
 				h.Logger.Warn("look at closed regions", "error", err)
 			}
-			h.liveness.forget(10 * h.Grace)
+			h.detector.forget(10 * h.Grace)
 		}
 	}
 }
 
 // superviseOnce updates the state of the known nodes, and then reconciles every group that is led here.
 func (h *Host) superviseOnce(ctx context.Context) {
-	wards := h.wards()
+	wards := h.ledGroups()
 	peers := make(watched)
 	for _, peer := range h.Records.NearestKnown(grid.CatalogKey, neighbours) {
-		peers.add(peer, h.liveness.stranger)
+		peers.add(peer, h.detector.strangerEvery)
 	}
 	under, members := 0, 0
 	for _, w := range wards {
 		for _, peer := range h.Records.NearestKnown(w.key, candidates) {
-			peers.add(peer, h.liveness.stranger)
+			peers.add(peer, h.detector.strangerEvery)
 		}
 		status := w.group.Status()
-		h.reigned(w.id, status.Term)
+		h.ledFor(w.id, status.Term)
 		voters := 0
 		for _, m := range status.Members {
-			peers.add(m.Peer, h.liveness.every)
+			peers.add(m.Peer, h.detector.every)
 			if !m.Learner && m.Active {
 				voters++
 			}
@@ -98,19 +98,19 @@ func (h *Host) superviseOnce(ctx context.Context) {
 	h.metrics.members.Set(float64(members))
 	h.metrics.under.Set(float64(under))
 	delete(peers, h.Self.Peer)
-	h.liveness.refresh(ctx, peers, h.Directory.describe)
+	h.detector.refresh(ctx, peers, h.Directory.describe)
 	for _, w := range wards {
-		if !h.beginTending(w.id) {
+		if !h.beginReconcile(w.id) {
 			continue
 		}
 		started := h.start(func(ctx context.Context) {
-			defer h.endTending(w.id)
+			defer h.endReconcile(w.id)
 			ctx, cancel := context.WithTimeout(ctx, flightTime)
 			defer cancel()
-			h.tend(ctx, w)
+			h.reconcile(ctx, w)
 		})
 		if !started {
-			h.endTending(w.id)
+			h.endReconcile(w.id)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (h *Host) superviseOnce(ctx context.Context) {
 // worthALook reports whether the closed regions should be checked: the set of nodes has changed since the last check that found
 // nothing wrong.
 func (h *Host) worthALook(round int) bool {
-	nodes := h.liveness.summary(h.Grace)
+	nodes := h.detector.summary(h.Grace)
 	if nodes == h.looked && round%looksAnyway >= rowsEvery {
 		return false
 	}
@@ -127,55 +127,55 @@ func (h *Host) worthALook(round int) bool {
 }
 
 // ledGroups lists the groups that this node leads.
-func (h *Host) wards() []ward {
+func (h *Host) ledGroups() []ledGroup {
 	h.mu.Lock()
 	loops := make([]*loop, 0, len(h.mu.loops))
 	for _, l := range h.mu.loops {
 		loops = append(loops, l)
 	}
 	h.mu.Unlock()
-	var led []ward
+	var led []ledGroup
 	if c := h.root(); c != nil && c.group.Status().Self {
-		led = append(led, h.catalogWard(c))
+		led = append(led, h.catalogGroup(c))
 	}
 	for _, l := range loops {
 		if l.raft.Status().Self {
-			led = append(led, h.ward(l))
+			led = append(led, h.groupOf(l))
 		}
 	}
 	return led
 }
 
-func (h *Host) ward(l *loop) ward {
-	return ward{
+func (h *Host) groupOf(l *loop) ledGroup {
+	return ledGroup{
 		id: l.info.ID, key: h.Directory.key(l.info.Cell), copies: h.Copies, group: l.raft,
 		info: l.ask,
 		known: func(m wire.Member) {
-			l.inbox.put(func() { l.meet(m) })
+			l.inbox.put(func() { l.addMember(m) })
 		},
 	}
 }
 
 // beginReconcile reports whether the group may be reconciled now: it may not if it is being reconciled already, or too many
 // others are.
-func (h *Host) beginTending(id uint64) bool {
+func (h *Host) beginReconcile(id uint64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, under := h.mu.tending[id]; under || len(h.mu.tending) >= tendedAtOnce {
+	if _, under := h.mu.reconciling[id]; under || len(h.mu.reconciling) >= maxReconciles {
 		return false
 	}
-	h.mu.tending[id] = struct{}{}
+	h.mu.reconciling[id] = struct{}{}
 	return true
 }
 
-func (h *Host) endTending(id uint64) {
+func (h *Host) endReconcile(id uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.mu.tending, id)
+	delete(h.mu.reconciling, id)
 }
 
 // reconcile takes one step after the other until the group's members are right, or a step fails; a later round then tries again.
-func (h *Host) tend(ctx context.Context, w ward) {
+func (h *Host) reconcile(ctx context.Context, w ledGroup) {
 	for ctx.Err() == nil && !h.leaves() {
 		status := w.group.Status()
 		if !status.Self {
@@ -192,7 +192,7 @@ func (h *Host) tend(ctx context.Context, w ward) {
 		if next.Kind == membership.Stay {
 			return
 		}
-		err := h.takeStep(ctx, w, next)
+		err := h.executeStep(ctx, w, next)
 		if err != nil {
 			h.Logger.Debug("change of members put off", "group", w.id, "peer", next.Peer, "kind", int(next.Kind), "error", err)
 			return
@@ -201,16 +201,16 @@ func (h *Host) tend(ctx context.Context, w ward) {
 }
 
 // memberStates returns the members as the leader sees them.
-func (h *Host) memberStates(w ward, s replica.Status) []membership.Member {
+func (h *Host) memberStates(w ledGroup, s replica.Status) []membership.Member {
 	states := make([]membership.Member, len(s.Members))
-	struck := h.failures.struckPeers(w.id)
+	struck := h.failures.failedPeers(w.id)
 	for i, m := range s.Members {
 		self := m.Peer == h.Self.Peer
 		states[i] = membership.Member{
 			Peer: m.Peer, Learner: m.Learner,
 			CaughtUp: self || m.Active && !m.Snapshotting && m.Match+nearlyAll >= s.Last,
-			Leaving:  h.liveness.leaves(m.Peer),
-			Gone:     !self && !m.Active && h.liveness.gone(m.Peer, h.Grace),
+			Leaving:  h.detector.leaves(m.Peer),
+			Gone:     !self && !m.Active && h.detector.gone(m.Peer, h.Grace),
 			Struck:   struck[m.Peer],
 		}
 	}
@@ -219,7 +219,7 @@ func (h *Host) memberStates(w ward, s replica.Status) []membership.Member {
 
 // nearestOf lists the nodes nearest to the group's key that can be members: live nodes, and members whose grace period is not
 // over.
-func (h *Host) nearestOf(w ward, s replica.Status) []string {
+func (h *Host) nearestOf(w ledGroup, s replica.Status) []string {
 	members := make([]string, len(s.Members))
 	for i, m := range s.Members {
 		members[i] = m.Peer
@@ -230,17 +230,17 @@ func (h *Host) nearestOf(w ward, s replica.Status) []string {
 			return false
 		}
 		i := slices.IndexFunc(s.Members, func(m replica.Progress) bool { return m.Peer == peer })
-		if i >= 0 && (s.Members[i].Active || !h.liveness.gone(peer, h.Grace)) {
+		if i >= 0 && (s.Members[i].Active || !h.detector.gone(peer, h.Grace)) {
 			return false
 		}
-		_, lives := h.liveness.lives(peer)
+		_, lives := h.detector.lives(peer)
 		return !lives
 	})
 }
 
 // agree ensures that the catalog has all members before the next step is taken. It accepts changes only from members that it
 // knows, so a later leader that it did not know could not report one.
-func (h *Host) agree(ctx context.Context, w ward) error {
+func (h *Host) agree(ctx context.Context, w ledGroup) error {
 	info, err := w.info(ctx)
 	if err != nil {
 		return err
@@ -250,7 +250,7 @@ func (h *Host) agree(ctx context.Context, w ward) error {
 		if hasMember(info, m.Peer) {
 			continue
 		}
-		member, ok := h.liveness.lives(m.Peer)
+		member, ok := h.detector.lives(m.Peer)
 		if !ok {
 			return fmt.Errorf("the address of %s is not known", m.Peer)
 		}
@@ -273,7 +273,7 @@ func (h *Host) announce(ctx context.Context, info wire.Region) error {
 	if info.Epoch == firstEpoch || told >= info.Epoch || info.ID == world.CatalogID {
 		return nil
 	}
-	known, err := h.Directory.tellMoved(ctx, info)
+	known, err := h.Directory.reportMoved(ctx, info)
 	if err != nil {
 		return fmt.Errorf("tell the catalog: %w", err)
 	}
@@ -287,11 +287,11 @@ func (h *Host) announce(ctx context.Context, info wire.Region) error {
 }
 
 // executeStep executes a step and waits until it is done.
-func (h *Host) takeStep(ctx context.Context, w ward, next membership.Step) error {
+func (h *Host) executeStep(ctx context.Context, w ledGroup, next membership.Step) error {
 	switch next.Kind {
 	case membership.Add:
 		// The node was alive some seconds ago. Check again: a dead learner would be in the way.
-		member, err := h.liveness.askWho(ctx, next.Peer, h.Directory.describe)
+		member, err := h.detector.check(ctx, next.Peer, h.Directory.describe)
 		if err != nil {
 			return fmt.Errorf("the node to be added does not answer: %w", err)
 		}
@@ -304,7 +304,7 @@ func (h *Host) takeStep(ctx context.Context, w ward, next membership.Step) error
 	case membership.Remove:
 		return h.change(ctx, w, "remove", next.Peer, w.group.Remove)
 	case membership.Transfer:
-		if status := w.group.Status(); h.reigned(w.id, status.Term) < reignTime {
+		if status := w.group.Status(); h.ledFor(w.id, status.Term) < minLeaderTime {
 			return errors.New("this node has just begun to lead it")
 		}
 		h.metrics.changes.WithLabelValues("transfer").Inc()
@@ -318,7 +318,7 @@ func (h *Host) takeStep(ctx context.Context, w ward, next membership.Step) error
 }
 
 // change begins a change of members and waits until it is committed.
-func (h *Host) change(ctx context.Context, w ward, kind, peer string, begin func(string) error) error {
+func (h *Host) change(ctx context.Context, w ledGroup, kind, peer string, begin func(string) error) error {
 	before := w.group.Configuration().Index
 	if err := begin(peer); err != nil {
 		return err
@@ -360,7 +360,7 @@ func (h *Host) settle(ctx context.Context, done func() bool) error {
 
 // inviteLearners asks those learners to join that do not take part yet, and waits until all have caught up. A learner that had
 // its replica id before, or a later one, can never join under it: it is removed, and the next step adds it under a new id.
-func (h *Host) inviteLearners(ctx context.Context, w ward) error {
+func (h *Host) inviteLearners(ctx context.Context, w ledGroup) error {
 	info, err := w.info(ctx)
 	if err != nil {
 		return err

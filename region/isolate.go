@@ -55,7 +55,7 @@ func (f *fault) Unwrap() error { return f.cause }
 // state. That state is discarded afterwards and read again from storage, which holds only what was handed to Group.Applied before
 // the panic. No shared lock is held (loops take none), and nothing was promised to others. Fatal errors (a concurrent map write,
 // no memory left) still end the process.
-func fenced(f func()) (hurt *fault) {
+func catchFault(f func()) (hurt *fault) {
 	defer func() {
 		if what := recover(); what != nil {
 			hurt = &fault{kind: panicked, cause: fmt.Errorf("panic: %v", what), stack: debug.Stack()}
@@ -87,51 +87,51 @@ const handOffTime = time.Second
 
 // runLoop runs a loaded region until it ends, normally or by a fault.
 func (h *Host) runLoop(ctx context.Context, l *loop) {
-	hurt := fenced(func() { l.run(ctx) })
+	hurt := catchFault(func() { l.run(ctx) })
 	if hurt != nil {
 		hurt.entry = l.applying
 	} else {
-		hurt = l.hurt
+		hurt = l.fault
 	}
 	if hurt != nil {
-		l.hurt = hurt // nothing that is still queued is applied from here on
-		h.fence(ctx, l, hurt)
+		l.fault = hurt // nothing that is still queued is applied from here on
+		h.isolate(ctx, l, hurt)
 	}
 	if l.removed && !l.discarded {
 		if err := h.forget(l.info); err != nil {
 			h.Logger.Error("land that has moved away stays on disk", "error", err)
 		}
 	}
-	if l.then != nil {
-		l.then()
+	if l.afterEnd != nil {
+		l.afterEnd()
 	}
 	h.unloaded(l)
 }
 
 // isolate ends a region that has failed here. Another member takes over, the gateways are sent its name, and the group is closed.
 // Then the failure is counted. It runs in the loop's goroutine, after run.
-func (h *Host) fence(ctx context.Context, l *loop, f *fault) {
-	h.metrics.fenced.WithLabelValues(f.kind.String()).Inc()
+func (h *Host) isolate(ctx context.Context, l *loop, f *fault) {
+	h.metrics.isolated.WithLabelValues(f.kind.String()).Inc()
 	h.Logger.Error("region fenced", "region", l.info.ID, "cell", l.info.Cell.String(), "reason", f.kind.String(), "error", f, "stack", string(f.stack))
 	l.inbox.close()
 	if l.applying == 0 && f.kind != refused {
 		// No entry was applied in part, so the land is consistent. Store it: a quarantined region shows what is stored.
-		if worse := fenced(l.report); worse != nil {
+		if worse := catchFault(l.report); worse != nil {
 			h.Logger.Debug("land of a failed region not stored", "region", l.info.ID, "error", worse)
 		}
 	}
 	led := l.leading
-	if heir := h.heir(h.ward(l)); led && heir != "" {
+	if heir := h.heir(h.groupOf(l)); led && heir != "" {
 		if err := h.handOff(ctx, l, heir); err != nil {
 			h.Logger.Warn("leadership of a fenced region not handed over", "region", l.info.ID, "peer", heir, "error", err)
 		}
 	}
 	l.leader, l.leading = l.raft.Status().Leader, false
-	l.abandon("the region failed on this node")
+	l.endAfterFault("the region failed on this node")
 	if err := l.group.Close(); err != nil {
 		h.Logger.Error("close region", "region", l.info.ID, "error", err)
 	}
-	h.struck(l.info, f, led)
+	h.recordFailure(l.info, f, led)
 }
 
 // handOff transfers the leadership of a region whose loop has ended.
@@ -150,10 +150,10 @@ func (h *Host) handOff(ctx context.Context, l *loop, heir string) error {
 
 // endAfterFault is end for a loop that has failed. It touches only the subscribers, no other state. Queued commands still run,
 // because gateways that were just coming in are among them; each may fail by itself.
-func (l *loop) abandon(why string) {
-	inputs, _ := l.inbox.take()
+func (l *loop) endAfterFault(why string) {
+	inputs, _ := l.inbox.drain()
 	for _, input := range inputs {
-		if hurt := fenced(input); hurt != nil {
+		if hurt := catchFault(input); hurt != nil {
 			l.logger.Debug("command of a failed region failed", "region", l.info.ID, "error", hurt)
 		}
 	}
@@ -161,15 +161,15 @@ func (l *loop) abandon(why string) {
 	if l.ledElsewhere() {
 		last.Leader = l.leader
 	}
-	for s := range l.seats {
+	for s := range l.subscribers {
 		s.out.put(last)
 		s.out.close()
 	}
-	clear(l.seats)
+	clear(l.subscribers)
 }
 
 // fail records that the region cannot continue here.
 func (l *loop) fail(err error) {
 	l.failed = true
-	l.hurt = groupFault(err)
+	l.fault = groupFault(err)
 }

@@ -14,7 +14,7 @@ import (
 // members' reports as of one mark and carries out the decision.
 
 // scrubReport is what one member found in its copy.
-type testimony struct {
+type scrubReport struct {
 	peer  string
 	voter bool
 	parts map[world.Part]finding // its parts; a missing part is empty
@@ -27,7 +27,7 @@ type finding struct {
 }
 
 // decision is the result of comparing the reports.
-type verdict struct {
+type decision struct {
 	compared int          // parts that any member has
 	mends    []world.Mend // by part
 	open     []openCase   // differences that cannot be decided, by part
@@ -43,14 +43,14 @@ type openCase struct {
 // half of the voters have in memory; a voter without a report counts against every state. A copy whose disk differs from its
 // memory is damaged, too. With a single voter there is no second copy to compare with: only wrong checksums prove that the disk
 // is wrong.
-func judge(voters int, all []testimony) verdict {
+func decide(voters int, all []scrubReport) decision {
 	parts := make(map[world.Part]struct{})
 	for _, t := range all {
 		for p := range t.parts {
 			parts[p] = struct{}{}
 		}
 	}
-	v := verdict{compared: len(parts)}
+	v := decision{compared: len(parts)}
 	for _, p := range slices.SortedFunc(maps.Keys(parts), compareParts) {
 		right, known := majority(voters, all, p)
 		var damaged, sources []string
@@ -63,7 +63,7 @@ func judge(voters int, all []testimony) verdict {
 				damaged = append(damaged, t.peer)
 			}
 		}
-		alone := voters == 1 && slices.ContainsFunc(all, func(t testimony) bool { return t.voter && t.parts[p].disk == wire.DiskDiffers })
+		alone := voters == 1 && slices.ContainsFunc(all, func(t scrubReport) bool { return t.voter && t.parts[p].disk == wire.DiskDiffers })
 		switch {
 		case known && len(damaged) == 0, !known && agree(all, p):
 		case !known, alone:
@@ -76,7 +76,7 @@ func judge(voters int, all []testimony) verdict {
 }
 
 // majority returns the digest that more than half of the voters have in memory, if there is one.
-func majority(voters int, all []testimony, p world.Part) (world.Digest, bool) {
+func majority(voters int, all []scrubReport, p world.Part) (world.Digest, bool) {
 	count := make(map[world.Digest]int)
 	for _, t := range all {
 		if t.voter {
@@ -92,8 +92,8 @@ func majority(voters int, all []testimony, p world.Part) (world.Digest, bool) {
 }
 
 // agree reports whether all reports have the same state of the part.
-func agree(all []testimony, p world.Part) bool {
-	return !slices.ContainsFunc(all, func(t testimony) bool {
+func agree(all []scrubReport, p world.Part) bool {
+	return !slices.ContainsFunc(all, func(t scrubReport) bool {
 		return t.parts[p].memory != all[0].parts[p].memory || t.parts[p].disk != wire.DiskSame
 	})
 }

@@ -12,7 +12,7 @@ import (
 // A silent node is asked repeatedly, and does not count as alive for long.
 func TestSilenceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := liveness{every: askEvery}
+		v := failureDetector{every: askEvery}
 		if !v.due("A", v.every) || v.due("A", v.every) {
 			t.Error("a node that nobody knows is to be asked once")
 		}
@@ -34,8 +34,8 @@ func TestSilenceEnds(t *testing.T) {
 // A node that sends questions is alive and is not asked, as long as it has described itself lately.
 func TestWhoAsksLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := liveness{every: askEvery}
-		v.asks("A")
+		v := failureDetector{every: askEvery}
+		v.noteQuestion("A")
 		if _, lives := v.lives("A"); lives {
 			t.Error("a node counts as living that nobody knows the address of")
 		}
@@ -43,7 +43,7 @@ func TestWhoAsksLives(t *testing.T) {
 		v.note("A", time.Now(), member("A"), true)
 		for told := time.Now(); ; {
 			<-time.After(v.every)
-			v.asks("A")
+			v.noteQuestion("A")
 			if _, lives := v.lives("A"); !lives {
 				t.Fatal("it has asked just now, and does not count as living")
 			}
@@ -62,15 +62,15 @@ func TestWhoAsksLives(t *testing.T) {
 
 // A node that leaves, or did not answer, counts as alive only after it answers again.
 func TestQuestionsDoNotRevive(t *testing.T) {
-	for name, ends := range map[string]func(*liveness){
-		"leaves":          func(v *liveness) { v.leave("A") },
-		"does not answer": func(v *liveness) { v.note("A", time.Now(), member("A"), false) },
+	for name, ends := range map[string]func(*failureDetector){
+		"leaves":          func(v *failureDetector) { v.leave("A") },
+		"does not answer": func(v *failureDetector) { v.note("A", time.Now(), member("A"), false) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := liveness{every: askEvery}
+			v := failureDetector{every: askEvery}
 			v.note("A", time.Now(), member("A"), true)
 			ends(&v)
-			v.asks("A")
+			v.noteQuestion("A")
 			if _, lives := v.lives("A"); lives {
 				t.Error("its question makes it live")
 			}
@@ -86,7 +86,7 @@ func TestQuestionsDoNotRevive(t *testing.T) {
 // later one was answered.
 func TestLateAnswersCountForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := liveness{every: askEvery}
+		v := failureDetector{every: askEvery}
 		asked := time.Now()
 		<-time.After(time.Millisecond)
 		v.leave("A")
@@ -106,13 +106,13 @@ func TestLateAnswersCountForNothing(t *testing.T) {
 // A node that did not answer, and then sends a question, is asked in the next round.
 func TestWhoAsksIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := liveness{every: askSeldom}
+		v := failureDetector{every: askSeldom}
 		v.due("A", v.every)
 		v.note("A", time.Now(), member("A"), false)
 		if v.due("A", v.every) {
 			t.Error("asked again at once")
 		}
-		if v.asks("A"); !v.due("A", v.every) {
+		if v.noteQuestion("A"); !v.due("A", v.every) {
 			t.Error("it speaks, and is not asked")
 		}
 		v.note("A", time.Now(), member("A"), false)
@@ -126,10 +126,10 @@ func TestWhoAsksIsAskedAgain(t *testing.T) {
 // A node that shares no group with this one is asked less often and counts as alive for longer, unless it is needed.
 func TestStrangersAreAskedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var v liveness
-		v.keepTo(time.Minute)
+		var v failureDetector
+		v.setGrace(time.Minute)
 		peers := make(watched)
-		peers.add("A", v.stranger)
+		peers.add("A", v.strangerEvery)
 		asked := 0
 		describe := func(context.Context, string) (wire.Member, error) {
 			asked++
@@ -153,7 +153,7 @@ func TestStrangersAreAskedSeldom(t *testing.T) {
 		if n := minute(); n < 7 || n > 8 {
 			t.Errorf("a member was asked %d times a minute", n)
 		}
-		peers.add("A", v.stranger)
+		peers.add("A", v.strangerEvery)
 		if peers["A"] != v.every {
 			t.Error("who is a member is asked as seldom as a stranger")
 		}

@@ -26,25 +26,25 @@ const (
 )
 
 // failureDetector tracks which other nodes are alive. Any goroutine may use it.
-type liveness struct {
-	every    time.Duration // interval between two questions to a node
-	stranger time.Duration // the same for a node that shares no group led by this one
+type failureDetector struct {
+	every         time.Duration // interval between two questions to a node
+	strangerEvery time.Duration // the same for a node that shares no group led by this one
 
 	mu struct {
 		sync.Mutex
-		nodes map[string]*pulse
+		nodes map[string]*nodeState
 	}
 }
 
 // nodeState is what is known of a node.
-type pulse struct {
-	member wire.Member   // as it described itself; zero if it never did
-	heard  time.Time     // last; or when it was first asked about
-	asked  time.Time     // last
-	every  time.Duration // interval between two questions
-	told   time.Time     // when it described itself last
-	lives  bool          // it answered the last question, or has sent one since
-	leaves time.Time     // when it announced that it is about to stop; zero once it answers again
+type nodeState struct {
+	member       wire.Member   // as it described itself; zero if it never did
+	heard        time.Time     // last; or when it was first asked about
+	asked        time.Time     // last
+	every        time.Duration // interval between two questions
+	described    time.Time     // when it described itself last
+	lives        bool          // it answered the last question, or has sent one since
+	leavingSince time.Time     // when it announced that it is about to stop; zero once it answers again
 }
 
 // leftAfter is how long a leaving node may take to stop. Afterwards its leaving flag is ignored.
@@ -54,20 +54,20 @@ const leftAfter = time.Minute
 const askAgain = 250 * time.Millisecond
 
 // leave records that a node is about to stop: it does not count as alive until it answers again.
-func (v *liveness) leave(peer string) {
+func (v *failureDetector) leave(peer string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	p := v.pulse(peer)
-	p.lives, p.leaves = false, time.Now()
+	p := v.state(peer)
+	p.lives, p.leavingSince = false, time.Now()
 }
 
 // again reports whether to ask a node that sent a message whether it is back, because it had announced that it leaves. The
 // question is then counted as asked.
-func (v *liveness) again(peer string) bool {
+func (v *failureDetector) again(peer string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.mu.nodes[peer]
-	if p == nil || p.leaves.IsZero() || time.Since(p.asked) < askAgain {
+	if p == nil || p.leavingSince.IsZero() || time.Since(p.asked) < askAgain {
 		return false
 	}
 	p.asked = time.Now()
@@ -75,46 +75,46 @@ func (v *liveness) again(peer string) bool {
 }
 
 // leaves reports whether the node is about to stop.
-func (v *liveness) leaves(peer string) bool {
+func (v *failureDetector) leaves(peer string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.mu.nodes[peer]
-	return p != nil && !p.leaves.IsZero() && time.Since(p.leaves) < leftAfter
+	return p != nil && !p.leavingSince.IsZero() && time.Since(p.leavingSince) < leftAfter
 }
 
 // setGrace sets the question intervals for the time after which a silent member is replaced.
-func (v *liveness) keepTo(grace time.Duration) {
+func (v *failureDetector) setGrace(grace time.Duration) {
 	v.every = min(max(askEvery, grace/8), askSeldom)
-	v.stranger = min(max(askEvery, grace/4), strangerMost)
+	v.strangerEvery = min(max(askEvery, grace/4), strangerMost)
 }
 
 // freshFor returns how long the node counts as alive after it was heard from: nodes are asked in rounds.
-func (p *pulse) freshFor() time.Duration { return 2*p.every + superviseEvery }
+func (p *nodeState) freshFor() time.Duration { return 2*p.every + superviseEvery }
 
 // noteQuestion records that a node has asked for this node's description, which proves it alive. It counts only if the node
 // described itself lately. A node that leaves, or did not answer the last question, must answer first; one that did not answer is
 // asked in the next round.
-func (v *liveness) asks(peer string) {
+func (v *failureDetector) noteQuestion(peer string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.mu.nodes[peer]
 	switch {
-	case p == nil || !p.leaves.IsZero():
+	case p == nil || !p.leavingSince.IsZero():
 	case !p.lives:
 		p.asked = time.Time{}
-	case time.Since(p.told) < describedFor:
+	case time.Since(p.described) < describedFor:
 		p.heard = time.Now()
 	}
 }
 
 // state returns the record of a node. The caller holds the lock.
-func (v *liveness) pulse(peer string) *pulse {
+func (v *failureDetector) state(peer string) *nodeState {
 	if v.mu.nodes == nil {
-		v.mu.nodes = make(map[string]*pulse)
+		v.mu.nodes = make(map[string]*nodeState)
 	}
 	p := v.mu.nodes[peer]
 	if p == nil {
-		p = &pulse{heard: time.Now(), every: v.every}
+		p = &nodeState{heard: time.Now(), every: v.every}
 		v.mu.nodes[peer] = p
 	}
 	return p
@@ -131,7 +131,7 @@ func (w watched) add(peer string, every time.Duration) {
 }
 
 // refresh asks those peers for their description that are due.
-func (v *liveness) refresh(ctx context.Context, peers watched, describe func(context.Context, string) (wire.Member, error)) {
+func (v *failureDetector) refresh(ctx context.Context, peers watched, describe func(context.Context, string) (wire.Member, error)) {
 	var crew sync.WaitGroup
 	defer crew.Wait()
 	tokens := make(chan struct{}, askedAtOnce)
@@ -142,29 +142,29 @@ func (v *liveness) refresh(ctx context.Context, peers watched, describe func(con
 		tokens <- struct{}{}
 		crew.Go(func() {
 			defer func() { <-tokens }()
-			v.askWho(ctx, peer, describe) //nolint:errcheck // the result is recorded
+			v.check(ctx, peer, describe) //nolint:errcheck // the result is recorded
 		})
 	}
 }
 
 // due sets the peer's interval and reports whether the peer is to be asked now.
-func (v *liveness) due(peer string, every time.Duration) bool {
+func (v *failureDetector) due(peer string, every time.Duration) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	p := v.pulse(peer)
+	p := v.state(peer)
 	p.every = every
 	if !p.lives {
 		every = askEvery // so that one slow answer does not count for long
 	}
-	if time.Since(p.asked) < every || p.lives && time.Since(p.heard) < every && time.Since(p.told) < describedFor {
+	if time.Since(p.asked) < every || p.lives && time.Since(p.heard) < every && time.Since(p.described) < describedFor {
 		return false
 	}
 	p.asked = time.Now()
 	return true
 }
 
-// askWho asks a node for its description and records the result.
-func (v *liveness) askWho(ctx context.Context, peer string, describe func(context.Context, string) (wire.Member, error)) (wire.Member, error) {
+// check asks a node for its description and records the result.
+func (v *failureDetector) check(ctx context.Context, peer string, describe func(context.Context, string) (wire.Member, error)) (wire.Member, error) {
 	asked := time.Now()
 	member, err := describe(ctx, peer)
 	if err == nil || ctx.Err() == nil {
@@ -174,21 +174,21 @@ func (v *liveness) askWho(ctx context.Context, peer string, describe func(contex
 }
 
 // note records the answer to a question, or that there was none, unless newer information is known.
-func (v *liveness) note(peer string, asked time.Time, member wire.Member, lives bool) {
+func (v *failureDetector) note(peer string, asked time.Time, member wire.Member, lives bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	p := v.pulse(peer)
-	if p.leaves.After(asked) || !lives && p.told.After(asked) {
+	p := v.state(peer)
+	if p.leavingSince.After(asked) || !lives && p.described.After(asked) {
 		return
 	}
 	if p.lives = lives; lives {
-		p.heard, p.member, p.leaves = time.Now(), member, time.Time{}
-		p.told = p.heard
+		p.heard, p.member, p.leavingSince = time.Now(), member, time.Time{}
+		p.described = p.heard
 	}
 }
 
 // lives returns the node's description if it has answered lately.
-func (v *liveness) lives(peer string) (wire.Member, bool) {
+func (v *failureDetector) lives(peer string) (wire.Member, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.mu.nodes[peer]
@@ -199,7 +199,7 @@ func (v *liveness) lives(peer string) (wire.Member, bool) {
 }
 
 // gone reports whether nothing was heard from the node for longer than the grace period.
-func (v *liveness) gone(peer string, grace time.Duration) bool {
+func (v *failureDetector) gone(peer string, grace time.Duration) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.mu.nodes[peer]
@@ -207,7 +207,7 @@ func (v *liveness) gone(peer string, grace time.Duration) bool {
 }
 
 // forget drops the nodes that were not asked about for a long time.
-func (v *liveness) forget(after time.Duration) {
+func (v *failureDetector) forget(after time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for peer, p := range v.mu.nodes {
@@ -218,7 +218,7 @@ func (v *liveness) forget(after time.Duration) {
 }
 
 // summary returns a text that lists which nodes are known, alive and gone.
-func (v *liveness) summary(grace time.Duration) string {
+func (v *failureDetector) summary(grace time.Duration) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var all strings.Builder
@@ -230,7 +230,7 @@ func (v *liveness) summary(grace time.Duration) string {
 }
 
 // heard returns when the node was last heard from, or first asked about; zero if it was never asked about.
-func (v *liveness) heard(peer string) time.Time {
+func (v *failureDetector) heard(peer string) time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if p := v.mu.nodes[peer]; p != nil {

@@ -10,24 +10,24 @@ import (
 )
 
 // pollTime is how long a node may take to answer one question. A node that does not answer in time is not asked again.
-const surveyTime = 1500 * time.Millisecond
+const pollTime = 1500 * time.Millisecond
 
 // statusPoll is the result of asking nodes for the status of regions.
-type survey struct {
-	stands map[string]map[uint64]wire.Stand // by peer and region, of the nodes that answered
-	silent map[string]error                 // why the others did not
-	skews  map[string]time.Duration         // how far a node's clock is ahead of this one's, as far as can be measured
+type statusPoll struct {
+	statuses map[string]map[uint64]wire.Stand // by peer and region, of the nodes that answered
+	silent   map[string]error                 // why the others did not
+	skews    map[string]time.Duration         // how far a node's clock is ahead of this one's, as far as can be measured
 }
 
 // of returns the peer's status of the region.
-func (s survey) of(peer string, id uint64) (stand wire.Stand, answered bool) {
-	stand, answered = s.stands[peer][id]
+func (s statusPoll) of(peer string, id uint64) (stand wire.Stand, answered bool) {
+	stand, answered = s.statuses[peer][id]
 	return stand, answered
 }
 
 // pollStatuses asks each node for the regions named: all nodes at once, each of them page by page.
-func (h *Host) surveyRegions(ctx context.Context, want map[string][]uint64, log bool) survey {
-	s := survey{stands: make(map[string]map[uint64]wire.Stand), silent: make(map[string]error), skews: make(map[string]time.Duration)}
+func (h *Host) pollStatuses(ctx context.Context, want map[string][]uint64, log bool) statusPoll {
+	s := statusPoll{statuses: make(map[string]map[uint64]wire.Stand), silent: make(map[string]error), skews: make(map[string]time.Duration)}
 	var mu sync.Mutex
 	var crew sync.WaitGroup
 	defer crew.Wait()
@@ -40,8 +40,8 @@ func (h *Host) surveyRegions(ctx context.Context, want map[string][]uint64, log 
 			least := time.Duration(-1)
 			var failed error
 			for page := range slices.Chunk(ids, wire.MaxStandings) {
-				ctx, cancel := context.WithTimeout(ctx, surveyTime)
-				stands, skew, err := h.askStandings(ctx, peer, wire.Standing{Regions: page, Log: log})
+				ctx, cancel := context.WithTimeout(ctx, pollTime)
+				stands, skew, err := h.askStatuses(ctx, peer, wire.Standing{Regions: page, Log: log})
 				cancel()
 				if failed = err; err != nil {
 					break
@@ -59,7 +59,7 @@ func (h *Host) surveyRegions(ctx context.Context, want map[string][]uint64, log 
 				s.silent[peer] = failed
 			}
 			if len(said) > 0 {
-				s.stands[peer], s.skews[peer] = said, least
+				s.statuses[peer], s.skews[peer] = said, least
 			}
 		})
 	}

@@ -7,14 +7,14 @@ import (
 
 // confirmTime bounds one leadership check with the other members; confirmPause is the pause after a failed check.
 const (
-	sureTime  = time.Second
-	surePause = 100 * time.Millisecond
+	confirmTime  = time.Second
+	confirmPause = 100 * time.Millisecond
 )
 
 // confirmLeadership asks the region's group whether this node still leads it, on behalf of a pending subscriber.
-func (h *Host) sure(l *loop, s *seat) {
+func (h *Host) confirmLeadership(l *loop, s *subscriber) {
 	h.start(func(ctx context.Context) {
-		asking, cancel := context.WithTimeout(ctx, sureTime)
+		asking, cancel := context.WithTimeout(ctx, confirmTime)
 		defer cancel()
 		_, err := l.raft.ReadIndex(asking)
 		if err != nil {
@@ -23,7 +23,7 @@ func (h *Host) sure(l *loop, s *seat) {
 				return
 			case <-l.done:
 				return
-			case <-time.After(surePause):
+			case <-time.After(confirmPause):
 			}
 		}
 		l.inbox.put(func() { l.verified(s, err) })

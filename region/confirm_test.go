@@ -28,7 +28,7 @@ func TestDeposedLeaderShowsNothing(t *testing.T) {
 		seat := func(patience time.Duration) error {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			link, _, err := a.seatAt(ctx, "A", wire.Hello{Region: info.ID, Cell: info.Cell})
+			link, _, err := a.subscribeAt(ctx, "A", wire.Hello{Region: info.ID, Cell: info.Cell})
 			if err == nil {
 				link.Close()
 			}

@@ -140,7 +140,7 @@ func TestPanicIsFenced(t *testing.T) {
 		if now := reading(a.metrics.lateTicks); now != late {
 			t.Errorf("%v late ticks", now-late)
 		}
-		if n := reading(a.metrics.fenced.WithLabelValues("panic")); n != 1 || panics.Load() != 1 {
+		if n := reading(a.metrics.isolated.WithLabelValues("panic")); n != 1 || panics.Load() != 1 {
 			t.Errorf("%v fenced, %d panics", n, panics.Load())
 		}
 		// The nearest node no longer leads, although it is a member again.
@@ -222,21 +222,21 @@ func TestQuarantinedRegionHasNoGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, info := built(t)
 		for _, it := range []*node{a, b, c} {
-			it.shut(info, "a test says so", "A")
+			it.quarantine(info, "a test says so", "A")
 		}
 		g.ends()
 		<-time.After(time.Second)
 		hello := wire.Hello{Region: info.ID, Cell: info.Cell}
-		if _, err := a.sit(t.Context(), hello); err != nil {
+		if _, err := a.subscribe(t.Context(), hello); err != nil {
 			t.Errorf("the land cannot be seen: %v", err)
 		}
-		if _, err := a.awake(t.Context(), hello); !errors.Is(err, errQuarantined) {
+		if _, err := a.loadGroup(t.Context(), hello); !errors.Is(err, errQuarantined) {
 			t.Errorf("awake: %v", err)
 		}
 		if out := a.Scrub(t.Context(), info.Cell); !errors.Is(out.Err, errQuarantined) {
 			t.Errorf("scrub: %v", out.Err)
 		}
-		if id, err := b.takeOut(t.Context(), "C", info.ID); err == nil {
+		if id, err := b.removeReplica(t.Context(), "C", info.ID); err == nil {
 			t.Errorf("a member was taken out, as replica %d", id)
 		}
 	})
@@ -371,7 +371,7 @@ func TestSlowRegionIsMoved(t *testing.T) {
 		if it := leaderAmong(a, b, c); it == nil || it == a {
 			t.Error("it was not moved")
 		}
-		if n := reading(a.metrics.fenced.WithLabelValues("slow")); n != 1 {
+		if n := reading(a.metrics.isolated.WithLabelValues("slow")); n != 1 {
 			t.Errorf("%v fenced", n)
 		}
 	})
@@ -390,7 +390,7 @@ func TestSlowRegionStaysAlone(t *testing.T) {
 		if r := g.edit(stone(2))[2]; r.Refused != "" {
 			t.Errorf("after a minute: %+v", r)
 		}
-		if n := reading(a.metrics.fenced.WithLabelValues("slow")); n != 0 {
+		if n := reading(a.metrics.isolated.WithLabelValues("slow")); n != 0 {
 			t.Errorf("%v fenced", n)
 		}
 	})
@@ -492,7 +492,7 @@ func TestFailedGroupIsOpenedAgain(t *testing.T) {
 		a.disk.spoil(regionKey(id))
 		g.send(wire.ToRegion{Edits: []wire.Intent{stone(2)}})
 		<-time.After(10 * time.Second)
-		failed := reading(a.metrics.fenced.WithLabelValues("storage"))
+		failed := reading(a.metrics.isolated.WithLabelValues("storage"))
 		if failed < 1 || failed > 4 {
 			t.Errorf("it failed %v times in ten seconds", failed)
 		}
@@ -525,26 +525,26 @@ func TestFailedGroupIsOpenedAgain(t *testing.T) {
 func TestLedger(t *testing.T) {
 	type said struct{ here, everywhere bool }
 	at := time.Unix(0, 0)
-	own := func(after time.Duration, kind faultKind, led bool) strike {
-		return strike{at.Add(after), "A", kind, led}
+	own := func(after time.Duration, kind faultKind, led bool) failure {
+		return failure{at.Add(after), "A", kind, led}
 	}
-	other := func(after time.Duration, kind faultKind) strike { return strike{at.Add(after), "B", kind, true} }
+	other := func(after time.Duration, kind faultKind) failure { return failure{at.Add(after), "B", kind, true} }
 	for name, c := range map[string]struct {
-		strikes []strike
+		strikes []failure
 		want    []said
 	}{
-		"once":                   {[]strike{own(0, panicked, true)}, []said{{}}},
-		"twice as leader":        {[]strike{own(0, panicked, true), own(time.Minute, panicked, true)}, []said{{}, {true, true}}},
-		"twice as follower":      {[]strike{own(0, panicked, false), own(time.Minute, broken, false)}, []said{{}, {true, false}}},
-		"elsewhere, then here":   {[]strike{other(0, panicked), own(time.Minute, slow, true)}, []said{{}, {true, true}}},
-		"elsewhere, then behind": {[]strike{other(0, panicked), own(time.Minute, panicked, false)}, []said{{}, {}}},
-		"long ago":               {[]strike{own(0, panicked, true), own(11*time.Minute, panicked, true)}, []said{{}, {}}},
+		"once":                   {[]failure{own(0, panicked, true)}, []said{{}}},
+		"twice as leader":        {[]failure{own(0, panicked, true), own(time.Minute, panicked, true)}, []said{{}, {true, true}}},
+		"twice as follower":      {[]failure{own(0, panicked, false), own(time.Minute, broken, false)}, []said{{}, {true, false}}},
+		"elsewhere, then here":   {[]failure{other(0, panicked), own(time.Minute, slow, true)}, []said{{}, {true, true}}},
+		"elsewhere, then behind": {[]failure{other(0, panicked), own(time.Minute, panicked, false)}, []said{{}, {}}},
+		"long ago":               {[]failure{own(0, panicked, true), own(11*time.Minute, panicked, true)}, []said{{}, {}}},
 		"a full disk": {
-			[]strike{own(0, refused, true), own(1, refused, true), own(2, refused, true), own(3, refused, true), own(4, refused, true), own(5, refused, true)},
+			[]failure{own(0, refused, true), own(1, refused, true), own(2, refused, true), own(3, refused, true), own(4, refused, true), own(5, refused, true)},
 			[]said{{}, {}, {}, {}, {}, {true, false}},
 		},
 	} {
-		var r ledger
+		var r failureRecord
 		for i, s := range c.strikes {
 			here, everywhere := r.add(s, "A")
 			if got := (said{here, everywhere}); got != c.want[i] {
@@ -552,7 +552,7 @@ func TestLedger(t *testing.T) {
 			}
 		}
 	}
-	var r ledger
+	var r failureRecord
 	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
 		r.add(own(0, refused, false), "A")
 		if pause := r.until.Sub(at); pause != want*time.Second {

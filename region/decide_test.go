@@ -14,15 +14,15 @@ import (
 
 var aPart = world.Part{Chunk: grid.ChunkPos{X: 1, Z: 2}}
 
-func says(peer string, memory byte, disk wire.DiskState) testimony {
-	t := testimony{peer: peer, voter: true, parts: map[world.Part]finding{}}
+func says(peer string, memory byte, disk wire.DiskState) scrubReport {
+	t := scrubReport{peer: peer, voter: true, parts: map[world.Part]finding{}}
 	if memory != 0 || disk != wire.DiskSame {
 		t.parts[aPart] = finding{world.Digest{memory}, disk}
 	}
 	return t
 }
 
-func learner(t testimony) testimony {
+func learner(t scrubReport) scrubReport {
 	t.voter = false
 	return t
 }
@@ -31,32 +31,32 @@ func TestJudge(t *testing.T) {
 	same, differs, damaged := wire.DiskSame, wire.DiskDiffers, wire.DiskDamaged
 	for name, c := range map[string]struct {
 		voters  int
-		all     []testimony
+		all     []scrubReport
 		damaged []string
 		sources []string
 		open    []string
 	}{
-		"all equal":              {3, []testimony{says("A", 1, same), says("B", 1, same), says("C", 1, same)}, nil, nil, nil},
-		"one is wrong":           {3, []testimony{says("A", 1, same), says("B", 2, same), says("C", 1, same)}, []string{"B"}, []string{"A", "C"}, nil},
-		"one has nothing":        {3, []testimony{says("A", 1, same), says("B", 0, same), says("C", 1, same)}, []string{"B"}, []string{"A", "C"}, nil},
-		"one has too much":       {3, []testimony{says("A", 0, same), says("B", 1, same), says("C", 0, same)}, []string{"B"}, []string{"A", "C"}, nil},
-		"one's disk differs":     {3, []testimony{says("A", 1, same), says("B", 1, differs), says("C", 1, same)}, []string{"B"}, []string{"A", "B", "C"}, nil},
-		"one's disk is damaged":  {3, []testimony{says("A", 1, same), says("B", 1, damaged), says("C", 1, same)}, []string{"B"}, []string{"A", "B", "C"}, nil},
-		"one is silent":          {3, []testimony{says("A", 1, same), says("B", 1, same)}, nil, nil, nil},
-		"one of two differs":     {3, []testimony{says("A", 1, same), says("B", 2, same)}, nil, nil, []string{"A", "B"}},
-		"silent, a disk differs": {3, []testimony{says("A", 1, same), says("B", 1, differs)}, []string{"B"}, []string{"A", "B"}, nil},
-		"only one is heard":      {3, []testimony{says("A", 1, same)}, nil, nil, nil},
-		"it alone, disk differs": {3, []testimony{says("A", 1, differs)}, nil, nil, []string{"A"}},
-		"all differ":             {3, []testimony{says("A", 1, same), says("B", 2, same), says("C", 3, same)}, nil, nil, []string{"A", "B", "C"}},
-		"two of two":             {2, []testimony{says("A", 1, same), says("B", 2, same)}, nil, nil, []string{"A", "B"}},
-		"two of two, a disk":     {2, []testimony{says("A", 1, same), says("B", 1, damaged)}, []string{"B"}, []string{"A", "B"}, nil},
-		"alone":                  {1, []testimony{says("A", 1, same)}, nil, nil, nil},
-		"alone, disk differs":    {1, []testimony{says("A", 1, differs)}, nil, nil, []string{"A"}},
-		"alone, checksums":       {1, []testimony{says("A", 1, damaged)}, []string{"A"}, []string{"A"}, nil},
-		"a learner is wrong":     {1, []testimony{says("A", 1, same), learner(says("B", 2, same))}, []string{"B"}, []string{"A"}, nil},
-		"learners do not vote":   {3, []testimony{says("A", 1, same), says("B", 1, same), learner(says("C", 2, same)), learner(says("D", 2, same))}, []string{"C", "D"}, []string{"A", "B"}, nil},
+		"all equal":              {3, []scrubReport{says("A", 1, same), says("B", 1, same), says("C", 1, same)}, nil, nil, nil},
+		"one is wrong":           {3, []scrubReport{says("A", 1, same), says("B", 2, same), says("C", 1, same)}, []string{"B"}, []string{"A", "C"}, nil},
+		"one has nothing":        {3, []scrubReport{says("A", 1, same), says("B", 0, same), says("C", 1, same)}, []string{"B"}, []string{"A", "C"}, nil},
+		"one has too much":       {3, []scrubReport{says("A", 0, same), says("B", 1, same), says("C", 0, same)}, []string{"B"}, []string{"A", "C"}, nil},
+		"one's disk differs":     {3, []scrubReport{says("A", 1, same), says("B", 1, differs), says("C", 1, same)}, []string{"B"}, []string{"A", "B", "C"}, nil},
+		"one's disk is damaged":  {3, []scrubReport{says("A", 1, same), says("B", 1, damaged), says("C", 1, same)}, []string{"B"}, []string{"A", "B", "C"}, nil},
+		"one is silent":          {3, []scrubReport{says("A", 1, same), says("B", 1, same)}, nil, nil, nil},
+		"one of two differs":     {3, []scrubReport{says("A", 1, same), says("B", 2, same)}, nil, nil, []string{"A", "B"}},
+		"silent, a disk differs": {3, []scrubReport{says("A", 1, same), says("B", 1, differs)}, []string{"B"}, []string{"A", "B"}, nil},
+		"only one is heard":      {3, []scrubReport{says("A", 1, same)}, nil, nil, nil},
+		"it alone, disk differs": {3, []scrubReport{says("A", 1, differs)}, nil, nil, []string{"A"}},
+		"all differ":             {3, []scrubReport{says("A", 1, same), says("B", 2, same), says("C", 3, same)}, nil, nil, []string{"A", "B", "C"}},
+		"two of two":             {2, []scrubReport{says("A", 1, same), says("B", 2, same)}, nil, nil, []string{"A", "B"}},
+		"two of two, a disk":     {2, []scrubReport{says("A", 1, same), says("B", 1, damaged)}, []string{"B"}, []string{"A", "B"}, nil},
+		"alone":                  {1, []scrubReport{says("A", 1, same)}, nil, nil, nil},
+		"alone, disk differs":    {1, []scrubReport{says("A", 1, differs)}, nil, nil, []string{"A"}},
+		"alone, checksums":       {1, []scrubReport{says("A", 1, damaged)}, []string{"A"}, []string{"A"}, nil},
+		"a learner is wrong":     {1, []scrubReport{says("A", 1, same), learner(says("B", 2, same))}, []string{"B"}, []string{"A"}, nil},
+		"learners do not vote":   {3, []scrubReport{says("A", 1, same), says("B", 1, same), learner(says("C", 2, same)), learner(says("D", 2, same))}, []string{"C", "D"}, []string{"A", "B"}, nil},
 	} {
-		v := judge(c.voters, c.all)
+		v := decide(c.voters, c.all)
 		var got world.Mend
 		if len(v.mends) > 0 {
 			got = v.mends[0]
@@ -77,7 +77,7 @@ func TestJudgeBelievesMajorities(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		voters := rapid.IntRange(1, 7).Draw(t, "voters")
 		heard := rapid.IntRange(0, voters).Draw(t, "heard")
-		var all []testimony
+		var all []scrubReport
 		right := 0
 		for i := range heard {
 			memory := rapid.SampledFrom([]byte{7, 7, 7, 0, 8}).Draw(t, "memory")
@@ -87,7 +87,7 @@ func TestJudgeBelievesMajorities(t *testing.T) {
 			}
 			all = append(all, says(fmt.Sprint(i), memory, disk))
 		}
-		v := judge(voters, all)
+		v := decide(voters, all)
 		if heard*2 <= voters && len(v.mends) > 0 {
 			t.Fatalf("%d of %d voters decided: %+v", heard, voters, v)
 		}

@@ -11,8 +11,8 @@ import (
 // This file is the part of the loop that serves gateways: which gateway watches which chunks, and what is sent to it. Everything
 // here runs in the loop's goroutine.
 
-func newSeat() *seat {
-	return &seat{
+func newSubscriber() *subscriber {
+	return &subscriber{
 		out:    newMailbox[wire.FromRegion](linkBacklog),
 		credit: make(chan struct{}, linkCredit),
 		watch:  make(map[grid.ChunkPos]struct{}),
@@ -21,39 +21,39 @@ func newSeat() *seat {
 }
 
 // attach adds a subscriber and sets its number.
-func (l *loop) attach(s *seat) {
+func (l *loop) attach(s *subscriber) {
 	l.number++
 	s.number = l.number
-	l.seats[s] = struct{}{}
+	l.subscribers[s] = struct{}{}
 	l.idle = 0
-	l.receive(s)
+	l.subscribe(s)
 }
 
 // detach removes a subscriber and all bodies that belong to it.
-func (l *loop) detach(s *seat) {
-	if _, seated := l.seats[s]; !seated {
+func (l *loop) detach(s *subscriber) {
+	if _, seated := l.subscribers[s]; !seated {
 		return
 	}
-	delete(l.seats, s)
-	if !s.since.IsZero() {
-		s.since = time.Time{}
-		l.lobby--
+	delete(l.subscribers, s)
+	if !s.pendingSince.IsZero() {
+		s.pendingSince = time.Time{}
+		l.pendingSubscribers--
 	}
 	for pos := range s.watch {
 		l.unwatch(s, pos)
 	}
 	l.crowd.LeaveAll(s.number)
 	for key, a := range l.pending {
-		if a.whom == s {
-			a.whom = nil // still to be committed, but there is no one left to answer
+		if a.subscriber == s {
+			a.subscriber = nil // still to be committed, but there is no one left to answer
 			l.pending[key] = a
 		}
 	}
 }
 
 // dismiss sends a gateway the reason why its link ends, and removes the subscriber.
-func (l *loop) dismiss(s *seat, why string) {
-	last := wire.FromRegion{Tick: l.tick, Closed: why, Results: s.takeResults()}
+func (l *loop) dismiss(s *subscriber, why string) {
+	last := wire.FromRegion{Tick: l.tick, Closed: why, Results: s.nextResults()}
 	if l.ledElsewhere() {
 		last.Leader = l.leader
 	}
@@ -63,8 +63,8 @@ func (l *loop) dismiss(s *seat, why string) {
 }
 
 // handleMessage applies a message from a gateway, field by field in the order that wire.ToRegion documents.
-func (l *loop) hear(s *seat, msg wire.ToRegion) {
-	if _, seated := l.seats[s]; !seated {
+func (l *loop) handleMessage(s *subscriber, msg wire.ToRegion) {
+	if _, seated := l.subscribers[s]; !seated {
 		return
 	}
 	for _, pos := range msg.Unwatch {
@@ -73,7 +73,7 @@ func (l *loop) hear(s *seat, msg wire.ToRegion) {
 	for _, pos := range msg.Watch {
 		l.watch(s, pos)
 	}
-	if l.closed {
+	if l.readOnly {
 		msg = wire.ToRegion{Edits: msg.Edits} // no movement or chat in a quarantined region
 	}
 	for _, body := range msg.Enter {
@@ -93,13 +93,13 @@ func (l *loop) hear(s *seat, msg wire.ToRegion) {
 	}
 }
 
-func (l *loop) watch(s *seat, pos grid.ChunkPos) {
+func (l *loop) watch(s *subscriber, pos grid.ChunkPos) {
 	if !l.info.Cell.Contains(pos) {
 		return
 	}
 	set := l.watched[pos]
 	if set == nil {
-		set = make(map[*seat]struct{})
+		set = make(map[*subscriber]struct{})
 		l.watched[pos] = set
 	}
 	set[s] = struct{}{}
@@ -109,7 +109,7 @@ func (l *loop) watch(s *seat, pos grid.ChunkPos) {
 	}
 }
 
-func (l *loop) unwatch(s *seat, pos grid.ChunkPos) {
+func (l *loop) unwatch(s *subscriber, pos grid.ChunkPos) {
 	delete(s.watch, pos)
 	if set := l.watched[pos]; set != nil {
 		delete(set, s)
@@ -122,14 +122,14 @@ func (l *loop) unwatch(s *seat, pos grid.ChunkPos) {
 
 // intend queues an edit. If the edit is already pending because another link sent it, only the subscriber that gets the answer
 // changes.
-func (l *loop) intend(s *seat, intent wire.Intent) {
+func (l *loop) intend(s *subscriber, intent wire.Intent) {
 	key := edit{intent.Player, intent.Seq}
 	before, underWay := l.pending[key]
 	if underWay && before.intent != intent {
 		s.results = append(s.results, refusal(intent, wire.RefusedStale))
 		return
 	}
-	l.pending[key] = asking{intent: intent, whom: s}
+	l.pending[key] = pendingEdit{intent: intent, subscriber: s}
 	if underWay {
 		return
 	}
@@ -139,11 +139,11 @@ func (l *loop) intend(s *seat, intent wire.Intent) {
 		l.refuse(intent, wire.RefusedOutOfWorld)
 	case !intent.Block.Known():
 		l.refuse(intent, wire.RefusedUnknownBlock)
-	case l.closed, l.stalled != nil, len(l.waiting) >= maxWaiting:
+	case l.readOnly, l.stalled != nil, len(l.waiting) >= maxWaiting:
 		// A retry, sent because the previous leader's answer was lost, may already be applied.
 		if block, applied := l.land.Confirms(intent); applied {
 			l.answer(key, wire.EditResult{Player: intent.Player, Seq: intent.Seq, Block: block})
-		} else if l.closed {
+		} else if l.readOnly {
 			l.refuse(intent, wire.RefusedQuarantined)
 		} else {
 			l.refuse(intent, wire.RefusedUnavailable)
@@ -158,10 +158,10 @@ func (l *loop) intend(s *seat, intent wire.Intent) {
 
 // publish sends every subscriber the changes in its chunks since the last tick. The changes of a chunk are collected once and
 // shared by all frames.
-func (l *loop) tell() {
+func (l *loop) publish() {
 	news := l.crowd.Take()
-	frames := make(map[*seat]*wire.FromRegion)
-	frame := func(s *seat) *wire.FromRegion {
+	frames := make(map[*subscriber]*wire.FromRegion)
+	frame := func(s *subscriber) *wire.FromRegion {
 		f := frames[s]
 		if f == nil {
 			f = &wire.FromRegion{Tick: l.tick}
@@ -169,20 +169,20 @@ func (l *loop) tell() {
 		}
 		return f
 	}
-	for s := range l.seats {
+	for s := range l.subscribers {
 		if len(s.results) > maxResults {
 			l.dismiss(s, "more edits were refused than can be told")
 			continue
 		}
 		l.show(s, frame)
 		if len(s.results) > 0 {
-			frame(s).Results = s.takeResults()
+			frame(s).Results = s.nextResults()
 		}
 	}
 	for pos, n := range news {
 		for s := range l.watched[pos] {
 			told := *n
-			if s.blind(pos) {
+			if s.skipsChanges(pos) {
 				// Its whole state, in this frame or a later one, contains everything except chat.
 				told = wire.ChunkNews{Chunk: pos, Says: n.Says}
 				if len(n.Says) == 0 {
@@ -203,28 +203,28 @@ func (l *loop) tell() {
 // publishEarly sends what a subscriber is waiting for before the next tick: answers to edits, and chunks that have just been
 // watched. The first call between two ticks publishes everything, so that in a quiet region every player sees an edit as soon as
 // it is durable. Later calls send answers only, so that the traffic of a busy region does not grow with its number of commits.
-func (l *loop) hurry() {
+func (l *loop) publishEarly() {
 	waiting := false
-	for s := range l.seats {
-		if len(s.results) == 0 && (l.hurried || len(s.fresh) == 0 || !s.since.IsZero()) {
+	for s := range l.subscribers {
+		if len(s.results) == 0 && (l.publishedEarly || len(s.fresh) == 0 || !s.pendingSince.IsZero()) {
 			continue
 		}
-		if waiting = true; !l.hurried {
+		if waiting = true; !l.publishedEarly {
 			break
 		}
-		if !s.out.put(wire.FromRegion{Tick: l.tick, Results: s.takeResults()}) {
+		if !s.out.put(wire.FromRegion{Tick: l.tick, Results: s.nextResults()}) {
 			l.cut(s)
 		}
 	}
-	if waiting && !l.hurried {
-		l.hurried = true
-		l.tell()
+	if waiting && !l.publishedEarly {
+		l.publishedEarly = true
+		l.publish()
 	}
 }
 
 // cut ends the link of a gateway that does not read its frames. Unread frames are dropped. On its next link the gateway starts
 // with whole chunks and asks again for the results that it did not get.
-func (l *loop) cut(s *seat) {
+func (l *loop) cut(s *subscriber) {
 	select {
 	case <-s.out.ended:
 		l.detach(s) // the gateway has closed the link itself
@@ -232,7 +232,7 @@ func (l *loop) cut(s *seat) {
 	default:
 	}
 	l.logger.Warn("gateway too slow, link cut", "region", l.info.ID)
-	s.out.take()
+	s.out.drain()
 	l.dismiss(s, "the gateway is too slow")
 }
 
@@ -241,7 +241,7 @@ func (l *loop) cut(s *seat) {
 const maxResults = 4 * wire.MaxBodies
 
 // nextResults removes and returns as many results as fit into one frame.
-func (s *seat) takeResults() []wire.EditResult {
+func (s *subscriber) nextResults() []wire.EditResult {
 	n := min(len(s.results), wire.MaxBodies)
 	taken := s.results[:n:n]
 	s.results = s.results[n:]
@@ -257,9 +257,9 @@ const frameEdits = 1 << 15
 
 // show adds the whole state of newly watched chunks to the subscriber's frame. A pending subscriber gets nothing until the leader
 // is known: another member may lead and have newer land.
-func (l *loop) show(s *seat, frame func(*seat) *wire.FromRegion) {
+func (l *loop) show(s *subscriber, frame func(*subscriber) *wire.FromRegion) {
 	clear(s.shown)
-	if !s.since.IsZero() {
+	if !s.pendingSince.IsZero() {
 		return
 	}
 	edits := 0
@@ -267,7 +267,7 @@ func (l *loop) show(s *seat, frame func(*seat) *wire.FromRegion) {
 		pos := s.fresh[0]
 		s.fresh = s.fresh[1:]
 		s.shown[pos] = struct{}{}
-		news := l.whole(pos)
+		news := l.chunkState(pos)
 		edits += len(news.State.Edits) + 1
 		f := frame(s)
 		f.Chunks = append(f.Chunks, news)
@@ -276,13 +276,13 @@ func (l *loop) show(s *seat, frame func(*seat) *wire.FromRegion) {
 
 // skipsChanges reports whether the subscriber needs none of this tick's changes of the chunk, because the whole chunk has just
 // been sent or will be.
-func (s *seat) blind(pos grid.ChunkPos) bool {
+func (s *subscriber) skipsChanges(pos grid.ChunkPos) bool {
 	_, shown := s.shown[pos]
 	return shown || slices.Contains(s.fresh, pos)
 }
 
 // chunkState returns the current state of a chunk, with the changes of this tick included.
-func (l *loop) whole(pos grid.ChunkPos) wire.ChunkNews {
+func (l *loop) chunkState(pos grid.ChunkPos) wire.ChunkNews {
 	base, edits := l.land.Chunk(pos)
 	return wire.ChunkNews{Chunk: pos, State: &wire.ChunkState{Base: base, Edits: edits, Bodies: l.crowd.Inside(pos)}}
 }

@@ -17,15 +17,15 @@ import (
 
 const (
 	// hibernateEvery is the number of idle ticks between two attempts to hibernate.
-	napEvery = 20
+	hibernateEvery = 20
 	// wakeHoldoff is how long a hibernating group is not woken by raft messages. Messages that were under way when it closed are
 	// meaningless, and a member that wants to wake it retransmits.
-	drowsy = time.Second
+	wakeHoldoff = time.Second
 )
 
 // canHibernate reports whether the region, which this node leads, has been idle for long enough to hibernate.
-func (l *loop) sleepy() bool {
-	return l.leading && !l.alone() && l.unloadable() && l.idle > idleTicks && (l.idle-idleTicks)%napEvery == 1
+func (l *loop) canHibernate() bool {
+	return l.leading && !l.alone() && l.unloadable() && l.idle > idleTicks && (l.idle-idleTicks)%hibernateEvery == 1
 }
 
 // rest ends the loop at the end of this tick if the region is still idle. Least is the index that must have been applied.
@@ -33,35 +33,35 @@ func (l *loop) rest(least uint64) error {
 	l.deliver()
 	l.report()
 	switch {
-	case len(l.seats) > 0, !l.unloadable():
+	case len(l.subscribers) > 0, !l.unloadable():
 		return errors.New("the region is in use")
 	case l.raft.Status().Applied < least:
 		return errors.New("this member lags behind")
 	}
-	l.asleep = true
+	l.hibernating = true
 	return nil
 }
 
 // hibernate closes the group on all members, if all live members have applied as much as this node. It closes the group here and
 // asks the others to do so. A member that refuses stands for election and so wakes all.
-func (h *Host) lull(l *loop) {
+func (h *Host) hibernate(l *loop) {
 	h.start(func(ctx context.Context) {
 		id := l.info.ID
-		if !h.beginTending(id) {
+		if !h.beginReconcile(id) {
 			return
 		}
-		defer h.endTending(id)
+		defer h.endReconcile(id)
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
-		if err := h.lullNow(ctx, l); err != nil {
+		if err := h.hibernateNow(ctx, l); err != nil {
 			h.Logger.Debug("region not put to sleep", "region", id, "error", err)
 		}
 	})
 }
 
-func (h *Host) lullNow(ctx context.Context, l *loop) error {
+func (h *Host) hibernateNow(ctx context.Context, l *loop) error {
 	status := l.raft.Status()
-	w := h.ward(l)
+	w := h.groupOf(l)
 	if next := membership.Next(h.Self.Peer, h.memberStates(w, status), h.nearestOf(w, status), w.copies); next.Kind != membership.Stay && next.Kind != membership.Transfer {
 		return errors.New("its members are being changed")
 	}
@@ -74,7 +74,7 @@ func (h *Host) lullNow(ctx context.Context, l *loop) error {
 		case m.Peer == h.Self.Peer:
 		case m.Active && m.Match >= status.Last:
 			others = append(others, m.Peer)
-		case !h.liveness.gone(m.Peer, h.Grace):
+		case !h.detector.gone(m.Peer, h.Grace):
 			return fmt.Errorf("member %s is not up to date", m.Peer)
 		}
 	}
@@ -101,7 +101,7 @@ func (h *Host) announced(ctx context.Context, l *loop) error {
 // close ends a loop whose region is idle, and waits for the end.
 func (h *Host) close(ctx context.Context, l *loop, least uint64) error {
 	h.mu.Lock()
-	h.mu.drowsy[l.info.ID] = time.Now().Add(drowsy)
+	h.mu.hibernating[l.info.ID] = time.Now().Add(wakeHoldoff)
 	h.mu.Unlock()
 	refused := make(chan error, 1)
 	if !l.inbox.put(func() { refused <- l.rest(least) }) {
@@ -116,21 +116,21 @@ func (h *Host) close(ctx context.Context, l *loop, least uint64) error {
 	}
 	if err != nil {
 		h.mu.Lock()
-		delete(h.mu.drowsy, l.info.ID)
+		delete(h.mu.hibernating, l.info.ID)
 		h.mu.Unlock()
 		return err
 	}
 	select {
 	case <-l.done:
-		h.metrics.slept.Inc()
+		h.metrics.hibernated.Inc()
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// sleep closes a group because its leader has requested it.
-func (h *Host) sleep(ctx context.Context, peer string, s wire.Sleep) error {
+// acceptHibernation closes a group because its leader has requested it.
+func (h *Host) acceptHibernation(ctx context.Context, peer string, s wire.Sleep) error {
 	l := h.loop(s.Group)
 	if l == nil {
 		return nil
