@@ -16,7 +16,7 @@ import (
 func (h *Host) AnswerQuestion(ctx context.Context, peer string, question []byte) ([]byte, error) {
 	q, err := wire.DecodeQuestion(question)
 	if err != nil {
-		return nil, fmt.Errorf("question of %s: %w", peer, err)
+		return nil, fmt.Errorf("question from %s: %w", peer, err)
 	}
 	return wire.EncodeAnswer(h.answer(ctx, peer, q))
 }
@@ -134,7 +134,7 @@ func (c *catalog) movedBy(ctx context.Context, peer string, moved wire.Region) (
 		return wire.Region{}, err
 	}
 	if !hasMember(known, peer) {
-		return wire.Region{}, fmt.Errorf("%s is no member of region %d", peer, moved.ID)
+		return wire.Region{}, fmt.Errorf("%s is not a member of region %d", peer, moved.ID)
 	}
 	return c.moved(ctx, moved)
 }

@@ -33,7 +33,7 @@ const (
 )
 
 // ErrNoBase is returned if no reachable node has the terrain that a chunk's edits apply to.
-var ErrNoBase = errors.New("nobody who can be reached has the terrain that this chunk's edits lie on")
+var ErrNoBase = errors.New("no reachable node has the terrain that this chunk's edits apply to")
 
 // bases is the state of the checker of pinned bases. It belongs to the goroutine of keepBases, except inbox and sound, which any
 // goroutine may use.
@@ -69,7 +69,7 @@ func openBase(packed []byte, hash [32]byte, height int32) (*chunk.Chunk, error) 
 		return nil, err
 	}
 	if sha256.Sum256(data) != hash {
-		return nil, errors.New("it has another hash")
+		return nil, errors.New("hash does not match")
 	}
 	c, err := chunk.Decode(data)
 	if err != nil {
@@ -88,7 +88,7 @@ func (h *Host) keptBase(hash [32]byte) []byte {
 		_, err = openBase(packed, hash, h.Height)
 	}
 	if err != nil {
-		h.Logger.Warn("kept base cannot be used, and is fetched anew", "hash", fmt.Sprintf("%x", hash[:8]), "error", err)
+		h.Logger.Warn("stored base is unusable; fetching it again", "hash", fmt.Sprintf("%x", hash[:8]), "error", err)
 		return nil
 	}
 	return packed
@@ -111,7 +111,7 @@ func (h *Host) findBase(ctx context.Context, want wire.BaseOf) ([]byte, error) {
 			return nil, fmt.Errorf("keep base: %w", err)
 		}
 		h.metrics.bases.Inc()
-		h.Logger.Info("base fetched: this node generates another terrain", "chunk", want.Chunk.String(), "peer", peer)
+		h.Logger.Info("base fetched: this node generates different terrain", "chunk", want.Chunk.String(), "peer", peer)
 		return got.Data, nil
 	}
 	return nil, ErrNoBase
@@ -220,7 +220,7 @@ func (h *Host) checkBase(ctx context.Context, want wire.BaseOf) {
 		if _, err := h.BaseOf(ctx, want.Chunk, want.Hash); err != nil {
 			if ctx.Err() == nil {
 				h.metrics.missingBases.Inc()
-				h.Logger.Error("the terrain that a chunk's edits lie on is missing here", "chunk", want.Chunk.String(), "error", err)
+				h.Logger.Error("terrain that a chunk's edits apply to is missing on this node", "chunk", want.Chunk.String(), "error", err)
 			}
 			h.bases.later = append(h.bases.later, want)
 			return

@@ -39,7 +39,7 @@ func (h *Host) runCatalog(ctx context.Context, c *catalog) {
 		h.metrics.catalog.Set(0)
 		if c.removed {
 			if err := h.forgetCatalog(); err != nil {
-				h.Logger.Error("the catalog that has moved away stays on disk", "error", err)
+				h.Logger.Error("rows of the catalog stay on disk although this node is no longer a member", "error", err)
 			}
 			return
 		}

@@ -184,7 +184,7 @@ func (d *Directory) byID(ctx context.Context, id uint64) (wire.Region, error) {
 	info, err := d.consult(ctx, wire.Question{Authority: &wire.Locate{ID: id}},
 		func(c *catalog) (wire.Region, error) { return c.find(ctx, id) })
 	if err == nil && info.ID != id {
-		err = fmt.Errorf("the catalog answered beside the question about region %d", id)
+		err = fmt.Errorf("the catalog's reply does not match the question about region %d", id)
 	}
 	return info, err
 }
@@ -192,7 +192,7 @@ func (d *Directory) byID(ctx context.Context, id uint64) (wire.Region, error) {
 // checked returns the region of the catalog's answer after checking that it is about the cell.
 func checked(info wire.Region, cell grid.Cell) (wire.Region, error) {
 	if !usable(info, cell) {
-		return wire.Region{}, fmt.Errorf("the catalog answered beside the question about cell %v", cell)
+		return wire.Region{}, fmt.Errorf("the catalog's reply does not match the question about cell %v", cell)
 	}
 	return info, nil
 }
@@ -239,7 +239,7 @@ func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]wire.Me
 		}
 		member, err := d.describe(ctx, peer)
 		if err != nil {
-			d.host.Logger.Debug("node passed over", "peer", peer, "error", err)
+			d.host.Logger.Debug("node skipped", "peer", peer, "error", err)
 			continue
 		}
 		members = append(members, member)
@@ -259,7 +259,7 @@ func (d *Directory) describe(ctx context.Context, peer string) (wire.Member, err
 		return wire.Member{}, err
 	}
 	if answer.Member == nil || answer.Member.Peer != peer {
-		return wire.Member{}, fmt.Errorf("%s describes somebody else", peer)
+		return wire.Member{}, fmt.Errorf("%s describes another node", peer)
 	}
 	return *answer.Member, nil
 }
@@ -278,7 +278,7 @@ func (d *Directory) ask(ctx context.Context, peer string, q wire.Question) (wire
 	}
 	answer, err := wire.DecodeAnswer(reply)
 	if err != nil {
-		return wire.Answer{}, fmt.Errorf("answer of %s: %w", peer, err)
+		return wire.Answer{}, fmt.Errorf("answer from %s: %w", peer, err)
 	}
 	if answer.Error != "" {
 		return answer, errors.New(answer.Error)

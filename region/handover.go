@@ -89,7 +89,7 @@ func (h *Host) announceLeaving(ctx context.Context) {
 		crew.Go(func() {
 			defer func() { <-tokens }()
 			if _, err := h.Directory.ask(ctx, peer, wire.Question{Leaving: &wire.Leaving{}}); err != nil {
-				h.Logger.Debug("not told that this node leaves", "peer", peer, "error", err)
+				h.Logger.Debug("leaving not announced", "peer", peer, "error", err)
 			}
 		})
 	}

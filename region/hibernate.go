@@ -54,7 +54,7 @@ func (h *Host) hibernate(l *loop) {
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
 		if err := h.hibernateNow(ctx, l); err != nil {
-			h.Logger.Debug("region not put to sleep", "region", id, "error", err)
+			h.Logger.Debug("region not hibernated", "region", id, "error", err)
 		}
 	})
 }
@@ -83,7 +83,7 @@ func (h *Host) hibernateNow(ctx context.Context, l *loop) error {
 	}
 	for _, peer := range others {
 		if _, err := h.Directory.ask(ctx, peer, wire.Question{Sleep: &wire.Sleep{Group: l.info.ID, Index: status.Last}}); err != nil {
-			return fmt.Errorf("lull member %s: %w", peer, err)
+			return fmt.Errorf("hibernate on member %s: %w", peer, err)
 		}
 	}
 	return nil
@@ -136,7 +136,7 @@ func (h *Host) acceptHibernation(ctx context.Context, peer string, s wire.Sleep)
 		return nil
 	}
 	if !slices.ContainsFunc(l.raft.Configuration().Members, func(m replica.Member) bool { return m.Peer == peer }) {
-		return fmt.Errorf("lull region %d: %s is no member", s.Group, peer)
+		return fmt.Errorf("hibernate region %d: %s is not a member", s.Group, peer)
 	}
 	return h.close(ctx, l, s.Index)
 }

@@ -146,7 +146,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	}
 	here, err := o.Replicas.Has(world.CatalogID)
 	if err != nil {
-		return nil, fmt.Errorf("look for the catalog: %w", err)
+		return nil, fmt.Errorf("find the catalog: %w", err)
 	}
 	if here {
 		if h.mu.catalog, err = h.openCatalog(ctx); err != nil {

@@ -234,7 +234,7 @@ func (h *Host) compare(ctx context.Context, l *loop) (v decision, members, heard
 	}
 	crew.Wait()
 	if now := l.raft.Status(); !now.Self || now.Term != status.Term {
-		return decision{}, len(status.Members), 0, errors.New("the leadership has changed meanwhile: it is another node's to scrub now")
+		return decision{}, len(status.Members), 0, errors.New("leadership changed during the scrub: scrub on the new leader")
 	}
 	var all []scrubReport
 	for _, t := range testimonies {
@@ -243,7 +243,7 @@ func (h *Host) compare(ctx context.Context, l *loop) (v decision, members, heard
 		}
 	}
 	if len(all) == 0 {
-		return decision{}, len(status.Members), 0, errors.New("no member could look at its copy")
+		return decision{}, len(status.Members), 0, errors.New("no member could read its copy")
 	}
 	return decide(voters, all), len(status.Members), len(all), nil
 }
@@ -266,11 +266,11 @@ func (h *Host) commitMark(ctx context.Context, l *loop, mark world.Mark) (uint64
 	case index := <-heard:
 		return index, nil
 	case err := <-refused:
-		return 0, fmt.Errorf("put a mark into the log: %w", err)
+		return 0, fmt.Errorf("commit a scrub mark: %w", err)
 	case <-l.done:
 		return 0, ErrNotHere
 	case <-ctx.Done():
-		return 0, fmt.Errorf("put a mark into the log: %w", ctx.Err())
+		return 0, fmt.Errorf("commit a scrub mark: %w", ctx.Err())
 	}
 }
 
@@ -307,16 +307,16 @@ func (h *Host) Scrub(ctx context.Context, cell grid.Cell) Scrubbed {
 	area := cell.Area()
 	info, err := h.Directory.fromCatalog(ctx, grid.ChunkPos{X: area.MinX, Z: area.MinZ})
 	if err == nil && info.Cell != cell {
-		err = fmt.Errorf("there is no region %v", cell)
+		err = fmt.Errorf("no such region: %v", cell)
 	}
 	if errors.Is(err, errNotFounded) {
-		err = fmt.Errorf("nothing was built in %v yet", cell)
+		err = fmt.Errorf("region %v has no data yet", cell)
 	}
 	if err != nil {
 		return Scrubbed{Region: wire.Region{Cell: cell}, Err: err}
 	}
 	if !hasMember(info, h.Self.Peer) {
-		return Scrubbed{Region: info, Err: fmt.Errorf("this node is no member of it: ask %s", memberNames(info))}
+		return Scrubbed{Region: info, Err: fmt.Errorf("this node is not a member: ask %s", memberNames(info))}
 	}
 	return h.scrubClosed(ctx, info)
 }
@@ -371,11 +371,11 @@ func (h *Host) scrubClosed(ctx context.Context, info wire.Region) Scrubbed {
 	defer cancel()
 	for !l.raft.Status().Self {
 		if leader := l.raft.Status().Leader; leader != "" && leader != h.Self.Peer {
-			return Scrubbed{Region: info, Err: fmt.Errorf("it is led by %s: ask there", leader)}
+			return Scrubbed{Region: info, Err: fmt.Errorf("led by %s: ask there", leader)}
 		}
 		select {
 		case <-waiting.Done():
-			return Scrubbed{Region: info, Err: errors.New("nobody leads it: too few of its members can be reached")}
+			return Scrubbed{Region: info, Err: errors.New("no leader: too few of its members can be reached")}
 		case <-l.done:
 			return Scrubbed{Region: info, Err: ErrNotHere}
 		case <-time.After(settlePoll):

@@ -99,7 +99,7 @@ func (h *Host) runLoop(ctx context.Context, l *loop) {
 	}
 	if l.removed && !l.discarded {
 		if err := h.forget(l.info); err != nil {
-			h.Logger.Error("land that has moved away stays on disk", "error", err)
+			h.Logger.Error("rows of a region that this node left stay on disk", "error", err)
 		}
 	}
 	if l.afterEnd != nil {
@@ -154,7 +154,7 @@ func (l *loop) endAfterFault(why string) {
 	inputs, _ := l.inbox.drain()
 	for _, input := range inputs {
 		if hurt := catchFault(input); hurt != nil {
-			l.logger.Debug("command of a failed region failed", "region", l.info.ID, "error", hurt)
+			l.logger.Debug("queued command of a failed region failed", "region", l.info.ID, "error", hurt)
 		}
 	}
 	last := wire.FromRegion{Tick: l.tick, Closed: why}

@@ -27,7 +27,7 @@ func (h *Host) accept(ctx context.Context, peer string, invite wire.Invite) erro
 		return fmt.Errorf("look up region %d: %w", invite.Region.ID, err)
 	}
 	if known.Cell != invite.Region.Cell || !hasMember(known, peer) {
-		return fmt.Errorf("%s is no member of region %d that the catalog knows", peer, invite.Region.ID)
+		return fmt.Errorf("%s is not a member of region %d in the catalog", peer, invite.Region.ID)
 	}
 	hello := wire.Hello{Region: invite.Region.ID, Cell: invite.Region.Cell}
 	_, err = h.joining.join(ctx, h, hello, func(ctx context.Context) (*loop, error) { return h.joinGroup(ctx, invite) })
@@ -55,7 +55,7 @@ func (h *Host) joinGroup(ctx context.Context, invite wire.Invite) (*loop, error)
 		case own == invite.Replica:
 			return l, nil // it was invited before, or raft's first message arrived before the invitation and opened it
 		case own > invite.Replica:
-			return nil, fmt.Errorf("join region %d as replica %d: this is replica %d by now", info.ID, invite.Replica, own)
+			return nil, fmt.Errorf("join region %d as replica %d: this node is already replica %d", info.ID, invite.Replica, own)
 		}
 		// An earlier replica, which was removed without noticing.
 		l.inbox.put(func() { l.removed = true })

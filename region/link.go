@@ -191,7 +191,7 @@ func (l *remoteLink) greeting() error {
 		return fmt.Errorf("wait for region: %w", err)
 	}
 	if !frame.Alive {
-		return errors.New("wait for region: the node speaks before it greets")
+		return errors.New("wait for region: first frame is not a greeting")
 	}
 	return nil
 }

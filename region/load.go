@@ -163,7 +163,7 @@ func (h *Host) membership(ctx context.Context, id uint64) (wire.Region, error) {
 func (h *Host) open(ctx context.Context, info wire.Region) (*replica.Group, error) {
 	has, err := h.Replicas.Has(info.ID)
 	if err != nil {
-		return nil, fmt.Errorf("look for region %d: %w", info.ID, err)
+		return nil, fmt.Errorf("find region %d: %w", info.ID, err)
 	}
 	if !has && info.Epoch != firstEpoch {
 		return h.joinBelated(ctx, info)
@@ -194,7 +194,7 @@ func (h *Host) joinBelated(ctx context.Context, info wire.Region) (*replica.Grou
 		}
 	}
 	if join.ID == 0 {
-		return nil, fmt.Errorf("region %d has other members than its first ones: %w", info.ID, ErrNotHere)
+		return nil, fmt.Errorf("region %d no longer has its first members: %w", info.ID, ErrNotHere)
 	}
 	if err := h.keep(info); err != nil {
 		return nil, err

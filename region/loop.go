@@ -233,7 +233,7 @@ func (l *loop) work(now time.Time) time.Duration {
 		return took
 	}
 	if l.alone() || !l.hasSubstitute() {
-		l.logger.Warn("region is slow, and nobody else can lead it", "region", l.info.ID, "cell", l.info.Cell.String(), "error", blown)
+		l.logger.Warn("region is slow and no other member can lead it", "region", l.info.ID, "cell", l.info.Cell.String(), "error", blown)
 		return took
 	}
 	l.fault = &fault{kind: slow, cause: blown}

@@ -111,7 +111,7 @@ func (l *loop) propose() {
 		return
 	}
 	if err := l.group.Propose(batch.Encode()); err != nil {
-		l.logger.Debug("edits wait: proposal not taken", "region", l.info.ID, "error", err)
+		l.logger.Debug("proposal not accepted; edits wait", "region", l.info.ID, "error", err)
 		return
 	}
 	l.inFlight++

@@ -54,7 +54,7 @@ func (h *Host) publishChanges(ctx context.Context, id uint64) {
 
 func (h *Host) publishChange(ctx context.Context, info wire.Region) {
 	if err := h.keep(info); err != nil {
-		h.Logger.Warn("keep region", "cell", info.Cell.String(), "error", err)
+		h.Logger.Warn("store region", "cell", info.Cell.String(), "error", err)
 	}
 	if info.Leader != h.Self.Peer {
 		return
@@ -80,7 +80,7 @@ func (h *Host) forget(info wire.Region) error {
 		err = h.Replicas.Remove(info.ID, writes...)
 	}
 	if err != nil {
-		return fmt.Errorf("forget region %d: %w", info.ID, err)
+		return fmt.Errorf("delete region %d: %w", info.ID, err)
 	}
 	h.Directory.invalidate(info)
 	return nil
@@ -91,14 +91,14 @@ func (h *Host) forget(info wire.Region) error {
 func (h *Host) keep(info wire.Region) error {
 	row, err := wire.EncodeRegion(info)
 	if err != nil {
-		return fmt.Errorf("keep region %d: %w", info.ID, err)
+		return fmt.Errorf("store region %d: %w", info.ID, err)
 	}
 	key := regionKey(info.ID)
 	if before, err := h.Storage.Get(regionTable, key); err == nil && bytes.Equal(before, row) {
 		return nil
 	}
 	if err := h.Storage.Commit([]kv.Write{{Table: regionTable, Key: key, Value: row}}); err != nil {
-		return fmt.Errorf("keep region %d: %w", info.ID, err)
+		return fmt.Errorf("store region %d: %w", info.ID, err)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (h *Host) recordFailure(info wire.Region, f *fault, led bool) {
 		}
 		h.start(func(ctx context.Context) {
 			if _, err := h.Directory.ask(ctx, m.Peer, wire.Question{Fenced: &word}); err != nil {
-				h.Logger.Debug("member not told of a failure", "region", info.ID, "peer", m.Peer, "error", err)
+				h.Logger.Debug("failure not reported to member", "region", info.ID, "peer", m.Peer, "error", err)
 			}
 		})
 	}
@@ -55,7 +55,7 @@ func (h *Host) applyRemoteFailure(peer string, word wire.Fenced) error {
 		return err
 	}
 	if !hasMember(info, peer) {
-		return fmt.Errorf("%s is no member of region %d", peer, word.Region)
+		return fmt.Errorf("%s is not a member of region %d", peer, word.Region)
 	}
 	shut := word.Quarantined
 	h.failures.with(word.Region, func(r *failureRecord) {
@@ -171,7 +171,7 @@ func (h *Host) openReadOnly(hello wire.Hello) (*loop, error) {
 	}
 	started := h.start(func(ctx context.Context) {
 		if hurt := catchFault(func() { l.serveReadOnly(ctx) }); hurt != nil {
-			h.Logger.Error("quarantined region cannot be shown", "region", info.ID, "error", hurt, "stack", string(hurt.stack))
+			h.Logger.Error("quarantined region cannot be served", "region", info.ID, "error", hurt, "stack", string(hurt.stack))
 		}
 		l.inbox.close()
 		l.endAfterFault(isQuarantined)
@@ -252,7 +252,7 @@ func (h *Host) releasedBy(peer string, id uint64) error {
 		return err
 	}
 	if !hasMember(info, peer) {
-		return fmt.Errorf("%s is no member of region %d", peer, id)
+		return fmt.Errorf("%s is not a member of region %d", peer, id)
 	}
 	h.release(id)
 	return nil
@@ -315,7 +315,7 @@ func (h *Host) Release(ctx context.Context, id uint64) (told, missed []string, e
 			continue
 		}
 		if _, err := h.Directory.ask(ctx, m.Peer, wire.Question{Release: &wire.Release{Region: id}}); err != nil {
-			h.Logger.Debug("member not told of a release", "region", id, "peer", m.Peer, "error", err)
+			h.Logger.Debug("release not sent to member", "region", id, "peer", m.Peer, "error", err)
 			missed = append(missed, m.Peer)
 			continue
 		}

@@ -58,7 +58,7 @@ func (c *Carrier) snapshot(ctx context.Context, peer string, group uint64, write
 	}
 	var taken [1]byte
 	if _, err := io.ReadFull(stream, taken[:]); err != nil {
-		return fmt.Errorf("hear of snapshot: %w", err)
+		return fmt.Errorf("receive reply to snapshot: %w", err)
 	}
 	if taken[0] != 0 {
 		return fmt.Errorf("%s refused the snapshot", peer)
@@ -80,7 +80,7 @@ func (h *Host) ServeSnapshot(ctx context.Context, peer string, stream io.ReadWri
 	}
 	answer := []byte{0}
 	if err != nil {
-		h.Logger.Warn("snapshot not taken", "peer", peer, "error", err)
+		h.Logger.Warn("snapshot not installed", "peer", peer, "error", err)
 		answer[0] = 1
 	}
 	if _, err := stream.Write(answer); err != nil {
@@ -200,15 +200,15 @@ func (h *Host) vouch(ctx context.Context, peer string, group uint64) error {
 		return err
 	}
 	if !hasMember(info, peer) {
-		return fmt.Errorf("vouch for %s: no member of region %d", peer, group)
+		return fmt.Errorf("accept messages of %s: not a member of region %d", peer, group)
 	}
 	conf := replica.Configured{Index: info.Epoch % recoveredEpoch, Recovered: info.Epoch / recoveredEpoch}
 	if conf.Recovered != l.raft.Configuration().Recovered {
-		return fmt.Errorf("vouch for %s: the copy of region %d is of another group", peer, group)
+		return fmt.Errorf("accept messages of %s: the copy of region %d belongs to another group", peer, group)
 	}
 	for _, m := range info.Members {
 		if m.Replica == 0 {
-			return fmt.Errorf("vouch for %s: the replicas of region %d are not known", peer, group)
+			return fmt.Errorf("accept messages of %s: the replicas of region %d are unknown", peer, group)
 		}
 		conf.Members = append(conf.Members, replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})
 	}
@@ -229,11 +229,11 @@ func (h *Host) wake(ctx context.Context, peer string, group uint64) error {
 	}
 	if !hasMember(info, peer) { // it may have become a member while the group hibernated here
 		if info, err = h.Directory.byID(ctx, group); err != nil {
-			return fmt.Errorf("rouse region %d: %w", group, err)
+			return fmt.Errorf("wake region %d: %w", group, err)
 		}
 	}
 	if !hasMember(info, peer) {
-		return fmt.Errorf("rouse region %d: %s is no member", group, peer)
+		return fmt.Errorf("wake region %d: %s is not a member", group, peer)
 	}
 	if _, err = h.loaded(ctx, wire.Hello{Region: group, Cell: info.Cell}); err != nil {
 		return err

@@ -128,7 +128,7 @@ func (h *Host) mendPart(ctx context.Context, l *loop, index uint64, m world.Mend
 			return mended{part: m.Part, rows: right.rows, stored: keys}, nil
 		}
 	}
-	return mended{}, errors.Join(append(failures, fmt.Errorf("%d of %d sources gave it, and %d have to agree", len(offers), len(m.Sources), need))...)
+	return mended{}, errors.Join(append(failures, fmt.Errorf("%d of %d sources sent it, and %d must agree", len(offers), len(m.Sources), need))...)
 }
 
 // source fetches a part from one member, which may have to reach the mark first.
@@ -143,7 +143,7 @@ func (h *Host) source(ctx context.Context, peer string, at wire.PartAt) (offer, 
 		}
 		select {
 		case <-ctx.Done():
-			return offer{}, fmt.Errorf("%s does not come to entry %d: %w", peer, at.Index, ctx.Err())
+			return offer{}, fmt.Errorf("%s does not reach entry %d: %w", peer, at.Index, ctx.Err())
 		case <-time.After(diskPoll):
 		}
 	}

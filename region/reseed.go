@@ -116,7 +116,7 @@ func (h *Host) keepReseeding(ctx context.Context) {
 				delete(told, c.info.ID)
 				h.clearCorrupt(c.info.ID)
 				h.metrics.reseeded.Inc()
-				h.Logger.Warn("damaged copy discarded: the other members bring a new one", "region", c.info.ID, "cell", c.info.Cell.String())
+				h.Logger.Warn("damaged copy discarded; waiting for a new one from the other members", "region", c.info.ID, "cell", c.info.Cell.String())
 				continue
 			}
 			if ctx.Err() == nil && !told[c.info.ID] {
@@ -199,7 +199,7 @@ func (h *Host) replacedSince(id, damaged uint64) bool {
 
 // requestRemoval asks the other members until the leader has removed this node's replica. It returns the replica's id.
 func (h *Host) requestRemoval(ctx context.Context, info wire.Region) (uint64, error) {
-	failures := []error{errors.New("no other member could take it out")}
+	failures := []error{errors.New("no other member could remove the replica")}
 	id := uint64(0)
 	for _, m := range info.Members {
 		if m.Peer == h.Self.Peer {
@@ -252,7 +252,7 @@ func (h *Host) removeReplica(ctx context.Context, peer string, group uint64) (ui
 		l.raft.Campaign()
 	}
 	if err := h.settle(ctx, func() bool { return l.raft.Status().Leader != "" }); err != nil {
-		return 0, errors.New("nobody leads it")
+		return 0, errors.New("it has no leader")
 	}
 	if status := l.raft.Status(); !status.Self {
 		return 0, fmt.Errorf("it is led by %s", status.Leader)
@@ -343,7 +343,7 @@ func (h *Host) mendRegistry() error {
 		}
 		if err != nil {
 			bad = append(bad, kv.Write{Table: regionTable, Key: key})
-			h.Logger.Error("a damaged row of the list of regions is deleted: the catalog tells the same", "key", fmt.Sprintf("%x", key), "error", err)
+			h.Logger.Error("damaged row of the list of regions deleted; the catalog has the same data", "key", fmt.Sprintf("%x", key), "error", err)
 		}
 	}
 	if len(bad) == 0 {
@@ -351,7 +351,7 @@ func (h *Host) mendRegistry() error {
 	}
 	// Run does not run yet, so it does not write concurrently.
 	if err := h.Storage.Commit(bad); err != nil {
-		return fmt.Errorf("mend list of regions: %w", err)
+		return fmt.Errorf("repair list of regions: %w", err)
 	}
 	return nil
 }

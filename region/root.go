@@ -39,7 +39,7 @@ func (h *Host) forgetCatalog() error {
 		err = h.Replicas.Remove(world.CatalogID, writes...)
 	}
 	if err != nil {
-		return fmt.Errorf("forget catalog: %w", err)
+		return fmt.Errorf("delete catalog: %w", err)
 	}
 	return nil
 }
@@ -80,14 +80,14 @@ func (h *Host) acceptCatalog(ctx context.Context, peer string, invite wire.Invit
 		return fmt.Errorf("find the catalog: %w", err)
 	}
 	if !hasMember(known, peer) {
-		return fmt.Errorf("%s is not known to be a member of the catalog", peer)
+		return fmt.Errorf("%s is not a member of the catalog as far as this node knows", peer)
 	}
 	if c := h.root(); c != nil {
 		switch own := ownReplica(c.group, h.Self.Peer); {
 		case own == invite.Replica:
 			return nil // it was invited before
 		case own > invite.Replica:
-			return fmt.Errorf("join the catalog as replica %d: this is replica %d by now", invite.Replica, own)
+			return fmt.Errorf("join the catalog as replica %d: this node is already replica %d", invite.Replica, own)
 		}
 		c.inbox.put(func() { c.removed = true }) // an earlier replica, which was removed without noticing
 		select {

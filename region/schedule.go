@@ -126,7 +126,7 @@ func (h *Host) ledRegions() []wire.Region {
 func (h *Host) closedRegions() []wire.Region {
 	infos, err := h.storedRegions()
 	if err != nil {
-		h.Logger.Warn("look for regions to scrub", "error", err)
+		h.Logger.Warn("find regions to scrub", "error", err)
 	}
 	return slices.DeleteFunc(infos, func(info wire.Region) bool {
 		return h.loop(info.ID) != nil || !h.responsible(info) || h.corruptErr(info.ID) != nil

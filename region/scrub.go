@@ -156,7 +156,7 @@ func (l *loop) keepParts(index uint64, mark world.Mark) {
 		}
 		data, err := wire.PackPiece(world.EncodeRows(l.rows(m.Part)))
 		if err != nil {
-			l.logger.Error("part not kept for others", "region", l.info.ID, "part", m.Part.String(), "error", err)
+			l.logger.Error("part not retained for other members", "region", l.info.ID, "part", m.Part.String(), "error", err)
 			continue
 		}
 		k.parts[m.Part] = data

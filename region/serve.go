@@ -35,7 +35,7 @@ func (h *Host) serveLink(ctx context.Context, remote *remoteLink) error {
 	if err != nil {
 		told := remote.write(wire.FromRegion{Closed: clip(err.Error())})
 		remote.stream.Close() //nolint:errcheck // what was written arrives, or the peer is gone
-		return errors.Join(fmt.Errorf("give region %d: %w", hello.Region, err), told)
+		return errors.Join(fmt.Errorf("serve region %d: %w", hello.Region, err), told)
 	}
 	var pump sync.WaitGroup
 	pump.Go(func() { remote.pump(ctx, local) })

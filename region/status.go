@@ -109,7 +109,7 @@ func (h *Host) askStatuses(ctx context.Context, peer string, q wire.Standing) (s
 		return nil, 0, err
 	}
 	if len(answer.Standings) != len(q.Regions) || !slices.EqualFunc(answer.Standings, q.Regions, func(s wire.Stand, id uint64) bool { return s.Region == id }) {
-		return nil, 0, fmt.Errorf("%s answered beside the question", peer)
+		return nil, 0, fmt.Errorf("%s: reply does not match the request", peer)
 	}
 	took := time.Since(start)
 	if answer.Clock > 0 {

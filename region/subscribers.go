@@ -171,7 +171,7 @@ func (l *loop) publish() {
 	}
 	for s := range l.subscribers {
 		if len(s.results) > maxResults {
-			l.dismiss(s, "more edits were refused than can be told")
+			l.dismiss(s, "too many refused edits")
 			continue
 		}
 		l.show(s, frame)

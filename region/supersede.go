@@ -34,7 +34,7 @@ func epochOf(c replica.Configured) uint64 {
 const validateTime = time.Second
 
 // errSuperseded is returned if the region continues elsewhere without the copy of this node.
-var errSuperseded = errors.New("the region goes on without this node; the copy here is dropped")
+var errSuperseded = errors.New("the region continues without this node; the copy here is dropped")
 
 // validateCopy ensures that a region's copy here is not superseded, once for each region while the process runs. A node that
 // comes back asks the other members before it acts for a group that it may have left.
@@ -46,7 +46,7 @@ func (h *Host) validateCopy(ctx context.Context, info wire.Region) error {
 		return nil
 	}
 	if h.superseded(ctx, info) {
-		h.Logger.Warn("region goes on without this node: its copy is dropped", "region", info.ID, "cell", Name(info))
+		h.Logger.Warn("region continues without this node; its copy is dropped", "region", info.ID, "cell", Name(info))
 		if err := h.forget(info); err != nil {
 			return err
 		}
@@ -132,9 +132,9 @@ func (h *Host) checkSuperseded(ctx context.Context, peer string, id uint64) erro
 		return nil // this copy is of the same group, or of a later one
 	}
 	if !hasMember(info, peer) {
-		return fmt.Errorf("%s is no member of region %d", peer, id)
+		return fmt.Errorf("%s is not a member of region %d", peer, id)
 	}
-	h.Logger.Warn("region was recovered without this node: its copy is dropped", "region", id, "cell", Name(info))
+	h.Logger.Warn("region was recovered without this node; its copy is dropped", "region", id, "cell", Name(info))
 	if c := h.root(); id == world.CatalogID && c != nil {
 		c.inbox.put(func() { c.removed = true })
 		return waitFor(ctx, c.done)
@@ -194,7 +194,7 @@ func (h *Host) notifyEvicted(ctx context.Context) {
 				if err == nil {
 					continue
 				}
-				h.Logger.Debug("former member not told", "region", before.ID, "peer", m.Peer, "error", err)
+				h.Logger.Debug("former member not notified", "region", before.ID, "peer", m.Peer, "error", err)
 			}
 			left.Members = append(left.Members, m)
 		}
@@ -202,7 +202,7 @@ func (h *Host) notifyEvicted(ctx context.Context) {
 			continue
 		}
 		if err := h.keepEvicted(left); err != nil {
-			h.Logger.Warn("keep former members", "region", before.ID, "error", err)
+			h.Logger.Warn("store former members", "region", before.ID, "error", err)
 		}
 	}
 }
@@ -219,11 +219,11 @@ func (h *Host) keepEvicted(before wire.Region) error {
 		}
 		var err error
 		if write.Value, err = wire.EncodeRegion(before); err != nil {
-			return fmt.Errorf("keep former members of region %d: %w", before.ID, err)
+			return fmt.Errorf("store former members of region %d: %w", before.ID, err)
 		}
 	}
 	if err := h.Storage.Commit([]kv.Write{write}); err != nil {
-		return fmt.Errorf("keep former members of region %d: %w", before.ID, err)
+		return fmt.Errorf("store former members of region %d: %w", before.ID, err)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -61,7 +61,7 @@ func (h *Host) supervise(ctx context.Context) {
 		h.notifyEvicted(ctx)
 		if round%rowsEvery == rowsEvery-1 && h.worthALook(round) {
 			if err := h.wakeMisplaced(ctx); err != nil {
-				h.Logger.Warn("look at closed regions", "error", err)
+				h.Logger.Warn("check closed regions", "error", err)
 			}
 			h.detector.forget(10 * h.Grace)
 		}
@@ -186,7 +186,7 @@ func (h *Host) reconcile(ctx context.Context, w ledGroup) {
 			return
 		}
 		if err := h.agree(ctx, w); err != nil {
-			h.Logger.Debug("members not agreed on", "group", w.id, "error", err)
+			h.Logger.Debug("members not announced", "group", w.id, "error", err)
 			return
 		}
 		if next.Kind == membership.Stay {
@@ -194,7 +194,7 @@ func (h *Host) reconcile(ctx context.Context, w ledGroup) {
 		}
 		err := h.executeStep(ctx, w, next)
 		if err != nil {
-			h.Logger.Debug("change of members put off", "group", w.id, "peer", next.Peer, "kind", int(next.Kind), "error", err)
+			h.Logger.Debug("change of members postponed", "group", w.id, "peer", next.Peer, "kind", int(next.Kind), "error", err)
 			return
 		}
 	}
@@ -260,7 +260,7 @@ func (h *Host) agree(ctx context.Context, w ledGroup) error {
 		return err
 	}
 	if info.Epoch < epochOf(conf) || len(info.Members) != len(conf.Members) {
-		return errors.New("the region has not taken in its members yet")
+		return errors.New("the region has not applied its members yet")
 	}
 	return h.announce(ctx, info)
 }
@@ -275,10 +275,10 @@ func (h *Host) announce(ctx context.Context, info wire.Region) error {
 	}
 	known, err := h.Directory.reportMoved(ctx, info)
 	if err != nil {
-		return fmt.Errorf("tell the catalog: %w", err)
+		return fmt.Errorf("report to the catalog: %w", err)
 	}
 	if known.Epoch < info.Epoch {
-		return fmt.Errorf("the catalog did not take epoch %d of region %d", info.Epoch, info.ID)
+		return fmt.Errorf("the catalog did not accept epoch %d of region %d", info.Epoch, info.ID)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -305,7 +305,7 @@ func (h *Host) executeStep(ctx context.Context, w ledGroup, next membership.Step
 		return h.change(ctx, w, "remove", next.Peer, w.group.Remove)
 	case membership.Transfer:
 		if status := w.group.Status(); h.ledFor(w.id, status.Term) < minLeaderTime {
-			return errors.New("this node has just begun to lead it")
+			return errors.New("this node has only just become leader")
 		}
 		h.metrics.changes.WithLabelValues("transfer").Inc()
 		if err := w.group.Transfer(next.Peer); err != nil {
@@ -331,7 +331,7 @@ func (h *Host) change(ctx context.Context, w ledGroup, kind, peer string, begin 
 		return err
 	}
 	h.metrics.changes.WithLabelValues(kind).Inc()
-	h.Logger.Info("region changes its members", "group", w.id, "change", kind, "peer", peer)
+	h.Logger.Info("region's members are being changed", "group", w.id, "change", kind, "peer", peer)
 	return nil
 }
 
@@ -340,7 +340,7 @@ func shows(s replica.Status, conf replica.Configured) bool {
 	return slices.EqualFunc(s.Members, conf.Members, func(p replica.Progress, m replica.Member) bool { return p.Member == m })
 }
 
-var errUnsettled = errors.New("it takes long")
+var errUnsettled = errors.New("timed out")
 
 // settle waits for a condition that the group brings about.
 func (h *Host) settle(ctx context.Context, done func() bool) error {
@@ -376,7 +376,7 @@ func (h *Host) inviteLearners(ctx context.Context, w ledGroup) error {
 		invite.Replica = m.ID
 		answer, err := h.Directory.ask(ctx, m.Peer, wire.Question{Invite: &invite})
 		if err != nil && answer.Replica == m.ID {
-			h.Logger.Info("a learner has had its replica id before", "group", w.id, "peer", m.Peer, "replica", m.ID)
+			h.Logger.Info("learner had its replica id before", "group", w.id, "peer", m.Peer, "replica", m.ID)
 			return h.change(ctx, w, "remove", m.Peer, w.group.Remove)
 		}
 		if err != nil {
