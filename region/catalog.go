@@ -97,8 +97,8 @@ func (h *Host) newCatalog(g *replica.Group) (*catalog, error) {
 func (h *Host) readCatalog() (*world.Catalog, error) {
 	state := world.NewCatalog()
 	var err error
-	if hurt := catchFault(func() { err = h.Storage.Scan(world.CatalogTable, nil, state.Load) }); hurt != nil {
-		err = hurt
+	if caught := catchFault(func() { err = h.Storage.Scan(world.CatalogTable, nil, state.Load) }); caught != nil {
+		err = caught
 	}
 	if err != nil {
 		return nil, fmt.Errorf("load catalog: %w", err)
@@ -270,8 +270,8 @@ func (c *catalog) answer(cell grid.Cell, a founded) {
 	if f == nil {
 		return
 	}
-	for _, whom := range f.waiters {
-		whom <- a
+	for _, waiter := range f.waiters {
+		waiter <- a
 	}
 	delete(c.asked, cell)
 }

@@ -21,14 +21,14 @@ func (h *Host) runCatalog(ctx context.Context, c *catalog) {
 		c.removed = true
 	}
 	for c != nil {
-		hurt := catchFault(func() { c.run(ctx) })
-		if hurt == nil {
-			hurt = c.fault
+		caught := catchFault(func() { c.run(ctx) })
+		if caught == nil {
+			caught = c.fault
 		}
-		if hurt != nil {
-			h.isolateCatalog(ctx, c, hurt)
+		if caught != nil {
+			h.isolateCatalog(ctx, c, caught)
 		}
-		if hurt == nil && !c.removed && !c.quarantined && c.afterEnd == nil {
+		if caught == nil && !c.removed && !c.quarantined && c.afterEnd == nil {
 			return // the node is stopping
 		}
 		h.mu.Lock()

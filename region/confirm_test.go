@@ -25,7 +25,7 @@ func TestDeposedLeaderShowsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seat := func(patience time.Duration) error {
+		subscribe := func(patience time.Duration) error {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			link, _, err := a.subscribeAt(ctx, "A", wire.Hello{Region: info.ID, Cell: info.Cell})
@@ -34,19 +34,19 @@ func TestDeposedLeaderShowsNothing(t *testing.T) {
 			}
 			return err
 		}
-		if err := seat(time.Second); err != nil {
-			t.Fatal("no seat with the leader of all: ", err)
+		if err := subscribe(time.Second); err != nil {
+			t.Fatal("not accepted by the leader of all: ", err)
 		}
 		n.cut("A", true)
-		if err := seat(500 * time.Millisecond); err == nil {
-			t.Error("a seat with a leader that nobody hears")
+		if err := subscribe(500 * time.Millisecond); err == nil {
+			t.Error("accepted by a leader that is cut off")
 		}
 		if !a.leads() {
 			t.Error("A knew already that it does not lead: this proves nothing")
 		}
 		n.cut("A", false)
-		if err := seat(5 * time.Second); err != nil && a.leads() {
-			t.Error("no seat after the cut: ", err)
+		if err := subscribe(5 * time.Second); err != nil && a.leads() {
+			t.Error("not accepted after the cut: ", err)
 		}
 	})
 }

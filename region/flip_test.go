@@ -292,13 +292,13 @@ func (d scrubWorld) check(t *testing.T, a, b, c *dbNode) (outcome string) {
 		}
 	}()
 	<-time.After(3 * time.Second)
-	condemned := len(c.Damaged()) > 0
+	corrupt := len(c.Damaged()) > 0
 	// (A replica that has just joined has no state yet, and reports nothing.)
 	if l := c.open(d.info.ID); l != nil && l.raft.Status().Applied > 0 && !maps.EqualFunc(c.landIn(d.info.ID), d.land, bytes.Equal) {
 		t.Errorf("C has something wrong in its memory, and does not know it: %d of %d rows, replica %d, applied %d; its file: %v",
 			len(c.landIn(d.info.ID)), len(d.land), c.replicaID(d.info.ID), l.raft.Status().Applied, c.db.Check())
 	}
-	for began := time.Now(); condemned && time.Since(began) < 2*time.Minute; <-time.After(time.Second) {
+	for began := time.Now(); corrupt && time.Since(began) < 2*time.Minute; <-time.After(time.Second) {
 		if id := c.replicaID(d.info.ID); id > 3 {
 			t.Logf("replaced after %v", time.Since(began))
 			break
@@ -340,9 +340,9 @@ func (d scrubWorld) check(t *testing.T, a, b, c *dbNode) (outcome string) {
 		return "the copy was replaced"
 	case out.Repaired > 0:
 		return "mended by a scrub"
-	case condemned && c.db.Check() != nil:
+	case corrupt && c.db.Check() != nil:
 		return "told; the copy cannot be replaced in this file"
-	case condemned:
+	case corrupt:
 		t.Errorf("C's copy was condemned and nothing came of it: %+v", c.Damaged())
 	}
 	return "nothing that counts was hit"

@@ -149,9 +149,9 @@ func (l *loop) confirmAll() {
 // verified handles the result of confirmLeadership. After a failure either the new leader becomes known and pending subscribers
 // are dismissed with its name, or this node still leads and the check is repeated.
 func (l *loop) verified(s *subscriber, err error) {
-	_, seated := l.subscribers[s]
+	_, subscribed := l.subscribers[s]
 	switch {
-	case !seated || s.pendingSince.IsZero():
+	case !subscribed || s.pendingSince.IsZero():
 	case !l.leading:
 	case err != nil:
 		l.confirmLeadership(l, s)

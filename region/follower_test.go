@@ -365,7 +365,7 @@ func TestLobby(t *testing.T) {
 		<-time.After(pendingTime + time.Millisecond)
 		l.step()
 		if _, closed := fourth.received(); closed == "" || len(l.subscribers) != 0 || l.pendingSubscribers != 0 {
-			t.Errorf("after %v: %q, %d seats, %d in the lobby", pendingTime, closed, len(l.subscribers), l.pendingSubscribers)
+			t.Errorf("after %v: %q, %d subscribers, %d pending", pendingTime, closed, len(l.subscribers), l.pendingSubscribers)
 		}
 	})
 }

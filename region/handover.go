@@ -110,18 +110,18 @@ func (h *Host) checkReturned(peer string) {
 func (h *Host) handOver(ctx context.Context) (handed, kept int) {
 	ctx, cancel := context.WithTimeout(ctx, handOverTime)
 	defer cancel()
-	wards := h.ledGroups()
+	groups := h.ledGroups()
 	var done atomic.Int64
-	h.handAll(ctx, wards, &done)
+	h.handAll(ctx, groups, &done)
 	handed = int(done.Load())
-	return handed, len(wards) - handed
+	return handed, len(groups) - handed
 }
 
-func (h *Host) handAll(ctx context.Context, wards []ledGroup, done *atomic.Int64) {
+func (h *Host) handAll(ctx context.Context, groups []ledGroup, done *atomic.Int64) {
 	var crew sync.WaitGroup
 	defer crew.Wait()
 	tokens := make(chan struct{}, handedAtOnce)
-	for _, w := range wards {
+	for _, w := range groups {
 		heir := h.heir(w)
 		if heir == "" {
 			continue

@@ -116,7 +116,7 @@ func (e *examination) census(ctx context.Context) []wire.Region {
 	}
 	founded, err := h.allRegions(ctx, catalog)
 	if err != nil {
-		e.Unknown = append(e.Unknown, fmt.Sprintf("which regions there are: the catalog does not tell (%v); only those of this node were looked at", err))
+		e.Unknown = append(e.Unknown, fmt.Sprintf("complete list of regions: the catalog cannot be read (%v); only those of this node were examined", err))
 		if founded, err = h.Memberships(); err != nil {
 			e.Unknown = append(e.Unknown, fmt.Sprintf("which regions this node holds: %v", err))
 		}
@@ -126,7 +126,7 @@ func (e *examination) census(ctx context.Context) []wire.Region {
 			continue
 		}
 		if len(all) > examinedRegions {
-			e.Unknown = append(e.Unknown, fmt.Sprintf("how %d further regions do: %d are looked at", len(founded)-examinedRegions, examinedRegions))
+			e.Unknown = append(e.Unknown, fmt.Sprintf("status of %d further regions: only %d are examined", len(founded)-examinedRegions, examinedRegions))
 			break
 		}
 		all = append(all, info)
@@ -192,8 +192,8 @@ func (h *Host) regionsOn(ctx context.Context, peer string) ([]wire.Region, error
 	}
 }
 
-// sight is the result of one look at the regions.
-type sight struct {
+// overview is the result of one look at the regions.
+type overview struct {
 	findings []Finding                        // about regions
 	wrong    []wire.Region                    // the regions of these findings
 	peers    []Finding                        // about nodes
@@ -202,7 +202,7 @@ type sight struct {
 }
 
 // look asks all members for the status of the regions, and judges each region by the answers.
-func (e *examination) look(ctx context.Context, regions []wire.Region) sight {
+func (e *examination) look(ctx context.Context, regions []wire.Region) overview {
 	h := e.host
 	want := make(map[string][]uint64)
 	for _, info := range regions {
@@ -223,7 +223,7 @@ func (e *examination) look(ctx context.Context, regions []wire.Region) sight {
 			nodes++
 		}
 	}
-	seen := sight{answered: s.statuses}
+	seen := overview{answered: s.statuses}
 	for _, info := range regions {
 		copies := h.Copies
 		if info.ID == world.CatalogID {
@@ -242,7 +242,7 @@ func (e *examination) look(ctx context.Context, regions []wire.Region) sight {
 	for _, peer := range slices.Sorted(maps.Keys(s.silent)) {
 		if n := len(want[peer]); h.holds(regions, peer) {
 			seen.peers = append(seen.peers, Finding{
-				"unreachable", peer, fmt.Sprintf("it does not answer, and is a member of %d of these regions: %v", n, clip(s.silent[peer].Error())),
+				"unreachable", peer, fmt.Sprintf("it does not answer; it is a member of %d of these regions: %v", n, clip(s.silent[peer].Error())),
 				"start it, or mend the network (port 4001); if it is gone for good others take its place after replace_after",
 			})
 		}
@@ -283,35 +283,35 @@ func (x *examined) judge() []Finding {
 		if !m.Learner {
 			voters++
 		}
-		stand, answered := x.statuses.of(m.Peer, x.info.ID)
-		if !answered || stand.State == wire.StandNone && x.info.Epoch != firstEpoch {
+		status, answered := x.statuses.of(m.Peer, x.info.ID)
+		if !answered || status.State == wire.StandNone && x.info.Epoch != firstEpoch {
 			continue
 		}
-		switch stand.State {
+		switch status.State {
 		case wire.StandQuarantined:
-			quarantined[stand.Why] = append(quarantined[stand.Why], m.Peer)
+			quarantined[status.Why] = append(quarantined[status.Why], m.Peer)
 		case wire.StandFailed:
-			failed[stand.Why] = append(failed[stand.Why], m.Peer)
+			failed[status.Why] = append(failed[status.Why], m.Peer)
 			continue
 		case wire.StandOpen:
 			x.awake = true
-			if stand.Leader == m.Peer && stand.Term >= leader.Term {
-				leader = stand
+			if status.Leader == m.Peer && status.Term >= leader.Term {
+				leader = status
 			}
 		case wire.StandNone, wire.StandClosed: // a founding member opens it when a gateway comes
 		}
-		if stand.State != wire.StandNone {
+		if status.State != wire.StandNone {
 			copies++
 		}
 		if !m.Learner {
 			living++
 		}
-		if best == "" || cmp.Or(cmp.Compare(stand.Recovered, newest.Recovered), cmp.Compare(stand.Last, newest.Last)) > 0 {
-			newest, best = stand, m.Peer
+		if best == "" || cmp.Or(cmp.Compare(status.Recovered, newest.Recovered), cmp.Compare(status.Last, newest.Last)) > 0 {
+			newest, best = status, m.Peer
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(quarantined)) {
-		say("quarantined", fmt.Sprintf("it failed again and again, and is shut away on %s: %s", strings.Join(quarantined[why], ", "), why),
+		say("quarantined", fmt.Sprintf("it failed repeatedly and is quarantined on %s: %s", strings.Join(quarantined[why], ", "), why),
 			fmt.Sprintf("look for \"region fenced\" in the log; run another version of voxeld there, or try it again with: voxeld region release %s", name))
 	}
 	for _, why := range slices.Sorted(maps.Keys(failed)) {
@@ -325,12 +325,12 @@ func (x *examined) judge() []Finding {
 	case leader.Region != 0:
 		x.judgeMembers(leader, say)
 	case x.awake && len(quarantined) == 0:
-		say("leaderless", "it is open, and nobody leads it", "if this stays so look into the logs of its members: "+peerList(x.info))
+		say("leaderless", "it is open and has no leader", "if this persists, check the logs of its members: "+peerList(x.info))
 	case x.info.ID == world.CatalogID && len(quarantined) == 0 && len(failed) == 0:
-		say("leaderless", "nobody leads it: no new land can be founded", "look into the logs of its members: "+peerList(x.info))
+		say("leaderless", "it has no leader: no new land can be founded", "check the logs of its members: "+peerList(x.info))
 	case copies == 0 && x.info.Epoch == firstEpoch: // it was founded and never visited
 	case living < x.want && len(quarantined) == 0:
-		say("under_replicated", fmt.Sprintf("it sleeps, and %d of %d copies can be reached", living, x.want),
+		say("under_replicated", fmt.Sprintf("it hibernates, and %d of %d copies can be reached", living, x.want),
 			"others take over by themselves, some time after replace_after")
 	}
 	return all
@@ -344,15 +344,15 @@ func (x *examined) judgeMembers(leader wire.Stand, say func(kind, what, do strin
 			heard++
 		}
 		if c.Behind > nearlyAll && !c.Silent {
-			say("lagging", fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind), "if it does not catch up look at that node's disk and network")
+			say("lagging", fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind), "if it does not catch up, check that node's disk and network")
 		}
-		stand, answered := x.statuses.of(c.Replica.Peer, x.info.ID)
-		if answered && stand.State != wire.StandNone && stand.Replica != 0 && stand.Replica != c.Replica.ID {
-			say("leftover", fmt.Sprintf("%s holds a copy from before the region was recovered", c.Replica.Peer), "it is dropped by itself; if not, restart that node")
+		status, answered := x.statuses.of(c.Replica.Peer, x.info.ID)
+		if answered && status.State != wire.StandNone && status.Replica != 0 && status.Replica != c.Replica.ID {
+			say("leftover", fmt.Sprintf("%s holds a copy from before the region was recovered", c.Replica.Peer), "it is dropped automatically; if not, restart that node")
 		}
 	}
 	if heard < x.want {
-		say("under_replicated", fmt.Sprintf("%d of %d copies are up to date and heard of", heard, x.want),
+		say("under_replicated", fmt.Sprintf("%d of %d copies are up to date and reachable", heard, x.want),
 			"new members are made by themselves, of one that is silent after replace_after")
 	}
 }

@@ -252,11 +252,11 @@ func (h *Host) hash(l *loop, pos grid.ChunkPos) {
 			return
 		}
 		var base [32]byte
-		hurt := catchFault(func() { base = h.Base(pos) })
+		caught := catchFault(func() { base = h.Base(pos) })
 		<-h.hashing
 		l.inbox.put(func() {
-			if hurt != nil {
-				panic(hurt) // it is the region's terrain, so the region is isolated
+			if caught != nil {
+				panic(caught) // it is the region's terrain, so the region is isolated
 			}
 			h.bases.sound.Add(wire.BaseOf{Chunk: pos, Hash: base}, struct{}{}) // so that it is not generated again to be checked
 			l.based(pos, base)

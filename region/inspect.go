@@ -217,7 +217,7 @@ func (h *Host) compare(ctx context.Context, l *loop) (v decision, members, heard
 		return decision{}, len(status.Members), 0, err
 	}
 	voters := 0
-	testimonies := make([]*scrubReport, len(status.Members))
+	reports := make([]*scrubReport, len(status.Members))
 	var crew sync.WaitGroup
 	for i, m := range status.Members {
 		if !m.Learner {
@@ -229,7 +229,7 @@ func (h *Host) compare(ctx context.Context, l *loop) (v decision, members, heard
 				h.Logger.Debug("member's copy not compared", "region", l.info.ID, "peer", m.Peer, "error", err)
 				return
 			}
-			testimonies[i] = &t
+			reports[i] = &t
 		})
 	}
 	crew.Wait()
@@ -237,7 +237,7 @@ func (h *Host) compare(ctx context.Context, l *loop) (v decision, members, heard
 		return decision{}, len(status.Members), 0, errors.New("leadership changed during the scrub: scrub on the new leader")
 	}
 	var all []scrubReport
-	for _, t := range testimonies {
+	for _, t := range reports {
 		if t != nil {
 			all = append(all, *t)
 		}

@@ -55,13 +55,13 @@ func (f *fault) Unwrap() error { return f.cause }
 // state. That state is discarded afterwards and read again from storage, which holds only what was handed to Group.Applied before
 // the panic. No shared lock is held (loops take none), and nothing was promised to others. Fatal errors (a concurrent map write,
 // no memory left) still end the process.
-func catchFault(f func()) (hurt *fault) {
+func catchFault(f func()) (caught *fault) {
 	defer func() {
 		if what := recover(); what != nil {
-			hurt = &fault{kind: panicked, cause: fmt.Errorf("panic: %v", what), stack: debug.Stack()}
+			caught = &fault{kind: panicked, cause: fmt.Errorf("panic: %v", what), stack: debug.Stack()}
 			var before *fault // detected beside the loop, and passed on to it as a panic
 			if err, ok := what.(error); ok && errors.As(err, &before) {
-				hurt = before
+				caught = before
 			}
 		}
 	}()
@@ -87,15 +87,15 @@ const handOffTime = time.Second
 
 // runLoop runs a loaded region until it ends, normally or by a fault.
 func (h *Host) runLoop(ctx context.Context, l *loop) {
-	hurt := catchFault(func() { l.run(ctx) })
-	if hurt != nil {
-		hurt.entry = l.applying
+	caught := catchFault(func() { l.run(ctx) })
+	if caught != nil {
+		caught.entry = l.applying
 	} else {
-		hurt = l.fault
+		caught = l.fault
 	}
-	if hurt != nil {
-		l.fault = hurt // nothing that is still queued is applied from here on
-		h.isolate(ctx, l, hurt)
+	if caught != nil {
+		l.fault = caught // nothing that is still queued is applied from here on
+		h.isolate(ctx, l, caught)
 	}
 	if l.removed && !l.discarded {
 		if err := h.forget(l.info); err != nil {
@@ -153,8 +153,8 @@ func (h *Host) handOff(ctx context.Context, l *loop, heir string) error {
 func (l *loop) endAfterFault(why string) {
 	inputs, _ := l.inbox.drain()
 	for _, input := range inputs {
-		if hurt := catchFault(input); hurt != nil {
-			l.logger.Debug("queued command of a failed region failed", "region", l.info.ID, "error", hurt)
+		if caught := catchFault(input); caught != nil {
+			l.logger.Debug("queued command of a failed region failed", "region", l.info.ID, "error", caught)
 		}
 	}
 	last := wire.FromRegion{Tick: l.tick, Closed: why}

@@ -16,14 +16,14 @@ import (
 // A node that hangs is detected soon by a gateway that edits, however often it does, and somewhat later by one that only watches.
 func TestSilentRegionIsGivenUp(t *testing.T) {
 	for name, c := range map[string]struct {
-		seated bool          // the subscription has been accepted
-		edits  int           // one every 100 ms, after a second
-		want   time.Duration // until the link is given up
+		accepted bool          // the subscription has been accepted
+		edits    int           // one every 100 ms, after a second
+		want     time.Duration // until the link is given up
 	}{
-		"no seat yet":     {false, 0, silence},
-		"nobody edits":    {true, 0, calmSilence},
-		"one edit":        {true, 1, time.Second + silence},
-		"edit after edit": {true, 50, time.Second + silence},
+		"not accepted yet": {false, 0, silence},
+		"nobody edits":     {true, 0, calmSilence},
+		"one edit":         {true, 1, time.Second + silence},
+		"edit after edit":  {true, 50, time.Second + silence},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -32,13 +32,13 @@ func TestSilentRegionIsGivenUp(t *testing.T) {
 				l := newRemoteLink(near)
 				var region sync.WaitGroup
 				region.Go(func() {
-					if c.seated {
+					if c.accepted {
 						if err := wire.WriteFrame(far, wire.FromRegion{Tick: 1}); err != nil {
 							t.Error(err)
 						}
 					}
 				})
-				if c.seated {
+				if c.accepted {
 					if _, err := l.Receive(t.Context()); err != nil {
 						t.Fatal(err)
 					}

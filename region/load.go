@@ -85,8 +85,8 @@ func (h *Host) load(ctx context.Context, hello wire.Hello) (*loop, error) {
 func (h *Host) readLand(info wire.Region) (*world.Land, error) {
 	land := world.NewLand(info.ID, info.Cell, h.Height)
 	var err error
-	if hurt := catchFault(func() { err = h.Storage.Scan(world.LandTable, land.Prefix(), land.Load) }); hurt != nil {
-		err = hurt
+	if caught := catchFault(func() { err = h.Storage.Scan(world.LandTable, land.Prefix(), land.Load) }); caught != nil {
+		err = caught
 	}
 	if err != nil {
 		return nil, fmt.Errorf("load region %d: %w", info.ID, err)
@@ -111,7 +111,7 @@ func (h *Host) serve(info wire.Region, g *replica.Group) (*loop, error) {
 	h.mu.Unlock()
 	h.metrics.loaded.Inc()
 	if h.failures.quarantined(info.ID) { // quarantined since this began, when there was no loop to end yet
-		l.closeReason = isQuarantined
+		l.closeReason = quarantinedReason
 	}
 	if !h.start(func(ctx context.Context) { h.runLoop(ctx, l) }) {
 		l.end("the node is stopping")

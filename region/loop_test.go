@@ -151,7 +151,7 @@ func TestLostLeadershipDismisses(t *testing.T) {
 		t.Error("the gateway is not told")
 	}
 	if !l.unloadable() || len(l.subscribers) != 0 {
-		t.Errorf("left: %d pending, %d waiting, %d proposed, %d seats", len(l.pending), len(l.waiting), len(l.proposed), len(l.subscribers))
+		t.Errorf("left: %d pending, %d waiting, %d proposed, %d subscribers", len(l.pending), len(l.waiting), len(l.proposed), len(l.subscribers))
 	}
 	g.commit() // it had reached the new leader
 	l.step()
@@ -301,8 +301,8 @@ func FuzzHear(f *testing.F) {
 			g.commit()
 			l.steps()
 		}
-		for _, seat := range []*localLink{watcher, link} {
-			frames, _ := seat.subscriber.out.drain()
+		for _, end := range []*localLink{watcher, link} {
+			frames, _ := end.subscriber.out.drain()
 			for _, frame := range frames {
 				if err := frame.Valid(); err != nil {
 					t.Fatalf("frame %+v: %v", frame, err)

@@ -20,9 +20,9 @@ type statusPoll struct {
 }
 
 // of returns the peer's status of the region.
-func (s statusPoll) of(peer string, id uint64) (stand wire.Stand, answered bool) {
-	stand, answered = s.statuses[peer][id]
-	return stand, answered
+func (s statusPoll) of(peer string, id uint64) (status wire.Stand, answered bool) {
+	status, answered = s.statuses[peer][id]
+	return status, answered
 }
 
 // pollStatuses asks each node for the regions named: all nodes at once, each of them page by page.
@@ -41,7 +41,7 @@ func (h *Host) pollStatuses(ctx context.Context, want map[string][]uint64, log b
 			var failed error
 			for page := range slices.Chunk(ids, wire.MaxStandings) {
 				ctx, cancel := context.WithTimeout(ctx, pollTime)
-				stands, skew, err := h.askStatuses(ctx, peer, wire.Standing{Regions: page, Log: log})
+				statuses, skew, err := h.askStatuses(ctx, peer, wire.Standing{Regions: page, Log: log})
 				cancel()
 				if failed = err; err != nil {
 					break
@@ -49,8 +49,8 @@ func (h *Host) pollStatuses(ctx context.Context, want map[string][]uint64, log b
 				if least < 0 || skew.Abs() < least.Abs() {
 					least = skew // the quickest answer is the most precise
 				}
-				for _, stand := range stands {
-					said[stand.Region] = stand
+				for _, status := range statuses {
+					said[status.Region] = status
 				}
 			}
 			mu.Lock()

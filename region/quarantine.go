@@ -21,8 +21,8 @@ var errIsolated = errors.New("the region failed on this node")
 // errQuarantined is returned if a region is not opened before an operator releases it.
 var errQuarantined = errors.New("the region is quarantined: look at voxeld doctor")
 
-// isQuarantined is the reason that the gateways of such a region get.
-const isQuarantined = "the region is quarantined"
+// quarantinedReason is the reason that the gateways of such a region get.
+const quarantinedReason = "the region is quarantined"
 
 // recordFailure counts a failure on this node, and reports it to the other members.
 func (h *Host) recordFailure(info wire.Region, f *fault, led bool) {
@@ -109,7 +109,7 @@ func (h *Host) quarantine(info wire.Region, why, by string) {
 	h.Logger.Error("region quarantined: its land can be seen, and not changed, until voxeld region release",
 		"region", info.ID, "cell", Name(info), "why", why, "by", by)
 	if l := h.loop(info.ID); l != nil {
-		l.inbox.put(func() { l.closeReason = isQuarantined })
+		l.inbox.put(func() { l.closeReason = quarantinedReason })
 	}
 	if c := h.root(); c != nil && info.ID == world.CatalogID {
 		c.inbox.put(func() { c.quarantined = true })
@@ -170,11 +170,11 @@ func (h *Host) openReadOnly(hello wire.Hello) (*loop, error) {
 		return nil, ErrNotHere // released while the land was read: nothing would end this loop. The caller's next attempt finds the region.
 	}
 	started := h.start(func(ctx context.Context) {
-		if hurt := catchFault(func() { l.serveReadOnly(ctx) }); hurt != nil {
-			h.Logger.Error("quarantined region cannot be served", "region", info.ID, "error", hurt, "stack", string(hurt.stack))
+		if caught := catchFault(func() { l.serveReadOnly(ctx) }); caught != nil {
+			h.Logger.Error("quarantined region cannot be served", "region", info.ID, "error", caught, "stack", string(caught.stack))
 		}
 		l.inbox.close()
-		l.endAfterFault(isQuarantined)
+		l.endAfterFault(quarantinedReason)
 		h.failures.with(info.ID, func(r *failureRecord) {
 			if r.readOnly == l {
 				r.readOnly = nil
@@ -221,19 +221,19 @@ func (noGroup) Close() error               { return nil }
 
 // release clears the failures of a region, so that it can be opened again on this node.
 func (h *Host) release(id uint64) {
-	var ward *loop
+	var shown *loop
 	was := false
 	h.failures.mu.Lock()
 	if r := h.failures.mu.regions[id]; r != nil {
-		ward, was = r.readOnly, r.quarantined
+		shown, was = r.readOnly, r.quarantined
 		delete(h.failures.mu.regions, id)
 	}
 	h.failures.mu.Unlock()
 	if !was {
 		return
 	}
-	if ward != nil {
-		ward.inbox.put(func() { ward.closeReason = "the region is released" })
+	if shown != nil {
+		shown.inbox.put(func() { shown.closeReason = "the region is released" })
 	}
 	h.metrics.quarantined.Set(float64(h.failures.count()))
 	h.Logger.Info("region released", "region", id)
@@ -261,12 +261,12 @@ func (h *Host) releasedBy(peer string, id uint64) error {
 // notOpened records that a region could not be opened, and logs it if the copy here is unusable. If opening it panicked, that
 // counts as a failure.
 func (h *Host) notOpened(info wire.Region, err error) {
-	var hurt *fault
+	var caught *fault
 	switch {
-	case errors.As(err, &hurt):
-		h.metrics.isolated.WithLabelValues(hurt.kind.String()).Inc()
-		h.Logger.Error("region fenced", "region", info.ID, "cell", info.Cell.String(), "reason", hurt.kind.String(), "error", err, "stack", string(hurt.stack))
-		h.recordFailure(info, hurt, false)
+	case errors.As(err, &caught):
+		h.metrics.isolated.WithLabelValues(caught.kind.String()).Inc()
+		h.Logger.Error("region fenced", "region", info.ID, "cell", info.Cell.String(), "reason", caught.kind.String(), "error", err, "stack", string(caught.stack))
+		h.recordFailure(info, caught, false)
 	case errors.Is(err, ErrNotHere), errors.Is(err, errStopping), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, replica.ErrOpen), errors.Is(err, replica.ErrStopped):
 		return
@@ -289,7 +289,7 @@ func (h *Host) logClosed(info wire.Region, why error) {
 	if !due {
 		return
 	}
-	do := "voxeld doctor tells whether other members serve it; if it stays closed here look for disk errors"
+	do := "run voxeld doctor to see whether other members serve it; if it stays closed here, look for disk errors"
 	switch {
 	case errors.Is(why, errCorruptCopy):
 		do = "nothing while other members live: they bring a new copy; else put a backup of the data directory back"

@@ -83,21 +83,21 @@ func (h *Host) plan(info wire.Region, own replica.Position, s statusPoll) Recove
 	living, later, recent := 0, "", ""
 	for _, m := range own.Members.Members {
 		c := Copy{Peer: m.Peer, Learner: m.Learner, Heard: h.detector.heard(m.Peer)}
-		stand, answered := s.of(m.Peer, info.ID)
+		status, answered := s.of(m.Peer, info.ID)
 		switch {
 		case !answered:
 			c.Missing = "does not answer"
 			if !c.Heard.IsZero() && time.Since(c.Heard) < h.unheard() {
 				recent = m.Peer
 			}
-		case stand.State == wire.StandNone:
+		case status.State == wire.StandNone:
 			c.Missing = "has no copy"
-		case stand.State == wire.StandFailed:
-			c.Missing = "its copy is of no use: " + stand.Why
-		case stand.Recovered > own.Members.Recovered:
+		case status.State == wire.StandFailed:
+			c.Missing = "its copy is of no use: " + status.Why
+		case status.Recovered > own.Members.Recovered:
 			later = m.Peer
 		default:
-			c.Last, c.Term, c.Applied = stand.Last, stand.LastTerm, stand.Applied
+			c.Last, c.Term, c.Applied = status.Last, status.LastTerm, status.Applied
 		}
 		if answered {
 			c.Heard = time.Now()
@@ -121,15 +121,15 @@ func (h *Host) plan(info wire.Region, own replica.Position, s statusPoll) Recove
 	case later != "":
 		p.Refused = fmt.Sprintf("it was recovered already, on %s; the copy here is dropped when that node reaches this one", later)
 	case p.Alive:
-		p.Refused = fmt.Sprintf("%d of its %d members live: it is not lost; voxeld doctor says what it lacks", living, p.Voters)
+		p.Refused = fmt.Sprintf("%d of its %d members are alive, so it is not lost; run voxeld doctor to see what is wrong", living, p.Voters)
 	case h.failures.quarantined(info.ID):
 		p.Refused = "it is quarantined here: run voxeld region release first"
 	case recent != "":
-		p.Refused = fmt.Sprintf("%s was heard of less than %v ago: wait, and see whether it comes back", recent, h.unheard())
+		p.Refused = fmt.Sprintf("%s was last heard from less than %v ago: wait to see whether it comes back", recent, h.unheard())
 	case best.Peer == "":
-		p.Refused = "no copy of it can be used, not even the one here"
+		p.Refused = "no copy of it can be used, including the one here"
 	case best.Peer != h.Self.Peer:
-		p.Refused = fmt.Sprintf("the copy of %s has more of the log: run this on that node", best.Peer)
+		p.Refused = fmt.Sprintf("the copy on %s has more of the log: run this on that node", best.Peer)
 	}
 	return p
 }

@@ -207,8 +207,8 @@ func TestScrubMends(t *testing.T) {
 			t.Run(name+" on "+who, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					a, b, c, g, info := built(t)
-					hurt := map[string]*node{"A": a, "C": c}[who]
-					harm(hurt, info.ID)
+					damaged := map[string]*node{"A": a, "C": c}[who]
+					harm(damaged, info.ID)
 					out := a.Scrub(t.Context(), info.Cell)
 					if out.Err != nil || out.Damaged != 1 || out.Repaired != 1 || len(out.Open) != 0 {
 						t.Errorf("%+v", out)
@@ -237,8 +237,8 @@ func TestMendingKeepsEdits(t *testing.T) {
 		t.Run(who, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a, b, c, g, info := built(t)
-				hurt := map[string]*node{"A": a, "B": b}[who]
-				hurt.inside(info.ID, func(l *loop) {
+				damaged := map[string]*node{"A": a, "B": b}[who]
+				damaged.inside(info.ID, func(l *loop) {
 					if _, err := l.land.Replace(world.Part{Chunk: here}, nil, nil); err != nil {
 						panic(err)
 					}
@@ -254,7 +254,7 @@ func TestMendingKeepsEdits(t *testing.T) {
 					e.Block = chunk.Block(1 + seq%3)
 					if r := g.edit(e)[seq]; r.Refused == "" {
 						placed++
-					} else if hurt != a { // until it is repaired, the damaged leader refuses edits whose base it has lost
+					} else if damaged != a { // until it is repaired, the damaged leader refuses edits whose base it has lost
 						t.Errorf("edit %d: %+v", seq, r)
 					}
 				}

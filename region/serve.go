@@ -61,7 +61,7 @@ func (h *Host) greetAndSubscribe(ctx context.Context, remote *remoteLink, hello 
 	if err := remote.write(wire.FromRegion{Alive: true}); err != nil {
 		return nil, err
 	}
-	seating, cancel := context.WithTimeout(ctx, subscribeTime)
+	waiting, cancel := context.WithTimeout(ctx, subscribeTime)
 	defer cancel()
 	var greeter sync.WaitGroup
 	defer greeter.Wait()
@@ -80,7 +80,7 @@ func (h *Host) greetAndSubscribe(ctx context.Context, remote *remoteLink, hello 
 			}
 		}
 	})
-	return h.subscribe(seating, hello)
+	return h.subscribe(waiting, hello)
 }
 
 func (l *remoteLink) hello() (wire.Hello, error) {

@@ -99,7 +99,7 @@ func (h *Host) fillFromDisk(s *wire.Stand) {
 
 // askStatuses asks a node for the status of regions; for this node no message is sent. Skew is how far the node's clock is ahead
 // of this one's, or 0 if the round trip took too long to measure it.
-func (h *Host) askStatuses(ctx context.Context, peer string, q wire.Standing) (stands []wire.Stand, skew time.Duration, err error) {
+func (h *Host) askStatuses(ctx context.Context, peer string, q wire.Standing) (statuses []wire.Stand, skew time.Duration, err error) {
 	if peer == h.Self.Peer {
 		return h.statuses(q), 0, nil
 	}

@@ -31,7 +31,7 @@ func (l *loop) attach(s *subscriber) {
 
 // detach removes a subscriber and all bodies that belong to it.
 func (l *loop) detach(s *subscriber) {
-	if _, seated := l.subscribers[s]; !seated {
+	if _, subscribed := l.subscribers[s]; !subscribed {
 		return
 	}
 	delete(l.subscribers, s)
@@ -64,7 +64,7 @@ func (l *loop) dismiss(s *subscriber, why string) {
 
 // handleMessage applies a message from a gateway, field by field in the order that wire.ToRegion documents.
 func (l *loop) handleMessage(s *subscriber, msg wire.ToRegion) {
-	if _, seated := l.subscribers[s]; !seated {
+	if _, subscribed := l.subscribers[s]; !subscribed {
 		return
 	}
 	for _, pos := range msg.Unwatch {
@@ -181,16 +181,16 @@ func (l *loop) publish() {
 	}
 	for pos, n := range news {
 		for s := range l.watched[pos] {
-			told := *n
+			delta := *n
 			if s.skipsChanges(pos) {
 				// Its whole state, in this frame or a later one, contains everything except chat.
-				told = wire.ChunkNews{Chunk: pos, Says: n.Says}
+				delta = wire.ChunkNews{Chunk: pos, Says: n.Says}
 				if len(n.Says) == 0 {
 					continue
 				}
 			}
 			f := frame(s)
-			f.Chunks = append(f.Chunks, told)
+			f.Chunks = append(f.Chunks, delta)
 		}
 	}
 	for s, f := range frames {

@@ -83,11 +83,11 @@ func (h *Host) superseded(ctx context.Context, info wire.Region) bool {
 			continue
 		}
 		crew.Go(func() {
-			stands, _, err := h.askStatuses(ctx, m.Peer, wire.Standing{Regions: []uint64{info.ID}, Log: true})
+			statuses, _, err := h.askStatuses(ctx, m.Peer, wire.Standing{Regions: []uint64{info.ID}, Log: true})
 			switch {
 			case err != nil:
 				h.unresponsive.add(m.Peer)
-			case h.replaces(stands[0], own):
+			case h.replaces(statuses[0], own):
 				newer <- struct{}{}
 			}
 		})
@@ -120,7 +120,7 @@ func (h *Host) checkSuperseded(ctx context.Context, peer string, id uint64) erro
 	if err != nil {
 		return err
 	}
-	stands, _, err := h.askStatuses(ctx, peer, wire.Standing{Regions: []uint64{id}, Log: true})
+	statuses, _, err := h.askStatuses(ctx, peer, wire.Standing{Regions: []uint64{id}, Log: true})
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (h *Host) checkSuperseded(ctx context.Context, peer string, id uint64) erro
 	if err != nil {
 		return err
 	}
-	if !h.replaces(stands[0], own) {
+	if !h.replaces(statuses[0], own) {
 		return nil // this copy is of the same group, or of a later one
 	}
 	if !hasMember(info, peer) {

@@ -70,13 +70,13 @@ func (h *Host) supervise(ctx context.Context) {
 
 // superviseOnce updates the state of the known nodes, and then reconciles every group that is led here.
 func (h *Host) superviseOnce(ctx context.Context) {
-	wards := h.ledGroups()
+	groups := h.ledGroups()
 	peers := make(watched)
 	for _, peer := range h.Records.NearestKnown(grid.CatalogKey, neighbours) {
 		peers.add(peer, h.detector.strangerEvery)
 	}
 	under, members := 0, 0
-	for _, w := range wards {
+	for _, w := range groups {
 		for _, peer := range h.Records.NearestKnown(w.key, candidates) {
 			peers.add(peer, h.detector.strangerEvery)
 		}
@@ -94,12 +94,12 @@ func (h *Host) superviseOnce(ctx context.Context) {
 			under++
 		}
 	}
-	h.metrics.led.Set(float64(len(wards)))
+	h.metrics.led.Set(float64(len(groups)))
 	h.metrics.members.Set(float64(members))
 	h.metrics.under.Set(float64(under))
 	delete(peers, h.Self.Peer)
 	h.detector.refresh(ctx, peers, h.Directory.describe)
-	for _, w := range wards {
+	for _, w := range groups {
 		if !h.beginReconcile(w.id) {
 			continue
 		}
