@@ -129,7 +129,7 @@ func (h *Host) plan(info wire.Region, own replica.Position, s statusPoll) Recove
 	case best.Peer == "":
 		p.Refused = "no copy of it can be used, including the one here"
 	case best.Peer != h.Self.Peer:
-		p.Refused = fmt.Sprintf("the copy on %s has more of the log: run this on that node", best.Peer)
+		p.Refused = fmt.Sprintf("the copy of %s has more of the log: run this on that node", best.Peer)
 	}
 	return p
 }
