@@ -20,7 +20,7 @@ func (l *loop) deliver() {
 			return // stop: the land in memory is not the state that the next entries apply to
 		}
 		if l.mending != nil {
-			l.held = all[i:]
+			l.heldDeliveries = all[i:]
 			return
 		}
 		switch d := d.(type) {
@@ -61,7 +61,7 @@ func (l *loop) apply(c replica.Committed) {
 	}
 	l.applied = c.Index
 	if outcome.Mark != nil {
-		l.marked(c.Index, *outcome.Mark)
+		l.beginLook(c.Index, *outcome.Mark)
 		return
 	}
 	l.pinned(basesOf(outcome.Pins))
@@ -74,7 +74,7 @@ func (l *loop) apply(c replica.Committed) {
 	}
 	for _, result := range outcome.Results {
 		key := edit{result.Player, result.Seq}
-		l.answer(key, result)
+		l.sendResult(key, result)
 		// Usually the first one: entries are committed in the order in which they were proposed.
 		i := slices.IndexFunc(l.proposed, func(e wire.Intent) bool { return edit{e.Player, e.Seq} == key })
 		switch {

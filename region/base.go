@@ -24,8 +24,8 @@ const (
 	// baseTable holds the bases that this node cannot generate: hash, 32 bytes → chunk in the chunk codec, deflated.
 	baseTable = "bases"
 
-	// soundBases bounds the cache of pinned bases that this node is known to generate or store.
-	soundBases = 1 << 14
+	// maxSoundBases bounds the cache of pinned bases that this node is known to generate or store.
+	maxSoundBases = 1 << 14
 	// baseRetry is the pause before a base that no node provided is requested again.
 	baseRetry = 30 * time.Second
 	// baseRest is how long the checker rests after a check, as a multiple of the time that the check took.
@@ -44,11 +44,11 @@ type bases struct {
 }
 
 func newBases() bases {
-	sound, err := lru.New[wire.BaseOf, struct{}](soundBases)
+	sound, err := lru.New[wire.BaseOf, struct{}](maxSoundBases)
 	if err != nil {
 		panic(err) // cannot happen: the size is a positive constant
 	}
-	return bases{inbox: newMailbox[wire.BaseOf](soundBases), sound: sound}
+	return bases{inbox: newMailbox[wire.BaseOf](maxSoundBases), sound: sound}
 }
 
 // BaseOf returns the terrain with that hash for a chunk of which this node generates other terrain. It reads the stored copy, or

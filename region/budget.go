@@ -9,8 +9,8 @@ const (
 	// budgetWindow is how long a region's ticks are observed before they are judged. A burst of arrivals or a garbage collection
 	// is over sooner.
 	budgetWindow = 10 * time.Second
-	// leastTicks is the number of ticks that a window needs to be judged.
-	leastTicks = 5
+	// minTicks is the number of ticks that a window needs to be judged.
+	minTicks = 5
 )
 
 // budget detects a region that uses more than its share: more than the length of a tick in more than half of its ticks over
@@ -57,7 +57,7 @@ func (b *budget) tick(work func(), now time.Time) (took time.Duration, blown err
 	if now.Sub(b.since) < budgetWindow {
 		return took, nil
 	}
-	if b.ticks >= leastTicks && 2*b.over > b.ticks {
+	if b.ticks >= minTicks && 2*b.over > b.ticks {
 		blown = fmt.Errorf("%d of %d ticks took longer than %v each", b.over, b.ticks, TickEvery)
 	}
 	b.since = time.Time{}

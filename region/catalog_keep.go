@@ -38,7 +38,7 @@ func (h *Host) runCatalog(ctx context.Context, c *catalog) {
 		h.mu.Unlock()
 		h.metrics.catalog.Set(0)
 		if c.removed {
-			if err := h.forgetCatalog(); err != nil {
+			if err := h.deleteCatalog(); err != nil {
 				h.Logger.Error("rows of the catalog stay on disk although this node is no longer a member", "error", err)
 			}
 			return
@@ -46,7 +46,7 @@ func (h *Host) runCatalog(ctx context.Context, c *catalog) {
 		if c.afterEnd != nil {
 			c.afterEnd()
 		}
-		c = h.catalogAgain(ctx)
+		c = h.reopenCatalogWhenDue(ctx)
 	}
 }
 
@@ -56,12 +56,12 @@ func (h *Host) isolateCatalog(ctx context.Context, c *catalog, f *fault) {
 	h.Logger.Error("catalog fenced", "reason", f.kind.String(), "error", f, "stack", string(f.stack))
 	c.inbox.close()
 	w := h.catalogGroup(c)
-	if heir := h.heir(w); c.leading && heir != "" {
+	if heir := h.successor(w); c.leading && heir != "" {
 		ctx, cancel := context.WithTimeout(ctx, handOffTime)
 		defer cancel()
 		err := c.group.Transfer(heir)
 		if err == nil {
-			err = h.settle(ctx, func() bool { return !c.group.Status().Self })
+			err = h.awaitGroup(ctx, func() bool { return !c.group.Status().Self })
 		}
 		if err != nil {
 			h.Logger.Warn("leadership of the catalog not handed over", "peer", heir, "error", err)
@@ -74,10 +74,10 @@ func (h *Host) isolateCatalog(ctx context.Context, c *catalog, f *fault) {
 	h.recordFailure(info, f, c.leading)
 }
 
-// catalogAgain opens the catalog again after a failure, when its pause is over or it is released. It returns nil if there is
-// nothing left to open.
-func (h *Host) catalogAgain(ctx context.Context) *catalog {
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+// reopenCatalogWhenDue opens the catalog again after a failure, when its pause is over or it is released. It returns nil if there
+// is nothing left to open.
+func (h *Host) reopenCatalogWhenDue(ctx context.Context) *catalog {
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		r := h.failures.look(world.CatalogID)
 		for r.quarantined || time.Now().Before(r.until) {
 			wait := time.After(max(0, time.Until(r.until)))

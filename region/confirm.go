@@ -26,6 +26,6 @@ func (h *Host) confirmLeadership(l *loop, s *subscriber) {
 			case <-time.After(confirmPause):
 			}
 		}
-		l.inbox.put(func() { l.verified(s, err) })
+		l.inbox.put(func() { l.leadershipChecked(s, err) })
 	})
 }

@@ -18,7 +18,7 @@ func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 	var links []*localLink
 	bodies := make([][]wire.Body, gateways)
 	for i := range gateways {
-		links = append(links, l.sitDown())
+		links = append(links, l.newLink())
 		for n := range players / gateways {
 			name := fmt.Sprintf("p%d_%d", i, n)
 			b := body(player.GuestID(name), here)

@@ -108,19 +108,19 @@ func compareParts(a, b world.Part) int {
 	return cmp.Or(cmp.Compare(a.Chunk.X, b.Chunk.X), cmp.Compare(a.Chunk.Z, b.Chunk.Z))
 }
 
-// offer is one source's copy of a part.
-type offer struct {
+// partCopy is one source's copy of a part.
+type partCopy struct {
 	digest world.Digest
 	rows   []kv.Write
 }
 
-// choose returns the copy that at least need of the sources have. It reports false if there is none.
-func choose(need int, offers []offer) (offer, bool) {
+// chooseCopy returns the copy that at least need of the sources have. It reports false if there is none.
+func chooseCopy(need int, offers []partCopy) (partCopy, bool) {
 	count := make(map[world.Digest]int)
 	for _, o := range offers {
 		if count[o.digest]++; count[o.digest] >= need {
 			return o, true
 		}
 	}
-	return offer{}, false
+	return partCopy{}, false
 }

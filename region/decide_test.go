@@ -14,7 +14,7 @@ import (
 
 var aPart = world.Part{Chunk: grid.ChunkPos{X: 1, Z: 2}}
 
-func says(peer string, memory byte, disk wire.DiskState) scrubReport {
+func reportOf(peer string, memory byte, disk wire.DiskState) scrubReport {
 	t := scrubReport{peer: peer, voter: true, parts: map[world.Part]finding{}}
 	if memory != 0 || disk != wire.DiskSame {
 		t.parts[aPart] = finding{world.Digest{memory}, disk}
@@ -36,25 +36,25 @@ func TestJudge(t *testing.T) {
 		sources []string
 		open    []string
 	}{
-		"all equal":              {3, []scrubReport{says("A", 1, same), says("B", 1, same), says("C", 1, same)}, nil, nil, nil},
-		"one is wrong":           {3, []scrubReport{says("A", 1, same), says("B", 2, same), says("C", 1, same)}, []string{"B"}, []string{"A", "C"}, nil},
-		"one has nothing":        {3, []scrubReport{says("A", 1, same), says("B", 0, same), says("C", 1, same)}, []string{"B"}, []string{"A", "C"}, nil},
-		"one has too much":       {3, []scrubReport{says("A", 0, same), says("B", 1, same), says("C", 0, same)}, []string{"B"}, []string{"A", "C"}, nil},
-		"one's disk differs":     {3, []scrubReport{says("A", 1, same), says("B", 1, differs), says("C", 1, same)}, []string{"B"}, []string{"A", "B", "C"}, nil},
-		"one's disk is damaged":  {3, []scrubReport{says("A", 1, same), says("B", 1, damaged), says("C", 1, same)}, []string{"B"}, []string{"A", "B", "C"}, nil},
-		"one is silent":          {3, []scrubReport{says("A", 1, same), says("B", 1, same)}, nil, nil, nil},
-		"one of two differs":     {3, []scrubReport{says("A", 1, same), says("B", 2, same)}, nil, nil, []string{"A", "B"}},
-		"silent, a disk differs": {3, []scrubReport{says("A", 1, same), says("B", 1, differs)}, []string{"B"}, []string{"A", "B"}, nil},
-		"only one is heard":      {3, []scrubReport{says("A", 1, same)}, nil, nil, nil},
-		"it alone, disk differs": {3, []scrubReport{says("A", 1, differs)}, nil, nil, []string{"A"}},
-		"all differ":             {3, []scrubReport{says("A", 1, same), says("B", 2, same), says("C", 3, same)}, nil, nil, []string{"A", "B", "C"}},
-		"two of two":             {2, []scrubReport{says("A", 1, same), says("B", 2, same)}, nil, nil, []string{"A", "B"}},
-		"two of two, a disk":     {2, []scrubReport{says("A", 1, same), says("B", 1, damaged)}, []string{"B"}, []string{"A", "B"}, nil},
-		"alone":                  {1, []scrubReport{says("A", 1, same)}, nil, nil, nil},
-		"alone, disk differs":    {1, []scrubReport{says("A", 1, differs)}, nil, nil, []string{"A"}},
-		"alone, checksums":       {1, []scrubReport{says("A", 1, damaged)}, []string{"A"}, []string{"A"}, nil},
-		"a learner is wrong":     {1, []scrubReport{says("A", 1, same), learner(says("B", 2, same))}, []string{"B"}, []string{"A"}, nil},
-		"learners do not vote":   {3, []scrubReport{says("A", 1, same), says("B", 1, same), learner(says("C", 2, same)), learner(says("D", 2, same))}, []string{"C", "D"}, []string{"A", "B"}, nil},
+		"all equal":              {3, []scrubReport{reportOf("A", 1, same), reportOf("B", 1, same), reportOf("C", 1, same)}, nil, nil, nil},
+		"one is wrong":           {3, []scrubReport{reportOf("A", 1, same), reportOf("B", 2, same), reportOf("C", 1, same)}, []string{"B"}, []string{"A", "C"}, nil},
+		"one has nothing":        {3, []scrubReport{reportOf("A", 1, same), reportOf("B", 0, same), reportOf("C", 1, same)}, []string{"B"}, []string{"A", "C"}, nil},
+		"one has too much":       {3, []scrubReport{reportOf("A", 0, same), reportOf("B", 1, same), reportOf("C", 0, same)}, []string{"B"}, []string{"A", "C"}, nil},
+		"one's disk differs":     {3, []scrubReport{reportOf("A", 1, same), reportOf("B", 1, differs), reportOf("C", 1, same)}, []string{"B"}, []string{"A", "B", "C"}, nil},
+		"one's disk is damaged":  {3, []scrubReport{reportOf("A", 1, same), reportOf("B", 1, damaged), reportOf("C", 1, same)}, []string{"B"}, []string{"A", "B", "C"}, nil},
+		"one is silent":          {3, []scrubReport{reportOf("A", 1, same), reportOf("B", 1, same)}, nil, nil, nil},
+		"one of two differs":     {3, []scrubReport{reportOf("A", 1, same), reportOf("B", 2, same)}, nil, nil, []string{"A", "B"}},
+		"silent, a disk differs": {3, []scrubReport{reportOf("A", 1, same), reportOf("B", 1, differs)}, []string{"B"}, []string{"A", "B"}, nil},
+		"only one is heard":      {3, []scrubReport{reportOf("A", 1, same)}, nil, nil, nil},
+		"it alone, disk differs": {3, []scrubReport{reportOf("A", 1, differs)}, nil, nil, []string{"A"}},
+		"all differ":             {3, []scrubReport{reportOf("A", 1, same), reportOf("B", 2, same), reportOf("C", 3, same)}, nil, nil, []string{"A", "B", "C"}},
+		"two of two":             {2, []scrubReport{reportOf("A", 1, same), reportOf("B", 2, same)}, nil, nil, []string{"A", "B"}},
+		"two of two, a disk":     {2, []scrubReport{reportOf("A", 1, same), reportOf("B", 1, damaged)}, []string{"B"}, []string{"A", "B"}, nil},
+		"alone":                  {1, []scrubReport{reportOf("A", 1, same)}, nil, nil, nil},
+		"alone, disk differs":    {1, []scrubReport{reportOf("A", 1, differs)}, nil, nil, []string{"A"}},
+		"alone, checksums":       {1, []scrubReport{reportOf("A", 1, damaged)}, []string{"A"}, []string{"A"}, nil},
+		"a learner is wrong":     {1, []scrubReport{reportOf("A", 1, same), learner(reportOf("B", 2, same))}, []string{"B"}, []string{"A"}, nil},
+		"learners do not vote":   {3, []scrubReport{reportOf("A", 1, same), reportOf("B", 1, same), learner(reportOf("C", 2, same)), learner(reportOf("D", 2, same))}, []string{"C", "D"}, []string{"A", "B"}, nil},
 	} {
 		v := decide(c.voters, c.all)
 		var got world.Mend
@@ -85,7 +85,7 @@ func TestJudgeBelievesMajorities(t *testing.T) {
 			if memory == 7 {
 				right++
 			}
-			all = append(all, says(fmt.Sprint(i), memory, disk))
+			all = append(all, reportOf(fmt.Sprint(i), memory, disk))
 		}
 		v := decide(voters, all)
 		if heard*2 <= voters && len(v.mends) > 0 {
@@ -117,15 +117,15 @@ func TestJudgeBelievesMajorities(t *testing.T) {
 }
 
 func TestChoose(t *testing.T) {
-	a, b := offer{digest: world.Digest{1}}, offer{digest: world.Digest{2}}
+	a, b := partCopy{digest: world.Digest{1}}, partCopy{digest: world.Digest{2}}
 	for _, c := range []struct {
 		need   int
-		offers []offer
+		offers []partCopy
 		ok     bool
 	}{
-		{1, nil, false}, {1, []offer{a}, true}, {2, []offer{a}, false}, {2, []offer{a, b}, false}, {2, []offer{a, b, a}, true},
+		{1, nil, false}, {1, []partCopy{a}, true}, {2, []partCopy{a}, false}, {2, []partCopy{a, b}, false}, {2, []partCopy{a, b, a}, true},
 	} {
-		if got, ok := choose(c.need, c.offers); ok != c.ok || ok && got.digest != a.digest {
+		if got, ok := chooseCopy(c.need, c.offers); ok != c.ok || ok && got.digest != a.digest {
 			t.Errorf("%d of %+v: %+v %v", c.need, c.offers, got, ok)
 		}
 	}

@@ -20,8 +20,8 @@ const (
 	// AskProtocol names the streams that carry questions between nodes, without the world's prefix.
 	AskProtocol = "/ask/1"
 
-	// routes bounds the cache of known regions, at about 300 bytes each.
-	routes = 16384
+	// maxRoutes bounds the cache of known regions, at about 300 bytes each.
+	maxRoutes = 16384
 	// maxInvalidated bounds the set of cells whose cached routes were wrong.
 	maxInvalidated = 1024
 	// candidates is the number of nearest nodes that are checked for liveness.
@@ -73,7 +73,7 @@ type Directory struct {
 }
 
 func newDirectory(h *Host) *Directory {
-	d := &Directory{host: h, known: newCache[wire.Region](routes), invalidated: newCache[struct{}](maxInvalidated)}
+	d := &Directory{host: h, known: newCache[wire.Region](maxRoutes), invalidated: newCache[struct{}](maxInvalidated)}
 	d.mu.keys = grid.NewKeys(h.Placement)
 	return d
 }
@@ -176,7 +176,7 @@ func (d *Directory) fromCatalog(ctx context.Context, pos grid.ChunkPos) (wire.Re
 	if err != nil {
 		return wire.Region{}, err
 	}
-	return checked(info, grid.CellAt(pos, grid.FoundingLabel))
+	return checkCell(info, grid.CellAt(pos, grid.FoundingLabel))
 }
 
 // byID asks the catalog for a region by its id. It returns errNotFounded if there is none.
@@ -189,8 +189,8 @@ func (d *Directory) byID(ctx context.Context, id uint64) (wire.Region, error) {
 	return info, err
 }
 
-// checked returns the region of the catalog's answer after checking that it is about the cell.
-func checked(info wire.Region, cell grid.Cell) (wire.Region, error) {
+// checkCell returns the region of the catalog's answer after checking that it is about the cell.
+func checkCell(info wire.Region, cell grid.Cell) (wire.Region, error) {
 	if !usable(info, cell) {
 		return wire.Region{}, fmt.Errorf("the catalog's reply does not match the question about cell %v", cell)
 	}
@@ -209,7 +209,7 @@ func (d *Directory) found(ctx context.Context, cell grid.Cell) (wire.Region, err
 	if err != nil {
 		return wire.Region{}, err
 	}
-	return checked(info, cell)
+	return checkCell(info, cell)
 }
 
 // reportMoved reports a region's members to the catalog and returns the region as the catalog then has it.
@@ -219,7 +219,7 @@ func (d *Directory) reportMoved(ctx context.Context, info wire.Region) (wire.Reg
 	if err != nil {
 		return wire.Region{}, err
 	}
-	return checked(known, info.Cell)
+	return checkCell(known, info.Cell)
 }
 
 // nearestAlive asks the nodes nearest to the cell's key, nearest first, until enough have answered.

@@ -132,8 +132,8 @@ func TestWhoIsBackMayLeadAtOnce(t *testing.T) {
 		_, a, b, _ := three(t)
 		speak := func() bool {
 			a.detector.leave("B")
-			<-time.After(askAgain)
-			if a.answer(t.Context(), "B", wire.Question{Census: &wire.Census{}}); a.detector.again("B") {
+			<-time.After(recheckEvery)
+			if a.answer(t.Context(), "B", wire.Question{Census: &wire.Census{}}); a.detector.shouldRecheck("B") {
 				t.Error("it would be asked twice")
 			}
 			synctest.Wait()
@@ -142,14 +142,14 @@ func TestWhoIsBackMayLeadAtOnce(t *testing.T) {
 		if speak() {
 			t.Error("B is back, and does not count as living")
 		}
-		b.depart()
+		b.startLeaving()
 		if !speak() {
 			t.Error("B leaves, and counts as living because it speaks")
 		}
 	})
 }
 
-// The leaving flag of a node is cleared when it answers again, or after leftAfter.
+// The leaving flag of a node is cleared when it answers again, or after leavingTimeout.
 func TestLeavingPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var v failureDetector
@@ -166,7 +166,7 @@ func TestLeavingPasses(t *testing.T) {
 			t.Error("the mark stays although it answers again")
 		}
 		v.leave("A")
-		<-time.After(leftAfter)
+		<-time.After(leavingTimeout)
 		if v.leaves("A") {
 			t.Error("the mark stays for ever")
 		}

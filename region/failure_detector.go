@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// askEvery and askSeldom bound the longest interval between two questions to a node: an eighth of the time after which a
+	// minAskEvery and maxAskEvery bound the longest interval between two questions to a node: an eighth of the time after which a
 	// silent member is replaced, within these bounds. A node that has sent a question meanwhile is alive and need not be asked.
-	askEvery, askSeldom = 2500 * time.Millisecond, 7500 * time.Millisecond
-	// strangerMost bounds the interval for a node that shares no group led by this one: a quarter of that time, between askEvery
-	// and this. Such a node may be invited into a group, and is asked once more just before.
-	strangerMost = 30 * time.Second
+	minAskEvery, maxAskEvery = 2500 * time.Millisecond, 7500 * time.Millisecond
+	// maxStrangerEvery bounds the interval for a node that shares no group led by this one: a quarter of that time, between
+	// minAskEvery and this. Such a node may be invited into a group, and is asked once more just before.
+	maxStrangerEvery = 30 * time.Second
 	// describedFor is how long a node's description stays valid.
 	describedFor = 30 * time.Second
-	// askedAtOnce bounds how many nodes are asked at the same time.
-	askedAtOnce = 16
+	// maxQuestions bounds how many nodes are asked at the same time.
+	maxQuestions = 16
 )
 
 // failureDetector tracks which other nodes are alive. Any goroutine may use it.
@@ -47,11 +47,11 @@ type nodeState struct {
 	leavingSince time.Time     // when it announced that it is about to stop; zero once it answers again
 }
 
-// leftAfter is how long a leaving node may take to stop. Afterwards its leaving flag is ignored.
-const leftAfter = time.Minute
+// leavingTimeout is how long a leaving node may take to stop. Afterwards its leaving flag is ignored.
+const leavingTimeout = time.Minute
 
-// askAgain is the shortest interval of questions to a node that announced that it leaves and still sends messages.
-const askAgain = 250 * time.Millisecond
+// recheckEvery is the shortest interval of questions to a node that announced that it leaves and still sends messages.
+const recheckEvery = 250 * time.Millisecond
 
 // leave records that a node is about to stop: it does not count as alive until it answers again.
 func (v *failureDetector) leave(peer string) {
@@ -61,13 +61,13 @@ func (v *failureDetector) leave(peer string) {
 	p.lives, p.leavingSince = false, time.Now()
 }
 
-// again reports whether to ask a node that sent a message whether it is back, because it had announced that it leaves. The
-// question is then counted as asked.
-func (v *failureDetector) again(peer string) bool {
+// shouldRecheck reports whether to ask a node that sent a message whether it is back, because it had announced that it leaves.
+// The question is then counted as asked.
+func (v *failureDetector) shouldRecheck(peer string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.mu.nodes[peer]
-	if p == nil || p.leavingSince.IsZero() || time.Since(p.asked) < askAgain {
+	if p == nil || p.leavingSince.IsZero() || time.Since(p.asked) < recheckEvery {
 		return false
 	}
 	p.asked = time.Now()
@@ -79,13 +79,13 @@ func (v *failureDetector) leaves(peer string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.mu.nodes[peer]
-	return p != nil && !p.leavingSince.IsZero() && time.Since(p.leavingSince) < leftAfter
+	return p != nil && !p.leavingSince.IsZero() && time.Since(p.leavingSince) < leavingTimeout
 }
 
 // setGrace sets the question intervals for the time after which a silent member is replaced.
 func (v *failureDetector) setGrace(grace time.Duration) {
-	v.every = min(max(askEvery, grace/8), askSeldom)
-	v.strangerEvery = min(max(askEvery, grace/4), strangerMost)
+	v.every = min(max(minAskEvery, grace/8), maxAskEvery)
+	v.strangerEvery = min(max(minAskEvery, grace/4), maxStrangerEvery)
 }
 
 // freshFor returns how long the node counts as alive after it was heard from: nodes are asked in rounds.
@@ -134,7 +134,7 @@ func (w watched) add(peer string, every time.Duration) {
 func (v *failureDetector) refresh(ctx context.Context, peers watched, describe func(context.Context, string) (wire.Member, error)) {
 	var crew sync.WaitGroup
 	defer crew.Wait()
-	tokens := make(chan struct{}, askedAtOnce)
+	tokens := make(chan struct{}, maxQuestions)
 	for peer, every := range peers {
 		if !v.due(peer, every) {
 			continue
@@ -154,7 +154,7 @@ func (v *failureDetector) due(peer string, every time.Duration) bool {
 	p := v.state(peer)
 	p.every = every
 	if !p.lives {
-		every = askEvery // so that one slow answer does not count for long
+		every = minAskEvery // so that one slow answer does not count for long
 	}
 	if time.Since(p.asked) < every || p.lives && time.Since(p.heard) < every && time.Since(p.described) < describedFor {
 		return false

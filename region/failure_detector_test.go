@@ -12,7 +12,7 @@ import (
 // A silent node is asked repeatedly, and does not count as alive for long.
 func TestSilenceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := failureDetector{every: askEvery}
+		v := failureDetector{every: minAskEvery}
 		if !v.due("A", v.every) || v.due("A", v.every) {
 			t.Error("a node that nobody knows is to be asked once")
 		}
@@ -34,7 +34,7 @@ func TestSilenceEnds(t *testing.T) {
 // A node that sends questions is alive and is not asked, as long as it has described itself lately.
 func TestWhoAsksLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := failureDetector{every: askEvery}
+		v := failureDetector{every: minAskEvery}
 		v.noteQuestion("A")
 		if _, lives := v.lives("A"); lives {
 			t.Error("a node counts as living that nobody knows the address of")
@@ -67,7 +67,7 @@ func TestQuestionsDoNotRevive(t *testing.T) {
 		"does not answer": func(v *failureDetector) { v.note("A", time.Now(), member("A"), false) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := failureDetector{every: askEvery}
+			v := failureDetector{every: minAskEvery}
 			v.note("A", time.Now(), member("A"), true)
 			ends(&v)
 			v.noteQuestion("A")
@@ -86,7 +86,7 @@ func TestQuestionsDoNotRevive(t *testing.T) {
 // later one was answered.
 func TestLateAnswersCountForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := failureDetector{every: askEvery}
+		v := failureDetector{every: minAskEvery}
 		asked := time.Now()
 		<-time.After(time.Millisecond)
 		v.leave("A")
@@ -106,7 +106,7 @@ func TestLateAnswersCountForNothing(t *testing.T) {
 // A node that did not answer, and then sends a question, is asked in the next round.
 func TestWhoAsksIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := failureDetector{every: askSeldom}
+		v := failureDetector{every: maxAskEvery}
 		v.due("A", v.every)
 		v.note("A", time.Now(), member("A"), false)
 		if v.due("A", v.every) {
@@ -116,7 +116,7 @@ func TestWhoAsksIsAskedAgain(t *testing.T) {
 			t.Error("it speaks, and is not asked")
 		}
 		v.note("A", time.Now(), member("A"), false)
-		<-time.After(askEvery)
+		<-time.After(minAskEvery)
 		if !v.due("A", v.every) {
 			t.Error("asked as seldom as one who lives")
 		}

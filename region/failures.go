@@ -11,9 +11,9 @@ import (
 const (
 	// failureWindow is how long a failure counts.
 	failureWindow = 10 * time.Minute
-	// firstPause is how long a failed region stays closed on its node; it doubles up to longestPause.
-	firstPause   = time.Second
-	longestPause = time.Minute
+	// firstPause is how long a failed region stays closed on its node; it doubles up to maxPause.
+	firstPause = time.Second
+	maxPause   = time.Minute
 	// maxLedFailures is how many failures of leaders, on any members, quarantine the region on all of them.
 	maxLedFailures = 2
 	// maxLocalFailures is how many failures on this node quarantine the region here. maxStorageFailures applies if storage
@@ -62,7 +62,7 @@ func (r *failureRecord) add(s failure, self string) (here, everywhere bool) {
 		}
 	}
 	if s.peer == self {
-		r.until = s.at.Add(min(firstPause<<min(own+storage-1, 10), longestPause))
+		r.until = s.at.Add(min(firstPause<<min(own+storage-1, 10), maxPause))
 	}
 	everywhere = led >= maxLedFailures
 	return everywhere || s.peer == self && (own >= maxLocalFailures || storage >= maxStorageFailures), everywhere

@@ -20,11 +20,11 @@ const (
 	// two rounds. Together they are longer than an election takes.
 	followRounds = 8
 	followPause  = 250 * time.Millisecond
-	// readingRound is the first round in which a member whose disk refuses writes may show the land; it also may once pendingTime
-	// is over. Until then the members with working disks have time to elect a leader.
-	readingRound = 6
-	// suspicion is how long a node that did not answer is tried after the others.
-	suspicion = 5 * time.Second
+	// readOnlyRound is the first round in which a member whose disk refuses writes may show the land; it also may once
+	// pendingTime is over. Until then the members with working disks have time to elect a leader.
+	readOnlyRound = 6
+	// unresponsiveFor is how long a node that did not answer is tried after the others.
+	unresponsiveFor = 5 * time.Second
 )
 
 // Follow links the caller with the region that covers the chunk, wherever it is led. If the region does not exist, it is founded
@@ -38,7 +38,7 @@ func (h *Host) Follow(ctx context.Context, pos grid.ChunkPos) (Link, wire.Region
 	var failed error
 	began := time.Now()
 	for round := range followRounds {
-		reading := round >= readingRound || time.Since(began) >= pendingTime
+		reading := round >= readOnlyRound || time.Since(began) >= pendingTime
 		link, leader, again, err := h.followRound(ctx, info, reading)
 		if err == nil {
 			if leader != info.Leader {
@@ -166,7 +166,7 @@ func (s *unresponsiveNodes) add(peer string) {
 		s.mu.since = make(map[string]time.Time)
 	}
 	for old, since := range s.mu.since {
-		if time.Since(since) > suspicion {
+		if time.Since(since) > unresponsiveFor {
 			delete(s.mu.since, old)
 		}
 	}
@@ -191,7 +191,7 @@ func (s *unresponsiveNodes) first(info wire.Region, tried map[string]bool) strin
 			continue
 		}
 		since, suspected := s.mu.since[m.Peer]
-		if !suspected || time.Since(since) > suspicion {
+		if !suspected || time.Since(since) > unresponsiveFor {
 			return m.Peer
 		}
 		if last == "" {
@@ -206,5 +206,5 @@ func (s *unresponsiveNodes) has(peer string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	since, suspected := s.mu.since[peer]
-	return suspected && time.Since(since) <= suspicion
+	return suspected && time.Since(since) <= unresponsiveFor
 }

@@ -36,7 +36,7 @@ func (l *loop) lead(d replica.Leadership) {
 			}
 			return !q.inDoubt
 		})
-		if l.alone() {
+		if l.isOnlyMember() {
 			l.confirmAll() // the land can at least be seen
 		}
 	case l.ledElsewhere():
@@ -66,13 +66,13 @@ const handOverPause = time.Second
 
 func (l *loop) ledElsewhere() bool { return l.leader != "" && l.leader != l.self }
 
-// readingTime is how long a gateway stays subscribed to a member whose disk refuses writes. Such a member takes no part in its
+// readOnlyTime is how long a gateway stays subscribed to a member whose disk refuses writes. Such a member takes no part in its
 // group and is not informed of a new leader. Afterwards the gateway looks for the other members again.
-const readingTime = 10 * time.Second
+const readOnlyTime = 10 * time.Second
 
 // showFor limits the subscriptions of all gateways here to a read-only period, if there are other members who may lead.
 func (l *loop) showFor(d time.Duration) {
-	if l.alone() {
+	if l.isOnlyMember() {
 		return
 	}
 	for s := range l.subscribers {
@@ -102,16 +102,16 @@ func (l *loop) endReading() {
 // refuses writes can neither lead nor find out who does; it accepts only gateways that have already tried all other members.
 func (l *loop) subscribe(s *subscriber) {
 	switch {
-	case l.leading && !l.alone() && l.raft != nil:
+	case l.leading && !l.isOnlyMember() && l.raft != nil:
 		s.pendingSince = time.Now()
 		l.pendingSubscribers++
 		l.confirmLeadership(l, s)
-	case l.leading, l.stalled != nil && l.alone():
+	case l.leading, l.stalled != nil && l.isOnlyMember():
 		l.confirm(s)
 	case l.ledElsewhere():
 		l.dismiss(s, "the region is led elsewhere")
 	case l.stalled != nil && s.reading:
-		s.readOnlyUntil = time.Now().Add(readingTime)
+		s.readOnlyUntil = time.Now().Add(readOnlyTime)
 		l.confirm(s)
 	case l.stalled != nil:
 		l.dismiss(s, "this node's disk refuses writes, and nobody leads the region")
@@ -138,7 +138,7 @@ func (l *loop) confirmAll() {
 		case l.pendingSubscribers == 0:
 			return
 		case s.pendingSince.IsZero():
-		case l.leading && !l.alone() && l.raft != nil:
+		case l.leading && !l.isOnlyMember() && l.raft != nil:
 			l.confirmLeadership(l, s)
 		default:
 			l.confirm(s)
@@ -146,9 +146,9 @@ func (l *loop) confirmAll() {
 	}
 }
 
-// verified handles the result of confirmLeadership. After a failure either the new leader becomes known and pending subscribers
-// are dismissed with its name, or this node still leads and the check is repeated.
-func (l *loop) verified(s *subscriber, err error) {
+// leadershipChecked handles the result of confirmLeadership. After a failure either the new leader becomes known and pending
+// subscribers are dismissed with its name, or this node still leads and the check is repeated.
+func (l *loop) leadershipChecked(s *subscriber, err error) {
 	_, subscribed := l.subscribers[s]
 	switch {
 	case !subscribed || s.pendingSince.IsZero():
@@ -163,8 +163,9 @@ func (l *loop) verified(s *subscriber, err error) {
 	}
 }
 
-// wait keeps this node standing for election while subscribers are pending, and dismisses those that were pending for too long.
-func (l *loop) wait() {
+// awaitLeader keeps this node standing for election while subscribers are pending, and dismisses those that were pending for too
+// long.
+func (l *loop) awaitLeader() {
 	if l.pendingSubscribers == 0 {
 		return
 	}

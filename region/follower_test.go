@@ -334,7 +334,7 @@ func TestLobby(t *testing.T) {
 		l, g := scripted()
 		g.mail = []replica.Delivery{replica.Leadership{Term: 3}}
 		l.step()
-		first := l.sitDown()
+		first := l.newLink()
 		l.step()
 		if g.campaigns == 0 {
 			t.Error("nobody stands for election")
@@ -349,10 +349,10 @@ func TestLobby(t *testing.T) {
 		}
 		g.mail = []replica.Delivery{replica.Leadership{Term: 5}}
 		l.step()
-		second := l.sitDown()
+		second := l.newLink()
 		g.mail = []replica.Delivery{replica.Leadership{Leader: "B", Term: 5}}
 		l.step()
-		third := l.sitDown()
+		third := l.newLink()
 		for i, link := range []*localLink{first, second, third} {
 			frames, open := link.subscriber.out.drain()
 			if n := len(frames); open || n == 0 || frames[n-1].Leader != "B" {
@@ -361,7 +361,7 @@ func TestLobby(t *testing.T) {
 		}
 		g.mail = []replica.Delivery{replica.Leadership{Term: 6}}
 		l.step()
-		fourth := l.sitDown()
+		fourth := l.newLink()
 		<-time.After(pendingTime + time.Millisecond)
 		l.step()
 		if _, closed := fourth.received(); closed == "" || len(l.subscribers) != 0 || l.pendingSubscribers != 0 {

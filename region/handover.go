@@ -15,8 +15,8 @@ import (
 const (
 	// handOverTime bounds how long a node that stops takes to hand over its leaderships.
 	handOverTime = 5 * time.Second
-	// handedAtOnce bounds how many are handed over at the same time.
-	handedAtOnce = 64
+	// maxHandOvers bounds how many are handed over at the same time.
+	maxHandOvers = 64
 	// announceTime bounds how long a node announces that it leaves, and announceNodes to how many others.
 	announceTime  = time.Second
 	announceNodes = 64
@@ -47,15 +47,15 @@ func (h *Host) ledFor(id, term uint64) time.Duration {
 // supervisor, and hands over leaderships. It returns how many groups were handed over and how many stay led here because no other
 // member could take over, or could in time. It may be called again.
 func (h *Host) Drain(ctx context.Context) (handed, kept int) {
-	h.depart()
+	h.startLeaving()
 	var crew sync.WaitGroup
 	defer crew.Wait()
 	crew.Go(func() { h.announceLeaving(ctx) })
 	return h.handOver(ctx)
 }
 
-// depart marks this node as leaving.
-func (h *Host) depart() {
+// startLeaving marks this node as leaving.
+func (h *Host) startLeaving() {
 	h.leave.Do(func() { close(h.leaving) })
 }
 
@@ -76,7 +76,7 @@ func (h *Host) announceLeaving(ctx context.Context) {
 	defer cancel()
 	var crew sync.WaitGroup
 	defer crew.Wait()
-	tokens := make(chan struct{}, askedAtOnce)
+	tokens := make(chan struct{}, maxQuestions)
 	for _, peer := range h.Records.NearestKnown(grid.CatalogKey, announceNodes) {
 		if peer == h.Self.Peer {
 			continue
@@ -97,7 +97,7 @@ func (h *Host) announceLeaving(ctx context.Context) {
 
 // checkReturned asks a node that announced that it leaves, and then sent a message, whether it is back. If so, it may lead again.
 func (h *Host) checkReturned(peer string) {
-	if !h.detector.again(peer) {
+	if !h.detector.shouldRecheck(peer) {
 		return
 	}
 	h.start(func(ctx context.Context) {
@@ -120,9 +120,9 @@ func (h *Host) handOver(ctx context.Context) (handed, kept int) {
 func (h *Host) handAll(ctx context.Context, groups []ledGroup, done *atomic.Int64) {
 	var crew sync.WaitGroup
 	defer crew.Wait()
-	tokens := make(chan struct{}, handedAtOnce)
+	tokens := make(chan struct{}, maxHandOvers)
 	for _, w := range groups {
-		heir := h.heir(w)
+		heir := h.successor(w)
 		if heir == "" {
 			continue
 		}
@@ -135,7 +135,7 @@ func (h *Host) handAll(ctx context.Context, groups []ledGroup, done *atomic.Int6
 			defer func() { <-tokens }()
 			err := w.group.Transfer(heir)
 			if err == nil {
-				err = h.settle(ctx, func() bool { return !w.group.Status().Self })
+				err = h.awaitGroup(ctx, func() bool { return !w.group.Status().Self })
 			}
 			if err != nil {
 				h.Logger.Warn("leadership not handed over", "group", w.id, "peer", heir, "error", err)
@@ -147,10 +147,10 @@ func (h *Host) handAll(ctx context.Context, groups []ledGroup, done *atomic.Int6
 	}
 }
 
-// heir returns the member that should lead after this node: the nearest one that has all of the log, or nearly all. It returns ""
-// if there is none. A leaving member is better than none: it still sends messages, so it either hands over in turn or has just
-// come back.
-func (h *Host) heir(w ledGroup) string {
+// successor returns the member that should lead after this node: the nearest one that has all of the log, or nearly all. It
+// returns "" if there is none. A leaving member is better than none: it still sends messages, so it either hands over in turn or
+// has just come back.
+func (h *Host) successor(w ledGroup) string {
 	able := slices.DeleteFunc(h.memberStates(w, w.group.Status()), func(m membership.Member) bool {
 		return m.Peer == h.Self.Peer || !m.CaughtUp || m.Learner
 	})

@@ -25,7 +25,7 @@ const (
 
 // canHibernate reports whether the region, which this node leads, has been idle for long enough to hibernate.
 func (l *loop) canHibernate() bool {
-	return l.leading && !l.alone() && l.unloadable() && l.idle > idleTicks && (l.idle-idleTicks)%hibernateEvery == 1
+	return l.leading && !l.isOnlyMember() && l.unloadable() && l.idle > idleTicks && (l.idle-idleTicks)%hibernateEvery == 1
 }
 
 // rest ends the loop at the end of this tick if the region is still idle. Least is the index that must have been applied.
@@ -65,7 +65,7 @@ func (h *Host) hibernateNow(ctx context.Context, l *loop) error {
 	if next := membership.Next(h.Self.Peer, h.memberStates(w, status), h.nearestOf(w, status), w.copies); next.Kind != membership.Stay && next.Kind != membership.Transfer {
 		return errors.New("its members are being changed")
 	}
-	if err := h.announced(ctx, l); err != nil {
+	if err := h.ensureAnnounced(ctx, l); err != nil {
 		return err
 	}
 	var others []string
@@ -89,8 +89,8 @@ func (h *Host) hibernateNow(ctx context.Context, l *loop) error {
 	return nil
 }
 
-// announced ensures that the catalog has the region's current members.
-func (h *Host) announced(ctx context.Context, l *loop) error {
+// ensureAnnounced ensures that the catalog has the region's current members.
+func (h *Host) ensureAnnounced(ctx context.Context, l *loop) error {
 	info, err := l.ask(ctx)
 	if err != nil {
 		return err

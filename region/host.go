@@ -74,7 +74,7 @@ type Host struct {
 	loading      flights[wire.Hello, *loop]
 	joining      flights[wire.Hello, *loop] // joins by invitation
 	detector     failureDetector
-	looked       string        // summary of the nodes' states when the closed regions were last checked
+	checkedNodes string        // summary of the nodes' states when the closed regions were last checked
 	stop         chan struct{} // closed when Run begins to end
 	leave        sync.Once     // closes leaving
 	leaving      chan struct{} // closed when this node is about to stop: see Drain
@@ -123,7 +123,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		probe:   provocation(),
 
 		reopenCatalog: make(chan struct{}, 1),
-		serving:       make(chan struct{}, piecesAtOnce),
+		serving:       make(chan struct{}, maxPieces),
 		bases:         newBases(),
 	}
 	h.detector.setGrace(o.Grace)
@@ -189,7 +189,7 @@ func (h *Host) Run(ctx context.Context) error {
 		select {
 		case <-ending:
 			ending = nil
-			h.depart()
+			h.startLeaving()
 			crew.Go(func() { h.handOver(serving); close(handedOver) })
 		case <-handedOver:
 			return nil
@@ -259,7 +259,7 @@ func (h *Host) hash(l *loop, pos grid.ChunkPos) {
 				panic(caught) // it is the region's terrain, so the region is isolated
 			}
 			h.bases.sound.Add(wire.BaseOf{Chunk: pos, Hash: base}, struct{}{}) // so that it is not generated again to be checked
-			l.based(pos, base)
+			l.setTerrainHash(pos, base)
 		})
 	})
 }

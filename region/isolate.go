@@ -98,7 +98,7 @@ func (h *Host) runLoop(ctx context.Context, l *loop) {
 		h.isolate(ctx, l, caught)
 	}
 	if l.removed && !l.discarded {
-		if err := h.forget(l.info); err != nil {
+		if err := h.deleteRegion(l.info); err != nil {
 			h.Logger.Error("rows of a region that this node left stay on disk", "error", err)
 		}
 	}
@@ -121,7 +121,7 @@ func (h *Host) isolate(ctx context.Context, l *loop, f *fault) {
 		}
 	}
 	led := l.leading
-	if heir := h.heir(h.groupOf(l)); led && heir != "" {
+	if heir := h.successor(h.groupOf(l)); led && heir != "" {
 		if err := h.handOff(ctx, l, heir); err != nil {
 			h.Logger.Warn("leadership of a fenced region not handed over", "region", l.info.ID, "peer", heir, "error", err)
 		}
@@ -141,7 +141,7 @@ func (h *Host) handOff(ctx context.Context, l *loop, heir string) error {
 	if err := l.raft.Transfer(heir); err != nil {
 		return err
 	}
-	if err := h.settle(ctx, func() bool { return !l.raft.Status().Self }); err != nil {
+	if err := h.awaitGroup(ctx, func() bool { return !l.raft.Status().Self }); err != nil {
 		return err
 	}
 	h.metrics.changes.WithLabelValues("transfer").Inc()

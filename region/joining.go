@@ -65,15 +65,15 @@ func (h *Host) joinGroup(ctx context.Context, invite wire.Invite) (*loop, error)
 			return nil, ctx.Err()
 		}
 	}
-	if err := h.keep(info); err != nil {
+	if err := h.store(info); err != nil {
 		return nil, err
 	}
 	g, err := h.Replicas.Join(ctx, join)
 	if errors.Is(err, replica.ErrReplaced) {
-		if err := h.forget(info); err != nil {
+		if err := h.deleteRegion(info); err != nil {
 			return nil, err
 		}
-		if err := h.keep(info); err != nil {
+		if err := h.store(info); err != nil {
 			return nil, err
 		}
 		g, err = h.Replicas.Join(ctx, join)
@@ -108,7 +108,7 @@ func (h *Host) wakeMisplaced(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if h.loop(info.ID) == nil && !h.failures.quarantined(info.ID) && h.responsible(info) && h.misplaced(info, peers) && len(wrong) < wokenAtOnce {
+		if h.loop(info.ID) == nil && !h.failures.quarantined(info.ID) && h.responsible(info) && h.misplaced(info, peers) && len(wrong) < maxWokenPerCheck {
 			wrong = append(wrong, info)
 		}
 		return nil
@@ -119,7 +119,7 @@ func (h *Host) wakeMisplaced(ctx context.Context) error {
 	delete(peers, h.Self.Peer)
 	h.detector.refresh(ctx, peers, h.Directory.describe)
 	if len(wrong) > 0 {
-		h.looked = "" // there may be more
+		h.checkedNodes = "" // there may be more
 	}
 	for _, info := range wrong {
 		l, err := h.loadGroup(ctx, wire.Hello{Region: info.ID, Cell: info.Cell})

@@ -398,7 +398,7 @@ func TestOutOfCellMessages(t *testing.T) {
 // TrySend sends the message as long as the loop has not fallen behind; otherwise it does not call take.
 func TestTrySendNeverWaits(t *testing.T) {
 	l, _ := scripted()
-	link := l.sitDown()
+	link := l.newLink()
 	outside := routedLink{Link: link}
 	taken := 0
 	watch := func() wire.ToRegion {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// linkTimeout gives up a link on which no frame arrives for too long. The limit is silence if an edit was sent lately or the
-// subscription is not accepted yet, otherwise calmSilence. On the region's side it only determines how often to send a frame.
+// linkTimeout gives up a link on which no frame arrives for too long. The limit is silenceTimeout if an edit was sent lately or
+// the subscription is not accepted yet, otherwise calmTimeout. On the region's side it only determines how often to send a frame.
 type linkTimeout struct {
 	onExpiry func() // called, in its own goroutine, if neither begin nor end is called for too long
 
@@ -23,9 +23,9 @@ type linkTimeout struct {
 func (v *linkTimeout) begin(now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	patience := calmSilence
+	patience := calmTimeout
 	if !v.mu.accepted || v.lately(now, eagerFor) {
-		patience = silence
+		patience = silenceTimeout
 	}
 	v.mu.due = now.Add(patience)
 	if v.mu.timer == nil {
@@ -43,18 +43,18 @@ func (v *linkTimeout) end() {
 	v.mu.timer.Stop()
 }
 
-// edited records an edit. A current wait lasts at most silence from now on; further edits do not extend it.
+// edited records an edit. A current wait lasts at most silenceTimeout from now on; further edits do not extend it.
 func (v *linkTimeout) edited(now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.mu.last = now
-	due := now.Add(silence)
+	due := now.Add(silenceTimeout)
 	if v.mu.timer == nil || !due.Before(v.mu.due) {
 		return
 	}
 	if v.mu.timer.Stop() {
 		v.mu.due = due
-		v.mu.timer.Reset(silence)
+		v.mu.timer.Reset(silenceTimeout)
 	}
 }
 

@@ -20,10 +20,10 @@ func TestSilentRegionIsGivenUp(t *testing.T) {
 		edits    int           // one every 100 ms, after a second
 		want     time.Duration // until the link is given up
 	}{
-		"not accepted yet": {false, 0, silence},
-		"nobody edits":     {true, 0, calmSilence},
-		"one edit":         {true, 1, time.Second + silence},
-		"edit after edit":  {true, 50, time.Second + silence},
+		"not accepted yet": {false, 0, silenceTimeout},
+		"nobody edits":     {true, 0, calmTimeout},
+		"one edit":         {true, 1, time.Second + silenceTimeout},
+		"edit after edit":  {true, 50, time.Second + silenceTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

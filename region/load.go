@@ -166,14 +166,14 @@ func (h *Host) open(ctx context.Context, info wire.Region) (*replica.Group, erro
 		return nil, fmt.Errorf("find region %d: %w", info.ID, err)
 	}
 	if !has && info.Epoch != firstEpoch {
-		return h.joinBelated(ctx, info)
+		return h.joinLate(ctx, info)
 	}
 	founding := replica.Founding{Group: info.ID, Tables: landTables(info.ID)}
 	for _, m := range info.Members {
 		founding.Members = append(founding.Members, m.Peer)
 	}
 	if !has {
-		if err := h.keep(info); err != nil {
+		if err := h.store(info); err != nil {
 			return nil, err
 		}
 	}
@@ -184,8 +184,8 @@ func (h *Host) open(ctx context.Context, info wire.Region) (*replica.Group, erro
 	return g, nil
 }
 
-// joinBelated joins a region of which nothing is stored here, as the replica that the catalog has.
-func (h *Host) joinBelated(ctx context.Context, info wire.Region) (*replica.Group, error) {
+// joinLate joins a region of which nothing is stored here, as the replica that the catalog has.
+func (h *Host) joinLate(ctx context.Context, info wire.Region) (*replica.Group, error) {
 	join := replica.JoinInfo{Group: info.ID, Tables: landTables(info.ID)}
 	for _, m := range info.Members {
 		join.Members = append(join.Members, replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})
@@ -196,7 +196,7 @@ func (h *Host) joinBelated(ctx context.Context, info wire.Region) (*replica.Grou
 	if join.ID == 0 {
 		return nil, fmt.Errorf("region %d no longer has its first members: %w", info.ID, ErrNotHere)
 	}
-	if err := h.keep(info); err != nil {
+	if err := h.store(info); err != nil {
 		return nil, err
 	}
 	g, err := h.Replicas.Join(ctx, join)

@@ -48,7 +48,7 @@ type loop struct {
 	raft    *replica.Group // the same, for the supervisor; nil in a quarantined region (see Host.loadGroup)
 	logger  *slog.Logger
 	metrics *metrics
-	// hash requests the hash of a chunk's terrain, which arrives through the inbox as based.
+	// hash requests the hash of a chunk's terrain, which arrives through the inbox as setTerrainHash.
 	hash func(l *loop, pos grid.ChunkPos)
 	// hibernate is called when the region can hibernate.
 	hibernate func(l *loop)
@@ -109,7 +109,7 @@ type loop struct {
 	look           *look                    // for the newest mark; nil if there was none
 	retained       []retained               // oldest first
 	mending        *mending                 // nil if the copy is not being repaired
-	held           []replica.Delivery       // what arrived during the repair
+	heldDeliveries []replica.Delivery       // what arrived during the repair
 	applied        uint64                   // the land contains the entries up to this index
 	reported       uint64                   // the entries up to this one were given to the group to be stored
 	expected       int                      // edits expected in the next entry: of the players answered with the last one, and of those who waited then
@@ -147,7 +147,7 @@ type subscriber struct {
 	pendingSince  time.Time // it is pending since then; zero if it is not
 	readOnlyUntil time.Time // it is subscribed read-only, and until then
 	watch         map[grid.ChunkPos]struct{}
-	fresh         []grid.ChunkPos            // watched, and still to be sent as a whole, in order
+	unsent        []grid.ChunkPos            // watched, and still to be sent as a whole, in order
 	shown         map[grid.ChunkPos]struct{} // sent as a whole in this tick
 	results       []wire.EditResult
 }
@@ -194,7 +194,7 @@ func (l *loop) run(ctx context.Context) {
 				l.metrics.lateTicks.Inc()
 				due = start
 			}
-			l.metrics.tickSeconds.Observe(l.work(start).Seconds())
+			l.metrics.tickSeconds.Observe(l.runTick(start).Seconds())
 		}
 		if l.fault != nil {
 			return // isolated: the host does the rest
@@ -220,9 +220,9 @@ func (l *loop) handleInbox() {
 	l.publishEarly()
 }
 
-// work runs a tick that is due, and returns how long it took. A region that is led here and exceeds its budget is isolated if
+// runTick runs a tick that is due, and returns how long it took. A region that is led here and exceeds its budget is isolated if
 // another member can lead it. Otherwise it continues: slow land is better than none.
-func (l *loop) work(now time.Time) time.Duration {
+func (l *loop) runTick(now time.Time) time.Duration {
 	if !l.leading || l.tickInterval() != TickEvery {
 		l.budget.rest()
 		l.step()
@@ -232,7 +232,7 @@ func (l *loop) work(now time.Time) time.Duration {
 	if blown == nil {
 		return took
 	}
-	if l.alone() || !l.hasSubstitute() {
+	if l.isOnlyMember() || !l.hasSubstitute() {
 		l.logger.Warn("region is slow and no other member can lead it", "region", l.info.ID, "cell", l.info.Cell.String(), "error", blown)
 		return took
 	}
@@ -253,14 +253,14 @@ func (l *loop) hasSubstitute() bool {
 
 // tickInterval returns the current length of the region's ticks.
 func (l *loop) tickInterval() time.Duration {
-	if l.leading && (l.idle <= idleTicks || !l.unloadable()) || l.alone() {
+	if l.leading && (l.idle <= idleTicks || !l.unloadable()) || l.isOnlyMember() {
 		return TickEvery
 	}
 	return restEvery
 }
 
-// alone reports whether the group has no other members.
-func (l *loop) alone() bool { return len(l.members) <= 1 }
+// isOnlyMember reports whether the group has no other members.
+func (l *loop) isOnlyMember() bool { return len(l.members) <= 1 }
 
 // endReason returns why the loop must end now, or "".
 func (l *loop) endReason() string {
@@ -274,7 +274,7 @@ func (l *loop) endReason() string {
 		return "the region's storage failed"
 	case l.hibernating && l.inbox.closeIfEmpty():
 		return "the region sleeps"
-	case l.alone() && l.idle > idleTicks && l.unloadable() && l.inbox.closeIfEmpty():
+	case l.isOnlyMember() && l.idle > idleTicks && l.unloadable() && l.inbox.closeIfEmpty():
 		return "nobody watches"
 	default:
 		return ""
@@ -287,14 +287,14 @@ func (l *loop) step() {
 	l.crowd.Tick()
 	l.runInbox()
 	l.deliver()
-	l.lookOn()
+	l.continueLook()
 	if l.applied-l.reported < busyEntries || l.tick%busyTicks == 0 {
 		l.report()
 	}
 	l.propose()
 	l.publish()
 	l.publishedEarly = false
-	l.wait()
+	l.awaitLeader()
 	l.endReading()
 	l.idle++
 	if len(l.subscribers) > 0 {

@@ -72,14 +72,14 @@ func scripted() (*loop, *script) {
 	cell := grid.CellAt(here, grid.FoundingLabel)
 	l := newLoop(h, wire.Region{ID: 7, Cell: cell}, g, world.NewLand(7, cell, 64))
 	g.loop = l
-	l.hash = func(l *loop, pos grid.ChunkPos) { l.inbox.put(func() { l.based(pos, baseOf(pos)) }) }
+	l.hash = func(l *loop, pos grid.ChunkPos) { l.inbox.put(func() { l.setTerrainHash(pos, baseOf(pos)) }) }
 	l.changed = func(wire.Region) {}
 	l.pinned = func([]wire.BaseOf) {}
 	l.step()
 	return l, g
 }
 
-func (l *loop) sitDown() *localLink {
+func (l *loop) newLink() *localLink {
 	s := newSubscriber()
 	l.attach(s)
 	return &localLink{loop: l, subscriber: s}
@@ -105,7 +105,7 @@ func (l *loop) steps() {
 
 func TestNewTermProposesAgain(t *testing.T) {
 	l, g := scripted()
-	link := l.sitDown()
+	link := l.newLink()
 	l.handleMessage(link.subscriber, wire.ToRegion{Edits: []wire.Intent{stone(1), stone(2)}})
 	l.steps()
 	if len(g.proposed) != 1 {
@@ -142,7 +142,7 @@ func TestNewTermProposesAgain(t *testing.T) {
 
 func TestLostLeadershipDismisses(t *testing.T) {
 	l, g := scripted()
-	link := l.sitDown()
+	link := l.newLink()
 	l.handleMessage(link.subscriber, wire.ToRegion{Edits: []wire.Intent{stone(1)}})
 	l.steps()
 	g.mail = []replica.Delivery{replica.Leadership{Leader: "B", Term: 3}}
@@ -162,7 +162,7 @@ func TestLostLeadershipDismisses(t *testing.T) {
 
 func TestFailedGroupEndsTheLoop(t *testing.T) {
 	l, g := scripted()
-	link := l.sitDown()
+	link := l.newLink()
 	g.mail = []replica.Delivery{replica.Failed{Err: errors.New("damaged")}}
 	l.step()
 	if !l.failed {
@@ -200,7 +200,7 @@ func TestUnreadableSnapshotIsLeftAlone(t *testing.T) {
 // An overloaded group accepts edits later, in order, and none is lost.
 func TestOverloadedGroup(t *testing.T) {
 	l, g := scripted()
-	link := l.sitDown()
+	link := l.newLink()
 	g.full = replica.ErrOverloaded
 	var all []wire.Intent
 	for seq := range uint64(maxBatch + 50) {
@@ -233,7 +233,7 @@ func TestOverloadedGroup(t *testing.T) {
 // A gateway cannot make the region queue more results for it than the bound.
 func TestEditFlood(t *testing.T) {
 	l, g := scripted()
-	link := l.sitDown()
+	link := l.newLink()
 	g.full = replica.ErrOverloaded
 	closed, seq := "", uint64(0)
 	for range 50 {
@@ -281,7 +281,7 @@ func FuzzHear(f *testing.F) {
 	})
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		l, g := scripted()
-		watcher, link := l.sitDown(), l.sitDown()
+		watcher, link := l.newLink(), l.newLink()
 		l.handleMessage(watcher.subscriber, wire.ToRegion{Watch: []grid.ChunkPos{here}})
 		asked, results := make(map[edit]bool), 0
 		for _, data := range [][]byte{first, second} {

@@ -18,8 +18,8 @@ const (
 
 	// pieceTime bounds one request, at both ends.
 	pieceTime = 15 * time.Second
-	// piecesAtOnce bounds how many requests are answered at the same time; the others wait.
-	piecesAtOnce = 4
+	// maxPieces bounds how many requests are answered at the same time; the others wait.
+	maxPieces = 4
 )
 
 // ServePiece answers one request of another node.
@@ -98,16 +98,16 @@ func (h *Host) ask(ctx context.Context, peer string, f wire.Fetch) (wire.Fetched
 }
 
 // offered decompresses and checks a part from a source, and digests it.
-func offered(packed []byte) (offer, error) {
+func offered(packed []byte) (partCopy, error) {
 	data, err := wire.UnpackPiece(packed)
 	if err != nil {
-		return offer{}, err
+		return partCopy{}, err
 	}
 	rows, err := world.DecodeRows(data)
 	if err != nil {
-		return offer{}, err
+		return partCopy{}, err
 	}
-	o := offer{rows: rows}
+	o := partCopy{rows: rows}
 	for _, row := range rows {
 		o.digest.Add(row.Key, row.Value)
 	}

@@ -31,7 +31,7 @@ func (h *Host) pollStatuses(ctx context.Context, want map[string][]uint64, log b
 	var mu sync.Mutex
 	var crew sync.WaitGroup
 	defer crew.Wait()
-	tokens := make(chan struct{}, askedAtOnce)
+	tokens := make(chan struct{}, maxQuestions)
 	for peer, ids := range want {
 		crew.Go(func() {
 			tokens <- struct{}{}

@@ -57,15 +57,15 @@ func (l *loop) queueAgain() {
 
 // refuse answers an edit that was never proposed.
 func (l *loop) refuse(e wire.Intent, why string) {
-	l.answer(edit{e.Player, e.Seq}, refusal(e, why))
+	l.sendResult(edit{e.Player, e.Seq}, refusal(e, why))
 }
 
 func refusal(e wire.Intent, why string) wire.EditResult {
 	return wire.EditResult{Player: e.Player, Seq: e.Seq, Block: chunk.Air, Refused: why}
 }
 
-// answer sends the result to the subscriber that waits for it.
-func (l *loop) answer(key edit, result wire.EditResult) {
+// sendResult sends the result to the subscriber that waits for it.
+func (l *loop) sendResult(key edit, result wire.EditResult) {
 	if s := l.pending[key].subscriber; s != nil {
 		s.results = append(s.results, result)
 	}
@@ -96,8 +96,8 @@ func (l *loop) propose() {
 	for _, q := range l.waiting {
 		pos := q.Pos.Chunk()
 		ready := l.land.Pinned(pos) || pinned[pos]
-		if !ready && l.base(pos) != nil {
-			batch.Pins = append(batch.Pins, world.Pin{Chunk: pos, Base: *l.base(pos)})
+		if !ready && l.terrainHash(pos) != nil {
+			batch.Pins = append(batch.Pins, world.Pin{Chunk: pos, Base: *l.terrainHash(pos)})
 			pinned[pos], ready = true, true
 		}
 		if !ready || held[q.Player] || len(batch.Edits) == maxBatch {
@@ -123,9 +123,9 @@ func (l *loop) propose() {
 	l.proposed = append(l.proposed, batch.Edits...)
 }
 
-// base returns the terrain hash of a chunk that is not yet pinned. If the hash is not known, base requests it once and returns
-// nil.
-func (l *loop) base(pos grid.ChunkPos) *[32]byte {
+// terrainHash returns the terrain hash of a chunk that is not yet pinned. If the hash is not known, terrainHash requests it once
+// and returns nil.
+func (l *loop) terrainHash(pos grid.ChunkPos) *[32]byte {
 	hash, asked := l.bases[pos]
 	if !asked {
 		l.bases[pos] = nil
@@ -134,8 +134,8 @@ func (l *loop) base(pos grid.ChunkPos) *[32]byte {
 	return hash
 }
 
-// based applies the answer to hash.
-func (l *loop) based(pos grid.ChunkPos, base [32]byte) {
+// setTerrainHash applies the answer to hash.
+func (l *loop) setTerrainHash(pos grid.ChunkPos, base [32]byte) {
 	if !l.land.Pinned(pos) {
 		l.bases[pos] = &base
 	}

@@ -53,7 +53,7 @@ func (h *Host) publishChanges(ctx context.Context, id uint64) {
 }
 
 func (h *Host) publishChange(ctx context.Context, info wire.Region) {
-	if err := h.keep(info); err != nil {
+	if err := h.store(info); err != nil {
 		h.Logger.Warn("store region", "cell", info.Cell.String(), "error", err)
 	}
 	if info.Leader != h.Self.Peer {
@@ -69,8 +69,8 @@ func (h *Host) publishChange(ctx context.Context, info wire.Region) {
 	h.Directory.introduce(ctx, info)
 }
 
-// forget deletes what this node stores of a closed region that it is no longer a member of.
-func (h *Host) forget(info wire.Region) error {
+// deleteRegion deletes what this node stores of a closed region that it is no longer a member of.
+func (h *Host) deleteRegion(info wire.Region) error {
 	writes := []kv.Write{{Table: regionTable, Key: regionKey(info.ID)}}
 	err := h.Storage.Keys(world.LandTable, regionKey(info.ID), func(key []byte) error {
 		writes = append(writes, kv.Write{Table: world.LandTable, Key: bytes.Clone(key)})
@@ -86,9 +86,9 @@ func (h *Host) forget(info wire.Region) error {
 	return nil
 }
 
-// keep stores what this node knows of a region that it is a member of. That includes the term: records with an older term than
+// store stores what this node knows of a region that it is a member of. That includes the term: records with an older term than
 // the published one cannot be renewed after a restart.
-func (h *Host) keep(info wire.Region) error {
+func (h *Host) store(info wire.Region) error {
 	row, err := wire.EncodeRegion(info)
 	if err != nil {
 		return fmt.Errorf("store region %d: %w", info.ID, err)

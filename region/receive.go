@@ -131,7 +131,7 @@ func (h *Host) receive(peer string, m wire.RaftMessage) {
 	case errors.Is(err, replica.ErrNotOpen):
 		mend = h.wake
 	case errors.Is(err, replica.ErrNotMember):
-		mend = h.vouch
+		mend = h.admitSender
 	default:
 		h.Logger.Debug("raft message refused", "peer", peer, "group", m.Group, "error", err)
 		return
@@ -188,9 +188,9 @@ func (h *Host) endWaking(group uint64) {
 	delete(h.mu.waking, group)
 }
 
-// vouch makes an open group accept messages of members that are not in its log yet, if the catalog lists them: this node was away
-// while they became members.
-func (h *Host) vouch(ctx context.Context, peer string, group uint64) error {
+// admitSender makes an open group accept messages of members that are not in its log yet, if the catalog lists them: this node
+// was away while they became members.
+func (h *Host) admitSender(ctx context.Context, peer string, group uint64) error {
 	l := h.loop(group)
 	if l == nil {
 		return ErrNotHere // the catalog's own members are recorded only in its own log

@@ -16,14 +16,14 @@ import (
 // This file recovers regions from one survivor, when an operator asks for it, after most of their members are lost for good
 // (docs/adr/0009).
 
-// silenceBefore is how long members must have been silent before a region is recovered without them: a pause or a short partition
+// minSilence is how long members must have been silent before a region is recovered without them: a pause or a short partition
 // is not a loss. A live node may have been heard from only when it was last asked, so unheard adds the longest interval between
 // two questions.
-const silenceBefore = 10 * time.Second
+const minSilence = 10 * time.Second
 
-// unheard returns how long a node must not have been heard from to count as silent for silenceBefore.
-func (h *Host) unheard() time.Duration {
-	return silenceBefore + h.detector.strangerEvery + superviseEvery
+// silentAfter returns how long a node must not have been heard from to count as silent for minSilence.
+func (h *Host) silentAfter() time.Duration {
+	return minSilence + h.detector.strangerEvery + superviseEvery
 }
 
 // Copy is the state of a member of a region that is to be recovered.
@@ -87,7 +87,7 @@ func (h *Host) plan(info wire.Region, own replica.Position, s statusPoll) Recove
 		switch {
 		case !answered:
 			c.Missing = "does not answer"
-			if !c.Heard.IsZero() && time.Since(c.Heard) < h.unheard() {
+			if !c.Heard.IsZero() && time.Since(c.Heard) < h.silentAfter() {
 				recent = m.Peer
 			}
 		case status.State == wire.StandNone:
@@ -125,7 +125,7 @@ func (h *Host) plan(info wire.Region, own replica.Position, s statusPoll) Recove
 	case h.failures.quarantined(info.ID):
 		p.Refused = "it is quarantined here: run voxeld region release first"
 	case recent != "":
-		p.Refused = fmt.Sprintf("%s was last heard from less than %v ago: wait to see whether it comes back", recent, h.unheard())
+		p.Refused = fmt.Sprintf("%s was last heard from less than %v ago: wait to see whether it comes back", recent, h.silentAfter())
 	case best.Peer == "":
 		p.Refused = "no copy of it can be used, including the one here"
 	case best.Peer != h.Self.Peer:
@@ -206,7 +206,7 @@ func (h *Host) recoverRegion(ctx context.Context, hello wire.Hello) error {
 	if l, err = h.loadGroup(ctx, hello); err != nil {
 		return err
 	}
-	return h.settle(ctx, func() bool { return l.raft.Status().Self })
+	return h.awaitGroup(ctx, func() bool { return l.raft.Status().Self })
 }
 
 func (h *Host) recoverCatalog(ctx context.Context) error {
@@ -226,7 +226,7 @@ func (h *Host) recoverCatalog(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return h.settle(ctx, func() bool {
+	return h.awaitGroup(ctx, func() bool {
 		c := h.root()
 		return c != nil && c.group.Status().Self
 	})

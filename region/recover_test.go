@@ -32,7 +32,7 @@ func TestRecoverRegion(t *testing.T) {
 		if err := a.Recover(t.Context(), id); err == nil || !strings.Contains(err.Error(), "wait") {
 			t.Fatalf("recovered at once: %v", err)
 		}
-		<-time.After(a.unheard())
+		<-time.After(a.silentAfter())
 		if _, err := a.Locate(t.Context(), at(here, 0).Chunk()); err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestRecoveredWins(t *testing.T) {
 		<-time.After(20 * time.Second)
 		id := idHere(t, a)
 		n.cut("A", true)
-		<-time.After(a.unheard())
+		<-time.After(a.silentAfter())
 		for _, lost := range []uint64{world.CatalogID, id} {
 			if err := a.Recover(t.Context(), lost); err != nil {
 				t.Fatal(err)
@@ -180,7 +180,7 @@ func TestRecoverOnTheBest(t *testing.T) {
 		}
 		<-time.After(5 * time.Second) // A no longer leads, or B would have heard from it
 		n.cut("B", false)
-		<-time.After(b.unheard())
+		<-time.After(b.silentAfter())
 		if err := b.Recover(t.Context(), id); err == nil || !strings.Contains(err.Error(), "the copy of A has more") {
 			t.Fatalf("on the worse one: %v", err)
 		}

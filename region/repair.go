@@ -29,8 +29,8 @@ type mending struct {
 	index uint64
 }
 
-// mended is what was fetched of one part.
-type mended struct {
+// fetchedPart is what was fetched of one part.
+type fetchedPart struct {
 	part   world.Part
 	rows   []kv.Write
 	stored [][]byte // all keys of the part that are on disk, including those of damaged rows
@@ -53,13 +53,13 @@ func (l *loop) deliveries() []replica.Delivery {
 	if l.mending != nil {
 		return nil
 	}
-	all := append(l.held, l.group.Take()...)
-	l.held = nil
+	all := append(l.heldDeliveries, l.group.Take()...)
+	l.heldDeliveries = nil
 	return all
 }
 
 // endMending replaces the damaged parts with the fetched ones, and resumes.
-func (l *loop) endMending(index uint64, all []mended) {
+func (l *loop) endMending(index uint64, all []fetchedPart) {
 	if l.mending == nil || l.mending.index != index {
 		return
 	}
@@ -84,8 +84,8 @@ func (l *loop) endMending(index uint64, all []mended) {
 func (l *loop) showAgain(p world.Part) {
 	delete(l.bases, p.Chunk)
 	for s := range l.watched[p.Chunk] {
-		if !slices.Contains(s.fresh, p.Chunk) {
-			s.fresh = append(s.fresh, p.Chunk)
+		if !slices.Contains(s.unsent, p.Chunk) {
+			s.unsent = append(s.unsent, p.Chunk)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (h *Host) mendParts(l *loop, index uint64, mends []world.Mend, need int) {
 	h.start(func(ctx context.Context) { // if the host ends, so does the loop
 		ctx, cancel := context.WithTimeout(ctx, mendTime)
 		defer cancel()
-		var all []mended
+		var all []fetchedPart
 		for _, m := range mends {
 			one, err := h.mendPart(ctx, l, index, m, need)
 			if err != nil {
@@ -108,11 +108,11 @@ func (h *Host) mendParts(l *loop, index uint64, mends []world.Mend, need int) {
 	})
 }
 
-func (h *Host) mendPart(ctx context.Context, l *loop, index uint64, m world.Mend, need int) (mended, error) {
-	var offers []offer
+func (h *Host) mendPart(ctx context.Context, l *loop, index uint64, m world.Mend, need int) (fetchedPart, error) {
+	var offers []partCopy
 	var failures []error
 	for _, peer := range m.Sources {
-		o, err := h.source(ctx, peer, wire.PartAt{
+		o, err := h.fetchPart(ctx, peer, wire.PartAt{
 			Moment: wire.Moment{Group: l.info.ID, Index: index}, Chunk: m.Part.Chunk, Sequences: m.Part.Sequences,
 		})
 		if err != nil {
@@ -120,30 +120,30 @@ func (h *Host) mendPart(ctx context.Context, l *loop, index uint64, m world.Mend
 			continue
 		}
 		offers = append(offers, o)
-		if right, ok := choose(need, offers); ok {
+		if right, ok := chooseCopy(need, offers); ok {
 			keys, err := h.storedKeys(l.info.ID, l.info.Cell, m.Part)
 			if err != nil {
-				return mended{}, err
+				return fetchedPart{}, err
 			}
-			return mended{part: m.Part, rows: right.rows, stored: keys}, nil
+			return fetchedPart{part: m.Part, rows: right.rows, stored: keys}, nil
 		}
 	}
-	return mended{}, errors.Join(append(failures, fmt.Errorf("%d of %d sources sent it, and %d must agree", len(offers), len(m.Sources), need))...)
+	return fetchedPart{}, errors.Join(append(failures, fmt.Errorf("%d of %d sources sent it, and %d must agree", len(offers), len(m.Sources), need))...)
 }
 
-// source fetches a part from one member, which may have to reach the mark first.
-func (h *Host) source(ctx context.Context, peer string, at wire.PartAt) (offer, error) {
+// fetchPart fetches a part from one member, which may have to reach the mark first.
+func (h *Host) fetchPart(ctx context.Context, peer string, at wire.PartAt) (partCopy, error) {
 	for {
 		got, err := h.fetch(ctx, peer, wire.Fetch{Part: &at})
 		if err != nil {
-			return offer{}, err
+			return partCopy{}, err
 		}
 		if !got.Wait {
 			return offered(got.Data)
 		}
 		select {
 		case <-ctx.Done():
-			return offer{}, fmt.Errorf("%s does not reach entry %d: %w", peer, at.Index, ctx.Err())
+			return partCopy{}, fmt.Errorf("%s does not reach entry %d: %w", peer, at.Index, ctx.Err())
 		case <-time.After(diskPoll):
 		}
 	}

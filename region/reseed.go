@@ -25,9 +25,9 @@ const (
 	reseedEvery = 5 * time.Second
 	// reseedTime bounds one attempt.
 	reseedTime = 20 * time.Second
-	// reseedsMost bounds how often a region's copy is replaced while the node runs. If it is damaged once more, the file itself
+	// maxReseeds bounds how often a region's copy is replaced while the node runs. If it is damaged once more, the file itself
 	// is broken in a way that rewriting does not repair, and only another file helps.
-	reseedsMost = 3
+	maxReseeds = 3
 )
 
 // corruptCopy is a copy on this node that must not be used any more.
@@ -106,7 +106,7 @@ func (h *Host) keepReseeding(ctx context.Context) {
 		h.mu.Unlock()
 		for _, c := range all {
 			var err error
-			if replaced[c.info.ID] < reseedsMost {
+			if replaced[c.info.ID] < maxReseeds {
 				err = h.reseed(ctx, c.info)
 			} else {
 				err = errHopeless
@@ -144,14 +144,14 @@ func (h *Host) reseed(ctx context.Context, info wire.Region) error {
 		info = known
 	}
 	if l := h.loop(info.ID); l != nil && l.raft.Status().Self {
-		heir := h.heir(h.groupOf(l))
+		heir := h.successor(h.groupOf(l))
 		if heir == "" {
 			return errors.New("no other member can lead it")
 		}
 		if err := l.raft.Transfer(heir); err != nil {
 			return err
 		}
-		if err := h.settle(ctx, func() bool { return !l.raft.Status().Self }); err != nil {
+		if err := h.awaitGroup(ctx, func() bool { return !l.raft.Status().Self }); err != nil {
 			return err
 		}
 	}
@@ -251,7 +251,7 @@ func (h *Host) removeReplica(ctx context.Context, peer string, group uint64) (ui
 	if l.raft.Status().Leader == "" {
 		l.raft.Campaign()
 	}
-	if err := h.settle(ctx, func() bool { return l.raft.Status().Leader != "" }); err != nil {
+	if err := h.awaitGroup(ctx, func() bool { return l.raft.Status().Leader != "" }); err != nil {
 		return 0, errors.New("it has no leader")
 	}
 	if status := l.raft.Status(); !status.Self {
@@ -259,7 +259,7 @@ func (h *Host) removeReplica(ctx context.Context, peer string, group uint64) (ui
 	}
 	for _, m := range l.raft.Configuration().Members {
 		if m.Peer == peer {
-			return m.ID, h.exclude(ctx, l, m)
+			return m.ID, h.removeMember(ctx, l, m)
 		}
 	}
 	// It is removed already, and its id is unknown here. The tombstone must not be below that id. Otherwise a member that is not
@@ -267,15 +267,15 @@ func (h *Host) removeReplica(ctx context.Context, peer string, group uint64) (ui
 	return l.raft.NewestID(), nil
 }
 
-// exclude removes a member whose copy is then deleted. It first waits until others have everything that was acknowledged with
-// that member's help.
-func (h *Host) exclude(ctx context.Context, l *loop, m replica.Member) error {
-	if err := h.settle(ctx, func() bool { return h.beginReconcile(l.info.ID) }); err != nil {
+// removeMember removes a member whose copy is then deleted. It first waits until others have everything that was acknowledged
+// with that member's help.
+func (h *Host) removeMember(ctx context.Context, l *loop, m replica.Member) error {
+	if err := h.awaitGroup(ctx, func() bool { return h.beginReconcile(l.info.ID) }); err != nil {
 		return errors.New("its members are being changed")
 	}
 	defer h.endReconcile(l.info.ID)
 	last := l.raft.Status().Last
-	if err := h.settle(ctx, func() bool { return heldWithout(l.raft.Status(), m.ID, last) }); err != nil {
+	if err := h.awaitGroup(ctx, func() bool { return heldWithout(l.raft.Status(), m.ID, last) }); err != nil {
 		return errors.New("the other members do not have all that it has")
 	}
 	if err := h.change(ctx, h.groupOf(l), "remove", m.Peer, l.raft.Remove); err != nil {

@@ -29,7 +29,7 @@ func (h *Host) root() *catalog {
 	return h.mu.catalog
 }
 
-func (h *Host) forgetCatalog() error {
+func (h *Host) deleteCatalog() error {
 	var writes []kv.Write
 	err := h.Storage.Scan(world.CatalogTable, nil, func(key, _ []byte) error {
 		writes = append(writes, kv.Write{Table: world.CatalogTable, Key: append([]byte(nil), key...)})
@@ -102,7 +102,7 @@ func (h *Host) acceptCatalog(ctx context.Context, peer string, invite wire.Invit
 	}
 	g, err := h.Replicas.Join(ctx, join)
 	if errors.Is(err, replica.ErrReplaced) {
-		if err := h.forgetCatalog(); err != nil {
+		if err := h.deleteCatalog(); err != nil {
 			return err
 		}
 		g, err = h.Replicas.Join(ctx, join)

@@ -58,8 +58,8 @@ type diskPart struct {
 	state  wire.DiskState // DiskDamaged, or not yet compared
 }
 
-// marked starts a look at a mark: the current state is the one as of its index.
-func (l *loop) marked(index uint64, mark world.Mark) {
+// beginLook starts a look at a mark: the current state is the one as of its index.
+func (l *loop) beginLook(index uint64, mark world.Mark) {
 	l.report() // brings the disk up to the mark; a part that is replaced must have no unreported rows
 	if heard := l.markWaiters[mark.Nonce]; heard != nil {
 		heard <- index
@@ -89,8 +89,8 @@ func (l *loop) proposeMark(mark world.Mark, committed chan<- uint64) error {
 	return nil
 }
 
-// lookOn continues the current look, as far as fits into this tick.
-func (l *loop) lookOn() {
+// continueLook continues the current look, as far as fits into this tick.
+func (l *loop) continueLook() {
 	k := l.look
 	if k == nil || k.survey == nil || k.reading {
 		return

@@ -92,7 +92,7 @@ func TestLeadersDiskFull(t *testing.T) {
 			}
 		}
 		start := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), 2*readingTime)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*readOnlyTime)
 		defer cancel()
 		for seq := uint64(91); ; seq++ {
 			err := g.Send(wire.ToRegion{Edits: []wire.Intent{stone(seq)}})

@@ -86,7 +86,7 @@ func (l *loop) handleMessage(s *subscriber, msg wire.ToRegion) {
 		l.crowd.Leave(s.number, id)
 	}
 	for _, intent := range msg.Edits {
-		l.intend(s, intent)
+		l.queueEdit(s, intent)
 	}
 	for _, u := range msg.Says {
 		l.crowd.Say(u)
@@ -104,8 +104,8 @@ func (l *loop) watch(s *subscriber, pos grid.ChunkPos) {
 	}
 	set[s] = struct{}{}
 	s.watch[pos] = struct{}{}
-	if !slices.Contains(s.fresh, pos) {
-		s.fresh = append(s.fresh, pos)
+	if !slices.Contains(s.unsent, pos) {
+		s.unsent = append(s.unsent, pos)
 	}
 }
 
@@ -117,12 +117,12 @@ func (l *loop) unwatch(s *subscriber, pos grid.ChunkPos) {
 			delete(l.watched, pos)
 		}
 	}
-	s.fresh = slices.DeleteFunc(s.fresh, func(p grid.ChunkPos) bool { return p == pos })
+	s.unsent = slices.DeleteFunc(s.unsent, func(p grid.ChunkPos) bool { return p == pos })
 }
 
-// intend queues an edit. If the edit is already pending because another link sent it, only the subscriber that gets the answer
+// queueEdit queues an edit. If the edit is already pending because another link sent it, only the subscriber that gets the answer
 // changes.
-func (l *loop) intend(s *subscriber, intent wire.Intent) {
+func (l *loop) queueEdit(s *subscriber, intent wire.Intent) {
 	key := edit{intent.Player, intent.Seq}
 	before, underWay := l.pending[key]
 	if underWay && before.intent != intent {
@@ -142,7 +142,7 @@ func (l *loop) intend(s *subscriber, intent wire.Intent) {
 	case l.readOnly, l.stalled != nil, len(l.waiting) >= maxWaiting:
 		// A retry, sent because the previous leader's answer was lost, may already be applied.
 		if block, applied := l.land.Confirms(intent); applied {
-			l.answer(key, wire.EditResult{Player: intent.Player, Seq: intent.Seq, Block: block})
+			l.sendResult(key, wire.EditResult{Player: intent.Player, Seq: intent.Seq, Block: block})
 		} else if l.readOnly {
 			l.refuse(intent, wire.RefusedQuarantined)
 		} else {
@@ -150,7 +150,7 @@ func (l *loop) intend(s *subscriber, intent wire.Intent) {
 		}
 	default:
 		if !l.land.Pinned(pos) {
-			l.base(pos) // request the hash now: propose will need it
+			l.terrainHash(pos) // request the hash now: propose will need it
 		}
 		l.waiting = append(l.waiting, queued{Intent: intent})
 	}
@@ -195,7 +195,7 @@ func (l *loop) publish() {
 	}
 	for s, f := range frames {
 		if !s.out.put(*f) {
-			l.cut(s)
+			l.dropSlow(s)
 		}
 	}
 }
@@ -206,14 +206,14 @@ func (l *loop) publish() {
 func (l *loop) publishEarly() {
 	waiting := false
 	for s := range l.subscribers {
-		if len(s.results) == 0 && (l.publishedEarly || len(s.fresh) == 0 || !s.pendingSince.IsZero()) {
+		if len(s.results) == 0 && (l.publishedEarly || len(s.unsent) == 0 || !s.pendingSince.IsZero()) {
 			continue
 		}
 		if waiting = true; !l.publishedEarly {
 			break
 		}
 		if !s.out.put(wire.FromRegion{Tick: l.tick, Results: s.nextResults()}) {
-			l.cut(s)
+			l.dropSlow(s)
 		}
 	}
 	if waiting && !l.publishedEarly {
@@ -222,9 +222,9 @@ func (l *loop) publishEarly() {
 	}
 }
 
-// cut ends the link of a gateway that does not read its frames. Unread frames are dropped. On its next link the gateway starts
-// with whole chunks and asks again for the results that it did not get.
-func (l *loop) cut(s *subscriber) {
+// dropSlow ends the link of a gateway that does not read its frames. Unread frames are dropped. On its next link the gateway
+// starts with whole chunks and asks again for the results that it did not get.
+func (l *loop) dropSlow(s *subscriber) {
 	select {
 	case <-s.out.ended:
 		l.detach(s) // the gateway has closed the link itself
@@ -263,9 +263,9 @@ func (l *loop) show(s *subscriber, frame func(*subscriber) *wire.FromRegion) {
 		return
 	}
 	edits := 0
-	for len(s.fresh) > 0 && edits < frameEdits {
-		pos := s.fresh[0]
-		s.fresh = s.fresh[1:]
+	for len(s.unsent) > 0 && edits < frameEdits {
+		pos := s.unsent[0]
+		s.unsent = s.unsent[1:]
 		s.shown[pos] = struct{}{}
 		news := l.chunkState(pos)
 		edits += len(news.State.Edits) + 1
@@ -278,7 +278,7 @@ func (l *loop) show(s *subscriber, frame func(*subscriber) *wire.FromRegion) {
 // been sent or will be.
 func (s *subscriber) skipsChanges(pos grid.ChunkPos) bool {
 	_, shown := s.shown[pos]
-	return shown || slices.Contains(s.fresh, pos)
+	return shown || slices.Contains(s.unsent, pos)
 }
 
 // chunkState returns the current state of a chunk, with the changes of this tick included.

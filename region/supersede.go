@@ -47,7 +47,7 @@ func (h *Host) validateCopy(ctx context.Context, info wire.Region) error {
 	}
 	if h.superseded(ctx, info) {
 		h.Logger.Warn("region continues without this node; its copy is dropped", "region", info.ID, "cell", Name(info))
-		if err := h.forget(info); err != nil {
+		if err := h.deleteRegion(info); err != nil {
 			return err
 		}
 		return fmt.Errorf("%w: %w", errSuperseded, ErrNotHere)
@@ -144,10 +144,10 @@ func (h *Host) checkSuperseded(ctx context.Context, peer string, id uint64) erro
 		return waitFor(ctx, l.done)
 	}
 	if id == world.CatalogID {
-		return h.forgetCatalog()
+		return h.deleteCatalog()
 	}
 	h.release(id)
-	return h.forget(info)
+	return h.deleteRegion(info)
 }
 
 func waitFor(ctx context.Context, done <-chan struct{}) error {

@@ -29,11 +29,11 @@ const (
 	neighbours = 16
 	// rowsEvery is the number of rounds between two checks of the closed groups.
 	rowsEvery = 5
-	// wokenAtOnce bounds how many closed groups are opened in one check.
-	wokenAtOnce = 8
-	// looksAnyway is the number of rounds after which the closed groups are checked even if nothing seems to have changed among
-	// the nodes.
-	looksAnyway = 150
+	// maxWokenPerCheck bounds how many closed groups are opened in one check.
+	maxWokenPerCheck = 8
+	// maxSkippedChecks is the number of rounds after which the closed groups are checked even if nothing seems to have changed
+	// among the nodes.
+	maxSkippedChecks = 150
 )
 
 // ledGroup is a group that this node leads and whose members the supervisor maintains.
@@ -59,7 +59,7 @@ func (h *Host) supervise(ctx context.Context) {
 		}
 		h.superviseOnce(ctx)
 		h.notifyEvicted(ctx)
-		if round%rowsEvery == rowsEvery-1 && h.worthALook(round) {
+		if round%rowsEvery == rowsEvery-1 && h.shouldCheckClosed(round) {
 			if err := h.wakeMisplaced(ctx); err != nil {
 				h.Logger.Warn("check closed regions", "error", err)
 			}
@@ -115,14 +115,14 @@ func (h *Host) superviseOnce(ctx context.Context) {
 	}
 }
 
-// worthALook reports whether the closed regions should be checked: the set of nodes has changed since the last check that found
-// nothing wrong.
-func (h *Host) worthALook(round int) bool {
+// shouldCheckClosed reports whether the closed regions should be checked: the set of nodes has changed since the last check that
+// found nothing wrong.
+func (h *Host) shouldCheckClosed(round int) bool {
 	nodes := h.detector.summary(h.Grace)
-	if nodes == h.looked && round%looksAnyway >= rowsEvery {
+	if nodes == h.checkedNodes && round%maxSkippedChecks >= rowsEvery {
 		return false
 	}
-	h.looked = nodes
+	h.checkedNodes = nodes
 	return true
 }
 
@@ -185,7 +185,7 @@ func (h *Host) reconcile(ctx context.Context, w ledGroup) {
 		if next.Kind == membership.Stay && len(status.Members) < 2 && w.group.Configuration().Recovered == 0 {
 			return
 		}
-		if err := h.agree(ctx, w); err != nil {
+		if err := h.ensureMembersKnown(ctx, w); err != nil {
 			h.Logger.Debug("members not announced", "group", w.id, "error", err)
 			return
 		}
@@ -238,9 +238,9 @@ func (h *Host) nearestOf(w ledGroup, s replica.Status) []string {
 	})
 }
 
-// agree ensures that the catalog has all members before the next step is taken. It accepts changes only from members that it
-// knows, so a later leader that it did not know could not report one.
-func (h *Host) agree(ctx context.Context, w ledGroup) error {
+// ensureMembersKnown ensures that the catalog has all members before the next step is taken. It accepts changes only from members
+// that it knows, so a later leader that it did not know could not report one.
+func (h *Host) ensureMembersKnown(ctx context.Context, w ledGroup) error {
 	info, err := w.info(ctx)
 	if err != nil {
 		return err
@@ -311,7 +311,7 @@ func (h *Host) executeStep(ctx context.Context, w ledGroup, next membership.Step
 		if err := w.group.Transfer(next.Peer); err != nil {
 			return err
 		}
-		return h.settle(ctx, func() bool { return !w.group.Status().Self })
+		return h.awaitGroup(ctx, func() bool { return !w.group.Status().Self })
 	case membership.Stay:
 	}
 	return nil
@@ -325,9 +325,9 @@ func (h *Host) change(ctx context.Context, w ledGroup, kind, peer string, begin 
 	}
 	done := func() bool {
 		conf := w.group.Configuration()
-		return conf.Index > before && shows(w.group.Status(), conf)
+		return conf.Index > before && hasMembers(w.group.Status(), conf)
 	}
-	if err := h.settle(ctx, done); err != nil {
+	if err := h.awaitGroup(ctx, done); err != nil {
 		return err
 	}
 	h.metrics.changes.WithLabelValues(kind).Inc()
@@ -335,15 +335,15 @@ func (h *Host) change(ctx context.Context, w ledGroup, kind, peer string, begin 
 	return nil
 }
 
-// shows reports whether the status, which is as of the group's last tick, has these members already.
-func shows(s replica.Status, conf replica.Configured) bool {
+// hasMembers reports whether the status, which is as of the group's last tick, has these members already.
+func hasMembers(s replica.Status, conf replica.Configured) bool {
 	return slices.EqualFunc(s.Members, conf.Members, func(p replica.Progress, m replica.Member) bool { return p.Member == m })
 }
 
 var errUnsettled = errors.New("timed out")
 
-// settle waits for a condition that the group brings about.
-func (h *Host) settle(ctx context.Context, done func() bool) error {
+// awaitGroup waits for a condition that the group brings about.
+func (h *Host) awaitGroup(ctx context.Context, done func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	poll := time.NewTicker(settlePoll)
@@ -383,7 +383,7 @@ func (h *Host) inviteLearners(ctx context.Context, w ledGroup) error {
 			return fmt.Errorf("invite %s: %w", m.Peer, err)
 		}
 	}
-	return h.settle(ctx, func() bool {
+	return h.awaitGroup(ctx, func() bool {
 		return !slices.ContainsFunc(h.memberStates(w, w.group.Status()), func(m membership.Member) bool { return m.Learner && !m.CaughtUp })
 	})
 }
