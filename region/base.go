@@ -16,9 +16,9 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file handles worlds whose nodes generate different terrain (docs/adr/0003): nodes with another CPU architecture or another
-// version. The log pins, by hash, the terrain that the edits of a chunk apply to. A member whose generator produces other terrain
-// fetches the pinned chunk from a node that has it and stores it. The chunk thus outlives the nodes that can generate it.
+// This file handles worlds whose nodes generate different terrain (docs/ARCHITECTURE.md): nodes with another CPU architecture or
+// another version. The log pins, by hash, the terrain that the edits of a chunk apply to. A member whose generator produces other
+// terrain fetches the pinned chunk from a node that has it and stores it. The chunk thus outlives the nodes that can generate it.
 
 const (
 	// baseTable holds the bases that this node cannot generate: hash, 32 bytes → chunk in the chunk codec, deflated.

@@ -55,7 +55,7 @@ type loop struct {
 	// resolveMember requests a member's address, which arrives through the inbox as addMember.
 	resolveMember func(l *loop, peer string)
 	// confirmLeadership checks whether this node still leads, for a gateway that wants to subscribe. The result arrives as
-	// verified.
+	// leadershipChecked.
 	confirmLeadership func(l *loop, s *subscriber)
 	// changed is called when this node becomes the leader, or the members change. It runs the consequences outside of the tick.
 	changed func(wire.Region)
@@ -85,7 +85,7 @@ type loop struct {
 	leadershipLost     time.Time              // when this node lost the leadership while no other leader was known
 	hibernating        bool                   // the region hibernates: the loop is to end
 	removed            bool                   // this node is no longer a member
-	term               uint64                 // in which this node led last
+	term               uint64                 // the last term in which this node led
 	stalled            error                  // why storage refuses writes; nil while it does not
 	failed             bool
 	fault              *fault // why the loop is isolated; nothing is applied any more
@@ -122,8 +122,9 @@ type loop struct {
 func newLoop(h *Host, info wire.Region, g group, land *world.Land) *loop {
 	return &loop{
 		info: info, inbox: newMailbox[func()](0), done: make(chan struct{}),
-		group: g, logger: h.Logger, metrics: h.metrics, hash: h.hash, resolveMember: h.resolveMember, hibernate: h.hibernate, confirmLeadership: h.confirmLeadership, changed: h.changed,
-		reload: h.readLand, read: h.readParts, mend: h.mendParts, pinned: h.pinned, self: h.Self.Peer, roster: make(map[string]wire.Member),
+		group: g, logger: h.Logger, metrics: h.metrics, self: h.Self.Peer,
+		hash: h.hash, resolveMember: h.resolveMember, hibernate: h.hibernate, confirmLeadership: h.confirmLeadership, changed: h.changed,
+		reload: h.readLand, read: h.readParts, mend: h.mendParts, pinned: h.pinned, roster: make(map[string]wire.Member),
 		land: land, crowd: world.NewCrowd(info.Cell),
 		subscribers: make(map[*subscriber]struct{}),
 		watched:     make(map[grid.ChunkPos]map[*subscriber]struct{}),
