@@ -70,7 +70,7 @@ func TestForeignBaseIsKept(t *testing.T) {
 			t.Errorf("D gets what only C generates: %v", err)
 		}
 		if _, err := d.BaseOf(t.Context(), here, [32]byte{9}); !errors.Is(err, ErrNoBase) {
-			t.Errorf("what nobody has: %v", err)
+			t.Errorf("a base that no node has: %v", err)
 		}
 	})
 }
@@ -115,7 +115,7 @@ func TestForeignBaseLater(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := c.BaseOf(ctx, here, [32]byte{8}); err == nil {
-			t.Error("got something that nobody has")
+			t.Error("got a base that no node has")
 		}
 	})
 }

@@ -52,7 +52,7 @@ func TestDeposedLeaderShowsNothing(t *testing.T) {
 }
 
 // A leader that has noticed that it is cut off sends its subscribers no more land, which may be old, until they are dismissed.
-func TestLobbyIsShownNothing(t *testing.T) {
+func TestPendingSubscriberGetsNoLand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, _, _ := three(t)
 		g := a.follow(here)

@@ -51,7 +51,7 @@ func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 				t.Fatalf("tick %d: gateway %d gets %d frames", tick, i, len(frames))
 			}
 			if n := frames[0].Chunks[0]; len(n.Moves) != players || len(n.Says) != gateways {
-				t.Fatalf("tick %d: gateway %d is told of %d moves and %d words", tick, i, len(n.Moves), len(n.Says))
+				t.Fatalf("tick %d: gateway %d gets %d moves and %d words", tick, i, len(n.Moves), len(n.Says))
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func learner(t scrubReport) scrubReport {
 	return t
 }
 
-func TestJudge(t *testing.T) {
+func TestDecide(t *testing.T) {
 	same, differs, damaged := wire.DiskSame, wire.DiskDiffers, wire.DiskDamaged
 	for name, c := range map[string]struct {
 		voters  int
@@ -73,7 +73,7 @@ func TestJudge(t *testing.T) {
 
 // Copies that differ from the majority are repaired from the others. A copy that is right in memory and on disk is never changed.
 // Reports of less than a majority never change anything.
-func TestJudgeBelievesMajorities(t *testing.T) {
+func TestDecideFollowsMajorities(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		voters := rapid.IntRange(1, 7).Draw(t, "voters")
 		heard := rapid.IntRange(0, voters).Draw(t, "heard")

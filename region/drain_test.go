@@ -127,7 +127,7 @@ func TestDrainToThoseJustBack(t *testing.T) {
 
 // A node that announced that it leaves, and then sends a message, is asked at once whether it is back. If it is, its leaving flag
 // is cleared; if it is still leaving, the flag stays.
-func TestWhoIsBackMayLeadAtOnce(t *testing.T) {
+func TestReturningNodeMayLeadAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, _ := three(t)
 		speak := func() bool {

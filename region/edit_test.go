@@ -83,7 +83,7 @@ func TestRetryIsAppliedOnce(t *testing.T) {
 		}
 		over := wire.Intent{Player: bob, Seq: 5, Pos: stone(5).Pos, Block: chunk.Sand}
 		if r := second.edit(over)[5]; r.Refused != "" {
-			t.Errorf("somebody else's edit: %+v", r)
+			t.Errorf("another player's edit: %+v", r)
 		}
 		third := a.follow(here)
 		if r := third.edit(stone(5))[5]; r.Refused != "" || r.Block != chunk.Sand {
@@ -178,7 +178,7 @@ func TestSlowTerrain(t *testing.T) {
 		others := wire.Intent{Player: bob, Seq: 9, Pos: at(here, 30), Block: chunk.Dirt}
 		g.send(wire.ToRegion{Edits: []wire.Intent{first, second, others}})
 		if got := g.results(1); got[9].Refused != "" || got[9].Block != chunk.Dirt {
-			t.Errorf("somebody else's edit: %+v", got)
+			t.Errorf("another player's edit: %+v", got)
 		}
 		g.silent(func(f wire.FromRegion) bool { return len(f.Results) > 0 })
 		close(grown)

@@ -14,7 +14,7 @@ func TestSilenceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := failureDetector{every: minAskEvery}
 		if !v.due("A", v.every) || v.due("A", v.every) {
-			t.Error("a node that nobody knows is to be asked once")
+			t.Error("an unknown node must be asked once")
 		}
 		v.note("A", time.Now(), member("A"), true)
 		<-time.After(2*v.every + superviseEvery)
@@ -32,12 +32,12 @@ func TestSilenceEnds(t *testing.T) {
 }
 
 // A node that sends questions is alive and is not asked, as long as it has described itself lately.
-func TestWhoAsksLives(t *testing.T) {
+func TestAskingNodeIsAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := failureDetector{every: minAskEvery}
 		v.noteQuestion("A")
 		if _, lives := v.lives("A"); lives {
-			t.Error("a node counts as living that nobody knows the address of")
+			t.Error("a node without a known address counts as alive")
 		}
 		v.due("A", v.every)
 		v.note("A", time.Now(), member("A"), true)
@@ -104,7 +104,7 @@ func TestLateAnswersCountForNothing(t *testing.T) {
 }
 
 // A node that did not answer, and then sends a question, is asked in the next round.
-func TestWhoAsksIsAskedAgain(t *testing.T) {
+func TestAskingNodeIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := failureDetector{every: maxAskEvery}
 		v.due("A", v.every)

@@ -96,7 +96,7 @@ func TestFlightOutlivesItsFirstCaller(t *testing.T) {
 }
 
 // A route to a node that is not a member is given up, even if the DHT and the neighbours keep returning it.
-func TestStaleRouteIsForgotten(t *testing.T) {
+func TestStaleRouteIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		a, b, c := net.start("A", newDisk()), net.start("B", newDisk()), net.start("C", newDisk())

@@ -316,7 +316,7 @@ func (d scrubWorld) check(t *testing.T, a, b, c *dbNode) (outcome string) {
 		t.Errorf("scrub: %+v", out)
 	} else if len(out.Open) > 0 {
 		// The order of the keys in the file is broken: the damage can be reported, but the rows cannot be deleted.
-		outcome = "told; the file is refused at the next start"
+		outcome = "reported; the file is refused at the next start"
 		if _, err := inspected(c.path); err == nil {
 			t.Errorf("the scrub leaves %v open, and the file would be opened without a word", out.Open)
 		}
@@ -327,9 +327,9 @@ func (d scrubWorld) check(t *testing.T, a, b, c *dbNode) (outcome string) {
 	if l := c.open(d.info.ID); l == nil {
 		broken := c.db.Check()
 		if t.Logf("C has not opened the region: %v, %v", c.Damaged(), broken); broken == nil || len(c.Damaged()) == 0 {
-			t.Errorf("its file is not broken, or nobody was told")
+			t.Errorf("its file is not broken, or the damage was not reported")
 		}
-		return "told; the copy cannot be replaced in this file"
+		return "reported; the copy cannot be replaced in this file"
 	} else if !maps.EqualFunc(c.landIn(d.info.ID), d.land, bytes.Equal) {
 		t.Error("C still has something wrong")
 	}
@@ -341,7 +341,7 @@ func (d scrubWorld) check(t *testing.T, a, b, c *dbNode) (outcome string) {
 	case out.Repaired > 0:
 		return "mended by a scrub"
 	case corrupt && c.db.Check() != nil:
-		return "told; the copy cannot be replaced in this file"
+		return "reported; the copy cannot be replaced in this file"
 	case corrupt:
 		t.Errorf("C's copy was condemned and nothing came of it: %+v", c.Damaged())
 	}

@@ -114,7 +114,7 @@ func (l *loop) subscribe(s *subscriber) {
 		s.readOnlyUntil = time.Now().Add(readOnlyTime)
 		l.confirm(s)
 	case l.stalled != nil:
-		l.dismiss(s, "this node's disk refuses writes, and nobody leads the region")
+		l.dismiss(s, "this node's disk refuses writes, and the region has no leader")
 	default:
 		s.pendingSince = time.Now()
 		l.pendingSubscribers++

@@ -129,7 +129,7 @@ func TestMembersFollowTheKeys(t *testing.T) {
 		}
 		known, err := a.root().find(t.Context(), id)
 		if err != nil || len(known.Members) != 3 {
-			t.Errorf("the catalog knows %+v, %v", known, err)
+			t.Errorf("the catalog has %+v, %v", known, err)
 		}
 		n.near("A", "B", "C", "D")
 		d := n.start("D", newDisk())
@@ -205,7 +205,7 @@ func TestClosedRegionsGrow(t *testing.T) {
 		n.near("C", "B", "A")
 		<-time.After(time.Minute)
 		if known, err := a.root().find(t.Context(), info.ID); err == nil && len(known.Members) != 3 {
-			t.Errorf("the catalog knows the members %+v", known.Members)
+			t.Errorf("the catalog has the members %+v", known.Members)
 		}
 		for _, it := range []*node{a, b, c} {
 			if has, err := it.Replicas.Has(info.ID); err != nil || !has {
@@ -223,7 +223,7 @@ func TestClosedRegionsGrow(t *testing.T) {
 }
 
 // Only a region's members may invite to it, make it hibernate, or report its members to the catalog.
-func TestStrangersHaveNoSay(t *testing.T) {
+func TestStrangersAreRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, _, c := three(t)
 		g := a.follow(here)
@@ -274,7 +274,7 @@ func TestStrangersHaveNoSay(t *testing.T) {
 }
 
 // A region without gateways is closed by all members, and opened by all of them when a gateway comes.
-func TestIdleRegionSleeps(t *testing.T) {
+func TestIdleRegionHibernates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
 		g := c.follow(here)
@@ -329,7 +329,7 @@ func TestStopHandsOver(t *testing.T) {
 
 // A gateway that comes while no member leads waits for a leader, for a limited time. A gateway that comes to the wrong member is
 // sent the leader's name.
-func TestLobby(t *testing.T) {
+func TestPendingSubscribers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, g := scripted()
 		g.mail = []replica.Delivery{replica.Leadership{Term: 3}}
@@ -337,10 +337,10 @@ func TestLobby(t *testing.T) {
 		first := l.newLink()
 		l.step()
 		if g.campaigns == 0 {
-			t.Error("nobody stands for election")
+			t.Error("no node stands for election")
 		}
 		if frames, _ := first.subscriber.out.drain(); len(frames) != 0 {
-			t.Errorf("while nobody leads: %+v", frames)
+			t.Errorf("while there is no leader: %+v", frames)
 		}
 		g.mail = []replica.Delivery{replica.Leadership{Leader: "A", Self: true, Term: 4}}
 		l.step()
@@ -356,7 +356,7 @@ func TestLobby(t *testing.T) {
 		for i, link := range []*localLink{first, second, third} {
 			frames, open := link.subscriber.out.drain()
 			if n := len(frames); open || n == 0 || frames[n-1].Leader != "B" {
-				t.Errorf("gateway %d is told %+v", i, frames)
+				t.Errorf("gateway %d gets %+v", i, frames)
 			}
 		}
 		g.mail = []replica.Delivery{replica.Leadership{Term: 6}}
@@ -398,8 +398,8 @@ func TestFirstMemberWasAway(t *testing.T) {
 		if l == nil {
 			t.Fatalf("C has nothing of the region: %+v", a.loop(info.ID).raft.Status())
 		}
-		if mine, his := l.raft.Status(), a.loop(info.ID).raft.Status(); mine.Applied != his.Applied {
-			t.Errorf("C has %d of %d entries", mine.Applied, his.Applied)
+		if mine, theirs := l.raft.Status(), a.loop(info.ID).raft.Status(); mine.Applied != theirs.Applied {
+			t.Errorf("C has %d of %d entries", mine.Applied, theirs.Applied)
 		}
 	})
 }

@@ -99,7 +99,7 @@ func (g gateway) ends() {
 
 // A region panics on its leader. Another member takes over, acknowledged edits are kept, and the gateway comes back. A second
 // region led by the same node has no late tick, and its gateway keeps its link.
-func TestPanicIsFenced(t *testing.T) {
+func TestPanicIsIsolated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
 		var panics atomic.Int32
@@ -141,7 +141,7 @@ func TestPanicIsFenced(t *testing.T) {
 			t.Errorf("%v late ticks", now-late)
 		}
 		if n := reading(a.metrics.isolated.WithLabelValues("panic")); n != 1 || panics.Load() != 1 {
-			t.Errorf("%v fenced, %d panics", n, panics.Load())
+			t.Errorf("%v isolated, %d panics", n, panics.Load())
 		}
 		// The nearest node no longer leads, although it is a member again.
 		leaderAmong(a, b, c).follow(here)
@@ -372,7 +372,7 @@ func TestSlowRegionIsMoved(t *testing.T) {
 			t.Error("it was not moved")
 		}
 		if n := reading(a.metrics.isolated.WithLabelValues("slow")); n != 1 {
-			t.Errorf("%v fenced", n)
+			t.Errorf("%v isolated", n)
 		}
 	})
 }
@@ -391,7 +391,7 @@ func TestSlowRegionStaysAlone(t *testing.T) {
 			t.Errorf("after a minute: %+v", r)
 		}
 		if n := reading(a.metrics.isolated.WithLabelValues("slow")); n != 0 {
-			t.Errorf("%v fenced", n)
+			t.Errorf("%v isolated", n)
 		}
 	})
 }
@@ -424,7 +424,7 @@ func TestBudgetCountsCPU(t *testing.T) {
 
 // The catalog fails on its leader. Another member takes over, and land can be founded. It fails again and is quarantined until it
 // is released; known land stays usable meanwhile.
-func TestCatalogIsFenced(t *testing.T) {
+func TestCatalogIsIsolated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
 		c.follow(here).edit(stone(1))
@@ -465,7 +465,7 @@ func TestCatalogIsFenced(t *testing.T) {
 			}
 		}
 		if a.root() != nil || b.root() != nil || c.root() != nil {
-			t.Error("it is not shut away")
+			t.Error("it is not quarantined")
 		}
 		if r := c.refollow().edit(stone(2))[2]; r.Refused != "" {
 			t.Errorf("known land: %+v", r)
@@ -522,7 +522,7 @@ func TestFailedGroupIsOpenedAgain(t *testing.T) {
 }
 
 // Failure records quarantine a region after the right number of failures.
-func TestLedger(t *testing.T) {
+func TestFailureRecord(t *testing.T) {
 	type said struct{ here, everywhere bool }
 	at := time.Unix(0, 0)
 	own := func(after time.Duration, kind faultKind, led bool) failure {

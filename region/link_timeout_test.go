@@ -69,7 +69,7 @@ func TestSilentRegionIsGivenUp(t *testing.T) {
 }
 
 // A region sends empty frames three times as often while a player edits.
-func TestCalmRegionSaysSeldomThatItLives(t *testing.T) {
+func TestCalmRegionSendsFewAliveFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
 		stream := a.greeted("X")

@@ -276,7 +276,7 @@ func (l *loop) endReason() string {
 	case l.hibernating && l.inbox.closeIfEmpty():
 		return "the region sleeps"
 	case l.isOnlyMember() && l.idle > idleTicks && l.unloadable() && l.inbox.closeIfEmpty():
-		return "nobody watches"
+		return "no gateway watches it"
 	default:
 		return ""
 	}

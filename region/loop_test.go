@@ -148,7 +148,7 @@ func TestLostLeadershipDismisses(t *testing.T) {
 	g.mail = []replica.Delivery{replica.Leadership{Leader: "B", Term: 3}}
 	l.step()
 	if _, closed := link.received(); closed == "" {
-		t.Error("the gateway is not told")
+		t.Error("the gateway gets no reason")
 	}
 	if !l.unloadable() || len(l.subscribers) != 0 {
 		t.Errorf("left: %d pending, %d waiting, %d proposed, %d subscribers", len(l.pending), len(l.waiting), len(l.proposed), len(l.subscribers))

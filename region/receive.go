@@ -169,13 +169,13 @@ func (h *Host) beginWaking(peer string, group uint64) bool {
 	if _, under := h.mu.waking[group]; under || len(h.mu.waking) >= maxWaking {
 		return false
 	}
-	his := 0
+	fromPeer := 0
 	for _, by := range h.mu.waking {
 		if by == peer {
-			his++
+			fromPeer++
 		}
 	}
-	if his >= maxWakingPerPeer {
+	if fromPeer >= maxWakingPerPeer {
 		return false
 	}
 	h.mu.waking[group] = peer

@@ -58,7 +58,7 @@ func TestRecoverRegion(t *testing.T) {
 		<-time.After(5 * time.Second)
 		known, err := a.root().find(t.Context(), id)
 		if err != nil || len(known.Members) != 1 || known.Epoch < recoveredEpoch {
-			t.Errorf("the catalog knows %+v, %v", known, err)
+			t.Errorf("the catalog has %+v, %v", known, err)
 		}
 
 		// B and C come back: they are a majority of the old group.
@@ -78,7 +78,7 @@ func TestRecoverRegion(t *testing.T) {
 			}
 		}
 		if len(a.mu.evicted) != 0 {
-			t.Errorf("former members are not told: %+v", a.mu.evicted)
+			t.Errorf("former members are not recorded: %+v", a.mu.evicted)
 		}
 		n.kill(a)
 		g = c.refollow()
