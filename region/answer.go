@@ -12,32 +12,32 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// AnswerQuestion answers another node's question. An error says that the question is malformed.
+// AnswerQuestion answers a question of another node. It returns an error if the question is malformed.
 func (h *Host) AnswerQuestion(ctx context.Context, peer string, question []byte) ([]byte, error) {
 	q, err := wire.DecodeQuestion(question)
 	if err != nil {
-		return nil, fmt.Errorf("question of %s: %w", peer, err)
+		return nil, fmt.Errorf("question from %s: %w", peer, err)
 	}
 	return wire.EncodeAnswer(h.answer(ctx, peer, q))
 }
 
 func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.Answer {
 	if q.Leaving != nil {
-		h.liveness.leave(peer)
+		h.detector.leave(peer)
 		return wire.Answer{}
 	}
-	h.hearOf(peer)
+	h.checkReturned(peer)
 	var info wire.Region
 	switch {
 	case h.leaves() && (q.Describe != nil || q.Invite != nil):
 		return wire.Answer{Error: "this node is about to end"}
 	case q.Describe != nil:
-		h.liveness.asks(peer)
+		h.detector.noteQuestion(peer)
 		return wire.Answer{Member: &h.Self}
 	case q.Introduce != nil:
-		// Only a hint, and only from the leader itself.
+		// Only a hint, and accepted only from the leader itself.
 		if q.Introduce.Leader == peer {
-			h.Directory.hint(*q.Introduce)
+			h.Directory.addHint(*q.Introduce)
 		}
 		return wire.Answer{}
 	case q.Invite != nil:
@@ -50,12 +50,12 @@ func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.An
 		}
 		return wire.Answer{}
 	case q.Sleep != nil:
-		if err := h.sleep(ctx, peer, *q.Sleep); err != nil {
+		if err := h.acceptHibernation(ctx, peer, *q.Sleep); err != nil {
 			return wire.Answer{Error: clip(err.Error())}
 		}
 		return wire.Answer{}
 	case q.Fenced != nil:
-		if err := h.hearOfFailure(peer, *q.Fenced); err != nil {
+		if err := h.applyRemoteFailure(peer, *q.Fenced); err != nil {
 			return wire.Answer{Error: clip(err.Error())}
 		}
 		return wire.Answer{}
@@ -65,22 +65,22 @@ func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.An
 		}
 		return wire.Answer{}
 	case q.Superseded != nil:
-		if err := h.hearSuperseded(ctx, peer, q.Superseded.Region); err != nil {
+		if err := h.checkSuperseded(ctx, peer, q.Superseded.Region); err != nil {
 			return wire.Answer{Error: clip(err.Error())}
 		}
 		return wire.Answer{}
 	case q.Standing != nil:
-		return wire.Answer{Standings: h.standings(*q.Standing), Clock: time.Now().UnixMilli()}
+		return wire.Answer{Standings: h.statuses(*q.Standing), Clock: time.Now().UnixMilli()}
 	case q.Census != nil:
 		return h.answerCensus(ctx, *q.Census)
 	case q.Reseed != nil:
-		id, err := h.takeOut(ctx, peer, q.Reseed.Group)
+		id, err := h.removeReplica(ctx, peer, q.Reseed.Group)
 		if err != nil {
 			return wire.Answer{Error: clip(err.Error())}
 		}
 		return wire.Answer{Replica: id}
 	case q.Locate != nil:
-		// Routes only: a neighbour is asked to save a walk, not to walk.
+		// Answer from known routes only: the asking node wants to avoid a DHT walk, so do not start one here.
 		var ok bool
 		if info, ok = h.Directory.known.Peek(grid.CellAt(q.Locate.Chunk, grid.FoundingLabel)); !ok {
 			return wire.Answer{}
@@ -91,7 +91,7 @@ func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.An
 	return wire.Answer{Region: &info}
 }
 
-// answerAsCatalog answers what only the catalog can answer. A member that does not lead it answers with the
+// answerAsCatalog answers the questions that only the catalog can answer. A member that does not lead the catalog returns the
 // catalog's own region instead.
 func (h *Host) answerAsCatalog(ctx context.Context, peer string, q wire.Question) wire.Answer {
 	c := h.root()
@@ -127,20 +127,20 @@ func (h *Host) answerAsCatalog(ctx context.Context, peer string, q wire.Question
 	return wire.Answer{Region: &info}
 }
 
-// movedBy takes in that a region's members have changed, if the peer is one that the catalog knows.
+// movedBy records a change of a region's members if the catalog lists the peer as a member of that region.
 func (c *catalog) movedBy(ctx context.Context, peer string, moved wire.Region) (wire.Region, error) {
 	known, err := c.find(ctx, moved.ID)
 	if err != nil {
 		return wire.Region{}, err
 	}
 	if !hasMember(known, peer) {
-		return wire.Region{}, fmt.Errorf("%s is no member of region %d", peer, moved.ID)
+		return wire.Region{}, fmt.Errorf("%s is not a member of region %d", peer, moved.ID)
 	}
 	return c.moved(ctx, moved)
 }
 
-// introduce tells the leaders of adjacent cells who leads this one, and learns the routes to them
-// (Walkad §IV-B, coordinator selection, steps 3 and 4).
+// introduce announces the leader of this cell to the leaders of adjacent cells and caches the routes to them (Walkad §IV-B,
+// coordinator selection, steps 3 and 4).
 func (d *Directory) introduce(ctx context.Context, info wire.Region) {
 	for _, next := range info.Cell.Adjacent() {
 		there, ok := d.known.Peek(next)
@@ -149,7 +149,7 @@ func (d *Directory) introduce(ctx context.Context, info wire.Region) {
 			if there, err = d.host.Records.Region(ctx, next); err != nil || !usable(there, next) {
 				continue
 			}
-			d.hint(there)
+			d.addHint(there)
 		}
 		if there.Leader == d.host.Self.Peer {
 			continue

@@ -7,20 +7,20 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file is what the loop makes of what its group has committed. Everything here runs in the loop's goroutine.
+// This file applies to the loop what its group has committed. Everything here runs in the loop's goroutine.
 
-// deliver takes in what the group has committed.
+// deliver applies what the group has committed.
 func (l *loop) deliver() {
-	if l.hurt != nil {
-		return // what comes after an entry that was applied by half must not be
+	if l.fault != nil {
+		return // stop: the entry may have been applied in part
 	}
-	all := l.taken()
+	all := l.deliveries()
 	for i, d := range all {
 		if l.failed {
-			return // the land is not what the log goes on from
+			return // stop: the land in memory is not the state that the next entries apply to
 		}
 		if l.mending != nil {
-			l.held = all[i:]
+			l.heldDeliveries = all[i:]
 			return
 		}
 		switch d := d.(type) {
@@ -55,13 +55,13 @@ func (l *loop) apply(c replica.Committed) {
 		// Every replica refuses the same entry, so the states stay equal.
 		l.logger.Error("log entry refused", "region", l.info.ID, "error", err)
 	}
-	own := c.Term == l.term && l.flying > 0
+	own := c.Term == l.term && l.inFlight > 0
 	if own {
-		l.flying--
+		l.inFlight--
 	}
 	l.applied = c.Index
 	if outcome.Mark != nil {
-		l.marked(c.Index, *outcome.Mark)
+		l.beginLook(c.Index, *outcome.Mark)
 		return
 	}
 	l.pinned(basesOf(outcome.Pins))
@@ -70,12 +70,12 @@ func (l *loop) apply(c replica.Committed) {
 	}
 	for _, change := range outcome.Changes {
 		l.crowd.Changed(change)
-		delete(l.bases, change.Chunk) // it is pinned
+		delete(l.bases, change.Chunk) // pinned now
 	}
 	for _, result := range outcome.Results {
 		key := edit{result.Player, result.Seq}
-		l.answer(key, result)
-		// Mostly it is the first: entries are committed in the order in which they were proposed.
+		l.sendResult(key, result)
+		// Usually the first one: entries are committed in the order in which they were proposed.
 		i := slices.IndexFunc(l.proposed, func(e wire.Intent) bool { return edit{e.Player, e.Seq} == key })
 		switch {
 		case i == 0:
@@ -85,12 +85,13 @@ func (l *loop) apply(c replica.Committed) {
 		}
 	}
 	if own {
-		l.together = len(outcome.Results) + len(l.waiting)
+		l.expected = len(outcome.Results) + len(l.waiting)
 	}
 	l.metrics.edits.Add(float64(len(outcome.Changes)))
 }
 
-// report has what was applied stored. Not after each entry: rows that change again and again are written once.
+// report hands the applied rows to the group to be stored. It does not do so after every entry, so that a row that changes often
+// is written once.
 func (l *loop) report() {
 	if l.applied > l.reported {
 		l.group.Applied(l.applied, l.land.Writes())

@@ -16,43 +16,43 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is for worlds whose nodes generate terrain differently (DESIGN §4): of another CPU architecture, or
-// another version. The log says by its hash which terrain the edits of a chunk lie on. A member whose generator makes
-// another one fetches that one from whoever has it and keeps it, so that it outlives the nodes that can make it.
+// This file handles worlds whose nodes generate different terrain (docs/ARCHITECTURE.md): nodes with another CPU architecture or
+// another version. The log pins, by hash, the terrain that the edits of a chunk apply to. A member whose generator produces other
+// terrain fetches the pinned chunk from a node that has it and stores it. The chunk thus outlives the nodes that can generate it.
 
 const (
 	// baseTable holds the bases that this node cannot generate: hash, 32 bytes → chunk in the chunk codec, deflated.
 	baseTable = "bases"
 
-	// soundBases is how many pinned bases are remembered to be what this node generates.
-	soundBases = 1 << 14
-	// baseRetry is the pause before a base that nobody gave is asked for again.
+	// maxSoundBases bounds the cache of pinned bases that this node is known to generate or store.
+	maxSoundBases = 1 << 14
+	// baseRetry is the pause before a base that no node provided is requested again.
 	baseRetry = 30 * time.Second
-	// baseRest is how many times as long as a check took the checker rests afterwards.
+	// baseRest is how long the checker rests after a check, as a multiple of the time that the check took.
 	baseRest = 4
 )
 
-// ErrNoBase says that no node that could be reached has the terrain that a chunk's edits lie on.
-var ErrNoBase = errors.New("nobody who can be reached has the terrain that this chunk's edits lie on")
+// ErrNoBase is returned if no reachable node has the terrain that a chunk's edits apply to.
+var ErrNoBase = errors.New("no reachable node has the terrain that this chunk's edits apply to")
 
-// bases is what the checker of pinned bases knows. It belongs to the goroutine of keepBases, but for the inbox and for
-// sound, which any goroutine may use.
+// bases is the state of the checker of pinned bases. It belongs to the goroutine of keepBases, except inbox and sound, which any
+// goroutine may use.
 type bases struct {
 	inbox *mailbox[wire.BaseOf]
-	sound *lru.Cache[wire.BaseOf, struct{}] // this node generates or keeps them
-	later []wire.BaseOf                     // nobody gave them yet
+	sound *lru.Cache[wire.BaseOf, struct{}] // this node generates or stores them
+	later []wire.BaseOf                     // no node has provided them yet
 }
 
 func newBases() bases {
-	sound, err := lru.New[wire.BaseOf, struct{}](soundBases)
+	sound, err := lru.New[wire.BaseOf, struct{}](maxSoundBases)
 	if err != nil {
-		panic(err) // the size is a constant above zero
+		panic(err) // cannot happen: the size is a positive constant
 	}
-	return bases{inbox: newMailbox[wire.BaseOf](soundBases), sound: sound}
+	return bases{inbox: newMailbox[wire.BaseOf](maxSoundBases), sound: sound}
 }
 
-// BaseOf gives the terrain of that hash, which this node does not generate: as it was kept, or from another node, and
-// then it is kept. The error is ErrNoBase if nobody has it, or one of the storage's.
+// BaseOf returns the terrain with that hash for a chunk of which this node generates other terrain. It reads the stored copy, or
+// fetches one from another node and stores it. The error is ErrNoBase if no reachable node has it, or an error of the storage.
 func (h *Host) BaseOf(ctx context.Context, pos grid.ChunkPos, hash [32]byte) (*chunk.Chunk, error) {
 	want := wire.BaseOf{Chunk: pos, Hash: hash}
 	packed, err := h.fetchingBases.join(ctx, h, want, func(ctx context.Context) ([]byte, error) { return h.findBase(ctx, want) })
@@ -62,14 +62,14 @@ func (h *Host) BaseOf(ctx context.Context, pos grid.ChunkPos, hash [32]byte) (*c
 	return openBase(packed, hash, h.Height)
 }
 
-// openBase checks and unpacks a base.
+// openBase decompresses a base and verifies its hash.
 func openBase(packed []byte, hash [32]byte, height int32) (*chunk.Chunk, error) {
 	data, err := wire.UnpackChunk(packed)
 	if err != nil {
 		return nil, err
 	}
 	if sha256.Sum256(data) != hash {
-		return nil, errors.New("it has another hash")
+		return nil, errors.New("hash does not match")
 	}
 	c, err := chunk.Decode(data)
 	if err != nil {
@@ -81,14 +81,14 @@ func openBase(packed []byte, hash [32]byte, height int32) (*chunk.Chunk, error) 
 	return c, nil
 }
 
-// keptBase gives a base that is kept here; nil if none is.
+// keptBase returns a base that is stored here, or nil.
 func (h *Host) keptBase(hash [32]byte) []byte {
 	packed, err := h.Storage.Get(baseTable, hash[:])
 	if err == nil && packed != nil {
 		_, err = openBase(packed, hash, h.Height)
 	}
 	if err != nil {
-		h.Logger.Warn("kept base cannot be used, and is fetched anew", "hash", fmt.Sprintf("%x", hash[:8]), "error", err)
+		h.Logger.Warn("stored base is unusable; fetching it again", "hash", fmt.Sprintf("%x", hash[:8]), "error", err)
 		return nil
 	}
 	return packed
@@ -111,13 +111,13 @@ func (h *Host) findBase(ctx context.Context, want wire.BaseOf) ([]byte, error) {
 			return nil, fmt.Errorf("keep base: %w", err)
 		}
 		h.metrics.bases.Inc()
-		h.Logger.Info("base fetched: this node generates another terrain", "chunk", want.Chunk.String(), "peer", peer)
+		h.Logger.Info("base fetched: this node generates different terrain", "chunk", want.Chunk.String(), "peer", peer)
 		return got.Data, nil
 	}
 	return nil, ErrNoBase
 }
 
-// baseHolders lists the nodes that may have a chunk's base: the region's members, then other nodes near to it.
+// baseHolders lists the nodes that may have a chunk's base: the region's members first, then other nodes near its key.
 func (h *Host) baseHolders(ctx context.Context, pos grid.ChunkPos) []string {
 	var peers []string
 	seen := map[string]bool{h.Self.Peer: true}
@@ -139,8 +139,8 @@ func (h *Host) baseHolders(ctx context.Context, pos grid.ChunkPos) []string {
 	return peers
 }
 
-// giveBase answers another node: with what is kept, or what this node generates.
-func (h *Host) giveBase(ctx context.Context, want wire.BaseOf) wire.Fetched {
+// serveBase answers another node's request with the base that is stored here or that this node generates.
+func (h *Host) serveBase(ctx context.Context, want wire.BaseOf) wire.Fetched {
 	if packed := h.keptBase(want.Hash); packed != nil {
 		return wire.Fetched{Data: packed}
 	}
@@ -175,17 +175,17 @@ func basesOf(pins []world.Pin) []wire.BaseOf {
 	return all
 }
 
-// pinned has it checked that this node has the bases that a region's log names.
+// pinned queues the bases that a region's log names to be checked.
 func (h *Host) pinned(all []wire.BaseOf) {
 	for _, b := range all {
 		if !h.bases.inbox.put(b) {
-			return // full, or ending; the next load of the region asks again
+			return // full, or ending; the next load of the region queues them again
 		}
 	}
 }
 
-// keepBases checks the bases of the regions that live here, with a small share of a core, and fetches those that this
-// node does not generate, until ctx ends.
+// keepBases checks the bases of the regions on this node, using a small share of a core, and fetches those that this node does
+// not generate. It returns when ctx ends.
 func (h *Host) keepBases(ctx context.Context) {
 	retry := time.NewTicker(baseRetry)
 	defer retry.Stop()
@@ -195,7 +195,7 @@ func (h *Host) keepBases(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-h.bases.inbox.wake:
-			all, _ = h.bases.inbox.take()
+			all, _ = h.bases.inbox.drain()
 		case <-retry.C:
 			all, h.bases.later = h.bases.later, nil
 		}
@@ -214,13 +214,13 @@ func (h *Host) keepBases(ctx context.Context) {
 	}
 }
 
-// checkBase makes sure that this node has a base.
+// checkBase ensures that this node generates or stores a base.
 func (h *Host) checkBase(ctx context.Context, want wire.BaseOf) {
 	if h.Base(want.Chunk) != want.Hash {
 		if _, err := h.BaseOf(ctx, want.Chunk, want.Hash); err != nil {
 			if ctx.Err() == nil {
 				h.metrics.missingBases.Inc()
-				h.Logger.Error("the terrain that a chunk's edits lie on is missing here", "chunk", want.Chunk.String(), "error", err)
+				h.Logger.Error("terrain that a chunk's edits apply to is missing on this node", "chunk", want.Chunk.String(), "error", err)
 			}
 			h.bases.later = append(h.bases.later, want)
 			return

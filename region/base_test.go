@@ -12,7 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// ground is what the generator of a test node makes: a chunk of 64 blocks height, of one kind up to a level.
+// ground returns a terrain generator for a test node: chunks 64 blocks high, filled with one kind of block up to a level.
 func ground(block chunk.Block) func(grid.ChunkPos) *chunk.Chunk {
 	return func(pos grid.ChunkPos) *chunk.Chunk {
 		blocks := make([]chunk.Block, 2*chunk.SectionBlocks)
@@ -27,7 +27,7 @@ func ground(block chunk.Block) func(grid.ChunkPos) *chunk.Chunk {
 	}
 }
 
-// different starts a world of three, of whom C generates another terrain.
+// different starts a world of three nodes, of which C generates different terrain.
 func different(t *testing.T) (n *network, a, b, c *node) {
 	n = newNetwork(t)
 	n.copies = 3
@@ -43,8 +43,8 @@ func different(t *testing.T) (n *network, a, b, c *node) {
 	return n, a, n.start("B", newDisk()), n.start("C", newDisk())
 }
 
-// A member that generates another terrain fetches the one that a chunk's edits lie on as soon as the log names it, and
-// keeps it: when all who could make it are gone, it still has it, and gives it to others.
+// A member that generates different terrain fetches the base of a chunk as soon as the log names it, and stores it. After all
+// nodes that could generate the base are gone, the member still has it and serves it to others.
 func TestForeignBaseIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := different(t)
@@ -60,7 +60,7 @@ func TestForeignBaseIsKept(t *testing.T) {
 			t.Error("A keeps what it generates")
 		}
 		n.kill(b)
-		d := n.start("D", newDisk()) // generates it, but is asked for C's
+		d := n.start("D", newDisk()) // generates the base, but is asked for C's
 		other := ground(chunk.Dirt)(here)
 		got, err := c.BaseOf(t.Context(), here, want.Hash())
 		if err != nil || got.Hash() != want.Hash() {
@@ -70,7 +70,7 @@ func TestForeignBaseIsKept(t *testing.T) {
 			t.Errorf("D gets what only C generates: %v", err)
 		}
 		if _, err := d.BaseOf(t.Context(), here, [32]byte{9}); !errors.Is(err, ErrNoBase) {
-			t.Errorf("what nobody has: %v", err)
+			t.Errorf("a base that no node has: %v", err)
 		}
 	})
 }
@@ -80,8 +80,8 @@ func hashOf(c *chunk.Chunk) []byte {
 	return hash[:]
 }
 
-// A member that was away when a chunk was pinned fetches its base when it opens the region; a base that is damaged on
-// disk is fetched anew; and one that somebody forged is not taken.
+// A member that was away when a chunk was pinned fetches its base when it opens the region. A base that is damaged on disk is
+// fetched again. A forged base is rejected.
 func TestForeignBaseLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, _, c := different(t)
@@ -115,7 +115,7 @@ func TestForeignBaseLater(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := c.BaseOf(ctx, here, [32]byte{8}); err == nil {
-			t.Error("got something that nobody has")
+			t.Error("got a base that no node has")
 		}
 	})
 }

@@ -6,30 +6,29 @@ import (
 )
 
 const (
-	// budgetWindow is how long the ticks of a region are watched before they are judged. A crowd that arrives, or
-	// a garbage collection, is over in less.
+	// budgetWindow is how long a region's ticks are observed before they are judged. A burst of arrivals or a garbage collection
+	// is over sooner.
 	budgetWindow = 10 * time.Second
-	// leastTicks is how many ticks of a window must be there to judge it.
-	leastTicks = 5
+	// minTicks is the number of ticks that a window needs to be judged.
+	minTicks = 5
 )
 
-// budget judges whether a region needs more than its share: more than the length of a tick in more than half of
-// its ticks over budgetWindow. Its neighbours pay for it then, for a tick that takes longer than a tick has a
-// core for itself. Owned by the loop.
+// budget detects a region that uses more than its share: more than the length of a tick in more than half of its ticks over
+// budgetWindow. Such a region keeps a whole core busy at the expense of its neighbours. Owned by the loop.
 type budget struct {
-	cpu   func(work func()) time.Duration // how long a piece of work keeps a core busy
-	spent time.Duration                   // on inputs and commits since the last tick
-	hot   bool                            // the last tick was over the budget by the wall clock
-	since time.Time                       // of the window; zero if there is none
+	cpu   func(work func()) time.Duration // measures how long a piece of work keeps a core busy
+	spent time.Duration                   // on input and commits since the last tick
+	hot   bool                            // by wall clock, the last tick was over the budget
+	since time.Time                       // start of the window; zero if there is none
 	ticks int
 	over  int
 }
 
-// do runs a piece of work between two ticks.
-func (b *budget) do(work func()) { b.spent += b.measure(work) }
+// run runs and measures a piece of work between two ticks.
+func (b *budget) run(work func()) { b.spent += b.measure(work) }
 
-// measure takes the time of a piece of work: by the wall clock, which costs nothing, and while that finds ticks too
-// long by the thread's CPU time. On a machine that is overloaded as a whole every region looks slow to the wall clock.
+// measure runs a piece of work and returns how long it took. It uses the wall clock, which is cheap. While that shows ticks over
+// the budget, it uses the thread's CPU time instead: on an overloaded machine, every region looks slow by the wall clock.
 func (b *budget) measure(work func()) time.Duration {
 	if b.hot {
 		return b.cpu(work)
@@ -39,8 +38,8 @@ func (b *budget) measure(work func()) time.Duration {
 	return time.Since(start)
 }
 
-// tick runs a tick of a region that is in use, and gives how long it took by the wall clock. Blown says that the
-// region has used up its budget for a whole window.
+// tick runs one tick of a region that is in use. It returns how long the tick took by the wall clock, and an error if the region
+// was over its budget for a whole window.
 func (b *budget) tick(work func(), now time.Time) (took time.Duration, blown error) {
 	if b.since.IsZero() {
 		*b = budget{cpu: b.cpu, hot: b.hot, since: now}
@@ -58,14 +57,14 @@ func (b *budget) tick(work func(), now time.Time) (took time.Duration, blown err
 	if now.Sub(b.since) < budgetWindow {
 		return took, nil
 	}
-	if b.ticks >= leastTicks && 2*b.over > b.ticks {
+	if b.ticks >= minTicks && 2*b.over > b.ticks {
 		blown = fmt.Errorf("%d of %d ticks took longer than %v each", b.over, b.ticks, TickEvery)
 	}
 	b.since = time.Time{}
 	return took, blown
 }
 
-// rest forgets the window: a region that is at rest, or led elsewhere, is not judged.
+// rest discards the window: a region that is idle, or led elsewhere, is not judged.
 func (b *budget) rest() {
 	if !b.since.IsZero() || b.spent > 0 {
 		*b = budget{cpu: b.cpu}

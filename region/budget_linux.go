@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// threadTime runs a piece of work and gives the CPU time that its thread took for it.
+// threadTime runs a piece of work and returns the CPU time that its thread used.
 func threadTime(work func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -16,20 +16,21 @@ const (
 	// RaftProtocol names the streams that carry raft messages, without the world's prefix.
 	RaftProtocol = "/raft/1"
 
-	// laneBytes bounds what waits for one node. Raft repeats what is dropped; a node that does not take
-	// its messages must not cost the others memory.
-	laneBytes = 8 << 20
+	// maxQueueBytes bounds the messages queued for one node. Raft retransmits what is dropped, and a node that does not read must
+	// not exhaust memory.
+	maxQueueBytes = 8 << 20
 	// frameBytes bounds one frame, far below wire.MaxFrame.
 	frameBytes = 1 << 20
-	// laneRetry is the pause before a node that could not be reached is dialled again.
-	laneRetry = 250 * time.Millisecond
-	// laneWrite is how long a node may take to accept a frame before its stream is given up; up to a second less.
-	laneWrite = 5 * time.Second
+	// redialPause is the pause before a node that could not be reached is dialled again.
+	redialPause = 250 * time.Millisecond
+	// frameWriteTime is how long a node may take to accept a frame before its stream is given up. The effective limit is up to a
+	// second shorter.
+	frameWriteTime = 5 * time.Second
 )
 
-// Carrier takes raft messages to other nodes: one stream and one goroutine for each node that is spoken
-// to, a bounded queue before it, many groups' messages in a frame. Snapshots go on streams of their own.
-// Sending never blocks. It works while Run runs, which has to outlive the replica.Host that uses it.
+// Carrier sends raft messages to other nodes. Each destination has one stream, one goroutine and a bounded queue; a frame holds
+// messages of many groups. Snapshots use streams of their own. Sending never blocks. It works while Run runs, which must outlive
+// the replica.Host that uses it.
 type Carrier struct {
 	peers   Peers
 	logger  *slog.Logger
@@ -39,25 +40,25 @@ type Carrier struct {
 
 	mu struct {
 		sync.Mutex
-		lanes map[string]*lane
+		queues map[string]*peerQueue
 	}
 }
 
-// lane is the way to one node. It ends when nothing was sent for laneIdle.
-type lane struct {
+// peerQueue holds the messages for one node. It ends when nothing was sent for queueIdle.
+type peerQueue struct {
 	queue []wire.RaftMessage
 	bytes int
 	wake  chan struct{}
-	spare []wire.RaftMessage // what was taken last: its memory is used again
+	spare []wire.RaftMessage // the previous batch, kept to reuse its memory
 }
 
 const (
-	laneIdle = time.Minute
-	// spareMessages bounds the memory that an idle lane keeps.
+	queueIdle = time.Minute
+	// spareMessages bounds the memory that an idle queue keeps.
 	spareMessages = 4096
 )
 
-// NewCarrier makes a carrier; nothing is sent before Run is called.
+// NewCarrier returns a carrier. It sends nothing before Run is called.
 func NewCarrier(peers Peers, logger *slog.Logger, r prometheus.Registerer) *Carrier {
 	c := &Carrier{
 		peers: peers, logger: logger, spawn: make(chan func(context.Context)), stop: make(chan struct{}),
@@ -67,11 +68,11 @@ func NewCarrier(peers Peers, logger *slog.Logger, r prometheus.Registerer) *Carr
 		}),
 	}
 	r.MustRegister(c.dropped)
-	c.mu.lanes = make(map[string]*lane)
+	c.mu.queues = make(map[string]*peerQueue)
 	return c
 }
 
-// Run sends until ctx ends, and returns when all its goroutines have.
+// Run sends until ctx ends, and returns when all its goroutines have returned.
 func (c *Carrier) Run(ctx context.Context) error {
 	var crew sync.WaitGroup
 	defer crew.Wait()
@@ -86,8 +87,7 @@ func (c *Carrier) Run(ctx context.Context) error {
 	}
 }
 
-// start runs a task in a goroutine that Run awaits. It never blocks for long: Run waits for nothing else.
-// It reports false when the carrier has ended.
+// start runs a task in a goroutine that Run awaits. It does not block for long. It reports false if the carrier has ended.
 func (c *Carrier) start(task func(context.Context)) bool {
 	select {
 	case c.spawn <- task:
@@ -97,19 +97,18 @@ func (c *Carrier) start(task func(context.Context)) bool {
 	}
 }
 
-// Send queues a message. When the queue is full the oldest messages go first: raft's newest ones say the
-// same and more.
+// Send queues a message. If the queue is full, the oldest messages are dropped: raft's newer messages supersede them.
 func (c *Carrier) Send(peer string, group uint64, data []byte) {
 	c.mu.Lock()
-	l := c.mu.lanes[peer]
+	l := c.mu.queues[peer]
 	fresh := l == nil
 	if fresh {
-		l = &lane{wake: make(chan struct{}, 1)}
-		c.mu.lanes[peer] = l
+		l = &peerQueue{wake: make(chan struct{}, 1)}
+		c.mu.queues[peer] = l
 	}
 	l.queue = append(l.queue, wire.RaftMessage{Group: group, Data: data})
 	l.bytes += len(data)
-	for l.bytes > laneBytes && len(l.queue) > 1 {
+	for l.bytes > maxQueueBytes && len(l.queue) > 1 {
 		l.bytes -= len(l.queue[0].Data)
 		l.queue = l.queue[1:]
 		c.dropped.Inc()
@@ -127,11 +126,11 @@ func (c *Carrier) Send(peer string, group uint64, data []byte) {
 func (c *Carrier) close(peer string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.mu.lanes, peer)
+	delete(c.mu.queues, peer)
 }
 
-// take gives up to a frame of messages. They are valid until the next take.
-func (c *Carrier) take(l *lane) []wire.RaftMessage {
+// nextBatch removes and returns at most one frame of messages. They are valid until the next call.
+func (c *Carrier) nextBatch(l *peerQueue) []wire.RaftMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n, bytes := 0, 0
@@ -152,14 +151,14 @@ func (c *Carrier) take(l *lane) []wire.RaftMessage {
 	return batch
 }
 
-// drive is a lane's goroutine: it takes frames to the node until nothing was sent for laneIdle.
-func (c *Carrier) drive(ctx context.Context, peer string, l *lane) {
-	out := laneEnd{peer: peer}
+// drive is the goroutine of a queue. It sends frames to the node until nothing was sent for queueIdle.
+func (c *Carrier) drive(ctx context.Context, peer string, l *peerQueue) {
+	out := peerStream{peer: peer}
 	defer out.close()
-	idle := time.NewTimer(laneIdle)
+	idle := time.NewTimer(queueIdle)
 	defer idle.Stop()
 	for {
-		idle.Reset(laneIdle)
+		idle.Reset(queueIdle)
 		select {
 		case <-ctx.Done():
 			return
@@ -170,51 +169,50 @@ func (c *Carrier) drive(ctx context.Context, peer string, l *lane) {
 			continue
 		case <-l.wake:
 		}
-		for batch := c.take(l); len(batch) > 0; batch = c.take(l) {
+		for batch := c.nextBatch(l); len(batch) > 0; batch = c.nextBatch(l) {
 			if err := c.write(ctx, &out, batch); err != nil {
 				c.logger.Debug("raft messages not delivered", "peer", peer, "error", err)
 				c.dropped.Add(float64(len(batch)))
 				select {
 				case <-ctx.Done():
 					return
-				case <-time.After(laneRetry):
+				case <-time.After(redialPause):
 				}
 			}
 		}
 	}
 }
 
-// retire ends a lane on which nothing waits.
-func (c *Carrier) retire(peer string, l *lane) bool {
+// retire ends a queue if it is empty.
+func (c *Carrier) retire(peer string, l *peerQueue) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(l.queue) > 0 {
 		return false
 	}
-	delete(c.mu.lanes, peer)
+	delete(c.mu.queues, peer)
 	return true
 }
 
-// laneEnd is the stream of a lane. It belongs to drive.
-type laneEnd struct {
-	peer    string
-	stream  io.ReadWriteCloser // nil until it is opened, and after an error
-	out     wire.RaftWriter
-	patient time.Time // until when the stream may be written to without saying so again
+// peerStream is the stream of a queue. It belongs to drive.
+type peerStream struct {
+	peer     string
+	stream   io.ReadWriteCloser // nil until it is opened, and after an error
+	out      wire.RaftWriter
+	deadline time.Time // write deadline that is set on the stream
 }
 
-func (e *laneEnd) close() {
+func (e *peerStream) close() {
 	if e.stream != nil {
-		e.stream.Close() //nolint:errcheck // done with, or given up
+		e.stream.Close() //nolint:errcheck // no longer needed, or broken
 	}
-	e.stream, e.patient = nil, time.Time{}
+	e.stream, e.deadline = nil, time.Time{}
 }
 
-// write puts one frame on the node's stream, which is opened first if need be. After an error the stream
-// is gone.
-func (c *Carrier) write(ctx context.Context, e *laneEnd, batch []wire.RaftMessage) error {
+// write writes one frame to the node's stream and opens the stream first if necessary. After an error the stream is closed.
+func (c *Carrier) write(ctx context.Context, e *peerStream, batch []wire.RaftMessage) error {
 	if e.stream == nil {
-		opening, cancel := context.WithTimeout(ctx, laneWrite)
+		opening, cancel := context.WithTimeout(ctx, frameWriteTime)
 		defer cancel()
 		stream, err := c.peers.Open(opening, e.peer, RaftProtocol)
 		if err != nil {
@@ -222,10 +220,11 @@ func (c *Carrier) write(ctx context.Context, e *laneEnd, batch []wire.RaftMessag
 		}
 		e.stream, e.out.W = stream, stream
 	}
-	// Setting a deadline makes a timer: more than half of the write.
-	if s, ok := e.stream.(interface{ SetWriteDeadline(time.Time) error }); ok && time.Until(e.patient) < laneWrite-time.Second {
-		e.patient = time.Now().Add(laneWrite)
-		if err := s.SetWriteDeadline(e.patient); err != nil {
+	// Setting a deadline starts a timer, which costs more than half of the write. So it is set only when the current one runs
+	// low.
+	if s, ok := e.stream.(interface{ SetWriteDeadline(time.Time) error }); ok && time.Until(e.deadline) < frameWriteTime-time.Second {
+		e.deadline = time.Now().Add(frameWriteTime)
+		if err := s.SetWriteDeadline(e.deadline); err != nil {
 			e.close()
 			return err
 		}

@@ -16,58 +16,59 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// foundTime is how long whoever founds a cell waits for the commit.
+// foundTime is how long the founding of a cell waits for its commit.
 const foundTime = 10 * time.Second
 
-// errCatalogElsewhere says that another node leads the catalog, or nobody does at the moment.
+// errCatalogElsewhere is returned if another node leads the catalog, or none does at the moment.
 var errCatalogElsewhere = errors.New("the catalog is not led here")
 
-// catalog runs the root region where it lives. It has no ticks: it wakes for questions and commits.
+// catalog runs the root region on a node that is a member of it. It has no ticks: it runs when a question arrives or an entry is
+// committed.
 type catalog struct {
 	group  *replica.Group
 	inbox  *mailbox[func()]
-	done   chan struct{} // closed when run has returned: nobody answers any more
+	done   chan struct{} // closed when run has returned: no more questions are answered
 	logger *slog.Logger
 	counts prometheus.Counter // foundings
 	voters prometheus.Gauge
 	self   string
-	// changed is told that this node leads the catalog, or leads it with other members now; acquaint asks
-	// for a member's address, which comes back as meet; load reads the state from storage.
-	changed  func(wire.Region)
-	acquaint func(c *catalog, peer string)
-	load     func() (*world.Catalog, error)
+	// changed is called when this node becomes leader of the catalog, or leads it with other members. resolveMember requests a
+	// member's address, which arrives as addMember. load reads the state from storage.
+	changed       func(wire.Region)
+	resolveMember func(c *catalog, peer string)
+	load          func() (*world.Catalog, error)
 
-	// The rest belongs to the goroutine of run.
-	state   *world.Catalog
-	asked   map[grid.Cell]*founding // under way
-	failure error
-	root    wire.Region // the catalog itself; its Leader is empty while unknown
-	members []replica.Member
-	roster  map[string]wire.Member // those of the members whose addresses are known
-	leading bool
-	removed bool // this node is no member any more
-	hurt    *fault
-	shut    bool               // it is quarantined
-	then    func()             // what is to be done when it has ended, before it is opened again
-	probe   func(entry []byte) // if not nil, called with every entry before it is applied: tests break the catalog by it
+	// The fields below belong to the goroutine of run.
+	state       *world.Catalog
+	asked       map[grid.Cell]*founding // pending
+	failure     error
+	root        wire.Region // the catalog itself; its Leader is empty while unknown
+	members     []replica.Member
+	roster      map[string]wire.Member // members whose addresses are known
+	leading     bool
+	removed     bool // this node is no longer a member
+	fault       *fault
+	quarantined bool               // it is quarantined
+	afterEnd    func()             // if not nil, called when it has ended, before it is opened again
+	probe       func(entry []byte) // if not nil, called with every entry before it is applied; tests use it to make the catalog fail
 }
 
-// founding is a cell that somebody asked to be founded.
+// founding is a cell whose founding was requested.
 type founding struct {
-	entry []byte
-	whom  []chan<- founded // each has room for the answer
+	entry   []byte
+	waiters []chan<- founded // each has room for the answer
 }
 
-// founded is the answer to whoever asked for a founding.
+// founded is the answer to a founding request.
 type founded struct {
 	region wire.Region
 	err    error
 }
 
-// catalogTables are the rows that a snapshot of the catalog carries.
+// catalogTables names the rows that a snapshot of the catalog carries.
 var catalogTables = []replica.TablePrefix{{Table: world.CatalogTable}}
 
-// openCatalog opens the catalog of a node that is a member of it.
+// openCatalog opens the catalog on a node that is a member of it.
 func (h *Host) openCatalog(ctx context.Context) (*catalog, error) {
 	g, err := h.Replicas.Open(ctx, replica.Founding{Group: world.CatalogID, Members: []string{h.Self.Peer}, Tables: catalogTables})
 	if err != nil {
@@ -80,7 +81,7 @@ func (h *Host) newCatalog(g *replica.Group) (*catalog, error) {
 	c := &catalog{
 		group: g, inbox: newMailbox[func()](0), done: make(chan struct{}), logger: h.Logger, counts: h.metrics.founded,
 		voters: h.metrics.catalog,
-		self:   h.Self.Peer, changed: h.catalogChanged, acquaint: h.acquaintCatalog, load: h.readCatalog,
+		self:   h.Self.Peer, changed: h.catalogChanged, resolveMember: h.resolveCatalogMember, load: h.readCatalog,
 		asked: make(map[grid.Cell]*founding), root: wire.Region{ID: world.CatalogID},
 		roster: map[string]wire.Member{h.Self.Peer: h.Self}, probe: h.probeCatalog,
 	}
@@ -88,16 +89,16 @@ func (h *Host) newCatalog(g *replica.Group) (*catalog, error) {
 	if c.state, err = c.load(); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
-	c.enroll(g.Configuration())
+	c.applyMembers(g.Configuration())
 	return c, nil
 }
 
-// readCatalog gives the catalog as it is stored.
+// readCatalog reads the catalog from storage.
 func (h *Host) readCatalog() (*world.Catalog, error) {
 	state := world.NewCatalog()
 	var err error
-	if hurt := fenced(func() { err = h.Storage.Scan(world.CatalogTable, nil, state.Load) }); hurt != nil {
-		err = hurt
+	if caught := catchFault(func() { err = h.Storage.Scan(world.CatalogTable, nil, state.Load) }); caught != nil {
+		err = caught
 	}
 	if err != nil {
 		return nil, fmt.Errorf("load catalog: %w", err)
@@ -107,13 +108,13 @@ func (h *Host) readCatalog() (*world.Catalog, error) {
 
 func (c *catalog) run(ctx context.Context) {
 	defer close(c.done)
-	for !c.removed && c.hurt == nil && !c.shut && c.then == nil {
+	for !c.removed && c.fault == nil && !c.quarantined && c.afterEnd == nil {
 		select {
 		case <-ctx.Done():
 			c.end()
 			return
 		case <-c.inbox.wake:
-			inputs, _ := c.inbox.take()
+			inputs, _ := c.inbox.drain()
 			for _, input := range inputs {
 				input()
 			}
@@ -122,7 +123,7 @@ func (c *catalog) run(ctx context.Context) {
 		}
 	}
 	c.refuseAll(errCatalogElsewhere)
-	if c.hurt == nil {
+	if c.fault == nil {
 		c.end()
 	}
 }
@@ -136,8 +137,8 @@ func (c *catalog) end() {
 
 func (c *catalog) deliver() {
 	for _, d := range c.group.Take() {
-		if c.hurt != nil {
-			return // the state is not what the log goes on from
+		if c.fault != nil {
+			return // stop: the state in memory is not the one that the next entries apply to
 		}
 		switch d := d.(type) {
 		case replica.Committed:
@@ -145,13 +146,13 @@ func (c *catalog) deliver() {
 		case replica.Leadership:
 			c.lead(d)
 		case replica.Configured:
-			c.enroll(d)
+			c.applyMembers(d)
 			for _, m := range d.Members {
 				if _, known := c.roster[m.Peer]; !known {
-					c.acquaint(c, m.Peer)
+					c.resolveMember(c, m.Peer)
 				}
 			}
-			c.tell()
+			c.publishLeader()
 		case replica.Restored:
 			state, err := c.load()
 			if err != nil {
@@ -168,7 +169,7 @@ func (c *catalog) deliver() {
 }
 
 func (c *catalog) fail(err error) {
-	c.failure, c.hurt = err, groupFault(err)
+	c.failure, c.fault = err, groupFault(err)
 	c.refuseAll(c.refusal())
 }
 
@@ -179,24 +180,24 @@ func (c *catalog) lead(d replica.Leadership) {
 	switch {
 	case d.Self:
 		c.proposeAgain()
-		c.tell()
+		c.publishLeader()
 	case d.Leader != "" && d.Leader != c.self:
-		c.refuseAll(errCatalogElsewhere) // whoever asked asks there
+		c.refuseAll(errCatalogElsewhere) // the callers then ask the new leader
 	}
 }
 
-// tell has it published who leads the catalog, if it is this node.
-func (c *catalog) tell() {
+// publishLeader publishes who leads the catalog, if this node does.
+func (c *catalog) publishLeader() {
 	if c.leading {
 		c.changed(c.root)
 	}
 }
 
-// enroll takes in the group's members.
-func (c *catalog) enroll(conf replica.Configured) {
+// applyMembers records the group's members.
+func (c *catalog) applyMembers(conf replica.Configured) {
 	c.members = conf.Members
 	c.root.Epoch = epochOf(conf)
-	c.enlist()
+	c.updateMembers()
 	voters := 0
 	for _, m := range conf.Members {
 		if !m.Learner {
@@ -206,7 +207,7 @@ func (c *catalog) enroll(conf replica.Configured) {
 	c.voters.Set(float64(voters))
 }
 
-func (c *catalog) enlist() {
+func (c *catalog) updateMembers() {
 	members := make([]wire.Member, 0, len(c.members))
 	for _, m := range c.members {
 		if known, ok := c.roster[m.Peer]; ok {
@@ -217,20 +218,20 @@ func (c *catalog) enlist() {
 	c.root.Members = members
 }
 
-// meet takes in the address of a node that is or becomes a member.
-func (c *catalog) meet(m wire.Member) {
+// addMember records the address of a node that is or becomes a member.
+func (c *catalog) addMember(m wire.Member) {
 	before := len(c.root.Members)
 	c.roster[m.Peer] = m
-	c.enlist()
+	c.updateMembers()
 	if len(c.root.Members) != before {
-		c.tell()
+		c.publishLeader()
 	}
 }
 
-// serves tells whether questions are answered here: by the leader, and by the only member always.
+// serves reports whether questions are answered here: on the leader, and always on the only member.
 func (c *catalog) serves() bool { return c.leading || len(c.members) <= 1 }
 
-// refuseAll tells everybody who waits why it is in vain.
+// refuseAll answers all waiting requests with an error.
 func (c *catalog) refuseAll(why error) {
 	for cell := range c.asked {
 		c.answer(cell, founded{err: why})
@@ -254,7 +255,7 @@ func (c *catalog) apply(d replica.Committed) {
 	c.answer(region.Cell, founded{region: region})
 }
 
-// refuse tells everybody who asked for an entry that means nothing.
+// refuse answers all requests for an invalid entry with an error.
 func (c *catalog) refuse(entry []byte, why error) {
 	for cell, f := range c.asked {
 		if bytes.Equal(f.entry, entry) {
@@ -263,20 +264,20 @@ func (c *catalog) refuse(entry []byte, why error) {
 	}
 }
 
-// answer tells everybody who asked for the cell.
+// answer answers all requests for the cell.
 func (c *catalog) answer(cell grid.Cell, a founded) {
 	f := c.asked[cell]
 	if f == nil {
 		return
 	}
-	for _, whom := range f.whom {
-		whom <- a
+	for _, waiter := range f.waiters {
+		waiter <- a
 	}
 	delete(c.asked, cell)
 }
 
-// proposeAgain repeats what was under way before this node led: it is in doubt, and founding a cell
-// twice changes nothing.
+// proposeAgain proposes again what was pending before this node led. Those entries may have been committed or not; founding a
+// cell twice changes nothing.
 func (c *catalog) proposeAgain() {
 	for cell, f := range c.asked {
 		if err := c.group.Propose(f.entry); err != nil {

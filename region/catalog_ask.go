@@ -11,11 +11,12 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is the catalog's side that faces those who ask it. They may be any goroutines.
+// This file holds the methods of the catalog that other goroutines call to query and change it.
 
 func (c *catalog) refusal() error { return fmt.Errorf("the catalog's storage failed: %w", c.failure) }
 
-// ask has the catalog's goroutine give an answer, at once or later. Answer has room for it.
+// ask runs question in the catalog's goroutine and waits for the answer, which may come later. The answer channel has room for
+// it.
 func ask[A any](ctx context.Context, c *catalog, answer <-chan A, question func()) (A, error) {
 	var none A
 	if !c.inbox.put(question) {
@@ -31,17 +32,17 @@ func ask[A any](ctx context.Context, c *catalog, answer <-chan A, question func(
 	}
 }
 
-// locate gives the founded region that covers the chunk; errNotFounded says that there is none.
+// locate returns the founded region that covers the chunk, or errNotFounded.
 func (c *catalog) locate(ctx context.Context, pos grid.ChunkPos) (wire.Region, error) {
 	return c.lookUp(ctx, func() (wire.Region, bool) { return c.state.Locate(pos) })
 }
 
-// find gives the founded region of the id; errNotFounded says that there is none.
+// find returns the founded region with the id, or errNotFounded.
 func (c *catalog) find(ctx context.Context, id uint64) (wire.Region, error) {
 	return c.lookUp(ctx, func() (wire.Region, bool) { return c.state.Find(id) })
 }
 
-// lookUp has the catalog's goroutine look something up in the state, if this node may speak for it.
+// lookUp runs look on the state in the catalog's goroutine, if this node may answer for the catalog.
 func (c *catalog) lookUp(ctx context.Context, look func() (wire.Region, bool)) (wire.Region, error) {
 	answer := make(chan founded, 1)
 	a, err := ask(ctx, c, answer, func() {
@@ -62,8 +63,8 @@ func (c *catalog) lookUp(ctx context.Context, look func() (wire.Region, bool)) (
 	return a.region, a.err
 }
 
-// found founds a cell; if it is founded already, the answer tells how. Everybody who asks for a cell
-// gets the same region.
+// found founds a cell. If the cell is founded already, it returns the existing region. All callers for a cell get the same
+// region.
 func (c *catalog) found(ctx context.Context, found wire.Found) (wire.Region, error) {
 	entry, err := world.EncodeFound(found)
 	if err != nil {
@@ -72,7 +73,7 @@ func (c *catalog) found(ctx context.Context, found wire.Found) (wire.Region, err
 	return c.change(ctx, found.Cell, firstEpoch, entry)
 }
 
-// moved takes in that a region's members have changed. The answer is what is known of it then.
+// moved records a change of a region's members and returns the region as the catalog then has it.
 func (c *catalog) moved(ctx context.Context, moved wire.Region) (wire.Region, error) {
 	entry, err := world.EncodeMoved(moved)
 	if err != nil {
@@ -81,7 +82,7 @@ func (c *catalog) moved(ctx context.Context, moved wire.Region) (wire.Region, er
 	return c.change(ctx, moved.Cell, moved.Epoch, entry)
 }
 
-// change has an entry about a cell committed, unless the cell's region is of that epoch already.
+// change commits an entry about a cell, unless the cell's region is of that epoch already.
 func (c *catalog) change(ctx context.Context, cell grid.Cell, epoch uint64, entry []byte) (wire.Region, error) {
 	ctx, cancel := context.WithTimeout(ctx, foundTime)
 	defer cancel()
@@ -93,8 +94,7 @@ func (c *catalog) change(ctx context.Context, cell grid.Cell, epoch uint64, entr
 	return a.region, a.err
 }
 
-// propose proposes the entry unless it would change nothing, or an entry about the cell is under way;
-// answer gets the region.
+// propose proposes the entry, unless it would change nothing or an entry about the cell is pending. The region is sent to answer.
 func (c *catalog) propose(cell grid.Cell, epoch uint64, entry []byte, answer chan<- founded) {
 	if !c.serves() {
 		answer <- founded{err: errCatalogElsewhere}
@@ -111,7 +111,7 @@ func (c *catalog) propose(cell grid.Cell, epoch uint64, entry []byte, answer cha
 	}
 	f := c.asked[cell]
 	if f == nil {
-		// While nobody leads, it waits: proposeAgain proposes it.
+		// Without a leader it stays pending until proposeAgain proposes it.
 		if err := c.group.Propose(entry); err != nil && !errors.Is(err, replica.ErrNotLeader) {
 			answer <- founded{err: fmt.Errorf("change cell %v: %w", cell, err)}
 			return
@@ -119,10 +119,10 @@ func (c *catalog) propose(cell grid.Cell, epoch uint64, entry []byte, answer cha
 		f = &founding{entry: entry}
 		c.asked[cell] = f
 	}
-	f.whom = append(f.whom, answer)
+	f.waiters = append(f.waiters, answer)
 }
 
-// where gives the catalog's own region: who leads it, as far as this member knows.
+// where returns the catalog's own region, with the leader that this member knows of.
 func (c *catalog) where(ctx context.Context) (wire.Region, error) {
 	answer := make(chan wire.Region, 1)
 	return ask(ctx, c, answer, func() { c.deliver(); answer <- c.root })

@@ -11,57 +11,57 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file keeps the catalog running where it lives: it is fenced like a region, and opened again after it has
-// failed, or shut away if it fails again.
+// This file keeps the catalog running on its members: it is isolated like a region if it fails, opened again, and quarantined if
+// it fails again.
 
-// runCatalog runs the catalog until ctx ends or this node is no member any more.
+// runCatalog runs the catalog until ctx ends or this node is no longer a member.
 func (h *Host) runCatalog(ctx context.Context, c *catalog) {
-	if err := h.rightfulCatalog(ctx, c); err != nil {
+	if err := h.validateCatalogCopy(ctx, c); err != nil {
 		h.Logger.Warn("copy of the catalog dropped", "error", err)
 		c.removed = true
 	}
 	for c != nil {
-		hurt := fenced(func() { c.run(ctx) })
-		if hurt == nil {
-			hurt = c.hurt
+		caught := catchFault(func() { c.run(ctx) })
+		if caught == nil {
+			caught = c.fault
 		}
-		if hurt != nil {
-			h.fenceCatalog(ctx, c, hurt)
+		if caught != nil {
+			h.isolateCatalog(ctx, c, caught)
 		}
-		if hurt == nil && !c.removed && !c.shut && c.then == nil {
+		if caught == nil && !c.removed && !c.quarantined && c.afterEnd == nil {
 			return // the node is stopping
 		}
 		h.mu.Lock()
-		if h.mu.catalog == c { // a later replica of it may have been joined since c ended
+		if h.mu.catalog == c { // a later replica of it may have joined since c ended
 			h.mu.catalog = nil
 		}
 		h.mu.Unlock()
 		h.metrics.catalog.Set(0)
 		if c.removed {
-			if err := h.forgetCatalog(); err != nil {
-				h.Logger.Error("the catalog that has moved away stays on disk", "error", err)
+			if err := h.deleteCatalog(); err != nil {
+				h.Logger.Error("rows of the catalog stay on disk although this node is no longer a member", "error", err)
 			}
 			return
 		}
-		if c.then != nil {
-			c.then()
+		if c.afterEnd != nil {
+			c.afterEnd()
 		}
-		c = h.catalogAgain(ctx)
+		c = h.reopenCatalogWhenDue(ctx)
 	}
 }
 
-// fenceCatalog is fence for the catalog.
-func (h *Host) fenceCatalog(ctx context.Context, c *catalog, f *fault) {
-	h.metrics.fenced.WithLabelValues(f.kind.String()).Inc()
+// isolateCatalog is isolate for the catalog.
+func (h *Host) isolateCatalog(ctx context.Context, c *catalog, f *fault) {
+	h.metrics.isolated.WithLabelValues(f.kind.String()).Inc()
 	h.Logger.Error("catalog fenced", "reason", f.kind.String(), "error", f, "stack", string(f.stack))
 	c.inbox.close()
-	w := h.catalogWard(c)
-	if heir := h.heir(w); c.leading && heir != "" {
+	w := h.catalogGroup(c)
+	if heir := h.successor(w); c.leading && heir != "" {
 		ctx, cancel := context.WithTimeout(ctx, handOffTime)
 		defer cancel()
 		err := c.group.Transfer(heir)
 		if err == nil {
-			err = h.settle(ctx, func() bool { return !c.group.Status().Self })
+			err = h.awaitGroup(ctx, func() bool { return !c.group.Status().Self })
 		}
 		if err != nil {
 			h.Logger.Warn("leadership of the catalog not handed over", "peer", heir, "error", err)
@@ -71,17 +71,17 @@ func (h *Host) fenceCatalog(ctx context.Context, c *catalog, f *fault) {
 	if err := c.group.Close(); err != nil {
 		h.Logger.Error("close catalog", "error", err)
 	}
-	h.struck(info, f, c.leading)
+	h.recordFailure(info, f, c.leading)
 }
 
-// catalogAgain opens the catalog again after it has failed, when its pause is over or it is released; nil if there
-// is nothing to open any more.
-func (h *Host) catalogAgain(ctx context.Context) *catalog {
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+// reopenCatalogWhenDue opens the catalog again after a failure, when its pause is over or it is released. It returns nil if there
+// is nothing left to open.
+func (h *Host) reopenCatalogWhenDue(ctx context.Context) *catalog {
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		r := h.failures.look(world.CatalogID)
-		for r.shut || time.Now().Before(r.until) {
+		for r.quarantined || time.Now().Before(r.until) {
 			wait := time.After(max(0, time.Until(r.until)))
-			if r.shut {
+			if r.quarantined {
 				wait = nil
 			}
 			select {
@@ -108,11 +108,11 @@ func (h *Host) catalogAgain(ctx context.Context) *catalog {
 			return nil
 		}
 		h.notOpened(wire.Region{ID: world.CatalogID}, err)
-		h.failures.with(world.CatalogID, func(r *ledger) { r.until = time.Now().Add(pause) })
+		h.failures.with(world.CatalogID, func(r *failureRecord) { r.until = time.Now().Add(pause) })
 	}
 }
 
-// catalogOf is the catalog's region as its group knows it: the peers are all that counts.
+// catalogOf returns the catalog's region for a configuration of its group. Only the peers are filled in.
 func catalogOf(conf replica.Configured) wire.Region {
 	info := wire.Region{ID: world.CatalogID, Epoch: epochOf(conf)}
 	for _, m := range conf.Members {
@@ -121,7 +121,7 @@ func catalogOf(conf replica.Configured) wire.Region {
 	return info
 }
 
-// catalogRegion gives the catalog's members as this node knows them; ErrNotHere if it is none of them.
+// catalogRegion returns the catalog's members as this node knows them, or ErrNotHere if it is not a member.
 func (h *Host) catalogRegion() (wire.Region, error) {
 	if c := h.root(); c != nil {
 		return catalogOf(c.group.Configuration()), nil

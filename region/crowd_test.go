@@ -11,25 +11,25 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// What 1,000 players on four gateways do in a tick (all move, some build and talk) costs the leader four frames.
+// A tick of 1,000 players on four gateways, who all move and in part build and chat, costs the leader four frames.
 func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 	const gateways, players, ticks = 4, 1000, 20
 	l, g := scripted()
 	var links []*localLink
 	bodies := make([][]wire.Body, gateways)
 	for i := range gateways {
-		links = append(links, l.sitDown())
+		links = append(links, l.newLink())
 		for n := range players / gateways {
 			name := fmt.Sprintf("p%d_%d", i, n)
 			b := body(player.GuestID(name), here)
 			b.Name = name
 			bodies[i] = append(bodies[i], b)
 		}
-		l.hear(links[i].seat, wire.ToRegion{Watch: []grid.ChunkPos{here}, Enter: bodies[i]})
+		l.handleMessage(links[i].subscriber, wire.ToRegion{Watch: []grid.ChunkPos{here}, Enter: bodies[i]})
 	}
 	l.steps()
 	for _, link := range links {
-		link.seat.out.take()
+		link.subscriber.out.drain()
 	}
 	for tick := range ticks {
 		for i, link := range links {
@@ -41,23 +41,23 @@ func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 			edit := stone(uint64(tick + 1))
 			edit.Player = bodies[i][0].Player
 			msg.Edits = []wire.Intent{edit}
-			l.hear(link.seat, msg)
+			l.handleMessage(link.subscriber, msg)
 		}
 		g.commit()
 		l.step()
 		for i, link := range links {
-			frames, _ := link.seat.out.take()
+			frames, _ := link.subscriber.out.drain()
 			if len(frames) != 1 {
 				t.Fatalf("tick %d: gateway %d gets %d frames", tick, i, len(frames))
 			}
 			if n := frames[0].Chunks[0]; len(n.Moves) != players || len(n.Says) != gateways {
-				t.Fatalf("tick %d: gateway %d is told of %d moves and %d words", tick, i, len(n.Moves), len(n.Says))
+				t.Fatalf("tick %d: gateway %d gets %d moves and %d words", tick, i, len(n.Moves), len(n.Says))
 			}
 		}
 	}
 }
 
-// BenchmarkLinkFrame is what a frame with a crowd's moves costs on its way between two nodes.
+// BenchmarkLinkFrame measures the encoding and decoding of a frame with the moves of a crowd.
 func BenchmarkLinkFrame(b *testing.B) {
 	frame := wire.FromRegion{Tick: 1, Chunks: []wire.ChunkNews{{Chunk: here}}}
 	for i := range 1000 {

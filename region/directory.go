@@ -20,50 +20,50 @@ const (
 	// AskProtocol names the streams that carry questions between nodes, without the world's prefix.
 	AskProtocol = "/ask/1"
 
-	// routes bounds the cache of known regions: about 300 bytes each.
-	routes = 16384
-	// doubts bounds how many cells are remembered whose routes led nowhere.
-	doubts = 1024
-	// candidates is how many of the nearest nodes are asked whether they live.
+	// maxRoutes bounds the cache of known regions, at about 300 bytes each.
+	maxRoutes = 16384
+	// maxInvalidated bounds the set of cells whose cached routes were wrong.
+	maxInvalidated = 1024
+	// candidates is the number of nearest nodes that are checked for liveness.
 	candidates = 8
 
 	askTimeout = 5 * time.Second
-	// lookTime is how long a member of the catalog may take to look something up, and hintTime how long neighbours and
-	// the DHT together may take to say where a region is. They bound how long after a cut has healed somebody still waits for
-	// what he asked across it.
+	// lookTime bounds a lookup by a member of the catalog. hintTime bounds the time that neighbours and the DHT together have to
+	// locate a region. Both bound how long, after a partition has healed, a caller still waits for a question that was sent
+	// across it.
 	lookTime = 2 * time.Second
 	hintTime = 3 * time.Second
-	// describeTime is how long a node that lives takes at most to say who it is.
+	// describeTime bounds the time that a live node takes to describe itself.
 	describeTime = 1500 * time.Millisecond
 )
 
-// Records is the DHT as the directory needs it; a *dht.DHT. Records are hints that save a walk; the
+// Records is the part of the DHT that the directory uses; implemented by *dht.DHT. Records are hints that save a walk; the
 // catalog's log is the authority.
 type Records interface {
 	Region(ctx context.Context, cell grid.Cell) (wire.Region, error)
 	PutRegion(ctx context.Context, region wire.Region) error
 	Catalog(ctx context.Context) (wire.Region, error)
 	PutCatalog(ctx context.Context, region wire.Region) error
-	// NearestKnown is Nearest as far as this node knows, without asking anybody, and as if it knew the nodes also.
+	// NearestKnown is Nearest computed from local knowledge only, as if the nodes in also were known, too.
 	NearestKnown(key string, n int, also ...string) []string
-	// Nearest gives the peers nearest to the key, this node included, nearest first, alive or not.
+	// Nearest returns the peers nearest to the key, nearest first. This node is included, and so are nodes that may be down.
 	Nearest(ctx context.Context, key string, n int) ([]string, error)
 }
 
-// Peers reaches other nodes; a *dht.Host within the world's protocols.
+// Peers opens streams to other nodes; implemented by *dht.Host within the world's protocols.
 type Peers interface {
 	Ask(ctx context.Context, peer, protocol string, question []byte) ([]byte, error)
 	Open(ctx context.Context, peer, protocol string) (io.ReadWriteCloser, error)
 }
 
-// Directory finds regions, and founds those that do not exist yet: the GENERATE procedure of
-// VoxelPopuli §3.1.3, with one rule added that keeps two nodes from generating the same land
-// (DESIGN §5). Its methods may be called from any goroutine.
+// Directory locates regions, and founds those that do not exist yet. It follows the GENERATE procedure of VoxelPopuli §3.1.3,
+// with one rule added: only the catalog founds a cell, so that no two nodes generate the same land. Its methods may be called
+// from any goroutine.
 type Directory struct {
-	host    *Host
-	known   *lru.Cache[grid.Cell, wire.Region]
-	doubted *lru.Cache[grid.Cell, struct{}] // cells whose route led nowhere: hints do for them no more
-	flights flights[grid.Cell, wire.Region] // one search per cell at a time
+	host        *Host
+	known       *lru.Cache[grid.Cell, wire.Region]
+	invalidated *lru.Cache[grid.Cell, struct{}] // cells whose route was wrong: hints are ignored for them
+	flights     flights[grid.Cell, wire.Region] // one search per cell at a time
 
 	mu struct {
 		sync.Mutex
@@ -73,7 +73,7 @@ type Directory struct {
 }
 
 func newDirectory(h *Host) *Directory {
-	d := &Directory{host: h, known: newCache[wire.Region](routes), doubted: newCache[struct{}](doubts)}
+	d := &Directory{host: h, known: newCache[wire.Region](maxRoutes), invalidated: newCache[struct{}](maxInvalidated)}
 	d.mu.keys = grid.NewKeys(h.Placement)
 	return d
 }
@@ -81,13 +81,13 @@ func newDirectory(h *Host) *Directory {
 func newCache[V any](size int) *lru.Cache[grid.Cell, V] {
 	cache, err := lru.New[grid.Cell, V](size)
 	if err != nil {
-		panic(err) // sizes are constants above zero
+		panic(err) // cannot happen: the sizes are positive constants
 	}
 	return cache
 }
 
-// Locate gives the region that covers the chunk, from the nearest source that knows: the cache, the
-// leaders of neighbouring cells, the DHT, the catalog; if nobody has founded it yet, it is founded.
+// Locate returns the region that covers the chunk. It asks the nearest source first: the cache, the leaders of neighbouring
+// cells, the DHT, then the catalog. If the region does not exist, Locate founds it.
 func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (wire.Region, error) {
 	if !pos.Valid() {
 		return wire.Region{}, fmt.Errorf("chunk %v lies outside of the world", pos)
@@ -107,16 +107,16 @@ func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (wire.Region,
 }
 
 func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (wire.Region, error) {
-	if !d.doubted.Contains(cell) {
+	if !d.invalidated.Contains(cell) {
 		if info, ok := d.fromHints(ctx, cell, pos); ok {
-			return d.learn(info), nil
+			return d.cacheRoute(info), nil
 		}
 	}
 	info, err := d.fromCatalog(ctx, pos)
 	if err == nil {
 		d.count("catalog")
-		d.doubted.Remove(cell)
-		return d.learn(info), nil
+		d.invalidated.Remove(cell)
+		return d.cacheRoute(info), nil
 	}
 	if !errors.Is(err, errNotFounded) {
 		return wire.Region{}, err
@@ -125,11 +125,11 @@ func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPo
 		return wire.Region{}, err
 	}
 	d.count("founded")
-	d.doubted.Remove(cell)
-	return d.learn(info), nil
+	d.invalidated.Remove(cell)
+	return d.cacheRoute(info), nil
 }
 
-// fromHints asks those who know mostly, and are nearer than the catalog.
+// fromHints asks the neighbours and the DHT, which usually have the answer and are nearer than the catalog.
 func (d *Directory) fromHints(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (wire.Region, bool) {
 	ctx, cancel := context.WithTimeout(ctx, hintTime)
 	defer cancel()
@@ -144,18 +144,18 @@ func (d *Directory) fromHints(ctx context.Context, cell grid.Cell, pos grid.Chun
 	return wire.Region{}, false
 }
 
-// usable tells whether a hint is about the cell and names a leader.
+// usable reports whether a hint is about the cell and names a leader.
 func usable(info wire.Region, cell grid.Cell) bool { return info.Cell == cell && info.Leader != "" }
 
-// fromNeighbours asks the leaders of adjacent cells that this node knows: whoever leads a cell keeps
-// routes to its neighbours (Walkad §IV-B). They get half of the time that there is for hints.
+// fromNeighbours asks those leaders of adjacent cells that this node knows: the leader of a cell keeps routes to its neighbours
+// (Walkad §IV-B). They get half of hintTime.
 func (d *Directory) fromNeighbours(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (wire.Region, bool) {
 	ctx, cancel := context.WithTimeout(ctx, hintTime/2)
 	defer cancel()
 	asked := map[string]bool{d.host.Self.Peer: true}
 	for _, next := range cell.Adjacent() {
 		info, ok := d.known.Peek(next)
-		if !ok || asked[info.Leader] || len(asked) > 2 || d.host.suspects.has(info.Leader) { // two neighbours at most
+		if !ok || asked[info.Leader] || len(asked) > 2 || d.host.unresponsive.has(info.Leader) { // two neighbours at most
 			continue
 		}
 		asked[info.Leader] = true
@@ -169,35 +169,35 @@ func (d *Directory) fromNeighbours(ctx context.Context, cell grid.Cell, pos grid
 
 var errNotFounded = errors.New("not founded yet")
 
-// fromCatalog asks the authority. errNotFounded says that there is no such region.
+// fromCatalog asks the catalog. It returns errNotFounded if there is no such region.
 func (d *Directory) fromCatalog(ctx context.Context, pos grid.ChunkPos) (wire.Region, error) {
 	info, err := d.consult(ctx, wire.Question{Authority: &wire.Locate{Chunk: pos}},
 		func(c *catalog) (wire.Region, error) { return c.locate(ctx, pos) })
 	if err != nil {
 		return wire.Region{}, err
 	}
-	return checked(info, grid.CellAt(pos, grid.FoundingLabel))
+	return checkCell(info, grid.CellAt(pos, grid.FoundingLabel))
 }
 
-// byID asks the authority for a region by its id. errNotFounded says that there is none.
+// byID asks the catalog for a region by its id. It returns errNotFounded if there is none.
 func (d *Directory) byID(ctx context.Context, id uint64) (wire.Region, error) {
 	info, err := d.consult(ctx, wire.Question{Authority: &wire.Locate{ID: id}},
 		func(c *catalog) (wire.Region, error) { return c.find(ctx, id) })
 	if err == nil && info.ID != id {
-		err = fmt.Errorf("the catalog answered beside the question about region %d", id)
+		err = fmt.Errorf("the catalog's reply does not match the question about region %d", id)
 	}
 	return info, err
 }
 
-// checked gives the region of the catalog's answer, which must be about the cell.
-func checked(info wire.Region, cell grid.Cell) (wire.Region, error) {
+// checkCell returns the region of the catalog's answer after checking that it is about the cell.
+func checkCell(info wire.Region, cell grid.Cell) (wire.Region, error) {
 	if !usable(info, cell) {
-		return wire.Region{}, fmt.Errorf("the catalog answered beside the question about cell %v", cell)
+		return wire.Region{}, fmt.Errorf("the catalog's reply does not match the question about cell %v", cell)
 	}
 	return info, nil
 }
 
-// found picks the nearest live nodes to the cell's key and asks the catalog to found it there.
+// found picks the nearest live nodes to the cell's key and asks the catalog to found the cell there.
 func (d *Directory) found(ctx context.Context, cell grid.Cell) (wire.Region, error) {
 	members, err := d.nearestAlive(ctx, cell)
 	if err != nil {
@@ -209,17 +209,17 @@ func (d *Directory) found(ctx context.Context, cell grid.Cell) (wire.Region, err
 	if err != nil {
 		return wire.Region{}, err
 	}
-	return checked(info, cell)
+	return checkCell(info, cell)
 }
 
-// tellMoved tells the catalog of a region's members, and gives what it knows then.
-func (d *Directory) tellMoved(ctx context.Context, info wire.Region) (wire.Region, error) {
+// reportMoved reports a region's members to the catalog and returns the region as the catalog then has it.
+func (d *Directory) reportMoved(ctx context.Context, info wire.Region) (wire.Region, error) {
 	known, err := d.consult(ctx, wire.Question{Moved: &info},
 		func(c *catalog) (wire.Region, error) { return c.moved(ctx, info) })
 	if err != nil {
 		return wire.Region{}, err
 	}
-	return checked(known, info.Cell)
+	return checkCell(known, info.Cell)
 }
 
 // nearestAlive asks the nodes nearest to the cell's key, nearest first, until enough have answered.
@@ -239,7 +239,7 @@ func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]wire.Me
 		}
 		member, err := d.describe(ctx, peer)
 		if err != nil {
-			d.host.Logger.Debug("node passed over", "peer", peer, "error", err)
+			d.host.Logger.Debug("node skipped", "peer", peer, "error", err)
 			continue
 		}
 		members = append(members, member)
@@ -250,7 +250,7 @@ func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]wire.Me
 	return members, nil
 }
 
-// describe asks a node who it is, and so whether it lives.
+// describe asks a node for its description, which also shows whether it is alive.
 func (d *Directory) describe(ctx context.Context, peer string) (wire.Member, error) {
 	ctx, cancel := context.WithTimeout(ctx, describeTime)
 	defer cancel()
@@ -259,12 +259,12 @@ func (d *Directory) describe(ctx context.Context, peer string) (wire.Member, err
 		return wire.Member{}, err
 	}
 	if answer.Member == nil || answer.Member.Peer != peer {
-		return wire.Member{}, fmt.Errorf("%s describes somebody else", peer)
+		return wire.Member{}, fmt.Errorf("%s describes another node", peer)
 	}
 	return *answer.Member, nil
 }
 
-// ask puts a question to another node. If the node refuses, the answer says so too.
+// ask sends a question to another node. If the node refuses it, the error contains the node's reason.
 func (d *Directory) ask(ctx context.Context, peer string, q wire.Question) (wire.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -278,7 +278,7 @@ func (d *Directory) ask(ctx context.Context, peer string, q wire.Question) (wire
 	}
 	answer, err := wire.DecodeAnswer(reply)
 	if err != nil {
-		return wire.Answer{}, fmt.Errorf("answer of %s: %w", peer, err)
+		return wire.Answer{}, fmt.Errorf("answer from %s: %w", peer, err)
 	}
 	if answer.Error != "" {
 		return answer, errors.New(answer.Error)
@@ -286,15 +286,15 @@ func (d *Directory) ask(ctx context.Context, peer string, q wire.Question) (wire
 	return answer, nil
 }
 
-// learn keeps a route and gives it back.
-func (d *Directory) learn(info wire.Region) wire.Region {
+// cacheRoute stores a route and returns it.
+func (d *Directory) cacheRoute(info wire.Region) wire.Region {
 	d.known.Add(info.Cell, info)
 	return info
 }
 
-// hint keeps a route that somebody tells of without being asked, unless a newer one is known. A hint
-// that is wrong costs one attempt: then the catalog is asked.
-func (d *Directory) hint(info wire.Region) {
+// addHint caches a route that arrived unasked, unless a newer one is known. A wrong hint costs one attempt; then the catalog is
+// asked.
+func (d *Directory) addHint(info wire.Region) {
 	if info.Cell.Label.Len() != grid.FoundingLabel || info.Leader == "" {
 		return
 	}
@@ -305,7 +305,7 @@ func (d *Directory) hint(info wire.Region) {
 	d.known.Add(info.Cell, info)
 }
 
-// moved keeps who leads a region now, as a member of it has told.
+// moved caches the leader that a member of the region has named.
 func (d *Directory) moved(info wire.Region, leader string) {
 	known, ok := d.known.Peek(info.Cell)
 	if !ok || known.ID != info.ID {
@@ -315,19 +315,19 @@ func (d *Directory) moved(info wire.Region, leader string) {
 	d.known.Add(info.Cell, known)
 }
 
-// doubt drops a route that did not lead to the region, unless another one is known meanwhile. The next
-// search for the cell asks the catalog: neighbours and the DHT would only tell the same again.
-func (d *Directory) doubt(info wire.Region) {
+// invalidate drops a route that was wrong, unless another one is cached meanwhile. The next search for the cell asks the catalog,
+// because neighbours and the DHT would only return the same route again.
+func (d *Directory) invalidate(info wire.Region) {
 	known, ok := d.known.Peek(info.Cell)
 	if ok && (known.ID != info.ID || known.Leader != info.Leader) {
 		return
 	}
 	d.known.Remove(info.Cell)
-	d.doubted.Add(info.Cell, struct{}{})
+	d.invalidated.Add(info.Cell, struct{}{})
 }
 
-// CatalogLeader gives the peer that leads the catalog, as this node last knew, or as the DHT does if it never
-// has; "" while nobody knows. That peer need not be up.
+// CatalogLeader returns the peer that leads the catalog, as this node last knew, or as the DHT has it if this node never knew; ""
+// if unknown. That peer may be down.
 func (d *Directory) CatalogLeader(ctx context.Context) string {
 	if c := d.host.root(); c != nil {
 		if root, err := c.where(ctx); err == nil && root.Leader != "" {
@@ -344,7 +344,7 @@ func (d *Directory) CatalogLeader(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	d.learnCatalog(at)
+	d.cacheCatalog(at)
 	return at.Leader
 }
 

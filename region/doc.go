@@ -1,15 +1,15 @@
-// Package region runs regions: it finds and founds them (Directory), opens the ones that live on this
-// node, runs their tick loops, and links them with the gateways that follow them (Host).
+// Package region runs regions. The Directory locates and founds them. The Host opens the ones that live on this node, runs their
+// tick loops, and links them with the gateways that follow them.
 //
-// Goroutines. Each loaded region is owned by the goroutine of its loop; others hand it closures through
-// its inbox and never touch its state. The catalog, where this node holds it, has a goroutine of its
-// own, and so has each search for a region and each load. All of them are started and awaited by
-// Host.Run. A link's two ends belong to whoever called Follow, or to the stream handler that serves it.
+// Goroutines: each loaded region is owned by the goroutine of its loop. Other goroutines send closures to its inbox and never
+// touch its state. The catalog, on a node that holds it, has its own goroutine; so has each search for a region and each load.
+// Host.Run starts and awaits all of them. The two ends of a link belong to the caller of Follow and to the stream handler that
+// serves it.
 //
-// Nothing in a tick waits for a disk, a peer or a lock held elsewhere: terrain hashes, records and
-// routes are fetched by goroutines beside the loop, which hand in their result as a closure.
+// A tick never waits for a disk, a peer or a lock held elsewhere. Terrain hashes, records and routes are fetched by goroutines
+// beside the loop, which send the result back as a closure.
 //
-// A node that stops is drained first (Drain): it hands over what it leads while everything still runs.
+// A node that stops is drained first (Drain): it hands over its leaderships while everything still runs.
 //
 // Only gameserver and cmd import this package.
 package region

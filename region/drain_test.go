@@ -11,17 +11,17 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// A node that is drained hands over what it leads and is chosen for nothing, although it is the nearest to all
-// keys and goes on answering; it still serves as a member, and comes to lead again after a restart.
+// A drained node hands over its leaderships and is not chosen as leader or member, although it is nearest to all keys and keeps
+// answering. It still serves as a member, and leads again after a restart.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := three(t)
-		defer c.attend()()
+		defer c.keepInUse()()
 		g := c.follow(here)
 		if r := g.edit(stone(1))[1]; r.Refused != "" {
 			t.Fatalf("the edit: %+v", r)
 		}
-		<-time.After(30 * time.Second) // the catalog's members come, and A reigns
+		<-time.After(30 * time.Second) // the catalog gets its members, and A has led for minLeaderTime
 		if !a.leads() {
 			t.Fatal("A does not lead")
 		}
@@ -64,8 +64,8 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// attend keeps the region here in use until the function that comes back is called.
-func (n *node) attend() (end func()) {
+// keepInUse keeps the region here in use until the returned function is called.
+func (n *node) keepInUse() (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -88,7 +88,7 @@ func (n *node) attend() (end func()) {
 	return func() { cancel(); <-ended }
 }
 
-// With nobody else there is nothing to hand over.
+// Without other members there is nothing to hand over.
 func TestDrainAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -102,8 +102,8 @@ func TestDrainAlone(t *testing.T) {
 	})
 }
 
-// Nodes that are restarted one after the other are back before anybody has asked them anew: who leaves next gives them
-// what he leads all the same.
+// In a rolling restart, a node that leaves can hand over to nodes that have just come back, even before they have been asked
+// again whether they are alive.
 func TestDrainToThoseJustBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
@@ -113,8 +113,8 @@ func TestDrainToThoseJustBack(t *testing.T) {
 		if leaderAmong(a, b, c) != a {
 			t.Fatal("A does not lead")
 		}
-		a.liveness.leave("B")
-		a.liveness.leave("C")
+		a.detector.leave("B")
+		a.detector.leave("C")
 		a.Drain(t.Context())
 		if it := leaderAmong(a, b, c); it == nil || it == a {
 			t.Error("the region is left to an election")
@@ -125,34 +125,34 @@ func TestDrainToThoseJustBack(t *testing.T) {
 	})
 }
 
-// A node that has told that it leaves, and speaks, is asked at once whether it is back: the mark goes if it is, and stays if
-// it is still leaving.
-func TestWhoIsBackMayLeadAtOnce(t *testing.T) {
+// A node that announced that it leaves, and then sends a message, is asked at once whether it is back. If it is, its leaving flag
+// is cleared; if it is still leaving, the flag stays.
+func TestReturningNodeMayLeadAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, _ := three(t)
 		speak := func() bool {
-			a.liveness.leave("B")
-			<-time.After(askAgain)
-			if a.answer(t.Context(), "B", wire.Question{Census: &wire.Census{}}); a.liveness.again("B") {
+			a.detector.leave("B")
+			<-time.After(recheckEvery)
+			if a.answer(t.Context(), "B", wire.Question{Census: &wire.Census{}}); a.detector.shouldRecheck("B") {
 				t.Error("it would be asked twice")
 			}
 			synctest.Wait()
-			return a.liveness.leaves("B")
+			return a.detector.leaves("B")
 		}
 		if speak() {
 			t.Error("B is back, and does not count as living")
 		}
-		b.depart()
+		b.startLeaving()
 		if !speak() {
 			t.Error("B leaves, and counts as living because it speaks")
 		}
 	})
 }
 
-// The mark of a node that leaves goes when it answers again, or after a while.
+// The leaving flag of a node is cleared when it answers again, or after leavingTimeout.
 func TestLeavingPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var v liveness
+		var v failureDetector
 		v.leave("A")
 		if _, lives := v.lives("A"); lives || !v.leaves("A") {
 			t.Error("it is not marked")
@@ -166,7 +166,7 @@ func TestLeavingPasses(t *testing.T) {
 			t.Error("the mark stays although it answers again")
 		}
 		v.leave("A")
-		<-time.After(leftAfter)
+		<-time.After(leavingTimeout)
 		if v.leaves("A") {
 			t.Error("the mark stays for ever")
 		}

@@ -15,7 +15,7 @@ func stone(seq uint64) wire.Intent {
 	return wire.Intent{Player: alice, Seq: seq, Pos: at(here, int32(seq)%60), Block: chunk.Stone}
 }
 
-// An edit is acknowledged when it is on disk and not before, and then it survives whatever comes.
+// An edit is acknowledged once it is on disk, not before. An acknowledged edit survives a crash.
 func TestAcknowledgedAfterCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
@@ -48,8 +48,8 @@ func TestAcknowledgedAfterCommit(t *testing.T) {
 	})
 }
 
-// The same edit again, over another link, is confirmed and not applied again; another edit under its
-// number is refused.
+// The same edit sent again over another link is confirmed and not applied again. A different edit with the same sequence number
+// is refused.
 func TestRetryIsAppliedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
@@ -66,7 +66,7 @@ func TestRetryIsAppliedOnce(t *testing.T) {
 		release := a.disk.block()
 		first.send(wire.ToRegion{Edits: []wire.Intent{stone(5)}})
 		watcher.silent(count)
-		if err := first.Close(); err != nil { // it dies while the edit is under way
+		if err := first.Close(); err != nil { // the link ends while the edit is pending
 			t.Fatal(err)
 		}
 		second := a.follow(here)
@@ -83,7 +83,7 @@ func TestRetryIsAppliedOnce(t *testing.T) {
 		}
 		over := wire.Intent{Player: bob, Seq: 5, Pos: stone(5).Pos, Block: chunk.Sand}
 		if r := second.edit(over)[5]; r.Refused != "" {
-			t.Errorf("somebody else's edit: %+v", r)
+			t.Errorf("another player's edit: %+v", r)
 		}
 		third := a.follow(here)
 		if r := third.edit(stone(5))[5]; r.Refused != "" || r.Block != chunk.Sand {
@@ -120,7 +120,7 @@ func TestRefusedEdits(t *testing.T) {
 	})
 }
 
-// While storage refuses writes, edits are refused, and nobody's link ends; afterwards they are taken again.
+// While storage refuses writes, edits are refused and no link ends. Afterwards edits are accepted again.
 func TestStorageStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
@@ -131,7 +131,7 @@ func TestStorageStall(t *testing.T) {
 		}
 		g.silent(func(f wire.FromRegion) bool { return len(f.Results) > 0 }) // what was applied is stored
 		a.disk.setRefuse(errors.New("no space left on device"))
-		g.send(wire.ToRegion{Edits: []wire.Intent{stone(2)}}) // finds out, and is in doubt
+		g.send(wire.ToRegion{Edits: []wire.Intent{stone(2)}}) // detects the stall; this edit stays in doubt
 		g.silent(func(f wire.FromRegion) bool { return len(f.Results) > 0 || f.Closed != "" })
 		if r := g.edit(stone(3))[3]; r.Refused != wire.RefusedUnavailable {
 			t.Errorf("during the stall: %+v", r)
@@ -160,8 +160,7 @@ func TestStorageStall(t *testing.T) {
 	})
 }
 
-// A terrain hash that takes long holds up the edits of its chunk, and those that the same player made
-// later, but nobody else.
+// A slow terrain hash delays the edits of its chunk and later edits of the same players, but no others.
 func TestSlowTerrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
@@ -179,7 +178,7 @@ func TestSlowTerrain(t *testing.T) {
 		others := wire.Intent{Player: bob, Seq: 9, Pos: at(here, 30), Block: chunk.Dirt}
 		g.send(wire.ToRegion{Edits: []wire.Intent{first, second, others}})
 		if got := g.results(1); got[9].Refused != "" || got[9].Block != chunk.Dirt {
-			t.Errorf("somebody else's edit: %+v", got)
+			t.Errorf("another player's edit: %+v", got)
 		}
 		g.silent(func(f wire.FromRegion) bool { return len(f.Results) > 0 })
 		close(grown)
@@ -189,7 +188,7 @@ func TestSlowTerrain(t *testing.T) {
 	})
 }
 
-// Edits of many gateways and chunks at once: every one is answered once and is there.
+// Edits of many gateways and chunks at the same time: each is answered once and applied.
 func TestManyGateways(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)

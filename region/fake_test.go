@@ -24,14 +24,14 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// disk is a Storage in memory: what Commit returned for has survived.
+// disk is a Storage in memory. Whatever Commit returned for survives a crash.
 type disk struct {
 	mu     sync.Mutex
 	tables map[string]map[string][]byte
-	hold   chan struct{} // if not nil, a Commit waits until it is closed
-	refuse error         // if not nil, Commit stores nothing and says this
-	spoilt []byte        // if not nil, Commit refuses what it has to write into the land of this key's prefix
-	bad    badRows       // whose checksums are wrong
+	hold   chan struct{} // if not nil, Commit waits until it is closed
+	refuse error         // if not nil, Commit stores nothing and returns this
+	spoilt []byte        // if not nil, Commit refuses writes to the land with this key prefix
+	bad    badRows       // rows with wrong checksums
 }
 
 func newDisk() *disk { return &disk{tables: make(map[string]map[string][]byte)} }
@@ -62,7 +62,7 @@ func (d *disk) Scan(table string, prefix []byte, visit func(key, value []byte) e
 	return nil
 }
 
-// View reads without what is committed meanwhile.
+// View reads a snapshot: later commits are not visible.
 func (d *disk) View(read func(
 	get func(table string, key []byte) ([]byte, error),
 	scan func(table string, prefix []byte, visit func(key, value []byte) error) error,
@@ -103,7 +103,7 @@ func (d *disk) Commit(writes []kv.Write) error {
 	return nil
 }
 
-// block makes every Commit wait until the function that comes back is called.
+// block makes every Commit wait until the returned function is called.
 func (d *disk) block() (release func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -131,7 +131,7 @@ func (d *disk) setRefuse(err error) {
 	d.refuse = err
 }
 
-// afterCrash is what a node finds when it was killed just now.
+// afterCrash returns the disk as a node finds it that was killed just now.
 func (d *disk) afterCrash() *disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -143,11 +143,11 @@ func (d *disk) afterCrash() *disk {
 	return left
 }
 
-// network is the DHT of a test world, and the wires between its nodes.
+// network is the DHT of a test world and the connections between its nodes.
 type network struct {
 	t       testing.TB
 	streams sync.WaitGroup // links being served
-	copies  int            // members that a region shall have; 0 means 1
+	copies  int            // number of members of a region; 0 means 1
 	adjust  func(peer string, o *Options)
 
 	mu struct {
@@ -156,12 +156,12 @@ type network struct {
 		regions  map[grid.Cell]wire.Region
 		catalog  wire.Region
 		nearest  []string // to any key
-		lost     string   // a node that nobody has in his routing table any more
+		lost     string   // a node that is in no routing table any more
 		outdated int      // records refused because a newer one is there
 		asked    int      // questions between nodes
 		dead     map[string]bool
 		apart    map[string]bool // cut off from all others, and alive
-		mute     bool            // nobody is told of a cut: what is asked across it gets no answer, nor an error
+		mute     bool            // cuts are silent: a question across a cut gets neither an answer nor an error
 		pipes    []pipe
 	}
 }
@@ -228,7 +228,7 @@ func (n *network) Nearest(context.Context, string, int) ([]string, error) {
 func (n *network) NearestKnown(key string, count int, also ...string) []string {
 	nearest, err := n.Nearest(context.Background(), key, count)
 	if err != nil {
-		panic(err) // it has no error
+		panic(err) // cannot happen: it returns no error
 	}
 	n.mu.Lock()
 	lost := n.mu.lost
@@ -259,7 +259,7 @@ type pipe struct {
 	end      net.Conn
 }
 
-// kill ends a node without warning: nobody hears of it any more. What is on its disk stays.
+// kill ends a node without warning: it sends nothing any more. Its disk keeps what is on it.
 func (n *network) kill(it *node) *disk {
 	left := it.disk.afterCrash()
 	n.mu.Lock()
@@ -275,7 +275,7 @@ func (n *network) kill(it *node) *disk {
 	return left
 }
 
-// cut separates a node from all others, or joins it again.
+// cut separates a node from all others, or connects it again.
 func (n *network) cut(peer string, off bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -287,7 +287,7 @@ func (n *network) cut(peer string, off bool) {
 	}
 }
 
-// wires is the network as one node has it.
+// wires is the network as seen from one node.
 type wires struct {
 	*network
 	self string
@@ -325,11 +325,11 @@ type node struct {
 	net   *network
 	peer  string
 	disk  *disk
-	links context.Context //nolint:containedctx // of the links that it serves, as the network's own is
-	stop  func()          // as a daemon stops: regions, then replicas
+	links context.Context //nolint:containedctx // of the links that it serves, like the network's own
+	stop  func()          // stops regions before replicas, as the daemon does
 }
 
-// start starts a node on the disk. The first one founds the world.
+// start starts a node on the disk. The first node creates the world.
 func (n *network) start(peer string, d *disk) *node {
 	n.t.Helper()
 	it, err := n.startOn(peer, d)
@@ -350,7 +350,7 @@ func (n *network) startOn(peer string, d Storage) (*node, error) {
 		n.t.Fatal(err)
 	}
 	var crew sync.WaitGroup
-	crew.Go(func() { carrier.Run(ctx) }) //nolint:errcheck // it has no error
+	crew.Go(func() { carrier.Run(ctx) }) //nolint:errcheck // always nil
 	crew.Go(func() {
 		if err := replicas.Run(ctx); err != nil {
 			n.t.Log("replicas:", err)
@@ -415,10 +415,10 @@ func member(peer string) wire.Member { return wire.Member{Peer: peer, Game: "127
 
 func baseOf(pos grid.ChunkPos) [32]byte { return [32]byte{byte(pos.X), byte(pos.Z), 1} }
 
-// serve gives the other end of a stream that the node serves a link on.
+// serve opens a link to the node and returns the caller's end of the stream.
 func (n *node) serve(peer string) net.Conn { return n.serveOn(LinkProtocol, peer) }
 
-// greeted is a peer's stream to the region here, on which it has said that it wants to follow that.
+// greeted opens a stream to the region here, from a peer, and sends the hello on it.
 func (n *node) greeted(peer string) net.Conn {
 	t := n.net.t
 	t.Helper()

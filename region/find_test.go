@@ -11,7 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// However many ask from two nodes at once for land that nobody has seen: there is one region.
+// Two nodes look up the same unknown land many times at once: exactly one region is founded.
 func TestConcurrentLocatesFoundOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
@@ -43,7 +43,7 @@ func TestConcurrentLocatesFoundOnce(t *testing.T) {
 	})
 }
 
-// The first one's impatience does not fail the others who wait for the same.
+// A first caller that gives up does not fail the other callers waiting for the same attempt.
 func TestFlightOutlivesItsFirstCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
@@ -78,7 +78,7 @@ func TestFlightOutlivesItsFirstCaller(t *testing.T) {
 		if v := <-second; v != 7 || attempts != 1 || len(f.mu.under) != 0 {
 			t.Errorf("got %d after %d attempts, %d are left", v, attempts, len(f.mu.under))
 		}
-		// One that takes too long fails, and the host's end fails all.
+		// An attempt that takes too long fails, and the end of the host fails all attempts.
 		release = make(chan struct{})
 		if _, err := f.join(t.Context(), a.Host, "y", attempt); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
@@ -95,8 +95,8 @@ func TestFlightOutlivesItsFirstCaller(t *testing.T) {
 	})
 }
 
-// A route to a node that is no member is given up, although the DHT and the neighbours keep telling it.
-func TestStaleRouteIsForgotten(t *testing.T) {
+// A route to a node that is not a member is given up, even if the DHT and the neighbours keep returning it.
+func TestStaleRouteIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		a, b, c := net.start("A", newDisk()), net.start("B", newDisk()), net.start("C", newDisk())
@@ -135,7 +135,7 @@ func TestStaleRouteIsForgotten(t *testing.T) {
 	})
 }
 
-// When the leader is gone its gateways are told, and find it again when it is back, with all edits.
+// When the leader stops, its gateways are notified. They find it again when it is back, with all edits.
 func TestLeaderRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
@@ -146,7 +146,7 @@ func TestLeaderRestarts(t *testing.T) {
 			t.Fatal(r)
 		}
 		b.stop()
-		for err := error(nil); err == nil; { // with a reason, if that comes through before the network ends
+		for err := error(nil); err == nil; { // with a reason, if that arrives before the network ends
 			_, err = g.Receive(t.Context())
 		}
 		if _, _, err := a.Follow(t.Context(), here); err == nil {
@@ -163,7 +163,7 @@ func TestLeaderRestarts(t *testing.T) {
 	})
 }
 
-// Only the leader itself may tell of a route, and only of a newer one than is known.
+// Only the leader itself may announce a route, and only a newer one than is known.
 func TestIntroductions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
@@ -205,7 +205,7 @@ func TestIntroductions(t *testing.T) {
 	})
 }
 
-// A catalog that starts again knows every cell, and founds further ones at once.
+// A restarted catalog has every cell, and founds further ones at once.
 func TestCatalogRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
@@ -239,8 +239,7 @@ func TestCatalogRestarts(t *testing.T) {
 	})
 }
 
-// While storage refuses writes nothing is founded, known land is found, and whoever asked in vain may
-// ask again.
+// While storage refuses writes, nothing is founded and known land is found. A caller whose request failed may retry.
 func TestCatalogStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
@@ -250,7 +249,7 @@ func TestCatalogStall(t *testing.T) {
 		}
 		a.disk.setRefuse(errors.New("no space left on device"))
 		away := grid.ChunkPos{X: 1000}
-		for range 2 { // the first one finds out, the second one is told
+		for range 2 { // the first caller detects the stall, the second gets the error at once
 			if info, err := a.Locate(t.Context(), away); err == nil {
 				t.Errorf("founded %+v", info)
 			}
@@ -274,7 +273,7 @@ func TestCatalogStall(t *testing.T) {
 	})
 }
 
-// When a node stops, whoever waits for it is told so at once.
+// When a node stops, all waiting callers get an answer at once.
 func TestStopAnswersEverybody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
@@ -313,7 +312,7 @@ func TestStopAnswersEverybody(t *testing.T) {
 	})
 }
 
-// What a node publishes after a restart is not older than what it published before.
+// The records that a node publishes after a restart are not older than those from before.
 func TestRecordsAreRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
@@ -327,7 +326,7 @@ func TestRecordsAreRenewed(t *testing.T) {
 		}
 		net.mu.Lock()
 		record := net.mu.regions[grid.CellAt(here, grid.FoundingLabel)]
-		clear(net.mu.regions) // the network has forgotten
+		clear(net.mu.regions) // the network has lost the records
 		net.mu.Unlock()
 		if record.Term < 3 {
 			t.Errorf("the record is of term %d", record.Term)

@@ -9,9 +9,8 @@ import (
 // flightTime bounds one attempt.
 const flightTime = 30 * time.Second
 
-// flights lets all who want the same thing at the same time wait for one attempt to get it. The attempt
-// runs in a goroutine of the host with a context of its own, so that the first caller's impatience does
-// not fail the others. The zero value is ready.
+// flights shares one attempt among all callers that want the same thing at the same time. The attempt runs in a goroutine of the
+// host with its own context, so that a first caller who gives up does not fail the others. The zero value is ready to use.
 type flights[K comparable, V any] struct {
 	mu struct {
 		sync.Mutex
@@ -25,7 +24,7 @@ type flight[V any] struct {
 	err   error
 }
 
-// join waits for the attempt that is under way for the key, or for a new one.
+// join waits for the pending attempt for the key, or starts one.
 func (f *flights[K, V]) join(ctx context.Context, h *Host, key K, attempt func(context.Context) (V, error)) (V, error) {
 	one, first := f.enter(key)
 	if first {
@@ -49,7 +48,7 @@ func (f *flights[K, V]) join(ctx context.Context, h *Host, key K, attempt func(c
 	}
 }
 
-// enter gives the attempt under way for the key; the first who asks has to make it.
+// enter returns the pending attempt for the key. If first is true, the caller must make the attempt.
 func (f *flights[K, V]) enter(key K) (one *flight[V], first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

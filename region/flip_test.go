@@ -23,24 +23,24 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file flips bits in real databases: one of three copies, at rest and under way.
+// This file flips bits in real databases: one of three copies, at rest and while its node runs.
 
-// house is a node on a real database.
-type house struct {
+// dbNode is a node on a real database.
+type dbNode struct {
 	*node
 	path  string
 	db    *store.DB
 	ended chan error
 }
 
-// house opens a database and starts a node on it, as the daemon does. The error is what the daemon would end with.
-func (n *network) house(peer, path string) (*house, error) {
+// startDB opens a database and starts a node on it, as the daemon does. The error is the one that the daemon would exit with.
+func (n *network) startDB(peer, path string) (*dbNode, error) {
 	n.t.Helper()
 	db, err := store.Open(store.Options{Path: path})
 	if err != nil {
 		return nil, err
 	}
-	h := &house{path: path, db: db, ended: make(chan error, 1)}
+	h := &dbNode{path: path, db: db, ended: make(chan error, 1)}
 	go func() { h.ended <- db.Run(context.Background()) }()
 	n.adjust = func(_ string, o *Options) {
 		o.Suspects = make(map[uint64]string)
@@ -65,13 +65,13 @@ func (n *network) house(peer, path string) (*house, error) {
 	return h, nil
 }
 
-// leave stops the node and closes its database. The error is what the daemon would end with.
-func (h *house) leave() error {
+// leave stops the node and closes its database. The error is the one that the daemon would exit with.
+func (h *dbNode) leave() error {
 	h.stop()
 	return errors.Join(h.db.Close(), <-h.ended)
 }
 
-// landIn is what a region has in memory.
+// landIn returns a region's rows in memory.
 func (n *node) landIn(id uint64) map[string][]byte {
 	rows := make(map[string][]byte)
 	n.inside(id, func(l *loop) {
@@ -82,7 +82,7 @@ func (n *node) landIn(id uint64) map[string][]byte {
 	return rows
 }
 
-// open tells whether the node has the region open, and goes on having it so for a moment.
+// open returns the region's loop if the node has it open and keeps it open for a moment, else nil.
 func (n *node) open(id uint64) *loop {
 	l := n.Host.loop(id)
 	if l == nil {
@@ -94,24 +94,24 @@ func (n *node) open(id uint64) *loop {
 	return l
 }
 
-// district is a world of three nodes at rest: their databases, and what the region is.
-type district struct {
+// scrubWorld is a world of three stopped nodes: their databases, and the region in it.
+type scrubWorld struct {
 	images  map[string][]byte
 	info    wire.Region
 	catalog wire.Region
 	land    map[string][]byte
 }
 
-// settled builds something in a world of three and stops it.
-func settled(t *testing.T) (d district) {
+// settled starts a world of three nodes, places some blocks and stops it.
+func settled(t *testing.T) (d scrubWorld) {
 	d.images = make(map[string][]byte)
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
 		n.copies = 3
 		n.near("A", "B", "C")
-		var all []*house
+		var all []*dbNode
 		for _, peer := range []string{"A", "B", "C"} {
-			h, err := n.house(peer, filepath.Join(t.TempDir(), peer))
+			h, err := n.startDB(peer, filepath.Join(t.TempDir(), peer))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -155,7 +155,7 @@ func settled(t *testing.T) (d district) {
 	return d
 }
 
-// flip flips bits where something is, and tells where.
+// flip flips bits in the used parts of the image and returns their places.
 func flip(image []byte, random *rand.Rand, bits int) (places []int) {
 	page := os.Getpagesize()
 	for len(places) < bits {
@@ -169,8 +169,8 @@ func flip(image []byte, random *rand.Rand, bits int) (places []int) {
 	return places
 }
 
-// awake starts the three nodes on copies of the images, C on its own one.
-func (d district) awake(t *testing.T, image []byte) (n *network, a, b, c *house, refused error) {
+// awake starts the three nodes on copies of the images, and C on the given image.
+func (d scrubWorld) awake(t *testing.T, image []byte) (n *network, a, b, c *dbNode, refused error) {
 	n = newNetwork(t)
 	n.copies = 3
 	n.near("A", "B", "C")
@@ -184,18 +184,18 @@ func (d district) awake(t *testing.T, image []byte) (n *network, a, b, c *house,
 		return path
 	}
 	var err error
-	if a, err = n.house("A", write("A", d.images["A"])); err != nil {
+	if a, err = n.startDB("A", write("A", d.images["A"])); err != nil {
 		t.Fatal(err)
 	}
-	if b, err = n.house("B", write("B", d.images["B"])); err != nil {
+	if b, err = n.startDB("B", write("B", d.images["B"])); err != nil {
 		t.Fatal(err)
 	}
-	c, refused = n.house("C", write("C", image))
+	c, refused = n.startDB("C", write("C", image))
 	return n, a, b, c, refused
 }
 
-// Bits flip in the file of one of three nodes while it is down. When it is up again it never has anything wrong in its
-// memory: it refuses to start, or replaces its copy, or mends it when it is scrubbed, or was hit where nothing counts.
+// Bits flip in the file of one of three nodes while it is down. When the node is up again, its memory is never wrong: it refuses
+// to start, or replaces its copy, or repairs it when it is scrubbed, or the bits were not in use.
 func TestFlippedBitsAtRest(t *testing.T) {
 	d := settled(t)
 	random := rand.New(rand.NewPCG(5, 6))
@@ -211,7 +211,7 @@ func TestFlippedBitsAtRest(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, a, b, c, refused := d.awake(t, image)
 			defer func() {
-				for _, h := range []*house{a, b} {
+				for _, h := range []*dbNode{a, b} {
 					if err := h.leave(); err != nil {
 						t.Error(err)
 					}
@@ -234,8 +234,8 @@ func TestFlippedBitsAtRest(t *testing.T) {
 	t.Logf("%d rounds: %v", rounds, outcomes)
 }
 
-// scrub has the region scrubbed by whoever leads it.
-func (d district) scrub(t *testing.T, all ...*house) (out Scrubbed) {
+// scrub has the region scrubbed by its leader.
+func (d scrubWorld) scrub(t *testing.T, all ...*dbNode) (out Scrubbed) {
 	for range 5 {
 		for _, h := range all {
 			if out = h.Scrub(t.Context(), d.info.Cell); out.Err == nil {
@@ -247,7 +247,7 @@ func (d district) scrub(t *testing.T, all ...*house) (out Scrubbed) {
 	return out
 }
 
-// inspected opens a copy of a database. The error says what is wrong with it: it is refused, or names damaged rows.
+// inspected opens a copy of a database. The error says what is wrong with it: it was refused, or it has damaged rows.
 func inspected(path string) (refused bool, err error) {
 	image, err := os.ReadFile(path)
 	if err != nil {
@@ -267,7 +267,7 @@ func inspected(path string) (refused bool, err error) {
 	return false, errors.Join(err, db.Close())
 }
 
-// stay keeps the region awake.
+// stay keeps the region open.
 func (n *node) stay() {
 	g := n.refollow()
 	go func() {
@@ -279,8 +279,8 @@ func (n *node) stay() {
 	}()
 }
 
-// check follows the damaged node until it is sound, or has ended.
-func (d district) check(t *testing.T, a, b, c *house) (outcome string) {
+// check follows the damaged node until it is sound or has ended.
+func (d scrubWorld) check(t *testing.T, a, b, c *dbNode) (outcome string) {
 	a.stay()
 	defer func() {
 		err := c.leave()
@@ -292,13 +292,13 @@ func (d district) check(t *testing.T, a, b, c *house) (outcome string) {
 		}
 	}()
 	<-time.After(3 * time.Second)
-	condemned := len(c.Damaged()) > 0
-	// (A replica that has just been taken in has nothing yet, and says nothing.)
+	corrupt := len(c.Damaged()) > 0
+	// (A replica that has just joined has no state yet, and reports nothing.)
 	if l := c.open(d.info.ID); l != nil && l.raft.Status().Applied > 0 && !maps.EqualFunc(c.landIn(d.info.ID), d.land, bytes.Equal) {
 		t.Errorf("C has something wrong in its memory, and does not know it: %d of %d rows, replica %d, applied %d; its file: %v",
 			len(c.landIn(d.info.ID)), len(d.land), c.replicaID(d.info.ID), l.raft.Status().Applied, c.db.Check())
 	}
-	for began := time.Now(); condemned && time.Since(began) < 2*time.Minute; <-time.After(time.Second) {
+	for began := time.Now(); corrupt && time.Since(began) < 2*time.Minute; <-time.After(time.Second) {
 		if id := c.replicaID(d.info.ID); id > 3 {
 			t.Logf("replaced after %v", time.Since(began))
 			break
@@ -315,8 +315,8 @@ func (d district) check(t *testing.T, a, b, c *house) (outcome string) {
 	if broken := c.db.Check(); out.Err != nil || (len(out.Open) > 0 || out.Repaired != out.Damaged) && broken == nil {
 		t.Errorf("scrub: %+v", out)
 	} else if len(out.Open) > 0 {
-		// The order of the keys in the file is broken: what is there can be told, but not deleted.
-		outcome = "told; the file is refused at the next start"
+		// The order of the keys in the file is broken: the damage can be reported, but the rows cannot be deleted.
+		outcome = "reported; the file is refused at the next start"
 		if _, err := inspected(c.path); err == nil {
 			t.Errorf("the scrub leaves %v open, and the file would be opened without a word", out.Open)
 		}
@@ -327,9 +327,9 @@ func (d district) check(t *testing.T, a, b, c *house) (outcome string) {
 	if l := c.open(d.info.ID); l == nil {
 		broken := c.db.Check()
 		if t.Logf("C has not opened the region: %v, %v", c.Damaged(), broken); broken == nil || len(c.Damaged()) == 0 {
-			t.Errorf("its file is not broken, or nobody was told")
+			t.Errorf("its file is not broken, or the damage was not reported")
 		}
-		return "told; the copy cannot be replaced in this file"
+		return "reported; the copy cannot be replaced in this file"
 	} else if !maps.EqualFunc(c.landIn(d.info.ID), d.land, bytes.Equal) {
 		t.Error("C still has something wrong")
 	}
@@ -340,15 +340,15 @@ func (d district) check(t *testing.T, a, b, c *house) (outcome string) {
 		return "the copy was replaced"
 	case out.Repaired > 0:
 		return "mended by a scrub"
-	case condemned && c.db.Check() != nil:
-		return "told; the copy cannot be replaced in this file"
-	case condemned:
+	case corrupt && c.db.Check() != nil:
+		return "reported; the copy cannot be replaced in this file"
+	case corrupt:
 		t.Errorf("C's copy was condemned and nothing came of it: %+v", c.Damaged())
 	}
 	return "nothing that counts was hit"
 }
 
-// The same while the node runs. The scrub finds what is wrong on disk, and mends it.
+// The same while the node runs. The scrub finds the damage on disk and repairs it.
 func TestFlippedBitsUnderWay(t *testing.T) {
 	d := settled(t)
 	random := rand.New(rand.NewPCG(7, 8))
@@ -366,7 +366,7 @@ func TestFlippedBitsUnderWay(t *testing.T) {
 				t.Fatal(refused)
 			}
 			defer func() {
-				for _, h := range []*house{a, b} {
+				for _, h := range []*dbNode{a, b} {
 					if err := h.leave(); err != nil {
 						t.Error(err)
 					}
@@ -408,7 +408,7 @@ func TestFlippedBitsUnderWay(t *testing.T) {
 			if outcome == "the node ended with a clear error" {
 				return
 			}
-			// What C has on disk is right now, or refused.
+			// C's disk now has the right rows, or is refused.
 			db, err := store.Open(store.Options{Path: c.path})
 			if err != nil {
 				if !errors.Is(err, kv.ErrDamaged) {

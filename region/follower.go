@@ -9,8 +9,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file is the loop's side that faces the other members: who leads, who is a member, and what happens
-// to gateways that come while that is open. Everything here runs in the loop's goroutine.
+// This file is the part of the loop that deals with the other members: who leads, who is a member, and what happens to gateways
+// that come while the leader is unknown. Everything here runs in the loop's goroutine.
 
 func (l *loop) lead(d replica.Leadership) {
 	l.leader, l.info.Leader, l.info.Term = d.Leader, d.Leader, d.Term
@@ -21,186 +21,188 @@ func (l *loop) lead(d replica.Leadership) {
 		if d.Term != l.term {
 			l.queueAgain()
 		}
-		l.term, l.kept = d.Term, d.Leader
+		l.term, l.reportedLeader = d.Term, d.Leader
 		if !was {
 			l.metrics.leaderships.Inc()
 			l.changed(l.info)
 		}
 		l.confirmAll()
 	case d.Cause != nil:
-		l.showFor(lobbyTime) // others who can will have elected one of them by then
+		l.showFor(pendingTime) // members with working disks will have elected a leader by then
 		l.logger.Warn("storage refuses writes, edits are refused", "region", l.info.ID, "error", d.Cause)
 		l.waiting = slices.DeleteFunc(l.waiting, func(q queued) bool {
-			if !q.doubt {
+			if !q.inDoubt {
 				l.refuse(q.Intent, wire.RefusedUnavailable)
 			}
-			return !q.doubt
+			return !q.inDoubt
 		})
-		if l.alone() {
-			l.confirmAll() // the land can be seen at least
+		if l.isOnlyMember() {
+			l.confirmAll() // the land can at least be seen
 		}
 	case l.ledElsewhere():
-		if l.kept != l.leader {
-			l.kept = l.leader
+		if l.reportedLeader != l.leader {
+			l.reportedLeader = l.leader
 			l.changed(l.info)
 		}
-		// The gateways find the new leader and send again what was not answered.
-		for s := range l.seats {
+		// The gateways find the new leader and send their unanswered edits again.
+		for s := range l.subscribers {
 			l.dismiss(s, "the region moved")
 		}
-		l.waiting, l.proposed, l.flying = nil, nil, 0
+		l.waiting, l.proposed, l.inFlight = nil, nil, 0
 		clear(l.pending)
 	case was:
-		l.lost = time.Now()
-		for s := range l.seats {
-			if s.since.IsZero() { // until it is known who leads: then they are told
-				s.since = l.lost
-				l.lobby++
+		l.leadershipLost = time.Now()
+		for s := range l.subscribers {
+			if s.pendingSince.IsZero() { // until the leader is known: then they are dismissed with its name
+				s.pendingSince = l.leadershipLost
+				l.pendingSubscribers++
 			}
 		}
 	}
 }
 
-// handOverPause is how long a node that has lost leadership leaves it to the others to stand for election.
+// handOverPause is how long a node that has lost leadership waits before it stands for election itself.
 const handOverPause = time.Second
 
 func (l *loop) ledElsewhere() bool { return l.leader != "" && l.leader != l.self }
 
-// readingTime is how long a gateway has a seat on a member whose disk refuses writes: such a member takes no part in
-// its group, and does not hear of it when others lead it. Then the gateway looks for them again.
-const readingTime = 10 * time.Second
+// readOnlyTime is how long a gateway stays subscribed to a member whose disk refuses writes. Such a member takes no part in its
+// group and is not informed of a new leader. Afterwards the gateway looks for the other members again.
+const readOnlyTime = 10 * time.Second
 
-// showFor lets the gateways that are here read for a while, if there are others who may lead.
+// showFor limits the subscriptions of all gateways here to a read-only period, if there are other members who may lead.
 func (l *loop) showFor(d time.Duration) {
-	if l.alone() {
+	if l.isOnlyMember() {
 		return
 	}
-	for s := range l.seats {
-		if s.since.IsZero() {
-			s.until = time.Now().Add(d)
+	for s := range l.subscribers {
+		if s.pendingSince.IsZero() {
+			s.readOnlyUntil = time.Now().Add(d)
 		}
 	}
 }
 
-// endReading sends those away who have read for long enough.
+// endReading dismisses the gateways whose read-only period is over.
 func (l *loop) endReading() {
-	for s := range l.seats {
+	for s := range l.subscribers {
 		switch {
-		case s.until.IsZero():
+		case s.readOnlyUntil.IsZero():
 		case l.leading:
-			s.until = time.Time{}
-		case time.Now().After(s.until):
+			s.readOnlyUntil = time.Time{}
+		case time.Now().After(s.readOnlyUntil):
 			l.dismiss(s, "this node's disk refuses writes; look whether another one leads the region")
 		}
 	}
 }
 
-// receive gives a seat to a gateway that comes: if this node leads, as soon as most members say so, too, for the land of
-// one who was deposed and has not heard of it is old; and not at all if another one does. If nobody is known to lead it waits in the lobby, and this node stands for election. If this node's disk
-// refuses writes it can neither lead nor hear who does; it shows the land only to those who have asked all others.
-func (l *loop) receive(s *seat) {
+// subscribe handles a gateway that wants to subscribe.
+//
+// On the leader it is accepted once a majority confirms the leadership, since the land of a deposed leader may be old. If another
+// member leads, it is dismissed. If no leader is known, it stays pending and this node stands for election. A node whose disk
+// refuses writes can neither lead nor find out who does; it accepts only gateways that have already tried all other members.
+func (l *loop) subscribe(s *subscriber) {
 	switch {
-	case l.leading && !l.alone() && l.raft != nil:
-		s.since = time.Now()
-		l.lobby++
-		l.sure(l, s)
-	case l.leading, l.stalled != nil && l.alone():
+	case l.leading && !l.isOnlyMember() && l.raft != nil:
+		s.pendingSince = time.Now()
+		l.pendingSubscribers++
+		l.confirmLeadership(l, s)
+	case l.leading, l.stalled != nil && l.isOnlyMember():
 		l.confirm(s)
 	case l.ledElsewhere():
 		l.dismiss(s, "the region is led elsewhere")
 	case l.stalled != nil && s.reading:
-		s.until = time.Now().Add(readingTime)
+		s.readOnlyUntil = time.Now().Add(readOnlyTime)
 		l.confirm(s)
 	case l.stalled != nil:
-		l.dismiss(s, "this node's disk refuses writes, and nobody leads the region")
+		l.dismiss(s, "this node's disk refuses writes, and the region has no leader")
 	default:
-		s.since = time.Now()
-		l.lobby++
+		s.pendingSince = time.Now()
+		l.pendingSubscribers++
 		l.group.Campaign()
 	}
 }
 
-// confirm tells a gateway that it has its seat.
-func (l *loop) confirm(s *seat) {
-	if !s.since.IsZero() {
-		s.since = time.Time{}
-		l.lobby--
+// confirm accepts a gateway as a subscriber and notifies it.
+func (l *loop) confirm(s *subscriber) {
+	if !s.pendingSince.IsZero() {
+		s.pendingSince = time.Time{}
+		l.pendingSubscribers--
 	}
 	s.out.put(wire.FromRegion{Tick: l.tick})
 }
 
-// confirmAll gives those in the lobby their seats. Who leads since just now has not applied all yet that was committed
-// before.
+// confirmAll accepts all pending subscribers. A new leader may not have applied everything yet that was committed before.
 func (l *loop) confirmAll() {
-	for s := range l.seats {
+	for s := range l.subscribers {
 		switch {
-		case l.lobby == 0:
+		case l.pendingSubscribers == 0:
 			return
-		case s.since.IsZero():
-		case l.leading && !l.alone() && l.raft != nil:
-			l.sure(l, s)
+		case s.pendingSince.IsZero():
+		case l.leading && !l.isOnlyMember() && l.raft != nil:
+			l.confirmLeadership(l, s)
 		default:
 			l.confirm(s)
 		}
 	}
 }
 
-// verified takes in the answer to sure. If it is not yes, this node either hears soon who leads, and tells those in the
-// lobby, or leads on: then it is asked again.
-func (l *loop) verified(s *seat, err error) {
-	_, seated := l.seats[s]
+// leadershipChecked handles the result of confirmLeadership. After a failure either the new leader becomes known and pending
+// subscribers are dismissed with its name, or this node still leads and the check is repeated.
+func (l *loop) leadershipChecked(s *subscriber, err error) {
+	_, subscribed := l.subscribers[s]
 	switch {
-	case !seated || s.since.IsZero():
+	case !subscribed || s.pendingSince.IsZero():
 	case !l.leading:
 	case err != nil:
-		l.sure(l, s)
+		l.confirmLeadership(l, s)
 	default:
-		l.deliver() // what was committed before the question
+		l.deliver() // what was committed before the check
 		if l.leading {
 			l.confirm(s)
 		}
 	}
 }
 
-// wait goes on to stand for election while somebody is in the lobby, and sends away who was there too long.
-func (l *loop) wait() {
-	if l.lobby == 0 {
+// awaitLeader keeps this node standing for election while subscribers are pending, and dismisses those that were pending for too
+// long.
+func (l *loop) awaitLeader() {
+	if l.pendingSubscribers == 0 {
 		return
 	}
-	if !l.leading && time.Since(l.lost) > handOverPause {
+	if !l.leading && time.Since(l.leadershipLost) > handOverPause {
 		l.group.Campaign()
 	}
-	for s := range l.seats {
-		if !s.since.IsZero() && time.Since(s.since) > lobbyTime {
+	for s := range l.subscribers {
+		if !s.pendingSince.IsZero() && time.Since(s.pendingSince) > pendingTime {
 			l.dismiss(s, "nobody leads the region")
 		}
 	}
 }
 
-// configured takes in that the group has other members.
+// configured applies a new configuration of the group.
 func (l *loop) configured(c replica.Configured) {
-	l.enroll(c)
+	l.applyMembers(c)
 	if !l.member(l.self) {
-		return // Removed follows, and then nothing may be kept of the region any more
+		return // Removed follows, and then nothing of the region may be stored any more
 	}
 	l.changed(l.info)
 	for _, m := range c.Members {
 		if _, known := l.roster[m.Peer]; !known {
-			l.acquaint(l, m.Peer)
+			l.resolveMember(l, m.Peer)
 		}
 	}
 }
 
-// enroll takes in the group's members.
-func (l *loop) enroll(c replica.Configured) {
+// applyMembers records the group's members.
+func (l *loop) applyMembers(c replica.Configured) {
 	l.members = c.Members
 	l.info.Epoch = epochOf(c)
-	l.enlist()
+	l.updateMembers()
 }
 
-// enlist brings the region's members up to date with the group's, as far as their addresses are known.
-// Learners are among them: whoever may lead one day has to be known before.
-func (l *loop) enlist() {
+// updateMembers copies the group's members to the region, as far as their addresses are known. Learners are included: a member
+// must be known before it can lead.
+func (l *loop) updateMembers() {
 	for _, m := range l.info.Members {
 		l.roster[m.Peer] = m
 	}
@@ -216,17 +218,17 @@ func (l *loop) enlist() {
 	}
 }
 
-// meet takes in the address of a node that is or becomes a member.
-func (l *loop) meet(m wire.Member) {
+// addMember records the address of a node that is or becomes a member.
+func (l *loop) addMember(m wire.Member) {
 	before := len(l.info.Members)
 	l.roster[m.Peer] = m
-	l.enlist()
+	l.updateMembers()
 	if len(l.info.Members) != before {
 		l.changed(l.info)
 	}
 }
 
-// ask gives the region as the loop knows it. Any goroutine may call it.
+// ask returns the region as the loop has it. Any goroutine may call it.
 func (l *loop) ask(ctx context.Context) (wire.Region, error) {
 	answer := make(chan wire.Region, 1)
 	if !l.inbox.put(func() { l.deliver(); answer <- l.info }) {
@@ -242,9 +244,9 @@ func (l *loop) ask(ctx context.Context) (wire.Region, error) {
 	}
 }
 
-// restored throws the land away that a snapshot has replaced.
+// restored replaces the land after a snapshot was installed.
 func (l *loop) restored(r replica.Restored) {
-	l.applied, l.reported = r.Index, r.Index // what the old land has not reported must not come over the new rows
+	l.applied, l.reported = r.Index, r.Index // unreported rows of the old land must not overwrite the new rows
 	land, err := l.reload(l.info)
 	if err != nil {
 		l.logger.Error("region failed", "region", l.info.ID, "cell", l.info.Cell, "error", err)

@@ -15,7 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// three starts a world of three nodes in which every region has three members. A is nearest to all keys.
+// three starts a world of three nodes, in which every region has three members. A is nearest to all keys.
 func three(t *testing.T) (n *network, a, b, c *node) {
 	n = newNetwork(t)
 	n.copies = 3
@@ -24,7 +24,7 @@ func three(t *testing.T) (n *network, a, b, c *node) {
 	return n, a, n.start("B", newDisk()), n.start("C", newDisk())
 }
 
-// refollow links a gateway anew, as gateways do when their link ends.
+// refollow links a gateway again, as gateways do when their link ends.
 func (n *node) refollow() gateway {
 	n.net.t.Helper()
 	for range 20 {
@@ -38,7 +38,7 @@ func (n *node) refollow() gateway {
 	return gateway{}
 }
 
-// leads tells whether the node leads the group of the region here.
+// leads reports whether the node leads the group of the region here.
 func (n *node) leads() bool {
 	for _, r := range n.Regions(context.Background()) {
 		if r.Region.Leader == n.peer {
@@ -48,8 +48,7 @@ func (n *node) leads() bool {
 	return false
 }
 
-// When the leader dies another member leads; what was acknowledged is there, and an edit that is sent
-// again is applied once.
+// When the leader dies, another member leads. Acknowledged edits are kept, and an edit that is sent again is applied once.
 func TestLeaderDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, _, c := three(t)
@@ -88,8 +87,8 @@ func TestLeaderDies(t *testing.T) {
 	})
 }
 
-// A region that was founded by one node alone gets the members that it should have, and so does the catalog.
-// A node that has them no more is replaced when its grace period is over.
+// A region that one node founded alone gets all its members, and so does the catalog. A member that is gone is replaced when its
+// grace period is over.
 func TestMembersFollowTheKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -130,7 +129,7 @@ func TestMembersFollowTheKeys(t *testing.T) {
 		}
 		known, err := a.root().find(t.Context(), id)
 		if err != nil || len(known.Members) != 3 {
-			t.Errorf("the catalog knows %+v, %v", known, err)
+			t.Errorf("the catalog has %+v, %v", known, err)
 		}
 		n.near("A", "B", "C", "D")
 		d := n.start("D", newDisk())
@@ -154,8 +153,8 @@ func TestMembersFollowTheKeys(t *testing.T) {
 	})
 }
 
-// A member that was replaced while it was away does not keep what it had: two of them could be most of the members that
-// they remember. It hears of it when it opens the region.
+// A member that was replaced while it was away drops its copy: two such members could form a majority of the configuration that
+// they remember. The node detects this when it opens the region.
 func TestReplacedMemberDropsItsCopy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, _, c := three(t)
@@ -185,7 +184,7 @@ func TestReplacedMemberDropsItsCopy(t *testing.T) {
 	})
 }
 
-// Land that nobody looks at gets its members, too.
+// Regions that are closed get their members, too.
 func TestClosedRegionsGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -206,7 +205,7 @@ func TestClosedRegionsGrow(t *testing.T) {
 		n.near("C", "B", "A")
 		<-time.After(time.Minute)
 		if known, err := a.root().find(t.Context(), info.ID); err == nil && len(known.Members) != 3 {
-			t.Errorf("the catalog knows the members %+v", known.Members)
+			t.Errorf("the catalog has the members %+v", known.Members)
 		}
 		for _, it := range []*node{a, b, c} {
 			if has, err := it.Replicas.Has(info.ID); err != nil || !has {
@@ -223,8 +222,8 @@ func TestClosedRegionsGrow(t *testing.T) {
 	})
 }
 
-// Nobody but a region's members may invite to it, put it to sleep, or tell the catalog of its members.
-func TestStrangersHaveNoSay(t *testing.T) {
+// Only a region's members may invite to it, make it hibernate, or report its members to the catalog.
+func TestStrangersAreRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, _, c := three(t)
 		g := a.follow(here)
@@ -274,8 +273,8 @@ func TestStrangersHaveNoSay(t *testing.T) {
 	})
 }
 
-// A region that nobody watches is closed by all members, and opened by all of them when somebody comes.
-func TestIdleRegionSleeps(t *testing.T) {
+// A region without gateways is closed by all members, and opened by all of them when a gateway comes.
+func TestIdleRegionHibernates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
 		g := c.follow(here)
@@ -304,13 +303,13 @@ func TestIdleRegionSleeps(t *testing.T) {
 	})
 }
 
-// A node that ends gives its leaderships to others before: nobody waits for an election.
+// A node that stops hands over its leaderships first, so that no election is needed.
 func TestStopHandsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, _, c := three(t)
 		g := c.follow(here)
 		g.edit(stone(1))
-		<-time.After(time.Second) // the leader has heard of its members by now
+		<-time.After(time.Second) // the leader knows its members by now
 		start := time.Now()
 		stopped := make(chan struct{})
 		go func() { a.stop(); close(stopped) }()
@@ -328,51 +327,50 @@ func TestStopHandsOver(t *testing.T) {
 	})
 }
 
-// Whoever comes while nobody leads waits for it, for a while; whoever comes to the wrong member is told
-// who leads.
-func TestLobby(t *testing.T) {
+// A gateway that comes while no member leads waits for a leader, for a limited time. A gateway that comes to the wrong member is
+// sent the leader's name.
+func TestPendingSubscribers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, g := scripted()
 		g.mail = []replica.Delivery{replica.Leadership{Term: 3}}
 		l.step()
-		first := l.sitDown()
+		first := l.newLink()
 		l.step()
 		if g.campaigns == 0 {
-			t.Error("nobody stands for election")
+			t.Error("no node stands for election")
 		}
-		if frames, _ := first.seat.out.take(); len(frames) != 0 {
-			t.Errorf("while nobody leads: %+v", frames)
+		if frames, _ := first.subscriber.out.drain(); len(frames) != 0 {
+			t.Errorf("while there is no leader: %+v", frames)
 		}
 		g.mail = []replica.Delivery{replica.Leadership{Leader: "A", Self: true, Term: 4}}
 		l.step()
-		if frames, _ := first.seat.out.take(); len(frames) != 1 || frames[0].Closed != "" {
+		if frames, _ := first.subscriber.out.drain(); len(frames) != 1 || frames[0].Closed != "" {
 			t.Errorf("when this node leads: %+v", frames)
 		}
 		g.mail = []replica.Delivery{replica.Leadership{Term: 5}}
 		l.step()
-		second := l.sitDown()
+		second := l.newLink()
 		g.mail = []replica.Delivery{replica.Leadership{Leader: "B", Term: 5}}
 		l.step()
-		third := l.sitDown()
+		third := l.newLink()
 		for i, link := range []*localLink{first, second, third} {
-			frames, open := link.seat.out.take()
+			frames, open := link.subscriber.out.drain()
 			if n := len(frames); open || n == 0 || frames[n-1].Leader != "B" {
-				t.Errorf("gateway %d is told %+v", i, frames)
+				t.Errorf("gateway %d gets %+v", i, frames)
 			}
 		}
 		g.mail = []replica.Delivery{replica.Leadership{Term: 6}}
 		l.step()
-		fourth := l.sitDown()
-		<-time.After(lobbyTime + time.Millisecond)
+		fourth := l.newLink()
+		<-time.After(pendingTime + time.Millisecond)
 		l.step()
-		if _, closed := fourth.told(); closed == "" || len(l.seats) != 0 || l.lobby != 0 {
-			t.Errorf("after %v: %q, %d seats, %d in the lobby", lobbyTime, closed, len(l.seats), l.lobby)
+		if _, closed := fourth.received(); closed == "" || len(l.subscribers) != 0 || l.pendingSubscribers != 0 {
+			t.Errorf("after %v: %q, %d subscribers, %d pending", pendingTime, closed, len(l.subscribers), l.pendingSubscribers)
 		}
 	})
 }
 
-// A first member that was away since before anybody spoke to it, and comes back when the region has other
-// members than its first ones, takes part all the same.
+// A first member was away since before it got any message, and comes back after the members have changed. It still takes part.
 func TestFirstMemberWasAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -400,8 +398,8 @@ func TestFirstMemberWasAway(t *testing.T) {
 		if l == nil {
 			t.Fatalf("C has nothing of the region: %+v", a.loop(info.ID).raft.Status())
 		}
-		if mine, his := l.raft.Status(), a.loop(info.ID).raft.Status(); mine.Applied != his.Applied {
-			t.Errorf("C has %d of %d entries", mine.Applied, his.Applied)
+		if mine, theirs := l.raft.Status(), a.loop(info.ID).raft.Status(); mine.Applied != theirs.Applied {
+			t.Errorf("C has %d of %d entries", mine.Applied, theirs.Applied)
 		}
 	})
 }

@@ -27,15 +27,15 @@ func (n *node) follow(pos grid.ChunkPos) gateway {
 	return gateway{link, n.net.t}
 }
 
-// following is follow in a goroutine.
+// following runs follow in a goroutine.
 func (n *node) following(pos grid.ChunkPos) <-chan gateway {
 	comes := make(chan gateway)
 	go func() { comes <- n.follow(pos) }()
 	return comes
 }
 
-// loop is the loop of a region that is led by the gateway's own node.
-func (g gateway) loop() *loop { return g.Link.(guided).Link.(*localLink).loop }
+// loop returns the loop of a region that the gateway's own node leads.
+func (g gateway) loop() *loop { return g.Link.(routedLink).Link.(*localLink).loop }
 
 func (g gateway) send(msg wire.ToRegion) {
 	g.t.Helper()
@@ -47,7 +47,7 @@ func (g gateway) send(msg wire.ToRegion) {
 // patience is longer than anything that a test waits for, on the bubble's clock.
 const patience = time.Minute
 
-// until receives frames up to the one that answers.
+// until receives frames until look returns true, and returns look's result.
 func until[A any](g gateway, look func(wire.FromRegion) (A, bool)) A {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -63,7 +63,7 @@ func until[A any](g gateway, look func(wire.FromRegion) (A, bool)) A {
 	}
 }
 
-// state watches a chunk and gives its whole state.
+// state watches a chunk and returns its whole state.
 func (g gateway) state(pos grid.ChunkPos) wire.ChunkState {
 	g.t.Helper()
 	g.send(wire.ToRegion{Watch: []grid.ChunkPos{pos}})
@@ -77,7 +77,7 @@ func (g gateway) state(pos grid.ChunkPos) wire.ChunkState {
 	})
 }
 
-// results waits for the results of so many edits, and gives them by sequence.
+// results waits for n results and returns them by sequence.
 func (g gateway) results(n int) map[uint64]wire.EditResult {
 	g.t.Helper()
 	got := make(map[uint64]wire.EditResult)
@@ -92,20 +92,20 @@ func (g gateway) results(n int) map[uint64]wire.EditResult {
 	})
 }
 
-// edit asks for edits and waits for all results.
+// edit sends edits and waits for all results.
 func (g gateway) edit(edits ...wire.Intent) map[uint64]wire.EditResult {
 	g.t.Helper()
 	g.send(wire.ToRegion{Edits: edits})
 	return g.results(len(edits))
 }
 
-// closed waits for the end of the link, and gives its reason.
+// closed waits for the end of the link and returns its reason.
 func (g gateway) closed() string {
 	g.t.Helper()
 	return until(g, func(f wire.FromRegion) (string, bool) { return f.Closed, f.Closed != "" })
 }
 
-// silent checks that nothing comes for a while that the look finds wrong.
+// silent fails the test if a frame for which wrong returns true arrives within a short time.
 func (g gateway) silent(wrong func(wire.FromRegion) bool) {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
@@ -130,7 +130,7 @@ var (
 	bob   = player.ID{2}
 )
 
-// at is a block of the chunk.
+// at returns a block of the chunk.
 func at(pos grid.ChunkPos, y int32) grid.Pos {
 	p := pos.Origin()
 	return grid.Pos{X: p.X + 3, Y: y, Z: p.Z + 4}

@@ -13,53 +13,53 @@ import (
 )
 
 const (
-	// handOverTime bounds how long a node that ends takes to hand its leaderships over.
+	// handOverTime bounds how long a node that stops takes to hand over its leaderships.
 	handOverTime = 5 * time.Second
-	// handedAtOnce bounds how many are handed over at the same time.
-	handedAtOnce = 64
-	// tellTime bounds how long a node that leaves tells others so, and toldNodes how many.
-	tellTime  = time.Second
-	toldNodes = 64
-	// reignTime is how long a node leads at least before it hands leadership to a nearer member: one that
-	// ends would else get it back at once.
-	reignTime = 10 * time.Second
+	// maxHandOvers bounds how many are handed over at the same time.
+	maxHandOvers = 64
+	// announceTime bounds how long a node announces that it leaves, and announceNodes to how many others.
+	announceTime  = time.Second
+	announceNodes = 64
+	// minLeaderTime is how long a node leads before it hands leadership to a nearer member. Otherwise a node that stops would get
+	// leadership back at once.
+	minLeaderTime = 10 * time.Second
 )
 
-// reign is since when a group was seen to be led by this node.
-type reign struct {
+// leadership is the time since when this node was seen to lead a group, in one term.
+type leadership struct {
 	term  uint64
 	since time.Time
 }
 
-// reigned tells how long this node has been seen to lead the group in its term.
-func (h *Host) reigned(id, term uint64) time.Duration {
+// ledFor returns how long this node has been seen to lead the group in this term.
+func (h *Host) ledFor(id, term uint64) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r, ok := h.mu.reigns[id]
+	r, ok := h.mu.ledSince[id]
 	if !ok || r.term != term {
-		r = reign{term: term, since: time.Now()}
-		h.mu.reigns[id] = r
+		r = leadership{term: term, since: time.Now()}
+		h.mu.ledSince[id] = r
 	}
 	return time.Since(r.since)
 }
 
-// Drain begins the end of this node, while Run goes on: other nodes are told not to choose it for anything,
-// its supervisor rests, and what it leads is handed over. It gives how many groups were, and how many stay led
-// here because nobody else can, or could in time. It may be called again.
+// Drain begins the shutdown of this node while Run still runs. It asks other nodes not to choose this one for anything, stops the
+// supervisor, and hands over leaderships. It returns how many groups were handed over and how many stay led here because no other
+// member could take over, or could in time. It may be called again.
 func (h *Host) Drain(ctx context.Context) (handed, kept int) {
-	h.depart()
+	h.startLeaving()
 	var crew sync.WaitGroup
 	defer crew.Wait()
-	crew.Go(func() { h.tellLeaving(ctx) })
+	crew.Go(func() { h.announceLeaving(ctx) })
 	return h.handOver(ctx)
 }
 
-// depart makes this node one that leaves.
-func (h *Host) depart() {
+// startLeaving marks this node as leaving.
+func (h *Host) startLeaving() {
 	h.leave.Do(func() { close(h.leaving) })
 }
 
-// leaves tells whether this node is about to end.
+// leaves reports whether this node is about to stop.
 func (h *Host) leaves() bool {
 	select {
 	case <-h.leaving:
@@ -69,15 +69,15 @@ func (h *Host) leaves() bool {
 	}
 }
 
-// tellLeaving tells the nodes around that this one leaves. Who does not hear of it learns it later, when he
-// asks who this node is.
-func (h *Host) tellLeaving(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, tellTime)
+// announceLeaving announces to the nodes around that this one leaves. A node that misses the announcement finds out when it next
+// asks this node for its description.
+func (h *Host) announceLeaving(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, announceTime)
 	defer cancel()
 	var crew sync.WaitGroup
 	defer crew.Wait()
-	tokens := make(chan struct{}, askedAtOnce)
-	for _, peer := range h.Records.NearestKnown(grid.CatalogKey, toldNodes) {
+	tokens := make(chan struct{}, maxQuestions)
+	for _, peer := range h.Records.NearestKnown(grid.CatalogKey, announceNodes) {
 		if peer == h.Self.Peer {
 			continue
 		}
@@ -89,40 +89,40 @@ func (h *Host) tellLeaving(ctx context.Context) {
 		crew.Go(func() {
 			defer func() { <-tokens }()
 			if _, err := h.Directory.ask(ctx, peer, wire.Question{Leaving: &wire.Leaving{}}); err != nil {
-				h.Logger.Debug("not told that this node leaves", "peer", peer, "error", err)
+				h.Logger.Debug("leaving not announced", "peer", peer, "error", err)
 			}
 		})
 	}
 }
 
-// hearOf looks whether a node that has told that it leaves, and speaks, is back already: it may lead again then.
-func (h *Host) hearOf(peer string) {
-	if !h.liveness.again(peer) {
+// checkReturned asks a node that announced that it leaves, and then sent a message, whether it is back. If so, it may lead again.
+func (h *Host) checkReturned(peer string) {
+	if !h.detector.shouldRecheck(peer) {
 		return
 	}
 	h.start(func(ctx context.Context) {
-		h.liveness.askWho(ctx, peer, h.Directory.describe) //nolint:errcheck // it is noted
+		h.detector.check(ctx, peer, h.Directory.describe) //nolint:errcheck // the result is recorded
 	})
 }
 
-// handOver gives every leadership of a group with other members to the best of them, so that nobody waits
-// for an election when this node ends.
+// handOver transfers the leadership of every group with other members to the best of them, so that no election is needed when
+// this node stops.
 func (h *Host) handOver(ctx context.Context) (handed, kept int) {
 	ctx, cancel := context.WithTimeout(ctx, handOverTime)
 	defer cancel()
-	wards := h.wards()
+	groups := h.ledGroups()
 	var done atomic.Int64
-	h.handAll(ctx, wards, &done)
+	h.handAll(ctx, groups, &done)
 	handed = int(done.Load())
-	return handed, len(wards) - handed
+	return handed, len(groups) - handed
 }
 
-func (h *Host) handAll(ctx context.Context, wards []ward, done *atomic.Int64) {
+func (h *Host) handAll(ctx context.Context, groups []ledGroup, done *atomic.Int64) {
 	var crew sync.WaitGroup
 	defer crew.Wait()
-	tokens := make(chan struct{}, handedAtOnce)
-	for _, w := range wards {
-		heir := h.heir(w)
+	tokens := make(chan struct{}, maxHandOvers)
+	for _, w := range groups {
+		heir := h.successor(w)
 		if heir == "" {
 			continue
 		}
@@ -135,7 +135,7 @@ func (h *Host) handAll(ctx context.Context, wards []ward, done *atomic.Int64) {
 			defer func() { <-tokens }()
 			err := w.group.Transfer(heir)
 			if err == nil {
-				err = h.settle(ctx, func() bool { return !w.group.Status().Self })
+				err = h.awaitGroup(ctx, func() bool { return !w.group.Status().Self })
 			}
 			if err != nil {
 				h.Logger.Warn("leadership not handed over", "group", w.id, "peer", heir, "error", err)
@@ -147,10 +147,10 @@ func (h *Host) handAll(ctx context.Context, wards []ward, done *atomic.Int64) {
 	}
 }
 
-// heir is the member that leads best after this node: the nearest one that has all of the log, or nearly. It is empty if
-// there is none. One that has told that it leaves is better than none: it speaks, so either it hands over in its turn,
-// or it is back just now.
-func (h *Host) heir(w ward) string {
+// successor returns the member that should lead after this node: the nearest one that has all of the log, or nearly all. It
+// returns "" if there is none. A leaving member is better than none: it still sends messages, so it either hands over in turn or
+// has just come back.
+func (h *Host) successor(w ledGroup) string {
 	able := slices.DeleteFunc(h.memberStates(w, w.group.Status()), func(m membership.Member) bool {
 		return m.Peer == h.Self.Peer || !m.CaughtUp || m.Learner
 	})

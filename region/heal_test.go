@@ -16,8 +16,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// hang gives the error when it is known: at once, or, of a cut that nobody is told of, when the caller's time is over,
-// also if the cut has healed meanwhile: what was lost on a connection is not there again with the cable.
+// hang returns the error of a question across a cut: at once, or for a silent cut when the caller's time is over. It waits even
+// if the cut heals meanwhile, since what a broken connection lost is not sent again.
 func (n *network) hang(ctx context.Context, err error) error {
 	n.mu.Lock()
 	mute := n.mu.mute
@@ -31,8 +31,7 @@ func (n *network) hang(ctx context.Context, err error) error {
 	return ctx.Err()
 }
 
-// walks are the DHT as it is while nodes are cut off: a walk that meets one of them waits for as long as dht lets walks
-// wait, and then has not found what it looked for.
+// walks is the DHT while nodes are cut off: a walk that meets such a node waits as long as dht lets walks wait, and then fails.
 type walks struct{ *network }
 
 func (w walks) hang(ctx context.Context) error {
@@ -65,8 +64,8 @@ func (w walks) Catalog(ctx context.Context) (wire.Region, error) {
 	return w.network.Catalog(ctx)
 }
 
-// builder is a player who edits without end through a node, as a gateway does for him: over a link that is found again and again, with
-// pauses that grow.
+// builder is a player who keeps editing through a node. Like a gateway it finds the link again after each failure, with growing
+// pauses.
 type builder struct {
 	node *node
 	id   player.ID
@@ -77,10 +76,10 @@ type builder struct {
 	}
 }
 
-// longestRetry is the longest pause of gameserver's feeds.
+// longestRetry is the longest pause between two attempts of a gateway.
 const longestRetry = 1500 * time.Millisecond
 
-// explore looks for land until it is found, and tells when it was.
+// explore looks for land until it is found, and returns the time when it was.
 func (b *builder) explore(pos grid.ChunkPos) (found time.Time) {
 	for retry := 100 * time.Millisecond; ; retry = min(2*retry, longestRetry) {
 		link, _, err := b.node.Follow(context.Background(), pos)
@@ -115,7 +114,7 @@ func (b *builder) run(ctx context.Context) {
 	}
 }
 
-// build edits over one link until it ends, and tells whether that was because another node leads.
+// build edits over one link until it ends, and reports whether it ended because another node leads.
 func (b *builder) build(ctx context.Context, link Link) (moved bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	var sender sync.WaitGroup
@@ -158,9 +157,9 @@ func (b *builder) ackedSince(t time.Time) bool {
 	return b.mu.acked.After(t)
 }
 
-// Whoever was cut off, and for however long: soon after the cut has healed every node's players edit again and find land
-// that they have not seen before, although what was asked across the cut hangs on, and so do walks through the DHT. Of
-// the 10 s that there are for it dht needs silentTime until it has replaced a dead connection.
+// Any node may be cut off, for any time. Soon after the cut has healed, the players of every node can edit again and find land
+// that was unknown to them, although questions across the cut and DHT walks still hang. Of the 10 s that are allowed, dht needs
+// silentTime until it has replaced a dead connection.
 func TestHealedCutServesSoon(t *testing.T) {
 	const asked = 10*time.Second - 3*time.Second
 	for _, away := range []string{"A", "B", "D", "AB", "AD", "CD", "BCD"} {
@@ -199,11 +198,11 @@ func TestHealedCutServesSoon(t *testing.T) {
 	}
 }
 
-// rounds is how many cuts there are of each kind.
+// rounds is the number of cuts of each kind.
 const rounds = 4
 
-// heal cuts nodes off, lets somebody on each node walk into new land meanwhile, heals, and gives how long it takes until
-// all players have what they want, and which one was the last.
+// heal cuts nodes off, lets a player on each node enter new land meanwhile, and heals the cut. It returns how long it then takes
+// until all players are served, and which player was the last.
 func (n *network) heal(all []*builder, away string, round int32, dice *rand.Rand) (slowest time.Duration, told string) {
 	apart := func(off bool) {
 		for peer := range strings.SplitSeq(away, "") {

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// examinedRegions bounds how many regions one examination looks at.
+	// examinedRegions bounds how many regions one examination covers.
 	examinedRegions = 4096
-	// secondLook is how long regions that look wrong are given to prove that they were only changing leaders.
+	// secondLook is the pause before regions that look wrong are examined again: they may just be changing leaders.
 	secondLook = 1500 * time.Millisecond
-	// clockSkew is how far the clocks of two nodes may be apart.
+	// clockSkew is the allowed difference between the clocks of two nodes.
 	clockSkew = 2 * time.Second
 )
 
-// Finding is something that is wrong with the world.
+// Finding is a problem of the world.
 type Finding struct {
 	Kind    string `json:"kind"`    // for programs: "quarantined", "failed", "leaderless", "majority_lost", …
 	Subject string `json:"subject"` // the cell, "catalog", "node", or a peer id
@@ -32,17 +32,17 @@ type Finding struct {
 	Do      string `json:"do"`
 }
 
-// Health is what an examination of the world has found, as far as this node can know.
+// Health is the result of an examination of the world, as far as this node can know.
 type Health struct {
-	Findings []Finding `json:"findings"` // nothing is wrong if there are none
-	Unknown  []string  `json:"unknown"`  // what could not be found out
+	Findings []Finding `json:"findings"` // empty if nothing is wrong
+	Unknown  []string  `json:"unknown"`  // what could not be determined
 	Regions  int       `json:"regions"`  // examined, the catalog not counted
 	Awake    int       `json:"awake"`    // of them, those that run on some node
 	Nodes    int       `json:"nodes"`    // that answered, this one included
 }
 
-// Examine looks at this node, at all nodes that hold regions, and at the regions that the catalog knows. It asks
-// others and may take seconds; ctx bounds it.
+// Examine examines this node, all nodes that hold regions, and the regions in the catalog. It asks other nodes and may take
+// seconds; ctx bounds it.
 func (h *Host) Examine(ctx context.Context) Health {
 	e := examination{host: h}
 	e.node()
@@ -54,7 +54,7 @@ func (h *Host) Examine(ctx context.Context) Health {
 	}
 	seen := e.look(ctx, regions)
 	e.Nodes, e.Awake = len(seen.answered), seen.awake
-	if len(seen.wrong) > 0 { // perhaps it was just changing
+	if len(seen.wrong) > 0 { // it may have been changing leaders
 		select {
 		case <-time.After(secondLook):
 		case <-ctx.Done():
@@ -81,7 +81,7 @@ func (e *examination) found(kind, subject, what, do string) {
 	e.Findings = append(e.Findings, Finding{kind, subject, what, do})
 }
 
-// node looks at this node itself.
+// node examines this node itself.
 func (e *examination) node() {
 	if err := e.host.Replicas.Stalled(); err != nil {
 		e.found("storage", "node", fmt.Sprintf("this node cannot write to its disk: %v", err),
@@ -89,7 +89,7 @@ func (e *examination) node() {
 	}
 }
 
-// damage adds what the comparison of copies has found and what is not mended yet, as far as this node knows.
+// damage adds the damage that scrubs have found and that is not repaired yet, as far as this node knows.
 func (e *examination) damage() {
 	for _, d := range e.host.Damaged() {
 		what := d.What
@@ -101,7 +101,7 @@ func (e *examination) damage() {
 	}
 }
 
-// census lists the founded regions: all that the catalog knows, or at least those of this node.
+// census lists the founded regions: all of the catalog, or at least those of this node.
 func (e *examination) census(ctx context.Context) []wire.Region {
 	h := e.host
 	catalog, err := h.catalogRegion()
@@ -116,7 +116,7 @@ func (e *examination) census(ctx context.Context) []wire.Region {
 	}
 	founded, err := h.allRegions(ctx, catalog)
 	if err != nil {
-		e.Unknown = append(e.Unknown, fmt.Sprintf("which regions there are: the catalog does not tell (%v); only those of this node were looked at", err))
+		e.Unknown = append(e.Unknown, fmt.Sprintf("complete list of regions: the catalog cannot be read (%v); only those of this node were examined", err))
 		if founded, err = h.Memberships(); err != nil {
 			e.Unknown = append(e.Unknown, fmt.Sprintf("which regions this node holds: %v", err))
 		}
@@ -126,7 +126,7 @@ func (e *examination) census(ctx context.Context) []wire.Region {
 			continue
 		}
 		if len(all) > examinedRegions {
-			e.Unknown = append(e.Unknown, fmt.Sprintf("how %d further regions do: %d are looked at", len(founded)-examinedRegions, examinedRegions))
+			e.Unknown = append(e.Unknown, fmt.Sprintf("status of %d further regions: only %d are examined", len(founded)-examinedRegions, examinedRegions))
 			break
 		}
 		all = append(all, info)
@@ -134,7 +134,7 @@ func (e *examination) census(ctx context.Context) []wire.Region {
 	return all
 }
 
-// catalogMembers gives the catalog's region as this node last knew it, or as the DHT does.
+// catalogMembers returns the catalog's region as this node last knew it, or as the DHT has it.
 func (d *Directory) catalogMembers(ctx context.Context) (wire.Region, error) {
 	d.mu.Lock()
 	at := d.mu.catalog
@@ -145,7 +145,7 @@ func (d *Directory) catalogMembers(ctx context.Context) (wire.Region, error) {
 	return d.host.Records.Catalog(ctx)
 }
 
-// allRegions lists the founded regions as some member of the catalog knows them.
+// allRegions lists the founded regions as a member of the catalog knows them.
 func (h *Host) allRegions(ctx context.Context, catalog wire.Region) ([]wire.Region, error) {
 	var failed error
 	peers := []string{h.Self.Peer}
@@ -176,7 +176,7 @@ func (h *Host) regionsOn(ctx context.Context, peer string) ([]wire.Region, error
 			}
 			page = answer.Regions
 		} else {
-			asking, cancel := context.WithTimeout(ctx, surveyTime)
+			asking, cancel := context.WithTimeout(ctx, pollTime)
 			answer, err := h.Directory.ask(asking, peer, wire.Question{Census: &wire.Census{After: after}})
 			cancel()
 			if err != nil {
@@ -192,17 +192,17 @@ func (h *Host) regionsOn(ctx context.Context, peer string) ([]wire.Region, error
 	}
 }
 
-// sight is what one look at the regions has shown.
-type sight struct {
+// overview is the result of one look at the regions.
+type overview struct {
 	findings []Finding                        // about regions
-	wrong    []wire.Region                    // that they are about
+	wrong    []wire.Region                    // the regions of these findings
 	peers    []Finding                        // about nodes
 	awake    int                              // regions that run on some node
 	answered map[string]map[uint64]wire.Stand // by the nodes that answered
 }
 
-// look asks all members of the regions, and judges each region by what they say.
-func (e *examination) look(ctx context.Context, regions []wire.Region) sight {
+// look asks all members for the status of the regions, and judges each region by the answers.
+func (e *examination) look(ctx context.Context, regions []wire.Region) overview {
 	h := e.host
 	want := make(map[string][]uint64)
 	for _, info := range regions {
@@ -212,24 +212,24 @@ func (e *examination) look(ctx context.Context, regions []wire.Region) sight {
 	}
 	for _, peer := range h.Records.NearestKnown(grid.CatalogKey, neighbours) {
 		if len(want[peer]) == 0 {
-			want[peer] = []uint64{world.CatalogID} // whether it lives: it could hold more
+			want[peer] = []uint64{world.CatalogID} // asked only to see whether it is alive, since it could become a member
 		}
 	}
 	want[h.Self.Peer] = append(want[h.Self.Peer], world.CatalogID)
-	s := h.surveyRegions(ctx, want, false)
-	nodes := len(s.stands) // there are, as far as the regions know
+	s := h.pollStatuses(ctx, want, false)
+	nodes := len(s.statuses) // number of nodes, as far as the regions show
 	for peer := range s.silent {
 		if h.holds(regions, peer) {
 			nodes++
 		}
 	}
-	seen := sight{answered: s.stands}
+	seen := overview{answered: s.statuses}
 	for _, info := range regions {
 		copies := h.Copies
 		if info.ID == world.CatalogID {
 			copies = h.CatalogCopies
 		}
-		c := examined{info: info, survey: s, want: min(copies, nodes)}
+		c := examined{info: info, statuses: s, want: min(copies, nodes)}
 		findings := c.judge()
 		if c.awake && info.ID != world.CatalogID {
 			seen.awake++
@@ -242,7 +242,7 @@ func (e *examination) look(ctx context.Context, regions []wire.Region) sight {
 	for _, peer := range slices.Sorted(maps.Keys(s.silent)) {
 		if n := len(want[peer]); h.holds(regions, peer) {
 			seen.peers = append(seen.peers, Finding{
-				"unreachable", peer, fmt.Sprintf("it does not answer, and is a member of %d of these regions: %v", n, clip(s.silent[peer].Error())),
+				"unreachable", peer, fmt.Sprintf("it does not answer; it is a member of %d of these regions: %v", n, clip(s.silent[peer].Error())),
 				"start it, or mend the network (port 4001); if it is gone for good others take its place after replace_after",
 			})
 		}
@@ -262,56 +262,56 @@ func (h *Host) holds(regions []wire.Region, peer string) bool {
 	return slices.ContainsFunc(regions, func(info wire.Region) bool { return hasMember(info, peer) })
 }
 
-// examined is one region with what its members say.
+// examined is one region with the status of its members.
 type examined struct {
-	info   wire.Region
-	survey survey
-	want   int  // members that it shall have, as many as there are nodes
-	awake  bool // judge: it runs on some node
+	info     wire.Region
+	statuses statusPoll
+	want     int  // number of members that it should have, bounded by the number of nodes
+	awake    bool // set by judge: it runs on some node
 }
 
-// judge says what is wrong with the region.
+// judge returns what is wrong with the region.
 func (x *examined) judge() []Finding {
 	var all []Finding
 	name := Name(x.info)
 	say := func(kind, what, do string) { all = append(all, Finding{kind, name, what, do}) }
 	var leader wire.Stand
 	newest, best := wire.Stand{}, ""
-	quarantined, failed := make(map[string][]string), make(map[string][]string) // by reason: on which nodes
+	quarantined, failed := make(map[string][]string), make(map[string][]string) // nodes by reason
 	voters, living, copies := 0, 0, 0
 	for _, m := range x.info.Members {
 		if !m.Learner {
 			voters++
 		}
-		stand, answered := x.survey.of(m.Peer, x.info.ID)
-		if !answered || stand.State == wire.StandNone && x.info.Epoch != firstEpoch {
+		status, answered := x.statuses.of(m.Peer, x.info.ID)
+		if !answered || status.State == wire.StandNone && x.info.Epoch != firstEpoch {
 			continue
 		}
-		switch stand.State {
+		switch status.State {
 		case wire.StandQuarantined:
-			quarantined[stand.Why] = append(quarantined[stand.Why], m.Peer)
+			quarantined[status.Why] = append(quarantined[status.Why], m.Peer)
 		case wire.StandFailed:
-			failed[stand.Why] = append(failed[stand.Why], m.Peer)
+			failed[status.Why] = append(failed[status.Why], m.Peer)
 			continue
 		case wire.StandOpen:
 			x.awake = true
-			if stand.Leader == m.Peer && stand.Term >= leader.Term {
-				leader = stand
+			if status.Leader == m.Peer && status.Term >= leader.Term {
+				leader = status
 			}
-		case wire.StandNone, wire.StandClosed: // a founding member opens it when somebody comes
+		case wire.StandNone, wire.StandClosed: // a founding member opens it when a gateway comes
 		}
-		if stand.State != wire.StandNone {
+		if status.State != wire.StandNone {
 			copies++
 		}
 		if !m.Learner {
 			living++
 		}
-		if best == "" || cmp.Or(cmp.Compare(stand.Recovered, newest.Recovered), cmp.Compare(stand.Last, newest.Last)) > 0 {
-			newest, best = stand, m.Peer
+		if best == "" || cmp.Or(cmp.Compare(status.Recovered, newest.Recovered), cmp.Compare(status.Last, newest.Last)) > 0 {
+			newest, best = status, m.Peer
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(quarantined)) {
-		say("quarantined", fmt.Sprintf("it failed again and again, and is shut away on %s: %s", strings.Join(quarantined[why], ", "), why),
+		say("quarantined", fmt.Sprintf("it failed repeatedly and is quarantined on %s: %s", strings.Join(quarantined[why], ", "), why),
 			fmt.Sprintf("look for \"region fenced\" in the log; run another version of voxeld there, or try it again with: voxeld region release %s", name))
 	}
 	for _, why := range slices.Sorted(maps.Keys(failed)) {
@@ -325,18 +325,18 @@ func (x *examined) judge() []Finding {
 	case leader.Region != 0:
 		x.judgeMembers(leader, say)
 	case x.awake && len(quarantined) == 0:
-		say("leaderless", "it is open, and nobody leads it", "if this stays so look into the logs of its members: "+peerList(x.info))
+		say("leaderless", "it is open and has no leader", "if this persists, check the logs of its members: "+peerList(x.info))
 	case x.info.ID == world.CatalogID && len(quarantined) == 0 && len(failed) == 0:
-		say("leaderless", "nobody leads it: no new land can be founded", "look into the logs of its members: "+peerList(x.info))
-	case copies == 0 && x.info.Epoch == firstEpoch: // it was founded, and nobody has ever been there
+		say("leaderless", "it has no leader: no new land can be founded", "check the logs of its members: "+peerList(x.info))
+	case copies == 0 && x.info.Epoch == firstEpoch: // it was founded and never visited
 	case living < x.want && len(quarantined) == 0:
-		say("under_replicated", fmt.Sprintf("it sleeps, and %d of %d copies can be reached", living, x.want),
+		say("under_replicated", fmt.Sprintf("it hibernates, and %d of %d copies can be reached", living, x.want),
 			"others take over by themselves, some time after replace_after")
 	}
 	return all
 }
 
-// judgeMembers judges a region that is led by what its leader says of the members.
+// judgeMembers judges a region that has a leader by the leader's view of the members.
 func (x *examined) judgeMembers(leader wire.Stand, say func(kind, what, do string)) {
 	heard := 0
 	for _, c := range leader.Members {
@@ -344,15 +344,15 @@ func (x *examined) judgeMembers(leader wire.Stand, say func(kind, what, do strin
 			heard++
 		}
 		if c.Behind > nearlyAll && !c.Silent {
-			say("lagging", fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind), "if it does not catch up look at that node's disk and network")
+			say("lagging", fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind), "if it does not catch up, check that node's disk and network")
 		}
-		stand, answered := x.survey.of(c.Replica.Peer, x.info.ID)
-		if answered && stand.State != wire.StandNone && stand.Replica != 0 && stand.Replica != c.Replica.ID {
-			say("leftover", fmt.Sprintf("%s holds a copy from before the region was recovered", c.Replica.Peer), "it is dropped by itself; if not, restart that node")
+		status, answered := x.statuses.of(c.Replica.Peer, x.info.ID)
+		if answered && status.State != wire.StandNone && status.Replica != 0 && status.Replica != c.Replica.ID {
+			say("leftover", fmt.Sprintf("%s holds a copy from before the region was recovered", c.Replica.Peer), "it is dropped automatically; if not, restart that node")
 		}
 	}
 	if heard < x.want {
-		say("under_replicated", fmt.Sprintf("%d of %d copies are up to date and heard of", heard, x.want),
+		say("under_replicated", fmt.Sprintf("%d of %d copies are up to date and reachable", heard, x.want),
 			"new members are made by themselves, of one that is silent after replace_after")
 	}
 }

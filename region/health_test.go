@@ -12,7 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// kinds of findings about a subject; of all subjects if it is empty.
+// kinds returns the kinds of findings about a subject, or about all subjects if it is empty.
 func kinds(health Health, subject string) []string {
 	var all []string
 	for _, f := range health.Findings {
@@ -24,7 +24,7 @@ func kinds(health Health, subject string) []string {
 	return slices.Compact(all)
 }
 
-// A doctor finds nothing in a world that is well, awake and asleep, and what is wrong in one that is not.
+// Examine finds nothing wrong with a sound world, awake or hibernating, and finds what is wrong with one that is not.
 func TestExamine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := three(t)
@@ -85,7 +85,7 @@ func TestExamine(t *testing.T) {
 	})
 }
 
-// A disk that is full is told.
+// A full disk is reported.
 func TestExamineStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())

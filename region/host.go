@@ -20,42 +20,42 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// regionTable remembers the regions that this node is a member of: id, 8 bytes big-endian → region.
+// regionTable stores the regions that this node is a member of: id, 8 bytes big-endian → region.
 const regionTable = "regions"
 
-// ErrNotHere says that this node does not lead the region. The caller's route is old.
+// ErrNotHere is returned if this node does not lead the region. The caller's route is outdated.
 var ErrNotHere = errors.New("the region is not led here")
 
-// errStopping says that the host is ending.
+// errStopping is returned if the host is stopping.
 var errStopping = errors.New("the node is stopping")
 
-// Storage is where regions persist; a *store.DB.
+// Storage persists regions; implemented by *store.DB.
 type Storage interface {
 	Get(table string, key []byte) ([]byte, error)
 	Scan(table string, prefix []byte, visit func(key, value []byte) error) error
 	Commit(writes []kv.Write) error
-	// View runs read on all tables as they are when it begins.
+	// View runs read on a snapshot of all tables.
 	View(read func(
 		get func(table string, key []byte) ([]byte, error),
 		scan func(table string, prefix []byte, visit func(key, value []byte) error) error,
 	) error) error
-	// Keys is Scan without the values, which need not be readable.
+	// Keys is Scan without the values, which may be unreadable.
 	Keys(table string, prefix []byte, visit func(key []byte) error) error
 }
 
-// Options are what a Host stands on. All fields are needed, but for those that say what they are without.
+// Options configure a Host. All fields are required, except those whose comment names a default.
 type Options struct {
 	Self          wire.Member                  // this node, as others reach it
 	Height        int32                        // of the world, in blocks
-	Placement     grid.Placement               // how cells get their keys
-	Copies        int                          // members that a region shall have, at least 1
-	CatalogCopies int                          // members that the catalog shall have, at least 1
+	Placement     grid.Placement               // maps cells to keys
+	Copies        int                          // number of members of a region, at least 1
+	CatalogCopies int                          // number of members of the catalog, at least 1
 	Grace         time.Duration                // how long a member may be silent before it is replaced
-	Base          func(grid.ChunkPos) [32]byte // hash of a chunk's terrain; may take milliseconds; any goroutine
-	// Ground generates a chunk, for nodes that generate another one; nil: they are not helped. Any goroutine.
+	Base          func(grid.ChunkPos) [32]byte // returns the hash of a chunk's terrain; may take milliseconds; any goroutine
+	// Ground generates a chunk for nodes that generate different terrain. If nil, such nodes get none from here. Any goroutine.
 	Ground     func(grid.ChunkPos) *chunk.Chunk
-	ScrubEvery time.Duration     // how often copies of a region are compared; 0: only when somebody asks for it
-	Suspects   map[uint64]string // regions of which rows were found damaged when the storage was opened, and which
+	ScrubEvery time.Duration     // how often the copies of a region are compared; 0: only on request
+	Suspects   map[uint64]string // regions with rows found damaged when the storage was opened, and which rows
 	Storage    Storage           // shared with Replicas
 	Replicas   *replica.Host     // run by the caller, ended after the Host
 	Records    Records           // the DHT
@@ -69,48 +69,48 @@ type Host struct {
 	Options
 	Directory *Directory
 
-	metrics  *metrics
-	spawn    chan func(context.Context)
-	loading  flights[wire.Hello, *loop]
-	joining  flights[wire.Hello, *loop] // by invitation
-	liveness liveness
-	looked   string        // what the supervisor knew of the nodes when it looked at the closed regions
-	stop     chan struct{} // closed when Run begins to end
-	leave    sync.Once     // closes leaving
-	leaving  chan struct{} // closed when this node is about to end: see Drain
-	suspects suspects
-	failures ledgers
-	// cpu measures how long a piece of a tick's work keeps a core busy, and probe is what loops have of it: for tests.
+	metrics      *metrics
+	spawn        chan func(context.Context)
+	loading      flights[wire.Hello, *loop]
+	joining      flights[wire.Hello, *loop] // joins by invitation
+	detector     failureDetector
+	checkedNodes string        // summary of the nodes' states when the closed regions were last checked
+	stop         chan struct{} // closed when Run begins to end
+	leave        sync.Once     // closes leaving
+	leaving      chan struct{} // closed when this node is about to stop: see Drain
+	unresponsive unresponsiveNodes
+	failures     failureRecords
+	// For tests: cpu measures how long a piece of a tick's work keeps a core busy, and probe is passed to the loops.
 	cpu          func(work func()) time.Duration
 	probe        func(l *loop, entry []byte)
 	probeCatalog func(entry []byte)
-	// reopenCatalog wakes the catalog's keeper when the catalog is released.
+	// reopenCatalog wakes runCatalog when the catalog is released.
 	reopenCatalog chan struct{}
-	hashing       chan struct{} // as many tokens as hashes may be computed at once
-	serving       chan struct{} // as many tokens as pieces may be served at once
+	hashing       chan struct{} // bounds how many terrain hashes are computed at once
+	serving       chan struct{} // bounds how many pieces are served at once
 	bases         bases
 
 	fetchingBases flights[wire.BaseOf, []byte]
 
 	mu struct {
 		sync.Mutex
-		catalog *catalog               // nil when the catalog lives elsewhere
-		loops   map[uint64]*loop       // loaded regions, by id
-		changes map[uint64]wire.Region // that are being told of, by id: the newest of each
-		tending map[uint64]struct{}    // groups whose members are being changed
-		// announced are the epochs of regions led here that the catalog is known to know.
-		announced map[uint64]uint64
-		drowsy    map[uint64]time.Time   // until when groups that were put to sleep are not roused
-		reigns    map[uint64]reign       // of the groups that this node leads or led
-		rousing   map[uint64]string      // groups that are being opened, and the member that speaks to them
-		rightful  map[uint64]struct{}    // groups whose copies here are known to be no leftovers
-		expelled  map[uint64]wire.Region // recovered regions as they were, whose former members are to be told
-		damage    map[uint64][]Damage    // what the newest scrub of a region has left, by id; no empty lists
-		condemned map[uint64]condemned   // this node's copies that must not be used, by id
+		catalog     *catalog               // nil if this node is not a member of the catalog
+		loops       map[uint64]*loop       // loaded regions, by id
+		changes     map[uint64]wire.Region // newest change of each region that is being published, by id
+		reconciling map[uint64]struct{}    // groups whose members are being changed
+		// announced holds the epochs of regions led here that the catalog has.
+		announced   map[uint64]uint64
+		hibernating map[uint64]time.Time   // groups that hibernate, and until when they are not woken
+		ledSince    map[uint64]leadership  // of the groups that this node leads or led
+		waking      map[uint64]string      // groups that are being opened, and the member whose message caused it
+		validated   map[uint64]struct{}    // groups whose copies here are known not to be superseded
+		evicted     map[uint64]wire.Region // recovered regions as they were, whose former members are still to be notified
+		damage      map[uint64][]Damage    // damage left by the newest scrub of a region, by id; no empty lists
+		corrupt     map[uint64]corruptCopy // copies on this node that must not be used, by region id
 	}
 }
 
-// NewHost prepares a host. The catalog is opened if it is stored here.
+// NewHost returns a host. It opens the catalog if that is stored here.
 func NewHost(ctx context.Context, o Options) (*Host, error) {
 	h := &Host{
 		Options: o,
@@ -123,30 +123,30 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		probe:   provocation(),
 
 		reopenCatalog: make(chan struct{}, 1),
-		serving:       make(chan struct{}, piecesAtOnce),
+		serving:       make(chan struct{}, maxPieces),
 		bases:         newBases(),
 	}
-	h.liveness.keepTo(o.Grace)
+	h.detector.setGrace(o.Grace)
 	h.mu.loops = make(map[uint64]*loop)
 	h.mu.changes = make(map[uint64]wire.Region)
-	h.mu.tending = make(map[uint64]struct{})
+	h.mu.reconciling = make(map[uint64]struct{})
 	h.mu.announced = make(map[uint64]uint64)
-	h.mu.drowsy = make(map[uint64]time.Time)
-	h.mu.reigns = make(map[uint64]reign)
-	h.mu.rousing = make(map[uint64]string)
-	h.mu.rightful = make(map[uint64]struct{})
-	if err := h.loadExpelled(); err != nil {
+	h.mu.hibernating = make(map[uint64]time.Time)
+	h.mu.ledSince = make(map[uint64]leadership)
+	h.mu.waking = make(map[uint64]string)
+	h.mu.validated = make(map[uint64]struct{})
+	if err := h.loadEvicted(); err != nil {
 		return nil, err
 	}
 	h.mu.damage = make(map[uint64][]Damage)
-	h.mu.condemned = make(map[uint64]condemned)
+	h.mu.corrupt = make(map[uint64]corruptCopy)
 	h.Directory = newDirectory(h)
-	if err := errors.Join(h.mendRegistry(), h.judgeSuspects()); err != nil {
+	if err := errors.Join(h.mendRegistry(), h.markSuspects()); err != nil {
 		return nil, err
 	}
 	here, err := o.Replicas.Has(world.CatalogID)
 	if err != nil {
-		return nil, fmt.Errorf("look for the catalog: %w", err)
+		return nil, fmt.Errorf("find the catalog: %w", err)
 	}
 	if here {
 		if h.mu.catalog, err = h.openCatalog(ctx); err != nil {
@@ -156,8 +156,8 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	return h, nil
 }
 
-// FoundCatalog makes this node the first holder of a new world's catalog. It is called once in a
-// world's life, by the node that creates it, before NewHost.
+// FoundCatalog makes this node the first member of a new world's catalog. The node that creates a world calls it once, before
+// NewHost.
 func FoundCatalog(ctx context.Context, replicas *replica.Host, self string) error {
 	g, err := replicas.Open(ctx, replica.Founding{Group: world.CatalogID, Members: []string{self}, Tables: catalogTables})
 	if err != nil {
@@ -166,7 +166,7 @@ func FoundCatalog(ctx context.Context, replicas *replica.Host, self string) erro
 	return g.Close()
 }
 
-// Run serves until ctx ends. Then it hands over what it leads, and returns when every region is closed.
+// Run serves until ctx ends. Then it hands over leaderships, and returns when every region is closed.
 func (h *Host) Run(ctx context.Context) error {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	var crew sync.WaitGroup
@@ -189,7 +189,7 @@ func (h *Host) Run(ctx context.Context) error {
 		select {
 		case <-ending:
 			ending = nil
-			h.depart()
+			h.startLeaving()
 			crew.Go(func() { h.handOver(serving); close(handedOver) })
 		case <-handedOver:
 			return nil
@@ -199,7 +199,7 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 }
 
-// start runs a task in a goroutine that Run awaits. It reports false when the host is ending.
+// start runs a task in a goroutine that Run awaits. It reports false if the host is stopping.
 func (h *Host) start(task func(context.Context)) bool {
 	select {
 	case h.spawn <- task:
@@ -209,26 +209,26 @@ func (h *Host) start(task func(context.Context)) bool {
 	}
 }
 
-// Locate gives the region that covers the chunk; it is founded first if need be.
+// Locate returns the region that covers the chunk. If it does not exist, it is founded first.
 func (h *Host) Locate(ctx context.Context, pos grid.ChunkPos) (wire.Region, error) {
 	return h.Directory.Locate(ctx, pos)
 }
 
-// sit gives a seat in a region that is led here; the region is loaded first if need be.
-func (h *Host) sit(ctx context.Context, hello wire.Hello) (*localLink, error) {
+// subscribe subscribes a gateway to a region that is led here. The region is loaded first if necessary.
+func (h *Host) subscribe(ctx context.Context, hello wire.Hello) (*localLink, error) {
 	reading := hello.Reading
-	hello.Reading = false // a region is loaded once, whoever wants it
+	hello.Reading = false // not part of the key: a region is loaded once for all callers
 	for {
 		l, err := h.loaded(ctx, hello)
 		if err != nil {
 			return nil, err
 		}
-		s := newSeat()
+		s := newSubscriber()
 		s.reading = reading
 		if l.inbox.put(func() { l.attach(s) }) {
-			return &localLink{loop: l, seat: s}, nil
+			return &localLink{loop: l, subscriber: s}, nil
 		}
-		select { // it is being unloaded: wait, then load it anew
+		select { // it is being unloaded: wait, then load it again
 		case <-l.done:
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -242,9 +242,9 @@ func (h *Host) loop(id uint64) *loop {
 	return h.mu.loops[id]
 }
 
-// hash computes a terrain hash beside the loop and hands it in.
+// hash computes a terrain hash beside the loop and sends the result to its inbox.
 func (h *Host) hash(l *loop, pos grid.ChunkPos) {
-	// Starting a goroutine waits for Run's loop only, which never waits for a region.
+	// Starting a goroutine waits only for Run's loop, which never waits for a region.
 	h.start(func(ctx context.Context) {
 		select {
 		case h.hashing <- struct{}{}:
@@ -252,19 +252,19 @@ func (h *Host) hash(l *loop, pos grid.ChunkPos) {
 			return
 		}
 		var base [32]byte
-		hurt := fenced(func() { base = h.Base(pos) })
+		caught := catchFault(func() { base = h.Base(pos) })
 		<-h.hashing
 		l.inbox.put(func() {
-			if hurt != nil {
-				panic(hurt) // it is the region's terrain: the region is fenced
+			if caught != nil {
+				panic(caught) // it is the region's terrain, so the region is isolated
 			}
-			h.bases.sound.Add(wire.BaseOf{Chunk: pos, Hash: base}, struct{}{}) // it need not be generated again to be checked
-			l.based(pos, base)
+			h.bases.sound.Add(wire.BaseOf{Chunk: pos, Hash: base}, struct{}{}) // so that it is not generated again to be checked
+			l.setTerrainHash(pos, base)
 		})
 	})
 }
 
-// Loaded is what one loaded region reports about itself.
+// Loaded is the state of a loaded region.
 type Loaded struct {
 	Region wire.Region
 	Voters int // members of the group that have a vote
@@ -273,7 +273,7 @@ type Loaded struct {
 	Edits  int
 }
 
-// Regions asks every loaded region how it does.
+// Regions returns the state of every loaded region.
 func (h *Host) Regions(ctx context.Context) []Loaded {
 	h.mu.Lock()
 	loops := make([]*loop, 0, len(h.mu.loops))
@@ -286,7 +286,7 @@ func (h *Host) Regions(ctx context.Context) []Loaded {
 		answer := make(chan Loaded, 1)
 		answers[i] = answer
 		l.inbox.put(func() {
-			answer <- Loaded{Region: l.info, Voters: l.voters(), Links: len(l.seats), Bodies: l.crowd.Len(), Edits: l.land.Edits()}
+			answer <- Loaded{Region: l.info, Voters: l.voters(), Links: len(l.subscribers), Bodies: l.crowd.Len(), Edits: l.land.Edits()}
 		})
 	}
 	var all []Loaded

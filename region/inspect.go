@@ -17,46 +17,47 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is the leader's side of a scrub (docs/adr/0010): it puts a mark into the log, hears what every member
-// found out at it, judges, and puts a mark behind it at which the damaged members are mended; then it looks again.
+// This file is the leader's side of a scrub (docs/adr/0010). It puts a mark into the log, fetches every member's report of its
+// copy as of the mark, and decides which copies are damaged. Then it puts a second mark into the log, at which the damaged
+// members are repaired, and compares again.
 
 const (
-	// testifyTime bounds how long a member may take to look at its copy, awayTime how long one that cannot be
-	// reached is waited for, and testifyPoll the pause between two questions.
-	testifyTime = 3 * time.Minute
-	awayTime    = 10 * time.Second
-	testifyPoll = 300 * time.Millisecond
+	// reportTime bounds how long a member may take to digest its copy. unreachableTime is how long an unreachable member is
+	// waited for. reportPoll is the pause between two requests.
+	reportTime      = 3 * time.Minute
+	unreachableTime = 10 * time.Second
+	reportPoll      = 300 * time.Millisecond
 	// markTime bounds how long a mark takes to be committed.
 	markTime = 15 * time.Second
-	// scrubRounds bounds the looks of one scrub: the first, and one after each repair.
+	// scrubRounds bounds the comparisons of one scrub: the first, and one after each repair.
 	scrubRounds = 4
-	// wakeTime is how long a closed region may take to be led by the node that opens it to scrub it.
+	// wakeTime bounds how long it takes until a closed region, opened to be scrubbed, has this node as its leader.
 	wakeTime = 5 * time.Second
 )
 
-// Scrubbed is what a scrub of one region came to.
+// Scrubbed is the result of the scrub of one region.
 type Scrubbed struct {
 	Region   wire.Region
-	Members  int      // that the group has
-	Heard    int      // of them
-	Parts    int      // compared: chunks, and one for the players' sequences
+	Members  int      // of the group
+	Heard    int      // number of members that reported
+	Parts    int      // parts compared: one for each chunk, and one for the players' sequences
 	Damaged  int      // copies of parts that were found damaged
-	Repaired int      // of them
-	Open     []string // what differs, or is not repaired: for people
-	Err      error    // why it was not scrubbed, or not to the end
+	Repaired int      // number of those that were repaired
+	Open     []string // differences that were not repaired, for people
+	Err      error    // why it was not scrubbed, or not completely
 }
 
-// Damage is a copy that is known to be damaged and not repaired.
+// Damage is a copy that is known to be damaged and is not repaired.
 type Damage struct {
 	Region uint64
 	Cell   grid.Cell
-	Peer   string // who has it; "" if nobody can tell which copy is wrong
+	Peer   string // the node that has it; "" if it is unknown which copy is wrong
 	What   string // for people
 	Since  time.Time
 }
 
-// Damaged lists what this node knows to be damaged and not repaired: of regions that it led when they were scrubbed
-// last, and its own copies that it cannot use.
+// Damaged lists the damage that this node knows of and that is not repaired: in regions that it led when they were scrubbed last,
+// and in its own unusable copies.
 func (h *Host) Damaged() []Damage {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,7 +65,7 @@ func (h *Host) Damaged() []Damage {
 	for _, list := range h.mu.damage {
 		all = append(all, list...)
 	}
-	for _, c := range h.mu.condemned {
+	for _, c := range h.mu.corrupt {
 		all = append(all, Damage{Region: c.info.ID, Cell: c.info.Cell, Peer: h.Self.Peer, What: c.why.Error(), Since: c.since})
 	}
 	slices.SortFunc(all, func(a, b Damage) int {
@@ -73,8 +74,8 @@ func (h *Host) Damaged() []Damage {
 	return all
 }
 
-// noteDamage keeps what the newest scrub of a region has left.
-func (h *Host) noteDamage(info wire.Region, v verdict) {
+// noteDamage records the damage that the newest scrub of a region has left.
+func (h *Host) noteDamage(info wire.Region, v decision) {
 	now := time.Now()
 	var list []Damage
 	add := func(peer, what string) {
@@ -103,16 +104,16 @@ func (h *Host) noteDamage(info wire.Region, v verdict) {
 	h.countDamage()
 }
 
-// countDamage is called with the lock held.
+// countDamage updates the metric. The caller holds the lock.
 func (h *Host) countDamage() {
-	n := len(h.mu.condemned)
+	n := len(h.mu.corrupt)
 	for _, list := range h.mu.damage {
 		n += len(list)
 	}
 	h.metrics.damagedNow.Set(float64(n))
 }
 
-// scrub compares and mends the copies of a loaded region that this node leads.
+// scrub compares and repairs the copies of a loaded region that this node leads.
 func (h *Host) scrub(ctx context.Context, l *loop) Scrubbed {
 	out := Scrubbed{Region: wire.Region{ID: l.info.ID, Cell: l.info.Cell}}
 	if info, err := l.ask(ctx); err == nil {
@@ -146,7 +147,7 @@ func (h *Host) scrub(ctx context.Context, l *loop) Scrubbed {
 				"members", strings.Join(m.Damaged, ","))
 		}
 		mark := world.Mark{Mends: v.mends[:min(len(v.mends), world.MaxMends)], Need: l.quorum()}
-		if _, err := h.putMark(ctx, l, mark); err != nil {
+		if _, err := h.commitMark(ctx, l, mark); err != nil {
 			out.Err = err
 			break
 		}
@@ -155,7 +156,7 @@ func (h *Host) scrub(ctx context.Context, l *loop) Scrubbed {
 	return out
 }
 
-// endScrub counts and tells what a scrub came to.
+// endScrub counts and logs the result of a scrub.
 func (h *Host) endScrub(out Scrubbed, took time.Duration) {
 	result := "sound"
 	switch {
@@ -176,8 +177,8 @@ func (h *Host) endScrub(out Scrubbed, took time.Duration) {
 		"took", took, "error", out.Err)
 }
 
-// copies is how many copies of parts are to be mended.
-func (v verdict) copies() int {
+// copies returns the number of copies of parts to be repaired.
+func (v decision) copies() int {
 	n := 0
 	for _, m := range v.mends {
 		n += len(m.Damaged)
@@ -185,8 +186,8 @@ func (v verdict) copies() int {
 	return n
 }
 
-// lines tells people what is wrong.
-func (v verdict) lines() []string {
+// lines describes for people what is wrong.
+func (v decision) lines() []string {
 	var lines []string
 	for _, m := range v.mends {
 		lines = append(lines, fmt.Sprintf("%v is damaged on %s", m.Part, strings.Join(m.Damaged, ", ")))
@@ -197,7 +198,7 @@ func (v verdict) lines() []string {
 	return lines
 }
 
-// quorum is how many voters are a majority.
+// quorum is the number of voters that form a majority.
 func (l *loop) quorum() int {
 	n := 0
 	for _, m := range l.raft.Configuration().Members {
@@ -208,119 +209,119 @@ func (l *loop) quorum() int {
 	return n/2 + 1
 }
 
-// compare puts a mark into the log and judges what the members find out at it.
-func (h *Host) compare(ctx context.Context, l *loop) (v verdict, members, heard int, err error) {
+// compare puts a mark into the log and compares the members' reports.
+func (h *Host) compare(ctx context.Context, l *loop) (v decision, members, heard int, err error) {
 	status := l.raft.Status()
-	index, err := h.putMark(ctx, l, world.Mark{})
+	index, err := h.commitMark(ctx, l, world.Mark{})
 	if err != nil {
-		return verdict{}, len(status.Members), 0, err
+		return decision{}, len(status.Members), 0, err
 	}
 	voters := 0
-	testimonies := make([]*testimony, len(status.Members))
+	reports := make([]*scrubReport, len(status.Members))
 	var crew sync.WaitGroup
 	for i, m := range status.Members {
 		if !m.Learner {
 			voters++
 		}
 		crew.Go(func() {
-			t, err := h.hear(ctx, m.Member, wire.Moment{Group: l.info.ID, Index: index})
+			t, err := h.fetchReport(ctx, m.Member, wire.Moment{Group: l.info.ID, Index: index})
 			if err != nil {
 				h.Logger.Debug("member's copy not compared", "region", l.info.ID, "peer", m.Peer, "error", err)
 				return
 			}
-			testimonies[i] = &t
+			reports[i] = &t
 		})
 	}
 	crew.Wait()
 	if now := l.raft.Status(); !now.Self || now.Term != status.Term {
-		return verdict{}, len(status.Members), 0, errors.New("the leadership has changed meanwhile: it is another node's to scrub now")
+		return decision{}, len(status.Members), 0, errors.New("leadership changed during the scrub: scrub on the new leader")
 	}
-	var all []testimony
-	for _, t := range testimonies {
+	var all []scrubReport
+	for _, t := range reports {
 		if t != nil {
 			all = append(all, *t)
 		}
 	}
 	if len(all) == 0 {
-		return verdict{}, len(status.Members), 0, errors.New("no member could look at its copy")
+		return decision{}, len(status.Members), 0, errors.New("no member could read its copy")
 	}
-	return judge(voters, all), len(status.Members), len(all), nil
+	return decide(voters, all), len(status.Members), len(all), nil
 }
 
-// putMark has a mark committed, and gives its index.
-func (h *Host) putMark(ctx context.Context, l *loop, mark world.Mark) (uint64, error) {
+// commitMark commits a mark and returns its index.
+func (h *Host) commitMark(ctx context.Context, l *loop, mark world.Mark) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, markTime)
 	defer cancel()
 	mark.Nonce = rand.Uint64()
 	heard, refused := make(chan uint64, 1), make(chan error, 1)
 	if !l.inbox.put(func() {
-		if err := l.mark(mark, heard); err != nil {
+		if err := l.proposeMark(mark, heard); err != nil {
 			refused <- err
 		}
 	}) {
 		return 0, ErrNotHere
 	}
-	defer l.inbox.put(func() { delete(l.marks, mark.Nonce) })
+	defer l.inbox.put(func() { delete(l.markWaiters, mark.Nonce) })
 	select {
 	case index := <-heard:
 		return index, nil
 	case err := <-refused:
-		return 0, fmt.Errorf("put a mark into the log: %w", err)
+		return 0, fmt.Errorf("commit a scrub mark: %w", err)
 	case <-l.done:
 		return 0, ErrNotHere
 	case <-ctx.Done():
-		return 0, fmt.Errorf("put a mark into the log: %w", ctx.Err())
+		return 0, fmt.Errorf("commit a scrub mark: %w", ctx.Err())
 	}
 }
 
-// hear asks a member until it knows what it has at the mark. One that cannot be reached, or has not come there, is
-// given up after a while: it counts as if it had nothing to say.
-func (h *Host) hear(ctx context.Context, m replica.Member, at wire.Moment) (testimony, error) {
-	ctx, cancel := context.WithTimeout(ctx, testifyTime)
+// fetchReport asks a member until it has a report as of the mark. A member that is unreachable, or does not reach the mark, is
+// given up after a while and counts as one without a report.
+func (h *Host) fetchReport(ctx context.Context, m replica.Member, at wire.Moment) (scrubReport, error) {
+	ctx, cancel := context.WithTimeout(ctx, reportTime)
 	defer cancel()
-	patience := time.Now().Add(awayTime)
+	patience := time.Now().Add(unreachableTime)
 	for {
 		got, err := h.fetch(ctx, m.Peer, wire.Fetch{Digests: &at})
 		switch {
 		case err == nil && !got.Wait:
-			t := testimony{peer: m.Peer, voter: !m.Learner, parts: make(map[world.Part]finding, len(got.Digests))}
+			t := scrubReport{peer: m.Peer, voter: !m.Learner, parts: make(map[world.Part]finding, len(got.Digests))}
 			for _, d := range got.Digests {
 				t.parts[world.Part{Chunk: d.Chunk, Sequences: d.Sequences}] = finding{world.Digest(d.Memory), d.Disk}
 			}
 			return t, nil
 		case err == nil:
-			patience = time.Now().Add(awayTime)
+			patience = time.Now().Add(unreachableTime)
 		case errors.As(err, new(refusedPiece)), time.Now().After(patience):
-			return testimony{}, err
+			return scrubReport{}, err
 		}
 		select {
 		case <-ctx.Done():
-			return testimony{}, ctx.Err()
-		case <-time.After(testifyPoll):
+			return scrubReport{}, ctx.Err()
+		case <-time.After(reportPoll):
 		}
 	}
 }
 
-// Scrub scrubs the region of a cell now, if this node leads it, or is a member and nobody has it open.
+// Scrub scrubs the region of a cell now, if this node leads it, or if it is a member and the region is closed.
 func (h *Host) Scrub(ctx context.Context, cell grid.Cell) Scrubbed {
 	area := cell.Area()
 	info, err := h.Directory.fromCatalog(ctx, grid.ChunkPos{X: area.MinX, Z: area.MinZ})
 	if err == nil && info.Cell != cell {
-		err = fmt.Errorf("there is no region %v", cell)
+		err = fmt.Errorf("no such region: %v", cell)
 	}
 	if errors.Is(err, errNotFounded) {
-		err = fmt.Errorf("nothing was built in %v yet", cell)
+		err = fmt.Errorf("region %v has no data yet", cell)
 	}
 	if err != nil {
 		return Scrubbed{Region: wire.Region{Cell: cell}, Err: err}
 	}
 	if !hasMember(info, h.Self.Peer) {
-		return Scrubbed{Region: info, Err: fmt.Errorf("this node is no member of it: ask %s", memberNames(info))}
+		return Scrubbed{Region: info, Err: fmt.Errorf("this node is not a member: ask %s", memberNames(info))}
 	}
 	return h.scrubClosed(ctx, info)
 }
 
-// ScrubAll scrubs all regions that this node leads, or that are closed and it is the one to look after.
+// ScrubAll scrubs all regions that this node leads, and the closed ones that it is responsible for.
 func (h *Host) ScrubAll(ctx context.Context) []Scrubbed {
 	var all []Scrubbed
 	infos, err := h.storedRegions()
@@ -341,7 +342,7 @@ func (h *Host) ScrubAll(ctx context.Context) []Scrubbed {
 	return all
 }
 
-// storedRegions lists what this node is a member of. Rows that cannot be read are left out.
+// storedRegions lists the regions that this node is a member of. Unreadable rows are left out.
 func (h *Host) storedRegions() ([]wire.Region, error) {
 	var infos []wire.Region
 	err := h.Storage.Scan(regionTable, nil, func(_, value []byte) error {
@@ -356,9 +357,9 @@ func (h *Host) storedRegions() ([]wire.Region, error) {
 	return infos, nil
 }
 
-// scrubClosed opens the region if it is closed, and scrubs it if this node comes to lead it.
+// scrubClosed opens the region if it is closed, and scrubs it if this node then leads it.
 func (h *Host) scrubClosed(ctx context.Context, info wire.Region) Scrubbed {
-	l, err := h.awake(ctx, wire.Hello{Region: info.ID, Cell: info.Cell})
+	l, err := h.loadGroup(ctx, wire.Hello{Region: info.ID, Cell: info.Cell})
 	if err != nil {
 		return Scrubbed{Region: info, Err: err}
 	}
@@ -370,11 +371,11 @@ func (h *Host) scrubClosed(ctx context.Context, info wire.Region) Scrubbed {
 	defer cancel()
 	for !l.raft.Status().Self {
 		if leader := l.raft.Status().Leader; leader != "" && leader != h.Self.Peer {
-			return Scrubbed{Region: info, Err: fmt.Errorf("it is led by %s: ask there", leader)}
+			return Scrubbed{Region: info, Err: fmt.Errorf("led by %s: ask there", leader)}
 		}
 		select {
 		case <-waiting.Done():
-			return Scrubbed{Region: info, Err: errors.New("nobody leads it: too few of its members can be reached")}
+			return Scrubbed{Region: info, Err: errors.New("no leader: too few of its members can be reached")}
 		case <-l.done:
 			return Scrubbed{Region: info, Err: ErrNotHere}
 		case <-time.After(settlePoll):

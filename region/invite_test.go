@@ -8,8 +8,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// A leader that does not know of replica ids that were given, because its disk is an old copy, gives one of them to a node
-// that has had it. That node refuses; it is taken out and becomes a member under another id.
+// A leader whose disk is an old copy lacks the replica ids given since, and gives one of them to a node that had it before. The
+// node refuses; it is removed and becomes a member under another id.
 func TestLearnerThatHadItsIDBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)

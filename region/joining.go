@@ -11,10 +11,10 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is how a node becomes a member of a group that was founded without it, and how a group that is
-// closed everywhere is opened when its members are not the right ones any more.
+// This file makes a node a member of a group that was founded without it, and opens groups that are closed everywhere and whose
+// members are no longer the right ones.
 
-// accept joins a group to which the peer invites. The catalog has to know the peer as one of its members.
+// accept joins a group to which the peer invites. The catalog must list the peer as a member of that group.
 func (h *Host) accept(ctx context.Context, peer string, invite wire.Invite) error {
 	if invite.Region.ID == world.CatalogID {
 		return h.acceptCatalog(ctx, peer, invite)
@@ -27,14 +27,14 @@ func (h *Host) accept(ctx context.Context, peer string, invite wire.Invite) erro
 		return fmt.Errorf("look up region %d: %w", invite.Region.ID, err)
 	}
 	if known.Cell != invite.Region.Cell || !hasMember(known, peer) {
-		return fmt.Errorf("%s is no member of region %d that the catalog knows", peer, invite.Region.ID)
+		return fmt.Errorf("%s is not a member of region %d in the catalog", peer, invite.Region.ID)
 	}
 	hello := wire.Hello{Region: invite.Region.ID, Cell: invite.Region.Cell}
 	_, err = h.joining.join(ctx, h, hello, func(ctx context.Context) (*loop, error) { return h.joinGroup(ctx, invite) })
 	return err
 }
 
-// ownReplica is the replica id by which the group knows the node self, 0 if it does not.
+// ownReplica returns the replica id that the group has for the node self, or 0.
 func ownReplica(g *replica.Group, self string) uint64 {
 	for _, m := range g.Configuration().Members {
 		if m.Peer == self {
@@ -53,11 +53,11 @@ func (h *Host) joinGroup(ctx context.Context, invite wire.Invite) (*loop, error)
 	if l := h.loop(info.ID); l != nil {
 		switch own := ownReplica(l.raft, h.Self.Peer); {
 		case own == invite.Replica:
-			return l, nil // it was invited before, or raft's first message came before the invitation and opened it
+			return l, nil // it was invited before, or raft's first message arrived before the invitation and opened it
 		case own > invite.Replica:
-			return nil, fmt.Errorf("join region %d as replica %d: this is replica %d by now", info.ID, invite.Replica, own)
+			return nil, fmt.Errorf("join region %d as replica %d: this node is already replica %d", info.ID, invite.Replica, own)
 		}
-		// An earlier replica, which was removed and has not heard of it.
+		// An earlier replica, which was removed without noticing.
 		l.inbox.put(func() { l.removed = true })
 		select {
 		case <-l.done:
@@ -65,15 +65,15 @@ func (h *Host) joinGroup(ctx context.Context, invite wire.Invite) (*loop, error)
 			return nil, ctx.Err()
 		}
 	}
-	if err := h.keep(info); err != nil {
+	if err := h.store(info); err != nil {
 		return nil, err
 	}
 	g, err := h.Replicas.Join(ctx, join)
 	if errors.Is(err, replica.ErrReplaced) {
-		if err := h.forget(info); err != nil {
+		if err := h.deleteRegion(info); err != nil {
 			return nil, err
 		}
-		if err := h.keep(info); err != nil {
+		if err := h.store(info); err != nil {
 			return nil, err
 		}
 		g, err = h.Replicas.Join(ctx, join)
@@ -85,21 +85,21 @@ func (h *Host) joinGroup(ctx context.Context, invite wire.Invite) (*loop, error)
 	return h.serve(info, g)
 }
 
-// acquaint asks a member who it is and tells the loop. One that does not answer is asked again when this
-// node leads the region.
-func (h *Host) acquaint(l *loop, peer string) {
+// resolveMember asks a member for its description and sends that to the loop. A member that does not answer is asked again when
+// this node leads the region.
+func (h *Host) resolveMember(l *loop, peer string) {
 	h.start(func(ctx context.Context) {
 		member, err := h.Directory.describe(ctx, peer)
 		if err != nil {
 			h.Logger.Debug("member not known", "region", l.info.ID, "peer", peer, "error", err)
 			return
 		}
-		l.inbox.put(func() { l.meet(member) })
+		l.inbox.put(func() { l.addMember(member) })
 	})
 }
 
-// wakeMisplaced opens some of the closed regions that this node is responsible for and whose members are
-// not the right ones. Once they are open the supervisor tends them.
+// wakeMisplaced opens some of the closed regions that this node is responsible for and whose members are not the right ones. Once
+// they are open, the supervisor changes their members.
 func (h *Host) wakeMisplaced(ctx context.Context) error {
 	var wrong []wire.Region
 	peers := make(watched)
@@ -108,7 +108,7 @@ func (h *Host) wakeMisplaced(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if h.loop(info.ID) == nil && !h.failures.quarantined(info.ID) && h.responsible(info) && h.misplaced(info, peers) && len(wrong) < wokenAtOnce {
+		if h.loop(info.ID) == nil && !h.failures.quarantined(info.ID) && h.responsible(info) && h.misplaced(info, peers) && len(wrong) < maxWokenPerCheck {
 			wrong = append(wrong, info)
 		}
 		return nil
@@ -117,12 +117,12 @@ func (h *Host) wakeMisplaced(ctx context.Context) error {
 		return fmt.Errorf("list regions: %w", err)
 	}
 	delete(peers, h.Self.Peer)
-	h.liveness.refresh(ctx, peers, h.Directory.describe)
+	h.detector.refresh(ctx, peers, h.Directory.describe)
 	if len(wrong) > 0 {
-		h.looked = "" // there may be more
+		h.checkedNodes = "" // there may be more
 	}
 	for _, info := range wrong {
-		l, err := h.awake(ctx, wire.Hello{Region: info.ID, Cell: info.Cell})
+		l, err := h.loadGroup(ctx, wire.Hello{Region: info.ID, Cell: info.Cell})
 		if err != nil {
 			h.Logger.Debug("region not opened", "cell", info.Cell.String(), "error", err)
 			continue
@@ -132,39 +132,39 @@ func (h *Host) wakeMisplaced(ctx context.Context) error {
 	return nil
 }
 
-// responsible tells whether it is this node that looks after the closed region: whoever led it last, or
-// else the first of its members that is not gone.
+// responsible reports whether this node is responsible for the closed region: the last leader is, or else the first member that
+// is not gone.
 func (h *Host) responsible(info wire.Region) bool {
 	if info.Leader == h.Self.Peer {
 		return true
 	}
-	if info.Leader != "" && !h.liveness.gone(info.Leader, h.Grace) {
+	if info.Leader != "" && !h.detector.gone(info.Leader, h.Grace) {
 		return false
 	}
 	for _, m := range info.Members {
 		if m.Peer == h.Self.Peer {
 			return true
 		}
-		if !h.liveness.gone(m.Peer, h.Grace) {
+		if !h.detector.gone(m.Peer, h.Grace) {
 			return false
 		}
 	}
 	return false
 }
 
-// misplaced tells whether a living node that ought to be a member is not one, or a member is gone and
-// could be replaced. It notes whom one has to know about for that.
+// misplaced reports whether a live node that should be a member is not one, or a member is gone and can be replaced. It adds the
+// nodes whose state it needs to peers.
 func (h *Host) misplaced(info wire.Region, peers watched) bool {
 	members := make([]string, len(info.Members))
 	for i, m := range info.Members {
-		peers.add(m.Peer, h.liveness.every)
+		peers.add(m.Peer, h.detector.every)
 		members[i] = m.Peer
 	}
 	wanted := 0
 	for _, peer := range h.Records.NearestKnown(h.Directory.key(info.Cell), candidates, members...) {
-		peers.add(peer, h.liveness.stranger)
-		_, lives := h.liveness.lives(peer)
-		if peer != h.Self.Peer && !lives && (!hasMember(info, peer) || h.liveness.gone(peer, h.Grace)) {
+		peers.add(peer, h.detector.strangerEvery)
+		_, lives := h.detector.lives(peer)
+		if peer != h.Self.Peer && !lives && (!hasMember(info, peer) || h.detector.gone(peer, h.Grace)) {
 			continue
 		}
 		if !hasMember(info, peer) {
@@ -177,7 +177,7 @@ func (h *Host) misplaced(info wire.Region, peers watched) bool {
 	return false
 }
 
-// key is the cell's key in the DHT.
+// key returns the cell's key in the DHT.
 func (d *Directory) key(cell grid.Cell) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

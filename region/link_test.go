@@ -16,7 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Two gateways on two nodes see one another's players come, move and go; when a link ends its players go.
+// Players of two gateways on two nodes see each other join, move and leave. When a link ends, its players leave.
 func TestBodiesOverTwoNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
@@ -49,14 +49,14 @@ func TestBodiesOverTwoNodes(t *testing.T) {
 	})
 }
 
-// At most one frame a tick goes to a gateway for what moves, and none when nothing happens.
+// For movement a gateway gets at most one frame per tick, and no frame when nothing changes.
 func TestTickLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newNetwork(t).start("A", newDisk()).follow(here)
 		g.send(wire.ToRegion{Enter: []wire.Body{body(alice, here)}})
 		g.state(here)
 		g.silent(func(wire.FromRegion) bool { return true })
-		<-time.After(TickEvery / 2) // so that no tick comes while moves are being sent
+		<-time.After(TickEvery / 2) // so that no tick happens while moves are being sent
 		start, last := time.Now(), uint64(0)
 		for step := range 20 {
 			pose := body(alice, here).Pose
@@ -77,7 +77,7 @@ func TestTickLoop(t *testing.T) {
 	})
 }
 
-// wander makes a body move in so many ticks.
+// wander moves a body in the given number of ticks.
 func wander(g gateway, ticks int) {
 	g.send(wire.ToRegion{Enter: []wire.Body{body(alice, here)}})
 	g.state(here)
@@ -89,7 +89,7 @@ func wander(g gateway, ticks int) {
 	}
 }
 
-// A gateway that does not take its frames loses its link, is told so, and may come again.
+// A gateway that does not read its frames loses its link, gets the reason, and may come again.
 func TestSlowGatewayIsCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
@@ -112,7 +112,7 @@ func TestSlowGatewayIsCut(t *testing.T) {
 	})
 }
 
-// A stream that takes no bytes any more is given up, however its other end hangs.
+// A stream that accepts no more bytes is given up, whatever its other end does.
 func TestStuckStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
@@ -141,7 +141,7 @@ func write(t testing.TB, stream net.Conn, v interface{ Valid() error }) {
 	}
 }
 
-// Send gives way when a region is late, and Close frees it.
+// Send blocks when a region is late, and Close unblocks it.
 func TestSendWaitsForTheRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
@@ -176,7 +176,7 @@ func TestSendWaitsForTheRegion(t *testing.T) {
 	})
 }
 
-// A region that nobody watches is unloaded, and comes back with every edit.
+// A region without gateways is unloaded, and comes back with every edit.
 func TestUnloadAndReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
@@ -208,7 +208,7 @@ func TestUnloadAndReload(t *testing.T) {
 	})
 }
 
-// Whoever comes while a region is being unloaded gets a live link.
+// A gateway that comes while a region is being unloaded gets a working link.
 func TestFollowWhileUnloading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
@@ -220,7 +220,7 @@ func TestFollowWhileUnloading(t *testing.T) {
 		if err := g.Close(); err != nil {
 			t.Fatal(err)
 		}
-		<-l.inbox.ended // the loop has decided to end; now everybody comes at once
+		<-l.inbox.ended // the loop has decided to end; now all gateways come at once
 		const n = 10
 		links := make(chan Link, n)
 		for range n {
@@ -244,7 +244,7 @@ func TestFollowWhileUnloading(t *testing.T) {
 	})
 }
 
-// Who comes in the last idle tick keeps the region loaded.
+// A gateway that comes in the last idle tick keeps the region loaded.
 func TestFollowInTheLastTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
@@ -271,7 +271,7 @@ func TestFollowInTheLastTick(t *testing.T) {
 	})
 }
 
-// An attach that is in the inbox when the loop ends is told so: nobody waits for ever.
+// An attach that is in the inbox when the loop ends is answered: its caller does not wait for ever.
 func TestAttachAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
@@ -325,7 +325,7 @@ func TestHostileStreams(t *testing.T) {
 		for name, c := range map[string]struct {
 			hello wire.Hello // not sent if it is zero
 			bytes []byte
-			told  bool // of the reason
+			told  bool // whether a reason is sent
 		}{
 			"silence":         {},
 			"garbage":         {bytes: []byte("GET / HTTP/1.1\r\n\r\n")},
@@ -344,12 +344,12 @@ func TestHostileStreams(t *testing.T) {
 				write(t, stream, c.hello)
 			}
 			if len(c.bytes) > 0 {
-				// It may be refused before it is read to the end.
+				// It may be refused before it is read completely.
 				stream.Write(c.bytes) //nolint:errcheck // see above
 			}
 			in := bufio.NewReader(stream)
 			frame, err := wire.ReadFrame[wire.FromRegion](in, wire.MaxFrame)
-			for err == nil && frame.Closed == "" { // a greeting, or the word that it has its seat
+			for err == nil && frame.Closed == "" { // a greeting, or the acceptance
 				frame, err = wire.ReadFrame[wire.FromRegion](in, wire.MaxFrame)
 			}
 			if c.told != (err == nil && frame.Closed != "") {
@@ -372,7 +372,7 @@ func TestHostileStreams(t *testing.T) {
 	})
 }
 
-// What a gateway says of chunks that are not this region's has no effect, and its link goes on.
+// Messages about chunks of other regions have no effect, and the link stays open.
 func TestOutOfCellMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
@@ -395,11 +395,11 @@ func TestOutOfCellMessages(t *testing.T) {
 	})
 }
 
-// TrySend gives a message away as long as the loop has not fallen behind, and else takes nothing.
+// TrySend sends the message as long as the loop has not fallen behind; otherwise it does not call take.
 func TestTrySendNeverWaits(t *testing.T) {
 	l, _ := scripted()
-	link := l.sitDown()
-	outside := guided{Link: link}
+	link := l.newLink()
+	outside := routedLink{Link: link}
 	taken := 0
 	watch := func() wire.ToRegion {
 		taken++
@@ -413,9 +413,9 @@ func TestTrySendNeverWaits(t *testing.T) {
 	if taken != linkCredit {
 		t.Fatalf("%d messages were taken, want %d", taken, linkCredit)
 	}
-	l.listen()
-	if len(link.seat.watch) != linkCredit {
-		t.Errorf("the loop heard %d messages", len(link.seat.watch))
+	l.runInbox()
+	if len(link.subscriber.watch) != linkCredit {
+		t.Errorf("the loop heard %d messages", len(link.subscriber.watch))
 	}
 	if !outside.TrySend(watch) {
 		t.Error("nothing waits, and the link takes nothing")
@@ -426,7 +426,7 @@ func TestTrySendNeverWaits(t *testing.T) {
 	if before := taken; outside.TrySend(watch) || taken != before {
 		t.Error("a closed link took something")
 	}
-	if (guided{Link: newRemoteLink(nil)}).TrySend(watch) {
+	if (routedLink{Link: newRemoteLink(nil)}).TrySend(watch) {
 		t.Error("a link to another node took something")
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is how a region that this node is a member of is opened, and its loop started.
+// This file opens the regions that this node is a member of, and starts their loops.
 
-// loaded gives the region's loop, and starts it if it is not loaded.
+// loaded returns the region's loop and starts it if the region is not loaded.
 func (h *Host) loaded(ctx context.Context, hello wire.Hello) (*loop, error) {
 	l := h.loop(hello.Region)
 	if l == nil {
@@ -22,7 +22,7 @@ func (h *Host) loaded(ctx context.Context, hello wire.Hello) (*loop, error) {
 				return l, nil // loaded since we looked
 			}
 			if h.failures.quarantined(hello.Region) {
-				return h.attend(hello)
+				return h.openReadOnly(hello)
 			}
 			return h.load(ctx, hello)
 		})
@@ -36,8 +36,8 @@ func (h *Host) loaded(ctx context.Context, hello wire.Hello) (*loop, error) {
 	return l, nil
 }
 
-// awake is loaded for whoever needs the region's group: a region that is shut away has none.
-func (h *Host) awake(ctx context.Context, hello wire.Hello) (*loop, error) {
+// loadGroup is loaded for callers that need the region's group: a quarantined region has none.
+func (h *Host) loadGroup(ctx context.Context, hello wire.Hello) (*loop, error) {
 	l, err := h.loaded(ctx, hello)
 	if err == nil && l.raft == nil {
 		return nil, errQuarantined
@@ -45,8 +45,8 @@ func (h *Host) awake(ctx context.Context, hello wire.Hello) (*loop, error) {
 	return l, err
 }
 
-// load opens the region's group and starts its loop. A region that was never here is opened only if
-// the catalog's log names this node a member (docs/adr/0004).
+// load opens the region's group and starts its loop. A region that was never here is opened only if the catalog's log names this
+// node a member (docs/adr/0004).
 func (h *Host) load(ctx context.Context, hello wire.Hello) (*loop, error) {
 	info, err := h.membership(ctx, hello.Region)
 	if err != nil {
@@ -55,14 +55,14 @@ func (h *Host) load(ctx context.Context, hello wire.Hello) (*loop, error) {
 	if info.Cell != hello.Cell {
 		return nil, ErrNotHere
 	}
-	if err := h.isCondemned(info.ID); err != nil {
-		h.tellClosed(info, err)
+	if err := h.corruptErr(info.ID); err != nil {
+		h.logClosed(info, err)
 		return nil, fmt.Errorf("load region %d: %w", info.ID, err)
 	}
 	if err := h.admit(ctx, info); err != nil {
 		return nil, err
 	}
-	if err := h.rightful(ctx, info); err != nil {
+	if err := h.validateCopy(ctx, info); err != nil {
 		return nil, err
 	}
 	g, err := h.open(ctx, info)
@@ -74,19 +74,19 @@ func (h *Host) load(ctx context.Context, hello wire.Hello) (*loop, error) {
 		}
 	}
 	if isDamage(err) {
-		h.condemn(info, err) // this copy is replaced; the region itself has not failed
+		h.markCorrupt(info, err) // this copy is replaced; it does not count as a failure of the region
 	} else {
 		h.notOpened(info, err)
 	}
 	return nil, err
 }
 
-// readLand gives the region's land as it is stored.
+// readLand reads the region's land from storage.
 func (h *Host) readLand(info wire.Region) (*world.Land, error) {
 	land := world.NewLand(info.ID, info.Cell, h.Height)
 	var err error
-	if hurt := fenced(func() { err = h.Storage.Scan(world.LandTable, land.Prefix(), land.Load) }); hurt != nil {
-		err = hurt
+	if caught := catchFault(func() { err = h.Storage.Scan(world.LandTable, land.Prefix(), land.Load) }); caught != nil {
+		err = caught
 	}
 	if err != nil {
 		return nil, fmt.Errorf("load region %d: %w", info.ID, err)
@@ -103,15 +103,15 @@ func (h *Host) serve(info wire.Region, g *replica.Group) (*loop, error) {
 	h.Logger.Debug("region loaded", "region", info.ID, "cell", info.Cell.String(), "edits", land.Edits())
 	l := newLoop(h, info, g, land)
 	l.raft = g
-	l.enroll(g.Configuration())
-	l.careful = len(h.failures.struckPeers(info.ID)) > 0
+	l.applyMembers(g.Configuration())
+	l.careful = len(h.failures.failedPeers(info.ID)) > 0
 	h.pinned(basesOf(land.Pins()))
 	h.mu.Lock()
 	h.mu.loops[info.ID] = l
 	h.mu.Unlock()
 	h.metrics.loaded.Inc()
-	if h.failures.quarantined(info.ID) { // since this began: whoever shut it away did not find the loop
-		l.shut = isQuarantined
+	if h.failures.quarantined(info.ID) { // quarantined since this began, when there was no loop to end yet
+		l.closeReason = quarantinedReason
 	}
 	if !h.start(func(ctx context.Context) { h.runLoop(ctx, l) }) {
 		l.end("the node is stopping")
@@ -121,8 +121,8 @@ func (h *Host) serve(info wire.Region, g *replica.Group) (*loop, error) {
 	return l, nil
 }
 
-// unloaded takes a loop that has ended off the list. Only then it is done: whoever waits for that finds
-// it gone, and may load it anew.
+// unloaded removes a loop that has ended from the list, and only then closes done, so that callers waiting for done can load the
+// region again.
 func (h *Host) unloaded(l *loop) {
 	h.mu.Lock()
 	delete(h.mu.loops, l.info.ID)
@@ -131,7 +131,7 @@ func (h *Host) unloaded(l *loop) {
 	close(l.done)
 }
 
-// membership gives what makes this node a member of the region: the stored row, or the catalog's word.
+// membership returns the region that makes this node a member: from the stored row, or from the catalog.
 func (h *Host) membership(ctx context.Context, id uint64) (wire.Region, error) {
 	row, err := h.Storage.Get(regionTable, regionKey(id))
 	if err != nil {
@@ -157,24 +157,23 @@ func (h *Host) membership(ctx context.Context, id uint64) (wire.Region, error) {
 	return info, nil
 }
 
-// open opens the region's group, which is founded here if it was not and this node is one of its first
-// members. Whoever becomes a member later is invited; but a first member that was away until others had
-// come, and so has nothing of the region, is no learner whom anybody invites: it joins as the replica that
-// the catalog knows.
+// open opens the region's group. If it was not founded here and this node is one of its first members, it is founded. Later
+// members are invited. But a first member that was away until the members had changed is neither founder nor learner, so nobody
+// invites it: it joins as the replica that the catalog has.
 func (h *Host) open(ctx context.Context, info wire.Region) (*replica.Group, error) {
 	has, err := h.Replicas.Has(info.ID)
 	if err != nil {
-		return nil, fmt.Errorf("look for region %d: %w", info.ID, err)
+		return nil, fmt.Errorf("find region %d: %w", info.ID, err)
 	}
 	if !has && info.Epoch != firstEpoch {
-		return h.joinBelated(ctx, info)
+		return h.joinLate(ctx, info)
 	}
 	founding := replica.Founding{Group: info.ID, Tables: landTables(info.ID)}
 	for _, m := range info.Members {
 		founding.Members = append(founding.Members, m.Peer)
 	}
 	if !has {
-		if err := h.keep(info); err != nil {
+		if err := h.store(info); err != nil {
 			return nil, err
 		}
 	}
@@ -185,8 +184,8 @@ func (h *Host) open(ctx context.Context, info wire.Region) (*replica.Group, erro
 	return g, nil
 }
 
-// joinBelated joins a region of which nothing is stored here, as the replica that the catalog knows.
-func (h *Host) joinBelated(ctx context.Context, info wire.Region) (*replica.Group, error) {
+// joinLate joins a region of which nothing is stored here, as the replica that the catalog has.
+func (h *Host) joinLate(ctx context.Context, info wire.Region) (*replica.Group, error) {
 	join := replica.JoinInfo{Group: info.ID, Tables: landTables(info.ID)}
 	for _, m := range info.Members {
 		join.Members = append(join.Members, replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})
@@ -195,9 +194,9 @@ func (h *Host) joinBelated(ctx context.Context, info wire.Region) (*replica.Grou
 		}
 	}
 	if join.ID == 0 {
-		return nil, fmt.Errorf("region %d has other members than its first ones: %w", info.ID, ErrNotHere)
+		return nil, fmt.Errorf("region %d no longer has its first members: %w", info.ID, ErrNotHere)
 	}
-	if err := h.keep(info); err != nil {
+	if err := h.store(info); err != nil {
 		return nil, err
 	}
 	g, err := h.Replicas.Join(ctx, join)
@@ -207,7 +206,7 @@ func (h *Host) joinBelated(ctx context.Context, info wire.Region) (*replica.Grou
 	return g, nil
 }
 
-// firstEpoch is the epoch of a region whose members are those that it was founded with.
+// firstEpoch is the epoch of a region that still has the members it was founded with.
 const firstEpoch = 1
 
 // landTables names the rows that a snapshot of the region carries.

@@ -22,12 +22,12 @@ import (
 type script struct {
 	ready    chan struct{}
 	proposed [][]byte
-	full     error // what Propose says
+	full     error // returned by Propose
 	mail     []replica.Delivery
 	index    uint64
 	applied  uint64
 	closed   bool
-	loop     *loop // in whose newest term everything is committed
+	loop     *loop // everything is committed in its newest term
 
 	campaigns int
 }
@@ -56,7 +56,7 @@ func (s *script) Close() error {
 	return nil
 }
 
-// commit makes everything committed that is proposed.
+// commit commits everything that is proposed.
 func (s *script) commit() {
 	for _, entry := range s.proposed {
 		s.index++
@@ -65,29 +65,29 @@ func (s *script) commit() {
 	s.proposed = nil
 }
 
-// scripted is a loop that the test steps itself.
+// scripted returns a loop that the test steps itself.
 func scripted() (*loop, *script) {
 	g := &script{index: 1, mail: []replica.Delivery{replica.Leadership{Leader: "A", Self: true, Term: 2}}}
 	h := &Host{Options: Options{Logger: slog.New(slog.DiscardHandler)}, metrics: newMetrics(prometheus.NewRegistry())}
 	cell := grid.CellAt(here, grid.FoundingLabel)
 	l := newLoop(h, wire.Region{ID: 7, Cell: cell}, g, world.NewLand(7, cell, 64))
 	g.loop = l
-	l.hash = func(l *loop, pos grid.ChunkPos) { l.inbox.put(func() { l.based(pos, baseOf(pos)) }) }
+	l.hash = func(l *loop, pos grid.ChunkPos) { l.inbox.put(func() { l.setTerrainHash(pos, baseOf(pos)) }) }
 	l.changed = func(wire.Region) {}
 	l.pinned = func([]wire.BaseOf) {}
 	l.step()
 	return l, g
 }
 
-func (l *loop) sitDown() *localLink {
-	s := newSeat()
+func (l *loop) newLink() *localLink {
+	s := newSubscriber()
 	l.attach(s)
-	return &localLink{loop: l, seat: s}
+	return &localLink{loop: l, subscriber: s}
 }
 
-// told gives everything that the link has got.
-func (l *localLink) told() (results []wire.EditResult, closed string) {
-	frames, _ := l.seat.out.take()
+// received returns everything that the link has received.
+func (l *localLink) received() (results []wire.EditResult, closed string) {
+	frames, _ := l.subscriber.out.drain()
 	for _, f := range frames {
 		results = append(results, f.Results...)
 		if f.Closed != "" {
@@ -97,7 +97,7 @@ func (l *localLink) told() (results []wire.EditResult, closed string) {
 	return results, closed
 }
 
-// steps lets the loop propose what has come in: a tick asks for the terrain, the next one has it.
+// steps lets the loop propose what has come in: one tick requests the terrain hash, the next one has it.
 func (l *loop) steps() {
 	l.step()
 	l.step()
@@ -105,33 +105,33 @@ func (l *loop) steps() {
 
 func TestNewTermProposesAgain(t *testing.T) {
 	l, g := scripted()
-	link := l.sitDown()
-	l.hear(link.seat, wire.ToRegion{Edits: []wire.Intent{stone(1), stone(2)}})
+	link := l.newLink()
+	l.handleMessage(link.subscriber, wire.ToRegion{Edits: []wire.Intent{stone(1), stone(2)}})
 	l.steps()
 	if len(g.proposed) != 1 {
 		t.Fatalf("%d entries proposed", len(g.proposed))
 	}
 	g.proposed = nil // lost with the old term
-	l.hear(link.seat, wire.ToRegion{Edits: []wire.Intent{stone(3)}})
+	l.handleMessage(link.subscriber, wire.ToRegion{Edits: []wire.Intent{stone(3)}})
 	g.full = replica.ErrNotLeader
 	l.step()
 	g.full = nil
 	cause := errors.New("disk full")
 	g.mail = []replica.Delivery{replica.Leadership{Term: 2, Cause: cause}}
 	l.step()
-	if r, _ := link.told(); len(r) != 1 || r[0].Seq != 3 || r[0].Refused != wire.RefusedUnavailable {
+	if r, _ := link.received(); len(r) != 1 || r[0].Seq != 3 || r[0].Refused != wire.RefusedUnavailable {
 		t.Errorf("at the stall: %+v, want edit 3 refused, and the others in doubt", r)
 	}
 	g.mail = []replica.Delivery{replica.Leadership{Term: 2}, replica.Leadership{Self: true, Term: 3}, replica.Leadership{Term: 3, Cause: cause}}
-	l.step() // a stall again before they are proposed: still in doubt, so still not refused
-	if r, _ := link.told(); len(r) != 0 {
+	l.step() // another stall before they are proposed: still in doubt, so still not refused
+	if r, _ := link.received(); len(r) != 0 {
 		t.Errorf("at the second stall: %+v", r)
 	}
 	g.mail = []replica.Delivery{replica.Leadership{Term: 3}, replica.Leadership{Self: true, Term: 4}}
 	l.step()
 	g.commit()
 	l.step()
-	r, closed := link.told()
+	r, closed := link.received()
 	if len(r) != 2 || r[0].Seq != 1 || r[1].Seq != 2 || r[0].Refused+r[1].Refused+closed != "" {
 		t.Errorf("in the end: %+v %q", r, closed)
 	}
@@ -142,16 +142,16 @@ func TestNewTermProposesAgain(t *testing.T) {
 
 func TestLostLeadershipDismisses(t *testing.T) {
 	l, g := scripted()
-	link := l.sitDown()
-	l.hear(link.seat, wire.ToRegion{Edits: []wire.Intent{stone(1)}})
+	link := l.newLink()
+	l.handleMessage(link.subscriber, wire.ToRegion{Edits: []wire.Intent{stone(1)}})
 	l.steps()
 	g.mail = []replica.Delivery{replica.Leadership{Leader: "B", Term: 3}}
 	l.step()
-	if _, closed := link.told(); closed == "" {
-		t.Error("the gateway is not told")
+	if _, closed := link.received(); closed == "" {
+		t.Error("the gateway gets no reason")
 	}
-	if !l.unloadable() || len(l.seats) != 0 {
-		t.Errorf("left: %d pending, %d waiting, %d proposed, %d seats", len(l.pending), len(l.waiting), len(l.proposed), len(l.seats))
+	if !l.unloadable() || len(l.subscribers) != 0 {
+		t.Errorf("left: %d pending, %d waiting, %d proposed, %d subscribers", len(l.pending), len(l.waiting), len(l.proposed), len(l.subscribers))
 	}
 	g.commit() // it had reached the new leader
 	l.step()
@@ -162,20 +162,20 @@ func TestLostLeadershipDismisses(t *testing.T) {
 
 func TestFailedGroupEndsTheLoop(t *testing.T) {
 	l, g := scripted()
-	link := l.sitDown()
+	link := l.newLink()
 	g.mail = []replica.Delivery{replica.Failed{Err: errors.New("damaged")}}
 	l.step()
 	if !l.failed {
 		t.Fatal("the loop goes on")
 	}
 	l.end("the region's storage failed")
-	if _, closed := link.told(); closed == "" || !g.closed {
+	if _, closed := link.received(); closed == "" || !g.closed {
 		t.Errorf("closed %v, told %q", g.closed, closed)
 	}
 }
 
-// A snapshot's land that cannot be read ends the loop, and nothing of the land before it comes over the snapshot's rows:
-// neither what it had not reported, nor what it would make of the entries that follow.
+// A snapshot whose land cannot be read ends the loop. Nothing of the previous land overwrites the snapshot's rows: neither
+// unreported rows, nor results of the entries that follow.
 func TestUnreadableSnapshotIsLeftAlone(t *testing.T) {
 	l, g := scripted()
 	g.mail = []replica.Delivery{replica.Leadership{Leader: "B", Term: 3}}
@@ -191,16 +191,16 @@ func TestUnreadableSnapshotIsLeftAlone(t *testing.T) {
 	}
 	before := g.applied
 	l.step()
-	l.report() // as the fence does
+	l.report() // as isolate does
 	if !l.failed || g.applied != before {
 		t.Errorf("failed %v, and entry %d was reported", l.failed, g.applied)
 	}
 }
 
-// An overloaded group takes edits later, in their order, none of them lost.
+// An overloaded group accepts edits later, in order, and none is lost.
 func TestOverloadedGroup(t *testing.T) {
 	l, g := scripted()
-	link := l.sitDown()
+	link := l.newLink()
 	g.full = replica.ErrOverloaded
 	var all []wire.Intent
 	for seq := range uint64(maxBatch + 50) {
@@ -208,7 +208,7 @@ func TestOverloadedGroup(t *testing.T) {
 		e.Player = player.ID{byte(seq), byte(seq >> 8)}
 		all = append(all, e)
 	}
-	l.hear(link.seat, wire.ToRegion{Edits: all})
+	l.handleMessage(link.subscriber, wire.ToRegion{Edits: all})
 	l.steps()
 	g.full = nil
 	for range 2 { // the rest goes when the first entry is committed
@@ -219,7 +219,7 @@ func TestOverloadedGroup(t *testing.T) {
 		g.commit()
 	}
 	l.step()
-	results, _ := link.told()
+	results, _ := link.received()
 	if len(results) != len(all) {
 		t.Fatalf("%d results of %d", len(results), len(all))
 	}
@@ -230,10 +230,10 @@ func TestOverloadedGroup(t *testing.T) {
 	}
 }
 
-// A gateway cannot make the region keep more for it than is bounded.
+// A gateway cannot make the region queue more results for it than the bound.
 func TestEditFlood(t *testing.T) {
 	l, g := scripted()
-	link := l.sitDown()
+	link := l.newLink()
 	g.full = replica.ErrOverloaded
 	closed, seq := "", uint64(0)
 	for range 50 {
@@ -242,18 +242,18 @@ func TestEditFlood(t *testing.T) {
 			seq++
 			edits[i] = stone(seq)
 		}
-		l.hear(link.seat, wire.ToRegion{Edits: edits})
-		l.hear(link.seat, wire.ToRegion{Edits: edits})
+		l.handleMessage(link.subscriber, wire.ToRegion{Edits: edits})
+		l.handleMessage(link.subscriber, wire.ToRegion{Edits: edits})
 		l.step()
-		frames, _ := link.seat.out.take()
+		frames, _ := link.subscriber.out.drain()
 		for _, f := range frames {
 			if err := f.Valid(); err != nil {
 				t.Fatal(err)
 			}
 			closed = f.Closed
 		}
-		if len(l.waiting) > maxWaiting || len(l.pending) > maxWaiting || len(link.seat.results) > maxResults+4*wire.MaxBodies {
-			t.Fatalf("%d waiting, %d pending, %d results", len(l.waiting), len(l.pending), len(link.seat.results))
+		if len(l.waiting) > maxWaiting || len(l.pending) > maxWaiting || len(link.subscriber.results) > maxResults+4*wire.MaxBodies {
+			t.Fatalf("%d waiting, %d pending, %d results", len(l.waiting), len(l.pending), len(link.subscriber.results))
 		}
 		if closed != "" {
 			return
@@ -262,8 +262,8 @@ func TestEditFlood(t *testing.T) {
 	t.Error("the flood goes on")
 }
 
-// Whatever a gateway sends and the wire lets through: no panic, every frame back is valid, every edit is
-// answered once, and a gateway that leaves leaves nothing behind.
+// Whatever valid message a gateway sends: there is no panic, every frame is valid, every edit is answered once, and a gateway
+// that leaves leaves nothing behind.
 func FuzzHear(f *testing.F) {
 	seed := func(msg wire.ToRegion) {
 		var b bytes.Buffer
@@ -281,8 +281,8 @@ func FuzzHear(f *testing.F) {
 	})
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		l, g := scripted()
-		watcher, link := l.sitDown(), l.sitDown()
-		l.hear(watcher.seat, wire.ToRegion{Watch: []grid.ChunkPos{here}})
+		watcher, link := l.newLink(), l.newLink()
+		l.handleMessage(watcher.subscriber, wire.ToRegion{Watch: []grid.ChunkPos{here}})
 		asked, results := make(map[edit]bool), 0
 		for _, data := range [][]byte{first, second} {
 			msg, err := wire.ReadFrame[wire.ToRegion](bufio.NewReader(bytes.NewReader(data)), wire.MaxFrame)
@@ -292,7 +292,7 @@ func FuzzHear(f *testing.F) {
 			for _, e := range msg.Edits {
 				asked[edit{e.Player, e.Seq}] = true
 			}
-			l.hear(link.seat, msg)
+			l.handleMessage(link.subscriber, msg)
 			l.steps()
 			g.commit()
 			l.steps()
@@ -301,8 +301,8 @@ func FuzzHear(f *testing.F) {
 			g.commit()
 			l.steps()
 		}
-		for _, seat := range []*localLink{watcher, link} {
-			frames, _ := seat.seat.out.take()
+		for _, end := range []*localLink{watcher, link} {
+			frames, _ := end.subscriber.out.drain()
 			for _, frame := range frames {
 				if err := frame.Valid(); err != nil {
 					t.Fatalf("frame %+v: %v", frame, err)
@@ -318,8 +318,8 @@ func FuzzHear(f *testing.F) {
 		if results < len(asked) || !l.unloadable() {
 			t.Fatalf("%d results for %d edits, %d pending", results, len(asked), len(l.pending))
 		}
-		l.detach(link.seat)
-		if l.crowd.Len() != 0 || len(l.watched) != 1 || len(l.seats) != 1 {
+		l.detach(link.subscriber)
+		if l.crowd.Len() != 0 || len(l.watched) != 1 || len(l.subscribers) != 1 {
 			t.Fatalf("left behind: %d bodies, %d watched chunks", l.crowd.Len(), len(l.watched))
 		}
 	})
@@ -334,7 +334,7 @@ func TestMailbox(t *testing.T) {
 		t.Error("closed with something in it")
 	}
 	<-m.wake
-	if items, open := m.take(); len(items) != 2 || items[0] != 1 || !open {
+	if items, open := m.drain(); len(items) != 2 || items[0] != 1 || !open {
 		t.Errorf("took %v, open %v", items, open)
 	}
 	m.put(4)
@@ -345,7 +345,7 @@ func TestMailbox(t *testing.T) {
 		t.Error("put into a closed mailbox")
 	}
 	<-m.wake
-	if items, open := m.take(); len(items) != 1 || items[0] != 4 || open {
+	if items, open := m.drain(); len(items) != 1 || items[0] != 4 || open {
 		t.Errorf("took %v, open %v after the end", items, open)
 	}
 	if !newMailbox[int](0).closeIfEmpty() {

@@ -2,11 +2,11 @@ package region
 
 import "sync"
 
-// mailbox hands values from any goroutine to one owner, in order, without ever blocking the sender.
-// It is bounded by its senders' protocol, or by the limit where peers could flood it.
+// mailbox passes values from any goroutine to one owner, in order, without ever blocking the sender. Its size is bounded by the
+// senders' protocol, or by limit where peers could flood it.
 type mailbox[T any] struct {
-	limit int           // values; 0 means no limit
-	wake  chan struct{} // holds a token while there may be something to take, or the mailbox is closed
+	limit int           // number of values; 0 means no limit
+	wake  chan struct{} // holds a token while there may be values to drain, or the mailbox is closed
 	ended chan struct{} // closed when the mailbox is
 
 	mu struct {
@@ -20,7 +20,7 @@ func newMailbox[T any](limit int) *mailbox[T] {
 	return &mailbox[T]{limit: limit, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
-// put adds a value. It reports false, and drops the value, when the mailbox is closed or full.
+// put adds a value. It reports false, and drops the value, if the mailbox is closed or full.
 func (m *mailbox[T]) put(v T) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -32,22 +32,22 @@ func (m *mailbox[T]) put(v T) bool {
 	return true
 }
 
-// take gives all values and tells whether the mailbox still accepts more.
-func (m *mailbox[T]) take() (items []T, open bool) {
+// drain removes and returns all values, and reports whether the mailbox is still open.
+func (m *mailbox[T]) drain() (items []T, open bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	items, m.mu.items = m.mu.items, nil
 	return items, !m.mu.closed
 }
 
-// close lets further puts fail. What is inside can still be taken.
+// close makes later puts fail. The values inside can still be drained.
 func (m *mailbox[T]) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.end()
 }
 
-// closeIfEmpty closes the mailbox unless there is something to take, and reports whether it did.
+// closeIfEmpty closes the mailbox if it is empty, and reports whether it did.
 func (m *mailbox[T]) closeIfEmpty() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,7 +58,7 @@ func (m *mailbox[T]) closeIfEmpty() bool {
 	return true
 }
 
-// end is called with the lock held.
+// end closes the mailbox. The caller holds the lock.
 func (m *mailbox[T]) end() {
 	if !m.mu.closed {
 		m.mu.closed = true

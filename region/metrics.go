@@ -2,7 +2,7 @@ package region
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics are the numbers that regions report; docs/metrics.md explains each.
+// metrics are the metrics of regions; docs/metrics.md explains each.
 type metrics struct {
 	tickSeconds prometheus.Histogram
 	lateTicks   prometheus.Counter
@@ -11,13 +11,13 @@ type metrics struct {
 	led         prometheus.Gauge
 	members     prometheus.Gauge
 	under       prometheus.Gauge
-	slept       prometheus.Counter
-	roused      prometheus.Counter
+	hibernated  prometheus.Counter
+	woken       prometheus.Counter
 	changes     *prometheus.CounterVec // by change: add, promote, remove, transfer
 	edits       prometheus.Counter
 	founded     prometheus.Counter
 	catalog     prometheus.Gauge
-	fenced      *prometheus.CounterVec // by reason: panic, slow, group, storage
+	isolated    *prometheus.CounterVec // by reason: panic, slow, group, storage
 	quarantined prometheus.Gauge
 	located     *prometheus.CounterVec // by source: cache, neighbour, dht, catalog, founded
 	scrubMetrics
@@ -54,11 +54,11 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "voxeld_regions_under_replicated",
 			Help: "Loaded regions led by this node that have fewer members that are heard of than configured.",
 		}),
-		slept: prometheus.NewCounter(prometheus.CounterOpts{
+		hibernated: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_regions_slept_total",
 			Help: "Times that a region of several members was put to sleep on this node because nobody watched it.",
 		}),
-		roused: prometheus.NewCounter(prometheus.CounterOpts{
+		woken: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_regions_roused_total",
 			Help: "Times that a region was opened on this node because another member spoke to it.",
 		}),
@@ -78,7 +78,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "voxeld_catalog_members",
 			Help: "Members of the catalog that have a vote, as this node knows; 0 if it is none of them.",
 		}),
-		fenced: prometheus.NewCounterVec(prometheus.CounterOpts{
+		isolated: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_regions_fenced_total",
 			Help: "Times that a region, or the catalog, failed on this node and was ended here alone.",
 		}, []string{"reason"}),
@@ -92,15 +92,15 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}, []string{"source"}),
 		scrubMetrics: newScrubMetrics(r),
 	}
-	r.MustRegister(m.tickSeconds, m.lateTicks, m.loaded, m.leaderships, m.led, m.members, m.under, m.slept, m.roused, m.changes, m.edits, m.founded, m.catalog, m.located)
-	r.MustRegister(m.fenced, m.quarantined)
+	r.MustRegister(m.tickSeconds, m.lateTicks, m.loaded, m.leaderships, m.led, m.members, m.under, m.hibernated, m.woken, m.changes, m.edits, m.founded, m.catalog, m.located)
+	r.MustRegister(m.isolated, m.quarantined)
 	for _, kind := range []faultKind{panicked, slow, broken, refused} {
-		m.fenced.WithLabelValues(kind.String()) // so that an alert sees the first one, too
+		m.isolated.WithLabelValues(kind.String()) // so that an alert sees the first failure, too
 	}
 	return m
 }
 
-// scrubMetrics are the numbers of comparing, mending and replacing copies.
+// scrubMetrics are the metrics of comparing, repairing and replacing copies.
 type scrubMetrics struct {
 	scrubs *prometheus.CounterVec // by result: sound, repaired, damaged, failed
 	scrubbedChunks,

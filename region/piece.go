@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// PieceProtocol names the streams on which nodes fetch digests, parts of land and bases from one another,
-	// without the world's prefix: one wire.Fetch, one wire.Fetched.
+	// PieceProtocol names the streams on which nodes fetch digests, parts of land and bases from one another, without the world's
+	// prefix: one wire.Fetch, one wire.Fetched.
 	PieceProtocol = "/piece/1"
 
-	// pieceTime bounds one of them, at both ends.
+	// pieceTime bounds one request, at both ends.
 	pieceTime = 15 * time.Second
-	// piecesAtOnce bounds how many are answered at the same time; the others wait.
-	piecesAtOnce = 4
+	// maxPieces bounds how many requests are answered at the same time; the others wait.
+	maxPieces = 4
 )
 
 // ServePiece answers one request of another node.
@@ -44,22 +44,22 @@ func (h *Host) ServePiece(ctx context.Context, peer string, stream io.ReadWriteC
 		remote.abort()
 		return
 	}
-	stream.Close() //nolint:errcheck // what was written arrives, or nobody is there
+	stream.Close() //nolint:errcheck // what was written arrives, or the peer is gone
 }
 
 func (h *Host) fetched(ctx context.Context, peer string, f wire.Fetch) wire.Fetched {
 	switch {
 	case f.Digests != nil:
-		return h.questioned(ctx, peer, f.Digests.Group, func(l *loop) wire.Fetched { return l.testify(f.Digests.Index) })
+		return h.askLoop(ctx, peer, f.Digests.Group, func(l *loop) wire.Fetched { return l.reportScrub(f.Digests.Index) })
 	case f.Part != nil:
-		return h.questioned(ctx, peer, f.Part.Group, func(l *loop) wire.Fetched { return l.give(*f.Part) })
+		return h.askLoop(ctx, peer, f.Part.Group, func(l *loop) wire.Fetched { return l.servePart(*f.Part) })
 	case f.Base != nil:
-		return h.giveBase(ctx, *f.Base)
+		return h.serveBase(ctx, *f.Base)
 	}
 	return wire.Fetched{Error: "unknown request; upgrade voxeld"}
 }
 
-// fetch asks another node, or this one, for a piece.
+// fetch requests a piece from another node, or from this one.
 func (h *Host) fetch(ctx context.Context, peer string, f wire.Fetch) (wire.Fetched, error) {
 	ctx, cancel := context.WithTimeout(ctx, pieceTime)
 	defer cancel()
@@ -73,7 +73,7 @@ func (h *Host) fetch(ctx context.Context, peer string, f wire.Fetch) (wire.Fetch
 	return answer, nil
 }
 
-// refusedPiece is why a node that was reached does not give what it was asked for.
+// refusedPiece is the reason that a reachable node gave for not serving a piece.
 type refusedPiece string
 
 func (r refusedPiece) Error() string { return string(r) }
@@ -89,7 +89,7 @@ func (h *Host) ask(ctx context.Context, peer string, f wire.Fetch) (wire.Fetched
 	link := newRemoteLink(stream)
 	stop := context.AfterFunc(ctx, link.abort)
 	defer stop()
-	defer stream.Close() //nolint:errcheck // all was said
+	defer stream.Close() //nolint:errcheck // the exchange is complete
 	if err := wire.WriteFrame(stream, f); err != nil {
 		link.abort()
 		return wire.Fetched{}, err
@@ -97,17 +97,17 @@ func (h *Host) ask(ctx context.Context, peer string, f wire.Fetch) (wire.Fetched
 	return wire.ReadFrame[wire.Fetched](bufio.NewReader(link.in), wire.MaxFrame)
 }
 
-// offered checks a part that a source gives, and digests it.
-func offered(packed []byte) (offer, error) {
+// offered decompresses and checks a part from a source, and digests it.
+func offered(packed []byte) (partCopy, error) {
 	data, err := wire.UnpackPiece(packed)
 	if err != nil {
-		return offer{}, err
+		return partCopy{}, err
 	}
 	rows, err := world.DecodeRows(data)
 	if err != nil {
-		return offer{}, err
+		return partCopy{}, err
 	}
-	o := offer{rows: rows}
+	o := partCopy{rows: rows}
 	for _, row := range rows {
 		o.digest.Add(row.Key, row.Value)
 	}

@@ -10,94 +10,94 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is how the loop brings edits into the log: which wait, which are under way, and when an entry is proposed.
+// This file is the part of the loop that proposes edits: which edits wait, which are pending, and when an entry is proposed.
 // Everything here runs in the loop's goroutine.
 
 const (
-	// maxBatch bounds the edits of one log entry; what is more waits for the next one.
+	// maxBatch bounds the edits of one log entry; further edits wait for the next one.
 	maxBatch = 4096
-	// maxFlying is how many entries of a region are under way at once. What comes meanwhile shares the next
-	// one: a busy region pays for few entries, and an edit in a quiet one waits for none. With two of them, those
-	// who edit fell apart into halves that took turns.
-	maxFlying = 1
-	// gatherTime is how long an edit waits at most for those who were answered with the entry before, or waited
-	// then: whoever edited a moment ago is about to do so again. One who edits alone does not wait.
+	// maxInFlight is how many entries of a region may be uncommitted at once. Edits that arrive meanwhile share the next entry: a
+	// busy region needs few entries, and an edit in a quiet one does not wait. With two entries in flight, the active players
+	// split into two halves that took turns.
+	maxInFlight = 1
+	// gatherTime bounds how long an edit waits for the players who were answered with the previous entry, or waited then: a
+	// player who has just edited is likely to edit again. A player who edits alone does not wait.
 	gatherTime = time.Millisecond
-	// maxWaiting bounds the edits that wait to be proposed; beyond it they are refused.
+	// maxWaiting bounds the edits that wait to be proposed; further edits are refused.
 	maxWaiting = 4 * maxBatch
 )
 
-// edit names one edit for ever.
+// edit identifies one edit permanently.
 type edit struct {
 	player player.ID
 	seq    uint64
 }
 
-// asking is an edit that is not answered yet.
-type asking struct {
-	intent wire.Intent
-	whom   *seat // nil if nobody is left to tell
+// pendingEdit is an edit that is not answered yet.
+type pendingEdit struct {
+	intent     wire.Intent
+	subscriber *subscriber // nil if there is no one left to answer
 }
 
 // queued is an edit that waits to be proposed.
 type queued struct {
 	wire.Intent
-	doubt bool // it was proposed in an earlier term and may be committed yet: it cannot be refused
+	inDoubt bool // it was proposed in an earlier term and may still be committed: it cannot be refused
 }
 
-// queueAgain makes what was proposed in an earlier term wait again, before what came later: it is in
-// doubt. Proposing it again is safe, for the land applies each edit once.
+// queueAgain puts the edits proposed in an earlier term back at the front of the queue. They are in doubt. Proposing them again
+// is safe, because the land applies each edit once.
 func (l *loop) queueAgain() {
 	again := make([]queued, 0, len(l.proposed)+len(l.waiting))
 	for _, e := range l.proposed {
-		again = append(again, queued{Intent: e, doubt: true})
+		again = append(again, queued{Intent: e, inDoubt: true})
 	}
-	l.waiting, l.proposed, l.flying = append(again, l.waiting...), nil, 0
+	l.waiting, l.proposed, l.inFlight = append(again, l.waiting...), nil, 0
 }
 
 // refuse answers an edit that was never proposed.
 func (l *loop) refuse(e wire.Intent, why string) {
-	l.answer(edit{e.Player, e.Seq}, refusal(e, why))
+	l.sendResult(edit{e.Player, e.Seq}, refusal(e, why))
 }
 
 func refusal(e wire.Intent, why string) wire.EditResult {
 	return wire.EditResult{Player: e.Player, Seq: e.Seq, Block: chunk.Air, Refused: why}
 }
 
-// answer gives the result to whoever waits for it.
-func (l *loop) answer(key edit, result wire.EditResult) {
-	if s := l.pending[key].whom; s != nil {
+// sendResult sends the result to the subscriber that waits for it.
+func (l *loop) sendResult(key edit, result wire.EditResult) {
+	if s := l.pending[key].subscriber; s != nil {
 		s.results = append(s.results, result)
 	}
 	delete(l.pending, key)
 }
 
-// proposeTogether proposes, or lets the edits wait a moment for those who were answered just now.
+// proposeTogether proposes, or lets the edits wait a moment for edits of the players who were answered just now.
 func (l *loop) proposeTogether() {
-	if len(l.waiting) >= l.together {
+	if len(l.waiting) >= l.expected {
 		l.propose()
-	} else if len(l.waiting) > 0 && l.flying < maxFlying && !l.gathers {
-		l.gathers = true
-		l.gather.Reset(gatherTime)
+	} else if len(l.waiting) > 0 && l.inFlight < maxInFlight && !l.gathering {
+		l.gathering = true
+		l.gatherTimer.Reset(gatherTime)
 	}
 }
 
-// propose hands the waiting edits whose chunks have a known base to the group, as one entry: at once if few
-// entries are under way, else when one of them is committed, with all that has gathered by then (docs/adr/0012).
-// One player's edits keep their order.
+// propose hands the waiting edits whose chunks have a known base to the group, as one entry. It does so at once if few entries
+// are in flight, or else when one of them is committed, with all edits gathered by then (docs/adr/0012). The edits of one player
+// keep their order.
 func (l *loop) propose() {
-	if !l.leading || len(l.waiting) == 0 || l.flying >= maxFlying {
+	if !l.leading || len(l.waiting) == 0 || l.inFlight >= maxInFlight {
 		return
 	}
 	var batch world.Batch
 	var rest []queued
 	pinned := make(map[grid.ChunkPos]bool) // by this batch
-	held := make(map[player.ID]bool)       // an earlier edit of theirs is in rest
+	held := make(map[player.ID]bool)       // players with an earlier edit in rest
 	for _, q := range l.waiting {
 		pos := q.Pos.Chunk()
 		ready := l.land.Pinned(pos) || pinned[pos]
-		if !ready && l.base(pos) != nil {
-			batch.Pins = append(batch.Pins, world.Pin{Chunk: pos, Base: *l.base(pos)})
+		if !ready && l.terrainHash(pos) != nil {
+			batch.Pins = append(batch.Pins, world.Pin{Chunk: pos, Base: *l.terrainHash(pos)})
 			pinned[pos], ready = true, true
 		}
 		if !ready || held[q.Player] || len(batch.Edits) == maxBatch {
@@ -111,21 +111,21 @@ func (l *loop) propose() {
 		return
 	}
 	if err := l.group.Propose(batch.Encode()); err != nil {
-		l.logger.Debug("edits wait: proposal not taken", "region", l.info.ID, "error", err)
+		l.logger.Debug("proposal not accepted; edits wait", "region", l.info.ID, "error", err)
 		return
 	}
-	l.flying++
-	if l.gathers {
-		l.gathers = false
-		l.gather.Stop()
+	l.inFlight++
+	if l.gathering {
+		l.gathering = false
+		l.gatherTimer.Stop()
 	}
 	l.waiting = rest
 	l.proposed = append(l.proposed, batch.Edits...)
 }
 
-// base gives the terrain hash of a chunk that is not yet pinned. While it is not known it is asked for,
-// once, and nil comes back.
-func (l *loop) base(pos grid.ChunkPos) *[32]byte {
+// terrainHash returns the terrain hash of a chunk that is not yet pinned. If the hash is not known, terrainHash requests it once
+// and returns nil.
+func (l *loop) terrainHash(pos grid.ChunkPos) *[32]byte {
 	hash, asked := l.bases[pos]
 	if !asked {
 		l.bases[pos] = nil
@@ -134,8 +134,8 @@ func (l *loop) base(pos grid.ChunkPos) *[32]byte {
 	return hash
 }
 
-// based takes in the answer to hash.
-func (l *loop) based(pos grid.ChunkPos, base [32]byte) {
+// setTerrainHash applies the answer to hash.
+func (l *loop) setTerrainHash(pos grid.ChunkPos, base [32]byte) {
 	if !l.land.Pinned(pos) {
 		l.bases[pos] = &base
 	}

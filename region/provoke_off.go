@@ -2,5 +2,5 @@
 
 package region
 
-// provocation is nothing in a voxeld that people run.
+// provocation returns nil in a production build.
 func provocation() func(l *loop, entry []byte) { return nil }

@@ -20,23 +20,23 @@ const (
 	republishRetry = time.Minute
 )
 
-// changed keeps what this node now knows of a region that it is a member of. If it leads it, the network
-// and the neighbours are told. What is told of one region is done in order, and only the newest of it.
+// changed stores what this node now knows of a region that it is a member of. If this node leads it, the network and the
+// neighbours are informed. Updates of one region are published in order, and only the newest one.
 func (h *Host) changed(info wire.Region) {
 	h.mu.Lock()
 	_, under := h.mu.changes[info.ID]
 	h.mu.changes[info.ID] = info
-	if info.Leader != h.Self.Peer && h.mu.damage[info.ID] != nil { // it is another node's to know now
+	if info.Leader != h.Self.Peer && h.mu.damage[info.ID] != nil { // the new leader tracks it now
 		delete(h.mu.damage, info.ID)
 		h.countDamage()
 	}
 	h.mu.Unlock()
 	if !under {
-		h.start(func(ctx context.Context) { h.tellChanges(ctx, info.ID) })
+		h.start(func(ctx context.Context) { h.publishChanges(ctx, info.ID) })
 	}
 }
 
-func (h *Host) tellChanges(ctx context.Context, id uint64) {
+func (h *Host) publishChanges(ctx context.Context, id uint64) {
 	var done wire.Region
 	for {
 		h.mu.Lock()
@@ -47,19 +47,19 @@ func (h *Host) tellChanges(ctx context.Context, id uint64) {
 			return
 		}
 		h.mu.Unlock()
-		h.tellChange(ctx, info)
+		h.publishChange(ctx, info)
 		done = info
 	}
 }
 
-func (h *Host) tellChange(ctx context.Context, info wire.Region) {
-	if err := h.keep(info); err != nil {
-		h.Logger.Warn("keep region", "cell", info.Cell.String(), "error", err)
+func (h *Host) publishChange(ctx context.Context, info wire.Region) {
+	if err := h.store(info); err != nil {
+		h.Logger.Warn("store region", "cell", info.Cell.String(), "error", err)
 	}
 	if info.Leader != h.Self.Peer {
 		return
 	}
-	h.Directory.learn(info)
+	h.Directory.cacheRoute(info)
 	if err := h.announce(ctx, info); err != nil {
 		h.Logger.Debug("region's members not announced", "cell", info.Cell.String(), "error", err) // tried again
 	}
@@ -69,8 +69,8 @@ func (h *Host) tellChange(ctx context.Context, info wire.Region) {
 	h.Directory.introduce(ctx, info)
 }
 
-// forget deletes what this node keeps of a region that it is no member of any more, and is closed.
-func (h *Host) forget(info wire.Region) error {
+// deleteRegion deletes what this node stores of a closed region that it is no longer a member of.
+func (h *Host) deleteRegion(info wire.Region) error {
 	writes := []kv.Write{{Table: regionTable, Key: regionKey(info.ID)}}
 	err := h.Storage.Keys(world.LandTable, regionKey(info.ID), func(key []byte) error {
 		writes = append(writes, kv.Write{Table: world.LandTable, Key: bytes.Clone(key)})
@@ -80,31 +80,31 @@ func (h *Host) forget(info wire.Region) error {
 		err = h.Replicas.Remove(info.ID, writes...)
 	}
 	if err != nil {
-		return fmt.Errorf("forget region %d: %w", info.ID, err)
+		return fmt.Errorf("delete region %d: %w", info.ID, err)
 	}
-	h.Directory.doubt(info)
+	h.Directory.invalidate(info)
 	return nil
 }
 
-// keep stores what this node knows of a region that it is a member of. The term goes with it: records
-// of an older term than the published one cannot be renewed after a restart.
-func (h *Host) keep(info wire.Region) error {
+// store stores what this node knows of a region that it is a member of. That includes the term: records with an older term than
+// the published one cannot be renewed after a restart.
+func (h *Host) store(info wire.Region) error {
 	row, err := wire.EncodeRegion(info)
 	if err != nil {
-		return fmt.Errorf("keep region %d: %w", info.ID, err)
+		return fmt.Errorf("store region %d: %w", info.ID, err)
 	}
 	key := regionKey(info.ID)
 	if before, err := h.Storage.Get(regionTable, key); err == nil && bytes.Equal(before, row) {
 		return nil
 	}
 	if err := h.Storage.Commit([]kv.Write{{Table: regionTable, Key: key, Value: row}}); err != nil {
-		return fmt.Errorf("keep region %d: %w", info.ID, err)
+		return fmt.Errorf("store region %d: %w", info.ID, err)
 	}
 	return nil
 }
 
-// republish renews the records of all regions that this node leads: at the start, when the network is
-// likely to have forgotten them, and every republishEvery.
+// republish renews the records of all regions that this node leads: at the start, when the network may have lost them, and every
+// republishEvery.
 func (h *Host) republish(ctx context.Context) {
 	for {
 		pause := republishEvery
@@ -120,7 +120,7 @@ func (h *Host) republish(ctx context.Context) {
 	}
 }
 
-// publish puts every record. One that cannot be put does not hold up the others; the error is the first.
+// publish puts every record. A record that fails does not hold up the others; the error is the first one.
 func (h *Host) publish(ctx context.Context) error {
 	var first error
 	failed := 0

@@ -12,27 +12,27 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file shuts regions away that fail again: their land can be seen, and nothing can be changed, until an operator
-// says otherwise or the node is restarted (docs/adr/0009).
+// This file quarantines regions that fail repeatedly: their land is read-only until an operator releases them or the node is
+// restarted (docs/adr/0009).
 
-// errFenced says that a region is not opened because it has just failed here.
-var errFenced = errors.New("the region failed on this node")
+// errIsolated is returned if a region is not opened because it has just failed here.
+var errIsolated = errors.New("the region failed on this node")
 
-// errQuarantined says that a region is not opened until an operator releases it.
+// errQuarantined is returned if a region is not opened before an operator releases it.
 var errQuarantined = errors.New("the region is quarantined: look at voxeld doctor")
 
-// isQuarantined is what the gateways of such a region hear.
-const isQuarantined = "the region is quarantined"
+// quarantinedReason is the reason that the gateways of such a region get.
+const quarantinedReason = "the region is quarantined"
 
-// struck counts a failure on this node, and tells the other members of it.
-func (h *Host) struck(info wire.Region, f *fault, led bool) {
+// recordFailure counts a failure on this node, and reports it to the other members.
+func (h *Host) recordFailure(info wire.Region, f *fault, led bool) {
 	var here, everywhere bool
-	h.failures.with(info.ID, func(r *ledger) {
-		here, everywhere = r.add(strike{at: time.Now(), peer: h.Self.Peer, kind: f.kind, led: led}, h.Self.Peer)
+	h.failures.with(info.ID, func(r *failureRecord) {
+		here, everywhere = r.add(failure{at: time.Now(), peer: h.Self.Peer, kind: f.kind, led: led}, h.Self.Peer)
 		r.why = f.Error()
 	})
 	if here {
-		h.shut(info, f.Error(), h.Self.Peer)
+		h.quarantine(info, f.Error(), h.Self.Peer)
 	}
 	word := wire.Fenced{Region: info.ID, Why: clip(f.Error()), Kind: uint8(f.kind), Led: led, Shut: here, Quarantined: everywhere}
 	for _, m := range info.Members {
@@ -41,43 +41,43 @@ func (h *Host) struck(info wire.Region, f *fault, led bool) {
 		}
 		h.start(func(ctx context.Context) {
 			if _, err := h.Directory.ask(ctx, m.Peer, wire.Question{Fenced: &word}); err != nil {
-				h.Logger.Debug("member not told of a failure", "region", info.ID, "peer", m.Peer, "error", err)
+				h.Logger.Debug("failure not reported to member", "region", info.ID, "peer", m.Peer, "error", err)
 			}
 		})
 	}
 }
 
-// hearOfFailure takes in that a region has failed on another member. It is quarantined here too if the members have
-// to, or if so many have that the others cannot go on.
-func (h *Host) hearOfFailure(peer string, word wire.Fenced) error {
+// applyRemoteFailure counts a region's failure on another member. The region is quarantined here too if the failures require it
+// on all members, or if so many members have quarantined it that the others have no majority.
+func (h *Host) applyRemoteFailure(peer string, word wire.Fenced) error {
 	info, err := h.memberRegion(word.Region)
 	if err != nil {
 		return err
 	}
 	if !hasMember(info, peer) {
-		return fmt.Errorf("%s is no member of region %d", peer, word.Region)
+		return fmt.Errorf("%s is not a member of region %d", peer, word.Region)
 	}
 	shut := word.Quarantined
-	h.failures.with(word.Region, func(r *ledger) {
-		// Two leaders may have failed before either heard of the other: then this says it.
-		_, everywhere := r.add(strike{at: time.Now(), peer: peer, kind: faultKind(word.Kind), led: word.Led}, h.Self.Peer)
+	h.failures.with(word.Region, func(r *failureRecord) {
+		// Two leaders may have failed before either was informed of the other: then this message completes the count.
+		_, everywhere := r.add(failure{at: time.Now(), peer: peer, kind: faultKind(word.Kind), led: word.Led}, h.Self.Peer)
 		shut = shut || everywhere
 		r.why = word.Why
 		if word.Shut {
-			if r.shutBy == nil {
-				r.shutBy = make(map[string]bool)
+			if r.quarantinedBy == nil {
+				r.quarantinedBy = make(map[string]bool)
 			}
-			r.shutBy[peer] = true
+			r.quarantinedBy[peer] = true
 		}
-		shut = shut || 2*len(r.shutBy) >= len(info.Members)
+		shut = shut || 2*len(r.quarantinedBy) >= len(info.Members)
 	})
 	if shut {
-		h.shut(info, word.Why, peer)
+		h.quarantine(info, word.Why, peer)
 	}
 	return nil
 }
 
-// stored gives the region as this node keeps it; ErrNotHere if it is no member.
+// stored returns the region as stored on this node, or ErrNotHere if the node is not a member.
 func (h *Host) stored(id uint64) (wire.Region, error) {
 	row, err := h.Storage.Get(regionTable, regionKey(id))
 	switch {
@@ -93,13 +93,13 @@ func (h *Host) stored(id uint64) (wire.Region, error) {
 	return info, nil
 }
 
-// shut quarantines a region on this node. If it is open it ends.
-func (h *Host) shut(info wire.Region, why, by string) {
+// quarantine quarantines a region on this node. If the region is open, it ends.
+func (h *Host) quarantine(info wire.Region, why, by string) {
 	already := false
-	h.failures.with(info.ID, func(r *ledger) {
-		already = r.shut
+	h.failures.with(info.ID, func(r *failureRecord) {
+		already = r.quarantined
 		if !already {
-			r.shut, r.since, r.why, r.by = true, time.Now(), why, by
+			r.quarantined, r.since, r.why, r.by = true, time.Now(), why, by
 		}
 	})
 	if already {
@@ -109,14 +109,14 @@ func (h *Host) shut(info wire.Region, why, by string) {
 	h.Logger.Error("region quarantined: its land can be seen, and not changed, until voxeld region release",
 		"region", info.ID, "cell", Name(info), "why", why, "by", by)
 	if l := h.loop(info.ID); l != nil {
-		l.inbox.put(func() { l.shut = isQuarantined })
+		l.inbox.put(func() { l.closeReason = quarantinedReason })
 	}
 	if c := h.root(); c != nil && info.ID == world.CatalogID {
-		c.inbox.put(func() { c.shut = true })
+		c.inbox.put(func() { c.quarantined = true })
 	}
 }
 
-// Name is how people call a region: its cell, or "catalog".
+// Name returns the name of a region for people: its cell, or "catalog".
 func Name(info wire.Region) string {
 	if info.ID == world.CatalogID {
 		return "catalog"
@@ -124,10 +124,10 @@ func Name(info wire.Region) string {
 	return info.Cell.String()
 }
 
-// admit says why a region is not opened now; nil if it may be.
+// admit returns why a region must not be opened now, or nil.
 func (h *Host) admit(ctx context.Context, info wire.Region) error {
 	r := h.failures.look(info.ID)
-	if r.shut {
+	if r.quarantined {
 		return errQuarantined
 	}
 	pause := time.Until(r.until)
@@ -135,19 +135,19 @@ func (h *Host) admit(ctx context.Context, info wire.Region) error {
 		return nil
 	}
 	if len(info.Members) > 1 {
-		return errFenced // another member leads it, or will
+		return errIsolated // another member leads it, or will
 	}
 	select {
 	case <-time.After(pause):
 		return nil
 	case <-ctx.Done():
-		return errFenced
+		return errIsolated
 	}
 }
 
-// attend gives the loop that shows a quarantined region's land.
-func (h *Host) attend(hello wire.Hello) (*loop, error) {
-	if l := h.failures.look(hello.Region).ward; l != nil {
+// openReadOnly returns the loop that shows a quarantined region's land.
+func (h *Host) openReadOnly(hello wire.Hello) (*loop, error) {
+	if l := h.failures.look(hello.Region).readOnly; l != nil {
 		return l, nil
 	}
 	info, err := h.stored(hello.Region)
@@ -158,26 +158,26 @@ func (h *Host) attend(hello wire.Hello) (*loop, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w, and cannot be read: %w", errQuarantined, err)
 	}
-	l := newLoop(h, info, nobody{}, land)
-	l.leading, l.closed = true, true
+	l := newLoop(h, info, noGroup{}, land)
+	l.leading, l.readOnly = true, true
 	released := false
-	h.failures.with(info.ID, func(r *ledger) {
-		if released = !r.shut; !released {
-			r.ward = l
+	h.failures.with(info.ID, func(r *failureRecord) {
+		if released = !r.quarantined; !released {
+			r.readOnly = l
 		}
 	})
 	if released {
-		return nil, ErrNotHere // while the land was read: nobody would end this loop. Who asks again finds the region.
+		return nil, ErrNotHere // released while the land was read: nothing would end this loop. The caller's next attempt finds the region.
 	}
 	started := h.start(func(ctx context.Context) {
-		if hurt := fenced(func() { l.exhibit(ctx) }); hurt != nil {
-			h.Logger.Error("quarantined region cannot be shown", "region", info.ID, "error", hurt, "stack", string(hurt.stack))
+		if caught := catchFault(func() { l.serveReadOnly(ctx) }); caught != nil {
+			h.Logger.Error("quarantined region cannot be served", "region", info.ID, "error", caught, "stack", string(caught.stack))
 		}
 		l.inbox.close()
-		l.abandon(isQuarantined)
-		h.failures.with(info.ID, func(r *ledger) {
-			if r.ward == l {
-				r.ward = nil
+		l.endAfterFault(quarantinedReason)
+		h.failures.with(info.ID, func(r *failureRecord) {
+			if r.readOnly == l {
+				r.readOnly = nil
 			}
 		})
 		close(l.done)
@@ -188,9 +188,9 @@ func (h *Host) attend(hello wire.Hello) (*loop, error) {
 	return l, nil
 }
 
-// exhibit is the life of a quarantined region: no ticks, only answers to gateways that want to see the land, until the
-// last of them leaves or ctx ends.
-func (l *loop) exhibit(ctx context.Context) {
+// serveReadOnly runs a quarantined region: no ticks, only answers to gateways that watch the land, until the last of them leaves
+// or ctx ends.
+func (l *loop) serveReadOnly(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -198,42 +198,42 @@ func (l *loop) exhibit(ctx context.Context) {
 		case <-l.inbox.wake:
 		}
 		l.tick++
-		inputs, _ := l.inbox.take()
+		inputs, _ := l.inbox.drain()
 		for _, input := range inputs {
 			input()
 		}
-		l.tell()
-		if l.shut != "" || len(l.seats) == 0 && l.inbox.closeIfEmpty() {
+		l.publish()
+		if l.closeReason != "" || len(l.subscribers) == 0 && l.inbox.closeIfEmpty() {
 			return
 		}
 	}
 }
 
-// nobody is the group of a quarantined region.
-type nobody struct{}
+// noGroup is the group of a quarantined region.
+type noGroup struct{}
 
-func (nobody) Propose([]byte) error       { return errQuarantined }
-func (nobody) Ready() <-chan struct{}     { return nil }
-func (nobody) Take() []replica.Delivery   { return nil }
-func (nobody) Applied(uint64, []kv.Write) {}
-func (nobody) Campaign()                  {}
-func (nobody) Close() error               { return nil }
+func (noGroup) Propose([]byte) error       { return errQuarantined }
+func (noGroup) Ready() <-chan struct{}     { return nil }
+func (noGroup) Take() []replica.Delivery   { return nil }
+func (noGroup) Applied(uint64, []kv.Write) {}
+func (noGroup) Campaign()                  {}
+func (noGroup) Close() error               { return nil }
 
-// release forgets the failures of a region and lets it be opened again on this node.
+// release clears the failures of a region, so that it can be opened again on this node.
 func (h *Host) release(id uint64) {
-	var ward *loop
+	var shown *loop
 	was := false
 	h.failures.mu.Lock()
 	if r := h.failures.mu.regions[id]; r != nil {
-		ward, was = r.ward, r.shut
+		shown, was = r.readOnly, r.quarantined
 		delete(h.failures.mu.regions, id)
 	}
 	h.failures.mu.Unlock()
 	if !was {
 		return
 	}
-	if ward != nil {
-		ward.inbox.put(func() { ward.shut = "the region is released" })
+	if shown != nil {
+		shown.inbox.put(func() { shown.closeReason = "the region is released" })
 	}
 	h.metrics.quarantined.Set(float64(h.failures.count()))
 	h.Logger.Info("region released", "region", id)
@@ -245,53 +245,53 @@ func (h *Host) release(id uint64) {
 	}
 }
 
-// releasedBy releases a region because another member says so.
+// releasedBy releases a region because another member has released it.
 func (h *Host) releasedBy(peer string, id uint64) error {
 	info, err := h.memberRegion(id)
 	if err != nil {
 		return err
 	}
 	if !hasMember(info, peer) {
-		return fmt.Errorf("%s is no member of region %d", peer, id)
+		return fmt.Errorf("%s is not a member of region %d", peer, id)
 	}
 	h.release(id)
 	return nil
 }
 
-// notOpened notes that a region could not be opened, if that is to be told: its copy here is of no use. If opening
-// it panicked, it has failed.
+// notOpened records that a region could not be opened, and logs it if the copy here is unusable. If opening it panicked, that
+// counts as a failure.
 func (h *Host) notOpened(info wire.Region, err error) {
-	var hurt *fault
+	var caught *fault
 	switch {
-	case errors.As(err, &hurt):
-		h.metrics.fenced.WithLabelValues(hurt.kind.String()).Inc()
-		h.Logger.Error("region fenced", "region", info.ID, "cell", info.Cell.String(), "reason", hurt.kind.String(), "error", err, "stack", string(hurt.stack))
-		h.struck(info, hurt, false)
+	case errors.As(err, &caught):
+		h.metrics.isolated.WithLabelValues(caught.kind.String()).Inc()
+		h.Logger.Error("region fenced", "region", info.ID, "cell", info.Cell.String(), "reason", caught.kind.String(), "error", err, "stack", string(caught.stack))
+		h.recordFailure(info, caught, false)
 	case errors.Is(err, ErrNotHere), errors.Is(err, errStopping), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, replica.ErrOpen), errors.Is(err, replica.ErrStopped):
 		return
 	}
-	h.failures.with(info.ID, func(r *ledger) { r.closed = err.Error() })
-	h.tellClosed(info, err)
+	h.failures.with(info.ID, func(r *failureRecord) { r.openError = err.Error() })
+	h.logClosed(info, err)
 }
 
-// tellEvery is how often it is said of a region that it cannot be opened, however often that is tried.
-const tellEvery = time.Minute
+// logEvery is the shortest interval at which it is logged that a region cannot be opened.
+const logEvery = time.Minute
 
-// tellClosed says that a region cannot be opened on this node, and what to do.
-func (h *Host) tellClosed(info wire.Region, why error) {
+// logClosed logs that a region cannot be opened on this node, and what to do.
+func (h *Host) logClosed(info wire.Region, why error) {
 	due := false
-	h.failures.with(info.ID, func(r *ledger) {
-		if due = r.told.IsZero() || time.Since(r.told) >= tellEvery; due {
-			r.told = time.Now()
+	h.failures.with(info.ID, func(r *failureRecord) {
+		if due = r.logged.IsZero() || time.Since(r.logged) >= logEvery; due {
+			r.logged = time.Now()
 		}
 	})
 	if !due {
 		return
 	}
-	do := "voxeld doctor tells whether other members serve it; if it stays closed here look for disk errors"
+	do := "run voxeld doctor to see whether other members serve it; if it stays closed here, look for disk errors"
 	switch {
-	case errors.Is(why, errCondemned):
+	case errors.Is(why, errCorruptCopy):
 		do = "nothing while other members live: they bring a new copy; else put a backup of the data directory back"
 	case errors.Is(why, replica.ErrStorage):
 		do = "free space on the disk of the data directory, and look for I/O errors; it opens by itself then"
@@ -300,9 +300,9 @@ func (h *Host) tellClosed(info wire.Region, why error) {
 		"error", why, "do", do)
 }
 
-// Release ends the quarantine of a region on this node, which must be one of its members, and on those other members
-// that can be reached. It gives the peers that were told, and those that were not: there it has to be done again when
-// they are back, or they are restarted.
+// Release ends the quarantine of a region on this node, which must be one of its members, and on those other members that can be
+// reached. It returns the peers that were informed and those that were missed. On the latter, release the region again when they
+// are back, or restart them.
 func (h *Host) Release(ctx context.Context, id uint64) (told, missed []string, err error) {
 	info, err := h.memberRegion(id)
 	if err != nil {
@@ -315,7 +315,7 @@ func (h *Host) Release(ctx context.Context, id uint64) (told, missed []string, e
 			continue
 		}
 		if _, err := h.Directory.ask(ctx, m.Peer, wire.Question{Release: &wire.Release{Region: id}}); err != nil {
-			h.Logger.Debug("member not told of a release", "region", id, "peer", m.Peer, "error", err)
+			h.Logger.Debug("release not sent to member", "region", id, "peer", m.Peer, "error", err)
 			missed = append(missed, m.Peer)
 			continue
 		}

@@ -16,20 +16,19 @@ import (
 )
 
 const (
-	// SnapshotProtocol names the streams that carry one snapshot each, without the world's prefix: the
-	// group, 8 bytes big-endian, then the snapshot as package replica writes it; one byte comes back, 0 if
-	// it was installed.
+	// SnapshotProtocol names the streams that carry one snapshot each, without the world's prefix: the group, 8 bytes big-endian,
+	// then the snapshot as package replica writes it; one byte comes back, 0 if it was installed.
 	SnapshotProtocol = "/snapshot/1"
 
-	// snapshotTime bounds the transport of one snapshot.
+	// snapshotTime bounds the transfer of one snapshot.
 	snapshotTime = 2 * time.Minute
-	// rousings bounds how many groups are opened at once because a member spoke to them.
-	rousings = 64
-	// rousingsOfPeer bounds how many of them one peer can cause.
-	rousingsOfPeer = 16
+	// maxWaking bounds how many groups are opened at once because a member sent a message to them.
+	maxWaking = 64
+	// maxWakingPerPeer bounds how many of them one peer can cause.
+	maxWakingPerPeer = 16
 )
 
-// SendSnapshot opens a stream to the peer, has write fill it, and tells done how it went.
+// SendSnapshot opens a stream to the peer, has write fill it, and calls done with the result.
 func (c *Carrier) SendSnapshot(peer string, group uint64, write func(io.Writer) error, done func(error)) {
 	started := c.start(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, snapshotTime)
@@ -49,7 +48,7 @@ func (c *Carrier) snapshot(ctx context.Context, peer string, group uint64, write
 	link := newRemoteLink(stream)
 	stop := context.AfterFunc(ctx, link.abort)
 	defer stop()
-	defer stream.Close() //nolint:errcheck // all was said
+	defer stream.Close() //nolint:errcheck // the exchange is complete
 	if _, err := stream.Write(binary.BigEndian.AppendUint64(nil, group)); err != nil {
 		return fmt.Errorf("send snapshot: %w", err)
 	}
@@ -59,7 +58,7 @@ func (c *Carrier) snapshot(ctx context.Context, peer string, group uint64, write
 	}
 	var taken [1]byte
 	if _, err := io.ReadFull(stream, taken[:]); err != nil {
-		return fmt.Errorf("hear of snapshot: %w", err)
+		return fmt.Errorf("receive reply to snapshot: %w", err)
 	}
 	if taken[0] != 0 {
 		return fmt.Errorf("%s refused the snapshot", peer)
@@ -67,7 +66,7 @@ func (c *Carrier) snapshot(ctx context.Context, peer string, group uint64, write
 	return nil
 }
 
-// ServeSnapshot takes in the snapshot that another node sends.
+// ServeSnapshot installs the snapshot that another node sends.
 func (h *Host) ServeSnapshot(ctx context.Context, peer string, stream io.ReadWriteCloser) {
 	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
 	defer cancel()
@@ -77,11 +76,11 @@ func (h *Host) ServeSnapshot(ctx context.Context, peer string, stream io.ReadWri
 	var group [8]byte
 	_, err := io.ReadFull(remote.in, group[:])
 	if err == nil {
-		err = h.takeSnapshot(ctx, peer, binary.BigEndian.Uint64(group[:]), remote.in)
+		err = h.installSnapshot(ctx, peer, binary.BigEndian.Uint64(group[:]), remote.in)
 	}
 	answer := []byte{0}
 	if err != nil {
-		h.Logger.Warn("snapshot not taken", "peer", peer, "error", err)
+		h.Logger.Warn("snapshot not installed", "peer", peer, "error", err)
 		answer[0] = 1
 	}
 	if _, err := stream.Write(answer); err != nil {
@@ -89,20 +88,20 @@ func (h *Host) ServeSnapshot(ctx context.Context, peer string, stream io.ReadWri
 	}
 }
 
-func (h *Host) takeSnapshot(ctx context.Context, peer string, group uint64, in io.Reader) error {
+func (h *Host) installSnapshot(ctx context.Context, peer string, group uint64, in io.Reader) error {
 	err := h.Replicas.ReceiveSnapshot(ctx, peer, group, in)
-	if !errors.Is(err, replica.ErrNotOpen) { // it says so before it reads
+	if !errors.Is(err, replica.ErrNotOpen) { // it returns that before it reads
 		return err
 	}
-	if err := h.rouse(ctx, peer, group); err != nil {
+	if err := h.wake(ctx, peer, group); err != nil {
 		return err
 	}
 	return h.Replicas.ReceiveSnapshot(ctx, peer, group, in)
 }
 
-// ServeRaft takes in the raft messages of another node, until it ends the stream.
+// ServeRaft receives the raft messages of another node until the node ends the stream.
 func (h *Host) ServeRaft(ctx context.Context, peer string, stream io.ReadWriteCloser) {
-	h.hearOf(peer)
+	h.checkReturned(peer)
 	remote := newRemoteLink(stream)
 	stop := context.AfterFunc(ctx, remote.abort)
 	defer stop()
@@ -119,9 +118,9 @@ func (h *Host) ServeRaft(ctx context.Context, peer string, stream io.ReadWriteCl
 	}
 }
 
-// receive hands a message to its group. One that is not open is opened beside the stream, if the sender
-// is a member of it; what comes meanwhile is dropped, for raft says it again. So it is with a sender whom
-// the group does not know as a member yet. The message is valid until receive returns.
+// receive passes a message to its group. If the group is not open and the sender is a member of it, the group is opened beside
+// the stream; messages that arrive meanwhile are dropped, since raft retransmits them. The same holds for a sender that the group
+// does not know as a member yet. The message is valid until receive returns.
 func (h *Host) receive(peer string, m wire.RaftMessage) {
 	err := h.Replicas.Receive(peer, m.Group, m.Data)
 	if err == nil {
@@ -130,19 +129,19 @@ func (h *Host) receive(peer string, m wire.RaftMessage) {
 	var mend func(ctx context.Context, peer string, group uint64) error
 	switch {
 	case errors.Is(err, replica.ErrNotOpen):
-		mend = h.rouse
+		mend = h.wake
 	case errors.Is(err, replica.ErrNotMember):
-		mend = h.vouch
+		mend = h.admitSender
 	default:
 		h.Logger.Debug("raft message refused", "peer", peer, "group", m.Group, "error", err)
 		return
 	}
-	if !h.beginRousing(peer, m.Group) {
+	if !h.beginWaking(peer, m.Group) {
 		return
 	}
 	m.Data = bytes.Clone(m.Data)
 	started := h.start(func(ctx context.Context) {
-		defer h.endRousing(m.Group)
+		defer h.endWaking(m.Group)
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
 		err := mend(ctx, peer, m.Group)
@@ -154,72 +153,72 @@ func (h *Host) receive(peer string, m wire.RaftMessage) {
 		}
 	})
 	if !started {
-		h.endRousing(m.Group)
+		h.endWaking(m.Group)
 	}
 }
 
-// beginRousing reports false if the group is being roused already, or was put to sleep just now, or too
-// many others are being roused, altogether or by this peer.
-func (h *Host) beginRousing(peer string, group uint64) bool {
+// beginWaking reports whether the group may be woken now. It may not if it is being woken already, has just begun to hibernate,
+// or too many groups are being woken, in total or by this peer.
+func (h *Host) beginWaking(peer string, group uint64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if until, sleeps := h.mu.drowsy[group]; sleeps && time.Now().Before(until) {
+	if until, sleeps := h.mu.hibernating[group]; sleeps && time.Now().Before(until) {
 		return false
 	}
-	delete(h.mu.drowsy, group)
-	if _, under := h.mu.rousing[group]; under || len(h.mu.rousing) >= rousings {
+	delete(h.mu.hibernating, group)
+	if _, under := h.mu.waking[group]; under || len(h.mu.waking) >= maxWaking {
 		return false
 	}
-	his := 0
-	for _, by := range h.mu.rousing {
+	fromPeer := 0
+	for _, by := range h.mu.waking {
 		if by == peer {
-			his++
+			fromPeer++
 		}
 	}
-	if his >= rousingsOfPeer {
+	if fromPeer >= maxWakingPerPeer {
 		return false
 	}
-	h.mu.rousing[group] = peer
+	h.mu.waking[group] = peer
 	return true
 }
 
-func (h *Host) endRousing(group uint64) {
+func (h *Host) endWaking(group uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.mu.rousing, group)
+	delete(h.mu.waking, group)
 }
 
-// vouch has an open group hear members that it has not come to know from its log yet, if the catalog knows
-// them: this node was away while they became members.
-func (h *Host) vouch(ctx context.Context, peer string, group uint64) error {
+// admitSender makes an open group accept messages of members that are not in its log yet, if the catalog lists them: this node
+// was away while they became members.
+func (h *Host) admitSender(ctx context.Context, peer string, group uint64) error {
 	l := h.loop(group)
 	if l == nil {
-		return ErrNotHere // the catalog's own members are nowhere written but in its log
+		return ErrNotHere // the catalog's own members are recorded only in its own log
 	}
 	info, err := h.Directory.byID(ctx, group)
 	if err != nil {
 		return err
 	}
 	if !hasMember(info, peer) {
-		return fmt.Errorf("vouch for %s: no member of region %d", peer, group)
+		return fmt.Errorf("accept messages of %s: not a member of region %d", peer, group)
 	}
 	conf := replica.Configured{Index: info.Epoch % recoveredEpoch, Recovered: info.Epoch / recoveredEpoch}
 	if conf.Recovered != l.raft.Configuration().Recovered {
-		return fmt.Errorf("vouch for %s: the copy of region %d is of another group", peer, group)
+		return fmt.Errorf("accept messages of %s: the copy of region %d belongs to another group", peer, group)
 	}
 	for _, m := range info.Members {
 		if m.Replica == 0 {
-			return fmt.Errorf("vouch for %s: the replicas of region %d are not known", peer, group)
+			return fmt.Errorf("accept messages of %s: the replicas of region %d are unknown", peer, group)
 		}
 		conf.Members = append(conf.Members, replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})
 	}
 	return l.raft.Vouch(conf)
 }
 
-// rouse opens a group because one of its members speaks to it.
-func (h *Host) rouse(ctx context.Context, peer string, group uint64) error {
+// wake opens a group because one of its members sent a message to it.
+func (h *Host) wake(ctx context.Context, peer string, group uint64) error {
 	if group == world.CatalogID {
-		return ErrNotHere // where it lives it is always open
+		return ErrNotHere // on its members it is always open
 	}
 	if h.failures.quarantined(group) {
 		return errQuarantined
@@ -228,17 +227,17 @@ func (h *Host) rouse(ctx context.Context, peer string, group uint64) error {
 	if err != nil {
 		return err
 	}
-	if !hasMember(info, peer) { // perhaps it became one while the group slept here
+	if !hasMember(info, peer) { // it may have become a member while the group hibernated here
 		if info, err = h.Directory.byID(ctx, group); err != nil {
-			return fmt.Errorf("rouse region %d: %w", group, err)
+			return fmt.Errorf("wake region %d: %w", group, err)
 		}
 	}
 	if !hasMember(info, peer) {
-		return fmt.Errorf("rouse region %d: %s is no member", group, peer)
+		return fmt.Errorf("wake region %d: %s is not a member", group, peer)
 	}
 	if _, err = h.loaded(ctx, wire.Hello{Region: group, Cell: info.Cell}); err != nil {
 		return err
 	}
-	h.metrics.roused.Inc()
+	h.metrics.woken.Inc()
 	return nil
 }

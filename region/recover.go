@@ -13,45 +13,46 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file makes regions anew out of one survivor, on an operator's word: after most of their members are lost for
-// good (docs/adr/0009).
+// This file recovers regions from one survivor, when an operator asks for it, after most of their members are lost for good
+// (docs/adr/0009).
 
-// silenceBefore is how long members must have been silent before a region is recovered without them: a pause, or a
-// network that is cut for a moment, is no loss. A living node may have been heard of last when it was asked last, so
-// the time between two questions comes on top (unheard), as long as it is for a node of no group that this one leads.
-const silenceBefore = 10 * time.Second
+// minSilence is how long members must have been silent before a region is recovered without them: a pause or a short partition
+// is not a loss. A live node may have been heard from only when it was last asked, so unheard adds the longest interval between
+// two questions.
+const minSilence = 10 * time.Second
 
-// unheard is how long a node must not have been heard of to count as silent for silenceBefore.
-func (h *Host) unheard() time.Duration { return silenceBefore + h.liveness.stranger + superviseEvery }
+// silentAfter returns how long a node must not have been heard from to count as silent for minSilence.
+func (h *Host) silentAfter() time.Duration {
+	return minSilence + h.detector.strangerEvery + superviseEvery
+}
 
-// Copy is a member of a region that is to be recovered, as it was found.
+// Copy is the state of a member of a region that is to be recovered.
 type Copy struct {
 	Peer    string
 	Learner bool
-	// Last and Term say how far the copy's log goes; of two the one with the higher term has more, then the one with
-	// the higher index. Applied is the last entry that is in the land.
+	// Last and Term are the end of the copy's log. Of two copies the one with the higher term is newer; with equal terms, the one
+	// with the higher index. Applied is the last entry that is in the land.
 	Last, Term, Applied uint64
-	// Missing says why the copy counts for nothing; empty if it can be used. Heard is when the node was heard of last,
-	// zero if that is not known.
+	// Missing is why the copy cannot be used; empty if it can. Heard is when the node was last heard from, zero if unknown.
 	Missing string
 	Heard   time.Time
 }
 
-// Recovery is what is to be known before a region is recovered.
+// Recovery is the plan for recovering a region.
 type Recovery struct {
 	Region uint64
 	Name   string // its cell, or "catalog"
 	Copies []Copy // by ascending replica id
 	Voters int    // members with a vote
 	Best   string // peer with the newest log
-	// Alive says that a majority of the members lives: there is nothing to be recovered.
+	// Alive is set if a majority of the members is alive: no recovery is necessary.
 	Alive bool
-	// Refused says why it cannot be recovered on this node, and what to do; empty if it can.
+	// Refused is why it cannot be recovered on this node, and what to do; empty if it can.
 	Refused string
 }
 
-// PlanRecovery looks at the regions, all of which this node must be a member of, and says how they could be
-// recovered. Nothing is changed.
+// PlanRecovery examines the regions, all of which this node must be a member of, and returns how each could be recovered. It
+// changes nothing.
 func (h *Host) PlanRecovery(ctx context.Context, ids []uint64) ([]Recovery, error) {
 	want := make(map[string][]uint64)
 	own := make([]replica.Position, len(ids))
@@ -62,7 +63,7 @@ func (h *Host) PlanRecovery(ctx context.Context, ids []uint64) ([]Recovery, erro
 			want[m.Peer] = append(want[m.Peer], id)
 		}
 	}
-	s := h.surveyRegions(ctx, want, true)
+	s := h.pollStatuses(ctx, want, true)
 	plans := make([]Recovery, len(ids))
 	for i, id := range ids {
 		info, err := h.memberRegion(id)
@@ -76,27 +77,27 @@ func (h *Host) PlanRecovery(ctx context.Context, ids []uint64) ([]Recovery, erro
 	return plans, nil
 }
 
-func (h *Host) plan(info wire.Region, own replica.Position, s survey) Recovery {
+func (h *Host) plan(info wire.Region, own replica.Position, s statusPoll) Recovery {
 	p := Recovery{Region: info.ID, Name: Name(info)}
 	var best Copy
 	living, later, recent := 0, "", ""
 	for _, m := range own.Members.Members {
-		c := Copy{Peer: m.Peer, Learner: m.Learner, Heard: h.liveness.heard(m.Peer)}
-		stand, answered := s.of(m.Peer, info.ID)
+		c := Copy{Peer: m.Peer, Learner: m.Learner, Heard: h.detector.heard(m.Peer)}
+		status, answered := s.of(m.Peer, info.ID)
 		switch {
 		case !answered:
 			c.Missing = "does not answer"
-			if !c.Heard.IsZero() && time.Since(c.Heard) < h.unheard() {
+			if !c.Heard.IsZero() && time.Since(c.Heard) < h.silentAfter() {
 				recent = m.Peer
 			}
-		case stand.State == wire.StandNone:
+		case status.State == wire.StandNone:
 			c.Missing = "has no copy"
-		case stand.State == wire.StandFailed:
-			c.Missing = "its copy is of no use: " + stand.Why
-		case stand.Recovered > own.Members.Recovered:
+		case status.State == wire.StandFailed:
+			c.Missing = "its copy is of no use: " + status.Why
+		case status.Recovered > own.Members.Recovered:
 			later = m.Peer
 		default:
-			c.Last, c.Term, c.Applied = stand.Last, stand.LastTerm, stand.Applied
+			c.Last, c.Term, c.Applied = status.Last, status.LastTerm, status.Applied
 		}
 		if answered {
 			c.Heard = time.Now()
@@ -120,22 +121,22 @@ func (h *Host) plan(info wire.Region, own replica.Position, s survey) Recovery {
 	case later != "":
 		p.Refused = fmt.Sprintf("it was recovered already, on %s; the copy here is dropped when that node reaches this one", later)
 	case p.Alive:
-		p.Refused = fmt.Sprintf("%d of its %d members live: it is not lost; voxeld doctor says what it lacks", living, p.Voters)
+		p.Refused = fmt.Sprintf("%d of its %d members are alive, so it is not lost; run voxeld doctor to see what is wrong", living, p.Voters)
 	case h.failures.quarantined(info.ID):
 		p.Refused = "it is quarantined here: run voxeld region release first"
 	case recent != "":
-		p.Refused = fmt.Sprintf("%s was heard of less than %v ago: wait, and see whether it comes back", recent, h.unheard())
+		p.Refused = fmt.Sprintf("%s was last heard from less than %v ago: wait to see whether it comes back", recent, h.silentAfter())
 	case best.Peer == "":
-		p.Refused = "no copy of it can be used, not even the one here"
+		p.Refused = "no copy of it can be used, including the one here"
 	case best.Peer != h.Self.Peer:
 		p.Refused = fmt.Sprintf("the copy of %s has more of the log: run this on that node", best.Peer)
 	}
 	return p
 }
 
-// Recover makes this node the only member of a region that has lost the majority of its members, and serves it. The
-// plan is made again and must allow it. Others become members afterwards as of any region; what is left of the
-// former ones is dropped when they come back.
+// Recover makes this node the only member of a region that has lost the majority of its members, and serves it. It plans the
+// recovery again, and fails unless the plan allows it. Other nodes become members afterwards, as in any region. Former members
+// drop their copies when they come back.
 func (h *Host) Recover(ctx context.Context, id uint64) error {
 	plans, err := h.PlanRecovery(ctx, []uint64{id})
 	if err != nil {
@@ -148,7 +149,7 @@ func (h *Host) Recover(ctx context.Context, id uint64) error {
 	if err != nil {
 		return err
 	}
-	if err := h.keepExpelled(formerMembers(info, plans[0], h.Self.Peer)); err != nil {
+	if err := h.keepEvicted(formerMembers(info, plans[0], h.Self.Peer)); err != nil {
 		return err
 	}
 	if id == world.CatalogID {
@@ -163,7 +164,7 @@ func (h *Host) Recover(ctx context.Context, id uint64) error {
 	return nil
 }
 
-// formerMembers is the region with those members only that are to be told of its recovery.
+// formerMembers returns the region with only those members that must be notified of its recovery.
 func formerMembers(info wire.Region, p Recovery, self string) wire.Region {
 	before := wire.Region{ID: info.ID, Cell: info.Cell, Epoch: info.Epoch, Term: info.Term}
 	for _, c := range p.Copies {
@@ -180,14 +181,14 @@ func formerMembers(info wire.Region, p Recovery, self string) wire.Region {
 }
 
 func (h *Host) recoverRegion(ctx context.Context, hello wire.Hello) error {
-	l, err := h.awake(ctx, hello)
+	l, err := h.loadGroup(ctx, hello)
 	if err != nil {
 		return err
 	}
 	recovered := make(chan error, 1)
 	if !l.inbox.put(func() {
-		l.shut = "the region is being recovered"
-		l.then = func() { recovered <- h.Replicas.Recover(hello.Region) }
+		l.closeReason = "the region is being recovered"
+		l.afterEnd = func() { recovered <- h.Replicas.Recover(hello.Region) }
 	}) {
 		return errors.New("it has just been closed: try again")
 	}
@@ -202,10 +203,10 @@ func (h *Host) recoverRegion(ctx context.Context, hello wire.Hello) error {
 	default:
 		return errors.New("it has just been closed: try again")
 	}
-	if l, err = h.awake(ctx, hello); err != nil {
+	if l, err = h.loadGroup(ctx, hello); err != nil {
 		return err
 	}
-	return h.settle(ctx, func() bool { return l.raft.Status().Self })
+	return h.awaitGroup(ctx, func() bool { return l.raft.Status().Self })
 }
 
 func (h *Host) recoverCatalog(ctx context.Context) error {
@@ -214,7 +215,7 @@ func (h *Host) recoverCatalog(ctx context.Context) error {
 		return errors.New("it is not open here: look at voxeld doctor")
 	}
 	recovered := make(chan error, 1)
-	if !c.inbox.put(func() { c.then = func() { recovered <- h.Replicas.Recover(world.CatalogID) } }) {
+	if !c.inbox.put(func() { c.afterEnd = func() { recovered <- h.Replicas.Recover(world.CatalogID) } }) {
 		return errors.New("it has just been closed: try again")
 	}
 	select {
@@ -225,13 +226,13 @@ func (h *Host) recoverCatalog(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return h.settle(ctx, func() bool {
+	return h.awaitGroup(ctx, func() bool {
 		c := h.root()
 		return c != nil && c.group.Status().Self
 	})
 }
 
-// Memberships lists the regions that this node keeps a copy of, the catalog first.
+// Memberships lists the regions that this node stores a copy of, the catalog first.
 func (h *Host) Memberships() ([]wire.Region, error) {
 	var all []wire.Region
 	if info, err := h.catalogRegion(); err == nil {

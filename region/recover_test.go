@@ -11,9 +11,9 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// Two of three nodes are lost. An operator recovers catalog and region on the third: edits are accepted, land is
-// founded. The lost nodes come back after all, with what they had: they do not speak for the region, they drop their
-// copies, become members anew, and nothing is lost that was acknowledged since.
+// Two of three nodes are lost. An operator recovers the catalog and the region on the third: edits are accepted, and land can be
+// founded. The lost nodes then come back with their data. They do not act for the region, drop their copies and become members
+// again. Nothing acknowledged since the recovery is lost.
 func TestRecoverRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := three(t)
@@ -32,7 +32,7 @@ func TestRecoverRegion(t *testing.T) {
 		if err := a.Recover(t.Context(), id); err == nil || !strings.Contains(err.Error(), "wait") {
 			t.Fatalf("recovered at once: %v", err)
 		}
-		<-time.After(a.unheard())
+		<-time.After(a.silentAfter())
 		if _, err := a.Locate(t.Context(), at(here, 0).Chunk()); err != nil {
 			t.Fatal(err)
 		}
@@ -58,10 +58,10 @@ func TestRecoverRegion(t *testing.T) {
 		<-time.After(5 * time.Second)
 		known, err := a.root().find(t.Context(), id)
 		if err != nil || len(known.Members) != 1 || known.Epoch < recoveredEpoch {
-			t.Errorf("the catalog knows %+v, %v", known, err)
+			t.Errorf("the catalog has %+v, %v", known, err)
 		}
 
-		// B and C come back: they are most of the old group.
+		// B and C come back: they are a majority of the old group.
 		b, c = n.start("B", diskB), n.start("C", diskC)
 		n.near("A", "B", "C")
 		g = c.refollow()
@@ -77,8 +77,8 @@ func TestRecoverRegion(t *testing.T) {
 				}
 			}
 		}
-		if len(a.mu.expelled) != 0 {
-			t.Errorf("former members are not told: %+v", a.mu.expelled)
+		if len(a.mu.evicted) != 0 {
+			t.Errorf("former members are not recorded: %+v", a.mu.evicted)
 		}
 		n.kill(a)
 		g = c.refollow()
@@ -91,8 +91,8 @@ func TestRecoverRegion(t *testing.T) {
 	})
 }
 
-// Members that were only cut off, and went on as the majority that they are, drop what they have when the network is
-// whole again: the operator's word counts.
+// Members that were only cut off, and continued as a majority, drop their data when the network is whole again: the operator's
+// recovery takes precedence.
 func TestRecoveredWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := three(t)
@@ -101,7 +101,7 @@ func TestRecoveredWins(t *testing.T) {
 		<-time.After(20 * time.Second)
 		id := idHere(t, a)
 		n.cut("A", true)
-		<-time.After(a.unheard())
+		<-time.After(a.silentAfter())
 		for _, lost := range []uint64{world.CatalogID, id} {
 			if err := a.Recover(t.Context(), lost); err != nil {
 				t.Fatal(err)
@@ -127,8 +127,8 @@ func TestRecoveredWins(t *testing.T) {
 	})
 }
 
-// Members are asked seldom by who does not lead them. One that was heard of when it was asked last, and is cut off just before
-// it is asked again, is not given up for ten seconds.
+// Only the leader asks members often. A member that is cut off just before it would be asked again is not considered lost within
+// ten seconds.
 func TestRecoverWaitsForStrangers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, _, c := three(t)
@@ -139,11 +139,11 @@ func TestRecoverWaitsForStrangers(t *testing.T) {
 		n.cut("C", true)
 		synctest.Wait()
 		cut := time.Now()
-		c.liveness.mu.Lock()
-		for _, p := range c.liveness.mu.nodes {
-			p.heard = cut.Add(-c.liveness.stranger - superviseEvery)
+		c.detector.mu.Lock()
+		for _, p := range c.detector.mu.nodes {
+			p.heard = cut.Add(-c.detector.strangerEvery - superviseEvery)
 		}
-		c.liveness.mu.Unlock()
+		c.detector.mu.Unlock()
 		for time.Since(cut) < 10*time.Second {
 			for _, lost := range []uint64{world.CatalogID, id} {
 				if err := c.Recover(t.Context(), lost); err == nil || !strings.Contains(err.Error(), "wait") {
@@ -158,7 +158,7 @@ func TestRecoverWaitsForStrangers(t *testing.T) {
 	})
 }
 
-// Of two survivors of five only the one with the newest log may go on.
+// Of two survivors of five, only the one with the newest log may continue.
 func TestRecoverOnTheBest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -178,9 +178,9 @@ func TestRecoverOnTheBest(t *testing.T) {
 		for _, peer := range []string{"C", "D", "E"} {
 			n.kill(nodes[peer])
 		}
-		<-time.After(5 * time.Second) // A leads no more, or B would hear of it
+		<-time.After(5 * time.Second) // A no longer leads, or B would have heard from it
 		n.cut("B", false)
-		<-time.After(b.unheard())
+		<-time.After(b.silentAfter())
 		if err := b.Recover(t.Context(), id); err == nil || !strings.Contains(err.Error(), "the copy of A has more") {
 			t.Fatalf("on the worse one: %v", err)
 		}

@@ -15,28 +15,28 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file mends a damaged copy. The mark that orders it names a place in the log; the sources keep what they have at
-// that place, and the damaged member takes in nothing further of the log until it has fetched that, or given up. So what
-// it puts in the place of its own part is exactly what it should have had there, and every later entry comes on top:
-// no acknowledged edit is lost, and none is undone. Memory and disk are mended together, and the disk by the node's
-// one committer, in order with everything else.
+// This file repairs a damaged copy. A mark in the log orders the repair. The sources retain their parts as of the mark. The
+// damaged member applies nothing beyond the mark until it has fetched these parts, or given up. So the fetched part is exactly
+// what the member's own part should have been at the mark, and every later entry is applied to it: no acknowledged edit is lost,
+// and none is undone. Memory and disk are repaired together. The disk is written by the node's one committer, in order with all
+// other writes.
 
-// mendTime is how long a member that is to be mended stands still at most. Raft's log waits for it meanwhile.
+// mendTime bounds how long a member under repair is paused. Raft's log grows meanwhile.
 const mendTime = 8 * time.Second
 
-// mending is a repair under way. It belongs to the loop.
+// mending is a repair in progress. It belongs to the loop.
 type mending struct {
 	index uint64
 }
 
-// mended is what was fetched of one part.
-type mended struct {
+// fetchedPart is what was fetched of one part.
+type fetchedPart struct {
 	part   world.Part
 	rows   []kv.Write
-	stored [][]byte // all keys of the part that are on disk, also of damaged rows
+	stored [][]byte // all keys of the part that are on disk, including those of damaged rows
 }
 
-// beginMending stands still at the mark if it names this member, and has the right parts fetched.
+// beginMending pauses at the mark if the mark names this member, and has the right parts fetched.
 func (l *loop) beginMending(index uint64, mark world.Mark) {
 	mends := slices.DeleteFunc(slices.Clone(mark.Mends), func(m world.Mend) bool { return !slices.Contains(m.Damaged, l.self) })
 	if len(mends) == 0 {
@@ -48,18 +48,18 @@ func (l *loop) beginMending(index uint64, mark world.Mark) {
 	l.mend(l, index, mends, mark.Need)
 }
 
-// taken is what the group has delivered, in order; nothing while the member stands still.
-func (l *loop) taken() []replica.Delivery {
+// deliveries returns what the group has delivered, in order, or nothing while the loop is paused for a repair.
+func (l *loop) deliveries() []replica.Delivery {
 	if l.mending != nil {
 		return nil
 	}
-	all := append(l.held, l.group.Take()...)
-	l.held = nil
+	all := append(l.heldDeliveries, l.group.Take()...)
+	l.heldDeliveries = nil
 	return all
 }
 
-// endMending puts what was fetched in the place of what is damaged, and goes on.
-func (l *loop) endMending(index uint64, all []mended) {
+// endMending replaces the damaged parts with the fetched ones, and resumes.
+func (l *loop) endMending(index uint64, all []fetchedPart) {
 	if l.mending == nil || l.mending.index != index {
 		return
 	}
@@ -80,22 +80,22 @@ func (l *loop) endMending(index uint64, all []mended) {
 	l.deliver()
 }
 
-// showAgain has everybody who watches the part's chunk be told it as a whole.
+// showAgain has the part's chunk sent as a whole to all its subscribers.
 func (l *loop) showAgain(p world.Part) {
 	delete(l.bases, p.Chunk)
 	for s := range l.watched[p.Chunk] {
-		if !slices.Contains(s.fresh, p.Chunk) {
-			s.fresh = append(s.fresh, p.Chunk)
+		if !slices.Contains(s.unsent, p.Chunk) {
+			s.unsent = append(s.unsent, p.Chunk)
 		}
 	}
 }
 
-// mendParts fetches the right parts for a loop that stands still, and hands in what it got.
+// mendParts fetches the right parts for a paused loop, and sends the result to its inbox.
 func (h *Host) mendParts(l *loop, index uint64, mends []world.Mend, need int) {
 	h.start(func(ctx context.Context) { // if the host ends, so does the loop
 		ctx, cancel := context.WithTimeout(ctx, mendTime)
 		defer cancel()
-		var all []mended
+		var all []fetchedPart
 		for _, m := range mends {
 			one, err := h.mendPart(ctx, l, index, m, need)
 			if err != nil {
@@ -108,11 +108,11 @@ func (h *Host) mendParts(l *loop, index uint64, mends []world.Mend, need int) {
 	})
 }
 
-func (h *Host) mendPart(ctx context.Context, l *loop, index uint64, m world.Mend, need int) (mended, error) {
-	var offers []offer
+func (h *Host) mendPart(ctx context.Context, l *loop, index uint64, m world.Mend, need int) (fetchedPart, error) {
+	var offers []partCopy
 	var failures []error
 	for _, peer := range m.Sources {
-		o, err := h.source(ctx, peer, wire.PartAt{
+		o, err := h.fetchPart(ctx, peer, wire.PartAt{
 			Moment: wire.Moment{Group: l.info.ID, Index: index}, Chunk: m.Part.Chunk, Sequences: m.Part.Sequences,
 		})
 		if err != nil {
@@ -120,30 +120,30 @@ func (h *Host) mendPart(ctx context.Context, l *loop, index uint64, m world.Mend
 			continue
 		}
 		offers = append(offers, o)
-		if right, ok := choose(need, offers); ok {
+		if right, ok := chooseCopy(need, offers); ok {
 			keys, err := h.storedKeys(l.info.ID, l.info.Cell, m.Part)
 			if err != nil {
-				return mended{}, err
+				return fetchedPart{}, err
 			}
-			return mended{part: m.Part, rows: right.rows, stored: keys}, nil
+			return fetchedPart{part: m.Part, rows: right.rows, stored: keys}, nil
 		}
 	}
-	return mended{}, errors.Join(append(failures, fmt.Errorf("%d of %d sources gave it, and %d have to agree", len(offers), len(m.Sources), need))...)
+	return fetchedPart{}, errors.Join(append(failures, fmt.Errorf("%d of %d sources sent it, and %d must agree", len(offers), len(m.Sources), need))...)
 }
 
-// source gets a part from one member, which may have to come to the mark first.
-func (h *Host) source(ctx context.Context, peer string, at wire.PartAt) (offer, error) {
+// fetchPart fetches a part from one member, which may have to reach the mark first.
+func (h *Host) fetchPart(ctx context.Context, peer string, at wire.PartAt) (partCopy, error) {
 	for {
 		got, err := h.fetch(ctx, peer, wire.Fetch{Part: &at})
 		if err != nil {
-			return offer{}, err
+			return partCopy{}, err
 		}
 		if !got.Wait {
 			return offered(got.Data)
 		}
 		select {
 		case <-ctx.Done():
-			return offer{}, fmt.Errorf("%s does not come to entry %d: %w", peer, at.Index, ctx.Err())
+			return partCopy{}, fmt.Errorf("%s does not reach entry %d: %w", peer, at.Index, ctx.Err())
 		case <-time.After(diskPoll):
 		}
 	}

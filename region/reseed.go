@@ -15,43 +15,43 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is what becomes of a copy that cannot be used: its log, its vote or its land cannot be read. It is
-// never opened again, for it has forgotten what it promised. Instead its node asks the region's leader to take its
-// replica out of the group; then it deletes what it has, under a tombstone, and is taken in anew like any other node:
-// as a learner, under a new replica id, with a snapshot. Where no others are left, the copy stays as it is, for people.
+// This file replaces a copy whose log, vote or land cannot be read. Such a copy is never opened again, because its promises to
+// the group are lost. Instead its node asks the region's leader to remove its replica from the group. Then the node deletes the
+// copy, leaves a tombstone, and joins like any other node: as a learner, under a new replica id, with a snapshot. If there are no
+// other members, the copy stays as it is, for an operator.
 
 const (
 	// reseedEvery is the pause between two attempts to have a damaged copy replaced.
 	reseedEvery = 5 * time.Second
-	// reseedTime bounds one of them.
+	// reseedTime bounds one attempt.
 	reseedTime = 20 * time.Second
-	// reseedsMost is how often a region's copy is replaced while the node runs. If it is damaged yet again, the file
-	// itself is broken in a way that writing does not mend, and only another file helps.
-	reseedsMost = 3
+	// maxReseeds bounds how often a region's copy is replaced while the node runs. If it is damaged once more, the file itself
+	// is broken in a way that rewriting does not repair, and only another file helps.
+	maxReseeds = 3
 )
 
-// condemned is a copy on this node that must not be used any more.
-type condemned struct {
+// corruptCopy is a copy on this node that must not be used any more.
+type corruptCopy struct {
 	info  wire.Region
 	why   error
 	since time.Time
 }
 
-// errCondemned is why a region is not opened.
-var errCondemned = errors.New("this node's copy of the region is damaged and is not used; the other members replace it")
+// errCorruptCopy is why such a region is not opened.
+var errCorruptCopy = errors.New("this node's copy of the region is damaged and is not used; the other members replace it")
 
 var errHopeless = errors.New("the file is broken beyond writing: stop this node, and start it with an " +
 	"empty data directory and --join; the others bring it what they have")
 
-// structured is a Storage that can tell whether a new copy in it would be as bad as the old one.
+// structured is a Storage that can check whether a new copy in it would be damaged as well.
 type structured interface{ CheckStructure() error }
 
-// condemn has a damaged copy replaced. Why says what is wrong with it.
-func (h *Host) condemn(info wire.Region, why error) {
+// markCorrupt has a damaged copy replaced. Why describes the damage.
+func (h *Host) markCorrupt(info wire.Region, why error) {
 	h.mu.Lock()
-	_, known := h.mu.condemned[info.ID]
+	_, known := h.mu.corrupt[info.ID]
 	if !known {
-		h.mu.condemned[info.ID] = condemned{info: info, why: why, since: time.Now()}
+		h.mu.corrupt[info.ID] = corruptCopy{info: info, why: why, since: time.Now()}
 		h.countDamage()
 	}
 	h.mu.Unlock()
@@ -61,32 +61,32 @@ func (h *Host) condemn(info wire.Region, why error) {
 	}
 }
 
-func (h *Host) pardon(id uint64) {
+func (h *Host) clearCorrupt(id uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.mu.condemned, id)
+	delete(h.mu.corrupt, id)
 	h.countDamage()
 }
 
-// isCondemned says why a region must not be opened here; nil if it may.
-func (h *Host) isCondemned(id uint64) error {
+// corruptErr returns why a region must not be opened here, or nil.
+func (h *Host) corruptErr(id uint64) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if c, found := h.mu.condemned[id]; found {
-		return fmt.Errorf("%w: %w", errCondemned, c.why)
+	if c, found := h.mu.corrupt[id]; found {
+		return fmt.Errorf("%w: %w", errCorruptCopy, c.why)
 	}
 	return nil
 }
 
-// damagedLog is told by a scrub that an open group's log or vote cannot be read from disk. Memory has them, so the
-// group goes on until another replica has taken the place of this one.
+// damagedLog handles the finding of a scrub that an open group's log or vote cannot be read from disk. The group still has both
+// in memory, so it continues until another replica has replaced this one.
 func (h *Host) damagedLog(ctx context.Context, l *loop, why error) {
 	if info, err := l.ask(ctx); err == nil {
-		h.condemn(info, why)
+		h.markCorrupt(info, why)
 	}
 }
 
-// keepReseeding has the damaged copies replaced, until ctx ends.
+// keepReseeding has damaged copies replaced until ctx ends.
 func (h *Host) keepReseeding(ctx context.Context) {
 	every := time.NewTicker(reseedEvery)
 	defer every.Stop()
@@ -99,14 +99,14 @@ func (h *Host) keepReseeding(ctx context.Context) {
 		case <-every.C:
 		}
 		h.mu.Lock()
-		all := make([]condemned, 0, len(h.mu.condemned))
-		for _, c := range h.mu.condemned {
+		all := make([]corruptCopy, 0, len(h.mu.corrupt))
+		for _, c := range h.mu.corrupt {
 			all = append(all, c)
 		}
 		h.mu.Unlock()
 		for _, c := range all {
 			var err error
-			if replaced[c.info.ID] < reseedsMost {
+			if replaced[c.info.ID] < maxReseeds {
 				err = h.reseed(ctx, c.info)
 			} else {
 				err = errHopeless
@@ -114,9 +114,9 @@ func (h *Host) keepReseeding(ctx context.Context) {
 			if err == nil {
 				replaced[c.info.ID]++
 				delete(told, c.info.ID)
-				h.pardon(c.info.ID)
+				h.clearCorrupt(c.info.ID)
 				h.metrics.reseeded.Inc()
-				h.Logger.Warn("damaged copy discarded: the other members bring a new one", "region", c.info.ID, "cell", c.info.Cell.String())
+				h.Logger.Warn("damaged copy discarded; waiting for a new one from the other members", "region", c.info.ID, "cell", c.info.Cell.String())
 				continue
 			}
 			if ctx.Err() == nil && !told[c.info.ID] {
@@ -127,7 +127,7 @@ func (h *Host) keepReseeding(ctx context.Context) {
 	}
 }
 
-// reseed has this node's replica taken out of the group, and deletes it.
+// reseed has this node's replica removed from the group, and deletes it.
 func (h *Host) reseed(ctx context.Context, info wire.Region) error {
 	ctx, cancel := context.WithTimeout(ctx, reseedTime)
 	defer cancel()
@@ -144,23 +144,23 @@ func (h *Host) reseed(ctx context.Context, info wire.Region) error {
 		info = known
 	}
 	if l := h.loop(info.ID); l != nil && l.raft.Status().Self {
-		heir := h.heir(h.ward(l))
+		heir := h.successor(h.groupOf(l))
 		if heir == "" {
 			return errors.New("no other member can lead it")
 		}
 		if err := l.raft.Transfer(heir); err != nil {
 			return err
 		}
-		if err := h.settle(ctx, func() bool { return !l.raft.Status().Self }); err != nil {
+		if err := h.awaitGroup(ctx, func() bool { return !l.raft.Status().Self }); err != nil {
 			return err
 		}
 	}
-	id, err := h.askOut(ctx, info)
+	id, err := h.requestRemoval(ctx, info)
 	if err != nil {
 		return err
 	}
 	if h.replacedSince(info.ID, max(id, damaged)) {
-		return nil // it was invited again before this answer came
+		return nil // it was invited again before this answer arrived
 	}
 	if l := h.loop(info.ID); l != nil {
 		l.inbox.put(func() { l.removed, l.discarded = true, true })
@@ -173,7 +173,7 @@ func (h *Host) reseed(ctx context.Context, info wire.Region) error {
 	return h.discard(info, max(id, damaged))
 }
 
-// replicaOf is the replica id of a member as the region tells it, 0 if it does not.
+// replicaOf returns the replica id of a member according to the region, or 0.
 func replicaOf(info wire.Region, peer string) uint64 {
 	for _, m := range info.Members {
 		if m.Peer == peer {
@@ -183,9 +183,9 @@ func replicaOf(info wire.Region, peer string) uint64 {
 	return 0
 }
 
-// replacedSince tells whether this node's copy is of a later replica than the damaged one: the leader took that out and
-// invited this node again, but the word of it was lost. A sound copy must not be discarded in its place: the group
-// counts on what it has promised.
+// replacedSince reports whether this node's copy is of a later replica than the damaged one: the leader removed that one and
+// invited this node again, but its answer was lost. The sound copy must not be discarded instead, since the group relies on its
+// promises.
 func (h *Host) replacedSince(id, damaged uint64) bool {
 	if damaged == 0 {
 		return false
@@ -197,9 +197,9 @@ func (h *Host) replacedSince(id, damaged uint64) bool {
 	return err == nil && p.Replica > damaged
 }
 
-// askOut asks the other members until the one that leads has taken this node's replica out. It gives its id.
-func (h *Host) askOut(ctx context.Context, info wire.Region) (uint64, error) {
-	failures := []error{errors.New("no other member could take it out")}
+// requestRemoval asks the other members until the leader has removed this node's replica. It returns the replica's id.
+func (h *Host) requestRemoval(ctx context.Context, info wire.Region) (uint64, error) {
+	failures := []error{errors.New("no other member could remove the replica")}
 	id := uint64(0)
 	for _, m := range info.Members {
 		if m.Peer == h.Self.Peer {
@@ -231,54 +231,54 @@ func (h *Host) discard(info wire.Region, id uint64) error {
 	if err != nil {
 		return fmt.Errorf("discard region %d: %w", info.ID, err)
 	}
-	h.Directory.doubt(info)
+	h.Directory.invalidate(info)
 	return nil
 }
 
-// takeOut answers a member whose copy is damaged: it is taken out of the group, if this node leads it, or comes to do
-// so because the region sleeps.
-func (h *Host) takeOut(ctx context.Context, peer string, group uint64) (uint64, error) {
+// removeReplica handles the request of a member whose copy is damaged: it removes the member from the group if this node leads
+// the group, or becomes leader because the region hibernates.
+func (h *Host) removeReplica(ctx context.Context, peer string, group uint64) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	info, err := h.membership(ctx, group)
 	if err != nil {
 		return 0, err
 	}
-	l, err := h.awake(ctx, wire.Hello{Region: group, Cell: info.Cell})
+	l, err := h.loadGroup(ctx, wire.Hello{Region: group, Cell: info.Cell})
 	if err != nil {
 		return 0, err
 	}
 	if l.raft.Status().Leader == "" {
 		l.raft.Campaign()
 	}
-	if err := h.settle(ctx, func() bool { return l.raft.Status().Leader != "" }); err != nil {
-		return 0, errors.New("nobody leads it")
+	if err := h.awaitGroup(ctx, func() bool { return l.raft.Status().Leader != "" }); err != nil {
+		return 0, errors.New("it has no leader")
 	}
 	if status := l.raft.Status(); !status.Self {
 		return 0, fmt.Errorf("it is led by %s", status.Leader)
 	}
 	for _, m := range l.raft.Configuration().Members {
 		if m.Peer == peer {
-			return m.ID, h.exclude(ctx, l, m)
+			return m.ID, h.removeMember(ctx, l, m)
 		}
 	}
-	// It is out already. Which id it had is forgotten; its tombstone must not be below that one, or a member that has
-	// not heard of the change could have it opened again, and count a vote that has forgotten what it promised.
+	// It is removed already, and its id is unknown here. The tombstone must not be below that id. Otherwise a member that is not
+	// informed of the removal could make the node open it again, and count a vote of a replica whose promises are lost.
 	return l.raft.NewestID(), nil
 }
 
-// exclude takes a member out of the group, whose copy is then deleted: not before others have what was acknowledged with
-// its help.
-func (h *Host) exclude(ctx context.Context, l *loop, m replica.Member) error {
-	if err := h.settle(ctx, func() bool { return h.beginTending(l.info.ID) }); err != nil {
+// removeMember removes a member whose copy is then deleted. It first waits until others have everything that was acknowledged
+// with that member's help.
+func (h *Host) removeMember(ctx context.Context, l *loop, m replica.Member) error {
+	if err := h.awaitGroup(ctx, func() bool { return h.beginReconcile(l.info.ID) }); err != nil {
 		return errors.New("its members are being changed")
 	}
-	defer h.endTending(l.info.ID)
+	defer h.endReconcile(l.info.ID)
 	last := l.raft.Status().Last
-	if err := h.settle(ctx, func() bool { return heldWithout(l.raft.Status(), m.ID, last) }); err != nil {
+	if err := h.awaitGroup(ctx, func() bool { return heldWithout(l.raft.Status(), m.ID, last) }); err != nil {
 		return errors.New("the other members do not have all that it has")
 	}
-	if err := h.change(ctx, h.ward(l), "remove", m.Peer, l.raft.Remove); err != nil {
+	if err := h.change(ctx, h.groupOf(l), "remove", m.Peer, l.raft.Remove); err != nil {
 		return err
 	}
 	if slices.Contains(l.raft.Configuration().Members, m) {
@@ -287,8 +287,8 @@ func (h *Host) exclude(ctx context.Context, l *loop, m replica.Member) error {
 	return nil
 }
 
-// heldWithout tells whether a majority of the voters have the log up to last without this member; all others, if they are
-// fewer.
+// heldWithout reports whether a majority of the voters, or all other voters if they are fewer, have the log up to last without
+// this member.
 func heldWithout(s replica.Status, id, last uint64) bool {
 	voters, others, have := 0, 0, 0
 	for _, m := range s.Members {
@@ -306,26 +306,26 @@ func heldWithout(s replica.Status, id, last uint64) bool {
 	return have >= min(voters/2+1, others)
 }
 
-// judgeSuspects condemns the copies that were found damaged when the store was opened.
-func (h *Host) judgeSuspects() error {
+// markSuspects marks the copies as corrupt that were found damaged when the store was opened.
+func (h *Host) markSuspects() error {
 	for id, why := range h.Suspects {
 		row, err := h.Storage.Get(regionTable, regionKey(id))
 		if err != nil {
 			return fmt.Errorf("look up region %d: %w", id, err)
 		}
 		if row == nil {
-			continue // a region that this node is no member of
+			continue // a region that this node is not a member of
 		}
 		info, err := wire.DecodeRegion(row)
 		if err != nil {
 			return fmt.Errorf("read region %d: %w", id, err)
 		}
-		h.condemn(info, fmt.Errorf("%w: %s", kv.ErrDamaged, why))
+		h.markCorrupt(info, fmt.Errorf("%w: %s", kv.ErrDamaged, why))
 	}
 	return nil
 }
 
-// mendRegistry deletes the rows of the node's list of regions that cannot be read: the catalog tells the same.
+// mendRegistry deletes the unreadable rows of the node's list of regions: the catalog has the same data.
 func (h *Host) mendRegistry() error {
 	var bad []kv.Write
 	var keys [][]byte
@@ -343,21 +343,21 @@ func (h *Host) mendRegistry() error {
 		}
 		if err != nil {
 			bad = append(bad, kv.Write{Table: regionTable, Key: key})
-			h.Logger.Error("a damaged row of the list of regions is deleted: the catalog tells the same", "key", fmt.Sprintf("%x", key), "error", err)
+			h.Logger.Error("damaged row of the list of regions deleted; the catalog has the same data", "key", fmt.Sprintf("%x", key), "error", err)
 		}
 	}
 	if len(bad) == 0 {
 		return nil
 	}
-	// Run does not run yet; nor does it take part.
+	// Run does not run yet, so it does not write concurrently.
 	if err := h.Storage.Commit(bad); err != nil {
-		return fmt.Errorf("mend list of regions: %w", err)
+		return fmt.Errorf("repair list of regions: %w", err)
 	}
 	return nil
 }
 
-// Concerned gives the groups to which a damaged row may belong that was found in a table under the first of the keys,
-// beside the others; ok is false if the table is none of a group's own. Group 1 is the catalog.
+// Concerned returns the groups to which a damaged row may belong that was found in a table under the first of the keys, next to
+// the others. Ok is false if the table holds no rows of single groups. Group 1 is the catalog.
 func Concerned(table string, keys [][]byte) (groups []uint64, ok bool) {
 	if table != world.LandTable && table != "raft_log" && table != "raft_state" {
 		return nil, false

@@ -35,8 +35,8 @@ func (n *node) replicaID(id uint64) uint64 {
 	return 0
 }
 
-// A node that comes back and cannot read its copy any more does not use it. The others take its replica out and
-// bring it a new one, under another id.
+// A node that comes back and cannot read its copy does not use it. The others remove its replica, and it gets a new one, under
+// another id.
 func TestDamagedCopyIsReplaced(t *testing.T) {
 	for _, c := range []struct {
 		name, table string
@@ -78,8 +78,8 @@ func TestDamagedCopyIsReplaced(t *testing.T) {
 	}
 }
 
-// A scrub also finds that the log of an open group cannot be read. The node goes on with what it has in memory until
-// another replica has taken its place, also if it leads.
+// A scrub also detects that the log of an open group cannot be read. The node, even a leader, continues with its memory until
+// another replica has replaced it.
 func TestDamagedLogOfAnOpenGroup(t *testing.T) {
 	for _, who := range []string{"A", "C"} {
 		t.Run(who, func(t *testing.T) {
@@ -114,8 +114,8 @@ func TestDamagedLogOfAnOpenGroup(t *testing.T) {
 	}
 }
 
-// A copy that was condemned and is taken out twice, because the first answer was lost, leaves a tombstone for the id that
-// it had, whoever is a member by now; and the replica that came in its place is not discarded for it.
+// The removal of a corrupt copy is requested twice, because the first answer was lost. The tombstone has the id of that copy,
+// whoever is a member by now. The replica that replaced it is not discarded.
 func TestReseedIsAskedForTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, info := built(t)
@@ -124,10 +124,10 @@ func TestReseedIsAskedForTwice(t *testing.T) {
 		}
 		left := a.net.kill(c)
 		leader := leaderAmong(a, b)
-		if id, err := leader.takeOut(t.Context(), "C", info.ID); err != nil || id != 3 {
+		if id, err := leader.removeReplica(t.Context(), "C", info.ID); err != nil || id != 3 {
 			t.Fatalf("C is taken out as replica %d, %v", id, err)
 		}
-		if id, err := leader.takeOut(t.Context(), "C", info.ID); err != nil || id < 3 {
+		if id, err := leader.removeReplica(t.Context(), "C", info.ID); err != nil || id < 3 {
 			t.Errorf("it is out already: the tombstone is to be %d, %v", id, err)
 		}
 		before, err := leader.stored(info.ID)
@@ -136,7 +136,7 @@ func TestReseedIsAskedForTwice(t *testing.T) {
 		}
 		before.Members = append(before.Members, wire.Member{Peer: "C", Game: "127.0.0.1:4002", Replica: 3})
 		c = a.net.start("C", left)
-		a.refollow() // keeps it awake
+		a.refollow() // keeps it open
 		<-time.After(20 * time.Second)
 		id := c.replicaID(info.ID)
 		if id <= 3 {
@@ -151,8 +151,8 @@ func TestReseedIsAskedForTwice(t *testing.T) {
 	})
 }
 
-// An edit that was acknowledged by the leader and the member with the damaged copy is on a second disk before that copy
-// may be deleted.
+// An edit that was acknowledged by the leader and the member with the damaged copy is on a second disk before that copy may be
+// deleted.
 func TestReseedWaitsForTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, _, g, info := built(t)
@@ -164,18 +164,18 @@ func TestReseedWaitsForTheOthers(t *testing.T) {
 			t.Fatalf("edit: %+v", r)
 		}
 		held := b.loop(info.ID).raft.Status().Last
-		if id, err := a.takeOut(t.Context(), "C", info.ID); err == nil {
+		if id, err := a.removeReplica(t.Context(), "C", info.ID); err == nil {
 			t.Errorf("C is taken out as replica %d, while B has %d entries of %d", id, held, a.loop(info.ID).raft.Status().Last)
 		}
 		a.net.cut("B", false)
 		<-time.After(3 * time.Second)
-		if id, err := a.takeOut(t.Context(), "C", info.ID); err != nil || id != 3 {
+		if id, err := a.removeReplica(t.Context(), "C", info.ID); err != nil || id != 3 {
 			t.Errorf("C is taken out as replica %d, %v", id, err)
 		}
 	})
 }
 
-// Where there are no others the damaged copy is not used, and stays as it is.
+// Without other members the damaged copy is not used, and stays as it is.
 func TestDamagedCopyAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -207,7 +207,7 @@ func TestDamagedCopyAlone(t *testing.T) {
 	})
 }
 
-// What was found damaged when the storage was opened is never opened, even if every row of it that is left can be read.
+// A copy that was found damaged when the storage was opened is never opened, even if all remaining rows of it can be read.
 func TestSuspectsAreReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, _, info := built(t)
@@ -231,7 +231,7 @@ func TestSuspectsAreReplaced(t *testing.T) {
 	})
 }
 
-// Rows of the node's own list of regions are not missed: the catalog tells the same.
+// Damaged rows of the node's own list of regions are dispensable: the catalog has the same data.
 func TestDamagedRegistry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, info := built(t)

@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// catalogRounds is how often all known members of the catalog are asked, and catalogPause the time
-	// between: together longer than an election takes.
+	// catalogRounds is how often all known members of the catalog are asked, and catalogPause the time between: together longer
+	// than an election takes.
 	catalogRounds = 8
 	catalogPause  = 300 * time.Millisecond
 )
 
-// This file is how the catalog's group is reached, published and kept on the right nodes.
+// This file contacts the catalog's group, publishes its leader and keeps it on the right nodes.
 
-// root is the catalog, if this node is a member of it; else nil.
+// root returns the catalog if this node is a member of it, else nil.
 func (h *Host) root() *catalog {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.mu.catalog
 }
 
-func (h *Host) forgetCatalog() error {
+func (h *Host) deleteCatalog() error {
 	var writes []kv.Write
 	err := h.Storage.Scan(world.CatalogTable, nil, func(key, _ []byte) error {
 		writes = append(writes, kv.Write{Table: world.CatalogTable, Key: append([]byte(nil), key...)})
@@ -39,14 +39,14 @@ func (h *Host) forgetCatalog() error {
 		err = h.Replicas.Remove(world.CatalogID, writes...)
 	}
 	if err != nil {
-		return fmt.Errorf("forget catalog: %w", err)
+		return fmt.Errorf("delete catalog: %w", err)
 	}
 	return nil
 }
 
 // catalogChanged publishes that this node leads the catalog.
 func (h *Host) catalogChanged(root wire.Region) {
-	h.Directory.learnCatalog(root)
+	h.Directory.cacheCatalog(root)
 	h.start(func(ctx context.Context) {
 		if err := h.Records.PutCatalog(ctx, root); err != nil {
 			h.Logger.Warn("publish catalog", "error", err)
@@ -54,42 +54,42 @@ func (h *Host) catalogChanged(root wire.Region) {
 	})
 }
 
-func (h *Host) acquaintCatalog(c *catalog, peer string) {
+func (h *Host) resolveCatalogMember(c *catalog, peer string) {
 	h.start(func(ctx context.Context) {
 		member, err := h.Directory.describe(ctx, peer)
 		if err != nil {
 			h.Logger.Debug("member of the catalog not known", "peer", peer, "error", err)
 			return
 		}
-		c.inbox.put(func() { c.meet(member) })
+		c.inbox.put(func() { c.addMember(member) })
 	})
 }
 
-// catalogWard is the catalog as the supervisor sees it.
-func (h *Host) catalogWard(c *catalog) ward {
-	return ward{
+// catalogGroup returns the catalog as a group for the supervisor.
+func (h *Host) catalogGroup(c *catalog) ledGroup {
+	return ledGroup{
 		id: world.CatalogID, key: grid.CatalogKey, copies: h.CatalogCopies, group: c.group, info: c.where,
-		known: func(m wire.Member) { c.inbox.put(func() { c.meet(m) }) },
+		known: func(m wire.Member) { c.inbox.put(func() { c.addMember(m) }) },
 	}
 }
 
-// acceptCatalog joins the catalog's group. The network has to know the peer as one of its members.
+// acceptCatalog joins the catalog's group. The DHT must list the peer as a member of it.
 func (h *Host) acceptCatalog(ctx context.Context, peer string, invite wire.Invite) error {
 	known, err := h.Records.Catalog(ctx)
 	if err != nil {
 		return fmt.Errorf("find the catalog: %w", err)
 	}
 	if !hasMember(known, peer) {
-		return fmt.Errorf("%s is not known to be a member of the catalog", peer)
+		return fmt.Errorf("%s is not a member of the catalog as far as this node knows", peer)
 	}
 	if c := h.root(); c != nil {
 		switch own := ownReplica(c.group, h.Self.Peer); {
 		case own == invite.Replica:
 			return nil // it was invited before
 		case own > invite.Replica:
-			return fmt.Errorf("join the catalog as replica %d: this is replica %d by now", invite.Replica, own)
+			return fmt.Errorf("join the catalog as replica %d: this node is already replica %d", invite.Replica, own)
 		}
-		c.inbox.put(func() { c.removed = true }) // an earlier replica, which was removed and has not heard of it
+		c.inbox.put(func() { c.removed = true }) // an earlier replica, which was removed without noticing
 		select {
 		case <-c.done:
 		case <-ctx.Done():
@@ -102,7 +102,7 @@ func (h *Host) acceptCatalog(ctx context.Context, peer string, invite wire.Invit
 	}
 	g, err := h.Replicas.Join(ctx, join)
 	if errors.Is(err, replica.ErrReplaced) {
-		if err := h.forgetCatalog(); err != nil {
+		if err := h.deleteCatalog(); err != nil {
 			return err
 		}
 		g, err = h.Replicas.Join(ctx, join)
@@ -124,8 +124,8 @@ func (h *Host) acceptCatalog(ctx context.Context, peer string, invite wire.Invit
 	return nil
 }
 
-// consult asks the catalog's leader: here, if it is this node. The known members are asked in turn, and
-// again while nobody leads.
+// consult asks the catalog's leader: with here, if this node is the leader. The known members are asked in turn, and again while
+// there is no leader.
 func (d *Directory) consult(ctx context.Context, q wire.Question, here func(*catalog) (wire.Region, error)) (wire.Region, error) {
 	var failed error
 	for range catalogRounds {
@@ -135,7 +135,7 @@ func (d *Directory) consult(ctx context.Context, q wire.Question, here func(*cat
 				return region, err
 			}
 			if root, err := c.where(ctx); err == nil && root.Leader != "" && len(root.Members) > 0 {
-				d.learnCatalog(root)
+				d.cacheCatalog(root)
 			}
 		}
 		region, again, err := d.consultRound(ctx, q)
@@ -152,7 +152,7 @@ func (d *Directory) consult(ctx context.Context, q wire.Question, here func(*cat
 	return wire.Region{}, failed
 }
 
-// consultRound asks each known member once. Again tells that none of them leads, or answers.
+// consultRound asks each known member once. Again reports that none of them leads, or answers.
 func (d *Directory) consultRound(ctx context.Context, q wire.Question) (region wire.Region, again bool, err error) {
 	d.mu.Lock()
 	at := d.mu.catalog
@@ -169,7 +169,7 @@ func (d *Directory) consultRound(ctx context.Context, q wire.Question) (region w
 		if at, err = source(); err != nil {
 			return wire.Region{}, ctx.Err() == nil && d.host.root() != nil, fmt.Errorf("find the catalog: %w", err)
 		}
-		for next := d.host.suspects.first(at, tried); next != ""; next = d.host.suspects.first(at, tried) {
+		for next := d.host.unresponsive.first(at, tried); next != ""; next = d.host.unresponsive.first(at, tried) {
 			tried[next] = true
 			answer, asked := d.askCatalog(ctx, next, q)
 			switch {
@@ -182,12 +182,12 @@ func (d *Directory) consultRound(ctx context.Context, q wire.Question) (region w
 				return wire.Region{}, false, errNotFounded
 			case asked == nil:
 				at.Leader = next
-				d.learnCatalog(at)
+				d.cacheCatalog(at)
 				return *answer.Region, false, nil
 			case answer.Error != "":
 				return wire.Region{}, false, asked
 			default:
-				d.host.suspects.add(next)
+				d.host.unresponsive.add(next)
 				err = fmt.Errorf("ask the catalog on %s: %w", next, asked)
 			}
 			if ctx.Err() != nil {
@@ -201,7 +201,7 @@ func (d *Directory) consultRound(ctx context.Context, q wire.Question) (region w
 	return wire.Region{}, true, err
 }
 
-// askCatalog asks a member of the catalog. A change takes it a commit; what is only looked up is answered at once.
+// askCatalog asks a member of the catalog. A change takes a commit; a lookup is answered at once.
 func (d *Directory) askCatalog(ctx context.Context, peer string, q wire.Question) (wire.Answer, error) {
 	if q.Authority != nil {
 		var cancel context.CancelFunc
@@ -211,7 +211,7 @@ func (d *Directory) askCatalog(ctx context.Context, peer string, q wire.Question
 	return d.ask(ctx, peer, q)
 }
 
-func (d *Directory) learnCatalog(root wire.Region) {
+func (d *Directory) cacheCatalog(root wire.Region) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.catalog = root

@@ -9,19 +9,19 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file says when regions are scrubbed: one at a time on each node, every region that it leads once in
-// Options.ScrubEvery, and those that are closed more seldom, since they have to be woken on all their members.
+// This file schedules scrubs: one at a time on each node. Every region that the node leads is scrubbed once in
+// Options.ScrubEvery. Closed regions are scrubbed less often, since all their members have to wake them.
 
 const (
-	// scrubLook is how often it is looked whether a region is due.
+	// scrubLook is how often the schedule is checked for a region that is due.
 	scrubLook = 5 * time.Second
-	// closedFactor is by how much longer a closed region is left alone.
+	// closedFactor is the factor between the scrub periods of closed and open regions.
 	closedFactor = 24
-	// closedLook is how often the closed regions are listed, which reads them from the disk.
+	// closedLook is how often the closed regions are listed, which reads them from disk.
 	closedLook = 5 * time.Minute
 )
 
-// schedule is when the regions are due. It belongs to the goroutine of keepScrubbing.
+// schedule holds when each region is due. It belongs to the goroutine of keepScrubbing.
 type schedule struct {
 	every time.Duration
 	due   map[uint64]time.Time
@@ -32,8 +32,8 @@ func newSchedule(every time.Duration) *schedule {
 	return &schedule{every: every, due: make(map[uint64]time.Time), drawn: rand.Float64}
 }
 
-// next picks the region that is due longest. A region that is seen first is due at some time of the next period,
-// so that what was loaded together is not scrubbed together; one that was scrubbed, after a period and up to a tenth more.
+// next returns the region that has been due longest. A new region is due at a random time of the next period, so that regions
+// loaded together are not scrubbed together. A scrubbed region is due again after a period and up to a tenth more.
 func (s *schedule) next(now time.Time, open, closed []wire.Region) (wire.Region, bool) {
 	seen := make(map[uint64]bool)
 	var first wire.Region
@@ -52,7 +52,7 @@ func (s *schedule) next(now time.Time, open, closed []wire.Region) (wire.Region,
 				at = now.Add(time.Duration(s.drawn() * float64(period)))
 				s.due[info.ID] = at
 			}
-			if i == 0 && at.Sub(now) > s.every+s.every/10 { // it was closed when that was said
+			if i == 0 && at.Sub(now) > s.every+s.every/10 { // it was closed when that was set
 				at = now.Add(time.Duration(s.drawn() * float64(period)))
 				s.due[info.ID] = at
 			}
@@ -69,7 +69,7 @@ func (s *schedule) next(now time.Time, open, closed []wire.Region) (wire.Region,
 	return first, first.ID != 0
 }
 
-// done notes that the region was scrubbed, or that this was tried.
+// done records that the region was scrubbed, or that a scrub was tried.
 func (s *schedule) done(now time.Time, id uint64, closed bool) {
 	period := s.every
 	if closed {
@@ -78,7 +78,7 @@ func (s *schedule) done(now time.Time, id uint64, closed bool) {
 	s.due[id] = now.Add(period + time.Duration(s.drawn()*float64(period)/10))
 }
 
-// keepScrubbing scrubs what is due until ctx ends.
+// keepScrubbing scrubs the regions that are due until ctx ends.
 func (h *Host) keepScrubbing(ctx context.Context) {
 	s := newSchedule(h.ScrubEvery)
 	var closed []wire.Region
@@ -122,13 +122,13 @@ func (h *Host) ledRegions() []wire.Region {
 	return led
 }
 
-// closedRegions lists the closed regions that this node looks after.
+// closedRegions lists the closed regions that this node is responsible for.
 func (h *Host) closedRegions() []wire.Region {
 	infos, err := h.storedRegions()
 	if err != nil {
-		h.Logger.Warn("look for regions to scrub", "error", err)
+		h.Logger.Warn("find regions to scrub", "error", err)
 	}
 	return slices.DeleteFunc(infos, func(info wire.Region) bool {
-		return h.loop(info.ID) != nil || !h.responsible(info) || h.isCondemned(info.ID) != nil
+		return h.loop(info.ID) != nil || !h.responsible(info) || h.corruptErr(info.ID) != nil
 	})
 }

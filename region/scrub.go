@@ -15,53 +15,53 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is a member's side of a scrub (docs/adr/0010). A mark in the log names the moment; each member takes the
-// digests of what it has in memory as of the mark, in its ticks, and of what it has on disk, beside them. What is on
-// disk is somewhat newer than the mark: the survey knows the digests of what came since, so both are compared at the
-// very index that the disk says it is at. inspect.go is the side that asks for it and decides.
+// This file is a member's side of a scrub (docs/adr/0010). A mark in the log defines the moment of the comparison. Each member
+// digests its memory as of the mark, during its ticks, and its disk, beside them. The disk is somewhat newer than the mark, so
+// the world.Survey also tracks the digests of later changes: memory and disk are compared at the index that the disk has.
+// inspect.go is the side that asks for the reports and decides.
 
 const (
-	// surveyUsed and surveyIdle bound the edits that one tick digests, in a region that is in use (under a
-	// millisecond of a tick of 50), and in one that rests.
-	surveyUsed = 4000
-	surveyIdle = 20000
-	// diskTime is how long a member waits until its disk has come to the mark.
+	// digestUsed and digestIdle bound the edits that one tick digests, in a region that is in use (under 1 ms of a 50 ms tick),
+	// and in an idle one.
+	digestUsed = 4000
+	digestIdle = 20000
+	// diskTime is how long a member waits until its disk has reached the mark.
 	diskTime = 10 * time.Second
-	// diskPoll is the pause between two looks whether it has.
+	// diskPoll is the pause between two checks of that.
 	diskPoll = 50 * time.Millisecond
-	// keptMarks bounds for how many marks, and keepTime how long, a member keeps the parts that it is a source of.
+	// keptMarks and keepTime bound for how many marks, and for how long, a member retains the parts that it is a source of.
 	keptMarks = 3
 	keepTime  = time.Minute
 )
 
-// look is what a member finds out at one mark. It belongs to the loop.
+// look is what a member finds at one mark. It belongs to the loop.
 type look struct {
 	index   uint64
-	survey  *world.Survey // nil when all is known
+	survey  *world.Survey // nil when complete
 	reading bool          // the disk is being read
 	digests []wire.PartDigest
-	failed  error // why there are none
+	failed  error // why there are no results
 }
 
-// keepsake are parts as they were at a mark, for those who are to be mended there.
-type keepsake struct {
+// retained holds parts as of a mark, for the members that are repaired there.
+type retained struct {
 	index uint64
 	until time.Time
 	parts map[world.Part][]byte // rows, encoded and deflated
 }
 
-// diskPart is what the disk has of one part.
+// diskPart is one part as it is on disk.
 type diskPart struct {
 	part   world.Part
-	index  uint64 // as of which
+	index  uint64 // the index that the disk had
 	digest world.Digest
 	state  wire.DiskState // DiskDamaged, or not yet compared
 }
 
-// marked takes in a mark: the state is as of its index now.
-func (l *loop) marked(index uint64, mark world.Mark) {
-	l.report() // what is on disk is brought up to the mark, and a part that is replaced has no rows that wait
-	if heard := l.marks[mark.Nonce]; heard != nil {
+// beginLook starts a look at a mark: the current state is the one as of its index.
+func (l *loop) beginLook(index uint64, mark world.Mark) {
+	l.report() // brings the disk up to the mark; a part that is replaced must have no unreported rows
+	if heard := l.markWaiters[mark.Nonce]; heard != nil {
 		heard <- index
 	}
 	if len(mark.Mends) > 0 {
@@ -74,30 +74,30 @@ func (l *loop) marked(index uint64, mark world.Mark) {
 	l.look = &look{index: index, survey: l.land.Survey(index)}
 }
 
-// propose a mark; heard gets the index when it is committed here.
-func (l *loop) mark(mark world.Mark, heard chan<- uint64) error {
+// proposeMark proposes a mark. Its index is sent to committed when it is committed here.
+func (l *loop) proposeMark(mark world.Mark, committed chan<- uint64) error {
 	if !l.leading {
 		return ErrNotHere
 	}
 	if err := l.group.Propose(mark.Encode()); err != nil {
 		return err
 	}
-	if l.marks == nil {
-		l.marks = make(map[uint64]chan<- uint64)
+	if l.markWaiters == nil {
+		l.markWaiters = make(map[uint64]chan<- uint64)
 	}
-	l.marks[mark.Nonce] = heard
+	l.markWaiters[mark.Nonce] = committed
 	return nil
 }
 
-// lookOn goes on with the look that is under way, as far as fits into this tick.
-func (l *loop) lookOn() {
+// continueLook continues the current look, as far as fits into this tick.
+func (l *loop) continueLook() {
 	k := l.look
 	if k == nil || k.survey == nil || k.reading {
 		return
 	}
-	budget := surveyIdle
-	if len(l.seats) > 0 {
-		budget = surveyUsed
+	budget := digestIdle
+	if len(l.subscribers) > 0 {
+		budget = digestUsed
 	}
 	if !k.survey.Step(budget) {
 		return
@@ -106,7 +106,7 @@ func (l *loop) lookOn() {
 	l.read(l, k.index, l.partPrefixes())
 }
 
-// partPrefixes lists the parts of the region's land and where their rows are.
+// partPrefixes lists the parts of the region's land and the prefixes of their rows.
 func (l *loop) partPrefixes() map[world.Part][][]byte {
 	prefixes := make(map[world.Part][][]byte)
 	for _, p := range l.land.Parts() {
@@ -115,7 +115,7 @@ func (l *loop) partPrefixes() map[world.Part][][]byte {
 	return prefixes
 }
 
-// haveRead takes in what is on disk, and so completes the look at the mark.
+// haveRead compares what was read from disk, which completes the look.
 func (l *loop) haveRead(index uint64, disk []diskPart, err error) {
 	k := l.look
 	if k == nil || k.index != index || k.survey == nil {
@@ -139,30 +139,30 @@ func (l *loop) haveRead(index uint64, disk []diskPart, err error) {
 	l.land.EndSurvey()
 }
 
-// looking tells whether the region must stay open to go on with a look, or a repair.
+// looking reports whether the region must stay open for a look or a repair.
 func (l *loop) looking() bool { return l.mending != nil || l.look != nil && l.look.survey != nil }
 
-// keepParts keeps what others are to fetch from this member.
+// keepParts retains the parts that other members fetch from this one.
 func (l *loop) keepParts(index uint64, mark world.Mark) {
 	now := time.Now()
-	l.keepsakes = slices.DeleteFunc(l.keepsakes, func(k keepsake) bool { return now.After(k.until) })
-	if len(l.keepsakes) == keptMarks {
-		l.keepsakes = l.keepsakes[1:]
+	l.retained = slices.DeleteFunc(l.retained, func(k retained) bool { return now.After(k.until) })
+	if len(l.retained) == keptMarks {
+		l.retained = l.retained[1:]
 	}
-	k := keepsake{index: index, until: now.Add(keepTime), parts: make(map[world.Part][]byte)}
+	k := retained{index: index, until: now.Add(keepTime), parts: make(map[world.Part][]byte)}
 	for _, m := range mark.Mends {
 		if !slices.Contains(m.Sources, l.self) {
 			continue
 		}
 		data, err := wire.PackPiece(world.EncodeRows(l.rows(m.Part)))
 		if err != nil {
-			l.logger.Error("part not kept for others", "region", l.info.ID, "part", m.Part.String(), "error", err)
+			l.logger.Error("part not retained for other members", "region", l.info.ID, "part", m.Part.String(), "error", err)
 			continue
 		}
 		k.parts[m.Part] = data
 	}
 	if len(k.parts) > 0 {
-		l.keepsakes = append(l.keepsakes, k)
+		l.retained = append(l.retained, k)
 	}
 }
 
@@ -175,8 +175,8 @@ func (l *loop) rows(p world.Part) []kv.Write {
 	return rows
 }
 
-// testify answers what this member found out at the mark.
-func (l *loop) testify(index uint64) wire.Fetched {
+// reportScrub returns this member's report at the mark.
+func (l *loop) reportScrub(index uint64) wire.Fetched {
 	k := l.look
 	switch {
 	case k == nil || k.index < index:
@@ -191,9 +191,9 @@ func (l *loop) testify(index uint64) wire.Fetched {
 	return wire.Fetched{Digests: k.digests}
 }
 
-// give answers with a part as it was at the mark.
-func (l *loop) give(at wire.PartAt) wire.Fetched {
-	for _, k := range l.keepsakes {
+// servePart returns a part as of the mark.
+func (l *loop) servePart(at wire.PartAt) wire.Fetched {
+	for _, k := range l.retained {
 		if k.index != at.Index {
 			continue
 		}
@@ -207,13 +207,13 @@ func (l *loop) give(at wire.PartAt) wire.Fetched {
 	return wire.Fetched{Error: "it was not kept"}
 }
 
-// member tells whether the peer is one of the group's.
+// member reports whether the peer is a member of the group.
 func (l *loop) member(peer string) bool {
 	return slices.ContainsFunc(l.members, func(m replica.Member) bool { return m.Peer == peer })
 }
 
-// questioned has a loop answer another member.
-func (h *Host) questioned(ctx context.Context, peer string, group uint64, answer func(l *loop) wire.Fetched) wire.Fetched {
+// askLoop has a loop answer another member.
+func (h *Host) askLoop(ctx context.Context, peer string, group uint64, answer func(l *loop) wire.Fetched) wire.Fetched {
 	l := h.loop(group)
 	if l == nil {
 		return wire.Fetched{Error: "the region is not open here"}
@@ -236,8 +236,8 @@ func (h *Host) questioned(ctx context.Context, peer string, group uint64, answer
 	}
 }
 
-// readParts digests what is stored of a region's parts, beside its loop. Each part is read as of one moment, and for
-// a short time only, so that the file does not grow by what is written meanwhile.
+// readParts digests the stored rows of a region's parts, beside its loop. Each part is read in one short transaction, so that the
+// file does not grow by what is written meanwhile.
 func (h *Host) readParts(l *loop, index uint64, parts map[world.Part][][]byte) {
 	h.start(func(ctx context.Context) { // if the host ends, so does the loop
 		var disk []diskPart
@@ -261,7 +261,7 @@ func (h *Host) readParts(l *loop, index uint64, parts map[world.Part][][]byte) {
 	})
 }
 
-// awaitStored waits until the disk has what was applied up to the index.
+// awaitStored waits until everything applied up to the index is on disk.
 func (h *Host) awaitStored(ctx context.Context, group, index uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, diskTime)
 	defer cancel()
@@ -305,17 +305,17 @@ func (h *Host) readPart(group uint64, p world.Part, prefixes [][]byte) (diskPart
 	return d, err
 }
 
-// damagedRows is an error of reading the land, not of what is around it.
+// damagedRows is an error of reading the land itself.
 type damagedRows struct{ error }
 
 func (d damagedRows) Unwrap() error { return d.error }
 
-// isDamage tells whether an error says that what is stored is damaged.
+// isDamage reports whether an error means that the stored data is damaged.
 func isDamage(err error) bool {
 	return errors.Is(err, kv.ErrDamaged) || errors.Is(err, replica.ErrDamaged) || errors.Is(err, world.ErrRow)
 }
 
-// prefixesOf is where the rows of a part are, without its land.
+// prefixesOf returns the key prefixes of a part's rows; it does not need the land.
 func (h *Host) prefixesOf(id uint64, cell grid.Cell, p world.Part) [][]byte {
 	return world.NewLand(id, cell, h.Height).PartPrefixes(p)
 }

@@ -29,7 +29,7 @@ func (b badRows) check(table, key string) error {
 	return nil
 }
 
-// Keys is as of the store: it reads no values.
+// Keys reads no values, like that of the store.
 func (d *disk) Keys(table string, prefix []byte, visit func(key []byte) error) error {
 	d.mu.Lock()
 	keys := slices.Sorted(maps.Keys(d.tables[table]))
@@ -44,7 +44,7 @@ func (d *disk) Keys(table string, prefix []byte, visit func(key []byte) error) e
 	return nil
 }
 
-// harm changes a table behind the node's back.
+// harm changes a table without the node's knowledge.
 func (d *disk) harm(table string, change func(rows map[string][]byte, bad badRows)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,7 +54,7 @@ func (d *disk) harm(table string, change func(rows map[string][]byte, bad badRow
 	change(d.tables[table], d.bad)
 }
 
-// editRow is the key of an edit's row.
+// editRow returns the key of an edit's row.
 func editRow(id uint64, e wire.Intent) string {
 	key := append(regionKey(id), 'e')
 	pos := e.Pos.Chunk()
@@ -63,7 +63,7 @@ func editRow(id uint64, e wire.Intent) string {
 	return string(binary.BigEndian.AppendUint32(key, uint32(chunk.At(e.Pos))))
 }
 
-// land gives all rows of the region's land.
+// land returns all rows of the region's land.
 func (d *disk) land(id uint64) map[string][]byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -95,7 +95,7 @@ func (n *node) inside(id uint64, f func(l *loop)) {
 	}
 }
 
-// built gives a world of three with a region in which something was built, led by A.
+// built starts a world of three with a region in which some blocks were placed, led by A.
 func built(t *testing.T) (a, b, c *node, g gateway, info wire.Region) {
 	_, a, b, c = three(t)
 	g = c.follow(here)
@@ -110,7 +110,7 @@ func built(t *testing.T) (a, b, c *node, g gateway, info wire.Region) {
 	return a, b, c, g, a.Regions(t.Context())[0].Region
 }
 
-// same compares what all have on disk and in memory.
+// same compares the copies of all nodes, on disk and in memory.
 func same(t *testing.T, id uint64, nodes ...*node) {
 	t.Helper()
 	<-time.After(time.Second)
@@ -150,8 +150,8 @@ func TestScrubFindsNothingInSoundCopies(t *testing.T) {
 	})
 }
 
-// Whatever is wrong with one copy of three, in memory or on disk, of the leader or of a follower, the others mend it,
-// and it is looked at again.
+// One copy of three may be damaged in any way, in memory or on disk, on the leader or on a follower: it is repaired from the
+// others, and checked again.
 func TestScrubMends(t *testing.T) {
 	harms := map[string]func(it *node, id uint64){
 		"a bit in a value": func(it *node, id uint64) {
@@ -207,8 +207,8 @@ func TestScrubMends(t *testing.T) {
 			t.Run(name+" on "+who, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					a, b, c, g, info := built(t)
-					hurt := map[string]*node{"A": a, "C": c}[who]
-					harm(hurt, info.ID)
+					damaged := map[string]*node{"A": a, "C": c}[who]
+					harm(damaged, info.ID)
 					out := a.Scrub(t.Context(), info.Cell)
 					if out.Err != nil || out.Damaged != 1 || out.Repaired != 1 || len(out.Open) != 0 {
 						t.Errorf("%+v", out)
@@ -231,14 +231,14 @@ func TestScrubMends(t *testing.T) {
 	}
 }
 
-// Edits that come while a copy is mended are neither lost nor undone.
+// Edits made while a copy is repaired are neither lost nor undone.
 func TestMendingKeepsEdits(t *testing.T) {
 	for _, who := range []string{"A", "B"} {
 		t.Run(who, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a, b, c, g, info := built(t)
-				hurt := map[string]*node{"A": a, "B": b}[who]
-				hurt.inside(info.ID, func(l *loop) {
+				damaged := map[string]*node{"A": a, "B": b}[who]
+				damaged.inside(info.ID, func(l *loop) {
 					if _, err := l.land.Replace(world.Part{Chunk: here}, nil, nil); err != nil {
 						panic(err)
 					}
@@ -254,11 +254,11 @@ func TestMendingKeepsEdits(t *testing.T) {
 					e.Block = chunk.Block(1 + seq%3)
 					if r := g.edit(e)[seq]; r.Refused == "" {
 						placed++
-					} else if hurt != a { // the damaged leader refuses what it believes has no ground, until it is mended
+					} else if damaged != a { // until it is repaired, the damaged leader refuses edits whose base it has lost
 						t.Errorf("edit %d: %+v", seq, r)
 					}
 				}
-				// What was edited before it was mended went wrong in its copy of the sequences, too.
+				// Edits before the repair were also applied wrongly to its copy of the sequences.
 				if out := <-done; out.Err != nil || out.Repaired < 1 || out.Repaired != out.Damaged || len(out.Open) != 0 {
 					t.Errorf("%+v", out)
 				}
@@ -271,8 +271,8 @@ func TestMendingKeepsEdits(t *testing.T) {
 	}
 }
 
-// With two members that differ, or one alone whose disk differs, nobody can tell which is right: it is said, and nothing
-// is touched.
+// With two members that differ, or a single one whose disk differs from its memory, the right copy is unknown: the scrub reports
+// it and changes nothing.
 func TestScrubWithoutMajority(t *testing.T) {
 	for members := 1; members <= 2; members++ {
 		t.Run(fmt.Sprint(members), func(t *testing.T) {
@@ -313,7 +313,7 @@ func TestScrubWithoutMajority(t *testing.T) {
 	}
 }
 
-// One alone whose disk has wrong checksums has the right thing in memory.
+// A single member whose disk has wrong checksums is right in memory.
 func TestScrubAloneRewritesWhatChecksumsProve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -331,7 +331,7 @@ func TestScrubAloneRewritesWhatChecksumsProve(t *testing.T) {
 	})
 }
 
-// A member that is away is not judged, and the others can still mend one of them.
+// A member that is away is not judged, and the others can still repair one of them.
 func TestScrubWithoutOneMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, info := built(t)
@@ -354,7 +354,7 @@ func TestScrubWithoutOneMember(t *testing.T) {
 	})
 }
 
-// A closed region is woken to be scrubbed, and goes to sleep again.
+// A closed region is woken to be scrubbed, and hibernates again.
 func TestScrubWakesClosedRegions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, info := built(t)
@@ -443,7 +443,7 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// Whoever loses the leadership while it scrubs says so, and touches nothing: what the members told was of its marks.
+// A node that loses the leadership during a scrub reports that and changes nothing: the members' reports were for its own marks.
 func TestScrubEndsWithTheLeadership(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, c, _, info := built(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// helloTime is how long a peer that opened a stream may take to say which region it wants.
+// helloTime is how long a peer that opened a stream may take to send its hello.
 const helloTime = 5 * time.Second
 
 // ServeLink serves one link of another node's gateway, until either side ends it.
@@ -31,11 +31,11 @@ func (h *Host) serveLink(ctx context.Context, remote *remoteLink) error {
 		remote.abort()
 		return fmt.Errorf("read hello: %w", err)
 	}
-	local, err := h.greetAndSit(ctx, remote, hello)
+	local, err := h.greetAndSubscribe(ctx, remote, hello)
 	if err != nil {
 		told := remote.write(wire.FromRegion{Closed: clip(err.Error())})
-		remote.stream.Close() //nolint:errcheck // what was written arrives, or nobody is there
-		return errors.Join(fmt.Errorf("give region %d: %w", hello.Region, err), told)
+		remote.stream.Close() //nolint:errcheck // what was written arrives, or the peer is gone
+		return errors.Join(fmt.Errorf("serve region %d: %w", hello.Region, err), told)
 	}
 	var pump sync.WaitGroup
 	pump.Go(func() { remote.pump(ctx, local) })
@@ -48,20 +48,20 @@ func (h *Host) serveLink(ctx context.Context, remote *remoteLink) error {
 			return fmt.Errorf("read from gateway: %w", err)
 		}
 		if len(msg.Edits) > 0 {
-			remote.vigil.edited(time.Now())
+			remote.timeout.edited(time.Now())
 		}
 		if err := local.Send(msg); err != nil {
-			return err // the pump brings the rest over, and the reason
+			return err // the pump transfers the rest, and the reason
 		}
 	}
 }
 
-// greetAndSit tells the gateway that this node lives while a seat is looked for.
-func (h *Host) greetAndSit(ctx context.Context, remote *remoteLink, hello wire.Hello) (*localLink, error) {
+// greetAndSubscribe greets the gateway, to show that this node is alive, and then subscribes it.
+func (h *Host) greetAndSubscribe(ctx context.Context, remote *remoteLink, hello wire.Hello) (*localLink, error) {
 	if err := remote.write(wire.FromRegion{Alive: true}); err != nil {
 		return nil, err
 	}
-	seating, cancel := context.WithTimeout(ctx, seatTime)
+	waiting, cancel := context.WithTimeout(ctx, subscribeTime)
 	defer cancel()
 	var greeter sync.WaitGroup
 	defer greeter.Wait()
@@ -80,7 +80,7 @@ func (h *Host) greetAndSit(ctx context.Context, remote *remoteLink, hello wire.H
 			}
 		}
 	})
-	return h.sit(seating, hello)
+	return h.subscribe(waiting, hello)
 }
 
 func (l *remoteLink) hello() (wire.Hello, error) {
@@ -89,13 +89,13 @@ func (l *remoteLink) hello() (wire.Hello, error) {
 	return wire.ReadFrame[wire.Hello](l.in, wire.MaxHandshake)
 }
 
-// pump brings the region's frames over until the region ends the link. Closing the stream then ends the
-// reading of it, too; what was written still arrives.
+// pump transfers the region's frames until the region ends the link. Closing the stream then ends the reading of it, too; what
+// was written still arrives.
 func (l *remoteLink) pump(ctx context.Context, local *localLink) {
 	for {
-		frame, err := local.receive(ctx, l.vigil.pause(time.Now()))
+		frame, err := local.receive(ctx, l.timeout.pause(time.Now()))
 		if err != nil {
-			l.stream.Close() //nolint:errcheck // what was written arrives, or nobody is there
+			l.stream.Close() //nolint:errcheck // what was written arrives, or the peer is gone
 			return
 		}
 		if err := l.write(frame); err != nil {
@@ -106,7 +106,7 @@ func (l *remoteLink) pump(ctx context.Context, local *localLink) {
 	}
 }
 
-// clip makes a text fit to be sent.
+// clip makes a text valid for the wire.
 func clip(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), wire.MaxErrorText)], "")
 }

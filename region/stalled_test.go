@@ -12,8 +12,8 @@ import (
 
 var errNoSpace = errors.New("no space left")
 
-// While the disks of all members are full nobody leads a region. Its land is shown all the same, and edits are
-// refused; when there is room again all goes on.
+// While the disks of all members are full, a region has no leader. Its land is still shown, and edits are refused. When there is
+// space again, the region works again.
 func TestAllDisksFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, _ := built(t)
@@ -54,8 +54,7 @@ func TestAllDisksFull(t *testing.T) {
 	})
 }
 
-// One member's disk is full and another one is gone: the third waits for a leader in vain. The land is shown by the
-// first, before long.
+// One member's disk is full and another member is gone, so the third cannot become leader. The first shows the land soon.
 func TestFullDiskWithoutMajority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, _ := built(t)
@@ -83,7 +82,7 @@ func TestFullDiskWithoutMajority(t *testing.T) {
 	})
 }
 
-// While only the leader's disk is full the others lead, and its gateways find them: they are not kept for reading.
+// While only the leader's disk is full, the others lead, and the gateways find them instead of staying read-only.
 func TestLeadersDiskFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, info := built(t)
@@ -93,7 +92,7 @@ func TestLeadersDiskFull(t *testing.T) {
 			}
 		}
 		start := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), 2*readingTime)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*readOnlyTime)
 		defer cancel()
 		for seq := uint64(91); ; seq++ {
 			err := g.Send(wire.ToRegion{Edits: []wire.Intent{stone(seq)}})

@@ -14,58 +14,58 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file keeps leftovers apart from the group that goes on: what is left of the group before an operator has made
-// one of one survivor (docs/adr/0009), and copies that were replaced while their nodes were away. Whoever has one drops it
-// before he serves, and joins anew.
+// This file detects copies that are superseded: those of a group from before an operator recovered it from one survivor
+// (docs/adr/0009), and those that were replaced while their nodes were away. The node drops such a copy before it serves the
+// region, and joins again.
 
-// recoveredTable remembers the regions that were recovered on this node, until all former members have been told:
-// id, 8 bytes big-endian → the region before.
+// recoveredTable stores the regions that were recovered on this node, until all former members have been notified: id, 8 bytes
+// big-endian → the region before.
 const recoveredTable = "recovered"
 
-// recoveredEpoch is what each recovery adds to a region's epoch: more than a log ever has entries.
+// recoveredEpoch is added to a region's epoch by each recovery. A log never has that many entries.
 const recoveredEpoch = 1 << 40
 
-// epochOf is the epoch of a region whose group has this configuration.
+// epochOf returns the epoch of a region whose group has this configuration.
 func epochOf(c replica.Configured) uint64 {
 	return c.Recovered*recoveredEpoch + max(c.Index, firstEpoch)
 }
 
-// rightfulTime bounds how long a region waits for its other members to say whether it was recovered without it.
-const rightfulTime = time.Second
+// validateTime bounds how long a region waits for its other members to report whether it was recovered without this node.
+const validateTime = time.Second
 
-// errSuperseded says that the region goes on elsewhere without the copy of this node.
-var errSuperseded = errors.New("the region goes on without this node; the copy here is dropped")
+// errSuperseded is returned if the region continues elsewhere without the copy of this node.
+var errSuperseded = errors.New("the region continues without this node; the copy here is dropped")
 
-// rightful makes sure, once in a process' life for each region, that its copy here is no leftover: a node that comes
-// back asks the other members before it speaks for the group that they may have left.
-func (h *Host) rightful(ctx context.Context, info wire.Region) error {
+// validateCopy ensures that a region's copy here is not superseded, once for each region while the process runs. A node that
+// comes back asks the other members before it acts for a group that it may have left.
+func (h *Host) validateCopy(ctx context.Context, info wire.Region) error {
 	h.mu.Lock()
-	_, known := h.mu.rightful[info.ID]
+	_, known := h.mu.validated[info.ID]
 	h.mu.Unlock()
 	if known {
 		return nil
 	}
 	if h.superseded(ctx, info) {
-		h.Logger.Warn("region goes on without this node: its copy is dropped", "region", info.ID, "cell", Name(info))
-		if err := h.forget(info); err != nil {
+		h.Logger.Warn("region continues without this node; its copy is dropped", "region", info.ID, "cell", Name(info))
+		if err := h.deleteRegion(info); err != nil {
 			return err
 		}
 		return fmt.Errorf("%w: %w", errSuperseded, ErrNotHere)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.mu.rightful[info.ID] = struct{}{}
+	h.mu.validated[info.ID] = struct{}{}
 	return nil
 }
 
-func (h *Host) rightfulCatalog(ctx context.Context, c *catalog) error {
+func (h *Host) validateCatalogCopy(ctx context.Context, c *catalog) error {
 	if h.superseded(ctx, catalogOf(c.group.Configuration())) {
 		return errSuperseded
 	}
 	return nil
 }
 
-// superseded asks the other members whether their group goes on without the copy here.
+// superseded asks the other members whether their group continues without the copy here.
 func (h *Host) superseded(ctx context.Context, info wire.Region) bool {
 	if len(info.Members) < 2 {
 		return false
@@ -74,20 +74,20 @@ func (h *Host) superseded(ctx context.Context, info wire.Region) bool {
 	if err != nil {
 		return false // there is no copy, or it cannot be opened
 	}
-	ctx, cancel := context.WithTimeout(ctx, rightfulTime)
+	ctx, cancel := context.WithTimeout(ctx, validateTime)
 	defer cancel()
 	var crew sync.WaitGroup
 	newer := make(chan struct{}, len(info.Members))
 	for _, m := range info.Members {
-		if m.Peer == h.Self.Peer || h.suspects.has(m.Peer) {
+		if m.Peer == h.Self.Peer || h.unresponsive.has(m.Peer) {
 			continue
 		}
 		crew.Go(func() {
-			stands, _, err := h.askStandings(ctx, m.Peer, wire.Standing{Regions: []uint64{info.ID}, Log: true})
+			statuses, _, err := h.askStatuses(ctx, m.Peer, wire.Standing{Regions: []uint64{info.ID}, Log: true})
 			switch {
 			case err != nil:
-				h.suspects.add(m.Peer)
-			case h.replaces(stands[0], own):
+				h.unresponsive.add(m.Peer)
+			case h.replaces(statuses[0], own):
 				newer <- struct{}{}
 			}
 		})
@@ -96,10 +96,10 @@ func (h *Host) superseded(ctx context.Context, info wire.Region) bool {
 	return len(newer) > 0
 }
 
-// replaces tells whether a copy on another node is of a group that goes on without the one here: it was recovered more
-// often, or has come to a later configuration, and does not know this replica. (It knows one that was joined just now and
-// does not know yet of which group it is.) Two replicas that were replaced and did not hear of it could otherwise be most
-// of the members that they remember. Of groups that were recovered equally often nobody knows whether they are one.
+// replaces reports whether a copy on another node belongs to a group that continues without the one here. That group was
+// recovered more often or has a later configuration, and does not contain this replica. (A replica that has just joined and has
+// no configuration yet does not count.) Otherwise two replicas that were replaced while away could form a majority of the
+// configuration that they remember. Groups that were recovered equally often may or may not be the same.
 func (h *Host) replaces(there wire.Stand, own replica.Position) bool {
 	if there.State == wire.StandNone || own.Members.Index == 0 {
 		return false
@@ -111,9 +111,8 @@ func (h *Host) replaces(there wire.Stand, own replica.Position) bool {
 	})
 }
 
-// hearSuperseded looks whether the peer is right that a region was recovered without this node, and drops the copy
-// then.
-func (h *Host) hearSuperseded(ctx context.Context, peer string, id uint64) error {
+// checkSuperseded checks a peer's message that a region was recovered without this node, and drops the copy if that is true.
+func (h *Host) checkSuperseded(ctx context.Context, peer string, id uint64) error {
 	info, err := h.memberRegion(id)
 	if errors.Is(err, ErrNotHere) {
 		return nil // there is nothing to be dropped
@@ -121,7 +120,7 @@ func (h *Host) hearSuperseded(ctx context.Context, peer string, id uint64) error
 	if err != nil {
 		return err
 	}
-	stands, _, err := h.askStandings(ctx, peer, wire.Standing{Regions: []uint64{id}, Log: true})
+	statuses, _, err := h.askStatuses(ctx, peer, wire.Standing{Regions: []uint64{id}, Log: true})
 	if err != nil {
 		return err
 	}
@@ -129,13 +128,13 @@ func (h *Host) hearSuperseded(ctx context.Context, peer string, id uint64) error
 	if err != nil {
 		return err
 	}
-	if !h.replaces(stands[0], own) {
+	if !h.replaces(statuses[0], own) {
 		return nil // this copy is of the same group, or of a later one
 	}
 	if !hasMember(info, peer) {
-		return fmt.Errorf("%s is no member of region %d", peer, id)
+		return fmt.Errorf("%s is not a member of region %d", peer, id)
 	}
-	h.Logger.Warn("region was recovered without this node: its copy is dropped", "region", id, "cell", Name(info))
+	h.Logger.Warn("region was recovered without this node; its copy is dropped", "region", id, "cell", Name(info))
 	if c := h.root(); id == world.CatalogID && c != nil {
 		c.inbox.put(func() { c.removed = true })
 		return waitFor(ctx, c.done)
@@ -145,10 +144,10 @@ func (h *Host) hearSuperseded(ctx context.Context, peer string, id uint64) error
 		return waitFor(ctx, l.done)
 	}
 	if id == world.CatalogID {
-		return h.forgetCatalog()
+		return h.deleteCatalog()
 	}
 	h.release(id)
-	return h.forget(info)
+	return h.deleteRegion(info)
 }
 
 func waitFor(ctx context.Context, done <-chan struct{}) error {
@@ -160,7 +159,7 @@ func waitFor(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// memberRegion gives a region of which this node is a member, the catalog too; ErrNotHere if it is none.
+// memberRegion returns a region of which this node is a member, possibly the catalog, or ErrNotHere.
 func (h *Host) memberRegion(id uint64) (wire.Region, error) {
 	if id == world.CatalogID {
 		return h.catalogRegion()
@@ -168,11 +167,11 @@ func (h *Host) memberRegion(id uint64) (wire.Region, error) {
 	return h.stored(id)
 }
 
-// expel tells the former members of recovered regions, as they come back, that their copies are worth nothing.
-func (h *Host) expel(ctx context.Context) {
+// notifyEvicted notifies the former members of recovered regions, as they come back, that their copies are superseded.
+func (h *Host) notifyEvicted(ctx context.Context) {
 	h.mu.Lock()
-	all := make([]wire.Region, 0, len(h.mu.expelled))
-	for _, before := range h.mu.expelled {
+	all := make([]wire.Region, 0, len(h.mu.evicted))
+	for _, before := range h.mu.evicted {
 		all = append(all, before)
 	}
 	h.mu.Unlock()
@@ -182,63 +181,63 @@ func (h *Host) expel(ctx context.Context) {
 	peers := make(watched)
 	for _, before := range all {
 		for _, m := range before.Members {
-			peers.add(m.Peer, h.liveness.every)
+			peers.add(m.Peer, h.detector.every)
 		}
 	}
-	h.liveness.refresh(ctx, peers, h.Directory.describe)
+	h.detector.refresh(ctx, peers, h.Directory.describe)
 	for _, before := range all {
 		left := before
 		left.Members = nil
 		for _, m := range before.Members {
-			if _, lives := h.liveness.lives(m.Peer); lives {
+			if _, lives := h.detector.lives(m.Peer); lives {
 				_, err := h.Directory.ask(ctx, m.Peer, wire.Question{Superseded: &wire.Release{Region: before.ID}})
 				if err == nil {
 					continue
 				}
-				h.Logger.Debug("former member not told", "region", before.ID, "peer", m.Peer, "error", err)
+				h.Logger.Debug("former member not notified", "region", before.ID, "peer", m.Peer, "error", err)
 			}
 			left.Members = append(left.Members, m)
 		}
 		if len(left.Members) == len(before.Members) {
 			continue
 		}
-		if err := h.keepExpelled(left); err != nil {
-			h.Logger.Warn("keep former members", "region", before.ID, "error", err)
+		if err := h.keepEvicted(left); err != nil {
+			h.Logger.Warn("store former members", "region", before.ID, "error", err)
 		}
 	}
 }
 
-// keepExpelled remembers the former members of a recovered region; none forgets it.
-func (h *Host) keepExpelled(before wire.Region) error {
+// keepEvicted stores the former members of a recovered region; with none it deletes the entry.
+func (h *Host) keepEvicted(before wire.Region) error {
 	write := kv.Write{Table: recoveredTable, Key: regionKey(before.ID)}
 	if len(before.Members) > 0 {
 		before.Members = slices.Clone(before.Members)
 		for i := range before.Members {
-			if before.Members[i].Game == "" { // the peers are all that counts, but a row must be valid
+			if before.Members[i].Game == "" { // only the peers matter, but a row must be valid
 				before.Members[i].Game = h.Self.Game
 			}
 		}
 		var err error
 		if write.Value, err = wire.EncodeRegion(before); err != nil {
-			return fmt.Errorf("keep former members of region %d: %w", before.ID, err)
+			return fmt.Errorf("store former members of region %d: %w", before.ID, err)
 		}
 	}
 	if err := h.Storage.Commit([]kv.Write{write}); err != nil {
-		return fmt.Errorf("keep former members of region %d: %w", before.ID, err)
+		return fmt.Errorf("store former members of region %d: %w", before.ID, err)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.mu.expelled[before.ID] = before; len(before.Members) == 0 {
-		delete(h.mu.expelled, before.ID)
+	if h.mu.evicted[before.ID] = before; len(before.Members) == 0 {
+		delete(h.mu.evicted, before.ID)
 	}
 	return nil
 }
 
-func (h *Host) loadExpelled() error {
-	h.mu.expelled = make(map[uint64]wire.Region)
+func (h *Host) loadEvicted() error {
+	h.mu.evicted = make(map[uint64]wire.Region)
 	err := h.Storage.Scan(recoveredTable, nil, func(_, value []byte) error {
 		before, err := wire.DecodeRegion(value)
-		h.mu.expelled[before.ID] = before
+		h.mu.evicted[before.ID] = before
 		return err
 	})
 	if err != nil {

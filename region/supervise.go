@@ -15,39 +15,39 @@ import (
 )
 
 const (
-	// superviseEvery is how often a leader looks whether its groups have the right members.
+	// superviseEvery is how often a leader checks whether its groups have the right members.
 	superviseEvery = 2 * time.Second
-	// settleTime is how long a leader waits for one change of members before it looks again, and
-	// settlePoll how often it looks meanwhile.
+	// settleTime bounds how long a leader waits for one change of members before it checks again, and settlePoll is the interval
+	// of its checks meanwhile.
 	settleTime = 3 * time.Second
 	settlePoll = 50 * time.Millisecond
-	// tendedAtOnce bounds how many groups are changed at the same time.
-	tendedAtOnce = 8
+	// maxReconciles bounds how many groups are changed at the same time.
+	maxReconciles = 8
 	// nearlyAll is how many entries a member may lack and still count as caught up.
 	nearlyAll = 64
 	// neighbours is how many nodes are watched in any case.
 	neighbours = 16
-	// rowsEvery is how many rounds pass between two looks at the groups that are closed.
+	// rowsEvery is the number of rounds between two checks of the closed groups.
 	rowsEvery = 5
-	// wokenAtOnce bounds how many closed groups are opened in one look.
-	wokenAtOnce = 8
-	// looksAnyway is how many rounds pass at most between two such looks, even if nothing seems to have
-	// changed among the nodes.
-	looksAnyway = 150
+	// maxWokenPerCheck bounds how many closed groups are opened in one check.
+	maxWokenPerCheck = 8
+	// maxSkippedChecks is the number of rounds after which the closed groups are checked even if nothing seems to have changed
+	// among the nodes.
+	maxSkippedChecks = 150
 )
 
-// ward is a group that the supervisor looks after while this node leads it.
-type ward struct {
+// ledGroup is a group that this node leads and whose members the supervisor maintains.
+type ledGroup struct {
 	id     uint64
 	key    string // in the DHT: its members are the nodes nearest to it
-	copies int    // members that it shall have
+	copies int    // number of members that it should have
 	group  *replica.Group
-	// info gives the region as its owner knows it; known tells it of a node's address.
+	// info returns the region as its owner has it; known passes it a node's address.
 	info  func(context.Context) (wire.Region, error)
 	known func(wire.Member)
 }
 
-// supervise has the groups that this node leads follow their keys, until the node is about to end.
+// supervise makes the members of the groups that this node leads follow their keys, until the node is about to stop.
 func (h *Host) supervise(ctx context.Context) {
 	every := time.NewTicker(superviseEvery)
 	defer every.Stop()
@@ -58,33 +58,33 @@ func (h *Host) supervise(ctx context.Context) {
 		case <-every.C:
 		}
 		h.superviseOnce(ctx)
-		h.expel(ctx)
-		if round%rowsEvery == rowsEvery-1 && h.worthALook(round) {
+		h.notifyEvicted(ctx)
+		if round%rowsEvery == rowsEvery-1 && h.shouldCheckClosed(round) {
 			if err := h.wakeMisplaced(ctx); err != nil {
-				h.Logger.Warn("look at closed regions", "error", err)
+				h.Logger.Warn("check closed regions", "error", err)
 			}
-			h.liveness.forget(10 * h.Grace)
+			h.detector.forget(10 * h.Grace)
 		}
 	}
 }
 
-// superviseOnce brings what is known of the nodes up to date, and then tends every group that is led here.
+// superviseOnce updates the state of the known nodes, and then reconciles every group that is led here.
 func (h *Host) superviseOnce(ctx context.Context) {
-	wards := h.wards()
+	groups := h.ledGroups()
 	peers := make(watched)
 	for _, peer := range h.Records.NearestKnown(grid.CatalogKey, neighbours) {
-		peers.add(peer, h.liveness.stranger)
+		peers.add(peer, h.detector.strangerEvery)
 	}
 	under, members := 0, 0
-	for _, w := range wards {
+	for _, w := range groups {
 		for _, peer := range h.Records.NearestKnown(w.key, candidates) {
-			peers.add(peer, h.liveness.stranger)
+			peers.add(peer, h.detector.strangerEvery)
 		}
 		status := w.group.Status()
-		h.reigned(w.id, status.Term)
+		h.ledFor(w.id, status.Term)
 		voters := 0
 		for _, m := range status.Members {
-			peers.add(m.Peer, h.liveness.every)
+			peers.add(m.Peer, h.detector.every)
 			if !m.Learner && m.Active {
 				voters++
 			}
@@ -94,88 +94,88 @@ func (h *Host) superviseOnce(ctx context.Context) {
 			under++
 		}
 	}
-	h.metrics.led.Set(float64(len(wards)))
+	h.metrics.led.Set(float64(len(groups)))
 	h.metrics.members.Set(float64(members))
 	h.metrics.under.Set(float64(under))
 	delete(peers, h.Self.Peer)
-	h.liveness.refresh(ctx, peers, h.Directory.describe)
-	for _, w := range wards {
-		if !h.beginTending(w.id) {
+	h.detector.refresh(ctx, peers, h.Directory.describe)
+	for _, w := range groups {
+		if !h.beginReconcile(w.id) {
 			continue
 		}
 		started := h.start(func(ctx context.Context) {
-			defer h.endTending(w.id)
+			defer h.endReconcile(w.id)
 			ctx, cancel := context.WithTimeout(ctx, flightTime)
 			defer cancel()
-			h.tend(ctx, w)
+			h.reconcile(ctx, w)
 		})
 		if !started {
-			h.endTending(w.id)
+			h.endReconcile(w.id)
 		}
 	}
 }
 
-// worthALook tells whether the closed regions ought to be looked at: which nodes there are has changed
-// since the last look that found nothing wrong.
-func (h *Host) worthALook(round int) bool {
-	nodes := h.liveness.summary(h.Grace)
-	if nodes == h.looked && round%looksAnyway >= rowsEvery {
+// shouldCheckClosed reports whether the closed regions should be checked: the set of nodes has changed since the last check that
+// found nothing wrong.
+func (h *Host) shouldCheckClosed(round int) bool {
+	nodes := h.detector.summary(h.Grace)
+	if nodes == h.checkedNodes && round%maxSkippedChecks >= rowsEvery {
 		return false
 	}
-	h.looked = nodes
+	h.checkedNodes = nodes
 	return true
 }
 
-// wards lists the groups that this node leads.
-func (h *Host) wards() []ward {
+// ledGroups lists the groups that this node leads.
+func (h *Host) ledGroups() []ledGroup {
 	h.mu.Lock()
 	loops := make([]*loop, 0, len(h.mu.loops))
 	for _, l := range h.mu.loops {
 		loops = append(loops, l)
 	}
 	h.mu.Unlock()
-	var led []ward
+	var led []ledGroup
 	if c := h.root(); c != nil && c.group.Status().Self {
-		led = append(led, h.catalogWard(c))
+		led = append(led, h.catalogGroup(c))
 	}
 	for _, l := range loops {
 		if l.raft.Status().Self {
-			led = append(led, h.ward(l))
+			led = append(led, h.groupOf(l))
 		}
 	}
 	return led
 }
 
-func (h *Host) ward(l *loop) ward {
-	return ward{
+func (h *Host) groupOf(l *loop) ledGroup {
+	return ledGroup{
 		id: l.info.ID, key: h.Directory.key(l.info.Cell), copies: h.Copies, group: l.raft,
 		info: l.ask,
 		known: func(m wire.Member) {
-			l.inbox.put(func() { l.meet(m) })
+			l.inbox.put(func() { l.addMember(m) })
 		},
 	}
 }
 
-// beginTending reports false if the group is tended already, or too many others are.
-func (h *Host) beginTending(id uint64) bool {
+// beginReconcile reports whether the group may be reconciled now: it may not if it is being reconciled already, or too many
+// others are.
+func (h *Host) beginReconcile(id uint64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, under := h.mu.tending[id]; under || len(h.mu.tending) >= tendedAtOnce {
+	if _, under := h.mu.reconciling[id]; under || len(h.mu.reconciling) >= maxReconciles {
 		return false
 	}
-	h.mu.tending[id] = struct{}{}
+	h.mu.reconciling[id] = struct{}{}
 	return true
 }
 
-func (h *Host) endTending(id uint64) {
+func (h *Host) endReconcile(id uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.mu.tending, id)
+	delete(h.mu.reconciling, id)
 }
 
-// tend takes one step after the other until the group's members are right, or a step does not succeed:
-// then it is tried again in a later round.
-func (h *Host) tend(ctx context.Context, w ward) {
+// reconcile takes one step after the other until the group's members are right, or a step fails; a later round then tries again.
+func (h *Host) reconcile(ctx context.Context, w ledGroup) {
 	for ctx.Err() == nil && !h.leaves() {
 		status := w.group.Status()
 		if !status.Self {
@@ -185,41 +185,41 @@ func (h *Host) tend(ctx context.Context, w ward) {
 		if next.Kind == membership.Stay && len(status.Members) < 2 && w.group.Configuration().Recovered == 0 {
 			return
 		}
-		if err := h.agree(ctx, w); err != nil {
-			h.Logger.Debug("members not agreed on", "group", w.id, "error", err)
+		if err := h.ensureMembersKnown(ctx, w); err != nil {
+			h.Logger.Debug("members not announced", "group", w.id, "error", err)
 			return
 		}
 		if next.Kind == membership.Stay {
 			return
 		}
-		err := h.takeStep(ctx, w, next)
+		err := h.executeStep(ctx, w, next)
 		if err != nil {
-			h.Logger.Debug("change of members put off", "group", w.id, "peer", next.Peer, "kind", int(next.Kind), "error", err)
+			h.Logger.Debug("change of members postponed", "group", w.id, "peer", next.Peer, "kind", int(next.Kind), "error", err)
 			return
 		}
 	}
 }
 
-// memberStates is how the leader sees its members.
-func (h *Host) memberStates(w ward, s replica.Status) []membership.Member {
+// memberStates returns the members as the leader sees them.
+func (h *Host) memberStates(w ledGroup, s replica.Status) []membership.Member {
 	states := make([]membership.Member, len(s.Members))
-	struck := h.failures.struckPeers(w.id)
+	struck := h.failures.failedPeers(w.id)
 	for i, m := range s.Members {
 		self := m.Peer == h.Self.Peer
 		states[i] = membership.Member{
 			Peer: m.Peer, Learner: m.Learner,
 			CaughtUp: self || m.Active && !m.Snapshotting && m.Match+nearlyAll >= s.Last,
-			Leaving:  h.liveness.leaves(m.Peer),
-			Gone:     !self && !m.Active && h.liveness.gone(m.Peer, h.Grace),
+			Leaving:  h.detector.leaves(m.Peer),
+			Gone:     !self && !m.Active && h.detector.gone(m.Peer, h.Grace),
 			Struck:   struck[m.Peer],
 		}
 	}
 	return states
 }
 
-// nearestOf lists the nodes nearest to the group's key that can be members: those that live, and members
-// whose grace period is not over.
-func (h *Host) nearestOf(w ward, s replica.Status) []string {
+// nearestOf lists the nodes nearest to the group's key that can be members: live nodes, and members whose grace period is not
+// over.
+func (h *Host) nearestOf(w ledGroup, s replica.Status) []string {
 	members := make([]string, len(s.Members))
 	for i, m := range s.Members {
 		members[i] = m.Peer
@@ -230,17 +230,17 @@ func (h *Host) nearestOf(w ward, s replica.Status) []string {
 			return false
 		}
 		i := slices.IndexFunc(s.Members, func(m replica.Progress) bool { return m.Peer == peer })
-		if i >= 0 && (s.Members[i].Active || !h.liveness.gone(peer, h.Grace)) {
+		if i >= 0 && (s.Members[i].Active || !h.detector.gone(peer, h.Grace)) {
 			return false
 		}
-		_, lives := h.liveness.lives(peer)
+		_, lives := h.detector.lives(peer)
 		return !lives
 	})
 }
 
-// agree makes sure that the catalog knows all members before the next step is taken: a later leader must
-// be known to it, or it could never tell of a change again.
-func (h *Host) agree(ctx context.Context, w ward) error {
+// ensureMembersKnown ensures that the catalog has all members before the next step is taken. It accepts changes only from members
+// that it knows, so a later leader that it did not know could not report one.
+func (h *Host) ensureMembersKnown(ctx context.Context, w ledGroup) error {
 	info, err := w.info(ctx)
 	if err != nil {
 		return err
@@ -250,7 +250,7 @@ func (h *Host) agree(ctx context.Context, w ward) error {
 		if hasMember(info, m.Peer) {
 			continue
 		}
-		member, ok := h.liveness.lives(m.Peer)
+		member, ok := h.detector.lives(m.Peer)
 		if !ok {
 			return fmt.Errorf("the address of %s is not known", m.Peer)
 		}
@@ -260,12 +260,12 @@ func (h *Host) agree(ctx context.Context, w ward) error {
 		return err
 	}
 	if info.Epoch < epochOf(conf) || len(info.Members) != len(conf.Members) {
-		return errors.New("the region has not taken in its members yet")
+		return errors.New("the region has not applied its members yet")
 	}
 	return h.announce(ctx, info)
 }
 
-// announce tells the catalog of the region's members, unless it knows them.
+// announce reports the region's members to the catalog, unless it has them.
 func (h *Host) announce(ctx context.Context, info wire.Region) error {
 	h.mu.Lock()
 	told := h.mu.announced[info.ID]
@@ -273,12 +273,12 @@ func (h *Host) announce(ctx context.Context, info wire.Region) error {
 	if info.Epoch == firstEpoch || told >= info.Epoch || info.ID == world.CatalogID {
 		return nil
 	}
-	known, err := h.Directory.tellMoved(ctx, info)
+	known, err := h.Directory.reportMoved(ctx, info)
 	if err != nil {
-		return fmt.Errorf("tell the catalog: %w", err)
+		return fmt.Errorf("report to the catalog: %w", err)
 	}
 	if known.Epoch < info.Epoch {
-		return fmt.Errorf("the catalog did not take epoch %d of region %d", info.Epoch, info.ID)
+		return fmt.Errorf("the catalog did not accept epoch %d of region %d", info.Epoch, info.ID)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -286,12 +286,12 @@ func (h *Host) announce(ctx context.Context, info wire.Region) error {
 	return nil
 }
 
-// takeStep carries a step out and waits until it is done.
-func (h *Host) takeStep(ctx context.Context, w ward, next membership.Step) error {
+// executeStep executes a step and waits until it is done.
+func (h *Host) executeStep(ctx context.Context, w ledGroup, next membership.Step) error {
 	switch next.Kind {
 	case membership.Add:
-		// It lived some seconds ago: a learner that does not live now would be in the way.
-		member, err := h.liveness.askWho(ctx, next.Peer, h.Directory.describe)
+		// The node was alive some seconds ago. Check again: a dead learner would be in the way.
+		member, err := h.detector.check(ctx, next.Peer, h.Directory.describe)
 		if err != nil {
 			return fmt.Errorf("the node to be added does not answer: %w", err)
 		}
@@ -304,46 +304,46 @@ func (h *Host) takeStep(ctx context.Context, w ward, next membership.Step) error
 	case membership.Remove:
 		return h.change(ctx, w, "remove", next.Peer, w.group.Remove)
 	case membership.Transfer:
-		if status := w.group.Status(); h.reigned(w.id, status.Term) < reignTime {
-			return errors.New("this node has just begun to lead it")
+		if status := w.group.Status(); h.ledFor(w.id, status.Term) < minLeaderTime {
+			return errors.New("this node has only just become leader")
 		}
 		h.metrics.changes.WithLabelValues("transfer").Inc()
 		if err := w.group.Transfer(next.Peer); err != nil {
 			return err
 		}
-		return h.settle(ctx, func() bool { return !w.group.Status().Self })
+		return h.awaitGroup(ctx, func() bool { return !w.group.Status().Self })
 	case membership.Stay:
 	}
 	return nil
 }
 
 // change begins a change of members and waits until it is committed.
-func (h *Host) change(ctx context.Context, w ward, kind, peer string, begin func(string) error) error {
+func (h *Host) change(ctx context.Context, w ledGroup, kind, peer string, begin func(string) error) error {
 	before := w.group.Configuration().Index
 	if err := begin(peer); err != nil {
 		return err
 	}
 	done := func() bool {
 		conf := w.group.Configuration()
-		return conf.Index > before && shows(w.group.Status(), conf)
+		return conf.Index > before && hasMembers(w.group.Status(), conf)
 	}
-	if err := h.settle(ctx, done); err != nil {
+	if err := h.awaitGroup(ctx, done); err != nil {
 		return err
 	}
 	h.metrics.changes.WithLabelValues(kind).Inc()
-	h.Logger.Info("region changes its members", "group", w.id, "change", kind, "peer", peer)
+	h.Logger.Info("region's members are being changed", "group", w.id, "change", kind, "peer", peer)
 	return nil
 }
 
-// shows tells whether the status, which is as of the group's last tick, has these members already.
-func shows(s replica.Status, conf replica.Configured) bool {
+// hasMembers reports whether the status, which is as of the group's last tick, has these members already.
+func hasMembers(s replica.Status, conf replica.Configured) bool {
 	return slices.EqualFunc(s.Members, conf.Members, func(p replica.Progress, m replica.Member) bool { return p.Member == m })
 }
 
-var errUnsettled = errors.New("it takes long")
+var errUnsettled = errors.New("timed out")
 
-// settle waits for a condition that the group brings about.
-func (h *Host) settle(ctx context.Context, done func() bool) error {
+// awaitGroup waits for a condition that the group brings about.
+func (h *Host) awaitGroup(ctx context.Context, done func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	poll := time.NewTicker(settlePoll)
@@ -358,9 +358,9 @@ func (h *Host) settle(ctx context.Context, done func() bool) error {
 	return nil
 }
 
-// inviteLearners asks those learners that do not take part yet to join, and waits until all have caught up. One that has
-// had its replica id before, or a later one, can never join under it: it is taken out, and added under a new one next.
-func (h *Host) inviteLearners(ctx context.Context, w ward) error {
+// inviteLearners asks those learners to join that do not take part yet, and waits until all have caught up. A learner that had
+// its replica id before, or a later one, can never join under it: it is removed, and the next step adds it under a new id.
+func (h *Host) inviteLearners(ctx context.Context, w ledGroup) error {
 	info, err := w.info(ctx)
 	if err != nil {
 		return err
@@ -376,14 +376,14 @@ func (h *Host) inviteLearners(ctx context.Context, w ward) error {
 		invite.Replica = m.ID
 		answer, err := h.Directory.ask(ctx, m.Peer, wire.Question{Invite: &invite})
 		if err != nil && answer.Replica == m.ID {
-			h.Logger.Info("a learner has had its replica id before", "group", w.id, "peer", m.Peer, "replica", m.ID)
+			h.Logger.Info("learner had its replica id before", "group", w.id, "peer", m.Peer, "replica", m.ID)
 			return h.change(ctx, w, "remove", m.Peer, w.group.Remove)
 		}
 		if err != nil {
 			return fmt.Errorf("invite %s: %w", m.Peer, err)
 		}
 	}
-	return h.settle(ctx, func() bool {
+	return h.awaitGroup(ctx, func() bool {
 		return !slices.ContainsFunc(h.memberStates(w, w.group.Status()), func(m membership.Member) bool { return m.Learner && !m.CaughtUp })
 	})
 }

@@ -1,6 +1,6 @@
-// Package membership decides how a region's group follows its key (DESIGN §6): pure, no clock, no network. The
-// supervisor of package region feeds it with what it sees and carries out one step at a time, and so does the
-// simulation in package replica's tests. Nobody else imports it; it imports nothing of ours.
+// Package membership decides how the members of a region's group follow its key. It is pure: no clock, no network. The supervisor
+// of package region passes in what it observes and executes one step at a time; so does the simulation in the tests of package
+// replica. No other package imports it, and it imports none of this module.
 package membership
 
 import "slices"
@@ -10,36 +10,36 @@ type Member struct {
 	Peer     string
 	Learner  bool
 	CaughtUp bool // has nearly all of the log
-	Gone     bool // not heard of for longer than the grace period
+	Gone     bool // not heard from for longer than the grace period
 	Struck   bool // the region has failed there lately
-	Leaving  bool // has told that it is about to end: it stays a member, and is not to lead
+	Leaving  bool // has announced that it is about to stop: it stays a member, but must not lead
 }
 
-// MayLead tells whether leadership may be handed to the member.
+// MayLead reports whether leadership may be transferred to the member.
 func (m Member) MayLead() bool { return m.CaughtUp && !m.Gone && !m.Leaving && !m.Learner }
 
-// Kind is what to do next with a group's members.
+// Kind is the kind of a step.
 type Kind int
 
-// What there is to do.
+// The kinds of steps.
 const (
 	Stay     Kind = iota // the members are right
 	Wait                 // a learner is catching up
-	Add                  // take Peer in as a learner
+	Add                  // add Peer as a learner
 	Promote              // make the learner Peer a voter
-	Remove               // take Peer out
-	Transfer             // hand leadership to Peer
+	Remove               // remove Peer
+	Transfer             // transfer leadership to Peer
 )
 
-// Step is one thing to do. Peer is empty where the kind names none.
+// Step is one change to a group. Peer is empty for kinds that concern no peer.
 type Step struct {
 	Kind Kind
 	Peer string
 }
 
-// Next tells the leader self what to do next so that its group comes to consist of the first want
-// nodes of nearest: the live nodes, nearest to the key first. One change at a time, and new members are
-// taken in before old ones go, so that the group never has fewer copies than it had.
+// Next returns the next step that the leader self has to take so that its group converges to the first want nodes of nearest.
+// Nearest lists the live nodes, nearest to the key first. Only one change is made at a time, and new members are added before old
+// ones are removed, so that the group never has fewer copies than before.
 func Next(self string, members []Member, nearest []string, want int) Step {
 	target := nearest[:min(want, len(nearest))]
 	var voters []Member
@@ -71,8 +71,8 @@ func Next(self string, members []Member, nearest []string, want int) Step {
 	return preferredLeader(self, voters, target)
 }
 
-// surplus takes the worst voter out: one that is gone, else the farthest. A group that is not too large
-// keeps a gone member while there is no substitute: it may come back, and removing it gains nothing.
+// surplus removes the worst voter: one that is gone, or else the farthest. A group that is not too large keeps a gone member
+// while there is no substitute: the member may come back, and removing it gains nothing.
 func surplus(self string, voters []Member, nearest []string) Step {
 	rank := func(m Member) int {
 		switch i := slices.Index(nearest, m.Peer); {
@@ -88,7 +88,7 @@ func surplus(self string, voters []Member, nearest []string) Step {
 	if worst.Peer != self {
 		return Step{Remove, worst.Peer}
 	}
-	// The leader itself is to go: somebody else must lead first.
+	// The leader itself is surplus: another member must lead first.
 	for _, peer := range nearest {
 		i := slices.IndexFunc(voters, func(m Member) bool { return m.Peer == peer && m.MayLead() })
 		if i >= 0 && peer != self {
@@ -98,7 +98,7 @@ func surplus(self string, voters []Member, nearest []string) Step {
 	return Step{Kind: Wait}
 }
 
-// preferredLeader hands leadership to the nearest live member, once it has the log.
+// preferredLeader transfers leadership to the nearest live member that has nearly all of the log.
 func preferredLeader(self string, voters []Member, target []string) Step {
 	for _, peer := range target {
 		if peer == self {

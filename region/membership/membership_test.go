@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// group parses "a b' c! d*": a voter, b a learner ('), c gone (!), d lagging behind (*), e leaving (~),
-// f where the region has failed lately (^).
+// groupOf parses "a b' c! d*": a voter, b a learner ('), c gone (!), d lagging behind (*), e leaving (~), f where the region has
+// failed lately (^).
 func groupOf(text string) []Member {
 	var all []Member
 	for word := range strings.FieldsSeq(text) {
@@ -44,7 +44,7 @@ func TestNext(t *testing.T) {
 		{"c", "a b c", "a b c", 3, Step{Transfer, "a"}},
 		{"c", "a* b c", "a b c", 3, Step{Transfer, "b"}},
 		{"c", "a* b* c", "a b c", 3, Step{Kind: Stay}},
-		{"b", "a~ b c", "a b c", 3, Step{Kind: Stay}}, // a is about to end
+		{"b", "a~ b c", "a b c", 3, Step{Kind: Stay}}, // a is about to stop
 		{"c", "a~ b c", "a b c", 3, Step{Transfer, "b"}},
 		{"c", "a^ b c", "a b c", 3, Step{Transfer, "b"}}, // it has failed at a
 		{"d", "a b c d", "a b c d", 3, Step{Transfer, "a"}},
@@ -57,8 +57,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// Whatever the group and the network look like, following the steps comes to rest on the wanted members,
-// and the number of live copies never falls below what it was or what is wanted.
+// For any group and network, following the steps converges to the wanted members, and the number of live copies never falls below
+// the smaller of the initial and the wanted number.
 func TestStepsComeToRest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := strings.Split("abcdefgh", "")

@@ -13,17 +13,17 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// A node that hangs is noticed soon by who edits, however often he does, and some time later by who only looks on.
+// A node that hangs is detected soon by a gateway that edits, however often it does, and somewhat later by one that only watches.
 func TestSilentRegionIsGivenUp(t *testing.T) {
 	for name, c := range map[string]struct {
-		seated bool          // it has said that there is a seat
-		edits  int           // one each 100 ms, after a second
-		want   time.Duration // until the link is given up
+		accepted bool          // the subscription has been accepted
+		edits    int           // one every 100 ms, after a second
+		want     time.Duration // until the link is given up
 	}{
-		"no seat yet":     {false, 0, silence},
-		"nobody edits":    {true, 0, calmSilence},
-		"one edit":        {true, 1, time.Second + silence},
-		"edit after edit": {true, 50, time.Second + silence},
+		"not accepted yet": {false, 0, silenceTimeout},
+		"nobody edits":     {true, 0, calmTimeout},
+		"one edit":         {true, 1, time.Second + silenceTimeout},
+		"edit after edit":  {true, 50, time.Second + silenceTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -32,13 +32,13 @@ func TestSilentRegionIsGivenUp(t *testing.T) {
 				l := newRemoteLink(near)
 				var region sync.WaitGroup
 				region.Go(func() {
-					if c.seated {
+					if c.accepted {
 						if err := wire.WriteFrame(far, wire.FromRegion{Tick: 1}); err != nil {
 							t.Error(err)
 						}
 					}
 				})
-				if c.seated {
+				if c.accepted {
 					if _, err := l.Receive(t.Context()); err != nil {
 						t.Fatal(err)
 					}
@@ -68,8 +68,8 @@ func TestSilentRegionIsGivenUp(t *testing.T) {
 	}
 }
 
-// A region says three times as often that it lives while somebody edits.
-func TestCalmRegionSaysSeldomThatItLives(t *testing.T) {
+// A region sends empty frames three times as often while a player edits.
+func TestCalmRegionSendsFewAliveFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
 		stream := a.greeted("X")
@@ -86,7 +86,7 @@ func TestCalmRegionSaysSeldomThatItLives(t *testing.T) {
 			}
 			return n
 		}
-		alive(2 * time.Second) // the greeting, and the word that it has its seat
+		alive(2 * time.Second) // the greeting, and the acceptance
 		if n := alive(6 * calmEvery); n != 6 {
 			t.Errorf("it said %d times that it lives in %v", n, 6*calmEvery)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// A leader that is cut off, and has not noticed yet, gives nobody a seat: the others may have another leader by now, and
-// what it would show is old. One that hears the others again does.
+// A leader that is cut off, and has not noticed yet, accepts no subscribers: the others may have another leader by now, and its
+// own land may be old. Once it is connected again, it accepts them.
 func TestDeposedLeaderShowsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, _, _ := three(t)
@@ -25,42 +25,41 @@ func TestDeposedLeaderShowsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seat := func(patience time.Duration) error {
+		subscribe := func(patience time.Duration) error {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			link, _, err := a.seatAt(ctx, "A", wire.Hello{Region: info.ID, Cell: info.Cell})
+			link, _, err := a.subscribeAt(ctx, "A", wire.Hello{Region: info.ID, Cell: info.Cell})
 			if err == nil {
 				link.Close()
 			}
 			return err
 		}
-		if err := seat(time.Second); err != nil {
-			t.Fatal("no seat with the leader of all: ", err)
+		if err := subscribe(time.Second); err != nil {
+			t.Fatal("not accepted by the leader of all: ", err)
 		}
 		n.cut("A", true)
-		if err := seat(500 * time.Millisecond); err == nil {
-			t.Error("a seat with a leader that nobody hears")
+		if err := subscribe(500 * time.Millisecond); err == nil {
+			t.Error("accepted by a leader that is cut off")
 		}
 		if !a.leads() {
 			t.Error("A knew already that it does not lead: this proves nothing")
 		}
 		n.cut("A", false)
-		if err := seat(5 * time.Second); err != nil && a.leads() {
-			t.Error("no seat after the cut: ", err)
+		if err := subscribe(5 * time.Second); err != nil && a.leads() {
+			t.Error("not accepted after the cut: ", err)
 		}
 	})
 }
 
-// A leader that has noticed that nobody hears it shows those who have seats no more land, which may be old, until
-// they are sent away.
-func TestLobbyIsShownNothing(t *testing.T) {
+// A leader that has noticed that it is cut off sends its subscribers no more land, which may be old, until they are dismissed.
+func TestPendingSubscriberGetsNoLand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, _, _ := three(t)
 		g := a.follow(here)
 		g.edit(stone(1))
 		<-time.After(time.Second) // all members have loaded the region by now
 		n.cut("A", true)
-		<-time.After(2 * time.Second) // it knows
+		<-time.After(2 * time.Second) // it has noticed
 		g.send(wire.ToRegion{Watch: []grid.ChunkPos{here}})
 		until(g, func(f wire.FromRegion) (struct{}, bool) {
 			for _, news := range f.Chunks {

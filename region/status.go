@@ -12,22 +12,22 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file says how regions do on this node, to operators and to the nodes that ask on their behalf.
+// This file reports the status of regions on this node, to operators and to nodes that ask on their behalf.
 
-// longestWhy bounds the reason in a stand, in bytes, so that many fit into an answer.
-const longestWhy = 300
+// maxReason bounds the reason in a status, in bytes, so that many fit into an answer.
+const maxReason = 300
 
-// standings answers Standing.
-func (h *Host) standings(q wire.Standing) []wire.Stand {
+// statuses answers wire.Standing.
+func (h *Host) statuses(q wire.Standing) []wire.Stand {
 	all := make([]wire.Stand, len(q.Regions))
 	for i, id := range q.Regions {
-		all[i] = h.stand(id, q.Log)
+		all[i] = h.status(id, q.Log)
 	}
 	return all
 }
 
-// stand says how a region does here. With log it reads how far the stored copy has come.
-func (h *Host) stand(id uint64, log bool) wire.Stand {
+// status returns the status of a region here. With log it also reads the position of the stored copy.
+func (h *Host) status(id uint64, log bool) wire.Stand {
 	s := wire.Stand{Region: id}
 	var group *replica.Group
 	if l := h.loop(id); l != nil {
@@ -38,31 +38,31 @@ func (h *Host) stand(id uint64, log bool) wire.Stand {
 	has, err := h.Replicas.Has(id)
 	failures := h.failures.look(id)
 	switch {
-	case failures.shut:
+	case failures.quarantined:
 		s.State, s.Why = wire.StandQuarantined, failures.why
 	case group != nil:
 		s.State = wire.StandOpen
-		h.watch(group, &s)
+		h.fillFromGroup(group, &s)
 	case err != nil:
 		s.State, s.Why = wire.StandFailed, err.Error()
 	case !has:
 		return s
-	case failures.closed != "":
-		s.State, s.Why = wire.StandFailed, failures.closed
+	case failures.openError != "":
+		s.State, s.Why = wire.StandFailed, failures.openError
 	case time.Now().Before(failures.until):
 		s.State, s.Why = wire.StandFailed, failures.why
 	default:
 		s.State = wire.StandClosed
 	}
 	if log || s.State == wire.StandQuarantined {
-		h.readPosition(&s)
+		h.fillFromDisk(&s)
 	}
-	s.Why = clip(s.Why[:min(len(s.Why), longestWhy)])
+	s.Why = clip(s.Why[:min(len(s.Why), maxReason)])
 	return s
 }
 
-// watch fills in what an open group says of itself.
-func (h *Host) watch(g *replica.Group, s *wire.Stand) {
+// fillFromGroup fills in the status from an open group.
+func (h *Host) fillFromGroup(g *replica.Group, s *wire.Stand) {
 	status, conf := g.Status(), g.Configuration()
 	s.Leader, s.Term, s.Last, s.Applied = status.Leader, status.Term, status.Last, status.Applied
 	s.Epoch, s.Recovered = epochOf(conf), conf.Recovered
@@ -78,8 +78,8 @@ func (h *Host) watch(g *replica.Group, s *wire.Stand) {
 	}
 }
 
-// readPosition fills in what is stored of a group.
-func (h *Host) readPosition(s *wire.Stand) {
+// fillFromDisk fills in the position that is stored.
+func (h *Host) fillFromDisk(s *wire.Stand) {
 	p, err := h.Replicas.Position(s.Region)
 	if err != nil {
 		if !errors.Is(err, replica.ErrNotOpen) && !errors.Is(err, replica.ErrTombstone) {
@@ -97,11 +97,11 @@ func (h *Host) readPosition(s *wire.Stand) {
 	}
 }
 
-// askStandings asks a node how regions do there; of this node it is known. Skew is how far the node's clock is ahead
-// of this one's, as good as the time that the answer took allows.
-func (h *Host) askStandings(ctx context.Context, peer string, q wire.Standing) (stands []wire.Stand, skew time.Duration, err error) {
+// askStatuses asks a node for the status of regions; for this node no message is sent. Skew is how far the node's clock is ahead
+// of this one's, or 0 if the round trip took too long to measure it.
+func (h *Host) askStatuses(ctx context.Context, peer string, q wire.Standing) (statuses []wire.Stand, skew time.Duration, err error) {
 	if peer == h.Self.Peer {
-		return h.standings(q), 0, nil
+		return h.statuses(q), 0, nil
 	}
 	start := time.Now()
 	answer, err := h.Directory.ask(ctx, peer, wire.Question{Standing: &q})
@@ -109,13 +109,13 @@ func (h *Host) askStandings(ctx context.Context, peer string, q wire.Standing) (
 		return nil, 0, err
 	}
 	if len(answer.Standings) != len(q.Regions) || !slices.EqualFunc(answer.Standings, q.Regions, func(s wire.Stand, id uint64) bool { return s.Region == id }) {
-		return nil, 0, fmt.Errorf("%s answered beside the question", peer)
+		return nil, 0, fmt.Errorf("%s: reply does not match the request", peer)
 	}
 	took := time.Since(start)
 	if answer.Clock > 0 {
 		skew = time.UnixMilli(answer.Clock).Sub(start.Add(took / 2))
 		if skew.Abs() <= took {
-			skew = 0 // it cannot be told
+			skew = 0 // below the precision of the measurement
 		}
 	}
 	return answer.Standings, skew, nil

@@ -19,11 +19,11 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// reading is the value of a counter or gauge.
+// reading returns the value of a counter or gauge.
 func reading(m prometheus.Metric) float64 {
 	var d dto.Metric
 	if err := m.Write(&d); err != nil {
-		panic(err) // it is in memory
+		panic(err) // cannot happen: it is in memory
 	}
 	return d.GetCounter().GetValue() + d.GetGauge().GetValue()
 }
@@ -31,14 +31,14 @@ func reading(m prometheus.Metric) float64 {
 // there is a chunk of another region than here.
 var there = grid.ChunkPos{X: 20, Z: 1}
 
-// poison is an edit at which the probes of these tests panic.
+// poison returns an edit at which the probes of these tests panic.
 func poison(seq uint64) wire.Intent {
 	e := stone(seq)
 	e.Pos.Y, e.Block = 20, chunk.Glass
 	return e
 }
 
-// onTick panics in a leader in which poison waits, and counts.
+// onTick returns a probe that panics, and counts, in a leader in which poison waits.
 func onTick(count *atomic.Int32) func(l *loop, entry []byte) {
 	return func(l *loop, entry []byte) {
 		if entry == nil && slices.ContainsFunc(l.waiting, func(q queued) bool { return q.Block == chunk.Glass }) {
@@ -48,7 +48,7 @@ func onTick(count *atomic.Int32) func(l *loop, entry []byte) {
 	}
 }
 
-// onApply panics wherever poison is applied, and counts.
+// onApply returns a probe that panics, and counts, on every member that applies poison.
 func onApply(count *atomic.Int32) func(l *loop, entry []byte) {
 	return func(_ *loop, entry []byte) {
 		batch, err := world.DecodeBatch(entry)
@@ -59,7 +59,7 @@ func onApply(count *atomic.Int32) func(l *loop, entry []byte) {
 	}
 }
 
-// leaderAmong gives the node that leads the region here.
+// leaderAmong returns the node that leads the region here.
 func leaderAmong(nodes ...*node) *node {
 	for _, it := range nodes {
 		if l := it.loopOf(here); l != nil && l.raft.Status().Self {
@@ -69,7 +69,7 @@ func leaderAmong(nodes ...*node) *node {
 	return nil
 }
 
-// loopOf is the node's loop of the region that covers the chunk, nil if it is not open there.
+// loopOf returns the node's loop of the region that covers the chunk, or nil if it is not open there.
 func (n *node) loopOf(pos grid.ChunkPos) *loop {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -97,9 +97,9 @@ func (g gateway) ends() {
 	}
 }
 
-// A region panics on its leader. Another member leads it, what was acknowledged is there, the gateway comes back; the
-// region beside it, led by the same node, goes on without a late tick, and its gateway keeps its link.
-func TestPanicIsFenced(t *testing.T) {
+// A region panics on its leader. Another member takes over, acknowledged edits are kept, and the gateway comes back. A second
+// region led by the same node has no late tick, and its gateway keeps its link.
+func TestPanicIsIsolated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
 		var panics atomic.Int32
@@ -140,10 +140,10 @@ func TestPanicIsFenced(t *testing.T) {
 		if now := reading(a.metrics.lateTicks); now != late {
 			t.Errorf("%v late ticks", now-late)
 		}
-		if n := reading(a.metrics.fenced.WithLabelValues("panic")); n != 1 || panics.Load() != 1 {
-			t.Errorf("%v fenced, %d panics", n, panics.Load())
+		if n := reading(a.metrics.isolated.WithLabelValues("panic")); n != 1 || panics.Load() != 1 {
+			t.Errorf("%v isolated, %d panics", n, panics.Load())
 		}
-		// The nearest node leads no more, though it is a member again.
+		// The nearest node no longer leads, although it is a member again.
 		leaderAmong(a, b, c).follow(here)
 		<-time.After(30 * time.Second)
 		if it := leaderAmong(a, b, c); it == nil || it == a {
@@ -155,8 +155,8 @@ func TestPanicIsFenced(t *testing.T) {
 	})
 }
 
-// An edit that its gateway sends again and again breaks whoever leads. The second time the region is quarantined, on
-// all members: the land can be seen, edits are refused, until it is released.
+// An edit that its gateway keeps sending makes every leader fail. After the second failure the region is quarantined on all
+// members: its land can be seen and edits are refused, until it is released.
 func TestPoisonIsQuarantined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
@@ -216,27 +216,27 @@ func TestPoisonIsQuarantined(t *testing.T) {
 	})
 }
 
-// Those who need a region's group find none in one that is quarantined: scrubs, members with damaged copies, the
-// supervisor. The node goes on.
+// A quarantined region has no group. Scrubs, members with damaged copies and the supervisor cope with that, and the node keeps
+// running.
 func TestQuarantinedRegionHasNoGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, info := built(t)
 		for _, it := range []*node{a, b, c} {
-			it.shut(info, "a test says so", "A")
+			it.quarantine(info, "a test says so", "A")
 		}
 		g.ends()
 		<-time.After(time.Second)
 		hello := wire.Hello{Region: info.ID, Cell: info.Cell}
-		if _, err := a.sit(t.Context(), hello); err != nil {
+		if _, err := a.subscribe(t.Context(), hello); err != nil {
 			t.Errorf("the land cannot be seen: %v", err)
 		}
-		if _, err := a.awake(t.Context(), hello); !errors.Is(err, errQuarantined) {
+		if _, err := a.loadGroup(t.Context(), hello); !errors.Is(err, errQuarantined) {
 			t.Errorf("awake: %v", err)
 		}
 		if out := a.Scrub(t.Context(), info.Cell); !errors.Is(out.Err, errQuarantined) {
 			t.Errorf("scrub: %v", out.Err)
 		}
-		if id, err := b.takeOut(t.Context(), "C", info.ID); err == nil {
+		if id, err := b.removeReplica(t.Context(), "C", info.ID); err == nil {
 			t.Errorf("a member was taken out, as replica %d", id)
 		}
 	})
@@ -251,7 +251,7 @@ func idHere(t *testing.T, it *node) uint64 {
 	return info.ID
 }
 
-// An entry that was committed and breaks every member that applies it does not walk round for ever.
+// A committed entry that makes every member fail does not move from member to member for ever.
 func TestPoisonEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := three(t)
@@ -288,7 +288,7 @@ func TestPoisonEntry(t *testing.T) {
 				t.Errorf("%s runs it", it.peer)
 			}
 		}
-		// All are restarted with a version that can apply it.
+		// Restart all members with a version that can apply the entry.
 		disks := make([]*disk, 3)
 		for i, it := range nodes {
 			disks[i] = n.kill(it)
@@ -309,8 +309,8 @@ func TestPoisonEntry(t *testing.T) {
 	})
 }
 
-// The only member of a region goes on after its region has failed once, and is shut away when it fails again; a
-// restart is another chance.
+// The only member of a region keeps running after one failure of the region, and quarantines it after the next. A restart gives
+// it another chance.
 func TestAloneInTheWorld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -343,7 +343,7 @@ func TestAloneInTheWorld(t *testing.T) {
 	})
 }
 
-// A region that needs more than its ticks is moved, and the one beside it stays.
+// A region that exceeds its tick budget is moved. Another region on the same node stays.
 func TestSlowRegionIsMoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
@@ -371,13 +371,13 @@ func TestSlowRegionIsMoved(t *testing.T) {
 		if it := leaderAmong(a, b, c); it == nil || it == a {
 			t.Error("it was not moved")
 		}
-		if n := reading(a.metrics.fenced.WithLabelValues("slow")); n != 1 {
-			t.Errorf("%v fenced", n)
+		if n := reading(a.metrics.isolated.WithLabelValues("slow")); n != 1 {
+			t.Errorf("%v isolated", n)
 		}
 	})
 }
 
-// With one node only, slow land is better than none.
+// On a single node, slow land is better than none.
 func TestSlowRegionStaysAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
@@ -390,13 +390,13 @@ func TestSlowRegionStaysAlone(t *testing.T) {
 		if r := g.edit(stone(2))[2]; r.Refused != "" {
 			t.Errorf("after a minute: %+v", r)
 		}
-		if n := reading(a.metrics.fenced.WithLabelValues("slow")); n != 0 {
-			t.Errorf("%v fenced", n)
+		if n := reading(a.metrics.isolated.WithLabelValues("slow")); n != 0 {
+			t.Errorf("%v isolated", n)
 		}
 	})
 }
 
-// On a machine that is overloaded as a whole, ticks that take long are not the region's fault.
+// On an overloaded machine, long ticks are not counted as the region's fault.
 func TestBudgetCountsCPU(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
@@ -422,9 +422,9 @@ func TestBudgetCountsCPU(t *testing.T) {
 	})
 }
 
-// The catalog fails on its leader: another member leads it, and land is founded. It fails again, and is shut away
-// until it is released; known land goes on meanwhile.
-func TestCatalogIsFenced(t *testing.T) {
+// The catalog fails on its leader. Another member takes over, and land can be founded. It fails again and is quarantined until it
+// is released; known land stays usable meanwhile.
+func TestCatalogIsIsolated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
 		c.follow(here).edit(stone(1))
@@ -465,7 +465,7 @@ func TestCatalogIsFenced(t *testing.T) {
 			}
 		}
 		if a.root() != nil || b.root() != nil || c.root() != nil {
-			t.Error("it is not shut away")
+			t.Error("it is not quarantined")
 		}
 		if r := c.refollow().edit(stone(2))[2]; r.Refused != "" {
 			t.Errorf("known land: %+v", r)
@@ -480,8 +480,8 @@ func TestCatalogIsFenced(t *testing.T) {
 	})
 }
 
-// Storage refuses what one region has to write: its group fails, and is opened again after pauses that grow; the region
-// beside it goes on; and when storage takes the writes so does the region.
+// Storage refuses the writes of one region. Its group fails and is opened again after growing pauses, while the other region
+// keeps running. When storage accepts the writes again, the region runs again.
 func TestFailedGroupIsOpenedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
@@ -492,14 +492,14 @@ func TestFailedGroupIsOpenedAgain(t *testing.T) {
 		a.disk.spoil(regionKey(id))
 		g.send(wire.ToRegion{Edits: []wire.Intent{stone(2)}})
 		<-time.After(10 * time.Second)
-		failed := reading(a.metrics.fenced.WithLabelValues("storage"))
+		failed := reading(a.metrics.isolated.WithLabelValues("storage"))
 		if failed < 1 || failed > 4 {
 			t.Errorf("it failed %v times in ten seconds", failed)
 		}
 		if link, _, err := a.Follow(t.Context(), here); err == nil {
 			link.Close()
 		}
-		// A commit that is refused stops all groups of the node until it is known whose fault it is.
+		// A refused commit stops all groups of the node until the group at fault is known.
 		refusals := 0
 		for seq := uint64(3); seq < 10; seq++ {
 			beside := stone(seq)
@@ -521,30 +521,30 @@ func TestFailedGroupIsOpenedAgain(t *testing.T) {
 	})
 }
 
-// When it is enough.
-func TestLedger(t *testing.T) {
+// Failure records quarantine a region after the right number of failures.
+func TestFailureRecord(t *testing.T) {
 	type said struct{ here, everywhere bool }
 	at := time.Unix(0, 0)
-	own := func(after time.Duration, kind faultKind, led bool) strike {
-		return strike{at.Add(after), "A", kind, led}
+	own := func(after time.Duration, kind faultKind, led bool) failure {
+		return failure{at.Add(after), "A", kind, led}
 	}
-	other := func(after time.Duration, kind faultKind) strike { return strike{at.Add(after), "B", kind, true} }
+	other := func(after time.Duration, kind faultKind) failure { return failure{at.Add(after), "B", kind, true} }
 	for name, c := range map[string]struct {
-		strikes []strike
+		strikes []failure
 		want    []said
 	}{
-		"once":                   {[]strike{own(0, panicked, true)}, []said{{}}},
-		"twice as leader":        {[]strike{own(0, panicked, true), own(time.Minute, panicked, true)}, []said{{}, {true, true}}},
-		"twice as follower":      {[]strike{own(0, panicked, false), own(time.Minute, broken, false)}, []said{{}, {true, false}}},
-		"elsewhere, then here":   {[]strike{other(0, panicked), own(time.Minute, slow, true)}, []said{{}, {true, true}}},
-		"elsewhere, then behind": {[]strike{other(0, panicked), own(time.Minute, panicked, false)}, []said{{}, {}}},
-		"long ago":               {[]strike{own(0, panicked, true), own(11*time.Minute, panicked, true)}, []said{{}, {}}},
+		"once":                   {[]failure{own(0, panicked, true)}, []said{{}}},
+		"twice as leader":        {[]failure{own(0, panicked, true), own(time.Minute, panicked, true)}, []said{{}, {true, true}}},
+		"twice as follower":      {[]failure{own(0, panicked, false), own(time.Minute, broken, false)}, []said{{}, {true, false}}},
+		"elsewhere, then here":   {[]failure{other(0, panicked), own(time.Minute, slow, true)}, []said{{}, {true, true}}},
+		"elsewhere, then behind": {[]failure{other(0, panicked), own(time.Minute, panicked, false)}, []said{{}, {}}},
+		"long ago":               {[]failure{own(0, panicked, true), own(11*time.Minute, panicked, true)}, []said{{}, {}}},
 		"a full disk": {
-			[]strike{own(0, refused, true), own(1, refused, true), own(2, refused, true), own(3, refused, true), own(4, refused, true), own(5, refused, true)},
+			[]failure{own(0, refused, true), own(1, refused, true), own(2, refused, true), own(3, refused, true), own(4, refused, true), own(5, refused, true)},
 			[]said{{}, {}, {}, {}, {}, {true, false}},
 		},
 	} {
-		var r ledger
+		var r failureRecord
 		for i, s := range c.strikes {
 			here, everywhere := r.add(s, "A")
 			if got := (said{here, everywhere}); got != c.want[i] {
@@ -552,7 +552,7 @@ func TestLedger(t *testing.T) {
 			}
 		}
 	}
-	var r ledger
+	var r failureRecord
 	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
 		r.add(own(0, refused, false), "A")
 		if pause := r.until.Sub(at); pause != want*time.Second {

@@ -9,12 +9,12 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// A node that is silent is asked again and again, and does not count as living for long.
+// A silent node is asked repeatedly, and does not count as alive for long.
 func TestSilenceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := liveness{every: askEvery}
+		v := failureDetector{every: minAskEvery}
 		if !v.due("A", v.every) || v.due("A", v.every) {
-			t.Error("a node that nobody knows is to be asked once")
+			t.Error("an unknown node must be asked once")
 		}
 		v.note("A", time.Now(), member("A"), true)
 		<-time.After(2*v.every + superviseEvery)
@@ -31,19 +31,19 @@ func TestSilenceEnds(t *testing.T) {
 	})
 }
 
-// Who asks lives, and is not asked itself, for as long as it has described itself lately.
-func TestWhoAsksLives(t *testing.T) {
+// A node that sends questions is alive and is not asked, as long as it has described itself lately.
+func TestAskingNodeIsAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := liveness{every: askEvery}
-		v.asks("A")
+		v := failureDetector{every: minAskEvery}
+		v.noteQuestion("A")
 		if _, lives := v.lives("A"); lives {
-			t.Error("a node counts as living that nobody knows the address of")
+			t.Error("a node without a known address counts as alive")
 		}
 		v.due("A", v.every)
 		v.note("A", time.Now(), member("A"), true)
 		for told := time.Now(); ; {
 			<-time.After(v.every)
-			v.asks("A")
+			v.noteQuestion("A")
 			if _, lives := v.lives("A"); !lives {
 				t.Fatal("it has asked just now, and does not count as living")
 			}
@@ -60,17 +60,17 @@ func TestWhoAsksLives(t *testing.T) {
 	})
 }
 
-// A node that leaves, or did not answer, counts as living only when it answers again.
+// A node that leaves, or did not answer, counts as alive only after it answers again.
 func TestQuestionsDoNotRevive(t *testing.T) {
-	for name, ends := range map[string]func(*liveness){
-		"leaves":          func(v *liveness) { v.leave("A") },
-		"does not answer": func(v *liveness) { v.note("A", time.Now(), member("A"), false) },
+	for name, ends := range map[string]func(*failureDetector){
+		"leaves":          func(v *failureDetector) { v.leave("A") },
+		"does not answer": func(v *failureDetector) { v.note("A", time.Now(), member("A"), false) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := liveness{every: askEvery}
+			v := failureDetector{every: minAskEvery}
 			v.note("A", time.Now(), member("A"), true)
 			ends(&v)
-			v.asks("A")
+			v.noteQuestion("A")
 			if _, lives := v.lives("A"); lives {
 				t.Error("its question makes it live")
 			}
@@ -82,11 +82,11 @@ func TestQuestionsDoNotRevive(t *testing.T) {
 	}
 }
 
-// What comes late, over something newer, counts for nothing: an answer from before the node told that it leaves, and a
-// question that nobody answered though a later one was.
+// Outdated results are ignored: an answer from before the node announced that it leaves, and a failed question after which a
+// later one was answered.
 func TestLateAnswersCountForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := liveness{every: askEvery}
+		v := failureDetector{every: minAskEvery}
 		asked := time.Now()
 		<-time.After(time.Millisecond)
 		v.leave("A")
@@ -103,33 +103,33 @@ func TestLateAnswersCountForNothing(t *testing.T) {
 	})
 }
 
-// Who did not answer, and asks, is asked in the next round.
-func TestWhoAsksIsAskedAgain(t *testing.T) {
+// A node that did not answer, and then sends a question, is asked in the next round.
+func TestAskingNodeIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := liveness{every: askSeldom}
+		v := failureDetector{every: maxAskEvery}
 		v.due("A", v.every)
 		v.note("A", time.Now(), member("A"), false)
 		if v.due("A", v.every) {
 			t.Error("asked again at once")
 		}
-		if v.asks("A"); !v.due("A", v.every) {
+		if v.noteQuestion("A"); !v.due("A", v.every) {
 			t.Error("it speaks, and is not asked")
 		}
 		v.note("A", time.Now(), member("A"), false)
-		<-time.After(askEvery)
+		<-time.After(minAskEvery)
 		if !v.due("A", v.every) {
 			t.Error("asked as seldom as one who lives")
 		}
 	})
 }
 
-// A node that shares no group with this one is asked more seldom, and counts as living for longer; but not when it is needed.
+// A node that shares no group with this one is asked less often and counts as alive for longer, unless it is needed.
 func TestStrangersAreAskedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var v liveness
-		v.keepTo(time.Minute)
+		var v failureDetector
+		v.setGrace(time.Minute)
 		peers := make(watched)
-		peers.add("A", v.stranger)
+		peers.add("A", v.strangerEvery)
 		asked := 0
 		describe := func(context.Context, string) (wire.Member, error) {
 			asked++
@@ -153,7 +153,7 @@ func TestStrangersAreAskedSeldom(t *testing.T) {
 		if n := minute(); n < 7 || n > 8 {
 			t.Errorf("a member was asked %d times a minute", n)
 		}
-		peers.add("A", v.stranger)
+		peers.add("A", v.strangerEvery)
 		if peers["A"] != v.every {
 			t.Error("who is a member is asked as seldom as a stranger")
 		}
