@@ -12,9 +12,8 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 )
 
-// learn finds out which peer answers at addr. libp2p dials only peers whose id is known; so a made-up one is
-// dialled, and the handshake fails with the id that was proved instead. The peer that is dialled afterwards must
-// prove it again.
+// learn determines which peer answers at addr. libp2p dials only peers with a known id. So learn dials a made-up id; the
+// handshake fails with the id that the peer proved instead. The following dial to that id must prove it again.
 func (h *Host) learn(ctx context.Context, addr ma.Multiaddr) (peer.ID, error) {
 	nobody, err := throwawayID()
 	if err != nil {
@@ -38,7 +37,7 @@ func (h *Host) learn(ctx context.Context, addr ma.Multiaddr) (peer.ID, error) {
 	return "", fmt.Errorf("learn peer id: %w", plain(err))
 }
 
-// plain leaves the made-up id out of a failed dial's error: nobody has heard of it.
+// plain removes the made-up id from the error of a failed dial.
 func plain(err error) error {
 	var dial *swarm.DialError
 	if !errors.As(err, &dial) {

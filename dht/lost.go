@@ -11,19 +11,20 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 )
 
-// lostFor is how long a peer whose last connection has ended is dialled over TCP only, if it has such an address. Where a
-// process has just ended, TCP is refused at once; over QUIC nobody answers, and a walk through the keyspace would wait
-// for that until dialTimeoutLocal is over: the player who is being looked up meanwhile does, too.
+// lostFor is how long a peer whose last connection has ended is dialled over TCP only, if it has a TCP address. After a
+// process has ended, TCP is refused at once, but QUIC gets no reply. A walk through the keyspace would wait for
+// dialTimeoutLocal, and so would the lookup of a player.
 const lostFor = 3 * time.Second
 
-// lost are the peers that were connected until lately. As libp2p's gater it keeps dials to them from hanging. Any
+// lost tracks the peers whose last connection ended recently. As libp2p's gater it keeps dials to them from hanging. Any
 // goroutine may use it.
 type lost struct {
 	addrs func(peer.ID) []ma.Multiaddr
 
 	mu struct {
 		sync.Mutex
-		// since when; zero while a connection is there, as far as was told: who dials then knows already that it has ended.
+		// When the last connection ended; zero while connected, as far as libp2p has reported. A dial to such a peer
+		// means that the caller has already noticed the end.
 		since map[peer.ID]time.Time
 	}
 }
@@ -34,7 +35,7 @@ func newLost() *lost {
 	return l
 }
 
-// watch notes who is lost and who is there again.
+// watch records which peers are lost and which have reconnected.
 func (l *lost) watch(n network.Network) {
 	l.addrs = n.Peerstore().Addrs
 	n.Notify(&network.NotifyBundle{
@@ -64,7 +65,7 @@ func (l *lost) back(id peer.ID) {
 	l.mu.since[id] = time.Time{}
 }
 
-// lately tells whether the peer was lost a moment ago.
+// lately reports whether the peer was lost within lostFor.
 func (l *lost) lately(id peer.ID, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,21 +73,21 @@ func (l *lost) lately(id peer.ID, now time.Time) bool {
 	return there && (since.IsZero() || now.Sub(since) <= lostFor)
 }
 
-// InterceptAddrDial lets a peer that was lost a moment ago be dialled over TCP only.
+// InterceptAddrDial restricts dials to a recently lost peer to TCP.
 func (l *lost) InterceptAddrDial(id peer.ID, addr ma.Multiaddr) bool {
 	return overTCP(addr) || !l.lately(id, time.Now()) || !anyTCP(l.addrs(id))
 }
 
-// InterceptPeerDial lets everybody be dialled.
+// InterceptPeerDial allows every peer.
 func (l *lost) InterceptPeerDial(peer.ID) bool { return true }
 
-// InterceptAccept takes in everybody.
+// InterceptAccept allows every connection.
 func (l *lost) InterceptAccept(network.ConnMultiaddrs) bool { return true }
 
-// InterceptSecured takes in everybody.
+// InterceptSecured allows every connection.
 func (l *lost) InterceptSecured(network.Direction, peer.ID, network.ConnMultiaddrs) bool { return true }
 
-// InterceptUpgraded takes in everybody.
+// InterceptUpgraded allows every connection.
 func (l *lost) InterceptUpgraded(network.Conn) (bool, control.DisconnectReason) { return true, 0 }
 
 func overTCP(addr ma.Multiaddr) bool {

@@ -11,35 +11,37 @@ import (
 )
 
 const (
-	// checkpointBytes of records bring what they hold into the tables, and so does checkpointAfter: a restart has
-	// little to read back, and a row that is written again and again goes into the tables once.
+	// A checkpoint moves the journal's contents into the tables once it holds checkpointBytes of records, or after
+	// checkpointAfter. So a restart has little to read back, and a row that is written repeatedly enters the tables once.
 	checkpointBytes = 8 << 20
 	checkpointAfter = 5 * time.Second
-	// spareBytes must be free on the disk beside four times what waits for the tables, for commits to go to the journal:
-	// what was acknowledged must find its place. On a fuller disk they go into the tables at once, and fail there.
+	// spareBytes must be free on the disk, beside four times the data that waits for the tables, for commits to go to the
+	// journal: acknowledged data must find room in the tables. On a fuller disk commits go into the tables at once, and
+	// fail there.
 	spareBytes = 32 << 20
 )
 
-// journalKey is the row of the meta table that says up to which record the tables have the journal: u64, big-endian.
+// journalKey is the row of the meta table with the number of the last journal record that the tables contain: u64,
+// big-endian.
 var journalKey = []byte("journal")
 
-// pen is what is needed to write. It belongs to whoever has locked it: Run, or a caller of Commit who finds nobody
-// writing; and to Open before.
+// pen is the state that a writer needs. It belongs to the goroutine that has locked it: Run, or a caller of Commit that
+// finds no writer; before that, Open.
 type pen struct {
 	sync.Mutex
 	writing bool  // Run runs, and nothing has ended the writing
-	failure error // why the writing has ended, if not by the end of Run
+	failure error // why writing has ended, if not by the end of Run
 	full    bool  // the last transaction found no space
 	journal journal
-	bytes   int64       // of records in the present file
-	older   int64       // of records in the other one, while they go into the tables
+	bytes   int64       // of records in the current file
+	older   int64       // of records in the other one, while a checkpoint moves them into the tables
 	number  uint64      // of the last record in the tables, or on its way into them
-	under   chan error  // delivers how the checkpoint under way ended; nil if there is none
-	stuck   bool        // the last one failed for want of space: the layer is aging still
-	due     *time.Timer // runs while there is something in the journal
+	under   chan error  // delivers the result of the checkpoint in progress; nil if there is none
+	stuck   bool        // the last checkpoint failed for lack of space; its layer is still aging
+	due     *time.Timer // runs while the journal is not empty
 }
 
-// recoverJournal brings what a crash left in the journal into the tables.
+// recoverJournal moves what a crash left in the journal into the tables.
 func (db *DB) recoverJournal() error {
 	db.pen.journal.paths = journalPaths(db.path)
 	value, err := db.get(metaTable, journalKey)
@@ -82,13 +84,13 @@ func (db *DB) recoverJournal() error {
 	return nil
 }
 
-// journals tells whether the requests go to the journal: they fit, and there is so much space left that the tables
-// will have room for them.
+// journals reports whether the requests may go to the journal: they fit, and enough space is left for the tables to hold
+// them later.
 func (db *DB) journals(batch []*request) bool {
 	n := int64(journalHead)
 	for _, r := range batch {
 		if len(r.writes) == 0 {
-			return false // it deletes what it finds in the tables
+			return false // it deletes rows that it must look up in the tables
 		}
 		n += int64(r.bytes)
 		for _, w := range r.writes {
@@ -98,7 +100,7 @@ func (db *DB) journals(batch []*request) bool {
 	return !db.pen.stuck && n <= journalMax && db.spare() >= spareBytes+4*(db.pen.bytes+db.pen.older+n)
 }
 
-// spare is how many bytes the tables can still grow by.
+// spare returns the number of bytes by which the tables can still grow.
 func (db *DB) spare() int64 {
 	free := freeSpace(db.path)
 	if limit := db.maxSize; limit > 0 {
@@ -134,8 +136,8 @@ func (db *DB) record(batch []*request) error {
 	return nil
 }
 
-// beginCheckpoint has what is in the journal go into the tables, beside the commits, which go on in the other file.
-// None is under way.
+// beginCheckpoint starts to move the journal's contents into the tables. Commits continue in the other file. No
+// checkpoint may be in progress.
 func (db *DB) beginCheckpoint() {
 	aging := db.age()
 	number := db.pen.number
@@ -161,7 +163,7 @@ func (db *DB) checkpointDue() error {
 	return nil
 }
 
-// age makes the fresh layer the aging one, and goes on in the other file.
+// age makes the fresh layer the aging one, and switches to the other file.
 func (db *DB) age() layer {
 	p := &db.pen
 	p.older, p.bytes, p.number = p.bytes, 0, p.journal.last
@@ -173,7 +175,7 @@ func (db *DB) age() layer {
 	return db.overlay.aging
 }
 
-// await waits for the checkpoint under way, if there is one.
+// await waits for the checkpoint in progress, if there is one.
 func (db *DB) await() error {
 	if db.pen.under == nil {
 		return nil
@@ -181,23 +183,23 @@ func (db *DB) await() error {
 	return db.landed(<-db.pen.under)
 }
 
-// arrived takes in the checkpoint under way, if it has ended.
+// arrived handles the end of the checkpoint in progress, if it has ended.
 func (db *DB) arrived() error {
 	select {
 	case err := <-db.pen.under:
 		return db.landed(err)
 	default:
-		return nil // whoever wrote has waited for it
+		return nil // the writer has already waited for it
 	}
 }
 
-// landed takes in how the checkpoint under way ended. One that found no space is repeated by flush.
+// landed handles the result of the checkpoint in progress. flush repeats one that found no space.
 func (db *DB) landed(err error) error {
 	db.pen.under = nil
 	switch {
 	case err == nil:
 		db.checkpointed()
-		if db.pen.bytes > 0 { // what came meanwhile would wait for checkpointBytes
+		if db.pen.bytes > 0 { // commits made meanwhile would wait for checkpointBytes
 			db.pen.due.Reset(checkpointAfter)
 		}
 	case errors.Is(err, ErrFull):
@@ -207,7 +209,7 @@ func (db *DB) landed(err error) error {
 	return err
 }
 
-// checkpointed: the tables have the aging layer.
+// checkpointed runs when the tables contain the aging layer.
 func (db *DB) checkpointed() {
 	db.pen.older, db.pen.stuck = 0, false
 	db.noteFull(false, nil)
@@ -216,7 +218,7 @@ func (db *DB) checkpointed() {
 	db.overlay.aging = nil
 }
 
-// flush returns when the tables have everything that was committed.
+// flush returns when the tables contain every commit.
 func (db *DB) flush() error {
 	if err := db.await(); err != nil && !errors.Is(err, ErrFull) {
 		return err
@@ -233,8 +235,7 @@ func (db *DB) flush() error {
 	return db.landed(db.write(aging, db.pen.number))
 }
 
-// write puts a layer into the tables, with the number of the last record that is in it. Any goroutine may call it, one
-// at a time.
+// write writes a layer into the tables, with the number of its last record. Any goroutine may call it, one at a time.
 func (db *DB) write(l layer, number uint64) error {
 	err := db.update(func(tx *bbolt.Tx) error {
 		for _, w := range l.inOrder() {
@@ -251,8 +252,8 @@ func (db *DB) write(l layer, number uint64) error {
 	return err
 }
 
-// settled has Run flush, so that the tables alone tell everything that was committed before. If Run has ended it flushes
-// itself what a full disk may have left in the journal then; or gives why the writing ended.
+// settled makes Run flush, so that the tables alone contain every earlier commit. If Run has ended, settled itself
+// flushes what a full disk may have left in the journal, or returns why writing has ended.
 func (db *DB) settled() error {
 	db.mu.Lock()
 	running := db.mu.running

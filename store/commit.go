@@ -12,8 +12,8 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// Bounds of one write, in bytes, and of one record or transaction. It takes whole commits until it
-// reaches one of its bounds; a single commit may be larger than they are.
+// Bounds of one write, in bytes, and of one record or transaction. A transaction takes whole commits until it reaches one
+// of its bounds; a single commit may exceed them.
 const (
 	MaxTable = 64
 	MaxKey   = bbolt.MaxKeySize // 32,768
@@ -23,21 +23,21 @@ const (
 	maxBatchWrites = 4096
 )
 
-// request is one caller that waits for its writes.
+// request is a caller that waits for its writes.
 type request struct {
 	writes []kv.Write
 	bytes  int
-	answer chan error // buffered: whoever answers never waits
+	answer chan error // buffered: the sender never waits
 
-	// With writes empty: delete what begins with prefix in table.
+	// If writes is empty, the request deletes the rows of table whose keys begin with prefix.
 	table  string
 	prefix []byte
 }
 
-// Commit writes all of writes, in their order, or none of them. It returns when they are on disk, or
-// with ErrFull, ErrDamaged, ErrClosed or what the disk said. It waits for Run to run. The caller must
-// leave the writes alone until it returns. An invalid write (no or too long table, key or value) is
-// refused before anything is written, and disturbs nobody else's commit.
+// Commit writes all of writes, in their order, or none of them. It returns when they are on disk, or with ErrFull,
+// ErrDamaged, ErrClosed or the disk's error. It waits until Run runs. The caller must not modify the writes until it
+// returns. An invalid write (no or too long table, key or value) is rejected before anything is written, and does not
+// affect other commits.
 func (db *DB) Commit(writes []kv.Write) error {
 	if len(writes) == 0 {
 		return nil
@@ -122,10 +122,9 @@ func (db *DB) submit(r *request) error {
 	return nil
 }
 
-// Run commits what callers queue, until ctx ends or Close is called; then it commits what is queued
-// already and returns nil. It returns an error when the file can no longer be trusted to take writes
-// (damage, a failing disk): reads may still work, but the daemon should stop. A full disk is no such
-// error. Run may be called once.
+// Run performs the queued commits until ctx ends or Close is called; then it performs those already queued and returns
+// nil. It returns an error when writing to the file is no longer safe (damage, a failing disk). Reads may still work
+// then, but the daemon should stop. A full disk is no such error. Run may be called once.
 func (db *DB) Run(ctx context.Context) error {
 	db.mu.Lock()
 	if db.mu.running || db.mu.closed {
@@ -165,7 +164,7 @@ func (db *DB) Run(ctx context.Context) error {
 	}
 }
 
-// hold calls what with the pen, and ends the writing if that fails, or a caller of Commit has failed.
+// hold calls what with the pen locked. It ends writing if that fails, or if a caller of Commit has failed.
 func (db *DB) hold(what func() error) error {
 	db.pen.Lock()
 	defer db.pen.Unlock()
@@ -179,8 +178,8 @@ func (db *DB) hold(what func() error) error {
 	return nil
 }
 
-// writeNow commits what is queued if nobody is writing: the caller so saves the way to Run and back. It reports false
-// if Run has something to do.
+// writeNow performs the queued commits if no goroutine is writing, which saves the caller the way to Run and back. It
+// returns false if Run has work to do.
 func (db *DB) writeNow() bool {
 	if !db.pen.TryLock() {
 		return false
@@ -197,7 +196,7 @@ func (db *DB) writeNow() bool {
 	return true
 }
 
-// finishRun commits what is queued still, and leaves everything in the tables if they have room for it.
+// finishRun performs the remaining queued commits, and moves everything into the tables if they have room for it.
 func (db *DB) finishRun() error {
 	return db.hold(func() error {
 		db.pen.writing = false
@@ -208,8 +207,8 @@ func (db *DB) finishRun() error {
 	})
 }
 
-// grave gives the errors of a checkpoint after which nothing may be written any more. A full disk is none: the journal
-// has everything.
+// grave returns the checkpoint errors after which nothing may be written any more. A full disk is not one of them: the
+// journal has everything.
 func (db *DB) grave(err error) error {
 	if errors.Is(err, ErrFull) {
 		db.noteFull(true, err)
@@ -230,7 +229,7 @@ func (db *DB) take() []*request {
 	return queue
 }
 
-// refuse answers every later commit with err, and returns those that are still queued.
+// refuse makes every later commit fail with err, and returns the queued ones.
 func (db *DB) refuse(err error) []*request {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -240,12 +239,12 @@ func (db *DB) refuse(err error) []*request {
 	return queue
 }
 
-// abandon ends the writing after a failure that leaves the file in doubt.
+// abandon ends writing after a failure that leaves the file in doubt.
 func (db *DB) abandon(err error) error {
 	db.pen.writing, db.pen.failure = false, err
 	answer(db.refuse(err), err)
 	if db.pen.under != nil {
-		<-db.pen.under // it fails as well, or what it brings into the tables is in the journal, too
+		<-db.pen.under // it fails as well, or its data is also in the journal
 		db.pen.under = nil
 	}
 	return fmt.Errorf("run store: %w", err)
@@ -257,10 +256,10 @@ func answer(requests []*request, err error) {
 	}
 }
 
-// commitAll commits the requests in order, in as few transactions as the bounds allow, and answers
-// each. A failure that leaves the file in doubt is the answer to all the rest, and returned.
+// commitAll performs the requests in order, in as few transactions as the bounds allow, and answers each. If a failure
+// leaves the file in doubt, all remaining requests get it as their answer, and commitAll returns it.
 func (db *DB) commitAll(queue []*request) error {
-	alone := 0 // so many requests at the head of the queue get a transaction of their own
+	alone := 0 // number of requests at the head of the queue that get a transaction each
 	for len(queue) > 0 {
 		n := 1
 		if alone > 0 {
@@ -271,7 +270,7 @@ func (db *DB) commitAll(queue []*request) error {
 		err := db.settle(queue[:n], alone)
 		full := errors.Is(err, ErrFull) && !mutated("full-is-fatal")
 		if full && n > 1 {
-			// One of them is too large; but the others may fit, or free the space that is missing.
+			// One of them is too large. The others may fit, or free the missing space.
 			alone = n
 			continue
 		}
@@ -289,8 +288,8 @@ func (db *DB) commitAll(queue []*request) error {
 	return nil
 }
 
-// settle makes the requests durable: in the journal if it takes them, else in the tables. Those that get a transaction
-// of their own are not for the journal: they were too large for the tables together with others.
+// settle makes the requests durable: in the journal if they fit, else in the tables. Requests with a transaction of their
+// own bypass the journal, because they were too large for the tables together with others.
 func (db *DB) settle(batch []*request, alone int) error {
 	if alone == 0 && db.journals(batch) {
 		if err := db.record(batch); !errors.Is(err, ErrFull) {
@@ -316,7 +315,7 @@ func batchLen(queue []*request) int {
 	return len(queue)
 }
 
-// noteFull logs when the disk becomes full and when it is no longer, not each commit in between.
+// noteFull logs when the disk becomes full and when it has space again, but not each commit in between.
 func (db *DB) noteFull(full bool, err error) {
 	if full == db.pen.full {
 		return

@@ -9,21 +9,21 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// overlay is what was committed and is not in the tables yet. Readers look here first. Run alone writes it.
+// overlay holds the commits that are not in the tables yet. Readers look here first. Only the writer modifies it.
 //
-// Whoever wants to read tables and overlay as of one moment begins his transaction while he holds the lock: a layer
-// leaves the overlay only after the tables have it.
+// To read tables and overlay as of one moment, begin the transaction while holding the lock: a layer leaves the overlay
+// only after the tables contain it.
 type overlay struct {
 	sync.RWMutex
-	fresh layer // of the journal file that is written to
-	aging layer // of the other one, while it goes into the tables; it does not change. Nil if there is none.
+	fresh layer // of the current journal file
+	aging layer // of the other one, while a checkpoint moves it into the tables; immutable; nil if there is none
 }
 
-// layer holds the newest write of each key: by table, then by the first bytes of the key, which are a region's or
-// group's number where it counts, so that a scan of one region passes the others over.
+// layer holds the newest write of each key, by table, then by the first bytes of the key. These are usually the number of
+// a region or group, so that a scan of one region skips the others.
 type layer map[string]map[[shelfSize]byte]shelf
 
-// shelf has nil for keys that were deleted. Values are never changed.
+// shelf maps keys to values, nil for deleted keys. Values are never modified.
 type shelf map[string][]byte
 
 const shelfSize = 8
@@ -33,7 +33,7 @@ func shelfOf(key []byte) (name [shelfSize]byte) {
 	return name
 }
 
-// put takes writes over, whose memory belongs to the layer from now on.
+// put adds writes; the layer owns their memory from then on.
 func (l layer) put(writes []kv.Write) {
 	for _, w := range writes {
 		table := l[w.Table]
@@ -51,13 +51,13 @@ func (l layer) put(writes []kv.Write) {
 	}
 }
 
-// get looks a key up. A nil value that was found says that the key was deleted.
+// get looks a key up. found with a nil value means that the key was deleted.
 func (l layer) get(table string, key []byte) (value []byte, found bool) {
 	value, found = l[table][shelfOf(key)][string(key)]
 	return value, found
 }
 
-// get looks a key up, newest first. The lock is held.
+// get looks a key up, newest layer first. The caller holds the lock.
 func (o *overlay) get(table string, key []byte) (value []byte, found bool) {
 	if value, found = o.fresh.get(table, key); !found {
 		value, found = o.aging.get(table, key)
@@ -65,8 +65,8 @@ func (o *overlay) get(table string, key []byte) (value []byte, found bool) {
 	return value, found
 }
 
-// rows gives the newest writes of the keys that begin with prefix, in the keys' order. The lock is held; what is
-// given can be read after it.
+// rows returns the newest writes of the keys that begin with prefix, in key order. The caller holds the lock; the result
+// stays valid without it.
 func (o *overlay) rows(table string, prefix []byte) []kv.Write {
 	newest := make(shelf)
 	for _, l := range [...]layer{o.aging, o.fresh} {
@@ -92,7 +92,7 @@ func (o *overlay) rows(table string, prefix []byte) []kv.Write {
 	return rows
 }
 
-// clone gives an overlay that does not change any more. The lock is held.
+// clone returns an immutable copy of the overlay. The caller holds the lock.
 func (o *overlay) clone() *overlay {
 	c := &overlay{fresh: make(layer, len(o.fresh)), aging: o.aging}
 	for table, shelves := range o.fresh {
@@ -105,7 +105,7 @@ func (o *overlay) clone() *overlay {
 	return c
 }
 
-// tables names the tables that have rows.
+// tables returns the names of the tables that have rows.
 func (o *overlay) tables() map[string]bool {
 	names := make(map[string]bool)
 	for _, l := range [...]layer{o.aging, o.fresh} {
@@ -120,7 +120,7 @@ func (o *overlay) tables() map[string]bool {
 	return names
 }
 
-// inOrder gives the layer's writes by table and key: bbolt is fastest so.
+// inOrder returns the layer's writes by table and key, the order in which bbolt is fastest.
 func (l layer) inOrder() []kv.Write {
 	var all []kv.Write
 	for _, table := range slices.Sorted(maps.Keys(l)) {

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Damage is a row whose checksum was wrong when the store was opened. Either its value is damaged, or its key,
-// and then it was found where it does not belong and is missing where it does. That place is near: Keys are the key
-// that it was found under, and those of the rows before and behind it in its table, as far as there are any.
+// Damage is a row whose checksum was wrong when the store was opened. Either its value is damaged, or its key. A row with
+// a damaged key appears in a wrong place and is missing in its own, which is near. Keys are therefore the key under which
+// it was found, and the keys of the rows before and behind it in its table, if any.
 type Damage struct {
 	Table string
 	Keys  [][]byte // the found one first
@@ -17,11 +17,11 @@ type Damage struct {
 
 func (d Damage) String() string { return fmt.Sprintf("table %s, key %x", d.Table, d.Keys[0]) }
 
-// Damaged lists the rows that were found damaged when the store was opened. In a file of more than 256 MiB values
-// are not looked at then: Check does that.
+// Damaged returns the rows that were found damaged when the store was opened. In a file of more than 256 MiB the values
+// are not read then; Check does that.
 func (db *DB) Damaged() []Damage { return slices.Clone(db.damage) }
 
-// maxDamage bounds the damaged rows with which a store is still opened.
+// maxDamage is the most damaged rows with which a store still opens.
 const maxDamage = 1000
 
 // suspicion collects the damaged rows of an inspection.
@@ -31,7 +31,7 @@ type suspicion struct {
 	table     string
 	rows, bad int
 	last      []byte // key of the row before
-	behind    bool   // the row before was damaged: its successor is wanted
+	behind    bool   // the row before was damaged: its successor is recorded next
 }
 
 func (s *suspicion) entry(table string, key, sealed []byte) error {
@@ -60,7 +60,8 @@ func (s *suspicion) entry(table string, key, sealed []byte) error {
 	return nil
 }
 
-// leave judges a whole table: if nothing of it is sound, its very name is in doubt, and with it what is missing.
+// leave ends the inspection of a table. If none of its rows is sound, its name itself is in doubt, and it is unknown
+// which rows are missing.
 func (s *suspicion) leave() error {
 	if s.rows > 0 && s.bad == s.rows {
 		return damaged("nothing in table %q is sound", s.table)
@@ -68,9 +69,9 @@ func (s *suspicion) leave() error {
 	return nil
 }
 
-// mendMeta looks for one flipped bit in a meta page that is invalid, and corrects it in the file: to go back to the
-// other page would lose the newest commit, which was acknowledged. (A power cut leaves a meta page as it was, or as it
-// was to be: it is smaller than a sector.) It reports whether it did.
+// mendMeta looks for a single flipped bit in an invalid meta page, and corrects it in the file. Using the other page
+// instead would lose the newest commit, which was acknowledged. (A power cut leaves a meta page either old or new: it is
+// smaller than a sector.) It reports whether it corrected a bit.
 func mendMeta(file interface {
 	io.ReaderAt
 	io.WriterAt
@@ -82,7 +83,7 @@ func mendMeta(file interface {
 	}
 	page := make([]byte, headerSize+metaSize)
 	if _, err := file.ReadAt(page, at); err != nil {
-		return false, nil //nolint:nilerr // there is no such page; the inspection will say so
+		return false, nil //nolint:nilerr // there is no such page; the inspection will report it
 	}
 	for bit := headerSize * 8; bit < len(page)*8; bit++ {
 		page[bit/8] ^= 1 << (bit % 8)
@@ -114,7 +115,7 @@ func (o *offset) ReadAt(b []byte, at int64) (int, error) {
 	return n, nil
 }
 
-// mendMetas tries both meta pages. Which place the second one has is what the first one says, or a guess.
+// mendMetas tries both meta pages. The first one determines the place of the second; without it, the place is a guess.
 func mendMetas(file interface {
 	io.ReaderAt
 	io.WriterAt
@@ -132,8 +133,8 @@ func mendMetas(file interface {
 	return mended || second, err
 }
 
-// Keys visits the keys of the table that begin with prefix, in order, also those of damaged rows: for whoever
-// wants to delete them. Otherwise it is like Scan: what is in the journal only is visited, too.
+// Keys visits the keys of the table that begin with prefix, in order, including those of damaged rows, so that a caller
+// can delete them. Otherwise it is like Scan: keys that are only in the journal are visited, too.
 func (db *DB) Keys(table string, prefix []byte, visit func(key []byte) error) (err error) {
 	db.overlay.RLock()
 	newer := db.overlay.rows(table, prefix)
