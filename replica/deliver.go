@@ -6,8 +6,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// feed moves committed entries into the mailbox, as many as fit. News are entries that raft has just handed out; what
-// was left over earlier is read from the log.
+// feed moves committed entries into the mailbox, as many as fit. News are entries that raft has just returned; entries
+// left over from earlier are read from the log.
 func (r *replica) feed(news []*raftpb.Entry) error {
 	for r.fed < r.advanced {
 		var entry *raftpb.Entry
@@ -25,7 +25,7 @@ func (r *replica) feed(news []*raftpb.Entry) error {
 		case len(entry.GetData()) > 0:
 			c := Committed{Index: entry.GetIndex(), Term: entry.GetTerm(), Entry: entry.GetData()}
 			if !r.handle.pushEntry(c, r.host.limits.mailbox) {
-				return nil // the next Take asks for more
+				return nil // the next Take requests more
 			}
 			r.visible = c.Index
 			r.host.metrics.delivered.Inc()
@@ -40,7 +40,7 @@ func (r *replica) feed(news []*raftpb.Entry) error {
 	return nil
 }
 
-// tellLeadership delivers a change of leader. That this node leads is told by feed, behind an entry of its own term.
+// tellLeadership delivers a change of leader. feed delivers this node's own leadership, behind an entry of its own term.
 func (r *replica) tellLeadership() {
 	l := Leadership{Leader: r.peer(r.leader), Term: r.term}
 	if r.leading {

@@ -10,13 +10,13 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// Founding says how a group begins. All its first members must be given the same one.
+// Founding describes a new group. All its first members must be given the same one.
 type Founding struct {
-	Group   uint64   // never 0, unique for ever
+	Group   uint64   // never 0, unique forever
 	Members []string // peer ids; their order gives them their replica ids, 1 to n
-	// Tables hold the owner's state: the rows that snapshots carry and replace, written by nothing but Applied (and by
-	// whoever fills them before the group is opened first). The same on all members. Nil if the group is never to
-	// send or take a snapshot: it then has no members but the founders, and none of them may fall far behind.
+	// Tables select the owner's state: the rows that snapshots carry and replace. Only Applied writes them (and the
+	// caller that fills them before the group is first opened). They are the same on all members. Nil if the group never
+	// sends or receives a snapshot: it then has no members but the founders, and none of them may fall far behind.
 	Tables []TablePrefix
 }
 
@@ -35,15 +35,15 @@ type closing struct {
 	reply chan<- error
 }
 
-// Open opens a group. If this node never had it, it is founded, durably; else it resumes from what is stored, and the
-// stored configuration wins over the founding's members (which may then be empty). A group of one campaigns at once:
-// Leadership{Self: true} is delivered within a few fsyncs. The error is ErrOpen, ErrTombstone, ErrNotMember,
-// ErrDamaged, ErrStorage, ErrStopped, the context's, or one of the storage's reads.
+// Open opens a group. If this node never had it, it is founded, durably. Otherwise it resumes from what is stored, and
+// the stored configuration takes precedence over the founding's members (which may then be empty). A group of one
+// campaigns at once: Leadership{Self: true} is delivered within a few fsyncs. The error is ErrOpen, ErrTombstone,
+// ErrNotMember, ErrDamaged, ErrStorage, ErrStopped, the context's, or one of the storage's reads.
 func (h *Host) Open(ctx context.Context, f Founding) (*Group, error) {
 	return h.opened(ctx, fmt.Sprintf("open group %d", f.Group), func(reply func(*Group, error)) { h.open(f, reply) })
 }
 
-// opened has Run call open, and waits for what it replies.
+// opened makes Run call open, and waits for its reply.
 func (h *Host) opened(ctx context.Context, doing string, open func(reply func(*Group, error))) (*Group, error) {
 	type result struct {
 		group *Group
@@ -59,7 +59,7 @@ func (h *Host) opened(ctx context.Context, doing string, open func(reply func(*G
 	case <-h.stopped:
 		return nil, fmt.Errorf("%s: %w", doing, ErrStopped)
 	case <-ctx.Done():
-		// Nobody will own what is being opened.
+		// The caller has gone, so close what is being opened.
 		var abandon func()
 		abandon = func() {
 			select {
@@ -138,7 +138,7 @@ func loadState(storage Storage, group uint64) (state, *configuration, error) {
 	return s, conf, nil
 }
 
-// found prepares what founds a group.
+// found prepares the writes that found a group.
 func (h *Host) found(f Founding) (*founding, error) {
 	conf := &configuration{Index: foundingIndex, Next: uint64(len(f.Members)) + 1}
 	for i, peer := range f.Members {
@@ -186,7 +186,7 @@ func (h *Host) resume(group uint64, s state, conf *configuration, tables []Table
 	reply(r.handle, nil)
 }
 
-// start makes the replica's raft node and its clock run.
+// start creates the replica's raft node and starts its clock.
 func (h *Host) start(r *replica) error {
 	if err := r.start(); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (h *Host) start(r *replica) error {
 	return nil
 }
 
-// closeGroup takes a group out of memory, after its next commit if it has applied writes to store.
+// closeGroup removes a group from memory, after its next commit if it has applied writes to store.
 func (h *Host) closeGroup(g *Group, reply chan<- error) {
 	r := h.replicas[g.id]
 	if r == nil || r.handle != g {
@@ -209,11 +209,10 @@ func (h *Host) closeGroup(g *Group, reply chan<- error) {
 	}
 }
 
-// unstored: the owner has applied something that is not stored.
+// unstored reports whether the owner has applied writes that are not stored.
 func (r *replica) unstored() bool { return len(r.pending) > 0 || r.reported > r.stored.applied }
 
-// finishClosing takes the groups out of memory that wait for it. What they had to store has been stored by now, unless
-// storage refuses.
+// finishClosing removes the closed groups from memory. Their data has been stored by now, unless storage refuses.
 func (h *Host) finishClosing() {
 	for _, c := range h.closing {
 		var err error
@@ -226,7 +225,7 @@ func (h *Host) finishClosing() {
 	h.closing = nil
 }
 
-// Has tells whether this node stores the group, open or not. A removed group is not stored.
+// Has reports whether this node stores the group, open or not. A removed group is not stored.
 func (h *Host) Has(group uint64) (bool, error) {
 	value, err := h.storage.Get(tableState, stateKey(group, kindConfig))
 	if err != nil {
@@ -235,7 +234,7 @@ func (h *Host) Has(group uint64) (bool, error) {
 	return value != nil, nil
 }
 
-// Groups lists the groups that this node stores, open or not, ascending.
+// Groups returns the groups that this node stores, open or not, ascending.
 func (h *Host) Groups() ([]uint64, error) {
 	var groups []uint64
 	err := h.storage.Scan(tableState, nil, func(key, _ []byte) error {
@@ -250,9 +249,9 @@ func (h *Host) Groups() ([]uint64, error) {
 	return groups, nil
 }
 
-// Remove deletes what this node stores of a group that is not open, together with what also says (the owner's own
-// tables), in one transaction, and leaves a tombstone: the group cannot be opened here again, only joined under a later
-// replica id. It blocks until that is durable. The error is ErrOpen, ErrStopped, or one of the storage's.
+// Remove deletes everything that this node stores of a group that is not open, together with the writes in also (the
+// owner's own tables), in one transaction, and leaves a tombstone: the group cannot be opened here again, only joined
+// under a later replica id. It blocks until that is durable. The error is ErrOpen, ErrStopped, or one of the storage's.
 func (h *Host) Remove(group uint64, also ...kv.Write) error {
 	reply := make(chan error, 1)
 	h.post(func() { reply <- h.remove(group, also) })

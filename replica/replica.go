@@ -11,13 +11,13 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// What raft is told. Ticks are Options.TickEvery.
+// Settings of raft. Ticks are Options.TickEvery.
 const (
-	electionTicks    = 8 // if Options do not say
+	electionTicks    = 8 // default of Options.ElectionTicks
 	heartbeatTicks   = 1
-	maxSizePerMsg    = 256 << 10 // bytes of entries in one append message, one entry may be larger
+	maxSizePerMsg    = 256 << 10 // bytes of entries in one append message; a single entry may be larger
 	maxCommittedSize = 1 << 20   // bytes of committed entries in one step
-	maxInflight      = 256       // append messages on their way to one member
+	maxInflight      = 256       // append messages in flight to one member
 	maxInflightBytes = 4 << 20
 	maxMembers       = 15
 )
@@ -36,7 +36,7 @@ type replica struct {
 	reads         reads
 	sending       sending
 	announcements announcements
-	incoming      *snapshot         // a received one that raft has, not yet installed
+	incoming      *snapshot         // received and passed to raft, not yet installed
 	ticks         uint64            // since Open
 	heard         map[uint64]uint64 // replica id → ticks at its newest message
 
@@ -48,7 +48,7 @@ type replica struct {
 	term, vote, commit uint64
 	stored             state  // the record on disk
 	applied            uint64 // the owner's tables with pending contain the entries up to here
-	fed                uint64 // entries up to here were put into the mailbox (or are not the owner's to see)
+	fed                uint64 // entries up to here were put into the mailbox (or are internal)
 	visible            uint64 // the last Committed put into the mailbox, or applied at the start
 	reported           uint64 // index of the owner's last Applied
 	advanced           uint64 // entries up to here came out of raft as committed
@@ -61,15 +61,15 @@ type replica struct {
 	leading bool       // raft's state is leader
 	told    Leadership // the newest Leadership delivered
 
-	// floor: raft's last index is at least this. It is exact whenever everything raft has is stored.
+	// floor: raft's last index is at least this. It is exact when everything that raft has is stored.
 	floor uint64
 
-	ready   raft.Ready // while inBatch: what the commit under way makes durable
+	ready   raft.Ready // while inBatch: what the commit in progress makes durable
 	inBatch bool
 	dirty   bool // in Host.dirty
-	lazy    bool // in Host.lazy: has something to store that can wait
+	lazy    bool // in Host.lazy: has data to store that can wait
 	over    bool // closed or failed
-	clocked int  // its place in Host.ticking, from 1; 0: none
+	clocked int  // its index in Host.ticking, from 1; 0: none
 	lag     uint64
 }
 
@@ -96,18 +96,18 @@ func newReplica(h *Host, group uint64, s state, conf *configuration, tables []Ta
 	return r, nil
 }
 
-// alone: this node is the only member, and needs no clock to lead.
+// alone reports whether this node is the only member, and needs no clock to lead.
 func (r *replica) alone() bool { return r.decides() && len(r.conf.Learners) == 0 }
 
-// decides: this node is the only voter.
+// decides reports whether this node is the only voter.
 func (r *replica) decides() bool {
 	return r.conf.Index > 0 && len(r.conf.Members) == 1 && r.conf.Members[0].ID == r.id
 }
 
-// owes: raft could not take yet what the owner asked for.
+// owes reports whether raft could not yet accept some of the owner's input.
 func (r *replica) owes() bool { return len(r.waiting) > 0 || r.members.change != nil }
 
-// start makes the raft node from what is durable. It is called at open, and again after a stall.
+// start creates the raft node from what is durable. It is called at open, and again after a stall.
 func (r *replica) start() error {
 	r.log.hard = &raftpb.HardState{Term: new(r.term), Vote: new(r.vote), Commit: new(r.commit)}
 	return r.guard("start", func() error {
@@ -119,7 +119,7 @@ func (r *replica) start() error {
 			Applied:                   r.advanced,
 			MaxSizePerMsg:             maxSizePerMsg,
 			MaxCommittedSizePerReady:  maxCommittedSize,
-			MaxUncommittedEntriesSize: 2 * uint64(r.host.limits.outstanding), // Group.Propose bounds before raft does
+			MaxUncommittedEntriesSize: 2 * uint64(r.host.limits.outstanding), // Group.Propose has a lower bound than raft
 			MaxInflightMsgs:           maxInflight,
 			MaxInflightBytes:          maxInflightBytes,
 			CheckQuorum:               !mutated("no-check-quorum"),
@@ -139,9 +139,9 @@ func (r *replica) start() error {
 	})
 }
 
-// guard runs f, which calls into raft. Raft panics where it finds its invariants broken (and on every error of its
-// storage); that must end this group and none beside it. The raft node is thrown away then: nothing of what it did
-// since the last commit has left this function's callers.
+// guard runs f, which calls into raft. Raft panics when its invariants are broken (and on every error of its storage).
+// That must end this group and no other. The raft node is then discarded: nothing that it has done since the last commit
+// has left this function's callers.
 func (r *replica) guard(doing string, f func() error) (err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -156,7 +156,7 @@ func (r *replica) guard(doing string, f func() error) (err error) {
 	return nil
 }
 
-// take receives what owner and network have for the group.
+// take processes the input of owner and network for the group.
 func (r *replica) take(in inbox) error {
 	if in.reported > r.reported || len(in.writes) > 0 {
 		r.report(in.reported, in.writes)
@@ -171,7 +171,7 @@ func (r *replica) take(in inbox) error {
 		in.reads = nil
 	}
 	if r.node == nil || r.members.removed {
-		return nil // stalled: messages are lost, as on a network; proposals were dropped by pushLeadership
+		return nil // stalled: messages are lost, as on a network; pushLeadership has dropped the proposals
 	}
 	return r.guard("step", func() error {
 		for _, m := range in.messages {
@@ -181,7 +181,7 @@ func (r *replica) take(in inbox) error {
 				continue
 			}
 			if err := r.node.Step(m); err != nil {
-				r.logger.Debug("message ignored", "error", err) // raft's way to say "not for me now"
+				r.logger.Debug("message ignored", "error", err) // raft's error for a message that it ignores for now
 			}
 			if r.heard == nil {
 				r.heard = make(map[uint64]uint64)
@@ -222,13 +222,13 @@ func (r *replica) propose() {
 	}
 	err := r.node.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: &r.id, Entries: entries})
 	if err != nil {
-		return // raft cannot take them now; if it still leads at the next tick, they are proposed again
+		return // raft cannot accept them now; if it still leads at the next tick, they are proposed again
 	}
 	r.waiting = nil
 	r.announcements.entries++
 }
 
-// report notes what the owner has applied.
+// report records what the owner has applied.
 func (r *replica) report(index uint64, writes []kv.Write) {
 	r.reported = index
 	for _, w := range writes {
@@ -243,8 +243,7 @@ func (r *replica) report(index uint64, writes []kv.Write) {
 	r.host.later(r)
 }
 
-// settleApplied raises the applied index over the entries that are not the owner's to see, as soon as the owner has
-// applied all that came before them.
+// settleApplied raises the applied index past internal entries, as soon as the owner has applied everything before them.
 func (r *replica) settleApplied() {
 	r.applied = max(r.applied, r.reported)
 	if r.applied >= r.visible {
@@ -267,7 +266,7 @@ func (r *replica) tick() error {
 	})
 }
 
-// finish acts on a Ready that is durable, or that needs no writing: it sends, delivers and advances.
+// finish processes a Ready that is durable, or that needs no writing: it sends, delivers and advances.
 func (r *replica) finish(rd raft.Ready) error {
 	if len(rd.Entries) > 0 {
 		r.log.append(rd.Entries)
@@ -305,7 +304,7 @@ func (r *replica) finish(rd raft.Ready) error {
 	if r.alone() {
 		r.log.shorten(r.fed, maxTailBytes)
 	} else {
-		r.log.shorten(0, maxTailBytes) // for the other members, who are behind by what is on its way
+		r.log.shorten(0, maxTailBytes) // kept for the other members, which lag by what is in flight
 	}
 	return nil
 }
@@ -333,13 +332,13 @@ func (r *replica) send(messages []*raftpb.Message) error {
 	return nil
 }
 
-// next is the state record as it is to be stored now, with what rd brings if the replica is in the batch.
+// next returns the state record to store now, including rd if the replica is in the batch.
 func (r *replica) next() state {
 	s := state{term: r.term, vote: r.vote, commit: r.commit, applied: r.applied, start: r.log.start, startTerm: r.log.startTerm}
 	if r.inBatch && !raft.IsEmptyHardState(r.ready.HardState) {
 		s.term, s.vote, s.commit = r.ready.GetTerm(), r.ready.GetVote(), r.ready.GetCommit()
 	}
-	// Only what is durably applied is cut off; a slower member may still want the last entries.
+	// Only durably applied entries are cut off. A slower member may still need the last ones.
 	durable := r.stored.applied
 	switch {
 	case mutated("forget-applied-index"):
@@ -351,7 +350,7 @@ func (r *replica) next() state {
 	}
 	if keep := r.host.limits.keepEntries; durable > s.start+keep+keep/4 {
 		s.start = max(s.start, r.sending.keep(durable-keep, durable-min(durable, 10*keep)))
-		s.startTerm, _ = r.log.Term(s.start) // start < index ≤ applied ≤ last: there is a term
+		s.startTerm, _ = r.log.Term(s.start) // start < index ≤ applied ≤ last: a term exists
 	}
 	return s
 }
