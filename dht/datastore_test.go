@@ -31,7 +31,7 @@ func TestDatastore(t *testing.T) {
 	if got, err := d.Get(ctx, ds.NewKey("/player/E")); err != nil || len(got) != 0 {
 		t.Errorf("an empty value gives %q, %v", got, err)
 	}
-	if _, err := d.Get(ctx, ds.NewKey("/chunk/C")); err != ds.ErrNotFound { // kad-dht compares so
+	if _, err := d.Get(ctx, ds.NewKey("/chunk/C")); err != ds.ErrNotFound { // kad-dht compares with ==
 		t.Errorf("a missing key gives %v", err)
 	}
 	if has, err := d.Has(ctx, ds.NewKey("/chunk/A")); err != nil || !has {

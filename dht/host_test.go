@@ -26,7 +26,7 @@ func startHost(t *testing.T, x int, storage Storage) *Host {
 	return h
 }
 
-// pair starts two hosts that are connected.
+// pair returns two hosts that are connected.
 func pair(t *testing.T) (a, b *Host) {
 	a, b = startHost(t, 1, newMemory()), startHost(t, 2, newMemory())
 	if _, err := a.Connect(testContext(t), b.Addrs()[0]); err != nil {
@@ -106,7 +106,7 @@ func TestTakenPort(t *testing.T) {
 	}
 }
 
-// The id that is made up to learn the real one is nobody's business.
+// Error messages do not contain the made-up id of learn.
 func TestUnreachableAddressIsToldPlainly(t *testing.T) {
 	h := startHost(t, 9, newMemory())
 	_, err := h.Connect(t.Context(), "/ip4/127.0.0.1/tcp/1")
@@ -169,7 +169,7 @@ func TestAsk(t *testing.T) {
 		h.HandleAsk("/test/size", func(_ context.Context, _ string, q []byte) ([]byte, error) { return q, nil })
 	}
 	ctx := testContext(t)
-	for _, to := range []*Host{b, a} { // another one, and oneself
+	for _, to := range []*Host{b, a} { // another node, and the node itself
 		got, err := a.Ask(ctx, to.PeerID(), "/test/echo", []byte("hello"))
 		if err != nil || string(got) != a.PeerID()+" hello" {
 			t.Errorf("answer %q, %v", got, err)
@@ -279,7 +279,8 @@ func TestCloseAwaitsHandlers(t *testing.T) {
 }
 
 func TestManyConnectionsFromOneAddress(t *testing.T) {
-	// More than libp2p's 8 per address: the limit is ours. Loopback is exempt from both, so ask the manager itself.
+	// More than libp2p's 8 per address: this package's limit applies. Loopback is exempt from both, so query the manager
+	// itself.
 	manager, err := newResourceManager()
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// Whom a node may dial, and over what, by how long ago it lost him.
+// The peers that a node may dial, and the transport, by the time since they were lost.
 func TestLostAreDialledOverTCPOnly(t *testing.T) {
 	tcp, quic := mustAddr(t, "/ip4/127.0.0.1/tcp/4001"), mustAddr(t, "/ip4/127.0.0.1/udp/4001/quic-v1")
 	now := time.Now()
@@ -56,8 +56,8 @@ func TestLostAreDialledOverTCPOnly(t *testing.T) {
 	}
 }
 
-// A node that has ended keeps nobody waiting who wants to speak to it: its port is closed, and one does not wait for an
-// answer over QUIC.
+// A node that has ended delays no peer that wants to reach it: its port is closed, and dials do not wait for a reply over
+// QUIC.
 func TestEndedNodeIsRefusedAtOnce(t *testing.T) {
 	a, b := pair(t)
 	id := b.lib.ID()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A record that was good once is good again, but only the same bytes, and only under the same key.
+// The cache returns a record only for the same bytes under the same key.
 func TestOpenedRecordsAreTheSameBytes(t *testing.T) {
 	s := newSigner(t)
 	o := newOpened(testWorld)
@@ -34,7 +34,8 @@ func TestOpenedRecordsAreTheSameBytes(t *testing.T) {
 	}
 }
 
-// BenchmarkOpen is one of the looks at a record that kad-dht takes while it stores it: the first one, and the others.
+// BenchmarkOpen measures the verifications that kad-dht makes while it stores a record: the first one, and the cached
+// ones.
 func BenchmarkOpen(b *testing.B) {
 	s := newSigner(b)
 	good := s.seal(b, testWorld, "/player/x", make([]byte, 200), nil)

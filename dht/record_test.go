@@ -154,12 +154,12 @@ func TestChunkValidator(t *testing.T) {
 				t.Errorf("%s, %s: %v; want an error with %q", placement, test.name, err, test.want)
 			}
 		}
-		wrong := key + "0" // ten times the nonce; for hash placement no nonce at all
+		wrong := key + "0" // ten times the nonce; hash placement has no nonce
 		if err := v.Validate(wrong, s.sealRegion(t, wrong, s.region(cell, 1, 1))); err == nil {
 			t.Errorf("%s: the key %s is accepted for cell %v", placement, wrong, cell)
 		}
 	}
-	// A later nonce that places the cell just as well would give it a second key.
+	// A later nonce with the same place would allow a second key for the cell.
 	v, _ := testValidators(grid.PlacementWalkad)
 	key := grid.PlacementHash.Key(cell)
 	if err := v.Validate(key, s.sealRegion(t, key, s.region(cell, 1, 1))); err == nil {
@@ -251,11 +251,11 @@ func FuzzEnvelope(f *testing.F) {
 		if chunks.Validate(key, raw) == nil && err != nil {
 			t.Fatalf("%x is valid, but does not decode", raw)
 		}
-		players.Validate("/player/x", raw) //nolint:errcheck // only a panic would be wrong
+		players.Validate("/player/x", raw) //nolint:errcheck // only a panic would be an error
 	})
 }
 
-// FuzzPayload lets the fuzzer write what an attacker can sign: any payload, correctly signed.
+// FuzzPayload tries everything that an attacker can sign: any payload, correctly signed.
 func FuzzPayload(f *testing.F) {
 	s := newSigner(f)
 	cell := cellOf(1)

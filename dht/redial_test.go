@@ -46,7 +46,7 @@ func TestRedialBacksOff(t *testing.T) {
 	if tries["meeting"] != 2+600/4 || tries[id.String()] != 2+600/4 {
 		t.Errorf("attempts in ten minutes: %v", tries)
 	}
-	// Everybody is tried for ever, and answering resets the wait.
+	// Every peer is retried forever, and an answer resets the wait.
 	now := start.Add(time.Hour)
 	for _, e := range r.next(now, nobody) {
 		r.reached(e, id, now)
@@ -72,8 +72,8 @@ func TestRedialBacksOff(t *testing.T) {
 	}
 }
 
-// Many peers that are lost are dialled no more often together than a few, but for bootstrap addresses; and when
-// one of them is back, by its own doing or by ours, all others are tried at once.
+// Many lost peers together are dialled no more often than a few, except for bootstrap addresses. When one of them is
+// back, by its own dial or by this node's, all others are tried at once.
 func TestRedialOfMany(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	known := make(map[peer.ID]knownPeer)
@@ -104,7 +104,7 @@ func TestRedialOfMany(t *testing.T) {
 		if tries["meeting"] < 600/16 || all > 200*(7+600/50)+60 {
 			t.Errorf("%d attempts in ten minutes, %d of the meeting place", all, tries["meeting"])
 		}
-		// Long after the last attempt of all, one is back.
+		// Long after the last attempt, one peer is back.
 		waiting := func() []*redialEntry { return r.next(now, nobody) }
 		for len(waiting()) > 0 {
 			for _, e := range waiting() {
@@ -166,7 +166,7 @@ func TestKnownPeers(t *testing.T) {
 		t.Errorf("%d writes for ten new addresses", n)
 	}
 	now = now.Add(time.Hour)
-	see(ids[10:], "/ip4/192.0.2.1/tcp/1", now) // ten too many: the oldest go
+	see(ids[10:], "/ip4/192.0.2.1/tcp/1", now) // ten too many: the oldest are dropped
 	loaded, err := loadKnown(storage)
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func TestKnownPeers(t *testing.T) {
 	if storage.size(tablePeers) != 0 {
 		t.Errorf("%d peers known after a month", storage.size(tablePeers))
 	}
-	// Damaged entries are no reason not to start.
+	// Damaged entries do not prevent a start.
 	if err := storage.Commit([]kv.Write{
 		{Table: tablePeers, Key: []byte("rubbish"), Value: []byte{0xa0}},
 		{Table: tablePeers, Key: []byte(ids[0].String()), Value: []byte("rubbish")},

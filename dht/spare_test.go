@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// streamsOf lists the host's streams of a protocol with the other one.
+// streamsOf returns the host's streams of a protocol with the other host.
 func streamsOf(t *testing.T, h, other *Host, proto string) (found []network.Stream) {
 	t.Helper()
 	id, err := peer.Decode(other.PeerID())
@@ -72,7 +72,7 @@ func TestQuestionsShareAStream(t *testing.T) {
 	}
 }
 
-// recordedClose is a stream that notes that it was closed.
+// recordedClose is a stream that records that it was closed.
 type recordedClose struct {
 	network.Stream
 	closed *bool
@@ -115,7 +115,7 @@ func TestSpareStreamsAreClosed(t *testing.T) {
 	}
 }
 
-// hurried is a context whose deadline, which streams keep to, passes before it ends itself.
+// hurried is a context whose deadline, which streams use, passes before the context ends.
 type hurried struct {
 	context.Context //nolint:containedctx // it is one
 	until           time.Time
@@ -123,8 +123,8 @@ type hurried struct {
 
 func (h hurried) Deadline() (time.Time, bool) { return h.until, true }
 
-// What is answered too late is not taken for the answer to the next question, whether the stream or the context has noticed
-// first that it is late.
+// A late answer is not taken for the answer to the next question, whether the stream or the context notices the timeout
+// first.
 func TestALateAnswerIsNoOthers(t *testing.T) {
 	const proto = "/test/late"
 	for name, hurry := range map[string]bool{"the stream": true, "the context": false} {
@@ -163,7 +163,7 @@ func TestALateAnswerIsNoOthers(t *testing.T) {
 	}
 }
 
-// Who is asked again after it was restarted is asked over a new connection.
+// A peer that was restarted is asked over a new connection.
 func TestQuestionsOutliveTheConnection(t *testing.T) {
 	const proto = "/test/echo"
 	storage := newMemory()
@@ -194,7 +194,7 @@ func TestQuestionsOutliveTheConnection(t *testing.T) {
 	ask()
 }
 
-// The bytes of all questions and answers are counted, also where they share a stream.
+// The bytes of all questions and answers are counted, including those that share a stream.
 func TestSharedStreamsAreCounted(t *testing.T) {
 	const proto = "/test/echo"
 	a, b := pair(t)
@@ -224,7 +224,7 @@ func TestSharedStreamsAreCounted(t *testing.T) {
 	}
 }
 
-// A peer that takes too long is not asked once more.
+// A peer that takes too long is not asked again.
 func TestSilenceIsNoEnd(t *testing.T) {
 	for _, err := range []error{context.DeadlineExceeded, ErrNotServed} {
 		if errors.Is(ended(err), errEnded) {

@@ -9,12 +9,12 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// A quiet group's followers hear of a commit at once; those of a busy one with the next entries, or a tick later.
+// Followers of a quiet group receive a commit at once; those of a busy one with the next entries, or a tick later.
 func TestAnnouncements(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n, keepers := cluster(t, Founding{Group: 5, Members: []string{"a", "b", "c"}})
 		lead := leader(t, keepers)
-		<-time.After(time.Second) // what the election has left
+		<-time.After(time.Second) // let the election finish
 		synctest.Wait()
 		announced := 0
 		n.mu.Lock()
@@ -26,7 +26,7 @@ func TestAnnouncements(t *testing.T) {
 		}
 		n.mu.Unlock()
 		var want []string
-		propose := func() { // no time passes in it
+		propose := func() { // takes no time
 			want = append(want, numbered("e", len(want)))
 			if err := lead.Propose([]byte(want[len(want)-1])); err != nil {
 				t.Fatal(err)
@@ -71,7 +71,7 @@ func TestAnnouncements(t *testing.T) {
 	})
 }
 
-// The word that takes a member out is never withheld: nobody would repeat it.
+// The message that informs a removed member is never withheld, because it is not repeated.
 func TestRemovalIsAnnounced(t *testing.T) {
 	r := &replica{log: &log{}}
 	entries := &raftpb.Message{

@@ -8,9 +8,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestChurn: whatever happens to messages and nodes while members come and go, all replicas are told the same entries
-// and configurations at the same indexes, their tables are exactly that, no replica id comes back, and in the end, when
-// the network is well, all members of the last configuration have everything.
+// TestChurn: whatever happens to messages and nodes while members change, all replicas get the same entries and
+// configurations at the same indexes, their tables match exactly, and no replica id is reused. In the end, when the
+// network works, all members of the last configuration have everything.
 func TestChurn(t *testing.T) {
 	restores, configurations, entries := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -61,7 +61,7 @@ func TestChurn(t *testing.T) {
 				packets := c.wire
 				c.wire = nil
 				for range rapid.IntRange(0, len(packets)).Draw(t, "delivered") {
-					c.ship(rapid.SampledFrom(packets).Draw(t, "packet")) // doubled, reordered, and the rest lost
+					c.ship(rapid.SampledFrom(packets).Draw(t, "packet")) // duplicated, reordered, and the rest lost
 				}
 			},
 			"snapshots": func(t *rapid.T) {
@@ -72,7 +72,7 @@ func TestChurn(t *testing.T) {
 					case 0:
 						s.done(errors.New("lost"))
 					case 1:
-						s.done(nil) // nobody knows that it was lost
+						s.done(nil) // the loss is not noticed
 					case 2:
 						c.receive(s)
 						c.receive(s)
@@ -104,7 +104,7 @@ func TestChurn(t *testing.T) {
 			"free": func(t *rapid.T) { c.free(pick(t)) },
 		}
 		for range rapid.IntRange(1, 12).Draw(t, "acts") {
-			for range 3 { // some calm, so that there is somebody to disturb
+			for range 3 { // some quiet time, so that a leader can emerge
 				ticks(pick(t))
 				round(t, true)
 			}

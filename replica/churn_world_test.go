@@ -13,19 +13,19 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// churn is a group whose members change while messages are lost, doubled and reordered, snapshots fail, and nodes die
-// with what they had in memory. Hosts are stepped by hand, so that a crash can be anywhere. It knows what everybody was
-// told, and holds it against everybody else.
+// churn is a group whose members change while messages are lost, duplicated and reordered, snapshots fail, and nodes
+// crash with their memory. Hosts are stepped by hand, so that a crash can be anywhere. It records what each node was
+// told, and compares it with every other node.
 type churn struct {
 	t     *rapid.T
 	nodes map[string]*dweller
 	wire  []packet
 	snaps []parcel
 
-	entries  map[uint64]string   // by index: what anybody was told is committed
+	entries  map[uint64]string   // by index: what any node got as committed
 	confs    map[uint64][]Member // by index
 	newest   Configured          // the authority that owners ask
-	retired  map[uint64]bool     // replica ids that were members and are no more
+	retired  map[uint64]bool     // replica ids that were members once
 	restores int
 	proposed int
 }
@@ -41,7 +41,7 @@ type parcel struct {
 	done     func(error)
 }
 
-// dweller is a node: its owner's state is every entry by its index, one row each.
+// dweller is a node. Its owner's state is every entry by its index, one row each.
 type dweller struct {
 	peer    string
 	host    *Host
@@ -83,7 +83,7 @@ func (c *churn) boot(n *dweller) {
 func (c *churn) open(n *dweller) {
 	n.host.open(Founding{Group: 5, Members: churnPeers[:3], Tables: churnTables}, func(g *Group, err error) {
 		if errors.Is(err, ErrNotMember) {
-			c.tombstone(n) // it was removed, and died before it said so
+			c.tombstone(n) // it was removed, and crashed before it reported that
 			return
 		}
 		if err != nil {
@@ -95,7 +95,7 @@ func (c *churn) open(n *dweller) {
 	pump(n.host)
 }
 
-// load reads an owner's state back: it must be what everybody agreed on, up to the applied index.
+// load reads an owner's state back: it must be the agreed state up to the applied index.
 func (c *churn) load(n *dweller, applied uint64) {
 	n.state, n.applied = make(map[uint64]string), applied
 	err := n.disk.Scan("world", groupPrefix(5), func(key, value []byte) error {
@@ -147,13 +147,13 @@ func (c *churn) drain(n *dweller) {
 			if !errors.Is(d.Err, errFull) {
 				c.t.Fatal(d.Err)
 			}
-			n.group = nil // a snapshot that came on a full disk; obey opens it again
+			n.group = nil // a snapshot arrived on a full disk; obey opens it again
 			return
 		}
 	}
 }
 
-// free ends the time when a node's disk was full.
+// free ends the period in which a node's disk was full.
 func (c *churn) free(n *dweller) {
 	if n.disk.refuse == nil {
 		return
@@ -204,7 +204,7 @@ func (c *churn) tombstone(n *dweller) {
 	}
 }
 
-// obey does what the authority says: who is a member joins, who is none any more leaves, and everybody hears of it.
+// obey follows the authority: a new member joins, a removed one leaves, and all nodes vouch for the newest members.
 func (c *churn) obey(n *dweller) {
 	c.drain(n) // it may have failed
 	i := slices.IndexFunc(c.newest.Members, func(m Member) bool { return m.Peer == n.peer })
@@ -233,7 +233,7 @@ func (c *churn) obey(n *dweller) {
 	j := JoinInfo{Group: 5, ID: c.newest.Members[i].ID, Members: c.newest.Members, Tables: churnTables}
 	n.host.join(j, func(g *Group, err error) {
 		if errors.Is(err, ErrTombstone) {
-			return // it knows better: it has been removed since
+			return // it was removed after that
 		}
 		if err != nil {
 			c.t.Fatal(err)
@@ -261,10 +261,10 @@ func (c *churn) receive(s parcel) {
 }
 
 func (c *churn) ship(p packet) {
-	_ = c.nodes[p.to].host.Receive(p.from, 5, p.message) // refused ones are lost, too
+	_ = c.nodes[p.to].host.Receive(p.from, 5, p.message) // refused ones count as lost
 }
 
-// change asks for a random change, of whoever believes that it leads.
+// change requests a random change from a node that believes to be the leader.
 func (c *churn) change(t *rapid.T) {
 	peer := rapid.SampledFrom(churnPeers).Draw(t, "whom")
 	what := rapid.IntRange(0, 3).Draw(t, "what")

@@ -19,7 +19,7 @@ type net struct {
 	mu    sync.Mutex
 	hosts map[string]*Host
 	cut   map[string]bool                               // peers that neither send nor receive
-	lose  func(from, to string, m *raftpb.Message) bool // if not nil, says which messages are lost
+	lose  func(from, to string, m *raftpb.Message) bool // if not nil, reports which messages are lost
 }
 
 func (n *net) sender(from string) func(string, uint64, []byte) {
@@ -50,7 +50,7 @@ func (n *net) set(peer string, cut bool) {
 	n.cut[peer] = cut
 }
 
-// keeper owns a replica in a test: it applies what it is given and remembers it.
+// keeper owns a replica in a test: it applies the deliveries and records them.
 type keeper struct {
 	*Group
 	peer    string
@@ -115,7 +115,7 @@ func leader(t *testing.T, keepers []*keeper) *keeper {
 	return nil
 }
 
-// TestThreeHosts: the shape carries groups of three. They elect, agree, survive their leader, and catch him up.
+// TestThreeHosts covers groups of three. They elect, agree, survive their leader, and bring it up to date again.
 func TestThreeHosts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := Founding{Group: 5, Members: []string{"a", "b", "c"}}
@@ -146,7 +146,7 @@ func TestThreeHosts(t *testing.T) {
 			}
 		}
 
-		// The leader's cable is pulled: he acknowledges nothing more, and another takes over.
+		// The leader is cut off: it acknowledges nothing more, and another takes over.
 		n.set(first.peer, true)
 		if err := first.Propose([]byte("never")); err != nil {
 			t.Fatal(err)
@@ -185,8 +185,9 @@ func TestThreeHosts(t *testing.T) {
 	})
 }
 
-// TestFullDiskHandsOver: a leader whose disk is full lets another lead, and follows it when there is space again. What
-// it was to write then is in doubt: the others had it before its own disk refused it, and they keep it.
+// TestFullDiskHandsOver: a leader whose disk is full yields to another, and follows it when there is space again. The
+// outcome of its last proposals is unknown: here the others received them before its own disk refused them, and keep
+// them.
 func TestFullDiskHandsOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		_, keepers := cluster(t, Founding{Group: 5, Members: []string{"a", "b", "c"}})
@@ -212,8 +213,8 @@ func TestFullDiskHandsOver(t *testing.T) {
 	})
 }
 
-// TestAgreement: random messages are lost and random replicas die with what they had in memory; what any replica was
-// given is given to all in the same order. Hosts are stepped by hand, so that a crash can be anywhere.
+// TestAgreement: random messages are lost and random replicas crash with their memory. All replicas get the same
+// deliveries in the same order. Hosts are stepped by hand, so that a crash can be anywhere.
 func TestAgreement(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := Founding{Group: 5, Members: []string{"a", "b", "c"}}
@@ -269,7 +270,7 @@ func TestAgreement(t *testing.T) {
 			wire = nil
 			for _, p := range packets {
 				if !lose {
-					_ = nodes[p.to].host.Receive(p.from, 5, p.message) // refused ones are lost, too
+					_ = nodes[p.to].host.Receive(p.from, 5, p.message) // refused ones count as lost
 				}
 			}
 		}

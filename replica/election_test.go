@@ -15,7 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// slow is a disk whose commits take their time.
+// slow is a disk with slow commits.
 type slow struct {
 	*disk
 	fsync time.Duration
@@ -26,7 +26,7 @@ func (s slow) Commit(writes []kv.Write) error {
 	return s.disk.Commit(writes)
 }
 
-// delayed carries messages in order, each a little later.
+// delayed delivers messages in order, each a little later.
 func (n *net) delayed(from string, delay time.Duration) func(string, uint64, []byte) {
 	send := n.sender(from)
 	return func(to string, group uint64, message []byte) {
@@ -34,7 +34,7 @@ func (n *net) delayed(from string, delay time.Duration) func(string, uint64, []b
 	}
 }
 
-// TestDeadLeaderIsReplaced measures, in virtual time, how long a group of three takes no entries after its leader has
+// TestDeadLeaderIsReplaced measures, in virtual time, how long a group of three accepts no entries after its leader has
 // died at a random moment: 10 ms for a commit, 1 ms for a message.
 func TestDeadLeaderIsReplaced(t *testing.T) {
 	rounds := 300
@@ -90,7 +90,7 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 	}
 }
 
-// TestTransfer: leadership moves in a few fsyncs, and no entry is lost or acknowledged twice.
+// TestTransfer: leadership moves within a few fsyncs, and no entry is lost or acknowledged twice.
 func TestTransfer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newParty(t, []string{"a", "b", "c"})
@@ -113,7 +113,7 @@ func TestTransfer(t *testing.T) {
 			p.pass(time.Second)
 		}
 
-		// To one who does not answer: the leader goes on after the election timeout, and takes what waited.
+		// To a member that does not answer: the leader continues after the election timeout, and accepts what waited.
 		l := p.leader()
 		to := map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]
 		p.net.set(to, true)
@@ -127,7 +127,7 @@ func TestTransfer(t *testing.T) {
 	})
 }
 
-// lazyDisk is a disk whose commits take a random time.
+// lazyDisk is a disk with commits of random duration.
 type lazyDisk struct {
 	*disk
 	longest time.Duration
@@ -139,7 +139,7 @@ func (d lazyDisk) Commit(writes []kv.Write) error {
 }
 
 // TestWaking: a group that was closed on all its members works again within a few fsyncs, when one of them campaigns and
-// the others are opened by the first message that comes. Again and again, each time another one.
+// the others are opened by the first message. This is repeated, each time with another member.
 func TestWaking(t *testing.T) {
 	const fsync, rounds = 5 * time.Millisecond, 100
 	var elected, committed []time.Duration
@@ -186,13 +186,13 @@ func TestWaking(t *testing.T) {
 				<-g.Ready()
 			}
 			committed = append(committed, time.Since(began))
-			g.Campaign() // it leads already
+			g.Campaign() // it already leads
 			<-time.After(rand.N(2 * time.Second))
 			synctest.Wait()
 			mu.Lock()
 			sleep()
 			mu.Unlock()
-			<-time.After(5 * time.Millisecond) // what the last leader had sent would speak for it to those who wake
+			<-time.After(5 * time.Millisecond) // otherwise the last leader's messages would still count for the members that wake
 		}
 	})
 	slices.Sort(elected)
@@ -204,7 +204,7 @@ func TestWaking(t *testing.T) {
 	}
 }
 
-// first waits for whoever leads first.
+// first waits until any of them leads.
 func (p *party) first(mu *sync.Mutex) *guest {
 	for {
 		<-time.After(time.Millisecond / 2)
@@ -220,7 +220,7 @@ func (p *party) first(mu *sync.Mutex) *guest {
 	}
 }
 
-// knock delivers a message; if the group is not open there, the carrier asks its owner to open it, and delivers again.
+// knock delivers a message. If the group is not open there, the carrier asks its owner to open it, and delivers again.
 func (p *party) knock(mu *sync.Mutex, from, to string, group uint64, message []byte) {
 	other := p.guests[to]
 	if !errors.Is(other.host.Receive(from, group, message), ErrNotOpen) {

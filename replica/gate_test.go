@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// gated is a host whose group 1 has the members me (replica 1), b (2) and c (3), of whom b leads in term 5 and has
-// sent two entries, 2 and 3, of which 2 is committed; and which is alone in group 2, and leads group 3 of me, x and y.
+// gated returns a host with three groups. Group 1 has the members me (replica 1), b (2) and c (3); b leads in term 5 and
+// has sent two entries, 2 and 3, of which 2 is committed. The host is alone in group 2, and leads group 3 of me, x and y.
 func gated(t testing.TB) (*Host, *disk) {
 	d := newDisk()
 	h := newTestHost(t, d)
@@ -57,7 +57,7 @@ func deliver(t testing.TB, h *Host, peer string, group uint64, m *raftpb.Message
 	pump(h)
 }
 
-// picture is everything that a message could change, as text.
+// picture returns everything that a message could change, as text.
 func picture(h *Host, d *disk) string {
 	var b strings.Builder
 	for _, r := range h.inOrder() {
@@ -75,8 +75,8 @@ func picture(h *Host, d *disk) string {
 	return b.String()
 }
 
-// hostile is a table of messages that no honest member sends; the group's state allows each of them to be honest
-// but for one thing.
+// hostile is a table of messages that no honest member sends; in the group's state each of them is wrong in a single
+// detail.
 func hostile() map[string]struct {
 	peer  string
 	group uint64
@@ -157,7 +157,7 @@ func TestGateRefuses(t *testing.T) {
 			}
 			err = h.Receive(row.peer, row.group, b)
 			if err == nil {
-				// The rest is refused where raft's state is known.
+				// The remaining checks need raft's state.
 				r := h.replicas[row.group]
 				if err := r.admit(row.m); !errors.Is(err, ErrImplausible) {
 					t.Fatalf("admitted: %v", err)
@@ -199,7 +199,7 @@ func TestGateAdmits(t *testing.T) {
 	}
 }
 
-// TestGateCommitAfterCut: a forged commit is measured by the log that raft has after the messages before it.
+// TestGateCommitAfterCut: a forged commit is checked against the log that raft has after the messages before it.
 func TestGateCommitAfterCut(t *testing.T) {
 	h, _ := gated(t)
 	u := func(n uint64) *uint64 { return &n }
@@ -258,8 +258,8 @@ func TestGateBounds(t *testing.T) {
 	}
 }
 
-// FuzzReceive: whoever is not a member changes nothing, whatever he sends; a member may change what he likes, but
-// neither panic the host nor end the group.
+// FuzzReceive: a non-member changes nothing, whatever it sends; a member may change anything, but neither panic the host
+// nor end the group.
 func FuzzReceive(f *testing.F) {
 	for _, row := range hostile() {
 		b, err := proto.Marshal(row.m)

@@ -10,7 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// TestGroupGrowsAndShrinks: a group of one becomes one of three, its founder leaves, and all that is left agrees.
+// TestGroupGrowsAndShrinks: a group of one becomes one of three, its founder leaves, and the remaining members agree.
 func TestGroupGrowsAndShrinks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newParty(t, []string{"a"}, func(l *limits) { l.keepEntries = 20 })
@@ -60,7 +60,7 @@ func TestGroupGrowsAndShrinks(t *testing.T) {
 		a.Group = nil
 		p.propose(10, "b", "c")
 
-		// It comes back, under a new id.
+		// It returns, under a new id.
 		p.join("a")
 		p.promote("a")
 		p.propose(10, "a", "b", "c")
@@ -70,7 +70,7 @@ func TestGroupGrowsAndShrinks(t *testing.T) {
 	})
 }
 
-// TestReplicaIDsAreUsedOnce: also for those who are gone, over restarts and snapshots.
+// TestReplicaIDsAreUsedOnce: including those of removed members, across restarts and snapshots.
 func TestReplicaIDsAreUsedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newParty(t, []string{"a"})
@@ -101,7 +101,7 @@ func TestReplicaIDsAreUsedOnce(t *testing.T) {
 	})
 }
 
-// TestTombstones: who was removed cannot come back as who it was.
+// TestTombstones: a removed member cannot return under its old id.
 func TestTombstones(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newParty(t, []string{"a"})
@@ -158,8 +158,7 @@ func TestTombstones(t *testing.T) {
 	})
 }
 
-// A founder leaves a tombstone with its replica id, too, although the configuration that it stored last is the one
-// without it.
+// A founder leaves a tombstone with its replica id, too, although its last stored configuration is the one without it.
 func TestTombstoneOfFounder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newParty(t, []string{"a", "b", "c"})
@@ -214,11 +213,11 @@ func TestChangeRefusals(t *testing.T) {
 		is(l.AddLearner("e"), ErrBusy)
 		is(l.Remove(follower.peer), ErrBusy)
 		p.pass(time.Second)
-		is(l.Promote("d"), ErrBehind) // nobody has joined
+		is(l.Promote("d"), ErrBehind) // it has not joined
 		is(l.Transfer("d"), ErrNotMember)
 		is(l.AddLearner("d"), ErrMember)
 
-		// Without follower and other there is no majority: neither may go while the other is cut off.
+		// Without follower and other there is no majority: neither may be removed while the other is cut off.
 		p.net.set(other.peer, true)
 		p.pass(2 * time.Second)
 		if !l.leading {
@@ -283,7 +282,7 @@ func TestChangesSurviveRestart(t *testing.T) {
 		t.Fatalf("applied %d, stored %+v", s.applied, conf)
 	}
 
-	// A crash behind: it is in force, and not delivered.
+	// A crash after: it is in force, and not delivered.
 	h = newTestHost(t, d)
 	g = openNow(t, h, alone(7))
 	if got := g.Configuration(); got.Index != c.Index || !slices.Equal(got.Members, c.Members) {
@@ -296,7 +295,7 @@ func TestChangesSurviveRestart(t *testing.T) {
 	}
 }
 
-// TestStatusForgetsTheLastLearner: a group that is alone again has no clock, and says all the same that it is alone.
+// TestStatusForgetsTheLastLearner: a group that is alone again has no clock, and its status still shows that it is alone.
 func TestStatusForgetsTheLastLearner(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newParty(t, []string{"a"})

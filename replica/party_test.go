@@ -15,8 +15,8 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// party is a group whose members come and go: hosts in a bubble, wired by net, each with an owner that keeps the
-// entries as rows of table "world".
+// party is a group whose members change: hosts in a bubble, connected by net, each with an owner that keeps the entries
+// as rows of table "world".
 type party struct {
 	t      *testing.T
 	net    *net
@@ -120,7 +120,7 @@ func (g *guest) load(t testing.TB) {
 	}
 }
 
-// worldRow is the n-th entry as a row.
+// worldRow returns the n-th entry as a row.
 func worldRow(n int, entry []byte) kv.Write {
 	key := append(groupPrefix(partyGroup), numbered("", n)...)
 	return kv.Write{Table: "world", Key: key, Value: entry}
@@ -164,7 +164,7 @@ func (p *party) pass(d time.Duration) {
 	}
 }
 
-// until lets time pass until something is true, for a minute at most.
+// until lets time pass until a condition is true, for a minute at most.
 func (p *party) until(what string, done func() bool) {
 	p.t.Helper()
 	for range 6000 {
@@ -176,7 +176,7 @@ func (p *party) until(what string, done func() bool) {
 	p.t.Fatalf("not within a minute: %s", what)
 }
 
-// leader waits until one of the peers leads, of those who are not cut off.
+// leader waits until one of the peers leads that are not cut off, and returns it.
 func (p *party) leader() *guest {
 	p.t.Helper()
 	var found *guest
@@ -230,14 +230,14 @@ func (p *party) agree(want int, peers ...string) {
 	}
 }
 
-// try repeats a change until it is taken: right after an election or another change it may be refused for a while.
+// try repeats a change until it is accepted: right after an election or another change it may be refused for a while.
 func (p *party) try(what string, f func() error) {
 	p.t.Helper()
 	var err error
 	p.until(what, func() bool { err = f(); return err == nil })
 }
 
-// join makes a peer a learner, and has it join.
+// join makes a peer a learner, and lets it join.
 func (p *party) join(peer string) *guest {
 	p.t.Helper()
 	p.try("add learner", func() error { return p.leader().AddLearner(peer) })
@@ -277,7 +277,7 @@ func (p *party) promote(peer string) {
 	})
 }
 
-// dismiss removes a member and waits until the leader knows.
+// dismiss removes a member and waits until the leader has the new configuration.
 func (p *party) dismiss(peer string) {
 	p.t.Helper()
 	p.try("remove", func() error { return p.leader().Remove(peer) })
@@ -286,7 +286,7 @@ func (p *party) dismiss(peer string) {
 	})
 }
 
-// losesCommit loses what would tell a peer that an entry is committed.
+// losesCommit drops the messages that would inform a peer that an entry is committed.
 func losesCommit(peer string, index uint64) func(from, to string, m *raftpb.Message) bool {
 	return func(_, to string, m *raftpb.Message) bool { return to == peer && m.GetCommit() >= index }
 }

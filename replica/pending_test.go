@@ -10,8 +10,9 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// TestGateHearsPendingMembers: the deadlock case of package doc. A member hears whom a change in its log adds, although
-// it does not know that the change is committed; and hears him no more when that change is cut off.
+// TestGateHearsPendingMembers: the deadlock case of the package documentation. A member admits messages of a member added
+// by a change in its log, although the change is not known to be committed. When that change is cut off, it refuses them
+// again.
 func TestGateHearsPendingMembers(t *testing.T) {
 	u := func(n uint64) *uint64 { return &n }
 	h, _ := gated(t)
@@ -46,7 +47,7 @@ func TestGateHearsPendingMembers(t *testing.T) {
 	if got := h.replicas[1].handle.Members(); !slices.Equal(got, []string{"me", "b", "c"}) {
 		t.Fatalf("in force before it was committed: %v", got)
 	}
-	// Not even a restart makes it deaf.
+	// The same after a restart.
 	again := newTestHost(t, h.storage)
 	openNow(t, again, Founding{Group: 1})
 	if !again.replicas[1].members.roster.admits("d", 4) {
@@ -59,7 +60,7 @@ func TestGateHearsPendingMembers(t *testing.T) {
 	if len(sent) != 1 || sent[0].GetType() != raftpb.MsgVoteResp || sent[0].GetReject() {
 		t.Fatalf("answered %v", sent)
 	}
-	// Another leader's entry takes the place of the change.
+	// Another leader's entry replaces the change.
 	deliver(t, h, "c", 1, &raftpb.Message{
 		Type: raftpb.MsgApp.Enum(), From: u(3), To: u(1), Term: u(7), Index: u(3), LogTerm: u(5), Commit: u(2),
 		Entries: []*raftpb.Entry{{Index: u(4), Term: u(7)}},
@@ -69,8 +70,8 @@ func TestGateHearsPendingMembers(t *testing.T) {
 	}
 }
 
-// TestOldLeaderDiesWhileThirdIsAdded: of a group of two the leader dies just when the third has got its vote, and before
-// the second knows. The two who live go on.
+// TestOldLeaderDiesWhileThirdIsAdded: in a group of two the leader dies right after the third has got its vote, before
+// the second is informed. The two survivors continue.
 func TestOldLeaderDiesWhileThirdIsAdded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newParty(t, []string{"a", "b"})
@@ -78,7 +79,7 @@ func TestOldLeaderDiesWhileThirdIsAdded(t *testing.T) {
 		second := p.guests[map[string]string{"a": "b", "b": "a"}[old.peer]]
 		third := p.join("c")
 		p.propose(5, "a", "b", "c")
-		// The second gets the entry, but not the word that it is committed.
+		// The second gets the entry, but not the message that it is committed.
 		index := old.Status().Last + 1
 		p.net.mu.Lock()
 		p.net.lose = losesCommit(second.peer, index)
@@ -97,8 +98,8 @@ func TestOldLeaderDiesWhileThirdIsAdded(t *testing.T) {
 	})
 }
 
-// TestVouch: a member that was cut off while its group got new members, who now lead it, hears them when its owner
-// vouches for them, and not before.
+// TestVouch: a member was cut off while its group got new members, which now lead it. It admits their messages only after
+// its owner has vouched for them.
 func TestVouch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newParty(t, []string{"a", "b", "c"}, func(l *limits) { l.keepEntries = 10 })

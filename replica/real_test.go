@@ -15,13 +15,13 @@ import (
 	"github.com/voxelpopuli/voxeld/store"
 )
 
-// street is a few nodes with real stores in one process. What one sends, the other receives at once.
+// street is a few nodes with real stores in one process. Messages are delivered at once.
 type street struct {
 	mu     sync.Mutex
 	houses map[string]*house
 }
 
-// house is a node; its owner goroutine applies what comes, one row for each entry.
+// house is a node. Its owner goroutine applies the deliveries, one row for each entry.
 type house struct {
 	host *replica.Host
 	db   *store.DB
@@ -151,7 +151,7 @@ func (n *house) drain(g *replica.Group) (over bool) {
 	return false
 }
 
-// await looks every few milliseconds whether something is true.
+// await polls a condition every few milliseconds.
 func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
@@ -172,8 +172,8 @@ func (n *house) has(entries int) func() bool {
 	}
 }
 
-// TestRealStores: a group grows from one node to three over real files, by snapshots through pipes, and goes on when the
-// first is gone.
+// TestRealStores: a group grows from one node to three over real files, by snapshots through pipes, and continues when
+// the first is gone.
 func TestRealStores(t *testing.T) {
 	s := &street{houses: make(map[string]*house)}
 	dir := t.TempDir()
@@ -237,8 +237,8 @@ func TestRealStores(t *testing.T) {
 	}
 }
 
-// A replica that was removed leaves nothing but its tombstone in a real file, though its last rows are in the journal
-// only. What stayed of its log would be taken for that of the replica which joins after it.
+// A removed replica leaves nothing but its tombstone in a real file, even if its last rows are only in the journal.
+// Remains of its log would be mistaken for the log of the replica that joins later.
 func TestRemovedFromRealStore(t *testing.T) {
 	s := &street{houses: make(map[string]*house)}
 	a := s.build(t, "a", filepath.Join(t.TempDir(), "a.db"))

@@ -10,15 +10,15 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// TestRecover: of three members two are lost for good, with their disks. The third goes on alone with what it has, under
-// a new id, and grows again; what stood in its log of changes comes to nothing.
+// TestRecover: of three members two are lost for good, with their disks. The third continues alone with its data, under a
+// new id, and grows again; pending changes in its log have no effect.
 func TestRecover(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newParty(t, []string{"a", "b", "c"})
 		p.propose(20, "a", "b", "c")
 		l := p.leader()
 		left := p.guests[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
-		// A change reaches its log, and nobody knows that it is committed.
+		// A change reaches its log, and is not known to be committed.
 		index := l.Status().Last + 1
 		p.net.mu.Lock()
 		p.net.lose = losesCommit(left.peer, index)
@@ -73,7 +73,7 @@ func TestRecover(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		// Who was not lost after all speaks to a replica that is no more, as one who is no member.
+		// A member that was not lost after all is treated as a non-member.
 		old := &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(99))}
 		if err := left.host.Receive(l.peer, partyGroup, marshal(t, old)); !errors.Is(err, ErrNotMember) {
 			t.Fatal(err)

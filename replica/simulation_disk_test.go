@@ -10,7 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/replica"
 )
 
-// disk is a node's storage: what Commit has taken survives a crash, as a whole or not at all.
+// disk is a node's storage: a successful Commit survives a crash, as a whole or not at all.
 type disk struct {
 	node   *machine
 	tables map[string]map[string][]byte
@@ -51,8 +51,8 @@ func (d *disk) View(read func(
 	return read(d.Get, d.Scan)
 }
 
-// Commit takes time, which the node spends waiting. It is where a doomed node dies: before the writes are durable, or
-// after, but before anybody was told.
+// Commit takes time, which the node spends waiting. A doomed node crashes here: before the writes are durable, or after,
+// but before anything is reported.
 func (d *disk) Commit(writes []kv.Write) error {
 	n := d.node
 	n.sim.count("commits")
@@ -101,10 +101,10 @@ func (d *disk) put(writes []kv.Write) {
 	}
 }
 
-// powerCut is what a crash does to the disk: nothing, since all was synced.
+// powerCut applies a crash to the disk: no effect, since everything was synced.
 func (d *disk) powerCut() {
 	for _, undo := range slices.Backward(d.undo) {
-		slices.Reverse(undo) // of two writes to a key the first knows what was there before
+		slices.Reverse(undo) // of two writes to a key the first has the original value
 		d.put(undo)
 	}
 	d.undo = nil

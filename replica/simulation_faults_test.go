@@ -16,10 +16,10 @@ const (
 	simNodes   = 5
 	stormTime  = 60 * time.Second
 	wellWithin = 60 * time.Second
-	calmTime   = 8 * time.Second // in which nothing is wrong, so that regions fall asleep
+	calmTime   = 8 * time.Second // without faults, so that regions hibernate
 )
 
-// begin makes a world of one node, to which others come.
+// begin creates a world of one node, which others join.
 func (s *sim) begin() {
 	for range simNodes {
 		s.addNode()
@@ -39,7 +39,7 @@ func (s *sim) begin() {
 	s.run(20 * time.Second)
 }
 
-// storm lets faults happen, one after the other and at the same time.
+// storm causes faults, one after the other and at the same time.
 func (s *sim) storm() {
 	s.calm, s.asleep = false, true
 	s.run(s.now + s.between(0, calmTime))
@@ -94,7 +94,7 @@ func (s *sim) storm() {
 			s.flap()
 		case 20, 21:
 			s.flood()
-		default: // peace
+		default: // no fault
 		}
 		s.run(s.now + s.between(200*time.Millisecond, 5*time.Second))
 	}
@@ -116,8 +116,7 @@ func (s *sim) pause(n *machine, d time.Duration) {
 	})
 }
 
-// flap lets nodes fall and rise again and again for a while, over a slow network: what they forget meanwhile they would
-// forget for ever.
+// flap restarts nodes repeatedly for a while, over a slow network: whatever a restart loses would be lost for good.
 func (s *sim) flap() {
 	s.count("flaps")
 	s.weather.slow = s.between(20*time.Millisecond, 200*time.Millisecond)
@@ -134,7 +133,7 @@ func (s *sim) flap() {
 	})
 }
 
-// flood has somebody build so fast that owners fall behind.
+// flood makes players build so fast that owners fall behind.
 func (s *sim) flood() {
 	var led []*owner
 	for _, n := range s.nodes {
@@ -162,7 +161,7 @@ func (s *sim) flood() {
 	}
 }
 
-// part cuts the network: into two halves, one node off in both or one direction, or some single ways.
+// part cuts the network: into two halves, one node off in both or one direction, or some single directions.
 func (s *sim) part(kind int, n *machine) {
 	s.count("partitions")
 	cut := make(map[[2]int]bool)
@@ -187,7 +186,7 @@ func (s *sim) part(kind int, n *machine) {
 	s.at(s.now+s.between(500*time.Millisecond, 12*time.Second), func() { s.weather.cut = make(map[[2]int]bool) })
 }
 
-// die ends a node and its disk for good, if its groups can spare it; a new one comes in its place.
+// die ends a node and its disk for good, if its groups can spare it; a new one replaces it.
 func (s *sim) die(n *machine) bool {
 	if n.gone {
 		return false
@@ -210,7 +209,7 @@ func (s *sim) die(n *machine) bool {
 	return true
 }
 
-// heal ends all faults, and waits until all is well.
+// heal ends all faults, and waits until everything works.
 func (s *sim) heal() {
 	if s.failure != "" {
 		return
@@ -249,13 +248,13 @@ func (s *sim) heal() {
 	s.count("healings")
 }
 
-// trial is one thing that goes wrong while all else is well: then something may be expected meanwhile.
+// trial is a single fault while everything else works, so that the expected behaviour can be checked meanwhile.
 func (s *sim) trial() {
 	if s.failure != "" || s.chance(0.6) {
 		return
 	}
 	s.asleep = false
-	s.run(s.now + 2*reign) // leaderships come to where they belong
+	s.run(s.now + 2*reign) // leaderships move to the preferred nodes
 	var led []*owner
 	for _, n := range s.nodes {
 		for _, o := range n.owners {
@@ -277,7 +276,7 @@ func (s *sim) trial() {
 	s.weather.clear()
 }
 
-// deafLeader: one who hears nobody gives up, although all hear it, and another leads.
+// deafLeader: a leader that receives no messages resigns, although all receive its own, and another leads.
 func (s *sim) deafLeader(o *owner, term uint64) {
 	s.count("trials: deaf leader")
 	for _, n := range s.nodes {
@@ -294,7 +293,7 @@ func (s *sim) deafLeader(o *owner, term uint64) {
 	s.fail("%s leads group %d in term %d and hears nobody: after 8 s nobody else leads", o.node.peer, o.id, term)
 }
 
-// returner: a follower who was away for a while disturbs nobody when it is back.
+// returner: a follower that was away for a while returns without a disturbance.
 func (s *sim) returner(o *owner, term uint64) {
 	s.count("trials: return")
 	for _, peer := range o.group.Members() {
@@ -317,7 +316,7 @@ func (s *sim) returner(o *owner, term uint64) {
 	}
 }
 
-// ill says what is not as it should be; it is empty if all is well.
+// ill returns a description of what does not work; empty if everything does.
 func (s *sim) ill() string {
 	for _, c := range s.clients {
 		if c.wanted {

@@ -19,7 +19,7 @@ type weather struct {
 
 func (w *weather) clear() { *w = weather{cut: make(map[[2]int]bool), slow: 4 * time.Millisecond} }
 
-// ship has something happen on another node after a while, or never, or twice.
+// ship makes f run on another node after a while, or never, or twice.
 func (s *sim) ship(from, to *machine, do func()) {
 	if s.weather.cut[[2]int{from.number, to.number}] || from != to && s.chance(s.weather.loss) {
 		return
@@ -54,7 +54,7 @@ func (n *machine) carry(peer string, group uint64, message []byte) {
 	n.sim.ship(n, to, func() { to.receive(n, group, message) })
 }
 
-// receive does what package region's receiver does.
+// receive does the same as package region's receiver.
 func (n *machine) receive(from *machine, group uint64, message []byte) {
 	n.sim.note(note{who: n.peer, what: "from " + from.peer, a: group, data: message})
 	err := n.host.Receive(from.peer, group, message)
@@ -93,7 +93,7 @@ func (n *machine) stream(peer string, group uint64, write func(io.Writer) error,
 		s.at(s.now+10*time.Second, func() { answer(errLost) }) // done counts once
 		s.ship(n, to, func() {
 			s.note(note{who: to.peer, what: "snapshot", a: group, b: uint64(b.Len())})
-			if !s.calm && s.chance(0.05) { // the end comes while it is being installed
+			if !s.calm && s.chance(0.05) { // the stream ends while the snapshot is being installed
 				to.doom = []doom{doomBefore, doomAfter}[s.random.IntN(2)]
 			}
 			to.host.PostSnapshot(n.peer, group, bytes.NewReader(b.Bytes()), func(err error) {

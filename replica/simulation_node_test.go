@@ -14,14 +14,14 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// machine is a daemon: a disk, and while it is up a replica.Host that is driven step by step, and owners above it.
-// It does one thing at a time: while it waits for its disk, or is paused, what comes waits in backlog and due.
+// machine is a daemon: a disk, and while it is up a replica.Host that is driven step by step, and owners above it. It
+// does one thing at a time: while it waits for its disk, or is paused, input waits in backlog and due.
 type machine struct {
 	sim    *sim
 	number int
 	peer   string
 	disk   *disk
-	gone   bool // for good: the machine and its disk
+	gone   bool // for good, with its disk
 
 	host    *replica.Host // nil while the process is down
 	life    int           // counts the processes
@@ -32,13 +32,13 @@ type machine struct {
 	vouched map[uint64]time.Duration
 	seen    map[string]time.Duration // when a peer answered last
 
-	pace   float64       // how long a second of this node's clock takes
+	pace   float64       // the duration of a second of this node's clock
 	fsync  time.Duration // the longest time that a commit takes
 	full   bool          // the disk refuses commits
 	torn   bool          // and stores them all the same
 	doom   doom
 	flaky  float64 // the chance that the process ends after a commit
-	dying  bool    // it has ended, and whoever is on the stack does not know yet
+	dying  bool    // it has crashed, but the functions on the stack have not returned yet
 	paused bool
 
 	busy    time.Duration // until then it waits for its disk
@@ -95,14 +95,14 @@ func (n *machine) boot() {
 	}
 	n.take(func() {
 		for _, group := range groups {
-			if group == world.CatalogID || s.chance(0.6) { // the others wake when they are wanted
+			if group == world.CatalogID || s.chance(0.6) { // the others wake when they are needed
 				n.open(replica.Founding{Group: group}, nil)
 			}
 		}
 	})
 }
 
-// crash ends the process: what is on the disk stays, all else is gone.
+// crash ends the process: the disk survives, everything else is lost.
 func (n *machine) crash(why string) {
 	if n.host == nil {
 		return
@@ -132,16 +132,16 @@ func (n *machine) stop() {
 	n.down()
 }
 
-// clock is when what the node does now is done.
+// clock returns when the node's current work is done.
 func (n *machine) clock() time.Duration { return max(n.sim.now, n.busy) }
 
-// spend lets the node wait for its disk.
+// spend makes the node wait for its disk.
 func (n *machine) spend(d time.Duration) {
 	n.busy = n.clock() + d
 	n.again(n.busy)
 }
 
-// again has the node look into its backlog at a time.
+// again makes the node process its backlog at a time.
 func (n *machine) again(at time.Duration) {
 	life := n.life
 	n.sim.at(at, func() {
@@ -161,7 +161,7 @@ func (n *machine) tick(in time.Duration) {
 	})
 }
 
-// every has something done again and again, until the process ends.
+// every calls f repeatedly, until the process ends.
 func (n *machine) every(period time.Duration, do func()) {
 	life := n.life
 	wait := time.Duration(float64(period)*n.pace) + n.sim.between(0, period/20)
@@ -173,7 +173,7 @@ func (n *machine) every(period time.Duration, do func()) {
 	})
 }
 
-// later has something done after a while, unless the process ends before.
+// later calls f after a while, unless the process ends before.
 func (n *machine) later(in time.Duration, do func()) {
 	life := n.life
 	n.sim.at(n.clock()+in, func() {
@@ -206,7 +206,7 @@ func (a *simAlarm) Reset(d time.Duration) bool {
 
 func (n *machine) occupied() bool { return n.paused || n.turning || n.busy > n.sim.now }
 
-// take does something on the node, as soon as it has time. It is lost if the process is down.
+// take runs f on the node, as soon as it has time. f is dropped if the process is down.
 func (n *machine) take(do func()) {
 	switch {
 	case n.host == nil:
@@ -218,7 +218,7 @@ func (n *machine) take(do func()) {
 	}
 }
 
-// event makes the host's loop go round; one that comes twice before it has time counts once, as of a ticker.
+// event makes the host's loop run once. Like a ticker's, an event that comes twice before the node has time counts once.
 func (n *machine) event(what replica.Event) {
 	switch {
 	case n.host == nil:
@@ -229,7 +229,7 @@ func (n *machine) event(what replica.Event) {
 	}
 }
 
-// resume goes on with what had to wait.
+// resume continues with the work that had to wait.
 func (n *machine) resume() {
 	for n.host != nil && !n.occupied() {
 		if len(n.backlog) > 0 {
@@ -256,7 +256,7 @@ func (n *machine) resume() {
 	}
 }
 
-// turn lets host and owners do what there is to do, until the disk or the world outside is waited for.
+// turn lets host and owners work until they wait for the disk or for input.
 func (n *machine) turn(what replica.Event) {
 	n.turning = true
 	life := n.life
@@ -265,7 +265,7 @@ func (n *machine) turn(what replica.Event) {
 		if !n.guard(func() { more = n.host.Step(what) }) || n.life != life {
 			return
 		}
-		if n.dying { // the host took the end for a fault of raft's
+		if n.dying { // the host mistook the crash for a fault of raft
 			n.crashIn()
 			return
 		}
@@ -291,7 +291,7 @@ func (n *machine) turn(what replica.Event) {
 	}
 }
 
-// guard runs what may be the end of the process: false if it was.
+// guard runs f, which may end the process, and returns false if it did.
 func (n *machine) guard(do func()) (lives bool) {
 	lives = true
 	defer func() {
@@ -322,7 +322,7 @@ func (n *machine) crashIn() {
 	n.sim.at(n.sim.now+n.sim.away(), n.boot)
 }
 
-// away is how long a node is down: often hardly at all, so that others remember what it has said.
+// away returns how long a node is down: often briefly, so that others remember its messages.
 func (s *sim) away() time.Duration {
 	if s.chance(0.5) {
 		return s.between(5*time.Millisecond, 200*time.Millisecond)
@@ -330,7 +330,7 @@ func (s *sim) away() time.Duration {
 	return s.between(200*time.Millisecond, 12*time.Second)
 }
 
-// serve lets the owners look into their mailboxes.
+// serve lets the owners process their mailboxes.
 func (n *machine) serve() {
 	for _, o := range slices.Clone(n.owners) {
 		o.look()
@@ -354,7 +354,7 @@ func (n *machine) has(group uint64) bool {
 	return has
 }
 
-// open opens a group, founds it if there are members, and calls then with the owner.
+// open opens a group, founds it if there are members, and then calls then with the owner.
 func (n *machine) open(f replica.Founding, then func(*owner)) {
 	if n.opening[f.Group] || n.owner(f.Group) != nil {
 		return
@@ -383,7 +383,7 @@ func (n *machine) opened(group uint64, g *replica.Group, err error, then func(*o
 		if then != nil {
 			then(o)
 		}
-	case errors.Is(err, replica.ErrNotMember): // it was removed, and died before it said so
+	case errors.Is(err, replica.ErrNotMember): // it was removed, and crashed before it reported that
 		n.forget(group, nil)
 	case errors.Is(err, replica.ErrTombstone), errors.Is(err, replica.ErrStorage), errors.Is(err, replica.ErrOpen):
 	default:
@@ -391,7 +391,7 @@ func (n *machine) opened(group uint64, g *replica.Group, err error, then func(*o
 	}
 }
 
-// join takes part in a group under a replica id. An earlier replica is removed before.
+// join joins a group under a replica id. An earlier replica is removed first.
 func (n *machine) join(group, id uint64, members []replica.Member) {
 	if o := n.owner(group); o != nil {
 		if n.host.ReplicaID(group) < id {
@@ -464,7 +464,7 @@ func (n *machine) forget(group uint64, then func()) {
 	})
 }
 
-// peerName names a node with letters of base58.
+// peerName returns a node's name in letters of base58.
 func peerName(i int) string {
 	const letters = "abcdefghijkmnopqrstuvwxyz"
 	return strings.Repeat("n", 1+i/len(letters)) + letters[i%len(letters):][:1]

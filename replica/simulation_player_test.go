@@ -38,10 +38,10 @@ type client struct {
 	gateway *machine
 	home    int // the cell where it builds
 	known   map[int]wire.Region
-	leaders map[uint64]string // by group, where the last answer said
+	leaders map[uint64]string // by group, according to the last answer
 	op      *op
-	sweep   []*op // what it still has to do for a calm world to count as well
-	wanted  bool  // the sweep under way has not ended
+	sweep   []*op // what is left to do before a calm world counts as well
+	wanted  bool  // the current sweep has not ended
 }
 
 // op is one thing that a player does.
@@ -51,9 +51,9 @@ type op struct {
 	pos     grid.Pos
 	intent  wire.Intent
 	began   time.Duration
-	floor   uint64 // when it began, somebody had seen the state of this index
+	floor   uint64 // index of the newest state that any player had seen when it began
 	tries   int
-	sent    time.Duration // where another had pointed to
+	sent    time.Duration // when another node had referred to this one
 	told    bool          // its block is in the history
 	history int
 }
@@ -113,7 +113,7 @@ func (c *client) newOp(cell int, read bool) *op {
 	return o
 }
 
-// try asks a node; if nothing comes back for a while, another one.
+// try asks a node, and if there is no reply for a while, another one.
 func (c *client) try(o *op) {
 	s := c.sim
 	o.tries++
@@ -150,7 +150,7 @@ func (c *client) try(o *op) {
 	s.ship(c.gateway, to, func() { to.serveOp(region, o, c.reply(o, to)) })
 }
 
-// choose picks whom to ask: who is said to lead, else a member that the catalog knows, or anybody.
+// choose picks the node to ask: the reported leader, else a member from the catalog, or any node.
 func (c *client) choose(group uint64) *machine {
 	s := c.sim
 	if n := s.peers[c.leaders[group]]; n != nil {
@@ -162,7 +162,7 @@ func (c *client) choose(group uint64) *machine {
 	return s.anybody()
 }
 
-// anybody is a node that is not gone for good.
+// anybody returns a node that is not gone for good.
 func (s *sim) anybody() *machine {
 	for {
 		if n := s.nodes[s.random.IntN(len(s.nodes))]; !n.gone {
@@ -171,7 +171,7 @@ func (s *sim) anybody() *machine {
 	}
 }
 
-// locate asks the catalog for a cell's region, and has it founded on the nodes that come to mind.
+// locate asks the catalog for a cell's region, and has it founded on random nodes.
 func (c *client) locate(o *op) {
 	s := c.sim
 	cell := s.cells[o.cell].cell
@@ -192,7 +192,7 @@ func (c *client) locate(o *op) {
 
 const gameAddress = "127.0.0.1:4002"
 
-// reply brings an answer back to the gateway, if its process still is the same.
+// reply delivers an answer to the gateway, if its process is still the same.
 func (c *client) reply(o *op, from *machine) func(answer) {
 	s, gateway, life := c.sim, c.gateway, c.gateway.life
 	return func(a answer) {
@@ -222,7 +222,7 @@ func (c *client) hear(o *op, from *machine, a answer) {
 	case a.index == 0:
 		if a.leader != "" && a.leader != from.peer {
 			c.leaders[group] = a.leader
-			if s.now > o.sent+20*time.Millisecond { // two who point at each other must not keep us busy
+			if s.now > o.sent+20*time.Millisecond { // two nodes that refer to each other must not keep the client busy
 				o.sent = s.now
 				c.try(o)
 			}
@@ -268,7 +268,7 @@ func (c *client) finish(o *op, a answer) {
 	c.rest()
 }
 
-// abandon ends an operation that nobody knows the end of: the player has left.
+// abandon ends an operation of unknown outcome: the player has left.
 func (c *client) abandon(*op) {
 	c.sim.count("given up")
 	c.rest()
@@ -283,7 +283,7 @@ func (c *client) rest() {
 	c.sim.at(c.sim.now+pause, c.act)
 }
 
-// record adds an operation to the history, as one that has no end yet.
+// record adds an operation to the history, without an end yet.
 func (c *client) record(o *op) int {
 	name := o.pos.String()
 	all := append(c.sim.history[name], operation{
@@ -293,7 +293,7 @@ func (c *client) record(o *op) int {
 	return len(all) - 1
 }
 
-// serveOp is what a node does with a player's wish.
+// serveOp performs a player's operation on a node.
 func (n *machine) serveOp(region wire.Region, o *op, reply func(answer)) {
 	own := n.owner(region.ID)
 	switch {

@@ -22,7 +22,7 @@ const (
 	idle      = 6 * time.Second
 )
 
-// nearest lists peers by their distance to a group's key.
+// nearest returns peers by their distance to a group's key.
 func (s *sim) nearest(group uint64, fit func(n *machine) bool) []string {
 	var peers []string
 	for _, n := range s.nodes {
@@ -41,7 +41,7 @@ func (n *machine) lives(peer string) bool {
 }
 func (n *machine) lost(peer string) bool { return peer != n.peer && n.sim.now-n.seen[peer] > grace }
 
-// supervise pings everybody and looks after the groups that are led here.
+// supervise pings all nodes and maintains the groups that are led here.
 func (n *machine) supervise() {
 	s := n.sim
 	for _, other := range s.nodes {
@@ -63,7 +63,7 @@ func (n *machine) supervise() {
 	}
 }
 
-// consult asks an authority about a group that has had no leader for long: perhaps it goes on without this node.
+// consult asks an authority about a group that has had no leader for long: it may continue without this node.
 func (o *owner) consult() {
 	newest := o.model.newest
 	id := o.node.host.ReplicaID(o.id)
@@ -126,7 +126,7 @@ func (o *owner) tend() {
 	}
 }
 
-// announce makes sure that the catalog knows the members.
+// announce makes sure that the catalog has the current members.
 func (o *owner) announce() bool {
 	conf := o.group.Configuration()
 	if o.id == world.CatalogID || o.announced >= conf.Index || conf.Index == 1 {
@@ -165,13 +165,13 @@ func (o *owner) invite(status replica.Status) {
 		to := o.node.sim.peers[m.Peer]
 		s := o.node.sim
 		s.ship(o.node, to, func() { to.join(o.id, m.ID, members) })
-		if s.chance(0.2) { // a request that was thought to be lost comes late
+		if s.chance(0.2) { // a request that seemed lost arrives late
 			s.at(s.now+s.between(5*time.Second, 40*time.Second), func() { to.take(func() { to.join(o.id, m.ID, members) }) })
 		}
 	}
 }
 
-// sleepy puts the region to sleep if nobody has wanted it for a while and all members are up to date.
+// sleepy hibernates the region if it has not been used for a while and all members are up to date.
 func (o *owner) sleepy(status replica.Status, next membership.Step) bool {
 	n, s := o.node, o.node.sim
 	if !s.asleep || o.id == world.CatalogID || s.now-o.used < idle || len(status.Members) < 2 || len(o.waiting) > 0 ||
@@ -204,7 +204,7 @@ func (n *machine) lull(o *owner) {
 	n.close(o)
 }
 
-// wake opens a region because somebody wants it.
+// wake opens a region that is needed.
 func (n *machine) wake(region wire.Region) {
 	then := func(o *owner) {
 		n.sim.count("wakes")
@@ -217,8 +217,8 @@ func (n *machine) wake(region wire.Region) {
 	n.first(region.ID, then)
 }
 
-// first opens a region of which this node has nothing, though it is a member: one that was just founded, or that has
-// come to have other members since, while this node was away.
+// first opens a region of which this node stores nothing, though it is a member: it was just founded, or its members have
+// changed while this node was away.
 func (n *machine) first(group uint64, then func(*owner)) {
 	region := n.sim.model(group).region
 	if region.Epoch > 1 {
@@ -242,7 +242,7 @@ func (n *machine) first(group uint64, then func(*owner)) {
 	n.open(f, then)
 }
 
-// belated joins as the replica that the catalog knows.
+// belated joins as the replica in the catalog.
 func (n *machine) belated(region wire.Region) {
 	var members []replica.Member
 	id := uint64(0)
@@ -258,7 +258,7 @@ func (n *machine) belated(region wire.Region) {
 	}
 }
 
-// rouse opens a group because a member speaks to it, and then hands the message in again.
+// rouse opens a group because a member sent it a message, and then delivers the message again.
 func (n *machine) rouse(group uint64, again func()) {
 	if n.drowsy[group] > n.sim.now || n.opening[group] {
 		return
@@ -278,7 +278,7 @@ func (n *machine) rouse(group uint64, again func()) {
 	})
 }
 
-// vouch has the gate hear the members that the authority knows.
+// vouch makes the gate admit the members in the authority's answer.
 func (n *machine) vouch(group uint64) {
 	if n.sim.now < n.vouched[group] {
 		return

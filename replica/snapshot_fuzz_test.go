@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestLogWaitsForSnapshot: what follows a snapshot that is under way stays in the log, within bounds.
+// TestLogWaitsForSnapshot: entries after a snapshot in progress stay in the log, within bounds.
 func TestLogWaitsForSnapshot(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newParty(t, []string{"a"}, func(l *limits) { l.keepEntries = 20 })
@@ -54,8 +54,8 @@ func TestLogWaitsForSnapshot(t *testing.T) {
 	}
 }
 
-// FuzzReceiveSnapshot: a stranger changes nothing; whatever a member sends, the host does not panic, and the group goes
-// on.
+// FuzzReceiveSnapshot: a stranger changes nothing. Whatever a member sends, the host does not panic, and the group
+// continues.
 func FuzzReceiveSnapshot(f *testing.F) {
 	_, _, _, snap := stranded(f)
 	f.Add(snap)
@@ -79,7 +79,7 @@ func FuzzReceiveSnapshot(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What was taken is whole: the same comes out again, and it can be opened.
+		// An accepted snapshot is complete: it can be sent again, and opened.
 		conf := h.replicas[partyGroup].conf
 		out := snapshotOut{group: partyGroup, from: 2, to: 1, term: 1 << 40, tables: partyTables, limit: 1 << 30}
 		var again bytes.Buffer

@@ -13,8 +13,8 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// TestSnapshotCatchesUp: the log is compacted while a follower is down; a snapshot brings it back, rows that it had and
-// the others have not any more are gone, and rows of others are left alone.
+// TestSnapshotCatchesUp: the log is compacted while a follower is down, and a snapshot brings it up to date. Its rows
+// that the others no longer have are gone, and other owners' rows are untouched.
 func TestSnapshotCatchesUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newParty(t, []string{"a", "b", "c"}, func(l *limits) { l.keepEntries = 20 })
@@ -48,7 +48,7 @@ func TestSnapshotCatchesUp(t *testing.T) {
 		if v, _ := lost.disk.Get("world", foreign.Key); string(v) != "theirs" {
 			t.Fatal("another owner's row did not survive the snapshot")
 		}
-		// What is stored is whole: it can be opened again, and lead.
+		// What is stored is complete: it can be opened again, and lead.
 		p.boot(lost.peer)
 		p.open(lost.peer, nil)
 		if n := len(lost.log); n < 155 {
@@ -64,7 +64,7 @@ func TestSnapshotCatchesUp(t *testing.T) {
 	})
 }
 
-// TestSnapshotFails: a carrier that fails is asked again.
+// TestSnapshotFails: after a failure the carrier is called again.
 func TestSnapshotFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newParty(t, []string{"a"})
@@ -73,7 +73,7 @@ func TestSnapshotFails(t *testing.T) {
 		h.sendSnapshot = func(peer string, group uint64, write func(io.Writer) error, done func(error)) {
 			if failures--; failures >= 0 {
 				done(errors.New("no stream"))
-				done(nil) // only the first word counts
+				done(nil) // only the first call counts
 				return
 			}
 			carry(peer, group, write, done)
@@ -87,8 +87,8 @@ func TestSnapshotFails(t *testing.T) {
 	})
 }
 
-// stranded is a host that has joined group 5 as replica 2 with nothing, and a snapshot of 10 entries for it, from the
-// leader on another host.
+// stranded returns a host that has joined group 5 as replica 2 with nothing, and a snapshot of 10 entries for it, from
+// the leader on another host.
 func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 	t.Helper()
 	ld := newDisk()
@@ -158,8 +158,8 @@ func receiveNow(h *Host, peer string, snap []byte) error {
 	}
 }
 
-// TestSnapshotIsOneCommit: rows, configuration, log and applied index come together or not at all, also if nobody knows
-// whether the commit was stored.
+// TestSnapshotIsOneCommit: rows, configuration, log and applied index are stored together or not at all, even if it is
+// unknown whether the commit was stored.
 func TestSnapshotIsOneCommit(t *testing.T) {
 	for _, torn := range []bool{false, true} {
 		h, d, g, snap := stranded(t)
@@ -195,11 +195,11 @@ func TestSnapshotIsOneCommit(t *testing.T) {
 	}
 }
 
-// TestAppliedAcrossRestore: what an owner applies that has not come to the Restored in its mailbox is void.
+// TestAppliedAcrossRestore: calls of Applied by an owner that has not reached the Restored in its mailbox are void.
 func TestAppliedAcrossRestore(t *testing.T) {
 	h, d, g, snap := stranded(t)
 	before := d.count()
-	g.Applied(0, []kv.Write{worldRow(77, []byte("void"))}) // on its way when the snapshot comes
+	g.Applied(0, []kv.Write{worldRow(77, []byte("void"))}) // in flight when the snapshot arrives
 	if err := receiveNow(h, "me", snap); err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +316,7 @@ func TestSnapshotRefusals(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfALengthThatIsNotThere: a length costs no memory before the bytes have come.
+// TestSnapshotOfALengthThatIsNotThere: a length costs no memory before the bytes have arrived.
 func TestSnapshotOfALengthThatIsNotThere(t *testing.T) {
 	taken := 0
 	d := decoder{r: bytes.NewReader(make([]byte, 100)), budget: func(n int) error { taken += n; return nil }}

@@ -16,7 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// After an error of the disk nobody knows what is on it: no further commit may claim success.
+// After an error of the disk its contents are unknown: no further commit may report success.
 func TestFailingDiskEndsWriting(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	db, err := Open(Options{Path: newPath(t), Registerer: registry})
@@ -69,7 +69,7 @@ func TestFullStoreKeepsReadingAndDeleting(t *testing.T) {
 	if got := metric(t, registry, "voxeld_store_failed_commits_total", "full"); got != 1 {
 		t.Errorf("full commits counted: %v", got)
 	}
-	if err := db.settled(); err != nil { // there was nothing to be written: that is not space again
+	if err := db.settled(); err != nil { // nothing had to be written: that does not prove that there is space
 		t.Fatal(err)
 	}
 	if !strings.Contains(log.String(), "the store is full") || strings.Contains(log.String(), "has space again") {
@@ -162,7 +162,7 @@ func TestFormatOfAnotherProgram(t *testing.T) {
 		if !errors.Is(err, ErrFormat) || db != nil {
 			t.Errorf("%v, want ErrFormat", err)
 		}
-		// The file is free again.
+		// The file is unlocked again.
 		if b, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 1}); err != nil {
 			t.Errorf("the file stayed locked: %v", err)
 		} else if err := b.Close(); err != nil {

@@ -39,7 +39,7 @@ func writeUntilKilled(path string) int {
 		fmt.Printf(format+"\n", args...) // unbuffered: it has left this process when it returns
 	}
 	say("open")
-	go func() { // so that the end comes in the middle of checkpoints, too
+	go func() { // so that some kills hit a checkpoint
 		for range time.Tick(20 * time.Millisecond) {
 			if err := db.settled(); err != nil {
 				say("error: %v", err)
@@ -131,7 +131,7 @@ func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		rest, err := io.ReadAll(lines) // what it still acknowledged counts
+		rest, err := io.ReadAll(lines) // acknowledged before the kill
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// silent tells what of want a store that opened gives wrong or not at all without having named it as damaged, and
-// without an error when it is read: that is what must never be.
+// silent returns the entries of want that an open store returns wrong or not at all, although it neither listed them as
+// damaged nor fails to read them. There must be none.
 func silent(t *testing.T, path string, want map[string]string) (opened bool, wrong []string) {
 	t.Helper()
 	db, err := Open(Options{Path: path})
@@ -35,7 +35,7 @@ func silent(t *testing.T, path string, want map[string]string) (opened bool, wro
 			return nil
 		}))
 		if err != nil {
-			for key := range want { // who scans hears of it
+			for key := range want { // Scan reports it
 				named[key] = true
 			}
 		}
@@ -54,8 +54,8 @@ func silent(t *testing.T, path string, want map[string]string) (opened bool, wro
 	return true, wrong
 }
 
-// Whatever single bit of the file flips: the store is refused, or the damage is named, or met when read, or corrected,
-// or hits nothing that counts.
+// Whatever single bit of the file flips: the store does not open, or the damage is listed, or met when read, or
+// corrected, or irrelevant.
 func TestNoFlipIsSilent(t *testing.T) {
 	image, want := sample(t)
 	random := rand.New(rand.NewPCG(9, 9))
