@@ -201,7 +201,7 @@ func (d *DHT) findAddress(ctx context.Context, id peer.ID) (peer.AddrInfo, error
 		return info, nil
 	}
 	if isNotFound(err) {
-		return info, errors.New("nobody knows it")
+		return info, errors.New("no node has its address")
 	}
 	return info, err
 }

@@ -257,7 +257,7 @@ func (h *Host) Connect(ctx context.Context, addr string) (string, error) {
 	return id.String(), nil
 }
 
-var errSelf = errors.New("that is this node itself")
+var errSelf = errors.New("the address is this node's own")
 
 func (h *Host) connect(ctx context.Context, t target) (peer.ID, error) {
 	if t.id == "" {

@@ -69,7 +69,7 @@ func TestIdentityStays(t *testing.T) {
 	storage.tables[tableNode][string(identityKey)] = []byte("rubbish")
 	_, err := NewHost(HostOptions{Storage: storage, Listen: []string{"/ip4/127.1.0.1/tcp/0"}})
 	if err == nil || !strings.Contains(err.Error(), "damaged") {
-		t.Errorf("a damaged key gives %v", err)
+		t.Errorf("a damaged key returns %v", err)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestTakenPort(t *testing.T) {
 		number := strings.Split(test.listen, "/")[4]
 		for _, want := range []string{test.port + " " + number, "--listen", "taken"} {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: error %q does not say %q", test.name, err, want)
+				t.Errorf("%s: error %q does not contain %q", test.name, err, want)
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func TestUnreachableAddressIsToldPlainly(t *testing.T) {
 	h := startHost(t, 9, newMemory())
 	_, err := h.Connect(t.Context(), "/ip4/127.0.0.1/tcp/1")
 	if err == nil || strings.Contains(err.Error(), "12D3Koo") || !strings.Contains(err.Error(), "connection refused") {
-		t.Errorf("an address where nobody is: %v", err)
+		t.Errorf("an address without a listener: %v", err)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestConnectLearnsTheID(t *testing.T) {
 	}
 	self, _, _ := strings.Cut(a.Addrs()[0], "/p2p/")
 	if _, err := a.Connect(testContext(t), self); !errors.Is(err, errSelf) {
-		t.Errorf("connect to oneself gives %v", err)
+		t.Errorf("connect to oneself returns %v", err)
 	}
 	// The wrong id is refused: an address with an id is not trusted blindly.
 	addr, _, _ := strings.Cut(b.Addrs()[0], "/p2p/")
@@ -176,13 +176,13 @@ func TestAsk(t *testing.T) {
 		}
 		var refused *AnswerError
 		if _, err := a.Ask(ctx, to.PeerID(), "/test/echo", []byte("fail")); !errors.As(err, &refused) || refused.Text != "no such thing" {
-			t.Errorf("a refusal gives %v", err)
+			t.Errorf("a refusal returns %v", err)
 		}
 		if _, err := a.Ask(ctx, to.PeerID(), "/test/none", nil); !errors.Is(err, ErrNotServed) {
-			t.Errorf("an unknown protocol gives %v", err)
+			t.Errorf("an unknown protocol returns %v", err)
 		}
 		if got, err := a.Ask(ctx, to.PeerID(), "/test/size", make([]byte, MaxAsk)); err != nil || len(got) != MaxAsk {
-			t.Errorf("64 KiB give %d bytes, %v", len(got), err)
+			t.Errorf("64 KiB return %d bytes, %v", len(got), err)
 		}
 		if _, err := a.Ask(ctx, to.PeerID(), "/test/size", make([]byte, MaxAsk+1)); err == nil {
 			t.Error("a question of more than 64 KiB was asked")
@@ -201,7 +201,7 @@ func TestAskIsBounded(t *testing.T) {
 		served <- err
 	})
 	if _, err := a.Ask(testContext(t), b.PeerID(), "/test/greedy", nil); !errors.Is(err, errTooLong) {
-		t.Errorf("4 GiB announced give %v", err)
+		t.Errorf("4 GiB announced: %v", err)
 	}
 	if err := <-served; err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestAskIsBounded(t *testing.T) {
 	ctx, cancel := context.WithTimeout(testContext(t), 100*time.Millisecond)
 	defer cancel()
 	if _, err := a.Ask(ctx, b.PeerID(), "/test/silent", nil); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("silence gives %v", err)
+		t.Errorf("silence returns %v", err)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestStreams(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := a.Open(testContext(t), to.PeerID(), "/test/none"); !errors.Is(err, ErrNotServed) {
-			t.Errorf("an unknown protocol gives %v", err)
+			t.Errorf("an unknown protocol returns %v", err)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (h *Host) learn(ctx context.Context, addr ma.Multiaddr) (peer.ID, error) {
 	case errors.Is(err, swarm.ErrDialToSelf):
 		return h.lib.ID(), nil
 	case err == nil:
-		return "", errors.New("learn peer id: the peer accepted a made-up one")
+		return "", errors.New("learn peer id: the peer accepted a made-up id")
 	}
 	return "", fmt.Errorf("learn peer id: %w", plain(err))
 }

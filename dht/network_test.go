@@ -27,7 +27,7 @@ func TestRecordsTravel(t *testing.T) {
 	first, last := nodes[0], nodes[len(nodes)-1]
 	cell := cellOf(3)
 	if _, err := last.Region(ctx, cell); !errors.Is(err, ErrNotFound) {
-		t.Errorf("a region that nobody founded: %v", err)
+		t.Errorf("a region that was never founded: %v", err)
 	}
 	if err := first.PutRegion(ctx, first.led(cell, 1, 1)); err != nil {
 		t.Fatal(err)
@@ -489,7 +489,7 @@ func TestOpenFindsAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := a.Open(testContext(t), stranger.String(), "/test/hello"); err == nil {
-		t.Error("opened a stream to nobody")
+		t.Error("opened a stream to an unknown peer")
 	}
 }
 

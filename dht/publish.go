@@ -105,7 +105,7 @@ func (d *DHT) loadPublished() error {
 	err := d.host.storage.Scan(tablePublished, []byte(playerPrefix), func(key, value []byte) error {
 		name := string(key)
 		if err := d.players.Validate(name, value); err != nil {
-			d.logger.Warn("saved player record left out", "key", name, "error", err)
+			d.logger.Warn("invalid saved player record skipped", "key", name, "error", err)
 			return nil
 		}
 		d.mu.published[name] = publication{kind: kindPutPlayer, value: bytes.Clone(value)}

@@ -112,7 +112,7 @@ func TestEnvelope(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := openRecord(testWorld, "/chunk/x", other); err == nil || !strings.Contains(err.Error(), "Ed25519") {
-		t.Errorf("a key of another type gives %v", err)
+		t.Errorf("a key of another type returns %v", err)
 	}
 }
 
@@ -294,7 +294,7 @@ func FuzzReadBounded(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		body, err := readBounded(bytes.NewReader(raw))
 		if err == nil && !bytes.HasPrefix(raw, frame(body)) {
-			t.Fatalf("%x gives %x", raw, body)
+			t.Fatalf("%x returns %x", raw, body)
 		}
 	})
 }

@@ -191,6 +191,6 @@ func TestKnownPeers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if loaded, err := loadKnown(storage); err != nil || len(loaded) != 0 {
-		t.Errorf("damaged entries give %v, %v", loaded, err)
+		t.Errorf("damaged entries return %v, %v", loaded, err)
 	}
 }

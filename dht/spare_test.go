@@ -53,7 +53,7 @@ func TestQuestionsShareAStream(t *testing.T) {
 	}
 	var refused *AnswerError
 	if _, err := a.Ask(ctx, b.PeerID(), proto, nil); !errors.As(err, &refused) {
-		t.Fatalf("a refusal gives %v", err)
+		t.Fatalf("a refusal returns %v", err)
 	}
 	ask()
 	if now := streamsOf(t, a, b, proto); len(now) != 1 || now[0].ID() != first[0].ID() {

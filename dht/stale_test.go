@@ -208,7 +208,7 @@ func TestPeerIsDialledAgainSoon(t *testing.T) {
 	}
 	for range 5 {
 		if ask() == nil {
-			t.Fatal("nobody answered")
+			t.Fatal("no answer")
 		}
 	}
 	startRelay(t, gone.Addr().String(), net.JoinHostPort(ip, port))

@@ -69,7 +69,7 @@ func (v chunkValidator) checkKey(key string, region wire.Region) error {
 		return nil
 	}
 	if region.ID == catalogID {
-		return errors.New("check region record: the catalog is no cell's region")
+		return errors.New("check region record: the catalog covers no cell")
 	}
 	cell, _, err := grid.ParseKey(key)
 	if err != nil {
@@ -84,11 +84,11 @@ func (v chunkValidator) checkKey(key string, region wire.Region) error {
 // checkRegion checks what wire.DecodeRegion does not.
 func checkRegion(r wire.Region) error {
 	if r.Epoch >= maxCount || r.Term >= maxCount {
-		return errors.New("check region record: a number is too large to be true")
+		return errors.New("check region record: a number is implausibly large")
 	}
 	for i, m := range r.Members {
 		if id, err := peer.Decode(m.Peer); err != nil || id.String() != m.Peer {
-			return fmt.Errorf("check region record: member %d: %q is no peer id", i, m.Peer)
+			return fmt.Errorf("check region record: member %d: %q is not a peer id", i, m.Peer)
 		}
 	}
 	return nil
@@ -132,9 +132,9 @@ func (v playerValidator) open(key string, value []byte) (wire.PlayerRecord, erro
 func checkPlayer(rec wire.PlayerRecord) error {
 	switch {
 	case rec.Seq >= maxCount:
-		return errors.New("check player record: sequence number too large to be true")
+		return errors.New("check player record: sequence number is implausibly large")
 	case rec.SavedAt <= 0 || rec.SavedAt > wire.MaxDone:
-		return errors.New("check player record: saved at no time")
+		return errors.New("check player record: time of saving is missing")
 	}
 	return nil
 }

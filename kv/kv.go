@@ -15,4 +15,4 @@ type Write struct {
 
 // ErrDamaged marks a read that found bytes that were never written. Stores wrap it. A caller that meets it must discard
 // what it has already read of the same object.
-var ErrDamaged = errors.New("what is stored is damaged")
+var ErrDamaged = errors.New("stored data is damaged")

@@ -39,7 +39,7 @@ func TestAnnouncements(t *testing.T) {
 		propose()
 		for _, k := range keepers {
 			if !slices.Equal(k.log, want) {
-				t.Fatalf("%s does not know that %q is committed: nobody told it at once", k.peer, want)
+				t.Fatalf("%s does not have %q as committed: it was not announced at once", k.peer, want)
 			}
 		}
 		n.mu.Lock()
@@ -84,7 +84,7 @@ func TestRemovalIsAnnounced(t *testing.T) {
 		t.Fatal("entries were withheld")
 	}
 	if !a.withhold(r, word) {
-		t.Fatal("a busy group says what the next entries say")
+		t.Fatal("a busy group announces what the next entries carry")
 	}
 	r.log.changes = []logged{{index: 9}}
 	if a.withhold(r, word) {

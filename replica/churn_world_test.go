@@ -113,7 +113,7 @@ func (c *churn) load(n *dweller, applied uint64) {
 	}
 	for index, entry := range n.state {
 		if c.entries[index] != entry || index > applied {
-			c.t.Fatalf("%s stores %q at %d, which nobody was told; applied %d", n.peer, entry, index, applied)
+			c.t.Fatalf("%s stores %q at %d, which no node was told; applied %d", n.peer, entry, index, applied)
 		}
 	}
 }

@@ -211,7 +211,7 @@ func (e *receivedEntry) parse(b []byte) error {
 			e.Data = data[:len(data):len(data)]
 		case number > entryData:
 		case kind != protowire.VarintType:
-			return errors.New("an entry's number is none")
+			return errors.New("invalid number in an entry")
 		default:
 			v, _ := protowire.ConsumeVarint(value)
 			switch number {
@@ -250,7 +250,7 @@ func countEntries(b []byte) (entries, size int, err error) {
 		}
 	}
 	if entries > maxMessageEntries {
-		return 0, 0, fmt.Errorf("%d entries, at most %d are possible", entries, maxMessageEntries)
+		return 0, 0, fmt.Errorf("%d entries, at most %d are allowed", entries, maxMessageEntries)
 	}
 	return entries, size, nil
 }

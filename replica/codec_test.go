@@ -48,7 +48,7 @@ func TestCodec(t *testing.T) {
 		}
 		got, err := encodeMessage(m)
 		if err != nil || !bytes.Equal(got, want) {
-			t.Fatalf("%v became\n%x, %v, the library says\n%x", m, got, err, want)
+			t.Fatalf("%v became\n%x, %v, the library returns\n%x", m, got, err, want)
 		}
 		again, err := parseMessage(got)
 		if err != nil || !proto.Equal(again, m) {
@@ -80,7 +80,7 @@ func FuzzParseMessage(f *testing.F) {
 		}
 		want := new(raftpb.Message)
 		if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(b, want); err != nil {
-			t.Fatalf("%x was read as %v, and the library says %v", b, m, err)
+			t.Fatalf("%x was read as %v, and the library returns %v", b, m, err)
 		}
 		if known(want) && known(m) && !proto.Equal(m, want) {
 			t.Fatalf("%x was read as\n%v, by the library as\n%v", b, m, want)

@@ -326,7 +326,7 @@ func (h *Host) retryStorage() {
 			return err != nil
 		})
 	}
-	h.logger.Info("storage takes writes again", "groups", len(parts))
+	h.logger.Info("storage accepts writes again", "groups", len(parts))
 	h.metrics.stalled.Set(0)
 	h.stall = nil
 	h.stalled.Store(nil)

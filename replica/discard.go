@@ -47,7 +47,7 @@ func (h *Host) discard(group, id uint64, also []kv.Write) error {
 		return ErrOpen
 	}
 	if id == 0 {
-		return errors.New("0 is no replica")
+		return errors.New("replica id 0 is invalid")
 	}
 	writes := slices.Clone(also)
 	for _, table := range []string{tableLog, tableState} {
@@ -72,7 +72,7 @@ func (h *Host) discard(group, id uint64, also []kv.Write) error {
 // vote was lost.
 func neverHad(storage Storage, group uint64) error {
 	err := storage.Scan(tableLog, groupPrefix(group), func([]byte, []byte) error {
-		return fmt.Errorf("%w: there is a log, and no state", ErrDamaged)
+		return fmt.Errorf("%w: a log without a state", ErrDamaged)
 	})
 	if err != nil {
 		return fmt.Errorf("load state: %w", err)

@@ -103,7 +103,7 @@ func TestAppliedIsStoredSoonAndInOrder(t *testing.T) {
 		<-time.After(50 * time.Millisecond)
 		synctest.Wait()
 		if v, _ := d.Get("world", []byte("k")); string(v) != "new" {
-			t.Fatalf("after 50 ms the table says %q", v)
+			t.Fatalf("after 50 ms the table contains %q", v)
 		}
 		value, _ := d.Get(tableState, stateKey(7, kindState))
 		if s, err := decodeState(value); err != nil || s.applied != index {
@@ -263,7 +263,7 @@ func TestStopFlushesAndFails(t *testing.T) {
 			t.Fatal("stopped without storing what was applied")
 		}
 		if f, ok := g.Take()[0].(Failed); !ok || !errors.Is(f.Err, ErrStopped) {
-			t.Fatal("the owner was not told")
+			t.Fatal("the owner got no delivery")
 		}
 		if err := g.Propose([]byte("x")); !errors.Is(err, ErrStopped) {
 			t.Fatal(err)

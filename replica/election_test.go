@@ -76,7 +76,7 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 					break
 				}
 				if time.Since(died) > time.Minute {
-					t.Fatal("nobody leads")
+					t.Fatal("no leader")
 				}
 			}
 			gaps = append(gaps, time.Since(died))
@@ -271,7 +271,7 @@ func TestStatus(t *testing.T) {
 					want.Match, want.Active = s.Last, true
 				}
 				if m != want {
-					t.Errorf("%s says %+v, expected %+v", peer, m, want)
+					t.Errorf("%s reports %+v, expected %+v", peer, m, want)
 				}
 			}
 		}

@@ -71,7 +71,7 @@ func (h *Host) receive(peer string, group uint64, message []byte) error {
 // decodeMessage decodes a message and checks everything that does not depend on a group's state.
 func decodeMessage(b []byte) (*raftpb.Message, error) {
 	if len(b) > maxMessage {
-		return nil, fmt.Errorf("%d bytes, at most %d are possible", len(b), maxMessage)
+		return nil, fmt.Errorf("%d bytes, at most %d are allowed", len(b), maxMessage)
 	}
 	m, err := parseMessage(b)
 	if err != nil {

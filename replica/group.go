@@ -142,7 +142,7 @@ func (g *Group) Propose(entry []byte) error {
 
 func (g *Group) propose(entry []byte) error {
 	if len(entry) == 0 || len(entry) > MaxEntry {
-		return fmt.Errorf("%w: %d bytes, 1 to %d are possible", ErrTooLarge, len(entry), MaxEntry)
+		return fmt.Errorf("%w: %d bytes, 1 to %d are allowed", ErrTooLarge, len(entry), MaxEntry)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -155,7 +155,7 @@ func (g *Group) propose(entry []byte) error {
 	limits := &g.host.limits
 	cost := len(entry) + entryOverhead
 	if g.mu.outstanding > 0 && g.mu.outstanding+cost > limits.outstanding || g.mu.mailboxSize > limits.mailbox {
-		return fmt.Errorf("%w: %d bytes are on their way, %d wait for the owner",
+		return fmt.Errorf("%w: %d bytes are in flight, %d wait for the owner",
 			ErrOverloaded, g.mu.outstanding, g.mu.mailboxSize)
 	}
 	g.mu.outstanding += cost

@@ -119,14 +119,14 @@ func (h *Host) joining(j JoinInfo) (*founding, error) {
 // openable returns an error if a group cannot be opened or joined, whatever is stored.
 func (h *Host) openable(group uint64, tables []TablePrefix) error {
 	if group == 0 {
-		return errors.New("0 is no group")
+		return errors.New("group number 0 is invalid")
 	}
 	if h.replicas[group] != nil ||
 		slices.ContainsFunc(h.founding, func(other *founding) bool { return other.group == group }) {
 		return ErrOpen
 	}
 	if len(tables) > maxTables {
-		return fmt.Errorf("%d tables, at most %d are possible", len(tables), maxTables)
+		return fmt.Errorf("%d tables, at most %d are allowed", len(tables), maxTables)
 	}
 	for _, t := range tables {
 		if t.Table == "" || t.Table == tableLog || t.Table == tableState {

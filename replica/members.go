@@ -107,7 +107,7 @@ func (c *configuration) apply(index uint64, ch change) (*configuration, error) {
 	switch {
 	case ch.kind == raftpb.ConfChangeAddLearnerNode:
 		if ch.id < c.Next && !mutated("reuse-replica-ids") {
-			return nil, fmt.Errorf("replica id %d was given out before", ch.id)
+			return nil, fmt.Errorf("replica id %d was used before", ch.id)
 		}
 		next.Learners = append(next.Learners, member{ID: ch.id, Peer: ch.peer})
 		slices.SortFunc(next.Learners, func(a, b member) int { return cmp.Compare(a.ID, b.ID) })

@@ -27,7 +27,7 @@ func TestGroupGrowsAndShrinks(t *testing.T) {
 		for _, peer := range []string{"a", "b", "c"} {
 			want := []Member{{ID: 1, Peer: "a"}, {ID: 2, Peer: "b"}, {ID: 3, Peer: "c"}}
 			if g := p.guests[peer]; !slices.Equal(g.conf.Members, want) || !slices.Equal(g.Group.Configuration().Members, want) {
-				t.Fatalf("%s is told %v", peer, g.conf)
+				t.Fatalf("%s got %v", peer, g.conf)
 			}
 		}
 		if err := p.leader().Remove(p.leader().peer); !errors.Is(err, ErrLeads) {
@@ -204,7 +204,7 @@ func TestChangeRefusals(t *testing.T) {
 		is(l.Transfer(l.peer), ErrMember)
 		is(l.Transfer("d"), ErrNotMember)
 		if l.AddLearner("") == nil {
-			t.Fatal("added nobody")
+			t.Fatal("added no member")
 		}
 		p.pass(time.Second)
 		if err := l.AddLearner("d"); err != nil {

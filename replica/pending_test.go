@@ -32,7 +32,7 @@ func TestGateHearsPendingMembers(t *testing.T) {
 		}))
 	}
 	if err := vote(); !errors.Is(err, ErrNotMember) {
-		t.Fatalf("a stranger was heard: %v", err)
+		t.Fatalf("a stranger was admitted: %v", err)
 	}
 	c := change{kind: raftpb.ConfChangeAddLearnerNode, id: 4, peer: "d"}
 	entry, err := c.entry()
@@ -66,7 +66,7 @@ func TestGateHearsPendingMembers(t *testing.T) {
 		Entries: []*raftpb.Entry{{Index: u(4), Term: u(7)}},
 	})
 	if err := vote(); !errors.Is(err, ErrNotMember) {
-		t.Fatalf("whom a lost change had added was heard: %v", err)
+		t.Fatalf("the member of a lost change was admitted: %v", err)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestOldLeaderDiesWhileThirdIsAdded(t *testing.T) {
 		p.try("promote", func() error { return old.Promote("c") })
 		p.until("the third has its vote", func() bool { return len(third.conf.Members) == 3 && !third.conf.Members[2].Learner })
 		if c := second.conf.Members; len(c) == 3 && !c[2].Learner {
-			t.Fatal("the second knows already")
+			t.Fatal("the second has the commit index already")
 		}
 		p.net.set(old.peer, true)
 		p.net.mu.Lock()
@@ -126,7 +126,7 @@ func TestVouch(t *testing.T) {
 		p.net.set(lost.peer, false)
 		p.pass(5 * time.Second)
 		if len(lost.log) != 5 {
-			t.Fatalf("it heard strangers: %d entries", len(lost.log))
+			t.Fatalf("it admitted strangers: %d entries", len(lost.log))
 		}
 		if err := lost.Vouch(p.guests["d"].Group.Configuration()); err != nil {
 			t.Fatal(err)
@@ -140,7 +140,7 @@ func TestVouch(t *testing.T) {
 			t.Fatal("vouched for ever")
 		}
 		if lost.Vouch(Configured{Members: []Member{{ID: 1}}}) == nil {
-			t.Fatal("vouched for nobody")
+			t.Fatal("no members to vouch for")
 		}
 	})
 }

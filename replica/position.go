@@ -72,14 +72,14 @@ func (r *reading) Scan(table string, prefix []byte, visit func(key, value []byte
 	return r.scan(table, prefix, visit)
 }
 
-func (r *reading) Commit([]kv.Write) error { return errors.New("this is for reading") }
+func (r *reading) Commit([]kv.Write) error { return errors.New("storage is read-only") }
 
 func (r *reading) View(func(
 	get func(table string, key []byte) ([]byte, error),
 	scan func(table string, prefix []byte, visit func(key, value []byte) error) error,
 ) error,
 ) error {
-	return errors.New("this is a view")
+	return errors.New("storage is already a view")
 }
 
 // Stalled returns why storage refuses writes; nil while it does not. Any goroutine may call it.

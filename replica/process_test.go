@@ -144,7 +144,7 @@ func TestKilledProcess(t *testing.T) {
 			var place int
 			var entry string
 			if _, err := fmt.Sscan(lines.Text(), &place, &entry); err != nil {
-				t.Fatalf("the child says %q", lines.Text())
+				t.Fatalf("the child printed %q", lines.Text())
 			}
 			switch {
 			case place < len(ledger) && ledger[place] != entry:

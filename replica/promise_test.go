@@ -81,7 +81,7 @@ func TestVoteSurvivesCrash(t *testing.T) {
 		t.Fatal("voted twice in a term")
 	}
 	if !vote(h, "b", 2) {
-		t.Fatal("forgot whom it had voted for")
+		t.Fatal("its vote was lost")
 	}
 }
 
@@ -123,7 +123,7 @@ func TestReplacedLogIsNotGuessed(t *testing.T) {
 		})
 		all := g.Take()
 		if f, ok := all[len(all)-1].(Failed); !ok || !errors.Is(f.Err, errFull) {
-			t.Fatalf("told %v", all)
+			t.Fatalf("got %v", all)
 		}
 		d.refuse = nil
 		h.retryStorage()

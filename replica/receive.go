@@ -70,7 +70,7 @@ func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error))
 		return 0, ErrNotMember
 	}
 	if g.tables == nil {
-		return 0, errors.New("the group's owner named no tables")
+		return 0, errors.New("the group has no tables for snapshots")
 	}
 	s := &snapshot{budget: func(n int) error {
 		taken += n
@@ -158,7 +158,7 @@ func (s *snapshot) decode(r io.Reader, tables []TablePrefix, admit func() error)
 		s.rows, last = append(s.rows, kv.Write{Table: t.Table, Key: key, Value: value}), table
 	}
 	if rows := d.u64(); d.err == nil && rows != uint64(len(s.rows)) {
-		return malformed(fmt.Errorf("%d rows, said to be %d", len(s.rows), rows))
+		return malformed(fmt.Errorf("%d rows, announced %d", len(s.rows), rows))
 	}
 	return d.failed()
 }
@@ -210,7 +210,7 @@ func (d *decoder) u64() uint64 { return binary.BigEndian.Uint64(d.fixed(8)) }
 // bytes reads n bytes, at most limit. It allocates in steps, because the announced length may be false.
 func (d *decoder) bytes(n, limit int) []byte {
 	if d.err == nil && n > limit {
-		d.err = fmt.Errorf("%w: %d bytes, at most %d are possible", ErrImplausible, n, limit)
+		d.err = fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrImplausible, n, limit)
 	}
 	var b []byte
 	for d.err == nil && len(b) < n {
@@ -290,7 +290,7 @@ func (r *replica) accept(rd raft.Ready) error {
 		return nil
 	}
 	if s == nil || rd.Snapshot.GetMetadata().GetIndex() != s.index {
-		return errors.New("raft wants another snapshot than it was given")
+		return errors.New("raft returned another snapshot than the received one")
 	}
 	if mutated("snapshot-in-two-commits") {
 		if err := r.host.storage.Commit(s.rows); err != nil {

@@ -174,7 +174,7 @@ func (c *configuration) confState() *raftpb.ConfState {
 func (c *configuration) check() error {
 	n := len(c.Members) + len(c.Learners)
 	if n > maxMembers || len(c.Members) < 1 && (c.Index > 0 || n < 1) {
-		return fmt.Errorf("group of %d members, %d with a vote: 1 to %d are possible", n, len(c.Members), maxMembers)
+		return fmt.Errorf("group of %d members, %d with a vote: 1 to %d are allowed", n, len(c.Members), maxMembers)
 	}
 	if c.Recovered > MaxRecoveries {
 		return fmt.Errorf("configuration of a group that was recovered %d times", c.Recovered)

@@ -35,7 +35,7 @@ func TestFullDisk(t *testing.T) {
 			for _, g := range []*Group{a, b} {
 				l, ok := g.Take()[0].(Leadership)
 				if !ok || l.Self || !errors.Is(l.Cause, ErrStorage) || !errors.Is(l.Cause, errFull) {
-					t.Fatalf("told %+v", l)
+					t.Fatalf("got %+v", l)
 				}
 				if err := g.Propose([]byte("x")); !errors.Is(err, ErrStorage) || !errors.Is(err, errFull) {
 					t.Fatalf("proposed on a full disk: %v", err)
@@ -83,7 +83,7 @@ func TestNearlyFullDisk(t *testing.T) {
 		}
 		synctest.Wait()
 		if l, ok := a.Take()[0].(Leadership); !ok || l.Self {
-			t.Fatalf("told %+v", l)
+			t.Fatalf("got %+v", l)
 		}
 		// Small rows fit again, as on a disk that is nearly full. The stall must not end before there is room.
 		d.setRefuse(func(writes []kv.Write) error {
@@ -98,7 +98,7 @@ func TestNearlyFullDisk(t *testing.T) {
 		})
 		<-time.After(10 * time.Second)
 		if got := a.Take(); got != nil {
-			t.Fatalf("told %v on a nearly full disk", got)
+			t.Fatalf("got %v on a nearly full disk", got)
 		}
 		d.setRefuse(nil)
 		leads(t, a)
@@ -129,7 +129,7 @@ func TestPoison(t *testing.T) {
 		synctest.Wait()
 		got := bad.Take()
 		if f, ok := got[len(got)-1].(Failed); !ok || !errors.Is(f.Err, errPoison) {
-			t.Fatalf("the owner of the bad writes was told %v", got)
+			t.Fatalf("the owner of the bad writes got %v", got)
 		}
 		leads(t, good)
 		if v, _ := d.Get("world", []byte("k")); string(v) != "v" {
@@ -193,7 +193,7 @@ func TestStopAfterFullDisk(t *testing.T) {
 				d.setRefuse(nil)
 			}
 			if err := h.stop(); freed != (err == nil) || !freed && !errors.Is(err, errFull) {
-				t.Fatalf("space again: %v, stop says %v", freed, err)
+				t.Fatalf("space again: %v, stop returned %v", freed, err)
 			}
 			if v, _ := d.Get("world", []byte("k")); freed != (string(v) == "v") {
 				t.Fatalf("space again: %v, stored is %q", freed, v)

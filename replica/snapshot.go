@@ -81,7 +81,7 @@ func (h *Host) snapshotSent(r *replica, to uint64, err error) {
 	delete(r.sending, to)
 	status := raft.SnapshotFinish
 	if err != nil {
-		r.logger.Warn("snapshot was not sent", "replica", to, "error", err)
+		r.logger.Warn("snapshot not sent", "replica", to, "error", err)
 		status = raft.SnapshotFailure
 	}
 	if r.over || r.node == nil || mutated("untold-snapshots") {

@@ -173,7 +173,7 @@ func TestSnapshotIsOneCommit(t *testing.T) {
 		}
 		all := g.Take()
 		if f, ok := all[len(all)-1].(Failed); !ok || !errors.Is(f.Err, errFull) {
-			t.Fatalf("told %v", all)
+			t.Fatalf("got %v", all)
 		}
 		d.refuse = nil
 		h.retryStorage()

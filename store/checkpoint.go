@@ -73,7 +73,7 @@ func (db *DB) recoverJournal() error {
 	db.pen.number = db.pen.journal.last
 	err = db.write(aging, db.pen.number)
 	if errors.Is(err, ErrFull) {
-		db.log.Error("the store is full: what is in the journal waits for space", "path", db.path, "error", err)
+		db.log.Error("the store is full: the journal waits for space in the tables", "path", db.path, "error", err)
 		db.pen.stuck = true
 		return nil
 	}

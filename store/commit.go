@@ -76,9 +76,9 @@ func check(w kv.Write) error {
 	case len(w.Key) == 0:
 		return fmt.Errorf("empty key for table %s", w.Table)
 	case len(w.Key) > MaxKey:
-		return fmt.Errorf("key of %d bytes for table %s: at most %d are possible", len(w.Key), w.Table, MaxKey)
+		return fmt.Errorf("key of %d bytes for table %s: at most %d are allowed", len(w.Key), w.Table, MaxKey)
 	case len(w.Value) > MaxValue:
-		return fmt.Errorf("value of %d bytes for table %s: at most %d are possible", len(w.Value), w.Table, MaxValue)
+		return fmt.Errorf("value of %d bytes for table %s: at most %d are allowed", len(w.Value), w.Table, MaxValue)
 	}
 	return nil
 }
@@ -86,9 +86,9 @@ func check(w kv.Write) error {
 func checkTable(name string) error {
 	switch {
 	case name == "":
-		return errors.New("no table named")
+		return errors.New("empty table name")
 	case len(name) > MaxTable:
-		return fmt.Errorf("table name of %d bytes: at most %d are possible", len(name), MaxTable)
+		return fmt.Errorf("table name of %d bytes: at most %d are allowed", len(name), MaxTable)
 	case name == metaTable:
 		return fmt.Errorf("table %s belongs to the store", metaTable)
 	}
@@ -129,7 +129,7 @@ func (db *DB) Run(ctx context.Context) error {
 	db.mu.Lock()
 	if db.mu.running || db.mu.closed {
 		db.mu.Unlock()
-		return errors.New("run store: it ran already, or is closed")
+		return errors.New("run store: it was run before, or is closed")
 	}
 	db.mu.running = true
 	db.mu.Unlock()

@@ -35,7 +35,7 @@ func (db *DB) create(o Options) error {
 	}
 	if err := db.adopt(file, o, true); errors.Is(err, ErrDamaged) {
 		// A crash interrupted an earlier creation. Nothing in it was ever acknowledged.
-		db.log.Warn("removing a half-made store", "path", unfinished)
+		db.log.Warn("removing an incomplete store", "path", unfinished)
 		if err := os.Remove(unfinished); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -121,7 +121,7 @@ func (db *DB) checkFormat() error {
 		}
 		return err
 	default:
-		return fmt.Errorf("%s: %w %d, this voxeld knows %d; run the version that wrote it, "+
+		return fmt.Errorf("%s: %w %d, this voxeld supports %d; run the version that wrote it, "+
 			"or restore a backup that this one made", db.path, ErrFormat, v, Format)
 	}
 }

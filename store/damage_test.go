@@ -74,7 +74,7 @@ func use(t testing.TB, path string, want map[string]string) (err error) {
 	note(err)
 	for key, value := range got {
 		if want[key] != value {
-			t.Errorf("read %q at %q, which nobody wrote", value, key)
+			t.Errorf("read %q at %q, which was never written", value, key)
 		}
 	}
 	if sound && len(got) != len(want) {
@@ -274,7 +274,7 @@ func TestWildStructure(t *testing.T) {
 		// The quick inspection of a large file must see it, too.
 		quick := inspection{file: bytes.NewReader(broken), size: int64(len(broken)), meta: m}
 		if err := quick.run(); !errors.Is(err, ErrDamaged) {
-			t.Errorf("%s: the quick inspection says %v", name, err)
+			t.Errorf("%s: the quick inspection returned %v", name, err)
 		}
 	}
 	quick := inspection{file: bytes.NewReader(image), size: int64(len(image)), meta: m}

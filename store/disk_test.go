@@ -48,7 +48,7 @@ func TestFailingDiskEndsWriting(t *testing.T) {
 		t.Errorf("check of a store that lacks what is in its journal: %v", err)
 	}
 	if err := db.Close(); err == nil {
-		t.Error("closing says nothing of the lost file")
+		t.Error("closing does not report the lost file")
 	}
 }
 
@@ -73,7 +73,7 @@ func TestFullStoreKeepsReadingAndDeleting(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(log.String(), "the store is full") || strings.Contains(log.String(), "has space again") {
-		t.Errorf("told is %s", log.String())
+		t.Errorf("got is %s", log.String())
 	}
 	if db.Size() > 4<<20 {
 		t.Errorf("the file has %d bytes", db.Size())

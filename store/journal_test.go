@@ -314,20 +314,20 @@ func TestCommitNeedsNobodyElse(t *testing.T) {
 				t.Fatal(err)
 			}
 		case <-time.After(10 * time.Second):
-			t.Fatal("the commit waits for somebody")
+			t.Fatal("the commit waits")
 		}
 	}
 	go commit("alone")
 	wait()
 	if len(db.wake) != 0 {
-		t.Error("Run was told of it")
+		t.Error("Run was woken")
 	}
 	db.pen.Lock()
 	go commit("beside another")
 	select {
 	case <-db.wake:
 	case <-time.After(10 * time.Second):
-		t.Fatal("Run was not told")
+		t.Fatal("Run was not woken")
 	}
 	db.pen.Unlock()
 	if err := db.hold(func() error { return db.commitAll(db.take()) }); err != nil {

@@ -93,7 +93,7 @@ func cutPower(t *testing.T, mount, path string, after time.Duration, acknowledge
 		}
 		var writer, n int
 		if _, err := fmt.Sscanf(line, "%d %d\n", &writer, &n); err != nil || n != acknowledged[writer]+1 {
-			t.Fatalf("the writer says %q (%v)", line, err)
+			t.Fatalf("the writer printed %q (%v)", line, err)
 		}
 		acknowledged[writer] = n
 		total++

@@ -76,7 +76,7 @@ type DB struct {
 		queue   []*request
 		running bool  // Run was called
 		refusal error // why commits are refused; nil while they are accepted
-		wrecked bool  // bbolt panicked while it wrote: its locks may be held for ever
+		wrecked bool  // bbolt panicked while it wrote: its locks may be held forever
 		closed  bool
 	}
 }
@@ -170,7 +170,7 @@ func (db *DB) adopt(file *os.File, o Options, isNew bool) error {
 			return errors.Join(db.explain(err), file.Close())
 		}
 		if mended {
-			db.log.Error("a bit of a meta page was flipped, and has been corrected: have a look at the disk", "path", o.Path)
+			db.log.Error("flipped bit in a meta page corrected: check the disk", "path", o.Path)
 		}
 		var stale bool
 		stale, db.damage, err = inspect(file, info.Size())
