@@ -24,12 +24,12 @@ func unsealed(table string, key, sealed []byte) error {
 }
 
 func (db *DB) checkWith(entry func(table string, key, sealed []byte) error) error {
-	err := db.settled()
+	err := db.awaitFlush()
 	if err != nil {
 		return fmt.Errorf("check store: %w", err)
 	}
 	for range 10 {
-		if err = db.whole(); err != nil {
+		if err = db.checkUsable(); err != nil {
 			break
 		}
 		err = guard(func() error { return db.bolt.View(func(tx *bbolt.Tx) error { return db.check(tx, entry) }) })

@@ -25,25 +25,25 @@ const (
 // big-endian.
 var journalKey = []byte("journal")
 
-// pen is the state that a writer needs. It belongs to the goroutine that has locked it: Run, or a caller of Commit that
+// writerState is the state that a writer needs. It belongs to the goroutine that has locked it: Run, or a caller of Commit that
 // finds no writer; before that, Open.
-type pen struct {
+type writerState struct {
 	sync.Mutex
-	writing bool  // Run runs, and nothing has ended the writing
-	failure error // why writing has ended, if not by the end of Run
-	full    bool  // the last transaction found no space
-	journal journal
-	bytes   int64       // of records in the current file
-	older   int64       // of records in the other one, while a checkpoint moves them into the tables
-	number  uint64      // of the last record in the tables, or on its way into them
-	under   chan error  // delivers the result of the checkpoint in progress; nil if there is none
-	stuck   bool        // the last checkpoint failed for lack of space; its layer is still aging
-	due     *time.Timer // runs while the journal is not empty
+	writing         bool  // Run runs, and nothing has ended the writing
+	failure         error // why writing has ended, if not by the end of Run
+	full            bool  // the last transaction found no space
+	journal         journal
+	bytes           int64       // of records in the current file
+	flushingBytes   int64       // of records in the other one, while a checkpoint moves them into the tables
+	number          uint64      // of the last record in the tables, or on its way into them
+	checkpoint      chan error  // delivers the result of the checkpoint in progress; nil if there is none
+	stuck           bool        // the last checkpoint failed for lack of space; its layer is still the flushing one
+	checkpointTimer *time.Timer // runs while the journal is not empty
 }
 
 // recoverJournal moves what a crash left in the journal into the tables.
 func (db *DB) recoverJournal() error {
-	db.pen.journal.paths = journalPaths(db.path)
+	db.writer.journal.paths = journalPaths(db.path)
 	value, err := db.get(metaTable, journalKey)
 	if err != nil {
 		return db.explain(err)
@@ -52,41 +52,41 @@ func (db *DB) recoverJournal() error {
 		if len(value) != 8 {
 			return db.explain(damaged("the journal's row has %d bytes", len(value)))
 		}
-		db.pen.number = binary.BigEndian.Uint64(value)
+		db.writer.number = binary.BigEndian.Uint64(value)
 	}
-	records, err := readJournal(db.pen.journal.paths, db.pen.number)
+	records, err := readJournal(db.writer.journal.paths, db.writer.number)
 	if err != nil {
 		return db.explain(err)
 	}
-	db.pen.journal.last = db.pen.number + uint64(len(records))
+	db.writer.journal.last = db.writer.number + uint64(len(records))
 	if len(records) == 0 {
 		return nil
 	}
-	aging := make(layer)
+	flushing := make(layer)
 	for _, r := range records {
-		aging.put(r.writes)
+		flushing.put(r.writes)
 		for _, w := range r.writes {
-			db.pen.older += int64(len(w.Key) + len(w.Value))
+			db.writer.flushingBytes += int64(len(w.Key) + len(w.Value))
 		}
 	}
-	db.overlay.aging = aging
-	db.pen.number = db.pen.journal.last
-	err = db.write(aging, db.pen.number)
+	db.overlay.flushing = flushing
+	db.writer.number = db.writer.journal.last
+	err = db.write(flushing, db.writer.number)
 	if errors.Is(err, ErrFull) {
 		db.log.Error("the store is full: the journal waits for space in the tables", "path", db.path, "error", err)
-		db.pen.stuck = true
+		db.writer.stuck = true
 		return nil
 	}
 	if err != nil {
 		return db.explain(err)
 	}
-	db.checkpointed()
+	db.dropFlushed()
 	return nil
 }
 
-// journals reports whether the requests may go to the journal: they fit, and enough space is left for the tables to hold
+// fitsJournal reports whether the requests may go to the journal: they fit, and enough space is left for the tables to hold
 // them later.
-func (db *DB) journals(batch []*request) bool {
+func (db *DB) fitsJournal(batch []*request) bool {
 	n := int64(journalHead)
 	for _, r := range batch {
 		if len(r.writes) == 0 {
@@ -97,11 +97,11 @@ func (db *DB) journals(batch []*request) bool {
 			n += int64(len(w.Table)) + 9
 		}
 	}
-	return !db.pen.stuck && n <= journalMax && db.spare() >= spareBytes+4*(db.pen.bytes+db.pen.older+n)
+	return !db.writer.stuck && n <= journalMax && db.spaceLeft() >= spareBytes+4*(db.writer.bytes+db.writer.flushingBytes+n)
 }
 
-// spare returns the number of bytes by which the tables can still grow.
-func (db *DB) spare() int64 {
+// spaceLeft returns the number of bytes by which the tables can still grow.
+func (db *DB) spaceLeft() int64 {
 	free := freeSpace(db.path)
 	if limit := db.maxSize; limit > 0 {
 		free = min(free, limit-db.Size())
@@ -109,27 +109,27 @@ func (db *DB) spare() int64 {
 	return free
 }
 
-// record makes the requests durable in the journal, and then visible.
-func (db *DB) record(batch []*request) error {
+// appendJournal makes the requests durable in the journal, and then visible.
+func (db *DB) appendJournal(batch []*request) error {
 	encoded, writes := encodeRecord(batch)
-	p := &db.pen
+	p := &db.writer
 	if !p.journal.room(len(encoded)) {
-		if err := db.await(); err != nil {
+		if err := db.awaitCheckpoint(); err != nil {
 			return err
 		}
 	}
-	if p.under == nil && (p.bytes > checkpointBytes || !p.journal.room(len(encoded))) {
+	if p.checkpoint == nil && (p.bytes > checkpointBytes || !p.journal.room(len(encoded))) {
 		db.beginCheckpoint()
 	}
 	if err := p.journal.append(encoded); err != nil {
 		return db.explain(err)
 	}
 	if p.bytes == 0 {
-		p.due.Reset(checkpointAfter)
+		p.checkpointTimer.Reset(checkpointAfter)
 	}
 	p.bytes += int64(len(encoded))
 	db.overlay.Lock()
-	db.overlay.fresh.put(writes)
+	db.overlay.active.put(writes)
 	db.overlay.Unlock()
 	db.metrics.fsyncs.Inc()
 	db.metrics.batch.Observe(float64(len(batch)))
@@ -139,100 +139,100 @@ func (db *DB) record(batch []*request) error {
 // beginCheckpoint starts to move the journal's contents into the tables. Commits continue in the other file. No
 // checkpoint may be in progress.
 func (db *DB) beginCheckpoint() {
-	aging := db.age()
-	number := db.pen.number
-	under := make(chan error, 1)
-	db.pen.under = under
-	go func() { // awaited by await
-		under <- db.write(aging, number)
+	flushing := db.rotate()
+	number := db.writer.number
+	done := make(chan error, 1)
+	db.writer.checkpoint = done
+	go func() { // awaited by awaitCheckpoint
+		done <- db.write(flushing, number)
 		select {
-		case db.landing <- struct{}{}:
+		case db.checkpointDone <- struct{}{}:
 		default: // a signal is pending already
 		}
 	}()
 }
 
-// checkpointDue begins a checkpoint, or repeats one that found no space.
-func (db *DB) checkpointDue() error {
+// checkpointIfDue begins a checkpoint, or repeats one that found no space.
+func (db *DB) checkpointIfDue() error {
 	switch {
-	case db.pen.stuck:
-		return db.grave(db.flush())
-	case db.pen.under == nil && db.pen.bytes > 0:
+	case db.writer.stuck:
+		return db.fatalError(db.flush())
+	case db.writer.checkpoint == nil && db.writer.bytes > 0:
 		db.beginCheckpoint()
 	}
 	return nil
 }
 
-// age makes the fresh layer the aging one, and switches to the other file.
-func (db *DB) age() layer {
-	p := &db.pen
-	p.older, p.bytes, p.number = p.bytes, 0, p.journal.last
-	p.journal.turn()
-	p.due.Stop()
+// rotate makes the active layer the flushing one, and switches to the other file.
+func (db *DB) rotate() layer {
+	p := &db.writer
+	p.flushingBytes, p.bytes, p.number = p.bytes, 0, p.journal.last
+	p.journal.switchFile()
+	p.checkpointTimer.Stop()
 	db.overlay.Lock()
 	defer db.overlay.Unlock()
-	db.overlay.aging, db.overlay.fresh = db.overlay.fresh, make(layer)
-	return db.overlay.aging
+	db.overlay.flushing, db.overlay.active = db.overlay.active, make(layer)
+	return db.overlay.flushing
 }
 
-// await waits for the checkpoint in progress, if there is one.
-func (db *DB) await() error {
-	if db.pen.under == nil {
+// awaitCheckpoint waits for the checkpoint in progress, if there is one.
+func (db *DB) awaitCheckpoint() error {
+	if db.writer.checkpoint == nil {
 		return nil
 	}
-	return db.landed(<-db.pen.under)
+	return db.checkpointEnded(<-db.writer.checkpoint)
 }
 
-// arrived handles the end of the checkpoint in progress, if it has ended.
-func (db *DB) arrived() error {
+// pollCheckpoint handles the end of the checkpoint in progress, if it has ended.
+func (db *DB) pollCheckpoint() error {
 	select {
-	case err := <-db.pen.under:
-		return db.landed(err)
+	case err := <-db.writer.checkpoint:
+		return db.checkpointEnded(err)
 	default:
 		return nil // the writer has already waited for it
 	}
 }
 
-// landed handles the result of the checkpoint in progress. flush repeats one that found no space.
-func (db *DB) landed(err error) error {
-	db.pen.under = nil
+// checkpointEnded handles the result of the checkpoint in progress. flush repeats one that found no space.
+func (db *DB) checkpointEnded(err error) error {
+	db.writer.checkpoint = nil
 	switch {
 	case err == nil:
-		db.checkpointed()
-		if db.pen.bytes > 0 { // commits made meanwhile would wait for checkpointBytes
-			db.pen.due.Reset(checkpointAfter)
+		db.dropFlushed()
+		if db.writer.bytes > 0 { // commits made meanwhile would wait for checkpointBytes
+			db.writer.checkpointTimer.Reset(checkpointAfter)
 		}
 	case errors.Is(err, ErrFull):
-		db.pen.stuck = true
-		db.pen.due.Reset(checkpointAfter)
+		db.writer.stuck = true
+		db.writer.checkpointTimer.Reset(checkpointAfter)
 	}
 	return err
 }
 
-// checkpointed runs when the tables contain the aging layer.
-func (db *DB) checkpointed() {
-	db.pen.older, db.pen.stuck = 0, false
-	db.noteFull(false, nil)
+// dropFlushed drops the flushing layer, which the tables now contain.
+func (db *DB) dropFlushed() {
+	db.writer.flushingBytes, db.writer.stuck = 0, false
+	db.logFull(false, nil)
 	db.overlay.Lock()
 	defer db.overlay.Unlock()
-	db.overlay.aging = nil
+	db.overlay.flushing = nil
 }
 
 // flush returns when the tables contain every commit.
 func (db *DB) flush() error {
-	if err := db.await(); err != nil && !errors.Is(err, ErrFull) {
+	if err := db.awaitCheckpoint(); err != nil && !errors.Is(err, ErrFull) {
 		return err
 	}
-	if db.pen.stuck {
-		if err := db.landed(db.write(db.overlay.aging, db.pen.number)); err != nil {
+	if db.writer.stuck {
+		if err := db.checkpointEnded(db.write(db.overlay.flushing, db.writer.number)); err != nil {
 			return err
 		}
 	}
-	if db.pen.bytes == 0 {
+	if db.writer.bytes == 0 {
 		return nil
 	}
-	aging := db.age()
-	return db.landed(db.write(aging, db.pen.number))
+	flushing := db.rotate()
+	return db.checkpointEnded(db.write(flushing, db.writer.number))
 }
 
 // write writes a layer into the tables, with the number of its last record. Any goroutine may call it, one at a time.
@@ -252,9 +252,9 @@ func (db *DB) write(l layer, number uint64) error {
 	return err
 }
 
-// settled makes Run flush, so that the tables alone contain every earlier commit. If Run has ended, settled itself
+// awaitFlush makes Run flush, so that the tables alone contain every earlier commit. If Run has ended, awaitFlush itself
 // flushes what a full disk may have left in the journal, or returns why writing has ended.
-func (db *DB) settled() error {
+func (db *DB) awaitFlush() error {
 	db.mu.Lock()
 	running := db.mu.running
 	db.mu.Unlock()
@@ -271,10 +271,10 @@ func (db *DB) settled() error {
 		}
 	case <-db.done:
 	}
-	db.pen.Lock()
-	defer db.pen.Unlock()
-	if db.pen.failure != nil {
-		return db.pen.failure
+	db.writer.Lock()
+	defer db.writer.Unlock()
+	if db.writer.failure != nil {
+		return db.writer.failure
 	}
 	return db.flush()
 }

@@ -99,14 +99,14 @@ func checkTable(name string) error {
 func (db *DB) submit(r *request) error {
 	began := time.Now()
 	db.mu.Lock()
-	if err := db.mu.refusal; err != nil {
+	if err := db.mu.rejection; err != nil {
 		db.mu.Unlock()
 		db.metrics.fail(err)
 		return err
 	}
 	db.mu.queue = append(db.mu.queue, r)
 	db.mu.Unlock()
-	if !db.writeNow() {
+	if !db.tryWrite() {
 		select {
 		case db.wake <- struct{}{}:
 		default: // a signal is pending already
@@ -134,63 +134,63 @@ func (db *DB) Run(ctx context.Context) error {
 	db.mu.running = true
 	db.mu.Unlock()
 	defer close(db.done)
-	db.pen.Lock()
-	db.pen.writing = true
-	db.pen.Unlock()
+	db.writer.Lock()
+	db.writer.writing = true
+	db.writer.Unlock()
 
 	for {
 		var what func() error
 		select {
 		case <-db.wake:
-			what = func() error { return db.commitAll(db.take()) }
-		case <-db.landing:
-			what = func() error { return db.grave(db.arrived()) }
-		case <-db.pen.due.C:
-			what = db.checkpointDue
+			what = func() error { return db.commitAll(db.dequeue()) }
+		case <-db.checkpointDone:
+			what = func() error { return db.fatalError(db.pollCheckpoint()) }
+		case <-db.writer.checkpointTimer.C:
+			what = db.checkpointIfDue
 		case reply := <-db.flushes:
 			what = func() error {
 				err := db.flush()
 				reply <- err
-				return db.grave(err)
+				return db.fatalError(err)
 			}
 		case <-ctx.Done():
 			return db.finishRun()
 		case <-db.stop:
 			return db.finishRun()
 		}
-		if err := db.hold(what); err != nil {
+		if err := db.withWriter(what); err != nil {
 			return err
 		}
 	}
 }
 
-// hold calls what with the pen locked. It ends writing if that fails, or if a caller of Commit has failed.
-func (db *DB) hold(what func() error) error {
-	db.pen.Lock()
-	defer db.pen.Unlock()
-	err := db.pen.failure
+// withWriter calls what with the writer state locked. It ends writing if that fails, or if a caller of Commit has failed.
+func (db *DB) withWriter(what func() error) error {
+	db.writer.Lock()
+	defer db.writer.Unlock()
+	err := db.writer.failure
 	if err == nil {
 		err = what()
 	}
 	if err != nil {
-		return db.abandon(err)
+		return db.endWriting(err)
 	}
 	return nil
 }
 
-// writeNow performs the queued commits if no goroutine is writing, which saves the caller the way to Run and back. It
+// tryWrite performs the queued commits if no goroutine is writing, which saves the caller the way to Run and back. It
 // returns false if Run has work to do.
-func (db *DB) writeNow() bool {
-	if !db.pen.TryLock() {
+func (db *DB) tryWrite() bool {
+	if !db.writer.TryLock() {
 		return false
 	}
-	defer db.pen.Unlock()
-	if !db.pen.writing {
+	defer db.writer.Unlock()
+	if !db.writer.writing {
 		return false
 	}
-	if err := db.commitAll(db.take()); err != nil {
-		db.pen.writing, db.pen.failure = false, err
-		answer(db.refuse(err), err)
+	if err := db.commitAll(db.dequeue()); err != nil {
+		db.writer.writing, db.writer.failure = false, err
+		answer(db.rejectAll(err), err)
 		return false // Run ends
 	}
 	return true
@@ -198,20 +198,20 @@ func (db *DB) writeNow() bool {
 
 // finishRun performs the remaining queued commits, and moves everything into the tables if they have room for it.
 func (db *DB) finishRun() error {
-	return db.hold(func() error {
-		db.pen.writing = false
-		if err := db.commitAll(db.refuse(ErrClosed)); err != nil {
+	return db.withWriter(func() error {
+		db.writer.writing = false
+		if err := db.commitAll(db.rejectAll(ErrClosed)); err != nil {
 			return err
 		}
-		return db.grave(db.flush())
+		return db.fatalError(db.flush())
 	})
 }
 
-// grave returns the checkpoint errors after which nothing may be written any more. A full disk is not one of them: the
+// fatalError returns the checkpoint errors after which nothing may be written any more. A full disk is not one of them: the
 // journal has everything.
-func (db *DB) grave(err error) error {
+func (db *DB) fatalError(err error) error {
 	if errors.Is(err, ErrFull) {
-		db.noteFull(true, err)
+		db.logFull(true, err)
 		return nil
 	}
 	if err == nil {
@@ -220,8 +220,8 @@ func (db *DB) grave(err error) error {
 	return fmt.Errorf("%w; nothing more is written until a restart", err)
 }
 
-// take empties the queue.
-func (db *DB) take() []*request {
+// dequeue empties the queue.
+func (db *DB) dequeue() []*request {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	queue := db.mu.queue
@@ -229,23 +229,23 @@ func (db *DB) take() []*request {
 	return queue
 }
 
-// refuse makes every later commit fail with err, and returns the queued ones.
-func (db *DB) refuse(err error) []*request {
+// rejectAll makes every later commit fail with err, and returns the queued ones.
+func (db *DB) rejectAll(err error) []*request {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	db.mu.refusal = err
+	db.mu.rejection = err
 	queue := db.mu.queue
 	db.mu.queue = nil
 	return queue
 }
 
-// abandon ends writing after a failure that leaves the file in doubt.
-func (db *DB) abandon(err error) error {
-	db.pen.writing, db.pen.failure = false, err
-	answer(db.refuse(err), err)
-	if db.pen.under != nil {
-		<-db.pen.under // it fails as well, or its data is also in the journal
-		db.pen.under = nil
+// endWriting ends writing after a failure that leaves the file in doubt.
+func (db *DB) endWriting(err error) error {
+	db.writer.writing, db.writer.failure = false, err
+	answer(db.rejectAll(err), err)
+	if db.writer.checkpoint != nil {
+		<-db.writer.checkpoint // it fails as well, or its data is also in the journal
+		db.writer.checkpoint = nil
 	}
 	return fmt.Errorf("run store: %w", err)
 }
@@ -267,14 +267,14 @@ func (db *DB) commitAll(queue []*request) error {
 		} else {
 			n = batchLen(queue)
 		}
-		err := db.settle(queue[:n], alone)
+		err := db.makeDurable(queue[:n], alone)
 		full := errors.Is(err, ErrFull) && !mutated("full-is-fatal")
 		if full && n > 1 {
 			// One of them is too large. The others may fit, or free the missing space.
 			alone = n
 			continue
 		}
-		db.noteFull(full, err)
+		db.logFull(full, err)
 		if err != nil && !full {
 			err = fmt.Errorf("%w; nothing more is written until a restart", err)
 		}
@@ -288,11 +288,11 @@ func (db *DB) commitAll(queue []*request) error {
 	return nil
 }
 
-// settle makes the requests durable: in the journal if they fit, else in the tables. Requests with a transaction of their
+// makeDurable makes the requests durable: in the journal if they fit, else in the tables. Requests with a transaction of their
 // own bypass the journal, because they were too large for the tables together with others.
-func (db *DB) settle(batch []*request, alone int) error {
-	if alone == 0 && db.journals(batch) {
-		if err := db.record(batch); !errors.Is(err, ErrFull) {
+func (db *DB) makeDurable(batch []*request, alone int) error {
+	if alone == 0 && db.fitsJournal(batch) {
+		if err := db.appendJournal(batch); !errors.Is(err, ErrFull) {
 			return err
 		}
 	}
@@ -315,12 +315,12 @@ func batchLen(queue []*request) int {
 	return len(queue)
 }
 
-// noteFull logs when the disk becomes full and when it has space again, but not each commit in between.
-func (db *DB) noteFull(full bool, err error) {
-	if full == db.pen.full {
+// logFull logs when the disk becomes full and when it has space again, but not each commit in between.
+func (db *DB) logFull(full bool, err error) {
+	if full == db.writer.full {
 		return
 	}
-	db.pen.full = full
+	db.writer.full = full
 	if full {
 		db.log.Error("the store is full: commits that add data are refused until there is space",
 			"path", db.path, "error", err)
@@ -351,7 +351,7 @@ func (db *DB) update(change func(tx *bbolt.Tx) error) error {
 	err := guard(func() error { return db.bolt.Update(change) })
 	if errors.Is(err, ErrDamaged) {
 		db.mu.Lock()
-		db.mu.wrecked = true
+		db.mu.panicked = true
 		db.mu.Unlock()
 	}
 	if err != nil {

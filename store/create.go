@@ -33,7 +33,7 @@ func (db *DB) create(o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := db.adopt(file, o, true); errors.Is(err, ErrDamaged) {
+	if err := db.openLocked(file, o, true); errors.Is(err, ErrDamaged) {
 		// A crash interrupted an earlier creation. Nothing in it was ever acknowledged.
 		db.log.Warn("removing an incomplete store", "path", unfinished)
 		if err := os.Remove(unfinished); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -26,7 +26,7 @@ func TestFailingDiskEndsWriting(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- db.Run(context.Background()) }()
 	mustCommit(t, db, put1("t", "k", "v")...)
-	if err := errors.Join(db.file.Close(), db.pen.journal.files[0].Close()); err != nil { // every write fails from now on; the memory map stays
+	if err := errors.Join(db.file.Close(), db.writer.journal.files[0].Close()); err != nil { // every write fails from now on; the memory map stays
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -69,7 +69,7 @@ func TestFullStoreKeepsReadingAndDeleting(t *testing.T) {
 	if got := metric(t, registry, "voxeld_store_failed_commits_total", "full"); got != 1 {
 		t.Errorf("full commits counted: %v", got)
 	}
-	if err := db.settled(); err != nil { // nothing had to be written: that does not prove that there is space
+	if err := db.awaitFlush(); err != nil { // nothing had to be written: that does not prove that there is space
 		t.Fatal(err)
 	}
 	if !strings.Contains(log.String(), "the store is full") || strings.Contains(log.String(), "has space again") {

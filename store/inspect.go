@@ -105,7 +105,7 @@ func inspect(file io.ReaderAt, size int64) (stale bool, rows []Damage, err error
 		return false, nil, err
 	}
 	in := inspection{file: file, size: size, meta: newest}
-	var s suspicion
+	var s rowInspection
 	if int64(newest.end)*newest.pageSize <= wholeUpTo {
 		// A damaged value affects only its readers, and is found when it is read. But a damaged key makes a row missing,
 		// and only this inspection finds that.
@@ -114,7 +114,7 @@ func inspect(file io.ReaderAt, size int64) (stale bool, rows []Damage, err error
 	if err := in.run(); err != nil {
 		return false, nil, err
 	}
-	return other == nil, s.found, s.leave()
+	return other == nil, s.found, s.endTable()
 }
 
 // inspection walks the tables of one state of the file.
@@ -246,7 +246,7 @@ func branch(page []byte, count int, keys bounds) ([]child, error) {
 	data := packed{page, headerSize + count*branchSize}
 	for i := range children {
 		at := headerSize + i*branchSize
-		key, err := data.take(at+int(native.Uint32(page[at:])), native.Uint32(page[at+4:]))
+		key, err := data.read(at+int(native.Uint32(page[at:])), native.Uint32(page[at+4:]))
 		if err != nil {
 			return nil, err
 		}
@@ -298,11 +298,11 @@ func (in *inspection) leaf(table string, page []byte, count int, keys bounds) (e
 	data := packed{page, headerSize + count*leafSize}
 	for i := range count {
 		at := headerSize + i*leafSize
-		key, err := data.take(at+int(native.Uint32(page[at+4:])), native.Uint32(page[at+8:]))
+		key, err := data.read(at+int(native.Uint32(page[at+4:])), native.Uint32(page[at+8:]))
 		if err != nil {
 			return 0, err
 		}
-		value, err := data.take(data.at, native.Uint32(page[at+12:]))
+		value, err := data.read(data.at, native.Uint32(page[at+12:]))
 		if err != nil {
 			return 0, err
 		}
@@ -402,7 +402,7 @@ type packed struct {
 	at   int // where the next key begins
 }
 
-func (p *packed) take(from int, n uint32) ([]byte, error) {
+func (p *packed) read(from int, n uint32) ([]byte, error) {
 	if from != p.at || uint64(n) > uint64(len(p.page)-p.at) {
 		return nil, damaged("an entry of %d bytes at %d: expected at %d of %d", n, from, p.at, len(p.page))
 	}

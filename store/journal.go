@@ -138,8 +138,8 @@ func (j *journal) grow(need int64) error {
 	return nil
 }
 
-// turn switches to the other file, whose records are all in the tables.
-func (j *journal) turn() { j.at, j.off = 1-j.at, 0 }
+// switchFile switches to the other file, whose records are all in the tables.
+func (j *journal) switchFile() { j.at, j.off = 1-j.at, 0 }
 
 // remove deletes the files, whose records are all in the tables.
 func (j *journal) remove() error {

@@ -230,7 +230,7 @@ func TestNewerRowsHideDamagedOnes(t *testing.T) {
 	path := newPath(t)
 	db := run(t, Options{Path: path})
 	mustCommit(t, db, put1("land", "the key of a row", "as it was")...)
-	if err := db.settled(); err != nil {
+	if err := db.awaitFlush(); err != nil {
 		t.Fatal(err)
 	}
 	image, err := os.ReadFile(path)
@@ -261,7 +261,7 @@ func TestNewerRowsHideDamagedOnes(t *testing.T) {
 		if seen, err := scan(); err != nil || seen != "mended" {
 			t.Errorf("%q, %v", seen, err)
 		}
-		if err := db.settled(); err != nil {
+		if err := db.awaitFlush(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -303,7 +303,7 @@ func TestCommitNeedsNobodyElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	db.pen.writing = true // as if Run did
+	db.writer.writing = true // as if Run did
 	committed := make(chan error, 1)
 	commit := func(key string) { committed <- db.Commit(put1("t", key, "v")) }
 	wait := func() {
@@ -322,15 +322,15 @@ func TestCommitNeedsNobodyElse(t *testing.T) {
 	if len(db.wake) != 0 {
 		t.Error("Run was woken")
 	}
-	db.pen.Lock()
+	db.writer.Lock()
 	go commit("beside another")
 	select {
 	case <-db.wake:
 	case <-time.After(10 * time.Second):
 		t.Fatal("Run was not woken")
 	}
-	db.pen.Unlock()
-	if err := db.hold(func() error { return db.commitAll(db.take()) }); err != nil {
+	db.writer.Unlock()
+	if err := db.withWriter(func() error { return db.commitAll(db.dequeue()) }); err != nil {
 		t.Fatal(err)
 	}
 	wait()
@@ -360,7 +360,7 @@ func TestManyWriteByThemselves(t *testing.T) {
 					t.Error(err)
 				}
 				if i%16 == w {
-					if err := db.settled(); err != nil {
+					if err := db.awaitFlush(); err != nil {
 						t.Error(err)
 					}
 				}

@@ -15,20 +15,20 @@ import (
 // only after the tables contain it.
 type overlay struct {
 	sync.RWMutex
-	fresh layer // of the current journal file
-	aging layer // of the other one, while a checkpoint moves it into the tables; immutable; nil if there is none
+	active   layer // of the current journal file
+	flushing layer // of the other one, while a checkpoint moves it into the tables; immutable; nil if there is none
 }
 
 // layer holds the newest write of each key, by table, then by the first bytes of the key. These are usually the number of
 // a region or group, so that a scan of one region skips the others.
-type layer map[string]map[[shelfSize]byte]shelf
+type layer map[string]map[[shardSize]byte]shard
 
-// shelf maps keys to values, nil for deleted keys. Values are never modified.
-type shelf map[string][]byte
+// shard maps keys to values, nil for deleted keys. Values are never modified.
+type shard map[string][]byte
 
-const shelfSize = 8
+const shardSize = 8
 
-func shelfOf(key []byte) (name [shelfSize]byte) {
+func shardOf(key []byte) (name [shardSize]byte) {
 	copy(name[:], key)
 	return name
 }
@@ -38,13 +38,13 @@ func (l layer) put(writes []kv.Write) {
 	for _, w := range writes {
 		table := l[w.Table]
 		if table == nil {
-			table = make(map[[shelfSize]byte]shelf)
+			table = make(map[[shardSize]byte]shard)
 			l[w.Table] = table
 		}
-		name := shelfOf(w.Key)
+		name := shardOf(w.Key)
 		s := table[name]
 		if s == nil {
-			s = make(shelf)
+			s = make(shard)
 			table[name] = s
 		}
 		s[string(w.Key)] = w.Value
@@ -53,14 +53,14 @@ func (l layer) put(writes []kv.Write) {
 
 // get looks a key up. found with a nil value means that the key was deleted.
 func (l layer) get(table string, key []byte) (value []byte, found bool) {
-	value, found = l[table][shelfOf(key)][string(key)]
+	value, found = l[table][shardOf(key)][string(key)]
 	return value, found
 }
 
 // get looks a key up, newest layer first. The caller holds the lock.
 func (o *overlay) get(table string, key []byte) (value []byte, found bool) {
-	if value, found = o.fresh.get(table, key); !found {
-		value, found = o.aging.get(table, key)
+	if value, found = o.active.get(table, key); !found {
+		value, found = o.flushing.get(table, key)
 	}
 	return value, found
 }
@@ -68,17 +68,17 @@ func (o *overlay) get(table string, key []byte) (value []byte, found bool) {
 // rows returns the newest writes of the keys that begin with prefix, in key order. The caller holds the lock; the result
 // stays valid without it.
 func (o *overlay) rows(table string, prefix []byte) []kv.Write {
-	newest := make(shelf)
-	for _, l := range [...]layer{o.aging, o.fresh} {
-		collect := func(s shelf) {
+	newest := make(shard)
+	for _, l := range [...]layer{o.flushing, o.active} {
+		collect := func(s shard) {
 			for key, value := range s {
 				if bytes.HasPrefix([]byte(key), prefix) {
 					newest[key] = value
 				}
 			}
 		}
-		if len(prefix) >= shelfSize {
-			collect(l[table][shelfOf(prefix)])
+		if len(prefix) >= shardSize {
+			collect(l[table][shardOf(prefix)])
 			continue
 		}
 		for _, s := range l[table] {
@@ -94,13 +94,13 @@ func (o *overlay) rows(table string, prefix []byte) []kv.Write {
 
 // clone returns an immutable copy of the overlay. The caller holds the lock.
 func (o *overlay) clone() *overlay {
-	c := &overlay{fresh: make(layer, len(o.fresh)), aging: o.aging}
-	for table, shelves := range o.fresh {
-		own := make(map[[shelfSize]byte]shelf, len(shelves))
-		for name, s := range shelves {
+	c := &overlay{active: make(layer, len(o.active)), flushing: o.flushing}
+	for table, shards := range o.active {
+		own := make(map[[shardSize]byte]shard, len(shards))
+		for name, s := range shards {
 			own[name] = maps.Clone(s)
 		}
-		c.fresh[table] = own
+		c.active[table] = own
 	}
 	return c
 }
@@ -108,9 +108,9 @@ func (o *overlay) clone() *overlay {
 // tables returns the names of the tables that have rows.
 func (o *overlay) tables() map[string]bool {
 	names := make(map[string]bool)
-	for _, l := range [...]layer{o.aging, o.fresh} {
-		for table, shelves := range l {
-			for _, s := range shelves {
+	for _, l := range [...]layer{o.flushing, o.active} {
+		for table, shards := range l {
+			for _, s := range shards {
 				for _, value := range s {
 					names[table] = names[table] || value != nil
 				}

@@ -31,7 +31,7 @@ func (db *DB) get(table string, key []byte) ([]byte, error) {
 		return append([]byte{}, value...), nil
 	}
 	err := guard(func() error {
-		if err := db.whole(); err != nil {
+		if err := db.checkUsable(); err != nil {
 			return err
 		}
 		return db.bolt.View(func(tx *bbolt.Tx) (err error) {
@@ -66,7 +66,7 @@ func (db *DB) Tables() ([]string, error) {
 	defer db.overlay.RUnlock()
 	all := db.overlay.tables()
 	err := guard(func() error {
-		if err := db.whole(); err != nil {
+		if err := db.checkUsable(); err != nil {
 			return err
 		}
 		return db.bolt.View(func(tx *bbolt.Tx) error {
@@ -86,7 +86,7 @@ func (db *DB) Tables() ([]string, error) {
 // Backup writes a whole store to w, as it is when Backup begins: a file that Open can open. Commits continue meanwhile;
 // the file grows by what they change.
 func (db *DB) Backup(w io.Writer) (err error) {
-	if err := db.settled(); err != nil {
+	if err := db.awaitFlush(); err != nil {
 		return fmt.Errorf("back up store: %w", err)
 	}
 	tx, err := db.begin()
@@ -103,7 +103,7 @@ func (db *DB) Backup(w io.Writer) (err error) {
 // begin opens a snapshot for a caller whose own code runs while it is open; that code must not run under guard.
 func (db *DB) begin() (tx *bbolt.Tx, err error) {
 	err = guard(func() error {
-		if err := db.whole(); err != nil {
+		if err := db.checkUsable(); err != nil {
 			return err
 		}
 		tx, err = db.bolt.Begin(false)
@@ -112,12 +112,12 @@ func (db *DB) begin() (tx *bbolt.Tx, err error) {
 	return tx, db.explain(err)
 }
 
-// whole returns an error once bbolt has panicked during a write: bbolt may hold its locks forever, and a reader would
+// checkUsable returns an error once bbolt has panicked during a write: bbolt may hold its locks forever, and a reader would
 // block.
-func (db *DB) whole() error {
+func (db *DB) checkUsable() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if db.mu.wrecked {
+	if db.mu.panicked {
 		return damaged("it was found damaged while it was written to")
 	}
 	return nil

@@ -64,20 +64,20 @@ type DB struct {
 	done   chan struct{} // closed when Run has ended
 	damage []Damage      // found when it was opened
 
-	overlay overlay         // committed, and not in the tables yet
-	pen     pen             // locked by the writer
-	landing chan struct{}   // 1 pending signal: a checkpoint has ended
-	flushes chan chan error // requests for Run to flush
-	maxSize int64
+	overlay        overlay         // committed, and not in the tables yet
+	writer         writerState     // locked by the writer
+	checkpointDone chan struct{}   // 1 pending signal: a checkpoint has ended
+	flushes        chan chan error // requests for Run to flush
+	maxSize        int64
 
-	// mu is locked after pen.
+	// mu is locked after writer.
 	mu struct {
 		sync.Mutex
-		queue   []*request
-		running bool  // Run was called
-		refusal error // why commits are refused; nil while they are accepted
-		wrecked bool  // bbolt panicked while it wrote: its locks may be held forever
-		closed  bool
+		queue     []*request
+		running   bool  // Run was called
+		rejection error // why commits are refused; nil while they are accepted
+		panicked  bool  // bbolt panicked while it wrote: its locks may be held forever
+		closed    bool
 	}
 }
 
@@ -96,13 +96,13 @@ func Open(o Options) (*DB, error) {
 		stop: make(chan struct{}),
 		done: make(chan struct{}),
 
-		landing: make(chan struct{}, 1),
-		flushes: make(chan chan error),
-		maxSize: o.MaxSize,
+		checkpointDone: make(chan struct{}, 1),
+		flushes:        make(chan chan error),
+		maxSize:        o.MaxSize,
 	}
-	db.overlay.fresh = make(layer)
-	db.pen.due = time.NewTimer(time.Hour)
-	db.pen.due.Stop()
+	db.overlay.active = make(layer)
+	db.writer.checkpointTimer = time.NewTimer(time.Hour)
+	db.writer.checkpointTimer.Stop()
 	if err := db.open(o); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
@@ -137,7 +137,7 @@ func (db *DB) openExisting(o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := db.adopt(file, o, false); err != nil {
+	if err := db.openLocked(file, o, false); err != nil {
 		return err
 	}
 	if err := db.checkFormat(); err != nil {
@@ -146,9 +146,9 @@ func (db *DB) openExisting(o Options) error {
 	return nil
 }
 
-// adopt locks the file, checks that bbolt can open it safely, and opens it. On error it closes the file. Only a new file
+// openLocked locks the file, checks that bbolt can open it safely, and opens it. On error it closes the file. Only a new file
 // may be empty.
-func (db *DB) adopt(file *os.File, o Options, isNew bool) error {
+func (db *DB) openLocked(file *os.File, o Options, isNew bool) error {
 	err := lock(file, o.LockTimeout)
 	if err != nil {
 		if errors.Is(err, ErrInUse) {
@@ -165,7 +165,7 @@ func (db *DB) adopt(file *os.File, o Options, isNew bool) error {
 	}
 	if !isNew || info.Size() > 0 {
 		// bbolt reads through a memory map: a short file or a bad pointer would kill the process.
-		mended, err := mendMetas(file)
+		mended, err := repairMetas(file)
 		if err != nil {
 			return errors.Join(db.explain(err), file.Close())
 		}
@@ -237,11 +237,11 @@ func (db *DB) Close() error {
 	if running {
 		<-db.done
 	} else {
-		answer(db.refuse(ErrClosed), ErrClosed)
+		answer(db.rejectAll(ErrClosed), ErrClosed)
 	}
 	db.metrics.unregister()
-	db.pen.Lock() // a caller waiting in settled may still write
-	defer db.pen.Unlock()
+	db.writer.Lock() // a caller waiting in awaitFlush may still write
+	defer db.writer.Unlock()
 	if err := errors.Join(db.closeJournal(), db.closeFile()); err != nil {
 		return fmt.Errorf("close store %s: %w", db.path, err)
 	}
@@ -250,15 +250,15 @@ func (db *DB) Close() error {
 
 // closeJournal removes the journal's files if the tables contain all of their records.
 func (db *DB) closeJournal() error {
-	if db.pen.journal.paths[0] != "" && db.overlay.aging == nil && len(db.overlay.fresh) == 0 {
-		return db.pen.journal.remove()
+	if db.writer.journal.paths[0] != "" && db.overlay.flushing == nil && len(db.overlay.active) == 0 {
+		return db.writer.journal.remove()
 	}
-	return db.pen.journal.close()
+	return db.writer.journal.close()
 }
 
 func (db *DB) closeFile() error {
 	db.mu.Lock()
-	wrecked := db.mu.wrecked
+	wrecked := db.mu.panicked
 	db.mu.Unlock()
 	if wrecked {
 		return release(db.file) // bbolt's own Close could block forever

@@ -24,34 +24,34 @@ func (db *DB) Damaged() []Damage { return slices.Clone(db.damage) }
 // maxDamage is the most damaged rows with which a store still opens.
 const maxDamage = 1000
 
-// suspicion collects the damaged rows of an inspection.
-type suspicion struct {
+// rowInspection collects the damaged rows of an inspection.
+type rowInspection struct {
 	found []Damage
 
 	table     string
 	rows, bad int
 	last      []byte // key of the row before
-	behind    bool   // the row before was damaged: its successor is recorded next
+	wantNext  bool   // the row before was damaged: its successor is recorded next
 }
 
-func (s *suspicion) entry(table string, key, sealed []byte) error {
+func (s *rowInspection) entry(table string, key, sealed []byte) error {
 	if table != s.table {
-		if err := s.leave(); err != nil {
+		if err := s.endTable(); err != nil {
 			return err
 		}
-		*s = suspicion{found: s.found, table: table}
+		*s = rowInspection{found: s.found, table: table}
 	}
 	s.rows++
-	if s.behind {
+	if s.wantNext {
 		d := &s.found[len(s.found)-1]
-		d.Keys, s.behind = append(d.Keys, bytes.Clone(key)), false
+		d.Keys, s.wantNext = append(d.Keys, bytes.Clone(key)), false
 	}
 	if _, err := unseal(table, key, sealed); err != nil {
 		d := Damage{Table: table, Keys: [][]byte{bytes.Clone(key)}}
 		if s.rows > 1 {
 			d.Keys = append(d.Keys, bytes.Clone(s.last))
 		}
-		s.found, s.behind, s.bad = append(s.found, d), true, s.bad+1
+		s.found, s.wantNext, s.bad = append(s.found, d), true, s.bad+1
 		if len(s.found) > maxDamage {
 			return damaged("more than %d values have wrong checksums", maxDamage)
 		}
@@ -60,19 +60,19 @@ func (s *suspicion) entry(table string, key, sealed []byte) error {
 	return nil
 }
 
-// leave ends the inspection of a table. If none of its rows is sound, its name itself is in doubt, and it is unknown
+// endTable ends the inspection of a table. If none of its rows is sound, its name itself is in doubt, and it is unknown
 // which rows are missing.
-func (s *suspicion) leave() error {
+func (s *rowInspection) endTable() error {
 	if s.rows > 0 && s.bad == s.rows {
 		return damaged("nothing in table %q is sound", s.table)
 	}
 	return nil
 }
 
-// mendMeta looks for a single flipped bit in an invalid meta page, and corrects it in the file. Using the other page
+// repairMeta looks for a single flipped bit in an invalid meta page, and corrects it in the file. Using the other page
 // instead would lose the newest commit, which was acknowledged. (A power cut leaves a meta page either old or new: it is
 // smaller than a sector.) It reports whether it corrected a bit.
-func mendMeta(file interface {
+func repairMeta(file interface {
 	io.ReaderAt
 	io.WriterAt
 	Sync() error
@@ -115,21 +115,21 @@ func (o *offset) ReadAt(b []byte, at int64) (int, error) {
 	return n, nil
 }
 
-// mendMetas tries both meta pages. The first one determines the place of the second; without it, the place is a guess.
-func mendMetas(file interface {
+// repairMetas tries both meta pages. The first one determines the place of the second; without it, the place is a guess.
+func repairMetas(file interface {
 	io.ReaderAt
 	io.WriterAt
 	Sync() error
 },
 ) (mended bool, err error) {
-	if mended, err = mendMeta(file, 0); err != nil {
+	if mended, err = repairMeta(file, 0); err != nil {
 		return false, err
 	}
 	first, ok := readMeta(file, 0)
 	if !ok {
 		return mended, nil
 	}
-	second, err := mendMeta(file, first.pageSize)
+	second, err := repairMeta(file, first.pageSize)
 	return mended || second, err
 }
 
