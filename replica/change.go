@@ -53,7 +53,7 @@ func (g *Group) Configuration() Configured {
 // changes fail with ErrBusy. Other errors are ErrNotLeader, ErrMember, ErrNotMember, ErrBehind, ErrLeads, ErrMajority,
 // and those of Propose.
 func (g *Group) AddLearner(peer string) error {
-	err := g.propose1(func(conf *configuration) (change, error) {
+	err := g.proposeChange(func(conf *configuration) (change, error) {
 		c := change{kind: raftpb.ConfChangeAddLearnerNode, id: conf.Next, peer: peer}
 		switch {
 		case peer == "" || len(peer) > maxPeer:
@@ -76,7 +76,7 @@ func (g *Group) AddLearner(peer string) error {
 
 // Promote makes the leader give a learner its vote. ErrBehind if the learner has not nearly caught up.
 func (g *Group) Promote(peer string) error {
-	err := g.propose1(func(conf *configuration) (change, error) {
+	err := g.proposeChange(func(conf *configuration) (change, error) {
 		id := conf.id(peer)
 		switch {
 		case id == 0:
@@ -97,7 +97,7 @@ func (g *Group) Promote(peer string) error {
 // Remove makes the leader remove a member. It cannot remove itself (ErrLeads), nor a member without which the active ones
 // are no majority (ErrMajority).
 func (g *Group) Remove(peer string) error {
-	err := g.propose1(func(conf *configuration) (change, error) {
+	err := g.proposeChange(func(conf *configuration) (change, error) {
 		id := conf.id(peer)
 		switch {
 		case id == 0:
@@ -115,8 +115,8 @@ func (g *Group) Remove(peer string) error {
 	return nil
 }
 
-// propose1 proposes a change, if make succeeds.
-func (g *Group) propose1(make func(conf *configuration) (change, error)) error {
+// proposeChange proposes a change, if make succeeds.
+func (g *Group) proposeChange(make func(conf *configuration) (change, error)) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -147,7 +147,7 @@ func (g *Group) caughtUp(id uint64) bool {
 		return false
 	}
 	p := g.mu.progress[i]
-	return p.Active && !p.Snapshotting && p.Match > 0 && p.Match+g.host.limits.keepEntries >= g.mu.vitals.last
+	return p.Active && !p.Snapshotting && p.Match > 0 && p.Match+g.host.limits.keepEntries >= g.mu.basicStatus.last
 }
 
 // majorityWithout reports whether the active voters are a majority without this one. The caller holds mu.
@@ -219,7 +219,7 @@ func (g *Group) Vouch(c Configured) error {
 			return
 		}
 		r.members.vouched = &c
-		r.publish()
+		r.publishRoster()
 	})
 	return nil
 }

@@ -12,19 +12,19 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// turn does everything that one commit allows.
-func (h *Host) turn() {
+// commitRound does everything that one commit allows.
+func (h *Host) commitRound() {
 	if h.stall == nil {
-		h.settle()
+		h.collectReadies()
 		if len(h.batch) > 0 || len(h.founding) > 0 || h.flushDue && len(h.lazy) > 0 {
-			if h.ahead && len(h.batch) == 1 {
+			if h.sentAhead && len(h.batch) == 1 {
 				// Followers start to write when they receive the entries. Without this call the disk would delay that:
 				// during a write, the runtime notices only after a while that other goroutines could use the processor.
 				runtime.Gosched()
 			}
-			h.ahead = false
+			h.sentAhead = false
 			h.commit()
-			h.settle() // in groups of one, storing entries commits them: deliver them now
+			h.collectReadies() // in groups of one, storing entries commits them: deliver them now
 		}
 	}
 	if len(h.lazy) == 0 {
@@ -34,19 +34,19 @@ func (h *Host) turn() {
 	h.metrics.lag.Set(float64(h.lag))
 }
 
-// settle lets raft do everything that needs no disk, and collects the rest in the batch.
-func (h *Host) settle() {
+// collectReadies lets raft do everything that needs no disk, and collects the rest in the batch.
+func (h *Host) collectReadies() {
 	dirty := h.dirty
 	h.dirty = nil
 	for _, r := range dirty {
 		r.dirty = false
-		if r.over || r.inBatch || r.node == nil {
+		if r.ended || r.inBatch || r.node == nil {
 			continue
 		}
 		err := r.guard("act", func() error {
 			for r.node.HasReady() {
 				rd := r.node.Ready()
-				if err := r.accept(rd); err != nil {
+				if err := r.prepareInstall(rd); err != nil {
 					return err
 				}
 				if (rd.MustSync || !raft.IsEmptySnap(rd.Snapshot)) && !mutated("acknowledge-before-fsync") {
@@ -94,7 +94,7 @@ func (r *replica) sendAhead(rd *raft.Ready) error {
 		}
 	}
 	rd.Messages = rest
-	r.host.ahead = r.host.ahead || len(ahead) > 0
+	r.host.sentAhead = r.host.sentAhead || len(ahead) > 0
 	return r.send(ahead)
 }
 
@@ -183,7 +183,7 @@ func (h *Host) commit() {
 		stage(r)
 	}
 	for _, r := range lazy {
-		if r.lazy && !r.over { // otherwise it was in the batch
+		if r.lazy && !r.ended { // otherwise it was in the batch
 			stage(r)
 		}
 	}
@@ -204,7 +204,7 @@ func (h *Host) commit() {
 			h.fail(part.r, err)
 			continue
 		}
-		h.touch(part.r)
+		h.markDirty(part.r)
 	}
 	for _, f := range founders {
 		h.resume(f.group, f.state, f.conf, f.tables, f.reply)
@@ -244,7 +244,7 @@ func (h *Host) enterStall(cause error) {
 	h.stall = fmt.Errorf("%w: %w", ErrStorage, cause)
 	stall := h.stall
 	h.stalled.Store(&stall)
-	for _, r := range h.inOrder() {
+	for _, r := range h.sortedReplicas() {
 		if r.replacing() {
 			h.fail(r, fmt.Errorf("replace log: %w", h.stall))
 			continue
@@ -269,7 +269,7 @@ func (r *replica) stop(cause error) {
 	r.ready, r.inBatch, r.dirty = raft.Ready{}, false, false
 	r.node, r.leader, r.leading = nil, 0, false
 	r.dropIncoming(cause)
-	r.tell(Leadership{Term: r.term, Cause: cause})
+	r.pushLeadership(Leadership{Term: r.term, Cause: cause})
 }
 
 // room is how many bytes must fit into storage before the groups continue. On a nearly full disk the small rows that a
@@ -297,7 +297,7 @@ func (h *Host) retryStorage() {
 	}
 	var writes []kv.Write
 	var parts []staged
-	for _, r := range h.inOrder() {
+	for _, r := range h.sortedReplicas() {
 		var part staged
 		writes, part = r.stage(writes)
 		parts = append(parts, part)
@@ -339,7 +339,7 @@ func (h *Host) retryStorage() {
 			h.fail(part.r, err)
 			continue
 		}
-		part.r.tell(Leadership{Term: part.r.term})
-		h.touch(part.r)
+		part.r.pushLeadership(Leadership{Term: part.r.term})
+		h.markDirty(part.r)
 	}
 }

@@ -68,9 +68,9 @@ func (h *Host) discard(group, id uint64, also []kv.Write) error {
 	return nil
 }
 
-// neverHad returns an error if a group without a state has a log. Such a group must not be founded again, because its
+// checkNoLog returns an error if a group without a state has a log. Such a group must not be founded again, because its
 // vote was lost.
-func neverHad(storage Storage, group uint64) error {
+func checkNoLog(storage Storage, group uint64) error {
 	err := storage.Scan(tableLog, groupPrefix(group), func([]byte, []byte) error {
 		return fmt.Errorf("%w: a log without a state", ErrDamaged)
 	})
@@ -100,7 +100,7 @@ func (h *Host) CheckStored(group uint64) error {
 	err := h.storage.View(func(get func(string, []byte) ([]byte, error),
 		scan func(string, []byte, func(key, value []byte) error) error,
 	) error {
-		view := &viewed{Storage: h.storage, get: get, scan: scan}
+		view := &storageView{Storage: h.storage, get: get, scan: scan}
 		s, conf, err := loadState(view, group)
 		if err == nil && conf != nil {
 			_, err = loadLog(view, group, s, conf)
@@ -113,15 +113,15 @@ func (h *Host) CheckStored(group uint64) error {
 	return nil
 }
 
-// viewed is a snapshot of a Storage.
-type viewed struct {
+// storageView is a snapshot of a Storage.
+type storageView struct {
 	Storage
 	get  func(table string, key []byte) ([]byte, error)
 	scan func(table string, prefix []byte, visit func(key, value []byte) error) error
 }
 
-func (v *viewed) Get(table string, key []byte) ([]byte, error) { return v.get(table, key) }
+func (v *storageView) Get(table string, key []byte) ([]byte, error) { return v.get(table, key) }
 
-func (v *viewed) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
+func (v *storageView) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
 	return v.scan(table, prefix, visit)
 }

@@ -63,11 +63,11 @@ func (h *Host) PostRemove(group uint64, also []kv.Write, reply func(error)) {
 func (h *Host) PostSnapshot(peer string, group uint64, r io.Reader, reply func(error)) {
 	taken := 0
 	taken, err := h.unpack(peer, group, r, func(err error) {
-		h.stage(-taken)
+		h.reserve(-taken)
 		reply(err)
 	})
 	if err != nil {
-		h.stage(-taken)
+		h.reserve(-taken)
 		reply(err)
 	}
 }

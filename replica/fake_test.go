@@ -122,8 +122,8 @@ func newTestHost(t testing.TB, storage Storage) *Host {
 // pump lets the host do everything that it can do without time passing.
 func pump(h *Host) {
 	for {
-		h.take()
-		h.turn()
+		h.processInput()
+		h.commitRound()
 		h.mu.Lock()
 		idle := len(h.mu.queue)+len(h.mu.commands) == 0
 		h.mu.Unlock()

@@ -47,7 +47,7 @@ func (h *Host) receive(peer string, group uint64, message []byte) error {
 		return ErrNotOpen
 	}
 	roster := g.roster.Load()
-	if peer == h.self || !roster.knows(peer) && !mutated("accept-strangers") {
+	if peer == h.self || !roster.includes(peer) && !mutated("accept-strangers") {
 		return ErrNotMember
 	}
 	m, err := decodeMessage(message)
@@ -189,7 +189,7 @@ func (r *replica) admit(m *raftpb.Message) error {
 			return refuse("it acknowledges entries beyond the log") // a leader sends what it has stored
 		}
 	case raftpb.MsgHeartbeatResp:
-		if m.GetTerm() == term && !r.reads.asked(m) {
+		if m.GetTerm() == term && !r.reads.confirms(m) {
 			return refuse("it confirms reads that were not asked for")
 		}
 	case raftpb.MsgSnap:

@@ -33,7 +33,7 @@ func gated(t testing.TB) (*Host, *disk) {
 	for range 2 * electionTicks {
 		h.replicas[3].node.Tick()
 	}
-	h.touch(h.replicas[3])
+	h.markDirty(h.replicas[3])
 	pump(h)
 	deliver(t, h, "x", 3, &raftpb.Message{Type: raftpb.MsgPreVoteResp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(2))})
 	deliver(t, h, "x", 3, &raftpb.Message{Type: raftpb.MsgVoteResp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(2))})
@@ -60,9 +60,9 @@ func deliver(t testing.TB, h *Host, peer string, group uint64, m *raftpb.Message
 // picture returns everything that a message could change, as text.
 func picture(h *Host, d *disk) string {
 	var b strings.Builder
-	for _, r := range h.inOrder() {
+	for _, r := range h.sortedReplicas() {
 		s := r.node.BasicStatus()
-		fmt.Fprintln(&b, r.group, s.GetTerm(), s.GetVote(), s.GetCommit(), s.Lead, s.RaftState, s.Applied, r.node.HasReady(), r.fed, r.floor)
+		fmt.Fprintln(&b, r.group, s.GetTerm(), s.GetVote(), s.GetCommit(), s.Lead, s.RaftState, s.Applied, r.node.HasReady(), r.mailed, r.floor)
 		progress := make(map[uint64]string) // fmt prints maps in order
 		r.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
 			progress[id] = fmt.Sprint(p.Match, p.Next, p.State, p.PendingSnapshot, p.RecentActive, p.MsgAppFlowPaused)
@@ -178,8 +178,8 @@ func TestGateAdmits(t *testing.T) {
 	u := func(n uint64) *uint64 { return &n }
 	deliver(t, h, "b", 1, &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: u(2), To: u(1), Term: u(5), Commit: u(3)})
 	r := h.replicas[1]
-	if r.advanced != 3 || r.fed != 3 {
-		t.Fatalf("commit %d, fed %d after a heartbeat of commit 3", r.advanced, r.fed)
+	if r.advanced != 3 || r.mailed != 3 {
+		t.Fatalf("commit %d, fed %d after a heartbeat of commit 3", r.advanced, r.mailed)
 	}
 	// A new leader overwrites an uncommitted tail with a shorter one.
 	deliver(t, h, "b", 1, &raftpb.Message{
@@ -194,8 +194,8 @@ func TestGateAdmits(t *testing.T) {
 		t.Fatalf("last %d of term %d", r.log.last, r.term)
 	}
 	deliver(t, h, "c", 1, &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: u(3), To: u(1), Term: u(6), Commit: u(4)})
-	if r.fed != 4 {
-		t.Fatalf("fed %d", r.fed)
+	if r.mailed != 4 {
+		t.Fatalf("fed %d", r.mailed)
 	}
 }
 

@@ -94,8 +94,8 @@ type Group struct {
 		backlog     bool   // the mailbox was full: the host holds more and waits for Take
 
 		// for Status
-		vitals   vitals
-		progress []Progress // nil if this node has not led since Open
+		basicStatus basicStatus
+		progress    []Progress // nil if this node has not led since Open
 	}
 }
 

@@ -89,7 +89,7 @@ type Host struct {
 	tickEvery     time.Duration
 	electionTicks int
 	limits        limits
-	staging       atomic.Int64          // bytes of snapshots that are being received
+	receiving     atomic.Int64          // bytes of snapshots that are being received
 	stalled       atomic.Pointer[error] // stall, published for Stalled
 
 	wake    chan struct{} // signals that mu or dirty has work
@@ -97,22 +97,22 @@ type Host struct {
 	stopped chan struct{} // closed when Run has ended
 
 	// Owned by Run.
-	replicas map[uint64]*replica
-	ticking  clock       // replicas that need it: all but leaders without followers
-	dirty    []*replica  // replicas for which raft may have work
-	batch    []*replica  // replicas with a Ready that must be stored
-	lazy     []*replica  // replicas with data to store that can wait
-	founding []*founding // groups to be created with the next commit
-	closing  []closing
-	flush    alarm // set while lazy is not empty: when it must be stored
-	flushDue bool
-	ahead    bool       // entries of the batch were sent before they are stored
-	writes   []kv.Write // of a commit: the memory is reused
-	retry    alarm      // set while stalled
-	stall    error      // why storage refuses writes; nil if it does not
-	leaders  int
-	sending  int    // snapshots
-	lag      uint64 // entries, over all groups
+	replicas  map[uint64]*replica
+	ticking   clock       // replicas that need it: all but leaders without followers
+	dirty     []*replica  // replicas for which raft may have work
+	batch     []*replica  // replicas with a Ready that must be stored
+	lazy      []*replica  // replicas with data to store that can wait
+	founding  []*founding // groups to be created with the next commit
+	closing   []closing
+	flush     alarm // set while lazy is not empty: when it must be stored
+	flushDue  bool
+	sentAhead bool       // entries of the batch were sent before they are stored
+	writes    []kv.Write // of a commit: the memory is reused
+	retry     alarm      // set while stalled
+	stall     error      // why storage refuses writes; nil if it does not
+	leaders   int
+	sending   int    // snapshots
+	lag       uint64 // entries, over all groups
 
 	// mu is locked after Group.mu.
 	mu struct {
@@ -224,8 +224,8 @@ func (h *Host) step(what event) (more bool) {
 		h.retryStorage()
 	case woken:
 	}
-	h.take()
-	h.turn()
+	h.processInput()
+	h.commitRound()
 	return h.busy()
 }
 
@@ -264,8 +264,8 @@ func (h *Host) enqueue(g *Group) {
 	h.signal()
 }
 
-// take processes new input. Inboxes go before commands, so that a Close finds what was applied before it.
-func (h *Host) take() {
+// processInput processes new input. Inboxes go before commands, so that a Close finds what was applied before it.
+func (h *Host) processInput() {
 	h.mu.Lock()
 	queue, commands := h.mu.queue, h.mu.commands
 	h.mu.queue, h.mu.commands = nil, nil
@@ -275,14 +275,14 @@ func (h *Host) take() {
 		if r == nil || r.handle != g {
 			continue
 		}
-		if err := r.guard("take", func() error { return r.take(g.empty()) }); err != nil {
+		if err := r.guard("take", func() error { return r.processInbox(g.empty()) }); err != nil {
 			h.fail(r, err)
 			continue
 		}
-		if r.owes() {
+		if r.hasUnaccepted() {
 			h.ticking.start(r)
 		}
-		h.touch(r)
+		h.markDirty(r)
 	}
 	for _, command := range commands {
 		command()
@@ -296,16 +296,16 @@ func (h *Host) tick() {
 	}
 	for i := len(h.ticking) - 1; i >= 0; i-- { // backwards: a replica may stop its clock
 		r := h.ticking[i]
-		if r.alone() && r.told.Self && !r.owes() {
-			r.tellProgress()  // a delivery just taken must not remain
-			h.ticking.stop(r) // start puts it back
+		if r.alone() && r.lastLeadership.Self && !r.hasUnaccepted() {
+			r.publishProgress() // a delivery just taken must not remain
+			h.ticking.stop(r)   // start puts it back
 			continue
 		}
 		if err := r.tick(); err != nil {
 			h.fail(r, err)
 			continue
 		}
-		h.touch(r)
+		h.markDirty(r)
 	}
 }
 
@@ -313,37 +313,37 @@ func (h *Host) tick() {
 type clock []*replica
 
 func (c *clock) start(r *replica) {
-	if r.clocked == 0 {
+	if r.tickingAt == 0 {
 		*c = append(*c, r)
-		r.clocked = len(*c)
+		r.tickingAt = len(*c)
 	}
 }
 
 func (c *clock) stop(r *replica) {
-	if r.clocked == 0 {
+	if r.tickingAt == 0 {
 		return
 	}
 	last := len(*c) - 1
 	moved := (*c)[last]
-	(*c)[r.clocked-1], moved.clocked = moved, r.clocked
-	(*c)[last], r.clocked = nil, 0
+	(*c)[r.tickingAt-1], moved.tickingAt = moved, r.tickingAt
+	(*c)[last], r.tickingAt = nil, 0
 	*c = (*c)[:last]
 }
 
-// touch marks the replica as one for which raft may have work.
-func (h *Host) touch(r *replica) {
-	if !r.dirty && !r.over {
+// markDirty marks the replica as one for which raft may have work.
+func (h *Host) markDirty(r *replica) {
+	if !r.dirty && !r.ended {
 		r.dirty = true
 		h.dirty = append(h.dirty, r)
 	}
 }
 
-// later marks the replica as one with data to store that can wait for others.
-func (h *Host) later(r *replica) {
+// storeLater marks the replica as one with data to store that can wait for others.
+func (h *Host) storeLater(r *replica) {
 	if r.pendingBytes > h.limits.pending {
 		h.flushDue = true
 	}
-	if r.lazy || r.over {
+	if r.lazy || r.ended {
 		return
 	}
 	r.lazy = true
@@ -353,8 +353,8 @@ func (h *Host) later(r *replica) {
 	}
 }
 
-// inOrder returns the open replicas by their groups' numbers, so that the same schedule has the same result.
-func (h *Host) inOrder() []*replica {
+// sortedReplicas returns the open replicas by their groups' numbers, so that the same schedule has the same result.
+func (h *Host) sortedReplicas() []*replica {
 	all := make([]*replica, 0, len(h.replicas))
 	for _, group := range slices.Sorted(maps.Keys(h.replicas)) {
 		all = append(all, h.replicas[group])
@@ -379,18 +379,18 @@ func (h *Host) countLag(r *replica, lag uint64) {
 // fail ends a group on this node: its owner gets Failed. Other groups are not affected.
 func (h *Host) fail(r *replica, err error) {
 	h.logger.Error("group failed", "group", r.group, "error", err)
-	h.forget(r, err, err)
+	h.drop(r, err, err)
 }
 
-// forget removes a replica from memory. A nil failure is not delivered.
-func (h *Host) forget(r *replica, refusal, failure error) {
-	if r.over {
+// drop removes a replica from memory. A nil failure is not delivered.
+func (h *Host) drop(r *replica, refusal, failure error) {
+	if r.ended {
 		return
 	}
-	r.over, r.node, r.pending, r.waiting = true, nil, nil, nil
+	r.ended, r.node, r.pending, r.waiting = true, nil, nil, nil
 	r.refuseReads(refusal)
 	r.dropIncoming(refusal)
-	if r.told.Self {
+	if r.lastLeadership.Self {
 		h.countLeader(false)
 	}
 	h.countLag(r, 0)
@@ -407,19 +407,19 @@ func (h *Host) forget(r *replica, refusal, failure error) {
 
 // shutDown stores what is left to store and ends all groups.
 func (h *Host) shutDown() error {
-	h.take()
+	h.processInput()
 	h.retryStorage()
 	for range 4 { // proposals that arrived before the end may still be committed: entry, applied
 		h.flushDue = true
-		h.turn()
-		h.take()
+		h.commitRound()
+		h.processInput()
 	}
 	var err error
 	if h.stall != nil {
 		err = fmt.Errorf("stop replication host: %w", h.stall)
 	}
-	for _, r := range h.inOrder() {
-		h.forget(r, ErrStopped, ErrStopped)
+	for _, r := range h.sortedReplicas() {
+		h.drop(r, ErrStopped, ErrStopped)
 	}
 	return err
 }

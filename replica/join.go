@@ -39,12 +39,12 @@ type JoinInfo struct {
 // error is ErrReplaced if the node stores the group under an earlier id. It is ErrTombstone if the node stores the group
 // under a later id, or was removed under this id or a later one. Otherwise the errors are those of Open.
 func (h *Host) Join(ctx context.Context, j JoinInfo) (*Group, error) {
-	return h.opened(ctx, fmt.Sprintf("join group %d", j.Group), func(reply func(*Group, error)) { h.join(j, reply) })
+	return h.awaitOpen(ctx, fmt.Sprintf("join group %d", j.Group), func(reply func(*Group, error)) { h.join(j, reply) })
 }
 
 func (h *Host) join(j JoinInfo, reply func(*Group, error)) {
 	refuse := func(err error) { reply(nil, fmt.Errorf("join group %d: %w", j.Group, err)) }
-	if err := h.openable(j.Group, j.Tables); err != nil {
+	if err := h.checkOpenable(j.Group, j.Tables); err != nil {
 		refuse(err)
 		return
 	}
@@ -67,7 +67,7 @@ func (h *Host) join(j JoinInfo, reply func(*Group, error)) {
 	case h.stall != nil:
 		refuse(h.stall)
 	default:
-		f, err := h.joining(j)
+		f, err := h.prepareJoin(j)
 		if err != nil {
 			refuse(err)
 			return
@@ -77,8 +77,8 @@ func (h *Host) join(j JoinInfo, reply func(*Group, error)) {
 	}
 }
 
-// joining prepares the writes that store an empty replica.
-func (h *Host) joining(j JoinInfo) (*founding, error) {
+// prepareJoin prepares the writes that store an empty replica.
+func (h *Host) prepareJoin(j JoinInfo) (*founding, error) {
 	tombstone := stateKey(j.Group, kindTombstone)
 	value, err := h.storage.Get(tableState, tombstone)
 	if err != nil {
@@ -116,8 +116,8 @@ func (h *Host) joining(j JoinInfo) (*founding, error) {
 	}}, nil
 }
 
-// openable returns an error if a group cannot be opened or joined, whatever is stored.
-func (h *Host) openable(group uint64, tables []TablePrefix) error {
+// checkOpenable returns an error if a group cannot be opened or joined, whatever is stored.
+func (h *Host) checkOpenable(group uint64, tables []TablePrefix) error {
 	if group == 0 {
 		return errors.New("group number 0 is invalid")
 	}

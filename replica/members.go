@@ -136,7 +136,7 @@ type roster struct {
 	members []member
 }
 
-func (ros *roster) knows(peer string) bool {
+func (ros *roster) includes(peer string) bool {
 	return slices.ContainsFunc(ros.members, func(m member) bool { return m.Peer == peer })
 }
 
@@ -157,7 +157,7 @@ func (ros *roster) peer(id uint64) string {
 func (ros *roster) check(peer string, from, to uint64) error {
 	switch {
 	case mutated("accept-strangers"):
-	case !ros.knows(peer):
+	case !ros.includes(peer):
 		return ErrNotMember
 	case !ros.admits(peer, from):
 		return fmt.Errorf("%w: %q is not replica %d", ErrImplausible, peer, from)
@@ -211,8 +211,8 @@ func (r *replica) confWrite(c *configuration) kv.Write {
 	return kv.Write{Table: tableState, Key: stateKey(r.group, kindConfig), Value: encoded}
 }
 
-// publish updates the gate's roster from the configuration, the log and the vouched members.
-func (r *replica) publish() {
+// publishRoster updates the gate's roster from the configuration, the log and the vouched members.
+func (r *replica) publishRoster() {
 	ros := &roster{own: r.id}
 	add := func(id uint64, peer string) {
 		if m := (member{ID: id, Peer: peer}); id != r.id && peer != r.host.self && !slices.Contains(ros.members, m) {
@@ -253,11 +253,11 @@ func (r *replica) reconfigure(entry *raftpb.Entry) {
 	r.log.changes = slices.DeleteFunc(r.log.changes, func(c logged) bool { return c.index <= index })
 	if err != nil {
 		r.logger.Warn("configuration change refused", "index", index, "error", err)
-		r.publish()
+		r.publishRoster()
 		return
 	}
 	if c.kind == raftpb.ConfChangeRemoveNode {
-		r.farewell(c.id, index)
+		r.announceRemoval(c.id, index)
 	}
 	r.node.ApplyConfChange(c.raft())
 	if next.id(r.host.self) == 0 {
@@ -268,16 +268,16 @@ func (r *replica) reconfigure(entry *raftpb.Entry) {
 	if v := r.members.vouched; v != nil && v.Index <= index {
 		r.members.vouched = nil
 	}
-	r.publish()
+	r.publishRoster()
 	r.host.ticking.start(r)
 	r.host.flushDue = true // snapshots wait for it
 	r.logger.Info("configuration changed", "index", index, "members", next.all())
 }
 
-// farewell announces the commit to removed members: raft sends them nothing any more. (A removed leader informs all
+// announceRemoval announces the commit to removed members: raft sends them nothing any more. (A removed leader informs all
 // members, because none of them may have the commit index yet.) The message carries nothing that a heartbeat of raft
 // could not carry. If it is lost, the removed member's owner has to find out by asking an authority.
-func (r *replica) farewell(id, index uint64) {
+func (r *replica) announceRemoval(id, index uint64) {
 	if !r.leading || r.host.send == nil {
 		return
 	}
@@ -298,8 +298,8 @@ func (r *replica) farewell(id, index uint64) {
 	}
 }
 
-// feedConfiguration delivers the configuration that entry index made, if it made one.
-func (r *replica) feedConfiguration(index uint64) {
+// deliverConfiguration delivers the configuration that entry index made, if it made one.
+func (r *replica) deliverConfiguration(index uint64) {
 	c := r.members.at(index)
 	if c == nil {
 		r.handle.pushConfigured(nil)

@@ -40,11 +40,11 @@ type closing struct {
 // campaigns at once: Leadership{Self: true} is delivered within a few fsyncs. The error is ErrOpen, ErrTombstone,
 // ErrNotMember, ErrDamaged, ErrStorage, ErrStopped, the context's, or one of the storage's reads.
 func (h *Host) Open(ctx context.Context, f Founding) (*Group, error) {
-	return h.opened(ctx, fmt.Sprintf("open group %d", f.Group), func(reply func(*Group, error)) { h.open(f, reply) })
+	return h.awaitOpen(ctx, fmt.Sprintf("open group %d", f.Group), func(reply func(*Group, error)) { h.open(f, reply) })
 }
 
-// opened makes Run call open, and waits for its reply.
-func (h *Host) opened(ctx context.Context, doing string, open func(reply func(*Group, error))) (*Group, error) {
+// awaitOpen makes Run call open, and waits for its reply.
+func (h *Host) awaitOpen(ctx context.Context, doing string, open func(reply func(*Group, error))) (*Group, error) {
 	type result struct {
 		group *Group
 		err   error
@@ -78,7 +78,7 @@ func (h *Host) opened(ctx context.Context, doing string, open func(reply func(*G
 
 func (h *Host) open(f Founding, reply func(*Group, error)) {
 	refuse := func(err error) { reply(nil, fmt.Errorf("open group %d: %w", f.Group, err)) }
-	if err := h.openable(f.Group, f.Tables); err != nil {
+	if err := h.checkOpenable(f.Group, f.Tables); err != nil {
 		refuse(err)
 		return
 	}
@@ -97,7 +97,7 @@ func (h *Host) open(f Founding, reply func(*Group, error)) {
 	case h.stall != nil:
 		refuse(h.stall)
 	default:
-		found, err := h.found(f)
+		found, err := h.prepareFounding(f)
 		if err != nil {
 			refuse(err)
 			return
@@ -125,7 +125,7 @@ func loadState(storage Storage, group uint64) (state, *configuration, error) {
 		return state{}, nil, ErrTombstone
 	}
 	if len(records) == 0 {
-		return state{}, nil, neverHad(storage, group)
+		return state{}, nil, checkNoLog(storage, group)
 	}
 	s, err := decodeState(records[kindState])
 	if err != nil {
@@ -138,8 +138,8 @@ func loadState(storage Storage, group uint64) (state, *configuration, error) {
 	return s, conf, nil
 }
 
-// found prepares the writes that found a group.
-func (h *Host) found(f Founding) (*founding, error) {
+// prepareFounding prepares the writes that found a group.
+func (h *Host) prepareFounding(f Founding) (*founding, error) {
 	conf := &configuration{Index: foundingIndex, Next: uint64(len(f.Members)) + 1}
 	for i, peer := range f.Members {
 		conf.Members = append(conf.Members, member{ID: uint64(i) + 1, Peer: peer})
@@ -182,7 +182,7 @@ func (h *Host) resume(group uint64, s state, conf *configuration, tables []Table
 	if h.stall != nil {
 		r.stop(h.stall)
 	}
-	h.touch(r)
+	h.markDirty(r)
 	reply(r.handle, nil)
 }
 
@@ -203,23 +203,23 @@ func (h *Host) closeGroup(g *Group, reply chan<- error) {
 		return
 	}
 	h.closing = append(h.closing, closing{r: r, reply: reply})
-	if r.unstored() {
+	if r.hasUnstored() {
 		h.flushDue = true
-		h.later(r)
+		h.storeLater(r)
 	}
 }
 
-// unstored reports whether the owner has applied writes that are not stored.
-func (r *replica) unstored() bool { return len(r.pending) > 0 || r.reported > r.stored.applied }
+// hasUnstored reports whether the owner has applied writes that are not stored.
+func (r *replica) hasUnstored() bool { return len(r.pending) > 0 || r.reported > r.stored.applied }
 
 // finishClosing removes the closed groups from memory. Their data has been stored by now, unless storage refuses.
 func (h *Host) finishClosing() {
 	for _, c := range h.closing {
 		var err error
-		if !c.r.over && c.r.unstored() {
+		if !c.r.ended && c.r.hasUnstored() {
 			err = fmt.Errorf("close group %d: %w", c.r.group, h.stall)
 		}
-		h.forget(c.r, ErrClosed, nil)
+		h.drop(c.r, ErrClosed, nil)
 		c.reply <- err
 	}
 	h.closing = nil

@@ -35,7 +35,7 @@ func (h *Host) position(group uint64) (p Position, err error) {
 		get func(table string, key []byte) ([]byte, error),
 		scan func(table string, prefix []byte, visit func(key, value []byte) error) error,
 	) error {
-		moment := &reading{get: get, scan: scan}
+		moment := &readOnlyStorage{get: get, scan: scan}
 		s, conf, err := (&Host{storage: moment}).load(group)
 		switch {
 		case err != nil:
@@ -57,24 +57,24 @@ func (h *Host) position(group uint64) (p Position, err error) {
 	return p, err
 }
 
-// reading is a read-only snapshot of a Storage.
-type reading struct {
+// readOnlyStorage is a read-only snapshot of a Storage.
+type readOnlyStorage struct {
 	get  func(table string, key []byte) ([]byte, error)
 	scan func(table string, prefix []byte, visit func(key, value []byte) error) error
 }
 
-func (r *reading) Get(table string, key []byte) ([]byte, error) {
+func (r *readOnlyStorage) Get(table string, key []byte) ([]byte, error) {
 	value, err := r.get(table, key)
 	return bytes.Clone(value), err
 }
 
-func (r *reading) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
+func (r *readOnlyStorage) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
 	return r.scan(table, prefix, visit)
 }
 
-func (r *reading) Commit([]kv.Write) error { return errors.New("storage is read-only") }
+func (r *readOnlyStorage) Commit([]kv.Write) error { return errors.New("storage is read-only") }
 
-func (r *reading) View(func(
+func (r *readOnlyStorage) View(func(
 	get func(table string, key []byte) ([]byte, error),
 	scan func(table string, prefix []byte, visit func(key, value []byte) error) error,
 ) error,

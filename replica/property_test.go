@@ -129,8 +129,8 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 					}
 				}
 			},
-			"take":  func(t *rapid.T) { h.take() },
-			"turn":  func(t *rapid.T) { h.take(); h.turn() },
+			"take":  func(t *rapid.T) { h.processInput() },
+			"turn":  func(t *rapid.T) { h.processInput(); h.commitRound() },
 			"pump":  func(t *rapid.T) { pump(h) },
 			"flush": func(t *rapid.T) { h.flushDue = true; pump(h) },
 			"tick":  func(t *rapid.T) { h.tick(); pump(h) },

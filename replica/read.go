@@ -75,14 +75,14 @@ type confirmedRead struct {
 	waiting []chan<- read
 }
 
-// asked reports whether a heartbeat's answer confirms what this node asked for in this term.
-func (rs *reads) asked(m *raftpb.Message) bool {
+// confirms reports whether a heartbeat's answer confirms what this node asked for in this term.
+func (rs *reads) confirms(m *raftpb.Message) bool {
 	c := m.GetContext()
 	return len(c) == 0 || rs.term == m.GetTerm() && binary.LittleEndian.Uint64(c) <= rs.position
 }
 
-// sent records what an outgoing heartbeat asks for.
-func (rs *reads) sent(m *raftpb.Message) {
+// recordSent records what an outgoing heartbeat asks for.
+func (rs *reads) recordSent(m *raftpb.Message) {
 	if c := m.GetContext(); m.GetType() == raftpb.MsgHeartbeat && len(c) == readPosition {
 		if rs.term != m.GetTerm() {
 			rs.term, rs.position = m.GetTerm(), 0
@@ -130,7 +130,7 @@ func (r *replica) confirmReads(states []raft.ReadState) {
 func (r *replica) answerReads() {
 	rest := r.reads.confirmed[:0]
 	for _, c := range r.reads.confirmed {
-		if c.index > r.fed {
+		if c.index > r.mailed {
 			rest = append(rest, c)
 			continue
 		}

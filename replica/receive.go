@@ -43,7 +43,7 @@ func (h *Host) ReceiveSnapshot(ctx context.Context, peer string, group uint64, r
 func (h *Host) receiveSnapshot(ctx context.Context, peer string, group uint64, r io.Reader) error {
 	answer := make(chan error, 1)
 	taken, err := h.unpack(peer, group, r, func(err error) { answer <- err })
-	defer h.stage(-taken)
+	defer h.reserve(-taken)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error))
 	if g == nil {
 		return 0, ErrNotOpen
 	}
-	if peer == h.self || !g.roster.Load().knows(peer) {
+	if peer == h.self || !g.roster.Load().includes(peer) {
 		return 0, ErrNotMember
 	}
 	if g.tables == nil {
@@ -74,11 +74,11 @@ func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error))
 	}
 	s := &snapshot{budget: func(n int) error {
 		taken += n
-		h.stage(n)
+		h.reserve(n)
 		if taken > h.limits.snapshot {
 			return fmt.Errorf("%w: more than %d bytes", ErrSnapshotSize, h.limits.snapshot)
 		}
-		if h.staging.Load() > 2*int64(h.limits.snapshot) {
+		if h.receiving.Load() > 2*int64(h.limits.snapshot) {
 			return fmt.Errorf("%w: other snapshots are being received", ErrOverloaded)
 		}
 		return nil
@@ -96,7 +96,7 @@ func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error))
 	return taken, nil
 }
 
-func (h *Host) stage(n int) { h.staging.Add(int64(n)) }
+func (h *Host) reserve(n int) { h.receiving.Add(int64(n)) }
 
 // decode reads a snapshot. Its allocations are bounded by what was read, and by the budget. The head is checked, also by
 // admit, before the rows are read.
@@ -230,7 +230,7 @@ func (d *decoder) failed() error {
 	return d.err
 }
 
-// install passes a snapshot to raft, which decides whether the group needs it; settle continues from there.
+// install passes a snapshot to raft, which decides whether the group needs it; collectReadies continues from there.
 func (h *Host) install(g *Group, s *snapshot) {
 	r := h.replicas[g.id]
 	switch {
@@ -277,11 +277,11 @@ func (h *Host) install(g *Group, s *snapshot) {
 	default:
 		r.incoming = s
 	}
-	h.touch(r)
+	h.markDirty(r)
 }
 
-// accept prepares the writes of a Ready with a snapshot. A Ready without one means that raft could use its own log.
-func (r *replica) accept(rd raft.Ready) error {
+// prepareInstall prepares the writes of a Ready with a snapshot. A Ready without one means that raft could use its own log.
+func (r *replica) prepareInstall(rd raft.Ready) error {
 	s := r.incoming
 	if raft.IsEmptySnap(rd.Snapshot) {
 		if s != nil {
@@ -347,9 +347,9 @@ func (r *replica) installed(s *snapshot) {
 	if v := r.members.vouched; v != nil && v.Index <= s.conf.Index {
 		r.members.vouched = nil
 	}
-	r.applied, r.fed, r.visible, r.reported, r.advanced = s.index, s.index, s.index, s.index, s.index
+	r.applied, r.mailed, r.visible, r.reported, r.advanced = s.index, s.index, s.index, s.index, s.index
 	r.host.countLag(r, 0)
-	r.publish()
+	r.publishRoster()
 	r.handle.pushRestored(Configured{Index: s.conf.Index, Members: s.conf.all(), Recovered: s.conf.Recovered}, s.index)
 	r.host.ticking.start(r)
 	r.logger.Info("snapshot installed", "index", s.index, "rows", len(s.rows))

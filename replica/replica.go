@@ -38,17 +38,17 @@ type replica struct {
 	announcements announcements
 	incoming      *snapshot         // received and passed to raft, not yet installed
 	ticks         uint64            // since Open
-	heard         map[uint64]uint64 // replica id → ticks at its newest message
+	lastHeard     map[uint64]uint64 // replica id → ticks at its newest message
 
 	node *raft.RawNode // nil while the host is stalled
 	log  *log
 
 	// Raft's hard state: term and vote are stored, commit may be ahead of what is stored.
-	// Invariant: stored.applied ≤ applied ≤ fed ≤ advanced ≤ commit ≤ log.last.
+	// Invariant: stored.applied ≤ applied ≤ mailed ≤ advanced ≤ commit ≤ log.last.
 	term, vote, commit uint64
 	stored             state  // the record on disk
 	applied            uint64 // the owner's tables with pending contain the entries up to here
-	fed                uint64 // entries up to here were put into the mailbox (or are internal)
+	mailed             uint64 // entries up to here were put into the mailbox (or are internal)
 	visible            uint64 // the last Committed put into the mailbox, or applied at the start
 	reported           uint64 // index of the owner's last Applied
 	advanced           uint64 // entries up to here came out of raft as committed
@@ -57,20 +57,20 @@ type replica struct {
 	pendingBytes int
 	waiting      [][]byte // proposals that raft could not take yet
 
-	leader  uint64     // replica id of the leader as raft sees it, 0 unknown
-	leading bool       // raft's state is leader
-	told    Leadership // the newest Leadership delivered
+	leader         uint64     // replica id of the leader as raft sees it, 0 unknown
+	leading        bool       // raft's state is leader
+	lastLeadership Leadership // the newest Leadership delivered
 
 	// floor: raft's last index is at least this. It is exact when everything that raft has is stored.
 	floor uint64
 
-	ready   raft.Ready // while inBatch: what the commit in progress makes durable
-	inBatch bool
-	dirty   bool // in Host.dirty
-	lazy    bool // in Host.lazy: has data to store that can wait
-	over    bool // closed or failed
-	clocked int  // its index in Host.ticking, from 1; 0: none
-	lag     uint64
+	ready     raft.Ready // while inBatch: what the commit in progress makes durable
+	inBatch   bool
+	dirty     bool // in Host.dirty
+	lazy      bool // in Host.lazy: has data to store that can wait
+	ended     bool // closed or failed
+	tickingAt int  // its index in Host.ticking, from 1; 0: none
+	lag       uint64
 }
 
 // newReplica resumes a group from what is stored.
@@ -87,12 +87,12 @@ func newReplica(h *Host, group uint64, s state, conf *configuration, tables []Ta
 		host: h, group: group, id: id, conf: conf, log: l, tables: tables,
 		logger: h.logger.With("group", group),
 		term:   s.term, vote: s.vote, commit: s.commit, stored: s,
-		applied: s.applied, fed: s.applied, visible: s.applied, reported: s.applied, advanced: s.applied,
+		applied: s.applied, mailed: s.applied, visible: s.applied, reported: s.applied, advanced: s.applied,
 		handle: newGroup(h, group, s.applied, conf, tables),
 	}
-	l.snapshot = r.head
-	r.publish()
-	r.tellStatus()
+	l.snapshot = r.snapshotHead
+	r.publishRoster()
+	r.publishStatus()
 	return r, nil
 }
 
@@ -104,8 +104,8 @@ func (r *replica) decides() bool {
 	return r.conf.Index > 0 && len(r.conf.Members) == 1 && r.conf.Members[0].ID == r.id
 }
 
-// owes reports whether raft could not yet accept some of the owner's input.
-func (r *replica) owes() bool { return len(r.waiting) > 0 || r.members.change != nil }
+// hasUnaccepted reports whether raft could not yet accept some of the owner's input.
+func (r *replica) hasUnaccepted() bool { return len(r.waiting) > 0 || r.members.change != nil }
 
 // start creates the raft node from what is durable. It is called at open, and again after a stall.
 func (r *replica) start() error {
@@ -156,17 +156,17 @@ func (r *replica) guard(doing string, f func() error) (err error) {
 	return nil
 }
 
-// take processes the input of owner and network for the group.
-func (r *replica) take(in inbox) error {
+// processInbox processes the input of owner and network for the group.
+func (r *replica) processInbox(in inbox) error {
 	if in.reported > r.reported || len(in.writes) > 0 {
-		r.report(in.reported, in.writes)
+		r.recordApplied(in.reported, in.writes)
 	}
 	if in.refill {
-		if err := r.feed(nil); err != nil {
+		if err := r.deliverEntries(nil); err != nil {
 			return err
 		}
 	}
-	if r.node == nil || !r.told.Self {
+	if r.node == nil || !r.lastLeadership.Self {
 		answerAll(in.reads, ErrNotLeader)
 		in.reads = nil
 	}
@@ -183,19 +183,19 @@ func (r *replica) take(in inbox) error {
 			if err := r.node.Step(m); err != nil {
 				r.logger.Debug("message ignored", "error", err) // raft's error for a message that it ignores for now
 			}
-			if r.heard == nil {
-				r.heard = make(map[uint64]uint64)
+			if r.lastHeard == nil {
+				r.lastHeard = make(map[uint64]uint64)
 			}
-			r.heard[m.GetFrom()] = r.ticks
-			if err := r.overbid(m); err != nil {
+			r.lastHeard[m.GetFrom()] = r.ticks
+			if err := r.campaignIfAhead(m); err != nil {
 				return err
 			}
 		}
-		if err := r.lead(in); err != nil {
+		if err := r.processRequests(in); err != nil {
 			return err
 		}
 		r.askRaft(in.reads)
-		if r.told.Self {
+		if r.lastLeadership.Self {
 			r.waiting = append(r.waiting, in.proposals...)
 			r.propose()
 		}
@@ -228,8 +228,8 @@ func (r *replica) propose() {
 	r.announcements.entries++
 }
 
-// report records what the owner has applied.
-func (r *replica) report(index uint64, writes []kv.Write) {
+// recordApplied records what the owner has applied.
+func (r *replica) recordApplied(index uint64, writes []kv.Write) {
 	r.reported = index
 	for _, w := range writes {
 		r.pendingBytes += len(w.Key) + len(w.Value)
@@ -239,17 +239,17 @@ func (r *replica) report(index uint64, writes []kv.Write) {
 	} else {
 		r.pending = append(r.pending, writes...)
 	}
-	r.settleApplied()
-	r.host.later(r)
+	r.advanceApplied()
+	r.host.storeLater(r)
 }
 
-// settleApplied raises the applied index past internal entries, as soon as the owner has applied everything before them.
-func (r *replica) settleApplied() {
+// advanceApplied raises the applied index past internal entries, as soon as the owner has applied everything before them.
+func (r *replica) advanceApplied() {
 	r.applied = max(r.applied, r.reported)
 	if r.applied >= r.visible {
-		r.applied = r.fed
+		r.applied = r.mailed
 	}
-	r.host.countLag(r, r.fed-r.applied)
+	r.host.countLag(r, r.mailed-r.applied)
 }
 
 // tick advances raft's clock.
@@ -258,10 +258,10 @@ func (r *replica) tick() error {
 		r.ticks++
 		r.announcements.tick()
 		r.node.Tick()
-		if r.told.Self {
+		if r.lastLeadership.Self {
 			r.propose()
 		}
-		r.tellProgress()
+		r.publishProgress()
 		return nil
 	})
 }
@@ -273,7 +273,7 @@ func (r *replica) finish(rd raft.Ready) error {
 	}
 	if r.log.changed {
 		r.log.changed = false
-		r.publish()
+		r.publishRoster()
 	}
 	r.floor = r.log.last
 	if !raft.IsEmptyHardState(rd.HardState) {
@@ -292,17 +292,17 @@ func (r *replica) finish(rd raft.Ready) error {
 				r.reconfigure(entry)
 			}
 		}
-		if err := r.feed(rd.CommittedEntries); err != nil {
+		if err := r.deliverEntries(rd.CommittedEntries); err != nil {
 			return err
 		}
-		r.host.later(r)
+		r.host.storeLater(r)
 	}
 	r.confirmReads(rd.ReadStates)
-	r.tellLeadership()
-	r.tellStatus()
+	r.deliverLeadership()
+	r.publishStatus()
 	r.node.Advance(rd)
 	if r.alone() {
-		r.log.shorten(r.fed, maxTailBytes)
+		r.log.shorten(r.mailed, maxTailBytes)
 	} else {
 		r.log.shorten(0, maxTailBytes) // kept for the other members, which lag by what is in flight
 	}
@@ -322,7 +322,7 @@ func (r *replica) send(messages []*raftpb.Message) error {
 		if r.announcements.withhold(r, m) {
 			continue
 		}
-		r.reads.sent(m)
+		r.reads.recordSent(m)
 		encoded, err := encodeMessage(m)
 		if err != nil {
 			return err
@@ -346,7 +346,7 @@ func (r *replica) next() state {
 	case mutated("forget-vote"):
 		s.vote = 0
 	case mutated("compact-ahead"):
-		durable = r.fed
+		durable = r.mailed
 	}
 	if keep := r.host.limits.keepEntries; durable > s.start+keep+keep/4 {
 		s.start = max(s.start, r.sending.keep(durable-keep, durable-min(durable, 10*keep)))

@@ -39,9 +39,9 @@ var ErrSnapshotSize = errors.New("snapshot is too large")
 // sending tracks the snapshots that a replica is sending.
 type sending map[uint64]uint64 // replica id of the receiver → the index below which the log must be kept meanwhile
 
-// head returns the head of a snapshot, for raft. The snapshot sent later may be newer: raft relies on the position that
-// the receiver reports.
-func (r *replica) head() (*raftpb.Snapshot, error) {
+// snapshotHead returns the head of a snapshot, for raft. The snapshot sent later may be newer: raft relies on the
+// position that the receiver reports.
+func (r *replica) snapshotHead() (*raftpb.Snapshot, error) {
 	h := r.host
 	if h.sendSnapshot == nil || r.tables == nil || h.sending >= maxSending ||
 		len(r.members.unstored) > 0 || r.stored.applied == 0 { // the configuration must include the receiver
@@ -84,14 +84,14 @@ func (h *Host) snapshotSent(r *replica, to uint64, err error) {
 		r.logger.Warn("snapshot not sent", "replica", to, "error", err)
 		status = raft.SnapshotFailure
 	}
-	if r.over || r.node == nil || mutated("untold-snapshots") {
+	if r.ended || r.node == nil || mutated("untold-snapshots") {
 		return
 	}
 	if err := r.guard("report snapshot", func() error { r.node.ReportSnapshot(to, status); return nil }); err != nil {
 		h.fail(r, err)
 		return
 	}
-	h.touch(r)
+	h.markDirty(r)
 }
 
 // keep returns the index up to which the log may be cut. The entries that follow a snapshot in progress stay, down to

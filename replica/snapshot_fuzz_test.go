@@ -73,7 +73,7 @@ func FuzzReceiveSnapshot(f *testing.F) {
 		if h.replicas[partyGroup] == nil {
 			t.Fatal("a member's snapshot ended the group")
 		}
-		if h.staging.Load() != 0 {
+		if h.receiving.Load() != 0 {
 			t.Fatal("bytes are accounted for still")
 		}
 		if err != nil {

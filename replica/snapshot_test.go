@@ -284,8 +284,8 @@ func TestSnapshotRefusals(t *testing.T) {
 			for _, d := range g.Take() {
 				t.Errorf("delivered %v", d)
 			}
-			if h.staging.Load() != 0 {
-				t.Errorf("%d bytes are accounted for still", h.staging.Load())
+			if h.receiving.Load() != 0 {
+				t.Errorf("%d bytes are accounted for still", h.receiving.Load())
 			}
 		})
 	}
@@ -295,11 +295,11 @@ func TestSnapshotRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.limits.snapshot = 10000
-	h.stage(20000)
+	h.reserve(20000)
 	if err := receiveNow(h, "me", snap); !errors.Is(err, ErrOverloaded) {
 		t.Fatal(err)
 	}
-	h.stage(-20000)
+	h.reserve(-20000)
 	if err := receiveNow(h, "me", snap); err != nil {
 		t.Fatal(err)
 	}

@@ -29,8 +29,8 @@ type Progress struct {
 	Snapshotting bool   // it lags behind the start of the log: a snapshot is being sent, or is due
 }
 
-// vitals is the part of Status that is updated at every step.
-type vitals struct {
+// basicStatus is the part of Status that is updated at every step.
+type basicStatus struct {
 	term, last, commit, applied uint64
 	leader                      string
 }
@@ -39,7 +39,7 @@ type vitals struct {
 func (g *Group) Status() Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	v := g.mu.vitals
+	v := g.mu.basicStatus
 	s := Status{Term: v.term, Leader: v.leader, Self: g.mu.leading, Last: v.last, Commit: v.commit, Applied: v.applied}
 	if g.mu.leading {
 		s.Members = slices.Clone(g.mu.progress)
@@ -52,19 +52,19 @@ func (g *Group) Status() Status {
 	return s
 }
 
-// tellStatus publishes the part of Status that changes at every step.
-func (r *replica) tellStatus() {
-	v := vitals{term: r.term, last: r.log.last, commit: r.commit, applied: r.applied}
+// publishStatus publishes the part of Status that changes at every step.
+func (r *replica) publishStatus() {
+	v := basicStatus{term: r.term, last: r.log.last, commit: r.commit, applied: r.applied}
 	if r.leader != 0 {
 		v.leader = r.peer(r.leader)
 	}
 	r.handle.mu.Lock()
-	r.handle.mu.vitals = v
+	r.handle.mu.basicStatus = v
 	r.handle.mu.Unlock()
 }
 
-// tellProgress publishes the members' progress, if this node leads.
-func (r *replica) tellProgress() {
+// publishProgress publishes the members' progress, if this node leads.
+func (r *replica) publishProgress() {
 	if r.node == nil || !r.leading {
 		return
 	}
@@ -78,7 +78,7 @@ func (r *replica) tellProgress() {
 		if i < 0 {
 			return
 		}
-		heard, known := r.heard[id]
+		heard, known := r.lastHeard[id]
 		progress[i].Match = p.Match
 		progress[i].Active = id == r.id || known && r.ticks-heard <= uint64(r.host.electionTicks)
 		progress[i].Snapshotting = p.State == tracker.StateSnapshot
@@ -142,9 +142,9 @@ func (g *Group) Campaign() {
 	}
 }
 
-// overbid campaigns when a member asks for a vote that it cannot get, because it lacks entries that this node has, and
-// there is no leader. So the member opened first need not be the one with the whole log, and no timeout passes.
-func (r *replica) overbid(m *raftpb.Message) error {
+// campaignIfAhead campaigns when a member asks for a vote that it cannot get, because it lacks entries that this node
+// has, and there is no leader. So the member opened first need not be the one with the whole log, and no timeout passes.
+func (r *replica) campaignIfAhead(m *raftpb.Message) error {
 	if m.GetType() != raftpb.MsgPreVote {
 		return nil
 	}
@@ -162,12 +162,12 @@ func (r *replica) overbid(m *raftpb.Message) error {
 	return nil
 }
 
-// lead processes the owner's requests other than entries: changes, transfers, elections.
-func (r *replica) lead(in inbox) error {
+// processRequests processes the owner's requests other than entries: changes, transfers, elections.
+func (r *replica) processRequests(in inbox) error {
 	if in.campaign && r.leader == 0 && !r.leading && r.conf.voter(r.id) && r.conf.Index > 0 {
 		return r.node.Campaign()
 	}
-	if !r.told.Self {
+	if !r.lastLeadership.Self {
 		return nil
 	}
 	if in.change != nil {

@@ -25,8 +25,8 @@ const (
 // big-endian.
 var journalKey = []byte("journal")
 
-// writerState is the state that a writer needs. It belongs to the goroutine that has locked it: Run, or a caller of Commit that
-// finds no writer; before that, Open.
+// writerState is the state that a writer needs. It belongs to the goroutine that has locked it: Run, or a caller of
+// Commit that finds no writer; before that, Open.
 type writerState struct {
 	sync.Mutex
 	writing         bool  // Run runs, and nothing has ended the writing

@@ -288,8 +288,8 @@ func (db *DB) commitAll(queue []*request) error {
 	return nil
 }
 
-// makeDurable makes the requests durable: in the journal if they fit, else in the tables. Requests with a transaction of their
-// own bypass the journal, because they were too large for the tables together with others.
+// makeDurable makes the requests durable: in the journal if they fit, else in the tables. Requests with a transaction of
+// their own bypass the journal, because they were too large for the tables together with others.
 func (db *DB) makeDurable(batch []*request, alone int) error {
 	if alone == 0 && db.fitsJournal(batch) {
 		if err := db.appendJournal(batch); !errors.Is(err, ErrFull) {

@@ -6,10 +6,10 @@
 // docs/adr/0013). The rest of the package handles failures: a second daemon in the same directory (ErrInUse), a damaged
 // file (ErrDamaged), a full disk (ErrFull), a crash at any instant.
 //
-// Ownership: writerState holds what a writer needs, and its lock. Commit and DeletePrefix queue their work; a caller that finds
-// no writer then writes everything that is queued, otherwise Run does. Run also starts and awaits the goroutine that
-// writes the file. Locks are taken in this order: writerState, then mu or the overlay's. Get, Scan, Tables, Backup, Check and
-// Size read consistent snapshots and are safe for concurrent use.
+// Ownership: writerState holds what a writer needs, and its lock. Commit and DeletePrefix queue their work; a caller that
+// finds no writer then writes everything that is queued, otherwise Run does. Run also starts and awaits the goroutine
+// that writes the file. Locks are taken in this order: writerState, then mu or the overlay's. Get, Scan, Tables, Backup,
+// Check and Size read consistent snapshots and are safe for concurrent use.
 //
 // Importers: region and above (floors 4 to 6). Only this package imports bbolt, and no bbolt type appears in its exported
 // signatures. docs/disk-format.md describes the bytes.
