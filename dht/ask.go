@@ -73,7 +73,7 @@ func (h *Host) answerAll(ctx context.Context, peer string, s *Stream, answer ans
 			return fmt.Errorf("set deadline: %w", err)
 		}
 		// A peer that asks nothing more is not a reason to check the connection.
-		if question, err = readBounded(patient{s}); err != nil {
+		if question, err = readBounded(uncheckedReader{s}); err != nil {
 			return nil
 		}
 	}
@@ -132,7 +132,7 @@ func (h *Host) askSelf(ctx context.Context, proto string, question []byte) ([]by
 	if answer == nil {
 		return nil, ErrNotServed
 	}
-	ctx, done := h.begin(ctx)
+	ctx, done := h.beginHandler(ctx)
 	if done == nil {
 		return nil, ErrClosed
 	}
@@ -147,10 +147,10 @@ func (h *Host) askSelf(ctx context.Context, proto string, question []byte) ([]by
 // askOther asks on the stream of an earlier question if one is open. Otherwise, or if that stream has ended meanwhile, it
 // opens a new one.
 func (h *Host) askOther(ctx context.Context, peer, proto string, question []byte) ([]byte, error) {
-	at := askedAt{peer, proto}
-	if s := h.spare.take(at, time.Now()); s != nil {
+	at := questionKind{peer, proto}
+	if s := h.spare.pop(at, time.Now()); s != nil {
 		answer, err := h.askOn(ctx, at, s, question)
-		if err == nil || !errors.Is(err, errEnded) {
+		if err == nil || !errors.Is(err, errStreamEnded) {
 			return answer, err
 		}
 	}
@@ -162,12 +162,12 @@ func (h *Host) askOther(ctx context.Context, peer, proto string, question []byte
 }
 
 // askOn asks on a stream, and keeps the stream for the next question if an answer came.
-func (h *Host) askOn(ctx context.Context, at askedAt, s *Stream, question []byte) ([]byte, error) {
+func (h *Host) askOn(ctx context.Context, at questionKind, s *Stream, question []byte) ([]byte, error) {
 	stop := context.AfterFunc(ctx, s.Reset)
 	answer, err := exchange(s, deadline(ctx), question)
 	var refused *AnswerError
 	if whole := err == nil || errors.As(err, &refused); stop() && whole {
-		h.spare.keep(at, s, time.Now())
+		h.spare.put(at, s, time.Now())
 		return answer, err
 	}
 	s.closeQuietly()
@@ -181,19 +181,19 @@ func (h *Host) askOn(ctx context.Context, at askedAt, s *Stream, question []byte
 	return answer, err
 }
 
-// errEnded means that the stream ended, or broke, before any byte of an answer arrived.
-var errEnded = errors.New("the stream ended before the answer")
+// errStreamEnded means that the stream ended, or broke, before any byte of an answer arrived.
+var errStreamEnded = errors.New("the stream ended before the answer")
 
 func exchange(s *Stream, until time.Time, question []byte) ([]byte, error) {
 	if err := s.SetDeadline(until); err != nil {
 		return nil, fmt.Errorf("set deadline: %w", err)
 	}
 	if _, err := s.Write(frame(question)); err != nil {
-		return nil, fmt.Errorf("send question: %w", ended(err))
+		return nil, fmt.Errorf("send question: %w", wrapStreamEnded(err))
 	}
 	var status [1]byte
 	if _, err := io.ReadFull(s, status[:]); err != nil {
-		return nil, fmt.Errorf("read answer: %w", ended(err))
+		return nil, fmt.Errorf("read answer: %w", wrapStreamEnded(err))
 	}
 	body, err := readBounded(s)
 	if err != nil {
@@ -208,12 +208,12 @@ func exchange(s *Stream, until time.Time, question []byte) ([]byte, error) {
 	return nil, fmt.Errorf("read answer: unknown status %d", status[0])
 }
 
-// ended wraps an error with errEnded if the peer has ended the stream or is gone. Timeouts are not wrapped.
-func ended(err error) error {
-	if late(err) || errors.Is(err, ErrNotServed) {
+// wrapStreamEnded wraps an error with errStreamEnded if the peer has ended the stream or is gone. Timeouts are not wrapped.
+func wrapStreamEnded(err error) error {
+	if isTimeout(err) || errors.Is(err, ErrNotServed) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", errEnded, err)
+	return fmt.Errorf("%w: %w", errStreamEnded, err)
 }
 
 // frame prepends the length: 4 bytes, big-endian.

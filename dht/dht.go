@@ -101,8 +101,8 @@ type DHT struct {
 	logger  *slog.Logger
 	metrics *metrics
 
-	redial redial // belongs to Run
-	seen   struct {
+	redial    redial // belongs to Run
+	lastTable struct {
 		peers []peer.ID // in the routing table, in order
 		at    time.Time
 	} // when Run last looked at the table; belongs to Run
@@ -135,9 +135,9 @@ func Join(host *Host, opts Options) (*DHT, error) {
 		logger:  host.logger,
 		metrics: host.metrics,
 	}
-	opened := newOpened(opts.World)
-	d.players = playerValidator{opened: opened}
-	d.chunks = chunkValidator{opened: opened, cells: d.cells}
+	opened := newRecordCache(opts.World)
+	d.players = playerValidator{cache: opened}
+	d.chunks = chunkValidator{cache: opened, cells: d.cells}
 	d.mu.published = make(map[string]publication)
 	if err := d.loadPublished(); err != nil {
 		return nil, err
@@ -208,16 +208,16 @@ func (d *DHT) findAddress(ctx context.Context, id peer.ID) (peer.AddrInfo, error
 
 // walk runs one walk through the keyspace under a time limit and counts it.
 func (d *DHT) walk(ctx context.Context, kind string, run func(context.Context) error) error {
-	_, err := d.walked(ctx, kind, run)
+	_, err := d.walkPeers(ctx, kind, run)
 	return err
 }
 
-// walked is walk, and also returns the peers that a value was sent to.
-func (d *DHT) walked(ctx context.Context, kind string, run func(context.Context) error) ([]peer.ID, error) {
+// walkPeers is walk, and also returns the peers that a value was sent to.
+func (d *DHT) walkPeers(ctx context.Context, kind string, run func(context.Context) error) ([]peer.ID, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	ctx, events := routing.RegisterForQueryEvents(ctx)
-	watched := make(chan footsteps)
+	watched := make(chan walkResult)
 	go func() { watched <- d.follow(events) }() // ends when cancel closes the events
 	start := time.Now()
 	err := run(ctx)
@@ -232,15 +232,15 @@ func (d *DHT) walked(ctx context.Context, kind string, run func(context.Context)
 	return seen.put, err
 }
 
-// footsteps are the results of a walk.
-type footsteps struct {
+// walkResult are the results of a walk.
+type walkResult struct {
 	asked int       // peers
 	put   []peer.ID // peers that were sent a value
 }
 
-// follow watches a walk until its events end, and returns its footsteps. A peer that is slow to answer may be behind a
+// follow watches a walk until its events end, and returns its result. A peer that is slow to answer may be behind a
 // dead connection, so that connection is checked: kad-dht itself would wait for 10 s and then ask once more.
-func (d *DHT) follow(events <-chan *routing.QueryEvent) (seen footsteps) {
+func (d *DHT) follow(events <-chan *routing.QueryEvent) (seen walkResult) {
 	waits := make(map[peer.ID]bool) // by peer asked: whether its answer is outstanding
 	slow := time.NewTicker(slowAfter)
 	defer slow.Stop()
@@ -262,7 +262,7 @@ func (d *DHT) follow(events <-chan *routing.QueryEvent) (seen footsteps) {
 		case <-slow.C:
 			for id, still := range waits {
 				if still {
-					d.host.suspect(id)
+					d.host.checkConnections(id)
 				}
 			}
 		}

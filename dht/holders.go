@@ -23,8 +23,8 @@ const (
 	// freshCopies is how many of the holders receive the following records. If all of these end together, the player
 	// falls back to an older record.
 	freshCopies = 5
-	// holdersMost is the number of records whose holders are cached, in less than 1 KiB each.
-	holdersMost = 4096
+	// maxHeldRecords is the number of records whose holders are cached, in less than 1 KiB each.
+	maxHeldRecords = 4096
 )
 
 // holders caches which nodes hold the records that this node has put. Any goroutine may use it.
@@ -44,11 +44,11 @@ func newHolders(sender kadpb.MessageSender) (*holders, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &holders{known: must(lru.New[string, held](holdersMost)), send: send}, nil
+	return &holders{known: must(lru.New[string, held](maxHeldRecords)), send: send}, nil
 }
 
-// learn caches the nodes that a walk has put a record to.
-func (h *holders) learn(key string, peers []peer.ID, now time.Time) {
+// add caches the nodes that a walk has put a record to.
+func (h *holders) add(key string, peers []peer.ID, now time.Time) {
 	if len(peers) == 0 {
 		return // alone: nodes that join later must be found
 	}
@@ -56,8 +56,8 @@ func (h *holders) learn(key string, peers []peer.ID, now time.Time) {
 	h.known.Add(key, held{peers: peers, until: now.Add(holdersFor)})
 }
 
-// forget makes the next put of every record walk again.
-func (h *holders) forget() { h.known.Purge() }
+// clear makes the next put of every record walk again.
+func (h *holders) clear() { h.known.Purge() }
 
 // put stores a record on the nearest of the nodes known to hold older versions, and reports whether enough of them
 // accepted it. If not, the nodes are removed from the cache.

@@ -71,8 +71,8 @@ func TestHoldersAreForgotten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.learn("/player/alone", nil, time.Now())
-		h.learn("/player/ann", []peer.ID{"a"}, time.Now())
+		h.add("/player/alone", nil, time.Now())
+		h.add("/player/ann", []peer.ID{"a"}, time.Now())
 		<-time.After(holdersFor + time.Millisecond)
 		for _, key := range []string{"/player/alone", "/player/ann", "/player/nobody"} {
 			if h.put(t.Context(), key, nil, time.Now()) { // otherwise it would ask without a sender, and panic

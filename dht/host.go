@@ -65,7 +65,7 @@ type Host struct {
 		running  map[uint64]context.CancelFunc                                // one for each running handler
 		last     uint64                                                       // number of the handler or stream that began last
 		checking map[string]struct{}                                          // connections, by their ids
-		dialed   map[peer.ID]time.Time                                        // when libp2p was last told to dial it, despite its backoff
+		dialed   map[peer.ID]time.Time                                        // when its backoff was last cleared
 		searched map[peer.ID]time.Time                                        // when the network was last asked for its address
 		find     func(ctx context.Context, id peer.ID) (peer.AddrInfo, error) // set by Join
 		table    func() int                                                   // peers in the routing table; set by Join
@@ -109,7 +109,7 @@ func NewHost(opts HostOptions) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	gone := newLost()
+	gone := newRecentlyLost()
 	lib, err := startLib(key, announce, gone)
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func NewHost(opts HostOptions) (*Host, error) {
 }
 
 // startLib starts libp2p's host, which does not listen yet. Its network is a *swarm.Swarm.
-func startLib(key crypto.PrivKey, announce []target, gone *lost) (libhost.Host, error) {
+func startLib(key crypto.PrivKey, announce []target, gone *recentlyLost) (libhost.Host, error) {
 	resources, err := newResourceManager()
 	if err != nil {
 		return nil, err
@@ -261,7 +261,7 @@ var errSelf = errors.New("the address is this node's own")
 
 func (h *Host) connect(ctx context.Context, t target) (peer.ID, error) {
 	if t.id == "" {
-		id, err := h.learn(ctx, t.addr)
+		id, err := h.discoverID(ctx, t.addr)
 		if err != nil {
 			return "", err
 		}
@@ -299,7 +299,7 @@ const dialEvery = 2 * time.Second
 
 // mayDial clears libp2p's backoff for the peer, if the last dial was more than dialEvery ago.
 func (h *Host) mayDial(id peer.ID) {
-	if h.once(h.mu.dialed, id, dialEvery) {
+	if h.allow(h.mu.dialed, id, dialEvery) {
 		h.clearBackoff(id)
 	}
 }
@@ -311,10 +311,10 @@ const searchEvery = 10 * time.Second
 
 // maySearch reports whether the last search for the peer's address is more than searchEvery ago. If so, it records a
 // search.
-func (h *Host) maySearch(id peer.ID) bool { return h.once(h.mu.searched, id, searchEvery) }
+func (h *Host) maySearch(id peer.ID) bool { return h.allow(h.mu.searched, id, searchEvery) }
 
-// once reports whether the peer was not noted within the given time, and then notes it.
-func (h *Host) once(noted map[peer.ID]time.Time, id peer.ID, within time.Duration) bool {
+// allow reports whether the peer was not noted within the given time, and then notes it.
+func (h *Host) allow(noted map[peer.ID]time.Time, id peer.ID, within time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for other, at := range noted {

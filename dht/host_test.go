@@ -106,7 +106,7 @@ func TestTakenPort(t *testing.T) {
 	}
 }
 
-// Error messages do not contain the made-up id of learn.
+// Error messages do not contain the made-up id of discoverID.
 func TestUnreachableAddressIsToldPlainly(t *testing.T) {
 	h := startHost(t, 9, newMemory())
 	_, err := h.Connect(t.Context(), "/ip4/127.0.0.1/tcp/1")
@@ -133,7 +133,7 @@ func TestConnectLearnsTheID(t *testing.T) {
 	}
 	// The wrong id is refused: an address with an id is not trusted blindly.
 	addr, _, _ := strings.Cut(b.Addrs()[0], "/p2p/")
-	stranger, err := throwawayID()
+	stranger, err := randomID()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +293,7 @@ func TestManyConnectionsFromOneAddress(t *testing.T) {
 			break
 		}
 		if limit%2 == 0 { // half of them identified, as after a handshake: the other half stays transient
-			id, err := throwawayID()
+			id, err := randomID()
 			if err != nil {
 				t.Fatal(err)
 			}

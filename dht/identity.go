@@ -42,8 +42,8 @@ func loadIdentity(storage Storage) (crypto.PrivKey, error) {
 	return key, nil
 }
 
-// throwawayID returns a peer id that no node has.
-func throwawayID() (peer.ID, error) {
+// randomID returns a peer id that no node has.
+func randomID() (peer.ID, error) {
 	key, _, err := crypto.GenerateEd25519Key(rand.Reader)
 	if err != nil {
 		return "", err

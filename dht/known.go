@@ -46,9 +46,9 @@ func loadKnown(storage Storage) (map[peer.ID]knownPeer, error) {
 	return known, nil
 }
 
-// seePeers updates the known peers from the routing table, and drops the oldest when there are too many.
+// updateKnown updates the known peers from the routing table, and drops the oldest when there are too many.
 // It returns the writes that this requires.
-func seePeers(known map[peer.ID]knownPeer, seen map[peer.ID][]string, now time.Time) []kv.Write {
+func updateKnown(known map[peer.ID]knownPeer, seen map[peer.ID][]string, now time.Time) []kv.Write {
 	var writes []kv.Write
 	for id, addrs := range seen {
 		slices.Sort(addrs)

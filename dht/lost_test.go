@@ -28,15 +28,15 @@ func TestLostAreDialledOverTCPOnly(t *testing.T) {
 		{"just lost", 0, []ma.Multiaddr{quic, tcp}, false, true, false},
 		{"lost, and has no TCP", 0, []ma.Multiaddr{quic}, false, true, true},
 		{"there, but who dials knows that it has just ended", 0, []ma.Multiaddr{tcp, quic}, true, true, false},
-		{"lost long ago", lostFor + time.Second, []ma.Multiaddr{tcp, quic}, false, true, true},
+		{"lost long ago", lostTimeout + time.Second, []ma.Multiaddr{tcp, quic}, false, true, true},
 	} {
-		l := newLost()
+		l := newRecentlyLost()
 		l.addrs = func(peer.ID) []ma.Multiaddr { return c.known }
 		if c.since >= 0 {
-			l.gone("it", now.Add(-c.since))
+			l.markLost("it", now.Add(-c.since))
 		}
 		if c.back {
-			l.back("it")
+			l.markConnected("it")
 		}
 		if got := l.InterceptAddrDial("it", tcp); got != c.tcp {
 			t.Errorf("%s: over TCP %v", c.what, got)
@@ -48,9 +48,9 @@ func TestLostAreDialledOverTCPOnly(t *testing.T) {
 			t.Errorf("%s: another is not dialled over QUIC", c.what)
 		}
 	}
-	l := newLost()
-	l.gone("old", now.Add(-2*lostFor))
-	l.gone("new", now)
+	l := newRecentlyLost()
+	l.markLost("old", now.Add(-2*lostTimeout))
+	l.markLost("new", now)
 	if len(l.mu.since) != 1 {
 		t.Errorf("%d are remembered, want the new one only", len(l.mu.since))
 	}

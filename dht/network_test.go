@@ -484,7 +484,7 @@ func TestOpenFindsAddresses(t *testing.T) {
 	if _, err := a.Open(testContext(t), "rubbish", "/test/hello"); err == nil {
 		t.Error("opened a stream to rubbish")
 	}
-	stranger, err := throwawayID()
+	stranger, err := randomID()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,10 +117,10 @@ func (d *DHT) loadPublished() error {
 	return nil
 }
 
-// spread makes records due early when the network has grown to the given number of known peers. New nodes may be nearer
+// expedite makes records due early when the network has grown to the given number of known peers. New nodes may be nearer
 // to a key than the holders of its record, and no other node sends them the record. The catalog's record, on which all
 // others depend, is republished for every new node, the others when the network has grown by a quarter.
-func (d *DHT) spread(peers int) {
+func (d *DHT) expedite(peers int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if p, there := d.mu.published[grid.CatalogKey]; there && peers > d.mu.catalogSpread {

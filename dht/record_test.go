@@ -67,7 +67,7 @@ func (s signer) sealPlayer(t testing.TB, key string, p wire.PlayerRecord) []byte
 }
 
 func testValidators(p grid.Placement) (chunkValidator, playerValidator) {
-	return chunkValidator{opened: newOpened(testWorld), cells: newCellKeys(p)}, playerValidator{opened: newOpened(testWorld)}
+	return chunkValidator{cache: newRecordCache(testWorld), cells: newCellKeys(p)}, playerValidator{cache: newRecordCache(testWorld)}
 }
 
 func TestEnvelope(t *testing.T) {

@@ -142,7 +142,7 @@ func (d *DHT) get(ctx context.Context, kind, key string, replies int) ([]byte, e
 // record is known, or when the walk did not end in time. A refusal by some of the nodes is not an error: kad-dht does not
 // report it.
 func (d *DHT) put(ctx context.Context, kind, key string, value []byte) error {
-	holders, err := d.walked(ctx, kind, func(ctx context.Context) error {
+	holders, err := d.walkPeers(ctx, kind, func(ctx context.Context) error {
 		err := d.kad.PutValue(ctx, key, value)
 		if errors.Is(err, kb.ErrLookupFailure) {
 			return nil // stored locally, and there are no other nodes
@@ -150,7 +150,7 @@ func (d *DHT) put(ctx context.Context, kind, key string, value []byte) error {
 		return err
 	})
 	if err == nil && kind == kindPutPlayer {
-		d.holders.learn(key, holders, time.Now())
+		d.holders.add(key, holders, time.Now())
 	}
 	if err != nil && isOutdated(err) {
 		return ErrOutdated

@@ -39,7 +39,7 @@ const (
 	redialPatient = 4 // two islands of a few nodes find each other that fast
 	redialSlowest = 64
 	// A bootstrap address is tried more often: it is where nodes are configured to meet.
-	redialSlowestBootstrap = 16
+	maxBootstrapWait = 16
 )
 
 func newRedial(every time.Duration, bootstrap []target, known map[peer.ID]knownPeer) redial {
@@ -78,7 +78,7 @@ func (r *redial) refresh() {
 func (r *redial) next(now time.Time, connected func(peer.ID) bool) []*redialEntry {
 	for _, e := range r.entries {
 		if e.lost && e.id != "" && connected(e.id) { // the peer has dialled this node
-			r.back(e, now)
+			r.markBack(e, now)
 		}
 	}
 	var due []*redialEntry
@@ -92,27 +92,27 @@ func (r *redial) next(now time.Time, connected func(peer.ID) bool) []*redialEntr
 	return due
 }
 
-// began records that an entry is being dialled. One of reached, failed and ourselves must follow.
-func (r *redial) began(e *redialEntry) { e.dialing = true }
+// markDialing records that an entry is being dialled. One of markReached, markFailed and markSelf must follow.
+func (r *redial) markDialing(e *redialEntry) { e.dialing = true }
 
-// ourselves records that an entry leads back to this node.
-func (r *redial) ourselves(e *redialEntry) { e.dialing, e.self = false, true }
+// markSelf records that an entry leads back to this node.
+func (r *redial) markSelf(e *redialEntry) { e.dialing, e.self = false, true }
 
-// reached records that an entry answered. The next attempt follows when its connection is lost, but not before a while:
+// markReached records that an entry answered. The next attempt follows when its connection is lost, but not before a while:
 // this node may have closed it, having too many.
-func (r *redial) reached(e *redialEntry, id peer.ID, now time.Time) {
+func (r *redial) markReached(e *redialEntry, id peer.ID, now time.Time) {
 	e.dialing = false
 	e.id = id
 	if e.lost {
-		r.back(e, now)
+		r.markBack(e, now)
 	}
 	e.wait = r.every
 	e.due = now.Add(4 * r.every)
 }
 
-// back records that a lost entry is reachable again. The cause may have affected other peers too, so all lost ones are
+// markBack records that a lost entry is reachable again. The cause may have affected other peers too, so all lost ones are
 // tried now.
-func (r *redial) back(e *redialEntry, now time.Time) {
+func (r *redial) markBack(e *redialEntry, now time.Time) {
 	e.lost = false
 	e.wait = r.every
 	for _, other := range r.entries {
@@ -122,12 +122,12 @@ func (r *redial) back(e *redialEntry, now time.Time) {
 	}
 }
 
-// failed records that an entry did not answer; its wait doubles.
-func (r *redial) failed(e *redialEntry, now time.Time) {
+// markFailed records that an entry did not answer; its wait doubles.
+func (r *redial) markFailed(e *redialEntry, now time.Time) {
 	e.dialing, e.lost = false, true
-	slowest := r.slowest()
+	slowest := r.longestWait()
 	if e.bootstrap {
-		slowest = min(slowest, redialSlowestBootstrap*r.every)
+		slowest = min(slowest, maxBootstrapWait*r.every)
 		if e.targets[0].id == "" {
 			e.id = "" // another node may use the address now
 		}
@@ -137,8 +137,8 @@ func (r *redial) failed(e *redialEntry, now time.Time) {
 	e.wait = min(2*e.wait, slowest)
 }
 
-// slowest returns the longest wait for the given number of lost entries.
-func (r *redial) slowest() time.Duration {
+// longestWait returns the longest wait for the given number of lost entries.
+func (r *redial) longestWait() time.Duration {
 	lost := 0
 	for _, e := range r.entries {
 		if e.lost {

@@ -21,7 +21,7 @@ func names(entries []*redialEntry) string {
 func TestRedialBacksOff(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	meeting := target{text: "meeting", addr: mustAddr(t, "/ip4/192.0.2.1/tcp/1")}
-	id, err := throwawayID()
+	id, err := randomID()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestRedialBacksOff(t *testing.T) {
 		now := start.Add(time.Duration(second) * time.Second)
 		for _, e := range r.next(now, nobody) {
 			tries[e.name]++
-			r.failed(e, now)
+			r.markFailed(e, now)
 		}
 	}
 	// 1, 2 and then 4 seconds apart: they are few.
@@ -49,7 +49,7 @@ func TestRedialBacksOff(t *testing.T) {
 	// Every peer is retried forever, and an answer resets the wait.
 	now := start.Add(time.Hour)
 	for _, e := range r.next(now, nobody) {
-		r.reached(e, id, now)
+		r.markReached(e, id, now)
 	}
 	if due := r.next(now.Add(time.Hour), func(peer.ID) bool { return true }); len(due) != 0 {
 		t.Errorf("dialled although connected: %s", names(due))
@@ -60,7 +60,7 @@ func TestRedialBacksOff(t *testing.T) {
 	}
 	// Another node may answer at an address without an id, so the old id does not count as connected.
 	for _, e := range due {
-		r.failed(e, now)
+		r.markFailed(e, now)
 	}
 	if due := r.next(now.Add(time.Hour), func(other peer.ID) bool { return other == id }); names(due) != "[meeting]" {
 		t.Errorf("due while the peer that was there is connected: %s", names(due))
@@ -78,7 +78,7 @@ func TestRedialOfMany(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	known := make(map[peer.ID]knownPeer)
 	for range 200 {
-		id, err := throwawayID()
+		id, err := randomID()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestRedialOfMany(t *testing.T) {
 			now = now.Add(time.Second)
 			for _, e := range r.next(now, nobody) {
 				tries[e.name]++
-				r.failed(e, now)
+				r.markFailed(e, now)
 			}
 		}
 		all := 0
@@ -108,7 +108,7 @@ func TestRedialOfMany(t *testing.T) {
 		waiting := func() []*redialEntry { return r.next(now, nobody) }
 		for len(waiting()) > 0 {
 			for _, e := range waiting() {
-				r.failed(e, now)
+				r.markFailed(e, now)
 			}
 		}
 		var one *redialEntry
@@ -120,13 +120,13 @@ func TestRedialOfMany(t *testing.T) {
 		}
 		connected := func(id peer.ID) bool { return id == one.id }
 		if !inbound {
-			r.reached(one, one.id, now)
+			r.markReached(one, one.id, now)
 		}
 		if due := r.next(now, connected); len(due) != 200 {
 			t.Errorf("inbound %v: %d of 200 others are dialled when one is back", inbound, len(due))
 		}
 		for _, e := range r.entries {
-			r.failed(e, now)
+			r.markFailed(e, now)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestKnownPeers(t *testing.T) {
 		for _, id := range ids {
 			seen[id] = []string{addr}
 		}
-		writes := seePeers(known, seen, now)
+		writes := updateKnown(known, seen, now)
 		if err := storage.Commit(writes); err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestKnownPeers(t *testing.T) {
 	}
 	var ids []peer.ID
 	for range maxKnown + 10 {
-		id, err := throwawayID()
+		id, err := randomID()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,12 +30,12 @@ func (d *DHT) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	loops.Go(func() {
 		every(ctx, min(d.opts.RedialEvery, d.opts.RepublishEvery), func() {
-			d.spread(d.kad.RoutingTable().Size())
+			d.expedite(d.kad.RoutingTable().Size())
 			d.republish(ctx)
 		})
 	})
 	loops.Go(func() { every(ctx, d.opts.RedialEvery, func() { d.fillTable(ctx) }) })
-	loops.Go(func() { d.lookAround(ctx) })
+	loops.Go(func() { d.refreshTable(ctx) })
 	loops.Go(func() { every(ctx, sweepEvery, func() { d.host.spare.sweep(time.Now()) }) })
 	err := d.runRedial(ctx)
 	loops.Wait()
@@ -56,11 +56,11 @@ func every(ctx context.Context, interval time.Duration, do func()) {
 	}
 }
 
-// lookAround searches for the nodes near to this one, at growing intervals up to kad-dht's own. Nodes that start together
+// refreshTable searches for the nodes near to this one, at growing intervals up to kad-dht's own. Nodes that start together
 // ask the node that they join before it has met them all, and would otherwise find each other only at kad-dht's next
 // refresh. A refresh is a walk. It is skipped while the table is as large as a pause ago, because it would hardly find a
 // new node.
-func (d *DHT) lookAround(ctx context.Context) {
+func (d *DHT) refreshTable(ctx context.Context) {
 	known := 0 // nodes in the table one pause ago
 	for pause := d.opts.RedialEvery; pause < lookSeldom; pause *= 2 {
 		select {
@@ -93,7 +93,7 @@ func (d *DHT) runRedial(ctx context.Context) error {
 	var unsaved []kv.Write
 	for {
 		// At once: nodes that are all killed, and were given no address to join, find each other by their saved peers.
-		unsaved = append(unsaved, d.seeTable(time.Now())...)
+		unsaved = append(unsaved, d.updateKnownPeers(time.Now())...)
 		if len(unsaved) > 0 && time.Since(failed) >= saveAgain {
 			if err := d.store.commit(unsaved); err != nil {
 				d.logger.Error("known peers not saved", "error", err)
@@ -107,7 +107,7 @@ func (d *DHT) runRedial(ctx context.Context) error {
 				break
 			}
 			flying++
-			d.redial.began(e)
+			d.redial.markDialing(e)
 			bootstrap, id, targets := e.bootstrap, e.id, slices.Clone(e.targets)
 			go func() { // awaited by the receives below
 				id, err := d.dial(ctx, bootstrap, id, targets)
@@ -117,14 +117,14 @@ func (d *DHT) runRedial(ctx context.Context) error {
 		select {
 		case o := <-outcomes:
 			flying--
-			d.note(o)
+			d.recordOutcome(o)
 		case <-tick.C:
 		case <-ctx.Done():
 			for ; flying > 0; flying-- {
 				<-outcomes
 			}
-			d.seen.at = time.Time{} // once more, for addresses found since
-			if err := d.store.commit(append(unsaved, d.seeTable(time.Now())...)); err != nil {
+			d.lastTable.at = time.Time{} // once more, for addresses found since
+			if err := d.store.commit(append(unsaved, d.updateKnownPeers(time.Now())...)); err != nil {
 				return fmt.Errorf("save known peers: %w", err)
 			}
 			return nil
@@ -132,18 +132,18 @@ func (d *DHT) runRedial(ctx context.Context) error {
 	}
 }
 
-func (d *DHT) note(o dialed) {
+func (d *DHT) recordOutcome(o dialed) {
 	now := time.Now()
 	switch {
 	case o.err == nil:
-		d.redial.reached(o.entry, o.id, now)
+		d.redial.markReached(o.entry, o.id, now)
 		d.metrics.redials.WithLabelValues("reached").Inc()
 		d.logger.Debug("peer reached", "name", o.entry.name, "peer", o.id)
 		d.kad.RefreshRoutingTable() // exchanges peers between two islands
 	case errors.Is(o.err, errSelf):
-		d.redial.ourselves(o.entry)
+		d.redial.markSelf(o.entry)
 	default:
-		d.redial.failed(o.entry, now)
+		d.redial.markFailed(o.entry, now)
 		if id := o.entry.id; id != "" && !d.connected(id) {
 			d.kad.RoutingTable().RemovePeer(id) // otherwise each walk would wait for it
 		}
@@ -221,18 +221,18 @@ func (d *DHT) fillTable(ctx context.Context) {
 	}
 }
 
-// seeTable makes the peers in the routing table known, and returns the writes that this requires. While the table does
-// not change, it looks only now and then, for addresses found later.
-func (d *DHT) seeTable(now time.Time) []kv.Write {
+// updateKnownPeers makes the peers in the routing table known, and returns the writes that this requires. While the table
+// does not change, it looks only now and then, for addresses found later.
+func (d *DHT) updateKnownPeers(now time.Time) []kv.Write {
 	peers := d.kad.RoutingTable().ListPeers()
 	slices.Sort(peers)
-	if slices.Equal(peers, d.seen.peers) && now.Sub(d.seen.at) < seeRounds*d.opts.RedialEvery {
+	if slices.Equal(peers, d.lastTable.peers) && now.Sub(d.lastTable.at) < seeRounds*d.opts.RedialEvery {
 		return nil
 	}
-	if len(peers) > len(d.seen.peers) {
-		d.holders.forget() // the new peer may be nearer to a record than its holders
+	if len(peers) > len(d.lastTable.peers) {
+		d.holders.clear() // the new peer may be nearer to a record than its holders
 	}
-	d.seen.peers, d.seen.at = peers, now
+	d.lastTable.peers, d.lastTable.at = peers, now
 	seen := make(map[peer.ID][]string)
 	for _, id := range peers {
 		for _, addr := range d.host.lib.Peerstore().Addrs(id) {
@@ -241,7 +241,7 @@ func (d *DHT) seeTable(now time.Time) []kv.Write {
 			}
 		}
 	}
-	writes := seePeers(d.redial.known, seen, now)
+	writes := updateKnown(d.redial.known, seen, now)
 	if len(writes) > 0 {
 		d.redial.refresh()
 	}

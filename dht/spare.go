@@ -16,14 +16,14 @@ const (
 	sweepEvery = 10 * time.Second
 )
 
-// askedAt is a peer and a protocol of questions.
-type askedAt struct{ peer, proto string }
+// questionKind is a peer and a protocol of questions.
+type questionKind struct{ peer, proto string }
 
 // spare holds idle streams, at most one per peer and protocol. Any goroutine may use it.
 type spare struct {
 	mu struct {
 		sync.Mutex
-		streams map[askedAt]kept
+		streams map[questionKind]kept
 	}
 }
 
@@ -32,8 +32,8 @@ type kept struct {
 	since  time.Time
 }
 
-// take removes and returns the idle stream for such questions, or nil. The caller owns it.
-func (s *spare) take(at askedAt, now time.Time) *Stream {
+// pop removes and returns the idle stream for such questions, or nil. The caller owns it.
+func (s *spare) pop(at questionKind, now time.Time) *Stream {
 	s.mu.Lock()
 	k := s.mu.streams[at]
 	delete(s.mu.streams, at)
@@ -45,11 +45,11 @@ func (s *spare) take(at askedAt, now time.Time) *Stream {
 	return k.stream
 }
 
-// keep adds a stream on which a question was answered. It replaces an earlier one.
-func (s *spare) keep(at askedAt, stream *Stream, now time.Time) {
+// put adds a stream on which a question was answered. It replaces an earlier one.
+func (s *spare) put(at questionKind, stream *Stream, now time.Time) {
 	s.mu.Lock()
 	if s.mu.streams == nil {
-		s.mu.streams = make(map[askedAt]kept)
+		s.mu.streams = make(map[questionKind]kept)
 	}
 	old := s.mu.streams[at].stream
 	s.mu.streams[at] = kept{stream, now}

@@ -90,25 +90,25 @@ func TestSpareStreamsAreClosed(t *testing.T) {
 		closed := new(bool)
 		return &Stream{conn: recordedClose{closed: closed}, release: func() {}}, closed
 	}
-	at := askedAt{"a", "/test"}
+	at := questionKind{"a", "/test"}
 	first, firstClosed := stream()
-	s.keep(at, first, now)
+	s.put(at, first, now)
 	second, secondClosed := stream()
-	s.keep(at, second, now)
+	s.put(at, second, now)
 	if !*firstClosed || *secondClosed {
 		t.Errorf("of two the first is closed: %t, the second: %t", *firstClosed, *secondClosed)
 	}
-	if s.take(at, now) != second || s.take(at, now) != nil {
+	if s.pop(at, now) != second || s.pop(at, now) != nil {
 		t.Error("what was kept is not taken, once")
 	}
-	s.keep(at, second, now)
-	if s.take(at, now.Add(spareFor+1)) != nil || !*secondClosed {
+	s.put(at, second, now)
+	if s.pop(at, now.Add(spareFor+1)) != nil || !*secondClosed {
 		t.Error("an old one is taken")
 	}
 	third, thirdClosed := stream()
-	s.keep(at, third, now)
+	s.put(at, third, now)
 	fourth, fourthClosed := stream()
-	s.keep(askedAt{"b", "/test"}, fourth, now.Add(spareFor+1))
+	s.put(questionKind{"b", "/test"}, fourth, now.Add(spareFor+1))
 	s.sweep(now.Add(spareFor + 1))
 	if !*thirdClosed || *fourthClosed {
 		t.Errorf("of two to several peers the old one is closed: %t, the new one: %t", *thirdClosed, *fourthClosed)
@@ -227,12 +227,12 @@ func TestSharedStreamsAreCounted(t *testing.T) {
 // A peer that takes too long is not asked again.
 func TestSilenceIsNoEnd(t *testing.T) {
 	for _, err := range []error{context.DeadlineExceeded, ErrNotServed} {
-		if errors.Is(ended(err), errEnded) {
+		if errors.Is(wrapStreamEnded(err), errStreamEnded) {
 			t.Errorf("%v counts as an end", err)
 		}
 	}
 	for _, err := range []error{io.EOF, network.ErrReset} {
-		if !errors.Is(ended(err), errEnded) {
+		if !errors.Is(wrapStreamEnded(err), errStreamEnded) {
 			t.Errorf("%v does not count as an end", err)
 		}
 	}

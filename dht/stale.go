@@ -35,8 +35,8 @@ func (h *Host) watchStale() {
 	}})
 }
 
-// suspect checks the connections to a peer that did not answer, or did not accept data, in time.
-func (h *Host) suspect(id peer.ID) {
+// checkConnections checks the connections to a peer that did not answer, or did not accept data, in time.
+func (h *Host) checkConnections(id peer.ID) {
 	for _, c := range h.lib.Network().ConnsToPeer(id) {
 		h.check(c, silentTime)
 	}
@@ -48,7 +48,7 @@ func (h *Host) check(old network.Conn, patience time.Duration) {
 	if !h.beginCheck(old.ID()) {
 		return
 	}
-	ctx, done := h.begin(context.Background())
+	ctx, done := h.beginHandler(context.Background())
 	if done == nil {
 		h.endCheck(old.ID())
 		return
@@ -56,7 +56,7 @@ func (h *Host) check(old network.Conn, patience time.Duration) {
 	go func() {
 		defer done()
 		defer h.endCheck(old.ID())
-		err := answersInTime(patience, func(patience time.Duration) error { return answers(ctx, old, patience) })
+		err := probeWithRetry(patience, func(patience time.Duration) error { return probe(ctx, old, patience) })
 		if err != nil {
 			h.logger.Debug("stale connection closed", "peer", old.RemotePeer().String(), "error", err)
 			old.Close() //nolint:errcheck // it is dead
@@ -80,23 +80,23 @@ func (h *Host) endCheck(conn string) {
 	delete(h.mu.checking, conn)
 }
 
-// breathless is the delay in noticing the end of a wait above which this machine counts as overloaded.
-const breathless = 50 * time.Millisecond
+// overloadDelay is the delay in noticing the end of a wait above which this machine counts as overloaded.
+const overloadDelay = 50 * time.Millisecond
 
-// answersInTime asks, and asks again if this machine is overloaded: other nodes on it are then, too, and each new
+// probeWithRetry asks, and asks again if this machine is overloaded: other nodes on it are then, too, and each new
 // connection would cost all of them more than the answer. So a dead connection lasts at most twice its time limit,
 // whatever the load.
-func answersInTime(patience time.Duration, ask func(patience time.Duration) error) error {
+func probeWithRetry(patience time.Duration, ask func(patience time.Duration) error) error {
 	began := time.Now()
 	err := ask(patience)
-	if err == nil || !late(err) || time.Since(began) < patience+breathless {
+	if err == nil || !isTimeout(err) || time.Since(began) < patience+overloadDelay {
 		return err
 	}
 	return ask(patience)
 }
 
-// answers asks for a protocol that every node serves, on this very connection.
-func answers(ctx context.Context, c network.Conn, patience time.Duration) error {
+// probe asks for a protocol that every node serves, on this very connection.
+func probe(ctx context.Context, c network.Conn, patience time.Duration) error {
 	until := time.Now().Add(patience)
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
@@ -112,8 +112,8 @@ func answers(ctx context.Context, c network.Conn, patience time.Duration) error 
 	return err
 }
 
-// late reports whether the error is the timeout of a stream's deadline or of a context.
-func late(err error) bool {
+// isTimeout reports whether the error is the timeout of a stream's deadline or of a context.
+func isTimeout(err error) bool {
 	var timeout net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }

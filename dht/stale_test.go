@@ -227,15 +227,15 @@ func TestBreathlessMachineIsPatient(t *testing.T) {
 		err  error
 		want time.Duration // of all waits together
 	}{
-		"in breath":        {breathless / 2, context.DeadlineExceeded, time.Second},
-		"out of breath":    {2 * breathless, context.DeadlineExceeded, 2 * time.Second},
-		"the conn is dead": {2 * breathless, io.EOF, time.Second},
-		"it answers":       {2 * breathless, nil, time.Second},
+		"in breath":        {overloadDelay / 2, context.DeadlineExceeded, time.Second},
+		"out of breath":    {2 * overloadDelay, context.DeadlineExceeded, 2 * time.Second},
+		"the conn is dead": {2 * overloadDelay, io.EOF, time.Second},
+		"it answers":       {2 * overloadDelay, nil, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var all time.Duration
-				err := answersInTime(time.Second, func(patience time.Duration) error {
+				err := probeWithRetry(time.Second, func(patience time.Duration) error {
 					all += patience
 					<-time.After(patience + c.lag)
 					return c.err

@@ -31,22 +31,22 @@ type Stream struct {
 		SetReadDeadline(time.Time) error
 		SetWriteDeadline(time.Time) error
 	}
-	reset   func()
-	release func()
-	suspect func()             // called when the peer is silent, to check the connection
-	in, out prometheus.Counter // of bytes; nil for a stream to oneself
+	reset           func()
+	release         func()
+	checkConnection func()             // called when the peer is silent, to check the connection
+	in, out         prometheus.Counter // of bytes; nil for a stream to oneself
 }
 
 // Read reads what the peer wrote; io.EOF after the peer has closed its side.
 func (s *Stream) Read(p []byte) (int, error) {
-	n, err := patient{s}.Read(p)
-	return n, s.judge(err)
+	n, err := uncheckedReader{s}.Read(p)
+	return n, s.checkOnTimeout(err)
 }
 
-// patient reads from a stream on which the peer may be silent: a timeout does not trigger a check.
-type patient struct{ stream *Stream }
+// uncheckedReader reads from a stream on which the peer may be silent: a timeout does not trigger a check.
+type uncheckedReader struct{ stream *Stream }
 
-func (p patient) Read(b []byte) (int, error) {
+func (p uncheckedReader) Read(b []byte) (int, error) {
 	n, err := p.stream.conn.Read(b)
 	if p.stream.in != nil {
 		p.stream.in.Add(float64(n))
@@ -60,13 +60,13 @@ func (s *Stream) Write(p []byte) (int, error) {
 	if s.out != nil {
 		s.out.Add(float64(n))
 	}
-	return n, s.judge(err)
+	return n, s.checkOnTimeout(err)
 }
 
-// judge has the connection checked if the error is a timeout.
-func (s *Stream) judge(err error) error {
-	if err != nil && late(err) {
-		s.suspect()
+// checkOnTimeout has the connection checked if the error is a timeout.
+func (s *Stream) checkOnTimeout(err error) error {
+	if err != nil && isTimeout(err) {
+		s.checkConnection()
 	}
 	return notServed(err)
 }
@@ -82,7 +82,7 @@ func (s *Stream) Close() error {
 func (s *Stream) Reset() {
 	s.release()
 	s.reset()
-	s.suspect()
+	s.checkConnection()
 }
 
 // SetDeadline bounds reads and writes. The zero time means no bound.
@@ -112,7 +112,7 @@ func (h *Host) handle(proto string, serve serveFunc) {
 	h.mu.handlers[proto] = serve
 	h.lib.SetStreamHandler(protocol.ID(proto), func(lib network.Stream) {
 		s := h.wrap(lib)
-		ctx, done := h.begin(context.Background())
+		ctx, done := h.beginHandler(context.Background())
 		if done == nil {
 			s.Reset()
 			return
@@ -123,9 +123,9 @@ func (h *Host) handle(proto string, serve serveFunc) {
 	})
 }
 
-// begin registers a handler. Its context also ends when the host is closed, and Close waits until done is called. If the
-// host is already closing, done is nil.
-func (h *Host) begin(parent context.Context) (ctx context.Context, done func()) {
+// beginHandler registers a handler. Its context also ends when the host is closed, and Close waits until done is called.
+// If the host is already closing, done is nil.
+func (h *Host) beginHandler(parent context.Context) (ctx context.Context, done func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.mu.closed {
@@ -155,12 +155,12 @@ func (h *Host) wrap(lib network.Stream) *Stream {
 	conns := h.lib.ConnManager()
 	conns.Protect(id, tag)
 	return &Stream{
-		conn:    lib,
-		reset:   func() { lib.Reset() }, //nolint:errcheck // a stream that cannot be reset has already ended
-		release: func() { conns.Unprotect(id, tag) },
-		suspect: func() { h.suspect(id) },
-		in:      h.metrics.streamIn,
-		out:     h.metrics.streamOut,
+		conn:            lib,
+		reset:           func() { lib.Reset() }, //nolint:errcheck // a stream that cannot be reset has already ended
+		release:         func() { conns.Unprotect(id, tag) },
+		checkConnection: func() { h.checkConnections(id) },
+		in:              h.metrics.streamIn,
+		out:             h.metrics.streamOut,
 	}
 }
 
@@ -198,8 +198,8 @@ func (h *Host) open(ctx context.Context, name, proto string) (*Stream, error) {
 	}
 	lib, err := h.lib.NewStream(network.WithAllowLimitedConn(ctx, "open"), id, protocol.ID(proto))
 	if err != nil {
-		if late(err) {
-			h.suspect(id)
+		if isTimeout(err) {
+			h.checkConnections(id)
 		}
 		return nil, notServed(err)
 	}
@@ -240,7 +240,7 @@ func (h *Host) openToSelf(proto string) (*Stream, error) {
 	if serve == nil {
 		return nil, ErrNotServed
 	}
-	ctx, done := h.begin(context.Background())
+	ctx, done := h.beginHandler(context.Background())
 	if done == nil {
 		return nil, ErrClosed
 	}
@@ -254,11 +254,11 @@ func (h *Host) openToSelf(proto string) (*Stream, error) {
 		// Closing the host must end the pipe, as it ends streams to peers.
 		stop := context.AfterFunc(ctx, end(far))
 		defer stop()
-		s := &Stream{conn: far, reset: end(far), release: nothing, suspect: nothing}
+		s := &Stream{conn: far, reset: end(far), release: nothing, checkConnection: nothing}
 		defer s.closeQuietly()
 		serve(ctx, h.PeerID(), s)
 	}()
-	return &Stream{conn: near, reset: end(near), release: nothing, suspect: nothing}, nil
+	return &Stream{conn: near, reset: end(near), release: nothing, checkConnection: nothing}, nil
 }
 
 // notServed converts libp2p's errors for an unknown protocol to ErrNotServed.

@@ -22,12 +22,12 @@ const catalogID = 1
 
 // chunkValidator validates values under /chunk/.
 type chunkValidator struct {
-	opened *opened
-	cells  *cellKeys
+	cache *recordCache
+	cells *cellKeys
 }
 
 // playerValidator validates values under /player/.
-type playerValidator struct{ opened *opened }
+type playerValidator struct{ cache *recordCache }
 
 var (
 	_ record.Validator = chunkValidator{}
@@ -41,7 +41,7 @@ func (v chunkValidator) Validate(key string, value []byte) error {
 }
 
 func (v chunkValidator) open(key string, value []byte) (wire.Region, error) {
-	s, err := v.opened.open(key, value)
+	s, err := v.cache.open(key, value)
 	if err != nil {
 		return wire.Region{}, err
 	}
@@ -108,7 +108,7 @@ func (v playerValidator) Validate(key string, value []byte) error {
 }
 
 func (v playerValidator) open(key string, value []byte) (wire.PlayerRecord, error) {
-	s, err := v.opened.open(key, value)
+	s, err := v.cache.open(key, value)
 	if err != nil {
 		return wire.PlayerRecord{}, err
 	}

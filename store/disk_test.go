@@ -26,7 +26,8 @@ func TestFailingDiskEndsWriting(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- db.Run(context.Background()) }()
 	mustCommit(t, db, put1("t", "k", "v")...)
-	if err := errors.Join(db.file.Close(), db.writer.journal.files[0].Close()); err != nil { // every write fails from now on; the memory map stays
+	// Every write fails from now on; the memory map stays.
+	if err := errors.Join(db.file.Close(), db.writer.journal.files[0].Close()); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

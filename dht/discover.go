@@ -12,10 +12,11 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 )
 
-// learn determines which peer answers at addr. libp2p dials only peers with a known id. So learn dials a made-up id; the
-// handshake fails with the id that the peer proved instead. The following dial to that id must prove it again.
-func (h *Host) learn(ctx context.Context, addr ma.Multiaddr) (peer.ID, error) {
-	nobody, err := throwawayID()
+// discoverID determines which peer answers at addr. libp2p dials only peers with a known id. So discoverID dials a
+// made-up id; the handshake fails with the id that the peer proved instead. The following dial to that id must prove it
+// again.
+func (h *Host) discoverID(ctx context.Context, addr ma.Multiaddr) (peer.ID, error) {
+	nobody, err := randomID()
 	if err != nil {
 		return "", fmt.Errorf("learn peer id: %w", err)
 	}
@@ -34,11 +35,11 @@ func (h *Host) learn(ctx context.Context, addr ma.Multiaddr) (peer.ID, error) {
 	case err == nil:
 		return "", errors.New("learn peer id: the peer accepted a made-up id")
 	}
-	return "", fmt.Errorf("learn peer id: %w", plain(err))
+	return "", fmt.Errorf("learn peer id: %w", withoutMadeUpID(err))
 }
 
-// plain removes the made-up id from the error of a failed dial.
-func plain(err error) error {
+// withoutMadeUpID removes the made-up id from the error of a failed dial.
+func withoutMadeUpID(err error) error {
 	var dial *swarm.DialError
 	if !errors.As(err, &dial) {
 		return err

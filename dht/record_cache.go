@@ -7,23 +7,23 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// openedMost is the number of records cached, of some 300 bytes each.
-const openedMost = 4096
+// maxCachedRecords is the number of records cached, of some 300 bytes each.
+const maxCachedRecords = 4096
 
-// opened caches records whose signatures were valid. kad-dht verifies the same bytes up to four times while it stores a
+// recordCache caches records whose signatures were valid. kad-dht verifies the same bytes up to four times while it stores a
 // record: as the new record, against the previous one, and as the previous one of the next. A cache hit takes a hundredth
 // of the time of a verification (BenchmarkOpen). Safe for concurrent use.
-type opened struct {
+type recordCache struct {
 	world  string
 	recent *lru.Cache[[sha256.Size]byte, signed]
 }
 
-func newOpened(world string) *opened {
-	return &opened{world: world, recent: must(lru.New[[sha256.Size]byte, signed](openedMost))}
+func newRecordCache(world string) *recordCache {
+	return &recordCache{world: world, recent: must(lru.New[[sha256.Size]byte, signed](maxCachedRecords))}
 }
 
 // open is openRecord for the world. The result is shared and must not be modified.
-func (o *opened) open(recordKey string, raw []byte) (signed, error) {
+func (o *recordCache) open(recordKey string, raw []byte) (signed, error) {
 	h := sha256.New()
 	h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(recordKey)))) // never fails
 	h.Write([]byte(recordKey))

@@ -8,7 +8,7 @@ import (
 // The cache returns a record only for the same bytes under the same key.
 func TestOpenedRecordsAreTheSameBytes(t *testing.T) {
 	s := newSigner(t)
-	o := newOpened(testWorld)
+	o := newRecordCache(testWorld)
 	good := s.seal(t, testWorld, "/chunk/x", []byte("payload"), nil)
 	for range 2 {
 		got, err := o.open("/chunk/x", good)
@@ -47,7 +47,7 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	})
 	b.Run("again", func(b *testing.B) {
-		o := newOpened(testWorld)
+		o := newRecordCache(testWorld)
 		for b.Loop() {
 			if _, err := o.open("/player/x", good); err != nil {
 				b.Fatal(err)
