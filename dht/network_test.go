@@ -176,8 +176,8 @@ func TestNearestIsRight(t *testing.T) {
 	}
 }
 
-// liar joins the DHT of the test world without any rules.
-type liar struct {
+// forgingNode joins the DHT of the test world without any rules.
+type forgingNode struct {
 	*kaddht.IpfsDHT
 	host *Host
 }
@@ -187,7 +187,7 @@ type anything struct{}
 func (anything) Validate(string, []byte) error        { return nil }
 func (anything) Select(string, [][]byte) (int, error) { return 0, nil }
 
-func startLiar(t *testing.T, x int, meet string) liar {
+func startForgingNode(t *testing.T, x int, meet string) forgingNode {
 	h := startHost(t, x, newMemory())
 	kad, err := kaddht.New(h.lib, kaddht.ProtocolPrefix(protocol.ID("/voxeld/"+testWorld[:16])), kaddht.Mode(kaddht.ModeServer),
 		kaddht.Validator(record.NamespacedValidator{"chunk": anything{}, "player": anything{}, "pk": anything{}}))
@@ -202,12 +202,12 @@ func startLiar(t *testing.T, x int, meet string) liar {
 	if _, err := h.Connect(testContext(t), meet); err != nil {
 		t.Fatal(err)
 	}
-	return liar{kad, h}
+	return forgingNode{kad, h}
 }
 
 func TestForgedRecordsAreRefused(t *testing.T) {
 	nodes := startNetwork(t, 3, setup{})
-	evil := startLiar(t, 66, nodes[0].host.Addrs()[0])
+	evil := startForgingNode(t, 66, nodes[0].host.Addrs()[0])
 	eventually(t, "the liar to be believed a peer", func() bool {
 		return evil.RoutingTable().Size() == 3 && nodes[2].kad.RoutingTable().Find(evil.host.lib.ID()) != ""
 	})

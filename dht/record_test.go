@@ -138,13 +138,13 @@ func TestChunkValidator(t *testing.T) {
 			{"another's region", key, other.sealRegion(t, key, s.region(cell, 1, 1)), "not signed by the leader"},
 			{"another cell", key, s.sealRegion(t, key, s.region(next, 1, 1)), "its key of"},
 			{"no leader", key, s.sealRegion(t, key, change(func(r *wire.Region) { r.Leader = "" })), "not signed by the leader"},
-			{"catalog's id", key, s.sealRegion(t, key, change(func(r *wire.Region) { r.ID = catalogID })), "no cell's region"},
+			{"catalog's id", key, s.sealRegion(t, key, change(func(r *wire.Region) { r.ID = catalogID })), "covers no cell"},
 			{"no catalog", grid.CatalogKey, s.sealRegion(t, grid.CatalogKey, s.region(cell, 1, 1)), "not the catalog"},
-			{"unbeatable epoch", key, s.sealRegion(t, key, s.region(cell, math.MaxUint64, 1)), "too large"},
-			{"unbeatable term", key, s.sealRegion(t, key, s.region(cell, 1, maxCount)), "too large"},
+			{"unbeatable epoch", key, s.sealRegion(t, key, s.region(cell, math.MaxUint64, 1)), "implausibly large"},
+			{"unbeatable term", key, s.sealRegion(t, key, s.region(cell, 1, maxCount)), "implausibly large"},
 			{"member without an id", key, s.sealRegion(t, key, change(func(r *wire.Region) {
 				r.Members = append(r.Members, wire.Member{Peer: "abc", Game: "127.0.0.1:1"})
-			})), "no peer id"},
+			})), "not a peer id"},
 			{"a player's record", key, s.sealPlayer(t, key, s.player("ann", 1)), "decode"},
 			{"no key at all", "/chunk/rubbish", s.sealRegion(t, "/chunk/rubbish", s.region(cell, 1, 1)), "parse key"},
 			{"nothing", key, nil, "decode"},
@@ -185,8 +185,8 @@ func TestPlayerValidator(t *testing.T) {
 		{"honest", key, s.sealPlayer(t, key, s.player("ann", 1)), ""},
 		{"another's gateway", key, other.sealPlayer(t, key, s.player("ann", 1)), "not signed by the gateway"},
 		{"another player", key, s.sealPlayer(t, key, s.player("bob", 1)), "it is of player"},
-		{"unbeatable", key, s.sealPlayer(t, key, s.player("ann", maxCount)), "too large"},
-		{"never saved", key, s.sealPlayer(t, key, change(func(p *wire.PlayerRecord) { p.SavedAt = 0 })), "no time"},
+		{"unbeatable", key, s.sealPlayer(t, key, s.player("ann", maxCount)), "implausibly large"},
+		{"never saved", key, s.sealPlayer(t, key, change(func(p *wire.PlayerRecord) { p.SavedAt = 0 })), "time of saving is missing"},
 		{"a region's record", key, s.sealRegion(t, key, s.region(cellOf(1), 1, 1)), "decode"},
 		{"nothing", key, nil, "decode"},
 	} {

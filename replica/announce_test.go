@@ -12,8 +12,8 @@ import (
 // Followers of a quiet group receive a commit at once; those of a busy one with the next entries, or a tick later.
 func TestAnnouncements(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		n, keepers := cluster(t, Founding{Group: 5, Members: []string{"a", "b", "c"}})
-		lead := leader(t, keepers)
+		n, owners := cluster(t, Founding{Group: 5, Members: []string{"a", "b", "c"}})
+		lead := leader(t, owners)
 		<-time.After(time.Second) // let the election finish
 		synctest.Wait()
 		announced := 0
@@ -32,12 +32,12 @@ func TestAnnouncements(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			for _, k := range keepers {
+			for _, k := range owners {
 				k.drain()
 			}
 		}
 		propose()
-		for _, k := range keepers {
+		for _, k := range owners {
 			if !slices.Equal(k.log, want) {
 				t.Fatalf("%s does not have %q as committed: it was not announced at once", k.peer, want)
 			}
@@ -56,14 +56,14 @@ func TestAnnouncements(t *testing.T) {
 			t.Errorf("%d announcements of 50 commits in one tick", announced)
 		}
 		n.mu.Unlock()
-		for _, k := range keepers {
+		for _, k := range owners {
 			if behind := len(want) - len(k.log); behind > 1 {
 				t.Errorf("%s is %d entries behind: they should have come with the next ones", k.peer, behind)
 			}
 		}
 		<-time.After(2 * lead.host.tickEvery)
 		synctest.Wait()
-		for _, k := range keepers {
+		for _, k := range owners {
 			if k.drain(); !slices.Equal(k.log, want) {
 				t.Errorf("%s has %d of %d entries two ticks after the last", k.peer, len(k.log), len(want))
 			}

@@ -92,12 +92,12 @@ func proposeAndApply(g *replica.Group, n, window int) error {
 // BenchmarkWake: a group of three that is closed on all nodes is opened, elects a leader, and commits an entry. Three
 // real stores share one disk.
 func BenchmarkWake(b *testing.B) {
-	s := &street{houses: make(map[string]*house)}
+	s := &testCluster{nodes: make(map[string]*testNode)}
 	dir := b.TempDir()
 	f := replica.Founding{Group: 1, Members: []string{"a", "b", "c"}, Tables: streetTables}
 	var all []*replica.Group
 	for _, peer := range f.Members {
-		s.build(b, peer, filepath.Join(dir, peer+".db"))
+		s.addNode(b, peer, filepath.Join(dir, peer+".db"))
 	}
 	var took []time.Duration
 	b.ResetTimer()

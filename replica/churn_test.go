@@ -15,11 +15,11 @@ func TestChurn(t *testing.T) {
 	restores, configurations, entries := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := &churn{
-			t: t, nodes: make(map[string]*dweller), entries: make(map[uint64]string), confs: make(map[uint64][]Member),
+			t: t, nodes: make(map[string]*churnNode), entries: make(map[uint64]string), confs: make(map[uint64][]Member),
 			retired: make(map[uint64]bool),
 		}
 		for i, peer := range churnPeers {
-			n := &dweller{peer: peer, disk: newDisk()}
+			n := &churnNode{peer: peer, disk: newDisk()}
 			c.nodes[peer] = n
 			c.boot(n)
 			if i < 3 {
@@ -27,8 +27,8 @@ func TestChurn(t *testing.T) {
 				c.newest = n.group.Configuration()
 			}
 		}
-		pick := func(t *rapid.T) *dweller { return c.nodes[rapid.SampledFrom(churnPeers).Draw(t, "peer")] }
-		ticks := func(n *dweller) {
+		pick := func(t *rapid.T) *churnNode { return c.nodes[rapid.SampledFrom(churnPeers).Draw(t, "peer")] }
+		ticks := func(n *churnNode) {
 			for range 4 {
 				n.host.tick()
 				pump(n.host)
@@ -48,7 +48,7 @@ func TestChurn(t *testing.T) {
 			for _, peer := range churnPeers {
 				if n := c.nodes[peer]; drain {
 					c.drain(n)
-					c.obey(n)
+					c.followAuthority(n)
 				}
 			}
 		}
@@ -94,14 +94,14 @@ func TestChurn(t *testing.T) {
 			"change":  func(t *rapid.T) { c.change(t); round(t, true) },
 			"change2": func(t *rapid.T) { c.change(t) },
 			"drain":   func(t *rapid.T) { c.drain(pick(t)) },
-			"obey":    func(t *rapid.T) { c.obey(pick(t)) },
+			"obey":    func(t *rapid.T) { c.followAuthority(pick(t)) },
 			"flush":   func(t *rapid.T) { n := pick(t); n.host.flushDue = true; pump(n.host) },
 			"crash":   func(t *rapid.T) { n := pick(t); n.disk.refuse = nil; c.boot(n) },
 			"full": func(t *rapid.T) {
 				n := pick(t)
 				n.disk.refuse, n.disk.torn = full, rapid.Bool().Draw(t, "torn")
 			},
-			"free": func(t *rapid.T) { c.free(pick(t)) },
+			"free": func(t *rapid.T) { c.clearFullDisk(pick(t)) },
 		}
 		for range rapid.IntRange(1, 12).Draw(t, "acts") {
 			for range 3 { // some quiet time, so that a leader can emerge
@@ -122,7 +122,7 @@ func TestChurn(t *testing.T) {
 				t.Fatalf("no agreement on %d entries; members %v", len(c.entries), c.newest)
 			}
 			for _, peer := range churnPeers {
-				c.free(c.nodes[peer])
+				c.clearFullDisk(c.nodes[peer])
 				ticks(c.nodes[peer])
 				c.nodes[peer].host.flushDue = true
 			}

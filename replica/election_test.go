@@ -46,10 +46,10 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			n := &net{hosts: make(map[string]*Host), cut: make(map[string]bool)}
 			f := Founding{Group: 5, Members: []string{"a", "b", "c"}}
-			var keepers []*keeper
+			var owners []*testOwner
 			for _, peer := range f.Members {
 				<-time.After(rand.N(100 * time.Millisecond)) // their clocks tick apart
-				k := &keeper{peer: peer, disk: newDisk()}
+				k := &testOwner{peer: peer, disk: newDisk()}
 				k.host = launch(t, Options{
 					Storage: slow{k.disk, 10 * time.Millisecond}, Self: peer, Send: n.delayed(peer, time.Millisecond),
 				})
@@ -57,13 +57,13 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 				n.hosts[peer] = k.host.Host
 				n.mu.Unlock()
 				k.Group = k.host.mustOpen(t, f)
-				keepers = append(keepers, k)
+				owners = append(owners, k)
 			}
-			first := leader(t, keepers)
+			first := leader(t, owners)
 			<-time.After(time.Second + rand.N(time.Second))
 			died := time.Now()
 			n.set(first.peer, true)
-			rest := slices.DeleteFunc(slices.Clone(keepers), func(k *keeper) bool { return k == first })
+			rest := slices.DeleteFunc(slices.Clone(owners), func(k *testOwner) bool { return k == first })
 			for proposed := false; ; <-time.After(2 * time.Millisecond) {
 				synctest.Wait()
 				for _, k := range rest {
@@ -72,7 +72,7 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 						proposed = k.Propose([]byte("edit")) == nil
 					}
 				}
-				if slices.ContainsFunc(rest, func(k *keeper) bool { return len(k.log) > 0 }) {
+				if slices.ContainsFunc(rest, func(k *testOwner) bool { return len(k.log) > 0 }) {
 					break
 				}
 				if time.Since(died) > time.Minute {
@@ -93,7 +93,7 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 // TestTransfer: leadership moves within a few fsyncs, and no entry is lost or acknowledged twice.
 func TestTransfer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a", "b", "c"})
+		p := newTestGroup(t, []string{"a", "b", "c"})
 		p.propose(5, "a", "b", "c")
 		p.pass(time.Second)
 		for _, to := range []string{"a", "b", "c", "a"} {
@@ -105,7 +105,7 @@ func TestTransfer(t *testing.T) {
 			if err := l.Transfer(to); err != nil {
 				t.Fatal(err)
 			}
-			p.until(to+" leads", func() bool { return p.guests[to].leading && !l.leading })
+			p.until(to+" leads", func() bool { return p.members[to].leading && !l.leading })
 			if d := time.Since(began); d > 300*time.Millisecond {
 				t.Fatalf("the transfer took %v", d)
 			}
@@ -145,11 +145,11 @@ func TestWaking(t *testing.T) {
 	var elected, committed []time.Duration
 	bubble(t, func(t *testing.T) {
 		founders := []string{"a", "b", "c"}
-		p := newParty(t, founders)
+		p := newTestGroup(t, founders)
 		p.propose(5, founders...)
 		p.pass(time.Second)
 		sleep := func() {
-			for _, g := range p.guests {
+			for _, g := range p.members {
 				g.drain(t)
 				if err := g.Close(); err != nil {
 					t.Fatal(err)
@@ -157,28 +157,28 @@ func TestWaking(t *testing.T) {
 				g.Group, g.leading = nil, false
 			}
 			synctest.Wait()
-			for _, g := range p.guests {
+			for _, g := range p.members {
 				if n := len(g.host.replicas) + len(g.host.ticking); n != 0 {
 					t.Fatal("a closed group costs something")
 				}
 			}
 		}
 		sleep()
-		var mu sync.Mutex // guests' Group
-		for from, g := range p.guests {
+		var mu sync.Mutex // guards the members' Group
+		for from, g := range p.members {
 			g.host.storage = lazyDisk{g.disk, 2 * fsync}
 			g.host.send = func(to string, group uint64, message []byte) {
-				time.AfterFunc(time.Millisecond, func() { p.knock(&mu, from, to, group, message) })
+				time.AfterFunc(time.Millisecond, func() { p.deliverOrOpen(&mu, from, to, group, message) })
 			}
 		}
 		for round := range rounds {
 			began := time.Now()
-			g := p.guests[founders[round%3]]
+			g := p.members[founders[round%3]]
 			mu.Lock()
 			p.open(g.peer, nil)
 			mu.Unlock()
 			g.Campaign()
-			if g = p.first(&mu); g.Propose([]byte("edit")) != nil {
+			if g = p.awaitLeader(&mu); g.Propose([]byte("edit")) != nil {
 				t.Fatal("the leader takes no entry")
 			}
 			elected = append(elected, time.Since(began))
@@ -204,13 +204,13 @@ func TestWaking(t *testing.T) {
 	}
 }
 
-// first waits until any of them leads.
-func (p *party) first(mu *sync.Mutex) *guest {
+// awaitLeader waits until any of them leads.
+func (p *testGroup) awaitLeader(mu *sync.Mutex) *testMember {
 	for {
 		<-time.After(time.Millisecond / 2)
 		synctest.Wait()
 		mu.Lock()
-		for _, g := range p.guests {
+		for _, g := range p.members {
 			if g.drain(p.t); g.leading {
 				mu.Unlock()
 				return g
@@ -220,9 +220,10 @@ func (p *party) first(mu *sync.Mutex) *guest {
 	}
 }
 
-// knock delivers a message. If the group is not open there, the carrier asks its owner to open it, and delivers again.
-func (p *party) knock(mu *sync.Mutex, from, to string, group uint64, message []byte) {
-	other := p.guests[to]
+// deliverOrOpen delivers a message. If the group is not open there, the carrier asks its owner to open it, and delivers
+// again.
+func (p *testGroup) deliverOrOpen(mu *sync.Mutex, from, to string, group uint64, message []byte) {
+	other := p.members[to]
 	if !errors.Is(other.host.Receive(from, group, message), ErrNotOpen) {
 		return
 	}
@@ -231,10 +232,10 @@ func (p *party) knock(mu *sync.Mutex, from, to string, group uint64, message []b
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	opened, err := other.host.Open(context.Background(), Founding{Group: partyGroup, Tables: partyTables})
+	opened, err := other.host.Open(context.Background(), Founding{Group: testGroupID, Tables: partyTables})
 	switch {
 	case err == nil:
-		*other = guest{peer: to, disk: other.disk, host: other.host, Group: opened}
+		*other = testMember{peer: to, disk: other.disk, host: other.host, Group: opened}
 		other.load(p.t)
 	case !errors.Is(err, ErrOpen):
 		p.t.Error(err)
@@ -255,12 +256,12 @@ func TestElectionOptions(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a", "b", "c"})
+		p := newTestGroup(t, []string{"a", "b", "c"})
 		p.propose(5, "a", "b", "c")
 		p.join("d")
 		p.pass(3 * time.Second)
 		l := p.leader()
-		for peer, g := range p.guests {
+		for peer, g := range p.members {
 			s := g.Status()
 			if s.Leader != l.peer || s.Self != (g == l) || s.Term != l.Status().Term || s.Applied != s.Commit || s.Commit != s.Last || len(s.Members) != 4 {
 				t.Fatalf("%s: %+v", peer, s)

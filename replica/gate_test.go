@@ -57,8 +57,8 @@ func deliver(t testing.TB, h *Host, peer string, group uint64, m *raftpb.Message
 	pump(h)
 }
 
-// picture returns everything that a message could change, as text.
-func picture(h *Host, d *disk) string {
+// stateText returns everything that a message could change, as text.
+func stateText(h *Host, d *disk) string {
 	var b strings.Builder
 	for _, r := range h.sortedReplicas() {
 		s := r.node.BasicStatus()
@@ -150,7 +150,7 @@ func TestGateRefuses(t *testing.T) {
 	for name, row := range hostile() {
 		t.Run(name, func(t *testing.T) {
 			h, d := gated(t)
-			before := picture(h, d)
+			before := stateText(h, d)
 			b, err := proto.Marshal(row.m)
 			if err != nil {
 				t.Fatal(err)
@@ -166,7 +166,7 @@ func TestGateRefuses(t *testing.T) {
 			} else if !errors.Is(err, ErrImplausible) && !errors.Is(err, ErrNotMember) && !errors.Is(err, ErrNotOpen) {
 				t.Fatal(err)
 			}
-			if after := picture(h, d); after != before {
+			if after := stateText(h, d); after != before {
 				t.Fatalf("changed\n%s\nto\n%s", before, after)
 			}
 		})
@@ -270,7 +270,7 @@ func FuzzReceive(f *testing.F) {
 	}
 	f.Add([]byte{}, []byte{0xff})
 	h, d := gated(f)
-	before := picture(h, d)
+	before := stateText(h, d)
 	executed := 0
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		for _, message := range [][]byte{first, second} {
@@ -285,7 +285,7 @@ func FuzzReceive(f *testing.F) {
 		}
 		pump(h)
 		if executed++; executed%64 == 0 || executed < 64 {
-			if after := picture(h, d); after != before {
+			if after := stateText(h, d); after != before {
 				t.Fatalf("changed\n%s\nto\n%s", before, after)
 			}
 		}

@@ -96,7 +96,7 @@ func TestHostileFrames(t *testing.T) {
 	t.Logf("seed %d", seed)
 	f := forger{Rand: rand.New(rand.NewPCG(seed, 1))}
 	h, d := gated(t)
-	before := picture(h, d)
+	before := stateText(h, d)
 	strangers := []struct {
 		peer     string
 		group    uint64
@@ -114,7 +114,7 @@ func TestHostileFrames(t *testing.T) {
 		}
 		if i%1000 == 0 || i == *frames-1 {
 			pump(h)
-			if after := picture(h, d); after != before {
+			if after := stateText(h, d); after != before {
 				t.Fatalf("after frame %d changed\n%s\nto\n%s", i, before, after)
 			}
 		}

@@ -74,9 +74,9 @@ func TestGateHearsPendingMembers(t *testing.T) {
 // the second is informed. The two survivors continue.
 func TestOldLeaderDiesWhileThirdIsAdded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a", "b"})
+		p := newTestGroup(t, []string{"a", "b"})
 		old := p.leader()
-		second := p.guests[map[string]string{"a": "b", "b": "a"}[old.peer]]
+		second := p.members[map[string]string{"a": "b", "b": "a"}[old.peer]]
 		third := p.join("c")
 		p.propose(5, "a", "b", "c")
 		// The second gets the entry, but not the message that it is committed.
@@ -102,9 +102,9 @@ func TestOldLeaderDiesWhileThirdIsAdded(t *testing.T) {
 // its owner has vouched for them.
 func TestVouch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a", "b", "c"}, func(l *limits) { l.keepEntries = 10 })
+		p := newTestGroup(t, []string{"a", "b", "c"}, func(l *limits) { l.keepEntries = 10 })
 		l := p.leader()
-		lost := p.guests[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
+		lost := p.members[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
 		p.propose(5, "a", "b", "c")
 		p.net.set(lost.peer, true)
 		for _, peer := range []string{"d", "e"} {
@@ -120,7 +120,7 @@ func TestVouch(t *testing.T) {
 		p.propose(50, "d", "e")
 		for _, peer := range []string{"a", "b", "c"} {
 			if peer != lost.peer {
-				p.dismiss(peer)
+				p.remove(peer)
 			}
 		}
 		p.net.set(lost.peer, false)
@@ -128,7 +128,7 @@ func TestVouch(t *testing.T) {
 		if len(lost.log) != 5 {
 			t.Fatalf("it admitted strangers: %d entries", len(lost.log))
 		}
-		if err := lost.Vouch(p.guests["d"].Group.Configuration()); err != nil {
+		if err := lost.Vouch(p.members["d"].Group.Configuration()); err != nil {
 			t.Fatal(err)
 		}
 		p.propose(5, "d", "e", lost.peer)
@@ -136,7 +136,7 @@ func TestVouch(t *testing.T) {
 			t.Fatalf("restored %d times, told %v", lost.restored, lost.conf)
 		}
 		synctest.Wait()
-		if lost.host.replicas[partyGroup].members.vouched != nil {
+		if lost.host.replicas[testGroupID].members.vouched != nil {
 			t.Fatal("vouched for ever")
 		}
 		if lost.Vouch(Configured{Members: []Member{{ID: 1}}}) == nil {

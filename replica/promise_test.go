@@ -88,10 +88,10 @@ func TestVoteSurvivesCrash(t *testing.T) {
 // TestReturnDisturbsNobody: a member that was cut off for a while returns without ending the leader's term.
 func TestReturnDisturbsNobody(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a", "b", "c"})
+		p := newTestGroup(t, []string{"a", "b", "c"})
 		p.propose(5, "a", "b", "c")
 		l := p.leader()
-		lost := p.guests[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
+		lost := p.members[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
 		term := l.Status().Term
 		p.net.set(lost.peer, true)
 		p.pass(20 * time.Second)

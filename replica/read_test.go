@@ -13,13 +13,13 @@ import (
 // TestReadIndex: reads see everything that was committed before; a leader that was cut off must not answer.
 func TestReadIndex(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a", "b", "c"})
+		p := newTestGroup(t, []string{"a", "b", "c"})
 		l := p.leader()
 		type result struct {
 			index uint64
 			err   error
 		}
-		ask := func(g *guest, within time.Duration) chan result {
+		ask := func(g *testMember, within time.Duration) chan result {
 			answer := make(chan result, 1)
 			go func() {
 				ctx, cancel := context.WithTimeout(context.Background(), within)
@@ -42,7 +42,7 @@ func TestReadIndex(t *testing.T) {
 				}
 			}
 		}
-		other := p.guests[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
+		other := p.members[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
 		if r := <-ask(other, time.Minute); !errors.Is(r.err, ErrNotLeader) {
 			t.Fatalf("a follower answered %+v", r)
 		}

@@ -51,18 +51,18 @@ func (d *disk) View(read func(
 	return read(d.Get, d.Scan)
 }
 
-// Commit takes time, which the node spends waiting. A doomed node crashes here: before the writes are durable, or after,
-// but before anything is reported.
+// Commit takes time, which the node spends waiting. A node that is due to crash does so here: before the writes are
+// durable, or after, but before anything is reported.
 func (d *disk) Commit(writes []kv.Write) error {
 	n := d.node
 	n.sim.count("commits")
-	n.spend(n.sim.between(n.fsync/2, n.fsync))
-	if n.doom == doomBefore {
+	n.waitForDisk(n.sim.between(n.fsync/2, n.fsync))
+	if n.crashPoint == crashBefore {
 		n.dying = true
 		panic(errCrash)
 	}
-	if n.doom == doomNone && n.sim.chance(n.flaky) {
-		n.doom = doomAfter
+	if n.crashPoint == crashNone && n.sim.chance(n.flaky) {
+		n.crashPoint = crashAfter
 	}
 	if n.full && !n.torn {
 		n.sim.count("commits refused")
@@ -77,7 +77,7 @@ func (d *disk) Commit(writes []kv.Write) error {
 		d.undo = d.undo[max(0, len(d.undo)-8):]
 	}
 	d.put(writes)
-	if n.doom == doomAfter {
+	if n.crashPoint == crashAfter {
 		n.dying = true
 		panic(errCrash)
 	}

@@ -132,8 +132,8 @@ func (m *model) applied(o *owner, c replica.Committed, writes []kv.Write) (first
 	return true
 }
 
-// once counts the edits: each is applied at most once.
-func (m *model) once(c replica.Committed, out world.Outcome) {
+// countEdit counts the edits: each is applied at most once.
+func (m *model) countEdit(c replica.Committed, out world.Outcome) {
 	batch, err := world.DecodeBatch(c.Entry)
 	if err != nil || len(batch.Edits) != len(out.Results) {
 		m.sim.fail("entry %d of group %d: %v, %d results", c.Index, m.group, err, len(out.Results))

@@ -23,23 +23,23 @@ type machine struct {
 	disk   *disk
 	gone   bool // for good, with its disk
 
-	host    *replica.Host // nil while the process is down
-	life    int           // counts the processes
-	owners  []*owner      // by group
-	opening map[uint64]bool
-	buried  map[uint64]uint64        // by group: the replica id that was removed last; outlives the process
-	drowsy  map[uint64]time.Duration // until when raft messages do not wake the group
-	vouched map[uint64]time.Duration
-	seen    map[string]time.Duration // when a peer answered last
+	host        *replica.Host // nil while the process is down
+	life        int           // counts the processes
+	owners      []*owner      // by group
+	opening     map[uint64]bool
+	tombstones  map[uint64]uint64        // by group: the replica id that was removed last; outlives the process
+	noWakeUntil map[uint64]time.Duration // until when raft messages do not wake the group
+	vouched     map[uint64]time.Duration
+	seen        map[string]time.Duration // when a peer answered last
 
-	pace   float64       // the duration of a second of this node's clock
-	fsync  time.Duration // the longest time that a commit takes
-	full   bool          // the disk refuses commits
-	torn   bool          // and stores them all the same
-	doom   doom
-	flaky  float64 // the chance that the process ends after a commit
-	dying  bool    // it has crashed, but the functions on the stack have not returned yet
-	paused bool
+	clockRate  float64       // the duration of a second of this node's clock
+	fsync      time.Duration // the longest time that a commit takes
+	full       bool          // the disk refuses commits
+	torn       bool          // and stores them all the same
+	crashPoint crashPoint
+	flaky      float64 // the chance that the process ends after a commit
+	dying      bool    // it has crashed, but the functions on the stack have not returned yet
+	paused     bool
 
 	busy    time.Duration // until then it waits for its disk
 	turning bool
@@ -47,18 +47,18 @@ type machine struct {
 	due     [4]bool // by event
 }
 
-type doom int
+type crashPoint int
 
 const (
-	doomNone doom = iota
-	doomBefore
-	doomAfter
+	crashNone crashPoint = iota
+	crashBefore
+	crashAfter
 )
 
 const tickEvery = 100 * time.Millisecond
 
 func (s *sim) addNode() *machine {
-	n := &machine{sim: s, number: len(s.nodes), peer: peerName(len(s.nodes)), pace: 1, fsync: usualFsync, buried: make(map[uint64]uint64)}
+	n := &machine{sim: s, number: len(s.nodes), peer: peerName(len(s.nodes)), clockRate: 1, fsync: usualFsync, tombstones: make(map[uint64]uint64)}
 	n.disk = &disk{node: n, tables: make(map[string]map[string][]byte)}
 	s.nodes = append(s.nodes, n)
 	s.peers[n.peer] = n
@@ -78,7 +78,7 @@ func (n *machine) boot() {
 	}
 	n.life++
 	n.host = host
-	n.opening, n.drowsy = make(map[uint64]bool), make(map[uint64]time.Duration)
+	n.opening, n.noWakeUntil = make(map[uint64]bool), make(map[uint64]time.Duration)
 	n.vouched, n.seen = make(map[uint64]time.Duration), make(map[string]time.Duration)
 	for _, other := range s.nodes {
 		n.seen[other.peer] = s.now
@@ -93,7 +93,7 @@ func (n *machine) boot() {
 	if err != nil {
 		s.fail("boot %s: %v", n.peer, err)
 	}
-	n.take(func() {
+	n.enqueue(func() {
 		for _, group := range groups {
 			if group == world.CatalogID || s.chance(0.6) { // the others wake when they are needed
 				n.open(replica.Founding{Group: group}, nil)
@@ -116,7 +116,7 @@ func (n *machine) crash(why string) {
 func (n *machine) down() {
 	n.life++
 	n.host, n.owners, n.backlog, n.due = nil, nil, nil, [4]bool{}
-	n.busy, n.doom, n.paused, n.turning, n.dying = 0, doomNone, false, false, false
+	n.busy, n.crashPoint, n.paused, n.turning, n.dying = 0, crashNone, false, false, false
 }
 
 // stop ends the process properly.
@@ -135,14 +135,14 @@ func (n *machine) stop() {
 // clock returns when the node's current work is done.
 func (n *machine) clock() time.Duration { return max(n.sim.now, n.busy) }
 
-// spend makes the node wait for its disk.
-func (n *machine) spend(d time.Duration) {
+// waitForDisk makes the node wait for its disk.
+func (n *machine) waitForDisk(d time.Duration) {
 	n.busy = n.clock() + d
-	n.again(n.busy)
+	n.resumeAt(n.busy)
 }
 
-// again makes the node process its backlog at a time.
-func (n *machine) again(at time.Duration) {
+// resumeAt makes the node process its backlog at a time.
+func (n *machine) resumeAt(at time.Duration) {
 	life := n.life
 	n.sim.at(at, func() {
 		if n.life == life {
@@ -155,8 +155,8 @@ func (n *machine) tick(in time.Duration) {
 	life := n.life
 	n.sim.at(n.sim.now+in, func() {
 		if n.life == life {
-			n.event(replica.Ticked)
-			n.tick(time.Duration(float64(tickEvery) * n.pace))
+			n.wakeLoop(replica.Ticked)
+			n.tick(time.Duration(float64(tickEvery) * n.clockRate))
 		}
 	})
 }
@@ -164,10 +164,10 @@ func (n *machine) tick(in time.Duration) {
 // every calls f repeatedly, until the process ends.
 func (n *machine) every(period time.Duration, do func()) {
 	life := n.life
-	wait := time.Duration(float64(period)*n.pace) + n.sim.between(0, period/20)
+	wait := time.Duration(float64(period)*n.clockRate) + n.sim.between(0, period/20)
 	n.sim.at(n.sim.now+wait, func() {
 		if n.life == life {
-			n.take(do)
+			n.enqueue(do)
 			n.every(period, do)
 		}
 	})
@@ -178,7 +178,7 @@ func (n *machine) later(in time.Duration, do func()) {
 	life := n.life
 	n.sim.at(n.clock()+in, func() {
 		if n.life == life {
-			n.take(do)
+			n.enqueue(do)
 		}
 	})
 }
@@ -196,9 +196,9 @@ func (a *simAlarm) Stop() bool { a.setting++; return true }
 func (a *simAlarm) Reset(d time.Duration) bool {
 	a.setting++
 	setting, n := a.setting, a.node
-	n.sim.at(n.clock()+time.Duration(float64(d)*n.pace), func() {
+	n.sim.at(n.clock()+time.Duration(float64(d)*n.clockRate), func() {
 		if n.life == a.life && a.setting == setting {
-			n.event(a.what)
+			n.wakeLoop(a.what)
 		}
 	})
 	return true
@@ -206,8 +206,8 @@ func (a *simAlarm) Reset(d time.Duration) bool {
 
 func (n *machine) occupied() bool { return n.paused || n.turning || n.busy > n.sim.now }
 
-// take runs f on the node, as soon as it has time. f is dropped if the process is down.
-func (n *machine) take(do func()) {
+// enqueue runs f on the node, as soon as it has time. f is dropped if the process is down.
+func (n *machine) enqueue(do func()) {
 	switch {
 	case n.host == nil:
 	case n.occupied():
@@ -218,8 +218,8 @@ func (n *machine) take(do func()) {
 	}
 }
 
-// event makes the host's loop run once. Like a ticker's, an event that comes twice before the node has time counts once.
-func (n *machine) event(what replica.Event) {
+// wakeLoop makes the host's loop run once. Like a ticker's, an event that comes twice before the node has time counts once.
+func (n *machine) wakeLoop(what replica.Event) {
 	switch {
 	case n.host == nil:
 	case n.occupied():
@@ -287,7 +287,7 @@ func (n *machine) turn(what replica.Event) {
 	n.turning = false
 	n.checkLeaders()
 	if len(n.backlog) > 0 && n.busy <= n.sim.now {
-		n.again(n.sim.now)
+		n.resumeAt(n.sim.now)
 	}
 }
 
@@ -311,7 +311,7 @@ func (n *machine) guard(do func()) (lives bool) {
 
 func (n *machine) crashIn() {
 	why := "before a commit was stored"
-	if n.doom == doomAfter {
+	if n.crashPoint == crashAfter {
 		why = "after a commit was stored"
 	}
 	n.crash(why)
@@ -333,7 +333,7 @@ func (s *sim) away() time.Duration {
 // serve lets the owners process their mailboxes.
 func (n *machine) serve() {
 	for _, o := range slices.Clone(n.owners) {
-		o.look()
+		o.takeDeliveries()
 	}
 }
 
@@ -374,7 +374,7 @@ func (n *machine) opened(group uint64, g *replica.Group, err error, then func(*o
 	delete(n.opening, group)
 	switch {
 	case err == nil:
-		if id := n.host.ReplicaID(group); id <= n.buried[group] {
+		if id := n.host.ReplicaID(group); id <= n.tombstones[group] {
 			n.sim.fail("%s takes part in group %d as replica %d, which was removed from it", n.peer, group, id)
 		}
 		o := newOwner(n, group, g)
@@ -455,7 +455,7 @@ func (n *machine) forget(group uint64, then func()) {
 			delete(n.opening, group)
 			if err == nil {
 				n.sim.count("removed")
-				n.buried[group] = max(n.buried[group], id)
+				n.tombstones[group] = max(n.tombstones[group], id)
 			}
 			if then != nil && err == nil {
 				n.later(0, then)

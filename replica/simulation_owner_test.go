@@ -124,8 +124,9 @@ func (o *owner) load(applied uint64) {
 	o.base = applied
 }
 
-// look takes the mailbox. Sometimes it processes the deliveries a little later, because owners do other things, too.
-func (o *owner) look() {
+// takeDeliveries takes the mailbox. Sometimes it processes the deliveries a little later, because owners do other things,
+// too.
+func (o *owner) takeDeliveries() {
 	for _, r := range o.reads {
 		if r.index == 0 {
 			select {
@@ -263,7 +264,7 @@ func (o *owner) apply(c replica.Committed) {
 	}
 	writes := append(o.land.Writes(), wakeOf(o.id, c.Index)...)
 	if o.model.applied(o, c, writes) {
-		o.model.once(c, out)
+		o.model.countEdit(c, out)
 	}
 	o.group.Applied(c.Index, writes)
 	for _, r := range out.Results {

@@ -46,16 +46,16 @@ type client struct {
 
 // op is one thing that a player does.
 type op struct {
-	cell    int
-	read    bool
-	pos     grid.Pos
-	intent  wire.Intent
-	began   time.Duration
-	floor   uint64 // index of the newest state that any player had seen when it began
-	tries   int
-	sent    time.Duration // when another node had referred to this one
-	told    bool          // its block is in the history
-	history int
+	cell     int
+	read     bool
+	pos      grid.Pos
+	intent   wire.Intent
+	began    time.Duration
+	floor    uint64 // index of the newest state that any player had seen when it began
+	tries    int
+	sent     time.Duration // when another node had referred to this one
+	recorded bool          // its block is in the history
+	history  int
 }
 
 func (s *sim) addClient() {
@@ -127,7 +127,7 @@ func (c *client) try(o *op) {
 			return
 		}
 		if c.gateway.host == nil || s.chance(0.2) {
-			c.gateway = s.anybody()
+			c.gateway = s.anyNode()
 		}
 		if r, ok := c.known[o.cell]; ok {
 			delete(c.leaders, r.ID)
@@ -143,8 +143,8 @@ func (c *client) try(o *op) {
 		c.locate(o)
 		return
 	}
-	if !o.told && !o.read {
-		o.told, o.history = true, c.record(o)
+	if !o.recorded && !o.read {
+		o.recorded, o.history = true, c.record(o)
 	}
 	to := c.choose(region.ID)
 	s.ship(c.gateway, to, func() { to.serveOp(region, o, c.reply(o, to)) })
@@ -159,11 +159,11 @@ func (c *client) choose(group uint64) *machine {
 	if members := s.model(group).region.Members; len(members) > 0 && s.chance(0.8) {
 		return s.peers[members[s.random.IntN(len(members))].Peer]
 	}
-	return s.anybody()
+	return s.anyNode()
 }
 
-// anybody returns a node that is not gone for good.
-func (s *sim) anybody() *machine {
+// anyNode returns a node that is not gone for good.
+func (s *sim) anyNode() *machine {
 	for {
 		if n := s.nodes[s.random.IntN(len(s.nodes))]; !n.gone {
 			return n
@@ -198,13 +198,13 @@ func (c *client) reply(o *op, from *machine) func(answer) {
 	return func(a answer) {
 		s.ship(from, gateway, func() {
 			if gateway.life == life && c.op == o {
-				c.hear(o, from, a)
+				c.handleAnswer(o, from, a)
 			}
 		})
 	}
 }
 
-func (c *client) hear(o *op, from *machine, a answer) {
+func (c *client) handleAnswer(o *op, from *machine, a answer) {
 	s := c.sim
 	group := uint64(world.CatalogID)
 	if r, ok := c.known[o.cell]; ok {
@@ -227,7 +227,7 @@ func (c *client) hear(o *op, from *machine, a answer) {
 				c.try(o)
 			}
 		}
-	case o.told && group == world.CatalogID:
+	case o.recorded && group == world.CatalogID:
 	default:
 		c.leaders[group] = from.peer
 		c.finish(o, a)
@@ -252,7 +252,7 @@ func (c *client) finish(o *op, a answer) {
 			s.fail("a read of player %d at entry %d of group %d gives block %d, not %d", c.number, a.index, m.group, a.block, want)
 		}
 		o.intent.Block = a.block
-		o.told, o.history = true, c.record(o)
+		o.recorded, o.history = true, c.record(o)
 	default:
 		s.count("acknowledged")
 		index, ok := m.used[editKey{c.id, o.intent.Seq}]

@@ -15,11 +15,11 @@ import (
 // (region/membership); the rest is a short form of region/supervise.go, sleep.go, joining.go and receive.go.
 
 const (
-	grace     = 8 * time.Second
-	nearlyAll = 64
-	reign     = 10 * time.Second
-	drowsy    = time.Second
-	idle      = 6 * time.Second
+	grace       = 8 * time.Second
+	nearlyAll   = 64
+	minLeadTime = 10 * time.Second
+	noWakeFor   = time.Second
+	idle        = 6 * time.Second
 )
 
 // nearest returns peers by their distance to a group's key.
@@ -98,7 +98,7 @@ func (o *owner) tend() {
 		return member && !n.lost(other.peer) || n.lives(other.peer) && !other.gone
 	})
 	next := membership.Next(n.peer, states, nearest, o.model.copies)
-	if o.sleepy(status, next) {
+	if o.hibernateIfIdle(status, next) {
 		return
 	}
 	if next.Kind == membership.Stay && len(status.Members) < 2 || !o.announce() {
@@ -115,7 +115,7 @@ func (o *owner) tend() {
 	case membership.Wait:
 		o.invite(status)
 	case membership.Transfer:
-		if s.now-o.since > reign {
+		if s.now-o.since > minLeadTime {
 			s.count("transfers")
 			err = o.group.Transfer(next.Peer)
 		}
@@ -166,13 +166,13 @@ func (o *owner) invite(status replica.Status) {
 		s := o.node.sim
 		s.ship(o.node, to, func() { to.join(o.id, m.ID, members) })
 		if s.chance(0.2) { // a request that seemed lost arrives late
-			s.at(s.now+s.between(5*time.Second, 40*time.Second), func() { to.take(func() { to.join(o.id, m.ID, members) }) })
+			s.at(s.now+s.between(5*time.Second, 40*time.Second), func() { to.enqueue(func() { to.join(o.id, m.ID, members) }) })
 		}
 	}
 }
 
-// sleepy hibernates the region if it has not been used for a while and all members are up to date.
-func (o *owner) sleepy(status replica.Status, next membership.Step) bool {
+// hibernateIfIdle hibernates the region if it has not been used for a while and all members are up to date.
+func (o *owner) hibernateIfIdle(status replica.Status, next membership.Step) bool {
 	n, s := o.node, o.node.sim
 	if !s.asleep || o.id == world.CatalogID || s.now-o.used < idle || len(status.Members) < 2 || len(o.waiting) > 0 ||
 		next.Kind != membership.Stay && next.Kind != membership.Transfer || !o.announce() {
@@ -185,13 +185,13 @@ func (o *owner) sleepy(status replica.Status, next membership.Step) bool {
 	}
 	s.count("sleeps")
 	s.note(note{who: n.peer, what: "sleeps", a: o.id})
-	n.lull(o)
+	n.hibernate(o)
 	for _, m := range status.Members {
 		if other := s.peers[m.Peer]; other != n {
 			s.ship(n, other, func() {
 				his := other.owner(o.id)
 				if his != nil && s.now-his.used > idle/2 && his.group.Status().Applied >= status.Last {
-					other.lull(his)
+					other.hibernate(his)
 				}
 			})
 		}
@@ -199,8 +199,8 @@ func (o *owner) sleepy(status replica.Status, next membership.Step) bool {
 	return true
 }
 
-func (n *machine) lull(o *owner) {
-	n.drowsy[o.id] = n.sim.now + drowsy
+func (n *machine) hibernate(o *owner) {
+	n.noWakeUntil[o.id] = n.sim.now + noWakeFor
 	n.close(o)
 }
 
@@ -214,15 +214,15 @@ func (n *machine) wake(region wire.Region) {
 		n.open(replica.Founding{Group: region.ID}, then)
 		return
 	}
-	n.first(region.ID, then)
+	n.openFirst(region.ID, then)
 }
 
-// first opens a region of which this node stores nothing, though it is a member: it was just founded, or its members have
+// openFirst opens a region of which this node stores nothing, though it is a member: it was just founded, or its members have
 // changed while this node was away.
-func (n *machine) first(group uint64, then func(*owner)) {
+func (n *machine) openFirst(group uint64, then func(*owner)) {
 	region := n.sim.model(group).region
 	if region.Epoch > 1 {
-		n.belated(region)
+		n.joinLate(region)
 		return
 	}
 	if region.Epoch != 1 || !slices.ContainsFunc(region.Members, func(m wire.Member) bool { return m.Peer == n.peer }) {
@@ -242,8 +242,8 @@ func (n *machine) first(group uint64, then func(*owner)) {
 	n.open(f, then)
 }
 
-// belated joins as the replica in the catalog.
-func (n *machine) belated(region wire.Region) {
+// joinLate joins as the replica in the catalog.
+func (n *machine) joinLate(region wire.Region) {
 	var members []replica.Member
 	id := uint64(0)
 	for _, k := range region.Members {
@@ -258,9 +258,9 @@ func (n *machine) belated(region wire.Region) {
 	}
 }
 
-// rouse opens a group because a member sent it a message, and then delivers the message again.
-func (n *machine) rouse(group uint64, again func()) {
-	if n.drowsy[group] > n.sim.now || n.opening[group] {
+// openAndDeliver opens a group because a member sent it a message, and then delivers the message again.
+func (n *machine) openAndDeliver(group uint64, again func()) {
+	if n.noWakeUntil[group] > n.sim.now || n.opening[group] {
 		return
 	}
 	life := n.life
@@ -273,7 +273,7 @@ func (n *machine) rouse(group uint64, again func()) {
 		if n.owner(group) == nil && n.has(group) {
 			n.open(replica.Founding{Group: group}, then)
 		} else if n.owner(group) == nil {
-			n.first(group, then)
+			n.openFirst(group, then)
 		}
 	})
 }

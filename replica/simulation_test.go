@@ -104,7 +104,7 @@ type sim struct {
 	seq     uint64
 	nodes   []*machine
 	peers   map[string]*machine
-	weather weather
+	network networkFaults
 	models  map[uint64]*model
 	clients []*client
 	cells   []place
@@ -208,7 +208,7 @@ func simulate(t *testing.T, seed uint64, minutes int) *sim {
 		defer file.Close()
 		s.trace = file
 	}
-	s.weather.clear()
+	s.network.clear()
 	s.begin()
 	for s.failure == "" && s.now < time.Duration(minutes)*time.Minute {
 		s.storm()
@@ -299,12 +299,12 @@ func (s *sim) report(minutes int) string {
 			fmt.Fprintln(&b, said)
 		}
 	}
-	s.survey(&b)
+	s.summarize(&b)
 	fmt.Fprintf(&b, "replay: go test ./replica -run '^TestSimulation$' -v -simulation.seeds=%d -simulation.minutes=%d", s.seed, minutes)
 	return b.String()
 }
 
-func (s *sim) survey(w io.Writer) {
+func (s *sim) summarize(w io.Writer) {
 	for _, n := range s.nodes {
 		fmt.Fprintf(w, "  %s: up %v, paused %v, full %v\n", n.peer, n.host != nil, n.paused, n.full)
 		if n.host == nil {
@@ -315,7 +315,7 @@ func (s *sim) survey(w io.Writer) {
 		}
 		for _, m := range s.inOrder() {
 			if id := n.host.ReplicaID(m.group); n.owner(m.group) == nil {
-				fmt.Fprintf(w, "    group %d has no owner here; the host has replica %d, drowsy until %v, removed %d\n", m.group, id, n.drowsy[m.group], n.buried[m.group])
+				fmt.Fprintf(w, "    group %d has no owner here; the host has replica %d, drowsy until %v, removed %d\n", m.group, id, n.noWakeUntil[m.group], n.tombstones[m.group])
 			}
 		}
 		for _, o := range n.owners {

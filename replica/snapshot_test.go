@@ -17,15 +17,15 @@ import (
 // that the others no longer have are gone, and other owners' rows are untouched.
 func TestSnapshotCatchesUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a", "b", "c"}, func(l *limits) { l.keepEntries = 20 })
+		p := newTestGroup(t, []string{"a", "b", "c"}, func(l *limits) { l.keepEntries = 20 })
 		p.propose(5, "a", "b", "c")
 		l := p.leader()
-		lost := p.guests[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
+		lost := p.members[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
 		if err := lost.host.stop(); err != nil {
 			t.Fatal(err)
 		}
 		strange := worldRow(99999, []byte("old"))
-		foreign := kv.Write{Table: "world", Key: append(groupPrefix(partyGroup+1), 'x'), Value: []byte("theirs")}
+		foreign := kv.Write{Table: "world", Key: append(groupPrefix(testGroupID+1), 'x'), Value: []byte("theirs")}
 		if err := lost.disk.Commit([]kv.Write{strange, foreign}); err != nil {
 			t.Fatal(err)
 		}
@@ -67,8 +67,8 @@ func TestSnapshotCatchesUp(t *testing.T) {
 // TestSnapshotFails: after a failure the carrier is called again.
 func TestSnapshotFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a"})
-		h := p.guests["a"].host.Host
+		p := newTestGroup(t, []string{"a"})
+		h := p.members["a"].host.Host
 		carry, failures := h.sendSnapshot, 3
 		h.sendSnapshot = func(peer string, group uint64, write func(io.Writer) error, done func(error)) {
 			if failures--; failures >= 0 {
@@ -95,7 +95,7 @@ func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 	l := newTestHost(t, ld)
 	l.send = func(string, uint64, []byte) {}
 	l.sendSnapshot = func(string, uint64, func(io.Writer) error, func(error)) {}
-	f := Founding{Group: partyGroup, Members: []string{"me"}, Tables: partyTables}
+	f := Founding{Group: testGroupID, Members: []string{"me"}, Tables: partyTables}
 	lg := openNow(t, l, f)
 	for i := range 10 {
 		if err := lg.Propose([]byte(numbered("e", i))); err != nil {
@@ -117,12 +117,12 @@ func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 	pump(l)
 	l.flushDue = true
 	pump(l)
-	r := l.replicas[partyGroup]
+	r := l.replicas[testGroupID]
 	if len(r.members.unstored) > 0 {
 		t.Fatal("the configuration is not stored")
 	}
 	var b bytes.Buffer
-	out := snapshotOut{group: partyGroup, from: 1, to: 2, term: r.term, tables: partyTables, limit: 1 << 20}
+	out := snapshotOut{group: testGroupID, from: 1, to: 2, term: r.term, tables: partyTables, limit: 1 << 20}
 	if err := out.write(ld, &b); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 	}
 	h.post(func() {
 		h.join(JoinInfo{
-			Group: partyGroup, ID: 2, Members: []Member{{ID: 1, Peer: "me"}, {ID: 2, Peer: "b", Learner: true}}, Tables: partyTables,
+			Group: testGroupID, ID: 2, Members: []Member{{ID: 1, Peer: "me"}, {ID: 2, Peer: "b", Learner: true}}, Tables: partyTables,
 		}, func(joined *Group, e error) { g, err = joined, e })
 	})
 	pump(h)
@@ -147,7 +147,7 @@ func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 // receiveNow receives a snapshot on a host that is stepped with pump.
 func receiveNow(h *Host, peer string, snap []byte) error {
 	answer := make(chan error, 1)
-	go func() { answer <- h.ReceiveSnapshot(context.Background(), peer, partyGroup, bytes.NewReader(snap)) }()
+	go func() { answer <- h.ReceiveSnapshot(context.Background(), peer, testGroupID, bytes.NewReader(snap)) }()
 	for {
 		pump(h)
 		select {
@@ -179,7 +179,7 @@ func TestSnapshotIsOneCommit(t *testing.T) {
 		h.retryStorage()
 		pump(h)
 		var err error
-		h.join(JoinInfo{Group: partyGroup, ID: 2, Tables: partyTables}, func(again *Group, e error) { g, err = again, e })
+		h.join(JoinInfo{Group: testGroupID, ID: 2, Tables: partyTables}, func(again *Group, e error) { g, err = again, e })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -273,12 +273,12 @@ func TestSnapshotRefusals(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			h, d, g, _ := stranded(t)
-			before := picture(h, d)
+			before := stateText(h, d)
 			err := receiveNow(h, c.peer, c.snap)
 			if err == nil || c.want != nil && !errors.Is(err, c.want) {
 				t.Fatalf("%v, expected %v", err, c.want)
 			}
-			if after := picture(h, d); after != before {
+			if after := stateText(h, d); after != before {
 				t.Fatalf("changed\n%s\nto\n%s", before, after)
 			}
 			for _, d := range g.Take() {
@@ -310,7 +310,7 @@ func TestSnapshotRefusals(t *testing.T) {
 	if len(restored) != 1 {
 		t.Fatalf("restored %d times", len(restored))
 	}
-	out := snapshotOut{group: partyGroup, from: 2, to: 1, term: 9, tables: partyTables, limit: 100}
+	out := snapshotOut{group: testGroupID, from: 2, to: 1, term: 9, tables: partyTables, limit: 100}
 	if err := out.write(h.storage, io.Discard); !errors.Is(err, ErrSnapshotSize) {
 		t.Fatal(err)
 	}

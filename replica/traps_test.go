@@ -53,7 +53,7 @@ func TestAppliedIsOneCommit(t *testing.T) {
 // TestReadsAtOnce: reads that begin while another waits are all answered.
 func TestReadsAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a", "b", "c"})
+		p := newTestGroup(t, []string{"a", "b", "c"})
 		l := p.leader()
 		p.net.mu.Lock()
 		p.net.lose = func(_, _ string, m *raftpb.Message) bool { return len(m.GetContext()) > 0 }

@@ -11,9 +11,9 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// silent returns the entries of want that an open store returns wrong or not at all, although it neither listed them as
+// undetected returns the entries of want that an open store returns wrong or not at all, although it neither listed them as
 // damaged nor fails to read them. There must be none.
-func silent(t *testing.T, path string, want map[string]string) (opened bool, wrong []string) {
+func undetected(t *testing.T, path string, want map[string]string) (opened bool, wrong []string) {
 	t.Helper()
 	db, err := Open(Options{Path: path})
 	if err != nil {
@@ -76,7 +76,7 @@ func TestNoFlipIsSilent(t *testing.T) {
 		if err := os.WriteFile(path, broken, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		opened, wrong := silent(t, path, want)
+		opened, wrong := undetected(t, path, want)
 		if !opened {
 			refused++
 		}
@@ -98,7 +98,7 @@ func TestMetaPageIsMended(t *testing.T) {
 			if err := os.WriteFile(path, broken, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if opened, wrong := silent(t, path, want); !opened || len(wrong) > 0 {
+			if opened, wrong := undetected(t, path, want); !opened || len(wrong) > 0 {
 				t.Fatalf("bit %d of meta page %d: opened %v, wrong %q", bit, place, opened, wrong)
 			}
 			if after, err := os.ReadFile(path); err != nil || !slices.Equal(after[:2*os.Getpagesize()], image[:2*os.Getpagesize()]) {
