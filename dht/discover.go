@@ -16,16 +16,16 @@ import (
 // made-up id; the handshake fails with the id that the peer proved instead. The following dial to that id must prove it
 // again.
 func (h *Host) discoverID(ctx context.Context, addr ma.Multiaddr) (peer.ID, error) {
-	nobody, err := randomID()
+	madeUp, err := randomID()
 	if err != nil {
 		return "", fmt.Errorf("learn peer id: %w", err)
 	}
 	defer func() {
-		h.lib.Peerstore().ClearAddrs(nobody)
-		h.lib.Peerstore().RemovePeer(nobody)
+		h.lib.Peerstore().ClearAddrs(madeUp)
+		h.lib.Peerstore().RemovePeer(madeUp)
 	}()
-	h.lib.Peerstore().AddAddr(nobody, addr, peerstore.TempAddrTTL)
-	_, err = h.lib.Network().DialPeer(ctx, nobody)
+	h.lib.Peerstore().AddAddr(madeUp, addr, peerstore.TempAddrTTL)
+	_, err = h.lib.Network().DialPeer(ctx, madeUp)
 	var mismatch sec.ErrPeerIDMismatch
 	switch {
 	case errors.As(err, &mismatch):

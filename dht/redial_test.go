@@ -26,10 +26,10 @@ func TestRedialBacksOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := map[peer.ID]knownPeer{id: {Addrs: []string{"/ip4/192.0.2.2/tcp/1", "rubbish"}, Seen: start.Unix()}}
-	nobody := func(peer.ID) bool { return false }
+	none := func(peer.ID) bool { return false }
 
 	r := newRedial(time.Second, []target{meeting}, known)
-	due := r.next(start, nobody)
+	due := r.next(start, none)
 	if got, want := names(due), fmt.Sprintf("[%s meeting]", id); got != want {
 		t.Fatalf("due at first: %s, want %s", got, want)
 	}
@@ -37,7 +37,7 @@ func TestRedialBacksOff(t *testing.T) {
 	tries := map[string]int{}
 	for second := range 600 {
 		now := start.Add(time.Duration(second) * time.Second)
-		for _, e := range r.next(now, nobody) {
+		for _, e := range r.next(now, none) {
 			tries[e.name]++
 			r.markFailed(e, now)
 		}
@@ -48,13 +48,13 @@ func TestRedialBacksOff(t *testing.T) {
 	}
 	// Every peer is retried forever, and an answer resets the wait.
 	now := start.Add(time.Hour)
-	for _, e := range r.next(now, nobody) {
+	for _, e := range r.next(now, none) {
 		r.markReached(e, id, now)
 	}
 	if due := r.next(now.Add(time.Hour), func(peer.ID) bool { return true }); len(due) != 0 {
 		t.Errorf("dialled although connected: %s", names(due))
 	}
-	due = r.next(now.Add(4*time.Second), nobody)
+	due = r.next(now.Add(4*time.Second), none)
 	if len(due) != 2 || due[0].wait != time.Second {
 		t.Errorf("due after the connections were lost: %s", names(due))
 	}
@@ -67,7 +67,7 @@ func TestRedialBacksOff(t *testing.T) {
 	}
 	delete(r.known, id)
 	r.refresh()
-	if due := r.next(now.Add(time.Hour), nobody); names(due) != "[meeting]" {
+	if due := r.next(now.Add(time.Hour), none); names(due) != "[meeting]" {
 		t.Errorf("due after the peer was forgotten: %s", names(due))
 	}
 }
@@ -87,12 +87,12 @@ func TestRedialOfMany(t *testing.T) {
 	meeting := target{text: "meeting", addr: mustAddr(t, "/ip4/192.0.2.1/tcp/1")}
 	for _, inbound := range []bool{false, true} {
 		r := newRedial(time.Second, []target{meeting}, known)
-		nobody := func(peer.ID) bool { return false }
+		none := func(peer.ID) bool { return false }
 		tries := map[string]int{}
 		now := start
 		for range 600 {
 			now = now.Add(time.Second)
-			for _, e := range r.next(now, nobody) {
+			for _, e := range r.next(now, none) {
 				tries[e.name]++
 				r.markFailed(e, now)
 			}
@@ -105,7 +105,7 @@ func TestRedialOfMany(t *testing.T) {
 			t.Errorf("%d attempts in ten minutes, %d of the meeting place", all, tries["meeting"])
 		}
 		// Long after the last attempt, one peer is back.
-		waiting := func() []*redialEntry { return r.next(now, nobody) }
+		waiting := func() []*redialEntry { return r.next(now, none) }
 		for len(waiting()) > 0 {
 			for _, e := range waiting() {
 				r.markFailed(e, now)

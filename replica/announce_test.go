@@ -78,25 +78,25 @@ func TestRemovalIsAnnounced(t *testing.T) {
 		Type: raftpb.MsgApp.Enum(), To: new(uint64(2)), Term: new(uint64(3)), Index: new(uint64(8)),
 		Entries: []*raftpb.Entry{{Index: new(uint64(9)), Term: new(uint64(3))}},
 	}
-	word := &raftpb.Message{Type: raftpb.MsgApp.Enum(), To: new(uint64(2)), Term: new(uint64(3)), Index: new(uint64(9))}
+	message := &raftpb.Message{Type: raftpb.MsgApp.Enum(), To: new(uint64(2)), Term: new(uint64(3)), Index: new(uint64(9))}
 	a := announcements{entries: busyEntries}
 	if a.withhold(r, entries) {
 		t.Fatal("entries were withheld")
 	}
-	if !a.withhold(r, word) {
+	if !a.withhold(r, message) {
 		t.Fatal("a busy group announces what the next entries carry")
 	}
 	r.log.changes = []logged{{index: 9}}
-	if a.withhold(r, word) {
+	if a.withhold(r, message) {
 		t.Error("a change of the members was not announced")
 	}
 	r.log.changes = nil
-	word.Index = new(uint64(7))
-	if a.withhold(r, word) {
+	message.Index = new(uint64(7))
+	if a.withhold(r, message) {
 		t.Error("a question about the log was not asked")
 	}
-	word.Index, word.Term = new(uint64(9)), new(uint64(4))
-	if a.withhold(r, word) {
+	message.Index, message.Term = new(uint64(9)), new(uint64(4))
+	if a.withhold(r, message) {
 		t.Error("what another term has sent counts")
 	}
 }

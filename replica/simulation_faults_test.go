@@ -290,7 +290,7 @@ func (s *sim) deafLeader(o *owner, term uint64) {
 			return
 		}
 	}
-	s.fail("%s leads group %d in term %d and hears nobody: after 8 s nobody else leads", o.node.peer, o.id, term)
+	s.fail("%s leads group %d in term %d and receives no messages: after 8 s no other node leads", o.node.peer, o.id, term)
 }
 
 // returner: a follower that was away for a while returns without a disturbance.

@@ -50,7 +50,7 @@ func (s *sim) ship(from, to *machine, do func()) {
 func (n *machine) carry(peer string, group uint64, message []byte) {
 	to := n.sim.peers[peer]
 	if to == nil {
-		n.sim.fail("%s sends to %q, which is nobody", n.peer, peer)
+		n.sim.fail("%s sends to %q, which is not a node", n.peer, peer)
 		return
 	}
 	n.sim.ship(n, to, func() { to.receive(n, group, message) })

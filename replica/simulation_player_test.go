@@ -246,10 +246,10 @@ func (c *client) finish(o *op, a answer) {
 	case o.read:
 		s.count("reads")
 		if a.index < o.floor {
-			s.fail("a read of player %d sees entry %d of group %d; when it began somebody had seen %d", c.number, a.index, m.group, o.floor)
+			s.fail("a read of player %d sees entry %d of group %d; when it began a player had seen %d", c.number, a.index, m.group, o.floor)
 		}
 		if want := m.blockAt(o.pos, a.index); a.block != want {
-			s.fail("a read of player %d at entry %d of group %d gives block %d, not %d", c.number, a.index, m.group, a.block, want)
+			s.fail("a read of player %d at entry %d of group %d returns block %d, not %d", c.number, a.index, m.group, a.block, want)
 		}
 		o.intent.Block = a.block
 		o.recorded, o.history = true, c.record(o)
@@ -257,7 +257,7 @@ func (c *client) finish(o *op, a answer) {
 		s.count("acknowledged")
 		index, ok := m.used[editKey{c.id, o.intent.Seq}]
 		if !ok || index <= o.floor {
-			s.fail("edit %d of player %d is acknowledged, applied at entry %d; when it began somebody had seen %d", o.intent.Seq, c.number, index, o.floor)
+			s.fail("edit %d of player %d is acknowledged, applied at entry %d; when it began a player had seen %d", o.intent.Seq, c.number, index, o.floor)
 		}
 		a.index = index
 	}

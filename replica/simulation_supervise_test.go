@@ -189,9 +189,9 @@ func (o *owner) hibernateIfIdle(status replica.Status, next membership.Step) boo
 	for _, m := range status.Members {
 		if other := s.peers[m.Peer]; other != n {
 			s.ship(n, other, func() {
-				his := other.owner(o.id)
-				if his != nil && s.now-his.used > idle/2 && his.group.Status().Applied >= status.Last {
-					other.hibernate(his)
+				followerOwner := other.owner(o.id)
+				if followerOwner != nil && s.now-followerOwner.used > idle/2 && followerOwner.group.Status().Applied >= status.Last {
+					other.hibernate(followerOwner)
 				}
 			})
 		}

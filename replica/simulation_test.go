@@ -181,7 +181,7 @@ func (s *sim) run(until time.Duration) {
 			s.events = 0
 		}
 		if s.events++; s.events > tooMuch {
-			s.fail("more than %d things happen in a second: somebody does not come to rest", tooMuch)
+			s.fail("more than %d things happen in a second: a node does not come to rest", tooMuch)
 		}
 		s.now = t.at
 		t.do()

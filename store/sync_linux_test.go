@@ -36,7 +36,7 @@ func unwritten(t *testing.T, file *os.File) uint64 {
 	var is struct{ cached, dirty, underway, evicted, recently uint64 }
 	_, _, errno := syscall.Syscall6(cachestat, file.Fd(), uintptr(unsafe.Pointer(&all)), uintptr(unsafe.Pointer(&is)), 0, 0, 0)
 	if errno != 0 {
-		t.Skipf("the kernel does not tell what it has to write: %v", errno)
+		t.Skipf("the kernel does not report what it has to write: %v", errno)
 	}
 	return is.dirty + is.underway
 }
