@@ -10,14 +10,14 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 )
 
-// target is an address to dial. The id is empty when the address names none.
+// target is an address to dial. The id is empty when the address contains none.
 type target struct {
 	text string
 	addr ma.Multiaddr // without /p2p/
 	id   peer.ID
 }
 
-// parseTarget reads a multiaddr that a peer can be dialled at, with or without a trailing /p2p/ id.
+// parseTarget parses a peer's multiaddr for dialling, with or without a trailing /p2p/ id.
 func parseTarget(text string) (target, error) {
 	full, err := ma.NewMultiaddr(text)
 	if err != nil {
@@ -33,7 +33,7 @@ func parseTarget(text string) (target, error) {
 	return target{text: text, addr: addr, id: id}, nil
 }
 
-// parseTargets reads several addresses.
+// parseTargets parses several addresses.
 func parseTargets(texts []string) ([]target, error) {
 	var targets []target
 	for _, text := range texts {
@@ -48,7 +48,7 @@ func parseTargets(texts []string) ([]target, error) {
 
 var errTransport = errors.New("want /ip4/…, /ip6/… or /dns/… followed by /tcp/<port> or /udp/<port>/quic-v1")
 
-// checkTransport refuses an addr that is not of the form that this package speaks.
+// checkTransport returns an error unless addr has a form that this package supports.
 func checkTransport(addr ma.Multiaddr) error {
 	if len(addr) < 2 {
 		return errTransport
@@ -67,7 +67,7 @@ func checkTransport(addr ma.Multiaddr) error {
 	return nil
 }
 
-// parseListen reads the addresses to listen on. Each TCP address brings QUIC on the UDP port of the same number,
+// parseListen parses the addresses to listen on. For each TCP address it adds QUIC on the UDP port of the same number,
 // unless QUIC addresses are given explicitly.
 func parseListen(texts []string) ([]ma.Multiaddr, error) {
 	if len(texts) == 0 {
@@ -117,7 +117,7 @@ func listenError(addr ma.Multiaddr, err error) error {
 	return fmt.Errorf("listen on %s (--listen): %w", addr, err)
 }
 
-// fullAddrs writes addresses with the peer's id behind, each once, in the order given.
+// fullAddrs returns addresses with the peer's id appended, each once, in the order given.
 func fullAddrs(id peer.ID, addrs []ma.Multiaddr) []string {
 	var texts []string
 	for _, addr := range addrs {

@@ -40,7 +40,7 @@ func TestParseListen(t *testing.T) {
 }
 
 func TestParseTarget(t *testing.T) {
-	id, err := throwawayID()
+	id, err := randomID()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// MaxAsk is the most bytes that a question or an answer may have: 64 KiB.
+	// MaxAsk is the largest size of a question or an answer: 64 KiB.
 	MaxAsk = wire.MaxAsk
 
-	askTimeout    = 15 * time.Second // for the asker, when he sets no deadline; and for the one who answers
+	askTimeout    = 15 * time.Second // for the asker without a deadline of its own, and for the answering side
 	maxAskFailure = 1 << 10          // bytes of an error text
-	// nextQuestion is how long the one who answers waits for the next question on the same stream.
+	// nextQuestion is how long the answering side waits for the next question on the same stream.
 	nextQuestion = time.Minute
 )
 
@@ -28,14 +28,14 @@ const (
 	answerFailed = 1 // an error text follows
 )
 
-// AnswerError is what a peer's answer function returned as an error.
+// AnswerError is an error that a peer's answer function returned.
 type AnswerError struct{ Text string }
 
 func (e *AnswerError) Error() string { return e.Text }
 
 type answerFunc func(ctx context.Context, peer string, question []byte) ([]byte, error)
 
-// bounded refuses to give an answer that the asker would not accept.
+// bounded returns an error instead of an answer that the asker would reject for its size.
 func (f answerFunc) bounded(ctx context.Context, peer string, question []byte) ([]byte, error) {
 	body, err := f(ctx, peer, question)
 	if err == nil && len(body) > MaxAsk {
@@ -44,8 +44,8 @@ func (f answerFunc) bounded(ctx context.Context, peer string, question []byte) (
 	return body, err
 }
 
-// HandleAsk answers questions of a protocol, those of each stream in a goroutine of its own. answer must not keep the question.
-// Its error goes to the asker as text. The context ends after 15 s, or when the host is closed.
+// HandleAsk answers questions of a protocol, each stream in a goroutine of its own. answer must not retain the question.
+// Its error is sent to the asker as text. The context ends after 15 s, or when the host is closed.
 func (h *Host) HandleAsk(proto string, answer func(ctx context.Context, peer string, question []byte) ([]byte, error)) {
 	h.mu.Lock()
 	h.mu.answers[proto] = answer
@@ -58,7 +58,8 @@ func (h *Host) HandleAsk(proto string, answer func(ctx context.Context, peer str
 	})
 }
 
-// answerAll answers one question of a stream after the other, until the asker ends the stream or has none for long.
+// answerAll answers the questions of a stream one after the other, until the asker ends the stream or pauses for longer
+// than nextQuestion.
 func (h *Host) answerAll(ctx context.Context, peer string, s *Stream, answer answerFunc) error {
 	if err := s.SetDeadline(time.Now().Add(askTimeout)); err != nil {
 		return fmt.Errorf("set deadline: %w", err)
@@ -71,8 +72,8 @@ func (h *Host) answerAll(ctx context.Context, peer string, s *Stream, answer ans
 		if err := s.SetDeadline(time.Now().Add(nextQuestion)); err != nil {
 			return fmt.Errorf("set deadline: %w", err)
 		}
-		// Who asks no more is not to be suspected.
-		if question, err = readBounded(patient{s}); err != nil {
+		// A peer that asks nothing more is not a reason to check the connection.
+		if question, err = readBounded(uncheckedReader{s}); err != nil {
 			return nil
 		}
 	}
@@ -98,9 +99,10 @@ func (h *Host) answer(ctx context.Context, peer string, s *Stream, answer answer
 	return nil
 }
 
-// Ask sends a question to a peer and returns its answer; at most 64 KiB each. Asking oneself is a plain call.
+// Ask sends a question to a peer and returns its answer, of at most 64 KiB each. Asking oneself is a plain call.
 // Without a deadline in ctx it takes at most 15 s.
-// The error wraps ErrNotServed when the peer does not answer this protocol, and *AnswerError when it refused.
+// The error wraps ErrNotServed when the peer does not serve this protocol, and *AnswerError when the peer's answer
+// function failed.
 func (h *Host) Ask(ctx context.Context, peer, proto string, question []byte) ([]byte, error) {
 	if len(question) > MaxAsk {
 		return nil, fmt.Errorf("ask %s: the question is too long: %d bytes", proto, len(question))
@@ -130,7 +132,7 @@ func (h *Host) askSelf(ctx context.Context, proto string, question []byte) ([]by
 	if answer == nil {
 		return nil, ErrNotServed
 	}
-	ctx, done := h.begin(ctx)
+	ctx, done := h.beginHandler(ctx)
 	if done == nil {
 		return nil, ErrClosed
 	}
@@ -142,12 +144,13 @@ func (h *Host) askSelf(ctx context.Context, proto string, question []byte) ([]by
 	return body, nil
 }
 
-// askOther asks on the stream of an earlier question, if one is left; else, or if that has ended meanwhile, on a new one.
+// askOther asks on the stream of an earlier question if one is open. Otherwise, or if that stream has ended meanwhile, it
+// opens a new one.
 func (h *Host) askOther(ctx context.Context, peer, proto string, question []byte) ([]byte, error) {
-	at := askedAt{peer, proto}
-	if s := h.spare.take(at, time.Now()); s != nil {
+	at := questionKind{peer, proto}
+	if s := h.spare.pop(at, time.Now()); s != nil {
 		answer, err := h.askOn(ctx, at, s, question)
-		if err == nil || !errors.Is(err, errEnded) {
+		if err == nil || !errors.Is(err, errStreamEnded) {
 			return answer, err
 		}
 	}
@@ -158,13 +161,13 @@ func (h *Host) askOther(ctx context.Context, peer, proto string, question []byte
 	return h.askOn(ctx, at, s, question)
 }
 
-// askOn asks on a stream, and keeps it for the next question if it was answered.
-func (h *Host) askOn(ctx context.Context, at askedAt, s *Stream, question []byte) ([]byte, error) {
+// askOn asks on a stream, and keeps the stream for the next question if an answer came.
+func (h *Host) askOn(ctx context.Context, at questionKind, s *Stream, question []byte) ([]byte, error) {
 	stop := context.AfterFunc(ctx, s.Reset)
 	answer, err := exchange(s, deadline(ctx), question)
 	var refused *AnswerError
 	if whole := err == nil || errors.As(err, &refused); stop() && whole {
-		h.spare.keep(at, s, time.Now())
+		h.spare.put(at, s, time.Now())
 		return answer, err
 	}
 	s.closeQuietly()
@@ -173,24 +176,24 @@ func (h *Host) askOn(ctx context.Context, at askedAt, s *Stream, question []byte
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.As(err, &late) && late.Timeout():
-		return nil, context.DeadlineExceeded // the stream's deadline is the context's; it is only noticed earlier
+		return nil, context.DeadlineExceeded // the stream's deadline is the context's, but may be noticed earlier
 	}
 	return answer, err
 }
 
-// errEnded says that the stream ended, or broke, before anything was answered.
-var errEnded = errors.New("the stream ended before the answer")
+// errStreamEnded means that the stream ended, or broke, before any byte of an answer arrived.
+var errStreamEnded = errors.New("the stream ended before the answer")
 
 func exchange(s *Stream, until time.Time, question []byte) ([]byte, error) {
 	if err := s.SetDeadline(until); err != nil {
 		return nil, fmt.Errorf("set deadline: %w", err)
 	}
 	if _, err := s.Write(frame(question)); err != nil {
-		return nil, fmt.Errorf("send question: %w", ended(err))
+		return nil, fmt.Errorf("send question: %w", wrapStreamEnded(err))
 	}
 	var status [1]byte
 	if _, err := io.ReadFull(s, status[:]); err != nil {
-		return nil, fmt.Errorf("read answer: %w", ended(err))
+		return nil, fmt.Errorf("read answer: %w", wrapStreamEnded(err))
 	}
 	body, err := readBounded(s)
 	if err != nil {
@@ -205,22 +208,22 @@ func exchange(s *Stream, until time.Time, question []byte) ([]byte, error) {
 	return nil, fmt.Errorf("read answer: unknown status %d", status[0])
 }
 
-// ended marks an error that says that the peer has ended the stream, or is gone: not one that says that it took too long.
-func ended(err error) error {
-	if late(err) || errors.Is(err, ErrNotServed) {
+// wrapStreamEnded wraps an error with errStreamEnded if the peer has ended the stream or is gone. Timeouts are not wrapped.
+func wrapStreamEnded(err error) error {
+	if isTimeout(err) || errors.Is(err, ErrNotServed) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", errEnded, err)
+	return fmt.Errorf("%w: %w", errStreamEnded, err)
 }
 
-// frame puts the length before the bytes: 4 bytes, big-endian.
+// frame prepends the length: 4 bytes, big-endian.
 func frame(body []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(body)), uint32(len(body))), body...)
 }
 
 var errTooLong = errors.New("more than 64 KiB announced")
 
-// readBounded reads a frame. It allocates only what was announced, and refuses to when that is too much.
+// readBounded reads a frame. It allocates only the announced size, and fails if that exceeds the bound.
 func readBounded(r io.Reader) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -237,7 +240,7 @@ func readBounded(r io.Reader) ([]byte, error) {
 	return body, nil
 }
 
-// deadline is the context's deadline, or the zero time.
+// deadline returns the context's deadline, or the zero time.
 func deadline(ctx context.Context) time.Time {
 	t, _ := ctx.Deadline()
 	return t

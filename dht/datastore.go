@@ -12,11 +12,11 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// datastore lets kad-dht keep its records in a table of the node's storage. kad-dht files chunk records under
-// "/chunk/…" and player records under "/player/…" (each behind its key's base32), so the two kinds lie apart.
+// datastore stores kad-dht's records in a table of the node's storage. kad-dht uses the prefixes "/chunk/…" for chunk
+// records and "/player/…" for player records (each followed by the key in base32), so the two kinds do not mix.
 //
-// After Close nothing reaches the storage any more: handlers of kad-dht may outlive it, and the storage is closed
-// next.
+// After Close nothing reaches the storage any more. Handlers of kad-dht may outlive the datastore, and the storage is
+// closed next.
 type datastore struct {
 	storage Storage
 	gate    struct {
@@ -27,7 +27,7 @@ type datastore struct {
 
 var _ ds.Batching = (*datastore)(nil)
 
-// enter admits one access; leave must follow when it returns nil.
+// enter admits one access. If it returns nil, the caller must call leave afterwards.
 func (d *datastore) enter() error {
 	d.gate.RLock()
 	if d.gate.closed {
@@ -62,7 +62,7 @@ func (d *datastore) GetSize(ctx context.Context, key ds.Key) (int, error) {
 	return ds.GetBackedSize(ctx, d, key)
 }
 
-// Query reads everything under the prefix, then filters: records are small, and only the daily sweep asks.
+// Query reads everything under the prefix, then filters. Records are small, and only the daily sweep calls it.
 func (d *datastore) Query(_ context.Context, q dsq.Query) (dsq.Results, error) {
 	if err := d.enter(); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (d *datastore) Query(_ context.Context, q dsq.Query) (dsq.Results, error) {
 
 func (d *datastore) Put(_ context.Context, key ds.Key, value []byte) error {
 	if value == nil {
-		value = []byte{} // a nil one would delete
+		value = []byte{} // a nil value would delete
 	}
 	return d.commit([]kv.Write{{Table: tableRecords, Key: key.Bytes(), Value: value}})
 }
@@ -109,10 +109,10 @@ func (d *datastore) commit(writes []kv.Write) error {
 	return nil
 }
 
-// Sync has nothing to do: every commit is durable.
+// Sync does nothing: every commit is already durable.
 func (d *datastore) Sync(context.Context, ds.Key) error { return nil }
 
-// Close waits for the accesses under way and refuses later ones. The storage stays open.
+// Close waits for the accesses in progress and rejects later ones. The storage stays open.
 func (d *datastore) Close() error {
 	d.gate.Lock()
 	defer d.gate.Unlock()

@@ -29,10 +29,10 @@ func TestDatastore(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	if got, err := d.Get(ctx, ds.NewKey("/player/E")); err != nil || len(got) != 0 {
-		t.Errorf("an empty value gives %q, %v", got, err)
+		t.Errorf("an empty value returns %q, %v", got, err)
 	}
-	if _, err := d.Get(ctx, ds.NewKey("/chunk/C")); err != ds.ErrNotFound { // kad-dht compares so
-		t.Errorf("a missing key gives %v", err)
+	if _, err := d.Get(ctx, ds.NewKey("/chunk/C")); err != ds.ErrNotFound { // kad-dht compares with ==
+		t.Errorf("a missing key returns %v", err)
 	}
 	if has, err := d.Has(ctx, ds.NewKey("/chunk/A")); err != nil || !has {
 		t.Errorf("has: %v, %v", has, err)
@@ -59,7 +59,7 @@ func TestDatastore(t *testing.T) {
 		}
 		slices.Sort(got)
 		if fmt.Sprint(got) != want {
-			t.Errorf("query %q gives %v, want %s", prefix, got, want)
+			t.Errorf("query %q returns %v, want %s", prefix, got, want)
 		}
 	}
 	b, err := d.Batch(ctx)
@@ -92,10 +92,10 @@ func TestDatastoreReportsAndSeals(t *testing.T) {
 	full := errors.New("disk full")
 	storage.sealed = full
 	if err := d.Put(ctx, key, []byte("x")); !errors.Is(err, full) {
-		t.Errorf("a failing disk gives %v", err)
+		t.Errorf("a failing disk returns %v", err)
 	}
 	if _, err := d.Get(ctx, key); !errors.Is(err, full) {
-		t.Errorf("a failing disk gives %v", err)
+		t.Errorf("a failing disk returns %v", err)
 	}
 	storage.sealed = nil
 	if err := d.Close(); err != nil {

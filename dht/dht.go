@@ -20,27 +20,25 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Options say which world's network a node joins. The zero value of a field means its default.
+// Options select the world whose network a node joins. The zero value of a field means its default.
 type Options struct {
 	World     string         // world id in hex, at least 16 digits (required)
 	Placement grid.Placement // of the world's cells (required)
 
-	// BucketSize is Kademlia's k: peers per bucket, and nodes that hold a record (of a player's, five
-	// have the newest: docs/adr/0016). Default 20. It must be the same
-	// on all nodes of a world.
+	// BucketSize is Kademlia's k: peers per bucket, and nodes that hold a record. (Of a player's record, five nodes hold
+	// the newest version: docs/adr/0016.) Default 20. It must be the same on all nodes of a world.
 	BucketSize int
 
-	// RedialEvery is how often Run looks for lost bootstrap and known peers. Default 2 s; each peer that does not
-	// answer is tried less and less often, down to once in 4 to 64 rounds, with how many they are.
+	// RedialEvery is how often Run looks for lost bootstrap and known peers. Default 2 s. Each peer that does not answer
+	// is tried less and less often, down to once in 4 to 64 rounds, depending on how many are lost.
 	RedialEvery time.Duration
 
-	// RepublishEvery is how often Run puts the records that this node signed into the network again, so that
-	// they reach nodes that came later, and never grow older than the 48 h after which nodes forget them.
-	// Default 1 h.
+	// RepublishEvery is how often Run republishes the records that this node signed, so that they reach nodes that joined
+	// later and never reach the age of 48 h, at which nodes drop them. Default 1 h.
 	RepublishEvery time.Duration
 }
 
-// Validate says what is wrong with the options.
+// Validate returns an error if an option is missing or out of range.
 func (o Options) Validate() error {
 	if !worldForm.MatchString(o.World) {
 		return fmt.Errorf("dht options: world id %.80q: want at least 16 hex digits", o.World)
@@ -70,10 +68,10 @@ func (o Options) withDefaults() Options {
 }
 
 var (
-	// ErrNotFound says that no node that was asked has the record.
+	// ErrNotFound means that none of the nodes asked has the record.
 	ErrNotFound = errors.New("no record")
 
-	// ErrOutdated says that the record was not stored, because a newer one is known.
+	// ErrOutdated means that the record was not stored, because a newer one is known.
 	ErrOutdated = errors.New("a newer record is known")
 )
 
@@ -81,7 +79,7 @@ const (
 	// lookupTimeout bounds every walk.
 	lookupTimeout = 10 * time.Second
 
-	// slowAfter is how long a walk goes on before those are suspected who have not answered.
+	// slowAfter is how long a walk runs before the connections to peers that have not answered are checked.
 	slowAfter = time.Second
 
 	// concurrency is Kademlia's alpha: peers asked at once, as in the Kademlia paper (§2.3) and VoxelPopuli.
@@ -89,7 +87,7 @@ const (
 	concurrency = 3
 )
 
-// DHT is a node's share of one world's Kademlia network. Its methods may be called from any goroutine.
+// DHT is a node's part in one world's Kademlia network. Its methods may be called from any goroutine.
 type DHT struct {
 	host    *Host
 	opts    Options
@@ -103,11 +101,11 @@ type DHT struct {
 	logger  *slog.Logger
 	metrics *metrics
 
-	redial redial // belongs to Run
-	seen   struct {
+	redial    redial // belongs to Run
+	lastTable struct {
 		peers []peer.ID // in the routing table, in order
 		at    time.Time
-	} // when Run looked last; belongs to it
+	} // when Run last looked at the table; belongs to Run
 
 	mu struct {
 		sync.Mutex
@@ -117,7 +115,7 @@ type DHT struct {
 	}
 }
 
-// Join makes the host a node of a world's DHT, in server mode from the first moment. It dials nobody: Run does.
+// Join makes the host a node of a world's DHT, in server mode from the start. It dials no peers; Run does.
 // A host joins one world, once.
 func Join(host *Host, opts Options) (*DHT, error) {
 	if err := opts.Validate(); err != nil {
@@ -137,9 +135,9 @@ func Join(host *Host, opts Options) (*DHT, error) {
 		logger:  host.logger,
 		metrics: host.metrics,
 	}
-	opened := newOpened(opts.World)
-	d.players = playerValidator{opened: opened}
-	d.chunks = chunkValidator{opened: opened, cells: d.cells}
+	opened := newRecordCache(opts.World)
+	d.players = playerValidator{cache: opened}
+	d.chunks = chunkValidator{cache: opened, cells: d.cells}
 	d.mu.published = make(map[string]publication)
 	if err := d.loadPublished(); err != nil {
 		return nil, err
@@ -150,9 +148,9 @@ func Join(host *Host, opts Options) (*DHT, error) {
 	}
 	d.redial = newRedial(opts.RedialEvery, host.bootstrap, known)
 	d.kad, err = kaddht.New(host.lib,
-		// Any prefix but /ipfs turns the checks of the public network off; this one also keeps worlds apart.
+		// Any prefix but /ipfs turns off the checks of the public network. This one also separates the worlds.
 		kaddht.ProtocolPrefix(protocol.ID("/voxeld/"+opts.World[:16])),
-		kaddht.Mode(kaddht.ModeServer), // automatic mode would stay a client
+		kaddht.Mode(kaddht.ModeServer), // automatic mode would remain a client
 		kaddht.BucketSize(opts.BucketSize),
 		kaddht.Concurrency(concurrency),
 		kaddht.Resiliency(min(3, opts.BucketSize)),
@@ -174,8 +172,8 @@ func Join(host *Host, opts Options) (*DHT, error) {
 	return d, nil
 }
 
-// Close leaves the network. Call it after Run has returned and before Host.Close. When it returns, this DHT does not
-// touch the storage any more.
+// Close leaves the network. Call it after Run has returned and before Host.Close. Once it has returned, the DHT no longer
+// accesses the storage.
 func (d *DHT) Close() error {
 	d.host.mu.Lock()
 	d.host.mu.find, d.host.mu.table = nil, nil
@@ -187,7 +185,7 @@ func (d *DHT) Close() error {
 	return nil
 }
 
-// findAddress asks the network where a peer is.
+// findAddress looks up a peer's address in the network.
 func (d *DHT) findAddress(ctx context.Context, id peer.ID) (peer.AddrInfo, error) {
 	var info peer.AddrInfo
 	err := d.walk(ctx, kindAddress, func(ctx context.Context) (err error) {
@@ -197,29 +195,29 @@ func (d *DHT) findAddress(ctx context.Context, id peer.ID) (peer.AddrInfo, error
 	if err == nil {
 		return info, nil
 	}
-	// A peer that was in the table without an address counts as unreachable for the whole walk, also after others
-	// have told its address.
+	// A peer that was in the table without an address counts as unreachable for the whole walk, even after other peers
+	// have sent its address.
 	if info = d.host.lib.Peerstore().PeerInfo(id); len(info.Addrs) > 0 && ctx.Err() == nil {
 		return info, nil
 	}
 	if isNotFound(err) {
-		return info, errors.New("nobody knows it")
+		return info, errors.New("no node has its address")
 	}
 	return info, err
 }
 
 // walk runs one walk through the keyspace under a time limit and counts it.
 func (d *DHT) walk(ctx context.Context, kind string, run func(context.Context) error) error {
-	_, err := d.walked(ctx, kind, run)
+	_, err := d.walkPeers(ctx, kind, run)
 	return err
 }
 
-// walked is walk, and gives also whom a value was put to.
-func (d *DHT) walked(ctx context.Context, kind string, run func(context.Context) error) ([]peer.ID, error) {
+// walkPeers is walk, and also returns the peers that a value was sent to.
+func (d *DHT) walkPeers(ctx context.Context, kind string, run func(context.Context) error) ([]peer.ID, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	ctx, events := routing.RegisterForQueryEvents(ctx)
-	watched := make(chan footsteps)
+	watched := make(chan walkResult)
 	go func() { watched <- d.follow(events) }() // ends when cancel closes the events
 	start := time.Now()
 	err := run(ctx)
@@ -234,16 +232,16 @@ func (d *DHT) walked(ctx context.Context, kind string, run func(context.Context)
 	return seen.put, err
 }
 
-// footsteps are what a walk has left.
-type footsteps struct {
+// walkResult are the results of a walk.
+type walkResult struct {
 	asked int       // peers
-	put   []peer.ID // who was sent a value
+	put   []peer.ID // peers that were sent a value
 }
 
-// follow watches a walk until its events end, and gives whom it has met. One that is slow to answer may be
-// behind a connection that is dead: that is looked at, for kad-dht itself would wait for 10 s, and then ask once more.
-func (d *DHT) follow(events <-chan *routing.QueryEvent) (seen footsteps) {
-	waits := make(map[peer.ID]bool) // by all who were asked: whether the answer is still to come
+// follow watches a walk until its events end, and returns its result. A peer that is slow to answer may be behind a
+// dead connection, so that connection is checked: kad-dht itself would wait for 10 s and then ask once more.
+func (d *DHT) follow(events <-chan *routing.QueryEvent) (seen walkResult) {
+	waits := make(map[peer.ID]bool) // by peer asked: whether its answer is outstanding
 	slow := time.NewTicker(slowAfter)
 	defer slow.Stop()
 	for {
@@ -258,20 +256,21 @@ func (d *DHT) follow(events <-chan *routing.QueryEvent) (seen footsteps) {
 				waits[e.ID] = true
 			case (e.Type == routing.PeerResponse || e.Type == routing.QueryError) && waits[e.ID]:
 				waits[e.ID] = false
-			case e.Type == routing.Value: // PutValue tells it of those that it sends the value to
+			case e.Type == routing.Value: // PutValue reports each peer that it sends the value to
 				seen.put = append(seen.put, e.ID)
 			}
 		case <-slow.C:
 			for id, still := range waits {
 				if still {
-					d.host.suspect(id)
+					d.host.checkConnections(id)
 				}
 			}
 		}
 	}
 }
 
-// isNotFound tells "nobody has it" and "there is nobody to ask" from failures.
+// isNotFound reports whether err means that no node has the value, or that there is no node to ask, rather than a
+// failure.
 func isNotFound(err error) bool {
 	return errors.Is(err, routing.ErrNotFound) || errors.Is(err, kb.ErrLookupFailure)
 }

@@ -1,24 +1,24 @@
-// Package dht is a node's place in the network: its libp2p host, and the Kademlia table of one world.
+// Package dht connects a node to the network: its libp2p host, and the Kademlia table of one world.
 //
-// The Host carries the peer identity, listens on TCP and QUIC, and offers ordered streams (Handle, Open) and
-// short questions (HandleAsk, Ask) between peers that have proved their keys to each other (noise, TLS 1.3).
-// The DHT that joins it stores two kinds of signed records under a prefix of the world's own, so that the nodes
-// of two worlds never answer each other:
+// The Host holds the peer identity and listens on TCP and QUIC. It offers ordered streams (Handle, Open) and short
+// questions (HandleAsk, Ask) between peers that have proved their keys to each other (noise, TLS 1.3). The DHT on top of
+// it stores two kinds of signed records under a prefix specific to the world, so that the nodes of two worlds never
+// answer each other:
 //
 //	/chunk/<dx>,<dz>/<label>/<nonce>   which region covers a cell, signed by its leader
 //	/chunk/catalog                     the same for the catalog
-//	/player/<player id>                where a player was last, signed by the gateway that saved it
+//	/player/<player id>                a player's last position, signed by the gateway that saved it
 //
-// Records are hints. Whoever reads one asks the peers named in it, and these may disagree; the authority is in
-// the region's log. Any node may sign a record that names itself, so a hint can be wrong out of malice too.
+// Records are hints. A reader asks the peers named in a record, and these may disagree; the region's log is
+// authoritative. Any node may sign a record that names itself, so a hint can also be wrong on purpose.
 //
-// Nodes that were cut off find back by themselves: DHT.Run dials bootstrap addresses and known peers again and
-// again, also while others are connected.
+// Nodes that were cut off reconnect by themselves: DHT.Run keeps dialling bootstrap addresses and known peers, also while
+// others are connected.
 //
-// A Host and a DHT may be used from many goroutines. Each owns what it keeps behind a mutex named mu, and nothing
-// waits while holding one; only the goroutine of DHT.Run knows whom to dial when. Stop in this order: cancel
+// A Host and a DHT may be used from many goroutines. Each guards its state with a mutex named mu, and no goroutine waits
+// while holding one. Only the goroutine of DHT.Run decides which peers to dial and when. Stop in this order: cancel
 // DHT.Run and await it, DHT.Close, Host.Close, and the storage last.
 //
-// Package region and cmd import dht. It is the only package that knows libp2p, and no libp2p type leaves it:
-// peers are base58 ids, addresses are multiaddrs in text.
+// Packages region and cmd import dht. It is the only package that imports libp2p, and no libp2p type appears in its
+// exported signatures.
 package dht

@@ -12,29 +12,30 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 )
 
-// A gateway puts the records of the players who are with it again and again, and a walk through the keyspace each time
-// costs two questions to each of Kademlia's k nodes nearest to the key. Who these are hardly changes: so they are remembered, and
-// the next records go straight to the nearest of them. Those that are left out keep an older record; who looks for
-// the player asks all of them, and takes the newest.
+// A gateway republishes the records of its players frequently, and each walk through the keyspace costs two questions to
+// each of Kademlia's k nodes nearest to the key. These nodes hardly ever change. So they are cached, and the following
+// records are sent straight to the nearest of them. The nodes left out keep an older record. A reader of a player's
+// record asks all of them and takes the newest.
 
 const (
-	// holdersFor is how long it is remembered who holds a record: nodes that came since may be nearer to its key.
+	// holdersFor is how long the holders of a record are cached: nodes that joined since may be nearer to its key.
 	holdersFor = 10 * time.Minute
-	// freshCopies is how many of them get the records that follow: the player is set back if all of these end together.
+	// freshCopies is how many of the holders receive the following records. If all of these end together, the player
+	// falls back to an older record.
 	freshCopies = 5
-	// holdersMost is for how many records it is remembered, less than a KiB each.
-	holdersMost = 4096
+	// maxHeldRecords is the number of records whose holders are cached, in less than 1 KiB each.
+	maxHeldRecords = 4096
 )
 
-// holders remembers which nodes hold the records that this node has put. Any goroutine may use it.
+// holders caches which nodes hold the records that this node has put. Any goroutine may use it.
 type holders struct {
 	known *lru.Cache[string, held] // by record key
 	send  *kadpb.ProtocolMessenger
 }
 
-// held is who holds a record, as of the last walk.
+// held lists the nodes that hold a record, as of the last walk.
 type held struct {
-	peers []peer.ID // the nearest first; those that did not answer since are left out. Never changed
+	peers []peer.ID // the nearest first, without those that have stopped answering; never modified
 	until time.Time
 }
 
@@ -43,23 +44,23 @@ func newHolders(sender kadpb.MessageSender) (*holders, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &holders{known: must(lru.New[string, held](holdersMost)), send: send}, nil
+	return &holders{known: must(lru.New[string, held](maxHeldRecords)), send: send}, nil
 }
 
-// learn remembers the nodes that a walk has put a record to.
-func (h *holders) learn(key string, peers []peer.ID, now time.Time) {
+// add caches the nodes that a walk has put a record to.
+func (h *holders) add(key string, peers []peer.ID, now time.Time) {
 	if len(peers) == 0 {
-		return // alone: whoever comes is to be found
+		return // alone: nodes that join later must be found
 	}
 	sortByDistance(key, peers)
 	h.known.Add(key, held{peers: peers, until: now.Add(holdersFor)})
 }
 
-// forget has the next record of everybody walk.
-func (h *holders) forget() { h.known.Purge() }
+// clear makes the next put of every record walk again.
+func (h *holders) clear() { h.known.Purge() }
 
-// put stores a record on the nearest of the nodes that are known to hold older ones, and tells whether enough of them
-// took it. Otherwise they are forgotten.
+// put stores a record on the nearest of the nodes known to hold older versions, and reports whether enough of them
+// accepted it. If not, the nodes are removed from the cache.
 func (h *holders) put(ctx context.Context, key string, value []byte, now time.Time) bool {
 	known, there := h.known.Get(key)
 	if !there || now.After(known.until) {
@@ -85,7 +86,7 @@ func (h *holders) put(ctx context.Context, key string, value []byte, now time.Ti
 	return true
 }
 
-// putTo stores a record on the peers, and gives those of them that took it, in the same order.
+// putTo stores a record on the peers, and returns those that accepted it, in the same order.
 func (h *holders) putTo(ctx context.Context, peers []peer.ID, rec *recordpb.Record) []peer.ID {
 	ctx, cancel := context.WithTimeout(ctx, silentTime)
 	defer cancel()

@@ -11,8 +11,8 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// The records that follow a player's first go to those who hold that, without a walk, and are found from everywhere. If too
-// many of the holders are gone others are found.
+// The records after a player's first are sent to its holders, without a walk, and all nodes find them. If too many of the
+// holders are gone, a walk finds others.
 func TestRecordsGoToTheirHolders(t *testing.T) {
 	nodes := startNetwork(t, freshCopies+3, setup{})
 	author := nodes[0]
@@ -44,7 +44,7 @@ func TestRecordsGoToTheirHolders(t *testing.T) {
 			t.Error("a walk for a record whose holders are known")
 		}
 	}
-	nodes[1].stop() // two more are left than need be: another takes its place
+	nodes[1].stop() // two more remain than necessary: another takes its place
 	if put() != 0 {
 		t.Error("a walk because one holder is gone")
 	}
@@ -55,7 +55,7 @@ func TestRecordsGoToTheirHolders(t *testing.T) {
 	}
 }
 
-// putWalks counts the walks of this node for players' records.
+// putWalks returns the number of this node's walks for players' records.
 func (n *node) putWalks(t *testing.T) float64 {
 	t.Helper()
 	var m dto.Metric
@@ -71,18 +71,18 @@ func TestHoldersAreForgotten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.learn("/player/alone", nil, time.Now())
-		h.learn("/player/ann", []peer.ID{"a"}, time.Now())
+		h.add("/player/alone", nil, time.Now())
+		h.add("/player/ann", []peer.ID{"a"}, time.Now())
 		<-time.After(holdersFor + time.Millisecond)
 		for _, key := range []string{"/player/alone", "/player/ann", "/player/nobody"} {
-			if h.put(t.Context(), key, nil, time.Now()) { // or it would ask with no sender, and panic
+			if h.put(t.Context(), key, nil, time.Now()) { // otherwise it would ask without a sender, and panic
 				t.Errorf("%s was put without a walk", key)
 			}
 		}
 	})
 }
 
-// A peer is searched for now and then, and not more often.
+// A peer is searched for at most once in searchEvery.
 func TestSearchesAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := new(Host)

@@ -25,21 +25,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// HostOptions say how a node appears in the network.
+// HostOptions configure a Host.
 type HostOptions struct {
 	Storage Storage // required: keeps the identity and the known peers
 
-	// Listen are the multiaddrs to listen on, as /ip4/0.0.0.0/tcp/4001 (required). A TCP address brings QUIC on
+	// Listen are the multiaddrs to listen on, for example /ip4/0.0.0.0/tcp/4001 (required). A TCP address adds QUIC on
 	// the UDP port of the same number, unless QUIC addresses are given too. Port 0 takes any free port.
 	Listen []string
 
-	// Announce are further multiaddrs at which others reach this node, for a NAT or a container whose port is
+	// Announce are additional multiaddrs at which other nodes reach this one, for a NAT or a container whose port is
 	// published elsewhere.
 	Announce []string
 
-	// Bootstrap are the multiaddrs of nodes to find the others through. With /p2p/<peer id> only that peer is
-	// accepted. Without, whoever answers at the address is trusted to be the right one: somebody on the way may
-	// then answer instead. DHT.Run keeps dialling them.
+	// Bootstrap are the multiaddrs of nodes through which to find the others. With /p2p/<peer id> only that peer is
+	// accepted. Without it, any peer that answers at the address is trusted, so an attacker on the path may answer
+	// instead. DHT.Run keeps dialling these addresses.
 	Bootstrap []string
 
 	Logger     *slog.Logger          // nil discards
@@ -62,27 +62,27 @@ type Host struct {
 		closed   bool
 		handlers map[string]serveFunc
 		answers  map[string]answerFunc
-		running  map[uint64]context.CancelFunc                                // one for each handler that runs
-		last     uint64                                                       // names what was begun last: a handler or a stream
+		running  map[uint64]context.CancelFunc                                // one for each running handler
+		last     uint64                                                       // number of the handler or stream that began last
 		checking map[string]struct{}                                          // connections, by their ids
-		dialed   map[peer.ID]time.Time                                        // when libp2p was last told to dial it, whatever it thinks
-		searched map[peer.ID]time.Time                                        // when the network was last asked where it is
+		dialed   map[peer.ID]time.Time                                        // when its backoff was last cleared
+		searched map[peer.ID]time.Time                                        // when the network was last asked for its address
 		find     func(ctx context.Context, id peer.ID) (peer.AddrInfo, error) // set by Join
 		table    func() int                                                   // peers in the routing table; set by Join
 	}
 }
 
-// PeerInfo is what a node knows about another one.
+// PeerInfo describes a peer known to this node.
 type PeerInfo struct {
 	ID        string        // base58
 	Addrs     []string      // multiaddrs without /p2p/, known to work at some time
 	Connected bool          // a connection is open now
-	Inbound   bool          // the other one opened it
+	Inbound   bool          // the peer opened it
 	Since     time.Time     // when it was opened
 	Latency   time.Duration // smoothed round trip; 0 while unknown
 }
 
-// ErrClosed is returned by a Host or DHT that was closed.
+// ErrClosed is returned by a closed Host or DHT.
 var ErrClosed = errors.New("closed")
 
 // NewHost starts listening and returns the node's host. It fails when any of the addresses cannot be listened on.
@@ -109,7 +109,7 @@ func NewHost(opts HostOptions) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	gone := newLost()
+	gone := newRecentlyLost()
 	lib, err := startLib(key, announce, gone)
 	if err != nil {
 		return nil, err
@@ -135,8 +135,8 @@ func NewHost(opts HostOptions) (*Host, error) {
 	return h, nil
 }
 
-// startLib starts libp2p's host, which listens nowhere yet. Its network is a *swarm.Swarm.
-func startLib(key crypto.PrivKey, announce []target, gone *lost) (libhost.Host, error) {
+// startLib starts libp2p's host, which does not listen yet. Its network is a *swarm.Swarm.
+func startLib(key crypto.PrivKey, announce []target, gone *recentlyLost) (libhost.Host, error) {
 	resources, err := newResourceManager()
 	if err != nil {
 		return nil, err
@@ -147,9 +147,9 @@ func startLib(key crypto.PrivKey, announce []target, gone *lost) (libhost.Host, 
 	}
 	lib, err := libp2p.New(
 		libp2p.Identity(key),
-		// Addresses are listened on below, one by one: libp2p is content when one of many works.
+		// Addresses are listened on below, one by one: libp2p returns no error if one of many works.
 		libp2p.NoListenAddrs,
-		// With SO_REUSEPORT a second daemon would take the port without an error, and half of the connections.
+		// With SO_REUSEPORT a second daemon would get the port without an error, and half of the connections.
 		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
 		libp2p.Transport(quic.NewTransport),
 		libp2p.Security(noise.ID, noise.New),
@@ -180,9 +180,9 @@ func startLib(key crypto.PrivKey, announce []target, gone *lost) (libhost.Host, 
 	return lib, nil
 }
 
-// measureEvery is how often a connection's round trip is measured, which only says how fast the windows of its streams may
-// grow. Each time costs both ends two frames, and yamux's own 30 s makes that the most of what idle nodes say to one another.
-// A dead connection it notices by questions of its own, every 30 s in which nothing came.
+// measureEvery is how often a connection's round trip is measured. The result only determines how fast the windows of its
+// streams may grow. Each measurement costs both ends two frames; at yamux's default of 30 s that would be most of the
+// traffic between idle nodes. yamux detects a dead connection by separate pings, every 30 s without traffic.
 const measureEvery = 10 * time.Minute
 
 func newMuxer() *yamux.Transport {
@@ -191,10 +191,10 @@ func newMuxer() *yamux.Transport {
 	return &muxer
 }
 
-// PeerID returns the node's own id, in base58. It stays the same over restarts with the same storage.
+// PeerID returns the node's own id, in base58. It survives restarts with the same storage.
 func (h *Host) PeerID() string { return h.lib.ID().String() }
 
-// Addrs returns the multiaddrs at which this node can be reached, with /p2p/ and its id, as --join takes them:
+// Addrs returns the multiaddrs at which this node can be reached, with /p2p/ and its id, in the form that --join accepts:
 // first those for other machines, loopback last.
 func (h *Host) Addrs() []string {
 	addrs := slices.Clone(h.lib.Addrs())
@@ -243,8 +243,8 @@ func (h *Host) Peers() []PeerInfo {
 
 // Connect dials a multiaddr and returns the id of the peer that answered there.
 //
-// Without /p2p/<peer id> in addr, the id is learned by dialling. Nothing proves then that it is the right peer
-// that answers, only that whoever it is has that id from now on.
+// Without /p2p/<peer id> in addr, the dial itself determines the id. Nothing then proves that the right peer answered;
+// only the id is certain from then on.
 func (h *Host) Connect(ctx context.Context, addr string) (string, error) {
 	t, err := parseTarget(addr)
 	if err != nil {
@@ -257,11 +257,11 @@ func (h *Host) Connect(ctx context.Context, addr string) (string, error) {
 	return id.String(), nil
 }
 
-var errSelf = errors.New("that is this node itself")
+var errSelf = errors.New("the address is this node's own")
 
 func (h *Host) connect(ctx context.Context, t target) (peer.ID, error) {
 	if t.id == "" {
-		id, err := h.learn(ctx, t.addr)
+		id, err := h.discoverID(ctx, t.addr)
 		if err != nil {
 			return "", err
 		}
@@ -270,7 +270,7 @@ func (h *Host) connect(ctx context.Context, t target) (peer.ID, error) {
 	if t.id == h.lib.ID() {
 		return "", errSelf
 	}
-	// Whoever asks for a connection decides when to try; libp2p would refuse for up to five minutes after failures.
+	// The caller decides when to retry; libp2p would refuse for up to five minutes after failures.
 	h.clearBackoff(t.id)
 	if err := h.lib.Connect(ctx, peer.AddrInfo{ID: t.id, Addrs: []ma.Multiaddr{t.addr}}); err != nil {
 		return "", err
@@ -293,26 +293,28 @@ func (h *Host) clearBackoff(id peer.ID) {
 	h.lib.Network().(*swarm.Swarm).Backoff().Clear(id)
 }
 
-// dialEvery is how often a peer that somebody here wants to speak to may be dialled. libp2p would let the waits
-// grow to minutes; a peer that was only cut off must be back within seconds.
+// dialEvery is the least time between two dials to a peer that a caller wants to reach. libp2p would let the waits grow
+// to minutes, but a peer that was only cut off must be back within seconds.
 const dialEvery = 2 * time.Second
 
-// mayDial has libp2p forget that it could not reach the peer, if that was some time ago.
+// mayDial clears libp2p's backoff for the peer, if the last dial was more than dialEvery ago.
 func (h *Host) mayDial(id peer.ID) {
-	if h.once(h.mu.dialed, id, dialEvery) {
+	if h.allow(h.mu.dialed, id, dialEvery) {
 		h.clearBackoff(id)
 	}
 }
 
-// searchEvery is how often the network is asked for another address of a peer that does not answer at those that are known.
-// A walk dials others that may not answer either: nodes out of breath would keep one another so.
+// searchEvery is how often the network is asked for another address of a peer that does not answer at its known ones. A
+// walk dials other peers, which may not answer either; without a bound, overloaded nodes would keep each other
+// overloaded.
 const searchEvery = 10 * time.Second
 
-// maySearch tells whether the peer's address was not searched for lately. It counts as searched for then.
-func (h *Host) maySearch(id peer.ID) bool { return h.once(h.mu.searched, id, searchEvery) }
+// maySearch reports whether the last search for the peer's address is more than searchEvery ago. If so, it records a
+// search.
+func (h *Host) maySearch(id peer.ID) bool { return h.allow(h.mu.searched, id, searchEvery) }
 
-// once tells whether the peer was not noted within the time, and notes it then.
-func (h *Host) once(noted map[peer.ID]time.Time, id peer.ID, within time.Duration) bool {
+// allow reports whether the peer was not noted within the given time, and then notes it.
+func (h *Host) allow(noted map[peer.ID]time.Time, id peer.ID, within time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for other, at := range noted {

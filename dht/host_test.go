@@ -26,7 +26,7 @@ func startHost(t *testing.T, x int, storage Storage) *Host {
 	return h
 }
 
-// pair starts two hosts that are connected.
+// pair returns two hosts that are connected.
 func pair(t *testing.T) (a, b *Host) {
 	a, b = startHost(t, 1, newMemory()), startHost(t, 2, newMemory())
 	if _, err := a.Connect(testContext(t), b.Addrs()[0]); err != nil {
@@ -69,7 +69,7 @@ func TestIdentityStays(t *testing.T) {
 	storage.tables[tableNode][string(identityKey)] = []byte("rubbish")
 	_, err := NewHost(HostOptions{Storage: storage, Listen: []string{"/ip4/127.1.0.1/tcp/0"}})
 	if err == nil || !strings.Contains(err.Error(), "damaged") {
-		t.Errorf("a damaged key gives %v", err)
+		t.Errorf("a damaged key returns %v", err)
 	}
 }
 
@@ -100,18 +100,18 @@ func TestTakenPort(t *testing.T) {
 		number := strings.Split(test.listen, "/")[4]
 		for _, want := range []string{test.port + " " + number, "--listen", "taken"} {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: error %q does not say %q", test.name, err, want)
+				t.Errorf("%s: error %q does not contain %q", test.name, err, want)
 			}
 		}
 	}
 }
 
-// The id that is made up to learn the real one is nobody's business.
+// Error messages do not contain the made-up id of discoverID.
 func TestUnreachableAddressIsToldPlainly(t *testing.T) {
 	h := startHost(t, 9, newMemory())
 	_, err := h.Connect(t.Context(), "/ip4/127.0.0.1/tcp/1")
 	if err == nil || strings.Contains(err.Error(), "12D3Koo") || !strings.Contains(err.Error(), "connection refused") {
-		t.Errorf("an address where nobody is: %v", err)
+		t.Errorf("an address without a listener: %v", err)
 	}
 }
 
@@ -129,11 +129,11 @@ func TestConnectLearnsTheID(t *testing.T) {
 	}
 	self, _, _ := strings.Cut(a.Addrs()[0], "/p2p/")
 	if _, err := a.Connect(testContext(t), self); !errors.Is(err, errSelf) {
-		t.Errorf("connect to oneself gives %v", err)
+		t.Errorf("connect to oneself returns %v", err)
 	}
 	// The wrong id is refused: an address with an id is not trusted blindly.
 	addr, _, _ := strings.Cut(b.Addrs()[0], "/p2p/")
-	stranger, err := throwawayID()
+	stranger, err := randomID()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,20 +169,20 @@ func TestAsk(t *testing.T) {
 		h.HandleAsk("/test/size", func(_ context.Context, _ string, q []byte) ([]byte, error) { return q, nil })
 	}
 	ctx := testContext(t)
-	for _, to := range []*Host{b, a} { // another one, and oneself
+	for _, to := range []*Host{b, a} { // another node, and the node itself
 		got, err := a.Ask(ctx, to.PeerID(), "/test/echo", []byte("hello"))
 		if err != nil || string(got) != a.PeerID()+" hello" {
 			t.Errorf("answer %q, %v", got, err)
 		}
 		var refused *AnswerError
 		if _, err := a.Ask(ctx, to.PeerID(), "/test/echo", []byte("fail")); !errors.As(err, &refused) || refused.Text != "no such thing" {
-			t.Errorf("a refusal gives %v", err)
+			t.Errorf("a refusal returns %v", err)
 		}
 		if _, err := a.Ask(ctx, to.PeerID(), "/test/none", nil); !errors.Is(err, ErrNotServed) {
-			t.Errorf("an unknown protocol gives %v", err)
+			t.Errorf("an unknown protocol returns %v", err)
 		}
 		if got, err := a.Ask(ctx, to.PeerID(), "/test/size", make([]byte, MaxAsk)); err != nil || len(got) != MaxAsk {
-			t.Errorf("64 KiB give %d bytes, %v", len(got), err)
+			t.Errorf("64 KiB return %d bytes, %v", len(got), err)
 		}
 		if _, err := a.Ask(ctx, to.PeerID(), "/test/size", make([]byte, MaxAsk+1)); err == nil {
 			t.Error("a question of more than 64 KiB was asked")
@@ -201,7 +201,7 @@ func TestAskIsBounded(t *testing.T) {
 		served <- err
 	})
 	if _, err := a.Ask(testContext(t), b.PeerID(), "/test/greedy", nil); !errors.Is(err, errTooLong) {
-		t.Errorf("4 GiB announced give %v", err)
+		t.Errorf("4 GiB announced: %v", err)
 	}
 	if err := <-served; err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestAskIsBounded(t *testing.T) {
 	ctx, cancel := context.WithTimeout(testContext(t), 100*time.Millisecond)
 	defer cancel()
 	if _, err := a.Ask(ctx, b.PeerID(), "/test/silent", nil); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("silence gives %v", err)
+		t.Errorf("silence returns %v", err)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestStreams(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := a.Open(testContext(t), to.PeerID(), "/test/none"); !errors.Is(err, ErrNotServed) {
-			t.Errorf("an unknown protocol gives %v", err)
+			t.Errorf("an unknown protocol returns %v", err)
 		}
 	}
 }
@@ -279,7 +279,8 @@ func TestCloseAwaitsHandlers(t *testing.T) {
 }
 
 func TestManyConnectionsFromOneAddress(t *testing.T) {
-	// More than libp2p's 8 per address: the limit is ours. Loopback is exempt from both, so ask the manager itself.
+	// More than libp2p's 8 per address: this package's limit applies. Loopback is exempt from both, so query the manager
+	// itself.
 	manager, err := newResourceManager()
 	if err != nil {
 		t.Fatal(err)
@@ -292,7 +293,7 @@ func TestManyConnectionsFromOneAddress(t *testing.T) {
 			break
 		}
 		if limit%2 == 0 { // half of them identified, as after a handshake: the other half stays transient
-			id, err := throwawayID()
+			id, err := randomID()
 			if err != nil {
 				t.Fatal(err)
 			}

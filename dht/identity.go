@@ -12,7 +12,7 @@ import (
 
 var identityKey = []byte("identity")
 
-// loadIdentity returns the node's private key, and makes one when there is none yet.
+// loadIdentity returns the node's private key, and creates one if there is none yet.
 func loadIdentity(storage Storage) (crypto.PrivKey, error) {
 	raw, err := storage.Get(tableNode, identityKey)
 	if err != nil {
@@ -42,8 +42,8 @@ func loadIdentity(storage Storage) (crypto.PrivKey, error) {
 	return key, nil
 }
 
-// throwawayID makes a peer id that nobody has.
-func throwawayID() (peer.ID, error) {
+// randomID returns a peer id that no node has.
+func randomID() (peer.ID, error) {
 	key, _, err := crypto.GenerateEd25519Key(rand.Reader)
 	if err != nil {
 		return "", err

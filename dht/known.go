@@ -17,7 +17,7 @@ const (
 	forgetKnown   = 30 * 24 * time.Hour // since a peer was last seen
 )
 
-// knownPeer is what is kept of a peer over restarts.
+// knownPeer is what the node stores about a peer across restarts.
 type knownPeer struct {
 	Addrs []string `cbor:"1,keyasint"` // multiaddrs without /p2p/
 	Seen  int64    `cbor:"2,keyasint"` // last time in the routing table, Unix seconds
@@ -25,7 +25,7 @@ type knownPeer struct {
 
 var knownDec = must(cbor.DecOptions{MaxArrayElements: 1024, MaxMapPairs: 16}.DecMode())
 
-// loadKnown reads the known peers. Entries that make no sense are left out: they are found again or not missed.
+// loadKnown reads the known peers. It skips invalid entries: a live peer is found again.
 func loadKnown(storage Storage) (map[peer.ID]knownPeer, error) {
 	known := make(map[peer.ID]knownPeer)
 	err := storage.Scan(tablePeers, nil, func(key, value []byte) error {
@@ -46,15 +46,15 @@ func loadKnown(storage Storage) (map[peer.ID]knownPeer, error) {
 	return known, nil
 }
 
-// seePeers brings the known peers up to date with the routing table, and forgets the oldest when there are too many.
-// It returns what must be written for that.
-func seePeers(known map[peer.ID]knownPeer, seen map[peer.ID][]string, now time.Time) []kv.Write {
+// updateKnown updates the known peers from the routing table, and drops the oldest when there are too many.
+// It returns the writes that this requires.
+func updateKnown(known map[peer.ID]knownPeer, seen map[peer.ID][]string, now time.Time) []kv.Write {
 	var writes []kv.Write
 	for id, addrs := range seen {
 		slices.Sort(addrs)
 		addrs = addrs[:min(len(addrs), maxKnownAddrs)]
 		old, there := known[id]
-		// One write an hour and peer is enough to know which ones are old.
+		// One write per hour and peer suffices to rank peers by age.
 		if len(addrs) == 0 || there && slices.Equal(old.Addrs, addrs) && now.Unix()-old.Seen < 3600 {
 			continue
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/libp2p/go-libp2p/x/rate"
 )
 
-// What one daemon takes on. libp2p's defaults allow 8 connections and 0.2 new ones a second per IPv4 address;
-// a docker host or a NAT with twenty daemons behind it looks like one address and would starve.
+// The limits of one daemon. libp2p's defaults allow 8 connections and 0.2 new ones a second per IPv4 address; a docker
+// host or a NAT with twenty daemons behind it has a single address and would starve.
 const (
 	maxConns         = 1024 // connections, both directions
 	maxConnsPerIP    = 256  // connections from one IPv4 address or IPv6 /56
@@ -27,9 +27,9 @@ const (
 	maxMemory        = 512 << 20
 	maxMemoryPerPeer = 64 << 20
 
-	lowConns   = 384 // when there are more than highConns, idle ones are closed down to so many
+	lowConns   = 384 // above highConns connections, idle ones are closed until this many remain
 	highConns  = 512
-	graceConns = time.Minute // a connection younger than this is left alone
+	graceConns = time.Minute // connections younger than this are kept
 
 	dialTimeout      = 8 * time.Second // of one address
 	dialTimeoutLocal = 2 * time.Second // of one address in a private network

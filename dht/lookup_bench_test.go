@@ -77,7 +77,7 @@ func BenchmarkLookup(b *testing.B) {
 	}
 }
 
-// settle awaits that everybody has refreshed its routing table.
+// settle waits until all nodes have refreshed their routing tables.
 func settle(b *testing.B, nodes []*node) {
 	awaitTables(b, nodes, 1)
 	for range 2 {
@@ -125,7 +125,7 @@ func lookups(b *testing.B, nodes []*node, kind string) (contacted spread) {
 	return contacted
 }
 
-// contacted adds up the nodes that this node's lookups have contacted so far.
+// contacted returns how many nodes this node's lookups have contacted so far.
 func (n *node) contacted(b *testing.B, kind string) float64 {
 	var m dto.Metric
 	if err := n.host.metrics.contacted.WithLabelValues(kind).(prometheus.Histogram).Write(&m); err != nil {

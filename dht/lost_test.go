@@ -13,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// Whom a node may dial, and over what, by how long ago it lost him.
+// The peers that a node may dial, and the transport, by the time since they were lost.
 func TestLostAreDialledOverTCPOnly(t *testing.T) {
 	tcp, quic := mustAddr(t, "/ip4/127.0.0.1/tcp/4001"), mustAddr(t, "/ip4/127.0.0.1/udp/4001/quic-v1")
 	now := time.Now()
@@ -28,15 +28,15 @@ func TestLostAreDialledOverTCPOnly(t *testing.T) {
 		{"just lost", 0, []ma.Multiaddr{quic, tcp}, false, true, false},
 		{"lost, and has no TCP", 0, []ma.Multiaddr{quic}, false, true, true},
 		{"there, but who dials knows that it has just ended", 0, []ma.Multiaddr{tcp, quic}, true, true, false},
-		{"lost long ago", lostFor + time.Second, []ma.Multiaddr{tcp, quic}, false, true, true},
+		{"lost long ago", lostTimeout + time.Second, []ma.Multiaddr{tcp, quic}, false, true, true},
 	} {
-		l := newLost()
+		l := newRecentlyLost()
 		l.addrs = func(peer.ID) []ma.Multiaddr { return c.known }
 		if c.since >= 0 {
-			l.gone("it", now.Add(-c.since))
+			l.markLost("it", now.Add(-c.since))
 		}
 		if c.back {
-			l.back("it")
+			l.markConnected("it")
 		}
 		if got := l.InterceptAddrDial("it", tcp); got != c.tcp {
 			t.Errorf("%s: over TCP %v", c.what, got)
@@ -48,16 +48,16 @@ func TestLostAreDialledOverTCPOnly(t *testing.T) {
 			t.Errorf("%s: another is not dialled over QUIC", c.what)
 		}
 	}
-	l := newLost()
-	l.gone("old", now.Add(-2*lostFor))
-	l.gone("new", now)
+	l := newRecentlyLost()
+	l.markLost("old", now.Add(-2*lostTimeout))
+	l.markLost("new", now)
 	if len(l.mu.since) != 1 {
 		t.Errorf("%d are remembered, want the new one only", len(l.mu.since))
 	}
 }
 
-// A node that has ended keeps nobody waiting who wants to speak to it: its port is closed, and one does not wait for an
-// answer over QUIC.
+// A node that has ended delays no peer that wants to reach it: its port is closed, and dials do not wait for a reply over
+// QUIC.
 func TestEndedNodeIsRefusedAtOnce(t *testing.T) {
 	a, b := pair(t)
 	id := b.lib.ID()

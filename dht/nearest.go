@@ -13,8 +13,8 @@ import (
 )
 
 // Nearest returns the n nodes (fewer in a smaller network) whose ids are nearest to the key in Kademlia's metric,
-// SHA-256(key) XOR SHA-256(id), the nearest first. This node is among them when it is near enough. Nobody was
-// pinged: dead nodes can be among them for a while. n is at most the bucket size.
+// SHA-256(key) XOR SHA-256(id), the nearest first. It includes this node if it is near enough. The nodes are not pinged,
+// so dead ones can be among them for a while. n is at most the bucket size.
 func (d *DHT) Nearest(ctx context.Context, key string, n int) ([]string, error) {
 	if n < 1 || n > d.opts.BucketSize {
 		return nil, fmt.Errorf("find nearest nodes: %d of them, want 1 to %d", n, d.opts.BucketSize)
@@ -24,11 +24,11 @@ func (d *DHT) Nearest(ctx context.Context, key string, n int) ([]string, error) 
 		peers, err = d.kad.GetClosestPeers(ctx, key)
 		return err
 	})
-	// With nobody in the table, this node is the whole network.
+	// With an empty table, this node is the whole network.
 	if err != nil && !errors.Is(err, kb.ErrLookupFailure) {
 		return nil, fmt.Errorf("find nearest nodes to %s: %w", key, err)
 	}
-	peers = append(peers, d.host.lib.ID()) // kad-dht leaves the asker out
+	peers = append(peers, d.host.lib.ID()) // kad-dht leaves out the asking node
 	sortByDistance(key, peers)
 	peers = slices.Compact(peers)
 	names := make([]string, 0, n)
@@ -38,13 +38,13 @@ func (d *DHT) Nearest(ctx context.Context, key string, n int) ([]string, error) 
 	return names, nil
 }
 
-// NearestKnown is Nearest without asking anybody: of the nodes in this node's own routing table, and itself. A node
-// knows its own neighbourhood in the keyspace well, so for keys that are near to it the answer is the same. The nodes also
-// are looked at as well: the table drops a node seconds after it has gone, and it may be back soon.
+// NearestKnown is Nearest without a question to other nodes. It considers this node's routing table, this node itself,
+// and the nodes in also. A node knows its own neighbourhood in the keyspace well, so for keys near to it the answer is
+// the same. also is needed because the table drops a node seconds after it has gone, and it may be back soon.
 func (d *DHT) NearestKnown(key string, n int, also ...string) []string {
 	peers := append(d.kad.RoutingTable().ListPeers(), d.host.lib.ID())
 	for _, name := range also {
-		if id, err := peer.Decode(name); err == nil { // others are no nodes
+		if id, err := peer.Decode(name); err == nil { // other names are not nodes
 			peers = append(peers, id)
 		}
 	}
@@ -64,7 +64,7 @@ func sortByDistance(key string, peers []peer.ID) {
 		id       peer.ID
 	}
 	place := kb.ConvertKey(key)
-	all := make([]placed, len(peers)) // a hash each, and not one for each comparison
+	all := make([]placed, len(peers)) // one hash per peer instead of one per comparison
 	for i, id := range peers {
 		all[i].id = id
 		for j, b := range kb.ConvertPeerID(id) {

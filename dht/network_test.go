@@ -27,7 +27,7 @@ func TestRecordsTravel(t *testing.T) {
 	first, last := nodes[0], nodes[len(nodes)-1]
 	cell := cellOf(3)
 	if _, err := last.Region(ctx, cell); !errors.Is(err, ErrNotFound) {
-		t.Errorf("a region that nobody founded: %v", err)
+		t.Errorf("a region that was never founded: %v", err)
 	}
 	if err := first.PutRegion(ctx, first.led(cell, 1, 1)); err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestRecordsTravel(t *testing.T) {
 		t.Errorf("an unknown player: %v", err)
 	}
 
-	// Leadership moves, and with it the right to say where the region is.
+	// After a change of leadership the new leader may publish where the region is.
 	if err := last.PutRegion(ctx, last.led(cell, 1, 2)); err != nil {
 		t.Fatal(err)
 	}
@@ -65,11 +65,11 @@ func TestRecordsTravel(t *testing.T) {
 	if err := first.PutRegion(ctx, first.led(cell, 1, 1)); !errors.Is(err, ErrOutdated) {
 		t.Errorf("the old leader put its record again: %v", err)
 	}
-	// Republishing the same record is no conflict with itself.
+	// Republishing the same record does not conflict with itself.
 	if err := last.PutRegion(ctx, last.led(cell, 1, 2)); err != nil {
 		t.Errorf("republished: %v", err)
 	}
-	// Nobody may speak for another.
+	// A node cannot sign for another.
 	if err := first.PutRegion(ctx, last.led(cell, 9, 9)); err == nil {
 		t.Error("a node signed what another one leads")
 	}
@@ -86,7 +86,7 @@ func TestRecordsTravel(t *testing.T) {
 	}
 }
 
-// measured adds up a metric over its labels; of a histogram, the observations.
+// measured returns the sum of a metric over its labels; for a histogram, the number of observations.
 func (n *node) measured(t *testing.T, name string) (sum float64) {
 	families, err := n.metrics.Gather()
 	if err != nil {
@@ -103,7 +103,7 @@ func (n *node) measured(t *testing.T, name string) (sum float64) {
 }
 
 func TestAlone(t *testing.T) {
-	n := startNode(t, 1, setup{bootstrap: []string{"/ip4/127.99.0.1/tcp/9"}}) // nobody listens there
+	n := startNode(t, 1, setup{bootstrap: []string{"/ip4/127.99.0.1/tcp/9"}}) // no node listens there
 	start := time.Now()
 	ctx := testContext(t)
 	if err := n.PutRegion(ctx, n.led(cellOf(1), 1, 1)); err != nil {
@@ -176,8 +176,8 @@ func TestNearestIsRight(t *testing.T) {
 	}
 }
 
-// liar joins the DHT of the test world without any rules.
-type liar struct {
+// forgingNode joins the DHT of the test world without any rules.
+type forgingNode struct {
 	*kaddht.IpfsDHT
 	host *Host
 }
@@ -187,7 +187,7 @@ type anything struct{}
 func (anything) Validate(string, []byte) error        { return nil }
 func (anything) Select(string, [][]byte) (int, error) { return 0, nil }
 
-func startLiar(t *testing.T, x int, meet string) liar {
+func startForgingNode(t *testing.T, x int, meet string) forgingNode {
 	h := startHost(t, x, newMemory())
 	kad, err := kaddht.New(h.lib, kaddht.ProtocolPrefix(protocol.ID("/voxeld/"+testWorld[:16])), kaddht.Mode(kaddht.ModeServer),
 		kaddht.Validator(record.NamespacedValidator{"chunk": anything{}, "player": anything{}, "pk": anything{}}))
@@ -202,12 +202,12 @@ func startLiar(t *testing.T, x int, meet string) liar {
 	if _, err := h.Connect(testContext(t), meet); err != nil {
 		t.Fatal(err)
 	}
-	return liar{kad, h}
+	return forgingNode{kad, h}
 }
 
 func TestForgedRecordsAreRefused(t *testing.T) {
 	nodes := startNetwork(t, 3, setup{})
-	evil := startLiar(t, 66, nodes[0].host.Addrs()[0])
+	evil := startForgingNode(t, 66, nodes[0].host.Addrs()[0])
 	eventually(t, "the liar to be believed a peer", func() bool {
 		return evil.RoutingTable().Size() == 3 && nodes[2].kad.RoutingTable().Find(evil.host.lib.ID()) != ""
 	})
@@ -238,10 +238,10 @@ func TestForgedRecordsAreRefused(t *testing.T) {
 		other:                       seal(other, honest.led(cellOf(2), 1, 1)),       // the same, nothing there before
 		"/chunk/0,0/0000/12345":     []byte("rubbish"),                              // no record
 		player.GuestID("ann").Key(): make([]byte, 1<<20),                            // too long
-		"/pk/" + evil.host.PeerID(): seal("/pk/x", honest.led(cell, 1, 1)),          // a namespace that we do not have
+		"/pk/" + evil.host.PeerID(): seal("/pk/x", honest.led(cell, 1, 1)),          // an unknown namespace
 		"/chunk/catalog":            seal("/chunk/catalog", honest.led(cell, 1, 1)), // not the catalog
 	} {
-		if err := evil.PutValue(ctx, forged, value); err != nil { // stored with the liar, refused by the others
+		if err := evil.PutValue(ctx, forged, value); err != nil { // stored by the liar, refused by the others
 			t.Fatal(err)
 		}
 	}
@@ -252,7 +252,7 @@ func TestForgedRecordsAreRefused(t *testing.T) {
 		if r, err := n.Region(ctx, cell); err != nil || r.Epoch != 1 {
 			t.Errorf("region: %+v, %v", r, err)
 		}
-		if _, err := n.Region(ctx, cellOf(2)); !errors.Is(err, ErrNotFound) { // though the liar answers with one
+		if _, err := n.Region(ctx, cellOf(2)); !errors.Is(err, ErrNotFound) { // although the liar answers with one
 			t.Errorf("forged region: %v", err)
 		}
 		if p, err := n.Player(ctx, player.GuestID("ann")); err != nil || p.Seq != 1 {
@@ -313,7 +313,7 @@ func TestIslandsFindEachOther(t *testing.T) {
 		}
 	}
 
-	// It comes back knowing nobody: the island must find it.
+	// It returns without known peers: the island must find it.
 	for id := range storage.tables[tablePeers] {
 		delete(storage.tables[tablePeers], id)
 	}
@@ -321,7 +321,7 @@ func TestIslandsFindEachOther(t *testing.T) {
 	meeting = startNode(t, 1, setup{storage: storage, listen: listen})
 	awaitTables(t, append(nodes, meeting), 3)
 
-	// And a newcomer that meets it finds the whole island.
+	// A new node that connects to it finds the whole island.
 	newcomer := startNode(t, 5, s)
 	awaitTables(t, append(nodes, meeting, newcomer), 4)
 }
@@ -344,7 +344,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 	a.stop()
 	b.stop()
 
-	// Nobody names a bootstrap address any more.
+	// The nodes no longer have a bootstrap address.
 	a = startNode(t, 1, setup{storage: storages[0], listen: listenA})
 	b = startNode(t, 2, setup{storage: storages[1], listen: listenB})
 	if a.host.PeerID() != idA || b.host.PeerID() != idB {
@@ -361,7 +361,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 	}
 }
 
-// Nodes that are killed soon after they have met find each other again, though nobody tells them whom to join.
+// Nodes that are killed soon after they have met find each other again without a bootstrap address.
 func TestKilledNodesFindEachOther(t *testing.T) {
 	storages := []*memory{newMemory(), newMemory()}
 	a := startNode(t, 1, setup{storage: storages[0]})
@@ -374,7 +374,7 @@ func TestKilledNodesFindEachOther(t *testing.T) {
 	if took := time.Since(met); took > 3*time.Second {
 		t.Errorf("they were saved after %v only", took)
 	}
-	copies := []*memory{storages[0].copied(), storages[1].copied()} // what a killed node leaves
+	copies := []*memory{storages[0].copied(), storages[1].copied()} // the storage of a killed node
 	a.stop()
 	b.stop()
 	a = startNode(t, 1, setup{storage: copies[0], listen: listenA})
@@ -390,7 +390,7 @@ func TestPlayersOutliveTheRecordsAge(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.stop()
-	delete(storage.tables, tableRecords) // what kad-dht does after 48 h
+	delete(storage.tables, tableRecords) // as kad-dht does after 48 h
 	n = startNode(t, 1, setup{storage: storage})
 	if p, err := n.Player(ctx, player.GuestID("ann")); err != nil || p.Seq != 5 {
 		t.Errorf("player after a long time: %+v, %v", p, err)
@@ -408,12 +408,12 @@ func TestRepublishing(t *testing.T) {
 	if err := a.PutPlayer(ctx, a.saved("ann", 1)); err != nil {
 		t.Fatal(err)
 	}
-	// Records reach a node that came later.
+	// Records reach a node that joined later.
 	s.bootstrap = a.host.Addrs()[:1]
 	b := startNode(t, 2, s)
 	eventually(t, "the records to arrive", func() bool { return b.storage.size(tableRecords) == 2 })
 
-	// The player moves on; the old gateway gives its record up, on disk too.
+	// The player moves on. The old gateway retracts its record, also on disk.
 	if err := b.PutPlayer(ctx, b.saved("ann", 2)); err != nil {
 		t.Fatal(err)
 	}
@@ -429,8 +429,8 @@ func TestRepublishing(t *testing.T) {
 	}
 }
 
-// A record that was put when its author was alone reaches the nodes that come later, long before it is due: they may be
-// nearer to its key, and then it is they who are asked.
+// A record that was put while its author was alone reaches the nodes that join later, long before it is due: they may be
+// nearer to its key, and are asked then.
 func TestRecordsSpreadToNewcomers(t *testing.T) {
 	a := startNode(t, 1, setup{})
 	ctx := testContext(t)
@@ -449,7 +449,7 @@ func TestRecordsSpreadToNewcomers(t *testing.T) {
 	eventually(t, "both records to arrive", func() bool { return b.storage.size(tableRecords) == 2 })
 }
 
-// A daemon that joins connects and asks for the genesis first, and is a node of the world's DHT only then.
+// A joining daemon connects and asks for the genesis first, and joins the world's DHT only afterwards.
 func TestConnectedBeforeJoining(t *testing.T) {
 	a := startNode(t, 1, setup{})
 	h := startHost(t, 2, newMemory())
@@ -484,12 +484,12 @@ func TestOpenFindsAddresses(t *testing.T) {
 	if _, err := a.Open(testContext(t), "rubbish", "/test/hello"); err == nil {
 		t.Error("opened a stream to rubbish")
 	}
-	stranger, err := throwawayID()
+	stranger, err := randomID()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.Open(testContext(t), stranger.String(), "/test/hello"); err == nil {
-		t.Error("opened a stream to nobody")
+		t.Error("opened a stream to an unknown peer")
 	}
 }
 

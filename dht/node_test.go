@@ -22,7 +22,7 @@ import (
 
 const testWorld = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
-// memory is a Storage that forgets when the process ends. sealed makes every access fail the test.
+// memory is a Storage that is lost when the process ends. sealed makes every access fail the test.
 type memory struct {
 	mu     sync.Mutex
 	tables map[string]map[string][]byte
@@ -98,7 +98,7 @@ type node struct {
 	stop    func()
 }
 
-// setup says how startNode makes a node; the zero value is good.
+// setup configures startNode; the zero value is valid.
 type setup struct {
 	storage   *memory
 	listen    string // default: TCP on any port of the node's own loopback address
@@ -156,7 +156,7 @@ func startNode(t testing.TB, x int, s setup) *node {
 	return n
 }
 
-// startNetwork starts n nodes that find each other through the first, and awaits that each knows all.
+// startNetwork starts n nodes that find each other through the first, and waits until each is connected to all.
 func startNetwork(t testing.TB, n int, s setup) []*node {
 	t.Helper()
 	var nodes []*node
@@ -177,7 +177,7 @@ func awaitTables(t testing.TB, nodes []*node, size int) {
 	}
 }
 
-// eventually polls a condition that real sockets will bring about.
+// eventually polls a condition that depends on real sockets.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -202,7 +202,7 @@ func cellOf(n int) grid.Cell {
 	return grid.CellAt(grid.ChunkPos{X: int32(n) * 16, Z: int32(-n) * 16}, grid.FoundingLabel)
 }
 
-// led is a region record of a cell that the node leads.
+// led returns a region record of a cell that the node leads.
 func (n *node) led(cell grid.Cell, epoch, term uint64) wire.Region {
 	return wire.Region{
 		ID: 7, Cell: cell, Epoch: epoch, Term: term, Leader: n.host.PeerID(),
@@ -210,7 +210,7 @@ func (n *node) led(cell grid.Cell, epoch, term uint64) wire.Region {
 	}
 }
 
-// saved is a player record that the node has saved.
+// saved returns a player record that the node has saved.
 func (n *node) saved(name string, seq uint64) wire.PlayerRecord {
 	return wire.PlayerRecord{
 		Player: player.GuestID(name), Name: name, Guest: true, Seq: seq,

@@ -12,17 +12,17 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// publication is a record that this node signed and stands for.
+// publication is a record that this node signed and republishes.
 type publication struct {
 	kind  string
 	value []byte
-	due   time.Time // to be put again
+	due   time.Time // when to republish
 }
 
 const playerPrefix = "/player/"
 
-// publish puts a record that this node has just signed, and keeps it for republishing. Player records also go to
-// disk: nodes forget a record after 48 h, and a world may be switched off for longer than that.
+// publish puts a record that this node has just signed, and keeps it for republishing. Player records are also stored on
+// disk: nodes drop a record after 48 h, and a world may be switched off for longer than that.
 func (d *DHT) publish(ctx context.Context, kind, key string, value []byte) error {
 	if err := d.validator(kind).Validate(key, value); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (d *DHT) publish(ctx context.Context, kind, key string, value []byte) error
 	d.mu.Unlock()
 	if kind == kindPutPlayer && d.holders.put(ctx, key, value, time.Now()) {
 		d.host.metrics.straight.Inc()
-		d.dueBy(key, time.Now().Add(holdersFor)) // the others who hold an older one get it then, if nothing newer comes
+		d.dueBy(key, time.Now().Add(holdersFor)) // the remaining holders of an older version get it then, if nothing newer comes
 		return nil
 	}
 	err := d.put(ctx, kind, key, value)
@@ -56,7 +56,7 @@ func (d *DHT) publish(ctx context.Context, kind, key string, value []byte) error
 	return err
 }
 
-// dueBy has a record that this node stands for put again at that time, or earlier.
+// dueBy makes a published record due at the given time, or earlier.
 func (d *DHT) dueBy(key string, at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,7 +76,7 @@ func (d *DHT) validator(kind string) interface {
 	return d.chunks
 }
 
-// retract stops standing for a record, unless it was replaced meanwhile.
+// retract stops republishing a record, unless it was replaced meanwhile.
 func (d *DHT) retract(kind, key string, value []byte) error {
 	d.mu.Lock()
 	current, there := d.mu.published[key]
@@ -91,7 +91,7 @@ func (d *DHT) retract(kind, key string, value []byte) error {
 	return d.store.commit([]kv.Write{{Table: tablePublished, Key: []byte(key)}})
 }
 
-// publishedValue returns the record that this node stands for under the key.
+// publishedValue returns the record that this node republishes under the key.
 func (d *DHT) publishedValue(key string) ([]byte, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,13 +99,13 @@ func (d *DHT) publishedValue(key string) ([]byte, bool) {
 	return p.value, there
 }
 
-// loadPublished reads the player records that this node stands for. They are due at once: the others may have
-// forgotten them. Those that do not verify (the world's rules have changed) are left out.
+// loadPublished reads the player records that this node republishes. They are due at once, because other nodes may have
+// dropped them. Records that fail verification (the world's rules have changed) are skipped.
 func (d *DHT) loadPublished() error {
 	err := d.host.storage.Scan(tablePublished, []byte(playerPrefix), func(key, value []byte) error {
 		name := string(key)
 		if err := d.players.Validate(name, value); err != nil {
-			d.logger.Warn("saved player record left out", "key", name, "error", err)
+			d.logger.Warn("invalid saved player record skipped", "key", name, "error", err)
 			return nil
 		}
 		d.mu.published[name] = publication{kind: kindPutPlayer, value: bytes.Clone(value)}
@@ -117,10 +117,10 @@ func (d *DHT) loadPublished() error {
 	return nil
 }
 
-// spread makes records due early when the network has grown to the given number of known peers: nodes that came
-// since may be nearer to a key than those that hold its record, and nobody else tells them. The catalog's record, on
-// which everything else rests, is put again for every newcomer, the others when there are a quarter more.
-func (d *DHT) spread(peers int) {
+// expedite makes records due early when the network has grown to the given number of known peers. New nodes may be nearer
+// to a key than the holders of its record, and no other node sends them the record. The catalog's record, on which all
+// others depend, is republished for every new node, the others when the network has grown by a quarter.
+func (d *DHT) expedite(peers int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if p, there := d.mu.published[grid.CatalogKey]; there && peers > d.mu.catalogSpread {
@@ -138,8 +138,7 @@ func (d *DHT) spread(peers int) {
 	}
 }
 
-// republish puts every due record into the network again, one after the other; records that others have replaced
-// are given up.
+// republish publishes every due record again, one after the other. Records that other nodes have replaced are retracted.
 func (d *DHT) republish(ctx context.Context) {
 	for _, key := range d.duePublications(time.Now()) {
 		if ctx.Err() != nil {

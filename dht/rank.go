@@ -7,13 +7,13 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 )
 
-// quicAfter is how much later a node is dialled over QUIC than over TCP, if it has both. An address that is refused at
-// once does not use it up: libp2p goes on with the next one.
+// quicAfter is the delay of a QUIC dial behind a TCP dial to a node that has both. If the TCP address is refused at once,
+// libp2p goes on to the next one without the delay.
 const quicAfter = 250 * time.Millisecond
 
-// tcpFirst ranks the addresses of a node that is to be dialled. libp2p's own ranking begins with QUIC. Between nodes
-// that exchange small ordered messages all the time TCP is the better one: the kernel does its work, and a message
-// waits for fewer system calls and goroutines (docs/performance-durable.md).
+// tcpFirst ranks the addresses of a node to be dialled. libp2p's own ranking begins with QUIC. TCP is better between
+// nodes that constantly exchange small ordered messages: the kernel does the work, and a message waits for fewer system
+// calls and goroutines (docs/performance-durable.md).
 func tcpFirst(addrs []ma.Multiaddr) []network.AddrDelay {
 	ranked := make([]network.AddrDelay, 0, len(addrs))
 	later := time.Duration(0)

@@ -11,7 +11,7 @@ func TestTCPFirst(t *testing.T) {
 	tcp, quic := ma.StringCast("/ip4/127.0.0.1/tcp/4001"), ma.StringCast("/ip4/127.0.0.1/udp/4001/quic-v1")
 	for want, addrs := range map[string][]ma.Multiaddr{
 		"[0s /ip4/127.0.0.1/tcp/4001 250ms /ip4/127.0.0.1/udp/4001/quic-v1]": {quic, tcp},
-		"[0s /ip4/127.0.0.1/udp/4001/quic-v1]":                               {quic}, // the only way is tried at once
+		"[0s /ip4/127.0.0.1/udp/4001/quic-v1]":                               {quic}, // a single address is tried at once
 		"[]":                                                                 nil,
 	} {
 		got := []string{}

@@ -11,20 +11,20 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 )
 
-// maxRecord is the most bytes that a signed record may have. libp2p would store up to 4 MiB for anybody.
+// maxRecord is the largest size of a signed record, in bytes. libp2p would store up to 4 MiB for any peer.
 const maxRecord = 4 << 10
 
-// signatureDomain begins everything that is signed here, so that no signature serves another purpose.
+// signatureDomain is the prefix of everything signed here, so that no signature serves another purpose.
 const signatureDomain = "voxeld record 1\x00"
 
-// envelope is what stands in the DHT under a key: a payload and who vouches for it.
+// envelope is the value stored in the DHT under a key: a payload with its signature.
 //
 // On the wire it is a CBOR map in core deterministic form (RFC 8949 §4.2.1). Signature is Ed25519 over
 //
 //	"voxeld record 1\x00" · u32 length of world id · world id · u32 length of key · key · payload
 //
-// with lengths in bytes, big-endian. The world and the key are in it, so that a record cannot be carried over to
-// another world or filed under another key.
+// with lengths in bytes, big-endian. It covers the world and the key, so that a record cannot be moved to another world
+// or key.
 type envelope struct {
 	Payload   []byte `cbor:"1,keyasint"` // a region or player record as package wire encodes it
 	PublicKey []byte `cbor:"2,keyasint"` // Ed25519, in libp2p's protobuf
@@ -46,7 +46,7 @@ var (
 
 func must[T any](v T, err error) T {
 	if err != nil {
-		panic("dht: " + err.Error()) // what is encoded and how is fixed in this package
+		panic("dht: " + err.Error()) // this package fixes both the types and the encoding
 	}
 	return v
 }

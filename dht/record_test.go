@@ -67,7 +67,7 @@ func (s signer) sealPlayer(t testing.TB, key string, p wire.PlayerRecord) []byte
 }
 
 func testValidators(p grid.Placement) (chunkValidator, playerValidator) {
-	return chunkValidator{opened: newOpened(testWorld), cells: newCellKeys(p)}, playerValidator{opened: newOpened(testWorld)}
+	return chunkValidator{cache: newRecordCache(testWorld), cells: newCellKeys(p)}, playerValidator{cache: newRecordCache(testWorld)}
 }
 
 func TestEnvelope(t *testing.T) {
@@ -112,7 +112,7 @@ func TestEnvelope(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := openRecord(testWorld, "/chunk/x", other); err == nil || !strings.Contains(err.Error(), "Ed25519") {
-		t.Errorf("a key of another type gives %v", err)
+		t.Errorf("a key of another type returns %v", err)
 	}
 }
 
@@ -138,13 +138,13 @@ func TestChunkValidator(t *testing.T) {
 			{"another's region", key, other.sealRegion(t, key, s.region(cell, 1, 1)), "not signed by the leader"},
 			{"another cell", key, s.sealRegion(t, key, s.region(next, 1, 1)), "its key of"},
 			{"no leader", key, s.sealRegion(t, key, change(func(r *wire.Region) { r.Leader = "" })), "not signed by the leader"},
-			{"catalog's id", key, s.sealRegion(t, key, change(func(r *wire.Region) { r.ID = catalogID })), "no cell's region"},
+			{"catalog's id", key, s.sealRegion(t, key, change(func(r *wire.Region) { r.ID = catalogID })), "covers no cell"},
 			{"no catalog", grid.CatalogKey, s.sealRegion(t, grid.CatalogKey, s.region(cell, 1, 1)), "not the catalog"},
-			{"unbeatable epoch", key, s.sealRegion(t, key, s.region(cell, math.MaxUint64, 1)), "too large"},
-			{"unbeatable term", key, s.sealRegion(t, key, s.region(cell, 1, maxCount)), "too large"},
+			{"unbeatable epoch", key, s.sealRegion(t, key, s.region(cell, math.MaxUint64, 1)), "implausibly large"},
+			{"unbeatable term", key, s.sealRegion(t, key, s.region(cell, 1, maxCount)), "implausibly large"},
 			{"member without an id", key, s.sealRegion(t, key, change(func(r *wire.Region) {
 				r.Members = append(r.Members, wire.Member{Peer: "abc", Game: "127.0.0.1:1"})
-			})), "no peer id"},
+			})), "not a peer id"},
 			{"a player's record", key, s.sealPlayer(t, key, s.player("ann", 1)), "decode"},
 			{"no key at all", "/chunk/rubbish", s.sealRegion(t, "/chunk/rubbish", s.region(cell, 1, 1)), "parse key"},
 			{"nothing", key, nil, "decode"},
@@ -154,12 +154,12 @@ func TestChunkValidator(t *testing.T) {
 				t.Errorf("%s, %s: %v; want an error with %q", placement, test.name, err, test.want)
 			}
 		}
-		wrong := key + "0" // ten times the nonce; for hash placement no nonce at all
+		wrong := key + "0" // ten times the nonce; hash placement has no nonce
 		if err := v.Validate(wrong, s.sealRegion(t, wrong, s.region(cell, 1, 1))); err == nil {
 			t.Errorf("%s: the key %s is accepted for cell %v", placement, wrong, cell)
 		}
 	}
-	// A later nonce that places the cell just as well would give it a second key.
+	// A later nonce with the same place would allow a second key for the cell.
 	v, _ := testValidators(grid.PlacementWalkad)
 	key := grid.PlacementHash.Key(cell)
 	if err := v.Validate(key, s.sealRegion(t, key, s.region(cell, 1, 1))); err == nil {
@@ -185,8 +185,8 @@ func TestPlayerValidator(t *testing.T) {
 		{"honest", key, s.sealPlayer(t, key, s.player("ann", 1)), ""},
 		{"another's gateway", key, other.sealPlayer(t, key, s.player("ann", 1)), "not signed by the gateway"},
 		{"another player", key, s.sealPlayer(t, key, s.player("bob", 1)), "it is of player"},
-		{"unbeatable", key, s.sealPlayer(t, key, s.player("ann", maxCount)), "too large"},
-		{"never saved", key, s.sealPlayer(t, key, change(func(p *wire.PlayerRecord) { p.SavedAt = 0 })), "no time"},
+		{"unbeatable", key, s.sealPlayer(t, key, s.player("ann", maxCount)), "implausibly large"},
+		{"never saved", key, s.sealPlayer(t, key, change(func(p *wire.PlayerRecord) { p.SavedAt = 0 })), "time of saving is missing"},
 		{"a region's record", key, s.sealRegion(t, key, s.region(cellOf(1), 1, 1)), "decode"},
 		{"nothing", key, nil, "decode"},
 	} {
@@ -251,11 +251,11 @@ func FuzzEnvelope(f *testing.F) {
 		if chunks.Validate(key, raw) == nil && err != nil {
 			t.Fatalf("%x is valid, but does not decode", raw)
 		}
-		players.Validate("/player/x", raw) //nolint:errcheck // only a panic would be wrong
+		players.Validate("/player/x", raw) //nolint:errcheck // only a panic would be an error
 	})
 }
 
-// FuzzPayload lets the fuzzer write what an attacker can sign: any payload, correctly signed.
+// FuzzPayload tries everything that an attacker can sign: any payload, correctly signed.
 func FuzzPayload(f *testing.F) {
 	s := newSigner(f)
 	cell := cellOf(1)
@@ -294,7 +294,7 @@ func FuzzReadBounded(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		body, err := readBounded(bytes.NewReader(raw))
 		if err == nil && !bytes.HasPrefix(raw, frame(body)) {
-			t.Fatalf("%x gives %x", raw, body)
+			t.Fatalf("%x returns %x", raw, body)
 		}
 	})
 }

@@ -15,15 +15,15 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// regionReplies is how many nodes' copies of a region record are enough to stop looking, this node's own included.
-// An outdated hint is corrected by the region itself, so a full walk is not worth its cost; a player who appears in
-// an outdated place stays there, so for players it is.
+// regionReplies is how many copies of a region record end a search, including this node's own. The region itself corrects
+// an outdated hint, so a full walk is not worth its cost. For players it is: a player restored at an outdated position
+// stays there.
 const regionReplies = 3
 
-// PutRegion publishes where a region is: here, for this node must be the leader named in it. The record replaces
-// older ones, those with a lower (epoch, term); ErrOutdated says that a newer one is known. Run republishes it from
-// then on, until a newer one turns up.
-// Alone in the network, the record is stored here and nothing is waited for.
+// PutRegion publishes where a region is: at this node, which must be the leader named in r. The record replaces records
+// with a lower (epoch, term); ErrOutdated means that a newer one is known. Run republishes it from then on, until a newer
+// one appears.
+// In a network of one node, the record is stored locally and PutRegion does not wait.
 func (d *DHT) PutRegion(ctx context.Context, r wire.Region) error {
 	return d.putRegion(ctx, d.cells.key(r.Cell), r)
 }
@@ -48,8 +48,8 @@ func (d *DHT) putRegion(ctx context.Context, key string, r wire.Region) error {
 	return nil
 }
 
-// Region returns the record of the region that covers exactly this cell. ErrNotFound says that no node that was
-// asked has one; a region may exist all the same.
+// Region returns the record of the region that covers exactly this cell. ErrNotFound means that none of the nodes asked
+// has one; a region may exist all the same.
 func (d *DHT) Region(ctx context.Context, cell grid.Cell) (wire.Region, error) {
 	r, err := d.region(ctx, d.cells.key(cell))
 	if err != nil {
@@ -75,10 +75,10 @@ func (d *DHT) region(ctx context.Context, key string) (wire.Region, error) {
 	return d.chunks.open(key, value)
 }
 
-// PutPlayer publishes what the network shall remember of a player; this node must be the gateway named in it.
-// The record replaces those with a lower Seq; ErrOutdated says that a newer one is known. It is also kept on this
-// node's own disk and republished by Run until a newer one turns up, also after a restart. Of the nodes that ought to have it only
-// some get it at once if this node has put one of the player lately.
+// PutPlayer publishes the player's record; this node must be the gateway named in it. The record replaces records with a
+// lower Seq; ErrOutdated means that a newer one is known. It is also stored on this node's disk and republished by Run
+// until a newer one appears, also after a restart. If this node has put a record of the player recently, only some of the
+// nodes nearest to its key get it at once.
 func (d *DHT) PutPlayer(ctx context.Context, rec wire.PlayerRecord) error {
 	payload, err := wire.EncodePlayerRecord(rec)
 	if err != nil {
@@ -95,7 +95,7 @@ func (d *DHT) PutPlayer(ctx context.Context, rec wire.PlayerRecord) error {
 	return nil
 }
 
-// Player returns the newest record of a player, or ErrNotFound. It asks all nodes that ought to have one.
+// Player returns the newest record of a player, or ErrNotFound. It asks all nodes nearest to the record's key.
 func (d *DHT) Player(ctx context.Context, id player.ID) (wire.PlayerRecord, error) {
 	key := id.Key()
 	value, err := d.get(ctx, kindPlayer, key, 0)
@@ -117,7 +117,8 @@ func (d *DHT) Player(ctx context.Context, id player.ID) (wire.PlayerRecord, erro
 }
 
 // get looks a record up: the best of the given number of replies, or of all that the whole walk finds (0).
-// What the walk has found when its time is over is good enough; the caller's own deadline is an error.
+// When the walk's time limit ends it, its results so far count; when the caller's own deadline ends it, get returns an
+// error.
 func (d *DHT) get(ctx context.Context, kind, key string, replies int) ([]byte, error) {
 	var value []byte
 	err := d.walk(ctx, kind, func(ctx context.Context) (err error) {
@@ -137,19 +138,19 @@ func (d *DHT) get(ctx context.Context, kind, key string, replies int) ([]byte, e
 	return nil, err
 }
 
-// put stores a record here and on the nodes nearest to its key. It is an error when this node's storage fails, when
-// a newer record is known, or when the walk did not end in time; that some nodes refused it is not (kad-dht does not
-// tell).
+// put stores a record here and on the nodes nearest to its key. It fails when this node's storage fails, when a newer
+// record is known, or when the walk did not end in time. A refusal by some of the nodes is not an error: kad-dht does not
+// report it.
 func (d *DHT) put(ctx context.Context, kind, key string, value []byte) error {
-	holders, err := d.walked(ctx, kind, func(ctx context.Context) error {
+	holders, err := d.walkPeers(ctx, kind, func(ctx context.Context) error {
 		err := d.kad.PutValue(ctx, key, value)
 		if errors.Is(err, kb.ErrLookupFailure) {
-			return nil // stored here, and there is nobody else
+			return nil // stored locally, and there are no other nodes
 		}
 		return err
 	})
 	if err == nil && kind == kindPutPlayer {
-		d.holders.learn(key, holders, time.Now())
+		d.holders.add(key, holders, time.Now())
 	}
 	if err != nil && isOutdated(err) {
 		return ErrOutdated
@@ -157,7 +158,7 @@ func (d *DHT) put(ctx context.Context, kind, key string, value []byte) error {
 	return err
 }
 
-// isOutdated recognises kad-dht's two ways to say that the stored record is newer.
+// isOutdated reports whether err is one of kad-dht's two errors for a stored record that is newer.
 func isOutdated(err error) bool {
 	return errors.Is(err, records.ErrOldRecord) || err.Error() == "can't replace a newer value with an older value"
 }

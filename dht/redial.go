@@ -9,10 +9,10 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 )
 
-// redial decides whom to dial again and when. It is a step machine: Run feeds it the time and the outcomes.
+// redial decides which peers to dial again, and when. It is a step machine: Run passes in the time and the outcomes.
 //
-// kad-dht dials its bootstrap peers only while its routing table is empty. An island of nodes that know each other
-// would so never find the others again; therefore everybody who is known and not connected is tried for ever.
+// kad-dht dials its bootstrap peers only while its routing table is empty. An island of nodes that are connected to each
+// other would never find the rest again. So every known peer that is not connected is retried forever.
 type redial struct {
 	every   time.Duration // between two rounds, and the shortest wait of one entry
 	entries map[string]*redialEntry
@@ -24,22 +24,22 @@ type redialEntry struct {
 	name      string
 	targets   []target // of one peer
 	bootstrap bool
-	id        peer.ID // empty until a bootstrap address was reached for the first time
+	id        peer.ID // of a bootstrap address: empty until it was reached for the first time
 	wait      time.Duration
 	due       time.Time
 	dialing   bool // an attempt is under way
-	self      bool // leads back here: never dialled again
+	self      bool // the address is this node's own: never dialled again
 	lost      bool // the last attempt failed
 }
 
-// The longest wait between two attempts, in rounds, is a quarter of the entries that are lost, and within these
-// bounds: so dead peers cost few dials however many they are, and among many that were cut off somebody is always
-// just being dialled. Any one of them that answers has all others dialled at once.
+// The longest wait between two attempts, in rounds, is a quarter of the number of lost entries, within these bounds. So
+// dead peers cost few dials, whatever their number, and among many that were cut off a dial is nearly always in progress.
+// As soon as one of them answers, all others are dialled at once.
 const (
 	redialPatient = 4 // two islands of a few nodes find each other that fast
 	redialSlowest = 64
-	// A bootstrap address is tried more often than that: it is what others are told to meet at.
-	redialSlowestBootstrap = 16
+	// A bootstrap address is tried more often: it is where nodes are configured to meet.
+	maxBootstrapWait = 16
 )
 
 func newRedial(every time.Duration, bootstrap []target, known map[peer.ID]knownPeer) redial {
@@ -51,7 +51,7 @@ func newRedial(every time.Duration, bootstrap []target, known map[peer.ID]knownP
 	return r
 }
 
-// refresh makes the entries follow the known peers.
+// refresh updates the entries from the known peers.
 func (r *redial) refresh() {
 	for name, e := range r.entries {
 		if _, still := r.known[e.id]; !e.bootstrap && !still {
@@ -77,8 +77,8 @@ func (r *redial) refresh() {
 // next returns the entries to dial now, by name.
 func (r *redial) next(now time.Time, connected func(peer.ID) bool) []*redialEntry {
 	for _, e := range r.entries {
-		if e.lost && e.id != "" && connected(e.id) { // it has dialled us
-			r.back(e, now)
+		if e.lost && e.id != "" && connected(e.id) { // the peer has dialled this node
+			r.markBack(e, now)
 		}
 	}
 	var due []*redialEntry
@@ -92,26 +92,27 @@ func (r *redial) next(now time.Time, connected func(peer.ID) bool) []*redialEntr
 	return due
 }
 
-// began notes that an entry is being dialled; one of reached, failed and ourselves follows.
-func (r *redial) began(e *redialEntry) { e.dialing = true }
+// markDialing records that an entry is being dialled. One of markReached, markFailed and markSelf must follow.
+func (r *redial) markDialing(e *redialEntry) { e.dialing = true }
 
-// ourselves notes that an entry leads back to this node.
-func (r *redial) ourselves(e *redialEntry) { e.dialing, e.self = false, true }
+// markSelf records that an entry leads back to this node.
+func (r *redial) markSelf(e *redialEntry) { e.dialing, e.self = false, true }
 
-// reached notes that an entry answered. The next attempt is made when its connection is lost, but not before a
-// while: it may be we who close it, having too many.
-func (r *redial) reached(e *redialEntry, id peer.ID, now time.Time) {
+// markReached records that an entry answered. The next attempt follows when its connection is lost, but not before a while:
+// this node may have closed it, having too many.
+func (r *redial) markReached(e *redialEntry, id peer.ID, now time.Time) {
 	e.dialing = false
 	e.id = id
 	if e.lost {
-		r.back(e, now)
+		r.markBack(e, now)
 	}
 	e.wait = r.every
 	e.due = now.Add(4 * r.every)
 }
 
-// back notes that a lost entry is there again. What kept it away may have kept others away: they are all tried now.
-func (r *redial) back(e *redialEntry, now time.Time) {
+// markBack records that a lost entry is reachable again. The cause may have affected other peers too, so all lost ones are
+// tried now.
+func (r *redial) markBack(e *redialEntry, now time.Time) {
 	e.lost = false
 	e.wait = r.every
 	for _, other := range r.entries {
@@ -121,14 +122,14 @@ func (r *redial) back(e *redialEntry, now time.Time) {
 	}
 }
 
-// failed notes that an entry did not answer; it waits twice as long as before.
-func (r *redial) failed(e *redialEntry, now time.Time) {
+// markFailed records that an entry did not answer; its wait doubles.
+func (r *redial) markFailed(e *redialEntry, now time.Time) {
 	e.dialing, e.lost = false, true
-	slowest := r.slowest()
+	slowest := r.longestWait()
 	if e.bootstrap {
-		slowest = min(slowest, redialSlowestBootstrap*r.every)
+		slowest = min(slowest, maxBootstrapWait*r.every)
 		if e.targets[0].id == "" {
-			e.id = "" // another node may live at the address now
+			e.id = "" // another node may use the address now
 		}
 	}
 	e.wait = min(e.wait, slowest)
@@ -136,8 +137,8 @@ func (r *redial) failed(e *redialEntry, now time.Time) {
 	e.wait = min(2*e.wait, slowest)
 }
 
-// slowest is the longest wait, with so many entries that are lost.
-func (r *redial) slowest() time.Duration {
+// longestWait returns the longest wait for the given number of lost entries.
+func (r *redial) longestWait() time.Duration {
 	lost := 0
 	for _, e := range r.entries {
 		if e.lost {

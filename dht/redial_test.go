@@ -21,15 +21,15 @@ func names(entries []*redialEntry) string {
 func TestRedialBacksOff(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	meeting := target{text: "meeting", addr: mustAddr(t, "/ip4/192.0.2.1/tcp/1")}
-	id, err := throwawayID()
+	id, err := randomID()
 	if err != nil {
 		t.Fatal(err)
 	}
 	known := map[peer.ID]knownPeer{id: {Addrs: []string{"/ip4/192.0.2.2/tcp/1", "rubbish"}, Seen: start.Unix()}}
-	nobody := func(peer.ID) bool { return false }
+	none := func(peer.ID) bool { return false }
 
 	r := newRedial(time.Second, []target{meeting}, known)
-	due := r.next(start, nobody)
+	due := r.next(start, none)
 	if got, want := names(due), fmt.Sprintf("[%s meeting]", id); got != want {
 		t.Fatalf("due at first: %s, want %s", got, want)
 	}
@@ -37,48 +37,48 @@ func TestRedialBacksOff(t *testing.T) {
 	tries := map[string]int{}
 	for second := range 600 {
 		now := start.Add(time.Duration(second) * time.Second)
-		for _, e := range r.next(now, nobody) {
+		for _, e := range r.next(now, none) {
 			tries[e.name]++
-			r.failed(e, now)
+			r.markFailed(e, now)
 		}
 	}
 	// 1, 2 and then 4 seconds apart: they are few.
 	if tries["meeting"] != 2+600/4 || tries[id.String()] != 2+600/4 {
 		t.Errorf("attempts in ten minutes: %v", tries)
 	}
-	// Everybody is tried for ever, and answering resets the wait.
+	// Every peer is retried forever, and an answer resets the wait.
 	now := start.Add(time.Hour)
-	for _, e := range r.next(now, nobody) {
-		r.reached(e, id, now)
+	for _, e := range r.next(now, none) {
+		r.markReached(e, id, now)
 	}
 	if due := r.next(now.Add(time.Hour), func(peer.ID) bool { return true }); len(due) != 0 {
 		t.Errorf("dialled although connected: %s", names(due))
 	}
-	due = r.next(now.Add(4*time.Second), nobody)
+	due = r.next(now.Add(4*time.Second), none)
 	if len(due) != 2 || due[0].wait != time.Second {
 		t.Errorf("due after the connections were lost: %s", names(due))
 	}
 	// Another node may answer at an address without an id, so the old id does not count as connected.
 	for _, e := range due {
-		r.failed(e, now)
+		r.markFailed(e, now)
 	}
 	if due := r.next(now.Add(time.Hour), func(other peer.ID) bool { return other == id }); names(due) != "[meeting]" {
 		t.Errorf("due while the peer that was there is connected: %s", names(due))
 	}
 	delete(r.known, id)
 	r.refresh()
-	if due := r.next(now.Add(time.Hour), nobody); names(due) != "[meeting]" {
+	if due := r.next(now.Add(time.Hour), none); names(due) != "[meeting]" {
 		t.Errorf("due after the peer was forgotten: %s", names(due))
 	}
 }
 
-// Many peers that are lost are dialled no more often together than a few, but for bootstrap addresses; and when
-// one of them is back, by its own doing or by ours, all others are tried at once.
+// Many lost peers together are dialled no more often than a few, except for bootstrap addresses. When one of them is
+// back, by its own dial or by this node's, all others are tried at once.
 func TestRedialOfMany(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	known := make(map[peer.ID]knownPeer)
 	for range 200 {
-		id, err := throwawayID()
+		id, err := randomID()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,14 +87,14 @@ func TestRedialOfMany(t *testing.T) {
 	meeting := target{text: "meeting", addr: mustAddr(t, "/ip4/192.0.2.1/tcp/1")}
 	for _, inbound := range []bool{false, true} {
 		r := newRedial(time.Second, []target{meeting}, known)
-		nobody := func(peer.ID) bool { return false }
+		none := func(peer.ID) bool { return false }
 		tries := map[string]int{}
 		now := start
 		for range 600 {
 			now = now.Add(time.Second)
-			for _, e := range r.next(now, nobody) {
+			for _, e := range r.next(now, none) {
 				tries[e.name]++
-				r.failed(e, now)
+				r.markFailed(e, now)
 			}
 		}
 		all := 0
@@ -104,11 +104,11 @@ func TestRedialOfMany(t *testing.T) {
 		if tries["meeting"] < 600/16 || all > 200*(7+600/50)+60 {
 			t.Errorf("%d attempts in ten minutes, %d of the meeting place", all, tries["meeting"])
 		}
-		// Long after the last attempt of all, one is back.
-		waiting := func() []*redialEntry { return r.next(now, nobody) }
+		// Long after the last attempt, one peer is back.
+		waiting := func() []*redialEntry { return r.next(now, none) }
 		for len(waiting()) > 0 {
 			for _, e := range waiting() {
-				r.failed(e, now)
+				r.markFailed(e, now)
 			}
 		}
 		var one *redialEntry
@@ -120,13 +120,13 @@ func TestRedialOfMany(t *testing.T) {
 		}
 		connected := func(id peer.ID) bool { return id == one.id }
 		if !inbound {
-			r.reached(one, one.id, now)
+			r.markReached(one, one.id, now)
 		}
 		if due := r.next(now, connected); len(due) != 200 {
 			t.Errorf("inbound %v: %d of 200 others are dialled when one is back", inbound, len(due))
 		}
 		for _, e := range r.entries {
-			r.failed(e, now)
+			r.markFailed(e, now)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestKnownPeers(t *testing.T) {
 		for _, id := range ids {
 			seen[id] = []string{addr}
 		}
-		writes := seePeers(known, seen, now)
+		writes := updateKnown(known, seen, now)
 		if err := storage.Commit(writes); err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestKnownPeers(t *testing.T) {
 	}
 	var ids []peer.ID
 	for range maxKnown + 10 {
-		id, err := throwawayID()
+		id, err := randomID()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestKnownPeers(t *testing.T) {
 		t.Errorf("%d writes for ten new addresses", n)
 	}
 	now = now.Add(time.Hour)
-	see(ids[10:], "/ip4/192.0.2.1/tcp/1", now) // ten too many: the oldest go
+	see(ids[10:], "/ip4/192.0.2.1/tcp/1", now) // ten too many: the oldest are dropped
 	loaded, err := loadKnown(storage)
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func TestKnownPeers(t *testing.T) {
 	if storage.size(tablePeers) != 0 {
 		t.Errorf("%d peers known after a month", storage.size(tablePeers))
 	}
-	// Damaged entries are no reason not to start.
+	// Damaged entries do not prevent a start.
 	if err := storage.Commit([]kv.Write{
 		{Table: tablePeers, Key: []byte("rubbish"), Value: []byte{0xa0}},
 		{Table: tablePeers, Key: []byte(ids[0].String()), Value: []byte("rubbish")},
@@ -191,6 +191,6 @@ func TestKnownPeers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if loaded, err := loadKnown(storage); err != nil || len(loaded) != 0 {
-		t.Errorf("damaged entries give %v, %v", loaded, err)
+		t.Errorf("damaged entries return %v, %v", loaded, err)
 	}
 }

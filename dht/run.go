@@ -18,32 +18,31 @@ import (
 const (
 	redialAtOnce  = 8 // dials in flight
 	redialTimeout = 5 * time.Second
-	saveAgain     = 5 * time.Second  // after known peers could not be saved
-	seeRounds     = 8                // of redialling between two looks at a table in which nobody is new
-	lookSeldom    = 10 * time.Minute // between two looks of kad-dht's own at who is around
+	saveAgain     = 5 * time.Second  // after a failure to save known peers
+	seeRounds     = 8                // rounds of redialling between two looks at a table without new peers
+	lookSeldom    = 10 * time.Minute // between two of kad-dht's own refreshes of its table
 )
 
-// Run keeps this node connected: it dials bootstrap addresses and known peers that are not connected, in growing
-// intervals, for ever; puts peers that answer into the routing table; saves who is there; republishes the
-// records that this node signed; and closes streams that no question has used for long. It returns when ctx ends; nil
-// then, or the error of the last save.
+// Run keeps this node connected until ctx ends. It dials bootstrap addresses and known peers that are not connected, at
+// growing intervals; adds peers that answer to the routing table; saves the known peers; republishes the records that
+// this node signed; and closes streams that have been idle for long. It returns nil, or the error of the last save.
 func (d *DHT) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	loops.Go(func() {
 		every(ctx, min(d.opts.RedialEvery, d.opts.RepublishEvery), func() {
-			d.spread(d.kad.RoutingTable().Size())
+			d.expedite(d.kad.RoutingTable().Size())
 			d.republish(ctx)
 		})
 	})
 	loops.Go(func() { every(ctx, d.opts.RedialEvery, func() { d.fillTable(ctx) }) })
-	loops.Go(func() { d.lookAround(ctx) })
+	loops.Go(func() { d.refreshTable(ctx) })
 	loops.Go(func() { every(ctx, sweepEvery, func() { d.host.spare.sweep(time.Now()) }) })
 	err := d.runRedial(ctx)
 	loops.Wait()
 	return err
 }
 
-// every runs do now and then again and again, until ctx ends.
+// every calls do at once and then at each interval, until ctx ends.
 func every(ctx context.Context, interval time.Duration, do func()) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -57,17 +56,18 @@ func every(ctx context.Context, interval time.Duration, do func()) {
 	}
 }
 
-// lookAround asks who is near to this node, in growing intervals, until kad-dht's own interval does. Nodes that start
-// together ask the one that they join before it knows them all, and would hear of each other only then. A look is a walk: where
-// as many are known as a pause ago, it would hardly find anybody.
-func (d *DHT) lookAround(ctx context.Context) {
-	known := 0 // nodes in the table, a pause ago
+// refreshTable searches for the nodes near to this one, at growing intervals up to kad-dht's own. Nodes that start together
+// ask the node that they join before it has met them all, and would otherwise find each other only at kad-dht's next
+// refresh. A refresh is a walk. It is skipped while the table is as large as a pause ago, because it would hardly find a
+// new node.
+func (d *DHT) refreshTable(ctx context.Context) {
+	known := 0 // nodes in the table one pause ago
 	for pause := d.opts.RedialEvery; pause < lookSeldom; pause *= 2 {
 		select {
 		case <-time.After(pause):
 			now := d.kad.RoutingTable().Size()
 			if now != known {
-				d.kad.RefreshRoutingTable() // it does not wait for that
+				d.kad.RefreshRoutingTable() // returns at once
 			}
 			known = now
 		case <-ctx.Done():
@@ -76,14 +76,14 @@ func (d *DHT) lookAround(ctx context.Context) {
 	}
 }
 
-// dialed is what became of an attempt.
+// dialed is the outcome of an attempt.
 type dialed struct {
 	entry *redialEntry
 	id    peer.ID
 	err   error
 }
 
-// runRedial owns d.redial. Dials run beside it, so that one that hangs delays no other.
+// runRedial owns d.redial. Dials run in goroutines, so that one that hangs delays no other.
 func (d *DHT) runRedial(ctx context.Context) error {
 	tick := time.NewTicker(d.opts.RedialEvery)
 	defer tick.Stop()
@@ -92,8 +92,8 @@ func (d *DHT) runRedial(ctx context.Context) error {
 	flying := 0
 	var unsaved []kv.Write
 	for {
-		// At once: nodes that are all killed, and were not told whom to join, find each other by what was saved.
-		unsaved = append(unsaved, d.seeTable(time.Now())...)
+		// At once: nodes that are all killed, and were given no address to join, find each other by their saved peers.
+		unsaved = append(unsaved, d.updateKnownPeers(time.Now())...)
 		if len(unsaved) > 0 && time.Since(failed) >= saveAgain {
 			if err := d.store.commit(unsaved); err != nil {
 				d.logger.Error("known peers not saved", "error", err)
@@ -107,7 +107,7 @@ func (d *DHT) runRedial(ctx context.Context) error {
 				break
 			}
 			flying++
-			d.redial.began(e)
+			d.redial.markDialing(e)
 			bootstrap, id, targets := e.bootstrap, e.id, slices.Clone(e.targets)
 			go func() { // awaited by the receives below
 				id, err := d.dial(ctx, bootstrap, id, targets)
@@ -117,14 +117,14 @@ func (d *DHT) runRedial(ctx context.Context) error {
 		select {
 		case o := <-outcomes:
 			flying--
-			d.note(o)
+			d.recordOutcome(o)
 		case <-tick.C:
 		case <-ctx.Done():
 			for ; flying > 0; flying-- {
 				<-outcomes
 			}
-			d.seen.at = time.Time{} // once more, for addresses that were learned since
-			if err := d.store.commit(append(unsaved, d.seeTable(time.Now())...)); err != nil {
+			d.lastTable.at = time.Time{} // once more, for addresses found since
+			if err := d.store.commit(append(unsaved, d.updateKnownPeers(time.Now())...)); err != nil {
 				return fmt.Errorf("save known peers: %w", err)
 			}
 			return nil
@@ -132,20 +132,20 @@ func (d *DHT) runRedial(ctx context.Context) error {
 	}
 }
 
-func (d *DHT) note(o dialed) {
+func (d *DHT) recordOutcome(o dialed) {
 	now := time.Now()
 	switch {
 	case o.err == nil:
-		d.redial.reached(o.entry, o.id, now)
+		d.redial.markReached(o.entry, o.id, now)
 		d.metrics.redials.WithLabelValues("reached").Inc()
 		d.logger.Debug("peer reached", "name", o.entry.name, "peer", o.id)
-		d.kad.RefreshRoutingTable() // what one island knows, the other learns
+		d.kad.RefreshRoutingTable() // exchanges peers between two islands
 	case errors.Is(o.err, errSelf):
-		d.redial.ourselves(o.entry)
+		d.redial.markSelf(o.entry)
 	default:
-		d.redial.failed(o.entry, now)
+		d.redial.markFailed(o.entry, now)
 		if id := o.entry.id; id != "" && !d.connected(id) {
-			d.kad.RoutingTable().RemovePeer(id) // or each walk would wait for it
+			d.kad.RoutingTable().RemovePeer(id) // otherwise each walk would wait for it
 		}
 		d.metrics.redials.WithLabelValues("failed").Inc()
 		d.logger.Debug("peer not reached", "name", o.entry.name, "again_in", o.entry.due.Sub(now), "error", o.err)
@@ -156,7 +156,7 @@ func (d *DHT) connected(id peer.ID) bool {
 	return d.host.lib.Network().Connectedness(id) == network.Connected
 }
 
-// connections tells who is connected now. To ask libp2p about everybody that is known, one by one, costs an idle node more.
+// connections returns the connected peers. Querying libp2p for each known peer costs an idle node more.
 func (d *DHT) connections() func(peer.ID) bool {
 	now := make(map[peer.ID]struct{})
 	for _, id := range d.host.lib.Network().Peers() {
@@ -168,7 +168,7 @@ func (d *DHT) connections() func(peer.ID) bool {
 	}
 }
 
-// dial tries the addresses of an entry, all at once.
+// dial tries all addresses of an entry at once.
 func (d *DHT) dial(ctx context.Context, bootstrap bool, id peer.ID, targets []target) (peer.ID, error) {
 	ctx, cancel := context.WithTimeout(ctx, redialTimeout)
 	defer cancel()
@@ -186,8 +186,8 @@ func (d *DHT) dial(ctx context.Context, bootstrap bool, id peer.ID, targets []ta
 	return id, d.host.lib.Connect(ctx, info)
 }
 
-// fillTable puts connected nodes of this world that answer into the routing table, where they are missing. kad-dht
-// adds a peer when it connects, and drops it after one failed query; only a new connection would bring it back.
+// fillTable adds connected nodes of this world that answer to the routing table, if they are missing. kad-dht adds a peer
+// when it connects, and drops it after one failed query; only a new connection would bring it back.
 func (d *DHT) fillTable(ctx context.Context) {
 	added := false
 	table := d.kad.RoutingTable()
@@ -221,18 +221,18 @@ func (d *DHT) fillTable(ctx context.Context) {
 	}
 }
 
-// seeTable makes the peers in the routing table known. It returns what is to be saved for that. A table that is as it was
-// is looked at now and then only, for addresses that were learned later.
-func (d *DHT) seeTable(now time.Time) []kv.Write {
+// updateKnownPeers makes the peers in the routing table known, and returns the writes that this requires. While the table
+// does not change, it looks only now and then, for addresses found later.
+func (d *DHT) updateKnownPeers(now time.Time) []kv.Write {
 	peers := d.kad.RoutingTable().ListPeers()
 	slices.Sort(peers)
-	if slices.Equal(peers, d.seen.peers) && now.Sub(d.seen.at) < seeRounds*d.opts.RedialEvery {
+	if slices.Equal(peers, d.lastTable.peers) && now.Sub(d.lastTable.at) < seeRounds*d.opts.RedialEvery {
 		return nil
 	}
-	if len(peers) > len(d.seen.peers) {
-		d.holders.forget() // who came may be nearer to a record than those who hold it
+	if len(peers) > len(d.lastTable.peers) {
+		d.holders.clear() // the new peer may be nearer to a record than its holders
 	}
-	d.seen.peers, d.seen.at = peers, now
+	d.lastTable.peers, d.lastTable.at = peers, now
 	seen := make(map[peer.ID][]string)
 	for _, id := range peers {
 		for _, addr := range d.host.lib.Peerstore().Addrs(id) {
@@ -241,7 +241,7 @@ func (d *DHT) seeTable(now time.Time) []kv.Write {
 			}
 		}
 	}
-	writes := seePeers(d.redial.known, seen, now)
+	writes := updateKnown(d.redial.known, seen, now)
 	if len(writes) > 0 {
 		d.redial.refresh()
 	}

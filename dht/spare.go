@@ -5,24 +5,25 @@ import (
 	"time"
 )
 
-// To open a stream for a question, and to close it, takes eight of yamux's frames, encrypted and written one by one; the question
-// and its answer are two. So the stream of a question that was answered is kept for the next one.
+// Opening and closing a stream for a question takes eight of yamux's frames, encrypted and written one by one; the
+// question and its answer are two. So the stream of an answered question is kept for the next one.
 
 const (
-	// spareFor is how long a stream is kept: less than the one who answers waits for the next question (nextQuestion).
+	// spareFor is how long a stream is kept. It is shorter than the answering side's wait for the next question
+	// (nextQuestion).
 	spareFor = 40 * time.Second
-	// sweepEvery is how often those that were kept for too long are looked for.
+	// sweepEvery is the time between two sweeps of expired streams.
 	sweepEvery = 10 * time.Second
 )
 
-// askedAt is whom questions are put to, and of which kind.
-type askedAt struct{ peer, proto string }
+// questionKind is a peer and a protocol of questions.
+type questionKind struct{ peer, proto string }
 
-// spare are the streams on which nothing is under way, one of each kind to a peer at most. Any goroutine may use it.
+// spare holds idle streams, at most one per peer and protocol. Any goroutine may use it.
 type spare struct {
 	mu struct {
 		sync.Mutex
-		streams map[askedAt]kept
+		streams map[questionKind]kept
 	}
 }
 
@@ -31,8 +32,8 @@ type kept struct {
 	since  time.Time
 }
 
-// take gives the stream that is left for such questions, or nil. It is the caller's.
-func (s *spare) take(at askedAt, now time.Time) *Stream {
+// pop removes and returns the idle stream for such questions, or nil. The caller owns it.
+func (s *spare) pop(at questionKind, now time.Time) *Stream {
 	s.mu.Lock()
 	k := s.mu.streams[at]
 	delete(s.mu.streams, at)
@@ -44,11 +45,11 @@ func (s *spare) take(at askedAt, now time.Time) *Stream {
 	return k.stream
 }
 
-// keep takes a stream on which a question was answered. It replaces the one that is kept, if there is one.
-func (s *spare) keep(at askedAt, stream *Stream, now time.Time) {
+// put adds a stream on which a question was answered. It replaces an earlier one.
+func (s *spare) put(at questionKind, stream *Stream, now time.Time) {
 	s.mu.Lock()
 	if s.mu.streams == nil {
-		s.mu.streams = make(map[askedAt]kept)
+		s.mu.streams = make(map[questionKind]kept)
 	}
 	old := s.mu.streams[at].stream
 	s.mu.streams[at] = kept{stream, now}
@@ -58,7 +59,7 @@ func (s *spare) keep(at askedAt, stream *Stream, now time.Time) {
 	}
 }
 
-// sweep closes the streams that were kept for too long.
+// sweep closes the streams that were kept for longer than spareFor.
 func (s *spare) sweep(now time.Time) {
 	var over []*Stream
 	s.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// streamsOf lists the host's streams of a protocol with the other one.
+// streamsOf returns the host's streams of a protocol with the other host.
 func streamsOf(t *testing.T, h, other *Host, proto string) (found []network.Stream) {
 	t.Helper()
 	id, err := peer.Decode(other.PeerID())
@@ -53,7 +53,7 @@ func TestQuestionsShareAStream(t *testing.T) {
 	}
 	var refused *AnswerError
 	if _, err := a.Ask(ctx, b.PeerID(), proto, nil); !errors.As(err, &refused) {
-		t.Fatalf("a refusal gives %v", err)
+		t.Fatalf("a refusal returns %v", err)
 	}
 	ask()
 	if now := streamsOf(t, a, b, proto); len(now) != 1 || now[0].ID() != first[0].ID() {
@@ -72,7 +72,7 @@ func TestQuestionsShareAStream(t *testing.T) {
 	}
 }
 
-// recordedClose is a stream that notes that it was closed.
+// recordedClose is a stream that records that it was closed.
 type recordedClose struct {
 	network.Stream
 	closed *bool
@@ -90,32 +90,32 @@ func TestSpareStreamsAreClosed(t *testing.T) {
 		closed := new(bool)
 		return &Stream{conn: recordedClose{closed: closed}, release: func() {}}, closed
 	}
-	at := askedAt{"a", "/test"}
+	at := questionKind{"a", "/test"}
 	first, firstClosed := stream()
-	s.keep(at, first, now)
+	s.put(at, first, now)
 	second, secondClosed := stream()
-	s.keep(at, second, now)
+	s.put(at, second, now)
 	if !*firstClosed || *secondClosed {
 		t.Errorf("of two the first is closed: %t, the second: %t", *firstClosed, *secondClosed)
 	}
-	if s.take(at, now) != second || s.take(at, now) != nil {
+	if s.pop(at, now) != second || s.pop(at, now) != nil {
 		t.Error("what was kept is not taken, once")
 	}
-	s.keep(at, second, now)
-	if s.take(at, now.Add(spareFor+1)) != nil || !*secondClosed {
+	s.put(at, second, now)
+	if s.pop(at, now.Add(spareFor+1)) != nil || !*secondClosed {
 		t.Error("an old one is taken")
 	}
 	third, thirdClosed := stream()
-	s.keep(at, third, now)
+	s.put(at, third, now)
 	fourth, fourthClosed := stream()
-	s.keep(askedAt{"b", "/test"}, fourth, now.Add(spareFor+1))
+	s.put(questionKind{"b", "/test"}, fourth, now.Add(spareFor+1))
 	s.sweep(now.Add(spareFor + 1))
 	if !*thirdClosed || *fourthClosed {
 		t.Errorf("of two to several peers the old one is closed: %t, the new one: %t", *thirdClosed, *fourthClosed)
 	}
 }
 
-// hurried is a context whose deadline, which streams keep to, passes before it ends itself.
+// hurried is a context whose deadline, which streams use, passes before the context ends.
 type hurried struct {
 	context.Context //nolint:containedctx // it is one
 	until           time.Time
@@ -123,8 +123,8 @@ type hurried struct {
 
 func (h hurried) Deadline() (time.Time, bool) { return h.until, true }
 
-// What is answered too late is not taken for the answer to the next question, whether the stream or the context has noticed
-// first that it is late.
+// A late answer is not taken for the answer to the next question, whether the stream or the context notices the timeout
+// first.
 func TestALateAnswerIsNoOthers(t *testing.T) {
 	const proto = "/test/late"
 	for name, hurry := range map[string]bool{"the stream": true, "the context": false} {
@@ -163,7 +163,7 @@ func TestALateAnswerIsNoOthers(t *testing.T) {
 	}
 }
 
-// Who is asked again after it was restarted is asked over a new connection.
+// A peer that was restarted is asked over a new connection.
 func TestQuestionsOutliveTheConnection(t *testing.T) {
 	const proto = "/test/echo"
 	storage := newMemory()
@@ -194,7 +194,7 @@ func TestQuestionsOutliveTheConnection(t *testing.T) {
 	ask()
 }
 
-// The bytes of all questions and answers are counted, also where they share a stream.
+// The bytes of all questions and answers are counted, including those that share a stream.
 func TestSharedStreamsAreCounted(t *testing.T) {
 	const proto = "/test/echo"
 	a, b := pair(t)
@@ -224,15 +224,15 @@ func TestSharedStreamsAreCounted(t *testing.T) {
 	}
 }
 
-// A peer that takes too long is not asked once more.
+// A peer that takes too long is not asked again.
 func TestSilenceIsNoEnd(t *testing.T) {
 	for _, err := range []error{context.DeadlineExceeded, ErrNotServed} {
-		if errors.Is(ended(err), errEnded) {
+		if errors.Is(wrapStreamEnded(err), errStreamEnded) {
 			t.Errorf("%v counts as an end", err)
 		}
 	}
 	for _, err := range []error{io.EOF, network.ErrReset} {
-		if !errors.Is(ended(err), errEnded) {
+		if !errors.Is(wrapStreamEnded(err), errStreamEnded) {
 			t.Errorf("%v does not count as an end", err)
 		}
 	}

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// staleTime is how long a connection may take to show that its other end lives, when there is a newer one.
+	// staleTime is how long a connection may take to show that its other end is alive, when there is a newer connection.
 	staleTime = time.Second
-	// silentTime is how long it may take when it is the only one and somebody waited on it in vain: longer than
-	// a machine out of breath keeps its peers waiting. It bounds what a cut leaves behind: TCP waits after a cut
-	// for up to as long again before it repeats what was lost, and a connection that was closed meanwhile does not.
+	// silentTime is how long it may take when it is the only connection and a caller has waited on it in vain. It is
+	// longer than an overloaded machine delays its answers. It limits the aftermath of a network cut: after a cut TCP
+	// pauses for up to as long again before it retransmits, and a connection that was closed meanwhile does not.
 	silentTime = 3 * time.Second
 )
 
-// watchStale has connections checked that a peer no longer knows of. A node that was killed and is back
-// connects anew; if it had dialled the old connection over QUIC it cannot say that that one is dead (RFC 9000
-// §10.3.1: a client's first connection id has no reset token), and what is sent on it is lost for half a minute.
+// watchStale checks connections that the peer may have lost. A node that was killed and restarted connects anew. If it
+// had dialled the old connection over QUIC, it cannot signal that the old one is dead (RFC 9000 §10.3.1: a client's first
+// connection id has no reset token), and data sent on it is lost for half a minute.
 func (h *Host) watchStale() {
 	h.lib.Network().Notify(&network.NotifyBundle{ConnectedF: func(n network.Network, fresh network.Conn) {
 		for _, old := range n.ConnsToPeer(fresh.RemotePeer()) {
@@ -35,20 +35,20 @@ func (h *Host) watchStale() {
 	}})
 }
 
-// suspect has the connections with a peer checked that did not answer, or take what was sent, in time.
-func (h *Host) suspect(id peer.ID) {
+// checkConnections checks the connections to a peer that did not answer, or did not accept data, in time.
+func (h *Host) checkConnections(id peer.ID) {
 	for _, c := range h.lib.Network().ConnsToPeer(id) {
 		h.check(c, silentTime)
 	}
 }
 
-// check closes the connection if nobody answers on it within the time. It does not wait for that; Close does.
-// A connection that is being checked is not checked once more.
+// check closes the connection if the peer does not answer on it within the time. It returns at once; Close waits for the
+// check. A connection that is already being checked is not checked again.
 func (h *Host) check(old network.Conn, patience time.Duration) {
 	if !h.beginCheck(old.ID()) {
 		return
 	}
-	ctx, done := h.begin(context.Background())
+	ctx, done := h.beginHandler(context.Background())
 	if done == nil {
 		h.endCheck(old.ID())
 		return
@@ -56,7 +56,7 @@ func (h *Host) check(old network.Conn, patience time.Duration) {
 	go func() {
 		defer done()
 		defer h.endCheck(old.ID())
-		err := answersInTime(patience, func(patience time.Duration) error { return answers(ctx, old, patience) })
+		err := probeWithRetry(patience, func(patience time.Duration) error { return probe(ctx, old, patience) })
 		if err != nil {
 			h.logger.Debug("stale connection closed", "peer", old.RemotePeer().String(), "error", err)
 			old.Close() //nolint:errcheck // it is dead
@@ -80,23 +80,23 @@ func (h *Host) endCheck(conn string) {
 	delete(h.mu.checking, conn)
 }
 
-// breathless is by how much the end of a wait may be noticed too late by a machine that is not out of breath.
-const breathless = 50 * time.Millisecond
+// overloadDelay is the delay in noticing the end of a wait above which this machine counts as overloaded.
+const overloadDelay = 50 * time.Millisecond
 
-// answersInTime asks, and once more if this machine is out of breath: so are others on it then, and each new connection
-// would cost all of them more than the answer. A dead connection so lasts twice its patience at most, however busy the
-// machine is.
-func answersInTime(patience time.Duration, ask func(patience time.Duration) error) error {
+// probeWithRetry asks, and asks again if this machine is overloaded: other nodes on it are then, too, and each new
+// connection would cost all of them more than the answer. So a dead connection lasts at most twice its time limit,
+// whatever the load.
+func probeWithRetry(patience time.Duration, ask func(patience time.Duration) error) error {
 	began := time.Now()
 	err := ask(patience)
-	if err == nil || !late(err) || time.Since(began) < patience+breathless {
+	if err == nil || !isTimeout(err) || time.Since(began) < patience+overloadDelay {
 		return err
 	}
 	return ask(patience)
 }
 
-// answers asks for a protocol that every node speaks, on this very connection.
-func answers(ctx context.Context, c network.Conn, patience time.Duration) error {
+// probe asks for a protocol that every node serves, on this very connection.
+func probe(ctx context.Context, c network.Conn, patience time.Duration) error {
 	until := time.Now().Add(patience)
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
@@ -104,7 +104,7 @@ func answers(ctx context.Context, c network.Conn, patience time.Duration) error 
 	if err != nil {
 		return err
 	}
-	defer s.Reset() //nolint:errcheck // of no use any more
+	defer s.Reset() //nolint:errcheck // not needed any more
 	if err := s.SetDeadline(until); err != nil {
 		return err
 	}
@@ -112,8 +112,8 @@ func answers(ctx context.Context, c network.Conn, patience time.Duration) error 
 	return err
 }
 
-// late tells whether the error says that the time was over, of a stream's deadline or of a context.
-func late(err error) bool {
+// isTimeout reports whether the error is the timeout of a stream's deadline or of a context.
+func isTimeout(err error) bool {
 	var timeout net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }

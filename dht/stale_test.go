@@ -15,8 +15,8 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 )
 
-// relay passes TCP connections on to an address until it is cut: then bytes vanish and nobody is told, as
-// between two machines whose cable is pulled.
+// relay forwards TCP connections to an address until it is cut. Then bytes vanish without an error, as between two
+// machines whose cable is pulled.
 type relay struct {
 	net.Listener
 	cut  atomic.Bool
@@ -80,7 +80,7 @@ func (r *relay) pass(to io.Writer, from io.Reader) {
 	}
 }
 
-// multiaddr is the relay's address as libp2p writes it.
+// multiaddr returns the relay's address in libp2p's form.
 func (r *relay) multiaddr(t *testing.T) string {
 	ip, port, err := net.SplitHostPort(r.Addr().String())
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *relay) multiaddr(t *testing.T) string {
 	return "/ip4/" + ip + "/tcp/" + port
 }
 
-// socketOf is the address at which the host takes TCP connections.
+// socketOf returns the address on which the host accepts TCP connections.
 func socketOf(t *testing.T, h *Host) (ip, port string) {
 	addr := mustAddr(t, h.Addrs()[0])
 	ip, err := addr.ValueForProtocol(ma.P_IP4)
@@ -103,8 +103,8 @@ func socketOf(t *testing.T, h *Host) (ip, port string) {
 	return ip, port
 }
 
-// A connection whose other end is silent is closed soon after somebody has waited on it in vain, and the peer is
-// reached by another one: not when TCP sends again, which after a long cut is late.
+// A connection whose other end is silent is closed soon after a caller has waited on it in vain, and the peer is reached
+// over another one. TCP's retransmission would come late after a long cut.
 func TestSilentConnectionIsReplaced(t *testing.T) {
 	for _, how := range []string{"ask", "read", "reset"} {
 		t.Run(how, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestSilentConnectionIsReplaced(t *testing.T) {
 			eventually(t, "the silent connection to be closed", func() bool {
 				return a.lib.Network().Connectedness(b.lib.ID()) != network.Connected
 			})
-			if took := time.Since(cut); took > 2*silentTime+3*time.Second { // twice if this machine is out of breath
+			if took := time.Since(cut); took > 2*silentTime+3*time.Second { // twice if this machine is overloaded
 				t.Errorf("noticed after %v", took)
 			}
 			if err := ask(5 * time.Second); err != nil {
@@ -161,7 +161,7 @@ func TestSilentConnectionIsReplaced(t *testing.T) {
 	}
 }
 
-// A peer that answers late loses no connection.
+// A peer that answers late keeps its connection.
 func TestSlowPeerStaysConnected(t *testing.T) {
 	a, b := pair(t)
 	slow := make(chan struct{})
@@ -189,12 +189,12 @@ func TestSlowPeerStaysConnected(t *testing.T) {
 	}
 }
 
-// Whoever wants to speak to a peer that could not be reached for a while is not kept from it when it is back.
+// A peer that was unreachable for a while can be dialled soon after it is back.
 func TestPeerIsDialledAgainSoon(t *testing.T) {
 	a, b := startHost(t, 67, newMemory()), startHost(t, 68, newMemory())
 	b.HandleAsk("/echo", func(_ context.Context, _ string, q []byte) ([]byte, error) { return q, nil })
 	ip, port := socketOf(t, b)
-	// Of an address at which nobody listens libp2p learns to keep away for longer and longer.
+	// libp2p's backoff grows for an address without a listener.
 	gone := startRelay(t, net.JoinHostPort(ip, "0"), net.JoinHostPort(ip, port))
 	if err := gone.Close(); err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func TestPeerIsDialledAgainSoon(t *testing.T) {
 	}
 	for range 5 {
 		if ask() == nil {
-			t.Fatal("nobody answered")
+			t.Fatal("no answer")
 		}
 	}
 	startRelay(t, gone.Addr().String(), net.JoinHostPort(ip, port))
@@ -219,23 +219,23 @@ func TestPeerIsDialledAgainSoon(t *testing.T) {
 	}
 }
 
-// A machine that notices late that the time is over is out of breath, and gives more of it, but not for ever; others do
-// not, nor does anybody whose connection fails.
+// A machine that notices the end of a wait late is overloaded, and extends the wait, but only once. Others do not, and a
+// failed connection is not extended at all.
 func TestBreathlessMachineIsPatient(t *testing.T) {
 	for name, c := range map[string]struct {
-		lag  time.Duration // by which the end of the time is noticed too late
+		lag  time.Duration // delay in noticing the end of the time
 		err  error
-		want time.Duration // all patience together
+		want time.Duration // of all waits together
 	}{
-		"in breath":        {breathless / 2, context.DeadlineExceeded, time.Second},
-		"out of breath":    {2 * breathless, context.DeadlineExceeded, 2 * time.Second},
-		"the conn is dead": {2 * breathless, io.EOF, time.Second},
-		"it answers":       {2 * breathless, nil, time.Second},
+		"in breath":        {overloadDelay / 2, context.DeadlineExceeded, time.Second},
+		"out of breath":    {2 * overloadDelay, context.DeadlineExceeded, 2 * time.Second},
+		"the conn is dead": {2 * overloadDelay, io.EOF, time.Second},
+		"it answers":       {2 * overloadDelay, nil, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var all time.Duration
-				err := answersInTime(time.Second, func(patience time.Duration) error {
+				err := probeWithRetry(time.Second, func(patience time.Duration) error {
 					all += patience
 					<-time.After(patience + c.lag)
 					return c.err

@@ -2,8 +2,8 @@ package dht
 
 import "github.com/voxelpopuli/voxeld/kv"
 
-// Storage is where a node keeps its identity, its known peers and its share of the records.
-// It is safe for concurrent use; Commit returns when all writes, or none of them, are durable.
+// Storage persists a node's identity, its known peers and its share of the records. It is safe for concurrent use. Commit
+// returns when all writes, or none of them, are durable.
 type Storage interface {
 	Get(table string, key []byte) ([]byte, error)
 	Scan(table string, prefix []byte, visit func(key, value []byte) error) error

@@ -16,14 +16,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// ErrNotServed says that the peer is there, but does not speak the protocol.
+// ErrNotServed means that the peer is reachable, but does not serve the protocol.
 var ErrNotServed = errors.New("peer does not serve this protocol")
 
 // openTimeout bounds opening a stream when the caller sets no deadline: address lookup, dial and negotiation.
 const openTimeout = 15 * time.Second
 
-// Stream is one ordered, encrypted byte stream with a peer. Handle and Open give it out as an io.ReadWriteCloser;
-// whoever needs deadlines asserts for the method he needs.
+// Stream is one ordered, encrypted byte stream with a peer. Handle and Open return it as an io.ReadWriteCloser; a caller
+// that needs deadlines asserts the method.
 type Stream struct {
 	conn interface {
 		io.ReadWriteCloser
@@ -31,22 +31,22 @@ type Stream struct {
 		SetReadDeadline(time.Time) error
 		SetWriteDeadline(time.Time) error
 	}
-	reset   func()
-	release func()
-	suspect func()             // the peer is silent: does it live?
-	in, out prometheus.Counter // of bytes; nil for a stream to oneself
+	reset           func()
+	release         func()
+	checkConnection func()             // called when the peer is silent, to check the connection
+	in, out         prometheus.Counter // of bytes; nil for a stream to oneself
 }
 
-// Read reads what the peer wrote; io.EOF when it closed its side.
+// Read reads what the peer wrote; io.EOF after the peer has closed its side.
 func (s *Stream) Read(p []byte) (int, error) {
-	n, err := patient{s}.Read(p)
-	return n, s.judge(err)
+	n, err := uncheckedReader{s}.Read(p)
+	return n, s.checkOnTimeout(err)
 }
 
-// patient reads from a stream on which the peer may be silent: an error does not make it suspected.
-type patient struct{ stream *Stream }
+// uncheckedReader reads from a stream on which the peer may be silent: a timeout does not trigger a check.
+type uncheckedReader struct{ stream *Stream }
 
-func (p patient) Read(b []byte) (int, error) {
+func (p uncheckedReader) Read(b []byte) (int, error) {
 	n, err := p.stream.conn.Read(b)
 	if p.stream.in != nil {
 		p.stream.in.Add(float64(n))
@@ -60,29 +60,29 @@ func (s *Stream) Write(p []byte) (int, error) {
 	if s.out != nil {
 		s.out.Add(float64(n))
 	}
-	return n, s.judge(err)
+	return n, s.checkOnTimeout(err)
 }
 
-// judge has the connection checked if the error says that the peer took too long.
-func (s *Stream) judge(err error) error {
-	if err != nil && late(err) {
-		s.suspect()
+// checkOnTimeout has the connection checked if the error is a timeout.
+func (s *Stream) checkOnTimeout(err error) error {
+	if err != nil && isTimeout(err) {
+		s.checkConnection()
 	}
 	return notServed(err)
 }
 
-// Close ends the stream in both directions; what was written before still arrives.
+// Close ends the stream in both directions. Data written before still arrives.
 func (s *Stream) Close() error {
 	s.release()
 	return s.conn.Close()
 }
 
-// Reset ends the stream in both directions at once; the peer sees an error. Who does that may have waited for the
-// peer in vain, so whether the connection works still is looked at: if not, all streams on it end.
+// Reset ends the stream in both directions at once; the peer sees an error. The caller may have waited for the peer in
+// vain, so the connection is checked: if it is dead, all streams on it end.
 func (s *Stream) Reset() {
 	s.release()
 	s.reset()
-	s.suspect()
+	s.checkConnection()
 }
 
 // SetDeadline bounds reads and writes. The zero time means no bound.
@@ -94,9 +94,9 @@ func (s *Stream) SetReadDeadline(t time.Time) error { return s.conn.SetReadDeadl
 // SetWriteDeadline bounds writes.
 func (s *Stream) SetWriteDeadline(t time.Time) error { return s.conn.SetWriteDeadline(t) }
 
-// Handle serves a protocol: serve runs in a goroutine of its own for each stream that a peer opens. Its context
-// ends when the host is closed, and Close waits for it; the stream is closed when it returns.
-// A second call for the same protocol replaces the first.
+// Handle serves a protocol. serve runs in a goroutine of its own for each stream that a peer opens. Its context ends when
+// the host is closed, and Close waits for it; the stream is closed when it returns. A second call for the same protocol
+// replaces the first.
 func (h *Host) Handle(proto string, serve func(ctx context.Context, peer string, stream io.ReadWriteCloser)) {
 	h.handle(proto, func(ctx context.Context, peer string, s *Stream) { serve(ctx, peer, s) })
 }
@@ -112,7 +112,7 @@ func (h *Host) handle(proto string, serve serveFunc) {
 	h.mu.handlers[proto] = serve
 	h.lib.SetStreamHandler(protocol.ID(proto), func(lib network.Stream) {
 		s := h.wrap(lib)
-		ctx, done := h.begin(context.Background())
+		ctx, done := h.beginHandler(context.Background())
 		if done == nil {
 			s.Reset()
 			return
@@ -123,9 +123,9 @@ func (h *Host) handle(proto string, serve serveFunc) {
 	})
 }
 
-// begin counts a handler in. Its context also ends when the host is closed, and Close waits until done is called.
-// When the host is closing already, done is nil.
-func (h *Host) begin(parent context.Context) (ctx context.Context, done func()) {
+// beginHandler registers a handler. Its context also ends when the host is closed, and Close waits until done is called.
+// If the host is already closing, done is nil.
+func (h *Host) beginHandler(parent context.Context) (ctx context.Context, done func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.mu.closed {
@@ -145,7 +145,7 @@ func (h *Host) begin(parent context.Context) (ctx context.Context, done func()) 
 	}
 }
 
-// wrap protects the connection below the stream from being closed as idle while the stream is open.
+// wrap protects the stream's connection from being closed as idle while the stream is open.
 func (h *Host) wrap(lib network.Stream) *Stream {
 	h.mu.Lock()
 	h.mu.last++
@@ -155,26 +155,26 @@ func (h *Host) wrap(lib network.Stream) *Stream {
 	conns := h.lib.ConnManager()
 	conns.Protect(id, tag)
 	return &Stream{
-		conn:    lib,
-		reset:   func() { lib.Reset() }, //nolint:errcheck // a stream that cannot be reset is gone already
-		release: func() { conns.Unprotect(id, tag) },
-		suspect: func() { h.suspect(id) },
-		in:      h.metrics.streamIn,
-		out:     h.metrics.streamOut,
+		conn:            lib,
+		reset:           func() { lib.Reset() }, //nolint:errcheck // a stream that cannot be reset has already ended
+		release:         func() { conns.Unprotect(id, tag) },
+		checkConnection: func() { h.checkConnections(id) },
+		in:              h.metrics.streamIn,
+		out:             h.metrics.streamOut,
 	}
 }
 
-// closeQuietly closes a stream whose user is done with it.
+// closeQuietly closes a stream and ignores the error.
 func (s *Stream) closeQuietly() {
 	if err := s.Close(); err != nil {
 		s.Reset()
 	}
 }
 
-// Open opens a stream to a peer, connecting first if need be; the peer's address is looked up in the DHT when it
-// is not known here. A stream to oneself is a pipe to one's own handler.
-// The error is ErrNotServed when the peer does not speak the protocol; where an outdated notion of the peer hides
-// that, it is the first Read or Write that returns it.
+// Open opens a stream to a peer and connects first if necessary; if the peer's address is not known here, Open looks it
+// up in the DHT. A stream to oneself is a pipe to the local handler.
+// The error is ErrNotServed when the peer does not serve the protocol. If cached protocol information is outdated, only
+// the first Read or Write returns it.
 func (h *Host) Open(ctx context.Context, peer, proto string) (io.ReadWriteCloser, error) {
 	s, err := h.open(ctx, peer, proto)
 	if err != nil {
@@ -198,15 +198,15 @@ func (h *Host) open(ctx context.Context, name, proto string) (*Stream, error) {
 	}
 	lib, err := h.lib.NewStream(network.WithAllowLimitedConn(ctx, "open"), id, protocol.ID(proto))
 	if err != nil {
-		if late(err) {
-			h.suspect(id)
+		if isTimeout(err) {
+			h.checkConnections(id)
 		}
 		return nil, notServed(err)
 	}
 	return h.wrap(lib), nil
 }
 
-// reach connects to a peer, by the addresses known here or by those that the DHT knows.
+// reach connects to a peer, by the addresses known here or by those found in the DHT.
 func (h *Host) reach(ctx context.Context, id peer.ID) error {
 	if h.lib.Network().Connectedness(id) == network.Connected {
 		return nil
@@ -240,7 +240,7 @@ func (h *Host) openToSelf(proto string) (*Stream, error) {
 	if serve == nil {
 		return nil, ErrNotServed
 	}
-	ctx, done := h.begin(context.Background())
+	ctx, done := h.beginHandler(context.Background())
 	if done == nil {
 		return nil, ErrClosed
 	}
@@ -251,17 +251,17 @@ func (h *Host) openToSelf(proto string) (*Stream, error) {
 	nothing := func() {}
 	go func() {
 		defer done()
-		// Closing the host must end the pipe, as it ends streams to others.
+		// Closing the host must end the pipe, as it ends streams to peers.
 		stop := context.AfterFunc(ctx, end(far))
 		defer stop()
-		s := &Stream{conn: far, reset: end(far), release: nothing, suspect: nothing}
+		s := &Stream{conn: far, reset: end(far), release: nothing, checkConnection: nothing}
 		defer s.closeQuietly()
 		serve(ctx, h.PeerID(), s)
 	}()
-	return &Stream{conn: near, reset: end(near), release: nothing, suspect: nothing}, nil
+	return &Stream{conn: near, reset: end(near), release: nothing, checkConnection: nothing}, nil
 }
 
-// notServed turns libp2p's way of saying that a protocol is unknown into ErrNotServed.
+// notServed converts libp2p's errors for an unknown protocol to ErrNotServed.
 func notServed(err error) error {
 	var unknown multistream.ErrNotSupported[protocol.ID]
 	if errors.As(err, &unknown) {

@@ -13,35 +13,35 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// maxCount bounds the numbers in a record that the newest one is chosen by. They grow by one at a time and never come
-// near; a record that claims more would only serve to be unbeatable.
+// maxCount bounds the numbers that decide which record is the newest. They grow by one at a time and never come near the
+// bound; a record with a higher number could only be meant never to be replaced.
 const maxCount = 1 << 48
 
 // catalogID is the region id of the catalog.
 const catalogID = 1
 
-// chunkValidator judges what may stand under /chunk/.
+// chunkValidator validates values under /chunk/.
 type chunkValidator struct {
-	opened *opened
-	cells  *cellKeys
+	cache *recordCache
+	cells *cellKeys
 }
 
-// playerValidator judges what may stand under /player/.
-type playerValidator struct{ opened *opened }
+// playerValidator validates values under /player/.
+type playerValidator struct{ cache *recordCache }
 
 var (
 	_ record.Validator = chunkValidator{}
 	_ record.Validator = playerValidator{}
 )
 
-// Validate says why a peer's bytes are no region record for the key.
+// Validate returns an error unless the bytes are a valid region record for the key.
 func (v chunkValidator) Validate(key string, value []byte) error {
 	_, err := v.open(key, value)
 	return err
 }
 
 func (v chunkValidator) open(key string, value []byte) (wire.Region, error) {
-	s, err := v.opened.open(key, value)
+	s, err := v.cache.open(key, value)
 	if err != nil {
 		return wire.Region{}, err
 	}
@@ -69,7 +69,7 @@ func (v chunkValidator) checkKey(key string, region wire.Region) error {
 		return nil
 	}
 	if region.ID == catalogID {
-		return errors.New("check region record: the catalog is no cell's region")
+		return errors.New("check region record: the catalog covers no cell")
 	}
 	cell, _, err := grid.ParseKey(key)
 	if err != nil {
@@ -81,34 +81,34 @@ func (v chunkValidator) checkKey(key string, region wire.Region) error {
 	return v.cells.check(key)
 }
 
-// checkRegion goes beyond what wire.DecodeRegion has checked.
+// checkRegion checks what wire.DecodeRegion does not.
 func checkRegion(r wire.Region) error {
 	if r.Epoch >= maxCount || r.Term >= maxCount {
-		return errors.New("check region record: a number is too large to be true")
+		return errors.New("check region record: a number is implausibly large")
 	}
 	for i, m := range r.Members {
 		if id, err := peer.Decode(m.Peer); err != nil || id.String() != m.Peer {
-			return fmt.Errorf("check region record: member %d: %q is no peer id", i, m.Peer)
+			return fmt.Errorf("check region record: member %d: %q is not a peer id", i, m.Peer)
 		}
 	}
 	return nil
 }
 
-// Select returns the index of the record with the highest (epoch, term); of the first one on ties.
+// Select returns the index of the record with the highest (epoch, term); the first one on ties.
 func (v chunkValidator) Select(key string, values [][]byte) (int, error) {
 	return selectBest(key, values, v.open, func(a, b wire.Region) int {
 		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Term, b.Term))
 	})
 }
 
-// Validate says why a peer's bytes are no player record for the key.
+// Validate returns an error unless the bytes are a valid player record for the key.
 func (v playerValidator) Validate(key string, value []byte) error {
 	_, err := v.open(key, value)
 	return err
 }
 
 func (v playerValidator) open(key string, value []byte) (wire.PlayerRecord, error) {
-	s, err := v.opened.open(key, value)
+	s, err := v.cache.open(key, value)
 	if err != nil {
 		return wire.PlayerRecord{}, err
 	}
@@ -128,31 +128,31 @@ func (v playerValidator) open(key string, value []byte) (wire.PlayerRecord, erro
 	return rec, nil
 }
 
-// checkPlayer goes beyond what wire.DecodePlayerRecord has checked.
+// checkPlayer checks what wire.DecodePlayerRecord does not.
 func checkPlayer(rec wire.PlayerRecord) error {
 	switch {
 	case rec.Seq >= maxCount:
-		return errors.New("check player record: sequence number too large to be true")
+		return errors.New("check player record: sequence number is implausibly large")
 	case rec.SavedAt <= 0 || rec.SavedAt > wire.MaxDone:
-		return errors.New("check player record: saved at no time")
+		return errors.New("check player record: time of saving is missing")
 	}
 	return nil
 }
 
-// Select returns the index of the record with the highest sequence number; of the first one on ties.
+// Select returns the index of the record with the highest sequence number; the first one on ties.
 func (v playerValidator) Select(key string, values [][]byte) (int, error) {
 	return selectBest(key, values, v.open, func(a, b wire.PlayerRecord) int { return cmp.Compare(a.Seq, b.Seq) })
 }
 
-// selectBest returns the index of the best valid value. It must be the first one on ties: kad-dht puts the newcomer
-// first, and takes any other answer for "the stored one is newer".
+// selectBest returns the index of the best valid value. On ties it must be the first one: kad-dht puts the new record
+// first, and takes any other index as "the stored one is newer".
 func selectBest[T any](key string, values [][]byte, open func(string, []byte) (T, error), compare func(a, b T) int) (int, error) {
 	best := -1
 	var bestRecord T
 	for i, value := range values {
 		rec, err := open(key, value)
 		if err != nil {
-			continue // an invalid record loses against every valid one
+			continue // a valid record wins over every invalid one
 		}
 		if best < 0 || compare(rec, bestRecord) > 0 {
 			best, bestRecord = i, rec
@@ -164,7 +164,7 @@ func selectBest[T any](key string, values [][]byte, open func(string, []byte) (T
 	return best, nil
 }
 
-// cellKeys finds the keys of cells, for many goroutines.
+// cellKeys computes the keys of cells, for many goroutines.
 type cellKeys struct {
 	mu struct {
 		sync.Mutex

@@ -7,7 +7,7 @@ import (
 )
 
 // Cell is a node of a domain's trie. Cells are comparable with ==.
-// In text, JSON and CBOR it is what String returns.
+// Its text, JSON and CBOR form is the result of String.
 type Cell struct {
 	Domain Domain
 	Label  Label
@@ -38,7 +38,7 @@ func (c Cell) Area() Area {
 	return Area{MinX: minX, MinZ: minZ, MaxX: minX + width, MaxZ: minZ + depth}
 }
 
-// Contains says whether the chunk lies in the cell.
+// Contains reports whether the chunk lies in the cell.
 func (c Cell) Contains(p ChunkPos) bool { return CellAt(p, c.Label.Len()) == c }
 
 // Children returns the cell's lower and upper half. It panics if the label is full.
@@ -49,8 +49,8 @@ func (c Cell) Children() (lower, upper Cell) {
 // Parent returns the cell that this one is half of. It panics for a domain's root.
 func (c Cell) Parent() Cell { return Cell{c.Domain, c.Label.Parent()} }
 
-// Adjacent returns the cells around this one whose labels are as long, by Z and then by X:
-// eight, also across the borders of domains, but fewer at the edge of the world.
+// Adjacent returns the cells of the same label length around this one, by Z and then by X. There are eight, also across
+// the borders of domains, but fewer at the edge of the world.
 func (c Cell) Adjacent() []Cell {
 	area := c.Area()
 	width, depth := span(c.Label.Len())
@@ -66,10 +66,10 @@ func (c Cell) Adjacent() []Cell {
 	return around
 }
 
-// String returns "dx,dz/label", as "-1,0/0110"; a domain's root is "-1,0/".
+// String returns "dx,dz/label", for example "-1,0/0110"; a domain's root is "-1,0/".
 func (c Cell) String() string { return c.Domain.String() + "/" + c.Label.String() }
 
-// ParseCell reads exactly what String writes, and refuses domains that are out of the world.
+// ParseCell parses exactly what String returns, and rejects domains outside the world.
 func ParseCell(text string) (Cell, error) {
 	domain, label, found := strings.Cut(text, "/")
 	if !found {
@@ -101,7 +101,7 @@ func parseDomain(text string) (Domain, error) {
 	return d, nil
 }
 
-// clip bounds what an error message repeats of its input, in bytes.
+// clip bounds how much of its input, in bytes, an error message repeats.
 func clip(text string) string { return text[:min(len(text), 64)] }
 
 // MarshalText writes what String does.
@@ -117,8 +117,8 @@ func (c *Cell) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalBinary writes the same bytes as MarshalText. CBOR encoders look for it by default,
-// and would else write the fields, of which the label has none that they see.
+// MarshalBinary returns the same bytes as MarshalText. CBOR encoders call it by default; without it they would encode the
+// fields, and Label has no exported ones.
 func (c Cell) MarshalBinary() ([]byte, error) { return c.MarshalText() }
 
 // UnmarshalBinary reads what MarshalBinary writes.

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Placement says how cells are given places in the DHT's keyspace.
+// Placement selects how cells are placed in the DHT's keyspace.
 //
-// A cell's DHT key is /chunk/<dx>,<dz>/<label>/<nonce>. The DHT takes the SHA-256 of it for a place
-// (DESIGN §5), which scatters neighbours; the nonce is there to undo that.
+// A cell's DHT key is /chunk/<dx>,<dz>/<label>/<nonce>. The DHT places it at the SHA-256 of the key, which scatters
+// neighbours; the nonce undoes that (docs/adr/0007).
 type Placement string
 
 const (
@@ -29,7 +29,7 @@ const CatalogKey = "/chunk/catalog"
 
 const keyPrefix = "/chunk/"
 
-// ParsePlacement reads the name of a placement.
+// ParsePlacement parses the name of a placement.
 func ParsePlacement(name string) (Placement, error) {
 	switch p := Placement(name); p {
 	case PlacementWalkad, PlacementHash:
@@ -39,7 +39,7 @@ func ParsePlacement(name string) (Placement, error) {
 }
 
 // Key returns the cell's DHT key. For PlacementWalkad that takes about half a millisecond: see Keys.
-// It panics if the placement is neither of the constants.
+// It panics if the placement is not one of the constants.
 func (p Placement) Key(c Cell) string {
 	switch p {
 	case PlacementWalkad:
@@ -50,8 +50,8 @@ func (p Placement) Key(c Cell) string {
 	panic(fmt.Sprintf("grid: placement %q", string(p)))
 }
 
-// Check says why the key is not the one that this placement gives to the cell in it; nil if it is.
-// A wrong nonce usually costs one hash, a right one as much as Key.
+// Check returns nil if the key is the one that this placement assigns to the cell in it, and else an error with the
+// reason. A wrong nonce usually costs one hash, a right one as much as Key.
 func (p Placement) Check(key string) error { return p.check(key, p.Key) }
 
 func (p Placement) check(key string, keyOf func(Cell) string) error {
@@ -68,8 +68,8 @@ func (p Placement) check(key string, keyOf func(Cell) string) error {
 	return nil
 }
 
-// ParseKey takes a DHT key of a cell apart. It accepts exactly the keys that some nonce gives;
-// whether it is the right nonce says Check. CatalogKey is not the key of a cell.
+// ParseKey splits a cell's DHT key into its parts. It accepts exactly the keys that some nonce produces; use Check to
+// find out whether it is the right nonce. CatalogKey is not the key of a cell.
 func ParseKey(key string) (Cell, uint64, error) {
 	rest, isChunk := strings.CutPrefix(key, keyPrefix)
 	last := strings.LastIndexByte(rest, '/')
@@ -88,7 +88,7 @@ func ParseKey(key string) (Cell, uint64, error) {
 	return c, nonce, nil
 }
 
-// KeyPrefix returns the first MaxLabel (12) bits of the place that the DHT gives to the key: of its SHA-256.
+// KeyPrefix returns the first MaxLabel (12) bits of the key's place in the DHT, which is its SHA-256.
 func KeyPrefix(key string) uint16 { return prefixOf([]byte(key)) }
 
 func prefixOf(text []byte) uint16 {
@@ -96,11 +96,11 @@ func prefixOf(text []byte) uint16 {
 	return binary.BigEndian.Uint16(hash[:]) >> (16 - MaxLabel)
 }
 
-// prefix returns the 12 bits with which the cell's place begins under PlacementWalkad.
+// prefix returns the first 12 bits of the cell's place under PlacementWalkad.
 func (c Cell) prefix() uint16 { return c.Label.Gray() ^ KeyPrefix(c.Domain.String()) }
 
 // searchKey returns the key with the smallest nonce that hashes to the cell's prefix.
-// No nonce at all would do with probability (1 - 2⁻¹²)^(2⁶⁴): the loop ends.
+// The probability that no nonce fits is (1 - 2⁻¹²)^(2⁶⁴), so the loop ends.
 func (c Cell) searchKey() []byte {
 	want := c.prefix()
 	stem := c.appendKeyStem(make([]byte, 0, 64))

@@ -30,8 +30,8 @@ func TestKeyPrefixIsTheFirst12Bits(t *testing.T) {
 	})
 }
 
-// Keys are addresses in the DHT: changing one loses what is filed under it. The nonces were found by a program
-// in another language, which builds the Gray code by reflection.
+// Keys are addresses in the DHT: changing one loses the records stored under it. The nonces were found by a program in
+// another language, which builds the Gray code by reflection.
 func TestKeyGolden(t *testing.T) {
 	for _, test := range []struct {
 		cell, walkad string

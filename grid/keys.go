@@ -1,9 +1,9 @@
 package grid
 
-// maxKeys bounds a Keys, in entries of about 150 bytes: the founded cells of 256 domains.
+// maxKeys bounds the entries of a Keys, of about 150 bytes each: the founded cells of 256 domains.
 const maxKeys = 1 << 12
 
-// Keys remembers the keys of cells, so that each is searched for once. The zero Keys is not usable: see NewKeys.
+// Keys caches the keys of cells, so that each is searched for once. The zero Keys is not usable: see NewKeys.
 // It belongs to one goroutine.
 type Keys struct {
 	placement Placement
@@ -21,7 +21,7 @@ func (k *Keys) Key(c Cell) string {
 		return key
 	}
 	if len(k.keys) >= maxKeys {
-		for old := range k.keys { // any one: which cell it is changes only how long the next answer takes
+		for old := range k.keys { // any one: the choice affects only how long a later call takes
 			delete(k.keys, old)
 			break
 		}
@@ -31,5 +31,5 @@ func (k *Keys) Key(c Cell) string {
 	return key
 }
 
-// Check says what Placement.Check does, faster for cells that are known.
+// Check returns the same as Placement.Check, faster for cached cells.
 func (k *Keys) Check(key string) error { return k.placement.check(key, k.Key) }

@@ -22,7 +22,7 @@ type Label struct {
 	n    uint8  // 0 to MaxLabel
 }
 
-// ParseLabel reads what String writes: up to MaxLabel characters 0 and 1.
+// ParseLabel parses the result of String: up to MaxLabel characters 0 and 1.
 func ParseLabel(text string) (Label, error) {
 	if len(text) > MaxLabel {
 		return Label{}, fmt.Errorf("parse label: %d bits, more than %d", len(text), MaxLabel)
@@ -97,7 +97,7 @@ func (l *Label) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalBinary writes the same bytes as MarshalText, for the reason that Cell gives.
+// MarshalBinary returns the same bytes as MarshalText, for the same reason as Cell.MarshalBinary.
 func (l Label) MarshalBinary() ([]byte, error) { return l.MarshalText() }
 
 // UnmarshalBinary reads what MarshalBinary writes.
@@ -105,11 +105,10 @@ func (l *Label) UnmarshalBinary(text []byte) error { return l.UnmarshalText(text
 
 // Gray returns the label's cell-ID: MaxLabel bits, the Gray code of the label padded with zeros at the low end.
 //
-// Two cells of equal label length that share a side differ in exactly one bit of it (Walkad §IV-A).
-// The paper draws one dimension and says of more that "the cell split mechanism is applied independently to
-// each dimension"; so each axis' bits are Gray-coded by themselves, and then take their places again.
-// (Coding the interleaved bits as one number would keep only neighbours along a Z-curve together.)
-// A child's code begins with its parent's.
+// Two cells of equal label length that share a side differ in exactly one bit of it (Walkad §IV-A). The paper describes
+// one dimension and says of more that "the cell split mechanism is applied independently to each dimension". So the bits
+// of each axis are Gray-coded separately and then interleaved again. (Coding the interleaved bits as one number would
+// keep only neighbours along a Z-curve together.) A child's code begins with its parent's.
 func (l Label) Gray() uint16 {
 	x, z := deinterleave(l.bits)
 	xBits, zBits := (l.Len()+1)/2, l.Len()/2

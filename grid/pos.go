@@ -19,7 +19,7 @@ const (
 	domainLimit = Limit / DomainSize
 )
 
-// Pos is a block's place in the world, in blocks. In JSON and CBOR it is the array [X,Y,Z].
+// Pos is the position of a block in the world, in blocks. In JSON and CBOR it is the array [X,Y,Z].
 type Pos struct {
 	_       struct{} `cbor:",toarray"`
 	X, Y, Z int32
@@ -44,8 +44,8 @@ func (p *Pos) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// ChunkPos is a chunk's place in the world, in chunks. In JSON and CBOR it is the array [X,Z].
-// JSON that names a chunk outside the limit is refused; after reading CBOR, ask Valid.
+// ChunkPos is the position of a chunk in the world, in chunks. In JSON and CBOR it is the array [X,Z]. JSON with a chunk
+// outside the limit is rejected; after decoding CBOR, callers check Valid.
 type ChunkPos struct {
 	_    struct{} `cbor:",toarray"`
 	X, Z int32
@@ -54,7 +54,7 @@ type ChunkPos struct {
 // Domain returns the domain that holds the chunk.
 func (c ChunkPos) Domain() Domain { return Domain{X: c.X >> domainShift, Z: c.Z >> domainShift} }
 
-// Valid says whether the chunk lies in the world: both coordinates in [-Limit, Limit).
+// Valid reports whether the chunk lies in the world: both coordinates in [-Limit, Limit).
 func (c ChunkPos) Valid() bool {
 	return c.X >= -Limit && c.X < Limit && c.Z >= -Limit && c.Z < Limit
 }
@@ -87,21 +87,21 @@ func (c *ChunkPos) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Domain is a domain's place in the world, in domains. In CBOR it is the array [X,Z].
+// Domain is the position of a domain in the world, in domains. In CBOR it is the array [X,Z].
 type Domain struct {
 	_    struct{} `cbor:",toarray"`
 	X, Z int32
 }
 
-// Valid says whether the domain lies in the world.
+// Valid reports whether the domain lies in the world.
 func (d Domain) Valid() bool {
 	return d.X >= -domainLimit && d.X < domainLimit && d.Z >= -domainLimit && d.Z < domainLimit
 }
 
-// String returns "dx,dz". Its SHA-256 is what shifts the domain's keys (see Placement).
+// String returns "dx,dz". Its SHA-256 determines the XOR of the domain's keys (see Placement).
 func (d Domain) String() string { return fmt.Sprintf("%d,%d", d.X, d.Z) }
 
-// integers reads a JSON array of exactly n int32 integers. Nulls, fractions and exponents are refused.
+// integers parses a JSON array of exactly n int32 integers. Nulls, fractions and exponents are rejected.
 func integers(text []byte, n int) ([]int32, error) {
 	var read []*int32 // pointers, because encoding/json reads null into an int32 without complaint
 	if err := json.Unmarshal(text, &read); err != nil {

@@ -1,10 +1,12 @@
-// Package heap decides how much garbage a node lets gather before it collects it.
+// Package heap adjusts how much garbage may accumulate before the garbage collector runs.
 //
-// A node has little in memory that stays, and makes much garbage while many people edit: with Go's default, which
-// collects whenever the heap has doubled, it collects many times a second, and that is a tenth of all that an edit costs.
-// So the heap of a small node may grow to five times what is live, by at most Room; that of a large one doubles as usual.
+// A node keeps little in memory for long, and produces much garbage while many people edit. With Go's default, which
+// collects whenever the heap has doubled, it collects many times a second, at a tenth of the total cost of an edit. So
+// the heap of a small node may grow to five times its live size, by at most Room; the heap of a large one doubles as
+// usual.
 //
-// One goroutine, that of Run. Floor 6: only programs import this package; it governs the whole process.
+// One goroutine: the caller of Run. Floor 6: only programs import this package, because it changes a setting of the whole
+// process.
 package heap
 
 import (
@@ -16,18 +18,19 @@ import (
 )
 
 const (
-	// Room is how much garbage, in bytes, may gather at most because of this package.
+	// Room is the most garbage, in bytes, that this package lets accumulate.
 	Room = 192 << 20
-	// least and most are percentages of the live heap, as GOGC is.
+	// least and most bound the percentage of the live heap, in the unit of GOGC.
 	least, most = 100, 400
-	// lookEvery is how often it is looked how much is live.
+	// lookEvery is the time between two readings of the live heap's size.
 	lookEvery = 5 * time.Second
 )
 
-// live is the metric for what the last collection left, in bytes.
+// live is the metric of the bytes that survived the last collection.
 const live = "/gc/heap/live:bytes"
 
-// Run keeps the collector's percentage right until ctx ends. Whoever sets GOGC has decided himself: then it only waits.
+// Run keeps the collector's percentage up to date until ctx ends. If GOGC is set, Run leaves the collector alone and only
+// waits.
 func Run(ctx context.Context) error {
 	if os.Getenv("GOGC") != "" {
 		<-ctx.Done()
@@ -48,7 +51,7 @@ func Run(ctx context.Context) error {
 	}
 }
 
-// percent gives how much garbage may gather, in percent of so many live bytes.
+// percent returns the GOGC percentage for a live heap of the given size in bytes.
 func percent(live uint64) int {
 	return int(min(max(Room*100/max(live, 1), least), most))
 }

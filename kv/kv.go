@@ -1,7 +1,7 @@
-// Package kv holds the one word that the storage engine and its users share: a write to a table.
+// Package kv defines Write, a change to a table, which the storage engine shares with its users.
 //
-// Stores, replicas and the DHT all persist, but may not import one another (docs/ARCHITECTURE.md);
-// each declares the small storage interface it needs in terms of this type. Any package may import kv.
+// Stores, replicas and the DHT all persist data, but may not import one another (docs/ARCHITECTURE.md). Each declares the
+// small storage interface that it needs in terms of this type. Any package may import kv.
 package kv
 
 import "errors"
@@ -13,6 +13,6 @@ type Write struct {
 	Value []byte
 }
 
-// ErrDamaged marks a read that found what cannot be what was written. Stores wrap it; whoever meets it must not go on
-// with what was read before of the same thing.
-var ErrDamaged = errors.New("what is stored is damaged")
+// ErrDamaged marks a read that found bytes that were never written. Stores wrap it. A caller that meets it must discard
+// what it has already read of the same object.
+var ErrDamaged = errors.New("stored data is damaged")

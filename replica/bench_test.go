@@ -12,8 +12,8 @@ import (
 	"github.com/voxelpopuli/voxeld/replica"
 )
 
-// BenchmarkPropose: entries of 100 bytes, committed with fsync on a real store, applied with one row each. At most
-// 64 entries are on their way per group.
+// BenchmarkPropose: entries of 100 bytes, committed with fsync on a real store, applied with one row each. At most 64
+// entries are in flight per group.
 func BenchmarkPropose(b *testing.B) {
 	for _, groups := range []int{1, 100} {
 		b.Run(fmt.Sprintf("groups=%d", groups), func(b *testing.B) { benchmarkPropose(b, groups, 64) })
@@ -59,7 +59,7 @@ func benchmarkPropose(b *testing.B, groups, window int) {
 	}
 }
 
-// proposeAndApply is a region: it has n entries committed, window at a time.
+// proposeAndApply acts as a region: it has n entries committed, window at a time.
 func proposeAndApply(g *replica.Group, n, window int) error {
 	proposed, committed := 0, 0
 	for committed < n {
@@ -89,15 +89,15 @@ func proposeAndApply(g *replica.Group, n, window int) error {
 	return nil
 }
 
-// BenchmarkWake: a group of three that is closed everywhere is opened, elects, and commits an entry. Three real stores on
-// one disk.
+// BenchmarkWake: a group of three that is closed on all nodes is opened, elects a leader, and commits an entry. Three
+// real stores share one disk.
 func BenchmarkWake(b *testing.B) {
-	s := &street{houses: make(map[string]*house)}
+	s := &testCluster{nodes: make(map[string]*testNode)}
 	dir := b.TempDir()
 	f := replica.Founding{Group: 1, Members: []string{"a", "b", "c"}, Tables: streetTables}
 	var all []*replica.Group
 	for _, peer := range f.Members {
-		s.build(b, peer, filepath.Join(dir, peer+".db"))
+		s.addNode(b, peer, filepath.Join(dir, peer+".db"))
 	}
 	var took []time.Duration
 	b.ResetTimer()

@@ -8,7 +8,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Reasons why a configuration change or a transfer is not begun.
+// Reasons why a configuration change or a transfer is not started.
 var (
 	ErrBusy     = errors.New("another configuration change is under way")
 	ErrMember   = errors.New("already a member of the group")
@@ -17,43 +17,43 @@ var (
 	ErrMajority = errors.New("the group would be left without a live majority")
 )
 
-// Configured tells that the group has other members from the entry of this index on.
+// Configured reports the group's members from the entry of this index on.
 type Configured struct {
 	Index   uint64
 	Members []Member // by ascending replica id
-	// Recovered is how often the group was made anew out of one survivor (Host.Recover).
+	// Recovered is how often the group was recovered from a single survivor (Host.Recover).
 	Recovered uint64
 }
 
-// Removed tells that this node is no member any more: nothing follows. The owner closes the group, and has the host
-// remove it (Host.Remove), which leaves the tombstone.
+// Removed reports that this node is no longer a member: no delivery follows. The owner closes the group and calls
+// Host.Remove, which leaves the tombstone.
 type Removed struct{}
 
-// Restored tells that a snapshot took the place of the entries up to Index. The owner's tables in storage are now what
-// they were on another member when it had applied that entry. The owner throws away its state, and whatever it had not
-// yet handed to Applied, loads its tables and goes on from there. A Configured follows.
+// Restored reports that a snapshot replaced the entries up to Index. The owner's tables in storage are now what they were
+// on another member when it had applied that entry. The owner discards its state, and everything not yet passed to
+// Applied, loads its tables and continues from there. A Configured follows.
 type Restored struct{ Index uint64 }
 
 func (Configured) delivery() {}
 func (Removed) delivery()    {}
 func (Restored) delivery()   {}
 
-// Configuration is the newest committed configuration. Of a group that was joined and has no state yet it is what the
-// owner said, with Index 0.
+// Configuration returns the newest committed configuration. Of a group that was joined and has no state yet it is the one
+// in the owner's JoinInfo, with Index 0.
 func (g *Group) Configuration() Configured {
 	c := g.conf.Load()
 	return Configured{Index: c.Index, Members: c.all(), Recovered: c.Recovered}
 }
 
-// AddLearner has the leader add a member without a vote, under a replica id that was never used before. Once
-// Configured is delivered, the peer has to Join with that id; the leader then sends it a snapshot.
+// AddLearner makes the leader add a member without a vote, under a replica id that was never used before. Once Configured
+// is delivered, the peer has to Join with that id; the leader then sends it a snapshot.
 //
-// AddLearner, Promote and Remove never block. No error means that the change is on its way: Configured follows, or a
-// Leadership or Failed as with Propose, after which it is in doubt. Until then further changes are refused with
-// ErrBusy. Other errors are ErrNotLeader, ErrMember, ErrNotMember, ErrBehind, ErrLeads, ErrMajority, and those of
-// Propose.
+// AddLearner, Promote and Remove never block. No error means that the change is in progress. Then either Configured
+// follows, or a Leadership or Failed as with Propose; after the latter two the outcome is unknown. Until then further
+// changes fail with ErrBusy. Other errors are ErrNotLeader, ErrMember, ErrNotMember, ErrBehind, ErrLeads, ErrMajority,
+// and those of Propose.
 func (g *Group) AddLearner(peer string) error {
-	err := g.propose1(func(conf *configuration) (change, error) {
+	err := g.proposeChange(func(conf *configuration) (change, error) {
 		c := change{kind: raftpb.ConfChangeAddLearnerNode, id: conf.Next, peer: peer}
 		switch {
 		case peer == "" || len(peer) > maxPeer:
@@ -74,9 +74,9 @@ func (g *Group) AddLearner(peer string) error {
 	return nil
 }
 
-// Promote has the leader give a learner its vote. ErrBehind if the learner has not caught up nearly.
+// Promote makes the leader give a learner its vote. ErrBehind if the learner has not nearly caught up.
 func (g *Group) Promote(peer string) error {
-	err := g.propose1(func(conf *configuration) (change, error) {
+	err := g.proposeChange(func(conf *configuration) (change, error) {
 		id := conf.id(peer)
 		switch {
 		case id == 0:
@@ -94,10 +94,10 @@ func (g *Group) Promote(peer string) error {
 	return nil
 }
 
-// Remove has the leader remove a member, not itself (ErrLeads), and nobody without whom those who are heard of are no
-// majority (ErrMajority).
+// Remove makes the leader remove a member. It cannot remove itself (ErrLeads), nor a member without which the active ones
+// are no majority (ErrMajority).
 func (g *Group) Remove(peer string) error {
-	err := g.propose1(func(conf *configuration) (change, error) {
+	err := g.proposeChange(func(conf *configuration) (change, error) {
 		id := conf.id(peer)
 		switch {
 		case id == 0:
@@ -115,8 +115,8 @@ func (g *Group) Remove(peer string) error {
 	return nil
 }
 
-// propose1 hands a change in that make finds possible.
-func (g *Group) propose1(make func(conf *configuration) (change, error)) error {
+// proposeChange proposes a change, if make succeeds.
+func (g *Group) proposeChange(make func(conf *configuration) (change, error)) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -140,17 +140,17 @@ func (g *Group) propose1(make func(conf *configuration) (change, error)) error {
 	return nil
 }
 
-// caughtUp: the member is heard of and lacks no more entries than the log keeps for it. The caller holds mu.
+// caughtUp reports whether the member is active and lacks no more entries than the log keeps for it. The caller holds mu.
 func (g *Group) caughtUp(id uint64) bool {
 	i := slices.IndexFunc(g.mu.progress, func(p Progress) bool { return p.ID == id })
 	if i < 0 {
 		return false
 	}
 	p := g.mu.progress[i]
-	return p.Active && !p.Snapshotting && p.Match > 0 && p.Match+g.host.limits.keepEntries >= g.mu.vitals.last
+	return p.Active && !p.Snapshotting && p.Match > 0 && p.Match+g.host.limits.keepEntries >= g.mu.basicStatus.last
 }
 
-// majorityWithout: without this voter, those who are heard of are a majority still. The caller holds mu.
+// majorityWithout reports whether the active voters are a majority without this one. The caller holds mu.
 func (g *Group) majorityWithout(id uint64) bool {
 	voters, active := 0, 0
 	for _, p := range g.mu.progress {
@@ -165,7 +165,7 @@ func (g *Group) majorityWithout(id uint64) bool {
 	return 2*active > voters
 }
 
-// pushConfigured delivers a configuration, or (nil) only notes that the change on its way came to nothing.
+// pushConfigured delivers a configuration, or (nil) only records that the change in progress had no effect.
 func (g *Group) pushConfigured(c *Configured) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -184,8 +184,7 @@ func (g *Group) pushRemoved() {
 	g.push(Removed{})
 }
 
-// pushRestored delivers a snapshot: what the owner has applied before it counts no more, and what it has not taken yet
-// is void.
+// pushRestored delivers a snapshot. It voids the owner's earlier calls of Applied and the deliveries not yet taken.
 func (g *Group) pushRestored(c Configured, index uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -203,10 +202,11 @@ func (g *Group) pushRestored(c Configured, index uint64) {
 	g.push(c)
 }
 
-// Vouch tells the gate to hear the members of a configuration that this node has not come to in its log. The owner has
-// it from an authority (the catalog, or a member whom it knows), because the host had refused a message of one of them
-// with ErrNotMember. A member that was cut off while its group changed could otherwise never be told of that change:
-// its leader is a stranger to it. It holds until the log has come to a configuration of that index.
+// Vouch makes the gate accept messages from the members of a configuration that this node's log has not reached yet. The
+// owner calls it with a configuration from an authority (the catalog, or a trusted member), after the host has refused a
+// message of one of these members with ErrNotMember. Otherwise a member that was cut off while its group changed could
+// never be informed of that change, because it does not know the leader. Vouch is in effect until the log has reached a
+// configuration of that index.
 func (g *Group) Vouch(c Configured) error {
 	if len(c.Members) > maxMembers || slices.ContainsFunc(c.Members, func(m Member) bool {
 		return m.ID == 0 || m.ID > maxNumber || m.Peer == "" || len(m.Peer) > maxPeer
@@ -219,7 +219,7 @@ func (g *Group) Vouch(c Configured) error {
 			return
 		}
 		r.members.vouched = &c
-		r.publish()
+		r.publishRoster()
 	})
 	return nil
 }

@@ -8,18 +8,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestChurn: whatever happens to messages and nodes while members come and go, all replicas are told the same entries
-// and configurations at the same indexes, their tables are exactly that, no replica id comes back, and in the end, when
-// the network is well, all members of the last configuration have everything.
+// TestChurn: whatever happens to messages and nodes while members change, all replicas get the same entries and
+// configurations at the same indexes, their tables match exactly, and no replica id is reused. In the end, when the
+// network works, all members of the last configuration have everything.
 func TestChurn(t *testing.T) {
 	restores, configurations, entries := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := &churn{
-			t: t, nodes: make(map[string]*dweller), entries: make(map[uint64]string), confs: make(map[uint64][]Member),
+			t: t, nodes: make(map[string]*churnNode), entries: make(map[uint64]string), confs: make(map[uint64][]Member),
 			retired: make(map[uint64]bool),
 		}
 		for i, peer := range churnPeers {
-			n := &dweller{peer: peer, disk: newDisk()}
+			n := &churnNode{peer: peer, disk: newDisk()}
 			c.nodes[peer] = n
 			c.boot(n)
 			if i < 3 {
@@ -27,8 +27,8 @@ func TestChurn(t *testing.T) {
 				c.newest = n.group.Configuration()
 			}
 		}
-		pick := func(t *rapid.T) *dweller { return c.nodes[rapid.SampledFrom(churnPeers).Draw(t, "peer")] }
-		ticks := func(n *dweller) {
+		pick := func(t *rapid.T) *churnNode { return c.nodes[rapid.SampledFrom(churnPeers).Draw(t, "peer")] }
+		ticks := func(n *churnNode) {
 			for range 4 {
 				n.host.tick()
 				pump(n.host)
@@ -48,7 +48,7 @@ func TestChurn(t *testing.T) {
 			for _, peer := range churnPeers {
 				if n := c.nodes[peer]; drain {
 					c.drain(n)
-					c.obey(n)
+					c.followAuthority(n)
 				}
 			}
 		}
@@ -61,7 +61,7 @@ func TestChurn(t *testing.T) {
 				packets := c.wire
 				c.wire = nil
 				for range rapid.IntRange(0, len(packets)).Draw(t, "delivered") {
-					c.ship(rapid.SampledFrom(packets).Draw(t, "packet")) // doubled, reordered, and the rest lost
+					c.ship(rapid.SampledFrom(packets).Draw(t, "packet")) // duplicated, reordered, and the rest lost
 				}
 			},
 			"snapshots": func(t *rapid.T) {
@@ -72,7 +72,7 @@ func TestChurn(t *testing.T) {
 					case 0:
 						s.done(errors.New("lost"))
 					case 1:
-						s.done(nil) // nobody knows that it was lost
+						s.done(nil) // the loss is not noticed
 					case 2:
 						c.receive(s)
 						c.receive(s)
@@ -94,17 +94,17 @@ func TestChurn(t *testing.T) {
 			"change":  func(t *rapid.T) { c.change(t); round(t, true) },
 			"change2": func(t *rapid.T) { c.change(t) },
 			"drain":   func(t *rapid.T) { c.drain(pick(t)) },
-			"obey":    func(t *rapid.T) { c.obey(pick(t)) },
+			"obey":    func(t *rapid.T) { c.followAuthority(pick(t)) },
 			"flush":   func(t *rapid.T) { n := pick(t); n.host.flushDue = true; pump(n.host) },
 			"crash":   func(t *rapid.T) { n := pick(t); n.disk.refuse = nil; c.boot(n) },
 			"full": func(t *rapid.T) {
 				n := pick(t)
 				n.disk.refuse, n.disk.torn = full, rapid.Bool().Draw(t, "torn")
 			},
-			"free": func(t *rapid.T) { c.free(pick(t)) },
+			"free": func(t *rapid.T) { c.clearFullDisk(pick(t)) },
 		}
 		for range rapid.IntRange(1, 12).Draw(t, "acts") {
-			for range 3 { // some calm, so that there is somebody to disturb
+			for range 3 { // some quiet time, so that a leader can emerge
 				ticks(pick(t))
 				round(t, true)
 			}
@@ -122,7 +122,7 @@ func TestChurn(t *testing.T) {
 				t.Fatalf("no agreement on %d entries; members %v", len(c.entries), c.newest)
 			}
 			for _, peer := range churnPeers {
-				c.free(c.nodes[peer])
+				c.clearFullDisk(c.nodes[peer])
 				ticks(c.nodes[peer])
 				c.nodes[peer].host.flushDue = true
 			}

@@ -13,19 +13,19 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// churn is a group whose members change while messages are lost, doubled and reordered, snapshots fail, and nodes die
-// with what they had in memory. Hosts are stepped by hand, so that a crash can be anywhere. It knows what everybody was
-// told, and holds it against everybody else.
+// churn is a group whose members change while messages are lost, duplicated and reordered, snapshots fail, and nodes
+// crash with their memory. Hosts are stepped by hand, so that a crash can be anywhere. It records what each node was
+// told, and compares it with every other node.
 type churn struct {
 	t     *rapid.T
-	nodes map[string]*dweller
+	nodes map[string]*churnNode
 	wire  []packet
-	snaps []parcel
+	snaps []snapshotPacket
 
-	entries  map[uint64]string   // by index: what anybody was told is committed
+	entries  map[uint64]string   // by index: what any node got as committed
 	confs    map[uint64][]Member // by index
 	newest   Configured          // the authority that owners ask
-	retired  map[uint64]bool     // replica ids that were members and are no more
+	retired  map[uint64]bool     // replica ids that were members once
 	restores int
 	proposed int
 }
@@ -35,14 +35,14 @@ type packet struct {
 	message  []byte
 }
 
-type parcel struct {
+type snapshotPacket struct {
 	from, to string
 	bytes    []byte
 	done     func(error)
 }
 
-// dweller is a node: its owner's state is every entry by its index, one row each.
-type dweller struct {
+// churnNode is a node. Its owner's state is every entry by its index, one row each.
+type churnNode struct {
 	peer    string
 	host    *Host
 	disk    *disk
@@ -55,7 +55,7 @@ var churnPeers = []string{"a", "b", "c", "d", "e"}
 
 var churnTables = []TablePrefix{{Table: "world", Prefix: groupPrefix(5)}}
 
-func (c *churn) boot(n *dweller) {
+func (c *churn) boot(n *churnNode) {
 	var err error
 	n.host, err = NewHost(Options{
 		Storage: n.disk, Self: n.peer,
@@ -65,7 +65,7 @@ func (c *churn) boot(n *dweller) {
 			if err := write(&b); err != nil {
 				c.t.Fatal(err)
 			}
-			c.snaps = append(c.snaps, parcel{n.peer, to, b.Bytes(), done})
+			c.snaps = append(c.snaps, snapshotPacket{n.peer, to, b.Bytes(), done})
 		},
 	})
 	if err != nil {
@@ -80,10 +80,10 @@ func (c *churn) boot(n *dweller) {
 	}
 }
 
-func (c *churn) open(n *dweller) {
+func (c *churn) open(n *churnNode) {
 	n.host.open(Founding{Group: 5, Members: churnPeers[:3], Tables: churnTables}, func(g *Group, err error) {
 		if errors.Is(err, ErrNotMember) {
-			c.tombstone(n) // it was removed, and died before it said so
+			c.tombstone(n) // it was removed, and crashed before it reported that
 			return
 		}
 		if err != nil {
@@ -95,8 +95,8 @@ func (c *churn) open(n *dweller) {
 	pump(n.host)
 }
 
-// load reads an owner's state back: it must be what everybody agreed on, up to the applied index.
-func (c *churn) load(n *dweller, applied uint64) {
+// load reads an owner's state back: it must be the agreed state up to the applied index.
+func (c *churn) load(n *churnNode, applied uint64) {
 	n.state, n.applied = make(map[uint64]string), applied
 	err := n.disk.Scan("world", groupPrefix(5), func(key, value []byte) error {
 		index, err := strconv.ParseUint(string(key[8:]), 10, 64)
@@ -113,12 +113,12 @@ func (c *churn) load(n *dweller, applied uint64) {
 	}
 	for index, entry := range n.state {
 		if c.entries[index] != entry || index > applied {
-			c.t.Fatalf("%s stores %q at %d, which nobody was told; applied %d", n.peer, entry, index, applied)
+			c.t.Fatalf("%s stores %q at %d, which no node was told; applied %d", n.peer, entry, index, applied)
 		}
 	}
 }
 
-func (c *churn) drain(n *dweller) {
+func (c *churn) drain(n *churnNode) {
 	if n.group == nil {
 		return
 	}
@@ -147,14 +147,14 @@ func (c *churn) drain(n *dweller) {
 			if !errors.Is(d.Err, errFull) {
 				c.t.Fatal(d.Err)
 			}
-			n.group = nil // a snapshot that came on a full disk; obey opens it again
+			n.group = nil // a snapshot arrived on a full disk; followAuthority opens it again
 			return
 		}
 	}
 }
 
-// free ends the time when a node's disk was full.
-func (c *churn) free(n *dweller) {
+// clearFullDisk ends the period in which a node's disk was full.
+func (c *churn) clearFullDisk(n *churnNode) {
 	if n.disk.refuse == nil {
 		return
 	}
@@ -163,7 +163,7 @@ func (c *churn) free(n *dweller) {
 	pump(n.host)
 }
 
-func (c *churn) configured(n *dweller, d Configured) {
+func (c *churn) configured(n *churnNode, d Configured) {
 	if have, ok := c.confs[d.Index]; ok && !slices.Equal(have, d.Members) {
 		c.t.Fatalf("configuration %d is %v on %s, %v elsewhere", d.Index, d.Members, n.peer, have)
 	}
@@ -185,8 +185,8 @@ func (c *churn) configured(n *dweller, d Configured) {
 }
 
 // tombstone removes a replica, as its owner does.
-func (c *churn) tombstone(n *dweller) {
-	c.free(n)
+func (c *churn) tombstone(n *churnNode) {
+	c.clearFullDisk(n)
 	if n.group != nil {
 		n.host.closeGroup(n.group, make(chan error, 1))
 		pump(n.host)
@@ -204,8 +204,9 @@ func (c *churn) tombstone(n *dweller) {
 	}
 }
 
-// obey does what the authority says: who is a member joins, who is none any more leaves, and everybody hears of it.
-func (c *churn) obey(n *dweller) {
+// followAuthority follows the authority: a new member joins, a removed one leaves, and all nodes vouch for the newest
+// members.
+func (c *churn) followAuthority(n *churnNode) {
 	c.drain(n) // it may have failed
 	i := slices.IndexFunc(c.newest.Members, func(m Member) bool { return m.Peer == n.peer })
 	if n.group != nil {
@@ -229,11 +230,11 @@ func (c *churn) obey(n *dweller) {
 	if i < 0 {
 		return
 	}
-	c.free(n)
+	c.clearFullDisk(n)
 	j := JoinInfo{Group: 5, ID: c.newest.Members[i].ID, Members: c.newest.Members, Tables: churnTables}
 	n.host.join(j, func(g *Group, err error) {
 		if errors.Is(err, ErrTombstone) {
-			return // it knows better: it has been removed since
+			return // it was removed after that
 		}
 		if err != nil {
 			c.t.Fatal(err)
@@ -245,7 +246,7 @@ func (c *churn) obey(n *dweller) {
 }
 
 // receive delivers a snapshot.
-func (c *churn) receive(s parcel) {
+func (c *churn) receive(s snapshotPacket) {
 	n := c.nodes[s.to]
 	answer := make(chan error, 1)
 	go func() { answer <- n.host.ReceiveSnapshot(context.Background(), s.from, 5, bytes.NewReader(s.bytes)) }()
@@ -261,10 +262,10 @@ func (c *churn) receive(s parcel) {
 }
 
 func (c *churn) ship(p packet) {
-	_ = c.nodes[p.to].host.Receive(p.from, 5, p.message) // refused ones are lost, too
+	_ = c.nodes[p.to].host.Receive(p.from, 5, p.message) // refused ones count as lost
 }
 
-// change asks for a random change, of whoever believes that it leads.
+// change requests a random change from a node that believes to be the leader.
 func (c *churn) change(t *rapid.T) {
 	peer := rapid.SampledFrom(churnPeers).Draw(t, "whom")
 	what := rapid.IntRange(0, 3).Draw(t, "what")

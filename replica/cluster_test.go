@@ -19,7 +19,7 @@ type net struct {
 	mu    sync.Mutex
 	hosts map[string]*Host
 	cut   map[string]bool                               // peers that neither send nor receive
-	lose  func(from, to string, m *raftpb.Message) bool // if not nil, says which messages are lost
+	lose  func(from, to string, m *raftpb.Message) bool // if not nil, reports which messages are lost
 }
 
 func (n *net) sender(from string) func(string, uint64, []byte) {
@@ -50,8 +50,8 @@ func (n *net) set(peer string, cut bool) {
 	n.cut[peer] = cut
 }
 
-// keeper owns a replica in a test: it applies what it is given and remembers it.
-type keeper struct {
+// testOwner owns a replica in a test: it applies the deliveries and records them.
+type testOwner struct {
 	*Group
 	peer    string
 	host    running
@@ -61,7 +61,7 @@ type keeper struct {
 	failed  error
 }
 
-func (k *keeper) drain() {
+func (k *testOwner) drain() {
 	index := uint64(0)
 	for _, d := range k.Take() {
 		switch d := d.(type) {
@@ -79,29 +79,29 @@ func (k *keeper) drain() {
 	}
 }
 
-func cluster(t *testing.T, f Founding) (*net, []*keeper) {
+func cluster(t *testing.T, f Founding) (*net, []*testOwner) {
 	n := &net{hosts: make(map[string]*Host), cut: make(map[string]bool)}
-	var keepers []*keeper
+	var owners []*testOwner
 	for _, peer := range f.Members {
-		k := &keeper{peer: peer, disk: newDisk()}
+		k := &testOwner{peer: peer, disk: newDisk()}
 		k.host = launch(t, Options{Storage: k.disk, Self: peer, Send: n.sender(peer)})
 		n.mu.Lock()
 		n.hosts[peer] = k.host.Host
 		n.mu.Unlock()
 		k.Group = k.host.mustOpen(t, f)
-		keepers = append(keepers, k)
+		owners = append(owners, k)
 	}
-	return n, keepers
+	return n, owners
 }
 
-// leader lets time pass until exactly one of the keepers leads.
-func leader(t *testing.T, keepers []*keeper) *keeper {
+// leader lets time pass until exactly one of the owners leads.
+func leader(t *testing.T, owners []*testOwner) *testOwner {
 	t.Helper()
 	for range 100 {
 		<-time.After(100 * time.Millisecond)
 		synctest.Wait()
-		var found []*keeper
-		for _, k := range keepers {
+		var found []*testOwner
+		for _, k := range owners {
 			k.drain()
 			if k.leading {
 				found = append(found, k)
@@ -115,14 +115,14 @@ func leader(t *testing.T, keepers []*keeper) *keeper {
 	return nil
 }
 
-// TestThreeHosts: the shape carries groups of three. They elect, agree, survive their leader, and catch him up.
+// TestThreeHosts covers groups of three. They elect, agree, survive their leader, and bring it up to date again.
 func TestThreeHosts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := Founding{Group: 5, Members: []string{"a", "b", "c"}}
-		n, keepers := cluster(t, f)
-		first := leader(t, keepers)
+		n, owners := cluster(t, f)
+		first := leader(t, owners)
 		var want []string
-		propose := func(k *keeper, count int) {
+		propose := func(k *testOwner, count int) {
 			for range count {
 				text := numbered("e", len(want))
 				if err := k.Propose([]byte(text)); err != nil {
@@ -132,12 +132,12 @@ func TestThreeHosts(t *testing.T) {
 			}
 			<-time.After(time.Second)
 			synctest.Wait()
-			for _, k := range keepers {
+			for _, k := range owners {
 				k.drain()
 			}
 		}
 		propose(first, 100)
-		for _, k := range keepers {
+		for _, k := range owners {
 			if !slices.Equal(k.log, want) {
 				t.Fatalf("%s has %d of %d entries", k.peer, len(k.log), len(want))
 			}
@@ -146,12 +146,12 @@ func TestThreeHosts(t *testing.T) {
 			}
 		}
 
-		// The leader's cable is pulled: he acknowledges nothing more, and another takes over.
+		// The leader is cut off: it acknowledges nothing more, and another takes over.
 		n.set(first.peer, true)
 		if err := first.Propose([]byte("never")); err != nil {
 			t.Fatal(err)
 		}
-		rest := slices.DeleteFunc(slices.Clone(keepers), func(k *keeper) bool { return k == first })
+		rest := slices.DeleteFunc(slices.Clone(owners), func(k *testOwner) bool { return k == first })
 		second := leader(t, rest)
 		propose(second, 50)
 		if first.drain(); first.leading || len(first.log) != 100 {
@@ -159,43 +159,44 @@ func TestThreeHosts(t *testing.T) {
 		}
 		n.set(first.peer, false)
 		<-time.After(5 * time.Second)
-		leader(t, keepers)
-		for _, k := range keepers {
+		leader(t, owners)
+		for _, k := range owners {
 			if !slices.Equal(k.log, want) {
 				t.Fatalf("%s has %v", k.peer, k.log)
 			}
 		}
 
 		// One restarts from its disk and catches up from the log.
-		k := keepers[2]
+		k := owners[2]
 		if err := k.host.stop(); err != nil {
 			t.Fatal(err)
 		}
-		propose(leader(t, keepers[:2]), 20)
+		propose(leader(t, owners[:2]), 20)
 		k.host = launch(t, Options{Storage: k.disk, Self: k.peer, Send: n.sender(k.peer)})
 		n.mu.Lock()
 		n.hosts[k.peer] = k.host.Host
 		n.mu.Unlock()
 		k.Group = k.host.mustOpen(t, f)
 		<-time.After(3 * time.Second)
-		leader(t, keepers)
+		leader(t, owners)
 		if !slices.Equal(k.log, want) {
 			t.Fatalf("after its restart %s has %d of %d entries", k.peer, len(k.log), len(want))
 		}
 	})
 }
 
-// TestFullDiskHandsOver: a leader whose disk is full lets another lead, and follows it when there is space again. What
-// it was to write then is in doubt: the others had it before its own disk refused it, and they keep it.
+// TestFullDiskHandsOver: a leader whose disk is full yields to another, and follows it when there is space again. The
+// outcome of its last proposals is unknown: here the others received them before its own disk refused them, and keep
+// them.
 func TestFullDiskHandsOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		_, keepers := cluster(t, Founding{Group: 5, Members: []string{"a", "b", "c"}})
-		first := leader(t, keepers)
+		_, owners := cluster(t, Founding{Group: 5, Members: []string{"a", "b", "c"}})
+		first := leader(t, owners)
 		first.disk.setRefuse(full)
 		if err := first.Propose([]byte("doubt")); err != nil {
 			t.Fatal(err)
 		}
-		rest := slices.DeleteFunc(slices.Clone(keepers), func(k *keeper) bool { return k == first })
+		rest := slices.DeleteFunc(slices.Clone(owners), func(k *testOwner) bool { return k == first })
 		second := leader(t, rest)
 		if err := second.Propose([]byte("edit")); err != nil {
 			t.Fatal(err)
@@ -203,8 +204,8 @@ func TestFullDiskHandsOver(t *testing.T) {
 		<-time.After(5 * time.Second)
 		first.disk.setRefuse(nil)
 		<-time.After(5 * time.Second)
-		leader(t, keepers)
-		for _, k := range keepers {
+		leader(t, owners)
+		for _, k := range owners {
 			if !slices.Equal(k.log, []string{"doubt", "edit"}) {
 				t.Fatalf("%s has %v", k.peer, k.log)
 			}
@@ -212,8 +213,8 @@ func TestFullDiskHandsOver(t *testing.T) {
 	})
 }
 
-// TestAgreement: random messages are lost and random replicas die with what they had in memory; what any replica was
-// given is given to all in the same order. Hosts are stepped by hand, so that a crash can be anywhere.
+// TestAgreement: random messages are lost and random replicas crash with their memory. All replicas get the same
+// deliveries in the same order. Hosts are stepped by hand, so that a crash can be anywhere.
 func TestAgreement(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := Founding{Group: 5, Members: []string{"a", "b", "c"}}
@@ -269,7 +270,7 @@ func TestAgreement(t *testing.T) {
 			wire = nil
 			for _, p := range packets {
 				if !lose {
-					_ = nodes[p.to].host.Receive(p.from, 5, p.message) // refused ones are lost, too
+					_ = nodes[p.to].host.Receive(p.from, 5, p.message) // refused ones count as lost
 				}
 			}
 		}

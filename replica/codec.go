@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Raft messages between members travel in raft's own protobuf encoding. It is written and read here by hand: a busy
-// node does that ten thousands of times a second, and the protobuf library asks its tables for each field and allocates
-// each number by itself. TestCodec holds that the bytes are the library's.
+// Raft messages between members travel in raft's own protobuf encoding. This file encodes and decodes it by hand: a busy
+// node does that tens of thousands of times a second, and the protobuf library looks up each field in its tables and
+// allocates each number separately. TestCodec checks that the bytes equal the library's.
 
 // Numbers of the fields of raftpb.Message that travel between members, and of raftpb.Entry.
 const (
@@ -25,13 +25,13 @@ const (
 // encodeMessage encodes a message for another member.
 func encodeMessage(m *raftpb.Message) ([]byte, error) {
 	if m.Vote != nil || m.Snapshot != nil || m.Responses != nil {
-		b, err := proto.Marshal(m) // none that a gate lets in; but what raft wants to say is not ours to cut
+		b, err := proto.Marshal(m) // a message that no gate accepts is still sent in full
 		if err != nil {
 			return nil, fmt.Errorf("encode message: %w", err)
 		}
 		return b, nil
 	}
-	const numbers = 9 * 11 // a tag and at most ten bytes each
+	const numbers = 9 * 11 // at most, for each: a tag and ten bytes
 	size := numbers + 2 + len(m.Context) + 10
 	for _, e := range m.Entries {
 		size += 2*11 + entrySize(e)
@@ -71,7 +71,7 @@ func appendOptional(b []byte, field protowire.Number, v *uint64) []byte {
 	return appendNumber(b, field, *v)
 }
 
-// entrySize is the length of what appendEntry appends.
+// entrySize returns the length of the bytes that appendEntry appends.
 func entrySize(e *raftpb.Entry) int {
 	size := 0
 	if e.Type != nil {
@@ -101,7 +101,7 @@ func appendEntry(b []byte, e *raftpb.Entry) []byte {
 	return b
 }
 
-// received is a decoded message together with its numbers: one piece of memory.
+// received is a decoded message together with its numbers, in one allocation.
 type received struct {
 	raftpb.Message
 	kind    raftpb.MessageType
@@ -116,8 +116,8 @@ type receivedEntry struct {
 	term, index uint64
 }
 
-// parseMessage decodes a message of another member. It keeps nothing of b. Fields that do not travel between
-// members (snapshot, vote, responses) and unknown ones are errors; a few bytes never become much memory.
+// parseMessage decodes a message of another member. It retains nothing of b. Fields that do not travel between members
+// (snapshot, vote, responses) and unknown ones are errors, so that a few bytes never need much memory.
 func parseMessage(b []byte) (*raftpb.Message, error) {
 	entries, size, err := countEntries(b)
 	if err != nil {
@@ -126,14 +126,14 @@ func parseMessage(b []byte) (*raftpb.Message, error) {
 	r := new(received)
 	m := &r.Message
 	var own []receivedEntry
-	var data []byte // of all entries: they come together, and go together
+	var data []byte // of all entries, which are allocated and freed together
 	if entries > 0 {
 		own, m.Entries = make([]receivedEntry, 0, entries), make([]*raftpb.Entry, 0, entries)
 		data = make([]byte, 0, size)
 	}
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
-		b = b[n:] // countEntries has seen that fields and their values are whole
+		b = b[n:] // countEntries has checked that fields and their values are complete
 		if number == fieldEntries || number == fieldContext {
 			if kind != protowire.BytesType {
 				return nil, fmt.Errorf("field %d of kind %d", number, kind)
@@ -188,11 +188,11 @@ func (r *received) set(number protowire.Number, v uint64) {
 		m.Reject = &r.reject
 	case fieldRejectHint:
 		m.RejectHint = at
-	default: // countEntries lets no other in
+	default: // countEntries accepts no other
 	}
 }
 
-// parse decodes an entry, which keeps b's memory. Fields that this version does not know are passed over.
+// parse decodes an entry, which retains b's memory. It skips fields that this version does not define.
 func (e *receivedEntry) parse(b []byte) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -211,7 +211,7 @@ func (e *receivedEntry) parse(b []byte) error {
 			e.Data = data[:len(data):len(data)]
 		case number > entryData:
 		case kind != protowire.VarintType:
-			return errors.New("an entry's number is none")
+			return errors.New("invalid number in an entry")
 		default:
 			v, _ := protowire.ConsumeVarint(value)
 			switch number {
@@ -231,8 +231,8 @@ func (e *receivedEntry) parse(b []byte) error {
 	return nil
 }
 
-// countEntries looks at the encoding alone, so that decoding cannot cost much more memory than the bytes: responses
-// nest, and an entry of two bytes becomes a hundred. Size is that of the entries' bytes.
+// countEntries inspects the encoding alone, so that decoding cannot need much more memory than the bytes: responses nest,
+// and an entry of two bytes becomes a hundred. Size is that of the entries' bytes.
 func countEntries(b []byte) (entries, size int, err error) {
 	for len(b) > 0 {
 		number, _, n := protowire.ConsumeField(b)
@@ -245,12 +245,12 @@ func countEntries(b []byte) (entries, size int, err error) {
 		case fieldEntries:
 			entries++
 			size += n
-		default: // 9 snapshot, 13 vote, 14 responses: not between members
+		default: // 9 snapshot, 13 vote, 14 responses: not sent between members
 			return 0, 0, fmt.Errorf("field %d", number)
 		}
 	}
 	if entries > maxMessageEntries {
-		return 0, 0, fmt.Errorf("%d entries, at most %d are possible", entries, maxMessageEntries)
+		return 0, 0, fmt.Errorf("%d entries, at most %d are allowed", entries, maxMessageEntries)
 	}
 	return entries, size, nil
 }

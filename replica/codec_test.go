@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// anyMessage draws a message of the fields that travel between members; each may be missing.
+// anyMessage draws a message with the fields that travel between members; each may be missing.
 func anyMessage(t *rapid.T) *raftpb.Message {
 	number := func(name string) *uint64 {
 		return rapid.Ptr(rapid.OneOf(rapid.Uint64(), rapid.Uint64Range(0, 300)), true).Draw(t, name)
@@ -38,7 +38,7 @@ func anyMessage(t *rapid.T) *raftpb.Message {
 	return m
 }
 
-// The bytes are the protobuf library's, and what it writes is read as it would read it.
+// The bytes equal the protobuf library's, and its bytes are decoded as the library would decode them.
 func TestCodec(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyMessage(t)
@@ -48,7 +48,7 @@ func TestCodec(t *testing.T) {
 		}
 		got, err := encodeMessage(m)
 		if err != nil || !bytes.Equal(got, want) {
-			t.Fatalf("%v became\n%x, %v, the library says\n%x", m, got, err, want)
+			t.Fatalf("%v became\n%x, %v, the library returns\n%x", m, got, err, want)
 		}
 		again, err := parseMessage(got)
 		if err != nil || !proto.Equal(again, m) {
@@ -61,7 +61,7 @@ func TestCodec(t *testing.T) {
 	})
 }
 
-// Whatever is read is what the library reads, too; the library takes more.
+// Everything that the parser accepts, the library decodes to the same message; the library accepts more.
 func FuzzParseMessage(f *testing.F) {
 	for _, row := range hostile() {
 		b, err := proto.Marshal(row.m)
@@ -70,7 +70,7 @@ func FuzzParseMessage(f *testing.F) {
 		}
 		f.Add(b)
 	}
-	f.Add([]byte{0x3a, 4, 0x08, 1, 0x30, 7})    // an entry with a field that nobody knows
+	f.Add([]byte{0x3a, 4, 0x08, 1, 0x30, 7})    // an entry with an unknown field
 	f.Add([]byte{0x08, 3, 0x08, 4})             // a field twice
 	f.Add([]byte{0x3a, 3, 0x22, 1, 7, 0x62, 0}) // an empty context
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -80,7 +80,7 @@ func FuzzParseMessage(f *testing.F) {
 		}
 		want := new(raftpb.Message)
 		if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(b, want); err != nil {
-			t.Fatalf("%x was read as %v, and the library says %v", b, m, err)
+			t.Fatalf("%x was read as %v, and the library returns %v", b, m, err)
 		}
 		if known(want) && known(m) && !proto.Equal(m, want) {
 			t.Fatalf("%x was read as\n%v, by the library as\n%v", b, m, want)
@@ -88,7 +88,7 @@ func FuzzParseMessage(f *testing.F) {
 	})
 }
 
-// known tells whether all types are: the library drops others, where the gate refuses them.
+// known reports whether all types are known: the library drops other ones, and the gate refuses them.
 func known(m *raftpb.Message) bool {
 	if m.Type == nil {
 		return false

@@ -12,19 +12,19 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// turn does everything that can be done with one commit.
-func (h *Host) turn() {
+// commitRound does everything that one commit allows.
+func (h *Host) commitRound() {
 	if h.stall == nil {
-		h.settle()
+		h.collectReadies()
 		if len(h.batch) > 0 || len(h.founding) > 0 || h.flushDue && len(h.lazy) > 0 {
-			if h.ahead && len(h.batch) == 1 {
-				// Followers begin to write when they have got the entries, which the disk would hold up here: while it
-				// writes, the runtime knows only after a while that others could use the processor.
+			if h.sentAhead && len(h.batch) == 1 {
+				// Followers start to write when they receive the entries. Without this call the disk would delay that:
+				// during a write, the runtime notices only after a while that other goroutines could use the processor.
 				runtime.Gosched()
 			}
-			h.ahead = false
+			h.sentAhead = false
 			h.commit()
-			h.settle() // a commit of entries makes them committed, in groups of one: deliver them now
+			h.collectReadies() // in groups of one, storing entries commits them: deliver them now
 		}
 	}
 	if len(h.lazy) == 0 {
@@ -34,19 +34,19 @@ func (h *Host) turn() {
 	h.metrics.lag.Set(float64(h.lag))
 }
 
-// settle lets raft do all that needs no disk, and fills the batch with what does.
-func (h *Host) settle() {
+// collectReadies lets raft do everything that needs no disk, and collects the rest in the batch.
+func (h *Host) collectReadies() {
 	dirty := h.dirty
 	h.dirty = nil
 	for _, r := range dirty {
 		r.dirty = false
-		if r.over || r.inBatch || r.node == nil {
+		if r.ended || r.inBatch || r.node == nil {
 			continue
 		}
 		err := r.guard("act", func() error {
 			for r.node.HasReady() {
 				rd := r.node.Ready()
-				if err := r.accept(rd); err != nil {
+				if err := r.prepareInstall(rd); err != nil {
 					return err
 				}
 				if (rd.MustSync || !raft.IsEmptySnap(rd.Snapshot)) && !mutated("acknowledge-before-fsync") {
@@ -63,8 +63,8 @@ func (h *Host) settle() {
 					h.batch = append(h.batch, r)
 					return nil
 				}
-				// Without MustSync nothing is promised by this Ready that a crash could break: its commit index is
-				// stored later. (raft's doc.go asks for the hard state before the messages; its rawnode.go exempts this.)
+				// Without MustSync this Ready makes no promise that a crash could break: its commit index is stored
+				// later. (raft's doc.go asks for the hard state before the messages; its rawnode.go exempts this.)
 				if err := r.finish(rd); err != nil {
 					return err
 				}
@@ -77,10 +77,10 @@ func (h *Host) settle() {
 	}
 }
 
-// sendAhead sends the entries that a leader has for others while its own disk still writes them (Ongaro's thesis,
-// 10.2.1). They promise nothing of this node: its own word counts only when raft is told, after the commit, that they
-// are stored. What does promise something, a vote or an acknowledgement, stays for finish; so does everything if the
-// term or vote is not stored yet.
+// sendAhead sends a leader's entries while its own disk still writes them (Ongaro's thesis, 10.2.1). They promise nothing
+// on behalf of this node: it counts itself only when raft learns, after the commit, that they are stored. Messages that
+// do promise something (votes, acknowledgements) wait for finish. So does everything else if the term or vote is not
+// stored yet.
 func (r *replica) sendAhead(rd *raft.Ready) error {
 	if !raft.IsEmptyHardState(rd.HardState) && (rd.GetTerm() != r.term || rd.GetVote() != r.vote) {
 		return nil
@@ -94,7 +94,7 @@ func (r *replica) sendAhead(rd *raft.Ready) error {
 		}
 	}
 	rd.Messages = rest
-	r.host.ahead = r.host.ahead || len(ahead) > 0
+	r.host.sentAhead = r.host.sentAhead || len(ahead) > 0
 	return r.send(ahead)
 }
 
@@ -104,7 +104,7 @@ type staged struct {
 	next state
 }
 
-// stage adds what the replica has to store.
+// stage adds the replica's writes to the commit.
 func (r *replica) stage(writes []kv.Write) ([]kv.Write, staged) {
 	if snap := r.installing(); snap != nil {
 		writes = r.snapshotWrites(writes, snap)
@@ -127,7 +127,7 @@ func (r *replica) stateWrite(s state) kv.Write {
 	return kv.Write{Table: tableState, Key: stateKey(r.group, kindState), Value: encodeState(s)}
 }
 
-// stored takes over that a staged commit has become durable.
+// stored updates the replica after its staged commit has become durable.
 func (s staged) stored() error {
 	r := s.r
 	r.stored = s.next
@@ -149,7 +149,7 @@ func (s staged) stored() error {
 // keptWrites bounds the memory that is kept for the next commit's writes.
 const keptWrites = 4096
 
-// commit makes durable, in one transaction, what the batch needs and what else waits.
+// commit stores, in one transaction, the batch and everything else that waits.
 func (h *Host) commit() {
 	batch, lazy, founders := h.batch, h.lazy, h.founding
 	h.batch, h.lazy, h.founding, h.flushDue = nil, nil, nil, false
@@ -171,7 +171,7 @@ func (h *Host) commit() {
 		var part staged
 		var more []kv.Write
 		if err := r.guard("stage", func() error { more, part = r.stage(writes); return nil }); err != nil {
-			h.fail(r, err) // its writes are not among those of the others
+			h.fail(r, err) // its writes are not part of the others' commit
 			return
 		}
 		writes = more
@@ -183,7 +183,7 @@ func (h *Host) commit() {
 		stage(r)
 	}
 	for _, r := range lazy {
-		if r.lazy && !r.over { // else it was in the batch
+		if r.lazy && !r.ended { // otherwise it was in the batch
 			stage(r)
 		}
 	}
@@ -204,14 +204,14 @@ func (h *Host) commit() {
 			h.fail(part.r, err)
 			continue
 		}
-		h.touch(part.r)
+		h.markDirty(part.r)
 	}
 	for _, f := range founders {
 		h.resume(f.group, f.state, f.conf, f.tables, f.reply)
 	}
 }
 
-// store commits writes and counts.
+// store commits writes and counts them.
 func (h *Host) store(writes []kv.Write, groups, entries int) error {
 	begin := time.Now()
 	if mutated("applied-apart") {
@@ -234,17 +234,17 @@ func (h *Host) store(writes []kv.Write, groups, entries int) error {
 	return nil
 }
 
-// enterStall stops all groups because storage refused a commit. Each goes back to what is durable.
+// enterStall stops all groups because storage refused a commit. Each returns to its durable state.
 func (h *Host) enterStall(cause error) {
 	if len(h.replicas) == 0 {
-		return // only foundings failed, and their callers know
+		return // only foundings failed, and their callers have the error
 	}
 	h.logger.Error("storage refuses writes", "error", cause, "groups", len(h.replicas))
 	h.metrics.stalled.Set(1)
 	h.stall = fmt.Errorf("%w: %w", ErrStorage, cause)
 	stall := h.stall
 	h.stalled.Store(&stall)
-	for _, r := range h.inOrder() {
+	for _, r := range h.sortedReplicas() {
 		if r.replacing() {
 			h.fail(r, fmt.Errorf("replace log: %w", h.stall))
 			continue
@@ -255,13 +255,13 @@ func (h *Host) enterStall(cause error) {
 	h.retry.Reset(h.limits.retryAfter)
 }
 
-// replacing: the commit under way replaces what is stored, by a snapshot or by another leader's entries. If it fails,
-// which of the two is stored is not known, and memory must not guess: the owner opens the group again.
+// replacing reports whether the commit in progress replaces stored data, by a snapshot or by another leader's entries. If
+// it fails, it is unknown which of the two is stored, so the owner must open the group again.
 func (r *replica) replacing() bool {
 	return r.installing() != nil || r.inBatch && len(r.ready.Entries) > 0 && r.ready.Entries[0].GetIndex() <= r.log.last
 }
 
-// stop throws away what is not durable, until start.
+// stop discards everything that is not durable, until start.
 func (r *replica) stop(cause error) {
 	if n := len(r.ready.Entries); n > 0 {
 		r.log.stale = max(r.log.stale, r.ready.Entries[n-1].GetIndex())
@@ -269,15 +269,14 @@ func (r *replica) stop(cause error) {
 	r.ready, r.inBatch, r.dirty = raft.Ready{}, false, false
 	r.node, r.leader, r.leading = nil, 0, false
 	r.dropIncoming(cause)
-	r.tell(Leadership{Term: r.term, Cause: cause})
+	r.pushLeadership(Leadership{Term: r.term, Cause: cause})
 }
 
-// room is how many bytes the storage must have room for before the groups go on. On a disk that is nearly full the
-// small rows that a retry rewrites always fit; the next edits would not, and the groups would stall again at once.
+// room is how many bytes must fit into storage before the groups continue. On a nearly full disk the small rows that a
+// retry rewrites always fit; the next edits would not, and the groups would stall again at once.
 const room = 256 << 10
 
-// probeRoom tries whether the storage has room: it writes that much and deletes it again, which leaves the space to
-// whatever comes next.
+// probeRoom checks whether storage has room: it writes that much and deletes it again.
 func (h *Host) probeRoom() error {
 	key := stateKey(0, kindProbe)
 	if err := h.store([]kv.Write{{Table: tableState, Key: key, Value: make([]byte, room)}}, 1, 0); err != nil {
@@ -286,7 +285,7 @@ func (h *Host) probeRoom() error {
 	return h.store([]kv.Write{{Table: tableState, Key: key}}, 1, 0)
 }
 
-// retryStorage tries whether storage takes writes again, and lets the groups go on if so.
+// retryStorage checks whether storage accepts writes again, and restarts the groups if so.
 func (h *Host) retryStorage() {
 	if h.stall == nil {
 		return
@@ -298,7 +297,7 @@ func (h *Host) retryStorage() {
 	}
 	var writes []kv.Write
 	var parts []staged
-	for _, r := range h.inOrder() {
+	for _, r := range h.sortedReplicas() {
 		var part staged
 		writes, part = r.stage(writes)
 		parts = append(parts, part)
@@ -306,8 +305,8 @@ func (h *Host) retryStorage() {
 	h.lazy = nil
 	err := h.store(writes, len(parts), 0)
 	if err != nil && len(parts) > 0 {
-		// Is it the storage, or the writes of one owner?
-		// A row of its own tells: the failed commit may have been stored all the same, and no part of it may be undone.
+		// Is the storage at fault, or one owner's writes? Write a separate row to find out: the failed commit may have
+		// been stored after all, and no part of it may be undone.
 		probe := []kv.Write{{Table: tableState, Key: stateKey(0, kindProbe), Value: []byte{1}}}
 		if err := h.store(probe, 1, 0); err != nil {
 			h.stall = fmt.Errorf("%w: %w", ErrStorage, err)
@@ -327,7 +326,7 @@ func (h *Host) retryStorage() {
 			return err != nil
 		})
 	}
-	h.logger.Info("storage takes writes again", "groups", len(parts))
+	h.logger.Info("storage accepts writes again", "groups", len(parts))
 	h.metrics.stalled.Set(0)
 	h.stall = nil
 	h.stalled.Store(nil)
@@ -340,7 +339,7 @@ func (h *Host) retryStorage() {
 			h.fail(part.r, err)
 			continue
 		}
-		part.r.tell(Leadership{Term: part.r.term})
-		h.touch(part.r)
+		part.r.pushLeadership(Leadership{Term: part.r.term})
+		h.markDirty(part.r)
 	}
 }

@@ -6,66 +6,67 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// feed moves committed entries into the mailbox, as many as fit. News are entries that raft has just handed out; what
-// was left over earlier is read from the log.
-func (r *replica) feed(news []*raftpb.Entry) error {
-	for r.fed < r.advanced {
+// deliverEntries moves committed entries into the mailbox, as many as fit. News are entries that raft has just returned;
+// entries left over from earlier are read from the log.
+func (r *replica) deliverEntries(news []*raftpb.Entry) error {
+	for r.mailed < r.advanced {
 		var entry *raftpb.Entry
-		if len(news) > 0 && news[0].GetIndex() <= r.fed+1 {
+		if len(news) > 0 && news[0].GetIndex() <= r.mailed+1 {
 			entry, news = news[0], news[1:]
 		} else {
 			var err error
-			if entry, err = r.log.entry(r.fed + 1); err != nil {
+			if entry, err = r.log.entry(r.mailed + 1); err != nil {
 				return fmt.Errorf("deliver: %w", err)
 			}
 		}
 		switch {
 		case entry.GetType() != raftpb.EntryNormal:
-			r.feedConfiguration(entry.GetIndex())
+			r.deliverConfiguration(entry.GetIndex())
 		case len(entry.GetData()) > 0:
 			c := Committed{Index: entry.GetIndex(), Term: entry.GetTerm(), Entry: entry.GetData()}
 			if !r.handle.pushEntry(c, r.host.limits.mailbox) {
-				return nil // the next Take asks for more
+				return nil // the next Take requests more
 			}
 			r.visible = c.Index
 			r.host.metrics.delivered.Inc()
 		}
-		r.fed = entry.GetIndex()
-		r.settleApplied()
-		if r.leading && !r.told.Self && entry.GetTerm() == r.term {
-			r.tell(Leadership{Leader: r.host.self, Self: true, Term: r.term})
+		r.mailed = entry.GetIndex()
+		r.advanceApplied()
+		if r.leading && !r.lastLeadership.Self && entry.GetTerm() == r.term {
+			r.pushLeadership(Leadership{Leader: r.host.self, Self: true, Term: r.term})
 		}
 	}
 	r.answerReads()
 	return nil
 }
 
-// tellLeadership delivers a change of leader. That this node leads is told by feed, behind an entry of its own term.
-func (r *replica) tellLeadership() {
+// deliverLeadership delivers a change of leader. deliverEntries delivers this node's own leadership, behind an entry of
+// its own term.
+func (r *replica) deliverLeadership() {
 	l := Leadership{Leader: r.peer(r.leader), Term: r.term}
 	if r.leading {
-		if r.told.Self && r.told.Term == r.term {
+		if r.lastLeadership.Self && r.lastLeadership.Term == r.term {
 			return
 		}
 		l.Leader = ""
 	}
-	if l.Leader != r.told.Leader || r.told.Self {
-		r.tell(l)
+	if l.Leader != r.lastLeadership.Leader || r.lastLeadership.Self {
+		r.pushLeadership(l)
 	}
 }
 
-func (r *replica) tell(l Leadership) {
-	if l.Self != r.told.Self {
+func (r *replica) pushLeadership(l Leadership) {
+	if l.Self != r.lastLeadership.Self {
 		r.host.countLeader(l.Self)
 	}
 	if !l.Self {
 		r.waiting, r.members.change = nil, nil
 		r.refuseReads(ErrNotLeader)
 	}
-	r.told = l
+	r.lastLeadership = l
 	if r.members.removed {
 		return // nothing follows Removed
 	}
-	r.tellProgress()
+	r.publishProgress()
 	r.handle.pushLeadership(l)
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// keyLister is a Storage that can tell keys whose values are damaged.
+// keyLister is a Storage that can list keys whose values are damaged.
 type keyLister interface {
 	Keys(table string, prefix []byte, visit func(key []byte) error) error
 }
 
-// listKeys visits the keys that begin with prefix, also those of damaged rows if the storage can tell them.
+// listKeys visits the keys that begin with prefix, including those of damaged rows if the storage supports it.
 func listKeys(s Storage, table string, prefix []byte, visit func(key []byte) error) error {
 	if k, ok := s.(keyLister); ok {
 		return k.Keys(table, prefix, visit)
@@ -23,9 +23,10 @@ func listKeys(s Storage, table string, prefix []byte, visit func(key []byte) err
 	return s.Scan(table, prefix, func(key, _ []byte) error { return visit(key) })
 }
 
-// Discard is Remove for a group that cannot be read any more. The other members have removed this node's replica id
-// from the group, so nobody counts on what it promised; a tombstone for that id is left. It deletes every row of the
-// group without reading one. The group must not be open. The error is ErrOpen, ErrStopped, or one of the storage's.
+// Discard is Remove for a group that cannot be read any more. The other members must have removed this node's replica id
+// from the group, so that none of them relies on its promises. Discard leaves a tombstone for that id. It deletes every
+// row of the group without reading one. The group must not be open. The error is ErrOpen, ErrStopped, or one of the
+// storage's.
 func (h *Host) Discard(group, id uint64, also ...kv.Write) error {
 	reply := make(chan error, 1)
 	h.post(func() { reply <- h.discard(group, id, also) })
@@ -46,7 +47,7 @@ func (h *Host) discard(group, id uint64, also []kv.Write) error {
 		return ErrOpen
 	}
 	if id == 0 {
-		return errors.New("0 is no replica")
+		return errors.New("replica id 0 is invalid")
 	}
 	writes := slices.Clone(also)
 	for _, table := range []string{tableLog, tableState} {
@@ -67,11 +68,11 @@ func (h *Host) discard(group, id uint64, also []kv.Write) error {
 	return nil
 }
 
-// neverHad makes sure that a group without a state has no log either. One that has must not be founded again: its vote
-// was lost, and not never given.
-func neverHad(storage Storage, group uint64) error {
+// checkNoLog returns an error if a group without a state has a log. Such a group must not be founded again, because its
+// vote was lost.
+func checkNoLog(storage Storage, group uint64) error {
 	err := storage.Scan(tableLog, groupPrefix(group), func([]byte, []byte) error {
-		return fmt.Errorf("%w: there is a log, and no state", ErrDamaged)
+		return fmt.Errorf("%w: a log without a state", ErrDamaged)
 	})
 	if err != nil {
 		return fmt.Errorf("load state: %w", err)
@@ -79,8 +80,8 @@ func neverHad(storage Storage, group uint64) error {
 	return nil
 }
 
-// AppliedIn reads the applied index of a group out of one state of the storage: get is what Storage.View gives.
-// The owner's tables, read through the same view, contain exactly the entries up to it.
+// AppliedIn reads a group's applied index from a snapshot of the storage; get comes from Storage.View. The owner's
+// tables, read through the same view, contain exactly the entries up to it.
 func AppliedIn(get func(table string, key []byte) ([]byte, error), group uint64) (uint64, error) {
 	value, err := get(tableState, stateKey(group, kindState))
 	if err != nil {
@@ -93,13 +94,13 @@ func AppliedIn(get func(table string, key []byte) ([]byte, error), group uint64)
 	return s.applied, nil
 }
 
-// CheckStored reads everything that is stored of a group's log and state, as of one moment, and says what is wrong
-// with it. The group may be open.
+// CheckStored reads everything that is stored of a group's log and state, as of one moment, and returns an error if any
+// of it is invalid. The group may be open.
 func (h *Host) CheckStored(group uint64) error {
 	err := h.storage.View(func(get func(string, []byte) ([]byte, error),
 		scan func(string, []byte, func(key, value []byte) error) error,
 	) error {
-		view := &viewed{Storage: h.storage, get: get, scan: scan}
+		view := &storageView{Storage: h.storage, get: get, scan: scan}
 		s, conf, err := loadState(view, group)
 		if err == nil && conf != nil {
 			_, err = loadLog(view, group, s, conf)
@@ -112,15 +113,15 @@ func (h *Host) CheckStored(group uint64) error {
 	return nil
 }
 
-// viewed is one state of a Storage.
-type viewed struct {
+// storageView is a snapshot of a Storage.
+type storageView struct {
 	Storage
 	get  func(table string, key []byte) ([]byte, error)
 	scan func(table string, prefix []byte, visit func(key, value []byte) error) error
 }
 
-func (v *viewed) Get(table string, key []byte) ([]byte, error) { return v.get(table, key) }
+func (v *storageView) Get(table string, key []byte) ([]byte, error) { return v.get(table, key) }
 
-func (v *viewed) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
+func (v *storageView) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
 	return v.scan(table, prefix, visit)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// A group of which the log is there and the state is not was not never here: it must not be founded again.
+// A group with a log but no state was stored here once: it must not be founded again.
 func TestLogWithoutStateIsDamage(t *testing.T) {
 	d := newDisk()
 	for _, group := range []uint64{7, 8} {

@@ -11,7 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// TestCommittedAfterFsync holds the disk and looks: no entry may come out before its commit returned (etcd #14370).
+// TestCommittedAfterFsync blocks the disk: no entry may be delivered before its commit returned (etcd #14370).
 func TestCommittedAfterFsync(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		d := newDisk()
@@ -24,7 +24,7 @@ func TestCommittedAfterFsync(t *testing.T) {
 		if err := g.Propose([]byte("edit")); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait() // the host hangs in Commit
+		synctest.Wait() // the host blocks in Commit
 		if got := g.Take(); got != nil {
 			t.Fatalf("delivered before the disk has it: %v", got)
 		}
@@ -41,7 +41,7 @@ func TestCommittedAfterFsync(t *testing.T) {
 	})
 }
 
-// TestGroupCommit: what comes in during an fsync shares the next one, over all groups.
+// TestGroupCommit: input that arrives during an fsync shares the next one, over all groups.
 func TestGroupCommit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		d := newDisk()
@@ -62,7 +62,7 @@ func TestGroupCommit(t *testing.T) {
 			}
 		}
 		propose(1)
-		synctest.Wait() // its commit is under way
+		synctest.Wait() // its commit is in progress
 		propose(1000)
 		before := d.count()
 		d.hold <- struct{}{}
@@ -103,7 +103,7 @@ func TestAppliedIsStoredSoonAndInOrder(t *testing.T) {
 		<-time.After(50 * time.Millisecond)
 		synctest.Wait()
 		if v, _ := d.Get("world", []byte("k")); string(v) != "new" {
-			t.Fatalf("after 50 ms the table says %q", v)
+			t.Fatalf("after 50 ms the table contains %q", v)
 		}
 		value, _ := d.Get(tableState, stateKey(7, kindState))
 		if s, err := decodeState(value); err != nil || s.applied != index {
@@ -112,7 +112,7 @@ func TestAppliedIsStoredSoonAndInOrder(t *testing.T) {
 	})
 }
 
-// TestAppliedRidesWithTheNextFsync: under load the applied writes cost no commit of their own.
+// TestAppliedRidesWithTheNextFsync: under load the applied writes need no commit of their own.
 func TestAppliedRidesWithTheNextFsync(t *testing.T) {
 	d := newDisk()
 	h := newTestHost(t, d)
@@ -242,7 +242,7 @@ func TestOpenAbandoned(t *testing.T) {
 		}
 		close(d.hold)
 		synctest.Wait()
-		h.mustOpen(t, alone(7)) // not ErrOpen: nobody owned it
+		h.mustOpen(t, alone(7)) // not ErrOpen: it had no owner
 	})
 }
 
@@ -263,7 +263,7 @@ func TestStopFlushesAndFails(t *testing.T) {
 			t.Fatal("stopped without storing what was applied")
 		}
 		if f, ok := g.Take()[0].(Failed); !ok || !errors.Is(f.Err, ErrStopped) {
-			t.Fatal("the owner was not told")
+			t.Fatal("the owner got no delivery")
 		}
 		if err := g.Propose([]byte("x")); !errors.Is(err, ErrStopped) {
 			t.Fatal(err)

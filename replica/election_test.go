@@ -15,7 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// slow is a disk whose commits take their time.
+// slow is a disk with slow commits.
 type slow struct {
 	*disk
 	fsync time.Duration
@@ -26,7 +26,7 @@ func (s slow) Commit(writes []kv.Write) error {
 	return s.disk.Commit(writes)
 }
 
-// delayed carries messages in order, each a little later.
+// delayed delivers messages in order, each a little later.
 func (n *net) delayed(from string, delay time.Duration) func(string, uint64, []byte) {
 	send := n.sender(from)
 	return func(to string, group uint64, message []byte) {
@@ -34,7 +34,7 @@ func (n *net) delayed(from string, delay time.Duration) func(string, uint64, []b
 	}
 }
 
-// TestDeadLeaderIsReplaced measures, in virtual time, how long a group of three takes no entries after its leader has
+// TestDeadLeaderIsReplaced measures, in virtual time, how long a group of three accepts no entries after its leader has
 // died at a random moment: 10 ms for a commit, 1 ms for a message.
 func TestDeadLeaderIsReplaced(t *testing.T) {
 	rounds := 300
@@ -46,10 +46,10 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			n := &net{hosts: make(map[string]*Host), cut: make(map[string]bool)}
 			f := Founding{Group: 5, Members: []string{"a", "b", "c"}}
-			var keepers []*keeper
+			var owners []*testOwner
 			for _, peer := range f.Members {
 				<-time.After(rand.N(100 * time.Millisecond)) // their clocks tick apart
-				k := &keeper{peer: peer, disk: newDisk()}
+				k := &testOwner{peer: peer, disk: newDisk()}
 				k.host = launch(t, Options{
 					Storage: slow{k.disk, 10 * time.Millisecond}, Self: peer, Send: n.delayed(peer, time.Millisecond),
 				})
@@ -57,13 +57,13 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 				n.hosts[peer] = k.host.Host
 				n.mu.Unlock()
 				k.Group = k.host.mustOpen(t, f)
-				keepers = append(keepers, k)
+				owners = append(owners, k)
 			}
-			first := leader(t, keepers)
+			first := leader(t, owners)
 			<-time.After(time.Second + rand.N(time.Second))
 			died := time.Now()
 			n.set(first.peer, true)
-			rest := slices.DeleteFunc(slices.Clone(keepers), func(k *keeper) bool { return k == first })
+			rest := slices.DeleteFunc(slices.Clone(owners), func(k *testOwner) bool { return k == first })
 			for proposed := false; ; <-time.After(2 * time.Millisecond) {
 				synctest.Wait()
 				for _, k := range rest {
@@ -72,11 +72,11 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 						proposed = k.Propose([]byte("edit")) == nil
 					}
 				}
-				if slices.ContainsFunc(rest, func(k *keeper) bool { return len(k.log) > 0 }) {
+				if slices.ContainsFunc(rest, func(k *testOwner) bool { return len(k.log) > 0 }) {
 					break
 				}
 				if time.Since(died) > time.Minute {
-					t.Fatal("nobody leads")
+					t.Fatal("no leader")
 				}
 			}
 			gaps = append(gaps, time.Since(died))
@@ -90,10 +90,10 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 	}
 }
 
-// TestTransfer: leadership moves in a few fsyncs, and no entry is lost or acknowledged twice.
+// TestTransfer: leadership moves within a few fsyncs, and no entry is lost or acknowledged twice.
 func TestTransfer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a", "b", "c"})
+		p := newTestGroup(t, []string{"a", "b", "c"})
 		p.propose(5, "a", "b", "c")
 		p.pass(time.Second)
 		for _, to := range []string{"a", "b", "c", "a"} {
@@ -105,7 +105,7 @@ func TestTransfer(t *testing.T) {
 			if err := l.Transfer(to); err != nil {
 				t.Fatal(err)
 			}
-			p.until(to+" leads", func() bool { return p.guests[to].leading && !l.leading })
+			p.until(to+" leads", func() bool { return p.members[to].leading && !l.leading })
 			if d := time.Since(began); d > 300*time.Millisecond {
 				t.Fatalf("the transfer took %v", d)
 			}
@@ -113,7 +113,7 @@ func TestTransfer(t *testing.T) {
 			p.pass(time.Second)
 		}
 
-		// To one who does not answer: the leader goes on after the election timeout, and takes what waited.
+		// To a member that does not answer: the leader continues after the election timeout, and accepts what waited.
 		l := p.leader()
 		to := map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]
 		p.net.set(to, true)
@@ -127,7 +127,7 @@ func TestTransfer(t *testing.T) {
 	})
 }
 
-// lazyDisk is a disk whose commits take a random time.
+// lazyDisk is a disk with commits of random duration.
 type lazyDisk struct {
 	*disk
 	longest time.Duration
@@ -139,17 +139,17 @@ func (d lazyDisk) Commit(writes []kv.Write) error {
 }
 
 // TestWaking: a group that was closed on all its members works again within a few fsyncs, when one of them campaigns and
-// the others are opened by the first message that comes. Again and again, each time another one.
+// the others are opened by the first message. This is repeated, each time with another member.
 func TestWaking(t *testing.T) {
 	const fsync, rounds = 5 * time.Millisecond, 100
 	var elected, committed []time.Duration
 	bubble(t, func(t *testing.T) {
 		founders := []string{"a", "b", "c"}
-		p := newParty(t, founders)
+		p := newTestGroup(t, founders)
 		p.propose(5, founders...)
 		p.pass(time.Second)
 		sleep := func() {
-			for _, g := range p.guests {
+			for _, g := range p.members {
 				g.drain(t)
 				if err := g.Close(); err != nil {
 					t.Fatal(err)
@@ -157,28 +157,28 @@ func TestWaking(t *testing.T) {
 				g.Group, g.leading = nil, false
 			}
 			synctest.Wait()
-			for _, g := range p.guests {
+			for _, g := range p.members {
 				if n := len(g.host.replicas) + len(g.host.ticking); n != 0 {
 					t.Fatal("a closed group costs something")
 				}
 			}
 		}
 		sleep()
-		var mu sync.Mutex // guests' Group
-		for from, g := range p.guests {
+		var mu sync.Mutex // guards the members' Group
+		for from, g := range p.members {
 			g.host.storage = lazyDisk{g.disk, 2 * fsync}
 			g.host.send = func(to string, group uint64, message []byte) {
-				time.AfterFunc(time.Millisecond, func() { p.knock(&mu, from, to, group, message) })
+				time.AfterFunc(time.Millisecond, func() { p.deliverOrOpen(&mu, from, to, group, message) })
 			}
 		}
 		for round := range rounds {
 			began := time.Now()
-			g := p.guests[founders[round%3]]
+			g := p.members[founders[round%3]]
 			mu.Lock()
 			p.open(g.peer, nil)
 			mu.Unlock()
 			g.Campaign()
-			if g = p.first(&mu); g.Propose([]byte("edit")) != nil {
+			if g = p.awaitLeader(&mu); g.Propose([]byte("edit")) != nil {
 				t.Fatal("the leader takes no entry")
 			}
 			elected = append(elected, time.Since(began))
@@ -186,13 +186,13 @@ func TestWaking(t *testing.T) {
 				<-g.Ready()
 			}
 			committed = append(committed, time.Since(began))
-			g.Campaign() // it leads already
+			g.Campaign() // it already leads
 			<-time.After(rand.N(2 * time.Second))
 			synctest.Wait()
 			mu.Lock()
 			sleep()
 			mu.Unlock()
-			<-time.After(5 * time.Millisecond) // what the last leader had sent would speak for it to those who wake
+			<-time.After(5 * time.Millisecond) // otherwise the last leader's messages would still count for the members that wake
 		}
 	})
 	slices.Sort(elected)
@@ -204,13 +204,13 @@ func TestWaking(t *testing.T) {
 	}
 }
 
-// first waits for whoever leads first.
-func (p *party) first(mu *sync.Mutex) *guest {
+// awaitLeader waits until any of them leads.
+func (p *testGroup) awaitLeader(mu *sync.Mutex) *testMember {
 	for {
 		<-time.After(time.Millisecond / 2)
 		synctest.Wait()
 		mu.Lock()
-		for _, g := range p.guests {
+		for _, g := range p.members {
 			if g.drain(p.t); g.leading {
 				mu.Unlock()
 				return g
@@ -220,9 +220,10 @@ func (p *party) first(mu *sync.Mutex) *guest {
 	}
 }
 
-// knock delivers a message; if the group is not open there, the carrier asks its owner to open it, and delivers again.
-func (p *party) knock(mu *sync.Mutex, from, to string, group uint64, message []byte) {
-	other := p.guests[to]
+// deliverOrOpen delivers a message. If the group is not open there, the carrier asks its owner to open it, and delivers
+// again.
+func (p *testGroup) deliverOrOpen(mu *sync.Mutex, from, to string, group uint64, message []byte) {
+	other := p.members[to]
 	if !errors.Is(other.host.Receive(from, group, message), ErrNotOpen) {
 		return
 	}
@@ -231,10 +232,10 @@ func (p *party) knock(mu *sync.Mutex, from, to string, group uint64, message []b
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	opened, err := other.host.Open(context.Background(), Founding{Group: partyGroup, Tables: partyTables})
+	opened, err := other.host.Open(context.Background(), Founding{Group: testGroupID, Tables: partyTables})
 	switch {
 	case err == nil:
-		*other = guest{peer: to, disk: other.disk, host: other.host, Group: opened}
+		*other = testMember{peer: to, disk: other.disk, host: other.host, Group: opened}
 		other.load(p.t)
 	case !errors.Is(err, ErrOpen):
 		p.t.Error(err)
@@ -255,12 +256,12 @@ func TestElectionOptions(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a", "b", "c"})
+		p := newTestGroup(t, []string{"a", "b", "c"})
 		p.propose(5, "a", "b", "c")
 		p.join("d")
 		p.pass(3 * time.Second)
 		l := p.leader()
-		for peer, g := range p.guests {
+		for peer, g := range p.members {
 			s := g.Status()
 			if s.Leader != l.peer || s.Self != (g == l) || s.Term != l.Status().Term || s.Applied != s.Commit || s.Commit != s.Last || len(s.Members) != 4 {
 				t.Fatalf("%s: %+v", peer, s)
@@ -271,7 +272,7 @@ func TestStatus(t *testing.T) {
 					want.Match, want.Active = s.Last, true
 				}
 				if m != want {
-					t.Errorf("%s says %+v, expected %+v", peer, m, want)
+					t.Errorf("%s reports %+v, expected %+v", peer, m, want)
 				}
 			}
 		}

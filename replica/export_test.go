@@ -9,8 +9,8 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// This file is what the simulation (package replica_test) needs beside the API: a host that somebody else's loop
-// drives, and calls that answer later where the API's would wait.
+// This file exports what the simulation (package replica_test) needs beside the API: a host that an external loop drives,
+// and calls that answer later where the API's would block.
 
 type (
 	Alarm = alarm
@@ -25,12 +25,12 @@ const (
 	Retried = retried
 )
 
-// Mutated tells whether a seeded bug is switched on.
+// Mutated reports whether a seeded bug is switched on.
 func Mutated(name string) bool { return mutated(name) }
 
 func (h *Host) Step(what Event) (more bool) { return h.step(what) }
 
-// Signalled tells whether something has come in since it was asked last.
+// Signalled reports whether input has arrived since the last call.
 func (h *Host) Signalled() bool {
 	select {
 	case <-h.wake:
@@ -45,7 +45,7 @@ func (h *Host) SetAlarms(flush, retry Alarm) { h.flush, h.retry = flush, retry }
 // KeepEntries makes logs short, so that snapshots are needed.
 func (h *Host) KeepEntries(n uint64) { h.limits.keepEntries = n }
 
-// ShutDown is what Run does at its end.
+// ShutDown does what Run does at its end.
 func (h *Host) ShutDown() error { return h.shutDown() }
 
 func (h *Host) PostOpen(f Founding, reply func(*Group, error)) { h.post(func() { h.open(f, reply) }) }
@@ -63,25 +63,25 @@ func (h *Host) PostRemove(group uint64, also []kv.Write, reply func(error)) {
 func (h *Host) PostSnapshot(peer string, group uint64, r io.Reader, reply func(error)) {
 	taken := 0
 	taken, err := h.unpack(peer, group, r, func(err error) {
-		h.stage(-taken)
+		h.reserve(-taken)
 		reply(err)
 	})
 	if err != nil {
-		h.stage(-taken)
+		h.reserve(-taken)
 		reply(err)
 	}
 }
 
-// Asks is ReadIndex, whose answer comes through the channel.
+// Asks is ReadIndex with the answer sent to the channel.
 func (g *Group) Asks() (<-chan Read, error) {
 	answer := make(chan read, 1)
 	return answer, g.ask(answer)
 }
 
-// Result is the index, or why there is none.
+// Result returns the index, or why there is none.
 func (r read) Result() (uint64, error) { return r.index, r.err }
 
-// Leads visits the replicas that raft holds for leaders, in no order.
+// Leads visits the replicas that raft considers leaders, in no order.
 func (h *Host) Leads(visit func(group, id, term uint64)) {
 	for group, r := range h.replicas {
 		if r.leading {
@@ -90,7 +90,7 @@ func (h *Host) Leads(visit func(group, id, term uint64)) {
 	}
 }
 
-// ReplicaID is this node's in an open group.
+// ReplicaID returns this node's replica id in an open group.
 func (h *Host) ReplicaID(group uint64) uint64 {
 	if r := h.replicas[group]; r != nil {
 		return r.id
@@ -98,7 +98,7 @@ func (h *Host) ReplicaID(group uint64) uint64 {
 	return 0
 }
 
-// Describe tells what a message says.
+// Describe returns the contents of a message as text.
 func Describe(message []byte) string {
 	m, err := decodeMessage(message)
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// disk is a Storage in memory: what Commit returned for has survived.
+// disk is a Storage in memory: what Commit has accepted survives.
 type disk struct {
 	mu      sync.Mutex
 	tables  map[string]map[string][]byte
 	commits int
 	hold    chan struct{}                 // if not nil, a Commit takes one token before it stores anything
-	refuse  func(writes []kv.Write) error // if not nil, asked before anything is stored
+	refuse  func(writes []kv.Write) error // if not nil, called before anything is stored
 	torn    bool                          // a refused commit is stored all the same (an fsync that failed late)
 }
 
@@ -72,7 +72,7 @@ func (d *disk) Commit(writes []kv.Write) error {
 	return refusal
 }
 
-// View copies everything: commits go on meanwhile.
+// View copies everything: commits continue meanwhile.
 func (d *disk) View(read func(
 	get func(table string, key []byte) ([]byte, error),
 	scan func(table string, prefix []byte, visit func(key, value []byte) error) error,
@@ -109,7 +109,7 @@ var errFull = errors.New("no space left on device")
 
 func full([]kv.Write) error { return errFull }
 
-// newTestHost makes a host that the test steps itself with pump, without Run.
+// newTestHost returns a host that the test steps itself with pump, without Run.
 func newTestHost(t testing.TB, storage Storage) *Host {
 	t.Helper()
 	h, err := NewHost(Options{Storage: storage, Self: "me"})
@@ -119,11 +119,11 @@ func newTestHost(t testing.TB, storage Storage) *Host {
 	return h
 }
 
-// pump lets the host do all that it can do without time passing.
+// pump lets the host do everything that it can do without time passing.
 func pump(h *Host) {
 	for {
-		h.take()
-		h.turn()
+		h.processInput()
+		h.commitRound()
 		h.mu.Lock()
 		idle := len(h.mu.queue)+len(h.mu.commands) == 0
 		h.mu.Unlock()
@@ -190,7 +190,7 @@ func (h running) mustOpen(t testing.TB, f Founding) *Group {
 	return g
 }
 
-// leads waits until the group says that this node leads it, and returns what came before that.
+// leads waits until this node leads the group, and returns the deliveries before that.
 func leads(t testing.TB, g *Group) []Delivery {
 	t.Helper()
 	var all []Delivery
@@ -210,7 +210,7 @@ func leads(t testing.TB, g *Group) []Delivery {
 	}
 }
 
-// committed waits for n committed entries and returns all that came with them.
+// committed waits for n committed entries and returns all deliveries up to then.
 func committed(t testing.TB, g *Group, n int) []Delivery {
 	t.Helper()
 	var all []Delivery
@@ -223,7 +223,7 @@ func committed(t testing.TB, g *Group, n int) []Delivery {
 	}
 }
 
-// texts lists the committed entries among deliveries.
+// texts returns the committed entries among deliveries.
 func texts(deliveries []Delivery) []string {
 	var all []string
 	for _, d := range deliveries {

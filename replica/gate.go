@@ -7,7 +7,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Bounds of what the gate lets in. Raft trusts every message: it panics on some forged ones, and takes others as
+// Bounds on messages that the gate admits. Raft trusts every message: it panics on some forged ones, and takes others as
 // committed. Honest members stay far below these bounds.
 const (
 	maxMessage        = MaxEntry + maxSizePerMsg // bytes
@@ -16,20 +16,20 @@ const (
 	maxNumber         = 1 << 62 // terms and indexes: adding to them cannot overflow
 )
 
-// campaignTransfer is the context of a vote that the old leader asked for (raft's own constant is not exported).
+// campaignTransfer is the context of a vote request that the old leader asked for (raft's own constant is not exported).
 const campaignTransfer = "CampaignTransfer"
 
 // ErrImplausible marks messages that no honest member sends.
 var ErrImplausible = errors.New("implausible raft message")
 
-// Receive takes a message that the authenticated peer sent for a group. It never blocks, and never panics whatever
-// the bytes, of which it keeps nothing. A message that does not come from a member of the group, or is no message that this member can have sent,
-// is refused without any effect: with ErrNotOpen (the owner may open the group, if Has says that it is stored, and
-// receive the message again), ErrNotMember (see Vouch), ErrReplaced, ErrImplausible or ErrOverloaded. What depends on
-// the group's term and log is checked later, by Run.
+// Receive accepts a message that the authenticated peer sent for a group. It never blocks and never panics, whatever the
+// bytes, and it does not retain them. A message is refused without any effect if it is not from a member of the group, or
+// if this member cannot have sent it. The errors are ErrNotOpen (if Has returns true, the owner may open the group and
+// receive the message again), ErrNotMember (see Vouch), ErrReplaced, ErrImplausible and ErrOverloaded. Run later makes
+// the checks that depend on the group's term and log.
 //
-// Members are those of the committed configuration, those whom a configuration change adds that is in this node's log
-// though not yet known to be committed, and those whom the owner vouches for.
+// Members are those of the committed configuration, those added by a configuration change in this node's log that is not
+// yet known to be committed, and those that the owner vouches for.
 func (h *Host) Receive(peer string, group uint64, message []byte) error {
 	err := h.receive(peer, group, message)
 	if err != nil {
@@ -47,7 +47,7 @@ func (h *Host) receive(peer string, group uint64, message []byte) error {
 		return ErrNotOpen
 	}
 	roster := g.roster.Load()
-	if peer == h.self || !roster.knows(peer) && !mutated("accept-strangers") {
+	if peer == h.self || !roster.includes(peer) && !mutated("accept-strangers") {
 		return ErrNotMember
 	}
 	m, err := decodeMessage(message)
@@ -68,10 +68,10 @@ func (h *Host) receive(peer string, group uint64, message []byte) error {
 	return nil
 }
 
-// decodeMessage decodes a message and checks all that does not depend on a group's state.
+// decodeMessage decodes a message and checks everything that does not depend on a group's state.
 func decodeMessage(b []byte) (*raftpb.Message, error) {
 	if len(b) > maxMessage {
-		return nil, fmt.Errorf("%d bytes, at most %d are possible", len(b), maxMessage)
+		return nil, fmt.Errorf("%d bytes, at most %d are allowed", len(b), maxMessage)
 	}
 	m, err := parseMessage(b)
 	if err != nil {
@@ -83,11 +83,11 @@ func decodeMessage(b []byte) (*raftpb.Message, error) {
 	return m, nil
 }
 
-// checkMessage says what is wrong with a message by itself.
+// checkMessage checks a message on its own.
 func checkMessage(m *raftpb.Message) error {
 	for _, n := range [...]uint64{m.GetFrom(), m.GetTo(), m.GetTerm()} {
 		if n == 0 || n > maxNumber {
-			return fmt.Errorf("replica id or term %d", n) // raft takes term 0 as a message from itself
+			return fmt.Errorf("replica id or term %d", n) // raft treats term 0 as a message from itself
 		}
 	}
 	for _, n := range [...]uint64{m.GetIndex(), m.GetCommit(), m.GetRejectHint()} {
@@ -113,14 +113,14 @@ func checkMessage(m *raftpb.Message) error {
 		}
 	case raftpb.MsgAppResp, raftpb.MsgVoteResp, raftpb.MsgPreVoteResp, raftpb.MsgHeartbeat, raftpb.MsgHeartbeatResp,
 		raftpb.MsgTimeoutNow:
-	default: // raft's own, proposals (only leaders take them), reads, snapshots
+	default: // raft's internal ones, proposals (only leaders accept them), reads, snapshots
 		return fmt.Errorf("type %v", m.GetType())
 	}
 	return nil
 }
 
-// checkContext: votes carry one in a transfer, heartbeats when they confirm reads. Raft reads 8 bytes of the latter
-// without looking.
+// checkContext checks a message's context: votes carry one in a transfer, heartbeats when they confirm reads. Raft reads
+// 8 bytes of the latter without a check.
 func checkContext(m *raftpb.Message) error {
 	c := m.GetContext()
 	switch m.GetType() {
@@ -162,9 +162,9 @@ func checkEntries(m *raftpb.Message) error {
 	return nil
 }
 
-// admit checks a decoded message against the group's state, before raft sees it.
+// admit checks a decoded message against the group's state, before it is passed to raft.
 func (r *replica) admit(m *raftpb.Message) error {
-	// Between two readies raft may know more than r does: ask it.
+	// Between two Readies raft's state may be newer than r's: query it.
 	status := r.node.BasicStatus()
 	term := status.GetTerm()
 	refuse := func(why string) error {
@@ -180,7 +180,7 @@ func (r *replica) admit(m *raftpb.Message) error {
 	}
 	switch m.GetType() {
 	case raftpb.MsgHeartbeat:
-		// A leader tells a member only of commits that the member has acknowledged, so has stored.
+		// A leader announces to a member only commits that the member has acknowledged, and therefore stored.
 		if m.GetTerm() >= term && m.GetCommit() > r.floor && !mutated("believe-heartbeats") {
 			return refuse("commit is beyond the log")
 		}
@@ -189,7 +189,7 @@ func (r *replica) admit(m *raftpb.Message) error {
 			return refuse("it acknowledges entries beyond the log") // a leader sends what it has stored
 		}
 	case raftpb.MsgHeartbeatResp:
-		if m.GetTerm() == term && !r.reads.asked(m) {
+		if m.GetTerm() == term && !r.reads.confirms(m) {
 			return refuse("it confirms reads that were not asked for")
 		}
 	case raftpb.MsgSnap:
@@ -198,7 +198,7 @@ func (r *replica) admit(m *raftpb.Message) error {
 		if m.GetTerm() != term || status.Lead != m.GetFrom() {
 			return refuse("it is not from the leader")
 		}
-	default: // votes, appends, refusals: what they say is raft's to judge
+	default: // votes, appends, refusals: raft validates their contents
 	}
 	if m.GetType() == raftpb.MsgApp {
 		r.floor = min(r.floor, m.GetIndex()+uint64(len(m.GetEntries()))) // raft may cut its log to just this

@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// gated is a host whose group 1 has the members me (replica 1), b (2) and c (3), of whom b leads in term 5 and has
-// sent two entries, 2 and 3, of which 2 is committed; and which is alone in group 2, and leads group 3 of me, x and y.
+// gated returns a host with three groups. Group 1 has the members me (replica 1), b (2) and c (3); b leads in term 5 and
+// has sent two entries, 2 and 3, of which 2 is committed. The host is alone in group 2, and leads group 3 of me, x and y.
 func gated(t testing.TB) (*Host, *disk) {
 	d := newDisk()
 	h := newTestHost(t, d)
@@ -33,7 +33,7 @@ func gated(t testing.TB) (*Host, *disk) {
 	for range 2 * electionTicks {
 		h.replicas[3].node.Tick()
 	}
-	h.touch(h.replicas[3])
+	h.markDirty(h.replicas[3])
 	pump(h)
 	deliver(t, h, "x", 3, &raftpb.Message{Type: raftpb.MsgPreVoteResp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(2))})
 	deliver(t, h, "x", 3, &raftpb.Message{Type: raftpb.MsgVoteResp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(2))})
@@ -57,12 +57,12 @@ func deliver(t testing.TB, h *Host, peer string, group uint64, m *raftpb.Message
 	pump(h)
 }
 
-// picture is everything that a message could change, as text.
-func picture(h *Host, d *disk) string {
+// stateText returns everything that a message could change, as text.
+func stateText(h *Host, d *disk) string {
 	var b strings.Builder
-	for _, r := range h.inOrder() {
+	for _, r := range h.sortedReplicas() {
 		s := r.node.BasicStatus()
-		fmt.Fprintln(&b, r.group, s.GetTerm(), s.GetVote(), s.GetCommit(), s.Lead, s.RaftState, s.Applied, r.node.HasReady(), r.fed, r.floor)
+		fmt.Fprintln(&b, r.group, s.GetTerm(), s.GetVote(), s.GetCommit(), s.Lead, s.RaftState, s.Applied, r.node.HasReady(), r.mailed, r.floor)
 		progress := make(map[uint64]string) // fmt prints maps in order
 		r.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
 			progress[id] = fmt.Sprint(p.Match, p.Next, p.State, p.PendingSnapshot, p.RecentActive, p.MsgAppFlowPaused)
@@ -75,8 +75,8 @@ func picture(h *Host, d *disk) string {
 	return b.String()
 }
 
-// hostile is a table of messages that no honest member sends; the group's state allows each of them to be honest
-// but for one thing.
+// hostile is a table of messages that no honest member sends; in the group's state each of them is wrong in a single
+// detail.
 func hostile() map[string]struct {
 	peer  string
 	group uint64
@@ -150,14 +150,14 @@ func TestGateRefuses(t *testing.T) {
 	for name, row := range hostile() {
 		t.Run(name, func(t *testing.T) {
 			h, d := gated(t)
-			before := picture(h, d)
+			before := stateText(h, d)
 			b, err := proto.Marshal(row.m)
 			if err != nil {
 				t.Fatal(err)
 			}
 			err = h.Receive(row.peer, row.group, b)
 			if err == nil {
-				// The rest is refused where raft's state is known.
+				// The remaining checks need raft's state.
 				r := h.replicas[row.group]
 				if err := r.admit(row.m); !errors.Is(err, ErrImplausible) {
 					t.Fatalf("admitted: %v", err)
@@ -166,7 +166,7 @@ func TestGateRefuses(t *testing.T) {
 			} else if !errors.Is(err, ErrImplausible) && !errors.Is(err, ErrNotMember) && !errors.Is(err, ErrNotOpen) {
 				t.Fatal(err)
 			}
-			if after := picture(h, d); after != before {
+			if after := stateText(h, d); after != before {
 				t.Fatalf("changed\n%s\nto\n%s", before, after)
 			}
 		})
@@ -178,8 +178,8 @@ func TestGateAdmits(t *testing.T) {
 	u := func(n uint64) *uint64 { return &n }
 	deliver(t, h, "b", 1, &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: u(2), To: u(1), Term: u(5), Commit: u(3)})
 	r := h.replicas[1]
-	if r.advanced != 3 || r.fed != 3 {
-		t.Fatalf("commit %d, fed %d after a heartbeat of commit 3", r.advanced, r.fed)
+	if r.advanced != 3 || r.mailed != 3 {
+		t.Fatalf("commit %d, fed %d after a heartbeat of commit 3", r.advanced, r.mailed)
 	}
 	// A new leader overwrites an uncommitted tail with a shorter one.
 	deliver(t, h, "b", 1, &raftpb.Message{
@@ -194,12 +194,12 @@ func TestGateAdmits(t *testing.T) {
 		t.Fatalf("last %d of term %d", r.log.last, r.term)
 	}
 	deliver(t, h, "c", 1, &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: u(3), To: u(1), Term: u(6), Commit: u(4)})
-	if r.fed != 4 {
-		t.Fatalf("fed %d", r.fed)
+	if r.mailed != 4 {
+		t.Fatalf("fed %d", r.mailed)
 	}
 }
 
-// TestGateCommitAfterCut: a forged commit is measured by the log that raft has after the messages before it.
+// TestGateCommitAfterCut: a forged commit is checked against the log that raft has after the messages before it.
 func TestGateCommitAfterCut(t *testing.T) {
 	h, _ := gated(t)
 	u := func(n uint64) *uint64 { return &n }
@@ -258,8 +258,8 @@ func TestGateBounds(t *testing.T) {
 	}
 }
 
-// FuzzReceive: whoever is not a member changes nothing, whatever he sends; a member may change what he likes, but
-// neither panic the host nor end the group.
+// FuzzReceive: a non-member changes nothing, whatever it sends; a member may change anything, but neither panic the host
+// nor end the group.
 func FuzzReceive(f *testing.F) {
 	for _, row := range hostile() {
 		b, err := proto.Marshal(row.m)
@@ -270,7 +270,7 @@ func FuzzReceive(f *testing.F) {
 	}
 	f.Add([]byte{}, []byte{0xff})
 	h, d := gated(f)
-	before := picture(h, d)
+	before := stateText(h, d)
 	executed := 0
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		for _, message := range [][]byte{first, second} {
@@ -285,7 +285,7 @@ func FuzzReceive(f *testing.F) {
 		}
 		pump(h)
 		if executed++; executed%64 == 0 || executed < 64 {
-			if after := picture(h, d); after != before {
+			if after := stateText(h, d); after != before {
 				t.Fatalf("changed\n%s\nto\n%s", before, after)
 			}
 		}

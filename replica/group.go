@@ -11,7 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// Reasons why Group.Propose does not take an entry, and why other calls fail.
+// Errors of Group.Propose and of other calls.
 var (
 	ErrNotLeader  = errors.New("this node does not lead the group")
 	ErrOverloaded = errors.New("group is overloaded")
@@ -25,37 +25,37 @@ var (
 	ErrStopped    = errors.New("replication host has stopped")
 )
 
-// MaxEntry is the largest entry that Propose takes, in bytes.
+// MaxEntry is the largest entry that Propose accepts, in bytes.
 const MaxEntry = 1 << 20
 
-// Delivery is what a group has for its owner: Committed, Leadership, Configured, Restored, Removed or Failed.
+// Delivery is an event for a group's owner: Committed, Leadership, Configured, Restored, Removed or Failed.
 type Delivery interface{ delivery() }
 
-// Committed is an entry that is safe: it will never be lost or reordered. The owner must not change Entry's bytes.
+// Committed is an entry that is safe: it will never be lost or reordered. The owner must not modify Entry's bytes.
 type Committed struct {
 	Index uint64 // position in the log; grows from one Committed to the next, not always by one
 	Term  uint64 // raft term in which the entry was proposed
 	Entry []byte
 }
 
-// Leadership tells who leads from now on.
+// Leadership reports a change of the group's leader.
 type Leadership struct {
 	Leader string // peer id; "" while unknown
 	Self   bool   // this node leads: Propose takes entries
 	Term   uint64
-	Cause  error // not nil if this node gave up only because its storage refuses writes (ErrStorage and the reason)
+	Cause  error // not nil if this node resigned only because its storage refuses writes (ErrStorage and the reason)
 }
 
-// Failed is the last delivery: the group is dead on this node and nothing more is acknowledged. It may be opened
-// again, which starts from what is stored.
+// Failed is the last delivery: the group has stopped on this node and acknowledges nothing more. It may be opened again,
+// which starts from what is stored.
 type Failed struct{ Err error }
 
 func (Committed) delivery()  {}
 func (Leadership) delivery() {}
 func (Failed) delivery()     {}
 
-// Group is an open raft group, in the hands of its owner. Its methods may be called concurrently; none but Close
-// blocks. Owned by nobody: all of its state is behind mu (locked before Host.mu, never after).
+// Group is an open raft group, used by its owner. Its methods may be called concurrently; none but Close blocks. No
+// goroutine owns it: all of its state is guarded by mu (locked before Host.mu, never after).
 type Group struct {
 	host    *Host
 	id      uint64
@@ -75,14 +75,14 @@ type Group struct {
 		refusal     error // if not nil, why Propose takes nothing: the group is closed, failed or stalled
 		ended       bool  // closed or failed, for good
 		proposals   [][]byte
-		outstanding int // cost of what was proposed in this term and not yet delivered as Committed, bytes
+		outstanding int // cost of the proposals of this term that are not yet delivered as Committed, bytes
 		reported    uint64
 		reports     []kv.Write
 		messages    []*raftpb.Message
 		messageSize int    // bytes
 		restored    uint64 // index of the newest Restored: what was applied before it is dropped
 		change      *change
-		changing    bool // a change was taken and has not been delivered; change is nil once the host has it
+		changing    bool // a change was accepted and has not been delivered; change is nil once the host has it
 		transfer    uint64
 		campaign    bool
 		reads       []chan<- read
@@ -91,15 +91,15 @@ type Group struct {
 		mailbox     []Delivery
 		mailboxSize int    // bytes
 		delivered   uint64 // index of the last Committed put into the mailbox, or applied at the start
-		backlog     bool   // the mailbox was full: the host has more and waits for Take
+		backlog     bool   // the mailbox was full: the host holds more and waits for Take
 
 		// for Status
-		vitals   vitals
-		progress []Progress // nil if this node has not led since Open
+		basicStatus basicStatus
+		progress    []Progress // nil if this node has not led since Open
 	}
 }
 
-// entryOverhead is what an entry costs in memory beside its bytes, roughly.
+// entryOverhead is roughly what an entry costs in memory beside its bytes.
 const entryOverhead = 64
 
 func newGroup(host *Host, id, applied uint64, conf *configuration, tables []TablePrefix) *Group {
@@ -110,14 +110,14 @@ func newGroup(host *Host, id, applied uint64, conf *configuration, tables []Tabl
 	return g
 }
 
-// ID is the group's number.
+// ID returns the group's number.
 func (g *Group) ID() uint64 { return g.id }
 
-// AppliedIndex is the index up to which the owner's stored tables contained the entries when the group was opened:
-// 1 if the group was founded just now. Committed entries are delivered from the next index on.
+// AppliedIndex returns the index up to which the owner's stored tables contained the entries when the group was opened: 1
+// if the group was founded just now. Committed entries are delivered from the next index on.
 func (g *Group) AppliedIndex() uint64 { return g.applied }
 
-// Members lists the peers of the committed configuration, learners too, in the order of their replica ids.
+// Members returns the peers of the committed configuration, including learners, in the order of their replica ids.
 func (g *Group) Members() []string {
 	members := g.conf.Load().all()
 	peers := make([]string, len(members))
@@ -127,10 +127,10 @@ func (g *Group) Members() []string {
 	return peers
 }
 
-// Propose hands an entry in, to be delivered as Committed once it is safe. It takes the slice over and never blocks.
-// The error is ErrNotLeader, ErrOverloaded (too much is on its way already; try again after the next Committed),
-// ErrTooLarge, ErrStorage with the storage's reason, ErrClosed, or that of a Failed; nothing was proposed then.
-// Empty entries are not allowed.
+// Propose submits an entry, to be delivered as Committed once it is safe. It keeps the slice and never blocks. If it
+// returns an error, nothing was proposed. The error is ErrNotLeader, ErrOverloaded (too many bytes are in flight; retry
+// after the next Committed), ErrTooLarge, ErrStorage with the storage's reason, ErrClosed, or that of a Failed. Empty
+// entries are not allowed.
 func (g *Group) Propose(entry []byte) error {
 	if err := g.propose(entry); err != nil {
 		g.host.metrics.refused.Inc()
@@ -142,7 +142,7 @@ func (g *Group) Propose(entry []byte) error {
 
 func (g *Group) propose(entry []byte) error {
 	if len(entry) == 0 || len(entry) > MaxEntry {
-		return fmt.Errorf("%w: %d bytes, 1 to %d are possible", ErrTooLarge, len(entry), MaxEntry)
+		return fmt.Errorf("%w: %d bytes, 1 to %d are allowed", ErrTooLarge, len(entry), MaxEntry)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -155,7 +155,7 @@ func (g *Group) propose(entry []byte) error {
 	limits := &g.host.limits
 	cost := len(entry) + entryOverhead
 	if g.mu.outstanding > 0 && g.mu.outstanding+cost > limits.outstanding || g.mu.mailboxSize > limits.mailbox {
-		return fmt.Errorf("%w: %d bytes are on their way, %d wait for the owner",
+		return fmt.Errorf("%w: %d bytes are in flight, %d wait for the owner",
 			ErrOverloaded, g.mu.outstanding, g.mu.mailboxSize)
 	}
 	g.mu.outstanding += cost
@@ -164,10 +164,10 @@ func (g *Group) propose(entry []byte) error {
 	return nil
 }
 
-// Ready signals that Take has something. One signal may stand for many deliveries.
+// Ready signals that Take has deliveries. One signal may stand for many deliveries.
 func (g *Group) Ready() <-chan struct{} { return g.ready }
 
-// Take returns all deliveries that wait, in order; nil if there are none. Only the owner calls it.
+// Take returns all waiting deliveries, in order; nil if there are none. Only the owner calls it.
 func (g *Group) Take() []Delivery {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -179,15 +179,15 @@ func (g *Group) Take() []Delivery {
 	return taken
 }
 
-// Applied tells the host that the owner has applied the entries up to index, and what this changes in the owner's
-// tables. The host stores both in one transaction: with the next fsync, after 50 ms at the latest. It takes the
-// writes over, keys and values too. Index must not decrease, nor be beyond the last Committed that was delivered:
-// anything else is a broken invariant of the owner, and panics. What a snapshot has made void is dropped.
+// Applied reports to the host that the owner has applied the entries up to index, with the resulting writes to the
+// owner's tables. The host stores both in one transaction: with the next fsync, after 50 ms at the latest. It keeps the
+// writes, including keys and values. Index must not decrease, nor be beyond the last Committed that was delivered;
+// otherwise Applied panics, because the owner has broken an invariant. Writes that a snapshot has made void are dropped.
 func (g *Group) Applied(index uint64, writes []kv.Write) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if index < g.mu.restored {
-		return // the owner has not yet come to the Restored in its mailbox
+		return // the owner has not yet taken the Restored in its mailbox
 	}
 	if index < g.mu.reported || index > g.mu.delivered {
 		panic(fmt.Sprintf("group %d: applied %d is not between the last report %d and the last delivery %d",
@@ -201,9 +201,10 @@ func (g *Group) Applied(index uint64, writes []kv.Write) {
 	g.enqueue()
 }
 
-// Close stores what Applied was given, durably, and takes the group out of memory. Proposals on their way are in doubt.
-// It blocks for the next commit, so Run must run. If storage refuses, the group is closed all the same and the error says so: what was
-// applied and not stored is delivered again after the next Open. Closing a group that is closed or failed does nothing.
+// Close stores durably what was passed to Applied, and closes the group. The outcome of proposals in flight is unknown.
+// It blocks for the next commit, so Run must run. If storage refuses, the group is closed all the same and Close returns
+// the error: what was applied and not stored is delivered again after the next Open. Closing a group that is closed or
+// failed does nothing.
 func (g *Group) Close() error {
 	reply := make(chan error, 1)
 	g.host.post(func() { g.host.closeGroup(g, reply) })
@@ -220,7 +221,7 @@ func (g *Group) Close() error {
 	}
 }
 
-// enqueue tells the host that the group has something for it. The caller holds mu.
+// enqueue notifies the host that the group's inbox is not empty. The caller holds mu.
 func (g *Group) enqueue() {
 	if !g.mu.queued {
 		g.mu.queued = true
@@ -228,13 +229,13 @@ func (g *Group) enqueue() {
 	}
 }
 
-// inbox is what an owner and the network have for the host.
+// inbox holds the input of the owner and of the network to the host.
 type inbox struct {
 	proposals [][]byte
 	reported  uint64
 	writes    []kv.Write
 	messages  []*raftpb.Message
-	refill    bool // the mailbox has been emptied after it was full
+	refill    bool // the mailbox was full and has been emptied
 	change    *change
 	transfer  uint64 // replica id
 	campaign  bool
@@ -271,7 +272,7 @@ func (g *Group) pushEntry(c Committed, limit int) bool {
 	return true
 }
 
-// pushLeadership delivers a change of leadership. What was proposed and not yet taken by the host is dropped.
+// pushLeadership delivers a change of leadership. It drops proposals that the host has not yet taken.
 func (g *Group) pushLeadership(l Leadership) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -282,7 +283,7 @@ func (g *Group) pushLeadership(l Leadership) {
 	g.push(l)
 }
 
-// end refuses everything from now on. A nil failure means that the owner closed the group and wants no delivery.
+// end refuses all further calls. A nil failure means that the owner closed the group and wants no delivery.
 func (g *Group) end(refusal, failure error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

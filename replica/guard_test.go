@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What panics in one group, wherever the host's goroutine works for it, ends that group alone: it can be opened again,
-// and the group beside it commits on.
+// A panic in one group, wherever the host's goroutine works for it, ends only that group: it can be opened again, and
+// other groups continue to commit.
 func TestPanicEndsOneGroup(t *testing.T) {
 	for name, spoil := range map[string]func(r *replica){
 		"staging": func(r *replica) { r.members.unstored = []*configuration{nil} },

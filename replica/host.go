@@ -17,16 +17,17 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// Storage is the durable key-value store below: package store's, or a fake in memory. Its methods are called from the
-// goroutine of Run, from callers of Has and Groups, and from carriers of snapshots at the same time.
+// Storage is the underlying durable key-value store: package store's, or a fake in memory. Its methods are called
+// concurrently from the goroutine of Run, from callers of Has and Groups, and from carriers of snapshots.
 type Storage interface {
 	// Get returns the value at key, nil without an error if there is none.
 	Get(table string, key []byte) ([]byte, error)
 	// Scan visits the keys that begin with prefix, in order. The slices are valid during the visit only.
 	Scan(table string, prefix []byte, visit func(key, value []byte) error) error
-	// Commit makes all writes durable, or none of them, before it returns. A later write to a key wins.
+	// Commit makes all writes durable, or none of them, before it returns. Of several writes to a key the last one wins.
 	Commit(writes []kv.Write) error
-	// View runs read on all tables as they are when it begins. get and scan are as above, and valid during read only.
+	// View calls read with a snapshot of all tables as they are when it begins. get and scan are as above, and valid
+	// until read returns.
 	View(read func(
 		get func(table string, key []byte) ([]byte, error),
 		scan func(table string, prefix []byte, visit func(key, value []byte) error) error,
@@ -37,31 +38,32 @@ type Storage interface {
 type Options struct {
 	Storage Storage
 	Self    string // this node's peer id
-	// Send hands a message to the network, to be given to the Receive of the peer's host. It must not block, and may
-	// drop messages. Nil if this node is alone: groups then have one member.
+	// Send passes a message to the network, for Receive of the peer's host. It must not block, and may drop messages. Nil
+	// if this node is alone: groups then have one member.
 	Send func(peer string, group uint64, message []byte)
-	// SendSnapshot has the carrier open a stream to the peer, have write fill it from a goroutine of the carrier, and
-	// call done once, with nil if all of it was sent (better: if ReceiveSnapshot returned nil there). It must not block.
+	// SendSnapshot makes the carrier open a stream to the peer, run write on it in a goroutine of the carrier, and call
+	// done once, with nil if everything was sent (better: if ReceiveSnapshot returned nil there). It must not block.
 	// Without done, that member is never caught up. Nil: no snapshots are sent.
 	SendSnapshot func(peer string, group uint64, write func(w io.Writer) error, done func(error))
 	Logger       *slog.Logger          // nil: none
 	Registerer   prometheus.Registerer // nil: metrics are not registered
 	// TickEvery is the unit of raft's clock; 0 means 100 ms. A leader sends heartbeats every tick.
 	TickEvery time.Duration
-	// ElectionTicks: members that hear nothing for so many ticks, up to twice as many, elect another; 0 means 8, so
-	// that a dead leader is replaced after 0.8 to 1.6 s, rarely 3 s. At least 3. All members should have the same.
+	// ElectionTicks: members that receive nothing for this many ticks, up to twice as many, elect a new leader. 0 means
+	// 8, so that a dead leader is replaced after 0.8 to 1.6 s, rarely 3 s. At least 3. It should be the same on all
+	// members.
 	ElectionTicks int
 }
 
-// limits bound memory. Fields so that tests can make them small.
+// limits bound memory. They are fields so that tests can lower them.
 type limits struct {
 	outstanding int           // bytes proposed in one group and not yet committed
 	mailbox     int           // bytes of committed entries that wait for a group's owner; beyond it they stay in the log
-	pending     int           // bytes of applied writes of one group before they are stored without waiting
+	pending     int           // bytes of applied writes of one group; above this they are stored at once
 	messages    int           // bytes of received messages that wait in one group
 	snapshot    int           // bytes of the rows of one snapshot; twice as many may be received at a time
 	keepEntries uint64        // entries kept below the stored applied index
-	flushAfter  time.Duration // the longest time that an applied write waits for company
+	flushAfter  time.Duration // the longest time that an applied write waits for others
 	retryAfter  time.Duration // between attempts while storage refuses writes
 }
 
@@ -87,41 +89,41 @@ type Host struct {
 	tickEvery     time.Duration
 	electionTicks int
 	limits        limits
-	staging       atomic.Int64          // bytes of snapshots that are being received
-	stalled       atomic.Pointer[error] // stall, for Stalled
+	receiving     atomic.Int64          // bytes of snapshots that are being received
+	stalled       atomic.Pointer[error] // stall, published for Stalled
 
-	wake    chan struct{} // something is in mu, or dirty
+	wake    chan struct{} // signals that mu or dirty has work
 	started atomic.Bool
 	stopped chan struct{} // closed when Run has ended
 
 	// Owned by Run.
-	replicas map[uint64]*replica
-	ticking  clock       // those that need it: all but leaders without followers
-	dirty    []*replica  // raft may have something to do for them
-	batch    []*replica  // they have a Ready that must be stored
-	lazy     []*replica  // they have something to store that can wait
-	founding []*founding // groups to be created with the next commit
-	closing  []closing
-	flush    alarm // set while lazy is not empty: when it must be stored
-	flushDue bool
-	ahead    bool       // entries of the batch were sent before they are stored
-	writes   []kv.Write // of a commit: the memory is used again
-	retry    alarm      // set while stalled
-	stall    error      // why storage refuses writes; nil if it does not
-	leaders  int
-	sending  int    // snapshots
-	lag      uint64 // entries, over all groups
+	replicas  map[uint64]*replica
+	ticking   clock       // replicas that need it: all but leaders without followers
+	dirty     []*replica  // replicas for which raft may have work
+	batch     []*replica  // replicas with a Ready that must be stored
+	lazy      []*replica  // replicas with data to store that can wait
+	founding  []*founding // groups to be created with the next commit
+	closing   []closing
+	flush     alarm // set while lazy is not empty: when it must be stored
+	flushDue  bool
+	sentAhead bool       // entries of the batch were sent before they are stored
+	writes    []kv.Write // of a commit: the memory is reused
+	retry     alarm      // set while stalled
+	stall     error      // why storage refuses writes; nil if it does not
+	leaders   int
+	sending   int    // snapshots
+	lag       uint64 // entries, over all groups
 
 	// mu is locked after Group.mu.
 	mu struct {
 		sync.Mutex
-		queue    []*Group          // with something in their inboxes
+		queue    []*Group          // groups with a non-empty inbox
 		commands []func()          // for Run to call
 		open     map[uint64]*Group // for Receive
 	}
 }
 
-// NewHost makes a host; nothing happens before Run is called.
+// NewHost returns a host, which does nothing before Run is called.
 func NewHost(o Options) (*Host, error) {
 	if o.Storage == nil || o.Self == "" {
 		return nil, errors.New("make replication host: storage and own peer id are required")
@@ -153,9 +155,8 @@ func NewHost(o Options) (*Host, error) {
 	return h, nil
 }
 
-// Run does the host's work until the context ends; it must be called once. Before it returns it stores what owners
-// have applied, and delivers Failed with ErrStopped to every group that is still open. The error says if that storing
-// failed.
+// Run runs the host until the context ends; it must be called once. Before it returns it stores what owners have applied,
+// and delivers Failed with ErrStopped to every group that is still open. It returns an error if that last commit failed.
 func (h *Host) Run(ctx context.Context) error {
 	if h.started.Swap(true) {
 		return errors.New("run replication host: it was run before")
@@ -167,7 +168,7 @@ func (h *Host) Run(ctx context.Context) error {
 	defer flush.Stop()
 	defer retry.Stop()
 	h.flush, h.retry = flush, retry
-	resting := false // no group has ticks, and so there are none
+	resting := false // no group needs ticks, so the ticker is stopped
 	for {
 		what := woken
 		select {
@@ -194,11 +195,11 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 }
 
-// event is why the host's loop goes round.
+// event is the cause of a step of the host's loop.
 type event int
 
 const (
-	woken   event = iota // something came in, or is left to do
+	woken   event = iota // input arrived, or work is left
 	ticked               // TickEvery has passed
 	flushed              // the alarm flush rang
 	retried              // the alarm retry rang
@@ -210,9 +211,9 @@ type alarm interface {
 	Stop() bool
 }
 
-// step goes round once. It knows no clock and starts nothing: with the same storage, the same events and the same that
-// came in between, it does the same again (raft's draws of election timeouts given). It reports whether there is more to
-// do without anything coming in.
+// step runs one iteration of the loop. It uses no clock and starts no goroutine: with the same storage, the same events
+// and the same input it does the same again (given raft's random election timeouts). It reports whether there is work
+// left without new input.
 func (h *Host) step(what event) (more bool) {
 	switch what {
 	case ticked:
@@ -223,12 +224,12 @@ func (h *Host) step(what event) (more bool) {
 		h.retryStorage()
 	case woken:
 	}
-	h.take()
-	h.turn()
+	h.processInput()
+	h.commitRound()
 	return h.busy()
 }
 
-// busy: there is more to do without anything coming in.
+// busy reports whether there is work left without new input.
 func (h *Host) busy() bool {
 	return h.stall == nil && (len(h.dirty)+len(h.batch)+len(h.founding) > 0 || h.flushDue && len(h.lazy) > 0)
 }
@@ -239,7 +240,7 @@ func stoppedTimer() *time.Timer {
 	return t
 }
 
-// signal makes Run's loop go round.
+// signal wakes Run's loop.
 func (h *Host) signal() {
 	select {
 	case h.wake <- struct{}{}:
@@ -247,7 +248,7 @@ func (h *Host) signal() {
 	}
 }
 
-// post has Run call f.
+// post makes Run call f.
 func (h *Host) post(f func()) {
 	h.mu.Lock()
 	h.mu.commands = append(h.mu.commands, f)
@@ -255,7 +256,7 @@ func (h *Host) post(f func()) {
 	h.signal()
 }
 
-// enqueue has Run look into the group's inbox.
+// enqueue makes Run process the group's inbox.
 func (h *Host) enqueue(g *Group) {
 	h.mu.Lock()
 	h.mu.queue = append(h.mu.queue, g)
@@ -263,8 +264,8 @@ func (h *Host) enqueue(g *Group) {
 	h.signal()
 }
 
-// take receives what has come in. Inboxes go before commands, so that a Close sees what was applied before it.
-func (h *Host) take() {
+// processInput processes new input. Inboxes go before commands, so that a Close finds what was applied before it.
+func (h *Host) processInput() {
 	h.mu.Lock()
 	queue, commands := h.mu.queue, h.mu.commands
 	h.mu.queue, h.mu.commands = nil, nil
@@ -274,14 +275,14 @@ func (h *Host) take() {
 		if r == nil || r.handle != g {
 			continue
 		}
-		if err := r.guard("take", func() error { return r.take(g.empty()) }); err != nil {
+		if err := r.guard("take", func() error { return r.processInbox(g.empty()) }); err != nil {
 			h.fail(r, err)
 			continue
 		}
-		if r.owes() {
+		if r.hasUnaccepted() {
 			h.ticking.start(r)
 		}
-		h.touch(r)
+		h.markDirty(r)
 	}
 	for _, command := range commands {
 		command()
@@ -295,54 +296,54 @@ func (h *Host) tick() {
 	}
 	for i := len(h.ticking) - 1; i >= 0; i-- { // backwards: a replica may stop its clock
 		r := h.ticking[i]
-		if r.alone() && r.told.Self && !r.owes() {
-			r.tellProgress()  // of those who have just been taken out nothing may stay
-			h.ticking.stop(r) // start puts it back
+		if r.alone() && r.lastLeadership.Self && !r.hasUnaccepted() {
+			r.publishProgress() // a delivery just taken must not remain
+			h.ticking.stop(r)   // start puts it back
 			continue
 		}
 		if err := r.tick(); err != nil {
 			h.fail(r, err)
 			continue
 		}
-		h.touch(r)
+		h.markDirty(r)
 	}
 }
 
-// clock lists the replicas that tick. A list, for a map's order would differ from run to run.
+// clock is the list of the replicas with ticks. It is a list because a map's order would differ from run to run.
 type clock []*replica
 
 func (c *clock) start(r *replica) {
-	if r.clocked == 0 {
+	if r.tickingAt == 0 {
 		*c = append(*c, r)
-		r.clocked = len(*c)
+		r.tickingAt = len(*c)
 	}
 }
 
 func (c *clock) stop(r *replica) {
-	if r.clocked == 0 {
+	if r.tickingAt == 0 {
 		return
 	}
 	last := len(*c) - 1
 	moved := (*c)[last]
-	(*c)[r.clocked-1], moved.clocked = moved, r.clocked
-	(*c)[last], r.clocked = nil, 0
+	(*c)[r.tickingAt-1], moved.tickingAt = moved, r.tickingAt
+	(*c)[last], r.tickingAt = nil, 0
 	*c = (*c)[:last]
 }
 
-// touch notes that raft may have something to do for the replica.
-func (h *Host) touch(r *replica) {
-	if !r.dirty && !r.over {
+// markDirty marks the replica as one for which raft may have work.
+func (h *Host) markDirty(r *replica) {
+	if !r.dirty && !r.ended {
 		r.dirty = true
 		h.dirty = append(h.dirty, r)
 	}
 }
 
-// later notes that the replica has something to store that can wait for company.
-func (h *Host) later(r *replica) {
+// storeLater marks the replica as one with data to store that can wait for others.
+func (h *Host) storeLater(r *replica) {
 	if r.pendingBytes > h.limits.pending {
 		h.flushDue = true
 	}
-	if r.lazy || r.over {
+	if r.lazy || r.ended {
 		return
 	}
 	r.lazy = true
@@ -352,8 +353,8 @@ func (h *Host) later(r *replica) {
 	}
 }
 
-// inOrder lists the open replicas by their groups' numbers, so that the same schedule does the same again.
-func (h *Host) inOrder() []*replica {
+// sortedReplicas returns the open replicas by their groups' numbers, so that the same schedule has the same result.
+func (h *Host) sortedReplicas() []*replica {
 	all := make([]*replica, 0, len(h.replicas))
 	for _, group := range slices.Sorted(maps.Keys(h.replicas)) {
 		all = append(all, h.replicas[group])
@@ -375,21 +376,21 @@ func (h *Host) countLag(r *replica, lag uint64) {
 	r.lag = lag
 }
 
-// fail ends a group on this node: its owner gets Failed. Others do not notice.
+// fail ends a group on this node: its owner gets Failed. Other groups are not affected.
 func (h *Host) fail(r *replica, err error) {
 	h.logger.Error("group failed", "group", r.group, "error", err)
-	h.forget(r, err, err)
+	h.drop(r, err, err)
 }
 
-// forget takes a replica out of memory. A nil failure is not delivered.
-func (h *Host) forget(r *replica, refusal, failure error) {
-	if r.over {
+// drop removes a replica from memory. A nil failure is not delivered.
+func (h *Host) drop(r *replica, refusal, failure error) {
+	if r.ended {
 		return
 	}
-	r.over, r.node, r.pending, r.waiting = true, nil, nil, nil
+	r.ended, r.node, r.pending, r.waiting = true, nil, nil, nil
 	r.refuseReads(refusal)
 	r.dropIncoming(refusal)
-	if r.told.Self {
+	if r.lastLeadership.Self {
 		h.countLeader(false)
 	}
 	h.countLag(r, 0)
@@ -404,21 +405,21 @@ func (h *Host) forget(r *replica, refusal, failure error) {
 	r.handle.end(refusal, failure)
 }
 
-// shutDown stores what is there to store and ends all groups.
+// shutDown stores what is left to store and ends all groups.
 func (h *Host) shutDown() error {
-	h.take()
+	h.processInput()
 	h.retryStorage()
-	for range 4 { // proposals that came in before the end may still be committed: entry, applied
+	for range 4 { // proposals that arrived before the end may still be committed: entry, applied
 		h.flushDue = true
-		h.turn()
-		h.take()
+		h.commitRound()
+		h.processInput()
 	}
 	var err error
 	if h.stall != nil {
 		err = fmt.Errorf("stop replication host: %w", h.stall)
 	}
-	for _, r := range h.inOrder() {
-		h.forget(r, ErrStopped, ErrStopped)
+	for _, r := range h.sortedReplicas() {
+		h.drop(r, ErrStopped, ErrStopped)
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 
 var frames = flag.Int("frames", 20_000, "how many frames TestHostileFrames sends; 10 million take minutes")
 
-// forger makes frames that look like raft's, and others.
+// forger creates frames that resemble raft's, and others.
 type forger struct {
 	*rand.Rand
 	message raftpb.Message
@@ -21,7 +21,7 @@ type forger struct {
 	buffer  []byte
 }
 
-// number is small, or one of those around which arithmetic goes wrong.
+// number returns a small number, or one near which arithmetic overflows.
 func (f *forger) number() *uint64 {
 	n := &f.numbers[f.IntN(len(f.numbers))]
 	switch f.IntN(6) {
@@ -37,7 +37,7 @@ func (f *forger) number() *uint64 {
 	return n
 }
 
-// frame is valid until the next one.
+// frame returns a frame that is valid until the next call.
 func (f *forger) frame(from, to uint64) []byte {
 	if f.IntN(16) == 0 {
 		f.buffer = f.buffer[:0]
@@ -88,15 +88,15 @@ func (f *forger) frame(from, to uint64) []byte {
 }
 
 // TestHostileFrames sends forged frames from a non-member, from a member of another group, and in the name of this node:
-// no panic, and no change of state, neither of raft nor on the disk. Then from members, who may change what they like:
-// no panic, and no group ends. -frames=10000000 is the full proof.
+// no panic, and no change of state, neither of raft nor on the disk. Then from members, which may change anything: no
+// panic, and no group ends. -frames=10000000 is the full proof.
 func TestHostileFrames(t *testing.T) {
 	began := time.Now()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	f := forger{Rand: rand.New(rand.NewPCG(seed, 1))}
 	h, d := gated(t)
-	before := picture(h, d)
+	before := stateText(h, d)
 	strangers := []struct {
 		peer     string
 		group    uint64
@@ -114,12 +114,12 @@ func TestHostileFrames(t *testing.T) {
 		}
 		if i%1000 == 0 || i == *frames-1 {
 			pump(h)
-			if after := picture(h, d); after != before {
+			if after := stateText(h, d); after != before {
 				t.Fatalf("after frame %d changed\n%s\nto\n%s", i, before, after)
 			}
 		}
 	}
-	// Snapshots come on streams: whoever is no member is refused before anything is read.
+	// Snapshots come on streams: those of non-members are refused before anything is read.
 	for _, s := range strangers {
 		if err := h.ReceiveSnapshot(t.Context(), s.peer, s.group, nil); err == nil {
 			t.Fatalf("a snapshot of %q for group %d was taken", s.peer, s.group)
@@ -135,7 +135,7 @@ func TestHostileFrames(t *testing.T) {
 		from, to uint64
 	}{{"b", 1, 2, 1}, {"c", 1, 3, 1}, {"x", 3, 1, 2}, {"y", 3, 3, 2}}
 	for i := range *frames / 10 {
-		if i%100 == 0 { // forged configurations can make a group lose its members: begin anew
+		if i%100 == 0 { // forged configurations can make a group lose its members: start again
 			h, _ = gated(t)
 		}
 		s := &members[i%len(members)]

@@ -11,40 +11,40 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// ErrReplaced marks that the group knows this node by a later replica id than the one that it stores: it was removed
-// and added again without having heard of it. The owner removes the old replica (Host.Remove) and joins with the new id.
+// ErrReplaced marks that the group gave this node a later replica id than the stored one: the node was removed and added
+// again without noticing. The owner removes the old replica (Host.Remove) and joins with the new id.
 var ErrReplaced = errors.New("this node's replica was replaced")
 
-// TablePrefix names rows of an owner's state: those of a table whose keys begin with the prefix, all of the table if
-// it is empty.
+// TablePrefix selects rows of an owner's state: those of a table whose keys begin with the prefix; all rows if the prefix
+// is empty.
 type TablePrefix struct {
 	Table  string
 	Prefix []byte
 }
 
-// JoinInfo says how a node becomes a member of a group that was founded without it.
+// JoinInfo describes how a node becomes a member of a group that was founded without it.
 type JoinInfo struct {
 	Group   uint64
-	ID      uint64        // the replica id that the group gave to this node, as Configured said
-	Members []Member      // the newest configuration that is known, this node included
+	ID      uint64        // the replica id that the group assigned to this node, from Configured
+	Members []Member      // the newest known configuration, including this node
 	Tables  []TablePrefix // as in Founding
 }
 
-// Join opens a group on a node that has nothing of it: an empty replica that waits for a snapshot from the leader. The
-// caller has verified, with somebody who knows, that the group's committed configuration has this node as replica ID;
-// whoever has lost its disk must be removed and added again, under a new id. The owner's tables must be empty, or be
-// rows that the snapshot shall replace.
+// Join opens a group of which this node stores nothing: an empty replica that waits for a snapshot from the leader. The
+// caller must have verified with an authority that the group's committed configuration lists this node as replica ID. A
+// node that has lost its disk must be removed and added again, under a new id. The owner's tables must be empty, or
+// contain only rows that the snapshot will replace.
 //
-// A replica that was joined before under this id is just opened. AppliedIndex is 0 until Restored is delivered. The
-// error is ErrReplaced if the node stores the group under an earlier id, ErrTombstone if it stores it under a later one or
-// was removed under this id or a later one, and otherwise as of Open.
+// A replica that was already joined under this id is simply opened. AppliedIndex is 0 until Restored is delivered. The
+// error is ErrReplaced if the node stores the group under an earlier id. It is ErrTombstone if the node stores the group
+// under a later id, or was removed under this id or a later one. Otherwise the errors are those of Open.
 func (h *Host) Join(ctx context.Context, j JoinInfo) (*Group, error) {
-	return h.opened(ctx, fmt.Sprintf("join group %d", j.Group), func(reply func(*Group, error)) { h.join(j, reply) })
+	return h.awaitOpen(ctx, fmt.Sprintf("join group %d", j.Group), func(reply func(*Group, error)) { h.join(j, reply) })
 }
 
 func (h *Host) join(j JoinInfo, reply func(*Group, error)) {
 	refuse := func(err error) { reply(nil, fmt.Errorf("join group %d: %w", j.Group, err)) }
-	if err := h.openable(j.Group, j.Tables); err != nil {
+	if err := h.checkOpenable(j.Group, j.Tables); err != nil {
 		refuse(err)
 		return
 	}
@@ -52,7 +52,7 @@ func (h *Host) join(j JoinInfo, reply func(*Group, error)) {
 	switch {
 	case err != nil && !errors.Is(err, ErrTombstone):
 		refuse(err)
-	case conf != nil && conf.own(h.self) > j.ID: // an invitation that comes late must not cost the replica of now
+	case conf != nil && conf.own(h.self) > j.ID: // a late invitation must not destroy the present replica
 		refuse(fmt.Errorf("%w as replica %d: it is stored as %d", ErrTombstone, j.ID, conf.own(h.self)))
 	case conf != nil && conf.own(h.self) != j.ID:
 		refuse(fmt.Errorf("%w: it is stored as replica %d, joined as %d", ErrReplaced, conf.own(h.self), j.ID))
@@ -67,7 +67,7 @@ func (h *Host) join(j JoinInfo, reply func(*Group, error)) {
 	case h.stall != nil:
 		refuse(h.stall)
 	default:
-		f, err := h.joining(j)
+		f, err := h.prepareJoin(j)
 		if err != nil {
 			refuse(err)
 			return
@@ -77,8 +77,8 @@ func (h *Host) join(j JoinInfo, reply func(*Group, error)) {
 	}
 }
 
-// joining prepares what stores an empty replica.
-func (h *Host) joining(j JoinInfo) (*founding, error) {
+// prepareJoin prepares the writes that store an empty replica.
+func (h *Host) prepareJoin(j JoinInfo) (*founding, error) {
 	tombstone := stateKey(j.Group, kindTombstone)
 	value, err := h.storage.Get(tableState, tombstone)
 	if err != nil {
@@ -116,17 +116,17 @@ func (h *Host) joining(j JoinInfo) (*founding, error) {
 	}}, nil
 }
 
-// openable says why a group cannot be opened or joined, as far as that does not depend on what is stored.
-func (h *Host) openable(group uint64, tables []TablePrefix) error {
+// checkOpenable returns an error if a group cannot be opened or joined, whatever is stored.
+func (h *Host) checkOpenable(group uint64, tables []TablePrefix) error {
 	if group == 0 {
-		return errors.New("0 is no group")
+		return errors.New("group number 0 is invalid")
 	}
 	if h.replicas[group] != nil ||
 		slices.ContainsFunc(h.founding, func(other *founding) bool { return other.group == group }) {
 		return ErrOpen
 	}
 	if len(tables) > maxTables {
-		return fmt.Errorf("%d tables, at most %d are possible", len(tables), maxTables)
+		return fmt.Errorf("%d tables, at most %d are allowed", len(tables), maxTables)
 	}
 	for _, t := range tables {
 		if t.Table == "" || t.Table == tableLog || t.Table == tableState {

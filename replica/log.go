@@ -12,16 +12,15 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// log is what raft sees of a group's storage: exactly what is durable. It implements raft.Storage.
-// It holds the terms of all entries (as runs), and the newest entries themselves; older ones it reads from the
-// tables. Owned by Host.Run.
+// log is raft's view of a group's storage: exactly what is durable. It implements raft.Storage. It holds the terms of all
+// entries (as runs), and the newest entries themselves; older ones it reads from the tables. Owned by Host.Run.
 type log struct {
 	storage Storage
 	group   uint64
 	hard    *raftpb.HardState // for InitialState: as of the last (re)start of the raft node
 	conf    *configuration
 
-	start, startTerm uint64 // the entry before the first
+	start, startTerm uint64 // the entry before the first one
 	last             uint64 // index of the last entry; start when there is none
 	runs             []run  // terms of the entries (start, last], ascending; the first may begin before them
 	tail             []*raftpb.Entry
@@ -31,15 +30,16 @@ type log struct {
 	// that failed and may still have been written. They are deleted with the next write.
 	stale uint64
 
-	// changes are the configuration changes in the log that are not in force yet, ascending. An honest log has one.
+	// changes are the configuration changes in the log that are not in force yet, ascending. An honest log has at most
+	// one.
 	changes []logged
-	changed bool // changes were added or cut off
+	changed bool // changes were added or removed
 
-	// snapshot makes the head of a snapshot for a member that is too far behind. Nil: there are none.
+	// snapshot returns the head of a snapshot for a member that is too far behind. Nil: there are none.
 	snapshot func() (*raftpb.Snapshot, error)
 }
 
-// logged is a configuration change that stands in the log.
+// logged is a configuration change in the log.
 type logged struct {
 	index uint64
 	change
@@ -104,7 +104,7 @@ func (l *log) FirstIndex() (uint64, error) { return l.start + 1, nil }
 // LastIndex implements raft.Storage.
 func (l *log) LastIndex() (uint64, error) { return l.last, nil }
 
-// Snapshot implements raft.Storage: raft gets the head only, the rest goes from the tables to a stream.
+// Snapshot implements raft.Storage. It returns the head only; the rows go from the tables to a stream.
 func (l *log) Snapshot() (*raftpb.Snapshot, error) {
 	if l.snapshot == nil {
 		return nil, raft.ErrSnapshotTemporarilyUnavailable
@@ -173,8 +173,8 @@ func (l *log) entry(i uint64) (*raftpb.Entry, error) {
 	return entry, nil
 }
 
-// appendWrites adds to writes what stores entries in place of everything from the first of them on.
-// With no entries it only clears what a failed commit may have left behind.
+// appendWrites adds the writes that store entries and delete all others from the first of them on. Without entries it
+// only deletes what a failed commit may have left behind.
 func (l *log) appendWrites(writes []kv.Write, entries []*raftpb.Entry) []kv.Write {
 	last := l.last
 	for _, entry := range entries {
@@ -188,7 +188,7 @@ func (l *log) appendWrites(writes []kv.Write, entries []*raftpb.Entry) []kv.Writ
 	return writes
 }
 
-// append takes entries over that have become durable by the writes of appendWrites.
+// append adds entries that the writes of appendWrites have made durable.
 func (l *log) append(entries []*raftpb.Entry) {
 	if len(entries) > 0 {
 		l.cut(entries[0].GetIndex())
@@ -197,7 +197,7 @@ func (l *log) append(entries []*raftpb.Entry) {
 			l.tail = append(l.tail, entry)
 			l.tailBytes += len(entry.GetData()) + entryOverhead
 			if entry.GetType() != raftpb.EntryNormal {
-				if c, err := decodeChange(entry.GetData()); err == nil { // the gate lets no other in
+				if c, err := decodeChange(entry.GetData()); err == nil { // the gate admits no other
 					l.changes, l.changed = append(l.changes, logged{index: entry.GetIndex(), change: c}), true
 				}
 			}
@@ -206,12 +206,12 @@ func (l *log) append(entries []*raftpb.Entry) {
 	l.stale = l.last
 }
 
-// resetWrites adds to writes what deletes the whole log.
+// resetWrites adds the writes that delete the whole log.
 func (l *log) resetWrites(writes []kv.Write) []kv.Write {
 	return l.compactWrites(writes, max(l.last, l.stale))
 }
 
-// reset forgets the whole log: a snapshot of this index and term took its place.
+// reset discards the whole log: a snapshot of this index and term replaced it.
 func (l *log) reset(index, term uint64) {
 	*l = log{
 		storage: l.storage, group: l.group, hard: l.hard, conf: l.conf, snapshot: l.snapshot,
@@ -219,7 +219,7 @@ func (l *log) reset(index, term uint64) {
 	}
 }
 
-// cut forgets the entries from index on.
+// cut discards the entries from index on.
 func (l *log) cut(index uint64) {
 	if index > l.last {
 		return
@@ -255,7 +255,7 @@ func (l *log) shorten(keep uint64, maxBytes int) {
 	}
 }
 
-// compactWrites adds to writes what deletes the entries up to index to.
+// compactWrites adds the writes that delete the entries up to index to.
 func (l *log) compactWrites(writes []kv.Write, to uint64) []kv.Write {
 	for i := l.start + 1; i <= to; i++ {
 		writes = append(writes, kv.Write{Table: tableLog, Key: logKey(l.group, i)})
@@ -263,7 +263,7 @@ func (l *log) compactWrites(writes []kv.Write, to uint64) []kv.Write {
 	return writes
 }
 
-// compact forgets the entries up to index to, after the writes of compactWrites have become durable.
+// compact discards the entries up to index to, after the writes of compactWrites have become durable.
 func (l *log) compact(to uint64) {
 	if to <= l.start {
 		return

@@ -90,7 +90,7 @@ func sameLog(t *rapid.T, l *log, twin *raft.MemoryStorage) {
 		a, errA := l.Term(i)
 		b, errB := twin.Term(i)
 		if a != b || errA != errB {
-			t.Fatalf("term of %d: %d, %v; the twin says %d, %v", i, a, errA, b, errB)
+			t.Fatalf("term of %d: %d, %v; the twin returned %d, %v", i, a, errA, b, errB)
 		}
 	}
 	if first > last {

@@ -17,13 +17,13 @@ import (
 type Member struct {
 	ID      uint64 // replica id: used once, ever, within its group
 	Peer    string
-	Learner bool // receives everything, counts for no majority, never leads
+	Learner bool // receives everything, is not counted for majorities, never leads
 }
 
 // maxPeer bounds the length of a peer id, in bytes.
 const maxPeer = 256
 
-// all lists voters and learners by ascending replica id.
+// all returns voters and learners by ascending replica id.
 func (c *configuration) all() []Member {
 	members := make([]Member, 0, len(c.Members)+len(c.Learners))
 	for _, m := range c.Members {
@@ -36,15 +36,15 @@ func (c *configuration) all() []Member {
 	return members
 }
 
-// NewestID is the highest replica id that the group has ever given to a member, as far as this node knows.
+// NewestID returns the highest replica id that the group has ever given to a member, as far as this node can tell.
 func (g *Group) NewestID() uint64 { return g.conf.Load().Next - 1 }
 
-// voter tells whether the replica has a vote.
+// voter reports whether the replica has a vote.
 func (c *configuration) voter(id uint64) bool {
 	return slices.ContainsFunc(c.Members, func(m member) bool { return m.ID == id })
 }
 
-// own is the replica id of the node that stores this configuration, also when it is no member any more.
+// own returns the replica id of the node that stores this configuration, even if it is no longer a member.
 func (c *configuration) own(self string) uint64 {
 	if c.Own != 0 {
 		return c.Own
@@ -52,8 +52,8 @@ func (c *configuration) own(self string) uint64 {
 	return c.id(self)
 }
 
-// change leads from one configuration to the next. Each touches one replica, so that the majorities before and after
-// it always overlap (raft dissertation, §4.1).
+// change is the step from one configuration to the next. Each affects one replica, so that the majorities before and
+// after it always overlap (raft dissertation, §4.1).
 type change struct {
 	kind raftpb.ConfChangeType // add a learner, add (promote) a voter, remove
 	id   uint64
@@ -76,7 +76,7 @@ func (c change) entry() (*raftpb.Entry, error) {
 	return &raftpb.Entry{Type: raftpb.EntryConfChange.Enum(), Data: data}, nil
 }
 
-// decodeChange reads the data of a log entry of type EntryConfChange.
+// decodeChange decodes the data of a log entry of type EntryConfChange.
 func decodeChange(data []byte) (change, error) {
 	var cc raftpb.ConfChange
 	if len(data) > 2*maxPeer {
@@ -96,8 +96,8 @@ func decodeChange(data []byte) (change, error) {
 	return change{}, fmt.Errorf("configuration change %v of replica %d, peer %.20q", c.kind, c.id, c.peer)
 }
 
-// apply returns the configuration after the change, which stands in the log at index. A change that does not fit is
-// refused, by every member alike: the configuration then stays.
+// apply returns the configuration after the change at the given index of the log. All members alike refuse a change that
+// does not fit; the configuration then stays the same.
 func (c *configuration) apply(index uint64, ch change) (*configuration, error) {
 	next := &configuration{Index: index, Next: c.Next, Own: c.Own, Recovered: c.Recovered, Members: slices.Clone(c.Members), Learners: slices.Clone(c.Learners)}
 	find := func(list []member) int {
@@ -107,7 +107,7 @@ func (c *configuration) apply(index uint64, ch change) (*configuration, error) {
 	switch {
 	case ch.kind == raftpb.ConfChangeAddLearnerNode:
 		if ch.id < c.Next && !mutated("reuse-replica-ids") {
-			return nil, fmt.Errorf("replica id %d was given out before", ch.id)
+			return nil, fmt.Errorf("replica id %d was used before", ch.id)
 		}
 		next.Learners = append(next.Learners, member{ID: ch.id, Peer: ch.peer})
 		slices.SortFunc(next.Learners, func(a, b member) int { return cmp.Compare(a.ID, b.ID) })
@@ -129,14 +129,14 @@ func (c *configuration) apply(index uint64, ch change) (*configuration, error) {
 	return next, next.check()
 }
 
-// roster says whose messages the gate lets in: those of the members, of those whom a change in this node's log makes
-// members although it is not known to be committed yet, and of those that the owner vouches for. Immutable.
+// roster determines whose messages the gate admits: those of the members, of members added by a change in this node's log
+// that is not yet known to be committed, and of those that the owner vouches for. Immutable.
 type roster struct {
 	own     uint64 // replica id of this node
 	members []member
 }
 
-func (ros *roster) knows(peer string) bool {
+func (ros *roster) includes(peer string) bool {
 	return slices.ContainsFunc(ros.members, func(m member) bool { return m.Peer == peer })
 }
 
@@ -153,11 +153,11 @@ func (ros *roster) peer(id uint64) string {
 	return ""
 }
 
-// check says what is wrong with the replica ids of a message that peer sent.
+// check validates the replica ids of a message from peer.
 func (ros *roster) check(peer string, from, to uint64) error {
 	switch {
 	case mutated("accept-strangers"):
-	case !ros.knows(peer):
+	case !ros.includes(peer):
 		return ErrNotMember
 	case !ros.admits(peer, from):
 		return fmt.Errorf("%w: %q is not replica %d", ErrImplausible, peer, from)
@@ -169,12 +169,12 @@ func (ros *roster) check(peer string, from, to uint64) error {
 	return nil
 }
 
-// membership is what a replica knows about its group's configurations beside the one in force.
+// membership holds a replica's configurations other than the one in force.
 type membership struct {
 	unstored []*configuration // in force since entries that the stored state does not contain yet, ascending
-	vouched  *Configured      // by the owner; nil once a configuration of this index is in force
+	vouched  *Configured      // set by the owner; nil once a configuration of this index is in force
 	change   *change          // proposed by the owner, not yet taken by raft
-	removed  bool             // the owner knows that this node is no member any more
+	removed  bool             // the owner has been informed that this node is no longer a member
 	roster   *roster
 }
 
@@ -211,8 +211,8 @@ func (r *replica) confWrite(c *configuration) kv.Write {
 	return kv.Write{Table: tableState, Key: stateKey(r.group, kindConfig), Value: encoded}
 }
 
-// publish makes the gate follow the configuration, the log and the vouchers.
-func (r *replica) publish() {
+// publishRoster updates the gate's roster from the configuration, the log and the vouched members.
+func (r *replica) publishRoster() {
 	ros := &roster{own: r.id}
 	add := func(id uint64, peer string) {
 		if m := (member{ID: id, Peer: peer}); id != r.id && peer != r.host.self && !slices.Contains(ros.members, m) {
@@ -253,31 +253,31 @@ func (r *replica) reconfigure(entry *raftpb.Entry) {
 	r.log.changes = slices.DeleteFunc(r.log.changes, func(c logged) bool { return c.index <= index })
 	if err != nil {
 		r.logger.Warn("configuration change refused", "index", index, "error", err)
-		r.publish()
+		r.publishRoster()
 		return
 	}
 	if c.kind == raftpb.ConfChangeRemoveNode {
-		r.farewell(c.id, index)
+		r.announceRemoval(c.id, index)
 	}
 	r.node.ApplyConfChange(c.raft())
 	if next.id(r.host.self) == 0 {
-		next.Own = r.id // the tombstone must know which replica this was
+		next.Own = r.id // the tombstone needs this replica's id
 	}
 	r.conf, r.log.conf = next, next
 	r.members.unstored = append(r.members.unstored, next)
 	if v := r.members.vouched; v != nil && v.Index <= index {
 		r.members.vouched = nil
 	}
-	r.publish()
+	r.publishRoster()
 	r.host.ticking.start(r)
 	r.host.flushDue = true // snapshots wait for it
 	r.logger.Info("configuration changed", "index", index, "members", next.all())
 }
 
-// farewell tells those who leave that it is committed: raft will not speak to them any more. (A removed leader tells
-// everybody, because nobody else may know yet.) It says nothing that a heartbeat of raft could not have said. If it is
-// lost, the removed member learns of it from its owner.
-func (r *replica) farewell(id, index uint64) {
+// announceRemoval announces the commit to removed members: raft sends them nothing any more. (A removed leader informs all
+// members, because none of them may have the commit index yet.) The message carries nothing that a heartbeat of raft
+// could not carry. If it is lost, the removed member's owner has to find out by asking an authority.
+func (r *replica) announceRemoval(id, index uint64) {
 	if !r.leading || r.host.send == nil {
 		return
 	}
@@ -298,8 +298,8 @@ func (r *replica) farewell(id, index uint64) {
 	}
 }
 
-// feedConfiguration delivers the configuration that entry index made, if it made one.
-func (r *replica) feedConfiguration(index uint64) {
+// deliverConfiguration delivers the configuration that entry index made, if it made one.
+func (r *replica) deliverConfiguration(index uint64) {
 	c := r.members.at(index)
 	if c == nil {
 		r.handle.pushConfigured(nil)

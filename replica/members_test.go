@@ -10,14 +10,14 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// TestGroupGrowsAndShrinks: a group of one becomes one of three, its founder leaves, and all that is left agrees.
+// TestGroupGrowsAndShrinks: a group of one becomes one of three, its founder leaves, and the remaining members agree.
 func TestGroupGrowsAndShrinks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a"}, func(l *limits) { l.keepEntries = 20 })
+		p := newTestGroup(t, []string{"a"}, func(l *limits) { l.keepEntries = 20 })
 		p.propose(100, "a")
 		p.join("b")
 		p.propose(10, "a", "b")
-		if b := p.guests["b"]; b.restored != 1 || !slices.Equal(b.log, p.guests["a"].log) {
+		if b := p.members["b"]; b.restored != 1 || !slices.Equal(b.log, p.members["a"].log) {
 			t.Fatalf("restored %d times, %d entries", b.restored, len(b.log))
 		}
 		p.promote("b")
@@ -26,8 +26,8 @@ func TestGroupGrowsAndShrinks(t *testing.T) {
 		p.propose(10, "a", "b", "c")
 		for _, peer := range []string{"a", "b", "c"} {
 			want := []Member{{ID: 1, Peer: "a"}, {ID: 2, Peer: "b"}, {ID: 3, Peer: "c"}}
-			if g := p.guests[peer]; !slices.Equal(g.conf.Members, want) || !slices.Equal(g.Group.Configuration().Members, want) {
-				t.Fatalf("%s is told %v", peer, g.conf)
+			if g := p.members[peer]; !slices.Equal(g.conf.Members, want) || !slices.Equal(g.Group.Configuration().Members, want) {
+				t.Fatalf("%s got %v", peer, g.conf)
 			}
 		}
 		if err := p.leader().Remove(p.leader().peer); !errors.Is(err, ErrLeads) {
@@ -42,8 +42,8 @@ func TestGroupGrowsAndShrinks(t *testing.T) {
 			}
 			return nil
 		})
-		p.dismiss("a")
-		a := p.guests["a"]
+		p.remove("a")
+		a := p.members["a"]
 		p.until("a knows that it was removed", func() bool { return a.removed })
 		if err := a.Propose([]byte("x")); !errors.Is(err, ErrNotMember) {
 			t.Fatalf("a removed member proposed: %v", err)
@@ -51,16 +51,16 @@ func TestGroupGrowsAndShrinks(t *testing.T) {
 		if err := a.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.host.Open(context.Background(), Founding{Group: partyGroup}); !errors.Is(err, ErrNotMember) {
+		if _, err := a.host.Open(context.Background(), Founding{Group: testGroupID}); !errors.Is(err, ErrNotMember) {
 			t.Fatalf("a removed member opened its replica: %v", err)
 		}
-		if err := a.host.Remove(partyGroup); err != nil {
+		if err := a.host.Remove(testGroupID); err != nil {
 			t.Fatal(err)
 		}
 		a.Group = nil
 		p.propose(10, "b", "c")
 
-		// It comes back, under a new id.
+		// It returns, under a new id.
 		p.join("a")
 		p.promote("a")
 		p.propose(10, "a", "b", "c")
@@ -70,27 +70,27 @@ func TestGroupGrowsAndShrinks(t *testing.T) {
 	})
 }
 
-// TestReplicaIDsAreUsedOnce: also for those who are gone, over restarts and snapshots.
+// TestReplicaIDsAreUsedOnce: including those of removed members, across restarts and snapshots.
 func TestReplicaIDsAreUsedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a"})
+		p := newTestGroup(t, []string{"a"})
 		seen := map[uint64]bool{1: true}
 		for round := range 4 {
 			p.join("b")
-			b := p.guests["b"]
+			b := p.members["b"]
 			p.until("restored", func() bool { return b.restored > 0 })
 			id := b.conf.Members[1].ID
 			if seen[id] {
 				t.Fatalf("replica id %d was given out again", id)
 			}
 			seen[id] = true
-			p.dismiss("b")
+			p.remove("b")
 			p.until("b knows", func() bool { return b.removed })
 			if err := b.Close(); err != nil {
 				t.Fatal(err)
 			}
 			b.Group = nil
-			if err := b.host.Remove(partyGroup); err != nil {
+			if err := b.host.Remove(testGroupID); err != nil {
 				t.Fatal(err)
 			}
 			if round == 1 {
@@ -101,28 +101,28 @@ func TestReplicaIDsAreUsedOnce(t *testing.T) {
 	})
 }
 
-// TestTombstones: who was removed cannot come back as who it was.
+// TestTombstones: a removed member cannot return under its old id.
 func TestTombstones(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a"})
+		p := newTestGroup(t, []string{"a"})
 		b := p.join("b")
 		p.until("restored", func() bool { return b.restored > 0 })
 		members := b.conf.Members
-		p.dismiss("b")
+		p.remove("b")
 		p.until("removed", func() bool { return b.removed })
-		if err := errors.Join(b.Close(), b.host.Remove(partyGroup, kv.Write{Table: "world", Key: []byte("x")})); err != nil {
+		if err := errors.Join(b.Close(), b.host.Remove(testGroupID, kv.Write{Table: "world", Key: []byte("x")})); err != nil {
 			t.Fatal(err)
 		}
 		b.Group = nil
 		ctx := context.Background()
-		if _, err := b.host.Join(ctx, JoinInfo{Group: partyGroup, ID: 2, Members: members, Tables: partyTables}); !errors.Is(err, ErrTombstone) {
+		if _, err := b.host.Join(ctx, JoinInfo{Group: testGroupID, ID: 2, Members: members, Tables: partyTables}); !errors.Is(err, ErrTombstone) {
 			t.Fatalf("joined as the one who was removed: %v", err)
 		}
-		if _, err := b.host.Open(ctx, Founding{Group: partyGroup, Members: []string{"b"}}); !errors.Is(err, ErrTombstone) {
+		if _, err := b.host.Open(ctx, Founding{Group: testGroupID, Members: []string{"b"}}); !errors.Is(err, ErrTombstone) {
 			t.Fatalf("founded where it was removed: %v", err)
 		}
 		members[1].ID = 3
-		g, err := b.host.Join(ctx, JoinInfo{Group: partyGroup, ID: 3, Members: members, Tables: partyTables})
+		g, err := b.host.Join(ctx, JoinInfo{Group: testGroupID, ID: 3, Members: members, Tables: partyTables})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,26 +130,26 @@ func TestTombstones(t *testing.T) {
 			t.Fatal(err)
 		}
 		members[1].ID = 2
-		if _, err := b.host.Join(ctx, JoinInfo{Group: partyGroup, ID: 2, Members: members, Tables: partyTables}); !errors.Is(err, ErrTombstone) {
+		if _, err := b.host.Join(ctx, JoinInfo{Group: testGroupID, ID: 2, Members: members, Tables: partyTables}); !errors.Is(err, ErrTombstone) {
 			t.Fatalf("joined as an earlier one than stored: %v", err)
 		}
 		members[1].ID = 4
-		if _, err := b.host.Join(ctx, JoinInfo{Group: partyGroup, ID: 4, Members: members, Tables: partyTables}); !errors.Is(err, ErrReplaced) {
+		if _, err := b.host.Join(ctx, JoinInfo{Group: testGroupID, ID: 4, Members: members, Tables: partyTables}); !errors.Is(err, ErrReplaced) {
 			t.Fatalf("joined as another than stored: %v", err)
 		}
-		if err := b.host.Remove(partyGroup); err != nil {
+		if err := b.host.Remove(testGroupID); err != nil {
 			t.Fatal(err)
 		}
 		members[1].ID = 3
-		if _, err := b.host.Join(ctx, JoinInfo{Group: partyGroup, ID: 3, Members: members, Tables: partyTables}); !errors.Is(err, ErrTombstone) {
+		if _, err := b.host.Join(ctx, JoinInfo{Group: testGroupID, ID: 3, Members: members, Tables: partyTables}); !errors.Is(err, ErrTombstone) {
 			t.Fatalf("joined as the one who was removed later: %v", err)
 		}
 		for _, wrong := range []JoinInfo{
-			{Group: partyGroup, ID: 9},
-			{Group: partyGroup, ID: 9, Members: members},
+			{Group: testGroupID, ID: 9},
+			{Group: testGroupID, ID: 9, Members: members},
 			{Group: 0, ID: 9, Members: []Member{{ID: 9, Peer: "b"}}},
-			{Group: partyGroup, ID: 9, Members: []Member{{ID: 9, Peer: "b"}, {ID: 9, Peer: "a"}}},
-			{Group: partyGroup, ID: 9, Members: []Member{{ID: 9, Peer: "b"}}, Tables: []TablePrefix{{Table: tableLog}}},
+			{Group: testGroupID, ID: 9, Members: []Member{{ID: 9, Peer: "b"}, {ID: 9, Peer: "a"}}},
+			{Group: testGroupID, ID: 9, Members: []Member{{ID: 9, Peer: "b"}}, Tables: []TablePrefix{{Table: tableLog}}},
 		} {
 			if _, err := b.host.Join(ctx, wrong); err == nil {
 				t.Fatalf("joined with %+v", wrong)
@@ -158,24 +158,23 @@ func TestTombstones(t *testing.T) {
 	})
 }
 
-// A founder leaves a tombstone with its replica id, too, although the configuration that it stored last is the one
-// without it.
+// A founder leaves a tombstone with its replica id, too, although its last stored configuration is the one without it.
 func TestTombstoneOfFounder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a", "b", "c"})
+		p := newTestGroup(t, []string{"a", "b", "c"})
 		members := p.leader().conf.Members
 		gone := slices.DeleteFunc([]string{"a", "b", "c"}, func(peer string) bool { return peer == p.leader().peer })[0]
-		g := p.guests[gone]
-		p.dismiss(gone)
+		g := p.members[gone]
+		p.remove(gone)
 		p.until("removed", func() bool { return g.removed })
-		if err := errors.Join(g.Close(), g.host.Remove(partyGroup)); err != nil {
+		if err := errors.Join(g.Close(), g.host.Remove(testGroupID)); err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range members {
 			if m.Peer != gone {
 				continue
 			}
-			j := JoinInfo{Group: partyGroup, ID: m.ID, Members: members, Tables: partyTables}
+			j := JoinInfo{Group: testGroupID, ID: m.ID, Members: members, Tables: partyTables}
 			if _, err := g.host.Join(context.Background(), j); !errors.Is(err, ErrTombstone) {
 				t.Fatalf("joined as the one who was removed: %v", err)
 			}
@@ -186,10 +185,10 @@ func TestTombstoneOfFounder(t *testing.T) {
 
 func TestChangeRefusals(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a", "b", "c"})
+		p := newTestGroup(t, []string{"a", "b", "c"})
 		l := p.leader()
-		follower := p.guests[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
-		other := p.guests[map[string]string{"a": "c", "b": "a", "c": "b"}[l.peer]]
+		follower := p.members[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
+		other := p.members[map[string]string{"a": "c", "b": "a", "c": "b"}[l.peer]]
 		is := func(err, want error) {
 			t.Helper()
 			if !errors.Is(err, want) {
@@ -205,7 +204,7 @@ func TestChangeRefusals(t *testing.T) {
 		is(l.Transfer(l.peer), ErrMember)
 		is(l.Transfer("d"), ErrNotMember)
 		if l.AddLearner("") == nil {
-			t.Fatal("added nobody")
+			t.Fatal("added no member")
 		}
 		p.pass(time.Second)
 		if err := l.AddLearner("d"); err != nil {
@@ -214,11 +213,11 @@ func TestChangeRefusals(t *testing.T) {
 		is(l.AddLearner("e"), ErrBusy)
 		is(l.Remove(follower.peer), ErrBusy)
 		p.pass(time.Second)
-		is(l.Promote("d"), ErrBehind) // nobody has joined
+		is(l.Promote("d"), ErrBehind) // it has not joined
 		is(l.Transfer("d"), ErrNotMember)
 		is(l.AddLearner("d"), ErrMember)
 
-		// Without follower and other there is no majority: neither may go while the other is cut off.
+		// Without follower and other there is no majority: neither may be removed while the other is cut off.
 		p.net.set(other.peer, true)
 		p.pass(2 * time.Second)
 		if !l.leading {
@@ -226,8 +225,8 @@ func TestChangeRefusals(t *testing.T) {
 		}
 		is(l.Remove(follower.peer), ErrMajority)
 		is(l.Transfer(other.peer), ErrBehind)
-		p.dismiss(other.peer)
-		p.dismiss("d")
+		p.remove(other.peer)
+		p.remove("d")
 		p.propose(3, l.peer, follower.peer)
 	})
 }
@@ -283,7 +282,7 @@ func TestChangesSurviveRestart(t *testing.T) {
 		t.Fatalf("applied %d, stored %+v", s.applied, conf)
 	}
 
-	// A crash behind: it is in force, and not delivered.
+	// A crash after: it is in force, and not delivered.
 	h = newTestHost(t, d)
 	g = openNow(t, h, alone(7))
 	if got := g.Configuration(); got.Index != c.Index || !slices.Equal(got.Members, c.Members) {
@@ -296,11 +295,11 @@ func TestChangesSurviveRestart(t *testing.T) {
 	}
 }
 
-// TestStatusForgetsTheLastLearner: a group that is alone again has no clock, and says all the same that it is alone.
+// TestStatusForgetsTheLastLearner: a group that is alone again has no clock, and its status still shows that it is alone.
 func TestStatusForgetsTheLastLearner(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a"})
-		g := p.guests["a"].Group
+		p := newTestGroup(t, []string{"a"})
+		g := p.members["a"].Group
 		p.try("add b", func() error { return g.AddLearner("b") })
 		p.until("b is added", func() bool { return len(g.Status().Members) == 2 })
 		p.try("remove b", func() error { return g.Remove("b") })

@@ -7,7 +7,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// value reads a counter or a gauge.
+// value returns the value of a counter or a gauge.
 func value(t *testing.T, c prometheus.Metric) float64 {
 	t.Helper()
 	var m dto.Metric

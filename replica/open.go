@@ -10,13 +10,13 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// Founding says how a group begins. All its first members must be given the same one.
+// Founding describes a new group. All its first members must be given the same one.
 type Founding struct {
-	Group   uint64   // never 0, unique for ever
+	Group   uint64   // never 0, unique forever
 	Members []string // peer ids; their order gives them their replica ids, 1 to n
-	// Tables hold the owner's state: the rows that snapshots carry and replace, written by nothing but Applied (and by
-	// whoever fills them before the group is opened first). The same on all members. Nil if the group is never to
-	// send or take a snapshot: it then has no members but the founders, and none of them may fall far behind.
+	// Tables select the owner's state: the rows that snapshots carry and replace. Only Applied writes them (and the
+	// caller that fills them before the group is first opened). They are the same on all members. Nil if the group never
+	// sends or receives a snapshot: it then has no members but the founders, and none of them may fall far behind.
 	Tables []TablePrefix
 }
 
@@ -35,16 +35,16 @@ type closing struct {
 	reply chan<- error
 }
 
-// Open opens a group. If this node never had it, it is founded, durably; else it resumes from what is stored, and the
-// stored configuration wins over the founding's members (which may then be empty). A group of one campaigns at once:
-// Leadership{Self: true} is delivered within a few fsyncs. The error is ErrOpen, ErrTombstone, ErrNotMember,
-// ErrDamaged, ErrStorage, ErrStopped, the context's, or one of the storage's reads.
+// Open opens a group. If this node never had it, it is founded, durably. Otherwise it resumes from what is stored, and
+// the stored configuration takes precedence over the founding's members (which may then be empty). A group of one
+// campaigns at once: Leadership{Self: true} is delivered within a few fsyncs. The error is ErrOpen, ErrTombstone,
+// ErrNotMember, ErrDamaged, ErrStorage, ErrStopped, the context's, or one of the storage's reads.
 func (h *Host) Open(ctx context.Context, f Founding) (*Group, error) {
-	return h.opened(ctx, fmt.Sprintf("open group %d", f.Group), func(reply func(*Group, error)) { h.open(f, reply) })
+	return h.awaitOpen(ctx, fmt.Sprintf("open group %d", f.Group), func(reply func(*Group, error)) { h.open(f, reply) })
 }
 
-// opened has Run call open, and waits for what it replies.
-func (h *Host) opened(ctx context.Context, doing string, open func(reply func(*Group, error))) (*Group, error) {
+// awaitOpen makes Run call open, and waits for its reply.
+func (h *Host) awaitOpen(ctx context.Context, doing string, open func(reply func(*Group, error))) (*Group, error) {
 	type result struct {
 		group *Group
 		err   error
@@ -59,7 +59,7 @@ func (h *Host) opened(ctx context.Context, doing string, open func(reply func(*G
 	case <-h.stopped:
 		return nil, fmt.Errorf("%s: %w", doing, ErrStopped)
 	case <-ctx.Done():
-		// Nobody will own what is being opened.
+		// The caller has gone, so close what is being opened.
 		var abandon func()
 		abandon = func() {
 			select {
@@ -78,7 +78,7 @@ func (h *Host) opened(ctx context.Context, doing string, open func(reply func(*G
 
 func (h *Host) open(f Founding, reply func(*Group, error)) {
 	refuse := func(err error) { reply(nil, fmt.Errorf("open group %d: %w", f.Group, err)) }
-	if err := h.openable(f.Group, f.Tables); err != nil {
+	if err := h.checkOpenable(f.Group, f.Tables); err != nil {
 		refuse(err)
 		return
 	}
@@ -97,7 +97,7 @@ func (h *Host) open(f Founding, reply func(*Group, error)) {
 	case h.stall != nil:
 		refuse(h.stall)
 	default:
-		found, err := h.found(f)
+		found, err := h.prepareFounding(f)
 		if err != nil {
 			refuse(err)
 			return
@@ -125,7 +125,7 @@ func loadState(storage Storage, group uint64) (state, *configuration, error) {
 		return state{}, nil, ErrTombstone
 	}
 	if len(records) == 0 {
-		return state{}, nil, neverHad(storage, group)
+		return state{}, nil, checkNoLog(storage, group)
 	}
 	s, err := decodeState(records[kindState])
 	if err != nil {
@@ -138,8 +138,8 @@ func loadState(storage Storage, group uint64) (state, *configuration, error) {
 	return s, conf, nil
 }
 
-// found prepares what founds a group.
-func (h *Host) found(f Founding) (*founding, error) {
+// prepareFounding prepares the writes that found a group.
+func (h *Host) prepareFounding(f Founding) (*founding, error) {
 	conf := &configuration{Index: foundingIndex, Next: uint64(len(f.Members)) + 1}
 	for i, peer := range f.Members {
 		conf.Members = append(conf.Members, member{ID: uint64(i) + 1, Peer: peer})
@@ -182,11 +182,11 @@ func (h *Host) resume(group uint64, s state, conf *configuration, tables []Table
 	if h.stall != nil {
 		r.stop(h.stall)
 	}
-	h.touch(r)
+	h.markDirty(r)
 	reply(r.handle, nil)
 }
 
-// start makes the replica's raft node and its clock run.
+// start creates the replica's raft node and starts its clock.
 func (h *Host) start(r *replica) error {
 	if err := r.start(); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (h *Host) start(r *replica) error {
 	return nil
 }
 
-// closeGroup takes a group out of memory, after its next commit if it has applied writes to store.
+// closeGroup removes a group from memory, after its next commit if it has applied writes to store.
 func (h *Host) closeGroup(g *Group, reply chan<- error) {
 	r := h.replicas[g.id]
 	if r == nil || r.handle != g {
@@ -203,30 +203,29 @@ func (h *Host) closeGroup(g *Group, reply chan<- error) {
 		return
 	}
 	h.closing = append(h.closing, closing{r: r, reply: reply})
-	if r.unstored() {
+	if r.hasUnstored() {
 		h.flushDue = true
-		h.later(r)
+		h.storeLater(r)
 	}
 }
 
-// unstored: the owner has applied something that is not stored.
-func (r *replica) unstored() bool { return len(r.pending) > 0 || r.reported > r.stored.applied }
+// hasUnstored reports whether the owner has applied writes that are not stored.
+func (r *replica) hasUnstored() bool { return len(r.pending) > 0 || r.reported > r.stored.applied }
 
-// finishClosing takes the groups out of memory that wait for it. What they had to store has been stored by now, unless
-// storage refuses.
+// finishClosing removes the closed groups from memory. Their data has been stored by now, unless storage refuses.
 func (h *Host) finishClosing() {
 	for _, c := range h.closing {
 		var err error
-		if !c.r.over && c.r.unstored() {
+		if !c.r.ended && c.r.hasUnstored() {
 			err = fmt.Errorf("close group %d: %w", c.r.group, h.stall)
 		}
-		h.forget(c.r, ErrClosed, nil)
+		h.drop(c.r, ErrClosed, nil)
 		c.reply <- err
 	}
 	h.closing = nil
 }
 
-// Has tells whether this node stores the group, open or not. A removed group is not stored.
+// Has reports whether this node stores the group, open or not. A removed group is not stored.
 func (h *Host) Has(group uint64) (bool, error) {
 	value, err := h.storage.Get(tableState, stateKey(group, kindConfig))
 	if err != nil {
@@ -235,7 +234,7 @@ func (h *Host) Has(group uint64) (bool, error) {
 	return value != nil, nil
 }
 
-// Groups lists the groups that this node stores, open or not, ascending.
+// Groups returns the groups that this node stores, open or not, ascending.
 func (h *Host) Groups() ([]uint64, error) {
 	var groups []uint64
 	err := h.storage.Scan(tableState, nil, func(key, _ []byte) error {
@@ -250,9 +249,9 @@ func (h *Host) Groups() ([]uint64, error) {
 	return groups, nil
 }
 
-// Remove deletes what this node stores of a group that is not open, together with what also says (the owner's own
-// tables), in one transaction, and leaves a tombstone: the group cannot be opened here again, only joined under a later
-// replica id. It blocks until that is durable. The error is ErrOpen, ErrStopped, or one of the storage's.
+// Remove deletes everything that this node stores of a group that is not open, together with the writes in also (the
+// owner's own tables), in one transaction, and leaves a tombstone: the group cannot be opened here again, only joined
+// under a later replica id. It blocks until that is durable. The error is ErrOpen, ErrStopped, or one of the storage's.
 func (h *Host) Remove(group uint64, also ...kv.Write) error {
 	reply := make(chan error, 1)
 	h.post(func() { reply <- h.remove(group, also) })

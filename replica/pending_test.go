@@ -10,8 +10,9 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// TestGateHearsPendingMembers: the deadlock case of package doc. A member hears whom a change in its log adds, although
-// it does not know that the change is committed; and hears him no more when that change is cut off.
+// TestGateHearsPendingMembers: the deadlock case of the package documentation. A member admits messages of a member added
+// by a change in its log, although the change is not known to be committed. When that change is cut off, it refuses them
+// again.
 func TestGateHearsPendingMembers(t *testing.T) {
 	u := func(n uint64) *uint64 { return &n }
 	h, _ := gated(t)
@@ -31,7 +32,7 @@ func TestGateHearsPendingMembers(t *testing.T) {
 		}))
 	}
 	if err := vote(); !errors.Is(err, ErrNotMember) {
-		t.Fatalf("a stranger was heard: %v", err)
+		t.Fatalf("a stranger was admitted: %v", err)
 	}
 	c := change{kind: raftpb.ConfChangeAddLearnerNode, id: 4, peer: "d"}
 	entry, err := c.entry()
@@ -46,7 +47,7 @@ func TestGateHearsPendingMembers(t *testing.T) {
 	if got := h.replicas[1].handle.Members(); !slices.Equal(got, []string{"me", "b", "c"}) {
 		t.Fatalf("in force before it was committed: %v", got)
 	}
-	// Not even a restart makes it deaf.
+	// The same after a restart.
 	again := newTestHost(t, h.storage)
 	openNow(t, again, Founding{Group: 1})
 	if !again.replicas[1].members.roster.admits("d", 4) {
@@ -59,26 +60,26 @@ func TestGateHearsPendingMembers(t *testing.T) {
 	if len(sent) != 1 || sent[0].GetType() != raftpb.MsgVoteResp || sent[0].GetReject() {
 		t.Fatalf("answered %v", sent)
 	}
-	// Another leader's entry takes the place of the change.
+	// Another leader's entry replaces the change.
 	deliver(t, h, "c", 1, &raftpb.Message{
 		Type: raftpb.MsgApp.Enum(), From: u(3), To: u(1), Term: u(7), Index: u(3), LogTerm: u(5), Commit: u(2),
 		Entries: []*raftpb.Entry{{Index: u(4), Term: u(7)}},
 	})
 	if err := vote(); !errors.Is(err, ErrNotMember) {
-		t.Fatalf("whom a lost change had added was heard: %v", err)
+		t.Fatalf("the member of a lost change was admitted: %v", err)
 	}
 }
 
-// TestOldLeaderDiesWhileThirdIsAdded: of a group of two the leader dies just when the third has got its vote, and before
-// the second knows. The two who live go on.
+// TestOldLeaderDiesWhileThirdIsAdded: in a group of two the leader dies right after the third has got its vote, before
+// the second is informed. The two survivors continue.
 func TestOldLeaderDiesWhileThirdIsAdded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a", "b"})
+		p := newTestGroup(t, []string{"a", "b"})
 		old := p.leader()
-		second := p.guests[map[string]string{"a": "b", "b": "a"}[old.peer]]
+		second := p.members[map[string]string{"a": "b", "b": "a"}[old.peer]]
 		third := p.join("c")
 		p.propose(5, "a", "b", "c")
-		// The second gets the entry, but not the word that it is committed.
+		// The second gets the entry, but not the message that it is committed.
 		index := old.Status().Last + 1
 		p.net.mu.Lock()
 		p.net.lose = losesCommit(second.peer, index)
@@ -86,7 +87,7 @@ func TestOldLeaderDiesWhileThirdIsAdded(t *testing.T) {
 		p.try("promote", func() error { return old.Promote("c") })
 		p.until("the third has its vote", func() bool { return len(third.conf.Members) == 3 && !third.conf.Members[2].Learner })
 		if c := second.conf.Members; len(c) == 3 && !c[2].Learner {
-			t.Fatal("the second knows already")
+			t.Fatal("the second has the commit index already")
 		}
 		p.net.set(old.peer, true)
 		p.net.mu.Lock()
@@ -97,13 +98,13 @@ func TestOldLeaderDiesWhileThirdIsAdded(t *testing.T) {
 	})
 }
 
-// TestVouch: a member that was cut off while its group got new members, who now lead it, hears them when its owner
-// vouches for them, and not before.
+// TestVouch: a member was cut off while its group got new members, which now lead it. It admits their messages only after
+// its owner has vouched for them.
 func TestVouch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a", "b", "c"}, func(l *limits) { l.keepEntries = 10 })
+		p := newTestGroup(t, []string{"a", "b", "c"}, func(l *limits) { l.keepEntries = 10 })
 		l := p.leader()
-		lost := p.guests[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
+		lost := p.members[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
 		p.propose(5, "a", "b", "c")
 		p.net.set(lost.peer, true)
 		for _, peer := range []string{"d", "e"} {
@@ -119,15 +120,15 @@ func TestVouch(t *testing.T) {
 		p.propose(50, "d", "e")
 		for _, peer := range []string{"a", "b", "c"} {
 			if peer != lost.peer {
-				p.dismiss(peer)
+				p.remove(peer)
 			}
 		}
 		p.net.set(lost.peer, false)
 		p.pass(5 * time.Second)
 		if len(lost.log) != 5 {
-			t.Fatalf("it heard strangers: %d entries", len(lost.log))
+			t.Fatalf("it admitted strangers: %d entries", len(lost.log))
 		}
-		if err := lost.Vouch(p.guests["d"].Group.Configuration()); err != nil {
+		if err := lost.Vouch(p.members["d"].Group.Configuration()); err != nil {
 			t.Fatal(err)
 		}
 		p.propose(5, "d", "e", lost.peer)
@@ -135,11 +136,11 @@ func TestVouch(t *testing.T) {
 			t.Fatalf("restored %d times, told %v", lost.restored, lost.conf)
 		}
 		synctest.Wait()
-		if lost.host.replicas[partyGroup].members.vouched != nil {
+		if lost.host.replicas[testGroupID].members.vouched != nil {
 			t.Fatal("vouched for ever")
 		}
 		if lost.Vouch(Configured{Members: []Member{{ID: 1}}}) == nil {
-			t.Fatal("vouched for nobody")
+			t.Fatal("no members to vouch for")
 		}
 	})
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// Position is what this node stores of a group: how far its copy has come, and who the members are.
+// Position describes what this node stores of a group: how far its copy has come, and its members.
 type Position struct {
-	Replica  uint64 // this node's replica id; 0 if it is no member any more
+	Replica  uint64 // this node's replica id; 0 if it is no longer a member
 	Term     uint64
 	Last     uint64 // index of the last entry in the log, and its term
 	LastTerm uint64
@@ -19,9 +19,9 @@ type Position struct {
 	Members  Configured
 }
 
-// Position reads what is stored of a group, open or not; of an open one the newest may not be stored yet. It costs a
-// read of the group's log, and may be called from any goroutine. The error is ErrNotOpen if this node stores nothing of
-// it, ErrTombstone, ErrDamaged, or one of the storage's.
+// Position reads what is stored of a group, open or not. The newest data of an open group may not be stored yet. It costs
+// a read of the group's log, and may be called from any goroutine. The error is ErrNotOpen if this node stores nothing of
+// the group, ErrTombstone, ErrDamaged, or one of the storage's.
 func (h *Host) Position(group uint64) (Position, error) {
 	p, err := h.position(group)
 	if err != nil {
@@ -35,7 +35,7 @@ func (h *Host) position(group uint64) (p Position, err error) {
 		get func(table string, key []byte) ([]byte, error),
 		scan func(table string, prefix []byte, visit func(key, value []byte) error) error,
 	) error {
-		moment := &reading{get: get, scan: scan}
+		moment := &readOnlyStorage{get: get, scan: scan}
 		s, conf, err := (&Host{storage: moment}).load(group)
 		switch {
 		case err != nil:
@@ -57,32 +57,32 @@ func (h *Host) position(group uint64) (p Position, err error) {
 	return p, err
 }
 
-// reading is a Storage as of one moment, that is only read.
-type reading struct {
+// readOnlyStorage is a read-only snapshot of a Storage.
+type readOnlyStorage struct {
 	get  func(table string, key []byte) ([]byte, error)
 	scan func(table string, prefix []byte, visit func(key, value []byte) error) error
 }
 
-func (r *reading) Get(table string, key []byte) ([]byte, error) {
+func (r *readOnlyStorage) Get(table string, key []byte) ([]byte, error) {
 	value, err := r.get(table, key)
 	return bytes.Clone(value), err
 }
 
-func (r *reading) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
+func (r *readOnlyStorage) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
 	return r.scan(table, prefix, visit)
 }
 
-func (r *reading) Commit([]kv.Write) error { return errors.New("this is for reading") }
+func (r *readOnlyStorage) Commit([]kv.Write) error { return errors.New("storage is read-only") }
 
-func (r *reading) View(func(
+func (r *readOnlyStorage) View(func(
 	get func(table string, key []byte) ([]byte, error),
 	scan func(table string, prefix []byte, visit func(key, value []byte) error) error,
 ) error,
 ) error {
-	return errors.New("this is a view")
+	return errors.New("storage is already a view")
 }
 
-// Stalled says why storage refuses writes; nil while it does not. Any goroutine may call it.
+// Stalled returns why storage refuses writes; nil while it does not. Any goroutine may call it.
 func (h *Host) Stalled() error {
 	if cause := h.stalled.Load(); cause != nil {
 		return *cause

@@ -61,8 +61,8 @@ func start(path string) (*node, error) {
 	}}, nil
 }
 
-// child proposes numbers for ever, a few at a time, applies what is committed, and prints each number after it was
-// delivered: what stands on its standard output is acknowledged.
+// child proposes numbers forever, a few at a time, applies the committed ones, and prints each number after its delivery:
+// everything on its standard output is acknowledged.
 func child(path string) error {
 	n, err := start(path)
 	if err != nil {
@@ -86,7 +86,7 @@ func child(path string) error {
 			case replica.Failed:
 				return d.Err
 			case replica.Committed:
-				// A predecessor's proposals that were in doubt may come first: numbers follow their places.
+				// Proposals of the previous process with unknown outcome may come first: numbers follow their places.
 				fmt.Fprintln(out, next, string(d.Entry))
 				g.Applied(d.Index, []kv.Write{{Table: "world", Key: fmt.Appendf(nil, "%08d", next), Value: d.Entry}})
 				next++
@@ -119,8 +119,8 @@ func stored(db *store.DB) (int, error) {
 	return n, err
 }
 
-// TestKilledProcess kills a real process with SIGKILL while it commits, again and again on the same file, and finds
-// every entry again that it had acknowledged.
+// TestKilledProcess kills a real process with SIGKILL while it commits, repeatedly on the same file, and finds every
+// acknowledged entry again.
 func TestKilledProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "node.db")
 	var ledger []string
@@ -144,7 +144,7 @@ func TestKilledProcess(t *testing.T) {
 			var place int
 			var entry string
 			if _, err := fmt.Sscan(lines.Text(), &place, &entry); err != nil {
-				t.Fatalf("the child says %q", lines.Text())
+				t.Fatalf("the child printed %q", lines.Text())
 			}
 			switch {
 			case place < len(ledger) && ledger[place] != entry:

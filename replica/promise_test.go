@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// TestNoWordBeforeFsync holds the disk: no vote and no acknowledgement may leave before what it promises is stored
+// TestNoWordBeforeFsync blocks the disk: no vote and no acknowledgement may leave before what it promises is stored
 // (raft's doc.go).
 func TestNoWordBeforeFsync(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestNoWordBeforeFsync(t *testing.T) {
 	})
 }
 
-// TestVoteSurvivesCrash: nobody votes twice in a term, not even if the node dies between.
+// TestVoteSurvivesCrash: no node votes twice in a term, not even across a crash.
 func TestVoteSurvivesCrash(t *testing.T) {
 	d := newDisk()
 	var answers []*raftpb.Message
@@ -81,17 +81,17 @@ func TestVoteSurvivesCrash(t *testing.T) {
 		t.Fatal("voted twice in a term")
 	}
 	if !vote(h, "b", 2) {
-		t.Fatal("forgot whom it had voted for")
+		t.Fatal("its vote was lost")
 	}
 }
 
-// TestReturnDisturbsNobody: a member that was cut off for a while comes back without ending the leader's term.
+// TestReturnDisturbsNobody: a member that was cut off for a while returns without ending the leader's term.
 func TestReturnDisturbsNobody(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a", "b", "c"})
+		p := newTestGroup(t, []string{"a", "b", "c"})
 		p.propose(5, "a", "b", "c")
 		l := p.leader()
-		lost := p.guests[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
+		lost := p.members[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
 		term := l.Status().Term
 		p.net.set(lost.peer, true)
 		p.pass(20 * time.Second)
@@ -104,8 +104,8 @@ func TestReturnDisturbsNobody(t *testing.T) {
 	})
 }
 
-// TestReplacedLogIsNotGuessed: when a commit fails that replaces uncommitted entries by another leader's, and nobody
-// knows which are stored, the group starts again from what is.
+// TestReplacedLogIsNotGuessed: if a commit fails that replaces uncommitted entries by another leader's, and it is unknown
+// which are stored, the group starts again from the stored ones.
 func TestReplacedLogIsNotGuessed(t *testing.T) {
 	for _, torn := range []bool{false, true} {
 		h, d := gated(t)
@@ -123,7 +123,7 @@ func TestReplacedLogIsNotGuessed(t *testing.T) {
 		})
 		all := g.Take()
 		if f, ok := all[len(all)-1].(Failed); !ok || !errors.Is(f.Err, errFull) {
-			t.Fatalf("told %v", all)
+			t.Fatalf("got %v", all)
 		}
 		d.refuse = nil
 		h.retryStorage()
@@ -135,7 +135,7 @@ func TestReplacedLogIsNotGuessed(t *testing.T) {
 	}
 }
 
-// TestOverbid: who is asked for a vote by one who lacks entries stands itself, if nobody leads; and only then.
+// TestOverbid: a member asked for its vote by one that lacks entries campaigns itself, but only without a leader.
 func TestOverbid(t *testing.T) {
 	d := newDisk()
 	h := newTestHost(t, d)
@@ -160,7 +160,7 @@ func TestOverbid(t *testing.T) {
 	if got := ask(6, 1, 1); len(got) != 0 {
 		t.Fatalf("while c leads: %v", got)
 	}
-	h = newTestHost(t, d) // as after a night's sleep
+	h = newTestHost(t, d) // as after a long hibernation
 	h.send = func(_ string, _ uint64, message []byte) { sent = append(sent, unmarshal(message).GetType()) }
 	openNow(t, h, Founding{Group: 1})
 	if got := ask(6, 5, 2); !slices.Equal(got, grant) {

@@ -12,13 +12,13 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// ledger is the world outside: it knows what was promised to it.
+// ledger represents the outside world: it records what was promised to it.
 type ledger struct {
 	acknowledged []string // in the order of their delivery, each once
 	proposed     int
 }
 
-// owner is a region's stand-in: its state is the list of entries, stored one row each, with a count.
+// owner stands in for a region: its state is the list of entries, stored one row each, with a count.
 type owner struct {
 	group   *Group
 	log     []string // its state in memory
@@ -66,8 +66,8 @@ func (o *owner) step(t *rapid.T, id uint64, l *ledger) {
 }
 
 // TestNothingAcknowledgedIsLost runs random schedules of proposals, crashes at any point, refusals and reopenings,
-// against a ledger kept outside: what was acknowledged comes back, in order, and the owner's tables are exactly what
-// the applied index says.
+// against an external ledger: what was acknowledged comes back, in order, and the owner's tables match the applied index
+// exactly.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const groups = 3
@@ -125,12 +125,12 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 					ledgers[i].proposed++
 					text := fmt.Sprintf("g%d-%d", i, ledgers[i].proposed)
 					if owners[i].group.Propose([]byte(text)) != nil {
-						break // overloaded, not leading, or no space: any may be so here
+						break // overloaded, not leading, or no space: all are possible here
 					}
 				}
 			},
-			"take":  func(t *rapid.T) { h.take() },
-			"turn":  func(t *rapid.T) { h.take(); h.turn() },
+			"take":  func(t *rapid.T) { h.processInput() },
+			"turn":  func(t *rapid.T) { h.processInput(); h.commitRound() },
 			"pump":  func(t *rapid.T) { pump(h) },
 			"flush": func(t *rapid.T) { h.flushDue = true; pump(h) },
 			"tick":  func(t *rapid.T) { h.tick(); pump(h) },
@@ -174,7 +174,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 			},
 		})
 
-		// In the end everything works again: all that was acknowledged must be there.
+		// In the end everything works again: all acknowledged entries must be there.
 		d.refuse = nil
 		boot()
 		for i := range owners {
@@ -192,8 +192,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 	})
 }
 
-// TestLostCommitWouldBeNoticed: with a disk that forgets its last commit at a crash, the ledger of the test
-// above must not balance. A proof that cannot fail proves nothing.
+// TestLostCommitWouldBeNoticed: with a disk that loses its last commit at a crash, the test above must fail.
 func TestLostCommitWouldBeNoticed(t *testing.T) {
 	d := newDisk()
 	h := newTestHost(t, d)

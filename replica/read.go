@@ -9,16 +9,16 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// readPosition is the size of the context by which heartbeats confirm reads: raft's own count of them, little-endian.
+// readPosition is the size of the context with which heartbeats confirm reads: raft's own count of them, little-endian.
 const readPosition = 8
 
-// maxReads bounds the reads of one group that wait.
+// maxReads bounds the pending reads of one group.
 const maxReads = 4096
 
-// ReadIndex asks a majority whether this node leads still, and returns an index: an owner that has applied every
+// ReadIndex asks a majority whether this node still leads, and returns an index. An owner that has applied every
 // Committed up to it has seen everything that was committed anywhere when ReadIndex was called, and may answer a
-// linearizable read. It blocks for a round of heartbeats, no disk. The error is ErrNotLeader (also if leadership is
-// lost meanwhile), ErrOverloaded, one of Propose's, or the context's.
+// linearizable read. It blocks for a round of heartbeats, without disk access. The error is ErrNotLeader (also if
+// leadership is lost meanwhile), ErrOverloaded, one of Propose's, or the context's.
 func (g *Group) ReadIndex(ctx context.Context) (uint64, error) {
 	answer := make(chan read, 1)
 	err := g.ask(answer)
@@ -60,11 +60,11 @@ type read struct {
 	err   error
 }
 
-// reads are those of one group that wait. Owned by Host.Run.
+// reads are the pending reads of one group. Owned by Host.Run.
 type reads struct {
-	last      uint64                   // the newest context given to raft; none is used twice
+	last      uint64                   // the newest context passed to raft; none is used twice
 	waiting   map[uint64][]chan<- read // by context: a majority was asked
-	confirmed []confirmedRead          // the entries that it must see have not all been delivered yet
+	confirmed []confirmedRead          // reads whose entries have not all been delivered yet
 
 	// The highest position that this node asked members to confirm, in the term in which it leads.
 	position, term uint64
@@ -75,14 +75,14 @@ type confirmedRead struct {
 	waiting []chan<- read
 }
 
-// asked tells whether a heartbeat's answer confirms what this node asked for in this term.
-func (rs *reads) asked(m *raftpb.Message) bool {
+// confirms reports whether a heartbeat's answer confirms what this node asked for in this term.
+func (rs *reads) confirms(m *raftpb.Message) bool {
 	c := m.GetContext()
 	return len(c) == 0 || rs.term == m.GetTerm() && binary.LittleEndian.Uint64(c) <= rs.position
 }
 
-// sent notes what an outgoing heartbeat asks for.
-func (rs *reads) sent(m *raftpb.Message) {
+// recordSent records what an outgoing heartbeat asks for.
+func (rs *reads) recordSent(m *raftpb.Message) {
 	if c := m.GetContext(); m.GetType() == raftpb.MsgHeartbeat && len(c) == readPosition {
 		if rs.term != m.GetTerm() {
 			rs.term, rs.position = m.GetTerm(), 0
@@ -91,7 +91,7 @@ func (rs *reads) sent(m *raftpb.Message) {
 	}
 }
 
-// askRaft begins a round for reads that have come in.
+// askRaft begins a round for new reads.
 func (r *replica) askRaft(waiting []chan<- read) {
 	if len(waiting) == 0 {
 		return
@@ -111,7 +111,7 @@ func (r *replica) askRaft(waiting []chan<- read) {
 	r.node.ReadIndex(binary.BigEndian.AppendUint64(nil, rs.last))
 }
 
-// confirmReads takes over what raft says about reads.
+// confirmReads processes raft's confirmations of reads.
 func (r *replica) confirmReads(states []raft.ReadState) {
 	for _, s := range states {
 		if len(s.RequestCtx) != 8 {
@@ -126,11 +126,11 @@ func (r *replica) confirmReads(states []raft.ReadState) {
 	r.answerReads()
 }
 
-// answerReads answers those whose entries have been delivered.
+// answerReads answers the reads whose entries have been delivered.
 func (r *replica) answerReads() {
 	rest := r.reads.confirmed[:0]
 	for _, c := range r.reads.confirmed {
-		if c.index > r.fed {
+		if c.index > r.mailed {
 			rest = append(rest, c)
 			continue
 		}
@@ -141,7 +141,7 @@ func (r *replica) answerReads() {
 	r.reads.confirmed = rest
 }
 
-// refuseReads answers all that wait with an error.
+// refuseReads answers all pending reads with an error.
 func (r *replica) refuseReads(err error) {
 	for _, waiting := range r.reads.waiting {
 		answerAll(waiting, err)

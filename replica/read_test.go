@@ -10,16 +10,16 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// TestReadIndex: reads see everything that was committed before; who was cut off learns that it must not answer.
+// TestReadIndex: reads see everything that was committed before; a leader that was cut off must not answer.
 func TestReadIndex(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a", "b", "c"})
+		p := newTestGroup(t, []string{"a", "b", "c"})
 		l := p.leader()
 		type result struct {
 			index uint64
 			err   error
 		}
-		ask := func(g *guest, within time.Duration) chan result {
+		ask := func(g *testMember, within time.Duration) chan result {
 			answer := make(chan result, 1)
 			go func() {
 				ctx, cancel := context.WithTimeout(context.Background(), within)
@@ -42,7 +42,7 @@ func TestReadIndex(t *testing.T) {
 				}
 			}
 		}
-		other := p.guests[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
+		other := p.members[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
 		if r := <-ask(other, time.Minute); !errors.Is(r.err, ErrNotLeader) {
 			t.Fatalf("a follower answered %+v", r)
 		}
@@ -66,7 +66,7 @@ func TestReadIndex(t *testing.T) {
 			t.Fatal(r.err)
 		}
 
-		// Cut off, another leads and commits: the old one must not answer from what it knows.
+		// The cut-off leader is replaced: it must not answer from its old state.
 		p.net.set(l.peer, true)
 		stale := ask(l, time.Minute)
 		short := ask(l, 100*time.Millisecond)
@@ -93,7 +93,7 @@ func TestReadIndex(t *testing.T) {
 	})
 }
 
-// TestReadsOfOne: a group of one asks nobody, and gives no context twice.
+// TestReadsOfOne: a group of one needs no majority, and uses no context twice.
 func TestReadsOfOne(t *testing.T) {
 	h := newTestHost(t, newDisk())
 	g := openNow(t, h, alone(1))

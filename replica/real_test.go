@@ -15,14 +15,14 @@ import (
 	"github.com/voxelpopuli/voxeld/store"
 )
 
-// street is a few nodes with real stores in one process. What one sends, the other receives at once.
-type street struct {
-	mu     sync.Mutex
-	houses map[string]*house
+// testCluster is a few nodes with real stores in one process. Messages are delivered at once.
+type testCluster struct {
+	mu    sync.Mutex
+	nodes map[string]*testNode
 }
 
-// house is a node; its owner goroutine applies what comes, one row for each entry.
-type house struct {
+// testNode is a node. Its owner goroutine applies the deliveries, one row for each entry.
+type testNode struct {
 	host *replica.Host
 	db   *store.DB
 	end  func() error
@@ -39,13 +39,13 @@ type house struct {
 
 var streetTables = []replica.TablePrefix{{Table: "world", Prefix: []byte("r1/")}}
 
-func (s *street) build(t testing.TB, peer, path string) *house {
+func (s *testCluster) addNode(t testing.TB, peer, path string) *testNode {
 	t.Helper()
 	db, err := store.Open(store.Options{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &house{db: db}
+	n := &testNode{db: db}
 	n.host, err = replica.NewHost(replica.Options{
 		Storage: db, Self: peer,
 		Send: func(to string, group uint64, message []byte) {
@@ -73,7 +73,7 @@ func (s *street) build(t testing.TB, peer, path string) *house {
 	go func() { hostEnd <- n.host.Run(ctx) }()
 	n.end = sync.OnceValue(func() error {
 		s.mu.Lock()
-		delete(s.houses, peer)
+		delete(s.nodes, peer)
 		s.mu.Unlock()
 		cancel()
 		if err := <-hostEnd; err != nil {
@@ -90,19 +90,19 @@ func (s *street) build(t testing.TB, peer, path string) *house {
 		}
 	})
 	s.mu.Lock()
-	s.houses[peer] = n
+	s.nodes[peer] = n
 	s.mu.Unlock()
 	return n
 }
 
-func (s *street) find(peer string) *house {
+func (s *testCluster) find(peer string) *testNode {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.houses[peer]
+	return s.nodes[peer]
 }
 
-// own starts the owner of a group that was opened.
-func (n *house) own(t *testing.T, g *replica.Group, err error) {
+// runOwner starts the owner of a group that was opened.
+func (n *testNode) runOwner(t *testing.T, g *replica.Group, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func (n *house) own(t *testing.T, g *replica.Group, err error) {
 	}()
 }
 
-func (n *house) load() error {
+func (n *testNode) load() error {
 	n.mu.log = nil
 	return n.db.Scan("world", []byte("r1/"), func(_, value []byte) error {
 		n.mu.log = append(n.mu.log, string(value))
@@ -128,7 +128,7 @@ func (n *house) load() error {
 	})
 }
 
-func (n *house) drain(g *replica.Group) (over bool) {
+func (n *testNode) drain(g *replica.Group) (over bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, d := range g.Take() {
@@ -151,7 +151,7 @@ func (n *house) drain(g *replica.Group) (over bool) {
 	return false
 }
 
-// await looks every few milliseconds whether something is true.
+// await polls a condition every few milliseconds.
 func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
@@ -164,7 +164,7 @@ func await(t *testing.T, what string, done func() bool) {
 	}
 }
 
-func (n *house) has(entries int) func() bool {
+func (n *testNode) has(entries int) func() bool {
 	return func() bool {
 		n.mu.Lock()
 		defer n.mu.Unlock()
@@ -172,20 +172,20 @@ func (n *house) has(entries int) func() bool {
 	}
 }
 
-// TestRealStores: a group grows from one node to three over real files, by snapshots through pipes, and goes on when the
-// first is gone.
+// TestRealStores: a group grows from one node to three over real files, by snapshots through pipes, and continues when
+// the first is gone.
 func TestRealStores(t *testing.T) {
-	s := &street{houses: make(map[string]*house)}
+	s := &testCluster{nodes: make(map[string]*testNode)}
 	dir := t.TempDir()
-	a := s.build(t, "a", filepath.Join(dir, "a.db"))
+	a := s.addNode(t, "a", filepath.Join(dir, "a.db"))
 	g, err := a.host.Open(t.Context(), replica.Founding{Group: 1, Members: []string{"a"}, Tables: streetTables})
-	a.own(t, g, err)
-	leading := func(n *house) func() bool {
+	a.runOwner(t, g, err)
+	leading := func(n *testNode) func() bool {
 		return func() bool { n.mu.Lock(); defer n.mu.Unlock(); return n.mu.leading }
 	}
 	await(t, "a leads", leading(a))
 	total := 0
-	propose := func(n *house, count int) {
+	propose := func(n *testNode, count int) {
 		for range count {
 			await(t, "a proposal is taken", func() bool { return n.mu.group.Propose(fmt.Appendf(nil, "e%05d", total)) == nil })
 			total++
@@ -195,7 +195,7 @@ func TestRealStores(t *testing.T) {
 	propose(a, 2000) // more than the log keeps
 
 	for _, peer := range []string{"b", "c"} {
-		n := s.build(t, peer, filepath.Join(dir, peer+".db"))
+		n := s.addNode(t, peer, filepath.Join(dir, peer+".db"))
 		await(t, "learner is taken", func() bool { return a.mu.group.AddLearner(peer) == nil })
 		var members []replica.Member
 		var id uint64
@@ -206,7 +206,7 @@ func TestRealStores(t *testing.T) {
 			return slices.ContainsFunc(members, func(m replica.Member) bool { id = m.ID; return m.Peer == peer })
 		})
 		g, err := n.host.Join(t.Context(), replica.JoinInfo{Group: 1, ID: id, Members: members, Tables: streetTables})
-		n.own(t, g, err)
+		n.runOwner(t, g, err)
 		await(t, peer+" has caught up", n.has(total))
 		await(t, peer+" is promoted", func() bool { return a.mu.group.Promote(peer) == nil })
 		propose(a, 10)
@@ -223,7 +223,7 @@ func TestRealStores(t *testing.T) {
 		propose(c, 50)
 	}
 	await(t, "both have everything", func() bool { return b.has(total)() && c.has(total)() })
-	for _, n := range []*house{b, c} {
+	for _, n := range []*testNode{b, c} {
 		n.mu.Lock()
 		for i, entry := range n.mu.log {
 			if entry != fmt.Sprintf("e%05d", i) {
@@ -237,13 +237,13 @@ func TestRealStores(t *testing.T) {
 	}
 }
 
-// A replica that was removed leaves nothing but its tombstone in a real file, though its last rows are in the journal
-// only. What stayed of its log would be taken for that of the replica which joins after it.
+// A removed replica leaves nothing but its tombstone in a real file, even if its last rows are only in the journal.
+// Remains of its log would be mistaken for the log of the replica that joins later.
 func TestRemovedFromRealStore(t *testing.T) {
-	s := &street{houses: make(map[string]*house)}
-	a := s.build(t, "a", filepath.Join(t.TempDir(), "a.db"))
+	s := &testCluster{nodes: make(map[string]*testNode)}
+	a := s.addNode(t, "a", filepath.Join(t.TempDir(), "a.db"))
 	g, err := a.host.Open(t.Context(), replica.Founding{Group: 1, Members: []string{"a"}, Tables: streetTables})
-	a.own(t, g, err)
+	a.runOwner(t, g, err)
 	for i := range 50 {
 		await(t, "a proposal is taken", func() bool { return g.Propose(fmt.Appendf(nil, "e%05d", i)) == nil })
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// snapshot is a decoded one, on its way into the tables.
+// snapshot is a decoded snapshot that is to be written into the tables.
 type snapshot struct {
 	from, to, term   uint64 // replica ids; the sender's term
 	index, entryTerm uint64
@@ -23,15 +23,15 @@ type snapshot struct {
 	rows             []kv.Write // ascending by table and key
 	stale            []kv.Write // deletions of the owner's rows that are not in the snapshot
 	reply            func(error)
-	budget           func(n int) error // asked before n bytes are allocated
+	budget           func(n int) error // called before n bytes are allocated
 }
 
-// ReceiveSnapshot takes a snapshot that the authenticated peer sends for a group, and blocks until it is installed,
-// durably: the owner's rows, raft's state, the configuration and the applied index in one commit. Restored tells the
-// owner. Nil also means that the group had no use for it. What is not from a member of the group, is malformed, too
-// large, or holds rows of others is refused without any effect: with ErrNotOpen, ErrNotMember, ErrImplausible,
-// ErrReplaced, ErrSnapshotSize or ErrOverloaded. It is the caller's to bound the time that reading takes; when the
-// context ends the snapshot may be installed still.
+// ReceiveSnapshot reads a snapshot that the authenticated peer sends for a group, and blocks until it is installed
+// durably: the owner's rows, raft's state, the configuration and the applied index in one commit. The owner gets
+// Restored. ReceiveSnapshot also returns nil if the group had no use for the snapshot. A snapshot is refused without any
+// effect if it is not from a member of the group, is malformed or too large, or contains rows of other owners: with
+// ErrNotOpen, ErrNotMember, ErrImplausible, ErrReplaced, ErrSnapshotSize or ErrOverloaded. The caller bounds the time
+// that reading takes. When the context ends, the snapshot may still be installed.
 func (h *Host) ReceiveSnapshot(ctx context.Context, peer string, group uint64, r io.Reader) error {
 	if err := h.receiveSnapshot(ctx, peer, group, r); err != nil {
 		h.metrics.rejected.Inc()
@@ -43,7 +43,7 @@ func (h *Host) ReceiveSnapshot(ctx context.Context, peer string, group uint64, r
 func (h *Host) receiveSnapshot(ctx context.Context, peer string, group uint64, r io.Reader) error {
 	answer := make(chan error, 1)
 	taken, err := h.unpack(peer, group, r, func(err error) { answer <- err })
-	defer h.stage(-taken)
+	defer h.reserve(-taken)
 	if err != nil {
 		return err
 	}
@@ -57,8 +57,8 @@ func (h *Host) receiveSnapshot(ctx context.Context, peer string, group uint64, r
 	}
 }
 
-// unpack reads a snapshot and has Run install it, upon which reply is called. Taken is how many bytes of memory it has
-// asked for; they count until it is installed.
+// unpack reads a snapshot and makes Run install it, which then calls reply. Taken is the number of bytes of memory that
+// it has claimed; they count until it is installed.
 func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error)) (taken int, err error) {
 	h.mu.Lock()
 	g := h.mu.open[group]
@@ -66,19 +66,19 @@ func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error))
 	if g == nil {
 		return 0, ErrNotOpen
 	}
-	if peer == h.self || !g.roster.Load().knows(peer) {
+	if peer == h.self || !g.roster.Load().includes(peer) {
 		return 0, ErrNotMember
 	}
 	if g.tables == nil {
-		return 0, errors.New("the group's owner named no tables")
+		return 0, errors.New("the group has no tables for snapshots")
 	}
 	s := &snapshot{budget: func(n int) error {
 		taken += n
-		h.stage(n)
+		h.reserve(n)
 		if taken > h.limits.snapshot {
 			return fmt.Errorf("%w: more than %d bytes", ErrSnapshotSize, h.limits.snapshot)
 		}
-		if h.staging.Load() > 2*int64(h.limits.snapshot) {
+		if h.receiving.Load() > 2*int64(h.limits.snapshot) {
 			return fmt.Errorf("%w: other snapshots are being received", ErrOverloaded)
 		}
 		return nil
@@ -96,10 +96,10 @@ func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error))
 	return taken, nil
 }
 
-func (h *Host) stage(n int) { h.staging.Add(int64(n)) }
+func (h *Host) reserve(n int) { h.receiving.Add(int64(n)) }
 
-// decode reads a snapshot. What it allocates is bounded by what was read, and by the budget. The head is checked, by
-// admit too, before the rows are read.
+// decode reads a snapshot. Its allocations are bounded by what was read, and by the budget. The head is checked, also by
+// admit, before the rows are read.
 func (s *snapshot) decode(r io.Reader, tables []TablePrefix, admit func() error) error {
 	malformed := func(err error) error { return fmt.Errorf("%w: %w", ErrImplausible, err) }
 	d := decoder{r: r, budget: s.budget}
@@ -149,7 +149,7 @@ func (s *snapshot) decode(r io.Reader, tables []TablePrefix, admit func() error)
 			d.err = s.budget(rowOverhead)
 		}
 		if value == nil {
-			value = []byte{} // nil would delete
+			value = []byte{} // a nil value would delete
 		}
 		key = append(bytes.Clone(t.Prefix), key...)
 		if d.err == nil && (len(key) == 0 || table == last && bytes.Compare(key, s.rows[len(s.rows)-1].Key) <= 0) {
@@ -158,12 +158,12 @@ func (s *snapshot) decode(r io.Reader, tables []TablePrefix, admit func() error)
 		s.rows, last = append(s.rows, kv.Write{Table: t.Table, Key: key, Value: value}), table
 	}
 	if rows := d.u64(); d.err == nil && rows != uint64(len(s.rows)) {
-		return malformed(fmt.Errorf("%d rows, said to be %d", len(s.rows), rows))
+		return malformed(fmt.Errorf("%d rows, announced %d", len(s.rows), rows))
 	}
 	return d.failed()
 }
 
-// check looks at the head.
+// check validates the head.
 func (s *snapshot) check(conf []byte) error {
 	if s.term == 0 || s.term > maxNumber || s.entryTerm == 0 || s.entryTerm > s.term || s.index == 0 || s.index > maxNumber {
 		return fmt.Errorf("entry %d of term %d in term %d", s.index, s.entryTerm, s.term)
@@ -207,10 +207,10 @@ func (d *decoder) u8() byte    { return d.fixed(1)[7] }
 func (d *decoder) u32() uint32 { return uint32(binary.BigEndian.Uint64(d.fixed(4))) }
 func (d *decoder) u64() uint64 { return binary.BigEndian.Uint64(d.fixed(8)) }
 
-// bytes reads n bytes, at most limit. It allocates in steps: a length is no reason to believe that so much follows.
+// bytes reads n bytes, at most limit. It allocates in steps, because the announced length may be false.
 func (d *decoder) bytes(n, limit int) []byte {
 	if d.err == nil && n > limit {
-		d.err = fmt.Errorf("%w: %d bytes, at most %d are possible", ErrImplausible, n, limit)
+		d.err = fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrImplausible, n, limit)
 	}
 	var b []byte
 	for d.err == nil && len(b) < n {
@@ -230,7 +230,7 @@ func (d *decoder) failed() error {
 	return d.err
 }
 
-// install gives a snapshot to raft, which decides whether the group has use for it; settle goes on.
+// install passes a snapshot to raft, which decides whether the group needs it; collectReadies continues from there.
 func (h *Host) install(g *Group, s *snapshot) {
 	r := h.replicas[g.id]
 	switch {
@@ -271,17 +271,17 @@ func (h *Host) install(g *Group, s *snapshot) {
 		h.fail(r, err)
 		return
 	case before >= s.index:
-		s.reply(nil) // raft tells the leader what it has
+		s.reply(nil) // raft reports this node's position to the leader
 	case after < s.index:
 		s.reply(fmt.Errorf("%w: raft refused it", ErrImplausible))
 	default:
 		r.incoming = s
 	}
-	h.touch(r)
+	h.markDirty(r)
 }
 
-// accept prepares what a Ready needs that brings the snapshot; a Ready without it says that raft could use its own log.
-func (r *replica) accept(rd raft.Ready) error {
+// prepareInstall prepares the writes of a Ready with a snapshot. A Ready without one means that raft could use its own log.
+func (r *replica) prepareInstall(rd raft.Ready) error {
 	s := r.incoming
 	if raft.IsEmptySnap(rd.Snapshot) {
 		if s != nil {
@@ -290,7 +290,7 @@ func (r *replica) accept(rd raft.Ready) error {
 		return nil
 	}
 	if s == nil || rd.Snapshot.GetMetadata().GetIndex() != s.index {
-		return errors.New("raft wants another snapshot than it was given")
+		return errors.New("raft returned another snapshot than the received one")
 	}
 	if mutated("snapshot-in-two-commits") {
 		if err := r.host.storage.Commit(s.rows); err != nil {
@@ -315,7 +315,7 @@ func (r *replica) accept(rd raft.Ready) error {
 	return nil
 }
 
-// installing is the snapshot that the commit under way brings, nil if it brings none.
+// installing returns the snapshot in the commit in progress, or nil.
 func (r *replica) installing() *snapshot {
 	if r.inBatch && !raft.IsEmptySnap(r.ready.Snapshot) {
 		return r.incoming
@@ -330,7 +330,7 @@ func (r *replica) dropIncoming(err error) {
 	}
 }
 
-// snapshotWrites adds to writes what installs a snapshot, but for the state record.
+// snapshotWrites adds the writes that install a snapshot, except the state record.
 func (r *replica) snapshotWrites(writes []kv.Write, s *snapshot) []kv.Write {
 	writes = r.log.resetWrites(writes)
 	writes = append(writes, s.stale...)
@@ -339,7 +339,7 @@ func (r *replica) snapshotWrites(writes []kv.Write, s *snapshot) []kv.Write {
 	return append(writes, kv.Write{Table: tableState, Key: key, Value: s.encoded})
 }
 
-// installed takes over that a snapshot has become durable.
+// installed updates the replica after a snapshot has become durable.
 func (r *replica) installed(s *snapshot) {
 	r.log.reset(s.index, s.entryTerm)
 	r.conf, r.log.conf, r.log.changed = s.conf, s.conf, false
@@ -347,9 +347,9 @@ func (r *replica) installed(s *snapshot) {
 	if v := r.members.vouched; v != nil && v.Index <= s.conf.Index {
 		r.members.vouched = nil
 	}
-	r.applied, r.fed, r.visible, r.reported, r.advanced = s.index, s.index, s.index, s.index, s.index
+	r.applied, r.mailed, r.visible, r.reported, r.advanced = s.index, s.index, s.index, s.index, s.index
 	r.host.countLag(r, 0)
-	r.publish()
+	r.publishRoster()
 	r.handle.pushRestored(Configured{Index: s.conf.Index, Members: s.conf.all(), Recovered: s.conf.Recovered}, s.index)
 	r.host.ticking.start(r)
 	r.logger.Info("snapshot installed", "index", s.index, "rows", len(s.rows))

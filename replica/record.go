@@ -29,7 +29,7 @@ const (
 	foundingTerm  = 1
 )
 
-// ErrDamaged marks stored records that cannot be what this package wrote. The group is not opened.
+// ErrDamaged marks stored records that this package cannot have written. The group is not opened.
 var ErrDamaged = errors.New("stored group is damaged")
 
 func logKey(group, index uint64) []byte {
@@ -60,7 +60,7 @@ func encodeEntry(entry *raftpb.Entry) []byte {
 // entryHead is the number of bytes before an entry's data: kind and term.
 const entryHead = 1 + 8
 
-// decodeEntry copies what it keeps.
+// decodeEntry copies the data that it returns.
 func decodeEntry(key, value []byte) (*raftpb.Entry, error) {
 	index, term, kind, err := decodeEntryHead(key, value)
 	if err != nil {
@@ -68,7 +68,7 @@ func decodeEntry(key, value []byte) (*raftpb.Entry, error) {
 	}
 	entry := &raftpb.Entry{Index: &index, Term: &term}
 	if kind != raftpb.EntryNormal {
-		entry.Type = &kind // raft leaves it out otherwise, and counts the bytes
+		entry.Type = &kind // raft otherwise omits it, and counts the bytes
 	}
 	if data := value[entryHead:]; len(data) > 0 {
 		entry.Data = append([]byte(nil), data...)
@@ -86,7 +86,7 @@ func decodeEntryHead(key, value []byte) (index, term uint64, kind raftpb.EntryTy
 // state is the record 's' of a group. Invariant: start ≤ applied ≤ commit ≤ last index of the log.
 type state struct {
 	term, vote, commit uint64 // raft's hard state
-	applied            uint64 // the owner's tables contain the entries up to here
+	applied            uint64 // the owner's tables contain the entries up to this index
 	start, startTerm   uint64 // index and term of the entry before the log's first
 }
 
@@ -113,16 +113,17 @@ func decodeState(value []byte) (state, error) {
 	return s, nil
 }
 
-// configuration says which peers are a group's members. It is immutable once made.
+// configuration lists a group's members. It is immutable.
 type configuration struct {
 	// Index of the log entry that made it; foundingIndex for the founders; 0 in a replica that was joined and has no
-	// state yet: its members are what its owner said, and raft is not told of them.
+	// state yet: its members come from its owner, and are not passed to raft.
 	Index    uint64   `cbor:"1,keyasint"`
 	Next     uint64   `cbor:"2,keyasint"`           // the lowest replica id that was never given out: ids are used once, ever
 	Members  []member `cbor:"3,keyasint"`           // voters, by ascending id
 	Learners []member `cbor:"4,keyasint,omitempty"` // by ascending id
-	Own      uint64   `cbor:"5,keyasint,omitempty"` // replica id of the node that stores this; 0: the one that its peer has
-	// Recovered counts the recoveries of the group. Of two groups of the same number the one with more is right.
+	Own      uint64   `cbor:"5,keyasint,omitempty"` // replica id of the node that stores this; 0: the one of its peer
+	// Recovered counts the recoveries of the group. Of two groups with the same number, the one with the higher count is
+	// authoritative.
 	Recovered uint64 `cbor:"6,keyasint,omitempty"`
 }
 
@@ -169,11 +170,11 @@ func (c *configuration) confState() *raftpb.ConfState {
 	return cs
 }
 
-// check reports what is wrong with a configuration, founded or stored.
+// check validates a configuration, founded or stored.
 func (c *configuration) check() error {
 	n := len(c.Members) + len(c.Learners)
 	if n > maxMembers || len(c.Members) < 1 && (c.Index > 0 || n < 1) {
-		return fmt.Errorf("group of %d members, %d with a vote: 1 to %d are possible", n, len(c.Members), maxMembers)
+		return fmt.Errorf("group of %d members, %d with a vote: 1 to %d are allowed", n, len(c.Members), maxMembers)
 	}
 	if c.Recovered > MaxRecoveries {
 		return fmt.Errorf("configuration of a group that was recovered %d times", c.Recovered)

@@ -7,21 +7,21 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// Recover makes this node the only member of a group that is not open, under a new replica id: for an operator who has
-// lost a majority of its members for good. It blocks until that is durable. The error is ErrOpen, ErrTombstone,
-// ErrNotOpen if this node does not store the group or has joined it without ever getting its state, ErrDamaged,
-// ErrStopped, or one of the storage's.
+// Recover makes this node the only member of a group that is not open, under a new replica id. It is for operators who
+// have permanently lost a majority of the group's members. It blocks until that is durable. The error is ErrOpen,
+// ErrTombstone, ErrNotOpen if this node does not store the group or has joined it without ever receiving its state,
+// ErrDamaged, ErrStopped, or one of the storage's.
 //
-// What may be lost: every entry that was acknowledged and is not in this node's log. A majority has each of them, which
-// need not include this node: Status.Last of all surviving members should be compared first, and the group be recovered
-// where it is highest (and of these, where the term of the last entry is). What may come back: entries at the end of
-// this node's log that were never acknowledged.
+// What may be lost: every acknowledged entry that is not in this node's log. A majority has each of them, but this node
+// need not be in it. So first compare Status.Last of all surviving members, and recover the group where it is highest
+// (among equals, where the term of the last entry is highest). What may reappear: entries at the end of this node's log
+// that were never acknowledged.
 //
-// The group counts its recoveries (Configured.Recovered), so that whoever meets two groups of the same number can tell
-// which one is right.
+// The group counts its recoveries (Configured.Recovered). Of two groups with the same number, the one with more
+// recoveries is authoritative.
 //
-// The other members must never run again with what they have: if they are not lost after all, they are another group
-// of the same number, which goes on by itself. They are to be removed (Host.Remove) before they join again.
+// The other members must never run again with their stored data. If they are not lost after all, they form another group
+// of the same number, which continues on its own. They must be removed (Host.Remove) before they join again.
 func (h *Host) Recover(group uint64) error {
 	reply := make(chan error, 1)
 	h.post(func() { reply <- h.recover(group) })
@@ -51,7 +51,7 @@ func (h *Host) recover(group uint64) error {
 	if conf == nil || conf.Index == 0 {
 		return fmt.Errorf("%w: it has no state", ErrNotOpen)
 	}
-	// Changes that stand in the log will be committed, and must not fit: no id of theirs may come after the new one.
+	// Changes in the log will be committed, but must not take effect: their ids must be below the new one.
 	l, err := loadLog(h.storage, group, s, conf)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (h *Host) recover(group uint64) error {
 	if err != nil {
 		return err
 	}
-	s.term, s.vote = s.term+1, 0 // the vote was another replica's
+	s.term, s.vote = s.term+1, 0 // the vote was of another replica
 	if err := h.store([]kv.Write{
 		{Table: tableState, Key: stateKey(group, kindState), Value: encodeState(s)},
 		{Table: tableState, Key: stateKey(group, kindConfig), Value: encoded},

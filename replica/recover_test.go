@@ -10,15 +10,15 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// TestRecover: of three members two are lost for good, with their disks. The third goes on alone with what it has, under
-// a new id, and grows again; what stood in its log of changes comes to nothing.
+// TestRecover: of three members two are lost for good, with their disks. The third continues alone with its data, under a
+// new id, and grows again; pending changes in its log have no effect.
 func TestRecover(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a", "b", "c"})
+		p := newTestGroup(t, []string{"a", "b", "c"})
 		p.propose(20, "a", "b", "c")
 		l := p.leader()
-		left := p.guests[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
-		// A change reaches its log, and nobody knows that it is committed.
+		left := p.members[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
+		// A change reaches its log, and is not known to be committed.
 		index := l.Status().Last + 1
 		p.net.mu.Lock()
 		p.net.lose = losesCommit(left.peer, index)
@@ -30,10 +30,10 @@ func TestRecover(t *testing.T) {
 		if left.Status().Last < index || left.Status().Commit >= index {
 			t.Fatalf("%+v, the change is entry %d", left.Status(), index)
 		}
-		for _, g := range p.guests {
+		for _, g := range p.members {
 			p.net.set(g.peer, true)
 		}
-		if err := left.host.Recover(partyGroup); !errors.Is(err, ErrOpen) {
+		if err := left.host.Recover(testGroupID); !errors.Is(err, ErrOpen) {
 			t.Fatal(err)
 		}
 		if err := left.Close(); err != nil {
@@ -42,14 +42,14 @@ func TestRecover(t *testing.T) {
 		if err := left.host.Recover(99); !errors.Is(err, ErrNotOpen) {
 			t.Fatal(err)
 		}
-		if err := left.host.Recover(partyGroup); err != nil {
+		if err := left.host.Recover(testGroupID); err != nil {
 			t.Fatal(err)
 		}
 		peer := left.peer
 		p.net.mu.Lock()
 		p.net.cut[peer], p.net.lose = false, nil
 		p.net.mu.Unlock()
-		p.guests = map[string]*guest{peer: left}
+		p.members = map[string]*testMember{peer: left}
 		p.boot(peer)
 		p.open(peer, nil)
 		p.propose(5, peer)
@@ -65,7 +65,7 @@ func TestRecover(t *testing.T) {
 		p.join("y")
 		p.promote("y")
 		p.propose(5, peer, "y")
-		at, err := p.guests["y"].host.Position(partyGroup)
+		at, err := p.members["y"].host.Position(testGroupID)
 		if err != nil || at.Members.Recovered != 1 || at.Replica != 6 || at.Last < at.Applied || at.LastTerm == 0 || len(at.Members.Members) != 2 {
 			t.Fatalf("the new member stores %+v, %v", at, err)
 		}
@@ -73,9 +73,9 @@ func TestRecover(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		// Who was not lost after all speaks to a replica that is no more, as one who is no member.
+		// A member that was not lost after all is treated as a non-member.
 		old := &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(99))}
-		if err := left.host.Receive(l.peer, partyGroup, marshal(t, old)); !errors.Is(err, ErrNotMember) {
+		if err := left.host.Receive(l.peer, testGroupID, marshal(t, old)); !errors.Is(err, ErrNotMember) {
 			t.Fatal(err)
 		}
 	})
@@ -83,18 +83,18 @@ func TestRecover(t *testing.T) {
 
 func TestRecoverRefusals(t *testing.T) {
 	h, _, g, _ := stranded(t)
-	if err := h.recover(partyGroup); !errors.Is(err, ErrOpen) {
+	if err := h.recover(testGroupID); !errors.Is(err, ErrOpen) {
 		t.Fatal(err)
 	}
 	h.closeGroup(g, make(chan error, 1))
 	pump(h)
-	if err := h.recover(partyGroup); !errors.Is(err, ErrNotOpen) {
+	if err := h.recover(testGroupID); !errors.Is(err, ErrNotOpen) {
 		t.Fatalf("recovered nothing: %v", err)
 	}
-	if err := h.remove(partyGroup, nil); err != nil {
+	if err := h.remove(testGroupID, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.recover(partyGroup); !errors.Is(err, ErrTombstone) {
+	if err := h.recover(testGroupID); !errors.Is(err, ErrTombstone) {
 		t.Fatal(err)
 	}
 	bubble(t, func(t *testing.T) {

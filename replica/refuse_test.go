@@ -10,8 +10,8 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// TestFullDisk: while storage refuses, nothing is acknowledged and everybody is told why; then it goes on by itself,
-// with nothing lost that was acknowledged and nothing back that was not.
+// TestFullDisk: while storage refuses, nothing is acknowledged and all owners get the reason. Then it recovers by itself:
+// nothing acknowledged is lost, and nothing unacknowledged reappears.
 func TestFullDisk(t *testing.T) {
 	for _, torn := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestFullDisk(t *testing.T) {
 			for _, g := range []*Group{a, b} {
 				l, ok := g.Take()[0].(Leadership)
 				if !ok || l.Self || !errors.Is(l.Cause, ErrStorage) || !errors.Is(l.Cause, errFull) {
-					t.Fatalf("told %+v", l)
+					t.Fatalf("got %+v", l)
 				}
 				if err := g.Propose([]byte("x")); !errors.Is(err, ErrStorage) || !errors.Is(err, errFull) {
 					t.Fatalf("proposed on a full disk: %v", err)
@@ -70,7 +70,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestNearlyFullDisk: on a disk that takes small rows but no edits nobody is told that all is well.
+// TestNearlyFullDisk: a disk that accepts small rows but no edits does not count as recovered.
 func TestNearlyFullDisk(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		d := newDisk()
@@ -83,9 +83,9 @@ func TestNearlyFullDisk(t *testing.T) {
 		}
 		synctest.Wait()
 		if l, ok := a.Take()[0].(Leadership); !ok || l.Self {
-			t.Fatalf("told %+v", l)
+			t.Fatalf("got %+v", l)
 		}
-		// Small rows fit again, as they do on a disk that is nearly full. Nothing is said to be well before there is room.
+		// Small rows fit again, as on a disk that is nearly full. The stall must not end before there is room.
 		d.setRefuse(func(writes []kv.Write) error {
 			size := 0
 			for _, w := range writes {
@@ -98,7 +98,7 @@ func TestNearlyFullDisk(t *testing.T) {
 		})
 		<-time.After(10 * time.Second)
 		if got := a.Take(); got != nil {
-			t.Fatalf("told %v on a nearly full disk", got)
+			t.Fatalf("got %v on a nearly full disk", got)
 		}
 		d.setRefuse(nil)
 		leads(t, a)
@@ -108,7 +108,7 @@ func TestNearlyFullDisk(t *testing.T) {
 	})
 }
 
-// TestPoison: writes that storage will never take end the group whose owner asked for them, and none beside it.
+// TestPoison: writes that storage never accepts end only the group of their owner.
 func TestPoison(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		d := newDisk()
@@ -129,7 +129,7 @@ func TestPoison(t *testing.T) {
 		synctest.Wait()
 		got := bad.Take()
 		if f, ok := got[len(got)-1].(Failed); !ok || !errors.Is(f.Err, errPoison) {
-			t.Fatalf("the owner of the bad writes was told %v", got)
+			t.Fatalf("the owner of the bad writes got %v", got)
 		}
 		leads(t, good)
 		if v, _ := d.Get("world", []byte("k")); string(v) != "v" {
@@ -158,7 +158,7 @@ func TestFullDiskOpensAndCloses(t *testing.T) {
 		if _, err := h.Open(t.Context(), alone(3)); !errors.Is(err, errFull) {
 			t.Fatalf("founded on a full disk: %v", err)
 		}
-		other = h.mustOpen(t, alone(2)) // what is stored can be opened, to be read
+		other = h.mustOpen(t, alone(2)) // what is stored can be opened for reading
 		if err := other.Propose([]byte("x")); !errors.Is(err, errFull) {
 			t.Fatal(err)
 		}
@@ -175,7 +175,8 @@ func TestFullDiskOpensAndCloses(t *testing.T) {
 	})
 }
 
-// TestStopAfterFullDisk: a host that stops stores what it owes if storage takes it at last, and says so if not.
+// TestStopAfterFullDisk: a host that stops stores its pending data if storage finally accepts it, and otherwise returns
+// an error.
 func TestStopAfterFullDisk(t *testing.T) {
 	for _, freed := range []bool{true, false} {
 		bubble(t, func(t *testing.T) {
@@ -192,7 +193,7 @@ func TestStopAfterFullDisk(t *testing.T) {
 				d.setRefuse(nil)
 			}
 			if err := h.stop(); freed != (err == nil) || !freed && !errors.Is(err, errFull) {
-				t.Fatalf("space again: %v, stop says %v", freed, err)
+				t.Fatalf("space again: %v, stop returned %v", freed, err)
 			}
 			if v, _ := d.Get("world", []byte("k")); freed != (string(v) == "v") {
 				t.Fatalf("space again: %v, stored is %q", freed, v)
@@ -212,7 +213,7 @@ func TestProposeRefusals(t *testing.T) {
 	if err := g.Propose(make([]byte, MaxEntry+1)); !errors.Is(err, ErrTooLarge) {
 		t.Fatal("large:", err)
 	}
-	if err := g.Propose(make([]byte, MaxEntry)); err != nil { // the first is always taken
+	if err := g.Propose(make([]byte, MaxEntry)); err != nil { // the first is always accepted
 		t.Fatal(err)
 	}
 	pump(h)
@@ -237,8 +238,8 @@ func TestProposeRefusals(t *testing.T) {
 	}
 }
 
-// TestSlowOwner: an owner that does not take gets no more than the mailbox holds; the rest stays in the log, and
-// comes in order, with the leadership behind it.
+// TestSlowOwner: an owner that does not take its deliveries gets no more than the mailbox holds. The rest stays in the
+// log, and comes in order, with the leadership behind it.
 func TestSlowOwner(t *testing.T) {
 	d := newDisk()
 	h := newTestHost(t, d)
@@ -289,7 +290,7 @@ func TestAppliedBeyondDelivery(t *testing.T) {
 	g.Applied(99, nil)
 }
 
-// TestCompaction: the log keeps what its limit says below the stored applied index, and nothing more.
+// TestCompaction: below the stored applied index the log keeps as many entries as its limit, and no more.
 func TestCompaction(t *testing.T) {
 	d := newDisk()
 	h := newTestHost(t, d)

@@ -11,13 +11,13 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// What raft is told. Ticks are Options.TickEvery.
+// Settings of raft. Ticks are Options.TickEvery.
 const (
-	electionTicks    = 8 // if Options do not say
+	electionTicks    = 8 // default of Options.ElectionTicks
 	heartbeatTicks   = 1
-	maxSizePerMsg    = 256 << 10 // bytes of entries in one append message, one entry may be larger
+	maxSizePerMsg    = 256 << 10 // bytes of entries in one append message; a single entry may be larger
 	maxCommittedSize = 1 << 20   // bytes of committed entries in one step
-	maxInflight      = 256       // append messages on their way to one member
+	maxInflight      = 256       // append messages in flight to one member
 	maxInflightBytes = 4 << 20
 	maxMembers       = 15
 )
@@ -36,19 +36,19 @@ type replica struct {
 	reads         reads
 	sending       sending
 	announcements announcements
-	incoming      *snapshot         // a received one that raft has, not yet installed
+	incoming      *snapshot         // received and passed to raft, not yet installed
 	ticks         uint64            // since Open
-	heard         map[uint64]uint64 // replica id → ticks at its newest message
+	lastHeard     map[uint64]uint64 // replica id → ticks at its newest message
 
 	node *raft.RawNode // nil while the host is stalled
 	log  *log
 
 	// Raft's hard state: term and vote are stored, commit may be ahead of what is stored.
-	// Invariant: stored.applied ≤ applied ≤ fed ≤ advanced ≤ commit ≤ log.last.
+	// Invariant: stored.applied ≤ applied ≤ mailed ≤ advanced ≤ commit ≤ log.last.
 	term, vote, commit uint64
 	stored             state  // the record on disk
 	applied            uint64 // the owner's tables with pending contain the entries up to here
-	fed                uint64 // entries up to here were put into the mailbox (or are not the owner's to see)
+	mailed             uint64 // entries up to here were put into the mailbox (or are internal)
 	visible            uint64 // the last Committed put into the mailbox, or applied at the start
 	reported           uint64 // index of the owner's last Applied
 	advanced           uint64 // entries up to here came out of raft as committed
@@ -57,20 +57,20 @@ type replica struct {
 	pendingBytes int
 	waiting      [][]byte // proposals that raft could not take yet
 
-	leader  uint64     // replica id of the leader as raft sees it, 0 unknown
-	leading bool       // raft's state is leader
-	told    Leadership // the newest Leadership delivered
+	leader         uint64     // replica id of the leader as raft sees it, 0 unknown
+	leading        bool       // raft's state is leader
+	lastLeadership Leadership // the newest Leadership delivered
 
-	// floor: raft's last index is at least this. It is exact whenever everything raft has is stored.
+	// floor: raft's last index is at least this. It is exact when everything that raft has is stored.
 	floor uint64
 
-	ready   raft.Ready // while inBatch: what the commit under way makes durable
-	inBatch bool
-	dirty   bool // in Host.dirty
-	lazy    bool // in Host.lazy: has something to store that can wait
-	over    bool // closed or failed
-	clocked int  // its place in Host.ticking, from 1; 0: none
-	lag     uint64
+	ready     raft.Ready // while inBatch: what the commit in progress makes durable
+	inBatch   bool
+	dirty     bool // in Host.dirty
+	lazy      bool // in Host.lazy: has data to store that can wait
+	ended     bool // closed or failed
+	tickingAt int  // its index in Host.ticking, from 1; 0: none
+	lag       uint64
 }
 
 // newReplica resumes a group from what is stored.
@@ -87,27 +87,27 @@ func newReplica(h *Host, group uint64, s state, conf *configuration, tables []Ta
 		host: h, group: group, id: id, conf: conf, log: l, tables: tables,
 		logger: h.logger.With("group", group),
 		term:   s.term, vote: s.vote, commit: s.commit, stored: s,
-		applied: s.applied, fed: s.applied, visible: s.applied, reported: s.applied, advanced: s.applied,
+		applied: s.applied, mailed: s.applied, visible: s.applied, reported: s.applied, advanced: s.applied,
 		handle: newGroup(h, group, s.applied, conf, tables),
 	}
-	l.snapshot = r.head
-	r.publish()
-	r.tellStatus()
+	l.snapshot = r.snapshotHead
+	r.publishRoster()
+	r.publishStatus()
 	return r, nil
 }
 
-// alone: this node is the only member, and needs no clock to lead.
+// alone reports whether this node is the only member, and needs no clock to lead.
 func (r *replica) alone() bool { return r.decides() && len(r.conf.Learners) == 0 }
 
-// decides: this node is the only voter.
+// decides reports whether this node is the only voter.
 func (r *replica) decides() bool {
 	return r.conf.Index > 0 && len(r.conf.Members) == 1 && r.conf.Members[0].ID == r.id
 }
 
-// owes: raft could not take yet what the owner asked for.
-func (r *replica) owes() bool { return len(r.waiting) > 0 || r.members.change != nil }
+// hasUnaccepted reports whether raft could not yet accept some of the owner's input.
+func (r *replica) hasUnaccepted() bool { return len(r.waiting) > 0 || r.members.change != nil }
 
-// start makes the raft node from what is durable. It is called at open, and again after a stall.
+// start creates the raft node from what is durable. It is called at open, and again after a stall.
 func (r *replica) start() error {
 	r.log.hard = &raftpb.HardState{Term: new(r.term), Vote: new(r.vote), Commit: new(r.commit)}
 	return r.guard("start", func() error {
@@ -119,7 +119,7 @@ func (r *replica) start() error {
 			Applied:                   r.advanced,
 			MaxSizePerMsg:             maxSizePerMsg,
 			MaxCommittedSizePerReady:  maxCommittedSize,
-			MaxUncommittedEntriesSize: 2 * uint64(r.host.limits.outstanding), // Group.Propose bounds before raft does
+			MaxUncommittedEntriesSize: 2 * uint64(r.host.limits.outstanding), // Group.Propose has a lower bound than raft
 			MaxInflightMsgs:           maxInflight,
 			MaxInflightBytes:          maxInflightBytes,
 			CheckQuorum:               !mutated("no-check-quorum"),
@@ -139,9 +139,9 @@ func (r *replica) start() error {
 	})
 }
 
-// guard runs f, which calls into raft. Raft panics where it finds its invariants broken (and on every error of its
-// storage); that must end this group and none beside it. The raft node is thrown away then: nothing of what it did
-// since the last commit has left this function's callers.
+// guard runs f, which calls into raft. Raft panics when its invariants are broken (and on every error of its storage).
+// That must end this group and no other. The raft node is then discarded: nothing that it has done since the last commit
+// has left this function's callers.
 func (r *replica) guard(doing string, f func() error) (err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -156,22 +156,22 @@ func (r *replica) guard(doing string, f func() error) (err error) {
 	return nil
 }
 
-// take receives what owner and network have for the group.
-func (r *replica) take(in inbox) error {
+// processInbox processes the input of owner and network for the group.
+func (r *replica) processInbox(in inbox) error {
 	if in.reported > r.reported || len(in.writes) > 0 {
-		r.report(in.reported, in.writes)
+		r.recordApplied(in.reported, in.writes)
 	}
 	if in.refill {
-		if err := r.feed(nil); err != nil {
+		if err := r.deliverEntries(nil); err != nil {
 			return err
 		}
 	}
-	if r.node == nil || !r.told.Self {
+	if r.node == nil || !r.lastLeadership.Self {
 		answerAll(in.reads, ErrNotLeader)
 		in.reads = nil
 	}
 	if r.node == nil || r.members.removed {
-		return nil // stalled: messages are lost, as on a network; proposals were dropped by pushLeadership
+		return nil // stalled: messages are lost, as on a network; pushLeadership has dropped the proposals
 	}
 	return r.guard("step", func() error {
 		for _, m := range in.messages {
@@ -181,21 +181,21 @@ func (r *replica) take(in inbox) error {
 				continue
 			}
 			if err := r.node.Step(m); err != nil {
-				r.logger.Debug("message ignored", "error", err) // raft's way to say "not for me now"
+				r.logger.Debug("message ignored", "error", err) // raft's error for a message that it ignores for now
 			}
-			if r.heard == nil {
-				r.heard = make(map[uint64]uint64)
+			if r.lastHeard == nil {
+				r.lastHeard = make(map[uint64]uint64)
 			}
-			r.heard[m.GetFrom()] = r.ticks
-			if err := r.overbid(m); err != nil {
+			r.lastHeard[m.GetFrom()] = r.ticks
+			if err := r.campaignIfAhead(m); err != nil {
 				return err
 			}
 		}
-		if err := r.lead(in); err != nil {
+		if err := r.processRequests(in); err != nil {
 			return err
 		}
 		r.askRaft(in.reads)
-		if r.told.Self {
+		if r.lastLeadership.Self {
 			r.waiting = append(r.waiting, in.proposals...)
 			r.propose()
 		}
@@ -222,14 +222,14 @@ func (r *replica) propose() {
 	}
 	err := r.node.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: &r.id, Entries: entries})
 	if err != nil {
-		return // raft cannot take them now; if it still leads at the next tick, they are proposed again
+		return // raft cannot accept them now; if it still leads at the next tick, they are proposed again
 	}
 	r.waiting = nil
 	r.announcements.entries++
 }
 
-// report notes what the owner has applied.
-func (r *replica) report(index uint64, writes []kv.Write) {
+// recordApplied records what the owner has applied.
+func (r *replica) recordApplied(index uint64, writes []kv.Write) {
 	r.reported = index
 	for _, w := range writes {
 		r.pendingBytes += len(w.Key) + len(w.Value)
@@ -239,18 +239,17 @@ func (r *replica) report(index uint64, writes []kv.Write) {
 	} else {
 		r.pending = append(r.pending, writes...)
 	}
-	r.settleApplied()
-	r.host.later(r)
+	r.advanceApplied()
+	r.host.storeLater(r)
 }
 
-// settleApplied raises the applied index over the entries that are not the owner's to see, as soon as the owner has
-// applied all that came before them.
-func (r *replica) settleApplied() {
+// advanceApplied raises the applied index past internal entries, as soon as the owner has applied everything before them.
+func (r *replica) advanceApplied() {
 	r.applied = max(r.applied, r.reported)
 	if r.applied >= r.visible {
-		r.applied = r.fed
+		r.applied = r.mailed
 	}
-	r.host.countLag(r, r.fed-r.applied)
+	r.host.countLag(r, r.mailed-r.applied)
 }
 
 // tick advances raft's clock.
@@ -259,22 +258,22 @@ func (r *replica) tick() error {
 		r.ticks++
 		r.announcements.tick()
 		r.node.Tick()
-		if r.told.Self {
+		if r.lastLeadership.Self {
 			r.propose()
 		}
-		r.tellProgress()
+		r.publishProgress()
 		return nil
 	})
 }
 
-// finish acts on a Ready that is durable, or that needs no writing: it sends, delivers and advances.
+// finish processes a Ready that is durable, or that needs no writing: it sends, delivers and advances.
 func (r *replica) finish(rd raft.Ready) error {
 	if len(rd.Entries) > 0 {
 		r.log.append(rd.Entries)
 	}
 	if r.log.changed {
 		r.log.changed = false
-		r.publish()
+		r.publishRoster()
 	}
 	r.floor = r.log.last
 	if !raft.IsEmptyHardState(rd.HardState) {
@@ -293,19 +292,19 @@ func (r *replica) finish(rd raft.Ready) error {
 				r.reconfigure(entry)
 			}
 		}
-		if err := r.feed(rd.CommittedEntries); err != nil {
+		if err := r.deliverEntries(rd.CommittedEntries); err != nil {
 			return err
 		}
-		r.host.later(r)
+		r.host.storeLater(r)
 	}
 	r.confirmReads(rd.ReadStates)
-	r.tellLeadership()
-	r.tellStatus()
+	r.deliverLeadership()
+	r.publishStatus()
 	r.node.Advance(rd)
 	if r.alone() {
-		r.log.shorten(r.fed, maxTailBytes)
+		r.log.shorten(r.mailed, maxTailBytes)
 	} else {
-		r.log.shorten(0, maxTailBytes) // for the other members, who are behind by what is on its way
+		r.log.shorten(0, maxTailBytes) // kept for the other members, which lag by what is in flight
 	}
 	return nil
 }
@@ -323,7 +322,7 @@ func (r *replica) send(messages []*raftpb.Message) error {
 		if r.announcements.withhold(r, m) {
 			continue
 		}
-		r.reads.sent(m)
+		r.reads.recordSent(m)
 		encoded, err := encodeMessage(m)
 		if err != nil {
 			return err
@@ -333,13 +332,13 @@ func (r *replica) send(messages []*raftpb.Message) error {
 	return nil
 }
 
-// next is the state record as it is to be stored now, with what rd brings if the replica is in the batch.
+// next returns the state record to store now, including rd if the replica is in the batch.
 func (r *replica) next() state {
 	s := state{term: r.term, vote: r.vote, commit: r.commit, applied: r.applied, start: r.log.start, startTerm: r.log.startTerm}
 	if r.inBatch && !raft.IsEmptyHardState(r.ready.HardState) {
 		s.term, s.vote, s.commit = r.ready.GetTerm(), r.ready.GetVote(), r.ready.GetCommit()
 	}
-	// Only what is durably applied is cut off; a slower member may still want the last entries.
+	// Only durably applied entries are cut off. A slower member may still need the last ones.
 	durable := r.stored.applied
 	switch {
 	case mutated("forget-applied-index"):
@@ -347,11 +346,11 @@ func (r *replica) next() state {
 	case mutated("forget-vote"):
 		s.vote = 0
 	case mutated("compact-ahead"):
-		durable = r.fed
+		durable = r.mailed
 	}
 	if keep := r.host.limits.keepEntries; durable > s.start+keep+keep/4 {
 		s.start = max(s.start, r.sending.keep(durable-keep, durable-min(durable, 10*keep)))
-		s.startTerm, _ = r.log.Term(s.start) // start < index ≤ applied ≤ last: there is a term
+		s.startTerm, _ = r.log.Term(s.start) // start < index ≤ applied ≤ last: a term exists
 	}
 	return s
 }

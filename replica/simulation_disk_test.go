@@ -10,7 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/replica"
 )
 
-// disk is a node's storage: what Commit has taken survives a crash, as a whole or not at all.
+// disk is a node's storage: a successful Commit survives a crash, as a whole or not at all.
 type disk struct {
 	node   *machine
 	tables map[string]map[string][]byte
@@ -51,18 +51,18 @@ func (d *disk) View(read func(
 	return read(d.Get, d.Scan)
 }
 
-// Commit takes time, which the node spends waiting. It is where a doomed node dies: before the writes are durable, or
-// after, but before anybody was told.
+// Commit takes time, which the node spends waiting. A node that is due to crash does so here: before the writes are
+// durable, or after, but before anything is reported.
 func (d *disk) Commit(writes []kv.Write) error {
 	n := d.node
 	n.sim.count("commits")
-	n.spend(n.sim.between(n.fsync/2, n.fsync))
-	if n.doom == doomBefore {
+	n.waitForDisk(n.sim.between(n.fsync/2, n.fsync))
+	if n.crashPoint == crashBefore {
 		n.dying = true
 		panic(errCrash)
 	}
-	if n.doom == doomNone && n.sim.chance(n.flaky) {
-		n.doom = doomAfter
+	if n.crashPoint == crashNone && n.sim.chance(n.flaky) {
+		n.crashPoint = crashAfter
 	}
 	if n.full && !n.torn {
 		n.sim.count("commits refused")
@@ -77,7 +77,7 @@ func (d *disk) Commit(writes []kv.Write) error {
 		d.undo = d.undo[max(0, len(d.undo)-8):]
 	}
 	d.put(writes)
-	if n.doom == doomAfter {
+	if n.crashPoint == crashAfter {
 		n.dying = true
 		panic(errCrash)
 	}
@@ -101,10 +101,10 @@ func (d *disk) put(writes []kv.Write) {
 	}
 }
 
-// powerCut is what a crash does to the disk: nothing, since all was synced.
+// powerCut applies a crash to the disk: no effect, since everything was synced.
 func (d *disk) powerCut() {
 	for _, undo := range slices.Backward(d.undo) {
-		slices.Reverse(undo) // of two writes to a key the first knows what was there before
+		slices.Reverse(undo) // of two writes to a key the first has the original value
 		d.put(undo)
 	}
 	d.undo = nil

@@ -16,10 +16,10 @@ const (
 	simNodes   = 5
 	stormTime  = 60 * time.Second
 	wellWithin = 60 * time.Second
-	calmTime   = 8 * time.Second // in which nothing is wrong, so that regions fall asleep
+	calmTime   = 8 * time.Second // without faults, so that regions hibernate
 )
 
-// begin makes a world of one node, to which others come.
+// begin creates a world of one node, which others join.
 func (s *sim) begin() {
 	for range simNodes {
 		s.addNode()
@@ -33,13 +33,13 @@ func (s *sim) begin() {
 		n.boot()
 	}
 	first := s.nodes[0]
-	first.take(func() { first.open(replica.Founding{Group: world.CatalogID, Members: []string{first.peer}}, nil) })
+	first.enqueue(func() { first.open(replica.Founding{Group: world.CatalogID, Members: []string{first.peer}}, nil) })
 	s.model(world.CatalogID).newest = replica.Configured{Index: 1, Members: []replica.Member{{ID: 1, Peer: first.peer}}}
 	s.asleep = true
 	s.run(20 * time.Second)
 }
 
-// storm lets faults happen, one after the other and at the same time.
+// storm causes faults, one after the other and at the same time.
 func (s *sim) storm() {
 	s.calm, s.asleep = false, true
 	s.run(s.now + s.between(0, calmTime))
@@ -48,14 +48,14 @@ func (s *sim) storm() {
 	}
 	end, died := s.now+stormTime, false
 	for s.now < end && s.failure == "" {
-		n := s.anybody()
+		n := s.anyNode()
 		switch kind := s.random.IntN(23); kind {
 		case 0, 1:
 			n.crash("at any time")
 			s.at(s.now+s.away(), n.boot)
 		case 2, 3:
 			if n.host != nil {
-				n.doom = []doom{doomBefore, doomAfter}[kind-2]
+				n.crashPoint = []crashPoint{crashBefore, crashAfter}[kind-2]
 			}
 		case 4:
 			for _, n := range s.nodes {
@@ -65,16 +65,16 @@ func (s *sim) storm() {
 		case 5, 6:
 			s.pause(n, s.between(100*time.Millisecond, 6*time.Second))
 		case 7, 8, 9:
-			s.part(kind, n)
+			s.partition(kind, n)
 		case 10:
-			s.weather.loss = 0.3 * s.random.Float64()
-			s.at(s.now+s.between(time.Second, 10*time.Second), func() { s.weather.loss = 0 })
+			s.network.loss = 0.3 * s.random.Float64()
+			s.at(s.now+s.between(time.Second, 10*time.Second), func() { s.network.loss = 0 })
 		case 11:
-			s.weather.double = 0.3 * s.random.Float64()
-			s.at(s.now+s.between(time.Second, 10*time.Second), func() { s.weather.double = 0 })
+			s.network.double = 0.3 * s.random.Float64()
+			s.at(s.now+s.between(time.Second, 10*time.Second), func() { s.network.double = 0 })
 		case 12:
-			s.weather.slow = s.between(10*time.Millisecond, 300*time.Millisecond)
-			s.at(s.now+s.between(time.Second, 10*time.Second), func() { s.weather.slow = 4 * time.Millisecond })
+			s.network.slow = s.between(10*time.Millisecond, 300*time.Millisecond)
+			s.at(s.now+s.between(time.Second, 10*time.Second), func() { s.network.slow = 4 * time.Millisecond })
 		case 13:
 			n.fsync = s.between(20*time.Millisecond, 400*time.Millisecond)
 			s.at(s.now+s.between(time.Second, 10*time.Second), func() { n.fsync = usualFsync })
@@ -82,19 +82,19 @@ func (s *sim) storm() {
 			n.full, n.torn = true, kind == 15
 			s.at(s.now+s.between(500*time.Millisecond, 8*time.Second), func() { n.full, n.torn = false, false })
 		case 16:
-			n.pace = 0.4 + 2*s.random.Float64()
+			n.clockRate = 0.4 + 2*s.random.Float64()
 		case 17:
 			n.stop()
 			s.at(s.now+s.away(), n.boot)
 		case 18:
 			if !died && s.chance(0.5) {
-				died = s.die(n)
+				died = s.destroyNode(n)
 			}
 		case 19:
 			s.flap()
 		case 20, 21:
 			s.flood()
-		default: // peace
+		default: // no fault
 		}
 		s.run(s.now + s.between(200*time.Millisecond, 5*time.Second))
 	}
@@ -116,25 +116,24 @@ func (s *sim) pause(n *machine, d time.Duration) {
 	})
 }
 
-// flap lets nodes fall and rise again and again for a while, over a slow network: what they forget meanwhile they would
-// forget for ever.
+// flap restarts nodes repeatedly for a while, over a slow network: whatever a restart loses would be lost for good.
 func (s *sim) flap() {
 	s.count("flaps")
-	s.weather.slow = s.between(20*time.Millisecond, 200*time.Millisecond)
+	s.network.slow = s.between(20*time.Millisecond, 200*time.Millisecond)
 	for _, n := range s.nodes {
 		if s.chance(0.7) {
 			n.flaky = 0.5 * s.random.Float64()
 		}
 	}
 	s.at(s.now+s.between(time.Second, 8*time.Second), func() {
-		s.weather.slow = 4 * time.Millisecond
+		s.network.slow = 4 * time.Millisecond
 		for _, n := range s.nodes {
 			n.flaky = 0
 		}
 	})
 }
 
-// flood has somebody build so fast that owners fall behind.
+// flood makes players build so fast that owners fall behind.
 func (s *sim) flood() {
 	var led []*owner
 	for _, n := range s.nodes {
@@ -162,8 +161,8 @@ func (s *sim) flood() {
 	}
 }
 
-// part cuts the network: into two halves, one node off in both or one direction, or some single ways.
-func (s *sim) part(kind int, n *machine) {
+// partition cuts the network: into two halves, one node off in both or one direction, or some single directions.
+func (s *sim) partition(kind int, n *machine) {
 	s.count("partitions")
 	cut := make(map[[2]int]bool)
 	side := make([]bool, len(s.nodes))
@@ -183,12 +182,12 @@ func (s *sim) part(kind int, n *machine) {
 		}
 	}
 	s.note(note{who: n.peer, what: "partition", a: uint64(kind)})
-	s.weather.cut = cut
-	s.at(s.now+s.between(500*time.Millisecond, 12*time.Second), func() { s.weather.cut = make(map[[2]int]bool) })
+	s.network.cut = cut
+	s.at(s.now+s.between(500*time.Millisecond, 12*time.Second), func() { s.network.cut = make(map[[2]int]bool) })
 }
 
-// die ends a node and its disk for good, if its groups can spare it; a new one comes in its place.
-func (s *sim) die(n *machine) bool {
+// destroyNode ends a node and its disk for good, if its groups can spare it; a new one replaces it.
+func (s *sim) destroyNode(n *machine) bool {
 	if n.gone {
 		return false
 	}
@@ -210,16 +209,16 @@ func (s *sim) die(n *machine) bool {
 	return true
 }
 
-// heal ends all faults, and waits until all is well.
+// heal ends all faults, and waits until everything works.
 func (s *sim) heal() {
 	if s.failure != "" {
 		return
 	}
 	s.calm, s.asleep = true, false
 	s.note(note{what: "heal"})
-	s.weather.clear()
+	s.network.clear()
 	for _, n := range s.nodes {
-		n.full, n.torn, n.doom, n.pace, n.fsync = false, false, doomNone, 1, usualFsync
+		n.full, n.torn, n.crashPoint, n.clockRate, n.fsync = false, false, crashNone, 1, usualFsync
 		n.flaky = 0
 		if n.paused {
 			n.paused = false
@@ -236,7 +235,7 @@ func (s *sim) heal() {
 	}
 	for s.failure == "" {
 		s.run(s.now + time.Second)
-		ill := s.ill()
+		ill := s.diagnose()
 		if ill == "" {
 			break
 		}
@@ -249,13 +248,13 @@ func (s *sim) heal() {
 	s.count("healings")
 }
 
-// trial is one thing that goes wrong while all else is well: then something may be expected meanwhile.
+// trial is a single fault while everything else works, so that the expected behaviour can be checked meanwhile.
 func (s *sim) trial() {
 	if s.failure != "" || s.chance(0.6) {
 		return
 	}
 	s.asleep = false
-	s.run(s.now + 2*reign) // leaderships come to where they belong
+	s.run(s.now + 2*minLeadTime) // leaderships move to the preferred nodes
 	var led []*owner
 	for _, n := range s.nodes {
 		for _, o := range n.owners {
@@ -274,15 +273,15 @@ func (s *sim) trial() {
 	} else {
 		s.returner(o, term)
 	}
-	s.weather.clear()
+	s.network.clear()
 }
 
-// deafLeader: one who hears nobody gives up, although all hear it, and another leads.
+// deafLeader: a leader that receives no messages resigns, although all receive its own, and another leads.
 func (s *sim) deafLeader(o *owner, term uint64) {
 	s.count("trials: deaf leader")
 	for _, n := range s.nodes {
 		if n != o.node {
-			s.weather.cut[[2]int{n.number, o.node.number}] = true
+			s.network.cut[[2]int{n.number, o.node.number}] = true
 		}
 	}
 	s.run(s.now + 8*time.Second)
@@ -291,10 +290,10 @@ func (s *sim) deafLeader(o *owner, term uint64) {
 			return
 		}
 	}
-	s.fail("%s leads group %d in term %d and hears nobody: after 8 s nobody else leads", o.node.peer, o.id, term)
+	s.fail("%s leads group %d in term %d and receives no messages: after 8 s no other node leads", o.node.peer, o.id, term)
 }
 
-// returner: a follower who was away for a while disturbs nobody when it is back.
+// returner: a follower that was away for a while returns without a disturbance.
 func (s *sim) returner(o *owner, term uint64) {
 	s.count("trials: return")
 	for _, peer := range o.group.Members() {
@@ -304,21 +303,21 @@ func (s *sim) returner(o *owner, term uint64) {
 		}
 		for _, other := range s.nodes {
 			if other != n {
-				s.weather.cut[[2]int{n.number, other.number}], s.weather.cut[[2]int{other.number, n.number}] = true, true
+				s.network.cut[[2]int{n.number, other.number}], s.network.cut[[2]int{other.number, n.number}] = true, true
 			}
 		}
 		break
 	}
 	s.run(s.now + 4*time.Second)
-	s.weather.clear()
+	s.network.clear()
 	s.run(s.now + 3*time.Second)
 	if status := o.group.Status(); status.Term != term || !status.Self {
 		s.fail("%s led group %d in term %d; a member that was away for 4 s came back, and it is %+v", o.node.peer, o.id, term, status)
 	}
 }
 
-// ill says what is not as it should be; it is empty if all is well.
-func (s *sim) ill() string {
+// diagnose returns a description of what does not work; empty if everything does.
+func (s *sim) diagnose() string {
 	for _, c := range s.clients {
 		if c.wanted {
 			return fmt.Sprintf("player %d waits: %+v", c.number, c.op)

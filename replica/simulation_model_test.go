@@ -17,8 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// model is what is known of a group outside of all nodes: whatever any node was told first. Everybody else is held
-// against it.
+// model is what the test has observed of a group: the first report of any node. All other nodes are compared with it.
 type model struct {
 	sim    *sim
 	group  uint64
@@ -30,11 +29,11 @@ type model struct {
 	rows    map[string][]version
 	used    map[editKey]uint64 // index at which an edit was applied
 	blocks  map[grid.Pos][]blockAt
-	settled uint64 // an operation is done that saw the state of this index: later ones must not see less
+	settled uint64 // a completed operation saw the state of this index: later ones must not see less
 
 	confs   map[uint64][]replica.Member
 	newest  replica.Configured
-	retired map[uint64]bool   // replica ids that were members and are no more
+	retired map[uint64]bool   // replica ids that were members once
 	leaders map[uint64][2]any // term → peer, replica id
 	region  wire.Region       // as the catalog has it
 }
@@ -65,7 +64,7 @@ func (s *sim) model(group uint64) *model {
 	return m
 }
 
-// inOrder lists the models by their groups.
+// inOrder returns the models by their groups.
 func (s *sim) inOrder() []*model {
 	var all []*model
 	for _, m := range s.models {
@@ -80,7 +79,7 @@ func (s *sim) inOrder() []*model {
 	return all
 }
 
-// founded is told of a region that an entry of the catalog founds or moves.
+// founded records a region that an entry of the catalog founds or moves.
 func (s *sim) founded(region wire.Region) {
 	for _, m := range s.models {
 		if m.cell == region.Cell && m.group != region.ID && m.group != world.CatalogID {
@@ -94,8 +93,8 @@ func (s *sim) founded(region wire.Region) {
 	}
 }
 
-// applied is told that an owner applies an entry: the same that all others had at this place, and none was left out.
-// It tells whether this owner is the first.
+// applied records that an owner applies an entry. It must be the same that all others had at this place, with none left
+// out. It reports whether this owner is the first.
 func (m *model) applied(o *owner, c replica.Committed, writes []kv.Write) (first bool) {
 	before := uint64(0)
 	if o.at > 0 {
@@ -133,8 +132,8 @@ func (m *model) applied(o *owner, c replica.Committed, writes []kv.Write) (first
 	return true
 }
 
-// once counts the edits: each is applied at most once.
-func (m *model) once(c replica.Committed, out world.Outcome) {
+// countEdit counts the edits: each is applied at most once.
+func (m *model) countEdit(c replica.Committed, out world.Outcome) {
 	batch, err := world.DecodeBatch(c.Entry)
 	if err != nil || len(batch.Edits) != len(out.Results) {
 		m.sim.fail("entry %d of group %d: %v, %d results", c.Index, m.group, err, len(out.Results))
@@ -144,7 +143,7 @@ func (m *model) once(c replica.Committed, out world.Outcome) {
 	for i, e := range batch.Edits {
 		key := editKey{e.Player, e.Seq}
 		changed := len(changes) > 0 && changes[0].At == chunk.At(e.Pos) && changes[0].Chunk == e.Pos.Chunk() && changes[0].Block == e.Block
-		if changed { // blocks have each their own number
+		if changed { // blocks have a number each
 			changes = changes[1:]
 		}
 		_, before := m.used[key]
@@ -163,7 +162,7 @@ func (m *model) once(c replica.Committed, out world.Outcome) {
 	}
 }
 
-// blockAt is the block at a place after an entry.
+// blockAt returns the block at a position after an entry.
 func (m *model) blockAt(pos grid.Pos, index uint64) chunk.Block {
 	all := m.blocks[pos]
 	i := sort.Search(len(all), func(i int) bool { return all[i].index > index })
@@ -173,7 +172,7 @@ func (m *model) blockAt(pos grid.Pos, index uint64) chunk.Block {
 	return all[i-1].block
 }
 
-// checkRows holds what is stored against what the entries up to applied make.
+// checkRows compares what is stored with the result of the entries up to applied.
 func (m *model) checkRows(n *machine, applied uint64, rows map[string][]byte) {
 	if len(m.order) > 0 && applied > m.order[len(m.order)-1] {
 		applied = m.order[len(m.order)-1] // entries that owners do not see
@@ -217,14 +216,14 @@ func (m *model) configured(n *machine, d replica.Configured) {
 	m.newest = d
 }
 
-// mayFail judges the end of a group on a node: only a disk that refused may be the reason.
+// mayFail checks the reason for the end of a group on a node: only a disk that refused is allowed.
 func (m *model) mayFail(n *machine, err error) {
 	if !errors.Is(err, errDiskFull) {
 		m.sim.fail("group %d failed on %s: %v", m.group, n.peer, err)
 	}
 }
 
-// checkLeaders: a term has one leader, and who was removed is never elected.
+// checkLeaders: a term has one leader, and a removed replica is never elected.
 func (n *machine) checkLeaders() {
 	if n.host == nil {
 		return
@@ -247,7 +246,7 @@ func (n *machine) checkLeaders() {
 	})
 }
 
-// operation is what a player did to a block, for the checker.
+// operation is an action of a player on a block, for the checker.
 type operation struct {
 	client     int
 	read       bool
@@ -269,7 +268,7 @@ var blockModel = porcupine.Model{
 	},
 }
 
-// linearizable asks porcupine, which knows nothing of logs, whether the players' observations fit one order per block.
+// linearizable asks porcupine, which does not depend on logs, whether the players' observations fit one order per block.
 func (s *sim) linearizable() {
 	var names []string
 	for name := range s.history {

@@ -9,36 +9,38 @@ import (
 	"github.com/voxelpopuli/voxeld/replica"
 )
 
-// weather is the state of the network between all nodes.
-type weather struct {
+// networkFaults is the state of the network between all nodes.
+type networkFaults struct {
 	cut    map[[2]int]bool // from, to: nothing comes through
 	loss   float64
 	double float64
 	slow   time.Duration // the longest delay; messages overtake each other
 }
 
-func (w *weather) clear() { *w = weather{cut: make(map[[2]int]bool), slow: 4 * time.Millisecond} }
+func (w *networkFaults) clear() {
+	*w = networkFaults{cut: make(map[[2]int]bool), slow: 4 * time.Millisecond}
+}
 
-// ship has something happen on another node after a while, or never, or twice.
+// ship makes f run on another node after a while, or never, or twice.
 func (s *sim) ship(from, to *machine, do func()) {
-	if s.weather.cut[[2]int{from.number, to.number}] || from != to && s.chance(s.weather.loss) {
+	if s.network.cut[[2]int{from.number, to.number}] || from != to && s.chance(s.network.loss) {
 		return
 	}
 	copies := 1
-	if from != to && s.chance(s.weather.double) {
+	if from != to && s.chance(s.network.double) {
 		copies = 2
 	}
 	for range copies {
 		at := from.clock()
 		if from != to {
-			at += s.between(500*time.Microsecond, s.weather.slow)
+			at += s.between(500*time.Microsecond, s.network.slow)
 			if s.chance(0.02) {
-				at += s.between(0, 20*s.weather.slow)
+				at += s.between(0, 20*s.network.slow)
 			}
 		}
 		s.at(at, func() {
-			if !s.weather.cut[[2]int{from.number, to.number}] {
-				to.take(do)
+			if !s.network.cut[[2]int{from.number, to.number}] {
+				to.enqueue(do)
 			}
 		})
 	}
@@ -48,19 +50,19 @@ func (s *sim) ship(from, to *machine, do func()) {
 func (n *machine) carry(peer string, group uint64, message []byte) {
 	to := n.sim.peers[peer]
 	if to == nil {
-		n.sim.fail("%s sends to %q, which is nobody", n.peer, peer)
+		n.sim.fail("%s sends to %q, which is not a node", n.peer, peer)
 		return
 	}
 	n.sim.ship(n, to, func() { to.receive(n, group, message) })
 }
 
-// receive does what package region's receiver does.
+// receive does the same as package region's receiver.
 func (n *machine) receive(from *machine, group uint64, message []byte) {
 	n.sim.note(note{who: n.peer, what: "from " + from.peer, a: group, data: message})
 	err := n.host.Receive(from.peer, group, message)
 	switch {
 	case errors.Is(err, replica.ErrNotOpen):
-		n.rouse(group, func() { _ = n.host.Receive(from.peer, group, message) }) // refused ones are lost
+		n.openAndDeliver(group, func() { _ = n.host.Receive(from.peer, group, message) }) // refused ones are lost
 	case errors.Is(err, replica.ErrNotMember):
 		n.vouch(group)
 	}
@@ -74,7 +76,7 @@ func (n *machine) stream(peer string, group uint64, write func(io.Writer) error,
 	s.count("snapshots sent")
 	answer := func(err error) {
 		if n.host != nil && n.life == life {
-			n.take(func() { done(err) })
+			n.enqueue(func() { done(err) })
 		}
 	}
 	s.at(n.clock()+s.between(0, 50*time.Millisecond), func() { // the goroutine of the carrier
@@ -86,15 +88,15 @@ func (n *machine) stream(peer string, group uint64, write func(io.Writer) error,
 			answer(err)
 			return
 		}
-		if s.chance(s.weather.loss) {
+		if s.chance(s.network.loss) {
 			s.at(s.now+s.between(0, time.Second), func() { answer(errLost) })
 			return
 		}
 		s.at(s.now+10*time.Second, func() { answer(errLost) }) // done counts once
 		s.ship(n, to, func() {
 			s.note(note{who: to.peer, what: "snapshot", a: group, b: uint64(b.Len())})
-			if !s.calm && s.chance(0.05) { // the end comes while it is being installed
-				to.doom = []doom{doomBefore, doomAfter}[s.random.IntN(2)]
+			if !s.calm && s.chance(0.05) { // the stream ends while the snapshot is being installed
+				to.crashPoint = []crashPoint{crashBefore, crashAfter}[s.random.IntN(2)]
 			}
 			to.host.PostSnapshot(n.peer, group, bytes.NewReader(b.Bytes()), func(err error) {
 				s.ship(to, n, func() { answer(err) })

@@ -14,32 +14,32 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// machine is a daemon: a disk, and while it is up a replica.Host that is driven step by step, and owners above it.
-// It does one thing at a time: while it waits for its disk, or is paused, what comes waits in backlog and due.
+// machine is a daemon: a disk, and while it is up a replica.Host that is driven step by step, and owners above it. It
+// does one thing at a time: while it waits for its disk, or is paused, input waits in backlog and due.
 type machine struct {
 	sim    *sim
 	number int
 	peer   string
 	disk   *disk
-	gone   bool // for good: the machine and its disk
+	gone   bool // for good, with its disk
 
-	host    *replica.Host // nil while the process is down
-	life    int           // counts the processes
-	owners  []*owner      // by group
-	opening map[uint64]bool
-	buried  map[uint64]uint64        // by group: the replica id that was removed last; outlives the process
-	drowsy  map[uint64]time.Duration // until when raft messages do not wake the group
-	vouched map[uint64]time.Duration
-	seen    map[string]time.Duration // when a peer answered last
+	host        *replica.Host // nil while the process is down
+	life        int           // counts the processes
+	owners      []*owner      // by group
+	opening     map[uint64]bool
+	tombstones  map[uint64]uint64        // by group: the replica id that was removed last; outlives the process
+	noWakeUntil map[uint64]time.Duration // until when raft messages do not wake the group
+	vouched     map[uint64]time.Duration
+	seen        map[string]time.Duration // when a peer answered last
 
-	pace   float64       // how long a second of this node's clock takes
-	fsync  time.Duration // the longest time that a commit takes
-	full   bool          // the disk refuses commits
-	torn   bool          // and stores them all the same
-	doom   doom
-	flaky  float64 // the chance that the process ends after a commit
-	dying  bool    // it has ended, and whoever is on the stack does not know yet
-	paused bool
+	clockRate  float64       // the duration of a second of this node's clock
+	fsync      time.Duration // the longest time that a commit takes
+	full       bool          // the disk refuses commits
+	torn       bool          // and stores them all the same
+	crashPoint crashPoint
+	flaky      float64 // the chance that the process ends after a commit
+	dying      bool    // it has crashed, but the functions on the stack have not returned yet
+	paused     bool
 
 	busy    time.Duration // until then it waits for its disk
 	turning bool
@@ -47,18 +47,18 @@ type machine struct {
 	due     [4]bool // by event
 }
 
-type doom int
+type crashPoint int
 
 const (
-	doomNone doom = iota
-	doomBefore
-	doomAfter
+	crashNone crashPoint = iota
+	crashBefore
+	crashAfter
 )
 
 const tickEvery = 100 * time.Millisecond
 
 func (s *sim) addNode() *machine {
-	n := &machine{sim: s, number: len(s.nodes), peer: peerName(len(s.nodes)), pace: 1, fsync: usualFsync, buried: make(map[uint64]uint64)}
+	n := &machine{sim: s, number: len(s.nodes), peer: peerName(len(s.nodes)), clockRate: 1, fsync: usualFsync, tombstones: make(map[uint64]uint64)}
 	n.disk = &disk{node: n, tables: make(map[string]map[string][]byte)}
 	s.nodes = append(s.nodes, n)
 	s.peers[n.peer] = n
@@ -78,7 +78,7 @@ func (n *machine) boot() {
 	}
 	n.life++
 	n.host = host
-	n.opening, n.drowsy = make(map[uint64]bool), make(map[uint64]time.Duration)
+	n.opening, n.noWakeUntil = make(map[uint64]bool), make(map[uint64]time.Duration)
 	n.vouched, n.seen = make(map[uint64]time.Duration), make(map[string]time.Duration)
 	for _, other := range s.nodes {
 		n.seen[other.peer] = s.now
@@ -93,16 +93,16 @@ func (n *machine) boot() {
 	if err != nil {
 		s.fail("boot %s: %v", n.peer, err)
 	}
-	n.take(func() {
+	n.enqueue(func() {
 		for _, group := range groups {
-			if group == world.CatalogID || s.chance(0.6) { // the others wake when they are wanted
+			if group == world.CatalogID || s.chance(0.6) { // the others wake when they are needed
 				n.open(replica.Founding{Group: group}, nil)
 			}
 		}
 	})
 }
 
-// crash ends the process: what is on the disk stays, all else is gone.
+// crash ends the process: the disk survives, everything else is lost.
 func (n *machine) crash(why string) {
 	if n.host == nil {
 		return
@@ -116,7 +116,7 @@ func (n *machine) crash(why string) {
 func (n *machine) down() {
 	n.life++
 	n.host, n.owners, n.backlog, n.due = nil, nil, nil, [4]bool{}
-	n.busy, n.doom, n.paused, n.turning, n.dying = 0, doomNone, false, false, false
+	n.busy, n.crashPoint, n.paused, n.turning, n.dying = 0, crashNone, false, false, false
 }
 
 // stop ends the process properly.
@@ -132,17 +132,17 @@ func (n *machine) stop() {
 	n.down()
 }
 
-// clock is when what the node does now is done.
+// clock returns when the node's current work is done.
 func (n *machine) clock() time.Duration { return max(n.sim.now, n.busy) }
 
-// spend lets the node wait for its disk.
-func (n *machine) spend(d time.Duration) {
+// waitForDisk makes the node wait for its disk.
+func (n *machine) waitForDisk(d time.Duration) {
 	n.busy = n.clock() + d
-	n.again(n.busy)
+	n.resumeAt(n.busy)
 }
 
-// again has the node look into its backlog at a time.
-func (n *machine) again(at time.Duration) {
+// resumeAt makes the node process its backlog at a time.
+func (n *machine) resumeAt(at time.Duration) {
 	life := n.life
 	n.sim.at(at, func() {
 		if n.life == life {
@@ -155,30 +155,30 @@ func (n *machine) tick(in time.Duration) {
 	life := n.life
 	n.sim.at(n.sim.now+in, func() {
 		if n.life == life {
-			n.event(replica.Ticked)
-			n.tick(time.Duration(float64(tickEvery) * n.pace))
+			n.wakeLoop(replica.Ticked)
+			n.tick(time.Duration(float64(tickEvery) * n.clockRate))
 		}
 	})
 }
 
-// every has something done again and again, until the process ends.
+// every calls f repeatedly, until the process ends.
 func (n *machine) every(period time.Duration, do func()) {
 	life := n.life
-	wait := time.Duration(float64(period)*n.pace) + n.sim.between(0, period/20)
+	wait := time.Duration(float64(period)*n.clockRate) + n.sim.between(0, period/20)
 	n.sim.at(n.sim.now+wait, func() {
 		if n.life == life {
-			n.take(do)
+			n.enqueue(do)
 			n.every(period, do)
 		}
 	})
 }
 
-// later has something done after a while, unless the process ends before.
+// later calls f after a while, unless the process ends before.
 func (n *machine) later(in time.Duration, do func()) {
 	life := n.life
 	n.sim.at(n.clock()+in, func() {
 		if n.life == life {
-			n.take(do)
+			n.enqueue(do)
 		}
 	})
 }
@@ -196,9 +196,9 @@ func (a *simAlarm) Stop() bool { a.setting++; return true }
 func (a *simAlarm) Reset(d time.Duration) bool {
 	a.setting++
 	setting, n := a.setting, a.node
-	n.sim.at(n.clock()+time.Duration(float64(d)*n.pace), func() {
+	n.sim.at(n.clock()+time.Duration(float64(d)*n.clockRate), func() {
 		if n.life == a.life && a.setting == setting {
-			n.event(a.what)
+			n.wakeLoop(a.what)
 		}
 	})
 	return true
@@ -206,8 +206,8 @@ func (a *simAlarm) Reset(d time.Duration) bool {
 
 func (n *machine) occupied() bool { return n.paused || n.turning || n.busy > n.sim.now }
 
-// take does something on the node, as soon as it has time. It is lost if the process is down.
-func (n *machine) take(do func()) {
+// enqueue runs f on the node, as soon as it has time. f is dropped if the process is down.
+func (n *machine) enqueue(do func()) {
 	switch {
 	case n.host == nil:
 	case n.occupied():
@@ -218,8 +218,8 @@ func (n *machine) take(do func()) {
 	}
 }
 
-// event makes the host's loop go round; one that comes twice before it has time counts once, as of a ticker.
-func (n *machine) event(what replica.Event) {
+// wakeLoop makes the host's loop run once. Like a ticker's, an event that comes twice before the node has time counts once.
+func (n *machine) wakeLoop(what replica.Event) {
 	switch {
 	case n.host == nil:
 	case n.occupied():
@@ -229,7 +229,7 @@ func (n *machine) event(what replica.Event) {
 	}
 }
 
-// resume goes on with what had to wait.
+// resume continues with the work that had to wait.
 func (n *machine) resume() {
 	for n.host != nil && !n.occupied() {
 		if len(n.backlog) > 0 {
@@ -256,7 +256,7 @@ func (n *machine) resume() {
 	}
 }
 
-// turn lets host and owners do what there is to do, until the disk or the world outside is waited for.
+// turn lets host and owners work until they wait for the disk or for input.
 func (n *machine) turn(what replica.Event) {
 	n.turning = true
 	life := n.life
@@ -265,7 +265,7 @@ func (n *machine) turn(what replica.Event) {
 		if !n.guard(func() { more = n.host.Step(what) }) || n.life != life {
 			return
 		}
-		if n.dying { // the host took the end for a fault of raft's
+		if n.dying { // the host mistook the crash for a fault of raft
 			n.crashIn()
 			return
 		}
@@ -287,11 +287,11 @@ func (n *machine) turn(what replica.Event) {
 	n.turning = false
 	n.checkLeaders()
 	if len(n.backlog) > 0 && n.busy <= n.sim.now {
-		n.again(n.sim.now)
+		n.resumeAt(n.sim.now)
 	}
 }
 
-// guard runs what may be the end of the process: false if it was.
+// guard runs f, which may end the process, and returns false if it did.
 func (n *machine) guard(do func()) (lives bool) {
 	lives = true
 	defer func() {
@@ -311,7 +311,7 @@ func (n *machine) guard(do func()) (lives bool) {
 
 func (n *machine) crashIn() {
 	why := "before a commit was stored"
-	if n.doom == doomAfter {
+	if n.crashPoint == crashAfter {
 		why = "after a commit was stored"
 	}
 	n.crash(why)
@@ -322,7 +322,7 @@ func (n *machine) crashIn() {
 	n.sim.at(n.sim.now+n.sim.away(), n.boot)
 }
 
-// away is how long a node is down: often hardly at all, so that others remember what it has said.
+// away returns how long a node is down: often briefly, so that others remember its messages.
 func (s *sim) away() time.Duration {
 	if s.chance(0.5) {
 		return s.between(5*time.Millisecond, 200*time.Millisecond)
@@ -330,10 +330,10 @@ func (s *sim) away() time.Duration {
 	return s.between(200*time.Millisecond, 12*time.Second)
 }
 
-// serve lets the owners look into their mailboxes.
+// serve lets the owners process their mailboxes.
 func (n *machine) serve() {
 	for _, o := range slices.Clone(n.owners) {
-		o.look()
+		o.takeDeliveries()
 	}
 }
 
@@ -354,7 +354,7 @@ func (n *machine) has(group uint64) bool {
 	return has
 }
 
-// open opens a group, founds it if there are members, and calls then with the owner.
+// open opens a group, founds it if there are members, and then calls then with the owner.
 func (n *machine) open(f replica.Founding, then func(*owner)) {
 	if n.opening[f.Group] || n.owner(f.Group) != nil {
 		return
@@ -374,7 +374,7 @@ func (n *machine) opened(group uint64, g *replica.Group, err error, then func(*o
 	delete(n.opening, group)
 	switch {
 	case err == nil:
-		if id := n.host.ReplicaID(group); id <= n.buried[group] {
+		if id := n.host.ReplicaID(group); id <= n.tombstones[group] {
 			n.sim.fail("%s takes part in group %d as replica %d, which was removed from it", n.peer, group, id)
 		}
 		o := newOwner(n, group, g)
@@ -383,7 +383,7 @@ func (n *machine) opened(group uint64, g *replica.Group, err error, then func(*o
 		if then != nil {
 			then(o)
 		}
-	case errors.Is(err, replica.ErrNotMember): // it was removed, and died before it said so
+	case errors.Is(err, replica.ErrNotMember): // it was removed, and crashed before it reported that
 		n.forget(group, nil)
 	case errors.Is(err, replica.ErrTombstone), errors.Is(err, replica.ErrStorage), errors.Is(err, replica.ErrOpen):
 	default:
@@ -391,7 +391,7 @@ func (n *machine) opened(group uint64, g *replica.Group, err error, then func(*o
 	}
 }
 
-// join takes part in a group under a replica id. An earlier replica is removed before.
+// join joins a group under a replica id. An earlier replica is removed first.
 func (n *machine) join(group, id uint64, members []replica.Member) {
 	if o := n.owner(group); o != nil {
 		if n.host.ReplicaID(group) < id {
@@ -455,7 +455,7 @@ func (n *machine) forget(group uint64, then func()) {
 			delete(n.opening, group)
 			if err == nil {
 				n.sim.count("removed")
-				n.buried[group] = max(n.buried[group], id)
+				n.tombstones[group] = max(n.tombstones[group], id)
 			}
 			if then != nil && err == nil {
 				n.later(0, then)
@@ -464,7 +464,7 @@ func (n *machine) forget(group uint64, then func()) {
 	})
 }
 
-// peerName names a node with letters of base58.
+// peerName returns a node's name in letters of base58.
 func peerName(i int) string {
 	const letters = "abcdefghijkmnopqrstuvwxyz"
 	return strings.Repeat("n", 1+i/len(letters)) + letters[i%len(letters):][:1]

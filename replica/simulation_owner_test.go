@@ -15,8 +15,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// owner owns a replica on a node, as region's loop and catalog do, with the same state machines: world.Land for a
-// region, world.Catalog for the root.
+// owner owns a replica on a node, as region's loop and catalog do, with the same state machines: world.Land for a region,
+// world.Catalog for the root.
 type owner struct {
 	node  *machine
 	id    uint64
@@ -24,20 +24,20 @@ type owner struct {
 	model *model
 	land  *world.Land    // nil for the catalog
 	root  *world.Catalog // nil for a region
-	at    int            // so many of the model's entries have been applied
+	at    int            // number of the model's entries that have been applied
 	base  uint64         // applied when it was loaded
 
 	leading   bool
 	leader    string
-	since     time.Duration // of leading or leader
+	since     time.Duration // since this node or another leads
 	waiting   []wire.Intent
 	planned   bool // a proposal is planned
 	asked     map[editKey][]func(answer)
 	founding  map[string][]func(answer)
 	reads     []*pendingRead
-	used      time.Duration // when somebody wanted something last
-	announced uint64        // the configuration that the catalog knows
-	slow      bool          // it will look later
+	used      time.Duration // when the region was last used
+	announced uint64        // the configuration that the catalog has
+	slow      bool          // it looks into its mailbox later
 	closed    bool
 }
 
@@ -53,7 +53,7 @@ type pendingRead struct {
 	reply  func(answer)
 }
 
-// answer is what a player's gateway hears.
+// answer is the reply to a player's gateway.
 type answer struct {
 	leader  string // ask there
 	refused string
@@ -72,7 +72,7 @@ func tablesOf(group uint64) []replica.TablePrefix {
 
 const simHeight = 64
 
-// wakeTable holds rows that come and go: entry after entry writes its own and deletes an older one, as no land does.
+// wakeTable holds rows that come and go: each entry writes a row and deletes an older one, which no land does.
 const wakeTable = "wake"
 
 func wakeOf(group, index uint64) []kv.Write {
@@ -94,7 +94,7 @@ func newOwner(n *machine, id uint64, g *replica.Group) *owner {
 	return o
 }
 
-// load reads the state from the tables, which must be exactly what the entries up to the applied index make.
+// load reads the state from the tables, which must exactly match the entries up to the applied index.
 func (o *owner) load(applied uint64) {
 	s := o.node.sim
 	s.note(note{who: o.node.peer, what: "load", a: o.id, b: applied})
@@ -124,8 +124,9 @@ func (o *owner) load(applied uint64) {
 	o.base = applied
 }
 
-// look takes the mailbox. Sometimes it comes to what it has taken a little later: owners do other things, too.
-func (o *owner) look() {
+// takeDeliveries takes the mailbox. Sometimes it processes the deliveries a little later, because owners do other things,
+// too.
+func (o *owner) takeDeliveries() {
 	for _, r := range o.reads {
 		if r.index == 0 {
 			select {
@@ -180,7 +181,7 @@ func (o *owner) answerReads() {
 	})
 }
 
-// applied is the index up to which the owner has applied all entries.
+// applied returns the index up to which the owner has applied all entries.
 func (o *owner) applied() uint64 {
 	if o.at == 0 {
 		return max(1, o.base)
@@ -188,7 +189,7 @@ func (o *owner) applied() uint64 {
 	return max(o.base, o.model.order[o.at-1])
 }
 
-// seen is the index of the last entry in its state. Others may have applied later ones that owners do not see.
+// seen returns the index of the last entry in its state. Others may have applied later, internal entries.
 func (o *owner) seen() uint64 {
 	if o.at == 0 {
 		return 1
@@ -263,7 +264,7 @@ func (o *owner) apply(c replica.Committed) {
 	}
 	writes := append(o.land.Writes(), wakeOf(o.id, c.Index)...)
 	if o.model.applied(o, c, writes) {
-		o.model.once(c, out)
+		o.model.countEdit(c, out)
 	}
 	o.group.Applied(c.Index, writes)
 	for _, r := range out.Results {
@@ -291,7 +292,7 @@ func (o *owner) applyRoot(c replica.Committed) {
 	delete(o.founding, key)
 }
 
-// edit takes in an edit of a gateway.
+// edit accepts an edit of a gateway.
 func (o *owner) edit(e wire.Intent, reply func(answer)) {
 	o.used = o.node.sim.now
 	if !o.leading {
@@ -304,7 +305,7 @@ func (o *owner) edit(e wire.Intent, reply func(answer)) {
 	o.plan()
 }
 
-// plan has what waits proposed with the next tick of the region.
+// plan proposes what waits with the next tick of the region.
 func (o *owner) plan() {
 	if o.planned {
 		return
@@ -330,7 +331,7 @@ func (o *owner) plan() {
 	})
 }
 
-// read takes in a linearizable read of a block.
+// read accepts a linearizable read of a block.
 func (o *owner) read(pos grid.Pos, reply func(answer)) {
 	o.used = o.node.sim.now
 	got, err := o.group.Asks()
@@ -341,7 +342,7 @@ func (o *owner) read(pos grid.Pos, reply func(answer)) {
 	o.reads = append(o.reads, &pendingRead{pos: pos, answer: got, reply: reply})
 }
 
-// found takes in a question for the region that covers a cell, which is founded if there is none.
+// found answers a question for the region that covers a cell, which is founded if there is none.
 func (o *owner) found(cell grid.Cell, members []wire.Member, reply func(answer)) {
 	if !o.leading {
 		reply(answer{leader: o.leader})
@@ -361,7 +362,7 @@ func (o *owner) found(cell grid.Cell, members []wire.Member, reply func(answer))
 	}
 }
 
-// moved takes in what a region's leader says of its members.
+// moved accepts a region leader's report of its members.
 func (o *owner) moved(to wire.Region, reply func(answer)) {
 	if !o.leading {
 		reply(answer{leader: o.leader})

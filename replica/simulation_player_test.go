@@ -38,24 +38,24 @@ type client struct {
 	gateway *machine
 	home    int // the cell where it builds
 	known   map[int]wire.Region
-	leaders map[uint64]string // by group, where the last answer said
+	leaders map[uint64]string // by group, according to the last answer
 	op      *op
-	sweep   []*op // what it still has to do for a calm world to count as well
-	wanted  bool  // the sweep under way has not ended
+	sweep   []*op // what is left to do before a calm world counts as well
+	wanted  bool  // the current sweep has not ended
 }
 
 // op is one thing that a player does.
 type op struct {
-	cell    int
-	read    bool
-	pos     grid.Pos
-	intent  wire.Intent
-	began   time.Duration
-	floor   uint64 // when it began, somebody had seen the state of this index
-	tries   int
-	sent    time.Duration // where another had pointed to
-	told    bool          // its block is in the history
-	history int
+	cell     int
+	read     bool
+	pos      grid.Pos
+	intent   wire.Intent
+	began    time.Duration
+	floor    uint64 // index of the newest state that any player had seen when it began
+	tries    int
+	sent     time.Duration // when another node had referred to this one
+	recorded bool          // its block is in the history
+	history  int
 }
 
 func (s *sim) addClient() {
@@ -113,7 +113,7 @@ func (c *client) newOp(cell int, read bool) *op {
 	return o
 }
 
-// try asks a node; if nothing comes back for a while, another one.
+// try asks a node, and if there is no reply for a while, another one.
 func (c *client) try(o *op) {
 	s := c.sim
 	o.tries++
@@ -127,7 +127,7 @@ func (c *client) try(o *op) {
 			return
 		}
 		if c.gateway.host == nil || s.chance(0.2) {
-			c.gateway = s.anybody()
+			c.gateway = s.anyNode()
 		}
 		if r, ok := c.known[o.cell]; ok {
 			delete(c.leaders, r.ID)
@@ -143,14 +143,14 @@ func (c *client) try(o *op) {
 		c.locate(o)
 		return
 	}
-	if !o.told && !o.read {
-		o.told, o.history = true, c.record(o)
+	if !o.recorded && !o.read {
+		o.recorded, o.history = true, c.record(o)
 	}
 	to := c.choose(region.ID)
 	s.ship(c.gateway, to, func() { to.serveOp(region, o, c.reply(o, to)) })
 }
 
-// choose picks whom to ask: who is said to lead, else a member that the catalog knows, or anybody.
+// choose picks the node to ask: the reported leader, else a member from the catalog, or any node.
 func (c *client) choose(group uint64) *machine {
 	s := c.sim
 	if n := s.peers[c.leaders[group]]; n != nil {
@@ -159,11 +159,11 @@ func (c *client) choose(group uint64) *machine {
 	if members := s.model(group).region.Members; len(members) > 0 && s.chance(0.8) {
 		return s.peers[members[s.random.IntN(len(members))].Peer]
 	}
-	return s.anybody()
+	return s.anyNode()
 }
 
-// anybody is a node that is not gone for good.
-func (s *sim) anybody() *machine {
+// anyNode returns a node that is not gone for good.
+func (s *sim) anyNode() *machine {
 	for {
 		if n := s.nodes[s.random.IntN(len(s.nodes))]; !n.gone {
 			return n
@@ -171,7 +171,7 @@ func (s *sim) anybody() *machine {
 	}
 }
 
-// locate asks the catalog for a cell's region, and has it founded on the nodes that come to mind.
+// locate asks the catalog for a cell's region, and has it founded on random nodes.
 func (c *client) locate(o *op) {
 	s := c.sim
 	cell := s.cells[o.cell].cell
@@ -192,19 +192,19 @@ func (c *client) locate(o *op) {
 
 const gameAddress = "127.0.0.1:4002"
 
-// reply brings an answer back to the gateway, if its process still is the same.
+// reply delivers an answer to the gateway, if its process is still the same.
 func (c *client) reply(o *op, from *machine) func(answer) {
 	s, gateway, life := c.sim, c.gateway, c.gateway.life
 	return func(a answer) {
 		s.ship(from, gateway, func() {
 			if gateway.life == life && c.op == o {
-				c.hear(o, from, a)
+				c.handleAnswer(o, from, a)
 			}
 		})
 	}
 }
 
-func (c *client) hear(o *op, from *machine, a answer) {
+func (c *client) handleAnswer(o *op, from *machine, a answer) {
 	s := c.sim
 	group := uint64(world.CatalogID)
 	if r, ok := c.known[o.cell]; ok {
@@ -222,12 +222,12 @@ func (c *client) hear(o *op, from *machine, a answer) {
 	case a.index == 0:
 		if a.leader != "" && a.leader != from.peer {
 			c.leaders[group] = a.leader
-			if s.now > o.sent+20*time.Millisecond { // two who point at each other must not keep us busy
+			if s.now > o.sent+20*time.Millisecond { // two nodes that refer to each other must not keep the client busy
 				o.sent = s.now
 				c.try(o)
 			}
 		}
-	case o.told && group == world.CatalogID:
+	case o.recorded && group == world.CatalogID:
 	default:
 		c.leaders[group] = from.peer
 		c.finish(o, a)
@@ -246,18 +246,18 @@ func (c *client) finish(o *op, a answer) {
 	case o.read:
 		s.count("reads")
 		if a.index < o.floor {
-			s.fail("a read of player %d sees entry %d of group %d; when it began somebody had seen %d", c.number, a.index, m.group, o.floor)
+			s.fail("a read of player %d sees entry %d of group %d; when it began a player had seen %d", c.number, a.index, m.group, o.floor)
 		}
 		if want := m.blockAt(o.pos, a.index); a.block != want {
-			s.fail("a read of player %d at entry %d of group %d gives block %d, not %d", c.number, a.index, m.group, a.block, want)
+			s.fail("a read of player %d at entry %d of group %d returns block %d, not %d", c.number, a.index, m.group, a.block, want)
 		}
 		o.intent.Block = a.block
-		o.told, o.history = true, c.record(o)
+		o.recorded, o.history = true, c.record(o)
 	default:
 		s.count("acknowledged")
 		index, ok := m.used[editKey{c.id, o.intent.Seq}]
 		if !ok || index <= o.floor {
-			s.fail("edit %d of player %d is acknowledged, applied at entry %d; when it began somebody had seen %d", o.intent.Seq, c.number, index, o.floor)
+			s.fail("edit %d of player %d is acknowledged, applied at entry %d; when it began a player had seen %d", o.intent.Seq, c.number, index, o.floor)
 		}
 		a.index = index
 	}
@@ -268,7 +268,7 @@ func (c *client) finish(o *op, a answer) {
 	c.rest()
 }
 
-// abandon ends an operation that nobody knows the end of: the player has left.
+// abandon ends an operation of unknown outcome: the player has left.
 func (c *client) abandon(*op) {
 	c.sim.count("given up")
 	c.rest()
@@ -283,7 +283,7 @@ func (c *client) rest() {
 	c.sim.at(c.sim.now+pause, c.act)
 }
 
-// record adds an operation to the history, as one that has no end yet.
+// record adds an operation to the history, without an end yet.
 func (c *client) record(o *op) int {
 	name := o.pos.String()
 	all := append(c.sim.history[name], operation{
@@ -293,7 +293,7 @@ func (c *client) record(o *op) int {
 	return len(all) - 1
 }
 
-// serveOp is what a node does with a player's wish.
+// serveOp performs a player's operation on a node.
 func (n *machine) serveOp(region wire.Region, o *op, reply func(answer)) {
 	own := n.owner(region.ID)
 	switch {

@@ -15,14 +15,14 @@ import (
 // (region/membership); the rest is a short form of region/supervise.go, sleep.go, joining.go and receive.go.
 
 const (
-	grace     = 8 * time.Second
-	nearlyAll = 64
-	reign     = 10 * time.Second
-	drowsy    = time.Second
-	idle      = 6 * time.Second
+	grace       = 8 * time.Second
+	nearlyAll   = 64
+	minLeadTime = 10 * time.Second
+	noWakeFor   = time.Second
+	idle        = 6 * time.Second
 )
 
-// nearest lists peers by their distance to a group's key.
+// nearest returns peers by their distance to a group's key.
 func (s *sim) nearest(group uint64, fit func(n *machine) bool) []string {
 	var peers []string
 	for _, n := range s.nodes {
@@ -41,7 +41,7 @@ func (n *machine) lives(peer string) bool {
 }
 func (n *machine) lost(peer string) bool { return peer != n.peer && n.sim.now-n.seen[peer] > grace }
 
-// supervise pings everybody and looks after the groups that are led here.
+// supervise pings all nodes and maintains the groups that are led here.
 func (n *machine) supervise() {
 	s := n.sim
 	for _, other := range s.nodes {
@@ -63,7 +63,7 @@ func (n *machine) supervise() {
 	}
 }
 
-// consult asks an authority about a group that has had no leader for long: perhaps it goes on without this node.
+// consult asks an authority about a group that has had no leader for long: it may continue without this node.
 func (o *owner) consult() {
 	newest := o.model.newest
 	id := o.node.host.ReplicaID(o.id)
@@ -98,7 +98,7 @@ func (o *owner) tend() {
 		return member && !n.lost(other.peer) || n.lives(other.peer) && !other.gone
 	})
 	next := membership.Next(n.peer, states, nearest, o.model.copies)
-	if o.sleepy(status, next) {
+	if o.hibernateIfIdle(status, next) {
 		return
 	}
 	if next.Kind == membership.Stay && len(status.Members) < 2 || !o.announce() {
@@ -115,7 +115,7 @@ func (o *owner) tend() {
 	case membership.Wait:
 		o.invite(status)
 	case membership.Transfer:
-		if s.now-o.since > reign {
+		if s.now-o.since > minLeadTime {
 			s.count("transfers")
 			err = o.group.Transfer(next.Peer)
 		}
@@ -126,7 +126,7 @@ func (o *owner) tend() {
 	}
 }
 
-// announce makes sure that the catalog knows the members.
+// announce makes sure that the catalog has the current members.
 func (o *owner) announce() bool {
 	conf := o.group.Configuration()
 	if o.id == world.CatalogID || o.announced >= conf.Index || conf.Index == 1 {
@@ -165,14 +165,14 @@ func (o *owner) invite(status replica.Status) {
 		to := o.node.sim.peers[m.Peer]
 		s := o.node.sim
 		s.ship(o.node, to, func() { to.join(o.id, m.ID, members) })
-		if s.chance(0.2) { // a request that was thought to be lost comes late
-			s.at(s.now+s.between(5*time.Second, 40*time.Second), func() { to.take(func() { to.join(o.id, m.ID, members) }) })
+		if s.chance(0.2) { // a request that seemed lost arrives late
+			s.at(s.now+s.between(5*time.Second, 40*time.Second), func() { to.enqueue(func() { to.join(o.id, m.ID, members) }) })
 		}
 	}
 }
 
-// sleepy puts the region to sleep if nobody has wanted it for a while and all members are up to date.
-func (o *owner) sleepy(status replica.Status, next membership.Step) bool {
+// hibernateIfIdle hibernates the region if it has not been used for a while and all members are up to date.
+func (o *owner) hibernateIfIdle(status replica.Status, next membership.Step) bool {
 	n, s := o.node, o.node.sim
 	if !s.asleep || o.id == world.CatalogID || s.now-o.used < idle || len(status.Members) < 2 || len(o.waiting) > 0 ||
 		next.Kind != membership.Stay && next.Kind != membership.Transfer || !o.announce() {
@@ -185,13 +185,13 @@ func (o *owner) sleepy(status replica.Status, next membership.Step) bool {
 	}
 	s.count("sleeps")
 	s.note(note{who: n.peer, what: "sleeps", a: o.id})
-	n.lull(o)
+	n.hibernate(o)
 	for _, m := range status.Members {
 		if other := s.peers[m.Peer]; other != n {
 			s.ship(n, other, func() {
-				his := other.owner(o.id)
-				if his != nil && s.now-his.used > idle/2 && his.group.Status().Applied >= status.Last {
-					other.lull(his)
+				followerOwner := other.owner(o.id)
+				if followerOwner != nil && s.now-followerOwner.used > idle/2 && followerOwner.group.Status().Applied >= status.Last {
+					other.hibernate(followerOwner)
 				}
 			})
 		}
@@ -199,12 +199,12 @@ func (o *owner) sleepy(status replica.Status, next membership.Step) bool {
 	return true
 }
 
-func (n *machine) lull(o *owner) {
-	n.drowsy[o.id] = n.sim.now + drowsy
+func (n *machine) hibernate(o *owner) {
+	n.noWakeUntil[o.id] = n.sim.now + noWakeFor
 	n.close(o)
 }
 
-// wake opens a region because somebody wants it.
+// wake opens a region that is needed.
 func (n *machine) wake(region wire.Region) {
 	then := func(o *owner) {
 		n.sim.count("wakes")
@@ -214,15 +214,15 @@ func (n *machine) wake(region wire.Region) {
 		n.open(replica.Founding{Group: region.ID}, then)
 		return
 	}
-	n.first(region.ID, then)
+	n.openFirst(region.ID, then)
 }
 
-// first opens a region of which this node has nothing, though it is a member: one that was just founded, or that has
-// come to have other members since, while this node was away.
-func (n *machine) first(group uint64, then func(*owner)) {
+// openFirst opens a region of which this node stores nothing, though it is a member: it was just founded, or its members have
+// changed while this node was away.
+func (n *machine) openFirst(group uint64, then func(*owner)) {
 	region := n.sim.model(group).region
 	if region.Epoch > 1 {
-		n.belated(region)
+		n.joinLate(region)
 		return
 	}
 	if region.Epoch != 1 || !slices.ContainsFunc(region.Members, func(m wire.Member) bool { return m.Peer == n.peer }) {
@@ -242,8 +242,8 @@ func (n *machine) first(group uint64, then func(*owner)) {
 	n.open(f, then)
 }
 
-// belated joins as the replica that the catalog knows.
-func (n *machine) belated(region wire.Region) {
+// joinLate joins as the replica in the catalog.
+func (n *machine) joinLate(region wire.Region) {
 	var members []replica.Member
 	id := uint64(0)
 	for _, k := range region.Members {
@@ -258,9 +258,9 @@ func (n *machine) belated(region wire.Region) {
 	}
 }
 
-// rouse opens a group because a member speaks to it, and then hands the message in again.
-func (n *machine) rouse(group uint64, again func()) {
-	if n.drowsy[group] > n.sim.now || n.opening[group] {
+// openAndDeliver opens a group because a member sent it a message, and then delivers the message again.
+func (n *machine) openAndDeliver(group uint64, again func()) {
+	if n.noWakeUntil[group] > n.sim.now || n.opening[group] {
 		return
 	}
 	life := n.life
@@ -273,12 +273,12 @@ func (n *machine) rouse(group uint64, again func()) {
 		if n.owner(group) == nil && n.has(group) {
 			n.open(replica.Founding{Group: group}, then)
 		} else if n.owner(group) == nil {
-			n.first(group, then)
+			n.openFirst(group, then)
 		}
 	})
 }
 
-// vouch has the gate hear the members that the authority knows.
+// vouch makes the gate admit the members in the authority's answer.
 func (n *machine) vouch(group uint64) {
 	if n.sim.now < n.vouched[group] {
 		return

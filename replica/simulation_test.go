@@ -25,7 +25,7 @@ var (
 	simulationTrace   = flag.String("simulation.trace", "", "file for the whole trace of the last seed")
 )
 
-// TestSimulation runs whole clusters in virtual time. It fails at the first thing that is not as it was promised.
+// TestSimulation runs whole clusters in virtual time. It fails at the first broken guarantee.
 func TestSimulation(t *testing.T) {
 	seeds, err := parseSeeds(*simulationSeeds)
 	if err != nil {
@@ -53,7 +53,7 @@ func TestSimulation(t *testing.T) {
 	t.Logf("%d seeds, %.0f virtual minutes in %.1f s: %.1f a second", len(seeds), minutes, seconds, minutes/seconds)
 }
 
-// TestSimulationReplays: the same seed does the same again, also in another process.
+// TestSimulationReplays: the same seed has the same result, also in another process.
 func TestSimulationReplays(t *testing.T) {
 	const seed, minutes = 3, 3
 	first, second := simulate(t, seed, minutes), simulate(t, seed, minutes)
@@ -104,12 +104,12 @@ type sim struct {
 	seq     uint64
 	nodes   []*machine
 	peers   map[string]*machine
-	weather weather
+	network networkFaults
 	models  map[uint64]*model
 	clients []*client
 	cells   []place
 	calm    bool
-	asleep  bool // regions may be put to sleep
+	asleep  bool // regions may hibernate
 	counts  map[string]int
 	slowest time.Duration // from the end of faults until all was well
 	history map[string][]operation
@@ -121,10 +121,10 @@ type sim struct {
 	notes   [1024]note // the newest, as a ring
 	noted   int
 	failure string
-	trace   io.Writer // all notes, if somebody wants them
+	trace   io.Writer // all notes, if requested
 }
 
-// task is something that happens at a time; tasks of the same time happen in the order in which they were planned.
+// task is something that happens at a time. Tasks of the same time happen in the order in which they were planned.
 type task struct {
 	at  time.Duration
 	seq uint64
@@ -170,7 +170,7 @@ func (s *sim) next() task {
 	return first
 }
 
-// tooMuch is how many tasks a virtual second has at most; usual are a few hundred.
+// tooMuch is the most tasks that a virtual second may have; a few hundred are usual.
 const tooMuch = 50_000
 
 // run lets virtual time pass.
@@ -181,7 +181,7 @@ func (s *sim) run(until time.Duration) {
 			s.events = 0
 		}
 		if s.events++; s.events > tooMuch {
-			s.fail("more than %d things happen in a second: somebody does not come to rest", tooMuch)
+			s.fail("more than %d things happen in a second: a node does not come to rest", tooMuch)
 		}
 		s.now = t.at
 		t.do()
@@ -194,7 +194,7 @@ func (s *sim) run(until time.Duration) {
 // simulate runs one seed.
 func simulate(t *testing.T, seed uint64, minutes int) *sim {
 	t.Helper()
-	// Raft draws its election timeouts from crypto/rand, and has no way to be told others.
+	// Raft draws its election timeouts from crypto/rand, and they cannot be injected.
 	cryptotest.SetGlobalRandom(t, seed)
 	s := &sim{
 		seed: seed, random: rand.New(rand.NewPCG(seed, 0x766f78656c64)), peers: make(map[string]*machine),
@@ -208,7 +208,7 @@ func simulate(t *testing.T, seed uint64, minutes int) *sim {
 		defer file.Close()
 		s.trace = file
 	}
-	s.weather.clear()
+	s.network.clear()
 	s.begin()
 	for s.failure == "" && s.now < time.Duration(minutes)*time.Minute {
 		s.storm()
@@ -228,7 +228,7 @@ func (s *sim) between(low, high time.Duration) time.Duration {
 
 func (s *sim) chance(p float64) bool { return p > 0 && s.random.Float64() < p }
 
-// note is one line of the trace. What it says is part of the hash; how it is said is worked out for a failure only.
+// note is one line of the trace. Its contents are part of the hash; it is formatted only for a failure.
 type note struct {
 	at   time.Duration
 	who  string
@@ -281,14 +281,14 @@ func (s *sim) mixString(v string) {
 
 func (s *sim) count(what string) { s.counts[what]++ }
 
-// fail notes the first thing that is wrong; the run ends with the event under way.
+// fail records the first failure; the run ends with the current event.
 func (s *sim) fail(format string, args ...any) {
 	if s.failure == "" {
 		s.failure = fmt.Sprintf(format, args...)
 	}
 }
 
-// report says what went wrong, what came before it, and how to see it again.
+// report prints the failure, the events before it, and how to reproduce it.
 func (s *sim) report(minutes int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d, after %.2f virtual minutes: %s\n", s.seed, s.now.Minutes(), s.failure)
@@ -299,12 +299,12 @@ func (s *sim) report(minutes int) string {
 			fmt.Fprintln(&b, said)
 		}
 	}
-	s.survey(&b)
+	s.summarize(&b)
 	fmt.Fprintf(&b, "replay: go test ./replica -run '^TestSimulation$' -v -simulation.seeds=%d -simulation.minutes=%d", s.seed, minutes)
 	return b.String()
 }
 
-func (s *sim) survey(w io.Writer) {
+func (s *sim) summarize(w io.Writer) {
 	for _, n := range s.nodes {
 		fmt.Fprintf(w, "  %s: up %v, paused %v, full %v\n", n.peer, n.host != nil, n.paused, n.full)
 		if n.host == nil {
@@ -315,7 +315,7 @@ func (s *sim) survey(w io.Writer) {
 		}
 		for _, m := range s.inOrder() {
 			if id := n.host.ReplicaID(m.group); n.owner(m.group) == nil {
-				fmt.Fprintf(w, "    group %d has no owner here; the host has replica %d, drowsy until %v, removed %d\n", m.group, id, n.drowsy[m.group], n.buried[m.group])
+				fmt.Fprintf(w, "    group %d has no owner here; the host has replica %d, drowsy until %v, removed %d\n", m.group, id, n.noWakeUntil[m.group], n.tombstones[m.group])
 			}
 		}
 		for _, o := range n.owners {

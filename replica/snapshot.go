@@ -12,7 +12,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// A snapshot on its stream. Integers are big-endian, str8 and str32 are a length (u8, u32) and so many bytes.
+// The stream format of a snapshot. Integers are big-endian; str8 and str32 are a length (u8, u32) and as many bytes.
 //
 //	version u8 = 1
 //	sender's replica id u64 ‖ receiver's replica id u64 ‖ sender's term u64
@@ -30,21 +30,21 @@ const (
 	maxKey          = 32 << 10
 	maxValue        = 32 << 20
 	rowOverhead     = 96 // bytes that a row costs in memory beside its own
-	maxSending      = 2  // snapshots that leave a node at a time
+	maxSending      = 2  // snapshots being sent by a node at a time
 )
 
 // ErrSnapshotSize marks a state that is too large for a snapshot.
 var ErrSnapshotSize = errors.New("snapshot is too large")
 
-// sending is what a replica knows of the snapshots that it sends.
-type sending map[uint64]uint64 // replica id of the receiver → the index below which its log may not be cut meanwhile
+// sending tracks the snapshots that a replica is sending.
+type sending map[uint64]uint64 // replica id of the receiver → the index below which the log must be kept meanwhile
 
-// head makes the head of a snapshot, for raft. What is sent later may be newer: raft goes by what the receiver says that
-// it has.
-func (r *replica) head() (*raftpb.Snapshot, error) {
+// snapshotHead returns the head of a snapshot, for raft. The snapshot sent later may be newer: raft relies on the
+// position that the receiver reports.
+func (r *replica) snapshotHead() (*raftpb.Snapshot, error) {
 	h := r.host
 	if h.sendSnapshot == nil || r.tables == nil || h.sending >= maxSending ||
-		len(r.members.unstored) > 0 || r.stored.applied == 0 { // the receiver must find itself in the configuration
+		len(r.members.unstored) > 0 || r.stored.applied == 0 { // the configuration must include the receiver
 		return nil, raft.ErrSnapshotTemporarilyUnavailable
 	}
 	term, err := r.log.Term(r.stored.applied)
@@ -56,7 +56,7 @@ func (r *replica) head() (*raftpb.Snapshot, error) {
 	}}, nil
 }
 
-// sendSnapshot has the carrier open a stream. It tells raft when that has ended.
+// sendSnapshot makes the carrier open a stream, and reports the result to raft.
 func (r *replica) sendSnapshot(peer string, m *raftpb.Message) {
 	h, to := r.host, m.GetTo()
 	h.sending++
@@ -81,21 +81,21 @@ func (h *Host) snapshotSent(r *replica, to uint64, err error) {
 	delete(r.sending, to)
 	status := raft.SnapshotFinish
 	if err != nil {
-		r.logger.Warn("snapshot was not sent", "replica", to, "error", err)
+		r.logger.Warn("snapshot not sent", "replica", to, "error", err)
 		status = raft.SnapshotFailure
 	}
-	if r.over || r.node == nil || mutated("untold-snapshots") {
+	if r.ended || r.node == nil || mutated("untold-snapshots") {
 		return
 	}
 	if err := r.guard("report snapshot", func() error { r.node.ReportSnapshot(to, status); return nil }); err != nil {
 		h.fail(r, err)
 		return
 	}
-	h.touch(r)
+	h.markDirty(r)
 }
 
-// keep says up to which index the log may be cut: the part that follows a snapshot which is under way stays, or the
-// snapshot would be of no use, down to least.
+// keep returns the index up to which the log may be cut. The entries that follow a snapshot in progress stay, down to
+// least, because the snapshot is useless without them.
 func (s sending) keep(cut, least uint64) uint64 {
 	for _, index := range s {
 		cut = min(cut, index)
@@ -110,7 +110,7 @@ type snapshotOut struct {
 	limit                 int
 }
 
-// write collects the snapshot in memory, so that the view is open for a short time only, and then writes it.
+// write collects the snapshot in memory, so that the view is open only for a short time, and then writes it.
 func (s snapshotOut) write(storage Storage, w io.Writer) error {
 	var b bytes.Buffer
 	flush := func() error {

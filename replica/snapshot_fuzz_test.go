@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// TestLogWaitsForSnapshot: what follows a snapshot that is under way stays in the log, within bounds.
+// TestLogWaitsForSnapshot: entries after a snapshot in progress stay in the log, within bounds.
 func TestLogWaitsForSnapshot(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a"}, func(l *limits) { l.keepEntries = 20 })
+		p := newTestGroup(t, []string{"a"}, func(l *limits) { l.keepEntries = 20 })
 		p.propose(50, "a")
-		h := p.guests["a"].host.Host
+		h := p.members["a"].host.Host
 		carry := h.sendSnapshot
 		var send func()
 		h.sendSnapshot = func(peer string, group uint64, write func(io.Writer) error, done func(error)) {
@@ -34,7 +34,7 @@ func TestLogWaitsForSnapshot(t *testing.T) {
 		p.pass(time.Second)
 		send()
 		p.propose(1, "a", "b")
-		if b := p.guests["b"]; b.restored != 1 {
+		if b := p.members["b"]; b.restored != 1 {
 			t.Fatalf("restored %d times: the log did not wait", b.restored)
 		}
 		p.propose(100, "a", "b")
@@ -42,7 +42,7 @@ func TestLogWaitsForSnapshot(t *testing.T) {
 		p.propose(1, "a", "b")
 		p.pass(time.Second)
 		synctest.Wait()
-		if rows := p.guests["a"].disk.rows(tableLog); rows > 60 {
+		if rows := p.members["a"].disk.rows(tableLog); rows > 60 {
 			t.Fatalf("%d entries in the log", rows)
 		}
 	})
@@ -54,8 +54,8 @@ func TestLogWaitsForSnapshot(t *testing.T) {
 	}
 }
 
-// FuzzReceiveSnapshot: a stranger changes nothing; whatever a member sends, the host does not panic, and the group goes
-// on.
+// FuzzReceiveSnapshot: a stranger changes nothing. Whatever a member sends, the host does not panic, and the group
+// continues.
 func FuzzReceiveSnapshot(f *testing.F) {
 	_, _, _, snap := stranded(f)
 	f.Add(snap)
@@ -63,25 +63,25 @@ func FuzzReceiveSnapshot(f *testing.F) {
 	f.Add(append(bytes.Clone(snap), snap...))
 	f.Add([]byte{})
 	strict, sd, _, _ := stranded(f)
-	before := picture(strict, sd)
+	before := stateText(strict, sd)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if receiveNow(strict, "z", b) == nil || picture(strict, sd) != before {
+		if receiveNow(strict, "z", b) == nil || stateText(strict, sd) != before {
 			t.Fatal("a stranger's snapshot was taken")
 		}
 		h, d, g, _ := stranded(t)
 		err := receiveNow(h, "me", b)
-		if h.replicas[partyGroup] == nil {
+		if h.replicas[testGroupID] == nil {
 			t.Fatal("a member's snapshot ended the group")
 		}
-		if h.staging.Load() != 0 {
+		if h.receiving.Load() != 0 {
 			t.Fatal("bytes are accounted for still")
 		}
 		if err != nil {
 			return
 		}
-		// What was taken is whole: the same comes out again, and it can be opened.
-		conf := h.replicas[partyGroup].conf
-		out := snapshotOut{group: partyGroup, from: 2, to: 1, term: 1 << 40, tables: partyTables, limit: 1 << 30}
+		// An accepted snapshot is complete: it can be sent again, and opened.
+		conf := h.replicas[testGroupID].conf
+		out := snapshotOut{group: testGroupID, from: 2, to: 1, term: 1 << 40, tables: partyTables, limit: 1 << 30}
 		var again bytes.Buffer
 		if err := out.write(d, &again); err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func FuzzReceiveSnapshot(f *testing.F) {
 		if s.index != g.Status().Applied || fmt.Sprint(s.conf.all()) != fmt.Sprint(conf.all()) || len(s.rows) != d.rows("world") {
 			t.Fatalf("%d rows at %d came out again", len(s.rows), s.index)
 		}
-		openNow(t, newTestHostOf(t, d, "b"), Founding{Group: partyGroup, Tables: partyTables})
+		openNow(t, newTestHostOf(t, d, "b"), Founding{Group: testGroupID, Tables: partyTables})
 	})
 }
 

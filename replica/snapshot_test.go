@@ -13,19 +13,19 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// TestSnapshotCatchesUp: the log is compacted while a follower is down; a snapshot brings it back, rows that it had and
-// the others have not any more are gone, and rows of others are left alone.
+// TestSnapshotCatchesUp: the log is compacted while a follower is down, and a snapshot brings it up to date. Its rows
+// that the others no longer have are gone, and other owners' rows are untouched.
 func TestSnapshotCatchesUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a", "b", "c"}, func(l *limits) { l.keepEntries = 20 })
+		p := newTestGroup(t, []string{"a", "b", "c"}, func(l *limits) { l.keepEntries = 20 })
 		p.propose(5, "a", "b", "c")
 		l := p.leader()
-		lost := p.guests[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
+		lost := p.members[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
 		if err := lost.host.stop(); err != nil {
 			t.Fatal(err)
 		}
 		strange := worldRow(99999, []byte("old"))
-		foreign := kv.Write{Table: "world", Key: append(groupPrefix(partyGroup+1), 'x'), Value: []byte("theirs")}
+		foreign := kv.Write{Table: "world", Key: append(groupPrefix(testGroupID+1), 'x'), Value: []byte("theirs")}
 		if err := lost.disk.Commit([]kv.Write{strange, foreign}); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestSnapshotCatchesUp(t *testing.T) {
 		if v, _ := lost.disk.Get("world", foreign.Key); string(v) != "theirs" {
 			t.Fatal("another owner's row did not survive the snapshot")
 		}
-		// What is stored is whole: it can be opened again, and lead.
+		// What is stored is complete: it can be opened again, and lead.
 		p.boot(lost.peer)
 		p.open(lost.peer, nil)
 		if n := len(lost.log); n < 155 {
@@ -64,16 +64,16 @@ func TestSnapshotCatchesUp(t *testing.T) {
 	})
 }
 
-// TestSnapshotFails: a carrier that fails is asked again.
+// TestSnapshotFails: after a failure the carrier is called again.
 func TestSnapshotFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a"})
-		h := p.guests["a"].host.Host
+		p := newTestGroup(t, []string{"a"})
+		h := p.members["a"].host.Host
 		carry, failures := h.sendSnapshot, 3
 		h.sendSnapshot = func(peer string, group uint64, write func(io.Writer) error, done func(error)) {
 			if failures--; failures >= 0 {
 				done(errors.New("no stream"))
-				done(nil) // only the first word counts
+				done(nil) // only the first call counts
 				return
 			}
 			carry(peer, group, write, done)
@@ -87,15 +87,15 @@ func TestSnapshotFails(t *testing.T) {
 	})
 }
 
-// stranded is a host that has joined group 5 as replica 2 with nothing, and a snapshot of 10 entries for it, from the
-// leader on another host.
+// stranded returns a host that has joined group 5 as replica 2 with nothing, and a snapshot of 10 entries for it, from
+// the leader on another host.
 func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 	t.Helper()
 	ld := newDisk()
 	l := newTestHost(t, ld)
 	l.send = func(string, uint64, []byte) {}
 	l.sendSnapshot = func(string, uint64, func(io.Writer) error, func(error)) {}
-	f := Founding{Group: partyGroup, Members: []string{"me"}, Tables: partyTables}
+	f := Founding{Group: testGroupID, Members: []string{"me"}, Tables: partyTables}
 	lg := openNow(t, l, f)
 	for i := range 10 {
 		if err := lg.Propose([]byte(numbered("e", i))); err != nil {
@@ -117,12 +117,12 @@ func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 	pump(l)
 	l.flushDue = true
 	pump(l)
-	r := l.replicas[partyGroup]
+	r := l.replicas[testGroupID]
 	if len(r.members.unstored) > 0 {
 		t.Fatal("the configuration is not stored")
 	}
 	var b bytes.Buffer
-	out := snapshotOut{group: partyGroup, from: 1, to: 2, term: r.term, tables: partyTables, limit: 1 << 20}
+	out := snapshotOut{group: testGroupID, from: 1, to: 2, term: r.term, tables: partyTables, limit: 1 << 20}
 	if err := out.write(ld, &b); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 	}
 	h.post(func() {
 		h.join(JoinInfo{
-			Group: partyGroup, ID: 2, Members: []Member{{ID: 1, Peer: "me"}, {ID: 2, Peer: "b", Learner: true}}, Tables: partyTables,
+			Group: testGroupID, ID: 2, Members: []Member{{ID: 1, Peer: "me"}, {ID: 2, Peer: "b", Learner: true}}, Tables: partyTables,
 		}, func(joined *Group, e error) { g, err = joined, e })
 	})
 	pump(h)
@@ -147,7 +147,7 @@ func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 // receiveNow receives a snapshot on a host that is stepped with pump.
 func receiveNow(h *Host, peer string, snap []byte) error {
 	answer := make(chan error, 1)
-	go func() { answer <- h.ReceiveSnapshot(context.Background(), peer, partyGroup, bytes.NewReader(snap)) }()
+	go func() { answer <- h.ReceiveSnapshot(context.Background(), peer, testGroupID, bytes.NewReader(snap)) }()
 	for {
 		pump(h)
 		select {
@@ -158,8 +158,8 @@ func receiveNow(h *Host, peer string, snap []byte) error {
 	}
 }
 
-// TestSnapshotIsOneCommit: rows, configuration, log and applied index come together or not at all, also if nobody knows
-// whether the commit was stored.
+// TestSnapshotIsOneCommit: rows, configuration, log and applied index are stored together or not at all, even if it is
+// unknown whether the commit was stored.
 func TestSnapshotIsOneCommit(t *testing.T) {
 	for _, torn := range []bool{false, true} {
 		h, d, g, snap := stranded(t)
@@ -173,13 +173,13 @@ func TestSnapshotIsOneCommit(t *testing.T) {
 		}
 		all := g.Take()
 		if f, ok := all[len(all)-1].(Failed); !ok || !errors.Is(f.Err, errFull) {
-			t.Fatalf("told %v", all)
+			t.Fatalf("got %v", all)
 		}
 		d.refuse = nil
 		h.retryStorage()
 		pump(h)
 		var err error
-		h.join(JoinInfo{Group: partyGroup, ID: 2, Tables: partyTables}, func(again *Group, e error) { g, err = again, e })
+		h.join(JoinInfo{Group: testGroupID, ID: 2, Tables: partyTables}, func(again *Group, e error) { g, err = again, e })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,11 +195,11 @@ func TestSnapshotIsOneCommit(t *testing.T) {
 	}
 }
 
-// TestAppliedAcrossRestore: what an owner applies that has not come to the Restored in its mailbox is void.
+// TestAppliedAcrossRestore: calls of Applied by an owner that has not reached the Restored in its mailbox are void.
 func TestAppliedAcrossRestore(t *testing.T) {
 	h, d, g, snap := stranded(t)
 	before := d.count()
-	g.Applied(0, []kv.Write{worldRow(77, []byte("void"))}) // on its way when the snapshot comes
+	g.Applied(0, []kv.Write{worldRow(77, []byte("void"))}) // in flight when the snapshot arrives
 	if err := receiveNow(h, "me", snap); err != nil {
 		t.Fatal(err)
 	}
@@ -273,19 +273,19 @@ func TestSnapshotRefusals(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			h, d, g, _ := stranded(t)
-			before := picture(h, d)
+			before := stateText(h, d)
 			err := receiveNow(h, c.peer, c.snap)
 			if err == nil || c.want != nil && !errors.Is(err, c.want) {
 				t.Fatalf("%v, expected %v", err, c.want)
 			}
-			if after := picture(h, d); after != before {
+			if after := stateText(h, d); after != before {
 				t.Fatalf("changed\n%s\nto\n%s", before, after)
 			}
 			for _, d := range g.Take() {
 				t.Errorf("delivered %v", d)
 			}
-			if h.staging.Load() != 0 {
-				t.Errorf("%d bytes are accounted for still", h.staging.Load())
+			if h.receiving.Load() != 0 {
+				t.Errorf("%d bytes are accounted for still", h.receiving.Load())
 			}
 		})
 	}
@@ -295,11 +295,11 @@ func TestSnapshotRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.limits.snapshot = 10000
-	h.stage(20000)
+	h.reserve(20000)
 	if err := receiveNow(h, "me", snap); !errors.Is(err, ErrOverloaded) {
 		t.Fatal(err)
 	}
-	h.stage(-20000)
+	h.reserve(-20000)
 	if err := receiveNow(h, "me", snap); err != nil {
 		t.Fatal(err)
 	}
@@ -310,13 +310,13 @@ func TestSnapshotRefusals(t *testing.T) {
 	if len(restored) != 1 {
 		t.Fatalf("restored %d times", len(restored))
 	}
-	out := snapshotOut{group: partyGroup, from: 2, to: 1, term: 9, tables: partyTables, limit: 100}
+	out := snapshotOut{group: testGroupID, from: 2, to: 1, term: 9, tables: partyTables, limit: 100}
 	if err := out.write(h.storage, io.Discard); !errors.Is(err, ErrSnapshotSize) {
 		t.Fatal(err)
 	}
 }
 
-// TestSnapshotOfALengthThatIsNotThere: a length costs no memory before the bytes have come.
+// TestSnapshotOfALengthThatIsNotThere: a length costs no memory before the bytes have arrived.
 func TestSnapshotOfALengthThatIsNotThere(t *testing.T) {
 	taken := 0
 	d := decoder{r: bytes.NewReader(make([]byte, 100)), budget: func(n int) error { taken += n; return nil }}

@@ -9,28 +9,28 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// Status is what a group looks like from this node.
+// Status describes a group as seen from this node.
 type Status struct {
 	Term    uint64
 	Leader  string     // peer; "" while unknown
-	Self    bool       // this node leads, as the newest Leadership delivered said
+	Self    bool       // this node leads, according to the newest Leadership delivered
 	Last    uint64     // index of the last entry in this node's log
-	Commit  uint64     // entries up to here are safe, as far as this node knows
+	Commit  uint64     // entries up to here are known to be safe
 	Applied uint64     // the owner has applied the entries up to here
 	Members []Progress // by ascending replica id
 }
 
-// Progress is how far a member has come. Match, Active and Snapshotting are the leader's to know: from others they are
-// zero. They are as of the last tick.
+// Progress is how far a member has come. Only the leader knows Match, Active and Snapshotting; elsewhere they are zero.
+// They are as of the last tick.
 type Progress struct {
 	Member
 	Match        uint64 // entries up to here are on the member's disk
-	Active       bool   // it was heard of within the election timeout; always true of the leader itself
-	Snapshotting bool   // it is too far behind for the log: a snapshot is being sent, or waits to be
+	Active       bool   // a message arrived within the election timeout; always true of the leader itself
+	Snapshotting bool   // it lags behind the start of the log: a snapshot is being sent, or is due
 }
 
-// vitals is the part of Status that follows every step.
-type vitals struct {
+// basicStatus is the part of Status that is updated at every step.
+type basicStatus struct {
 	term, last, commit, applied uint64
 	leader                      string
 }
@@ -39,7 +39,7 @@ type vitals struct {
 func (g *Group) Status() Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	v := g.mu.vitals
+	v := g.mu.basicStatus
 	s := Status{Term: v.term, Leader: v.leader, Self: g.mu.leading, Last: v.last, Commit: v.commit, Applied: v.applied}
 	if g.mu.leading {
 		s.Members = slices.Clone(g.mu.progress)
@@ -52,19 +52,19 @@ func (g *Group) Status() Status {
 	return s
 }
 
-// tellStatus publishes what follows every step.
-func (r *replica) tellStatus() {
-	v := vitals{term: r.term, last: r.log.last, commit: r.commit, applied: r.applied}
+// publishStatus publishes the part of Status that changes at every step.
+func (r *replica) publishStatus() {
+	v := basicStatus{term: r.term, last: r.log.last, commit: r.commit, applied: r.applied}
 	if r.leader != 0 {
 		v.leader = r.peer(r.leader)
 	}
 	r.handle.mu.Lock()
-	r.handle.mu.vitals = v
+	r.handle.mu.basicStatus = v
 	r.handle.mu.Unlock()
 }
 
-// tellProgress publishes how far the members have come, if this node leads.
-func (r *replica) tellProgress() {
+// publishProgress publishes the members' progress, if this node leads.
+func (r *replica) publishProgress() {
 	if r.node == nil || !r.leading {
 		return
 	}
@@ -78,7 +78,7 @@ func (r *replica) tellProgress() {
 		if i < 0 {
 			return
 		}
-		heard, known := r.heard[id]
+		heard, known := r.lastHeard[id]
 		progress[i].Match = p.Match
 		progress[i].Active = id == r.id || known && r.ticks-heard <= uint64(r.host.electionTicks)
 		progress[i].Snapshotting = p.State == tracker.StateSnapshot
@@ -88,7 +88,7 @@ func (r *replica) tellProgress() {
 	r.handle.mu.Unlock()
 }
 
-// peer returns the peer with a replica id, "" if it is not known.
+// peer returns the peer with a replica id, "" if there is none.
 func (r *replica) peer(id uint64) string {
 	if id == r.id {
 		return r.host.self
@@ -96,10 +96,10 @@ func (r *replica) peer(id uint64) string {
 	return r.members.roster.peer(id)
 }
 
-// Transfer has the leader hand its leadership to another member with a vote. It does not block; a Leadership tells that
-// it worked. If the member does not take over within the election timeout, this node goes on to lead. Entries proposed
-// meanwhile wait. The error is ErrNotLeader, ErrNotMember (also of a learner), ErrMember (of this node itself),
-// ErrBehind, or one of Propose's.
+// Transfer makes the leader transfer its leadership to another voter. It does not block; a Leadership reports success. If
+// the member does not take over within the election timeout, this node continues to lead. Entries proposed meanwhile
+// wait. The error is ErrNotLeader, ErrNotMember (also for a learner), ErrMember (for this node itself), ErrBehind, or one
+// of Propose's.
 func (g *Group) Transfer(peer string) error {
 	if err := g.transfer(peer); err != nil {
 		return fmt.Errorf("transfer leadership to %q: %w", peer, err)
@@ -129,10 +129,10 @@ func (g *Group) transfer(peer string) error {
 	return nil
 }
 
-// Campaign has this node stand for election at once, if it has a vote and knows of no leader: a group that was closed
-// on all its members wakes up without waiting for a timeout. The others should be opened first (or when Receive answers
-// ErrNotOpen); one member at a time should be asked to, or their votes are split. Should another have entries that it
-// lacks, that one stands in its place. It may be repeated, and never blocks.
+// Campaign makes this node campaign at once, if it has a vote and the group has no known leader. So a group that was
+// closed on all its members resumes without waiting for a timeout. The others should be opened first (or when Receive
+// returns ErrNotOpen). Only one member at a time should campaign, or the votes are split. If another member has entries
+// that this one lacks, it campaigns instead. Campaign may be repeated, and never blocks.
 func (g *Group) Campaign() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -142,9 +142,9 @@ func (g *Group) Campaign() {
 	}
 }
 
-// overbid stands for election itself when a member asks for a vote that it cannot get, because it lacks entries that this
-// node has, and nobody leads: whoever woke the group need not know who has all of its log, and no timeout is waited for.
-func (r *replica) overbid(m *raftpb.Message) error {
+// campaignIfAhead campaigns when a member asks for a vote that it cannot get, because it lacks entries that this node
+// has, and there is no leader. So the member opened first need not be the one with the whole log, and no timeout passes.
+func (r *replica) campaignIfAhead(m *raftpb.Message) error {
 	if m.GetType() != raftpb.MsgPreVote {
 		return nil
 	}
@@ -162,12 +162,12 @@ func (r *replica) overbid(m *raftpb.Message) error {
 	return nil
 }
 
-// lead carries out what the owner asked for beside entries: changes, transfers, elections.
-func (r *replica) lead(in inbox) error {
+// processRequests processes the owner's requests other than entries: changes, transfers, elections.
+func (r *replica) processRequests(in inbox) error {
 	if in.campaign && r.leader == 0 && !r.leading && r.conf.voter(r.id) && r.conf.Index > 0 {
 		return r.node.Campaign()
 	}
-	if !r.told.Self {
+	if !r.lastLeadership.Self {
 		return nil
 	}
 	if in.change != nil {

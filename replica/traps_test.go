@@ -13,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// TestAppliedIsOneCommit: what an owner has applied and the index that says so are never stored apart.
+// TestAppliedIsOneCommit: the writes of Applied and their index are never stored separately.
 func TestAppliedIsOneCommit(t *testing.T) {
 	d := newDisk()
 	h := newTestHost(t, d)
@@ -50,10 +50,10 @@ func TestAppliedIsOneCommit(t *testing.T) {
 	}
 }
 
-// TestReadsAtOnce: reads that begin while another waits are answered, all of them.
+// TestReadsAtOnce: reads that begin while another waits are all answered.
 func TestReadsAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newParty(t, []string{"a", "b", "c"})
+		p := newTestGroup(t, []string{"a", "b", "c"})
 		l := p.leader()
 		p.net.mu.Lock()
 		p.net.lose = func(_, _ string, m *raftpb.Message) bool { return len(m.GetContext()) > 0 }
@@ -85,7 +85,7 @@ func TestReadsAtOnce(t *testing.T) {
 	})
 }
 
-// peekedAt is a disk that counts the views that are open.
+// peekedAt is a disk that counts the open views.
 type peekedAt struct {
 	*disk
 	open int
@@ -101,8 +101,8 @@ func (v *peekedAt) View(read func(
 	return v.disk.View(read)
 }
 
-// TestSnapshotHoldsNoView: while a snapshot goes out, to a receiver that may be slow, no view of the storage is open: it
-// would keep the pages of all that changes meanwhile.
+// TestSnapshotHoldsNoView: while a snapshot is sent, perhaps to a slow receiver, no view of the storage is open: it would
+// retain the pages of everything that changes meanwhile.
 func TestSnapshotHoldsNoView(t *testing.T) {
 	v := &peekedAt{disk: newDisk()}
 	h := newTestHost(t, v)

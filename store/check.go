@@ -7,13 +7,13 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Check reads the whole file and returns ErrDamaged, with the place, if any page is out of order, lost
-// or used twice, or any value is not what was written. Commits go on meanwhile; the file grows by what
-// they change. It reads as fast as the disk does.
+// Check reads the whole file. It returns ErrDamaged, with the place, if any page is invalid, lost or used twice, or if
+// any value fails its checksum. Commits continue meanwhile; the file grows by what they change. The disk's read speed
+// determines the duration.
 func (db *DB) Check() error { return db.checkWith(unsealed) }
 
-// CheckStructure is Check without the values: what it finds cannot be mended by writing or deleting rows, and rows
-// may be missing without a word.
+// CheckStructure is Check without the values. The damage that it finds cannot be repaired by writing or deleting rows,
+// and rows may be missing without any other sign.
 func (db *DB) CheckStructure() error {
 	return db.checkWith(func(string, []byte, []byte) error { return nil })
 }
@@ -24,12 +24,12 @@ func unsealed(table string, key, sealed []byte) error {
 }
 
 func (db *DB) checkWith(entry func(table string, key, sealed []byte) error) error {
-	err := db.settled()
+	err := db.awaitFlush()
 	if err != nil {
 		return fmt.Errorf("check store: %w", err)
 	}
 	for range 10 {
-		if err = db.whole(); err != nil {
+		if err = db.checkUsable(); err != nil {
 			break
 		}
 		err = guard(func() error { return db.bolt.View(func(tx *bbolt.Tx) error { return db.check(tx, entry) }) })
@@ -43,8 +43,7 @@ func (db *DB) checkWith(entry func(table string, key, sealed []byte) error) erro
 	return nil
 }
 
-// check inspects the state that tx reads. While tx is open its pages are not used for anything else, so
-// they can be read in peace.
+// check inspects the state that tx reads. While tx is open its pages are not reused, so that reading them is safe.
 func (db *DB) check(tx *bbolt.Tx, entry func(table string, key, sealed []byte) error) error {
 	newer, older, err := readMetas(db.file)
 	if err != nil {
@@ -61,5 +60,5 @@ func (db *DB) check(tx *bbolt.Tx, entry func(table string, key, sealed []byte) e
 	return in.run()
 }
 
-// errOvertaken: two commits came between the begin of a transaction and reading its meta page.
+// errOvertaken means that two commits came between the begin of a transaction and the read of its meta page.
 var errOvertaken = errors.New("the file changes too fast to be checked: try again")

@@ -11,37 +11,39 @@ import (
 )
 
 const (
-	// checkpointBytes of records bring what they hold into the tables, and so does checkpointAfter: a restart has
-	// little to read back, and a row that is written again and again goes into the tables once.
+	// A checkpoint moves the journal's contents into the tables once it holds checkpointBytes of records, or after
+	// checkpointAfter. So a restart has little to read back, and a row that is written repeatedly enters the tables once.
 	checkpointBytes = 8 << 20
 	checkpointAfter = 5 * time.Second
-	// spareBytes must be free on the disk beside four times what waits for the tables, for commits to go to the journal:
-	// what was acknowledged must find its place. On a fuller disk they go into the tables at once, and fail there.
+	// spareBytes must be free on the disk, beside four times the data that waits for the tables, for commits to go to the
+	// journal: acknowledged data must find room in the tables. On a fuller disk commits go into the tables at once, and
+	// fail there.
 	spareBytes = 32 << 20
 )
 
-// journalKey is the row of the meta table that says up to which record the tables have the journal: u64, big-endian.
+// journalKey is the row of the meta table with the number of the last journal record that the tables contain: u64,
+// big-endian.
 var journalKey = []byte("journal")
 
-// pen is what is needed to write. It belongs to whoever has locked it: Run, or a caller of Commit who finds nobody
-// writing; and to Open before.
-type pen struct {
+// writerState is the state that a writer needs. It belongs to the goroutine that has locked it: Run, or a caller of
+// Commit that finds no writer; before that, Open.
+type writerState struct {
 	sync.Mutex
-	writing bool  // Run runs, and nothing has ended the writing
-	failure error // why the writing has ended, if not by the end of Run
-	full    bool  // the last transaction found no space
-	journal journal
-	bytes   int64       // of records in the present file
-	older   int64       // of records in the other one, while they go into the tables
-	number  uint64      // of the last record in the tables, or on its way into them
-	under   chan error  // delivers how the checkpoint under way ended; nil if there is none
-	stuck   bool        // the last one failed for want of space: the layer is aging still
-	due     *time.Timer // runs while there is something in the journal
+	writing         bool  // Run runs, and nothing has ended the writing
+	failure         error // why writing has ended, if not by the end of Run
+	full            bool  // the last transaction found no space
+	journal         journal
+	bytes           int64       // of records in the current file
+	flushingBytes   int64       // of records in the other one, while a checkpoint moves them into the tables
+	number          uint64      // of the last record in the tables, or on its way into them
+	checkpoint      chan error  // delivers the result of the checkpoint in progress; nil if there is none
+	stuck           bool        // the last checkpoint failed for lack of space; its layer is still the flushing one
+	checkpointTimer *time.Timer // runs while the journal is not empty
 }
 
-// recoverJournal brings what a crash left in the journal into the tables.
+// recoverJournal moves what a crash left in the journal into the tables.
 func (db *DB) recoverJournal() error {
-	db.pen.journal.paths = journalPaths(db.path)
+	db.writer.journal.paths = journalPaths(db.path)
 	value, err := db.get(metaTable, journalKey)
 	if err != nil {
 		return db.explain(err)
@@ -50,56 +52,56 @@ func (db *DB) recoverJournal() error {
 		if len(value) != 8 {
 			return db.explain(damaged("the journal's row has %d bytes", len(value)))
 		}
-		db.pen.number = binary.BigEndian.Uint64(value)
+		db.writer.number = binary.BigEndian.Uint64(value)
 	}
-	records, err := readJournal(db.pen.journal.paths, db.pen.number)
+	records, err := readJournal(db.writer.journal.paths, db.writer.number)
 	if err != nil {
 		return db.explain(err)
 	}
-	db.pen.journal.last = db.pen.number + uint64(len(records))
+	db.writer.journal.last = db.writer.number + uint64(len(records))
 	if len(records) == 0 {
 		return nil
 	}
-	aging := make(layer)
+	flushing := make(layer)
 	for _, r := range records {
-		aging.put(r.writes)
+		flushing.put(r.writes)
 		for _, w := range r.writes {
-			db.pen.older += int64(len(w.Key) + len(w.Value))
+			db.writer.flushingBytes += int64(len(w.Key) + len(w.Value))
 		}
 	}
-	db.overlay.aging = aging
-	db.pen.number = db.pen.journal.last
-	err = db.write(aging, db.pen.number)
+	db.overlay.flushing = flushing
+	db.writer.number = db.writer.journal.last
+	err = db.write(flushing, db.writer.number)
 	if errors.Is(err, ErrFull) {
-		db.log.Error("the store is full: what is in the journal waits for space", "path", db.path, "error", err)
-		db.pen.stuck = true
+		db.log.Error("the store is full: the journal waits for space in the tables", "path", db.path, "error", err)
+		db.writer.stuck = true
 		return nil
 	}
 	if err != nil {
 		return db.explain(err)
 	}
-	db.checkpointed()
+	db.dropFlushed()
 	return nil
 }
 
-// journals tells whether the requests go to the journal: they fit, and there is so much space left that the tables
-// will have room for them.
-func (db *DB) journals(batch []*request) bool {
+// fitsJournal reports whether the requests may go to the journal: they fit, and enough space is left for the tables to hold
+// them later.
+func (db *DB) fitsJournal(batch []*request) bool {
 	n := int64(journalHead)
 	for _, r := range batch {
 		if len(r.writes) == 0 {
-			return false // it deletes what it finds in the tables
+			return false // it deletes rows that it must look up in the tables
 		}
 		n += int64(r.bytes)
 		for _, w := range r.writes {
 			n += int64(len(w.Table)) + 9
 		}
 	}
-	return !db.pen.stuck && n <= journalMax && db.spare() >= spareBytes+4*(db.pen.bytes+db.pen.older+n)
+	return !db.writer.stuck && n <= journalMax && db.spaceLeft() >= spareBytes+4*(db.writer.bytes+db.writer.flushingBytes+n)
 }
 
-// spare is how many bytes the tables can still grow by.
-func (db *DB) spare() int64 {
+// spaceLeft returns the number of bytes by which the tables can still grow.
+func (db *DB) spaceLeft() int64 {
 	free := freeSpace(db.path)
 	if limit := db.maxSize; limit > 0 {
 		free = min(free, limit-db.Size())
@@ -107,134 +109,133 @@ func (db *DB) spare() int64 {
 	return free
 }
 
-// record makes the requests durable in the journal, and then visible.
-func (db *DB) record(batch []*request) error {
+// appendJournal makes the requests durable in the journal, and then visible.
+func (db *DB) appendJournal(batch []*request) error {
 	encoded, writes := encodeRecord(batch)
-	p := &db.pen
+	p := &db.writer
 	if !p.journal.room(len(encoded)) {
-		if err := db.await(); err != nil {
+		if err := db.awaitCheckpoint(); err != nil {
 			return err
 		}
 	}
-	if p.under == nil && (p.bytes > checkpointBytes || !p.journal.room(len(encoded))) {
+	if p.checkpoint == nil && (p.bytes > checkpointBytes || !p.journal.room(len(encoded))) {
 		db.beginCheckpoint()
 	}
 	if err := p.journal.append(encoded); err != nil {
 		return db.explain(err)
 	}
 	if p.bytes == 0 {
-		p.due.Reset(checkpointAfter)
+		p.checkpointTimer.Reset(checkpointAfter)
 	}
 	p.bytes += int64(len(encoded))
 	db.overlay.Lock()
-	db.overlay.fresh.put(writes)
+	db.overlay.active.put(writes)
 	db.overlay.Unlock()
 	db.metrics.fsyncs.Inc()
 	db.metrics.batch.Observe(float64(len(batch)))
 	return nil
 }
 
-// beginCheckpoint has what is in the journal go into the tables, beside the commits, which go on in the other file.
-// None is under way.
+// beginCheckpoint starts to move the journal's contents into the tables. Commits continue in the other file. No
+// checkpoint may be in progress.
 func (db *DB) beginCheckpoint() {
-	aging := db.age()
-	number := db.pen.number
-	under := make(chan error, 1)
-	db.pen.under = under
-	go func() { // awaited by await
-		under <- db.write(aging, number)
+	flushing := db.rotate()
+	number := db.writer.number
+	done := make(chan error, 1)
+	db.writer.checkpoint = done
+	go func() { // awaited by awaitCheckpoint
+		done <- db.write(flushing, number)
 		select {
-		case db.landing <- struct{}{}:
+		case db.checkpointDone <- struct{}{}:
 		default: // a signal is pending already
 		}
 	}()
 }
 
-// checkpointDue begins a checkpoint, or repeats one that found no space.
-func (db *DB) checkpointDue() error {
+// checkpointIfDue begins a checkpoint, or repeats one that found no space.
+func (db *DB) checkpointIfDue() error {
 	switch {
-	case db.pen.stuck:
-		return db.grave(db.flush())
-	case db.pen.under == nil && db.pen.bytes > 0:
+	case db.writer.stuck:
+		return db.fatalError(db.flush())
+	case db.writer.checkpoint == nil && db.writer.bytes > 0:
 		db.beginCheckpoint()
 	}
 	return nil
 }
 
-// age makes the fresh layer the aging one, and goes on in the other file.
-func (db *DB) age() layer {
-	p := &db.pen
-	p.older, p.bytes, p.number = p.bytes, 0, p.journal.last
-	p.journal.turn()
-	p.due.Stop()
+// rotate makes the active layer the flushing one, and switches to the other file.
+func (db *DB) rotate() layer {
+	p := &db.writer
+	p.flushingBytes, p.bytes, p.number = p.bytes, 0, p.journal.last
+	p.journal.switchFile()
+	p.checkpointTimer.Stop()
 	db.overlay.Lock()
 	defer db.overlay.Unlock()
-	db.overlay.aging, db.overlay.fresh = db.overlay.fresh, make(layer)
-	return db.overlay.aging
+	db.overlay.flushing, db.overlay.active = db.overlay.active, make(layer)
+	return db.overlay.flushing
 }
 
-// await waits for the checkpoint under way, if there is one.
-func (db *DB) await() error {
-	if db.pen.under == nil {
+// awaitCheckpoint waits for the checkpoint in progress, if there is one.
+func (db *DB) awaitCheckpoint() error {
+	if db.writer.checkpoint == nil {
 		return nil
 	}
-	return db.landed(<-db.pen.under)
+	return db.checkpointEnded(<-db.writer.checkpoint)
 }
 
-// arrived takes in the checkpoint under way, if it has ended.
-func (db *DB) arrived() error {
+// pollCheckpoint handles the end of the checkpoint in progress, if it has ended.
+func (db *DB) pollCheckpoint() error {
 	select {
-	case err := <-db.pen.under:
-		return db.landed(err)
+	case err := <-db.writer.checkpoint:
+		return db.checkpointEnded(err)
 	default:
-		return nil // whoever wrote has waited for it
+		return nil // the writer has already waited for it
 	}
 }
 
-// landed takes in how the checkpoint under way ended. One that found no space is repeated by flush.
-func (db *DB) landed(err error) error {
-	db.pen.under = nil
+// checkpointEnded handles the result of the checkpoint in progress. flush repeats one that found no space.
+func (db *DB) checkpointEnded(err error) error {
+	db.writer.checkpoint = nil
 	switch {
 	case err == nil:
-		db.checkpointed()
-		if db.pen.bytes > 0 { // what came meanwhile would wait for checkpointBytes
-			db.pen.due.Reset(checkpointAfter)
+		db.dropFlushed()
+		if db.writer.bytes > 0 { // commits made meanwhile would wait for checkpointBytes
+			db.writer.checkpointTimer.Reset(checkpointAfter)
 		}
 	case errors.Is(err, ErrFull):
-		db.pen.stuck = true
-		db.pen.due.Reset(checkpointAfter)
+		db.writer.stuck = true
+		db.writer.checkpointTimer.Reset(checkpointAfter)
 	}
 	return err
 }
 
-// checkpointed: the tables have the aging layer.
-func (db *DB) checkpointed() {
-	db.pen.older, db.pen.stuck = 0, false
-	db.noteFull(false, nil)
+// dropFlushed drops the flushing layer, which the tables now contain.
+func (db *DB) dropFlushed() {
+	db.writer.flushingBytes, db.writer.stuck = 0, false
+	db.logFull(false, nil)
 	db.overlay.Lock()
 	defer db.overlay.Unlock()
-	db.overlay.aging = nil
+	db.overlay.flushing = nil
 }
 
-// flush returns when the tables have everything that was committed.
+// flush returns when the tables contain every commit.
 func (db *DB) flush() error {
-	if err := db.await(); err != nil && !errors.Is(err, ErrFull) {
+	if err := db.awaitCheckpoint(); err != nil && !errors.Is(err, ErrFull) {
 		return err
 	}
-	if db.pen.stuck {
-		if err := db.landed(db.write(db.overlay.aging, db.pen.number)); err != nil {
+	if db.writer.stuck {
+		if err := db.checkpointEnded(db.write(db.overlay.flushing, db.writer.number)); err != nil {
 			return err
 		}
 	}
-	if db.pen.bytes == 0 {
+	if db.writer.bytes == 0 {
 		return nil
 	}
-	aging := db.age()
-	return db.landed(db.write(aging, db.pen.number))
+	flushing := db.rotate()
+	return db.checkpointEnded(db.write(flushing, db.writer.number))
 }
 
-// write puts a layer into the tables, with the number of the last record that is in it. Any goroutine may call it, one
-// at a time.
+// write writes a layer into the tables, with the number of its last record. Any goroutine may call it, one at a time.
 func (db *DB) write(l layer, number uint64) error {
 	err := db.update(func(tx *bbolt.Tx) error {
 		for _, w := range l.inOrder() {
@@ -251,9 +252,9 @@ func (db *DB) write(l layer, number uint64) error {
 	return err
 }
 
-// settled has Run flush, so that the tables alone tell everything that was committed before. If Run has ended it flushes
-// itself what a full disk may have left in the journal then; or gives why the writing ended.
-func (db *DB) settled() error {
+// awaitFlush makes Run flush, so that the tables alone contain every earlier commit. If Run has ended, awaitFlush itself
+// flushes what a full disk may have left in the journal, or returns why writing has ended.
+func (db *DB) awaitFlush() error {
 	db.mu.Lock()
 	running := db.mu.running
 	db.mu.Unlock()
@@ -270,10 +271,10 @@ func (db *DB) settled() error {
 		}
 	case <-db.done:
 	}
-	db.pen.Lock()
-	defer db.pen.Unlock()
-	if db.pen.failure != nil {
-		return db.pen.failure
+	db.writer.Lock()
+	defer db.writer.Unlock()
+	if db.writer.failure != nil {
+		return db.writer.failure
 	}
 	return db.flush()
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// Bounds of one write, in bytes, and of one record or transaction. It takes whole commits until it
-// reaches one of its bounds; a single commit may be larger than they are.
+// Bounds of one write, in bytes, and of one record or transaction. A transaction takes whole commits until it reaches one
+// of its bounds; a single commit may exceed them.
 const (
 	MaxTable = 64
 	MaxKey   = bbolt.MaxKeySize // 32,768
@@ -23,21 +23,21 @@ const (
 	maxBatchWrites = 4096
 )
 
-// request is one caller that waits for its writes.
+// request is a caller that waits for its writes.
 type request struct {
 	writes []kv.Write
 	bytes  int
-	answer chan error // buffered: whoever answers never waits
+	answer chan error // buffered: the sender never waits
 
-	// With writes empty: delete what begins with prefix in table.
+	// If writes is empty, the request deletes the rows of table whose keys begin with prefix.
 	table  string
 	prefix []byte
 }
 
-// Commit writes all of writes, in their order, or none of them. It returns when they are on disk, or
-// with ErrFull, ErrDamaged, ErrClosed or what the disk said. It waits for Run to run. The caller must
-// leave the writes alone until it returns. An invalid write (no or too long table, key or value) is
-// refused before anything is written, and disturbs nobody else's commit.
+// Commit writes all of writes, in their order, or none of them. It returns when they are on disk, or with ErrFull,
+// ErrDamaged, ErrClosed or the disk's error. It waits until Run runs. The caller must not modify the writes until it
+// returns. An invalid write (no or too long table, key or value) is rejected before anything is written, and does not
+// affect other commits.
 func (db *DB) Commit(writes []kv.Write) error {
 	if len(writes) == 0 {
 		return nil
@@ -76,9 +76,9 @@ func check(w kv.Write) error {
 	case len(w.Key) == 0:
 		return fmt.Errorf("empty key for table %s", w.Table)
 	case len(w.Key) > MaxKey:
-		return fmt.Errorf("key of %d bytes for table %s: at most %d are possible", len(w.Key), w.Table, MaxKey)
+		return fmt.Errorf("key of %d bytes for table %s: at most %d are allowed", len(w.Key), w.Table, MaxKey)
 	case len(w.Value) > MaxValue:
-		return fmt.Errorf("value of %d bytes for table %s: at most %d are possible", len(w.Value), w.Table, MaxValue)
+		return fmt.Errorf("value of %d bytes for table %s: at most %d are allowed", len(w.Value), w.Table, MaxValue)
 	}
 	return nil
 }
@@ -86,9 +86,9 @@ func check(w kv.Write) error {
 func checkTable(name string) error {
 	switch {
 	case name == "":
-		return errors.New("no table named")
+		return errors.New("empty table name")
 	case len(name) > MaxTable:
-		return fmt.Errorf("table name of %d bytes: at most %d are possible", len(name), MaxTable)
+		return fmt.Errorf("table name of %d bytes: at most %d are allowed", len(name), MaxTable)
 	case name == metaTable:
 		return fmt.Errorf("table %s belongs to the store", metaTable)
 	}
@@ -99,14 +99,14 @@ func checkTable(name string) error {
 func (db *DB) submit(r *request) error {
 	began := time.Now()
 	db.mu.Lock()
-	if err := db.mu.refusal; err != nil {
+	if err := db.mu.rejection; err != nil {
 		db.mu.Unlock()
 		db.metrics.fail(err)
 		return err
 	}
 	db.mu.queue = append(db.mu.queue, r)
 	db.mu.Unlock()
-	if !db.writeNow() {
+	if !db.tryWrite() {
 		select {
 		case db.wake <- struct{}{}:
 		default: // a signal is pending already
@@ -122,97 +122,96 @@ func (db *DB) submit(r *request) error {
 	return nil
 }
 
-// Run commits what callers queue, until ctx ends or Close is called; then it commits what is queued
-// already and returns nil. It returns an error when the file can no longer be trusted to take writes
-// (damage, a failing disk): reads may still work, but the daemon should stop. A full disk is no such
-// error. Run may be called once.
+// Run performs the queued commits until ctx ends or Close is called; then it performs those already queued and returns
+// nil. It returns an error when writing to the file is no longer safe (damage, a failing disk). Reads may still work
+// then, but the daemon should stop. A full disk is no such error. Run may be called once.
 func (db *DB) Run(ctx context.Context) error {
 	db.mu.Lock()
 	if db.mu.running || db.mu.closed {
 		db.mu.Unlock()
-		return errors.New("run store: it ran already, or is closed")
+		return errors.New("run store: it was run before, or is closed")
 	}
 	db.mu.running = true
 	db.mu.Unlock()
 	defer close(db.done)
-	db.pen.Lock()
-	db.pen.writing = true
-	db.pen.Unlock()
+	db.writer.Lock()
+	db.writer.writing = true
+	db.writer.Unlock()
 
 	for {
 		var what func() error
 		select {
 		case <-db.wake:
-			what = func() error { return db.commitAll(db.take()) }
-		case <-db.landing:
-			what = func() error { return db.grave(db.arrived()) }
-		case <-db.pen.due.C:
-			what = db.checkpointDue
+			what = func() error { return db.commitAll(db.dequeue()) }
+		case <-db.checkpointDone:
+			what = func() error { return db.fatalError(db.pollCheckpoint()) }
+		case <-db.writer.checkpointTimer.C:
+			what = db.checkpointIfDue
 		case reply := <-db.flushes:
 			what = func() error {
 				err := db.flush()
 				reply <- err
-				return db.grave(err)
+				return db.fatalError(err)
 			}
 		case <-ctx.Done():
 			return db.finishRun()
 		case <-db.stop:
 			return db.finishRun()
 		}
-		if err := db.hold(what); err != nil {
+		if err := db.withWriter(what); err != nil {
 			return err
 		}
 	}
 }
 
-// hold calls what with the pen, and ends the writing if that fails, or a caller of Commit has failed.
-func (db *DB) hold(what func() error) error {
-	db.pen.Lock()
-	defer db.pen.Unlock()
-	err := db.pen.failure
+// withWriter calls what with the writer state locked. It ends writing if that fails, or if a caller of Commit has failed.
+func (db *DB) withWriter(what func() error) error {
+	db.writer.Lock()
+	defer db.writer.Unlock()
+	err := db.writer.failure
 	if err == nil {
 		err = what()
 	}
 	if err != nil {
-		return db.abandon(err)
+		return db.endWriting(err)
 	}
 	return nil
 }
 
-// writeNow commits what is queued if nobody is writing: the caller so saves the way to Run and back. It reports false
-// if Run has something to do.
-func (db *DB) writeNow() bool {
-	if !db.pen.TryLock() {
+// tryWrite performs the queued commits if no goroutine is writing, which saves the caller the way to Run and back. It
+// returns false if Run has work to do.
+func (db *DB) tryWrite() bool {
+	if !db.writer.TryLock() {
 		return false
 	}
-	defer db.pen.Unlock()
-	if !db.pen.writing {
+	defer db.writer.Unlock()
+	if !db.writer.writing {
 		return false
 	}
-	if err := db.commitAll(db.take()); err != nil {
-		db.pen.writing, db.pen.failure = false, err
-		answer(db.refuse(err), err)
+	if err := db.commitAll(db.dequeue()); err != nil {
+		db.writer.writing, db.writer.failure = false, err
+		answer(db.rejectAll(err), err)
 		return false // Run ends
 	}
 	return true
 }
 
-// finishRun commits what is queued still, and leaves everything in the tables if they have room for it.
+// finishRun performs the remaining queued commits, and moves everything into the tables if they have room for it.
 func (db *DB) finishRun() error {
-	return db.hold(func() error {
-		db.pen.writing = false
-		if err := db.commitAll(db.refuse(ErrClosed)); err != nil {
+	return db.withWriter(func() error {
+		db.writer.writing = false
+		if err := db.commitAll(db.rejectAll(ErrClosed)); err != nil {
 			return err
 		}
-		return db.grave(db.flush())
+		return db.fatalError(db.flush())
 	})
 }
 
-// grave gives the errors of a checkpoint after which nothing may be written any more. A full disk is none: the journal
-// has everything.
-func (db *DB) grave(err error) error {
+// fatalError returns the checkpoint errors after which nothing may be written any more. A full disk is not one of them: the
+// journal has everything.
+func (db *DB) fatalError(err error) error {
 	if errors.Is(err, ErrFull) {
-		db.noteFull(true, err)
+		db.logFull(true, err)
 		return nil
 	}
 	if err == nil {
@@ -221,8 +220,8 @@ func (db *DB) grave(err error) error {
 	return fmt.Errorf("%w; nothing more is written until a restart", err)
 }
 
-// take empties the queue.
-func (db *DB) take() []*request {
+// dequeue empties the queue.
+func (db *DB) dequeue() []*request {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	queue := db.mu.queue
@@ -230,23 +229,23 @@ func (db *DB) take() []*request {
 	return queue
 }
 
-// refuse answers every later commit with err, and returns those that are still queued.
-func (db *DB) refuse(err error) []*request {
+// rejectAll makes every later commit fail with err, and returns the queued ones.
+func (db *DB) rejectAll(err error) []*request {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	db.mu.refusal = err
+	db.mu.rejection = err
 	queue := db.mu.queue
 	db.mu.queue = nil
 	return queue
 }
 
-// abandon ends the writing after a failure that leaves the file in doubt.
-func (db *DB) abandon(err error) error {
-	db.pen.writing, db.pen.failure = false, err
-	answer(db.refuse(err), err)
-	if db.pen.under != nil {
-		<-db.pen.under // it fails as well, or what it brings into the tables is in the journal, too
-		db.pen.under = nil
+// endWriting ends writing after a failure that leaves the file in doubt.
+func (db *DB) endWriting(err error) error {
+	db.writer.writing, db.writer.failure = false, err
+	answer(db.rejectAll(err), err)
+	if db.writer.checkpoint != nil {
+		<-db.writer.checkpoint // it fails as well, or its data is also in the journal
+		db.writer.checkpoint = nil
 	}
 	return fmt.Errorf("run store: %w", err)
 }
@@ -257,10 +256,10 @@ func answer(requests []*request, err error) {
 	}
 }
 
-// commitAll commits the requests in order, in as few transactions as the bounds allow, and answers
-// each. A failure that leaves the file in doubt is the answer to all the rest, and returned.
+// commitAll performs the requests in order, in as few transactions as the bounds allow, and answers each. If a failure
+// leaves the file in doubt, all remaining requests get it as their answer, and commitAll returns it.
 func (db *DB) commitAll(queue []*request) error {
-	alone := 0 // so many requests at the head of the queue get a transaction of their own
+	alone := 0 // number of requests at the head of the queue that get a transaction each
 	for len(queue) > 0 {
 		n := 1
 		if alone > 0 {
@@ -268,14 +267,14 @@ func (db *DB) commitAll(queue []*request) error {
 		} else {
 			n = batchLen(queue)
 		}
-		err := db.settle(queue[:n], alone)
+		err := db.makeDurable(queue[:n], alone)
 		full := errors.Is(err, ErrFull) && !mutated("full-is-fatal")
 		if full && n > 1 {
-			// One of them is too large; but the others may fit, or free the space that is missing.
+			// One of them is too large. The others may fit, or free the missing space.
 			alone = n
 			continue
 		}
-		db.noteFull(full, err)
+		db.logFull(full, err)
 		if err != nil && !full {
 			err = fmt.Errorf("%w; nothing more is written until a restart", err)
 		}
@@ -289,11 +288,11 @@ func (db *DB) commitAll(queue []*request) error {
 	return nil
 }
 
-// settle makes the requests durable: in the journal if it takes them, else in the tables. Those that get a transaction
-// of their own are not for the journal: they were too large for the tables together with others.
-func (db *DB) settle(batch []*request, alone int) error {
-	if alone == 0 && db.journals(batch) {
-		if err := db.record(batch); !errors.Is(err, ErrFull) {
+// makeDurable makes the requests durable: in the journal if they fit, else in the tables. Requests with a transaction of
+// their own bypass the journal, because they were too large for the tables together with others.
+func (db *DB) makeDurable(batch []*request, alone int) error {
+	if alone == 0 && db.fitsJournal(batch) {
+		if err := db.appendJournal(batch); !errors.Is(err, ErrFull) {
 			return err
 		}
 	}
@@ -316,12 +315,12 @@ func batchLen(queue []*request) int {
 	return len(queue)
 }
 
-// noteFull logs when the disk becomes full and when it is no longer, not each commit in between.
-func (db *DB) noteFull(full bool, err error) {
-	if full == db.pen.full {
+// logFull logs when the disk becomes full and when it has space again, but not each commit in between.
+func (db *DB) logFull(full bool, err error) {
+	if full == db.writer.full {
 		return
 	}
-	db.pen.full = full
+	db.writer.full = full
 	if full {
 		db.log.Error("the store is full: commits that add data are refused until there is space",
 			"path", db.path, "error", err)
@@ -352,7 +351,7 @@ func (db *DB) update(change func(tx *bbolt.Tx) error) error {
 	err := guard(func() error { return db.bolt.Update(change) })
 	if errors.Is(err, ErrDamaged) {
 		db.mu.Lock()
-		db.mu.wrecked = true
+		db.mu.panicked = true
 		db.mu.Unlock()
 	}
 	if err != nil {

@@ -13,17 +13,17 @@ import (
 
 // Format is the version of the file's layout that this program writes and reads.
 //
-// Version 1 had no journal; Open makes it version 2.
+// Version 1 had no journal; Open converts it to version 2.
 const Format = 2
 
-// metaTable belongs to the store itself; nobody else may write it.
+// metaTable belongs to the store; callers cannot write to it.
 const metaTable = "meta"
 
 var formatKey = []byte("format")
 
-// create makes the file under another name and renames it when it is whole and synced, so that a crash
-// leaves either nothing under o.Path or a good store. It holds the lock of the file meanwhile, and fails
-// with fs.ErrExist if another process was faster, so nobody ever replaces a living store.
+// create writes the file under a temporary name and renames it when it is complete and synced, so that a crash leaves
+// either nothing under o.Path or a valid store. It holds the file's lock meanwhile. It fails with fs.ErrExist if another
+// process was faster, so that no process ever replaces a store in use.
 func (db *DB) create(o Options) error {
 	unfinished := o.Path + ".new"
 	if mutated("create-in-place") {
@@ -33,9 +33,9 @@ func (db *DB) create(o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := db.adopt(file, o, true); errors.Is(err, ErrDamaged) {
-		// A crash tore an earlier creation. Nothing was ever acknowledged out of it.
-		db.log.Warn("removing a half-made store", "path", unfinished)
+	if err := db.openLocked(file, o, true); errors.Is(err, ErrDamaged) {
+		// A crash interrupted an earlier creation. Nothing in it was ever acknowledged.
+		db.log.Warn("removing an incomplete store", "path", unfinished)
 		if err := os.Remove(unfinished); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -46,8 +46,8 @@ func (db *DB) create(o Options) error {
 	return errors.Join(db.finish(unfinished, o.Path), db.closeFile())
 }
 
-// refuseOrphans fails with ErrDamaged where there is a journal and no file that it belongs to: a new store beside it
-// would hide that the old one was lost, and what it held would be made anew as something else.
+// refuseOrphans fails with ErrDamaged if there is a journal without its file. A new store beside it would hide the loss
+// of the old one, and its data would be created anew with different contents.
 func refuseOrphans(path string) error {
 	for _, journal := range journalPaths(path) {
 		if _, err := os.Stat(journal); errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +56,7 @@ func refuseOrphans(path string) error {
 			return fmt.Errorf("look for a journal: %w", err)
 		}
 		if _, err := os.Stat(path); err == nil {
-			return nil // another process has just made it
+			return nil // another process has just created it
 		}
 		return fmt.Errorf("%w: %s is gone, but its journal %s is here; put the file back, or keep a copy of the "+
 			"directory, empty it, and start with --join: a new node then, to which the others bring what they have",
@@ -72,7 +72,7 @@ func (db *DB) finish(unfinished, path string) error {
 	}
 	named, err := os.Stat(unfinished)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(ours, named) {
-		return fs.ErrExist // its creator has renamed it while we waited for the lock
+		return fs.ErrExist // its creator renamed it while this process waited for the lock
 	} else if err != nil {
 		return err
 	}
@@ -114,14 +114,14 @@ func (db *DB) checkFormat() error {
 	case Format:
 		return nil
 	case 1:
-		// From now on there may be commits that are in the journal alone, which version 1 would not see.
+		// From now on some commits may be in the journal alone, which version 1 would not read.
 		err := guard(func() error { return db.bolt.Update(writeFormat) })
 		if errors.Is(err, ErrFull) {
-			return nil // it goes without the journal while there is no space
+			return nil // works without the journal while there is no space
 		}
 		return err
 	default:
-		return fmt.Errorf("%s: %w %d, this voxeld knows %d; run the version that wrote it, "+
+		return fmt.Errorf("%s: %w %d, this voxeld supports %d; run the version that wrote it, "+
 			"or restore a backup that this one made", db.path, ErrFormat, v, Format)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// guard calls into bbolt. bbolt trusts its pages: on a damaged one it panics, or follows a pointer out
-// of its memory map. Both come back as ErrDamaged here, and only from this goroutine and this call.
+// guard calls into bbolt. bbolt does not check its pages: on a damaged one it panics, or follows a pointer out of its
+// memory map. guard converts both to ErrDamaged, only for this goroutine and this call.
 func guard(call func() error) (err error) {
 	before := debug.SetPanicOnFault(true)
 	defer func() {
@@ -23,7 +23,7 @@ func guard(call func() error) (err error) {
 	return translate(call())
 }
 
-// translate gives bbolt's errors the names that this package promises.
+// translate converts bbolt's errors to those of this package.
 func translate(err error) error {
 	switch {
 	case err == nil:
@@ -43,9 +43,9 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }
 
-// bbolt has no checksums on its data pages, so every value carries its own behind it, little-endian:
-// CRC-32C over the table's name, a zero byte, the key's length (u32, little-endian), the key and the
-// value. Without it a flipped bit would be somebody's house.
+// bbolt has no checksums on its data pages. So every value is followed by its own, little-endian: CRC-32C over the
+// table's name, a zero byte, the key's length (u32, little-endian), the key and the value. Without it, a flipped bit
+// would silently change the world.
 const sumSize = 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -58,7 +58,7 @@ func checksum(table string, key, value []byte) uint32 {
 	return crc32.Update(crc32.Update(sum, castagnoli, key), castagnoli, value)
 }
 
-// seal returns value with its checksum behind it, in new memory.
+// seal returns value followed by its checksum, in new memory.
 func seal(table string, key, value []byte) []byte {
 	sealed := make([]byte, 0, len(value)+sumSize)
 	sealed = append(sealed, value...)

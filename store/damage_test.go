@@ -15,8 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// sample returns the bytes of a store with branch pages, a long value, an inline table and free pages,
-// and what it holds.
+// sample returns the bytes of a store with branch pages, a long value, an inline table and free pages, and its contents.
 func sample(t testing.TB) ([]byte, map[string]string) {
 	t.Helper()
 	db, err := Open(Options{Path: newPath(t)})
@@ -53,8 +52,8 @@ func sample(t testing.TB) ([]byte, map[string]string) {
 	return image, want
 }
 
-// use opens the file and does everything with it. It may fail, but only with an error, and what it
-// reads from an undamaged place must be what was written.
+// use opens the file and calls everything on it. It may fail, but only with an error, and what it reads from an undamaged
+// place must be what was written.
 func use(t testing.TB, path string, want map[string]string) (err error) {
 	t.Helper()
 	db, err := Open(Options{Path: path})
@@ -75,7 +74,7 @@ func use(t testing.TB, path string, want map[string]string) (err error) {
 	note(err)
 	for key, value := range got {
 		if want[key] != value {
-			t.Errorf("read %q at %q, which nobody wrote", value, key)
+			t.Errorf("read %q at %q, which was never written", value, key)
 		}
 	}
 	if sound && len(got) != len(want) {
@@ -113,8 +112,8 @@ func TestUseOfASoundFile(t *testing.T) {
 	}
 }
 
-// What bbolt leaves after large and small deletions must never look damaged: a sound store that will
-// not open is as bad as a damaged one that does.
+// What bbolt leaves after large and small deletions must never look damaged: a sound store that does not open is as bad
+// as a damaged one that does.
 func TestSoundAfterDeletions(t *testing.T) {
 	db := run(t, Options{Path: newPath(t)})
 	random := rand.New(rand.NewPCG(3, 4))
@@ -179,7 +178,7 @@ func TestFlippedBits(t *testing.T) {
 		broken := append([]byte{}, image...)
 		var flips []int
 		for range 1 + round%3 {
-			// Every second flip hits the first bytes of a page, where the structure is.
+			// Every second flip hits the first bytes of a page, which hold the structure.
 			at := random.IntN(len(broken))
 			if round%2 == 0 {
 				at = at&^4095 + at%128
@@ -275,7 +274,7 @@ func TestWildStructure(t *testing.T) {
 		// The quick inspection of a large file must see it, too.
 		quick := inspection{file: bytes.NewReader(broken), size: int64(len(broken)), meta: m}
 		if err := quick.run(); !errors.Is(err, ErrDamaged) {
-			t.Errorf("%s: the quick inspection says %v", name, err)
+			t.Errorf("%s: the quick inspection returned %v", name, err)
 		}
 	}
 	quick := inspection{file: bytes.NewReader(image), size: int64(len(image)), meta: m}
@@ -284,7 +283,7 @@ func TestWildStructure(t *testing.T) {
 	}
 }
 
-// Damage that comes while the store is open must not end the process either.
+// Damage that occurs while the store is open must not end the process either.
 func TestDamageUnderway(t *testing.T) {
 	image, _ := sample(t)
 	path := newPath(t)
@@ -309,7 +308,7 @@ func TestDamageUnderway(t *testing.T) {
 	if _, err := db.Get("many", []byte("key 0200")); !errors.Is(err, ErrDamaged) {
 		t.Errorf("get: %v", err)
 	}
-	// The journal still takes commits; it is the tables that show the damage.
+	// The journal still accepts commits; the tables reveal the damage.
 	if err := db.Commit(put1("many", "key 0200", "v")); err != nil && !errors.Is(err, ErrDamaged) {
 		t.Errorf("commit: %v", err)
 	}
@@ -325,7 +324,7 @@ func TestDamageUnderway(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
-	// The file is free for whoever repairs it.
+	// The file is unlocked for a repair.
 	if _, err := Open(Options{Path: path, LockTimeout: 1}); !errors.Is(err, ErrDamaged) {
 		t.Errorf("open again: %v", err)
 	}

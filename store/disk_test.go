@@ -16,7 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// After an error of the disk nobody knows what is on it: no further commit may claim success.
+// After an error of the disk its contents are unknown: no further commit may report success.
 func TestFailingDiskEndsWriting(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	db, err := Open(Options{Path: newPath(t), Registerer: registry})
@@ -26,7 +26,8 @@ func TestFailingDiskEndsWriting(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- db.Run(context.Background()) }()
 	mustCommit(t, db, put1("t", "k", "v")...)
-	if err := errors.Join(db.file.Close(), db.pen.journal.files[0].Close()); err != nil { // every write fails from now on; the memory map stays
+	// Every write fails from now on; the memory map stays.
+	if err := errors.Join(db.file.Close(), db.writer.journal.files[0].Close()); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -48,7 +49,7 @@ func TestFailingDiskEndsWriting(t *testing.T) {
 		t.Errorf("check of a store that lacks what is in its journal: %v", err)
 	}
 	if err := db.Close(); err == nil {
-		t.Error("closing says nothing of the lost file")
+		t.Error("closing does not report the lost file")
 	}
 }
 
@@ -69,11 +70,11 @@ func TestFullStoreKeepsReadingAndDeleting(t *testing.T) {
 	if got := metric(t, registry, "voxeld_store_failed_commits_total", "full"); got != 1 {
 		t.Errorf("full commits counted: %v", got)
 	}
-	if err := db.settled(); err != nil { // there was nothing to be written: that is not space again
+	if err := db.awaitFlush(); err != nil { // nothing had to be written: that does not prove that there is space
 		t.Fatal(err)
 	}
 	if !strings.Contains(log.String(), "the store is full") || strings.Contains(log.String(), "has space again") {
-		t.Errorf("told is %s", log.String())
+		t.Errorf("got is %s", log.String())
 	}
 	if db.Size() > 4<<20 {
 		t.Errorf("the file has %d bytes", db.Size())
@@ -162,7 +163,7 @@ func TestFormatOfAnotherProgram(t *testing.T) {
 		if !errors.Is(err, ErrFormat) || db != nil {
 			t.Errorf("%v, want ErrFormat", err)
 		}
-		// The file is free again.
+		// The file is unlocked again.
 		if b, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 1}); err != nil {
 			t.Errorf("the file stayed locked: %v", err)
 		} else if err := b.Close(); err != nil {

@@ -8,14 +8,14 @@ import (
 	"io"
 )
 
-// bbolt trusts the pages of its file. A cut file or a wild page number ends the process with a bus
-// error, a cycle of branch pages with a stack overflow, a used page in the list of free ones with
-// silent loss, a huge size in an entry with all of the memory. So we read the file's structure
-// ourselves, with plain reads and bounds, before bbolt maps it. That is as fast as the disk; in a file
-// larger than wholeUpTo only the branch pages are read, about a hundredth of it. Check reads all.
+// bbolt does not check the pages of its file. A truncated file or a wild page number ends the process with a bus error, a
+// cycle of branch pages with a stack overflow, a used page in the list of free ones with silent loss, a huge size in an
+// entry with an allocation of all memory. So this package reads the file's structure itself, with plain reads and bounds,
+// before bbolt maps it. The speed is the disk's. In a file larger than wholeUpTo only the branch pages are read, about a
+// hundredth of it. Check reads all.
 //
-// The layout is bbolt's own (its internal/common), described in docs/disk-format.md. Numbers are in the
-// byte order of the machine that writes.
+// The layout is bbolt's own (its internal/common), described in docs/disk-format.md. Numbers are in the byte order of the
+// machine that writes.
 
 const (
 	branchFlag   = 0x01
@@ -41,16 +41,16 @@ const (
 
 var native = binary.NativeEndian
 
-// meta is what a meta page says: where one transaction left the file.
+// meta is the content of a meta page: the state of the file after one transaction.
 type meta struct {
 	pageSize int64
 	root     uint64 // page of the root table
 	freelist uint64 // page of the list of free pages
-	end      uint64 // pages are below this number
+	end      uint64 // all pages have lower numbers
 	txid     uint64
 }
 
-// readMeta reads a meta page's content; ok is false if it is none, or torn.
+// readMeta reads a meta page's content; ok is false if it is invalid or torn.
 func readMeta(file io.ReaderAt, at int64) (m meta, ok bool) {
 	var b [headerSize + metaSize]byte
 	if _, err := file.ReadAt(b[:], at); err != nil {
@@ -94,8 +94,8 @@ func readMetas(file io.ReaderAt) (newer meta, older *meta, err error) {
 	return first, &second, nil
 }
 
-// inspect reads as much of the file's structure as bbolt's safety needs. stale means that one of the
-// two meta pages is invalid, so that the other one had to do. Rows are those with a wrong checksum.
+// inspect reads as much of the file's structure as bbolt's safety requires. stale means that one of the two meta pages is
+// invalid and the other one was used. It also returns the rows with a wrong checksum.
 func inspect(file io.ReaderAt, size int64) (stale bool, rows []Damage, err error) {
 	if size == 0 {
 		return false, nil, damaged("it is empty")
@@ -105,16 +105,16 @@ func inspect(file io.ReaderAt, size int64) (stale bool, rows []Damage, err error
 		return false, nil, err
 	}
 	in := inspection{file: file, size: size, meta: newest}
-	var s suspicion
+	var s rowInspection
 	if int64(newest.end)*newest.pageSize <= wholeUpTo {
-		// A damaged value harms nobody but who reads it, and is found then. But a damaged key makes a row
-		// missing, and that is found here only.
+		// A damaged value affects only its readers, and is found when it is read. But a damaged key makes a row missing,
+		// and only this inspection finds that.
 		in.entry = s.entry
 	}
 	if err := in.run(); err != nil {
 		return false, nil, err
 	}
-	return other == nil, s.found, s.leave()
+	return other == nil, s.found, s.endTable()
 }
 
 // inspection walks the tables of one state of the file.
@@ -122,11 +122,11 @@ type inspection struct {
 	file io.ReaderAt
 	size int64 // bytes
 	meta meta
-	// entry, if set, gets every entry of every table, so leaf pages are read, too; and then every page
-	// must be either in use or free.
+	// entry, if set, is called with every entry of every table. Leaf pages are then read, too, and every page must be
+	// either in use or free.
 	entry func(table string, key, sealed []byte) error
 
-	claimed []uint64 // a bit per page: it has its place
+	claimed []uint64 // a bit per page: set once the page is claimed
 }
 
 func (in *inspection) run() error {
@@ -154,7 +154,7 @@ func (in *inspection) run() error {
 	return nil
 }
 
-// claim gives n pages from id on their place; each page has one.
+// claim marks n pages from id on as used; each page may be claimed once.
 func (in *inspection) claim(id, n uint64) error {
 	if id < 2 || id >= in.meta.end || n > in.meta.end-id {
 		return damaged("page %d of %d: out of bounds", id, in.meta.end)
@@ -185,7 +185,7 @@ func (in *inspection) header(id uint64) (flags, count uint16, overflow uint32, e
 	return native.Uint16(b[8:]), native.Uint16(b[10:]), native.Uint32(b[12:]), nil
 }
 
-// page claims and reads page id with its overflow pages, header included.
+// page claims page id and its overflow pages, and reads them, header included.
 func (in *inspection) page(id uint64) (page []byte, flags, count uint16, err error) {
 	flags, count, overflow, err := in.header(id)
 	if err != nil {
@@ -205,7 +205,7 @@ func (in *inspection) page(id uint64) (page []byte, flags, count uint16, err err
 	return page, flags, count, nil
 }
 
-// bounds of the keys in a subtree: first ≤ key < after. nil is no bound.
+// bounds limit the keys in a subtree: first ≤ key < after. nil means no bound.
 type bounds struct{ first, after []byte }
 
 // tree walks the tree of a table ("": the root, whose entries are the tables).
@@ -217,7 +217,7 @@ func (in *inspection) tree(table string, id uint64, keys bounds) error {
 	switch flags {
 	case leafFlag:
 		if count == 0 && table != "" {
-			return damaged("page %d has no entries", id) // bbolt drops it, or keeps it in the table's head
+			return damaged("page %d has no entries", id) // bbolt drops an empty page, or keeps it in the table's head
 		}
 		if _, err := in.leaf(table, page, int(count), keys); err != nil {
 			return fmt.Errorf("page %d: %w", id, err)
@@ -246,7 +246,7 @@ func branch(page []byte, count int, keys bounds) ([]child, error) {
 	data := packed{page, headerSize + count*branchSize}
 	for i := range children {
 		at := headerSize + i*branchSize
-		key, err := data.take(at+int(native.Uint32(page[at:])), native.Uint32(page[at+4:]))
+		key, err := data.read(at+int(native.Uint32(page[at:])), native.Uint32(page[at+4:]))
 		if err != nil {
 			return nil, err
 		}
@@ -262,8 +262,8 @@ func branch(page []byte, count int, keys bounds) ([]child, error) {
 	return children, nil
 }
 
-// descend walks the children of a branch. All leaves of a table are equally deep, so when the first
-// child is a leaf, the others are not even read, unless the entries are wanted.
+// descend walks the children of a branch. All leaves of a table are equally deep. So if the first child is a leaf, the
+// others are read only if the entries are wanted.
 func (in *inspection) descend(table string, children []child) error {
 	if in.entry == nil && table != "" {
 		flags, _, _, err := in.header(children[0].id)
@@ -298,11 +298,11 @@ func (in *inspection) leaf(table string, page []byte, count int, keys bounds) (e
 	data := packed{page, headerSize + count*leafSize}
 	for i := range count {
 		at := headerSize + i*leafSize
-		key, err := data.take(at+int(native.Uint32(page[at+4:])), native.Uint32(page[at+8:]))
+		key, err := data.read(at+int(native.Uint32(page[at+4:])), native.Uint32(page[at+8:]))
 		if err != nil {
 			return 0, err
 		}
-		value, err := data.take(data.at, native.Uint32(page[at+12:]))
+		value, err := data.read(data.at, native.Uint32(page[at+12:]))
 		if err != nil {
 			return 0, err
 		}
@@ -325,7 +325,7 @@ func (in *inspection) leaf(table string, page []byte, count int, keys bounds) (e
 	return data.at, nil
 }
 
-// table walks a table: head is the page number of its tree, or 0 and then the only leaf itself.
+// table walks a table. head contains the page number of its tree, or 0 followed by its only leaf.
 func (in *inspection) table(name string, head []byte) error {
 	if name == "" || len(head) < bucketSize {
 		return damaged("table %q has no head", name)
@@ -358,7 +358,7 @@ func (in *inspection) inline(table string, page []byte) error {
 	return nil
 }
 
-// next checks that key lies within the bounds, and raises the lower one above it.
+// next checks that key lies within the bounds, and raises the lower bound above it.
 func (b *bounds) next(key []byte) error {
 	if len(key) == 0 || len(key) > MaxKey {
 		return damaged("a key of %d bytes", len(key))
@@ -370,8 +370,8 @@ func (b *bounds) next(key []byte) error {
 	return nil
 }
 
-// free claims the pages of the list of free pages: id u64 each. A count of 65,535 means that the true
-// count comes first.
+// free claims the pages of the list of free pages: id u64 each. A count of 65,535 means that the first entry is the true
+// count.
 func (in *inspection) free() error {
 	page, flags, n, err := in.page(in.meta.freelist)
 	if err != nil {
@@ -395,14 +395,14 @@ func (in *inspection) free() error {
 	return nil
 }
 
-// packed takes keys and values from a page. They follow the elements without gaps, so a wrong number of
-// elements shows, too.
+// packed reads keys and values from a page. They follow the elements without gaps, so that a wrong number of elements is
+// detected, too.
 type packed struct {
 	page []byte
-	at   int // where the next one begins
+	at   int // where the next key begins
 }
 
-func (p *packed) take(from int, n uint32) ([]byte, error) {
+func (p *packed) read(from int, n uint32) ([]byte, error) {
 	if from != p.at || uint64(n) > uint64(len(p.page)-p.at) {
 		return nil, damaged("an entry of %d bytes at %d: expected at %d of %d", n, from, p.at, len(p.page))
 	}

@@ -15,24 +15,25 @@ import (
 )
 
 // A transaction of bbolt costs two fdatasyncs and, for every small row, a page. So a commit goes to the journal first:
-// one record behind the other, one fdatasync each. What is in the journal and not yet in the tables is held in memory
-// (overlay.go), and goes into the tables in one transaction now and then (checkpoint.go). After a crash it is read back.
+// records one after the other, one fdatasync each. Records that are in the journal and not yet in the tables are also
+// held in memory (overlay.go), and a checkpoint moves them into the tables in one transaction (checkpoint.go). After a
+// crash they are read back.
 //
-// There are two journal files, so that one can be written to while what the other holds goes into the tables.
+// There are two journal files: commits go to one while a checkpoint moves the contents of the other into the tables.
 // docs/disk-format.md describes them.
 const (
 	journalHead = 16       // bytes before a record's writes: length u32, checksum u32, number u64, big-endian
 	journalMax  = 16 << 20 // bytes of one file
-	journalStep = 64 << 10 // by how much a file grows at first, and then by as much as it has
+	journalStep = 64 << 10 // first growth of a file; later it doubles
 	align       = 8        // records begin at multiples of so many bytes
 )
 
-// journal are the two files. Owned by Open until Run has them.
+// journal is the pair of files. Open owns it until Run does.
 type journal struct {
 	files [2]*os.File // nil until it is first written to
 	paths [2]string
-	sizes [2]int64 // bytes that are there, written or zero
-	at    int      // the file that is written to
+	sizes [2]int64 // size in bytes, written or zero
+	at    int      // index of the current file
 	off   int64    // where the next record begins in it
 	last  uint64   // number of the newest record; the next one has the next number
 }
@@ -46,14 +47,14 @@ func journalPaths(path string) (paths [2]string) {
 	return paths
 }
 
-// record is a decoded one.
+// record is a decoded record.
 type record struct {
 	number uint64
 	writes []kv.Write
 }
 
-// encodeRecord gives the bytes of a record of the requests' writes, and the writes with keys and values that lie in
-// these bytes: they are the store's own. The head is filled in by append.
+// encodeRecord returns the bytes of a record with the requests' writes, and the writes with keys and values that point
+// into these bytes, which the store owns. append fills in the head.
 func encodeRecord(requests []*request) (encoded []byte, writes []kv.Write) {
 	size, n := journalHead, 0
 	for _, r := range requests {
@@ -80,16 +81,16 @@ func encodeRecord(requests []*request) (encoded []byte, writes []kv.Write) {
 	return encoded, writes
 }
 
-// deletion stands where a value's length does: there is none.
+// deletion in the place of a value's length means that there is no value.
 const deletion = 1<<32 - 1
 
-// room tells whether a record of so many bytes fits into the present file.
+// room reports whether a record of the given size in bytes fits into the current file.
 func (j *journal) room(n int) bool { return j.off+padded(n) <= journalMax }
 
 func padded(n int) int64 { return (int64(n) + align - 1) / align * align }
 
-// append makes a record durable. ErrFull: nothing was written, and the record may be tried again. After any other error
-// nobody knows what is on disk.
+// append makes a record durable. ErrFull: nothing was written, and the caller may retry. After any other error the state
+// of the disk is unknown.
 func (j *journal) append(encoded []byte) (err error) {
 	if err := j.grow(j.off + padded(len(encoded))); err != nil {
 		return translate(err)
@@ -110,8 +111,8 @@ func (j *journal) append(encoded []byte) (err error) {
 	return nil
 }
 
-// grow sees to it that the present file has so many bytes. The space is written, so that a record that is written over
-// it changes nothing but data, and its sync needs no second write for the file's size.
+// grow extends the current file to at least the given size in bytes. It writes the new space, so that a record written
+// over it changes only data, and its sync needs no second write for the file's size.
 func (j *journal) grow(need int64) error {
 	if j.files[j.at] == nil {
 		file, err := os.OpenFile(j.paths[j.at], os.O_RDWR|os.O_CREATE, 0o600)
@@ -137,10 +138,10 @@ func (j *journal) grow(need int64) error {
 	return nil
 }
 
-// turn goes on with the other file, whose records are all in the tables.
-func (j *journal) turn() { j.at, j.off = 1-j.at, 0 }
+// switchFile switches to the other file, whose records are all in the tables.
+func (j *journal) switchFile() { j.at, j.off = 1-j.at, 0 }
 
-// remove deletes the files: all that they held is in the tables.
+// remove deletes the files, whose records are all in the tables.
 func (j *journal) remove() error {
 	var all []error
 	for i, file := range j.files {
@@ -155,7 +156,7 @@ func (j *journal) remove() error {
 	return errors.Join(all...)
 }
 
-// close leaves the files for the next Open.
+// close keeps the files for the next Open.
 func (j *journal) close() error {
 	var all []error
 	for _, file := range j.files {
@@ -166,7 +167,7 @@ func (j *journal) close() error {
 	return errors.Join(all...)
 }
 
-// readJournal gives the records that come after number done, which is in the tables already, in order.
+// readJournal returns the records after number done, which is already in the tables, in order.
 func readJournal(paths [2]string, done uint64) ([]record, error) {
 	var runs [2][]record
 	for i, path := range paths {
@@ -197,8 +198,8 @@ func readJournal(paths [2]string, done uint64) ([]record, error) {
 	return all, nil
 }
 
-// decodeJournal gives the records from the file's beginning on. They end where a write was torn by a crash, or where
-// what the file held before begins; that has numbers up to done. A later record behind the end says that it is damage.
+// decodeJournal returns the records at the beginning of the file. They end where a crash tore a write, or where the
+// file's older contents begin, whose numbers are at most done. A later record behind the end means damage.
 func decodeJournal(data []byte, done uint64) (run []record, err error) {
 	at := 0
 	for {
@@ -227,7 +228,7 @@ func decodeJournal(data []byte, done uint64) (run []record, err error) {
 	return run, nil
 }
 
-// recordAt reads the record at a place, if there is a whole one.
+// recordAt reads the record at an offset, if there is a complete one.
 func recordAt(data []byte, at int) (number uint64, body []byte, ok bool) {
 	if at+journalHead > len(data) {
 		return 0, nil, false
@@ -244,7 +245,7 @@ func recordAt(data []byte, at int) (number uint64, body []byte, ok bool) {
 	return number, data[at+journalHead : end], true
 }
 
-// decodeWrites reads a record's writes, which stay in data's memory.
+// decodeWrites decodes a record's writes, which point into data.
 func decodeWrites(data []byte) (writes []kv.Write, err error) {
 	take := func(n int64) []byte {
 		if n > int64(len(data)) {

@@ -19,8 +19,8 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// abandoned gives a copy of the files of a store that is written to and then left as it is, as by a crash: n commits
-// of two rows each, of which the first half has gone into the tables.
+// abandoned returns a copy of the files of a store that is written to and then left, as by a crash: n commits of two rows
+// each, of which the first half has gone into the tables.
 func abandoned(t *testing.T, n int) (path string) {
 	t.Helper()
 	db := run(t, Options{Path: newPath(t)})
@@ -55,7 +55,7 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// What a crash leaves in the journal is there after the next start, and the journal is gone after a good end.
+// After a crash the next start reads the journal. After a proper end there is no journal.
 func TestJournalIsReadBack(t *testing.T) {
 	const n = 100
 	path := abandoned(t, n)
@@ -81,13 +81,13 @@ func TestJournalIsReadBack(t *testing.T) {
 	}
 }
 
-// A journal that ends in the middle of a record, wherever, is one whose last commits were not acknowledged: what is
-// before is there, in order and whole. Whether a flipped bit is damage or such an end depends on what follows: a commit
-// with others behind it must not get lost silently.
+// A journal may end in the middle of a record, wherever: its last commits were not acknowledged. Everything before is
+// there, in order and complete. Whether a flipped bit is damage or such an end depends on what follows: a commit with
+// others behind it must not get lost silently.
 func TestJournalCutAndDamaged(t *testing.T) {
 	const n = 40
 	path := abandoned(t, n)
-	var full string // the journal file that is in use
+	var full string // the current journal file
 	for _, p := range journalPaths(path) {
 		if data, err := os.ReadFile(p); err == nil {
 			if run, err := decodeJournal(data, 0); err == nil && len(run) > 0 && run[len(run)-1].number == n {
@@ -150,7 +150,7 @@ func TestJournalCutAndDamaged(t *testing.T) {
 	}
 }
 
-// Checkpoints go on beside commits, over both files, many times.
+// Checkpoints run beside commits, over both files, many times.
 func TestJournalTurns(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	db := run(t, Options{Path: newPath(t), Registerer: registry})
@@ -208,7 +208,7 @@ func TestFormatIsRaised(t *testing.T) {
 	}
 }
 
-// FuzzJournal: whatever is in a journal file, reading it ends with records or an error.
+// FuzzJournal: whatever a journal file contains, reading it ends with records or an error.
 func FuzzJournal(f *testing.F) {
 	encoded, _ := encodeRecord([]*request{{writes: []kv.Write{{Table: "t", Key: []byte("k"), Value: []byte("v")}, {Table: "u", Key: []byte("k")}}}})
 	f.Add(encoded)
@@ -225,12 +225,12 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// What is written over a damaged row heals it, before a checkpoint as after one.
+// A write over a damaged row repairs it, before a checkpoint as after one.
 func TestNewerRowsHideDamagedOnes(t *testing.T) {
 	path := newPath(t)
 	db := run(t, Options{Path: path})
 	mustCommit(t, db, put1("land", "the key of a row", "as it was")...)
-	if err := db.settled(); err != nil {
+	if err := db.awaitFlush(); err != nil {
 		t.Fatal(err)
 	}
 	image, err := os.ReadFile(path)
@@ -261,13 +261,13 @@ func TestNewerRowsHideDamagedOnes(t *testing.T) {
 		if seen, err := scan(); err != nil || seen != "mended" {
 			t.Errorf("%q, %v", seen, err)
 		}
-		if err := db.settled(); err != nil {
+		if err := db.awaitFlush(); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// A journal without its file is no reason to begin anew: the rows that were acknowledged would be forgotten silently.
+// A journal without its file must not lead to a new store: acknowledged rows would be lost silently.
 func TestJournalWithoutItsFile(t *testing.T) {
 	path := abandoned(t, 3)
 	if err := os.Remove(path); err != nil {
@@ -296,14 +296,14 @@ func TestJournalWithoutItsFile(t *testing.T) {
 	}
 }
 
-// Whoever commits writes by himself while nobody else does; else Run is told.
+// A caller of Commit writes by itself while no other goroutine does; otherwise Run does.
 func TestCommitNeedsNobodyElse(t *testing.T) {
 	db, err := Open(Options{Path: newPath(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	db.pen.writing = true // as if Run did
+	db.writer.writing = true // as if Run did
 	committed := make(chan error, 1)
 	commit := func(key string) { committed <- db.Commit(put1("t", key, "v")) }
 	wait := func() {
@@ -314,23 +314,23 @@ func TestCommitNeedsNobodyElse(t *testing.T) {
 				t.Fatal(err)
 			}
 		case <-time.After(10 * time.Second):
-			t.Fatal("the commit waits for somebody")
+			t.Fatal("the commit waits")
 		}
 	}
 	go commit("alone")
 	wait()
 	if len(db.wake) != 0 {
-		t.Error("Run was told of it")
+		t.Error("Run was woken")
 	}
-	db.pen.Lock()
+	db.writer.Lock()
 	go commit("beside another")
 	select {
 	case <-db.wake:
 	case <-time.After(10 * time.Second):
-		t.Fatal("Run was not told")
+		t.Fatal("Run was not woken")
 	}
-	db.pen.Unlock()
-	if err := db.hold(func() error { return db.commitAll(db.take()) }); err != nil {
+	db.writer.Unlock()
+	if err := db.withWriter(func() error { return db.commitAll(db.dequeue()) }); err != nil {
 		t.Fatal(err)
 	}
 	wait()
@@ -341,7 +341,7 @@ func TestCommitNeedsNobodyElse(t *testing.T) {
 	}
 }
 
-// Commits, checkpoints and flushes of many at once: nothing is lost, and nobody waits for ever.
+// Commits, checkpoints and flushes of many goroutines at once: nothing is lost, and none blocks forever.
 func TestManyWriteByThemselves(t *testing.T) {
 	path := newPath(t)
 	db, err := Open(Options{Path: path})
@@ -360,7 +360,7 @@ func TestManyWriteByThemselves(t *testing.T) {
 					t.Error(err)
 				}
 				if i%16 == w {
-					if err := db.settled(); err != nil {
+					if err := db.awaitFlush(); err != nil {
 						t.Error(err)
 					}
 				}

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// lockRetry is the time between two tries to lock a file. flock cannot wait for a limited time.
+// lockRetry is the time between two attempts to lock a file. flock cannot wait for a limited time.
 const lockRetry = 50 * time.Millisecond
 
-// lock takes the exclusive lock on the file that bbolt takes, too. It is released when the file closes,
-// also by a crash. ErrInUse after the timeout.
+// lock takes the exclusive lock on the file that bbolt takes, too. It is released when the file closes, also by a crash.
+// lock returns ErrInUse after the timeout.
 func lock(file *os.File, timeout time.Duration) error {
 	deadline := time.Now().Add(timeout)
 	for {
@@ -29,13 +29,13 @@ func lock(file *os.File, timeout time.Duration) error {
 	}
 }
 
-// release closes the file for good, after bbolt has panicked. bbolt's memory map stays, and would keep
-// the lock with it.
+// release closes the file for good, after bbolt has panicked. Otherwise bbolt's memory map would stay, and the lock with
+// it.
 func release(file *os.File) error {
 	return errors.Join(syscall.Flock(int(file.Fd()), syscall.LOCK_UN), file.Close())
 }
 
-// isDiskFull also knows the text: bbolt does not wrap the error of a file that cannot grow.
+// isDiskFull also compares the text: bbolt does not wrap the error of a file that cannot grow.
 func isDiskFull(err error) bool {
 	for _, full := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
 		if errors.Is(err, full) || strings.HasSuffix(err.Error(), full.Error()) {

@@ -80,7 +80,7 @@ func (m *metrics) unregister() {
 	}
 }
 
-// fail counts a refused commit.
+// fail counts a failed commit.
 func (m *metrics) fail(err error) {
 	reason := "io"
 	switch {

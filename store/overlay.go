@@ -9,76 +9,76 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// overlay is what was committed and is not in the tables yet. Readers look here first. Run alone writes it.
+// overlay holds the commits that are not in the tables yet. Readers look here first. Only the writer modifies it.
 //
-// Whoever wants to read tables and overlay as of one moment begins his transaction while he holds the lock: a layer
-// leaves the overlay only after the tables have it.
+// To read tables and overlay as of one moment, begin the transaction while holding the lock: a layer leaves the overlay
+// only after the tables contain it.
 type overlay struct {
 	sync.RWMutex
-	fresh layer // of the journal file that is written to
-	aging layer // of the other one, while it goes into the tables; it does not change. Nil if there is none.
+	active   layer // of the current journal file
+	flushing layer // of the other one, while a checkpoint moves it into the tables; immutable; nil if there is none
 }
 
-// layer holds the newest write of each key: by table, then by the first bytes of the key, which are a region's or
-// group's number where it counts, so that a scan of one region passes the others over.
-type layer map[string]map[[shelfSize]byte]shelf
+// layer holds the newest write of each key, by table, then by the first bytes of the key. These are usually the number of
+// a region or group, so that a scan of one region skips the others.
+type layer map[string]map[[shardSize]byte]shard
 
-// shelf has nil for keys that were deleted. Values are never changed.
-type shelf map[string][]byte
+// shard maps keys to values, nil for deleted keys. Values are never modified.
+type shard map[string][]byte
 
-const shelfSize = 8
+const shardSize = 8
 
-func shelfOf(key []byte) (name [shelfSize]byte) {
+func shardOf(key []byte) (name [shardSize]byte) {
 	copy(name[:], key)
 	return name
 }
 
-// put takes writes over, whose memory belongs to the layer from now on.
+// put adds writes; the layer owns their memory from then on.
 func (l layer) put(writes []kv.Write) {
 	for _, w := range writes {
 		table := l[w.Table]
 		if table == nil {
-			table = make(map[[shelfSize]byte]shelf)
+			table = make(map[[shardSize]byte]shard)
 			l[w.Table] = table
 		}
-		name := shelfOf(w.Key)
+		name := shardOf(w.Key)
 		s := table[name]
 		if s == nil {
-			s = make(shelf)
+			s = make(shard)
 			table[name] = s
 		}
 		s[string(w.Key)] = w.Value
 	}
 }
 
-// get looks a key up. A nil value that was found says that the key was deleted.
+// get looks a key up. found with a nil value means that the key was deleted.
 func (l layer) get(table string, key []byte) (value []byte, found bool) {
-	value, found = l[table][shelfOf(key)][string(key)]
+	value, found = l[table][shardOf(key)][string(key)]
 	return value, found
 }
 
-// get looks a key up, newest first. The lock is held.
+// get looks a key up, newest layer first. The caller holds the lock.
 func (o *overlay) get(table string, key []byte) (value []byte, found bool) {
-	if value, found = o.fresh.get(table, key); !found {
-		value, found = o.aging.get(table, key)
+	if value, found = o.active.get(table, key); !found {
+		value, found = o.flushing.get(table, key)
 	}
 	return value, found
 }
 
-// rows gives the newest writes of the keys that begin with prefix, in the keys' order. The lock is held; what is
-// given can be read after it.
+// rows returns the newest writes of the keys that begin with prefix, in key order. The caller holds the lock; the result
+// stays valid without it.
 func (o *overlay) rows(table string, prefix []byte) []kv.Write {
-	newest := make(shelf)
-	for _, l := range [...]layer{o.aging, o.fresh} {
-		collect := func(s shelf) {
+	newest := make(shard)
+	for _, l := range [...]layer{o.flushing, o.active} {
+		collect := func(s shard) {
 			for key, value := range s {
 				if bytes.HasPrefix([]byte(key), prefix) {
 					newest[key] = value
 				}
 			}
 		}
-		if len(prefix) >= shelfSize {
-			collect(l[table][shelfOf(prefix)])
+		if len(prefix) >= shardSize {
+			collect(l[table][shardOf(prefix)])
 			continue
 		}
 		for _, s := range l[table] {
@@ -92,25 +92,25 @@ func (o *overlay) rows(table string, prefix []byte) []kv.Write {
 	return rows
 }
 
-// clone gives an overlay that does not change any more. The lock is held.
+// clone returns an immutable copy of the overlay. The caller holds the lock.
 func (o *overlay) clone() *overlay {
-	c := &overlay{fresh: make(layer, len(o.fresh)), aging: o.aging}
-	for table, shelves := range o.fresh {
-		own := make(map[[shelfSize]byte]shelf, len(shelves))
-		for name, s := range shelves {
+	c := &overlay{active: make(layer, len(o.active)), flushing: o.flushing}
+	for table, shards := range o.active {
+		own := make(map[[shardSize]byte]shard, len(shards))
+		for name, s := range shards {
 			own[name] = maps.Clone(s)
 		}
-		c.fresh[table] = own
+		c.active[table] = own
 	}
 	return c
 }
 
-// tables names the tables that have rows.
+// tables returns the names of the tables that have rows.
 func (o *overlay) tables() map[string]bool {
 	names := make(map[string]bool)
-	for _, l := range [...]layer{o.aging, o.fresh} {
-		for table, shelves := range l {
-			for _, s := range shelves {
+	for _, l := range [...]layer{o.flushing, o.active} {
+		for table, shards := range l {
+			for _, s := range shards {
 				for _, value := range s {
 					names[table] = names[table] || value != nil
 				}
@@ -120,7 +120,7 @@ func (o *overlay) tables() map[string]bool {
 	return names
 }
 
-// inOrder gives the layer's writes by table and key: bbolt is fastest so.
+// inOrder returns the layer's writes by table and key, the order in which bbolt is fastest.
 func (l layer) inOrder() []kv.Write {
 	var all []kv.Write
 	for _, table := range slices.Sorted(maps.Keys(l)) {

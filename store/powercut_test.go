@@ -17,8 +17,8 @@ import (
 )
 
 // TestPowerCuts needs root and loop devices, and the number of cuts in VOXELD_POWER_CUTS. The disk of a writing process
-// goes down in the middle of its work, without what was not synced; after a remount everything acknowledged is there,
-// and each commit whole or not at all.
+// fails in the middle of its work, without unsynced data. After a remount everything acknowledged is there, and each
+// commit is complete or absent.
 func TestPowerCuts(t *testing.T) {
 	cuts, err := strconv.Atoi(os.Getenv("VOXELD_POWER_CUTS"))
 	if err != nil {
@@ -40,7 +40,7 @@ func TestPowerCuts(t *testing.T) {
 	command("mkfs.ext4", "-q", "-F", image)
 	mounted := false
 	unmount := func() {
-		for deadline := time.Now().Add(5 * time.Second); mounted; { // the killed writer's memory map goes a moment after it
+		for deadline := time.Now().Add(5 * time.Second); mounted; { // the killed writer's memory map disappears a moment after it
 			err := syscall.Unmount(mount, 0)
 			if mounted = err != nil; mounted && time.Now().After(deadline) {
 				t.Fatalf("unmount: %v", err)
@@ -57,7 +57,7 @@ func TestPowerCuts(t *testing.T) {
 		if cut > 0 {
 			verify(t, path, acknowledged)
 		}
-		if cut%5 == 4 { // now and then from nothing
+		if cut%5 == 4 { // sometimes from an empty disk
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +71,7 @@ func TestPowerCuts(t *testing.T) {
 	t.Logf("%d power cuts, %d acknowledged commits, none lost", cuts, total)
 }
 
-// cutPower lets a process write for a while and takes its disk away.
+// cutPower lets a process write for a while and removes its disk.
 func cutPower(t *testing.T, mount, path string, after time.Duration, acknowledged *[writers]int) (total int) {
 	t.Helper()
 	dir, err := os.Open(mount)
@@ -93,7 +93,7 @@ func cutPower(t *testing.T, mount, path string, after time.Duration, acknowledge
 		}
 		var writer, n int
 		if _, err := fmt.Sscanf(line, "%d %d\n", &writer, &n); err != nil || n != acknowledged[writer]+1 {
-			t.Fatalf("the writer says %q (%v)", line, err)
+			t.Fatalf("the writer printed %q (%v)", line, err)
 		}
 		acknowledged[writer] = n
 		total++
@@ -104,7 +104,7 @@ func cutPower(t *testing.T, mount, path string, after time.Duration, acknowledge
 	return total
 }
 
-// verify looks for everything that was acknowledged, and for half commits.
+// verify checks that everything acknowledged is there, and no half commits.
 func verify(t *testing.T, path string, acknowledged [writers]int) {
 	t.Helper()
 	db, err := Open(Options{Path: path})

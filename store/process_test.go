@@ -39,9 +39,9 @@ func writeUntilKilled(path string) int {
 		fmt.Printf(format+"\n", args...) // unbuffered: it has left this process when it returns
 	}
 	say("open")
-	go func() { // so that the end comes in the middle of checkpoints, too
+	go func() { // so that some kills hit a checkpoint
 		for range time.Tick(20 * time.Millisecond) {
-			if err := db.settled(); err != nil {
+			if err := db.awaitFlush(); err != nil {
 				say("error: %v", err)
 			}
 		}
@@ -90,7 +90,7 @@ func startWriter(t *testing.T, path string) (*exec.Cmd, *bufio.Reader) {
 	})
 	lines := bufio.NewReader(out)
 	if line, err := lines.ReadString('\n'); line != "open\n" {
-		t.Fatalf("the writer says %q, %v", line, err)
+		t.Fatalf("the writer printed %q, %v", line, err)
 	}
 	return cmd, lines
 }
@@ -117,7 +117,7 @@ func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
 		note := func(line string) {
 			var writer, n int
 			if _, err := fmt.Sscanf(line, "%d %d\n", &writer, &n); err != nil || n != acknowledged[writer]+1 {
-				t.Fatalf("the writer says %q (%v) after %d", line, err, acknowledged[writer])
+				t.Fatalf("the writer printed %q (%v) after %d", line, err, acknowledged[writer])
 			}
 			acknowledged[writer] = n
 		}
@@ -131,7 +131,7 @@ func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		rest, err := io.ReadAll(lines) // what it still acknowledged counts
+		rest, err := io.ReadAll(lines) // acknowledged before the kill
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +198,7 @@ func TestInUseByAnotherProcess(t *testing.T) {
 	}
 	for _, part := range []string{path, "--data-dir", "stop"} {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("the message does not say %q: %v", part, err)
+			t.Errorf("the message does not contain %q: %v", part, err)
 		}
 	}
 	if err := cmd.Process.Kill(); err != nil {

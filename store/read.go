@@ -10,8 +10,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Get returns a copy of the value at key, or nil, nil if there is none. It sees every commit that has
-// returned. It fails with ErrDamaged or ErrClosed.
+// Get returns a copy of the value at key, or nil, nil if there is none. It sees every commit that has returned. It fails
+// with ErrDamaged or ErrClosed.
 func (db *DB) Get(table string, key []byte) ([]byte, error) {
 	value, err := db.get(table, key)
 	if err != nil {
@@ -31,7 +31,7 @@ func (db *DB) get(table string, key []byte) ([]byte, error) {
 		return append([]byte{}, value...), nil
 	}
 	err := guard(func() error {
-		if err := db.whole(); err != nil {
+		if err := db.checkUsable(); err != nil {
 			return err
 		}
 		return db.bolt.View(func(tx *bbolt.Tx) (err error) {
@@ -42,12 +42,11 @@ func (db *DB) get(table string, key []byte) ([]byte, error) {
 	return found, err
 }
 
-// Scan visits the entries of the table whose keys begin with prefix, in the order of the keys' bytes,
-// as they were when Scan began. It stops at the first error of visit and returns it as it is; other
-// errors are ErrDamaged and ErrClosed.
+// Scan visits the entries of the table whose keys begin with prefix, in the order of the keys' bytes, as they were when
+// Scan began. It stops at the first error of visit and returns it unwrapped; other errors are ErrDamaged and ErrClosed.
 //
-// key and value are valid only during visit and must not be written to. visit must be short (the file
-// grows while a scan is open) and must not call this DB: a Commit inside would wait for the scan's end.
+// key and value are valid only during visit and must not be modified. visit must be short (the file grows while a scan is
+// open) and must not call this DB: a Commit inside would wait for the scan's end.
 func (db *DB) Scan(table string, prefix []byte, visit func(key, value []byte) error) (err error) {
 	db.overlay.RLock()
 	rows := db.overlay.rows(table, prefix)
@@ -67,7 +66,7 @@ func (db *DB) Tables() ([]string, error) {
 	defer db.overlay.RUnlock()
 	all := db.overlay.tables()
 	err := guard(func() error {
-		if err := db.whole(); err != nil {
+		if err := db.checkUsable(); err != nil {
 			return err
 		}
 		return db.bolt.View(func(tx *bbolt.Tx) error {
@@ -84,10 +83,10 @@ func (db *DB) Tables() ([]string, error) {
 	return slices.Sorted(maps.Keys(all)), nil
 }
 
-// Backup writes a whole store to w, as it is when Backup begins: a file that Open opens. Commits go on
-// meanwhile; the file grows by what they change.
+// Backup writes a whole store to w, as it is when Backup begins: a file that Open can open. Commits continue meanwhile;
+// the file grows by what they change.
 func (db *DB) Backup(w io.Writer) (err error) {
-	if err := db.settled(); err != nil {
+	if err := db.awaitFlush(); err != nil {
 		return fmt.Errorf("back up store: %w", err)
 	}
 	tx, err := db.begin()
@@ -101,10 +100,10 @@ func (db *DB) Backup(w io.Writer) (err error) {
 	return nil
 }
 
-// begin opens a snapshot for a caller whose own code runs while it is open: that must not be guarded.
+// begin opens a snapshot for a caller whose own code runs while it is open; that code must not run under guard.
 func (db *DB) begin() (tx *bbolt.Tx, err error) {
 	err = guard(func() error {
-		if err := db.whole(); err != nil {
+		if err := db.checkUsable(); err != nil {
 			return err
 		}
 		tx, err = db.bolt.Begin(false)
@@ -113,18 +112,18 @@ func (db *DB) begin() (tx *bbolt.Tx, err error) {
 	return tx, db.explain(err)
 }
 
-// whole refuses to read once bbolt has panicked while it wrote: it may hold its locks for ever, and a reader would wait
-// as long.
-func (db *DB) whole() error {
+// checkUsable returns an error once bbolt has panicked during a write: bbolt may hold its locks forever, and a reader would
+// block.
+func (db *DB) checkUsable() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if db.mu.wrecked {
+	if db.mu.panicked {
 		return damaged("it was found damaged while it was written to")
 	}
 	return nil
 }
 
-// end closes a snapshot and returns err as it is, unless closing fails, too.
+// end closes a snapshot and returns err unwrapped, or the error of closing it.
 func end(tx *bbolt.Tx, err error) error {
 	if ending := guard(tx.Rollback); ending != nil {
 		return errors.Join(err, ending)
@@ -132,8 +131,7 @@ func end(tx *bbolt.Tx, err error) error {
 	return err
 }
 
-// Size returns the size of the file in bytes, 0 when it is closed. The file never shrinks: what is
-// deleted is used again.
+// Size returns the size of the file in bytes, 0 when it is closed. The file never shrinks: freed space is reused.
 func (db *DB) Size() int64 {
 	info, err := db.file.Stat()
 	if err != nil {

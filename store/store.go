@@ -20,34 +20,34 @@ import (
 var (
 	// ErrInUse: another process holds the file.
 	ErrInUse = errors.New("the data directory is in use by another process")
-	// ErrDamaged: what is on disk cannot be what was written.
+	// ErrDamaged: the disk holds bytes that were never written.
 	ErrDamaged error = damage("the file is damaged")
-	// ErrFormat: the file is sound, but this program does not know its format.
+	// ErrFormat: the file is sound, but this program does not support its format.
 	ErrFormat = errors.New("unknown format version")
-	// ErrFull: the disk, or the MaxSize of the file, has no room for this commit. Nothing of it was
-	// written. Reads go on, and so do commits that delete.
+	// ErrFull: the disk, or the MaxSize of the file, has no room for this commit. Nothing of it was written. Reads
+	// continue to work, and so do commits that delete.
 	ErrFull = errors.New("no space left for the store")
 	// ErrClosed: the store is closing or closed. Nothing of the commit was written.
 	ErrClosed = errors.New("the store is closed")
 )
 
-// damage is the type of ErrDamaged: it is kv's error in this package's words.
+// damage is the type of ErrDamaged: kv's error with a message of this package.
 type damage string
 
 func (d damage) Error() string { return string(d) }
 func (d damage) Unwrap() error { return kv.ErrDamaged }
 
-// Options of a store. The zero value of each field but Path is its default.
+// Options of a store. The zero value of each field but Path means its default.
 type Options struct {
 	// Path of the file. It is created if it is missing; its directory must exist.
 	Path string
-	// LockTimeout is how long to wait for another process to let go of the file. Default 2 s.
+	// LockTimeout is how long to wait for another process to release the file. Default 2 s.
 	LockTimeout time.Duration
 	// MaxSize bounds the file in bytes; commits that would need more fail with ErrFull. Default: no bound.
 	MaxSize int64
-	// Logger gets damage, fallbacks and failed commits. Default: discarded.
+	// Logger receives damage, fallbacks and failed commits. Default: discarded.
 	Logger *slog.Logger
-	// Registerer gets the metrics of metrics.go until Close. Default: none are kept.
+	// Registerer receives the metrics of metrics.go until Close. Default: none are kept.
 	Registerer prometheus.Registerer
 }
 
@@ -64,20 +64,20 @@ type DB struct {
 	done   chan struct{} // closed when Run has ended
 	damage []Damage      // found when it was opened
 
-	overlay overlay         // committed, and not in the tables yet
-	pen     pen             // of whoever writes
-	landing chan struct{}   // 1 pending signal: a checkpoint has ended
-	flushes chan chan error // for Run to flush
-	maxSize int64
+	overlay        overlay         // committed, and not in the tables yet
+	writer         writerState     // locked by the writer
+	checkpointDone chan struct{}   // 1 pending signal: a checkpoint has ended
+	flushes        chan chan error // requests for Run to flush
+	maxSize        int64
 
-	// mu is locked after pen.
+	// mu is locked after writer.
 	mu struct {
 		sync.Mutex
-		queue   []*request
-		running bool  // Run was called
-		refusal error // why commits are refused; nil while they are accepted
-		wrecked bool  // bbolt panicked while it wrote: its locks may be held for ever
-		closed  bool
+		queue     []*request
+		running   bool  // Run was called
+		rejection error // why commits are refused; nil while they are accepted
+		panicked  bool  // bbolt panicked while it wrote: its locks may be held forever
+		closed    bool
 	}
 }
 
@@ -96,13 +96,13 @@ func Open(o Options) (*DB, error) {
 		stop: make(chan struct{}),
 		done: make(chan struct{}),
 
-		landing: make(chan struct{}, 1),
-		flushes: make(chan chan error),
-		maxSize: o.MaxSize,
+		checkpointDone: make(chan struct{}, 1),
+		flushes:        make(chan chan error),
+		maxSize:        o.MaxSize,
 	}
-	db.overlay.fresh = make(layer)
-	db.pen.due = time.NewTimer(time.Hour)
-	db.pen.due.Stop()
+	db.overlay.active = make(layer)
+	db.writer.checkpointTimer = time.NewTimer(time.Hour)
+	db.writer.checkpointTimer.Stop()
 	if err := db.open(o); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
@@ -137,7 +137,7 @@ func (db *DB) openExisting(o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := db.adopt(file, o, false); err != nil {
+	if err := db.openLocked(file, o, false); err != nil {
 		return err
 	}
 	if err := db.checkFormat(); err != nil {
@@ -146,9 +146,9 @@ func (db *DB) openExisting(o Options) error {
 	return nil
 }
 
-// adopt locks the file, looks whether bbolt may touch it at all, and opens it. On error it closes it.
-// Only a new file may be empty.
-func (db *DB) adopt(file *os.File, o Options, isNew bool) error {
+// openLocked locks the file, checks that bbolt can open it safely, and opens it. On error it closes the file. Only a new file
+// may be empty.
+func (db *DB) openLocked(file *os.File, o Options, isNew bool) error {
 	err := lock(file, o.LockTimeout)
 	if err != nil {
 		if errors.Is(err, ErrInUse) {
@@ -165,12 +165,12 @@ func (db *DB) adopt(file *os.File, o Options, isNew bool) error {
 	}
 	if !isNew || info.Size() > 0 {
 		// bbolt reads through a memory map: a short file or a bad pointer would kill the process.
-		mended, err := mendMetas(file)
+		mended, err := repairMetas(file)
 		if err != nil {
 			return errors.Join(db.explain(err), file.Close())
 		}
 		if mended {
-			db.log.Error("a bit of a meta page was flipped, and has been corrected: have a look at the disk", "path", o.Path)
+			db.log.Error("flipped bit in a meta page corrected: check the disk", "path", o.Path)
 		}
 		var stale bool
 		stale, db.damage, err = inspect(file, info.Size())
@@ -188,7 +188,7 @@ func (db *DB) adopt(file *os.File, o Options, isNew bool) error {
 			FreelistType:    bbolt.FreelistMapType,
 			InitialMmapSize: mapSize,
 			MaxSize:         int(o.MaxSize),
-			Timeout:         time.Millisecond, // we hold the lock already
+			Timeout:         time.Millisecond, // this process already holds the lock
 			NoStatistics:    true,
 			NoSync:          mutated("no-sync"),
 		})
@@ -208,11 +208,11 @@ func (db *DB) adopt(file *os.File, o Options, isNew bool) error {
 // growth is by how many bytes the file grows at a time. Growing costs an fsync.
 const growth = 1 << 20
 
-// mapSize is the address space (not memory) that the file is mapped to from the start, in bytes.
-// While the file is smaller, its growth never has to wait for readers. 32-bit machines have none to spare.
+// mapSize is the address space (not memory) that the file is mapped to from the start, in bytes. While the file is
+// smaller, it grows without waiting for readers. 32-bit machines have none to spare.
 const mapSize = 1 << 30 * (bits.UintSize / 64)
 
-// explain turns what went wrong with the file into one error that says what to do.
+// explain converts the error of opening the file to one that says what to do.
 func (db *DB) explain(err error) error {
 	if !errors.Is(err, ErrDamaged) {
 		return err
@@ -221,8 +221,8 @@ func (db *DB) explain(err error) error {
 		"that was made while the node was stopped); without one, what only this node held is lost", db.path, err)
 }
 
-// Close ends Run if it runs (what is queued is still committed), answers ErrClosed to whoever still
-// waits, and closes the file. It waits for open Scans and Backups. Further calls do nothing.
+// Close ends Run if it runs (queued commits still complete), fails the remaining waiters with ErrClosed, and closes the
+// file. It waits for open Scans and Backups. Further calls do nothing.
 func (db *DB) Close() error {
 	db.mu.Lock()
 	if db.mu.closed {
@@ -237,31 +237,31 @@ func (db *DB) Close() error {
 	if running {
 		<-db.done
 	} else {
-		answer(db.refuse(ErrClosed), ErrClosed)
+		answer(db.rejectAll(ErrClosed), ErrClosed)
 	}
 	db.metrics.unregister()
-	db.pen.Lock() // who waits in settled may write still
-	defer db.pen.Unlock()
+	db.writer.Lock() // a caller waiting in awaitFlush may still write
+	defer db.writer.Unlock()
 	if err := errors.Join(db.closeJournal(), db.closeFile()); err != nil {
 		return fmt.Errorf("close store %s: %w", db.path, err)
 	}
 	return nil
 }
 
-// closeJournal removes the journal's files if the tables have all that is in them.
+// closeJournal removes the journal's files if the tables contain all of their records.
 func (db *DB) closeJournal() error {
-	if db.pen.journal.paths[0] != "" && db.overlay.aging == nil && len(db.overlay.fresh) == 0 {
-		return db.pen.journal.remove()
+	if db.writer.journal.paths[0] != "" && db.overlay.flushing == nil && len(db.overlay.active) == 0 {
+		return db.writer.journal.remove()
 	}
-	return db.pen.journal.close()
+	return db.writer.journal.close()
 }
 
 func (db *DB) closeFile() error {
 	db.mu.Lock()
-	wrecked := db.mu.wrecked
+	wrecked := db.mu.panicked
 	db.mu.Unlock()
 	if wrecked {
-		return release(db.file) // bbolt's own Close could wait for ever
+		return release(db.file) // bbolt's own Close could block forever
 	}
 	return guard(db.bolt.Close)
 }

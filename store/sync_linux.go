@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// datasync makes what was written to the file durable, and of the file's attributes only what reading it needs.
+// datasync makes the written data durable, and of the file's attributes only those needed to read it.
 func datasync(file *os.File) error {
 	for {
 		err := syscall.Fdatasync(int(file.Fd()))
@@ -17,11 +17,11 @@ func datasync(file *os.File) error {
 	}
 }
 
-// freeSpace is how many bytes the disk of the file has left for us.
+// freeSpace returns the bytes that the disk of the file has left for this process.
 func freeSpace(path string) int64 {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(filepath.Dir(path), &s); err != nil {
-		return 0 // who knows: as if there were none
+		return 0 // unknown: assume none
 	}
 	return int64(min(s.Bavail, math.MaxInt64/uint64(s.Bsize)) * uint64(s.Bsize))
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// TestCommitIsOnTheDisk: when Commit has returned, the kernel has nothing of the journal left to write. A killed process
-// cannot show that, for the kernel lives on; a power cut can (PITFALLS, bbolt).
+// TestCommitIsOnTheDisk: when Commit has returned, the kernel has nothing of the journal left to write. Killing a process
+// cannot show that, because the kernel keeps running; a power cut can.
 func TestCommitIsOnTheDisk(t *testing.T) {
 	path := newPath(t)
 	db := run(t, Options{Path: path})
 	mustCommit(t, db, kv.Write{Table: "many", Key: []byte("first"), Value: []byte{1}}) // makes the journal
-	file, err := os.Open(journalPaths(path)[0])                                        // what a checkpoint has under way in the tables is in it, too
+	file, err := os.Open(journalPaths(path)[0])                                        // it also covers a checkpoint in progress
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestCommitIsOnTheDisk(t *testing.T) {
 	}
 }
 
-// unwritten counts the file's pages that the kernel still has to write (Linux 6.5 and later tell).
+// unwritten returns how many of the file's pages the kernel has yet to write (Linux 6.5 and later report it).
 func unwritten(t *testing.T, file *os.File) uint64 {
 	t.Helper()
 	const cachestat = 451
@@ -36,7 +36,7 @@ func unwritten(t *testing.T, file *os.File) uint64 {
 	var is struct{ cached, dirty, underway, evicted, recently uint64 }
 	_, _, errno := syscall.Syscall6(cachestat, file.Fd(), uintptr(unsafe.Pointer(&all)), uintptr(unsafe.Pointer(&is)), 0, 0, 0)
 	if errno != 0 {
-		t.Skipf("the kernel does not tell what it has to write: %v", errno)
+		t.Skipf("the kernel does not report what it has to write: %v", errno)
 	}
 	return is.dirty + is.underway
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// step is one thing that a caller does in TestTwin.
+// step is an action of a caller in TestTwin.
 type step struct {
 	writes []kv.Write // or:
 	delete string     // prefix to delete from table "a"
 }
 
-// twin does to a map what the step does to the store.
+// twin applies the step to a map as to the store.
 func (s step) twin(m map[string]string) {
 	for _, w := range s.writes {
 		name := w.Table + "/" + string(w.Key)
@@ -56,8 +56,8 @@ func drawStep(caller int) *rapid.Generator[step] {
 	})
 }
 
-// Several callers at once, each beside a map that does the same: what a caller reads after its own
-// commits is what its map says, and so is everything after closing and opening again.
+// Several callers at once, each beside a map with the same steps: a caller reads after its own commits what its map
+// contains, and so does everything after closing and reopening.
 func TestTwin(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		path := newPath(t)
@@ -112,7 +112,7 @@ func TestTwin(t *testing.T) {
 	})
 }
 
-// act does the step to the store and its twin and compares what this caller's keys are in table a.
+// act applies the step to the store and its twin and compares this caller's keys in table a.
 func act(db *DB, s step, twin map[string]string, prefix string) error {
 	var err error
 	if s.delete != "" {
@@ -149,7 +149,7 @@ func act(db *DB, s step, twin map[string]string, prefix string) error {
 	return err
 }
 
-// One caller after another pays for its fsyncs alone; callers at once share them.
+// Sequential callers pay for their fsyncs alone; concurrent callers share them.
 func BenchmarkCommit(b *testing.B) {
 	for _, callers := range []int{1, 8, 64, 512} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {

@@ -9,8 +9,8 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// View runs read on the store as it is when View begins, over all tables at once: what Commit stores meanwhile is not
-// seen. get and scan do what Get and Scan do, and are valid until read returns. View returns read's error as it is.
+// View calls read with a snapshot of the store as it is when View begins, over all tables at once: later commits are not
+// visible. get and scan behave as Get and Scan, and are valid until read returns. View returns read's error unwrapped.
 //
 // read must be short (the file grows while a view is open) and must not call this DB.
 func (db *DB) View(read func(
@@ -75,7 +75,7 @@ func (db *DB) scanIn(tx *bbolt.Tx, table string, prefix []byte, newer []kv.Write
 	})
 }
 
-// merge visits the rows of a transaction and the newer ones, in order, which take their place.
+// merge visits the rows of a transaction and the newer rows that replace them, in order.
 func (db *DB) merge(tx *bbolt.Tx, table string, prefix []byte, newer []kv.Write, visit func(row) error) error {
 	c := cursor{tx: tx, table: table, prefix: prefix}
 	step := func() error {
@@ -113,10 +113,10 @@ func (db *DB) merge(tx *bbolt.Tx, table string, prefix []byte, newer []kv.Write,
 	return nil
 }
 
-// row is one that a cursor stands at.
+// row is a row at which a cursor stands.
 type row struct {
 	key, value []byte // a nil key at the end
-	damage     error  // of the value, which is not to be read then
+	damage     error  // of the value, which must not be read then
 }
 
 // cursor walks the rows of a table whose keys begin with a prefix.
@@ -147,7 +147,7 @@ func (c *cursor) step() error {
 		return nil
 	}
 	if c.value, c.damage = unseal(c.table, c.key, sealed); c.damage != nil {
-		c.key = bytes.Clone(c.key) // nobody has looked at all of it: its length may be damaged
+		c.key = bytes.Clone(c.key) // nothing has verified the row yet: its length may be damaged
 	}
 	return nil
 }

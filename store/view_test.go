@@ -11,7 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// A view sees one moment of all tables, whatever is committed while it is open.
+// A view shows one moment of all tables, whatever is committed while it is open.
 func TestViewIsOneMoment(t *testing.T) {
 	db := run(t, Options{Path: newPath(t)})
 	both := func(n int) []kv.Write {
@@ -133,12 +133,12 @@ func TestViewOfDamage(t *testing.T) {
 	}
 }
 
-// Whoever deletes what Keys lists has deleted what Scan would visit, wherever it is: in the tables, on its way into
-// them, or in the journal only. A removed replica's rows that stayed would be taken for the next one's.
+// Deleting the keys that Keys lists deletes what Scan would visit, wherever it is: in the tables, on its way into them,
+// or only in the journal. Leftover rows of a removed replica would be taken for the next one's.
 func TestKeysAreThoseOfScan(t *testing.T) {
 	db := run(t, Options{Path: newPath(t)})
 	mustCommit(t, db, kv.Write{Table: "a", Key: []byte("k1"), Value: []byte("old")}, kv.Write{Table: "a", Key: []byte("k2"), Value: []byte("old")})
-	if err := db.settled(); err != nil { // they are in the tables now
+	if err := db.awaitFlush(); err != nil { // they are in the tables now
 		t.Fatal(err)
 	}
 	mustCommit(t, db, kv.Write{Table: "a", Key: []byte("k2")}, kv.Write{Table: "a", Key: []byte("k3"), Value: []byte("new")},

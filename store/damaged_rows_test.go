@@ -11,9 +11,9 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// silent tells what of want a store that opened gives wrong or not at all without having named it as damaged, and
-// without an error when it is read: that is what must never be.
-func silent(t *testing.T, path string, want map[string]string) (opened bool, wrong []string) {
+// undetected returns the entries of want that an open store returns wrong or not at all, although it neither listed them as
+// damaged nor fails to read them. There must be none.
+func undetected(t *testing.T, path string, want map[string]string) (opened bool, wrong []string) {
 	t.Helper()
 	db, err := Open(Options{Path: path})
 	if err != nil {
@@ -35,7 +35,7 @@ func silent(t *testing.T, path string, want map[string]string) (opened bool, wro
 			return nil
 		}))
 		if err != nil {
-			for key := range want { // who scans hears of it
+			for key := range want { // Scan reports it
 				named[key] = true
 			}
 		}
@@ -54,8 +54,8 @@ func silent(t *testing.T, path string, want map[string]string) (opened bool, wro
 	return true, wrong
 }
 
-// Whatever single bit of the file flips: the store is refused, or the damage is named, or met when read, or corrected,
-// or hits nothing that counts.
+// Whatever single bit of the file flips: the store does not open, or the damage is listed, or met when read, or
+// corrected, or irrelevant.
 func TestNoFlipIsSilent(t *testing.T) {
 	image, want := sample(t)
 	random := rand.New(rand.NewPCG(9, 9))
@@ -76,7 +76,7 @@ func TestNoFlipIsSilent(t *testing.T) {
 		if err := os.WriteFile(path, broken, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		opened, wrong := silent(t, path, want)
+		opened, wrong := undetected(t, path, want)
 		if !opened {
 			refused++
 		}
@@ -98,7 +98,7 @@ func TestMetaPageIsMended(t *testing.T) {
 			if err := os.WriteFile(path, broken, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if opened, wrong := silent(t, path, want); !opened || len(wrong) > 0 {
+			if opened, wrong := undetected(t, path, want); !opened || len(wrong) > 0 {
 				t.Fatalf("bit %d of meta page %d: opened %v, wrong %q", bit, place, opened, wrong)
 			}
 			if after, err := os.ReadFile(path); err != nil || !slices.Equal(after[:2*os.Getpagesize()], image[:2*os.Getpagesize()]) {

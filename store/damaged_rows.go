@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Damage is a row whose checksum was wrong when the store was opened. Either its value is damaged, or its key,
-// and then it was found where it does not belong and is missing where it does. That place is near: Keys are the key
-// that it was found under, and those of the rows before and behind it in its table, as far as there are any.
+// Damage is a row whose checksum was wrong when the store was opened. Either its value is damaged, or its key. A row with
+// a damaged key appears in a wrong place and is missing in its own, which is near. Keys are therefore the key under which
+// it was found, and the keys of the rows before and behind it in its table, if any.
 type Damage struct {
 	Table string
 	Keys  [][]byte // the found one first
@@ -17,41 +17,41 @@ type Damage struct {
 
 func (d Damage) String() string { return fmt.Sprintf("table %s, key %x", d.Table, d.Keys[0]) }
 
-// Damaged lists the rows that were found damaged when the store was opened. In a file of more than 256 MiB values
-// are not looked at then: Check does that.
+// Damaged returns the rows that were found damaged when the store was opened. In a file of more than 256 MiB the values
+// are not read then; Check does that.
 func (db *DB) Damaged() []Damage { return slices.Clone(db.damage) }
 
-// maxDamage bounds the damaged rows with which a store is still opened.
+// maxDamage is the most damaged rows with which a store still opens.
 const maxDamage = 1000
 
-// suspicion collects the damaged rows of an inspection.
-type suspicion struct {
+// rowInspection collects the damaged rows of an inspection.
+type rowInspection struct {
 	found []Damage
 
 	table     string
 	rows, bad int
 	last      []byte // key of the row before
-	behind    bool   // the row before was damaged: its successor is wanted
+	wantNext  bool   // the row before was damaged: its successor is recorded next
 }
 
-func (s *suspicion) entry(table string, key, sealed []byte) error {
+func (s *rowInspection) entry(table string, key, sealed []byte) error {
 	if table != s.table {
-		if err := s.leave(); err != nil {
+		if err := s.endTable(); err != nil {
 			return err
 		}
-		*s = suspicion{found: s.found, table: table}
+		*s = rowInspection{found: s.found, table: table}
 	}
 	s.rows++
-	if s.behind {
+	if s.wantNext {
 		d := &s.found[len(s.found)-1]
-		d.Keys, s.behind = append(d.Keys, bytes.Clone(key)), false
+		d.Keys, s.wantNext = append(d.Keys, bytes.Clone(key)), false
 	}
 	if _, err := unseal(table, key, sealed); err != nil {
 		d := Damage{Table: table, Keys: [][]byte{bytes.Clone(key)}}
 		if s.rows > 1 {
 			d.Keys = append(d.Keys, bytes.Clone(s.last))
 		}
-		s.found, s.behind, s.bad = append(s.found, d), true, s.bad+1
+		s.found, s.wantNext, s.bad = append(s.found, d), true, s.bad+1
 		if len(s.found) > maxDamage {
 			return damaged("more than %d values have wrong checksums", maxDamage)
 		}
@@ -60,18 +60,19 @@ func (s *suspicion) entry(table string, key, sealed []byte) error {
 	return nil
 }
 
-// leave judges a whole table: if nothing of it is sound, its very name is in doubt, and with it what is missing.
-func (s *suspicion) leave() error {
+// endTable ends the inspection of a table. If none of its rows is sound, its name itself is in doubt, and it is unknown
+// which rows are missing.
+func (s *rowInspection) endTable() error {
 	if s.rows > 0 && s.bad == s.rows {
 		return damaged("nothing in table %q is sound", s.table)
 	}
 	return nil
 }
 
-// mendMeta looks for one flipped bit in a meta page that is invalid, and corrects it in the file: to go back to the
-// other page would lose the newest commit, which was acknowledged. (A power cut leaves a meta page as it was, or as it
-// was to be: it is smaller than a sector.) It reports whether it did.
-func mendMeta(file interface {
+// repairMeta looks for a single flipped bit in an invalid meta page, and corrects it in the file. Using the other page
+// instead would lose the newest commit, which was acknowledged. (A power cut leaves a meta page either old or new: it is
+// smaller than a sector.) It reports whether it corrected a bit.
+func repairMeta(file interface {
 	io.ReaderAt
 	io.WriterAt
 	Sync() error
@@ -82,7 +83,7 @@ func mendMeta(file interface {
 	}
 	page := make([]byte, headerSize+metaSize)
 	if _, err := file.ReadAt(page, at); err != nil {
-		return false, nil //nolint:nilerr // there is no such page; the inspection will say so
+		return false, nil //nolint:nilerr // there is no such page; the inspection will report it
 	}
 	for bit := headerSize * 8; bit < len(page)*8; bit++ {
 		page[bit/8] ^= 1 << (bit % 8)
@@ -114,26 +115,26 @@ func (o *offset) ReadAt(b []byte, at int64) (int, error) {
 	return n, nil
 }
 
-// mendMetas tries both meta pages. Which place the second one has is what the first one says, or a guess.
-func mendMetas(file interface {
+// repairMetas tries both meta pages. The first one determines the place of the second; without it, the place is a guess.
+func repairMetas(file interface {
 	io.ReaderAt
 	io.WriterAt
 	Sync() error
 },
 ) (mended bool, err error) {
-	if mended, err = mendMeta(file, 0); err != nil {
+	if mended, err = repairMeta(file, 0); err != nil {
 		return false, err
 	}
 	first, ok := readMeta(file, 0)
 	if !ok {
 		return mended, nil
 	}
-	second, err := mendMeta(file, first.pageSize)
+	second, err := repairMeta(file, first.pageSize)
 	return mended || second, err
 }
 
-// Keys visits the keys of the table that begin with prefix, in order, also those of damaged rows: for whoever
-// wants to delete them. Otherwise it is like Scan: what is in the journal only is visited, too.
+// Keys visits the keys of the table that begin with prefix, in order, including those of damaged rows, so that a caller
+// can delete them. Otherwise it is like Scan: keys that are only in the journal are visited, too.
 func (db *DB) Keys(table string, prefix []byte, visit func(key []byte) error) (err error) {
 	db.overlay.RLock()
 	newer := db.overlay.rows(table, prefix)

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// A record that was good once is good again, but only the same bytes, and only under the same key.
+// The cache returns a record only for the same bytes under the same key.
 func TestOpenedRecordsAreTheSameBytes(t *testing.T) {
 	s := newSigner(t)
-	o := newOpened(testWorld)
+	o := newRecordCache(testWorld)
 	good := s.seal(t, testWorld, "/chunk/x", []byte("payload"), nil)
 	for range 2 {
 		got, err := o.open("/chunk/x", good)
@@ -34,7 +34,8 @@ func TestOpenedRecordsAreTheSameBytes(t *testing.T) {
 	}
 }
 
-// BenchmarkOpen is one of the looks at a record that kad-dht takes while it stores it: the first one, and the others.
+// BenchmarkOpen measures the verifications that kad-dht makes while it stores a record: the first one, and the cached
+// ones.
 func BenchmarkOpen(b *testing.B) {
 	s := newSigner(b)
 	good := s.seal(b, testWorld, "/player/x", make([]byte, 200), nil)
@@ -46,7 +47,7 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	})
 	b.Run("again", func(b *testing.B) {
-		o := newOpened(testWorld)
+		o := newRecordCache(testWorld)
 		for b.Loop() {
 			if _, err := o.open("/player/x", good); err != nil {
 				b.Fatal(err)

@@ -12,20 +12,20 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 )
 
-// learn finds out which peer answers at addr. libp2p dials only peers whose id is known; so a made-up one is
-// dialled, and the handshake fails with the id that was proved instead. The peer that is dialled afterwards must
-// prove it again.
-func (h *Host) learn(ctx context.Context, addr ma.Multiaddr) (peer.ID, error) {
-	nobody, err := throwawayID()
+// discoverID determines which peer answers at addr. libp2p dials only peers with a known id. So discoverID dials a
+// made-up id; the handshake fails with the id that the peer proved instead. The following dial to that id must prove it
+// again.
+func (h *Host) discoverID(ctx context.Context, addr ma.Multiaddr) (peer.ID, error) {
+	madeUp, err := randomID()
 	if err != nil {
 		return "", fmt.Errorf("learn peer id: %w", err)
 	}
 	defer func() {
-		h.lib.Peerstore().ClearAddrs(nobody)
-		h.lib.Peerstore().RemovePeer(nobody)
+		h.lib.Peerstore().ClearAddrs(madeUp)
+		h.lib.Peerstore().RemovePeer(madeUp)
 	}()
-	h.lib.Peerstore().AddAddr(nobody, addr, peerstore.TempAddrTTL)
-	_, err = h.lib.Network().DialPeer(ctx, nobody)
+	h.lib.Peerstore().AddAddr(madeUp, addr, peerstore.TempAddrTTL)
+	_, err = h.lib.Network().DialPeer(ctx, madeUp)
 	var mismatch sec.ErrPeerIDMismatch
 	switch {
 	case errors.As(err, &mismatch):
@@ -33,13 +33,13 @@ func (h *Host) learn(ctx context.Context, addr ma.Multiaddr) (peer.ID, error) {
 	case errors.Is(err, swarm.ErrDialToSelf):
 		return h.lib.ID(), nil
 	case err == nil:
-		return "", errors.New("learn peer id: the peer accepted a made-up one")
+		return "", errors.New("learn peer id: the peer accepted a made-up id")
 	}
-	return "", fmt.Errorf("learn peer id: %w", plain(err))
+	return "", fmt.Errorf("learn peer id: %w", withoutMadeUpID(err))
 }
 
-// plain leaves the made-up id out of a failed dial's error: nobody has heard of it.
-func plain(err error) error {
+// withoutMadeUpID removes the made-up id from the error of a failed dial.
+func withoutMadeUpID(err error) error {
 	var dial *swarm.DialError
 	if !errors.As(err, &dial) {
 		return err

@@ -15,17 +15,17 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// party is a group whose members come and go: hosts in a bubble, wired by net, each with an owner that keeps the
-// entries as rows of table "world".
-type party struct {
-	t      *testing.T
-	net    *net
-	guests map[string]*guest
-	change []func(*limits)
+// testGroup is a group whose members change: hosts in a bubble, connected by net, each with an owner that keeps the entries
+// as rows of table "world".
+type testGroup struct {
+	t       *testing.T
+	net     *net
+	members map[string]*testMember
+	change  []func(*limits)
 }
 
-// guest owns a replica: its state is the list of entries, one row each.
-type guest struct {
+// testMember owns a replica: its state is the list of entries, one row each.
+type testMember struct {
 	*Group
 	peer     string
 	host     running
@@ -38,13 +38,13 @@ type guest struct {
 	failed   error
 }
 
-const partyGroup = 5
+const testGroupID = 5
 
-var partyTables = []TablePrefix{{Table: "world", Prefix: groupPrefix(partyGroup)}}
+var partyTables = []TablePrefix{{Table: "world", Prefix: groupPrefix(testGroupID)}}
 
-func newParty(t *testing.T, founders []string, change ...func(*limits)) *party {
-	p := &party{
-		t: t, net: &net{hosts: make(map[string]*Host), cut: make(map[string]bool)}, guests: make(map[string]*guest), change: change,
+func newTestGroup(t *testing.T, founders []string, change ...func(*limits)) *testGroup {
+	p := &testGroup{
+		t: t, net: &net{hosts: make(map[string]*Host), cut: make(map[string]bool)}, members: make(map[string]*testMember), change: change,
 	}
 	for _, peer := range founders {
 		p.boot(peer)
@@ -56,16 +56,16 @@ func newParty(t *testing.T, founders []string, change ...func(*limits)) *party {
 }
 
 // boot starts, or restarts, the host of a peer.
-func (p *party) boot(peer string) *guest {
+func (p *testGroup) boot(peer string) *testMember {
 	p.t.Helper()
-	g := p.guests[peer]
+	g := p.members[peer]
 	if g == nil {
-		g = &guest{peer: peer, disk: newDisk()}
-		p.guests[peer] = g
+		g = &testMember{peer: peer, disk: newDisk()}
+		p.members[peer] = g
 	} else if err := g.host.stop(); err != nil {
 		p.t.Fatal(err)
 	}
-	*g = guest{peer: peer, disk: g.disk}
+	*g = testMember{peer: peer, disk: g.disk}
 	g.host = launch(p.t, Options{
 		Storage: g.disk, Self: peer, Send: p.net.sender(peer), SendSnapshot: p.net.snapshots(peer),
 	}, p.change...)
@@ -75,10 +75,10 @@ func (p *party) boot(peer string) *guest {
 	return g
 }
 
-func (p *party) open(peer string, founders []string) {
+func (p *testGroup) open(peer string, founders []string) {
 	p.t.Helper()
-	g := p.guests[peer]
-	group, err := g.host.Open(context.Background(), Founding{Group: partyGroup, Members: founders, Tables: partyTables})
+	g := p.members[peer]
+	group, err := g.host.Open(context.Background(), Founding{Group: testGroupID, Members: founders, Tables: partyTables})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -109,10 +109,10 @@ func (n *net) snapshots(from string) func(string, uint64, func(io.Writer) error,
 	}
 }
 
-func (g *guest) load(t testing.TB) {
+func (g *testMember) load(t testing.TB) {
 	t.Helper()
 	g.log = nil
-	if err := g.disk.Scan("world", groupPrefix(partyGroup), func(_, value []byte) error {
+	if err := g.disk.Scan("world", groupPrefix(testGroupID), func(_, value []byte) error {
 		g.log = append(g.log, string(value))
 		return nil
 	}); err != nil {
@@ -120,13 +120,13 @@ func (g *guest) load(t testing.TB) {
 	}
 }
 
-// worldRow is the n-th entry as a row.
+// worldRow returns the n-th entry as a row.
 func worldRow(n int, entry []byte) kv.Write {
-	key := append(groupPrefix(partyGroup), numbered("", n)...)
+	key := append(groupPrefix(testGroupID), numbered("", n)...)
 	return kv.Write{Table: "world", Key: key, Value: entry}
 }
 
-func (g *guest) drain(t testing.TB) {
+func (g *testMember) drain(t testing.TB) {
 	t.Helper()
 	if g.Group == nil {
 		return
@@ -153,19 +153,19 @@ func (g *guest) drain(t testing.TB) {
 }
 
 // pass lets time pass while the owners work.
-func (p *party) pass(d time.Duration) {
+func (p *testGroup) pass(d time.Duration) {
 	p.t.Helper()
 	for range int(d / (10 * time.Millisecond)) {
 		<-time.After(10 * time.Millisecond)
 		synctest.Wait()
-		for _, g := range p.guests {
+		for _, g := range p.members {
 			g.drain(p.t)
 		}
 	}
 }
 
-// until lets time pass until something is true, for a minute at most.
-func (p *party) until(what string, done func() bool) {
+// until lets time pass until a condition is true, for a minute at most.
+func (p *testGroup) until(what string, done func() bool) {
 	p.t.Helper()
 	for range 6000 {
 		if done() {
@@ -176,14 +176,14 @@ func (p *party) until(what string, done func() bool) {
 	p.t.Fatalf("not within a minute: %s", what)
 }
 
-// leader waits until one of the peers leads, of those who are not cut off.
-func (p *party) leader() *guest {
+// leader waits until one of the peers leads that are not cut off, and returns it.
+func (p *testGroup) leader() *testMember {
 	p.t.Helper()
-	var found *guest
+	var found *testMember
 	p.until("a leader", func() bool {
 		found = nil
 		leaders := 0
-		for _, g := range p.guests {
+		for _, g := range p.members {
 			p.net.mu.Lock()
 			cut := p.net.cut[g.peer]
 			p.net.mu.Unlock()
@@ -197,7 +197,7 @@ func (p *party) leader() *guest {
 }
 
 // propose has entries committed, and waits until the given peers have applied them.
-func (p *party) propose(n int, peers ...string) {
+func (p *testGroup) propose(n int, peers ...string) {
 	p.t.Helper()
 	l := p.leader()
 	want := len(l.log) + n
@@ -216,13 +216,13 @@ func (p *party) propose(n int, peers ...string) {
 	p.agree(want, peers...)
 }
 
-func (p *party) agree(want int, peers ...string) {
+func (p *testGroup) agree(want int, peers ...string) {
 	p.t.Helper()
 	p.until("agreement", func() bool {
-		return !slices.ContainsFunc(peers, func(peer string) bool { return len(p.guests[peer].log) < want })
+		return !slices.ContainsFunc(peers, func(peer string) bool { return len(p.members[peer].log) < want })
 	})
 	for _, peer := range peers {
-		for i, entry := range p.guests[peer].log {
+		for i, entry := range p.members[peer].log {
 			if entry != numbered("e", i) {
 				p.t.Fatalf("%s has %q at place %d", peer, entry, i)
 			}
@@ -230,15 +230,15 @@ func (p *party) agree(want int, peers ...string) {
 	}
 }
 
-// try repeats a change until it is taken: right after an election or another change it may be refused for a while.
-func (p *party) try(what string, f func() error) {
+// try repeats a change until it is accepted: right after an election or another change it may be refused for a while.
+func (p *testGroup) try(what string, f func() error) {
 	p.t.Helper()
 	var err error
 	p.until(what, func() bool { err = f(); return err == nil })
 }
 
-// join makes a peer a learner, and has it join.
-func (p *party) join(peer string) *guest {
+// join makes a peer a learner, and lets it join.
+func (p *testGroup) join(peer string) *testMember {
 	p.t.Helper()
 	p.try("add learner", func() error { return p.leader().AddLearner(peer) })
 	id := uint64(0)
@@ -250,7 +250,7 @@ func (p *party) join(peer string) *guest {
 		}
 		return id != 0
 	})
-	g := p.guests[peer]
+	g := p.members[peer]
 	if g == nil {
 		g = p.boot(peer)
 	}
@@ -258,27 +258,27 @@ func (p *party) join(peer string) *guest {
 	return g
 }
 
-func (p *party) joinAs(g *guest, id uint64, members []Member) {
+func (p *testGroup) joinAs(g *testMember, id uint64, members []Member) {
 	p.t.Helper()
-	group, err := g.host.Join(context.Background(), JoinInfo{Group: partyGroup, ID: id, Members: members, Tables: partyTables})
+	group, err := g.host.Join(context.Background(), JoinInfo{Group: testGroupID, ID: id, Members: members, Tables: partyTables})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	*g = guest{peer: g.peer, disk: g.disk, host: g.host, Group: group, conf: group.Configuration()}
+	*g = testMember{peer: g.peer, disk: g.disk, host: g.host, Group: group, conf: group.Configuration()}
 	g.load(p.t)
 }
 
 // promote waits until a learner has caught up, and gives it its vote.
-func (p *party) promote(peer string) {
+func (p *testGroup) promote(peer string) {
 	p.t.Helper()
 	p.try("promote", func() error { return p.leader().Promote(peer) })
 	p.until("promoted", func() bool {
-		return slices.ContainsFunc(p.guests[peer].conf.Members, func(m Member) bool { return m.Peer == peer && !m.Learner })
+		return slices.ContainsFunc(p.members[peer].conf.Members, func(m Member) bool { return m.Peer == peer && !m.Learner })
 	})
 }
 
-// dismiss removes a member and waits until the leader knows.
-func (p *party) dismiss(peer string) {
+// remove removes a member and waits until the leader has the new configuration.
+func (p *testGroup) remove(peer string) {
 	p.t.Helper()
 	p.try("remove", func() error { return p.leader().Remove(peer) })
 	p.until("removed", func() bool {
@@ -286,7 +286,7 @@ func (p *party) dismiss(peer string) {
 	})
 }
 
-// losesCommit loses what would tell a peer that an entry is committed.
+// losesCommit drops the messages that would inform a peer that an entry is committed.
 func losesCommit(peer string, index uint64) func(from, to string, m *raftpb.Message) bool {
 	return func(_, to string, m *raftpb.Message) bool { return to == peer && m.GetCommit() >= index }
 }
