@@ -13,24 +13,25 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file is how a player of the session protocol goes on at another gateway when his sends him there.
+// This file implements how a player of the session protocol continues at another gateway after a Reconnect.
 
 const (
-	// askAgainEvery is how often edits are asked for again that a new home could not take yet.
+	// askAgainEvery is the interval between attempts to send edits that the new gateway could not accept yet.
 	askAgainEvery = 200 * time.Millisecond
-	// maxHops is how often a player is sent on without being welcome anywhere before he gives up.
+	// maxHops is the number of redirects without a welcome after which a player gives up.
 	maxHops = 5
-	// stray is how far a player may be from where he was saved, in blocks, and go on from where he is.
+	// stray is the largest distance, in blocks, between a player's pose and the saved one at which the player keeps
+	// their own.
 	stray = 8
 )
 
-// departure ends a session because the gateway sends the player on.
+// departure ends a session because the gateway redirects the player.
 type departure struct{ wire.Reconnect }
 
 func (d *departure) Error() string { return "sent on: " + d.Reason }
 
-// follow plays one session after the other, as long as gateways send the player on: to the homes that they name,
-// then to where he began.
+// follow plays one session after another as long as gateways redirect the player. It tries the gateways that they
+// name, then the one where the player began.
 func (p *sessionPlayer) follow(ctx, life context.Context) error {
 	route, hops := []string{p.Target}, 0
 	for {
@@ -55,7 +56,7 @@ func (p *sessionPlayer) follow(ctx, life context.Context) error {
 	}
 }
 
-// depart takes note that the player is on his way, and gives where to.
+// depart records that the player was redirected and returns the addresses to try.
 func (p *sessionPlayer) depart(away *departure) (route []string) {
 	if p.sentOn.IsZero() {
 		p.sentOn = time.Now()
@@ -70,7 +71,7 @@ func (p *sessionPlayer) depart(away *departure) (route []string) {
 	return append(route, p.Target)
 }
 
-// arrived counts that the player has come to a new home, if he was on his way.
+// arrived counts a redirect as completed, if one is under way.
 func (p *sessionPlayer) arrived() {
 	if p.sentOn.IsZero() {
 		return
@@ -79,29 +80,29 @@ func (p *sessionPlayer) arrived() {
 	p.sentOn = time.Time{}
 }
 
-// ask sends an edit that waits for its answer.
+// ask sends a pending edit.
 func (p *sessionPlayer) ask(seq uint64) error {
 	e := p.pending[seq]
 	return p.send("edit", wire.Edit{Seq: seq, X: e.pos.X, Y: e.pos.Y, Z: e.pos.Z, Block: uint16(e.block)})
 }
 
-// askIn asks for the edits in a chunk that has come at a new home and that were not answered at the old one.
+// askIn sends the unanswered edits in a chunk again once that chunk has arrived from the new gateway.
 func (p *sessionPlayer) askIn(at grid.ChunkPos) error {
 	return p.askThose(func(e sentEdit) bool { return e.moved && e.pos.Chunk() == at })
 }
 
-// askAgain asks for the edits that the new home could not take yet.
+// askAgain sends the edits again that the new gateway could not accept yet.
 func (p *sessionPlayer) askAgain() error {
 	return p.askThose(func(e sentEdit) bool { return e.again })
 }
 
-// strayed tells whether a player is too far from a place to be still on his way from there.
+// strayed reports whether a player is farther from a place than they can have walked since.
 func strayed(a, b wire.Pose) bool {
 	return math.Hypot(math.Hypot(a.X-b.X, a.Z-b.Z), a.Y-b.Y) > stray
 }
 
-// askThose asks in the order of the numbers: of two edits of one place the later one must win. The gateway is told
-// first where the player is: he may have walked on since the old one saved him.
+// askThose sends the selected edits in the order of their numbers: of two edits of one place the later one must win.
+// It sends the pose first, because the player may have walked on since the previous gateway saved it.
 func (p *sessionPlayer) askThose(those func(sentEdit) bool) error {
 	told := false
 	for _, seq := range slices.SortedFunc(maps.Keys(p.pending), cmp.Compare[uint64]) {
@@ -124,7 +125,7 @@ func (p *sessionPlayer) askThose(those func(sentEdit) bool) error {
 	return nil
 }
 
-// passing tells whether a refusal passes.
+// passing reports whether a refusal is temporary.
 func passing(refused string) bool {
 	switch refused {
 	case wire.RefusedNotLoaded, wire.RefusedUnavailable, wire.RefusedRate:

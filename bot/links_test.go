@@ -12,7 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// A write that meets the reset takes the news from who reads, who gets the end of the stream: it is a reset all the same.
+// If a write consumes the reset, the reader only sees EOF; it must be counted as a reset all the same.
 func TestResetIsNoEnd(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -64,8 +64,8 @@ func TestEndOf(t *testing.T) {
 	}
 }
 
-// A chunk that is lost is asked for again: at once after a reset, later where a server refused it or is dead, which is counted.
-// A player who stands in it stands still meanwhile.
+// A lost chunk is requested again: at once after a reset, later if a server refused it or is unreachable. Those cases
+// are counted. A player in that chunk stands still meanwhile.
 func TestOriginalAsksAgain(t *testing.T) {
 	now := time.Now()
 	here, beside := grid.ChunkPos{}, grid.ChunkPos{X: 1}
@@ -110,7 +110,7 @@ func TestOriginalAsksAgain(t *testing.T) {
 	}
 }
 
-// Who enters the world is not refused, nor sent to a dead server; and who has lost the chunk underfoot for long is lost.
+// A player is lost if they cannot enter the world, or if the chunk under them is missing for too long.
 func TestOriginalGivesUp(t *testing.T) {
 	refused := &failure{codeRefused, ""}
 	p, _ := standing(t, Options{})

@@ -8,15 +8,15 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// locator asks a server in dht mode where chunks and players are, one question at a time. It dials when it is
-// first asked, and again after an error.
+// locator asks a server in dht mode where chunks and players are, one question at a time. It dials on the first
+// question, and again after an error.
 type locator struct {
 	crew *crew
 	name string // of the player
 	conn *conn  // nil while not connected
 }
 
-// place asks where the player stood last.
+// place returns where the player stood last.
 func (l *locator) place(ctx context.Context) (x, y, z float64, err error) {
 	err = l.ask(ctx, wire.WhereIsPlayer{Name: l.name}, func(c *conn) (bytes int, err error) {
 		if x, y, z, err = wire.ReadPlayerPlace(c.in); err != nil {

@@ -10,18 +10,19 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// originalPlayer speaks VoxelPopuli's own protocol as its released client does, and is as easily lost: one connection for
-// each chunk around the player, on whatever server the dht names, and one in dht mode, which is silent between queries. The
-// player is registered in the chunk where they stand, and sends there only, once a frame, whether they walk or not.
+// originalPlayer uses VoxelPopuli's own protocol as its released client does, and fails in the same situations. It
+// has one connection for each chunk around the player, on whatever server the dht names, and one in dht mode, which
+// is silent between queries. The player is registered in the chunk where they stand, and sends a move there once a
+// frame, whether they walk or not.
 type originalPlayer struct {
 	*body
 	links   map[grid.ChunkPos]*link
 	here    grid.ChunkPos // registered there, or about to be
 	events  chan event
-	quest   chan grid.ChunkPos // for the goroutine that asks and dials
+	quest   chan grid.ChunkPos // for the search goroutine
 	readers sync.WaitGroup
-	pending *sentEdit // one at a time: the answer names no edit
-	astray  time.Time // since when the chunk under the feet is not connected: the player stands still; zero: it is
+	pending *sentEdit // one at a time: the protocol's answer does not identify the edit
+	astray  time.Time // since when the chunk under the player is disconnected (the player stands still); zero: it is connected
 }
 
 func (p *originalPlayer) run(ctx context.Context) error {
@@ -49,7 +50,7 @@ func (p *originalPlayer) run(ctx context.Context) error {
 	return p.loop(ctx, life)
 }
 
-// start chooses the chunk to begin in. A wanderer begins where the dht says that the player is.
+// start chooses the first chunk. A wanderer begins where the dht says that the player is.
 func (p *originalPlayer) start(ctx context.Context, l *locator) (grid.ChunkPos, error) {
 	if p.Mode != Wander {
 		return p.homeOf(p.index), nil
@@ -103,7 +104,7 @@ func (p *originalPlayer) loop(ctx, life context.Context) error {
 	}
 }
 
-// enter puts the player into the world, if the land is there that they enter on.
+// enter puts the player into the world once the land under them has arrived.
 func (p *originalPlayer) enter() error {
 	put := p.settle
 	if p.Mode == Wander {
@@ -119,7 +120,7 @@ func (p *originalPlayer) enter() error {
 	return p.sendPlace()
 }
 
-// fall takes a wanderer down to the ground, and reports whether that is known yet.
+// fall lowers a wanderer to the ground, and reports whether that land has arrived.
 func (p *originalPlayer) fall() (done bool, err error) {
 	if err := p.overGround(); err != nil {
 		return false, err
@@ -135,7 +136,7 @@ func (p *originalPlayer) fall() (done bool, err error) {
 	return known, nil
 }
 
-// settle puts a player who stays in a chunk somewhere in it.
+// settle puts a player who stays in one chunk at a random place in it.
 func (p *originalPlayer) settle() (done bool, err error) {
 	o := p.here.Origin()
 	for range 100 {
@@ -149,7 +150,7 @@ func (p *originalPlayer) settle() (done bool, err error) {
 	return false, &failure{"no footing", fmt.Sprintf("nowhere to stand in chunk %v", p.here)}
 }
 
-// overGround fails over a column in which nothing is solid: the released client falls there for ever.
+// overGround returns an error above a column without solid blocks: the released client falls there forever.
 func (p *originalPlayer) overGround() error {
 	pose := p.walk.pose
 	if solid, known := p.ground.solidBelow(pose.X, min(pose.Y, wire.SlabHeight), pose.Z); known && !solid {
@@ -158,7 +159,7 @@ func (p *originalPlayer) overGround() error {
 	return nil
 }
 
-// move plays one frame: the player walks, over borders with the formalities, and sends where they are.
+// move plays one frame: the player walks, changes the registration when they cross a border, and sends the position.
 func (p *originalPlayer) move(now time.Time) error {
 	if p.since.IsZero() || !p.astray.IsZero() {
 		return nil
@@ -181,13 +182,13 @@ func (p *originalPlayer) move(now time.Time) error {
 	if err := p.sendPlace(); err != nil {
 		return err
 	}
-	if p.walk.pose.X != was.X || p.walk.pose.Z != was.Z { // else who sees it cannot tell which move it was
+	if p.walk.pose.X != was.X || p.walk.pose.Z != was.Z { // else an observer could not identify the move
 		p.mark.write(p.walk.pose, now)
 	}
 	return nil
 }
 
-// resume goes on playing in the chunk under the feet, which is connected again.
+// resume continues in the chunk under the player, which is connected again.
 func (p *originalPlayer) resume(now time.Time) error {
 	p.meter.resumed(now.Sub(p.astray))
 	p.astray = time.Time{}
@@ -211,7 +212,7 @@ func (p *originalPlayer) edit(now time.Time) error {
 	}
 	p.pending = &sentEdit{at: time.Now(), pos: pos, block: block}
 	p.meter.edited()
-	for at, l := range p.links { // to all its chunks: the one that holds the block applies it
+	for at, l := range p.links { // to all connected chunks: the one that holds the block applies it
 		if l.conn == nil {
 			continue
 		}
@@ -222,8 +223,8 @@ func (p *originalPlayer) edit(now time.Time) error {
 	return nil
 }
 
-// giveUp counts an edit that the player has not seen, and does not wait for any more. The protocol answers no edit: it may
-// have been refused, or changed again by somebody else before the chunk was sent.
+// giveUp counts an edit whose effect was not seen in time, and stops waiting for it. The protocol does not
+// acknowledge edits: it may have been refused, or overwritten by another player before the chunk was sent.
 func (p *originalPlayer) giveUp() {
 	if p.pending != nil {
 		p.meter.unanswered(1)
@@ -231,7 +232,7 @@ func (p *originalPlayer) giveUp() {
 	}
 }
 
-// answered takes new contents of a chunk for the answer to an edit in it, if the edit is there.
+// answered treats new contents of a chunk as the answer to an edit in it, if the edit is there.
 func (p *originalPlayer) answered(e event) {
 	if p.pending == nil || p.pending.pos.Chunk() != e.chunk {
 		return
@@ -242,7 +243,7 @@ func (p *originalPlayer) answered(e event) {
 	}
 }
 
-// leave says goodbye, so that the world remembers where the player stood.
+// leave deregisters the player, so that the world saves where they stood.
 func (p *originalPlayer) leave() error {
 	if p.since.IsZero() || !p.astray.IsZero() {
 		return nil

@@ -21,7 +21,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// sample is a report with something in every field.
+// sample returns a report with a value in every field.
 func sample() Report {
 	latency := Latency{Count: 40, Mean: 12.5, P50: 10, P90: 20, P99: 45.5, Max: 61.25}
 	return Report{
@@ -77,7 +77,7 @@ func TestWriteCSV(t *testing.T) {
 
 func TestWriteSVG(t *testing.T) {
 	r := sample()
-	r.Target = "<script>" // what a person typed must not become markup
+	r.Target = "<script>" // user input must not become markup
 	var b strings.Builder
 	if err := r.WriteSVG(&b); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestWriteSVG(t *testing.T) {
 			}
 		}
 	}
-	if lines != 3 || points != 6 { // players, ack p50, ack p99; nothing was seen
+	if lines != 3 || points != 6 { // players, ack p50, ack p99; no move was seen
 		t.Errorf("%d curves with %d points, want 3 with 6", lines, points)
 	}
 }
@@ -127,7 +127,7 @@ func checkPoints(t *testing.T, list string) {
 	}
 }
 
-// An empty run draws and prints too.
+// An empty run can be drawn and printed too.
 func TestEmptyReport(t *testing.T) {
 	for _, write := range []func(io.Writer) error{Report{}.WriteTable, Report{}.WriteCSV, Report{}.WriteSVG} {
 		var b strings.Builder
@@ -192,7 +192,7 @@ func TestMeterAddsUp(t *testing.T) {
 	}
 }
 
-// A move is measured once by each watcher, and only if it is the stamped one.
+// Each watcher measures a move once, and only if it is the stamped one.
 func TestStampsMeasureTheStampedMove(t *testing.T) {
 	o := Options{}.withDefaults()
 	c := &crew{Options: o, meter: newMeter(), stamps: &stamps{}}
@@ -239,7 +239,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Every option has a default, but for those where none is one.
+// Every option has a default, except those that have none.
 func TestEveryOptionHasADefault(t *testing.T) {
 	none := map[string]bool{"Edits": true, "Chunk": true, "Progress": true, "Keep": true, "Acked": true}
 	o := reflect.ValueOf(Options{}.withDefaults())

@@ -11,11 +11,11 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// lastWord is how long a player whose time is over waits for the answers to his edits.
+// lastWord is how long a player waits for the answers to their edits after the end of the run.
 const lastWord = 2 * time.Second
 
-// Run plays the options through and reports. It returns when the duration is over, or ctx is done, and every
-// player has left. The error tells of bad options, or that no player could join; the report is valid all the same.
+// Run runs the load and returns its report. It returns when the duration is over or ctx is done, and every player has
+// left. It returns an error for bad options, or if no player could join; the report is valid all the same.
 func Run(ctx context.Context, o Options) (Report, error) {
 	if err := o.Validate(); err != nil {
 		return Report{}, fmt.Errorf("run bots: %w", err)
@@ -41,14 +41,14 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return r, nil
 }
 
-// crew is what the players of one run have in common.
+// crew is what the players of one run share.
 type crew struct {
 	Options
 	meter  *meter
 	stamps *stamps
 }
 
-// ramp starts the players, one after the other.
+// ramp starts the players, one after another.
 func (c *crew) ramp(ctx context.Context, wg *sync.WaitGroup) {
 	tick := time.NewTicker(time.Duration(float64(time.Second) / c.Ramp))
 	defer tick.Stop()
@@ -81,7 +81,7 @@ func (c *crew) watch(over <-chan struct{}) []Second {
 	}
 }
 
-// play is the life of the i-th player.
+// play runs the i-th player from join to leave.
 func (c *crew) play(ctx context.Context, i int) {
 	p := c.newBody(i)
 	var err error
@@ -100,7 +100,7 @@ func (c *crew) play(ctx context.Context, i int) {
 	}
 }
 
-// body is what a player has in either protocol. It belongs to the player's goroutine.
+// body is the state that a player has in either protocol. It belongs to the player's goroutine.
 type body struct {
 	*crew
 	index  int
@@ -110,7 +110,7 @@ type body struct {
 	build  builder
 	ground *ground
 	began  time.Time // when dialling began
-	since  time.Time // in the world; zero before
+	since  time.Time // when the player entered the world; zero before
 	reach  float64   // blocks
 	mark   *pen
 }
@@ -135,7 +135,7 @@ func (p *body) entered() {
 	}
 }
 
-// moveEvery and editEvery are the intervals of moves and edits; 0 means never.
+// moveEvery and editEvery return the intervals of moves and edits; 0 means never.
 func (c *crew) moveEvery() time.Duration { return interval(c.Rate) }
 
 func (c *crew) editEvery() time.Duration { return interval(c.Edits) }
@@ -147,7 +147,7 @@ func interval(rate float64) time.Duration {
 	return time.Duration(float64(time.Second) / rate)
 }
 
-// beat is a ticker whose channel is nil, and never ready, for an interval of 0.
+// beat returns a ticker. For an interval of 0 its channel is nil, and so never ready.
 func beat(every time.Duration) (ticks <-chan time.Time, stop func()) {
 	if every <= 0 {
 		return nil, func() {}

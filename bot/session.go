@@ -14,8 +14,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// sessionPlayer speaks the session protocol: one connection for the whole world, to one gateway after the other
-// where they send the player on (follow.go).
+// sessionPlayer uses the session protocol: one connection for the whole world, to one gateway after another if
+// gateways redirect the player (follow.go).
 type sessionPlayer struct {
 	*body
 	conn    *conn
@@ -23,21 +23,21 @@ type sessionPlayer struct {
 	id      string // hex, from Welcome; empty before
 	nextSeq uint64
 	pending map[uint64]sentEdit
-	sentOn  time.Time // since when he is on his way to a new home; zero while he has one
+	sentOn  time.Time // since when a redirect is under way; zero otherwise
 	welcome bool      // on this connection
 
 	plain, packet []byte // for send; reused
 }
 
 type sentEdit struct {
-	at    time.Time // when it was asked for first
+	at    time.Time // first attempt
 	pos   grid.Pos
 	block chunk.Block
-	moved bool // the player has changed his home since
-	again bool // it is to be asked for again
+	moved bool // the player has changed the gateway since
+	again bool // to be sent again
 }
 
-// arrival is what the reading goroutine hands over: a message with the time it came, or the error that ends it.
+// arrival is what the reading goroutine passes on: a message with its time of arrival, or the error that ended it.
 type arrival struct {
 	message wire.FromServer    // nil for blocks
 	blocks  []wire.BlockChange // out of a Frame
@@ -46,7 +46,7 @@ type arrival struct {
 }
 
 func (p *sessionPlayer) run(ctx context.Context) error {
-	// The connection outlives the playing time by lastWord, for answers that are on their way.
+	// The connection outlives the playing time by lastWord, for answers that are under way.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	p.began = time.Now()
@@ -75,7 +75,7 @@ func (p *sessionPlayer) visit(ctx, life context.Context, target string) error {
 		p.read(life, arrivals)
 	}()
 	defer func() {
-		end() // closes the connection, and so ends the reader
+		end() // closes the connection, which ends the reader
 		<-read
 	}()
 	join, err := wire.EncodeClient(wire.Join{
@@ -145,7 +145,7 @@ func (p *sessionPlayer) loop(ctx context.Context, arrivals <-chan arrival) error
 	}
 }
 
-// move walks for one interval and tells the server.
+// move walks for one interval and sends the new pose.
 func (p *sessionPlayer) move() error {
 	if p.since.IsZero() || !p.welcome || !p.walk.step(p.moveEvery(), p.ground) {
 		return nil
@@ -194,7 +194,7 @@ func (p *sessionPlayer) send(kind string, m wire.FromClient) error {
 	return p.conn.send(kind, append(packet, '\n'))
 }
 
-// take acts on what arrived.
+// take handles an arrival.
 func (p *sessionPlayer) take(a arrival) error {
 	if a.err != nil {
 		return a.err
@@ -255,7 +255,7 @@ func (p *sessionPlayer) acked(m wire.Ack, at time.Time) {
 	}
 }
 
-// read is the reading goroutine: it counts and stamps what comes, and hands over what the player needs.
+// read is the reading goroutine: it counts messages, measures delays, and passes on what the player needs.
 func (p *sessionPlayer) read(ctx context.Context, arrivals chan<- arrival) {
 	w := newWatcher(p.stamps, p.meter)
 	one := p.readOne
@@ -309,7 +309,7 @@ func (p *sessionPlayer) readOne(w *watcher) (arrival, error) {
 	return a, nil
 }
 
-// kindOf is the message's name in the report: its "type".
+// kindOf returns the message's name in the report: its "type".
 func kindOf(m wire.FromServer) string {
 	switch m.(type) {
 	case wire.Challenge:

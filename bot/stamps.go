@@ -10,9 +10,9 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// stamps remember when each player of this run last sent a stamped move, so that another player who sees that
-// very place can tell how long it took. One stamp per player, replaced about once a second: a receiver looks at
-// most once at each, so that a crowd measures itself at little cost.
+// stamps records when each player of this run last sent a stamped move, so that another player who receives that
+// exact position can measure the delay. There is one stamp per player, replaced about once a second, and a receiver
+// measures each stamp at most once: so the measurement stays cheap for large crowds.
 type stamps struct {
 	byPlayer sync.Map // string → *atomic.Pointer[stamp]
 }
@@ -43,7 +43,7 @@ func newWatcher(s *stamps, m *meter) *watcher {
 	return &watcher{stamps: s, meter: m, known: make(map[string]*seenStamp)}
 }
 
-// saw measures, if the place is the one in the player's stamp.
+// saw measures the delay, if the position is the one in the player's stamp.
 func (w *watcher) saw(player string, x, z float64, now time.Time) {
 	s := w.known[player]
 	if s == nil {
@@ -51,7 +51,7 @@ func (w *watcher) saw(player string, x, z float64, now time.Time) {
 		w.known[player] = s
 	}
 	st := s.now.Load()
-	// Sessions in CBOR are told places to 1/32 of a block.
+	// Sessions in CBOR round positions to 1/32 of a block.
 	const near = 1./64 + 1e-9
 	if st == nil || st == s.last || math.Abs(st.x-x) > near || math.Abs(st.z-z) > near {
 		return
@@ -60,7 +60,7 @@ func (w *watcher) saw(player string, x, z float64, now time.Time) {
 	w.meter.saw(now.Sub(st.at))
 }
 
-// pen writes one player's stamps. It belongs to the goroutine that moves him.
+// pen writes one player's stamps. It belongs to the goroutine that moves the player.
 type pen struct {
 	slot *atomic.Pointer[stamp]
 	rng  *rand.Rand
