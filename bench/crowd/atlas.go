@@ -14,8 +14,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Atlas knows how high the land is: on which height feet stand when they come from above, and see nothing but sky.
-// Players share it, so that each chunk is unpacked once in a run. Safe for concurrent use.
+// Atlas holds the height of the land: for each column, where feet stand that come from above. Players share it, so
+// that each chunk is unpacked once in a run. It is safe for concurrent use.
 type Atlas struct {
 	mu struct {
 		sync.Mutex
@@ -33,7 +33,7 @@ func NewAtlas() *Atlas {
 	return a
 }
 
-// put unpacks a chunk, unless it is known.
+// put unpacks a chunk, unless the atlas has it.
 func (a *Atlas) put(m wire.ChunkData) error {
 	if a.land(m.Chunk) != nil {
 		return nil
@@ -60,8 +60,8 @@ func (a *Atlas) put(m wire.ChunkData) error {
 	return nil
 }
 
-// putOriginal decodes a chunk from a line of CHUNK_DATA, unless it is known. Its heights are those of the original
-// protocol: 0 to 32.
+// putOriginal decodes a chunk from a line of CHUNK_DATA, unless the atlas has it. Its heights are those of the
+// original protocol: 0 to 32.
 func (a *Atlas) putOriginal(at grid.ChunkPos, line []byte) error {
 	if a.land(at) != nil {
 		return nil
@@ -102,10 +102,10 @@ func (a *Atlas) land(at grid.ChunkPos) *land {
 	return a.mu.lands[at]
 }
 
-// bodyHalf is half a body's width, and a hair more.
+// bodyHalf is half a body's width, with a small margin.
 const bodyHalf = .32
 
-// stand is the height of feet at (x, z): on the highest column under the body, all of which lie in this chunk.
+// stand returns the height of feet at (x, z): on the highest column under the body, all of which lie in this chunk.
 func (l *land) stand(x, z float64) float64 {
 	top := int16(0)
 	for _, dx := range [2]float64{-bodyHalf, bodyHalf} {
@@ -122,8 +122,8 @@ func floor(v float64) int32 { return int32(math.Floor(v)) }
 
 func chunkOf(p wire.Pose) grid.ChunkPos { return grid.Pos{X: floor(p.X), Z: floor(p.Z)}.Chunk() }
 
-// Survey joins a server as one player with the widest view, waits for the land around where he is put, and leaves.
-// It returns the chunk that he was put in. Every chunk within radius of it is in the atlas then.
+// Survey joins a server as one player with the widest view, waits for the land around them, and leaves. It returns
+// the chunk in which they entered. The atlas then has every chunk within radius of it.
 func (a *Atlas) Survey(ctx context.Context, target string, radius int) (spawn grid.ChunkPos, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

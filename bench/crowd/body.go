@@ -8,32 +8,32 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Speeds in blocks a second. The server allows 20 across and up, and 80 down (player.Rules).
+// Speeds in blocks a second. The server allows 20 horizontally and up, and 80 down (player.Rules).
 const (
-	travelSpeed = 16 // to the place where a player belongs
+	travelSpeed = 16 // on the way to the home chunk
 	overLand    = 6  // blocks above the world's top at which travellers fly
 )
 
-// body is one player's way through the world. A player who belongs to a chunk flies there, comes down, and from then
-// on walks on its land from one random place of it to the next. One who belongs nowhere flies: first away from where
-// he entered, then from one place to another near by.
+// body is one player's movement. A player with a home chunk flies there, descends, and then walks on its land from
+// one random place to the next. A player without one flies: first away from the entry, then from one place to another
+// nearby.
 type body struct {
 	rng    *rand.Rand
 	pose   wire.Pose
-	speed  float64 // blocks/s, when arrived
+	speed  float64 // blocks/s, after arrival
 	sky    float64 // height above all land
 	home   grid.ChunkPos
-	land   *land   // of home; nil for who belongs nowhere
+	land   *land   // of home; nil for a player without one
 	grain  float64 // positions are multiples of it, in blocks; 0: any
-	base   float64 // who belongs nowhere: radius in blocks around the entry within which he begins
+	base   float64 // for a player without a home: radius in blocks around the entry within which they begin
 	goalX  float64
 	goalZ  float64
-	still  bool // stays where he arrived
-	aloft  bool // on the way
+	still  bool // stands still after arrival
+	aloft  bool // on the way to home
 	placed bool // has a goal
 }
 
-// step goes on for dt seconds.
+// step moves for dt seconds.
 func (b *body) step(dt float64) {
 	b.advance(dt)
 	if b.grain > 0 {
@@ -74,16 +74,16 @@ func (b *body) begin() {
 	b.aloft = chunkOf(b.pose) != b.home || b.land.stand(b.pose.X, b.pose.Z) > b.pose.Y
 }
 
-// edgeInset is how far from the edges of its chunk a body stays, in blocks, so that all of it stays in the chunk.
+// edgeInset is the distance in blocks that a body keeps from the edges of its chunk, so that all of it stays inside.
 const edgeInset = .5
 
-// choose takes a goal in the home chunk, so far from its edges that the whole body stays in it.
+// choose picks a goal in the home chunk, at least edgeInset from its edges.
 func (b *body) choose() {
 	b.goalX = float64(b.home.X)*grid.ChunkSize + edgeInset + b.rng.Float64()*(grid.ChunkSize-2*edgeInset)
 	b.goalZ = float64(b.home.Z)*grid.ChunkSize + edgeInset + b.rng.Float64()*(grid.ChunkSize-2*edgeInset)
 }
 
-// travel flies up, across, and down.
+// travel flies up, then horizontally, then down.
 func (b *body) travel(dt float64) {
 	way := travelSpeed * dt
 	if b.pose.X != b.goalX || b.pose.Z != b.goalZ {
@@ -105,7 +105,7 @@ func (b *body) travel(dt float64) {
 	}
 }
 
-// across goes towards the goal, and says whether it is reached.
+// across moves towards the goal horizontally, and reports whether it is reached.
 func (b *body) across(way float64) bool {
 	dx, dz := b.goalX-b.pose.X, b.goalZ-b.pose.Z
 	b.pose.Yaw = float32(math.Mod(math.Atan2(-dx, dz)+2*math.Pi, 2*math.Pi))
@@ -119,7 +119,7 @@ func (b *body) across(way float64) bool {
 	return false
 }
 
-// walk goes towards the goal over the land: straight up before what is higher, and down behind it.
+// walk moves towards the goal over the land: straight up in front of a higher column, and down behind it.
 func (b *body) walk(way float64) {
 	before := b.pose
 	if b.across(way) {

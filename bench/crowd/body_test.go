@@ -10,8 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Whoever walks or flies here is never corrected: the server's own rules take every move, and no body is ever inside
-// of a column.
+// The server's own rules accept every move of players who walk or fly here, and no body is ever inside a column.
 func TestMovesAreHonest(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 9))

@@ -13,23 +13,23 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Options say who plays. The zero value of a field means its default.
+// Options configure a crowd. The zero value of a field means its default.
 type Options struct {
-	Targets []string        // host:port of game servers; the i-th player goes to the i-th, over and over (required)
+	Targets []string        // host:port of game servers, assigned to players in turn (required)
 	Atlas   *Atlas          // of the land that players walk on; default an empty one
-	Homes   []grid.ChunkPos // the chunks where players belong, in turn; all in the atlas. Default none: they fly about
-	Roam    float64         // of those who fly about: they begin within so many blocks of where they entered
-	Rate    float64         // moves a second; default 20. Negative: everybody stands still and is silent
+	Homes   []grid.ChunkPos // home chunks, assigned to players in turn; all in the atlas. Default none: players fly about
+	Roam    float64         // players who fly about begin within so many blocks of where they entered
+	Rate    float64         // moves a second; default 20. Negative: players stand still and send nothing
 	Speed   float64         // blocks a second; default 4
 	View    int             // chunks in each direction; default 1
-	Samples int             // players who decode what they get, at most 64; default 4
-	Pace    float64         // players who join in a second; default 100
+	Samples int             // players who decode what they receive, at most 64; default 4
+	Pace    float64         // players who join a second; default 100
 	Prefix  string          // of names; default "crowd"
 	Seed    uint64          // default 1
-	// Original, if not nil, is the chunk that all players connect to in the original protocol, and walk about in. Homes
-	// and View have no effect then.
+	// Original, if not nil, is the chunk that all players connect to in the original protocol, and walk about in.
+	// Homes and View then have no effect.
 	Original *grid.ChunkPos
-	// Blob, if not nil, is the move that players send to a floor program (bench/floor), and speaks its language.
+	// Blob, if not nil, is the move that players send to a floor program (bench/floor), in its framing.
 	Blob []byte
 }
 
@@ -65,8 +65,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// parts is how many parts the time between two moves of a player has: in each of them another part of the crowd moves,
-// and all samples read.
+// parts is the number of parts into which the interval between two moves is divided. In each part another part of the
+// crowd moves, and all samples read.
 const parts = 25
 
 // Crowd is a growing number of players. Add and Counts may be called while Run runs, from another goroutine.
@@ -84,7 +84,7 @@ type Crowd struct {
 
 	// The rest belongs to Run.
 	slots   [parts][]*walker
-	turn    int // of the slot that the next newcomer gets
+	turn    int // slot of the next newcomer
 	samples []*walker
 	known   map[string]*walker // by id
 	all     []*walker
@@ -99,12 +99,12 @@ type walker struct {
 	id     string
 	fd     int
 	body   body
-	unsent []byte // the rest of a move of which the socket took a part
-	trail  trail  // where he really was
-	eye    *eye   // nil for those who do not look
+	unsent []byte // the rest of a move that the socket accepted in part
+	trail  trail  // where the player really was
+	eye    *eye   // nil unless the player is a sample
 }
 
-// New returns a crowd of nobody.
+// New returns an empty crowd.
 func New(o Options) *Crowd {
 	c := &Crowd{o: o.withDefaults(), entered: make(chan *walker, 64), tongue: binary{}, known: make(map[string]*walker), buffer: make([]byte, 1<<20)}
 	c.rng = rand.New(rand.NewPCG(c.o.Seed, 0))
@@ -122,7 +122,7 @@ func New(o Options) *Crowd {
 	return c
 }
 
-// Counts gives the counts as of now.
+// Counts returns the counts as of now.
 func (c *Crowd) Counts() Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,7 +131,7 @@ func (c *Crowd) Counts() Counts {
 	return counts
 }
 
-// Run plays until ctx ends, and then takes everybody out of the world.
+// Run plays until ctx ends, and then disconnects all players.
 func (c *Crowd) Run(ctx context.Context) {
 	defer func() {
 		for _, p := range c.all {
@@ -155,7 +155,7 @@ func (c *Crowd) Run(ctx context.Context) {
 		c.welcome()
 		c.play(slice, late)
 		c.mu.Unlock()
-		// Whoever is more than a whole move behind leaves moves out, rather than sending them in a burst.
+		// Players who are more than a whole move behind skip moves rather than send them in a burst.
 		for time.Since(due) > c.period {
 			due = due.Add(every)
 			slice = (slice + 1) % parts
@@ -168,13 +168,13 @@ func (c *Crowd) Run(ctx context.Context) {
 	}
 }
 
-// welcome takes newcomers in. The lock is held.
+// welcome adds newcomers. The lock is held.
 func (c *Crowd) welcome() {
 	for {
 		select {
 		case p := <-c.entered:
 			c.slots[c.turn] = append(c.slots[c.turn], p)
-			c.turn = (c.turn + 7) % parts // 7 has no common divisor with 25: neighbours in number do not move together
+			c.turn = (c.turn + 7) % parts // 7 and 25 are coprime: players who joined one after another do not move together
 			c.all = append(c.all, p)
 			c.known[p.id] = p
 			if p.eye != nil {
@@ -213,7 +213,7 @@ func (c *Crowd) play(slice int, late time.Duration) {
 	}
 }
 
-// move takes the player one step on, and tells the server.
+// move advances the player one step and sends the move.
 func (c *Crowd) move(p *walker) {
 	before := p.body
 	p.body.step(c.period.Seconds())
@@ -276,7 +276,7 @@ func (c *Crowd) read(p *walker) (n int, ok bool) {
 	return n, true
 }
 
-// lose takes a player out whose connection has ended.
+// lose removes a player whose connection has ended.
 func (c *Crowd) lose(p *walker, err error) {
 	c.mu.Failed[err.Error()]++
 	c.mu.Lost++
@@ -294,7 +294,7 @@ func (p *walker) hangUp() {
 	}
 }
 
-// trail is where a player was when he sent his last moves: a ring.
+// trail is a ring of a player's last moves.
 type trail struct {
 	at   []step
 	next int // index of the oldest
@@ -307,7 +307,7 @@ type step struct {
 	received uint64 // samples that have received this move, by bit; see receive
 }
 
-// shortTrail is how many moves of a player are kept where deliveries are not counted.
+// shortTrail is the number of moves kept for a player if deliveries are not counted.
 const shortTrail = 64
 
 func newTrail(length int) trail { return trail{at: make([]step, length)} }

@@ -52,7 +52,7 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// A trail that is full loses its oldest moves first.
+// A full trail drops its oldest moves first.
 func TestReceiveFromFullTrail(t *testing.T) {
 	trail := newTrail(8)
 	for i := range 20 {
@@ -79,7 +79,7 @@ func lineOf(t *testing.T, name string, p wire.Pose) []byte {
 	return line
 }
 
-// Ada is a sample. Ben sends three moves and Cid two; what Ada is sent of them is counted.
+// Ada is a sample. Ben sends three moves and Cid two; the test counts what Ada receives of them.
 func TestDeliveries(t *testing.T) {
 	for _, c := range []struct {
 		name                string

@@ -8,29 +8,29 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// eye is what a sample has seen.
+// eye is the state of a sample.
 type eye struct {
 	scene    wire.Scene
-	received []byte // and not yet decoded
+	received []byte // not yet decoded
 	shown    map[string]wire.Pose
-	last     time.Time // frame with moves
+	last     time.Time // the last frame with moves
 	bit      uint64    // of step.received
-	seen     uint64    // avatars, to choose those whose delay is looked at
+	seen     uint64    // avatars so far, to choose those whose delay is measured
 }
 
 func newEye(sample int) *eye { return &eye{shown: make(map[string]wire.Pose), bit: 1 << sample} }
 
 const (
-	// oneIn is of how many sightings one is looked at for its delay.
+	// oneIn is the number of sightings of which one is measured for its delay.
 	oneIn = 8
-	// judged is how many players a sample looks for each time.
+	// judged is the number of players that a sample checks each time.
 	judged = 32
-	// sameSpot is how near, in blocks, a shown pose is to the one that was sent: quantised by the wire at the most.
-	// Less than half of a step of any walk.
+	// sameSpot is the largest distance, in blocks, between a shown pose and the sent one: the wire quantises poses.
+	// It is less than half a step of any walk.
 	sameSpot = .1
 )
 
-// watch reads and decodes what a sample was sent. The crowd's lock is held.
+// watch reads and decodes what a sample received. The crowd's lock is held.
 func (c *Crowd) watch(p *walker) {
 	n, ok := c.read(p)
 	if !ok {
@@ -66,7 +66,7 @@ func (c *Crowd) watch(p *walker) {
 	e.received = append(e.received[:0], rest...)
 }
 
-// sight takes note of where a sample is shown a player, and now and then of how old that is.
+// sight records where a sample is shown a player, and for some sightings their delay.
 func (c *Crowd) sight(p *walker, id string, pose wire.Pose, now time.Time) {
 	e := p.eye
 	e.shown[id] = pose
@@ -87,7 +87,7 @@ func (c *Crowd) sight(p *walker, id string, pose wire.Pose, now time.Time) {
 	}
 }
 
-// find gives the time at which the player was last near that spot.
+// find returns the time at which the player was last near that place.
 func (t *trail) find(pose wire.Pose) (at time.Time, ok bool) {
 	best := sameSpot
 	for i := range t.n {
@@ -99,11 +99,11 @@ func (t *trail) find(pose wire.Pose) (at time.Time, ok bool) {
 	return at, ok
 }
 
-// judge compares where a sample is shown some players with where they really are now. It happens at a time that has
-// nothing to do with when frames arrive. The crowd's lock is held.
+// judge compares where a sample is shown some players with where they really are now. Its times are independent of
+// when frames arrive. The crowd's lock is held.
 func (c *Crowd) judge(p *walker) {
 	now := p.eye.shown
-	if c.o.Original == nil && !p.eye.last.IsZero() { // clients of sessions let avatars go on by their pace
+	if c.o.Original == nil && !p.eye.last.IsZero() { // session clients extrapolate avatars by their velocity
 		now = make(map[string]wire.Pose, len(now))
 		ticks := time.Since(p.eye.last).Seconds() / .05
 		p.eye.scene.Each(ticks, func(id player.ID, pose wire.Pose) { now[id.String()] = pose })

@@ -16,14 +16,14 @@ import (
 var errClosed = errors.New("closed by server")
 
 const (
-	// joinTime is how long one player may take to join.
+	// joinTime is the time limit for one player to join.
 	joinTime = 30 * time.Second
-	// joining is how many join at once.
+	// joining is the number of players who join at once.
 	joining = 64
 )
 
-// Add brings n more players in, at the pace of the options, and returns when all of them are in the world or have
-// failed. The error tells of the first who failed, if anybody did.
+// Add adds n players, at the pace of the options. It returns when all of them are in the world or have failed; the
+// error is that of the first failure.
 func (c *Crowd) Add(ctx context.Context, n int) error {
 	c.mu.Lock()
 	first := c.mu.next
@@ -62,7 +62,7 @@ func (c *Crowd) Add(ctx context.Context, n int) error {
 	return errors.Join(failed, ctx.Err())
 }
 
-// join brings the i-th player in.
+// join connects the i-th player.
 func (c *Crowd) join(ctx context.Context, i int) (*walker, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTime)
 	defer cancel()
@@ -70,7 +70,7 @@ func (c *Crowd) join(ctx context.Context, i int) (*walker, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()                                      //nolint:errcheck // the player has a descriptor of his own
+	defer conn.Close()                                      //nolint:errcheck // the player has a duplicate of the descriptor
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read reports it
 	defer stop()
 	in := bufio.NewReader(conn)
@@ -94,7 +94,7 @@ func (c *Crowd) join(ctx context.Context, i int) (*walker, error) {
 	}
 	if i < c.o.Samples {
 		p.eye = newEye(i)
-		// What came with the welcome belongs to the sample.
+		// Bytes that arrived with the welcome belong to the sample.
 		early, err := in.Peek(in.Buffered())
 		if err != nil {
 			return nil, err
@@ -105,7 +105,7 @@ func (c *Crowd) join(ctx context.Context, i int) (*walker, error) {
 	return p, err
 }
 
-// ownDescriptor takes a connection away from Go's poller, which would wake up for every packet of it.
+// ownDescriptor duplicates a connection's descriptor, so that Go's poller does not wake up for every packet.
 func ownDescriptor(c *net.TCPConn) (fd int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

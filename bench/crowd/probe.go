@@ -13,8 +13,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Probe is one player who measures how land comes to him: he reads every message as soon as it is there, on a goroutine
-// of his own, and knows when he asked for each chunk.
+// Probe is one player who measures how land arrives. It reads every message at once, on its own goroutine, and
+// records when each chunk was requested.
 type Probe struct {
 	conn   net.Conn
 	in     *bufio.Reader
@@ -25,8 +25,8 @@ type Probe struct {
 
 	mu struct {
 		sync.Mutex
-		asked map[grid.ChunkPos]time.Time // and not yet there
-		here  map[grid.ChunkPos]bool      // ever arrived, while in view
+		asked map[grid.ChunkPos]time.Time // not yet arrived
+		here  map[grid.ChunkPos]bool      // ever arrived while in view
 		loads []Load
 		last  time.Time // arrival of the newest chunk
 		err   error     // of the reader
@@ -34,16 +34,16 @@ type Probe struct {
 	}
 }
 
-// Load is one chunk that came.
+// Load is one chunk that arrived.
 type Load struct {
 	Chunk grid.ChunkPos
-	Took  time.Duration // from asking to its last byte; 0 if nobody asked for it alone
+	Took  time.Duration // from the request to its last byte; 0 if it was not requested by itself
 	Bytes int           // of its message
 }
 
-// Send joins a server as a probe.
+// Send connects a probe to a server.
 func Send(ctx context.Context, target, name string, view int) (*Probe, error) {
-	atlas := NewAtlas() // of what comes before the reader runs
+	atlas := NewAtlas() // for chunks that arrive before the reader runs
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", target)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func Send(ctx context.Context, target, name string, view int) (*Probe, error) {
 	for x := -view; x <= view; x++ {
 		for z := -view; z <= view; z++ {
 			pos := grid.ChunkPos{X: p.At().X + int32(x), Z: p.At().Z + int32(z)}
-			p.mu.here[pos] = atlas.land(pos) != nil // it came with the welcome
+			p.mu.here[pos] = atlas.land(pos) != nil // it arrived with the welcome
 		}
 	}
 	go func() { // awaited by Close
@@ -71,9 +71,9 @@ func Send(ctx context.Context, target, name string, view int) (*Probe, error) {
 	return p, nil
 }
 
-// Close takes the probe out of the world.
+// Close disconnects the probe.
 func (p *Probe) Close() {
-	p.conn.Close() //nolint:errcheck // the reader sees it
+	p.conn.Close() //nolint:errcheck // the reader reports it
 	<-p.done
 }
 
@@ -122,7 +122,7 @@ func (p *Probe) arrived(at grid.ChunkPos, now time.Time, bytes int) {
 	}
 }
 
-// Loads gives what has come since it was last called.
+// Loads returns what has arrived since its last call.
 func (p *Probe) Loads() []Load {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,7 +131,7 @@ func (p *Probe) Loads() []Load {
 	return loads
 }
 
-// Settle waits until all land in view is there, or no more comes for five seconds.
+// Settle waits until all land in view has arrived, or nothing arrives for five seconds.
 func (p *Probe) Settle(ctx context.Context) error {
 	for {
 		p.mu.Lock()
@@ -161,11 +161,11 @@ func (p *Probe) Settle(ctx context.Context) error {
 	}
 }
 
-// At is the chunk in which the probe is.
+// At returns the chunk in which the probe is.
 func (p *Probe) At() grid.ChunkPos { return chunkOf(p.at.pose) }
 
-// Fly goes above all land to (x, z), 20 moves a second. Whenever the probe crosses into another chunk, the chunks that
-// come into view are asked for by that very move. Land that fell out of view may be asked for again later.
+// Fly moves above all land to (x, z), 20 moves a second. A move that crosses into another chunk also requests the
+// chunks that come into view. Land that left the view may be requested again later.
 func (p *Probe) Fly(ctx context.Context, x, z float64) error {
 	b := body{pose: p.at.pose, speed: travelSpeed, sky: float64(p.at.height) + overLand, goalX: x, goalZ: z, placed: true, aloft: true}
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -204,7 +204,7 @@ func (p *Probe) failure() error {
 	return p.mu.err
 }
 
-// ask takes note that the land around a chunk is asked for now. Land more than one chunk beyond the view is out of it.
+// ask records that the land around a chunk is requested now. Land more than one chunk beyond the view has left it.
 func (p *Probe) ask(at grid.ChunkPos) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,62 +18,62 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file lets players play rounds: in each of them everybody goes on along a given way, and everybody takes note of
-// what he is told of whom, and how many rounds old that is.
+// This file lets players play rounds. In each round every player takes one step of a given path, and records which
+// updates of other players they receive, and how many rounds old those are.
 //
-// A player's rounds are his own: they begin when he moves, all players' at once or evenly spread. With each move he
-// turns his head, and which way he looks says which round it is. An update can be used in the first round that its origin
-// begins after it came: in r+1, if it takes less than a round.
+// Each player has rounds of their own: a round begins when that player moves. Players move all at once or evenly
+// spread over the round. A player turns with each move, and the yaw identifies the round. An update can be used in
+// the first round that the sender begins after it arrived: in r+1, if it takes less than a round.
 
-// Spot is a place across, in blocks.
+// Spot is a horizontal position, in blocks.
 type Spot struct{ X, Z float64 }
 
-// Rounds are what is to be played.
+// Rounds configures a game.
 type Rounds struct {
-	Targets []string // host:port of gateways: the i-th player joins the i-th, over and over
+	Targets []string // host:port of gateways, assigned to players in turn
 	Way     [][]Spot // by round and player; no step longer than StepMost. It begins at the chunk of Middle
-	Middle  bool     // the ways are counted from where players enter the world, not from its origin
+	Middle  bool     // paths are relative to where players enter the world, not to its origin
 	Spread  bool     // players begin their rounds evenly spread over RoundTime, not all at once
 	View    int      // chunks in each direction; default 1
 	Prefix  string   // of names
-	// Reach is up to how many blocks away updates are taken note of; 0 is all.
+	// Reach is the distance in blocks within which updates are recorded; 0 is unlimited.
 	Reach float64
-	// Began, if not nil, is called when a round begins. It must not take long.
+	// Began, if not nil, is called when a round begins. It must return quickly.
 	Began func(round int)
 }
 
 const (
 	// RoundTime is the length of a round.
 	RoundTime = 50 * time.Millisecond
-	// LeadTime is how long before a multiple of RoundTime of the wall clock, when gateways begin their rounds, players begin theirs
-	// who begin all at once.
+	// LeadTime is how long before a multiple of RoundTime of the wall clock players begin their rounds if they begin
+	// all at once. Gateways begin theirs at the multiple.
 	LeadTime = 10 * time.Millisecond
-	// StepMost is the longest way in a round, in blocks: 19 a second, where the server allows 20.
+	// StepMost is the longest step of a round, in blocks: 19 a second, where the server allows 20.
 	StepMost = .95
-	// startTime is how long all may take to get to where their ways begin.
+	// startTime is the time limit for all players to reach the beginning of their paths.
 	startTime = 90 * time.Second
-	// lagMost is by how much moves may be late before the rounds that follow are put off.
+	// lagMost is how late moves may be before the following rounds are postponed.
 	lagMost = 4 * time.Millisecond
 )
 
-// Told says that an update of a player reached another one, who could use it in Round.
+// Told records that an update of one player reached another, who could use it in Round.
 type Told struct {
 	Round, Of        int32 // Of is the round of the update
 	Receiver, Origin int32
 }
 
-// Played is what became of rounds.
+// Played is the result of a game.
 type Played struct {
 	Told        []Told     // in the order of rounds
 	In, Out     [][]uint32 // bytes, by player and round
 	Delay       Spread     // seconds from a move until another player has read of it
 	Corrections uint64     // moves that a gateway refused
-	Strange     uint64     // updates that showed a player where he was not in that round; not in Told
-	Late        float64    // seconds by which all moves of a player came late together, on average, because this machine was busy
-	First       bool       // players went before all else on this machine, which takes root
+	Strange     uint64     // updates that showed a player where they were not in that round; not in Told
+	Late        float64    // seconds by which all players' moves were late together, on average, because this machine was busy
+	First       bool       // players had real-time priority on this machine, which requires root
 }
 
-// Play plays rounds until the last, and takes everybody out of the world again.
+// Play plays all rounds and disconnects the players.
 func Play(ctx context.Context, o Rounds) (*Played, error) {
 	if o.View == 0 {
 		o.View = 1
@@ -106,31 +106,31 @@ func (o *Rounds) validate() error {
 	return nil
 }
 
-// game is rounds under way. Once all have joined it belongs to one thread (rounds_stage.go).
+// game is a game under way. Once all players have joined it belongs to one thread (rounds_stage.go).
 type game struct {
 	o       Rounds
 	players []*gamer
 	numbers map[player.ID]int32
 	middle  Spot
 	late    time.Duration
-	first   bool // this thread goes before all else on the machine
+	first   bool // this thread has real-time priority
 	packet  []byte
-	buffer  []byte // for what is read
+	buffer  []byte // for reads
 }
 
 // gamer is one player.
 type gamer struct {
 	g        *game
 	number   int32
-	fd       int // -1 when he has left
+	fd       int // -1 after the player has left
 	body     body
-	received []byte      // and not yet decoded
+	received []byte      // not yet decoded
 	begun    int32       // rounds
 	sent     []time.Time // by round; of those that have begun
 	out, in  []uint32    // bytes, by round
 
-	actors      []int32 // by index: whose it is, or -1
-	newest      []int32 // by origin: the round of the newest update, and 1; 0: none
+	actors      []int32 // by index: the player's number, or -1
+	newest      []int32 // by origin: the round of the newest update plus 1; 0: none
 	told        []Told
 	at          time.Time // when the newest bytes were read
 	delay       Spread
@@ -138,7 +138,7 @@ type gamer struct {
 	strange     uint64
 }
 
-// join brings all players in.
+// join connects all players.
 func (g *game) join(ctx context.Context) error {
 	n := len(g.o.Way[0])
 	g.players = make([]*gamer, n)
@@ -179,7 +179,7 @@ func (g *game) enter(ctx context.Context, i int) (p *gamer, id player.ID, err er
 	if err != nil {
 		return nil, id, err
 	}
-	defer conn.Close()                                      //nolint:errcheck // the player has a descriptor of his own
+	defer conn.Close()                                      //nolint:errcheck // the player has a duplicate of the descriptor
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read reports it
 	defer stop()
 	rounds := len(g.o.Way)
@@ -202,7 +202,7 @@ func (g *game) enter(ctx context.Context, i int) (p *gamer, id player.ID, err er
 	return p, id, err
 }
 
-// enter joins, and waits until the land is there. Frames that come before are kept: they say who is around.
+// enter joins, and waits until the land has arrived. Earlier frames are kept, because they name the avatars nearby.
 func (p *gamer) enter(conn net.Conn, in *bufio.Reader, name string) (at arrival, err error) {
 	join, err := wire.EncodeClient(wire.Join{Version: wire.SessionVersion, Name: name, View: p.g.o.View, Encoding: wire.EncodingCBOR})
 	if err != nil {
@@ -237,7 +237,7 @@ func (p *gamer) enter(conn net.Conn, in *bufio.Reader, name string) (at arrival,
 	}
 }
 
-// leave takes everybody out of the world.
+// leave disconnects all players.
 func (g *game) leave() {
 	for _, p := range g.players {
 		if p.fd >= 0 {
@@ -253,7 +253,7 @@ func (g *game) spot(round, i int) Spot {
 	return Spot{s.X + g.middle.X, s.Z + g.middle.Z}
 }
 
-// played adds up what all have noted.
+// played sums up what all players have recorded.
 func (g *game) played() *Played {
 	all := &Played{Late: g.late.Seconds(), First: g.first}
 	for _, p := range g.players {

@@ -7,36 +7,37 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file is what players of rounds see.
+// This file decodes what players of rounds receive.
 
-// A player's yaw says which round it is, modulo stampRounds: 360/256 degrees are the finest that tick frames tell. The yaws of rounds
-// that follow one another are so far apart that no grade takes the turn for none (gameserver/grades.go).
+// A player's yaw identifies the round modulo stampRounds: tick frames resolve 360/256 degrees. The yaws of
+// consecutive rounds are far enough apart that every LOD tier sends the turn (gameserver/grades.go).
 const (
 	stampRounds = 256
 	stampTurn   = 159
 	stampBack   = 95 // stampTurn · stampBack = 1 modulo 256
 )
 
-// stampOf is the yaw of a round.
+// stampOf returns the yaw of a round.
 func stampOf(round int32) uint8 { return uint8(round * stampTurn) }
 
-// yawOf is the same in radians.
+// yawOf returns the yaw of a round in radians.
 func yawOf(round int32) float32 { return wire.Place{Yaw: stampOf(round)}.Pose(grid.ChunkPos{}).Yaw }
 
-// roundOf is the newest round with that yaw before another one; below 0 if there was none.
+// roundOf returns the newest round with that yaw before another one; it is below 0 if there is none.
 func roundOf(yaw uint8, before int32) int32 {
 	newest := before - 1
 	return newest - int32(uint8(newest-int32(yaw)*stampBack))
 }
 
-// elsewhere is how far from where he was in a round an avatar may be shown, in blocks: less than a step. When an avatar comes nearer
-// a gateway says first where its clients took it to be, with the newest yaw; that is no news of where it is.
+// elsewhere is the tolerance, in blocks, between where an avatar is shown and where it was in that round: less than a
+// step. When an avatar comes nearer, a gateway first sends the position that its clients extrapolated, with the
+// newest yaw. That does not count as an update.
 const elsewhere = .6
 
-// Tick is for wire.ReadTick.
+// Tick implements wire.ReadTick's interface.
 func (p *gamer) Tick(uint16) {}
 
-// News takes in who came.
+// News records the avatars that have come into view.
 func (p *gamer) News(n *wire.TickNews) {
 	for i := range n.Enter {
 		a := &n.Enter[i]
@@ -52,7 +53,7 @@ func (p *gamer) News(n *wire.TickNews) {
 	}
 }
 
-// Motion takes in who moved.
+// Motion records the avatars that have moved.
 func (p *gamer) Motion(at grid.ChunkPos, m *wire.Motion) {
 	if !m.HasFacing || int(m.Index) >= len(p.actors) {
 		return
@@ -64,7 +65,7 @@ func (p *gamer) Motion(at grid.ChunkPos, m *wire.Motion) {
 	p.see(p.actors[m.Index], m.Yaw, pose)
 }
 
-// see takes note of an update, if it is news. A pose without X says nothing of where.
+// see records an update, if it is new. A pose without X has no position.
 func (p *gamer) see(origin int32, yaw uint8, pose wire.Pose) {
 	if origin < 0 || origin == p.number {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// A round comes back from the yaw that tick frames tell, whichever of the last 256 it was.
+// The yaw of tick frames yields the round again, for any of the last 256.
 func TestRoundsAreReadFromYaws(t *testing.T) {
 	for before := int32(1); before < 700; before += 13 {
 		for of := max(0, before-stampRounds); of < before; of++ {
@@ -23,7 +23,7 @@ func TestRoundsAreReadFromYaws(t *testing.T) {
 	}
 }
 
-// Whoever is told of a round and then of the next ones is told of a turn, in whatever grade.
+// Consecutive rounds differ enough in yaw for every LOD tier to send the turn.
 func TestStampsAreTurns(t *testing.T) {
 	for rounds := int32(1); rounds <= 6; rounds++ {
 		if turn := int8(stampOf(rounds) - stampOf(0)); max(turn, -turn) < 24 {
@@ -43,8 +43,8 @@ func TestNobodyIsTooFast(t *testing.T) {
 	}
 }
 
-// Who begin together do so a fixed time before the gateways' rounds, whenever they were started and however late they are. All that
-// they lose counts as late.
+// Players who begin together do so a fixed time before the gateways' rounds, whenever they were started and however
+// late they are. The whole delay counts as late.
 func TestRoundsBeginTogether(t *testing.T) {
 	const ms = time.Millisecond
 	for _, offset := range []time.Duration{0, 3, 39, 40, 41, 49} {
@@ -65,7 +65,8 @@ func TestRoundsBeginTogether(t *testing.T) {
 	}
 }
 
-// Of who begin spread over a round one slice is late alone, unless the rounds that follow are put off for all.
+// If players are spread over a round, one late slice delays only itself, unless the following rounds are postponed
+// for all.
 func TestSlicesAreLateAlone(t *testing.T) {
 	now := time.Unix(1000, 0)
 	p := newPacer(now, true)

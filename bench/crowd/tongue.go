@@ -13,36 +13,36 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// tongue is the language that players speak with their server: everything in this package that depends on bytes.
+// tongue is a protocol's codec: everything in this package that depends on the encoding.
 type tongue interface {
-	// enter opens the connection, and returns when the player is in the world. The land that he is sent on the way
-	// goes to the atlas.
+	// enter opens the connection, and returns when the player is in the world. Chunks that arrive on the way go to
+	// the atlas.
 	enter(c net.Conn, in *bufio.Reader, name string, view int, land *Atlas) (arrival, error)
-	// appendMove writes a move.
+	// appendMove encodes a move.
 	appendMove(dst []byte, pose wire.Pose) ([]byte, error)
-	// cut takes the first whole message off what was received; message is nil if there is none yet.
+	// cut splits the first whole message off what was received; message is nil if it is incomplete.
 	cut(received []byte) (message, rest []byte, err error)
-	// look reads a message for a sample: each avatar that it shows, and whether it is a frame with any.
-	// What it has to remember of earlier messages is in the scene.
+	// look decodes a message for a sample. It calls see for each avatar that it shows, and reports whether it is a
+	// frame with any. The scene keeps the state of earlier messages.
 	look(scene *wire.Scene, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error)
-	// chunk says whether a message brings a whole chunk, and which.
+	// chunk reports whether a message contains a whole chunk, and which.
 	chunk(message []byte) (at grid.ChunkPos, ok bool)
 }
 
-// arrival is what a player learns when he enters.
+// arrival is the state of a player on entering the world.
 type arrival struct {
 	player string // id
 	pose   wire.Pose
 	height int     // of the world, in blocks
-	grain  float64 // positions are sent as multiples of it, in blocks; 0: as they are
+	grain  float64 // positions are sent as multiples of it, in blocks; 0: unrounded
 }
 
-// blob is what the floor program (bench/floor) speaks: moves of a fixed size, and frames with their length before
-// them, in four bytes, little end first. Nothing in them means anything.
+// blob is the framing of the floor program (bench/floor): moves of a fixed size, and frames with a length prefix of
+// four bytes, little-endian. Their contents are arbitrary.
 type blob struct{ move []byte }
 
 func (blob) enter(net.Conn, *bufio.Reader, string, int, *Atlas) (arrival, error) {
-	x, z := rand.Float64()*30+1, rand.Float64()*30+1 // nobody looks at it
+	x, z := rand.Float64()*30+1, rand.Float64()*30+1 // the position is not used
 	return arrival{pose: wire.Pose{X: x, Y: 300, Z: z}, height: 128}, nil
 }
 
@@ -63,7 +63,7 @@ func (blob) look(*wire.Scene, []byte, func(string, wire.Pose)) (bool, error) { r
 
 func (blob) chunk([]byte) (at grid.ChunkPos, ok bool) { return at, false }
 
-// binary speaks the session protocol in CBOR.
+// binary is the session protocol in CBOR.
 type binary struct{}
 
 func (binary) enter(c net.Conn, in *bufio.Reader, name string, view int, land *Atlas) (a arrival, err error) {
@@ -95,7 +95,7 @@ func (binary) enter(c net.Conn, in *bufio.Reader, name string, view int, land *A
 	}
 }
 
-// hear reads the next message that is no tick frame.
+// hear reads the next message that is not a tick frame.
 func hear(in *bufio.Reader) (wire.FromServer, error) {
 	for {
 		message, err := wire.ReadMessage(in, nil, wire.MaxServerLine)
@@ -123,7 +123,7 @@ func (binary) cut(received []byte) (message, rest []byte, err error) {
 	return received[n : n+size], received[n+size:], nil
 }
 
-// lengthOf reads the length before a message; n is 0 if it is not there yet, and negative if there cannot be one.
+// lengthOf decodes the length prefix of a message. n is 0 if the prefix is incomplete, and negative if it is invalid.
 func lengthOf(b []byte) (size, n int) {
 	for i := range b {
 		if i == 4 {

@@ -13,21 +13,21 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// original speaks VoxelPopuli's own protocol (docs/protocol.md, section 3) with the server of one chunk. Players are
+// original is VoxelPopuli's own protocol (docs/protocol.md, section 3), with the server of one chunk. Players are
 // registered in that chunk, and never leave it.
 type original struct{ at grid.ChunkPos }
 
 // originalGrain is the grid of the positions that players of the original protocol send, in blocks. Its multiples are
-// exact in decimal and in binary, so that a position that is relayed unchanged is equal to the one that was sent.
+// exact in decimal and in binary, so a position that is relayed unchanged equals the one that was sent.
 const originalGrain = 1. / 64
 
-// How the lines begin that a player waits for when they join.
+// The beginnings of the lines that a joining player waits for.
 var (
 	chunkDataHead = []byte(`{"type":5,`)
 	timeHead      = []byte(`{"type":6,`)
 )
 
-// enter connects, waits for the land, registers, and waits for the first TIME: only registered players are sent it.
+// enter connects, waits for the land, registers, and waits for the first TIME, which only registered players receive.
 func (o original) enter(c net.Conn, in *bufio.Reader, name string, _ int, land *Atlas) (a arrival, err error) {
 	hello, err := wire.AppendHandshake(nil, wire.Handshake{Purpose: wire.PurposeConnect, Chunk: o.at, Player: name})
 	if err != nil {
@@ -60,7 +60,7 @@ func (o original) enter(c net.Conn, in *bufio.Reader, name string, _ int, land *
 	if _, err := await(in, timeHead); err != nil {
 		return a, fmt.Errorf("await registration: %w", err)
 	}
-	// The protocol does not say where a player is: their first move does.
+	// The protocol does not transmit the player's position: their first move sets it.
 	corner := o.at.Origin()
 	place := func(from int32) float64 {
 		return float64(from) + edgeInset + rand.Float64()*(grid.ChunkSize-2*edgeInset)
@@ -80,7 +80,7 @@ func await(in *bufio.Reader, head []byte) ([]byte, error) {
 	}
 }
 
-// appendMove writes a PLAYER_MOVE. It leaves the name out, which the server has from the handshake.
+// appendMove encodes a PLAYER_MOVE without the name, which the server has from the handshake.
 func (original) appendMove(dst []byte, pose wire.Pose) ([]byte, error) {
 	return wire.AppendPacket(dst, wire.PlayerMove{X: pose.X, Y: pose.Y, Z: pose.Z, Yaw: wire.OriginalYaw(pose.Yaw)})
 }
@@ -96,7 +96,7 @@ func (original) cut(received []byte) (message, rest []byte, err error) {
 	return received[:i], received[i+1:], nil
 }
 
-// look takes TIME for a frame: the server sends one each tick.
+// look treats TIME as a frame: the server sends one each tick.
 func (original) look(_ *wire.Scene, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error) {
 	if bytes.HasPrefix(message, chunkDataHead) { // not worth decoding
 		return false, nil

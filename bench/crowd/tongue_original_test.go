@@ -13,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// A player joins in the order that docs/protocol.md asks for, and stands on the land that they were sent.
+// A player joins in the order that docs/protocol.md specifies, and stands on the land that they received.
 func TestOriginalEnters(t *testing.T) {
 	at := grid.ChunkPos{X: -2, Z: 3}
 	client, server := net.Pipe()
@@ -59,7 +59,7 @@ func TestOriginalEnters(t *testing.T) {
 	}
 }
 
-// answer writes to the client, and returns the line that they say next.
+// answer writes to the client, and returns the line that it sends next.
 func answer(in *bufio.Reader, server net.Conn, text string) ([]byte, error) {
 	if _, err := io.WriteString(server, text); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func TestOriginalLook(t *testing.T) {
 	}
 }
 
-// What a player sends is on the grid, whatever they do, and comes back from its line as it was.
+// A player's moves stay on the grid, and decoding a move's line returns the same position.
 func TestOriginalMovesAreExact(t *testing.T) {
 	land := new(land)
 	for i := range land {

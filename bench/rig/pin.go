@@ -30,11 +30,10 @@ func startOn(c *exec.Cmd, cpus []int, nice int) error {
 	return c.Start()
 }
 
-// BoundSelf bounds this process to the cores, and gives it a niceness: the threads that it has, and so those that they
-// will start.
+// BoundSelf restricts this process to the cores, with that niceness: its threads, and so those that they will start.
 func BoundSelf(cpus []int, nice int) error {
 	if session, err := unix.Getsid(0); nice != 0 && err == nil && session == os.Getpid() {
-		// Where Linux groups processes by session, niceness counts within a session only, and sessions have theirs.
+		// If Linux groups processes by session, niceness counts only within a session, and the session has its own.
 		err := os.WriteFile("/proc/self/autogroup", []byte(strconv.Itoa(nice)), 0)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("set niceness of the session: %w", err)
