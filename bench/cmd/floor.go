@@ -15,7 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/rig"
 )
 
-// newFloorServer makes the command that this program runs itself with.
+// newFloorServer returns the command with which this program starts itself as a floor server.
 func newFloorServer() *cobra.Command {
 	var o floor.Options
 	c := &cobra.Command{
@@ -30,10 +30,10 @@ func newFloorServer() *cobra.Command {
 	return c
 }
 
-// load is what one player of a measurement cost in bytes, for the floor to do the same.
+// load is the size of frames and moves of one player in a measurement, in bytes, for the floor to reproduce.
 type load struct{ frame, move int }
 
-// floorReading measures the floor program with n players and those bytes.
+// floorReading measures the floor program with n players and that load.
 func (b *bench) floorReading(ctx context.Context, n int, l load, readers bool, warm, length time.Duration) (r reading, err error) {
 	const game, metrics = "127.100.0.1:4002", "127.100.0.1:9102"
 	self, err := os.Executable()

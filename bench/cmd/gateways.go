@@ -16,7 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// newGateways makes the command that divides a crowd over gateways.
+// newGateways returns the command that distributes a crowd over gateways.
 func newGateways(b *bench) *cobra.Command {
 	var nodes, players int
 	c := b.command("gateways", "What a crowd on one spot costs each of four gateways",
@@ -29,23 +29,23 @@ func newGateways(b *bench) *cobra.Command {
 	return c
 }
 
-// taken is the work of taking in what a region's leader tells, led that of leading it: its ticks, and its links with gateways.
-// On streams is what the transport takes to receive: for a gateway frames, which are nearly all bytes that reach it, for the
-// leader what gateways tell. Functions as in works; of no two of them one calls the other.
+// taken is the work of receiving what a region's leader sends; led is the work of leading: ticks, and links to
+// gateways. onStreams is the transport's work of receiving: for a gateway frames, which are nearly all of its
+// incoming bytes, for the leader what gateways send. Functions as in works; none of them calls another.
 var (
 	taken     = []string{module + "gameserver.(*feed).receive"}
 	led       = []string{module + "region.(*loop).run", module + "region.(*Host).serveLink", module + "region.(*remoteLink).pump"}
 	onStreams = []string{"github.com/libp2p/go-yamux/v5.(*Session).recvLoop"}
 )
 
-// divided is a crowd on so many gateways.
+// divided is a measurement of a crowd on several gateways.
 type divided struct {
 	reading
 	leader   int // index of the daemon that leads the region of the crowd
 	profiles []rig.Profile
 }
 
-// spent is what a daemon spent on the functions and all that they call, as a share of one core.
+// spent returns what a daemon spent on the functions and their callees, as a share of one core.
 func (d divided) spent(daemon int, functions ...string) float64 {
 	sum := 0.0
 	for _, f := range functions {
@@ -54,7 +54,7 @@ func (d divided) spent(daemon int, functions ...string) float64 {
 	return sum * d.CPU[daemon]
 }
 
-// frames is what a daemon spent on taking in frames. The leader's own do not come over a stream.
+// frames returns what a daemon spent on receiving frames. The leader's own do not use a stream.
 func (d divided) frames(daemon int) float64 {
 	if daemon == d.leader {
 		return d.spent(daemon, taken...)
@@ -62,7 +62,7 @@ func (d divided) frames(daemon int) float64 {
 	return d.spent(daemon, slices.Concat(taken, onStreams)...)
 }
 
-// leaderOf is the index of the daemon that leads the most players.
+// leaderOf returns the index of the daemon that leads the most players.
 func leaderOf[D interface {
 	PlayersLed(context.Context) (int, error)
 }](ctx context.Context, daemons []D) (leader int, err error) {
@@ -79,7 +79,7 @@ func leaderOf[D interface {
 	return leader, nil
 }
 
-// divide measures a crowd on one spot that has joined through so many daemons.
+// divide measures a crowd in one place that has joined through so many daemons.
 func (b *bench) divide(ctx context.Context, nodes, players, samples int) (d divided, err error) {
 	warm, length := b.times(8*time.Second, 20*time.Second)
 	daemons, err := b.daemons(ctx, nodes)

@@ -17,10 +17,10 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// sections is the height of the bench's worlds.
+// sections is the height of the benchmark's worlds.
 const sections = 4
 
-// newLand makes the command that measures chunks and edits.
+// newLand returns the command that measures chunks and edits.
 func newLand(b *bench) *cobra.Command {
 	var players int
 	c := b.command("land", "How fast land and edits come, and how many bytes they take",
@@ -33,7 +33,7 @@ func newLand(b *bench) *cobra.Command {
 	return c
 }
 
-// probes is how many fly at once.
+// probes is the number of probes that fly at once.
 const probes = 12
 
 func (b *bench) land(ctx context.Context, players int) error {
@@ -75,7 +75,7 @@ func (b *bench) land(ctx context.Context, players int) error {
 	if err != nil {
 		return err
 	}
-	d.Kill() // the next one takes its address
+	d.Kill() // the next one uses its address
 	each, alone, err := b.changes(ctx)
 	if err != nil {
 		return err
@@ -83,11 +83,11 @@ func (b *bench) land(ctx context.Context, players int) error {
 	return b.reportLand(r, warm, cold, built, each, alone)
 }
 
-// warmRadius is how far the crowd sees, in chunks: land within it is warm.
+// warmRadius is the view distance of the crowd, in chunks: land within it is warm.
 const warmRadius = 6
 
-// flights lets probes fly and gives what came to them. Warm ones fly to and fro over land that the crowd has in view, cold
-// ones away from it.
+// flights flies probes and returns what they loaded. Warm ones fly to and fro over land that the crowd has in view,
+// cold ones away from it.
 func flights(ctx context.Context, d *rig.Daemon, spawn grid.ChunkPos, warm bool) (all []crowd.Load, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
@@ -138,8 +138,8 @@ func flight(ctx context.Context, d *rig.Daemon, name string, spawn grid.ChunkPos
 	return p.Loads(), nil
 }
 
-// changes measures the bytes that one changed block costs each who sees it: when each tick brings several (each), and
-// when it brings one at the most (alone).
+// changes measures the bytes that one changed block costs each player who sees it: if a tick has several (each), and
+// if it has at most one (alone).
 func (b *bench) changes(ctx context.Context) (each, alone float64, err error) {
 	const viewers = 20
 	d, o, err := b.townOf(ctx, 1)
@@ -150,7 +150,7 @@ func (b *bench) changes(ctx context.Context) (each, alone float64, err error) {
 	o.Rate, o.Samples = -1, -1
 	err = b.play(ctx, o, viewers, []target{d}, func(ctx context.Context, c *crowd.Crowd) error {
 		measured := func(builders int, rate float64, seed uint64) (float64, error) {
-			// The builders stand still too. They come and go: that is measured without edits first.
+			// The builders stand still too. Their traffic without edits is measured first.
 			empty, err := b.stillBytes(ctx, d, c, builders, 0, seed)
 			if err != nil {
 				return 0, err
@@ -161,7 +161,7 @@ func (b *bench) changes(ctx context.Context) (each, alone float64, err error) {
 			}
 			return (full.bytes - empty.bytes) / viewers / full.edits, nil
 		}
-		if _, err := b.stillBytes(ctx, d, c, 1, 0, 50); err != nil { // while it lasts, the rest of the land arrives
+		if _, err := b.stillBytes(ctx, d, c, 1, 0, 50); err != nil { // meanwhile the rest of the land arrives
 			return err
 		}
 		var err error

@@ -24,7 +24,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// newLookup makes the command that measures how a chunk's server is found.
+// newLookup returns the command that measures how a chunk's server is found.
 func newLookup(b *bench) *cobra.Command {
 	var nodes, cells int
 	c := b.command("lookup", "Finding a chunk's server among 100 nodes, against a kad-dht Get",
@@ -37,7 +37,8 @@ func newLookup(b *bench) *cobra.Command {
 	return c
 }
 
-// sources are where the region of a chunk was known, and whether finding it took a question to another node.
+// sources are where a node can find the region of a chunk: from its own memory, by asking another node, or by
+// founding it.
 var sources = []string{"cache", "neighbour", "dht", "catalog", "founded"}
 
 func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
@@ -68,7 +69,7 @@ func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
 		return err
 	}
 	l.visit = false
-	if err := pause(ctx, 5*time.Second); err != nil { // until the records are out
+	if err := pause(ctx, 5*time.Second); err != nil { // until the records are published
 		return err
 	}
 	var known [][2]int
@@ -103,10 +104,10 @@ func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
 	return b.publish("lookup", text)
 }
 
-// lookups asks daemons for chunks, and keeps a row for each kind of question.
+// lookups asks daemons for chunks, and keeps a row for each kind of lookup.
 type lookups struct {
 	daemons []*rig.Daemon
-	visit   bool // the chunks, once they are found
+	visit   bool // visit the chunks after they are found
 	table   figure.Table
 }
 
@@ -137,7 +138,7 @@ func (l *lookups) phase(ctx context.Context, name string, n int, each func(i int
 	return &took, err
 }
 
-// sourcesOf adds up how often the daemons found a region, by source.
+// sourcesOf returns how often the daemons found a region, by source.
 func sourcesOf(ctx context.Context, daemons []*rig.Daemon) (sums []float64, err error) {
 	sums = make([]float64, len(sources))
 	for _, d := range daemons {
@@ -152,13 +153,13 @@ func sourcesOf(ctx context.Context, daemons []*rig.Daemon) (sums []float64, err 
 	return sums, nil
 }
 
-// ask asks a game server where a chunk lives, over a connection that is there already.
+// ask asks a game server for a chunk's server, over an open connection.
 func ask(ctx context.Context, game string, at grid.ChunkPos) (took time.Duration, server string, err error) {
 	c, in, err := greet(ctx, game, wire.Handshake{Purpose: wire.PurposeDHT})
 	if err != nil {
 		return 0, "", err
 	}
-	defer c.Close() //nolint:errcheck // the answer is here
+	defer c.Close() //nolint:errcheck // the answer has been read
 	question, err := wire.AppendQuery(nil, wire.WhereIsChunk{Chunk: at})
 	if err != nil {
 		return 0, "", err
@@ -174,7 +175,7 @@ func ask(ctx context.Context, game string, at grid.ChunkPos) (took time.Duration
 	return time.Since(began), where.String(), nil
 }
 
-// visit connects to a chunk as an original client, so that its region is opened, and its leader publishes it.
+// visit connects to a chunk as an original client, so that its region is opened and published.
 func visit(ctx context.Context, server string, at grid.ChunkPos) error {
 	c, in, err := greet(ctx, server, wire.Handshake{Purpose: wire.PurposeConnect, Chunk: at, Player: "visitor"})
 	if err != nil {
@@ -187,7 +188,7 @@ func visit(ctx context.Context, server string, at grid.ChunkPos) error {
 	return nil
 }
 
-// greet opens the original protocol. A server that says no is given up.
+// greet opens the original protocol. It returns an error if the server refuses.
 func greet(ctx context.Context, game string, h wire.Handshake) (net.Conn, *bufio.Reader, error) {
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", game)
 	if err != nil {
@@ -220,7 +221,7 @@ func greet(ctx context.Context, game string, h wire.Handshake) (net.Conn, *bufio
 	return c, in, nil
 }
 
-// ownNode makes this program a node of the daemons' DHT. Stop takes it out again.
+// ownNode makes this program a node of the daemons' DHT. stop removes it again.
 func (b *bench) ownNode(ctx context.Context, d *rig.Daemon) (node *dht.DHT, stop func(), err error) {
 	invite, err := d.Invite(ctx)
 	if err != nil {
@@ -236,11 +237,11 @@ func (b *bench) ownNode(ctx context.Context, d *rig.Daemon) (node *dht.DHT, stop
 	}
 	ctx, end := context.WithCancel(ctx)
 	var crew sync.WaitGroup
-	crew.Go(func() { db.Run(ctx) }) //nolint:errcheck // what fails shows in the measurement
+	crew.Go(func() { db.Run(ctx) }) //nolint:errcheck // errors show in the measurement
 	stop = func() {
 		end()
 		crew.Wait()
-		db.Close() //nolint:errcheck // nothing in it is of use
+		db.Close() //nolint:errcheck // its contents are not needed
 	}
 	host, err := dht.NewHost(dht.HostOptions{Storage: db, Listen: []string{"/ip4/127.100.0.1/tcp/4001"}, Bootstrap: token.Addrs})
 	if err != nil {
@@ -252,11 +253,11 @@ func (b *bench) ownNode(ctx context.Context, d *rig.Daemon) (node *dht.DHT, stop
 		stop()
 		return nil, nil, err
 	}
-	crew.Go(func() { node.Run(ctx) }) //nolint:errcheck // likewise
+	crew.Go(func() { node.Run(ctx) }) //nolint:errcheck // errors show in the measurement
 	inner := stop
 	stop = func() {
-		node.Close() //nolint:errcheck // likewise
-		host.Close() //nolint:errcheck // likewise
+		node.Close() //nolint:errcheck // its contents are not needed
+		host.Close() //nolint:errcheck // its contents are not needed
 		inner()
 	}
 	return node, stop, pause(ctx, 15*time.Second) // until its routing table is full

@@ -1,5 +1,5 @@
-// Command cmd measures voxeld under load, against real daemons in processes of their own, and writes what it measured
-// into docs/performance.md: `go run ./bench/cmd --help`, or `make bench`.
+// Command cmd measures voxeld under load, against real daemons in processes of their own, and writes the results into
+// docs/performance.md: `go run ./bench/cmd --help`, or `make bench`.
 package main
 
 import (
@@ -57,7 +57,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// newAll makes the command that measures everything. A figure that cannot be measured does not keep the others back.
+// newAll returns the command that measures everything. If one figure fails, the others are still measured.
 func newAll(b *bench, figures []*cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: "all", Short: "Measure all figures, one after the other", Args: cobra.NoArgs,
@@ -82,7 +82,7 @@ func newAll(b *bench, figures []*cobra.Command) *cobra.Command {
 	}
 }
 
-// command makes the command of one figure: run is called with everything prepared.
+// command returns the command of one figure. It calls run after all preparations.
 func (b *bench) command(use, short, long string, run func(ctx context.Context) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Long: short + ".\n\n" + long, Args: cobra.NoArgs,
@@ -95,7 +95,8 @@ func (b *bench) command(use, short, long string, run func(ctx context.Context) e
 	}
 }
 
-// ownNetwork runs this program again in a network of its own, if it may and is to; ran tells that it has.
+// ownNetwork runs this program again in its own network namespace, if that is wanted and allowed; ran reports whether
+// it did.
 func (b *bench) ownNetwork(ctx context.Context) (ran bool, err error) {
 	if b.sharedNetwork {
 		return false, nil
@@ -103,7 +104,7 @@ func (b *bench) ownNetwork(ctx context.Context) (ran bool, err error) {
 	return rig.OwnNetwork(ctx)
 }
 
-// prepared pins this program, builds voxeld, and cleans up behind run.
+// prepared pins this program, builds voxeld, and cleans up after run.
 func (b *bench) prepared(ctx context.Context, run func(context.Context) error) (err error) {
 	if b.dir, err = os.MkdirTemp("", "voxeld-bench-"); err != nil {
 		return fmt.Errorf("make directory: %w", err)

@@ -12,7 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/rig"
 )
 
-// newMemory makes the command that measures memory.
+// newMemory returns the command that measures memory.
 func newMemory(b *bench) *cobra.Command {
 	return b.command("memory", "Memory per loaded section, per player, and per unloaded chunk",
 		"What the heap holds after its garbage was collected, before and after: one player who sees 625 chunks against one\n"+
@@ -21,7 +21,7 @@ func newMemory(b *bench) *cobra.Command {
 		b.measureMemory)
 }
 
-// held is the memory of a daemon, its garbage collected.
+// held is the memory of a daemon after a garbage collection.
 type held struct{ heap, stack, rss float64 }
 
 func heldBy(ctx context.Context, d *rig.Daemon) (h held, err error) {
@@ -74,7 +74,7 @@ func (b *bench) measureMemory(ctx context.Context) error {
 		return err
 	}
 	add(fmt.Sprintf("a chunk that was seen once (of %.0f)", flown), gone.since(empty, flown))
-	d.Kill() // the next one takes its address
+	d.Kill() // the next one uses its address
 	player, err := b.playerMemory(ctx)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (b *bench) measureMemory(ctx context.Context) error {
 	return b.publish("memory", table.Markdown())
 }
 
-// seenBy is what the daemon holds while one player sees so far.
+// seenBy returns the daemon's memory while one player has that view distance.
 func seenBy(ctx context.Context, d *rig.Daemon, view int) (h held, err error) {
 	p, err := crowd.Send(ctx, d.Game, fmt.Sprint("seer-", view), view)
 	if err != nil {
@@ -96,7 +96,8 @@ func seenBy(ctx context.Context, d *rig.Daemon, view int) (h held, err error) {
 	return heldBy(ctx, d)
 }
 
-// afterFlight lets probes see much land, and gives what the daemon holds when they have left and their land is unloaded.
+// afterFlight lets probes load much land, and returns the daemon's memory after they have left and their land is
+// unloaded.
 func (b *bench) afterFlight(ctx context.Context, d *rig.Daemon) (chunks float64, h held, err error) {
 	for i, goal := range [][2]float64{{1500, 0}, {-1500, 0}, {0, 1500}, {0, -1500}} {
 		p, err := crowd.Send(ctx, d.Game, fmt.Sprint("flyer-", i), 12)
@@ -123,7 +124,7 @@ func (b *bench) afterFlight(ctx context.Context, d *rig.Daemon) (chunks float64,
 	return m.Value("voxeld_chunks_generated_total"), h, err
 }
 
-// playerMemory is what a player costs who stands still.
+// playerMemory returns the memory that a standing player costs.
 func (b *bench) playerMemory(ctx context.Context) (each held, err error) {
 	const players = 1000
 	d, o, err := b.townOf(ctx, 1)

@@ -13,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/figure"
 )
 
-// newNetwork makes the command of figure 4.6.
+// newNetwork returns the command of figure 4.6.
 func newNetwork(b *bench) *cobra.Command {
 	var nodes, players int
 	c := b.command("network", "CPU of 100 nodes with 1000 wandering players (figure 4.6)",
@@ -27,7 +27,7 @@ func newNetwork(b *bench) *cobra.Command {
 }
 
 func (b *bench) network(ctx context.Context, nodes, players int) error {
-	warm, length := b.times(time.Minute, 10*time.Minute) // they fly for a minute until they are where they wander
+	warm, length := b.times(time.Minute, 10*time.Minute) // players fly for a minute to where they wander
 	pace := 10.
 	if b.brief {
 		warm, length = b.times(time.Minute, 5*time.Minute)
@@ -53,7 +53,7 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 		defer rec.stop() //nolint:errcheck // likewise, where it is not stopped below
 		began := time.Now()
 		if err := c.Add(ctx, players-1); err != nil {
-			say("not everybody could join: %v", err) // the table has the number of those who did
+			say("not everybody could join: %v", err) // the table has the number of those who joined
 		}
 		say("%d players joined after %.0f s", c.Counts().Players, time.Since(began).Seconds())
 		if err := pause(ctx, warm); err != nil {
@@ -65,7 +65,7 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 		say("all are where they wander: measured for %v", length)
 		r, err = b.measure(ctx, targets, c, length)
 		err = errors.Join(err, profiled())
-		series, _ = rec.stop() // it reports nothing that pause does not
+		series, _ = rec.stop() // its error is that of pause
 		return err
 	})
 	if err != nil {
@@ -77,13 +77,13 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 	return b.reportNetwork(series, r, before, joined)
 }
 
-// rested is what daemons have used that nobody has played on.
+// rested is what idle daemons have used.
 type rested struct {
 	starting time.Duration // of a core, all together, until all of them served
 	idle     float64       // after that, as a share of one core
 }
 
-// unused lets daemons that have just started come to rest, and measures what they use then.
+// unused waits until newly started daemons are idle, and measures what they use then.
 func (b *bench) unused(ctx context.Context, targets []target) (r rested, err error) {
 	settle, length := 30*time.Second, 20*time.Second
 	r.starting = usedBy(targets)
@@ -100,7 +100,7 @@ func (b *bench) unused(ctx context.Context, targets []target) (r rested, err err
 	return r, nil
 }
 
-// usedBy is the time of a core that all have used since they started.
+// usedBy returns the processor time that all have used since they started.
 func usedBy(targets []target) (sum time.Duration) {
 	for _, u := range usages(targets) {
 		sum += u.CPU
@@ -108,7 +108,7 @@ func usedBy(targets []target) (sum time.Duration) {
 	return sum
 }
 
-// progress tells the person at the terminal now and then what a series has come to.
+// progress returns a function that prints the state of a series now and then.
 func progress() func(moment) {
 	const every = 20 // seconds
 	told := 0.0

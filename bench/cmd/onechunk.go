@@ -13,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// newOneChunk makes the command that finds how many players one chunk holds.
+// newOneChunk returns the command that finds how many players one chunk supports.
 func newOneChunk(b *bench) *cobra.Command {
 	var players []int
 	var withFloor bool
@@ -67,8 +67,8 @@ func (b *bench) oneChunk(ctx context.Context, players []int, withFloor bool) err
 	return b.reportOneChunk(rows, floors, most, floorMost)
 }
 
-// again measures once more when a number of players does not hold and the measurement is not to be
-// trusted: on a shared machine others may have held it back.
+// again repeats a measurement that failed the rule and is in doubt: on a shared machine other programs may have
+// slowed it down.
 func again(measure func() (crowded, error)) (row crowded, err error) {
 	for range 2 {
 		row, err = measure()
@@ -79,7 +79,7 @@ func again(measure func() (crowded, error)) (row crowded, err error) {
 	return row, err
 }
 
-// search tries the numbers given; without any it looks for the largest that holds, to 5 %.
+// search tries the given numbers. Without any it looks for the largest that meets the rule, to 5 %.
 func search(given []int, first int, try func(n int) (bool, error)) (most int, err error) {
 	if len(given) > 0 {
 		for _, n := range given {
@@ -93,7 +93,7 @@ func search(given []int, first int, try func(n int) (bool, error)) (most int, er
 		}
 		return most, nil
 	}
-	least := 0 // that does not hold; 0: none yet
+	least := 0 // the smallest that fails; 0: none yet
 	for n := first; least == 0 || float64(least-most) > .05*float64(least); {
 		ok, err := try(n)
 		if err != nil {
@@ -167,8 +167,8 @@ func (b *bench) floorOf(ctx context.Context, n int, rows []crowded) (row crowded
 	return row, nil
 }
 
-// loadAt is what a player of voxeld got and sent with n players: between measurements on a straight line, beyond the
-// largest that held as there, which is kind to the floor.
+// loadAt returns what a player of voxeld received and sent with n players. It interpolates linearly between
+// measurements. Beyond the largest that met the rule it returns the load of that one, which favours the floor.
 func loadAt(rows []crowded, n int) load {
 	var below, above *crowded
 	for i := range rows {
@@ -203,7 +203,7 @@ func loadAt(rows []crowded, n int) load {
 	return load{frame: int(frame), move: int(move)}
 }
 
-// line tells of one measurement.
+// line returns a summary of one measurement.
 func (c crowded) line(who string) string {
 	if c.failed != nil {
 		return fmt.Sprintf("%s, %d players: %v", who, c.wanted, c.failed)

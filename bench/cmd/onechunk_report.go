@@ -116,7 +116,7 @@ func truth(v bool) float64 {
 	return 0
 }
 
-// doubts lists the measurements that are not to be trusted.
+// doubts lists the measurements that may be unreliable.
 func doubts(rows []crowded) string {
 	var b strings.Builder
 	for _, r := range rows {

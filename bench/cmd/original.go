@@ -14,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// newOriginal makes the command that measures players of the original protocol.
+// newOriginal returns the command that measures players of the original protocol.
 func newOriginal(b *bench) *cobra.Command {
 	var players []int
 	c := b.command("original", "Players of the original protocol in one chunk",
@@ -70,7 +70,7 @@ func (b *bench) originalOf(ctx context.Context, n int) (row crowded, err error) 
 	return row, nil
 }
 
-// loopRate returns the ticks a second of one loop in the measured time, from its histogram.
+// loopRate returns the ticks a second of one loop during the measurement, from its histogram.
 func (r reading) loopRate(histogram string) float64 {
 	ticks := 0.0
 	for i := range r.After {
@@ -79,7 +79,7 @@ func (r reading) loopRate(histogram string) float64 {
 	return ticks / r.Seconds
 }
 
-// regionRate returns the ticks a second of the region's loop. Nobody watches another region.
+// regionRate returns the ticks a second of the region's loop. No other region has players.
 func (r reading) regionRate() float64 { return r.loopRate("voxeld_region_tick_seconds") }
 
 // gatewayRate returns the ticks a second of the gateway's loop.

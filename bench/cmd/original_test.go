@@ -11,7 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/rig"
 )
 
-// ticked returns metrics of a daemon whose loops have ticked so often.
+// ticked returns metrics of a daemon whose loops have ticked that often.
 func ticked(region, gateway uint64) rig.Metrics {
 	histogram := func(n uint64) *dto.MetricFamily {
 		upper := 1.
@@ -29,7 +29,7 @@ func TestOriginalMissed(t *testing.T) {
 		time, region, gateway uint64 // in 10 s, of one sample
 		lost                  map[string]int
 		failed                error
-		want                  string // how it begins
+		want                  string // prefix
 	}{
 		{name: "held", players: 50, time: 200, region: 195, gateway: 196},
 		{name: "ended early", failed: errors.New("too much memory"), want: "too much memory"},

@@ -21,16 +21,17 @@ import (
 )
 
 const (
-	// paperSide is the side of the papers' plane, and liveScale how many blocks one of its units is: so the papers' vision range
-	// of 200 is a chunk, which is what players see at least with the smallest view distance, and their step of 5 is 16 blocks a second.
+	// paperSide is the side of the papers' plane, and liveScale the size of one of its units in blocks: the papers'
+	// vision range of 200 is a chunk, which is the minimum that players see with the smallest view distance, and
+	// their step of 5 is 16 blocks a second.
 	paperSide, liveScale = 1000, .16
-	// Phases: players begin their rounds all at once, as in the papers' simulations, or each at a time of his own.
+	// Phases: players begin their rounds all at once, as in the papers' simulations, or each at their own time.
 	phaseTogether, phaseSpread = "together", "spread"
-	// settleRounds are played before the rounds that count.
+	// settleRounds is the number of rounds that are played before the measured ones.
 	settleRounds = 60
 )
 
-// live is what is to be measured of overlays.
+// live are the options of an overlay measurement.
 type live struct {
 	players  []int
 	games    []string
@@ -44,7 +45,7 @@ type live struct {
 	scale    float64
 }
 
-// newOverlays makes the command that measures overlays between real daemons.
+// newOverlays returns the command that measures overlays between real daemons.
 func newOverlays(b *bench) *cobra.Command {
 	var l live
 	c := b.command("overlays", "Position age and PQ between real gateways, by overlay",
@@ -72,8 +73,8 @@ func newOverlays(b *bench) *cobra.Command {
 		for i := range all {
 			all[i] = i
 		}
-		// Four gateways and all players have the machine together, unless told otherwise: gateways of different machines do
-		// not share a core.
+		// Four gateways and all players share all cores by default: gateways of different machines do not share a
+		// core.
 		if !c.Flags().Changed("server-cpus") {
 			b.serverCPUs = all
 		}
@@ -91,9 +92,9 @@ type played struct {
 
 	players int
 	result  *sim.Result
-	from    int // the first round that counts
+	from    int // the first measured round
 	seen    *crowd.Played
-	seconds float64   // that count
+	seconds float64   // of the measured rounds
 	cpu     float64   // of all daemons, as a share of one core
 	out     []float64 // bytes/s that each gateway sent to other nodes
 	packets []float64 // likewise, of the overlay alone
@@ -217,7 +218,7 @@ func (b *bench) playLive(ctx context.Context, l live, overlay, phase string, g l
 		},
 	}
 	if l.log == "" {
-		o.Reach = 1.25 * sim.PaperRanges.Vision * scale // of others the measure takes no notice
+		o.Reach = 1.25 * sim.PaperRanges.Vision * scale // updates beyond that are not measured
 	}
 	p.seen, err = crowd.Play(ctx, o)
 	if err := errors.Join(err, ledger.close()); err != nil {
@@ -237,7 +238,7 @@ func (b *bench) playLive(ctx context.Context, l live, overlay, phase string, g l
 	return p, p.write(dir, g.moves, l.moves, ledger)
 }
 
-// scoreOf measures what players were told, as the simulator does.
+// scoreOf computes the simulator's measures from the updates that players received.
 func scoreOf(moves *sim.Recorded, told []crowd.Told) (*sim.Result, error) {
 	s, result := sim.NewScore(moves, sim.PaperRanges, sim.PSenseAge), &sim.Result{}
 	var now []sim.Delivery
@@ -258,18 +259,18 @@ func scoreOf(moves *sim.Recorded, told []crowd.Told) (*sim.Result, error) {
 	return result, nil
 }
 
-// ledger reads the daemons' accounts at rounds.
+// ledger reads the daemons' resource usage at rounds.
 type ledger struct {
 	daemons []*rig.Daemon
 	readers sync.WaitGroup
 	mu      struct {
 		sync.Mutex
-		entries []entry // by round, in order after close
+		entries []entry // by round; sorted by close
 		err     error
 	}
 }
 
-// entry is what the daemons' accounts said in a round.
+// entry is the daemons' usage up to a round.
 type entry struct {
 	round   int
 	at      time.Time
@@ -281,7 +282,7 @@ type entry struct {
 
 func newLedger(daemons []*rig.Daemon) *ledger { return &ledger{daemons: daemons} }
 
-// began reads the accounts, beside the game, if they are wanted.
+// began reads the usage, concurrently with the game, if wanted.
 func (l *ledger) began(ctx context.Context, round int, wanted bool) {
 	if !wanted {
 		return
@@ -327,7 +328,7 @@ func (l *ledger) at(round int) entry {
 	return l.mu.entries[i]
 }
 
-// account takes the traffic and the processors' time of the rounds that count.
+// account computes the traffic and the processor time of the measured rounds.
 func (p *played) account(first, last entry) {
 	p.seconds = last.at.Sub(first.at).Seconds()
 	p.cpu = (last.cpu - first.cpu).Seconds() / p.seconds

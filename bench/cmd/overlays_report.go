@@ -14,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay/sim"
 )
 
-// mean is the mean of a measure over the rounds that count.
+// mean returns the mean of a measure over the measured rounds.
 func (p played) mean(of func(sim.Round) float64) float64 { return p.result.Mean(p.from, of) }
 
 func (p played) pq() float64 { return p.result.PQ(p.from) }
@@ -27,7 +27,7 @@ func (p played) known() float64 { return p.mean(func(r sim.Round) float64 { retu
 
 func (p played) neighbors() float64 { return p.mean(func(r sim.Round) float64 { return r.Neighbors }) }
 
-// toEach is how many bytes a second a player got from his gateway.
+// toEach returns the bytes a second that a player received from their gateway.
 func (p played) toEach() float64 {
 	sum := 0.0
 	for _, rounds := range p.seen.In {
@@ -46,7 +46,7 @@ func meanOf(v []float64) float64 {
 	return sum / float64(len(v))
 }
 
-// line tells of one measurement.
+// line returns a summary of one measurement.
 func (p played) line() string {
 	text := fmt.Sprintf("%s, %s, %d players, %s: PQ %.4f, age %.3f, %.1f %% fresh, %.2f %% known of %.1f in vision; seen p50 %.0f p90 %.0f p99 %.0f ms; a gateway %s B/s out; daemons %.0f %% of a core",
 		p.overlay, p.game, p.players, p.phase, p.pq(), p.age(), percent(p.fresh()), percent(p.known()), p.neighbors(),
@@ -60,7 +60,7 @@ func (p played) line() string {
 	return text
 }
 
-// doubt says why the measurement is not to be trusted; "" if it is.
+// doubt returns why the measurement may be unreliable; "" if it is reliable.
 func (p played) doubt() string {
 	var why []string
 	if share := p.seen.Late / p.seconds; share > .02 {
@@ -104,9 +104,9 @@ func (b *bench) reportOverlays(all []played) error {
 	return b.publishIn("overlays.md", "overlays-live", text)
 }
 
-// write keeps what was played as CSV: the movement, deliveries and traffic, as the simulator writes them. Gateways stand
-// in traffic as servers do, from -1 on, once a second with the bytes since the last time. Given is the file that the movement came from,
-// if it came from one.
+// write writes a game as CSV: the movement, deliveries and traffic, in the simulator's formats. Gateways appear in
+// traffic as servers do, numbered from -1 down, once a second with the bytes since the last row. given is the file
+// that the movement came from, if any.
 func (p played) write(dir string, moves *sim.Recorded, given string, l *ledger) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make log: %w", err)

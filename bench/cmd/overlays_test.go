@@ -16,7 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay/sim"
 )
 
-// A live game by a file is played by its rows, and its log says what was measured: whoever scores it finds the same.
+// A live game from a file follows the file's rows, and its log yields the same score as the measurement.
 func TestLiveGameIsScoredByItsLog(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts daemons")
@@ -87,7 +87,7 @@ func TestLiveGameIsScoredByItsLog(t *testing.T) {
 	}
 }
 
-// Unless told otherwise, overlays are measured with players who begin together, and with those who do not.
+// By default, overlays are measured with players who begin together, and with players who are spread.
 func TestOverlaysMeasureBothPhases(t *testing.T) {
 	phases, err := newOverlays(&bench{}).Flags().GetStringSlice("phase")
 	if err != nil || !slices.Equal(phases, []string{phaseTogether, phaseSpread}) {
@@ -95,7 +95,7 @@ func TestOverlaysMeasureBothPhases(t *testing.T) {
 	}
 }
 
-// Where players could not go before the daemons, the measurement says so.
+// If players had no real-time priority, the measurement reports it.
 func TestOverlaysSayWhetherPlayersWentFirst(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		docs := t.TempDir()
@@ -119,7 +119,7 @@ func TestOverlaysSayWhetherPlayersWentFirst(t *testing.T) {
 	}
 }
 
-// Whatever is to be played, nobody is faster than gateways allow, and the middle of the plane is where players enter.
+// No path exceeds the speed that gateways allow, and the middle of the plane is where players enter.
 func TestWaysAreScaled(t *testing.T) {
 	for _, text := range []string{"0,1,0,0,0,0\n1,1,40,0,0,0\n2,1,80,0,0,0\n", "0,1,0,0,0,0\n1,1,5,0,0,0\n"} {
 		moves, err := sim.ReadMoves(strings.NewReader(text))

@@ -12,7 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/rig"
 )
 
-// newProfile makes the command that says where the time goes.
+// newProfile returns the command that reports where the time goes.
 func newProfile(b *bench) *cobra.Command {
 	var players int
 	c := b.command("profile", "Where the time goes with a crowd in one chunk, and what the next limit is",
@@ -23,12 +23,12 @@ func newProfile(b *bench) *cobra.Command {
 	return c
 }
 
-// works are the kinds of work of a daemon with a crowd, each by the functions below which all of it is done, and none
-// of another kind.
+// works are the kinds of work of a daemon with a crowd. The functions of one cover all of its work, and none of
+// another kind.
 var works = []struct {
 	name  string
 	below []string
-	limit string // what it means if this is the largest
+	limit string // the conclusion if this is the largest
 }{
 	{
 		"writing frames into sockets",
@@ -89,8 +89,8 @@ func (b *bench) whereTimeGoes(ctx context.Context, players int) error {
 	return b.publish("profile", text)
 }
 
-// startProfile begins a CPU profile of the daemon, if profiles are wanted, that ends before the measurement does. The
-// function that it returns waits for it and prints the top.
+// startProfile starts a CPU profile of the daemon, if profiles are wanted, that ends before the measurement does.
+// wait waits for it and prints the top.
 func (b *bench) startProfile(ctx context.Context, d *rig.Daemon, name string, length time.Duration) (wait func() error) {
 	if !b.profile {
 		return func() error { return nil }
@@ -106,8 +106,7 @@ func (b *bench) startProfile(ctx context.Context, d *rig.Daemon, name string, le
 	}
 }
 
-// takeProfile begins a CPU profile that ends before the measurement does. The function that it returns waits for it; then it
-// is in profileFile.
+// takeProfile starts a CPU profile that ends before the measurement does. After wait it is in profileFile.
 func (b *bench) takeProfile(ctx context.Context, d *rig.Daemon, name string, length time.Duration) (wait func() error) {
 	done := make(chan error, 1)
 	go func() { // awaited by wait, which every caller calls

@@ -14,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// square gives n chunks around the middle, those of a square.
+// square returns n chunks in a square around the middle.
 func square(middle grid.ChunkPos, n int) (all []grid.ChunkPos, radius int) {
 	side := 1
 	for side*side < n {
@@ -26,7 +26,7 @@ func square(middle grid.ChunkPos, n int) (all []grid.ChunkPos, radius int) {
 	return all, side/2 + 1
 }
 
-// townOf starts one daemon, and gives the options of a crowd that is spread evenly over so many chunks of it.
+// townOf starts one daemon, and returns the options of a crowd that is spread evenly over so many chunks of it.
 func (b *bench) townOf(ctx context.Context, chunks int) (*rig.Daemon, crowd.Options, error) {
 	daemons, err := b.daemons(ctx, 1)
 	if err != nil {
@@ -44,7 +44,7 @@ func (b *bench) townOf(ctx context.Context, chunks int) (*rig.Daemon, crowd.Opti
 	return d, crowd.Options{Targets: []string{d.Game}, Atlas: atlas, Homes: homes}, nil
 }
 
-// newUtilisation makes the command of figure 4.3.
+// newUtilisation returns the command of figure 4.3.
 func newUtilisation(b *bench) *cobra.Command {
 	return b.command("utilisation", "CPU and memory over time (figures 4.3a to d)",
 		"The dissertation's four local simulations on one node: 50 players in 1, 50 and 10 chunks, and 100 players in 10.\n"+
@@ -62,7 +62,7 @@ func (b *bench) utilisation(ctx context.Context) error {
 	for _, f := range []struct {
 		name            string
 		players, chunks int
-		paper           string // what the dissertation says of it in words (§4.3.1.2)
+		paper           string // the dissertation's result, in words (§4.3.1.2)
 	}{{"4.3a", 50, 1, "90"}, {"4.3b", 50, 50, "about 45"}, {"4.3c", 50, 10, "25"}, {"4.3d", 100, 10, "55"}} {
 		d, o, err := b.townOf(ctx, f.chunks)
 		if err != nil {
@@ -72,7 +72,7 @@ func (b *bench) utilisation(ctx context.Context) error {
 		err = b.play(ctx, o, f.players, []target{d}, func(ctx context.Context, c *crowd.Crowd) error {
 			r := record(ctx, []target{d}, c, time.Second, nil)
 			err := pause(ctx, length)
-			series, _ = r.stop() // it reports nothing that pause does not
+			series, _ = r.stop() // its error is that of pause
 			return err
 		})
 		d.Kill()
@@ -94,7 +94,7 @@ func (b *bench) utilisation(ctx context.Context) error {
 		"![CPU and memory over time](performance/utilisation.svg)\n\nMeans over the last three quarters of %v:\n\n%s", length, table.Markdown()))
 }
 
-// newRamp makes the command of figures 4.4 and 4.5.
+// newRamp returns the command of figures 4.4 and 4.5.
 func newRamp(b *bench) *cobra.Command {
 	var quick bool
 	c := b.command("ramp", "CPU while players come one by one (figures 4.4 and 4.5)",
@@ -143,7 +143,7 @@ func (b *bench) ramp(ctx context.Context, quick bool) error {
 	return b.publish("ramp", "![CPU while players come](performance/ramp.svg)\n\n"+table.Markdown())
 }
 
-// ramped lets players come one by one.
+// ramped lets players join one by one.
 func (b *bench) ramped(ctx context.Context, players int, every time.Duration) (series []moment, err error) {
 	d, o, err := b.townOf(ctx, 1)
 	if err != nil {
@@ -157,13 +157,13 @@ func (b *bench) ramped(ctx context.Context, players int, every time.Duration) (s
 		if err == nil {
 			err = pause(ctx, 5*time.Second)
 		}
-		series, _ = r.stop() // it reports nothing that pause does not
+		series, _ = r.stop() // its error is that of pause
 		return err
 	})
 	return series, err
 }
 
-// cpuAt is the mean CPU share while about so many players were there.
+// cpuAt returns the mean CPU share while about so many players were connected.
 func cpuAt(series []moment, players int) float64 {
 	sum, n := 0.0, 0.0
 	for _, m := range series {
@@ -175,7 +175,7 @@ func cpuAt(series []moment, players int) float64 {
 	return ratio(sum, n)
 }
 
-// newManyChunks makes the command that spreads players out.
+// newManyChunks returns the command that spreads players out.
 func newManyChunks(b *bench) *cobra.Command {
 	players := []int{100, 250, 500, 1000}
 	c := b.command("many-chunks", "CPU per player with players spread out",

@@ -9,7 +9,7 @@ import (
 // Deliveries count how moves reached the samples. They are counted for the original protocol only, in which a server
 // relays the positions that players sent.
 type Deliveries struct {
-	Due      uint64 // of those, moves whose position a sample received; each at most once for each sample
+	Due      uint64 // moves of other players, once for each sample in the world
 	Exact    uint64 // of those, moves whose position a sample received; each at most once for each sample
 	Received uint64 // moves of others that samples received
 	Inexact  uint64 // of those, positions that the player did not send

@@ -247,7 +247,7 @@ func (g *game) leave() {
 	}
 }
 
-// spot is where a player is in a round.
+// spot returns the position of a player in a round.
 func (g *game) spot(round, i int) Spot {
 	s := g.o.Way[round][i]
 	return Spot{s.X + g.middle.X, s.Z + g.middle.Z}

@@ -17,8 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// clump is what a node's writers have in common who write into one region: the link, over which their edits go together
-// as a gateway's do.
+// clump is the region link that a node's writers in one region share, as the players of a gateway do.
 type clump struct {
 	link region.Link
 	at   grid.ChunkPos
@@ -35,7 +34,7 @@ type clump struct {
 func newClump(ctx context.Context, link region.Link, at grid.ChunkPos) (*clump, error) {
 	c := &clump{link: link, at: at, wake: make(chan struct{}, 1)}
 	c.mu.waiting = make(map[player.ID]chan wire.EditResult)
-	// The gateway of somebody who edits a chunk watches it.
+	// A gateway watches the chunks that its players edit.
 	if err := link.Send(wire.ToRegion{Watch: []grid.ChunkPos{at}}); err != nil {
 		return nil, err
 	}
@@ -97,7 +96,7 @@ func (c *clump) fail(err error) {
 	}
 }
 
-// put has one edit committed.
+// put commits one edit.
 func (c *clump) put(e wire.Intent, answers chan wire.EditResult) error {
 	c.mu.Lock()
 	c.mu.out = append(c.mu.out, e)
@@ -118,7 +117,7 @@ func (c *clump) put(e wire.Intent, answers chan wire.EditResult) error {
 	return nil
 }
 
-// write has so many writers write, spread over the regions that are led here.
+// write runs so many writers, spread over the regions that are led here.
 func (n *benchNode) write(ctx context.Context, o order) ([]time.Duration, error) {
 	begin := time.Now().Add(o.Warm)
 	end := begin.Add(o.Duration)
@@ -127,7 +126,7 @@ func (n *benchNode) write(ctx context.Context, o order) ([]time.Duration, error)
 		if err != nil {
 			return nil, err
 		}
-		defer file.Close() //nolint:errcheck // a profile for a person
+		defer file.Close() //nolint:errcheck // a profile, for reading by a person
 		if err := pprof.StartCPUProfile(file); err != nil {
 			return nil, err
 		}
@@ -155,7 +154,7 @@ func (n *benchNode) write(ctx context.Context, o order) ([]time.Duration, error)
 	}
 }
 
-// writer puts one block and another at a place of its own, by turns.
+// writer alternates two blocks at its own position.
 func (c *clump) writer(ctx context.Context, w int, pace beat, begin, end time.Time) (took []time.Duration, err error) {
 	e := wire.Intent{
 		Player: player.GuestID(string(binary.BigEndian.AppendUint32([]byte("writer"), uint32(w)))),

@@ -20,9 +20,9 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// runIdle founds regions, puts a block in each, lets all of them fall asleep, and tells what they cost then: the
-// processor over a minute, memory beyond what the node had with a few of them, and the bytes that the nodes write. Then
-// it wakes some at random, one after the other, and tells how long it takes until a block is put.
+// runIdle founds regions, puts a block in each, lets all of them hibernate, and prints what they cost then: the
+// processor over a minute, memory beyond what the node had with a few of them, and the bytes that the nodes write.
+// Then it wakes some at random, one after another, and prints how long it takes until a block is put.
 func runIdle(args []string) error {
 	flags := flag.NewFlagSet("idle", flag.ContinueOnError)
 	regions := flags.Int("regions", 10_000, "regions")
@@ -39,7 +39,7 @@ func runIdle(args []string) error {
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(made) //nolint:errcheck // what is left is only data
+		defer os.RemoveAll(made) //nolint:errcheck // only data is left
 		if *dir, err = filepath.Abs(made); err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func runIdle(args []string) error {
 		}
 	}
 	all := regionsAt(*regions)
-	few := len(all) / 20 // so that what the first region costs is not counted for all
+	few := len(all) / 20 // the fixed cost of the first regions does not count for all
 	if err := f.visitAndSleep(ctx, all[:few]); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func runIdle(args []string) error {
 	return nil
 }
 
-// visitAndSleep has the first node visit the regions, and waits until all sleep on all nodes.
+// visitAndSleep lets the first node visit the regions, and waits until all hibernate on all nodes.
 func (f *regionFloor) visitAndSleep(ctx context.Context, regions []grid.ChunkPos) error {
 	for part := range slices.Chunk(regions, 500) {
 		if _, err := f.nodes[0].do(order{Visit: part, Together: 32}); err != nil {
@@ -106,7 +106,7 @@ func (f *regionFloor) visitAndSleep(ctx context.Context, regions []grid.ChunkPos
 	return nil
 }
 
-// watch tells what the sleeping nodes cost.
+// watch prints what the hibernating nodes cost.
 func (f *regionFloor) watch(d time.Duration, before []memory, regions int) error {
 	type account struct {
 		cpu     time.Duration
@@ -145,10 +145,10 @@ func (f *regionFloor) watch(d time.Duration, before []memory, regions int) error
 	return nil
 }
 
-// memory of a node, in bytes. The mapped file is no memory of the node's: the system takes it back as it likes.
+// memory of a node, in bytes. The mapped file does not count as the node's own: the system reclaims it at will.
 type memory struct{ resident, heap, file int }
 
-// memory is measured after a collection of garbage.
+// memory measures the nodes after a garbage collection.
 func (f *regionFloor) memory() ([]memory, error) {
 	all := make([]memory, len(f.nodes))
 	for i, n := range f.nodes {
@@ -186,7 +186,7 @@ func field(p *rig.Process, file, name string) (int, error) {
 	return 0, fmt.Errorf("there is no %s in %s", name, file)
 }
 
-// visit puts a block in each region, and leaves it.
+// visit puts a block in each region, and unlinks from it.
 func (n *benchNode) visit(ctx context.Context, regions []grid.ChunkPos, together int) ([]time.Duration, error) {
 	took, errs := make([]time.Duration, len(regions)), make(chan error, len(regions))
 	tokens := make(chan struct{}, together)

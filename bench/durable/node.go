@@ -31,27 +31,27 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// genesis is that of the region floor's world.
+// genesis is that of the region benchmark's world.
 var genesis = world.Genesis{
 	Name: "durable", Seed: 33, Sections: 4, Terrain: terrain.Version, Placement: grid.PlacementWalkad,
 	Spawn: grid.Pos{Y: 100}, Origin: 1,
 }
 
-// order is what the starting process tells a node, one JSON object a line. Each is answered by one line.
+// order is a command to a node, one JSON object a line. The node answers each with one line.
 type order struct {
 	Found    []grid.ChunkPos // found these regions
-	Adopt    []grid.ChunkPos // link with those of these regions that are led here; the answer is how many
-	Visit    []grid.ChunkPos // put a block in each of these regions, founding and waking them, and leave; tells how long each took
-	Collect  bool            // collect garbage and give memory back
-	Together int             // so many of them at a time
-	Writers  int             // have so many writers write
-	Rate     float64         // writes a second of all of them together; 0 for as many as are acknowledged
+	Adopt    []grid.ChunkPos // link to those of these regions that are led here; the answer is how many
+	Visit    []grid.ChunkPos // put a block in each of these regions, founding and waking them, and unlink; the answer is how long each took
+	Collect  bool            // collect garbage and return memory to the system
+	Together int             // so many regions at a time
+	Writers  int             // run so many writers
+	Rate     float64         // writes a second of all writers together; 0: unlimited
 	Warm     time.Duration
 	Duration time.Duration
-	Profile  string // file for a CPU profile of the measuring; empty for none
+	Profile  string // file for a CPU profile of the measurement; empty for none
 }
 
-// answer of a node. At the beginning it says its address.
+// answer is a node's answer. The first one has its address.
 type answer struct {
 	Addr  string          `json:",omitempty"`
 	Led   int             `json:",omitempty"`
@@ -59,7 +59,7 @@ type answer struct {
 	Error string          `json:",omitempty"`
 }
 
-// runNode is a daemon without its gateway.
+// runNode runs a daemon without its gateway.
 func runNode(args []string) error {
 	flags := flag.NewFlagSet("node", flag.ContinueOnError)
 	dir := flags.String("dir", "", "data directory")
@@ -164,7 +164,7 @@ func (n *benchNode) start(ctx context.Context, crew *sync.WaitGroup, dir, ip, jo
 	return nil
 }
 
-// peers speaks the world's protocols only, as cmd/voxeld's does.
+// peers exposes the world's protocols only, as cmd/voxeld's does.
 type peers struct {
 	*dht.Host
 	prefix string
@@ -178,7 +178,7 @@ func (p peers) Open(ctx context.Context, peer, protocol string) (io.ReadWriteClo
 	return p.Host.Open(ctx, peer, p.prefix+protocol)
 }
 
-// obey does what the starting process says, until that closes the input.
+// obey executes the parent's commands until the input is closed.
 func (n *benchNode) obey(ctx context.Context, in io.Reader, out io.Writer) error {
 	say := json.NewEncoder(out)
 	if err := say.Encode(answer{Addr: n.addr}); err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// playerFloor is three daemons, and the sessions of all writers that there will be.
+// playerFloor is three daemons, and the sessions of all writers.
 type playerFloor struct {
 	voxeld   string
 	rate     float64
@@ -104,7 +104,7 @@ func (f *playerFloor) start(ctx context.Context, o options, net int) error {
 	return nil
 }
 
-// begin starts a daemon that remembers the players where they are to stand.
+// begin starts a daemon whose database has the players at their places.
 func (f *playerFloor) begin(ctx context.Context, d *daemon, regions []grid.ChunkPos, players int, token, logLevel string) error {
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (f *playerFloor) begin(ctx context.Context, d *daemon, regions []grid.Chunk
 	return d.Await(ctx, func() error { return f.ask(ctx, d, "status", &struct{}{}) })
 }
 
-// seat writes records of players: a walk to their regions would take them half an hour.
+// seat writes records of players: walking to their regions would take half an hour.
 func seat(ctx context.Context, path string, regions []grid.ChunkPos, players int) error {
 	db, err := store.Open(store.Options{Path: path})
 	if err != nil {
@@ -159,8 +159,8 @@ func seat(ctx context.Context, path string, regions []grid.ChunkPos, players int
 
 func writerName(w int) string { return fmt.Sprintf("writer%d", w) }
 
-// place is the block that a writer edits, and standing where he stands beside it: high in the air, so that terrain is
-// not in his way, one above the other if many are in one region.
+// place returns the block that a writer edits; the writer stands beside it. It is high in the air, out of the
+// terrain. Blocks of one region are above one another.
 func place(w int, at grid.ChunkPos) grid.Pos {
 	return grid.Pos{X: at.X*grid.ChunkSize + int32(w%4)*8, Y: 90 + int32(w/16%8)*4, Z: at.Z*grid.ChunkSize + int32(w/4%4)*8 + int32(w/128)%4}
 }
@@ -178,13 +178,13 @@ func (f *playerFloor) ask(ctx context.Context, d *daemon, command string, answer
 	return json.Unmarshal(out, answer)
 }
 
-// locate asks for the game address of the daemon that leads the chunk's region, which is founded if need be.
+// locate returns the game address of the daemon that leads the chunk's region, which is founded if need be.
 func locate(game string, pos grid.ChunkPos) (string, error) {
 	c, err := net.DialTimeout("tcp", game, 5*time.Second)
 	if err != nil {
 		return "", err
 	}
-	defer c.Close() //nolint:errcheck // asked
+	defer c.Close() //nolint:errcheck // the answer has been read
 	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		return "", err
 	}
@@ -243,26 +243,26 @@ func (f *playerFloor) usage() (u usage, err error) {
 
 func (f *playerFloor) stop() {
 	for _, s := range f.sessions {
-		s.conn.Close() //nolint:errcheck // done with
+		s.conn.Close() //nolint:errcheck // no longer used
 	}
 	for _, d := range f.daemons {
-		d.Kill() // its data is thrown away
+		d.Kill() // its data is not needed
 	}
 }
 
-// session is a player with a TCP connection of his own. He also has to read while he does not write: so one goroutine
-// reads, and when it finds an answer it writes the next edit itself.
+// session is a player with their own TCP connection. Reads must continue between writes: so one goroutine reads, and
+// writes the next edit when it finds an answer.
 type session struct {
 	conn  net.Conn
 	seq   uint64
 	pos   grid.Pos
 	home  grid.ChunkPos
-	ready chan struct{} // closed when his chunk is in view
+	ready chan struct{} // closed when the player's chunk is in view
 	ended chan error
 
 	mu struct {
 		sync.Mutex
-		turn *turn // nil between two measurings
+		turn *turn // nil between two measurements
 	}
 }
 
@@ -286,7 +286,7 @@ func joinAs(game string, w int, at grid.ChunkPos) (*session, error) {
 	return s, nil
 }
 
-// read takes in acknowledgements; of what else comes it decodes only what it needs.
+// read handles acknowledgements; it decodes only what it needs of other messages.
 func (s *session) read() error {
 	isReady := false
 	var message []byte
@@ -320,7 +320,7 @@ func (s *session) read() error {
 	}
 }
 
-// settle waits until the player's chunk is there.
+// settle waits until the player's chunk has arrived.
 func (s *session) settle(ctx context.Context) error {
 	select {
 	case <-s.ready:
@@ -334,17 +334,17 @@ func (s *session) settle(ctx context.Context) error {
 	}
 }
 
-// turn is a player's share of one measuring.
+// turn is a player's part in one measurement.
 type turn struct {
 	pace       beat
 	begin, end time.Time
 	start      time.Time // of the edit under way
 	took       []time.Duration
-	over       chan struct{} // closed at its end
+	over       chan struct{} // closed when the turn ends
 	message    []byte
 }
 
-// write has the player write until the end, and gives how long his edits took.
+// write writes until end, and returns how long the edits took.
 func (s *session) write(ctx context.Context, pace beat, begin, end time.Time) ([]time.Duration, error) {
 	t := &turn{pace: pace, begin: begin, end: end, over: make(chan struct{})}
 	s.mu.Lock()
@@ -363,7 +363,7 @@ func (s *session) write(ctx context.Context, pace beat, begin, end time.Time) ([
 	}
 }
 
-// next writes the turn's next edit, when it is time.
+// next writes the turn's next edit, when it is due.
 func (s *session) next(t *turn) error {
 	t.pace.wait()
 	blocks := [...]chunk.Block{chunk.Brick, chunk.Planks}

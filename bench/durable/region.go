@@ -24,7 +24,7 @@ type regionFloor struct {
 	rounds  int
 }
 
-// nodeProcess is one of them, and the pipes over which it is told what to do.
+// nodeProcess is one of them, with the pipes for commands and answers.
 type nodeProcess struct {
 	*rig.Process
 	orders  io.WriteCloser
@@ -71,7 +71,7 @@ func startNodes(o options, net, count int) (*regionFloor, error) {
 	return f, nil
 }
 
-// regionsAt gives a chunk in the middle of each of n regions, in a square.
+// regionsAt returns a chunk in the middle of each of n regions, in a square.
 func regionsAt(n int) []grid.ChunkPos {
 	side := 1
 	for side*side < n {
@@ -119,7 +119,7 @@ func (n *nodeProcess) do(o order) (answer, error) {
 	return n.answer()
 }
 
-// found founds the regions once all nodes know one another, so that each gets three members.
+// found founds the regions once all nodes are connected, so that each gets three members.
 func (f *regionFloor) found(ctx context.Context, regions []grid.ChunkPos) error {
 	for _, n := range f.nodes {
 		err := until(ctx, "every node knows the others", 30*time.Second, func() bool {
@@ -144,7 +144,7 @@ func (f *regionFloor) found(ctx context.Context, regions []grid.ChunkPos) error 
 	return nil
 }
 
-// load spreads the writers over the nodes as the regions are. A single one is with the node that leads most.
+// load distributes the writers over the nodes like the regions. A single writer is on the node that leads most.
 func (f *regionFloor) load(_ context.Context, writers int, warm, duration time.Duration) (result, error) {
 	total, most := 0, 0
 	for i, n := range f.nodes {
@@ -193,6 +193,6 @@ func (f *regionFloor) usage() (u usage, err error) {
 func (f *regionFloor) stop() {
 	for _, n := range f.nodes {
 		n.orders.Close() //nolint:errcheck // it ends with its input
-		n.Kill()         // its data is thrown away
+		n.Kill()         // its data is not needed
 	}
 }
