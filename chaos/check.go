@@ -14,48 +14,48 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Reading is what one gateway showed of the land at a time when all was well.
+// Reading is the land as one gateway showed it while the cluster was healthy.
 type Reading struct {
 	Node     int
-	From, To time.Duration // what was shown was so at some time between
-	Final    bool          // nobody edits any more
+	From, To time.Duration // the land was like that at some time between
+	Final    bool          // all writers have stopped
 	Block    func(grid.Pos) (chunk.Block, bool)
 }
 
-// Verdict is what Check found.
+// Verdict is the result of Check.
 type Verdict struct {
-	Blocks       int // that anybody asked to change
+	Blocks       int // blocks with at least one edit
 	Asked        int
 	Acknowledged int
 	Refused      int
 	Unknown      int
 	Sights       int
 
-	Lost      int // acknowledged edits that are not there at the end, though nothing explains that
+	Lost      int // acknowledged edits that are missing at the end without explanation
 	Illegal   int // blocks whose history is not linearizable
 	Undecided int // blocks whose history could not be decided in time
-	Phantom   int // changes that were seen and that nobody had asked for, or whose edit was refused for good
-	Skipped   int // acknowledged edits that an observer with an unbroken view was never told of
-	Reversed  int // pairs of changes that an observer was told in the wrong order
-	Disagree  int // blocks that not all gateways show alike at the end
+	Phantom   int // changes that were seen although no edit asked for them, or only one that was finally refused
+	Skipped   int // acknowledged edits that an observer with an unbroken view never received
+	Reversed  int // pairs of changes that an observer received in the wrong order
+	Disagree  int // blocks that gateways show differently at the end
 
 	Findings []Finding
 }
 
-// Finding is one thing that must not be.
+// Finding is one violation.
 type Finding struct {
 	Kind string
 	Pos  grid.Pos
 	Text string
-	File string // the block's history, drawn; empty if there is none
+	File string // a drawing of the block's history; empty if there is none
 }
 
-// Bad tells whether anything was found that must not be.
+// Bad reports whether any violation was found.
 func (v *Verdict) Bad() bool {
 	return v.Lost+v.Illegal+v.Phantom+v.Skipped+v.Reversed+v.Disagree > 0
 }
 
-// history is everything that is known of one block.
+// history is everything recorded about one block.
 type history struct {
 	pos    grid.Pos
 	edits  []*Edit
@@ -71,7 +71,7 @@ type read struct {
 	final    bool
 }
 
-// mark is a sight whose edit is known.
+// mark is a sight whose edit has been identified.
 type mark struct {
 	Sight
 	edit *Edit
@@ -80,10 +80,10 @@ type mark struct {
 // decideLimit bounds the search for a linearization of one block.
 const decideLimit = 20 * time.Second
 
-// drawn bounds how many histories are drawn, and told of.
+// drawn is the maximum number of histories that are drawn and reported.
 const drawn = 20
 
-// Check judges what the ledger holds, and what was read at the end. Histories that are not legal are drawn into dir.
+// Check checks the ledger and the final readings. Histories that are not legal are drawn into dir.
 func Check(l *Ledger, readings []Reading, dir string) (*Verdict, error) {
 	v := &Verdict{}
 	all := collect(v, l, readings)
@@ -148,8 +148,8 @@ func collect(v *Verdict, l *Ledger, readings []Reading) []*history {
 	})
 }
 
-// judgeSights finds out which edit each sight is of. That an edit was seen bounds when it took effect: so an edit
-// that was never answered, and was seen, is not unknown any more, and must not be lost.
+// judgeSights identifies the edit of each sight. A sight bounds the time at which the edit took effect: so an
+// unanswered edit that was seen is no longer unknown, and must not be lost.
 func (v *Verdict) judgeSights(h *history) {
 	for _, s := range h.sights {
 		var known, refused []*Edit
@@ -180,12 +180,12 @@ func (v *Verdict) judgeSights(h *history) {
 	}
 }
 
-// tornTail is how long before its end a view may have gaps: a gateway that lost a region's leader and found another is
-// told the state, and passes on news while it builds the chunk that it will show anew.
+// tornTail is how long before its end a view may have gaps: a gateway that lost a region's leader and found another
+// receives the state, and forwards deltas while it rebuilds the chunk that it will show next.
 const tornTail = 5 * time.Second
 
-// judgeStreams checks each view of the block against the order in which edits took effect, as far as their times tell
-// it. Within a view every change is told, but for its tail.
+// judgeStreams checks each view of the block against the order in which edits took effect, as far as their times
+// determine it. A view contains every change, except in its tail.
 func (v *Verdict) judgeStreams(h *history, end func(stream int) time.Duration) {
 	for stream, marks := range h.marks {
 		whole := end(stream) - tornTail
@@ -209,7 +209,7 @@ func (v *Verdict) judgeStreams(h *history, end func(stream int) time.Duration) {
 	}
 }
 
-// single tells whether no other edit put the same block there, so that a sight of it can only be this edit's.
+// single reports whether no other edit put the same block there, so that a sight of it can only be this edit's.
 func (h *history) single(w *Edit) bool {
 	for _, e := range h.edits {
 		if e != w && e.Block == w.Block {
@@ -219,7 +219,7 @@ func (h *history) single(w *Edit) bool {
 	return true
 }
 
-// judgeEnd asks of what stands there at the end whether an edit explains it that no acknowledged one came after.
+// judgeEnd checks that an edit explains the final block, and that no acknowledged edit came after it.
 func (v *Verdict) judgeEnd(h *history) {
 	var ends []read
 	for _, r := range h.reads {
@@ -238,7 +238,7 @@ func (v *Verdict) judgeEnd(h *history) {
 		return
 	}
 	final := ends[0].block
-	covered := func(until time.Duration) *Edit { // an acknowledged edit that began after that
+	covered := func(until time.Duration) *Edit { // an acknowledged edit that began later
 		for _, w := range h.edits {
 			if w.Outcome == Acknowledged && w.Invoked > until {
 				return w
@@ -249,7 +249,7 @@ func (v *Verdict) judgeEnd(h *history) {
 	var missing *Edit
 	if final == chunk.Air {
 		if missing = covered(-1); missing == nil {
-			return // as it was in the beginning
+			return // unchanged
 		}
 	}
 	for _, e := range h.edits {
@@ -264,14 +264,14 @@ func (v *Verdict) judgeEnd(h *history) {
 		missing = covered(-1)
 	}
 	if missing == nil {
-		return // nothing was acknowledged: nothing is lost
+		return // no edit was acknowledged, so none is lost
 	}
 	v.Lost++
 	v.find("lost", h.pos, "", "%s is there at the end; edit %d of %s by %s (sequence %d) was acknowledged at %v",
 		final.Name(), missing.Number, missing.Block.Name(), missing.Player, missing.Seq, missing.Returned)
 }
 
-// end is when an edit had taken effect at the latest; far in the future if it may still do.
+// end returns the latest time at which an edit took effect; far in the future if it still may.
 func (e *Edit) end() time.Duration {
 	end := time.Duration(math.MaxInt64)
 	if e.Outcome == Acknowledged {
@@ -283,7 +283,7 @@ func (e *Edit) end() time.Duration {
 	return end
 }
 
-// blockModel is one block as porcupine's state machine: it holds what was put there last.
+// blockModel is one block as porcupine's state machine. Its state is the last block put there.
 var blockModel = porcupine.Model{
 	Init: func() any { return chunk.Air },
 	Step: func(state, input, output any) (bool, any) {
@@ -308,8 +308,8 @@ type operation struct {
 	outcome Outcome
 }
 
-// judgeHistory lets porcupine look for an order of all edits and readings of the block that explains what everybody
-// was told. Edits that are unknown, and were not seen, may take effect at any later time, or never.
+// judgeHistory lets porcupine search for an order of all edits and readings of the block that is consistent with all
+// answers. Unknown edits that were not seen may take effect at any later time, or never.
 func (v *Verdict) judgeHistory(h *history, dir string) error {
 	var ops []porcupine.Operation
 	clients := make(map[string]int)

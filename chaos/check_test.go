@@ -17,12 +17,12 @@ func put(b chunk.Block, invoked, returned int, o Outcome) *Edit {
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
-// What the checker must find, and what it must let pass.
+// Histories in which the checker must find a violation, and histories that it must accept.
 func TestCheck(t *testing.T) {
 	const a, b, c = chunk.Stone, chunk.Glass, chunk.Brick
 	for name, test := range map[string]struct {
 		edits  []*Edit
-		sights []Sight // all of one stream unless they say otherwise
+		sights []Sight // all of one stream unless they set another
 		ends   []chunk.Block
 		want   Verdict
 	}{
@@ -125,7 +125,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Two gateways may disagree about a block that was read while players edit, not about what rests.
+// Gateways may disagree about a block that was read during edits, but not about one at rest.
 func TestCheckReadingsAmidst(t *testing.T) {
 	dir := t.TempDir()
 	l, err := OpenLedger(filepath.Join(dir, "ledger"))
@@ -156,7 +156,7 @@ func TestCheckReadingsAmidst(t *testing.T) {
 	}
 }
 
-// The ledger's file holds every edit as it was asked for and answered.
+// The ledger's file has a line for every edit asked for and for every answer.
 func TestLedgerFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
 	l, err := OpenLedger(path)

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// This file is disks that are full, and disks that lie.
+// This file makes disks full, and flips bits in databases.
 
-// fills fills the disk of one node, or of all, and makes room again.
+// fills fills the disk of one node, or of all, and frees it again.
 func (d *driver) fills(ctx context.Context) error {
 	for i := 0; d.more(ctx, i); i++ {
 		victims := d.some(1)
@@ -29,7 +29,7 @@ func (d *driver) fills(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// shortFill fills a disk for a moment, and measures nothing.
+// shortFill fills a disk for a moment, without measurements.
 func (d *driver) shortFill(ctx context.Context) error {
 	victims := d.some(1)
 	d.log("disk full", victims)
@@ -83,9 +83,10 @@ func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) 
 	return ctx.Err()
 }
 
-// flips flips bits in the database of one node while it is stopped. The node may refuse the database, at once or later:
-// then it is wiped, as an operator does, and joins anew. Or it goes on, because nothing that is used was hit, or because it
-// mends itself. What it must not do is show wrong blocks: it is read when it is back, and so are all at the end.
+// flips flips bits in the database of one node while it is stopped. The node may refuse the database, at once or
+// later: then it is wiped, as an operator would, and joins as a new node. Or it continues, because no used page was
+// hit, or because it repairs itself. It must not show wrong blocks: it is read when it is back, and all nodes are
+// read at the end.
 func (d *driver) flips(ctx context.Context) error {
 	for i := 0; d.more(ctx, i); i++ {
 		n := d.some(1)[0]
@@ -122,7 +123,7 @@ func (d *driver) flips(ctx context.Context) error {
 			}
 		}
 		d.mayDie.Store(nil)
-		// A second node must not be damaged before the first is whole: that would be more than a minority.
+		// A second node must not be damaged before the first has recovered: that would be more than a minority.
 		if _, err := eventually(ctx, healLimit, func() string { return d.whole(ctx) }); err != nil && ctx.Err() == nil {
 			d.report.problem("event %d: %v", d.report.Events, err)
 			return nil
@@ -132,13 +133,13 @@ func (d *driver) flips(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// flip flips so many bits of a file, anywhere.
+// flip flips that many random bits of a file.
 func (d *driver) flip(path string, bits int) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return fmt.Errorf("flip bits: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // Sync told
+	defer file.Close() //nolint:errcheck // Sync has reported errors
 	info, err := file.Stat()
 	if err != nil {
 		return fmt.Errorf("flip bits: %w", err)
@@ -156,7 +157,7 @@ func (d *driver) flip(path string, bits int) error {
 	return file.Sync()
 }
 
-// startFlipped starts a node whose database was damaged; if it refuses, the node is replaced by a new one.
+// startFlipped starts a node with a damaged database. If it refuses the database, it is replaced by a new node.
 func (d *driver) startFlipped(ctx context.Context, n *Node) error {
 	err := d.startAll(ctx, []*Node{n})
 	if err == nil {
@@ -170,10 +171,11 @@ func (d *driver) startFlipped(ctx context.Context, n *Node) error {
 	return d.replace(ctx, n, err.Error())
 }
 
-// exitData is voxeld's exit code for a data directory that it cannot use.
+// exitData is voxeld's exit code for an unusable data directory.
 const exitData = 3
 
-// replace wipes a node that refused its database, and starts it as a new one. Its last words must say why.
+// replace wipes a node that refused its database, and starts it as a new one. The end of its log must state the
+// reason.
 func (d *driver) replace(ctx context.Context, n *Node, words string) error {
 	if code, _ := n.exitCode(); code != exitData || !strings.Contains(words, "damaged") {
 		d.report.problem("event %d: node %d does not say clearly that its database is damaged: exit code %d, %s", d.report.Events, n.Number, code, words)

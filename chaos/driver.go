@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Options say what run to make. The zero value of a field means its default.
+// Options configure a run. The zero value of a field means its default.
 type Options struct {
 	Scenario string        // one of Scenarios
 	Events   int           // faults; default the scenario's
@@ -23,10 +23,10 @@ type Options struct {
 	Nodes    int           // default 5
 	Rate     float64       // edits a second; default 200
 	Binary   string        // voxeld
-	Out      string        // directory for ledger, logs, report and histories; must not hold a run yet
+	Out      string        // directory for ledger, logs, report and histories; must not contain a run yet
 	LogLevel string        // of the daemons; default info
-	Limit    time.Duration // the faults end after that, however many there were; default none
-	Command  string        // for the report: makes the same run again
+	Limit    time.Duration // faults end after that, whatever their number; default none
+	Command  string        // for the report: the command that repeats the run
 }
 
 func (o Options) withDefaults(s *scenario) Options {
@@ -54,15 +54,15 @@ type driver struct {
 	report  *Report
 	dice    *rand.Rand
 	logger  *slog.Logger
-	until   time.Time // of Limit; zero if there is none
+	until   time.Time // the end of Limit; zero if there is none
 
-	mayDie   atomic.Pointer[Node] // it may end by itself just now
-	readings []Reading            // while players edited
+	mayDie   atomic.Pointer[Node] // this node may exit by itself at the moment
+	readings []Reading            // during edits
 }
 
-// Run makes a run: starts the daemons, lets players edit, makes the scenario's faults, lets everything heal, reads
-// the land at all gateways, and judges. The report is valid also with an error, as far as the run came; an error
-// means that the run itself could not be made, not that something was found.
+// Run makes a run: it starts the daemons, lets players edit, injects the scenario's faults, lets the cluster recover,
+// reads the land at all gateways, and checks the history. An error means that the run failed, not that it found a
+// violation. With an error the report is valid as far as the run came.
 func Run(ctx context.Context, o Options, logger *slog.Logger) (*Report, error) {
 	s := find(o.Scenario)
 	if s == nil {
@@ -130,7 +130,7 @@ func (d *driver) run(ctx context.Context, s *scenario) (err error) {
 	return errors.Join(err, d.lookForPanics())
 }
 
-// faults is the scenario's part of the run, after everything is settled.
+// faults is the scenario's part of the run, after the cluster is settled.
 func (d *driver) faults(ctx context.Context, s *scenario) error {
 	if !s.alone {
 		took, err := eventually(ctx, 60*time.Second, func() string { return d.whole(ctx) })
@@ -149,7 +149,7 @@ func (d *driver) faults(ctx context.Context, s *scenario) error {
 	return s.run(d, ctx)
 }
 
-// busy tells what is missing until edits were acknowledged in every region since the mark.
+// busy returns what is missing until edits were acknowledged in every region since the mark.
 func (d *driver) busy(mark int) string {
 	done := make(map[string]int)
 	for _, e := range d.ledger.Since(mark) {
@@ -165,12 +165,12 @@ func (d *driver) busy(mark int) string {
 	return ""
 }
 
-// whole tells what is missing until the cluster is as it should be: everybody connected, all regions with all members.
+// whole returns what is missing until the cluster is healthy: all nodes connected, all regions with all members.
 func (d *driver) whole(ctx context.Context) string {
 	return d.settled(ctx, d.writers.Cells(), min(3, d.o.Nodes), d.o.Nodes-1)
 }
 
-// more tells whether another event is to be made.
+// more reports whether to make another event.
 func (d *driver) more(ctx context.Context, event int) bool {
 	if ctx.Err() != nil || event >= d.o.Events || !d.until.IsZero() && time.Now().After(d.until) {
 		return false
@@ -179,7 +179,7 @@ func (d *driver) more(ctx context.Context, event int) bool {
 	return true
 }
 
-// end lets everything heal, awaits the answers that are still to come, and judges.
+// end lets the cluster recover, waits for outstanding answers, and checks the history.
 func (d *driver) end(ctx context.Context) error {
 	took, err := eventually(ctx, 90*time.Second, func() string { return d.whole(ctx) })
 	if ctx.Err() != nil {
@@ -201,7 +201,7 @@ func (d *driver) end(ctx context.Context) error {
 	} else if err != nil {
 		d.report.problem("after everything healed: %v", err)
 	}
-	pause(ctx, time.Second) // news of the last edits arrive everywhere
+	pause(ctx, time.Second) // the deltas of the last edits arrive everywhere
 	readings, err := readAll(ctx, d.Nodes, d.ledger, readLimit)
 	if err != nil {
 		d.report.problem("after everything healed: %v", err)
@@ -227,7 +227,7 @@ func (d *driver) measureLatency() {
 	}
 }
 
-// watch notes nodes that end by themselves, and brings the ledger to disk.
+// watch records nodes that exit by themselves, and syncs the ledger.
 func (d *driver) watch(ctx context.Context) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -257,7 +257,7 @@ func (d *driver) lookForPanics() error {
 	return err
 }
 
-// log tells of a fault.
+// log logs a fault.
 func (d *driver) log(kind string, nodes []*Node, more ...any) {
 	numbers := make([]string, len(nodes))
 	for i, n := range nodes {
@@ -266,14 +266,14 @@ func (d *driver) log(kind string, nodes []*Node, more ...any) {
 	d.logger.Info("fault", append([]any{"at", d.ledger.Now().Round(time.Millisecond), "event", d.report.Events, "kind", kind, "nodes", strings.Join(numbers, ",")}, more...)...)
 }
 
-// some draws so many nodes.
+// some draws that many nodes.
 func (d *driver) some(n int) []*Node {
 	all := slices.Clone(d.Nodes)
 	d.dice.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:min(n, len(all))]
 }
 
-// replicas are the nodes that keep one of the regions; all nodes, if nobody leads it just now.
+// replicas returns the nodes that keep one of the regions; all nodes, if it has no leader at the moment.
 func (d *driver) replicas(ctx context.Context) []*Node {
 	cells := d.writers.Cells()
 	r := d.leading(ctx)[cells[d.dice.IntN(len(cells))]]

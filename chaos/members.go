@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// This file is nodes that come, and nodes that go for good.
+// This file adds nodes, and removes nodes for good.
 
 // grow begins with one node on which players edit, starts the others, and measures how long it takes until every
-// region is kept by three.
+// region has three replicas.
 func (d *driver) grow(ctx context.Context) error {
 	d.more(ctx, 0)
 	if _, err := eventually(ctx, healLimit, func() string { return d.busy(0) }); err != nil {
@@ -33,11 +33,11 @@ func (d *driver) grow(ctx context.Context) error {
 	return d.calm(ctx)
 }
 
-// goneAfter is --replace-after of the daemons where nodes are lost for good.
+// goneAfter is the daemons' --replace-after in the scenario that loses nodes for good.
 const goneAfter = 10 * time.Second
 
-// gone loses a node for good, and measures how long it takes, from the end of the grace period on, until every region is
-// kept by three again that run. Then a new node comes in its stead.
+// gone loses a node for good, and measures how long it takes, from the end of the grace period, until every region
+// has three running replicas again. Then a new node replaces it.
 func (d *driver) gone(ctx context.Context) error {
 	for i := 0; d.more(ctx, i); i++ {
 		n, cells, err := d.leader(ctx)

@@ -9,15 +9,15 @@ import (
 
 // This file cuts nodes off from each other.
 
-// cutOff is one way in which the nodes do not hear each other.
+// cutOff is one way of cutting nodes off from each other.
 type cutOff struct {
 	kind string
-	deaf map[*Node][]*Node // who hears nothing of whom
-	// Of a full split, the sides; empty else.
+	deaf map[*Node][]*Node // the nodes from which each node receives nothing
+	// The sides of a full split; empty otherwise.
 	sides [][]*Node
 }
 
-// split lets the nodes of two groups hear nothing of the other group.
+// split blocks all packets between two groups of nodes.
 func split(kind string, a, b []*Node) cutOff {
 	c := cutOff{kind: kind, deaf: make(map[*Node][]*Node), sides: [][]*Node{a, b}}
 	for _, n := range a {
@@ -29,7 +29,7 @@ func split(kind string, a, b []*Node) cutOff {
 	return c
 }
 
-// draw draws a way to cut the nodes off.
+// drawCut draws a way to cut nodes off.
 func (d *driver) drawCut(ctx context.Context) (cutOff, error) {
 	all := d.some(len(d.Nodes))
 	leader, _, err := d.leader(ctx)
@@ -77,7 +77,7 @@ func (d *driver) heal() error {
 	return nil
 }
 
-// shortCut cuts nodes off for a moment, and measures nothing.
+// shortCut cuts nodes off for a moment, without measurements.
 func (d *driver) shortCut(ctx context.Context) error {
 	c, err := d.drawCut(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (d *driver) shortCut(ctx context.Context) error {
 	return d.heal()
 }
 
-// cutNodes is the smaller group, or whoever is deaf.
+// cutNodes returns the smaller group, or the nodes that receive nothing.
 func (d *driver) cutNodes(c cutOff) []*Node {
 	if len(c.sides) > 0 {
 		return c.sides[0]
@@ -111,7 +111,7 @@ func (d *driver) partitions(ctx context.Context) error {
 	return d.partitionsFor(ctx, 6*time.Second, 15*time.Second)
 }
 
-// severances cuts nodes off for longer: TCP sends again ever more rarely by then, and whoever redials has grown patient.
+// severances cuts nodes off for longer: by then TCP retransmits rarely, and redial backoffs have grown.
 func (d *driver) severances(ctx context.Context) error {
 	return d.partitionsFor(ctx, 15*time.Second, 40*time.Second)
 }
@@ -163,7 +163,7 @@ func (d *driver) partition(ctx context.Context, c cutOff, hold, asked time.Durat
 	if err := d.apply(c); err != nil {
 		return err
 	}
-	cut := d.ledger.Now() // from now on nothing gets through
+	cut := d.ledger.Now() // from now on all packets are dropped
 	pause(ctx, hold)
 	healing := d.ledger.Now()
 	edits := d.ledger.Since(mark)
@@ -175,8 +175,8 @@ func (d *driver) partition(ctx context.Context, c cutOff, hold, asked time.Durat
 	return d.measureHealing(ctx, c, mark, healed, asked)
 }
 
-// judgeSides looks at what was acknowledged during a full split: a side that holds no majority of a region's members must
-// acknowledge nothing that was asked for after the cut; one that does goes on.
+// judgeSides checks what was acknowledged during a full split. A side without a majority of a region's members must
+// not acknowledge any edit that was asked for after the cut; a side with one must continue.
 func (d *driver) judgeSides(c cutOff, before map[string]region, edits []Edit, begun, cut, healing time.Duration) {
 	for _, side := range c.sides {
 		for _, cell := range d.writers.Cells() {
@@ -260,7 +260,7 @@ func (d *driver) measureHealing(ctx context.Context, c cutOff, mark int, healed,
 	return ctx.Err()
 }
 
-// connected tells what is missing until every node is connected with every other.
+// connected returns what is missing until every node is connected with every other.
 func (d *driver) connected(ctx context.Context) string {
 	for _, n := range d.Nodes {
 		s, err := ask[status](ctx, n, "status")

@@ -11,18 +11,18 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// readView is the view distance, in chunks, from which the whole area is seen from its middle.
+// readView is the view distance, in chunks, at which the whole area is visible from its middle.
 const readView = spotWide/grid.ChunkSize + 1
 
-// readLimit is how long readers may take until they have seen everything.
+// readLimit is the time limit for readers to see everything.
 const readLimit = 60 * time.Second
 
-// staleness is by how much a gateway's picture of the land may be behind what was acknowledged through others while
-// all is well. The protocol has no reads that promise more.
+// staleness is how far a gateway's mirror may lag behind what was acknowledged through others while the cluster is
+// healthy. The protocol has no reads with a stronger guarantee.
 const staleness = 2 * time.Second
 
-// readAll opens a new session at each of the gateways that runs, flies to the middle, and gives what each is
-// shown of the area. To be called when all is well.
+// readAll opens a new session at each running gateway, flies to the middle, and returns the area as each gateway
+// shows it. The cluster must be healthy.
 func readAll(ctx context.Context, nodes []*Node, l *Ledger, limit time.Duration) ([]Reading, error) {
 	var mu sync.Mutex
 	var all []Reading
@@ -97,7 +97,7 @@ func readOne(ctx context.Context, n *Node, l *Ledger, limit time.Duration) (Read
 	return r, nil
 }
 
-// sees tells whether all chunks of the area have come.
+// sees reports whether all chunks of the area have arrived.
 func (s *session) sees() bool {
 	for x := int32(areaLow); x < areaHigh+grid.ChunkSize; x += grid.ChunkSize {
 		for z := int32(areaLow); z < areaHigh+grid.ChunkSize; z += grid.ChunkSize {

@@ -13,8 +13,8 @@ type scenario struct {
 	events   int  // default
 	disks    bool // nodes have disks of their own
 	networks bool // nodes have namespaces of their own
-	partly   bool // goes on without disks or namespaces where there are none
-	hidden   bool // not run unless it is named
+	partly   bool // continues without disks or namespaces if they are not available
+	hidden   bool // runs only by name
 	alone    bool // begins with one node
 	args     []string
 	run      func(d *driver, ctx context.Context) error
@@ -37,7 +37,7 @@ var scenarios = []scenario{
 	{name: "short", about: "one of each, half a minute: what CI runs", events: 7, disks: true, networks: true, partly: true, hidden: true, run: (*driver).short},
 }
 
-// Scenarios are the names of the scenarios that are run when none is named.
+// Scenarios returns the names of the scenarios that run if none is named.
 func Scenarios() []string {
 	var all []string
 	for _, s := range scenarios {
@@ -57,8 +57,8 @@ func find(name string) *scenario {
 	return nil
 }
 
-// prepare finds out what the scenario can have on this machine, and notes what it cannot. It reports false if the
-// scenario makes no sense without that.
+// prepare determines which facilities of the scenario this machine has, and records what is missing. It returns false
+// if the scenario is impossible without that.
 func (s *scenario) prepare(r *Report) (disks, networks, possible bool) {
 	disks, networks = s.disks, s.networks
 	if why := DisksMissing(); disks && why != "" {
@@ -72,7 +72,7 @@ func (s *scenario) prepare(r *Report) (disks, networks, possible bool) {
 	return disks, networks, s.partly || disks == s.disks && networks == s.networks
 }
 
-// About tells of each scenario in a line.
+// About describes each scenario in a line.
 func About() string {
 	var text strings.Builder
 	for _, s := range scenarios {

@@ -9,23 +9,23 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// A plot is what a player can reach who hovers over its middle: 9×9 columns, 4 blocks high, in the air below the
-// world's top. Some of its blocks are hot: many edits go there, so that players race for them.
+// A plot is the space within reach of a player who hovers over its middle: 9×9 columns, 4 blocks high, in the air
+// below the world's top. Some of its blocks are hot: many edits go there, so that players race for them.
 const (
 	plotWide          = 9
 	plotLow, plotHigh = worldHeight - 5, worldHeight - 1 // half open
-	plotsAlong        = 9                                // a spot is a square of so many plots
+	plotsAlong        = 9                                // a spot is a square of that many plots
 	hotBlocks         = 6
-	editsPerPlot      = 450 // then the spot goes on to the next plot, and this one comes to rest
+	editsPerPlot      = 450 // then the spot moves to the next plot, and this one comes to rest
 	spotWide          = plotWide * plotsAlong
 	spots             = 4
 	hotShare          = .35
 	areaLow, areaHigh = -spotWide, spotWide // of all spots together along x and z, half open
 )
 
-// spot is where some players work together, within one region. Each of the four quadrants around the corner where
-// four regions meet is one. Plots come one after the other, so that most blocks are written a few times, within
-// seconds, and then rest until the end of the run, where a lost edit shows.
+// spot is an area where some players work together, within one region. Each of the four quadrants around the corner
+// where four regions meet is one. Its plots are worked on one after another: most blocks are written a few times
+// within seconds, and then rest until the end of the run, where a lost edit shows.
 type spot struct {
 	signX, signZ int32
 
@@ -39,7 +39,7 @@ type spot struct {
 	}
 }
 
-// palette is what edits put. A block's edits go through it in turn, so that which edit put what is there can be told.
+// palette is the blocks that edits put. A block's edits go through it in turn, so that a block identifies its edit.
 var palette = func() []chunk.Block {
 	var all []chunk.Block
 	for b := chunk.Block(1); b.Known(); b++ {
@@ -58,13 +58,13 @@ func newSpot(n int, seed uint64) *spot {
 	return s
 }
 
-// cell is the region that all plots of the spot are in.
+// cell returns the region that contains all plots of the spot.
 func (s *spot) cell() string { return cellOf(s.origin()) }
 
-// origin is the column of the spot that is nearest to the corner.
+// origin returns the column of the spot that is nearest to the corner.
 func (s *spot) origin() grid.Pos { return grid.Pos{X: min(s.signX, 0), Z: min(s.signZ, 0)} }
 
-// middle is the plot that is worked on, and the column in its middle.
+// middle returns the current plot, and the column in its middle.
 func (s *spot) middle() (plot int, x, z int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *spot) middle() (plot int, x, z int32) {
 	return s.mu.plot, x, z
 }
 
-// column is the middle of a plot. Plots wind through the spot, back and forth.
+// column returns the middle of a plot. Plots follow a winding path through the spot.
 func (s *spot) column(plot int) (x, z int32) {
 	plot %= plotsAlong * plotsAlong
 	row, col := plot/plotsAlong, plot%plotsAlong
@@ -89,7 +89,7 @@ func (s *spot) column(plot int) (x, z int32) {
 	return at(col, s.signX), at(row, s.signZ)
 }
 
-// edit draws the next edit for a player who is over the middle of a plot; false if the spot has gone on.
+// edit draws the next edit for a player over the middle of a plot; false if the spot has moved on.
 func (s *spot) edit(plot int) (grid.Pos, chunk.Block, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,13 +134,13 @@ func (s *spot) draw() grid.Pos {
 	}
 }
 
-// overSpawn tells whether a block there would be in the way of players who climb from where they begin: readers,
-// and writers whose place a gateway cannot find out while it is cut off. They would hang below it for ever.
+// overSpawn reports whether a block there would obstruct players who climb from the spawn: readers, and writers whose
+// record a cut-off gateway cannot load. They would stay below it forever.
 func overSpawn(pos grid.Pos) bool {
 	return max(pos.X-spawnX, spawnX-pos.X, pos.Z-spawnZ, spawnZ-pos.Z) <= 1
 }
 
-// inArea tells whether edits of any spot go there.
+// inArea reports whether edits of any spot go there.
 func inArea(pos grid.Pos) bool {
 	return pos.Y >= plotLow && pos.Y < plotHigh && pos.X >= areaLow && pos.X < areaHigh && pos.Z >= areaLow && pos.Z < areaHigh
 }

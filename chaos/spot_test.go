@@ -7,8 +7,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// What spots want edited is within the reach of a player over the plot's middle, in the spot's region, in the area that
-// is read, and no plot is worked on twice before all were.
+// Edits of a spot are within the reach of a player over the plot's middle, in the spot's region, and in the area that
+// is read. No plot is worked on twice before all were.
 func TestSpots(t *testing.T) {
 	cells := make(map[string]bool)
 	for n := range spots {

@@ -6,22 +6,21 @@ import (
 	"time"
 )
 
-// This file is the faults that take nodes away, and bring them back a moment later.
+// This file stops nodes in various ways, and restarts them a moment later.
 
 // kills kills nodes, and starts them again.
 func (d *driver) kills(ctx context.Context) error { return d.each(ctx, d.kill) }
 
-// cuts lets machines lose power.
+// cuts cuts the power of machines.
 func (d *driver) cuts(ctx context.Context) error { return d.each(ctx, d.cutPower) }
 
-// pauses stops nodes in their tracks, also for longer than an election takes: what a leader believed before is then
-// no longer so.
+// pauses pauses nodes, also for longer than an election takes: a paused leader continues with an outdated term.
 func (d *driver) pauses(ctx context.Context) error { return d.each(ctx, d.pause) }
 
-// readEvery is how many events pass between two readings amidst.
+// readEvery is the number of events between two intermediate readings.
 const readEvery = 25
 
-// each makes one event after the other, and between some of them, when all is well, reads the land.
+// each makes one event after another. Between some of them, when the cluster is healthy, it reads the land.
 func (d *driver) each(ctx context.Context, event func(context.Context) error) error {
 	for i := 0; d.more(ctx, i); i++ {
 		if err := event(ctx); err != nil {
@@ -38,7 +37,7 @@ func (d *driver) each(ctx context.Context, event func(context.Context) error) er
 	return ctx.Err()
 }
 
-// victims draws who is struck: mostly one.
+// victims draws the affected nodes: mostly one.
 func (d *driver) victims(ctx context.Context) (kind string, nodes []*Node) {
 	switch p := d.dice.Float64(); {
 	case p < .65:
@@ -57,7 +56,7 @@ func (d *driver) kill(ctx context.Context) error {
 	return d.strike(ctx, "kill -9: "+kind, victims, killAll)
 }
 
-// strike takes nodes away, and starts them again a moment later.
+// strike takes nodes down with blow, and starts them again a moment later.
 func (d *driver) strike(ctx context.Context, kind string, victims []*Node, blow func([]*Node) error) error {
 	down := d.between(0, 1500*time.Millisecond)
 	d.log(kind, victims, "down", ms(down))
@@ -98,7 +97,7 @@ func (d *driver) pause(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// terminate stops a node as an operator does, and starts it again.
+// terminate stops a node as an operator would, and starts it again.
 func (d *driver) terminate(ctx context.Context) error {
 	n := d.some(1)[0]
 	d.log("SIGTERM", []*Node{n})
@@ -109,7 +108,7 @@ func (d *driver) terminate(ctx context.Context) error {
 	return d.startAll(ctx, []*Node{n})
 }
 
-// stopLimit is how long a node may take to stop.
+// stopLimit is the time limit for a node to stop.
 const stopLimit = 40 * time.Second
 
 func (d *driver) stopNode(ctx context.Context, n *Node) error {
@@ -124,7 +123,7 @@ func (d *driver) stopNode(ctx context.Context, n *Node) error {
 	return nil
 }
 
-// mix makes all of these faults, and those of the network and of disks where there are any, in any order.
+// mix makes all of these faults, and those of the network and of disks if available, in random order.
 func (d *driver) mix(ctx context.Context) error {
 	kinds := []func(context.Context) error{d.kill, d.pause, d.terminate}
 	if d.hasDisks() {
@@ -170,10 +169,10 @@ func (d *driver) short(ctx context.Context) error {
 
 func (d *driver) hasDisks() bool { return d.Nodes[0].disk != nil }
 
-// healLimit is how long a cluster may take until it is as it should be, once nothing disturbs it any more.
+// healLimit is the time limit for a cluster to recover after the last fault.
 const healLimit = 60 * time.Second
 
-// rest waits until all is well again.
+// rest waits until the cluster is healthy again.
 func (d *driver) rest(ctx context.Context, limit time.Duration) error {
 	if _, err := eventually(ctx, limit, func() string { return d.whole(ctx) }); err != nil {
 		if ctx.Err() == nil {
@@ -183,7 +182,7 @@ func (d *driver) rest(ctx context.Context, limit time.Duration) error {
 	return ctx.Err()
 }
 
-// readNow reads the land while players edit. All must be well.
+// readNow reads the land during edits. The cluster must be healthy.
 func (d *driver) readNow(ctx context.Context) {
 	readings, err := readAll(ctx, d.Nodes, d.ledger, readLimit)
 	if err != nil && ctx.Err() == nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Writers are the players who edit. Each has a home gateway, and a spot at which it works together with players of
-// all other gateways. When its gateway is gone it plays on through another, and asks again, under the same
-// sequence, for what was not answered; it returns when its home is back.
+// Writers are the players who edit. Each has a home gateway, and a spot at which they work together with players of
+// all other gateways. If the gateway fails, the player continues through another, and sends unanswered edits again
+// under the same sequence. The player returns when the home gateway is back.
 type Writers struct {
 	cluster *Cluster
 	ledger  *Ledger
@@ -36,23 +36,23 @@ type Writers struct {
 	rejoined, sessionsLost, joinsFailed, unavailable atomic.Int64
 }
 
-// WriterOptions say how much is edited.
+// WriterOptions configure the edits.
 type WriterOptions struct {
-	Rate float64 // edits a second, all players together; at most 10 a player
+	Rate float64 // edits a second, all players together; at most 10 per player
 	Seed uint64
 }
 
-// perPlayer is the most edits a second of one player: one a beat.
+// perPlayer is the maximum number of edits a second of one player: one a beat.
 const perPlayer = float64(time.Second / beat)
 
-// StartWriters lets players join and edit, until Stop.
+// StartWriters starts players, who edit until Stop.
 func StartWriters(ctx context.Context, c *Cluster, l *Ledger, o WriterOptions, logger *slog.Logger) *Writers {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &Writers{cluster: c, ledger: l, logger: logger, cancel: cancel}
 	for i := range spots {
 		w.spots = append(w.spots, newSpot(i, o.Seed))
 	}
-	// Equally many at each gateway and spot, and twice as many as the rate needs, since some are always on their way.
+	// Equally many at each gateway and spot, and twice as many as the rate needs, since some are always moving.
 	places := len(c.Nodes) * spots
 	n := places * max(1, int(math.Ceil(2*o.Rate/perPlayer/float64(places))))
 	w.pace = rate.NewLimiter(rate.Limit(o.Rate), max(1, int(o.Rate/5)))
@@ -66,7 +66,7 @@ func StartWriters(ctx context.Context, c *Cluster, l *Ledger, o WriterOptions, l
 	return w
 }
 
-// Cells are the regions that are edited.
+// Cells returns the regions that are edited.
 func (w *Writers) Cells() []string {
 	var all []string
 	for _, s := range w.spots {
@@ -75,13 +75,13 @@ func (w *Writers) Cells() []string {
 	return all
 }
 
-// Quiet stops new edits; those under way are asked for until they are answered.
+// Quiet stops new edits; those under way are sent again until they are answered.
 func (w *Writers) Quiet() { w.quiet.Store(true) }
 
-// Open is how many edits are under way.
+// Open returns the number of edits under way.
 func (w *Writers) Open() int { return int(w.open.Load()) }
 
-// Stop lets all players leave, and awaits them. Edits that are not answered stay Unknown.
+// Stop disconnects all players, and awaits them. Unanswered edits stay Unknown.
 func (w *Writers) Stop() {
 	w.cancel()
 	w.crew.Wait()
@@ -98,24 +98,24 @@ type player struct {
 	seq     uint64
 	pending []*asked // by sequence
 	homing  time.Time
-	hops    bool  // leaves a gateway that does not answer; else he stays, and waits
-	sent    *Node // where the gateway has sent him that he left
+	hops    bool  // leaves a gateway that does not answer; otherwise the player stays, and waits
+	sent    *Node // the target of the last redirect
 }
 
-// asked is an edit that is not answered.
+// asked is an unanswered edit.
 type asked struct {
 	*Edit
 	plotX, plotZ int32
-	session      *session  // over which it was sent last
-	again        time.Time // it was refused for now: when to ask again
+	session      *session  // over which it was last sent
+	again        time.Time // after a temporary refusal: when to ask again
 	since        time.Time // first sent
 }
 
 const (
-	maxPending = 12 // well below the 64 sequences that a region remembers of a player
-	// hopAfter is when a player whose edit is not answered tries another gateway, if he may.
+	maxPending = 12 // well below the 64 sequences that a region keeps for a player
+	// hopAfter is when a player with an unanswered edit tries another gateway, if the player hops at all.
 	hopAfter = 8 * time.Second
-	// homeAfter is how long a player plays elsewhere before he looks whether his home is back.
+	// homeAfter is how long a player plays elsewhere before they check whether their home is back.
 	homeAfter = 6 * time.Second
 )
 
@@ -160,10 +160,11 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// errSentOn says that the gateway goes away and has told the player where to go on.
+// errSentOn is returned if the gateway redirects the player because it is shutting down.
 var errSentOn = errors.New("the gateway goes away")
 
-// choose is the gateway to play through: where he was sent, else home if it serves, else any other; nil if none serves.
+// choose returns the gateway to use: the target of a redirect, else home if it serves, else any other; nil if none
+// serves.
 func (p *player) choose(avoid *Node) *Node {
 	sent := p.sent
 	if p.sent = nil; sent != nil && sent != avoid && sent.Serves() {
@@ -184,7 +185,7 @@ func (p *player) choose(avoid *Node) *Node {
 	return serving[p.dice.IntN(len(serving))]
 }
 
-// play edits over one session until it breaks. Hop tells that the player leaves of his own will.
+// play edits over one session until it breaks. hop reports whether the player left by choice.
 func (p *player) play(ctx context.Context, s *session) (hop bool, err error) {
 	p.seq = max(p.seq, s.welcome.NextSeq)
 	p.homing = time.Now().Add(homeAfter)
@@ -214,7 +215,7 @@ func (p *player) play(ctx context.Context, s *session) (hop bool, err error) {
 	}
 }
 
-// step is what the player does at a beat: fly to where there is work, ask again, ask for something new.
+// step makes one interval's moves and edits: fly to the plot, send unanswered edits again, ask for a new one.
 func (p *player) step(s *session) (hop bool, err error) {
 	now := time.Now()
 	if s.node != p.home && len(p.pending) == 0 && p.home.Serves() && now.After(p.homing) {
@@ -226,7 +227,7 @@ func (p *player) step(s *session) (hop bool, err error) {
 	plot, x, z := p.spot.middle()
 	lost := slices.IndexFunc(p.pending, func(a *asked) bool { return a.session != s })
 	if lost >= 0 {
-		x, z = p.pending[lost].plotX, p.pending[lost].plotZ // where he was when he asked
+		x, z = p.pending[lost].plotX, p.pending[lost].plotZ // where the player was at the time
 	}
 	there, err := s.fly(float64(x)+.5, float64(z)+.5)
 	if err != nil || !there {
@@ -249,7 +250,7 @@ func (p *player) step(s *session) (hop bool, err error) {
 	return false, p.askNew(s, plot, x, z)
 }
 
-// sendLost asks again, as soon as the land is there, for what was not answered over earlier sessions and is in reach.
+// sendLost sends again what was not answered over earlier sessions and is in reach, as soon as the land has arrived.
 func (p *player) sendLost(s *session) error {
 	now := time.Now()
 	for _, a := range p.pending {
@@ -288,7 +289,7 @@ func (p *player) send(s *session, a *asked) error {
 	return s.send(wire.Edit{Seq: a.Seq, X: a.Pos.X, Y: a.Pos.Y, Z: a.Pos.Z, Block: uint16(a.Block)})
 }
 
-// take notes what the player is told.
+// take handles a message.
 func (p *player) take(s *session, m message) error {
 	at := m.at.Sub(p.ledger.start)
 	if c, whole := m.FromServer.(wire.ChunkData); whole && s.streams[c.Chunk] > 0 {
@@ -326,8 +327,8 @@ func (p *player) take(s *session, m message) error {
 	return nil
 }
 
-// acked notes an answer. Codes that may change with time are asked again if an earlier try of the edit may have
-// been taken: a refusal then says nothing about that one.
+// acked records an answer. After a code that may change with time, the edit is sent again if an earlier attempt may
+// have been accepted: a refusal says nothing about that attempt.
 func (p *player) acked(s *session, m wire.Ack, at time.Duration) {
 	i := slices.IndexFunc(p.pending, func(a *asked) bool { return a.Seq == m.Seq })
 	if i < 0 {

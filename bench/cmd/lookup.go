@@ -111,7 +111,7 @@ type lookups struct {
 	table   figure.Table
 }
 
-// phase asks n questions of one kind.
+// phase makes n lookups of one kind.
 func (l *lookups) phase(ctx context.Context, name string, n int, each func(i int) (*rig.Daemon, grid.ChunkPos)) (*crowd.Spread, error) {
 	before, err := sourcesOf(ctx, l.daemons)
 	if err != nil {

@@ -41,7 +41,7 @@ var genesis = world.Genesis{
 type order struct {
 	Found    []grid.ChunkPos // found these regions
 	Adopt    []grid.ChunkPos // link to those of these regions that are led here; the answer is how many
-	Visit    []grid.ChunkPos // put a block in each of these regions, founding and waking them, and unlink; the answer is how long each took
+	Visit    []grid.ChunkPos // put a block in each, founding and waking it, and unlink; the answer is how long each took
 	Collect  bool            // collect garbage and return memory to the system
 	Together int             // so many regions at a time
 	Writers  int             // run so many writers

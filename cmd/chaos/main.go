@@ -1,5 +1,5 @@
-// Command chaos makes faults in a cluster of real daemons while players edit, and judges whether anything that was
-// acknowledged was lost. See package chaos, and docs/reliability.md.
+// Command chaos injects faults into a cluster of real daemons while players edit, and checks whether any acknowledged
+// edit was lost. See package chaos, and docs/reliability.md.
 package main
 
 import (
@@ -19,9 +19,9 @@ import (
 	"github.com/voxelpopuli/voxeld/chaos"
 )
 
-// Exit codes: 0, nothing was found.
+// Exit codes: 0 if the run found no violation.
 const (
-	exitFound = 1 // something that must not be, or the run could not be made
+	exitFound = 1 // a violation was found, or the run failed
 	exitUsage = 2
 )
 
@@ -72,7 +72,7 @@ func run(args []string) int {
 	return code
 }
 
-// runOne makes one run, and tells whether it passed.
+// runOne makes one run, and reports whether it passed.
 func runOne(ctx context.Context, name string, o chaos.Options, logger *slog.Logger) bool {
 	o.Scenario = name
 	if o.Out == "" {
@@ -95,7 +95,7 @@ func runOne(ctx context.Context, name string, o chaos.Options, logger *slog.Logg
 	return !report.Failed
 }
 
-// again is the command that makes the run once more.
+// again returns the command that repeats the run.
 func again(name string, o chaos.Options) string {
 	words := []string{name}
 	if o.Events > 0 {
