@@ -48,7 +48,7 @@ func (p *sessionPlayer) follow(ctx, life context.Context) error {
 		case sent:
 			route = p.depart(away)
 		case err != nil && !p.sentOn.IsZero() && !p.welcome && len(route) > 1 && ctx.Err() == nil:
-			p.Logger.Info("new home not reached", "player", p.name, "home", route[0], "error", err)
+			p.Logger.Info("gateway not reached", "player", p.name, "home", route[0], "error", err)
 			route = route[1:]
 		default:
 			return err

@@ -175,7 +175,7 @@ func (v *Verdict) judgeSights(h *history) {
 			v.find("refused but applied", h.pos, "", "%s was seen at %v; edit %d was refused (%s)", s.Block.Name(), s.At, refused[0].Number, refused[0].Code)
 		case len(known) == 0:
 			v.Phantom++
-			v.find("phantom", h.pos, "", "%s was seen at %v, which nobody had asked for", s.Block.Name(), s.At)
+			v.find("phantom", h.pos, "", "%s was seen at %v, but no edit had asked for it", s.Block.Name(), s.At)
 		}
 	}
 }
@@ -197,12 +197,12 @@ func (v *Verdict) judgeStreams(h *history, end func(stream int) time.Duration) {
 			a, b := marks[i-1].edit, marks[i].edit
 			if a != b && b.Outcome == Acknowledged && b.Returned < a.Invoked {
 				v.Reversed++
-				v.find("reversed", h.pos, "", "edit %d was told after edit %d, and was acknowledged before that was asked for", b.Number, a.Number)
+				v.find("reversed", h.pos, "", "edit %d arrived after edit %d, but was acknowledged before that one was asked for", b.Number, a.Number)
 			}
 			for _, w := range h.edits {
 				if marks[i].At < whole && w.Outcome == Acknowledged && !told[w] && w.Invoked > marks[i-1].At && w.Returned < b.Invoked && h.single(w) {
 					v.Skipped++
-					v.find("skipped", h.pos, "", "edit %d was acknowledged between %d and %d, and an observer of both was not told of it", w.Number, a.Number, b.Number)
+					v.find("skipped", h.pos, "", "edit %d was acknowledged between %d and %d, but an observer of both did not receive it", w.Number, a.Number, b.Number)
 				}
 			}
 		}
@@ -348,6 +348,6 @@ func (v *Verdict) judgeHistory(h *history, dir string) error {
 			return fmt.Errorf("draw history of block %v: %w", h.pos, err)
 		}
 	}
-	v.find(string(result), h.pos, file, "no order of its %d edits and %d readings explains them", len(h.edits), len(h.reads))
+	v.find(string(result), h.pos, file, "no order of its %d edits and %d readings is consistent", len(h.edits), len(h.reads))
 	return nil
 }

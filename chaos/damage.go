@@ -57,7 +57,7 @@ func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) 
 	pause(ctx, hold/2)
 	mark, full := d.ledger.Count(), d.ledger.Now()
 	if _, err := readAll(ctx, victims, d.ledger, readLimit/4); err != nil && ctx.Err() == nil {
-		d.report.problem("event %d, %s: reads do not go on: %v", d.report.Events, kind, err)
+		d.report.problem("event %d, %s: reads stopped: %v", d.report.Events, kind, err)
 	}
 	pause(ctx, hold/2)
 	acked := 0
@@ -178,7 +178,7 @@ const exitData = 3
 // reason.
 func (d *driver) replace(ctx context.Context, n *Node, words string) error {
 	if code, _ := n.exitCode(); code != exitData || !strings.Contains(words, "damaged") {
-		d.report.problem("event %d: node %d does not say clearly that its database is damaged: exit code %d, %s", d.report.Events, n.Number, code, words)
+		d.report.problem("event %d: node %d did not report a damaged database: exit code %d, %s", d.report.Events, n.Number, code, words)
 	}
 	if err := errors.Join(n.kill(), n.wipe()); err != nil {
 		return err

@@ -125,7 +125,7 @@ func (d *disk) fill() error {
 // makeRoom removes the filler.
 func (d *disk) makeRoom() error {
 	if err := os.Remove(d.filler()); err != nil {
-		return fmt.Errorf("make room: %w", err)
+		return fmt.Errorf("remove filler: %w", err)
 	}
 	return nil
 }

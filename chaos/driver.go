@@ -66,7 +66,7 @@ type driver struct {
 func Run(ctx context.Context, o Options, logger *slog.Logger) (*Report, error) {
 	s := find(o.Scenario)
 	if s == nil {
-		return nil, fmt.Errorf("there is no scenario %q; there are: %s", o.Scenario, strings.Join(Scenarios(), ", "))
+		return nil, fmt.Errorf("unknown scenario %q; known are: %s", o.Scenario, strings.Join(Scenarios(), ", "))
 	}
 	o = o.withDefaults(s)
 	r := &Report{Scenario: o.Scenario, Seed: o.Seed, Command: o.Command, Out: o.Out, Faults: make(map[string]int)}
@@ -186,7 +186,7 @@ func (d *driver) end(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		d.report.problem("not whole again after the last fault: %v", err)
+		d.report.problem("cluster did not recover after the last fault: %v", err)
 	} else {
 		d.logger.Info("whole again", "after", took.Round(time.Millisecond))
 	}
@@ -199,12 +199,12 @@ func (d *driver) end(ctx context.Context) error {
 	}); ctx.Err() != nil {
 		return ctx.Err()
 	} else if err != nil {
-		d.report.problem("after everything healed: %v", err)
+		d.report.problem("after recovery: %v", err)
 	}
 	pause(ctx, time.Second) // the deltas of the last edits arrive everywhere
 	readings, err := readAll(ctx, d.Nodes, d.ledger, readLimit)
 	if err != nil {
-		d.report.problem("after everything healed: %v", err)
+		d.report.problem("after recovery: %v", err)
 	}
 	d.writers.Stop()
 	d.report.count("sessions begun", "", int(d.writers.rejoined.Load()))
@@ -239,7 +239,7 @@ func (d *driver) watch(ctx context.Context) {
 		}
 		for _, n := range d.Nodes {
 			if code, yes := n.diedAlone(); yes && d.mayDie.Load() != n {
-				d.report.problem("node %d ended by itself with exit code %d: %s", n.Number, code, n.lastWords())
+				d.report.problem("node %d exited unexpectedly with code %d: %s", n.Number, code, n.lastWords())
 			}
 		}
 		if err := d.ledger.Sync(); err != nil {

@@ -85,19 +85,19 @@ func (n *Node) launch(join string) error {
 	n.mu.process, n.mu.paused = p, false
 	n.mu.Unlock()
 	if err := os.WriteFile(n.pid, []byte(strconv.Itoa(c.Process.Pid)), 0o644); err != nil {
-		return fmt.Errorf("note process of node %d: %w", n.Number, err)
+		return fmt.Errorf("write pid file of node %d: %w", n.Number, err)
 	}
 	return nil
 }
 
 // errRefused is returned if the node exited before it served.
-var errRefused = errors.New("ended before it served")
+var errRefused = errors.New("exited before it served")
 
 // await waits until a launched node serves.
 func (n *Node) await(ctx context.Context) error {
 	p := n.running()
 	if p == nil {
-		return fmt.Errorf("node %d does not run", n.Number)
+		return fmt.Errorf("node %d is not running", n.Number)
 	}
 	limit := time.NewTimer(startLimit)
 	defer limit.Stop()
@@ -111,7 +111,7 @@ func (n *Node) await(ctx context.Context) error {
 			n.gone(p)
 			return fmt.Errorf("node %d: %w, exit code %d: %s", n.Number, errRefused, p.cmd.ProcessState.ExitCode(), n.lastWords())
 		case <-limit.C:
-			return fmt.Errorf("node %d does not serve after %v: see %s", n.Number, startLimit, n.log)
+			return fmt.Errorf("node %d did not serve within %v: see %s", n.Number, startLimit, n.log)
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(20 * time.Millisecond):
@@ -163,7 +163,7 @@ func (n *Node) kill() error {
 func (n *Node) terminate(ctx context.Context, limit time.Duration) (code int, took time.Duration, err error) {
 	p := n.expectEnd()
 	if p == nil {
-		return 0, 0, fmt.Errorf("stop node %d: it does not run", n.Number)
+		return 0, 0, fmt.Errorf("stop node %d: not running", n.Number)
 	}
 	start := time.Now()
 	if err := n.signal(syscall.SIGTERM); err != nil {
@@ -174,7 +174,7 @@ func (n *Node) terminate(ctx context.Context, limit time.Duration) (code int, to
 	case <-ctx.Done():
 		return 0, 0, ctx.Err()
 	case <-time.After(limit):
-		return 0, 0, errors.Join(fmt.Errorf("node %d does not stop within %v", n.Number, limit), n.kill())
+		return 0, 0, errors.Join(fmt.Errorf("node %d did not stop within %v", n.Number, limit), n.kill())
 	}
 	n.gone(p)
 	return p.cmd.ProcessState.ExitCode(), time.Since(start), nil

@@ -29,7 +29,7 @@ func root() string { return filepath.Join(os.TempDir(), "voxeld-chaos") }
 // TakeSlot locks the first free slot, and removes what a killed run left in it.
 func TakeSlot() (*Slot, error) {
 	if err := os.MkdirAll(root(), 0o755); err != nil {
-		return nil, fmt.Errorf("make directory of slots: %w", err)
+		return nil, fmt.Errorf("create slot directory: %w", err)
 	}
 	for n := range slots {
 		lock, err := os.OpenFile(filepath.Join(root(), fmt.Sprintf("slot-%d.lock", n)), os.O_CREATE|os.O_RDWR, 0o644)
@@ -53,7 +53,7 @@ func TakeSlot() (*Slot, error) {
 		}
 		return s, nil
 	}
-	return nil, fmt.Errorf("all %d slots in %s are taken by other runs", slots, root())
+	return nil, fmt.Errorf("all %d slots in %s are in use by other runs", slots, root())
 }
 
 // Close clears the slot and frees it.

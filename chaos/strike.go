@@ -118,7 +118,7 @@ func (d *driver) stopNode(ctx context.Context, n *Node) error {
 	}
 	d.report.time("SIGTERM to exit", "", took)
 	if code != 0 {
-		d.report.problem("node %d was told to stop, and ended with exit code %d: %s", n.Number, code, n.lastWords())
+		d.report.problem("node %d exited with code %d after SIGTERM: %s", n.Number, code, n.lastWords())
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ const healLimit = 60 * time.Second
 func (d *driver) rest(ctx context.Context, limit time.Duration) error {
 	if _, err := eventually(ctx, limit, func() string { return d.whole(ctx) }); err != nil {
 		if ctx.Err() == nil {
-			d.report.problem("event %d: not whole again: %v", d.report.Events, err)
+			d.report.problem("event %d: cluster did not recover: %v", d.report.Events, err)
 		}
 	}
 	return ctx.Err()

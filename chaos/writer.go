@@ -161,7 +161,7 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // errSentOn is returned if the gateway redirects the player because it is shutting down.
-var errSentOn = errors.New("the gateway goes away")
+var errSentOn = errors.New("gateway is shutting down")
 
 // choose returns the gateway to use: the target of a redirect, else home if it serves, else any other; nil if none
 // serves.

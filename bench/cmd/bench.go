@@ -135,7 +135,7 @@ func (b *bench) play(ctx context.Context, o crowd.Options, n int, targets []targ
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return fmt.Errorf("%d players cannot join: %w", n, err)
+		return fmt.Errorf("not all of %d players could join: %w", n, err)
 	}
 	return during(ctx, c)
 }
@@ -160,7 +160,7 @@ func (b *bench) guard(ctx context.Context, targets []target, cancel context.Canc
 			for _, t := range targets {
 				t.Kill()
 			}
-			cancel(fmt.Errorf("the daemons used %d MiB, and may use %d: see --memory", sum>>20, b.memory))
+			cancel(fmt.Errorf("the daemons used %d MiB, more than the limit of %d: see --memory", sum>>20, b.memory))
 			return
 		}
 	}

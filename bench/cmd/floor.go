@@ -26,7 +26,7 @@ func newFloorServer() *cobra.Command {
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:4002", "host:port for players")
 	f.StringVar(&o.Metrics, "metrics", "127.0.0.1:9102", "host:port of /metrics")
 	f.IntVar(&o.Frame, "frame", 1024, "bytes of a frame")
-	f.BoolVar(&o.Readers, "readers", false, "read moves as they come, with a goroutine for each player")
+	f.BoolVar(&o.Readers, "readers", false, "read moves as they arrive, with a goroutine for each player")
 	return c
 }
 

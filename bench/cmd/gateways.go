@@ -19,10 +19,10 @@ import (
 // newGateways returns the command that distributes a crowd over gateways.
 func newGateways(b *bench) *cobra.Command {
 	var nodes, players int
-	c := b.command("gateways", "What a crowd on one spot costs each of four gateways",
-		"The same players on the same spot, first all on one daemon, then spread over four that share one world. All daemons\n"+
-			"share the daemons' cores. A gateway of four should cost a quarter of the one, and what it takes to take in the\n"+
-			"frames in which the region's leader tells it of all: that is read from a CPU profile of each daemon.",
+	c := b.command("gateways", "What a crowd in one place costs each of four gateways",
+		"The same players in the same place, first all on one daemon, then spread over four daemons of one world. All daemons\n"+
+			"share the daemons' cores. One gateway of four should cost a quarter of the single one, plus the work of receiving\n"+
+			"the frames of the region's leader. A CPU profile of each daemon measures that work.",
 		func(ctx context.Context) error { return b.gateways(ctx, nodes, players) })
 	c.Flags().IntVar(&nodes, "nodes", 4, "daemons")
 	c.Flags().IntVar(&players, "players", 1000, "players")

@@ -23,11 +23,11 @@ const sections = 4
 // newLand returns the command that measures chunks and edits.
 func newLand(b *bench) *cobra.Command {
 	var players int
-	c := b.command("land", "How fast land and edits come, and how many bytes they take",
-		"A crowd walks about on the node. Probes fly over land: each time one crosses into another chunk, the move that takes\n"+
-			"him there asks for those that come into view. Warm land is in view of somebody else on the node; cold land has\n"+
-			"never been seen. Then players build, and report how long until an edit is safe on disk; and one player builds\n"+
-			"before a crowd that stands still, so that all bytes that it gets are of the changed blocks.",
+	c := b.command("land", "How fast land and edits arrive, and how many bytes they take",
+		"A crowd walks about on the node. Probes fly over land: a move that crosses into another chunk requests the\n"+
+			"chunks that come into view. Warm land is in view of another player on the node; cold land has never been loaded.\n"+
+			"Then players build, which measures the time until an edit is safe on disk. Last, one player builds in front of a\n"+
+			"crowd that stands still, so that all bytes that the crowd receives are those of changed blocks.",
 		func(ctx context.Context) error { return b.land(ctx, players) })
 	c.Flags().IntVar(&players, "players", 500, "players on the node")
 	return c

@@ -28,12 +28,12 @@ import (
 func newLookup(b *bench) *cobra.Command {
 	var nodes, cells int
 	c := b.command("lookup", "Finding a chunk's server among 100 nodes, against a kad-dht Get",
-		"Daemons are asked over their game ports where chunks live, as original clients ask: for land that nobody has\n"+
-			"founded, for land that the asked daemon has not heard of, and again for land that it knows. A node of the bench's\n"+
-			"own, in the same network, gets the same cells' records with kad-dht's GetValue, ended at the third copy.",
+		"Asks daemons over their game ports where chunks are, as original clients do: for land that is not founded yet, for\n"+
+			"land that is new to the asked daemon, and again for land that it has cached. A node in this program, in the same\n"+
+			"network, gets the same cells' records with kad-dht's GetValue, which ends at the third copy.",
 		func(ctx context.Context) error { return b.lookup(ctx, nodes, cells) })
 	c.Flags().IntVar(&nodes, "nodes", 100, "daemons")
-	c.Flags().IntVar(&cells, "cells", 64, "cells that are asked for")
+	c.Flags().IntVar(&cells, "cells", 64, "number of cells")
 	return c
 }
 

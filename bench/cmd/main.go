@@ -32,13 +32,13 @@ func newRoot() *cobra.Command {
 	b := &bench{}
 	root := &cobra.Command{
 		Use: "bench", Short: "Measure voxeld under load",
-		Long: "Measures voxeld under load: real daemons, real sockets, thousands of lean players. Each command is one figure\n" +
+		Long: "Measures voxeld under load: real daemons, real sockets, thousands of lightweight players. Each command is one figure\n" +
 			"of the VoxelPopuli dissertation (chapter 4) or one claim of voxeld; it prints tables, and with --write puts them,\n" +
 			"with CSV files and plots, into docs/performance.md. Linux only. As root it runs in a network namespace of its own.",
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	f := root.PersistentFlags()
-	f.StringVar(&b.binary, "binary", "", "voxeld to be measured (default: built from this source)")
+	f.StringVar(&b.binary, "binary", "", "voxeld binary to measure (default: built from this source)")
 	f.IntSliceVar(&b.serverCPUs, "server-cpus", []int{0}, "cores of the daemons")
 	f.IntSliceVar(&b.botCPUs, "bot-cpus", []int{1}, "cores of the players")
 	f.DurationVar(&b.warm, "warm", b.warm, "time between the last join and the measurement (default: the figure's)")
@@ -46,8 +46,8 @@ func newRoot() *cobra.Command {
 	f.BoolVar(&b.profile, "profile", false, "take a CPU profile of the daemon during the measurement, and print its top")
 	f.BoolVar(&b.write, "write", false, "update docs/performance.md, and the CSV files and plots beside it")
 	f.StringVar(&b.docs, "docs", "docs", "folder of performance.md")
-	f.Int64Var(&b.memory, "memory", 12<<10, "MiB that all daemons together may use before a measurement is given up")
-	f.IntVar(&b.nice, "nice", 0, "niceness of daemons and players; below 0 they go before other programs of a shared machine (takes root)")
+	f.Int64Var(&b.memory, "memory", 12<<10, "memory limit of all daemons together in MiB; beyond it a measurement is cancelled")
+	f.IntVar(&b.nice, "nice", 0, "niceness of daemons and players; a negative one takes priority over other programs (requires root)")
 	f.BoolVar(&b.sharedNetwork, "shared-network", false, "stay in this network namespace")
 	figures := []*cobra.Command{
 		newOneChunk(b), newOriginal(b), newUtilisation(b), newRamp(b), newManyChunks(b), newNetwork(b), newGateways(b), newLand(b), newMemory(b), newLookup(b), newProfile(b),
@@ -60,9 +60,9 @@ func newRoot() *cobra.Command {
 // newAll returns the command that measures everything. If one figure fails, the others are still measured.
 func newAll(b *bench, figures []*cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use: "all", Short: "Measure all figures, one after the other", Args: cobra.NoArgs,
-		Long: "Measures all figures, one after the other, in about 25 minutes: some of them shorter than their own commands do, which\n" +
-			"take the place of what this one has written.",
+		Use: "all", Short: "Measure all figures, one after another", Args: cobra.NoArgs,
+		Long: "Measures all figures, one after another, in about 25 minutes. Some measurements are shorter than those of the figure's\n" +
+			"own command; run that command to replace them.",
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			b.brief = true
 			if ran, err := b.ownNetwork(c.Context()); ran || err != nil {

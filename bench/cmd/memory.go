@@ -15,9 +15,8 @@ import (
 // newMemory returns the command that measures memory.
 func newMemory(b *bench) *cobra.Command {
 	return b.command("memory", "Memory per loaded section, per player, and per unloaded chunk",
-		"What the heap holds after its garbage was collected, before and after: one player who sees 625 chunks against one\n"+
-			"who sees 9; a thousand players who stand still against none; and the land of a long flight when nobody sees it\n"+
-			"any more.",
+		"Compares the heap after garbage collections: one player who sees 625 chunks against one who sees 9; a thousand\n"+
+			"players who stand still against none; and the land of a long flight after it is out of all players' view.",
 		b.measureMemory)
 }
 

@@ -18,8 +18,8 @@ func newNetwork(b *bench) *cobra.Command {
 	var nodes, players int
 	c := b.command("network", "CPU of 100 nodes with 1000 wandering players (figure 4.6)",
 		"All daemons share the daemons' cores. Players join through all of them in turn, fly to places far from each other,\n"+
-			"and wander there. Plotted are the busiest daemon and the mean of all, as the dissertation's figure 4.6 plots the\n"+
-			"maximum. It ran for an hour; --duration 1h does so too.",
+			"and wander there. The plot shows the busiest daemon and the mean of all; the dissertation's figure 4.6 shows the\n"+
+			"maximum. Its run lasted an hour, as with --duration 1h.",
 		func(ctx context.Context) error { return b.network(ctx, nodes, players) })
 	c.Flags().IntVar(&nodes, "nodes", 100, "daemons")
 	c.Flags().IntVar(&players, "players", 1000, "players")
@@ -53,7 +53,7 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 		defer rec.stop() //nolint:errcheck // likewise, where it is not stopped below
 		began := time.Now()
 		if err := c.Add(ctx, players-1); err != nil {
-			say("not everybody could join: %v", err) // the table has the number of those who joined
+			say("not all players could join: %v", err) // the table has the number of those who joined
 		}
 		say("%d players joined after %.0f s", c.Counts().Players, time.Since(began).Seconds())
 		if err := pause(ctx, warm); err != nil {
@@ -62,7 +62,7 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 		joined = time.Since(began).Seconds()
 		profiled := b.startProfile(ctx, daemons[0], "network", min(length, time.Minute))
 		var err error
-		say("all are where they wander: measured for %v", length)
+		say("all players are in place: measuring for %v", length)
 		r, err = b.measure(ctx, targets, c, length)
 		err = errors.Join(err, profiled())
 		series, _ = rec.stop() // its error is that of pause
@@ -87,7 +87,7 @@ type rested struct {
 func (b *bench) unused(ctx context.Context, targets []target) (r rested, err error) {
 	settle, length := 30*time.Second, 20*time.Second
 	r.starting = usedBy(targets)
-	say("they took %.0f s of a core to start; %v until they rest", r.starting.Seconds(), settle)
+	say("starting took %.0f s of a core; waiting %v until the daemons are idle", r.starting.Seconds(), settle)
 	if err := pause(ctx, settle); err != nil {
 		return r, err
 	}
@@ -96,7 +96,7 @@ func (b *bench) unused(ctx context.Context, targets []target) (r rested, err err
 		return r, err
 	}
 	r.idle = (usedBy(targets) - before).Seconds() / time.Since(began).Seconds()
-	say("idle they use %.1f %% of a core", percent(r.idle))
+	say("idle daemons use %.1f %% of a core", percent(r.idle))
 	return r, nil
 }
 

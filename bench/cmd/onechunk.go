@@ -17,11 +17,11 @@ import (
 func newOneChunk(b *bench) *cobra.Command {
 	var players []int
 	var withFloor bool
-	c := b.command("one-chunk", "How many players hold out in one chunk",
+	c := b.command("one-chunk", "How many players one chunk supports",
 		"All players walk about in one 32×32 area, each of them sending 20 moves a second, all of which are checked. One\n"+
-			"daemon has one core, the players have another. Without --players it looks for the largest number that holds:\n"+
-			"20 frames a second reach the players, and the 99th percentile of the tick is below 50 ms. Then the floor\n"+
-			"program is given the same bytes, under the same rule.",
+			"daemon has one core, the players have another. Without --players it looks for the largest number that meets\n"+
+			"the rule: players receive 20 frames a second, and the 99th percentile of the tick is below 50 ms. Then it\n"+
+			"measures the floor program with the same bytes, under the same rule.",
 		func(ctx context.Context) error { return b.oneChunk(ctx, players, withFloor) })
 	c.Flags().IntSliceVar(&players, "players", nil, "numbers of players to measure (default: search for the largest)")
 	c.Flags().BoolVar(&withFloor, "floor", true, "measure the floor program too")

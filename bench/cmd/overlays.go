@@ -49,11 +49,11 @@ type live struct {
 func newOverlays(b *bench) *cobra.Command {
 	var l live
 	c := b.command("overlays", "Position age and PQ between real gateways, by overlay",
-		"Players of the papers' games are spread over gateways that are real daemons. Each tells with every move which round it\n"+
-			"is, and notes which rounds of whom he is told: PQ is computed from that by the simulator's code. The papers' plane lies\n"+
-			"above the land around the place where players enter, scaled so that nobody goes faster than the gateways allow.\n\n"+
-			"With --moves the players go as a file says (round,player,x,y,vx,vy: one row for each player and round), with --log\n"+
-			"deliveries.csv, traffic.csv and moves.csv are written, as voxeld sim writes them; voxeld sim score reads them.",
+		"Players of the papers' games are spread over gateways that are real daemons. Every move contains the player's round.\n"+
+			"Each player records the updates of others that they receive; the simulator's code computes PQ from that. The papers'\n"+
+			"plane lies above the land around the spawn, scaled so that no player is faster than the gateways allow.\n\n"+
+			"With --moves the players follow a file (round,player,x,y,vx,vy: one row for each player and round). --log writes\n"+
+			"deliveries.csv, traffic.csv and moves.csv in the format of voxeld sim; voxeld sim score reads them.",
 		func(ctx context.Context) error { return b.overlays(ctx, l) })
 	f := c.Flags()
 	f.IntSliceVar(&l.players, "players", []int{100, 300}, "numbers of players")
@@ -62,11 +62,11 @@ func newOverlays(b *bench) *cobra.Command {
 	f.StringSliceVar(&l.phases, "phase", []string{phaseTogether, phaseSpread},
 		fmt.Sprintf("when players begin their rounds: together, all of them %v before the gateways' rounds; spread, evenly over a round", crowd.LeadTime))
 	f.IntVar(&l.gateways, "gateways", 4, "daemons")
-	f.IntVar(&l.rounds, "rounds", 300, "rounds of 50 ms that count; 60 more come before them")
-	f.Uint64Var(&l.seed, "seed", 1, "of the games")
-	f.StringVar(&l.moves, "moves", "", "CSV file to move by, in place of the games")
+	f.IntVar(&l.rounds, "rounds", 300, "rounds of 50 ms to measure, after 60 rounds of warm-up")
+	f.Uint64Var(&l.seed, "seed", 1, "seed of the games")
+	f.StringVar(&l.moves, "moves", "", "CSV file with the movement, in place of the games")
 	f.StringVar(&l.log, "log", "", "folder for deliveries.csv, traffic.csv and moves.csv; with several measurements one folder in it for each")
-	f.Float64Var(&l.scale, "scale", 0, fmt.Sprintf("blocks for one unit of the plane (default %v, less if somebody would be too fast)", liveScale))
+	f.Float64Var(&l.scale, "scale", 0, fmt.Sprintf("blocks for one unit of the plane (default %v, less if a player would be too fast)", liveScale))
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
 		all := make([]int, runtime.NumCPU())
@@ -108,7 +108,7 @@ func (b *bench) overlays(ctx context.Context, l live) error {
 	}
 	for _, phase := range l.phases {
 		if phase != phaseTogether && phase != phaseSpread {
-			return fmt.Errorf("there is no phase %q: want together or spread", phase)
+			return fmt.Errorf("unknown phase %q: want together or spread", phase)
 		}
 	}
 	several := len(games)*len(l.overlays)*len(l.phases) > 1
@@ -166,7 +166,7 @@ func (l live) gamesToPlay() (games []liveGame, err error) {
 			case "hotspot":
 				games = append(games, liveGame{name, sim.Record(sim.NewHotspot(field, sim.HotspotOptions{}, l.seed), settleRounds+l.rounds)})
 			default:
-				return nil, fmt.Errorf("there is no game %q: want random or hotspot", name)
+				return nil, fmt.Errorf("unknown game %q: want random or hotspot", name)
 			}
 		}
 	}
@@ -182,7 +182,7 @@ func (l live) wayOf(moves *sim.Recorded) (way [][]crowd.Spot, scale float64, err
 		for i := range spots {
 			at, here := moves.At(round, i)
 			if !here {
-				return nil, 0, fmt.Errorf("player %d has no row for round %d: live, everybody plays all the time", moves.Names[i], moves.First+round)
+				return nil, 0, fmt.Errorf("player %d has no row for round %d: live, all players play in every round", moves.Names[i], moves.First+round)
 			}
 			spots[i] = crowd.Spot{X: at.X, Z: at.Z}
 			low, high = crowd.Spot{X: min(low.X, at.X), Z: min(low.Z, at.Z)}, crowd.Spot{X: max(high.X, at.X), Z: max(high.Z, at.Z)}

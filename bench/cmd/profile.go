@@ -16,8 +16,8 @@ import (
 func newProfile(b *bench) *cobra.Command {
 	var players int
 	c := b.command("profile", "Where the time goes with a crowd in one chunk, and what the next limit is",
-		"Takes a CPU profile of the daemon over its admin socket while players walk about in one chunk, and tells what share\n"+
-			"each kind of work has. The profile stays beside the page.",
+		"Takes a CPU profile of the daemon over its admin socket while players walk about in one chunk, and reports the share\n"+
+			"of each kind of work. The profile is kept beside the page.",
 		func(ctx context.Context) error { return b.whereTimeGoes(ctx, players) })
 	c.Flags().IntVar(&players, "players", 1000, "players")
 	return c

@@ -48,7 +48,7 @@ func (b *bench) townOf(ctx context.Context, chunks int) (*rig.Daemon, crowd.Opti
 func newUtilisation(b *bench) *cobra.Command {
 	return b.command("utilisation", "CPU and memory over time (figures 4.3a to d)",
 		"The dissertation's four local simulations on one node: 50 players in 1, 50 and 10 chunks, and 100 players in 10.\n"+
-			"It ran each for an hour; --duration 1h does so too.",
+			"Its runs lasted an hour each, as with --duration 1h.",
 		b.utilisation)
 }
 
@@ -97,11 +97,11 @@ func (b *bench) utilisation(ctx context.Context) error {
 // newRamp returns the command of figures 4.4 and 4.5.
 func newRamp(b *bench) *cobra.Command {
 	var quick bool
-	c := b.command("ramp", "CPU while players come one by one (figures 4.4 and 4.5)",
+	c := b.command("ramp", "CPU while players join one by one (figures 4.4 and 4.5)",
 		"A new player in the same chunk every two seconds, up to 50; and every second, up to 100. VoxelPopuli's CPU grew\n"+
 			"to 100 % at about 70 players and stayed there, while its memory began to grow.",
 		func(ctx context.Context) error { return b.ramp(ctx, quick) })
-	c.Flags().BoolVar(&quick, "quick", false, "players come five times as fast")
+	c.Flags().BoolVar(&quick, "quick", false, "let players join five times as fast")
 	return c
 }
 

@@ -72,7 +72,7 @@ func (a *Atlas) putOriginal(at grid.ChunkPos, line []byte) error {
 	}
 	m, ok := packet.(wire.ChunkContents)
 	if !ok || m.Chunk != at {
-		return fmt.Errorf("decode chunk %v: %T of another one", at, packet)
+		return fmt.Errorf("decode chunk %v: unexpected %T", at, packet)
 	}
 	l := new(land)
 	for x := range grid.ChunkSize {

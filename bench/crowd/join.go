@@ -89,7 +89,7 @@ func (c *Crowd) join(ctx context.Context, i int) (*walker, error) {
 	if len(c.o.Homes) > 0 {
 		p.body.home = c.o.Homes[i%len(c.o.Homes)]
 		if p.body.land = c.o.Atlas.land(p.body.home); p.body.land == nil {
-			return nil, fmt.Errorf("the land of chunk %v is not known", p.body.home)
+			return nil, fmt.Errorf("no land for chunk %v", p.body.home)
 		}
 	}
 	if i < c.o.Samples {
@@ -109,7 +109,7 @@ func (c *Crowd) join(ctx context.Context, i int) (*walker, error) {
 func ownDescriptor(c *net.TCPConn) (fd int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return -1, fmt.Errorf("take socket: %w", err)
+		return -1, fmt.Errorf("duplicate socket: %w", err)
 	}
 	var failed error
 	if err := raw.Control(func(old uintptr) {
@@ -117,10 +117,10 @@ func ownDescriptor(c *net.TCPConn) (fd int, err error) {
 			failed = unix.SetNonblock(fd, true)
 		}
 	}); err != nil {
-		return -1, fmt.Errorf("take socket: %w", err)
+		return -1, fmt.Errorf("duplicate socket: %w", err)
 	}
 	if failed != nil {
-		return -1, fmt.Errorf("take socket: %w", failed)
+		return -1, fmt.Errorf("duplicate socket: %w", failed)
 	}
 	return fd, nil
 }

@@ -156,7 +156,7 @@ func (p *Probe) Settle(ctx context.Context) error {
 		case <-p.mu.news:
 			quiet.Stop()
 		case <-quiet.C:
-			return fmt.Errorf("%d chunks do not come", missing)
+			return fmt.Errorf("%d chunks did not arrive", missing)
 		}
 	}
 }

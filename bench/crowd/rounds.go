@@ -99,7 +99,7 @@ func (o *Rounds) validate() error {
 	for r, spots := range o.Way[1:] {
 		for i, s := range spots {
 			if b := o.Way[r][i]; max(s.X-b.X, b.X-s.X, s.Z-b.Z, b.Z-s.Z) > StepMost || apart(wire.Pose{X: s.X, Z: s.Z}, wire.Pose{X: b.X, Z: b.Z}) > StepMost {
-				return fmt.Errorf("play: player %d goes from %v to %v in round %d: nobody may be so fast", i, b, s, r+1)
+				return fmt.Errorf("play: player %d moves from %v to %v in round %d: too fast", i, b, s, r+1)
 			}
 		}
 	}

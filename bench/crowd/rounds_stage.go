@@ -48,7 +48,7 @@ func (g *game) perform(ctx context.Context) error {
 	began := time.Now()
 	for away := true; away; {
 		if away = false; time.Since(began) > startTime {
-			return errors.New("play: not everybody got to where he begins")
+			return errors.New("play: not all players reached their starting positions")
 		}
 		err := pace.round(until, func(slice int) error {
 			for i := slice; i < len(g.players); i += pace.slices {
@@ -168,10 +168,10 @@ func (p *gamer) move() (n int, err error) {
 		return 0, err
 	}
 	if n, err = unix.Write(p.fd, g.packet); err == nil && n < len(g.packet) {
-		err = errors.New("the server takes no moves") // a socket that the server has not read for thousands of rounds
+		err = errors.New("the server does not read moves") // a socket that the server has not read for thousands of rounds
 	}
 	if err != nil {
-		return n, fmt.Errorf("player %d moves: %w", p.number, err)
+		return n, fmt.Errorf("send move of player %d: %w", p.number, err)
 	}
 	return n, nil
 }
@@ -258,7 +258,7 @@ func (p *gamer) take(data []byte, at time.Time) error {
 func (p *gamer) hear(message []byte) error {
 	switch {
 	case len(message) == 0:
-		return errors.New("an empty message")
+		return errors.New("empty message")
 	case message[0] == wire.TickFrame:
 		return wire.ReadTick(message, p)
 	case len(message) > 1024:

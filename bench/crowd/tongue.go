@@ -116,7 +116,7 @@ func (binary) cut(received []byte) (message, rest []byte, err error) {
 	size, n := lengthOf(received)
 	switch {
 	case n < 0 || size > wire.MaxServerLine:
-		return nil, nil, errors.New("a message without end")
+		return nil, nil, errors.New("message too long")
 	case n == 0 || len(received) < n+size:
 		return nil, received, nil
 	}

@@ -112,7 +112,7 @@ func (c *clump) put(e wire.Intent, answers chan wire.EditResult) error {
 	case r.Refused != "":
 		return fmt.Errorf("edit refused: %s", r.Refused)
 	case r.Seq != e.Seq:
-		return fmt.Errorf("edit %d was answered as %d", e.Seq, r.Seq)
+		return fmt.Errorf("answer to edit %d has sequence %d", e.Seq, r.Seq)
 	}
 	return nil
 }

@@ -183,7 +183,7 @@ func field(p *rig.Process, file, name string) (int, error) {
 			return strconv.Atoi(strings.Fields(value)[0])
 		}
 	}
-	return 0, fmt.Errorf("there is no %s in %s", name, file)
+	return 0, fmt.Errorf("no field %s in %s", name, file)
 }
 
 // visit puts a block in each region, and unlinks from it.

@@ -68,16 +68,16 @@ func main() {
 	flag.IntVar(&o.regions, "regions", 64, "regions that the writers are spread over")
 	flag.IntVar(&o.net, "net", 180, "processes get the addresses 127.<net>.0.1 and following")
 	flag.IntVar(&o.conns, "conns", 16, "connections of etcd's clients, shared by the writers")
-	flag.StringVar(&o.csv, "csv", "", "write the rounds to this file, too")
-	flag.StringVar(&o.logLevel, "log-level", "warn", "of the daemons")
-	flag.StringVar(&o.pprof, "pprof", "", "write CPU profiles of the region floor's processes to files that begin so")
-	flag.Float64Var(&o.rate, "rate", 0, "writes a second of all writers together; 0 for as many as are acknowledged; not for etcd")
+	flag.StringVar(&o.csv, "csv", "", "also write the rounds to this file")
+	flag.StringVar(&o.logLevel, "log-level", "warn", "log level of the daemons")
+	flag.StringVar(&o.pprof, "pprof", "", "prefix of the files for CPU profiles of the region system's processes")
+	flag.Float64Var(&o.rate, "rate", 0, "writes a second of all writers together; 0: unlimited; not for etcd")
 	flag.Parse()
 	o.floors = strings.Split(*floors, ",")
 	for text := range strings.SplitSeq(*writers, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			exit(fmt.Errorf("-writers: %q is no number of writers", text))
+			exit(fmt.Errorf("-writers: %q is not a number of writers", text))
 		}
 		o.writers = append(o.writers, n)
 	}
@@ -137,7 +137,7 @@ func metric(ctx context.Context, p *rig.Process, name string) (float64, error) {
 		return 0, err
 	}
 	if m[name] == nil {
-		return 0, fmt.Errorf("there is no metric %s at %s", name, p.Metrics)
+		return 0, fmt.Errorf("no metric %s at %s", name, p.Metrics)
 	}
 	return m.Value(name) + m.Histogram(name).Count, nil
 }
@@ -194,7 +194,7 @@ func run(ctx context.Context, o options) error {
 			"etcd": startEtcd, "region": startRegions, "player": startPlayers,
 		}[name]
 		if begin == nil {
-			return fmt.Errorf("-systems: %q is none of etcd, region, player", name)
+			return fmt.Errorf("-systems: %q is not one of etcd, region, player", name)
 		}
 		fmt.Fprintf(os.Stderr, "starting %s\n", name)
 		s, err := begin(ctx, o, o.net+3*i)

@@ -95,7 +95,7 @@ func (n *benchNode) start(ctx context.Context, crew *sync.WaitGroup, dir, ip, jo
 	serve := func(run func(context.Context) error) {
 		crew.Go(func() {
 			if err := run(ctx); err != nil && ctx.Err() == nil {
-				n.logger.Error("a part ended", "error", err)
+				n.logger.Error("a component ended", "error", err)
 			}
 		})
 	}

@@ -230,7 +230,7 @@ func (f *playerFloor) load(ctx context.Context, writers int, warm, duration time
 func (f *playerFloor) usage() (u usage, err error) {
 	var own syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
-		return u, fmt.Errorf("ask for own usage: %w", err)
+		return u, fmt.Errorf("read own usage: %w", err)
 	}
 	u.client = time.Duration(own.Utime.Nano() + own.Stime.Nano())
 	for _, d := range f.daemons {
@@ -328,7 +328,7 @@ func (s *session) settle(ctx context.Context) error {
 	case err := <-s.ended:
 		return err
 	case <-time.After(2 * time.Minute):
-		return errors.New("no land came")
+		return errors.New("no land arrived")
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -386,7 +386,7 @@ func (s *session) acknowledged(ack wire.Ack) error {
 	t := s.mu.turn
 	s.mu.Unlock()
 	if t == nil || ack.Error != "" || ack.Seq != s.seq {
-		return fmt.Errorf("edit %d at %v was answered with %+v", s.seq, s.pos, ack)
+		return fmt.Errorf("edit %d at %v: unexpected answer %+v", s.seq, s.pos, ack)
 	}
 	if done := time.Now(); t.start.After(t.begin) && done.Before(t.end) {
 		t.took = append(t.took, done.Sub(t.start))

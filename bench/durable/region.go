@@ -136,7 +136,7 @@ func (f *regionFloor) found(ctx context.Context, regions []grid.ChunkPos) error 
 	for i, n := range f.nodes {
 		a, err := n.do(order{Adopt: regions})
 		if err != nil {
-			return fmt.Errorf("link with regions: %w", err)
+			return fmt.Errorf("link to regions: %w", err)
 		}
 		n.led = a.Led
 		fmt.Fprintf(os.Stderr, "  node %d leads %d regions\n", i, a.Led)

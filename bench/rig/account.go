@@ -25,17 +25,17 @@ func (p *Process) Usage() (Usage, error) { return UsageOf(p.cmd.Process.Pid) }
 func UsageOf(pid int) (Usage, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return Usage{}, fmt.Errorf("read accounts: %w", err)
+		return Usage{}, fmt.Errorf("read usage: %w", err)
 	}
 	// The name, in brackets, may contain anything. After it, from field 3 on: utime is field 14, stime 15, rss 24.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) < 22 {
-		return Usage{}, fmt.Errorf("read accounts: %d fields", len(fields))
+		return Usage{}, fmt.Errorf("read usage: only %d fields", len(fields))
 	}
 	var n [3]int64
 	for i, field := range []int{14, 15, 24} {
 		if n[i], err = strconv.ParseInt(fields[field-3], 10, 64); err != nil {
-			return Usage{}, fmt.Errorf("read accounts: %w", err)
+			return Usage{}, fmt.Errorf("read usage: %w", err)
 		}
 	}
 	return Usage{CPU: time.Duration(n[0]+n[1]) * time.Second / hertz, RSS: n[2] * int64(os.Getpagesize())}, nil

@@ -118,7 +118,7 @@ func (d *Daemon) ask(ctx context.Context, path string, answer any) error {
 		return err
 	}
 	if err := json.Unmarshal(data, answer); err != nil {
-		return fmt.Errorf("ask daemon for %s: %w", path, err)
+		return fmt.Errorf("request %s: %w", path, err)
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (d *Daemon) Profile(ctx context.Context, seconds int, path string) error {
 		return err
 	}
 	if err := os.WriteFile(path, data, 0o644); err != nil {
-		return fmt.Errorf("keep profile: %w", err)
+		return fmt.Errorf("save profile: %w", err)
 	}
 	return nil
 }

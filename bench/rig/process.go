@@ -117,10 +117,10 @@ func (p *Process) Await(ctx context.Context, ask func() error) error {
 		}
 		select {
 		case <-p.ended:
-			return fmt.Errorf("it ended: %s", p.Log())
+			return fmt.Errorf("process ended: %s", p.Log())
 		case <-ctx.Done():
 			p.Stop()
-			return fmt.Errorf("it does not serve: %w: %s", err, p.Log())
+			return fmt.Errorf("process does not serve: %w: %s", err, p.Log())
 		case <-poll.C:
 		}
 	}

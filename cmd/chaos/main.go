@@ -32,15 +32,15 @@ func run(args []string) int {
 	defer stop()
 	flags := pflag.NewFlagSet("chaos", pflag.ContinueOnError)
 	o := chaos.Options{}
-	flags.IntVar(&o.Events, "events", 0, "faults to make (default: the scenario's)")
-	flags.Uint64Var(&o.Seed, "seed", uint64(time.Now().UnixNano()%1_000_000), "of the driver's random choices")
-	flags.IntVar(&o.Nodes, "nodes", 5, "daemons")
+	flags.IntVar(&o.Events, "events", 0, "number of faults (default: the scenario's)")
+	flags.Uint64Var(&o.Seed, "seed", uint64(time.Now().UnixNano()%1_000_000), "seed of the driver's random choices")
+	flags.IntVar(&o.Nodes, "nodes", 5, "number of daemons")
 	flags.Float64Var(&o.Rate, "rate", 200, "edits a second")
 	flags.StringVar(&o.Binary, "voxeld", "bin/voxeld", "the daemon's binary")
 	flags.StringVar(&o.Out, "out", "", "directory for ledger, logs, report and histories (default: one in the system's temporary directory)")
-	flags.StringVar(&o.LogLevel, "log-level", "info", "of the daemons")
-	flags.DurationVar(&o.Limit, "limit", 0, "make no more faults after that time")
-	verbose := flags.BoolP("verbose", "v", false, "tell what every player does")
+	flags.StringVar(&o.LogLevel, "log-level", "info", "log level of the daemons")
+	flags.DurationVar(&o.Limit, "limit", 0, "inject no more faults after this time")
+	verbose := flags.BoolP("verbose", "v", false, "log what every player does")
 	flags.Usage = func() {
 		fmt.Fprintf(os.Stderr, "usage: chaos [scenario…] [flags]\n\nscenarios (default: all):\n%s\n%s", chaos.About(), flags.FlagUsages())
 	}
