@@ -66,11 +66,11 @@ func causeOf(err error) string {
 // conn is one TCP connection of a player. One goroutine writes and another reads.
 type conn struct {
 	net.Conn
-	in      *bufio.Reader
-	meter   *meter
-	timeout time.Duration // of a write or a handshake
-	patient time.Time     // the write deadline; it is extended only when less than timeout is left
-	stop    func() bool
+	in            *bufio.Reader
+	meter         *meter
+	timeout       time.Duration // of a write or a handshake
+	writeDeadline time.Time     // the write deadline; it is extended only when less than timeout is left
+	stop          func() bool
 
 	mu struct {
 		sync.Mutex      // held while writing
@@ -82,7 +82,7 @@ type conn struct {
 const codeRefused = "refused: " + wire.AnswerNo
 
 // dial connects to addr. The connection is closed when ctx is done.
-func (c *crew) dial(ctx context.Context, addr string) (*conn, error) {
+func (c *runState) dial(ctx context.Context, addr string) (*conn, error) {
 	d := net.Dialer{Timeout: c.Timeout}
 	nc, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -101,9 +101,9 @@ func (c *conn) close() {
 
 // send writes an encoded packet and counts it under kind.
 func (c *conn) send(kind string, packet []byte) error {
-	if now := time.Now(); c.patient.Sub(now) < c.timeout {
-		c.patient = now.Add(2 * c.timeout)
-		if err := c.SetWriteDeadline(c.patient); err != nil {
+	if now := time.Now(); c.writeDeadline.Sub(now) < c.timeout {
+		c.writeDeadline = now.Add(2 * c.timeout)
+		if err := c.SetWriteDeadline(c.writeDeadline); err != nil {
 			return fmt.Errorf("send %s: %w", kind, err)
 		}
 	}
@@ -122,8 +122,8 @@ func (c *conn) write(packet []byte) error {
 	return err
 }
 
-// whyEnded returns the error of a read, or ECONNRESET if an earlier write failed with it.
-func (c *conn) whyEnded(err error) error {
+// readError returns the error of a read, or ECONNRESET if an earlier write failed with it.
+func (c *conn) readError(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.reset && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
@@ -136,7 +136,7 @@ func (c *conn) whyEnded(err error) error {
 func (c *conn) readLine() ([]byte, error) {
 	line, err := wire.ReadLine(c.in, wire.MaxServerLine)
 	if err != nil {
-		return nil, fmt.Errorf("read line: %w", c.whyEnded(err))
+		return nil, fmt.Errorf("read line: %w", c.readError(err))
 	}
 	return line, nil
 }

@@ -34,7 +34,7 @@ func newGround(unpack func([]byte) (*chunk.Chunk, error)) *ground {
 
 func (g *ground) put(c grid.ChunkPos, packed []byte) { g.lands[c] = &land{packed: packed} }
 
-func (g *ground) forget(c grid.ChunkPos) { delete(g.lands, c) }
+func (g *ground) remove(c grid.ChunkPos) { delete(g.lands, c) }
 
 // set changes a block of known land.
 func (g *ground) set(pos grid.Pos, b chunk.Block) {
@@ -59,7 +59,7 @@ func (g *ground) block(pos grid.Pos) (chunk.Block, bool) {
 		c, err := g.unpack(l.packed)
 		if err != nil {
 			g.broken = fmt.Errorf("unpack chunk %v: %w", pos.Chunk(), err)
-			g.forget(pos.Chunk())
+			g.remove(pos.Chunk())
 			return chunk.Air, false
 		}
 		for _, ch := range l.changes {

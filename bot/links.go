@@ -18,18 +18,18 @@ import (
 
 // How the released client loads chunks (§3.3.3): it loads chunks within loadNear and drops chunks beyond loadFar.
 const (
-	loadNear = 1               // 3×3
-	loadFar  = 4               // 9×9
-	askAgain = 2 * time.Second // after a server refused a chunk, or could not be reached
-	maxAsked = 2               // chunks queued for the locator: few, so that the one under the player is found soon
+	loadNear   = 1               // 3×3
+	loadFar    = 4               // 9×9
+	retryAfter = 2 * time.Second // after a server refused a chunk, or could not be reached
+	maxQueued  = 2               // chunks queued for the locator: few, so that the one under the player is found soon
 )
 
 // link is a chunk that the player is connected to or waits for.
 type link struct {
-	conn  *conn     // nil while not connected
-	asked bool      // connected, or queued for the locator
-	again time.Time // do not ask before this time
-	reset time.Time // when the server reset its connection; zero once there is another
+	conn      *conn     // nil while not connected
+	requested bool      // connected, or queued for the locator
+	retryAt   time.Time // do not ask before this time
+	reset     time.Time // when the server reset its connection; zero once there is another
 }
 
 // event is what another goroutine of the player reports about a chunk. Exactly one of the last three fields is set.
@@ -44,7 +44,7 @@ type event struct {
 
 // search is the goroutine that finds chunks and connects to them.
 func (p *originalPlayer) search(ctx context.Context, l *locator) {
-	for at := range p.quest {
+	for at := range p.requests {
 		c, err := l.connect(ctx, at)
 		if !p.report(ctx, event{chunk: at, at: time.Now(), conn: c, err: err}) {
 			return
@@ -54,7 +54,7 @@ func (p *originalPlayer) search(ctx context.Context, l *locator) {
 
 // read is the goroutine of one link: it counts packets, measures delays and passes on the land.
 func (p *originalPlayer) read(ctx context.Context, at grid.ChunkPos, c *conn) {
-	w := newWatcher(p.stamps, p.meter)
+	w := newStampReader(p.stamps, p.meter)
 	for {
 		line, err := c.readLine()
 		now := time.Now()
@@ -77,7 +77,7 @@ func (p *originalPlayer) read(ctx context.Context, at grid.ChunkPos, c *conn) {
 		}
 		p.meter.read(nameOf(packet), len(line)+1)
 		if m, ok := packet.(wire.PlayerMove); ok {
-			w.saw(m.Player, m.X, m.Z, now)
+			w.observe(m.Player, m.X, m.Z, now)
 		}
 	}
 }
@@ -91,15 +91,15 @@ func (p *originalPlayer) report(ctx context.Context, e event) bool {
 	}
 }
 
-// take handles an event of another goroutine of the player.
-func (p *originalPlayer) take(life context.Context, e event) error {
+// handle handles an event of another goroutine of the player.
+func (p *originalPlayer) handle(life context.Context, e event) error {
 	l := p.links[e.chunk]
 	if e.from != nil && (l == nil || l.conn != e.from) {
 		return nil // a connection that was dropped
 	}
 	switch {
 	case e.err != nil:
-		return p.cut(e)
+		return p.disconnected(e)
 	case e.conn != nil:
 		if l == nil || l.conn != nil { // dropped meanwhile, and perhaps requested again and connected
 			e.conn.close()
@@ -108,7 +108,7 @@ func (p *originalPlayer) take(life context.Context, e event) error {
 		if !l.reset.IsZero() {
 			p.meter.reconnected()
 		}
-		*l = link{conn: e.conn, asked: true}
+		*l = link{conn: e.conn, requested: true}
 		p.readers.Go(func() { p.read(life, e.chunk, e.conn) })
 		return nil
 	}
@@ -117,18 +117,18 @@ func (p *originalPlayer) take(life context.Context, e event) error {
 	switch {
 	case p.since.IsZero():
 		return p.enter()
-	case e.chunk == p.here && !p.astray.IsZero():
+	case e.chunk == p.here && !p.stalledSince.IsZero():
 		return p.resume(e.at)
 	}
 	return nil
 }
 
-// cut does what the released client does when a chunk cannot be reached or its connection ends. After a reset it asks
+// disconnected does what the released client does when a chunk cannot be reached or its connection ends. After a reset it asks
 // the dht again; until that chunk is connected, a player in it stands still. The released client reads an end without
 // a reset as an endless empty read: the player is lost. A refusal during play also ends the released client; the bot
 // counts it and tries again, so that a run shows how often it happens.
-func (p *originalPlayer) cut(e event) error {
-	again := e.at.Add(askAgain)
+func (p *originalPlayer) disconnected(e event) error {
+	again := e.at.Add(retryAfter)
 	switch endOf(e.err) {
 	case endClosed:
 		return &failure{"server closed a connection", fmt.Sprintf("chunk %v: %v: the released client would hang", e.chunk, e.err)}
@@ -153,7 +153,7 @@ func (p *originalPlayer) cut(e event) error {
 	if l == nil || l.conn != e.from { // dropped meanwhile, or connected in another way
 		return nil
 	}
-	next := link{again: again, reset: l.reset}
+	next := link{retryAt: again, reset: l.reset}
 	if e.from != nil {
 		next.reset = e.at
 	}
@@ -162,10 +162,10 @@ func (p *originalPlayer) cut(e event) error {
 	if e.chunk != p.here || p.since.IsZero() {
 		return nil
 	}
-	if p.astray.IsZero() {
-		p.astray = e.at
+	if p.stalledSince.IsZero() {
+		p.stalledSince = e.at
 	}
-	if e.at.Sub(p.astray) > p.Timeout {
+	if e.at.Sub(p.stalledSince) > p.Timeout {
 		return e.err
 	}
 	return nil
@@ -225,16 +225,16 @@ func (p *originalPlayer) load(now time.Time) {
 // want requests a chunk, unless it is connected, already requested, or not due yet.
 func (p *originalPlayer) want(at grid.ChunkPos, now time.Time) {
 	l := p.links[at]
-	if !at.Valid() || l != nil && (l.asked || now.Before(l.again)) {
+	if !at.Valid() || l != nil && (l.requested || now.Before(l.retryAt)) {
 		return
 	}
 	select {
-	case p.quest <- at:
+	case p.requests <- at:
 		if l == nil {
 			l = &link{}
 			p.links[at] = l
 		}
-		l.asked = true
+		l.requested = true
 	default: // the queue is full; the next frame tries again
 	}
 }
@@ -244,7 +244,7 @@ func (p *originalPlayer) drop(at grid.ChunkPos) {
 		l.conn.close()
 	}
 	delete(p.links, at)
-	p.ground.forget(at)
+	p.ground.remove(at)
 }
 
 // send sends to a chunk, if the player is connected to it. The reader reports a broken connection.

@@ -19,7 +19,7 @@ func TestResetIsNoEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	c, err := (&crew{Options: Options{Timeout: 10 * time.Second}, meter: newMeter()}).dial(t.Context(), l.Addr().String())
+	c, err := (&runState{Options: Options{Timeout: 10 * time.Second}, meter: newMeter()}).dial(t.Context(), l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,31 +80,31 @@ func TestOriginalAsksAgain(t *testing.T) {
 	}{
 		{name: "reset", chunk: beside},
 		{name: "reset underfoot", chunk: here, astray: true},
-		{name: "refused", chunk: beside, after: &failure{codeRefused, ""}, again: askAgain, want: Chunks{Refused: 1}},
-		{name: "dead", chunk: here, after: &net.OpError{Op: "dial"}, astray: true, again: askAgain, want: Chunks{Unreachable: 1}},
-		{name: "dht reset", chunk: beside, after: reset, again: askAgain},
+		{name: "refused", chunk: beside, after: &failure{codeRefused, ""}, again: retryAfter, want: Chunks{Refused: 1}},
+		{name: "dead", chunk: here, after: &net.OpError{Op: "dial"}, astray: true, again: retryAfter, want: Chunks{Unreachable: 1}},
+		{name: "dht reset", chunk: beside, after: reset, again: retryAfter},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p, _ := standing(t, Options{})
-			if err := p.take(t.Context(), event{chunk: tc.chunk, at: now, from: p.links[tc.chunk].conn, err: reset}); err != nil {
+			if err := p.handle(t.Context(), event{chunk: tc.chunk, at: now, from: p.links[tc.chunk].conn, err: reset}); err != nil {
 				t.Fatal(err)
 			}
 			if tc.after != nil {
-				if err := p.take(t.Context(), event{chunk: tc.chunk, at: now, err: tc.after}); err != nil {
+				if err := p.handle(t.Context(), event{chunk: tc.chunk, at: now, err: tc.after}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			l := p.links[tc.chunk]
-			if l.conn != nil || l.asked || l.again != now.Add(tc.again) || l.reset != now || p.astray.IsZero() == tc.astray {
-				t.Errorf("link %+v, astray since %v", l, p.astray)
+			if l.conn != nil || l.requested || l.retryAt != now.Add(tc.again) || l.reset != now || p.stalledSince.IsZero() == tc.astray {
+				t.Errorf("link %+v, astray since %v", l, p.stalledSince)
 			}
 			if got := p.meter.report(p.Options, nil).Chunks; got != tc.want {
 				t.Errorf("counted %+v, want %+v", got, tc.want)
 			}
 			p.want(tc.chunk, now.Add(tc.again-1))
 			p.want(tc.chunk, now.Add(tc.again))
-			if got := <-p.quest; got != tc.chunk || len(p.quest) != 0 {
-				t.Errorf("asks for %v and %d more, want %v once", got, len(p.quest), tc.chunk)
+			if got := <-p.requests; got != tc.chunk || len(p.requests) != 0 {
+				t.Errorf("asks for %v and %d more, want %v once", got, len(p.requests), tc.chunk)
 			}
 		})
 	}
@@ -116,19 +116,19 @@ func TestOriginalGivesUp(t *testing.T) {
 	p, _ := standing(t, Options{})
 	p.drop(p.here)
 	p.since = time.Time{}
-	if err := p.take(t.Context(), event{chunk: p.here, at: time.Now(), err: refused}); !errors.Is(err, refused) {
+	if err := p.handle(t.Context(), event{chunk: p.here, at: time.Now(), err: refused}); !errors.Is(err, refused) {
 		t.Errorf("refused at the entrance: %v", err)
 	}
 	p, _ = standing(t, Options{})
 	now := time.Now()
 	reset := event{chunk: p.here, at: now, from: p.links[p.here].conn, err: syscall.ECONNRESET}
-	if err := p.take(t.Context(), reset); err != nil {
+	if err := p.handle(t.Context(), reset); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.take(t.Context(), event{chunk: p.here, at: now.Add(p.Timeout), err: refused}); err != nil {
+	if err := p.handle(t.Context(), event{chunk: p.here, at: now.Add(p.Timeout), err: refused}); err != nil {
 		t.Errorf("lost too early: %v", err)
 	}
-	if err := p.take(t.Context(), event{chunk: p.here, at: now.Add(p.Timeout + 1), err: refused}); !errors.Is(err, refused) {
+	if err := p.handle(t.Context(), event{chunk: p.here, at: now.Add(p.Timeout + 1), err: refused}); !errors.Is(err, refused) {
 		t.Errorf("not lost: %v", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // locator asks a server in dht mode where chunks and players are, one question at a time. It dials on the first
 // question, and again after an error.
 type locator struct {
-	crew *crew
+	crew *runState
 	name string // of the player
 	conn *conn  // nil while not connected
 }

@@ -178,7 +178,7 @@ func (m *meter) acknowledged(after time.Duration, refused string) {
 	m.mu.ack.record(after)
 }
 
-func (m *meter) saw(after time.Duration) {
+func (m *meter) seen(after time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mu.seen.record(after)

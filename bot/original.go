@@ -15,14 +15,14 @@ import (
 // is silent between queries. The player is registered in the chunk where they stand, and sends a move there once a
 // frame, whether they walk or not.
 type originalPlayer struct {
-	*body
-	links   map[grid.ChunkPos]*link
-	here    grid.ChunkPos // registered there, or about to be
-	events  chan event
-	quest   chan grid.ChunkPos // for the search goroutine
-	readers sync.WaitGroup
-	pending *sentEdit // one at a time: the protocol's answer does not identify the edit
-	astray  time.Time // since when the chunk under the player is disconnected (the player stands still); zero: it is connected
+	*basePlayer
+	links        map[grid.ChunkPos]*link
+	here         grid.ChunkPos // registered there, or about to be
+	events       chan event
+	requests     chan grid.ChunkPos // for the search goroutine
+	readers      sync.WaitGroup
+	pending      *sentEdit // one at a time: the protocol's answer does not identify the edit
+	stalledSince time.Time // since when the chunk under the player is disconnected (the player stands still); zero: it is connected
 }
 
 func (p *originalPlayer) run(ctx context.Context) error {
@@ -31,9 +31,9 @@ func (p *originalPlayer) run(ctx context.Context) error {
 	p.ground = newGround(unpackSlab)
 	p.links = make(map[grid.ChunkPos]*link)
 	p.events = make(chan event, 64)
-	p.quest = make(chan grid.ChunkPos, maxAsked)
-	p.mark = newPen(p.stamps, p.name, p.rng)
-	l := &locator{crew: p.crew, name: p.name}
+	p.requests = make(chan grid.ChunkPos, maxQueued)
+	p.stamper = newStamper(p.stamps, p.name, p.rng)
+	l := &locator{crew: p.runState, name: p.name}
 	defer l.close()
 	at, err := p.start(ctx, l)
 	if err != nil {
@@ -43,7 +43,7 @@ func (p *originalPlayer) run(ctx context.Context) error {
 	p.here = at
 	p.readers.Go(func() { p.search(life, l) })
 	defer func() {
-		close(p.quest)
+		close(p.requests)
 		end() // closes every connection
 		p.readers.Wait()
 	}()
@@ -64,11 +64,11 @@ func (p *originalPlayer) start(ctx context.Context, l *locator) (grid.ChunkPos, 
 }
 
 func (p *originalPlayer) loop(ctx, life context.Context) error {
-	moves, stopMoves := beat(p.moveEvery())
+	moves, stopMoves := newTicker(p.moveEvery())
 	defer func() { stopMoves() }()
-	edits, stopEdits := beat(p.editEvery())
+	edits, stopEdits := newTicker(p.editEvery())
 	defer func() { stopEdits() }()
-	defer func() { p.giveUp() }()
+	defer func() { p.abandonEdit() }()
 	joining := time.NewTimer(p.Timeout)
 	defer joining.Stop()
 	over, last := ctx.Done(), (<-chan time.Time)(nil)
@@ -78,7 +78,7 @@ func (p *originalPlayer) loop(ctx, life context.Context) error {
 		select {
 		case <-over:
 			over, moves, edits = nil, nil, nil
-			last = time.After(lastWord)
+			last = time.After(drainTime)
 		case <-last:
 			return p.leave()
 		case <-joining.C:
@@ -86,7 +86,7 @@ func (p *originalPlayer) loop(ctx, life context.Context) error {
 				return &failure{"timeout", "no land under the feet"}
 			}
 		case e := <-p.events:
-			err = p.take(life, e)
+			err = p.handle(life, e)
 		case now := <-moves:
 			err = p.move(now)
 		case now := <-edits:
@@ -161,7 +161,7 @@ func (p *originalPlayer) overGround() error {
 
 // move plays one frame: the player walks, changes the registration when they cross a border, and sends the position.
 func (p *originalPlayer) move(now time.Time) error {
-	if p.since.IsZero() || !p.astray.IsZero() {
+	if p.since.IsZero() || !p.stalledSince.IsZero() {
 		return nil
 	}
 	was := p.walk.pose
@@ -183,15 +183,15 @@ func (p *originalPlayer) move(now time.Time) error {
 		return err
 	}
 	if p.walk.pose.X != was.X || p.walk.pose.Z != was.Z { // else an observer could not identify the move
-		p.mark.write(p.walk.pose, now)
+		p.stamper.write(p.walk.pose, now)
 	}
 	return nil
 }
 
 // resume continues in the chunk under the player, which is connected again.
 func (p *originalPlayer) resume(now time.Time) error {
-	p.meter.resumed(now.Sub(p.astray))
-	p.astray = time.Time{}
+	p.meter.resumed(now.Sub(p.stalledSince))
+	p.stalledSince = time.Time{}
 	if err := p.register(p.here); err != nil {
 		return err
 	}
@@ -200,9 +200,9 @@ func (p *originalPlayer) resume(now time.Time) error {
 
 func (p *originalPlayer) edit(now time.Time) error {
 	if p.pending != nil && now.Sub(p.pending.at) > p.Timeout {
-		p.giveUp()
+		p.abandonEdit()
 	}
-	if p.since.IsZero() || !p.astray.IsZero() || p.pending != nil {
+	if p.since.IsZero() || !p.stalledSince.IsZero() || p.pending != nil {
 		return nil
 	}
 	pos, block, ok := p.build.next(p.walk.pose, p.reach, p.ground)
@@ -223,9 +223,9 @@ func (p *originalPlayer) edit(now time.Time) error {
 	return nil
 }
 
-// giveUp counts an edit whose effect was not seen in time, and stops waiting for it. The protocol does not
+// abandonEdit counts an edit whose effect was not seen in time, and stops waiting for it. The protocol does not
 // acknowledge edits: it may have been refused, or overwritten by another player before the chunk was sent.
-func (p *originalPlayer) giveUp() {
+func (p *originalPlayer) abandonEdit() {
 	if p.pending != nil {
 		p.meter.unanswered(1)
 		p.pending = nil
@@ -245,7 +245,7 @@ func (p *originalPlayer) answered(e event) {
 
 // leave deregisters the player, so that the world saves where they stood.
 func (p *originalPlayer) leave() error {
-	if p.since.IsZero() || !p.astray.IsZero() {
+	if p.since.IsZero() || !p.stalledSince.IsZero() {
 		return nil
 	}
 	return p.send(p.here, wire.PlayerDeregister{Player: p.name, Chunk: p.here})

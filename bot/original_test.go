@@ -265,10 +265,10 @@ func TestOriginalSurvivesResets(t *testing.T) {
 func standing(t *testing.T, o Options) (p *originalPlayer, sent func() (here, beside []string)) {
 	t.Helper()
 	o.Mode, o.Protocol = Wander, Original
-	c := &crew{Options: o.withDefaults(), meter: newMeter(), stamps: &stamps{}}
-	p = &originalPlayer{body: c.newBody(0), links: make(map[grid.ChunkPos]*link), quest: make(chan grid.ChunkPos, 100)}
+	c := &runState{Options: o.withDefaults(), meter: newMeter(), stamps: &stamps{}}
+	p = &originalPlayer{basePlayer: c.newBasePlayer(0), links: make(map[grid.ChunkPos]*link), requests: make(chan grid.ChunkPos, 100)}
 	p.ground = newGround(flat(10))
-	p.mark = newPen(p.stamps, p.name, p.rng)
+	p.stamper = newStamper(p.stamps, p.name, p.rng)
 	p.since = time.Now()
 	p.walk.pose = wire.Pose{X: 16.5, Y: 10, Z: 16.5}
 	p.ground.put(p.here, nil)
@@ -276,7 +276,7 @@ func standing(t *testing.T, o Options) (p *originalPlayer, sent func() (here, be
 	lines := make([][]string, 2)
 	for i := range lines {
 		ours, theirs := net.Pipe()
-		p.links[grid.ChunkPos{X: int32(i)}] = &link{asked: true, conn: &conn{
+		p.links[grid.ChunkPos{X: int32(i)}] = &link{requested: true, conn: &conn{
 			Conn: ours, meter: p.meter, timeout: time.Minute, stop: func() bool { return true },
 		}}
 		t.Cleanup(func() { ours.Close() })

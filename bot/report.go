@@ -197,8 +197,8 @@ func (r Report) cause(code string) string {
 	return code
 }
 
-// because returns Failures in one line.
-func (r Report) because() string {
+// failureSummary returns Failures in one line.
+func (r Report) failureSummary() string {
 	var all []string
 	for _, code := range byCount(r.Failures) {
 		all = append(all, r.cause(code))

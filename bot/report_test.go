@@ -166,7 +166,7 @@ func TestMeterAddsUp(t *testing.T) {
 	m.acknowledged(8*time.Millisecond, "")
 	first := m.second()
 	m.acknowledged(0, "rate")
-	m.saw(3 * time.Millisecond)
+	m.seen(3 * time.Millisecond)
 	m.wrote("edit", 10)
 	m.corrected("too_fast")
 	m.failure(&failure{"full", "no session is free"}, false)
@@ -195,21 +195,21 @@ func TestMeterAddsUp(t *testing.T) {
 // Each watcher measures a move once, and only if it is the stamped one.
 func TestStampsMeasureTheStampedMove(t *testing.T) {
 	o := Options{}.withDefaults()
-	c := &crew{Options: o, meter: newMeter(), stamps: &stamps{}}
-	p := newPen(c.stamps, "ada", c.newBody(0).rng)
-	w := newWatcher(c.stamps, c.meter)
+	c := &runState{Options: o, meter: newMeter(), stamps: &stamps{}}
+	p := newStamper(c.stamps, "ada", c.newBasePlayer(0).rng)
+	w := newStampReader(c.stamps, c.meter)
 	sent := time.Now()
 	p.write(wire.Pose{X: 1.5, Y: 9, Z: -2.25}, sent)
 	p.write(wire.Pose{X: 4, Y: 9, Z: 4}, sent.Add(time.Millisecond)) // too soon: no stamp
-	w.saw("ada", 4, 4, sent.Add(5*time.Millisecond))
-	w.saw("bob", 1.5, -2.25, sent.Add(5*time.Millisecond))
-	w.saw("ada", 1.5, -2.25, sent.Add(7*time.Millisecond))
-	w.saw("ada", 1.5, -2.25, sent.Add(9*time.Millisecond))
+	w.observe("ada", 4, 4, sent.Add(5*time.Millisecond))
+	w.observe("bob", 1.5, -2.25, sent.Add(5*time.Millisecond))
+	w.observe("ada", 1.5, -2.25, sent.Add(7*time.Millisecond))
+	w.observe("ada", 1.5, -2.25, sent.Add(9*time.Millisecond))
 	if s := c.meter.second().Seen; s.Count != 1 || s.P50 != 7 {
 		t.Errorf("seen: %+v, want one of 7 ms", s)
 	}
 	p.write(wire.Pose{X: 1.5, Y: 9, Z: -2.25}, sent.Add(2*time.Second))
-	w.saw("ada", 1.5, -2.25, sent.Add(2*time.Second+time.Millisecond))
+	w.observe("ada", 1.5, -2.25, sent.Add(2*time.Second+time.Millisecond))
 	if s := c.meter.second().Seen; s.Count != 1 || s.P50 < 1 || s.P50 > 1.05 {
 		t.Errorf("seen again: %+v, want one of 1 ms", s)
 	}
@@ -293,7 +293,7 @@ func TestCauses(t *testing.T) {
 		m := newMeter()
 		m.failure(err, false)
 		m.failure(err, false)
-		if got := m.report(Options{}, nil).because(); got != want {
+		if got := m.report(Options{}, nil).failureSummary(); got != want {
 			t.Errorf("cause of %v is %q, want %q", err, got, want)
 		}
 	}

@@ -27,8 +27,8 @@ func (s *stamps) of(player string) *atomic.Pointer[stamp] {
 	return p.(*atomic.Pointer[stamp])
 }
 
-// watcher is one receiver's view of the stamps. It belongs to the goroutine that reads.
-type watcher struct {
+// stampReader is one receiver's view of the stamps. It belongs to the goroutine that reads.
+type stampReader struct {
 	stamps *stamps
 	meter  *meter
 	known  map[string]*seenStamp
@@ -39,12 +39,12 @@ type seenStamp struct {
 	last *stamp // already measured
 }
 
-func newWatcher(s *stamps, m *meter) *watcher {
-	return &watcher{stamps: s, meter: m, known: make(map[string]*seenStamp)}
+func newStampReader(s *stamps, m *meter) *stampReader {
+	return &stampReader{stamps: s, meter: m, known: make(map[string]*seenStamp)}
 }
 
-// saw measures the delay, if the position is the one in the player's stamp.
-func (w *watcher) saw(player string, x, z float64, now time.Time) {
+// observe measures the delay, if the position is the one in the player's stamp.
+func (w *stampReader) observe(player string, x, z float64, now time.Time) {
 	s := w.known[player]
 	if s == nil {
 		s = &seenStamp{now: w.stamps.of(player)}
@@ -57,22 +57,22 @@ func (w *watcher) saw(player string, x, z float64, now time.Time) {
 		return
 	}
 	s.last = st
-	w.meter.saw(now.Sub(st.at))
+	w.meter.seen(now.Sub(st.at))
 }
 
-// pen writes one player's stamps. It belongs to the goroutine that moves the player.
-type pen struct {
+// stamper writes one player's stamps. It belongs to the goroutine that moves the player.
+type stamper struct {
 	slot *atomic.Pointer[stamp]
 	rng  *rand.Rand
 	next time.Time
 }
 
-func newPen(s *stamps, player string, rng *rand.Rand) *pen {
-	return &pen{slot: s.of(player), rng: rng}
+func newStamper(s *stamps, player string, rng *rand.Rand) *stamper {
+	return &stamper{slot: s.of(player), rng: rng}
 }
 
 // write stamps a move that was sent at that time, if the last stamp is about a second old.
-func (p *pen) write(pose wire.Pose, at time.Time) {
+func (p *stamper) write(pose wire.Pose, at time.Time) {
 	if at.Before(p.next) {
 		return
 	}

@@ -15,11 +15,11 @@ type tickReader struct {
 	names map[uint32]string // player ids by index
 
 	// of the current frame
-	watch *watcher
+	watch *stampReader
 	now   arrival
 }
 
-func (r *tickReader) readOne(w *watcher) (arrival, error) {
+func (r *tickReader) readOne(w *stampReader) (arrival, error) {
 	data, err := wire.ReadMessage(r.p.conn.in, r.buf, wire.MaxServerLine)
 	if err != nil {
 		return arrival{}, fmt.Errorf("read message: %w", err)
@@ -68,6 +68,6 @@ func (r *tickReader) News(n *wire.TickNews) {
 func (r *tickReader) Motion(at grid.ChunkPos, m *wire.Motion) {
 	if name, known := r.names[m.Index]; known && m.HasAcross {
 		p := m.Pose(at)
-		r.watch.saw(name, p.X, p.Z, r.now.at)
+		r.watch.observe(name, p.X, p.Z, r.now.at)
 	}
 }

@@ -79,8 +79,8 @@ func (w *walker) climb(feet, way float64, g *ground) bool {
 	return true
 }
 
-// put moves the walker to a position that the server imposes.
-func (w *walker) put(p wire.Pose) {
+// teleport moves the walker to a position that the server imposes.
+func (w *walker) teleport(p wire.Pose) {
 	yaw := w.pose.Yaw
 	w.pose = p
 	w.pose.Yaw = yaw

@@ -246,7 +246,7 @@ func TestBuilderBuildsWithinReach(t *testing.T) {
 
 func TestWalkerKeepsItsYawWhenPutBack(t *testing.T) {
 	w := walker{pose: wire.Pose{X: 1, Yaw: 2}}
-	w.put(wire.Pose{X: 5, Y: 6, Z: 7, Yaw: 1})
+	w.teleport(wire.Pose{X: 5, Y: 6, Z: 7, Yaw: 1})
 	if w.pose != (wire.Pose{X: 5, Y: 6, Z: 7, Yaw: 2}) {
 		t.Errorf("put: %+v", w.pose)
 	}

@@ -61,7 +61,7 @@ type history struct {
 	edits  []*Edit
 	sights []Sight
 	reads  []read
-	marks  map[int][]mark // by stream: which edits were seen, in order
+	marks  map[int][]identifiedSight // by stream: which edits were seen, in order
 }
 
 type read struct {
@@ -71,8 +71,8 @@ type read struct {
 	final    bool
 }
 
-// mark is a sight whose edit has been identified.
-type mark struct {
+// identifiedSight is a sight whose edit has been identified.
+type identifiedSight struct {
 	Sight
 	edit *Edit
 }
@@ -88,10 +88,10 @@ func Check(l *Ledger, readings []Reading, dir string) (*Verdict, error) {
 	v := &Verdict{}
 	all := collect(v, l, readings)
 	for _, h := range all {
-		v.judgeSights(h)
-		v.judgeStreams(h, l.streamEnd)
-		v.judgeEnd(h)
-		if err := v.judgeHistory(h, dir); err != nil {
+		v.identifySights(h)
+		v.checkStreams(h, l.streamEnd)
+		v.checkFinal(h)
+		if err := v.checkLinearizable(h, dir); err != nil {
 			return v, err
 		}
 	}
@@ -109,7 +109,7 @@ func collect(v *Verdict, l *Ledger, readings []Reading) []*history {
 	of := func(pos grid.Pos) *history {
 		h := by[pos]
 		if h == nil {
-			h = &history{pos: pos, marks: make(map[int][]mark)}
+			h = &history{pos: pos, marks: make(map[int][]identifiedSight)}
 			by[pos] = h
 		}
 		return h
@@ -148,9 +148,9 @@ func collect(v *Verdict, l *Ledger, readings []Reading) []*history {
 	})
 }
 
-// judgeSights identifies the edit of each sight. A sight bounds the time at which the edit took effect: so an
+// identifySights identifies the edit of each sight. A sight bounds the time at which the edit took effect: so an
 // unanswered edit that was seen is no longer unknown, and must not be lost.
-func (v *Verdict) judgeSights(h *history) {
+func (v *Verdict) identifySights(h *history) {
 	for _, s := range h.sights {
 		var known, refused []*Edit
 		for _, e := range h.edits {
@@ -169,7 +169,7 @@ func (v *Verdict) judgeSights(h *history) {
 			if e.Seen == 0 || s.At < e.Seen {
 				e.Seen = s.At
 			}
-			h.marks[s.Stream] = append(h.marks[s.Stream], mark{s, e})
+			h.marks[s.Stream] = append(h.marks[s.Stream], identifiedSight{s, e})
 		case len(known) == 0 && len(refused) > 0:
 			v.Phantom++
 			v.find("refused but applied", h.pos, "", "%s was seen at %v; edit %d was refused (%s)", s.Block.Name(), s.At, refused[0].Number, refused[0].Code)
@@ -180,15 +180,15 @@ func (v *Verdict) judgeSights(h *history) {
 	}
 }
 
-// tornTail is how long before its end a view may have gaps: a gateway that lost a region's leader and found another
+// gapTolerance is how long before its end a view may have gaps: a gateway that lost a region's leader and found another
 // receives the state, and forwards deltas while it rebuilds the chunk that it will show next.
-const tornTail = 5 * time.Second
+const gapTolerance = 5 * time.Second
 
-// judgeStreams checks each view of the block against the order in which edits took effect, as far as their times
+// checkStreams checks each view of the block against the order in which edits took effect, as far as their times
 // determine it. A view contains every change, except in its tail.
-func (v *Verdict) judgeStreams(h *history, end func(stream int) time.Duration) {
+func (v *Verdict) checkStreams(h *history, end func(stream int) time.Duration) {
 	for stream, marks := range h.marks {
-		whole := end(stream) - tornTail
+		whole := end(stream) - gapTolerance
 		told := make(map[*Edit]bool)
 		for _, m := range marks {
 			told[m.edit] = true
@@ -219,8 +219,8 @@ func (h *history) single(w *Edit) bool {
 	return true
 }
 
-// judgeEnd checks that an edit explains the final block, and that no acknowledged edit came after it.
-func (v *Verdict) judgeEnd(h *history) {
+// checkFinal checks that an edit explains the final block, and that no acknowledged edit came after it.
+func (v *Verdict) checkFinal(h *history) {
 	var ends []read
 	for _, r := range h.reads {
 		if r.final {
@@ -308,9 +308,9 @@ type operation struct {
 	outcome Outcome
 }
 
-// judgeHistory lets porcupine search for an order of all edits and readings of the block that is consistent with all
+// checkLinearizable lets porcupine search for an order of all edits and readings of the block that is consistent with all
 // answers. Unknown edits that were not seen may take effect at any later time, or never.
-func (v *Verdict) judgeHistory(h *history, dir string) error {
+func (v *Verdict) checkLinearizable(h *history, dir string) error {
 	var ops []porcupine.Operation
 	clients := make(map[string]int)
 	client := func(name string) int {

@@ -15,14 +15,14 @@ import (
 // fills fills the disk of one node, or of all, and frees it again.
 func (d *driver) fills(ctx context.Context) error {
 	for i := 0; d.more(ctx, i); i++ {
-		victims := d.some(1)
+		victims := d.drawNodes(1)
 		if i%3 == 2 {
 			victims = d.Nodes
 		}
 		if err := d.fill(ctx, victims, 10*time.Second); err != nil {
 			return err
 		}
-		if err := d.calm(ctx); err != nil {
+		if err := d.waitHealthy(ctx); err != nil {
 			return err
 		}
 	}
@@ -31,7 +31,7 @@ func (d *driver) fills(ctx context.Context) error {
 
 // shortFill fills a disk for a moment, without measurements.
 func (d *driver) shortFill(ctx context.Context) error {
-	victims := d.some(1)
+	victims := d.drawNodes(1)
 	d.log("disk full", victims)
 	d.report.fault("disk full")
 	if err := victims[0].disk.fill(); err != nil {
@@ -89,8 +89,8 @@ func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) 
 // read at the end.
 func (d *driver) flips(ctx context.Context) error {
 	for i := 0; d.more(ctx, i); i++ {
-		n := d.some(1)[0]
-		bits := []int{1, 8, 64}[d.dice.IntN(3)]
+		n := d.drawNodes(1)[0]
+		bits := []int{1, 8, 64}[d.rng.IntN(3)]
 		d.log("bits flipped", []*Node{n}, "bits", bits)
 		d.report.fault(fmt.Sprintf("bits flipped: %d", bits))
 		d.mayDie.Store(n)
@@ -104,27 +104,27 @@ func (d *driver) flips(ctx context.Context) error {
 			return err
 		}
 		pause(ctx, 2*time.Second)
-		if _, died := n.diedAlone(); died || !n.Serves() {
+		if _, died := n.exitedUnexpectedly(); died || !n.Serves() {
 			d.report.count("flips: database refused while the node ran", "", 1)
-			if err := d.replace(ctx, n, n.lastWords()); err != nil {
+			if err := d.replace(ctx, n, n.logTail()); err != nil {
 				return err
 			}
 		}
-		if err := d.calm(ctx); err != nil {
+		if err := d.waitHealthy(ctx); err != nil {
 			return err
 		}
 		if !n.Serves() {
 			d.report.count("flips: database refused while the node ran", "", 1)
-			if err := d.replace(ctx, n, n.lastWords()); err != nil {
+			if err := d.replace(ctx, n, n.logTail()); err != nil {
 				return err
 			}
-			if err := d.calm(ctx); err != nil {
+			if err := d.waitHealthy(ctx); err != nil {
 				return err
 			}
 		}
 		d.mayDie.Store(nil)
 		// A second node must not be damaged before the first has recovered: that would be more than a minority.
-		if _, err := eventually(ctx, healLimit, func() string { return d.whole(ctx) }); err != nil && ctx.Err() == nil {
+		if _, err := eventually(ctx, healLimit, func() string { return d.missing(ctx) }); err != nil && ctx.Err() == nil {
 			d.report.problem("event %d: %v", d.report.Events, err)
 			return nil
 		}
@@ -145,11 +145,11 @@ func (d *driver) flip(path string, bits int) error {
 		return fmt.Errorf("flip bits: %w", err)
 	}
 	for range bits {
-		at, b := d.dice.Int64N(info.Size()), make([]byte, 1)
+		at, b := d.rng.Int64N(info.Size()), make([]byte, 1)
 		if _, err := file.ReadAt(b, at); err != nil {
 			return fmt.Errorf("flip bits: %w", err)
 		}
-		b[0] ^= 1 << d.dice.IntN(8)
+		b[0] ^= 1 << d.rng.IntN(8)
 		if _, err := file.WriteAt(b, at); err != nil {
 			return fmt.Errorf("flip bits: %w", err)
 		}

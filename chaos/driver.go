@@ -52,7 +52,7 @@ type driver struct {
 	ledger  *Ledger
 	writers *Writers
 	report  *Report
-	dice    *rand.Rand
+	rng     *rand.Rand
 	logger  *slog.Logger
 	until   time.Time // the end of Limit; zero if there is none
 
@@ -81,7 +81,7 @@ func Run(ctx context.Context, o Options, logger *slog.Logger) (*Report, error) {
 	if err != nil {
 		return r, err
 	}
-	d := &driver{o: o, report: r, dice: rand.New(rand.NewPCG(o.Seed, 7)), logger: logger}
+	d := &driver{o: o, report: r, rng: rand.New(rand.NewPCG(o.Seed, 7)), logger: logger}
 	cluster := ClusterOptions{
 		Binary: o.Binary, Nodes: o.Nodes, Disks: disks, Networks: networks, LogLevel: o.LogLevel,
 		LogDir: filepath.Join(o.Out, "logs"), Args: s.args,
@@ -133,7 +133,7 @@ func (d *driver) run(ctx context.Context, s *scenario) (err error) {
 // faults is the scenario's part of the run, after the cluster is settled.
 func (d *driver) faults(ctx context.Context, s *scenario) error {
 	if !s.alone {
-		took, err := eventually(ctx, 60*time.Second, func() string { return d.whole(ctx) })
+		took, err := eventually(ctx, 60*time.Second, func() string { return d.missing(ctx) })
 		if err != nil {
 			return fmt.Errorf("wait for all regions before the first fault: %w", err)
 		}
@@ -165,8 +165,8 @@ func (d *driver) busy(mark int) string {
 	return ""
 }
 
-// whole returns what is missing until the cluster is healthy: all nodes connected, all regions with all members.
-func (d *driver) whole(ctx context.Context) string {
+// missing returns what is missing until the cluster is healthy: all nodes connected, all regions with all members.
+func (d *driver) missing(ctx context.Context) string {
 	return d.settled(ctx, d.writers.Cells(), min(3, d.o.Nodes), d.o.Nodes-1)
 }
 
@@ -181,7 +181,7 @@ func (d *driver) more(ctx context.Context, event int) bool {
 
 // end lets the cluster recover, waits for outstanding answers, and checks the history.
 func (d *driver) end(ctx context.Context) error {
-	took, err := eventually(ctx, 90*time.Second, func() string { return d.whole(ctx) })
+	took, err := eventually(ctx, 90*time.Second, func() string { return d.missing(ctx) })
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -238,8 +238,8 @@ func (d *driver) watch(ctx context.Context) {
 		case <-tick.C:
 		}
 		for _, n := range d.Nodes {
-			if code, yes := n.diedAlone(); yes && d.mayDie.Load() != n {
-				d.report.problem("node %d exited unexpectedly with code %d: %s", n.Number, code, n.lastWords())
+			if code, yes := n.exitedUnexpectedly(); yes && d.mayDie.Load() != n {
+				d.report.problem("node %d exited unexpectedly with code %d: %s", n.Number, code, n.logTail())
 			}
 		}
 		if err := d.ledger.Sync(); err != nil {
@@ -266,17 +266,17 @@ func (d *driver) log(kind string, nodes []*Node, more ...any) {
 	d.logger.Info("fault", append([]any{"at", d.ledger.Now().Round(time.Millisecond), "event", d.report.Events, "kind", kind, "nodes", strings.Join(numbers, ",")}, more...)...)
 }
 
-// some draws that many nodes.
-func (d *driver) some(n int) []*Node {
+// drawNodes draws that many nodes.
+func (d *driver) drawNodes(n int) []*Node {
 	all := slices.Clone(d.Nodes)
-	d.dice.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	d.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:min(n, len(all))]
 }
 
 // replicas returns the nodes that keep one of the regions; all nodes, if it has no leader at the moment.
 func (d *driver) replicas(ctx context.Context) []*Node {
 	cells := d.writers.Cells()
-	r := d.leading(ctx)[cells[d.dice.IntN(len(cells))]]
+	r := d.leading(ctx)[cells[d.rng.IntN(len(cells))]]
 	var all []*Node
 	for _, m := range r.Members {
 		if n := d.peer(m); n != nil {
@@ -291,5 +291,5 @@ func (d *driver) replicas(ctx context.Context) []*Node {
 
 // between draws a duration.
 func (d *driver) between(low, high time.Duration) time.Duration {
-	return low + time.Duration(d.dice.Int64N(int64(high-low)+1))
+	return low + time.Duration(d.rng.Int64N(int64(high-low)+1))
 }

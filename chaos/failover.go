@@ -19,7 +19,7 @@ func (d *driver) leader(ctx context.Context) (*Node, []string, error) {
 	var led map[string]region
 	_, err := eventually(ctx, healLimit, func() string {
 		led = d.leading(ctx)
-		cell := cells[d.dice.IntN(len(cells))]
+		cell := cells[d.rng.IntN(len(cells))]
 		if n = d.peer(led[cell].Leader); led[cell].Leader == "" || n == nil {
 			return "nobody leads " + cell
 		}
@@ -88,16 +88,16 @@ func (d *driver) failovers(ctx context.Context) error {
 		if err := d.startAll(ctx, []*Node{n}); err != nil {
 			return err
 		}
-		if err := d.calm(ctx); err != nil {
+		if err := d.waitHealthy(ctx); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
 }
 
-// calm waits until the cluster is healthy and players edit everywhere.
-func (d *driver) calm(ctx context.Context) error {
-	if err := d.rest(ctx, healLimit); err != nil {
+// waitHealthy waits until the cluster is healthy and players edit everywhere.
+func (d *driver) waitHealthy(ctx context.Context) error {
+	if err := d.waitRecovered(ctx, healLimit); err != nil {
 		return err
 	}
 	mark := d.ledger.Count()
@@ -151,7 +151,7 @@ func (d *driver) stops(ctx context.Context) error {
 		if err := d.startAll(ctx, []*Node{n}); err != nil {
 			return err
 		}
-		if err := d.calm(ctx); err != nil {
+		if err := d.waitHealthy(ctx); err != nil {
 			return err
 		}
 	}

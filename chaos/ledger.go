@@ -140,8 +140,8 @@ func (l *Ledger) streamEnd(stream int) time.Duration {
 	return math.MaxInt64
 }
 
-// saw records a block change that an observer received.
-func (l *Ledger) saw(s Sight) {
+// recordSight records a block change that an observer received.
+func (l *Ledger) recordSight(s Sight) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.sights = append(l.mu.sights, s)

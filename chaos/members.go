@@ -23,14 +23,14 @@ func (d *driver) grow(ctx context.Context) error {
 		return err
 	}
 	up := time.Since(start)
-	took, err := eventually(ctx, healLimit, func() string { return d.whole(ctx) })
+	took, err := eventually(ctx, healLimit, func() string { return d.missing(ctx) })
 	if err != nil {
 		d.report.problem("%v", err)
 	}
 	asked := "≤ 30 s"
 	d.report.time("one node becomes five: all are up", "", up)
 	d.report.time("one node becomes five: every region has three members, since all are up", asked, took)
-	return d.calm(ctx)
+	return d.waitHealthy(ctx)
 }
 
 // goneAfter is the daemons' --replace-after in the scenario that loses nodes for good.
@@ -62,10 +62,10 @@ func (d *driver) gone(ctx context.Context) error {
 		if err := d.startAll(ctx, []*Node{n}); err != nil {
 			return err
 		}
-		if err := d.calm(ctx); err != nil {
+		if err := d.waitHealthy(ctx); err != nil {
 			return err
 		}
-		if _, err := eventually(ctx, healLimit, func() string { return d.whole(ctx) }); err != nil && ctx.Err() == nil {
+		if _, err := eventually(ctx, healLimit, func() string { return d.missing(ctx) }); err != nil && ctx.Err() == nil {
 			d.report.problem("event %d: %v", d.report.Events, err)
 			return nil
 		}

@@ -80,8 +80,8 @@ func (n *network) into(i int) []string {
 	return []string{"nsenter", "--net=/run/netns/" + n.slot.namespace(i), "--"}
 }
 
-// deafen drops all packets from the others to the i-th node. Its own packets still arrive.
-func (n *network) deafen(i int, others []int) error {
+// dropInbound drops all packets from the others to the i-th node. Its own packets still arrive.
+func (n *network) dropInbound(i int, others []int) error {
 	var rules strings.Builder
 	rules.WriteString("*filter\n")
 	for _, o := range others {

@@ -20,16 +20,16 @@ type Node struct {
 	Number int // from 1
 	Game   string
 
-	binary string
-	args   []string // of voxeld run, without --join
-	into   []string // command prefix that enters the node's namespace; empty without namespaces
-	dir    string   // data directory
-	admin  string   // admin socket
-	pid    string   // file with the process id, for a sweep
-	log    string   // of all runs of this node
-	disk   *disk    // nil without disks
-	dark   bool     // its machine has no power
-	peer   string   // peer id; empty before the first start, and after wipe
+	binary     string
+	args       []string // of voxeld run, without --join
+	into       []string // command prefix that enters the node's namespace; empty without namespaces
+	dir        string   // data directory
+	admin      string   // admin socket
+	pid        string   // file with the process id, for a sweep
+	log        string   // of all runs of this node
+	disk       *disk    // nil without disks
+	poweredOff bool     // its machine has no power
+	peer       string   // peer id; empty before the first start, and after wipe
 
 	mu struct {
 		sync.Mutex
@@ -109,7 +109,7 @@ func (n *Node) await(ctx context.Context) error {
 		select {
 		case <-p.ended:
 			n.gone(p)
-			return fmt.Errorf("node %d: %w, exit code %d: %s", n.Number, errRefused, p.cmd.ProcessState.ExitCode(), n.lastWords())
+			return fmt.Errorf("node %d: %w, exit code %d: %s", n.Number, errRefused, p.cmd.ProcessState.ExitCode(), n.logTail())
 		case <-limit.C:
 			return fmt.Errorf("node %d did not serve within %v: see %s", n.Number, startLimit, n.log)
 		case <-ctx.Done():
@@ -198,8 +198,8 @@ func (n *Node) gone(p *process) {
 	}
 }
 
-// stopInTracks pauses the process (SIGSTOP); resume continues it.
-func (n *Node) stopInTracks() error {
+// suspend pauses the process (SIGSTOP); resume continues it.
+func (n *Node) suspend() error {
 	n.setPaused(true)
 	return n.signal(syscall.SIGSTOP)
 }
@@ -233,8 +233,8 @@ func killAll(nodes []*Node) error {
 func cutAll(nodes []*Node) error {
 	errs := make([]error, len(nodes))
 	for i, n := range nodes {
-		n.dark = true
-		errs[i] = n.stopInTracks()
+		n.poweredOff = true
+		errs[i] = n.suspend()
 	}
 	var crew sync.WaitGroup
 	for i, n := range nodes {
@@ -246,16 +246,16 @@ func cutAll(nodes []*Node) error {
 
 // powerUp restores the power, if it was cut. It does not start the node.
 func (n *Node) powerUp() error {
-	if !n.dark {
+	if !n.poweredOff {
 		return nil
 	}
-	n.dark = false
+	n.poweredOff = false
 	return n.disk.remount()
 }
 
-// diedAlone reports whether the process ended without the driver's doing, and its exit code. The node then counts as
+// exitedUnexpectedly reports whether the process ended without the driver's doing, and its exit code. The node then counts as
 // stopped. Any goroutine may call it.
-func (n *Node) diedAlone() (code int, yes bool) {
+func (n *Node) exitedUnexpectedly() (code int, yes bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	p := n.mu.process
@@ -296,8 +296,8 @@ func (n *Node) wipe() error {
 	return nil
 }
 
-// lastWords returns the end of the log.
-func (n *Node) lastWords() string {
+// logTail returns the end of the log.
+func (n *Node) logTail() string {
 	text, err := os.ReadFile(n.log)
 	if err != nil {
 		return err.Error()

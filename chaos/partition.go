@@ -11,33 +11,33 @@ import (
 
 // cutOff is one way of cutting nodes off from each other.
 type cutOff struct {
-	kind string
-	deaf map[*Node][]*Node // the nodes from which each node receives nothing
+	kind    string
+	blocked map[*Node][]*Node // the nodes from which each node receives nothing
 	// The sides of a full split; empty otherwise.
 	sides [][]*Node
 }
 
 // split blocks all packets between two groups of nodes.
 func split(kind string, a, b []*Node) cutOff {
-	c := cutOff{kind: kind, deaf: make(map[*Node][]*Node), sides: [][]*Node{a, b}}
+	c := cutOff{kind: kind, blocked: make(map[*Node][]*Node), sides: [][]*Node{a, b}}
 	for _, n := range a {
-		c.deaf[n] = b
+		c.blocked[n] = b
 	}
 	for _, n := range b {
-		c.deaf[n] = a
+		c.blocked[n] = a
 	}
 	return c
 }
 
 // drawCut draws a way to cut nodes off.
 func (d *driver) drawCut(ctx context.Context) (cutOff, error) {
-	all := d.some(len(d.Nodes))
+	all := d.drawNodes(len(d.Nodes))
 	leader, _, err := d.leader(ctx)
 	if err != nil {
 		return cutOff{}, err
 	}
 	others := slices.DeleteFunc(slices.Clone(all), func(n *Node) bool { return n == leader })
-	switch d.dice.IntN(6) {
+	switch d.rng.IntN(6) {
 	case 0, 1:
 		return split("halves", all[:len(all)/2], all[len(all)/2:]), nil
 	case 2:
@@ -45,23 +45,23 @@ func (d *driver) drawCut(ctx context.Context) (cutOff, error) {
 	case 3:
 		return split("leader alone", []*Node{leader}, others), nil
 	case 4:
-		return cutOff{kind: "leader hears nobody, all hear it", deaf: map[*Node][]*Node{leader: others}}, nil
+		return cutOff{kind: "leader hears nobody, all hear it", blocked: map[*Node][]*Node{leader: others}}, nil
 	default:
 		deaf := make(map[*Node][]*Node)
 		for _, n := range others {
 			deaf[n] = []*Node{leader}
 		}
-		return cutOff{kind: "nobody hears the leader, it hears all", deaf: deaf}, nil
+		return cutOff{kind: "nobody hears the leader, it hears all", blocked: deaf}, nil
 	}
 }
 
 func (d *driver) apply(c cutOff) error {
-	for n, whom := range c.deaf {
+	for n, whom := range c.blocked {
 		var numbers []int
 		for _, o := range whom {
 			numbers = append(numbers, o.Number)
 		}
-		if err := d.network.deafen(n.Number, numbers); err != nil {
+		if err := d.network.dropInbound(n.Number, numbers); err != nil {
 			return err
 		}
 	}
@@ -99,7 +99,7 @@ func (d *driver) cutNodes(c cutOff) []*Node {
 	}
 	var all []*Node
 	for _, n := range d.Nodes {
-		if c.deaf[n] != nil {
+		if c.blocked[n] != nil {
 			all = append(all, n)
 		}
 	}
@@ -125,7 +125,7 @@ func (d *driver) partitionsFor(ctx context.Context, shortest, longest time.Durat
 		if err := d.partition(ctx, c, d.between(shortest, longest), 10*time.Second); err != nil {
 			return err
 		}
-		if err := d.calm(ctx); err != nil {
+		if err := d.waitHealthy(ctx); err != nil {
 			return err
 		}
 		if (i+1)%5 == 0 {
@@ -138,12 +138,12 @@ func (d *driver) partitionsFor(ctx context.Context, shortest, longest time.Durat
 // islands splits the nodes for longer than connections and their time-outs last.
 func (d *driver) islands(ctx context.Context) error {
 	for i := 0; d.more(ctx, i); i++ {
-		all := d.some(len(d.Nodes))
+		all := d.drawNodes(len(d.Nodes))
 		c := split("islands", all[:len(all)/2], all[len(all)/2:])
 		if err := d.partition(ctx, c, islandsFor, 30*time.Second); err != nil {
 			return err
 		}
-		if err := d.calm(ctx); err != nil {
+		if err := d.waitHealthy(ctx); err != nil {
 			return err
 		}
 		d.readNow(ctx)
@@ -171,13 +171,13 @@ func (d *driver) partition(ctx context.Context, c cutOff, hold, asked time.Durat
 		return err
 	}
 	healed := d.ledger.Now()
-	d.judgeSides(c, before, edits, begun, cut, healing)
+	d.checkSides(c, before, edits, begun, cut, healing)
 	return d.measureHealing(ctx, c, mark, healed, asked)
 }
 
-// judgeSides checks what was acknowledged during a full split. A side without a majority of a region's members must
+// checkSides checks what was acknowledged during a full split. A side without a majority of a region's members must
 // not acknowledge any edit that was asked for after the cut; a side with one must continue.
-func (d *driver) judgeSides(c cutOff, before map[string]region, edits []Edit, begun, cut, healing time.Duration) {
+func (d *driver) checkSides(c cutOff, before map[string]region, edits []Edit, begun, cut, healing time.Duration) {
 	for _, side := range c.sides {
 		for _, cell := range d.writers.Cells() {
 			r, ok := before[cell]

@@ -12,7 +12,7 @@ import (
 )
 
 // readView is the view distance, in chunks, at which the whole area is visible from its middle.
-const readView = spotWide/grid.ChunkSize + 1
+const readView = workAreaWide/grid.ChunkSize + 1
 
 // readLimit is the time limit for readers to see everything.
 const readLimit = 60 * time.Second
@@ -59,10 +59,10 @@ func readOne(ctx context.Context, n *Node, l *Ledger, limit time.Duration) (Read
 		return r, err
 	}
 	defer s.close()
-	beats := time.NewTicker(beat)
+	beats := time.NewTicker(tickInterval)
 	defer beats.Stop()
 	arrived := false
-	for !arrived || !s.sees() {
+	for !arrived || !s.complete() {
 		select {
 		case <-ctx.Done():
 			return r, fmt.Errorf("read at node %d: not everything within %v", n.Number, limit)
@@ -73,7 +73,7 @@ func readOne(ctx context.Context, n *Node, l *Ledger, limit time.Duration) (Read
 			if f, failed := m.FromServer.(wire.Failure); failed {
 				return r, fmt.Errorf("read at node %d: %s: %s", n.Number, f.Code, f.Message)
 			}
-			if _, err := s.take(m.FromServer); err != nil {
+			if _, err := s.apply(m.FromServer); err != nil {
 				return r, err
 			}
 		case <-beats.C:
@@ -97,8 +97,8 @@ func readOne(ctx context.Context, n *Node, l *Ledger, limit time.Duration) (Read
 	return r, nil
 }
 
-// sees reports whether all chunks of the area have arrived.
-func (s *session) sees() bool {
+// complete reports whether all chunks of the area have arrived.
+func (s *session) complete() bool {
 	for x := int32(areaLow); x < areaHigh+grid.ChunkSize; x += grid.ChunkSize {
 		for z := int32(areaLow); z < areaHigh+grid.ChunkSize; z += grid.ChunkSize {
 			at := grid.Pos{X: min(x, areaHigh-1), Z: min(z, areaHigh-1)}.Chunk()

@@ -127,8 +127,8 @@ func (s *session) send(m wire.FromClient) error {
 	return nil
 }
 
-// take applies a message to the session's land, and returns the block changes to record.
-func (s *session) take(m wire.FromServer) ([]wire.BlockChange, error) {
+// apply applies a message to the session's land, and returns the block changes to record.
+func (s *session) apply(m wire.FromServer) ([]wire.BlockChange, error) {
 	switch m := m.(type) {
 	case wire.ChunkData:
 		plain, err := wire.UnpackChunk(m.Data)
@@ -170,14 +170,14 @@ const (
 	worldHeight = 32
 	// flySpeed is in blocks per second, below the 20 that the rules allow in each direction.
 	flySpeed = 17.
-	// beat is the interval of a player's moves and edits.
-	beat = 100 * time.Millisecond
+	// tickInterval is the interval of a player's moves and edits.
+	tickInterval = 100 * time.Millisecond
 )
 
 // fly takes one step towards a place at hover height: up first, then straight there. It reports whether the player
 // has arrived.
 func (s *session) fly(x, z float64) (arrived bool, err error) {
-	const step = flySpeed * float64(beat) / float64(time.Second)
+	const step = flySpeed * float64(tickInterval) / float64(time.Second)
 	p := s.pose
 	dx, dy, dz := x-p.X, hover-p.Y, z-p.Z
 	way := math.Hypot(dx, dz)

@@ -14,24 +14,24 @@ import (
 const (
 	plotWide          = 9
 	plotLow, plotHigh = worldHeight - 5, worldHeight - 1 // half open
-	plotsAlong        = 9                                // a spot is a square of that many plots
+	plotsPerSide      = 9                                // a spot is a square of that many plots
 	hotBlocks         = 6
 	editsPerPlot      = 450 // then the spot moves to the next plot, and this one comes to rest
-	spotWide          = plotWide * plotsAlong
-	spots             = 4
+	workAreaWide      = plotWide * plotsPerSide
+	workAreas         = 4
 	hotShare          = .35
-	areaLow, areaHigh = -spotWide, spotWide // of all spots together along x and z, half open
+	areaLow, areaHigh = -workAreaWide, workAreaWide // of all spots together along x and z, half open
 )
 
-// spot is an area where some players work together, within one region. Each of the four quadrants around the corner
+// workArea is an area where some players work together, within one region. Each of the four quadrants around the corner
 // where four regions meet is one. Its plots are worked on one after another: most blocks are written a few times
 // within seconds, and then rest until the end of the run, where a lost edit shows.
-type spot struct {
+type workArea struct {
 	signX, signZ int32
 
 	mu struct {
 		sync.Mutex
-		dice   *rand.Rand
+		rng    *rand.Rand
 		plot   int // counted over the whole run
 		issued int // edits of this plot
 		hot    []grid.Pos
@@ -50,22 +50,22 @@ var palette = func() []chunk.Block {
 	return append(all, chunk.Air)
 }()
 
-func newSpot(n int, seed uint64) *spot {
-	s := &spot{signX: 1 - 2*int32(n%2), signZ: 1 - 2*int32(n/2%2)}
-	s.mu.dice = rand.New(rand.NewPCG(seed, uint64(n)))
+func newWorkArea(n int, seed uint64) *workArea {
+	s := &workArea{signX: 1 - 2*int32(n%2), signZ: 1 - 2*int32(n/2%2)}
+	s.mu.rng = rand.New(rand.NewPCG(seed, uint64(n)))
 	s.mu.next = make(map[grid.Pos]int)
-	s.heat()
+	s.drawHotBlocks()
 	return s
 }
 
 // cell returns the region that contains all plots of the spot.
-func (s *spot) cell() string { return cellOf(s.origin()) }
+func (s *workArea) cell() string { return cellOf(s.origin()) }
 
 // origin returns the column of the spot that is nearest to the corner.
-func (s *spot) origin() grid.Pos { return grid.Pos{X: min(s.signX, 0), Z: min(s.signZ, 0)} }
+func (s *workArea) origin() grid.Pos { return grid.Pos{X: min(s.signX, 0), Z: min(s.signZ, 0)} }
 
 // middle returns the current plot, and the column in its middle.
-func (s *spot) middle() (plot int, x, z int32) {
+func (s *workArea) middle() (plot int, x, z int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x, z = s.column(s.mu.plot)
@@ -73,11 +73,11 @@ func (s *spot) middle() (plot int, x, z int32) {
 }
 
 // column returns the middle of a plot. Plots follow a winding path through the spot.
-func (s *spot) column(plot int) (x, z int32) {
-	plot %= plotsAlong * plotsAlong
-	row, col := plot/plotsAlong, plot%plotsAlong
+func (s *workArea) column(plot int) (x, z int32) {
+	plot %= plotsPerSide * plotsPerSide
+	row, col := plot/plotsPerSide, plot%plotsPerSide
 	if row%2 == 1 {
-		col = plotsAlong - 1 - col
+		col = plotsPerSide - 1 - col
 	}
 	at := func(i int, sign int32) int32 {
 		v := int32(i*plotWide + plotWide/2)
@@ -90,28 +90,28 @@ func (s *spot) column(plot int) (x, z int32) {
 }
 
 // edit draws the next edit for a player over the middle of a plot; false if the spot has moved on.
-func (s *spot) edit(plot int) (grid.Pos, chunk.Block, bool) {
+func (s *workArea) edit(plot int) (grid.Pos, chunk.Block, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if plot != s.mu.plot {
 		return grid.Pos{}, 0, false
 	}
 	pos := s.draw()
-	if s.mu.dice.Float64() < hotShare {
-		pos = s.mu.hot[s.mu.dice.IntN(len(s.mu.hot))]
+	if s.mu.rng.Float64() < hotShare {
+		pos = s.mu.hot[s.mu.rng.IntN(len(s.mu.hot))]
 	}
 	b := palette[s.mu.next[pos]%len(palette)]
 	s.mu.next[pos]++
 	if s.mu.issued++; s.mu.issued == editsPerPlot {
 		s.mu.plot++
 		s.mu.issued = 0
-		s.heat()
+		s.drawHotBlocks()
 	}
 	return pos, b, true
 }
 
-// heat chooses the plot's hot blocks.
-func (s *spot) heat() {
+// drawHotBlocks chooses the plot's hot blocks.
+func (s *workArea) drawHotBlocks() {
 	s.mu.hot = s.mu.hot[:0]
 	for len(s.mu.hot) < hotBlocks {
 		if pos := s.draw(); !slices.Contains(s.mu.hot, pos) {
@@ -120,13 +120,13 @@ func (s *spot) heat() {
 	}
 }
 
-func (s *spot) draw() grid.Pos {
+func (s *workArea) draw() grid.Pos {
 	x, z := s.column(s.mu.plot)
 	for {
 		pos := grid.Pos{
-			X: x - plotWide/2 + s.mu.dice.Int32N(plotWide),
-			Y: plotLow + s.mu.dice.Int32N(plotHigh-plotLow),
-			Z: z - plotWide/2 + s.mu.dice.Int32N(plotWide),
+			X: x - plotWide/2 + s.mu.rng.Int32N(plotWide),
+			Y: plotLow + s.mu.rng.Int32N(plotHigh-plotLow),
+			Z: z - plotWide/2 + s.mu.rng.Int32N(plotWide),
 		}
 		if !overSpawn(pos) {
 			return pos

@@ -11,11 +11,11 @@ import (
 // is read. No plot is worked on twice before all were.
 func TestSpots(t *testing.T) {
 	cells := make(map[string]bool)
-	for n := range spots {
-		s := newSpot(n, 1)
+	for n := range workAreas {
+		s := newWorkArea(n, 1)
 		cells[s.cell()] = true
 		seen := make(map[grid.Pos]int)
-		for i := range plotsAlong * plotsAlong * editsPerPlot {
+		for i := range plotsPerSide * plotsPerSide * editsPerPlot {
 			plot, x, z := s.middle()
 			if plot != i/editsPerPlot {
 				t.Fatalf("edit %d is of plot %d", i, plot)
@@ -44,7 +44,7 @@ func TestSpots(t *testing.T) {
 			t.Error("a plot of the past is edited")
 		}
 	}
-	if len(cells) != spots {
+	if len(cells) != workAreas {
 		t.Errorf("the spots are in the regions %v", cells)
 	}
 }

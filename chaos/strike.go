@@ -28,7 +28,7 @@ func (d *driver) each(ctx context.Context, event func(context.Context) error) er
 		}
 		pause(ctx, d.between(300*time.Millisecond, 2500*time.Millisecond))
 		if (i+1)%readEvery == 0 {
-			if err := d.rest(ctx, healLimit); err != nil {
+			if err := d.waitRecovered(ctx, healLimit); err != nil {
 				return err
 			}
 			d.readNow(ctx)
@@ -39,11 +39,11 @@ func (d *driver) each(ctx context.Context, event func(context.Context) error) er
 
 // victims draws the affected nodes: mostly one.
 func (d *driver) victims(ctx context.Context) (kind string, nodes []*Node) {
-	switch p := d.dice.Float64(); {
+	switch p := d.rng.Float64(); {
 	case p < .65:
-		return "one", d.some(1)
+		return "one", d.drawNodes(1)
 	case p < .8:
-		return "two", d.some(2)
+		return "two", d.drawNodes(2)
 	case p < .9:
 		return "all replicas of a region", d.replicas(ctx)
 	default:
@@ -53,15 +53,15 @@ func (d *driver) victims(ctx context.Context) (kind string, nodes []*Node) {
 
 func (d *driver) kill(ctx context.Context) error {
 	kind, victims := d.victims(ctx)
-	return d.strike(ctx, "kill -9: "+kind, victims, killAll)
+	return d.takeDown(ctx, "kill -9: "+kind, victims, killAll)
 }
 
-// strike takes nodes down with blow, and starts them again a moment later.
-func (d *driver) strike(ctx context.Context, kind string, victims []*Node, blow func([]*Node) error) error {
+// takeDown takes nodes down with blow, and starts them again a moment later.
+func (d *driver) takeDown(ctx context.Context, kind string, victims []*Node, fault func([]*Node) error) error {
 	down := d.between(0, 1500*time.Millisecond)
 	d.log(kind, victims, "down", ms(down))
 	d.report.fault(kind)
-	if err := blow(victims); err != nil {
+	if err := fault(victims); err != nil {
 		return err
 	}
 	d.report.count("nodes struck", "", len(victims))
@@ -76,7 +76,7 @@ func (d *driver) strike(ctx context.Context, kind string, victims []*Node, blow 
 
 func (d *driver) cutPower(ctx context.Context) error {
 	kind, victims := d.victims(ctx)
-	return d.strike(ctx, "power cut: "+kind, victims, cutAll)
+	return d.takeDown(ctx, "power cut: "+kind, victims, cutAll)
 }
 
 func (d *driver) pause(ctx context.Context) error {
@@ -85,7 +85,7 @@ func (d *driver) pause(ctx context.Context) error {
 	d.log("SIGSTOP: "+kind, victims, "for", ms(stopped))
 	d.report.fault("SIGSTOP: " + kind)
 	for _, n := range victims {
-		if err := n.stopInTracks(); err != nil {
+		if err := n.suspend(); err != nil {
 			return err
 		}
 	}
@@ -99,7 +99,7 @@ func (d *driver) pause(ctx context.Context) error {
 
 // terminate stops a node as an operator would, and starts it again.
 func (d *driver) terminate(ctx context.Context) error {
-	n := d.some(1)[0]
+	n := d.drawNodes(1)[0]
 	d.log("SIGTERM", []*Node{n})
 	d.report.fault("SIGTERM")
 	if err := d.stopNode(ctx, n); err != nil {
@@ -118,7 +118,7 @@ func (d *driver) stopNode(ctx context.Context, n *Node) error {
 	}
 	d.report.time("SIGTERM to exit", "", took)
 	if code != 0 {
-		d.report.problem("node %d exited with code %d after SIGTERM: %s", n.Number, code, n.lastWords())
+		d.report.problem("node %d exited with code %d after SIGTERM: %s", n.Number, code, n.logTail())
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (d *driver) mix(ctx context.Context) error {
 	if d.network != nil {
 		kinds = append(kinds, d.shortCut)
 	}
-	return d.each(ctx, func(ctx context.Context) error { return kinds[d.dice.IntN(len(kinds))](ctx) })
+	return d.each(ctx, func(ctx context.Context) error { return kinds[d.rng.IntN(len(kinds))](ctx) })
 }
 
 // short makes one fault of each kind.
@@ -143,14 +143,14 @@ func (d *driver) short(ctx context.Context) error {
 	}
 	kinds := []func(context.Context) error{
 		func(ctx context.Context) error {
-			return d.strike(ctx, "kill -9: leader", []*Node{leader}, killAll)
+			return d.takeDown(ctx, "kill -9: leader", []*Node{leader}, killAll)
 		},
-		func(ctx context.Context) error { return d.strike(ctx, "kill -9: all nodes", d.Nodes, killAll) },
+		func(ctx context.Context) error { return d.takeDown(ctx, "kill -9: all nodes", d.Nodes, killAll) },
 		d.pause, d.terminate,
 	}
 	if d.hasDisks() {
 		kinds = append(kinds, func(ctx context.Context) error {
-			return d.strike(ctx, "power cut: all nodes", d.Nodes, cutAll)
+			return d.takeDown(ctx, "power cut: all nodes", d.Nodes, cutAll)
 		}, d.shortFill)
 	}
 	if d.network != nil {
@@ -160,7 +160,7 @@ func (d *driver) short(ctx context.Context) error {
 		if err := kinds[i](ctx); err != nil {
 			return err
 		}
-		if err := d.calm(ctx); err != nil {
+		if err := d.waitHealthy(ctx); err != nil {
 			return err
 		}
 	}
@@ -172,9 +172,9 @@ func (d *driver) hasDisks() bool { return d.Nodes[0].disk != nil }
 // healLimit is the time limit for a cluster to recover after the last fault.
 const healLimit = 60 * time.Second
 
-// rest waits until the cluster is healthy again.
-func (d *driver) rest(ctx context.Context, limit time.Duration) error {
-	if _, err := eventually(ctx, limit, func() string { return d.whole(ctx) }); err != nil {
+// waitRecovered waits until the cluster is healthy again.
+func (d *driver) waitRecovered(ctx context.Context, limit time.Duration) error {
+	if _, err := eventually(ctx, limit, func() string { return d.missing(ctx) }); err != nil {
 		if ctx.Err() == nil {
 			d.report.problem("event %d: cluster did not recover: %v", d.report.Events, err)
 		}

@@ -46,17 +46,17 @@ func (b *bench) daemons(ctx context.Context, n int) ([]*rig.Daemon, error) {
 	}
 	o, began, told := b.rigOptions(dir), time.Now(), time.Now()
 	o.Started = func(started int) {
-		if time.Since(told) > sayEvery || started == n && n > manyDaemons {
+		if time.Since(told) > progressEvery || started == n && n > manyDaemons {
 			told = time.Now()
-			say("%d of %d daemons serve after %.0f s", started, n, time.Since(began).Seconds())
+			logf("%d of %d daemons serve after %.0f s", started, n, time.Since(began).Seconds())
 		}
 	}
 	return rig.Network(ctx, o, n)
 }
 
 const (
-	// sayEvery is the interval between progress messages of a long step.
-	sayEvery = 5 * time.Second
+	// progressEvery is the interval between progress messages of a long step.
+	progressEvery = 5 * time.Second
 	// manyDaemons is the number of daemons up to which their start is not reported.
 	manyDaemons = 8
 )
@@ -64,14 +64,14 @@ const (
 func (b *bench) rigOptions(dir string) rig.Options {
 	o := rig.Options{Binary: b.binary, Dir: dir, CPUs: b.serverCPUs, Procs: 1, Nice: b.nice}
 	if b.sharesCores() {
-		o.Nice += playersFirst
+		o.Nice += playerPriority
 	}
 	return o
 }
 
-// playersFirst is added to the daemons' niceness if they share cores with the players: players without processor time
+// playerPriority is added to the daemons' niceness if they share cores with the players: players without processor time
 // do not move, and a server with idle players has less work.
-const playersFirst = 5
+const playerPriority = 5
 
 // sharesCores reports whether daemons and players have a core in common.
 func (b *bench) sharesCores() bool {
@@ -125,7 +125,7 @@ func (b *bench) play(ctx context.Context, o crowd.Options, n int, targets []targ
 	defer cancel(nil)
 	crew.Go(func() { c.Run(ctx) })
 	crew.Go(func() { b.guard(ctx, targets, cancel) })
-	pace := o.Pace
+	pace := o.JoinRate
 	if pace == 0 {
 		pace = 100
 	}
@@ -178,8 +178,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// say prints a progress message to the terminal.
-func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+// logf prints a progress message to the terminal.
+func logf(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
 // publish prints a figure's text, and inserts it into the page. Plots and CSV files are written already.
 func (b *bench) publish(name, text string) error { return b.publishIn("performance.md", name, text) }

@@ -51,7 +51,7 @@ func (b *bench) floorReading(ctx context.Context, n int, l load, readers bool, w
 		return r, err
 	}
 	defer p.Stop()
-	o := crowd.Options{Targets: []string{game}, Blob: make([]byte, max(1, l.move)), Pace: 1000}
+	o := crowd.Options{Targets: []string{game}, FloorMove: make([]byte, max(1, l.move)), JoinRate: 1000}
 	err = b.play(ctx, o, n, []target{p}, func(ctx context.Context, c *crowd.Crowd) error {
 		if err := pause(ctx, warm); err != nil {
 			return err

@@ -87,7 +87,7 @@ func (b *bench) divide(ctx context.Context, nodes, players, samples int) (d divi
 		return d, err
 	}
 	defer killAll(daemons)
-	atlas := crowd.NewAtlas()
+	atlas := crowd.NewHeightMap()
 	spawn, err := atlas.Survey(ctx, daemons[0].Game, 1)
 	if err != nil {
 		return d, err
@@ -96,7 +96,7 @@ func (b *bench) divide(ctx context.Context, nodes, players, samples int) (d divi
 	for i := range daemons {
 		names = append(names, fmt.Sprintf("gateways-%d-%d", nodes, i+1))
 	}
-	o := crowd.Options{Targets: gamesOf(daemons), Atlas: atlas, Homes: []grid.ChunkPos{spawn}, Samples: samples}
+	o := crowd.Options{Targets: gamesOf(daemons), Heights: atlas, Homes: []grid.ChunkPos{spawn}, Samples: samples}
 	err = b.play(ctx, o, players, targetsOf(daemons), func(ctx context.Context, c *crowd.Crowd) (err error) {
 		if err := pause(ctx, warm); err != nil {
 			return err
@@ -127,14 +127,14 @@ func (b *bench) gateways(ctx context.Context, nodes, players int) error {
 	if err != nil {
 		return err
 	}
-	say("%s", crowded{reading: one.reading, wanted: players}.line("one daemon"))
+	logf("%s", crowded{reading: one.reading, wanted: players}.line("one daemon"))
 	many, err := b.divide(ctx, nodes, players, nodes)
 	if err != nil {
 		return err
 	}
-	say("%s", crowded{reading: many.reading, wanted: players}.line(fmt.Sprintf("%d daemons", nodes)))
+	logf("%s", crowded{reading: many.reading, wanted: players}.line(fmt.Sprintf("%d daemons", nodes)))
 	if b.profile {
-		say("of one that does not lead:\n%s\nof the leader:\n%s", many.profiles[(many.leader+1)%nodes].Top, many.profiles[many.leader].Top)
+		logf("of one that does not lead:\n%s\nof the leader:\n%s", many.profiles[(many.leader+1)%nodes].Top, many.profiles[many.leader].Top)
 	}
 	share := fmt.Sprintf("1/%d of the one", nodes)
 	table := figure.Table{Head: []string{
@@ -157,7 +157,7 @@ func (b *bench) gateways(ctx context.Context, nodes, players int) error {
 		}
 		table.Add(name, percent(cpu), percent(frames), plain, framed, many.FrameRate(), seen(many.reading))
 	}
-	text := table.Markdown() + "\n" + doubts([]crowded{{reading: one.reading, wanted: players}, {reading: many.reading, wanted: players}}) +
+	text := table.Markdown() + "\n" + caveats([]crowded{{reading: one.reading, wanted: players}, {reading: many.reading, wanted: players}}) +
 		fmt.Sprintf("The dearest gateway that does not lead costs **%s** of %s daemon, and **%s** of %s without its frames and of the\n"+
 			"gateway's own frames. Frames are what the daemon's CPU profile has in the functions that take in what the region's leader\n"+
 			"tells, from the stream between nodes (yamux' `recvLoop`) to the mirror (`feed.receive`), times its CPU. The motion of all\n"+

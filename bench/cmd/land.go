@@ -43,17 +43,17 @@ func (b *bench) land(ctx context.Context, players int) error {
 	}
 	d := daemons[0]
 	defer d.Kill()
-	atlas := crowd.NewAtlas()
+	atlas := crowd.NewHeightMap()
 	spawn, err := atlas.Survey(ctx, d.Game, 1)
 	if err != nil {
 		return err
 	}
-	o := crowd.Options{Targets: []string{d.Game}, Atlas: atlas, Homes: []grid.ChunkPos{spawn}, View: warmRadius}
+	o := crowd.Options{Targets: []string{d.Game}, Heights: atlas, Homes: []grid.ChunkPos{spawn}, View: warmRadius}
 	var warm, cold []crowd.Load
 	var built bot.Report
 	var r reading
 	err = b.play(ctx, o, players, []target{d}, func(ctx context.Context, c *crowd.Crowd) (err error) {
-		first, err := look(ctx, []target{d}, c)
+		first, err := readInstant(ctx, []target{d}, c)
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (b *bench) land(ctx context.Context, players int) error {
 		}); err != nil {
 			return err
 		}
-		last, err := look(ctx, []target{d}, c)
+		last, err := readInstant(ctx, []target{d}, c)
 		r = b.between(first, last)
 		return err
 	})
@@ -106,7 +106,7 @@ func flights(ctx context.Context, d *rig.Daemon, spawn grid.ChunkPos, warm bool)
 }
 
 func flight(ctx context.Context, d *rig.Daemon, name string, spawn grid.ChunkPos, warm bool, turn float64) ([]crowd.Load, error) {
-	p, err := crowd.Send(ctx, d.Game, name, 1)
+	p, err := crowd.StartProbe(ctx, d.Game, name, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func flight(ctx context.Context, d *rig.Daemon, name string, spawn grid.ChunkPos
 // if it has at most one (alone).
 func (b *bench) changes(ctx context.Context) (each, alone float64, err error) {
 	const viewers = 20
-	d, o, err := b.townOf(ctx, 1)
+	d, o, err := b.startSpreadCrowd(ctx, 1)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -221,7 +221,7 @@ func (b *bench) reportLand(r reading, warm, cold []crowd.Load, built bot.Report,
 	size.Add("a changed block to each who sees it, one a tick at the most", alone)
 	size.Add("a changed block to each who sees it, several a tick", each)
 	text := table.Markdown() + "\n" + size.Markdown()
-	if why := r.doubt(); why != "" {
+	if why := r.caveat(); why != "" {
 		text += "\n**Not to be trusted**: " + why + ".\n"
 	}
 	return b.publish("land", text)

@@ -43,7 +43,7 @@ var sources = []string{"cache", "neighbour", "dht", "catalog", "founded"}
 
 func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
 	const questions = 1000
-	say("starting %d daemons", nodes)
+	logf("starting %d daemons", nodes)
 	daemons, err := b.daemons(ctx, nodes)
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func sourcesOf(ctx context.Context, daemons []*rig.Daemon) (sums []float64, err 
 
 // ask asks a game server for a chunk's server, over an open connection.
 func ask(ctx context.Context, game string, at grid.ChunkPos) (took time.Duration, server string, err error) {
-	c, in, err := greet(ctx, game, wire.Handshake{Purpose: wire.PurposeDHT})
+	c, in, err := openOriginal(ctx, game, wire.Handshake{Purpose: wire.PurposeDHT})
 	if err != nil {
 		return 0, "", err
 	}
@@ -177,7 +177,7 @@ func ask(ctx context.Context, game string, at grid.ChunkPos) (took time.Duration
 
 // visit connects to a chunk as an original client, so that its region is opened and published.
 func visit(ctx context.Context, server string, at grid.ChunkPos) error {
-	c, in, err := greet(ctx, server, wire.Handshake{Purpose: wire.PurposeConnect, Chunk: at, Player: "visitor"})
+	c, in, err := openOriginal(ctx, server, wire.Handshake{Purpose: wire.PurposeConnect, Chunk: at, Player: "visitor"})
 	if err != nil {
 		return err
 	}
@@ -188,8 +188,8 @@ func visit(ctx context.Context, server string, at grid.ChunkPos) error {
 	return nil
 }
 
-// greet opens the original protocol. It returns an error if the server refuses.
-func greet(ctx context.Context, game string, h wire.Handshake) (net.Conn, *bufio.Reader, error) {
+// openOriginal opens the original protocol. It returns an error if the server refuses.
+func openOriginal(ctx context.Context, game string, h wire.Handshake) (net.Conn, *bufio.Reader, error) {
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", game)
 	if err != nil {
 		return nil, nil, err

@@ -117,7 +117,7 @@ func (b *bench) prepared(ctx context.Context, run func(context.Context) error) (
 		}
 		defer func() { b.binary = "" }()
 	}
-	if err := rig.BoundSelf(b.botCPUs, b.nice); err != nil {
+	if err := rig.PinSelf(b.botCPUs, b.nice); err != nil {
 		return err
 	}
 	runtime.GOMAXPROCS(len(b.botCPUs))

@@ -33,7 +33,7 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 		warm, length = b.times(time.Minute, 5*time.Minute)
 		pace = 20
 	}
-	say("starting %d daemons", nodes)
+	logf("starting %d daemons", nodes)
 	daemons, err := b.daemons(ctx, nodes)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 	if err != nil {
 		return err
 	}
-	o := crowd.Options{Targets: gamesOf(daemons), Roam: 800, Pace: pace}
+	o := crowd.Options{Targets: gamesOf(daemons), Roam: 800, JoinRate: pace}
 	var series []moment
 	var r reading
 	joined := 0.0
@@ -53,16 +53,16 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 		defer rec.stop() //nolint:errcheck // likewise, where it is not stopped below
 		began := time.Now()
 		if err := c.Add(ctx, players-1); err != nil {
-			say("not all players could join: %v", err) // the table has the number of those who joined
+			logf("not all players could join: %v", err) // the table has the number of those who joined
 		}
-		say("%d players joined after %.0f s", c.Counts().Players, time.Since(began).Seconds())
+		logf("%d players joined after %.0f s", c.Counts().Players, time.Since(began).Seconds())
 		if err := pause(ctx, warm); err != nil {
 			return err
 		}
 		joined = time.Since(began).Seconds()
 		profiled := b.startProfile(ctx, daemons[0], "network", min(length, time.Minute))
 		var err error
-		say("all players are in place: measuring for %v", length)
+		logf("all players are in place: measuring for %v", length)
 		r, err = b.measure(ctx, targets, c, length)
 		err = errors.Join(err, profiled())
 		series, _ = rec.stop() // its error is that of pause
@@ -77,17 +77,17 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 	return b.reportNetwork(series, r, before, joined)
 }
 
-// rested is what idle daemons have used.
-type rested struct {
+// idleUsage is what idle daemons have used.
+type idleUsage struct {
 	starting time.Duration // of a core, all together, until all of them served
 	idle     float64       // after that, as a share of one core
 }
 
 // unused waits until newly started daemons are idle, and measures what they use then.
-func (b *bench) unused(ctx context.Context, targets []target) (r rested, err error) {
+func (b *bench) unused(ctx context.Context, targets []target) (r idleUsage, err error) {
 	settle, length := 30*time.Second, 20*time.Second
 	r.starting = usedBy(targets)
-	say("starting took %.0f s of a core; waiting %v until the daemons are idle", r.starting.Seconds(), settle)
+	logf("starting took %.0f s of a core; waiting %v until the daemons are idle", r.starting.Seconds(), settle)
 	if err := pause(ctx, settle); err != nil {
 		return r, err
 	}
@@ -96,7 +96,7 @@ func (b *bench) unused(ctx context.Context, targets []target) (r rested, err err
 		return r, err
 	}
 	r.idle = (usedBy(targets) - before).Seconds() / time.Since(began).Seconds()
-	say("idle daemons use %.1f %% of a core", percent(r.idle))
+	logf("idle daemons use %.1f %% of a core", percent(r.idle))
 	return r, nil
 }
 
@@ -118,12 +118,12 @@ func progress() func(moment) {
 		}
 		told = m.at
 		cpu, rss := m.total()
-		say("%4.0f s: %d players, all daemons %.0f %% of a core and %d MiB, the busiest %.1f %%",
+		logf("%4.0f s: %d players, all daemons %.0f %% of a core and %d MiB, the busiest %.1f %%",
 			m.at, m.players, percent(cpu), rss>>20, percent(slices.Max(m.cpu)))
 	}
 }
 
-func (b *bench) reportNetwork(series []moment, r reading, before rested, joined float64) error {
+func (b *bench) reportNetwork(series []moment, r reading, before idleUsage, joined float64) error {
 	nodes := len(r.CPU)
 	var most, mean, all []figure.Point
 	peak, sum, n := 0.0, 0.0, 0.0
@@ -187,7 +187,7 @@ func (b *bench) reportNetwork(series []moment, r reading, before rested, joined 
 	table.Add("moves of a player that his region is told of, a second", ratio(told, r.Seconds*float64(r.Players)))
 	table.Add("kB/s from a daemon to others", ratio(bytes, r.Seconds*float64(nodes))/1000)
 	text := "![CPU of the daemons](performance/network.svg)\n\n" + table.Markdown()
-	if why := r.doubt(); why != "" {
+	if why := r.caveat(); why != "" {
 		text += "\n**Not to be trusted**: " + why + ".\n"
 	}
 	return b.publish("network", text)

@@ -45,7 +45,7 @@ func (c crowded) missed() string {
 func (b *bench) oneChunk(ctx context.Context, players []int, withFloor bool) error {
 	var rows []crowded
 	most, err := search(players, 100, func(n int) (bool, error) {
-		row, err := again(func() (crowded, error) { return b.crowdOf(ctx, n) })
+		row, err := retryUnreliable(func() (crowded, error) { return b.crowdOf(ctx, n) })
 		rows = append(rows, row)
 		return row.missed() == "", err
 	})
@@ -56,7 +56,7 @@ func (b *bench) oneChunk(ctx context.Context, players []int, withFloor bool) err
 	floorMost := 0
 	if withFloor && most > 0 {
 		floorMost, err = search(players, max(most, 400), func(n int) (bool, error) {
-			row, err := again(func() (crowded, error) { return b.floorOf(ctx, n, rows) })
+			row, err := retryUnreliable(func() (crowded, error) { return b.floorOf(ctx, n, rows) })
 			floors = append(floors, row)
 			return row.missed() == "", err
 		})
@@ -67,12 +67,12 @@ func (b *bench) oneChunk(ctx context.Context, players []int, withFloor bool) err
 	return b.reportOneChunk(rows, floors, most, floorMost)
 }
 
-// again repeats a measurement that failed the rule and is in doubt: on a shared machine other programs may have
+// retryUnreliable repeats a measurement that failed the rule and is in doubt: on a shared machine other programs may have
 // slowed it down.
-func again(measure func() (crowded, error)) (row crowded, err error) {
+func retryUnreliable(measure func() (crowded, error)) (row crowded, err error) {
 	for range 2 {
 		row, err = measure()
-		if err != nil || row.missed() == "" || row.failed != nil || row.doubt() == "" {
+		if err != nil || row.missed() == "" || row.failed != nil || row.caveat() == "" {
 			break
 		}
 	}
@@ -128,12 +128,12 @@ func (b *bench) crowdOf(ctx context.Context, n int) (row crowded, err error) {
 	}
 	d := daemons[0]
 	defer d.Kill()
-	atlas := crowd.NewAtlas()
+	atlas := crowd.NewHeightMap()
 	spawn, err := atlas.Survey(ctx, d.Game, 1)
 	if err != nil {
 		return row, err
 	}
-	o := crowd.Options{Targets: []string{d.Game}, Atlas: atlas, Homes: []grid.ChunkPos{spawn}}
+	o := crowd.Options{Targets: []string{d.Game}, Heights: atlas, Homes: []grid.ChunkPos{spawn}}
 	row.wanted = n
 	err = b.play(ctx, o, n, targetsOf(daemons), func(ctx context.Context, c *crowd.Crowd) error {
 		if err := pause(ctx, warm); err != nil {
@@ -149,7 +149,7 @@ func (b *bench) crowdOf(ctx context.Context, n int) (row crowded, err error) {
 		}
 		row.failed = err
 	}
-	say("%s", row.line("voxeld"))
+	logf("%s", row.line("voxeld"))
 	return row, nil
 }
 
@@ -163,7 +163,7 @@ func (b *bench) floorOf(ctx context.Context, n int, rows []crowded) (row crowded
 		}
 		row.failed = err
 	}
-	say("%s", row.line("floor"))
+	logf("%s", row.line("floor"))
 	return row, nil
 }
 
@@ -215,7 +215,7 @@ func (c crowded) line(who string) string {
 	if why := c.missed(); why != "" {
 		text += "; NOT HELD: " + why
 	}
-	if why := c.doubt(); why != "" {
+	if why := c.caveat(); why != "" {
 		text += "; DOUBTFUL: " + why
 	}
 	return text

@@ -46,7 +46,7 @@ func (b *bench) reportOneChunk(rows, floors []crowded, most, floorMost int) erro
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "![players in one chunk](performance/one-chunk.svg)\n\n%s\n", table.Markdown())
-	text.WriteString(doubts(rows))
+	text.WriteString(caveats(rows))
 	fmt.Fprintf(&text, "The largest number of players that held: **%d**.\n", most)
 	if len(floors) == 0 {
 		return b.publish("one-chunk", text.String())
@@ -60,7 +60,7 @@ func (b *bench) reportOneChunk(rows, floors []crowded, most, floorMost int) erro
 		floorTable.Add(fmt.Sprint(r.wanted), holds(r), percent(r.TotalCPU()), r.perPlayer(r.Seen.BytesIn)/1000, r.FrameRate(), 1000*r.Tick99(), percent(r.BotCPU))
 	}
 	fmt.Fprintf(&text, "\n%s\n%sThe floor program held **%d**: voxeld holds **%s** of that.\n",
-		floorTable.Markdown(), doubts(floors), floorMost, figure.Number(ratio(float64(most), float64(floorMost))))
+		floorTable.Markdown(), caveats(floors), floorMost, figure.Number(ratio(float64(most), float64(floorMost))))
 	return b.publish("one-chunk", text.String())
 }
 
@@ -116,14 +116,14 @@ func truth(v bool) float64 {
 	return 0
 }
 
-// doubts lists the measurements that may be unreliable.
-func doubts(rows []crowded) string {
+// caveats lists the measurements that may be unreliable.
+func caveats(rows []crowded) string {
 	var b strings.Builder
 	for _, r := range rows {
 		if r.failed != nil {
 			continue
 		}
-		if why := r.doubt(); why != "" {
+		if why := r.caveat(); why != "" {
 			fmt.Fprintf(&b, "- With %d players **not to be trusted**: %s.\n", r.wanted, why)
 		}
 	}

@@ -66,7 +66,7 @@ func (b *bench) originalOf(ctx context.Context, n int) (row crowded, err error) 
 		}
 		row.failed = err
 	}
-	say("%s", originalLine(row))
+	logf("%s", originalLine(row))
 	return row, nil
 }
 
@@ -136,7 +136,7 @@ func originalLine(r crowded) string {
 	if why := originalMissed(r); why != "" {
 		text += "; NOT HELD: " + why
 	}
-	if why := r.doubt(); why != "" {
+	if why := r.caveat(); why != "" {
 		text += "; DOUBTFUL: " + why
 	}
 	return text
@@ -181,6 +181,6 @@ func (b *bench) reportOriginal(rows []crowded) error {
 		return err
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s\n%s", table.Markdown(), doubts(rows))
+	fmt.Fprintf(&text, "%s\n%s", table.Markdown(), caveats(rows))
 	return b.publish("original", text.String())
 }

@@ -31,8 +31,8 @@ const (
 	settleRounds = 60
 )
 
-// live are the options of an overlay measurement.
-type live struct {
+// overlayOptions are the options of an overlay measurement.
+type overlayOptions struct {
 	players  []int
 	games    []string
 	overlays []string
@@ -47,7 +47,7 @@ type live struct {
 
 // newOverlays returns the command that measures overlays between real daemons.
 func newOverlays(b *bench) *cobra.Command {
-	var l live
+	var l overlayOptions
 	c := b.command("overlays", "Position age and PQ between real gateways, by overlay",
 		"Players of the papers' games are spread over gateways that are real daemons. Every move contains the player's round.\n"+
 			"Each player records the updates of others that they receive; the simulator's code computes PQ from that. The papers'\n"+
@@ -93,7 +93,7 @@ type played struct {
 	players int
 	result  *sim.Result
 	from    int // the first measured round
-	seen    *crowd.Played
+	seen    *crowd.GameResult
 	seconds float64   // of the measured rounds
 	cpu     float64   // of all daemons, as a share of one core
 	out     []float64 // bytes/s that each gateway sent to other nodes
@@ -101,7 +101,7 @@ type played struct {
 	refused float64
 }
 
-func (b *bench) overlays(ctx context.Context, l live) error {
+func (b *bench) overlays(ctx context.Context, l overlayOptions) error {
 	games, err := l.gamesToPlay()
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (b *bench) overlays(ctx context.Context, l live) error {
 					return fmt.Errorf("%s, %s, %d players, %s: %w", overlay, g.name, g.moves.Players(), phase, err)
 				}
 				all = append(all, p)
-				say("%s", p.line())
+				logf("%s", p.line())
 			}
 		}
 		killAll(daemons)
@@ -147,7 +147,7 @@ type liveGame struct {
 	moves *sim.Recorded
 }
 
-func (l live) gamesToPlay() (games []liveGame, err error) {
+func (l overlayOptions) gamesToPlay() (games []liveGame, err error) {
 	if l.moves != "" {
 		f, err := os.Open(l.moves)
 		if err != nil {
@@ -174,18 +174,18 @@ func (l live) gamesToPlay() (games []liveGame, err error) {
 }
 
 // wayOf scales a movement to blocks, its middle at 0.
-func (l live) wayOf(moves *sim.Recorded) (way [][]crowd.Spot, scale float64, err error) {
-	low, high := crowd.Spot{X: math.Inf(1), Z: math.Inf(1)}, crowd.Spot{X: math.Inf(-1), Z: math.Inf(-1)}
+func (l overlayOptions) wayOf(moves *sim.Recorded) (way [][]crowd.Point, scale float64, err error) {
+	low, high := crowd.Point{X: math.Inf(1), Z: math.Inf(1)}, crowd.Point{X: math.Inf(-1), Z: math.Inf(-1)}
 	fastest := 0.
 	for round := range moves.Rounds() + 1 {
-		spots := make([]crowd.Spot, moves.Players())
+		spots := make([]crowd.Point, moves.Players())
 		for i := range spots {
 			at, here := moves.At(round, i)
 			if !here {
 				return nil, 0, fmt.Errorf("player %d has no row for round %d: live, all players play in every round", moves.Names[i], moves.First+round)
 			}
-			spots[i] = crowd.Spot{X: at.X, Z: at.Z}
-			low, high = crowd.Spot{X: min(low.X, at.X), Z: min(low.Z, at.Z)}, crowd.Spot{X: max(high.X, at.X), Z: max(high.Z, at.Z)}
+			spots[i] = crowd.Point{X: at.X, Z: at.Z}
+			low, high = crowd.Point{X: min(low.X, at.X), Z: min(low.Z, at.Z)}, crowd.Point{X: max(high.X, at.X), Z: max(high.Z, at.Z)}
 			if round > 0 {
 				fastest = max(fastest, math.Hypot(at.X-way[round-1][i].X, at.Z-way[round-1][i].Z))
 			}
@@ -193,28 +193,28 @@ func (l live) wayOf(moves *sim.Recorded) (way [][]crowd.Spot, scale float64, err
 		way = append(way, spots)
 	}
 	if scale = l.scale; scale == 0 {
-		scale = min(liveScale, .999*crowd.StepMost/max(fastest, 1e-9))
+		scale = min(liveScale, .999*crowd.MaxStep/max(fastest, 1e-9))
 	}
 	for _, spots := range way {
 		for i := range spots {
-			spots[i] = crowd.Spot{X: (spots[i].X - (low.X+high.X)/2) * scale, Z: (spots[i].Z - (low.Z+high.Z)/2) * scale}
+			spots[i] = crowd.Point{X: (spots[i].X - (low.X+high.X)/2) * scale, Z: (spots[i].Z - (low.Z+high.Z)/2) * scale}
 		}
 	}
 	return way, scale, nil
 }
 
 // playLive measures one game over daemons that run an overlay.
-func (b *bench) playLive(ctx context.Context, l live, overlay, phase string, g liveGame, daemons []*rig.Daemon, several bool) (p played, err error) {
+func (b *bench) playLive(ctx context.Context, l overlayOptions, overlay, phase string, g liveGame, daemons []*rig.Daemon, several bool) (p played, err error) {
 	way, scale, err := l.wayOf(g.moves)
 	if err != nil {
 		return p, err
 	}
 	p = played{overlay: overlay, game: g.name, phase: phase, players: g.moves.Players(), from: min(settleRounds, g.moves.Rounds()/2) + 1}
-	ledger := newLedger(daemons)
+	ledger := newUsageLog(daemons)
 	o := crowd.Rounds{
 		Targets: gamesOf(daemons), Way: way, Middle: true, Spread: phase == phaseSpread, View: 1, Prefix: overlay + "-" + g.name,
 		Began: func(round int) {
-			ledger.began(ctx, round, round == p.from-1 || round == len(way)-1 || l.log != "" && round%tickRate == 0)
+			ledger.record(ctx, round, round == p.from-1 || round == len(way)-1 || l.log != "" && round%tickRate == 0)
 		},
 	}
 	if l.log == "" {
@@ -224,7 +224,7 @@ func (b *bench) playLive(ctx context.Context, l live, overlay, phase string, g l
 	if err := errors.Join(err, ledger.close()); err != nil {
 		return p, err
 	}
-	if p.result, err = scoreOf(g.moves, p.seen.Told); err != nil {
+	if p.result, err = scoreOf(g.moves, p.seen.Updates); err != nil {
 		return p, err
 	}
 	p.account(ledger.at(p.from-1), ledger.at(len(way)-1))
@@ -239,7 +239,7 @@ func (b *bench) playLive(ctx context.Context, l live, overlay, phase string, g l
 }
 
 // scoreOf computes the simulator's measures from the updates that players received.
-func scoreOf(moves *sim.Recorded, told []crowd.Told) (*sim.Result, error) {
+func scoreOf(moves *sim.Recorded, told []crowd.Update) (*sim.Result, error) {
 	s, result := sim.NewScore(moves, sim.PaperRanges, sim.PSenseAge), &sim.Result{}
 	var now []sim.Delivery
 	for round := range moves.Rounds() + 1 {
@@ -259,8 +259,8 @@ func scoreOf(moves *sim.Recorded, told []crowd.Told) (*sim.Result, error) {
 	return result, nil
 }
 
-// ledger reads the daemons' resource usage at rounds.
-type ledger struct {
+// usageLog reads the daemons' resource usage at rounds.
+type usageLog struct {
 	daemons []*rig.Daemon
 	readers sync.WaitGroup
 	mu      struct {
@@ -280,10 +280,10 @@ type entry struct {
 	refused float64
 }
 
-func newLedger(daemons []*rig.Daemon) *ledger { return &ledger{daemons: daemons} }
+func newUsageLog(daemons []*rig.Daemon) *usageLog { return &usageLog{daemons: daemons} }
 
-// began reads the usage, concurrently with the game, if wanted.
-func (l *ledger) began(ctx context.Context, round int, wanted bool) {
+// record reads the usage, concurrently with the game, if wanted.
+func (l *usageLog) record(ctx context.Context, round int, wanted bool) {
 	if !wanted {
 		return
 	}
@@ -295,7 +295,7 @@ func (l *ledger) began(ctx context.Context, round int, wanted bool) {
 	})
 }
 
-func (l *ledger) read(ctx context.Context, round int) (entry, error) {
+func (l *usageLog) read(ctx context.Context, round int) (entry, error) {
 	e := entry{round: round, at: time.Now()}
 	for _, d := range l.daemons {
 		u, err := d.Usage()
@@ -317,13 +317,13 @@ func (l *ledger) read(ctx context.Context, round int) (entry, error) {
 	return e, nil
 }
 
-func (l *ledger) close() error {
+func (l *usageLog) close() error {
 	l.readers.Wait()
 	slices.SortFunc(l.mu.entries, func(a, b entry) int { return a.round - b.round })
 	return l.mu.err
 }
 
-func (l *ledger) at(round int) entry {
+func (l *usageLog) at(round int) entry {
 	i, _ := slices.BinarySearchFunc(l.mu.entries, round, func(e entry, round int) int { return e.round - round })
 	return l.mu.entries[i]
 }

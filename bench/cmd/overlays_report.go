@@ -54,14 +54,14 @@ func (p played) line() string {
 	if !p.seen.First {
 		text += "; players did not go before daemons"
 	}
-	if why := p.doubt(); why != "" {
+	if why := p.caveat(); why != "" {
 		text += "; DOUBTFUL: " + why
 	}
 	return text
 }
 
-// doubt returns why the measurement may be unreliable; "" if it is reliable.
-func (p played) doubt() string {
+// caveat returns why the measurement may be unreliable; "" if it is reliable.
+func (p played) caveat() string {
 	var why []string
 	if share := p.seen.Late / p.seconds; share > .02 {
 		why = append(why, fmt.Sprintf("the players' moves were late, by %.1f %% of a round on average", percent(share)))
@@ -90,7 +90,7 @@ func (b *bench) reportOverlays(all []played) error {
 		table.Add(name, fmt.Sprintf("%.4f", p.pq()), fmt.Sprintf("%.3f", p.age()), percent(p.fresh()), percent(p.known()), p.neighbors(),
 			fmt.Sprintf("%.0f / %.0f / %.0f", 1000*p.seen.Delay.Quantile(.5), 1000*p.seen.Delay.Quantile(.9), 1000*p.seen.Delay.Quantile(.99)),
 			meanOf(p.out)/1000, meanOf(p.packets)/1000, p.toEach()/1000, percent(p.cpu))
-		if why := p.doubt(); why != "" {
+		if why := p.caveat(); why != "" {
 			doubts = append(doubts, "Doubtful: "+name+": "+why+".")
 		}
 	}
@@ -107,7 +107,7 @@ func (b *bench) reportOverlays(all []played) error {
 // write writes a game as CSV: the movement, deliveries and traffic, in the simulator's formats. Gateways appear in
 // traffic as servers do, numbered from -1 down, once a second with the bytes since the last row. given is the file
 // that the movement came from, if any.
-func (p played) write(dir string, moves *sim.Recorded, given string, l *ledger) (err error) {
+func (p played) write(dir string, moves *sim.Recorded, given string, l *usageLog) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make log: %w", err)
 	}
@@ -119,7 +119,7 @@ func (p played) write(dir string, moves *sim.Recorded, given string, l *ledger) 
 		defer func() { err = errors.Join(err, files[i].Close()) }()
 	}
 	log := sim.NewCSVLog(files[0], files[1], moves)
-	for _, t := range p.seen.Told {
+	for _, t := range p.seen.Updates {
 		log.Delivered(int(t.Round), overlay.ID(t.Receiver), overlay.ID(t.Origin), int(t.Of))
 	}
 	entries := l.mu.entries

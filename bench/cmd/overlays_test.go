@@ -28,7 +28,7 @@ func TestLiveGameIsScoredByItsLog(t *testing.T) {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "../../cmd/voxeld").CombinedOutput(); err != nil {
 		t.Fatalf("build voxeld: %v\n%s", err, out)
 	}
-	l := live{gateways: 2, moves: filepath.Join(dir, "given.csv"), log: filepath.Join(dir, "log")}
+	l := overlayOptions{gateways: 2, moves: filepath.Join(dir, "given.csv"), log: filepath.Join(dir, "log")}
 	given, err := os.Create(l.moves)
 	if err != nil {
 		t.Fatal(err)
@@ -55,8 +55,8 @@ func TestLiveGameIsScoredByItsLog(t *testing.T) {
 	if p.seen.Corrections > 0 {
 		t.Errorf("%d moves were refused", p.seen.Corrections)
 	}
-	if known := p.known(); known < .9 || len(p.seen.Told) < 6*5*20 {
-		t.Errorf("%.2f of the neighbors are known, by %d updates", known, len(p.seen.Told))
+	if known := p.known(); known < .9 || len(p.seen.Updates) < 6*5*20 {
+		t.Errorf("%.2f of the neighbors are known, by %d updates", known, len(p.seen.Updates))
 	}
 	var files [2]*os.File
 	for i, name := range []string{"moves.csv", "deliveries.csv"} {
@@ -101,7 +101,7 @@ func TestOverlaysSayWhetherPlayersWentFirst(t *testing.T) {
 		docs := t.TempDir()
 		p := played{
 			players: 1, result: &sim.Result{Rounds: make([]sim.Round, 1)}, from: 1, seconds: 1, out: []float64{1}, packets: []float64{1},
-			seen: &crowd.Played{First: first},
+			seen: &crowd.GameResult{First: first},
 		}
 		if says := strings.Contains(p.line(), "did not go before"); says == first {
 			t.Errorf("players go first: %v; the line is %q", first, p.line())
@@ -126,13 +126,13 @@ func TestWaysAreScaled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		way, scale, err := live{}.wayOf(moves)
+		way, scale, err := overlayOptions{}.wayOf(moves)
 		if err != nil {
 			t.Fatal(err)
 		}
 		first, last := way[0][0], way[len(way)-1][0]
 		step := math.Abs(way[1][0].X - first.X)
-		if step > crowd.StepMost || step < .79 || math.Abs(first.X+last.X) > 1e-9 || scale > liveScale {
+		if step > crowd.MaxStep || step < .79 || math.Abs(first.X+last.X) > 1e-9 || scale > liveScale {
 			t.Errorf("%q is played as %v, scale %v", text, way, scale)
 		}
 	}
@@ -140,7 +140,7 @@ func TestWaysAreScaled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := (live{}).wayOf(moves); err == nil {
+	if _, _, err := (overlayOptions{}).wayOf(moves); err == nil {
 		t.Error("a player who is not there can play")
 	}
 }

@@ -83,7 +83,7 @@ func (b *bench) whereTimeGoes(ctx context.Context, players int) error {
 	text := fmt.Sprintf("%s\n%d players took %s %% of a core; at the same cost for each a core is full with **%.0f**. The next limit is %s.\n\n"+
 		"The functions that used most:\n\n```\n%s\n```\n",
 		table.Markdown(), players, figure.Number(percent(row.TotalCPU())), float64(players)/row.TotalCPU(), works[largest].limit, strings.TrimSpace(p.Top))
-	if why := row.doubt(); why != "" {
+	if why := row.caveat(); why != "" {
 		text += "\n**Not to be trusted**: " + why + ".\n"
 	}
 	return b.publish("profile", text)
@@ -101,7 +101,7 @@ func (b *bench) startProfile(ctx context.Context, d *rig.Daemon, name string, le
 			return err
 		}
 		b.profiled, err = rig.ReadProfile(ctx, b.profileFile(name))
-		say("%s", strings.TrimSpace(b.profiled.Top))
+		logf("%s", strings.TrimSpace(b.profiled.Top))
 		return err
 	}
 }

@@ -41,7 +41,7 @@ type instant struct {
 	scrape []rig.Metrics
 }
 
-func look(ctx context.Context, targets []target, c *crowd.Crowd) (i instant, err error) {
+func readInstant(ctx context.Context, targets []target, c *crowd.Crowd) (i instant, err error) {
 	for n, t := range targets {
 		if !t.Running() {
 			return i, fmt.Errorf("daemon %d of %d has ended: %s", n+1, len(targets), t.Log())
@@ -71,14 +71,14 @@ func look(ctx context.Context, targets []target, c *crowd.Crowd) (i instant, err
 
 // measure measures the targets and the crowd for that long.
 func (b *bench) measure(ctx context.Context, targets []target, c *crowd.Crowd, length time.Duration) (r reading, err error) {
-	first, err := look(ctx, targets, c)
+	first, err := readInstant(ctx, targets, c)
 	if err != nil {
 		return r, err
 	}
 	if err := pause(ctx, length); err != nil {
 		return r, err
 	}
-	last, err := look(ctx, targets, c)
+	last, err := readInstant(ctx, targets, c)
 	if err != nil {
 		return r, err
 	}
@@ -175,8 +175,8 @@ func (r reading) missed(wanted int) string {
 	return ""
 }
 
-// doubt returns why the measurement itself may be unreliable; "" if it is reliable.
-func (r reading) doubt() string {
+// caveat returns why the measurement itself may be unreliable; "" if it is reliable.
+func (r reading) caveat() string {
 	var why []string
 	p := r.Seen
 	if left := 1 - float64(p.Sent+p.Blocked)/float64(p.Due); left > .02 || p.Late.Quantile(.99) > .025 {

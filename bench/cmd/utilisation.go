@@ -26,14 +26,14 @@ func square(middle grid.ChunkPos, n int) (all []grid.ChunkPos, radius int) {
 	return all, side/2 + 1
 }
 
-// townOf starts one daemon, and returns the options of a crowd that is spread evenly over so many chunks of it.
-func (b *bench) townOf(ctx context.Context, chunks int) (*rig.Daemon, crowd.Options, error) {
+// startSpreadCrowd starts one daemon, and returns the options of a crowd that is spread evenly over so many chunks of it.
+func (b *bench) startSpreadCrowd(ctx context.Context, chunks int) (*rig.Daemon, crowd.Options, error) {
 	daemons, err := b.daemons(ctx, 1)
 	if err != nil {
 		return nil, crowd.Options{}, err
 	}
 	d := daemons[0]
-	atlas := crowd.NewAtlas()
+	atlas := crowd.NewHeightMap()
 	_, radius := square(grid.ChunkPos{}, chunks)
 	spawn, err := atlas.Survey(ctx, d.Game, radius)
 	if err != nil {
@@ -41,7 +41,7 @@ func (b *bench) townOf(ctx context.Context, chunks int) (*rig.Daemon, crowd.Opti
 		return nil, crowd.Options{}, err
 	}
 	homes, _ := square(spawn, chunks)
-	return d, crowd.Options{Targets: []string{d.Game}, Atlas: atlas, Homes: homes}, nil
+	return d, crowd.Options{Targets: []string{d.Game}, Heights: atlas, Homes: homes}, nil
 }
 
 // newUtilisation returns the command of figure 4.3.
@@ -64,7 +64,7 @@ func (b *bench) utilisation(ctx context.Context) error {
 		players, chunks int
 		paper           string // the dissertation's result, in words (§4.3.1.2)
 	}{{"4.3a", 50, 1, "90"}, {"4.3b", 50, 50, "about 45"}, {"4.3c", 50, 10, "25"}, {"4.3d", 100, 10, "55"}} {
-		d, o, err := b.townOf(ctx, f.chunks)
+		d, o, err := b.startSpreadCrowd(ctx, f.chunks)
 		if err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (b *bench) utilisation(ctx context.Context) error {
 			return err
 		}
 		cpu, rss := meanOver(series, length.Seconds()/4)
-		say("%s: %d players in %d chunks: %.1f %% of a core, %.0f MiB", f.name, f.players, f.chunks, percent(cpu), rss/(1<<20))
+		logf("%s: %d players in %d chunks: %.1f %% of a core, %.0f MiB", f.name, f.players, f.chunks, percent(cpu), rss/(1<<20))
 		table.Add(f.name, f.players, f.chunks, percent(cpu), percent(cpu)/float64(f.players), rss/(1<<20), f.paper)
 		panels = append(panels, utilisation(fmt.Sprintf("%s  %d players, %d chunks", f.name, f.players, f.chunks), series))
 		if err := b.writeSeries("utilisation-"+strings.ReplaceAll(f.name, ".", "-")+".csv", series); err != nil {
@@ -145,12 +145,12 @@ func (b *bench) ramp(ctx context.Context, quick bool) error {
 
 // ramped lets players join one by one.
 func (b *bench) ramped(ctx context.Context, players int, every time.Duration) (series []moment, err error) {
-	d, o, err := b.townOf(ctx, 1)
+	d, o, err := b.startSpreadCrowd(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
 	defer d.Kill()
-	o.Pace = 1 / every.Seconds()
+	o.JoinRate = 1 / every.Seconds()
 	err = b.play(ctx, o, 1, []target{d}, func(ctx context.Context, c *crowd.Crowd) error {
 		r := record(ctx, []target{d}, c, time.Second, nil)
 		err := c.Add(ctx, players-1)
@@ -195,7 +195,7 @@ func (b *bench) manyChunks(ctx context.Context, players []int) error {
 	var each []figure.Point
 	var remarks strings.Builder
 	for _, n := range players {
-		d, o, err := b.townOf(ctx, (n+1)/2)
+		d, o, err := b.startSpreadCrowd(ctx, (n+1)/2)
 		if err != nil {
 			return err
 		}
@@ -216,8 +216,8 @@ func (b *bench) manyChunks(ctx context.Context, players []int) error {
 			pair(1000*r.Seen.Delay[0].Quantile(.5), 1000*r.Seen.Delay[0].Quantile(.99)), float64(r.RSS[0])/(1<<20))
 		csv = append(csv, []float64{float64(n), float64((n + 1) / 2), percent(r.TotalCPU()), per, in, r.FrameRate(), 1000 * r.Tick99(), float64(r.RSS[0])})
 		each = append(each, figure.Point{X: float64(n), Y: per})
-		remarks.WriteString(doubts([]crowded{{reading: r, wanted: n}}))
-		say("%s", crowded{reading: r, wanted: n}.line("voxeld, spread out"))
+		remarks.WriteString(caveats([]crowded{{reading: r, wanted: n}}))
+		logf("%s", crowded{reading: r, wanted: n}.line("voxeld, spread out"))
 	}
 	if err := figure.WriteCSV(b.file("many-chunks.csv"), []string{
 		"players", "chunks", "cpu_percent", "cpu_percent_per_player", "bytes_in_per_player_s", "frames_per_s", "tick_p99_ms", "rss_bytes",

@@ -14,27 +14,27 @@ const (
 	overLand    = 6  // blocks above the world's top at which travellers fly
 )
 
-// body is one player's movement. A player with a home chunk flies there, descends, and then walks on its land from
+// mover is one player's movement. A player with a home chunk flies there, descends, and then walks on its land from
 // one random place to the next. A player without one flies: first away from the entry, then from one place to another
 // nearby.
-type body struct {
-	rng    *rand.Rand
-	pose   wire.Pose
-	speed  float64 // blocks/s, after arrival
-	sky    float64 // height above all land
-	home   grid.ChunkPos
-	land   *land   // of home; nil for a player without one
-	grain  float64 // positions are multiples of it, in blocks; 0: any
-	base   float64 // for a player without a home: radius in blocks around the entry within which they begin
-	goalX  float64
-	goalZ  float64
-	still  bool // stands still after arrival
-	aloft  bool // on the way to home
-	placed bool // has a goal
+type mover struct {
+	rng     *rand.Rand
+	pose    wire.Pose
+	speed   float64 // blocks/s, after arrival
+	sky     float64 // height above all land
+	home    grid.ChunkPos
+	heights *chunkHeights // of home; nil for a player without one
+	grain   float64       // positions are multiples of it, in blocks; 0: any
+	base    float64       // for a player without a home: radius in blocks around the entry within which they begin
+	goalX   float64
+	goalZ   float64
+	still   bool // stands still after arrival
+	aloft   bool // on the way to home
+	placed  bool // has a goal
 }
 
 // step moves for dt seconds.
-func (b *body) step(dt float64) {
+func (b *mover) step(dt float64) {
 	b.advance(dt)
 	if b.grain > 0 {
 		round := func(v float64) float64 { return math.Round(v/b.grain) * b.grain }
@@ -42,7 +42,7 @@ func (b *body) step(dt float64) {
 	}
 }
 
-func (b *body) advance(dt float64) {
+func (b *mover) advance(dt float64) {
 	if !b.placed {
 		b.begin()
 	}
@@ -50,7 +50,7 @@ func (b *body) advance(dt float64) {
 		b.travel(dt)
 		return
 	}
-	if b.land == nil {
+	if b.heights == nil {
 		if b.across(b.speed * dt) {
 			b.goalX, b.goalZ = b.pose.X+b.spread(100), b.pose.Z+b.spread(100)
 		}
@@ -62,29 +62,29 @@ func (b *body) advance(dt float64) {
 	b.walk(b.speed * dt)
 }
 
-func (b *body) spread(r float64) float64 { return (2*b.rng.Float64() - 1) * r }
+func (b *mover) spread(r float64) float64 { return (2*b.rng.Float64() - 1) * r }
 
-func (b *body) begin() {
+func (b *mover) begin() {
 	b.placed, b.aloft = true, true
-	if b.land == nil {
+	if b.heights == nil {
 		b.goalX, b.goalZ = b.pose.X+b.spread(b.base), b.pose.Z+b.spread(b.base)
 		return
 	}
 	b.choose()
-	b.aloft = chunkOf(b.pose) != b.home || b.land.stand(b.pose.X, b.pose.Z) > b.pose.Y
+	b.aloft = chunkOf(b.pose) != b.home || b.heights.standingHeight(b.pose.X, b.pose.Z) > b.pose.Y
 }
 
 // edgeInset is the distance in blocks that a body keeps from the edges of its chunk, so that all of it stays inside.
 const edgeInset = .5
 
 // choose picks a goal in the home chunk, at least edgeInset from its edges.
-func (b *body) choose() {
+func (b *mover) choose() {
 	b.goalX = float64(b.home.X)*grid.ChunkSize + edgeInset + b.rng.Float64()*(grid.ChunkSize-2*edgeInset)
 	b.goalZ = float64(b.home.Z)*grid.ChunkSize + edgeInset + b.rng.Float64()*(grid.ChunkSize-2*edgeInset)
 }
 
 // travel flies up, then horizontally, then down.
-func (b *body) travel(dt float64) {
+func (b *mover) travel(dt float64) {
 	way := travelSpeed * dt
 	if b.pose.X != b.goalX || b.pose.Z != b.goalZ {
 		if b.pose.Y < b.sky {
@@ -94,11 +94,11 @@ func (b *body) travel(dt float64) {
 		b.across(way)
 		return
 	}
-	if b.land == nil {
+	if b.heights == nil {
 		b.aloft = false
 		return
 	}
-	ground := b.land.stand(b.pose.X, b.pose.Z)
+	ground := b.heights.standingHeight(b.pose.X, b.pose.Z)
 	if b.pose.Y = max(ground, b.pose.Y-way); b.pose.Y == ground {
 		b.aloft = false
 		b.choose()
@@ -106,7 +106,7 @@ func (b *body) travel(dt float64) {
 }
 
 // across moves towards the goal horizontally, and reports whether it is reached.
-func (b *body) across(way float64) bool {
+func (b *mover) across(way float64) bool {
 	dx, dz := b.goalX-b.pose.X, b.goalZ-b.pose.Z
 	b.pose.Yaw = float32(math.Mod(math.Atan2(-dx, dz)+2*math.Pi, 2*math.Pi))
 	far := math.Hypot(dx, dz)
@@ -120,12 +120,12 @@ func (b *body) across(way float64) bool {
 }
 
 // walk moves towards the goal over the land: straight up in front of a higher column, and down behind it.
-func (b *body) walk(way float64) {
+func (b *mover) walk(way float64) {
 	before := b.pose
 	if b.across(way) {
 		b.choose()
 	}
-	ground := b.land.stand(b.pose.X, b.pose.Z)
+	ground := b.heights.standingHeight(b.pose.X, b.pose.Z)
 	switch {
 	case ground > before.Y:
 		yaw := b.pose.Yaw

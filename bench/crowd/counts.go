@@ -1,19 +1,19 @@
 package crowd
 
-// Reaches are the upper bounds of the distance bands, in blocks from the sample, by which positions and delays are
+// BandLimits are the upper bounds of the distance bands, in blocks from the sample, by which positions and delays are
 // counted. One more band holds what is farther than the last.
-var Reaches = [...]float64{16, 32, 64}
+var BandLimits = [...]float64{16, 32, 64}
 
-// rings is the number of distance bands.
-const rings = len(Reaches) + 1
+// bands is the number of distance bands.
+const bands = len(BandLimits) + 1
 
-func ringOf(distance float64) int {
-	for i, r := range Reaches {
+func bandOf(distance float64) int {
+	for i, r := range BandLimits {
 		if distance <= r {
 			return i
 		}
 	}
-	return rings - 1
+	return bands - 1
 }
 
 // Counts are what a crowd has done and observed since it began.
@@ -32,10 +32,10 @@ type Counts struct {
 	Samples    int            // in the world now
 	Frames     uint64         // frames with moves, of all samples
 	Gap        Spread         // seconds between two of them
-	Delay      [rings]Spread  // seconds from sending a move to a sample's reading it, by distance
-	Error      [rings]Spread  // blocks between where avatars are shown and where they are, at any time, by distance
-	Unseen     [rings]uint64  // checks that found a player whom the sample was never shown, by distance
-	Looks      [rings]uint64  // all checks
+	Delay      [bands]Spread  // seconds from sending a move to a sample's reading it, by distance
+	Error      [bands]Spread  // blocks between where avatars are shown and where they are, at any time, by distance
+	Unseen     [bands]uint64  // checks that found a player whom the sample was never shown, by distance
+	Looks      [bands]uint64  // all checks
 	Deliveries Deliveries     // of moves, in the original protocol
 	Failed     map[string]int // why players could not join, or were lost
 }
@@ -52,7 +52,7 @@ func (c Counts) Since(earlier Counts) Counts {
 	c.Frames -= earlier.Frames
 	c.Gap = c.Gap.Since(earlier.Gap)
 	c.Deliveries = c.Deliveries.Since(earlier.Deliveries)
-	for i := range rings {
+	for i := range bands {
 		c.Delay[i] = c.Delay[i].Since(earlier.Delay[i])
 		c.Error[i] = c.Error[i].Since(earlier.Error[i])
 		c.Unseen[i] -= earlier.Unseen[i]

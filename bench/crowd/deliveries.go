@@ -29,11 +29,11 @@ func (d Deliveries) Since(earlier Deliveries) Deliveries {
 }
 
 const (
-	// deliveryTrail is the number of moves kept for a player to compare received moves with: at 20 a second, those of
+	// deliveryHistory is the number of moves kept for a player to compare received moves with: at 20 a second, those of
 	// the last 25 s. A move that arrives later counts as inexact.
-	deliveryTrail = 512
-	// mostSamples is the number of bits in step.received, one for each sample.
-	mostSamples = 64
+	deliveryHistory = 512
+	// maxSamples is the number of bits in step.received, one for each sample.
+	maxSamples = 64
 )
 
 // receipt classifies a received move.
@@ -48,7 +48,7 @@ const (
 // receive looks for the newest move with exactly this position that the sample has not received, and marks it as
 // received. The sample is one bit. The yaw is not compared: servers keep it in a float32. If the move is delivered,
 // sent is when the player sent it.
-func (t *trail) receive(pose wire.Pose, sample uint64) (r receipt, sent time.Time) {
+func (t *moveHistory) receive(pose wire.Pose, sample uint64) (r receipt, sent time.Time) {
 	for i := range t.n {
 		s := &t.at[(t.next-1-i+2*len(t.at))%len(t.at)]
 		if s.pose.X != pose.X || s.pose.Y != pose.Y || s.pose.Z != pose.Z {
@@ -64,30 +64,30 @@ func (t *trail) receive(pose wire.Pose, sample uint64) (r receipt, sent time.Tim
 }
 
 // due counts a move that a player has sent. The crowd's lock is held.
-func (c *Crowd) due(p *walker) {
+func (c *Crowd) due(p *client) {
 	n := c.mu.Samples
-	if p.eye != nil {
+	if p.sampler != nil {
 		n--
 	}
 	c.mu.Deliveries.Due += uint64(n)
 }
 
 // receive counts a move that a sample has received. The crowd's lock is held.
-func (c *Crowd) receive(p *walker, id string, pose wire.Pose, now time.Time) {
+func (c *Crowd) receive(p *client, id string, pose wire.Pose, now time.Time) {
 	if id == p.id {
 		return
 	}
 	c.mu.Deliveries.Received++
 	r, sent := neverSent, time.Time{}
 	if who := c.known[id]; who != nil {
-		r, sent = who.trail.receive(pose, p.eye.bit)
+		r, sent = who.history.receive(pose, p.sampler.bit)
 	}
 	switch r {
 	case neverSent:
 		c.mu.Deliveries.Inexact++
 	case delivered:
 		c.mu.Deliveries.Exact++
-		c.mu.Delay[ringOf(apart(p.body.pose, pose))].Add(now.Sub(sent).Seconds())
+		c.mu.Delay[bandOf(apart(p.mover.pose, pose))].Add(now.Sub(sent).Seconds())
 	case repeated:
 	}
 }

@@ -29,7 +29,7 @@ func (c *Crowd) Add(ctx context.Context, n int) error {
 	first := c.mu.next
 	c.mu.next += n
 	c.mu.Unlock()
-	pace := time.NewTicker(time.Duration(float64(time.Second) / c.o.Pace))
+	pace := time.NewTicker(time.Duration(float64(time.Second) / c.o.JoinRate))
 	defer pace.Stop()
 	gate := make(chan struct{}, joining)
 	var wg sync.WaitGroup
@@ -63,7 +63,7 @@ func (c *Crowd) Add(ctx context.Context, n int) error {
 }
 
 // join connects the i-th player.
-func (c *Crowd) join(ctx context.Context, i int) (*walker, error) {
+func (c *Crowd) join(ctx context.Context, i int) (*client, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTime)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.o.Targets[i%len(c.o.Targets)])
@@ -74,32 +74,32 @@ func (c *Crowd) join(ctx context.Context, i int) (*walker, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read reports it
 	defer stop()
 	in := bufio.NewReader(conn)
-	at, err := c.tongue.enter(conn, in, fmt.Sprintf("%s-%d", c.o.Prefix, i), c.o.View, c.o.Atlas)
+	at, err := c.codec.enter(conn, in, fmt.Sprintf("%s-%d", c.o.Prefix, i), c.o.View, c.o.Heights)
 	if err != nil {
 		return nil, err
 	}
-	p := &walker{number: i, id: at.player, trail: newTrail(shortTrail)}
+	p := &client{number: i, id: at.player, history: newMoveHistory(shortHistory)}
 	if c.o.Original != nil {
-		p.trail = newTrail(deliveryTrail)
+		p.history = newMoveHistory(deliveryHistory)
 	}
-	p.body = body{
+	p.mover = mover{
 		rng: rand.New(rand.NewPCG(c.o.Seed, uint64(i)+1)), pose: at.pose, speed: c.o.Speed, sky: float64(at.height) + overLand,
 		base: c.o.Roam, still: c.o.Rate < 0, grain: at.grain,
 	}
 	if len(c.o.Homes) > 0 {
-		p.body.home = c.o.Homes[i%len(c.o.Homes)]
-		if p.body.land = c.o.Atlas.land(p.body.home); p.body.land == nil {
-			return nil, fmt.Errorf("no land for chunk %v", p.body.home)
+		p.mover.home = c.o.Homes[i%len(c.o.Homes)]
+		if p.mover.heights = c.o.Heights.chunk(p.mover.home); p.mover.heights == nil {
+			return nil, fmt.Errorf("no land for chunk %v", p.mover.home)
 		}
 	}
 	if i < c.o.Samples {
-		p.eye = newEye(i)
+		p.sampler = newSampler(i)
 		// Bytes that arrived with the welcome belong to the sample.
 		early, err := in.Peek(in.Buffered())
 		if err != nil {
 			return nil, err
 		}
-		p.eye.received = append(p.eye.received, early...)
+		p.sampler.received = append(p.sampler.received, early...)
 	}
 	p.fd, err = ownDescriptor(conn.(*net.TCPConn))
 	return p, err

@@ -25,17 +25,17 @@ import (
 // spread over the round. A player turns with each move, and the yaw identifies the round. An update can be used in
 // the first round that the sender begins after it arrived: in r+1, if it takes less than a round.
 
-// Spot is a horizontal position, in blocks.
-type Spot struct{ X, Z float64 }
+// Point is a horizontal position, in blocks.
+type Point struct{ X, Z float64 }
 
 // Rounds configures a game.
 type Rounds struct {
-	Targets []string // host:port of gateways, assigned to players in turn
-	Way     [][]Spot // by round and player; no step longer than StepMost. It begins at the chunk of Middle
-	Middle  bool     // paths are relative to where players enter the world, not to its origin
-	Spread  bool     // players begin their rounds evenly spread over RoundTime, not all at once
-	View    int      // chunks in each direction; default 1
-	Prefix  string   // of names
+	Targets []string  // host:port of gateways, assigned to players in turn
+	Way     [][]Point // by round and player; no step longer than StepMost. It begins at the chunk of Middle
+	Middle  bool      // paths are relative to where players enter the world, not to its origin
+	Spread  bool      // players begin their rounds evenly spread over RoundTime, not all at once
+	View    int       // chunks in each direction; default 1
+	Prefix  string    // of names
 	// Reach is the distance in blocks within which updates are recorded; 0 is unlimited.
 	Reach float64
 	// Began, if not nil, is called when a round begins. It must return quickly.
@@ -48,33 +48,33 @@ const (
 	// LeadTime is how long before a multiple of RoundTime of the wall clock players begin their rounds if they begin
 	// all at once. Gateways begin theirs at the multiple.
 	LeadTime = 10 * time.Millisecond
-	// StepMost is the longest step of a round, in blocks: 19 a second, where the server allows 20.
-	StepMost = .95
+	// MaxStep is the longest step of a round, in blocks: 19 a second, where the server allows 20.
+	MaxStep = .95
 	// startTime is the time limit for all players to reach the beginning of their paths.
 	startTime = 90 * time.Second
-	// lagMost is how late moves may be before the following rounds are postponed.
-	lagMost = 4 * time.Millisecond
+	// maxLag is how late moves may be before the following rounds are postponed.
+	maxLag = 4 * time.Millisecond
 )
 
-// Told records that an update of one player reached another, who could use it in Round.
-type Told struct {
+// Update records that an update of one player reached another, who could use it in Round.
+type Update struct {
 	Round, Of        int32 // Of is the round of the update
 	Receiver, Origin int32
 }
 
-// Played is the result of a game.
-type Played struct {
-	Told        []Told     // in the order of rounds
+// GameResult is the result of a game.
+type GameResult struct {
+	Updates     []Update   // in the order of rounds
 	In, Out     [][]uint32 // bytes, by player and round
 	Delay       Spread     // seconds from a move until another player has read of it
 	Corrections uint64     // moves that a gateway refused
-	Strange     uint64     // updates that showed a player where they were not in that round; not in Told
+	Misplaced   uint64     // updates that showed a player where they were not in that round; not in Told
 	Late        float64    // seconds by which all players' moves were late together, on average, because this machine was busy
 	First       bool       // players had real-time priority on this machine, which requires root
 }
 
 // Play plays all rounds and disconnects the players.
-func Play(ctx context.Context, o Rounds) (*Played, error) {
+func Play(ctx context.Context, o Rounds) (*GameResult, error) {
 	if o.View == 0 {
 		o.View = 1
 	}
@@ -89,7 +89,7 @@ func Play(ctx context.Context, o Rounds) (*Played, error) {
 	if err := g.play(ctx); err != nil {
 		return nil, err
 	}
-	return g.played(), nil
+	return g.result(), nil
 }
 
 func (o *Rounds) validate() error {
@@ -98,7 +98,7 @@ func (o *Rounds) validate() error {
 	}
 	for r, spots := range o.Way[1:] {
 		for i, s := range spots {
-			if b := o.Way[r][i]; max(s.X-b.X, b.X-s.X, s.Z-b.Z, b.Z-s.Z) > StepMost || apart(wire.Pose{X: s.X, Z: s.Z}, wire.Pose{X: b.X, Z: b.Z}) > StepMost {
+			if b := o.Way[r][i]; max(s.X-b.X, b.X-s.X, s.Z-b.Z, b.Z-s.Z) > MaxStep || apart(wire.Pose{X: s.X, Z: s.Z}, wire.Pose{X: b.X, Z: b.Z}) > MaxStep {
 				return fmt.Errorf("play: player %d moves from %v to %v in round %d: too fast", i, b, s, r+1)
 			}
 		}
@@ -109,21 +109,21 @@ func (o *Rounds) validate() error {
 // game is a game under way. Once all players have joined it belongs to one thread (rounds_stage.go).
 type game struct {
 	o       Rounds
-	players []*gamer
+	players []*roundClient
 	numbers map[player.ID]int32
-	middle  Spot
+	middle  Point
 	late    time.Duration
 	first   bool // this thread has real-time priority
 	packet  []byte
 	buffer  []byte // for reads
 }
 
-// gamer is one player.
-type gamer struct {
+// roundClient is one player.
+type roundClient struct {
 	g        *game
 	number   int32
 	fd       int // -1 after the player has left
-	body     body
+	mover    mover
 	received []byte      // not yet decoded
 	begun    int32       // rounds
 	sent     []time.Time // by round; of those that have begun
@@ -131,7 +131,7 @@ type gamer struct {
 
 	actors      []int32 // by index: the player's number, or -1
 	newest      []int32 // by origin: the round of the newest update plus 1; 0: none
-	told        []Told
+	told        []Update
 	at          time.Time // when the newest bytes were read
 	delay       Spread
 	corrections uint64
@@ -141,7 +141,7 @@ type gamer struct {
 // join connects all players.
 func (g *game) join(ctx context.Context) error {
 	n := len(g.o.Way[0])
-	g.players = make([]*gamer, n)
+	g.players = make([]*roundClient, n)
 	ids := make([]player.ID, n)
 	errs := make([]error, n)
 	gate := make(chan struct{}, joining)
@@ -155,24 +155,24 @@ func (g *game) join(ctx context.Context) error {
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
-		g.players = slices.DeleteFunc(g.players, func(p *gamer) bool { return p == nil })
+		g.players = slices.DeleteFunc(g.players, func(p *roundClient) bool { return p == nil })
 		return fmt.Errorf("join: %w", err)
 	}
 	for i, id := range ids {
 		g.numbers[id] = int32(i)
 	}
 	if g.o.Middle {
-		at := chunkOf(g.players[0].body.pose).Origin()
-		g.middle = Spot{float64(at.X), float64(at.Z)}
+		at := chunkOf(g.players[0].mover.pose).Origin()
+		g.middle = Point{float64(at.X), float64(at.Z)}
 	}
 	for i, p := range g.players {
-		start := g.spot(0, i)
-		p.body.goalX, p.body.goalZ, p.body.placed, p.body.aloft = start.X, start.Z, true, true
+		start := g.position(0, i)
+		p.mover.goalX, p.mover.goalZ, p.mover.placed, p.mover.aloft = start.X, start.Z, true, true
 	}
 	return nil
 }
 
-func (g *game) enter(ctx context.Context, i int) (p *gamer, id player.ID, err error) {
+func (g *game) enter(ctx context.Context, i int) (p *roundClient, id player.ID, err error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTime)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", g.o.Targets[i%len(g.o.Targets)])
@@ -183,7 +183,7 @@ func (g *game) enter(ctx context.Context, i int) (p *gamer, id player.ID, err er
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read reports it
 	defer stop()
 	rounds := len(g.o.Way)
-	p = &gamer{g: g, number: int32(i), fd: -1, out: make([]uint32, rounds), in: make([]uint32, rounds), sent: make([]time.Time, rounds), newest: make([]int32, len(g.o.Way[0]))}
+	p = &roundClient{g: g, number: int32(i), fd: -1, out: make([]uint32, rounds), in: make([]uint32, rounds), sent: make([]time.Time, rounds), newest: make([]int32, len(g.o.Way[0]))}
 	in := bufio.NewReaderSize(conn, 16<<10)
 	at, err := p.enter(conn, in, fmt.Sprintf("%s-%d", g.o.Prefix, i))
 	if err != nil {
@@ -192,7 +192,7 @@ func (g *game) enter(ctx context.Context, i int) (p *gamer, id player.ID, err er
 	if id, err = player.ParseID(at.player); err != nil {
 		return nil, id, err
 	}
-	p.body = body{pose: at.pose, sky: float64(at.height) + overLand}
+	p.mover = mover{pose: at.pose, sky: float64(at.height) + overLand}
 	early, err := in.Peek(in.Buffered())
 	if err != nil {
 		return nil, id, err
@@ -203,7 +203,7 @@ func (g *game) enter(ctx context.Context, i int) (p *gamer, id player.ID, err er
 }
 
 // enter joins, and waits until the land has arrived. Earlier frames are kept, because they name the avatars nearby.
-func (p *gamer) enter(conn net.Conn, in *bufio.Reader, name string) (at arrival, err error) {
+func (p *roundClient) enter(conn net.Conn, in *bufio.Reader, name string) (at arrival, err error) {
 	join, err := wire.EncodeClient(wire.Join{Version: wire.SessionVersion, Name: name, View: p.g.o.View, Encoding: wire.EncodingCBOR})
 	if err != nil {
 		return at, err
@@ -247,22 +247,22 @@ func (g *game) leave() {
 	}
 }
 
-// spot returns the position of a player in a round.
-func (g *game) spot(round, i int) Spot {
+// position returns the position of a player in a round.
+func (g *game) position(round, i int) Point {
 	s := g.o.Way[round][i]
-	return Spot{s.X + g.middle.X, s.Z + g.middle.Z}
+	return Point{s.X + g.middle.X, s.Z + g.middle.Z}
 }
 
-// played sums up what all players have recorded.
-func (g *game) played() *Played {
-	all := &Played{Late: g.late.Seconds(), First: g.first}
+// result sums up what all players have recorded.
+func (g *game) result() *GameResult {
+	all := &GameResult{Late: g.late.Seconds(), First: g.first}
 	for _, p := range g.players {
-		all.Told = append(all.Told, p.told...)
+		all.Updates = append(all.Updates, p.told...)
 		all.In, all.Out = append(all.In, p.in), append(all.Out, p.out)
 		all.Delay.Merge(&p.delay)
 		all.Corrections += p.corrections
-		all.Strange += p.strange
+		all.Misplaced += p.strange
 	}
-	slices.SortStableFunc(all.Told, func(a, b Told) int { return cmp.Compare(a.Round, b.Round) })
+	slices.SortStableFunc(all.Updates, func(a, b Update) int { return cmp.Compare(a.Round, b.Round) })
 	return all
 }

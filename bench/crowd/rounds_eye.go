@@ -12,33 +12,33 @@ import (
 // A player's yaw identifies the round modulo stampRounds: tick frames resolve 360/256 degrees. The yaws of
 // consecutive rounds are far enough apart that every LOD tier sends the turn (gameserver/grades.go).
 const (
-	stampRounds = 256
-	stampTurn   = 159
-	stampBack   = 95 // stampTurn · stampBack = 1 modulo 256
+	yawRounds  = 256
+	yawStep    = 159
+	yawInverse = 95 // stampTurn · stampBack = 1 modulo 256
 )
 
-// stampOf returns the yaw of a round.
-func stampOf(round int32) uint8 { return uint8(round * stampTurn) }
+// yawByte returns the yaw of a round.
+func yawByte(round int32) uint8 { return uint8(round * yawStep) }
 
 // yawOf returns the yaw of a round in radians.
-func yawOf(round int32) float32 { return wire.Place{Yaw: stampOf(round)}.Pose(grid.ChunkPos{}).Yaw }
+func yawOf(round int32) float32 { return wire.Place{Yaw: yawByte(round)}.Pose(grid.ChunkPos{}).Yaw }
 
 // roundOf returns the newest round with that yaw before another one; it is below 0 if there is none.
 func roundOf(yaw uint8, before int32) int32 {
 	newest := before - 1
-	return newest - int32(uint8(newest-int32(yaw)*stampBack))
+	return newest - int32(uint8(newest-int32(yaw)*yawInverse))
 }
 
-// elsewhere is the tolerance, in blocks, between where an avatar is shown and where it was in that round: less than a
+// maxOffset is the tolerance, in blocks, between where an avatar is shown and where it was in that round: less than a
 // step. When an avatar comes nearer, a gateway first sends the position that its clients extrapolated, with the
 // newest yaw. That does not count as an update.
-const elsewhere = .6
+const maxOffset = .6
 
 // Tick implements wire.ReadTick's interface.
-func (p *gamer) Tick(uint16) {}
+func (p *roundClient) Tick(uint16) {}
 
 // News records the avatars that have come into view.
-func (p *gamer) News(n *wire.TickNews) {
+func (p *roundClient) News(n *wire.TickNews) {
 	for i := range n.Enter {
 		a := &n.Enter[i]
 		for int(a.Index) >= len(p.actors) {
@@ -49,12 +49,12 @@ func (p *gamer) News(n *wire.TickNews) {
 			origin = -1
 		}
 		p.actors[a.Index] = origin
-		p.see(origin, a.Yaw, a.Pose(n.Chunk))
+		p.recordUpdate(origin, a.Yaw, a.Pose(n.Chunk))
 	}
 }
 
 // Motion records the avatars that have moved.
-func (p *gamer) Motion(at grid.ChunkPos, m *wire.Motion) {
+func (p *roundClient) Motion(at grid.ChunkPos, m *wire.Motion) {
 	if !m.HasFacing || int(m.Index) >= len(p.actors) {
 		return
 	}
@@ -62,11 +62,11 @@ func (p *gamer) Motion(at grid.ChunkPos, m *wire.Motion) {
 	if m.HasAcross {
 		pose = m.Pose(at)
 	}
-	p.see(p.actors[m.Index], m.Yaw, pose)
+	p.recordUpdate(p.actors[m.Index], m.Yaw, pose)
 }
 
-// see records an update, if it is new. A pose without X has no position.
-func (p *gamer) see(origin int32, yaw uint8, pose wire.Pose) {
+// recordUpdate records an update, if it is new. A pose without X has no position.
+func (p *roundClient) recordUpdate(origin int32, yaw uint8, pose wire.Pose) {
 	if origin < 0 || origin == p.number {
 		return
 	}
@@ -75,18 +75,18 @@ func (p *gamer) see(origin int32, yaw uint8, pose wire.Pose) {
 	if of < 0 || of < p.newest[origin] {
 		return
 	}
-	was := p.g.spot(int(of), int(origin))
-	if !math.IsNaN(pose.X) && math.Hypot(was.X-pose.X, was.Z-pose.Z) > elsewhere {
+	was := p.g.position(int(of), int(origin))
+	if !math.IsNaN(pose.X) && math.Hypot(was.X-pose.X, was.Z-pose.Z) > maxOffset {
 		p.strange++
 		return
 	}
 	if reach := p.g.o.Reach; reach > 0 {
-		own := p.g.spot(max(int(p.begun)-1, 0), int(p.number))
+		own := p.g.position(max(int(p.begun)-1, 0), int(p.number))
 		if math.Hypot(was.X-own.X, was.Z-own.Z) > reach {
 			return
 		}
 	}
 	p.newest[origin] = of + 1
-	p.told = append(p.told, Told{Round: o.begun, Of: of, Receiver: p.number, Origin: origin})
+	p.told = append(p.told, Update{Round: o.begun, Of: of, Receiver: p.number, Origin: origin})
 	p.delay.Add(p.at.Sub(o.sent[of]).Seconds())
 }

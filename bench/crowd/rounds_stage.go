@@ -39,7 +39,7 @@ func (g *game) perform(ctx context.Context) error {
 	defer unix.Close(poll) //nolint:errcheck // it was only read
 	g.buffer = make([]byte, 256<<10)
 	for _, p := range g.players {
-		if err := p.take(nil, time.Now()); err != nil { // bytes that arrived during the join
+		if err := p.receive(nil, time.Now()); err != nil { // bytes that arrived during the join
 			return err
 		}
 	}
@@ -53,12 +53,12 @@ func (g *game) perform(ctx context.Context) error {
 		err := pace.round(until, func(slice int) error {
 			for i := slice; i < len(g.players); i += pace.slices {
 				p := g.players[i]
-				if !p.body.aloft {
+				if !p.mover.aloft {
 					continue
 				}
 				away = true
-				if p.body.hover(RoundTime.Seconds()); p.body.pose.X == p.body.goalX && p.body.pose.Z == p.body.goalZ {
-					p.body.aloft = false
+				if p.mover.hover(RoundTime.Seconds()); p.mover.pose.X == p.mover.goalX && p.mover.pose.Z == p.mover.goalZ {
+					p.mover.aloft = false
 				}
 				if _, err := p.move(); err != nil {
 					return err
@@ -130,7 +130,7 @@ func (p *pacer) round(until func(due time.Time) error, part func(slice int) erro
 // shift and the players' mean delay counts as late.
 func (p *pacer) lag(lag time.Duration) {
 	shift := time.Duration(0)
-	if lag > lagMost {
+	if lag > maxLag {
 		if shift = lag; p.slices == 1 {
 			shift = lag.Round(RoundTime)
 		}
@@ -140,7 +140,7 @@ func (p *pacer) lag(lag time.Duration) {
 }
 
 // hover moves above the land for dt seconds, up first.
-func (b *body) hover(dt float64) {
+func (b *mover) hover(dt float64) {
 	way := travelSpeed * dt
 	if b.pose.Y < b.sky {
 		b.pose.Y = min(b.sky, b.pose.Y+way)
@@ -151,10 +151,10 @@ func (b *body) hover(dt float64) {
 }
 
 // begin begins a player's round.
-func (p *gamer) begin(round int) error {
-	at := p.g.spot(round, int(p.number))
-	p.body.pose.X, p.body.pose.Z = at.X, at.Z
-	p.body.pose.Yaw = yawOf(int32(round))
+func (p *roundClient) begin(round int) error {
+	at := p.g.position(round, int(p.number))
+	p.mover.pose.X, p.mover.pose.Z = at.X, at.Z
+	p.mover.pose.Yaw = yawOf(int32(round))
 	p.sent[round] = time.Now()
 	p.begun = int32(round) + 1
 	n, err := p.move()
@@ -162,9 +162,9 @@ func (p *gamer) begin(round int) error {
 	return err
 }
 
-func (p *gamer) move() (n int, err error) {
+func (p *roundClient) move() (n int, err error) {
 	g := p.g
-	if g.packet, err = (binary{}).appendMove(g.packet[:0], p.body.pose); err != nil {
+	if g.packet, err = (cborCodec{}).appendMove(g.packet[:0], p.mover.pose); err != nil {
 		return 0, err
 	}
 	if n, err = unix.Write(p.fd, g.packet); err == nil && n < len(g.packet) {
@@ -206,7 +206,7 @@ func (g *game) read(ctx context.Context, poll int, due time.Time) error {
 			case err != nil || n == 0:
 				return fmt.Errorf("player %d: %w", p.number, errors.Join(errClosed, err))
 			default:
-				if err := p.take(g.buffer[:n], now); err != nil {
+				if err := p.receive(g.buffer[:n], now); err != nil {
 					return fmt.Errorf("player %d: %w", p.number, err)
 				}
 			}
@@ -226,8 +226,8 @@ func (g *game) read(ctx context.Context, poll int, due time.Time) error {
 	}
 }
 
-// take decodes the bytes that were read.
-func (p *gamer) take(data []byte, at time.Time) error {
+// receive decodes the bytes that were read.
+func (p *roundClient) receive(data []byte, at time.Time) error {
 	p.at = at
 	if p.begun > 0 {
 		p.in[p.begun-1] += uint32(len(data))
@@ -238,7 +238,7 @@ func (p *gamer) take(data []byte, at time.Time) error {
 		rest = p.received
 	}
 	for {
-		message, left, err := binary{}.cut(rest)
+		message, left, err := cborCodec{}.split(rest)
 		if err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func (p *gamer) take(data []byte, at time.Time) error {
 			break
 		}
 		rest = left
-		if err := p.hear(message); err != nil {
+		if err := p.handle(message); err != nil {
 			return err
 		}
 	}
@@ -254,8 +254,8 @@ func (p *gamer) take(data []byte, at time.Time) error {
 	return nil
 }
 
-// hear handles a message.
-func (p *gamer) hear(message []byte) error {
+// handle handles a message.
+func (p *roundClient) handle(message []byte) error {
 	switch {
 	case len(message) == 0:
 		return errors.New("empty message")

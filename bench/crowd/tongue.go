@@ -13,18 +13,18 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// tongue is a protocol's codec: everything in this package that depends on the encoding.
-type tongue interface {
+// codec is a protocol's codec: everything in this package that depends on the encoding.
+type codec interface {
 	// enter opens the connection, and returns when the player is in the world. Chunks that arrive on the way go to
 	// the atlas.
-	enter(c net.Conn, in *bufio.Reader, name string, view int, land *Atlas) (arrival, error)
+	enter(c net.Conn, in *bufio.Reader, name string, view int, land *HeightMap) (arrival, error)
 	// appendMove encodes a move.
 	appendMove(dst []byte, pose wire.Pose) ([]byte, error)
-	// cut splits the first whole message off what was received; message is nil if it is incomplete.
-	cut(received []byte) (message, rest []byte, err error)
-	// look decodes a message for a sample. It calls see for each avatar that it shows, and reports whether it is a
+	// split splits the first whole message off what was received; message is nil if it is incomplete.
+	split(received []byte) (message, rest []byte, err error)
+	// decode decodes a message for a sample. It calls see for each avatar that it shows, and reports whether it is a
 	// frame with any. The scene keeps the state of earlier messages.
-	look(scene *wire.Scene, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error)
+	decode(scene *wire.Scene, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error)
 	// chunk reports whether a message contains a whole chunk, and which.
 	chunk(message []byte) (at grid.ChunkPos, ok bool)
 }
@@ -37,18 +37,20 @@ type arrival struct {
 	grain  float64 // positions are sent as multiples of it, in blocks; 0: unrounded
 }
 
-// blob is the framing of the floor program (bench/floor): moves of a fixed size, and frames with a length prefix of
+// floorCodec is the framing of the floor program (bench/floor): moves of a fixed size, and frames with a length prefix of
 // four bytes, little-endian. Their contents are arbitrary.
-type blob struct{ move []byte }
+type floorCodec struct{ move []byte }
 
-func (blob) enter(net.Conn, *bufio.Reader, string, int, *Atlas) (arrival, error) {
+func (floorCodec) enter(net.Conn, *bufio.Reader, string, int, *HeightMap) (arrival, error) {
 	x, z := rand.Float64()*30+1, rand.Float64()*30+1 // the position is not used
 	return arrival{pose: wire.Pose{X: x, Y: 300, Z: z}, height: 128}, nil
 }
 
-func (b blob) appendMove(dst []byte, _ wire.Pose) ([]byte, error) { return append(dst, b.move...), nil }
+func (b floorCodec) appendMove(dst []byte, _ wire.Pose) ([]byte, error) {
+	return append(dst, b.move...), nil
+}
 
-func (blob) cut(received []byte) (message, rest []byte, err error) {
+func (floorCodec) split(received []byte) (message, rest []byte, err error) {
 	if len(received) < 4 {
 		return nil, received, nil
 	}
@@ -59,14 +61,16 @@ func (blob) cut(received []byte) (message, rest []byte, err error) {
 	return received[4:n], received[n:], nil
 }
 
-func (blob) look(*wire.Scene, []byte, func(string, wire.Pose)) (bool, error) { return true, nil }
+func (floorCodec) decode(*wire.Scene, []byte, func(string, wire.Pose)) (bool, error) {
+	return true, nil
+}
 
-func (blob) chunk([]byte) (at grid.ChunkPos, ok bool) { return at, false }
+func (floorCodec) chunk([]byte) (at grid.ChunkPos, ok bool) { return at, false }
 
-// binary is the session protocol in CBOR.
-type binary struct{}
+// cborCodec is the session protocol in CBOR.
+type cborCodec struct{}
 
-func (binary) enter(c net.Conn, in *bufio.Reader, name string, view int, land *Atlas) (a arrival, err error) {
+func (cborCodec) enter(c net.Conn, in *bufio.Reader, name string, view int, land *HeightMap) (a arrival, err error) {
 	join, err := wire.EncodeClient(wire.Join{Version: wire.SessionVersion, Name: name, View: view, Encoding: wire.EncodingCBOR})
 	if err != nil {
 		return a, err
@@ -75,7 +79,7 @@ func (binary) enter(c net.Conn, in *bufio.Reader, name string, view int, land *A
 		return a, fmt.Errorf("send join: %w", err)
 	}
 	for {
-		message, err := hear(in)
+		message, err := readMessage(in)
 		if err != nil {
 			return a, fmt.Errorf("await welcome: %w", err)
 		}
@@ -83,7 +87,7 @@ func (binary) enter(c net.Conn, in *bufio.Reader, name string, view int, land *A
 		case wire.Welcome:
 			a = arrival{player: m.Player, pose: m.Pose, height: 32 * m.Sections}
 		case wire.ChunkData:
-			if err := land.put(m); err != nil {
+			if err := land.add(m); err != nil {
 				return a, err
 			}
 			if m.Chunk == chunkOf(a.pose) && a.player != "" {
@@ -95,8 +99,8 @@ func (binary) enter(c net.Conn, in *bufio.Reader, name string, view int, land *A
 	}
 }
 
-// hear reads the next message that is not a tick frame.
-func hear(in *bufio.Reader) (wire.FromServer, error) {
+// readMessage reads the next message that is not a tick frame.
+func readMessage(in *bufio.Reader) (wire.FromServer, error) {
 	for {
 		message, err := wire.ReadMessage(in, nil, wire.MaxServerLine)
 		if err != nil {
@@ -108,11 +112,11 @@ func hear(in *bufio.Reader) (wire.FromServer, error) {
 	}
 }
 
-func (binary) appendMove(dst []byte, pose wire.Pose) ([]byte, error) {
+func (cborCodec) appendMove(dst []byte, pose wire.Pose) ([]byte, error) {
 	return wire.AppendMove(append(dst, 33), pose), nil
 }
 
-func (binary) cut(received []byte) (message, rest []byte, err error) {
+func (cborCodec) split(received []byte) (message, rest []byte, err error) {
 	size, n := lengthOf(received)
 	switch {
 	case n < 0 || size > wire.MaxServerLine:
@@ -137,7 +141,7 @@ func lengthOf(b []byte) (size, n int) {
 	return 0, 0
 }
 
-func (binary) look(scene *wire.Scene, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error) {
+func (cborCodec) decode(scene *wire.Scene, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error) {
 	if len(message) == 0 || message[0] != wire.TickFrame {
 		return false, nil
 	}
@@ -148,7 +152,7 @@ func (binary) look(scene *wire.Scene, message []byte, see func(player string, po
 	return true, nil
 }
 
-func (binary) chunk(message []byte) (at grid.ChunkPos, ok bool) {
+func (cborCodec) chunk(message []byte) (at grid.ChunkPos, ok bool) {
 	if len(message) == 0 || message[0] == wire.TickFrame {
 		return at, false
 	}

@@ -42,16 +42,16 @@ func TestOriginalEnters(t *testing.T) {
 		}
 		said <- string(h.Purpose) + " " + h.Player + " " + string(line)
 	}()
-	atlas := NewAtlas()
+	atlas := NewHeightMap()
 	in := bufio.NewReader(client)
-	a, err := original{at}.enter(client, in, "ada", 1, atlas)
+	a, err := originalCodec{at}.enter(client, in, "ada", 1, atlas)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, want := <-said, `connect ada {"type":1,"args":[-2,3],"player":"ada"}`; got != want {
 		t.Errorf("the client said %s, want %s", got, want)
 	}
-	if a.player != "ada" || chunkOf(a.pose) != at || a.pose.Y != 7 || atlas.land(at) == nil {
+	if a.player != "ada" || chunkOf(a.pose) != at || a.pose.Y != 7 || atlas.chunk(at) == nil {
 		t.Errorf("arrived as %+v", a)
 	}
 	if rest, _ := in.Peek(in.Buffered()); !strings.HasPrefix(`{"type":1`, string(rest)) {
@@ -78,7 +78,7 @@ func TestOriginalCut(t *testing.T) {
 		{in: "{}\n{\"t", message: "{}", rest: `{"t`, whole: true},
 		{in: strings.Repeat("1", wire.MaxServerLine+1), bad: true},
 	} {
-		message, rest, err := original{}.cut([]byte(c.in))
+		message, rest, err := originalCodec{}.split([]byte(c.in))
 		if (err != nil) != c.bad || (message != nil) != c.whole || string(message) != c.message || string(rest) != c.rest {
 			t.Errorf("cut(%.40q) = %q, %.40q, %v", c.in, message, rest, err)
 		}
@@ -100,7 +100,7 @@ func TestOriginalLook(t *testing.T) {
 		{line: `ok`, bad: true},
 	} {
 		seen, pose := "", wire.Pose{}
-		frame, err := original{}.look(new(wire.Scene), []byte(c.line), func(id string, p wire.Pose) { seen, pose = id, p })
+		frame, err := originalCodec{}.decode(new(wire.Scene), []byte(c.line), func(id string, p wire.Pose) { seen, pose = id, p })
 		if frame != c.frame || (err != nil) != c.bad || seen != c.player || pose != c.pose {
 			t.Errorf("look(%s) = %v, %v; saw %q at %+v", c.line, frame, err, seen, pose)
 		}
@@ -109,14 +109,14 @@ func TestOriginalLook(t *testing.T) {
 
 // A player's moves stay on the grid, and decoding a move's line returns the same position.
 func TestOriginalMovesAreExact(t *testing.T) {
-	land := new(land)
+	land := new(chunkHeights)
 	for i := range land {
 		land[i] = int16(i * 7 % 5)
 	}
-	b := body{rng: rand.New(rand.NewPCG(1, 2)), speed: 4, land: land, grain: originalGrain, pose: wire.Pose{X: 3.3, Y: 20, Z: 4.4}}
+	b := mover{rng: rand.New(rand.NewPCG(1, 2)), speed: 4, heights: land, grain: originalGrain, pose: wire.Pose{X: 3.3, Y: 20, Z: 4.4}}
 	for i := range 2000 {
 		b.step(.05)
-		line, err := original{}.appendMove(nil, b.pose)
+		line, err := originalCodec{}.appendMove(nil, b.pose)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// clump is the region link that a node's writers in one region share, as the players of a gateway do.
-type clump struct {
+// regionClient is the region link that a node's writers in one region share, as the players of a gateway do.
+type regionClient struct {
 	link region.Link
 	at   grid.ChunkPos
 	wake chan struct{}
@@ -31,8 +31,8 @@ type clump struct {
 	}
 }
 
-func newClump(ctx context.Context, link region.Link, at grid.ChunkPos) (*clump, error) {
-	c := &clump{link: link, at: at, wake: make(chan struct{}, 1)}
+func newRegionClient(ctx context.Context, link region.Link, at grid.ChunkPos) (*regionClient, error) {
+	c := &regionClient{link: link, at: at, wake: make(chan struct{}, 1)}
 	c.mu.waiting = make(map[player.ID]chan wire.EditResult)
 	// A gateway watches the chunks that its players edit.
 	if err := link.Send(wire.ToRegion{Watch: []grid.ChunkPos{at}}); err != nil {
@@ -43,7 +43,7 @@ func newClump(ctx context.Context, link region.Link, at grid.ChunkPos) (*clump, 
 	return c, nil
 }
 
-func (c *clump) send(ctx context.Context) {
+func (c *regionClient) send(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -64,7 +64,7 @@ func (c *clump) send(ctx context.Context) {
 	}
 }
 
-func (c *clump) receive(ctx context.Context) {
+func (c *regionClient) receive(ctx context.Context) {
 	for {
 		frame, err := c.link.Receive(ctx)
 		if err == nil && frame.Closed != "" {
@@ -84,7 +84,7 @@ func (c *clump) receive(ctx context.Context) {
 	}
 }
 
-func (c *clump) fail(err error) {
+func (c *regionClient) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.broken == nil {
@@ -96,8 +96,8 @@ func (c *clump) fail(err error) {
 	}
 }
 
-// put commits one edit.
-func (c *clump) put(e wire.Intent, answers chan wire.EditResult) error {
+// commit commits one edit.
+func (c *regionClient) commit(e wire.Intent, answers chan wire.EditResult) error {
 	c.mu.Lock()
 	c.mu.out = append(c.mu.out, e)
 	c.mu.Unlock()
@@ -118,7 +118,7 @@ func (c *clump) put(e wire.Intent, answers chan wire.EditResult) error {
 }
 
 // write runs so many writers, spread over the regions that are led here.
-func (n *benchNode) write(ctx context.Context, o order) ([]time.Duration, error) {
+func (n *benchNode) write(ctx context.Context, o command) ([]time.Duration, error) {
 	begin := time.Now().Add(o.Warm)
 	end := begin.Add(o.Duration)
 	if o.Profile != "" {
@@ -139,7 +139,7 @@ func (n *benchNode) write(ctx context.Context, o order) ([]time.Duration, error)
 		c := n.adopted[w%len(n.adopted)]
 		all.Go(func() {
 			var err error
-			took[w], err = c.writer(ctx, w, newBeat(o.Rate, w, o.Writers), begin, end)
+			took[w], err = c.writer(ctx, w, newPacer(o.Rate, w, o.Writers), begin, end)
 			if err != nil {
 				failed <- err
 			}
@@ -155,7 +155,7 @@ func (n *benchNode) write(ctx context.Context, o order) ([]time.Duration, error)
 }
 
 // writer alternates two blocks at its own position.
-func (c *clump) writer(ctx context.Context, w int, pace beat, begin, end time.Time) (took []time.Duration, err error) {
+func (c *regionClient) writer(ctx context.Context, w int, pace pacer, begin, end time.Time) (took []time.Duration, err error) {
 	e := wire.Intent{
 		Player: player.GuestID(string(binary.BigEndian.AppendUint32([]byte("writer"), uint32(w)))),
 		Seq:    uint64(time.Now().UnixMicro()),
@@ -178,7 +178,7 @@ func (c *clump) writer(ctx context.Context, w int, pace beat, begin, end time.Ti
 		}
 		e.Seq++
 		e.Block = blocks[e.Seq%2]
-		if err := c.put(e, answers); err != nil {
+		if err := c.commit(e, answers); err != nil {
 			return nil, err
 		}
 		if done := time.Now(); start.After(begin) && done.Before(end) {

@@ -77,7 +77,7 @@ func runIdle(args []string) error {
 		return err
 	}
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	a, err := f.nodes[0].do(order{Visit: all[:*wakes], Together: 1})
+	a, err := f.nodes[0].request(command{Visit: all[:*wakes], Together: 1})
 	if err != nil {
 		return fmt.Errorf("wake regions: %w", err)
 	}
@@ -88,9 +88,9 @@ func runIdle(args []string) error {
 }
 
 // visitAndSleep lets the first node visit the regions, and waits until all hibernate on all nodes.
-func (f *regionFloor) visitAndSleep(ctx context.Context, regions []grid.ChunkPos) error {
+func (f *regionSystem) visitAndSleep(ctx context.Context, regions []grid.ChunkPos) error {
 	for part := range slices.Chunk(regions, 500) {
-		if _, err := f.nodes[0].do(order{Visit: part, Together: 32}); err != nil {
+		if _, err := f.nodes[0].request(command{Visit: part, Together: 32}); err != nil {
 			return fmt.Errorf("visit regions: %w", err)
 		}
 	}
@@ -107,7 +107,7 @@ func (f *regionFloor) visitAndSleep(ctx context.Context, regions []grid.ChunkPos
 }
 
 // watch prints what the hibernating nodes cost.
-func (f *regionFloor) watch(d time.Duration, before []memory, regions int) error {
+func (f *regionSystem) watch(d time.Duration, before []memory, regions int) error {
 	type account struct {
 		cpu     time.Duration
 		written int
@@ -149,10 +149,10 @@ func (f *regionFloor) watch(d time.Duration, before []memory, regions int) error
 type memory struct{ resident, heap, file int }
 
 // memory measures the nodes after a garbage collection.
-func (f *regionFloor) memory() ([]memory, error) {
+func (f *regionSystem) memory() ([]memory, error) {
 	all := make([]memory, len(f.nodes))
 	for i, n := range f.nodes {
-		if _, err := n.do(order{Collect: true}); err != nil {
+		if _, err := n.request(command{Collect: true}); err != nil {
 			return nil, err
 		}
 		kib, err := field(n.Process, "status", "RssAnon")

@@ -37,7 +37,7 @@ import (
 // options are those of one run.
 type options struct {
 	dir      string // for data; on the disk that is to be measured
-	floors   []string
+	systems  []string
 	writers  []int
 	rounds   int
 	warm     time.Duration
@@ -73,7 +73,7 @@ func main() {
 	flag.StringVar(&o.pprof, "pprof", "", "prefix of the files for CPU profiles of the region system's processes")
 	flag.Float64Var(&o.rate, "rate", 0, "writes a second of all writers together; 0: unlimited; not for etcd")
 	flag.Parse()
-	o.floors = strings.Split(*floors, ",")
+	o.systems = strings.Split(*floors, ",")
 	for text := range strings.SplitSeq(*writers, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
@@ -189,7 +189,7 @@ func run(ctx context.Context, o options) error {
 			s.stop()
 		}
 	}()
-	for i, name := range o.floors {
+	for i, name := range o.systems {
 		begin := map[string]func(context.Context, options, int) (system, error){
 			"etcd": startEtcd, "region": startRegions, "player": startPlayers,
 		}[name]
@@ -206,7 +206,7 @@ func run(ctx context.Context, o options) error {
 	var rows []row
 	for round := range o.rounds {
 		for _, writers := range o.writers {
-			for _, name := range o.floors {
+			for _, name := range o.systems {
 				r, err := measure(ctx, o, name, systems[name], writers)
 				if err != nil {
 					return fmt.Errorf("%s, %d writers: %w", name, writers, err)
@@ -253,22 +253,22 @@ func measure(ctx context.Context, o options, name string, s system, writers int)
 	return row{system: name, writers: writers, result: r, usage: used}, nil
 }
 
-// beat returns the start time of each of a writer's writes.
-type beat struct {
+// pacer returns the start time of each of a writer's writes.
+type pacer struct {
 	every time.Duration // 0: at once
 	next  time.Time
 }
 
-// newBeat spreads the writers over the interval.
-func newBeat(rate float64, w, writers int) beat {
+// newPacer spreads the writers over the interval.
+func newPacer(rate float64, w, writers int) pacer {
 	if rate <= 0 {
-		return beat{}
+		return pacer{}
 	}
 	every := time.Duration(float64(writers) / rate * float64(time.Second))
-	return beat{every: every, next: time.Now().Add(every * time.Duration(w) / time.Duration(writers))}
+	return pacer{every: every, next: time.Now().Add(every * time.Duration(w) / time.Duration(writers))}
 }
 
-func (b *beat) wait() {
+func (b *pacer) wait() {
 	if b.every > 0 {
 		time.Sleep(time.Until(b.next))
 		b.next = b.next.Add(b.every)

@@ -37,8 +37,8 @@ var genesis = world.Genesis{
 	Spawn: grid.Pos{Y: 100}, Origin: 1,
 }
 
-// order is a command to a node, one JSON object a line. The node answers each with one line.
-type order struct {
+// command is a command to a node, one JSON object a line. The node answers each with one line.
+type command struct {
 	Found    []grid.ChunkPos // found these regions
 	Adopt    []grid.ChunkPos // link to those of these regions that are led here; the answer is how many
 	Visit    []grid.ChunkPos // put a block in each, founding and waking it, and unlink; the answer is how long each took
@@ -76,7 +76,7 @@ func runNode(args []string) error {
 	if err := n.start(ctx, &crew, *dir, *ip, *join); err != nil {
 		return err
 	}
-	return n.obey(ctx, os.Stdin, os.Stdout)
+	return n.serveCommands(ctx, os.Stdin, os.Stdout)
 }
 
 type benchNode struct {
@@ -84,7 +84,7 @@ type benchNode struct {
 	metrics *prometheus.Registry
 	addr    string
 	regions *region.Host
-	adopted []*clump
+	adopted []*regionClient
 }
 
 func (n *benchNode) start(ctx context.Context, crew *sync.WaitGroup, dir, ip, join string) error {
@@ -178,8 +178,8 @@ func (p peers) Open(ctx context.Context, peer, protocol string) (io.ReadWriteClo
 	return p.Host.Open(ctx, peer, p.prefix+protocol)
 }
 
-// obey executes the parent's commands until the input is closed.
-func (n *benchNode) obey(ctx context.Context, in io.Reader, out io.Writer) error {
+// serveCommands executes the parent's commands until the input is closed.
+func (n *benchNode) serveCommands(ctx context.Context, in io.Reader, out io.Writer) error {
 	say := json.NewEncoder(out)
 	if err := say.Encode(answer{Addr: n.addr}); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (n *benchNode) obey(ctx context.Context, in io.Reader, out io.Writer) error
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var o order
+		var o command
 		if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
 			return err
 		}
@@ -202,7 +202,7 @@ func (n *benchNode) obey(ctx context.Context, in io.Reader, out io.Writer) error
 	return lines.Err()
 }
 
-func (n *benchNode) follow(ctx context.Context, o order) (a answer, err error) {
+func (n *benchNode) follow(ctx context.Context, o command) (a answer, err error) {
 	for _, pos := range o.Found {
 		if _, err := n.regions.Locate(ctx, pos); err != nil {
 			return a, err
@@ -219,7 +219,7 @@ func (n *benchNode) follow(ctx context.Context, o order) (a answer, err error) {
 			}
 			continue
 		}
-		c, err := newClump(ctx, link, pos)
+		c, err := newRegionClient(ctx, link, pos)
 		if err != nil {
 			return a, err
 		}

@@ -24,8 +24,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// playerFloor is three daemons, and the sessions of all writers.
-type playerFloor struct {
+// playerSystem is three daemons, and the sessions of all writers.
+type playerSystem struct {
 	voxeld   string
 	rate     float64
 	daemons  []*daemon
@@ -44,7 +44,7 @@ func startPlayers(ctx context.Context, o options, net int) (system, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &playerFloor{rate: o.rate}
+	f := &playerSystem{rate: o.rate}
 	if f.voxeld, err = build(ctx, o, root, "./cmd/voxeld", "voxeld"); err != nil {
 		return nil, err
 	}
@@ -55,13 +55,13 @@ func startPlayers(ctx context.Context, o options, net int) (system, error) {
 	return f, nil
 }
 
-func (f *playerFloor) start(ctx context.Context, o options, net int) error {
+func (f *playerSystem) start(ctx context.Context, o options, net int) error {
 	regions := regionsAt(o.regions)
 	most := slices.Max(o.writers)
 	token := ""
 	for i := range 3 {
 		d := &daemon{dir: filepath.Join(o.dir, fmt.Sprintf("player-%d", i)), ip: fmt.Sprintf("127.%d.0.1", net+i)}
-		if err := f.begin(ctx, d, regions, most, token, o.logLevel); err != nil {
+		if err := f.startDaemon(ctx, d, regions, most, token, o.logLevel); err != nil {
 			return err
 		}
 		if token == "" {
@@ -104,8 +104,8 @@ func (f *playerFloor) start(ctx context.Context, o options, net int) error {
 	return nil
 }
 
-// begin starts a daemon whose database has the players at their places.
-func (f *playerFloor) begin(ctx context.Context, d *daemon, regions []grid.ChunkPos, players int, token, logLevel string) error {
+// startDaemon starts a daemon whose database has the players at their places.
+func (f *playerSystem) startDaemon(ctx context.Context, d *daemon, regions []grid.ChunkPos, players int, token, logLevel string) error {
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (f *playerFloor) begin(ctx context.Context, d *daemon, regions []grid.Chunk
 			return fmt.Errorf("voxeld init: %w: %s", err, out)
 		}
 	}
-	if err := seat(ctx, filepath.Join(d.dir, "voxeld.db"), regions, players); err != nil {
+	if err := writePlayerRecords(ctx, filepath.Join(d.dir, "voxeld.db"), regions, players); err != nil {
 		return fmt.Errorf("write players' records: %w", err)
 	}
 	args := []string{
@@ -134,8 +134,8 @@ func (f *playerFloor) begin(ctx context.Context, d *daemon, regions []grid.Chunk
 	return d.Await(ctx, func() error { return f.ask(ctx, d, "status", &struct{}{}) })
 }
 
-// seat writes records of players: walking to their regions would take half an hour.
-func seat(ctx context.Context, path string, regions []grid.ChunkPos, players int) error {
+// writePlayerRecords writes records of players: walking to their regions would take half an hour.
+func writePlayerRecords(ctx context.Context, path string, regions []grid.ChunkPos, players int) error {
 	db, err := store.Open(store.Options{Path: path})
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func standing(w int, at grid.ChunkPos) wire.Pose {
 	return wire.Pose{X: float64(p.X) + 2.5, Y: float64(p.Y), Z: float64(p.Z) + .5}
 }
 
-func (f *playerFloor) ask(ctx context.Context, d *daemon, command string, answer any) error {
+func (f *playerSystem) ask(ctx context.Context, d *daemon, command string, answer any) error {
 	out, err := exec.CommandContext(ctx, f.voxeld, command, "--data-dir", d.dir, "--json").Output()
 	if err != nil {
 		return err
@@ -215,19 +215,19 @@ func locate(game string, pos grid.ChunkPos) (string, error) {
 	return fmt.Sprintf("%s:%d", a.IP, a.Port), nil
 }
 
-func (f *playerFloor) load(ctx context.Context, writers int, warm, duration time.Duration) (result, error) {
+func (f *playerSystem) load(ctx context.Context, writers int, warm, duration time.Duration) (result, error) {
 	begin := time.Now().Add(warm)
 	end := begin.Add(duration)
 	took, errs := make([][]time.Duration, writers), make([]error, writers)
 	var all sync.WaitGroup
 	for w, s := range f.sessions[:writers] {
-		all.Go(func() { took[w], errs[w] = s.write(ctx, newBeat(f.rate, w, writers), begin, end) })
+		all.Go(func() { took[w], errs[w] = s.write(ctx, newPacer(f.rate, w, writers), begin, end) })
 	}
 	all.Wait()
 	return percentiles(slices.Concat(took...), duration), errors.Join(errs...)
 }
 
-func (f *playerFloor) usage() (u usage, err error) {
+func (f *playerSystem) usage() (u usage, err error) {
 	var own syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
 		return u, fmt.Errorf("read own usage: %w", err)
@@ -241,7 +241,7 @@ func (f *playerFloor) usage() (u usage, err error) {
 	return u, nil
 }
 
-func (f *playerFloor) stop() {
+func (f *playerSystem) stop() {
 	for _, s := range f.sessions {
 		s.conn.Close() //nolint:errcheck // no longer used
 	}
@@ -262,7 +262,7 @@ type session struct {
 
 	mu struct {
 		sync.Mutex
-		turn *turn // nil between two measurements
+		measurement *measurement // nil between two measurements
 	}
 }
 
@@ -334,9 +334,9 @@ func (s *session) settle(ctx context.Context) error {
 	}
 }
 
-// turn is a player's part in one measurement.
-type turn struct {
-	pace       beat
+// measurement is a player's part in one measurement.
+type measurement struct {
+	pace       pacer
 	begin, end time.Time
 	start      time.Time // of the edit under way
 	took       []time.Duration
@@ -345,10 +345,10 @@ type turn struct {
 }
 
 // write writes until end, and returns how long the edits took.
-func (s *session) write(ctx context.Context, pace beat, begin, end time.Time) ([]time.Duration, error) {
-	t := &turn{pace: pace, begin: begin, end: end, over: make(chan struct{})}
+func (s *session) write(ctx context.Context, pace pacer, begin, end time.Time) ([]time.Duration, error) {
+	t := &measurement{pace: pace, begin: begin, end: end, over: make(chan struct{})}
 	s.mu.Lock()
-	s.mu.turn = t
+	s.mu.measurement = t
 	s.mu.Unlock()
 	if err := s.next(t); err != nil {
 		return nil, err
@@ -364,7 +364,7 @@ func (s *session) write(ctx context.Context, pace beat, begin, end time.Time) ([
 }
 
 // next writes the turn's next edit, when it is due.
-func (s *session) next(t *turn) error {
+func (s *session) next(t *measurement) error {
 	t.pace.wait()
 	blocks := [...]chunk.Block{chunk.Brick, chunk.Planks}
 	if t.start = time.Now(); t.start.After(t.end) {
@@ -383,7 +383,7 @@ func (s *session) next(t *turn) error {
 
 func (s *session) acknowledged(ack wire.Ack) error {
 	s.mu.Lock()
-	t := s.mu.turn
+	t := s.mu.measurement
 	s.mu.Unlock()
 	if t == nil || ack.Error != "" || ack.Seq != s.seq {
 		return fmt.Errorf("edit %d at %v: unexpected answer %+v", s.seq, s.pos, ack)

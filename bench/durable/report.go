@@ -13,7 +13,7 @@ func report(out io.Writer, o options, rows []row) {
 	fmt.Fprintf(t, "writers\tsystem\tacknowledged/s\tof etcd\tp50 ms\tp99 ms\tcores\tclient's\tµs an edit\tfsyncs/s\tper fsync\t\n") //nolint:errcheck // to a person
 	for _, writers := range o.writers {
 		yardstick := middle(rows, "etcd", writers, row.rate)
-		for _, name := range o.floors {
+		for _, name := range o.systems {
 			m := func(f func(row) float64) float64 { return middle(rows, name, writers, f) }
 			ratio := "-"
 			if yardstick > 0 {

@@ -23,7 +23,7 @@ func TestFloorServesACrowd(t *testing.T) {
 			go func() {
 				ended <- floor.Run(ctx, floor.Options{Listen: game, Metrics: metrics, Frame: 500, Readers: readers})
 			}()
-			c := crowd.New(crowd.Options{Targets: []string{game}, Blob: make([]byte, 40), Pace: 1000})
+			c := crowd.New(crowd.Options{Targets: []string{game}, FloorMove: make([]byte, 40), JoinRate: 1000})
 			go func() { c.Run(ctx); ended <- nil }()
 			defer func() {
 				stop()

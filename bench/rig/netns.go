@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inside is the environment variable that marks a program in its own network namespace.
-const inside = "BENCH_OWN_NETWORK"
+// envInside is the environment variable that marks a program in its own network namespace.
+const envInside = "BENCH_OWN_NETWORK"
 
 // OwnNetwork runs this program again in its own network namespace, which has no other traffic. It returns true and
 // the result once that run has ended. It returns false if that is not allowed (it requires root), or if the program
 // is in such a namespace already.
 func OwnNetwork(ctx context.Context) (ran bool, err error) {
-	if os.Getenv(inside) != "" {
+	if os.Getenv(envInside) != "" {
 		return false, raiseLoopback()
 	}
 	if os.Geteuid() != 0 {
@@ -34,7 +34,7 @@ func OwnNetwork(ctx context.Context) (ran bool, err error) {
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = time.Minute // the program has daemons to stop
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
-	c.Env = append(os.Environ(), inside+"=1")
+	c.Env = append(os.Environ(), envInside+"=1")
 	// A session of its own, for BoundSelf: Linux divides cores among sessions first. Pdeathsig ends the child when
 	// this program is killed. Linux sends it when the thread that started the child ends.
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Setsid: true, Pdeathsig: syscall.SIGTERM}

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startOn starts a command whose process, with all its threads, may use only those cores (all if cpus is empty), with
+// startPinned starts a command whose process, with all its threads, may use only those cores (all if cpus is empty), with
 // that niceness. The process is killed when the calling thread ends, for instance because this program was killed. The
 // caller therefore locks its goroutine to the thread, and keeps the thread idle until the process has ended.
-func startOn(c *exec.Cmd, cpus []int, nice int) error {
+func startPinned(c *exec.Cmd, cpus []int, nice int) error {
 	// A new process has the affinity and the niceness of the thread that starts it.
 	if len(cpus) > 0 {
 		if err := unix.SchedSetaffinity(0, setOf(cpus)); err != nil {
@@ -30,8 +30,8 @@ func startOn(c *exec.Cmd, cpus []int, nice int) error {
 	return c.Start()
 }
 
-// BoundSelf restricts this process to the cores, with that niceness: its threads, and so those that they will start.
-func BoundSelf(cpus []int, nice int) error {
+// PinSelf restricts this process to the cores, with that niceness: its threads, and so those that they will start.
+func PinSelf(cpus []int, nice int) error {
 	if session, err := unix.Getsid(0); nice != 0 && err == nil && session == os.Getpid() {
 		// If Linux groups processes by session, niceness counts only within a session, and the session has its own.
 		err := os.WriteFile("/proc/self/autogroup", []byte(strconv.Itoa(nice)), 0)

@@ -42,8 +42,8 @@ func Launch(o Options, name, binary string, args ...string) (*Process, error) {
 	return p, p.run(o, name, binary, args)
 }
 
-// Converse runs a program that reads commands from its standard input, and answers on its standard output.
-func Converse(o Options, name, binary string, args ...string) (p *Process, in io.WriteCloser, out io.ReadCloser, err error) {
+// StartPiped runs a program that reads commands from its standard input, and answers on its standard output.
+func StartPiped(o Options, name, binary string, args ...string) (p *Process, in io.WriteCloser, out io.ReadCloser, err error) {
 	p = new(Process)
 	if err = p.prepare(o, name, binary, args); err != nil {
 		return nil, nil, nil, err
@@ -95,7 +95,7 @@ func (p *Process) start(o Options) error {
 	go func() { // Stop waits for it
 		defer close(p.ended)
 		runtime.LockOSThread() // for good: the thread ends with this goroutine
-		err := startOn(p.cmd, o.CPUs, o.Nice)
+		err := startPinned(p.cmd, o.CPUs, o.Nice)
 		started <- err
 		if err == nil {
 			p.cmd.Wait() //nolint:errcheck // callers that need the reason read the log
