@@ -104,14 +104,14 @@ func farApart(a, b wire.Pose) bool {
 // resend sends the selected edits in the order of their numbers: of two edits of one place the later one must win.
 // It sends the pose first, because the player may have walked on since the previous gateway saved it.
 func (p *sessionPlayer) resend(those func(sentEdit) bool) error {
-	told := false
+	poseSent := false
 	for _, seq := range slices.SortedFunc(maps.Keys(p.pending), cmp.Compare[uint64]) {
 		e := p.pending[seq]
 		if !those(e) {
 			continue
 		}
-		if !told {
-			told = true
+		if !poseSent {
+			poseSent = true
 			if err := p.send("move", wire.Move{Pose: p.walk.pose}); err != nil {
 				return err
 			}

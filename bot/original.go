@@ -26,14 +26,14 @@ type originalPlayer struct {
 }
 
 func (p *originalPlayer) run(ctx context.Context) error {
-	life, end := context.WithCancel(context.WithoutCancel(ctx)) // for lastWord, as in a session
+	life, end := context.WithCancel(context.WithoutCancel(ctx)) // for drainTime, as in a session
 	p.began = time.Now()
 	p.ground = newGround(unpackSlab)
 	p.links = make(map[grid.ChunkPos]*link)
 	p.events = make(chan event, 64)
 	p.requests = make(chan grid.ChunkPos, maxQueued)
 	p.stamper = newStamper(p.stamps, p.name, p.rng)
-	l := &locator{crew: p.runState, name: p.name}
+	l := &locator{run: p.runState, name: p.name}
 	defer l.close()
 	at, err := p.start(ctx, l)
 	if err != nil {

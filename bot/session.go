@@ -46,7 +46,7 @@ type arrival struct {
 }
 
 func (p *sessionPlayer) run(ctx context.Context) error {
-	// The connection outlives the playing time by lastWord, for answers that are under way.
+	// The connection outlives the playing time by drainTime, for answers that are under way.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	p.began = time.Now()

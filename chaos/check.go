@@ -189,9 +189,9 @@ const gapTolerance = 5 * time.Second
 func (v *Verdict) checkStreams(h *history, end func(stream int) time.Duration) {
 	for stream, marks := range h.marks {
 		whole := end(stream) - gapTolerance
-		told := make(map[*Edit]bool)
+		seen := make(map[*Edit]bool)
 		for _, m := range marks {
-			told[m.edit] = true
+			seen[m.edit] = true
 		}
 		for i := 1; i < len(marks); i++ {
 			a, b := marks[i-1].edit, marks[i].edit
@@ -200,7 +200,7 @@ func (v *Verdict) checkStreams(h *history, end func(stream int) time.Duration) {
 				v.find("reversed", h.pos, "", "edit %d arrived after edit %d, but was acknowledged before that one was asked for", b.Number, a.Number)
 			}
 			for _, w := range h.edits {
-				if marks[i].At < whole && w.Outcome == Acknowledged && !told[w] && w.Invoked > marks[i-1].At && w.Returned < b.Invoked && h.single(w) {
+				if marks[i].At < whole && w.Outcome == Acknowledged && !seen[w] && w.Invoked > marks[i-1].At && w.Returned < b.Invoked && h.single(w) {
 					v.Skipped++
 					v.find("skipped", h.pos, "", "edit %d was acknowledged between %d and %d, but an observer of both did not receive it", w.Number, a.Number, b.Number)
 				}

@@ -236,11 +236,11 @@ func cutAll(nodes []*Node) error {
 		n.poweredOff = true
 		errs[i] = n.suspend()
 	}
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	for i, n := range nodes {
-		crew.Go(func() { errs[i] = errors.Join(errs[i], n.disk.cut()) })
+		wg.Go(func() { errs[i] = errors.Join(errs[i], n.disk.cut()) })
 	}
-	crew.Wait()
+	wg.Wait()
 	return errors.Join(append(errs, killAll(nodes))...)
 }
 

@@ -47,11 +47,11 @@ func (d *driver) drawCut(ctx context.Context) (cutOff, error) {
 	case 4:
 		return cutOff{kind: "leader hears nobody, all hear it", blocked: map[*Node][]*Node{leader: others}}, nil
 	default:
-		deaf := make(map[*Node][]*Node)
+		blocked := make(map[*Node][]*Node)
 		for _, n := range others {
-			deaf[n] = []*Node{leader}
+			blocked[n] = []*Node{leader}
 		}
-		return cutOff{kind: "nobody hears the leader, it hears all", blocked: deaf}, nil
+		return cutOff{kind: "nobody hears the leader, it hears all", blocked: blocked}, nil
 	}
 }
 

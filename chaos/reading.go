@@ -27,12 +27,12 @@ func readAll(ctx context.Context, nodes []*Node, l *Ledger, limit time.Duration)
 	var mu sync.Mutex
 	var all []Reading
 	var errs []error
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	for _, n := range nodes {
 		if !n.Serves() {
 			continue
 		}
-		crew.Go(func() {
+		wg.Go(func() {
 			r, err := readOne(ctx, n, l, limit)
 			mu.Lock()
 			defer mu.Unlock()
@@ -43,7 +43,7 @@ func readAll(ctx context.Context, nodes []*Node, l *Ledger, limit time.Duration)
 			all = append(all, r)
 		})
 	}
-	crew.Wait()
+	wg.Wait()
 	if len(errs) > 0 {
 		return all, errs[0]
 	}

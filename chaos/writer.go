@@ -19,16 +19,16 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Writers are the players who edit. Each has a home gateway, and a spot at which they work together with players of
+// Writers are the players who edit. Each has a home gateway, and a work area at which they work together with players of
 // all other gateways. If the gateway fails, the player continues through another, and sends unanswered edits again
 // under the same sequence. The player returns when the home gateway is back.
 type Writers struct {
 	cluster *Cluster
 	ledger  *Ledger
 	logger  *slog.Logger
-	spots   []*workArea
+	areas   []*workArea
 	pace    *rate.Limiter // of new edits, all players together
-	crew    sync.WaitGroup
+	wg      sync.WaitGroup
 	cancel  context.CancelFunc
 
 	quiet                                            atomic.Bool // no new edits
@@ -42,7 +42,7 @@ type WriterOptions struct {
 	Seed uint64
 }
 
-// perPlayer is the maximum number of edits a second of one player: one a beat.
+// perPlayer is the maximum number of edits a second of one player: one per tick interval.
 const perPlayer = float64(time.Second / tickInterval)
 
 // StartWriters starts players, who edit until Stop.
@@ -50,18 +50,18 @@ func StartWriters(ctx context.Context, c *Cluster, l *Ledger, o WriterOptions, l
 	ctx, cancel := context.WithCancel(ctx)
 	w := &Writers{cluster: c, ledger: l, logger: logger, cancel: cancel}
 	for i := range workAreas {
-		w.spots = append(w.spots, newWorkArea(i, o.Seed))
+		w.areas = append(w.areas, newWorkArea(i, o.Seed))
 	}
-	// Equally many at each gateway and spot, and twice as many as the rate needs, since some are always moving.
+	// Equally many at each gateway and work area, and twice as many as the rate needs, since some are always moving.
 	places := len(c.Nodes) * workAreas
 	n := places * max(1, int(math.Ceil(2*o.Rate/perPlayer/float64(places))))
 	w.pace = rate.NewLimiter(rate.Limit(o.Rate), max(1, int(o.Rate/5)))
 	for i := range n {
 		p := &player{
-			Writers: w, name: fmt.Sprintf("w%02d", i), home: c.Nodes[i%len(c.Nodes)], area: w.spots[i/len(c.Nodes)%workAreas],
+			Writers: w, name: fmt.Sprintf("w%02d", i), home: c.Nodes[i%len(c.Nodes)], area: w.areas[i/len(c.Nodes)%workAreas],
 			hops: i/places%2 == 0, rng: rand.New(rand.NewPCG(o.Seed, 1000+uint64(i))),
 		}
-		w.crew.Go(func() { p.run(ctx) })
+		w.wg.Go(func() { p.run(ctx) })
 	}
 	return w
 }
@@ -69,7 +69,7 @@ func StartWriters(ctx context.Context, c *Cluster, l *Ledger, o WriterOptions, l
 // Cells returns the regions that are edited.
 func (w *Writers) Cells() []string {
 	var all []string
-	for _, s := range w.spots {
+	for _, s := range w.areas {
 		all = append(all, s.cell())
 	}
 	return all
@@ -84,7 +84,7 @@ func (w *Writers) Open() int { return int(w.open.Load()) }
 // Stop disconnects all players, and awaits them. Unanswered edits stay Unknown.
 func (w *Writers) Stop() {
 	w.cancel()
-	w.crew.Wait()
+	w.wg.Wait()
 }
 
 // player is one writer. It belongs to one goroutine.

@@ -44,10 +44,10 @@ func (b *bench) daemons(ctx context.Context, n int) ([]*rig.Daemon, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
 	}
-	o, began, told := b.rigOptions(dir), time.Now(), time.Now()
+	o, began, reported := b.rigOptions(dir), time.Now(), time.Now()
 	o.Started = func(started int) {
-		if time.Since(told) > progressEvery || started == n && n > manyDaemons {
-			told = time.Now()
+		if time.Since(reported) > progressEvery || started == n && n > manyDaemons {
+			reported = time.Now()
 			logf("%d of %d daemons serve after %.0f s", started, n, time.Since(began).Seconds())
 		}
 	}
@@ -120,11 +120,11 @@ func (b *bench) play(ctx context.Context, o crowd.Options, n int, targets []targ
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	c := crowd.New(o)
-	var crew sync.WaitGroup
-	defer crew.Wait()
+	var wg sync.WaitGroup
+	defer wg.Wait()
 	defer cancel(nil)
-	crew.Go(func() { c.Run(ctx) })
-	crew.Go(func() { b.guard(ctx, targets, cancel) })
+	wg.Go(func() { c.Run(ctx) })
+	wg.Go(func() { b.guard(ctx, targets, cancel) })
 	pace := o.JoinRate
 	if pace == 0 {
 		pace = 100

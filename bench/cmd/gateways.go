@@ -87,8 +87,8 @@ func (b *bench) divide(ctx context.Context, nodes, players, samples int) (d divi
 		return d, err
 	}
 	defer killAll(daemons)
-	atlas := crowd.NewHeightMap()
-	spawn, err := atlas.Survey(ctx, daemons[0].Game, 1)
+	heights := crowd.NewHeightMap()
+	spawn, err := heights.Survey(ctx, daemons[0].Game, 1)
 	if err != nil {
 		return d, err
 	}
@@ -96,7 +96,7 @@ func (b *bench) divide(ctx context.Context, nodes, players, samples int) (d divi
 	for i := range daemons {
 		names = append(names, fmt.Sprintf("gateways-%d-%d", nodes, i+1))
 	}
-	o := crowd.Options{Targets: gamesOf(daemons), Heights: atlas, Homes: []grid.ChunkPos{spawn}, Samples: samples}
+	o := crowd.Options{Targets: gamesOf(daemons), Heights: heights, Homes: []grid.ChunkPos{spawn}, Samples: samples}
 	err = b.play(ctx, o, players, targetsOf(daemons), func(ctx context.Context, c *crowd.Crowd) (err error) {
 		if err := pause(ctx, warm); err != nil {
 			return err

@@ -43,12 +43,12 @@ func (b *bench) land(ctx context.Context, players int) error {
 	}
 	d := daemons[0]
 	defer d.Kill()
-	atlas := crowd.NewHeightMap()
-	spawn, err := atlas.Survey(ctx, d.Game, 1)
+	heights := crowd.NewHeightMap()
+	spawn, err := heights.Survey(ctx, d.Game, 1)
 	if err != nil {
 		return err
 	}
-	o := crowd.Options{Targets: []string{d.Game}, Heights: atlas, Homes: []grid.ChunkPos{spawn}, View: warmRadius}
+	o := crowd.Options{Targets: []string{d.Game}, Heights: heights, Homes: []grid.ChunkPos{spawn}, View: warmRadius}
 	var warm, cold []crowd.Load
 	var built bot.Report
 	var r reading
@@ -92,16 +92,16 @@ func flights(ctx context.Context, d *rig.Daemon, spawn grid.ChunkPos, warm bool)
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	var mu sync.Mutex
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	for i := range probes {
-		crew.Go(func() {
+		wg.Go(func() {
 			loads, failed := flight(ctx, d, fmt.Sprintf("probe-%v-%d", warm, i), spawn, warm, 2*math.Pi*float64(i)/probes)
 			mu.Lock()
 			defer mu.Unlock()
 			all, err = append(all, loads...), errors.Join(err, failed)
 		})
 	}
-	crew.Wait()
+	wg.Wait()
 	return all, err
 }
 

@@ -236,11 +236,11 @@ func (b *bench) ownNode(ctx context.Context, d *rig.Daemon) (node *dht.DHT, stop
 		return nil, nil, err
 	}
 	ctx, end := context.WithCancel(ctx)
-	var crew sync.WaitGroup
-	crew.Go(func() { db.Run(ctx) }) //nolint:errcheck // errors show in the measurement
+	var wg sync.WaitGroup
+	wg.Go(func() { db.Run(ctx) }) //nolint:errcheck // errors show in the measurement
 	stop = func() {
 		end()
-		crew.Wait()
+		wg.Wait()
 		db.Close() //nolint:errcheck // its contents are not needed
 	}
 	host, err := dht.NewHost(dht.HostOptions{Storage: db, Listen: []string{"/ip4/127.100.0.1/tcp/4001"}, Bootstrap: token.Addrs})
@@ -253,7 +253,7 @@ func (b *bench) ownNode(ctx context.Context, d *rig.Daemon) (node *dht.DHT, stop
 		stop()
 		return nil, nil, err
 	}
-	crew.Go(func() { node.Run(ctx) }) //nolint:errcheck // errors show in the measurement
+	wg.Go(func() { node.Run(ctx) }) //nolint:errcheck // errors show in the measurement
 	inner := stop
 	stop = func() {
 		node.Close() //nolint:errcheck // its contents are not needed

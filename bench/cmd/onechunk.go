@@ -128,12 +128,12 @@ func (b *bench) crowdOf(ctx context.Context, n int) (row crowded, err error) {
 	}
 	d := daemons[0]
 	defer d.Kill()
-	atlas := crowd.NewHeightMap()
-	spawn, err := atlas.Survey(ctx, d.Game, 1)
+	heights := crowd.NewHeightMap()
+	spawn, err := heights.Survey(ctx, d.Game, 1)
 	if err != nil {
 		return row, err
 	}
-	o := crowd.Options{Targets: []string{d.Game}, Heights: atlas, Homes: []grid.ChunkPos{spawn}}
+	o := crowd.Options{Targets: []string{d.Game}, Heights: heights, Homes: []grid.ChunkPos{spawn}}
 	row.wanted = n
 	err = b.play(ctx, o, n, targetsOf(daemons), func(ctx context.Context, c *crowd.Crowd) error {
 		if err := pause(ctx, warm); err != nil {

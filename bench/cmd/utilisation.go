@@ -33,15 +33,15 @@ func (b *bench) startSpreadCrowd(ctx context.Context, chunks int) (*rig.Daemon, 
 		return nil, crowd.Options{}, err
 	}
 	d := daemons[0]
-	atlas := crowd.NewHeightMap()
+	heights := crowd.NewHeightMap()
 	_, radius := square(grid.ChunkPos{}, chunks)
-	spawn, err := atlas.Survey(ctx, d.Game, radius)
+	spawn, err := heights.Survey(ctx, d.Game, radius)
 	if err != nil {
 		d.Kill()
 		return nil, crowd.Options{}, err
 	}
 	homes, _ := square(spawn, chunks)
-	return d, crowd.Options{Targets: []string{d.Game}, Heights: atlas, Homes: homes}, nil
+	return d, crowd.Options{Targets: []string{d.Game}, Heights: heights, Homes: homes}, nil
 }
 
 // newUtilisation returns the command of figure 4.3.

@@ -17,7 +17,7 @@ import (
 type Options struct {
 	Targets  []string        // host:port of game servers, assigned to players in turn (required)
 	Heights  *HeightMap      // of the land that players walk on; default an empty one
-	Homes    []grid.ChunkPos // home chunks, assigned to players in turn; all in the atlas. Default none: players fly about
+	Homes    []grid.ChunkPos // home chunks, assigned to players in turn; all in the height map. Default none: players fly about
 	Roam     float64         // players who fly about begin within so many blocks of where they entered
 	Rate     float64         // moves a second; default 20. Negative: players stand still and send nothing
 	Speed    float64         // blocks a second; default 4

@@ -32,7 +32,7 @@ const (
 	// deliveryHistory is the number of moves kept for a player to compare received moves with: at 20 a second, those of
 	// the last 25 s. A move that arrives later counts as inexact.
 	deliveryHistory = 512
-	// maxSamples is the number of bits in step.received, one for each sample.
+	// maxSamples is the number of bits in sentMove.received, one for each sample.
 	maxSamples = 64
 )
 

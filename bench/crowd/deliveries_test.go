@@ -39,12 +39,12 @@ func TestReceive(t *testing.T) {
 		{"between two places", []int{1, 2}, []received{{a, beside, neverSent, 0}}},
 	} {
 		began := time.Unix(1000, 0)
-		trail := newMoveHistory(8)
+		history := newMoveHistory(8)
 		for i, m := range c.moves {
-			trail.add(at(m), began.Add(time.Duration(i)*time.Second))
+			history.add(at(m), began.Add(time.Duration(i)*time.Second))
 		}
 		for i, in := range c.in {
-			r, sent := trail.receive(in.pose, in.sample)
+			r, sent := history.receive(in.pose, in.sample)
 			if r != in.want || r == delivered && sent.Sub(began) != time.Duration(in.sent)*time.Second {
 				t.Errorf("%s: line %d is %d, sent %v; want %d, move %d", c.name, i, r, sent.Sub(began), in.want, in.sent)
 			}
@@ -52,18 +52,18 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// A full trail drops its oldest moves first.
+// A full history drops its oldest moves first.
 func TestReceiveFromFullTrail(t *testing.T) {
-	trail := newMoveHistory(8)
+	history := newMoveHistory(8)
 	for i := range 20 {
-		trail.add(at(i), time.Unix(int64(i), 0))
+		history.add(at(i), time.Unix(int64(i), 0))
 	}
 	for i := range 20 {
 		want := delivered
 		if i < 12 {
 			want = neverSent
 		}
-		if r, _ := trail.receive(at(i), 1); r != want {
+		if r, _ := history.receive(at(i), 1); r != want {
 			t.Errorf("move %d is %d, want %d", i, r, want)
 		}
 	}

@@ -16,12 +16,12 @@ import (
 // Probe is one player who measures how land arrives. It reads every message at once, on its own goroutine, and
 // records when each chunk was requested.
 type Probe struct {
-	conn   net.Conn
-	in     *bufio.Reader
-	tongue codec
-	view   int
-	at     arrival
-	done   chan struct{} // closed when the reader has ended
+	conn  net.Conn
+	in    *bufio.Reader
+	codec codec
+	view  int
+	at    arrival
+	done  chan struct{} // closed when the reader has ended
 
 	mu struct {
 		sync.Mutex
@@ -43,22 +43,22 @@ type Load struct {
 
 // StartProbe connects a probe to a server.
 func StartProbe(ctx context.Context, target, name string, view int) (*Probe, error) {
-	atlas := NewHeightMap() // for chunks that arrive before the reader runs
+	heights := NewHeightMap() // for chunks that arrive before the reader runs
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", target)
 	if err != nil {
 		return nil, err
 	}
-	p := &Probe{conn: conn, in: bufio.NewReaderSize(conn, 256<<10), tongue: cborCodec{}, view: view, done: make(chan struct{})}
+	p := &Probe{conn: conn, in: bufio.NewReaderSize(conn, 256<<10), codec: cborCodec{}, view: view, done: make(chan struct{})}
 	p.mu.requested, p.mu.loaded, p.mu.news = make(map[grid.ChunkPos]time.Time), make(map[grid.ChunkPos]bool), make(chan struct{}, 1)
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read reports it
 	defer stop()
-	if p.at, err = p.tongue.enter(conn, p.in, name, view, atlas); err != nil {
+	if p.at, err = p.codec.enter(conn, p.in, name, view, heights); err != nil {
 		return nil, errors.Join(fmt.Errorf("send probe: %w", err), conn.Close())
 	}
 	for x := -view; x <= view; x++ {
 		for z := -view; z <= view; z++ {
 			pos := grid.ChunkPos{X: p.At().X + int32(x), Z: p.At().Z + int32(z)}
-			p.mu.loaded[pos] = atlas.chunk(pos) != nil // it arrived with the welcome
+			p.mu.loaded[pos] = heights.chunk(pos) != nil // it arrived with the welcome
 		}
 	}
 	go func() { // awaited by Close
@@ -89,7 +89,7 @@ func (p *Probe) read() error {
 		received = append(received, buffer[:n]...)
 		rest := received
 		for {
-			message, left, err := p.tongue.split(rest)
+			message, left, err := p.codec.split(rest)
 			if err != nil {
 				return err
 			}
@@ -98,7 +98,7 @@ func (p *Probe) read() error {
 			}
 			bytes := len(rest) - len(left)
 			rest = left
-			if at, ok := p.tongue.chunk(message); ok {
+			if at, ok := p.codec.chunk(message); ok {
 				p.arrived(at, now, bytes)
 			}
 		}
@@ -182,7 +182,7 @@ func (p *Probe) Fly(ctx context.Context, x, z float64) error {
 		before := chunkOf(b.pose)
 		b.travel(.05)
 		var err error
-		if packet, err = p.tongue.appendMove(packet[:0], b.pose); err != nil {
+		if packet, err = p.codec.appendMove(packet[:0], b.pose); err != nil {
 			return err
 		}
 		if at := chunkOf(b.pose); at != before {

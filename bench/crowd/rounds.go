@@ -68,7 +68,7 @@ type GameResult struct {
 	In, Out     [][]uint32 // bytes, by player and round
 	Delay       Spread     // seconds from a move until another player has read of it
 	Corrections uint64     // moves that a gateway refused
-	Misplaced   uint64     // updates that showed a player where they were not in that round; not in Told
+	Misplaced   uint64     // updates that showed a player where they were not in that round; not in Updates
 	Late        float64    // seconds by which all players' moves were late together, on average, because this machine was busy
 	First       bool       // players had real-time priority on this machine, which requires root
 }
@@ -96,8 +96,8 @@ func (o *Rounds) validate() error {
 	if len(o.Way) < 2 || len(o.Way[0]) == 0 || len(o.Targets) == 0 {
 		return errors.New("play: want players, gateways and two rounds or more")
 	}
-	for r, spots := range o.Way[1:] {
-		for i, s := range spots {
+	for r, points := range o.Way[1:] {
+		for i, s := range points {
 			if b := o.Way[r][i]; max(s.X-b.X, b.X-s.X, s.Z-b.Z, b.Z-s.Z) > MaxStep || apart(wire.Pose{X: s.X, Z: s.Z}, wire.Pose{X: b.X, Z: b.Z}) > MaxStep {
 				return fmt.Errorf("play: player %d moves from %v to %v in round %d: too fast", i, b, s, r+1)
 			}
@@ -131,7 +131,7 @@ type roundClient struct {
 
 	actors      []int32 // by index: the player's number, or -1
 	newest      []int32 // by origin: the round of the newest update plus 1; 0: none
-	told        []Update
+	updates     []Update
 	at          time.Time // when the newest bytes were read
 	delay       Spread
 	corrections uint64
@@ -257,7 +257,7 @@ func (g *game) position(round, i int) Point {
 func (g *game) result() *GameResult {
 	all := &GameResult{Late: g.late.Seconds(), First: g.first}
 	for _, p := range g.players {
-		all.Updates = append(all.Updates, p.told...)
+		all.Updates = append(all.Updates, p.updates...)
 		all.In, all.Out = append(all.In, p.in), append(all.Out, p.out)
 		all.Delay.Merge(&p.delay)
 		all.Corrections += p.corrections

@@ -190,10 +190,10 @@ func field(p *rig.Process, file, name string) (int, error) {
 func (n *benchNode) visit(ctx context.Context, regions []grid.ChunkPos, together int) ([]time.Duration, error) {
 	took, errs := make([]time.Duration, len(regions)), make(chan error, len(regions))
 	tokens := make(chan struct{}, together)
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	for i, pos := range regions {
 		tokens <- struct{}{}
-		crew.Go(func() {
+		wg.Go(func() {
 			defer func() { <-tokens }()
 			began := time.Now()
 			if err := n.visitOne(ctx, pos); err != nil {
@@ -202,7 +202,7 @@ func (n *benchNode) visit(ctx context.Context, regions []grid.ChunkPos, together
 			took[i] = time.Since(began)
 		})
 	}
-	crew.Wait()
+	wg.Wait()
 	select {
 	case err := <-errs:
 		return nil, err

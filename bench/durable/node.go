@@ -69,11 +69,11 @@ func runNode(args []string) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	var crew sync.WaitGroup
-	defer crew.Wait()
+	var wg sync.WaitGroup
+	defer wg.Wait()
 	defer cancel()
 	n := &benchNode{logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), metrics: prometheus.NewRegistry()}
-	if err := n.start(ctx, &crew, *dir, *ip, *join); err != nil {
+	if err := n.start(ctx, &wg, *dir, *ip, *join); err != nil {
 		return err
 	}
 	return n.serveCommands(ctx, os.Stdin, os.Stdout)
@@ -87,13 +87,13 @@ type benchNode struct {
 	adopted []*regionClient
 }
 
-func (n *benchNode) start(ctx context.Context, crew *sync.WaitGroup, dir, ip, join string) error {
+func (n *benchNode) start(ctx context.Context, wg *sync.WaitGroup, dir, ip, join string) error {
 	db, err := store.Open(store.Options{Path: filepath.Join(dir, "voxeld.db"), Logger: n.logger, Registerer: n.metrics})
 	if err != nil {
 		return err
 	}
 	serve := func(run func(context.Context) error) {
-		crew.Go(func() {
+		wg.Go(func() {
 			if err := run(ctx); err != nil && ctx.Err() == nil {
 				n.logger.Error("a component ended", "error", err)
 			}

@@ -340,7 +340,7 @@ type measurement struct {
 	begin, end time.Time
 	start      time.Time // of the edit under way
 	took       []time.Duration
-	over       chan struct{} // closed when the turn ends
+	over       chan struct{} // closed when the measurement ends
 	message    []byte
 }
 
@@ -363,7 +363,7 @@ func (s *session) write(ctx context.Context, pace pacer, begin, end time.Time) (
 	}
 }
 
-// next writes the turn's next edit, when it is due.
+// next writes the next edit of a measurement, when it is due.
 func (s *session) next(t *measurement) error {
 	t.pace.wait()
 	blocks := [...]chunk.Block{chunk.Brick, chunk.Planks}

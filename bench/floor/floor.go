@@ -65,16 +65,16 @@ func Run(ctx context.Context, o Options) error {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	web := &http.Server{Addr: o.Metrics, Handler: mux, ReadHeaderTimeout: time.Second}
-	var crew sync.WaitGroup
-	defer crew.Wait()
+	var wg sync.WaitGroup
+	defer wg.Wait()
 	stop := context.AfterFunc(ctx, func() {
 		game.Close() //nolint:errcheck // Accept reports it
 		web.Close()  //nolint:errcheck // Serve reports it
 	})
 	defer stop()
 	newcomers := make(chan int, 64)
-	crew.Go(func() { web.ListenAndServe() }) //nolint:errcheck // without metrics the bench reports an error
-	crew.Go(func() { s.accept(game, newcomers) })
+	wg.Go(func() { web.ListenAndServe() }) //nolint:errcheck // without metrics the bench reports an error
+	wg.Go(func() { s.accept(game, newcomers) })
 	return s.run(ctx, newcomers)
 }
 

@@ -26,14 +26,14 @@ type HeightMap struct {
 // chunkHeights holds the height of each column, at [32*x + z].
 type chunkHeights [grid.ChunkSize * grid.ChunkSize]int16
 
-// NewHeightMap returns an empty atlas.
+// NewHeightMap returns an empty height map.
 func NewHeightMap() *HeightMap {
 	a := &HeightMap{}
 	a.mu.chunks = make(map[grid.ChunkPos]*chunkHeights)
 	return a
 }
 
-// add unpacks a chunk, unless the atlas has it.
+// add unpacks a chunk, unless the height map has it.
 func (a *HeightMap) add(m wire.ChunkData) error {
 	if a.chunk(m.Chunk) != nil {
 		return nil
@@ -60,7 +60,7 @@ func (a *HeightMap) add(m wire.ChunkData) error {
 	return nil
 }
 
-// addOriginal decodes a chunk from a line of CHUNK_DATA, unless the atlas has it. Its heights are those of the
+// addOriginal decodes a chunk from a line of CHUNK_DATA, unless the height map has it. Its heights are those of the
 // original protocol: 0 to 32.
 func (a *HeightMap) addOriginal(at grid.ChunkPos, line []byte) error {
 	if a.chunk(at) != nil {
@@ -123,7 +123,7 @@ func floor(v float64) int32 { return int32(math.Floor(v)) }
 func chunkOf(p wire.Pose) grid.ChunkPos { return grid.Pos{X: floor(p.X), Z: floor(p.Z)}.Chunk() }
 
 // Survey joins a server as one player with the widest view, waits for the land around them, and leaves. It returns
-// the chunk in which they entered. The atlas then has every chunk within radius of it.
+// the chunk in which they entered. The height map then has every chunk within radius of it.
 func (a *HeightMap) Survey(ctx context.Context, target string, radius int) (spawn grid.ChunkPos, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 // codec is a protocol's codec: everything in this package that depends on the encoding.
 type codec interface {
 	// enter opens the connection, and returns when the player is in the world. Chunks that arrive on the way go to
-	// the atlas.
+	// the height map.
 	enter(c net.Conn, in *bufio.Reader, name string, view int, land *HeightMap) (arrival, error)
 	// appendMove encodes a move.
 	appendMove(dst []byte, pose wire.Pose) ([]byte, error)

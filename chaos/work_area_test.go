@@ -7,7 +7,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Edits of a spot are within the reach of a player over the plot's middle, in the spot's region, and in the area that
+// Edits of a work area are within the reach of a player over the plot's middle, in the work area's region, and in the area that
 // is read. No plot is worked on twice before all were.
 func TestSpots(t *testing.T) {
 	cells := make(map[string]bool)
@@ -45,6 +45,6 @@ func TestSpots(t *testing.T) {
 		}
 	}
 	if len(cells) != workAreas {
-		t.Errorf("the spots are in the regions %v", cells)
+		t.Errorf("the work areas are in the regions %v", cells)
 	}
 }

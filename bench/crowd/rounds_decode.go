@@ -87,6 +87,6 @@ func (p *roundClient) recordUpdate(origin int32, yaw uint8, pose wire.Pose) {
 		}
 	}
 	p.newest[origin] = of + 1
-	p.told = append(p.told, Update{Round: o.begun, Of: of, Receiver: p.number, Origin: origin})
+	p.updates = append(p.updates, Update{Round: o.begun, Of: of, Receiver: p.number, Origin: origin})
 	p.delay.Add(p.at.Sub(o.sent[of]).Seconds())
 }

@@ -14,13 +14,13 @@ import (
 const (
 	plotWide          = 9
 	plotLow, plotHigh = worldHeight - 5, worldHeight - 1 // half open
-	plotsPerSide      = 9                                // a spot is a square of that many plots
+	plotsPerSide      = 9                                // a work area is a square of that many plots
 	hotBlocks         = 6
-	editsPerPlot      = 450 // then the spot moves to the next plot, and this one comes to rest
+	editsPerPlot      = 450 // then the work area moves to the next plot, and this one comes to rest
 	workAreaWide      = plotWide * plotsPerSide
 	workAreas         = 4
 	hotShare          = .35
-	areaLow, areaHigh = -workAreaWide, workAreaWide // of all spots together along x and z, half open
+	areaLow, areaHigh = -workAreaWide, workAreaWide // of all work areas together along x and z, half open
 )
 
 // workArea is an area where some players work together, within one region. Each of the four quadrants around the corner
@@ -58,10 +58,10 @@ func newWorkArea(n int, seed uint64) *workArea {
 	return s
 }
 
-// cell returns the region that contains all plots of the spot.
+// cell returns the region that contains all plots of the work area.
 func (s *workArea) cell() string { return cellOf(s.origin()) }
 
-// origin returns the column of the spot that is nearest to the corner.
+// origin returns the column of the work area that is nearest to the corner.
 func (s *workArea) origin() grid.Pos { return grid.Pos{X: min(s.signX, 0), Z: min(s.signZ, 0)} }
 
 // middle returns the current plot, and the column in its middle.
@@ -72,7 +72,7 @@ func (s *workArea) middle() (plot int, x, z int32) {
 	return s.mu.plot, x, z
 }
 
-// column returns the middle of a plot. Plots follow a winding path through the spot.
+// column returns the middle of a plot. Plots follow a winding path through the work area.
 func (s *workArea) column(plot int) (x, z int32) {
 	plot %= plotsPerSide * plotsPerSide
 	row, col := plot/plotsPerSide, plot%plotsPerSide
@@ -89,7 +89,7 @@ func (s *workArea) column(plot int) (x, z int32) {
 	return at(col, s.signX), at(row, s.signZ)
 }
 
-// edit draws the next edit for a player over the middle of a plot; false if the spot has moved on.
+// edit draws the next edit for a player over the middle of a plot; false if the work area has moved on.
 func (s *workArea) edit(plot int) (grid.Pos, chunk.Block, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +140,7 @@ func overSpawn(pos grid.Pos) bool {
 	return max(pos.X-spawnX, spawnX-pos.X, pos.Z-spawnZ, spawnZ-pos.Z) <= 1
 }
 
-// inArea reports whether edits of any spot go there.
+// inArea reports whether edits of any work area go there.
 func inArea(pos grid.Pos) bool {
 	return pos.Y >= plotLow && pos.Y < plotHigh && pos.X >= areaLow && pos.X < areaHigh && pos.Z >= areaLow && pos.Z < areaHigh
 }

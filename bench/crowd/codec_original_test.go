@@ -42,16 +42,16 @@ func TestOriginalEnters(t *testing.T) {
 		}
 		said <- string(h.Purpose) + " " + h.Player + " " + string(line)
 	}()
-	atlas := NewHeightMap()
+	heights := NewHeightMap()
 	in := bufio.NewReader(client)
-	a, err := originalCodec{at}.enter(client, in, "ada", 1, atlas)
+	a, err := originalCodec{at}.enter(client, in, "ada", 1, heights)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, want := <-said, `connect ada {"type":1,"args":[-2,3],"player":"ada"}`; got != want {
 		t.Errorf("the client said %s, want %s", got, want)
 	}
-	if a.player != "ada" || chunkOf(a.pose) != at || a.pose.Y != 7 || atlas.chunk(at) == nil {
+	if a.player != "ada" || chunkOf(a.pose) != at || a.pose.Y != 7 || heights.chunk(at) == nil {
 		t.Errorf("arrived as %+v", a)
 	}
 	if rest, _ := in.Peek(in.Buffered()); !strings.HasPrefix(`{"type":1`, string(rest)) {

@@ -14,7 +14,7 @@ type sampler struct {
 	received []byte // not yet decoded
 	shown    map[string]wire.Pose
 	last     time.Time // the last frame with moves
-	bit      uint64    // of step.received
+	bit      uint64    // of sentMove.received
 	seen     uint64    // avatars so far, to choose those whose delay is measured
 }
 
