@@ -30,8 +30,8 @@ type invitation struct {
 	Token string `json:"token"`
 }
 
-// ask makes a request to a node's admin socket.
-func ask[A any](ctx context.Context, n *Node, what string) (answer A, err error) {
+// getAdmin makes a request to a node's admin socket.
+func getAdmin[A any](ctx context.Context, n *Node, what string) (answer A, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://admin/"+what, nil)

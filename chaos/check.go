@@ -98,7 +98,7 @@ func Check(l *Ledger, readings []Reading, dir string) (*Verdict, error) {
 	return v, nil
 }
 
-func (v *Verdict) find(kind string, pos grid.Pos, file, format string, args ...any) {
+func (v *Verdict) add(kind string, pos grid.Pos, file, format string, args ...any) {
 	if len(v.Findings) < 5*drawn {
 		v.Findings = append(v.Findings, Finding{Kind: kind, Pos: pos, Text: fmt.Sprintf(format, args...), File: file})
 	}
@@ -138,7 +138,7 @@ func collect(v *Verdict, l *Ledger, readings []Reading) []*history {
 				h.reads = append(h.reads, read{r.Node, r.From, r.To, b, r.Final})
 			} else if r.Final {
 				v.Disagree++
-				v.find("unread", pos, "", "node %d did not show the chunk at the end", r.Node)
+				v.add("unread", pos, "", "node %d did not show the chunk at the end", r.Node)
 			}
 		}
 	}
@@ -172,10 +172,10 @@ func (v *Verdict) identifySights(h *history) {
 			h.marks[s.Stream] = append(h.marks[s.Stream], identifiedSight{s, e})
 		case len(known) == 0 && len(refused) > 0:
 			v.Phantom++
-			v.find("refused but applied", h.pos, "", "%s was seen at %v; edit %d was refused (%s)", s.Block.Name(), s.At, refused[0].Number, refused[0].Code)
+			v.add("refused but applied", h.pos, "", "%s was seen at %v; edit %d was refused (%s)", s.Block.Name(), s.At, refused[0].Number, refused[0].Code)
 		case len(known) == 0:
 			v.Phantom++
-			v.find("phantom", h.pos, "", "%s was seen at %v, but no edit had asked for it", s.Block.Name(), s.At)
+			v.add("phantom", h.pos, "", "%s was seen at %v, but no edit had asked for it", s.Block.Name(), s.At)
 		}
 	}
 }
@@ -197,12 +197,12 @@ func (v *Verdict) checkStreams(h *history, end func(stream int) time.Duration) {
 			a, b := marks[i-1].edit, marks[i].edit
 			if a != b && b.Outcome == Acknowledged && b.Returned < a.Invoked {
 				v.Reversed++
-				v.find("reversed", h.pos, "", "edit %d arrived after edit %d, but was acknowledged before that one was asked for", b.Number, a.Number)
+				v.add("reversed", h.pos, "", "edit %d arrived after edit %d, but was acknowledged before that one was asked for", b.Number, a.Number)
 			}
 			for _, w := range h.edits {
 				if marks[i].At < whole && w.Outcome == Acknowledged && !seen[w] && w.Invoked > marks[i-1].At && w.Returned < b.Invoked && h.single(w) {
 					v.Skipped++
-					v.find("skipped", h.pos, "", "edit %d was acknowledged between %d and %d, but an observer of both did not receive it", w.Number, a.Number, b.Number)
+					v.add("skipped", h.pos, "", "edit %d was acknowledged between %d and %d, but an observer of both did not receive it", w.Number, a.Number, b.Number)
 				}
 			}
 		}
@@ -230,7 +230,7 @@ func (v *Verdict) checkFinal(h *history) {
 	for _, r := range ends {
 		if r.block != ends[0].block {
 			v.Disagree++
-			v.find("disagree", h.pos, "", "at the end node %d shows %s, node %d %s", ends[0].node, ends[0].block.Name(), r.node, r.block.Name())
+			v.add("disagree", h.pos, "", "at the end node %d shows %s, node %d %s", ends[0].node, ends[0].block.Name(), r.node, r.block.Name())
 			return
 		}
 	}
@@ -267,7 +267,7 @@ func (v *Verdict) checkFinal(h *history) {
 		return // no edit was acknowledged, so none is lost
 	}
 	v.Lost++
-	v.find("lost", h.pos, "", "%s is there at the end; edit %d of %s by %s (sequence %d) was acknowledged at %v",
+	v.add("lost", h.pos, "", "%s is there at the end; edit %d of %s by %s (sequence %d) was acknowledged at %v",
 		final.Name(), missing.Number, missing.Block.Name(), missing.Player, missing.Seq, missing.Returned)
 }
 
@@ -348,6 +348,6 @@ func (v *Verdict) checkLinearizable(h *history, dir string) error {
 			return fmt.Errorf("draw history of block %v: %w", h.pos, err)
 		}
 	}
-	v.find(string(result), h.pos, file, "no order of its %d edits and %d readings is consistent", len(h.edits), len(h.reads))
+	v.add(string(result), h.pos, file, "no order of its %d edits and %d readings is consistent", len(h.edits), len(h.reads))
 	return nil
 }

@@ -77,7 +77,7 @@ func (c *Cluster) newNode(i int, o ClusterOptions) (*Node, error) {
 		pid: filepath.Join(c.slot.Dir, name+".pid"), log: filepath.Join(o.LogDir, name+".log"),
 	}
 	if c.network != nil {
-		ip, n.into = c.network.address(i), c.network.into(i)
+		ip, n.execPrefix = c.network.address(i), c.network.execPrefix(i)
 	}
 	n.Game = ip + ":4002"
 	level := o.LogLevel
@@ -145,7 +145,7 @@ func (c *Cluster) invite(ctx context.Context, whom *Node) string {
 		if n == whom || !n.Serves() {
 			continue
 		}
-		if a, err := ask[invitation](ctx, n, "invite"); err == nil {
+		if a, err := getAdmin[invitation](ctx, n, "invite"); err == nil {
 			c.token = a.Token
 			break
 		}
@@ -186,18 +186,18 @@ func cellOf(pos grid.Pos) string { return grid.CellAt(pos.Chunk(), cellLength).S
 // leading returns each region as its leader reports it, by cell. If two nodes claim to lead, the one with the larger
 // term counts.
 func (c *Cluster) leading(ctx context.Context) map[string]region {
-	led, _ := c.census(ctx)
+	led, _ := c.countOpen(ctx)
 	return led
 }
 
-// census returns leading, and the number of nodes on which each region is open. A damaged copy is not open.
-func (c *Cluster) census(ctx context.Context) (led map[string]region, open map[string]int) {
+// countOpen returns leading, and the number of nodes on which each region is open. A damaged copy is not open.
+func (c *Cluster) countOpen(ctx context.Context) (led map[string]region, open map[string]int) {
 	led, open = make(map[string]region), make(map[string]int)
 	for _, n := range c.Nodes {
 		if !n.Serves() {
 			continue
 		}
-		regions, err := ask[[]region](ctx, n, "regions")
+		regions, err := getAdmin[[]region](ctx, n, "regions")
 		if err != nil {
 			continue // it is stopping or starting
 		}
@@ -211,14 +211,14 @@ func (c *Cluster) census(ctx context.Context) (led map[string]region, open map[s
 	return led, open
 }
 
-// settled returns what is missing until every region of the cells has that many members, and every node is connected
+// missingMembers returns what is missing until every region of the cells has that many members, and every node is connected
 // to that many others.
-func (c *Cluster) settled(ctx context.Context, cells []string, members, peers int) (missing string) {
+func (c *Cluster) missingMembers(ctx context.Context, cells []string, members, peers int) (missing string) {
 	for _, n := range c.Nodes {
 		if !n.Serves() {
 			continue
 		}
-		s, err := ask[status](ctx, n, "status")
+		s, err := getAdmin[status](ctx, n, "status")
 		if err != nil {
 			return err.Error()
 		}
@@ -229,7 +229,7 @@ func (c *Cluster) settled(ctx context.Context, cells []string, members, peers in
 			return fmt.Sprintf("node %d does not know who leads the catalog", n.Number)
 		}
 	}
-	led, open := c.census(ctx)
+	led, open := c.countOpen(ctx)
 	for _, cell := range cells {
 		r, ok := led[cell]
 		if !ok {

@@ -140,7 +140,7 @@ func (d *driver) faults(ctx context.Context, s *scenario) error {
 		d.logger.Info("all regions have their members", "after", took.Round(time.Millisecond))
 	}
 	mark := d.ledger.Count()
-	if _, err := eventually(ctx, 60*time.Second, func() string { return d.busy(mark) }); err != nil {
+	if _, err := eventually(ctx, 60*time.Second, func() string { return d.missingEdits(mark) }); err != nil {
 		return fmt.Errorf("wait for edits before the first fault: %w", err)
 	}
 	if d.o.Limit > 0 {
@@ -149,8 +149,8 @@ func (d *driver) faults(ctx context.Context, s *scenario) error {
 	return s.run(d, ctx)
 }
 
-// busy returns what is missing until edits were acknowledged in every region since the mark.
-func (d *driver) busy(mark int) string {
+// missingEdits returns what is missing until edits were acknowledged in every region since the mark.
+func (d *driver) missingEdits(mark int) string {
 	done := make(map[string]int)
 	for _, e := range d.ledger.Since(mark) {
 		if e.Outcome == Acknowledged {
@@ -167,7 +167,7 @@ func (d *driver) busy(mark int) string {
 
 // missing returns what is missing until the cluster is healthy: all nodes connected, all regions with all members.
 func (d *driver) missing(ctx context.Context) string {
-	return d.settled(ctx, d.writers.Cells(), min(3, d.o.Nodes), d.o.Nodes-1)
+	return d.missingMembers(ctx, d.writers.Cells(), min(3, d.o.Nodes), d.o.Nodes-1)
 }
 
 // more reports whether to make another event.

@@ -101,7 +101,7 @@ func (d *driver) waitHealthy(ctx context.Context) error {
 		return err
 	}
 	mark := d.ledger.Count()
-	if _, err := eventually(ctx, healLimit, func() string { return d.busy(mark) }); err != nil && ctx.Err() == nil {
+	if _, err := eventually(ctx, healLimit, func() string { return d.missingEdits(mark) }); err != nil && ctx.Err() == nil {
 		d.report.problem("event %d: %v", d.report.Events, err)
 	}
 	return ctx.Err()

@@ -12,7 +12,7 @@ import (
 // region has three replicas.
 func (d *driver) grow(ctx context.Context) error {
 	d.more(ctx, 0)
-	if _, err := eventually(ctx, healLimit, func() string { return d.busy(0) }); err != nil {
+	if _, err := eventually(ctx, healLimit, func() string { return d.missingEdits(0) }); err != nil {
 		return fmt.Errorf("wait for edits on the first node: %w", err)
 	}
 	newcomers := d.Nodes[1:]
@@ -50,7 +50,7 @@ func (d *driver) gone(ctx context.Context) error {
 			return err
 		}
 		took, err := eventually(ctx, goneAfter+2*healLimit, func() string {
-			return d.settled(ctx, d.writers.Cells(), 3, len(d.Nodes)-2)
+			return d.missingMembers(ctx, d.writers.Cells(), 3, len(d.Nodes)-2)
 		})
 		if err != nil && ctx.Err() == nil {
 			d.report.problem("event %d: %v", d.report.Events, err)

@@ -75,8 +75,8 @@ func makeNetwork(slot *Slot, nodes int) (*network, error) {
 // address returns the address of the i-th node; 254 is the driver.
 func (n *network) address(i int) string { return fmt.Sprintf("10.77.%d.%d", n.slot.Number, i) }
 
-// into returns the command that runs another in the i-th node's namespace.
-func (n *network) into(i int) []string {
+// execPrefix returns the command that runs another in the i-th node's namespace.
+func (n *network) execPrefix(i int) []string {
 	return []string{"nsenter", "--net=/run/netns/" + n.slot.namespace(i), "--"}
 }
 
@@ -97,7 +97,7 @@ func (n *network) heal(i int) error {
 }
 
 func (n *network) restore(i int, rules string, flags ...string) error {
-	args := append(n.into(i), append([]string{"iptables-restore", "-w"}, flags...)...)
+	args := append(n.execPrefix(i), append([]string{"iptables-restore", "-w"}, flags...)...)
 	c := exec.Command(args[0], args[1:]...)
 	c.Stdin = strings.NewReader(rules)
 	if out, err := c.CombinedOutput(); err != nil {

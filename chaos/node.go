@@ -22,7 +22,7 @@ type Node struct {
 
 	binary     string
 	args       []string // of voxeld run, without --join
-	into       []string // command prefix that enters the node's namespace; empty without namespaces
+	execPrefix []string // command prefix that enters the node's namespace; empty without namespaces
 	dir        string   // data directory
 	admin      string   // admin socket
 	pid        string   // file with the process id, for a sweep
@@ -65,7 +65,7 @@ func (n *Node) launch(join string) error {
 	}
 	defer log.Close()                                                            //nolint:errcheck // the process writes it
 	fmt.Fprintf(log, "=== started at %s\n", time.Now().Format(time.RFC3339Nano)) //nolint:errcheck // only for people
-	args := append(append([]string{}, n.into...), n.binary)
+	args := append(append([]string{}, n.execPrefix...), n.binary)
 	args = append(args, n.args...)
 	if join != "" {
 		args = append(args, "--join", join)
@@ -102,7 +102,7 @@ func (n *Node) await(ctx context.Context) error {
 	limit := time.NewTimer(startLimit)
 	defer limit.Stop()
 	for {
-		if s, err := ask[status](ctx, n, "status"); err == nil {
+		if s, err := getAdmin[status](ctx, n, "status"); err == nil {
 			n.peer = s.Peer
 			return nil
 		}
@@ -228,9 +228,9 @@ func killAll(nodes []*Node) error {
 	return errors.Join(errs...)
 }
 
-// cutAll cuts the power of the nodes' machines, all at the same moment: their disks lose what they have not written.
+// cutPowerAll cuts the power of the nodes' machines, all at the same moment: their disks lose what they have not written.
 // The processes are paused meanwhile, so that they send nothing that a machine without power could not send.
-func cutAll(nodes []*Node) error {
+func cutPowerAll(nodes []*Node) error {
 	errs := make([]error, len(nodes))
 	for i, n := range nodes {
 		n.poweredOff = true

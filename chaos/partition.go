@@ -111,8 +111,8 @@ func (d *driver) partitions(ctx context.Context) error {
 	return d.partitionsFor(ctx, 6*time.Second, 15*time.Second)
 }
 
-// severances cuts nodes off for longer: by then TCP retransmits rarely, and redial backoffs have grown.
-func (d *driver) severances(ctx context.Context) error {
+// longPartitions cuts nodes off for longer: by then TCP retransmits rarely, and redial backoffs have grown.
+func (d *driver) longPartitions(ctx context.Context) error {
 	return d.partitionsFor(ctx, 15*time.Second, 40*time.Second)
 }
 
@@ -135,8 +135,8 @@ func (d *driver) partitionsFor(ctx context.Context, shortest, longest time.Durat
 	return ctx.Err()
 }
 
-// islands splits the nodes for longer than connections and their time-outs last.
-func (d *driver) islands(ctx context.Context) error {
+// splits splits the nodes for longer than connections and their time-outs last.
+func (d *driver) splits(ctx context.Context) error {
 	for i := 0; d.more(ctx, i); i++ {
 		all := d.drawNodes(len(d.Nodes))
 		c := split("islands", all[:len(all)/2], all[len(all)/2:])
@@ -252,7 +252,7 @@ func (d *driver) measureHealing(ctx context.Context, c cutOff, mark int, healed,
 		slowest = max(slowest, t-healed)
 	}
 	d.report.time("partition healed: every gateway serves every region", fmt.Sprintf("≤ %v", asked), slowest)
-	_, err = eventually(ctx, healLimit, func() string { return d.connected(ctx) })
+	_, err = eventually(ctx, healLimit, func() string { return d.missingConnections(ctx) })
 	if err != nil && ctx.Err() == nil {
 		d.report.problem("event %d, %s healed: %v", d.report.Events, c.kind, err)
 	}
@@ -260,10 +260,10 @@ func (d *driver) measureHealing(ctx context.Context, c cutOff, mark int, healed,
 	return ctx.Err()
 }
 
-// connected returns what is missing until every node is connected with every other.
-func (d *driver) connected(ctx context.Context) string {
+// missingConnections returns what is missing until every node is connected with every other.
+func (d *driver) missingConnections(ctx context.Context) string {
 	for _, n := range d.Nodes {
-		s, err := ask[status](ctx, n, "status")
+		s, err := getAdmin[status](ctx, n, "status")
 		if err != nil {
 			return err.Error()
 		}

@@ -76,7 +76,7 @@ func (d *driver) takeDown(ctx context.Context, kind string, victims []*Node, fau
 
 func (d *driver) cutPower(ctx context.Context) error {
 	kind, victims := d.victims(ctx)
-	return d.takeDown(ctx, "power cut: "+kind, victims, cutAll)
+	return d.takeDown(ctx, "power cut: "+kind, victims, cutPowerAll)
 }
 
 func (d *driver) pause(ctx context.Context) error {
@@ -150,7 +150,7 @@ func (d *driver) short(ctx context.Context) error {
 	}
 	if d.hasDisks() {
 		kinds = append(kinds, func(ctx context.Context) error {
-			return d.takeDown(ctx, "power cut: all nodes", d.Nodes, cutAll)
+			return d.takeDown(ctx, "power cut: all nodes", d.Nodes, cutPowerAll)
 		}, d.shortFill)
 	}
 	if d.network != nil {

@@ -340,11 +340,11 @@ func (p *player) acked(s *session, m wire.Ack, at time.Duration) {
 	case "":
 	case wire.RefusedUnavailable:
 		p.unavailable.Add(1)
-		p.askAgain(a)
+		p.retry(a)
 		return
 	case wire.RefusedNotLoaded, wire.RefusedOutOfReach, wire.RefusedRate, wire.RefusedInsidePlayer:
 		if a.Tries > 1 {
-			p.askAgain(a)
+			p.retry(a)
 			return
 		}
 		outcome = Refused
@@ -358,6 +358,6 @@ func (p *player) acked(s *session, m wire.Ack, at time.Duration) {
 	p.open.Add(-1)
 }
 
-func (p *player) askAgain(a *pendingEdit) {
+func (p *player) retry(a *pendingEdit) {
 	a.session, a.again = nil, time.Now().Add(500*time.Millisecond)
 }

@@ -29,24 +29,24 @@ func newGateways(b *bench) *cobra.Command {
 	return c
 }
 
-// taken is the work of receiving what a region's leader sends; led is the work of leading: ticks, and links to
+// receiveFuncs is the work of receiving what a region's leader sends; led is the work of leading: ticks, and links to
 // gateways. onStreams is the transport's work of receiving: for a gateway frames, which are nearly all of its
 // incoming bytes, for the leader what gateways send. Functions as in works; none of them calls another.
 var (
-	taken     = []string{module + "gameserver.(*feed).receive"}
-	led       = []string{module + "region.(*loop).run", module + "region.(*Host).serveLink", module + "region.(*remoteLink).pump"}
-	onStreams = []string{"github.com/libp2p/go-yamux/v5.(*Session).recvLoop"}
+	receiveFuncs = []string{module + "gameserver.(*feed).receive"}
+	leadFuncs    = []string{module + "region.(*loop).run", module + "region.(*Host).serveLink", module + "region.(*remoteLink).pump"}
+	streamFuncs  = []string{"github.com/libp2p/go-yamux/v5.(*Session).recvLoop"}
 )
 
-// divided is a measurement of a crowd on several gateways.
-type divided struct {
+// gatewayRun is a measurement of a crowd on several gateways.
+type gatewayRun struct {
 	reading
 	leader   int // index of the daemon that leads the region of the crowd
 	profiles []rig.Profile
 }
 
 // spent returns what a daemon spent on the functions and their callees, as a share of one core.
-func (d divided) spent(daemon int, functions ...string) float64 {
+func (d gatewayRun) spent(daemon int, functions ...string) float64 {
 	sum := 0.0
 	for _, f := range functions {
 		sum += d.profiles[daemon].Below[f]
@@ -55,11 +55,11 @@ func (d divided) spent(daemon int, functions ...string) float64 {
 }
 
 // frames returns what a daemon spent on receiving frames. The leader's own do not use a stream.
-func (d divided) frames(daemon int) float64 {
+func (d gatewayRun) frames(daemon int) float64 {
 	if daemon == d.leader {
-		return d.spent(daemon, taken...)
+		return d.spent(daemon, receiveFuncs...)
 	}
-	return d.spent(daemon, slices.Concat(taken, onStreams)...)
+	return d.spent(daemon, slices.Concat(receiveFuncs, streamFuncs)...)
 }
 
 // leaderOf returns the index of the daemon that leads the most players.
@@ -79,8 +79,8 @@ func leaderOf[D interface {
 	return leader, nil
 }
 
-// divide measures a crowd in one place that has joined through so many daemons.
-func (b *bench) divide(ctx context.Context, nodes, players, samples int) (d divided, err error) {
+// measureGateways measures a crowd in one place that has joined through so many daemons.
+func (b *bench) measureGateways(ctx context.Context, nodes, players, samples int) (d gatewayRun, err error) {
 	warm, length := b.times(8*time.Second, 20*time.Second)
 	daemons, err := b.daemons(ctx, nodes)
 	if err != nil {
@@ -123,22 +123,22 @@ func (b *bench) divide(ctx context.Context, nodes, players, samples int) (d divi
 }
 
 func (b *bench) gateways(ctx context.Context, nodes, players int) error {
-	one, err := b.divide(ctx, 1, players, nodes)
+	one, err := b.measureGateways(ctx, 1, players, nodes)
 	if err != nil {
 		return err
 	}
-	logf("%s", crowded{reading: one.reading, wanted: players}.line("one daemon"))
-	many, err := b.divide(ctx, nodes, players, nodes)
+	logf("%s", crowdRow{reading: one.reading, wanted: players}.line("one daemon"))
+	many, err := b.measureGateways(ctx, nodes, players, nodes)
 	if err != nil {
 		return err
 	}
-	logf("%s", crowded{reading: many.reading, wanted: players}.line(fmt.Sprintf("%d daemons", nodes)))
+	logf("%s", crowdRow{reading: many.reading, wanted: players}.line(fmt.Sprintf("%d daemons", nodes)))
 	if b.profile {
 		logf("of one that does not lead:\n%s\nof the leader:\n%s", many.profiles[(many.leader+1)%nodes].Top, many.profiles[many.leader].Top)
 	}
 	share := fmt.Sprintf("1/%d of the one", nodes)
 	table := figure.Table{Head: []string{
-		"daemon", "CPU, % of a core", "of it taking in frames, %", "against " + share, "against " + share + " and frames", "frames/s", "seen p50 / p99, ms",
+		"daemon", "CPU, % of a core", "of it receiving frames, %", "against " + share, "against " + share + " and frames", "frames/s", "seen p50 / p99, ms",
 	}}
 	seen := func(r reading) string {
 		return pair(1000*r.Seen.Delay[0].Quantile(.5), 1000*r.Seen.Delay[0].Quantile(.99))
@@ -157,12 +157,12 @@ func (b *bench) gateways(ctx context.Context, nodes, players int) error {
 		}
 		table.Add(name, percent(cpu), percent(frames), plain, framed, many.FrameRate(), seen(many.reading))
 	}
-	text := table.Markdown() + "\n" + caveats([]crowded{{reading: one.reading, wanted: players}, {reading: many.reading, wanted: players}}) +
-		fmt.Sprintf("The dearest gateway that does not lead costs **%s** of %s daemon, and **%s** of %s without its frames and of the\n"+
-			"gateway's own frames. Frames are what the daemon's CPU profile has in the functions that take in what the region's leader\n"+
-			"tells, from the stream between nodes (yamux' `recvLoop`) to the mirror (`feed.receive`), times its CPU. The motion of all\n"+
-			"players, which each gateway makes for its own, is not among it. Leading the region takes the leader %s %% of a core: its\n"+
-			"ticks, and its links with gateways.\n",
-			figure.Number(worst), share, figure.Number(dearest), share, figure.Number(percent(many.spent(many.leader, slices.Concat(led, onStreams)...))))
+	text := table.Markdown() + "\n" + caveats([]crowdRow{{reading: one.reading, wanted: players}, {reading: many.reading, wanted: players}}) +
+		fmt.Sprintf("The most expensive gateway that does not lead costs **%s** of %s daemon, and **%s** of %s without its frames plus the\n"+
+			"gateway's own frames. The cost of frames is the share of the daemon's CPU profile in the functions that receive from\n"+
+			"the region's leader, from the stream between nodes (yamux' `recvLoop`) to the mirror (`feed.receive`), times its CPU.\n"+
+			"It does not include the motion of all players, which each gateway computes for its own players. Leading the region\n"+
+			"takes %s %% of a core: ticks, and links to gateways.\n",
+			figure.Number(worst), share, figure.Number(dearest), share, figure.Number(percent(many.spent(many.leader, slices.Concat(leadFuncs, streamFuncs)...))))
 	return b.publish("gateways", text)
 }

@@ -200,7 +200,7 @@ func (b *bench) reportLand(r reading, warm, cold []crowd.Load, built bot.Report,
 	for i, group := range []struct {
 		name  string
 		loads []crowd.Load
-	}{{"a chunk that somebody sees, asked for to last byte", warm}, {"a chunk that nobody has ever seen", cold}} {
+	}{{"a warm chunk, from the request to the last byte", warm}, {"a cold chunk, likewise", cold}} {
 		var took crowd.Spread
 		for _, l := range group.loads {
 			bytes.Add(float64(l.Bytes))
@@ -211,18 +211,18 @@ func (b *bench) reportLand(r reading, warm, cold []crowd.Load, built bot.Report,
 		}
 		table.Add(group.name, fmt.Sprint(took.Count()), 1000*took.Quantile(.5), 1000*took.Quantile(.99))
 	}
-	table.Add("an edit, sent to safe on disk", fmt.Sprint(built.Ack.Count), float64(built.Ack.P50), float64(built.Ack.P99))
+	table.Add("an edit, from sending it until it is safe on disk", fmt.Sprint(built.Ack.Count), float64(built.Ack.P50), float64(built.Ack.P99))
 	if err := figure.WriteCSV(b.file("land.csv"), []string{"cold", "load_ms", "bytes"}, csv); err != nil {
 		return err
 	}
 	size := figure.Table{Head: []string{"bytes", ""}}
 	size.Add("a chunk of 4 sections, mean", bytes.Mean())
 	size.Add("a section, mean", bytes.Mean()/sections)
-	size.Add("a changed block to each who sees it, one a tick at the most", alone)
-	size.Add("a changed block to each who sees it, several a tick", each)
+	size.Add("a changed block to each player who sees it, at most one a tick", alone)
+	size.Add("a changed block to each player who sees it, several a tick", each)
 	text := table.Markdown() + "\n" + size.Markdown()
 	if why := r.caveat(); why != "" {
-		text += "\n**Not to be trusted**: " + why + ".\n"
+		text += "\n**Unreliable**: " + why + ".\n"
 	}
 	return b.publish("land", text)
 }

@@ -62,7 +62,7 @@ func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
 	l := &lookups{daemons: daemons, table: figure.Table{Head: append([]string{"asked for", "questions", "p50, ms", "p99, ms"}, sources...)}}
 	asked := make(map[[2]int]bool)
 	l.visit = true // land is opened when it is founded
-	if _, err := l.phase(ctx, "land that nobody has founded", cells, func(i int) (*rig.Daemon, grid.ChunkPos) {
+	if _, err := l.phase(ctx, "land that is not founded", cells, func(i int) (*rig.Daemon, grid.ChunkPos) {
 		asked[[2]int{i % nodes, i}] = true
 		return daemons[i%nodes], land[i]
 	}); err != nil {
@@ -73,7 +73,7 @@ func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
 		return err
 	}
 	var known [][2]int
-	if _, err := l.phase(ctx, "land that this daemon has not heard of", min(questions, nodes*cells/2), func(int) (*rig.Daemon, grid.ChunkPos) {
+	if _, err := l.phase(ctx, "land that is new to this daemon", min(questions, nodes*cells/2), func(int) (*rig.Daemon, grid.ChunkPos) {
 		for {
 			pair := [2]int{rng.IntN(nodes), rng.IntN(cells)}
 			if !asked[pair] {
@@ -85,7 +85,7 @@ func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
 	}); err != nil {
 		return err
 	}
-	warm, err := l.phase(ctx, "land that this daemon knows", questions, func(i int) (*rig.Daemon, grid.ChunkPos) {
+	warm, err := l.phase(ctx, "land that this daemon has cached", questions, func(i int) (*rig.Daemon, grid.ChunkPos) {
 		pair := known[i%len(known)]
 		return daemons[pair[0]], land[pair[1]]
 	})
@@ -98,8 +98,8 @@ func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
 	}
 	l.table.Add("a kad-dht Get of the record", fmt.Sprint(got.Count()), 1000*got.Quantile(.5), 1000*got.Quantile(.99), "", "", "", "", "")
 	text := l.table.Markdown() + fmt.Sprintf(
-		"\nThe first three rows are times as a client sees them, over TCP; the columns after them say where the daemons found the answer.\n"+
-			"Known land is found in **%s** (p50) and **%s** (p99) of the time of a Get.\n",
+		"\nThe first three rows are times that a client measures, over TCP. The last columns count where the daemons found the answer.\n"+
+			"Finding cached land takes **%s** (p50) and **%s** (p99) of the time of a Get.\n",
 		figure.Number(ratio(warm.Quantile(.5), got.Quantile(.5))), figure.Number(ratio(warm.Quantile(.99), got.Quantile(.99))))
 	return b.publish("lookup", text)
 }

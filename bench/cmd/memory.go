@@ -58,11 +58,11 @@ func (b *bench) measureMemory(ctx context.Context) error {
 	add("an empty daemon", empty)
 	const near, far = 1, 12
 	chunks := float64((2*far+1)*(2*far+1) - (2*near+1)*(2*near+1))
-	few, err := seenBy(ctx, d, near)
+	few, err := memoryWithView(ctx, d, near)
 	if err != nil {
 		return err
 	}
-	many, err := seenBy(ctx, d, far)
+	many, err := memoryWithView(ctx, d, far)
 	if err != nil {
 		return err
 	}
@@ -82,8 +82,8 @@ func (b *bench) measureMemory(ctx context.Context) error {
 	return b.publish("memory", table.Markdown())
 }
 
-// seenBy returns the daemon's memory while one player has that view distance.
-func seenBy(ctx context.Context, d *rig.Daemon, view int) (h memoryUse, err error) {
+// memoryWithView returns the daemon's memory while one player has that view distance.
+func memoryWithView(ctx context.Context, d *rig.Daemon, view int) (h memoryUse, err error) {
 	p, err := crowd.StartProbe(ctx, d.Game, fmt.Sprint("seer-", view), view)
 	if err != nil {
 		return h, err

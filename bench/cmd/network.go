@@ -156,7 +156,7 @@ func (b *bench) reportNetwork(series []moment, r reading, before idleUsage, join
 	for _, v := range r.RSS {
 		rss += float64(v)
 	}
-	table := figure.Table{Head: []string{"once all are where they wander", ""}}
+	table := figure.Table{Head: []string{"with all players in place", ""}}
 	table.Add("players", r.Players)
 	table.Add("all daemons, % of a core", percent(r.TotalCPU()))
 	table.Add("mean of a daemon, %", percent(r.TotalCPU())/float64(nodes))
@@ -166,7 +166,7 @@ func (b *bench) reportNetwork(series []moment, r reading, before idleUsage, join
 	table.Add("kB/s to each player", r.perPlayer(r.Seen.BytesIn)/1000)
 	table.Add("players lost", r.Seen.Lost)
 	table.Add("the players' program, % of a core", percent(r.BotCPU))
-	table.Add("before anybody joined: all daemons, % of a core", percent(before.idle))
+	table.Add("before players join: all daemons, % of a core", percent(before.idle))
 	table.Add("to start them all, s of a core", before.starting.Seconds())
 	located, cached := 0.0, 0.0
 	for i := range r.After {
@@ -184,11 +184,11 @@ func (b *bench) reportNetwork(series []moment, r reading, before idleUsage, join
 		told += r.After[i].Value("voxeld_moves_total", "outcome", "told") - r.Before[i].Value("voxeld_moves_total", "outcome", "told")
 		bytes += r.After[i].Value("voxeld_stream_bytes_total", "direction", "out") - r.Before[i].Value("voxeld_stream_bytes_total", "direction", "out")
 	}
-	table.Add("moves of a player that his region is told of, a second", ratio(told, r.Seconds*float64(r.Players)))
+	table.Add("moves of a player that the gateway sends to the region, a second", ratio(told, r.Seconds*float64(r.Players)))
 	table.Add("kB/s from a daemon to others", ratio(bytes, r.Seconds*float64(nodes))/1000)
 	text := "![CPU of the daemons](performance/network.svg)\n\n" + table.Markdown()
 	if why := r.caveat(); why != "" {
-		text += "\n**Not to be trusted**: " + why + ".\n"
+		text += "\n**Unreliable**: " + why + ".\n"
 	}
 	return b.publish("network", text)
 }

@@ -28,14 +28,14 @@ func newOneChunk(b *bench) *cobra.Command {
 	return c
 }
 
-// crowded is one row of the figure.
-type crowded struct {
+// crowdRow is one row of the figure.
+type crowdRow struct {
 	reading
 	wanted int
 	failed error // the measurement ended early
 }
 
-func (c crowded) missed() string {
+func (c crowdRow) missed() string {
 	if c.failed != nil {
 		return c.failed.Error()
 	}
@@ -43,20 +43,20 @@ func (c crowded) missed() string {
 }
 
 func (b *bench) oneChunk(ctx context.Context, players []int, withFloor bool) error {
-	var rows []crowded
+	var rows []crowdRow
 	most, err := search(players, 100, func(n int) (bool, error) {
-		row, err := retryUnreliable(func() (crowded, error) { return b.crowdOf(ctx, n) })
+		row, err := retryUnreliable(func() (crowdRow, error) { return b.crowdOf(ctx, n) })
 		rows = append(rows, row)
 		return row.missed() == "", err
 	})
 	if err != nil {
 		return err
 	}
-	var floors []crowded
+	var floors []crowdRow
 	floorMost := 0
 	if withFloor && most > 0 {
 		floorMost, err = search(players, max(most, 400), func(n int) (bool, error) {
-			row, err := retryUnreliable(func() (crowded, error) { return b.floorOf(ctx, n, rows) })
+			row, err := retryUnreliable(func() (crowdRow, error) { return b.floorOf(ctx, n, rows) })
 			floors = append(floors, row)
 			return row.missed() == "", err
 		})
@@ -69,7 +69,7 @@ func (b *bench) oneChunk(ctx context.Context, players []int, withFloor bool) err
 
 // retryUnreliable repeats a measurement that failed the rule and is in doubt: on a shared machine other programs may have
 // slowed it down.
-func retryUnreliable(measure func() (crowded, error)) (row crowded, err error) {
+func retryUnreliable(measure func() (crowdRow, error)) (row crowdRow, err error) {
 	for range 2 {
 		row, err = measure()
 		if err != nil || row.missed() == "" || row.failed != nil || row.caveat() == "" {
@@ -117,7 +117,7 @@ func search(given []int, first int, try func(n int) (bool, error)) (most int, er
 }
 
 // crowdOf measures a fresh daemon with n players in the chunk where players enter the world.
-func (b *bench) crowdOf(ctx context.Context, n int) (row crowded, err error) {
+func (b *bench) crowdOf(ctx context.Context, n int) (row crowdRow, err error) {
 	warm, length := b.times(8*time.Second, 15*time.Second)
 	if b.brief {
 		warm, length = b.times(8*time.Second, 10*time.Second)
@@ -153,7 +153,7 @@ func (b *bench) crowdOf(ctx context.Context, n int) (row crowded, err error) {
 	return row, nil
 }
 
-func (b *bench) floorOf(ctx context.Context, n int, rows []crowded) (row crowded, err error) {
+func (b *bench) floorOf(ctx context.Context, n int, rows []crowdRow) (row crowdRow, err error) {
 	warm, length := b.times(3*time.Second, 10*time.Second)
 	row.wanted = n
 	row.reading, err = b.floorReading(ctx, n, loadAt(rows, n), false, warm, length)
@@ -169,8 +169,8 @@ func (b *bench) floorOf(ctx context.Context, n int, rows []crowded) (row crowded
 
 // loadAt returns what a player of voxeld received and sent with n players. It interpolates linearly between
 // measurements. Beyond the largest that met the rule it returns the load of that one, which favours the floor.
-func loadAt(rows []crowded, n int) load {
-	var below, above *crowded
+func loadAt(rows []crowdRow, n int) load {
+	var below, above *crowdRow
 	for i := range rows {
 		r := &rows[i]
 		if r.missed() != "" {
@@ -183,7 +183,7 @@ func loadAt(rows []crowded, n int) load {
 			above = r
 		}
 	}
-	bytes := func(r *crowded) (in, out float64) {
+	bytes := func(r *crowdRow) (in, out float64) {
 		return r.perPlayer(r.Seen.BytesIn) / tickRate, r.perPlayer(r.Seen.BytesOut) / tickRate
 	}
 	switch {
@@ -204,7 +204,7 @@ func loadAt(rows []crowded, n int) load {
 }
 
 // line returns a summary of one measurement.
-func (c crowded) line(who string) string {
+func (c crowdRow) line(who string) string {
 	if c.failed != nil {
 		return fmt.Sprintf("%s, %d players: %v", who, c.wanted, c.failed)
 	}

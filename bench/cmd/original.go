@@ -27,7 +27,7 @@ func newOriginal(b *bench) *cobra.Command {
 }
 
 func (b *bench) original(ctx context.Context, players []int) error {
-	var rows []crowded
+	var rows []crowdRow
 	for _, n := range players {
 		row, err := b.originalOf(ctx, n)
 		if err != nil {
@@ -39,7 +39,7 @@ func (b *bench) original(ctx context.Context, players []int) error {
 }
 
 // originalOf measures a fresh daemon with n players in one chunk.
-func (b *bench) originalOf(ctx context.Context, n int) (row crowded, err error) {
+func (b *bench) originalOf(ctx context.Context, n int) (row crowdRow, err error) {
 	warm, length := b.times(6*time.Second, 15*time.Second)
 	if b.brief {
 		warm, length = b.times(5*time.Second, 8*time.Second)
@@ -86,17 +86,17 @@ func (r reading) regionRate() float64 { return r.loopRate("voxeld_region_tick_se
 func (r reading) gatewayRate() float64 { return r.loopRate("voxeld_gateway_tick_seconds") }
 
 // originalMissed returns which condition of the figure a measurement did not meet; "" if it met all of them.
-func originalMissed(r crowded) string {
+func originalMissed(r crowdRow) string {
 	switch {
 	case r.failed != nil:
 		return r.failed.Error()
 	case r.Players < r.wanted:
 		return fmt.Sprintf("%d of %d players lost%s", r.wanted-r.Players, r.wanted, firstReason(r.Seen.Failed))
-	case !(r.FrameRate() >= heldRate):
+	case !(r.FrameRate() >= minFrameRate):
 		return fmt.Sprintf("%.1f TIME/s", r.FrameRate())
-	case !(r.regionRate() >= heldRate):
+	case !(r.regionRate() >= minFrameRate):
 		return fmt.Sprintf("%.1f region ticks/s", r.regionRate())
-	case !(r.gatewayRate() >= heldRate):
+	case !(r.gatewayRate() >= minFrameRate):
 		return fmt.Sprintf("%.1f gateway ticks/s", r.gatewayRate())
 	}
 	return ""
@@ -116,14 +116,14 @@ func firstReason(failed map[string]int) string {
 	return " (" + most + ")"
 }
 
-func originalHolds(r crowded) string {
+func originalHolds(r crowdRow) string {
 	if why := originalMissed(r); why != "" {
 		return "no: " + why
 	}
 	return "yes"
 }
 
-func originalLine(r crowded) string {
+func originalLine(r crowdRow) string {
 	if r.failed != nil {
 		return fmt.Sprintf("original, %d players: %v", r.wanted, r.failed)
 	}
@@ -146,7 +146,7 @@ func originalLine(r crowded) string {
 const nearby = 0
 
 // reportOriginal writes the figure.
-func (b *bench) reportOriginal(rows []crowded) error {
+func (b *bench) reportOriginal(rows []crowdRow) error {
 	table := figure.Table{Head: []string{
 		"players", "holds", "CPU, % of a core", "per player", "kB/s to each", "TIME/s", "region ticks/s", "gateway ticks/s", "tick p99, ms",
 		"moves delivered, %", "not exact, %", "seen p50 / p99, ms", "position error ≤ 16 blocks, mean / p99", "players lost", "players' core, %",
@@ -174,7 +174,7 @@ func (b *bench) reportOriginal(rows []crowded) error {
 		csv = append(csv, []float64{
 			float64(r.wanted), percent(r.TotalCPU()), in, r.FrameRate(), r.regionRate(), r.gatewayRate(), 1000 * r.Tick99(),
 			delivered, inexact, seen50, seen99, p.Error[nearby].Mean(), p.Error[nearby].Quantile(.99), float64(lost), percent(r.BotCPU),
-			percent(r.Others), truth(originalMissed(r) == ""),
+			percent(r.Others), zeroOrOne(originalMissed(r) == ""),
 		})
 	}
 	if err := figure.WriteCSV(b.file("original.csv"), head, csv); err != nil {

@@ -39,7 +39,7 @@ func TestOriginalMissed(t *testing.T) {
 		{name: "slow region", players: 50, time: 200, region: 190, gateway: 200, want: "19.0 region"},
 		{name: "slow gateway", players: 50, time: 200, region: 200, gateway: 158, want: "15.8 gateway"},
 	} {
-		row := crowded{wanted: 50, failed: c.failed, reading: reading{
+		row := crowdRow{wanted: 50, failed: c.failed, reading: reading{
 			Players: c.players, Seconds: 10, Seen: crowd.Counts{Samples: 1, Frames: c.time, Failed: c.lost},
 			Before: []rig.Metrics{ticked(1000, 2000)}, After: []rig.Metrics{ticked(1000+c.region, 2000+c.gateway)},
 		}}

@@ -141,13 +141,13 @@ func (b *bench) overlays(ctx context.Context, l overlayOptions) error {
 	return b.reportOverlays(all)
 }
 
-// liveGame is a movement to be played.
-type liveGame struct {
+// movement is a movement to be played.
+type movement struct {
 	name  string
 	moves *sim.Recorded
 }
 
-func (l overlayOptions) gamesToPlay() (games []liveGame, err error) {
+func (l overlayOptions) gamesToPlay() (games []movement, err error) {
 	if l.moves != "" {
 		f, err := os.Open(l.moves)
 		if err != nil {
@@ -155,16 +155,16 @@ func (l overlayOptions) gamesToPlay() (games []liveGame, err error) {
 		}
 		defer f.Close() //nolint:errcheck // it was only read
 		moves, err := sim.ReadMoves(f)
-		return []liveGame{{strings.TrimSuffix(filepath.Base(l.moves), ".csv"), moves}}, err
+		return []movement{{strings.TrimSuffix(filepath.Base(l.moves), ".csv"), moves}}, err
 	}
 	for _, name := range l.games {
 		for _, n := range l.players {
 			field := sim.Field{Players: n, Width: paperSide, Depth: paperSide}
 			switch name {
 			case "random":
-				games = append(games, liveGame{name, sim.Record(sim.NewRandom(field, l.seed), settleRounds+l.rounds)})
+				games = append(games, movement{name, sim.Record(sim.NewRandom(field, l.seed), settleRounds+l.rounds)})
 			case "hotspot":
-				games = append(games, liveGame{name, sim.Record(sim.NewHotspot(field, sim.HotspotOptions{}, l.seed), settleRounds+l.rounds)})
+				games = append(games, movement{name, sim.Record(sim.NewHotspot(field, sim.HotspotOptions{}, l.seed), settleRounds+l.rounds)})
 			default:
 				return nil, fmt.Errorf("unknown game %q: want random or hotspot", name)
 			}
@@ -204,7 +204,7 @@ func (l overlayOptions) wayOf(moves *sim.Recorded) (way [][]crowd.Point, scale f
 }
 
 // playLive measures one game over daemons that run an overlay.
-func (b *bench) playLive(ctx context.Context, l overlayOptions, overlay, phase string, g liveGame, daemons []*rig.Daemon, several bool) (p played, err error) {
+func (b *bench) playLive(ctx context.Context, l overlayOptions, overlay, phase string, g movement, daemons []*rig.Daemon, several bool) (p played, err error) {
 	way, scale, err := l.wayOf(g.moves)
 	if err != nil {
 		return p, err
@@ -212,13 +212,13 @@ func (b *bench) playLive(ctx context.Context, l overlayOptions, overlay, phase s
 	p = played{overlay: overlay, game: g.name, phase: phase, players: g.moves.Players(), from: min(settleRounds, g.moves.Rounds()/2) + 1}
 	ledger := newUsageLog(daemons)
 	o := crowd.Rounds{
-		Targets: gamesOf(daemons), Way: way, Middle: true, Spread: phase == phaseSpread, View: 1, Prefix: overlay + "-" + g.name,
-		Began: func(round int) {
+		Targets: gamesOf(daemons), Paths: way, FromSpawn: true, Spread: phase == phaseSpread, View: 1, Prefix: overlay + "-" + g.name,
+		OnRound: func(round int) {
 			ledger.record(ctx, round, round == p.from-1 || round == len(way)-1 || l.log != "" && round%tickRate == 0)
 		},
 	}
 	if l.log == "" {
-		o.Reach = 1.25 * sim.PaperRanges.Vision * scale // updates beyond that are not measured
+		o.Range = 1.25 * sim.PaperRanges.Vision * scale // updates beyond that are not measured
 	}
 	p.seen, err = crowd.Play(ctx, o)
 	if err := errors.Join(err, ledger.close()); err != nil {

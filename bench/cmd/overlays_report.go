@@ -52,7 +52,7 @@ func (p played) line() string {
 		p.overlay, p.game, p.players, p.phase, p.pq(), p.age(), percent(p.fresh()), percent(p.known()), p.neighbors(),
 		1000*p.seen.Delay.Quantile(.5), 1000*p.seen.Delay.Quantile(.9), 1000*p.seen.Delay.Quantile(.99), figure.Number(meanOf(p.out)), percent(p.cpu))
 	if !p.seen.First {
-		text += "; players did not go before daemons"
+		text += "; players without priority"
 	}
 	if why := p.caveat(); why != "" {
 		text += "; DOUBTFUL: " + why
@@ -96,7 +96,7 @@ func (b *bench) reportOverlays(all []played) error {
 	}
 	text := table.Markdown()
 	if slices.ContainsFunc(all, func(p played) bool { return !p.seen.First }) {
-		text += "\nThis machine did not let players go before the daemons, which takes root: it kept them waiting, too.\n"
+		text += "\nPlayers had no priority over the daemons, which requires root: busy daemons delayed them.\n"
 	}
 	if len(doubts) > 0 {
 		text += "\n" + strings.Join(doubts, "\n") + "\n"

@@ -96,14 +96,14 @@ func TestOverlaysMeasureBothPhases(t *testing.T) {
 }
 
 // If players had no real-time priority, the measurement reports it.
-func TestOverlaysSayWhetherPlayersWentFirst(t *testing.T) {
+func TestOverlaysReportPriority(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		docs := t.TempDir()
 		p := played{
 			players: 1, result: &sim.Result{Rounds: make([]sim.Round, 1)}, from: 1, seconds: 1, out: []float64{1}, packets: []float64{1},
 			seen: &crowd.GameResult{First: first},
 		}
-		if says := strings.Contains(p.line(), "did not go before"); says == first {
+		if says := strings.Contains(p.line(), "without priority"); says == first {
 			t.Errorf("players go first: %v; the line is %q", first, p.line())
 		}
 		if err := (&bench{docs: docs, write: true}).reportOverlays([]played{p}); err != nil {
@@ -113,7 +113,7 @@ func TestOverlaysSayWhetherPlayersWentFirst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if says := strings.Contains(string(text), "did not let players go before"); says == first {
+		if says := strings.Contains(string(text), "had no priority over the daemons"); says == first {
 			t.Errorf("players go first: %v; the figure is\n%s", first, text)
 		}
 	}

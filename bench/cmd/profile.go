@@ -18,14 +18,14 @@ func newProfile(b *bench) *cobra.Command {
 	c := b.command("profile", "Where the time goes with a crowd in one chunk, and what the next limit is",
 		"Takes a CPU profile of the daemon over its admin socket while players walk about in one chunk, and reports the share\n"+
 			"of each kind of work. The profile is kept beside the page.",
-		func(ctx context.Context) error { return b.whereTimeGoes(ctx, players) })
+		func(ctx context.Context) error { return b.measureProfile(ctx, players) })
 	c.Flags().IntVar(&players, "players", 1000, "players")
 	return c
 }
 
-// works are the kinds of work of a daemon with a crowd. The functions of one cover all of its work, and none of
+// workKinds are the kinds of work of a daemon with a crowd. The functions of one cover all of its work, and none of
 // another kind.
-var works = []struct {
+var workKinds = []struct {
 	name  string
 	below []string
 	limit string // the conclusion if this is the largest
@@ -40,18 +40,18 @@ var works = []struct {
 		[]string{"gameserver.(*session).listen"},
 		"a system call, and a wake of a goroutine, for each move: reading all sockets once a tick would save most of it",
 	},
-	{"making motion: what is told of whom", []string{"gameserver.(*stage).beat"}, "the work for each avatar and cell in the gateway's tick; more gateways share it only in part"},
-	{"taking in what regions tell", []string{"gameserver.(*feed).receive"}, "the mirror of each chunk, kept move by move"},
-	{"telling regions", []string{"gameserver.(*feed).send"}, "what the gateway tells its regions"},
+	{"computing motion: which updates each player receives", []string{"gameserver.(*stage).beat"}, "the work for each avatar and cell in the gateway's tick; more gateways share it only in part"},
+	{"receiving from regions", []string{"gameserver.(*feed).receive"}, "the mirror of each chunk, kept move by move"},
+	{"sending to regions", []string{"gameserver.(*feed).send"}, "the messages from the gateway to its regions"},
 	{"the regions' ticks", []string{"region.(*loop).run"}, "the region's tick, which is in one goroutine for each region"},
-	{"saving and publishing players", []string{"gameserver.(*keeper).runSaver", "gameserver.(*keeper).runPublisher"}, "records of players, which are signed"},
+	{"saving and publishing players", []string{"gameserver.(*keeper).runSaver", "gameserver.(*keeper).runPublisher"}, "the records of players and their signatures"},
 	{"collecting garbage", []string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge"}, "garbage"},
-	{"scheduling goroutines", []string{"runtime.schedule"}, "waking goroutines, most of them for moves that come one by one"},
+	{"scheduling goroutines", []string{"runtime.schedule"}, "waking goroutines, most of them for moves that arrive one by one"},
 }
 
 const module = "github.com/voxelpopuli/voxeld/"
 
-func (b *bench) whereTimeGoes(ctx context.Context, players int) error {
+func (b *bench) measureProfile(ctx context.Context, players int) error {
 	defer func(before bool) { b.profile = before }(b.profile)
 	b.profile = true
 	row, err := b.crowdOf(ctx, players)
@@ -65,7 +65,7 @@ func (b *bench) whereTimeGoes(ctx context.Context, players int) error {
 	table := figure.Table{Head: []string{fmt.Sprintf("with %d players in one chunk", players), "% of the daemon's time", "µs a player and tick"}}
 	each := row.TotalCPU() / float64(players) / tickRate * 1e6
 	rest, most, largest := 1.0, 0.0, 0
-	for i, w := range works {
+	for i, w := range workKinds {
 		share := 0.0
 		for _, f := range w.below {
 			if !strings.HasPrefix(f, "runtime.") {
@@ -82,9 +82,9 @@ func (b *bench) whereTimeGoes(ctx context.Context, players int) error {
 	table.Add("all else", percent(rest), rest*each)
 	text := fmt.Sprintf("%s\n%d players took %s %% of a core; at the same cost for each a core is full with **%.0f**. The next limit is %s.\n\n"+
 		"The functions that used most:\n\n```\n%s\n```\n",
-		table.Markdown(), players, figure.Number(percent(row.TotalCPU())), float64(players)/row.TotalCPU(), works[largest].limit, strings.TrimSpace(p.Top))
+		table.Markdown(), players, figure.Number(percent(row.TotalCPU())), float64(players)/row.TotalCPU(), workKinds[largest].limit, strings.TrimSpace(p.Top))
 	if why := row.caveat(); why != "" {
-		text += "\n**Not to be trusted**: " + why + ".\n"
+		text += "\n**Unreliable**: " + why + ".\n"
 	}
 	return b.publish("profile", text)
 }
@@ -95,9 +95,9 @@ func (b *bench) startProfile(ctx context.Context, d *rig.Daemon, name string, le
 	if !b.profile {
 		return func() error { return nil }
 	}
-	taken := b.takeProfile(ctx, d, name, length)
+	ended := b.takeProfile(ctx, d, name, length)
 	return func() (err error) {
-		if err := taken(); err != nil {
+		if err := ended(); err != nil {
 			return err
 		}
 		b.profiled, err = rig.ReadProfile(ctx, b.profileFile(name))

@@ -158,8 +158,8 @@ func (r reading) Tick99() float64 {
 
 // The rule that a number of players must meet: see docs/performance.md.
 const (
-	heldRate = 19.5 // frames a second that players receive
-	heldTick = .05  // seconds, 99th percentile
+	minFrameRate = 19.5 // frames a second that players receive
+	maxTick99    = .05  // seconds, 99th percentile
 )
 
 // missed returns which part of the rule was not met; "" if all was.
@@ -167,9 +167,9 @@ func (r reading) missed(wanted int) string {
 	switch {
 	case r.Players < wanted:
 		return fmt.Sprintf("%d of %d players lost", wanted-r.Players, wanted)
-	case !(r.FrameRate() >= heldRate):
+	case !(r.FrameRate() >= minFrameRate):
 		return fmt.Sprintf("%.1f frames/s", r.FrameRate())
-	case !(r.Tick99() <= heldTick):
+	case !(r.Tick99() <= maxTick99):
 		return fmt.Sprintf("tick p99 %.0f ms", 1000*r.Tick99())
 	}
 	return ""

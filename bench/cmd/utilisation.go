@@ -216,8 +216,8 @@ func (b *bench) manyChunks(ctx context.Context, players []int) error {
 			pair(1000*r.Seen.Delay[0].Quantile(.5), 1000*r.Seen.Delay[0].Quantile(.99)), float64(r.RSS[0])/(1<<20))
 		csv = append(csv, []float64{float64(n), float64((n + 1) / 2), percent(r.TotalCPU()), per, in, r.FrameRate(), 1000 * r.Tick99(), float64(r.RSS[0])})
 		each = append(each, figure.Point{X: float64(n), Y: per})
-		remarks.WriteString(caveats([]crowded{{reading: r, wanted: n}}))
-		logf("%s", crowded{reading: r, wanted: n}.line("voxeld, spread out"))
+		remarks.WriteString(caveats([]crowdRow{{reading: r, wanted: n}}))
+		logf("%s", crowdRow{reading: r, wanted: n}.line("voxeld, spread out"))
 	}
 	if err := figure.WriteCSV(b.file("many-chunks.csv"), []string{
 		"players", "chunks", "cpu_percent", "cpu_percent_per_player", "bytes_in_per_player_s", "frames_per_s", "tick_p99_ms", "rss_bytes",

@@ -135,7 +135,7 @@ func (c *Crowd) Counts() Counts {
 func (c *Crowd) Run(ctx context.Context) {
 	defer func() {
 		for _, p := range c.all {
-			p.hangUp()
+			p.close()
 		}
 	}()
 	every := c.period / parts
@@ -284,10 +284,10 @@ func (c *Crowd) remove(p *client, err error) {
 	if p.sampler != nil {
 		c.mu.Samples--
 	}
-	p.hangUp()
+	p.close()
 }
 
-func (p *client) hangUp() {
+func (p *client) close() {
 	if p.fd >= 0 {
 		unix.Close(p.fd) //nolint:errcheck // nothing is lost with it
 		p.fd = -1

@@ -87,7 +87,7 @@ func (c *Crowd) receive(p *client, id string, pose wire.Pose, now time.Time) {
 		c.mu.Deliveries.Inexact++
 	case delivered:
 		c.mu.Deliveries.Exact++
-		c.mu.Delay[bandOf(apart(p.mover.pose, pose))].Add(now.Sub(sent).Seconds())
+		c.mu.Delay[bandOf(distance(p.mover.pose, pose))].Add(now.Sub(sent).Seconds())
 	case repeated:
 	}
 }

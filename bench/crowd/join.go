@@ -16,10 +16,10 @@ import (
 var errClosed = errors.New("closed by server")
 
 const (
-	// joinTime is the time limit for one player to join.
-	joinTime = 30 * time.Second
-	// joining is the number of players who join at once.
-	joining = 64
+	// joinTimeout is the time limit for one player to join.
+	joinTimeout = 30 * time.Second
+	// maxJoining is the number of players who join at once.
+	maxJoining = 64
 )
 
 // Add adds n players, at the pace of the options. It returns when all of them are in the world or have failed; the
@@ -31,7 +31,7 @@ func (c *Crowd) Add(ctx context.Context, n int) error {
 	c.mu.Unlock()
 	pace := time.NewTicker(time.Duration(float64(time.Second) / c.o.JoinRate))
 	defer pace.Stop()
-	gate := make(chan struct{}, joining)
+	gate := make(chan struct{}, maxJoining)
 	var wg sync.WaitGroup
 	var once sync.Once
 	var failed error
@@ -44,7 +44,7 @@ func (c *Crowd) Add(ctx context.Context, n int) error {
 				select {
 				case c.entered <- p:
 				case <-ctx.Done():
-					p.hangUp()
+					p.close()
 				}
 				return
 			}
@@ -64,7 +64,7 @@ func (c *Crowd) Add(ctx context.Context, n int) error {
 
 // join connects the i-th player.
 func (c *Crowd) join(ctx context.Context, i int) (*client, error) {
-	ctx, cancel := context.WithTimeout(ctx, joinTime)
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.o.Targets[i%len(c.o.Targets)])
 	if err != nil {
@@ -101,12 +101,12 @@ func (c *Crowd) join(ctx context.Context, i int) (*client, error) {
 		}
 		p.sampler.received = append(p.sampler.received, early...)
 	}
-	p.fd, err = ownDescriptor(conn.(*net.TCPConn))
+	p.fd, err = dupFD(conn.(*net.TCPConn))
 	return p, err
 }
 
-// ownDescriptor duplicates a connection's descriptor, so that Go's poller does not wake up for every packet.
-func ownDescriptor(c *net.TCPConn) (fd int, err error) {
+// dupFD duplicates a connection's descriptor, so that Go's poller does not wake up for every packet.
+func dupFD(c *net.TCPConn) (fd int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return -1, fmt.Errorf("duplicate socket: %w", err)

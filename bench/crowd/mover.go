@@ -29,7 +29,7 @@ type mover struct {
 	goalX   float64
 	goalZ   float64
 	still   bool // stands still after arrival
-	aloft   bool // on the way to home
+	flying  bool // on the way to home
 	placed  bool // has a goal
 }
 
@@ -46,12 +46,12 @@ func (b *mover) advance(dt float64) {
 	if !b.placed {
 		b.begin()
 	}
-	if b.aloft {
+	if b.flying {
 		b.travel(dt)
 		return
 	}
 	if b.heights == nil {
-		if b.across(b.speed * dt) {
+		if b.moveTowards(b.speed * dt) {
 			b.goalX, b.goalZ = b.pose.X+b.spread(100), b.pose.Z+b.spread(100)
 		}
 		return
@@ -65,13 +65,13 @@ func (b *mover) advance(dt float64) {
 func (b *mover) spread(r float64) float64 { return (2*b.rng.Float64() - 1) * r }
 
 func (b *mover) begin() {
-	b.placed, b.aloft = true, true
+	b.placed, b.flying = true, true
 	if b.heights == nil {
 		b.goalX, b.goalZ = b.pose.X+b.spread(b.base), b.pose.Z+b.spread(b.base)
 		return
 	}
 	b.choose()
-	b.aloft = chunkOf(b.pose) != b.home || b.heights.standingHeight(b.pose.X, b.pose.Z) > b.pose.Y
+	b.flying = chunkOf(b.pose) != b.home || b.heights.standingHeight(b.pose.X, b.pose.Z) > b.pose.Y
 }
 
 // edgeInset is the distance in blocks that a body keeps from the edges of its chunk, so that all of it stays inside.
@@ -91,22 +91,22 @@ func (b *mover) travel(dt float64) {
 			b.pose.Y = min(b.sky, b.pose.Y+way)
 			return
 		}
-		b.across(way)
+		b.moveTowards(way)
 		return
 	}
 	if b.heights == nil {
-		b.aloft = false
+		b.flying = false
 		return
 	}
 	ground := b.heights.standingHeight(b.pose.X, b.pose.Z)
 	if b.pose.Y = max(ground, b.pose.Y-way); b.pose.Y == ground {
-		b.aloft = false
+		b.flying = false
 		b.choose()
 	}
 }
 
-// across moves towards the goal horizontally, and reports whether it is reached.
-func (b *mover) across(way float64) bool {
+// moveTowards moves towards the goal horizontally, and reports whether it is reached.
+func (b *mover) moveTowards(way float64) bool {
 	dx, dz := b.goalX-b.pose.X, b.goalZ-b.pose.Z
 	b.pose.Yaw = float32(math.Mod(math.Atan2(-dx, dz)+2*math.Pi, 2*math.Pi))
 	far := math.Hypot(dx, dz)
@@ -122,7 +122,7 @@ func (b *mover) across(way float64) bool {
 // walk moves towards the goal over the land: straight up in front of a higher column, and down behind it.
 func (b *mover) walk(way float64) {
 	before := b.pose
-	if b.across(way) {
+	if b.moveTowards(way) {
 		b.choose()
 	}
 	ground := b.heights.standingHeight(b.pose.X, b.pose.Z)

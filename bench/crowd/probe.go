@@ -167,11 +167,11 @@ func (p *Probe) At() grid.ChunkPos { return chunkOf(p.at.pose) }
 // Fly moves above all land to (x, z), 20 moves a second. A move that crosses into another chunk also requests the
 // chunks that come into view. Land that left the view may be requested again later.
 func (p *Probe) Fly(ctx context.Context, x, z float64) error {
-	b := mover{pose: p.at.pose, speed: travelSpeed, sky: float64(p.at.height) + overLand, goalX: x, goalZ: z, placed: true, aloft: true}
+	b := mover{pose: p.at.pose, speed: travelSpeed, sky: float64(p.at.height) + overLand, goalX: x, goalZ: z, placed: true, flying: true}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	var packet []byte
-	for b.aloft {
+	for b.flying {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

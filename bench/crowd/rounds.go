@@ -30,16 +30,16 @@ type Point struct{ X, Z float64 }
 
 // Rounds configures a game.
 type Rounds struct {
-	Targets []string  // host:port of gateways, assigned to players in turn
-	Way     [][]Point // by round and player; no step longer than StepMost. It begins at the chunk of Middle
-	Middle  bool      // paths are relative to where players enter the world, not to its origin
-	Spread  bool      // players begin their rounds evenly spread over RoundTime, not all at once
-	View    int       // chunks in each direction; default 1
-	Prefix  string    // of names
-	// Reach is the distance in blocks within which updates are recorded; 0 is unlimited.
-	Reach float64
-	// Began, if not nil, is called when a round begins. It must return quickly.
-	Began func(round int)
+	Targets   []string  // host:port of gateways, assigned to players in turn
+	Paths     [][]Point // by round and player; no step longer than StepMost. They begin at the chunk of FromSpawn
+	FromSpawn bool      // paths are relative to where players enter the world, not to its origin
+	Spread    bool      // players begin their rounds evenly spread over RoundTime, not all at once
+	View      int       // chunks in each direction; default 1
+	Prefix    string    // of names
+	// Range is the distance in blocks within which updates are recorded; 0 is unlimited.
+	Range float64
+	// OnRound, if not nil, is called when a round begins. It must return quickly.
+	OnRound func(round int)
 }
 
 const (
@@ -50,8 +50,8 @@ const (
 	LeadTime = 10 * time.Millisecond
 	// MaxStep is the longest step of a round, in blocks: 19 a second, where the server allows 20.
 	MaxStep = .95
-	// startTime is the time limit for all players to reach the beginning of their paths.
-	startTime = 90 * time.Second
+	// startTimeout is the time limit for all players to reach the beginning of their paths.
+	startTimeout = 90 * time.Second
 	// maxLag is how late moves may be before the following rounds are postponed.
 	maxLag = 4 * time.Millisecond
 )
@@ -93,12 +93,12 @@ func Play(ctx context.Context, o Rounds) (*GameResult, error) {
 }
 
 func (o *Rounds) validate() error {
-	if len(o.Way) < 2 || len(o.Way[0]) == 0 || len(o.Targets) == 0 {
+	if len(o.Paths) < 2 || len(o.Paths[0]) == 0 || len(o.Targets) == 0 {
 		return errors.New("play: want players, gateways and two rounds or more")
 	}
-	for r, points := range o.Way[1:] {
+	for r, points := range o.Paths[1:] {
 		for i, s := range points {
-			if b := o.Way[r][i]; max(s.X-b.X, b.X-s.X, s.Z-b.Z, b.Z-s.Z) > MaxStep || apart(wire.Pose{X: s.X, Z: s.Z}, wire.Pose{X: b.X, Z: b.Z}) > MaxStep {
+			if b := o.Paths[r][i]; max(s.X-b.X, b.X-s.X, s.Z-b.Z, b.Z-s.Z) > MaxStep || distance(wire.Pose{X: s.X, Z: s.Z}, wire.Pose{X: b.X, Z: b.Z}) > MaxStep {
 				return fmt.Errorf("play: player %d moves from %v to %v in round %d: too fast", i, b, s, r+1)
 			}
 		}
@@ -140,11 +140,11 @@ type roundClient struct {
 
 // join connects all players.
 func (g *game) join(ctx context.Context) error {
-	n := len(g.o.Way[0])
+	n := len(g.o.Paths[0])
 	g.players = make([]*roundClient, n)
 	ids := make([]player.ID, n)
 	errs := make([]error, n)
-	gate := make(chan struct{}, joining)
+	gate := make(chan struct{}, maxJoining)
 	var wg sync.WaitGroup
 	for i := range n {
 		gate <- struct{}{}
@@ -161,19 +161,19 @@ func (g *game) join(ctx context.Context) error {
 	for i, id := range ids {
 		g.numbers[id] = int32(i)
 	}
-	if g.o.Middle {
+	if g.o.FromSpawn {
 		at := chunkOf(g.players[0].mover.pose).Origin()
 		g.middle = Point{float64(at.X), float64(at.Z)}
 	}
 	for i, p := range g.players {
 		start := g.position(0, i)
-		p.mover.goalX, p.mover.goalZ, p.mover.placed, p.mover.aloft = start.X, start.Z, true, true
+		p.mover.goalX, p.mover.goalZ, p.mover.placed, p.mover.flying = start.X, start.Z, true, true
 	}
 	return nil
 }
 
 func (g *game) enter(ctx context.Context, i int) (p *roundClient, id player.ID, err error) {
-	ctx, cancel := context.WithTimeout(ctx, joinTime)
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", g.o.Targets[i%len(g.o.Targets)])
 	if err != nil {
@@ -182,8 +182,8 @@ func (g *game) enter(ctx context.Context, i int) (p *roundClient, id player.ID, 
 	defer conn.Close()                                      //nolint:errcheck // the player has a duplicate of the descriptor
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read reports it
 	defer stop()
-	rounds := len(g.o.Way)
-	p = &roundClient{g: g, number: int32(i), fd: -1, out: make([]uint32, rounds), in: make([]uint32, rounds), sent: make([]time.Time, rounds), newest: make([]int32, len(g.o.Way[0]))}
+	rounds := len(g.o.Paths)
+	p = &roundClient{g: g, number: int32(i), fd: -1, out: make([]uint32, rounds), in: make([]uint32, rounds), sent: make([]time.Time, rounds), newest: make([]int32, len(g.o.Paths[0]))}
 	in := bufio.NewReaderSize(conn, 16<<10)
 	at, err := p.enter(conn, in, fmt.Sprintf("%s-%d", g.o.Prefix, i))
 	if err != nil {
@@ -198,7 +198,7 @@ func (g *game) enter(ctx context.Context, i int) (p *roundClient, id player.ID, 
 		return nil, id, err
 	}
 	p.received = append(p.received, early...)
-	p.fd, err = ownDescriptor(conn.(*net.TCPConn))
+	p.fd, err = dupFD(conn.(*net.TCPConn))
 	return p, id, err
 }
 
@@ -249,7 +249,7 @@ func (g *game) leave() {
 
 // position returns the position of a player in a round.
 func (g *game) position(round, i int) Point {
-	s := g.o.Way[round][i]
+	s := g.o.Paths[round][i]
 	return Point{s.X + g.middle.X, s.Z + g.middle.Z}
 }
 

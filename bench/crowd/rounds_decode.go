@@ -80,7 +80,7 @@ func (p *roundClient) recordUpdate(origin int32, yaw uint8, pose wire.Pose) {
 		p.strange++
 		return
 	}
-	if reach := p.g.o.Reach; reach > 0 {
+	if reach := p.g.o.Range; reach > 0 {
 		own := p.g.position(max(int(p.begun)-1, 0), int(p.number))
 		if math.Hypot(was.X-own.X, was.Z-own.Z) > reach {
 			return

@@ -47,18 +47,18 @@ func (g *game) perform(ctx context.Context) error {
 	until := func(due time.Time) error { return g.read(ctx, poll, due) }
 	began := time.Now()
 	for away := true; away; {
-		if away = false; time.Since(began) > startTime {
+		if away = false; time.Since(began) > startTimeout {
 			return errors.New("play: not all players reached their starting positions")
 		}
 		err := pace.round(until, func(slice int) error {
 			for i := slice; i < len(g.players); i += pace.slices {
 				p := g.players[i]
-				if !p.mover.aloft {
+				if !p.mover.flying {
 					continue
 				}
 				away = true
 				if p.mover.hover(RoundTime.Seconds()); p.mover.pose.X == p.mover.goalX && p.mover.pose.Z == p.mover.goalZ {
-					p.mover.aloft = false
+					p.mover.flying = false
 				}
 				if _, err := p.move(); err != nil {
 					return err
@@ -71,9 +71,9 @@ func (g *game) perform(ctx context.Context) error {
 		}
 	}
 	pace.late = 0
-	for round := range g.o.Way {
-		if g.o.Began != nil {
-			g.o.Began(round)
+	for round := range g.o.Paths {
+		if g.o.OnRound != nil {
+			g.o.OnRound(round)
 		}
 		err := pace.round(until, func(slice int) error {
 			for i := slice; i < len(g.players); i += pace.slices {
@@ -146,7 +146,7 @@ func (b *mover) hover(dt float64) {
 		b.pose.Y = min(b.sky, b.pose.Y+way)
 		return
 	}
-	b.across(way)
+	b.moveTowards(way)
 	b.pose.Yaw = yawOf(-1)
 }
 

@@ -33,11 +33,11 @@ func TestStampsAreTurns(t *testing.T) {
 }
 
 func TestNobodyIsTooFast(t *testing.T) {
-	o := Rounds{Targets: []string{"nowhere"}, Way: [][]Point{{{0, 0}}, {{.9, 0}}, {{.9, 2}}}}
+	o := Rounds{Targets: []string{"nowhere"}, Paths: [][]Point{{{0, 0}}, {{.9, 0}}, {{.9, 2}}}}
 	if err := o.validate(); err == nil {
 		t.Error("two blocks in a round are taken")
 	}
-	o.Way = o.Way[:2]
+	o.Paths = o.Paths[:2]
 	if err := o.validate(); err != nil {
 		t.Error(err)
 	}

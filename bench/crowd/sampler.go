@@ -85,7 +85,7 @@ func (c *Crowd) recordSighting(p *client, id string, pose wire.Pose, now time.Ti
 		return
 	}
 	if sent, ok := who.history.find(pose); ok {
-		c.mu.Delay[bandOf(apart(p.mover.pose, pose))].Add(now.Sub(sent).Seconds())
+		c.mu.Delay[bandOf(distance(p.mover.pose, pose))].Add(now.Sub(sent).Seconds())
 	}
 }
 
@@ -94,7 +94,7 @@ func (t *moveHistory) find(pose wire.Pose) (at time.Time, ok bool) {
 	best := samePlace
 	for i := range t.n {
 		s := &t.at[(t.next-1-i+2*len(t.at))%len(t.at)]
-		if d := apart(s.pose, pose); d < best {
+		if d := distance(s.pose, pose); d < best {
 			best, at, ok = d, s.at, true
 		}
 	}
@@ -116,18 +116,18 @@ func (c *Crowd) measureErrors(p *client) {
 			continue
 		}
 		real := who.history.at[(who.history.next-1+len(who.history.at))%len(who.history.at)].pose
-		ring := bandOf(apart(p.mover.pose, real))
+		ring := bandOf(distance(p.mover.pose, real))
 		c.mu.Looks[ring]++
 		shown, ok := now[who.id]
 		if !ok {
 			c.mu.Unseen[ring]++
 			continue
 		}
-		c.mu.Error[ring].Add(apart(shown, real))
+		c.mu.Error[ring].Add(distance(shown, real))
 	}
 }
 
-func apart(a, b wire.Pose) float64 {
+func distance(a, b wire.Pose) float64 {
 	dx, dy, dz := a.X-b.X, a.Y-b.Y, a.Z-b.Z
 	return math.Sqrt(dx*dx + dy*dy + dz*dz)
 }

@@ -54,7 +54,7 @@ func startEtcd(ctx context.Context, o options, net int) (system, error) {
 		p.Metrics = strings.TrimPrefix(e.endpoints[i], "http://")
 		e.members = append(e.members, p)
 	}
-	err = until(ctx, "etcd takes writes", 30*time.Second, func() bool {
+	err = waitFor(ctx, "etcd takes writes", 30*time.Second, func() bool {
 		_, err := e.load(ctx, 1, 0, 100*time.Millisecond)
 		return err == nil
 	})

@@ -51,7 +51,7 @@ func runIdle(args []string) error {
 	}
 	defer f.stop()
 	for _, n := range f.nodes {
-		err := until(ctx, "every node knows the others", 30*time.Second, func() bool {
+		err := waitFor(ctx, "every node knows the others", 30*time.Second, func() bool {
 			peers, err := metric(ctx, n.Process, "voxeld_dht_table_peers")
 			return err == nil && int(peers) >= *nodes-1
 		})
@@ -95,7 +95,7 @@ func (f *regionSystem) visitAndSleep(ctx context.Context, regions []grid.ChunkPo
 		}
 	}
 	for _, n := range f.nodes {
-		err := until(ctx, "all regions sleep", 10*time.Minute, func() bool {
+		err := waitFor(ctx, "all regions sleep", 10*time.Minute, func() bool {
 			loaded, err := metric(ctx, n.Process, "voxeld_regions_loaded")
 			return err == nil && loaded == 0
 		})
@@ -107,7 +107,7 @@ func (f *regionSystem) visitAndSleep(ctx context.Context, regions []grid.ChunkPo
 }
 
 // watch prints what the hibernating nodes cost.
-func (f *regionSystem) watch(d time.Duration, before []memory, regions int) error {
+func (f *regionSystem) watch(d time.Duration, before []memoryUse, regions int) error {
 	type account struct {
 		cpu     time.Duration
 		written int
@@ -145,12 +145,12 @@ func (f *regionSystem) watch(d time.Duration, before []memory, regions int) erro
 	return nil
 }
 
-// memory of a node, in bytes. The mapped file does not count as the node's own: the system reclaims it at will.
-type memory struct{ resident, heap, file int }
+// memoryUse of a node, in bytes. The mapped file does not count as the node's own: the system reclaims it at will.
+type memoryUse struct{ resident, heap, file int }
 
 // memory measures the nodes after a garbage collection.
-func (f *regionSystem) memory() ([]memory, error) {
-	all := make([]memory, len(f.nodes))
+func (f *regionSystem) memory() ([]memoryUse, error) {
+	all := make([]memoryUse, len(f.nodes))
 	for i, n := range f.nodes {
 		if _, err := n.request(command{Collect: true}); err != nil {
 			return nil, err
@@ -167,7 +167,7 @@ func (f *regionSystem) memory() ([]memory, error) {
 		if err != nil {
 			return nil, err
 		}
-		all[i] = memory{resident: kib * 1024, heap: int(heap), file: int(file)}
+		all[i] = memoryUse{resident: kib * 1024, heap: int(heap), file: int(file)}
 	}
 	return all, nil
 }

@@ -142,8 +142,8 @@ func metric(ctx context.Context, p *rig.Process, name string) (float64, error) {
 	return m.Value(name) + m.Histogram(name).Count, nil
 }
 
-// until polls until done returns true.
-func until(ctx context.Context, what string, limit time.Duration, done func() bool) error {
+// waitFor polls until done returns true.
+func waitFor(ctx context.Context, what string, limit time.Duration, done func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	poll := time.NewTicker(50 * time.Millisecond)

@@ -71,7 +71,7 @@ func (f *playerSystem) start(ctx context.Context, o options, net int) error {
 		}
 	}
 	for _, d := range f.daemons {
-		err := until(ctx, "every daemon knows the others", 30*time.Second, func() bool {
+		err := waitFor(ctx, "every daemon knows the others", 30*time.Second, func() bool {
 			peers, err := metric(ctx, d.Process, "voxeld_dht_table_peers")
 			return err == nil && peers >= 2
 		})
@@ -159,14 +159,14 @@ func writePlayerRecords(ctx context.Context, path string, regions []grid.ChunkPo
 
 func writerName(w int) string { return fmt.Sprintf("writer%d", w) }
 
-// place returns the block that a writer edits; the writer stands beside it. It is high in the air, out of the
+// blockOf returns the block that a writer edits; the writer stands beside it. It is high in the air, out of the
 // terrain. Blocks of one region are above one another.
-func place(w int, at grid.ChunkPos) grid.Pos {
+func blockOf(w int, at grid.ChunkPos) grid.Pos {
 	return grid.Pos{X: at.X*grid.ChunkSize + int32(w%4)*8, Y: 90 + int32(w/16%8)*4, Z: at.Z*grid.ChunkSize + int32(w/4%4)*8 + int32(w/128)%4}
 }
 
 func standing(w int, at grid.ChunkPos) wire.Pose {
-	p := place(w, at)
+	p := blockOf(w, at)
 	return wire.Pose{X: float64(p.X) + 2.5, Y: float64(p.Y), Z: float64(p.Z) + .5}
 }
 
@@ -272,7 +272,7 @@ func joinAs(game string, w int, at grid.ChunkPos) (*session, error) {
 		return nil, err
 	}
 	s := &session{
-		conn: c, pos: place(w, at), home: place(w, at).Chunk(),
+		conn: c, pos: blockOf(w, at), home: blockOf(w, at).Chunk(),
 		ready: make(chan struct{}), ended: make(chan error, 1),
 	}
 	line, err := wire.EncodeClient(wire.Join{Version: wire.SessionVersion, Name: writerName(w), View: 1, Encoding: wire.EncodingCBOR})

@@ -122,7 +122,7 @@ func (n *nodeProcess) request(o command) (answer, error) {
 // found founds the regions once all nodes are connected, so that each gets three members.
 func (f *regionSystem) found(ctx context.Context, regions []grid.ChunkPos) error {
 	for _, n := range f.nodes {
-		err := until(ctx, "every node knows the others", 30*time.Second, func() bool {
+		err := waitFor(ctx, "every node knows the others", 30*time.Second, func() bool {
 			peers, err := metric(ctx, n.Process, "voxeld_dht_table_peers")
 			return err == nil && peers >= 2
 		})

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// startTime is the time limit for a process to serve, on a machine that is busy starting a hundred of them.
-const startTime = 2 * time.Minute
+// startTimeout is the time limit for a process to serve, on a machine that is busy starting a hundred of them.
+const startTimeout = 2 * time.Minute
 
 // Process is a running process whose usage is measured. Metrics is the host:port of its /metrics.
 type Process struct {
@@ -106,7 +106,7 @@ func (p *Process) start(o Options) error {
 
 // Await calls ask until it succeeds; it stops the process if it never does.
 func (p *Process) Await(ctx context.Context, ask func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
@@ -148,15 +148,15 @@ func (p *Process) Running() bool {
 	}
 }
 
-// stopTime is the time limit for a daemon to stop by itself.
-const stopTime = 20 * time.Second
+// stopTimeout is the time limit for a daemon to stop by itself.
+const stopTimeout = 20 * time.Second
 
 // Stop terminates the process, kills it if it takes too long, and waits until it has ended.
 func (p *Process) Stop() {
 	p.signal(syscall.SIGTERM)
 	select {
 	case <-p.ended:
-	case <-time.After(stopTime):
+	case <-time.After(stopTimeout):
 		p.Kill()
 	}
 }
