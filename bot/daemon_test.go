@@ -134,7 +134,7 @@ func checkReport(t *testing.T, r bot.Report) {
 		t.Errorf("edit latency: %+v", r.Ack)
 	}
 	if r.Mode == bot.OneChunk && r.Seen.Count == 0 {
-		t.Error("nobody saw anybody move")
+		t.Error("no player saw another move")
 	}
 	moves := uint64(0)
 	for _, p := range r.Sent {
@@ -162,7 +162,7 @@ func checkReport(t *testing.T, r bot.Report) {
 }
 
 // If no bot can join, Run returns an error with the reason.
-func TestRunTellsThatNobodyCouldJoin(t *testing.T) {
+func TestRunReportsThatNoPlayerJoined(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

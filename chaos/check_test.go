@@ -59,7 +59,7 @@ func TestCheck(t *testing.T) {
 			edits: []*Edit{put(a, 1, 2, Refused)}, sights: []Sight{{At: seconds(2), Block: a, Stream: 1}}, ends: []chunk.Block{chunk.Air},
 			want: Verdict{Phantom: 1},
 		},
-		"a change that nobody asked for": {
+		"a change without an edit": {
 			edits: []*Edit{put(a, 5, 6, Acknowledged)}, sights: []Sight{{At: seconds(4), Block: a, Stream: 1}}, ends: []chunk.Block{a},
 			want: Verdict{Phantom: 1},
 		},
@@ -68,11 +68,11 @@ func TestCheck(t *testing.T) {
 			sights: []Sight{{At: seconds(2), Block: a, Stream: 1}, {At: seconds(8), Block: c, Stream: 1}}, ends: []chunk.Block{c},
 			want: Verdict{Skipped: 1},
 		},
-		"nobody must see all over two views": {
+		"two views may miss changes between them": {
 			edits:  []*Edit{put(a, 1, 2, Acknowledged), put(b, 4, 5, Acknowledged), put(c, 7, 8, Acknowledged)},
 			sights: []Sight{{At: seconds(2), Block: a, Stream: 1}, {At: seconds(8), Block: c, Stream: 2}}, ends: []chunk.Block{c},
 		},
-		"told in the wrong order": {
+		"received in the wrong order": {
 			edits:  []*Edit{put(a, 1, 2, Acknowledged), put(b, 4, 5, Acknowledged)},
 			sights: []Sight{{At: seconds(5), Block: b, Stream: 1}, {At: seconds(6), Block: a, Stream: 1}}, ends: []chunk.Block{b},
 			want: Verdict{Reversed: 1},

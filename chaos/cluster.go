@@ -233,7 +233,7 @@ func (c *Cluster) missingMembers(ctx context.Context, cells []string, members, p
 	for _, cell := range cells {
 		r, ok := led[cell]
 		if !ok {
-			return "nobody leads region " + cell
+			return "no leader of region " + cell
 		}
 		if open[cell] < members {
 			return fmt.Sprintf("region %s is open on %d nodes", cell, open[cell])

@@ -21,7 +21,7 @@ func (d *driver) leader(ctx context.Context) (*Node, []string, error) {
 		led = d.leading(ctx)
 		cell := cells[d.rng.IntN(len(cells))]
 		if n = d.peer(led[cell].Leader); led[cell].Leader == "" || n == nil {
-			return "nobody leads " + cell
+			return "no leader of region " + cell
 		}
 		return ""
 	})

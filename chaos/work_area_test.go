@@ -25,7 +25,7 @@ func TestSpots(t *testing.T) {
 				t.Fatalf("edit %d at %v: %v, cell %s, want %s", i, pos, ok, cellOf(pos), s.cell())
 			}
 			if pos.X >= spawnX-1 && pos.X <= spawnX+1 && pos.Z >= spawnZ-1 && pos.Z <= spawnZ+1 {
-				t.Fatalf("%v is in the way of whoever climbs from the spawn", pos)
+				t.Fatalf("%v is in the way of players who climb from the spawn", pos)
 			}
 			if before, ok := seen[pos]; ok && before != plot {
 				t.Fatalf("%v is of plots %d and %d", pos, before, plot)
@@ -41,7 +41,7 @@ func TestSpots(t *testing.T) {
 			}
 		}
 		if _, _, ok := s.edit(0); ok {
-			t.Error("a plot of the past is edited")
+			t.Error("an edit in an earlier plot")
 		}
 	}
 	if len(cells) != workAreas {

@@ -100,7 +100,7 @@ func TestDeliveries(t *testing.T) {
 			line("ben", at(1))
 			line("cid", at(11))
 		}, 2, 3, 0, .4, 0},
-		{"a prediction, a place of somebody else, and a stranger", func(line func(string, wire.Pose)) {
+		{"a prediction, a position of another player, and an unknown player", func(line func(string, wire.Pose)) {
 			line("ben", at(0))
 			line("ben", at(5))
 			line("cid", at(0))
