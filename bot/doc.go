@@ -12,7 +12,7 @@
 //
 // Each player is owned by one goroutine, which walks, edits and writes. One more goroutine per connection reads,
 // measures delays and passes on what the player needs. Run awaits all of them. Players share only the meter and the
-// stamps.
+// latency probes.
 //
 // Only cmd may import it. It imports chunk, grid, player and wire only, so that it has no means that another client
 // lacks.

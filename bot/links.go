@@ -54,7 +54,7 @@ func (p *originalPlayer) search(ctx context.Context, l *locator) {
 
 // read is the goroutine of one link: it counts packets, measures delays and passes on the land.
 func (p *originalPlayer) read(ctx context.Context, at grid.ChunkPos, c *conn) {
-	w := newStampReader(p.stamps, p.meter)
+	w := newProbeReader(p.allProbes, p.meter)
 	for {
 		line, err := c.readLine()
 		now := time.Now()

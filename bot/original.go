@@ -32,7 +32,7 @@ func (p *originalPlayer) run(ctx context.Context) error {
 	p.links = make(map[grid.ChunkPos]*link)
 	p.events = make(chan event, 64)
 	p.requests = make(chan grid.ChunkPos, maxQueued)
-	p.stamper = newStamper(p.stamps, p.name, p.rng)
+	p.probes = newProbeSender(p.allProbes, p.name, p.rng)
 	l := &locator{run: p.runState, name: p.name}
 	defer l.close()
 	at, err := p.start(ctx, l)
@@ -183,7 +183,7 @@ func (p *originalPlayer) move(now time.Time) error {
 		return err
 	}
 	if p.walk.pose.X != was.X || p.walk.pose.Z != was.Z { // else an observer could not identify the move
-		p.stamper.write(p.walk.pose, now)
+		p.probes.write(p.walk.pose, now)
 	}
 	return nil
 }

@@ -265,10 +265,10 @@ func TestOriginalSurvivesResets(t *testing.T) {
 func standing(t *testing.T, o Options) (p *originalPlayer, sent func() (here, beside []string)) {
 	t.Helper()
 	o.Mode, o.Protocol = Wander, Original
-	c := &runState{Options: o.withDefaults(), meter: newMeter(), stamps: &stamps{}}
+	c := &runState{Options: o.withDefaults(), meter: newMeter(), allProbes: &latencyProbes{}}
 	p = &originalPlayer{basePlayer: c.newBasePlayer(0), links: make(map[grid.ChunkPos]*link), requests: make(chan grid.ChunkPos, 100)}
 	p.ground = newGround(flat(10))
-	p.stamper = newStamper(p.stamps, p.name, p.rng)
+	p.probes = newProbeSender(p.allProbes, p.name, p.rng)
 	p.since = time.Now()
 	p.walk.pose = wire.Pose{X: 16.5, Y: 10, Z: 16.5}
 	p.ground.put(p.here, nil)

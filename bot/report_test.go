@@ -192,15 +192,15 @@ func TestMeterAddsUp(t *testing.T) {
 	}
 }
 
-// Each watcher measures a move once, and only if it is the stamped one.
-func TestStampsMeasureTheStampedMove(t *testing.T) {
+// Each receiver measures a move once, and only if it is the probe.
+func TestProbesMeasureTheMarkedMove(t *testing.T) {
 	o := Options{}.withDefaults()
-	c := &runState{Options: o, meter: newMeter(), stamps: &stamps{}}
-	p := newStamper(c.stamps, "ada", c.newBasePlayer(0).rng)
-	w := newStampReader(c.stamps, c.meter)
+	c := &runState{Options: o, meter: newMeter(), allProbes: &latencyProbes{}}
+	p := newProbeSender(c.allProbes, "ada", c.newBasePlayer(0).rng)
+	w := newProbeReader(c.allProbes, c.meter)
 	sent := time.Now()
 	p.write(wire.Pose{X: 1.5, Y: 9, Z: -2.25}, sent)
-	p.write(wire.Pose{X: 4, Y: 9, Z: 4}, sent.Add(time.Millisecond)) // too soon: no stamp
+	p.write(wire.Pose{X: 4, Y: 9, Z: 4}, sent.Add(time.Millisecond)) // too soon: no probe
 	w.observe("ada", 4, 4, sent.Add(5*time.Millisecond))
 	w.observe("bob", 1.5, -2.25, sent.Add(5*time.Millisecond))
 	w.observe("ada", 1.5, -2.25, sent.Add(7*time.Millisecond))

@@ -21,7 +21,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return Report{}, fmt.Errorf("run bots: %w", err)
 	}
 	o = o.withDefaults()
-	c := &runState{Options: o, meter: newMeter(), stamps: &stamps{}}
+	c := &runState{Options: o, meter: newMeter(), allProbes: &latencyProbes{}}
 	ctx, cancel := context.WithTimeout(ctx, o.Duration)
 	defer cancel()
 
@@ -44,8 +44,8 @@ func Run(ctx context.Context, o Options) (Report, error) {
 // runState is what the players of one run share.
 type runState struct {
 	Options
-	meter  *meter
-	stamps *stamps
+	meter     *meter
+	allProbes *latencyProbes
 }
 
 // ramp starts the players, one after another.
@@ -103,16 +103,16 @@ func (c *runState) play(ctx context.Context, i int) {
 // basePlayer is the state that a player has in either protocol. It belongs to the player's goroutine.
 type basePlayer struct {
 	*runState
-	index   int
-	name    string
-	rng     *rand.Rand
-	walk    walker
-	build   builder
-	ground  *ground
-	began   time.Time // when dialling began
-	since   time.Time // when the player entered the world; zero before
-	reach   float64   // blocks
-	stamper *stamper
+	index  int
+	name   string
+	rng    *rand.Rand
+	walk   walker
+	build  builder
+	ground *ground
+	began  time.Time // when dialling began
+	since  time.Time // when the player entered the world; zero before
+	reach  float64   // blocks
+	probes *probeSender
 }
 
 func (c *runState) newBasePlayer(i int) *basePlayer {

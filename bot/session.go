@@ -154,7 +154,7 @@ func (p *sessionPlayer) move() error {
 	if err := p.send("move", wire.Move{Pose: p.walk.pose}); err != nil {
 		return err
 	}
-	p.stamper.write(p.walk.pose, now)
+	p.probes.write(p.walk.pose, now)
 	return nil
 }
 
@@ -212,7 +212,7 @@ func (p *sessionPlayer) handle(a arrival) error {
 		if p.redirectedAt.IsZero() || farApart(p.walk.pose, m.Pose) {
 			p.walk.pose = m.Pose
 		}
-		p.stamper = newStamper(p.stamps, p.id, p.rng)
+		p.probes = newProbeSender(p.allProbes, p.id, p.rng)
 	case wire.ChunkData:
 		p.ground.put(m.Chunk, m.Data)
 		if p.welcome && m.Chunk == chunkOf(p.walk.pose) {
@@ -257,7 +257,7 @@ func (p *sessionPlayer) acked(m wire.Ack, at time.Time) {
 
 // read is the reading goroutine: it counts messages, measures delays, and passes on what the player needs.
 func (p *sessionPlayer) read(ctx context.Context, arrivals chan<- arrival) {
-	w := newStampReader(p.stamps, p.meter)
+	w := newProbeReader(p.allProbes, p.meter)
 	one := p.readOne
 	if p.Encoding == CBOR {
 		one = (&tickReader{p: p, names: make(map[uint32]string)}).readOne
@@ -280,7 +280,7 @@ func (p *sessionPlayer) read(ctx context.Context, arrivals chan<- arrival) {
 	}
 }
 
-func (p *sessionPlayer) readOne(w *stampReader) (arrival, error) {
+func (p *sessionPlayer) readOne(w *probeReader) (arrival, error) {
 	line, err := p.conn.readLine()
 	if err != nil {
 		return arrival{}, err

@@ -15,11 +15,11 @@ type tickReader struct {
 	names map[uint32]string // player ids by index
 
 	// of the current frame
-	watch *stampReader
+	watch *probeReader
 	now   arrival
 }
 
-func (r *tickReader) readOne(w *stampReader) (arrival, error) {
+func (r *tickReader) readOne(w *probeReader) (arrival, error) {
 	data, err := wire.ReadMessage(r.p.conn.in, r.buf, wire.MaxServerLine)
 	if err != nil {
 		return arrival{}, fmt.Errorf("read message: %w", err)

@@ -200,7 +200,7 @@ func TestGroundKeepsChanges(t *testing.T) {
 	}
 }
 
-func TestGroundTellsOfBrokenChunks(t *testing.T) {
+func TestGroundReportsBrokenChunks(t *testing.T) {
 	bad := errors.New("bad")
 	g := newGround(func([]byte) (*chunk.Chunk, error) { return nil, bad })
 	g.put(grid.ChunkPos{}, nil)

@@ -9,7 +9,7 @@ import (
 
 // Edits of a work area are within the reach of a player over the plot's middle, in the work area's region, and in the area that
 // is read. No plot is worked on twice before all were.
-func TestSpots(t *testing.T) {
+func TestWorkAreas(t *testing.T) {
 	cells := make(map[string]bool)
 	for n := range workAreas {
 		s := newWorkArea(n, 1)

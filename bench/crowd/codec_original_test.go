@@ -67,7 +67,7 @@ func answer(in *bufio.Reader, server net.Conn, text string) ([]byte, error) {
 	return wire.ReadLine(in, wire.MaxLine)
 }
 
-func TestOriginalCut(t *testing.T) {
+func TestOriginalSplit(t *testing.T) {
 	for _, c := range []struct {
 		in, message, rest string
 		whole, bad        bool
@@ -85,7 +85,7 @@ func TestOriginalCut(t *testing.T) {
 	}
 }
 
-func TestOriginalLook(t *testing.T) {
+func TestOriginalDecode(t *testing.T) {
 	for _, c := range []struct {
 		line, player string
 		pose         wire.Pose

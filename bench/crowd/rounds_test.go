@@ -24,7 +24,7 @@ func TestRoundsAreReadFromYaws(t *testing.T) {
 }
 
 // Consecutive rounds differ enough in yaw for every LOD tier to send the turn.
-func TestStampsAreTurns(t *testing.T) {
+func TestYawsAreTurns(t *testing.T) {
 	for rounds := int32(1); rounds <= 6; rounds++ {
 		if turn := int8(yawByte(rounds) - yawByte(0)); max(turn, -turn) < 24 {
 			t.Errorf("after %d rounds the yaw has turned by %d", rounds, turn)

@@ -72,7 +72,7 @@ func TestUsageGrowsWithWork(t *testing.T) {
 	}
 }
 
-func TestProcessIsSpokenWithAndEnds(t *testing.T) {
+func TestStartPiped(t *testing.T) {
 	p, in, out, err := StartPiped(Options{Dir: t.TempDir()}, "echo", "cat")
 	if err != nil {
 		t.Fatal(err)
