@@ -14,12 +14,12 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// failure is a reason that the server gave, or that we saw, under a code.
+// failure is an error that the server reported or that the bot detected. The report counts it under its code.
 type failure struct{ code, text string }
 
 func (f *failure) Error() string { return f.code + ": " + f.text }
 
-// codeOf is the short name under which the report counts the error.
+// codeOf returns the short code under which the report counts the error.
 func codeOf(err error) string {
 	var (
 		f      *failure
@@ -43,7 +43,7 @@ func codeOf(err error) string {
 	}
 }
 
-// causeOf tells what codeOf leaves out, in few words; "" if that is nothing.
+// causeOf returns the detail that codeOf omits, or "" if there is none.
 func causeOf(err error) string {
 	var (
 		f     *failure
@@ -63,26 +63,26 @@ func causeOf(err error) string {
 	return err.Error()
 }
 
-// conn is one TCP connection of a player. One goroutine writes, one reads.
+// conn is one TCP connection of a player. One goroutine writes and another reads.
 type conn struct {
 	net.Conn
-	in      *bufio.Reader
-	meter   *meter
-	timeout time.Duration // for a write, or a handshake
-	patient time.Time     // until when writes may take without saying so again
-	stop    func() bool
+	in            *bufio.Reader
+	meter         *meter
+	timeout       time.Duration // of a write or a handshake
+	writeDeadline time.Time     // the write deadline; it is extended only when less than timeout is left
+	stop          func() bool
 
 	mu struct {
 		sync.Mutex      // held while writing
-		reset      bool // a write has failed by a reset: the kernel reports it once, and the end of the stream to who reads
+		reset      bool // a write has failed with ECONNRESET; the kernel reports that only once, and the reader sees EOF
 	}
 }
 
-// codeRefused is the code of a handshake that was answered no.
+// codeRefused is the code of a handshake that the server refused.
 const codeRefused = "refused: " + wire.AnswerNo
 
-// dial connects, and closes the connection when ctx is done.
-func (c *crew) dial(ctx context.Context, addr string) (*conn, error) {
+// dial connects to addr. The connection is closed when ctx is done.
+func (c *runState) dial(ctx context.Context, addr string) (*conn, error) {
 	d := net.Dialer{Timeout: c.Timeout}
 	nc, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -93,17 +93,17 @@ func (c *crew) dial(ctx context.Context, addr string) (*conn, error) {
 	return cn, nil
 }
 
-// close ends the connection; that it is broken already is no news.
+// close ends the connection. It ignores the error of one that is broken already.
 func (c *conn) close() {
 	c.stop()
 	_ = c.Close()
 }
 
-// send writes a packet of the kind, as it is.
+// send writes an encoded packet and counts it under kind.
 func (c *conn) send(kind string, packet []byte) error {
-	if now := time.Now(); c.patient.Sub(now) < c.timeout {
-		c.patient = now.Add(2 * c.timeout)
-		if err := c.SetWriteDeadline(c.patient); err != nil {
+	if now := time.Now(); c.writeDeadline.Sub(now) < c.timeout {
+		c.writeDeadline = now.Add(2 * c.timeout)
+		if err := c.SetWriteDeadline(c.writeDeadline); err != nil {
 			return fmt.Errorf("send %s: %w", kind, err)
 		}
 	}
@@ -122,8 +122,8 @@ func (c *conn) write(packet []byte) error {
 	return err
 }
 
-// whyEnded returns the error of a read, or the reset that a write has met before it.
-func (c *conn) whyEnded(err error) error {
+// readError returns the error of a read, or ECONNRESET if an earlier write failed with it.
+func (c *conn) readError(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.reset && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
@@ -132,16 +132,16 @@ func (c *conn) whyEnded(err error) error {
 	return err
 }
 
-// readLine reads up to a newline, and returns the line without it.
+// readLine reads up to a newline and returns the line without it.
 func (c *conn) readLine() ([]byte, error) {
 	line, err := wire.ReadLine(c.in, wire.MaxServerLine)
 	if err != nil {
-		return nil, fmt.Errorf("read line: %w", c.whyEnded(err))
+		return nil, fmt.Errorf("read line: %w", c.readError(err))
 	}
 	return line, nil
 }
 
-// answer waits for what the other side must say now: read takes it from the connection.
+// answer calls read, which must receive the expected answer before the timeout, and counts the bytes under kind.
 func (c *conn) answer(kind string, read func() (bytes int, err error)) error {
 	if err := c.SetReadDeadline(time.Now().Add(c.timeout)); err != nil {
 		return fmt.Errorf("await %s: %w", kind, err)
@@ -157,7 +157,7 @@ func (c *conn) answer(kind string, read func() (bytes int, err error)) error {
 	return nil
 }
 
-// handshake opens the original protocol, and returns when the server has agreed.
+// handshake starts the original protocol and returns when the server has accepted.
 func (c *conn) handshake(h wire.Handshake) error {
 	packet, err := wire.AppendHandshake(nil, h)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// startDaemon builds voxeld and runs a new world on a loopback address of its own. It returns that address.
+// startDaemon builds voxeld and runs a new world on its own loopback address. It returns that address.
 func startDaemon(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func startDaemon(t *testing.T) string {
 		t.Fatalf("build voxeld: %v\n%s", err, out)
 	}
 	data := filepath.Join(dir, "data")
-	// A known seed: where the original bots play there is dry ground in the slab that they see.
+	// A known seed: there is dry ground in the slab where the original bots play.
 	if out, err := exec.Command(binary, "init", "--data-dir", data, "--seed", "87").CombinedOutput(); err != nil {
 		t.Fatalf("voxeld init: %v\n%s", err, out)
 	}
@@ -92,7 +92,7 @@ func TestBotsPlay(t *testing.T) {
 		}
 		if i >= 3 {
 			o.Protocol = bot.Original
-			o.Chunk = grid.ChunkPos{X: int32(20 * i)} // away from the others, who walk from the spawn
+			o.Chunk = grid.ChunkPos{X: int32(20 * i)} // away from the other bots, which walk from the spawn
 		}
 		runs.Go(func() { reports[i], errs[i] = bot.Run(t.Context(), o) })
 	}
@@ -121,8 +121,8 @@ func checkReport(t *testing.T, r bot.Report) {
 	for _, n := range r.Refused {
 		refused += n
 	}
-	// Each edit has exactly one fate. Only VoxelPopuli's wanderers may miss one in ten: their protocol answers no edit,
-	// their moves and edits take different connections, and others build at the same place.
+	// Each edit has exactly one outcome. Only VoxelPopuli's wanderers may miss one in ten: their protocol does not
+	// acknowledge edits, their moves and edits use different connections, and others build at the same place.
 	lost := 0
 	if r.Protocol == bot.Original && r.Mode == bot.Wander {
 		lost = r.Edits / 10
@@ -134,7 +134,7 @@ func checkReport(t *testing.T, r bot.Report) {
 		t.Errorf("edit latency: %+v", r.Ack)
 	}
 	if r.Mode == bot.OneChunk && r.Seen.Count == 0 {
-		t.Error("nobody saw anybody move")
+		t.Error("no player saw another move")
 	}
 	moves := uint64(0)
 	for _, p := range r.Sent {
@@ -161,14 +161,14 @@ func checkReport(t *testing.T, r bot.Report) {
 	}
 }
 
-// Where nobody can join, Run says so, and why.
-func TestRunTellsThatNobodyCouldJoin(t *testing.T) {
+// If no bot can join, Run returns an error with the reason.
+func TestRunReportsThatNoPlayerJoined(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	addr := l.Addr().String()
-	if err := l.Close(); err != nil { // now nobody listens there
+	if err := l.Close(); err != nil { // now nothing listens there
 		t.Fatal(err)
 	}
 	for _, protocol := range []bot.Protocol{bot.Session, bot.Original} {
@@ -186,7 +186,7 @@ func TestRunTellsThatNobodyCouldJoin(t *testing.T) {
 
 // A run ends when its context does, long before its duration, with a report.
 func TestRunEndsWithItsContext(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts nobody: the backlog does, and nothing is ever said
+	l, err := net.Listen("tcp", "127.0.0.1:0") // never accepts: the kernel's backlog does, and no byte is ever sent
 	if err != nil {
 		t.Fatal(err)
 	}

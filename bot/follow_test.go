@@ -12,13 +12,13 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// house is a gateway that welcomes every guest on flat ground, and does with his edits what the test says.
-type house struct {
+// fakeGateway is a gateway that welcomes every player on flat ground and answers edits as the test says.
+type fakeGateway struct {
 	t        *testing.T
 	address  string
 	sendOn   *wire.Reconnect                // the answer to the first edit; nil: an acknowledgement
 	instead  bool                           // sendOn comes instead of a welcome
-	answer   func(seq uint64, n int) string // what an edit is refused with when it is asked for the n-th time
+	answer   func(seq uint64, n int) string // the code that refuses the n-th attempt of an edit; empty: none
 	visitors sync.WaitGroup
 
 	mu    sync.Mutex
@@ -26,7 +26,7 @@ type house struct {
 	joins int
 }
 
-func (h *house) open() *house {
+func (h *fakeGateway) open() *fakeGateway {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		h.t.Fatal(err)
@@ -45,7 +45,7 @@ func (h *house) open() *house {
 	return h
 }
 
-func (h *house) serve(c net.Conn) {
+func (h *fakeGateway) serve(c net.Conn) {
 	defer c.Close()
 	say := func(m wire.FromServer) {
 		text, err := wire.EncodeServer(m)
@@ -126,8 +126,8 @@ func homesOf(addresses ...string) *wire.Reconnect {
 	return r
 }
 
-// nobody is an address at which nobody listens.
-func nobody(t *testing.T) string {
+// deadAddress returns an address at which nothing listens.
+func deadAddress(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -142,17 +142,17 @@ func playAt(t *testing.T, target string) (Report, error) {
 	return Run(t.Context(), Options{Encoding: JSON, Target: target, Mode: Wander, Players: 1, Edits: 10, Keep: true, View: 1, Duration: 1500 * time.Millisecond})
 }
 
-// A player who is sent on passes over homes that cannot be reached, asks there for the edit that was not answered,
-// under its number and first of all, and again while it cannot be taken.
+// A redirected player skips gateways that cannot be reached. At the next one they send the unanswered edit first,
+// under its number, and repeat it while it cannot be accepted.
 func TestPlayersFollow(t *testing.T) {
-	second := (&house{t: t, answer: func(_ uint64, n int) string {
+	second := (&fakeGateway{t: t, answer: func(_ uint64, n int) string {
 		if n == 1 {
 			return wire.RefusedNotLoaded
 		}
 		return ""
 	}}).open()
-	hop := (&house{t: t, instead: true, sendOn: homesOf(nobody(t), second.address)}).open()
-	first := (&house{t: t, sendOn: homesOf(nobody(t), hop.address)}).open()
+	hop := (&fakeGateway{t: t, instead: true, sendOn: homesOf(deadAddress(t), second.address)}).open()
+	first := (&fakeGateway{t: t, sendOn: homesOf(deadAddress(t), hop.address)}).open()
 	r, err := playAt(t, first.address)
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func TestPlayersFollow(t *testing.T) {
 	}
 }
 
-// Where no home is left, or none is given, the player is lost, and so are the edits without an answer.
+// If no gateway is left, or none is named, the player is lost, and so are the edits without an answer.
 func TestPlayersWithoutAHomeAreLost(t *testing.T) {
 	for name, c := range map[string]struct {
 		sendOn  *wire.Reconnect
@@ -187,9 +187,9 @@ func TestPlayersWithoutAHomeAreLost(t *testing.T) {
 		"round and round": {nil, "sent away"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			first := &house{t: t, sendOn: c.sendOn}
+			first := &fakeGateway{t: t, sendOn: c.sendOn}
 			if c.sendOn == nil {
-				round := &house{t: t, instead: true}
+				round := &fakeGateway{t: t, instead: true}
 				round.open()
 				round.sendOn = homesOf(round.address)
 				first.sendOn = round.sendOn
@@ -205,9 +205,9 @@ func TestPlayersWithoutAHomeAreLost(t *testing.T) {
 	}
 }
 
-// After the last home comes the address at which the player began.
+// After the last named gateway the player tries the address at which they began.
 func TestPlayersFallBack(t *testing.T) {
-	first := &house{t: t, sendOn: homesOf(nobody(t))}
+	first := &fakeGateway{t: t, sendOn: homesOf(deadAddress(t))}
 	first.open()
 	r, err := playAt(t, first.address)
 	if err != nil {

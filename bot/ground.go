@@ -8,8 +8,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// land is one chunk as it arrived. Most chunks in view are never walked on, so they are kept packed (a few KiB)
-// and unpacked when a foot, or an edit, comes near.
+// land is one chunk as it arrived. Most chunks in view are never walked on, so a chunk stays packed (a few KiB) until
+// a player walks or edits there.
 type land struct {
 	packed  []byte
 	changes []change     // since packed arrived; applied when unpacking
@@ -21,11 +21,11 @@ type change struct {
 	block chunk.Block
 }
 
-// ground is the land that one player knows. Its owner is the player's goroutine.
+// ground is the land that one player has received. It belongs to the player's goroutine.
 type ground struct {
 	unpack func(packed []byte) (*chunk.Chunk, error)
 	lands  map[grid.ChunkPos]*land
-	broken error // a chunk that could not be unpacked; its land stays unknown
+	broken error // why a chunk could not be unpacked; its land stays unknown
 }
 
 func newGround(unpack func([]byte) (*chunk.Chunk, error)) *ground {
@@ -34,7 +34,7 @@ func newGround(unpack func([]byte) (*chunk.Chunk, error)) *ground {
 
 func (g *ground) put(c grid.ChunkPos, packed []byte) { g.lands[c] = &land{packed: packed} }
 
-func (g *ground) forget(c grid.ChunkPos) { delete(g.lands, c) }
+func (g *ground) remove(c grid.ChunkPos) { delete(g.lands, c) }
 
 // set changes a block of known land.
 func (g *ground) set(pos grid.Pos, b chunk.Block) {
@@ -49,7 +49,7 @@ func (g *ground) set(pos grid.Pos, b chunk.Block) {
 	}
 }
 
-// block returns what stands at a place, if the player knows that land. Below the world is bedrock, above it air.
+// block returns the block at a place, if that land is known. Below the world is bedrock, above it air.
 func (g *ground) block(pos grid.Pos) (chunk.Block, bool) {
 	l := g.lands[pos.Chunk()]
 	if l == nil {
@@ -59,7 +59,7 @@ func (g *ground) block(pos grid.Pos) (chunk.Block, bool) {
 		c, err := g.unpack(l.packed)
 		if err != nil {
 			g.broken = fmt.Errorf("unpack chunk %v: %w", pos.Chunk(), err)
-			g.forget(pos.Chunk())
+			g.remove(pos.Chunk())
 			return chunk.Air, false
 		}
 		for _, ch := range l.changes {
@@ -82,15 +82,15 @@ func (g *ground) block(pos grid.Pos) (chunk.Block, bool) {
 const (
 	bodyHalf   = 0.35
 	bodyHeight = 1.9
-	lookUp     = 24 // how far up a way over an obstacle is looked for
+	lookUp     = 24 // how far up to search for a way over an obstacle
 	lookDown   = 256
 )
 
-// footing says whether one stands on it: solid blocks, and water, on which bots swim.
+// footing reports whether a bot can stand on the block: solid blocks, and water, on which bots swim.
 func footing(b chunk.Block) bool { return b.Solid() || b == chunk.Water }
 
-// stand returns the height of the feet at (x, z) for a body that comes from height y: on top of what is there,
-// over obstacles up to lookUp blocks. known is false where the land is not there yet; ok is false where no body fits.
+// stand returns the height of the feet at (x, z) for a body that comes from height y: on top of what is there, over
+// obstacles up to lookUp blocks. known is false if the land has not arrived; ok is false if a body does not fit.
 func (g *ground) stand(x, y, z float64) (feet float64, known, ok bool) {
 	feet = math.Inf(-1)
 	for _, col := range columns(x, z) {
@@ -104,7 +104,7 @@ func (g *ground) stand(x, y, z float64) (feet float64, known, ok bool) {
 	return feet, known, free
 }
 
-// free says whether a body with its feet at (x, y, z) touches nothing solid.
+// free reports whether a body with its feet at (x, y, z) touches nothing solid.
 func (g *ground) free(x, y, z float64) (free, known bool) {
 	for _, col := range columns(x, z) {
 		for by := floor(y); float64(by) < y+bodyHeight; by++ {
@@ -120,7 +120,7 @@ func (g *ground) free(x, y, z float64) (free, known bool) {
 	return true, true
 }
 
-// standColumn looks up from y out of what stands there, or down to the first footing.
+// standColumn searches up from y for the first free block above footing, or down to the first footing.
 func (g *ground) standColumn(x, y, z int32) (top int32, known, ok bool) {
 	at := func(y int32) chunk.Block {
 		b, is := g.block(grid.Pos{X: x, Y: y, Z: z})
@@ -154,7 +154,7 @@ func (g *ground) solidBelow(x, y, z float64) (solid, known bool) {
 	return solid, known
 }
 
-// columns are the block columns (x, z) under a body's four corners, each once.
+// columns returns the block columns (x, z) under a body's four corners, each once.
 func columns(x, z float64) [][2]int32 {
 	x0, x1 := floor(x-bodyHalf), floor(x+bodyHalf)
 	z0, z1 := floor(z-bodyHalf), floor(z+bodyHalf)

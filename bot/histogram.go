@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Each power of two of microseconds is divided into subBuckets equal parts: values are kept to within 1/64.
+// Each power of two of microseconds is divided into subBuckets equal parts, so values are exact to 1/64.
 const (
 	subBits    = 6
 	subBuckets = 1 << subBits
 	histSize   = (40 - subBits + 1) * subBuckets // up to 2^40 µs, twelve days
 )
 
-// histogram counts durations, to the microsecond below 64 µs and to within 1/64 of their value above.
-// It does not grow.
+// histogram counts durations, to the microsecond below 64 µs and to within 1/64 of their value above. Its size is
+// fixed.
 type histogram struct {
 	counts [histSize]uint32
 	n      uint64
@@ -29,8 +29,8 @@ func (h *histogram) record(d time.Duration) {
 	h.max = max(h.max, d)
 }
 
-// quantile returns the smallest recorded value v, to within 1/64 upwards, such that at least q of all values
-// are at most v. It is 0 when nothing was recorded.
+// quantile returns the smallest recorded value v, to within 1/64 upwards, such that at least q of all values are at
+// most v. It returns 0 if nothing was recorded.
 func (h *histogram) quantile(q float64) time.Duration {
 	if h.n == 0 {
 		return 0
@@ -46,7 +46,7 @@ func (h *histogram) quantile(q float64) time.Duration {
 	return h.max
 }
 
-// bucket is the index of the counter for d: linear below 2^subBits µs, then subBuckets for each power of two.
+// bucket returns the index of the counter for d: linear below 2^subBits µs, then subBuckets for each power of two.
 func bucket(d time.Duration) int {
 	us := uint64(d / time.Microsecond)
 	if us < subBuckets {
@@ -56,7 +56,7 @@ func bucket(d time.Duration) int {
 	return min((exp+1)*subBuckets+int(us>>exp)-subBuckets, histSize-1)
 }
 
-// upper is the largest duration that falls into the bucket, but for the nanoseconds.
+// upper returns the largest duration in the bucket, in whole microseconds.
 func upper(i int) time.Duration {
 	if i < subBuckets {
 		return time.Duration(i) * time.Microsecond

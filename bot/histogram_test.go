@@ -14,7 +14,7 @@ var durations = rapid.Custom(func(t *rapid.T) time.Duration {
 	return time.Duration(math.Exp2(rapid.Float64Range(0, 43).Draw(t, "log2 ns")))
 })
 
-// A quantile is never below the true one, and above it by at most 1/64 and a microsecond.
+// A quantile is never below the true one, and at most 1/64 and a microsecond above it.
 func TestQuantileIsNearTheSortedOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(durations, 1, 300).Draw(t, "values")
@@ -37,7 +37,7 @@ func TestQuantileIsNearTheSortedOne(t *testing.T) {
 	})
 }
 
-// What a histogram gained since a former state is what was recorded in between.
+// since returns exactly what was recorded after the earlier state.
 func TestSinceIsWhatWasRecordedInBetween(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var all, later histogram

@@ -14,29 +14,29 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file holds the connections of an original player to chunks: which ones there are, and what their ends mean.
+// This file holds an original player's connections to chunks, and what their ends mean.
 
-// How the released client loads chunks (§3.3.3): what is within near is loaded, what is beyond far is let go.
+// How the released client loads chunks (§3.3.3): it loads chunks within loadNear and drops chunks beyond loadFar.
 const (
-	loadNear = 1               // 3×3
-	loadFar  = 4               // 9×9
-	askAgain = 2 * time.Second // after a server refused a chunk, or could not be reached
-	maxAsked = 2               // chunks that the locator has yet to look for: few, so that the one under the feet is soon next
+	loadNear   = 1               // 3×3
+	loadFar    = 4               // 9×9
+	retryAfter = 2 * time.Second // after a server refused a chunk, or could not be reached
+	maxQueued  = 2               // chunks queued for the locator: few, so that the one under the player is found soon
 )
 
-// link is a chunk that the player is connected to, or waits for.
+// link is a chunk that the player is connected to or waits for.
 type link struct {
-	conn  *conn     // nil while not connected
-	asked bool      // connected, or on its way to be
-	again time.Time // not before then may it be asked for
-	reset time.Time // when the server reset its connection; zero once there is another
+	conn      *conn     // nil while not connected
+	requested bool      // connected, or queued for the locator
+	retryAt   time.Time // do not ask before this time
+	reset     time.Time // when the server reset its connection; zero once there is another
 }
 
-// event is what another goroutine of the player reports about a chunk: exactly one of the last three is set.
+// event is what another goroutine of the player reports about a chunk. Exactly one of the last three fields is set.
 type event struct {
 	chunk grid.ChunkPos
 	at    time.Time
-	from  *conn  // the connection that it is about; nil: it comes from the search
+	from  *conn  // the connection that it is about; nil: it comes from search
 	conn  *conn  // connected
 	slab  []byte // a line of CHUNK_DATA
 	err   error  // not connected, or not any more
@@ -44,7 +44,7 @@ type event struct {
 
 // search is the goroutine that finds chunks and connects to them.
 func (p *originalPlayer) search(ctx context.Context, l *locator) {
-	for at := range p.quest {
+	for at := range p.requests {
 		c, err := l.connect(ctx, at)
 		if !p.report(ctx, event{chunk: at, at: time.Now(), conn: c, err: err}) {
 			return
@@ -52,9 +52,9 @@ func (p *originalPlayer) search(ctx context.Context, l *locator) {
 	}
 }
 
-// read is the goroutine of one link: it counts and stamps what comes, and hands over the land.
+// read is the goroutine of one link: it counts packets, measures delays and passes on the land.
 func (p *originalPlayer) read(ctx context.Context, at grid.ChunkPos, c *conn) {
-	w := newWatcher(p.stamps, p.meter)
+	w := newProbeReader(p.allProbes, p.meter)
 	for {
 		line, err := c.readLine()
 		now := time.Now()
@@ -62,7 +62,7 @@ func (p *originalPlayer) read(ctx context.Context, at grid.ChunkPos, c *conn) {
 			p.report(ctx, event{chunk: at, at: now, from: c, err: err})
 			return
 		}
-		// 65 KB of numbers are parsed only when somebody wants to stand on them.
+		// 65 KB of numbers are parsed only when a player needs to stand on them.
 		if bytes.HasPrefix(line, []byte(`{"type":5,`)) {
 			p.meter.read("CHUNK_DATA", len(line)+1)
 			if !p.report(ctx, event{chunk: at, at: now, from: c, slab: line}) {
@@ -77,7 +77,7 @@ func (p *originalPlayer) read(ctx context.Context, at grid.ChunkPos, c *conn) {
 		}
 		p.meter.read(nameOf(packet), len(line)+1)
 		if m, ok := packet.(wire.PlayerMove); ok {
-			w.saw(m.Player, m.X, m.Z, now)
+			w.observe(m.Player, m.X, m.Z, now)
 		}
 	}
 }
@@ -91,24 +91,24 @@ func (p *originalPlayer) report(ctx context.Context, e event) bool {
 	}
 }
 
-// take acts on what another goroutine of the player reports.
-func (p *originalPlayer) take(life context.Context, e event) error {
+// handle handles an event of another goroutine of the player.
+func (p *originalPlayer) handle(life context.Context, e event) error {
 	l := p.links[e.chunk]
 	if e.from != nil && (l == nil || l.conn != e.from) {
-		return nil // a connection that was let go
+		return nil // a connection that was dropped
 	}
 	switch {
 	case e.err != nil:
-		return p.cut(e)
+		return p.disconnected(e)
 	case e.conn != nil:
-		if l == nil || l.conn != nil { // let go meanwhile; and perhaps asked for again, and connected
+		if l == nil || l.conn != nil { // dropped meanwhile, and perhaps requested again and connected
 			e.conn.close()
 			return nil
 		}
 		if !l.reset.IsZero() {
 			p.meter.reconnected()
 		}
-		*l = link{conn: e.conn, asked: true}
+		*l = link{conn: e.conn, requested: true}
 		p.readers.Go(func() { p.read(life, e.chunk, e.conn) })
 		return nil
 	}
@@ -117,18 +117,18 @@ func (p *originalPlayer) take(life context.Context, e event) error {
 	switch {
 	case p.since.IsZero():
 		return p.enter()
-	case e.chunk == p.here && !p.astray.IsZero():
+	case e.chunk == p.here && !p.stalledSince.IsZero():
 		return p.resume(e.at)
 	}
 	return nil
 }
 
-// cut does what the released client does when a chunk cannot be connected to, or its connection ends. After a reset it
-// asks dht again; while that chunk is not connected, a player in it stands still. An end without a reset looks to it like an
-// empty read, for ever: the player is lost. A refusal ends it too, once it plays; the bot counts that and asks again, so that
-// a run shows how often it happens.
-func (p *originalPlayer) cut(e event) error {
-	again := e.at.Add(askAgain)
+// disconnected does what the released client does when a chunk cannot be reached or its connection ends. After a reset it asks
+// the dht again; until that chunk is connected, a player in it stands still. The released client reads an end without
+// a reset as an endless empty read: the player is lost. A refusal during play also ends the released client; the bot
+// counts it and tries again, so that a run shows how often it happens.
+func (p *originalPlayer) disconnected(e event) error {
+	again := e.at.Add(retryAfter)
 	switch endOf(e.err) {
 	case endClosed:
 		return &failure{"server closed a connection", fmt.Sprintf("chunk %v: %v: the released client would hang", e.chunk, e.err)}
@@ -150,10 +150,10 @@ func (p *originalPlayer) cut(e event) error {
 		return e.err
 	}
 	l := p.links[e.chunk]
-	if l == nil || l.conn != e.from { // let go meanwhile, or connected in another way
+	if l == nil || l.conn != e.from { // dropped meanwhile, or connected in another way
 		return nil
 	}
-	next := link{again: again, reset: l.reset}
+	next := link{retryAt: again, reset: l.reset}
 	if e.from != nil {
 		next.reset = e.at
 	}
@@ -162,27 +162,27 @@ func (p *originalPlayer) cut(e event) error {
 	if e.chunk != p.here || p.since.IsZero() {
 		return nil
 	}
-	if p.astray.IsZero() {
-		p.astray = e.at
+	if p.stalledSince.IsZero() {
+		p.stalledSince = e.at
 	}
-	if e.at.Sub(p.astray) > p.Timeout {
+	if e.at.Sub(p.stalledSince) > p.Timeout {
 		return e.err
 	}
 	return nil
 }
 
-// entering reports whether the chunk is the one in which the player is about to enter the world.
+// entering reports whether the player is about to enter the world in this chunk.
 func (p *originalPlayer) entering(at grid.ChunkPos) bool { return at == p.here && p.since.IsZero() }
 
-// end is how a connection came to its end, or was not made, as far as it matters to the released client.
+// end is how a connection ended or failed to open, as far as the released client distinguishes it.
 type end int
 
 const (
 	endOther       end = iota
 	endClosed          // by FIN
 	endReset           // by RST
-	endRefused         // the handshake was answered no
-	endUnreachable     // nobody listens there
+	endRefused         // the server refused the handshake
+	endUnreachable     // nothing listens there
 )
 
 func endOf(err error) end {
@@ -203,7 +203,7 @@ func endOf(err error) end {
 	return endOther
 }
 
-// load asks for the chunks that the player should be connected to and is not, and lets go those that are far (§3.3.3).
+// load requests the missing chunks around the player and drops those that are far away (§3.3.3).
 func (p *originalPlayer) load(now time.Time) {
 	p.want(p.here, now)
 	if p.Mode == Wander {
@@ -222,20 +222,20 @@ func (p *originalPlayer) load(now time.Time) {
 	}
 }
 
-// want asks for a chunk, unless it is there, asked for already, or may not be asked for yet.
+// want requests a chunk, unless it is connected, already requested, or not due yet.
 func (p *originalPlayer) want(at grid.ChunkPos, now time.Time) {
 	l := p.links[at]
-	if !at.Valid() || l != nil && (l.asked || now.Before(l.again)) {
+	if !at.Valid() || l != nil && (l.requested || now.Before(l.retryAt)) {
 		return
 	}
 	select {
-	case p.quest <- at:
+	case p.requests <- at:
 		if l == nil {
 			l = &link{}
 			p.links[at] = l
 		}
-		l.asked = true
-	default: // the locator has enough to do; the next frame asks again
+		l.requested = true
+	default: // the queue is full; the next frame tries again
 	}
 }
 
@@ -244,10 +244,10 @@ func (p *originalPlayer) drop(at grid.ChunkPos) {
 		l.conn.close()
 	}
 	delete(p.links, at)
-	p.ground.forget(at)
+	p.ground.remove(at)
 }
 
-// send sends to a chunk, if the player is connected to it. That the connection is broken is for its reader to report.
+// send sends to a chunk, if the player is connected to it. The reader reports a broken connection.
 func (p *originalPlayer) send(at grid.ChunkPos, packet wire.Packet) error {
 	l := p.links[at]
 	if l == nil || l.conn == nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// A write that meets the reset takes the news from who reads, who gets the end of the stream: it is a reset all the same.
+// If a write consumes the reset, the reader only sees EOF; it must be counted as a reset all the same.
 func TestResetIsNoEnd(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	c, err := (&crew{Options: Options{Timeout: 10 * time.Second}, meter: newMeter()}).dial(t.Context(), l.Addr().String())
+	c, err := (&runState{Options: Options{Timeout: 10 * time.Second}, meter: newMeter()}).dial(t.Context(), l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,8 +64,8 @@ func TestEndOf(t *testing.T) {
 	}
 }
 
-// A chunk that is lost is asked for again: at once after a reset, later where a server refused it or is dead, which is counted.
-// A player who stands in it stands still meanwhile.
+// A lost chunk is requested again: at once after a reset, later if a server refused it or is unreachable. Those cases
+// are counted. A player in that chunk stands still meanwhile.
 func TestOriginalAsksAgain(t *testing.T) {
 	now := time.Now()
 	here, beside := grid.ChunkPos{}, grid.ChunkPos{X: 1}
@@ -80,55 +80,55 @@ func TestOriginalAsksAgain(t *testing.T) {
 	}{
 		{name: "reset", chunk: beside},
 		{name: "reset underfoot", chunk: here, astray: true},
-		{name: "refused", chunk: beside, after: &failure{codeRefused, ""}, again: askAgain, want: Chunks{Refused: 1}},
-		{name: "dead", chunk: here, after: &net.OpError{Op: "dial"}, astray: true, again: askAgain, want: Chunks{Unreachable: 1}},
-		{name: "dht reset", chunk: beside, after: reset, again: askAgain},
+		{name: "refused", chunk: beside, after: &failure{codeRefused, ""}, again: retryAfter, want: Chunks{Refused: 1}},
+		{name: "dead", chunk: here, after: &net.OpError{Op: "dial"}, astray: true, again: retryAfter, want: Chunks{Unreachable: 1}},
+		{name: "dht reset", chunk: beside, after: reset, again: retryAfter},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p, _ := standing(t, Options{})
-			if err := p.take(t.Context(), event{chunk: tc.chunk, at: now, from: p.links[tc.chunk].conn, err: reset}); err != nil {
+			if err := p.handle(t.Context(), event{chunk: tc.chunk, at: now, from: p.links[tc.chunk].conn, err: reset}); err != nil {
 				t.Fatal(err)
 			}
 			if tc.after != nil {
-				if err := p.take(t.Context(), event{chunk: tc.chunk, at: now, err: tc.after}); err != nil {
+				if err := p.handle(t.Context(), event{chunk: tc.chunk, at: now, err: tc.after}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			l := p.links[tc.chunk]
-			if l.conn != nil || l.asked || l.again != now.Add(tc.again) || l.reset != now || p.astray.IsZero() == tc.astray {
-				t.Errorf("link %+v, astray since %v", l, p.astray)
+			if l.conn != nil || l.requested || l.retryAt != now.Add(tc.again) || l.reset != now || p.stalledSince.IsZero() == tc.astray {
+				t.Errorf("link %+v, astray since %v", l, p.stalledSince)
 			}
 			if got := p.meter.report(p.Options, nil).Chunks; got != tc.want {
 				t.Errorf("counted %+v, want %+v", got, tc.want)
 			}
 			p.want(tc.chunk, now.Add(tc.again-1))
 			p.want(tc.chunk, now.Add(tc.again))
-			if got := <-p.quest; got != tc.chunk || len(p.quest) != 0 {
-				t.Errorf("asks for %v and %d more, want %v once", got, len(p.quest), tc.chunk)
+			if got := <-p.requests; got != tc.chunk || len(p.requests) != 0 {
+				t.Errorf("asks for %v and %d more, want %v once", got, len(p.requests), tc.chunk)
 			}
 		})
 	}
 }
 
-// Who enters the world is not refused, nor sent to a dead server; and who has lost the chunk underfoot for long is lost.
+// A player is lost if they cannot enter the world, or if the chunk under them is missing for too long.
 func TestOriginalGivesUp(t *testing.T) {
 	refused := &failure{codeRefused, ""}
 	p, _ := standing(t, Options{})
 	p.drop(p.here)
 	p.since = time.Time{}
-	if err := p.take(t.Context(), event{chunk: p.here, at: time.Now(), err: refused}); !errors.Is(err, refused) {
+	if err := p.handle(t.Context(), event{chunk: p.here, at: time.Now(), err: refused}); !errors.Is(err, refused) {
 		t.Errorf("refused at the entrance: %v", err)
 	}
 	p, _ = standing(t, Options{})
 	now := time.Now()
 	reset := event{chunk: p.here, at: now, from: p.links[p.here].conn, err: syscall.ECONNRESET}
-	if err := p.take(t.Context(), reset); err != nil {
+	if err := p.handle(t.Context(), reset); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.take(t.Context(), event{chunk: p.here, at: now.Add(p.Timeout), err: refused}); err != nil {
+	if err := p.handle(t.Context(), event{chunk: p.here, at: now.Add(p.Timeout), err: refused}); err != nil {
 		t.Errorf("lost too early: %v", err)
 	}
-	if err := p.take(t.Context(), event{chunk: p.here, at: now.Add(p.Timeout + 1), err: refused}); !errors.Is(err, refused) {
+	if err := p.handle(t.Context(), event{chunk: p.here, at: now.Add(p.Timeout + 1), err: refused}); !errors.Is(err, refused) {
 		t.Errorf("not lost: %v", err)
 	}
 }

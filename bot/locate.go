@@ -8,15 +8,15 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// locator asks a server in dht mode where chunks and players are, one question at a time. It dials when it is
-// first asked, and again after an error.
+// locator asks a server in dht mode where chunks and players are, one question at a time. It dials on the first
+// question, and again after an error.
 type locator struct {
-	crew *crew
+	run  *runState
 	name string // of the player
 	conn *conn  // nil while not connected
 }
 
-// place asks where the player stood last.
+// place returns where the player stood last.
 func (l *locator) place(ctx context.Context) (x, y, z float64, err error) {
 	err = l.ask(ctx, wire.WhereIsPlayer{Name: l.name}, func(c *conn) (bytes int, err error) {
 		if x, y, z, err = wire.ReadPlayerPlace(c.in); err != nil {
@@ -38,7 +38,7 @@ func (l *locator) connect(ctx context.Context, at grid.ChunkPos) (*conn, error) 
 	if err != nil {
 		return nil, err
 	}
-	c, err := l.crew.dial(ctx, addr.String())
+	c, err := l.run.dial(ctx, addr.String())
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (l *locator) connect(ctx context.Context, at grid.ChunkPos) (*conn, error) 
 
 func (l *locator) ask(ctx context.Context, q wire.Query, read func(*conn) (bytes int, err error)) (err error) {
 	if l.conn == nil {
-		if l.conn, err = l.crew.dial(ctx, l.crew.Target); err != nil {
+		if l.conn, err = l.run.dial(ctx, l.run.Target); err != nil {
 			return err
 		}
 		defer l.closeAfter(&err)

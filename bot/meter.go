@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// meter counts what all players of a run do. Safe for concurrent use.
+// meter counts what all players of a run do. It is safe for concurrent use.
 type meter struct {
 	start time.Time
 
@@ -31,7 +31,7 @@ type totals struct {
 	lost       int
 	playerTime time.Duration
 
-	moves                          int // to a new home
+	moves                          int // completed redirects
 	edits, acked, unanswered       int
 	failures, refused, corrections map[string]int
 	causes                         map[string]string // of failures: the first cause of each code
@@ -52,7 +52,7 @@ func newMeter() *meter {
 	return m
 }
 
-// wrote counts one packet sent; read one received. Bytes are those on the connection, newlines included.
+// wrote counts one packet sent, and read one received. Sizes are those on the connection, newlines included.
 func (m *meter) wrote(kind string, bytes int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -74,7 +74,7 @@ func tally(of map[string]traffic, kind string, bytes int) {
 	of[kind] = t
 }
 
-// entered counts a player who has joined and has land under his feet; left one who was in the world since then.
+// entered counts a player who has joined and received the land they stand on; left counts one who has left since.
 func (m *meter) entered(took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,7 +90,7 @@ func (m *meter) left(stayed time.Duration) {
 	m.mu.playerTime += stayed
 }
 
-// failure counts a player who could not join, or (joined) who was thrown out.
+// failure counts a player who could not join or, if joined, who lost the connection.
 func (m *meter) failure(err error, joined bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,7 +105,7 @@ func (m *meter) failure(err error, joined bool) {
 	}
 }
 
-// moved counts a player who has land under his feet at a new home.
+// moved counts a player who has received the land they stand on from a new gateway.
 func (m *meter) moved(took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,7 +113,7 @@ func (m *meter) moved(took time.Duration) {
 	m.mu.move.record(took)
 }
 
-// unanswered counts the edits of a player who is gone of whose fate nobody told him.
+// unanswered counts the unanswered edits of a player who has left.
 func (m *meter) unanswered(edits int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -153,7 +153,7 @@ func (m *meter) unreachable() {
 	m.mu.chunks.Unreachable++
 }
 
-// resumed counts a player who plays on, so long after the chunk under their feet was reset.
+// resumed counts a player who continues after the chunk under them was reset for that long.
 func (m *meter) resumed(after time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -166,7 +166,7 @@ func (m *meter) edited() {
 	m.mu.edits++
 }
 
-// acknowledged counts the answer to an edit: refused is empty for a commit.
+// acknowledged counts the answer to an edit; refused is empty for a commit.
 func (m *meter) acknowledged(after time.Duration, refused string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -178,13 +178,13 @@ func (m *meter) acknowledged(after time.Duration, refused string) {
 	m.mu.ack.record(after)
 }
 
-func (m *meter) saw(after time.Duration) {
+func (m *meter) seen(after time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mu.seen.record(after)
 }
 
-// second returns what happened since it was last called.
+// second returns what happened since its last call.
 func (m *meter) second() Second {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -215,8 +215,8 @@ func packets(of map[string]traffic) uint64 {
 	return n
 }
 
-// since is the distribution of what h recorded and earlier, a former state of h, had not.
-// Its maximum is exact only to the bucket.
+// since returns the distribution of what h recorded after earlier, a former state of h. Its maximum is exact only to
+// the bucket.
 func (h *histogram) since(earlier *histogram) Latency {
 	d := histogram{n: h.n - earlier.n, sum: h.sum - earlier.sum}
 	for i := range h.counts {
@@ -228,7 +228,7 @@ func (h *histogram) since(earlier *histogram) Latency {
 	return d.latency()
 }
 
-// report sums up. The series is the caller's.
+// report returns the report of the run, with the caller's series.
 func (m *meter) report(o Options, series []Second) Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -22,7 +22,7 @@ const (
 	Wander     Mode = "wander"      // over the land, from server to server
 )
 
-// Protocol is the language that the players speak.
+// Protocol is the protocol that the players use.
 type Protocol string
 
 // The two protocols of docs/protocol.md.
@@ -31,7 +31,7 @@ const (
 	Original Protocol = "original"
 )
 
-// Encoding is how the messages of a session are put into bytes.
+// Encoding is the encoding of session messages.
 type Encoding string
 
 // The two encodings of docs/protocol.md.
@@ -40,13 +40,13 @@ const (
 	JSON Encoding = wire.EncodingJSON
 )
 
-// Bounds of the options, there to catch slips of the keyboard.
+// Bounds of the options, to catch typing errors.
 const (
 	maxPlayers = 20_000
 	maxRate    = 1_000
 )
 
-// Options say what load to make. The zero value of a field means its default.
+// Options configure the load. The zero value of a field means its default.
 type Options struct {
 	Target   string        // host:port of a game server; default 127.0.0.1:4002
 	Mode     Mode          // default OneChunk
@@ -59,19 +59,20 @@ type Options struct {
 	Duration time.Duration // measured from the first join on, the ramp included; default 30 s
 	Ramp     float64       // players joining per second; default 20
 	View     int           // view distance in chunks, session only; default 2
-	Chunk    grid.ChunkPos // the middle of one-chunk and many-chunks; in a session they walk there from where the world puts them
+	Chunk    grid.ChunkPos // the middle of one-chunk and many-chunks; session players walk there from the spawn
 	Chunks   int           // number of chunks of many-chunks; default 9
-	Keep     bool          // what they build is left standing; else they take it up again
+	Keep     bool          // leave placed blocks; by default bots remove them again
 	Seed     uint64        // of every random choice; default 1
 	Timeout  time.Duration // for one dial, handshake or write; default 10 s
 
-	// Acked is told of every edit that was acknowledged as safe, if not nil: session only, from one goroutine a player.
+	// Acked, if not nil, is called for every acknowledged edit. Session only; each player calls it from its own
+	// goroutine.
 	Acked    func(player string, seq uint64, pos grid.Pos, block chunk.Block)
 	Logger   *slog.Logger // default: discard
 	Progress func(Second) // called once a second from one goroutine, if not nil
 }
 
-// withDefaults returns the options with every zero field replaced.
+// withDefaults returns the options with every zero field replaced by its default.
 func (o Options) withDefaults() Options {
 	def(&o.Target, "127.0.0.1:4002")
 	def(&o.Mode, OneChunk)
@@ -99,7 +100,7 @@ func def[T comparable](field *T, value T) {
 	}
 }
 
-// Validate says what is wrong with the options, defaults applied.
+// Validate returns an error if the options, with defaults applied, are invalid.
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	var errs []error
@@ -126,12 +127,12 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// name is the name of the i-th player: different for different seeds, so that two runs can share a world.
+// name returns the name of the i-th player. Names differ between seeds, so that two runs can share a world.
 func (o Options) name(i int) string {
 	return "bot-" + strconv.FormatUint(o.Seed%(36*36*36*36), 36) + "-" + strconv.Itoa(i)
 }
 
-// homeOf is the chunk where the i-th player belongs, for a player who stays in one.
+// homeOf returns the chunk of the i-th player in the modes in which a player stays in one.
 func (o Options) homeOf(i int) grid.ChunkPos {
 	if o.Mode != ManyChunks {
 		return o.Chunk

@@ -10,29 +10,30 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// originalPlayer speaks VoxelPopuli's own protocol as its released client does, and is as easily lost: one connection for
-// each chunk around the player, on whatever server the dht names, and one in dht mode, which is silent between queries. The
-// player is registered in the chunk where they stand, and sends there only, once a frame, whether they walk or not.
+// originalPlayer uses VoxelPopuli's own protocol as its released client does, and fails in the same situations. It
+// has one connection for each chunk around the player, on whatever server the dht names, and one in dht mode, which
+// is silent between queries. The player is registered in the chunk where they stand, and sends a move there once a
+// frame, whether they walk or not.
 type originalPlayer struct {
-	*body
-	links   map[grid.ChunkPos]*link
-	here    grid.ChunkPos // registered there, or about to be
-	events  chan event
-	quest   chan grid.ChunkPos // for the goroutine that asks and dials
-	readers sync.WaitGroup
-	pending *sentEdit // one at a time: the answer names no edit
-	astray  time.Time // since when the chunk under the feet is not connected: the player stands still; zero: it is
+	*basePlayer
+	links        map[grid.ChunkPos]*link
+	here         grid.ChunkPos // registered there, or about to be
+	events       chan event
+	requests     chan grid.ChunkPos // for the search goroutine
+	readers      sync.WaitGroup
+	pending      *sentEdit // one at a time: the protocol's answer does not identify the edit
+	stalledSince time.Time // since when the chunk under the player is disconnected (the player stands still); zero: it is connected
 }
 
 func (p *originalPlayer) run(ctx context.Context) error {
-	life, end := context.WithCancel(context.WithoutCancel(ctx)) // for lastWord, as in a session
+	life, end := context.WithCancel(context.WithoutCancel(ctx)) // for drainTime, as in a session
 	p.began = time.Now()
 	p.ground = newGround(unpackSlab)
 	p.links = make(map[grid.ChunkPos]*link)
 	p.events = make(chan event, 64)
-	p.quest = make(chan grid.ChunkPos, maxAsked)
-	p.mark = newPen(p.stamps, p.name, p.rng)
-	l := &locator{crew: p.crew, name: p.name}
+	p.requests = make(chan grid.ChunkPos, maxQueued)
+	p.probes = newProbeSender(p.allProbes, p.name, p.rng)
+	l := &locator{run: p.runState, name: p.name}
 	defer l.close()
 	at, err := p.start(ctx, l)
 	if err != nil {
@@ -42,14 +43,14 @@ func (p *originalPlayer) run(ctx context.Context) error {
 	p.here = at
 	p.readers.Go(func() { p.search(life, l) })
 	defer func() {
-		close(p.quest)
+		close(p.requests)
 		end() // closes every connection
 		p.readers.Wait()
 	}()
 	return p.loop(ctx, life)
 }
 
-// start chooses the chunk to begin in. A wanderer begins where the dht says that the player is.
+// start chooses the first chunk. A wanderer begins where the dht says that the player is.
 func (p *originalPlayer) start(ctx context.Context, l *locator) (grid.ChunkPos, error) {
 	if p.Mode != Wander {
 		return p.homeOf(p.index), nil
@@ -63,11 +64,11 @@ func (p *originalPlayer) start(ctx context.Context, l *locator) (grid.ChunkPos, 
 }
 
 func (p *originalPlayer) loop(ctx, life context.Context) error {
-	moves, stopMoves := beat(p.moveEvery())
+	moves, stopMoves := newTicker(p.moveEvery())
 	defer func() { stopMoves() }()
-	edits, stopEdits := beat(p.editEvery())
+	edits, stopEdits := newTicker(p.editEvery())
 	defer func() { stopEdits() }()
-	defer func() { p.giveUp() }()
+	defer func() { p.abandonEdit() }()
 	joining := time.NewTimer(p.Timeout)
 	defer joining.Stop()
 	over, last := ctx.Done(), (<-chan time.Time)(nil)
@@ -77,7 +78,7 @@ func (p *originalPlayer) loop(ctx, life context.Context) error {
 		select {
 		case <-over:
 			over, moves, edits = nil, nil, nil
-			last = time.After(lastWord)
+			last = time.After(drainTime)
 		case <-last:
 			return p.leave()
 		case <-joining.C:
@@ -85,7 +86,7 @@ func (p *originalPlayer) loop(ctx, life context.Context) error {
 				return &failure{"timeout", "no land under the feet"}
 			}
 		case e := <-p.events:
-			err = p.take(life, e)
+			err = p.handle(life, e)
 		case now := <-moves:
 			err = p.move(now)
 		case now := <-edits:
@@ -103,7 +104,7 @@ func (p *originalPlayer) loop(ctx, life context.Context) error {
 	}
 }
 
-// enter puts the player into the world, if the land is there that they enter on.
+// enter puts the player into the world once the land under them has arrived.
 func (p *originalPlayer) enter() error {
 	put := p.settle
 	if p.Mode == Wander {
@@ -119,7 +120,7 @@ func (p *originalPlayer) enter() error {
 	return p.sendPlace()
 }
 
-// fall takes a wanderer down to the ground, and reports whether that is known yet.
+// fall lowers a wanderer to the ground, and reports whether that land has arrived.
 func (p *originalPlayer) fall() (done bool, err error) {
 	if err := p.overGround(); err != nil {
 		return false, err
@@ -135,7 +136,7 @@ func (p *originalPlayer) fall() (done bool, err error) {
 	return known, nil
 }
 
-// settle puts a player who stays in a chunk somewhere in it.
+// settle puts a player who stays in one chunk at a random place in it.
 func (p *originalPlayer) settle() (done bool, err error) {
 	o := p.here.Origin()
 	for range 100 {
@@ -149,7 +150,7 @@ func (p *originalPlayer) settle() (done bool, err error) {
 	return false, &failure{"no footing", fmt.Sprintf("nowhere to stand in chunk %v", p.here)}
 }
 
-// overGround fails over a column in which nothing is solid: the released client falls there for ever.
+// overGround returns an error above a column without solid blocks: the released client falls there forever.
 func (p *originalPlayer) overGround() error {
 	pose := p.walk.pose
 	if solid, known := p.ground.solidBelow(pose.X, min(pose.Y, wire.SlabHeight), pose.Z); known && !solid {
@@ -158,9 +159,9 @@ func (p *originalPlayer) overGround() error {
 	return nil
 }
 
-// move plays one frame: the player walks, over borders with the formalities, and sends where they are.
+// move plays one frame: the player walks, changes the registration when they cross a border, and sends the position.
 func (p *originalPlayer) move(now time.Time) error {
-	if p.since.IsZero() || !p.astray.IsZero() {
+	if p.since.IsZero() || !p.stalledSince.IsZero() {
 		return nil
 	}
 	was := p.walk.pose
@@ -181,16 +182,16 @@ func (p *originalPlayer) move(now time.Time) error {
 	if err := p.sendPlace(); err != nil {
 		return err
 	}
-	if p.walk.pose.X != was.X || p.walk.pose.Z != was.Z { // else who sees it cannot tell which move it was
-		p.mark.write(p.walk.pose, now)
+	if p.walk.pose.X != was.X || p.walk.pose.Z != was.Z { // else an observer could not identify the move
+		p.probes.write(p.walk.pose, now)
 	}
 	return nil
 }
 
-// resume goes on playing in the chunk under the feet, which is connected again.
+// resume continues in the chunk under the player, which is connected again.
 func (p *originalPlayer) resume(now time.Time) error {
-	p.meter.resumed(now.Sub(p.astray))
-	p.astray = time.Time{}
+	p.meter.resumed(now.Sub(p.stalledSince))
+	p.stalledSince = time.Time{}
 	if err := p.register(p.here); err != nil {
 		return err
 	}
@@ -199,9 +200,9 @@ func (p *originalPlayer) resume(now time.Time) error {
 
 func (p *originalPlayer) edit(now time.Time) error {
 	if p.pending != nil && now.Sub(p.pending.at) > p.Timeout {
-		p.giveUp()
+		p.abandonEdit()
 	}
-	if p.since.IsZero() || !p.astray.IsZero() || p.pending != nil {
+	if p.since.IsZero() || !p.stalledSince.IsZero() || p.pending != nil {
 		return nil
 	}
 	pos, block, ok := p.build.next(p.walk.pose, p.reach, p.ground)
@@ -211,7 +212,7 @@ func (p *originalPlayer) edit(now time.Time) error {
 	}
 	p.pending = &sentEdit{at: time.Now(), pos: pos, block: block}
 	p.meter.edited()
-	for at, l := range p.links { // to all its chunks: the one that holds the block applies it
+	for at, l := range p.links { // to all connected chunks: the one that holds the block applies it
 		if l.conn == nil {
 			continue
 		}
@@ -222,16 +223,16 @@ func (p *originalPlayer) edit(now time.Time) error {
 	return nil
 }
 
-// giveUp counts an edit that the player has not seen, and does not wait for any more. The protocol answers no edit: it may
-// have been refused, or changed again by somebody else before the chunk was sent.
-func (p *originalPlayer) giveUp() {
+// abandonEdit counts an edit whose effect was not seen in time, and stops waiting for it. The protocol does not
+// acknowledge edits: it may have been refused, or overwritten by another player before the chunk was sent.
+func (p *originalPlayer) abandonEdit() {
 	if p.pending != nil {
 		p.meter.unanswered(1)
 		p.pending = nil
 	}
 }
 
-// answered takes new contents of a chunk for the answer to an edit in it, if the edit is there.
+// answered treats new contents of a chunk as the answer to an edit in it, if the edit is there.
 func (p *originalPlayer) answered(e event) {
 	if p.pending == nil || p.pending.pos.Chunk() != e.chunk {
 		return
@@ -242,9 +243,9 @@ func (p *originalPlayer) answered(e event) {
 	}
 }
 
-// leave says goodbye, so that the world remembers where the player stood.
+// leave deregisters the player, so that the world saves where they stood.
 func (p *originalPlayer) leave() error {
-	if p.since.IsZero() || !p.astray.IsZero() {
+	if p.since.IsZero() || !p.stalledSince.IsZero() {
 		return nil
 	}
 	return p.send(p.here, wire.PlayerDeregister{Player: p.name, Chunk: p.here})

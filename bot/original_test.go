@@ -17,7 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// originalServer speaks the original protocol: flat ground with its top at 10, and everybody stood at place last.
+// originalServer implements the original protocol: flat ground with its top at 10; every player was last at place.
 type originalServer struct {
 	t         *testing.T
 	address   netip.AddrPort
@@ -33,7 +33,7 @@ type originalServer struct {
 	got    map[grid.ChunkPos]int // packets
 }
 
-// visit is the n-th connection to a chunk, and how many packets came on it.
+// visit is the n-th connection to a chunk, and how many packets arrived on it.
 type visit struct {
 	at         grid.ChunkPos
 	n, packets int
@@ -130,7 +130,7 @@ func (s *originalServer) slab(at grid.ChunkPos) *wire.Slab {
 	return slab
 }
 
-// run plays one wanderer who hardly moves, until ctx is done or they are lost.
+// run plays one wanderer who hardly moves, until ctx is done or the player is lost.
 func (s *originalServer) run(ctx context.Context) Report {
 	r, err := Run(ctx, Options{
 		Target: s.address.String(), Mode: Wander, Protocol: Original, Players: 1, Rate: 200, Speed: 0.01, Duration: time.Minute,
@@ -141,8 +141,8 @@ func (s *originalServer) run(ctx context.Context) Report {
 	return r
 }
 
-// The player enters where the dht says, falls to the ground there, registers, and sends a move each frame to the chunk where
-// they stand; the eight chunks around get nothing.
+// The player enters where the dht says, falls to the ground there, registers, and sends a move each frame to the
+// chunk where they stand; the eight chunks around get nothing.
 func TestOriginalEntersWhereTheWorldSays(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -180,10 +180,10 @@ func TestOriginalEntersWhereTheWorldSays(t *testing.T) {
 	}
 }
 
-// What ends the released client ends the player, with words for it: an end of a connection without a reset, be it the one of a
-// chunk that they are not in or the dht's, and a column without ground.
+// Whatever ends the released client also ends the player, with an error that says why: a connection of the dht or of
+// any chunk that ends without a reset, or a column without ground.
 func TestOriginalIsLostAsTheReleasedClientIs(t *testing.T) {
-	moved := make(chan struct{}, 1) // the register and a move have come
+	moved := make(chan struct{}, 1) // the register and a move have arrived
 	heard := func(_ *net.TCPConn, v visit, _ wire.Packet) {
 		if v.packets == 2 {
 			moved <- struct{}{}
@@ -233,7 +233,7 @@ func TestOriginalIsLostAsTheReleasedClientIs(t *testing.T) {
 	}
 }
 
-// After a reset of the chunk that they stand in, the player asks the dht, connects again, registers, and plays on.
+// After a reset of the chunk that they stand in, the player asks the dht, connects again, registers, and continues.
 func TestOriginalSurvivesResets(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -260,15 +260,15 @@ func TestOriginalSurvivesResets(t *testing.T) {
 	}
 }
 
-// standing is a player who stands in chunk 0, 0, connected to it and to the one east of it. sent returns what the two got, and
-// closes them.
+// standing returns a player who stands in chunk 0, 0, connected to it and to the one east of it. sent returns what
+// each of the two received, and closes them.
 func standing(t *testing.T, o Options) (p *originalPlayer, sent func() (here, beside []string)) {
 	t.Helper()
 	o.Mode, o.Protocol = Wander, Original
-	c := &crew{Options: o.withDefaults(), meter: newMeter(), stamps: &stamps{}}
-	p = &originalPlayer{body: c.newBody(0), links: make(map[grid.ChunkPos]*link), quest: make(chan grid.ChunkPos, 100)}
+	c := &runState{Options: o.withDefaults(), meter: newMeter(), allProbes: &latencyProbes{}}
+	p = &originalPlayer{basePlayer: c.newBasePlayer(0), links: make(map[grid.ChunkPos]*link), requests: make(chan grid.ChunkPos, 100)}
 	p.ground = newGround(flat(10))
-	p.mark = newPen(p.stamps, p.name, p.rng)
+	p.probes = newProbeSender(p.allProbes, p.name, p.rng)
 	p.since = time.Now()
 	p.walk.pose = wire.Pose{X: 16.5, Y: 10, Z: 16.5}
 	p.ground.put(p.here, nil)
@@ -276,7 +276,7 @@ func standing(t *testing.T, o Options) (p *originalPlayer, sent func() (here, be
 	lines := make([][]string, 2)
 	for i := range lines {
 		ours, theirs := net.Pipe()
-		p.links[grid.ChunkPos{X: int32(i)}] = &link{asked: true, conn: &conn{
+		p.links[grid.ChunkPos{X: int32(i)}] = &link{requested: true, conn: &conn{
 			Conn: ours, meter: p.meter, timeout: time.Minute, stop: func() bool { return true },
 		}}
 		t.Cleanup(func() { ours.Close() })
@@ -295,7 +295,8 @@ func standing(t *testing.T, o Options) (p *originalPlayer, sent func() (here, be
 	}
 }
 
-// A move is sent each frame, also by who cannot walk on, to the chunk underfoot only; a block change goes to all chunks.
+// A move is sent each frame, even if the player cannot walk, to the chunk under them only. A block change goes to all
+// chunks.
 func TestOriginalSendsEveryFrame(t *testing.T) {
 	p, sent := standing(t, Options{Rate: 2, Speed: 100}) // a step of 50 blocks: into unknown land
 	was := p.walk.pose
@@ -323,7 +324,8 @@ func TestOriginalSendsEveryFrame(t *testing.T) {
 	}
 }
 
-// Over a border the player deregisters on one connection and registers on the other, and the border is counted.
+// A player who crosses a border deregisters on one connection and registers on the other, and the crossing is
+// counted.
 func TestOriginalCrossesBorders(t *testing.T) {
 	p, sent := standing(t, Options{Rate: 20, Speed: 4})
 	p.ground.put(grid.ChunkPos{X: 1}, nil)
@@ -341,7 +343,7 @@ func TestOriginalCrossesBorders(t *testing.T) {
 	}
 }
 
-// Wherever the player walks there must be ground.
+// A player needs ground wherever they walk.
 func TestOriginalNeedsGround(t *testing.T) {
 	p, _ := standing(t, Options{Speed: 0.001})
 	for y := range int32(10) {

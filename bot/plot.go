@@ -20,8 +20,7 @@ type curve struct {
 	value       func(Second) (v float64, ok bool)
 }
 
-// WriteSVG draws the run as a picture: latencies (left axis, milliseconds) and players (right axis, grey)
-// over time.
+// WriteSVG draws the run as a picture: latencies (left axis, milliseconds) and players (right axis, grey) over time.
 func (r Report) WriteSVG(w io.Writer) error {
 	latency := func(of func(Second) Latency, at func(Latency) Millis) func(Second) (float64, bool) {
 		return func(s Second) (float64, bool) { return float64(at(of(s))), of(s).Count > 0 }
@@ -84,7 +83,7 @@ func (r Report) WriteSVG(w io.Writer) error {
 	return err
 }
 
-// niceMax is the smallest of 1, 2, 5, 10, 20, … that no point of the curves exceeds.
+// niceMax returns the smallest of 1, 2, 5, 10, 20, … that no point of the curves exceeds.
 func niceMax(curves []curve, series []Second) float64 {
 	top := 1.0
 	for _, c := range curves {

@@ -17,17 +17,17 @@ type Report struct {
 	Target   string        `json:"target"`
 	Mode     Mode          `json:"mode"`
 	Protocol Protocol      `json:"protocol"`
-	Players  int           `json:"players"` // wanted
+	Players  int           `json:"players"` // requested
 	Seed     uint64        `json:"seed"`
 	Elapsed  time.Duration `json:"elapsed_ns"`
 
 	Joined   int            `json:"joined"`
 	Failed   int            `json:"failed"`   // never joined
-	Lost     int            `json:"lost"`     // joined, then lost the connection without a new home
-	Moved    int            `json:"moved"`    // times that a player was sent on and went on at a new home
+	Lost     int            `json:"lost"`     // joined, then lost the connection and found no other gateway
+	Moved    int            `json:"moved"`    // completed redirects to another gateway
 	Failures map[string]int `json:"failures"` // why players failed or were lost: code → players
 
-	Causes map[string]string `json:"causes"` // what happened to the first of Failures, in words: code → text
+	Causes map[string]string `json:"causes"` // detail of the first of Failures: code → text
 
 	Sent         []Traffic `json:"sent"`     // by type, busiest first
 	Received     []Traffic `json:"received"` // likewise
@@ -39,27 +39,27 @@ type Report struct {
 
 	Edits       int            `json:"edits"`       // sent
 	Acked       int            `json:"acked"`       // answered as committed
-	EditsLost   int            `json:"edits_lost"`  // never answered, over all homes of the player
+	EditsLost   int            `json:"edits_lost"`  // never answered by any gateway
 	Refused     map[string]int `json:"refused"`     // answered as refused: code → edits
-	Corrections map[string]int `json:"corrections"` // moves that were put back: reason → moves
+	Corrections map[string]int `json:"corrections"` // moves that the server corrected: reason → moves
 
 	Chunks Chunks `json:"chunks"` // original protocol only
 
 	Join Latency `json:"join"` // dial to the first chunk of land
-	Move Latency `json:"move"` // being sent on to the first chunk of land at the new home
+	Move Latency `json:"move"` // redirect to the first chunk of land from the new gateway
 	Ack  Latency `json:"ack"`  // edit sent to edit acknowledged as safe (original: to the changed chunk)
 	Seen Latency `json:"seen"` // move sent to move seen by another player of this run
 
 	Series []Second `json:"series"`
 }
 
-// Chunks is what the players of the original protocol met with the connections that they have to each chunk.
+// Chunks is what the players of the original protocol observed on their connections to chunks.
 type Chunks struct {
-	Borders     int    `json:"borders"`      // between chunks, crossed by players
-	Resets      int    `json:"resets"`       // connections that the server reset, and that were made again
-	Refused     int    `json:"refused"`      // handshakes answered no while the player played: the released client ends there
-	Unreachable int    `json:"unreachable"`  // dials that failed while the player played
-	Pause       Millis `json:"pause_max_ms"` // longest time from the reset of the chunk under the feet until the player played again
+	Borders     int    `json:"borders"`      // crossings of chunk borders
+	Resets      int    `json:"resets"`       // connections that the server reset, and that were opened again
+	Refused     int    `json:"refused"`      // handshakes refused during play: the released client ends there
+	Unreachable int    `json:"unreachable"`  // dials that failed during play
+	Pause       Millis `json:"pause_max_ms"` // longest time from a reset of the chunk under the player until they continued
 }
 
 // Traffic is what was sent or received of one type of packet.
@@ -114,7 +114,7 @@ type Second struct {
 	Seen     Latency `json:"seen"`
 }
 
-// WriteTable writes the report for people.
+// WriteTable writes the report as a table.
 func (r Report) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s protocol, %s, %s, seed %d\n\n",
@@ -189,7 +189,7 @@ func writeRows(b *strings.Builder, rows [][]string) {
 	}
 }
 
-// cause is a code of Failures, with its cause.
+// cause returns a code of Failures with its cause.
 func (r Report) cause(code string) string {
 	if text := r.Causes[code]; text != "" {
 		return code + ": " + text
@@ -197,8 +197,8 @@ func (r Report) cause(code string) string {
 	return code
 }
 
-// because lists Failures in one line.
-func (r Report) because() string {
+// failureSummary returns Failures in one line.
+func (r Report) failureSummary() string {
 	var all []string
 	for _, code := range byCount(r.Failures) {
 		all = append(all, r.cause(code))
@@ -206,7 +206,7 @@ func (r Report) because() string {
 	return strings.Join(all, "; ")
 }
 
-// byCount gives the codes, the most frequent first.
+// byCount returns the codes, the most frequent first.
 func byCount(codes map[string]int) []string {
 	return slices.SortedFunc(maps.Keys(codes), func(a, c string) int {
 		return cmp.Or(cmp.Compare(codes[c], codes[a]), cmp.Compare(a, c))
@@ -230,7 +230,7 @@ func size(bytes float64) string {
 	}
 }
 
-// WriteCSV writes one row for each second of the run, with a header.
+// WriteCSV writes a header, then one row for each second of the run.
 func (r Report) WriteCSV(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("second,players,sent,received,bytes_out,bytes_in," +

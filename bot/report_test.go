@@ -21,7 +21,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// sample is a report with something in every field.
+// sample returns a report with a value in every field.
 func sample() Report {
 	latency := Latency{Count: 40, Mean: 12.5, P50: 10, P90: 20, P99: 45.5, Max: 61.25}
 	return Report{
@@ -77,7 +77,7 @@ func TestWriteCSV(t *testing.T) {
 
 func TestWriteSVG(t *testing.T) {
 	r := sample()
-	r.Target = "<script>" // what a person typed must not become markup
+	r.Target = "<script>" // user input must not become markup
 	var b strings.Builder
 	if err := r.WriteSVG(&b); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestWriteSVG(t *testing.T) {
 			}
 		}
 	}
-	if lines != 3 || points != 6 { // players, ack p50, ack p99; nothing was seen
+	if lines != 3 || points != 6 { // players, ack p50, ack p99; no move was seen
 		t.Errorf("%d curves with %d points, want 3 with 6", lines, points)
 	}
 }
@@ -127,7 +127,7 @@ func checkPoints(t *testing.T, list string) {
 	}
 }
 
-// An empty run draws and prints too.
+// An empty run can be drawn and printed too.
 func TestEmptyReport(t *testing.T) {
 	for _, write := range []func(io.Writer) error{Report{}.WriteTable, Report{}.WriteCSV, Report{}.WriteSVG} {
 		var b strings.Builder
@@ -166,7 +166,7 @@ func TestMeterAddsUp(t *testing.T) {
 	m.acknowledged(8*time.Millisecond, "")
 	first := m.second()
 	m.acknowledged(0, "rate")
-	m.saw(3 * time.Millisecond)
+	m.seen(3 * time.Millisecond)
 	m.wrote("edit", 10)
 	m.corrected("too_fast")
 	m.failure(&failure{"full", "no session is free"}, false)
@@ -192,24 +192,24 @@ func TestMeterAddsUp(t *testing.T) {
 	}
 }
 
-// A move is measured once by each watcher, and only if it is the stamped one.
-func TestStampsMeasureTheStampedMove(t *testing.T) {
+// Each receiver measures a move once, and only if it is the probe.
+func TestProbesMeasureTheMarkedMove(t *testing.T) {
 	o := Options{}.withDefaults()
-	c := &crew{Options: o, meter: newMeter(), stamps: &stamps{}}
-	p := newPen(c.stamps, "ada", c.newBody(0).rng)
-	w := newWatcher(c.stamps, c.meter)
+	c := &runState{Options: o, meter: newMeter(), allProbes: &latencyProbes{}}
+	p := newProbeSender(c.allProbes, "ada", c.newBasePlayer(0).rng)
+	w := newProbeReader(c.allProbes, c.meter)
 	sent := time.Now()
 	p.write(wire.Pose{X: 1.5, Y: 9, Z: -2.25}, sent)
-	p.write(wire.Pose{X: 4, Y: 9, Z: 4}, sent.Add(time.Millisecond)) // too soon: no stamp
-	w.saw("ada", 4, 4, sent.Add(5*time.Millisecond))
-	w.saw("bob", 1.5, -2.25, sent.Add(5*time.Millisecond))
-	w.saw("ada", 1.5, -2.25, sent.Add(7*time.Millisecond))
-	w.saw("ada", 1.5, -2.25, sent.Add(9*time.Millisecond))
+	p.write(wire.Pose{X: 4, Y: 9, Z: 4}, sent.Add(time.Millisecond)) // too soon: no probe
+	w.observe("ada", 4, 4, sent.Add(5*time.Millisecond))
+	w.observe("bob", 1.5, -2.25, sent.Add(5*time.Millisecond))
+	w.observe("ada", 1.5, -2.25, sent.Add(7*time.Millisecond))
+	w.observe("ada", 1.5, -2.25, sent.Add(9*time.Millisecond))
 	if s := c.meter.second().Seen; s.Count != 1 || s.P50 != 7 {
 		t.Errorf("seen: %+v, want one of 7 ms", s)
 	}
 	p.write(wire.Pose{X: 1.5, Y: 9, Z: -2.25}, sent.Add(2*time.Second))
-	w.saw("ada", 1.5, -2.25, sent.Add(2*time.Second+time.Millisecond))
+	w.observe("ada", 1.5, -2.25, sent.Add(2*time.Second+time.Millisecond))
 	if s := c.meter.second().Seen; s.Count != 1 || s.P50 < 1 || s.P50 > 1.05 {
 		t.Errorf("seen again: %+v, want one of 1 ms", s)
 	}
@@ -239,7 +239,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Every option has a default, but for those where none is one.
+// Every option has a default, except those that have none.
 func TestEveryOptionHasADefault(t *testing.T) {
 	none := map[string]bool{"Edits": true, "Chunk": true, "Progress": true, "Keep": true, "Acked": true}
 	o := reflect.ValueOf(Options{}.withDefaults())
@@ -293,7 +293,7 @@ func TestCauses(t *testing.T) {
 		m := newMeter()
 		m.failure(err, false)
 		m.failure(err, false)
-		if got := m.report(Options{}, nil).because(); got != want {
+		if got := m.report(Options{}, nil).failureSummary(); got != want {
 			t.Errorf("cause of %v is %q, want %q", err, got, want)
 		}
 	}

@@ -11,17 +11,17 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// lastWord is how long a player whose time is over waits for the answers to his edits.
-const lastWord = 2 * time.Second
+// drainTime is how long a player waits for the answers to their edits after the end of the run.
+const drainTime = 2 * time.Second
 
-// Run plays the options through and reports. It returns when the duration is over, or ctx is done, and every
-// player has left. The error tells of bad options, or that no player could join; the report is valid all the same.
+// Run runs the load and returns its report. It returns when the duration is over or ctx is done, and every player has
+// left. It returns an error for bad options, or if no player could join; the report is valid all the same.
 func Run(ctx context.Context, o Options) (Report, error) {
 	if err := o.Validate(); err != nil {
 		return Report{}, fmt.Errorf("run bots: %w", err)
 	}
 	o = o.withDefaults()
-	c := &crew{Options: o, meter: newMeter(), stamps: &stamps{}}
+	c := &runState{Options: o, meter: newMeter(), allProbes: &latencyProbes{}}
 	ctx, cancel := context.WithTimeout(ctx, o.Duration)
 	defer cancel()
 
@@ -36,20 +36,20 @@ func Run(ctx context.Context, o Options) (Report, error) {
 
 	r := c.meter.report(o, series)
 	if r.Joined == 0 && r.Failed > 0 {
-		return r, fmt.Errorf("run bots: none of %d players could join %s: %s", r.Failed, o.Target, r.because())
+		return r, fmt.Errorf("run bots: none of %d players could join %s: %s", r.Failed, o.Target, r.failureSummary())
 	}
 	return r, nil
 }
 
-// crew is what the players of one run have in common.
-type crew struct {
+// runState is what the players of one run share.
+type runState struct {
 	Options
-	meter  *meter
-	stamps *stamps
+	meter     *meter
+	allProbes *latencyProbes
 }
 
-// ramp starts the players, one after the other.
-func (c *crew) ramp(ctx context.Context, wg *sync.WaitGroup) {
+// ramp starts the players, one after another.
+func (c *runState) ramp(ctx context.Context, wg *sync.WaitGroup) {
 	tick := time.NewTicker(time.Duration(float64(time.Second) / c.Ramp))
 	defer tick.Stop()
 	for i := range c.Players {
@@ -63,7 +63,7 @@ func (c *crew) ramp(ctx context.Context, wg *sync.WaitGroup) {
 }
 
 // watch collects the series, a row a second, until over is closed.
-func (c *crew) watch(over <-chan struct{}) []Second {
+func (c *runState) watch(over <-chan struct{}) []Second {
 	var series []Second
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -81,14 +81,14 @@ func (c *crew) watch(over <-chan struct{}) []Second {
 	}
 }
 
-// play is the life of the i-th player.
-func (c *crew) play(ctx context.Context, i int) {
-	p := c.newBody(i)
+// play runs the i-th player from join to leave.
+func (c *runState) play(ctx context.Context, i int) {
+	p := c.newBasePlayer(i)
 	var err error
 	if c.Protocol == Original {
-		err = (&originalPlayer{body: p}).run(ctx)
+		err = (&originalPlayer{basePlayer: p}).run(ctx)
 	} else {
-		err = (&sessionPlayer{body: p}).run(ctx)
+		err = (&sessionPlayer{basePlayer: p}).run(ctx)
 	}
 	joined := !p.since.IsZero()
 	if joined {
@@ -100,9 +100,9 @@ func (c *crew) play(ctx context.Context, i int) {
 	}
 }
 
-// body is what a player has in either protocol. It belongs to the player's goroutine.
-type body struct {
-	*crew
+// basePlayer is the state that a player has in either protocol. It belongs to the player's goroutine.
+type basePlayer struct {
+	*runState
 	index  int
 	name   string
 	rng    *rand.Rand
@@ -110,14 +110,14 @@ type body struct {
 	build  builder
 	ground *ground
 	began  time.Time // when dialling began
-	since  time.Time // in the world; zero before
+	since  time.Time // when the player entered the world; zero before
 	reach  float64   // blocks
-	mark   *pen
+	probes *probeSender
 }
 
-func (c *crew) newBody(i int) *body {
+func (c *runState) newBasePlayer(i int) *basePlayer {
 	rng := rand.New(rand.NewPCG(c.Seed, uint64(i)))
-	p := &body{crew: c, index: i, name: c.name(i), rng: rng, reach: 6}
+	p := &basePlayer{runState: c, index: i, name: c.name(i), rng: rng, reach: 6}
 	p.walk = walker{rng: rng, speed: c.Speed}
 	if c.Mode != Wander {
 		home := c.homeOf(i)
@@ -128,17 +128,17 @@ func (c *crew) newBody(i int) *body {
 }
 
 // entered counts the player as in the world, once.
-func (p *body) entered() {
+func (p *basePlayer) entered() {
 	if p.since.IsZero() {
 		p.since = time.Now()
 		p.meter.entered(p.since.Sub(p.began))
 	}
 }
 
-// moveEvery and editEvery are the intervals of moves and edits; 0 means never.
-func (c *crew) moveEvery() time.Duration { return interval(c.Rate) }
+// moveEvery and editEvery return the intervals of moves and edits; 0 means never.
+func (c *runState) moveEvery() time.Duration { return interval(c.Rate) }
 
-func (c *crew) editEvery() time.Duration { return interval(c.Edits) }
+func (c *runState) editEvery() time.Duration { return interval(c.Edits) }
 
 func interval(rate float64) time.Duration {
 	if rate <= 0 {
@@ -147,8 +147,8 @@ func interval(rate float64) time.Duration {
 	return time.Duration(float64(time.Second) / rate)
 }
 
-// beat is a ticker whose channel is nil, and never ready, for an interval of 0.
-func beat(every time.Duration) (ticks <-chan time.Time, stop func()) {
+// newTicker returns a ticker. For an interval of 0 its channel is nil, and so never ready.
+func newTicker(every time.Duration) (ticks <-chan time.Time, stop func()) {
 	if every <= 0 {
 		return nil, func() {}
 	}

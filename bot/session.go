@@ -14,30 +14,30 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// sessionPlayer speaks the session protocol: one connection for the whole world, to one gateway after the other
-// where they send the player on (follow.go).
+// sessionPlayer uses the session protocol: one connection for the whole world, to one gateway after another if
+// gateways redirect the player (follow.go).
 type sessionPlayer struct {
-	*body
-	conn    *conn
-	key     ed25519.PrivateKey
-	id      string // hex, from Welcome; empty before
-	nextSeq uint64
-	pending map[uint64]sentEdit
-	sentOn  time.Time // since when he is on his way to a new home; zero while he has one
-	welcome bool      // on this connection
+	*basePlayer
+	conn         *conn
+	key          ed25519.PrivateKey
+	id           string // hex, from Welcome; empty before
+	nextSeq      uint64
+	pending      map[uint64]sentEdit
+	redirectedAt time.Time // since when a redirect is under way; zero otherwise
+	welcome      bool      // on this connection
 
 	plain, packet []byte // for send; reused
 }
 
 type sentEdit struct {
-	at    time.Time // when it was asked for first
-	pos   grid.Pos
-	block chunk.Block
-	moved bool // the player has changed his home since
-	again bool // it is to be asked for again
+	at     time.Time // first attempt
+	pos    grid.Pos
+	block  chunk.Block
+	moved  bool // the player has changed the gateway since
+	resend bool // to be sent again
 }
 
-// arrival is what the reading goroutine hands over: a message with the time it came, or the error that ends it.
+// arrival is what the reading goroutine passes on: a message with its time of arrival, or the error that ended it.
 type arrival struct {
 	message wire.FromServer    // nil for blocks
 	blocks  []wire.BlockChange // out of a Frame
@@ -46,7 +46,7 @@ type arrival struct {
 }
 
 func (p *sessionPlayer) run(ctx context.Context) error {
-	// The connection outlives the playing time by lastWord, for answers that are on their way.
+	// The connection outlives the playing time by drainTime, for answers that are under way.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	p.began = time.Now()
@@ -75,7 +75,7 @@ func (p *sessionPlayer) visit(ctx, life context.Context, target string) error {
 		p.read(life, arrivals)
 	}()
 	defer func() {
-		end() // closes the connection, and so ends the reader
+		end() // closes the connection, which ends the reader
 		<-read
 	}()
 	join, err := wire.EncodeClient(wire.Join{
@@ -100,13 +100,13 @@ func unpackSession(packed []byte) (*chunk.Chunk, error) {
 }
 
 func (p *sessionPlayer) loop(ctx context.Context, arrivals <-chan arrival) error {
-	moves, stopMoves := beat(p.moveEvery())
+	moves, stopMoves := newTicker(p.moveEvery())
 	defer func() { stopMoves() }()
-	edits, stopEdits := beat(p.editEvery())
+	edits, stopEdits := newTicker(p.editEvery())
 	defer func() { stopEdits() }()
 	joining := time.NewTimer(p.Timeout)
 	defer joining.Stop()
-	again, stopAgain := beat(askAgainEvery)
+	again, stopAgain := newTicker(resendInterval)
 	defer stopAgain()
 	over, last := ctx.Done(), (<-chan time.Time)(nil)
 	for {
@@ -117,17 +117,17 @@ func (p *sessionPlayer) loop(ctx context.Context, arrivals <-chan arrival) error
 				return nil
 			}
 			over, moves, edits = nil, nil, nil
-			last = time.After(lastWord)
+			last = time.After(drainTime)
 		case <-last:
 			return nil
 		case <-joining.C:
-			if p.since.IsZero() || !p.sentOn.IsZero() {
+			if p.since.IsZero() || !p.redirectedAt.IsZero() {
 				return &failure{"timeout", "no land under the feet"}
 			}
 		case <-again:
-			err = p.askAgain()
+			err = p.resendRefused()
 		case a := <-arrivals:
-			err = p.take(a)
+			err = p.handle(a)
 			if err == nil && over == nil && len(p.pending) == 0 {
 				return nil
 			}
@@ -145,7 +145,7 @@ func (p *sessionPlayer) loop(ctx context.Context, arrivals <-chan arrival) error
 	}
 }
 
-// move walks for one interval and tells the server.
+// move walks for one interval and sends the new pose.
 func (p *sessionPlayer) move() error {
 	if p.since.IsZero() || !p.welcome || !p.walk.step(p.moveEvery(), p.ground) {
 		return nil
@@ -154,7 +154,7 @@ func (p *sessionPlayer) move() error {
 	if err := p.send("move", wire.Move{Pose: p.walk.pose}); err != nil {
 		return err
 	}
-	p.mark.write(p.walk.pose, now)
+	p.probes.write(p.walk.pose, now)
 	return nil
 }
 
@@ -170,7 +170,7 @@ func (p *sessionPlayer) edit() error {
 	p.nextSeq++
 	p.pending[seq] = sentEdit{at: time.Now(), pos: pos, block: block}
 	p.meter.edited()
-	return p.ask(seq)
+	return p.sendEdit(seq)
 }
 
 func (p *sessionPlayer) send(kind string, m wire.FromClient) error {
@@ -194,8 +194,8 @@ func (p *sessionPlayer) send(kind string, m wire.FromClient) error {
 	return p.conn.send(kind, append(packet, '\n'))
 }
 
-// take acts on what arrived.
-func (p *sessionPlayer) take(a arrival) error {
+// handle handles an arrival.
+func (p *sessionPlayer) handle(a arrival) error {
 	if a.err != nil {
 		return a.err
 	}
@@ -209,26 +209,26 @@ func (p *sessionPlayer) take(a arrival) error {
 	case wire.Welcome:
 		p.id, p.nextSeq, p.reach = m.Player, max(p.nextSeq, m.NextSeq), m.Reach
 		p.welcome = true
-		if p.sentOn.IsZero() || strayed(p.walk.pose, m.Pose) {
+		if p.redirectedAt.IsZero() || farApart(p.walk.pose, m.Pose) {
 			p.walk.pose = m.Pose
 		}
-		p.mark = newPen(p.stamps, p.id, p.rng)
+		p.probes = newProbeSender(p.allProbes, p.id, p.rng)
 	case wire.ChunkData:
 		p.ground.put(m.Chunk, m.Data)
 		if p.welcome && m.Chunk == chunkOf(p.walk.pose) {
 			p.entered()
 			p.arrived()
 		}
-		return p.askIn(m.Chunk)
+		return p.resendIn(m.Chunk)
 	case wire.ChunkGone:
-		p.ground.forget(m.Chunk)
+		p.ground.remove(m.Chunk)
 	case wire.Ack:
 		p.acked(m, a.at)
 	case wire.Correction:
 		p.meter.corrected(m.Reason)
-		p.walk.put(m.Pose)
+		p.walk.teleport(m.Pose)
 	case wire.Reconnect:
-		return &departure{m}
+		return &redirect{m}
 	case wire.Failure:
 		return &failure{m.Code, m.Message}
 	}
@@ -240,8 +240,8 @@ func (p *sessionPlayer) acked(m wire.Ack, at time.Time) {
 	if !ok {
 		return
 	}
-	if sent.moved && passing(m.Error) {
-		sent.again = true
+	if sent.moved && retryable(m.Error) {
+		sent.resend = true
 		p.pending[m.Seq] = sent
 		return
 	}
@@ -255,9 +255,9 @@ func (p *sessionPlayer) acked(m wire.Ack, at time.Time) {
 	}
 }
 
-// read is the reading goroutine: it counts and stamps what comes, and hands over what the player needs.
+// read is the reading goroutine: it counts messages, measures delays, and passes on what the player needs.
 func (p *sessionPlayer) read(ctx context.Context, arrivals chan<- arrival) {
-	w := newWatcher(p.stamps, p.meter)
+	w := newProbeReader(p.allProbes, p.meter)
 	one := p.readOne
 	if p.Encoding == CBOR {
 		one = (&tickReader{p: p, names: make(map[uint32]string)}).readOne
@@ -280,7 +280,7 @@ func (p *sessionPlayer) read(ctx context.Context, arrivals chan<- arrival) {
 	}
 }
 
-func (p *sessionPlayer) readOne(w *watcher) (arrival, error) {
+func (p *sessionPlayer) readOne(w *probeReader) (arrival, error) {
 	line, err := p.conn.readLine()
 	if err != nil {
 		return arrival{}, err
@@ -302,14 +302,14 @@ func (p *sessionPlayer) readOne(w *watcher) (arrival, error) {
 			return arrival{}, err
 		}
 		for _, mv := range piece.Moves {
-			w.saw(mv.Player, mv.X, mv.Z, a.at)
+			w.observe(mv.Player, mv.X, mv.Z, a.at)
 		}
 		a.blocks = append(a.blocks, piece.Blocks...)
 	}
 	return a, nil
 }
 
-// kindOf is the message's name in the report: its "type".
+// kindOf returns the message's name in the report: its "type".
 func kindOf(m wire.FromServer) string {
 	switch m.(type) {
 	case wire.Challenge:

@@ -8,7 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// nameOf is the packet's name in the dissertation (table 3.4).
+// nameOf returns the packet's name in the dissertation (table 3.4).
 func nameOf(p wire.Packet) string {
 	switch p.(type) {
 	case wire.PlayerRegister:
@@ -28,7 +28,7 @@ func nameOf(p wire.Packet) string {
 	}
 }
 
-// unpackSlab reads a line of CHUNK_DATA.
+// unpackSlab decodes a line of CHUNK_DATA.
 func unpackSlab(line []byte) (*chunk.Chunk, error) {
 	packet, err := wire.DecodePacket(line)
 	if err != nil {

@@ -14,12 +14,12 @@ type tickReader struct {
 	buf   []byte
 	names map[uint32]string // player ids by index
 
-	// of the frame that is read
-	watch *watcher
+	// of the current frame
+	watch *probeReader
 	now   arrival
 }
 
-func (r *tickReader) readOne(w *watcher) (arrival, error) {
+func (r *tickReader) readOne(w *probeReader) (arrival, error) {
 	data, err := wire.ReadMessage(r.p.conn.in, r.buf, wire.MaxServerLine)
 	if err != nil {
 		return arrival{}, fmt.Errorf("read message: %w", err)
@@ -41,7 +41,7 @@ func (r *tickReader) readOne(w *watcher) (arrival, error) {
 	return r.now, nil
 }
 
-// lengthBytes is how many bytes the length before a message has.
+// lengthBytes returns the size of the length prefix of a message of n bytes.
 func lengthBytes(n int) int {
 	bytes := 1
 	for ; n >= 0x80; n >>= 7 {
@@ -50,10 +50,10 @@ func lengthBytes(n int) int {
 	return bytes
 }
 
-// Tick passes over which tick it is: bots do not show anybody.
+// Tick ignores the tick number: bots show no avatars.
 func (r *tickReader) Tick(uint16) {}
 
-// News takes in what became of a chunk.
+// News applies the changes of a chunk.
 func (r *tickReader) News(n *wire.TickNews) {
 	for _, a := range n.Enter {
 		r.names[a.Index] = a.Player.String()
@@ -64,10 +64,10 @@ func (r *tickReader) News(n *wire.TickNews) {
 	}
 }
 
-// Motion sees where an avatar is now.
+// Motion measures the new pose of an avatar.
 func (r *tickReader) Motion(at grid.ChunkPos, m *wire.Motion) {
 	if name, known := r.names[m.Index]; known && m.HasAcross {
 		p := m.Pose(at)
-		r.watch.saw(name, p.X, p.Z, r.now.at)
+		r.watch.observe(name, p.X, p.Z, r.now.at)
 	}
 }

@@ -11,25 +11,26 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// walker walks at random, in straight legs of one to four seconds, on the ground: down slopes, and up over
-// whatever is in the way, as a player with a jump key and some patience would. It has no clock; the same rng, land
-// and steps give the same way.
+// walker walks at random over the ground, in straight legs of one to four seconds: down slopes, and up over
+// obstacles, as a player who jumps repeatedly would. It has no clock: the same rng, land and steps produce the same
+// walk.
 type walker struct {
 	rng   *rand.Rand
 	pose  wire.Pose
 	speed float64 // blocks/s
 
-	// home, if not empty, is where to be, in chunks: outside the walker heads for its middle, inside it stays.
+	// home, if not empty, is the area in chunks where the walker belongs: outside it walks towards its middle, inside
+	// it stays.
 	home grid.Area
 
 	legLeft time.Duration // until the next turn
 	waited  time.Duration // for land to arrive
 }
 
-// turnAfter is how long a walker waits for land before he goes elsewhere.
+// turnAfter is how long a walker waits for land before it turns.
 const turnAfter = 3 * time.Second
 
-// step walks for dt and says whether the pose has changed.
+// step walks for dt and reports whether the pose has changed.
 func (w *walker) step(dt time.Duration, g *ground) bool {
 	w.legLeft -= dt
 	if w.legLeft <= 0 {
@@ -67,7 +68,7 @@ func (w *walker) step(dt time.Duration, g *ground) bool {
 	return true
 }
 
-// climb goes straight up where the walker stands, before an obstacle as high as feet.
+// climb moves straight up in front of an obstacle as high as feet.
 func (w *walker) climb(feet, way float64, g *ground) bool {
 	y := min(feet, w.pose.Y+way)
 	if free, known := g.free(w.pose.X, y, w.pose.Z); !free || !known {
@@ -78,8 +79,8 @@ func (w *walker) climb(feet, way float64, g *ground) bool {
 	return true
 }
 
-// put sets the walker down somewhere, by the server's will.
-func (w *walker) put(p wire.Pose) {
+// teleport moves the walker to a position that the server imposes.
+func (w *walker) teleport(p wire.Pose) {
 	yaw := w.pose.Yaw
 	w.pose = p
 	w.pose.Yaw = yaw
@@ -91,7 +92,7 @@ func (w *walker) turn(yaw float64) {
 	w.legLeft = time.Second + time.Duration(w.rng.Int64N(int64(3*time.Second)))
 }
 
-// heading is where the next leg goes: anywhere, or home.
+// heading returns the yaw of the next leg: anywhere, or home.
 func (w *walker) heading() float64 {
 	if w.inside(w.pose.X, w.pose.Z) {
 		return w.rng.Float64() * 2 * math.Pi
@@ -99,14 +100,14 @@ func (w *walker) heading() float64 {
 	return w.homeward()
 }
 
-// homeward is the yaw to the middle of home, give or take an eighth of a turn.
+// homeward returns the yaw to the middle of home, plus or minus an eighth of a turn.
 func (w *walker) homeward() float64 {
 	dx := float64(w.home.MinX+w.home.MaxX)*grid.ChunkSize/2 - w.pose.X
 	dz := float64(w.home.MinZ+w.home.MaxZ)*grid.ChunkSize/2 - w.pose.Z
 	return math.Atan2(-dx, dz) + (w.rng.Float64()-0.5)*math.Pi/2
 }
 
-// inside says whether a body at (x, z) is wholly within home, or home is everywhere.
+// inside reports whether a body at (x, z) is wholly within home. An empty home is everywhere.
 func (w *walker) inside(x, z float64) bool {
 	h := w.home
 	if h == (grid.Area{}) {
@@ -116,16 +117,16 @@ func (w *walker) inside(x, z float64) bool {
 		z-bodyHalf >= float64(h.MinZ)*grid.ChunkSize && z+bodyHalf < float64(h.MaxZ)*grid.ChunkSize
 }
 
-// builder changes blocks near a player: he puts one down two or three blocks away, takes it up again the next
-// time, and so on, so that the land is left nearly as it was.
+// builder changes blocks near a player. It places one two or three blocks away and removes it the next time, and so
+// on: the land stays nearly as it was.
 type builder struct {
 	rng    *rand.Rand
 	blocks []chunk.Block // to choose from
-	placed *grid.Pos     // what he has put down and not taken up
-	keep   bool          // he takes nothing up
+	placed *grid.Pos     // placed and not removed
+	keep   bool          // removes nothing
 }
 
-// next chooses an edit for a player who stands at the pose; ok is false when there is no good place.
+// next chooses an edit for a player at the pose; ok is false if there is no suitable place.
 func (b *builder) next(p wire.Pose, reach float64, g *ground) (pos grid.Pos, block chunk.Block, ok bool) {
 	if b.placed != nil && !b.keep {
 		pos, b.placed = *b.placed, nil
@@ -147,7 +148,7 @@ func (b *builder) next(p wire.Pose, reach float64, g *ground) (pos grid.Pos, blo
 	return pos, b.blocks[b.rng.IntN(len(b.blocks))], true
 }
 
-// near says whether the middle of the block is within reach of the eyes, with half a block to spare.
+// near reports whether the middle of the block is within reach of the eyes, with half a block to spare.
 func near(p wire.Pose, pos grid.Pos, reach float64) bool {
 	dx, dy, dz := float64(pos.X)+0.5-p.X, float64(pos.Y)+0.5-p.Y-player.EyeHeight, float64(pos.Z)+0.5-p.Z
 	return math.Sqrt(dx*dx+dy*dy+dz*dz) <= reach-0.5

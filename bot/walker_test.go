@@ -18,7 +18,7 @@ import (
 
 const tick = 50 * time.Millisecond
 
-// realLand is the terrain that players really walk on, in the square of chunks from -size to size-1.
+// realLand returns generated terrain, in the square of chunks from -size to size-1.
 func realLand(t testing.TB, seed int64, size int32) (*ground, *terrain.Generator) {
 	t.Helper()
 	gen, err := terrain.New(terrain.Params{Seed: seed, Sections: 4, Version: terrain.Version})
@@ -46,11 +46,11 @@ func newWalker(seed uint64, g *ground, x, z, speed float64) *walker {
 	return w
 }
 
-// Wherever it walks, a walker touches nothing solid, keeps to its speed, passes the server's own check of moves,
-// and gets somewhere.
+// Wherever it walks, a walker touches nothing solid, keeps to its speed, passes the server's own check of moves, and
+// covers some distance.
 func TestWalkerWalksAsPlayersMay(t *testing.T) {
 	g, gen := realLand(t, 7, 3)
-	spawn := gen.Spawn() // a search, and not for free
+	spawn := gen.Spawn() // a search, which takes a while
 	rapid.Check(t, func(t *rapid.T) {
 		speed := rapid.Float64Range(1, 8).Draw(t, "speed")
 		x0, z0 := float64(spawn.X)+0.5, float64(spawn.Z)+0.5
@@ -96,7 +96,7 @@ func TestWalkerIsDeterministic(t *testing.T) {
 	}
 }
 
-// A walker that belongs to a chunk goes there, and stays.
+// A walker with a home chunk goes there, and stays.
 func TestWalkerGoesHomeAndStays(t *testing.T) {
 	g, _ := realLand(t, 5, 3)
 	w := newWalker(1, g, -40.5, -40.5, 8)
@@ -117,7 +117,7 @@ func TestWalkerGoesHomeAndStays(t *testing.T) {
 	}
 }
 
-// Where there is no land yet, a walker waits instead of walking into the unknown.
+// Where no land has arrived, a walker waits.
 func TestWalkerWaitsForLand(t *testing.T) {
 	g, _ := realLand(t, 5, 1)
 	w := newWalker(2, g, 0.5, 0.5, 8)
@@ -181,7 +181,7 @@ func TestStand(t *testing.T) {
 	}
 }
 
-// Changes count whether they come before the chunk is first looked at or after.
+// Changes apply whether they come before the chunk is first unpacked or after.
 func TestGroundKeepsChanges(t *testing.T) {
 	g := newGround(flat(10))
 	g.put(grid.ChunkPos{}, nil)
@@ -200,7 +200,7 @@ func TestGroundKeepsChanges(t *testing.T) {
 	}
 }
 
-func TestGroundTellsOfBrokenChunks(t *testing.T) {
+func TestGroundReportsBrokenChunks(t *testing.T) {
 	bad := errors.New("bad")
 	g := newGround(func([]byte) (*chunk.Chunk, error) { return nil, bad })
 	g.put(grid.ChunkPos{}, nil)
@@ -209,7 +209,7 @@ func TestGroundTellsOfBrokenChunks(t *testing.T) {
 	}
 }
 
-// A builder stays within reach, builds into air only, and takes away what he has put down.
+// A builder stays within reach, replaces air only, and removes what it has placed.
 func TestBuilderBuildsWithinReach(t *testing.T) {
 	g, _ := realLand(t, 9, 2)
 	rules := player.Rules{Reach: 5}.WithDefaults()
@@ -246,7 +246,7 @@ func TestBuilderBuildsWithinReach(t *testing.T) {
 
 func TestWalkerKeepsItsYawWhenPutBack(t *testing.T) {
 	w := walker{pose: wire.Pose{X: 1, Yaw: 2}}
-	w.put(wire.Pose{X: 5, Y: 6, Z: 7, Yaw: 1})
+	w.teleport(wire.Pose{X: 5, Y: 6, Z: 7, Yaw: 1})
 	if w.pose != (wire.Pose{X: 5, Y: 6, Z: 7, Yaw: 2}) {
 		t.Errorf("put: %+v", w.pose)
 	}

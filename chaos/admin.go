@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// status, region and invitation are what a node's admin socket answers, as far as it matters here.
+// status, region and invitation are answers of a node's admin socket, with the fields used here.
 type status struct {
 	Peer    string `json:"peer"`
 	Peers   int    `json:"peers"`
@@ -30,8 +30,8 @@ type invitation struct {
 	Token string `json:"token"`
 }
 
-// ask gets one answer over a node's admin socket.
-func ask[A any](ctx context.Context, n *Node, what string) (answer A, err error) {
+// getAdmin makes a request to a node's admin socket.
+func getAdmin[A any](ctx context.Context, n *Node, what string) (answer A, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://admin/"+what, nil)
@@ -48,7 +48,7 @@ func ask[A any](ctx context.Context, n *Node, what string) (answer A, err error)
 	if err != nil {
 		return answer, fmt.Errorf("ask node %d for %s: %w", n.Number, what, err)
 	}
-	defer response.Body.Close() //nolint:errcheck // read as far as it matters
+	defer response.Body.Close() //nolint:errcheck // read as far as needed
 	if response.StatusCode != http.StatusOK {
 		return answer, fmt.Errorf("ask node %d for %s: %s", n.Number, what, response.Status)
 	}

@@ -14,54 +14,54 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Reading is what one gateway showed of the land at a time when all was well.
+// Reading is the land as one gateway showed it while the cluster was healthy.
 type Reading struct {
 	Node     int
-	From, To time.Duration // what was shown was so at some time between
-	Final    bool          // nobody edits any more
+	From, To time.Duration // the land was like that at some time between
+	Final    bool          // all writers have stopped
 	Block    func(grid.Pos) (chunk.Block, bool)
 }
 
-// Verdict is what Check found.
+// Verdict is the result of Check.
 type Verdict struct {
-	Blocks       int // that anybody asked to change
+	Blocks       int // blocks with at least one edit
 	Asked        int
 	Acknowledged int
 	Refused      int
 	Unknown      int
 	Sights       int
 
-	Lost      int // acknowledged edits that are not there at the end, though nothing explains that
+	Lost      int // acknowledged edits that are missing at the end without explanation
 	Illegal   int // blocks whose history is not linearizable
 	Undecided int // blocks whose history could not be decided in time
-	Phantom   int // changes that were seen and that nobody had asked for, or whose edit was refused for good
-	Skipped   int // acknowledged edits that an observer with an unbroken view was never told of
-	Reversed  int // pairs of changes that an observer was told in the wrong order
-	Disagree  int // blocks that not all gateways show alike at the end
+	Phantom   int // changes that were seen although no edit asked for them, or only one that was finally refused
+	Skipped   int // acknowledged edits that an observer with an unbroken view never received
+	Reversed  int // pairs of changes that an observer received in the wrong order
+	Disagree  int // blocks that gateways show differently at the end
 
 	Findings []Finding
 }
 
-// Finding is one thing that must not be.
+// Finding is one violation.
 type Finding struct {
 	Kind string
 	Pos  grid.Pos
 	Text string
-	File string // the block's history, drawn; empty if there is none
+	File string // a drawing of the block's history; empty if there is none
 }
 
-// Bad tells whether anything was found that must not be.
+// Bad reports whether any violation was found.
 func (v *Verdict) Bad() bool {
 	return v.Lost+v.Illegal+v.Phantom+v.Skipped+v.Reversed+v.Disagree > 0
 }
 
-// history is everything that is known of one block.
+// history is everything recorded about one block.
 type history struct {
 	pos    grid.Pos
 	edits  []*Edit
 	sights []Sight
 	reads  []read
-	marks  map[int][]mark // by stream: which edits were seen, in order
+	marks  map[int][]identifiedSight // by stream: which edits were seen, in order
 }
 
 type read struct {
@@ -71,8 +71,8 @@ type read struct {
 	final    bool
 }
 
-// mark is a sight whose edit is known.
-type mark struct {
+// identifiedSight is a sight whose edit has been identified.
+type identifiedSight struct {
 	Sight
 	edit *Edit
 }
@@ -80,25 +80,25 @@ type mark struct {
 // decideLimit bounds the search for a linearization of one block.
 const decideLimit = 20 * time.Second
 
-// drawn bounds how many histories are drawn, and told of.
+// drawn is the maximum number of histories that are drawn and reported.
 const drawn = 20
 
-// Check judges what the ledger holds, and what was read at the end. Histories that are not legal are drawn into dir.
+// Check checks the ledger and the final readings. Histories that are not legal are drawn into dir.
 func Check(l *Ledger, readings []Reading, dir string) (*Verdict, error) {
 	v := &Verdict{}
 	all := collect(v, l, readings)
 	for _, h := range all {
-		v.judgeSights(h)
-		v.judgeStreams(h, l.streamEnd)
-		v.judgeEnd(h)
-		if err := v.judgeHistory(h, dir); err != nil {
+		v.identifySights(h)
+		v.checkStreams(h, l.streamEnd)
+		v.checkFinal(h)
+		if err := v.checkLinearizable(h, dir); err != nil {
 			return v, err
 		}
 	}
 	return v, nil
 }
 
-func (v *Verdict) find(kind string, pos grid.Pos, file, format string, args ...any) {
+func (v *Verdict) add(kind string, pos grid.Pos, file, format string, args ...any) {
 	if len(v.Findings) < 5*drawn {
 		v.Findings = append(v.Findings, Finding{Kind: kind, Pos: pos, Text: fmt.Sprintf(format, args...), File: file})
 	}
@@ -109,7 +109,7 @@ func collect(v *Verdict, l *Ledger, readings []Reading) []*history {
 	of := func(pos grid.Pos) *history {
 		h := by[pos]
 		if h == nil {
-			h = &history{pos: pos, marks: make(map[int][]mark)}
+			h = &history{pos: pos, marks: make(map[int][]identifiedSight)}
 			by[pos] = h
 		}
 		return h
@@ -138,7 +138,7 @@ func collect(v *Verdict, l *Ledger, readings []Reading) []*history {
 				h.reads = append(h.reads, read{r.Node, r.From, r.To, b, r.Final})
 			} else if r.Final {
 				v.Disagree++
-				v.find("unread", pos, "", "node %d did not show the chunk at the end", r.Node)
+				v.add("unread", pos, "", "node %d did not show the chunk at the end", r.Node)
 			}
 		}
 	}
@@ -148,9 +148,9 @@ func collect(v *Verdict, l *Ledger, readings []Reading) []*history {
 	})
 }
 
-// judgeSights finds out which edit each sight is of. That an edit was seen bounds when it took effect: so an edit
-// that was never answered, and was seen, is not unknown any more, and must not be lost.
-func (v *Verdict) judgeSights(h *history) {
+// identifySights identifies the edit of each sight. A sight bounds the time at which the edit took effect: so an
+// unanswered edit that was seen is no longer unknown, and must not be lost.
+func (v *Verdict) identifySights(h *history) {
 	for _, s := range h.sights {
 		var known, refused []*Edit
 		for _, e := range h.edits {
@@ -169,47 +169,47 @@ func (v *Verdict) judgeSights(h *history) {
 			if e.Seen == 0 || s.At < e.Seen {
 				e.Seen = s.At
 			}
-			h.marks[s.Stream] = append(h.marks[s.Stream], mark{s, e})
+			h.marks[s.Stream] = append(h.marks[s.Stream], identifiedSight{s, e})
 		case len(known) == 0 && len(refused) > 0:
 			v.Phantom++
-			v.find("refused but applied", h.pos, "", "%s was seen at %v; edit %d was refused (%s)", s.Block.Name(), s.At, refused[0].Number, refused[0].Code)
+			v.add("refused but applied", h.pos, "", "%s was seen at %v; edit %d was refused (%s)", s.Block.Name(), s.At, refused[0].Number, refused[0].Code)
 		case len(known) == 0:
 			v.Phantom++
-			v.find("phantom", h.pos, "", "%s was seen at %v, which nobody had asked for", s.Block.Name(), s.At)
+			v.add("phantom", h.pos, "", "%s was seen at %v, but no edit had asked for it", s.Block.Name(), s.At)
 		}
 	}
 }
 
-// tornTail is how long before its end a view may have gaps: a gateway that lost a region's leader and found another is
-// told the state, and passes on news while it builds the chunk that it will show anew.
-const tornTail = 5 * time.Second
+// gapTolerance is how long before its end a view may have gaps: a gateway that lost a region's leader and found another
+// receives the state, and forwards deltas while it rebuilds the chunk that it will show next.
+const gapTolerance = 5 * time.Second
 
-// judgeStreams checks each view of the block against the order in which edits took effect, as far as their times tell
-// it. Within a view every change is told, but for its tail.
-func (v *Verdict) judgeStreams(h *history, end func(stream int) time.Duration) {
+// checkStreams checks each view of the block against the order in which edits took effect, as far as their times
+// determine it. A view contains every change, except in its tail.
+func (v *Verdict) checkStreams(h *history, end func(stream int) time.Duration) {
 	for stream, marks := range h.marks {
-		whole := end(stream) - tornTail
-		told := make(map[*Edit]bool)
+		whole := end(stream) - gapTolerance
+		seen := make(map[*Edit]bool)
 		for _, m := range marks {
-			told[m.edit] = true
+			seen[m.edit] = true
 		}
 		for i := 1; i < len(marks); i++ {
 			a, b := marks[i-1].edit, marks[i].edit
 			if a != b && b.Outcome == Acknowledged && b.Returned < a.Invoked {
 				v.Reversed++
-				v.find("reversed", h.pos, "", "edit %d was told after edit %d, and was acknowledged before that was asked for", b.Number, a.Number)
+				v.add("reversed", h.pos, "", "edit %d arrived after edit %d, but was acknowledged before that one was asked for", b.Number, a.Number)
 			}
 			for _, w := range h.edits {
-				if marks[i].At < whole && w.Outcome == Acknowledged && !told[w] && w.Invoked > marks[i-1].At && w.Returned < b.Invoked && h.single(w) {
+				if marks[i].At < whole && w.Outcome == Acknowledged && !seen[w] && w.Invoked > marks[i-1].At && w.Returned < b.Invoked && h.single(w) {
 					v.Skipped++
-					v.find("skipped", h.pos, "", "edit %d was acknowledged between %d and %d, and an observer of both was not told of it", w.Number, a.Number, b.Number)
+					v.add("skipped", h.pos, "", "edit %d was acknowledged between %d and %d, but an observer of both did not receive it", w.Number, a.Number, b.Number)
 				}
 			}
 		}
 	}
 }
 
-// single tells whether no other edit put the same block there, so that a sight of it can only be this edit's.
+// single reports whether no other edit put the same block there, so that a sight of it can only be this edit's.
 func (h *history) single(w *Edit) bool {
 	for _, e := range h.edits {
 		if e != w && e.Block == w.Block {
@@ -219,8 +219,8 @@ func (h *history) single(w *Edit) bool {
 	return true
 }
 
-// judgeEnd asks of what stands there at the end whether an edit explains it that no acknowledged one came after.
-func (v *Verdict) judgeEnd(h *history) {
+// checkFinal checks that an edit explains the final block, and that no acknowledged edit came after it.
+func (v *Verdict) checkFinal(h *history) {
 	var ends []read
 	for _, r := range h.reads {
 		if r.final {
@@ -230,7 +230,7 @@ func (v *Verdict) judgeEnd(h *history) {
 	for _, r := range ends {
 		if r.block != ends[0].block {
 			v.Disagree++
-			v.find("disagree", h.pos, "", "at the end node %d shows %s, node %d %s", ends[0].node, ends[0].block.Name(), r.node, r.block.Name())
+			v.add("disagree", h.pos, "", "at the end node %d shows %s, node %d %s", ends[0].node, ends[0].block.Name(), r.node, r.block.Name())
 			return
 		}
 	}
@@ -238,7 +238,7 @@ func (v *Verdict) judgeEnd(h *history) {
 		return
 	}
 	final := ends[0].block
-	covered := func(until time.Duration) *Edit { // an acknowledged edit that began after that
+	covered := func(until time.Duration) *Edit { // an acknowledged edit that began later
 		for _, w := range h.edits {
 			if w.Outcome == Acknowledged && w.Invoked > until {
 				return w
@@ -249,7 +249,7 @@ func (v *Verdict) judgeEnd(h *history) {
 	var missing *Edit
 	if final == chunk.Air {
 		if missing = covered(-1); missing == nil {
-			return // as it was in the beginning
+			return // unchanged
 		}
 	}
 	for _, e := range h.edits {
@@ -264,14 +264,14 @@ func (v *Verdict) judgeEnd(h *history) {
 		missing = covered(-1)
 	}
 	if missing == nil {
-		return // nothing was acknowledged: nothing is lost
+		return // no edit was acknowledged, so none is lost
 	}
 	v.Lost++
-	v.find("lost", h.pos, "", "%s is there at the end; edit %d of %s by %s (sequence %d) was acknowledged at %v",
+	v.add("lost", h.pos, "", "%s is there at the end; edit %d of %s by %s (sequence %d) was acknowledged at %v",
 		final.Name(), missing.Number, missing.Block.Name(), missing.Player, missing.Seq, missing.Returned)
 }
 
-// end is when an edit had taken effect at the latest; far in the future if it may still do.
+// end returns the latest time at which an edit took effect; far in the future if it still may.
 func (e *Edit) end() time.Duration {
 	end := time.Duration(math.MaxInt64)
 	if e.Outcome == Acknowledged {
@@ -283,7 +283,7 @@ func (e *Edit) end() time.Duration {
 	return end
 }
 
-// blockModel is one block as porcupine's state machine: it holds what was put there last.
+// blockModel is one block as porcupine's state machine. Its state is the last block put there.
 var blockModel = porcupine.Model{
 	Init: func() any { return chunk.Air },
 	Step: func(state, input, output any) (bool, any) {
@@ -308,9 +308,9 @@ type operation struct {
 	outcome Outcome
 }
 
-// judgeHistory lets porcupine look for an order of all edits and readings of the block that explains what everybody
-// was told. Edits that are unknown, and were not seen, may take effect at any later time, or never.
-func (v *Verdict) judgeHistory(h *history, dir string) error {
+// checkLinearizable lets porcupine search for an order of all edits and readings of the block that is consistent with all
+// answers. Unknown edits that were not seen may take effect at any later time, or never.
+func (v *Verdict) checkLinearizable(h *history, dir string) error {
 	var ops []porcupine.Operation
 	clients := make(map[string]int)
 	client := func(name string) int {
@@ -348,6 +348,6 @@ func (v *Verdict) judgeHistory(h *history, dir string) error {
 			return fmt.Errorf("draw history of block %v: %w", h.pos, err)
 		}
 	}
-	v.find(string(result), h.pos, file, "no order of its %d edits and %d readings explains them", len(h.edits), len(h.reads))
+	v.add(string(result), h.pos, file, "no order of its %d edits and %d readings is consistent", len(h.edits), len(h.reads))
 	return nil
 }

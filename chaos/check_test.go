@@ -17,12 +17,12 @@ func put(b chunk.Block, invoked, returned int, o Outcome) *Edit {
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
-// What the checker must find, and what it must let pass.
+// Histories in which the checker must find a violation, and histories that it must accept.
 func TestCheck(t *testing.T) {
 	const a, b, c = chunk.Stone, chunk.Glass, chunk.Brick
 	for name, test := range map[string]struct {
 		edits  []*Edit
-		sights []Sight // all of one stream unless they say otherwise
+		sights []Sight // all of one stream unless they set another
 		ends   []chunk.Block
 		want   Verdict
 	}{
@@ -59,7 +59,7 @@ func TestCheck(t *testing.T) {
 			edits: []*Edit{put(a, 1, 2, Refused)}, sights: []Sight{{At: seconds(2), Block: a, Stream: 1}}, ends: []chunk.Block{chunk.Air},
 			want: Verdict{Phantom: 1},
 		},
-		"a change that nobody asked for": {
+		"a change without an edit": {
 			edits: []*Edit{put(a, 5, 6, Acknowledged)}, sights: []Sight{{At: seconds(4), Block: a, Stream: 1}}, ends: []chunk.Block{a},
 			want: Verdict{Phantom: 1},
 		},
@@ -68,11 +68,11 @@ func TestCheck(t *testing.T) {
 			sights: []Sight{{At: seconds(2), Block: a, Stream: 1}, {At: seconds(8), Block: c, Stream: 1}}, ends: []chunk.Block{c},
 			want: Verdict{Skipped: 1},
 		},
-		"nobody must see all over two views": {
+		"two views may miss changes between them": {
 			edits:  []*Edit{put(a, 1, 2, Acknowledged), put(b, 4, 5, Acknowledged), put(c, 7, 8, Acknowledged)},
 			sights: []Sight{{At: seconds(2), Block: a, Stream: 1}, {At: seconds(8), Block: c, Stream: 2}}, ends: []chunk.Block{c},
 		},
-		"told in the wrong order": {
+		"received in the wrong order": {
 			edits:  []*Edit{put(a, 1, 2, Acknowledged), put(b, 4, 5, Acknowledged)},
 			sights: []Sight{{At: seconds(5), Block: b, Stream: 1}, {At: seconds(6), Block: a, Stream: 1}}, ends: []chunk.Block{b},
 			want: Verdict{Reversed: 1},
@@ -125,7 +125,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Two gateways may disagree about a block that was read while players edit, not about what rests.
+// Gateways may disagree about a block that was read during edits, but not about one at rest.
 func TestCheckReadingsAmidst(t *testing.T) {
 	dir := t.TempDir()
 	l, err := OpenLedger(filepath.Join(dir, "ledger"))
@@ -156,7 +156,7 @@ func TestCheckReadingsAmidst(t *testing.T) {
 	}
 }
 
-// The ledger's file holds every edit as it was asked for and answered.
+// The ledger's file has a line for every edit asked for and for every answer.
 func TestLedgerFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
 	l, err := OpenLedger(path)

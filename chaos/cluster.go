@@ -15,7 +15,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// seed is of a flat world of one section, whose players begin 23 blocks from a corner where four regions meet: chunk 0, 0.
+// seed is that of a flat world of one section. Its players begin 23 blocks from the corner of chunk 0, 0, where four
+// regions meet.
 const seed = "2720"
 
 // spawnX and spawnZ are the column in which they begin.
@@ -24,28 +25,28 @@ const spawnX, spawnZ = -16, -16
 // cellLength is the label length of the cells that the catalog founds.
 const cellLength = 4
 
-// ClusterOptions say what daemons to run.
+// ClusterOptions configure the daemons.
 type ClusterOptions struct {
 	Binary   string // path of voxeld
 	Nodes    int
-	Disks    bool   // each node has a disk of its own, which can be cut and filled
-	Networks bool   // each node has a network namespace of its own, which can be cut off
+	Disks    bool   // each node has its own disk, which can lose power and be filled
+	Networks bool   // each node has its own network namespace, which can be cut off
 	LogLevel string // of the daemons; empty means info
 	LogDir   string
 	Args     []string // further flags of voxeld run
 }
 
-// Cluster is a few daemons of one world, on this machine.
+// Cluster is a set of daemons of one world, on this machine.
 type Cluster struct {
 	Nodes []*Node
 
 	slot    *Slot
 	network *network // nil without namespaces
 	logger  *slog.Logger
-	token   string // of an earlier invite, while nobody can make one
+	token   string // of an earlier invite, used while no node can make one
 }
 
-// NewCluster prepares the nodes, and starts none.
+// NewCluster prepares the nodes without starting them.
 func NewCluster(slot *Slot, o ClusterOptions, logger *slog.Logger) (*Cluster, error) {
 	c := &Cluster{slot: slot, logger: logger}
 	if o.Networks {
@@ -76,7 +77,7 @@ func (c *Cluster) newNode(i int, o ClusterOptions) (*Node, error) {
 		pid: filepath.Join(c.slot.Dir, name+".pid"), log: filepath.Join(o.LogDir, name+".log"),
 	}
 	if c.network != nil {
-		ip, n.into = c.network.address(i), c.network.into(i)
+		ip, n.execPrefix = c.network.address(i), c.network.execPrefix(i)
 	}
 	n.Game = ip + ":4002"
 	level := o.LogLevel
@@ -99,7 +100,7 @@ func (c *Cluster) newNode(i int, o ClusterOptions) (*Node, error) {
 	return n, nil
 }
 
-// Start makes the world on the first node, and starts the others, all at once.
+// Start creates the world on the first node, and starts the others, all at once.
 func (c *Cluster) Start(ctx context.Context) error {
 	if err := c.Found(ctx); err != nil {
 		return err
@@ -107,7 +108,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return c.startAll(ctx, c.Nodes[1:])
 }
 
-// Found makes the world, and starts the first node alone.
+// Found creates the world, and starts only the first node.
 func (c *Cluster) Found(ctx context.Context) error {
 	first := c.Nodes[0]
 	if out, err := exec.CommandContext(ctx, first.binary, "init", "--data-dir", first.dir, "--sections", "1", "--seed", seed).CombinedOutput(); err != nil {
@@ -116,12 +117,12 @@ func (c *Cluster) Found(ctx context.Context) error {
 	return c.startNode(ctx, first)
 }
 
-// startNode starts a node: a new one joins through one that runs.
+// startNode starts a node. A new one joins through one that runs.
 func (c *Cluster) startNode(ctx context.Context, n *Node) error {
 	return n.start(ctx, c.invite(ctx, n))
 }
 
-// startAll starts nodes together, and returns when all serve.
+// startAll starts nodes concurrently, and returns when all serve.
 func (c *Cluster) startAll(ctx context.Context, nodes []*Node) error {
 	for _, n := range nodes {
 		if err := n.launch(c.invite(ctx, n)); err != nil {
@@ -135,16 +136,16 @@ func (c *Cluster) startAll(ctx context.Context, nodes []*Node) error {
 	return errors.Join(errs...)
 }
 
-// invite is what the node is told to join; nothing for the first of all, or one that knows its world already.
+// invite returns a join token for the node; "" for the first node, and for one that has joined before.
 func (c *Cluster) invite(ctx context.Context, whom *Node) string {
 	if whom.peer != "" {
-		return "" // its database knows the world and the other nodes
+		return "" // its database has the world and the other nodes
 	}
 	for _, n := range c.Nodes {
 		if n == whom || !n.Serves() {
 			continue
 		}
-		if a, err := ask[invitation](ctx, n, "invite"); err == nil {
+		if a, err := getAdmin[invitation](ctx, n, "invite"); err == nil {
 			c.token = a.Token
 			break
 		}
@@ -152,7 +153,7 @@ func (c *Cluster) invite(ctx context.Context, whom *Node) string {
 	return c.token
 }
 
-// Stop ends all nodes, however they are.
+// Stop kills all nodes, whatever their state.
 func (c *Cluster) Stop() error {
 	var errs []error
 	for _, n := range c.Nodes {
@@ -161,7 +162,7 @@ func (c *Cluster) Stop() error {
 	return errors.Join(errs...)
 }
 
-// peer is the node with the peer id; nil if none has it.
+// peer returns the node with that peer id; nil if there is none.
 func (c *Cluster) peer(id string) *Node {
 	i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.peer == id })
 	if i < 0 {
@@ -170,7 +171,7 @@ func (c *Cluster) peer(id string) *Node {
 	return c.Nodes[i]
 }
 
-// at is the node whose game address that is; nil if none has it.
+// at returns the node with that game address; nil if there is none.
 func (c *Cluster) at(game string) *Node {
 	i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.Game == game })
 	if i < 0 {
@@ -179,26 +180,26 @@ func (c *Cluster) at(game string) *Node {
 	return c.Nodes[i]
 }
 
-// cellOf is the name of the region's cell that holds the position.
+// cellOf returns the name of the region's cell that contains the position.
 func cellOf(pos grid.Pos) string { return grid.CellAt(pos.Chunk(), cellLength).String() }
 
-// leading is each region as its leader tells of it, by cell. A leader that was deposed and does not know it has
-// the smaller term.
+// leading returns each region as its leader reports it, by cell. If two nodes claim to lead, the one with the larger
+// term counts.
 func (c *Cluster) leading(ctx context.Context) map[string]region {
-	led, _ := c.census(ctx)
+	led, _ := c.countOpen(ctx)
 	return led
 }
 
-// census is leading, and on how many nodes each region is open: a damaged copy is not.
-func (c *Cluster) census(ctx context.Context) (led map[string]region, open map[string]int) {
+// countOpen returns leading, and the number of nodes on which each region is open. A damaged copy is not open.
+func (c *Cluster) countOpen(ctx context.Context) (led map[string]region, open map[string]int) {
 	led, open = make(map[string]region), make(map[string]int)
 	for _, n := range c.Nodes {
 		if !n.Serves() {
 			continue
 		}
-		regions, err := ask[[]region](ctx, n, "regions")
+		regions, err := getAdmin[[]region](ctx, n, "regions")
 		if err != nil {
-			continue // it is on its way down or up
+			continue // it is stopping or starting
 		}
 		for _, r := range regions {
 			open[r.Cell]++
@@ -210,14 +211,14 @@ func (c *Cluster) census(ctx context.Context) (led map[string]region, open map[s
 	return led, open
 }
 
-// settled tells whether every region of the cells has so many members, and every node knows so many others;
-// else what is missing.
-func (c *Cluster) settled(ctx context.Context, cells []string, members, peers int) (missing string) {
+// missingMembers returns what is missing until every region of the cells has that many members, and every node is connected
+// to that many others.
+func (c *Cluster) missingMembers(ctx context.Context, cells []string, members, peers int) (missing string) {
 	for _, n := range c.Nodes {
 		if !n.Serves() {
 			continue
 		}
-		s, err := ask[status](ctx, n, "status")
+		s, err := getAdmin[status](ctx, n, "status")
 		if err != nil {
 			return err.Error()
 		}
@@ -228,16 +229,16 @@ func (c *Cluster) settled(ctx context.Context, cells []string, members, peers in
 			return fmt.Sprintf("node %d does not know who leads the catalog", n.Number)
 		}
 	}
-	led, open := c.census(ctx)
+	led, open := c.countOpen(ctx)
 	for _, cell := range cells {
 		r, ok := led[cell]
 		if !ok {
-			return "nobody leads region " + cell
+			return "no leader of region " + cell
 		}
 		if open[cell] < members {
 			return fmt.Sprintf("region %s is open on %d nodes", cell, open[cell])
 		}
-		// No more than that either: a member that is gone and still listed counts towards majorities.
+		// Nor may there be more: a removed member that is still listed counts towards majorities.
 		alive := 0
 		for _, m := range r.Members {
 			if n := c.peer(m); n != nil && n.Serves() {
@@ -251,7 +252,7 @@ func (c *Cluster) settled(ctx context.Context, cells []string, members, peers in
 	return ""
 }
 
-// eventually asks until nothing is missing any more, and gives the time that took.
+// eventually polls until missing returns "", and returns how long that took.
 func eventually(ctx context.Context, limit time.Duration, missing func() string) (time.Duration, error) {
 	start := time.Now()
 	for {
@@ -271,7 +272,7 @@ func eventually(ctx context.Context, limit time.Duration, missing func() string)
 	}
 }
 
-// panics are the lines of the nodes' logs that no daemon may write.
+// panics returns the lines of the nodes' logs that report a panic or a data race.
 func (c *Cluster) panics() ([]string, error) {
 	var found []string
 	for _, n := range c.Nodes {

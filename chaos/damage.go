@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// This file is disks that are full, and disks that lie.
+// This file makes disks full, and flips bits in databases.
 
-// fills fills the disk of one node, or of all, and makes room again.
+// fills fills the disk of one node, or of all, and frees it again.
 func (d *driver) fills(ctx context.Context) error {
 	for i := 0; d.more(ctx, i); i++ {
-		victims := d.some(1)
+		victims := d.drawNodes(1)
 		if i%3 == 2 {
 			victims = d.Nodes
 		}
 		if err := d.fill(ctx, victims, 10*time.Second); err != nil {
 			return err
 		}
-		if err := d.calm(ctx); err != nil {
+		if err := d.waitHealthy(ctx); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
 }
 
-// shortFill fills a disk for a moment, and measures nothing.
+// shortFill fills a disk for a moment, without measurements.
 func (d *driver) shortFill(ctx context.Context) error {
-	victims := d.some(1)
+	victims := d.drawNodes(1)
 	d.log("disk full", victims)
 	d.report.fault("disk full")
 	if err := victims[0].disk.fill(); err != nil {
@@ -57,7 +57,7 @@ func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) 
 	pause(ctx, hold/2)
 	mark, full := d.ledger.Count(), d.ledger.Now()
 	if _, err := readAll(ctx, victims, d.ledger, readLimit/4); err != nil && ctx.Err() == nil {
-		d.report.problem("event %d, %s: reads do not go on: %v", d.report.Events, kind, err)
+		d.report.problem("event %d, %s: reads stopped: %v", d.report.Events, kind, err)
 	}
 	pause(ctx, hold/2)
 	acked := 0
@@ -83,13 +83,14 @@ func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) 
 	return ctx.Err()
 }
 
-// flips flips bits in the database of one node while it is stopped. The node may refuse the database, at once or later:
-// then it is wiped, as an operator does, and joins anew. Or it goes on, because nothing that is used was hit, or because it
-// mends itself. What it must not do is show wrong blocks: it is read when it is back, and so are all at the end.
+// flips flips bits in the database of one node while it is stopped. The node may refuse the database, at once or
+// later: then it is wiped, as an operator would, and joins as a new node. Or it continues, because no used page was
+// hit, or because it repairs itself. It must not show wrong blocks: it is read when it is back, and all nodes are
+// read at the end.
 func (d *driver) flips(ctx context.Context) error {
 	for i := 0; d.more(ctx, i); i++ {
-		n := d.some(1)[0]
-		bits := []int{1, 8, 64}[d.dice.IntN(3)]
+		n := d.drawNodes(1)[0]
+		bits := []int{1, 8, 64}[d.rng.IntN(3)]
 		d.log("bits flipped", []*Node{n}, "bits", bits)
 		d.report.fault(fmt.Sprintf("bits flipped: %d", bits))
 		d.mayDie.Store(n)
@@ -103,27 +104,27 @@ func (d *driver) flips(ctx context.Context) error {
 			return err
 		}
 		pause(ctx, 2*time.Second)
-		if _, died := n.diedAlone(); died || !n.Serves() {
+		if _, died := n.exitedUnexpectedly(); died || !n.Serves() {
 			d.report.count("flips: database refused while the node ran", "", 1)
-			if err := d.replace(ctx, n, n.lastWords()); err != nil {
+			if err := d.replace(ctx, n, n.logTail()); err != nil {
 				return err
 			}
 		}
-		if err := d.calm(ctx); err != nil {
+		if err := d.waitHealthy(ctx); err != nil {
 			return err
 		}
 		if !n.Serves() {
 			d.report.count("flips: database refused while the node ran", "", 1)
-			if err := d.replace(ctx, n, n.lastWords()); err != nil {
+			if err := d.replace(ctx, n, n.logTail()); err != nil {
 				return err
 			}
-			if err := d.calm(ctx); err != nil {
+			if err := d.waitHealthy(ctx); err != nil {
 				return err
 			}
 		}
 		d.mayDie.Store(nil)
-		// A second node must not be damaged before the first is whole: that would be more than a minority.
-		if _, err := eventually(ctx, healLimit, func() string { return d.whole(ctx) }); err != nil && ctx.Err() == nil {
+		// A second node must not be damaged before the first has recovered: that would be more than a minority.
+		if _, err := eventually(ctx, healLimit, func() string { return d.missing(ctx) }); err != nil && ctx.Err() == nil {
 			d.report.problem("event %d: %v", d.report.Events, err)
 			return nil
 		}
@@ -132,23 +133,23 @@ func (d *driver) flips(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// flip flips so many bits of a file, anywhere.
+// flip flips that many random bits of a file.
 func (d *driver) flip(path string, bits int) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return fmt.Errorf("flip bits: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // Sync told
+	defer file.Close() //nolint:errcheck // Sync has reported errors
 	info, err := file.Stat()
 	if err != nil {
 		return fmt.Errorf("flip bits: %w", err)
 	}
 	for range bits {
-		at, b := d.dice.Int64N(info.Size()), make([]byte, 1)
+		at, b := d.rng.Int64N(info.Size()), make([]byte, 1)
 		if _, err := file.ReadAt(b, at); err != nil {
 			return fmt.Errorf("flip bits: %w", err)
 		}
-		b[0] ^= 1 << d.dice.IntN(8)
+		b[0] ^= 1 << d.rng.IntN(8)
 		if _, err := file.WriteAt(b, at); err != nil {
 			return fmt.Errorf("flip bits: %w", err)
 		}
@@ -156,7 +157,7 @@ func (d *driver) flip(path string, bits int) error {
 	return file.Sync()
 }
 
-// startFlipped starts a node whose database was damaged; if it refuses, the node is replaced by a new one.
+// startFlipped starts a node with a damaged database. If it refuses the database, it is replaced by a new node.
 func (d *driver) startFlipped(ctx context.Context, n *Node) error {
 	err := d.startAll(ctx, []*Node{n})
 	if err == nil {
@@ -170,13 +171,14 @@ func (d *driver) startFlipped(ctx context.Context, n *Node) error {
 	return d.replace(ctx, n, err.Error())
 }
 
-// exitData is voxeld's exit code for a data directory that it cannot use.
+// exitData is voxeld's exit code for an unusable data directory.
 const exitData = 3
 
-// replace wipes a node that refused its database, and starts it as a new one. Its last words must say why.
+// replace wipes a node that refused its database, and starts it as a new one. The end of its log must state the
+// reason.
 func (d *driver) replace(ctx context.Context, n *Node, words string) error {
 	if code, _ := n.exitCode(); code != exitData || !strings.Contains(words, "damaged") {
-		d.report.problem("event %d: node %d does not say clearly that its database is damaged: exit code %d, %s", d.report.Events, n.Number, code, words)
+		d.report.problem("event %d: node %d did not report a damaged database: exit code %d, %s", d.report.Events, n.Number, code, words)
 	}
 	if err := errors.Join(n.kill(), n.wipe()); err != nil {
 		return err

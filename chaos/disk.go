@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// disk is a filesystem of a node's own: ext4 in a file, over a loop device. It can lose power, and be filled.
+// disk is a node's own filesystem: ext4 in a file, over a loop device. It can lose power, and be filled.
 type disk struct {
 	image, at string
 }
@@ -18,7 +18,7 @@ type disk struct {
 // diskBytes is the size of a disk. Its file is sparse.
 const diskBytes = 256 << 20
 
-// DisksMissing says why nodes cannot have disks of their own here; empty if they can.
+// DisksMissing returns why nodes cannot have their own disks here; "" if they can.
 func DisksMissing() string {
 	if os.Geteuid() != 0 {
 		return "loop devices need root"
@@ -29,7 +29,7 @@ func DisksMissing() string {
 	return missingTools("mkfs.ext4", "mount")
 }
 
-// makeDisk makes an empty disk, and mounts it.
+// makeDisk creates an empty disk, and mounts it.
 func makeDisk(image, at string) (*disk, error) {
 	file, err := os.Create(image)
 	if err != nil {
@@ -38,7 +38,7 @@ func makeDisk(image, at string) (*disk, error) {
 	if err := errors.Join(file.Truncate(diskBytes), file.Close()); err != nil {
 		return nil, fmt.Errorf("make disk image: %w", err)
 	}
-	// No blocks for root: a full disk shall be full for the node, which runs as root here.
+	// No blocks reserved for root: nodes run as root here, and a full disk must be full for them.
 	if err := run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "lazy_itable_init=1", image); err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ const (
 	shutdownNoLog   = 2          // EXT4_GOING_FLAGS_NOLOGFLUSH: not even the journal is written
 )
 
-// cut takes the power away: what the filesystem has not written to the image yet is lost for good.
+// cut cuts the power: data that the filesystem has not written to the image yet is lost.
 func (d *disk) cut() error {
 	dir, err := os.Open(d.at)
 	if err != nil {
@@ -88,7 +88,7 @@ func (d *disk) cut() error {
 	return nil
 }
 
-// remount is the disk after the power is back: the journal is replayed.
+// remount mounts the disk after the power is back, which replays the journal.
 func (d *disk) remount() error {
 	if err := d.unmount(); err != nil {
 		return err
@@ -98,13 +98,13 @@ func (d *disk) remount() error {
 
 func (d *disk) filler() string { return filepath.Join(d.at, "filler") }
 
-// fill takes all room that is left.
+// fill uses up all free space.
 func (d *disk) fill() error {
 	file, err := os.OpenFile(d.filler(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return fmt.Errorf("fill disk: %w", err)
 	}
-	// Large pieces first, then what is left of a block.
+	// Large pieces first, then the rest of a block.
 	for _, size := range []int{1 << 20, 4096} {
 		piece := make([]byte, size)
 		for {
@@ -122,10 +122,10 @@ func (d *disk) fill() error {
 	return nil
 }
 
-// makeRoom takes the filler away.
+// makeRoom removes the filler.
 func (d *disk) makeRoom() error {
 	if err := os.Remove(d.filler()); err != nil {
-		return fmt.Errorf("make room: %w", err)
+		return fmt.Errorf("remove filler: %w", err)
 	}
 	return nil
 }

@@ -1,42 +1,45 @@
-// Package chaos proves, with real daemons, that what was acknowledged is not lost. It starts some on this machine, lets
-// players edit through their gateways, makes faults, lets everything heal, reads the land at every gateway, and judges
-// what everybody was told against a ledger of its own. docs/reliability.md says how to run it and read its findings.
+// Package chaos tests, with real daemons, that no acknowledged edit is lost. It starts daemons on this machine, lets
+// players edit through their gateways, injects faults, lets the cluster recover, reads the land at every gateway, and
+// checks everything that players received against its own ledger. docs/reliability.md explains how to run it and read
+// its findings.
 //
 // # What the history contains
 //
-// Players speak the session protocol. Forty of them (at 200 edits/s) work in four regions that meet at a corner; each
-// has a home gateway, so that every region is edited through every gateway. Those of a region work on the same plot of
-// 9×9×4 blocks at a time and race for some blocks of it; after 450 edits they go on, so that most blocks are written a
-// few times within seconds and then rest until the end, where a lost edit shows.
+// Players use the session protocol. Forty of them (at 200 edits/s) work in four regions that meet at a corner; each
+// has a home gateway, so that every region is edited through every gateway. Those of a region work on the same plot
+// of 9×9×4 blocks at a time and race for some blocks of it. After 450 edits they move to the next plot: most blocks
+// are written a few times within seconds and then rest until the end, where a lost edit shows.
 //
-// An edit's interval runs from just before it is first sent until its ack is read. A player whose gateway dies, or does
-// not answer for 8 s (of every two, one waits for ever), joins through another and sends what is unanswered again, under
-// the same sequence: one operation, however often it is sent. He follows a gateway that goes away and says where to. What is acknowledged has taken effect within its interval.
-// What was refused when it was sent for the first time has taken none; not counted so is "unavailable", after which
-// the protocol lets a client ask again, as players do. What is never answered is unknown: it may take effect at any time after
-// it was sent, or never. But an unknown edit whose change anybody was told of has happened by then, and must stay.
+// An edit's interval runs from just before it is first sent until its ack is read. A player whose gateway dies, or
+// does not answer for 8 s (half of the players wait forever instead), joins through another gateway and sends
+// unanswered edits again, under the same sequence: one operation, however often it is sent. A player also follows the
+// redirect of a gateway that shuts down. An acknowledged edit has taken effect within its interval. An edit that was
+// refused on its first attempt has taken none. The code "unavailable" is not such a refusal: the protocol lets a
+// client ask again, and players do. An edit that is never answered is unknown: it may take effect at any time after
+// it was sent, or never. But once any player has received the change of an unknown edit, it has taken effect, and
+// must stay.
 //
 // The protocol has no linearizable read: a gateway shows its mirror, which follows the region's leader. Three things
-// stand for reads:
+// take the place of reads:
 //
-//   - Final readings. When all is healed, and every edit answered, a new session at every gateway is shown the whole
+//   - Final readings. After recovery, when every edit is answered, a new session at every gateway receives the whole
 //     area. All must agree, and porcupine must find an order of each block's edits that ends with what they show.
-//   - Readings amidst. From time to time, when all is well, the same while players edit. Such a reading is of some time
-//     between 2 s before its session was opened (a mirror may be behind) and its end.
-//   - Changes that players are told of. A block's edits put different blocks in turn, so a change tells which edit it is
-//     of, if only one can be meant. A change must have been asked for; two must not be told in an order that their
-//     intervals exclude; and nobody who is told of changes before and after an acknowledged edit may miss it, since a view tells all
-//     changes of a chunk (but for its last 5 s, before the chunk is shown anew).
+//   - Intermediate readings. From time to time, while the cluster is healthy, the same is done during edits. Such a
+//     reading is of some time between 2 s before its session was opened (a mirror may lag) and its end.
+//   - Changes that players receive. A block's edits put different blocks in turn, so a change identifies its edit, if
+//     only one is possible. A change must have been asked for. Two changes must not arrive in an order that their
+//     intervals exclude. An observer who receives changes before and after an acknowledged edit must not miss it,
+//     since a view contains all changes of a chunk (except in its last 5 s, before the chunk is shown anew).
 //
 // Histories are checked per block with porcupine; one that is not legal is drawn.
 //
-// # Who owns what
+// # Ownership
 //
-// A run is one goroutine, which makes the faults and owns the nodes. Each player is a goroutine, with one more that
-// reads its connection; they are awaited by Writers.Stop. What they share is the Ledger and whether a Node serves.
-// A slot keeps runs on one machine apart, and its sweep clears away what a killed run left: processes, mounts, loop
-// devices, namespaces, files.
+// A run is one goroutine, which injects the faults and owns the nodes. Each player is a goroutine, with one more that
+// reads its connection; Writers.Stop awaits them. They share the Ledger and whether a Node serves. A slot separates
+// concurrent runs on one machine. Its sweep removes what a killed run left: processes, mounts, loop devices,
+// namespaces, files.
 //
-// Floor 6: only cmd/chaos imports it. It imports chunk, grid and wire only, so it can cheat in no way that another
-// client could not.
+// Layer 6: only cmd/chaos imports it. It imports chunk, grid and wire only, so that it has no means that another
+// client lacks.
 package chaos

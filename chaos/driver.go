@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Options say what run to make. The zero value of a field means its default.
+// Options configure a run. The zero value of a field means its default.
 type Options struct {
 	Scenario string        // one of Scenarios
 	Events   int           // faults; default the scenario's
@@ -23,10 +23,10 @@ type Options struct {
 	Nodes    int           // default 5
 	Rate     float64       // edits a second; default 200
 	Binary   string        // voxeld
-	Out      string        // directory for ledger, logs, report and histories; must not hold a run yet
+	Out      string        // directory for ledger, logs, report and histories; must not contain a run yet
 	LogLevel string        // of the daemons; default info
-	Limit    time.Duration // the faults end after that, however many there were; default none
-	Command  string        // for the report: makes the same run again
+	Limit    time.Duration // faults end after that, whatever their number; default none
+	Command  string        // for the report: the command that repeats the run
 }
 
 func (o Options) withDefaults(s *scenario) Options {
@@ -52,21 +52,21 @@ type driver struct {
 	ledger  *Ledger
 	writers *Writers
 	report  *Report
-	dice    *rand.Rand
+	rng     *rand.Rand
 	logger  *slog.Logger
-	until   time.Time // of Limit; zero if there is none
+	until   time.Time // the end of Limit; zero if there is none
 
-	mayDie   atomic.Pointer[Node] // it may end by itself just now
-	readings []Reading            // while players edited
+	mayDie   atomic.Pointer[Node] // this node may exit by itself at the moment
+	readings []Reading            // during edits
 }
 
-// Run makes a run: starts the daemons, lets players edit, makes the scenario's faults, lets everything heal, reads
-// the land at all gateways, and judges. The report is valid also with an error, as far as the run came; an error
-// means that the run itself could not be made, not that something was found.
+// Run makes a run: it starts the daemons, lets players edit, injects the scenario's faults, lets the cluster recover,
+// reads the land at all gateways, and checks the history. An error means that the run failed, not that it found a
+// violation. With an error the report is valid as far as the run came.
 func Run(ctx context.Context, o Options, logger *slog.Logger) (*Report, error) {
 	s := find(o.Scenario)
 	if s == nil {
-		return nil, fmt.Errorf("there is no scenario %q; there are: %s", o.Scenario, strings.Join(Scenarios(), ", "))
+		return nil, fmt.Errorf("unknown scenario %q; known are: %s", o.Scenario, strings.Join(Scenarios(), ", "))
 	}
 	o = o.withDefaults(s)
 	r := &Report{Scenario: o.Scenario, Seed: o.Seed, Command: o.Command, Out: o.Out, Faults: make(map[string]int)}
@@ -81,7 +81,7 @@ func Run(ctx context.Context, o Options, logger *slog.Logger) (*Report, error) {
 	if err != nil {
 		return r, err
 	}
-	d := &driver{o: o, report: r, dice: rand.New(rand.NewPCG(o.Seed, 7)), logger: logger}
+	d := &driver{o: o, report: r, rng: rand.New(rand.NewPCG(o.Seed, 7)), logger: logger}
 	cluster := ClusterOptions{
 		Binary: o.Binary, Nodes: o.Nodes, Disks: disks, Networks: networks, LogLevel: o.LogLevel,
 		LogDir: filepath.Join(o.Out, "logs"), Args: s.args,
@@ -130,17 +130,17 @@ func (d *driver) run(ctx context.Context, s *scenario) (err error) {
 	return errors.Join(err, d.lookForPanics())
 }
 
-// faults is the scenario's part of the run, after everything is settled.
+// faults is the scenario's part of the run, after the cluster is settled.
 func (d *driver) faults(ctx context.Context, s *scenario) error {
 	if !s.alone {
-		took, err := eventually(ctx, 60*time.Second, func() string { return d.whole(ctx) })
+		took, err := eventually(ctx, 60*time.Second, func() string { return d.missing(ctx) })
 		if err != nil {
 			return fmt.Errorf("wait for all regions before the first fault: %w", err)
 		}
 		d.logger.Info("all regions have their members", "after", took.Round(time.Millisecond))
 	}
 	mark := d.ledger.Count()
-	if _, err := eventually(ctx, 60*time.Second, func() string { return d.busy(mark) }); err != nil {
+	if _, err := eventually(ctx, 60*time.Second, func() string { return d.missingEdits(mark) }); err != nil {
 		return fmt.Errorf("wait for edits before the first fault: %w", err)
 	}
 	if d.o.Limit > 0 {
@@ -149,8 +149,8 @@ func (d *driver) faults(ctx context.Context, s *scenario) error {
 	return s.run(d, ctx)
 }
 
-// busy tells what is missing until edits were acknowledged in every region since the mark.
-func (d *driver) busy(mark int) string {
+// missingEdits returns what is missing until edits were acknowledged in every region since the mark.
+func (d *driver) missingEdits(mark int) string {
 	done := make(map[string]int)
 	for _, e := range d.ledger.Since(mark) {
 		if e.Outcome == Acknowledged {
@@ -165,12 +165,12 @@ func (d *driver) busy(mark int) string {
 	return ""
 }
 
-// whole tells what is missing until the cluster is as it should be: everybody connected, all regions with all members.
-func (d *driver) whole(ctx context.Context) string {
-	return d.settled(ctx, d.writers.Cells(), min(3, d.o.Nodes), d.o.Nodes-1)
+// missing returns what is missing until the cluster is healthy: all nodes connected, all regions with all members.
+func (d *driver) missing(ctx context.Context) string {
+	return d.missingMembers(ctx, d.writers.Cells(), min(3, d.o.Nodes), d.o.Nodes-1)
 }
 
-// more tells whether another event is to be made.
+// more reports whether to make another event.
 func (d *driver) more(ctx context.Context, event int) bool {
 	if ctx.Err() != nil || event >= d.o.Events || !d.until.IsZero() && time.Now().After(d.until) {
 		return false
@@ -179,14 +179,14 @@ func (d *driver) more(ctx context.Context, event int) bool {
 	return true
 }
 
-// end lets everything heal, awaits the answers that are still to come, and judges.
+// end lets the cluster recover, waits for outstanding answers, and checks the history.
 func (d *driver) end(ctx context.Context) error {
-	took, err := eventually(ctx, 90*time.Second, func() string { return d.whole(ctx) })
+	took, err := eventually(ctx, 90*time.Second, func() string { return d.missing(ctx) })
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
-		d.report.problem("not whole again after the last fault: %v", err)
+		d.report.problem("cluster did not recover after the last fault: %v", err)
 	} else {
 		d.logger.Info("whole again", "after", took.Round(time.Millisecond))
 	}
@@ -199,12 +199,12 @@ func (d *driver) end(ctx context.Context) error {
 	}); ctx.Err() != nil {
 		return ctx.Err()
 	} else if err != nil {
-		d.report.problem("after everything healed: %v", err)
+		d.report.problem("after recovery: %v", err)
 	}
-	pause(ctx, time.Second) // news of the last edits arrive everywhere
+	pause(ctx, time.Second) // the deltas of the last edits arrive everywhere
 	readings, err := readAll(ctx, d.Nodes, d.ledger, readLimit)
 	if err != nil {
-		d.report.problem("after everything healed: %v", err)
+		d.report.problem("after recovery: %v", err)
 	}
 	d.writers.Stop()
 	d.report.count("sessions begun", "", int(d.writers.rejoined.Load()))
@@ -227,7 +227,7 @@ func (d *driver) measureLatency() {
 	}
 }
 
-// watch notes nodes that end by themselves, and brings the ledger to disk.
+// watch records nodes that exit by themselves, and syncs the ledger.
 func (d *driver) watch(ctx context.Context) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -238,8 +238,8 @@ func (d *driver) watch(ctx context.Context) {
 		case <-tick.C:
 		}
 		for _, n := range d.Nodes {
-			if code, yes := n.diedAlone(); yes && d.mayDie.Load() != n {
-				d.report.problem("node %d ended by itself with exit code %d: %s", n.Number, code, n.lastWords())
+			if code, yes := n.exitedUnexpectedly(); yes && d.mayDie.Load() != n {
+				d.report.problem("node %d exited unexpectedly with code %d: %s", n.Number, code, n.logTail())
 			}
 		}
 		if err := d.ledger.Sync(); err != nil {
@@ -257,7 +257,7 @@ func (d *driver) lookForPanics() error {
 	return err
 }
 
-// log tells of a fault.
+// log logs a fault.
 func (d *driver) log(kind string, nodes []*Node, more ...any) {
 	numbers := make([]string, len(nodes))
 	for i, n := range nodes {
@@ -266,17 +266,17 @@ func (d *driver) log(kind string, nodes []*Node, more ...any) {
 	d.logger.Info("fault", append([]any{"at", d.ledger.Now().Round(time.Millisecond), "event", d.report.Events, "kind", kind, "nodes", strings.Join(numbers, ",")}, more...)...)
 }
 
-// some draws so many nodes.
-func (d *driver) some(n int) []*Node {
+// drawNodes draws that many nodes.
+func (d *driver) drawNodes(n int) []*Node {
 	all := slices.Clone(d.Nodes)
-	d.dice.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	d.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:min(n, len(all))]
 }
 
-// replicas are the nodes that keep one of the regions; all nodes, if nobody leads it just now.
+// replicas returns the nodes that keep one of the regions; all nodes, if it has no leader at the moment.
 func (d *driver) replicas(ctx context.Context) []*Node {
 	cells := d.writers.Cells()
-	r := d.leading(ctx)[cells[d.dice.IntN(len(cells))]]
+	r := d.leading(ctx)[cells[d.rng.IntN(len(cells))]]
 	var all []*Node
 	for _, m := range r.Members {
 		if n := d.peer(m); n != nil {
@@ -291,5 +291,5 @@ func (d *driver) replicas(ctx context.Context) []*Node {
 
 // between draws a duration.
 func (d *driver) between(low, high time.Duration) time.Duration {
-	return low + time.Duration(d.dice.Int64N(int64(high-low)+1))
+	return low + time.Duration(d.rng.Int64N(int64(high-low)+1))
 }

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// This file is what becomes of edits when a leader goes: without warning, or as an operator sends it away.
+// This file measures what happens to edits when a leader is killed or shut down.
 
-// acceptedLimit is how long regions may take to accept edits again before that alone is a problem.
+// acceptedLimit is the time within which regions must accept edits again.
 const acceptedLimit = 30 * time.Second
 
-// leader draws a region, and gives the node that leads it and all regions that it leads.
+// leader draws a region, and returns the node that leads it and all regions that this node leads.
 func (d *driver) leader(ctx context.Context) (*Node, []string, error) {
 	cells := d.writers.Cells()
 	var n *Node
 	var led map[string]region
 	_, err := eventually(ctx, healLimit, func() string {
 		led = d.leading(ctx)
-		cell := cells[d.dice.IntN(len(cells))]
+		cell := cells[d.rng.IntN(len(cells))]
 		if n = d.peer(led[cell].Leader); led[cell].Leader == "" || n == nil {
-			return "nobody leads " + cell
+			return "no leader of region " + cell
 		}
 		return ""
 	})
@@ -37,8 +37,8 @@ func (d *driver) leader(ctx context.Context) (*Node, []string, error) {
 	return n, its, nil
 }
 
-// accepted waits until in each of the cells an edit was acknowledged that was asked for after the mark, and not
-// before since. It gives when, by cell; what is missing after the limit is a problem, and not in the map.
+// accepted waits until each of the cells has acknowledged an edit that was asked for after the mark, and not before
+// since. It returns the times by cell. A cell that takes longer than the limit is a problem, and not in the map.
 func (d *driver) accepted(ctx context.Context, mark int, since time.Duration, cells []string, among func(Edit) bool) map[string]time.Duration {
 	first := make(map[string]time.Duration)
 	_, err := eventually(ctx, acceptedLimit, func() string {
@@ -88,27 +88,27 @@ func (d *driver) failovers(ctx context.Context) error {
 		if err := d.startAll(ctx, []*Node{n}); err != nil {
 			return err
 		}
-		if err := d.calm(ctx); err != nil {
+		if err := d.waitHealthy(ctx); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
 }
 
-// calm waits until all is well and players edit everywhere.
-func (d *driver) calm(ctx context.Context) error {
-	if err := d.rest(ctx, healLimit); err != nil {
+// waitHealthy waits until the cluster is healthy and players edit everywhere.
+func (d *driver) waitHealthy(ctx context.Context) error {
+	if err := d.waitRecovered(ctx, healLimit); err != nil {
 		return err
 	}
 	mark := d.ledger.Count()
-	if _, err := eventually(ctx, healLimit, func() string { return d.busy(mark) }); err != nil && ctx.Err() == nil {
+	if _, err := eventually(ctx, healLimit, func() string { return d.missingEdits(mark) }); err != nil && ctx.Err() == nil {
 		d.report.problem("event %d: %v", d.report.Events, err)
 	}
 	return ctx.Err()
 }
 
-// stops tells leaders to stop, and looks at the edits of that time in their regions: of players on other
-// nodes, and of those who play on the node that stops and have to move.
+// stops shuts leaders down, and examines the edits of that time in their regions: those of players on other nodes,
+// and those of players on the stopped node, who have to move.
 func (d *driver) stops(ctx context.Context) error {
 	const around = 500 * time.Millisecond
 	for i := 0; d.more(ctx, i); i++ {
@@ -151,14 +151,14 @@ func (d *driver) stops(ctx context.Context) error {
 		if err := d.startAll(ctx, []*Node{n}); err != nil {
 			return err
 		}
-		if err := d.calm(ctx); err != nil {
+		if err := d.waitHealthy(ctx); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
 }
 
-// answered gives the edits that were asked for after the mark and until last, once all are answered.
+// answered returns the edits that were asked for after the mark and until last, once all are answered.
 func (d *driver) answered(ctx context.Context, mark int, last time.Duration) (edits []Edit, err error) {
 	_, err = eventually(ctx, acceptedLimit, func() string {
 		edits = edits[:0]

@@ -14,11 +14,10 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Outcome is what became of an edit, as far as its writer knows.
+// Outcome is the outcome of an edit, as its writer observed it.
 type Outcome string
 
-// The outcomes. An unknown edit was asked for and never answered in a way that says what became of it: it may take
-// effect at any later time.
+// The outcomes. An unknown edit was asked for and has no conclusive answer: it may take effect at any later time.
 const (
 	Acknowledged Outcome = "acknowledged"
 	Refused      Outcome = "refused"
@@ -33,29 +32,29 @@ type Edit struct {
 	Pos      grid.Pos      `json:"pos"`
 	Block    chunk.Block   `json:"block"`
 	Invoked  time.Duration `json:"invoked"`        // first sent
-	Returned time.Duration `json:"returned"`       // answered; of an Unknown, given up
+	Returned time.Duration `json:"returned"`       // answered; for an Unknown edit, given up
 	Outcome  Outcome       `json:"outcome"`        // Unknown until it is answered
 	Code     string        `json:"code,omitempty"` // why it was refused
 	First    int           `json:"first"`          // node that it was first sent to
 	Via      int           `json:"via,omitempty"`  // node that answered
-	Tries    int           `json:"tries"`          // how often it was sent
-	Seen     time.Duration `json:"seen,omitempty"` // first seen by anybody, as far as that can be told; see Check
+	Tries    int           `json:"tries"`          // number of attempts
+	Seen     time.Duration `json:"seen,omitempty"` // first seen by any observer, as far as that is certain; see Check
 	open     bool          // may still be answered
 }
 
-// moved tells whether the edit was answered by another node than the one it was first sent to.
+// moved reports whether the edit was answered by another node than the one it was first sent to.
 func (e *Edit) moved() bool { return e.Via != e.First }
 
-// Sight is one block change that an observer was told of.
+// Sight is one block change that an observer received.
 type Sight struct {
 	At     time.Duration
 	Pos    grid.Pos
 	Block  chunk.Block
-	Stream int // a view of one chunk from when it was shown whole until it is shown anew, or the session ends
+	Stream int // a view of one chunk, from when it was shown whole until it is shown anew or the session ends
 }
 
-// Ledger is the driver's own memory of what was asked for, answered and seen, outside of all daemons. All methods
-// may be called from any goroutine.
+// Ledger is the driver's own record of what was asked for, answered and seen, outside of all daemons. All methods may
+// be called from any goroutine.
 type Ledger struct {
 	start time.Time
 
@@ -66,17 +65,17 @@ type Ledger struct {
 		streams []time.Duration // when each ended, by number less one; 0: not before the run did
 		out     *bufio.Writer
 		file    *os.File
-		err     error // of writing, the first
+		err     error // the first write error
 	}
 }
 
-// line is one line of the ledger's file: an edit is asked for (its Returned is 0), or answered.
+// line is one line of the ledger's file: an edit was asked for (its Returned is 0), or answered.
 type line struct {
 	Event string `json:"event"` // "asked", "answered"
 	*Edit
 }
 
-// OpenLedger begins a ledger. Its file is appended to, one line of JSON for each event, and brought to disk by Sync.
+// OpenLedger opens a new ledger. Its file has one line of JSON for each event; Sync writes it to disk.
 func OpenLedger(path string) (*Ledger, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -87,10 +86,10 @@ func OpenLedger(path string) (*Ledger, error) {
 	return l, nil
 }
 
-// Now is the ledger's clock. It never runs backwards.
+// Now returns the ledger's time. It never runs backwards.
 func (l *Ledger) Now() time.Duration { return time.Since(l.start) }
 
-// ask notes an edit just before it is sent for the first time.
+// ask records an edit just before it is first sent.
 func (l *Ledger) ask(e *Edit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +98,7 @@ func (l *Ledger) ask(e *Edit) {
 	l.write(line{"asked", e})
 }
 
-// sent notes that an edit goes out over a session.
+// sent records an attempt of an edit over a session.
 func (l *Ledger) sent(e *Edit, node int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,7 +107,7 @@ func (l *Ledger) sent(e *Edit, node int) {
 	}
 }
 
-// answer notes what became of an edit. At is when the answer was read.
+// answer records the outcome of an edit. at is when the answer was read.
 func (l *Ledger) answer(e *Edit, at time.Duration, what Outcome, code string, node int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,7 +130,7 @@ func (l *Ledger) endStream(stream int, at time.Duration) {
 	l.mu.streams[stream-1] = at
 }
 
-// streamEnd is when an unbroken view ended; far in the future if it did not.
+// streamEnd returns when an unbroken view ended; far in the future if it did not.
 func (l *Ledger) streamEnd(stream int) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,8 +140,8 @@ func (l *Ledger) streamEnd(stream int) time.Duration {
 	return math.MaxInt64
 }
 
-// saw notes a block change that an observer was told of.
-func (l *Ledger) saw(s Sight) {
+// recordSight records a block change that an observer received.
+func (l *Ledger) recordSight(s Sight) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.sights = append(l.mu.sights, s)
@@ -156,29 +155,29 @@ func (l *Ledger) write(event line) {
 	l.mu.err = errors.Join(l.mu.err, err)
 }
 
-// Sync brings the file to disk.
+// Sync flushes the file and syncs it to disk.
 func (l *Ledger) Sync() error {
 	l.mu.Lock()
 	l.mu.err = errors.Join(l.mu.err, l.mu.out.Flush())
 	err, file := l.mu.err, l.mu.file
 	l.mu.Unlock()
-	if err = errors.Join(err, file.Sync()); err != nil { // not under the lock: writers must not wait for the disk
+	if err = errors.Join(err, file.Sync()); err != nil { // without the lock: writers must not wait for the disk
 		return fmt.Errorf("write ledger: %w", err)
 	}
 	return nil
 }
 
-// Close brings the file to disk and closes it. The ledger can still be read.
+// Close syncs and closes the file. The ledger can still be read.
 func (l *Ledger) Close() error { return errors.Join(l.Sync(), l.mu.file.Close()) }
 
-// Count is how many edits were asked for so far: a mark for Since.
+// Count returns the number of edits asked for so far, as a mark for Since.
 func (l *Ledger) Count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.mu.edits)
 }
 
-// Since gives copies of the edits that were asked for after the mark.
+// Since returns copies of the edits that were asked for after the mark.
 func (l *Ledger) Since(mark int) []Edit {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,7 +188,7 @@ func (l *Ledger) Since(mark int) []Edit {
 	return all
 }
 
-// Sights gives all sights, in the order in which they were noted.
+// Sights returns all sights, in the order in which they were recorded.
 func (l *Ledger) Sights() []Sight {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// This file is nodes that come, and nodes that go for good.
+// This file adds nodes, and removes nodes for good.
 
 // grow begins with one node on which players edit, starts the others, and measures how long it takes until every
-// region is kept by three.
+// region has three replicas.
 func (d *driver) grow(ctx context.Context) error {
 	d.more(ctx, 0)
-	if _, err := eventually(ctx, healLimit, func() string { return d.busy(0) }); err != nil {
+	if _, err := eventually(ctx, healLimit, func() string { return d.missingEdits(0) }); err != nil {
 		return fmt.Errorf("wait for edits on the first node: %w", err)
 	}
 	newcomers := d.Nodes[1:]
@@ -23,21 +23,21 @@ func (d *driver) grow(ctx context.Context) error {
 		return err
 	}
 	up := time.Since(start)
-	took, err := eventually(ctx, healLimit, func() string { return d.whole(ctx) })
+	took, err := eventually(ctx, healLimit, func() string { return d.missing(ctx) })
 	if err != nil {
 		d.report.problem("%v", err)
 	}
 	asked := "≤ 30 s"
 	d.report.time("one node becomes five: all are up", "", up)
 	d.report.time("one node becomes five: every region has three members, since all are up", asked, took)
-	return d.calm(ctx)
+	return d.waitHealthy(ctx)
 }
 
-// goneAfter is --replace-after of the daemons where nodes are lost for good.
+// goneAfter is the daemons' --replace-after in the scenario that loses nodes for good.
 const goneAfter = 10 * time.Second
 
-// gone loses a node for good, and measures how long it takes, from the end of the grace period on, until every region is
-// kept by three again that run. Then a new node comes in its stead.
+// gone loses a node for good, and measures how long it takes, from the end of the grace period, until every region
+// has three running replicas again. Then a new node replaces it.
 func (d *driver) gone(ctx context.Context) error {
 	for i := 0; d.more(ctx, i); i++ {
 		n, cells, err := d.leader(ctx)
@@ -50,7 +50,7 @@ func (d *driver) gone(ctx context.Context) error {
 			return err
 		}
 		took, err := eventually(ctx, goneAfter+2*healLimit, func() string {
-			return d.settled(ctx, d.writers.Cells(), 3, len(d.Nodes)-2)
+			return d.missingMembers(ctx, d.writers.Cells(), 3, len(d.Nodes)-2)
 		})
 		if err != nil && ctx.Err() == nil {
 			d.report.problem("event %d: %v", d.report.Events, err)
@@ -62,10 +62,10 @@ func (d *driver) gone(ctx context.Context) error {
 		if err := d.startAll(ctx, []*Node{n}); err != nil {
 			return err
 		}
-		if err := d.calm(ctx); err != nil {
+		if err := d.waitHealthy(ctx); err != nil {
 			return err
 		}
-		if _, err := eventually(ctx, healLimit, func() string { return d.whole(ctx) }); err != nil && ctx.Err() == nil {
+		if _, err := eventually(ctx, healLimit, func() string { return d.missing(ctx) }); err != nil && ctx.Err() == nil {
 			d.report.problem("event %d: %v", d.report.Events, err)
 			return nil
 		}

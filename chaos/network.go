@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// network is a switch with a cable to every node, each in a network namespace of its own. The driver sits at
-// the switch too, so it reaches all nodes however they are cut off from each other.
+// network is a bridge with a link to every node, each in its own network namespace. The driver is at the bridge too,
+// so it reaches all nodes, however they are cut off from each other.
 type network struct {
 	slot  *Slot
 	nodes int
 }
 
-// NetworkMissing says why nodes cannot have namespaces of their own here; empty if they can.
+// NetworkMissing returns why nodes cannot have their own namespaces here; "" if they can.
 func NetworkMissing() string {
 	if os.Geteuid() != 0 {
 		return "network namespaces need root"
@@ -24,7 +24,7 @@ func NetworkMissing() string {
 	if why := missingTools("ip", "iptables", "nsenter"); why != "" {
 		return why
 	}
-	probe := "vxchaosprobe" + strconv.Itoa(os.Getpid()) // others may be asking too
+	probe := "vxchaosprobe" + strconv.Itoa(os.Getpid()) // unique: other runs may probe at the same time
 	if err := run("ip", "netns", "add", probe); err != nil {
 		return err.Error()
 	}
@@ -72,16 +72,16 @@ func makeNetwork(slot *Slot, nodes int) (*network, error) {
 	return n, nil
 }
 
-// address is that of the i-th node; 254 is the driver.
+// address returns the address of the i-th node; 254 is the driver.
 func (n *network) address(i int) string { return fmt.Sprintf("10.77.%d.%d", n.slot.Number, i) }
 
-// into is the command that runs another in the i-th node's namespace.
-func (n *network) into(i int) []string {
+// execPrefix returns the command that runs another in the i-th node's namespace.
+func (n *network) execPrefix(i int) []string {
 	return []string{"nsenter", "--net=/run/netns/" + n.slot.namespace(i), "--"}
 }
 
-// deafen lets the i-th node hear nothing that the others send from now on. What it sends itself still arrives.
-func (n *network) deafen(i int, others []int) error {
+// dropInbound drops all packets from the others to the i-th node. Its own packets still arrive.
+func (n *network) dropInbound(i int, others []int) error {
 	var rules strings.Builder
 	rules.WriteString("*filter\n")
 	for _, o := range others {
@@ -91,13 +91,13 @@ func (n *network) deafen(i int, others []int) error {
 	return n.restore(i, rules.String(), "--noflush")
 }
 
-// heal lets the i-th node hear everybody.
+// heal removes the i-th node's filters.
 func (n *network) heal(i int) error {
 	return n.restore(i, "*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n")
 }
 
 func (n *network) restore(i int, rules string, flags ...string) error {
-	args := append(n.into(i), append([]string{"iptables-restore", "-w"}, flags...)...)
+	args := append(n.execPrefix(i), append([]string{"iptables-restore", "-w"}, flags...)...)
 	c := exec.Command(args[0], args[1:]...)
 	c.Stdin = strings.NewReader(rules)
 	if out, err := c.CombinedOutput(); err != nil {

@@ -14,28 +14,28 @@ import (
 	"time"
 )
 
-// Node is one daemon: a process of its own, with its own address, data directory and log.
-// Its methods are called by one goroutine, but for those that say otherwise.
+// Node is one daemon: its own process, address, data directory and log. One goroutine calls its methods, except where
+// a method says otherwise.
 type Node struct {
 	Number int // from 1
 	Game   string
 
-	binary string
-	args   []string // of voxeld run, but for --join
-	into   []string // command in front of voxeld, which puts it into its namespace; empty without namespaces
-	dir    string   // data directory
-	admin  string   // admin socket
-	pid    string   // file with the process id, for a sweep
-	log    string   // all runs of this node
-	disk   *disk    // nil without disks
-	dark   bool     // its machine has no power
-	peer   string   // peer id; empty before the first start, and after wipe
+	binary     string
+	args       []string // of voxeld run, without --join
+	execPrefix []string // command prefix that enters the node's namespace; empty without namespaces
+	dir        string   // data directory
+	admin      string   // admin socket
+	pid        string   // file with the process id, for a sweep
+	log        string   // of all runs of this node
+	disk       *disk    // nil without disks
+	poweredOff bool     // its machine has no power
+	peer       string   // peer id; empty before the first start, and after wipe
 
 	mu struct {
 		sync.Mutex
 		process *process // nil while the node is stopped
 		paused  bool
-		code    int // exit code of the process before
+		code    int // exit code of the previous process
 	}
 }
 
@@ -43,13 +43,13 @@ type Node struct {
 type process struct {
 	cmd    *exec.Cmd
 	ended  chan struct{} // closed when it has ended and was awaited
-	wanted bool          // the driver ended it, or is about to
+	wanted bool          // the driver has ended it, or is about to
 }
 
-// startLimit is how long a node may take until it serves.
+// startLimit is the time limit for a node to serve.
 const startLimit = 40 * time.Second
 
-// start runs the node, and returns when it serves. Join is a token, or empty.
+// start runs the node, and returns when it serves. join is a token, or empty.
 func (n *Node) start(ctx context.Context, join string) error {
 	if err := n.launch(join); err != nil {
 		return err
@@ -57,61 +57,61 @@ func (n *Node) start(ctx context.Context, join string) error {
 	return n.await(ctx)
 }
 
-// launch runs the node, and does not wait for it.
+// launch runs the node, without waiting for it.
 func (n *Node) launch(join string) error {
 	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return fmt.Errorf("open log of node %d: %w", n.Number, err)
 	}
 	defer log.Close()                                                            //nolint:errcheck // the process writes it
-	fmt.Fprintf(log, "=== started at %s\n", time.Now().Format(time.RFC3339Nano)) //nolint:errcheck // only for readers
-	args := append(append([]string{}, n.into...), n.binary)
+	fmt.Fprintf(log, "=== started at %s\n", time.Now().Format(time.RFC3339Nano)) //nolint:errcheck // only for people
+	args := append(append([]string{}, n.execPrefix...), n.binary)
 	args = append(args, n.args...)
 	if join != "" {
 		args = append(args, "--join", join)
 	}
 	c := exec.Command(args[0], args[1:]...)
 	c.Stdout, c.Stderr = log, log
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // nodes do not outlive a driver that is killed
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // nodes end with a driver that is killed
 	if err := c.Start(); err != nil {
 		return fmt.Errorf("start node %d: %w", n.Number, err)
 	}
 	p := &process{cmd: c, ended: make(chan struct{})}
 	go func() {
 		defer close(p.ended)
-		c.Wait() //nolint:errcheck // the exit code says it
+		c.Wait() //nolint:errcheck // the exit code has it
 	}()
 	n.mu.Lock()
 	n.mu.process, n.mu.paused = p, false
 	n.mu.Unlock()
 	if err := os.WriteFile(n.pid, []byte(strconv.Itoa(c.Process.Pid)), 0o644); err != nil {
-		return fmt.Errorf("note process of node %d: %w", n.Number, err)
+		return fmt.Errorf("write pid file of node %d: %w", n.Number, err)
 	}
 	return nil
 }
 
-// errRefused: the node ended by itself before it served.
-var errRefused = errors.New("ended before it served")
+// errRefused is returned if the node exited before it served.
+var errRefused = errors.New("exited before it served")
 
 // await waits until a launched node serves.
 func (n *Node) await(ctx context.Context) error {
 	p := n.running()
 	if p == nil {
-		return fmt.Errorf("node %d does not run", n.Number)
+		return fmt.Errorf("node %d is not running", n.Number)
 	}
 	limit := time.NewTimer(startLimit)
 	defer limit.Stop()
 	for {
-		if s, err := ask[status](ctx, n, "status"); err == nil {
+		if s, err := getAdmin[status](ctx, n, "status"); err == nil {
 			n.peer = s.Peer
 			return nil
 		}
 		select {
 		case <-p.ended:
 			n.gone(p)
-			return fmt.Errorf("node %d: %w, exit code %d: %s", n.Number, errRefused, p.cmd.ProcessState.ExitCode(), n.lastWords())
+			return fmt.Errorf("node %d: %w, exit code %d: %s", n.Number, errRefused, p.cmd.ProcessState.ExitCode(), n.logTail())
 		case <-limit.C:
-			return fmt.Errorf("node %d does not serve after %v: see %s", n.Number, startLimit, n.log)
+			return fmt.Errorf("node %d did not serve within %v: see %s", n.Number, startLimit, n.log)
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(20 * time.Millisecond):
@@ -119,21 +119,21 @@ func (n *Node) await(ctx context.Context) error {
 	}
 }
 
-// running is the node's process; nil while there is none. Any goroutine may call it.
+// running returns the node's process; nil while there is none. Any goroutine may call it.
 func (n *Node) running() *process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.mu.process
 }
 
-// Serves tells whether sessions may be tried with the node: it runs, and is not paused. Any goroutine may call it.
+// Serves reports whether sessions may try the node: it runs, and is not paused. Any goroutine may call it.
 func (n *Node) Serves() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.mu.process != nil && !n.mu.paused
 }
 
-// signal sends the process a signal. One that has ended takes none.
+// signal sends the process a signal, unless it has ended.
 func (n *Node) signal(s syscall.Signal) error {
 	p := n.running()
 	if p == nil {
@@ -145,7 +145,7 @@ func (n *Node) signal(s syscall.Signal) error {
 	return nil
 }
 
-// kill ends the node without warning.
+// kill kills the node (SIGKILL).
 func (n *Node) kill() error {
 	p := n.expectEnd()
 	if p == nil {
@@ -159,11 +159,11 @@ func (n *Node) kill() error {
 	return nil
 }
 
-// terminate asks the node to stop, and gives its exit code and how long it took.
+// terminate asks the node to stop (SIGTERM), and returns its exit code and how long it took.
 func (n *Node) terminate(ctx context.Context, limit time.Duration) (code int, took time.Duration, err error) {
 	p := n.expectEnd()
 	if p == nil {
-		return 0, 0, fmt.Errorf("stop node %d: it does not run", n.Number)
+		return 0, 0, fmt.Errorf("stop node %d: not running", n.Number)
 	}
 	start := time.Now()
 	if err := n.signal(syscall.SIGTERM); err != nil {
@@ -174,13 +174,13 @@ func (n *Node) terminate(ctx context.Context, limit time.Duration) (code int, to
 	case <-ctx.Done():
 		return 0, 0, ctx.Err()
 	case <-time.After(limit):
-		return 0, 0, errors.Join(fmt.Errorf("node %d does not stop within %v", n.Number, limit), n.kill())
+		return 0, 0, errors.Join(fmt.Errorf("node %d did not stop within %v", n.Number, limit), n.kill())
 	}
 	n.gone(p)
 	return p.cmd.ProcessState.ExitCode(), time.Since(start), nil
 }
 
-// expectEnd notes that the end of the process is the driver's will.
+// expectEnd records that the driver is ending the process.
 func (n *Node) expectEnd() *process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -198,8 +198,8 @@ func (n *Node) gone(p *process) {
 	}
 }
 
-// stopInTracks stops the process (SIGSTOP); resume lets it go on, as if no time had passed.
-func (n *Node) stopInTracks() error {
+// suspend pauses the process (SIGSTOP); resume continues it.
+func (n *Node) suspend() error {
 	n.setPaused(true)
 	return n.signal(syscall.SIGSTOP)
 }
@@ -215,7 +215,7 @@ func (n *Node) setPaused(yes bool) {
 	n.mu.paused = yes
 }
 
-// killAll ends nodes without warning, all at the same moment.
+// killAll kills nodes, all at the same moment.
 func killAll(nodes []*Node) error {
 	var errs []error
 	for _, n := range nodes {
@@ -228,34 +228,34 @@ func killAll(nodes []*Node) error {
 	return errors.Join(errs...)
 }
 
-// cutAll lets the nodes' machines lose power, all at the same moment: their disks forget what they have not written,
-// while the processes stand still, so that they say nothing that a machine without power could not have said.
-func cutAll(nodes []*Node) error {
+// cutPowerAll cuts the power of the nodes' machines, all at the same moment: their disks lose what they have not written.
+// The processes are paused meanwhile, so that they send nothing that a machine without power could not send.
+func cutPowerAll(nodes []*Node) error {
 	errs := make([]error, len(nodes))
 	for i, n := range nodes {
-		n.dark = true
-		errs[i] = n.stopInTracks()
+		n.poweredOff = true
+		errs[i] = n.suspend()
 	}
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	for i, n := range nodes {
-		crew.Go(func() { errs[i] = errors.Join(errs[i], n.disk.cut()) })
+		wg.Go(func() { errs[i] = errors.Join(errs[i], n.disk.cut()) })
 	}
-	crew.Wait()
+	wg.Wait()
 	return errors.Join(append(errs, killAll(nodes))...)
 }
 
-// powerUp is the machine after the power is back, if it was away. The node is not started.
+// powerUp restores the power, if it was cut. It does not start the node.
 func (n *Node) powerUp() error {
-	if !n.dark {
+	if !n.poweredOff {
 		return nil
 	}
-	n.dark = false
+	n.poweredOff = false
 	return n.disk.remount()
 }
 
-// diedAlone tells whether the process ended without the driver's doing, and its exit code. The node then counts
-// as stopped. Any goroutine may call it.
-func (n *Node) diedAlone() (code int, yes bool) {
+// exitedUnexpectedly reports whether the process ended without the driver's doing, and its exit code. The node then counts as
+// stopped. Any goroutine may call it.
+func (n *Node) exitedUnexpectedly() (code int, yes bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	p := n.mu.process
@@ -271,14 +271,14 @@ func (n *Node) diedAlone() (code int, yes bool) {
 	}
 }
 
-// exitCode is that of the newest process, once it has ended.
+// exitCode returns the exit code of the latest process, once it has ended.
 func (n *Node) exitCode() (code int, ended bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.mu.code, n.mu.process == nil
 }
 
-// wipe empties the data directory, as an operator does who gives a damaged node up.
+// wipe empties the data directory, as an operator would who replaces a damaged node.
 func (n *Node) wipe() error {
 	entries, err := os.ReadDir(n.dir)
 	if err != nil {
@@ -296,8 +296,8 @@ func (n *Node) wipe() error {
 	return nil
 }
 
-// lastWords is the end of the log.
-func (n *Node) lastWords() string {
+// logTail returns the end of the log.
+func (n *Node) logTail() string {
 	text, err := os.ReadFile(n.log)
 	if err != nil {
 		return err.Error()

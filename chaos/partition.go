@@ -9,35 +9,35 @@ import (
 
 // This file cuts nodes off from each other.
 
-// cutOff is one way in which the nodes do not hear each other.
+// cutOff is one way of cutting nodes off from each other.
 type cutOff struct {
-	kind string
-	deaf map[*Node][]*Node // who hears nothing of whom
-	// Of a full split, the sides; empty else.
+	kind    string
+	blocked map[*Node][]*Node // the nodes from which each node receives nothing
+	// The sides of a full split; empty otherwise.
 	sides [][]*Node
 }
 
-// split lets the nodes of two groups hear nothing of the other group.
+// split blocks all packets between two groups of nodes.
 func split(kind string, a, b []*Node) cutOff {
-	c := cutOff{kind: kind, deaf: make(map[*Node][]*Node), sides: [][]*Node{a, b}}
+	c := cutOff{kind: kind, blocked: make(map[*Node][]*Node), sides: [][]*Node{a, b}}
 	for _, n := range a {
-		c.deaf[n] = b
+		c.blocked[n] = b
 	}
 	for _, n := range b {
-		c.deaf[n] = a
+		c.blocked[n] = a
 	}
 	return c
 }
 
-// draw draws a way to cut the nodes off.
+// drawCut draws a way to cut nodes off.
 func (d *driver) drawCut(ctx context.Context) (cutOff, error) {
-	all := d.some(len(d.Nodes))
+	all := d.drawNodes(len(d.Nodes))
 	leader, _, err := d.leader(ctx)
 	if err != nil {
 		return cutOff{}, err
 	}
 	others := slices.DeleteFunc(slices.Clone(all), func(n *Node) bool { return n == leader })
-	switch d.dice.IntN(6) {
+	switch d.rng.IntN(6) {
 	case 0, 1:
 		return split("halves", all[:len(all)/2], all[len(all)/2:]), nil
 	case 2:
@@ -45,23 +45,23 @@ func (d *driver) drawCut(ctx context.Context) (cutOff, error) {
 	case 3:
 		return split("leader alone", []*Node{leader}, others), nil
 	case 4:
-		return cutOff{kind: "leader hears nobody, all hear it", deaf: map[*Node][]*Node{leader: others}}, nil
+		return cutOff{kind: "leader hears nobody, all hear it", blocked: map[*Node][]*Node{leader: others}}, nil
 	default:
-		deaf := make(map[*Node][]*Node)
+		blocked := make(map[*Node][]*Node)
 		for _, n := range others {
-			deaf[n] = []*Node{leader}
+			blocked[n] = []*Node{leader}
 		}
-		return cutOff{kind: "nobody hears the leader, it hears all", deaf: deaf}, nil
+		return cutOff{kind: "nobody hears the leader, it hears all", blocked: blocked}, nil
 	}
 }
 
 func (d *driver) apply(c cutOff) error {
-	for n, whom := range c.deaf {
+	for n, whom := range c.blocked {
 		var numbers []int
 		for _, o := range whom {
 			numbers = append(numbers, o.Number)
 		}
-		if err := d.network.deafen(n.Number, numbers); err != nil {
+		if err := d.network.dropInbound(n.Number, numbers); err != nil {
 			return err
 		}
 	}
@@ -77,7 +77,7 @@ func (d *driver) heal() error {
 	return nil
 }
 
-// shortCut cuts nodes off for a moment, and measures nothing.
+// shortCut cuts nodes off for a moment, without measurements.
 func (d *driver) shortCut(ctx context.Context) error {
 	c, err := d.drawCut(ctx)
 	if err != nil {
@@ -92,14 +92,14 @@ func (d *driver) shortCut(ctx context.Context) error {
 	return d.heal()
 }
 
-// cutNodes is the smaller group, or whoever is deaf.
+// cutNodes returns the smaller group, or the nodes that receive nothing.
 func (d *driver) cutNodes(c cutOff) []*Node {
 	if len(c.sides) > 0 {
 		return c.sides[0]
 	}
 	var all []*Node
 	for _, n := range d.Nodes {
-		if c.deaf[n] != nil {
+		if c.blocked[n] != nil {
 			all = append(all, n)
 		}
 	}
@@ -111,8 +111,8 @@ func (d *driver) partitions(ctx context.Context) error {
 	return d.partitionsFor(ctx, 6*time.Second, 15*time.Second)
 }
 
-// severances cuts nodes off for longer: TCP sends again ever more rarely by then, and whoever redials has grown patient.
-func (d *driver) severances(ctx context.Context) error {
+// longPartitions cuts nodes off for longer: by then TCP retransmits rarely, and redial backoffs have grown.
+func (d *driver) longPartitions(ctx context.Context) error {
 	return d.partitionsFor(ctx, 15*time.Second, 40*time.Second)
 }
 
@@ -125,7 +125,7 @@ func (d *driver) partitionsFor(ctx context.Context, shortest, longest time.Durat
 		if err := d.partition(ctx, c, d.between(shortest, longest), 10*time.Second); err != nil {
 			return err
 		}
-		if err := d.calm(ctx); err != nil {
+		if err := d.waitHealthy(ctx); err != nil {
 			return err
 		}
 		if (i+1)%5 == 0 {
@@ -135,15 +135,15 @@ func (d *driver) partitionsFor(ctx context.Context, shortest, longest time.Durat
 	return ctx.Err()
 }
 
-// islands splits the nodes for longer than connections and their time-outs last.
-func (d *driver) islands(ctx context.Context) error {
+// splits splits the nodes for longer than connections and their time-outs last.
+func (d *driver) splits(ctx context.Context) error {
 	for i := 0; d.more(ctx, i); i++ {
-		all := d.some(len(d.Nodes))
+		all := d.drawNodes(len(d.Nodes))
 		c := split("islands", all[:len(all)/2], all[len(all)/2:])
 		if err := d.partition(ctx, c, islandsFor, 30*time.Second); err != nil {
 			return err
 		}
-		if err := d.calm(ctx); err != nil {
+		if err := d.waitHealthy(ctx); err != nil {
 			return err
 		}
 		d.readNow(ctx)
@@ -163,7 +163,7 @@ func (d *driver) partition(ctx context.Context, c cutOff, hold, asked time.Durat
 	if err := d.apply(c); err != nil {
 		return err
 	}
-	cut := d.ledger.Now() // from now on nothing gets through
+	cut := d.ledger.Now() // from now on all packets are dropped
 	pause(ctx, hold)
 	healing := d.ledger.Now()
 	edits := d.ledger.Since(mark)
@@ -171,13 +171,13 @@ func (d *driver) partition(ctx context.Context, c cutOff, hold, asked time.Durat
 		return err
 	}
 	healed := d.ledger.Now()
-	d.judgeSides(c, before, edits, begun, cut, healing)
+	d.checkSides(c, before, edits, begun, cut, healing)
 	return d.measureHealing(ctx, c, mark, healed, asked)
 }
 
-// judgeSides looks at what was acknowledged during a full split: a side that holds no majority of a region's members must
-// acknowledge nothing that was asked for after the cut; one that does goes on.
-func (d *driver) judgeSides(c cutOff, before map[string]region, edits []Edit, begun, cut, healing time.Duration) {
+// checkSides checks what was acknowledged during a full split. A side without a majority of a region's members must
+// not acknowledge any edit that was asked for after the cut; a side with one must continue.
+func (d *driver) checkSides(c cutOff, before map[string]region, edits []Edit, begun, cut, healing time.Duration) {
 	for _, side := range c.sides {
 		for _, cell := range d.writers.Cells() {
 			r, ok := before[cell]
@@ -252,7 +252,7 @@ func (d *driver) measureHealing(ctx context.Context, c cutOff, mark int, healed,
 		slowest = max(slowest, t-healed)
 	}
 	d.report.time("partition healed: every gateway serves every region", fmt.Sprintf("≤ %v", asked), slowest)
-	_, err = eventually(ctx, healLimit, func() string { return d.connected(ctx) })
+	_, err = eventually(ctx, healLimit, func() string { return d.missingConnections(ctx) })
 	if err != nil && ctx.Err() == nil {
 		d.report.problem("event %d, %s healed: %v", d.report.Events, c.kind, err)
 	}
@@ -260,10 +260,10 @@ func (d *driver) measureHealing(ctx context.Context, c cutOff, mark int, healed,
 	return ctx.Err()
 }
 
-// connected tells what is missing until every node is connected with every other.
-func (d *driver) connected(ctx context.Context) string {
+// missingConnections returns what is missing until every node is connected with every other.
+func (d *driver) missingConnections(ctx context.Context) string {
 	for _, n := range d.Nodes {
-		s, err := ask[status](ctx, n, "status")
+		s, err := getAdmin[status](ctx, n, "status")
 		if err != nil {
 			return err.Error()
 		}

@@ -11,28 +11,28 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// readView is the view distance, in chunks, from which the whole area is seen from its middle.
-const readView = spotWide/grid.ChunkSize + 1
+// readView is the view distance, in chunks, at which the whole area is visible from its middle.
+const readView = workAreaWide/grid.ChunkSize + 1
 
-// readLimit is how long readers may take until they have seen everything.
+// readLimit is the time limit for readers to see everything.
 const readLimit = 60 * time.Second
 
-// staleness is by how much a gateway's picture of the land may be behind what was acknowledged through others while
-// all is well. The protocol has no reads that promise more.
+// staleness is how far a gateway's mirror may lag behind what was acknowledged through others while the cluster is
+// healthy. The protocol has no reads with a stronger guarantee.
 const staleness = 2 * time.Second
 
-// readAll opens a new session at each of the gateways that runs, flies to the middle, and gives what each is
-// shown of the area. To be called when all is well.
+// readAll opens a new session at each running gateway, flies to the middle, and returns the area as each gateway
+// shows it. The cluster must be healthy.
 func readAll(ctx context.Context, nodes []*Node, l *Ledger, limit time.Duration) ([]Reading, error) {
 	var mu sync.Mutex
 	var all []Reading
 	var errs []error
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	for _, n := range nodes {
 		if !n.Serves() {
 			continue
 		}
-		crew.Go(func() {
+		wg.Go(func() {
 			r, err := readOne(ctx, n, l, limit)
 			mu.Lock()
 			defer mu.Unlock()
@@ -43,7 +43,7 @@ func readAll(ctx context.Context, nodes []*Node, l *Ledger, limit time.Duration)
 			all = append(all, r)
 		})
 	}
-	crew.Wait()
+	wg.Wait()
 	if len(errs) > 0 {
 		return all, errs[0]
 	}
@@ -59,10 +59,10 @@ func readOne(ctx context.Context, n *Node, l *Ledger, limit time.Duration) (Read
 		return r, err
 	}
 	defer s.close()
-	beats := time.NewTicker(beat)
+	beats := time.NewTicker(tickInterval)
 	defer beats.Stop()
 	arrived := false
-	for !arrived || !s.sees() {
+	for !arrived || !s.complete() {
 		select {
 		case <-ctx.Done():
 			return r, fmt.Errorf("read at node %d: not everything within %v", n.Number, limit)
@@ -73,7 +73,7 @@ func readOne(ctx context.Context, n *Node, l *Ledger, limit time.Duration) (Read
 			if f, failed := m.FromServer.(wire.Failure); failed {
 				return r, fmt.Errorf("read at node %d: %s: %s", n.Number, f.Code, f.Message)
 			}
-			if _, err := s.take(m.FromServer); err != nil {
+			if _, err := s.apply(m.FromServer); err != nil {
 				return r, err
 			}
 		case <-beats.C:
@@ -97,8 +97,8 @@ func readOne(ctx context.Context, n *Node, l *Ledger, limit time.Duration) (Read
 	return r, nil
 }
 
-// sees tells whether all chunks of the area have come.
-func (s *session) sees() bool {
+// complete reports whether all chunks of the area have arrived.
+func (s *session) complete() bool {
 	for x := int32(areaLow); x < areaHigh+grid.ChunkSize; x += grid.ChunkSize {
 		for z := int32(areaLow); z < areaHigh+grid.ChunkSize; z += grid.ChunkSize {
 			at := grid.Pos{X: min(x, areaHigh-1), Z: min(z, areaHigh-1)}.Chunk()

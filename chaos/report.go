@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// Report is what a run did, measured and found. While the run goes on its methods may be called from any goroutine.
+// Report is what a run did, measured and found. During the run its methods may be called from any goroutine.
 type Report struct {
 	Scenario string        `json:"scenario"`
 	Seed     uint64        `json:"seed"`
-	Command  string        `json:"command"` // makes the same run again
+	Command  string        `json:"command"` // repeats the run
 	Out      string        `json:"out"`     // directory of ledger, logs, histories
 	Took     time.Duration `json:"took_ns"` // of the part with edits
 	Failed   bool          `json:"failed"`
@@ -30,7 +30,7 @@ type Report struct {
 	Events   int            `json:"events"`
 	Verdict  *Verdict       `json:"verdict"`
 	Measures []*Measure     `json:"measures"`
-	Problems []string       `json:"problems"` // what must not be, beside the verdict
+	Problems []string       `json:"problems"` // violations beside the verdict
 	Skipped  []string       `json:"skipped"`  // what was not tried, and why
 
 	mu sync.Mutex
@@ -39,7 +39,7 @@ type Report struct {
 // Measure is durations of one kind, or counts.
 type Measure struct {
 	Name  string          `json:"name"`
-	Asked string          `json:"asked,omitempty"` // what the issue wants
+	Asked string          `json:"asked,omitempty"` // the required value
 	Times []time.Duration `json:"times_ns,omitempty"`
 	Count *int            `json:"count,omitempty"`
 }
@@ -79,21 +79,21 @@ func (r *Report) fault(kind string) {
 	r.Faults[kind]++
 }
 
-// problem notes what must not be.
+// problem records a violation.
 func (r *Report) problem(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
 }
 
-// skip notes what was not tried.
+// skip records what was not tried.
 func (r *Report) skip(what, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Skipped = append(r.Skipped, what+": "+why)
 }
 
-// quantile is the smallest value that the share q of all is not above.
+// quantile returns the smallest value that is not exceeded by a share q of all.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -101,7 +101,7 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
 }
 
-// WriteTable writes the report for people.
+// WriteTable writes the report as a table.
 func (r *Report) WriteTable(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	p := func(format string, args ...any) { fmt.Fprintf(w, format, args...) } //nolint:errcheck // Flush reports it

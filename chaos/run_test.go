@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// The short share of chaos: five real daemons; kill -9 of a leader and of all nodes, SIGSTOP, SIGTERM, and where the
-// machine allows it a power cut of all nodes, a full disk and a partition. `make chaos` runs it long.
+// TestShort is a short run: five real daemons; kill -9 of a leader and of all nodes, SIGSTOP, SIGTERM, and where the
+// machine allows it a power cut of all nodes, a full disk and a partition. `make chaos` makes long runs.
 func TestShort(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts daemons")
@@ -23,7 +23,7 @@ func TestShort(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/voxeld").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	out := filepath.Join(os.TempDir(), fmt.Sprintf("voxeld-chaos-test-%d", os.Getpid())) // stays when the test fails
+	out := filepath.Join(os.TempDir(), fmt.Sprintf("voxeld-chaos-test-%d", os.Getpid())) // kept if the test fails
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	var table strings.Builder

@@ -13,8 +13,8 @@ type scenario struct {
 	events   int  // default
 	disks    bool // nodes have disks of their own
 	networks bool // nodes have namespaces of their own
-	partly   bool // goes on without disks or namespaces where there are none
-	hidden   bool // not run unless it is named
+	partly   bool // continues without disks or namespaces if they are not available
+	hidden   bool // runs only by name
 	alone    bool // begins with one node
 	args     []string
 	run      func(d *driver, ctx context.Context) error
@@ -27,8 +27,8 @@ var scenarios = []scenario{
 	{name: "failover", about: "kill -9 of a region's leader: how long until its regions take edits again", events: 200, run: (*driver).failovers},
 	{name: "stop", about: "SIGTERM of a region's leader: what players notice", events: 50, run: (*driver).stops},
 	{name: "partition", about: "halves, minorities, isolated leaders, one-way cuts, for 6 to 15 s", events: 30, networks: true, run: (*driver).partitions},
-	{name: "severed", about: "the same for 15 to 40 s", events: 12, networks: true, run: (*driver).severances},
-	{name: "islands", about: "two groups of nodes apart for 90 s", events: 3, networks: true, run: (*driver).islands},
+	{name: "severed", about: "the same for 15 to 40 s", events: 12, networks: true, run: (*driver).longPartitions},
+	{name: "islands", about: "two groups of nodes apart for 90 s", events: 3, networks: true, run: (*driver).splits},
 	{name: "grow", about: "one node, then five: how long until all regions have three members", events: 1, alone: true, run: (*driver).grow},
 	{name: "gone", about: "a node is lost for good: how long until others have taken its place", events: 5, args: []string{"--replace-after", goneAfter.String()}, run: (*driver).gone},
 	{name: "full", about: "full disks, of one node or all, then room again", events: 10, disks: true, run: (*driver).fills},
@@ -37,7 +37,7 @@ var scenarios = []scenario{
 	{name: "short", about: "one of each, half a minute: what CI runs", events: 7, disks: true, networks: true, partly: true, hidden: true, run: (*driver).short},
 }
 
-// Scenarios are the names of the scenarios that are run when none is named.
+// Scenarios returns the names of the scenarios that run if none is named.
 func Scenarios() []string {
 	var all []string
 	for _, s := range scenarios {
@@ -57,8 +57,8 @@ func find(name string) *scenario {
 	return nil
 }
 
-// prepare finds out what the scenario can have on this machine, and notes what it cannot. It reports false if the
-// scenario makes no sense without that.
+// prepare determines which facilities of the scenario this machine has, and records what is missing. It returns false
+// if the scenario is impossible without that.
 func (s *scenario) prepare(r *Report) (disks, networks, possible bool) {
 	disks, networks = s.disks, s.networks
 	if why := DisksMissing(); disks && why != "" {
@@ -72,7 +72,7 @@ func (s *scenario) prepare(r *Report) (disks, networks, possible bool) {
 	return disks, networks, s.partly || disks == s.disks && networks == s.networks
 }
 
-// About tells of each scenario in a line.
+// About describes each scenario in a line.
 func About() string {
 	var text strings.Builder
 	for _, s := range scenarios {

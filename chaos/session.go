@@ -13,8 +13,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// session is one connection of a player, over the session protocol. One goroutine reads; everything else
-// belongs to the player's goroutine.
+// session is one connection of a player, over the session protocol. One goroutine reads; everything else belongs to
+// the player's goroutine.
 type session struct {
 	node    *Node
 	conn    net.Conn
@@ -26,7 +26,7 @@ type session struct {
 	streams map[grid.ChunkPos]int // of Sights, by chunk
 }
 
-// message is what came, and when.
+// message is a received message and its time.
 type message struct {
 	at time.Time
 	wire.FromServer
@@ -34,7 +34,7 @@ type message struct {
 
 const (
 	dialLimit    = 2 * time.Second
-	welcomeLimit = 8 * time.Second // a node asks the network for the player, which may take it 3 s
+	welcomeLimit = 8 * time.Second // a node asks the network for the player's record, which may take 3 s
 )
 
 // join opens a session, and returns after the welcome.
@@ -92,7 +92,7 @@ func (s *session) close() {
 	}
 }
 
-// read passes on what comes. Messages that it does not know are newer than this driver: passed over.
+// read forwards what arrives. It skips unknown messages, which are newer than this driver.
 func (s *session) read() {
 	defer close(s.inbox)
 	in := bufio.NewReaderSize(s.conn, 64<<10)
@@ -127,8 +127,8 @@ func (s *session) send(m wire.FromClient) error {
 	return nil
 }
 
-// take brings the session's picture of the land up to date, and gives the block changes to note.
-func (s *session) take(m wire.FromServer) ([]wire.BlockChange, error) {
+// apply applies a message to the session's land, and returns the block changes to record.
+func (s *session) apply(m wire.FromServer) ([]wire.BlockChange, error) {
 	switch m := m.(type) {
 	case wire.ChunkData:
 		plain, err := wire.UnpackChunk(m.Data)
@@ -163,21 +163,21 @@ func (s *session) take(m wire.FromServer) ([]wire.BlockChange, error) {
 	return nil, nil
 }
 
-// hover is the height at which players fly: above everything, so that nothing is in the way.
+// hover is the height at which players fly: above all blocks.
 const hover = worldHeight + .25
 
 const (
 	worldHeight = 32
 	// flySpeed is in blocks per second, below the 20 that the rules allow in each direction.
 	flySpeed = 17.
-	// beat is how often a player moves and edits.
-	beat = 100 * time.Millisecond
+	// tickInterval is the interval of a player's moves and edits.
+	tickInterval = 100 * time.Millisecond
 )
 
-// fly takes one step of a beat towards a place at hover height: up first, then straight there. It tells whether
-// the player is there already.
+// fly takes one step towards a place at hover height: up first, then straight there. It reports whether the player
+// has arrived.
 func (s *session) fly(x, z float64) (arrived bool, err error) {
-	const step = flySpeed * float64(beat) / float64(time.Second)
+	const step = flySpeed * float64(tickInterval) / float64(time.Second)
 	p := s.pose
 	dx, dy, dz := x-p.X, hover-p.Y, z-p.Z
 	way := math.Hypot(dx, dz)
@@ -195,10 +195,10 @@ func (s *session) fly(x, z float64) (arrived bool, err error) {
 	return false, s.send(wire.Move{Pose: p})
 }
 
-// loaded tells whether the chunk of a position has come.
+// loaded reports whether the chunk of a position has arrived.
 func (s *session) loaded(pos grid.Pos) bool { return s.chunks[pos.Chunk()] != nil }
 
-// reaches tells whether the player reaches the position from where he is. The rules measure from the eyes to the block.
+// reaches reports whether the position is within the player's reach. The rules measure from the eyes to the block.
 func (s *session) reaches(pos grid.Pos) bool {
 	const eyes, arm = 1.62, 8
 	gap := func(eye float64, low int32) float64 { return max(0, float64(low)-eye, eye-float64(low+1)) }

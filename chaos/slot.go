@@ -12,25 +12,24 @@ import (
 	"syscall"
 )
 
-// slots is how many runs may go on at once on a machine, each with addresses of its own.
+// slots is the maximum number of concurrent runs on a machine, each with its own addresses.
 const slots = 8
 
-// Slot is a place on this machine for one run: a directory, a block of addresses, names for its namespaces.
-// While a process holds a slot nobody else may take it, so whatever is found in a slot that could be taken was
-// left by a run that was killed, and is cleared away.
+// Slot is the place of one run on this machine: a directory, a block of addresses, names for its namespaces. A
+// process locks its slot. Whatever is found in a free slot was left by a run that was killed, and is removed.
 type Slot struct {
 	Number int
 	Dir    string // data directories, disk images and sockets; gone after Close
 	lock   *os.File
 }
 
-// root is the directory of everything that runs leave on a machine.
+// root returns the directory of all files that runs leave on a machine.
 func root() string { return filepath.Join(os.TempDir(), "voxeld-chaos") }
 
-// TakeSlot takes the first free slot, and clears away what a killed run left in it.
+// TakeSlot locks the first free slot, and removes what a killed run left in it.
 func TakeSlot() (*Slot, error) {
 	if err := os.MkdirAll(root(), 0o755); err != nil {
-		return nil, fmt.Errorf("make directory of slots: %w", err)
+		return nil, fmt.Errorf("create slot directory: %w", err)
 	}
 	for n := range slots {
 		lock, err := os.OpenFile(filepath.Join(root(), fmt.Sprintf("slot-%d.lock", n)), os.O_CREATE|os.O_RDWR, 0o644)
@@ -54,7 +53,7 @@ func TakeSlot() (*Slot, error) {
 		}
 		return s, nil
 	}
-	return nil, fmt.Errorf("all %d slots in %s are taken by other runs", slots, root())
+	return nil, fmt.Errorf("all %d slots in %s are in use by other runs", slots, root())
 }
 
 // Close clears the slot and frees it.
@@ -62,13 +61,13 @@ func (s *Slot) Close() error {
 	return errors.Join(s.sweep(), s.lock.Close())
 }
 
-// loopback is the address of the n-th node, counted from 1, when all share the machine's network.
+// loopback returns the address of the n-th node, counted from 1, if all share the machine's network.
 func (s *Slot) loopback(n int) string { return fmt.Sprintf("127.%d.0.1", 170+10*s.Number+n) }
 
-// namespace is the name of the n-th node's network namespace.
+// namespace returns the name of the n-th node's network namespace.
 func (s *Slot) namespace(n int) string { return fmt.Sprintf("%sn%d", s.prefix(), n) }
 
-// prefix begins the names of all network devices and namespaces of the slot.
+// prefix returns the beginning of the names of the slot's network devices and namespaces.
 func (s *Slot) prefix() string { return fmt.Sprintf("vxchaos%d", s.Number) }
 
 // sweep ends the processes, and removes the namespaces, mounts, loop devices and files that are in the slot.
@@ -83,8 +82,8 @@ func (s *Slot) sweep() error {
 	return errors.Join(s.sweepNetwork(), s.sweepMounts(), os.RemoveAll(s.Dir))
 }
 
-// end kills the process that a pid file names, if it is a node of this slot still: the number may long belong
-// to another process.
+// end kills the process that a pid file names, if it is still a node of this slot: the number may belong to another
+// process by now.
 func (s *Slot) end(pidFile string) {
 	text, err := os.ReadFile(pidFile)
 	if err != nil {
@@ -99,7 +98,7 @@ func (s *Slot) end(pidFile string) {
 		return
 	}
 	syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it may have ended
-	for syscall.Kill(pid, 0) == nil {  // its mounts stay busy until it is gone
+	for syscall.Kill(pid, 0) == nil {  // its mounts are busy until it has ended
 		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil || strings.Contains(string(state), ") Z ") {
 			return
@@ -107,7 +106,7 @@ func (s *Slot) end(pidFile string) {
 	}
 }
 
-// sweepNetwork removes the slot's namespaces, and with them the ends of their cables, and its bridge.
+// sweepNetwork removes the slot's bridge and namespaces, and with them the ends of their links.
 func (s *Slot) sweepNetwork() error {
 	names, err := os.ReadDir("/run/netns")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +124,7 @@ func (s *Slot) sweepNetwork() error {
 	return errors.Join(errs...)
 }
 
-// sweepMounts takes away what is mounted in the slot. Its loop devices go with the mounts.
+// sweepMounts unmounts everything in the slot. Its loop devices go with the mounts.
 func (s *Slot) sweepMounts() error {
 	text, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -142,7 +141,7 @@ func (s *Slot) sweepMounts() error {
 	return errors.Join(errs...)
 }
 
-// run runs a tool of the system; its error holds what the tool said.
+// run runs a system tool. Its error includes the tool's output.
 func run(tool string, args ...string) error {
 	if out, err := exec.Command(tool, args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %s: %w: %s", tool, strings.Join(args, " "), err, strings.TrimSpace(string(out)))

@@ -6,22 +6,21 @@ import (
 	"time"
 )
 
-// This file is the faults that take nodes away, and bring them back a moment later.
+// This file stops nodes in various ways, and restarts them a moment later.
 
 // kills kills nodes, and starts them again.
 func (d *driver) kills(ctx context.Context) error { return d.each(ctx, d.kill) }
 
-// cuts lets machines lose power.
+// cuts cuts the power of machines.
 func (d *driver) cuts(ctx context.Context) error { return d.each(ctx, d.cutPower) }
 
-// pauses stops nodes in their tracks, also for longer than an election takes: what a leader believed before is then
-// no longer so.
+// pauses pauses nodes, also for longer than an election takes: a paused leader continues with an outdated term.
 func (d *driver) pauses(ctx context.Context) error { return d.each(ctx, d.pause) }
 
-// readEvery is how many events pass between two readings amidst.
+// readEvery is the number of events between two intermediate readings.
 const readEvery = 25
 
-// each makes one event after the other, and between some of them, when all is well, reads the land.
+// each makes one event after another. Between some of them, when the cluster is healthy, it reads the land.
 func (d *driver) each(ctx context.Context, event func(context.Context) error) error {
 	for i := 0; d.more(ctx, i); i++ {
 		if err := event(ctx); err != nil {
@@ -29,7 +28,7 @@ func (d *driver) each(ctx context.Context, event func(context.Context) error) er
 		}
 		pause(ctx, d.between(300*time.Millisecond, 2500*time.Millisecond))
 		if (i+1)%readEvery == 0 {
-			if err := d.rest(ctx, healLimit); err != nil {
+			if err := d.waitRecovered(ctx, healLimit); err != nil {
 				return err
 			}
 			d.readNow(ctx)
@@ -38,13 +37,13 @@ func (d *driver) each(ctx context.Context, event func(context.Context) error) er
 	return ctx.Err()
 }
 
-// victims draws who is struck: mostly one.
+// victims draws the affected nodes: mostly one.
 func (d *driver) victims(ctx context.Context) (kind string, nodes []*Node) {
-	switch p := d.dice.Float64(); {
+	switch p := d.rng.Float64(); {
 	case p < .65:
-		return "one", d.some(1)
+		return "one", d.drawNodes(1)
 	case p < .8:
-		return "two", d.some(2)
+		return "two", d.drawNodes(2)
 	case p < .9:
 		return "all replicas of a region", d.replicas(ctx)
 	default:
@@ -54,15 +53,15 @@ func (d *driver) victims(ctx context.Context) (kind string, nodes []*Node) {
 
 func (d *driver) kill(ctx context.Context) error {
 	kind, victims := d.victims(ctx)
-	return d.strike(ctx, "kill -9: "+kind, victims, killAll)
+	return d.takeDown(ctx, "kill -9: "+kind, victims, killAll)
 }
 
-// strike takes nodes away, and starts them again a moment later.
-func (d *driver) strike(ctx context.Context, kind string, victims []*Node, blow func([]*Node) error) error {
+// takeDown takes nodes down with blow, and starts them again a moment later.
+func (d *driver) takeDown(ctx context.Context, kind string, victims []*Node, fault func([]*Node) error) error {
 	down := d.between(0, 1500*time.Millisecond)
 	d.log(kind, victims, "down", ms(down))
 	d.report.fault(kind)
-	if err := blow(victims); err != nil {
+	if err := fault(victims); err != nil {
 		return err
 	}
 	d.report.count("nodes struck", "", len(victims))
@@ -77,7 +76,7 @@ func (d *driver) strike(ctx context.Context, kind string, victims []*Node, blow 
 
 func (d *driver) cutPower(ctx context.Context) error {
 	kind, victims := d.victims(ctx)
-	return d.strike(ctx, "power cut: "+kind, victims, cutAll)
+	return d.takeDown(ctx, "power cut: "+kind, victims, cutPowerAll)
 }
 
 func (d *driver) pause(ctx context.Context) error {
@@ -86,7 +85,7 @@ func (d *driver) pause(ctx context.Context) error {
 	d.log("SIGSTOP: "+kind, victims, "for", ms(stopped))
 	d.report.fault("SIGSTOP: " + kind)
 	for _, n := range victims {
-		if err := n.stopInTracks(); err != nil {
+		if err := n.suspend(); err != nil {
 			return err
 		}
 	}
@@ -98,9 +97,9 @@ func (d *driver) pause(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// terminate stops a node as an operator does, and starts it again.
+// terminate stops a node as an operator would, and starts it again.
 func (d *driver) terminate(ctx context.Context) error {
-	n := d.some(1)[0]
+	n := d.drawNodes(1)[0]
 	d.log("SIGTERM", []*Node{n})
 	d.report.fault("SIGTERM")
 	if err := d.stopNode(ctx, n); err != nil {
@@ -109,7 +108,7 @@ func (d *driver) terminate(ctx context.Context) error {
 	return d.startAll(ctx, []*Node{n})
 }
 
-// stopLimit is how long a node may take to stop.
+// stopLimit is the time limit for a node to stop.
 const stopLimit = 40 * time.Second
 
 func (d *driver) stopNode(ctx context.Context, n *Node) error {
@@ -119,12 +118,12 @@ func (d *driver) stopNode(ctx context.Context, n *Node) error {
 	}
 	d.report.time("SIGTERM to exit", "", took)
 	if code != 0 {
-		d.report.problem("node %d was told to stop, and ended with exit code %d: %s", n.Number, code, n.lastWords())
+		d.report.problem("node %d exited with code %d after SIGTERM: %s", n.Number, code, n.logTail())
 	}
 	return nil
 }
 
-// mix makes all of these faults, and those of the network and of disks where there are any, in any order.
+// mix makes all of these faults, and those of the network and of disks if available, in random order.
 func (d *driver) mix(ctx context.Context) error {
 	kinds := []func(context.Context) error{d.kill, d.pause, d.terminate}
 	if d.hasDisks() {
@@ -133,7 +132,7 @@ func (d *driver) mix(ctx context.Context) error {
 	if d.network != nil {
 		kinds = append(kinds, d.shortCut)
 	}
-	return d.each(ctx, func(ctx context.Context) error { return kinds[d.dice.IntN(len(kinds))](ctx) })
+	return d.each(ctx, func(ctx context.Context) error { return kinds[d.rng.IntN(len(kinds))](ctx) })
 }
 
 // short makes one fault of each kind.
@@ -144,14 +143,14 @@ func (d *driver) short(ctx context.Context) error {
 	}
 	kinds := []func(context.Context) error{
 		func(ctx context.Context) error {
-			return d.strike(ctx, "kill -9: leader", []*Node{leader}, killAll)
+			return d.takeDown(ctx, "kill -9: leader", []*Node{leader}, killAll)
 		},
-		func(ctx context.Context) error { return d.strike(ctx, "kill -9: all nodes", d.Nodes, killAll) },
+		func(ctx context.Context) error { return d.takeDown(ctx, "kill -9: all nodes", d.Nodes, killAll) },
 		d.pause, d.terminate,
 	}
 	if d.hasDisks() {
 		kinds = append(kinds, func(ctx context.Context) error {
-			return d.strike(ctx, "power cut: all nodes", d.Nodes, cutAll)
+			return d.takeDown(ctx, "power cut: all nodes", d.Nodes, cutPowerAll)
 		}, d.shortFill)
 	}
 	if d.network != nil {
@@ -161,7 +160,7 @@ func (d *driver) short(ctx context.Context) error {
 		if err := kinds[i](ctx); err != nil {
 			return err
 		}
-		if err := d.calm(ctx); err != nil {
+		if err := d.waitHealthy(ctx); err != nil {
 			return err
 		}
 	}
@@ -170,20 +169,20 @@ func (d *driver) short(ctx context.Context) error {
 
 func (d *driver) hasDisks() bool { return d.Nodes[0].disk != nil }
 
-// healLimit is how long a cluster may take until it is as it should be, once nothing disturbs it any more.
+// healLimit is the time limit for a cluster to recover after the last fault.
 const healLimit = 60 * time.Second
 
-// rest waits until all is well again.
-func (d *driver) rest(ctx context.Context, limit time.Duration) error {
-	if _, err := eventually(ctx, limit, func() string { return d.whole(ctx) }); err != nil {
+// waitRecovered waits until the cluster is healthy again.
+func (d *driver) waitRecovered(ctx context.Context, limit time.Duration) error {
+	if _, err := eventually(ctx, limit, func() string { return d.missing(ctx) }); err != nil {
 		if ctx.Err() == nil {
-			d.report.problem("event %d: not whole again: %v", d.report.Events, err)
+			d.report.problem("event %d: cluster did not recover: %v", d.report.Events, err)
 		}
 	}
 	return ctx.Err()
 }
 
-// readNow reads the land while players edit. All must be well.
+// readNow reads the land during edits. The cluster must be healthy.
 func (d *driver) readNow(ctx context.Context) {
 	readings, err := readAll(ctx, d.Nodes, d.ledger, readLimit)
 	if err != nil && ctx.Err() == nil {

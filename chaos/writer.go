@@ -19,16 +19,16 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Writers are the players who edit. Each has a home gateway, and a spot at which it works together with players of
-// all other gateways. When its gateway is gone it plays on through another, and asks again, under the same
-// sequence, for what was not answered; it returns when its home is back.
+// Writers are the players who edit. Each has a home gateway, and a work area at which they work together with players of
+// all other gateways. If the gateway fails, the player continues through another, and sends unanswered edits again
+// under the same sequence. The player returns when the home gateway is back.
 type Writers struct {
 	cluster *Cluster
 	ledger  *Ledger
 	logger  *slog.Logger
-	spots   []*spot
+	areas   []*workArea
 	pace    *rate.Limiter // of new edits, all players together
-	crew    sync.WaitGroup
+	wg      sync.WaitGroup
 	cancel  context.CancelFunc
 
 	quiet                                            atomic.Bool // no new edits
@@ -36,55 +36,55 @@ type Writers struct {
 	rejoined, sessionsLost, joinsFailed, unavailable atomic.Int64
 }
 
-// WriterOptions say how much is edited.
+// WriterOptions configure the edits.
 type WriterOptions struct {
-	Rate float64 // edits a second, all players together; at most 10 a player
+	Rate float64 // edits a second, all players together; at most 10 per player
 	Seed uint64
 }
 
-// perPlayer is the most edits a second of one player: one a beat.
-const perPlayer = float64(time.Second / beat)
+// perPlayer is the maximum number of edits a second of one player: one per tick interval.
+const perPlayer = float64(time.Second / tickInterval)
 
-// StartWriters lets players join and edit, until Stop.
+// StartWriters starts players, who edit until Stop.
 func StartWriters(ctx context.Context, c *Cluster, l *Ledger, o WriterOptions, logger *slog.Logger) *Writers {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &Writers{cluster: c, ledger: l, logger: logger, cancel: cancel}
-	for i := range spots {
-		w.spots = append(w.spots, newSpot(i, o.Seed))
+	for i := range workAreas {
+		w.areas = append(w.areas, newWorkArea(i, o.Seed))
 	}
-	// Equally many at each gateway and spot, and twice as many as the rate needs, since some are always on their way.
-	places := len(c.Nodes) * spots
+	// Equally many at each gateway and work area, and twice as many as the rate needs, since some are always moving.
+	places := len(c.Nodes) * workAreas
 	n := places * max(1, int(math.Ceil(2*o.Rate/perPlayer/float64(places))))
 	w.pace = rate.NewLimiter(rate.Limit(o.Rate), max(1, int(o.Rate/5)))
 	for i := range n {
 		p := &player{
-			Writers: w, name: fmt.Sprintf("w%02d", i), home: c.Nodes[i%len(c.Nodes)], spot: w.spots[i/len(c.Nodes)%spots],
-			hops: i/places%2 == 0, dice: rand.New(rand.NewPCG(o.Seed, 1000+uint64(i))),
+			Writers: w, name: fmt.Sprintf("w%02d", i), home: c.Nodes[i%len(c.Nodes)], area: w.areas[i/len(c.Nodes)%workAreas],
+			hops: i/places%2 == 0, rng: rand.New(rand.NewPCG(o.Seed, 1000+uint64(i))),
 		}
-		w.crew.Go(func() { p.run(ctx) })
+		w.wg.Go(func() { p.run(ctx) })
 	}
 	return w
 }
 
-// Cells are the regions that are edited.
+// Cells returns the regions that are edited.
 func (w *Writers) Cells() []string {
 	var all []string
-	for _, s := range w.spots {
+	for _, s := range w.areas {
 		all = append(all, s.cell())
 	}
 	return all
 }
 
-// Quiet stops new edits; those under way are asked for until they are answered.
+// Quiet stops new edits; those under way are sent again until they are answered.
 func (w *Writers) Quiet() { w.quiet.Store(true) }
 
-// Open is how many edits are under way.
+// Open returns the number of edits under way.
 func (w *Writers) Open() int { return int(w.open.Load()) }
 
-// Stop lets all players leave, and awaits them. Edits that are not answered stay Unknown.
+// Stop disconnects all players, and awaits them. Unanswered edits stay Unknown.
 func (w *Writers) Stop() {
 	w.cancel()
-	w.crew.Wait()
+	w.wg.Wait()
 }
 
 // player is one writer. It belongs to one goroutine.
@@ -92,30 +92,30 @@ type player struct {
 	*Writers
 	name string
 	home *Node
-	spot *spot
-	dice *rand.Rand
+	area *workArea
+	rng  *rand.Rand
 
-	seq     uint64
-	pending []*asked // by sequence
-	homing  time.Time
-	hops    bool  // leaves a gateway that does not answer; else he stays, and waits
-	sent    *Node // where the gateway has sent him that he left
+	seq      uint64
+	pending  []*pendingEdit // by sequence
+	homing   time.Time
+	hops     bool  // leaves a gateway that does not answer; otherwise the player stays, and waits
+	redirect *Node // the target of the last redirect
 }
 
-// asked is an edit that is not answered.
-type asked struct {
+// pendingEdit is an unanswered edit.
+type pendingEdit struct {
 	*Edit
 	plotX, plotZ int32
-	session      *session  // over which it was sent last
-	again        time.Time // it was refused for now: when to ask again
+	session      *session  // over which it was last sent
+	again        time.Time // after a temporary refusal: when to ask again
 	since        time.Time // first sent
 }
 
 const (
-	maxPending = 12 // well below the 64 sequences that a region remembers of a player
-	// hopAfter is when a player whose edit is not answered tries another gateway, if he may.
+	maxPending = 12 // well below the 64 sequences that a region keeps for a player
+	// hopAfter is when a player with an unanswered edit tries another gateway, if the player hops at all.
 	hopAfter = 8 * time.Second
-	// homeAfter is how long a player plays elsewhere before he looks whether his home is back.
+	// homeAfter is how long a player plays elsewhere before they check whether their home is back.
 	homeAfter = 6 * time.Second
 )
 
@@ -135,7 +135,7 @@ func (p *player) run(ctx context.Context) {
 				p.logger.Debug("join failed", "player", p.name, "error", err)
 			}
 			avoid = n
-			pause(ctx, time.Duration(50+p.dice.IntN(150))*time.Millisecond)
+			pause(ctx, time.Duration(50+p.rng.IntN(150))*time.Millisecond)
 			continue
 		}
 		p.rejoined.Add(1)
@@ -144,7 +144,7 @@ func (p *player) run(ctx context.Context) {
 			p.ledger.endStream(stream, p.ledger.Now())
 		}
 		s.close()
-		if hop || errors.Is(err, errSentOn) {
+		if hop || errors.Is(err, errRedirected) {
 			avoid = n
 		} else if err != nil && ctx.Err() == nil {
 			p.sessionsLost.Add(1)
@@ -160,13 +160,14 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// errSentOn says that the gateway goes away and has told the player where to go on.
-var errSentOn = errors.New("the gateway goes away")
+// errRedirected is returned if the gateway redirects the player because it is shutting down.
+var errRedirected = errors.New("gateway is shutting down")
 
-// choose is the gateway to play through: where he was sent, else home if it serves, else any other; nil if none serves.
+// choose returns the gateway to use: the target of a redirect, else home if it serves, else any other; nil if none
+// serves.
 func (p *player) choose(avoid *Node) *Node {
-	sent := p.sent
-	if p.sent = nil; sent != nil && sent != avoid && sent.Serves() {
+	sent := p.redirect
+	if p.redirect = nil; sent != nil && sent != avoid && sent.Serves() {
 		return sent
 	}
 	if p.home.Serves() && p.home != avoid {
@@ -181,14 +182,14 @@ func (p *player) choose(avoid *Node) *Node {
 	if len(serving) == 0 {
 		return nil
 	}
-	return serving[p.dice.IntN(len(serving))]
+	return serving[p.rng.IntN(len(serving))]
 }
 
-// play edits over one session until it breaks. Hop tells that the player leaves of his own will.
+// play edits over one session until it breaks. hop reports whether the player left by choice.
 func (p *player) play(ctx context.Context, s *session) (hop bool, err error) {
 	p.seq = max(p.seq, s.welcome.NextSeq)
 	p.homing = time.Now().Add(homeAfter)
-	beats := time.NewTicker(beat)
+	beats := time.NewTicker(tickInterval)
 	defer beats.Stop()
 	for {
 		select {
@@ -198,7 +199,7 @@ func (p *player) play(ctx context.Context, s *session) (hop bool, err error) {
 			if !open {
 				return false, fmt.Errorf("connection to node %d closed", s.node.Number)
 			}
-			if err := p.take(s, m); err != nil {
+			if err := p.handle(s, m); err != nil {
 				return false, err
 			}
 			if _, whole := m.FromServer.(wire.ChunkData); whole {
@@ -214,7 +215,7 @@ func (p *player) play(ctx context.Context, s *session) (hop bool, err error) {
 	}
 }
 
-// step is what the player does at a beat: fly to where there is work, ask again, ask for something new.
+// step makes one interval's moves and edits: fly to the plot, send unanswered edits again, ask for a new one.
 func (p *player) step(s *session) (hop bool, err error) {
 	now := time.Now()
 	if s.node != p.home && len(p.pending) == 0 && p.home.Serves() && now.After(p.homing) {
@@ -223,10 +224,10 @@ func (p *player) step(s *session) (hop bool, err error) {
 	if p.hops && len(p.pending) > 0 && now.Sub(p.pending[0].since) > hopAfter && now.Sub(p.homing) > hopAfter-homeAfter {
 		return true, nil
 	}
-	plot, x, z := p.spot.middle()
-	lost := slices.IndexFunc(p.pending, func(a *asked) bool { return a.session != s })
+	plot, x, z := p.area.middle()
+	lost := slices.IndexFunc(p.pending, func(a *pendingEdit) bool { return a.session != s })
 	if lost >= 0 {
-		x, z = p.pending[lost].plotX, p.pending[lost].plotZ // where he was when he asked
+		x, z = p.pending[lost].plotX, p.pending[lost].plotZ // where the player was at the time
 	}
 	there, err := s.fly(float64(x)+.5, float64(z)+.5)
 	if err != nil || !there {
@@ -249,7 +250,7 @@ func (p *player) step(s *session) (hop bool, err error) {
 	return false, p.askNew(s, plot, x, z)
 }
 
-// sendLost asks again, as soon as the land is there, for what was not answered over earlier sessions and is in reach.
+// sendLost sends again what was not answered over earlier sessions and is in reach, as soon as the land has arrived.
 func (p *player) sendLost(s *session) error {
 	now := time.Now()
 	for _, a := range p.pending {
@@ -267,14 +268,14 @@ func (p *player) askNew(s *session, plot int, x, z int32) error {
 	if !s.loaded(grid.Pos{X: x, Z: z}) {
 		return nil
 	}
-	pos, block, ok := p.spot.edit(plot)
+	pos, block, ok := p.area.edit(plot)
 	if !ok {
 		return nil
 	}
 	if !s.loaded(pos) {
 		return nil
 	}
-	a := &asked{Edit: &Edit{Player: p.name, Seq: p.seq, Pos: pos, Block: block}, plotX: x, plotZ: z, since: time.Now()}
+	a := &pendingEdit{Edit: &Edit{Player: p.name, Seq: p.seq, Pos: pos, Block: block}, plotX: x, plotZ: z, since: time.Now()}
 	p.seq++
 	p.ledger.ask(a.Edit)
 	p.pending = append(p.pending, a)
@@ -282,19 +283,19 @@ func (p *player) askNew(s *session, plot int, x, z int32) error {
 	return p.send(s, a)
 }
 
-func (p *player) send(s *session, a *asked) error {
+func (p *player) send(s *session, a *pendingEdit) error {
 	a.session = s
 	p.ledger.sent(a.Edit, s.node.Number)
 	return s.send(wire.Edit{Seq: a.Seq, X: a.Pos.X, Y: a.Pos.Y, Z: a.Pos.Z, Block: uint16(a.Block)})
 }
 
-// take notes what the player is told.
-func (p *player) take(s *session, m message) error {
+// handle handles a message.
+func (p *player) handle(s *session, m message) error {
 	at := m.at.Sub(p.ledger.start)
 	if c, whole := m.FromServer.(wire.ChunkData); whole && s.streams[c.Chunk] > 0 {
 		p.ledger.endStream(s.streams[c.Chunk], at)
 	}
-	blocks, err := s.take(m.FromServer)
+	blocks, err := s.apply(m.FromServer)
 	if err != nil {
 		return err
 	}
@@ -308,7 +309,7 @@ func (p *player) take(s *session, m message) error {
 			seen = p.ledger.stream()
 			s.streams[pos.Chunk()] = seen
 		}
-		p.ledger.saw(Sight{At: at, Pos: pos, Block: chunk.Block(b.Block), Stream: seen})
+		p.ledger.recordSight(Sight{At: at, Pos: pos, Block: chunk.Block(b.Block), Stream: seen})
 	}
 	switch m := m.FromServer.(type) {
 	case wire.Ack:
@@ -316,20 +317,20 @@ func (p *player) take(s *session, m message) error {
 	case wire.Reconnect:
 		for _, home := range slices.Backward(m.Homes) {
 			if n := p.cluster.at(home.Game); n != nil {
-				p.sent = n
+				p.redirect = n
 			}
 		}
-		return errSentOn
+		return errRedirected
 	case wire.Failure:
 		return fmt.Errorf("node %d: %s: %s", s.node.Number, m.Code, m.Message)
 	}
 	return nil
 }
 
-// acked notes an answer. Codes that may change with time are asked again if an earlier try of the edit may have
-// been taken: a refusal then says nothing about that one.
+// acked records an answer. After a code that may change with time, the edit is sent again if an earlier attempt may
+// have been accepted: a refusal says nothing about that attempt.
 func (p *player) acked(s *session, m wire.Ack, at time.Duration) {
-	i := slices.IndexFunc(p.pending, func(a *asked) bool { return a.Seq == m.Seq })
+	i := slices.IndexFunc(p.pending, func(a *pendingEdit) bool { return a.Seq == m.Seq })
 	if i < 0 {
 		return // of an earlier session, answered twice
 	}
@@ -339,11 +340,11 @@ func (p *player) acked(s *session, m wire.Ack, at time.Duration) {
 	case "":
 	case wire.RefusedUnavailable:
 		p.unavailable.Add(1)
-		p.askAgain(a)
+		p.retry(a)
 		return
 	case wire.RefusedNotLoaded, wire.RefusedOutOfReach, wire.RefusedRate, wire.RefusedInsidePlayer:
 		if a.Tries > 1 {
-			p.askAgain(a)
+			p.retry(a)
 			return
 		}
 		outcome = Refused
@@ -357,6 +358,6 @@ func (p *player) acked(s *session, m wire.Ack, at time.Duration) {
 	p.open.Add(-1)
 }
 
-func (p *player) askAgain(a *asked) {
+func (p *player) retry(a *pendingEdit) {
 	a.session, a.again = nil, time.Now().Add(500*time.Millisecond)
 }

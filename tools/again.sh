@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# again.sh COMMAND…: runs a command, and once more when it fails; says so aloud, for a test that fails now and then is a bug.
+# again.sh COMMAND…: runs a command, and a second time if it fails. It reports every failure, because a flaky test is a bug.
 #
-# For steps that start real daemons and browsers beside one another (docs/adr/0014). Of `go test ./...` the second run
-# does again only what failed: what passed comes from Go's test cache.
+# For steps that run real daemons and browsers concurrently (docs/adr/0014). With `go test ./...` the second run repeats
+# only the packages that failed: the others come from Go's test cache.
 set -uo pipefail
 "$@" && exit 0
 code=$?
-echo "FLAKY? '$*' ended with $code: once more" >&2
+echo "FLAKY? '$*' failed with exit code $code: trying once more" >&2
 "$@" || exit
-echo "FLAKY: '$*' passed the second time; what failed above is a bug, in the test or in what it tests" >&2
+echo "FLAKY: '$*' passed the second time; the failure above is a bug in the test or in the code under test" >&2

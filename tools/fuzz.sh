@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # fuzz.sh TIME [PACKAGE…]: runs every fuzz target of the packages (default: all) for TIME each.
-# One line per target; the whole output of a target that fails.
+# It prints one line per target, and the whole output of a target that fails.
 #
-# A package is built once, for `go test -fuzz` links anew for each target. As many targets run at once as there are cores,
-# each with one worker.
+# Each package is built once, because `go test -fuzz` links again for each target. It runs as many targets at once as
+# there are cores, each with one worker.
 #
-# Go's fuzzer now and then reports its own deadline as a failure ("context deadline exceeded", no failing input): the
-# last worker is waited for a moment too short. Such a run has found nothing and is done again, twice at most.
+# Go's fuzzer now and then reports its own deadline as a failure ("context deadline exceeded", no failing input), because
+# it does not wait long enough for the last worker. Such a run has found nothing and is repeated, at most twice.
 set -euo pipefail
 export FUZZ_TIME=$1 FUZZ_WORK
 shift
@@ -19,7 +19,7 @@ export FUZZ_CACHE
 # fuzz NUMBER IMPORT-PATH DIRECTORY TARGET: runs one target of the built test $FUZZ_WORK/NUMBER.test.
 fuzz() {
 	local binary=$FUZZ_WORK/$1.test package=$2 target=$4 log=$FUZZ_WORK/$1.$4.log again execs
-	cd "$3" # testdata/fuzz is there
+	cd "$3" # for testdata/fuzz
 	for again in yes yes no; do
 		if "$binary" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$FUZZ_TIME" -test.fuzzminimizetime 10s \
 			-test.parallel 1 -test.timeout 0 -test.fuzzcachedir "$FUZZ_CACHE/$package" >"$log" 2>&1; then
@@ -28,7 +28,7 @@ fuzz() {
 		if [ $again = no ] || ! grep -qx ' *context deadline exceeded' "$log" || grep -q 'Failing input' "$log"; then
 			cat "$log"
 			echo "FAIL fuzz ${package##*/}.$target" >&2
-			return 255 # the other targets are not begun
+			return 255 # xargs then starts no more targets
 		fi
 	done
 	execs=$(sed -nE 's/.*execs: ([0-9]+).*/\1/p' "$log" | tail -n 1)

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# mutants.sh [-s] [NAME…]: proves that the tests of packages replica and store would notice their known bugs, one for each
-# trap of the libraries. Each bug is switched on by name (mutate_on.go), and the test beside it must fail then. Without
-# names: all of them, after a run that shows that these tests pass when no bug is on.
-# -s: it is the simulation that must notice, where the third column says so; it tells after how many virtual minutes.
+# mutants.sh [-s] [NAME…]: checks that the tests of packages replica and store detect known bugs, one for each pitfall of
+# the libraries. Each bug is switched on by name (mutate_on.go), and the test in its row must then fail. Without names it
+# runs all of them, after a run in which these tests must pass without any bug.
+# -s: the simulation must detect the bug, if the third column says "notices". It prints the virtual minutes that took.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=${CGO_ENABLED:-0}
 
-# name, test that notices, what the simulation does (docs/simulation.md says why not)
+# package, name, test that detects the bug, whether the simulation does (docs/simulation.md explains why not)
 mutants='
 replica acknowledge-before-fsync  TestCommittedAfterFsync        notices
 replica send-before-fsync         TestNoWordBeforeFsync          notices

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# need.sh COMMAND PACKAGE: makes sure COMMAND is there; installs the Debian PACKAGE when it is missing and it may.
+# need.sh COMMAND PACKAGE: installs the Debian PACKAGE if COMMAND is missing and it may install packages.
 set -euo pipefail
 command=$1 package=$2
 command -v "$command" >/dev/null && exit 0
 if ! command -v apt-get >/dev/null; then
-	echo "$command is missing, and there is no apt-get here: install $command yourself and try again" >&2
+	echo "$command is missing, and apt-get is not available: install $command yourself and try again" >&2
 	exit 1
 fi
 as_root=()
@@ -18,7 +18,7 @@ fi
 echo "$command is missing: installing the package $package"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-# A service that a package brings (prometheus) must not start on a developer's machine.
+# A service in a package (prometheus) must not start on a developer's machine.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then
 	printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null
@@ -30,7 +30,7 @@ install() {
 		install -y --no-install-recommends "$package" >"$log" 2>&1
 }
 if ! install; then
-	"${as_root[@]}" apt-get update >/dev/null 2>&1 || true # a stale mirror is no reason to give up
+	"${as_root[@]}" apt-get update >/dev/null 2>&1 || true # the mirror may be stale; try anyway
 	install || { tail -n 5 "$log" >&2; echo "cannot install $package: see above" >&2; exit 1; }
 fi
-command -v "$command" >/dev/null || { echo "$package is installed, but brings no $command" >&2; exit 1; }
+command -v "$command" >/dev/null || { echo "$package is installed, but does not contain $command" >&2; exit 1; }

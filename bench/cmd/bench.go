@@ -17,16 +17,16 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/rig"
 )
 
-// bench is what all figures have in common.
+// bench is what all figures share.
 type bench struct {
 	binary        string
 	serverCPUs    []int
 	botCPUs       []int
-	warm          time.Duration // 0: the figure's
-	length        time.Duration // likewise
+	warm          time.Duration // 0: the figure's own
+	length        time.Duration // 0: the figure's own
 	profile       bool
-	profiled      rig.Profile // the newest
-	brief         bool        // all figures are to be measured in about 25 minutes: see newAll
+	profiled      rig.Profile // the latest
+	brief         bool        // measure all figures in about 25 minutes: see newAll
 	write         bool
 	docs          string
 	memory        int64 // MiB
@@ -44,41 +44,41 @@ func (b *bench) daemons(ctx context.Context, n int) ([]*rig.Daemon, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
 	}
-	o, began, told := b.rigOptions(dir), time.Now(), time.Now()
+	o, began, reported := b.rigOptions(dir), time.Now(), time.Now()
 	o.Started = func(started int) {
-		if time.Since(told) > sayEvery || started == n && n > manyDaemons {
-			told = time.Now()
-			say("%d of %d daemons serve after %.0f s", started, n, time.Since(began).Seconds())
+		if time.Since(reported) > progressEvery || started == n && n > manyDaemons {
+			reported = time.Now()
+			logf("%d of %d daemons serve after %.0f s", started, n, time.Since(began).Seconds())
 		}
 	}
 	return rig.Network(ctx, o, n)
 }
 
 const (
-	// sayEvery is how often the person at the terminal is told how far a long step is.
-	sayEvery = 5 * time.Second
-	// manyDaemons is how many are so few that nobody need be told when they serve.
+	// progressEvery is the interval between progress messages of a long step.
+	progressEvery = 5 * time.Second
+	// manyDaemons is the number of daemons up to which their start is not reported.
 	manyDaemons = 8
 )
 
 func (b *bench) rigOptions(dir string) rig.Options {
 	o := rig.Options{Binary: b.binary, Dir: dir, CPUs: b.serverCPUs, Procs: 1, Nice: b.nice}
 	if b.sharesCores() {
-		o.Nice += playersFirst
+		o.Nice += playerPriority
 	}
 	return o
 }
 
-// playersFirst is by how much daemons are nicer than the players, where they share cores: players that get no time do not move,
-// and servers whose players stand still have it too easy.
-const playersFirst = 5
+// playerPriority is added to the daemons' niceness if they share cores with the players: players without processor time
+// do not move, and a server with idle players has less work.
+const playerPriority = 5
 
-// sharesCores tells whether a core is the daemons' and the players'.
+// sharesCores reports whether daemons and players have a core in common.
 func (b *bench) sharesCores() bool {
 	return slices.ContainsFunc(b.botCPUs, func(cpu int) bool { return slices.Contains(b.serverCPUs, cpu) })
 }
 
-// times gives the warm-up and length of a measurement: the figure's own, or what the flags say.
+// times returns the warm-up and length of a measurement: the figure's own, unless flags set them.
 func (b *bench) times(warm, length time.Duration) (time.Duration, time.Duration) {
 	if b.warm > 0 {
 		warm = b.warm
@@ -114,18 +114,18 @@ func gamesOf(daemons []*rig.Daemon) []string {
 	return all
 }
 
-// play lets a crowd of n players play, calls during when all have joined, and ends the crowd. It gives up, with an
-// error, when they cannot all join in good time.
+// play runs a crowd of n players, calls during when all have joined, and ends the crowd. It returns an error if they
+// cannot all join in time.
 func (b *bench) play(ctx context.Context, o crowd.Options, n int, targets []target, during func(ctx context.Context, c *crowd.Crowd) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	c := crowd.New(o)
-	var crew sync.WaitGroup
-	defer crew.Wait()
+	var wg sync.WaitGroup
+	defer wg.Wait()
 	defer cancel(nil)
-	crew.Go(func() { c.Run(ctx) })
-	crew.Go(func() { b.guard(ctx, targets, cancel) })
-	pace := o.Pace
+	wg.Go(func() { c.Run(ctx) })
+	wg.Go(func() { b.guard(ctx, targets, cancel) })
+	pace := o.JoinRate
 	if pace == 0 {
 		pace = 100
 	}
@@ -135,12 +135,12 @@ func (b *bench) play(ctx context.Context, o crowd.Options, n int, targets []targ
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return fmt.Errorf("%d players cannot join: %w", n, err)
+		return fmt.Errorf("not all of %d players could join: %w", n, err)
 	}
 	return during(ctx, c)
 }
 
-// guard ends the measurement when the daemons use more memory than they may: this machine is to survive it.
+// guard cancels the measurement when the daemons exceed their memory limit, to protect this machine.
 func (b *bench) guard(ctx context.Context, targets []target, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -160,7 +160,7 @@ func (b *bench) guard(ctx context.Context, targets []target, cancel context.Canc
 			for _, t := range targets {
 				t.Kill()
 			}
-			cancel(fmt.Errorf("the daemons used %d MiB, and may use %d: see --memory", sum>>20, b.memory))
+			cancel(fmt.Errorf("the daemons used %d MiB, more than the limit of %d: see --memory", sum>>20, b.memory))
 			return
 		}
 	}
@@ -178,13 +178,13 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// say tells the person at the terminal how far it is.
-func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+// logf prints a progress message to the terminal.
+func logf(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
-// publish prints a figure's text, and puts it into the page. Plots and CSV files are there already.
+// publish prints a figure's text, and inserts it into the page. Plots and CSV files are written already.
 func (b *bench) publish(name, text string) error { return b.publishIn("performance.md", name, text) }
 
-// publishIn does so on another page of the docs.
+// publishIn publishes on another page of the docs.
 func (b *bench) publishIn(page, name, text string) error {
 	text = fmt.Sprintf("%s\n\n`make bench BENCH_ARGS=%q`, %s, %s.\n", strings.TrimSpace(text), arguments(os.Args[1:], name), rig.Machine(), runtime.Version())
 	fmt.Println(text)
@@ -194,8 +194,8 @@ func (b *bench) publishIn(page, name, text string) error {
 	return figure.Insert(filepath.Join(b.docs, page), name, text)
 }
 
-// arguments is the command line that measures a figure again: that of this run, but for what all measures besides, and
-// without the places of files on this machine.
+// arguments returns the command line that measures a figure again: that of this run, without the options that concern
+// all figures, and without paths on this machine.
 func arguments(args []string, name string) string {
 	var kept []string
 	for i, arg := range args {
@@ -214,7 +214,7 @@ func arguments(args []string, name string) string {
 	return strings.Join(kept, " ")
 }
 
-// file is the path of a file that belongs to a figure; where nothing is written for good it is a temporary one.
+// file returns the path of a file that belongs to a figure. Without --write it is a temporary one.
 func (b *bench) file(name string) string {
 	if !b.write {
 		return filepath.Join(b.dir, name)
@@ -222,10 +222,10 @@ func (b *bench) file(name string) string {
 	return filepath.Join(b.docs, "performance", name)
 }
 
-// percent is a share as a number of per cent.
+// percent returns a share in per cent.
 func percent(share float64) float64 { return 100 * share }
 
-// ratio is a/b; NaN where that means nothing.
+// ratio returns a/b, or NaN if that is undefined.
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return math.NaN()
@@ -233,7 +233,7 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
-// killAll ends daemons whose worlds nobody needs any more.
+// killAll kills daemons whose worlds are no longer needed.
 func killAll(daemons []*rig.Daemon) {
 	for _, d := range daemons {
 		d.Kill()

@@ -15,7 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/rig"
 )
 
-// newFloorServer makes the command that this program runs itself with.
+// newFloorServer returns the command with which this program starts itself as a floor server.
 func newFloorServer() *cobra.Command {
 	var o floor.Options
 	c := &cobra.Command{
@@ -26,14 +26,14 @@ func newFloorServer() *cobra.Command {
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:4002", "host:port for players")
 	f.StringVar(&o.Metrics, "metrics", "127.0.0.1:9102", "host:port of /metrics")
 	f.IntVar(&o.Frame, "frame", 1024, "bytes of a frame")
-	f.BoolVar(&o.Readers, "readers", false, "read moves as they come, with a goroutine for each player")
+	f.BoolVar(&o.Readers, "readers", false, "read moves as they arrive, with a goroutine for each player")
 	return c
 }
 
-// load is what one player of a measurement cost in bytes, for the floor to do the same.
+// load is the size of frames and moves of one player in a measurement, in bytes, for the floor to reproduce.
 type load struct{ frame, move int }
 
-// floorReading measures the floor program with n players and those bytes.
+// floorReading measures the floor program with n players and that load.
 func (b *bench) floorReading(ctx context.Context, n int, l load, readers bool, warm, length time.Duration) (r reading, err error) {
 	const game, metrics = "127.100.0.1:4002", "127.100.0.1:9102"
 	self, err := os.Executable()
@@ -51,7 +51,7 @@ func (b *bench) floorReading(ctx context.Context, n int, l load, readers bool, w
 		return r, err
 	}
 	defer p.Stop()
-	o := crowd.Options{Targets: []string{game}, Blob: make([]byte, max(1, l.move)), Pace: 1000}
+	o := crowd.Options{Targets: []string{game}, FloorMove: make([]byte, max(1, l.move)), JoinRate: 1000}
 	err = b.play(ctx, o, n, []target{p}, func(ctx context.Context, c *crowd.Crowd) error {
 		if err := pause(ctx, warm); err != nil {
 			return err

@@ -16,37 +16,37 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// newGateways makes the command that divides a crowd over gateways.
+// newGateways returns the command that distributes a crowd over gateways.
 func newGateways(b *bench) *cobra.Command {
 	var nodes, players int
-	c := b.command("gateways", "What a crowd on one spot costs each of four gateways",
-		"The same players on the same spot, first all on one daemon, then spread over four that share one world. All daemons\n"+
-			"share the daemons' cores. A gateway of four should cost a quarter of the one, and what it takes to take in the\n"+
-			"frames in which the region's leader tells it of all: that is read from a CPU profile of each daemon.",
+	c := b.command("gateways", "What a crowd in one place costs each of four gateways",
+		"The same players in the same place, first all on one daemon, then spread over four daemons of one world. All daemons\n"+
+			"share the daemons' cores. One gateway of four should cost a quarter of the single one, plus the work of receiving\n"+
+			"the frames of the region's leader. A CPU profile of each daemon measures that work.",
 		func(ctx context.Context) error { return b.gateways(ctx, nodes, players) })
 	c.Flags().IntVar(&nodes, "nodes", 4, "daemons")
 	c.Flags().IntVar(&players, "players", 1000, "players")
 	return c
 }
 
-// taken is the work of taking in what a region's leader tells, led that of leading it: its ticks, and its links with gateways.
-// On streams is what the transport takes to receive: for a gateway frames, which are nearly all bytes that reach it, for the
-// leader what gateways tell. Functions as in works; of no two of them one calls the other.
+// receiveFuncs is the work of receiving what a region's leader sends; led is the work of leading: ticks, and links to
+// gateways. onStreams is the transport's work of receiving: for a gateway frames, which are nearly all of its
+// incoming bytes, for the leader what gateways send. Functions as in works; none of them calls another.
 var (
-	taken     = []string{module + "gameserver.(*feed).receive"}
-	led       = []string{module + "region.(*loop).run", module + "region.(*Host).serveLink", module + "region.(*remoteLink).pump"}
-	onStreams = []string{"github.com/libp2p/go-yamux/v5.(*Session).recvLoop"}
+	receiveFuncs = []string{module + "gameserver.(*feed).receive"}
+	leadFuncs    = []string{module + "region.(*loop).run", module + "region.(*Host).serveLink", module + "region.(*remoteLink).pump"}
+	streamFuncs  = []string{"github.com/libp2p/go-yamux/v5.(*Session).recvLoop"}
 )
 
-// divided is a crowd on so many gateways.
-type divided struct {
+// gatewayRun is a measurement of a crowd on several gateways.
+type gatewayRun struct {
 	reading
 	leader   int // index of the daemon that leads the region of the crowd
 	profiles []rig.Profile
 }
 
-// spent is what a daemon spent on the functions and all that they call, as a share of one core.
-func (d divided) spent(daemon int, functions ...string) float64 {
+// spent returns what a daemon spent on the functions and their callees, as a share of one core.
+func (d gatewayRun) spent(daemon int, functions ...string) float64 {
 	sum := 0.0
 	for _, f := range functions {
 		sum += d.profiles[daemon].Below[f]
@@ -54,15 +54,15 @@ func (d divided) spent(daemon int, functions ...string) float64 {
 	return sum * d.CPU[daemon]
 }
 
-// frames is what a daemon spent on taking in frames. The leader's own do not come over a stream.
-func (d divided) frames(daemon int) float64 {
+// frames returns what a daemon spent on receiving frames. The leader's own do not use a stream.
+func (d gatewayRun) frames(daemon int) float64 {
 	if daemon == d.leader {
-		return d.spent(daemon, taken...)
+		return d.spent(daemon, receiveFuncs...)
 	}
-	return d.spent(daemon, slices.Concat(taken, onStreams)...)
+	return d.spent(daemon, slices.Concat(receiveFuncs, streamFuncs)...)
 }
 
-// leaderOf is the index of the daemon that leads the most players.
+// leaderOf returns the index of the daemon that leads the most players.
 func leaderOf[D interface {
 	PlayersLed(context.Context) (int, error)
 }](ctx context.Context, daemons []D) (leader int, err error) {
@@ -79,16 +79,16 @@ func leaderOf[D interface {
 	return leader, nil
 }
 
-// divide measures a crowd on one spot that has joined through so many daemons.
-func (b *bench) divide(ctx context.Context, nodes, players, samples int) (d divided, err error) {
+// measureGateways measures a crowd in one place that has joined through so many daemons.
+func (b *bench) measureGateways(ctx context.Context, nodes, players, samples int) (d gatewayRun, err error) {
 	warm, length := b.times(8*time.Second, 20*time.Second)
 	daemons, err := b.daemons(ctx, nodes)
 	if err != nil {
 		return d, err
 	}
 	defer killAll(daemons)
-	atlas := crowd.NewAtlas()
-	spawn, err := atlas.Survey(ctx, daemons[0].Game, 1)
+	heights := crowd.NewHeightMap()
+	spawn, err := heights.Survey(ctx, daemons[0].Game, 1)
 	if err != nil {
 		return d, err
 	}
@@ -96,7 +96,7 @@ func (b *bench) divide(ctx context.Context, nodes, players, samples int) (d divi
 	for i := range daemons {
 		names = append(names, fmt.Sprintf("gateways-%d-%d", nodes, i+1))
 	}
-	o := crowd.Options{Targets: gamesOf(daemons), Atlas: atlas, Homes: []grid.ChunkPos{spawn}, Samples: samples}
+	o := crowd.Options{Targets: gamesOf(daemons), Heights: heights, Homes: []grid.ChunkPos{spawn}, Samples: samples}
 	err = b.play(ctx, o, players, targetsOf(daemons), func(ctx context.Context, c *crowd.Crowd) (err error) {
 		if err := pause(ctx, warm); err != nil {
 			return err
@@ -123,22 +123,22 @@ func (b *bench) divide(ctx context.Context, nodes, players, samples int) (d divi
 }
 
 func (b *bench) gateways(ctx context.Context, nodes, players int) error {
-	one, err := b.divide(ctx, 1, players, nodes)
+	one, err := b.measureGateways(ctx, 1, players, nodes)
 	if err != nil {
 		return err
 	}
-	say("%s", crowded{reading: one.reading, wanted: players}.line("one daemon"))
-	many, err := b.divide(ctx, nodes, players, nodes)
+	logf("%s", crowdRow{reading: one.reading, wanted: players}.line("one daemon"))
+	many, err := b.measureGateways(ctx, nodes, players, nodes)
 	if err != nil {
 		return err
 	}
-	say("%s", crowded{reading: many.reading, wanted: players}.line(fmt.Sprintf("%d daemons", nodes)))
+	logf("%s", crowdRow{reading: many.reading, wanted: players}.line(fmt.Sprintf("%d daemons", nodes)))
 	if b.profile {
-		say("of one that does not lead:\n%s\nof the leader:\n%s", many.profiles[(many.leader+1)%nodes].Top, many.profiles[many.leader].Top)
+		logf("of one that does not lead:\n%s\nof the leader:\n%s", many.profiles[(many.leader+1)%nodes].Top, many.profiles[many.leader].Top)
 	}
 	share := fmt.Sprintf("1/%d of the one", nodes)
 	table := figure.Table{Head: []string{
-		"daemon", "CPU, % of a core", "of it taking in frames, %", "against " + share, "against " + share + " and frames", "frames/s", "seen p50 / p99, ms",
+		"daemon", "CPU, % of a core", "of it receiving frames, %", "against " + share, "against " + share + " and frames", "frames/s", "seen p50 / p99, ms",
 	}}
 	seen := func(r reading) string {
 		return pair(1000*r.Seen.Delay[0].Quantile(.5), 1000*r.Seen.Delay[0].Quantile(.99))
@@ -157,12 +157,12 @@ func (b *bench) gateways(ctx context.Context, nodes, players int) error {
 		}
 		table.Add(name, percent(cpu), percent(frames), plain, framed, many.FrameRate(), seen(many.reading))
 	}
-	text := table.Markdown() + "\n" + doubts([]crowded{{reading: one.reading, wanted: players}, {reading: many.reading, wanted: players}}) +
-		fmt.Sprintf("The dearest gateway that does not lead costs **%s** of %s daemon, and **%s** of %s without its frames and of the\n"+
-			"gateway's own frames. Frames are what the daemon's CPU profile has in the functions that take in what the region's leader\n"+
-			"tells, from the stream between nodes (yamux' `recvLoop`) to the mirror (`feed.receive`), times its CPU. The motion of all\n"+
-			"players, which each gateway makes for its own, is not among it. Leading the region takes the leader %s %% of a core: its\n"+
-			"ticks, and its links with gateways.\n",
-			figure.Number(worst), share, figure.Number(dearest), share, figure.Number(percent(many.spent(many.leader, slices.Concat(led, onStreams)...))))
+	text := table.Markdown() + "\n" + caveats([]crowdRow{{reading: one.reading, wanted: players}, {reading: many.reading, wanted: players}}) +
+		fmt.Sprintf("The most expensive gateway that does not lead costs **%s** of %s daemon, and **%s** of %s without its frames plus the\n"+
+			"gateway's own frames. The cost of frames is the share of the daemon's CPU profile in the functions that receive from\n"+
+			"the region's leader, from the stream between nodes (yamux' `recvLoop`) to the mirror (`feed.receive`), times its CPU.\n"+
+			"It does not include the motion of all players, which each gateway computes for its own players. Leading the region\n"+
+			"takes %s %% of a core: ticks, and links to gateways.\n",
+			figure.Number(worst), share, figure.Number(dearest), share, figure.Number(percent(many.spent(many.leader, slices.Concat(leadFuncs, streamFuncs)...))))
 	return b.publish("gateways", text)
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// leads is a daemon that leads so many players; of less than none it does not tell.
+// leads is a daemon that leads so many players; a negative number is an error.
 type leads int
 
 var errSilent = errors.New("silent")
@@ -18,7 +18,7 @@ func (l leads) PlayersLed(context.Context) (int, error) {
 	return int(l), nil
 }
 
-// Nobody is taken for the leader because the leader did not answer.
+// If the leader does not answer, no other daemon is taken for it.
 func TestLeaderIsFoundOrMissed(t *testing.T) {
 	if leader, err := leaderOf(t.Context(), []leads{0, 900, 100}); err != nil || leader != 1 {
 		t.Errorf("%d leads: %v", leader, err)

@@ -17,23 +17,23 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// sections is the height of the bench's worlds.
+// sections is the height of the benchmark's worlds.
 const sections = 4
 
-// newLand makes the command that measures chunks and edits.
+// newLand returns the command that measures chunks and edits.
 func newLand(b *bench) *cobra.Command {
 	var players int
-	c := b.command("land", "How fast land and edits come, and how many bytes they take",
-		"A crowd walks about on the node. Probes fly over land: each time one crosses into another chunk, the move that takes\n"+
-			"him there asks for those that come into view. Warm land is in view of somebody else on the node; cold land has\n"+
-			"never been seen. Then players build, and report how long until an edit is safe on disk; and one player builds\n"+
-			"before a crowd that stands still, so that all bytes that it gets are of the changed blocks.",
+	c := b.command("land", "How fast land and edits arrive, and how many bytes they take",
+		"A crowd walks about on the node. Probes fly over land: a move that crosses into another chunk requests the\n"+
+			"chunks that come into view. Warm land is in view of another player on the node; cold land has never been loaded.\n"+
+			"Then players build, which measures the time until an edit is safe on disk. Last, one player builds in front of a\n"+
+			"crowd that stands still, so that all bytes that the crowd receives are those of changed blocks.",
 		func(ctx context.Context) error { return b.land(ctx, players) })
 	c.Flags().IntVar(&players, "players", 500, "players on the node")
 	return c
 }
 
-// probes is how many fly at once.
+// probes is the number of probes that fly at once.
 const probes = 12
 
 func (b *bench) land(ctx context.Context, players int) error {
@@ -43,17 +43,17 @@ func (b *bench) land(ctx context.Context, players int) error {
 	}
 	d := daemons[0]
 	defer d.Kill()
-	atlas := crowd.NewAtlas()
-	spawn, err := atlas.Survey(ctx, d.Game, 1)
+	heights := crowd.NewHeightMap()
+	spawn, err := heights.Survey(ctx, d.Game, 1)
 	if err != nil {
 		return err
 	}
-	o := crowd.Options{Targets: []string{d.Game}, Atlas: atlas, Homes: []grid.ChunkPos{spawn}, View: warmRadius}
+	o := crowd.Options{Targets: []string{d.Game}, Heights: heights, Homes: []grid.ChunkPos{spawn}, View: warmRadius}
 	var warm, cold []crowd.Load
 	var built bot.Report
 	var r reading
 	err = b.play(ctx, o, players, []target{d}, func(ctx context.Context, c *crowd.Crowd) (err error) {
-		first, err := look(ctx, []target{d}, c)
+		first, err := readInstant(ctx, []target{d}, c)
 		if err != nil {
 			return err
 		}
@@ -68,14 +68,14 @@ func (b *bench) land(ctx context.Context, players int) error {
 		}); err != nil {
 			return err
 		}
-		last, err := look(ctx, []target{d}, c)
+		last, err := readInstant(ctx, []target{d}, c)
 		r = b.between(first, last)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	d.Kill() // the next one takes its address
+	d.Kill() // the next one uses its address
 	each, alone, err := b.changes(ctx)
 	if err != nil {
 		return err
@@ -83,30 +83,30 @@ func (b *bench) land(ctx context.Context, players int) error {
 	return b.reportLand(r, warm, cold, built, each, alone)
 }
 
-// warmRadius is how far the crowd sees, in chunks: land within it is warm.
+// warmRadius is the view distance of the crowd, in chunks: land within it is warm.
 const warmRadius = 6
 
-// flights lets probes fly and gives what came to them. Warm ones fly to and fro over land that the crowd has in view, cold
-// ones away from it.
+// flights flies probes and returns what they loaded. Warm ones fly to and fro over land that the crowd has in view,
+// cold ones away from it.
 func flights(ctx context.Context, d *rig.Daemon, spawn grid.ChunkPos, warm bool) (all []crowd.Load, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	var mu sync.Mutex
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	for i := range probes {
-		crew.Go(func() {
+		wg.Go(func() {
 			loads, failed := flight(ctx, d, fmt.Sprintf("probe-%v-%d", warm, i), spawn, warm, 2*math.Pi*float64(i)/probes)
 			mu.Lock()
 			defer mu.Unlock()
 			all, err = append(all, loads...), errors.Join(err, failed)
 		})
 	}
-	crew.Wait()
+	wg.Wait()
 	return all, err
 }
 
 func flight(ctx context.Context, d *rig.Daemon, name string, spawn grid.ChunkPos, warm bool, turn float64) ([]crowd.Load, error) {
-	p, err := crowd.Send(ctx, d.Game, name, 1)
+	p, err := crowd.StartProbe(ctx, d.Game, name, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -138,11 +138,11 @@ func flight(ctx context.Context, d *rig.Daemon, name string, spawn grid.ChunkPos
 	return p.Loads(), nil
 }
 
-// changes measures the bytes that one changed block costs each who sees it: when each tick brings several (each), and
-// when it brings one at the most (alone).
+// changes measures the bytes that one changed block costs each player who sees it: if a tick has several (each), and
+// if it has at most one (alone).
 func (b *bench) changes(ctx context.Context) (each, alone float64, err error) {
 	const viewers = 20
-	d, o, err := b.townOf(ctx, 1)
+	d, o, err := b.startSpreadCrowd(ctx, 1)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -150,7 +150,7 @@ func (b *bench) changes(ctx context.Context) (each, alone float64, err error) {
 	o.Rate, o.Samples = -1, -1
 	err = b.play(ctx, o, viewers, []target{d}, func(ctx context.Context, c *crowd.Crowd) error {
 		measured := func(builders int, rate float64, seed uint64) (float64, error) {
-			// The builders stand still too. They come and go: that is measured without edits first.
+			// The builders stand still too. Their traffic without edits is measured first.
 			empty, err := b.stillBytes(ctx, d, c, builders, 0, seed)
 			if err != nil {
 				return 0, err
@@ -161,7 +161,7 @@ func (b *bench) changes(ctx context.Context) (each, alone float64, err error) {
 			}
 			return (full.bytes - empty.bytes) / viewers / full.edits, nil
 		}
-		if _, err := b.stillBytes(ctx, d, c, 1, 0, 50); err != nil { // while it lasts, the rest of the land arrives
+		if _, err := b.stillBytes(ctx, d, c, 1, 0, 50); err != nil { // meanwhile the rest of the land arrives
 			return err
 		}
 		var err error
@@ -200,7 +200,7 @@ func (b *bench) reportLand(r reading, warm, cold []crowd.Load, built bot.Report,
 	for i, group := range []struct {
 		name  string
 		loads []crowd.Load
-	}{{"a chunk that somebody sees, asked for to last byte", warm}, {"a chunk that nobody has ever seen", cold}} {
+	}{{"a warm chunk, from the request to the last byte", warm}, {"a cold chunk, likewise", cold}} {
 		var took crowd.Spread
 		for _, l := range group.loads {
 			bytes.Add(float64(l.Bytes))
@@ -211,18 +211,18 @@ func (b *bench) reportLand(r reading, warm, cold []crowd.Load, built bot.Report,
 		}
 		table.Add(group.name, fmt.Sprint(took.Count()), 1000*took.Quantile(.5), 1000*took.Quantile(.99))
 	}
-	table.Add("an edit, sent to safe on disk", fmt.Sprint(built.Ack.Count), float64(built.Ack.P50), float64(built.Ack.P99))
+	table.Add("an edit, from sending it until it is safe on disk", fmt.Sprint(built.Ack.Count), float64(built.Ack.P50), float64(built.Ack.P99))
 	if err := figure.WriteCSV(b.file("land.csv"), []string{"cold", "load_ms", "bytes"}, csv); err != nil {
 		return err
 	}
 	size := figure.Table{Head: []string{"bytes", ""}}
 	size.Add("a chunk of 4 sections, mean", bytes.Mean())
 	size.Add("a section, mean", bytes.Mean()/sections)
-	size.Add("a changed block to each who sees it, one a tick at the most", alone)
-	size.Add("a changed block to each who sees it, several a tick", each)
+	size.Add("a changed block to each player who sees it, at most one a tick", alone)
+	size.Add("a changed block to each player who sees it, several a tick", each)
 	text := table.Markdown() + "\n" + size.Markdown()
-	if why := r.doubt(); why != "" {
-		text += "\n**Not to be trusted**: " + why + ".\n"
+	if why := r.caveat(); why != "" {
+		text += "\n**Unreliable**: " + why + ".\n"
 	}
 	return b.publish("land", text)
 }

@@ -24,25 +24,26 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// newLookup makes the command that measures how a chunk's server is found.
+// newLookup returns the command that measures how a chunk's server is found.
 func newLookup(b *bench) *cobra.Command {
 	var nodes, cells int
 	c := b.command("lookup", "Finding a chunk's server among 100 nodes, against a kad-dht Get",
-		"Daemons are asked over their game ports where chunks live, as original clients ask: for land that nobody has\n"+
-			"founded, for land that the asked daemon has not heard of, and again for land that it knows. A node of the bench's\n"+
-			"own, in the same network, gets the same cells' records with kad-dht's GetValue, ended at the third copy.",
+		"Asks daemons over their game ports where chunks are, as original clients do: for land that is not founded yet, for\n"+
+			"land that is new to the asked daemon, and again for land that it has cached. A node in this program, in the same\n"+
+			"network, gets the same cells' records with kad-dht's GetValue, which ends at the third copy.",
 		func(ctx context.Context) error { return b.lookup(ctx, nodes, cells) })
 	c.Flags().IntVar(&nodes, "nodes", 100, "daemons")
-	c.Flags().IntVar(&cells, "cells", 64, "cells that are asked for")
+	c.Flags().IntVar(&cells, "cells", 64, "number of cells")
 	return c
 }
 
-// sources are where the region of a chunk was known, and whether finding it took a question to another node.
+// sources are where a node can find the region of a chunk: from its own memory, by asking another node, or by
+// founding it.
 var sources = []string{"cache", "neighbour", "dht", "catalog", "founded"}
 
 func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
 	const questions = 1000
-	say("starting %d daemons", nodes)
+	logf("starting %d daemons", nodes)
 	daemons, err := b.daemons(ctx, nodes)
 	if err != nil {
 		return err
@@ -61,18 +62,18 @@ func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
 	l := &lookups{daemons: daemons, table: figure.Table{Head: append([]string{"asked for", "questions", "p50, ms", "p99, ms"}, sources...)}}
 	asked := make(map[[2]int]bool)
 	l.visit = true // land is opened when it is founded
-	if _, err := l.phase(ctx, "land that nobody has founded", cells, func(i int) (*rig.Daemon, grid.ChunkPos) {
+	if _, err := l.phase(ctx, "land that is not founded", cells, func(i int) (*rig.Daemon, grid.ChunkPos) {
 		asked[[2]int{i % nodes, i}] = true
 		return daemons[i%nodes], land[i]
 	}); err != nil {
 		return err
 	}
 	l.visit = false
-	if err := pause(ctx, 5*time.Second); err != nil { // until the records are out
+	if err := pause(ctx, 5*time.Second); err != nil { // until the records are published
 		return err
 	}
 	var known [][2]int
-	if _, err := l.phase(ctx, "land that this daemon has not heard of", min(questions, nodes*cells/2), func(int) (*rig.Daemon, grid.ChunkPos) {
+	if _, err := l.phase(ctx, "land that is new to this daemon", min(questions, nodes*cells/2), func(int) (*rig.Daemon, grid.ChunkPos) {
 		for {
 			pair := [2]int{rng.IntN(nodes), rng.IntN(cells)}
 			if !asked[pair] {
@@ -84,7 +85,7 @@ func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
 	}); err != nil {
 		return err
 	}
-	warm, err := l.phase(ctx, "land that this daemon knows", questions, func(i int) (*rig.Daemon, grid.ChunkPos) {
+	warm, err := l.phase(ctx, "land that this daemon has cached", questions, func(i int) (*rig.Daemon, grid.ChunkPos) {
 		pair := known[i%len(known)]
 		return daemons[pair[0]], land[pair[1]]
 	})
@@ -97,20 +98,20 @@ func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
 	}
 	l.table.Add("a kad-dht Get of the record", fmt.Sprint(got.Count()), 1000*got.Quantile(.5), 1000*got.Quantile(.99), "", "", "", "", "")
 	text := l.table.Markdown() + fmt.Sprintf(
-		"\nThe first three rows are times as a client sees them, over TCP; the columns after them say where the daemons found the answer.\n"+
-			"Known land is found in **%s** (p50) and **%s** (p99) of the time of a Get.\n",
+		"\nThe first three rows are times that a client measures, over TCP. The last columns count where the daemons found the answer.\n"+
+			"Finding cached land takes **%s** (p50) and **%s** (p99) of the time of a Get.\n",
 		figure.Number(ratio(warm.Quantile(.5), got.Quantile(.5))), figure.Number(ratio(warm.Quantile(.99), got.Quantile(.99))))
 	return b.publish("lookup", text)
 }
 
-// lookups asks daemons for chunks, and keeps a row for each kind of question.
+// lookups asks daemons for chunks, and keeps a row for each kind of lookup.
 type lookups struct {
 	daemons []*rig.Daemon
-	visit   bool // the chunks, once they are found
+	visit   bool // visit the chunks after they are found
 	table   figure.Table
 }
 
-// phase asks n questions of one kind.
+// phase makes n lookups of one kind.
 func (l *lookups) phase(ctx context.Context, name string, n int, each func(i int) (*rig.Daemon, grid.ChunkPos)) (*crowd.Spread, error) {
 	before, err := sourcesOf(ctx, l.daemons)
 	if err != nil {
@@ -137,7 +138,7 @@ func (l *lookups) phase(ctx context.Context, name string, n int, each func(i int
 	return &took, err
 }
 
-// sourcesOf adds up how often the daemons found a region, by source.
+// sourcesOf returns how often the daemons found a region, by source.
 func sourcesOf(ctx context.Context, daemons []*rig.Daemon) (sums []float64, err error) {
 	sums = make([]float64, len(sources))
 	for _, d := range daemons {
@@ -152,13 +153,13 @@ func sourcesOf(ctx context.Context, daemons []*rig.Daemon) (sums []float64, err 
 	return sums, nil
 }
 
-// ask asks a game server where a chunk lives, over a connection that is there already.
+// ask asks a game server for a chunk's server, over an open connection.
 func ask(ctx context.Context, game string, at grid.ChunkPos) (took time.Duration, server string, err error) {
-	c, in, err := greet(ctx, game, wire.Handshake{Purpose: wire.PurposeDHT})
+	c, in, err := openOriginal(ctx, game, wire.Handshake{Purpose: wire.PurposeDHT})
 	if err != nil {
 		return 0, "", err
 	}
-	defer c.Close() //nolint:errcheck // the answer is here
+	defer c.Close() //nolint:errcheck // the answer has been read
 	question, err := wire.AppendQuery(nil, wire.WhereIsChunk{Chunk: at})
 	if err != nil {
 		return 0, "", err
@@ -174,9 +175,9 @@ func ask(ctx context.Context, game string, at grid.ChunkPos) (took time.Duration
 	return time.Since(began), where.String(), nil
 }
 
-// visit connects to a chunk as an original client, so that its region is opened, and its leader publishes it.
+// visit connects to a chunk as an original client, so that its region is opened and published.
 func visit(ctx context.Context, server string, at grid.ChunkPos) error {
-	c, in, err := greet(ctx, server, wire.Handshake{Purpose: wire.PurposeConnect, Chunk: at, Player: "visitor"})
+	c, in, err := openOriginal(ctx, server, wire.Handshake{Purpose: wire.PurposeConnect, Chunk: at, Player: "visitor"})
 	if err != nil {
 		return err
 	}
@@ -187,8 +188,8 @@ func visit(ctx context.Context, server string, at grid.ChunkPos) error {
 	return nil
 }
 
-// greet opens the original protocol. A server that says no is given up.
-func greet(ctx context.Context, game string, h wire.Handshake) (net.Conn, *bufio.Reader, error) {
+// openOriginal opens the original protocol. It returns an error if the server refuses.
+func openOriginal(ctx context.Context, game string, h wire.Handshake) (net.Conn, *bufio.Reader, error) {
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", game)
 	if err != nil {
 		return nil, nil, err
@@ -220,7 +221,7 @@ func greet(ctx context.Context, game string, h wire.Handshake) (net.Conn, *bufio
 	return c, in, nil
 }
 
-// ownNode makes this program a node of the daemons' DHT. Stop takes it out again.
+// ownNode makes this program a node of the daemons' DHT. stop removes it again.
 func (b *bench) ownNode(ctx context.Context, d *rig.Daemon) (node *dht.DHT, stop func(), err error) {
 	invite, err := d.Invite(ctx)
 	if err != nil {
@@ -235,12 +236,12 @@ func (b *bench) ownNode(ctx context.Context, d *rig.Daemon) (node *dht.DHT, stop
 		return nil, nil, err
 	}
 	ctx, end := context.WithCancel(ctx)
-	var crew sync.WaitGroup
-	crew.Go(func() { db.Run(ctx) }) //nolint:errcheck // what fails shows in the measurement
+	var wg sync.WaitGroup
+	wg.Go(func() { db.Run(ctx) }) //nolint:errcheck // errors show in the measurement
 	stop = func() {
 		end()
-		crew.Wait()
-		db.Close() //nolint:errcheck // nothing in it is of use
+		wg.Wait()
+		db.Close() //nolint:errcheck // its contents are not needed
 	}
 	host, err := dht.NewHost(dht.HostOptions{Storage: db, Listen: []string{"/ip4/127.100.0.1/tcp/4001"}, Bootstrap: token.Addrs})
 	if err != nil {
@@ -252,11 +253,11 @@ func (b *bench) ownNode(ctx context.Context, d *rig.Daemon) (node *dht.DHT, stop
 		stop()
 		return nil, nil, err
 	}
-	crew.Go(func() { node.Run(ctx) }) //nolint:errcheck // likewise
+	wg.Go(func() { node.Run(ctx) }) //nolint:errcheck // errors show in the measurement
 	inner := stop
 	stop = func() {
-		node.Close() //nolint:errcheck // likewise
-		host.Close() //nolint:errcheck // likewise
+		node.Close() //nolint:errcheck // its contents are not needed
+		host.Close() //nolint:errcheck // its contents are not needed
 		inner()
 	}
 	return node, stop, pause(ctx, 15*time.Second) // until its routing table is full

@@ -1,5 +1,5 @@
-// Command cmd measures voxeld under load, against real daemons in processes of their own, and writes what it measured
-// into docs/performance.md: `go run ./bench/cmd --help`, or `make bench`.
+// Command cmd measures voxeld under load, against real daemons in processes of their own, and writes the results into
+// docs/performance.md: `go run ./bench/cmd --help`, or `make bench`.
 package main
 
 import (
@@ -21,7 +21,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := newRoot().ExecuteContext(ctx); err != nil {
-		if _, told := err.(*exec.ExitError); !told { //nolint:errorlint // bare, it is of this program in its own network, which has said why
+		if _, reported := err.(*exec.ExitError); !reported { //nolint:errorlint // bare, it is it comes from this program in its own network, which has printed the reason
 			fmt.Fprintln(os.Stderr, "bench:", err)
 		}
 		os.Exit(1)
@@ -32,13 +32,13 @@ func newRoot() *cobra.Command {
 	b := &bench{}
 	root := &cobra.Command{
 		Use: "bench", Short: "Measure voxeld under load",
-		Long: "Measures voxeld under load: real daemons, real sockets, thousands of lean players. Each command is one figure\n" +
+		Long: "Measures voxeld under load: real daemons, real sockets, thousands of lightweight players. Each command is one figure\n" +
 			"of the VoxelPopuli dissertation (chapter 4) or one claim of voxeld; it prints tables, and with --write puts them,\n" +
 			"with CSV files and plots, into docs/performance.md. Linux only. As root it runs in a network namespace of its own.",
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	f := root.PersistentFlags()
-	f.StringVar(&b.binary, "binary", "", "voxeld to be measured (default: built from this source)")
+	f.StringVar(&b.binary, "binary", "", "voxeld binary to measure (default: built from this source)")
 	f.IntSliceVar(&b.serverCPUs, "server-cpus", []int{0}, "cores of the daemons")
 	f.IntSliceVar(&b.botCPUs, "bot-cpus", []int{1}, "cores of the players")
 	f.DurationVar(&b.warm, "warm", b.warm, "time between the last join and the measurement (default: the figure's)")
@@ -46,8 +46,8 @@ func newRoot() *cobra.Command {
 	f.BoolVar(&b.profile, "profile", false, "take a CPU profile of the daemon during the measurement, and print its top")
 	f.BoolVar(&b.write, "write", false, "update docs/performance.md, and the CSV files and plots beside it")
 	f.StringVar(&b.docs, "docs", "docs", "folder of performance.md")
-	f.Int64Var(&b.memory, "memory", 12<<10, "MiB that all daemons together may use before a measurement is given up")
-	f.IntVar(&b.nice, "nice", 0, "niceness of daemons and players; below 0 they go before other programs of a shared machine (takes root)")
+	f.Int64Var(&b.memory, "memory", 12<<10, "memory limit of all daemons together in MiB; beyond it a measurement is cancelled")
+	f.IntVar(&b.nice, "nice", 0, "niceness of daemons and players; a negative one takes priority over other programs (requires root)")
 	f.BoolVar(&b.sharedNetwork, "shared-network", false, "stay in this network namespace")
 	figures := []*cobra.Command{
 		newOneChunk(b), newOriginal(b), newUtilisation(b), newRamp(b), newManyChunks(b), newNetwork(b), newGateways(b), newLand(b), newMemory(b), newLookup(b), newProfile(b),
@@ -57,12 +57,12 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// newAll makes the command that measures everything. A figure that cannot be measured does not keep the others back.
+// newAll returns the command that measures everything. If one figure fails, the others are still measured.
 func newAll(b *bench, figures []*cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use: "all", Short: "Measure all figures, one after the other", Args: cobra.NoArgs,
-		Long: "Measures all figures, one after the other, in about 25 minutes: some of them shorter than their own commands do, which\n" +
-			"take the place of what this one has written.",
+		Use: "all", Short: "Measure all figures, one after another", Args: cobra.NoArgs,
+		Long: "Measures all figures, one after another, in about 25 minutes. Some measurements are shorter than those of the figure's\n" +
+			"own command; run that command to replace them.",
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			b.brief = true
 			if ran, err := b.ownNetwork(c.Context()); ran || err != nil {
@@ -82,7 +82,7 @@ func newAll(b *bench, figures []*cobra.Command) *cobra.Command {
 	}
 }
 
-// command makes the command of one figure: run is called with everything prepared.
+// command returns the command of one figure. It calls run after all preparations.
 func (b *bench) command(use, short, long string, run func(ctx context.Context) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Long: short + ".\n\n" + long, Args: cobra.NoArgs,
@@ -95,7 +95,8 @@ func (b *bench) command(use, short, long string, run func(ctx context.Context) e
 	}
 }
 
-// ownNetwork runs this program again in a network of its own, if it may and is to; ran tells that it has.
+// ownNetwork runs this program again in its own network namespace, if that is wanted and allowed; ran reports whether
+// it did.
 func (b *bench) ownNetwork(ctx context.Context) (ran bool, err error) {
 	if b.sharedNetwork {
 		return false, nil
@@ -103,7 +104,7 @@ func (b *bench) ownNetwork(ctx context.Context) (ran bool, err error) {
 	return rig.OwnNetwork(ctx)
 }
 
-// prepared pins this program, builds voxeld, and cleans up behind run.
+// prepared pins this program, builds voxeld, and cleans up after run.
 func (b *bench) prepared(ctx context.Context, run func(context.Context) error) (err error) {
 	if b.dir, err = os.MkdirTemp("", "voxeld-bench-"); err != nil {
 		return fmt.Errorf("make directory: %w", err)
@@ -116,7 +117,7 @@ func (b *bench) prepared(ctx context.Context, run func(context.Context) error) (
 		}
 		defer func() { b.binary = "" }()
 	}
-	if err := rig.BoundSelf(b.botCPUs, b.nice); err != nil {
+	if err := rig.PinSelf(b.botCPUs, b.nice); err != nil {
 		return err
 	}
 	runtime.GOMAXPROCS(len(b.botCPUs))

@@ -12,19 +12,18 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/rig"
 )
 
-// newMemory makes the command that measures memory.
+// newMemory returns the command that measures memory.
 func newMemory(b *bench) *cobra.Command {
 	return b.command("memory", "Memory per loaded section, per player, and per unloaded chunk",
-		"What the heap holds after its garbage was collected, before and after: one player who sees 625 chunks against one\n"+
-			"who sees 9; a thousand players who stand still against none; and the land of a long flight when nobody sees it\n"+
-			"any more.",
+		"Compares the heap after garbage collections: one player who sees 625 chunks against one who sees 9; a thousand\n"+
+			"players who stand still against none; and the land of a long flight after it is out of all players' view.",
 		b.measureMemory)
 }
 
-// held is the memory of a daemon, its garbage collected.
-type held struct{ heap, stack, rss float64 }
+// memoryUse is the memory of a daemon after a garbage collection.
+type memoryUse struct{ heap, stack, rss float64 }
 
-func heldBy(ctx context.Context, d *rig.Daemon) (h held, err error) {
+func memoryOf(ctx context.Context, d *rig.Daemon) (h memoryUse, err error) {
 	for range 2 { // what finalizers held is garbage only the second time
 		if err := d.Collect(ctx); err != nil {
 			return h, err
@@ -34,16 +33,16 @@ func heldBy(ctx context.Context, d *rig.Daemon) (h held, err error) {
 	if err != nil {
 		return h, err
 	}
-	return held{m.Value("go_memstats_heap_alloc_bytes"), m.Value("go_memstats_stack_inuse_bytes"), m.Value("process_resident_memory_bytes")}, nil
+	return memoryUse{m.Value("go_memstats_heap_alloc_bytes"), m.Value("go_memstats_stack_inuse_bytes"), m.Value("process_resident_memory_bytes")}, nil
 }
 
-func (h held) since(earlier held, n float64) held {
-	return held{(h.heap - earlier.heap) / n, (h.stack - earlier.stack) / n, (h.rss - earlier.rss) / n}
+func (h memoryUse) since(earlier memoryUse, n float64) memoryUse {
+	return memoryUse{(h.heap - earlier.heap) / n, (h.stack - earlier.stack) / n, (h.rss - earlier.rss) / n}
 }
 
 func (b *bench) measureMemory(ctx context.Context) error {
 	table := figure.Table{Head: []string{"bytes of", "heap", "goroutines' stacks", "resident, garbage included"}}
-	add := func(name string, h held) {
+	add := func(name string, h memoryUse) {
 		table.Add(name, fmt.Sprintf("%.0f", h.heap), fmt.Sprintf("%.0f", h.stack), fmt.Sprintf("%.0f", h.rss))
 	}
 	daemons, err := b.daemons(ctx, 1)
@@ -52,18 +51,18 @@ func (b *bench) measureMemory(ctx context.Context) error {
 	}
 	d := daemons[0]
 	defer d.Kill()
-	empty, err := heldBy(ctx, d)
+	empty, err := memoryOf(ctx, d)
 	if err != nil {
 		return err
 	}
 	add("an empty daemon", empty)
 	const near, far = 1, 12
 	chunks := float64((2*far+1)*(2*far+1) - (2*near+1)*(2*near+1))
-	few, err := seenBy(ctx, d, near)
+	few, err := memoryWithView(ctx, d, near)
 	if err != nil {
 		return err
 	}
-	many, err := seenBy(ctx, d, far)
+	many, err := memoryWithView(ctx, d, far)
 	if err != nil {
 		return err
 	}
@@ -74,7 +73,7 @@ func (b *bench) measureMemory(ctx context.Context) error {
 		return err
 	}
 	add(fmt.Sprintf("a chunk that was seen once (of %.0f)", flown), gone.since(empty, flown))
-	d.Kill() // the next one takes its address
+	d.Kill() // the next one uses its address
 	player, err := b.playerMemory(ctx)
 	if err != nil {
 		return err
@@ -83,9 +82,9 @@ func (b *bench) measureMemory(ctx context.Context) error {
 	return b.publish("memory", table.Markdown())
 }
 
-// seenBy is what the daemon holds while one player sees so far.
-func seenBy(ctx context.Context, d *rig.Daemon, view int) (h held, err error) {
-	p, err := crowd.Send(ctx, d.Game, fmt.Sprint("seer-", view), view)
+// memoryWithView returns the daemon's memory while one player has that view distance.
+func memoryWithView(ctx context.Context, d *rig.Daemon, view int) (h memoryUse, err error) {
+	p, err := crowd.StartProbe(ctx, d.Game, fmt.Sprint("seer-", view), view)
 	if err != nil {
 		return h, err
 	}
@@ -93,13 +92,14 @@ func seenBy(ctx context.Context, d *rig.Daemon, view int) (h held, err error) {
 	if err := p.Settle(ctx); err != nil {
 		return h, err
 	}
-	return heldBy(ctx, d)
+	return memoryOf(ctx, d)
 }
 
-// afterFlight lets probes see much land, and gives what the daemon holds when they have left and their land is unloaded.
-func (b *bench) afterFlight(ctx context.Context, d *rig.Daemon) (chunks float64, h held, err error) {
+// afterFlight lets probes load much land, and returns the daemon's memory after they have left and their land is
+// unloaded.
+func (b *bench) afterFlight(ctx context.Context, d *rig.Daemon) (chunks float64, h memoryUse, err error) {
 	for i, goal := range [][2]float64{{1500, 0}, {-1500, 0}, {0, 1500}, {0, -1500}} {
-		p, err := crowd.Send(ctx, d.Game, fmt.Sprint("flyer-", i), 12)
+		p, err := crowd.StartProbe(ctx, d.Game, fmt.Sprint("flyer-", i), 12)
 		if err != nil {
 			return 0, h, err
 		}
@@ -119,22 +119,22 @@ func (b *bench) afterFlight(ctx context.Context, d *rig.Daemon) (chunks float64,
 	if err != nil {
 		return 0, h, err
 	}
-	h, err = heldBy(ctx, d)
+	h, err = memoryOf(ctx, d)
 	return m.Value("voxeld_chunks_generated_total"), h, err
 }
 
-// playerMemory is what a player costs who stands still.
-func (b *bench) playerMemory(ctx context.Context) (each held, err error) {
+// playerMemory returns the memory that a standing player costs.
+func (b *bench) playerMemory(ctx context.Context) (each memoryUse, err error) {
 	const players = 1000
-	d, o, err := b.townOf(ctx, 1)
+	d, o, err := b.startSpreadCrowd(ctx, 1)
 	if err != nil {
 		return each, err
 	}
 	defer d.Kill()
 	o.Rate, o.Samples = -1, -1
-	var before held
+	var before memoryUse
 	err = b.play(ctx, o, 1, []target{d}, func(ctx context.Context, c *crowd.Crowd) (err error) {
-		if before, err = heldBy(ctx, d); err != nil {
+		if before, err = memoryOf(ctx, d); err != nil {
 			return err
 		}
 		if err := c.Add(ctx, players); err != nil {
@@ -143,7 +143,7 @@ func (b *bench) playerMemory(ctx context.Context) (each held, err error) {
 		if err := pause(ctx, 2*time.Second); err != nil {
 			return err
 		}
-		after, err := heldBy(ctx, d)
+		after, err := memoryOf(ctx, d)
 		each = after.since(before, players)
 		return err
 	})

@@ -13,13 +13,13 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/figure"
 )
 
-// newNetwork makes the command of figure 4.6.
+// newNetwork returns the command of figure 4.6.
 func newNetwork(b *bench) *cobra.Command {
 	var nodes, players int
 	c := b.command("network", "CPU of 100 nodes with 1000 wandering players (figure 4.6)",
 		"All daemons share the daemons' cores. Players join through all of them in turn, fly to places far from each other,\n"+
-			"and wander there. Plotted are the busiest daemon and the mean of all, as the dissertation's figure 4.6 plots the\n"+
-			"maximum. It ran for an hour; --duration 1h does so too.",
+			"and wander there. The plot shows the busiest daemon and the mean of all; the dissertation's figure 4.6 shows the\n"+
+			"maximum. Its run lasted an hour, as with --duration 1h.",
 		func(ctx context.Context) error { return b.network(ctx, nodes, players) })
 	c.Flags().IntVar(&nodes, "nodes", 100, "daemons")
 	c.Flags().IntVar(&players, "players", 1000, "players")
@@ -27,13 +27,13 @@ func newNetwork(b *bench) *cobra.Command {
 }
 
 func (b *bench) network(ctx context.Context, nodes, players int) error {
-	warm, length := b.times(time.Minute, 10*time.Minute) // they fly for a minute until they are where they wander
+	warm, length := b.times(time.Minute, 10*time.Minute) // players fly for a minute to where they wander
 	pace := 10.
 	if b.brief {
 		warm, length = b.times(time.Minute, 5*time.Minute)
 		pace = 20
 	}
-	say("starting %d daemons", nodes)
+	logf("starting %d daemons", nodes)
 	daemons, err := b.daemons(ctx, nodes)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 	if err != nil {
 		return err
 	}
-	o := crowd.Options{Targets: gamesOf(daemons), Roam: 800, Pace: pace}
+	o := crowd.Options{Targets: gamesOf(daemons), Roam: 800, JoinRate: pace}
 	var series []moment
 	var r reading
 	joined := 0.0
@@ -53,19 +53,19 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 		defer rec.stop() //nolint:errcheck // likewise, where it is not stopped below
 		began := time.Now()
 		if err := c.Add(ctx, players-1); err != nil {
-			say("not everybody could join: %v", err) // the table has the number of those who did
+			logf("not all players could join: %v", err) // the table has the number of those who joined
 		}
-		say("%d players joined after %.0f s", c.Counts().Players, time.Since(began).Seconds())
+		logf("%d players joined after %.0f s", c.Counts().Players, time.Since(began).Seconds())
 		if err := pause(ctx, warm); err != nil {
 			return err
 		}
 		joined = time.Since(began).Seconds()
 		profiled := b.startProfile(ctx, daemons[0], "network", min(length, time.Minute))
 		var err error
-		say("all are where they wander: measured for %v", length)
+		logf("all players are in place: measuring for %v", length)
 		r, err = b.measure(ctx, targets, c, length)
 		err = errors.Join(err, profiled())
-		series, _ = rec.stop() // it reports nothing that pause does not
+		series, _ = rec.stop() // its error is that of pause
 		return err
 	})
 	if err != nil {
@@ -77,17 +77,17 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 	return b.reportNetwork(series, r, before, joined)
 }
 
-// rested is what daemons have used that nobody has played on.
-type rested struct {
+// idleUsage is what idle daemons have used.
+type idleUsage struct {
 	starting time.Duration // of a core, all together, until all of them served
 	idle     float64       // after that, as a share of one core
 }
 
-// unused lets daemons that have just started come to rest, and measures what they use then.
-func (b *bench) unused(ctx context.Context, targets []target) (r rested, err error) {
+// unused waits until newly started daemons are idle, and measures what they use then.
+func (b *bench) unused(ctx context.Context, targets []target) (r idleUsage, err error) {
 	settle, length := 30*time.Second, 20*time.Second
 	r.starting = usedBy(targets)
-	say("they took %.0f s of a core to start; %v until they rest", r.starting.Seconds(), settle)
+	logf("starting took %.0f s of a core; waiting %v until the daemons are idle", r.starting.Seconds(), settle)
 	if err := pause(ctx, settle); err != nil {
 		return r, err
 	}
@@ -96,11 +96,11 @@ func (b *bench) unused(ctx context.Context, targets []target) (r rested, err err
 		return r, err
 	}
 	r.idle = (usedBy(targets) - before).Seconds() / time.Since(began).Seconds()
-	say("idle they use %.1f %% of a core", percent(r.idle))
+	logf("idle daemons use %.1f %% of a core", percent(r.idle))
 	return r, nil
 }
 
-// usedBy is the time of a core that all have used since they started.
+// usedBy returns the processor time that all have used since they started.
 func usedBy(targets []target) (sum time.Duration) {
 	for _, u := range usages(targets) {
 		sum += u.CPU
@@ -108,7 +108,7 @@ func usedBy(targets []target) (sum time.Duration) {
 	return sum
 }
 
-// progress tells the person at the terminal now and then what a series has come to.
+// progress returns a function that prints the state of a series now and then.
 func progress() func(moment) {
 	const every = 20 // seconds
 	told := 0.0
@@ -118,12 +118,12 @@ func progress() func(moment) {
 		}
 		told = m.at
 		cpu, rss := m.total()
-		say("%4.0f s: %d players, all daemons %.0f %% of a core and %d MiB, the busiest %.1f %%",
+		logf("%4.0f s: %d players, all daemons %.0f %% of a core and %d MiB, the busiest %.1f %%",
 			m.at, m.players, percent(cpu), rss>>20, percent(slices.Max(m.cpu)))
 	}
 }
 
-func (b *bench) reportNetwork(series []moment, r reading, before rested, joined float64) error {
+func (b *bench) reportNetwork(series []moment, r reading, before idleUsage, joined float64) error {
 	nodes := len(r.CPU)
 	var most, mean, all []figure.Point
 	peak, sum, n := 0.0, 0.0, 0.0
@@ -156,7 +156,7 @@ func (b *bench) reportNetwork(series []moment, r reading, before rested, joined 
 	for _, v := range r.RSS {
 		rss += float64(v)
 	}
-	table := figure.Table{Head: []string{"once all are where they wander", ""}}
+	table := figure.Table{Head: []string{"with all players in place", ""}}
 	table.Add("players", r.Players)
 	table.Add("all daemons, % of a core", percent(r.TotalCPU()))
 	table.Add("mean of a daemon, %", percent(r.TotalCPU())/float64(nodes))
@@ -166,7 +166,7 @@ func (b *bench) reportNetwork(series []moment, r reading, before rested, joined 
 	table.Add("kB/s to each player", r.perPlayer(r.Seen.BytesIn)/1000)
 	table.Add("players lost", r.Seen.Lost)
 	table.Add("the players' program, % of a core", percent(r.BotCPU))
-	table.Add("before anybody joined: all daemons, % of a core", percent(before.idle))
+	table.Add("before players join: all daemons, % of a core", percent(before.idle))
 	table.Add("to start them all, s of a core", before.starting.Seconds())
 	located, cached := 0.0, 0.0
 	for i := range r.After {
@@ -184,11 +184,11 @@ func (b *bench) reportNetwork(series []moment, r reading, before rested, joined 
 		told += r.After[i].Value("voxeld_moves_total", "outcome", "told") - r.Before[i].Value("voxeld_moves_total", "outcome", "told")
 		bytes += r.After[i].Value("voxeld_stream_bytes_total", "direction", "out") - r.Before[i].Value("voxeld_stream_bytes_total", "direction", "out")
 	}
-	table.Add("moves of a player that his region is told of, a second", ratio(told, r.Seconds*float64(r.Players)))
+	table.Add("moves of a player that the gateway sends to the region, a second", ratio(told, r.Seconds*float64(r.Players)))
 	table.Add("kB/s from a daemon to others", ratio(bytes, r.Seconds*float64(nodes))/1000)
 	text := "![CPU of the daemons](performance/network.svg)\n\n" + table.Markdown()
-	if why := r.doubt(); why != "" {
-		text += "\n**Not to be trusted**: " + why + ".\n"
+	if why := r.caveat(); why != "" {
+		text += "\n**Unreliable**: " + why + ".\n"
 	}
 	return b.publish("network", text)
 }

@@ -13,29 +13,29 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// newOneChunk makes the command that finds how many players one chunk holds.
+// newOneChunk returns the command that finds how many players one chunk supports.
 func newOneChunk(b *bench) *cobra.Command {
 	var players []int
 	var withFloor bool
-	c := b.command("one-chunk", "How many players hold out in one chunk",
+	c := b.command("one-chunk", "How many players one chunk supports",
 		"All players walk about in one 32×32 area, each of them sending 20 moves a second, all of which are checked. One\n"+
-			"daemon has one core, the players have another. Without --players it looks for the largest number that holds:\n"+
-			"20 frames a second reach the players, and the 99th percentile of the tick is below 50 ms. Then the floor\n"+
-			"program is given the same bytes, under the same rule.",
+			"daemon has one core, the players have another. Without --players it looks for the largest number that meets\n"+
+			"the rule: players receive 20 frames a second, and the 99th percentile of the tick is below 50 ms. Then it\n"+
+			"measures the floor program with the same bytes, under the same rule.",
 		func(ctx context.Context) error { return b.oneChunk(ctx, players, withFloor) })
 	c.Flags().IntSliceVar(&players, "players", nil, "numbers of players to measure (default: search for the largest)")
 	c.Flags().BoolVar(&withFloor, "floor", true, "measure the floor program too")
 	return c
 }
 
-// crowded is one row of the figure.
-type crowded struct {
+// crowdRow is one row of the figure.
+type crowdRow struct {
 	reading
 	wanted int
 	failed error // the measurement ended early
 }
 
-func (c crowded) missed() string {
+func (c crowdRow) missed() string {
 	if c.failed != nil {
 		return c.failed.Error()
 	}
@@ -43,20 +43,20 @@ func (c crowded) missed() string {
 }
 
 func (b *bench) oneChunk(ctx context.Context, players []int, withFloor bool) error {
-	var rows []crowded
+	var rows []crowdRow
 	most, err := search(players, 100, func(n int) (bool, error) {
-		row, err := again(func() (crowded, error) { return b.crowdOf(ctx, n) })
+		row, err := retryUnreliable(func() (crowdRow, error) { return b.crowdOf(ctx, n) })
 		rows = append(rows, row)
 		return row.missed() == "", err
 	})
 	if err != nil {
 		return err
 	}
-	var floors []crowded
+	var floors []crowdRow
 	floorMost := 0
 	if withFloor && most > 0 {
 		floorMost, err = search(players, max(most, 400), func(n int) (bool, error) {
-			row, err := again(func() (crowded, error) { return b.floorOf(ctx, n, rows) })
+			row, err := retryUnreliable(func() (crowdRow, error) { return b.floorOf(ctx, n, rows) })
 			floors = append(floors, row)
 			return row.missed() == "", err
 		})
@@ -67,19 +67,19 @@ func (b *bench) oneChunk(ctx context.Context, players []int, withFloor bool) err
 	return b.reportOneChunk(rows, floors, most, floorMost)
 }
 
-// again measures once more when a number of players does not hold and the measurement is not to be
-// trusted: on a shared machine others may have held it back.
-func again(measure func() (crowded, error)) (row crowded, err error) {
+// retryUnreliable repeats a measurement that failed the rule and is in doubt: on a shared machine other programs may have
+// slowed it down.
+func retryUnreliable(measure func() (crowdRow, error)) (row crowdRow, err error) {
 	for range 2 {
 		row, err = measure()
-		if err != nil || row.missed() == "" || row.failed != nil || row.doubt() == "" {
+		if err != nil || row.missed() == "" || row.failed != nil || row.caveat() == "" {
 			break
 		}
 	}
 	return row, err
 }
 
-// search tries the numbers given; without any it looks for the largest that holds, to 5 %.
+// search tries the given numbers. Without any it looks for the largest that meets the rule, to 5 %.
 func search(given []int, first int, try func(n int) (bool, error)) (most int, err error) {
 	if len(given) > 0 {
 		for _, n := range given {
@@ -93,7 +93,7 @@ func search(given []int, first int, try func(n int) (bool, error)) (most int, er
 		}
 		return most, nil
 	}
-	least := 0 // that does not hold; 0: none yet
+	least := 0 // the smallest that fails; 0: none yet
 	for n := first; least == 0 || float64(least-most) > .05*float64(least); {
 		ok, err := try(n)
 		if err != nil {
@@ -117,7 +117,7 @@ func search(given []int, first int, try func(n int) (bool, error)) (most int, er
 }
 
 // crowdOf measures a fresh daemon with n players in the chunk where players enter the world.
-func (b *bench) crowdOf(ctx context.Context, n int) (row crowded, err error) {
+func (b *bench) crowdOf(ctx context.Context, n int) (row crowdRow, err error) {
 	warm, length := b.times(8*time.Second, 15*time.Second)
 	if b.brief {
 		warm, length = b.times(8*time.Second, 10*time.Second)
@@ -128,12 +128,12 @@ func (b *bench) crowdOf(ctx context.Context, n int) (row crowded, err error) {
 	}
 	d := daemons[0]
 	defer d.Kill()
-	atlas := crowd.NewAtlas()
-	spawn, err := atlas.Survey(ctx, d.Game, 1)
+	heights := crowd.NewHeightMap()
+	spawn, err := heights.Survey(ctx, d.Game, 1)
 	if err != nil {
 		return row, err
 	}
-	o := crowd.Options{Targets: []string{d.Game}, Atlas: atlas, Homes: []grid.ChunkPos{spawn}}
+	o := crowd.Options{Targets: []string{d.Game}, Heights: heights, Homes: []grid.ChunkPos{spawn}}
 	row.wanted = n
 	err = b.play(ctx, o, n, targetsOf(daemons), func(ctx context.Context, c *crowd.Crowd) error {
 		if err := pause(ctx, warm); err != nil {
@@ -149,11 +149,11 @@ func (b *bench) crowdOf(ctx context.Context, n int) (row crowded, err error) {
 		}
 		row.failed = err
 	}
-	say("%s", row.line("voxeld"))
+	logf("%s", row.line("voxeld"))
 	return row, nil
 }
 
-func (b *bench) floorOf(ctx context.Context, n int, rows []crowded) (row crowded, err error) {
+func (b *bench) floorOf(ctx context.Context, n int, rows []crowdRow) (row crowdRow, err error) {
 	warm, length := b.times(3*time.Second, 10*time.Second)
 	row.wanted = n
 	row.reading, err = b.floorReading(ctx, n, loadAt(rows, n), false, warm, length)
@@ -163,14 +163,14 @@ func (b *bench) floorOf(ctx context.Context, n int, rows []crowded) (row crowded
 		}
 		row.failed = err
 	}
-	say("%s", row.line("floor"))
+	logf("%s", row.line("floor"))
 	return row, nil
 }
 
-// loadAt is what a player of voxeld got and sent with n players: between measurements on a straight line, beyond the
-// largest that held as there, which is kind to the floor.
-func loadAt(rows []crowded, n int) load {
-	var below, above *crowded
+// loadAt returns what a player of voxeld received and sent with n players. It interpolates linearly between
+// measurements. Beyond the largest that met the rule it returns the load of that one, which favours the floor.
+func loadAt(rows []crowdRow, n int) load {
+	var below, above *crowdRow
 	for i := range rows {
 		r := &rows[i]
 		if r.missed() != "" {
@@ -183,7 +183,7 @@ func loadAt(rows []crowded, n int) load {
 			above = r
 		}
 	}
-	bytes := func(r *crowded) (in, out float64) {
+	bytes := func(r *crowdRow) (in, out float64) {
 		return r.perPlayer(r.Seen.BytesIn) / tickRate, r.perPlayer(r.Seen.BytesOut) / tickRate
 	}
 	switch {
@@ -203,8 +203,8 @@ func loadAt(rows []crowded, n int) load {
 	return load{frame: int(frame), move: int(move)}
 }
 
-// line tells of one measurement.
-func (c crowded) line(who string) string {
+// line returns a summary of one measurement.
+func (c crowdRow) line(who string) string {
 	if c.failed != nil {
 		return fmt.Sprintf("%s, %d players: %v", who, c.wanted, c.failed)
 	}
@@ -215,7 +215,7 @@ func (c crowded) line(who string) string {
 	if why := c.missed(); why != "" {
 		text += "; NOT HELD: " + why
 	}
-	if why := c.doubt(); why != "" {
+	if why := c.caveat(); why != "" {
 		text += "; DOUBTFUL: " + why
 	}
 	return text

@@ -9,8 +9,8 @@ import (
 )
 
 // reportOneChunk writes the figure.
-func (b *bench) reportOneChunk(rows, floors []crowded, most, floorMost int) error {
-	byPlayers := func(a, b crowded) int { return a.wanted - b.wanted }
+func (b *bench) reportOneChunk(rows, floors []crowdRow, most, floorMost int) error {
+	byPlayers := func(a, b crowdRow) int { return a.wanted - b.wanted }
 	slices.SortStableFunc(rows, byPlayers)
 	slices.SortStableFunc(floors, byPlayers)
 	table := figure.Table{Head: []string{
@@ -31,7 +31,7 @@ func (b *bench) reportOneChunk(rows, floors []crowded, most, floorMost int) erro
 		csv = append(csv, []float64{
 			float64(r.wanted), percent(r.TotalCPU()), in, out, r.FrameRate(), 1000 * r.Tick99(),
 			1000 * p.Delay[0].Quantile(.5), 1000 * p.Delay[0].Quantile(.99), p.Error[0].Mean(), p.Error[0].Quantile(.99),
-			float64(r.RSS[0]), percent(r.BotCPU), percent(r.Others), truth(r.missed() == ""),
+			float64(r.RSS[0]), percent(r.BotCPU), percent(r.Others), zeroOrOne(r.missed() == ""),
 		})
 	}
 	head := []string{
@@ -46,8 +46,8 @@ func (b *bench) reportOneChunk(rows, floors []crowded, most, floorMost int) erro
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "![players in one chunk](performance/one-chunk.svg)\n\n%s\n", table.Markdown())
-	text.WriteString(doubts(rows))
-	fmt.Fprintf(&text, "The largest number of players that held: **%d**.\n", most)
+	text.WriteString(caveats(rows))
+	fmt.Fprintf(&text, "The largest number of players that met the rule: **%d**.\n", most)
 	if len(floors) == 0 {
 		return b.publish("one-chunk", text.String())
 	}
@@ -59,12 +59,12 @@ func (b *bench) reportOneChunk(rows, floors []crowded, most, floorMost int) erro
 		}
 		floorTable.Add(fmt.Sprint(r.wanted), holds(r), percent(r.TotalCPU()), r.perPlayer(r.Seen.BytesIn)/1000, r.FrameRate(), 1000*r.Tick99(), percent(r.BotCPU))
 	}
-	fmt.Fprintf(&text, "\n%s\n%sThe floor program held **%d**: voxeld holds **%s** of that.\n",
-		floorTable.Markdown(), doubts(floors), floorMost, figure.Number(ratio(float64(most), float64(floorMost))))
+	fmt.Fprintf(&text, "\n%s\n%sThe floor program met it with **%d**: voxeld supports **%s** of that.\n",
+		floorTable.Markdown(), caveats(floors), floorMost, figure.Number(ratio(float64(most), float64(floorMost))))
 	return b.publish("one-chunk", text.String())
 }
 
-func (b *bench) plotOneChunk(rows, floors []crowded) error {
+func (b *bench) plotOneChunk(rows, floors []crowdRow) error {
 	var cpu, floorCPU, in, tick, seen []figure.Point
 	for _, r := range rows {
 		if r.failed != nil {
@@ -100,7 +100,7 @@ func (b *bench) plotOneChunk(rows, floors []crowded) error {
 		})
 }
 
-func holds(r crowded) string {
+func holds(r crowdRow) string {
 	if why := r.missed(); why != "" {
 		return "no: " + why
 	}
@@ -109,22 +109,22 @@ func holds(r crowded) string {
 
 func pair(a, b float64) string { return figure.Number(a) + " / " + figure.Number(b) }
 
-func truth(v bool) float64 {
+func zeroOrOne(v bool) float64 {
 	if v {
 		return 1
 	}
 	return 0
 }
 
-// doubts lists the measurements that are not to be trusted.
-func doubts(rows []crowded) string {
+// caveats lists the measurements that may be unreliable.
+func caveats(rows []crowdRow) string {
 	var b strings.Builder
 	for _, r := range rows {
 		if r.failed != nil {
 			continue
 		}
-		if why := r.doubt(); why != "" {
-			fmt.Fprintf(&b, "- With %d players **not to be trusted**: %s.\n", r.wanted, why)
+		if why := r.caveat(); why != "" {
+			fmt.Fprintf(&b, "- With %d players **unreliable**: %s.\n", r.wanted, why)
 		}
 	}
 	if b.Len() > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// newOriginal makes the command that measures players of the original protocol.
+// newOriginal returns the command that measures players of the original protocol.
 func newOriginal(b *bench) *cobra.Command {
 	var players []int
 	c := b.command("original", "Players of the original protocol in one chunk",
@@ -27,7 +27,7 @@ func newOriginal(b *bench) *cobra.Command {
 }
 
 func (b *bench) original(ctx context.Context, players []int) error {
-	var rows []crowded
+	var rows []crowdRow
 	for _, n := range players {
 		row, err := b.originalOf(ctx, n)
 		if err != nil {
@@ -39,7 +39,7 @@ func (b *bench) original(ctx context.Context, players []int) error {
 }
 
 // originalOf measures a fresh daemon with n players in one chunk.
-func (b *bench) originalOf(ctx context.Context, n int) (row crowded, err error) {
+func (b *bench) originalOf(ctx context.Context, n int) (row crowdRow, err error) {
 	warm, length := b.times(6*time.Second, 15*time.Second)
 	if b.brief {
 		warm, length = b.times(5*time.Second, 8*time.Second)
@@ -66,11 +66,11 @@ func (b *bench) originalOf(ctx context.Context, n int) (row crowded, err error) 
 		}
 		row.failed = err
 	}
-	say("%s", originalLine(row))
+	logf("%s", originalLine(row))
 	return row, nil
 }
 
-// loopRate returns the ticks a second of one loop in the measured time, from its histogram.
+// loopRate returns the ticks a second of one loop during the measurement, from its histogram.
 func (r reading) loopRate(histogram string) float64 {
 	ticks := 0.0
 	for i := range r.After {
@@ -79,24 +79,24 @@ func (r reading) loopRate(histogram string) float64 {
 	return ticks / r.Seconds
 }
 
-// regionRate returns the ticks a second of the region's loop. Nobody watches another region.
+// regionRate returns the ticks a second of the region's loop. No other region has players.
 func (r reading) regionRate() float64 { return r.loopRate("voxeld_region_tick_seconds") }
 
 // gatewayRate returns the ticks a second of the gateway's loop.
 func (r reading) gatewayRate() float64 { return r.loopRate("voxeld_gateway_tick_seconds") }
 
 // originalMissed returns which condition of the figure a measurement did not meet; "" if it met all of them.
-func originalMissed(r crowded) string {
+func originalMissed(r crowdRow) string {
 	switch {
 	case r.failed != nil:
 		return r.failed.Error()
 	case r.Players < r.wanted:
 		return fmt.Sprintf("%d of %d players lost%s", r.wanted-r.Players, r.wanted, firstReason(r.Seen.Failed))
-	case !(r.FrameRate() >= heldRate):
+	case !(r.FrameRate() >= minFrameRate):
 		return fmt.Sprintf("%.1f TIME/s", r.FrameRate())
-	case !(r.regionRate() >= heldRate):
+	case !(r.regionRate() >= minFrameRate):
 		return fmt.Sprintf("%.1f region ticks/s", r.regionRate())
-	case !(r.gatewayRate() >= heldRate):
+	case !(r.gatewayRate() >= minFrameRate):
 		return fmt.Sprintf("%.1f gateway ticks/s", r.gatewayRate())
 	}
 	return ""
@@ -116,14 +116,14 @@ func firstReason(failed map[string]int) string {
 	return " (" + most + ")"
 }
 
-func originalHolds(r crowded) string {
+func originalHolds(r crowdRow) string {
 	if why := originalMissed(r); why != "" {
 		return "no: " + why
 	}
 	return "yes"
 }
 
-func originalLine(r crowded) string {
+func originalLine(r crowdRow) string {
 	if r.failed != nil {
 		return fmt.Sprintf("original, %d players: %v", r.wanted, r.failed)
 	}
@@ -136,7 +136,7 @@ func originalLine(r crowded) string {
 	if why := originalMissed(r); why != "" {
 		text += "; NOT HELD: " + why
 	}
-	if why := r.doubt(); why != "" {
+	if why := r.caveat(); why != "" {
 		text += "; DOUBTFUL: " + why
 	}
 	return text
@@ -146,7 +146,7 @@ func originalLine(r crowded) string {
 const nearby = 0
 
 // reportOriginal writes the figure.
-func (b *bench) reportOriginal(rows []crowded) error {
+func (b *bench) reportOriginal(rows []crowdRow) error {
 	table := figure.Table{Head: []string{
 		"players", "holds", "CPU, % of a core", "per player", "kB/s to each", "TIME/s", "region ticks/s", "gateway ticks/s", "tick p99, ms",
 		"moves delivered, %", "not exact, %", "seen p50 / p99, ms", "position error ≤ 16 blocks, mean / p99", "players lost", "players' core, %",
@@ -174,13 +174,13 @@ func (b *bench) reportOriginal(rows []crowded) error {
 		csv = append(csv, []float64{
 			float64(r.wanted), percent(r.TotalCPU()), in, r.FrameRate(), r.regionRate(), r.gatewayRate(), 1000 * r.Tick99(),
 			delivered, inexact, seen50, seen99, p.Error[nearby].Mean(), p.Error[nearby].Quantile(.99), float64(lost), percent(r.BotCPU),
-			percent(r.Others), truth(originalMissed(r) == ""),
+			percent(r.Others), zeroOrOne(originalMissed(r) == ""),
 		})
 	}
 	if err := figure.WriteCSV(b.file("original.csv"), head, csv); err != nil {
 		return err
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s\n%s", table.Markdown(), doubts(rows))
+	fmt.Fprintf(&text, "%s\n%s", table.Markdown(), caveats(rows))
 	return b.publish("original", text.String())
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/rig"
 )
 
-// ticked returns metrics of a daemon whose loops have ticked so often.
+// ticked returns metrics of a daemon whose loops have ticked that often.
 func ticked(region, gateway uint64) rig.Metrics {
 	histogram := func(n uint64) *dto.MetricFamily {
 		upper := 1.
@@ -29,7 +29,7 @@ func TestOriginalMissed(t *testing.T) {
 		time, region, gateway uint64 // in 10 s, of one sample
 		lost                  map[string]int
 		failed                error
-		want                  string // how it begins
+		want                  string // prefix
 	}{
 		{name: "held", players: 50, time: 200, region: 195, gateway: 196},
 		{name: "ended early", failed: errors.New("too much memory"), want: "too much memory"},
@@ -39,7 +39,7 @@ func TestOriginalMissed(t *testing.T) {
 		{name: "slow region", players: 50, time: 200, region: 190, gateway: 200, want: "19.0 region"},
 		{name: "slow gateway", players: 50, time: 200, region: 200, gateway: 158, want: "15.8 gateway"},
 	} {
-		row := crowded{wanted: 50, failed: c.failed, reading: reading{
+		row := crowdRow{wanted: 50, failed: c.failed, reading: reading{
 			Players: c.players, Seconds: 10, Seen: crowd.Counts{Samples: 1, Frames: c.time, Failed: c.lost},
 			Before: []rig.Metrics{ticked(1000, 2000)}, After: []rig.Metrics{ticked(1000+c.region, 2000+c.gateway)},
 		}}

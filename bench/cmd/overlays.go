@@ -21,17 +21,18 @@ import (
 )
 
 const (
-	// paperSide is the side of the papers' plane, and liveScale how many blocks one of its units is: so the papers' vision range
-	// of 200 is a chunk, which is what players see at least with the smallest view distance, and their step of 5 is 16 blocks a second.
+	// paperSide is the side of the papers' plane, and liveScale the size of one of its units in blocks: the papers'
+	// vision range of 200 is a chunk, which is the minimum that players see with the smallest view distance, and
+	// their step of 5 is 16 blocks a second.
 	paperSide, liveScale = 1000, .16
-	// Phases: players begin their rounds all at once, as in the papers' simulations, or each at a time of his own.
+	// Phases: players begin their rounds all at once, as in the papers' simulations, or each at their own time.
 	phaseTogether, phaseSpread = "together", "spread"
-	// settleRounds are played before the rounds that count.
+	// settleRounds is the number of rounds that are played before the measured ones.
 	settleRounds = 60
 )
 
-// live is what is to be measured of overlays.
-type live struct {
+// overlayOptions are the options of an overlay measurement.
+type overlayOptions struct {
 	players  []int
 	games    []string
 	overlays []string
@@ -44,15 +45,15 @@ type live struct {
 	scale    float64
 }
 
-// newOverlays makes the command that measures overlays between real daemons.
+// newOverlays returns the command that measures overlays between real daemons.
 func newOverlays(b *bench) *cobra.Command {
-	var l live
+	var l overlayOptions
 	c := b.command("overlays", "Position age and PQ between real gateways, by overlay",
-		"Players of the papers' games are spread over gateways that are real daemons. Each tells with every move which round it\n"+
-			"is, and notes which rounds of whom he is told: PQ is computed from that by the simulator's code. The papers' plane lies\n"+
-			"above the land around the place where players enter, scaled so that nobody goes faster than the gateways allow.\n\n"+
-			"With --moves the players go as a file says (round,player,x,y,vx,vy: one row for each player and round), with --log\n"+
-			"deliveries.csv, traffic.csv and moves.csv are written, as voxeld sim writes them; voxeld sim score reads them.",
+		"Players of the papers' games are spread over gateways that are real daemons. Every move contains the player's round.\n"+
+			"Each player records the updates of others that they receive; the simulator's code computes PQ from that. The papers'\n"+
+			"plane lies above the land around the spawn, scaled so that no player is faster than the gateways allow.\n\n"+
+			"With --moves the players follow a file (round,player,x,y,vx,vy: one row for each player and round). --log writes\n"+
+			"deliveries.csv, traffic.csv and moves.csv in the format of voxeld sim; voxeld sim score reads them.",
 		func(ctx context.Context) error { return b.overlays(ctx, l) })
 	f := c.Flags()
 	f.IntSliceVar(&l.players, "players", []int{100, 300}, "numbers of players")
@@ -61,19 +62,19 @@ func newOverlays(b *bench) *cobra.Command {
 	f.StringSliceVar(&l.phases, "phase", []string{phaseTogether, phaseSpread},
 		fmt.Sprintf("when players begin their rounds: together, all of them %v before the gateways' rounds; spread, evenly over a round", crowd.LeadTime))
 	f.IntVar(&l.gateways, "gateways", 4, "daemons")
-	f.IntVar(&l.rounds, "rounds", 300, "rounds of 50 ms that count; 60 more come before them")
-	f.Uint64Var(&l.seed, "seed", 1, "of the games")
-	f.StringVar(&l.moves, "moves", "", "CSV file to move by, in place of the games")
+	f.IntVar(&l.rounds, "rounds", 300, "rounds of 50 ms to measure, after 60 rounds of warm-up")
+	f.Uint64Var(&l.seed, "seed", 1, "seed of the games")
+	f.StringVar(&l.moves, "moves", "", "CSV file with the movement, in place of the games")
 	f.StringVar(&l.log, "log", "", "folder for deliveries.csv, traffic.csv and moves.csv; with several measurements one folder in it for each")
-	f.Float64Var(&l.scale, "scale", 0, fmt.Sprintf("blocks for one unit of the plane (default %v, less if somebody would be too fast)", liveScale))
+	f.Float64Var(&l.scale, "scale", 0, fmt.Sprintf("blocks for one unit of the plane (default %v, less if a player would be too fast)", liveScale))
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
 		all := make([]int, runtime.NumCPU())
 		for i := range all {
 			all[i] = i
 		}
-		// Four gateways and all players have the machine together, unless told otherwise: gateways of different machines do
-		// not share a core.
+		// Four gateways and all players share all cores by default: gateways of different machines do not share a
+		// core.
 		if !c.Flags().Changed("server-cpus") {
 			b.serverCPUs = all
 		}
@@ -91,23 +92,23 @@ type played struct {
 
 	players int
 	result  *sim.Result
-	from    int // the first round that counts
-	seen    *crowd.Played
-	seconds float64   // that count
+	from    int // the first measured round
+	seen    *crowd.GameResult
+	seconds float64   // of the measured rounds
 	cpu     float64   // of all daemons, as a share of one core
 	out     []float64 // bytes/s that each gateway sent to other nodes
 	packets []float64 // likewise, of the overlay alone
 	refused float64
 }
 
-func (b *bench) overlays(ctx context.Context, l live) error {
+func (b *bench) overlays(ctx context.Context, l overlayOptions) error {
 	games, err := l.gamesToPlay()
 	if err != nil {
 		return err
 	}
 	for _, phase := range l.phases {
 		if phase != phaseTogether && phase != phaseSpread {
-			return fmt.Errorf("there is no phase %q: want together or spread", phase)
+			return fmt.Errorf("unknown phase %q: want together or spread", phase)
 		}
 	}
 	several := len(games)*len(l.overlays)*len(l.phases) > 1
@@ -132,7 +133,7 @@ func (b *bench) overlays(ctx context.Context, l live) error {
 					return fmt.Errorf("%s, %s, %d players, %s: %w", overlay, g.name, g.moves.Players(), phase, err)
 				}
 				all = append(all, p)
-				say("%s", p.line())
+				logf("%s", p.line())
 			}
 		}
 		killAll(daemons)
@@ -140,13 +141,13 @@ func (b *bench) overlays(ctx context.Context, l live) error {
 	return b.reportOverlays(all)
 }
 
-// liveGame is a movement to be played.
-type liveGame struct {
+// movement is a movement to be played.
+type movement struct {
 	name  string
 	moves *sim.Recorded
 }
 
-func (l live) gamesToPlay() (games []liveGame, err error) {
+func (l overlayOptions) gamesToPlay() (games []movement, err error) {
 	if l.moves != "" {
 		f, err := os.Open(l.moves)
 		if err != nil {
@@ -154,18 +155,18 @@ func (l live) gamesToPlay() (games []liveGame, err error) {
 		}
 		defer f.Close() //nolint:errcheck // it was only read
 		moves, err := sim.ReadMoves(f)
-		return []liveGame{{strings.TrimSuffix(filepath.Base(l.moves), ".csv"), moves}}, err
+		return []movement{{strings.TrimSuffix(filepath.Base(l.moves), ".csv"), moves}}, err
 	}
 	for _, name := range l.games {
 		for _, n := range l.players {
 			field := sim.Field{Players: n, Width: paperSide, Depth: paperSide}
 			switch name {
 			case "random":
-				games = append(games, liveGame{name, sim.Record(sim.NewRandom(field, l.seed), settleRounds+l.rounds)})
+				games = append(games, movement{name, sim.Record(sim.NewRandom(field, l.seed), settleRounds+l.rounds)})
 			case "hotspot":
-				games = append(games, liveGame{name, sim.Record(sim.NewHotspot(field, sim.HotspotOptions{}, l.seed), settleRounds+l.rounds)})
+				games = append(games, movement{name, sim.Record(sim.NewHotspot(field, sim.HotspotOptions{}, l.seed), settleRounds+l.rounds)})
 			default:
-				return nil, fmt.Errorf("there is no game %q: want random or hotspot", name)
+				return nil, fmt.Errorf("unknown game %q: want random or hotspot", name)
 			}
 		}
 	}
@@ -173,18 +174,18 @@ func (l live) gamesToPlay() (games []liveGame, err error) {
 }
 
 // wayOf scales a movement to blocks, its middle at 0.
-func (l live) wayOf(moves *sim.Recorded) (way [][]crowd.Spot, scale float64, err error) {
-	low, high := crowd.Spot{X: math.Inf(1), Z: math.Inf(1)}, crowd.Spot{X: math.Inf(-1), Z: math.Inf(-1)}
+func (l overlayOptions) wayOf(moves *sim.Recorded) (way [][]crowd.Point, scale float64, err error) {
+	low, high := crowd.Point{X: math.Inf(1), Z: math.Inf(1)}, crowd.Point{X: math.Inf(-1), Z: math.Inf(-1)}
 	fastest := 0.
 	for round := range moves.Rounds() + 1 {
-		spots := make([]crowd.Spot, moves.Players())
+		spots := make([]crowd.Point, moves.Players())
 		for i := range spots {
 			at, here := moves.At(round, i)
 			if !here {
-				return nil, 0, fmt.Errorf("player %d has no row for round %d: live, everybody plays all the time", moves.Names[i], moves.First+round)
+				return nil, 0, fmt.Errorf("player %d has no row for round %d: live, all players play in every round", moves.Names[i], moves.First+round)
 			}
-			spots[i] = crowd.Spot{X: at.X, Z: at.Z}
-			low, high = crowd.Spot{X: min(low.X, at.X), Z: min(low.Z, at.Z)}, crowd.Spot{X: max(high.X, at.X), Z: max(high.Z, at.Z)}
+			spots[i] = crowd.Point{X: at.X, Z: at.Z}
+			low, high = crowd.Point{X: min(low.X, at.X), Z: min(low.Z, at.Z)}, crowd.Point{X: max(high.X, at.X), Z: max(high.Z, at.Z)}
 			if round > 0 {
 				fastest = max(fastest, math.Hypot(at.X-way[round-1][i].X, at.Z-way[round-1][i].Z))
 			}
@@ -192,38 +193,38 @@ func (l live) wayOf(moves *sim.Recorded) (way [][]crowd.Spot, scale float64, err
 		way = append(way, spots)
 	}
 	if scale = l.scale; scale == 0 {
-		scale = min(liveScale, .999*crowd.StepMost/max(fastest, 1e-9))
+		scale = min(liveScale, .999*crowd.MaxStep/max(fastest, 1e-9))
 	}
 	for _, spots := range way {
 		for i := range spots {
-			spots[i] = crowd.Spot{X: (spots[i].X - (low.X+high.X)/2) * scale, Z: (spots[i].Z - (low.Z+high.Z)/2) * scale}
+			spots[i] = crowd.Point{X: (spots[i].X - (low.X+high.X)/2) * scale, Z: (spots[i].Z - (low.Z+high.Z)/2) * scale}
 		}
 	}
 	return way, scale, nil
 }
 
 // playLive measures one game over daemons that run an overlay.
-func (b *bench) playLive(ctx context.Context, l live, overlay, phase string, g liveGame, daemons []*rig.Daemon, several bool) (p played, err error) {
+func (b *bench) playLive(ctx context.Context, l overlayOptions, overlay, phase string, g movement, daemons []*rig.Daemon, several bool) (p played, err error) {
 	way, scale, err := l.wayOf(g.moves)
 	if err != nil {
 		return p, err
 	}
 	p = played{overlay: overlay, game: g.name, phase: phase, players: g.moves.Players(), from: min(settleRounds, g.moves.Rounds()/2) + 1}
-	ledger := newLedger(daemons)
+	ledger := newUsageLog(daemons)
 	o := crowd.Rounds{
-		Targets: gamesOf(daemons), Way: way, Middle: true, Spread: phase == phaseSpread, View: 1, Prefix: overlay + "-" + g.name,
-		Began: func(round int) {
-			ledger.began(ctx, round, round == p.from-1 || round == len(way)-1 || l.log != "" && round%tickRate == 0)
+		Targets: gamesOf(daemons), Paths: way, FromSpawn: true, Spread: phase == phaseSpread, View: 1, Prefix: overlay + "-" + g.name,
+		OnRound: func(round int) {
+			ledger.record(ctx, round, round == p.from-1 || round == len(way)-1 || l.log != "" && round%tickRate == 0)
 		},
 	}
 	if l.log == "" {
-		o.Reach = 1.25 * sim.PaperRanges.Vision * scale // of others the measure takes no notice
+		o.Range = 1.25 * sim.PaperRanges.Vision * scale // updates beyond that are not measured
 	}
 	p.seen, err = crowd.Play(ctx, o)
 	if err := errors.Join(err, ledger.close()); err != nil {
 		return p, err
 	}
-	if p.result, err = scoreOf(g.moves, p.seen.Told); err != nil {
+	if p.result, err = scoreOf(g.moves, p.seen.Updates); err != nil {
 		return p, err
 	}
 	p.account(ledger.at(p.from-1), ledger.at(len(way)-1))
@@ -237,8 +238,8 @@ func (b *bench) playLive(ctx context.Context, l live, overlay, phase string, g l
 	return p, p.write(dir, g.moves, l.moves, ledger)
 }
 
-// scoreOf measures what players were told, as the simulator does.
-func scoreOf(moves *sim.Recorded, told []crowd.Told) (*sim.Result, error) {
+// scoreOf computes the simulator's measures from the updates that players received.
+func scoreOf(moves *sim.Recorded, told []crowd.Update) (*sim.Result, error) {
 	s, result := sim.NewScore(moves, sim.PaperRanges, sim.PSenseAge), &sim.Result{}
 	var now []sim.Delivery
 	for round := range moves.Rounds() + 1 {
@@ -258,18 +259,18 @@ func scoreOf(moves *sim.Recorded, told []crowd.Told) (*sim.Result, error) {
 	return result, nil
 }
 
-// ledger reads the daemons' accounts at rounds.
-type ledger struct {
+// usageLog reads the daemons' resource usage at rounds.
+type usageLog struct {
 	daemons []*rig.Daemon
 	readers sync.WaitGroup
 	mu      struct {
 		sync.Mutex
-		entries []entry // by round, in order after close
+		entries []entry // by round; sorted by close
 		err     error
 	}
 }
 
-// entry is what the daemons' accounts said in a round.
+// entry is the daemons' usage up to a round.
 type entry struct {
 	round   int
 	at      time.Time
@@ -279,10 +280,10 @@ type entry struct {
 	refused float64
 }
 
-func newLedger(daemons []*rig.Daemon) *ledger { return &ledger{daemons: daemons} }
+func newUsageLog(daemons []*rig.Daemon) *usageLog { return &usageLog{daemons: daemons} }
 
-// began reads the accounts, beside the game, if they are wanted.
-func (l *ledger) began(ctx context.Context, round int, wanted bool) {
+// record reads the usage, concurrently with the game, if wanted.
+func (l *usageLog) record(ctx context.Context, round int, wanted bool) {
 	if !wanted {
 		return
 	}
@@ -294,7 +295,7 @@ func (l *ledger) began(ctx context.Context, round int, wanted bool) {
 	})
 }
 
-func (l *ledger) read(ctx context.Context, round int) (entry, error) {
+func (l *usageLog) read(ctx context.Context, round int) (entry, error) {
 	e := entry{round: round, at: time.Now()}
 	for _, d := range l.daemons {
 		u, err := d.Usage()
@@ -316,18 +317,18 @@ func (l *ledger) read(ctx context.Context, round int) (entry, error) {
 	return e, nil
 }
 
-func (l *ledger) close() error {
+func (l *usageLog) close() error {
 	l.readers.Wait()
 	slices.SortFunc(l.mu.entries, func(a, b entry) int { return a.round - b.round })
 	return l.mu.err
 }
 
-func (l *ledger) at(round int) entry {
+func (l *usageLog) at(round int) entry {
 	i, _ := slices.BinarySearchFunc(l.mu.entries, round, func(e entry, round int) int { return e.round - round })
 	return l.mu.entries[i]
 }
 
-// account takes the traffic and the processors' time of the rounds that count.
+// account computes the traffic and the processor time of the measured rounds.
 func (p *played) account(first, last entry) {
 	p.seconds = last.at.Sub(first.at).Seconds()
 	p.cpu = (last.cpu - first.cpu).Seconds() / p.seconds

@@ -14,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay/sim"
 )
 
-// mean is the mean of a measure over the rounds that count.
+// mean returns the mean of a measure over the measured rounds.
 func (p played) mean(of func(sim.Round) float64) float64 { return p.result.Mean(p.from, of) }
 
 func (p played) pq() float64 { return p.result.PQ(p.from) }
@@ -27,7 +27,7 @@ func (p played) known() float64 { return p.mean(func(r sim.Round) float64 { retu
 
 func (p played) neighbors() float64 { return p.mean(func(r sim.Round) float64 { return r.Neighbors }) }
 
-// toEach is how many bytes a second a player got from his gateway.
+// toEach returns the bytes a second that a player received from their gateway.
 func (p played) toEach() float64 {
 	sum := 0.0
 	for _, rounds := range p.seen.In {
@@ -46,22 +46,22 @@ func meanOf(v []float64) float64 {
 	return sum / float64(len(v))
 }
 
-// line tells of one measurement.
+// line returns a summary of one measurement.
 func (p played) line() string {
 	text := fmt.Sprintf("%s, %s, %d players, %s: PQ %.4f, age %.3f, %.1f %% fresh, %.2f %% known of %.1f in vision; seen p50 %.0f p90 %.0f p99 %.0f ms; a gateway %s B/s out; daemons %.0f %% of a core",
 		p.overlay, p.game, p.players, p.phase, p.pq(), p.age(), percent(p.fresh()), percent(p.known()), p.neighbors(),
 		1000*p.seen.Delay.Quantile(.5), 1000*p.seen.Delay.Quantile(.9), 1000*p.seen.Delay.Quantile(.99), figure.Number(meanOf(p.out)), percent(p.cpu))
 	if !p.seen.First {
-		text += "; players did not go before daemons"
+		text += "; players without priority"
 	}
-	if why := p.doubt(); why != "" {
+	if why := p.caveat(); why != "" {
 		text += "; DOUBTFUL: " + why
 	}
 	return text
 }
 
-// doubt says why the measurement is not to be trusted; "" if it is.
-func (p played) doubt() string {
+// caveat returns why the measurement may be unreliable; "" if it is reliable.
+func (p played) caveat() string {
 	var why []string
 	if share := p.seen.Late / p.seconds; share > .02 {
 		why = append(why, fmt.Sprintf("the players' moves were late, by %.1f %% of a round on average", percent(share)))
@@ -90,13 +90,13 @@ func (b *bench) reportOverlays(all []played) error {
 		table.Add(name, fmt.Sprintf("%.4f", p.pq()), fmt.Sprintf("%.3f", p.age()), percent(p.fresh()), percent(p.known()), p.neighbors(),
 			fmt.Sprintf("%.0f / %.0f / %.0f", 1000*p.seen.Delay.Quantile(.5), 1000*p.seen.Delay.Quantile(.9), 1000*p.seen.Delay.Quantile(.99)),
 			meanOf(p.out)/1000, meanOf(p.packets)/1000, p.toEach()/1000, percent(p.cpu))
-		if why := p.doubt(); why != "" {
+		if why := p.caveat(); why != "" {
 			doubts = append(doubts, "Doubtful: "+name+": "+why+".")
 		}
 	}
 	text := table.Markdown()
 	if slices.ContainsFunc(all, func(p played) bool { return !p.seen.First }) {
-		text += "\nThis machine did not let players go before the daemons, which takes root: it kept them waiting, too.\n"
+		text += "\nPlayers had no priority over the daemons, which requires root: busy daemons delayed them.\n"
 	}
 	if len(doubts) > 0 {
 		text += "\n" + strings.Join(doubts, "\n") + "\n"
@@ -104,10 +104,10 @@ func (b *bench) reportOverlays(all []played) error {
 	return b.publishIn("overlays.md", "overlays-live", text)
 }
 
-// write keeps what was played as CSV: the movement, deliveries and traffic, as the simulator writes them. Gateways stand
-// in traffic as servers do, from -1 on, once a second with the bytes since the last time. Given is the file that the movement came from,
-// if it came from one.
-func (p played) write(dir string, moves *sim.Recorded, given string, l *ledger) (err error) {
+// write writes a game as CSV: the movement, deliveries and traffic, in the simulator's formats. Gateways appear in
+// traffic as servers do, numbered from -1 down, once a second with the bytes since the last row. given is the file
+// that the movement came from, if any.
+func (p played) write(dir string, moves *sim.Recorded, given string, l *usageLog) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make log: %w", err)
 	}
@@ -119,7 +119,7 @@ func (p played) write(dir string, moves *sim.Recorded, given string, l *ledger) 
 		defer func() { err = errors.Join(err, files[i].Close()) }()
 	}
 	log := sim.NewCSVLog(files[0], files[1], moves)
-	for _, t := range p.seen.Told {
+	for _, t := range p.seen.Updates {
 		log.Delivered(int(t.Round), overlay.ID(t.Receiver), overlay.ID(t.Origin), int(t.Of))
 	}
 	entries := l.mu.entries

@@ -16,7 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay/sim"
 )
 
-// A live game by a file is played by its rows, and its log says what was measured: whoever scores it finds the same.
+// A live game from a file follows the file's rows, and its log yields the same score as the measurement.
 func TestLiveGameIsScoredByItsLog(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts daemons")
@@ -28,7 +28,7 @@ func TestLiveGameIsScoredByItsLog(t *testing.T) {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "../../cmd/voxeld").CombinedOutput(); err != nil {
 		t.Fatalf("build voxeld: %v\n%s", err, out)
 	}
-	l := live{gateways: 2, moves: filepath.Join(dir, "given.csv"), log: filepath.Join(dir, "log")}
+	l := overlayOptions{gateways: 2, moves: filepath.Join(dir, "given.csv"), log: filepath.Join(dir, "log")}
 	given, err := os.Create(l.moves)
 	if err != nil {
 		t.Fatal(err)
@@ -55,8 +55,8 @@ func TestLiveGameIsScoredByItsLog(t *testing.T) {
 	if p.seen.Corrections > 0 {
 		t.Errorf("%d moves were refused", p.seen.Corrections)
 	}
-	if known := p.known(); known < .9 || len(p.seen.Told) < 6*5*20 {
-		t.Errorf("%.2f of the neighbors are known, by %d updates", known, len(p.seen.Told))
+	if known := p.known(); known < .9 || len(p.seen.Updates) < 6*5*20 {
+		t.Errorf("%.2f of the neighbors are known, by %d updates", known, len(p.seen.Updates))
 	}
 	var files [2]*os.File
 	for i, name := range []string{"moves.csv", "deliveries.csv"} {
@@ -87,7 +87,7 @@ func TestLiveGameIsScoredByItsLog(t *testing.T) {
 	}
 }
 
-// Unless told otherwise, overlays are measured with players who begin together, and with those who do not.
+// By default, overlays are measured with players who begin together, and with players who are spread.
 func TestOverlaysMeasureBothPhases(t *testing.T) {
 	phases, err := newOverlays(&bench{}).Flags().GetStringSlice("phase")
 	if err != nil || !slices.Equal(phases, []string{phaseTogether, phaseSpread}) {
@@ -95,15 +95,15 @@ func TestOverlaysMeasureBothPhases(t *testing.T) {
 	}
 }
 
-// Where players could not go before the daemons, the measurement says so.
-func TestOverlaysSayWhetherPlayersWentFirst(t *testing.T) {
+// If players had no real-time priority, the measurement reports it.
+func TestOverlaysReportPriority(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		docs := t.TempDir()
 		p := played{
 			players: 1, result: &sim.Result{Rounds: make([]sim.Round, 1)}, from: 1, seconds: 1, out: []float64{1}, packets: []float64{1},
-			seen: &crowd.Played{First: first},
+			seen: &crowd.GameResult{First: first},
 		}
-		if says := strings.Contains(p.line(), "did not go before"); says == first {
+		if says := strings.Contains(p.line(), "without priority"); says == first {
 			t.Errorf("players go first: %v; the line is %q", first, p.line())
 		}
 		if err := (&bench{docs: docs, write: true}).reportOverlays([]played{p}); err != nil {
@@ -113,26 +113,26 @@ func TestOverlaysSayWhetherPlayersWentFirst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if says := strings.Contains(string(text), "did not let players go before"); says == first {
+		if says := strings.Contains(string(text), "had no priority over the daemons"); says == first {
 			t.Errorf("players go first: %v; the figure is\n%s", first, text)
 		}
 	}
 }
 
-// Whatever is to be played, nobody is faster than gateways allow, and the middle of the plane is where players enter.
+// No path exceeds the speed that gateways allow, and the middle of the plane is where players enter.
 func TestWaysAreScaled(t *testing.T) {
 	for _, text := range []string{"0,1,0,0,0,0\n1,1,40,0,0,0\n2,1,80,0,0,0\n", "0,1,0,0,0,0\n1,1,5,0,0,0\n"} {
 		moves, err := sim.ReadMoves(strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		way, scale, err := live{}.wayOf(moves)
+		way, scale, err := overlayOptions{}.wayOf(moves)
 		if err != nil {
 			t.Fatal(err)
 		}
 		first, last := way[0][0], way[len(way)-1][0]
 		step := math.Abs(way[1][0].X - first.X)
-		if step > crowd.StepMost || step < .79 || math.Abs(first.X+last.X) > 1e-9 || scale > liveScale {
+		if step > crowd.MaxStep || step < .79 || math.Abs(first.X+last.X) > 1e-9 || scale > liveScale {
 			t.Errorf("%q is played as %v, scale %v", text, way, scale)
 		}
 	}
@@ -140,7 +140,7 @@ func TestWaysAreScaled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := (live{}).wayOf(moves); err == nil {
+	if _, _, err := (overlayOptions{}).wayOf(moves); err == nil {
 		t.Error("a player who is not there can play")
 	}
 }

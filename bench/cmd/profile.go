@@ -12,23 +12,23 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/rig"
 )
 
-// newProfile makes the command that says where the time goes.
+// newProfile returns the command that reports where the time goes.
 func newProfile(b *bench) *cobra.Command {
 	var players int
 	c := b.command("profile", "Where the time goes with a crowd in one chunk, and what the next limit is",
-		"Takes a CPU profile of the daemon over its admin socket while players walk about in one chunk, and tells what share\n"+
-			"each kind of work has. The profile stays beside the page.",
-		func(ctx context.Context) error { return b.whereTimeGoes(ctx, players) })
+		"Takes a CPU profile of the daemon over its admin socket while players walk about in one chunk, and reports the share\n"+
+			"of each kind of work. The profile is kept beside the page.",
+		func(ctx context.Context) error { return b.measureProfile(ctx, players) })
 	c.Flags().IntVar(&players, "players", 1000, "players")
 	return c
 }
 
-// works are the kinds of work of a daemon with a crowd, each by the functions below which all of it is done, and none
-// of another kind.
-var works = []struct {
+// workKinds are the kinds of work of a daemon with a crowd. The functions of one cover all of its work, and none of
+// another kind.
+var workKinds = []struct {
 	name  string
 	below []string
-	limit string // what it means if this is the largest
+	limit string // the conclusion if this is the largest
 }{
 	{
 		"writing frames into sockets",
@@ -40,18 +40,18 @@ var works = []struct {
 		[]string{"gameserver.(*session).listen"},
 		"a system call, and a wake of a goroutine, for each move: reading all sockets once a tick would save most of it",
 	},
-	{"making motion: what is told of whom", []string{"gameserver.(*stage).beat"}, "the work for each avatar and cell in the gateway's tick; more gateways share it only in part"},
-	{"taking in what regions tell", []string{"gameserver.(*feed).receive"}, "the mirror of each chunk, kept move by move"},
-	{"telling regions", []string{"gameserver.(*feed).send"}, "what the gateway tells its regions"},
+	{"computing motion: which updates each player receives", []string{"gameserver.(*stage).beat"}, "the work for each avatar and cell in the gateway's tick; more gateways share it only in part"},
+	{"receiving from regions", []string{"gameserver.(*feed).receive"}, "the mirror of each chunk, kept move by move"},
+	{"sending to regions", []string{"gameserver.(*feed).send"}, "the messages from the gateway to its regions"},
 	{"the regions' ticks", []string{"region.(*loop).run"}, "the region's tick, which is in one goroutine for each region"},
-	{"saving and publishing players", []string{"gameserver.(*keeper).runSaver", "gameserver.(*keeper).runPublisher"}, "records of players, which are signed"},
+	{"saving and publishing players", []string{"gameserver.(*keeper).runSaver", "gameserver.(*keeper).runPublisher"}, "the records of players and their signatures"},
 	{"collecting garbage", []string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge"}, "garbage"},
-	{"scheduling goroutines", []string{"runtime.schedule"}, "waking goroutines, most of them for moves that come one by one"},
+	{"scheduling goroutines", []string{"runtime.schedule"}, "waking goroutines, most of them for moves that arrive one by one"},
 }
 
 const module = "github.com/voxelpopuli/voxeld/"
 
-func (b *bench) whereTimeGoes(ctx context.Context, players int) error {
+func (b *bench) measureProfile(ctx context.Context, players int) error {
 	defer func(before bool) { b.profile = before }(b.profile)
 	b.profile = true
 	row, err := b.crowdOf(ctx, players)
@@ -65,7 +65,7 @@ func (b *bench) whereTimeGoes(ctx context.Context, players int) error {
 	table := figure.Table{Head: []string{fmt.Sprintf("with %d players in one chunk", players), "% of the daemon's time", "µs a player and tick"}}
 	each := row.TotalCPU() / float64(players) / tickRate * 1e6
 	rest, most, largest := 1.0, 0.0, 0
-	for i, w := range works {
+	for i, w := range workKinds {
 		share := 0.0
 		for _, f := range w.below {
 			if !strings.HasPrefix(f, "runtime.") {
@@ -82,32 +82,31 @@ func (b *bench) whereTimeGoes(ctx context.Context, players int) error {
 	table.Add("all else", percent(rest), rest*each)
 	text := fmt.Sprintf("%s\n%d players took %s %% of a core; at the same cost for each a core is full with **%.0f**. The next limit is %s.\n\n"+
 		"The functions that used most:\n\n```\n%s\n```\n",
-		table.Markdown(), players, figure.Number(percent(row.TotalCPU())), float64(players)/row.TotalCPU(), works[largest].limit, strings.TrimSpace(p.Top))
-	if why := row.doubt(); why != "" {
-		text += "\n**Not to be trusted**: " + why + ".\n"
+		table.Markdown(), players, figure.Number(percent(row.TotalCPU())), float64(players)/row.TotalCPU(), workKinds[largest].limit, strings.TrimSpace(p.Top))
+	if why := row.caveat(); why != "" {
+		text += "\n**Unreliable**: " + why + ".\n"
 	}
 	return b.publish("profile", text)
 }
 
-// startProfile begins a CPU profile of the daemon, if profiles are wanted, that ends before the measurement does. The
-// function that it returns waits for it and prints the top.
+// startProfile starts a CPU profile of the daemon, if profiles are wanted, that ends before the measurement does.
+// wait waits for it and prints the top.
 func (b *bench) startProfile(ctx context.Context, d *rig.Daemon, name string, length time.Duration) (wait func() error) {
 	if !b.profile {
 		return func() error { return nil }
 	}
-	taken := b.takeProfile(ctx, d, name, length)
+	ended := b.takeProfile(ctx, d, name, length)
 	return func() (err error) {
-		if err := taken(); err != nil {
+		if err := ended(); err != nil {
 			return err
 		}
 		b.profiled, err = rig.ReadProfile(ctx, b.profileFile(name))
-		say("%s", strings.TrimSpace(b.profiled.Top))
+		logf("%s", strings.TrimSpace(b.profiled.Top))
 		return err
 	}
 }
 
-// takeProfile begins a CPU profile that ends before the measurement does. The function that it returns waits for it; then it
-// is in profileFile.
+// takeProfile starts a CPU profile that ends before the measurement does. After wait it is in profileFile.
 func (b *bench) takeProfile(ctx context.Context, d *rig.Daemon, name string, length time.Duration) (wait func() error) {
 	done := make(chan error, 1)
 	go func() { // awaited by wait, which every caller calls

@@ -13,10 +13,10 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/rig"
 )
 
-// tickRate is how many ticks a second a region has.
+// tickRate is the number of ticks a second of a region.
 const tickRate = 20
 
-// reading is what one measurement of daemons under load has found.
+// reading is the result of one measurement of daemons under load.
 type reading struct {
 	Players     int
 	Seconds     float64
@@ -25,8 +25,8 @@ type reading struct {
 	Ticks       rig.Histogram
 	Seen        crowd.Counts
 	BotCPU      float64 // of this program, as a share of one core
-	Others      float64 // what other programs took of the daemons' cores, as a share of one core
-	OthersThere float64 // likewise, of the players' cores
+	Others      float64 // used by other programs on the daemons' cores, as a share of one core
+	OthersThere float64 // used by other programs on the players' cores, likewise
 	Before      []rig.Metrics
 	After       []rig.Metrics
 }
@@ -41,7 +41,7 @@ type instant struct {
 	scrape []rig.Metrics
 }
 
-func look(ctx context.Context, targets []target, c *crowd.Crowd) (i instant, err error) {
+func readInstant(ctx context.Context, targets []target, c *crowd.Crowd) (i instant, err error) {
 	for n, t := range targets {
 		if !t.Running() {
 			return i, fmt.Errorf("daemon %d of %d has ended: %s", n+1, len(targets), t.Log())
@@ -69,16 +69,16 @@ func look(ctx context.Context, targets []target, c *crowd.Crowd) (i instant, err
 	return i, nil
 }
 
-// measure watches the targets and the crowd for a while.
+// measure measures the targets and the crowd for that long.
 func (b *bench) measure(ctx context.Context, targets []target, c *crowd.Crowd, length time.Duration) (r reading, err error) {
-	first, err := look(ctx, targets, c)
+	first, err := readInstant(ctx, targets, c)
 	if err != nil {
 		return r, err
 	}
 	if err := pause(ctx, length); err != nil {
 		return r, err
 	}
-	last, err := look(ctx, targets, c)
+	last, err := readInstant(ctx, targets, c)
 	if err != nil {
 		return r, err
 	}
@@ -117,7 +117,7 @@ func (b *bench) between(first, last instant) reading {
 	return r
 }
 
-// ticksOf adds up the histograms of ticks that a process has: of regions, and of whatever else ticks in it.
+// ticksOf adds up a process's tick histograms: those of regions, and of other loops.
 func ticksOf(m rig.Metrics) rig.Histogram {
 	var h rig.Histogram
 	for name := range m {
@@ -128,7 +128,7 @@ func ticksOf(m rig.Metrics) rig.Histogram {
 	return h
 }
 
-// TotalCPU is what all daemons used together, as a share of one core.
+// TotalCPU returns what all daemons used together, as a share of one core.
 func (r reading) TotalCPU() float64 {
 	sum := 0.0
 	for _, v := range r.CPU {
@@ -140,14 +140,14 @@ func (r reading) TotalCPU() float64 {
 // perPlayer divides by players and seconds.
 func (r reading) perPlayer(v uint64) float64 { return float64(v) / r.Seconds / float64(r.Players) }
 
-// FrameRate is the frames with moves a second that a player gets, as the samples saw it.
+// FrameRate returns the frames with moves a second that a player received, measured by the samples.
 func (r reading) FrameRate() float64 {
 	return float64(r.Seen.Frames) / r.Seconds / float64(r.Seen.Samples)
 }
 
-// Tick99 is the 99th percentile of the time that a tick of the busiest loop took, in seconds. Loops that have nothing to
-// do tick as often, and would hide it: so it is the percentile above which as many ticks lie as one hundredth of
-// the ticks of one loop.
+// Tick99 returns the 99th percentile of the time that a tick of the busiest loop took, in seconds. Idle loops tick as
+// often and would hide it: so it is the percentile above which as many ticks lie as one hundredth of the ticks of one
+// loop.
 func (r reading) Tick99() float64 {
 	if r.Ticks.Count == 0 {
 		return math.NaN()
@@ -156,27 +156,27 @@ func (r reading) Tick99() float64 {
 	return r.Ticks.Quantile(1 - .01*one/r.Ticks.Count)
 }
 
-// The rule under which a number of players is held: see docs/performance.md.
+// The rule that a number of players must meet: see docs/performance.md.
 const (
-	heldRate = 19.5 // frames a second at the players
-	heldTick = .05  // seconds, 99th percentile
+	minFrameRate = 19.5 // frames a second that players receive
+	maxTick99    = .05  // seconds, 99th percentile
 )
 
-// missed says what of the rule was not kept; "" if the players are held.
+// missed returns which part of the rule was not met; "" if all was.
 func (r reading) missed(wanted int) string {
 	switch {
 	case r.Players < wanted:
 		return fmt.Sprintf("%d of %d players lost", wanted-r.Players, wanted)
-	case !(r.FrameRate() >= heldRate):
+	case !(r.FrameRate() >= minFrameRate):
 		return fmt.Sprintf("%.1f frames/s", r.FrameRate())
-	case !(r.Tick99() <= heldTick):
+	case !(r.Tick99() <= maxTick99):
 		return fmt.Sprintf("tick p99 %.0f ms", 1000*r.Tick99())
 	}
 	return ""
 }
 
-// doubt says why the measurement itself is not to be trusted; "" if it is.
-func (r reading) doubt() string {
+// caveat returns why the measurement itself may be unreliable; "" if it is reliable.
+func (r reading) caveat() string {
 	var why []string
 	p := r.Seen
 	if left := 1 - float64(p.Sent+p.Blocked)/float64(p.Due); left > .02 || p.Late.Quantile(.99) > .025 {

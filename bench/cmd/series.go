@@ -9,9 +9,9 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/rig"
 )
 
-// moment is one reading of the accounts in a series.
+// moment is one reading of the usage in a series.
 type moment struct {
-	at      float64 // seconds since the series began, at its end
+	at      float64 // seconds from the start of the series to the end of the moment
 	players int
 	cpu     []float64 // of each daemon since the moment before, as a share of one core
 	rss     []int64
@@ -25,16 +25,16 @@ func (m moment) total() (cpu float64, rss int64) {
 	return cpu, rss
 }
 
-// recorder reads the accounts at equal intervals, until it is ended.
+// recorder reads the usage at equal intervals, until it is stopped.
 type recorder struct {
-	each   func(moment) // is told of each; nil: nobody is told
+	each   func(moment) // called with each moment, if not nil
 	series []moment
 	err    error
 	end    context.CancelFunc
 	done   chan struct{}
 }
 
-// record begins a series. each is told of every moment, in the series' own goroutine; nil: nobody is told.
+// record starts a series. It calls each, if not nil, with every moment, in the series' own goroutine.
 func record(ctx context.Context, targets []target, c *crowd.Crowd, every time.Duration, each func(moment)) *recorder {
 	ctx, end := context.WithCancel(ctx)
 	r := &recorder{each: each, end: end, done: make(chan struct{})}
@@ -45,7 +45,7 @@ func record(ctx context.Context, targets []target, c *crowd.Crowd, every time.Du
 	return r
 }
 
-// stop ends the series and gives it.
+// stop ends the series and returns it.
 func (r *recorder) stop() ([]moment, error) {
 	r.end()
 	<-r.done
@@ -78,7 +78,7 @@ func (r *recorder) run(ctx context.Context, targets []target, c *crowd.Crowd, ev
 	return err
 }
 
-// usages reads the accounts of all; one that has ended has used nothing more.
+// usages reads the usage of all targets. It is zero for one that has ended.
 func usages(targets []target) []rig.Usage {
 	all := make([]rig.Usage, len(targets))
 	for i, t := range targets {
@@ -89,7 +89,7 @@ func usages(targets []target) []rig.Usage {
 	return all
 }
 
-// smooth is the mean over five moments around each, so that a plot shows the load and not the clock's grain.
+// smooth returns the mean over five moments around each, to smooth out the coarse CPU clock.
 func smooth(points []figure.Point) []figure.Point {
 	const around = 5
 	out := make([]figure.Point, len(points))
@@ -104,7 +104,7 @@ func smooth(points []figure.Point) []figure.Point {
 	return out
 }
 
-// utilisation draws CPU and memory over time, as figure 4.3 of the dissertation does.
+// utilisation plots CPU and memory over time, as figure 4.3 of the dissertation does.
 func utilisation(title string, series []moment) figure.Plot {
 	var cpu, rss []figure.Point
 	for _, m := range series {
@@ -119,7 +119,7 @@ func utilisation(title string, series []moment) figure.Plot {
 	}
 }
 
-// writeSeries keeps a series as CSV: for each moment the sums over all daemons, and the busiest of them.
+// writeSeries writes a series as CSV: for each moment the sums over all daemons, and the busiest of them.
 func (b *bench) writeSeries(name string, series []moment) error {
 	var rows [][]float64
 	for _, m := range series {
@@ -137,7 +137,7 @@ func (b *bench) writeSeries(name string, series []moment) error {
 	}, rows)
 }
 
-// meanOver is the mean CPU share and the mean memory of all daemons together, over the moments from a time on.
+// meanOver returns the mean CPU share and the mean memory of all daemons together, from that time on.
 func meanOver(series []moment, from float64) (cpu, rss float64) {
 	n := 0.0
 	for _, m := range series {

@@ -14,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// square gives n chunks around the middle, those of a square.
+// square returns n chunks in a square around the middle.
 func square(middle grid.ChunkPos, n int) (all []grid.ChunkPos, radius int) {
 	side := 1
 	for side*side < n {
@@ -26,29 +26,29 @@ func square(middle grid.ChunkPos, n int) (all []grid.ChunkPos, radius int) {
 	return all, side/2 + 1
 }
 
-// townOf starts one daemon, and gives the options of a crowd that is spread evenly over so many chunks of it.
-func (b *bench) townOf(ctx context.Context, chunks int) (*rig.Daemon, crowd.Options, error) {
+// startSpreadCrowd starts one daemon, and returns the options of a crowd that is spread evenly over so many chunks of it.
+func (b *bench) startSpreadCrowd(ctx context.Context, chunks int) (*rig.Daemon, crowd.Options, error) {
 	daemons, err := b.daemons(ctx, 1)
 	if err != nil {
 		return nil, crowd.Options{}, err
 	}
 	d := daemons[0]
-	atlas := crowd.NewAtlas()
+	heights := crowd.NewHeightMap()
 	_, radius := square(grid.ChunkPos{}, chunks)
-	spawn, err := atlas.Survey(ctx, d.Game, radius)
+	spawn, err := heights.Survey(ctx, d.Game, radius)
 	if err != nil {
 		d.Kill()
 		return nil, crowd.Options{}, err
 	}
 	homes, _ := square(spawn, chunks)
-	return d, crowd.Options{Targets: []string{d.Game}, Atlas: atlas, Homes: homes}, nil
+	return d, crowd.Options{Targets: []string{d.Game}, Heights: heights, Homes: homes}, nil
 }
 
-// newUtilisation makes the command of figure 4.3.
+// newUtilisation returns the command of figure 4.3.
 func newUtilisation(b *bench) *cobra.Command {
 	return b.command("utilisation", "CPU and memory over time (figures 4.3a to d)",
 		"The dissertation's four local simulations on one node: 50 players in 1, 50 and 10 chunks, and 100 players in 10.\n"+
-			"It ran each for an hour; --duration 1h does so too.",
+			"Its runs lasted an hour each, as with --duration 1h.",
 		b.utilisation)
 }
 
@@ -62,9 +62,9 @@ func (b *bench) utilisation(ctx context.Context) error {
 	for _, f := range []struct {
 		name            string
 		players, chunks int
-		paper           string // what the dissertation says of it in words (§4.3.1.2)
+		paper           string // the dissertation's result, in words (§4.3.1.2)
 	}{{"4.3a", 50, 1, "90"}, {"4.3b", 50, 50, "about 45"}, {"4.3c", 50, 10, "25"}, {"4.3d", 100, 10, "55"}} {
-		d, o, err := b.townOf(ctx, f.chunks)
+		d, o, err := b.startSpreadCrowd(ctx, f.chunks)
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (b *bench) utilisation(ctx context.Context) error {
 		err = b.play(ctx, o, f.players, []target{d}, func(ctx context.Context, c *crowd.Crowd) error {
 			r := record(ctx, []target{d}, c, time.Second, nil)
 			err := pause(ctx, length)
-			series, _ = r.stop() // it reports nothing that pause does not
+			series, _ = r.stop() // its error is that of pause
 			return err
 		})
 		d.Kill()
@@ -80,7 +80,7 @@ func (b *bench) utilisation(ctx context.Context) error {
 			return err
 		}
 		cpu, rss := meanOver(series, length.Seconds()/4)
-		say("%s: %d players in %d chunks: %.1f %% of a core, %.0f MiB", f.name, f.players, f.chunks, percent(cpu), rss/(1<<20))
+		logf("%s: %d players in %d chunks: %.1f %% of a core, %.0f MiB", f.name, f.players, f.chunks, percent(cpu), rss/(1<<20))
 		table.Add(f.name, f.players, f.chunks, percent(cpu), percent(cpu)/float64(f.players), rss/(1<<20), f.paper)
 		panels = append(panels, utilisation(fmt.Sprintf("%s  %d players, %d chunks", f.name, f.players, f.chunks), series))
 		if err := b.writeSeries("utilisation-"+strings.ReplaceAll(f.name, ".", "-")+".csv", series); err != nil {
@@ -94,14 +94,14 @@ func (b *bench) utilisation(ctx context.Context) error {
 		"![CPU and memory over time](performance/utilisation.svg)\n\nMeans over the last three quarters of %v:\n\n%s", length, table.Markdown()))
 }
 
-// newRamp makes the command of figures 4.4 and 4.5.
+// newRamp returns the command of figures 4.4 and 4.5.
 func newRamp(b *bench) *cobra.Command {
 	var quick bool
-	c := b.command("ramp", "CPU while players come one by one (figures 4.4 and 4.5)",
+	c := b.command("ramp", "CPU while players join one by one (figures 4.4 and 4.5)",
 		"A new player in the same chunk every two seconds, up to 50; and every second, up to 100. VoxelPopuli's CPU grew\n"+
 			"to 100 % at about 70 players and stayed there, while its memory began to grow.",
 		func(ctx context.Context) error { return b.ramp(ctx, quick) })
-	c.Flags().BoolVar(&quick, "quick", false, "players come five times as fast")
+	c.Flags().BoolVar(&quick, "quick", false, "let players join five times as fast")
 	return c
 }
 
@@ -143,27 +143,27 @@ func (b *bench) ramp(ctx context.Context, quick bool) error {
 	return b.publish("ramp", "![CPU while players come](performance/ramp.svg)\n\n"+table.Markdown())
 }
 
-// ramped lets players come one by one.
+// ramped lets players join one by one.
 func (b *bench) ramped(ctx context.Context, players int, every time.Duration) (series []moment, err error) {
-	d, o, err := b.townOf(ctx, 1)
+	d, o, err := b.startSpreadCrowd(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
 	defer d.Kill()
-	o.Pace = 1 / every.Seconds()
+	o.JoinRate = 1 / every.Seconds()
 	err = b.play(ctx, o, 1, []target{d}, func(ctx context.Context, c *crowd.Crowd) error {
 		r := record(ctx, []target{d}, c, time.Second, nil)
 		err := c.Add(ctx, players-1)
 		if err == nil {
 			err = pause(ctx, 5*time.Second)
 		}
-		series, _ = r.stop() // it reports nothing that pause does not
+		series, _ = r.stop() // its error is that of pause
 		return err
 	})
 	return series, err
 }
 
-// cpuAt is the mean CPU share while about so many players were there.
+// cpuAt returns the mean CPU share while about so many players were connected.
 func cpuAt(series []moment, players int) float64 {
 	sum, n := 0.0, 0.0
 	for _, m := range series {
@@ -175,7 +175,7 @@ func cpuAt(series []moment, players int) float64 {
 	return ratio(sum, n)
 }
 
-// newManyChunks makes the command that spreads players out.
+// newManyChunks returns the command that spreads players out.
 func newManyChunks(b *bench) *cobra.Command {
 	players := []int{100, 250, 500, 1000}
 	c := b.command("many-chunks", "CPU per player with players spread out",
@@ -195,7 +195,7 @@ func (b *bench) manyChunks(ctx context.Context, players []int) error {
 	var each []figure.Point
 	var remarks strings.Builder
 	for _, n := range players {
-		d, o, err := b.townOf(ctx, (n+1)/2)
+		d, o, err := b.startSpreadCrowd(ctx, (n+1)/2)
 		if err != nil {
 			return err
 		}
@@ -216,8 +216,8 @@ func (b *bench) manyChunks(ctx context.Context, players []int) error {
 			pair(1000*r.Seen.Delay[0].Quantile(.5), 1000*r.Seen.Delay[0].Quantile(.99)), float64(r.RSS[0])/(1<<20))
 		csv = append(csv, []float64{float64(n), float64((n + 1) / 2), percent(r.TotalCPU()), per, in, r.FrameRate(), 1000 * r.Tick99(), float64(r.RSS[0])})
 		each = append(each, figure.Point{X: float64(n), Y: per})
-		remarks.WriteString(doubts([]crowded{{reading: r, wanted: n}}))
-		say("%s", crowded{reading: r, wanted: n}.line("voxeld, spread out"))
+		remarks.WriteString(caveats([]crowdRow{{reading: r, wanted: n}}))
+		logf("%s", crowdRow{reading: r, wanted: n}.line("voxeld, spread out"))
 	}
 	if err := figure.WriteCSV(b.file("many-chunks.csv"), []string{
 		"players", "chunks", "cpu_percent", "cpu_percent_per_player", "bytes_in_per_player_s", "frames_per_s", "tick_p99_ms", "rss_bytes",

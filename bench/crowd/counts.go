@@ -1,46 +1,47 @@
 package crowd
 
-// Reaches are the distances in blocks, from the player who looks, that positions and delays are told apart by. What is
-// farther than the last counts in one more.
-var Reaches = [...]float64{16, 32, 64}
+// BandLimits are the upper bounds of the distance bands, in blocks from the sample, by which positions and delays are
+// counted. One more band holds what is farther than the last.
+var BandLimits = [...]float64{16, 32, 64}
 
-// rings is how many distances there are.
-const rings = len(Reaches) + 1
+// bands is the number of distance bands.
+const bands = len(BandLimits) + 1
 
-func ringOf(distance float64) int {
-	for i, r := range Reaches {
+func bandOf(distance float64) int {
+	for i, r := range BandLimits {
 		if distance <= r {
 			return i
 		}
 	}
-	return rings - 1
+	return bands - 1
 }
 
-// Counts are what a crowd has done and seen since it began.
+// Counts are what a crowd has done and observed since it began.
 type Counts struct {
 	Players  int    // in the world now
-	Lost     int    // who lost their connection
+	Lost     int    // lost the connection
 	Joined   int    // ever
 	BytesIn  uint64 // read from sockets, of those in the world
 	BytesOut uint64 // written to sockets
 	Due      uint64 // moves that should have been sent by now
 	Sent     uint64 // moves that were
-	Blocked  uint64 // moves that the server's side did not take: its buffers are full
-	Late     Spread // seconds by which moves were sent too late: the players' own tiredness
+	Blocked  uint64 // moves that the socket did not accept because its buffer was full
+	Late     Spread // seconds by which moves were sent too late, because the players' machine was busy
 
-	// What the samples saw.
-	Samples    int            // who are in the world now
+	// Observed by the samples.
+	Samples    int            // in the world now
 	Frames     uint64         // frames with moves, of all samples
 	Gap        Spread         // seconds between two of them
-	Delay      [rings]Spread  // seconds from sending a move to a sample's reading it, by distance
-	Error      [rings]Spread  // blocks between where avatars are shown and where they are, at any time, by distance
-	Unseen     [rings]uint64  // looks for a player whom the sample was never shown, by distance
-	Looks      [rings]uint64  // all looks
+	Delay      [bands]Spread  // seconds from sending a move to a sample's reading it, by distance
+	Error      [bands]Spread  // blocks between where avatars are shown and where they are, at any time, by distance
+	Unseen     [bands]uint64  // checks that found a player whom the sample was never shown, by distance
+	Looks      [bands]uint64  // all checks
 	Deliveries Deliveries     // of moves, in the original protocol
 	Failed     map[string]int // why players could not join, or were lost
 }
 
-// Since is what happened after an earlier reading. Players, Lost, Joined, Samples and Failed are as they are now.
+// Since returns what was counted after an earlier reading. Players, Lost, Joined, Samples and Failed are the current
+// ones.
 func (c Counts) Since(earlier Counts) Counts {
 	c.BytesIn -= earlier.BytesIn
 	c.BytesOut -= earlier.BytesOut
@@ -51,7 +52,7 @@ func (c Counts) Since(earlier Counts) Counts {
 	c.Frames -= earlier.Frames
 	c.Gap = c.Gap.Since(earlier.Gap)
 	c.Deliveries = c.Deliveries.Since(earlier.Deliveries)
-	for i := range rings {
+	for i := range bands {
 		c.Delay[i] = c.Delay[i].Since(earlier.Delay[i])
 		c.Error[i] = c.Error[i].Since(earlier.Error[i])
 		c.Unseen[i] -= earlier.Unseen[i]

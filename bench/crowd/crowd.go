@@ -13,29 +13,29 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Options say who plays. The zero value of a field means its default.
+// Options configure a crowd. The zero value of a field means its default.
 type Options struct {
-	Targets []string        // host:port of game servers; the i-th player goes to the i-th, over and over (required)
-	Atlas   *Atlas          // of the land that players walk on; default an empty one
-	Homes   []grid.ChunkPos // the chunks where players belong, in turn; all in the atlas. Default none: they fly about
-	Roam    float64         // of those who fly about: they begin within so many blocks of where they entered
-	Rate    float64         // moves a second; default 20. Negative: everybody stands still and is silent
-	Speed   float64         // blocks a second; default 4
-	View    int             // chunks in each direction; default 1
-	Samples int             // players who decode what they get, at most 64; default 4
-	Pace    float64         // players who join in a second; default 100
-	Prefix  string          // of names; default "crowd"
-	Seed    uint64          // default 1
-	// Original, if not nil, is the chunk that all players connect to in the original protocol, and walk about in. Homes
-	// and View have no effect then.
+	Targets  []string        // host:port of game servers, assigned to players in turn (required)
+	Heights  *HeightMap      // of the land that players walk on; default an empty one
+	Homes    []grid.ChunkPos // home chunks, assigned to players in turn; all in the height map. Default none: players fly about
+	Roam     float64         // players who fly about begin within so many blocks of where they entered
+	Rate     float64         // moves a second; default 20. Negative: players stand still and send nothing
+	Speed    float64         // blocks a second; default 4
+	View     int             // chunks in each direction; default 1
+	Samples  int             // players who decode what they receive, at most 64; default 4
+	JoinRate float64         // players who join a second; default 100
+	Prefix   string          // of names; default "crowd"
+	Seed     uint64          // default 1
+	// Original, if not nil, is the chunk that all players connect to in the original protocol, and walk about in.
+	// Homes and View then have no effect.
 	Original *grid.ChunkPos
-	// Blob, if not nil, is the move that players send to a floor program (bench/floor), and speaks its language.
-	Blob []byte
+	// FloorMove, if not nil, is the move that players send to a floor program (bench/floor), in its framing.
+	FloorMove []byte
 }
 
 func (o Options) withDefaults() Options {
-	if o.Atlas == nil {
-		o.Atlas = NewAtlas()
+	if o.Heights == nil {
+		o.Heights = NewHeightMap()
 	}
 	if o.Rate == 0 {
 		o.Rate = 20
@@ -49,12 +49,12 @@ func (o Options) withDefaults() Options {
 	if o.Samples == 0 {
 		o.Samples = 4
 	}
-	o.Samples = min(o.Samples, mostSamples)
+	o.Samples = min(o.Samples, maxSamples)
 	if o.Original != nil {
 		o.Homes = []grid.ChunkPos{*o.Original}
 	}
-	if o.Pace == 0 {
-		o.Pace = 100
+	if o.JoinRate == 0 {
+		o.JoinRate = 100
 	}
 	if o.Prefix == "" {
 		o.Prefix = "crowd"
@@ -65,16 +65,16 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// parts is how many parts the time between two moves of a player has: in each of them another part of the crowd moves,
-// and all samples read.
+// parts is the number of parts into which the interval between two moves is divided. In each part another part of the
+// crowd moves, and all samples read.
 const parts = 25
 
 // Crowd is a growing number of players. Add and Counts may be called while Run runs, from another goroutine.
 type Crowd struct {
 	o       Options
-	tongue  tongue
+	codec   codec
 	period  time.Duration
-	entered chan *walker
+	entered chan *client
 
 	mu struct {
 		sync.Mutex
@@ -83,36 +83,36 @@ type Crowd struct {
 	}
 
 	// The rest belongs to Run.
-	slots   [parts][]*walker
-	turn    int // of the slot that the next newcomer gets
-	samples []*walker
-	known   map[string]*walker // by id
-	all     []*walker
+	slots   [parts][]*client
+	turn    int // slot of the next newcomer
+	samples []*client
+	known   map[string]*client // by id
+	all     []*client
 	rng     *rand.Rand
 	packet  []byte
 	buffer  []byte
 }
 
-// walker is one player in the world.
-type walker struct {
-	number int
-	id     string
-	fd     int
-	body   body
-	unsent []byte // the rest of a move of which the socket took a part
-	trail  trail  // where he really was
-	eye    *eye   // nil for those who do not look
+// client is one player in the world.
+type client struct {
+	number  int
+	id      string
+	fd      int
+	mover   mover
+	unsent  []byte      // the rest of a move that the socket accepted in part
+	history moveHistory // where the player really was
+	sampler *sampler    // nil unless the player is a sample
 }
 
-// New returns a crowd of nobody.
+// New returns an empty crowd.
 func New(o Options) *Crowd {
-	c := &Crowd{o: o.withDefaults(), entered: make(chan *walker, 64), tongue: binary{}, known: make(map[string]*walker), buffer: make([]byte, 1<<20)}
+	c := &Crowd{o: o.withDefaults(), entered: make(chan *client, 64), codec: cborCodec{}, known: make(map[string]*client), buffer: make([]byte, 1<<20)}
 	c.rng = rand.New(rand.NewPCG(c.o.Seed, 0))
-	if o.Blob != nil {
-		c.tongue = blob{o.Blob}
+	if o.FloorMove != nil {
+		c.codec = floorCodec{o.FloorMove}
 	}
 	if o.Original != nil {
-		c.tongue = original{*o.Original}
+		c.codec = originalCodec{*o.Original}
 	}
 	c.period = 50 * time.Millisecond
 	if c.o.Rate > 0 {
@@ -122,7 +122,7 @@ func New(o Options) *Crowd {
 	return c
 }
 
-// Counts gives the counts as of now.
+// Counts returns the counts as of now.
 func (c *Crowd) Counts() Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,11 +131,11 @@ func (c *Crowd) Counts() Counts {
 	return counts
 }
 
-// Run plays until ctx ends, and then takes everybody out of the world.
+// Run plays until ctx ends, and then disconnects all players.
 func (c *Crowd) Run(ctx context.Context) {
 	defer func() {
 		for _, p := range c.all {
-			p.hangUp()
+			p.close()
 		}
 	}()
 	every := c.period / parts
@@ -152,10 +152,10 @@ func (c *Crowd) Run(ctx context.Context) {
 		}
 		late := time.Since(due)
 		c.mu.Lock()
-		c.welcome()
+		c.admit()
 		c.play(slice, late)
 		c.mu.Unlock()
-		// Whoever is more than a whole move behind leaves moves out, rather than sending them in a burst.
+		// Players who are more than a whole move behind skip moves rather than send them in a burst.
 		for time.Since(due) > c.period {
 			due = due.Add(every)
 			slice = (slice + 1) % parts
@@ -168,16 +168,16 @@ func (c *Crowd) Run(ctx context.Context) {
 	}
 }
 
-// welcome takes newcomers in. The lock is held.
-func (c *Crowd) welcome() {
+// admit adds newcomers. The lock is held.
+func (c *Crowd) admit() {
 	for {
 		select {
 		case p := <-c.entered:
 			c.slots[c.turn] = append(c.slots[c.turn], p)
-			c.turn = (c.turn + 7) % parts // 7 has no common divisor with 25: neighbours in number do not move together
+			c.turn = (c.turn + 7) % parts // 7 and 25 are coprime: players who joined one after another do not move together
 			c.all = append(c.all, p)
 			c.known[p.id] = p
-			if p.eye != nil {
+			if p.sampler != nil {
 				c.samples = append(c.samples, p)
 				c.mu.Samples++
 			}
@@ -200,41 +200,41 @@ func (c *Crowd) play(slice int, late time.Duration) {
 			c.mu.Late.Add(late.Seconds())
 			c.move(p)
 		}
-		if p.eye == nil {
+		if p.sampler == nil {
 			c.drain(p)
 		} else {
-			c.judge(p)
+			c.measureErrors(p)
 		}
 	}
 	for _, p := range c.samples {
 		if p.fd >= 0 {
-			c.watch(p)
+			c.readSample(p)
 		}
 	}
 }
 
-// move takes the player one step on, and tells the server.
-func (c *Crowd) move(p *walker) {
-	before := p.body
-	p.body.step(c.period.Seconds())
+// move advances the player one step and sends the move.
+func (c *Crowd) move(p *client) {
+	before := p.mover
+	p.mover.step(c.period.Seconds())
 	if len(p.unsent) == 0 {
 		var err error
-		if c.packet, err = c.tongue.appendMove(c.packet[:0], p.body.pose); err != nil {
-			c.lose(p, err)
+		if c.packet, err = c.codec.appendMove(c.packet[:0], p.mover.pose); err != nil {
+			c.remove(p, err)
 			return
 		}
 	} else {
-		p.body = before
+		p.mover = before
 		c.packet = append(c.packet[:0], p.unsent...)
 	}
 	n, err := unix.Write(p.fd, c.packet)
 	switch {
 	case err == unix.EAGAIN:
-		p.body = before
+		p.mover = before
 		c.mu.Blocked++
 		return
 	case err != nil:
-		c.lose(p, err)
+		c.remove(p, err)
 		return
 	}
 	c.mu.BytesOut += uint64(n)
@@ -243,14 +243,14 @@ func (c *Crowd) move(p *walker) {
 		return
 	}
 	c.mu.Sent++
-	p.trail.add(p.body.pose, time.Now())
+	p.history.add(p.mover.pose, time.Now())
 	if c.o.Original != nil {
 		c.due(p)
 	}
 }
 
 // drain reads what the server has sent, and drops it.
-func (c *Crowd) drain(p *walker) {
+func (c *Crowd) drain(p *client) {
 	for {
 		n, ok := c.read(p)
 		if !ok || n < len(c.buffer) {
@@ -260,60 +260,60 @@ func (c *Crowd) drain(p *walker) {
 }
 
 // read reads once into the crowd's buffer; ok is false if there is nothing.
-func (c *Crowd) read(p *walker) (n int, ok bool) {
+func (c *Crowd) read(p *client) (n int, ok bool) {
 	n, err := unix.Read(p.fd, c.buffer)
 	switch {
 	case err == unix.EAGAIN || err == unix.EINTR:
 		return 0, false
 	case err != nil:
-		c.lose(p, err)
+		c.remove(p, err)
 		return 0, false
 	case n == 0:
-		c.lose(p, errClosed)
+		c.remove(p, errClosed)
 		return 0, false
 	}
 	c.mu.BytesIn += uint64(n)
 	return n, true
 }
 
-// lose takes a player out whose connection has ended.
-func (c *Crowd) lose(p *walker, err error) {
+// remove removes a player whose connection has ended.
+func (c *Crowd) remove(p *client, err error) {
 	c.mu.Failed[err.Error()]++
 	c.mu.Lost++
 	c.mu.Players--
-	if p.eye != nil {
+	if p.sampler != nil {
 		c.mu.Samples--
 	}
-	p.hangUp()
+	p.close()
 }
 
-func (p *walker) hangUp() {
+func (p *client) close() {
 	if p.fd >= 0 {
 		unix.Close(p.fd) //nolint:errcheck // nothing is lost with it
 		p.fd = -1
 	}
 }
 
-// trail is where a player was when he sent his last moves: a ring.
-type trail struct {
-	at   []step
+// moveHistory is a ring of a player's last moves.
+type moveHistory struct {
+	at   []sentMove
 	next int // index of the oldest
 	n    int
 }
 
-type step struct {
+type sentMove struct {
 	pose     wire.Pose
 	at       time.Time
 	received uint64 // samples that have received this move, by bit; see receive
 }
 
-// shortTrail is how many moves of a player are kept where deliveries are not counted.
-const shortTrail = 64
+// shortHistory is the number of moves kept for a player if deliveries are not counted.
+const shortHistory = 64
 
-func newTrail(length int) trail { return trail{at: make([]step, length)} }
+func newMoveHistory(length int) moveHistory { return moveHistory{at: make([]sentMove, length)} }
 
-func (t *trail) add(pose wire.Pose, at time.Time) {
-	t.at[t.next] = step{pose: pose, at: at}
+func (t *moveHistory) add(pose wire.Pose, at time.Time) {
+	t.at[t.next] = sentMove{pose: pose, at: at}
 	t.next = (t.next + 1) % len(t.at)
 	t.n = min(t.n+1, len(t.at))
 }

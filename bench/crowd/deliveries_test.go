@@ -39,12 +39,12 @@ func TestReceive(t *testing.T) {
 		{"between two places", []int{1, 2}, []received{{a, beside, neverSent, 0}}},
 	} {
 		began := time.Unix(1000, 0)
-		trail := newTrail(8)
+		history := newMoveHistory(8)
 		for i, m := range c.moves {
-			trail.add(at(m), began.Add(time.Duration(i)*time.Second))
+			history.add(at(m), began.Add(time.Duration(i)*time.Second))
 		}
 		for i, in := range c.in {
-			r, sent := trail.receive(in.pose, in.sample)
+			r, sent := history.receive(in.pose, in.sample)
 			if r != in.want || r == delivered && sent.Sub(began) != time.Duration(in.sent)*time.Second {
 				t.Errorf("%s: line %d is %d, sent %v; want %d, move %d", c.name, i, r, sent.Sub(began), in.want, in.sent)
 			}
@@ -52,18 +52,18 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// A trail that is full loses its oldest moves first.
+// A full history drops its oldest moves first.
 func TestReceiveFromFullTrail(t *testing.T) {
-	trail := newTrail(8)
+	history := newMoveHistory(8)
 	for i := range 20 {
-		trail.add(at(i), time.Unix(int64(i), 0))
+		history.add(at(i), time.Unix(int64(i), 0))
 	}
 	for i := range 20 {
 		want := delivered
 		if i < 12 {
 			want = neverSent
 		}
-		if r, _ := trail.receive(at(i), 1); r != want {
+		if r, _ := history.receive(at(i), 1); r != want {
 			t.Errorf("move %d is %d, want %d", i, r, want)
 		}
 	}
@@ -79,7 +79,7 @@ func lineOf(t *testing.T, name string, p wire.Pose) []byte {
 	return line
 }
 
-// Ada is a sample. Ben sends three moves and Cid two; what Ada is sent of them is counted.
+// Ada is a sample. Ben sends three moves and Cid two; the test counts what Ada receives of them.
 func TestDeliveries(t *testing.T) {
 	for _, c := range []struct {
 		name                string
@@ -100,7 +100,7 @@ func TestDeliveries(t *testing.T) {
 			line("ben", at(1))
 			line("cid", at(11))
 		}, 2, 3, 0, .4, 0},
-		{"a prediction, a place of somebody else, and a stranger", func(line func(string, wire.Pose)) {
+		{"a prediction, a position of another player, and an unknown player", func(line func(string, wire.Pose)) {
 			line("ben", at(0))
 			line("ben", at(5))
 			line("cid", at(0))
@@ -109,17 +109,17 @@ func TestDeliveries(t *testing.T) {
 		{"their own", func(line func(string, wire.Pose)) { line("ada", at(30)) }, 0, 0, 0, 0, math.NaN()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ada := &walker{id: "ada", eye: newEye(0), trail: newTrail(8)}
-			ben := &walker{id: "ben", trail: newTrail(8)}
-			cid := &walker{id: "cid", trail: newTrail(8)}
+			ada := &client{id: "ada", sampler: newSampler(0), history: newMoveHistory(8)}
+			ben := &client{id: "ben", history: newMoveHistory(8)}
+			cid := &client{id: "cid", history: newMoveHistory(8)}
 			crowd := New(Options{Original: &grid.ChunkPos{}})
-			for _, p := range []*walker{ada, ben, cid} {
+			for _, p := range []*client{ada, ben, cid} {
 				crowd.known[p.id] = p
 			}
 			crowd.mu.Samples = 1
-			for p, places := range map[*walker][]int{ada: {30, 31}, ben: {0, 1, 2}, cid: {10, 11}} {
+			for p, places := range map[*client][]int{ada: {30, 31}, ben: {0, 1, 2}, cid: {10, 11}} {
 				for _, place := range places {
-					p.trail.add(at(place), time.Now())
+					p.history.add(at(place), time.Now())
 					crowd.due(p)
 				}
 			}
@@ -128,12 +128,12 @@ func TestDeliveries(t *testing.T) {
 			sent = append(sent, `{"type":6,"args":[1],"player":""}`+"\n"...)
 			frames := 0
 			for len(sent) > 0 {
-				message, rest, err := crowd.tongue.cut(sent)
+				message, rest, err := crowd.codec.split(sent)
 				if err != nil || message == nil {
 					t.Fatalf("cut %q: %q, %v", sent, message, err)
 				}
 				sent = rest
-				frame, err := crowd.tongue.look(&ada.eye.scene, message, func(id string, pose wire.Pose) { crowd.sight(ada, id, pose, time.Now()) })
+				frame, err := crowd.codec.decode(&ada.sampler.scene, message, func(id string, pose wire.Pose) { crowd.recordSighting(ada, id, pose, time.Now()) })
 				if err != nil {
 					t.Fatal(err)
 				}

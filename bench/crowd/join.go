@@ -16,22 +16,22 @@ import (
 var errClosed = errors.New("closed by server")
 
 const (
-	// joinTime is how long one player may take to join.
-	joinTime = 30 * time.Second
-	// joining is how many join at once.
-	joining = 64
+	// joinTimeout is the time limit for one player to join.
+	joinTimeout = 30 * time.Second
+	// maxJoining is the number of players who join at once.
+	maxJoining = 64
 )
 
-// Add brings n more players in, at the pace of the options, and returns when all of them are in the world or have
-// failed. The error tells of the first who failed, if anybody did.
+// Add adds n players, at the pace of the options. It returns when all of them are in the world or have failed; the
+// error is that of the first failure.
 func (c *Crowd) Add(ctx context.Context, n int) error {
 	c.mu.Lock()
 	first := c.mu.next
 	c.mu.next += n
 	c.mu.Unlock()
-	pace := time.NewTicker(time.Duration(float64(time.Second) / c.o.Pace))
+	pace := time.NewTicker(time.Duration(float64(time.Second) / c.o.JoinRate))
 	defer pace.Stop()
-	gate := make(chan struct{}, joining)
+	gate := make(chan struct{}, maxJoining)
 	var wg sync.WaitGroup
 	var once sync.Once
 	var failed error
@@ -44,7 +44,7 @@ func (c *Crowd) Add(ctx context.Context, n int) error {
 				select {
 				case c.entered <- p:
 				case <-ctx.Done():
-					p.hangUp()
+					p.close()
 				}
 				return
 			}
@@ -62,54 +62,54 @@ func (c *Crowd) Add(ctx context.Context, n int) error {
 	return errors.Join(failed, ctx.Err())
 }
 
-// join brings the i-th player in.
-func (c *Crowd) join(ctx context.Context, i int) (*walker, error) {
-	ctx, cancel := context.WithTimeout(ctx, joinTime)
+// join connects the i-th player.
+func (c *Crowd) join(ctx context.Context, i int) (*client, error) {
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.o.Targets[i%len(c.o.Targets)])
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()                                      //nolint:errcheck // the player has a descriptor of his own
+	defer conn.Close()                                      //nolint:errcheck // the player has a duplicate of the descriptor
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read reports it
 	defer stop()
 	in := bufio.NewReader(conn)
-	at, err := c.tongue.enter(conn, in, fmt.Sprintf("%s-%d", c.o.Prefix, i), c.o.View, c.o.Atlas)
+	at, err := c.codec.enter(conn, in, fmt.Sprintf("%s-%d", c.o.Prefix, i), c.o.View, c.o.Heights)
 	if err != nil {
 		return nil, err
 	}
-	p := &walker{number: i, id: at.player, trail: newTrail(shortTrail)}
+	p := &client{number: i, id: at.player, history: newMoveHistory(shortHistory)}
 	if c.o.Original != nil {
-		p.trail = newTrail(deliveryTrail)
+		p.history = newMoveHistory(deliveryHistory)
 	}
-	p.body = body{
+	p.mover = mover{
 		rng: rand.New(rand.NewPCG(c.o.Seed, uint64(i)+1)), pose: at.pose, speed: c.o.Speed, sky: float64(at.height) + overLand,
 		base: c.o.Roam, still: c.o.Rate < 0, grain: at.grain,
 	}
 	if len(c.o.Homes) > 0 {
-		p.body.home = c.o.Homes[i%len(c.o.Homes)]
-		if p.body.land = c.o.Atlas.land(p.body.home); p.body.land == nil {
-			return nil, fmt.Errorf("the land of chunk %v is not known", p.body.home)
+		p.mover.home = c.o.Homes[i%len(c.o.Homes)]
+		if p.mover.heights = c.o.Heights.chunk(p.mover.home); p.mover.heights == nil {
+			return nil, fmt.Errorf("no land for chunk %v", p.mover.home)
 		}
 	}
 	if i < c.o.Samples {
-		p.eye = newEye(i)
-		// What came with the welcome belongs to the sample.
+		p.sampler = newSampler(i)
+		// Bytes that arrived with the welcome belong to the sample.
 		early, err := in.Peek(in.Buffered())
 		if err != nil {
 			return nil, err
 		}
-		p.eye.received = append(p.eye.received, early...)
+		p.sampler.received = append(p.sampler.received, early...)
 	}
-	p.fd, err = ownDescriptor(conn.(*net.TCPConn))
+	p.fd, err = dupFD(conn.(*net.TCPConn))
 	return p, err
 }
 
-// ownDescriptor takes a connection away from Go's poller, which would wake up for every packet of it.
-func ownDescriptor(c *net.TCPConn) (fd int, err error) {
+// dupFD duplicates a connection's descriptor, so that Go's poller does not wake up for every packet.
+func dupFD(c *net.TCPConn) (fd int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return -1, fmt.Errorf("take socket: %w", err)
+		return -1, fmt.Errorf("duplicate socket: %w", err)
 	}
 	var failed error
 	if err := raw.Control(func(old uintptr) {
@@ -117,10 +117,10 @@ func ownDescriptor(c *net.TCPConn) (fd int, err error) {
 			failed = unix.SetNonblock(fd, true)
 		}
 	}); err != nil {
-		return -1, fmt.Errorf("take socket: %w", err)
+		return -1, fmt.Errorf("duplicate socket: %w", err)
 	}
 	if failed != nil {
-		return -1, fmt.Errorf("take socket: %w", failed)
+		return -1, fmt.Errorf("duplicate socket: %w", failed)
 	}
 	return fd, nil
 }

@@ -13,52 +13,52 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Probe is one player who measures how land comes to him: he reads every message as soon as it is there, on a goroutine
-// of his own, and knows when he asked for each chunk.
+// Probe is one player who measures how land arrives. It reads every message at once, on its own goroutine, and
+// records when each chunk was requested.
 type Probe struct {
-	conn   net.Conn
-	in     *bufio.Reader
-	tongue tongue
-	view   int
-	at     arrival
-	done   chan struct{} // closed when the reader has ended
+	conn  net.Conn
+	in    *bufio.Reader
+	codec codec
+	view  int
+	at    arrival
+	done  chan struct{} // closed when the reader has ended
 
 	mu struct {
 		sync.Mutex
-		asked map[grid.ChunkPos]time.Time // and not yet there
-		here  map[grid.ChunkPos]bool      // ever arrived, while in view
-		loads []Load
-		last  time.Time // arrival of the newest chunk
-		err   error     // of the reader
-		news  chan struct{}
+		requested map[grid.ChunkPos]time.Time // not yet arrived
+		loaded    map[grid.ChunkPos]bool      // ever arrived while in view
+		loads     []Load
+		last      time.Time // arrival of the newest chunk
+		err       error     // of the reader
+		news      chan struct{}
 	}
 }
 
-// Load is one chunk that came.
+// Load is one chunk that arrived.
 type Load struct {
 	Chunk grid.ChunkPos
-	Took  time.Duration // from asking to its last byte; 0 if nobody asked for it alone
+	Took  time.Duration // from the request to its last byte; 0 if it was not requested by itself
 	Bytes int           // of its message
 }
 
-// Send joins a server as a probe.
-func Send(ctx context.Context, target, name string, view int) (*Probe, error) {
-	atlas := NewAtlas() // of what comes before the reader runs
+// StartProbe connects a probe to a server.
+func StartProbe(ctx context.Context, target, name string, view int) (*Probe, error) {
+	heights := NewHeightMap() // for chunks that arrive before the reader runs
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", target)
 	if err != nil {
 		return nil, err
 	}
-	p := &Probe{conn: conn, in: bufio.NewReaderSize(conn, 256<<10), tongue: binary{}, view: view, done: make(chan struct{})}
-	p.mu.asked, p.mu.here, p.mu.news = make(map[grid.ChunkPos]time.Time), make(map[grid.ChunkPos]bool), make(chan struct{}, 1)
+	p := &Probe{conn: conn, in: bufio.NewReaderSize(conn, 256<<10), codec: cborCodec{}, view: view, done: make(chan struct{})}
+	p.mu.requested, p.mu.loaded, p.mu.news = make(map[grid.ChunkPos]time.Time), make(map[grid.ChunkPos]bool), make(chan struct{}, 1)
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read reports it
 	defer stop()
-	if p.at, err = p.tongue.enter(conn, p.in, name, view, atlas); err != nil {
+	if p.at, err = p.codec.enter(conn, p.in, name, view, heights); err != nil {
 		return nil, errors.Join(fmt.Errorf("send probe: %w", err), conn.Close())
 	}
 	for x := -view; x <= view; x++ {
 		for z := -view; z <= view; z++ {
 			pos := grid.ChunkPos{X: p.At().X + int32(x), Z: p.At().Z + int32(z)}
-			p.mu.here[pos] = atlas.land(pos) != nil // it came with the welcome
+			p.mu.loaded[pos] = heights.chunk(pos) != nil // it arrived with the welcome
 		}
 	}
 	go func() { // awaited by Close
@@ -71,9 +71,9 @@ func Send(ctx context.Context, target, name string, view int) (*Probe, error) {
 	return p, nil
 }
 
-// Close takes the probe out of the world.
+// Close disconnects the probe.
 func (p *Probe) Close() {
-	p.conn.Close() //nolint:errcheck // the reader sees it
+	p.conn.Close() //nolint:errcheck // the reader reports it
 	<-p.done
 }
 
@@ -89,7 +89,7 @@ func (p *Probe) read() error {
 		received = append(received, buffer[:n]...)
 		rest := received
 		for {
-			message, left, err := p.tongue.cut(rest)
+			message, left, err := p.codec.split(rest)
 			if err != nil {
 				return err
 			}
@@ -98,7 +98,7 @@ func (p *Probe) read() error {
 			}
 			bytes := len(rest) - len(left)
 			rest = left
-			if at, ok := p.tongue.chunk(message); ok {
+			if at, ok := p.codec.chunk(message); ok {
 				p.arrived(at, now, bytes)
 			}
 		}
@@ -110,11 +110,11 @@ func (p *Probe) arrived(at grid.ChunkPos, now time.Time, bytes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := Load{Chunk: at, Bytes: bytes}
-	if asked, ok := p.mu.asked[at]; ok {
+	if asked, ok := p.mu.requested[at]; ok {
 		l.Took = now.Sub(asked)
-		delete(p.mu.asked, at)
+		delete(p.mu.requested, at)
 	}
-	p.mu.here[at], p.mu.last = true, now
+	p.mu.loaded[at], p.mu.last = true, now
 	p.mu.loads = append(p.mu.loads, l)
 	select {
 	case p.mu.news <- struct{}{}:
@@ -122,7 +122,7 @@ func (p *Probe) arrived(at grid.ChunkPos, now time.Time, bytes int) {
 	}
 }
 
-// Loads gives what has come since it was last called.
+// Loads returns what has arrived since its last call.
 func (p *Probe) Loads() []Load {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,7 +131,7 @@ func (p *Probe) Loads() []Load {
 	return loads
 }
 
-// Settle waits until all land in view is there, or no more comes for five seconds.
+// Settle waits until all land in view has arrived, or nothing arrives for five seconds.
 func (p *Probe) Settle(ctx context.Context) error {
 	for {
 		p.mu.Lock()
@@ -139,7 +139,7 @@ func (p *Probe) Settle(ctx context.Context) error {
 		middle := chunkOf(p.at.pose)
 		for x := -p.view; x <= p.view; x++ {
 			for z := -p.view; z <= p.view; z++ {
-				if !p.mu.here[grid.ChunkPos{X: middle.X + int32(x), Z: middle.Z + int32(z)}] {
+				if !p.mu.loaded[grid.ChunkPos{X: middle.X + int32(x), Z: middle.Z + int32(z)}] {
 					missing++
 				}
 			}
@@ -156,22 +156,22 @@ func (p *Probe) Settle(ctx context.Context) error {
 		case <-p.mu.news:
 			quiet.Stop()
 		case <-quiet.C:
-			return fmt.Errorf("%d chunks do not come", missing)
+			return fmt.Errorf("%d chunks did not arrive", missing)
 		}
 	}
 }
 
-// At is the chunk in which the probe is.
+// At returns the chunk in which the probe is.
 func (p *Probe) At() grid.ChunkPos { return chunkOf(p.at.pose) }
 
-// Fly goes above all land to (x, z), 20 moves a second. Whenever the probe crosses into another chunk, the chunks that
-// come into view are asked for by that very move. Land that fell out of view may be asked for again later.
+// Fly moves above all land to (x, z), 20 moves a second. A move that crosses into another chunk also requests the
+// chunks that come into view. Land that left the view may be requested again later.
 func (p *Probe) Fly(ctx context.Context, x, z float64) error {
-	b := body{pose: p.at.pose, speed: travelSpeed, sky: float64(p.at.height) + overLand, goalX: x, goalZ: z, placed: true, aloft: true}
+	b := mover{pose: p.at.pose, speed: travelSpeed, sky: float64(p.at.height) + overLand, goalX: x, goalZ: z, placed: true, flying: true}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	var packet []byte
-	for b.aloft {
+	for b.flying {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -182,11 +182,11 @@ func (p *Probe) Fly(ctx context.Context, x, z float64) error {
 		before := chunkOf(b.pose)
 		b.travel(.05)
 		var err error
-		if packet, err = p.tongue.appendMove(packet[:0], b.pose); err != nil {
+		if packet, err = p.codec.appendMove(packet[:0], b.pose); err != nil {
 			return err
 		}
 		if at := chunkOf(b.pose); at != before {
-			p.ask(at)
+			p.recordRequest(at)
 		}
 		if _, err := p.conn.Write(packet); err != nil {
 			return fmt.Errorf("fly: %w", err)
@@ -204,21 +204,21 @@ func (p *Probe) failure() error {
 	return p.mu.err
 }
 
-// ask takes note that the land around a chunk is asked for now. Land more than one chunk beyond the view is out of it.
-func (p *Probe) ask(at grid.ChunkPos) {
+// recordRequest records that the land around a chunk is requested now. Land more than one chunk beyond the view has left it.
+func (p *Probe) recordRequest(at grid.ChunkPos) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for pos := range p.mu.here {
+	for pos := range p.mu.loaded {
 		if max(math.Abs(float64(pos.X-at.X)), math.Abs(float64(pos.Z-at.Z))) > float64(p.view+1) {
-			delete(p.mu.here, pos)
+			delete(p.mu.loaded, pos)
 		}
 	}
 	now := time.Now()
 	for x := -p.view; x <= p.view; x++ {
 		for z := -p.view; z <= p.view; z++ {
 			pos := grid.ChunkPos{X: at.X + int32(x), Z: at.Z + int32(z)}
-			if _, waits := p.mu.asked[pos]; !p.mu.here[pos] && !waits {
-				p.mu.asked[pos] = now
+			if _, waits := p.mu.requested[pos]; !p.mu.loaded[pos] && !waits {
+				p.mu.requested[pos] = now
 			}
 		}
 	}

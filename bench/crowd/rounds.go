@@ -18,63 +18,63 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file lets players play rounds: in each of them everybody goes on along a given way, and everybody takes note of
-// what he is told of whom, and how many rounds old that is.
+// This file lets players play rounds. In each round every player takes one step of a given path, and records which
+// updates of other players they receive, and how many rounds old those are.
 //
-// A player's rounds are his own: they begin when he moves, all players' at once or evenly spread. With each move he
-// turns his head, and which way he looks says which round it is. An update can be used in the first round that its origin
-// begins after it came: in r+1, if it takes less than a round.
+// Each player has rounds of their own: a round begins when that player moves. Players move all at once or evenly
+// spread over the round. A player turns with each move, and the yaw identifies the round. An update can be used in
+// the first round that the sender begins after it arrived: in r+1, if it takes less than a round.
 
-// Spot is a place across, in blocks.
-type Spot struct{ X, Z float64 }
+// Point is a horizontal position, in blocks.
+type Point struct{ X, Z float64 }
 
-// Rounds are what is to be played.
+// Rounds configures a game.
 type Rounds struct {
-	Targets []string // host:port of gateways: the i-th player joins the i-th, over and over
-	Way     [][]Spot // by round and player; no step longer than StepMost. It begins at the chunk of Middle
-	Middle  bool     // the ways are counted from where players enter the world, not from its origin
-	Spread  bool     // players begin their rounds evenly spread over RoundTime, not all at once
-	View    int      // chunks in each direction; default 1
-	Prefix  string   // of names
-	// Reach is up to how many blocks away updates are taken note of; 0 is all.
-	Reach float64
-	// Began, if not nil, is called when a round begins. It must not take long.
-	Began func(round int)
+	Targets   []string  // host:port of gateways, assigned to players in turn
+	Paths     [][]Point // by round and player; no step longer than StepMost. They begin at the chunk of FromSpawn
+	FromSpawn bool      // paths are relative to where players enter the world, not to its origin
+	Spread    bool      // players begin their rounds evenly spread over RoundTime, not all at once
+	View      int       // chunks in each direction; default 1
+	Prefix    string    // of names
+	// Range is the distance in blocks within which updates are recorded; 0 is unlimited.
+	Range float64
+	// OnRound, if not nil, is called when a round begins. It must return quickly.
+	OnRound func(round int)
 }
 
 const (
 	// RoundTime is the length of a round.
 	RoundTime = 50 * time.Millisecond
-	// LeadTime is how long before a multiple of RoundTime of the wall clock, when gateways begin their rounds, players begin theirs
-	// who begin all at once.
+	// LeadTime is how long before a multiple of RoundTime of the wall clock players begin their rounds if they begin
+	// all at once. Gateways begin theirs at the multiple.
 	LeadTime = 10 * time.Millisecond
-	// StepMost is the longest way in a round, in blocks: 19 a second, where the server allows 20.
-	StepMost = .95
-	// startTime is how long all may take to get to where their ways begin.
-	startTime = 90 * time.Second
-	// lagMost is by how much moves may be late before the rounds that follow are put off.
-	lagMost = 4 * time.Millisecond
+	// MaxStep is the longest step of a round, in blocks: 19 a second, where the server allows 20.
+	MaxStep = .95
+	// startTimeout is the time limit for all players to reach the beginning of their paths.
+	startTimeout = 90 * time.Second
+	// maxLag is how late moves may be before the following rounds are postponed.
+	maxLag = 4 * time.Millisecond
 )
 
-// Told says that an update of a player reached another one, who could use it in Round.
-type Told struct {
+// Update records that an update of one player reached another, who could use it in Round.
+type Update struct {
 	Round, Of        int32 // Of is the round of the update
 	Receiver, Origin int32
 }
 
-// Played is what became of rounds.
-type Played struct {
-	Told        []Told     // in the order of rounds
+// GameResult is the result of a game.
+type GameResult struct {
+	Updates     []Update   // in the order of rounds
 	In, Out     [][]uint32 // bytes, by player and round
 	Delay       Spread     // seconds from a move until another player has read of it
 	Corrections uint64     // moves that a gateway refused
-	Strange     uint64     // updates that showed a player where he was not in that round; not in Told
-	Late        float64    // seconds by which all moves of a player came late together, on average, because this machine was busy
-	First       bool       // players went before all else on this machine, which takes root
+	Misplaced   uint64     // updates that showed a player where they were not in that round; not in Updates
+	Late        float64    // seconds by which all players' moves were late together, on average, because this machine was busy
+	First       bool       // players had real-time priority on this machine, which requires root
 }
 
-// Play plays rounds until the last, and takes everybody out of the world again.
-func Play(ctx context.Context, o Rounds) (*Played, error) {
+// Play plays all rounds and disconnects the players.
+func Play(ctx context.Context, o Rounds) (*GameResult, error) {
 	if o.View == 0 {
 		o.View = 1
 	}
@@ -89,62 +89,62 @@ func Play(ctx context.Context, o Rounds) (*Played, error) {
 	if err := g.play(ctx); err != nil {
 		return nil, err
 	}
-	return g.played(), nil
+	return g.result(), nil
 }
 
 func (o *Rounds) validate() error {
-	if len(o.Way) < 2 || len(o.Way[0]) == 0 || len(o.Targets) == 0 {
+	if len(o.Paths) < 2 || len(o.Paths[0]) == 0 || len(o.Targets) == 0 {
 		return errors.New("play: want players, gateways and two rounds or more")
 	}
-	for r, spots := range o.Way[1:] {
-		for i, s := range spots {
-			if b := o.Way[r][i]; max(s.X-b.X, b.X-s.X, s.Z-b.Z, b.Z-s.Z) > StepMost || apart(wire.Pose{X: s.X, Z: s.Z}, wire.Pose{X: b.X, Z: b.Z}) > StepMost {
-				return fmt.Errorf("play: player %d goes from %v to %v in round %d: nobody may be so fast", i, b, s, r+1)
+	for r, points := range o.Paths[1:] {
+		for i, s := range points {
+			if b := o.Paths[r][i]; max(s.X-b.X, b.X-s.X, s.Z-b.Z, b.Z-s.Z) > MaxStep || distance(wire.Pose{X: s.X, Z: s.Z}, wire.Pose{X: b.X, Z: b.Z}) > MaxStep {
+				return fmt.Errorf("play: player %d moves from %v to %v in round %d: too fast", i, b, s, r+1)
 			}
 		}
 	}
 	return nil
 }
 
-// game is rounds under way. Once all have joined it belongs to one thread (rounds_stage.go).
+// game is a game under way. Once all players have joined it belongs to one thread (rounds_stage.go).
 type game struct {
 	o       Rounds
-	players []*gamer
+	players []*roundClient
 	numbers map[player.ID]int32
-	middle  Spot
+	middle  Point
 	late    time.Duration
-	first   bool // this thread goes before all else on the machine
+	first   bool // this thread has real-time priority
 	packet  []byte
-	buffer  []byte // for what is read
+	buffer  []byte // for reads
 }
 
-// gamer is one player.
-type gamer struct {
+// roundClient is one player.
+type roundClient struct {
 	g        *game
 	number   int32
-	fd       int // -1 when he has left
-	body     body
-	received []byte      // and not yet decoded
+	fd       int // -1 after the player has left
+	mover    mover
+	received []byte      // not yet decoded
 	begun    int32       // rounds
 	sent     []time.Time // by round; of those that have begun
 	out, in  []uint32    // bytes, by round
 
-	actors      []int32 // by index: whose it is, or -1
-	newest      []int32 // by origin: the round of the newest update, and 1; 0: none
-	told        []Told
+	actors      []int32 // by index: the player's number, or -1
+	newest      []int32 // by origin: the round of the newest update plus 1; 0: none
+	updates     []Update
 	at          time.Time // when the newest bytes were read
 	delay       Spread
 	corrections uint64
 	strange     uint64
 }
 
-// join brings all players in.
+// join connects all players.
 func (g *game) join(ctx context.Context) error {
-	n := len(g.o.Way[0])
-	g.players = make([]*gamer, n)
+	n := len(g.o.Paths[0])
+	g.players = make([]*roundClient, n)
 	ids := make([]player.ID, n)
 	errs := make([]error, n)
-	gate := make(chan struct{}, joining)
+	gate := make(chan struct{}, maxJoining)
 	var wg sync.WaitGroup
 	for i := range n {
 		gate <- struct{}{}
@@ -155,35 +155,35 @@ func (g *game) join(ctx context.Context) error {
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
-		g.players = slices.DeleteFunc(g.players, func(p *gamer) bool { return p == nil })
+		g.players = slices.DeleteFunc(g.players, func(p *roundClient) bool { return p == nil })
 		return fmt.Errorf("join: %w", err)
 	}
 	for i, id := range ids {
 		g.numbers[id] = int32(i)
 	}
-	if g.o.Middle {
-		at := chunkOf(g.players[0].body.pose).Origin()
-		g.middle = Spot{float64(at.X), float64(at.Z)}
+	if g.o.FromSpawn {
+		at := chunkOf(g.players[0].mover.pose).Origin()
+		g.middle = Point{float64(at.X), float64(at.Z)}
 	}
 	for i, p := range g.players {
-		start := g.spot(0, i)
-		p.body.goalX, p.body.goalZ, p.body.placed, p.body.aloft = start.X, start.Z, true, true
+		start := g.position(0, i)
+		p.mover.goalX, p.mover.goalZ, p.mover.placed, p.mover.flying = start.X, start.Z, true, true
 	}
 	return nil
 }
 
-func (g *game) enter(ctx context.Context, i int) (p *gamer, id player.ID, err error) {
-	ctx, cancel := context.WithTimeout(ctx, joinTime)
+func (g *game) enter(ctx context.Context, i int) (p *roundClient, id player.ID, err error) {
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", g.o.Targets[i%len(g.o.Targets)])
 	if err != nil {
 		return nil, id, err
 	}
-	defer conn.Close()                                      //nolint:errcheck // the player has a descriptor of his own
+	defer conn.Close()                                      //nolint:errcheck // the player has a duplicate of the descriptor
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read reports it
 	defer stop()
-	rounds := len(g.o.Way)
-	p = &gamer{g: g, number: int32(i), fd: -1, out: make([]uint32, rounds), in: make([]uint32, rounds), sent: make([]time.Time, rounds), newest: make([]int32, len(g.o.Way[0]))}
+	rounds := len(g.o.Paths)
+	p = &roundClient{g: g, number: int32(i), fd: -1, out: make([]uint32, rounds), in: make([]uint32, rounds), sent: make([]time.Time, rounds), newest: make([]int32, len(g.o.Paths[0]))}
 	in := bufio.NewReaderSize(conn, 16<<10)
 	at, err := p.enter(conn, in, fmt.Sprintf("%s-%d", g.o.Prefix, i))
 	if err != nil {
@@ -192,18 +192,18 @@ func (g *game) enter(ctx context.Context, i int) (p *gamer, id player.ID, err er
 	if id, err = player.ParseID(at.player); err != nil {
 		return nil, id, err
 	}
-	p.body = body{pose: at.pose, sky: float64(at.height) + overLand}
+	p.mover = mover{pose: at.pose, sky: float64(at.height) + overLand}
 	early, err := in.Peek(in.Buffered())
 	if err != nil {
 		return nil, id, err
 	}
 	p.received = append(p.received, early...)
-	p.fd, err = ownDescriptor(conn.(*net.TCPConn))
+	p.fd, err = dupFD(conn.(*net.TCPConn))
 	return p, id, err
 }
 
-// enter joins, and waits until the land is there. Frames that come before are kept: they say who is around.
-func (p *gamer) enter(conn net.Conn, in *bufio.Reader, name string) (at arrival, err error) {
+// enter joins, and waits until the land has arrived. Earlier frames are kept, because they name the avatars nearby.
+func (p *roundClient) enter(conn net.Conn, in *bufio.Reader, name string) (at arrival, err error) {
 	join, err := wire.EncodeClient(wire.Join{Version: wire.SessionVersion, Name: name, View: p.g.o.View, Encoding: wire.EncodingCBOR})
 	if err != nil {
 		return at, err
@@ -237,7 +237,7 @@ func (p *gamer) enter(conn net.Conn, in *bufio.Reader, name string) (at arrival,
 	}
 }
 
-// leave takes everybody out of the world.
+// leave disconnects all players.
 func (g *game) leave() {
 	for _, p := range g.players {
 		if p.fd >= 0 {
@@ -247,22 +247,22 @@ func (g *game) leave() {
 	}
 }
 
-// spot is where a player is in a round.
-func (g *game) spot(round, i int) Spot {
-	s := g.o.Way[round][i]
-	return Spot{s.X + g.middle.X, s.Z + g.middle.Z}
+// position returns the position of a player in a round.
+func (g *game) position(round, i int) Point {
+	s := g.o.Paths[round][i]
+	return Point{s.X + g.middle.X, s.Z + g.middle.Z}
 }
 
-// played adds up what all have noted.
-func (g *game) played() *Played {
-	all := &Played{Late: g.late.Seconds(), First: g.first}
+// result sums up what all players have recorded.
+func (g *game) result() *GameResult {
+	all := &GameResult{Late: g.late.Seconds(), First: g.first}
 	for _, p := range g.players {
-		all.Told = append(all.Told, p.told...)
+		all.Updates = append(all.Updates, p.updates...)
 		all.In, all.Out = append(all.In, p.in), append(all.Out, p.out)
 		all.Delay.Merge(&p.delay)
 		all.Corrections += p.corrections
-		all.Strange += p.strange
+		all.Misplaced += p.strange
 	}
-	slices.SortStableFunc(all.Told, func(a, b Told) int { return cmp.Compare(a.Round, b.Round) })
+	slices.SortStableFunc(all.Updates, func(a, b Update) int { return cmp.Compare(a.Round, b.Round) })
 	return all
 }

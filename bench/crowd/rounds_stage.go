@@ -12,20 +12,20 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file is how one thread plays rounds for all players. It looks at their sockets once in readEvery, and sleeps in between, so that
-// nobody is woken for each frame. Where it may (it takes root), it goes before the daemons: players have machines of their own, on which
-// no gateway keeps them waiting.
+// In this file one thread plays rounds for all players. It polls their sockets once in readEvery and sleeps in
+// between, so that it does not wake up for each frame. If allowed (as root), it takes real-time priority over the
+// daemons, as if players had machines of their own.
 
-// readEvery is how often players read: what they are told is noted as later by up to so much.
+// readEvery is the interval between reads. Updates are recorded as later by up to that much.
 const readEvery = time.Millisecond
 
-// play lets all fly to their places, and then plays the rounds.
+// play moves all players to their starting positions, and then plays the rounds.
 func (g *game) play(ctx context.Context) error {
 	done := make(chan error)
-	go func() { // it ends before this function does
-		runtime.LockOSThread() // and ends with this goroutine
+	go func() { // it ends before this function returns
+		runtime.LockOSThread() // the thread ends with this goroutine
 		first := unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
-		g.first = unix.SchedSetAttr(0, &first, 0) == nil // who may not is late now and then, too
+		g.first = unix.SchedSetAttr(0, &first, 0) == nil // without priority, moves are late now and then
 		done <- g.perform(ctx)
 	}()
 	return <-done
@@ -39,7 +39,7 @@ func (g *game) perform(ctx context.Context) error {
 	defer unix.Close(poll) //nolint:errcheck // it was only read
 	g.buffer = make([]byte, 256<<10)
 	for _, p := range g.players {
-		if err := p.take(nil, time.Now()); err != nil { // what came while he joined
+		if err := p.receive(nil, time.Now()); err != nil { // bytes that arrived during the join
 			return err
 		}
 	}
@@ -47,18 +47,18 @@ func (g *game) perform(ctx context.Context) error {
 	until := func(due time.Time) error { return g.read(ctx, poll, due) }
 	began := time.Now()
 	for away := true; away; {
-		if away = false; time.Since(began) > startTime {
-			return errors.New("play: not everybody got to where he begins")
+		if away = false; time.Since(began) > startTimeout {
+			return errors.New("play: not all players reached their starting positions")
 		}
 		err := pace.round(until, func(slice int) error {
 			for i := slice; i < len(g.players); i += pace.slices {
 				p := g.players[i]
-				if !p.body.aloft {
+				if !p.mover.flying {
 					continue
 				}
 				away = true
-				if p.body.hover(RoundTime.Seconds()); p.body.pose.X == p.body.goalX && p.body.pose.Z == p.body.goalZ {
-					p.body.aloft = false
+				if p.mover.hover(RoundTime.Seconds()); p.mover.pose.X == p.mover.goalX && p.mover.pose.Z == p.mover.goalZ {
+					p.mover.flying = false
 				}
 				if _, err := p.move(); err != nil {
 					return err
@@ -71,9 +71,9 @@ func (g *game) perform(ctx context.Context) error {
 		}
 	}
 	pace.late = 0
-	for round := range g.o.Way {
-		if g.o.Began != nil {
-			g.o.Began(round)
+	for round := range g.o.Paths {
+		if g.o.OnRound != nil {
+			g.o.OnRound(round)
 		}
 		err := pace.round(until, func(slice int) error {
 			for i := slice; i < len(g.players); i += pace.slices {
@@ -88,10 +88,10 @@ func (g *game) perform(ctx context.Context) error {
 		}
 	}
 	g.late = pace.late
-	return pace.round(until, func(int) error { return nil }) // the last updates come
+	return pace.round(until, func(int) error { return nil }) // receive the last updates
 }
 
-// pacer calls for each part of the players when their time in a round has come.
+// pacer calls back for each part of the players when their time in a round has come.
 type pacer struct {
 	start  time.Time
 	slices int
@@ -99,7 +99,7 @@ type pacer struct {
 	late   time.Duration
 }
 
-// newPacer begins rounds after now: LeadTime before those of gateways, or anywhere if they are spread.
+// newPacer begins rounds after now: LeadTime before those of gateways, or at once if players are spread.
 func newPacer(now time.Time, spread bool) *pacer {
 	p := &pacer{start: now, slices: parts}
 	if !spread {
@@ -109,7 +109,7 @@ func newPacer(now time.Time, spread bool) *pacer {
 	return p
 }
 
-// round calls part when the time of each has come; until waits for it.
+// round calls part for each part of the players at its time; until waits for that time.
 func (p *pacer) round(until func(due time.Time) error, part func(slice int) error) error {
 	for slice := range p.slices {
 		due := p.start.Add(time.Duration(p.rounds)*RoundTime + time.Duration(slice)*RoundTime/time.Duration(p.slices))
@@ -125,11 +125,12 @@ func (p *pacer) round(until func(due time.Time) error, part func(slice int) erro
 	return nil
 }
 
-// lag takes note that a slice's moves are late by so much. After more than lagMost the rounds that follow begin later too, so that nobody
-// seems to hurry; those that begin with the gateways' do so by whole rounds, and what all lose by that counts if it is more.
+// lag records by how much a slice's moves are late. Beyond lagMost the following rounds are postponed too, so that
+// players do not seem to hurry. Rounds that begin with the gateways' are postponed by whole rounds. The larger of the
+// shift and the players' mean delay counts as late.
 func (p *pacer) lag(lag time.Duration) {
 	shift := time.Duration(0)
-	if lag > lagMost {
+	if lag > maxLag {
 		if shift = lag; p.slices == 1 {
 			shift = lag.Round(RoundTime)
 		}
@@ -138,22 +139,22 @@ func (p *pacer) lag(lag time.Duration) {
 	p.late += max(shift, lag/time.Duration(p.slices))
 }
 
-// hover goes on above the land for dt seconds, up first.
-func (b *body) hover(dt float64) {
+// hover moves above the land for dt seconds, up first.
+func (b *mover) hover(dt float64) {
 	way := travelSpeed * dt
 	if b.pose.Y < b.sky {
 		b.pose.Y = min(b.sky, b.pose.Y+way)
 		return
 	}
-	b.across(way)
+	b.moveTowards(way)
 	b.pose.Yaw = yawOf(-1)
 }
 
 // begin begins a player's round.
-func (p *gamer) begin(round int) error {
-	at := p.g.spot(round, int(p.number))
-	p.body.pose.X, p.body.pose.Z = at.X, at.Z
-	p.body.pose.Yaw = yawOf(int32(round))
+func (p *roundClient) begin(round int) error {
+	at := p.g.position(round, int(p.number))
+	p.mover.pose.X, p.mover.pose.Z = at.X, at.Z
+	p.mover.pose.Yaw = yawOf(int32(round))
 	p.sent[round] = time.Now()
 	p.begun = int32(round) + 1
 	n, err := p.move()
@@ -161,21 +162,21 @@ func (p *gamer) begin(round int) error {
 	return err
 }
 
-func (p *gamer) move() (n int, err error) {
+func (p *roundClient) move() (n int, err error) {
 	g := p.g
-	if g.packet, err = (binary{}).appendMove(g.packet[:0], p.body.pose); err != nil {
+	if g.packet, err = (cborCodec{}).appendMove(g.packet[:0], p.mover.pose); err != nil {
 		return 0, err
 	}
 	if n, err = unix.Write(p.fd, g.packet); err == nil && n < len(g.packet) {
-		err = errors.New("the server takes no moves") // a socket of which nobody reads for thousands of rounds
+		err = errors.New("the server does not read moves") // a socket that the server has not read for thousands of rounds
 	}
 	if err != nil {
-		return n, fmt.Errorf("player %d moves: %w", p.number, err)
+		return n, fmt.Errorf("send move of player %d: %w", p.number, err)
 	}
 	return n, nil
 }
 
-// poll makes what tells who has something to read: an event says the player's number.
+// poll creates an epoll descriptor for all players; an event carries the player's number.
 func (g *game) poll() (fd int, err error) {
 	if fd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return -1, fmt.Errorf("poll sockets: %w", err)
@@ -189,7 +190,7 @@ func (g *game) poll() (fd int, err error) {
 	return fd, nil
 }
 
-// read reads until due what players are sent.
+// read reads what players receive, until due.
 func (g *game) read(ctx context.Context, poll int, due time.Time) error {
 	var events [256]unix.EpollEvent
 	for {
@@ -205,7 +206,7 @@ func (g *game) read(ctx context.Context, poll int, due time.Time) error {
 			case err != nil || n == 0:
 				return fmt.Errorf("player %d: %w", p.number, errors.Join(errClosed, err))
 			default:
-				if err := p.take(g.buffer[:n], now); err != nil {
+				if err := p.receive(g.buffer[:n], now); err != nil {
 					return fmt.Errorf("player %d: %w", p.number, err)
 				}
 			}
@@ -225,8 +226,8 @@ func (g *game) read(ctx context.Context, poll int, due time.Time) error {
 	}
 }
 
-// take takes in what was read.
-func (p *gamer) take(data []byte, at time.Time) error {
+// receive decodes the bytes that were read.
+func (p *roundClient) receive(data []byte, at time.Time) error {
 	p.at = at
 	if p.begun > 0 {
 		p.in[p.begun-1] += uint32(len(data))
@@ -237,7 +238,7 @@ func (p *gamer) take(data []byte, at time.Time) error {
 		rest = p.received
 	}
 	for {
-		message, left, err := binary{}.cut(rest)
+		message, left, err := cborCodec{}.split(rest)
 		if err != nil {
 			return err
 		}
@@ -245,7 +246,7 @@ func (p *gamer) take(data []byte, at time.Time) error {
 			break
 		}
 		rest = left
-		if err := p.hear(message); err != nil {
+		if err := p.handle(message); err != nil {
 			return err
 		}
 	}
@@ -253,11 +254,11 @@ func (p *gamer) take(data []byte, at time.Time) error {
 	return nil
 }
 
-// hear takes in a message.
-func (p *gamer) hear(message []byte) error {
+// handle handles a message.
+func (p *roundClient) handle(message []byte) error {
 	switch {
 	case len(message) == 0:
-		return errors.New("an empty message")
+		return errors.New("empty message")
 	case message[0] == wire.TickFrame:
 		return wire.ReadTick(message, p)
 	case len(message) > 1024:

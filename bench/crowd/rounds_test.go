@@ -8,43 +8,43 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// A round comes back from the yaw that tick frames tell, whichever of the last 256 it was.
+// The yaw of tick frames yields the round again, for any of the last 256.
 func TestRoundsAreReadFromYaws(t *testing.T) {
 	for before := int32(1); before < 700; before += 13 {
-		for of := max(0, before-stampRounds); of < before; of++ {
+		for of := max(0, before-yawRounds); of < before; of++ {
 			yaw := wire.PlaceOf(grid.ChunkPos{}, wire.Pose{X: 1, Y: 40, Z: 1, Yaw: yawOf(of)}).Yaw
 			if got := roundOf(yaw, before); got != of {
 				t.Fatalf("round %d, seen before %d, is read as %d", of, before, got)
 			}
 		}
 	}
-	if got := roundOf(stampOf(-1), 1); got >= 0 {
+	if got := roundOf(yawByte(-1), 1); got >= 0 {
 		t.Errorf("who has not begun is in round %d", got)
 	}
 }
 
-// Whoever is told of a round and then of the next ones is told of a turn, in whatever grade.
-func TestStampsAreTurns(t *testing.T) {
+// Consecutive rounds differ enough in yaw for every LOD tier to send the turn.
+func TestYawsAreTurns(t *testing.T) {
 	for rounds := int32(1); rounds <= 6; rounds++ {
-		if turn := int8(stampOf(rounds) - stampOf(0)); max(turn, -turn) < 24 {
+		if turn := int8(yawByte(rounds) - yawByte(0)); max(turn, -turn) < 24 {
 			t.Errorf("after %d rounds the yaw has turned by %d", rounds, turn)
 		}
 	}
 }
 
 func TestNobodyIsTooFast(t *testing.T) {
-	o := Rounds{Targets: []string{"nowhere"}, Way: [][]Spot{{{0, 0}}, {{.9, 0}}, {{.9, 2}}}}
+	o := Rounds{Targets: []string{"nowhere"}, Paths: [][]Point{{{0, 0}}, {{.9, 0}}, {{.9, 2}}}}
 	if err := o.validate(); err == nil {
 		t.Error("two blocks in a round are taken")
 	}
-	o.Way = o.Way[:2]
+	o.Paths = o.Paths[:2]
 	if err := o.validate(); err != nil {
 		t.Error(err)
 	}
 }
 
-// Who begin together do so a fixed time before the gateways' rounds, whenever they were started and however late they are. All that
-// they lose counts as late.
+// Players who begin together do so a fixed time before the gateways' rounds, whenever they were started and however
+// late they are. The whole delay counts as late.
 func TestRoundsBeginTogether(t *testing.T) {
 	const ms = time.Millisecond
 	for _, offset := range []time.Duration{0, 3, 39, 40, 41, 49} {
@@ -65,16 +65,17 @@ func TestRoundsBeginTogether(t *testing.T) {
 	}
 }
 
-// Of who begin spread over a round one slice is late alone, unless the rounds that follow are put off for all.
+// If players are spread over a round, one late slice delays only itself, unless the following rounds are postponed
+// for all.
 func TestSlicesAreLateAlone(t *testing.T) {
 	now := time.Unix(1000, 0)
 	p := newPacer(now, true)
-	p.lag(lagMost)
-	if p.start != now || p.late != lagMost/parts || p.slices != parts {
-		t.Errorf("one of %d parts is late by %v: rounds begin at %v, and %v are counted", p.slices, lagMost, p.start, p.late)
+	p.lag(maxLag)
+	if p.start != now || p.late != maxLag/parts || p.slices != parts {
+		t.Errorf("one of %d parts is late by %v: rounds begin at %v, and %v are counted", p.slices, maxLag, p.start, p.late)
 	}
 	p.lag(7 * time.Millisecond)
-	if p.start != now.Add(7*time.Millisecond) || p.late != 7*time.Millisecond+lagMost/parts {
+	if p.start != now.Add(7*time.Millisecond) || p.late != 7*time.Millisecond+maxLag/parts {
 		t.Errorf("one is late by 7 ms more: rounds begin at %v, and %v are counted", p.start, p.late)
 	}
 }

@@ -28,7 +28,7 @@ func (s *Spread) Add(v float64) {
 	s.counts[i]++
 }
 
-// Merge counts what another one has counted too.
+// Merge adds the values that o has counted.
 func (s *Spread) Merge(o *Spread) {
 	s.n += o.n
 	s.sum += o.sum
@@ -38,13 +38,13 @@ func (s *Spread) Merge(o *Spread) {
 	}
 }
 
-// Count is how many values were counted.
+// Count returns how many values were counted.
 func (s *Spread) Count() uint64 { return s.n }
 
-// Mean is their mean; NaN without any.
+// Mean returns the mean of the values; NaN without any.
 func (s *Spread) Mean() float64 { return s.sum / float64(s.n) }
 
-// Quantile is the value below which a share q of all lies; NaN without any.
+// Quantile returns the value below which a share q of all values lies; NaN without any.
 func (s *Spread) Quantile(q float64) float64 {
 	if s.n == 0 {
 		return math.NaN()
@@ -61,7 +61,7 @@ func (s *Spread) Quantile(q float64) float64 {
 	return s.max
 }
 
-// Since is what was counted after earlier, a former state of s; its maximum is that of s.
+// Since returns what was counted after earlier, a former state of s; its maximum is that of s.
 func (s Spread) Since(earlier Spread) Spread {
 	s.n -= earlier.n
 	s.sum -= earlier.sum

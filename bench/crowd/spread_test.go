@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestSpreadKnowsQuantiles(t *testing.T) {
+func TestSpreadQuantiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var s, before Spread
 	var all []float64

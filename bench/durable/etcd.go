@@ -13,13 +13,13 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/rig"
 )
 
-// etcd is a cluster of three, with its default settings.
+// etcd is a cluster of three members with default settings.
 type etcd struct {
 	members   []*rig.Process
 	endpoints []string
 	loader    string
 	conns     int
-	client    time.Duration // of processor, that the loader has used up
+	client    time.Duration // processor time that the loader has used
 }
 
 func startEtcd(ctx context.Context, o options, net int) (system, error) {
@@ -54,7 +54,7 @@ func startEtcd(ctx context.Context, o options, net int) (system, error) {
 		p.Metrics = strings.TrimPrefix(e.endpoints[i], "http://")
 		e.members = append(e.members, p)
 	}
-	err = until(ctx, "etcd takes writes", 30*time.Second, func() bool {
+	err = waitFor(ctx, "etcd takes writes", 30*time.Second, func() bool {
 		_, err := e.load(ctx, 1, 0, 100*time.Millisecond)
 		return err == nil
 	})
@@ -70,7 +70,7 @@ func (e *etcd) load(ctx context.Context, writers int, warm, duration time.Durati
 		"-writers", fmt.Sprint(writers), "-warm", warm.String(), "-duration", duration.String())
 	c.Stderr = os.Stderr
 	if warm == 0 {
-		c.Stderr = nil // asked whether it is up
+		c.Stderr = nil // failures are expected while it is starting
 	}
 	out, err := c.Output()
 	if err != nil {

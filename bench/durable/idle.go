@@ -20,9 +20,9 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// runIdle founds regions, puts a block in each, lets all of them fall asleep, and tells what they cost then: the
-// processor over a minute, memory beyond what the node had with a few of them, and the bytes that the nodes write. Then
-// it wakes some at random, one after the other, and tells how long it takes until a block is put.
+// runIdle founds regions, puts a block in each, lets all of them hibernate, and prints what they cost then: the
+// processor over a minute, memory beyond what the node had with a few of them, and the bytes that the nodes write.
+// Then it wakes some at random, one after another, and prints how long it takes until a block is put.
 func runIdle(args []string) error {
 	flags := flag.NewFlagSet("idle", flag.ContinueOnError)
 	regions := flags.Int("regions", 10_000, "regions")
@@ -39,7 +39,7 @@ func runIdle(args []string) error {
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(made) //nolint:errcheck // what is left is only data
+		defer os.RemoveAll(made) //nolint:errcheck // only data is left
 		if *dir, err = filepath.Abs(made); err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func runIdle(args []string) error {
 	}
 	defer f.stop()
 	for _, n := range f.nodes {
-		err := until(ctx, "every node knows the others", 30*time.Second, func() bool {
+		err := waitFor(ctx, "every node knows the others", 30*time.Second, func() bool {
 			peers, err := metric(ctx, n.Process, "voxeld_dht_table_peers")
 			return err == nil && int(peers) >= *nodes-1
 		})
@@ -60,7 +60,7 @@ func runIdle(args []string) error {
 		}
 	}
 	all := regionsAt(*regions)
-	few := len(all) / 20 // so that what the first region costs is not counted for all
+	few := len(all) / 20 // the fixed cost of the first regions does not count for all
 	if err := f.visitAndSleep(ctx, all[:few]); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func runIdle(args []string) error {
 		return err
 	}
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	a, err := f.nodes[0].do(order{Visit: all[:*wakes], Together: 1})
+	a, err := f.nodes[0].request(command{Visit: all[:*wakes], Together: 1})
 	if err != nil {
 		return fmt.Errorf("wake regions: %w", err)
 	}
@@ -87,15 +87,15 @@ func runIdle(args []string) error {
 	return nil
 }
 
-// visitAndSleep has the first node visit the regions, and waits until all sleep on all nodes.
-func (f *regionFloor) visitAndSleep(ctx context.Context, regions []grid.ChunkPos) error {
+// visitAndSleep lets the first node visit the regions, and waits until all hibernate on all nodes.
+func (f *regionSystem) visitAndSleep(ctx context.Context, regions []grid.ChunkPos) error {
 	for part := range slices.Chunk(regions, 500) {
-		if _, err := f.nodes[0].do(order{Visit: part, Together: 32}); err != nil {
+		if _, err := f.nodes[0].request(command{Visit: part, Together: 32}); err != nil {
 			return fmt.Errorf("visit regions: %w", err)
 		}
 	}
 	for _, n := range f.nodes {
-		err := until(ctx, "all regions sleep", 10*time.Minute, func() bool {
+		err := waitFor(ctx, "all regions sleep", 10*time.Minute, func() bool {
 			loaded, err := metric(ctx, n.Process, "voxeld_regions_loaded")
 			return err == nil && loaded == 0
 		})
@@ -106,8 +106,8 @@ func (f *regionFloor) visitAndSleep(ctx context.Context, regions []grid.ChunkPos
 	return nil
 }
 
-// watch tells what the sleeping nodes cost.
-func (f *regionFloor) watch(d time.Duration, before []memory, regions int) error {
+// watch prints what the hibernating nodes cost.
+func (f *regionSystem) watch(d time.Duration, before []memoryUse, regions int) error {
 	type account struct {
 		cpu     time.Duration
 		written int
@@ -145,14 +145,14 @@ func (f *regionFloor) watch(d time.Duration, before []memory, regions int) error
 	return nil
 }
 
-// memory of a node, in bytes. The mapped file is no memory of the node's: the system takes it back as it likes.
-type memory struct{ resident, heap, file int }
+// memoryUse of a node, in bytes. The mapped file does not count as the node's own: the system reclaims it at will.
+type memoryUse struct{ resident, heap, file int }
 
-// memory is measured after a collection of garbage.
-func (f *regionFloor) memory() ([]memory, error) {
-	all := make([]memory, len(f.nodes))
+// memory measures the nodes after a garbage collection.
+func (f *regionSystem) memory() ([]memoryUse, error) {
+	all := make([]memoryUse, len(f.nodes))
 	for i, n := range f.nodes {
-		if _, err := n.do(order{Collect: true}); err != nil {
+		if _, err := n.request(command{Collect: true}); err != nil {
 			return nil, err
 		}
 		kib, err := field(n.Process, "status", "RssAnon")
@@ -167,7 +167,7 @@ func (f *regionFloor) memory() ([]memory, error) {
 		if err != nil {
 			return nil, err
 		}
-		all[i] = memory{resident: kib * 1024, heap: int(heap), file: int(file)}
+		all[i] = memoryUse{resident: kib * 1024, heap: int(heap), file: int(file)}
 	}
 	return all, nil
 }
@@ -183,17 +183,17 @@ func field(p *rig.Process, file, name string) (int, error) {
 			return strconv.Atoi(strings.Fields(value)[0])
 		}
 	}
-	return 0, fmt.Errorf("there is no %s in %s", name, file)
+	return 0, fmt.Errorf("no field %s in %s", name, file)
 }
 
-// visit puts a block in each region, and leaves it.
+// visit puts a block in each region, and unlinks from it.
 func (n *benchNode) visit(ctx context.Context, regions []grid.ChunkPos, together int) ([]time.Duration, error) {
 	took, errs := make([]time.Duration, len(regions)), make(chan error, len(regions))
 	tokens := make(chan struct{}, together)
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	for i, pos := range regions {
 		tokens <- struct{}{}
-		crew.Go(func() {
+		wg.Go(func() {
 			defer func() { <-tokens }()
 			began := time.Now()
 			if err := n.visitOne(ctx, pos); err != nil {
@@ -202,7 +202,7 @@ func (n *benchNode) visit(ctx context.Context, regions []grid.ChunkPos, together
 			took[i] = time.Since(began)
 		})
 	}
-	crew.Wait()
+	wg.Wait()
 	select {
 	case err := <-errs:
 		return nil, err

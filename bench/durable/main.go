@@ -1,16 +1,16 @@
-// Command durable measures how many edits a second three nodes on this machine acknowledge, durably on a majority, and
-// puts beside it what a three-member etcd does in the same run, on the same disk, with as many writers.
+// Command durable measures how many edits a second three nodes on this machine acknowledge, durably on a majority. It
+// compares that with a three-member etcd in the same run, on the same disk, with as many writers.
 //
 // Every writer is a closed loop: it has one write under way, and begins the next when that one is acknowledged. The
-// systems take turns, round by round, so that whatever else the machine does meets them alike; the ratio of a round
-// is of neighbours in time. Two floors of voxeld are measured:
+// systems take turns within each round, so that other load on the machine affects them alike; ratios compare
+// measurements of the same round. Two layers of voxeld are measured:
 //
-//   - player: three voxeld daemons; each writer is a player with a TCP session of his own in CBOR, who edits blocks within
-//     his reach, on the node that leads his region.
+//   - player: three voxeld daemons; each writer is a player with their own TCP session in CBOR, who edits blocks
+//     within reach, on the node that leads their region.
 //   - region: three processes with all of a daemon but its gateway (store, libp2p, DHT, raft, catalog, region loops);
-//     the writers are in these processes and speak to the regions as gateways do.
+//     the writers are in these processes and use the regions as gateways do.
 //
-// `durable idle` measures what regions cost that nobody uses, and how fast they wake (idle.go).
+// `durable idle` measures what unused regions cost, and how fast they wake (idle.go).
 //
 // It starts processes on loopback addresses 127.<n>.0.1 of its own and needs etcd (Debian's etcd-server) and the go
 // command. `make bench-durable` runs it; docs/performance-durable.md has results.
@@ -34,10 +34,10 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/rig"
 )
 
-// options are those of a run.
+// options are those of one run.
 type options struct {
 	dir      string // for data; on the disk that is to be measured
-	floors   []string
+	systems  []string
 	writers  []int
 	rounds   int
 	warm     time.Duration
@@ -48,7 +48,7 @@ type options struct {
 	csv      string
 	logLevel string
 	pprof    string
-	rate     float64 // writes a second of all writers together; 0: as fast as they are acknowledged
+	rate     float64 // writes a second of all writers together; 0: unlimited
 }
 
 func main() {
@@ -68,16 +68,16 @@ func main() {
 	flag.IntVar(&o.regions, "regions", 64, "regions that the writers are spread over")
 	flag.IntVar(&o.net, "net", 180, "processes get the addresses 127.<net>.0.1 and following")
 	flag.IntVar(&o.conns, "conns", 16, "connections of etcd's clients, shared by the writers")
-	flag.StringVar(&o.csv, "csv", "", "write the rounds to this file, too")
-	flag.StringVar(&o.logLevel, "log-level", "warn", "of the daemons")
-	flag.StringVar(&o.pprof, "pprof", "", "write CPU profiles of the region floor's processes to files that begin so")
-	flag.Float64Var(&o.rate, "rate", 0, "writes a second of all writers together; 0 for as many as are acknowledged; not for etcd")
+	flag.StringVar(&o.csv, "csv", "", "also write the rounds to this file")
+	flag.StringVar(&o.logLevel, "log-level", "warn", "log level of the daemons")
+	flag.StringVar(&o.pprof, "pprof", "", "prefix of the files for CPU profiles of the region system's processes")
+	flag.Float64Var(&o.rate, "rate", 0, "writes a second of all writers together; 0: unlimited; not for etcd")
 	flag.Parse()
-	o.floors = strings.Split(*floors, ",")
+	o.systems = strings.Split(*floors, ",")
 	for text := range strings.SplitSeq(*writers, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			exit(fmt.Errorf("-writers: %q is no number of writers", text))
+			exit(fmt.Errorf("-writers: %q is not a number of writers", text))
 		}
 		o.writers = append(o.writers, n)
 	}
@@ -94,16 +94,16 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-// system is one that is measured. It stays up over all rounds, and does nothing while it is not its turn.
+// system is one measured system. It stays up over all rounds, and is idle when it is not its turn.
 type system interface {
-	// load has so many writers write, and tells how it went.
+	// load runs so many writers, and returns their result.
 	load(ctx context.Context, writers int, warm, duration time.Duration) (result, error)
-	// usage is what the system's processes have used since they began.
+	// usage returns what the system's processes have used since they began.
 	usage() (usage, error)
 	stop()
 }
 
-// result is what the writers of one measuring felt. etcdload prints the same.
+// result is what the writers of one measurement observed. etcdload prints the same.
 type result struct {
 	Ops     int     `json:"ops"`
 	Seconds float64 `json:"seconds"`
@@ -111,14 +111,14 @@ type result struct {
 	P99     int64   `json:"p99_us"`
 }
 
-// usage is what processes used since they began.
+// usage is what processes have used since they began.
 type usage struct {
 	cpu    time.Duration // of all of them together
-	client time.Duration // of the process that the writers are in, if it is none of these
+	client time.Duration // of the process with the writers, if it is none of these
 	fsyncs float64       // of the node that synced most
 }
 
-// add puts to it what a process used. Fsyncs is the counter or histogram that counts them.
+// add adds what a process has used. fsyncs is the metric that counts its fsyncs, a counter or histogram.
 func (u *usage) add(p *rig.Process, fsyncs string) error {
 	used, err := p.Usage()
 	if err != nil {
@@ -130,20 +130,20 @@ func (u *usage) add(p *rig.Process, fsyncs string) error {
 	return err
 }
 
-// metric reads a counter or gauge, or how much a histogram has counted.
+// metric reads a counter or gauge, or the count of a histogram.
 func metric(ctx context.Context, p *rig.Process, name string) (float64, error) {
 	m, err := p.Scrape(ctx)
 	if err != nil {
 		return 0, err
 	}
 	if m[name] == nil {
-		return 0, fmt.Errorf("there is no metric %s at %s", name, p.Metrics)
+		return 0, fmt.Errorf("no metric %s at %s", name, p.Metrics)
 	}
 	return m.Value(name) + m.Histogram(name).Count, nil
 }
 
-// until asks again and again until the answer is yes.
-func until(ctx context.Context, what string, limit time.Duration, done func() bool) error {
+// waitFor polls until done returns true.
+func waitFor(ctx context.Context, what string, limit time.Duration, done func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	poll := time.NewTicker(50 * time.Millisecond)
@@ -169,7 +169,7 @@ type row struct {
 
 func (r row) rate() float64 { return float64(r.Ops) / r.Seconds }
 
-// cost is the processor time that one write took, the writer's own included, in µs.
+// cost returns the processor time that one write took, the writer's own included, in µs.
 func (r row) cost() float64 { return (r.cpu + r.client).Seconds() * 1e6 / max(float64(r.Ops), 1) }
 
 func run(ctx context.Context, o options) error {
@@ -178,7 +178,7 @@ func run(ctx context.Context, o options) error {
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(dir) //nolint:errcheck // what is left is only data
+		defer os.RemoveAll(dir) //nolint:errcheck // only data is left
 		if o.dir, err = filepath.Abs(dir); err != nil {
 			return err
 		}
@@ -189,12 +189,12 @@ func run(ctx context.Context, o options) error {
 			s.stop()
 		}
 	}()
-	for i, name := range o.floors {
+	for i, name := range o.systems {
 		begin := map[string]func(context.Context, options, int) (system, error){
 			"etcd": startEtcd, "region": startRegions, "player": startPlayers,
 		}[name]
 		if begin == nil {
-			return fmt.Errorf("-systems: %q is none of etcd, region, player", name)
+			return fmt.Errorf("-systems: %q is not one of etcd, region, player", name)
 		}
 		fmt.Fprintf(os.Stderr, "starting %s\n", name)
 		s, err := begin(ctx, o, o.net+3*i)
@@ -206,7 +206,7 @@ func run(ctx context.Context, o options) error {
 	var rows []row
 	for round := range o.rounds {
 		for _, writers := range o.writers {
-			for _, name := range o.floors {
+			for _, name := range o.systems {
 				r, err := measure(ctx, o, name, systems[name], writers)
 				if err != nil {
 					return fmt.Errorf("%s, %d writers: %w", name, writers, err)
@@ -240,7 +240,7 @@ func measure(ctx context.Context, o options, name string, s system, writers int)
 	if err != nil {
 		return row{}, err
 	}
-	share := r.Seconds / time.Since(began).Seconds() // the warm-up is in the usage, too
+	share := r.Seconds / time.Since(began).Seconds() // usage includes the warm-up
 	after, err := s.usage()
 	if err != nil {
 		return row{}, err
@@ -253,29 +253,29 @@ func measure(ctx context.Context, o options, name string, s system, writers int)
 	return row{system: name, writers: writers, result: r, usage: used}, nil
 }
 
-// beat gives the time at which the next of a writer's writes is to begin.
-type beat struct {
+// pacer returns the start time of each of a writer's writes.
+type pacer struct {
 	every time.Duration // 0: at once
 	next  time.Time
 }
 
-// newBeat spreads the writers over the interval.
-func newBeat(rate float64, w, writers int) beat {
+// newPacer spreads the writers over the interval.
+func newPacer(rate float64, w, writers int) pacer {
 	if rate <= 0 {
-		return beat{}
+		return pacer{}
 	}
 	every := time.Duration(float64(writers) / rate * float64(time.Second))
-	return beat{every: every, next: time.Now().Add(every * time.Duration(w) / time.Duration(writers))}
+	return pacer{every: every, next: time.Now().Add(every * time.Duration(w) / time.Duration(writers))}
 }
 
-func (b *beat) wait() {
+func (b *pacer) wait() {
 	if b.every > 0 {
 		time.Sleep(time.Until(b.next))
 		b.next = b.next.Add(b.every)
 	}
 }
 
-// percentiles makes a result of latencies.
+// percentiles computes a result from latencies.
 func percentiles(took []time.Duration, d time.Duration) result {
 	if len(took) == 0 {
 		return result{Seconds: d.Seconds()}
@@ -287,7 +287,7 @@ func percentiles(took []time.Duration, d time.Duration) result {
 	}
 }
 
-// build compiles a package of this module, or of another one in dir, and gives the program's path.
+// build compiles a package of this module, or of another one in dir, and returns the program's path.
 func build(ctx context.Context, o options, dir, pkg, name string) (string, error) {
 	path := filepath.Join(o.dir, name)
 	c := exec.CommandContext(ctx, "go", "build", "-o", path, pkg)
@@ -298,7 +298,7 @@ func build(ctx context.Context, o options, dir, pkg, name string) (string, error
 	return path, nil
 }
 
-// sources is the root of this module.
+// sources returns the root of this module.
 func sources() (string, error) {
 	out, err := exec.Command("go", "list", "-m", "-json").Output()
 	if err != nil {

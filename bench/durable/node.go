@@ -31,27 +31,27 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// genesis is that of the region floor's world.
+// genesis is that of the region benchmark's world.
 var genesis = world.Genesis{
 	Name: "durable", Seed: 33, Sections: 4, Terrain: terrain.Version, Placement: grid.PlacementWalkad,
 	Spawn: grid.Pos{Y: 100}, Origin: 1,
 }
 
-// order is what the starting process tells a node, one JSON object a line. Each is answered by one line.
-type order struct {
+// command is a command to a node, one JSON object a line. The node answers each with one line.
+type command struct {
 	Found    []grid.ChunkPos // found these regions
-	Adopt    []grid.ChunkPos // link with those of these regions that are led here; the answer is how many
-	Visit    []grid.ChunkPos // put a block in each of these regions, founding and waking them, and leave; tells how long each took
-	Collect  bool            // collect garbage and give memory back
-	Together int             // so many of them at a time
-	Writers  int             // have so many writers write
-	Rate     float64         // writes a second of all of them together; 0 for as many as are acknowledged
+	Adopt    []grid.ChunkPos // link to those of these regions that are led here; the answer is how many
+	Visit    []grid.ChunkPos // put a block in each, founding and waking it, and unlink; the answer is how long each took
+	Collect  bool            // collect garbage and return memory to the system
+	Together int             // so many regions at a time
+	Writers  int             // run so many writers
+	Rate     float64         // writes a second of all writers together; 0: unlimited
 	Warm     time.Duration
 	Duration time.Duration
-	Profile  string // file for a CPU profile of the measuring; empty for none
+	Profile  string // file for a CPU profile of the measurement; empty for none
 }
 
-// answer of a node. At the beginning it says its address.
+// answer is a node's answer. The first one has its address.
 type answer struct {
 	Addr  string          `json:",omitempty"`
 	Led   int             `json:",omitempty"`
@@ -59,7 +59,7 @@ type answer struct {
 	Error string          `json:",omitempty"`
 }
 
-// runNode is a daemon without its gateway.
+// runNode runs a daemon without its gateway.
 func runNode(args []string) error {
 	flags := flag.NewFlagSet("node", flag.ContinueOnError)
 	dir := flags.String("dir", "", "data directory")
@@ -69,14 +69,14 @@ func runNode(args []string) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	var crew sync.WaitGroup
-	defer crew.Wait()
+	var wg sync.WaitGroup
+	defer wg.Wait()
 	defer cancel()
 	n := &benchNode{logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), metrics: prometheus.NewRegistry()}
-	if err := n.start(ctx, &crew, *dir, *ip, *join); err != nil {
+	if err := n.start(ctx, &wg, *dir, *ip, *join); err != nil {
 		return err
 	}
-	return n.obey(ctx, os.Stdin, os.Stdout)
+	return n.serveCommands(ctx, os.Stdin, os.Stdout)
 }
 
 type benchNode struct {
@@ -84,18 +84,18 @@ type benchNode struct {
 	metrics *prometheus.Registry
 	addr    string
 	regions *region.Host
-	adopted []*clump
+	adopted []*regionClient
 }
 
-func (n *benchNode) start(ctx context.Context, crew *sync.WaitGroup, dir, ip, join string) error {
+func (n *benchNode) start(ctx context.Context, wg *sync.WaitGroup, dir, ip, join string) error {
 	db, err := store.Open(store.Options{Path: filepath.Join(dir, "voxeld.db"), Logger: n.logger, Registerer: n.metrics})
 	if err != nil {
 		return err
 	}
 	serve := func(run func(context.Context) error) {
-		crew.Go(func() {
+		wg.Go(func() {
 			if err := run(ctx); err != nil && ctx.Err() == nil {
-				n.logger.Error("a part ended", "error", err)
+				n.logger.Error("a component ended", "error", err)
 			}
 		})
 	}
@@ -164,7 +164,7 @@ func (n *benchNode) start(ctx context.Context, crew *sync.WaitGroup, dir, ip, jo
 	return nil
 }
 
-// peers speaks the world's protocols only, as cmd/voxeld's does.
+// peers exposes the world's protocols only, as cmd/voxeld's does.
 type peers struct {
 	*dht.Host
 	prefix string
@@ -178,8 +178,8 @@ func (p peers) Open(ctx context.Context, peer, protocol string) (io.ReadWriteClo
 	return p.Host.Open(ctx, peer, p.prefix+protocol)
 }
 
-// obey does what the starting process says, until that closes the input.
-func (n *benchNode) obey(ctx context.Context, in io.Reader, out io.Writer) error {
+// serveCommands executes the parent's commands until the input is closed.
+func (n *benchNode) serveCommands(ctx context.Context, in io.Reader, out io.Writer) error {
 	say := json.NewEncoder(out)
 	if err := say.Encode(answer{Addr: n.addr}); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (n *benchNode) obey(ctx context.Context, in io.Reader, out io.Writer) error
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var o order
+		var o command
 		if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
 			return err
 		}
@@ -202,7 +202,7 @@ func (n *benchNode) obey(ctx context.Context, in io.Reader, out io.Writer) error
 	return lines.Err()
 }
 
-func (n *benchNode) follow(ctx context.Context, o order) (a answer, err error) {
+func (n *benchNode) follow(ctx context.Context, o command) (a answer, err error) {
 	for _, pos := range o.Found {
 		if _, err := n.regions.Locate(ctx, pos); err != nil {
 			return a, err
@@ -219,7 +219,7 @@ func (n *benchNode) follow(ctx context.Context, o order) (a answer, err error) {
 			}
 			continue
 		}
-		c, err := newClump(ctx, link, pos)
+		c, err := newRegionClient(ctx, link, pos)
 		if err != nil {
 			return a, err
 		}

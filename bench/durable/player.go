@@ -24,8 +24,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// playerFloor is three daemons, and the sessions of all writers that there will be.
-type playerFloor struct {
+// playerSystem is three daemons, and the sessions of all writers.
+type playerSystem struct {
 	voxeld   string
 	rate     float64
 	daemons  []*daemon
@@ -44,7 +44,7 @@ func startPlayers(ctx context.Context, o options, net int) (system, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &playerFloor{rate: o.rate}
+	f := &playerSystem{rate: o.rate}
 	if f.voxeld, err = build(ctx, o, root, "./cmd/voxeld", "voxeld"); err != nil {
 		return nil, err
 	}
@@ -55,13 +55,13 @@ func startPlayers(ctx context.Context, o options, net int) (system, error) {
 	return f, nil
 }
 
-func (f *playerFloor) start(ctx context.Context, o options, net int) error {
+func (f *playerSystem) start(ctx context.Context, o options, net int) error {
 	regions := regionsAt(o.regions)
 	most := slices.Max(o.writers)
 	token := ""
 	for i := range 3 {
 		d := &daemon{dir: filepath.Join(o.dir, fmt.Sprintf("player-%d", i)), ip: fmt.Sprintf("127.%d.0.1", net+i)}
-		if err := f.begin(ctx, d, regions, most, token, o.logLevel); err != nil {
+		if err := f.startDaemon(ctx, d, regions, most, token, o.logLevel); err != nil {
 			return err
 		}
 		if token == "" {
@@ -71,7 +71,7 @@ func (f *playerFloor) start(ctx context.Context, o options, net int) error {
 		}
 	}
 	for _, d := range f.daemons {
-		err := until(ctx, "every daemon knows the others", 30*time.Second, func() bool {
+		err := waitFor(ctx, "every daemon knows the others", 30*time.Second, func() bool {
 			peers, err := metric(ctx, d.Process, "voxeld_dht_table_peers")
 			return err == nil && peers >= 2
 		})
@@ -104,8 +104,8 @@ func (f *playerFloor) start(ctx context.Context, o options, net int) error {
 	return nil
 }
 
-// begin starts a daemon that remembers the players where they are to stand.
-func (f *playerFloor) begin(ctx context.Context, d *daemon, regions []grid.ChunkPos, players int, token, logLevel string) error {
+// startDaemon starts a daemon whose database has the players at their places.
+func (f *playerSystem) startDaemon(ctx context.Context, d *daemon, regions []grid.ChunkPos, players int, token, logLevel string) error {
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (f *playerFloor) begin(ctx context.Context, d *daemon, regions []grid.Chunk
 			return fmt.Errorf("voxeld init: %w: %s", err, out)
 		}
 	}
-	if err := seat(ctx, filepath.Join(d.dir, "voxeld.db"), regions, players); err != nil {
+	if err := writePlayerRecords(ctx, filepath.Join(d.dir, "voxeld.db"), regions, players); err != nil {
 		return fmt.Errorf("write players' records: %w", err)
 	}
 	args := []string{
@@ -134,8 +134,8 @@ func (f *playerFloor) begin(ctx context.Context, d *daemon, regions []grid.Chunk
 	return d.Await(ctx, func() error { return f.ask(ctx, d, "status", &struct{}{}) })
 }
 
-// seat writes records of players: a walk to their regions would take them half an hour.
-func seat(ctx context.Context, path string, regions []grid.ChunkPos, players int) error {
+// writePlayerRecords writes records of players: walking to their regions would take half an hour.
+func writePlayerRecords(ctx context.Context, path string, regions []grid.ChunkPos, players int) error {
 	db, err := store.Open(store.Options{Path: path})
 	if err != nil {
 		return err
@@ -159,18 +159,18 @@ func seat(ctx context.Context, path string, regions []grid.ChunkPos, players int
 
 func writerName(w int) string { return fmt.Sprintf("writer%d", w) }
 
-// place is the block that a writer edits, and standing where he stands beside it: high in the air, so that terrain is
-// not in his way, one above the other if many are in one region.
-func place(w int, at grid.ChunkPos) grid.Pos {
+// blockOf returns the block that a writer edits; the writer stands beside it. It is high in the air, out of the
+// terrain. Blocks of one region are above one another.
+func blockOf(w int, at grid.ChunkPos) grid.Pos {
 	return grid.Pos{X: at.X*grid.ChunkSize + int32(w%4)*8, Y: 90 + int32(w/16%8)*4, Z: at.Z*grid.ChunkSize + int32(w/4%4)*8 + int32(w/128)%4}
 }
 
 func standing(w int, at grid.ChunkPos) wire.Pose {
-	p := place(w, at)
+	p := blockOf(w, at)
 	return wire.Pose{X: float64(p.X) + 2.5, Y: float64(p.Y), Z: float64(p.Z) + .5}
 }
 
-func (f *playerFloor) ask(ctx context.Context, d *daemon, command string, answer any) error {
+func (f *playerSystem) ask(ctx context.Context, d *daemon, command string, answer any) error {
 	out, err := exec.CommandContext(ctx, f.voxeld, command, "--data-dir", d.dir, "--json").Output()
 	if err != nil {
 		return err
@@ -178,13 +178,13 @@ func (f *playerFloor) ask(ctx context.Context, d *daemon, command string, answer
 	return json.Unmarshal(out, answer)
 }
 
-// locate asks for the game address of the daemon that leads the chunk's region, which is founded if need be.
+// locate returns the game address of the daemon that leads the chunk's region, which is founded if need be.
 func locate(game string, pos grid.ChunkPos) (string, error) {
 	c, err := net.DialTimeout("tcp", game, 5*time.Second)
 	if err != nil {
 		return "", err
 	}
-	defer c.Close() //nolint:errcheck // asked
+	defer c.Close() //nolint:errcheck // the answer has been read
 	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		return "", err
 	}
@@ -215,22 +215,22 @@ func locate(game string, pos grid.ChunkPos) (string, error) {
 	return fmt.Sprintf("%s:%d", a.IP, a.Port), nil
 }
 
-func (f *playerFloor) load(ctx context.Context, writers int, warm, duration time.Duration) (result, error) {
+func (f *playerSystem) load(ctx context.Context, writers int, warm, duration time.Duration) (result, error) {
 	begin := time.Now().Add(warm)
 	end := begin.Add(duration)
 	took, errs := make([][]time.Duration, writers), make([]error, writers)
 	var all sync.WaitGroup
 	for w, s := range f.sessions[:writers] {
-		all.Go(func() { took[w], errs[w] = s.write(ctx, newBeat(f.rate, w, writers), begin, end) })
+		all.Go(func() { took[w], errs[w] = s.write(ctx, newPacer(f.rate, w, writers), begin, end) })
 	}
 	all.Wait()
 	return percentiles(slices.Concat(took...), duration), errors.Join(errs...)
 }
 
-func (f *playerFloor) usage() (u usage, err error) {
+func (f *playerSystem) usage() (u usage, err error) {
 	var own syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
-		return u, fmt.Errorf("ask for own usage: %w", err)
+		return u, fmt.Errorf("read own usage: %w", err)
 	}
 	u.client = time.Duration(own.Utime.Nano() + own.Stime.Nano())
 	for _, d := range f.daemons {
@@ -241,28 +241,28 @@ func (f *playerFloor) usage() (u usage, err error) {
 	return u, nil
 }
 
-func (f *playerFloor) stop() {
+func (f *playerSystem) stop() {
 	for _, s := range f.sessions {
-		s.conn.Close() //nolint:errcheck // done with
+		s.conn.Close() //nolint:errcheck // no longer used
 	}
 	for _, d := range f.daemons {
-		d.Kill() // its data is thrown away
+		d.Kill() // its data is not needed
 	}
 }
 
-// session is a player with a TCP connection of his own. He also has to read while he does not write: so one goroutine
-// reads, and when it finds an answer it writes the next edit itself.
+// session is a player with their own TCP connection. Reads must continue between writes: so one goroutine reads, and
+// writes the next edit when it finds an answer.
 type session struct {
 	conn  net.Conn
 	seq   uint64
 	pos   grid.Pos
 	home  grid.ChunkPos
-	ready chan struct{} // closed when his chunk is in view
+	ready chan struct{} // closed when the player's chunk is in view
 	ended chan error
 
 	mu struct {
 		sync.Mutex
-		turn *turn // nil between two measurings
+		measurement *measurement // nil between two measurements
 	}
 }
 
@@ -272,7 +272,7 @@ func joinAs(game string, w int, at grid.ChunkPos) (*session, error) {
 		return nil, err
 	}
 	s := &session{
-		conn: c, pos: place(w, at), home: place(w, at).Chunk(),
+		conn: c, pos: blockOf(w, at), home: blockOf(w, at).Chunk(),
 		ready: make(chan struct{}), ended: make(chan error, 1),
 	}
 	line, err := wire.EncodeClient(wire.Join{Version: wire.SessionVersion, Name: writerName(w), View: 1, Encoding: wire.EncodingCBOR})
@@ -286,7 +286,7 @@ func joinAs(game string, w int, at grid.ChunkPos) (*session, error) {
 	return s, nil
 }
 
-// read takes in acknowledgements; of what else comes it decodes only what it needs.
+// read handles acknowledgements; it decodes only what it needs of other messages.
 func (s *session) read() error {
 	isReady := false
 	var message []byte
@@ -320,7 +320,7 @@ func (s *session) read() error {
 	}
 }
 
-// settle waits until the player's chunk is there.
+// settle waits until the player's chunk has arrived.
 func (s *session) settle(ctx context.Context) error {
 	select {
 	case <-s.ready:
@@ -328,27 +328,27 @@ func (s *session) settle(ctx context.Context) error {
 	case err := <-s.ended:
 		return err
 	case <-time.After(2 * time.Minute):
-		return errors.New("no land came")
+		return errors.New("no land arrived")
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// turn is a player's share of one measuring.
-type turn struct {
-	pace       beat
+// measurement is a player's part in one measurement.
+type measurement struct {
+	pace       pacer
 	begin, end time.Time
 	start      time.Time // of the edit under way
 	took       []time.Duration
-	over       chan struct{} // closed at its end
+	over       chan struct{} // closed when the measurement ends
 	message    []byte
 }
 
-// write has the player write until the end, and gives how long his edits took.
-func (s *session) write(ctx context.Context, pace beat, begin, end time.Time) ([]time.Duration, error) {
-	t := &turn{pace: pace, begin: begin, end: end, over: make(chan struct{})}
+// write writes until end, and returns how long the edits took.
+func (s *session) write(ctx context.Context, pace pacer, begin, end time.Time) ([]time.Duration, error) {
+	t := &measurement{pace: pace, begin: begin, end: end, over: make(chan struct{})}
 	s.mu.Lock()
-	s.mu.turn = t
+	s.mu.measurement = t
 	s.mu.Unlock()
 	if err := s.next(t); err != nil {
 		return nil, err
@@ -363,8 +363,8 @@ func (s *session) write(ctx context.Context, pace beat, begin, end time.Time) ([
 	}
 }
 
-// next writes the turn's next edit, when it is time.
-func (s *session) next(t *turn) error {
+// next writes the next edit of a measurement, when it is due.
+func (s *session) next(t *measurement) error {
 	t.pace.wait()
 	blocks := [...]chunk.Block{chunk.Brick, chunk.Planks}
 	if t.start = time.Now(); t.start.After(t.end) {
@@ -383,10 +383,10 @@ func (s *session) next(t *turn) error {
 
 func (s *session) acknowledged(ack wire.Ack) error {
 	s.mu.Lock()
-	t := s.mu.turn
+	t := s.mu.measurement
 	s.mu.Unlock()
 	if t == nil || ack.Error != "" || ack.Seq != s.seq {
-		return fmt.Errorf("edit %d at %v was answered with %+v", s.seq, s.pos, ack)
+		return fmt.Errorf("edit %d at %v: unexpected answer %+v", s.seq, s.pos, ack)
 	}
 	if done := time.Now(); t.start.After(t.begin) && done.Before(t.end) {
 		t.took = append(t.took, done.Sub(t.start))

@@ -16,20 +16,20 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// regionFloor is three processes of runNode.
-type regionFloor struct {
+// regionSystem is three processes of runNode.
+type regionSystem struct {
 	nodes   []*nodeProcess
 	profile string
 	rate    float64
 	rounds  int
 }
 
-// nodeProcess is one of them, and the pipes over which it is told what to do.
+// nodeProcess is one of them, with the pipes for commands and answers.
 type nodeProcess struct {
 	*rig.Process
-	orders  io.WriteCloser
-	answers *bufio.Reader
-	led     int
+	commands io.WriteCloser
+	answers  *bufio.Reader
+	led      int
 }
 
 func startRegions(ctx context.Context, o options, net int) (system, error) {
@@ -44,8 +44,8 @@ func startRegions(ctx context.Context, o options, net int) (system, error) {
 	return f, nil
 }
 
-func startNodes(o options, net, count int) (*regionFloor, error) {
-	f := &regionFloor{profile: o.pprof, rate: o.rate}
+func startNodes(o options, net, count int) (*regionSystem, error) {
+	f := &regionSystem{profile: o.pprof, rate: o.rate}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func startNodes(o options, net, count int) (*regionFloor, error) {
 	return f, nil
 }
 
-// regionsAt gives a chunk in the middle of each of n regions, in a square.
+// regionsAt returns a chunk in the middle of each of n regions, in a square.
 func regionsAt(n int) []grid.ChunkPos {
 	side := 1
 	for side*side < n {
@@ -85,11 +85,11 @@ func regionsAt(n int) []grid.ChunkPos {
 }
 
 func startNode(dir, name, path string, args ...string) (*nodeProcess, answer, error) {
-	p, in, out, err := rig.Converse(rig.Options{Dir: dir}, name, path, args...)
+	p, in, out, err := rig.StartPiped(rig.Options{Dir: dir}, name, path, args...)
 	if err != nil {
 		return nil, answer{}, err
 	}
-	n := &nodeProcess{Process: p, orders: in, answers: bufio.NewReader(out)}
+	n := &nodeProcess{Process: p, commands: in, answers: bufio.NewReader(out)}
 	hello, err := n.answer()
 	return n, hello, err
 }
@@ -108,21 +108,21 @@ func (n *nodeProcess) answer() (a answer, err error) {
 	return a, nil
 }
 
-func (n *nodeProcess) do(o order) (answer, error) {
+func (n *nodeProcess) request(o command) (answer, error) {
 	line, err := json.Marshal(o)
 	if err != nil {
 		return answer{}, err
 	}
-	if _, err := n.orders.Write(append(line, '\n')); err != nil {
+	if _, err := n.commands.Write(append(line, '\n')); err != nil {
 		return answer{}, err
 	}
 	return n.answer()
 }
 
-// found founds the regions once all nodes know one another, so that each gets three members.
-func (f *regionFloor) found(ctx context.Context, regions []grid.ChunkPos) error {
+// found founds the regions once all nodes are connected, so that each gets three members.
+func (f *regionSystem) found(ctx context.Context, regions []grid.ChunkPos) error {
 	for _, n := range f.nodes {
-		err := until(ctx, "every node knows the others", 30*time.Second, func() bool {
+		err := waitFor(ctx, "every node knows the others", 30*time.Second, func() bool {
 			peers, err := metric(ctx, n.Process, "voxeld_dht_table_peers")
 			return err == nil && peers >= 2
 		})
@@ -130,13 +130,13 @@ func (f *regionFloor) found(ctx context.Context, regions []grid.ChunkPos) error 
 			return err
 		}
 	}
-	if _, err := f.nodes[0].do(order{Found: regions}); err != nil {
+	if _, err := f.nodes[0].request(command{Found: regions}); err != nil {
 		return fmt.Errorf("found regions: %w", err)
 	}
 	for i, n := range f.nodes {
-		a, err := n.do(order{Adopt: regions})
+		a, err := n.request(command{Adopt: regions})
 		if err != nil {
-			return fmt.Errorf("link with regions: %w", err)
+			return fmt.Errorf("link to regions: %w", err)
 		}
 		n.led = a.Led
 		fmt.Fprintf(os.Stderr, "  node %d leads %d regions\n", i, a.Led)
@@ -144,8 +144,8 @@ func (f *regionFloor) found(ctx context.Context, regions []grid.ChunkPos) error 
 	return nil
 }
 
-// load spreads the writers over the nodes as the regions are. A single one is with the node that leads most.
-func (f *regionFloor) load(_ context.Context, writers int, warm, duration time.Duration) (result, error) {
+// load distributes the writers over the nodes like the regions. A single writer is on the node that leads most.
+func (f *regionSystem) load(_ context.Context, writers int, warm, duration time.Duration) (result, error) {
 	total, most := 0, 0
 	for i, n := range f.nodes {
 		total += n.led
@@ -167,11 +167,11 @@ func (f *regionFloor) load(_ context.Context, writers int, warm, duration time.D
 		if shares[i] == 0 {
 			continue
 		}
-		o := order{Writers: shares[i], Rate: f.rate * float64(shares[i]) / float64(writers), Warm: warm, Duration: duration}
+		o := command{Writers: shares[i], Rate: f.rate * float64(shares[i]) / float64(writers), Warm: warm, Duration: duration}
 		if f.profile != "" {
 			o.Profile = fmt.Sprintf("%s-%d-%d-%d", f.profile, writers, f.rounds, i)
 		}
-		all.Go(func() { answers[i], errs[i] = n.do(o) })
+		all.Go(func() { answers[i], errs[i] = n.request(o) })
 	}
 	all.Wait()
 	var took []time.Duration
@@ -181,7 +181,7 @@ func (f *regionFloor) load(_ context.Context, writers int, warm, duration time.D
 	return percentiles(took, duration), errors.Join(errs...)
 }
 
-func (f *regionFloor) usage() (u usage, err error) {
+func (f *regionSystem) usage() (u usage, err error) {
 	for _, n := range f.nodes {
 		if err := u.add(n.Process, "voxeld_store_fsyncs_total"); err != nil {
 			return u, err
@@ -190,9 +190,9 @@ func (f *regionFloor) usage() (u usage, err error) {
 	return u, nil
 }
 
-func (f *regionFloor) stop() {
+func (f *regionSystem) stop() {
 	for _, n := range f.nodes {
-		n.orders.Close() //nolint:errcheck // it ends with its input
-		n.Kill()         // its data is thrown away
+		n.commands.Close() //nolint:errcheck // it ends with its input
+		n.Kill()           // its data is not needed
 	}
 }

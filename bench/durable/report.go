@@ -7,17 +7,17 @@ import (
 	"text/tabwriter"
 )
 
-// report prints the medians over the rounds, and how they compare with etcd's.
+// report prints the medians over the rounds, and their ratio to etcd's.
 func report(out io.Writer, o options, rows []row) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "writers\tsystem\tacknowledged/s\tof etcd\tp50 ms\tp99 ms\tcores\tclient's\tµs an edit\tfsyncs/s\tper fsync\t\n") //nolint:errcheck // to a person
 	for _, writers := range o.writers {
 		yardstick := middle(rows, "etcd", writers, row.rate)
-		for _, name := range o.floors {
+		for _, name := range o.systems {
 			m := func(f func(row) float64) float64 { return middle(rows, name, writers, f) }
 			ratio := "-"
 			if yardstick > 0 {
-				// Of each round, then the median: neighbours in time are compared.
+				// Ratios compare the same round, and the median is taken over them.
 				ratio = fmt.Sprintf("%.2f", m(func(r row) float64 { return r.rate() / etcdOf(rows, r) }))
 			}
 			fsyncs := m(func(r row) float64 { return r.fsyncs / r.Seconds })
@@ -30,7 +30,7 @@ func report(out io.Writer, o options, rows []row) {
 	t.Flush() //nolint:errcheck // to a person
 }
 
-// etcdOf is etcd's rate in the same round with as many writers.
+// etcdOf returns etcd's rate in the same round with as many writers.
 func etcdOf(rows []row, of row) float64 {
 	for _, r := range rows {
 		if r.system == "etcd" && r.writers == of.writers && r.round == of.round {

@@ -1,5 +1,5 @@
-// Package figure writes what benchmarks measured: tables in markdown, CSV files, and plots in SVG, and puts them into a
-// page between markers.
+// Package figure writes benchmark results: Markdown tables, CSV files, and SVG plots. It inserts text into a page
+// between markers.
 //
-// Its functions keep no state. Who may import it: bench/cmd and cmd.
+// Its functions keep no state. Only bench/cmd and cmd may import it.
 package figure

@@ -23,7 +23,7 @@ type Line struct {
 // Axis is one axis of a plot. It begins at 0.
 type Axis struct {
 	Label string  // with its unit
-	Max   float64 // at least so far; 0: as far as the points go
+	Max   float64 // at least so far; 0: up to the largest point
 }
 
 // Plot is one panel: lines over a common X.
@@ -31,7 +31,7 @@ type Plot struct {
 	Title string
 	X     Axis
 	Y     Axis
-	Y2    Axis // of the lines that are measured on the right; without a label there is none
+	Y2    Axis // of the lines with Right set; without a label there is none
 	Lines []Line
 }
 
@@ -42,7 +42,7 @@ const (
 	padTop, padBottom       = 62.0, 48.0
 )
 
-// Colours that people who see fewer colours tell apart (Okabe and Ito).
+// Colours that are distinguishable with colour blindness (Okabe and Ito).
 var colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"}
 
 // WriteSVG draws panels, two in a row if there are more than one.
@@ -70,7 +70,7 @@ type scale struct{ most, step, from, to float64 }
 
 func (s scale) at(v float64) float64 { return s.from + v/s.most*(s.to-s.from) }
 
-// scaleOf takes in all values, and ends at a round one.
+// scaleOf returns a scale that covers all values and ends at a round one.
 func scaleOf(most, from, to float64) scale {
 	if most <= 0 || math.IsNaN(most) || math.IsInf(most, 0) {
 		most = 1
@@ -173,7 +173,7 @@ func (l Line) draw(b *strings.Builder, colour string, x, y scale) {
 	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="1.8" stroke-linejoin="round"%s/>`+"\n", path.String(), colour, dash)
 }
 
-// tickLabel writes a value at an axis.
+// tickLabel formats a value on an axis.
 func tickLabel(v float64) string {
 	if math.Abs(v) < 1e-9 {
 		return "0"

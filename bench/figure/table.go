@@ -16,7 +16,7 @@ type Table struct {
 	Rows [][]string
 }
 
-// Add adds a row; what is not a string is written by Number or %v.
+// Add adds a row. Floats are formatted by Number, other values by %v.
 func (t *Table) Add(cells ...any) {
 	row := make([]string, len(cells))
 	for i, cell := range cells {
@@ -32,7 +32,7 @@ func (t *Table) Add(cells ...any) {
 	t.Rows = append(t.Rows, row)
 }
 
-// Number writes a number with three digits that count; "–" for none.
+// Number formats a number with three significant digits; "–" for none.
 func Number(v float64) string {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v):
@@ -50,7 +50,7 @@ func Number(v float64) string {
 	}
 }
 
-// Markdown writes the table for a page.
+// Markdown returns the table in Markdown.
 func (t Table) Markdown() string {
 	var b strings.Builder
 	b.WriteString("| " + strings.Join(t.Head, " | ") + " |\n|---|" + strings.Repeat("---:|", len(t.Head)-1) + "\n")
@@ -60,7 +60,7 @@ func (t Table) Markdown() string {
 	return b.String()
 }
 
-// WriteCSV writes rows of numbers under a head.
+// WriteCSV writes a header and rows of numbers.
 func WriteCSV(path string, head []string, rows [][]float64) error {
 	return writeFile(path, func(w io.Writer) error {
 		out := csv.NewWriter(w)
@@ -97,8 +97,8 @@ func writeFile(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// Insert puts text into the page at path, between the markers <!-- bench:NAME --> and <!-- end -->, in place of what
-// is there. A page without those markers gets them at its end.
+// Insert puts text into the page at path, in place of what is between the markers <!-- bench:NAME --> and <!-- end
+// -->. It appends the markers to a page without them.
 func Insert(path, name, text string) error {
 	begin, end := "<!-- bench:"+name+" -->\n", "<!-- end -->\n"
 	page, err := os.ReadFile(path)

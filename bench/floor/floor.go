@@ -1,11 +1,11 @@
-// Package floor is the least that a server can do for a crowd: take everybody's moves in, encode one frame a tick,
-// and write it once to each player. It looks at no move and knows no world. What a real server costs more than this
-// is what its work costs; what this costs is what the operating system takes for the bytes. The bench command runs it
-// as a process of its own, under the same conditions as voxeld.
+// Package floor is the least that a server can do for a crowd: receive all moves, encode one frame a tick, and write
+// it once to each player. It does not decode moves and has no world. Its cost is that of the operating system for the
+// same bytes; the additional cost of a real server is that of its work. The bench command runs it as its own process,
+// under the same conditions as voxeld.
 //
-// All connections belong to the goroutine of Run, but that each of them has a reader where Options.Readers says so.
+// All connections belong to the goroutine of Run, except that each has a reader of its own if Options.Readers is set.
 //
-// Who may import it: bench/cmd.
+// Only bench/cmd may import it.
 package floor
 
 import (
@@ -23,17 +23,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Options say what the floor does. All but Readers are required.
+// Options configure the floor server. All but Readers are required.
 type Options struct {
 	Listen  string // host:port for players
 	Metrics string // host:port of /metrics
-	Frame   int    // bytes of a frame, its length of 4 bytes included
-	// Readers gives each connection a goroutine that reads each move when it comes, as package net invites one to.
-	// Without it all sockets are read once a tick.
+	Frame   int    // bytes of a frame, including its length prefix of 4 bytes
+	// Readers starts a goroutine for each connection that reads each move when it arrives, the usual way with package
+	// net. Otherwise all sockets are read once a tick.
 	Readers bool
 }
 
-// TickEvery is the length of a tick, as voxeld's.
+// TickEvery is the length of a tick, the same as voxeld's.
 const TickEvery = 50 * time.Millisecond
 
 // TickMetric is the name of the histogram of the time that ticks took, in seconds.
@@ -43,7 +43,7 @@ const TickMetric = "floor_tick_seconds"
 type server struct {
 	Options
 	fds    []int
-	rest   map[int][]byte // by descriptor: of a frame that was taken in part
+	rest   map[int][]byte // by descriptor: the rest of a frame that was written in part
 	frame  []byte
 	buffer []byte
 	ticks  prometheus.Histogram
@@ -65,20 +65,20 @@ func Run(ctx context.Context, o Options) error {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	web := &http.Server{Addr: o.Metrics, Handler: mux, ReadHeaderTimeout: time.Second}
-	var crew sync.WaitGroup
-	defer crew.Wait()
+	var wg sync.WaitGroup
+	defer wg.Wait()
 	stop := context.AfterFunc(ctx, func() {
 		game.Close() //nolint:errcheck // Accept reports it
 		web.Close()  //nolint:errcheck // Serve reports it
 	})
 	defer stop()
 	newcomers := make(chan int, 64)
-	crew.Go(func() { web.ListenAndServe() }) //nolint:errcheck // without metrics the bench says so
-	crew.Go(func() { s.accept(game, newcomers) })
+	wg.Go(func() { web.ListenAndServe() }) //nolint:errcheck // without metrics the bench reports an error
+	wg.Go(func() { s.accept(game, newcomers) })
 	return s.run(ctx, newcomers)
 }
 
-// accept takes players in until the listener is closed.
+// accept accepts players until the listener is closed.
 func (s *server) accept(l net.Listener, newcomers chan<- int) {
 	defer close(newcomers)
 	for {
@@ -91,7 +91,7 @@ func (s *server) accept(l net.Listener, newcomers chan<- int) {
 			continue
 		}
 		if s.Readers {
-			// The reader ends with the connection, and that at the latest with the process.
+			// The reader ends with the connection, at the latest when the process ends.
 			go read(c)
 			raw.Control(func(fd uintptr) { newcomers <- int(fd) }) //nolint:errcheck // it is open
 			continue
@@ -101,7 +101,7 @@ func (s *server) accept(l net.Listener, newcomers chan<- int) {
 				newcomers <- fd
 			}
 		})
-		c.Close() //nolint:errcheck // the copy of its descriptor goes on
+		c.Close() //nolint:errcheck // the duplicated descriptor stays open
 	}
 }
 
@@ -143,7 +143,7 @@ func (s *server) run(ctx context.Context, newcomers <-chan int) error {
 func (s *server) step(number uint64) {
 	if !s.Readers {
 		for _, fd := range s.fds {
-			unix.Read(fd, s.buffer) //nolint:errcheck // whoever left is found when he is written to
+			unix.Read(fd, s.buffer) //nolint:errcheck // a player who has left is found at the next write
 		}
 	}
 	binary.LittleEndian.PutUint32(s.frame, uint32(len(s.frame)-4))
@@ -159,7 +159,7 @@ func (s *server) step(number uint64) {
 	s.fds = here
 }
 
-// write writes the frame, or what is left of an older one instead, and tells whether the player is still there.
+// write writes the frame, or the rest of an older one instead, and reports whether the player is still connected.
 func (s *server) write(fd int) bool {
 	data := s.frame
 	if rest := s.rest[fd]; rest != nil {
@@ -172,7 +172,7 @@ func (s *server) write(fd int) bool {
 	case err != nil:
 		delete(s.rest, fd)
 		if !s.Readers {
-			unix.Close(fd) //nolint:errcheck // he has left
+			unix.Close(fd) //nolint:errcheck // the player has left
 		}
 		return false
 	case n < len(data):

@@ -13,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/floor"
 )
 
-// A crowd on the floor program gets 20 frames a second of the size that was asked for, and its moves are read.
+// A crowd on the floor program receives 20 frames a second of the configured size, and its moves are read.
 func TestFloorServesACrowd(t *testing.T) {
 	for i, readers := range []bool{false, true} {
 		t.Run(fmt.Sprintf("readers=%v", readers), func(t *testing.T) {
@@ -23,7 +23,7 @@ func TestFloorServesACrowd(t *testing.T) {
 			go func() {
 				ended <- floor.Run(ctx, floor.Options{Listen: game, Metrics: metrics, Frame: 500, Readers: readers})
 			}()
-			c := crowd.New(crowd.Options{Targets: []string{game}, Blob: make([]byte, 40), Pace: 1000})
+			c := crowd.New(crowd.Options{Targets: []string{game}, FloorMove: make([]byte, 40), JoinRate: 1000})
 			go func() { c.Run(ctx); ended <- nil }()
 			defer func() {
 				stop()

@@ -12,36 +12,36 @@ import (
 // hertz is the unit of times in /proc (USER_HZ), which is 100 on every Linux that Go runs on.
 const hertz = 100
 
-// Usage is what the operating system says of a process.
+// Usage is the resources that a process has used, from /proc.
 type Usage struct {
-	CPU time.Duration // user and system time of all its threads, also of those that have ended
+	CPU time.Duration // user and system time of all its threads, including those that have ended
 	RSS int64         // resident bytes
 }
 
-// Usage reads the accounts of the process.
+// Usage reads the usage of the process.
 func (p *Process) Usage() (Usage, error) { return UsageOf(p.cmd.Process.Pid) }
 
-// UsageOf reads the accounts of any process.
+// UsageOf reads the usage of any process.
 func UsageOf(pid int) (Usage, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return Usage{}, fmt.Errorf("read accounts: %w", err)
+		return Usage{}, fmt.Errorf("read usage: %w", err)
 	}
-	// The name, in brackets, may hold anything. After it, from field 3 on: utime is field 14, stime 15, rss 24.
+	// The name, in brackets, may contain anything. After it, from field 3 on: utime is field 14, stime 15, rss 24.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) < 22 {
-		return Usage{}, fmt.Errorf("read accounts: %d fields", len(fields))
+		return Usage{}, fmt.Errorf("read usage: only %d fields", len(fields))
 	}
 	var n [3]int64
 	for i, field := range []int{14, 15, 24} {
 		if n[i], err = strconv.ParseInt(fields[field-3], 10, 64); err != nil {
-			return Usage{}, fmt.Errorf("read accounts: %w", err)
+			return Usage{}, fmt.Errorf("read usage: %w", err)
 		}
 	}
 	return Usage{CPU: time.Duration(n[0]+n[1]) * time.Second / hertz, RSS: n[2] * int64(os.Getpagesize())}, nil
 }
 
-// Busy is the time that each core has worked since it started, for whomever.
+// Busy returns how long each core has been busy since it started, with any process.
 func Busy() ([]time.Duration, error) {
 	stat, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -68,7 +68,7 @@ func Busy() ([]time.Duration, error) {
 	return busy, nil
 }
 
-// Machine describes where figures were measured.
+// Machine describes the machine on which figures were measured.
 func Machine() string {
 	model := "unknown CPU"
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {

@@ -18,17 +18,17 @@ import (
 	"syscall"
 )
 
-// Options say how daemons are run. The zero value of a field means its default.
+// Options configure daemons. The zero value of a field means its default.
 type Options struct {
 	Binary string   // path of voxeld (required)
-	Dir    string   // data directories are made in it (required)
+	Dir    string   // parent of the data directories (required)
 	CPUs   []int    // the cores that daemons may use; default all
 	Procs  int      // GOMAXPROCS of each daemon; default the number of CPUs, or all
-	Nice   int      // of each daemon; below 0 it goes before other programs of this machine, and takes root
+	Nice   int      // niceness of each daemon; a negative one takes priority over other programs and requires root
 	Seed   int64    // of the world; default 1
 	Args   []string // more flags of voxeld run
 
-	Started func(n int) // is told after each daemon of a network how many serve; nil: nobody is told
+	Started func(n int) // called with the number of serving daemons after each daemon of a network has started, if not nil
 }
 
 // Daemon is one running voxeld.
@@ -36,10 +36,10 @@ type Daemon struct {
 	Process
 	Game string // host:port
 	dir  string
-	http *http.Client // speaks to the admin socket
+	http *http.Client // client of the admin socket
 }
 
-// Network starts n daemons of one world: the first makes it, the others join it.
+// Network starts n daemons of one world: the first creates it, the others join it.
 func Network(ctx context.Context, o Options, n int) ([]*Daemon, error) {
 	var all []*Daemon
 	var join []string
@@ -76,7 +76,7 @@ func StopAll(all []*Daemon) {
 	}
 }
 
-// start runs the i-th daemon, on a loopback address of its own, and waits until it serves.
+// start runs the i-th daemon, on its own loopback address, and waits until it serves.
 func start(ctx context.Context, o Options, i int, join []string) (*Daemon, error) {
 	ip := fmt.Sprintf("127.%d.0.1", 101+i)
 	if i > 150 {
@@ -111,14 +111,14 @@ func start(ctx context.Context, o Options, i int, join []string) (*Daemon, error
 	return d, d.Await(ctx, func() error { return d.ask(ctx, "/status", new(json.RawMessage)) })
 }
 
-// ask gets JSON from the admin socket.
+// ask requests JSON from the admin socket.
 func (d *Daemon) ask(ctx context.Context, path string, answer any) error {
 	data, err := d.admin(ctx, path)
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(data, answer); err != nil {
-		return fmt.Errorf("ask daemon for %s: %w", path, err)
+		return fmt.Errorf("request %s: %w", path, err)
 	}
 	return nil
 }
@@ -147,38 +147,38 @@ func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	return data, nil
 }
 
-// Invite gives a join token.
+// Invite returns a join token.
 func (d *Daemon) Invite(ctx context.Context) (string, error) {
 	var invite struct{ Token string }
 	err := d.ask(ctx, "/invite", &invite)
 	return invite.Token, err
 }
 
-// Collect makes the daemon collect its garbage now, so that what its heap holds is what it needs.
+// Collect makes the daemon collect its garbage now, so that its heap holds live objects only.
 func (d *Daemon) Collect(ctx context.Context) error {
 	_, err := d.admin(ctx, "/debug/pprof/heap?gc=1")
 	return err
 }
 
-// Profile is a CPU profile as go tool pprof reads it.
+// Profile is a CPU profile as read by go tool pprof.
 type Profile struct {
 	Top   string             // the functions that used most, a table
-	Below map[string]float64 // by function, its share of all samples, with everything that it called; 0 to 1
+	Below map[string]float64 // by function, its share of all samples, callees included; 0 to 1
 }
 
-// Profile takes a CPU profile of so many seconds into a file. ReadProfile reads it.
+// Profile writes a CPU profile of so many seconds to a file. ReadProfile reads it.
 func (d *Daemon) Profile(ctx context.Context, seconds int, path string) error {
 	data, err := d.admin(ctx, "/debug/pprof/profile?seconds="+strconv.Itoa(seconds))
 	if err != nil {
 		return err
 	}
 	if err := os.WriteFile(path, data, 0o644); err != nil {
-		return fmt.Errorf("keep profile: %w", err)
+		return fmt.Errorf("save profile: %w", err)
 	}
 	return nil
 }
 
-// ReadProfile reads one profile, or several as one. That takes a processor for a while.
+// ReadProfile reads one profile, or merges several. It keeps a core busy for a while.
 func ReadProfile(ctx context.Context, paths ...string) (p Profile, err error) {
 	read := func(flags ...string) (string, error) {
 		out, err := exec.CommandContext(ctx, "go", slices.Concat([]string{"tool", "pprof", "-top"}, flags, paths)...).CombinedOutput()
@@ -195,7 +195,7 @@ func ReadProfile(ctx context.Context, paths ...string) (p Profile, err error) {
 	return p, err
 }
 
-// sharesOf reads the table of go tool pprof -top.
+// sharesOf parses the table of go tool pprof -top.
 func sharesOf(table string) map[string]float64 {
 	shares := make(map[string]float64)
 	for line := range strings.Lines(table) {
@@ -210,7 +210,7 @@ func sharesOf(table string) map[string]float64 {
 	return shares
 }
 
-// PlayersLed is how many players are in the regions that this daemon leads.
+// PlayersLed returns the number of players in the regions that this daemon leads.
 func (d *Daemon) PlayersLed(ctx context.Context) (int, error) {
 	var status struct{ Peer string }
 	if err := d.ask(ctx, "/status", &status); err != nil {

@@ -16,8 +16,8 @@ import (
 // Metrics are the metrics of a process at one time, by name.
 type Metrics map[string]*dto.MetricFamily
 
-// scrapeClient keeps no connection: a scrape a second is no load, and connections would outlive daemons. Of a hundred daemons that
-// fill the machine one may answer late.
+// scrapeClient keeps no connection: a scrape a second is cheap, and connections would outlive daemons. The timeout
+// allows for one of a hundred daemons on a saturated machine.
 var scrapeClient = &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // Scrape reads the metrics of the process.
@@ -34,7 +34,7 @@ func (p *Process) Scrape(ctx context.Context) (Metrics, error) {
 	return families, nil
 }
 
-// Value adds up a counter's or a gauge's series that have the label values given as name, value, name, value...
+// Value adds up the series of a counter or gauge that have the label values given as name, value, name, value...
 func (m Metrics) Value(name string, labels ...string) float64 {
 	sum := 0.0
 	for _, one := range m[name].GetMetric() {
@@ -59,7 +59,7 @@ func matches(one *dto.Metric, labels []string) bool {
 	return true
 }
 
-// Histogram is a distribution in buckets. Buckets count what is at most Upper, those below included.
+// Histogram is a cumulative distribution: Below counts the values of at most Upper.
 type Histogram struct {
 	Count float64
 	Sum   float64
@@ -67,7 +67,7 @@ type Histogram struct {
 	Below []float64 // as long as Upper
 }
 
-// Histogram adds up a histogram's series that have the label values.
+// Histogram adds up the series of a histogram that have the label values.
 func (m Metrics) Histogram(name string, labels ...string) Histogram {
 	var h Histogram
 	for _, one := range m[name].GetMetric() {
@@ -92,10 +92,10 @@ func (h *Histogram) add(d *dto.Histogram) {
 	}
 }
 
-// Plus adds two distributions over the same buckets.
+// Plus returns the sum of two distributions over the same buckets.
 func (h Histogram) Plus(other Histogram) Histogram { return h.combine(other, 1) }
 
-// Since is what was counted after earlier, a former state of h.
+// Since returns what was counted after earlier, a former state of h.
 func (h Histogram) Since(earlier Histogram) Histogram { return h.combine(earlier, -1) }
 
 func (h Histogram) combine(other Histogram, sign float64) Histogram {
@@ -112,8 +112,8 @@ func (h Histogram) combine(other Histogram, sign float64) Histogram {
 	return out
 }
 
-// Quantile is the value below which a share q of the counts lies, as the upper bound of its bucket: never less than
-// the truth. It is +Inf above the last bucket, and NaN without counts.
+// Quantile returns the value below which a share q of the counts lies, as the upper bound of its bucket: never less
+// than the true value. It returns +Inf above the last bucket, and NaN without counts.
 func (h Histogram) Quantile(q float64) float64 {
 	if h.Count == 0 {
 		return math.NaN()
@@ -126,5 +126,5 @@ func (h Histogram) Quantile(q float64) float64 {
 	return math.Inf(1)
 }
 
-// Mean is the mean of what was counted; NaN without counts.
+// Mean returns the mean of the counted values; NaN without counts.
 func (h Histogram) Mean() float64 { return h.Sum / h.Count }

@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inside marks the environment of a program that runs in a network of its own.
-const inside = "BENCH_OWN_NETWORK"
+// envInside is the environment variable that marks a program in its own network namespace.
+const envInside = "BENCH_OWN_NETWORK"
 
-// OwnNetwork runs this program again in a network namespace of its own, where nothing listens and nobody else
-// sends, and gives true with its end when it has. It gives false where that is not allowed (it takes root), or
-// where the program is in such a namespace already.
+// OwnNetwork runs this program again in its own network namespace, which has no other traffic. It returns true and
+// the result once that run has ended. It returns false if that is not allowed (it requires root), or if the program
+// is in such a namespace already.
 func OwnNetwork(ctx context.Context) (ran bool, err error) {
-	if os.Getenv(inside) != "" {
+	if os.Getenv(envInside) != "" {
 		return false, raiseLoopback()
 	}
 	if os.Geteuid() != 0 {
@@ -32,11 +32,11 @@ func OwnNetwork(ctx context.Context) (ran bool, err error) {
 	}
 	c := exec.CommandContext(ctx, self, os.Args[1:]...)
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
-	c.WaitDelay = time.Minute // it has daemons to stop
+	c.WaitDelay = time.Minute // the program has daemons to stop
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
-	c.Env = append(os.Environ(), inside+"=1")
-	// A session of its own, for BoundSelf: Linux shares cores among sessions first.
-	// It is told to end when this program is killed. Linux does so when the thread that started it ends.
+	c.Env = append(os.Environ(), envInside+"=1")
+	// A session of its own, for BoundSelf: Linux divides cores among sessions first. Pdeathsig ends the child when
+	// this program is killed. Linux sends it when the thread that started the child ends.
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Setsid: true, Pdeathsig: syscall.SIGTERM}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -47,7 +47,7 @@ func OwnNetwork(ctx context.Context) (ran bool, err error) {
 	return true, err
 }
 
-// raiseLoopback turns the loopback interface of a new namespace on.
+// raiseLoopback enables the loopback interface of a new namespace.
 func raiseLoopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startOn starts a command whose process, with all its threads, may use those cores only (all if there are none), and
-// has that niceness. The process is killed when the calling thread ends, be it because this program was killed: so the
-// caller has locked its goroutine to the thread, does nothing else with it, and keeps it until the process has ended.
-func startOn(c *exec.Cmd, cpus []int, nice int) error {
+// startPinned starts a command whose process, with all its threads, may use only those cores (all if cpus is empty), with
+// that niceness. The process is killed when the calling thread ends, for instance because this program was killed. The
+// caller therefore locks its goroutine to the thread, and keeps the thread idle until the process has ended.
+func startPinned(c *exec.Cmd, cpus []int, nice int) error {
 	// A new process has the affinity and the niceness of the thread that starts it.
 	if len(cpus) > 0 {
 		if err := unix.SchedSetaffinity(0, setOf(cpus)); err != nil {
@@ -30,11 +30,10 @@ func startOn(c *exec.Cmd, cpus []int, nice int) error {
 	return c.Start()
 }
 
-// BoundSelf bounds this process to the cores, and gives it a niceness: the threads that it has, and so those that they
-// will start.
-func BoundSelf(cpus []int, nice int) error {
+// PinSelf restricts this process to the cores, with that niceness: its threads, and so those that they will start.
+func PinSelf(cpus []int, nice int) error {
 	if session, err := unix.Getsid(0); nice != 0 && err == nil && session == os.Getpid() {
-		// Where Linux groups processes by session, niceness counts within a session only, and sessions have theirs.
+		// If Linux groups processes by session, niceness counts only within a session, and the session has its own.
 		err := os.WriteFile("/proc/self/autogroup", []byte(strconv.Itoa(nice)), 0)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("set niceness of the session: %w", err)

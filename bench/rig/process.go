@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// startTime is how long a process may take until it serves, on a machine that is busy starting a hundred of them.
-const startTime = 2 * time.Minute
+// startTimeout is the time limit for a process to serve, on a machine that is busy starting a hundred of them.
+const startTimeout = 2 * time.Minute
 
-// Process is a running process whose accounts are read. Metrics is the host:port of its /metrics.
+// Process is a running process whose usage is measured. Metrics is the host:port of its /metrics.
 type Process struct {
 	Metrics string
 	cmd     *exec.Cmd
 	ended   chan struct{} // closed when it has ended
-	log     string        // path of what it printed
-	printed *os.File      // the same, until it runs
+	log     string        // path of its output
+	printed *os.File      // the same, until the process has started
 }
 
-// Start runs any other program that serves metrics at that address, under the same conditions as a daemon, and waits
+// Start runs another program that serves metrics at that address, under the same conditions as a daemon, and waits
 // until it does.
 func Start(ctx context.Context, o Options, metrics, binary string, args ...string) (*Process, error) {
 	p, err := Launch(o, filepath.Base(binary), binary, args...)
@@ -36,14 +36,14 @@ func Start(ctx context.Context, o Options, metrics, binary string, args ...strin
 	return p, p.Await(ctx, func() error { _, err := p.Scrape(ctx); return err })
 }
 
-// Launch runs a program without waiting until it serves. Its log is named after the name.
+// Launch runs a program without waiting until it serves. The log file is named after name.
 func Launch(o Options, name, binary string, args ...string) (*Process, error) {
 	p := new(Process)
 	return p, p.run(o, name, binary, args)
 }
 
-// Converse runs a program that is told what to do on its standard input, and answers on its standard output.
-func Converse(o Options, name, binary string, args ...string) (p *Process, in io.WriteCloser, out io.ReadCloser, err error) {
+// StartPiped runs a program that reads commands from its standard input, and answers on its standard output.
+func StartPiped(o Options, name, binary string, args ...string) (p *Process, in io.WriteCloser, out io.ReadCloser, err error) {
 	p = new(Process)
 	if err = p.prepare(o, name, binary, args); err != nil {
 		return nil, nil, nil, err
@@ -51,14 +51,14 @@ func Converse(o Options, name, binary string, args ...string) (p *Process, in io
 	if in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, nil, nil, err
 	}
-	// Not cmd.StdoutPipe, which is closed when the process ends, with its last words in it.
+	// Not cmd.StdoutPipe, which is closed when the process ends, before its last output is read.
 	out, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	p.cmd.Stdout = theirs
 	err = p.start(o)
-	theirs.Close() //nolint:errcheck // the process has it now
+	theirs.Close() //nolint:errcheck // the process has a copy
 	return p, in, out, err
 }
 
@@ -69,7 +69,7 @@ func (p *Process) run(o Options, name, binary string, args []string) error {
 	return p.start(o)
 }
 
-// prepare makes the command; what it prints goes to the log.
+// prepare builds the command; its output goes to the log.
 func (p *Process) prepare(o Options, name, binary string, args []string) error {
 	log := filepath.Join(o.Dir, name+".log")
 	out, err := os.Create(log)
@@ -90,23 +90,23 @@ func (p *Process) prepare(o Options, name, binary string, args []string) error {
 }
 
 func (p *Process) start(o Options) error {
-	defer p.printed.Close() //nolint:errcheck // the process has it now
+	defer p.printed.Close() //nolint:errcheck // the process has a copy
 	started := make(chan error)
 	go func() { // Stop waits for it
 		defer close(p.ended)
 		runtime.LockOSThread() // for good: the thread ends with this goroutine
-		err := startOn(p.cmd, o.CPUs, o.Nice)
+		err := startPinned(p.cmd, o.CPUs, o.Nice)
 		started <- err
 		if err == nil {
-			p.cmd.Wait() //nolint:errcheck // whoever waits for the process looks at its log
+			p.cmd.Wait() //nolint:errcheck // callers that need the reason read the log
 		}
 	}()
 	return <-started
 }
 
-// Await asks until the process answers; it ends one that does not.
+// Await calls ask until it succeeds; it stops the process if it never does.
 func (p *Process) Await(ctx context.Context, ask func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
@@ -117,19 +117,19 @@ func (p *Process) Await(ctx context.Context, ask func() error) error {
 		}
 		select {
 		case <-p.ended:
-			return fmt.Errorf("it ended: %s", p.Log())
+			return fmt.Errorf("process ended: %s", p.Log())
 		case <-ctx.Done():
 			p.Stop()
-			return fmt.Errorf("it does not serve: %w: %s", err, p.Log())
+			return fmt.Errorf("process does not serve: %w: %s", err, p.Log())
 		case <-poll.C:
 		}
 	}
 }
 
-// PID is the system's number of the process.
+// PID returns the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Log is the end of what the process printed.
+// Log returns the end of the process's output.
 func (p *Process) Log() string {
 	text, err := os.ReadFile(p.log)
 	if err != nil {
@@ -138,7 +138,7 @@ func (p *Process) Log() string {
 	return string(text[max(0, len(text)-2000):])
 }
 
-// Running tells whether the process has not ended.
+// Running reports whether the process is still running.
 func (p *Process) Running() bool {
 	select {
 	case <-p.ended:
@@ -148,20 +148,20 @@ func (p *Process) Running() bool {
 	}
 }
 
-// stopTime is how long a daemon may take to stop in order.
-const stopTime = 20 * time.Second
+// stopTimeout is the time limit for a daemon to stop by itself.
+const stopTimeout = 20 * time.Second
 
-// Stop ends the process, in order if it can, and waits until it is gone.
+// Stop terminates the process, kills it if it takes too long, and waits until it has ended.
 func (p *Process) Stop() {
 	p.signal(syscall.SIGTERM)
 	select {
 	case <-p.ended:
-	case <-time.After(stopTime):
+	case <-time.After(stopTimeout):
 		p.Kill()
 	}
 }
 
-// Kill ends the process at once.
+// Kill kills the process.
 func (p *Process) Kill() {
 	p.signal(syscall.SIGKILL)
 	<-p.ended

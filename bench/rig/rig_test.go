@@ -72,8 +72,8 @@ func TestUsageGrowsWithWork(t *testing.T) {
 	}
 }
 
-func TestProcessIsSpokenWithAndEnds(t *testing.T) {
-	p, in, out, err := Converse(Options{Dir: t.TempDir()}, "echo", "cat")
+func TestStartPiped(t *testing.T) {
+	p, in, out, err := StartPiped(Options{Dir: t.TempDir()}, "echo", "cat")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestProcessDiesWithTheProgramThatStartedIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(orphan, t.TempDir())
-	p, in, out, err := Converse(Options{Dir: t.TempDir()}, "parent", self)
+	p, in, out, err := StartPiped(Options{Dir: t.TempDir()}, "parent", self)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Command chaos makes faults in a cluster of real daemons while players edit, and judges whether anything that was
-// acknowledged was lost. See package chaos, and docs/reliability.md.
+// Command chaos injects faults into a cluster of real daemons while players edit, and checks whether any acknowledged
+// edit was lost. See package chaos, and docs/reliability.md.
 package main
 
 import (
@@ -19,9 +19,9 @@ import (
 	"github.com/voxelpopuli/voxeld/chaos"
 )
 
-// Exit codes: 0, nothing was found.
+// Exit codes: 0 if the run found no violation.
 const (
-	exitFound = 1 // something that must not be, or the run could not be made
+	exitFound = 1 // a violation was found, or the run failed
 	exitUsage = 2
 )
 
@@ -32,15 +32,15 @@ func run(args []string) int {
 	defer stop()
 	flags := pflag.NewFlagSet("chaos", pflag.ContinueOnError)
 	o := chaos.Options{}
-	flags.IntVar(&o.Events, "events", 0, "faults to make (default: the scenario's)")
-	flags.Uint64Var(&o.Seed, "seed", uint64(time.Now().UnixNano()%1_000_000), "of the driver's random choices")
-	flags.IntVar(&o.Nodes, "nodes", 5, "daemons")
+	flags.IntVar(&o.Events, "events", 0, "number of faults (default: the scenario's)")
+	flags.Uint64Var(&o.Seed, "seed", uint64(time.Now().UnixNano()%1_000_000), "seed of the driver's random choices")
+	flags.IntVar(&o.Nodes, "nodes", 5, "number of daemons")
 	flags.Float64Var(&o.Rate, "rate", 200, "edits a second")
 	flags.StringVar(&o.Binary, "voxeld", "bin/voxeld", "the daemon's binary")
 	flags.StringVar(&o.Out, "out", "", "directory for ledger, logs, report and histories (default: one in the system's temporary directory)")
-	flags.StringVar(&o.LogLevel, "log-level", "info", "of the daemons")
-	flags.DurationVar(&o.Limit, "limit", 0, "make no more faults after that time")
-	verbose := flags.BoolP("verbose", "v", false, "tell what every player does")
+	flags.StringVar(&o.LogLevel, "log-level", "info", "log level of the daemons")
+	flags.DurationVar(&o.Limit, "limit", 0, "inject no more faults after this time")
+	verbose := flags.BoolP("verbose", "v", false, "log what every player does")
 	flags.Usage = func() {
 		fmt.Fprintf(os.Stderr, "usage: chaos [scenario…] [flags]\n\nscenarios (default: all):\n%s\n%s", chaos.About(), flags.FlagUsages())
 	}
@@ -72,7 +72,7 @@ func run(args []string) int {
 	return code
 }
 
-// runOne makes one run, and tells whether it passed.
+// runOne makes one run, and reports whether it passed.
 func runOne(ctx context.Context, name string, o chaos.Options, logger *slog.Logger) bool {
 	o.Scenario = name
 	if o.Out == "" {
@@ -95,7 +95,7 @@ func runOne(ctx context.Context, name string, o chaos.Options, logger *slog.Logg
 	return !report.Failed
 }
 
-// again is the command that makes the run once more.
+// again returns the command that repeats the run.
 func again(name string, o chaos.Options) string {
 	words := []string{name}
 	if o.Events > 0 {

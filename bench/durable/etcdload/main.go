@@ -1,9 +1,9 @@
-// Command etcdload writes to an etcd cluster as fast as it acknowledges, and prints one line of JSON: the yardstick
-// beside which package durable measures voxeld. It is a module of its own, so that etcd's client does not choose the
-// versions of our libraries.
+// Command etcdload writes to an etcd cluster as fast as it acknowledges, and prints one line of JSON. Command durable
+// compares voxeld with it. It is a module of its own, so that etcd's client does not choose the versions of our
+// libraries.
 //
-// It is fair to etcd: connections are opened before the measuring and kept, they are shared by many writers as its own
-// benchmark does, and they go straight to the leader, which saves a hop.
+// It is fair to etcd: connections are opened before the measurement and kept, they are shared by many writers as in
+// etcd's own benchmark, and they go straight to the leader, which saves a hop.
 package main
 
 import (
@@ -100,13 +100,13 @@ func run(endpoints []string, writers, conns, size int, warm, duration time.Durat
 	}, nil
 }
 
-// leaderOf gives the endpoint of the member that leads.
+// leaderOf returns the endpoint of the member that leads.
 func leaderOf(endpoints []string) (string, error) {
 	c, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: 5 * time.Second})
 	if err != nil {
 		return "", err
 	}
-	defer c.Close() //nolint:errcheck // asked
+	defer c.Close() //nolint:errcheck // the answer has been read
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	for _, e := range endpoints {

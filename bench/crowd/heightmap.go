@@ -14,28 +14,28 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Atlas knows how high the land is: on which height feet stand when they come from above, and see nothing but sky.
-// Players share it, so that each chunk is unpacked once in a run. Safe for concurrent use.
-type Atlas struct {
+// HeightMap holds the height of the land: for each column, where feet stand that come from above. Players share it, so
+// that each chunk is unpacked once in a run. It is safe for concurrent use.
+type HeightMap struct {
 	mu struct {
 		sync.Mutex
-		lands map[grid.ChunkPos]*land
+		chunks map[grid.ChunkPos]*chunkHeights
 	}
 }
 
-// land holds the height of each column, at [32*x + z].
-type land [grid.ChunkSize * grid.ChunkSize]int16
+// chunkHeights holds the height of each column, at [32*x + z].
+type chunkHeights [grid.ChunkSize * grid.ChunkSize]int16
 
-// NewAtlas returns an empty atlas.
-func NewAtlas() *Atlas {
-	a := &Atlas{}
-	a.mu.lands = make(map[grid.ChunkPos]*land)
+// NewHeightMap returns an empty height map.
+func NewHeightMap() *HeightMap {
+	a := &HeightMap{}
+	a.mu.chunks = make(map[grid.ChunkPos]*chunkHeights)
 	return a
 }
 
-// put unpacks a chunk, unless it is known.
-func (a *Atlas) put(m wire.ChunkData) error {
-	if a.land(m.Chunk) != nil {
+// add unpacks a chunk, unless the height map has it.
+func (a *HeightMap) add(m wire.ChunkData) error {
+	if a.chunk(m.Chunk) != nil {
 		return nil
 	}
 	plain, err := wire.UnpackChunk(m.Data)
@@ -46,7 +46,7 @@ func (a *Atlas) put(m wire.ChunkData) error {
 	if err != nil {
 		return fmt.Errorf("decode chunk %v: %w", m.Chunk, err)
 	}
-	l := new(land)
+	l := new(chunkHeights)
 	for x := range grid.ChunkSize {
 		for z := range grid.ChunkSize {
 			y := c.Height()
@@ -56,14 +56,14 @@ func (a *Atlas) put(m wire.ChunkData) error {
 			l[grid.ChunkSize*x+z] = int16(y)
 		}
 	}
-	a.keep(m.Chunk, l)
+	a.store(m.Chunk, l)
 	return nil
 }
 
-// putOriginal decodes a chunk from a line of CHUNK_DATA, unless it is known. Its heights are those of the original
-// protocol: 0 to 32.
-func (a *Atlas) putOriginal(at grid.ChunkPos, line []byte) error {
-	if a.land(at) != nil {
+// addOriginal decodes a chunk from a line of CHUNK_DATA, unless the height map has it. Its heights are those of the
+// original protocol: 0 to 32.
+func (a *HeightMap) addOriginal(at grid.ChunkPos, line []byte) error {
+	if a.chunk(at) != nil {
 		return nil
 	}
 	packet, err := wire.DecodePacket(line)
@@ -72,9 +72,9 @@ func (a *Atlas) putOriginal(at grid.ChunkPos, line []byte) error {
 	}
 	m, ok := packet.(wire.ChunkContents)
 	if !ok || m.Chunk != at {
-		return fmt.Errorf("decode chunk %v: %T of another one", at, packet)
+		return fmt.Errorf("decode chunk %v: unexpected %T", at, packet)
 	}
-	l := new(land)
+	l := new(chunkHeights)
 	for x := range grid.ChunkSize {
 		for z := range grid.ChunkSize {
 			y := wire.SlabHeight
@@ -84,29 +84,29 @@ func (a *Atlas) putOriginal(at grid.ChunkPos, line []byte) error {
 			l[grid.ChunkSize*x+z] = int16(y)
 		}
 	}
-	a.keep(at, l)
+	a.store(at, l)
 	return nil
 }
 
-func (a *Atlas) keep(at grid.ChunkPos, l *land) {
+func (a *HeightMap) store(at grid.ChunkPos, l *chunkHeights) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.mu.lands[at] = l
+	a.mu.chunks[at] = l
 }
 
 func footing(b chunk.Block) bool { return b.Solid() || b == chunk.Water }
 
-func (a *Atlas) land(at grid.ChunkPos) *land {
+func (a *HeightMap) chunk(at grid.ChunkPos) *chunkHeights {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.mu.lands[at]
+	return a.mu.chunks[at]
 }
 
-// bodyHalf is half a body's width, and a hair more.
+// bodyHalf is half a body's width, with a small margin.
 const bodyHalf = .32
 
-// stand is the height of feet at (x, z): on the highest column under the body, all of which lie in this chunk.
-func (l *land) stand(x, z float64) float64 {
+// standingHeight returns the height of feet at (x, z): on the highest column under the body, all of which lie in this chunk.
+func (l *chunkHeights) standingHeight(x, z float64) float64 {
 	top := int16(0)
 	for _, dx := range [2]float64{-bodyHalf, bodyHalf} {
 		for _, dz := range [2]float64{-bodyHalf, bodyHalf} {
@@ -122,9 +122,9 @@ func floor(v float64) int32 { return int32(math.Floor(v)) }
 
 func chunkOf(p wire.Pose) grid.ChunkPos { return grid.Pos{X: floor(p.X), Z: floor(p.Z)}.Chunk() }
 
-// Survey joins a server as one player with the widest view, waits for the land around where he is put, and leaves.
-// It returns the chunk that he was put in. Every chunk within radius of it is in the atlas then.
-func (a *Atlas) Survey(ctx context.Context, target string, radius int) (spawn grid.ChunkPos, err error) {
+// Survey joins a server as one player with the widest view, waits for the land around them, and leaves. It returns
+// the chunk in which they entered. The height map then has every chunk within radius of it.
+func (a *HeightMap) Survey(ctx context.Context, target string, radius int) (spawn grid.ChunkPos, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", target)
@@ -135,18 +135,18 @@ func (a *Atlas) Survey(ctx context.Context, target string, radius int) (spawn gr
 	stop := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // the read reports it
 	defer stop()
 	in := bufio.NewReaderSize(c, 64<<10)
-	at, err := binary{}.enter(c, in, "surveyor", min(max(radius, 1), wire.MaxView), a)
+	at, err := cborCodec{}.enter(c, in, "surveyor", min(max(radius, 1), wire.MaxView), a)
 	if err != nil {
 		return spawn, fmt.Errorf("survey: %w", err)
 	}
 	spawn = chunkOf(at.pose)
 	for !a.covers(spawn, min(radius, wire.MaxView)) {
-		m, err := hear(in)
+		m, err := readMessage(in)
 		if err != nil {
 			return spawn, fmt.Errorf("survey: %w", err)
 		}
 		if data, ok := m.(wire.ChunkData); ok {
-			if err := a.put(data); err != nil {
+			if err := a.add(data); err != nil {
 				return spawn, fmt.Errorf("survey: %w", err)
 			}
 		}
@@ -154,10 +154,10 @@ func (a *Atlas) Survey(ctx context.Context, target string, radius int) (spawn gr
 	return spawn, nil
 }
 
-func (a *Atlas) covers(middle grid.ChunkPos, radius int) bool {
+func (a *HeightMap) covers(middle grid.ChunkPos, radius int) bool {
 	for x := -radius; x <= radius; x++ {
 		for z := -radius; z <= radius; z++ {
-			if a.land(grid.ChunkPos{X: middle.X + int32(x), Z: middle.Z + int32(z)}) == nil {
+			if a.chunk(grid.ChunkPos{X: middle.X + int32(x), Z: middle.Z + int32(z)}) == nil {
 				return false
 			}
 		}

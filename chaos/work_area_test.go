@@ -7,15 +7,15 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// What spots want edited is within the reach of a player over the plot's middle, in the spot's region, in the area that
-// is read, and no plot is worked on twice before all were.
-func TestSpots(t *testing.T) {
+// Edits of a work area are within the reach of a player over the plot's middle, in the work area's region, and in the area that
+// is read. No plot is worked on twice before all were.
+func TestWorkAreas(t *testing.T) {
 	cells := make(map[string]bool)
-	for n := range spots {
-		s := newSpot(n, 1)
+	for n := range workAreas {
+		s := newWorkArea(n, 1)
 		cells[s.cell()] = true
 		seen := make(map[grid.Pos]int)
-		for i := range plotsAlong * plotsAlong * editsPerPlot {
+		for i := range plotsPerSide * plotsPerSide * editsPerPlot {
 			plot, x, z := s.middle()
 			if plot != i/editsPerPlot {
 				t.Fatalf("edit %d is of plot %d", i, plot)
@@ -25,7 +25,7 @@ func TestSpots(t *testing.T) {
 				t.Fatalf("edit %d at %v: %v, cell %s, want %s", i, pos, ok, cellOf(pos), s.cell())
 			}
 			if pos.X >= spawnX-1 && pos.X <= spawnX+1 && pos.Z >= spawnZ-1 && pos.Z <= spawnZ+1 {
-				t.Fatalf("%v is in the way of whoever climbs from the spawn", pos)
+				t.Fatalf("%v is in the way of players who climb from the spawn", pos)
 			}
 			if before, ok := seen[pos]; ok && before != plot {
 				t.Fatalf("%v is of plots %d and %d", pos, before, plot)
@@ -41,10 +41,10 @@ func TestSpots(t *testing.T) {
 			}
 		}
 		if _, _, ok := s.edit(0); ok {
-			t.Error("a plot of the past is edited")
+			t.Error("an edit in an earlier plot")
 		}
 	}
-	if len(cells) != spots {
-		t.Errorf("the spots are in the regions %v", cells)
+	if len(cells) != workAreas {
+		t.Errorf("the work areas are in the regions %v", cells)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// A player joins in the order that docs/protocol.md asks for, and stands on the land that they were sent.
+// A player joins in the order that docs/protocol.md specifies, and stands on the land that they received.
 func TestOriginalEnters(t *testing.T) {
 	at := grid.ChunkPos{X: -2, Z: 3}
 	client, server := net.Pipe()
@@ -42,16 +42,16 @@ func TestOriginalEnters(t *testing.T) {
 		}
 		said <- string(h.Purpose) + " " + h.Player + " " + string(line)
 	}()
-	atlas := NewAtlas()
+	heights := NewHeightMap()
 	in := bufio.NewReader(client)
-	a, err := original{at}.enter(client, in, "ada", 1, atlas)
+	a, err := originalCodec{at}.enter(client, in, "ada", 1, heights)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, want := <-said, `connect ada {"type":1,"args":[-2,3],"player":"ada"}`; got != want {
 		t.Errorf("the client said %s, want %s", got, want)
 	}
-	if a.player != "ada" || chunkOf(a.pose) != at || a.pose.Y != 7 || atlas.land(at) == nil {
+	if a.player != "ada" || chunkOf(a.pose) != at || a.pose.Y != 7 || heights.chunk(at) == nil {
 		t.Errorf("arrived as %+v", a)
 	}
 	if rest, _ := in.Peek(in.Buffered()); !strings.HasPrefix(`{"type":1`, string(rest)) {
@@ -59,7 +59,7 @@ func TestOriginalEnters(t *testing.T) {
 	}
 }
 
-// answer writes to the client, and returns the line that they say next.
+// answer writes to the client, and returns the line that it sends next.
 func answer(in *bufio.Reader, server net.Conn, text string) ([]byte, error) {
 	if _, err := io.WriteString(server, text); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func answer(in *bufio.Reader, server net.Conn, text string) ([]byte, error) {
 	return wire.ReadLine(in, wire.MaxLine)
 }
 
-func TestOriginalCut(t *testing.T) {
+func TestOriginalSplit(t *testing.T) {
 	for _, c := range []struct {
 		in, message, rest string
 		whole, bad        bool
@@ -78,14 +78,14 @@ func TestOriginalCut(t *testing.T) {
 		{in: "{}\n{\"t", message: "{}", rest: `{"t`, whole: true},
 		{in: strings.Repeat("1", wire.MaxServerLine+1), bad: true},
 	} {
-		message, rest, err := original{}.cut([]byte(c.in))
+		message, rest, err := originalCodec{}.split([]byte(c.in))
 		if (err != nil) != c.bad || (message != nil) != c.whole || string(message) != c.message || string(rest) != c.rest {
 			t.Errorf("cut(%.40q) = %q, %.40q, %v", c.in, message, rest, err)
 		}
 	}
 }
 
-func TestOriginalLook(t *testing.T) {
+func TestOriginalDecode(t *testing.T) {
 	for _, c := range []struct {
 		line, player string
 		pose         wire.Pose
@@ -100,23 +100,23 @@ func TestOriginalLook(t *testing.T) {
 		{line: `ok`, bad: true},
 	} {
 		seen, pose := "", wire.Pose{}
-		frame, err := original{}.look(new(wire.Scene), []byte(c.line), func(id string, p wire.Pose) { seen, pose = id, p })
+		frame, err := originalCodec{}.decode(new(wire.Scene), []byte(c.line), func(id string, p wire.Pose) { seen, pose = id, p })
 		if frame != c.frame || (err != nil) != c.bad || seen != c.player || pose != c.pose {
 			t.Errorf("look(%s) = %v, %v; saw %q at %+v", c.line, frame, err, seen, pose)
 		}
 	}
 }
 
-// What a player sends is on the grid, whatever they do, and comes back from its line as it was.
+// A player's moves stay on the grid, and decoding a move's line returns the same position.
 func TestOriginalMovesAreExact(t *testing.T) {
-	land := new(land)
+	land := new(chunkHeights)
 	for i := range land {
 		land[i] = int16(i * 7 % 5)
 	}
-	b := body{rng: rand.New(rand.NewPCG(1, 2)), speed: 4, land: land, grain: originalGrain, pose: wire.Pose{X: 3.3, Y: 20, Z: 4.4}}
+	b := mover{rng: rand.New(rand.NewPCG(1, 2)), speed: 4, heights: land, grain: originalGrain, pose: wire.Pose{X: 3.3, Y: 20, Z: 4.4}}
 	for i := range 2000 {
 		b.step(.05)
-		line, err := original{}.appendMove(nil, b.pose)
+		line, err := originalCodec{}.appendMove(nil, b.pose)
 		if err != nil {
 			t.Fatal(err)
 		}

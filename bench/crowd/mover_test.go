@@ -10,19 +10,18 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Whoever walks or flies here is never corrected: the server's own rules take every move, and no body is ever inside
-// of a column.
+// The server's own rules accept every move of players who walk or fly here, and no body is ever inside a column.
 func TestMovesAreHonest(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		home := grid.ChunkPos{X: int32(rng.IntN(5)) - 2, Z: int32(rng.IntN(5)) - 2}
-		land := new(land)
+		land := new(chunkHeights)
 		for i := range land {
 			land[i] = int16(40 + rng.IntN(1+int(seed)%9))
 		}
-		b := body{rng: rng, speed: 4, sky: 134, home: home, land: land, pose: wire.Pose{X: .5, Y: 60, Z: .5}}
+		b := mover{rng: rng, speed: 4, sky: 134, home: home, heights: land, pose: wire.Pose{X: .5, Y: 60, Z: .5}}
 		if seed%5 == 0 {
-			b.land, b.base = nil, 300
+			b.heights, b.base = nil, 300
 		}
 		motion := player.NewMotion(player.Rules{Burst: 2}, 0, b.pose.X, b.pose.Y, b.pose.Z)
 		arrived := false
@@ -32,15 +31,15 @@ func TestMovesAreHonest(t *testing.T) {
 			if ok, why := motion.Check(time.Duration(i+1)*50*time.Millisecond, p.X, p.Y, p.Z, p.Yaw, p.Pitch); !ok {
 				t.Fatalf("seed %d, step %d: %s at %+v", seed, i, why, p)
 			}
-			if b.land == nil || chunkOf(p) != home || b.aloft {
+			if b.heights == nil || chunkOf(p) != home || b.flying {
 				continue
 			}
 			arrived = true
-			if ground := land.stand(p.X, p.Z); p.Y < ground {
+			if ground := land.standingHeight(p.X, p.Z); p.Y < ground {
 				t.Fatalf("seed %d, step %d: feet at %v, within a column of %v", seed, i, p.Y, ground)
 			}
 		}
-		if b.land != nil && !arrived {
+		if b.heights != nil && !arrived {
 			t.Errorf("seed %d: never arrived in %v", seed, home)
 		}
 	}

@@ -17,9 +17,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// clump is what a node's writers have in common who write into one region: the link, over which their edits go together
-// as a gateway's do.
-type clump struct {
+// regionClient is the region link that a node's writers in one region share, as the players of a gateway do.
+type regionClient struct {
 	link region.Link
 	at   grid.ChunkPos
 	wake chan struct{}
@@ -32,10 +31,10 @@ type clump struct {
 	}
 }
 
-func newClump(ctx context.Context, link region.Link, at grid.ChunkPos) (*clump, error) {
-	c := &clump{link: link, at: at, wake: make(chan struct{}, 1)}
+func newRegionClient(ctx context.Context, link region.Link, at grid.ChunkPos) (*regionClient, error) {
+	c := &regionClient{link: link, at: at, wake: make(chan struct{}, 1)}
 	c.mu.waiting = make(map[player.ID]chan wire.EditResult)
-	// The gateway of somebody who edits a chunk watches it.
+	// A gateway watches the chunks that its players edit.
 	if err := link.Send(wire.ToRegion{Watch: []grid.ChunkPos{at}}); err != nil {
 		return nil, err
 	}
@@ -44,7 +43,7 @@ func newClump(ctx context.Context, link region.Link, at grid.ChunkPos) (*clump, 
 	return c, nil
 }
 
-func (c *clump) send(ctx context.Context) {
+func (c *regionClient) send(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -65,7 +64,7 @@ func (c *clump) send(ctx context.Context) {
 	}
 }
 
-func (c *clump) receive(ctx context.Context) {
+func (c *regionClient) receive(ctx context.Context) {
 	for {
 		frame, err := c.link.Receive(ctx)
 		if err == nil && frame.Closed != "" {
@@ -85,7 +84,7 @@ func (c *clump) receive(ctx context.Context) {
 	}
 }
 
-func (c *clump) fail(err error) {
+func (c *regionClient) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.broken == nil {
@@ -97,8 +96,8 @@ func (c *clump) fail(err error) {
 	}
 }
 
-// put has one edit committed.
-func (c *clump) put(e wire.Intent, answers chan wire.EditResult) error {
+// commit commits one edit.
+func (c *regionClient) commit(e wire.Intent, answers chan wire.EditResult) error {
 	c.mu.Lock()
 	c.mu.out = append(c.mu.out, e)
 	c.mu.Unlock()
@@ -113,13 +112,13 @@ func (c *clump) put(e wire.Intent, answers chan wire.EditResult) error {
 	case r.Refused != "":
 		return fmt.Errorf("edit refused: %s", r.Refused)
 	case r.Seq != e.Seq:
-		return fmt.Errorf("edit %d was answered as %d", e.Seq, r.Seq)
+		return fmt.Errorf("answer to edit %d has sequence %d", e.Seq, r.Seq)
 	}
 	return nil
 }
 
-// write has so many writers write, spread over the regions that are led here.
-func (n *benchNode) write(ctx context.Context, o order) ([]time.Duration, error) {
+// write runs so many writers, spread over the regions that are led here.
+func (n *benchNode) write(ctx context.Context, o command) ([]time.Duration, error) {
 	begin := time.Now().Add(o.Warm)
 	end := begin.Add(o.Duration)
 	if o.Profile != "" {
@@ -127,7 +126,7 @@ func (n *benchNode) write(ctx context.Context, o order) ([]time.Duration, error)
 		if err != nil {
 			return nil, err
 		}
-		defer file.Close() //nolint:errcheck // a profile for a person
+		defer file.Close() //nolint:errcheck // a profile, for reading by a person
 		if err := pprof.StartCPUProfile(file); err != nil {
 			return nil, err
 		}
@@ -140,7 +139,7 @@ func (n *benchNode) write(ctx context.Context, o order) ([]time.Duration, error)
 		c := n.adopted[w%len(n.adopted)]
 		all.Go(func() {
 			var err error
-			took[w], err = c.writer(ctx, w, newBeat(o.Rate, w, o.Writers), begin, end)
+			took[w], err = c.writer(ctx, w, newPacer(o.Rate, w, o.Writers), begin, end)
 			if err != nil {
 				failed <- err
 			}
@@ -155,8 +154,8 @@ func (n *benchNode) write(ctx context.Context, o order) ([]time.Duration, error)
 	}
 }
 
-// writer puts one block and another at a place of its own, by turns.
-func (c *clump) writer(ctx context.Context, w int, pace beat, begin, end time.Time) (took []time.Duration, err error) {
+// writer alternates two blocks at its own position.
+func (c *regionClient) writer(ctx context.Context, w int, pace pacer, begin, end time.Time) (took []time.Duration, err error) {
 	e := wire.Intent{
 		Player: player.GuestID(string(binary.BigEndian.AppendUint32([]byte("writer"), uint32(w)))),
 		Seq:    uint64(time.Now().UnixMicro()),
@@ -179,7 +178,7 @@ func (c *clump) writer(ctx context.Context, w int, pace beat, begin, end time.Ti
 		}
 		e.Seq++
 		e.Block = blocks[e.Seq%2]
-		if err := c.put(e, answers); err != nil {
+		if err := c.commit(e, answers); err != nil {
 			return nil, err
 		}
 		if done := time.Now(); start.After(begin) && done.Before(end) {

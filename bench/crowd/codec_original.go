@@ -13,22 +13,22 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// original speaks VoxelPopuli's own protocol (docs/protocol.md, section 3) with the server of one chunk. Players are
+// originalCodec is VoxelPopuli's own protocol (docs/protocol.md, section 3), with the server of one chunk. Players are
 // registered in that chunk, and never leave it.
-type original struct{ at grid.ChunkPos }
+type originalCodec struct{ at grid.ChunkPos }
 
 // originalGrain is the grid of the positions that players of the original protocol send, in blocks. Its multiples are
-// exact in decimal and in binary, so that a position that is relayed unchanged is equal to the one that was sent.
+// exact in decimal and in binary, so a position that is relayed unchanged equals the one that was sent.
 const originalGrain = 1. / 64
 
-// How the lines begin that a player waits for when they join.
+// The beginnings of the lines that a joining player waits for.
 var (
 	chunkDataHead = []byte(`{"type":5,`)
 	timeHead      = []byte(`{"type":6,`)
 )
 
-// enter connects, waits for the land, registers, and waits for the first TIME: only registered players are sent it.
-func (o original) enter(c net.Conn, in *bufio.Reader, name string, _ int, land *Atlas) (a arrival, err error) {
+// enter connects, waits for the land, registers, and waits for the first TIME, which only registered players receive.
+func (o originalCodec) enter(c net.Conn, in *bufio.Reader, name string, _ int, land *HeightMap) (a arrival, err error) {
 	hello, err := wire.AppendHandshake(nil, wire.Handshake{Purpose: wire.PurposeConnect, Chunk: o.at, Player: name})
 	if err != nil {
 		return a, err
@@ -47,7 +47,7 @@ func (o original) enter(c net.Conn, in *bufio.Reader, name string, _ int, land *
 	if err != nil {
 		return a, fmt.Errorf("await land: %w", err)
 	}
-	if err := land.putOriginal(o.at, line); err != nil {
+	if err := land.addOriginal(o.at, line); err != nil {
 		return a, err
 	}
 	register, err := wire.AppendPacket(nil, wire.PlayerRegister{Player: name, Chunk: o.at})
@@ -60,13 +60,13 @@ func (o original) enter(c net.Conn, in *bufio.Reader, name string, _ int, land *
 	if _, err := await(in, timeHead); err != nil {
 		return a, fmt.Errorf("await registration: %w", err)
 	}
-	// The protocol does not say where a player is: their first move does.
+	// The protocol does not transmit the player's position: their first move sets it.
 	corner := o.at.Origin()
 	place := func(from int32) float64 {
 		return float64(from) + edgeInset + rand.Float64()*(grid.ChunkSize-2*edgeInset)
 	}
 	a = arrival{player: name, pose: wire.Pose{X: place(corner.X), Z: place(corner.Z)}, height: wire.SlabHeight, grain: originalGrain}
-	a.pose.Y = land.land(o.at).stand(a.pose.X, a.pose.Z)
+	a.pose.Y = land.chunk(o.at).standingHeight(a.pose.X, a.pose.Z)
 	return a, nil
 }
 
@@ -80,12 +80,12 @@ func await(in *bufio.Reader, head []byte) ([]byte, error) {
 	}
 }
 
-// appendMove writes a PLAYER_MOVE. It leaves the name out, which the server has from the handshake.
-func (original) appendMove(dst []byte, pose wire.Pose) ([]byte, error) {
+// appendMove encodes a PLAYER_MOVE without the name, which the server has from the handshake.
+func (originalCodec) appendMove(dst []byte, pose wire.Pose) ([]byte, error) {
 	return wire.AppendPacket(dst, wire.PlayerMove{X: pose.X, Y: pose.Y, Z: pose.Z, Yaw: wire.OriginalYaw(pose.Yaw)})
 }
 
-func (original) cut(received []byte) (message, rest []byte, err error) {
+func (originalCodec) split(received []byte) (message, rest []byte, err error) {
 	i := bytes.IndexByte(received, '\n')
 	if i > wire.MaxServerLine || i < 0 && len(received) > wire.MaxServerLine {
 		return nil, nil, errors.New("line too long")
@@ -96,8 +96,8 @@ func (original) cut(received []byte) (message, rest []byte, err error) {
 	return received[:i], received[i+1:], nil
 }
 
-// look takes TIME for a frame: the server sends one each tick.
-func (original) look(_ *wire.Scene, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error) {
+// decode treats TIME as a frame: the server sends one each tick.
+func (originalCodec) decode(_ *wire.Scene, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error) {
 	if bytes.HasPrefix(message, chunkDataHead) { // not worth decoding
 		return false, nil
 	}
@@ -114,6 +114,6 @@ func (original) look(_ *wire.Scene, message []byte, see func(player string, pose
 	return false, nil
 }
 
-func (o original) chunk(message []byte) (at grid.ChunkPos, ok bool) {
+func (o originalCodec) chunk(message []byte) (at grid.ChunkPos, ok bool) {
 	return o.at, bytes.HasPrefix(message, chunkDataHead) // a connection is to one chunk
 }

@@ -1,0 +1,133 @@
+package crowd
+
+import (
+	"math"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// sampler is the state of a sample.
+type sampler struct {
+	scene    wire.Scene
+	received []byte // not yet decoded
+	shown    map[string]wire.Pose
+	last     time.Time // the last frame with moves
+	bit      uint64    // of sentMove.received
+	seen     uint64    // avatars so far, to choose those whose delay is measured
+}
+
+func newSampler(sample int) *sampler {
+	return &sampler{shown: make(map[string]wire.Pose), bit: 1 << sample}
+}
+
+const (
+	// delayEvery is the number of sightings of which one is measured for its delay.
+	delayEvery = 8
+	// errorChecks is the number of players that a sample checks each time.
+	errorChecks = 32
+	// samePlace is the largest distance, in blocks, between a shown pose and the sent one: the wire quantises poses.
+	// It is less than half a step of any walk.
+	samePlace = .1
+)
+
+// readSample reads and decodes what a sample received. The crowd's lock is held.
+func (c *Crowd) readSample(p *client) {
+	n, ok := c.read(p)
+	if !ok {
+		return
+	}
+	now := time.Now()
+	e := p.sampler
+	e.received = append(e.received, c.buffer[:n]...)
+	rest := e.received
+	for {
+		message, left, err := c.codec.split(rest)
+		if err != nil {
+			c.remove(p, err)
+			return
+		}
+		if message == nil {
+			break
+		}
+		rest = left
+		frame, err := c.codec.decode(&e.scene, message, func(id string, pose wire.Pose) { c.recordSighting(p, id, pose, now) })
+		if err != nil {
+			c.remove(p, err)
+			return
+		}
+		if frame {
+			c.mu.Frames++
+			if !e.last.IsZero() {
+				c.mu.Gap.Add(now.Sub(e.last).Seconds())
+			}
+			e.last = now
+		}
+	}
+	e.received = append(e.received[:0], rest...)
+}
+
+// recordSighting records where a sample is shown a player, and for some sightings their delay.
+func (c *Crowd) recordSighting(p *client, id string, pose wire.Pose, now time.Time) {
+	e := p.sampler
+	e.shown[id] = pose
+	if c.o.Original != nil {
+		c.receive(p, id, pose, now)
+		return
+	}
+	e.seen++
+	if e.seen%delayEvery != 0 {
+		return
+	}
+	who := c.known[id]
+	if who == nil || who == p {
+		return
+	}
+	if sent, ok := who.history.find(pose); ok {
+		c.mu.Delay[bandOf(distance(p.mover.pose, pose))].Add(now.Sub(sent).Seconds())
+	}
+}
+
+// find returns the time at which the player was last near that place.
+func (t *moveHistory) find(pose wire.Pose) (at time.Time, ok bool) {
+	best := samePlace
+	for i := range t.n {
+		s := &t.at[(t.next-1-i+2*len(t.at))%len(t.at)]
+		if d := distance(s.pose, pose); d < best {
+			best, at, ok = d, s.at, true
+		}
+	}
+	return at, ok
+}
+
+// measureErrors compares where a sample is shown some players with where they really are now. Its times are independent of
+// when frames arrive. The crowd's lock is held.
+func (c *Crowd) measureErrors(p *client) {
+	now := p.sampler.shown
+	if c.o.Original == nil && !p.sampler.last.IsZero() { // session clients extrapolate avatars by their velocity
+		now = make(map[string]wire.Pose, len(now))
+		ticks := time.Since(p.sampler.last).Seconds() / .05
+		p.sampler.scene.Each(ticks, func(id player.ID, pose wire.Pose) { now[id.String()] = pose })
+	}
+	for range min(errorChecks, len(c.all)) {
+		who := c.all[c.rng.IntN(len(c.all))]
+		if who == p || who.history.n == 0 || who.fd < 0 {
+			continue
+		}
+		real := who.history.at[(who.history.next-1+len(who.history.at))%len(who.history.at)].pose
+		ring := bandOf(distance(p.mover.pose, real))
+		c.mu.Looks[ring]++
+		shown, ok := now[who.id]
+		if !ok {
+			c.mu.Unseen[ring]++
+			continue
+		}
+		c.mu.Error[ring].Add(distance(shown, real))
+	}
+}
+
+func distance(a, b wire.Pose) float64 {
+	dx, dy, dz := a.X-b.X, a.Y-b.Y, a.Z-b.Z
+	return math.Sqrt(dx*dx + dy*dy + dz*dz)
+}

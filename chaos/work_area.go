@@ -1,0 +1,146 @@
+package chaos
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// A plot is the space within reach of a player who hovers over its middle: 9×9 columns, 4 blocks high, in the air
+// below the world's top. Some of its blocks are hot: many edits go there, so that players race for them.
+const (
+	plotWide          = 9
+	plotLow, plotHigh = worldHeight - 5, worldHeight - 1 // half open
+	plotsPerSide      = 9                                // a work area is a square of that many plots
+	hotBlocks         = 6
+	editsPerPlot      = 450 // then the work area moves to the next plot, and this one comes to rest
+	workAreaWide      = plotWide * plotsPerSide
+	workAreas         = 4
+	hotShare          = .35
+	areaLow, areaHigh = -workAreaWide, workAreaWide // of all work areas together along x and z, half open
+)
+
+// workArea is an area where some players work together, within one region. Each of the four quadrants around the corner
+// where four regions meet is one. Its plots are worked on one after another: most blocks are written a few times
+// within seconds, and then rest until the end of the run, where a lost edit shows.
+type workArea struct {
+	signX, signZ int32
+
+	mu struct {
+		sync.Mutex
+		rng    *rand.Rand
+		plot   int // counted over the whole run
+		issued int // edits of this plot
+		hot    []grid.Pos
+		next   map[grid.Pos]int // index in palette of the block's next edit
+	}
+}
+
+// palette is the blocks that edits put. A block's edits go through it in turn, so that a block identifies its edit.
+var palette = func() []chunk.Block {
+	var all []chunk.Block
+	for b := chunk.Block(1); b.Known(); b++ {
+		if b.Placeable() {
+			all = append(all, b)
+		}
+	}
+	return append(all, chunk.Air)
+}()
+
+func newWorkArea(n int, seed uint64) *workArea {
+	s := &workArea{signX: 1 - 2*int32(n%2), signZ: 1 - 2*int32(n/2%2)}
+	s.mu.rng = rand.New(rand.NewPCG(seed, uint64(n)))
+	s.mu.next = make(map[grid.Pos]int)
+	s.drawHotBlocks()
+	return s
+}
+
+// cell returns the region that contains all plots of the work area.
+func (s *workArea) cell() string { return cellOf(s.origin()) }
+
+// origin returns the column of the work area that is nearest to the corner.
+func (s *workArea) origin() grid.Pos { return grid.Pos{X: min(s.signX, 0), Z: min(s.signZ, 0)} }
+
+// middle returns the current plot, and the column in its middle.
+func (s *workArea) middle() (plot int, x, z int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x, z = s.column(s.mu.plot)
+	return s.mu.plot, x, z
+}
+
+// column returns the middle of a plot. Plots follow a winding path through the work area.
+func (s *workArea) column(plot int) (x, z int32) {
+	plot %= plotsPerSide * plotsPerSide
+	row, col := plot/plotsPerSide, plot%plotsPerSide
+	if row%2 == 1 {
+		col = plotsPerSide - 1 - col
+	}
+	at := func(i int, sign int32) int32 {
+		v := int32(i*plotWide + plotWide/2)
+		if sign < 0 {
+			return -1 - v
+		}
+		return v
+	}
+	return at(col, s.signX), at(row, s.signZ)
+}
+
+// edit draws the next edit for a player over the middle of a plot; false if the work area has moved on.
+func (s *workArea) edit(plot int) (grid.Pos, chunk.Block, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if plot != s.mu.plot {
+		return grid.Pos{}, 0, false
+	}
+	pos := s.draw()
+	if s.mu.rng.Float64() < hotShare {
+		pos = s.mu.hot[s.mu.rng.IntN(len(s.mu.hot))]
+	}
+	b := palette[s.mu.next[pos]%len(palette)]
+	s.mu.next[pos]++
+	if s.mu.issued++; s.mu.issued == editsPerPlot {
+		s.mu.plot++
+		s.mu.issued = 0
+		s.drawHotBlocks()
+	}
+	return pos, b, true
+}
+
+// drawHotBlocks chooses the plot's hot blocks.
+func (s *workArea) drawHotBlocks() {
+	s.mu.hot = s.mu.hot[:0]
+	for len(s.mu.hot) < hotBlocks {
+		if pos := s.draw(); !slices.Contains(s.mu.hot, pos) {
+			s.mu.hot = append(s.mu.hot, pos)
+		}
+	}
+}
+
+func (s *workArea) draw() grid.Pos {
+	x, z := s.column(s.mu.plot)
+	for {
+		pos := grid.Pos{
+			X: x - plotWide/2 + s.mu.rng.Int32N(plotWide),
+			Y: plotLow + s.mu.rng.Int32N(plotHigh-plotLow),
+			Z: z - plotWide/2 + s.mu.rng.Int32N(plotWide),
+		}
+		if !overSpawn(pos) {
+			return pos
+		}
+	}
+}
+
+// overSpawn reports whether a block there would obstruct players who climb from the spawn: readers, and writers whose
+// record a cut-off gateway cannot load. They would stay below it forever.
+func overSpawn(pos grid.Pos) bool {
+	return max(pos.X-spawnX, spawnX-pos.X, pos.Z-spawnZ, spawnZ-pos.Z) <= 1
+}
+
+// inArea reports whether edits of any work area go there.
+func inArea(pos grid.Pos) bool {
+	return pos.Y >= plotLow && pos.Y < plotHigh && pos.X >= areaLow && pos.X < areaHigh && pos.Z >= areaLow && pos.Z < areaHigh
+}
