@@ -7,16 +7,16 @@ import type { Who } from './hud/title'
 import { Controls } from './input/controls'
 import { MeshScheduler } from './mesh/scheduler'
 import { loadIdentity } from './net/identity'
-import { MAX_VIEW, type Given, type Struck, type Welcome } from './net/protocol'
+import { MAX_VIEW, type GiftEvent, type HitEvent, type Welcome } from './net/protocol'
 import { Session } from './net/session'
 import { Body, EYE, bodyTouchesBlock, type Intent } from './player/body'
-import { Hands, LEFT, MIDDLE, RIGHT } from './player/hands'
+import { BlockInteraction, LEFT, MIDDLE, RIGHT } from './player/block-interaction'
 import { anglesOf } from './player/ray'
 import { Avatars } from './render/avatars'
-import type { Eyes } from './render/eyes'
+import type { Camera } from './render/camera'
 import { View } from './render/view'
 import { debugRows, type Meter } from './debug-rows'
-import { Pace, eased } from './pace'
+import { QualityGovernor, effectiveQuality } from './quality-governor'
 import { saveSettings, type Settings } from './settings'
 import type { TestHook, TestState } from './testhook'
 import { raiseBackdrop } from './world/backdrop'
@@ -43,9 +43,9 @@ export class Game implements TestHook {
   readonly avatars = new Avatars(this.world)
   private readonly hud: Hud
   private readonly controls: Controls
-  private readonly hands: Hands
+  private readonly hands: BlockInteraction
   private readonly sound = new Sound()
-  private readonly pace = new Pace()
+  private readonly pace = new QualityGovernor()
   private readonly meter: Meter = { fps: 0, frames: 0, received: 0, sent: 0, receivedRate: 0, sentRate: 0 }
   private current: Screen = 'title'
   private slot = 0
@@ -99,11 +99,11 @@ export class Game implements TestHook {
       wheeled: (steps) => this.choose((this.slot + steps + 9) % 9),
       freed: () => this.go('menu'),
     })
-    this.hands = new Hands(this.world, this.body, {
+    this.hands = new BlockInteraction(this.world, this.body, {
       edit: (x, y, z, block) => this.session.edit(x, y, z, block, performance.now()),
       inHand: () => this.settings.hotbar[this.slot],
       pick: (block) => this.pick(block),
-      othersTouch: (x, y, z) => this.avatars.some((ax, ay, az) => bodyTouchesBlock(ax, ay, az, x, y, z)),
+      anyoneTouches: (x, y, z) => this.avatars.some((ax, ay, az) => bodyTouchesBlock(ax, ay, az, x, y, z)),
       person: (origin, dir, reach) => this.avatars.aimed(origin, dir, reach),
       hit: (person) => this.session.hit(person.player),
       broke: (x, y, z, block) => {
@@ -226,7 +226,7 @@ export class Game implements TestHook {
     this.session.give(person.player, this.settings.hotbar[this.slot], handful ? HANDFUL : 1)
   }
 
-  private struck({ player, name, to, to_name }: Struck): void {
+  private struck({ player, name, to, to_name }: HitEvent): void {
     this.avatars.act(player, to, true)
     this.hud.chat.deed(...this.pair(player, name, ' hits ', to, to_name))
     this.sound.blow()
@@ -237,7 +237,7 @@ export class Game implements TestHook {
     this.blows++
   }
 
-  private given({ player, name, to, to_name, block, count }: Given): void {
+  private given({ player, name, to, to_name, block, count }: GiftEvent): void {
     this.avatars.act(player, to, false)
     this.hud.chat.deed(...this.pair(player, name, ' gives ', to, to_name), ` ${count} × ${kindOf(block).name}`)
     if (to !== this.session.welcome?.player) return
@@ -262,18 +262,18 @@ export class Game implements TestHook {
     this.view.setFieldOfView(this.settings.fieldOfView)
     this.sound.on = this.settings.sound
     this.save()
-    this.applyPace()
+    this.applyQuality()
   }
 
   /** What is drawn of what the player wants. */
   private drawn() {
-    return eased(this.settings, this.pace.step)
+    return effectiveQuality(this.settings, this.pace.step)
   }
 
-  private applyPace(): void {
+  private applyQuality(): void {
     const { view, renderScale } = this.drawn()
     this.view.setScale(renderScale)
-    this.hud.menu.tellEased(this.settings, { view, renderScale })
+    this.hud.menu.showEffectiveQuality(this.settings, { view, renderScale })
     const welcome = this.session.welcome
     if (!welcome || view === this.askedView) return
     // a grant below what was asked for is the most that this world gives
@@ -299,7 +299,7 @@ export class Game implements TestHook {
     if (inWorld) this.live(now, dt)
     // while land arrives and is meshed, the cores are busy with other things than drawing; an edit is no more than a few meshes
     if (!inWorld || this.meshes.backlog > EDIT_MESHES) this.pace.restart(now)
-    else if (this.pace.frame(now) && this.settings.adaptive) this.applyPace()
+    else if (this.pace.frame(now) && this.settings.adaptive) this.applyQuality()
     const eyes = inWorld ? this.eyes() : this.orbit(now / 1000)
     this.view.look(eyes)
     const aim = inWorld && this.current !== 'menu' ? this.hands.aim : null
@@ -313,7 +313,7 @@ export class Game implements TestHook {
 
   private live(now: number, dt: number): void {
     const { body } = this
-    const turn = this.controls.takeTurn()
+    const turn = this.controls.consumeTurn()
     const factor = TURN * this.settings.sensitivity
     body.yaw = (body.yaw + turn.x * factor) % (2 * Math.PI)
     body.pitch = Math.max(-STEEPEST, Math.min(STEEPEST, body.pitch - turn.y * factor))
@@ -322,7 +322,7 @@ export class Game implements TestHook {
       for (let left = dt; left > 1e-6; left -= STEP) body.step(this.world, intent, Math.min(STEP, left))
       this.makeStepSounds(dt)
     }
-    this.session.tellPose(now)
+    this.session.sendPose(now)
     this.session.drift(now)
     this.hands.look()
     if (this.current !== 'play') return
@@ -341,13 +341,13 @@ export class Game implements TestHook {
     return this.body.onGround ? Math.hypot(this.body.vx, this.body.vz) : 0
   }
 
-  private eyes(): Eyes {
+  private eyes(): Camera {
     const { x, y, z, yaw, pitch } = this.body
     return { x, y: y + EYE, z, yaw, pitch }
   }
 
   /** The camera of the title screen: slowly around the island. */
-  private orbit(seconds: number): Eyes {
+  private orbit(seconds: number): Camera {
     const angle = seconds * 0.04 + 0.6
     const x = Math.cos(angle) * 88
     const z = Math.sin(angle) * 88
@@ -355,7 +355,7 @@ export class Game implements TestHook {
     return { x, y, z, ...anglesOf(-x, 24 - y, -z) }
   }
 
-  private submerged(eyes: Eyes): boolean {
+  private submerged(eyes: Camera): boolean {
     const x = Math.floor(eyes.x)
     const z = Math.floor(eyes.z)
     if (this.world.get(x, Math.floor(eyes.y), z) !== WATER) return false

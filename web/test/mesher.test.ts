@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { lightVolume } from '../src/mesh/light'
 import { WORDS_PER_QUAD, meshSection, type SectionMesh } from '../src/mesh/mesher'
-import { LAYER, MARGIN, WIDTH, takeVolume } from '../src/mesh/volume'
+import { LAYER, MARGIN, WIDTH, copyVolume } from '../src/mesh/volume'
 import { layerOf } from '../src/render/tiles'
 import { WATER } from '../src/world/blocks'
 import { World } from '../src/world/world'
@@ -51,7 +51,7 @@ function quadsOf(words: Uint32Array): Vertex[][] {
 }
 
 function mesh(world: World, section = 0): SectionMesh {
-  const volume = takeVolume(world, 0, 0)
+  const volume = copyVolume(world, 0, 0)
   return meshSection(volume, lightVolume(volume), section)
 }
 
@@ -211,7 +211,7 @@ describe('mesher', () => {
   })
 
   test('a plant takes no light', () => {
-    const volume = takeVolume(worldOf(1, (_x, y) => (y < 4 ? STONE : y < 7 ? REEDS : 0)), 0, 0)
+    const volume = copyVolume(worldOf(1, (_x, y) => (y < 4 ? STONE : y < 7 ? REEDS : 0)), 0, 0)
     expect(lightVolume(volume)[4 * LAYER + MARGIN * WIDTH + MARGIN] >> 4).toBe(15)
   })
 })
@@ -220,7 +220,7 @@ describe('light', () => {
   const index = (x: number, y: number, z: number) => y * LAYER + (z + MARGIN) * WIDTH + x + MARGIN
 
   test('falls from the sky, and fades by one a step under a roof', () => {
-    const volume = takeVolume(worldOf(1, (x, y) => (y < 4 || (y === 8 && x >= 4) ? STONE : 0)), 0, 0)
+    const volume = copyVolume(worldOf(1, (x, y) => (y < 4 || (y === 8 && x >= 4) ? STONE : 0)), 0, 0)
     const light = lightVolume(volume)
     const sky = (x: number) => light[index(x, 5, 9)] >> 4
     expect([2, 3, 4, 5, 6, 10, 17, 18, 19, 30].map(sky)).toEqual([15, 15, 14, 13, 12, 8, 1, 0, 0, 0])
@@ -230,14 +230,14 @@ describe('light', () => {
   test('a lamp in a cave glows around corners, in city-block distance', () => {
     const world = worldOf(1, (x, y, z) => (y === 10 && z === 9 && x >= 5 && x < 25 ? 0 : y === 10 && x === 24 && z > 9 ? 0 : STONE))
     world.set(6, 10, 9, LAMP)
-    const light = lightVolume(takeVolume(world, 0, 0))
+    const light = lightVolume(copyVolume(world, 0, 0))
     const glow = (x: number, z: number) => light[index(x, 10, z)] & 15
     expect([7, 10, 20, 21].map((x) => glow(x, 9))).toEqual([14, 11, 1, 0])
     expect(light[index(10, 10, 9)] >> 4).toBe(0)
   })
 
   test('water dims the light from above', () => {
-    const light = lightVolume(takeVolume(worldOf(1, (_x, y) => (y < 4 ? STONE : y < 14 ? WATER : 0)), 0, 0))
+    const light = lightVolume(copyVolume(worldOf(1, (_x, y) => (y < 4 ? STONE : y < 14 ? WATER : 0)), 0, 0))
     expect([14, 13, 12, 8].map((y) => light[index(3, y, 3)] >> 4)).toEqual([15, 14, 13, 9])
   })
 })

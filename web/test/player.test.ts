@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Body, HALF_WIDTH, bodyTouchesBlock, overlapsSolid, type Intent } from '../src/player/body'
 import { anglesOf, castBody, castRay, direction } from '../src/player/ray'
-import { Track, turn } from '../src/player/track'
+import { InterpolationBuffer, turn } from '../src/player/interpolation-buffer'
 import { boxOf, isAimable } from '../src/world/blocks'
 import { VOID } from '../src/world/world'
 
@@ -214,14 +214,14 @@ describe('track', () => {
   const pose = (x: number, yaw = 0) => ({ x, y: 64, z: 0, yaw, pitch: 0 })
 
   test('moves evenly between poses that come every tick', () => {
-    const track = new Track(pose(0), 0)
+    const track = new InterpolationBuffer(pose(0), 0)
     for (let i = 1; i <= 20; i++) track.add(pose(i * 0.2), i * 50)
     const shown = [0, 10, 20, 30, 40, 50].map((ms) => track.at(950 + ms).x)
     for (let i = 1; i < shown.length; i++) expect(shown[i] - shown[i - 1]).toBeCloseTo(0.04, 5)
   })
 
   test('shows the past by about two ticks, and comes to rest at the newest pose', () => {
-    const track = new Track(pose(0), 0)
+    const track = new InterpolationBuffer(pose(0), 0)
     for (let i = 1; i <= 20; i++) track.add(pose(i), i * 50)
     expect(track.delay).toBeGreaterThanOrEqual(100)
     expect(track.delay).toBeLessThanOrEqual(150)
@@ -230,7 +230,7 @@ describe('track', () => {
   })
 
   test('turns the short way round', () => {
-    const track = new Track(pose(0, 3), 0)
+    const track = new InterpolationBuffer(pose(0, 3), 0)
     track.add(pose(0, -3), 50)
     const { yaw } = track.at(25 + track.delay)
     expect(Math.abs(turn(yaw, Math.PI))).toBeLessThan(0.01)
@@ -238,7 +238,7 @@ describe('track', () => {
   })
 
   test('starts at once after a long rest, and leaps over a teleport', () => {
-    const track = new Track(pose(0), 0)
+    const track = new InterpolationBuffer(pose(0), 0)
     track.add(pose(0.2), 60_000)
     expect(track.at(60_000).x).toBe(0)
     expect(track.at(60_000 + track.delay).x).toBeCloseTo(0.2)

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { decodeCBOR, encodeCBOR } from '../src/net/cbor'
 import { decodeBinary, encodeBinary } from '../src/net/protocol'
-import { Stage } from '../src/net/tick'
+import { AvatarDecoder } from '../src/net/tick'
 import { fromBase64 } from '../src/net/bytes'
 
 const golden = JSON.parse(readFileSync(new URL('../../wire/testdata/session.json', import.meta.url), 'utf8')) as {
@@ -18,7 +18,7 @@ const TICK = 50
 
 describe('tick frames', () => {
   test('tell the same as pieces in JSON would', () => {
-    const stage = new Stage(TICK)
+    const stage = new AvatarDecoder(TICK)
     const [first, second, still, last] = golden.frames.map((hex, i) => stage.read(bytesOf(hex), [0, 50, 250, 300][i]))
 
     const [news] = first.chunks
@@ -56,7 +56,7 @@ describe('tick frames', () => {
   })
 
   test('between frames avatars go on by their pace, once a tick, for two seconds', () => {
-    const stage = new Stage(TICK)
+    const stage = new AvatarDecoder(TICK)
     stage.read(bytesOf(golden.frames[0]), 0)
     stage.read(bytesOf(golden.frames[1]), 50)
     expect(stage.drift(80)).toEqual([])
@@ -71,7 +71,7 @@ describe('tick frames', () => {
 
   test('what is no frame is refused', () => {
     for (const hex of ['', '02ffff', '01000010', '0100008000', '010000200000900100', '01000002000080808010', '01000020']) {
-      expect(() => new Stage(TICK).read(bytesOf(hex), 0), hex).toThrow()
+      expect(() => new AvatarDecoder(TICK).read(bytesOf(hex), 0), hex).toThrow()
     }
   })
 })

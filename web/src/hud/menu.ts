@@ -16,7 +16,7 @@ const SLIDERS: [Numbers, string, (value: number) => string][] = [
 export class Menu {
   readonly root: HTMLElement
   private readonly world = el('p', 'muted')
-  private readonly eased = el('small', 'muted')
+  private readonly effectiveQuality = el('small', 'muted')
 
   constructor(
     settings: Settings,
@@ -61,7 +61,7 @@ export class Menu {
         'div',
         'rows',
         ...rows,
-        flag('adaptive', 'Draw less while frames are slow', this.eased),
+        flag('adaptive', 'Draw less while frames are slow', this.effectiveQuality),
         flag('smoothEdges', 'Smooth edges', el('small', 'muted', ' after a reload')),
         flag('sound', 'Sounds'),
       ),
@@ -76,9 +76,9 @@ export class Menu {
   }
 
   /** Says what is drawn now, if it is less than the sliders say. */
-  tellEased(settings: Settings, drawn: Pick<Settings, 'view' | 'renderScale'>): void {
+  showEffectiveQuality(settings: Settings, drawn: Pick<Settings, 'view' | 'renderScale'>): void {
     const less = drawn.view < settings.view || drawn.renderScale < settings.renderScale
-    this.eased.textContent = less ? ` now ${drawn.view} chunks at ${Math.round(drawn.renderScale * 100)} %` : ''
+    this.effectiveQuality.textContent = less ? ` now ${drawn.view} chunks at ${Math.round(drawn.renderScale * 100)} %` : ''
   }
 
   describe(text: string): void {

@@ -6,7 +6,7 @@ import type { Intent } from '../player/body'
 const DOUBLE_MS = 280
 const WHEEL_STEP = 40 // of deltaY, for one slot
 
-export interface Presses {
+export interface ControlEvents {
   /** A key went down, by its place on the keyboard (KeyboardEvent.code), while the player plays. */
   pressed(code: string): void
   /** Space twice in a row. */
@@ -32,7 +32,7 @@ export class Controls {
 
   constructor(
     private readonly target: HTMLElement,
-    private readonly presses: Presses,
+    private readonly presses: ControlEvents,
   ) {
     window.addEventListener('keydown', (event) => this.keyDown(event))
     window.addEventListener('keyup', (event) => this.held.delete(event.code))
@@ -109,7 +109,7 @@ export class Controls {
   }
 
   /** How far the mouse has turned since the last time, in pixels. */
-  takeTurn(): { x: number; y: number } {
+  consumeTurn(): { x: number; y: number } {
     const turn = { x: this.turnX, y: this.turnY }
     this.turnX = this.turnY = 0
     return turn

@@ -8,7 +8,7 @@ import type { Chunk, World, WorldListener } from '../world/world'
 import type { MeshResult } from './job'
 import type { SectionMesh } from './mesher'
 import { MeshPool, poolSize } from './pool'
-import { takeVolume } from './volume'
+import { copyVolume } from './volume'
 
 const QUIET_MS = 500 // after the last arrival, chunks at the rim are meshed with what is there
 const LIGHT_REACH = 15
@@ -147,7 +147,7 @@ export class MeshScheduler implements WorldListener {
     for (let s = 0; s < chunk.sections.length; s++) if (dirty.sections & (1 << s)) sections.push(s)
     const id = this.nextJob++
     this.jobs.set(id, { x: dirty.x, z: dirty.z, chunk, sections })
-    this.pool.run({ id, volume: takeVolume(this.world, dirty.x, dirty.z), sections })
+    this.pool.run({ id, volume: copyVolume(this.world, dirty.x, dirty.z), sections })
   }
 
   private done(result: MeshResult): void {

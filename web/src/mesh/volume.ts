@@ -16,7 +16,7 @@ export interface Volume {
 }
 
 /** Copies the volume around chunk (cx, cz). Missing neighbours read as VOID. */
-export function takeVolume(world: World, cx: number, cz: number): Volume {
+export function copyVolume(world: World, cx: number, cz: number): Volume {
   const around = []
   for (let dz = -1; dz <= 1; dz++) for (let dx = -1; dx <= 1; dx++) around.push(world.chunk(cx + dx, cz + dz))
   let top = 0 // sections that hold anything

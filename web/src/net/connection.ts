@@ -11,14 +11,14 @@ import {
   encodeBinary,
   type FromClient,
   type FromServer,
-  type Piece,
+  type ChunkDelta,
   type Welcome,
 } from './protocol'
-import { Route } from './route'
-import { Stage, TICK_FRAME } from './tick'
-import { isFinal } from './words'
+import { Endpoints } from './endpoints'
+import { AvatarDecoder, TICK_FRAME } from './tick'
+import { isFinal } from './messages'
 
-export interface JoinAs {
+export interface JoinOptions {
   name: string
   view: number
   /** Null joins as a guest. */
@@ -53,8 +53,8 @@ export function backoff(n: number, random: number): number {
 
 export class Connection {
   private socket: WebSocket | null = null
-  private stage: Stage | null = null // of the session, once it is welcome
-  private as: JoinAs | null = null
+  private stage: AvatarDecoder | null = null // of the session, once it is welcome
+  private as: JoinOptions | null = null
   private retry: number | undefined
   private pinger: number | undefined
   private failures = 0
@@ -63,7 +63,7 @@ export class Connection {
   private hops = 0 // times that the player was sent on since he was welcome
   private world = '' // id of the world of the last welcome
   private late: number | undefined // ends the wait for a home
-  private readonly route: Route
+  private readonly route: Endpoints
   private silent = 0 // beats since the server was heard
   private pings = new Map<number, number>() // nonce to the time it was sent
   private nonce = 0
@@ -80,10 +80,10 @@ export class Connection {
     url: string,
     private readonly events: ConnectionEvents,
   ) {
-    this.route = new Route(url)
+    this.route = new Endpoints(url)
   }
 
-  join(as: JoinAs): void {
+  join(as: JoinOptions): void {
     this.leave()
     this.as = as
     this.failures = 0
@@ -110,7 +110,7 @@ export class Connection {
   }
 
   /** The avatars who go on by their pace, where they are now. */
-  drift(now: number): Piece[] {
+  drift(now: number): ChunkDelta[] {
     return this.open && this.stage ? this.stage.drift(now) : []
   }
 
@@ -191,7 +191,7 @@ export class Connection {
     this.received += bytes.length
     if (bytes[0] === TICK_FRAME) return this.stage?.read(bytes, performance.now()) ?? null
     const message = decodeBinary(bytes)
-    if (message?.type === 'welcome') this.stage = new Stage(message.tick_ms)
+    if (message?.type === 'welcome') this.stage = new AvatarDecoder(message.tick_ms)
     if (message?.type === 'chunk_gone') this.stage?.gone(message.chunk)
     return message
   }
@@ -217,7 +217,7 @@ export class Connection {
 
   /** The gateway goes away, or takes nobody: on to another one at once, or, if there is none, back here later. */
   private goOn(homes: unknown, reason: string): void {
-    const moving = this.route.sentOn(homes)
+    const moving = this.route.handOff(homes)
     if (!moving || ++this.hops > HOPS) {
       this.moving = false
       this.lastFailure = { code: 'reconnect', message: reason }

@@ -69,14 +69,14 @@ export interface BlockChange {
   block: number
 }
 
-export interface Said {
+export interface ChatEvent {
   player: string
   name: string
   text: string
 }
 
 /** Somebody has hit somebody. */
-export interface Struck {
+export interface HitEvent {
   type: 'hit'
   player: string
   name: string
@@ -85,7 +85,7 @@ export interface Struck {
 }
 
 /** Somebody has given somebody blocks of a kind. */
-export interface Given {
+export interface GiftEvent {
   type: 'gift'
   player: string
   name: string
@@ -96,17 +96,17 @@ export interface Given {
 }
 
 /** What happened in one chunk in one tick. */
-export interface Piece {
+export interface ChunkDelta {
   chunk: ChunkAddress
   enter?: Avatar[]
   leave?: string[]
   moves?: AvatarMove[]
   blocks?: BlockChange[]
-  says?: Said[]
+  says?: ChatEvent[]
 }
 
 /** Another gateway's addresses: a WebSocket, and a game port for clients over TCP. */
-export interface Home {
+export interface HandoffTarget {
   url: string
   game: string
 }
@@ -116,15 +116,15 @@ export type FromServer =
   | Welcome
   | { type: 'chunk'; chunk: ChunkAddress; data: string | Uint8Array<ArrayBuffer> }
   | { type: 'chunk_gone'; chunk: ChunkAddress }
-  | { type: 'frame'; tick: number; chunks: Piece[] | null }
+  | { type: 'frame'; tick: number; chunks: ChunkDelta[] | null }
   | { type: 'ack'; seq: number; block: number; error?: string }
-  | Struck
-  | Given
+  | HitEvent
+  | GiftEvent
   | { type: 'denied'; deed: string; player: string; error: string }
   | ({ type: 'correction'; reason: string } & Pose)
   | { type: 'pong'; nonce: number; time_of_day: number }
   | { type: 'notice'; text: string }
-  | { type: 'reconnect'; homes: Home[]; reason: string }
+  | { type: 'reconnect'; homes: HandoffTarget[]; reason: string }
   | { type: 'failure'; code: string; message: string }
 
 export function encode(message: FromClient): string {

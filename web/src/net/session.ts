@@ -6,10 +6,10 @@ import { Clock } from '../world/clock'
 import { chunkOf } from '../world/coords'
 import { Edits, type PendingEdit } from '../world/edits'
 import type { World } from '../world/world'
-import { Arrivals } from './arrivals'
-import { Connection, type JoinAs } from './connection'
-import type { Avatar, AvatarMove, ChunkAddress, FromClient, FromServer, Given, Piece, Pose, Said, Struck, Welcome } from './protocol'
-import { BLIND, PASSING, correctionWords, denialWords, failureWords, refusalWords } from './words'
+import { ChunkLoader } from './chunk-loader'
+import { Connection, type JoinOptions } from './connection'
+import type { Avatar, AvatarMove, ChunkAddress, FromClient, FromServer, GiftEvent, ChunkDelta, Pose, ChatEvent, HitEvent, Welcome } from './protocol'
+import { BLOCK_UNKNOWN, RETRYABLE, correctionMessage, denialMessage, failureMessage, refusalMessage } from './messages'
 
 const MOVE_MS = 50
 const RETRY_MS = 700
@@ -33,9 +33,9 @@ export interface SessionEvents {
   away(text: string): void
   refused(text: string): void
   toast(text: string): void
-  said(said: Said): void
-  struck(struck: Struck): void
-  given(given: Given): void
+  said(said: ChatEvent): void
+  struck(struck: HitEvent): void
+  given(given: GiftEvent): void
   /** An edit of the player's is safe; block is air if he has broken something. */
   built(block: number): void
   notice(text: string): void
@@ -45,10 +45,10 @@ export class Session {
   readonly clock = new Clock()
   readonly edits: Edits
   readonly connection: Connection
-  private readonly arrivals: Arrivals
+  private readonly arrivals: ChunkLoader
   private lastMove = 0
   private lastPose: Pose | null = null
-  private toldStill = false // the server has heard twice that he stands
+  private sentStill = false // the server has heard twice that he stands
   private retries = new Map<number, number>() // of edits, by seq
   private placed = false
   /** The latest welcome; null before the first. */
@@ -63,7 +63,7 @@ export class Session {
     private readonly events: SessionEvents,
   ) {
     this.edits = new Edits(world)
-    this.arrivals = new Arrivals(
+    this.arrivals = new ChunkLoader(
       world,
       this.edits,
       (x, z) => this.resend(x, z),
@@ -78,12 +78,12 @@ export class Session {
       lost: (reason) => events.away(`${reason} Coming back…`),
       refused: (code, message) => {
         this.placed = false
-        events.refused(failureWords(code, message))
+        events.refused(failureMessage(code, message))
       },
     })
   }
 
-  join(as: JoinAs): void {
+  join(as: JoinOptions): void {
     this.placed = false
     this.connection.join(as)
   }
@@ -99,13 +99,13 @@ export class Session {
    * Tells the server where the player is, if that changed, not more often than it listens; and once more when he has
    * stopped: others see him go on while nothing is heard of him.
    */
-  tellPose(now: number): void {
+  sendPose(now: number): void {
     if (now - this.lastMove < MOVE_MS || !this.connection.open) return
     const { x, y, z, yaw, pitch } = this.body
     const last = this.lastPose
     const still = last !== null && last.x === x && last.y === y && last.z === z && last.yaw === yaw && last.pitch === pitch
-    if (still && this.toldStill) return
-    this.toldStill = still
+    if (still && this.sentStill) return
+    this.sentStill = still
     this.lastMove = now
     this.lastPose = { x, y, z, yaw, pitch }
     this.connection.send({ type: 'move', x, y, z, yaw, pitch })
@@ -119,7 +119,7 @@ export class Session {
   /** Changes a block, at once here and soon in the world. */
   edit(x: number, y: number, z: number, block: number, now: number): boolean {
     this.lastMove = 0 // the server judges reach by the newest pose
-    this.tellPose(now)
+    this.sendPose(now)
     const edit = this.edits.make(x, y, z, block)
     if (edit) this.sendEdit(edit)
     return edit !== null
@@ -144,7 +144,7 @@ export class Session {
       return
     }
     this.lastMove = 0 // the server judges reach by the newest pose
-    this.tellPose(performance.now())
+    this.sendPose(performance.now())
     this.connection.send(message)
   }
 
@@ -156,7 +156,7 @@ export class Session {
     const waiting = this.edits.waitingIn(cx, cz)
     if (waiting.length === 0) return
     this.lastMove = 0 // as for a new edit: the player may have walked on since the server last knew him
-    this.tellPose(performance.now())
+    this.sendPose(performance.now())
     for (const edit of waiting) this.sendEdit(edit)
   }
 
@@ -219,7 +219,7 @@ export class Session {
         const { yaw, pitch } = this.body // where one looks is one's own
         this.put({ ...message, yaw, pitch })
         this.lastPose = null
-        const words = correctionWords(message.reason)
+        const words = correctionMessage(message.reason)
         if (words) this.events.toast(words)
         break
       }
@@ -230,7 +230,7 @@ export class Session {
         this.events.given(message)
         break
       case 'denied':
-        this.events.toast(denialWords(message.error))
+        this.events.toast(denialMessage(message.error))
         break
       case 'pong':
         this.clock.set(message.time_of_day, now)
@@ -241,7 +241,7 @@ export class Session {
     }
   }
 
-  private apply(piece: Piece, now: number): void {
+  private apply(piece: ChunkDelta, now: number): void {
     const self = this.welcome?.player
     for (const avatar of piece.enter ?? []) if (avatar.player !== self) this.avatars.enter(avatar, piece.chunk, now)
     for (const player of piece.leave ?? []) this.avatars.leave(player, piece.chunk)
@@ -252,7 +252,7 @@ export class Session {
 
   private settle(seq: number, block: number, error: string | undefined): void {
     const asked = this.edits.find(seq)
-    if (error && PASSING.has(error) && asked) {
+    if (error && RETRYABLE.has(error) && asked) {
       const tries = (this.retries.get(seq) ?? 0) + 1
       this.retries.set(seq, tries)
       if (tries <= RETRIES) {
@@ -264,10 +264,10 @@ export class Session {
       }
     }
     this.retries.delete(seq)
-    if (error && BLIND.has(error)) this.edits.withdraw(seq)
+    if (error && BLOCK_UNKNOWN.has(error)) this.edits.withdraw(seq)
     else this.edits.acknowledge(seq, block)
     if (error) {
-      this.events.toast(refusalWords(error))
+      this.events.toast(refusalMessage(error))
       return
     }
     this.acknowledged++

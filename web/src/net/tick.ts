@@ -1,8 +1,8 @@
 // Tick frames: what happened in one tick, in bytes (docs/protocol.md). They name avatars by short indices, and tell of
-// one only when it is not where its pace has taken it; Stage knows what the frames have said, and turns each into the
+// one only when it is not where its pace has taken it; AvatarDecoder knows what the frames have said, and turns each into the
 // pieces that a session in JSON would get.
 
-import type { Avatar, AvatarMove, BlockChange, ChunkAddress, Piece, Said } from './protocol'
+import type { Avatar, AvatarMove, BlockChange, ChunkAddress, ChunkDelta, ChatEvent } from './protocol'
 
 export const TICK_FRAME = 0x01
 export const CLIENT_MOVE = 0x02
@@ -18,7 +18,7 @@ const LOWEST = -64
 const STOREY = 4 * PLACE_UNIT
 
 /** An avatar as the frames have told of it. */
-interface Actor {
+interface DecodedAvatar {
   player: string
   chunk: ChunkAddress
   x: number // at the tick, in blocks
@@ -36,15 +36,15 @@ interface Actor {
 export interface TickFrame {
   type: 'frame'
   tick: number
-  chunks: Piece[]
+  chunks: ChunkDelta[]
 }
 
-export class Stage {
-  private actors = new Map<number, Actor>()
+export class AvatarDecoder {
+  private actors = new Map<number, DecodedAvatar>()
   private tick = 0 // of the newest frame
   private at = 0 // when it came, ms
   private shown = 0 // when drift was told last
-  private touched = new Set<Actor>() // by the frame that is read
+  private touched = new Set<DecodedAvatar>() // by the frame that is read
 
   constructor(private readonly tickMS: number) {}
 
@@ -84,7 +84,7 @@ export class Stage {
   }
 
   /** Those who go on by their pace, once a tick; nothing in between. */
-  drift(now: number): Piece[] {
+  drift(now: number): ChunkDelta[] {
     return now - this.shown < this.tickMS ? [] : this.moves(now)
   }
 
@@ -92,7 +92,7 @@ export class Stage {
     for (const [index, actor] of this.actors) if (same(actor.chunk, chunk)) this.actors.delete(index)
   }
 
-  private moves(now: number): Piece[] {
+  private moves(now: number): ChunkDelta[] {
     const time = this.tick + Math.max(0, now - this.at) / this.tickMS
     const pieces = new Map<string, { chunk: ChunkAddress; moves: AvatarMove[] }>()
     for (const actor of this.actors.values()) {
@@ -109,14 +109,14 @@ export class Stage {
     return [...pieces.values()]
   }
 
-  private walks(actor: Actor, time: number): boolean {
+  private walks(actor: DecodedAvatar, time: number): boolean {
     if (actor.climb !== 0 && time - actor.tall < PACE_TICKS + 1) return true
     return (actor.paceX !== 0 || actor.paceZ !== 0) && time - actor.tick < PACE_TICKS + 1
   }
 
-  private news(reader: Bytes, head: number): Piece {
+  private news(reader: Bytes, head: number): ChunkDelta {
     const chunk = reader.chunk()
-    const piece: Piece = { chunk }
+    const piece: ChunkDelta = { chunk }
     if (head & 1) piece.enter = reader.list(28, () => this.enter(reader, chunk))
     if (head & 2) piece.leave = reader.list(1, () => this.leave(reader.varint(), chunk)).filter((id) => id !== '')
     if (head & 4) piece.blocks = reader.list(4, () => reader.block(chunk))
@@ -182,7 +182,7 @@ export class Stage {
 }
 
 /** Takes what is told of an avatar that nobody has introduced. */
-function nobody(): Actor {
+function nobody(): DecodedAvatar {
   return { player: '', chunk: [0, 0], x: 0, y: 0, z: 0, yaw: 0, pitch: 0, paceX: 0, paceZ: 0, climb: 0, tick: 0, tall: 0 }
 }
 
@@ -285,7 +285,7 @@ class Bytes {
     }
   }
 
-  said(): Said {
+  said(): ChatEvent {
     const player = this.id()
     const name = this.text(this.u8())
     return { player, name, text: this.text(this.varint()) }

@@ -2,12 +2,12 @@
 
 import { Group, type Sprite } from 'three'
 import type { Avatar, AvatarMove, ChunkAddress } from '../net/protocol'
-import type { Person } from '../player/hands'
+import type { TargetPlayer } from '../player/block-interaction'
 import { castBody } from '../player/ray'
-import { Track } from '../player/track'
+import { InterpolationBuffer } from '../player/interpolation-buffer'
 import { kindOf } from '../world/blocks'
 import type { World } from '../world/world'
-import type { Eyes } from './eyes'
+import type { Camera } from './camera'
 import { Figure, looksOf } from './figure'
 import { disposeNameTag, makeNameTag, scaleNameTag } from './name-tag'
 
@@ -20,7 +20,7 @@ interface Other {
   name: string
   guest: boolean
   chunk: ChunkAddress // where it was last seen
-  track: Track
+  track: InterpolationBuffer
   figure: Figure
   tag: Sprite
   shown: { x: number; y: number; z: number }
@@ -49,7 +49,7 @@ export class Avatars {
       name: avatar.name,
       guest: avatar.guest ?? false,
       chunk,
-      track: new Track(avatar, now),
+      track: new InterpolationBuffer(avatar, now),
       figure,
       tag,
       shown: { x: avatar.x, y: avatar.y, z: avatar.z },
@@ -101,8 +101,8 @@ export class Avatars {
   }
 
   /** The nearest player whose body, where it is shown, a ray meets within reach. */
-  aimed(origin: [number, number, number], dir: [number, number, number], reach: number): Person | null {
-    let nearest: Person | null = null
+  aimed(origin: [number, number, number], dir: [number, number, number], reach: number): TargetPlayer | null {
+    let nearest: TargetPlayer | null = null
     for (const [player, { name, shown }] of this.others) {
       const distance = castBody(origin, dir, shown)
       if (distance !== null && distance <= (nearest?.distance ?? reach)) nearest = { player, name, distance }
@@ -122,7 +122,7 @@ export class Avatars {
   }
 
   /** Moves the figures on; they are placed relative to the render origin. */
-  update(now: number, dt: number, eyes: Eyes, originX: number, originZ: number): void {
+  update(now: number, dt: number, eyes: Camera, originX: number, originZ: number): void {
     for (const other of this.others.values()) {
       const pose = other.track.at(now)
       const way = Math.hypot(pose.x - other.shown.x, pose.z - other.shown.z)

@@ -1,6 +1,6 @@
 // Which of a section's quads can be seen from where the eyes are. Half of all faces are turned away; a graphics card
 // throws them out one by one, after it has worked on their vertices. The mesher emits a section's faces direction by
-// direction, so that whole stretches are left out here instead.
+// direction, so that whole ranges are left out here instead.
 
 import { WORDS_PER_QUAD } from '../mesh/mesher'
 import { SIZE } from '../world/coords'
@@ -13,7 +13,7 @@ export const ALL_FACES = 0b11111111
 const GAP = 24
 
 /** A stretch of quads, half-open. */
-export interface Stretch {
+export interface QuadRange {
   from: number
   to: number
 }
@@ -35,16 +35,16 @@ export function startsOf(words: Uint32Array): number[] {
   return starts
 }
 
-/** The stretches of quads to draw for these directions. */
-export function stretchesOf(starts: number[], directions: number): Stretch[] {
-  const stretches: Stretch[] = []
+/** The ranges of quads to draw for these directions. */
+export function quadRangesOf(starts: number[], directions: number): QuadRange[] {
+  const ranges: QuadRange[] = []
   for (let direction = 0; direction < DIRECTIONS; direction++) {
     const from = starts[direction]
     const to = starts[direction + 1]
     if (from === to || !(directions & (1 << direction))) continue
-    const last = stretches.at(-1)
+    const last = ranges.at(-1)
     if (last && from - last.to <= GAP) last.to = to
-    else stretches.push({ from, to })
+    else ranges.push({ from, to })
   }
-  return stretches
+  return ranges
 }

@@ -5,7 +5,7 @@ import { BufferAttribute, BufferGeometry, Group, Mesh, Sphere, Vector3, type Raw
 import { WORDS_PER_QUAD, WORDS_PER_VERTEX, type SectionMesh } from '../mesh/mesher'
 import type { MeshSink } from '../mesh/scheduler'
 import { SIZE, chunkKey } from '../world/coords'
-import { ALL_FACES, facesTowards, startsOf, stretchesOf } from './facing'
+import { ALL_FACES, facesTowards, startsOf, quadRangesOf } from './facing'
 import { makeTerrainMaterials } from './terrain-material'
 
 /** The render origin moves in steps of this many blocks. */
@@ -133,7 +133,7 @@ function draw(part: Part, directions: number): void {
   part.directions = directions
   const { geometry } = part.mesh
   geometry.clearGroups()
-  for (const { from, to } of stretchesOf(part.starts, directions)) geometry.addGroup(from * 6, (to - from) * 6, 0)
+  for (const { from, to } of quadRangesOf(part.starts, directions)) geometry.addGroup(from * 6, (to - from) * 6, 0)
 }
 
 /** Frees a geometry but not the index that it shares. */

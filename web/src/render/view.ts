@@ -14,7 +14,7 @@ import {
 import type { Box } from '../world/blocks'
 import { SIZE } from '../world/coords'
 import { setDaytime } from './daytime'
-import type { Eyes } from './eyes'
+import type { Camera } from './camera'
 import { air } from './glsl'
 import { Hand } from './hand'
 import { Particles } from './particles'
@@ -87,7 +87,7 @@ export class View {
   }
 
   /** Places the camera; before everything that is placed relative to the render origin. */
-  look(eyes: Eyes): void {
+  look(eyes: Camera): void {
     const originX = Math.round(eyes.x / ORIGIN_STEP) * ORIGIN_STEP
     const originZ = Math.round(eyes.z / ORIGIN_STEP) * ORIGIN_STEP
     this.terrain.setOrigin(originX, originZ)
@@ -99,7 +99,7 @@ export class View {
     this.camera.updateMatrixWorld()
   }
 
-  draw(eyes: Eyes, minutes: number, submerged: boolean, seconds: number, dt: number, speed: number): void {
+  draw(eyes: Camera, minutes: number, submerged: boolean, seconds: number, dt: number, speed: number): void {
     setDaytime(minutes)
     air.time.value = seconds % 3600
     air.submerged.value = submerged ? 1 : 0

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Body, EYE } from '../src/player/body'
-import { Hands, LEFT, RIGHT, type Person } from '../src/player/hands'
+import { BlockInteraction, LEFT, RIGHT, type TargetPlayer } from '../src/player/block-interaction'
 import { anglesOf } from '../src/player/ray'
 import { AIR } from '../src/world/blocks'
 import type { World } from '../src/world/world'
@@ -15,10 +15,10 @@ const REEDS = 37
 describe('hands and plants', () => {
   let world: World
   let body: Body
-  let hands: Hands
+  let hands: BlockInteraction
   let inHand: number
   let edits: number[][]
-  let bob: Person | null
+  let bob: TargetPlayer | null
   let hits: string[]
 
   beforeEach(() => {
@@ -28,14 +28,14 @@ describe('hands and plants', () => {
     edits = []
     bob = null
     hits = []
-    hands = new Hands(world, body, {
+    hands = new BlockInteraction(world, body, {
       edit: (x, y, z, block) => {
         edits.push([x, y, z, block])
         return world.set(x, y, z, block)
       },
       inHand: () => inHand,
       pick: () => {},
-      othersTouch: () => false,
+      anyoneTouches: () => false,
       person: (_origin, _dir, reach) => (bob && bob.distance <= reach ? bob : null),
       hit: ({ player }) => hits.push(player),
       broke: () => {},

@@ -5,7 +5,7 @@ const MAX_HOMES = 8
 const MAX_URL = 512
 
 /** The WebSocket URLs of a reconnect message that this page may open, in their order. */
-export function usableHomes(homes: unknown, secure: boolean): string[] {
+export function usableTargets(homes: unknown, secure: boolean): string[] {
   if (!Array.isArray(homes)) return []
   const usable: string[] = []
   for (const home of homes.slice(0, MAX_HOMES) as unknown[]) {
@@ -19,7 +19,7 @@ export function usableHomes(homes: unknown, secure: boolean): string[] {
   return usable
 }
 
-export class Route {
+export class Endpoints {
   private ring: string[] // tried one after the other, round and round
   private at = 0
 
@@ -39,8 +39,8 @@ export class Route {
   }
 
   /** A gateway sends the player on. False if it names no home that can be opened: then the address stays. */
-  sentOn(homes: unknown): boolean {
-    const usable = usableHomes(homes, this.origin.startsWith('wss:')).filter((home) => home !== this.url)
+  handOff(homes: unknown): boolean {
+    const usable = usableTargets(homes, this.origin.startsWith('wss:')).filter((home) => home !== this.url)
     if (usable.length === 0) return false
     this.ring = unique([...usable, this.origin])
     this.at = 0

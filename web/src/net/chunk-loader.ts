@@ -10,7 +10,7 @@ import type { BlockChange } from './protocol'
 
 const MAX_CHUNK_BYTES = 2 + 32 * (1 + 2 * 32 * 32 * 32) // wire.MaxChunkBytes
 
-export class Arrivals {
+export class ChunkLoader {
   private arriving = new Map<number, { changes: BlockChange[] }>()
 
   constructor(

@@ -12,7 +12,7 @@ interface Sample extends Pose {
   at: number
 }
 
-export class Track {
+export class InterpolationBuffer {
   private samples: Sample[] = []
   private interval = 50
 

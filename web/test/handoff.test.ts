@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { decodeCBOR } from '../src/net/cbor'
 import { Connection, type ConnectionEvents } from '../src/net/connection'
-import { Route, usableHomes } from '../src/net/route'
+import { Endpoints, usableTargets } from '../src/net/endpoints'
 import { Session } from '../src/net/session'
 import { CLIENT_MOVE } from '../src/net/tick'
 import { Body } from '../src/player/body'
@@ -17,16 +17,16 @@ describe('route', () => {
       home('b'), home('c', 'wss'), { url: 'http://d/', game: 'd:1' }, { url: 'ws://user:pass@e/ws' }, { url: 'ws://f/ws#g' },
       { url: 7 }, null, 'ws://h/ws',
     ]
-    expect(usableHomes(homes, false)).toEqual([home('b').url, home('c', 'wss').url])
-    expect(usableHomes(homes, true)).toEqual([home('c', 'wss').url])
-    expect(usableHomes([{ url: `ws://b/${'x'.repeat(600)}` }], false)).toEqual([])
-    expect(usableHomes(Array.from({ length: 20 }, (_, i) => home(`b${i}`)), false)).toHaveLength(8)
-    for (const none of [undefined, null, 'ws://b/ws', { length: 1 }]) expect(usableHomes(none, false)).toEqual([])
+    expect(usableTargets(homes, false)).toEqual([home('b').url, home('c', 'wss').url])
+    expect(usableTargets(homes, true)).toEqual([home('c', 'wss').url])
+    expect(usableTargets([{ url: `ws://b/${'x'.repeat(600)}` }], false)).toEqual([])
+    expect(usableTargets(Array.from({ length: 20 }, (_, i) => home(`b${i}`)), false)).toHaveLength(8)
+    for (const none of [undefined, null, 'ws://b/ws', { length: 1 }]) expect(usableTargets(none, false)).toEqual([])
   })
 
   test('goes through the homes, then back to the page’s own address, and round', () => {
-    const route = new Route(ORIGIN)
-    expect(route.sentOn([home('b'), home('c')])).toBe(true)
+    const route = new Endpoints(ORIGIN)
+    expect(route.handOff([home('b'), home('c')])).toBe(true)
     const tried = [0, 1, 2, 3].map(() => {
       const { url } = route
       route.failed()
@@ -36,10 +36,10 @@ describe('route', () => {
   })
 
   test('remembers the page’s own address at every home', () => {
-    const route = new Route(ORIGIN)
-    route.sentOn([home('b'), home('c')])
+    const route = new Endpoints(ORIGIN)
+    route.handOff([home('b'), home('c')])
     route.welcomed()
-    route.sentOn([home('d'), home('e')])
+    route.handOff([home('d'), home('e')])
     route.failed()
     route.welcomed()
     expect(route.url).toBe(home('e').url)
@@ -48,8 +48,8 @@ describe('route', () => {
   })
 
   test('stays where it is if there is no home', () => {
-    const route = new Route('wss://a/ws')
-    for (const homes of [[], [home('b')], [{ url: 'wss://a/ws', game: 'a:1' }]]) expect(route.sentOn(homes)).toBe(false)
+    const route = new Endpoints('wss://a/ws')
+    for (const homes of [[], [home('b')], [{ url: 'wss://a/ws', game: 'a:1' }]]) expect(route.handOff(homes)).toBe(false)
     expect(route.url).toBe('wss://a/ws')
     route.failed()
     expect(route.url).toBe('wss://a/ws')

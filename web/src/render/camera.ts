@@ -1,5 +1,5 @@
 /** Where one looks from, in world blocks, and whereto (angles as in the protocol's Pose). */
-export interface Eyes {
+export interface Camera {
   x: number
   y: number
   z: number

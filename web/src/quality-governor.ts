@@ -23,7 +23,7 @@ const STEPS = [
   [0.4, 4],
 ]
 
-export class Pace {
+export class QualityGovernor {
   /** The step, 0 for all that the player wants. */
   step = 0
   private began = 0
@@ -69,7 +69,7 @@ export class Pace {
 }
 
 /** What is drawn at a step of the pace. */
-export function eased({ view, renderScale, adaptive }: Settings, step: number): Pick<Settings, 'view' | 'renderScale'> {
+export function effectiveQuality({ view, renderScale, adaptive }: Settings, step: number): Pick<Settings, 'view' | 'renderScale'> {
   if (!adaptive) return { view, renderScale }
   const [factor, fewer] = STEPS[step]
   return { view: Math.max(RANGES.view[0], view - fewer), renderScale: Math.max(RANGES.renderScale[0], renderScale * factor) }

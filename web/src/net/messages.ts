@@ -21,17 +21,17 @@ const DENIALS: Record<string, string> = {
 }
 
 /** Why a hit or a gift did not come about. */
-export function denialWords(code: string): string {
+export function denialMessage(code: string): string {
   return DENIALS[code] ?? REFUSALS[code] ?? `The world refused that (${code}).`
 }
 
 /** Refusals that pass: the same edit may be sent again a little later. */
-export const PASSING = new Set(['not_loaded', 'unavailable', 'rate'])
+export const RETRYABLE = new Set(['not_loaded', 'unavailable', 'rate'])
 
 /** Refusals made without a look at the block: what they say stands there is not to be believed. */
-export const BLIND = new Set(['not_loaded', 'unavailable', 'quarantined', 'out_of_world'])
+export const BLOCK_UNKNOWN = new Set(['not_loaded', 'unavailable', 'quarantined', 'out_of_world'])
 
-export function refusalWords(code: string): string {
+export function refusalMessage(code: string): string {
   return REFUSALS[code] ?? `The world refused that (${code}).`
 }
 
@@ -49,7 +49,7 @@ const FAILURES: Record<string, string> = {
 /** Failures after which trying again by itself cannot help. */
 const FINAL = new Set(['bad_name', 'bad_key', 'bad_signature', 'wrong_version', 'no_guests', 'name_taken', 'replaced'])
 
-export function failureWords(code: string, message: string): string {
+export function failureMessage(code: string, message: string): string {
   return FAILURES[code] ?? message ?? `The world closed the connection (${code}).`
 }
 
@@ -63,6 +63,6 @@ const CORRECTIONS: Record<string, string> = {
   too_fast: 'Easy: that was faster than the world allows.',
 }
 
-export function correctionWords(reason: string): string | null {
+export function correctionMessage(reason: string): string | null {
   return CORRECTIONS[reason] ?? null
 }

@@ -6,7 +6,7 @@ import { EYE, bodyTouchesBlock, type Body } from './body'
 import { castRay, direction, type Hit } from './ray'
 
 /** Another player who is aimed at. */
-export interface Person {
+export interface TargetPlayer {
   player: string
   name: string
   /** From the eyes, in blocks. */
@@ -20,33 +20,33 @@ export const LEFT = 0
 export const MIDDLE = 1
 export const RIGHT = 2
 
-export interface Deeds {
+export interface InteractionHandlers {
   /** Makes an edit; false if it could not be made. */
   edit(x: number, y: number, z: number, block: number): boolean
   /** The block in hand. */
   inHand(): number
   pick(block: number): void
-  othersTouch(x: number, y: number, z: number): boolean
+  anyoneTouches(x: number, y: number, z: number): boolean
   /** The nearest of the others whose body a ray meets within reach. */
-  person(origin: [number, number, number], dir: [number, number, number], reach: number): Person | null
-  hit(person: Person): void
+  person(origin: [number, number, number], dir: [number, number, number], reach: number): TargetPlayer | null
+  hit(person: TargetPlayer): void
   broke(x: number, y: number, z: number, block: number): void
   placed(block: number): void
   swing(): void
 }
 
-export class Hands {
+export class BlockInteraction {
   private again = 0
   /** The block aimed at. */
   aim: Hit | null = null
   /** The player aimed at, if no block is nearer. */
-  person: Person | null = null
+  person: TargetPlayer | null = null
   reach = 8
 
   constructor(
     private readonly world: World,
     private readonly body: Body,
-    private readonly deeds: Deeds,
+    private readonly deeds: InteractionHandlers,
   ) {}
 
   /** Finds what is aimed at; once a frame. */
@@ -116,7 +116,7 @@ export class Hands {
     if (isPlant(block) && below !== block && !kindOf(below).solid) return // it wants something to stand on
     if (kindOf(block).solid) {
       const { body } = this
-      if (bodyTouchesBlock(body.x, body.y, body.z, x, y, z) || this.deeds.othersTouch(x, y, z)) return
+      if (bodyTouchesBlock(body.x, body.y, body.z, x, y, z) || this.deeds.anyoneTouches(x, y, z)) return
     }
     this.deeds.swing()
     if (this.deeds.edit(x, y, z, block)) this.deeds.placed(block)
