@@ -1,20 +1,20 @@
-// Asks less of a machine that draws too slowly, step by step, and more again when it has been fast for long. A step takes
-// resolution and land at once: what is slow, pixels or vertices, cannot be told from here. The player's settings are
-// its upper bounds.
+// Lowers the quality in steps while frames are slow, and raises it again after they have been fast for a while. Each step
+// lowers both resolution and view distance, because the frame rate does not show which of them is the bottleneck. The
+// player's settings are the upper bounds.
 
 import { RANGES, type Settings } from './settings'
 
 const WINDOW_MS = 3000
-const FEW_FRAMES = 4
+const MIN_FRAMES = 4
 const SLOW = 20 // frames/s
-const FAST = 50 // or nearly as fast as ever, on a screen that shows fewer
-const NEARLY = 0.9
-const PATIENT = 5 // fast windows before more is asked for, at first
-const MOST_PATIENT = 160
+const FAST = 50 // frames/s; on slower screens, NEAR_BEST of the best rate seen counts as fast
+const NEAR_BEST = 0.9
+const PATIENCE = 5 // fast windows before the quality is raised, at first
+const MAX_PATIENCE = 160
 const RELAPSE_MS = 60_000
-const GAP_MS = 10_000 // nothing drawn for so long: the machine slept; of a hidden page restart is told
+const GAP_MS = 10_000 // without a frame for this long, the machine slept; for hidden pages, the game calls restart
 
-/** Of each step: the factor on the resolution, and the chunks of view that are left out. */
+/** For each step: the factor on the resolution, and the reduction of the view distance in chunks. */
 const STEPS = [
   [1, 0],
   [0.8, 1],
@@ -24,53 +24,53 @@ const STEPS = [
 ]
 
 export class QualityGovernor {
-  /** The step, 0 for all that the player wants. */
+  /** The current step; 0 is full quality. */
   step = 0
-  private began = 0
-  private last = -Infinity
+  private windowStart = 0
+  private lastFrame = -Infinity
   private frames = 0
   private fastWindows = 0
-  private patience = PATIENT
-  private raised = -Infinity
-  private best = 0 // frames/s of the fastest window
+  private patience = PATIENCE
+  private raisedAt = -Infinity
+  private bestRate = 0 // frames/s of the fastest window
 
-  /** Counts a frame; now in ms. True if the step has changed. */
-  frame(now: number): boolean {
-    if (now - this.last > GAP_MS) this.restart(now)
-    this.last = now
+  /** Counts a frame at now, in ms. Reports whether the step changed. */
+  countFrame(now: number): boolean {
+    if (now - this.lastFrame > GAP_MS) this.restart(now)
+    this.lastFrame = now
     this.frames++
-    const took = now - this.began
-    if (took < WINDOW_MS || this.frames < FEW_FRAMES) return false
-    const rate = (this.frames * 1000) / took
+    const duration = now - this.windowStart
+    if (duration < WINDOW_MS || this.frames < MIN_FRAMES) return false
+    const rate = (this.frames * 1000) / duration
     this.restart(now)
     if (rate < SLOW) return this.lower(now)
-    this.best = Math.max(this.best, rate)
-    this.fastWindows = rate > Math.min(FAST, NEARLY * this.best) ? this.fastWindows + 1 : 0
+    this.bestRate = Math.max(this.bestRate, rate)
+    this.fastWindows = rate > Math.min(FAST, NEAR_BEST * this.bestRate) ? this.fastWindows + 1 : 0
     if (this.step === 0 || this.fastWindows < this.patience) return false
     this.fastWindows = 0
-    this.raised = now
+    this.raisedAt = now
     this.step--
     return true
   }
 
-  /** Begins to measure anew: what was seen so far says nothing. */
+  /** Restarts the measurement and discards the current window. */
   restart(now: number): void {
-    this.began = this.last = now
+    this.windowStart = this.lastFrame = now
     this.frames = 0
   }
 
   private lower(now: number): boolean {
     this.fastWindows = 0
     if (this.step === STEPS.length - 1) return false
-    if (now - this.raised < RELAPSE_MS) this.patience = Math.min(MOST_PATIENT, 2 * this.patience)
+    if (now - this.raisedAt < RELAPSE_MS) this.patience = Math.min(MAX_PATIENCE, 2 * this.patience)
     this.step++
     return true
   }
 }
 
-/** What is drawn at a step of the pace. */
+/** Returns the view distance and resolution in effect at a step. */
 export function effectiveQuality({ view, renderScale, adaptive }: Settings, step: number): Pick<Settings, 'view' | 'renderScale'> {
   if (!adaptive) return { view, renderScale }
-  const [factor, fewer] = STEPS[step]
-  return { view: Math.max(RANGES.view[0], view - fewer), renderScale: Math.max(RANGES.renderScale[0], renderScale * factor) }
+  const [factor, fewerChunks] = STEPS[step]
+  return { view: Math.max(RANGES.view[0], view - fewerChunks), renderScale: Math.max(RANGES.renderScale[0], renderScale * factor) }
 }

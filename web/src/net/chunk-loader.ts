@@ -1,5 +1,5 @@
-// Chunks on their way into the world. Inflating takes a moment; block changes of a chunk that arrive meanwhile wait
-// for it, so that none is lost or undone.
+// Inflates and decodes chunks, then puts them into the world. Inflating is asynchronous: block changes that arrive for a
+// chunk in the meantime are queued and applied after it.
 
 import { decodeChunk } from '../world/codec'
 import { chunkKey, chunkOf } from '../world/coords'
@@ -11,47 +11,47 @@ import type { BlockChange } from './protocol'
 const MAX_CHUNK_BYTES = 2 + 32 * (1 + 2 * 32 * 32 * 32) // wire.MaxChunkBytes
 
 export class ChunkLoader {
-  private arriving = new Map<number, { changes: BlockChange[] }>()
+  private loading = new Map<number, { changes: BlockChange[] }>()
 
   constructor(
     private readonly world: World,
     private readonly edits: Edits,
-    private readonly arrived: (x: number, z: number) => void,
-    private readonly damaged: (reason: unknown) => void,
+    private readonly loaded: (x: number, z: number) => void,
+    private readonly failed: (reason: unknown) => void,
   ) {}
 
-  async chunk(x: number, z: number, data: string | Uint8Array<ArrayBuffer>): Promise<void> {
+  async load(x: number, z: number, data: string | Uint8Array<ArrayBuffer>): Promise<void> {
     const key = chunkKey(x, z)
-    const arrival = { changes: [] as BlockChange[] }
-    this.arriving.set(key, arrival)
+    const load = { changes: [] as BlockChange[] }
+    this.loading.set(key, load)
     let chunk: Chunk
     try {
       chunk = new Chunk(x, z, decodeChunk(await inflate(typeof data === 'string' ? fromBase64(data) : data, MAX_CHUNK_BYTES)))
     } catch (reason) {
-      if (this.arriving.get(key) === arrival) this.arriving.delete(key)
-      this.damaged(reason)
+      if (this.loading.get(key) === load) this.loading.delete(key)
+      this.failed(reason)
       return
     }
-    if (this.arriving.get(key) !== arrival) return // gone again, or replaced by newer data
-    this.arriving.delete(key)
+    if (this.loading.get(key) !== load) return // unloaded, or replaced by newer data
+    this.loading.delete(key)
     this.world.put(chunk)
     this.edits.chunkLoaded(x, z)
-    for (const change of arrival.changes) this.edits.committed(change.x, change.y, change.z, change.block)
-    this.arrived(x, z)
+    for (const change of load.changes) this.edits.applyCommitted(change.x, change.y, change.z, change.block)
+    this.loaded(x, z)
   }
 
-  gone(x: number, z: number): void {
-    this.arriving.delete(chunkKey(x, z))
+  unload(x: number, z: number): void {
+    this.loading.delete(chunkKey(x, z))
     this.world.remove(x, z)
   }
 
-  change(change: BlockChange): void {
-    const arrival = this.arriving.get(chunkKey(chunkOf(change.x), chunkOf(change.z)))
-    if (arrival) arrival.changes.push(change)
-    else this.edits.committed(change.x, change.y, change.z, change.block)
+  applyChange(change: BlockChange): void {
+    const load = this.loading.get(chunkKey(chunkOf(change.x), chunkOf(change.z)))
+    if (load) load.changes.push(change)
+    else this.edits.applyCommitted(change.x, change.y, change.z, change.block)
   }
 
   clear(): void {
-    this.arriving.clear()
+    this.loading.clear()
   }
 }

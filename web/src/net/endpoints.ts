@@ -1,15 +1,15 @@
-// Where to connect: the address that the page came from, and the homes that gateways have named. Gateways are
-// believed only as far as an address can be opened: a page that came over https opens no ws://.
+// The addresses to connect to: the page's origin, and the handoff targets that gateways have named. Only targets that the
+// page may open are used: a page loaded over https cannot open ws://.
 
-const MAX_HOMES = 8
+const MAX_TARGETS = 8
 const MAX_URL = 512
 
-/** The WebSocket URLs of a reconnect message that this page may open, in their order. */
-export function usableTargets(homes: unknown, secure: boolean): string[] {
-  if (!Array.isArray(homes)) return []
+/** Returns the WebSocket URLs of a reconnect message that this page may open, in order. */
+export function usableTargets(targets: unknown, secure: boolean): string[] {
+  if (!Array.isArray(targets)) return []
   const usable: string[] = []
-  for (const home of homes.slice(0, MAX_HOMES) as unknown[]) {
-    const text = (home as { url?: unknown } | null)?.url
+  for (const target of targets.slice(0, MAX_TARGETS) as unknown[]) {
+    const text = (target as { url?: unknown } | null)?.url
     if (typeof text !== 'string' || text.length > MAX_URL || !URL.canParse(text)) continue
     const url = new URL(text)
     if (url.protocol !== 'wss:' && (secure || url.protocol !== 'ws:')) continue
@@ -20,42 +20,42 @@ export function usableTargets(homes: unknown, secure: boolean): string[] {
 }
 
 export class Endpoints {
-  private ring: string[] // tried one after the other, round and round
-  private at = 0
+  private urls: string[] // tried in turn, round-robin
+  private current = 0
 
-  /** origin is the WebSocket of the page's own node; it is never forgotten. */
+  /** origin is the WebSocket URL of the page's own node; it always stays in the list. */
   constructor(readonly origin: string) {
-    this.ring = [origin]
+    this.urls = [origin]
   }
 
-  /** The address in use, or the one to try now. */
+  /** The address in use, or the next one to try. */
   get url(): string {
-    return this.ring[this.at]
+    return this.urls[this.current]
   }
 
-  /** How many addresses there are. */
+  /** The number of addresses. */
   get length(): number {
-    return this.ring.length
+    return this.urls.length
   }
 
-  /** A gateway sends the player on. False if it names no home that can be opened: then the address stays. */
-  handOff(homes: unknown): boolean {
-    const usable = usableTargets(homes, this.origin.startsWith('wss:')).filter((home) => home !== this.url)
+  /** Switches to the targets of a handoff. Returns false, and changes nothing, if this page can open none of them. */
+  handOff(targets: unknown): boolean {
+    const usable = usableTargets(targets, this.origin.startsWith('wss:')).filter((url) => url !== this.url)
     if (usable.length === 0) return false
-    this.ring = unique([...usable, this.origin])
-    this.at = 0
+    this.urls = unique([...usable, this.origin])
+    this.current = 0
     return true
   }
 
-  /** The address did not do: on to the next one. */
-  failed(): void {
-    this.at = (this.at + 1) % this.ring.length
+  /** Selects the next address after a failure. */
+  advance(): void {
+    this.current = (this.current + 1) % this.urls.length
   }
 
-  /** The address is the player's home now. If it is lost, the page's own comes next, and then the others. */
-  welcomed(): void {
-    this.ring = unique([this.url, this.origin, ...this.ring])
-    this.at = 0
+  /** Moves the current address, which has welcomed the player, to the front; the origin comes next, then the others. */
+  preferCurrent(): void {
+    this.urls = unique([this.url, this.origin, ...this.urls])
+    this.current = 0
   }
 }
 

@@ -1,52 +1,52 @@
-// The protocol's codes in words for players.
+// Texts for the protocol's error codes, as players see them.
 
 const REFUSALS: Record<string, string> = {
   out_of_world: 'The world ends there.',
   out_of_reach: 'That is too far away.',
-  unknown_block: 'This world does not know that block.',
-  unbreakable: 'That cannot be broken.',
-  not_placeable: 'That cannot be placed.',
-  inside_player: 'Somebody stands there.',
-  rate: 'Not so fast.',
+  unknown_block: 'This world has no such block.',
+  unbreakable: 'That block cannot be broken.',
+  not_placeable: 'That block cannot be placed.',
+  inside_player: 'A player is standing there.',
+  rate: 'Too many edits at once.',
   stale: 'That edit came too late.',
-  not_loaded: 'That land is still loading.',
-  unavailable: 'That land is not reachable just now.',
-  quarantined: 'That land is closed until it is mended.',
+  not_loaded: 'This area is still loading.',
+  unavailable: 'This area cannot be reached right now.',
+  quarantined: 'This area is locked for repair.',
 }
 
 const DENIALS: Record<string, string> = {
-  unknown_player: 'That player is not here any more.',
-  behind_block: 'Something stands between you.',
-  unavailable: 'That did not get through just now.',
+  unknown_player: 'That player is no longer here.',
+  behind_block: 'There is a block in the way.',
+  unavailable: 'That did not go through. Try again.',
 }
 
-/** Why a hit or a gift did not come about. */
+/** Returns why a hit or a gift was denied. */
 export function denialMessage(code: string): string {
   return DENIALS[code] ?? REFUSALS[code] ?? `The world refused that (${code}).`
 }
 
-/** Refusals that pass: the same edit may be sent again a little later. */
+/** Temporary refusals: the same edit may be sent again later. */
 export const RETRYABLE = new Set(['not_loaded', 'unavailable', 'rate'])
 
-/** Refusals made without a look at the block: what they say stands there is not to be believed. */
-export const BLOCK_UNKNOWN = new Set(['not_loaded', 'unavailable', 'quarantined', 'out_of_world'])
+/** Refusals decided without reading the block: their block field is not valid. */
+export const WITHOUT_BLOCK = new Set(['not_loaded', 'unavailable', 'quarantined', 'out_of_world'])
 
 export function refusalMessage(code: string): string {
   return REFUSALS[code] ?? `The world refused that (${code}).`
 }
 
 const FAILURES: Record<string, string> = {
-  bad_name: 'A name has 1 to 20 letters, digits, _ or -.',
+  bad_name: 'Use 1–20 letters, digits, _ or -',
   bad_key: 'Your key is damaged. Play as a guest, or clear this page’s data to get a new one.',
   bad_signature: 'The world could not verify your key.',
   wrong_version: 'This page is older or newer than the world. Reload it.',
-  no_guests: 'This world welcomes only players with a key. Untick “Play as a guest”.',
-  name_taken: 'A guest of that name is playing already. Choose another name.',
-  replaced: 'You joined from somewhere else, so this window left the world.',
-  full: 'This node is full. Try again in a while, or another address of this world.',
+  no_guests: 'Only players with a key can join this world. Untick “Play as a guest”.',
+  name_taken: 'A guest with that name is already playing. Choose another name.',
+  replaced: 'You joined from somewhere else, so this window was disconnected.',
+  full: 'This node is full. Try again later, or use another address of this world.',
 }
 
-/** Failures after which trying again by itself cannot help. */
+/** Failures that a retry cannot fix. */
 const FINAL = new Set(['bad_name', 'bad_key', 'bad_signature', 'wrong_version', 'no_guests', 'name_taken', 'replaced'])
 
 export function failureMessage(code: string, message: string): string {
@@ -58,9 +58,9 @@ export function isFinal(code: string): boolean {
 }
 
 const CORRECTIONS: Record<string, string> = {
-  not_finite: 'You got lost for a moment.',
+  not_finite: 'Your position was reset.',
   out_of_world: 'The world ends here.',
-  too_fast: 'Easy: that was faster than the world allows.',
+  too_fast: 'You moved too fast and were put back.',
 }
 
 export function correctionMessage(reason: string): string | null {

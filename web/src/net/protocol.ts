@@ -1,5 +1,5 @@
-// The session's messages, as docs/protocol.md describes them: one JSON object a text frame, or one CBOR map a binary
-// frame, with its name in "type". Tick frames are read in tick.ts.
+// The messages of a session (docs/protocol.md): one JSON object per text frame, or one CBOR map per binary frame. The field
+// "type" names the message. Tick frames are decoded in tick.ts.
 
 import { decodeCBOR, encodeCBOR } from './cbor'
 import { encodeMove } from './tick'
@@ -8,7 +8,7 @@ export const SESSION_VERSION = 2
 export const MAX_VIEW = 12
 export const MAX_CHAT_BYTES = 256
 
-/** Feet in world blocks. Yaw 0 looks along +Z and grows clockwise seen from above; pitch is positive upwards; radians. */
+/** The feet in world blocks, angles in radians. Yaw 0 is +Z and grows clockwise seen from above; pitch is positive upwards. */
 export interface Pose {
   x: number
   y: number
@@ -46,7 +46,7 @@ export interface Welcome {
   tick_ms: number
   /** Game minutes since midnight, now. */
   time_of_day: number
-  /** How long 1440 game minutes last. */
+  /** The duration of 1440 game minutes. */
   day_ms: number
   gateway: string
   server_version: string
@@ -75,7 +75,7 @@ export interface ChatEvent {
   text: string
 }
 
-/** Somebody has hit somebody. */
+/** One player hit another. */
 export interface HitEvent {
   type: 'hit'
   player: string
@@ -84,7 +84,7 @@ export interface HitEvent {
   to_name: string
 }
 
-/** Somebody has given somebody blocks of a kind. */
+/** One player gave another blocks of one kind. */
 export interface GiftEvent {
   type: 'gift'
   player: string
@@ -95,7 +95,7 @@ export interface GiftEvent {
   count: number
 }
 
-/** What happened in one chunk in one tick. */
+/** The changes in one chunk in one tick. */
 export interface ChunkDelta {
   chunk: ChunkAddress
   enter?: Avatar[]
@@ -105,7 +105,7 @@ export interface ChunkDelta {
   says?: ChatEvent[]
 }
 
-/** Another gateway's addresses: a WebSocket, and a game port for clients over TCP. */
+/** The addresses of another gateway: its WebSocket, and its game port for TCP clients. */
 export interface HandoffTarget {
   url: string
   game: string
@@ -131,18 +131,18 @@ export function encode(message: FromClient): string {
   return JSON.stringify(message)
 }
 
-/** A client's message for a session in CBOR. */
+/** Encodes a message for a session in CBOR. */
 export function encodeBinary(message: FromClient): Uint8Array<ArrayBuffer> {
   if (message.type === 'move') return encodeMove(message.x, message.y, message.z, message.yaw, message.pitch)
   return encodeCBOR(message)
 }
 
-/** Reads a server's message in CBOR, as decode reads one in JSON. */
+/** Decodes a message from the server in CBOR, as decode does for JSON. */
 export function decodeBinary(bytes: Uint8Array<ArrayBuffer>): FromServer | null {
   return known(decodeCBOR(bytes))
 }
 
-/** Reads a server's message. Throws if it is none; a type that this client does not know comes back as null. */
+/** Decodes a message from the server. Returns null for an unknown type; throws if the text is not a message. */
 export function decode(text: string): FromServer | null {
   return known(JSON.parse(text))
 }
@@ -171,17 +171,17 @@ const KNOWN = new Set<string>([
   'failure',
 ] satisfies FromServer['type'][])
 
-/** What a player signs to prove a key (player.ProofText). */
+/** Returns the text that a player signs to prove their key (player.ProofText). */
 export function proofText(nonce: string, world: string): string {
   return `voxeld session 1\n${world}\n${nonce}`
 }
 
-/** The rule for names: 1 to 20 of ASCII letters, digits, _ and -. */
+/** Reports whether a name is valid: 1 to 20 ASCII letters, digits, _ and -. */
 export function isName(name: string): boolean {
   return /^[A-Za-z0-9_-]{1,20}$/.test(name)
 }
 
-/** Shortens a chat line to what the protocol carries, without cutting a character in two. */
+/** Trims a chat line to the protocol's limit without splitting a character. */
 export function clipChat(text: string): string {
   const encoder = new TextEncoder()
   let clipped = text.trim()

@@ -1,4 +1,4 @@
-/** Where one looks from, in world blocks, and whereto (angles as in the protocol's Pose). */
+/** The position of the camera in world blocks, and its angles as in the protocol's Pose. */
 export interface Camera {
   x: number
   y: number
