@@ -28,9 +28,9 @@ interface DecodedAvatar {
   pitch: number
   velocityX: number // blocks per tick
   velocityZ: number
-  climb: number // blocks per tick
+  climb: number // blocks per tick, upwards
   movedTick: number // unwrapped beyond 16 bits
-  heightTick: number // likewise
+  heightTick: number // unwrapped beyond 16 bits
 }
 
 export interface TickFrame {
@@ -135,7 +135,8 @@ export class AvatarDecoder {
     const z = chunk[1] * CHUNK + reader.u16() / POSITION_UNIT
     const yaw = yawOf(reader.u8())
     const pitch = pitchOf(reader.i8())
-    this.avatars.set(index, { player, chunk, x, y, z, yaw, pitch, velocityX: 0, velocityZ: 0, climb: 0, movedTick: this.tick, heightTick: this.tick })
+    const at = { movedTick: this.tick, heightTick: this.tick }
+    this.avatars.set(index, { player, chunk, x, y, z, yaw, pitch, velocityX: 0, velocityZ: 0, climb: 0, ...at })
     return { player, name, ...(length & 0x80 ? { guest: true } : {}), x, y, z, yaw, pitch }
   }
 

@@ -106,23 +106,23 @@ export class Body {
     const forward = (intent.forward / length) * speed
     const right = (intent.right / length) * speed
     // looking along (−sin, cos); to the right of it is (−cos, −sin)
-    const wantX = -sin * forward - cos * right
-    const wantZ = cos * forward - sin * right
+    const targetVX = -sin * forward - cos * right
+    const targetVZ = cos * forward - sin * right
     const grip = this.flying ? 9 : this.onGround ? 16 : this.inWater ? 6 : 5 // 1/s
     const blend = 1 - Math.exp(-grip * dt)
-    this.vx += (wantX - this.vx) * blend
-    this.vz += (wantZ - this.vz) * blend
+    this.vx += (targetVX - this.vx) * blend
+    this.vz += (targetVZ - this.vz) * blend
   }
 
   private fly(intent: Intent, dt: number): void {
-    const want = (Number(intent.up) - Number(intent.down)) * FLY_RISE
-    this.vy += (want - this.vy) * (1 - Math.exp(-10 * dt))
+    const target = (Number(intent.up) - Number(intent.down)) * FLY_RISE
+    this.vy += (target - this.vy) * (1 - Math.exp(-10 * dt))
   }
 
   private swim(intent: Intent, dt: number): void {
-    let want = intent.up ? SWIM_RISE : intent.down ? -SWIM_RISE : -SINK
-    if (intent.up && this.blockedSideways) want = JUMP * 0.8 // climb out onto the shore
-    this.vy += (want - this.vy) * (1 - Math.exp(-5 * dt))
+    let target = intent.up ? SWIM_RISE : intent.down ? -SWIM_RISE : -SINK
+    if (intent.up && this.blockedSideways) target = JUMP * 0.8 // climb out onto the shore
+    this.vy += (target - this.vy) * (1 - Math.exp(-5 * dt))
   }
 
   private fall(intent: Intent, dt: number): void {
