@@ -1,4 +1,4 @@
-// Two real browsers on one real daemon, from outside: walk, break, place, see each other, come back.
+// Two real browsers and one daemon: players walk, break, place, see each other, and reconnect.
 // Run with `npm run e2e` in web/; VOXELD_BIN names the daemon. Screenshots go to e2e/screenshots/.
 
 import assert from 'node:assert/strict'
@@ -8,14 +8,14 @@ import { Player } from './player.mjs'
 
 const AIR = 0
 const BRICK = 19
-const BRICK_KEY = 'Digit7' // its place on the hotbar at first
-const COLOURS = 60 // of a picture that shows a world; a blank one has a handful
+const BRICK_KEY = 'Digit7' // its slot in the default hotbar
+const COLOURS = 60 // the minimum of a picture that shows a world; a blank one has few
 
 let daemon
 let ada
 let bob
-const broken = [] // places of broken blocks
-const placed = [] // places of bricks
+const broken = [] // positions of broken blocks
+const placed = [] // positions of bricks
 
 before(async () => {
   daemon = await Daemon.start()
@@ -52,7 +52,7 @@ test('breaks a block and places one', async () => {
   await ada.screenshot('3-edited')
 })
 
-test('a second player sees both edits, new ones at once, and the first player', async () => {
+test('a second player sees both edits, a new one at once, and the first player', async () => {
   bob = await Player.open(daemon.url, 'bob')
   await bob.play()
   await bob.untilBlock(broken[0], AIR)
@@ -77,7 +77,7 @@ test('a second player sees both edits, new ones at once, and the first player', 
   assert.ok((await bob.screenshot('4-bob-sees-ada')) > COLOURS)
 })
 
-test('they talk', async () => {
+test('players chat', async () => {
   await ada.page.keyboard.press('KeyT')
   await ada.page.keyboard.type('hello bob')
   await ada.page.keyboard.press('Enter')
@@ -85,7 +85,7 @@ test('they talk', async () => {
   await ada.until(() => window.__voxeld.state().screen === 'play')
 })
 
-test('both reload, and everything is still there', async () => {
+test('after both reload, everything is still there', async () => {
   const stood = await ada.state()
   await Promise.all([ada.reload(), bob.reload()])
   for (const player of [ada, bob]) {
@@ -93,11 +93,11 @@ test('both reload, and everything is still there', async () => {
     for (const at of placed) await player.untilBlock(at, BRICK)
   }
   const stands = await ada.state()
-  assert.equal(stands.player, stood.player, 'the key makes the same player')
-  assert.ok(Math.hypot(stands.x - stood.x, stands.z - stood.z) < 1.5, 'the player stands where he left')
+  assert.equal(stands.player, stood.player, 'the same key must be the same player')
+  assert.ok(Math.hypot(stands.x - stood.x, stands.z - stood.z) < 1.5, 'the player is not where they left')
 })
 
-test('the daemon is killed and comes back: so do the players, and the edits are there', async () => {
+test('the daemon is killed and restarted: the players reconnect, and the edits are there', async () => {
   for (const player of [ada, bob]) player.mayLoseConnection = true
   await daemon.end('SIGKILL')
   await ada.until(() => !window.__voxeld.state().connected)
@@ -118,7 +118,7 @@ test('the daemon is killed and comes back: so do the players, and the edits are 
   assert.ok((await ada.screenshot('6-back')) > COLOURS)
 })
 
-test('nothing went wrong on the pages, and nothing came from elsewhere', () => {
+test('the pages had no errors, and no requests to other origins', () => {
   assert.deepEqual(ada.troubles, [])
   assert.deepEqual(bob.troubles, [])
 })

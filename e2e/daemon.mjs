@@ -1,109 +1,120 @@
-// A real voxeld in a temporary data directory, on loopback.
+// A voxeld process with a temporary data directory, on loopback. All its sockets use port 0 at the first start, so that
+// daemons cannot collide with other processes; the player's address is read from the daemon's output.
 
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { access, mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
 const BINARY = process.env.VOXELD_BIN ?? resolve(import.meta.dirname, '../bin/voxeld')
 const READY_MS = 30_000
-// the daemon takes options from VOXELD_… and refuses names it does not know, such as VOXELD_BIN
+const PORT_RETRY_MS = 250
+const READY = /^ *Play: +(http:\/\/\S+)\n/m // printed once the node serves players
+const PORT_IN_USE = /address already in use/
+// the daemon reads options from VOXELD_… and rejects unknown names, such as VOXELD_BIN
 const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VOXELD_')))
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address()
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 export class Daemon {
   #process = null
   #output = ''
 
-  constructor(dataDir, port, token) {
+  constructor(dataDir, token) {
     this.dataDir = dataDir
-    this.token = token // null for a node that makes its world
-    this.url = `http://127.0.0.1:${port}`
-    this.port = port
+    this.token = token // null for a node that creates its world
+    this.url = null // where players reach the node; set by the first start
   }
 
-  /** Starts a node that makes a world, or that joins the world of another one. */
+  /** Starts a node that creates a world, or that joins the world of another node. */
   static async start(other = null) {
     await access(BINARY).catch(() => {
-      throw new Error(`there is no daemon at ${BINARY}: run \`make build\`, or set VOXELD_BIN`)
+      throw new Error(`no daemon at ${BINARY}: run \`make build\`, or set VOXELD_BIN`)
     })
     const token = other && (await other.ask('invite')).token
-    const daemon = new Daemon(await mkdtemp(join(tmpdir(), 'voxeld-e2e-')), await freePort(), token)
-    if (!token) await daemon.#make()
+    const daemon = new Daemon(await mkdtemp(join(tmpdir(), 'voxeld-e2e-')), token)
+    if (!token) await daemon.#init()
     await daemon.run()
     return daemon
   }
 
-  /** Plans a world of a known seed: the same land, and the same pictures, each time. */
-  async #make() {
+  /** Configures a world with a fixed seed, so that land and screenshots are the same in each run. */
+  async #init() {
     const child = spawn(BINARY, ['init', '--data-dir', this.dataDir, '--seed', '33'], { stdio: 'ignore', env: ENVIRONMENT })
     const [code] = await once(child, 'exit')
     if (code !== 0) throw new Error(`voxeld init: exit ${code}`)
   }
 
-  /** Starts the node (again) and waits for its URL on the output. */
+  /** Starts the node and waits until it is ready. A restarted node gets its old HTTP port back, because pages reconnect to it. */
   async run() {
+    const deadline = Date.now() + READY_MS
+    for (;;) {
+      try {
+        await this.#spawn(this.url ? new URL(this.url).host : '127.0.0.1:0')
+        return
+      } catch (error) {
+        // after the first start, another socket may hold the port for a moment
+        if (!this.url || !PORT_IN_USE.test(this.#output) || Date.now() > deadline) throw error
+        await pause(PORT_RETRY_MS)
+      }
+    }
+  }
+
+  /** Starts the process with an HTTP address, and waits for the URL on its output. */
+  async #spawn(http) {
     const args = ['run', '--data-dir', this.dataDir, '--listen', '/ip4/127.0.0.1/tcp/0']
     if (this.token) args.push('--join', this.token)
-    args.push('--game', '127.0.0.1:0', '--http', `127.0.0.1:${this.port}`, '--metrics', '127.0.0.1:0')
+    args.push('--game', '127.0.0.1:0', '--http', http, '--metrics', '127.0.0.1:0')
     this.#output = ''
     const child = spawn(BINARY, args, { stdio: ['ignore', 'pipe', 'pipe'], env: ENVIRONMENT })
     this.#process = child
     await new Promise((ready, failed) => {
-      const give = (why) => failed(new Error(`${why}; it said:\n${this.#output}`))
-      const timer = setTimeout(() => give('the daemon was not ready in time'), READY_MS)
-      const hear = (data) => {
+      const fail = (reason) => {
+        clearTimeout(timer)
+        failed(new Error(`${reason}; its output:\n${this.#output}`))
+      }
+      const timer = setTimeout(() => fail('the daemon was not ready in time'), READY_MS)
+      const read = (data) => {
         this.#output += data
-        if (!this.#output.includes(this.url)) return
+        const [, url] = READY.exec(this.#output) ?? []
+        if (!url) return
+        this.url = url
         clearTimeout(timer)
         ready()
       }
-      child.stdout.on('data', hear)
-      child.stderr.on('data', hear)
-      child.once('error', (error) => give(error.message))
-      child.once('exit', (code, signal) => {
-        clearTimeout(timer)
-        give(`the daemon ended with ${code ?? signal}`)
-      })
+      child.stdout.on('data', read)
+      child.stderr.on('data', read)
+      child.once('error', (error) => fail(error.message))
+      child.once('close', (code, signal) => fail(`the daemon exited with ${code ?? signal}`)) // all output has been read
     })
   }
 
-  /** The answer of `voxeld command --json`, which may take as long as it takes the node. */
+  /** Returns the answer of `voxeld command --json`. It has no timeout. */
   async ask(command) {
     const { stdout } = await promisify(execFile)(BINARY, [command, '--data-dir', this.dataDir, '--json'], { env: ENVIRONMENT })
     return JSON.parse(stdout)
   }
 
-  /** Drains the node, waits for its end, and gives what became of its players. */
+  /** Drains the node, waits until it exits, and returns the report about its players. */
   async drain() {
     const child = this.#process
     const ended = once(child, 'exit')
     const answer = await this.ask('drain')
     const [code] = await ended
-    if (code !== 0) throw new Error(`the drained node ended with ${code}; it said:\n${this.#output}`)
+    if (code !== 0) throw new Error(`the drained node exited with ${code}; its output:\n${this.#output}`)
     this.#process = null
     return answer
   }
 
-  /** Ends the node with a signal, at once for SIGKILL. */
+  /** Stops the node with a signal and waits until it has exited. */
   async end(signal = 'SIGTERM') {
     const child = this.#process
     this.#process = null
     if (!child || child.exitCode !== null || child.signalCode !== null) return
-    const gone = once(child, 'exit')
+    const exited = once(child, 'exit')
     child.kill(signal)
-    await gone
+    await exited
   }
 
   async remove() {

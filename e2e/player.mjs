@@ -1,4 +1,5 @@
-// A player in a real browser: sees the client through window.__voxeld (web/src/testhook.ts), acts with mouse and keys.
+// A player in a real browser. It reads the client's state through window.__voxeld (web/src/testhook.ts), and acts with
+// mouse and keys.
 
 import { mkdir } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -14,16 +15,16 @@ const FLAGS = [
 ]
 const SIZE = { width: 960, height: 600 }
 const MIDDLE = [SIZE.width / 2, SIZE.height / 2]
-const PATIENCE = { timeout: 150_000, polling: 100 } // it bounds a hang, not a slow machine
-const STUCK_FRAMES = 150 // without arriving: something is in the way
-// Chromium draws in software here, two pages on the cores that they share with a daemon: less land is drawn, and nothing
-// changes by itself while a test looks. These are the client's own settings, kept where it keeps them.
+const PATIENCE = { timeout: 150_000, polling: 100 } // long enough for slow machines: it only ends a hang
+const STUCK_FRAMES = 150 // without arriving: the way is blocked
+// Chromium renders in software here, and shares the cores with the daemons: the settings draw less land, and disable the
+// adaptive quality so that nothing changes during a test. They are stored where the client stores its settings.
 const SETTINGS = { view: 3, renderScale: 0.5, smoothEdges: false, adaptive: false }
 
 export class Player {
-  /** What went wrong on the page: exceptions, console errors, failed or foreign requests. */
+  /** The problems on the page: exceptions, console errors, failed requests, and requests to other origins. */
   troubles = []
-  /** While true, the console may complain about the lost WebSocket. */
+  /** If true, console errors about the WebSocket connection are ignored. */
   mayLoseConnection = false
 
   constructor(browser, page, name) {
@@ -33,8 +34,8 @@ export class Player {
   }
 
   /**
-   * Opens the page in a browser of its own: pages of one browser share a thread that draws, and while the first page's
-   * frames are drawn in software the second one waits half a minute for its first answer from WebGL.
+   * Opens the page in its own browser. Pages of one browser share a rendering thread: while it renders the first page in
+   * software, the second page waits half a minute for its first WebGL call.
    */
   static async open(url, name) {
     const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
@@ -44,7 +45,7 @@ export class Player {
       if (!localStorage.getItem('voxeld.settings')) localStorage.setItem('voxeld.settings', JSON.stringify(settings))
     }, SETTINGS)
     const page = await context.newPage()
-    page.setDefaultTimeout(PATIENCE.timeout) // drawing in software, a busy machine is slow to open another page
+    page.setDefaultTimeout(PATIENCE.timeout) // with software rendering, opening a page is slow on a busy machine
     const player = new Player(browser, page, name)
     page.on('pageerror', (error) => player.troubles.push(`exception: ${error.stack}`))
     page.on('console', (message) => {
@@ -72,7 +73,7 @@ export class Player {
     return this.browser.close()
   }
 
-  /** Types a name, presses Play, and waits until the land around is drawn and under the feet. */
+  /** Types a name, presses Play, and waits until the surrounding land is drawn and the player stands on it. */
   async play() {
     await this.page.waitForFunction(() => window.__voxeld)
     await this.page.fill('.title input.field', this.name)
@@ -81,7 +82,7 @@ export class Player {
       const { connected, screen, chunksMeshed, meshBacklog, onGround } = window.__voxeld.state()
       return connected && screen === 'play' && chunksMeshed >= 9 && meshBacklog === 0 && onGround
     })
-    await this.page.mouse.move(...MIDDLE) // a click must not move it: that turns the eyes
+    await this.page.mouse.move(...MIDDLE) // a click must not move it: that turns the camera
   }
 
   async reload() {
@@ -97,7 +98,7 @@ export class Player {
     return this.page.evaluate((at) => window.__voxeld.blockAt(...at), [x, y, z])
   }
 
-  /** Waits until a condition holds on the page; it is evaluated there. */
+  /** Waits until a condition, evaluated on the page, is true. */
   until(condition, argument) {
     return this.page.waitForFunction(condition, argument, PATIENCE)
   }
@@ -106,7 +107,7 @@ export class Player {
     return this.until(([at, block]) => window.__voxeld.blockAt(...at) === block, [at, block])
   }
 
-  /** Walks on, jumping over what is in the way, until it is so many blocks from where it was. */
+  /** Walks until the player is some blocks from the start, jumping over obstacles. */
   async walk(blocks) {
     const { x, z } = await this.state()
     const { keyboard } = this.page
@@ -134,7 +135,7 @@ export class Player {
     return this.state()
   }
 
-  /** Waits until two frames have drawn the same place and look: nobody slides on, no turn of the mouse is under way. */
+  /** Waits until position and angles stay the same over two frames. */
   stand() {
     return this.until(() => {
       const { frames, x, y, z, yaw, pitch } = window.__voxeld.state()
@@ -145,7 +146,7 @@ export class Player {
     })
   }
 
-  /** Aims at a whole block of the ground that is near and not underfoot; returns its place. */
+  /** Aims at a full block of the ground, nearby but not below the player; returns its position. */
   async aimAtGround(not = []) {
     await this.stand()
     return this.page.evaluate((not) => {
@@ -180,7 +181,7 @@ export class Player {
     }, before)
   }
 
-  /** Takes a screenshot; returns how many different colours it has (of 4 bits each). */
+  /** Takes a screenshot; returns the number of distinct colours, with 4 bits per channel. */
   async screenshot(name) {
     await mkdir(SCREENSHOTS, { recursive: true })
     const png = await this.page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) })

@@ -1,12 +1,12 @@
-// Two real browsers on two real nodes of one world: one player hits the other, who is thrown back, and gives him a block, which
-// is in his hotbar. Run as browser.test.mjs.
+// Two real browsers on two nodes of one world: one player hits the other, who is knocked back, and gives them a block,
+// which appears in their hotbar. Run as browser.test.mjs.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Daemon } from './daemon.mjs'
 import { Player } from './player.mjs'
 
-const LAMP_KEY = 'Digit8' // the lamp's place on the hotbar at first
+const LAMP_KEY = 'Digit8' // the lamp's slot in the default hotbar
 const LAMP = 20
 const NO_LAMP = [2, 1, 17, 16, 6, 18, 19, 4, 3] // a hotbar without a lamp
 
@@ -24,7 +24,7 @@ after(async () => {
   for (const node of nodes) await node.remove()
 })
 
-/** Turns a player's eyes to the other one, wherever he is by then, and waits until he is aimed at. */
+/** Turns a player's camera to the other one, who may be moving, and waits until they are aimed at. */
 function aimAt(player, other) {
   return player.until((name) => {
     const { others, aimedPlayer } = window.__voxeld.state()
@@ -36,12 +36,15 @@ function aimAt(player, other) {
   }, other.name)
 }
 
-/** Waits until a line of the chat holds a text. */
-function untilTold(player, text) {
-  return player.until((text) => [...document.querySelectorAll('.chat-line')].some((line) => line.textContent.includes(text)), text)
+/** Waits until a line of the chat contains a text. */
+function untilChat(player, text) {
+  return player.until((text) => {
+    const lines = [...document.querySelectorAll('.chat-line')]
+    return lines.some((line) => line.textContent.includes(text))
+  }, text)
 }
 
-test('two players meet, each at a node of his own', async () => {
+test('two players on different nodes meet', async () => {
   ada = await Player.open(nodes[0].url, 'ada')
   bob = await Player.open(nodes[1].url, 'bob')
   await bob.page.evaluate((hotbar) => {
@@ -55,7 +58,7 @@ test('two players meet, each at a node of his own', async () => {
   assert.notEqual((await ada.state()).gateway, (await bob.state()).gateway)
 })
 
-test('a click on the other one hits him, and throws him back', async () => {
+test('a click on the other player hits them, and knocks them back', async () => {
   await ada.stand()
   await bob.stand()
   await aimAt(ada, bob)
@@ -63,25 +66,25 @@ test('a click on the other one hits him, and throws him back', async () => {
   const edits = (await ada.state()).acknowledgedEdits
   await ada.page.mouse.down()
   await ada.page.mouse.up()
-  await bob.until(() => window.__voxeld.state().blows === 1)
+  await bob.until(() => window.__voxeld.state().hitsTaken === 1)
   await bob.until(({ x, z }) => Math.hypot(window.__voxeld.state().x - x, window.__voxeld.state().z - z) > 0.3, before)
-  await untilTold(ada, 'ada hits bob')
-  await untilTold(bob, 'ada hits you')
-  assert.equal((await ada.state()).acknowledgedEdits, edits, 'the blow broke a block')
+  await untilChat(ada, 'ada hit bob')
+  await untilChat(bob, 'ada hit you')
+  assert.equal((await ada.state()).acknowledgedEdits, edits, 'the hit broke a block')
   await bob.screenshot('players-hit')
 })
 
-test('G gives him the block in hand', async () => {
+test('G gives the other player the selected block', async () => {
   await ada.page.keyboard.press(LAMP_KEY)
   await aimAt(ada, bob)
   await ada.page.keyboard.press('KeyG')
-  await untilTold(bob, 'ada gives you 1 ×')
-  await untilTold(ada, 'ada gives bob 1 ×')
+  await untilChat(bob, 'ada gave you 1 ×')
+  await untilChat(ada, 'ada gave bob 1 ×')
   const { hotbar, gifts } = await bob.state()
-  assert.equal(gifts[hotbar.indexOf(LAMP)], 1, `on the hotbar are ${hotbar}, given were ${gifts}`)
+  assert.equal(gifts[hotbar.indexOf(LAMP)], 1, `hotbar: ${hotbar}, gifts: ${gifts}`)
   await bob.screenshot('players-gift')
 })
 
-test('nothing went wrong on the pages', () => {
+test('the pages had no errors', () => {
   assert.deepEqual([...ada.troubles, ...bob.troubles], [])
 })

@@ -1,8 +1,8 @@
-// Package web carries the browser client that a daemon serves on its own origin.
+// Package web embeds the browser client that the daemon serves on its own origin.
 //
-// The client's TypeScript sources live beside this file; `npm run build` bundles them into dist, which is embedded
-// here. A checkout whose client was never built has an empty dist: Built tells, so that the daemon can say what to run
-// instead of serving an empty page. The package holds no state; anybody may import it, it imports nothing of ours.
+// `npm run build` bundles the TypeScript sources in this directory into dist, which is embedded here. In a checkout whose
+// client was never built, dist is empty and Built returns false, so that the daemon can report the missing build instead of
+// serving an empty page.
 package web
 
 import (
@@ -14,8 +14,8 @@ import (
 //go:embed all:dist
 var files embed.FS
 
-// Client is the built client: index.html, the icon and hashed files below assets/.
-// Files below assets/ never change under one name and may be cached forever; index.html must not be.
+// Client returns the built client: index.html, the icon and hashed files below assets/.
+// Files below assets/ have content-hashed names and may be cached forever; index.html must not be cached.
 func Client() fs.FS {
 	client, err := fs.Sub(files, "dist")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/web"
 )
 
-// Every file that the page refers to must be in the bundle, and nothing may come from another origin.
+// The bundle must contain every file that the page refers to, and the page must not refer to other origins.
 func TestPageRefersOnlyToItsOwnFiles(t *testing.T) {
 	if !web.Built() {
 		t.Skip("the client is not built: run `make build`")

@@ -1,4 +1,4 @@
-// The numbers of the F3 panel.
+// The rows of the F3 panel.
 
 import type { Game } from './game'
 import { clockText } from './world/clock'
@@ -24,13 +24,13 @@ export function debugRows(game: Game, meter: Meter): [string, string][] {
   return [
     ['position', `${body.x.toFixed(2)}  ${body.y.toFixed(2)}  ${body.z.toFixed(2)}`],
     ['chunk', `${chunkOf(body.x)}, ${chunkOf(body.z)}`],
-    ['looking', DIRECTIONS[quarter]],
+    ['facing', DIRECTIONS[quarter]],
     ['time', clockText(session.clock.minutesAt(performance.now()))],
     ['frames', `${meter.fps.toFixed(0)}/s`],
     ['drawn', `${calls} calls, ${kilo(triangles)} triangles of ${kilo(2 * quads)}`],
     ['chunks', `${world.size} loaded, ${meshes.meshed} meshed, ${meshes.backlog} waiting`],
-    ['meshing', `${meshes.took.toFixed(1)} ms a chunk`],
-    ['ping', session.connection.open ? `${session.connection.ping.toFixed(0)} ms` : 'away'],
+    ['meshing', `${meshes.meanDuration.toFixed(1)} ms per chunk`],
+    ['ping', session.connection.open ? `${session.connection.ping.toFixed(0)} ms` : 'offline'],
     ['network', `${kilo(meter.receivedRate)}B/s in, ${kilo(meter.sentRate)}B/s out`],
     ['edits', `${session.edits.waiting.length} waiting`],
     ['gateway', session.welcome?.gateway ?? '–'],

@@ -1,38 +1,38 @@
-// The game: owns world, body, view and session, and runs the frame loop. What is on the screen besides the world is
-// the HUD's business (hud/), what the buttons do the hands' (player/hands).
+// The game: owns world, body, view and session, and runs the frame loop. hud/ draws everything over the world;
+// player/block-interaction.ts handles the mouse buttons.
 
 import { Hud, type Screen } from './hud/hud'
 import { Sound } from './hud/sound'
-import type { Who } from './hud/title'
+import type { JoinChoice } from './hud/title'
 import { Controls } from './input/controls'
 import { MeshScheduler } from './mesh/scheduler'
 import { loadIdentity } from './net/identity'
-import { MAX_VIEW, type Given, type Struck, type Welcome } from './net/protocol'
+import { MAX_VIEW, type GiftEvent, type HitEvent, type Welcome } from './net/protocol'
 import { Session } from './net/session'
 import { Body, EYE, bodyTouchesBlock, type Intent } from './player/body'
-import { Hands, LEFT, MIDDLE, RIGHT } from './player/hands'
+import { BlockInteraction, LEFT, MIDDLE, RIGHT } from './player/block-interaction'
 import { anglesOf } from './player/ray'
 import { Avatars } from './render/avatars'
-import type { Eyes } from './render/eyes'
+import type { Camera } from './render/camera'
 import { View } from './render/view'
 import { debugRows, type Meter } from './debug-rows'
-import { Pace, eased } from './pace'
+import { QualityGovernor, effectiveQuality } from './quality-governor'
 import { saveSettings, type Settings } from './settings'
 import type { TestHook, TestState } from './testhook'
-import { raiseBackdrop } from './world/backdrop'
+import { generateBackdrop } from './world/backdrop'
 import { AIR, PLACEABLE, WATER, boxOf, kindOf } from './world/blocks'
 import { World } from './world/world'
 
-const TURN = 0.0023 // radians a pixel of the mouse
-const STEEPEST = Math.PI / 2 - 0.01
-const STEP = 0.05 // seconds: longer frames are walked in several steps
+const RADIANS_PER_PIXEL = 0.0023 // of mouse movement
+const MAX_PITCH = Math.PI / 2 - 0.01
+const STEP = 0.05 // seconds: longer frames are simulated in several steps
 const STILL: Intent = { forward: 0, right: 0, up: false, down: false, fast: false }
 const BACKDROP_VIEW = 5
 const BACKDROP_MINUTES = 16.6 * 60
-const TELL_MS = 200
-const HANDFUL = 10 // blocks given at once with Shift
-const EDIT_MESHES = 8 // sections that an edit in a corner has meshed again
-const STRIDE = 2.1 // blocks between two sounds of steps
+const PANEL_MS = 200
+const SHIFT_GIFT = 10 // blocks given at once with Shift
+const EDIT_MESHES = 8 // sections meshed again after an edit in a corner
+const FOOTSTEP_DISTANCE = 2.1 // blocks between two footstep sounds
 
 export class Game implements TestHook {
   readonly world = new World()
@@ -43,18 +43,18 @@ export class Game implements TestHook {
   readonly avatars = new Avatars(this.world)
   private readonly hud: Hud
   private readonly controls: Controls
-  private readonly hands: Hands
+  private readonly interaction: BlockInteraction
   private readonly sound = new Sound()
-  private readonly pace = new Pace()
+  private readonly governor = new QualityGovernor()
   private readonly meter: Meter = { fps: 0, frames: 0, received: 0, sent: 0, receivedRate: 0, sentRate: 0 }
-  private current: Screen = 'title'
+  private screen: Screen = 'title'
   private slot = 0
   private last = 0
-  private told = 0
-  private askedView = 0
+  private panelsUpdated = 0 // ms
+  private requestedView = 0
   private joinedView = 0
-  private strode = 0
-  private blows = 0
+  private sinceFootstep = 0 // blocks
+  private hitsTaken = 0
 
   constructor(
     canvas: HTMLCanvasElement,
@@ -66,127 +66,127 @@ export class Game implements TestHook {
     this.view.add(this.avatars.group)
     this.meshes = new MeshScheduler(this.world, this.view.terrain)
     this.hud = new Hud(hudRoot, settings, {
-      play: (who) => this.play(who),
+      play: (choice) => this.play(choice),
       resume: () => void this.resume(),
-      leave: () => this.toTitle(null),
-      choose: (slot) => this.choose(slot),
-      take: (block) => {
+      leave: () => this.showTitle(null),
+      selectSlot: (slot) => this.selectSlot(slot),
+      selectBlock: (block) => {
         this.settings.hotbar[this.slot] = block
-        this.choose(this.slot)
+        this.selectSlot(this.slot)
         this.save()
       },
-      say: (text) => this.session.say(text),
+      chat: (text) => this.session.sendChat(text),
       settingsChanged: () => this.applySettings(),
     })
     this.session = new Session(url, this.world, this.avatars, this.body, {
       joined: (welcome, first, moved) => this.joined(welcome, first, moved),
-      away: (text) => {
-        if (this.current === 'title') this.hud.title.tell(text)
-        else this.hud.messages.away(text)
+      disconnected: (text) => {
+        if (this.screen === 'title') this.hud.title.showError(text)
+        else this.hud.messages.setBanner(text)
       },
-      refused: (text) => this.toTitle(text),
+      refused: (text) => this.showTitle(text),
       toast: (text) => this.hud.messages.toast(text),
-      said: (said) => this.hud.chat.said(said.player, said.name, said.text),
-      struck: (struck) => this.struck(struck),
-      given: (given) => this.given(given),
-      built: (block) => this.hud.hotbar.placed(block),
-      notice: (text) => this.hud.chat.notice(text),
+      chat: (event) => this.hud.chat.addMessage(event.player, event.name, event.text),
+      hit: (event) => this.showHit(event),
+      gift: (event) => this.showGift(event),
+      committed: (block) => this.hud.hotbar.countPlaced(block),
+      notice: (text) => this.hud.chat.addNotice(text),
     })
     this.controls = new Controls(canvas, {
-      pressed: (code) => this.pressed(code),
-      pressedJumpTwice: () => this.toggleFlying(),
-      clicked: (button) => this.hands.press(button, performance.now()),
-      wheeled: (steps) => this.choose((this.slot + steps + 9) % 9),
-      freed: () => this.go('menu'),
+      keyPressed: (code) => this.keyPressed(code),
+      jumpPressedTwice: () => this.toggleFlying(),
+      clicked: (button) => this.interaction.press(button, performance.now()),
+      scrolled: (steps) => this.selectSlot((this.slot + steps + 9) % 9),
+      pointerReleased: () => this.showScreen('menu'),
     })
-    this.hands = new Hands(this.world, this.body, {
+    this.interaction = new BlockInteraction(this.world, this.body, {
       edit: (x, y, z, block) => this.session.edit(x, y, z, block, performance.now()),
-      inHand: () => this.settings.hotbar[this.slot],
+      selectedBlock: () => this.settings.hotbar[this.slot],
       pick: (block) => this.pick(block),
-      othersTouch: (x, y, z) => this.avatars.some((ax, ay, az) => bodyTouchesBlock(ax, ay, az, x, y, z)),
-      person: (origin, dir, reach) => this.avatars.aimed(origin, dir, reach),
-      hit: (person) => this.session.hit(person.player),
+      anyoneTouches: (x, y, z) => this.avatars.anyTouches((ax, ay, az) => bodyTouchesBlock(ax, ay, az, x, y, z)),
+      castPlayers: (origin, dir, reach) => this.avatars.castRay(origin, dir, reach),
+      hit: (target) => this.session.sendHit(target.player),
       broke: (x, y, z, block) => {
         this.view.particles.burst(x - this.view.originX, y, z - this.view.originZ, block)
-        this.sound.broke(kindOf(block).name)
+        this.sound.playBreak(kindOf(block).name)
       },
-      placed: (block) => this.sound.placed(kindOf(block).name),
+      placed: (block) => this.sound.playPlace(kindOf(block).name),
       swing: () => this.view.hand.swing(),
     })
     window.addEventListener('keydown', (event) => {
       const closes = event.code === 'Escape' || event.code === 'KeyE'
-      if (this.current !== 'blocks' || !closes || event.repeat || event.defaultPrevented) return
+      if (this.screen !== 'blocks' || !closes || event.repeat || event.defaultPrevented) return
       event.preventDefault()
       void this.resume()
     })
     this.applySettings()
-    this.choose(0)
-    this.toTitle(null)
-    document.addEventListener('visibilitychange', () => this.pace.restart(performance.now())) // hidden, it drew nothing
+    this.selectSlot(0)
+    this.showTitle(null)
+    document.addEventListener('visibilitychange', () => this.governor.restart(performance.now())) // hidden pages draw no frames
     requestAnimationFrame((now) => this.frame(now))
   }
 
   // --- screens
 
-  private go(screen: Screen): void {
-    this.current = screen
+  private showScreen(screen: Screen): void {
+    this.screen = screen
     if (screen !== 'play') this.controls.release()
-    this.hud.screen(screen)
+    this.hud.show(screen)
     this.view.showHand = screen !== 'title'
   }
 
-  private toTitle(trouble: string | null): void {
+  private showTitle(error: string | null): void {
     this.session.leave()
-    this.hud.messages.away(null)
-    this.go('title')
-    if (trouble) this.hud.title.open(trouble)
+    this.hud.messages.setBanner(null)
+    this.showScreen('title')
+    if (error) this.hud.title.open(error)
     this.view.setDistance(BACKDROP_VIEW)
-    raiseBackdrop(this.world)
+    generateBackdrop(this.world)
   }
 
-  private play(who: Who): void {
-    this.settings.name = who.name
-    this.settings.guest = who.guest
+  private play(choice: JoinChoice): void {
+    this.settings.name = choice.name
+    this.settings.guest = choice.guest
     this.save()
-    this.sound.wake()
-    this.hud.title.busy(true)
-    const { view } = this.drawn()
-    this.askedView = this.joinedView = view
+    this.sound.start()
+    this.hud.title.setJoining(true)
+    const { view } = this.quality()
+    this.requestedView = this.joinedView = view
     this.session.join({
-      name: who.name,
+      name: choice.name,
       view,
-      identity: who.guest ? null : loadIdentity(localStorage),
+      identity: choice.guest ? null : loadIdentity(localStorage),
     })
   }
 
   private joined(welcome: Welcome, first: boolean, moved: boolean): void {
-    this.hands.reach = welcome.reach
-    this.joinedView = this.askedView
+    this.interaction.reach = welcome.reach
+    this.joinedView = this.requestedView
     this.view.setDistance(welcome.view)
-    this.hud.messages.away(null)
-    this.hud.menu.describe(`${welcome.name}${welcome.guest ? ' (guest)' : ''} in ${welcome.world_name}`)
+    this.hud.messages.setBanner(null)
+    this.hud.menu.setWorld(`${welcome.name}${welcome.guest ? ' (guest)' : ''} in ${welcome.world_name}`)
     if (!first) {
-      if (!moved) this.hud.messages.toast('Back again.') // else there is nothing to tell
+      if (!moved) this.hud.messages.toast('Reconnected.') // a handoff is not shown
       return
     }
     this.body.flying = false
-    this.hud.hotbar.forget()
-    this.hud.chat.notice(`Welcome to ${welcome.world_name}, ${welcome.name}.`)
+    this.hud.hotbar.clearGifts()
+    this.hud.chat.addNotice(`Welcome to ${welcome.world_name}, ${welcome.name}.`)
     void this.resume()
   }
 
   private async resume(): Promise<void> {
-    this.sound.wake()
-    this.go('play')
-    if (!(await this.controls.capture()) && this.current === 'play') this.go('menu')
+    this.sound.start()
+    this.showScreen('play')
+    if (!(await this.controls.capture()) && this.screen === 'play') this.showScreen('menu')
   }
 
   // --- keys
 
-  private pressed(code: string): void {
-    if (/^Digit[1-9]$/.test(code)) this.choose(Number(code[5]) - 1)
-    else if (code === 'KeyE') this.go('blocks')
-    else if (code === 'KeyT' || code === 'Enter') this.go('chat')
+  private keyPressed(code: string): void {
+    if (/^Digit[1-9]$/.test(code)) this.selectSlot(Number(code[5]) - 1)
+    else if (code === 'KeyE') this.showScreen('blocks')
+    else if (code === 'KeyT' || code === 'Enter') this.showScreen('chat')
     else if (code === 'KeyG') this.give()
     else if (code === 'KeyF') this.toggleFlying()
     else if (code === 'F3') this.hud.debug.toggle()
@@ -195,10 +195,10 @@ export class Game implements TestHook {
   private toggleFlying(): void {
     this.body.flying = !this.body.flying
     if (this.body.flying) this.body.vy = 0
-    this.hud.messages.toast(this.body.flying ? 'Flying. Space rises, Shift sinks.' : 'Walking.')
+    this.hud.messages.toast(this.body.flying ? 'Flying: Space up, Shift down' : 'Walking')
   }
 
-  private choose(slot: number): void {
+  private selectSlot(slot: number): void {
     this.slot = slot
     this.hud.hotbar.show(this.settings.hotbar, slot)
     this.view.hand.hold(this.settings.hotbar[slot])
@@ -208,52 +208,52 @@ export class Game implements TestHook {
     if (!PLACEABLE.includes(block)) return
     const slot = this.settings.hotbar.indexOf(block)
     if (slot < 0) this.settings.hotbar[this.slot] = block
-    this.choose(slot < 0 ? this.slot : slot)
+    this.selectSlot(slot < 0 ? this.slot : slot)
   }
 
   // --- other players
 
-  /** Gives the player aimed at of the block in hand: one, or a handful with Shift. */
+  /** Gives the selected block to the player aimed at: one, or SHIFT_GIFT with Shift. */
   private give(): void {
-    this.hands.look()
-    const { person } = this.hands
-    if (!person) {
-      this.hud.messages.toast('Look at a player to give away the block in your hand.')
+    this.interaction.updateAim()
+    const { target } = this.interaction
+    if (!target) {
+      this.hud.messages.toast('Look at a player to give them the block you’re holding.')
       return
     }
-    const handful = this.controls.holdsKey('ShiftLeft') || this.controls.holdsKey('ShiftRight')
+    const shift = this.controls.holdsKey('ShiftLeft') || this.controls.holdsKey('ShiftRight')
     this.view.hand.swing()
-    this.session.give(person.player, this.settings.hotbar[this.slot], handful ? HANDFUL : 1)
+    this.session.sendGift(target.player, this.settings.hotbar[this.slot], shift ? SHIFT_GIFT : 1)
   }
 
-  private struck({ player, name, to, to_name }: Struck): void {
-    this.avatars.act(player, to, true)
-    this.hud.chat.deed(...this.pair(player, name, ' hits ', to, to_name))
-    this.sound.blow()
+  private showHit({ player, name, to, to_name }: HitEvent): void {
+    this.avatars.animateInteraction(player, to, true)
+    this.hud.chat.addInteraction(...this.playerPair(player, name, ' hit ', to, to_name))
+    this.sound.playHit()
     if (to !== this.session.welcome?.player) return
     const from = this.avatars.shownAt(player)
-    this.body.knock(from?.x ?? this.body.x, from?.z ?? this.body.z)
-    this.hud.ouch()
-    this.blows++
+    this.body.knockBack(from?.x ?? this.body.x, from?.z ?? this.body.z)
+    this.hud.flashHit()
+    this.hitsTaken++
   }
 
-  private given({ player, name, to, to_name, block, count }: Given): void {
-    this.avatars.act(player, to, false)
-    this.hud.chat.deed(...this.pair(player, name, ' gives ', to, to_name), ` ${count} × ${kindOf(block).name}`)
+  private showGift({ player, name, to, to_name, block, count }: GiftEvent): void {
+    this.avatars.animateInteraction(player, to, false)
+    this.hud.chat.addInteraction(...this.playerPair(player, name, ' gave ', to, to_name), ` ${count} × ${kindOf(block).name}`)
     if (to !== this.session.welcome?.player) return
-    this.sound.gift()
-    if (!PLACEABLE.includes(block)) return // of a newer world
+    this.sound.playGift()
+    if (!PLACEABLE.includes(block)) return // a block that only newer clients have
     if (!this.settings.hotbar.includes(block)) {
-      this.settings.hotbar[this.slot === 8 ? 7 : 8] = block // not into the hand that is building
+      this.settings.hotbar[this.slot === 8 ? 7 : 8] = block // never the selected slot
       this.hud.hotbar.show(this.settings.hotbar, this.slot)
     }
-    this.hud.hotbar.given(block, count)
+    this.hud.hotbar.addGift(block, count)
   }
 
-  /** Two players and what stands between them, for the chat. */
-  private pair(player: string, name: string, does: string, to: string, toName: string) {
+  /** Returns the parts of a chat line about two players: the first name, the verb and the second name. */
+  private playerPair(player: string, name: string, verb: string, to: string, toName: string) {
     const self = this.session.welcome?.player
-    return [{ player, name }, does, { player: to, name: to === self ? 'you' : toName }]
+    return [{ player, name }, verb, { player: to, name: to === self ? 'you' : toName }]
   }
 
   // --- settings
@@ -262,25 +262,25 @@ export class Game implements TestHook {
     this.view.setFieldOfView(this.settings.fieldOfView)
     this.sound.on = this.settings.sound
     this.save()
-    this.applyPace()
+    this.applyQuality()
   }
 
-  /** What is drawn of what the player wants. */
-  private drawn() {
-    return eased(this.settings, this.pace.step)
+  /** The view distance and resolution in effect. */
+  private quality() {
+    return effectiveQuality(this.settings, this.governor.step)
   }
 
-  private applyPace(): void {
-    const { view, renderScale } = this.drawn()
+  private applyQuality(): void {
+    const { view, renderScale } = this.quality()
     this.view.setScale(renderScale)
-    this.hud.menu.tellEased(this.settings, { view, renderScale })
+    this.hud.menu.showEffectiveQuality(this.settings, { view, renderScale })
     const welcome = this.session.welcome
-    if (!welcome || view === this.askedView) return
-    // a grant below what was asked for is the most that this world gives
-    const most = welcome.view < this.joinedView ? welcome.view : MAX_VIEW
-    this.askedView = view
-    this.session.connection.setView(this.askedView)
-    this.view.setDistance(Math.min(this.askedView, most))
+    if (!welcome || view === this.requestedView) return
+    // if the granted view was below the requested one, it is this world's maximum
+    const max = welcome.view < this.joinedView ? welcome.view : MAX_VIEW
+    this.requestedView = view
+    this.session.connection.setView(this.requestedView)
+    this.view.setDistance(Math.min(this.requestedView, max))
   }
 
   private save(): void {
@@ -295,59 +295,59 @@ export class Game implements TestHook {
     this.last = now
     this.meter.frames++
     if (dt > 0) this.meter.fps += (1 / dt - this.meter.fps) * 0.06
-    const inWorld = this.current !== 'title'
-    if (inWorld) this.live(now, dt)
-    // while land arrives and is meshed, the cores are busy with other things than drawing; an edit is no more than a few meshes
-    if (!inWorld || this.meshes.backlog > EDIT_MESHES) this.pace.restart(now)
-    else if (this.pace.frame(now) && this.settings.adaptive) this.applyPace()
-    const eyes = inWorld ? this.eyes() : this.orbit(now / 1000)
-    this.view.look(eyes)
-    const aim = inWorld && this.current !== 'menu' ? this.hands.aim : null
+    const inWorld = this.screen !== 'title'
+    if (inWorld) this.updatePlayer(now, dt)
+    // ignore frames while chunks are being meshed, since meshing takes CPU time from drawing; an edit causes few meshes
+    if (!inWorld || this.meshes.backlog > EDIT_MESHES) this.governor.restart(now)
+    else if (this.governor.countFrame(now) && this.settings.adaptive) this.applyQuality()
+    const camera = inWorld ? this.playerCamera() : this.titleCamera(now / 1000)
+    this.view.setCamera(camera)
+    const aim = inWorld && this.screen !== 'menu' ? this.interaction.aim : null
     this.view.outlineBlock(aim, boxOf(aim ? this.world.get(aim.x, aim.y, aim.z) : AIR))
-    this.avatars.update(now, dt, eyes, this.view.originX, this.view.originZ)
-    this.meshes.pump(eyes.x, eyes.z)
+    this.avatars.update(now, dt, camera, this.view.originX, this.view.originZ)
+    this.meshes.pump(camera.x, camera.z)
     const minutes = inWorld ? this.session.clock.minutesAt(now) : BACKDROP_MINUTES
-    this.view.draw(eyes, minutes, this.submerged(eyes), now / 1000, dt, this.speed())
-    if (now - this.told > TELL_MS) this.tell(now)
+    this.view.draw(camera, minutes, this.isUnderWater(camera), now / 1000, dt, this.speed())
+    if (now - this.panelsUpdated > PANEL_MS) this.updatePanels(now)
   }
 
-  private live(now: number, dt: number): void {
+  private updatePlayer(now: number, dt: number): void {
     const { body } = this
-    const turn = this.controls.takeTurn()
-    const factor = TURN * this.settings.sensitivity
+    const turn = this.controls.consumeTurn()
+    const factor = RADIANS_PER_PIXEL * this.settings.sensitivity
     body.yaw = (body.yaw + turn.x * factor) % (2 * Math.PI)
-    body.pitch = Math.max(-STEEPEST, Math.min(STEEPEST, body.pitch - turn.y * factor))
+    body.pitch = Math.max(-MAX_PITCH, Math.min(MAX_PITCH, body.pitch - turn.y * factor))
     if (this.world.loaded(Math.floor(body.x), Math.floor(body.z))) {
-      const intent = this.current === 'play' ? this.controls.intent() : STILL
+      const intent = this.screen === 'play' ? this.controls.intent() : STILL
       for (let left = dt; left > 1e-6; left -= STEP) body.step(this.world, intent, Math.min(STEP, left))
-      this.makeStepSounds(dt)
+      this.playFootsteps(dt)
     }
-    this.session.tellPose(now)
-    this.session.drift(now)
-    this.hands.look()
-    if (this.current !== 'play') return
-    for (const button of [LEFT, RIGHT, MIDDLE]) if (this.controls.holds(button)) this.hands.hold(button, now)
+    this.session.sendPose(now)
+    this.session.extrapolate(now)
+    this.interaction.updateAim()
+    if (this.screen !== 'play') return
+    for (const button of [LEFT, RIGHT, MIDDLE]) if (this.controls.holds(button)) this.interaction.hold(button, now)
   }
 
-  private makeStepSounds(dt: number): void {
+  private playFootsteps(dt: number): void {
     const { body } = this
-    this.strode = body.onGround ? this.strode + this.speed() * dt : 0
-    if (this.strode < STRIDE) return
-    this.strode = 0
-    this.sound.step(kindOf(this.world.get(Math.floor(body.x), Math.floor(body.y - 0.5), Math.floor(body.z))).name)
+    this.sinceFootstep = body.onGround ? this.sinceFootstep + this.speed() * dt : 0
+    if (this.sinceFootstep < FOOTSTEP_DISTANCE) return
+    this.sinceFootstep = 0
+    this.sound.playFootstep(kindOf(this.world.get(Math.floor(body.x), Math.floor(body.y - 0.5), Math.floor(body.z))).name)
   }
 
   private speed(): number {
     return this.body.onGround ? Math.hypot(this.body.vx, this.body.vz) : 0
   }
 
-  private eyes(): Eyes {
+  private playerCamera(): Camera {
     const { x, y, z, yaw, pitch } = this.body
     return { x, y: y + EYE, z, yaw, pitch }
   }
 
-  /** The camera of the title screen: slowly around the island. */
-  private orbit(seconds: number): Eyes {
+  /** The camera of the title screen, which orbits the island. */
+  private titleCamera(seconds: number): Camera {
     const angle = seconds * 0.04 + 0.6
     const x = Math.cos(angle) * 88
     const z = Math.sin(angle) * 88
@@ -355,20 +355,20 @@ export class Game implements TestHook {
     return { x, y, z, ...anglesOf(-x, 24 - y, -z) }
   }
 
-  private submerged(eyes: Eyes): boolean {
-    const x = Math.floor(eyes.x)
-    const z = Math.floor(eyes.z)
-    if (this.world.get(x, Math.floor(eyes.y), z) !== WATER) return false
-    const surface = this.world.get(x, Math.floor(eyes.y) + 1, z) === WATER ? 1 : 0.875
-    return eyes.y - Math.floor(eyes.y) < surface
+  private isUnderWater({ x: cameraX, y, z: cameraZ }: Camera): boolean {
+    const x = Math.floor(cameraX)
+    const z = Math.floor(cameraZ)
+    if (this.world.get(x, Math.floor(y), z) !== WATER) return false
+    const surface = this.world.get(x, Math.floor(y) + 1, z) === WATER ? 1 : 0.875
+    return y - Math.floor(y) < surface
   }
 
-  /** Brings slow panels up to date. */
-  private tell(now: number): void {
+  /** Updates the panels that are not redrawn every frame. */
+  private updatePanels(now: number): void {
     const { body } = this
-    this.told = now
+    this.panelsUpdated = now
     if (this.hud.debug.open) this.hud.debug.show(debugRows(this, this.meter))
-    if (this.current !== 'play') return
+    if (this.screen !== 'play') return
     const listed = this.controls.holdsKey('Tab')
     this.hud.players.toggle(listed)
     const welcome = this.session.welcome
@@ -388,7 +388,7 @@ export class Game implements TestHook {
     const { calls, triangles } = this.view.stats
     return {
       connected: this.session.connection.open,
-      screen: this.current,
+      screen: this.screen,
       world: this.session.welcome?.world ?? '',
       player: this.session.welcome?.player ?? '',
       name: this.session.welcome?.name ?? '',
@@ -401,9 +401,9 @@ export class Game implements TestHook {
       acknowledgedEdits: this.session.acknowledged,
       hotbarSlot: this.slot,
       hotbar: [...this.settings.hotbar],
-      gifts: this.settings.hotbar.map((block) => this.hud.hotbar.left(block)),
-      aimedPlayer: this.hands.person?.player ?? '',
-      blows: this.blows,
+      gifts: this.settings.hotbar.map((block) => this.hud.hotbar.giftsLeft(block)),
+      aimedPlayer: this.interaction.target?.player ?? '',
+      hitsTaken: this.hitsTaken,
       others: this.avatars.list().map(({ player, name, x, y, z }) => ({ player, name, x, y, z })),
       fps: this.meter.fps,
       ping: this.session.connection.ping,
@@ -421,11 +421,11 @@ export class Game implements TestHook {
     const { body } = this
     const { yaw, pitch } = anglesOf(x + 0.5 - body.x, y + 0.5 - body.y - EYE, z + 0.5 - body.z)
     body.yaw = yaw
-    body.pitch = Math.max(-STEEPEST, Math.min(STEEPEST, pitch))
-    this.hands.look()
+    body.pitch = Math.max(-MAX_PITCH, Math.min(MAX_PITCH, pitch))
+    this.interaction.updateAim()
   }
 
   aim() {
-    return this.hands.aim
+    return this.interaction.aim
   }
 }

@@ -1,4 +1,4 @@
-// The page's beginning: settings, the game, and a word if this browser cannot show it.
+// The entry point: loads the settings and starts the game, or shows an error if the browser does not support it.
 
 import { Game } from './game'
 import { drawsInSoftware } from './render/view'
@@ -22,7 +22,7 @@ function start(): void {
     })
   } catch (reason) {
     console.error(reason)
-    hud.textContent = 'This world needs WebGL 2, and this browser gave none. Another browser, or a newer one, will do.'
+    hud.textContent = 'Your browser doesn’t support WebGL 2. Try a current Chrome, Firefox or Safari.'
     hud.className = 'no-webgl'
   }
 }

@@ -1,4 +1,4 @@
-// What the player chose, kept in this browser.
+// The player's settings, stored in this browser.
 
 import { PLACEABLE } from './world/blocks'
 
@@ -7,21 +7,21 @@ export interface Settings {
   guest: boolean
   /** Chunks in each direction, 2 to 12. */
   view: number
-  /** Factor on the mouse, 0.2 to 3. */
+  /** Mouse sensitivity, a factor from 0.2 to 3. */
   sensitivity: number
   /** Degrees, 50 to 110. */
   fieldOfView: number
-  /** Pixels drawn for each of the screen's, 0.25 to 1. */
+  /** Pixels rendered per screen pixel, 0.25 to 1. */
   renderScale: number
   smoothEdges: boolean
-  /** Draw less while frames are slow (pace.ts). */
+  /** Lower the quality while frames are slow (quality-governor.ts). */
   adaptive: boolean
   sound: boolean
-  /** Blocks on the nine places of the hotbar. */
+  /** The blocks in the nine slots of the hotbar. */
   hotbar: number[]
 }
 
-/** [least, most, step] of the numbers. */
+/** [min, max, step] of the numeric settings. */
 export const RANGES = {
   view: [2, 12, 1],
   sensitivity: [0.2, 3, 0.1],
@@ -47,28 +47,28 @@ export function defaults(software: boolean): Settings {
   }
 }
 
-/** Reads the settings; anything missing or senseless becomes its default. */
-export function loadSettings(storage: Pick<Storage, 'getItem'>, standard: Settings): Settings {
+/** Loads the settings; missing or invalid values get their defaults. */
+export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settings): Settings {
   let stored: Partial<Record<keyof Settings, unknown>> = {}
   try {
     const parsed: unknown = JSON.parse(storage.getItem(KEY) ?? '{}')
     if (typeof parsed === 'object' && parsed !== null) stored = parsed
   } catch {
-    // not ours any more: start afresh
+    // not valid JSON: use the defaults
   }
   const number = (key: keyof typeof RANGES): number => {
     const value = stored[key]
-    const [least, most] = RANGES[key]
-    return typeof value === 'number' && value >= least && value <= most ? value : standard[key]
+    const [min, max] = RANGES[key]
+    return typeof value === 'number' && value >= min && value <= max ? value : fallback[key]
   }
   const flag = (key: 'guest' | 'smoothEdges' | 'adaptive' | 'sound'): boolean => {
     const value = stored[key]
-    return typeof value === 'boolean' ? value : standard[key]
+    return typeof value === 'boolean' ? value : fallback[key]
   }
   const { hotbar } = stored
-  const goodHotbar = Array.isArray(hotbar) && hotbar.length === 9 && hotbar.every((block) => PLACEABLE.includes(block))
+  const validHotbar = Array.isArray(hotbar) && hotbar.length === 9 && hotbar.every((block) => PLACEABLE.includes(block))
   return {
-    name: typeof stored.name === 'string' ? stored.name : standard.name,
+    name: typeof stored.name === 'string' ? stored.name : fallback.name,
     guest: flag('guest'),
     view: Math.round(number('view')),
     sensitivity: number('sensitivity'),
@@ -77,7 +77,7 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, standard: Settin
     smoothEdges: flag('smoothEdges'),
     adaptive: flag('adaptive'),
     sound: flag('sound'),
-    hotbar: goodHotbar ? hotbar : standard.hotbar,
+    hotbar: validHotbar ? hotbar : fallback.hotbar,
   }
 }
 

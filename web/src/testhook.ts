@@ -1,11 +1,11 @@
-// window.__voxeld: what the end-to-end tests (and the curious, in the console) see of a running client. State is
-// read-only; the few actions do nothing that a player could not do with the mouse.
+// window.__voxeld: the interface of end-to-end tests to a running client; it is also useful in the console. The state is
+// read-only, and the actions do only what a player can do with the mouse.
 //
 //   state()                 a snapshot, see below
-//   blockAt(x, y, z)        id of the block shown there; 65535 if its chunk is not loaded
-//   lookAt(x, y, z)         turns the eyes to the middle of that block (no teleport)
+//   blockAt(x, y, z)        the id of the block shown there; 65535 if its chunk is not loaded
+//   lookAt(x, y, z)         turns the camera to the middle of that block (no teleport)
 //   aim()                   the block aimed at and the face's normal, or null
-//   state().aimedPlayer     id of the player aimed at, or ''
+//   state().aimedPlayer     the id of the player aimed at, or ''
 
 import type { Hit } from './player/ray'
 
@@ -15,7 +15,7 @@ export interface TestState {
   world: string
   player: string
   name: string
-  /** Peer id of the node that serves the session. */
+  /** The peer id of the node that serves the session. */
   gateway: string
   x: number
   y: number
@@ -31,11 +31,11 @@ export interface TestState {
   acknowledgedEdits: number
   hotbarSlot: number
   hotbar: number[]
-  /** How many blocks on each place were given and are not yet placed. */
+  /** For each slot, the number of blocks received as gifts and not yet placed. */
   gifts: number[]
   aimedPlayer: string
-  /** Blows that were felt. */
-  blows: number
+  /** The number of hits by other players. */
+  hitsTaken: number
   others: { player: string; name: string; x: number; y: number; z: number }[]
   fps: number
   ping: number

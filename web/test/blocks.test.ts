@@ -14,7 +14,7 @@ interface Row {
 // The server's table, written by package chunk's test (go test ./chunk -run TestBlockTable -update).
 const rows = JSON.parse(readFileSync(new URL('../../chunk/testdata/blocks.json', import.meta.url), 'utf8')) as Row[]
 
-test('the client knows the same blocks as the server, by the same ids', () => {
+test('the client has the same blocks as the server, with the same ids', () => {
   const ours = KINDS.map((kind): Row => {
     const { solid, opaque, placeable, breakable } = kind
     const name = kind.name.toLowerCase().replaceAll(' ', '_')

@@ -4,7 +4,7 @@ import { SECTION_BLOCKS, SIZE } from '../src/world/coords'
 import type { Section } from '../src/world/codec'
 import { Chunk, World } from '../src/world/world'
 
-/** Chunks (−1, −1) to (1, 1) of the given sections, made by fill. */
+/** Returns a world of the chunks (−1, −1) to (1, 1), filled by fill. */
 export function worldOf(sections: number, fill: (x: number, y: number, z: number) => number): World {
   const world = new World()
   world.height = sections * SIZE
@@ -25,7 +25,7 @@ export function worldOf(sections: number, fill: (x: number, y: number, z: number
   return world
 }
 
-/** The chunk codec's other half, as the server has it. */
+/** Encodes a chunk, as the server does. */
 export function encodeChunk(sections: Uint16Array[]): Uint8Array {
   const bytes: number[] = [1, sections.length]
   for (const blocks of sections) {

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { lightVolume } from '../src/mesh/light'
 import { meshSection } from '../src/mesh/mesher'
-import { takeVolume } from '../src/mesh/volume'
-import { ALL_FACES, facesTowards, startsOf, stretchesOf } from '../src/render/facing'
+import { copyVolume } from '../src/mesh/volume'
+import { ALL_FACES, facesTowards, startsOf, quadRangesOf } from '../src/render/facing'
 import { worldOf } from './columns'
 
-// seen from the eyes: the section's low corner, and the directions +x −x +y −y +z −z that it can show
+// relative to the camera: the section's low corner, and the directions +x −x +y −y +z −z that can be visible
 test.each([
   ['in its middle', -16, -16, -16, 0b111111],
   ['east of it, high above', -100, -100, -16, 0b110101],
@@ -16,16 +16,16 @@ test.each([
   expect(facesTowards(x, y, z)).toBe(want | 0b11000000)
 })
 
-test('of a real section each face is left out only where it is turned away', () => {
+test('in a real section, a face is skipped only if it faces away', () => {
   const rough = worldOf(1, (x, y, z) => (y < 9 + ((x * 7 + z * 3) % 5) && (x + y + z) % 11 !== 0 ? 1 : 0))
-  const volume = takeVolume(rough, 0, 0)
+  const volume = copyVolume(rough, 0, 0)
   const { opaque } = meshSection(volume, lightVolume(volume), 0)
   const quads = opaque.length / 8
   const starts = startsOf(opaque)
   expect(starts).toHaveLength(9)
   for (const [ex, ey, ez] of [[16, 16, 16], [100, 40, 16], [-3, 11, 31], [5.5, 0.5, -60], [16, -9, 16]]) {
     const shown = new Set<number>()
-    for (const { from, to } of stretchesOf(starts, facesTowards(-ex, -ey, -ez))) for (let q = from; q < to; q++) shown.add(q)
+    for (const { from, to } of quadRangesOf(starts, facesTowards(-ex, -ey, -ez))) for (let q = from; q < to; q++) shown.add(q)
     for (let q = 0; q < quads; q++) {
       const word = opaque[q * 8]
       const face = (word >> 18) & 7
@@ -38,11 +38,11 @@ test('of a real section each face is left out only where it is turned away', () 
   }
 })
 
-test('stretches: what is next to one another is one, far pieces are not', () => {
+test('ranges: what is next to one another is one, far pieces are not', () => {
   const starts = [0, 100, 200, 300, 310, 400, 500, 500, 520]
-  expect(stretchesOf(starts, ALL_FACES)).toEqual([{ from: 0, to: 520 }])
-  expect(stretchesOf(starts, 0b000101)).toEqual([{ from: 0, to: 100 }, { from: 200, to: 300 }])
-  expect(stretchesOf(starts, 0b010100)).toEqual([{ from: 200, to: 400 }]) // along ten quads that are turned away
-  expect(stretchesOf(starts, 0)).toEqual([])
+  expect(quadRangesOf(starts, ALL_FACES)).toEqual([{ from: 0, to: 520 }])
+  expect(quadRangesOf(starts, 0b000101)).toEqual([{ from: 0, to: 100 }, { from: 200, to: 300 }])
+  expect(quadRangesOf(starts, 0b010100)).toEqual([{ from: 200, to: 400 }]) // including ten quads that face away
+  expect(quadRangesOf(starts, 0)).toEqual([])
   expect(startsOf(new Uint32Array(0))).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0])
 })

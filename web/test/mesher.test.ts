@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { lightVolume } from '../src/mesh/light'
 import { WORDS_PER_QUAD, meshSection, type SectionMesh } from '../src/mesh/mesher'
-import { LAYER, MARGIN, WIDTH, takeVolume } from '../src/mesh/volume'
+import { LAYER, MARGIN, WIDTH, copyVolume } from '../src/mesh/volume'
 import { layerOf } from '../src/render/tiles'
 import { WATER } from '../src/world/blocks'
 import { World } from '../src/world/world'
@@ -51,7 +51,7 @@ function quadsOf(words: Uint32Array): Vertex[][] {
 }
 
 function mesh(world: World, section = 0): SectionMesh {
-  const volume = takeVolume(world, 0, 0)
+  const volume = copyVolume(world, 0, 0)
   return meshSection(volume, lightVolume(volume), section)
 }
 
@@ -65,7 +65,7 @@ function cross(a: number[], b: number[]): number[] {
   return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
-/** Block faces that a quad covers. */
+/** Returns the number of block faces that a quad covers. */
 function area(quad: Vertex[]): number {
   return Math.hypot(...cross(minus(quad[1].at, quad[0].at), minus(quad[3].at, quad[0].at)))
 }
@@ -85,7 +85,7 @@ describe('mesher', () => {
     }
   })
 
-  test('every triangle looks outwards', () => {
+  test('every triangle faces outwards', () => {
     // a rough surface, so that all corner shadings and both cuts occur
     const rough = worldOf(1, (x, y, z) => (y <= 8 + (((x * 7 + z * 13) % 5) + 5) % 5 ? STONE : 0))
     const quads = quadsOf(mesh(rough).opaque)
@@ -178,10 +178,10 @@ describe('mesher', () => {
   test('leaves draw the face between two of them once', () => {
     const { cutout, thicket } = mesh(worldOf(1, (x, y, z) => (y === 4 && z === 3 && (x === 9 || x === 10) ? LEAVES : 0)))
     expect(quadsOf(cutout).reduce((sum, quad) => sum + area(quad), 0)).toBe(10)
-    expect(quadsOf(thicket)).toHaveLength(1) // apart, for it is drawn near by only
+    expect(quadsOf(thicket)).toHaveLength(1) // separate, because it is drawn only nearby
   })
 
-  test('so do leaves of different kinds, whichever is first', () => {
+  test('leaves of different kinds do so in either order', () => {
     for (const [a, b] of [[LEAVES, BIRCH_LEAVES], [BIRCH_LEAVES, LEAVES]]) {
       const { cutout, thicket } = mesh(worldOf(1, (x, y, z) => (y === 4 && z === 3 ? (x === 9 ? a : x === 10 ? b : 0) : 0)))
       expect(quadsOf(cutout).reduce((sum, quad) => sum + area(quad), 0)).toBe(10)
@@ -189,7 +189,7 @@ describe('mesher', () => {
     }
   })
 
-  test('a plant is two crossed pictures in the cutout pass, lit by the light it stands in', () => {
+  test('a plant is two crossed quads in the cutout pass, lit by the light of its block', () => {
     const { opaque, cutout } = mesh(worldOf(1, (x, y, z) => (y < 4 ? STONE : y === 4 && x === 9 && z === 3 ? POPPY : 0)))
     expect(quadsOf(opaque)).toHaveLength(1) // the ground shows whole
     const quads = quadsOf(cutout)
@@ -203,15 +203,15 @@ describe('mesher', () => {
     }
   })
 
-  test('the wind moves a plant on its like as a whole, over the border of sections, too', () => {
+  test('the wind moves all of a stacked plant, also across the border of sections', () => {
     const world = worldOf(2, (x, y, z) => (x === 9 && z === 3 && y >= 31 && y <= 32 ? REEDS : x === 9 && z === 3 && y < 31 ? STONE : 0))
     const low = (section: number) => quadsOf(mesh(world, section).cutout)[0].map((vertex) => vertex.low)
     expect(low(0)).toEqual([0, 0, 1, 1])
     expect(low(1)).toEqual([1, 1, 1, 1])
   })
 
-  test('a plant takes no light', () => {
-    const volume = takeVolume(worldOf(1, (_x, y) => (y < 4 ? STONE : y < 7 ? REEDS : 0)), 0, 0)
+  test('a plant stops no light', () => {
+    const volume = copyVolume(worldOf(1, (_x, y) => (y < 4 ? STONE : y < 7 ? REEDS : 0)), 0, 0)
     expect(lightVolume(volume)[4 * LAYER + MARGIN * WIDTH + MARGIN] >> 4).toBe(15)
   })
 })
@@ -220,7 +220,7 @@ describe('light', () => {
   const index = (x: number, y: number, z: number) => y * LAYER + (z + MARGIN) * WIDTH + x + MARGIN
 
   test('falls from the sky, and fades by one a step under a roof', () => {
-    const volume = takeVolume(worldOf(1, (x, y) => (y < 4 || (y === 8 && x >= 4) ? STONE : 0)), 0, 0)
+    const volume = copyVolume(worldOf(1, (x, y) => (y < 4 || (y === 8 && x >= 4) ? STONE : 0)), 0, 0)
     const light = lightVolume(volume)
     const sky = (x: number) => light[index(x, 5, 9)] >> 4
     expect([2, 3, 4, 5, 6, 10, 17, 18, 19, 30].map(sky)).toEqual([15, 15, 14, 13, 12, 8, 1, 0, 0, 0])
@@ -230,14 +230,14 @@ describe('light', () => {
   test('a lamp in a cave glows around corners, in city-block distance', () => {
     const world = worldOf(1, (x, y, z) => (y === 10 && z === 9 && x >= 5 && x < 25 ? 0 : y === 10 && x === 24 && z > 9 ? 0 : STONE))
     world.set(6, 10, 9, LAMP)
-    const light = lightVolume(takeVolume(world, 0, 0))
+    const light = lightVolume(copyVolume(world, 0, 0))
     const glow = (x: number, z: number) => light[index(x, 10, z)] & 15
     expect([7, 10, 20, 21].map((x) => glow(x, 9))).toEqual([14, 11, 1, 0])
     expect(light[index(10, 10, 9)] >> 4).toBe(0)
   })
 
   test('water dims the light from above', () => {
-    const light = lightVolume(takeVolume(worldOf(1, (_x, y) => (y < 4 ? STONE : y < 14 ? WATER : 0)), 0, 0))
+    const light = lightVolume(copyVolume(worldOf(1, (_x, y) => (y < 4 ? STONE : y < 14 ? WATER : 0)), 0, 0))
     expect([14, 13, 12, 8].map((y) => light[index(3, y, 3)] >> 4)).toEqual([15, 14, 13, 9])
   })
 })

@@ -27,7 +27,7 @@ describe('protocol', () => {
     })
   })
 
-  test('reads known messages, skips unknown ones, throws on none', () => {
+  test('decodes known messages, skips unknown ones, throws on anything else', () => {
     expect(decode('{"type":"ack","seq":1,"block":0}')).toEqual({ type: 'ack', seq: 1, block: 0 })
     const hit = { type: 'hit', player: '6b', name: 'ada', to: 'ef', to_name: 'eve' }
     const gift = { ...hit, type: 'gift', block: 16, count: 3 }
@@ -61,7 +61,7 @@ describe('identity', () => {
     expect(verify(null, Buffer.from(text + 'x'), key, signature)).toBe(false)
   })
 
-  test('is made once and kept; damaged ones are replaced', () => {
+  test('is created once and stored; damaged ones are replaced', () => {
     const store = storage()
     const first = loadIdentity(store)
     expect(loadIdentity(store).key).toBe(first.key)
@@ -82,7 +82,7 @@ test('bytes', async () => {
   expect(createHash('sha256').update(inflated).digest('hex')).toHaveLength(64)
 })
 
-test('waiting grows, to ten seconds at most', () => {
+test('the backoff grows to at most ten seconds', () => {
   const waits = [0, 1, 2, 3, 4, 5, 9, 1000].map((n) => backoff(n, 0.5))
   for (let i = 1; i < waits.length; i++) expect(waits[i]).toBeGreaterThanOrEqual(waits[i - 1])
   expect(waits[0]).toBeLessThan(600)
@@ -93,11 +93,11 @@ describe('edits', () => {
   const setup = () => {
     const world = worldOf(1, (_x, y) => (y < 10 ? 1 : 0))
     const edits = new Edits(world)
-    edits.welcome(5)
+    edits.setNextSeq(5)
     return { world, edits }
   }
 
-  test('show at once and stay when they are acknowledged', () => {
+  test('are applied at once and stay when acknowledged', () => {
     const { world, edits } = setup()
     const edit = edits.make(1, 9, 1, 0)!
     expect(edit.seq).toBe(5)
@@ -107,7 +107,7 @@ describe('edits', () => {
     expect(edits.waiting).toHaveLength(0)
   })
 
-  test('are taken back when they are refused', () => {
+  test('are reverted when refused', () => {
     const { world, edits } = setup()
     edits.make(1, 9, 1, 0)
     edits.acknowledge(5, 15)
@@ -117,15 +117,15 @@ describe('edits', () => {
     expect(world.get(2, 9, 2)).toBe(1)
   })
 
-  test('of one place settle in any order, and others’ changes stay beneath', () => {
+  test('at one place complete in any order, and changes by others stay beneath', () => {
     const { world, edits } = setup()
     edits.make(1, 9, 1, 0)
     edits.make(1, 9, 1, 16)
-    edits.committed(1, 9, 1, 0) // the echo of the first
+    edits.applyCommitted(1, 9, 1, 0) // the echo of the first
     expect(world.get(1, 9, 1)).toBe(16)
     edits.acknowledge(5, 0)
     expect(world.get(1, 9, 1)).toBe(16)
-    edits.committed(1, 9, 1, 19) // somebody else
+    edits.applyCommitted(1, 9, 1, 19) // by another player
     expect(world.get(1, 9, 1)).toBe(16)
     edits.acknowledge(6, 19)
     expect(world.get(1, 9, 1)).toBe(19)
@@ -135,8 +135,8 @@ describe('edits', () => {
     const { world, edits } = setup()
     edits.make(1, 9, 1, 0)
     edits.make(40, 9, 1, 0)
-    world.set(1, 9, 1, 1) // the chunk comes anew, without the edit
-    edits.welcome(5)
+    world.set(1, 9, 1, 1) // the chunk is loaded again, without the edit
+    edits.setNextSeq(5)
     edits.chunkLoaded(0, 0)
     expect(world.get(1, 9, 1)).toBe(0)
     expect(edits.waitingIn(0, 0).map(({ seq }) => seq)).toEqual([5])
@@ -161,7 +161,7 @@ test('the clock runs with the world’s day', () => {
   expect(clockText(5.9)).toBe('00:05')
 })
 
-test('settings come back, and nonsense does not', () => {
+test('settings are restored, invalid ones are not', () => {
   const store = storage()
   const settings = { ...defaults(false), name: 'ada', view: 9, guest: true }
   saveSettings(store, settings)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Body, HALF_WIDTH, bodyTouchesBlock, overlapsSolid, type Intent } from '../src/player/body'
 import { anglesOf, castBody, castRay, direction } from '../src/player/ray'
-import { Track, turn } from '../src/player/track'
+import { InterpolationBuffer, angleDelta } from '../src/player/interpolation-buffer'
 import { boxOf, isAimable } from '../src/world/blocks'
 import { VOID } from '../src/world/world'
 
@@ -127,28 +127,28 @@ describe('body', () => {
   })
 })
 
-describe('blows', () => {
+describe('hits', () => {
   test('a ray meets a body where it is', () => {
     const feet = { x: 0, y: 10, z: 5 }
     expect(castBody([0, 11, 0], [0, 0, 1], feet)).toBeCloseTo(4.7)
     expect(castBody([0.29, 11.79, 0], [0, 0, 1], feet)).toBeCloseTo(4.7)
     expect(castBody([0.31, 11, 0], [0, 0, 1], feet)).toBeNull()
     expect(castBody([0, 11.81, 0], [0, 0, 1], feet)).toBeNull()
-    expect(castBody([0, 11, 0], [0, 0, -1], feet)).toBeNull() // behind the eyes
+    expect(castBody([0, 11, 0], [0, 0, -1], feet)).toBeNull() // behind the camera
     expect(castBody([0, 14, 5], [0, -1, 0], feet)).toBeCloseTo(2.2)
-    expect(castBody([0, 11, 5], [0, 0, 1], feet)).toBeNull() // the eyes are in him
+    expect(castBody([0, 11, 5], [0, 0, 1], feet)).toBeNull() // the ray starts inside the body
   })
 
-  test('a blow throws back, away from who struck, within what the world allows', () => {
+  test('a hit knocks the body back, away from the attacker, within the speeds that the server allows', () => {
     const body = new Body()
     body.place(1, 10, 1)
-    body.knock(0, 1)
+    body.knockBack(0, 1)
     expect(body.vx).toBeGreaterThan(3)
     expect(body.vz).toBeCloseTo(0)
     expect(body.vy).toBeGreaterThan(0)
     expect(Math.hypot(body.vx, body.vz)).toBeLessThan(20)
     body.place(1, 10, 1)
-    body.knock(1, 1) // from where one stands oneself
+    body.knockBack(1, 1) // from the body's own position
     expect([body.vx, body.vz]).toEqual([0, 0])
   })
 })
@@ -210,39 +210,39 @@ describe('ray', () => {
   })
 })
 
-describe('track', () => {
+describe('interpolation buffer', () => {
   const pose = (x: number, yaw = 0) => ({ x, y: 64, z: 0, yaw, pitch: 0 })
 
   test('moves evenly between poses that come every tick', () => {
-    const track = new Track(pose(0), 0)
-    for (let i = 1; i <= 20; i++) track.add(pose(i * 0.2), i * 50)
-    const shown = [0, 10, 20, 30, 40, 50].map((ms) => track.at(950 + ms).x)
+    const buffer = new InterpolationBuffer(pose(0), 0)
+    for (let i = 1; i <= 20; i++) buffer.add(pose(i * 0.2), i * 50)
+    const shown = [0, 10, 20, 30, 40, 50].map((ms) => buffer.at(950 + ms).x)
     for (let i = 1; i < shown.length; i++) expect(shown[i] - shown[i - 1]).toBeCloseTo(0.04, 5)
   })
 
   test('shows the past by about two ticks, and comes to rest at the newest pose', () => {
-    const track = new Track(pose(0), 0)
-    for (let i = 1; i <= 20; i++) track.add(pose(i), i * 50)
-    expect(track.delay).toBeGreaterThanOrEqual(100)
-    expect(track.delay).toBeLessThanOrEqual(150)
-    expect(track.at(1000).x).toBeCloseTo(20 - track.delay / 50, 5)
-    expect(track.at(3000).x).toBe(20)
+    const buffer = new InterpolationBuffer(pose(0), 0)
+    for (let i = 1; i <= 20; i++) buffer.add(pose(i), i * 50)
+    expect(buffer.delay).toBeGreaterThanOrEqual(100)
+    expect(buffer.delay).toBeLessThanOrEqual(150)
+    expect(buffer.at(1000).x).toBeCloseTo(20 - buffer.delay / 50, 5)
+    expect(buffer.at(3000).x).toBe(20)
   })
 
   test('turns the short way round', () => {
-    const track = new Track(pose(0, 3), 0)
-    track.add(pose(0, -3), 50)
-    const { yaw } = track.at(25 + track.delay)
-    expect(Math.abs(turn(yaw, Math.PI))).toBeLessThan(0.01)
-    expect(turn(0.1, 2 * Math.PI - 0.1)).toBeCloseTo(-0.2)
+    const buffer = new InterpolationBuffer(pose(0, 3), 0)
+    buffer.add(pose(0, -3), 50)
+    const { yaw } = buffer.at(25 + buffer.delay)
+    expect(Math.abs(angleDelta(yaw, Math.PI))).toBeLessThan(0.01)
+    expect(angleDelta(0.1, 2 * Math.PI - 0.1)).toBeCloseTo(-0.2)
   })
 
   test('starts at once after a long rest, and leaps over a teleport', () => {
-    const track = new Track(pose(0), 0)
-    track.add(pose(0.2), 60_000)
-    expect(track.at(60_000).x).toBe(0)
-    expect(track.at(60_000 + track.delay).x).toBeCloseTo(0.2)
-    track.add(pose(500), 60_050)
-    expect(track.at(60_050).x).toBe(500)
+    const buffer = new InterpolationBuffer(pose(0), 0)
+    buffer.add(pose(0.2), 60_000)
+    expect(buffer.at(60_000).x).toBe(0)
+    expect(buffer.at(60_000 + buffer.delay).x).toBeCloseTo(0.2)
+    buffer.add(pose(500), 60_050)
+    expect(buffer.at(60_050).x).toBe(500)
   })
 })

@@ -1,10 +1,10 @@
-// The bytes are those that the Go side wrote (wire/tick_test.go, TestGoldenTicks).
+// The bytes were written by the Go side (wire/tick_test.go, TestGoldenTicks).
 
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { decodeCBOR, encodeCBOR } from '../src/net/cbor'
 import { decodeBinary, encodeBinary } from '../src/net/protocol'
-import { Stage } from '../src/net/tick'
+import { AvatarDecoder } from '../src/net/tick'
 import { fromBase64 } from '../src/net/bytes'
 
 const golden = JSON.parse(readFileSync(new URL('../../wire/testdata/session.json', import.meta.url), 'utf8')) as {
@@ -17,67 +17,67 @@ const bytesOf = (hex: string) => Uint8Array.from(Buffer.from(hex, 'hex'))
 const TICK = 50
 
 describe('tick frames', () => {
-  test('tell the same as pieces in JSON would', () => {
-    const stage = new Stage(TICK)
-    const [first, second, still, last] = golden.frames.map((hex, i) => stage.read(bytesOf(hex), [0, 50, 250, 300][i]))
+  test('decode to the same deltas as in JSON', () => {
+    const decoder = new AvatarDecoder(TICK)
+    const [first, second, still, last] = golden.frames.map((hex, i) => decoder.decode(bytesOf(hex), [0, 50, 250, 300][i]))
 
-    const [news] = first.chunks
-    expect(news.chunk).toEqual([-1, 2])
-    expect(news.enter!.map(({ name, guest, x, y, z }) => ({ name, guest, x, y, z }))).toEqual([
+    const [delta] = first.chunks
+    expect(delta.chunk).toEqual([-1, 2])
+    expect(delta.enter!.map(({ name, guest, x, y, z }) => ({ name, guest, x, y, z }))).toEqual([
       { name: 'ann', guest: true, x: -20.5, y: 64, z: 70.25 },
       { name: 'bob', guest: undefined, x: -4, y: 70.5, z: 95.5 },
     ])
-    expect(news.enter![0].yaw).toBeCloseTo(Math.PI / 2, 6)
-    expect(news.enter![1].pitch).toBeCloseTo(-Math.PI / 2, 6)
-    expect(news.blocks).toEqual([{ x: -28, y: 63, z: 71, block: 0 }, { x: -1, y: 127, z: 95, block: 300 }])
-    const ann = news.enter![0].player
-    const bob = news.enter![1].player
+    expect(delta.enter![0].yaw).toBeCloseTo(Math.PI / 2, 6)
+    expect(delta.enter![1].pitch).toBeCloseTo(-Math.PI / 2, 6)
+    expect(delta.blocks).toEqual([{ x: -28, y: 63, z: 71, block: 0 }, { x: -1, y: 127, z: 95, block: 300 }])
+    const ann = delta.enter![0].player
+    const bob = delta.enter![1].player
     expect(ann).toMatch(/^[0-9a-f]{32}$/)
-    expect(news.says).toEqual([{ player: ann, name: 'ann', text: 'hello 🌍' }])
+    expect(delta.says).toEqual([{ player: ann, name: 'ann', text: 'hello 🌍' }])
 
-    const moved = second.chunks.flatMap((piece) => piece.moves ?? [])
-    // of two ticks: in the later one she has gone on by half a block
+    const moved = second.chunks.flatMap((delta) => delta.moves ?? [])
+    // the frame has two ticks: in the later one ann has risen by half a block
     expect(moved.find(({ player }) => player === ann)).toMatchObject({ x: -19.75, y: 64.5, z: 70.25 })
     expect(moved.find(({ player }) => player === bob)).toMatchObject({ x: -4, y: 200 - 16 / 64, z: 95.5, yaw: Math.PI })
 
-    // four ticks later ann has gone on by her pace and her climb, and bob has fallen on
-    const walked = still.chunks.flatMap((piece) => piece.moves ?? [])
+    // four ticks later, ann is extrapolated by her velocity and climb, and bob keeps falling
+    const walked = still.chunks.flatMap((delta) => delta.moves ?? [])
     expect(walked.map(({ player }) => player)).toEqual([ann, bob])
     expect(walked[0].x).toBeCloseTo(-19.75 + (4 * 32) / 128, 9)
     expect(walked[0].y).toBeCloseTo(64.5 + (4 * 8) / 64, 9)
     expect(walked[0].z).toBeCloseTo(70.25 - 4 / 128, 9)
     expect(walked[1]).toMatchObject({ x: -4, y: 200 - (5 * 16) / 64, z: 95.5 })
 
-    // bob has walked on into the next chunk before he left this one: only ann is gone
+    // bob entered the next chunk before leaving this one: only ann is gone
     expect(last.tick - first.tick).toBe(7)
     expect(last.chunks[0].enter!.map(({ player }) => player)).toEqual([bob])
     expect(last.chunks[1].leave).toEqual([bob, ann])
-    expect(stage.drift(1000)).toEqual([])
+    expect(decoder.extrapolate(1000)).toEqual([])
   })
 
-  test('between frames avatars go on by their pace, once a tick, for two seconds', () => {
-    const stage = new Stage(TICK)
-    stage.read(bytesOf(golden.frames[0]), 0)
-    stage.read(bytesOf(golden.frames[1]), 50)
-    expect(stage.drift(80)).toEqual([])
-    const x = (now: number) => stage.drift(now)[0]?.moves?.[0].x
+  test('between frames, avatars are extrapolated once per tick, for two seconds', () => {
+    const decoder = new AvatarDecoder(TICK)
+    decoder.decode(bytesOf(golden.frames[0]), 0)
+    decoder.decode(bytesOf(golden.frames[1]), 50)
+    expect(decoder.extrapolate(80)).toEqual([])
+    const x = (now: number) => decoder.extrapolate(now)[0]?.moves?.[0].x
     expect(x(100)).toBeCloseTo(-19.75 + 32 / 128, 9)
     expect(x(175)).toBeCloseTo(-19.75 + (2.5 * 32) / 128, 9)
     expect(x(50 + 40 * TICK)).toBeCloseTo(-19.75 + (40 * 32) / 128, 9)
-    expect(stage.drift(50 + 42 * TICK)).toEqual([])
-    stage.gone([-1, 2])
-    expect(stage.drift(200)).toEqual([])
+    expect(decoder.extrapolate(50 + 42 * TICK)).toEqual([])
+    decoder.removeChunk([-1, 2])
+    expect(decoder.extrapolate(200)).toEqual([])
   })
 
-  test('what is no frame is refused', () => {
+  test('malformed frames are refused', () => {
     for (const hex of ['', '02ffff', '01000010', '0100008000', '010000200000900100', '01000002000080808010', '01000020']) {
-      expect(() => new Stage(TICK).read(bytesOf(hex), 0), hex).toThrow()
+      expect(() => new AvatarDecoder(TICK).decode(bytesOf(hex), 0), hex).toThrow()
     }
   })
 })
 
 describe('CBOR', () => {
-  test('messages are those of JSON', () => {
+  test('messages decode as in JSON', () => {
     golden.messages.forEach((hex, i) => {
       const want = { ...golden.json[i] }
       if (typeof want.data === 'string') want.data = fromBase64(want.data)
@@ -90,7 +90,7 @@ describe('CBOR', () => {
     })
   })
 
-  test('comes back', () => {
+  test('survives a round trip', () => {
     const message = { text: 'hello 🌍', small: 7, seq: 1767225600000001, below: -300, real: 1.57, yes: true }
     expect(decodeCBOR(encodeCBOR(message))).toEqual(message)
     expect(decodeCBOR(encodeCBOR({ type: 'x', key: undefined }))).toEqual({ type: 'x' })
@@ -101,7 +101,7 @@ describe('CBOR', () => {
     expect(Buffer.from(bytes).toString('hex')).toBe('02' + '0000000000002940' + '0000000000005040' + '0000000000000ac0' + '0000c03f' + '000080be')
   })
 
-  test('what is not whole is refused', () => {
+  test('truncated values are refused', () => {
     for (const hex of ['', 'a1', 'a161', 'ff', '0000', '5f', 'a1010203', '9b00000000ffffffff']) {
       expect(() => decodeCBOR(bytesOf(hex)), hex).toThrow()
     }

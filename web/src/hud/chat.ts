@@ -1,11 +1,11 @@
-// What was said, and a line to say something.
+// The chat log and its input line.
 
 import { clipChat } from '../net/protocol'
-import { looksOf } from '../render/figure'
+import { appearanceOf } from '../render/figure'
 import { el, show } from './dom'
 
-const KEPT = 100
-const FADES_AFTER = 9000
+const MAX_LINES = 100
+const FADE_MS = 9000
 
 export class Chat {
   readonly root: HTMLElement
@@ -13,23 +13,23 @@ export class Chat {
   private readonly input = el('input', 'field chat-input hidden')
 
   constructor(
-    private readonly say: (text: string) => void,
+    private readonly send: (text: string) => void,
     private readonly closed: () => void,
   ) {
     this.input.maxLength = 256
-    this.input.placeholder = 'Say something to those who see you'
+    this.input.placeholder = 'Message nearby players'
     this.input.setAttribute('aria-label', 'Chat')
     this.input.addEventListener('keydown', (event) => {
       event.stopPropagation()
-      if (event.code === 'Escape') this.finish()
+      if (event.code === 'Escape') this.close()
       if (event.code !== 'Enter') return
       event.preventDefault()
       const text = clipChat(this.input.value)
-      if (text) this.say(text)
-      this.finish()
+      if (text) this.send(text)
+      this.close()
     })
     this.input.addEventListener('blur', () => {
-      if (this.open) this.finish()
+      if (this.open) this.close()
     })
     this.root = el('div', 'chat', this.log, this.input)
   }
@@ -38,46 +38,46 @@ export class Chat {
     return !this.input.classList.contains('hidden')
   }
 
-  begin(): void {
+  focus(): void {
     show(this.input, true)
     this.root.classList.add('open')
     this.input.focus()
     this.log.scrollTop = this.log.scrollHeight
   }
 
-  private finish(): void {
+  private close(): void {
     if (!this.open) return
-    show(this.input, false) // before anything that may blur
+    show(this.input, false) // before anything that may cause a blur event
     this.input.value = ''
     this.root.classList.remove('open')
     this.closed()
   }
 
-  said(player: string, name: string, text: string): void {
-    const who = el('b', '', name)
-    who.style.color = looksOf(player).css
-    this.line(el('div', 'chat-line', who, el('span', '', text)))
+  addMessage(player: string, name: string, text: string): void {
+    const label = el('b', '', name)
+    label.style.color = appearanceOf(player).css
+    this.add(el('div', 'chat-line', label, el('span', '', text)))
   }
 
-  /** What players do to one another; parts are text, or players with their colours. */
-  deed(...parts: (string | { player: string; name: string })[]): void {
+  /** Adds a line about a hit or a gift; parts are text, or players with their colours. */
+  addInteraction(...parts: (string | { player: string; name: string })[]): void {
     const shown = parts.map((part) => {
       if (typeof part === 'string') return el('span', '', part)
-      const who = el('b', '', part.name)
-      who.style.color = looksOf(part.player).css
-      return who
+      const label = el('b', '', part.name)
+      label.style.color = appearanceOf(part.player).css
+      return label
     })
-    this.line(el('div', 'chat-line deed', ...shown))
+    this.add(el('div', 'chat-line interaction', ...shown))
   }
 
-  notice(text: string): void {
-    this.line(el('div', 'chat-line notice', text))
+  addNotice(text: string): void {
+    this.add(el('div', 'chat-line notice', text))
   }
 
-  private line(line: HTMLElement): void {
+  private add(line: HTMLElement): void {
     this.log.append(line)
-    while (this.log.childElementCount > KEPT) this.log.firstElementChild!.remove()
+    while (this.log.childElementCount > MAX_LINES) this.log.firstElementChild!.remove()
     this.log.scrollTop = this.log.scrollHeight
-    window.setTimeout(() => line.classList.add('old'), FADES_AFTER)
+    window.setTimeout(() => line.classList.add('old'), FADE_MS)
   }
 }

@@ -1,4 +1,4 @@
-// The F3 panel: numbers for the curious.
+// The F3 panel.
 
 import { el, show } from './dom'
 

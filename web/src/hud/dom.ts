@@ -1,8 +1,8 @@
-// Building DOM by hand, shortly.
+// Helpers to build DOM elements.
 
 type Child = Node | string | null
 
-/** Makes an element with a class and children. */
+/** Creates an element with a class and children. */
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   className = '',

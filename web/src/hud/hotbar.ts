@@ -1,10 +1,10 @@
-// The nine blocks at hand.
+// The hotbar: nine slots with blocks.
 
 import { iconOf } from '../render/icons'
 import { kindOf } from '../world/blocks'
 import { el } from './dom'
 
-const MOST_GIFTS = 999
+const MAX_GIFTS = 999
 
 export class Hotbar {
   readonly root = el('div', 'hotbar')
@@ -12,55 +12,56 @@ export class Hotbar {
   private readonly slots: HTMLElement[] = []
   private blocks: number[] = []
   private fade: number | undefined
-  private readonly gifts = new Map<number, number>() // blocks that were given and are not yet placed, by kind
+  private readonly gifts = new Map<number, number>() // blocks received and not yet placed, by block id
   selected = 0
 
-  constructor(choose: (slot: number) => void) {
+  constructor(select: (slot: number) => void) {
     this.root.append(this.label)
     for (let i = 0; i < 9; i++) {
       const slot = el('button', 'slot', el('img'), el('span', 'slot-key', String(i + 1)), el('span', 'slot-gift'))
       slot.type = 'button'
       slot.tabIndex = -1
-      slot.addEventListener('click', () => choose(i))
+      slot.addEventListener('click', () => select(i))
       this.slots.push(slot)
       this.root.append(slot)
     }
   }
 
-  /** Some blocks of a kind were given: the place that has them says how many, until as many are placed. */
-  given(block: number, count: number): void {
-    this.gifts.set(block, Math.min(MOST_GIFTS, this.left(block) + count))
-    this.blocks.forEach((there, i) => {
-      if (there !== block) return
+  /** Adds received blocks: their slot shows the count until as many are placed. */
+  addGift(block: number, count: number): void {
+    this.gifts.set(block, Math.min(MAX_GIFTS, this.giftsLeft(block) + count))
+    this.blocks.forEach((shown, i) => {
+      if (shown !== block) return
       const slot = this.slots[i]
-      this.count(slot, block)
+      this.showCount(slot, block)
       slot.classList.remove('gift')
-      void slot.offsetWidth // begins the animation anew
+      void slot.offsetWidth // restarts the animation
       slot.classList.add('gift')
     })
   }
 
-  /** Another world, or another player: what was given is gone. */
-  forget(): void {
+  /** Discards all gifts, for another world or another player. */
+  clearGifts(): void {
     this.gifts.clear()
-    this.blocks.forEach((there, i) => this.count(this.slots[i], there))
+    this.blocks.forEach((shown, i) => this.showCount(this.slots[i], shown))
   }
 
-  placed(block: number): void {
-    const left = this.left(block)
+  /** Counts down the gifts of a block that was placed. */
+  countPlaced(block: number): void {
+    const left = this.giftsLeft(block)
     if (left === 0) return
     if (left > 1) this.gifts.set(block, left - 1)
     else this.gifts.delete(block)
-    this.blocks.forEach((there, i) => this.count(this.slots[i], there))
+    this.blocks.forEach((shown, i) => this.showCount(this.slots[i], shown))
   }
 
-  /** How many of a kind were given and are not yet placed. */
-  left(block: number): number {
+  /** Returns how many blocks of a kind were received and are not yet placed. */
+  giftsLeft(block: number): number {
     return this.gifts.get(block) ?? 0
   }
 
-  private count(slot: HTMLElement, block: number): void {
-    const left = this.left(block)
+  private showCount(slot: HTMLElement, block: number): void {
+    const left = this.giftsLeft(block)
     slot.lastChild!.textContent = left > 0 ? `×${left}` : ''
   }
 
@@ -73,7 +74,7 @@ export class Hotbar {
         image.draggable = false
       }
       slot.classList.toggle('selected', i === selected)
-      this.count(slot, blocks[i])
+      this.showCount(slot, blocks[i])
     })
     if (this.selected !== selected || this.blocks[selected] !== blocks[selected]) {
       this.label.textContent = kindOf(blocks[selected]).name

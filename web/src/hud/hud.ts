@@ -1,4 +1,4 @@
-// Everything over the world, put together; the game decides which parts are shown.
+// Composes everything drawn over the world; the game decides which parts are shown.
 
 import type { Settings } from '../settings'
 import { Chat } from './chat'
@@ -9,19 +9,19 @@ import { Inventory } from './inventory'
 import { Menu } from './menu'
 import { Messages } from './messages'
 import { Players } from './players'
-import { Title, type Who } from './title'
+import { Title, type JoinChoice } from './title'
 import './style.css'
 
-/** title: not in a world. play: the mouse turns. The others free the mouse. */
+/** title: not in a world. play: the mouse turns the camera. The others release the mouse. */
 export type Screen = 'title' | 'play' | 'menu' | 'blocks' | 'chat'
 
 export interface HudEvents {
-  play(who: Who): void
+  play(choice: JoinChoice): void
   resume(): void
   leave(): void
-  choose(slot: number): void
-  take(block: number): void
-  say(text: string): void
+  selectSlot(slot: number): void
+  selectBlock(block: number): void
+  chat(text: string): void
   settingsChanged(): void
 }
 
@@ -35,15 +35,15 @@ export class Hud {
   readonly menu: Menu
   private readonly inventory: Inventory
   private readonly inWorld: HTMLElement
-  private readonly pain = el('div', 'ouch')
+  private readonly hitFlash = el('div', 'hit-flash')
 
   constructor(root: HTMLElement, settings: Settings, events: HudEvents) {
     this.title = new Title({ name: settings.name, guest: settings.guest }, events.play)
-    this.hotbar = new Hotbar(events.choose)
-    this.inventory = new Inventory(events.take, events.resume)
+    this.hotbar = new Hotbar(events.selectSlot)
+    this.inventory = new Inventory(events.selectBlock, events.resume)
     this.menu = new Menu(settings, events.settingsChanged, events.resume, events.leave)
-    this.chat = new Chat(events.say, events.resume)
-    this.inWorld = el('div', 'hidden', this.pain, el('div', 'crosshair'), this.hotbar.root, this.chat.root, this.players.root)
+    this.chat = new Chat(events.chat, events.resume)
+    this.inWorld = el('div', 'hidden', this.hitFlash, el('div', 'crosshair'), this.hotbar.root, this.chat.root, this.players.root)
     root.append(
       this.inWorld,
       this.debug.root,
@@ -54,20 +54,20 @@ export class Hud {
     )
   }
 
-  /** The player was hit: the screen's edges flush. */
-  ouch(): void {
-    this.pain.classList.remove('felt')
-    void this.pain.offsetWidth // begins the animation anew
-    this.pain.classList.add('felt')
+  /** Flashes the edges of the screen: the player was hit. */
+  flashHit(): void {
+    this.hitFlash.classList.remove('active')
+    void this.hitFlash.offsetWidth // restarts the animation
+    this.hitFlash.classList.add('active')
   }
 
-  screen(screen: Screen): void {
+  show(screen: Screen): void {
     show(this.inWorld, screen !== 'title')
     if (screen === 'title') this.title.open()
     else this.title.close()
     this.menu.toggle(screen === 'menu')
     this.inventory.toggle(screen === 'blocks')
-    if (screen === 'chat') this.chat.begin()
+    if (screen === 'chat') this.chat.focus()
     if (screen !== 'play') this.players.toggle(false)
   }
 }

@@ -1,4 +1,4 @@
-// All blocks that can be placed; a click puts one on the chosen place of the hotbar.
+// All blocks that can be placed; a click puts one into the selected slot of the hotbar.
 
 import { iconOf } from '../render/icons'
 import { PLACEABLE, kindOf } from '../world/blocks'
@@ -7,9 +7,9 @@ import { button, el, show } from './dom'
 export class Inventory {
   readonly root: HTMLElement
 
-  constructor(take: (block: number) => void, close: () => void) {
+  constructor(select: (block: number) => void, close: () => void) {
     const grid = el('div', 'inventory-grid')
-    const name = el('span', 'muted', 'A click puts a block in your hand.')
+    const name = el('span', 'muted', 'Click a block to hold it.')
     for (const block of PLACEABLE) {
       const image = el('img')
       image.src = iconOf(block)
@@ -19,7 +19,7 @@ export class Inventory {
       slot.type = 'button'
       slot.title = kindOf(block).name
       slot.addEventListener('mouseenter', () => (name.textContent = kindOf(block).name))
-      slot.addEventListener('click', () => take(block))
+      slot.addEventListener('click', () => select(block))
       grid.append(slot)
     }
     const panel = el(

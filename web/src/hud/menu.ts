@@ -1,4 +1,4 @@
-// The pause menu: back to the game, settings, leave.
+// The menu in the world: resume, settings, leave.
 
 import { RANGES, type Settings } from '../settings'
 import { button, el, show } from './dom'
@@ -9,14 +9,14 @@ type Numbers = keyof typeof RANGES
 const SLIDERS: [Numbers, string, (value: number) => string][] = [
   ['view', 'View distance', (v) => `${v} chunks`],
   ['fieldOfView', 'Field of view', (v) => `${v}°`],
-  ['sensitivity', 'Mouse', (v) => `${v.toFixed(1)}×`],
+  ['sensitivity', 'Mouse sensitivity', (v) => `${v.toFixed(1)}×`],
   ['renderScale', 'Resolution', (v) => `${Math.round(v * 100)} %`],
 ]
 
 export class Menu {
   readonly root: HTMLElement
   private readonly world = el('p', 'muted')
-  private readonly eased = el('small', 'muted')
+  private readonly effectiveQuality = el('small', 'muted')
 
   constructor(
     settings: Settings,
@@ -25,11 +25,11 @@ export class Menu {
     leave: () => void,
   ) {
     const rows = SLIDERS.map(([key, label, text]) => {
-      const [least, most, step] = RANGES[key]
+      const [min, max, step] = RANGES[key]
       const slider = el('input')
       slider.type = 'range'
-      slider.min = String(least)
-      slider.max = String(most)
+      slider.min = String(min)
+      slider.max = String(max)
       slider.step = String(step)
       slider.value = String(settings[key])
       slider.setAttribute('aria-label', label)
@@ -54,18 +54,18 @@ export class Menu {
     const panel = el(
       'div',
       'panel menu',
-      el('h2', '', 'Paused'),
+      el('h2', '', 'Menu'),
       this.world,
       button('Back to the world', 'primary', resume),
       el(
         'div',
         'rows',
         ...rows,
-        flag('adaptive', 'Draw less while frames are slow', this.eased),
-        flag('smoothEdges', 'Smooth edges', el('small', 'muted', ' after a reload')),
+        flag('adaptive', 'Lower quality when it’s slow', this.effectiveQuality),
+        flag('smoothEdges', 'Anti-aliasing', el('small', 'muted', ' (needs reload)')),
         flag('sound', 'Sounds'),
       ),
-      el('ul', 'keys muted', ...KEYS.map(([key, does]) => el('li', '', el('kbd', '', key), el('span', '', does)))),
+      el('ul', 'keys muted', ...KEYS.map(([key, action]) => el('li', '', el('kbd', '', key), el('span', '', action)))),
       button('Leave', 'quiet', leave),
     )
     this.root = el('section', 'screen shade hidden', panel)
@@ -75,13 +75,13 @@ export class Menu {
     show(this.root, open)
   }
 
-  /** Says what is drawn now, if it is less than the sliders say. */
-  tellEased(settings: Settings, drawn: Pick<Settings, 'view' | 'renderScale'>): void {
-    const less = drawn.view < settings.view || drawn.renderScale < settings.renderScale
-    this.eased.textContent = less ? ` now ${drawn.view} chunks at ${Math.round(drawn.renderScale * 100)} %` : ''
+  /** Shows the quality in effect if it is lower than the settings. */
+  showEffectiveQuality(settings: Settings, effective: Pick<Settings, 'view' | 'renderScale'>): void {
+    const lowered = effective.view < settings.view || effective.renderScale < settings.renderScale
+    this.effectiveQuality.textContent = lowered ? ` now ${effective.view} chunks at ${Math.round(effective.renderScale * 100)} %` : ''
   }
 
-  describe(text: string): void {
+  setWorld(text: string): void {
     this.world.textContent = text
   }
 }

@@ -1,13 +1,13 @@
-// Who is in view, while Tab is held.
+// The list of players in view, shown while Tab is held.
 
-import { looksOf } from '../render/figure'
+import { appearanceOf } from '../render/figure'
 import { el, show } from './dom'
 
 export interface Listed {
   player: string
   name: string
   guest: boolean
-  /** Blocks away; null for oneself. */
+  /** In blocks; null for the player's own row. */
   distance: number | null
 }
 
@@ -25,11 +25,11 @@ export class Players {
   }
 
   show(world: string, players: Listed[]): void {
-    this.head.textContent = `${world} · ${players.length === 1 ? 'only you in sight' : `${players.length} in sight`}`
+    this.head.textContent = `${world} · ${players.length === 1 ? 'Nobody else nearby' : `${players.length} players`}`
     this.list.replaceChildren(
       ...players.map(({ player, name, guest, distance }) => {
         const mark = el('i', 'swatch')
-        mark.style.background = looksOf(player).css
+        mark.style.background = appearanceOf(player).css
         return el(
           'li',
           '',

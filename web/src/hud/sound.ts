@@ -1,5 +1,4 @@
-// A few sounds, made of filtered noise: breaking, placing, steps. Silent until the player's first click, as browsers
-// want it.
+// Sound effects made of filtered noise. Silent until the player's first click, because browsers block audio before one.
 
 type Material = 'stone' | 'soft' | 'wood' | 'glass'
 
@@ -10,8 +9,8 @@ export class Sound {
   private noise: AudioBuffer | null = null
   on = true
 
-  /** To be called from a click or key press. */
-  wake(): void {
+  /** Opens the audio output; must be called from a click or key press. */
+  start(): void {
     if (!this.on || this.context || typeof AudioContext === 'undefined') return
     this.context = new AudioContext()
     const { sampleRate } = this.context
@@ -20,23 +19,23 @@ export class Sound {
     for (let i = 0; i < samples.length; i++) samples[i] = Math.random() * 2 - 1
   }
 
-  broke(block: string): void {
+  playBreak(block: string): void {
     this.thud(PITCH[materialOf(block)], 0.22, 0.16)
   }
 
-  placed(block: string): void {
+  playPlace(block: string): void {
     this.thud(PITCH[materialOf(block)] * 0.7, 0.2, 0.09)
   }
 
-  blow(): void {
+  playHit(): void {
     this.thud(180, 0.3, 0.14)
   }
 
-  gift(): void {
+  playGift(): void {
     this.thud(1500, 0.12, 0.12)
   }
 
-  step(block: string): void {
+  playFootstep(block: string): void {
     this.thud(PITCH[materialOf(block)] * 0.55, 0.05, 0.07)
   }
 

@@ -1,23 +1,24 @@
-// The first screen: who are you, and Play. Also where a refusal is told.
+// The title screen: name, guest option and Play. It also shows why a join was refused.
 
 import { isName } from '../net/protocol'
 import { el, show } from './dom'
 
-export interface Who {
+/** How the player wants to join. */
+export interface JoinChoice {
   name: string
   guest: boolean
 }
 
-/** The controls, for the first screen and the pause menu. */
+/** The controls, shown on the title screen and in the menu. */
 export const KEYS: [string, string][] = [
   ['W A S D', 'walk'],
-  ['Space', 'jump · rise'],
+  ['Space', 'jump / fly up'],
   ['F', 'fly'],
-  ['Mouse', 'break · place'],
+  ['Left / right click', 'break / place'],
   ['E', 'blocks'],
   ['T', 'chat'],
   ['Click', 'hit a player'],
-  ['G', 'give a player the block in hand'],
+  ['G', 'give the block you’re holding'],
 ]
 
 export class Title {
@@ -25,50 +26,50 @@ export class Title {
   private readonly name = el('input', 'field')
   private readonly guest = el('input')
   private readonly play: HTMLButtonElement
-  private readonly trouble = el('p', 'trouble hidden')
+  private readonly error = el('p', 'error hidden')
 
-  constructor(who: Who, play: (who: Who) => void) {
-    this.name.value = who.name
+  constructor(initial: JoinChoice, play: (choice: JoinChoice) => void) {
+    this.name.value = initial.name
     this.name.maxLength = 20
     this.name.placeholder = 'Your name'
     this.name.spellcheck = false
     this.name.autocomplete = 'off'
     this.name.setAttribute('aria-label', 'Your name')
     this.guest.type = 'checkbox'
-    this.guest.checked = who.guest
+    this.guest.checked = initial.guest
     this.play = el('button', 'primary', 'Play')
     const form = el(
       'form',
       'panel title-card',
       this.name,
       this.play,
-      el('label', 'check', this.guest, el('span', '', 'Play as a guest, without this browser’s key')),
-      this.trouble,
+      el('label', 'check', this.guest, el('span', '', 'Play as a guest (your name isn’t protected)')),
+      this.error,
     )
     form.addEventListener('submit', (event) => {
       event.preventDefault()
       const name = this.name.value.trim()
       if (!isName(name)) {
-        this.tell('A name has 1 to 20 letters, digits, _ or -.')
+        this.showError(name === '' ? 'Type a name first.' : 'Use 1–20 letters, digits, _ or -')
         this.name.focus()
         return
       }
       play({ name, guest: this.guest.checked })
     })
-    this.name.addEventListener('input', () => show(this.trouble, false))
+    this.name.addEventListener('input', () => show(this.error, false))
     this.root = el(
       'section',
       'screen title',
-      el('div', 'title-head', el('h1', 'logo', 'voxeld'), el('p', 'motto', 'one world, on everybody’s machines')),
+      el('div', 'title-head', el('h1', 'logo', 'voxeld'), el('p', 'motto', 'One world, hosted by everyone')),
       form,
-      el('ul', 'keys', ...KEYS.map(([key, does]) => el('li', '', el('kbd', '', key), el('span', '', does)))),
+      el('ul', 'keys', ...KEYS.map(([key, action]) => el('li', '', el('kbd', '', key), el('span', '', action)))),
     )
   }
 
-  open(trouble: string | null = null): void {
+  open(error: string | null = null): void {
     show(this.root, true)
-    this.busy(false)
-    if (trouble) this.tell(trouble)
+    this.setJoining(false)
+    if (error) this.showError(error)
     if (!this.name.value) this.name.focus()
   }
 
@@ -77,16 +78,16 @@ export class Title {
     this.name.blur()
   }
 
-  /** While joining. */
-  busy(joining: boolean): void {
+  /** Disables the form while joining. */
+  setJoining(joining: boolean): void {
     this.play.disabled = joining
     this.play.textContent = joining ? 'Joining…' : 'Play'
-    if (joining) show(this.trouble, false)
+    if (joining) show(this.error, false)
   }
 
-  tell(trouble: string): void {
-    this.trouble.textContent = trouble
-    show(this.trouble, true)
+  showError(text: string): void {
+    this.error.textContent = text
+    show(this.error, true)
   }
 }
 

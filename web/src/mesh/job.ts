@@ -1,4 +1,4 @@
-// What goes to a meshing worker and what comes back. Both ways the arrays are transferred, not copied.
+// The messages to and from a meshing worker. The arrays are transferred, not copied.
 
 import { lightVolume } from './light'
 import { meshSection, type SectionMesh } from './mesher'
@@ -14,15 +14,15 @@ export interface MeshResult {
   id: number
   /** In the order of the job's sections. */
   meshes: SectionMesh[]
-  /** Time it took, ms. */
-  took: number
+  /** The duration of the job, in ms. */
+  duration: number
 }
 
 export function runJob(job: MeshJob): MeshResult {
   const start = performance.now()
   const light = lightVolume(job.volume)
   const meshes = job.sections.map((s) => meshSection(job.volume, light, s))
-  return { id: job.id, meshes, took: performance.now() - start }
+  return { id: job.id, meshes, duration: performance.now() - start }
 }
 
 export function buffersOf(result: MeshResult): ArrayBuffer[] {

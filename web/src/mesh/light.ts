@@ -1,5 +1,6 @@
-// Light over a volume: sky light falls from above without loss, both kinds flow sideways and lose one level a step.
-// One byte a block: sky light in the high four bits, the glow of blocks in the low four.
+// Computes the light of a volume. Sky light falls from above without loss; sky light and block light spread in all
+// directions and lose one level per step. The result has one byte per block: sky light in the high four bits, block light
+// in the low four.
 
 import { BLOCKS_LIGHT, DIMS, GLOW } from './tables'
 import { LAYER, WIDTH, type Volume } from './volume'
@@ -11,8 +12,8 @@ let queue = new Int32Array(1 << 16) // reused between volumes; each worker has i
 
 export function lightVolume(volume: Volume): Uint8Array {
   const light = new Uint8Array(volume.blocks.length)
-  flow(volume, light, 4, fallFromSky(volume, light))
-  flow(volume, light, 0, glowOfBlocks(volume, light))
+  spread(volume, light, 4, seedSkyLight(volume, light))
+  spread(volume, light, 0, seedBlockLight(volume, light))
   return light
 }
 
@@ -26,8 +27,8 @@ function push(count: number, index: number): number {
   return count + 1
 }
 
-/** Lights every block under the open sky; returns how many of them were queued because light may flow on from there. */
-function fallFromSky({ blocks, height }: Volume, light: Uint8Array): number {
+/** Lights every block under the open sky. Queues those from which light may spread, and returns how many there are. */
+function seedSkyLight({ blocks, height }: Volume, light: Uint8Array): number {
   const lowest = new Int16Array(LAYER) // of each column, the lowest block that the sky lights directly
   for (let column = 0; column < LAYER; column++) {
     let level = FULL
@@ -46,7 +47,7 @@ function fallFromSky({ blocks, height }: Volume, light: Uint8Array): number {
   for (let z = 0; z < WIDTH; z++) {
     for (let x = 0; x < WIDTH; x++) {
       const column = z * WIDTH + x
-      let darkTo = lowest[column] // light leaves this column where a neighbour is not lit directly
+      let darkTo = lowest[column] // light leaves this column where a neighbour is not directly lit
       if (x > 0) darkTo = Math.max(darkTo, lowest[column - 1])
       if (x < WIDTH - 1) darkTo = Math.max(darkTo, lowest[column + 1])
       if (z > 0) darkTo = Math.max(darkTo, lowest[column - WIDTH])
@@ -57,7 +58,7 @@ function fallFromSky({ blocks, height }: Volume, light: Uint8Array): number {
   return count
 }
 
-function glowOfBlocks({ blocks }: Volume, light: Uint8Array): number {
+function seedBlockLight({ blocks }: Volume, light: Uint8Array): number {
   let count = 0
   for (let i = 0; i < blocks.length; i++) {
     if (GLOW[blocks[i]] === 0) continue
@@ -67,8 +68,8 @@ function glowOfBlocks({ blocks }: Volume, light: Uint8Array): number {
   return count
 }
 
-/** Spreads the light of the queued blocks, breadth first; shift tells which of the two kinds. */
-function flow({ blocks }: Volume, light: Uint8Array, shift: number, count: number): void {
+/** Spreads the light of the queued blocks, breadth first; shift selects sky light (4) or block light (0). */
+function spread({ blocks }: Volume, light: Uint8Array, shift: number, count: number): void {
   const keep = shift === 4 ? 0x0f : 0xf0
   for (let at = 0; at < count; at++) {
     const index = queue[at]
@@ -83,9 +84,9 @@ function flow({ blocks }: Volume, light: Uint8Array, shift: number, count: numbe
       if (next < 0 || next >= blocks.length) continue
       const block = blocks[next]
       if (BLOCKS_LIGHT[block]) continue
-      const flowing = level - 1 - DIMS[block]
-      if (flowing <= ((light[next] >> shift) & 15)) continue
-      light[next] = (light[next] & keep) | (flowing << shift)
+      const spreading = level - 1 - DIMS[block]
+      if (spreading <= ((light[next] >> shift) & 15)) continue
+      light[next] = (light[next] & keep) | (spreading << shift)
       count = push(count, next)
     }
   }

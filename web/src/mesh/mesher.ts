@@ -1,17 +1,17 @@
-// Turns a lit volume into the faces of one section, and its plants into crossed pictures.
+// Turns a lit volume into the quads of one section: the visible faces of its blocks, and two crossed quads for each plant.
 //
-// A face is drawn where a block meets one that does not hide it. Equal neighbouring faces whose four corners are lit
-// alike are merged into one rectangle (greedy); faces with shading across them stay single, so that shading stays
-// smooth. A vertex is two uint32:
+// A face is drawn where a block borders one that does not hide it. Neighbouring faces of the same kind with the same,
+// uniform light are merged into one rectangle (greedy meshing). Faces with different light at their corners are not merged,
+// so that shading stays smooth. A vertex is two uint32:
 //
 //   word 0: x:6 y:6 z:6 (0 to 32 within the section) | face:3 (+x −x +y −y +z −z, two diagonals) | corner:2 |
 //           occlusion:2 | low:1 | water:1
 //   word 1: layer:10 | sky:6 | glow:6 (light, 0 to 60, four times the level)
 //
-// corner counts (0,0) (1,0) (1,1) (0,1) in the face's own axes. low: the top of a liquid, a little under the block's.
+// corner numbers (0,0) (1,0) (1,1) (0,1) in the face's own axes. low: the top of a liquid, slightly below the block's.
 // A plant is two quads, faces 6 from (0, 0) to (1, 1) and 7 from (0, 1) to (1, 0) of x and z; corners 2 and 3 are its
-// upper ones, and low says that the wind moves the vertex: where a plant stands on its like, the lower ones too.
-// Four vertices a quad, counter-clockwise from outside, to be drawn as triangles 0 1 2, 0 2 3.
+// upper ones. For plants, low means that the wind moves the vertex: the upper ones, and on stacked plants the lower ones.
+// A quad has four vertices, counter-clockwise from outside, drawn as triangles 0 1 2 and 0 2 3.
 
 import { SIZE } from '../world/coords'
 import { BLOCKS_LIGHT, CROSS, CUBE, LAYERS, LEAFY, LIQUID, MERGES, NONE, OPAQUE, PASS, SHAPE } from './tables'
@@ -20,12 +20,12 @@ import { LAYER, MARGIN, WIDTH, type Volume } from './volume'
 export const WORDS_PER_VERTEX = 2
 export const WORDS_PER_QUAD = 4 * WORDS_PER_VERTEX
 
-/** A section's vertices for the three passes, direction by direction (0 to 7). */
+/** A section's vertices for the three passes, grouped by direction (0 to 7). */
 export interface SectionMesh {
   opaque: Uint32Array
   cutout: Uint32Array
   water: Uint32Array
-  /** Of the cutout pass, but seen from near by only: faces between two leaves, half of all that a forest has. */
+  /** Faces between two leaf blocks, about half of a forest's faces: of the cutout pass, but drawn only nearby. */
   thicket: Uint32Array
 }
 
@@ -46,18 +46,18 @@ class Quads {
     this.used += WORDS_PER_QUAD
   }
 
-  take(): Uint32Array {
-    const taken = this.words.slice(0, this.used)
+  flush(): Uint32Array {
+    const words = this.words.slice(0, this.used)
     this.used = 0
-    return taken
+    return words
   }
 }
 
 const THICKET = 3
 const passes = [new Quads(), new Quads(), new Quads(), new Quads()] // reused; each worker has its own
 const quad = new Uint32Array(WORDS_PER_QUAD)
-const corners = new Int32Array(4) // light and occlusion of the face at hand: glow:6 sky:6 occlusion:2
-const mask = new Float64Array(SIZE * SIZE) // faces of a slice that may merge: kind and light + 1, 0 for none
+const corners = new Int32Array(4) // light and occlusion of the current face: glow:6 sky:6 occlusion:2
+const mask = new Float64Array(SIZE * SIZE) // the mergeable faces of a slice: kind and light + 1; 0 for none
 const origin = [0, 0, 0]
 
 /** Meshes section s of the volume's chunk. */
@@ -68,7 +68,7 @@ export function meshSection(volume: Volume, light: Uint8Array, s: number): Secti
     }
     meshPlants(volume, light, s)
   }
-  return { opaque: passes[0].take(), cutout: passes[1].take(), water: passes[2].take(), thicket: passes[THICKET].take() }
+  return { opaque: passes[0].flush(), cutout: passes[1].flush(), water: passes[2].flush(), thicket: passes[THICKET].flush() }
 }
 
 function meshSlice(volume: Volume, light: Uint8Array, s: number, face: number, slice: number): void {
@@ -111,7 +111,7 @@ function aboveIsNot(blocks: Uint16Array, cell: number, block: number): boolean {
   return above >= blocks.length || blocks[above] !== block
 }
 
-/** Fills corners for the face whose outer block is at next: the four blocks that touch a corner shade it. */
+/** Computes corners for the face whose outer block is at next; each corner is shaded by the four blocks that touch it. */
 function shadeCorners(blocks: Uint16Array, light: Uint8Array, next: number, uStep: number, vStep: number): void {
   const own = lightAt(light, next)
   for (let corner = 0; corner < 4; corner++) {
@@ -136,7 +136,7 @@ function blockedAt(blocks: Uint16Array, index: number): number {
   return index >= 0 && index < blocks.length ? BLOCKS_LIGHT[blocks[index]] : 0
 }
 
-/** Light beyond the volume is the open sky's. */
+/** Returns the light at an index; outside the volume it is that of the open sky. */
 function lightAt(light: Uint8Array, index: number): number {
   return index >= 0 && index < light.length ? light[index] : 0xf0
 }
@@ -180,9 +180,9 @@ function emit(
   const vAxis = (axis + 2) % 3
   const layer = LAYERS[3 * block + (face === 2 ? 0 : face === 3 ? 2 : 1)]
   const water = SHAPE[block] === LIQUID ? 1 : 0
-  const first = brightness(0) + brightness(2) < brightness(1) + brightness(3) ? 1 : 0 // cut along the brighter diagonal
+  const first = brightness(0) + brightness(2) < brightness(1) + brightness(3) ? 1 : 0 // split along the brighter diagonal
   for (let i = 0; i < 4; i++) {
-    // negative faces are walked the other way round, to stay counter-clockwise from outside
+    // negative faces run in reverse, to stay counter-clockwise from outside
     const corner = face & 1 ? (first + 4 - i) & 3 : (first + i) & 3
     origin[axis] = slice + (face & 1 ? 0 : 1)
     origin[uAxis] = u + (corner === 1 || corner === 2 ? width : 0)
@@ -222,13 +222,13 @@ function meshPlants({ blocks }: Volume, light: Uint8Array, s: number): void {
   }
 }
 
-function emitPlant(x: number, y: number, z: number, block: number, light: number, onItsLike: boolean): void {
+function emitPlant(x: number, y: number, z: number, block: number, light: number, stacked: boolean): void {
   const shade = (LAYERS[3 * block + 1] | ((light >> 4) << 12) | ((light & 15) << 18)) >>> 0 // four times the levels
   for (let face = 6; face < 8; face++) {
     for (let corner = 0; corner < 4; corner++) {
       const far = corner === 1 || corner === 2 ? 1 : 0
       const up = corner >= 2 ? 1 : 0
-      const moves = up || onItsLike ? 1 : 0
+      const moves = up || stacked ? 1 : 0
       quad[2 * corner] =
         ((x + far) |
           ((y + up) << 6) |

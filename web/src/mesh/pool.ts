@@ -1,5 +1,4 @@
-// A few workers that mesh. Each has at most two jobs, so that it never waits for the main thread and an edit never
-// waits behind a long queue.
+// A pool of meshing workers. Each has at most two jobs, so that it is never idle, and edits do not wait behind a long queue.
 
 import type { MeshJob, MeshResult } from './job'
 
@@ -24,7 +23,7 @@ export class MeshPool {
     return this.workers.reduce((sum, entry) => sum + entry.jobs, 0)
   }
 
-  /** Free places for jobs; for an urgent one there always is one. */
+  /** The number of free job slots. Urgent jobs may exceed it. */
   get free(): number {
     return this.workers.length * JOBS_PER_WORKER - this.busy
   }

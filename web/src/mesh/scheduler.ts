@@ -1,6 +1,6 @@
-// Decides what is meshed next: sections a player has just edited, then what their change of light touches and newly
-// loaded land, nearest first. A chunk waits for its eight neighbours, so that its border is right the first time; when
-// nothing more arrives it is meshed without them.
+// Decides what to mesh next: first the sections touched by an edit, then those that the edit's change of light reaches and
+// newly loaded chunks, nearest first. A chunk waits for its eight neighbours, so that its border is correct the first time;
+// once no more chunks arrive, it is meshed without them.
 
 import { SIZE, chunkKey, chunkOf } from '../world/coords'
 import { kindOf } from '../world/blocks'
@@ -8,9 +8,9 @@ import type { Chunk, World, WorldListener } from '../world/world'
 import type { MeshResult } from './job'
 import type { SectionMesh } from './mesher'
 import { MeshPool, poolSize } from './pool'
-import { takeVolume } from './volume'
+import { copyVolume } from './volume'
 
-const QUIET_MS = 500 // after the last arrival, chunks at the rim are meshed with what is there
+const QUIET_MS = 500 // after the last chunk arrived, chunks at the edge are meshed without all neighbours
 const LIGHT_REACH = 15
 
 interface Dirty {
@@ -35,19 +35,19 @@ export class MeshScheduler implements WorldListener {
   private dirty = new Map<number, Dirty>()
   private urgent = new Map<number, Dirty>()
   private jobs = new Map<number, Job>()
-  private shown = new Map<number, Int32Array>() // of each chunk: the job whose mesh each section shows
+  private shown = new Map<number, Int32Array>() // for each chunk: the job whose mesh each section shows
   private lastArrival = 0
-  private cameraX = 0 // in chunks, from the middle of chunk 0
+  private cameraX = 0 // in chunks, from the centre of chunk 0
   private cameraZ = 0
   private nextJob = 1
   private pool: MeshPool
-  /** Mean time of a job in its worker, ms. */
-  took = 0
-  /** Chunks that have been meshed at least once. */
+  /** The mean duration of a job in its worker, in ms. */
+  meanDuration = 0
+  /** The number of chunks that have been meshed at least once. */
   get meshed(): number {
     return this.shown.size
   }
-  /** Chunks that wait for a mesh or are being meshed. */
+  /** The number of chunks that wait for a mesh or are being meshed. */
   get backlog(): number {
     return this.dirty.size + this.urgent.size + this.jobs.size
   }
@@ -79,29 +79,29 @@ export class MeshScheduler implements WorldListener {
   }
 
   blockChanged(x: number, y: number, z: number, before: number, after: number): void {
-    // the section, and those that share a corner with the block
+    // the block's section, and those that share a corner with the block
     this.markBox(this.urgent, x - 1, y - 1, z - 1, x + 1, y + 1, z + 1)
     const old = kindOf(before)
     const now = kindOf(after)
     if (old.opaque !== now.opaque || old.glow !== now.glow || old.dims !== now.dims) {
-      // sky light may fall to the floor
+      // sky light may reach the floor
       this.markBox(this.dirty, x - LIGHT_REACH, 0, z - LIGHT_REACH, x + LIGHT_REACH, y + LIGHT_REACH, z + LIGHT_REACH)
     }
   }
 
-  private markBox(into: Map<number, Dirty>, x0: number, y0: number, z0: number, x1: number, y1: number, z1: number): void {
+  private markBox(queue: Map<number, Dirty>, x0: number, y0: number, z0: number, x1: number, y1: number, z1: number): void {
     const low = Math.max(0, y0 >> 5)
     const high = Math.min(this.world.height / SIZE - 1, y1 >> 5)
     let sections = 0
     for (let s = low; s <= high; s++) sections |= 1 << s
     for (let cz = chunkOf(z0); cz <= chunkOf(z1); cz++) {
       for (let cx = chunkOf(x0); cx <= chunkOf(x1); cx++) {
-        if (this.world.chunk(cx, cz)) mark(into, cx, cz, sections)
+        if (this.world.chunk(cx, cz)) mark(queue, cx, cz, sections)
       }
     }
   }
 
-  /** Gives the workers their next jobs; once a frame. (x, z) is the camera, in blocks. */
+  /** Assigns jobs to free workers; called once per frame. (x, z) is the camera's position in blocks. */
   pump(x: number, z: number): void {
     this.cameraX = x / SIZE - 0.5
     this.cameraZ = z / SIZE - 0.5
@@ -147,31 +147,31 @@ export class MeshScheduler implements WorldListener {
     for (let s = 0; s < chunk.sections.length; s++) if (dirty.sections & (1 << s)) sections.push(s)
     const id = this.nextJob++
     this.jobs.set(id, { x: dirty.x, z: dirty.z, chunk, sections })
-    this.pool.run({ id, volume: takeVolume(this.world, dirty.x, dirty.z), sections })
+    this.pool.run({ id, volume: copyVolume(this.world, dirty.x, dirty.z), sections })
   }
 
   private done(result: MeshResult): void {
     const job = this.jobs.get(result.id)!
     this.jobs.delete(result.id)
     this.startNearest()
-    this.took = this.took === 0 ? result.took : this.took * 0.9 + result.took * 0.1
-    if (!this.world.chunk(job.x, job.z)) return // gone meanwhile
+    this.meanDuration = this.meanDuration === 0 ? result.duration : this.meanDuration * 0.9 + result.duration * 0.1
+    if (!this.world.chunk(job.x, job.z)) return // unloaded in the meantime
     const key = chunkKey(job.x, job.z)
     let shown = this.shown.get(key)
     if (!shown) this.shown.set(key, (shown = new Int32Array(job.chunk.sections.length)))
     job.sections.forEach((s, i) => {
-      if (shown[s] > result.id) return // a later job was faster
+      if (shown[s] > result.id) return // a later job finished first
       shown[s] = result.id
       this.sink.show(job.x, job.z, s, result.meshes[i])
     })
   }
 }
 
-function mark(into: Map<number, Dirty>, x: number, z: number, sections: number): void {
+function mark(queue: Map<number, Dirty>, x: number, z: number, sections: number): void {
   const key = chunkKey(x, z)
-  const dirty = into.get(key)
+  const dirty = queue.get(key)
   if (dirty) dirty.sections |= sections
-  else into.set(key, { x, z, sections })
+  else queue.set(key, { x, z, sections })
 }
 
 function allSections(chunk: Chunk): number {

@@ -1,4 +1,4 @@
-// Flat tables over block ids, so that the mesher's inner loops read bytes and no objects.
+// Flat tables of block properties by id, so that the mesher's inner loops read bytes instead of objects.
 
 import { KINDS, kindOf } from '../world/blocks'
 import { layerOf } from '../render/tiles'
@@ -12,9 +12,9 @@ export const LIQUID = 2
 export const CROSS = 3
 
 export const SHAPE = new Uint8Array(IDS).fill(CUBE)
-/** Hides neighbours' faces. VOID does: the edge of the loaded world shows no wall. */
+/** Hides the faces of neighbours. VOID does, so that there is no wall at the edge of the loaded land. */
 export const OPAQUE = new Uint8Array(IDS).fill(1)
-/** Darkens corners (ambient occlusion) and stops light. VOID does not. */
+/** Causes ambient occlusion and stops light. VOID does neither. */
 export const BLOCKS_LIGHT = new Uint8Array(IDS).fill(1)
 export const GLOW = new Uint8Array(IDS)
 export const DIMS = new Uint8Array(IDS)
@@ -24,7 +24,7 @@ export const PASS = new Uint8Array(IDS)
 export const MERGES = new Uint8Array(IDS)
 /** A face between two of these blocks is drawn once. */
 export const LEAFY = new Uint8Array(IDS)
-/** Texture layers: top, side, bottom for each id. */
+/** The texture layers of each id: top, side, bottom. */
 export const LAYERS = new Uint16Array(IDS * 3).fill(layerOf('unknown'))
 
 const SHAPES = { none: NONE, cube: CUBE, liquid: LIQUID, cross: CROSS }

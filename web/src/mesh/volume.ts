@@ -1,5 +1,5 @@
-// A volume is what a meshing worker gets: the blocks of one chunk with a margin of its eight neighbours, so that
-// corners shade and light flows over borders. Light reaches 15 blocks, hence the margin.
+// A volume is the input of a meshing worker: the blocks of one chunk with a margin of its eight neighbours, so that
+// occlusion and light cross borders. The margin is 15 blocks because light reaches 15 blocks.
 
 import { SIZE } from '../world/coords'
 import { VOID, type World } from '../world/world'
@@ -11,15 +11,15 @@ export const LAYER = WIDTH * WIDTH
 /** Blocks from y = 0 to height − 1 at index y·LAYER + z·WIDTH + x, x and z counted from the margin's corner. */
 export interface Volume {
   blocks: Uint16Array
-  /** Layers held: everything above is air under the open sky. */
+  /** The number of layers; everything above is air under the open sky. */
   height: number
 }
 
 /** Copies the volume around chunk (cx, cz). Missing neighbours read as VOID. */
-export function takeVolume(world: World, cx: number, cz: number): Volume {
+export function copyVolume(world: World, cx: number, cz: number): Volume {
   const around = []
   for (let dz = -1; dz <= 1; dz++) for (let dx = -1; dx <= 1; dx++) around.push(world.chunk(cx + dx, cz + dz))
-  let top = 0 // sections that hold anything
+  let top = 0 // the number of sections up to the highest non-empty one
   for (const chunk of around) {
     if (!chunk) continue
     for (let s = chunk.sections.length; s > top; s--) {
@@ -32,7 +32,7 @@ export function takeVolume(world: World, cx: number, cz: number): Volume {
     const chunk = around[i]
     const dx = (i % 3) - 1
     const dz = Math.floor(i / 3) - 1
-    const x0 = dx < 0 ? SIZE - MARGIN : 0 // first and past-last block of the chunk within the volume
+    const x0 = dx < 0 ? SIZE - MARGIN : 0 // the range of the chunk's blocks within the volume, half-open
     const x1 = dx > 0 ? MARGIN : SIZE
     const z0 = dz < 0 ? SIZE - MARGIN : 0
     const z1 = dz > 0 ? MARGIN : SIZE

@@ -1,4 +1,4 @@
-// The meshing worker: takes jobs one after the other, keeps nothing between them.
+// The meshing worker: runs jobs one at a time and keeps no state between them.
 
 import { buffersOf, runJob, type MeshJob, type MeshResult } from './job'
 

@@ -1,4 +1,4 @@
-// Bytes as the protocol carries them: base64, hex, raw deflate.
+// Byte encodings of the protocol: base64, hex and raw deflate.
 
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   const binary = atob(text)
@@ -11,13 +11,13 @@ export function toHex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** Null unless text is exactly length bytes in hex. */
+/** Decodes hex. Returns null unless text is exactly length bytes. */
 export function fromHex(text: string, length: number): Uint8Array<ArrayBuffer> | null {
   if (text.length !== 2 * length || !/^[0-9a-f]*$/i.test(text)) return null
   return Uint8Array.from({ length }, (_, i) => Number.parseInt(text.slice(2 * i, 2 * i + 2), 16))
 }
 
-/** Inflates raw deflate, as far as limit bytes. */
+/** Inflates raw deflate. Throws if the result exceeds limit bytes. */
 export async function inflate(bytes: Uint8Array<ArrayBuffer>, limit: number): Promise<Uint8Array> {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'))
   const reader = stream.getReader()

@@ -1,5 +1,5 @@
-// The part of CBOR (RFC 8949) that a session needs: maps with text keys, lists, text, bytes, numbers, truth values.
-// Integers beyond 2⁵³ lose their last digits, as all of JavaScript's do.
+// The subset of CBOR (RFC 8949) that a session uses: maps with text keys, arrays, text, bytes, numbers, booleans and null.
+// Integers beyond 2⁵³ lose precision, as everywhere in JavaScript.
 
 export type Value = number | string | boolean | null | Uint8Array<ArrayBuffer> | Value[] | { [key: string]: Value }
 
@@ -49,7 +49,7 @@ function float(out: number[], value: number): void {
   out.push(0xfb, ...bytes)
 }
 
-/** Reads one value, which must be all of the bytes. Throws if it is none. */
+/** Decodes one value, which must use all of the bytes. Throws on anything else. */
 export function decodeCBOR(bytes: Uint8Array<ArrayBuffer>): Value {
   const reader = new Reader(bytes)
   const value = reader.value(0)
@@ -82,9 +82,9 @@ class Reader {
       case 1:
         return -1 - n
       case 2:
-        return this.take(n).slice()
+        return this.bytesOf(n).slice()
       case 3:
-        return new TextDecoder('utf-8', { fatal: true }).decode(this.take(n))
+        return new TextDecoder('utf-8', { fatal: true }).decode(this.bytesOf(n))
       case 4: {
         const list: Value[] = []
         for (let i = 0; i < n; i++) list.push(this.value(depth + 1))
@@ -94,27 +94,27 @@ class Reader {
         const map: { [key: string]: Value } = {}
         for (let i = 0; i < n; i++) {
           const key = this.value(depth + 1)
-          if (typeof key !== 'string') throw new Error('read CBOR: a key that is no text')
+          if (typeof key !== 'string') throw new Error('read CBOR: a key that is not text')
           map[key] = this.value(depth + 1)
         }
         return map
       }
       default:
-        throw new Error(`read CBOR: type ${major} does not occur`)
+        throw new Error(`read CBOR: type ${major} is not supported`)
     }
   }
 
-  private take(n: number): Uint8Array<ArrayBuffer> {
-    if (n > this.bytes.length - this.at) throw new Error('read CBOR: cut off')
+  private bytesOf(n: number): Uint8Array<ArrayBuffer> {
+    if (n > this.bytes.length - this.at) throw new Error('read CBOR: truncated')
     this.at += n
     return this.bytes.subarray(this.at - n, this.at)
   }
 
   private count(info: number): number {
     if (info < 24) return info
-    if (info > 27) throw new Error('read CBOR: a length that does not occur')
+    if (info > 27) throw new Error('read CBOR: a length that is not supported')
     let n = 0
-    for (const byte of this.take(1 << (info - 24))) n = n * 256 + byte
+    for (const byte of this.bytesOf(1 << (info - 24))) n = n * 256 + byte
     return n
   }
 
@@ -136,7 +136,7 @@ class Reader {
         this.at += 8
         return this.view.getFloat64(at)
       default:
-        throw new Error('read CBOR: a simple value that does not occur')
+        throw new Error('read CBOR: a simple value that is not supported')
     }
   }
 }

@@ -1,6 +1,6 @@
-// One session with a gateway over a WebSocket: joins, proves the key, measures the round trip, comes back by itself
-// after a loss, later each time, and goes on at another gateway at once when its own sends it there. What the messages
-// mean is the game's business.
+// One session with a gateway over a WebSocket. It joins, proves the key, measures the round trip, and reconnects with
+// backoff after a loss. When a gateway hands the player off, it connects to the next one at once. It does not interpret
+// messages about the world: the session does.
 
 import type { Identity } from './identity'
 import {
@@ -11,14 +11,14 @@ import {
   encodeBinary,
   type FromClient,
   type FromServer,
-  type Piece,
+  type ChunkDelta,
   type Welcome,
 } from './protocol'
-import { Route } from './route'
-import { Stage, TICK_FRAME } from './tick'
-import { isFinal } from './words'
+import { Endpoints } from './endpoints'
+import { AvatarDecoder, TICK_FRAME } from './tick'
+import { isFinal } from './messages'
 
-export interface JoinAs {
+export interface JoinOptions {
   name: string
   view: number
   /** Null joins as a guest. */
@@ -26,52 +26,52 @@ export interface JoinAs {
 }
 
 export interface ConnectionEvents {
-  /** moved is true if the gateway before has sent the player on, and so has kept his place. */
+  /** moved is true if the previous gateway handed the player off, and so has saved their position. */
   welcomed(welcome: Welcome, moved: boolean): void
   message(message: FromServer): void
-  /** The session is lost and will be tried again in waitMs. */
+  /** The session is lost; the next attempt is in waitMs. */
   lost(reason: string, waitMs: number): void
-  /** The server refused for good; the connection stays closed. */
+  /** The server refused permanently; the connection stays closed. */
   refused(code: string, message: string): void
 }
 
 const PING_MS = 2000
-/** Beats without a word from the server. Counted, not timed: browsers let hidden pages beat once a minute. */
-const SILENT_BEATS = 5
-/** A guest's old session may linger on the server for a while after a loss. */
-const NAME_TAKEN_TRIES = 8
+/** Heartbeats without a message from the server. Counted, not timed: browsers run timers of hidden pages once a minute. */
+const MAX_SILENT_HEARTBEATS = 5
+/** Attempts while the name is taken: a guest's old session may remain on the server for a while after a loss. */
+const MAX_NAME_TAKEN_ATTEMPTS = 8
 
-/** How long a home may take to welcome a player who was sent on, before the next one is tried. */
-const HOME_MS = 4000
-/** How often in a row gateways may send a player on before he waits between two of them. */
-const HOPS = 4
+/** How long a handoff target may take to welcome the player before the next one is tried. */
+const HANDOFF_TIMEOUT_MS = 4000
+/** Handoffs in a row without a welcome before the connection backs off. */
+const MAX_HANDOFFS = 4
 
-/** How long to wait before try n (from 0), in ms; random is in [0, 1). */
+/** The wait before attempt n (from 0), in ms; random is in [0, 1). */
 export function backoff(n: number, random: number): number {
   return Math.min(10_000, 400 * 2 ** Math.min(n, 6)) * (0.7 + 0.6 * random)
 }
 
 export class Connection {
   private socket: WebSocket | null = null
-  private stage: Stage | null = null // of the session, once it is welcome
-  private as: JoinAs | null = null
-  private retry: number | undefined
-  private pinger: number | undefined
+  private decoder: AvatarDecoder | null = null // of the current session, from its welcome on
+  private options: JoinOptions | null = null // null while the player is not in a world
+  private reconnectTimer: number | undefined
+  private heartbeatTimer: number | undefined
   private failures = 0
   private welcomedBefore = false
-  private moving = false // sent on, and not welcome elsewhere yet
-  private hops = 0 // times that the player was sent on since he was welcome
+  private handingOff = false // from a handoff to the next welcome
+  private handoffs = 0 // since the last welcome
   private world = '' // id of the world of the last welcome
-  private late: number | undefined // ends the wait for a home
-  private readonly route: Route
-  private silent = 0 // beats since the server was heard
-  private pings = new Map<number, number>() // nonce to the time it was sent
+  private handoffTimer: number | undefined
+  private readonly endpoints: Endpoints
+  private silentHeartbeats = 0 // since the last message from the server
+  private pings = new Map<number, number>() // nonce to the time when the ping was sent
   private nonce = 0
   private lastFailure: { code: string; message: string } | null = null
 
-  /** Whether a session is open. */
+  /** Reports whether a session is open. */
   open = false
-  /** Last round trip, ms. */
+  /** The last round trip, in ms. */
   ping = 0
   received = 0 // bytes since the page was opened
   sent = 0
@@ -80,94 +80,96 @@ export class Connection {
     url: string,
     private readonly events: ConnectionEvents,
   ) {
-    this.route = new Route(url)
+    this.endpoints = new Endpoints(url)
   }
 
-  join(as: JoinAs): void {
+  join(options: JoinOptions): void {
     this.leave()
-    this.as = as
+    this.options = options
     this.failures = 0
-    this.welcomedBefore = this.moving = false
-    this.hops = 0
+    this.welcomedBefore = this.handingOff = false
+    this.handoffs = 0
     this.connect()
   }
 
-  /** The view distance to ask for after a reconnect. */
+  /** Requests a view distance, now and at each reconnect. */
   setView(view: number): void {
-    if (this.as) this.as = { ...this.as, view }
+    if (this.options) this.options = { ...this.options, view }
     this.send({ type: 'view', view })
   }
 
   leave(): void {
-    this.as = null
-    window.clearTimeout(this.retry)
+    this.options = null
+    window.clearTimeout(this.reconnectTimer)
     this.drop()
   }
 
-  /** Sends if a session is open; what must not get lost is kept by its owner. */
+  /** Sends a message if a session is open, and drops it otherwise: callers keep what must not be lost. */
   send(message: FromClient): void {
     if (this.open) this.write(message)
   }
 
-  /** The avatars who go on by their pace, where they are now. */
-  drift(now: number): Piece[] {
-    return this.open && this.stage ? this.stage.drift(now) : []
+  /** Returns the extrapolated positions of moving avatars, as deltas. */
+  extrapolate(now: number): ChunkDelta[] {
+    return this.open && this.decoder ? this.decoder.extrapolate(now) : []
   }
 
   private write(message: FromClient): void {
-    const data = message.type === 'join' ? encode(message) : encodeBinary(message) // join says the encoding of the rest
+    const data = message.type === 'join' ? encode(message) : encodeBinary(message) // join selects the encoding of the rest
     this.sent += data.length
     this.socket?.send(data)
   }
 
   private connect(): void {
-    const as = this.as
-    if (!as) return
+    const { options } = this
+    if (!options) return
     this.lastFailure = null
-    const socket = new WebSocket(this.route.url)
+    const socket = new WebSocket(this.endpoints.url)
     socket.binaryType = 'arraybuffer'
     this.socket = socket
-    this.stage = null
-    this.silent = 0
-    this.pinger = window.setInterval(() => this.beat(), PING_MS)
+    this.decoder = null
+    this.silentHeartbeats = 0
+    this.heartbeatTimer = window.setInterval(() => this.heartbeat(), PING_MS)
     socket.onopen = () =>
       this.write({
         type: 'join',
         version: SESSION_VERSION,
-        name: as.name,
-        view: as.view,
+        name: options.name,
+        view: options.view,
         encoding: 'cbor',
-        ...(as.identity ? { key: as.identity.key } : {}),
+        ...(options.identity ? { key: options.identity.key } : {}),
       })
-    socket.onmessage = (event) => this.hear(event.data)
+    socket.onmessage = (event) => this.receive(event.data)
     socket.onclose = () => {
-      if (this.socket === socket) this.lose('The connection was lost.')
+      if (this.socket === socket) this.failOver('Connection lost.')
     }
-    if (this.moving) this.late = window.setTimeout(() => this.lose('The next node does not answer.'), HOME_MS)
+    if (this.handingOff) {
+      this.handoffTimer = window.setTimeout(() => this.failOver('The next node did not answer.'), HANDOFF_TIMEOUT_MS)
+    }
   }
 
-  private hear(data: unknown): void {
-    this.silent = 0
+  private receive(data: unknown): void {
+    this.silentHeartbeats = 0
     let message: FromServer | null
     try {
       message = this.read(data)
     } catch {
-      this.lose('The server sent something unreadable.')
+      this.failOver('The server sent an unreadable message.')
       return
     }
-    if (!message) return // of a newer server
+    if (!message) return // a type that only newer servers use
     switch (message.type) {
       case 'challenge':
-        if (this.foreign(message.world)) return // and gets no signature
-        if (this.as?.identity) {
-          this.write({ type: 'prove', signature: this.as.identity.prove(message.nonce, message.world) })
+        if (this.rejectOtherWorld(message.world)) return // without a signature
+        if (this.options?.identity) {
+          this.write({ type: 'prove', signature: this.options.identity.prove(message.nonce, message.world) })
         }
         return
       case 'welcome':
-        if (!this.foreign(message.world)) this.settle(message)
+        if (!this.rejectOtherWorld(message.world)) this.welcomed(message)
         return
       case 'reconnect':
-        this.goOn(message.homes, message.reason)
+        this.handOff(message.homes, message.reason)
         return
       case 'pong': {
         const sentAt = this.pings.get(message.nonce)
@@ -183,84 +185,84 @@ export class Connection {
   }
 
   private read(data: unknown): FromServer | null {
-    if (typeof data === 'string') { // a refusal of the join
+    if (typeof data === 'string') { // the refusal of a join
       this.received += data.length
       return decode(data)
     }
     const bytes = new Uint8Array(data as ArrayBuffer)
     this.received += bytes.length
-    if (bytes[0] === TICK_FRAME) return this.stage?.read(bytes, performance.now()) ?? null
+    if (bytes[0] === TICK_FRAME) return this.decoder?.decode(bytes, performance.now()) ?? null
     const message = decodeBinary(bytes)
-    if (message?.type === 'welcome') this.stage = new Stage(message.tick_ms)
-    if (message?.type === 'chunk_gone') this.stage?.gone(message.chunk)
+    if (message?.type === 'welcome') this.decoder = new AvatarDecoder(message.tick_ms)
+    if (message?.type === 'chunk_gone') this.decoder?.removeChunk(message.chunk)
     return message
   }
 
-  /** Leaves a home that is of another world than the one that named it. */
-  private foreign(world: string): boolean {
-    if (!this.world || world === this.world || this.route.url === this.route.origin) return false
-    this.lose('The next node is of another world.')
+  /** Leaves a handoff target that belongs to another world than the gateway that named it; reports whether it did. */
+  private rejectOtherWorld(world: string): boolean {
+    if (!this.world || world === this.world || this.endpoints.url === this.endpoints.origin) return false
+    this.failOver('The next node belongs to another world.')
     return true
   }
 
-  private settle(welcome: Welcome): void {
-    const moved = this.moving && this.welcomedBefore
-    window.clearTimeout(this.late)
+  private welcomed(welcome: Welcome): void {
+    const moved = this.handingOff && this.welcomedBefore
+    window.clearTimeout(this.handoffTimer)
     this.open = this.welcomedBefore = true
-    this.moving = false
-    this.failures = this.hops = 0
+    this.handingOff = false
+    this.failures = this.handoffs = 0
     this.world = welcome.world
-    this.route.welcomed()
+    this.endpoints.preferCurrent()
     this.events.welcomed(welcome, moved)
-    this.beat()
+    this.heartbeat()
   }
 
-  /** The gateway goes away, or takes nobody: on to another one at once, or, if there is none, back here later. */
-  private goOn(homes: unknown, reason: string): void {
-    const moving = this.route.sentOn(homes)
-    if (!moving || ++this.hops > HOPS) {
-      this.moving = false
+  /** The gateway is stopping or full: connects to one of the targets at once, or to the same address later if there is none. */
+  private handOff(targets: unknown, reason: string): void {
+    const accepted = this.endpoints.handOff(targets)
+    if (!accepted || ++this.handoffs > MAX_HANDOFFS) {
+      this.handingOff = false
       this.lastFailure = { code: 'reconnect', message: reason }
-      this.retreat(reason)
+      this.scheduleReconnect(reason)
       return
     }
     this.drop()
-    this.moving = true
+    this.handingOff = true
     this.failures = 0
     this.connect()
   }
 
   private fail(code: string, message: string): void {
-    const lingering = code === 'name_taken' && this.welcomedBefore && this.failures < NAME_TAKEN_TRIES
-    if (isFinal(code) && !lingering) {
+    const ownOldSession = code === 'name_taken' && this.welcomedBefore && this.failures < MAX_NAME_TAKEN_ATTEMPTS
+    if (isFinal(code) && !ownOldSession) {
       this.leave()
       this.events.refused(code, message)
       return
     }
-    this.lastFailure = { code, message } // the server closes now; lose() tells
+    this.lastFailure = { code, message } // the server closes now; failOver reports it
     this.socket?.close()
   }
 
-  /** The address does not do: another one comes next, if there is any. */
-  private lose(reason: string): void {
-    this.route.failed()
-    this.retreat(reason)
+  /** Drops the connection and reconnects, at the next endpoint if there is one. */
+  private failOver(reason: string): void {
+    this.endpoints.advance()
+    this.scheduleReconnect(reason)
   }
 
-  private retreat(reason: string): void {
+  private scheduleReconnect(reason: string): void {
     this.drop()
-    if (!this.as) return
-    // While there are homes that were not tried yet, a player who was sent on does not wait.
-    const hurried = this.moving && this.failures < this.route.length - 1
-    const wait = hurried ? 0 : backoff(this.failures, Math.random())
+    if (!this.options) return
+    // during a handoff, do not wait while there are endpoints that have not been tried
+    const immediate = this.handingOff && this.failures < this.endpoints.length - 1
+    const wait = immediate ? 0 : backoff(this.failures, Math.random())
     this.failures++
-    this.retry = window.setTimeout(() => this.connect(), wait)
+    this.reconnectTimer = window.setTimeout(() => this.connect(), wait)
     this.events.lost(this.lastFailure?.message ?? reason, wait)
   }
 
   private drop(): void {
-    window.clearInterval(this.pinger)
-    window.clearTimeout(this.late)
+    window.clearInterval(this.heartbeatTimer)
+    window.clearTimeout(this.handoffTimer)
     this.pings.clear()
     this.open = false
     const socket = this.socket
@@ -270,9 +272,9 @@ export class Connection {
     socket.close()
   }
 
-  private beat(): void {
-    if (++this.silent > SILENT_BEATS) {
-      this.lose('The server has gone silent.')
+  private heartbeat(): void {
+    if (++this.silentHeartbeats > MAX_SILENT_HEARTBEATS) {
+      this.failOver('The server stopped responding.')
       return
     }
     if (!this.open) return

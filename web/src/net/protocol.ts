@@ -1,5 +1,5 @@
-// The session's messages, as docs/protocol.md describes them: one JSON object a text frame, or one CBOR map a binary
-// frame, with its name in "type". Tick frames are read in tick.ts.
+// The messages of a session (docs/protocol.md): one JSON object per text frame, or one CBOR map per binary frame. The field
+// "type" names the message. Tick frames are decoded in tick.ts.
 
 import { decodeCBOR, encodeCBOR } from './cbor'
 import { encodeMove } from './tick'
@@ -8,7 +8,7 @@ export const SESSION_VERSION = 2
 export const MAX_VIEW = 12
 export const MAX_CHAT_BYTES = 256
 
-/** Feet in world blocks. Yaw 0 looks along +Z and grows clockwise seen from above; pitch is positive upwards; radians. */
+/** The feet in world blocks, angles in radians. Yaw 0 is +Z and grows clockwise seen from above; pitch is positive upwards. */
 export interface Pose {
   x: number
   y: number
@@ -46,7 +46,7 @@ export interface Welcome {
   tick_ms: number
   /** Game minutes since midnight, now. */
   time_of_day: number
-  /** How long 1440 game minutes last. */
+  /** The duration of 1440 game minutes. */
   day_ms: number
   gateway: string
   server_version: string
@@ -69,14 +69,14 @@ export interface BlockChange {
   block: number
 }
 
-export interface Said {
+export interface ChatEvent {
   player: string
   name: string
   text: string
 }
 
-/** Somebody has hit somebody. */
-export interface Struck {
+/** One player hit another. */
+export interface HitEvent {
   type: 'hit'
   player: string
   name: string
@@ -84,8 +84,8 @@ export interface Struck {
   to_name: string
 }
 
-/** Somebody has given somebody blocks of a kind. */
-export interface Given {
+/** One player gave another blocks of one kind. */
+export interface GiftEvent {
   type: 'gift'
   player: string
   name: string
@@ -95,18 +95,18 @@ export interface Given {
   count: number
 }
 
-/** What happened in one chunk in one tick. */
-export interface Piece {
+/** The changes in one chunk in one tick. */
+export interface ChunkDelta {
   chunk: ChunkAddress
   enter?: Avatar[]
   leave?: string[]
   moves?: AvatarMove[]
   blocks?: BlockChange[]
-  says?: Said[]
+  says?: ChatEvent[]
 }
 
-/** Another gateway's addresses: a WebSocket, and a game port for clients over TCP. */
-export interface Home {
+/** The addresses of another gateway: its WebSocket, and its game port for TCP clients. */
+export interface HandoffTarget {
   url: string
   game: string
 }
@@ -116,33 +116,33 @@ export type FromServer =
   | Welcome
   | { type: 'chunk'; chunk: ChunkAddress; data: string | Uint8Array<ArrayBuffer> }
   | { type: 'chunk_gone'; chunk: ChunkAddress }
-  | { type: 'frame'; tick: number; chunks: Piece[] | null }
+  | { type: 'frame'; tick: number; chunks: ChunkDelta[] | null }
   | { type: 'ack'; seq: number; block: number; error?: string }
-  | Struck
-  | Given
+  | HitEvent
+  | GiftEvent
   | { type: 'denied'; deed: string; player: string; error: string }
   | ({ type: 'correction'; reason: string } & Pose)
   | { type: 'pong'; nonce: number; time_of_day: number }
   | { type: 'notice'; text: string }
-  | { type: 'reconnect'; homes: Home[]; reason: string }
+  | { type: 'reconnect'; homes: HandoffTarget[]; reason: string }
   | { type: 'failure'; code: string; message: string }
 
 export function encode(message: FromClient): string {
   return JSON.stringify(message)
 }
 
-/** A client's message for a session in CBOR. */
+/** Encodes a message for a session in CBOR. */
 export function encodeBinary(message: FromClient): Uint8Array<ArrayBuffer> {
   if (message.type === 'move') return encodeMove(message.x, message.y, message.z, message.yaw, message.pitch)
   return encodeCBOR(message)
 }
 
-/** Reads a server's message in CBOR, as decode reads one in JSON. */
+/** Decodes a message from the server in CBOR, as decode does for JSON. */
 export function decodeBinary(bytes: Uint8Array<ArrayBuffer>): FromServer | null {
   return known(decodeCBOR(bytes))
 }
 
-/** Reads a server's message. Throws if it is none; a type that this client does not know comes back as null. */
+/** Decodes a message from the server. Returns null for an unknown type; throws if the text is not a message. */
 export function decode(text: string): FromServer | null {
   return known(JSON.parse(text))
 }
@@ -171,17 +171,17 @@ const KNOWN = new Set<string>([
   'failure',
 ] satisfies FromServer['type'][])
 
-/** What a player signs to prove a key (player.ProofText). */
+/** Returns the text that a player signs to prove their key (player.ProofText). */
 export function proofText(nonce: string, world: string): string {
   return `voxeld session 1\n${world}\n${nonce}`
 }
 
-/** The rule for names: 1 to 20 of ASCII letters, digits, _ and -. */
+/** Reports whether a name is valid: 1 to 20 ASCII letters, digits, _ and -. */
 export function isName(name: string): boolean {
   return /^[A-Za-z0-9_-]{1,20}$/.test(name)
 }
 
-/** Shortens a chat line to what the protocol carries, without cutting a character in two. */
+/** Trims a chat line to the protocol's limit without splitting a character. */
 export function clipChat(text: string): string {
   const encoder = new TextEncoder()
   let clipped = text.trim()

@@ -1,23 +1,35 @@
-// The player's session: carries the server's messages into the world, and the player's deeds to the server. Survives
-// reconnects: edits that were not acknowledged are sent again, with their old numbers, once their chunk is back.
+// The player's session: applies the server's messages to the world, and sends the player's actions to the server. It
+// survives reconnects: unacknowledged edits are sent again under their sequence numbers once their chunk is loaded.
 
 import type { Body } from '../player/body'
 import { Clock } from '../world/clock'
 import { chunkOf } from '../world/coords'
 import { Edits, type PendingEdit } from '../world/edits'
 import type { World } from '../world/world'
-import { Arrivals } from './arrivals'
-import { Connection, type JoinAs } from './connection'
-import type { Avatar, AvatarMove, ChunkAddress, FromClient, FromServer, Given, Piece, Pose, Said, Struck, Welcome } from './protocol'
-import { BLIND, PASSING, correctionWords, denialWords, failureWords, refusalWords } from './words'
+import { ChunkLoader } from './chunk-loader'
+import { Connection, type JoinOptions } from './connection'
+import type {
+  Avatar,
+  AvatarMove,
+  ChatEvent,
+  ChunkAddress,
+  ChunkDelta,
+  FromClient,
+  FromServer,
+  GiftEvent,
+  HitEvent,
+  Pose,
+  Welcome,
+} from './protocol'
+import { WITHOUT_BLOCK, RETRYABLE, correctionMessage, denialMessage, failureMessage, refusalMessage } from './messages'
 
 const MOVE_MS = 50
 const RETRY_MS = 700
-const RETRIES = 40
-/** How far the player may be from where a gateway that sent him on has saved him, and stay where he is; in blocks. */
-const STRAY = 8
+const MAX_RETRIES = 40
+/** In blocks: after a handoff, a player this close to their saved position stays where they are. */
+const MAX_HANDOFF_DISTANCE = 8
 
-/** Where avatars are kept; render/avatars in the game. */
+/** Holds the other players' avatars; render/avatars implements it. */
 export interface AvatarStore {
   enter(avatar: Avatar, chunk: ChunkAddress, now: number): void
   move(move: AvatarMove, chunk: ChunkAddress, now: number): void
@@ -26,18 +38,18 @@ export interface AvatarStore {
   clear(): void
 }
 
-/** What the player is to be told. */
+/** Events for the player interface. */
 export interface SessionEvents {
-  /** first is false after a reconnect; moved is true if another gateway has sent the player on. */
+  /** first is false after a reconnect; moved is true after a handoff from another gateway. */
   joined(welcome: Welcome, first: boolean, moved: boolean): void
-  away(text: string): void
+  disconnected(text: string): void
   refused(text: string): void
   toast(text: string): void
-  said(said: Said): void
-  struck(struck: Struck): void
-  given(given: Given): void
-  /** An edit of the player's is safe; block is air if he has broken something. */
-  built(block: number): void
+  chat(event: ChatEvent): void
+  hit(event: HitEvent): void
+  gift(event: GiftEvent): void
+  /** An edit of the player's is committed; block is air if they broke something. */
+  committed(block: number): void
   notice(text: string): void
 }
 
@@ -45,12 +57,12 @@ export class Session {
   readonly clock = new Clock()
   readonly edits: Edits
   readonly connection: Connection
-  private readonly arrivals: Arrivals
+  private readonly chunks: ChunkLoader
   private lastMove = 0
   private lastPose: Pose | null = null
-  private toldStill = false // the server has heard twice that he stands
+  private sentStill = false // the same pose was sent twice
   private retries = new Map<number, number>() // of edits, by seq
-  private placed = false
+  private inWorld = false // the body has a position in the world
   /** The latest welcome; null before the first. */
   welcome: Welcome | null = null
   acknowledged = 0
@@ -63,88 +75,88 @@ export class Session {
     private readonly events: SessionEvents,
   ) {
     this.edits = new Edits(world)
-    this.arrivals = new Arrivals(
+    this.chunks = new ChunkLoader(
       world,
       this.edits,
       (x, z) => this.resend(x, z),
       (reason) => {
-        console.warn('a chunk could not be read', reason)
-        events.toast('A piece of land arrived damaged.')
+        console.warn('decoding a chunk failed', reason)
+        events.toast('Part of the land could not be loaded.')
       },
     )
     this.connection = new Connection(url, {
       welcomed: (welcome, moved) => this.welcomed(welcome, moved),
-      message: (message) => this.hear(message),
-      lost: (reason) => events.away(`${reason} Coming back…`),
+      message: (message) => this.handle(message),
+      lost: (reason) => events.disconnected(`${reason} Reconnecting…`),
       refused: (code, message) => {
-        this.placed = false
-        events.refused(failureWords(code, message))
+        this.inWorld = false
+        events.refused(failureMessage(code, message))
       },
     })
   }
 
-  join(as: JoinAs): void {
-    this.placed = false
-    this.connection.join(as)
+  join(options: JoinOptions): void {
+    this.inWorld = false
+    this.connection.join(options)
   }
 
   leave(): void {
     this.connection.leave()
-    this.forget()
-    this.placed = false
+    this.reset()
+    this.inWorld = false
     this.welcome = null
   }
 
   /**
-   * Tells the server where the player is, if that changed, not more often than it listens; and once more when he has
-   * stopped: others see him go on while nothing is heard of him.
+   * Sends the player's pose if it changed, at most every MOVE_MS. When the player stops, the final pose is sent twice:
+   * other clients extrapolate the movement until they receive an unchanged pose.
    */
-  tellPose(now: number): void {
+  sendPose(now: number): void {
     if (now - this.lastMove < MOVE_MS || !this.connection.open) return
     const { x, y, z, yaw, pitch } = this.body
     const last = this.lastPose
     const still = last !== null && last.x === x && last.y === y && last.z === z && last.yaw === yaw && last.pitch === pitch
-    if (still && this.toldStill) return
-    this.toldStill = still
+    if (still && this.sentStill) return
+    this.sentStill = still
     this.lastMove = now
     this.lastPose = { x, y, z, yaw, pitch }
     this.connection.send({ type: 'move', x, y, z, yaw, pitch })
   }
 
-  /** Lets the avatars go on of whom the server tells nothing because they do what was to be expected. */
-  drift(now: number): void {
-    for (const piece of this.connection.drift(now)) this.apply(piece, now)
+  /** Moves avatars for which the server sends no updates because they move as predicted. */
+  extrapolate(now: number): void {
+    for (const delta of this.connection.extrapolate(now)) this.apply(delta, now)
   }
 
-  /** Changes a block, at once here and soon in the world. */
+  /** Changes a block locally at once, and sends the edit. */
   edit(x: number, y: number, z: number, block: number, now: number): boolean {
-    this.lastMove = 0 // the server judges reach by the newest pose
-    this.tellPose(now)
+    this.lastMove = 0 // the server checks reach against the latest pose
+    this.sendPose(now)
     const edit = this.edits.make(x, y, z, block)
     if (edit) this.sendEdit(edit)
     return edit !== null
   }
 
-  say(text: string): void {
+  sendChat(text: string): void {
     if (this.connection.open) this.connection.send({ type: 'chat', text })
-    else this.events.toast('Nobody hears you while the connection is away.')
+    else this.events.toast('Not sent: you’re offline.')
   }
 
-  hit(player: string): void {
-    this.deed({ type: 'hit', player })
+  sendHit(player: string): void {
+    this.sendInteraction({ type: 'hit', player })
   }
 
-  give(player: string, block: number, count: number): void {
-    this.deed({ type: 'gift', player, block, count })
+  sendGift(player: string, block: number, count: number): void {
+    this.sendInteraction({ type: 'gift', player, block, count })
   }
 
-  private deed(message: FromClient): void {
+  private sendInteraction(message: FromClient): void {
     if (!this.connection.open) {
-      this.events.toast('Nobody feels that while the connection is away.')
+      this.events.toast('Not possible while offline.')
       return
     }
-    this.lastMove = 0 // the server judges reach by the newest pose
-    this.tellPose(performance.now())
+    this.lastMove = 0 // the server checks reach against the latest pose
+    this.sendPose(performance.now())
     this.connection.send(message)
   }
 
@@ -155,14 +167,14 @@ export class Session {
   private resend(cx: number, cz: number): void {
     const waiting = this.edits.waitingIn(cx, cz)
     if (waiting.length === 0) return
-    this.lastMove = 0 // as for a new edit: the player may have walked on since the server last knew him
-    this.tellPose(performance.now())
+    this.lastMove = 0 // as for a new edit: the player may have moved since the last pose
+    this.sendPose(performance.now())
     for (const edit of waiting) this.sendEdit(edit)
   }
 
-  private forget(): void {
-    this.arrivals.clear()
-    this.edits.forget()
+  private reset(): void {
+    this.chunks.clear()
+    this.edits.clear()
     this.retries.clear()
     this.avatars.clear()
     this.world.clear()
@@ -170,67 +182,68 @@ export class Session {
 
   private welcomed(welcome: Welcome, moved: boolean): void {
     const before = this.welcome
-    if (!before || before.world !== welcome.world || before.player !== welcome.player || !this.placed) this.forget()
+    if (!before || before.world !== welcome.world || before.player !== welcome.player || !this.inWorld) this.reset()
     this.welcome = welcome
     this.world.height = welcome.sections * 32
     this.clock.set(welcome.time_of_day, performance.now(), welcome.day_ms)
-    this.edits.welcome(welcome.next_seq)
-    this.arrivals.clear()
+    this.edits.setNextSeq(welcome.next_seq)
+    this.chunks.clear()
     this.avatars.clear() // those still in view enter again
     this.lastPose = null
-    const first = !this.placed
-    // after a reconnect the server has the place, but where one looks is one's own; and who was sent on has walked on
-    if (first || !moved || this.strayed(welcome.pose)) {
-      this.put(first ? welcome.pose : { ...welcome.pose, yaw: this.body.yaw, pitch: this.body.pitch })
+    const first = !this.inWorld
+    // the server has the position after a reconnect, but the client keeps the angles; after a handoff the player may have
+    // walked on from the saved position
+    if (first || !moved || this.isFarFrom(welcome.pose)) {
+      this.placeBody(first ? welcome.pose : { ...welcome.pose, yaw: this.body.yaw, pitch: this.body.pitch })
     }
-    this.placed = true
+    this.inWorld = true
     this.world.keepAround(chunkOf(welcome.pose.x), chunkOf(welcome.pose.z), welcome.view + 1)
     this.events.joined(welcome, first, moved)
   }
 
-  /** Whether the player is too far from a place to be still on his way from there. */
-  private strayed({ x, y, z }: Pose): boolean {
-    return Math.hypot(this.body.x - x, this.body.y - y, this.body.z - z) > STRAY
+  /** Reports whether the player is too far from a position to have just walked from it. */
+  private isFarFrom({ x, y, z }: Pose): boolean {
+    return Math.hypot(this.body.x - x, this.body.y - y, this.body.z - z) > MAX_HANDOFF_DISTANCE
   }
 
-  private put(pose: Pose): void {
+  private placeBody(pose: Pose): void {
     this.body.place(pose.x, pose.y, pose.z)
     this.body.yaw = pose.yaw
     this.body.pitch = pose.pitch
   }
 
-  private hear(message: FromServer): void {
+  private handle(message: FromServer): void {
     const now = performance.now()
     switch (message.type) {
       case 'chunk':
-        void this.arrivals.chunk(message.chunk[0], message.chunk[1], message.data)
+        void this.chunks.load(message.chunk[0], message.chunk[1], message.data)
         break
       case 'chunk_gone':
-        this.arrivals.gone(message.chunk[0], message.chunk[1])
+        this.chunks.unload(message.chunk[0], message.chunk[1])
         this.avatars.chunkGone(message.chunk)
         break
       case 'frame':
-        for (const piece of message.chunks ?? []) this.apply(piece, now)
+        for (const delta of message.chunks ?? []) this.apply(delta, now)
         break
       case 'ack':
-        this.settle(message.seq, message.block, message.error)
+        this.applyAck(message.seq, message.block, message.error)
         break
       case 'correction': {
-        const { yaw, pitch } = this.body // where one looks is one's own
-        this.put({ ...message, yaw, pitch })
+        const { yaw, pitch } = this.body // the client keeps the angles
+        this.placeBody({ ...message, yaw, pitch })
         this.lastPose = null
-        const words = correctionWords(message.reason)
-        if (words) this.events.toast(words)
+        const text = correctionMessage(message.reason)
+        if (text) this.events.toast(text)
         break
       }
       case 'hit':
-        this.events.struck(message)
+        this.events.hit(message)
         break
       case 'gift':
-        this.events.given(message)
+        this.events.gift(message)
         break
       case 'denied':
-        this.events.toast(denialWords(message.error))
+        this.events.toast(denialMessage(message.error))
         break
       case 'pong':
         this.clock.set(message.time_of_day, now)
@@ -241,36 +254,36 @@ export class Session {
     }
   }
 
-  private apply(piece: Piece, now: number): void {
+  private apply(delta: ChunkDelta, now: number): void {
     const self = this.welcome?.player
-    for (const avatar of piece.enter ?? []) if (avatar.player !== self) this.avatars.enter(avatar, piece.chunk, now)
-    for (const player of piece.leave ?? []) this.avatars.leave(player, piece.chunk)
-    for (const move of piece.moves ?? []) this.avatars.move(move, piece.chunk, now)
-    for (const change of piece.blocks ?? []) this.arrivals.change(change)
-    for (const said of piece.says ?? []) this.events.said(said)
+    for (const avatar of delta.enter ?? []) if (avatar.player !== self) this.avatars.enter(avatar, delta.chunk, now)
+    for (const player of delta.leave ?? []) this.avatars.leave(player, delta.chunk)
+    for (const move of delta.moves ?? []) this.avatars.move(move, delta.chunk, now)
+    for (const change of delta.blocks ?? []) this.chunks.applyChange(change)
+    for (const event of delta.says ?? []) this.events.chat(event)
   }
 
-  private settle(seq: number, block: number, error: string | undefined): void {
-    const asked = this.edits.find(seq)
-    if (error && PASSING.has(error) && asked) {
-      const tries = (this.retries.get(seq) ?? 0) + 1
-      this.retries.set(seq, tries)
-      if (tries <= RETRIES) {
+  private applyAck(seq: number, block: number, error: string | undefined): void {
+    const edit = this.edits.find(seq)
+    if (error && RETRYABLE.has(error) && edit) {
+      const attempt = (this.retries.get(seq) ?? 0) + 1
+      this.retries.set(seq, attempt)
+      if (attempt <= MAX_RETRIES) {
         window.setTimeout(() => {
-          const edit = this.edits.find(seq)
-          if (edit) this.sendEdit(edit)
+          const pending = this.edits.find(seq)
+          if (pending) this.sendEdit(pending)
         }, RETRY_MS)
         return
       }
     }
     this.retries.delete(seq)
-    if (error && BLIND.has(error)) this.edits.withdraw(seq)
+    if (error && WITHOUT_BLOCK.has(error)) this.edits.withdraw(seq)
     else this.edits.acknowledge(seq, block)
     if (error) {
-      this.events.toast(refusalWords(error))
+      this.events.toast(refusalMessage(error))
       return
     }
     this.acknowledged++
-    if (asked) this.events.built(asked.block)
+    if (edit) this.events.committed(edit.block)
   }
 }

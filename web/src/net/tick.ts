@@ -1,8 +1,8 @@
-// Tick frames: what happened in one tick, in bytes (docs/protocol.md). They name avatars by short indices, and tell of
-// one only when it is not where its pace has taken it; Stage knows what the frames have said, and turns each into the
-// pieces that a session in JSON would get.
+// The binary encoding of tick frames (docs/protocol.md). Frames refer to avatars by short indices, and update an avatar only
+// when it is not where its velocity predicts. AvatarDecoder keeps the state of all avatars and turns each frame into the
+// deltas that a session in JSON receives.
 
-import type { Avatar, AvatarMove, BlockChange, ChunkAddress, Piece, Said } from './protocol'
+import type { Avatar, AvatarMove, BlockChange, ChunkAddress, ChunkDelta, ChatEvent } from './protocol'
 
 export const TICK_FRAME = 0x01
 export const CLIENT_MOVE = 0x02
@@ -10,118 +10,119 @@ export const CLIENT_MOVE = 0x02
 const CELL = 8
 const CHUNK = 32
 const CELL_ROW = CHUNK / CELL
-const PLACE_UNIT = 32
-const PACE_UNIT = 128
+const POSITION_UNIT = 32
+const VELOCITY_UNIT = 128
 const CLIMB_UNIT = 64
-const PACE_TICKS = 40
-const LOWEST = -64
-const STOREY = 4 * PLACE_UNIT
+const EXTRAPOLATION_TICKS = 40
+const MIN_Y = -64
+const HEIGHT_STEP = 4 * POSITION_UNIT
 
-/** An avatar as the frames have told of it. */
-interface Actor {
+/** An avatar's state as of the last frame that updated it. */
+interface DecodedAvatar {
   player: string
   chunk: ChunkAddress
-  x: number // at the tick, in blocks
-  y: number // at the tick tall
+  x: number // in blocks, at movedTick
+  y: number // at heightTick
   z: number
   yaw: number
   pitch: number
-  paceX: number // blocks a tick
-  paceZ: number
-  climb: number // likewise
-  tick: number // counted on beyond 16 bits
-  tall: number // likewise
+  velocityX: number // blocks per tick
+  velocityZ: number
+  climb: number // blocks per tick, upwards
+  movedTick: number // unwrapped beyond 16 bits
+  heightTick: number // unwrapped beyond 16 bits
 }
 
 export interface TickFrame {
   type: 'frame'
   tick: number
-  chunks: Piece[]
+  chunks: ChunkDelta[]
 }
 
-export class Stage {
-  private actors = new Map<number, Actor>()
+export class AvatarDecoder {
+  private avatars = new Map<number, DecodedAvatar>()
   private tick = 0 // of the newest frame
-  private at = 0 // when it came, ms
-  private shown = 0 // when drift was told last
-  private touched = new Set<Actor>() // by the frame that is read
+  private receivedAt = 0 // ms
+  private extrapolatedAt = 0 // ms
+  private updated = new Set<DecodedAvatar>() // by the frame being decoded
 
   constructor(private readonly tickMS: number) {}
 
-  /** Reads a frame that came at a time in ms. Throws if it is none. */
-  read(bytes: Uint8Array, now: number): TickFrame {
+  /** Decodes a frame that was received at now, in ms. Throws if it is malformed. */
+  decode(bytes: Uint8Array, now: number): TickFrame {
     const reader = new Bytes(bytes)
     if (reader.u8() !== TICK_FRAME) throw new Error('read frame: not a tick frame')
-    this.touched.clear()
-    this.count(reader.u16())
-    this.at = now
+    this.updated.clear()
+    this.setTick(reader.u16())
+    this.receivedAt = now
     const frame: TickFrame = { type: 'frame', tick: this.tick, chunks: [] }
     let chunk: ChunkAddress | null = null
     while (!reader.done) {
       const head = reader.u8()
       if (head & 0x80) {
-        if (!chunk) throw new Error('read frame: motion in no chunk')
+        if (!chunk) throw new Error('read frame: motion without a chunk')
         this.motion(reader, chunk, head & 0x7f)
       } else if (head === 0x21) {
-        this.count(reader.u16())
+        this.setTick(reader.u16())
       } else if (head === 0x20) {
         chunk = reader.chunk()
       } else if (head > 0 && head < 0x10) {
-        frame.chunks.push(this.news(reader, head))
+        frame.chunks.push(this.chunkDelta(reader, head))
       } else {
-        throw new Error(`read frame: no piece ${head}`)
+        throw new Error(`read frame: unknown part ${head}`)
       }
     }
     frame.tick = this.tick
     frame.chunks.push(...this.moves(now))
-    this.touched.clear()
+    this.updated.clear()
     return frame
   }
 
-  /** Counts ticks on beyond 16 bits. */
-  private count(low: number): void {
+  /** Sets the tick from its low 16 bits. */
+  private setTick(low: number): void {
     this.tick += ((low - this.tick + 0x18000) & 0xffff) - 0x8000
   }
 
-  /** Those who go on by their pace, once a tick; nothing in between. */
-  drift(now: number): Piece[] {
-    return now - this.shown < this.tickMS ? [] : this.moves(now)
+  /** Returns the extrapolated positions of moving avatars, once per tick; otherwise nothing. */
+  extrapolate(now: number): ChunkDelta[] {
+    return now - this.extrapolatedAt < this.tickMS ? [] : this.moves(now)
   }
 
-  gone(chunk: ChunkAddress): void {
-    for (const [index, actor] of this.actors) if (same(actor.chunk, chunk)) this.actors.delete(index)
+  /** Removes the avatars of an unloaded chunk. */
+  removeChunk(chunk: ChunkAddress): void {
+    for (const [index, avatar] of this.avatars) if (sameChunk(avatar.chunk, chunk)) this.avatars.delete(index)
   }
 
-  private moves(now: number): Piece[] {
-    const time = this.tick + Math.max(0, now - this.at) / this.tickMS
-    const pieces = new Map<string, { chunk: ChunkAddress; moves: AvatarMove[] }>()
-    for (const actor of this.actors.values()) {
-      if (!this.touched.has(actor) && !this.walks(actor, time)) continue
-      const key = actor.chunk.join()
-      let piece = pieces.get(key)
-      if (!piece) pieces.set(key, (piece = { chunk: actor.chunk, moves: [] }))
-      const gone = Math.min(PACE_TICKS, time - actor.tick)
-      const y = actor.y + actor.climb * Math.min(PACE_TICKS, time - actor.tall)
-      const { player, yaw, pitch } = actor
-      piece.moves.push({ player, x: actor.x + actor.paceX * gone, y, z: actor.z + actor.paceZ * gone, yaw, pitch })
+  private moves(now: number): ChunkDelta[] {
+    const time = this.tick + Math.max(0, now - this.receivedAt) / this.tickMS
+    const deltas = new Map<string, { chunk: ChunkAddress; moves: AvatarMove[] }>()
+    for (const avatar of this.avatars.values()) {
+      if (!this.updated.has(avatar) && !this.isMoving(avatar, time)) continue
+      const key = avatar.chunk.join()
+      let delta = deltas.get(key)
+      if (!delta) deltas.set(key, (delta = { chunk: avatar.chunk, moves: [] }))
+      const ticks = Math.min(EXTRAPOLATION_TICKS, time - avatar.movedTick)
+      const y = avatar.y + avatar.climb * Math.min(EXTRAPOLATION_TICKS, time - avatar.heightTick)
+      const { player, yaw, pitch } = avatar
+      delta.moves.push({ player, x: avatar.x + avatar.velocityX * ticks, y, z: avatar.z + avatar.velocityZ * ticks, yaw, pitch })
     }
-    this.shown = now
-    return [...pieces.values()]
+    this.extrapolatedAt = now
+    return [...deltas.values()]
   }
 
-  private walks(actor: Actor, time: number): boolean {
-    if (actor.climb !== 0 && time - actor.tall < PACE_TICKS + 1) return true
-    return (actor.paceX !== 0 || actor.paceZ !== 0) && time - actor.tick < PACE_TICKS + 1
+  private isMoving(avatar: DecodedAvatar, time: number): boolean {
+    if (avatar.climb !== 0 && time - avatar.heightTick < EXTRAPOLATION_TICKS + 1) return true
+    return (avatar.velocityX !== 0 || avatar.velocityZ !== 0) && time - avatar.movedTick < EXTRAPOLATION_TICKS + 1
   }
 
-  private news(reader: Bytes, head: number): Piece {
+  private chunkDelta(reader: Bytes, head: number): ChunkDelta {
     const chunk = reader.chunk()
-    const piece: Piece = { chunk }
-    if (head & 1) piece.enter = reader.list(28, () => this.enter(reader, chunk))
-    if (head & 2) piece.leave = reader.list(1, () => this.leave(reader.varint(), chunk)).filter((id) => id !== '')
-    if (head & 4) piece.blocks = reader.list(4, () => reader.block(chunk))
-    if (head & 8) piece.says = reader.list(20, () => reader.said())
-    return piece
+    const delta: ChunkDelta = { chunk }
+    if (head & 1) delta.enter = reader.list(28, () => this.enter(reader, chunk))
+    if (head & 2) delta.leave = reader.list(1, () => this.leave(reader.varint(), chunk)).filter((id) => id !== '')
+    if (head & 4) delta.blocks = reader.list(4, () => reader.block(chunk))
+    if (head & 8) delta.says = reader.list(20, () => reader.chat())
+    return delta
   }
 
   private enter(reader: Bytes, chunk: ChunkAddress): Avatar {
@@ -129,20 +130,21 @@ export class Stage {
     const player = reader.id()
     const length = reader.u8()
     const name = reader.text(length & 0x7f)
-    const x = chunk[0] * CHUNK + reader.u16() / PLACE_UNIT
-    const y = reader.u16() / PLACE_UNIT + LOWEST
-    const z = chunk[1] * CHUNK + reader.u16() / PLACE_UNIT
+    const x = chunk[0] * CHUNK + reader.u16() / POSITION_UNIT
+    const y = reader.u16() / POSITION_UNIT + MIN_Y
+    const z = chunk[1] * CHUNK + reader.u16() / POSITION_UNIT
     const yaw = yawOf(reader.u8())
     const pitch = pitchOf(reader.i8())
-    this.actors.set(index, { player, chunk, x, y, z, yaw, pitch, paceX: 0, paceZ: 0, climb: 0, tick: this.tick, tall: this.tick })
+    const at = { movedTick: this.tick, heightTick: this.tick }
+    this.avatars.set(index, { player, chunk, x, y, z, yaw, pitch, velocityX: 0, velocityZ: 0, climb: 0, ...at })
     return { player, name, ...(length & 0x80 ? { guest: true } : {}), x, y, z, yaw, pitch }
   }
 
   private leave(index: number, chunk: ChunkAddress): string {
-    const actor = this.actors.get(index)
-    if (!actor) return ''
-    if (same(actor.chunk, chunk)) this.actors.delete(index)
-    return actor.player
+    const avatar = this.avatars.get(index)
+    if (!avatar) return ''
+    if (sameChunk(avatar.chunk, chunk)) this.avatars.delete(index)
+    return avatar.player
   }
 
   private motion(reader: Bytes, chunk: ChunkAddress, cell: number): void {
@@ -150,43 +152,43 @@ export class Stage {
     const cornerX = chunk[0] * CHUNK + (cell % CELL_ROW) * CELL
     const cornerZ = chunk[1] * CHUNK + Math.floor(cell / CELL_ROW) * CELL
     let count = reader.u8()
-    const base = reader.u8() * STOREY
+    const base = reader.u8() * HEIGHT_STEP
     for (let index = -1; count > 0; count--) {
       const head = reader.u8()
       const gap = head & 7
       index += 1 + gap + (gap === 7 ? reader.varint() : 0)
-      const actor = this.actors.get(index) ?? nobody()
+      const avatar = this.avatars.get(index) ?? unknownAvatar()
       if (head & 0x08) {
-        actor.x = cornerX + reader.u8() / PLACE_UNIT
-        actor.z = cornerZ + reader.u8() / PLACE_UNIT
-        actor.tick = this.tick
+        avatar.x = cornerX + reader.u8() / POSITION_UNIT
+        avatar.z = cornerZ + reader.u8() / POSITION_UNIT
+        avatar.movedTick = this.tick
       }
-      const told = head & 0x30 // level, climb, or tall
-      if (told) {
-        actor.y = (told === 0x30 ? reader.u16() : base + reader.u8()) / PLACE_UNIT + LOWEST
-        actor.climb = told === 0x10 ? 0 : reader.i8() / CLIMB_UNIT
-        actor.tall = this.tick
+      const height = head & 0x30 // 0x10: y; 0x20: y and climb; 0x30: 16-bit y and climb
+      if (height) {
+        avatar.y = (height === 0x30 ? reader.u16() : base + reader.u8()) / POSITION_UNIT + MIN_Y
+        avatar.climb = height === 0x10 ? 0 : reader.i8() / CLIMB_UNIT
+        avatar.heightTick = this.tick
       }
       if (head & 0x40) {
-        actor.paceX = reader.i8() / PACE_UNIT
-        actor.paceZ = reader.i8() / PACE_UNIT
+        avatar.velocityX = reader.i8() / VELOCITY_UNIT
+        avatar.velocityZ = reader.i8() / VELOCITY_UNIT
       }
       if (head & 0x80) {
-        actor.yaw = yawOf(reader.u8())
-        actor.pitch = pitchOf(reader.i8())
+        avatar.yaw = yawOf(reader.u8())
+        avatar.pitch = pitchOf(reader.i8())
       }
-      actor.chunk = chunk
-      this.touched.add(actor)
+      avatar.chunk = chunk
+      this.updated.add(avatar)
     }
   }
 }
 
-/** Takes what is told of an avatar that nobody has introduced. */
-function nobody(): Actor {
-  return { player: '', chunk: [0, 0], x: 0, y: 0, z: 0, yaw: 0, pitch: 0, paceX: 0, paceZ: 0, climb: 0, tick: 0, tall: 0 }
+/** Returns a placeholder for updates of an avatar that has not entered. */
+function unknownAvatar(): DecodedAvatar {
+  return { player: '', chunk: [0, 0], x: 0, y: 0, z: 0, yaw: 0, pitch: 0, velocityX: 0, velocityZ: 0, climb: 0, movedTick: 0, heightTick: 0 }
 }
 
-function same(a: ChunkAddress, b: ChunkAddress): boolean {
+function sameChunk(a: ChunkAddress, b: ChunkAddress): boolean {
   return a[0] === b[0] && a[1] === b[1]
 }
 
@@ -198,7 +200,7 @@ function pitchOf(units: number): number {
   return ((units / 127) * Math.PI) / 2
 }
 
-/** A player's own move, as the server reads it. */
+/** Encodes the player's own move. */
 export function encodeMove(x: number, y: number, z: number, yaw: number, pitch: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(33)
   const view = new DataView(bytes.buffer)
@@ -211,7 +213,7 @@ export function encodeMove(x: number, y: number, z: number, yaw: number, pitch: 
   return bytes
 }
 
-/** Bytes that are read from the front. */
+/** Reads a frame's fields in order. */
 class Bytes {
   private at = 0
   private readonly view: DataView
@@ -263,15 +265,15 @@ class Bytes {
   }
 
   text(length: number): string {
-    if (this.at + length > this.bytes.length) throw new Error('read frame: cut off')
+    if (this.at + length > this.bytes.length) throw new Error('read frame: truncated')
     this.at += length
     return new TextDecoder().decode(this.bytes.subarray(this.at - length, this.at))
   }
 
-  /** A list whose elements have at least so many bytes each. */
-  list<T>(least: number, one: () => T): T[] {
+  /** Reads a list whose elements have at least minBytes bytes each. */
+  list<T>(minBytes: number, one: () => T): T[] {
     const count = this.varint()
-    if (count * least > this.bytes.length - this.at) throw new Error('read frame: a list is cut off')
+    if (count * minBytes > this.bytes.length - this.at) throw new Error('read frame: a list is truncated')
     return Array.from({ length: count }, one)
   }
 
@@ -285,7 +287,7 @@ class Bytes {
     }
   }
 
-  said(): Said {
+  chat(): ChatEvent {
     const player = this.id()
     const name = this.text(this.u8())
     return { player, name, text: this.text(this.varint()) }

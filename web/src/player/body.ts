@@ -1,5 +1,5 @@
-// The player's body: a box of 0.6 × 1.8 × 0.6 blocks that walks, jumps, swims or flies, and slides along what it hits.
-// A step machine: world and time are arguments. Units are blocks and seconds; the position is the middle of the feet.
+// The player's body: a box of 0.6 × 1.8 × 0.6 blocks that walks, jumps, swims or flies, and slides along obstacles. World
+// and time are arguments. Units are blocks and seconds; the position is the middle of the feet.
 
 import { WATER, isSolid } from '../world/blocks'
 import { VOID } from '../world/world'
@@ -12,24 +12,24 @@ const WALK = 4.5
 const SPRINT = 6.6
 const SNEAK = 1.6
 const FLY = 10
-const FLY_FAST = 17 // the server allows 20 across, 20 up
+const FLY_FAST = 17 // the server allows 20 horizontally and 20 upwards
 const FLY_RISE = 8
 const JUMP = 8.6 // 1.28 blocks high
 const GRAVITY = 29
-const KNOCK = 7 // back by about a block
-const KNOCK_UP = 4.5
+const KNOCKBACK = 7 // moves the body by about a block
+const KNOCKBACK_UP = 4.5
 const FALL = 60
 const SWIM = 3.4
 const SWIM_RISE = 3.6
 const SINK = 2.4
-const STEP = 0.4 // the longest way checked at once, in blocks: thinner than any block
+const STEP = 0.4 // the longest distance moved per collision check, in blocks: less than any block
 const SKIN = 1e-3
 
 export interface Blocks {
   get(x: number, y: number, z: number): number
 }
 
-/** What the player wants: forward and right in [−1, 1]. */
+/** The player's movement input; forward and right are in [−1, 1]. */
 export interface Intent {
   forward: number
   right: number
@@ -59,14 +59,14 @@ export class Body {
     this.vx = this.vy = this.vz = 0
   }
 
-  /** Is thrown back by a blow from a direction: from where the other stands. */
-  knock(fromX: number, fromZ: number): void {
+  /** Applies the knockback of a hit by a player at (fromX, fromZ). */
+  knockBack(fromX: number, fromZ: number): void {
     const away = Math.hypot(this.x - fromX, this.z - fromZ)
     if (away > 0) {
-      this.vx += ((this.x - fromX) / away) * KNOCK
-      this.vz += ((this.z - fromZ) / away) * KNOCK
+      this.vx += ((this.x - fromX) / away) * KNOCKBACK
+      this.vz += ((this.z - fromZ) / away) * KNOCKBACK
     }
-    this.vy = Math.max(this.vy, KNOCK_UP)
+    this.vy = Math.max(this.vy, KNOCKBACK_UP)
   }
 
   /** One step of dt seconds (at most 0.05). */
@@ -77,7 +77,7 @@ export class Body {
     else if (this.inWater) this.swim(intent, dt)
     else this.fall(intent, dt)
     if (overlapsSolid(blocks, this.x, this.y, this.z, false)) {
-      // a block came to be where the body is: rise out of it
+      // a block was placed inside the body: rise out of it
       this.y += 6 * dt
       this.vx = this.vy = this.vz = 0
       return
@@ -106,23 +106,23 @@ export class Body {
     const forward = (intent.forward / length) * speed
     const right = (intent.right / length) * speed
     // looking along (−sin, cos); to the right of it is (−cos, −sin)
-    const wantX = -sin * forward - cos * right
-    const wantZ = cos * forward - sin * right
+    const targetVX = -sin * forward - cos * right
+    const targetVZ = cos * forward - sin * right
     const grip = this.flying ? 9 : this.onGround ? 16 : this.inWater ? 6 : 5 // 1/s
     const blend = 1 - Math.exp(-grip * dt)
-    this.vx += (wantX - this.vx) * blend
-    this.vz += (wantZ - this.vz) * blend
+    this.vx += (targetVX - this.vx) * blend
+    this.vz += (targetVZ - this.vz) * blend
   }
 
   private fly(intent: Intent, dt: number): void {
-    const want = (Number(intent.up) - Number(intent.down)) * FLY_RISE
-    this.vy += (want - this.vy) * (1 - Math.exp(-10 * dt))
+    const target = (Number(intent.up) - Number(intent.down)) * FLY_RISE
+    this.vy += (target - this.vy) * (1 - Math.exp(-10 * dt))
   }
 
   private swim(intent: Intent, dt: number): void {
-    let want = intent.up ? SWIM_RISE : intent.down ? -SWIM_RISE : -SINK
-    if (intent.up && this.blockedSideways) want = JUMP * 0.8 // climb out at a bank
-    this.vy += (want - this.vy) * (1 - Math.exp(-5 * dt))
+    let target = intent.up ? SWIM_RISE : intent.down ? -SWIM_RISE : -SINK
+    if (intent.up && this.blockedSideways) target = JUMP * 0.8 // climb out onto the shore
+    this.vy += (target - this.vy) * (1 - Math.exp(-5 * dt))
   }
 
   private fall(intent: Intent, dt: number): void {
@@ -157,7 +157,7 @@ export class Body {
   }
 }
 
-/** Whether a body with its feet there would touch a solid block; unloaded land counts if asked to. */
+/** Reports whether a body at (x, y, z) overlaps a solid block. Unloaded chunks count as solid unless unloaded is false. */
 export function overlapsSolid(blocks: Blocks, x: number, y: number, z: number, unloaded = true): boolean {
   for (let by = Math.floor(y); by <= Math.floor(y + HEIGHT); by++) {
     for (let bz = Math.floor(z - HALF_WIDTH); bz <= Math.floor(z + HALF_WIDTH); bz++) {
@@ -170,7 +170,7 @@ export function overlapsSolid(blocks: Blocks, x: number, y: number, z: number, u
   return false
 }
 
-/** Whether a body with its feet at (x, y, z) fills part of block (bx, by, bz). */
+/** Reports whether a body with its feet at (x, y, z) overlaps block (bx, by, bz). */
 export function bodyTouchesBlock(x: number, y: number, z: number, bx: number, by: number, bz: number): boolean {
   return (
     x + HALF_WIDTH > bx && x - HALF_WIDTH < bx + 1 &&

@@ -1,4 +1,4 @@
-// The ray from the eyes to the block they aim at: a walk from block to block (Amanatides & Woo, 1987).
+// Ray casting from the camera through the block grid (Amanatides & Woo, 1987).
 
 import type { Box } from '../world/blocks'
 import { HALF_WIDTH, HEIGHT, type Blocks } from './body'
@@ -7,23 +7,23 @@ export interface Hit {
   x: number
   y: number
   z: number
-  /** Of the face that was hit, pointing out of the block; all zero if the eyes are inside it. */
+  /** The outward normal of the face that was hit; all zero if the ray starts inside the block. */
   normal: [number, number, number]
-  /** From the eyes, in blocks. */
+  /** From the origin of the ray, in blocks. */
   distance: number
 }
 
-/** A unit vector along yaw and pitch. */
+/** Returns the unit vector along yaw and pitch. */
 export function direction(yaw: number, pitch: number): [number, number, number] {
   return [-Math.sin(yaw) * Math.cos(pitch), Math.sin(pitch), Math.cos(yaw) * Math.cos(pitch)]
 }
 
-/** Yaw and pitch that look along a vector. */
+/** Returns the yaw and pitch of a vector. */
 export function anglesOf(dx: number, dy: number, dz: number): { yaw: number; pitch: number } {
   return { yaw: Math.atan2(-dx, dz), pitch: Math.atan2(dy, Math.hypot(dx, dz)) }
 }
 
-/** The first block along dir (a unit vector) within reach for which stops(block) holds and whose box the ray meets. */
+/** Returns the first block within reach along dir (a unit vector) for which stops(block) is true and whose box the ray hits. */
 export function castRay(
   blocks: Blocks,
   origin: readonly [number, number, number],
@@ -63,14 +63,14 @@ export function castRay(
   }
 }
 
-/** How far along dir (a unit vector) the ray enters a body with its feet there; null if it passes by, or begins inside. */
+/** Returns the distance along dir (a unit vector) to a body; null if the ray misses it or starts inside it. */
 export function castBody(
   origin: readonly [number, number, number],
   dir: readonly [number, number, number],
   feet: { x: number; y: number; z: number },
 ): number | null {
   const box: Box = [-HALF_WIDTH, 0, -HALF_WIDTH, HALF_WIDTH, HEIGHT, HALF_WIDTH]
-  // whoever stands within another one could do nothing else than hit him, if his body were aimed at in every direction
+  // a player who overlaps another one must still be able to aim at blocks
   return enterBox([feet.x, feet.y, feet.z], box, origin, dir)?.distance || null
 }
 
@@ -78,7 +78,7 @@ function isWhole(box: Box): boolean {
   return box.every((v, i) => v === (i < 3 ? 0 : 1))
 }
 
-/** Where the ray enters a box within the block at cell: the slab method. Null if it passes by. */
+/** Returns where the ray enters a box within the block at cell (the slab method); null if it misses. */
 function enterBox(
   cell: readonly [number, number, number],
   box: Box,

@@ -1,4 +1,4 @@
-// From the time of day to light and colours. The sun rises in the east (+X) at 6:00 and stands highest at noon.
+// Light and colours for the time of day. The sun rises in the east (+X) at 6:00 and is highest at noon.
 
 import { Color, type Vector3 } from 'three'
 import { DAY_MINUTES } from '../world/clock'
@@ -14,7 +14,7 @@ const DUSK_LIGHT = new Color(1.0, 0.78, 0.6)
 const NIGHT_LIGHT = new Color(0.19, 0.24, 0.4)
 const MURK = new Color(0.06, 0.24, 0.44)
 
-const TILT = 0.35 // the sun's way leans to the south
+const TILT = 0.35 // of the sun's path, to the south
 
 export function sunDirection(minutes: number, into: Vector3): Vector3 {
   const angle = (minutes / DAY_MINUTES) * 2 * Math.PI - Math.PI / 2
@@ -26,7 +26,7 @@ function smooth(from: number, to: number, x: number): number {
   return t * t * (3 - 2 * t)
 }
 
-/** Sets the shared air for a time of day. */
+/** Sets the shared atmosphere uniforms for a time of day. */
 export function setDaytime(minutes: number): void {
   const sun = sunDirection(minutes, air.sunward.value)
   const day = smooth(-0.2, 0.16, sun.y)

@@ -1,6 +1,6 @@
-// Which of a section's quads can be seen from where the eyes are. Half of all faces are turned away; a graphics card
-// throws them out one by one, after it has worked on their vertices. The mesher emits a section's faces direction by
-// direction, so that whole stretches are left out here instead.
+// Selects the quads of a section that can face the camera. About half of all faces point away from it; the GPU would cull
+// them one by one, after processing their vertices. The mesher emits a section's faces grouped by direction, so that whole
+// ranges can be skipped here.
 
 import { WORDS_PER_QUAD } from '../mesh/mesher'
 import { SIZE } from '../world/coords'
@@ -9,22 +9,22 @@ import { SIZE } from '../world/coords'
 const DIRECTIONS = 8
 const PLANTS = 0b11000000
 export const ALL_FACES = 0b11111111
-/** A gap of so many quads is drawn along: another draw call costs more. */
-const GAP = 24
+/** Ranges with a gap of at most this many quads are merged: drawing the gap costs less than another draw call. */
+const MAX_GAP = 24
 
-/** A stretch of quads, half-open. */
-export interface Stretch {
+/** A half-open range of quads. */
+export interface QuadRange {
   from: number
   to: number
 }
 
-/** The directions (bits) of a section's faces that can be turned to the eyes; x, y, z: its low corner, seen from them. */
+/** Returns the directions (bits) of a section's faces that can face the camera; (x, y, z): its low corner, relative to the camera. */
 export function facesTowards(x: number, y: number, z: number): number {
   const along = (low: number) => (low < 0 ? 1 : 0) | (low + SIZE > 0 ? 2 : 0)
   return along(x) | (along(y) << 2) | (along(z) << 4) | PLANTS
 }
 
-/** Where each direction's quads begin in a mesh, and where the last one's end: nine numbers. */
+/** Returns the index of each direction's first quad in a mesh, and the end of the last direction: nine numbers. */
 export function startsOf(words: Uint32Array): number[] {
   const starts = [0]
   for (let quad = 0; quad * WORDS_PER_QUAD < words.length; quad++) {
@@ -35,16 +35,16 @@ export function startsOf(words: Uint32Array): number[] {
   return starts
 }
 
-/** The stretches of quads to draw for these directions. */
-export function stretchesOf(starts: number[], directions: number): Stretch[] {
-  const stretches: Stretch[] = []
+/** Returns the ranges of quads to draw for these directions. */
+export function quadRangesOf(starts: number[], directions: number): QuadRange[] {
+  const ranges: QuadRange[] = []
   for (let direction = 0; direction < DIRECTIONS; direction++) {
     const from = starts[direction]
     const to = starts[direction + 1]
     if (from === to || !(directions & (1 << direction))) continue
-    const last = stretches.at(-1)
-    if (last && from - last.to <= GAP) last.to = to
-    else stretches.push({ from, to })
+    const last = ranges.at(-1)
+    if (last && from - last.to <= MAX_GAP) last.to = to
+    else ranges.push({ from, to })
   }
-  return stretches
+  return ranges
 }

@@ -1,4 +1,4 @@
-// A blocky person: six boxes with colours per face, limbs that swing. 1.8 blocks high, looks along +Z at yaw 0.
+// A player's figure, made of boxes with swinging limbs. It is 1.8 blocks high and faces +Z at yaw 0.
 
 import { BoxGeometry, BufferAttribute, BufferGeometry, GLSL3, Group, Mesh, RawShaderMaterial } from 'three'
 import { FOG_GLSL, SKY_GLSL, air } from './glsl'
@@ -37,7 +37,7 @@ void main() {
 
 interface Box {
   size: [number, number, number]
-  at: [number, number, number] // middle, relative to the joint
+  at: [number, number, number] // the centre, relative to the joint
   colour: Colour // 0 to 255
 }
 
@@ -62,7 +62,7 @@ function solid(boxes: Box[]): BufferGeometry {
   return geometry
 }
 
-/** A colour from hue (0 to 1), saturation and lightness. */
+/** Converts hue, saturation and lightness (each 0 to 1) to a colour. */
 function hsl(h: number, s: number, l: number): Colour {
   const f = (n: number) => {
     const k = (n + h * 12) % 12
@@ -74,8 +74,8 @@ function hsl(h: number, s: number, l: number): Colour {
 const SKINS: Colour[] = [[255, 219, 186], [236, 188, 146], [198, 140, 98], [141, 92, 60], [96, 62, 44]]
 const HAIRS: Colour[] = [[40, 30, 26], [92, 58, 32], [168, 110, 52], [214, 178, 98], [120, 120, 126], [140, 52, 36]]
 
-/** The looks that belong to a player id: the same on every screen. */
-export function looksOf(id: string): { shirt: Colour; trousers: Colour; skin: Colour; hair: Colour; css: string } {
+/** Returns the appearance for a player id: the same on every client. */
+export function appearanceOf(id: string): { shirt: Colour; trousers: Colour; skin: Colour; hair: Colour; css: string } {
   let seed = 7
   for (const letter of id) seed = (Math.imul(seed, 31) + letter.charCodeAt(0)) | 0
   const hue = hash(1, 0, seed)
@@ -96,11 +96,11 @@ export class Figure {
   private readonly material: RawShaderMaterial
   private swing = 0
   private stride = 0
-  private struck = 0 // 1 at a blow, then fading
-  private reached = 0 // 1 when the arm reaches out, then falling back
+  private hurt = 0 // 1 at a hit, then fading
+  private armSwing = 0 // 1 at the start of a swing, then falling
 
   constructor(id: string) {
-    const { shirt, trousers, skin, hair } = looksOf(id)
+    const { shirt, trousers, skin, hair } = appearanceOf(id)
     this.material = new RawShaderMaterial({
       glslVersion: GLSL3,
       vertexShader: VERTEX,
@@ -147,7 +147,7 @@ export class Figure {
     return mesh
   }
 
-  /** Turns to a pose and swings with a speed in blocks/s, dt seconds after the last time. */
+  /** Poses the figure: angles, and limbs that swing at a speed in blocks/s; dt is the time since the last call in seconds. */
   pose(yaw: number, pitch: number, speed: number, dt: number): void {
     this.body.rotation.y = -yaw
     this.head.rotation.x = -pitch * 0.8
@@ -158,23 +158,23 @@ export class Figure {
     this.limbs[0].rotation.x = angle
     this.limbs[1].rotation.x = -angle
     this.limbs[2].rotation.set(-angle, 0, 0.05 + idle)
-    this.limbs[3].rotation.set(angle - 1.6 * Math.sin(Math.PI * this.reached), 0, -0.05 - idle)
-    this.reached = Math.max(0, this.reached - dt / 0.3)
-    this.struck = Math.max(0, this.struck - dt / 0.45)
-    this.material.uniforms.hurt.value = this.struck
+    this.limbs[3].rotation.set(angle - 1.6 * Math.sin(Math.PI * this.armSwing), 0, -0.05 - idle)
+    this.armSwing = Math.max(0, this.armSwing - dt / 0.3)
+    this.hurt = Math.max(0, this.hurt - dt / 0.45)
+    this.material.uniforms.hurt.value = this.hurt
   }
 
-  /** Flushes red: somebody has hit the player. */
+  /** Flashes red: the player was hit. */
   flinch(): void {
-    this.struck = 1
+    this.hurt = 1
   }
 
   /** Swings the right arm: the player hits or gives. */
-  reach(): void {
-    this.reached = 1
+  swingArm(): void {
+    this.armSwing = 1
   }
 
-  /** Sets the light around: under a roof or not, and the warmth of lamps near by, 0 to 1. */
+  /** Sets the ambient light: whether there is a roof, and the light of nearby lamps, 0 to 1. */
   light(sheltered: boolean, warmth: number): void {
     this.material.uniforms.sheltered.value = sheltered ? 1 : 0
     this.material.uniforms.warmth.value = warmth

@@ -1,26 +1,27 @@
-// Pieces of GLSL that several materials share, and the uniforms they read. One set of uniforms, changed once a frame.
+// GLSL snippets shared by several materials, and the uniforms they read. There is one set of uniforms, updated once per
+// frame.
 
 import { Color, Vector2, Vector3 } from 'three'
 
-/** What the air looks like now; every material holds these same objects. */
+/** The current state of the atmosphere; all materials share these objects. */
 export const air = {
   zenith: { value: new Color() },
   horizon: { value: new Color() },
   glow: { value: new Color() }, // around a low sun
   glowing: { value: 0 },
   sunward: { value: new Vector3(0, 1, 0) },
-  /** Light from the sky, as a factor on colours. */
+  /** The light of the sky, as a factor on colours. */
   skyLight: { value: new Color(1, 1, 1) },
   daylight: { value: 1 }, // 0 at night, 1 by day
-  /** Where fog begins and is complete, in blocks. */
+  /** The distances at which fog begins and is complete, in blocks. */
   fog: { value: new Vector2(100, 160) },
-  /** Camera under water: fog is near and blue. */
+  /** 1 if the camera is under water: fog is near and blue. */
   submerged: { value: 0 },
   murk: { value: new Color(0.05, 0.2, 0.4) },
   time: { value: 0 }, // seconds
 }
 
-/** The colour of the sky along a direction; fog takes it, so that land fades into exactly the sky behind it. */
+/** The colour of the sky along a direction. Fog uses it too, so that land fades into the sky behind it. */
 export const SKY_GLSL = /* glsl */ `
 uniform vec3 zenith, horizon, glow, sunward;
 uniform float glowing;

@@ -1,5 +1,5 @@
-// The block in the player's hand, in the lower right corner: drawn after the world and over it, bobbing with the
-// steps and swinging with each click.
+// The selected block in the player's hand, in the lower right corner. It is drawn over the world, bobs with the player's
+// steps, and swings with each click.
 
 import { Mesh, PerspectiveCamera, Scene, type WebGLRenderer } from 'three'
 import { lightVolume } from '../mesh/light'
@@ -10,7 +10,7 @@ import { AIR } from '../world/blocks'
 import { disposeGeometry, type Terrain } from './terrain'
 
 const SWING = 0.24 // seconds
-const HELD = 0.32 // the size of the block in the hand
+const HELD = 0.32 // the size of the block
 
 export class Hand {
   private readonly scene = new Scene()
@@ -59,7 +59,7 @@ export class Hand {
     this.mesh.position.set(x, y, -1.25 - 0.25 * swing)
     this.mesh.rotation.set(0.12 - 0.5 * swing, 0.72 - 0.3 * swing, 0)
     this.mesh.scale.setScalar(HELD)
-    // the block's middle is at 1.5 of the section
+    // the block's centre is at 1.5 in the section
     this.mesh.updateMatrix()
     this.mesh.translateX(-1.5 * HELD).translateY(-1.5 * HELD).translateZ(-1.5 * HELD)
   }

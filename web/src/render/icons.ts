@@ -1,17 +1,16 @@
-// Icons of blocks for the HUD: the cube seen from a corner, drawn from its tiles, or a plant's picture as it is; made
-// once for each block.
+// Block icons for the HUD: an isometric cube drawn from the block's tiles, or a plant's picture. Icons are cached.
 
 import { kindOf } from '../world/blocks'
 import { TILE } from './pixels'
 import { drawTile, type Tile } from './tiles'
 
 const SIZE = 64
-const made = new Map<number, string>()
+const cache = new Map<number, string>()
 
-/** A data URL of the block's icon, SIZE pixels square. */
+/** Returns a data URL of the block's icon, SIZE × SIZE pixels. */
 export function iconOf(block: number): string {
-  let url = made.get(block)
-  if (!url) made.set(block, (url = draw(block)))
+  let url = cache.get(block)
+  if (!url) cache.set(block, (url = draw(block)))
   return url
 }
 

@@ -1,29 +1,28 @@
-// Smaller and smaller copies of a tile, made so that cut-out pictures neither thin out nor sparkle from afar: holes do
-// not tint what is around them, and at each size as large a part passes the alpha test as at full size (I. Castaño,
-// Computing Alpha Mipmaps, 2010).
+// Mipmaps that keep the look of cut-out textures at a distance. Transparent pixels do not tint their surroundings, and at
+// each level the same share of pixels passes the alpha test as at full size (I. Castaño, Computing Alpha Mipmaps, 2010).
 
 import { hash } from './pixels'
 
-const TEST = 128 // alpha from which a pixel shows
+const ALPHA_TEST = 128 // pixels with at least this alpha are visible
 
-/** The copies of a square RGBA picture, from the picture itself down to one pixel. */
+/** Returns the mipmaps of a square RGBA picture, from the picture itself down to one pixel. */
 export function mipmapsOf(pixels: Uint8ClampedArray, size: number): Uint8ClampedArray[] {
   const levels = [pixels.slice()]
-  let shows = 0
-  for (let i = 3; i < pixels.length; i += 4) if (pixels[i] >= TEST) shows++
-  const coverage = shows / (size * size)
+  let visible = 0
+  for (let i = 3; i < pixels.length; i += 4) if (pixels[i] >= ALPHA_TEST) visible++
+  const coverage = visible / (size * size)
   // alpha stays unscaled from level to level, so that errors do not add up
   let alphas = Float32Array.from({ length: size * size }, (_, i) => pixels[4 * i + 3])
   for (let edge = size >> 1; edge >= 1; edge >>= 1) {
     const { smaller, means } = halve(levels[levels.length - 1], alphas, edge)
     alphas = means
     const keep = Math.round(coverage * edge * edge)
-    // the densest first, equal ones in no order
+    // by descending alpha, ties in random order
     const order = [...means.keys()].sort((a, b) => means[b] - means[a] || hash(a, edge, 1) - hash(b, edge, 1))
-    const scale = keep > 0 ? TEST / means[order[keep - 1]] : 1
+    const scale = keep > 0 ? ALPHA_TEST / means[order[keep - 1]] : 1
     order.forEach((i, rank) => {
       const scaled = coverage === 1 ? 255 : means[i] * scale
-      smaller[4 * i + 3] = rank < keep ? Math.max(TEST, scaled) : Math.min(TEST - 1, scaled)
+      smaller[4 * i + 3] = rank < keep ? Math.max(ALPHA_TEST, scaled) : Math.min(ALPHA_TEST - 1, scaled)
     })
     levels.push(smaller)
   }
@@ -31,7 +30,7 @@ export function mipmapsOf(pixels: Uint8ClampedArray, size: number): Uint8Clamped
   return levels
 }
 
-/** Halves a picture; colours count by the alpha of their pixels. */
+/** Halves a picture; colours are weighted by alpha. */
 function halve(larger: Uint8ClampedArray, alphas: Float32Array, edge: number) {
   const smaller = new Uint8ClampedArray(4 * edge * edge)
   const means = new Float32Array(edge * edge)
@@ -49,7 +48,7 @@ function halve(larger: Uint8ClampedArray, alphas: Float32Array, edge: number) {
   return { smaller, means }
 }
 
-/** Gives pixels that do not show at all the mean colour of those that do, which is what filtering mixes in. */
+/** Sets fully transparent pixels to the mean colour of the others, because texture filtering mixes them in. */
 function tintHoles(pixels: Uint8ClampedArray): void {
   const mean = [0, 0, 0]
   let weight = 0

@@ -1,10 +1,10 @@
-// A player's name over the head: a sprite with a drawn label, which far away stays large enough to be read.
+// A player's name above their head: a sprite that stays readable at a distance.
 
 import { CanvasTexture, LinearMipmapLinearFilter, SRGBColorSpace, Sprite, SpriteMaterial } from 'three'
 
 const HEIGHT = 64 // pixels
 const BLOCKS_HIGH = 0.38
-const GROWS_FROM = 6 // blocks away: from there on its size on the screen stays
+const GROWS_FROM = 6 // in blocks: beyond this distance its size on the screen is constant
 
 export function makeNameTag(name: string, guest: boolean, colour: string): Sprite {
   const canvas = document.createElement('canvas')
@@ -38,7 +38,7 @@ export function makeNameTag(name: string, guest: boolean, colour: string): Sprit
   return sprite
 }
 
-/** Sizes a tag for its distance from the eyes, in blocks. */
+/** Scales a tag for its distance from the camera, in blocks. */
 export function scaleNameTag(sprite: Sprite, distance: number): void {
   const high = BLOCKS_HIGH * Math.max(1, distance / GROWS_FROM)
   sprite.scale.set(high * (sprite.userData.aspect as number), high, 1)

@@ -1,4 +1,4 @@
-// Crumbs of a broken block: small squares in its colours that fall for half a second.
+// Particles of broken blocks: small squares in the block's colours that fall for less than a second.
 
 import { BufferAttribute, BufferGeometry, GLSL3, Points, RawShaderMaterial } from 'three'
 import { kindOf } from '../world/blocks'
@@ -6,7 +6,7 @@ import { FOG_GLSL, SKY_GLSL, air } from './glsl'
 import { TILE } from './pixels'
 import { drawTile } from './tiles'
 
-const MOST = 512
+const MAX_PARTICLES = 512
 const PER_BLOCK = 22
 const LIFE = 0.7 // seconds
 const GRAVITY = 16
@@ -40,11 +40,11 @@ void main() { colour_ = vec4(fogged(min(colour * (skyLight * 0.85 + 0.08), 1.0),
 
 export class Particles {
   readonly points: Points
-  private readonly position = new Float32Array(MOST * 3)
-  private readonly velocity = new Float32Array(MOST * 3)
-  private readonly tint = new Float32Array(MOST * 3)
-  private readonly size = new Float32Array(MOST)
-  private readonly age = new Float32Array(MOST).fill(LIFE)
+  private readonly position = new Float32Array(MAX_PARTICLES * 3)
+  private readonly velocity = new Float32Array(MAX_PARTICLES * 3)
+  private readonly tint = new Float32Array(MAX_PARTICLES * 3)
+  private readonly size = new Float32Array(MAX_PARTICLES)
+  private readonly age = new Float32Array(MAX_PARTICLES).fill(LIFE)
   private readonly geometry = new BufferGeometry()
   private readonly scale = { value: 600 }
   private next = 0
@@ -65,16 +65,16 @@ export class Particles {
     this.points.visible = false
   }
 
-  /** A block at (x, y, z), relative to the render origin, falls to pieces. */
+  /** Emits the particles of a block at (x, y, z), relative to the render origin. */
   burst(x: number, y: number, z: number, block: number): void {
     const pixels = drawTile(kindOf(block).side)
     for (let i = 0; i < PER_BLOCK; i++) {
       const at = this.next
-      this.next = (this.next + 1) % MOST
+      this.next = (this.next + 1) % MAX_PARTICLES
       const place = [Math.random(), Math.random(), Math.random()]
       const from = [x, y, z]
       let pixel = 4 * Math.floor(Math.random() * TILE * TILE)
-      while (pixels[pixel + 3] === 0) pixel = (pixel + 4 * 37) % pixels.length // the next one that is there
+      while (pixels[pixel + 3] === 0) pixel = (pixel + 4 * 37) % pixels.length // the next opaque one
       for (let axis = 0; axis < 3; axis++) {
         this.position[3 * at + axis] = from[axis] + place[axis]
         this.velocity[3 * at + axis] = (place[axis] - 0.5) * 3.4 + (axis === 1 ? 2.2 : 0)
@@ -86,11 +86,11 @@ export class Particles {
     this.geometry.getAttribute('tint').needsUpdate = true
   }
 
-  /** One step of dt seconds; pixelsHigh is the height of a block one block away. */
+  /** Advances by dt seconds; pixelsHigh is the height in pixels of a block at a distance of one block. */
   update(dt: number, pixelsHigh: number): void {
     this.scale.value = pixelsHigh
     let alive = 0
-    for (let i = 0; i < MOST; i++) {
+    for (let i = 0; i < MAX_PARTICLES; i++) {
       if (this.age[i] >= LIFE) {
         this.size[i] = 0
         continue

@@ -1,22 +1,22 @@
-// A small canvas for pixel art: 16×16 RGBA, row 0 on top, everything wraps, all randomness is a hash of the place.
+// A canvas for pixel art: 16×16 RGBA, row 0 on top. Coordinates wrap, and all randomness is a hash of the position.
 
 export const TILE = 16
 
 export type Colour = readonly [r: number, g: number, b: number]
 
-/** A number in [0, 1) that is the same for the same arguments, everywhere. */
+/** Returns a deterministic number in [0, 1) for its arguments. */
 export function hash(x: number, y: number, seed: number): number {
   return scramble(scramble(scramble(seed) + Math.imul(x, 374761393)) + Math.imul(y, 668265263)) / 4294967296
 }
 
-/** The finalizer of MurmurHash3: every bit of h moves every bit of the result, an uint32. */
+/** The finalizer of MurmurHash3: every bit of h affects every bit of the result, a uint32. */
 function scramble(h: number): number {
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
   return (h ^ (h >>> 16)) >>> 0
 }
 
-/** Smooth noise in [0, 1) that repeats every TILE pixels; cell is its grain in pixels and divides TILE. */
+/** Returns smooth noise in [0, 1) that repeats every TILE pixels; cell is the grain in pixels and divides TILE. */
 export function grain(x: number, y: number, cell: number, seed: number): number {
   const cells = TILE / cell
   const gx = x / cell
@@ -31,7 +31,7 @@ export function grain(x: number, y: number, cell: number, seed: number): number 
   return upper * (1 - fy) + lower * fy
 }
 
-/** Nearest and second-nearest distance to scattered points, and which is nearest: for pebbles and cobbles. */
+/** Returns cellular noise: the nearest scattered point, its distance (near), and the gap to the second nearest. */
 export function cobbles(x: number, y: number, cells: number, seed: number): { gap: number; which: number; near: number } {
   const size = TILE / cells
   let near = 99
@@ -93,7 +93,7 @@ export class Pixels {
     return this
   }
 
-  /** Fills with a colour, made uneven: rough is fine speckle, cloudy is coarse, both as parts of the brightness. */
+  /** Fills with a colour; rough adds fine and cloudy adds coarse variation, as fractions of the brightness. */
   fill(colour: Colour, rough: number, cloudy: number): this {
     return this.each((x, y) => {
       const speck = Math.floor(hash(x, y, this.seed) * 5) / 4 - 0.5

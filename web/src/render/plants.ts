@@ -1,10 +1,10 @@
-// Pictures of what grows: bark, leaves, and the plants that are drawn as crossed pictures.
+// Textures of bark and leaves, and of plants that are drawn as two crossed quads.
 
 import { TILE, bright, cobbles, grain, mix, type Colour, type Pixels } from './pixels'
 
 const STEM: Colour = [86, 136, 56]
 
-/** Leaves in small clumps, lit from above, with gaps between them. */
+/** Draws leaves in small clumps, lit from above, with gaps between them. */
 export function foliage(p: Pixels, colour: Colour, gaps: number): Pixels {
   p.each((x, y) => {
     const { gap, which, near } = cobbles(x, y, 5, p.seed)
@@ -16,7 +16,7 @@ export function foliage(p: Pixels, colour: Colour, gaps: number): Pixels {
   return pierce(p, gaps, (x, y) => grain(x, y, 4, p.seed + 5) + 0.2 * Math.min(2, cobbles(x, y, 5, p.seed).gap))
 }
 
-/** Makes holes where a height is least; gaps is the part of the picture that they take. */
+/** Makes the pixels with the lowest height transparent; gaps is their share of the picture. */
 function pierce(p: Pixels, gaps: number, height: (x: number, y: number) => number): Pixels {
   const heights = Array.from({ length: TILE * TILE }, (_, i) => height(i % TILE, Math.floor(i / TILE)))
   const level = [...heights].sort((a, b) => a - b)[Math.floor(gaps * heights.length)]
@@ -26,7 +26,7 @@ function pierce(p: Pixels, gaps: number, height: (x: number, y: number) => numbe
   return p
 }
 
-/** Needles: short strokes that hang from twigs. */
+/** Draws needles: short strokes that hang from twigs. */
 export function needles(p: Pixels, colour: Colour): Pixels {
   p.each((x, y) => {
     const stroke = grain(x, Math.floor(y / 3), 2, p.seed)
@@ -48,7 +48,7 @@ export function birchBark(p: Pixels): Pixels {
   return p
 }
 
-/** Reddish plates with dark cracks between them. */
+/** Draws reddish plates with dark cracks between them. */
 export function pineBark(p: Pixels): Pixels {
   return p.each((x, y) => {
     const { gap, which } = cobbles(x, y >> 1, 4, p.seed)
@@ -57,7 +57,7 @@ export function pineBark(p: Pixels): Pixels {
   })
 }
 
-/** A clear picture, to be drawn on. */
+/** Makes all pixels transparent. */
 function clear(p: Pixels, colour: Colour): Pixels {
   for (let y = 0; y < TILE; y++) for (let x = 0; x < TILE; x++) p.set(x, y, colour, 0)
   return p
@@ -68,7 +68,7 @@ function dot(p: Pixels, x: number, y: number, colour: Colour): void {
   if (px >= 0 && px < TILE && py >= 0 && py < TILE) p.set(px, py, colour)
 }
 
-/** A blade from the ground at x0, that many pixels high, whose tip leans sideways; darker at its foot. */
+/** Draws a blade from the ground at x0, high pixels tall, that leans sideways and is darker at its base. */
 function blade(p: Pixels, x0: number, high: number, lean: number, colour: Colour): void {
   for (let i = 0; i < high; i++) {
     const t = i / Math.max(1, high - 1)
@@ -76,7 +76,7 @@ function blade(p: Pixels, x0: number, high: number, lean: number, colour: Colour
   }
 }
 
-/** Blades of grass; colour is the middle of a blade, tips are mixed towards ripe. */
+/** Draws blades of grass in colours between colour and ripe. */
 export function grassBlades(p: Pixels, colour: Colour, ripe: Colour): Pixels {
   clear(p, colour)
   const count = 10
@@ -118,10 +118,10 @@ export function fern(p: Pixels): Pixels {
   return p
 }
 
-/** Where the flowers of a tuft stand: x, height of the head over the ground in pixels. */
+/** The flowers of a tuft: x, and the height of the head above the ground, in pixels. */
 const HEADS = [[4, 8], [11, 7], [7, 12]]
 
-/** A few flowers on stems; head draws one around (x, y). */
+/** Draws a few flowers on stems; head draws one head around (x, y). */
 function flowers(p: Pixels, head: (x: number, y: number, which: number) => void): Pixels {
   clear(p, STEM)
   HEADS.forEach(([x, high], i) => {
@@ -182,7 +182,7 @@ export function deadBush(p: Pixels): Pixels {
   return p
 }
 
-/** Stalks as high as the block, so that one stands on the other, with leaves at their sides. */
+/** Draws stalks as high as the block, so that they can be stacked, with leaves at their sides. */
 export function reeds(p: Pixels): Pixels {
   const colour: Colour = [112, 150, 74]
   clear(p, colour)

@@ -36,7 +36,7 @@ uniform float daylight, submerged, time;
 uniform vec3 murk;
 ${SKY_GLSL}
 ${NOISE_GLSL}
-// places on a square sprite that faces the direction f: −1 to 1 within
+// coordinates on a square sprite that faces the direction f: −1 to 1 within it
 vec2 onSprite(vec3 d, vec3 f, float size) {
   vec3 right = normalize(cross(vec3(0.0, 0.0, 1.0), f));
   vec3 up = cross(f, right);
@@ -47,7 +47,7 @@ void main() {
   vec3 c = skyColour(d);
   float night = (1.0 - daylight) * (1.0 - daylight);
   if (night > 0.02) {
-    // stars turn with the sun; one in a few cells of a cube around the eyes
+    // stars turn with the sun; some cells of a cube around the camera have one
     float a = atan(sunward.y, sunward.x);
     vec3 s = vec3(d.x * cos(a) + d.y * sin(a), -d.x * sin(a) + d.y * cos(a), d.z);
     vec3 m = abs(s);
@@ -77,7 +77,7 @@ void main() {
     c = mix(c, vec3(0.86, 0.9, 0.98) * crater, shown * (0.25 + 0.75 * night));
     c += vec3(0.25, 0.32, 0.5) * 0.2 * exp(-0.7 * max(face - 1.0, 0.0)) * night * smoothstep(-0.1, 0.1, moonward.y);
   }
-  c += (hash2(gl_FragCoord.xy) - 0.5) / 255.0; // no bands
+  c += (hash2(gl_FragCoord.xy) - 0.5) / 255.0; // dithering against banding
   colour_ = vec4(mix(c, murk, submerged), 1.0);
 }
 `
@@ -121,7 +121,7 @@ void main() {
 }
 `
 
-const CLOUD_PERIOD = 11 * 512 // the drift wraps there, far from the eyes
+const CLOUD_PERIOD = 11 * 512 // the drift wraps at this distance
 
 export class Sky {
   readonly dome: Mesh
@@ -134,7 +134,7 @@ export class Sky {
   constructor(private readonly cloudHeight = 176) {
     const triangle = new BufferGeometry()
     triangle.setAttribute('position', new BufferAttribute(new Float32Array([-1, -1, 3, -1, -1, 3]), 2))
-    triangle.boundingSphere = new Sphere() // or three would look for one among two coordinates
+    triangle.boundingSphere = new Sphere() // three cannot compute one from two coordinates
     const behind = new RawShaderMaterial({
       glslVersion: GLSL3,
       vertexShader: SKY_VERTEX,
@@ -144,7 +144,7 @@ export class Sky {
     })
     this.dome = new Mesh(triangle, behind)
     this.dome.frustumCulled = false
-    this.dome.renderOrder = 2 // after the land: only what stays free is drawn
+    this.dome.renderOrder = 2 // after the land, so that only uncovered pixels are drawn
     const layer = new RawShaderMaterial({
       glslVersion: GLSL3,
       vertexShader: CLOUD_VERTEX,
@@ -159,7 +159,7 @@ export class Sky {
     this.clouds.renderOrder = 2.5
   }
 
-  /** Follows the camera, which stands at world (x, z). */
+  /** Updates the sky for the camera, which is at world position (x, z). */
   follow(camera: PerspectiveCamera, x: number, z: number, seconds: number): void {
     this.turned.copy(camera.matrixWorld).setPosition(this.origin)
     this.towards.value.copy(this.turned).multiply(camera.projectionMatrixInverse)

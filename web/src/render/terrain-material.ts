@@ -1,5 +1,5 @@
 // The materials of the land: one vertex shader that unpacks the mesher's two words, one fragment shader per pass.
-// Colours are multiplied as they are on the screen (sRGB), as pixel art wants it.
+// Colours are multiplied in sRGB, which suits pixel art.
 
 import {
   CompressedArrayTexture,
@@ -32,8 +32,8 @@ out vec4 shade;      // occlusion, sky, glow, water
 flat out int face;
 flat out float layer;
 
-// Turns local from a corner of the block into that of a plant's picture, whose middle is a little off the block's. The
-// offset depends on x and z alone, so that a plant on its like continues it; moved: by the wind (see mesher.ts).
+// Moves local from a corner of the block to a corner of the plant's quad, which is slightly off the block's centre. The
+// offset depends only on x and z, so that stacked plants line up. moved: the wind moves this vertex (see mesher.ts).
 void growPlant(inout vec3 local, int corner, bool moved) {
   float far = corner == 1 || corner == 2 ? 1.0 : 0.0;
   vec2 cell = local.xz - vec2(far, face == 6 ? far : 1.0 - far);
@@ -42,7 +42,7 @@ void growPlant(inout vec3 local, int corner, bool moved) {
   h ^= h >> 16;
   vec3 chance = vec3(h & 255u, (h >> 8) & 255u, (h >> 16) & 255u) / 255.0 - 0.5;
   bool mirrored = (h >> 24 & 1u) == 1u;
-  // a hair within the picture, whose edges repeat
+  // slightly inside the texture, because its edges repeat
   uv = mix(vec2(0.005), vec2(0.995), vec2(mirrored ? 1.0 - far : far, corner >= 2 ? 0.0 : 1.0));
   vec2 middle = cell + 0.5;
   local.xz = middle + (local.xz - middle) * 0.88 + chance.xy * 0.3;
@@ -65,7 +65,7 @@ void main() {
   uv.y = -uv.y;
   local.y -= 0.125 * low;
   if (face >= 6) growPlant(local, corner, ((a >> 25) & 1u) == 1u);
-  // Rectangles of different sizes meet in T-junctions: widen each by a hair, or the sky shines through.
+  // Quads of different sizes meet in T-junctions: widen each slightly, or the sky shows through the gaps.
   int axis = face >> 1;
   vec3 u = axis == 0 ? vec3(0, 1, 0) : axis == 1 ? vec3(0, 0, 1) : vec3(1, 0, 0);
   vec3 v = axis == 0 ? vec3(0, 0, 1) : axis == 1 ? vec3(1, 0, 0) : vec3(0, 1, 0);
@@ -159,7 +159,7 @@ void main() {
 }
 `
 
-/** The tiles with mipmaps of our own: of three's array textures only the compressed one takes those; it takes RGBA, too. */
+/** Returns the tiles with their mipmaps. Only three's compressed array texture accepts mipmaps; it accepts RGBA too. */
 function tileTexture(): CompressedArrayTexture {
   const levels = drawAllTiles().map(({ edge, pixels }) => ({ data: pixels, width: edge, height: edge }))
   const format = RGBAFormat as unknown as CompressedPixelFormat

@@ -1,11 +1,11 @@
-// The land's meshes: up to four per section, drawn near the render origin so that far from the world's middle nothing
-// jitters. Owned by the main thread.
+// The meshes of the land, up to four per section. They are drawn relative to the render origin, so that nothing jitters far
+// from the centre of the world. Owned by the main thread.
 
 import { BufferAttribute, BufferGeometry, Group, Mesh, Sphere, Vector3, type RawShaderMaterial } from 'three'
 import { WORDS_PER_QUAD, WORDS_PER_VERTEX, type SectionMesh } from '../mesh/mesher'
 import type { MeshSink } from '../mesh/scheduler'
 import { SIZE, chunkKey } from '../world/coords'
-import { ALL_FACES, facesTowards, startsOf, stretchesOf } from './facing'
+import { ALL_FACES, facesTowards, startsOf, quadRangesOf } from './facing'
 import { makeTerrainMaterials } from './terrain-material'
 
 /** The render origin moves in steps of this many blocks. */
@@ -14,16 +14,16 @@ export const ORIGIN_STEP = 4096
 type Pass = keyof SectionMesh
 const PASSES: Pass[] = ['opaque', 'cutout', 'thicket', 'water']
 const ORDER: Record<Pass, number> = { opaque: 0, cutout: 1, thicket: 1, water: 3 }
-/** In blocks: within, leaves are seen from inside and through one another. */
+/** In blocks: within this distance, the faces between leaves and the back faces of cutout blocks are drawn. */
 const NEAR = 56
 const BOUNDS = new Sphere(new Vector3(SIZE / 2, SIZE / 2, SIZE / 2), (SIZE / 2) * Math.sqrt(3) + 0.5)
 
-/** One pass of a section. */
+/** The mesh of one pass of a section. */
 interface Part {
   mesh: Mesh
   pass: Pass
   starts: number[] // see startsOf
-  directions: number // that are drawn now, as bits
+  directions: number // drawn now, as bits
 }
 
 class Column {
@@ -64,7 +64,7 @@ export class Terrain implements MeshSink {
     this.columns.delete(chunkKey(x, z))
   }
 
-  /** Moves the render origin; the camera's place is relative to it. */
+  /** Moves the render origin; the camera's position is relative to it. */
   setOrigin(x: number, z: number): void {
     if (x === this.originX && z === this.originZ) return
     this.originX = x
@@ -74,7 +74,7 @@ export class Terrain implements MeshSink {
     }
   }
 
-  /** Leaves out what cannot be seen from (x, y, z), in world blocks; once a frame. */
+  /** Skips the faces that cannot be seen from (x, y, z), in world blocks; called once per frame. */
   cull(x: number, y: number, z: number): void {
     for (const column of this.columns.values()) {
       const lowX = column.x * SIZE - x
@@ -89,7 +89,7 @@ export class Terrain implements MeshSink {
     }
   }
 
-  /** A geometry of packed quads, sharing the index of all. */
+  /** Creates a geometry of packed quads; all geometries share one index. */
   geometry(words: Uint32Array): BufferGeometry {
     const quads = words.length / WORDS_PER_QUAD
     if (this.index.count < quads * 6) this.index = quadIndex(2 ** Math.ceil(Math.log2(quads)))
@@ -103,7 +103,7 @@ export class Terrain implements MeshSink {
 
   private add(column: Column, section: number, words: Uint32Array, pass: Pass): Part {
     const material: RawShaderMaterial = this.materials[pass === 'thicket' ? 'cutout' : pass]
-    const mesh = new Mesh(this.geometry(words), [material]) // a list, so that three draws groups of the geometry
+    const mesh = new Mesh(this.geometry(words), [material]) // an array, so that three draws the groups of the geometry
     mesh.matrixAutoUpdate = false
     mesh.renderOrder = ORDER[pass]
     this.place(mesh, column, section)
@@ -133,10 +133,10 @@ function draw(part: Part, directions: number): void {
   part.directions = directions
   const { geometry } = part.mesh
   geometry.clearGroups()
-  for (const { from, to } of stretchesOf(part.starts, directions)) geometry.addGroup(from * 6, (to - from) * 6, 0)
+  for (const { from, to } of quadRangesOf(part.starts, directions)) geometry.addGroup(from * 6, (to - from) * 6, 0)
 }
 
-/** Frees a geometry but not the index that it shares. */
+/** Frees a geometry but not the shared index. */
 export function disposeGeometry(geometry: BufferGeometry): void {
   geometry.setIndex(null)
   geometry.dispose()

@@ -1,4 +1,4 @@
-// The block textures, drawn by code. A tile's place in TILES is its layer in the texture array.
+// The block textures, drawn by code. A tile's index in TILES is its layer in the texture array.
 
 import { mipmapsOf } from './mipmaps'
 import { Pixels, TILE, bright, cobbles, grain, mix, type Colour } from './pixels'
@@ -297,7 +297,7 @@ export function drawTile(tile: Tile): Uint8ClampedArray {
   return RECIPES[tile](new Pixels(layerOf(tile) + 11)).data
 }
 
-/** All tiles one after the other, for a texture array: at full size, then at half and so on down to one pixel. */
+/** Draws all tiles for a texture array, at each mipmap level from full size down to one pixel. */
 export function drawAllTiles(): { edge: number; pixels: Uint8Array }[] {
   const levels: { edge: number; pixels: Uint8Array }[] = []
   for (let edge = TILE; edge >= 1; edge >>= 1) levels.push({ edge, pixels: new Uint8Array(edge * edge * 4 * TILES.length) })

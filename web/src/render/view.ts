@@ -1,5 +1,5 @@
-// Draws the world as the player sees it: owns the renderer, the scene and the camera. The only module that knows the
-// screen's size.
+// Draws the world as the player sees it. Owns the renderer, the scene and the camera, and is the only module that depends
+// on the size of the screen.
 
 import {
   BoxGeometry,
@@ -14,7 +14,7 @@ import {
 import type { Box } from '../world/blocks'
 import { SIZE } from '../world/coords'
 import { setDaytime } from './daytime'
-import type { Eyes } from './eyes'
+import type { Camera } from './camera'
 import { air } from './glsl'
 import { Hand } from './hand'
 import { Particles } from './particles'
@@ -58,7 +58,7 @@ export class View {
     this.scene.add(object)
   }
 
-  /** Pixels drawn for each pixel of the screen, 0.25 to 2. */
+  /** Sets the number of pixels rendered per screen pixel, 0.25 to 2. */
   setScale(scale: number): void {
     this.scale = scale
     this.resize()
@@ -69,13 +69,13 @@ export class View {
     this.camera.updateProjectionMatrix()
   }
 
-  /** Fog is complete where the land ends, chunks away. */
+  /** Sets the fog so that it is complete at the edge of the loaded land; the distance is in chunks. */
   setDistance(chunks: number): void {
     const end = Math.max(1, chunks - 0.35) * SIZE
     air.fog.value.set(end * 0.55, end)
   }
 
-  /** Aims the outline at a box within a block, or at none. */
+  /** Shows the outline of a box within a block, or hides it. */
   outlineBlock(block: { x: number; y: number; z: number } | null, box: Box): void {
     this.outline.visible = block !== null
     if (!block) return
@@ -86,24 +86,24 @@ export class View {
     this.outline.position.z -= this.originZ
   }
 
-  /** Places the camera; before everything that is placed relative to the render origin. */
-  look(eyes: Eyes): void {
-    const originX = Math.round(eyes.x / ORIGIN_STEP) * ORIGIN_STEP
-    const originZ = Math.round(eyes.z / ORIGIN_STEP) * ORIGIN_STEP
+  /** Sets the camera and the render origin; called before anything that is positioned relative to the origin. */
+  setCamera(camera: Camera): void {
+    const originX = Math.round(camera.x / ORIGIN_STEP) * ORIGIN_STEP
+    const originZ = Math.round(camera.z / ORIGIN_STEP) * ORIGIN_STEP
     this.terrain.setOrigin(originX, originZ)
-    this.terrain.cull(eyes.x, eyes.y, eyes.z)
+    this.terrain.cull(camera.x, camera.y, camera.z)
     this.originX = originX
     this.originZ = originZ
-    this.camera.position.set(eyes.x - originX, eyes.y, eyes.z - originZ)
-    this.camera.rotation.set(eyes.pitch, Math.PI - eyes.yaw, 0, 'YXZ')
+    this.camera.position.set(camera.x - originX, camera.y, camera.z - originZ)
+    this.camera.rotation.set(camera.pitch, Math.PI - camera.yaw, 0, 'YXZ')
     this.camera.updateMatrixWorld()
   }
 
-  draw(eyes: Eyes, minutes: number, submerged: boolean, seconds: number, dt: number, speed: number): void {
+  draw(camera: Camera, minutes: number, submerged: boolean, seconds: number, dt: number, speed: number): void {
     setDaytime(minutes)
     air.time.value = seconds % 3600
     air.submerged.value = submerged ? 1 : 0
-    this.sky.follow(this.camera, eyes.x, eyes.z, seconds)
+    this.sky.follow(this.camera, camera.x, camera.z, seconds)
     const pixels = this.renderer.domElement.height
     this.particles.update(dt, pixels / (2 * Math.tan((this.camera.fov * Math.PI) / 360)))
     this.hand.update(dt, speed)
@@ -130,7 +130,7 @@ export class View {
   }
 }
 
-/** Whether this browser draws by software: then little is asked of it at first. */
+/** Reports whether this browser renders in software, in which case the default quality is low. */
 export function drawsInSoftware(): boolean {
   const context = document.createElement('canvas').getContext('webgl2')
   if (!context) return true

@@ -1,10 +1,9 @@
-// What the client knows about each block id: how it looks, whether it stops a body, what light it lets through.
-// The ids are the server's (package chunk; test/blocks.test.ts compares the two); an id that is not listed shows as a
-// magenta cube.
+// The properties of each block id: appearance, collision and light. The ids are the server's (package chunk;
+// test/blocks.test.ts compares the two). Unknown ids are shown as magenta cubes.
 
 import type { Tile } from '../render/tiles'
 
-/** A cross is a plant: two upright pictures along the block's diagonals. */
+/** A cross is a plant: two upright quads along the block's diagonals. */
 export type Shape = 'none' | 'cube' | 'liquid' | 'cross'
 export type Pass = 'opaque' | 'cutout' | 'water'
 
@@ -12,17 +11,17 @@ export interface BlockKind {
   readonly name: string
   readonly shape: Shape
   readonly pass: Pass
-  /** Stops a body. */
+  /** Stops bodies. */
   readonly solid: boolean
-  /** Hides the faces of its neighbours and all light. */
+  /** Hides the faces of its neighbours, and stops light. */
   readonly opaque: boolean
   readonly placeable: boolean
   readonly breakable: boolean
-  /** Light of its own, 0 to 15. */
+  /** The light that the block emits, 0 to 15. */
   readonly glow: number
-  /** Levels of light lost on the way through, beyond the one that every step costs. */
+  /** Levels of light lost in this block, in addition to the one lost per step. */
   readonly dims: number
-  /** Leaves: between two of them one face is drawn, whatever their kinds. */
+  /** For leaves: one face is drawn between two leafy blocks of any kind. */
   readonly leafy: boolean
   readonly top: Tile
   readonly side: Tile
@@ -115,15 +114,15 @@ export function kindOf(block: number): BlockKind {
 export const AIR = 0
 export const WATER = 5
 
-/** What the inventory offers, in its order. */
+/** The blocks of the inventory, in order. */
 export const PLACEABLE: readonly number[] = KINDS.map((_, id) => id).filter((id) => KINDS[id].placeable)
 
-/** Stops a body; VOID (nothing loaded, below the floor) does, too. */
+/** Reports whether a block stops a body. VOID (not loaded, or below the floor) does. */
 export function isSolid(block: number): boolean {
   return kindOf(block).solid
 }
 
-/** Can be aimed at. */
+/** Reports whether a block can be aimed at. */
 export function isAimable(block: number): boolean {
   const { shape } = kindOf(block)
   return shape === 'cube' || shape === 'cross'
@@ -133,18 +132,18 @@ export function isPlant(block: number): boolean {
   return kindOf(block).shape === 'cross'
 }
 
-/** A box within a block: its least and its greatest corner. */
+/** A box within a block: its low and high corners. */
 export type Box = readonly [x0: number, y0: number, z0: number, x1: number, y1: number, z1: number]
 
 const WHOLE: Box = [0, 0, 0, 1, 1, 1]
 const STALKS: Box = [0.15, 0, 0.15, 0.85, 0.8, 0.85]
 
-/** The part of the block that can be aimed at. */
+/** Returns the part of a block that can be aimed at. */
 export function boxOf(block: number): Box {
   return isPlant(block) ? STALKS : WHOLE
 }
 
-/** May be replaced by placing a block there. */
+/** Reports whether placing a block may replace this one. */
 export function isReplaceable(block: number): boolean {
   return kindOf(block).shape !== 'cube'
 }

@@ -1,22 +1,22 @@
-// The world's time of day: 1440 game minutes a day, running by the local clock between the server's words.
+// The world's time of day: 1440 game minutes per day. It runs on the local clock between updates from the server.
 
 export const DAY_MINUTES = 1440
 
 export class Clock {
   private minutes = 10 * 60
-  private at = 0
+  private updatedAt = 0
   private dayMs = 20 * 60_000
 
-  /** The server's word: minutes since midnight now, and how long a day lasts. Small differences are not jumped. */
+  /** Sets the server's time: minutes since midnight now, and the duration of a day in ms. */
   set(minutes: number, now: number, dayMs = this.dayMs): void {
     this.dayMs = Math.max(1000, dayMs)
     this.minutes = minutes
-    this.at = now
+    this.updatedAt = now
   }
 
-  /** Minutes since midnight at time now (ms). */
+  /** Returns the minutes since midnight at now, in ms. */
   minutesAt(now: number): number {
-    const minutes = this.minutes + ((now - this.at) / this.dayMs) * DAY_MINUTES
+    const minutes = this.minutes + ((now - this.updatedAt) / this.dayMs) * DAY_MINUTES
     return ((minutes % DAY_MINUTES) + DAY_MINUTES) % DAY_MINUTES
   }
 }

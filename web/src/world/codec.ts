@@ -1,4 +1,4 @@
-// The chunk codec (docs/protocol.md, "Chunk codec"): how a gateway sends a whole chunk.
+// The chunk codec (docs/protocol.md, "Chunk codec"), in which gateways send whole chunks.
 //
 //   u8 version = 1, u8 sections n (1 to 32); then per section, bottom up:
 //   u8 bits b of {0,1,2,4,8,16}; if b < 16: u16le palette length p, p × u16le ids;
@@ -6,17 +6,17 @@
 
 import { SECTION_BLOCKS } from './coords'
 
-/** A section's blocks: one id if it is uniform, else SECTION_BLOCKS ids in index order. */
+/** A section's blocks: one id if it is uniform, otherwise SECTION_BLOCKS ids in index order. */
 export type Section = number | Uint16Array
 
 const VERSION = 1
 const MAX_SECTIONS = 32
 
-/** Decodes a chunk's bytes into its sections, bottom up. Throws on anything that is not exactly one chunk. */
+/** Decodes a chunk into its sections, bottom up. Throws unless bytes is exactly one chunk. */
 export function decodeChunk(bytes: Uint8Array): Section[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   if (bytes.length < 2) throw new Error('decode chunk: too short')
-  if (bytes[0] !== VERSION) throw new Error(`decode chunk: version ${bytes[0]} is not known`)
+  if (bytes[0] !== VERSION) throw new Error(`decode chunk: unknown version ${bytes[0]}`)
   const count = bytes[1]
   if (count < 1 || count > MAX_SECTIONS) throw new Error(`decode chunk: ${count} sections`)
   const sections: Section[] = []
@@ -27,7 +27,7 @@ export function decodeChunk(bytes: Uint8Array): Section[] {
     let palette: Uint16Array | null = null
     if (bits !== 16) {
       if (bits !== 0 && bits !== 1 && bits !== 2 && bits !== 4 && bits !== 8) {
-        throw new Error(`decode chunk: ${bits} bits an index`)
+        throw new Error(`decode chunk: ${bits} bits per index`)
       }
       if (at + 2 > bytes.length) throw new Error('decode chunk: ends within a palette')
       const length = view.getUint16(at, true)

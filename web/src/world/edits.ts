@@ -1,6 +1,6 @@
-// Edits that the player made and the world has not confirmed yet. They show at once; an Ack makes them real or takes
-// them back; over a lost connection they are kept and sent again under the same sequence number, which the region
-// applies once. While an edit waits, what others do at that place is remembered beneath it.
+// Edits that the server has not acknowledged yet. They are applied locally at once; an ack confirms or reverts them. They
+// survive a lost connection and are sent again under the same sequence number, which the region applies at most once.
+// While an edit is pending, committed changes by others at the same place are stored beneath it.
 
 import { blockKey, chunkOf } from './coords'
 
@@ -19,23 +19,23 @@ interface Blocks {
 
 export class Edits {
   private pending: PendingEdit[] = []
-  private beneath = new Map<string, number>() // what the server last said stands there, for each place with a pending edit
+  private beneath = new Map<string, number>() // the last committed block at each place with a pending edit
   private nextSeq = 1
 
   constructor(private readonly blocks: Blocks) {}
 
-  /** Edits in the order they were made; what has to be sent again after a reconnect. */
+  /** The pending edits in the order they were made; they are sent again after a reconnect. */
   get waiting(): readonly PendingEdit[] {
     return this.pending
   }
 
-  /** Begins numbering at the server's word, but never behind an edit that still waits. */
-  welcome(nextSeq: number): void {
+  /** Sets the next sequence number to the server's, but not below a pending edit's. */
+  setNextSeq(nextSeq: number): void {
     const last = this.pending.length ? this.pending[this.pending.length - 1].seq : 0
     this.nextSeq = Math.max(nextSeq, last + 1)
   }
 
-  /** Makes an edit and shows it. Null if its chunk is not loaded. */
+  /** Makes an edit and applies it locally. Returns null if its chunk is not loaded. */
   make(x: number, y: number, z: number, block: number): PendingEdit | null {
     const key = blockKey(x, y, z)
     const before = this.blocks.get(x, y, z)
@@ -46,7 +46,7 @@ export class Edits {
     return edit
   }
 
-  /** Settles an edit: block is what the world has there now. Returns the edit, null if it was settled before. */
+  /** Completes an edit; block is what the world has there now. Returns the edit, or null if it is not pending. */
   acknowledge(seq: number, block: number): PendingEdit | null {
     const index = this.pending.findIndex((edit) => edit.seq === seq)
     if (index < 0) return null
@@ -61,7 +61,7 @@ export class Edits {
     return edit
   }
 
-  /** Edits that wait in one chunk, in their order. */
+  /** Returns the pending edits in one chunk, in order. */
   waitingIn(cx: number, cz: number): PendingEdit[] {
     return this.pending.filter((edit) => chunkOf(edit.x) === cx && chunkOf(edit.z) === cz)
   }
@@ -70,20 +70,20 @@ export class Edits {
     return this.pending.find((edit) => edit.seq === seq) ?? null
   }
 
-  /** Takes an edit back whose refusal does not say what stands there: what was known beneath it shows again. */
+  /** Reverts an edit whose refusal does not include the block there: restores the last committed block. */
   withdraw(seq: number): PendingEdit | null {
     const edit = this.find(seq)
     return edit && this.acknowledge(seq, this.beneath.get(blockKey(edit.x, edit.y, edit.z))!)
   }
 
-  /** A committed change by anybody. */
-  committed(x: number, y: number, z: number, block: number): void {
+  /** Applies a committed change by any player. */
+  applyCommitted(x: number, y: number, z: number, block: number): void {
     const key = blockKey(x, y, z)
     if (this.beneath.has(key)) this.beneath.set(key, block)
     else this.blocks.set(x, y, z, block)
   }
 
-  /** Lays the waiting edits over a chunk that has just arrived. */
+  /** Applies the pending edits to a chunk that was just loaded. */
   chunkLoaded(cx: number, cz: number): void {
     for (const edit of this.pending) {
       if (chunkOf(edit.x) !== cx || chunkOf(edit.z) !== cz) continue
@@ -94,8 +94,8 @@ export class Edits {
     }
   }
 
-  /** Gives all up: another world or another player. */
-  forget(): void {
+  /** Discards all edits, for another world or another player. */
+  clear(): void {
     this.pending = []
     this.beneath.clear()
     this.nextSeq = 1

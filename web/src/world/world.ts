@@ -1,10 +1,10 @@
-// The chunks in view, as dense typed arrays (uniform sections as one number). Everything on the page reads blocks
-// here: physics, the aiming ray, the volumes that meshing workers get. One World, owned by the main thread.
+// The loaded chunks, as dense typed arrays (uniform sections are one number). Physics, ray casting and meshing read blocks
+// here. There is one World, owned by the main thread.
 
 import { SECTION_BLOCKS, SIZE, chunkKey, chunkOf, within } from './coords'
 import type { Section } from './codec'
 
-/** What stands where no chunk is loaded: unknown, and solid for bodies. */
+/** The block where no chunk is loaded; solid for bodies. */
 export const VOID = 0xffff
 
 export class Chunk {
@@ -30,18 +30,18 @@ export class Chunk {
   }
 }
 
-/** Told of every change, so that meshes follow. */
+/** Receives every change, to update meshes. */
 export interface WorldListener {
   chunkChanged(chunk: Chunk): void
   chunkRemoved(chunk: Chunk): void
-  /** before differs from after. */
+  /** Called only if before differs from after. */
   blockChanged(x: number, y: number, z: number, before: number, after: number): void
 }
 
 export class World {
   private chunks = new Map<number, Chunk>()
   private listeners: WorldListener[] = []
-  /** Blocks from the floor to the ceiling: 32 · sections. */
+  /** The height in blocks: 32 · sections. */
   height = 128
 
   listen(listener: WorldListener): void {
@@ -60,7 +60,7 @@ export class World {
     return this.chunks.values()
   }
 
-  /** Takes a chunk in; one that is the same as before changes nothing. */
+  /** Adds or replaces a chunk; an identical one changes nothing. */
   put(chunk: Chunk): void {
     const before = this.chunk(chunk.x, chunk.z)
     if (before && sameSections(before.sections, chunk.sections)) return
@@ -79,14 +79,14 @@ export class World {
     for (const chunk of [...this.chunks.values()]) this.remove(chunk.x, chunk.z)
   }
 
-  /** Forgets chunks farther than distance (in chunks, square) from chunk (cx, cz). */
+  /** Removes chunks farther than distance (Chebyshev, in chunks) from chunk (cx, cz). */
   keepAround(cx: number, cz: number, distance: number): void {
     for (const chunk of [...this.chunks.values()]) {
       if (Math.max(Math.abs(chunk.x - cx), Math.abs(chunk.z - cz)) > distance) this.remove(chunk.x, chunk.z)
     }
   }
 
-  /** The block at a place: air above the ceiling, VOID below the floor and where nothing is loaded. */
+  /** Returns the block at a position: air above the ceiling, VOID below the floor and where no chunk is loaded. */
   get(x: number, y: number, z: number): number {
     if (y < 0) return VOID
     const chunk = this.chunk(chunkOf(x), chunkOf(z))
@@ -95,7 +95,7 @@ export class World {
     return chunk.get(within(x), y, within(z))
   }
 
-  /** Sets a block if its chunk is loaded; false if it is not. */
+  /** Sets a block. Returns false if its chunk is not loaded. */
   set(x: number, y: number, z: number, block: number): boolean {
     const chunk = this.chunk(chunkOf(x), chunkOf(z))
     if (!chunk || y < 0 || y >= chunk.sections.length * SIZE) return false

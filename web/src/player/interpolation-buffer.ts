@@ -1,18 +1,18 @@
-// An avatar's way as it is shown: a little in the past, between the poses that have arrived, so that it moves smoothly
-// though news comes in steps and clumps. Times are ms on any one clock.
+// Interpolates an avatar between received poses. The avatar is shown slightly in the past, so that it moves smoothly
+// although updates arrive in discrete steps and bursts. Times are in ms, on any one clock.
 
 import type { Pose } from '../net/protocol'
 
 const MIN_DELAY = 110
-const MAX_DELAY = 600 // far avatars are updated at an eighth of the rate
-const LEAP = 12 // a longer way between two poses is a jump, not a walk, in blocks
-const KEEP = 12
+const MAX_DELAY = 600 // distant avatars are updated at an eighth of the rate
+const TELEPORT = 12 // in blocks: a longer distance between two poses is not interpolated
+const MAX_SAMPLES = 12
 
 interface Sample extends Pose {
   at: number
 }
 
-export class Track {
+export class InterpolationBuffer {
   private samples: Sample[] = []
   private interval = 50
 
@@ -22,27 +22,27 @@ export class Track {
 
   add(pose: Pose, now: number): void {
     const last = this.samples[this.samples.length - 1]
-    if (distance(last, pose) > LEAP) {
+    if (distance(last, pose) > TELEPORT) {
       this.samples = [{ ...pose, at: now }]
       return
     }
     const gap = now - last.at
     if (gap > 2 * MAX_DELAY) {
-      // stood still until now: do not stretch the first step over the pause
+      // the avatar stood still until now: do not stretch the first step over the pause
       this.samples.push({ ...last, at: now - this.interval })
     } else {
       this.interval += (Math.min(gap, MAX_DELAY) - this.interval) * 0.15
     }
     this.samples.push({ ...pose, at: Math.max(now, last.at) })
-    if (this.samples.length > KEEP) this.samples.splice(0, this.samples.length - KEEP)
+    if (this.samples.length > MAX_SAMPLES) this.samples.splice(0, this.samples.length - MAX_SAMPLES)
   }
 
-  /** How far in the past the avatar is shown. */
+  /** The delay with which the avatar is shown, in ms. */
   get delay(): number {
     return Math.min(MAX_DELAY, Math.max(MIN_DELAY, this.interval * 1.6))
   }
 
-  /** Where the avatar is shown now. */
+  /** Returns the pose to show now. */
   at(now: number): Pose {
     const time = now - this.delay
     const { samples } = this
@@ -56,22 +56,22 @@ export class Track {
       x: from.x + (to.x - from.x) * t,
       y: from.y + (to.y - from.y) * t,
       z: from.z + (to.z - from.z) * t,
-      yaw: from.yaw + turn(from.yaw, to.yaw) * t,
+      yaw: from.yaw + angleDelta(from.yaw, to.yaw) * t,
       pitch: from.pitch + (to.pitch - from.pitch) * t,
     }
   }
 
-  /** The newest pose that has arrived. */
+  /** The latest received pose. */
   get newest(): Pose {
     return this.samples[this.samples.length - 1]
   }
 }
 
-/** The shorter way from one angle to another, in (−π, π]. */
-export function turn(from: number, to: number): number {
+/** Returns the shorter rotation from one angle to another, in (−π, π]. */
+export function angleDelta(from: number, to: number): number {
   const full = 2 * Math.PI
-  const way = (((to - from) % full) + full) % full
-  return way > Math.PI ? way - full : way
+  const delta = (((to - from) % full) + full) % full
+  return delta > Math.PI ? delta - full : delta
 }
 
 function distance(a: Pose, b: Pose): number {

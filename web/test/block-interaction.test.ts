@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Body, EYE } from '../src/player/body'
-import { Hands, LEFT, RIGHT, type Person } from '../src/player/hands'
+import { BlockInteraction, LEFT, RIGHT, type TargetPlayer } from '../src/player/block-interaction'
 import { anglesOf } from '../src/player/ray'
 import { AIR } from '../src/world/blocks'
 import type { World } from '../src/world/world'
@@ -12,13 +12,13 @@ const POPPY = 32
 const DAISY = 35
 const REEDS = 37
 
-describe('hands and plants', () => {
+describe('block interaction', () => {
   let world: World
   let body: Body
-  let hands: Hands
-  let inHand: number
+  let interaction: BlockInteraction
+  let selectedBlock: number
   let edits: number[][]
-  let bob: Person | null
+  let bob: TargetPlayer | null
   let hits: string[]
 
   beforeEach(() => {
@@ -28,15 +28,15 @@ describe('hands and plants', () => {
     edits = []
     bob = null
     hits = []
-    hands = new Hands(world, body, {
+    interaction = new BlockInteraction(world, body, {
       edit: (x, y, z, block) => {
         edits.push([x, y, z, block])
         return world.set(x, y, z, block)
       },
-      inHand: () => inHand,
+      selectedBlock: () => selectedBlock,
       pick: () => {},
-      othersTouch: () => false,
-      person: (_origin, _dir, reach) => (bob && bob.distance <= reach ? bob : null),
+      anyoneTouches: () => false,
+      castPlayers: (_origin, _dir, reach) => (bob && bob.distance <= reach ? bob : null),
       hit: ({ player }) => hits.push(player),
       broke: () => {},
       placed: () => {},
@@ -48,39 +48,39 @@ describe('hands and plants', () => {
     const { yaw, pitch } = anglesOf(x - body.x, y - body.y - EYE, z - body.z)
     body.yaw = yaw
     body.pitch = pitch
-    hands.press(button, 0)
+    interaction.press(button, 0)
     return edits.splice(0)
   }
 
-  test('a block goes where the plant is, another flower too', () => {
-    inHand = DAISY
+  test('a block, or another flower, replaces a plant', () => {
+    selectedBlock = DAISY
     expect(act(RIGHT, 3.5, 10.4, 5.5)).toEqual([[3, 10, 5, DAISY]])
-    inHand = BRICK
+    selectedBlock = BRICK
     expect(act(RIGHT, 3.5, 10.4, 5.5)).toEqual([[3, 10, 5, BRICK]])
   })
 
-  test('a plant wants ground, or its like, below it', () => {
-    inHand = POPPY
+  test('a plant needs ground, or a plant of its kind, below it', () => {
+    selectedBlock = POPPY
     expect(act(RIGHT, 1.5, 10, 5.5)).toEqual([[1, 10, 5, POPPY]])
     world.set(6, 12, 5, STONE)
-    expect(act(RIGHT, 6, 12.5, 5.5)).toEqual([]) // at the side of a block in the air
-    inHand = REEDS
+    expect(act(RIGHT, 6, 12.5, 5.5)).toEqual([]) // at the side of a floating block
+    selectedBlock = REEDS
     expect(act(RIGHT, 0.5, 10, 3.5)).toEqual([[0, 10, 3, REEDS]])
     expect(act(RIGHT, 0.5, 10.79, 3.5)).toEqual([[0, 11, 3, REEDS]])
   })
 
-  test('a click hits the player who stands before the block, once', () => {
+  test('a click hits the player in front of the block, once', () => {
     bob = { player: 'ef', name: 'bob', distance: 1.5 }
     expect(act(LEFT, 3.5, 9.5, 5)).toEqual([])
     expect(hits).toEqual(['ef'])
-    hands.hold(LEFT, 10_000)
+    interaction.hold(LEFT, 10_000)
     expect([hits.length, edits.length]).toEqual([1, 0])
     bob.distance = 7 // behind the block
     expect(act(LEFT, 3.5, 9.5, 5).length).toBe(1)
     expect(hits.length).toBe(1)
   })
 
-  test('what grows on a broken block goes with it', () => {
+  test('plants on a broken block break with it', () => {
     world.set(5, 10, 5, REEDS)
     world.set(5, 11, 5, REEDS)
     world.set(5, 9, 4, AIR)

@@ -1,0 +1,124 @@
+// Turns mouse buttons into actions: break, place, pick and hit. Breaking and placing repeat while a button is held.
+
+import { AIR, boxOf, isAimable, isPlant, isReplaceable, kindOf } from '../world/blocks'
+import type { World } from '../world/world'
+import { EYE, bodyTouchesBlock, type Body } from './body'
+import { castRay, direction, type Hit } from './ray'
+
+/** The other player that the crosshair is on. */
+export interface TargetPlayer {
+  player: string
+  name: string
+  /** From the camera, in blocks. */
+  distance: number
+}
+
+const REPEAT_MS = 230
+const FIRST_REPEAT_MS = 320
+
+export const LEFT = 0
+export const MIDDLE = 1
+export const RIGHT = 2
+
+export interface InteractionHandlers {
+  /** Makes an edit; returns false if it could not be made. */
+  edit(x: number, y: number, z: number, block: number): boolean
+  /** Returns the selected block. */
+  selectedBlock(): number
+  pick(block: number): void
+  anyoneTouches(x: number, y: number, z: number): boolean
+  /** Returns the nearest other player whose body a ray hits within reach. */
+  castPlayers(origin: [number, number, number], dir: [number, number, number], reach: number): TargetPlayer | null
+  hit(target: TargetPlayer): void
+  broke(x: number, y: number, z: number, block: number): void
+  placed(block: number): void
+  swing(): void
+}
+
+export class BlockInteraction {
+  private repeatAt = 0 // ms
+  /** The block aimed at. */
+  aim: Hit | null = null
+  /** The player aimed at, if no block is nearer. */
+  target: TargetPlayer | null = null
+  reach = 8
+
+  constructor(
+    private readonly world: World,
+    private readonly body: Body,
+    private readonly handlers: InteractionHandlers,
+  ) {}
+
+  /** Updates the block and the player aimed at; called once per frame. */
+  updateAim(): void {
+    const { x, y, z, yaw, pitch } = this.body
+    // the server measures reach to the nearest point of the block, so the face that is hit is within reach
+    const eye: [number, number, number] = [x, y + EYE, z]
+    const ahead = direction(yaw, pitch)
+    this.aim = castRay(this.world, eye, ahead, this.reach, isAimable, boxOf)
+    const { aim } = this
+    if (aim && !this.world.loaded(aim.x, aim.z)) this.aim = null
+    this.target = this.handlers.castPlayers(eye, ahead, Math.min(this.reach, this.aim?.distance ?? Infinity))
+  }
+
+  press(button: number, now: number): void {
+    this.repeatAt = now + FIRST_REPEAT_MS
+    this.updateAim()
+    if (button === LEFT && this.target) {
+      this.repeatAt = Infinity // one hit per click: holding the button must not break the block behind the player
+      this.handlers.swing()
+      this.handlers.hit(this.target)
+      return
+    }
+    this.act(button)
+  }
+
+  /** Repeats the action of a held button; called once per frame. */
+  hold(button: number, now: number): void {
+    if (now < this.repeatAt) return
+    this.repeatAt = now + REPEAT_MS
+    this.act(button)
+  }
+
+  private act(button: number): void {
+    this.updateAim()
+    if (button === LEFT && this.target) return // hits need a new click
+    if (button === LEFT) this.breakBlock()
+    else if (button === RIGHT) this.placeBlock()
+    else if (button === MIDDLE && this.aim) this.handlers.pick(this.world.get(this.aim.x, this.aim.y, this.aim.z))
+  }
+
+  private breakBlock(): void {
+    this.handlers.swing()
+    if (!this.aim) return
+    const { x, y, z } = this.aim
+    const block = this.world.get(x, y, z)
+    if (!kindOf(block).breakable) return
+    if (this.handlers.edit(x, y, z, AIR)) this.handlers.broke(x, y, z, block)
+    // plants on top of it break too
+    for (let above = y + 1; isPlant(this.world.get(x, above, z)); above++) {
+      const plant = this.world.get(x, above, z)
+      if (this.handlers.edit(x, above, z, AIR)) this.handlers.broke(x, above, z, plant)
+    }
+  }
+
+  private placeBlock(): void {
+    const { aim } = this
+    if (!aim) return
+    const block = this.handlers.selectedBlock()
+    const there = this.world.get(aim.x, aim.y, aim.z)
+    const into = isPlant(there) && there !== block // replaces a plant, unless it is the same kind: that one is stacked
+    const x = into ? aim.x : aim.x + aim.normal[0]
+    const y = into ? aim.y : aim.y + aim.normal[1]
+    const z = into ? aim.z : aim.z + aim.normal[2]
+    if (y < 0 || y >= this.world.height || !isReplaceable(this.world.get(x, y, z))) return
+    const below = this.world.get(x, y - 1, z)
+    if (isPlant(block) && below !== block && !kindOf(below).solid) return // plants need ground, or a plant of the same kind
+    if (kindOf(block).solid) {
+      const { body } = this
+      if (bodyTouchesBlock(body.x, body.y, body.z, x, y, z) || this.handlers.anyoneTouches(x, y, z)) return
+    }
+    this.handlers.swing()
+    if (this.handlers.edit(x, y, z, block)) this.handlers.placed(block)
+  }
+}
