@@ -51,9 +51,9 @@ const (
 	foundingSites                       = 1024 // addresses kept before idle ones are removed
 )
 
-// pace waits until the address may request another chunk that may have to be founded. All connections of the address share the
-// limit.
-func (g *Gateway) pace(ctx context.Context, remote net.Addr) error {
+// waitFounding waits until the address may request another chunk that may have to be founded. All connections of the address
+// share the limit.
+func (g *Gateway) waitFounding(ctx context.Context, remote net.Addr) error {
 	site, counted := siteOf(remote)
 	g.mu.Lock()
 	l := g.mu.foundings[site]

@@ -192,7 +192,7 @@ func (h *crowdScene) addSession(i int) *session {
 	s.place(h.crowd.bodies[i].Pose)
 	h.f.watch(grid.ChunkPos{}, s)
 	mc := h.f.mu.chunks[grid.ChunkPos{}]
-	mc.hasState, mc.subscribers[s] = true, current
+	mc.hasState, mc.subscribers[s] = true, upToDate
 	return s
 }
 

@@ -49,7 +49,7 @@ func straight(t testing.TB) (o *outbox, there *net.TCPConn) {
 	}
 	var writer sync.WaitGroup
 	writer.Go(func() {
-		defer o.settle()
+		defer o.markClosed()
 		if err := o.drain(line); !errors.Is(err, errEnded) {
 			t.Error(err)
 		}

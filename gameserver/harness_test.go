@@ -27,8 +27,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// harness is a running gateway, over regions and stores that the test controls. It lives in a synctest bubble: time passes only when
-// all goroutines wait.
+// harness is a running gateway, over regions and stores that the test controls. It lives in a synctest bubble: time passes only
+// when all goroutines wait.
 type harness struct {
 	t        *testing.T
 	g        *Gateway

@@ -96,7 +96,7 @@ func TestEventsAreCausal(t *testing.T) {
 // The same without ordering: events are shown on arrival. If this finds no violation, the test above cannot either.
 func TestEventsAsTheyComeAreNotCausal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, pairs, wrong := eventful(t, 0, 3, 9, 90, func(o *Options) { o.heedless = true })
+		_, pairs, wrong := eventful(t, 0, 3, 9, 90, func(o *Options) { o.unorderedChat = true })
 		if wrong < 50 {
 			t.Errorf("%d of %d ordered pairs the wrong way round: the network is not bad enough to show anything", wrong, pairs)
 		}
@@ -215,7 +215,7 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := newMemory()
 		v := newCluster(t, 3, 3, func(o *Options) { o.Players = network }) // p1 and p2 only read, each on a gateway of their own
-		v.rigs[0].g.ahead, v.rigs[0].g.players.ahead = time.Hour, time.Hour
+		v.rigs[0].g.clockOffset, v.rigs[0].g.players.clockOffset = time.Hour, time.Hour
 		ann, at, said := v.people[0], 0, 0
 		ann.conn.Close() // so far her events were numbered by the right clock
 		pass(time.Second)

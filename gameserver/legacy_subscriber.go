@@ -28,7 +28,7 @@ func (lc *legacyConn) sendChunk(mc *mirrorChunk, _ bool) {
 }
 
 func (lc *legacyConn) sendDelta(delta *chunkDelta) {
-	if len(delta.Blocks) > 0 && delta.chunk.laid() {
+	if len(delta.Blocks) > 0 && delta.chunk.hasLand() {
 		lc.out.put(lc.g.slab(delta.chunk))
 	}
 	for _, body := range delta.left {
@@ -51,7 +51,7 @@ func (lc *legacyConn) sendDelta(delta *chunkDelta) {
 // player, and those who may be, are not shown.
 func (lc *legacyConn) show(body wire.Body) bool {
 	var buffer [4]player.ID
-	if _, shown := lc.shown[body.Player]; shown || slices.Contains(lc.hidden(buffer[:0]), body.Player) {
+	if _, shown := lc.shown[body.Player]; shown || slices.Contains(lc.hiddenPlayers(buffer[:0]), body.Player) {
 		return false
 	}
 	lc.shown[body.Player] = struct{}{}
@@ -66,9 +66,9 @@ func (lc *legacyConn) unshow(body wire.Body) {
 	}
 }
 
-// hidden appends the players that the client is not shown: its own player, or, until it has registered here, those who may be its
-// own.
-func (lc *legacyConn) hidden(dst []player.ID) []player.ID {
+// hiddenPlayers appends the players that the client is not shown: its own player, or, until it has registered here, those who may
+// be its own.
+func (lc *legacyConn) hiddenPlayers(dst []player.ID) []player.ID {
 	if who := lc.who.Load(); who != nil {
 		return append(dst, who.id)
 	}
@@ -78,7 +78,7 @@ func (lc *legacyConn) hidden(dst []player.ID) []player.ID {
 // relayMoves sends all moves except those of hidden players.
 func (lc *legacyConn) relayMoves(delta *chunkDelta) {
 	var buffer [4]player.ID
-	hidden := lc.hidden(buffer[:0])
+	hidden := lc.hiddenPlayers(buffer[:0])
 	lines, start := delta.moveLines(lc.g), 0
 	for i, m := range delta.Moves {
 		if slices.Contains(hidden, m.Player) {

@@ -16,7 +16,7 @@ func TestTiersFollowTheCrowd(t *testing.T) {
 	var d writeBuffers
 	coarsest := func() lodTier {
 		t.Helper()
-		for range settleTicks + 1 {
+		for range keepTicks + 1 {
 			if err := h.tick([]*session{s}); err != nil {
 				t.Fatal(err)
 			}

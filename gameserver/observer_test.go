@@ -86,7 +86,7 @@ func TestClientsAreRightWithinTiers(t *testing.T) {
 	views := []int{1, 1, 2, 4}
 	bytes := 0
 	for seed, land := range []struct{ chunks, walkers, budget int }{
-		{9, 40, usualBudget}, {9, 90, usualBudget}, {9, 150, usualBudget}, {9, 600, usualBudget}, {4, 100, usualBudget}, // few to many
+		{9, 40, defaultBudget}, {9, 90, defaultBudget}, {9, 150, defaultBudget}, {9, 600, defaultBudget}, {4, 100, defaultBudget}, // few to many
 		{2, 200, 6000}, {2, 200, 5000}, {2, 200, 3000}, {2, 200, 2000}, // too many
 	} {
 		c := newLandscape(t, uint64(seed), land.chunks, land.walkers)

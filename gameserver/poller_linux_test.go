@@ -48,9 +48,9 @@ func startPoller(t *testing.T) *poller {
 	return p
 }
 
-// lodge parks one end of a new connection. It does not handle messages that begin with '!', and unparks after those that begin
+// parkNew parks one end of a new connection. It does not handle messages that begin with '!', and unparks after those that begin
 // with '.'.
-func lodge(t *testing.T, p *poller) *parkedSocket {
+func parkNew(t *testing.T, p *poller) *parkedSocket {
 	t.Helper()
 	here, there := socketPair(t)
 	l := &parkedSocket{line: &lineConn{Conn: here, in: bufio.NewReader(here), framed: true}, there: there, last: make(chan struct{})}
@@ -59,12 +59,12 @@ func lodge(t *testing.T, p *poller) *parkedSocket {
 		there.Close()
 		release()
 	})
-	l.lodge(t, p)
+	l.park(t, p)
 	return l
 }
 
-// lodge does what poller.park does, without waiting.
-func (l *parkedSocket) lodge(t *testing.T, p *poller) {
+// park does what poller.park does, without waiting.
+func (l *parkedSocket) park(t *testing.T, p *poller) {
 	t.Helper()
 	d := l.line.Conn.(*descriptor)
 	if !d.park(p, l.hear) {
@@ -144,7 +144,7 @@ func TestPollerTakesStepsOnly(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := startPoller(t)
-			l := lodge(t, p)
+			l := parkNew(t, p)
 			if len(c.sent) > 0 {
 				l.write(t, c.sent)
 			}
@@ -191,7 +191,7 @@ func (l *parkedSocket) closing(t *testing.T) bool {
 // A socket may be parked again, and nothing that arrived meanwhile is lost.
 func TestPollerParksAgain(t *testing.T) {
 	p := startPoller(t)
-	l := lodge(t, p)
+	l := parkNew(t, p)
 	for turn := range 20 {
 		step, other := fmt.Sprint("step", turn), fmt.Sprint("!other", turn)
 		l.write(t, said(step))
@@ -206,7 +206,7 @@ func TestPollerParksAgain(t *testing.T) {
 		if turn%2 == 0 {
 			l.write(t, between) // it is there when the socket is parked, and raises no event any more
 		}
-		l.lodge(t, p)
+		l.park(t, p)
 		if turn%2 == 1 {
 			l.write(t, between)
 		}
@@ -226,7 +226,7 @@ func TestPollerUnderway(t *testing.T) {
 		p := startPoller(t)
 		all := make([]*parkedSocket, sockets)
 		for i := range all {
-			all[i] = lodge(t, p)
+			all[i] = parkNew(t, p)
 		}
 		var clients, rounds sync.WaitGroup
 		ctx, stop := context.WithCancel(t.Context())
@@ -295,7 +295,7 @@ func openFiles(t *testing.T) int {
 // A writer waits for a client that does not read while the socket is parked, until the deadline.
 func TestWriterWaitsWhileParked(t *testing.T) {
 	p := startPoller(t)
-	l := lodge(t, p)
+	l := parkNew(t, p)
 	if err := l.line.Conn.(*descriptor).SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Limits on one connection's queries for players; further ones wait. For queries for chunks see Gateway.pace.
+// Limits on one connection's queries for players; further ones wait. For queries for chunks see Gateway.waitFounding.
 const queriesPerSecond, queriesAtOnce = 20, 100
 
 // serveQueries answers where chunks and players are, one query after the other (§3.2.4.1). A client queries when it crosses a
@@ -41,7 +41,7 @@ func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader
 		var reply []byte
 		switch q := query.(type) {
 		case wire.WhereIsChunk:
-			if err := g.pace(ctx, c.RemoteAddr()); err != nil {
+			if err := g.waitFounding(ctx, c.RemoteAddr()); err != nil {
 				return err
 			}
 			again, _ := asked.ContainsOrAdd(q.Chunk, struct{}{})
@@ -94,14 +94,14 @@ const confirmedFor = 2 * time.Second
 // recently. A region's route alone may name an old leader, and the released client does not accept `no`.
 func (g *Gateway) led(ctx context.Context, pos grid.ChunkPos, anew bool) (wire.Region, error) {
 	cell := grid.CellAt(pos, grid.FoundingLabel)
-	if since, ok := g.confirmed.Get(cell); ok && !anew && g.now()-since < confirmedFor {
+	if since, ok := g.confirmedLeaders.Get(cell); ok && !anew && g.now()-since < confirmedFor {
 		return g.Regions.Locate(ctx, pos)
 	}
 	for {
 		link, info, err := g.Regions.Follow(ctx, pos)
 		if err == nil {
 			link.Close() //nolint:errcheck // it was opened only for the confirmation
-			g.confirmed.Add(cell, g.now())
+			g.confirmedLeaders.Add(cell, g.now())
 			return info, nil
 		}
 		select {

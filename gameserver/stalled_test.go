@@ -97,7 +97,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 // Whole chunks wait until the client has accepted the earlier ones; motion does not wait behind them.
 func TestLandDelaysNothing(t *testing.T) {
 	o := newOutbox(func() {})
-	defer o.settle()
+	defer o.markClosed()
 	o.setEncoding(true)
 	chunkBytes := make([]byte, 5000)
 	sent := 0
@@ -143,13 +143,13 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 		s.out.owner = s
 		h.f.watch(grid.ChunkPos{}, s)
 		mc := h.f.mu.chunks[grid.ChunkPos{}]
-		mc.hasState, mc.land, mc.subscribers[s] = true, ground().Chunk(grid.ChunkPos{}), current
+		mc.hasState, mc.land, mc.subscribers[s] = true, ground().Chunk(grid.ChunkPos{}), upToDate
 		reads := make(chan struct{})
 		var got []wire.Piece
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			defer s.out.settle()
+			defer s.out.markClosed()
 			err := s.out.drain(sinkFunc(func(data []byte) error {
 				<-reads
 				m, err := wire.DecodeServer(data)

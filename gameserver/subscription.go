@@ -20,7 +20,8 @@ const (
 	// sendPause is how long messages for a region are collected into one, except edits, which go at once, and moves of a poller
 	// round, which have waited already.
 	sendPause = 15 * time.Millisecond
-	// subscriptionLinger keeps an unused subscription open, so that a walk along a border does not open and close it all the time.
+	// subscriptionLinger keeps an unused subscription open, so that a walk along a border does not open and close it all the
+	// time.
 	subscriptionLinger = 10 * time.Second
 	// The pauses between attempts to reach a region: the first, and the longest.
 	firstRetry, lastRetry = 100 * time.Millisecond, 1500 * time.Millisecond
@@ -101,7 +102,7 @@ func (sub *subscription) run(ctx context.Context) {
 	away := time.AfterFunc(noticeAfter, sub.notifyUnreached)
 	defer away.Stop()
 	for ctx.Err() == nil {
-		link, info, err := sub.g.Regions.Follow(ctx, sub.somewhere())
+		link, info, err := sub.g.Regions.Follow(ctx, sub.anyChunk())
 		if err == nil {
 			sub.setLeader(info.Leader)
 			started := time.Now()
@@ -149,8 +150,8 @@ func (sub *subscription) ledElsewhere() bool {
 	return sub.mu.leader != "" && sub.mu.leader != sub.g.Peer
 }
 
-// somewhere returns a chunk of the cell.
-func (sub *subscription) somewhere() grid.ChunkPos {
+// anyChunk returns a chunk of the cell.
+func (sub *subscription) anyChunk() grid.ChunkPos {
 	area := sub.cell.Area()
 	return grid.ChunkPos{X: area.MinX, Z: area.MinZ}
 }
@@ -297,8 +298,8 @@ func (sub *subscription) takeOut() wire.ToRegion {
 	return out
 }
 
-// countEvent records in the author's body that the region is sent the event: over the next link it would be too late to wait for it.
-// The lock is held.
+// countEvent records in the author's body that the region is sent the event: over the next link it would be too late to wait for
+// it. The lock is held.
 func (sub *subscription) countEvent(u wire.Utterance) {
 	b := sub.mu.bodies[u.Player]
 	if stamp, counted := u.Clock(); b != nil && counted {

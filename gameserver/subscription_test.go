@@ -84,7 +84,7 @@ func TestAnswerChangesFoldedLand(t *testing.T) {
 	}
 	mc.land, mc.version, mc.latest = land, 1, snapshot{version: 1, packed: packed}
 	mc.fold()
-	if mc.land != nil || !mc.laid() {
+	if mc.land != nil || !mc.hasLand() {
 		t.Fatal("the land is not folded")
 	}
 	sub.edit(wire.Intent{Player: ann, Seq: 1, Pos: pos, Block: chunk.Brick}, whom)
@@ -230,7 +230,7 @@ func TestNearestChunksComeFirst(t *testing.T) {
 				}
 				far := int64(0)
 				for i, pos := range ann.mu.order {
-					d := distance(pos, spawn.Chunk())
+					d := squaredDistance(pos, spawn.Chunk())
 					if d < far {
 						t.Errorf("chunk %v came as number %d, after farther ones", pos, i)
 					}
@@ -366,7 +366,7 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	needsUpdate(wire.ChunkNews{State: &wire.ChunkState{Bodies: []wire.Body{body("ann", 1), body("bob", 1), body("eve", 1)}}})
 	mc := sub.mu.chunks[pos]
 	mc.queued = false
-	sub.settle(mc, newTools())
+	sub.buildAndSend(mc, newBuilderBuffers())
 	if has.wholes != 1 || len(has.heard) != 0 {
 		t.Fatalf("%d chunks and %d news at first", has.wholes, len(has.heard))
 	}
@@ -375,7 +375,7 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	edits := []wire.BlockAt{{At: 5, Block: chunk.Brick}}
 	needsUpdate(wire.ChunkNews{State: &wire.ChunkState{Edits: edits, Bodies: []wire.Body{body("ann", 1), body("bob", 2), body("zoe", 1)}}})
 	needsUpdate(wire.ChunkNews{Leave: []player.ID{guestID("ann")}, Blocks: []wire.BlockAt{{At: 6, Block: chunk.Glass}}})
-	sub.lay(mc, nil, newTools())
+	sub.applyEdits(mc, nil, newBuilderBuffers())
 	needsUpdate(wire.ChunkNews{Leave: []player.ID{guestID("zoe")}, Enter: []wire.Body{body("bob", 3)}, Blocks: []wire.BlockAt{{At: 7, Block: chunk.Glass}}})
 	if len(has.heard) != 3 || len(waits.heard) != 0 {
 		t.Fatalf("%d news, and %d for the newcomer", len(has.heard), len(waits.heard))
@@ -386,7 +386,7 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	if n := has.heard[2]; len(n.entered) != 0 || len(n.left) != 1 || n.left[0].Name != "zoe" {
 		t.Errorf("zoe's leaving is told as %+v", n)
 	}
-	sub.settle(mc, newTools())
+	sub.buildAndSend(mc, newBuilderBuffers())
 	if has.wholes != 2 || has.again != 1 || waits.wholes != 1 || waits.again != 0 {
 		t.Errorf("chunks: %d, %d of them anew; newcomer: %d, %d", has.wholes, has.again, waits.wholes, waits.again)
 	}
@@ -401,7 +401,7 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 		Edits:  []wire.BlockAt{{At: 5, Block: chunk.Brick}, {At: 6, Block: chunk.Glass}, {At: 7, Block: chunk.Glass}},
 		Bodies: []wire.Body{body("bob", 3)},
 	}})
-	sub.settle(mc, newTools())
+	sub.buildAndSend(mc, newBuilderBuffers())
 	if len(has.heard) != 3 || has.wholes != 2 {
 		t.Errorf("an unchanged state is told: %d news, %d chunks", len(has.heard), has.wholes)
 	}

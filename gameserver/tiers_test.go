@@ -30,7 +30,7 @@ func newWatched() *watched {
 }
 
 func (w *watched) stand() {
-	w.a.place, w.a.spot = wire.PlaceOf(grid.ChunkPos{}, w.pose), spotOf(grid.ChunkPos{}, w.pose)
+	w.a.place, w.a.spot = wire.PlaceOf(grid.ChunkPos{}, w.pose), finePosOf(grid.ChunkPos{}, w.pose)
 	w.a.lastUpdate = w.now.frame
 }
 
