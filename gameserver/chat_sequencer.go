@@ -67,7 +67,7 @@ func (t *chatSequencer) enqueue(sub *subscription, events []wire.Utterance) {
 	wakeUp(t.wake)
 }
 
-func (t *chatSequencer) take() []chatEvent {
+func (t *chatSequencer) takeArrived() []chatEvent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	arrived := t.mu.arrived
@@ -86,7 +86,7 @@ func (t *chatSequencer) run(ctx context.Context) {
 		case <-t.wake:
 		case <-timer.C:
 		}
-		for _, e := range t.take() {
+		for _, e := range t.takeArrived() {
 			t.offer(e)
 		}
 		t.show(t.line.Step(t.g.now()))

@@ -15,7 +15,7 @@ type subscriber interface {
 	// sendChunk sends a chunk with everybody who is in it, or sends it again in its current state. Again means that entering and
 	// leaving since then were published as deltas.
 	sendChunk(mc *mirrorChunk, again bool)
-	// hasRoom reports whether the subscriber can take another whole chunk. If not, it calls serveAgain when it can.
+	// hasRoom reports whether the subscriber can take another whole chunk. If not, it calls retryChunk when it can.
 	hasRoom(sub *subscription, mc *mirrorChunk) bool
 	// sendDelta sends the delta of a chunk in view.
 	sendDelta(n *chunkDelta)

@@ -76,7 +76,7 @@ type observer struct {
 	tick       uint64
 	motion     []byte // of the tick, for sessions that have that of the previous one
 	extra      int    // bytes of it that are not cells' pieces
-	fullMotion []byte // full state for the others; of wholeTick
+	fullMotion []byte // full state for the others; of fullTick
 	fullTick   uint64
 }
 

@@ -129,7 +129,7 @@ func TestWalkersAreParked(t *testing.T) {
 	ann.expectParked(1)
 	for range 3 {
 		ann.goTo(3.5)
-		eventually(t, "the region hears of the step", func() bool {
+		eventually(t, "the region receives the step", func() bool {
 			inside := r.lands.bodies(grid.ChunkPos{})
 			return len(inside) == 1 && inside[0].Pose.X == 3.5
 		})
@@ -144,21 +144,21 @@ func TestWalkersAreParked(t *testing.T) {
 			t.Errorf("answered %+v", ack)
 		}
 		if r.g.poller.parkedCount() != 0 {
-			t.Error("who has edited is lodged still")
+			t.Error("the player who has edited is still parked")
 		}
 		ann.goTo(4.5)
 		ann.expectParked(1)
 	}
 	ann.goTo(500) // the poller corrects moves too
 	if back := await[wire.Correction](ann); back.Pose.X != 4.5 || r.g.poller.parkedCount() != 1 {
-		t.Errorf("put back to %v, %d are lodged", back.Pose.X, r.g.poller.parkedCount())
+		t.Errorf("corrected to %v, %d are parked", back.Pose.X, r.g.poller.parkedCount())
 	}
 	ann.goTo(3.5)
 	ann.at(3.5)
 	ann.goTo(2.5)
 	ann.at(2.5)
 	if r.g.poller.parkedCount() != 1 {
-		t.Error("three steps before the border he is not lodged any more")
+		t.Error("three steps before the border the player is not parked any more")
 	}
 	ann.goTo(1.5)
 	ann.expectParked(0)
@@ -180,7 +180,7 @@ func TestActingPlayerIsNotParked(t *testing.T) {
 		ann.send(wire.Ping{Nonce: 7})
 		await[wire.Pong](ann)
 		if n := r.g.poller.parkedCount(); n != 0 {
-			t.Errorf("%d sockets are lodged", n)
+			t.Errorf("%d sockets are parked", n)
 		}
 	}
 }
@@ -291,7 +291,7 @@ func TestGatewayStopsWithParkedSessions(t *testing.T) {
 		}
 		<-stopped
 		if n := r.g.poller.parkedCount(); n != 0 {
-			t.Errorf("%d are lodged still", n)
+			t.Errorf("%d are still parked", n)
 		}
 		for i := range all {
 			if saved, known := r.disk.saved(guestID(fmt.Sprint("walker", i))); !known || saved.Pose.X != 4.5 {

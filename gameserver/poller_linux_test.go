@@ -31,7 +31,7 @@ type parkedSocket struct {
 
 	mu struct {
 		sync.Mutex
-		heard []string
+		handled []string
 	}
 }
 
@@ -67,29 +67,29 @@ func parkNew(t *testing.T, p *poller) *parkedSocket {
 func (l *parkedSocket) park(t *testing.T, p *poller) {
 	t.Helper()
 	d := l.line.Conn.(*descriptor)
-	if !d.park(p, l.hear) {
-		t.Fatal("not lodged")
+	if !d.park(p, l.handle) {
+		t.Fatal("not parked")
 	}
 	l.left = d.unparked
 }
 
-func (l *parkedSocket) hear(data []byte) (taken, stay bool) {
+func (l *parkedSocket) handle(data []byte) (taken, stay bool) {
 	if data[0] == '!' {
 		return false, false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.heard = append(l.mu.heard, string(data))
+	l.mu.handled = append(l.mu.handled, string(data))
 	if string(data) == lastWord {
 		close(l.last)
 	}
 	return true, data[0] != '.'
 }
 
-func (l *parkedSocket) heard() []string {
+func (l *parkedSocket) handled() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.mu.heard)
+	return slices.Clone(l.mu.handled)
 }
 
 // write sends bytes, and returns when they have arrived.
@@ -156,17 +156,17 @@ func TestPollerTakesStepsOnly(t *testing.T) {
 				}
 			}
 			p.round()
-			if got := l.heard(); !slices.Equal(got, c.heard) {
-				t.Errorf("heard %q, want %q", got, c.heard)
+			if got := l.handled(); !slices.Equal(got, c.heard) {
+				t.Errorf("received %q, want %q", got, c.heard)
 			}
 			if c.next == "" && c.err == nil {
 				if n := p.parkedCount(); n != 1 || len(l.left) != 0 {
-					t.Errorf("%d sockets are lodged, want this one", n)
+					t.Errorf("%d sockets are parked, want this one", n)
 				}
 				return
 			}
 			if <-l.left; p.parkedCount() != 0 {
-				t.Fatal("the socket is lodged still")
+				t.Fatal("the socket is still parked")
 			}
 			data, err := l.line.read()
 			var refused *wire.Error
@@ -211,8 +211,8 @@ func TestPollerParksAgain(t *testing.T) {
 			l.write(t, between)
 		}
 		p.round()
-		if got := l.heard(); len(got) != 2*turn+2 || got[2*turn] != step || got[2*turn+1] != fmt.Sprint("between", turn) {
-			t.Fatalf("heard %q", got)
+		if got := l.handled(); len(got) != 2*turn+2 || got[2*turn] != step || got[2*turn+1] != fmt.Sprint("between", turn) {
+			t.Fatalf("received %q", got)
 		}
 	}
 }
@@ -262,14 +262,14 @@ func TestPollerUnderway(t *testing.T) {
 		stop()
 		rounds.Wait()
 		if n := p.parkedCount(); n != (sockets+3)/4 {
-			t.Errorf("%d are lodged, want those who stay", n)
+			t.Errorf("%d are parked, want those who stay", n)
 		}
 		for i, l := range all {
 			if i%4 != 0 {
 				continue
 			}
-			if got := l.heard(); len(got) != words+1 {
-				t.Errorf("heard %q", got)
+			if got := l.handled(); len(got) != words+1 {
+				t.Errorf("received %q", got)
 			}
 			l.line.SetReadDeadline(time.Now()) //nolint:errcheck // as close does
 			<-l.left
@@ -307,8 +307,8 @@ func TestWriterWaitsWhileParked(t *testing.T) {
 	}()
 	l.write(t, said("a")) // others are read meanwhile, and so is this one
 	p.round()
-	if got := l.heard(); len(got) != 1 {
-		t.Errorf("heard %q", got)
+	if got := l.handled(); len(got) != 1 {
+		t.Errorf("received %q", got)
 	}
 	got := make([]byte, len(sent))
 	if _, err := io.ReadFull(l.there, got); err != nil || !bytes.Equal(got, sent) {

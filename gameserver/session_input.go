@@ -61,10 +61,10 @@ func (s *session) handle(data []byte) error {
 	if err != nil {
 		return err
 	}
-	return s.hear(msg)
+	return s.dispatch(msg)
 }
 
-func (s *session) hear(msg wire.FromClient) error {
+func (s *session) dispatch(msg wire.FromClient) error {
 	switch m := msg.(type) {
 	case wire.Move:
 		return s.move(m.Pose)

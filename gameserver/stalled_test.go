@@ -89,7 +89,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 		x, z := places[b.Player].X, places[b.Player].Z
 		p := h.g.interest.mu.actors[b.Player].place.Pose(grid.ChunkPos{})
 		if math.Abs(x-p.X) > far || math.Abs(z-p.Z) > far {
-			t.Fatalf("%s is told to be at %v, %v, and is at %v, %v", b.Name, x, z, p.X, p.Z)
+			t.Fatalf("%s is shown at %v, %v, and is at %v, %v", b.Name, x, z, p.X, p.Z)
 		}
 	}
 }
@@ -195,10 +195,10 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 			}
 		}
 		if blocks != edits {
-			t.Errorf("%d blocks were told, want %d", blocks, edits)
+			t.Errorf("%d blocks were sent, want %d", blocks, edits)
 		}
 		if most := (lateTicks + 3) * players; moves > most {
-			t.Errorf("%d moves were told, want at most %d", moves, most)
+			t.Errorf("%d moves were sent, want at most %d", moves, most)
 		}
 		for _, b := range mc.bodies {
 			if at[b.Player.String()] != b.Pose {

@@ -37,11 +37,11 @@ type subscription struct {
 	wake     chan struct{} // holds a token while there may be something to send
 	flushNow chan struct{} // holds a token while something to send must not be delayed: an edit, or a round's moves
 
-	// answered and post belong to receive: outboxes with answers to write, and the buffers to write them.
+	// answered and frameWriter belong to receive: outboxes with answers to write, and the buffers to write them.
 	answered    []*outbox
 	frameWriter frameWriter
 
-	// sending is held from taking a message out until it is sent, which keeps messages in order. It is locked before f.mu.
+	// sending is held from taking a message out until it is sent, which keeps messages in order. It is locked before sub.mu.
 	sending struct {
 		sync.Mutex
 		link promptLink // nil if there is none, or none that can send without blocking

@@ -209,7 +209,7 @@ func TestOneFrameATick(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := len(g.frameRequested); got != c.want {
-			t.Errorf("a frame of tick %d called for %d beats, want %d", c.tick, got, c.want)
+			t.Errorf("a frame of tick %d requested %d frames, want %d", c.tick, got, c.want)
 		}
 		if len(g.frameRequested) > 0 {
 			<-g.frameRequested
@@ -267,7 +267,7 @@ func TestLinkLossKeepsEditsAndPictures(t *testing.T) {
 			t.Fatal("acknowledged without a commit")
 		}
 		if len(ann.mu.notices) == 0 {
-			t.Error("nobody told the player that the land cannot be reached")
+			t.Error("no notice was sent that the land cannot be reached")
 		}
 		// Meanwhile another gateway's player builds, and bob turns to other chunks and back.
 		third := grid.Pos{X: 3, Y: 26, Z: 3}
@@ -285,7 +285,7 @@ func TestLinkLossKeepsEditsAndPictures(t *testing.T) {
 			}
 		}
 		if n := len(ann.mu.notices); n != 2 || !strings.Contains(ann.mu.notices[n-1], "again") {
-			t.Errorf("the player was told %q", ann.mu.notices)
+			t.Errorf("the player got %q", ann.mu.notices)
 		}
 		for _, c := range []*client{ann, bob} {
 			c.sees(r.lands, 1)
@@ -384,7 +384,7 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 		t.Errorf("the difference is %+v", d)
 	}
 	if n := has.heard[2]; len(n.entered) != 0 || len(n.left) != 1 || n.left[0].Name != "zoe" {
-		t.Errorf("zoe's leaving is told as %+v", n)
+		t.Errorf("zoe's leaving is sent as %+v", n)
 	}
 	sub.buildAndSend(mc, newBuilderBuffers())
 	if has.wholes != 2 || has.again != 1 || waits.wholes != 1 || waits.again != 0 {
@@ -403,7 +403,7 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	}})
 	sub.buildAndSend(mc, newBuilderBuffers())
 	if len(has.heard) != 3 || has.wholes != 2 {
-		t.Errorf("an unchanged state is told: %d news, %d chunks", len(has.heard), has.wholes)
+		t.Errorf("an unchanged state is sent: %d news, %d chunks", len(has.heard), has.wholes)
 	}
 }
 
@@ -441,7 +441,7 @@ func TestRefusalTellsWhatStandsThere(t *testing.T) {
 		sub.mu.pending = append(sub.mu.pending, intent{wire.Intent{Player: guestID("bob"), Seq: 5, Pos: place, Block: chunk.Brick}, got})
 		sub.mu.Unlock()
 		refusal := wire.EditResult{Player: guestID("bob"), Seq: 5, Refused: wire.RefusedUnavailable}
-		r.lands.tell(place.Chunk(), wire.FromRegion{Tick: 9, Results: []wire.EditResult{refusal, refusal}})
+		r.lands.sendFrame(place.Chunk(), wire.FromRegion{Tick: 9, Results: []wire.EditResult{refusal, refusal}})
 		pass(time.Second)
 		if len(got.results) != 1 || got.results[0].Block != chunk.Log {
 			t.Errorf("results %+v, want one that names the log", got.results)
@@ -482,7 +482,7 @@ func TestWatchFlapping(t *testing.T) {
 		for i := range 12 {
 			ann.send(wire.View{View: 1 + i%2}) // one chunk more than the view is kept: look from farther away
 			if i%3 == 2 {
-				ann.stroll()
+				ann.walkAround()
 			}
 			bob.put(grid.Pos{X: 3, Y: 25, Z: int32(3 + i%4)}, chunk.Brick+chunk.Block(i%2))
 			pass([]time.Duration{0, 10 * time.Millisecond, 4 * time.Second}[i%3])
@@ -519,12 +519,12 @@ func TestSubscriptionLingersAndCloses(t *testing.T) {
 		ann.conn.Close()
 		pass(subscriptionLinger - time.Second)
 		if r.lands.followed(origin) != 1 {
-			t.Error("the feed did not linger")
+			t.Error("the subscription did not linger")
 		}
 		bob := r.join("bob", 1)
 		pass(3 * subscriptionLinger)
 		if r.lands.followed(origin) != 1 {
-			t.Error("a feed that is needed again was closed")
+			t.Error("a subscription that is needed again was closed")
 		}
 		bob.conn.Close()
 		pass(2 * subscriptionLinger)
@@ -561,7 +561,7 @@ func TestChatWaitsForTheRegion(t *testing.T) {
 		r.lands.down(false)
 		pass(10 * time.Second)
 		if fmt.Sprint(bob.mu.said) != "[ann: hello?]" {
-			t.Errorf("bob heard %q", bob.mu.said)
+			t.Errorf("bob received %q", bob.mu.said)
 		}
 	})
 }
@@ -596,10 +596,10 @@ func TestHostileLeaderIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		ann := r.join("ann", 1)
-		r.lands.tell(grid.ChunkPos{}, wire.FromRegion{Tick: 1, Chunks: []wire.ChunkNews{
+		r.lands.sendFrame(grid.ChunkPos{}, wire.FromRegion{Tick: 1, Chunks: []wire.ChunkNews{
 			{Blocks: []wire.BlockAt{{At: height * 1024, Block: chunk.Brick}}},
 		}})
-		r.lands.tell(grid.ChunkPos{}, wire.FromRegion{Tick: 2, Chunks: []wire.ChunkNews{
+		r.lands.sendFrame(grid.ChunkPos{}, wire.FromRegion{Tick: 2, Chunks: []wire.ChunkNews{
 			{Blocks: []wire.BlockAt{{At: 5, Block: 60000}}},
 		}})
 		pass(10 * time.Second)
@@ -703,7 +703,7 @@ func play(t *testing.T, steps []step) {
 		case "walk":
 			c.goTo(float64(s.x), 25, .5)
 		case "stroll":
-			c.stroll()
+			c.walkAround()
 		case "look":
 			c.send(wire.View{View: 1 + s.block%2})
 		case "cut":
