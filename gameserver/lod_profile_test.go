@@ -88,7 +88,7 @@ func (ix *interestIndex) account(t testing.TB) {
 			}
 			for g, n := range bkt.uses[c] {
 				if used := bkt.used[c].has(lodTier(g)); used != (n > 0) {
-					t.Fatalf("chunk %v, cell %d, tier %d: used %v, by %d vantages", bkt.at, c, g, used, n)
+					t.Fatalf("chunk %v, cell %d, tier %d: used %v, by %d observers", bkt.at, c, g, used, n)
 				}
 			}
 		}

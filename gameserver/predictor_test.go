@@ -236,7 +236,7 @@ func TestRegionGetsPredictions(t *testing.T) {
 			t.Errorf("straight on: %d updates in 3 s", told)
 		}
 		if !there().Way.Goes() {
-			t.Error("sthe player is not predicted")
+			t.Error("she is not predicted")
 		}
 		pass(predictionSilence + frameLate + sendPause - region.TickEvery)
 		if b := there(); b.Pose.X != x || b.Way.Goes() {
