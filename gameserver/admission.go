@@ -52,11 +52,11 @@ const (
 	foundingSites                       = 1024 // addresses kept before idle ones are removed
 )
 
-// pace waits until the address may request another chunk that may have to be founded. All connections of the address share the
+// waitFounding waits until the address may request another chunk that may have to be founded. All connections of the address share the
 // limit.
 // Land that was asked for lately costs nothing: its region exists.
-func (g *Gateway) pace(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
-	if g.confirmed.Contains(grid.CellAt(pos, grid.FoundingLabel)) {
+func (g *Gateway) waitFounding(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
+	if g.confirmedLeaders.Contains(grid.CellAt(pos, grid.FoundingLabel)) {
 		return nil
 	}
 	site, counted := siteOf(remote)

@@ -59,6 +59,6 @@ func TestCalmFrameAllocatesNothing(t *testing.T) {
 		calm()
 	}
 	if n := testing.AllocsPerRun(100, calm); n > 0 {
-		t.Errorf("a beat allocates %v times", n)
+		t.Errorf("a frame allocates %v times", n)
 	}
 }

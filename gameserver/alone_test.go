@@ -35,7 +35,7 @@ func TestLonePlayerIsUpdatedSeldom(t *testing.T) {
 		}
 		pass(time.Second)
 		if told := walk(); told > 10 {
-			t.Errorf("alone: told %d times in 2 s", told)
+			t.Errorf("alone: %d updates in 2 s", told)
 		}
 		there := func() wire.Body { return r.lands.bodies(grid.ChunkPos{})[0] }
 		pass(3 * predictionSilence)
@@ -51,17 +51,17 @@ func TestLonePlayerIsUpdatedSeldom(t *testing.T) {
 		ann.send(wire.View{View: aloneView - 1})
 		pass(time.Second)
 		if told := walk(); told < 38 {
-			t.Errorf("with a short view: told %d times in 2 s", told)
+			t.Errorf("with a short view: %d updates in 2 s", told)
 		}
 		ann.send(wire.View{View: aloneView})
 		pass(time.Second)
 		if told := walk(); told > 10 {
-			t.Errorf("alone again: told %d times in 2 s", told)
+			t.Errorf("alone again: %d updates in 2 s", told)
 		}
 		r.join("bob", 1)
 		pass(time.Second)
 		if told := walk(); told < 38 {
-			t.Errorf("seen by bob: told %d times in 2 s", told)
+			t.Errorf("seen by bob: %d updates in 2 s", told)
 		}
 	})
 }

@@ -33,7 +33,7 @@ func BenchmarkFanOut(b *testing.B) {
 			}
 			mc.hasState, mc.land = true, ground().Chunk(grid.ChunkPos{})
 			for by := range mc.subscribers {
-				mc.subscribers[by] = current
+				mc.subscribers[by] = upToDate
 			}
 			if err := sub.apply(wire.FromRegion{Chunks: []wire.ChunkNews{{Enter: enter}}}); err != nil {
 				b.Fatal(err)

@@ -13,8 +13,8 @@ import (
 // Builders generate terrain and encode chunks outside the subscriptions: a chunk takes milliseconds, and must not delay the moves
 // of players.
 
-// usualBuilders is the number of builders.
-const usualBuilders = 2
+// defaultBuilders is the number of builders.
+const defaultBuilders = 2
 
 // attempts is how often a builder tries to encode a chunk that keeps changing before it blocks the subscription to do so.
 const attempts = 3
@@ -36,28 +36,28 @@ func (sub *subscription) queue(mc *mirrorChunk) {
 
 // build processes jobs until ctx ends.
 func (g *Gateway) build(ctx context.Context) {
-	with := newTools()
+	with := newBuilderBuffers()
 	for {
 		j, ok := g.jobs.next(ctx)
 		if !ok {
 			return
 		}
-		j.sub.settle(j.chunk, with)
+		j.sub.buildAndSend(j.chunk, with)
 	}
 }
 
-// tools are the buffers that a builder reuses from chunk to chunk, about a megabyte.
-type tools struct {
+// builderBuffers are buffers that a builder reuses from chunk to chunk, about a megabyte.
+type builderBuffers struct {
 	room   terrain.Room
 	packer *wire.Packer
 	plain  []byte // a chunk's encoding
 }
 
-func newTools() *tools { return &tools{packer: wire.NewPacker()} }
+func newBuilderBuffers() *builderBuffers { return &builderBuffers{packer: wire.NewPacker()} }
 
-// settle builds the land of a chunk and sends it to the subscribers that wait for it. Changes during that time (edits, a new
-// subscriber, a new link) are handled before it returns.
-func (sub *subscription) settle(mc *mirrorChunk, with *tools) {
+// buildAndSend builds the land of a chunk and sends it to the subscribers that wait for it. Changes during that time (edits, a
+// new subscriber, a new link) are handled before it returns.
+func (sub *subscription) buildAndSend(mc *mirrorChunk, with *builderBuffers) {
 	for attempt := 0; ; attempt++ {
 		sub.mu.Lock()
 		switch {
@@ -65,19 +65,19 @@ func (sub *subscription) settle(mc *mirrorChunk, with *tools) {
 			mc.queued = false
 			sub.mu.Unlock()
 			return
-		case !mc.laid():
+		case !mc.hasLand():
 			foreign := mc.foreign
 			sub.mu.Unlock()
-			base, missing := sub.lay(mc, foreign, with)
+			base, missing := sub.applyEdits(mc, foreign, with)
 			if missing && sub.g.Bases != nil && !sub.g.run(func(ctx context.Context) { sub.fetchBase(ctx, mc, base) }) {
 				return // the gateway is shutting down
 			}
 		case mc.latest.version == mc.version:
-			sub.serve(mc)
+			sub.sendToWaiting(mc)
 			sub.mu.Unlock()
 		case attempt >= attempts:
 			mc.latest = snapshot{version: mc.version, packed: with.pack(mc.loadLand())}
-			sub.serve(mc)
+			sub.sendToWaiting(mc)
 			sub.mu.Unlock()
 		default:
 			land, version := mc.loadLand().Clone(), mc.version
@@ -90,17 +90,17 @@ func (sub *subscription) settle(mc *mirrorChunk, with *tools) {
 	}
 }
 
-// lay applies the edits to the terrain: to foreign if it is not nil, otherwise to this node's own. If the edits were made on
-// other terrain, it sets missing and returns the hash of that terrain as base. Land without changes is what the generator made,
-// and is not even unpacked.
-func (sub *subscription) lay(mc *mirrorChunk, foreign *chunk.Chunk, with *tools) (base [32]byte, missing bool) {
+// applyEdits applies the edits to the terrain: to foreign if it is not nil, otherwise to this node's own. If the edits were made
+// on other terrain, it sets missing and returns the hash of that terrain as base. Land without changes is what the generator
+// made, and is not even unpacked.
+func (sub *subscription) applyEdits(mc *mirrorChunk, foreign *chunk.Chunk, with *builderBuffers) (base [32]byte, missing bool) {
 	var ground *chunk.Chunk
 	var hash [32]byte
 	if foreign != nil {
 		ground, hash = foreign.Clone(), foreign.Hash()
 	} else {
 		own, made := sub.g.terrain(mc.at, with)
-		if sub.layPristine(mc, own) {
+		if sub.usePristine(mc, own) {
 			return base, false
 		}
 		if ground, hash = made, own.hash; ground == nil {
@@ -109,7 +109,7 @@ func (sub *subscription) lay(mc *mirrorChunk, foreign *chunk.Chunk, with *tools)
 	}
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	if mc.laid() || !mc.hasState || mc.fetching {
+	if mc.hasLand() || !mc.hasState || mc.fetching {
 		return base, false
 	}
 	if len(mc.base) > 0 && !bytes.Equal(mc.base, hash[:]) {
@@ -119,19 +119,19 @@ func (sub *subscription) lay(mc *mirrorChunk, foreign *chunk.Chunk, with *tools)
 	mc.ground = hash
 	if mc.build(ground) {
 		for by, sees := range mc.subscribers {
-			if sees == current {
-				mc.subscribers[by] = outdated
+			if sees == upToDate {
+				mc.subscribers[by] = awaitsRefresh
 			}
 		}
 	}
 	return base, false
 }
 
-// layPristine uses the terrain as the land if there were no changes.
-func (sub *subscription) layPristine(mc *mirrorChunk, own shelved) bool {
+// usePristine uses the terrain as the land if there were no changes.
+func (sub *subscription) usePristine(mc *mirrorChunk, own cachedTerrain) bool {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	if !mc.hasState || mc.fetching || mc.laid() || mc.previousLand != nil || !mc.pristine() {
+	if !mc.hasState || mc.fetching || mc.hasLand() || mc.previousLand != nil || !mc.pristine() {
 		return false
 	}
 	mc.version++
@@ -140,55 +140,55 @@ func (sub *subscription) layPristine(mc *mirrorChunk, own shelved) bool {
 	return true
 }
 
-// shelved is a chunk's generated terrain.
-type shelved struct {
+// cachedTerrain is a chunk's generated terrain.
+type cachedTerrain struct {
 	packed []byte
 	hash   [32]byte
 }
 
-// shelfSize is the number of chunks whose generated terrain is kept packed, about 3 KB each.
-const shelfSize = 4096
+// terrainCacheSize is the number of chunks whose generated terrain is kept packed, about 3 KB each.
+const terrainCacheSize = 4096
 
 // terrain returns a chunk's generated terrain, packed, and also unpacked if it was generated by this call.
-func (g *Gateway) terrain(at grid.ChunkPos, with *tools) (own shelved, made *chunk.Chunk) {
-	if own, kept := g.shelf.Get(at); kept {
+func (g *Gateway) terrain(at grid.ChunkPos, with *builderBuffers) (own cachedTerrain, made *chunk.Chunk) {
+	if own, kept := g.terrainCache.Get(at); kept {
 		return own, nil
 	}
 	g.metrics.generated.Inc()
 	made = g.Terrain.ChunkIn(&with.room, at)
-	own = shelved{packed: with.pack(made), hash: chunk.HashOf(with.plain)}
-	g.shelf.Add(at, own)
+	own = cachedTerrain{packed: with.pack(made), hash: chunk.HashOf(with.plain)}
+	g.terrainCache.Add(at, own)
 	return own, made
 }
 
-// serve sends the chunk to all subscribers that wait for it. The subscription's lock is held, and the latest snapshot is of the
-// current version.
-func (sub *subscription) serve(mc *mirrorChunk) {
+// sendToWaiting sends the chunk to all subscribers that wait for it. The subscription's lock is held, and the latest snapshot is
+// of the current version.
+func (sub *subscription) sendToWaiting(mc *mirrorChunk) {
 	mc.tick = sub.mu.tick
 	for by, sees := range mc.subscribers {
 		switch {
-		case sees != nothing && sees != outdated:
+		case sees != awaitsChunk && sees != awaitsRefresh:
 		case !by.hasRoom(sub, mc):
-			mc.subscribers[by] = sees | held
+			mc.subscribers[by] = sees | deferredChunk
 		default:
-			mc.subscribers[by] = current
-			by.sendChunk(mc, sees == outdated)
+			mc.subscribers[by] = upToDate
+			by.sendChunk(mc, sees == awaitsRefresh)
 		}
 	}
 }
 
-// serveAgain sends a subscriber the chunk for which its queue had no room.
-func (sub *subscription) serveAgain(mc *mirrorChunk, by subscriber) {
+// retryChunk sends a subscriber the chunk for which its queue had no room.
+func (sub *subscription) retryChunk(mc *mirrorChunk, by subscriber) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	if sees, watches := mc.subscribers[by]; watches && sees&held != 0 && sub.mu.chunks[mc.at] == mc {
-		mc.subscribers[by] = sees &^ held
+	if sees, watches := mc.subscribers[by]; watches && sees&deferredChunk != 0 && sub.mu.chunks[mc.at] == mc {
+		mc.subscribers[by] = sees &^ deferredChunk
 		sub.queue(mc)
 	}
 }
 
 // pack returns the bytes that sessions get, and leaves the chunk's encoding in plain.
-func (t *tools) pack(land *chunk.Chunk) []byte {
+func (t *builderBuffers) pack(land *chunk.Chunk) []byte {
 	var err error
 	if t.plain, err = land.AppendBinary(t.plain[:0]); err != nil {
 		panic(err) // a chunk in memory can always be encoded

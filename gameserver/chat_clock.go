@@ -22,8 +22,8 @@ const (
 	maxSeenEvents = 64
 )
 
-// chatClock is a player's clock: their events are numbered, and carry what they had seen before. Events shown to the player are only
-// recorded until they send one, since most players only read. Its session's reader owns it, except for what the lock guards.
+// chatClock is a player's clock: their events are numbered, and carry what they had seen before. Events shown to the player are
+// only recorded until they send one, since most players only read. Its session's reader owns it, except for what the lock guards.
 type chatClock struct {
 	self        vclock.ID
 	owner       *vclock.Owner
@@ -45,8 +45,8 @@ type seenEvent struct {
 // the network up to publishEvery before.
 const recordSlack = 1024
 
-// eventsBefore returns a number above those of all earlier events of a player, from their record: counting starts there. It is the
-// milliseconds since 1970, since no player sends so many events as to reach them, as with edits (docs/adr/0006); but if the
+// eventsBefore returns a number above those of all earlier events of a player, from their record: counting starts there. It is
+// the milliseconds since 1970, since no player sends so many events as to reach them, as with edits (docs/adr/0006); but if the
 // previous gateway's clock was ahead of this one's, it is what that gateway has saved.
 func (g *Gateway) eventsBefore(record wire.PlayerRecord) uint64 {
 	now, counted := uint64(g.wall().UnixMilli()), record.Counted()
@@ -107,8 +107,8 @@ func (clock *chatClock) nextStamp(now time.Duration, sees func(vclock.ID) bool) 
 	return clock.owner.Act()
 }
 
-// reserveNumber reserves a number for an event of the player. It reports false when the player has moved to another gateway, which might
-// assign the same number.
+// reserveNumber reserves a number for an event of the player. It reports false when the player has moved to another gateway,
+// which might assign the same number.
 func (s *session) reserveNumber() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,24 +119,24 @@ func (s *session) reserveNumber() bool {
 	return true
 }
 
-// sendEvent sends an event of the player to everybody who sees them, after all that was shown to them. It reports false if that is
-// not possible now.
+// sendEvent sends an event of the player to everybody who sees them, after all that was shown to them. It reports false if that
+// is not possible now.
 func (s *session) sendEvent(text string, interaction *wire.Deed) bool {
 	if !s.reserveNumber() {
 		return false
 	}
-	stamp, err := s.clock.nextStamp(s.g.now(), s.sees).Append(nil)
+	stamp, err := s.clock.nextStamp(s.g.now(), s.hasInView).Append(nil)
 	if err != nil {
 		panic(err) // no Owner's clock is too large
 	}
 	return s.bodySub.sendChat(wire.Utterance{
-		Player: s.body.Player, Name: s.body.Name, Chunk: world.ChunkOf(s.where()), Text: text, Wall: s.g.wall().UnixMilli(), Stamp: stamp,
+		Player: s.body.Player, Name: s.body.Name, Chunk: world.ChunkOf(s.currentPose()), Text: text, Wall: s.g.wall().UnixMilli(), Stamp: stamp,
 		Deed: interaction,
 	})
 }
 
-// sees reports whether the player is in a chunk that the session has in view.
-func (s *session) sees(id vclock.ID) bool {
+// hasInView reports whether the player is in a chunk that the session has in view.
+func (s *session) hasInView(id vclock.ID) bool {
 	at, there := s.g.interest.chunkOf(playerOf(id))
 	return there && s.subs[at] != nil
 }

@@ -67,7 +67,7 @@ func (t *chatSequencer) enqueue(sub *subscription, events []wire.Utterance) {
 	wakeUp(t.wake)
 }
 
-func (t *chatSequencer) take() []chatEvent {
+func (t *chatSequencer) takeArrived() []chatEvent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	arrived := t.mu.arrived
@@ -86,7 +86,7 @@ func (t *chatSequencer) run(ctx context.Context) {
 		case <-t.wake:
 		case <-timer.C:
 		}
-		for _, e := range t.take() {
+		for _, e := range t.takeArrived() {
 			t.offer(e)
 		}
 		t.show(t.line.Step(t.g.now()))
@@ -100,7 +100,7 @@ func (t *chatSequencer) run(ctx context.Context) {
 // offer offers one event to the line. It waits only for players in view of a session here: events of others are not shown.
 func (t *chatSequencer) offer(e chatEvent) {
 	stamp, counted := e.utterance.Clock()
-	if !counted || t.g.heedless {
+	if !counted || t.g.unorderedChat {
 		t.publish(e, stamp, unordered)
 		return
 	}
@@ -164,8 +164,8 @@ const departedTicks = 2 * uint64(chatWait/region.TickEvery)
 // departed is a player who has gone out of sight: the number of their last event when they came, and the tick when they went.
 type departed struct{ met, tick uint64 }
 
-// awaitedAuthors returns those players of a clock who are in view here, each with the number of their last event when they came into
-// sight.
+// awaitedAuthors returns those players of a clock who are in view here, each with the number of their last event when they came
+// into sight.
 func (ix *interestIndex) awaitedAuthors(c vclock.Clock) map[vclock.ID]uint64 {
 	seen := make(map[vclock.ID]uint64)
 	ix.mu.Lock()
@@ -204,7 +204,8 @@ func (ix *interestIndex) dropDeparted() {
 	}
 }
 
-// subtractArriving subtracts events that arrive together with their entering authors from the authors' counts: these are to be waited for.
+// subtractArriving subtracts events that arrive together with their entering authors from the authors' counts: these are to be
+// waited for.
 func subtractArriving(came []wire.Body, events []wire.Utterance) {
 	for i := range events {
 		for j := range came {

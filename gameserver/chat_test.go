@@ -81,7 +81,7 @@ func (v *cluster) gossip(rng *rand.Rand, lines int, utter func(i, n int) string)
 			v.people[i].goTo(at[0], 25, at[1])
 		}
 		past := make(map[string]bool)
-		for _, before := range append(v.people[i].heard(), own[i]...) {
+		for _, before := range append(v.people[i].chatShown(), own[i]...) {
 			past[before] = true
 			for further := range follows[before] {
 				past[further] = true
@@ -106,7 +106,7 @@ func (v *cluster) chat(i, n int) string {
 func (v *cluster) answerer(rng *rand.Rand, spoke []time.Time, line string) int {
 	for {
 		for _, i := range rng.Perm(len(v.people)) {
-			if time.Since(spoke[i]) > 1100*time.Millisecond && (line == "" || slices.Contains(v.people[i].heard(), line)) {
+			if time.Since(spoke[i]) > 1100*time.Millisecond && (line == "" || slices.Contains(v.people[i].chatShown(), line)) {
 				return i
 			}
 		}
@@ -114,8 +114,8 @@ func (v *cluster) answerer(rng *rand.Rand, spoke []time.Time, line string) int {
 	}
 }
 
-// heard returns the chat that the client was shown.
-func (c *client) heard() (said []string) {
+// chatShown returns the chat that the client was shown.
+func (c *client) chatShown() (said []string) {
 	c.look(func() { said = slices.Clone(c.mu.said) })
 	return said
 }
@@ -124,7 +124,7 @@ func (c *client) heard() (said []string) {
 // wrong order. Everybody must have got every line once.
 func (v *cluster) check(follows map[string]map[string]bool) (pairs, wrong int) {
 	for i, c := range v.people {
-		said := c.heard()
+		said := c.chatShown()
 		if len(said) != len(follows) {
 			v.t.Errorf("%s was shown %d lines of %d", v.names[i], len(said), len(follows))
 		}
@@ -260,7 +260,7 @@ func TestChatClock(t *testing.T) {
 		t.Errorf("the first line has number %d", question.Own())
 	}
 	if early := bob.nextStamp(0, everybody); early.Clock.Len() != 1 {
-		t.Errorf("bob has heard nobody, and knows %v", early)
+		t.Errorf("bob has seen no event, and his clock has %v", early)
 	}
 	bob.noteSeen(question, time.Second)
 	bob.noteSeen(bob.owner.Act(), time.Second) // the player's own

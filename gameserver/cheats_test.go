@@ -101,13 +101,13 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 	var eyes corrected
 	var desk writeBuffers
 	for i := range moves {
-		before := s.where()
+		before := s.currentPose()
 		move := c.next(before)
 		eyes.reason = ""
 		if err := s.move(move.pose); err != nil {
 			t.Fatal(err)
 		}
-		if s.where() != before {
+		if s.currentPose() != before {
 			t.Fatalf("move %d from %+v to %+v was allowed", i, before, move.pose)
 		}
 		if err := desk.clear(s.out, &eyes); err != nil {

@@ -183,8 +183,8 @@ func (c *socketConn) close() error     { return c.ws.Close(websocket.StatusNorma
 func (c *socketConn) cut()             { c.cancel() }
 func (c *socketConn) remote() net.Addr { return c.addr }
 
-// gone reports whether an error only means that the client or this gateway has ended the connection.
-func gone(err error) bool {
+// isClosed reports whether an error only means that the client or this gateway has ended the connection.
+func isClosed(err error) bool {
 	for _, end := range []error{
 		io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, os.ErrDeadlineExceeded,
 		syscall.ECONNRESET, syscall.EPIPE, context.Canceled, errEnded,

@@ -192,7 +192,7 @@ func (h *crowdScene) addSession(i int) *session {
 	s.place(h.crowd.bodies[i].Pose)
 	h.f.watch(grid.ChunkPos{}, s)
 	mc := h.f.mu.chunks[grid.ChunkPos{}]
-	mc.hasState, mc.subscribers[s] = true, current
+	mc.hasState, mc.subscribers[s] = true, upToDate
 	return s
 }
 
@@ -278,7 +278,7 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 					for _, b := range h.crowd.bodies {
 						p, known := places[b.Player]
 						if !known {
-							t.Fatalf("session %d does not know %s", i, b.Name)
+							t.Fatalf("session %d does not show %s", i, b.Name)
 						}
 						a := h.g.interest.mu.actors[b.Player]
 						truth := a.place.Pose(grid.ChunkPos{})

@@ -23,10 +23,11 @@
 // generate terrain and encode chunks; those of the player store, of which one saves players and some publish them; the clock of
 // original clients; during shutdown the drain, with one goroutine for each session that it hands off.
 //
-// Locks, in the order in which they may be taken: Gateway.mu, then legacyConn.mu, then subscription.mu, then interestIndex.mu or p2pDriver.mu, then one
-// of the leaves session.mu, party.mu, chatClock.mu, chatSequencer.mu, peerQueue.mu, outbox.mu, outstanding.mu, handoffTargets.mu, jobs.mu and playerStore.mu.
-// None is held while a goroutine waits, except subscription.sending, which is locked before subscription.mu: the sender holds it while the link
-// takes a message, and others only try to lock it.
+// Locks, in the order in which they may be taken: Gateway.mu, then legacyConn.mu, then subscription.mu, then interestIndex.mu or
+// p2pDriver.mu, then one of the leaves session.mu, party.mu, chatClock.mu, chatSequencer.mu, peerQueue.mu, outbox.mu,
+// pendingEdits.mu, handoffTargets.mu, jobs.mu and playerStore.mu. None is held while a goroutine waits, except
+// subscription.sending, which is locked before subscription.mu: the sender holds it while the link takes a message, and others
+// only try to lock it.
 //
 // Only cmd imports this package.
 package gameserver

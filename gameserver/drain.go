@@ -15,8 +15,8 @@ import (
 // each player is saved and redirected to another node. Only sessions that do not follow are cut.
 
 const (
-	// drainTime bounds a whole drain. With publishLast, closeTimeout and the time that regions take, it stays below what cmd grants
-	// all parts together.
+	// drainTime bounds a whole drain. With publishLast, closeTimeout and the time that regions take, it stays below what cmd
+	// grants all parts together.
 	drainTime = 12 * time.Second
 	// settleTime bounds the wait for the answers to a player's edits before the player is redirected; the client sends unanswered
 	// ones again at its new node.
@@ -165,7 +165,7 @@ func (s *session) redirect(ctx context.Context, homes []wire.Home) (outcome stri
 		s.g.players.saveAndPublish(saving, last)
 		cancel()
 	}
-	s.wait(ctx, s.edits.hold(), settleTime)
+	s.wait(ctx, s.edits.close(), settleTime)
 	if s.ended() {
 		return ""
 	}
@@ -203,8 +203,8 @@ func (s *session) ended() bool {
 	}
 }
 
-// detach stops the player where they are: from now on this gateway neither moves nor saves them, and sends nothing on their behalf.
-// It returns their place, unless they have none yet.
+// detach stops the player where they are: from now on this gateway neither moves nor saves them, and sends nothing on their
+// behalf. It returns their place, unless they have none yet.
 func (s *session) detach() (last presence, here bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,8 +217,8 @@ type redirectError struct{ message wire.Reconnect }
 
 func (e *redirectError) Error() string { return errDraining.Error() }
 
-// sendAway returns the answer to a join during shutdown.
-func (g *Gateway) sendAway(ctx context.Context) error {
+// refuseJoin returns the answer to a join during shutdown.
+func (g *Gateway) refuseJoin(ctx context.Context) error {
 	select {
 	case <-g.shutdown.asked:
 	case <-ctx.Done():

@@ -151,13 +151,13 @@ func TestDrainSavesFirst(t *testing.T) {
 		r.stopping()
 		pass(time.Second)
 		if ann.look(func() {}); ann.mu.reconnect != nil {
-			t.Fatal("told where to go before the network has the record")
+			t.Fatal("redirected before the network has the record")
 		}
 		close(gate)
 		ann.sentTo()
 		known, err := r.network.Player(t.Context(), guestID("ann"))
 		if err != nil || known.Pose.X != 3.5 || known.Pose.Z != 4.5 {
-			t.Fatalf("the network knows %+v, %v", known, err)
+			t.Fatalf("the network has %+v, %v", known, err)
 		}
 		// The player has moved on: another gateway saves them, and the old connection still sends.
 		newer := known
@@ -172,7 +172,7 @@ func TestDrainSavesFirst(t *testing.T) {
 		r.stop()
 		synctest.Wait() // she reads to the end
 		if known, err := r.network.Player(t.Context(), guestID("ann")); err != nil || known != newer {
-			t.Errorf("in the end the network knows %+v, %v", known, err)
+			t.Errorf("in the end the network has %+v, %v", known, err)
 		}
 		if row, saved := r.disk.saved(guestID("ann")); !saved || row.Seq >= newer.Seq {
 			t.Errorf("this node's disk has %+v (%v)", row, saved)
@@ -347,7 +347,7 @@ func TestDrainAlone(t *testing.T) {
 		ann := r.join("ann", 1)
 		r.stopping()
 		if told := ann.sentTo(); told.Homes == nil || len(told.Homes) != 0 || told.Reason != reasonAlone {
-			t.Errorf("told %+v", told)
+			t.Errorf("got %+v", told)
 		}
 		start := time.Now()
 		r.stop() // ann stays

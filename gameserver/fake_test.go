@@ -216,11 +216,11 @@ func (l *lands) commit(e wire.Intent) {
 	defer l.mu.Unlock()
 	r := l.at(e.Pos.Chunk())
 	r.apply([]wire.Intent{e}, nil)
-	r.tell()
+	r.endTick()
 }
 
-// tell sends a message made by the test to all links of a region.
-func (l *lands) tell(pos grid.ChunkPos, frame wire.FromRegion) {
+// sendFrame sends a message made by the test to all links of a region.
+func (l *lands) sendFrame(pos grid.ChunkPos, frame wire.FromRegion) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.at(pos).links {
@@ -253,8 +253,8 @@ func (r *testRegion) apply(edits []wire.Intent, from *testLink) {
 	}
 }
 
-// tell ends a tick.
-func (r *testRegion) tell() {
+// endTick ends a tick.
+func (r *testRegion) endTick() {
 	r.tick++
 	news := r.crowd.Take()
 	for c := range r.links {
@@ -363,7 +363,7 @@ func (c *testLink) Send(msg wire.ToRegion) error {
 		}
 		r.crowd.Say(u)
 	}
-	r.tell()
+	r.endTick()
 	return nil
 }
 

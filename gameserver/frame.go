@@ -35,7 +35,7 @@ const costTicks = 60
 // runFrameLoop runs the frame loop until ctx ends.
 func (g *Gateway) runFrameLoop(ctx context.Context) {
 	late, early := frameLate, frameEarly
-	if g.p2p.on() { // which requests one frame per round
+	if g.p2p.enabled() { // which requests one frame per round
 		late, early = p2pLate, 0
 	}
 	timer := time.NewTimer(late)
@@ -61,7 +61,7 @@ func (g *Gateway) runFrameLoop(ctx context.Context) {
 		}
 		last = time.Now()
 		timer.Reset(late)
-		if !g.runFrame(ticks) && !g.p2p.on() {
+		if !g.runFrame(ticks) && !g.p2p.enabled() {
 			timer.Reset(frameIdle)
 		}
 		g.metrics.frameSeconds.Observe(time.Since(last).Seconds())
@@ -84,17 +84,17 @@ func (c *tickClock) count(since time.Duration) (ticks uint64, wait time.Duration
 	return ticks, 0
 }
 
-// requestFrame requests a frame now: the subscription has received the first update of a tick. Under an overlay other than relay this is
-// left to p2p, which requests frames when packets arrive.
+// requestFrame requests a frame now: the subscription has received the first update of a tick. Under an overlay other than relay
+// this is left to p2p, which requests frames when packets arrive.
 func (g *Gateway) requestFrame(sub *subscription) {
-	if !g.p2p.on() && g.frameLeader.Load() == sub {
+	if !g.p2p.enabled() && g.frameLeader.Load() == sub {
 		wakeUp(g.frameRequested)
 	}
 }
 
 // wakeFrameLoop requests a frame because a client has connected: frames are rare while there is none.
 func (g *Gateway) wakeFrameLoop() {
-	if !g.p2p.on() {
+	if !g.p2p.enabled() {
 		wakeUp(g.frameRequested)
 	}
 }
@@ -147,8 +147,8 @@ func (g *Gateway) republish(lost []player.ID) {
 	}
 }
 
-// buildFrames updates the index, the given number of ticks after the previous frame, and queues a frame for each of these sessions. It
-// returns the number of sessions that could not take one.
+// buildFrames updates the index, the given number of ticks after the previous frame, and queues a frame for each of these
+// sessions. It returns the number of sessions that could not take one.
 func (ix *interestIndex) buildFrames(ticks uint64, sessions []*session) (skipped int) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -210,7 +210,7 @@ func (ix *interestIndex) buildFrame(sess *session) (skipped bool) {
 	if sess.removed {
 		return false
 	}
-	pose, view := sess.where(), int(sess.view.Load())
+	pose, view := sess.currentPose(), int(sess.view.Load())
 	old := sess.observer
 	next := old
 	if old == nil || !old.point.holds(pose, view) {

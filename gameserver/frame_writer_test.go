@@ -49,7 +49,7 @@ func straight(t testing.TB) (o *outbox, there *net.TCPConn) {
 	}
 	var writer sync.WaitGroup
 	writer.Go(func() {
-		defer o.settle()
+		defer o.markClosed()
 		if err := o.drain(line); !errors.Is(err, errEnded) {
 			t.Error(err)
 		}
@@ -105,7 +105,7 @@ func TestFrameLoopWritesToSocket(t *testing.T) {
 		}
 	}
 	if p.messages < 10 { // the writer has those while it is awake for a message
-		t.Errorf("the beat wrote %d of 100 frames itself", p.messages)
+		t.Errorf("the frame loop wrote %d of 100 frames itself", p.messages)
 	}
 	if o.mu.bytes != 0 {
 		t.Errorf("%d bytes are on the account when all is written", o.mu.bytes)
@@ -196,7 +196,7 @@ func TestFullSocketTearsNoFrame(t *testing.T) {
 		t.Fatal("the socket took everything: it was never full")
 	}
 	if longest > time.Second {
-		t.Errorf("the beat waited %v for the client", longest)
+		t.Errorf("the frame loop waited %v for the client", longest)
 	}
 	o.end(wire.Notice{Text: "bye"})
 	last, in := uint64(0), bufio.NewReader(there)
@@ -237,7 +237,7 @@ func TestTicksFollowTheClock(t *testing.T) {
 	} {
 		ticks, wait := c.count(b.at * time.Millisecond)
 		if total += ticks; ticks != b.ticks || wait != b.wait*time.Millisecond {
-			t.Errorf("beat %d, at %d ms: %d ticks, wait %v; want %d and %d ms", i, b.at, ticks, wait, b.ticks, b.wait)
+			t.Errorf("frame %d, at %d ms: %d ticks, wait %v; want %d and %d ms", i, b.at, ticks, wait, b.ticks, b.wait)
 		}
 	}
 	if total != c.ticks || total < 20 || total > 21 {

@@ -50,7 +50,7 @@ func (g *Gateway) serveGame(ctx context.Context, l net.Listener) error {
 		pause = acceptPause
 		crew.Go(func() {
 			defer hangUp(c)
-			if err := g.serveConnection(ctx, c); err != nil && !gone(err) {
+			if err := g.serveConnection(ctx, c); err != nil && !isClosed(err) {
 				g.metrics.refused.Inc()
 				g.Logger.Debug("game connection refused or ended", "remote", c.RemoteAddr().String(), "error", err)
 			}
@@ -85,7 +85,7 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			err = &wire.Error{Code: wire.FailTimeout, Message: fmt.Sprintf("no handshake arrived within %v", wire.HandshakeTimeout)}
 		}
-		if gone(err) {
+		if isClosed(err) {
 			return nil
 		}
 		if last := failureOf(err); h.Purpose == wire.PurposeJoin && last != nil {
@@ -168,14 +168,14 @@ func (g *Gateway) resetLegacy(sub *subscription) {
 
 // generate ensures that the chunk's region exists (§3.1.3).
 func (g *Gateway) generate(ctx context.Context, c net.Conn, h wire.Handshake) (wire.Region, error) {
-	if err := g.pace(ctx, c.RemoteAddr(), h.Chunk); err != nil {
+	if err := g.waitFounding(ctx, c.RemoteAddr(), h.Chunk); err != nil {
 		return wire.Region{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, generateTimeout)
 	defer cancel()
 	info, err := g.Regions.Locate(ctx, h.Chunk)
 	if err == nil {
-		g.confirmed.ContainsOrAdd(grid.CellAt(h.Chunk, grid.FoundingLabel), -confirmedFor) // it exists; its leader is not asked
+		g.confirmedLeaders.ContainsOrAdd(grid.CellAt(h.Chunk, grid.FoundingLabel), -confirmedFor) // it exists; its leader is not asked
 	}
 	return info, err
 }

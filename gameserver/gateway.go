@@ -76,8 +76,8 @@ type Options struct {
 	Storage Storage
 	Client  fs.FS // the browser client's files
 	MaxView int   // the largest view distance granted, in chunks; at most wire.MaxView
-	// MotionBudget is the number of bytes a second that the motion of avatars may take in one session; 0 means usualBudget. In a
-	// larger crowd, avatars farther away are sent less exactly.
+	// MotionBudget is the number of bytes a second that the motion of avatars may take in one session; 0 means defaultBudget. In
+	// a larger crowd, avatars farther away are sent less exactly.
 	MotionBudget int
 	Guests       bool // whether players without a key may join
 	PerAddress   int  // players that one IP address (of IPv6, one /64) may have here; loopback is not counted
@@ -92,45 +92,45 @@ type Options struct {
 	Overlay string
 	Streams Streams
 
-	builders int           // in tests: how many build chunks at once; one builds them in strict order
-	ahead    time.Duration // in tests: offset of this node's wall clock
-	heedless bool          // in tests: chat is shown as it arrives
-	actedFor time.Duration // in tests: replaces actedFor
+	builders      int           // in tests: how many build chunks at once; one builds them in strict order
+	clockOffset   time.Duration // in tests: offset of this node's wall clock
+	unorderedChat bool          // in tests: chat is shown as it arrives
+	actedFor      time.Duration // in tests: replaces actedFor
 }
 
 // wall returns the node's wall clock, which need not be right.
-func (o *Options) wall() time.Time { return time.Now().Add(o.ahead) }
+func (o *Options) wall() time.Time { return time.Now().Add(o.clockOffset) }
 
-// usualBudget is what a crowd of 1,500 in one chunk takes in each session at a precision of a quarter block.
-const usualBudget = 19_200
+// defaultBudget is what a crowd of 1,500 in one chunk takes in each session at a precision of a quarter block.
+const defaultBudget = 19_200
 
 // Gateway holds the sessions of one daemon. Create it with New; it serves while Run runs.
 type Gateway struct {
 	Options
-	rules          player.Rules
-	start          time.Time // the origin of all Motions' times
-	metrics        *metrics
-	jobs           *jobs
-	chat           *chatSequencer
-	p2p            *p2pDriver
-	players        *playerStore
-	poller         *poller
-	seq            atomic.Uint64 // of the newest edit of an original client
-	watchOrder     atomic.Uint64 // order of the chunk that was watched last
-	interest       *interestIndex
-	shelf          *lru.Cache[grid.ChunkPos, shelved]   // generated terrain, packed
-	doubted        atomic.Int64                         // confirmations before this time, by the gateway's clock in ns, do not count
-	confirmed      *lru.Cache[grid.Cell, time.Duration] // when a region's leader last confirmed its leadership
-	frameLeader    atomic.Pointer[subscription]         // of the region that the frame loop follows; nil for none
-	legacyCame     chan struct{}                        // holds a token when an original client has connected
-	frameRequested chan struct{}                        // holds a token while a frame is requested
-	frameSessions  []*session                           // the frame loop's; reused
-	frameSubs      []*subscription                      // likewise
-	frameCrowds    map[*subscription]int                // likewise
-	frameWriter    frameWriter                          // the frame loop's
-	spawn          chan func(context.Context)
-	stop           chan struct{} // closed when Run begins to shut down
-	shutdown       shutdown
+	rules            player.Rules
+	start            time.Time // the origin of all Motions' times
+	metrics          *metrics
+	jobs             *jobs
+	chat             *chatSequencer
+	p2p              *p2pDriver
+	players          *playerStore
+	poller           *poller
+	legacySeq        atomic.Uint64 // of the newest edit of an original client
+	watchOrder       atomic.Uint64 // order of the chunk that was watched last
+	interest         *interestIndex
+	terrainCache     *lru.Cache[grid.ChunkPos, cachedTerrain] // generated terrain, packed
+	doubted          atomic.Int64                             // confirmations before this time, by the gateway's clock in ns, do not count
+	confirmedLeaders *lru.Cache[grid.Cell, time.Duration]     // when a region's leader last confirmed its leadership
+	frameLeader      atomic.Pointer[subscription]             // of the region that the frame loop follows; nil for none
+	legacyCame       chan struct{}                            // holds a token when an original client has connected
+	frameRequested   chan struct{}                            // holds a token while a frame is requested
+	frameSessions    []*session                               // the frame loop's; reused
+	frameSubs        []*subscription                          // likewise
+	frameCrowds      map[*subscription]int                    // likewise
+	frameWriter      frameWriter                              // the frame loop's
+	spawn            chan func(context.Context)
+	stop             chan struct{} // closed when Run begins to shut down
+	shutdown         shutdown
 
 	mu struct {
 		sync.Mutex
@@ -152,7 +152,7 @@ func New(o Options) *Gateway {
 		start:          time.Now(),
 		metrics:        newMetrics(o.Registerer),
 		jobs:           newJobs(),
-		interest:       newInterestIndex(cmp.Or(o.MotionBudget, usualBudget)),
+		interest:       newInterestIndex(cmp.Or(o.MotionBudget, defaultBudget)),
 		frameRequested: make(chan struct{}, 1),
 		frameCrowds:    make(map[*subscription]int),
 		legacyCame:     make(chan struct{}, 1),
@@ -160,18 +160,18 @@ func New(o Options) *Gateway {
 		stop:           make(chan struct{}),
 		shutdown:       newShutdown(),
 	}
-	shelf, err := lru.New[grid.ChunkPos, shelved](shelfSize)
+	shelf, err := lru.New[grid.ChunkPos, cachedTerrain](terrainCacheSize)
 	if err != nil {
 		panic(err) // the size is positive
 	}
-	g.shelf = shelf
-	if g.confirmed, err = lru.New[grid.Cell, time.Duration](shelfSize); err != nil {
+	g.terrainCache = shelf
+	if g.confirmedLeaders, err = lru.New[grid.Cell, time.Duration](terrainCacheSize); err != nil {
 		panic(err) // likewise
 	}
 	g.players = newPlayerStore(o)
 	g.chat = newChatSequencer(g)
 	g.p2p = newP2PDriver(g, o.Overlay)
-	g.poller = newPoller(g.Logger, g.p2p.on())
+	g.poller = newPoller(g.Logger, g.p2p.enabled())
 	g.mu.subs = make(map[grid.Cell]*subscription)
 	g.mu.sessions = make(map[player.ID]*session)
 	g.mu.legacyConns = make(map[*legacyConn]struct{})
@@ -200,7 +200,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	defer crew.Wait()
 	defer stopInner()
 	defer stopFront()
-	for range cmp.Or(g.builders, usualBuilders) {
+	for range cmp.Or(g.builders, defaultBuilders) {
 		crew.Go(func() { g.build(inner) })
 	}
 	crew.Go(func() { g.players.run(inner, g.poses) })
@@ -282,9 +282,9 @@ func (g *Gateway) enter(body wire.Body, owner subscriber) *subscription {
 // nextSeq numbers the edits of original clients, whose protocol does not.
 func (g *Gateway) nextSeq() uint64 {
 	for {
-		last := g.seq.Load()
+		last := g.legacySeq.Load()
 		next := max(last+1, firstSeq(time.Now()))
-		if g.seq.CompareAndSwap(last, next) {
+		if g.legacySeq.CompareAndSwap(last, next) {
 			return next
 		}
 	}
@@ -313,7 +313,7 @@ func (g *Gateway) Online() []Player {
 		if !s.joined() {
 			continue
 		}
-		all = append(all, Player{ID: s.body.Player.String(), Name: s.body.Name, Guest: s.body.Guest, Pose: s.where()})
+		all = append(all, Player{ID: s.body.Player.String(), Name: s.body.Name, Guest: s.body.Guest, Pose: s.currentPose()})
 	}
 	return all
 }

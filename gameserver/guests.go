@@ -36,7 +36,7 @@ func (g *Gateway) present(id player.ID) (pose wire.Pose, here bool) {
 	g.mu.Unlock()
 	switch {
 	case s != nil && s.placed():
-		return s.where(), true
+		return s.currentPose(), true
 	case who != nil:
 		return who.place()
 	}

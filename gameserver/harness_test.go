@@ -27,8 +27,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// harness is a running gateway, over regions and stores that the test controls. It lives in a synctest bubble: time passes only when
-// all goroutines wait.
+// harness is a running gateway, over regions and stores that the test controls. It lives in a synctest bubble: time passes only
+// when all goroutines wait.
 type harness struct {
 	t        *testing.T
 	g        *Gateway
@@ -226,7 +226,7 @@ func (c *client) listenCBOR() {
 			c.t.Errorf("message from server: %v in %.100x", err, buf)
 			return
 		}
-		c.look(func() { c.hear(m) })
+		c.look(func() { c.handle(m) })
 	}
 }
 
@@ -262,7 +262,7 @@ func (c *client) listen() {
 			c.t.Errorf("message from server: %v in %.100q", err, line)
 			return
 		}
-		c.look(func() { c.hear(m) })
+		c.look(func() { c.handle(m) })
 	}
 }
 
@@ -273,7 +273,7 @@ func (c *client) look(f func()) {
 	f()
 }
 
-func (c *client) hear(m wire.FromServer) {
+func (c *client) handle(m wire.FromServer) {
 	switch m := m.(type) {
 	case wire.Welcome:
 		c.mu.welcome = m
@@ -373,8 +373,8 @@ func (c *client) answer(seq uint64) wire.Ack {
 
 func (c *client) goTo(x, y, z float64) { c.send(wire.Move{Pose: wire.Pose{X: x, Y: y, Z: z}}) }
 
-// stroll moves the player three chunks away and back, at full speed.
-func (c *client) stroll() {
+// walkAround moves the player three chunks away and back, at full speed.
+func (c *client) walkAround() {
 	for _, x := range []float64{19.5, 38.5, 57.5, 76.5, 95.5, 76.5, 57.5, 38.5, 19.5, .5} {
 		c.goTo(x, 25, .5)
 		pass(time.Second)

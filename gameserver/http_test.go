@@ -112,9 +112,9 @@ func TestSocketSession(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, events, err := ws.Read(ctx)
-			if err != nil || !strings.Contains(string(events), c.want) {
-				t.Errorf("heard %.200q (%v), want %q", events, err, c.want)
+			_, received, err := ws.Read(ctx)
+			if err != nil || !strings.Contains(string(received), c.want) {
+				t.Errorf("received %.200q (%v), want %q", received, err, c.want)
 			}
 			if name == "plays" {
 				return
@@ -142,9 +142,9 @@ func TestLastMessageReachesASendingClient(t *testing.T) {
 		if _, err := io.WriteString(conn, `{"type":"join","version":1,"name":"ann","view":1,"encoding":"json"}`+"\n"+strings.Repeat("x", 2<<20)); err != nil {
 			t.Fatalf("the server reset the connection: %v", err)
 		}
-		events, err := io.ReadAll(conn)
-		if err != nil || !strings.Contains(string(events), `{"type":"failure","code":"too_long"`) {
-			t.Errorf("heard %d bytes, the last %.100q (%v)", len(events), events[max(0, len(events)-100):], err)
+		received, err := io.ReadAll(conn)
+		if err != nil || !strings.Contains(string(received), `{"type":"failure","code":"too_long"`) {
+			t.Errorf("received %d bytes, the last %.100q (%v)", len(received), received[max(0, len(received)-100):], err)
 		}
 		conn.Close()
 	}

@@ -16,11 +16,11 @@ func TestIdleGatewayMakesFewFrames(t *testing.T) {
 		"a session":          func(r *harness) { r.join("ann", 1) },
 		"an original client": func(r *harness) { r.connect("ann") },
 	} {
-		t.Run(whom, func(t *testing.T) { testIdleBeats(t, come) })
+		t.Run(whom, func(t *testing.T) { testIdleFrames(t, come) })
 	}
 }
 
-func testIdleBeats(t *testing.T, come func(*harness)) {
+func testIdleFrames(t *testing.T, come func(*harness)) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		frames := func() uint64 {
@@ -35,14 +35,14 @@ func testIdleBeats(t *testing.T, come func(*harness)) {
 		before := frames()
 		pass(10 * frameIdle)
 		if n := frames() - before; n > 10 {
-			t.Errorf("%d beats in ten seconds, and nobody is here", n)
+			t.Errorf("%d frames in ten seconds, and no client is connected", n)
 		}
 		pass(frameIdle / 2) // between two frames
 		before = frames()
 		come(r)
 		pass(frameIdle / 2)
 		if n, want := frames()-before, uint64(frameIdle/2/frameLate); n < want {
-			t.Errorf("%d beats in the first half second, want %d", n, want)
+			t.Errorf("%d frames in the first half second, want %d", n, want)
 		}
 	})
 }
@@ -54,13 +54,13 @@ func TestClockWaitsForOriginalClients(t *testing.T) {
 		for range 2 {
 			pass(time.Second) // without clients the clock stands
 			o := r.connect("ann")
-			o.say(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
+			o.send(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
 			pass(10 * region.TickEvery)
 			o.mu.Lock()
 			times := o.mu.times
 			o.mu.Unlock()
 			if times < 10 {
-				t.Errorf("told the time %d times in 10 ticks", times)
+				t.Errorf("the time was sent %d times in 10 ticks", times)
 			}
 			o.conn.Close()
 			pass(time.Second)

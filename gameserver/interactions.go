@@ -52,7 +52,7 @@ func (s *session) checkInteraction(to string, d *wire.Deed, pace *rate.Limiter) 
 		return wire.DeniedNotPlaceable
 	}
 	name, pose, at, there := s.g.interest.find(id)
-	eyes := s.where()
+	eyes := s.currentPose()
 	eyes.Y += player.EyeHeight
 	switch {
 	case !there || s.subs[at] == nil:

@@ -27,13 +27,13 @@ func (v *cluster) deed(rng *rand.Rand) func(i, n int) string {
 		case kind == 1 && hits[i] < len(v.people)-1:
 			hits[i]++
 			to := v.names[(i+hits[i])%len(v.people)]
-			if v.does(i, wire.Hit{Player: guestID(to).String()}) {
+			if v.try(i, wire.Hit{Player: guestID(to).String()}) {
 				return me + " hits " + to
 			}
 		case kind == 2:
 			to := v.names[(i+1+rng.IntN(len(v.people)-1))%len(v.people)]
 			gift := wire.Gift{Player: guestID(to).String(), Block: uint16(chunk.Stone) + uint16(n/wire.MaxGift), Count: uint8(n%wire.MaxGift) + 1}
-			if v.does(i, gift) {
+			if v.try(i, gift) {
 				return fmt.Sprint(me, " gives ", to, " ", gift.Count, " of ", gift.Block)
 			}
 		}
@@ -41,9 +41,9 @@ func (v *cluster) deed(rng *rand.Rand) func(i, n int) string {
 	}
 }
 
-// does makes a player do something. It is not possible while the target is out of sight: they have left a region, and the message
+// try makes a player do something. It is not possible while the target is out of sight: they have left a region, and the message
 // that they have entered another one is still in transit.
-func (v *cluster) does(i int, m wire.FromClient) bool {
+func (v *cluster) try(i int, m wire.FromClient) bool {
 	c := v.people[i]
 	before := len(c.mu.denied)
 	c.send(m)
@@ -96,7 +96,7 @@ func TestEventsAreCausal(t *testing.T) {
 // The same without ordering: events are shown on arrival. If this finds no violation, the test above cannot either.
 func TestEventsAsTheyComeAreNotCausal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, pairs, wrong := eventful(t, 0, 3, 9, 90, func(o *Options) { o.heedless = true })
+		_, pairs, wrong := eventful(t, 0, 3, 9, 90, func(o *Options) { o.unorderedChat = true })
 		if wrong < 50 {
 			t.Errorf("%d of %d ordered pairs the wrong way round: the network is not bad enough to show anything", wrong, pairs)
 		}
@@ -119,11 +119,11 @@ func TestInteractionsAreShown(t *testing.T) {
 		v.people[0].send(wire.Gift{Player: bob, Block: uint16(chunk.Planks), Count: 3})
 		pass(time.Second)
 		for i, c := range v.people {
-			if got := fmt.Sprint(c.heard()); got != "[p0: ready? p0 hits p1 p0 gives p1 3 of 16]" {
+			if got := fmt.Sprint(c.chatShown()); got != "[p0: ready? p0 hits p1 p0 gives p1 3 of 16]" {
 				t.Errorf("%s was shown %s", v.names[i], got)
 			}
 		}
-		if got := far.heard(); len(got) > 0 {
+		if got := far.chatShown(); len(got) > 0 {
 			t.Errorf("far away %q is shown", got)
 		}
 	})
@@ -203,7 +203,7 @@ func TestInteractionsOfLaterNodes(t *testing.T) {
 		v.rigs[0].g.mu.Unlock()
 		s.sendEvent("waves to p1", &wire.Deed{Kind: 200, To: guestID("p1"), ToName: "p1"})
 		pass(time.Second)
-		if got := fmt.Sprint(v.people[1].heard()); got != "[p0: waves to p1]" {
+		if got := fmt.Sprint(v.people[1].chatShown()); got != "[p0: waves to p1]" {
 			t.Errorf("shown is %s", got)
 		}
 	})
@@ -215,7 +215,7 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := newMemory()
 		v := newCluster(t, 3, 3, func(o *Options) { o.Players = network }) // p1 and p2 only read, each on a gateway of their own
-		v.rigs[0].g.ahead, v.rigs[0].g.players.ahead = time.Hour, time.Hour
+		v.rigs[0].g.clockOffset, v.rigs[0].g.players.clockOffset = time.Hour, time.Hour
 		ann, at, said := v.people[0], 0, 0
 		ann.conn.Close() // so far her events were numbered by the right clock
 		pass(time.Second)
@@ -235,11 +235,11 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 			done := v.rigs[at].g.mu.sessions[guestID("p0")].presence().done
 			v.rigs[at].g.mu.Unlock()
 			if done < last+4 {
-				t.Errorf("visit %d: after %d events she has done %d", n, last, done)
+				t.Errorf("visit %d: after %d events her count is %d", n, last, done)
 			}
 			last = done
 			for i, c := range v.people[1:] {
-				if got := len(c.heard()); got != said {
+				if got := len(c.chatShown()); got != said {
 					t.Errorf("visit %d: %s was shown %d events of %d", n, v.names[i+1], got, said)
 				}
 			}
@@ -284,11 +284,11 @@ func TestNoEventsAfterHandover(t *testing.T) {
 		if !here || last.done == 0 || s.presence().done != last.done {
 			t.Errorf("handed over after %d events, and then there were %d", last.done, s.presence().done)
 		}
-		if got := v.people[1].heard(); len(got) > 0 {
+		if got := v.people[1].chatShown(); len(got) > 0 {
 			t.Errorf("shown is %q", got)
 		}
 		if d := v.people[0].mu.denied; len(d) != 1 || d[0].Error != wire.DeniedUnavailable || len(v.people[0].mu.notices) != 1 {
-			t.Errorf("told is %+v, %q", d, v.people[0].mu.notices)
+			t.Errorf("tickNews is %+v, %q", d, v.people[0].mu.notices)
 		}
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// interestIndex is the index of all avatars in view of CBOR sessions here: each has a number, and is in a cell of a chunk. Subscriptions
-// apply their regions' updates to it, and the frame loop encodes the motion from it once a tick.
+// interestIndex is the index of all avatars in view of CBOR sessions here: each has a number, and is in a cell of a chunk.
+// Subscriptions apply their regions' updates to it, and the frame loop encodes the motion from it once a tick.
 type interestIndex struct {
 	budget  int       // maximum bytes a second of a session's motion, as far as LOD profiles can keep it
 	found   []*bucket // scratch, guarded as mu is: buckets in view, in order
@@ -108,7 +108,7 @@ func (ix *interestIndex) present(at grid.ChunkPos, bodies []wire.Body) []wire.Bo
 	defer ix.mu.Unlock()
 	return slices.DeleteFunc(bodies, func(b wire.Body) bool {
 		a := ix.mu.actors[b.Player]
-		return a != nil && a.elsewhere(at)
+		return a != nil && a.movedOn(at)
 	})
 }
 
@@ -118,7 +118,7 @@ func (ix *interestIndex) allPresent(at grid.ChunkPos, bodies occupants) *wire.Ti
 	defer ix.mu.Unlock()
 	news := &wire.TickNews{Chunk: at, Enter: make([]wire.TickAvatar, 0, len(bodies))}
 	for i := range bodies {
-		if o := &bodies[i]; o.actor != nil && !o.actor.elsewhere(at) {
+		if o := &bodies[i]; o.actor != nil && !o.actor.movedOn(at) {
 			news.Enter = append(news.Enter, tickAvatar(o.actor.index, &o.Body, wire.PlaceOf(at, o.Pose)))
 		}
 	}
@@ -207,7 +207,7 @@ func (ix *interestIndex) takeLost() []player.ID {
 // move moves an avatar to a pose in its chunk.
 func (ix *interestIndex) move(a *actor, pose wire.Pose) {
 	bkt := a.bucket
-	a.place, a.spot, a.lastUpdate = wire.PlaceOf(bkt.at, pose), spotOf(bkt.at, pose), ix.mu.frames+1
+	a.place, a.spot, a.lastUpdate = wire.PlaceOf(bkt.at, pose), finePosOf(bkt.at, pose), ix.mu.frames+1
 	if bkt.moved = true; !bkt.awake {
 		bkt.awake = true
 		ix.mu.awake = append(ix.mu.awake, bkt)

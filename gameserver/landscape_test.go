@@ -14,8 +14,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// landscape is a gateway with walkers spread over a square of chunks, driven tick by tick and without goroutines. The region, which
-// covers all of it, sends the chunks that are watched.
+// landscape is a gateway with walkers spread over a square of chunks, driven tick by tick and without goroutines. The region,
+// which covers all of it, sends the chunks that are watched.
 type landscape struct {
 	t             testing.TB
 	g             *Gateway
@@ -81,16 +81,16 @@ func (c *landscape) quit(v *visitor) {
 	for at := range v.sights {
 		c.f.unwatch(at, v)
 	}
-	v.out.settle()
+	v.out.markClosed()
 	c.tourists = slices.DeleteFunc(c.tourists, func(other *visitor) bool { return other == v })
 }
 
 // updateView does what a session does when its player enters another chunk: it watches the chunks around.
 func (c *landscape) updateView(v *visitor) {
 	v.place(c.walkers[v.walker].Pose)
-	at, view := world.ChunkOf(v.where()), v.view.Load()
+	at, view := world.ChunkOf(v.currentPose()), v.view.Load()
 	for pos := range v.sights {
-		if apart(pos, at) > int64(view)+1 {
+		if chunkDistance(pos, at) > int64(view)+1 {
 			c.f.unwatch(pos, v)
 			delete(v.sights, pos)
 			v.out.send(wire.ChunkGone{Chunk: pos})
@@ -121,7 +121,7 @@ func (c *landscape) show(v *visitor, pos grid.ChunkPos) {
 	}
 	c.f.mu.Lock()
 	defer c.f.mu.Unlock()
-	c.f.mu.chunks[pos].subscribers[v] = current
+	c.f.mu.chunks[pos].subscribers[v] = upToDate
 	v.sendChunk(c.f.mu.chunks[pos], false)
 }
 
@@ -164,8 +164,8 @@ func (c *landscape) walk() {
 	}
 	c.applyDeltas(news)
 	for _, v := range c.tourists {
-		was := world.ChunkOf(v.where())
-		if v.place(c.walkers[v.walker].Pose); world.ChunkOf(v.where()) != was {
+		was := world.ChunkOf(v.currentPose())
+		if v.place(c.walkers[v.walker].Pose); world.ChunkOf(v.currentPose()) != was {
 			c.updateView(v)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// legacyConn is a connection of VoxelPopuli's own client to one chunk (§3.2.2.2). A client holds up to 82 connections and sends only
-// on the one to the chunk that its player is in; there the player is registered. The reader owns it.
+// legacyConn is a connection of VoxelPopuli's own client to one chunk (§3.2.2.2). A client holds up to 82 connections and sends
+// only on the one to the chunk that its player is in; there the player is registered. The reader owns it.
 type legacyConn struct {
 	g      *Gateway
 	at     grid.ChunkPos
@@ -52,7 +52,7 @@ func (g *Gateway) serveLegacy(ctx context.Context, c net.Conn, in *bufio.Reader,
 	lc.shown = make(map[player.ID]struct{})
 	lc.out.owner = lc
 	var writer sync.WaitGroup
-	writer.Go(func() { g.pump(lc.out, line) })
+	writer.Go(func() { g.runWriter(lc.out, line) })
 	defer writer.Wait()
 	defer lc.end()
 	stop := context.AfterFunc(ctx, lc.end)
@@ -103,8 +103,8 @@ func (lc *legacyConn) leave() {
 	delete(lc.g.mu.legacyConns, lc)
 }
 
-// handle applies a packet; nil is one without an effect. Names in packets are ignored, except for the name that a player registers
-// under: all other packets apply to the player registered on the connection.
+// handle applies a packet; nil is one without an effect. Names in packets are ignored, except for the name that a player
+// registers under: all other packets apply to the player registered on the connection.
 func (lc *legacyConn) handle(ctx context.Context, packet wire.Packet) error {
 	if m, ok := packet.(wire.PlayerMove); ok {
 		lc.latest = &m
@@ -132,7 +132,7 @@ func (lc *legacyConn) register(ctx context.Context, name string) error {
 		return err
 	}
 	lc.sub.unshow(lc, who.body(wire.Pose{})) // the client may have been shown this body as somebody else's
-	pose := lc.entry(who)
+	pose := lc.entryPose(who)
 	lc.mu.Lock()
 	lc.mu.registered, lc.mu.pose, lc.mu.motion = true, pose, nil
 	lc.mu.Unlock()
@@ -140,8 +140,8 @@ func (lc *legacyConn) register(ctx context.Context, name string) error {
 	return nil
 }
 
-// entry returns the assumed place of a player who registers, until their first move.
-func (lc *legacyConn) entry(who *guest) wire.Pose {
+// entryPose returns the assumed place of a player who registers, until their first move.
+func (lc *legacyConn) entryPose(who *guest) wire.Pose {
 	if pose, known := who.place(); known && world.ChunkOf(pose) == lc.at {
 		return pose
 	}
@@ -192,7 +192,7 @@ func (lc *legacyConn) applyMove() {
 		pose.Yaw = wire.YawOfOriginal(p.Yaw)
 	}
 	if lc.mu.motion == nil { // the first move sets the place
-		if apart(world.ChunkOf(pose), lc.at) > entryWays {
+		if chunkDistance(world.ChunkOf(pose), lc.at) > entryWays {
 			lc.g.metrics.corrections.WithLabelValues(player.TooFast).Inc()
 			return
 		}

@@ -28,7 +28,7 @@ func (lc *legacyConn) sendChunk(mc *mirrorChunk, _ bool) {
 }
 
 func (lc *legacyConn) sendDelta(delta *chunkDelta) {
-	if len(delta.Blocks) > 0 && delta.chunk.laid() {
+	if len(delta.Blocks) > 0 && delta.chunk.hasLand() {
 		lc.out.put(lc.g.slab(delta.chunk))
 	}
 	for _, body := range delta.left {
@@ -49,7 +49,7 @@ func (lc *legacyConn) sendDelta(delta *chunkDelta) {
 // player, and those who may be, are not shown.
 func (lc *legacyConn) show(body wire.Body) bool {
 	var buffer [4]player.ID
-	if _, shown := lc.shown[body.Player]; shown || slices.Contains(lc.hidden(buffer[:0]), body.Player) {
+	if _, shown := lc.shown[body.Player]; shown || slices.Contains(lc.hiddenPlayers(buffer[:0]), body.Player) {
 		return false
 	}
 	lc.shown[body.Player] = struct{}{}
@@ -64,9 +64,9 @@ func (lc *legacyConn) unshow(body wire.Body) {
 	}
 }
 
-// hidden appends the players that the client is not shown: its own player, and, unless that one is registered, those who may be its
+// hiddenPlayers appends the players that the client is not shown: its own player, and, unless that one is registered, those who may be its
 // own.
-func (lc *legacyConn) hidden(dst []player.ID) []player.ID {
+func (lc *legacyConn) hiddenPlayers(dst []player.ID) []player.ID {
 	who := lc.who.Load()
 	if who != nil {
 		dst = append(dst, who.id)

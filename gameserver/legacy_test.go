@@ -37,7 +37,7 @@ func (r *harness) connect(name string) *original {
 func (r *harness) connectFrom(address, name string, at grid.ChunkPos) *original {
 	r.t.Helper()
 	o := &original{conn: r.dialFrom(&net.TCPAddr{IP: net.ParseIP(address), Port: 1})}
-	o.say(fmt.Sprintf(`{"type":"connect","chunk":[%d,%d],"player":%q}`, at.X, at.Z, name))
+	o.send(fmt.Sprintf(`{"type":"connect","chunk":[%d,%d],"player":%q}`, at.X, at.Z, name))
 	answer := make([]byte, 2)
 	if _, err := io.ReadFull(o.conn, answer); err != nil || string(answer) != "ok" {
 		r.t.Fatalf("connect is answered %q (%v)", answer, err)
@@ -66,10 +66,10 @@ func (o *original) listen() {
 	}
 }
 
-func (o *original) say(text string) { io.WriteString(o.conn, text) } //nolint:errcheck // the test sees the effect
+func (o *original) send(text string) { io.WriteString(o.conn, text) } //nolint:errcheck // the test sees the effect
 
-// heard returns what has arrived since the last call.
-func (o *original) heard() string {
+// received returns what has arrived since the last call.
+func (o *original) received() string {
 	synctest.Wait()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -101,7 +101,7 @@ func TestOriginalBytes(t *testing.T) {
 		r := newHarness(t)
 		expect := func(o *original, what, want string) {
 			t.Helper()
-			if got := o.heard(); got != want {
+			if got := o.received(); got != want {
 				t.Errorf("%s:\n got %.300q\nwant %.300q", what, got, want)
 			}
 		}
@@ -110,7 +110,7 @@ func TestOriginalBytes(t *testing.T) {
 		if ann.mu.times != 0 {
 			t.Error("TIME before registering")
 		}
-		ann.say(`{"type":1,"args":[0,0],"player":"ann"}` + "\n" + `{"type":3,"args":[4.5,25,6.25,90],"player":"ann"}` + "\n")
+		ann.send(`{"type":1,"args":[0,0],"player":"ann"}` + "\n" + `{"type":3,"args":[4.5,25,6.25,90],"player":"ann"}` + "\n")
 		pass(time.Second)
 		expect(ann, "of herself", "")
 		if ann.mu.times < 19 || ann.mu.times > 21 {
@@ -120,17 +120,17 @@ func TestOriginalBytes(t *testing.T) {
 		bob := r.connect("bob")
 		expect(bob, "a newcomer", chunkData(r.lands.truth(grid.ChunkPos{}))+
 			`{"type":1,"args":[0,0],"player":"ann"}`+"\n"+`{"type":3,"args":[4.5,25,6.25,90],"player":"ann"}`+"\n")
-		bob.say(`{"type":1,"args":[0,0],"player":"bob"}` + "\n")
+		bob.send(`{"type":1,"args":[0,0],"player":"bob"}` + "\n")
 		pass(100 * time.Millisecond)
 		feet := ground().Surface(16, 16)
 		expect(ann, "bob registers", `{"type":1,"args":[0,0],"player":"bob"}`+"\n"+
 			fmt.Sprintf(`{"type":3,"args":[16.5,%d,16.5,0],"player":"bob"}`, feet)+"\n")
-		bob.say(`{"type":3,"args":[7,25,8],"player":"bob"}` + "\n")
+		bob.send(`{"type":3,"args":[7,25,8],"player":"bob"}` + "\n")
 		pass(100 * time.Millisecond)
 		expect(ann, "bob moves", `{"type":3,"args":[7,25,8,0],"player":"bob"}`+"\n")
 		expect(bob, "bob moves", "")
 
-		bob.say(`{"type":7,"args":[9,26,9,1],"player":"bob"}` + "\n")
+		bob.send(`{"type":7,"args":[9,26,9,1],"player":"bob"}` + "\n")
 		pass(100 * time.Millisecond)
 		changed := chunkData(r.lands.truth(grid.ChunkPos{}))
 		if r.lands.truth(grid.ChunkPos{}).Get(chunk.IndexOf(9, 26, 9)) != chunk.Stone {
@@ -139,7 +139,7 @@ func TestOriginalBytes(t *testing.T) {
 		expect(ann, "bob builds", changed)
 		expect(bob, "bob builds", changed)
 		// Not in this chunk, or in none at all: ignored.
-		bob.say(`{"type":7,"args":[40,26,9,1]}` + "\n" + `{"type":7,"args":[9,32,9,1]}` + "\n" + `{"type":7,"args":[9,-1,9,1]}` + "\n" +
+		bob.send(`{"type":7,"args":[40,26,9,1]}` + "\n" + `{"type":7,"args":[9,32,9,1]}` + "\n" + `{"type":7,"args":[9,-1,9,1]}` + "\n" +
 			`{"type":7,"args":[9,20,9,999]}` + "\n")
 		pass(100 * time.Millisecond)
 		expect(bob, "what is no block here", "")
@@ -149,7 +149,7 @@ func TestOriginalBytes(t *testing.T) {
 		pass(5 * time.Second)
 		expect(ann, "a new link", "")
 
-		bob.say(`{"type":2,"args":[0,0],"player":"bob"}` + "\n")
+		bob.send(`{"type":2,"args":[0,0],"player":"bob"}` + "\n")
 		pass(100 * time.Millisecond)
 		expect(ann, "bob leaves", `{"type":2,"args":[0,0],"player":"bob"}`+"\n")
 		ann.conn.Close()
@@ -202,19 +202,19 @@ func TestOriginalsAndSessionsMeet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		bob := r.connect("bob")
-		bob.heard()
+		bob.received()
 		ann := r.join("ann", 1)
-		if got := bob.heard(); !strings.HasPrefix(got, `{"type":1,"args":[0,0],"player":"ann"}`+"\n"+`{"type":3,"args":[0.5,25,0.5,0],"player":"ann"}`) {
-			t.Errorf("bob hears %q", got)
+		if got := bob.received(); !strings.HasPrefix(got, `{"type":1,"args":[0,0],"player":"ann"}`+"\n"+`{"type":3,"args":[0.5,25,0.5,0],"player":"ann"}`) {
+			t.Errorf("bob received %q", got)
 		}
-		bob.say(`{"type":1,"args":[0,0],"player":"bob"}` + "\n" + `{"type":3,"args":[4,25,4],"player":"bob"}` + "\n")
+		bob.send(`{"type":1,"args":[0,0],"player":"bob"}` + "\n" + `{"type":3,"args":[4,25,4],"player":"bob"}` + "\n")
 		ann.put(grid.Pos{X: 2, Y: 25, Z: 3}, chunk.Brick)
 		pass(time.Second)
 		if len(ann.mu.avatars) != 2 {
 			t.Errorf("ann sees %d avatars", len(ann.mu.avatars))
 		}
-		if got := bob.heard(); got != chunkData(r.lands.truth(grid.ChunkPos{})) {
-			t.Errorf("bob hears %.100q", got)
+		if got := bob.received(); got != chunkData(r.lands.truth(grid.ChunkPos{})) {
+			t.Errorf("bob received %.100q", got)
 		}
 		// Somebody builds while the region is away: all get the chunk anew.
 		r.lands.down(true)
@@ -222,11 +222,11 @@ func TestOriginalsAndSessionsMeet(t *testing.T) {
 		r.lands.down(false)
 		pass(10 * time.Second)
 		ann.sees(r.lands, 1)
-		if got := bob.heard(); got != chunkData(r.lands.truth(grid.ChunkPos{})) {
-			t.Errorf("bob hears %.100q, want the chunk alone", got)
+		if got := bob.received(); got != chunkData(r.lands.truth(grid.ChunkPos{})) {
+			t.Errorf("bob received %.100q, want the chunk alone", got)
 		}
 		// An invalid packet ends the connection, and bob's body leaves.
-		bob.say(`[3]` + "\n")
+		bob.send(`[3]` + "\n")
 		pass(time.Second)
 		if !bob.mu.ended || len(ann.mu.avatars) != 1 {
 			t.Errorf("bob's connection ended: %v, ann sees %d avatars", bob.mu.ended, len(ann.mu.avatars))
@@ -240,13 +240,13 @@ func TestOriginalsBuildWhereTheyAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		ann, bob := r.connect("ann"), r.connect("bob")
-		bob.say(`{"type":1,"args":[0,0]}` + "\n" + `{"type":3,"args":[12.5,25,4.5]}` + "\n")
+		bob.send(`{"type":1,"args":[0,0]}` + "\n" + `{"type":3,"args":[12.5,25,4.5]}` + "\n")
 		pass(100 * time.Millisecond)
 		builds := func(what string, pos grid.Pos, want bool) {
 			t.Helper()
 			at := chunk.At(pos)
 			block := 1 + r.lands.truth(grid.ChunkPos{}).Get(at)%2
-			ann.say(fmt.Sprintf(`{"type":7,"args":[%d,%d,%d,%d]}`+"\n", pos.X, pos.Y, pos.Z, block))
+			ann.send(fmt.Sprintf(`{"type":7,"args":[%d,%d,%d,%d]}`+"\n", pos.X, pos.Y, pos.Z, block))
 			pass(100 * time.Millisecond)
 			if got := r.lands.truth(grid.ChunkPos{}).Get(at) == block; got != want {
 				t.Errorf("%s: builds %v, want %v", what, got, want)
@@ -255,12 +255,12 @@ func TestOriginalsBuildWhereTheyAre(t *testing.T) {
 		near, far := grid.Pos{X: 10, Y: 26, Z: 4}, grid.Pos{X: 30, Y: 26, Z: 30}
 		builds("not registered", near, true)
 		builds("not registered, into bob", grid.Pos{X: 12, Y: 25, Z: 4}, false)
-		ann.say(`{"type":1,"args":[0,0]}` + "\n")
+		ann.send(`{"type":1,"args":[0,0]}` + "\n")
 		builds("has not moved", far, true)
 		builds("has not moved, into bob", grid.Pos{X: 12, Y: 25, Z: 4}, false)
-		ann.say(`{"type":3,"args":[100,25,8]}` + "\n") // three chunks away from where she registered
+		ann.send(`{"type":3,"args":[100,25,8]}` + "\n") // three chunks away from where she registered
 		builds("first move is too far", far, true)
-		ann.say(`{"type":3,"args":[8.5,25,4.5]}` + "\n")
+		ann.send(`{"type":3,"args":[8.5,25,4.5]}` + "\n")
 		builds("near", near, true)
 		builds("far", far, false)
 		builds("into herself", grid.Pos{X: 8, Y: 26, Z: 4}, false)
@@ -268,10 +268,10 @@ func TestOriginalsBuildWhereTheyAre(t *testing.T) {
 		builds("farther than a session", grid.Pos{X: 17, Y: 26, Z: 4}, true)
 		builds("too far", grid.Pos{X: 18, Y: 26, Z: 4}, false)
 
-		ann.say(`{"type":2,"args":[0,0]}` + "\n")
+		ann.send(`{"type":2,"args":[0,0]}` + "\n")
 		builds("no longer registered", near, true)
 		other := r.connect("ann")
-		other.say(`{"type":1,"args":[0,0]}` + "\n" + `{"type":3,"args":[8.5,25,4.5]}` + "\n")
+		other.send(`{"type":1,"args":[0,0]}` + "\n" + `{"type":3,"args":[8.5,25,4.5]}` + "\n")
 		pass(100 * time.Millisecond)
 		builds("registered on her other connection", near, true)
 		other.conn.Close()
@@ -304,11 +304,11 @@ func TestWhereIsAPlayerWhoIsHere(t *testing.T) {
 			t.Fatal(err)
 		}
 		bob := r.connect("bob")
-		bob.say(`{"type":1,"args":[0,0]}` + "\n" + `{"type":3,"args":[7,25,8]}` + "\n")
+		bob.send(`{"type":1,"args":[0,0]}` + "\n" + `{"type":3,"args":[7,25,8]}` + "\n")
 		r.join("ann", 1)
 		ask("bob", `{"x":7,"y":25,"z":8}`)
 		ask("ann", `{"x":0.5,"y":25,"z":0.5}`)
-		bob.say(`{"type":3,"args":[9,25,8]}` + "\n" + `{"type":2,"args":[0,0]}` + "\n")
+		bob.send(`{"type":3,"args":[9,25,8]}` + "\n" + `{"type":2,"args":[0,0]}` + "\n")
 		pass(100 * time.Millisecond)
 		ask("bob", `{"x":9,"y":25,"z":8}`)
 		close(disk.gate)

@@ -9,8 +9,8 @@ import (
 
 // This file chooses the tier of each cell in view of an observer, by distance, crowd and budget.
 
-// lodProfile is an LOD profile: it assigns tiers to cells. Distances are in blocks, from the observer's cell to the other one, edge to
-// edge; crowds are the maximum numbers of avatars in the tier's ring and all within it.
+// lodProfile is an LOD profile: it assigns tiers to cells. Distances are in blocks, from the observer's cell to the other one,
+// edge to edge; crowds are the maximum numbers of avatars in the tier's ring and all within it.
 type lodProfile struct {
 	exactCrowd, tightCrowd int
 	reach                  reach
@@ -41,14 +41,14 @@ const (
 	profileSlack = 1.25
 	// budgetSlack is the fraction of the budget that a finer profile than the current one may take.
 	budgetSlack = .95
-	// dearest exceeds the average cost of an avatar of a crowd in any tier, in bytes a tick: a record has up to 13, but walkers
-	// on hills take 2 in the tier exact.
-	dearest = 8
+	// maxAvatarCost exceeds the average cost of an avatar of a crowd in any tier, in bytes a tick: a record has up to 13, but
+	// walkers on hills take 2 in the tier exact.
+	maxAvatarCost = 8
 )
 
-// few reports whether that many avatars fit into the budget in the finest profile, however they move.
-func (ix *interestIndex) few(avatars int) bool {
-	cost := float64(avatars)*dearest + ix.mu.extra[0].each
+// fitsFinest reports whether that many avatars fit into the budget in the finest profile, however they move.
+func (ix *interestIndex) fitsFinest(avatars int) bool {
+	cost := float64(avatars)*maxAvatarCost + ix.mu.extra[0].each
 	return avatars <= lodProfiles[0].exactCrowd && cost <= budgetSlack*ix.budgetATick()
 }
 
@@ -57,8 +57,8 @@ func (ix *interestIndex) budgetATick() float64 {
 	return float64(ix.budget) * region.TickEvery.Seconds()
 }
 
-// applyFinest applies the finest profile to an observer that sees few avatars: tiers depend on distances alone. Former reports whether
-// this was so before.
+// applyFinest applies the finest profile to an observer that sees few avatars: tiers depend on distances alone. Former reports
+// whether this was so before.
 func (obs *observer) applyFinest(former bool) {
 	obs.profile = 0
 	for i := range obs.views {

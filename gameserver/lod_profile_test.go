@@ -16,7 +16,7 @@ func TestTiersFollowTheCrowd(t *testing.T) {
 	var d writeBuffers
 	coarsest := func() lodTier {
 		t.Helper()
-		for range settleTicks + 1 {
+		for range keepTicks + 1 {
 			if err := h.tick([]*session{s}); err != nil {
 				t.Fatal(err)
 			}
@@ -34,11 +34,11 @@ func TestTiersFollowTheCrowd(t *testing.T) {
 	}
 	needsUpdate(wire.ChunkNews{Enter: slices.Clone(h.crowd.bodies[:few])})
 	if tier := coarsest(); tier != exact {
-		t.Errorf("%d avatars in one chunk are told of in grade %d, want %d", few, tier, exact)
+		t.Errorf("%d avatars in one chunk are sent in tier %d, want %d", few, tier, exact)
 	}
 	needsUpdate(wire.ChunkNews{Enter: slices.Clone(h.crowd.bodies[few:])})
 	if tier := coarsest(); tier == exact {
-		t.Errorf("%d avatars in one chunk are told of exactly", many)
+		t.Errorf("%d avatars in one chunk are sent exactly", many)
 	}
 	var gone []player.ID
 	for _, b := range h.crowd.bodies[few:] {
@@ -46,7 +46,7 @@ func TestTiersFollowTheCrowd(t *testing.T) {
 	}
 	needsUpdate(wire.ChunkNews{Leave: gone})
 	if tier := coarsest(); tier != exact {
-		t.Errorf("after the crowd has gone %d avatars are told of in grade %d, want %d", few, tier, exact)
+		t.Errorf("after the crowd has gone %d avatars are sent in tier %d, want %d", few, tier, exact)
 	}
 }
 
@@ -88,7 +88,7 @@ func (ix *interestIndex) account(t testing.TB) {
 			}
 			for g, n := range bkt.uses[c] {
 				if used := bkt.used[c].has(lodTier(g)); used != (n > 0) {
-					t.Fatalf("chunk %v, cell %d, grade %d: used %v, by %d vantages", bkt.at, c, g, used, n)
+					t.Fatalf("chunk %v, cell %d, tier %d: used %v, by %d observers", bkt.at, c, g, used, n)
 				}
 			}
 		}

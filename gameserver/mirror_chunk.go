@@ -9,41 +9,42 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// subscriber watches chunks: a session, or a connection of an original client. The methods are called with the subscription's lock
-// held: they must not block, nor call the subscription.
+// subscriber watches chunks: a session, or a connection of an original client. The methods are called with the subscription's
+// lock held: they must not block, nor call the subscription.
 type subscriber interface {
 	// sendChunk sends a chunk with everybody who is in it, or sends it again in its current state. Again means that entering and
 	// leaving since then were published as deltas.
 	sendChunk(mc *mirrorChunk, again bool)
-	// hasRoom reports whether the subscriber can take another whole chunk. If not, it calls serveAgain when it can.
+	// hasRoom reports whether the subscriber can take another whole chunk. If not, it calls retryChunk when it can.
 	hasRoom(sub *subscription, mc *mirrorChunk) bool
 	// sendDelta sends the delta of a chunk in view.
 	sendDelta(n *chunkDelta)
 	// wantsEveryMove reports whether the subscriber gets moves from deltas instead of the frame loop. It never changes.
 	wantsEveryMove() bool
-	// sendResult sends the result of an edit. It returns the outbox in which the message waits for frameWriter.deliver, nil if it is on its
-	// way already.
+	// sendResult sends the result of an edit. It returns the outbox in which the message waits for frameWriter.deliver, nil if it
+	// is on its way already.
 	sendResult(r wire.EditResult) *outbox
 	// sendNotice sends the player a text; several subscriptions may send the same.
 	sendNotice(text string)
 }
 
-// sight is what a subscriber has of a chunk.
-type sight uint8
+// subscriberState is what a subscriber has of a chunk.
+type subscriberState uint8
 
 const (
-	nothing  sight = iota // waits for the whole chunk; gets no deltas
-	outdated              // waits for the whole chunk again; gets deltas
-	current               // gets deltas
+	awaitsChunk   subscriberState = iota // waits for the whole chunk; gets no deltas
+	awaitsRefresh                        // waits for the whole chunk again; gets deltas
+	upToDate                             // gets deltas
 
-	held sight = 4 // with nothing or outdated: the chunk waits until the subscriber has taken earlier ones
+	// With awaitsChunk or awaitsRefresh: the chunk waits until the subscriber has taken earlier ones.
+	deferredChunk subscriberState = 4
 )
 
 // mirrorChunk is the mirror of one chunk that has subscribers here. The lock of its subscription guards it.
 type mirrorChunk struct {
 	at           grid.ChunkPos
 	order        uint64 // among all chunks that players here have begun to watch: lower ones come first
-	subscribers  map[subscriber]sight
+	subscribers  map[subscriber]subscriberState
 	everyMove    int                      // subscribers that get moves from deltas
 	hasState     bool                     // the region has sent its state
 	shown        bool                     // it has done so over the current link
@@ -113,7 +114,7 @@ func (delta *chunkDelta) empty() bool {
 // hasUnserved reports whether a subscriber waits for the whole chunk.
 func (mc *mirrorChunk) hasUnserved() bool {
 	for _, sees := range mc.subscribers {
-		if sees == nothing || sees == outdated {
+		if sees == awaitsChunk || sees == awaitsRefresh {
 			return true
 		}
 	}
@@ -122,11 +123,11 @@ func (mc *mirrorChunk) hasUnserved() bool {
 
 // needsBuilder reports whether a builder has something to do for the chunk.
 func (mc *mirrorChunk) needsBuilder() bool {
-	return mc.hasState && len(mc.subscribers) > 0 && (!mc.laid() && !mc.fetching || mc.laid() && mc.hasUnserved())
+	return mc.hasState && len(mc.subscribers) > 0 && (!mc.hasLand() && !mc.fetching || mc.hasLand() && mc.hasUnserved())
 }
 
-// laid reports whether terrain and edits are here.
-func (mc *mirrorChunk) laid() bool { return mc.land != nil || mc.folded }
+// hasLand reports whether terrain and edits are here.
+func (mc *mirrorChunk) hasLand() bool { return mc.land != nil || mc.folded }
 
 // loadLand returns the land, which must be laid.
 func (mc *mirrorChunk) loadLand() *chunk.Chunk {
@@ -154,8 +155,8 @@ func (mc *mirrorChunk) allBodies() []wire.Body {
 	return bodies
 }
 
-// applyState applies the chunk's whole state, as a region sends it in answer to a watch. It returns the difference for subscribers
-// that have an older state (the region was away). The land is rebuilt, unless it was never changed.
+// applyState applies the chunk's whole state, as a region sends it in answer to a watch. It returns the difference for
+// subscribers that have an older state (the region was away). The land is rebuilt, unless it was never changed.
 func (mc *mirrorChunk) applyState(state *wire.ChunkState) (difference wire.ChunkNews, came, left []wire.Body) {
 	difference.Chunk = mc.at
 	bodies := make(occupants, 0, len(state.Bodies))
@@ -184,7 +185,7 @@ func (mc *mirrorChunk) applyState(state *wire.ChunkState) (difference wire.Chunk
 	if !bytes.Equal(mc.base, state.Base) {
 		mc.foreign, mc.fetching = nil, false
 	}
-	anew := mc.laid() && (!mc.pristine() || len(state.Base)+len(state.Edits) > 0)
+	anew := mc.hasLand() && (!mc.pristine() || len(state.Base)+len(state.Edits) > 0)
 	mc.hasState, mc.shown, mc.base, mc.edits, mc.bodies = true, true, state.Base, state.Edits, bodies
 	if anew {
 		mc.previousLand, mc.land = mc.loadLand(), nil
@@ -213,7 +214,7 @@ func (mc *mirrorChunk) apply(n wire.ChunkNews) (came, left []wire.Body, moved []
 	mc.moved = mc.bodies.move(n.Moves, mc.moved[:0])
 	if len(n.Base) > 0 && len(mc.base) == 0 {
 		mc.base = n.Base
-		if mc.laid() && [32]byte(n.Base) != mc.ground { // it was never edited, so nothing of it must be kept
+		if mc.hasLand() && [32]byte(n.Base) != mc.ground { // it was never edited, so nothing of it must be kept
 			mc.previousLand, mc.land = mc.loadLand(), nil
 		}
 	}
@@ -222,7 +223,7 @@ func (mc *mirrorChunk) apply(n wire.ChunkNews) (came, left []wire.Body, moved []
 	}
 	switch {
 	case len(n.Blocks) == 0:
-	case !mc.laid():
+	case !mc.hasLand():
 		mc.edits = append(mc.edits, n.Blocks...)
 	default:
 		for _, b := range n.Blocks {

@@ -29,8 +29,8 @@ func TestUnchangedLandStaysOverANewLink(t *testing.T) {
 		mc := c.before
 		mc.land = &chunk.Chunk{}
 		mc.applyState(&c.state)
-		if mc.laid() != c.stays || (mc.previousLand == nil) != c.stays {
-			t.Errorf("%s: the land stays: %v, want %v", name, mc.laid(), c.stays)
+		if mc.hasLand() != c.stays || (mc.previousLand == nil) != c.stays {
+			t.Errorf("%s: the land stays: %v, want %v", name, mc.hasLand(), c.stays)
 		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 // This file computes what sessions see and are sent of motion. Sessions in one cell with one view distance share an observer, and
 // so one frame's motion: the cost of a crowd depends on the number of cells, not of pairs.
 
-// settleTicks is how long an observer's tiers stay as they are while chunks neither get their first avatar nor lose their last
+// keepTicks is how long an observer's tiers stay as they are while chunks neither get their first avatar nor lose their last
 // one, and urgentTicks how long if they do.
-const settleTicks, urgentTicks = 40, 4
+const keepTicks, urgentTicks = 40, 4
 
 // aloneView is the minimum view distance, in chunks, of a player who may count as alone: anybody who sees them from beyond gets
 // them in the tier distant, once a second.
@@ -73,17 +73,17 @@ type observer struct {
 	profile      int          // index into lodProfiles
 	alone        bool         // at most the session's own avatar is in view, and nobody sees it well
 
-	tick      uint64
-	motion    []byte // of the tick, for sessions that have that of the previous one
-	extra     int    // bytes of it that are not cells' pieces
-	whole     []byte // full state for the others; of wholeTick
-	wholeTick uint64
+	tick       uint64
+	motion     []byte // of the tick, for sessions that have that of the previous one
+	extra      int    // bytes of it that are not cells' pieces
+	fullMotion []byte // full state for the others; of fullTick
+	fullTick   uint64
 }
 
 // reassign makes observers with the chunk in view assign tiers anew. The lock is held.
 func (ix *interestIndex) reassign(at grid.ChunkPos) {
 	for point, obs := range ix.mu.observers {
-		if apart(point.chunk, at) <= int64(point.view)+1 {
+		if chunkDistance(point.chunk, at) <= int64(point.view)+1 {
 			obs.stale = true
 		}
 	}
@@ -114,7 +114,7 @@ func (ix *interestIndex) assignTiers(obs *observer) {
 		ix.unuseBucket(&rest[i], obs.overFinest)
 	}
 	weighed := obs.overFinest
-	if obs.overFinest = !ix.few(avatars); obs.overFinest {
+	if obs.overFinest = !ix.fitsFinest(avatars); obs.overFinest {
 		ix.chooseProfile(obs)
 	} else {
 		obs.applyFinest(!weighed)
@@ -139,7 +139,7 @@ func (ix *interestIndex) bucketsInView(obs *observer) {
 		}
 	} else {
 		for at, bkt := range ix.mu.buckets {
-			if apart(at, obs.point.chunk) <= int64(reach) {
+			if chunkDistance(at, obs.point.chunk) <= int64(reach) {
 				ix.found = append(ix.found, bkt)
 			}
 		}
@@ -216,8 +216,8 @@ func (ix *interestIndex) compose(obs *observer) {
 	obs.motion, obs.extra = w.dst, len(w.dst)-pieces
 	obs.alone = avatars <= 1 && obs.point.view >= aloneView
 	switch age := ix.mu.tick - obs.assignedTick; {
-	case age < urgentTicks, age < settleTicks && !obs.stale:
-	case obs.stale, obs.overFinest, !ix.few(avatars):
+	case age < urgentTicks, age < keepTicks && !obs.stale:
+	case obs.stale, obs.overFinest, !ix.fitsFinest(avatars):
 		ix.assignTiers(obs)
 		obs.motion = shift(obs.motion, obs.formerViews, obs.views, ix.mu.tick)
 	default: // the same chunks are in view, and tiers depend on distance alone
@@ -253,10 +253,10 @@ var nowhere = func() (cells [wire.CellsPerChunk]lodTier) {
 
 // fullState returns the full state, for sessions that have nothing or have missed something.
 func (ix *interestIndex) fullState(obs *observer) []byte {
-	if obs.wholeTick != ix.mu.tick || len(obs.whole) == 0 {
-		obs.whole, obs.wholeTick = shift(obs.whole[:0], nil, obs.views, ix.mu.tick), ix.mu.tick
+	if obs.fullTick != ix.mu.tick || len(obs.fullMotion) == 0 {
+		obs.fullMotion, obs.fullTick = shift(obs.fullMotion[:0], nil, obs.views, ix.mu.tick), ix.mu.tick
 	}
-	return obs.whole
+	return obs.fullMotion
 }
 
 // chunkWriter writes motion pieces of cells, grouped by chunk.

@@ -8,8 +8,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// gradeAt returns the tier in which an observer has an avatar's cell.
-func (obs *observer) gradeAt(a *actor) lodTier {
+// tierAt returns the tier in which an observer has an avatar's cell.
+func (obs *observer) tierAt(a *actor) lodTier {
 	for i := range obs.views {
 		if bv := &obs.views[i]; bv.bucket == a.bucket {
 			return bv.tiers[a.cell]
@@ -52,13 +52,13 @@ func (c *landscape) check(found *verdict) {
 			at := world.ChunkOf(w.Pose)
 			seen, known := places[w.Player]
 			if known != v.sights[at] {
-				c.t.Fatalf("tick %d: the client of %s knows of %s: %v; his chunk is in view: %v", c.tick, v.body.Name, w.Name, known, v.sights[at])
+				c.t.Fatalf("tick %d: the client of %s shows %s: %v; their chunk is in view: %v", c.tick, v.body.Name, w.Name, known, v.sights[at])
 			}
 			a := ix.mu.actors[w.Player]
 			if !known || a.bucket.at != at {
 				continue
 			}
-			tier := v.observer.gradeAt(a)
+			tier := v.observer.tierAt(a)
 			if tier == unseen {
 				continue // it entered this chunk alone, and tiers have not been assigned since
 			}
@@ -86,7 +86,7 @@ func TestClientsAreRightWithinTiers(t *testing.T) {
 	views := []int{1, 1, 2, 4}
 	bytes := 0
 	for seed, land := range []struct{ chunks, walkers, budget int }{
-		{9, 40, usualBudget}, {9, 90, usualBudget}, {9, 150, usualBudget}, {9, 600, usualBudget}, {4, 100, usualBudget}, // few to many
+		{9, 40, defaultBudget}, {9, 90, defaultBudget}, {9, 150, defaultBudget}, {9, 600, defaultBudget}, {4, 100, defaultBudget}, // few to many
 		{2, 200, 6000}, {2, 200, 5000}, {2, 200, 3000}, {2, 200, 2000}, // too many
 	} {
 		c := newLandscape(t, uint64(seed), land.chunks, land.walkers)
@@ -121,7 +121,7 @@ func TestClientsAreRightWithinTiers(t *testing.T) {
 	t.Logf("by grade: %d looks, %d of them beyond, the worst by %d/128 block; %d bytes", found.looks, found.wrong, found.worst, bytes)
 	for g, n := range found.looks {
 		if n == 0 || found.wrong[g]*1000 > n {
-			t.Errorf("%d avatars were looked at in grade %d, and %d seen to be elsewhere, want at most one of 1000", n, g, found.wrong[g])
+			t.Errorf("%d avatars were looked at in tier %d, and %d seen to be elsewhere, want at most one of 1000", n, g, found.wrong[g])
 		}
 	}
 }

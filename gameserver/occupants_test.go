@@ -18,7 +18,7 @@ func TestDoubledBodiesAreTakenOnce(t *testing.T) {
 	var mc mirrorChunk
 	difference, came, _ := mc.applyState(&wire.ChunkState{Bodies: []wire.Body{first, second}})
 	if want := []wire.Body{first}; !slices.Equal(mc.allBodies(), want) || !slices.Equal(came, want) || !slices.Equal(difference.Enter, want) {
-		t.Errorf("the mirror has %+v, viewers are told of %+v, and %+v came; want %+v", mc.allBodies(), difference.Enter, came, want)
+		t.Errorf("the mirror has %+v, subscribers are sent %+v, and %+v came; want %+v", mc.allBodies(), difference.Enter, came, want)
 	}
 }
 
@@ -36,7 +36,7 @@ func TestOccupantsAreAMapOfBodies(t *testing.T) {
 			_, known := twin[id]
 			twin[id] = wire.Body{Player: id, Pose: pose}
 			if came := list.put(twin[id]); came == known {
-				t.Fatalf("round %d: he came: %v, he was here: %v", round, came, known)
+				t.Fatalf("round %d: entered: %v, present: %v", round, came, known)
 			}
 		case 2:
 			want, known := twin[id]

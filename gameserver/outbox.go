@@ -89,8 +89,8 @@ func (o *outbox) setEncoding(binary bool) {
 // put queues an encoded message.
 func (o *outbox) put(message []byte) { o.add(item{data: message}) }
 
-// putDeferred queues an encoded message for frameWriter.deliver, which must be called next. It reports false if the outbox cannot be written
-// without the writer.
+// putDeferred queues an encoded message for frameWriter.deliver, which must be called next. It reports false if the outbox cannot
+// be written without the writer.
 func (o *outbox) putDeferred(message []byte) bool {
 	o.add(item{data: message, noWake: o.direct != nil})
 	return o.direct != nil
@@ -111,8 +111,8 @@ func (o *outbox) miss() {
 	o.mu.missed = true
 }
 
-// putMotion queues the motion that compose appends, and releases queued pieces for writing. Compose is passed whether the client has
-// missed motion. If the outbox has a prompter, frameWriter.deliver must be called next.
+// putMotion queues the motion that compose appends, and releases queued pieces for writing. Compose is passed whether the client
+// has missed motion. If the outbox has a prompter, frameWriter.deliver must be called next.
 func (o *outbox) putMotion(tick uint64, compose func(dst []byte, missed bool) []byte) (skipped bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -308,7 +308,7 @@ func (o *outbox) drain(to sink) error {
 			return err
 		}
 		for _, w := range o.refill() {
-			w.sub.serveAgain(w.chunk, o.owner)
+			w.sub.retryChunk(w.chunk, o.owner)
 		}
 		for _, w := range o.missedChunks() {
 			w.sub.catchUp(w, o)
@@ -404,8 +404,8 @@ func run(items []item) (n, bytes int) {
 	return n, bytes
 }
 
-// settle is called when the connection is closed and nothing more will be written.
-func (o *outbox) settle() {
+// markClosed is called when the connection is closed and nothing more will be written.
+func (o *outbox) markClosed() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.closed, o.mu.items = true, nil
@@ -414,25 +414,25 @@ func (o *outbox) settle() {
 	}
 }
 
-// pump is a connection's writer goroutine: it writes what the outbox has, and closes the connection in order.
-func (g *Gateway) pump(o *outbox, c conn) {
-	defer o.settle()
-	err := o.drain(counted{c, g.metrics})
-	if !gone(err) {
+// runWriter is a connection's writer goroutine: it writes what the outbox has, and closes the connection in order.
+func (g *Gateway) runWriter(o *outbox, c conn) {
+	defer o.markClosed()
+	err := o.drain(countingConn{c, g.metrics})
+	if !isClosed(err) {
 		g.Logger.Debug("write to client", "remote", c.remote().String(), "error", err)
 	}
-	if err := c.close(); err != nil && !gone(err) {
+	if err := c.close(); err != nil && !isClosed(err) {
 		g.Logger.Debug("close connection", "remote", c.remote().String(), "error", err)
 	}
 }
 
-// counted counts the messages of a connection.
-type counted struct {
+// countingConn counts the messages of a connection.
+type countingConn struct {
 	conn
 	metrics *metrics
 }
 
-func (c counted) write(message []byte) error {
+func (c countingConn) write(message []byte) error {
 	c.metrics.sent(len(message))
 	return c.conn.write(message)
 }

@@ -32,7 +32,7 @@ func written(o *outbox) (messages []string, err error) {
 
 func TestOutboxComposesFrames(t *testing.T) {
 	o := newOutbox(func() {})
-	defer o.settle()
+	defer o.markClosed()
 	o.piece(3, []byte(`{"a":1}`))
 	o.piece(4, []byte(`{"b":2}`))
 	o.put([]byte("chunk"))
@@ -54,7 +54,7 @@ func TestOutboxComposesFrames(t *testing.T) {
 
 func TestFramesAreBounded(t *testing.T) {
 	o := newOutbox(func() {})
-	defer o.settle()
+	defer o.markClosed()
 	piece := []byte(`"` + strings.Repeat("x", frameLimit/3) + `"`)
 	for range 7 {
 		o.piece(1, piece)
@@ -75,7 +75,7 @@ func TestFramesAreBounded(t *testing.T) {
 // What was written does not count against a client, however much it becomes.
 func TestReadingClientIsNeverSlow(t *testing.T) {
 	o := newOutbox(func() {})
-	defer o.settle()
+	defer o.markClosed()
 	var d writeBuffers
 	for i := range 3 * outboxLimit >> 20 {
 		o.put(make([]byte, 1<<20-100))
@@ -100,7 +100,7 @@ func TestSlowClientGetsAReason(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			defer o.settle()
+			defer o.markClosed()
 			if err := o.drain(sinkFunc(func(data []byte) error {
 				if len(got) == 0 {
 					close(stuck)
@@ -138,7 +138,7 @@ func TestLastWordsAreShort(t *testing.T) {
 		began := time.Now()
 		o.put([]byte("hello"))
 		o.end(wire.Notice{Text: "bye"})
-		r.g.pump(o, line)
+		r.g.runWriter(o, line)
 		if took := time.Since(began); took != closeTimeout {
 			t.Errorf("took %v, want %v", took, closeTimeout)
 		}

@@ -2,8 +2,8 @@ package gameserver
 
 import "sync"
 
-// outstanding is the set of a session's unanswered edits. Its lock is a leaf.
-type outstanding struct {
+// pendingEdits is the set of a session's unanswered edits. Its lock is a leaf.
+type pendingEdits struct {
 	mu struct {
 		sync.Mutex
 		seqs    map[uint64]struct{}
@@ -12,7 +12,7 @@ type outstanding struct {
 }
 
 // add adds an edit. It reports false when the session accepts no more.
-func (o *outstanding) add(seq uint64) bool {
+func (o *pendingEdits) add(seq uint64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.settled != nil {
@@ -25,15 +25,15 @@ func (o *outstanding) add(seq uint64) bool {
 	return true
 }
 
-// held reports whether the session accepts no more.
-func (o *outstanding) held() bool {
+// closed reports whether the session accepts no more.
+func (o *pendingEdits) closed() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.mu.settled != nil
 }
 
 // answered removes an edit.
-func (o *outstanding) answered(seq uint64) {
+func (o *pendingEdits) answered(seq uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if _, waits := o.mu.seqs[seq]; !waits {
@@ -44,8 +44,8 @@ func (o *outstanding) answered(seq uint64) {
 	}
 }
 
-// hold stops accepting edits. The channel is closed when all are answered. It is called once.
-func (o *outstanding) hold() (settled <-chan struct{}) {
+// close stops accepting edits. The channel is closed when all are answered. It is called once.
+func (o *pendingEdits) close() (settled <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.settled = make(chan struct{})

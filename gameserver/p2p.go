@@ -50,8 +50,8 @@ const (
 	// p2pReach is the maximum distance from the origin, in blocks: farther out the places in packets are too coarse, and
 	// movement goes through regions.
 	p2pReach = 1 << 17
-	// maxSpeedFactor bounds the apparent speed of other avatars, as a multiple of the fastest one of a player: updates queue up on
-	// the way.
+	// maxSpeedFactor bounds the apparent speed of other avatars, as a multiple of the fastest one of a player: updates queue up
+	// on the way.
 	maxSpeedFactor = 2
 )
 
@@ -105,12 +105,12 @@ func newP2PDriver(g *Gateway, kind string) *p2pDriver {
 	return d
 }
 
-// on reports whether gateways send one another movement at all.
-func (d *p2pDriver) on() bool { return d.overlay == OverlayPSense || d.overlay == OverlayAreacast }
+// enabled reports whether gateways send one another movement at all.
+func (d *p2pDriver) enabled() bool { return d.overlay == OverlayPSense || d.overlay == OverlayAreacast }
 
 // gatewayID returns the gateway that regions are sent for this gateway's players.
 func (d *p2pDriver) gatewayID() string {
-	if d.on() {
+	if d.enabled() {
 		return d.g.Peer
 	}
 	return ""
@@ -118,7 +118,7 @@ func (d *p2pDriver) gatewayID() string {
 
 // carries reports whether the overlay sends the moves of the session's player; then it updates the region too.
 func (d *p2pDriver) carries(s *session) bool {
-	if !d.on() {
+	if !d.enabled() {
 		return false
 	}
 	d.mu.Lock()
@@ -169,7 +169,7 @@ func (d *p2pDriver) step(sessions []*session, now uint32) roundOutput {
 	}
 	var out overlay.Output
 	for id, m := range d.mu.locals {
-		pose := m.s.where()
+		pose := m.s.currentPose()
 		m.at = overlay.Point{X: pose.X, Z: pose.Z}
 		if (now+uint32(id))%introduceRounds == 0 || len(m.inbox) == 0 {
 			m.machine.Introduce(d.around(id, m.at, now))
@@ -213,7 +213,7 @@ func (d *p2pDriver) renew(r *roundOutput) {
 				if from = d.mu.locals[msg.From]; from == nil {
 					continue
 				}
-				pose := from.s.where()
+				pose := from.s.currentPose()
 				self = overlay.Update{Origin: msg.From, Round: r.round, At: overlay.Point{X: pose.X, Z: pose.Z}, Body: bodyOf(pose)}
 			}
 			overlay.Renew(last, self)
@@ -232,7 +232,7 @@ func (d *p2pDriver) renew(r *roundOutput) {
 func (d *p2pDriver) syncMachines(sessions []*session) {
 	here := make(map[overlay.ID]bool, len(sessions))
 	for _, s := range sessions {
-		pose, id := s.where(), numberOf(s.body.Player)
+		pose, id := s.currentPose(), numberOf(s.body.Player)
 		if !s.placed() || s.bodySubShared.Load() == nil || math.Abs(pose.X) > p2pReach || math.Abs(pose.Z) > p2pReach || here[id] {
 			continue
 		}

@@ -16,20 +16,20 @@ import (
 func BenchmarkSwarm(b *testing.B) {
 	for _, kind := range []string{OverlayPSense, OverlayAreacast} {
 		for _, players := range []int{100, 300} {
-			b.Run(fmt.Sprint(kind, "/", players), func(b *testing.B) { benchmarkSwarm(b, kind, players) })
+			b.Run(fmt.Sprint(kind, "/", players), func(b *testing.B) { benchmarkP2P(b, kind, players) })
 		}
 	}
 }
 
-func benchmarkSwarm(b *testing.B, kind string, players int) {
+func benchmarkP2P(b *testing.B, kind string, players int) {
 	const gateways = 4
 	rng := rand.New(rand.NewPCG(1, 1))
-	swarms := make(map[string]*p2pDriver)
+	drivers := make(map[string]*p2pDriver)
 	sessions := make([][]*session, gateways)
 	for i := range gateways {
 		o := options(newLands(), newMemory(), newMemory())
 		o.Overlay, o.Peer = kind, peerID(i)
-		swarms[peerID(i)] = New(o).p2p
+		drivers[peerID(i)] = New(o).p2p
 	}
 	walk := func(p wire.Pose) wire.Pose {
 		p.X, p.Z = min(max(p.X+rng.Float64()-.5, -60), 60), min(max(p.Z+rng.Float64()-.5, -60), 60)
@@ -39,10 +39,10 @@ func benchmarkSwarm(b *testing.B, kind string, players int) {
 		name, home := fmt.Sprint("p", n), peerID(n%gateways)
 		pose := wire.Pose{X: 120*rng.Float64() - 60, Y: 25, Z: 120*rng.Float64() - 60}
 		body := wire.Body{Player: player.GuestID(name), Name: name, Pose: pose, Gateway: home}
-		for _, d := range swarms {
+		for _, d := range drivers {
 			d.mu.remotes[numberOf(body.Player)] = &remoteAvatar{body: body, shown: true, chunk: world.ChunkOf(pose), regionBody: body, inRegion: true, regionRound: 1}
 		}
-		s := &session{g: swarms[home].g, body: body}
+		s := &session{g: drivers[home].g, body: body}
 		s.mu.pose, s.mu.placed = pose, true
 		s.bodySubShared.Store(&subscription{})
 		sessions[n%gateways] = append(sessions[n%gateways], s)
@@ -56,8 +56,8 @@ func benchmarkSwarm(b *testing.B, kind string, players int) {
 			for _, s := range sessions[i] {
 				s.mu.pose = walk(s.mu.pose)
 			}
-			r := swarms[peerID(i)].step(sessions[i], round)
-			swarms[peerID(i)].renew(&r)
+			r := drivers[peerID(i)].step(sessions[i], round)
+			drivers[peerID(i)].renew(&r)
 			out[peerID(i)] = r
 		}
 		for from, r := range out {
@@ -65,11 +65,11 @@ func benchmarkSwarm(b *testing.B, kind string, players int) {
 				packet := overlay.AppendPacket(nil, *messages)
 				bytes += len(packet)
 				packets++
-				places, err := swarms[to].receive(from, packet)
+				places, err := drivers[to].receive(from, packet)
 				if err != nil {
 					b.Fatal(err)
 				}
-				swarms[to].applyPlaces(places)
+				drivers[to].applyPlaces(places)
 			}
 		}
 	}

@@ -20,8 +20,8 @@ type relocation struct {
 	from, to *grid.ChunkPos
 }
 
-// applyUpdate applies an update of the overlay if it is newer than the last one and within the distance that a player can have covered.
-// The lock is held.
+// applyUpdate applies an update of the overlay if it is newer than the last one and within the distance that a player can have
+// covered. The lock is held.
 func (d *p2pDriver) applyUpdate(u overlay.Update, now uint32, steps []relocation) []relocation {
 	a := d.mu.remotes[u.Origin]
 	off := int32(u.Round - now)
@@ -73,7 +73,7 @@ func (d *p2pDriver) restoreSilent(now uint32, steps []relocation) []relocation {
 
 // merge records a region's delta of a chunk, and removes from it what the overlay has newer. The subscription's lock is held.
 func (d *p2pDriver) merge(n *wire.ChunkNews, mc *mirrorChunk) {
-	if !d.on() {
+	if !d.enabled() {
 		return
 	}
 	d.mu.Lock()
@@ -151,7 +151,7 @@ func (d *p2pDriver) noteEntered(at grid.ChunkPos, bodies []wire.Body, whole bool
 
 // clear records that a chunk is no longer in the mirror. The subscription's lock is held.
 func (d *p2pDriver) clear(at grid.ChunkPos) {
-	if !d.on() {
+	if !d.enabled() {
 		return
 	}
 	d.mu.Lock()

@@ -145,13 +145,13 @@ func (d *p2pDriver) write(ctx context.Context, q *peerQueue, stream io.ReadWrite
 func (g *Gateway) ServeOverlay(ctx context.Context, peer string, stream io.ReadWriteCloser) {
 	stop := context.AfterFunc(ctx, func() { stream.Close() }) //nolint:errcheck // the read below reports it
 	defer stop()
-	if err := g.p2p.read(ctx, peer, bufio.NewReader(stream)); !gone(err) {
+	if err := g.p2p.read(ctx, peer, bufio.NewReader(stream)); !isClosed(err) {
 		g.Logger.Debug("receive movement from gateway", "peer", peer, "error", err)
 	}
 }
 
 func (d *p2pDriver) read(ctx context.Context, peer string, in *bufio.Reader) error {
-	if !d.on() {
+	if !d.enabled() {
 		return nil
 	}
 	var head [4]byte

@@ -18,9 +18,9 @@ const (
 	gatherTime = round * 2 / 5
 	// clocksApart is the maximum difference of clocks at which a packet counts for the round of its sender.
 	clocksApart = round / 2
-	// turnLead is how long before its round a turn is taken: when the packets of the round before have arrived and are shown, and
+	// stepLead is how long before its round a turn is taken: when the packets of the round before have arrived and are shown, and
 	// long before anything is sent.
-	turnLead = round / 2
+	stepLead = round / 2
 )
 
 // peerPlaces is the places in a packet of another gateway.
@@ -51,7 +51,7 @@ func (n *roundPackets) complete() bool {
 
 // run runs rounds until ctx ends.
 func (d *p2pDriver) run(ctx context.Context) {
-	if !d.on() {
+	if !d.enabled() {
 		return
 	}
 	timer := time.NewTimer(0)
@@ -64,53 +64,53 @@ func (d *p2pDriver) run(ctx context.Context) {
 		called = true
 		wakeUp(d.g.frameRequested)
 	}
-	for phase := resting; ; {
+	for phase := phaseRest; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case p := <-d.received:
 			d.g.relocate(d.applyPlaces(p.places))
 			gather.last[p.peer] = roundOf(time.Now().Add(clocksApart))
-			if phase == gathers && !called && gather.complete() {
+			if phase == phaseCollect && !called && gather.complete() {
 				call()
 			}
 			continue
 		case <-timer.C:
 		}
 		switch phase {
-		case resting: // the turn is due
+		case phaseRest: // the turn is due
 			began := time.Now()
 			next = began.Add(untilRound(began))
 			r = d.step(d.g.placedSessions(), roundOf(next))
-			phase = turned
+			phase = phaseStepped
 			timer.Reset(time.Until(next))
-		case turned: // the round begins
+		case phaseStepped: // the round begins
 			d.sendOutput(&r)
 			gather.round, called = roundOf(next.Add(clocksApart/2)), false
 			if gather.complete() {
 				call()
 			}
-			phase = gathers
+			phase = phaseCollect
 			timer.Reset(time.Until(next.Add(gatherTime)))
-		case gathers: // for gateways that have not sent by now
+		case phaseCollect: // for gateways that have not sent by now
 			if !called {
 				call()
 			}
-			phase = resting
+			phase = phaseRest
 			rest := time.Until(next.Add(round))
 			if rest < 0 { // the next one has begun too
 				rest = untilRound(time.Now())
 			}
-			timer.Reset(max(rest-turnLead, 0))
+			timer.Reset(max(rest-stepLead, 0))
 		}
 	}
 }
 
 // Phases of a round.
 const (
-	resting = iota // until the next turn
-	turned         // until the round begins
-	gathers        // until the others' packets have arrived
+	phaseRest    = iota // until the next turn
+	phaseStepped        // until the round begins
+	phaseCollect        // until the others' packets have arrived
 )
 
 // sendOutput sends the output of a turn.
@@ -123,7 +123,7 @@ func (d *p2pDriver) sendOutput(r *roundOutput) {
 	}
 	d.g.relocate(r.steps)
 	for _, s := range r.moved {
-		if home := s.bodySubShared.Load(); home.move(s.body.Player, s.where(), s, false) {
+		if home := s.bodySubShared.Load(); home.move(s.body.Player, s.currentPose(), s, false) {
 			wakeUp(home.wake)
 		}
 	}

@@ -82,8 +82,8 @@ func (v *cluster) wantSeen(what, name string, x, z float64) {
 	}
 }
 
-// Movement is seen under each overlay, within a chunk, over borders of chunks and regions; and without leaders under those that do
-// not need them.
+// Movement is seen under each overlay, within a chunk, over borders of chunks and regions; and without leaders under those that
+// do not need them.
 func TestOverlays(t *testing.T) {
 	for _, kind := range Overlays {
 		t.Run(kind, func(t *testing.T) {

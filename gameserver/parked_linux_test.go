@@ -111,7 +111,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-func (w *walkingClient) lodged(n int) {
+func (w *walkingClient) expectParked(n int) {
 	w.t.Helper()
 	eventually(w.t, fmt.Sprint(n, " sockets are lodged"), func() bool { return w.r.g.poller.parkedCount() == n })
 }
@@ -126,10 +126,10 @@ func TestWalkersAreParked(t *testing.T) {
 	r, join := serveWalkingClients(t, 1)
 	ann := join("ann")
 	ann.goTo(4.5)
-	ann.lodged(1)
+	ann.expectParked(1)
 	for range 3 {
 		ann.goTo(3.5)
-		eventually(t, "the region hears of the step", func() bool {
+		eventually(t, "the region receives the step", func() bool {
 			inside := r.lands.bodies(grid.ChunkPos{})
 			return len(inside) == 1 && inside[0].Pose.X == 3.5
 		})
@@ -144,30 +144,30 @@ func TestWalkersAreParked(t *testing.T) {
 			t.Errorf("answered %+v", ack)
 		}
 		if r.g.poller.parkedCount() != 0 {
-			t.Error("who has edited is lodged still")
+			t.Error("the player who has edited is still parked")
 		}
 		ann.goTo(4.5)
-		ann.lodged(1)
+		ann.expectParked(1)
 	}
 	ann.goTo(500) // the poller corrects moves too
 	if back := await[wire.Correction](ann); back.Pose.X != 4.5 || r.g.poller.parkedCount() != 1 {
-		t.Errorf("put back to %v, %d are lodged", back.Pose.X, r.g.poller.parkedCount())
+		t.Errorf("corrected to %v, %d are parked", back.Pose.X, r.g.poller.parkedCount())
 	}
 	ann.goTo(3.5)
 	ann.at(3.5)
 	ann.goTo(2.5)
 	ann.at(2.5)
 	if r.g.poller.parkedCount() != 1 {
-		t.Error("three steps before the border he is not lodged any more")
+		t.Error("three steps before the border the player is not parked any more")
 	}
 	ann.goTo(1.5)
-	ann.lodged(0)
+	ann.expectParked(0)
 	ann.goTo(-.5)
 	for range 3 {
 		await[wire.ChunkData](ann)
 	}
 	ann.goTo(-1.5)
-	ann.lodged(1)
+	ann.expectParked(1)
 }
 
 // A player who has just done anything but walk is not parked.
@@ -180,7 +180,7 @@ func TestActingPlayerIsNotParked(t *testing.T) {
 		ann.send(wire.Ping{Nonce: 7})
 		await[wire.Pong](ann)
 		if n := r.g.poller.parkedCount(); n != 0 {
-			t.Errorf("%d sockets are lodged", n)
+			t.Errorf("%d sockets are parked", n)
 		}
 	}
 }
@@ -217,9 +217,9 @@ func TestParkedSessionsEnd(t *testing.T) {
 			r, join := serveWalkingClients(t, 1)
 			bob, ann := join("bob"), join("ann")
 			bob.goTo(4.5)
-			bob.lodged(1)
+			bob.expectParked(1)
 			ann.goTo(4.5)
-			ann.lodged(2)
+			ann.expectParked(2)
 			c.does(ann)
 			if c.code != "" {
 				if failure := await[wire.Failure](ann); failure.Code != c.code {
@@ -230,7 +230,7 @@ func TestParkedSessionsEnd(t *testing.T) {
 			eventually(t, "she is gone", func() bool { return len(r.g.Online()) == 1 })
 			bob.goTo(5.5)
 			bob.at(5.5)
-			bob.lodged(1)
+			bob.expectParked(1)
 		})
 	}
 }
@@ -240,11 +240,11 @@ func TestStalledClientsHoldUpNobody(t *testing.T) {
 	_, join := serveWalkingClients(t, 1)
 	bob, half := join("bob"), join("half")
 	bob.goTo(4.5)
-	bob.lodged(1)
+	bob.expectParked(1)
 	half.goTo(4.5)
-	half.lodged(2)
+	half.expectParked(2)
 	half.write([]byte{33, wire.ClientMove})
-	half.lodged(1)
+	half.expectParked(1)
 	for range 3 {
 		for _, x := range []float64{5.5, 4.5} {
 			bob.goTo(x)
@@ -259,7 +259,7 @@ func TestStalledClientsHoldUpNobody(t *testing.T) {
 		}
 	}
 	half.write(wire.AppendMove(nil, wire.Pose{X: 5.5, Y: 25, Z: .5})[1:]) // the rest arrives after all
-	half.lodged(2)
+	half.expectParked(2)
 }
 
 // A gateway that shuts down redirects parked clients, and leaves no file and no goroutine behind.
@@ -271,7 +271,7 @@ func TestGatewayStopsWithParkedSessions(t *testing.T) {
 		for i := range 20 {
 			w := join(fmt.Sprint("walker", i))
 			w.goTo(4.5)
-			w.lodged(i + 1)
+			w.expectParked(i + 1)
 			all = append(all, w)
 		}
 		stopped := make(chan struct{})
@@ -291,7 +291,7 @@ func TestGatewayStopsWithParkedSessions(t *testing.T) {
 		}
 		<-stopped
 		if n := r.g.poller.parkedCount(); n != 0 {
-			t.Errorf("%d are lodged still", n)
+			t.Errorf("%d are still parked", n)
 		}
 		for i := range all {
 			if saved, known := r.disk.saved(guestID(fmt.Sprint("walker", i))); !known || saved.Pose.X != 4.5 {

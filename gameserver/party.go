@@ -130,8 +130,8 @@ func (p *party) claim(ctx context.Context, lc *legacyConn, name string) (*guest,
 	return p.add(ctx, lc.at, lc, player.NameFrom(name)), nil
 }
 
-// registerFree registers a player who is not registered. If there is none, but one may deregister soon, it returns a channel that is
-// closed when one has.
+// registerFree registers a player who is not registered. If there is none, but one may deregister soon, it returns a channel that
+// is closed when one has.
 func (p *party) registerFree(lc *legacyConn) (who *guest, released <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,7 +156,7 @@ func (p *party) registerFree(lc *legacyConn) (who *guest, released <-chan struct
 
 // nearer reports whether a player deregistered nearer to a chunk than another one.
 func (c *guest) nearer(than *guest, at grid.ChunkPos) bool {
-	return apart(world.ChunkOf(c.left), at) < apart(world.ChunkOf(than.left), at)
+	return chunkDistance(world.ChunkOf(c.left), at) < chunkDistance(world.ChunkOf(than.left), at)
 }
 
 // add creates a new player, and registers them on the connection, unless that is nil.
@@ -205,7 +205,7 @@ func (p *party) labelFor(ctx context.Context, name string, at grid.ChunkPos) (la
 	switch {
 	case fresh(own) && own.SavedAt >= plain.SavedAt-publishEvery.Milliseconds():
 		return suffixed, own
-	case fresh(plain) && plain.Gateway != p.g.Peer && apart(world.ChunkOf(plain.Pose), at) > entryWays:
+	case fresh(plain) && plain.Gateway != p.g.Peer && chunkDistance(world.ChunkOf(plain.Pose), at) > entryWays:
 		return suffixed, own
 	}
 	return name, plain
@@ -257,8 +257,8 @@ func (p *party) registered() []*legacyConn {
 	return all
 }
 
-// registeredElsewhere appends the players who are registered for another chunk. If one of their bodies is in this chunk, it may be the own
-// player of a client that watches it.
+// registeredElsewhere appends the players who are registered for another chunk. If one of their bodies is in this chunk, it may
+// be the own player of a client that watches it.
 func (p *party) registeredElsewhere(dst []player.ID, at grid.ChunkPos) []player.ID {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -39,8 +39,9 @@ const (
 // backlog holds the records to publish, the newest of each player. The player store's lock guards it.
 type backlog struct {
 	records map[player.ID]wire.PlayerRecord
-	first   []player.ID                   // players who left, in order: they go before the others
-	under   map[player.ID]bool            // in progress: one record of a player at a time, so that an older one never arrives last
+	first   []player.ID // players who left, in order: they go before the others
+	// In progress: one record of a player at a time, so that an older one never arrives last.
+	under   map[player.ID]bool
 	awaited map[player.ID][]chan struct{} // closed when no record of the player is left to publish
 }
 
@@ -63,8 +64,8 @@ func (ps *playerStore) enqueuePublish(records []wire.PlayerRecord, leaving bool)
 	wakeUp(ps.wakePublisher)
 }
 
-// enqueueMoved queues players who have arrived, have gone far since they were published, or were published long ago. It returns the
-// marks of all published players who are here.
+// enqueueMoved queues players who have arrived, have gone far since they were published, or were published long ago. It returns
+// the marks of all published players who are here.
 func (ps *playerStore) enqueueMoved(here []presence, before map[player.ID]lastPublished) map[player.ID]lastPublished {
 	now := time.Now()
 	marks := make(map[player.ID]lastPublished, len(here))

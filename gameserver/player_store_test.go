@@ -256,7 +256,7 @@ func TestDiskThatFails(t *testing.T) {
 		bob.send(wire.Join{Version: 1, Name: "bob", View: 1, Encoding: "json"})
 		pass(time.Second)
 		if bob.mu.failure.Code != wire.FailInternal || ann.mu.ended {
-			t.Errorf("bob is told %+v; ann ended: %v", bob.mu.failure, ann.mu.ended)
+			t.Errorf("bob got %+v; ann ended: %v", bob.mu.failure, ann.mu.ended)
 		}
 		r.disk.fail(nil)
 		pass(saveEvery)

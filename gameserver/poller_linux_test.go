@@ -31,7 +31,7 @@ type parkedSocket struct {
 
 	mu struct {
 		sync.Mutex
-		heard []string
+		handled []string
 	}
 }
 
@@ -48,9 +48,9 @@ func startPoller(t *testing.T) *poller {
 	return p
 }
 
-// lodge parks one end of a new connection. It does not handle messages that begin with '!', and unparks after those that begin
+// parkNew parks one end of a new connection. It does not handle messages that begin with '!', and unparks after those that begin
 // with '.'.
-func lodge(t *testing.T, p *poller) *parkedSocket {
+func parkNew(t *testing.T, p *poller) *parkedSocket {
 	t.Helper()
 	here, there := socketPair(t)
 	l := &parkedSocket{line: &lineConn{Conn: here, in: bufio.NewReader(here), framed: true}, there: there, last: make(chan struct{})}
@@ -59,37 +59,37 @@ func lodge(t *testing.T, p *poller) *parkedSocket {
 		there.Close()
 		release()
 	})
-	l.lodge(t, p)
+	l.park(t, p)
 	return l
 }
 
-// lodge does what poller.park does, without waiting.
-func (l *parkedSocket) lodge(t *testing.T, p *poller) {
+// park does what poller.park does, without waiting.
+func (l *parkedSocket) park(t *testing.T, p *poller) {
 	t.Helper()
 	d := l.line.Conn.(*descriptor)
-	if !d.park(p, l.hear) {
-		t.Fatal("not lodged")
+	if !d.park(p, l.handle) {
+		t.Fatal("not parked")
 	}
 	l.left = d.unparked
 }
 
-func (l *parkedSocket) hear(data []byte) (taken, stay bool) {
+func (l *parkedSocket) handle(data []byte) (taken, stay bool) {
 	if data[0] == '!' {
 		return false, false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.heard = append(l.mu.heard, string(data))
+	l.mu.handled = append(l.mu.handled, string(data))
 	if string(data) == lastWord {
 		close(l.last)
 	}
 	return true, data[0] != '.'
 }
 
-func (l *parkedSocket) heard() []string {
+func (l *parkedSocket) handled() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.mu.heard)
+	return slices.Clone(l.mu.handled)
 }
 
 // write sends bytes, and returns when they have arrived.
@@ -144,7 +144,7 @@ func TestPollerTakesStepsOnly(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := startPoller(t)
-			l := lodge(t, p)
+			l := parkNew(t, p)
 			if len(c.sent) > 0 {
 				l.write(t, c.sent)
 			}
@@ -156,17 +156,17 @@ func TestPollerTakesStepsOnly(t *testing.T) {
 				}
 			}
 			p.round()
-			if got := l.heard(); !slices.Equal(got, c.heard) {
-				t.Errorf("heard %q, want %q", got, c.heard)
+			if got := l.handled(); !slices.Equal(got, c.heard) {
+				t.Errorf("received %q, want %q", got, c.heard)
 			}
 			if c.next == "" && c.err == nil {
 				if n := p.parkedCount(); n != 1 || len(l.left) != 0 {
-					t.Errorf("%d sockets are lodged, want this one", n)
+					t.Errorf("%d sockets are parked, want this one", n)
 				}
 				return
 			}
 			if <-l.left; p.parkedCount() != 0 {
-				t.Fatal("the socket is lodged still")
+				t.Fatal("the socket is still parked")
 			}
 			data, err := l.line.read()
 			var refused *wire.Error
@@ -191,7 +191,7 @@ func (l *parkedSocket) closing(t *testing.T) bool {
 // A socket may be parked again, and nothing that arrived meanwhile is lost.
 func TestPollerParksAgain(t *testing.T) {
 	p := startPoller(t)
-	l := lodge(t, p)
+	l := parkNew(t, p)
 	for turn := range 20 {
 		step, other := fmt.Sprint("step", turn), fmt.Sprint("!other", turn)
 		l.write(t, said(step))
@@ -206,13 +206,13 @@ func TestPollerParksAgain(t *testing.T) {
 		if turn%2 == 0 {
 			l.write(t, between) // it is there when the socket is parked, and raises no event any more
 		}
-		l.lodge(t, p)
+		l.park(t, p)
 		if turn%2 == 1 {
 			l.write(t, between)
 		}
 		p.round()
-		if got := l.heard(); len(got) != 2*turn+2 || got[2*turn] != step || got[2*turn+1] != fmt.Sprint("between", turn) {
-			t.Fatalf("heard %q", got)
+		if got := l.handled(); len(got) != 2*turn+2 || got[2*turn] != step || got[2*turn+1] != fmt.Sprint("between", turn) {
+			t.Fatalf("received %q", got)
 		}
 	}
 }
@@ -226,7 +226,7 @@ func TestPollerUnderway(t *testing.T) {
 		p := startPoller(t)
 		all := make([]*parkedSocket, sockets)
 		for i := range all {
-			all[i] = lodge(t, p)
+			all[i] = parkNew(t, p)
 		}
 		var clients, rounds sync.WaitGroup
 		ctx, stop := context.WithCancel(t.Context())
@@ -262,14 +262,14 @@ func TestPollerUnderway(t *testing.T) {
 		stop()
 		rounds.Wait()
 		if n := p.parkedCount(); n != (sockets+3)/4 {
-			t.Errorf("%d are lodged, want those who stay", n)
+			t.Errorf("%d are parked, want those who stay", n)
 		}
 		for i, l := range all {
 			if i%4 != 0 {
 				continue
 			}
-			if got := l.heard(); len(got) != words+1 {
-				t.Errorf("heard %q", got)
+			if got := l.handled(); len(got) != words+1 {
+				t.Errorf("received %q", got)
 			}
 			l.line.SetReadDeadline(time.Now()) //nolint:errcheck // as close does
 			<-l.left
@@ -295,7 +295,7 @@ func openFiles(t *testing.T) int {
 // A writer waits for a client that does not read while the socket is parked, until the deadline.
 func TestWriterWaitsWhileParked(t *testing.T) {
 	p := startPoller(t)
-	l := lodge(t, p)
+	l := parkNew(t, p)
 	if err := l.line.Conn.(*descriptor).SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
@@ -307,8 +307,8 @@ func TestWriterWaitsWhileParked(t *testing.T) {
 	}()
 	l.write(t, said("a")) // others are read meanwhile, and so is this one
 	p.round()
-	if got := l.heard(); len(got) != 1 {
-		t.Errorf("heard %q", got)
+	if got := l.handled(); len(got) != 1 {
+		t.Errorf("received %q", got)
 	}
 	got := make([]byte, len(sent))
 	if _, err := io.ReadFull(l.there, got); err != nil || !bytes.Equal(got, sent) {

@@ -22,13 +22,14 @@ const (
 	predictionSlip = region.TickEvery
 	// predictionTurn is the maximum error of the viewing direction, in radians: half of what the finest tier resolves.
 	predictionTurn = 2 * math.Pi / 256
-	// predictionRefresh is the interval of updates for a player who follows the prediction; it ends before wire.WayTicks are over.
+	// predictionRefresh is the interval of updates for a player who follows the prediction; it ends before wire.WayTicks are
+	// over.
 	predictionRefresh = time.Second
 	// predictionSilence is how long a predicted player may send nothing before they count as stopped. Of a player who is read in
 	// rounds, a tick apart (pollCalm), two moves may arrive at once, and then none for two ticks.
 	predictionSilence = 3 * region.TickEvery
-	// predictionCrowd is the maximum number of players in a chunk for predictions to be sent. The region receives updates of a larger
-	// crowd in each tick anyway, and players in a crowd must be shown exactly.
+	// predictionCrowd is the maximum number of players in a chunk for predictions to be sent. The region receives updates of a
+	// larger crowd in each tick anyway, and players in a crowd must be shown exactly.
 	predictionCrowd = 16
 	// walkJolt is the maximum difference, in blocks, between two steps of an even walk.
 	walkJolt = 1. / 32
@@ -37,8 +38,8 @@ const (
 	walkLeap = 1. / 2
 )
 
-// predictor compares the prediction that a region has of a player with the player's actual moves. It has no clock of its own: times
-// are those of Gateway.now.
+// predictor compares the prediction that a region has of a player with the player's actual moves. It has no clock of its own:
+// times are those of Gateway.now.
 type predictor struct {
 	lastSent     wire.Pose     // the place last sent to the region
 	sentVelocity wire.Way      // and the velocity
@@ -118,7 +119,8 @@ func (p *predictor) hasStopped(now time.Duration) bool {
 // silent reports whether the player has sent nothing for so long that they count as standing.
 func (p *predictor) silent(now time.Duration) bool { return now-p.lastMoveAt > predictionSilence }
 
-// deviation returns the distance of the newest move from the prediction, in blocks, where it may be early or late by predictionSlip.
+// deviation returns the distance of the newest move from the prediction, in blocks, where it may be early or late by
+// predictionSlip.
 func (p *predictor) deviation() float64 {
 	x, y, z := p.last.X-p.lastSent.X, p.last.Y-p.lastSent.Y, p.last.Z-p.lastSent.Z
 	wx, wy, wz := p.sentVelocity.Blocks(1)
@@ -150,8 +152,8 @@ func (p *predictor) even(pose wire.Pose) bool {
 	return aside <= mean/4+walkJolt && math.Abs(along-mean) <= mean/2+walkJolt
 }
 
-// velocity returns the velocity of the walk. Paced reports whether moves arrive once a tick, as from voxeld's own clients; without
-// that, or just after the player has set out, the velocity is not known.
+// velocity returns the velocity of the walk. Paced reports whether moves arrive once a tick, as from voxeld's own clients;
+// without that, or just after the player has set out, the velocity is not known.
 func (p *predictor) velocity() (way wire.Way, paced bool) {
 	took, ticks := p.lastMoveAt-p.since, time.Duration(p.moves)*region.TickEvery
 	x, y, z := p.last.X-p.from.X, p.last.Y-p.from.Y, p.last.Z-p.from.Z

@@ -16,37 +16,37 @@ import (
 
 // predictedWalker is a player whose moves arrive late by up to jitter, with a record of the updates of their region.
 type predictedWalker struct {
-	t      *testing.T
-	rng    *rand.Rand
-	jitter time.Duration
-	every  time.Duration
-	pose   wire.Pose
-	now    time.Duration // by the player's own clock
-	heard  time.Duration
-	course predictor
-	told   []time.Duration // by the player's own clock
+	t         *testing.T
+	rng       *rand.Rand
+	jitter    time.Duration
+	every     time.Duration
+	pose      wire.Pose
+	now       time.Duration // by the player's own clock
+	arrivedAt time.Duration
+	predictor predictor
+	updates   []time.Duration // by the player's own clock
 }
 
 func newPredictedWalker(t *testing.T, jitter time.Duration) *predictedWalker {
 	pose := wire.Pose{X: 1, Y: 30, Z: 1}
-	return &predictedWalker{t: t, rng: rand.New(rand.NewPCG(1, 1)), jitter: jitter, every: region.TickEvery, pose: pose, course: newPredictor(pose, 0)}
+	return &predictedWalker{t: t, rng: rand.New(rand.NewPCG(1, 1)), jitter: jitter, every: region.TickEvery, pose: pose, predictor: newPredictor(pose, 0)}
 }
 
 // move moves the player and sends that, the given number of seconds after the last move by the player's clock.
 func (s *predictedWalker) move(x, y, z float64) (told bool) {
 	s.pose.X, s.pose.Y, s.pose.Z = s.pose.X+x, s.pose.Y+y, s.pose.Z+z
-	return s.tell(false)
+	return s.update(false)
 }
 
-func (s *predictedWalker) tell(alone bool) (told bool) {
+func (s *predictedWalker) update(alone bool) (told bool) {
 	s.now += s.every
-	s.heard = max(s.heard, s.now)
+	s.arrivedAt = max(s.arrivedAt, s.now)
 	if s.jitter > 0 {
-		s.heard = max(s.heard, s.now+time.Duration(s.rng.Int64N(int64(s.jitter))))
+		s.arrivedAt = max(s.arrivedAt, s.now+time.Duration(s.rng.Int64N(int64(s.jitter))))
 	}
-	if told = s.course.observe(s.pose, s.heard, alone); told {
-		s.course.commitMove(true)
-		s.told = append(s.told, s.now)
+	if told = s.predictor.observe(s.pose, s.arrivedAt, alone); told {
+		s.predictor.commitMove(true)
+		s.updates = append(s.updates, s.now)
 	}
 	s.check()
 	return told
@@ -55,17 +55,17 @@ func (s *predictedWalker) tell(alone bool) (told bool) {
 // check compares the region's prediction with the actual moves. The player may be early or late by predictionSlip.
 func (s *predictedWalker) check() {
 	s.t.Helper()
-	x, y, z := s.course.sentVelocity.Blocks(float64(s.heard-s.course.sentAt) / float64(region.TickEvery))
-	p := s.course.lastSent
-	wx, wy, wz := s.course.sentVelocity.Blocks(float64(predictionSlip) / float64(region.TickEvery))
+	x, y, z := s.predictor.sentVelocity.Blocks(float64(s.arrivedAt-s.predictor.sentAt) / float64(region.TickEvery))
+	p := s.predictor.lastSent
+	wx, wy, wz := s.predictor.sentVelocity.Blocks(float64(predictionSlip) / float64(region.TickEvery))
 	if off := length(p.X+x-s.pose.X, p.Y+y-s.pose.Y, p.Z+z-s.pose.Z); off > predictionError+length(wx, wy, wz) {
-		s.t.Errorf("after %v he is %.3f blocks from where his region takes him to be", s.now, off)
+		s.t.Errorf("after %v the player is %.3f blocks from the region's prediction", s.now, off)
 	}
 }
 
 // since returns how often the region was updated after a time.
 func (s *predictedWalker) since(at time.Duration) (n int) {
-	for _, told := range s.told {
+	for _, told := range s.updates {
 		if told > at {
 			n++
 		}
@@ -79,16 +79,16 @@ func TestStraightWalkCostsOneUpdateASecond(t *testing.T) {
 		for _, way := range [][3]float64{{.2, 0, 0}, {-.15, 0, .15}, {.02, 0, 0}, {0, .2, 0}, {.7, 0, .7}} {
 			s := newPredictedWalker(t, jitter)
 			s.pose = wire.Pose{X: 1e6 + .5, Y: 30, Z: .5}
-			s.course = newPredictor(s.pose, 0)
+			s.predictor = newPredictor(s.pose, 0)
 			for range 200 {
 				s.move(way[0], way[1], way[2])
 			}
 			crossed := int(math.Abs(way[0]+way[2]) * 200 / grid.ChunkSize * 2)
 			if n := s.since(0); n < 9 || n > 20+crossed {
-				t.Errorf("jitter %v, way %v: told %d times in 10 s", jitter, way, n)
+				t.Errorf("jitter %v, way %v: %d updates in 10 s", jitter, way, n)
 			}
 			if n := s.since(time.Second); n > 12+crossed {
-				t.Errorf("jitter %v, way %v: told %d times in 9 s", jitter, way, n)
+				t.Errorf("jitter %v, way %v: %d updates in 9 s", jitter, way, n)
 			}
 		}
 	}
@@ -100,8 +100,8 @@ func TestWhatIsSentAtOnce(t *testing.T) {
 		for range 23 {
 			s.move(.2, 0, 0)
 		}
-		if !s.course.sentVelocity.Goes() {
-			t.Fatal("he is on no course")
+		if !s.predictor.sentVelocity.Goes() {
+			t.Fatal("the player is not predicted")
 		}
 		return s
 	}
@@ -113,12 +113,12 @@ func TestWhatIsSentAtOnce(t *testing.T) {
 		"a leap":             func(s *predictedWalker) bool { return s.move(3, 0, 0) },
 		"a look aside":       func(s *predictedWalker) bool { s.pose.Yaw += .05; return s.move(.2, 0, 0) },
 		"a look down":        func(s *predictedWalker) bool { s.pose.Pitch -= .05; return s.move(.2, 0, 0) },
-		"the next chunk":     func(s *predictedWalker) bool { s.course.lastSent.X -= grid.ChunkSize; return s.move(.2, 0, 0) },
+		"the next chunk":     func(s *predictedWalker) bool { s.predictor.lastSent.X -= grid.ChunkSize; return s.move(.2, 0, 0) },
 		"a stop a bit ahead": func(s *predictedWalker) bool { s.move(.1, 0, 0); return s.move(0, 0, 0) },
 	} {
 		for _, jitter := range []time.Duration{0, 25 * time.Millisecond} {
 			if s := walk(t, jitter); !change(s) {
-				t.Errorf("jitter %v: the region is not told of %s", jitter, name)
+				t.Errorf("jitter %v: the region is not sent %s", jitter, name)
 			}
 		}
 	}
@@ -129,15 +129,15 @@ func TestWhatIsSentAtOnce(t *testing.T) {
 		"a bit aside":       func(s *predictedWalker) bool { return s.move(.2, 0, .1) },
 	} {
 		if change(walk(t, 0)) {
-			t.Errorf("the region is told of %s", name)
+			t.Errorf("the region is sent %s", name)
 		}
 	}
 	s := walk(t, 0)
-	if s.move(0, 0, .2); s.course.sentVelocity != wire.WayOf(0, 0, .2) {
-		t.Errorf("after a turn he goes %v", s.course.sentVelocity)
+	if s.move(0, 0, .2); s.predictor.sentVelocity != wire.WayOf(0, 0, .2) {
+		t.Errorf("after a turn the player goes %v", s.predictor.sentVelocity)
 	}
-	if s.move(0, 0, 0); s.course.sentVelocity.Goes() {
-		t.Errorf("after a stop he goes %v", s.course.sentVelocity)
+	if s.move(0, 0, 0); s.predictor.sentVelocity.Goes() {
+		t.Errorf("after a stop the player goes %v", s.predictor.sentVelocity)
 	}
 }
 
@@ -147,22 +147,22 @@ func TestSilentPlayerStands(t *testing.T) {
 	for range 23 {
 		s.move(.2, 0, 0)
 	}
-	if s.course.hasStopped(s.heard + predictionSilence) {
-		t.Error("he stands when his moves are a bit late")
+	if s.predictor.hasStopped(s.arrivedAt + predictionSilence) {
+		t.Error("the player stands when moves are a bit late")
 	}
-	late := s.heard + predictionSilence + 1
-	if !s.course.hasStopped(late) {
-		t.Fatal("he does not stand when nothing is heard of him")
+	late := s.arrivedAt + predictionSilence + 1
+	if !s.predictor.hasStopped(late) {
+		t.Fatal("the player does not stand after silence")
 	}
-	if s.course.commitStanding(late); s.course.lastSent != s.pose || s.course.sentVelocity.Goes() || s.course.hasStopped(late+time.Hour) {
-		t.Errorf("he stands, and the region is told %+v", s.course)
+	if s.predictor.commitStanding(late); s.predictor.lastSent != s.pose || s.predictor.sentVelocity.Goes() || s.predictor.hasStopped(late+time.Hour) {
+		t.Errorf("the player stands, and the region is sent %+v", s.predictor)
 	}
 	s.now = late + time.Second
-	if s.move(.1, 0, 0) || s.course.hasStopped(s.heard) {
-		t.Error("the region is told of a small step before it is known to be all")
+	if s.move(.1, 0, 0) || s.predictor.hasStopped(s.arrivedAt) {
+		t.Error("the region is sent a small step before it is known to be all")
 	}
-	if !s.course.hasStopped(s.heard + predictionSilence + 1) {
-		t.Error("the region is not told where he is exactly")
+	if !s.predictor.hasStopped(s.arrivedAt + predictionSilence + 1) {
+		t.Error("the region is not sent where the player is exactly")
 	}
 }
 
@@ -172,8 +172,8 @@ func TestSeldomMovesAreNotPredicted(t *testing.T) {
 		s := newPredictedWalker(t, 5*time.Millisecond)
 		s.every = every
 		for range 50 {
-			if s.move(.3, 0, 0); s.course.sentVelocity.Goes() {
-				t.Fatalf("every %v: he is on a course", every)
+			if s.move(.3, 0, 0); s.predictor.sentVelocity.Goes() {
+				t.Fatalf("every %v: the player is predicted", every)
 			}
 		}
 	}
@@ -183,7 +183,7 @@ func TestSeldomMovesAreNotPredicted(t *testing.T) {
 		s.move(.27, 0, 0)
 	}
 	if n := s.since(s.now - 2*time.Second); n > 4 {
-		t.Errorf("every 66 ms: told %d times in 2 s", n)
+		t.Errorf("every 66 ms: %d updates in 2 s", n)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestRandomWalkStaysWithinBounds(t *testing.T) {
 			s.move(way[0], way[1], way[2])
 		}
 		if n := s.since(0); n > 500 {
-			t.Errorf("seed %d: told %d times of 1000 moves", seed, n)
+			t.Errorf("seed %d: %d updates of 1000 moves", seed, n)
 		}
 	}
 }
@@ -233,22 +233,22 @@ func TestRegionGetsPredictions(t *testing.T) {
 			there = func() wire.Body { return r.lands.bodies(grid.ChunkPos{})[1] }
 		}
 		if told := walk(60); told < 3 || told > 8 {
-			t.Errorf("straight on: told %d times in 3 s", told)
+			t.Errorf("straight on: %d updates in 3 s", told)
 		}
 		if !there().Way.Goes() {
-			t.Error("she is on no course")
+			t.Error("she is not predicted")
 		}
 		pass(predictionSilence + frameLate + sendPause - region.TickEvery)
 		if b := there(); b.Pose.X != x || b.Way.Goes() {
 			t.Errorf("she rests at %v, and the region has %+v", x, b)
 		}
 		if told := walk(10); told > 3 {
-			t.Errorf("she goes on: told %d times", told)
+			t.Errorf("she goes on: %d updates", told)
 		}
 		ann.goTo(x+1e5, 25, .5)
 		pass(2 * sendPause)
 		if b := there(); b.Pose.X != x || b.Way.Goes() {
-			t.Errorf("she is put back to %v, and the region has %+v", x, b)
+			t.Errorf("she is corrected to %v, and the region has %+v", x, b)
 		}
 		walk(10)
 		r.lands.cut()
@@ -278,7 +278,7 @@ func TestMirrorExtrapolates(t *testing.T) {
 			ann := r.join("ann", 1)
 			eve := wire.Body{Player: player.ID{9}, Name: "eve", Pose: wire.Pose{X: 2, Y: 25, Z: 4.5}}
 			at := grid.ChunkPos{}
-			r.lands.tell(at, wire.FromRegion{Tick: 1000, Chunks: []wire.ChunkNews{{Chunk: at, Enter: []wire.Body{eve}}}})
+			r.lands.sendFrame(at, wire.FromRegion{Tick: 1000, Chunks: []wire.ChunkNews{{Chunk: at, Enter: []wire.Body{eve}}}})
 			pass(time.Second)
 			ticks := func() uint64 {
 				r.g.interest.mu.Lock()
@@ -301,7 +301,7 @@ func TestMirrorExtrapolates(t *testing.T) {
 					return x
 				}
 			}
-			r.lands.tell(at, wire.FromRegion{Tick: 1001, Chunks: []wire.ChunkNews{{Chunk: at, Moves: wire.Moves{
+			r.lands.sendFrame(at, wire.FromRegion{Tick: 1001, Chunks: []wire.ChunkNews{{Chunk: at, Moves: wire.Moves{
 				{Player: eve.Player, Pose: eve.Pose, Way: wire.WayOf(.2, 0, 0)},
 			}}}})
 			pass(10 * time.Millisecond)
@@ -310,7 +310,7 @@ func TestMirrorExtrapolates(t *testing.T) {
 			for range 20 {
 				pass(region.TickEvery)
 				if x := seen(); math.Abs(x-goes()) > .45 {
-					t.Errorf("%v after she was told of she is seen at %v, want %v", time.Since(told), x, goes())
+					t.Errorf("%v after the update she is seen at %v, want %v", time.Since(told), x, goes())
 				}
 			}
 			into := ann.put(grid.Pos{X: int32(goes()), Y: 25, Z: 4}, chunk.Brick)
@@ -324,7 +324,7 @@ func TestMirrorExtrapolates(t *testing.T) {
 			}
 			pass(2 * time.Second)
 			if x := seen(); math.Abs(x-2-.2*wire.WayTicks) > .05 {
-				t.Errorf("nothing more is told of her, and she stands at %v", x)
+				t.Errorf("no more updates are sent, and she stands at %v", x)
 			}
 		})
 	}
@@ -340,7 +340,7 @@ func TestCrowdIsNotPredicted(t *testing.T) {
 		for i := range predictionCrowd {
 			crowd = append(crowd, wire.Body{Player: player.ID{byte(i + 1)}, Name: "x", Pose: wire.Pose{X: 9, Y: 25, Z: 9}})
 		}
-		r.lands.tell(at, wire.FromRegion{Tick: 1000, Chunks: []wire.ChunkNews{{Chunk: at, Enter: crowd}}})
+		r.lands.sendFrame(at, wire.FromRegion{Tick: 1000, Chunks: []wire.ChunkNews{{Chunk: at, Enter: crowd}}})
 		pass(time.Second)
 		before := r.lands.movesReceived()
 		for i := range 40 {
@@ -348,7 +348,7 @@ func TestCrowdIsNotPredicted(t *testing.T) {
 			pass(region.TickEvery)
 		}
 		if told := r.lands.movesReceived() - before; told < 39 {
-			t.Errorf("told %d times of 40 moves", told)
+			t.Errorf("%d updates of 40 moves", told)
 		}
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Limits on one connection's queries for players; further ones wait. For queries for chunks see Gateway.pace.
+// Limits on one connection's queries for players; further ones wait. For queries for chunks see Gateway.waitFounding.
 const queriesPerSecond, queriesAtOnce = 20, 100
 
 // serveQueries answers where chunks and players are, one query after the other (§3.2.4.1). A client queries when it crosses a
@@ -39,7 +39,7 @@ func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader
 		var reply []byte
 		switch q := query.(type) {
 		case wire.WhereIsChunk:
-			if err := g.pace(ctx, c.RemoteAddr(), q.Chunk); err != nil {
+			if err := g.waitFounding(ctx, c.RemoteAddr(), q.Chunk); err != nil {
 				return err
 			}
 			again, _ := asked.ContainsOrAdd(q.Chunk, struct{}{})
@@ -99,7 +99,7 @@ func (g *Gateway) led(ctx context.Context, pos grid.ChunkPos, anew bool) (wire.R
 	if anew { // the node that was named may have died, and it led other regions too
 		g.doubted.Store(int64(g.now()))
 	}
-	since, ok := g.confirmed.Get(cell)
+	since, ok := g.confirmedLeaders.Get(cell)
 	if ok && g.now()-since < confirmedFor && int64(since) > g.doubted.Load() {
 		return g.Regions.Locate(ctx, pos)
 	}
@@ -107,7 +107,7 @@ func (g *Gateway) led(ctx context.Context, pos grid.ChunkPos, anew bool) (wire.R
 		link, info, err := g.Regions.Follow(ctx, pos)
 		if err == nil {
 			link.Close() //nolint:errcheck // it was opened only for the confirmation
-			g.confirmed.Add(cell, g.now())
+			g.confirmedLeaders.Add(cell, g.now())
 			return info, nil
 		}
 		select {

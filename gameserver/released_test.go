@@ -21,7 +21,7 @@ import (
 // packets returns the packets that have arrived since the last call, except CHUNK_DATA and TIME.
 func (o *original) packets() []string {
 	var all []string
-	for line := range strings.Lines(o.heard()) {
+	for line := range strings.Lines(o.received()) {
 		if !strings.HasPrefix(line, `{"type":5,`) {
 			all = append(all, strings.TrimSuffix(line, "\n"))
 		}
@@ -44,7 +44,7 @@ func (o *original) stream() chan<- string {
 			for len(queue) > 0 {
 				text += <-queue
 			}
-			o.say(text)
+			o.send(text)
 		}
 	}()
 	return queue
@@ -65,14 +65,14 @@ func TestOriginalsMayBeSilent(t *testing.T) {
 		}
 		ask(`{"type":"dht"}`, "ok")
 		ann := r.connect("ann")
-		ann.heard()
+		ann.received()
 		pass(time.Hour + 90*time.Second)
 		ask("\x00[3,-2]", `{"ip":"192.0.2.7","port":4002}`+"\n")
 		bob := r.connect("bob")
-		bob.say(`{"type":1,"args":[0,0],"player":"bob"}` + "\n")
+		bob.send(`{"type":1,"args":[0,0],"player":"bob"}` + "\n")
 		pass(time.Second)
 		if got := ann.packets(); ann.mu.ended || len(got) == 0 {
-			t.Errorf("after a silent hour the connection has ended: %v, and hears %q", ann.mu.ended, got)
+			t.Errorf("after a silent hour the connection has ended: %v, and received %q", ann.mu.ended, got)
 		}
 	})
 }
@@ -84,8 +84,8 @@ func TestOriginalsMoveEveryFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		ann, bob := r.connect("ann"), r.connect("bob")
-		ann.say(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
-		bob.heard()
+		ann.send(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
+		bob.received()
 		const frame, speed = time.Second / rate, 4.
 		sent := make(map[string]bool)
 		stream := ann.stream()
@@ -127,7 +127,7 @@ func TestOriginalsWalkOverBorders(t *testing.T) {
 		links := map[grid.ChunkPos]*original{west: r.connectFrom("192.0.2.1", "ann", west), east: r.connectFrom("192.0.2.1", "ann", east)}
 		watcher := r.join("eve", 2)
 		at := east
-		links[at].say(`{"type":1,"args":[0,0],"player":"ann"}` + "\n" + `{"type":3,"args":[0.5,25,4],"player":"ann"}` + "\n")
+		links[at].send(`{"type":1,"args":[0,0],"player":"ann"}` + "\n" + `{"type":3,"args":[0.5,25,4],"player":"ann"}` + "\n")
 		pass(time.Second)
 		watcher.look(func() {
 			if len(watcher.mu.avatars) != 2 {
@@ -142,12 +142,12 @@ func TestOriginalsWalkOverBorders(t *testing.T) {
 			register := fmt.Sprintf(`{"type":1,"args":[%d,0],"player":"ann"}`+"\n"+`{"type":3,"args":[%v,25,4],"player":"ann"}`+"\n", next.X, x)
 			deregister := fmt.Sprintf(`{"type":2,"args":[%d,0],"player":"ann"}`+"\n", at.X)
 			if i%2 == 0 {
-				links[at].say(deregister)
-				links[next].say(register)
+				links[at].send(deregister)
+				links[next].send(register)
 			} else { // the two arrive over different connections
-				links[next].say(register)
+				links[next].send(register)
 				pass(20 * time.Millisecond)
-				links[at].say(deregister)
+				links[at].send(deregister)
 			}
 			at = next
 			pass(time.Second)
@@ -179,8 +179,8 @@ func TestNamesakes(t *testing.T) {
 		clients := make([]*original, 0, 3)
 		for i, address := range []string{first, second, second} {
 			o := r.connectFrom(address, "Abrasam", grid.ChunkPos{})
-			o.heard()
-			o.say(`{"type":1,"args":[0,0],"player":"Abrasam"}` + "\n" + fmt.Sprintf(`{"type":3,"args":[%d,25,4,0],"player":"Abrasam"}`, 4+i) + "\n")
+			o.received()
+			o.send(`{"type":1,"args":[0,0],"player":"Abrasam"}` + "\n" + fmt.Sprintf(`{"type":3,"args":[%d,25,4,0],"player":"Abrasam"}`, 4+i) + "\n")
 			pass(time.Second)
 			clients = append(clients, o)
 		}
@@ -201,10 +201,10 @@ func TestNamesakes(t *testing.T) {
 		}
 		sees("all have come", 0, other, third)
 		for i := range clients {
-			clients[i].heard()
+			clients[i].received()
 		}
 		for i, o := range clients {
-			o.say(fmt.Sprintf(`{"type":3,"args":[%d,25,6,0],"player":"Abrasam"}`, 4+i) + "\n")
+			o.send(fmt.Sprintf(`{"type":3,"args":[%d,25,6,0],"player":"Abrasam"}`, 4+i) + "\n")
 		}
 		pass(time.Second)
 		sees("all move", 0, other, third)
@@ -220,7 +220,7 @@ func TestNamesakes(t *testing.T) {
 		}
 		bob := r.join("bob", 1)
 		o := r.connectFrom(first, "bob", grid.ChunkPos{})
-		o.say(`{"type":1,"args":[0,0],"player":"bob"}` + "\n")
+		o.send(`{"type":1,"args":[0,0],"player":"bob"}` + "\n")
 		pass(time.Second)
 		bob.look(func() {
 			for _, a := range bob.mu.avatars {
@@ -236,7 +236,7 @@ func TestNamesakes(t *testing.T) {
 		clients[1].conn.Close()
 		pass(time.Second)
 		again := r.connectFrom(second, "Abrasam", grid.ChunkPos{})
-		again.say(`{"type":1,"args":[0,0],"player":"Abrasam"}` + "\n")
+		again.send(`{"type":1,"args":[0,0],"player":"Abrasam"}` + "\n")
 		pass(time.Second)
 		if who := r.g.mu.guests[guestID(other)]; who == nil || who.on == nil {
 			t.Error("who came again is somebody else")
@@ -252,20 +252,20 @@ func TestNamesakesStayTheSamePlayer(t *testing.T) {
 		west, east := grid.ChunkPos{X: -1}, grid.ChunkPos{}
 		second := player.Namesake("P", address, 0)
 		quits := r.connectFrom(address, "P", east)
-		quits.say(`{"type":1}` + "\n" + `{"type":3,"args":[2.5,25,4]}` + "\n")
+		quits.send(`{"type":1}` + "\n" + `{"type":3,"args":[2.5,25,4]}` + "\n")
 		pass(time.Second)
 		stays := map[grid.ChunkPos]*original{east: r.connectFrom(address, "P", east), west: r.connectFrom(address, "P", west)}
-		stays[east].say(`{"type":1}` + "\n" + `{"type":3,"args":[1.5,25,4]}` + "\n")
+		stays[east].send(`{"type":1}` + "\n" + `{"type":3,"args":[1.5,25,4]}` + "\n")
 		pass(time.Second)
-		quits.say(`{"type":2}` + "\n")
+		quits.send(`{"type":2}` + "\n")
 		pass(time.Second)
 		for from, i := east, 0; i < 3; i++ {
 			to, x := west, -1.5
 			if from == west {
 				to, x = east, 1.5
 			}
-			stays[from].say(`{"type":2}` + "\n")
-			stays[to].say(`{"type":1}` + "\n" + fmt.Sprintf(`{"type":3,"args":[%v,25,4]}`, x) + "\n")
+			stays[from].send(`{"type":2}` + "\n")
+			stays[to].send(`{"type":1}` + "\n" + fmt.Sprintf(`{"type":3,"args":[%v,25,4]}`, x) + "\n")
 			pass(2 * time.Second)
 			if who := r.g.mu.guests[guestID(second)]; who == nil || who.on == nil || who.on.at != to {
 				t.Fatalf("whoever came to %v is not %s", to, second)
@@ -276,7 +276,7 @@ func TestNamesakesStayTheSamePlayer(t *testing.T) {
 					pos.X = -2
 				}
 				block := 1 + r.lands.truth(at).Get(chunk.At(pos))%2
-				o.say(fmt.Sprintf(`{"type":7,"args":[%d,%d,%d,%d]}`, pos.X, pos.Y, pos.Z, block) + "\n")
+				o.send(fmt.Sprintf(`{"type":7,"args":[%d,%d,%d,%d]}`, pos.X, pos.Y, pos.Z, block) + "\n")
 				pass(time.Second)
 				if got := r.lands.truth(at).Get(chunk.At(pos)); got != block {
 					t.Errorf("the player in %v does not build in %v", to, at)
@@ -292,7 +292,7 @@ func TestOriginalsBuildAfterAReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		ann := r.connect("ann")
-		ann.say(`{"type":7,"args":[5,26,5,1]}` + "\n")
+		ann.send(`{"type":7,"args":[5,26,5,1]}` + "\n")
 		pass(time.Second)
 		if got := r.lands.truth(grid.ChunkPos{}).Get(chunk.IndexOf(5, 26, 5)); got != chunk.Stone {
 			t.Errorf("the block is %v, want stone", got)
@@ -308,7 +308,7 @@ func TestWhereNamesakesComeBack(t *testing.T) {
 		var last *original
 		for i, address := range []string{first, second} {
 			last = r.connectFrom(address, "P", grid.ChunkPos{})
-			last.say(`{"type":1}` + "\n" + fmt.Sprintf(`{"type":3,"args":[%d,25,6]}`, 3+17*i) + "\n")
+			last.send(`{"type":1}` + "\n" + fmt.Sprintf(`{"type":3,"args":[%d,25,6]}`, 3+17*i) + "\n")
 			pass(time.Second)
 		}
 		last.conn.Close()
@@ -372,7 +372,7 @@ func TestNamesakesOfOtherNodes(t *testing.T) {
 					}
 				}
 				o := r.connectFrom(address, "Abrasam", grid.ChunkPos{})
-				o.say(`{"type":1,"args":[0,0],"player":"Abrasam"}` + "\n")
+				o.send(`{"type":1,"args":[0,0],"player":"Abrasam"}` + "\n")
 				pass(time.Second)
 				if r.g.mu.guests[guestID(c.want)] == nil || len(r.g.mu.guests) != 1 {
 					t.Errorf("they are not called %s", c.want)
@@ -387,7 +387,7 @@ func TestOriginalsFollowTheirRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		ann, bob := r.connect("ann"), r.connectFrom("127.0.0.1", "bob", grid.ChunkPos{X: 16})
-		ann.say(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
+		ann.send(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
 		pass(time.Second)
 		r.lands.cut()
 		pass(5 * time.Second)
@@ -423,7 +423,7 @@ func TestOriginalTranscripts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		eve := r.connect("eve")
-		eve.heard()
+		eve.received()
 		bot := r.connect("test client")
 		for _, step := range []struct {
 			say  string
@@ -444,7 +444,7 @@ func TestOriginalTranscripts(t *testing.T) {
 			{`{"type":2,"args":[],"player":"dummy 9"}`, []string{`{"type":2,"args":[0,0],"player":"dummy_7"}`}},
 			{`{"type":2,"args":[],"player":"dummy 9"}`, nil},
 		} {
-			bot.say(step.say + "\n")
+			bot.send(step.say + "\n")
 			pass(time.Second)
 			eve.hears(t, step.say, step.want...)
 		}
@@ -459,18 +459,18 @@ func TestOriginalsHaveAFloor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t, func(o *Options) { o.World.Sections, o.World.OriginalBase = 1, 0 })
 		ann := r.connect("ann")
-		ann.say(`{"type":1,"args":[0,0],"player":"ann"}` + "\n" + `{"type":3,"args":[4.5,3,4.5]}` + "\n")
-		ann.heard()
+		ann.send(`{"type":1,"args":[0,0],"player":"ann"}` + "\n" + `{"type":3,"args":[4.5,3,4.5]}` + "\n")
+		ann.received()
 		was := r.lands.truth(grid.ChunkPos{}).Get(chunk.IndexOf(5, 0, 5))
 		for _, block := range []int{0, 1, 3} {
-			ann.say(fmt.Sprintf(`{"type":7,"args":[5,0,5,%d]}`+"\n", block))
+			ann.send(fmt.Sprintf(`{"type":7,"args":[5,0,5,%d]}`+"\n", block))
 		}
 		pass(time.Second)
 		if got := r.lands.truth(grid.ChunkPos{}).Get(chunk.IndexOf(5, 0, 5)); got != was {
 			t.Errorf("the lowest block is %v, and was %v", got, was)
 		}
 		// Coordinates are rounded down.
-		ann.say(`{"type":7,"args":[6.9,2.2,5.5,0]}` + "\n")
+		ann.send(`{"type":7,"args":[6.9,2.2,5.5,0]}` + "\n")
 		pass(time.Second)
 		if got := r.lands.truth(grid.ChunkPos{}).Get(chunk.IndexOf(6, 2, 5)); got != chunk.Air {
 			t.Errorf("block 6, 2, 5 is %v, want air", got)

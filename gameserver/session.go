@@ -62,7 +62,7 @@ type session struct {
 	viewLimit     *rate.Limiter
 	pingLimit     *rate.Limiter
 	silenceTimer  *time.Timer   // ends the session of a silent client
-	edits         outstanding   // any goroutine's
+	edits         pendingEdits  // any goroutine's
 	done          chan struct{} // closed when the player is saved and the place is free
 	walkState
 
@@ -99,7 +99,7 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *wire.Join) {
 	s.silenceTimer = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.end(failureOf(errSilent)) })
 	defer s.silenceTimer.Stop()
 	var writer sync.WaitGroup
-	writer.Go(func() { g.pump(s.out, c) })
+	writer.Go(func() { g.runWriter(s.out, c) })
 	if join != nil {
 		s.setEncoding(join.Encoding)
 	}
@@ -108,7 +108,7 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *wire.Join) {
 	err := s.serve(ctx, join)
 	s.out.end(failureOf(err))
 	writer.Wait()
-	if !gone(err) {
+	if !isClosed(err) {
 		g.metrics.refused.Inc()
 		g.Logger.Info("session ended", "player", s.body.Name, "remote", c.remote().String(), "error", err)
 	}
@@ -129,7 +129,7 @@ func failureOf(err error) wire.FromServer {
 	if refused, ok := errors.AsType[*wire.Error](err); ok {
 		return refused.Failure()
 	}
-	if gone(err) {
+	if isClosed(err) {
 		return nil
 	}
 	return wire.Failure{Code: wire.FailInternal, Message: "Internal server error. Try again, or contact the operator."}
@@ -146,7 +146,7 @@ func (s *session) serve(ctx context.Context, opening *wire.Join) error {
 	}
 	join := *opening
 	if s.g.shuttingDown() {
-		return s.g.sendAway(ctx)
+		return s.g.refuseJoin(ctx)
 	}
 	if err := s.admit(join); err != nil {
 		return err
@@ -264,7 +264,7 @@ func (s *session) replaceOlder(ctx context.Context) error {
 		s.g.mu.Lock()
 		if s.g.shuttingDown() {
 			s.g.mu.Unlock()
-			return s.g.sendAway(ctx)
+			return s.g.refuseJoin(ctx)
 		}
 		if s.g.mu.guests[s.body.Player] != nil {
 			s.g.mu.Unlock()
@@ -299,7 +299,7 @@ func (s *session) welcome() wire.Welcome {
 		World:   g.World.ID(), WorldName: g.World.Name, Sections: g.World.Sections,
 		Player: s.body.Player.String(), Name: s.body.Name, Guest: s.body.Guest,
 		NextSeq: firstSeq(time.Now()),
-		Pose:    s.where(), View: int(s.view.Load()), Reach: g.rules.Reach,
+		Pose:    s.currentPose(), View: int(s.view.Load()), Reach: g.rules.Reach,
 		TickMS:    int(region.TickEvery.Milliseconds()),
 		TimeOfDay: g.timeOfDay(), DayMS: world.DayLength.Milliseconds(),
 		Gateway: g.Peer, ServerName: g.Version,
@@ -319,7 +319,7 @@ func (g *Gateway) spawnPose() wire.Pose {
 // arrive adds the body to the world and watches the chunks around it.
 func (s *session) arrive() {
 	body := s.body
-	body.Pose, body.Said = s.where(), s.clock.owner.Done()
+	body.Pose, body.Said = s.currentPose(), s.clock.owner.Done()
 	body.Gateway = s.g.p2p.gatewayID()
 	s.bodySub = s.g.enter(body, s)
 	s.bodySubShared.Store(s.bodySub)
@@ -351,7 +351,7 @@ func (s *session) presence() presence {
 	return presence{s.body, s.mu.pose, s.mu.done}
 }
 
-func (s *session) where() wire.Pose {
+func (s *session) currentPose() wire.Pose {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.pose

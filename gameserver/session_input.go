@@ -24,21 +24,21 @@ func (s *session) listen() error {
 		if err != nil {
 			return err
 		}
-		now := s.receives(data)
-		if !s.moving(data) {
+		now := s.countMessage(data)
+		if !s.isMove(data) {
 			s.lastAction = now
 		}
 		if err := s.handle(data); err != nil {
 			return err
 		}
-		if s.moving(data) && !s.nearBorder && now-s.lastAction >= cmp.Or(s.g.actedFor, actedFor) {
+		if s.isMove(data) && !s.nearBorder && now-s.lastAction >= cmp.Or(s.g.actedFor, actedFor) {
 			s.park()
 		}
 	}
 }
 
-// receives counts a message, and returns the time.
-func (s *session) receives(data []byte) time.Duration {
+// countMessage counts a message, and returns the time.
+func (s *session) countMessage(data []byte) time.Duration {
 	s.g.metrics.received(len(data))
 	now := s.g.now()
 	if now-s.timerSet > silence/64 { // resetting a timer costs more than comparing times
@@ -50,7 +50,7 @@ func (s *session) receives(data []byte) time.Duration {
 
 // handle handles one message. Most of them are moves.
 func (s *session) handle(data []byte) error {
-	if s.moving(data) {
+	if s.isMove(data) {
 		pose, err := wire.DecodeMove(data)
 		if err != nil {
 			return err
@@ -61,10 +61,10 @@ func (s *session) handle(data []byte) error {
 	if err != nil {
 		return err
 	}
-	return s.hear(msg)
+	return s.dispatch(msg)
 }
 
-func (s *session) hear(msg wire.FromClient) error {
+func (s *session) dispatch(msg wire.FromClient) error {
 	switch m := msg.(type) {
 	case wire.Move:
 		return s.move(m.Pose)
@@ -98,10 +98,10 @@ func (s *session) move(pose wire.Pose) error {
 	if !s.moveLimit.Allow() {
 		return &wire.Error{Code: wire.FailRate, Message: fmt.Sprintf("send at most %d moves a second", movesPerSecond)}
 	}
-	last := s.where()
+	last := s.currentPose()
 	before := *s.motion
 	ok, reason := s.motion.Check(s.g.now(), pose.X, pose.Y, pose.Z, pose.Yaw, pose.Pitch)
-	if ok && s.walled(last, pose) {
+	if ok && s.blocked(last, pose) {
 		ok, reason = false, insideBlock
 		*s.motion = before // a refused move costs nothing
 	}
@@ -131,16 +131,16 @@ func (s *session) move(pose wire.Pose) error {
 	if at != was {
 		s.updateView()
 	}
-	s.foresee(last, pose)
+	s.predictBorder(last, pose)
 	return nil
 }
 
-// updateView watches the chunks around the player, nearest first, and unwatches those more than one chunk beyond the view distance, so
-// that a walk to and fro costs nothing.
+// updateView watches the chunks around the player, nearest first, and unwatches those more than one chunk beyond the view
+// distance, so that a walk to and fro costs nothing.
 func (s *session) updateView() {
-	at, view := world.ChunkOf(s.where()), int(s.view.Load())
+	at, view := world.ChunkOf(s.currentPose()), int(s.view.Load())
 	for pos, sub := range s.subs {
-		if apart(pos, at) > int64(view)+1 {
+		if chunkDistance(pos, at) > int64(view)+1 {
 			sub.unwatch(pos, s)
 			delete(s.subs, pos)
 			s.out.send(wire.ChunkGone{Chunk: pos})
@@ -156,22 +156,22 @@ func (s *session) updateView() {
 		}
 	}
 	slices.SortFunc(missing, func(a, b grid.ChunkPos) int {
-		return cmp.Or(cmp.Compare(distance(a, at), distance(b, at)), a.Compare(b))
+		return cmp.Or(cmp.Compare(squaredDistance(a, at), squaredDistance(b, at)), a.Compare(b))
 	})
 	for _, pos := range missing {
 		s.subs[pos] = s.g.watch(pos, s)
 	}
 }
 
-// apart returns the distance of two chunks along the longer axis, in chunks.
-func apart(a, b grid.ChunkPos) int64 {
+// chunkDistance returns the distance of two chunks along the longer axis, in chunks.
+func chunkDistance(a, b grid.ChunkPos) int64 {
 	return max(abs(int64(a.X)-int64(b.X)), abs(int64(a.Z)-int64(b.Z)))
 }
 
 func abs(v int64) int64 { return max(v, -v) }
 
-// distance returns the squared distance of two chunks.
-func distance(a, b grid.ChunkPos) int64 {
+// squaredDistance returns the squared distance of two chunks.
+func squaredDistance(a, b grid.ChunkPos) int64 {
 	dx, dz := int64(a.X)-int64(b.X), int64(a.Z)-int64(b.Z)
 	return dx*dx + dz*dz
 }
@@ -182,7 +182,7 @@ const seqAhead = 10 * time.Minute
 
 // edit requests a block change, or refuses it at once.
 func (s *session) edit(e wire.Edit) {
-	if s.edits.held() {
+	if s.edits.closed() {
 		return // the client sends it again at its new node
 	}
 	pos := grid.Pos{X: e.X, Y: e.Y, Z: e.Z}
@@ -214,7 +214,7 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 		return chunk.Air, wire.RefusedNotLoaded
 	}
 	there, loaded := sub.block(pos)
-	pose := s.where()
+	pose := s.currentPose()
 	switch {
 	case !loaded:
 		return there, wire.RefusedNotLoaded

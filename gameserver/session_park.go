@@ -17,8 +17,8 @@ const (
 	foresight = 2
 )
 
-// walkState is the state of a session that decides whether to park it. It belongs to the session's reader, which is the poller while
-// the session is parked.
+// walkState is the state of a session that decides whether to park it. It belongs to the session's reader, which is the poller
+// while the session is parked.
 type walkState struct {
 	timerSet   time.Duration // by the gateway's clock: when silent was set
 	lastAction time.Duration // likewise: when the client last sent anything but a move
@@ -35,30 +35,30 @@ func (s *session) park() {
 	}
 }
 
-// moving reports whether a message is a move in CBOR.
-func (s *session) moving(data []byte) bool {
+// isMove reports whether a message is a move in CBOR.
+func (s *session) isMove(data []byte) bool {
 	return s.binary && len(data) > 0 && data[0] == wire.ClientMove
 }
 
-// handleParked handles a message of a parked session: it applies a move within the chunk, and leaves everything else to listen. The
-// poller calls it for all sessions, so it must not block or take long. It reports whether the session may stay parked.
+// handleParked handles a message of a parked session: it applies a move within the chunk, and leaves everything else to listen.
+// The poller calls it for all sessions, so it must not block or take long. It reports whether the session may stay parked.
 func (s *session) handleParked(data []byte) (taken, stay bool) {
-	if !s.moving(data) {
+	if !s.isMove(data) {
 		return false, false
 	}
 	pose, err := wire.DecodeMove(data)
-	if err != nil || world.ChunkOf(pose) != world.ChunkOf(s.where()) {
+	if err != nil || world.ChunkOf(pose) != world.ChunkOf(s.currentPose()) {
 		return false, false
 	}
 	if s.move(pose) != nil {
 		return false, false
 	}
-	s.receives(data)
+	s.countMessage(data)
 	return true, !s.nearBorder
 }
 
-// foresee checks where a player will be who goes on as from one pose to the next.
-func (s *session) foresee(last, pose wire.Pose) {
+// predictBorder checks where a player will be who goes on as from one pose to the next.
+func (s *session) predictBorder(last, pose wire.Pose) {
 	ahead := pose
 	ahead.X += foresight * (pose.X - last.X)
 	ahead.Z += foresight * (pose.Z - last.Z)

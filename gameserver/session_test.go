@@ -352,7 +352,7 @@ func TestDoorThatFails(t *testing.T) {
 				}
 				close(r.ended)
 				if synctest.Wait(); ann.mu.failure.Code != wire.FailShuttingDown {
-					t.Errorf("the player was told %+v", ann.mu.failure)
+					t.Errorf("the player got %+v", ann.mu.failure)
 				}
 			})
 		})
@@ -388,7 +388,7 @@ func TestTooMuch(t *testing.T) {
 			}
 			pass(100 * time.Millisecond)
 			if len(bob.mu.said) != chatAtOnce || len(ann.mu.notices) != 2 {
-				t.Errorf("bob heard %d lines, ann was told %d times", len(bob.mu.said), len(ann.mu.notices))
+				t.Errorf("bob received %d lines, ann was %d updates", len(bob.mu.said), len(ann.mu.notices))
 			}
 		})
 	})

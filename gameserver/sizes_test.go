@@ -58,20 +58,20 @@ func heapBytes() int64 {
 // players move blocks are read, and the land is unpacked: here in one chunk of nine.
 func TestNaturalLandIsSmall(t *testing.T) {
 	const sections = 4 * natural * natural
-	sub, eyes, with := countryside(t), &onlooker{}, newTools()
+	sub, eyes, with := countryside(t), &onlooker{}, newBuilderBuffers()
 	eachNatural(func(at grid.ChunkPos) { sub.g.terrain(at, with) }) // what generating allocates only once
-	sub.g.shelf.Purge()
+	sub.g.terrainCache.Purge()
 	empty := heapBytes()
 	eachNatural(func(at grid.ChunkPos) {
 		sub.watch(at, eyes)
 		mc := sub.mu.chunks[at]
 		mc.hasState = true
-		sub.settle(mc, with)
+		sub.buildAndSend(mc, with)
 		if at.X%3 == 1 && at.Z%3 == 1 {
 			sub.block(at.Origin())
 		}
 	})
-	sub.g.shelf.Purge() // of bounded size, however much land is in view
+	sub.g.terrainCache.Purge() // of bounded size, however much land is in view
 	loaded := heapBytes() - empty
 	if eyes.chunks != natural*natural || sub.mu.chunks[grid.ChunkPos{X: 1, Z: 1}].land == nil {
 		t.Fatalf("%d chunks were shown, want %d", eyes.chunks, natural*natural)
@@ -104,7 +104,7 @@ func TestBlockChangeIsSmall(t *testing.T) {
 		s.view.Store(1)
 		sub.watch(at, s)
 		mc := sub.mu.chunks[at]
-		mc.hasState, mc.land, mc.subscribers[s] = true, ground().Chunk(at), current
+		mc.hasState, mc.land, mc.subscribers[s] = true, ground().Chunk(at), upToDate
 		s.place(wire.Pose{X: float64(at.Origin().X) + .5, Y: 64, Z: float64(at.Origin().Z) + .5})
 		bytes := 0
 		count := sinkFunc(func(data []byte) error {

@@ -89,7 +89,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 		x, z := places[b.Player].X, places[b.Player].Z
 		p := h.g.interest.mu.actors[b.Player].place.Pose(grid.ChunkPos{})
 		if math.Abs(x-p.X) > far || math.Abs(z-p.Z) > far {
-			t.Fatalf("%s is told to be at %v, %v, and is at %v, %v", b.Name, x, z, p.X, p.Z)
+			t.Fatalf("%s is shown at %v, %v, and is at %v, %v", b.Name, x, z, p.X, p.Z)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 // Whole chunks wait until the client has accepted the earlier ones; motion does not wait behind them.
 func TestLandDelaysNothing(t *testing.T) {
 	o := newOutbox(func() {})
-	defer o.settle()
+	defer o.markClosed()
 	o.setEncoding(true)
 	chunkBytes := make([]byte, 5000)
 	sent := 0
@@ -143,13 +143,13 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 		s.out.owner = s
 		h.f.watch(grid.ChunkPos{}, s)
 		mc := h.f.mu.chunks[grid.ChunkPos{}]
-		mc.hasState, mc.land, mc.subscribers[s] = true, ground().Chunk(grid.ChunkPos{}), current
+		mc.hasState, mc.land, mc.subscribers[s] = true, ground().Chunk(grid.ChunkPos{}), upToDate
 		reads := make(chan struct{})
 		var got []wire.Piece
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			defer s.out.settle()
+			defer s.out.markClosed()
 			err := s.out.drain(sinkFunc(func(data []byte) error {
 				<-reads
 				m, err := wire.DecodeServer(data)
@@ -195,10 +195,10 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 			}
 		}
 		if blocks != edits {
-			t.Errorf("%d blocks were told, want %d", blocks, edits)
+			t.Errorf("%d blocks were sent, want %d", blocks, edits)
 		}
 		if most := (lateTicks + 3) * players; moves > most {
-			t.Errorf("%d moves were told, want at most %d", moves, most)
+			t.Errorf("%d moves were sent, want at most %d", moves, most)
 		}
 		for _, b := range mc.bodies {
 			if at[b.Player.String()] != b.Pose {

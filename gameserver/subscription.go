@@ -20,7 +20,8 @@ const (
 	// sendPause is how long messages for a region are collected into one, except edits, which go at once, and moves of a poller
 	// round, which have waited already.
 	sendPause = 15 * time.Millisecond
-	// subscriptionLinger keeps an unused subscription open, so that a walk along a border does not open and close it all the time.
+	// subscriptionLinger keeps an unused subscription open, so that a walk along a border does not open and close it all the
+	// time.
 	subscriptionLinger = 10 * time.Second
 	// The pauses between attempts to reach a region: the first, and the longest.
 	firstRetry, lastRetry = 100 * time.Millisecond, 1500 * time.Millisecond
@@ -36,11 +37,11 @@ type subscription struct {
 	wake     chan struct{} // holds a token while there may be something to send
 	flushNow chan struct{} // holds a token while something to send must not be delayed: an edit, or a round's moves
 
-	// answered and post belong to receive: outboxes with answers to write, and the buffers to write them.
+	// answered and frameWriter belong to receive: outboxes with answers to write, and the buffers to write them.
 	answered    []*outbox
 	frameWriter frameWriter
 
-	// sending is held from taking a message out until it is sent, which keeps messages in order. It is locked before f.mu.
+	// sending is held from taking a message out until it is sent, which keeps messages in order. It is locked before sub.mu.
 	sending struct {
 		sync.Mutex
 		link promptLink // nil if there is none, or none that can send without blocking
@@ -101,7 +102,7 @@ func (sub *subscription) run(ctx context.Context) {
 	away := time.AfterFunc(noticeAfter, sub.notifyUnreached)
 	defer away.Stop()
 	for ctx.Err() == nil {
-		link, info, err := sub.g.Regions.Follow(ctx, sub.somewhere())
+		link, info, err := sub.g.Regions.Follow(ctx, sub.anyChunk())
 		if err == nil {
 			sub.setLeader(info.Leader)
 			started := time.Now()
@@ -149,8 +150,8 @@ func (sub *subscription) ledElsewhere() bool {
 	return sub.mu.leader != "" && sub.mu.leader != sub.g.Peer
 }
 
-// somewhere returns a chunk of the cell.
-func (sub *subscription) somewhere() grid.ChunkPos {
+// anyChunk returns a chunk of the cell.
+func (sub *subscription) anyChunk() grid.ChunkPos {
 	area := sub.cell.Area()
 	return grid.ChunkPos{X: area.MinX, Z: area.MinZ}
 }
@@ -297,8 +298,8 @@ func (sub *subscription) takeOut() wire.ToRegion {
 	return out
 }
 
-// countEvent records in the author's body that the region is sent the event: over the next link it would be too late to wait for it.
-// The lock is held.
+// countEvent records in the author's body that the region is sent the event: over the next link it would be too late to wait for
+// it. The lock is held.
 func (sub *subscription) countEvent(u wire.Utterance) {
 	b := sub.mu.bodies[u.Player]
 	if stamp, counted := u.Clock(); b != nil && counted {

@@ -50,7 +50,7 @@ func (sub *subscription) apply(frame wire.FromRegion) error {
 			}
 		} else {
 			delta.entered, delta.left, moved = mc.apply(news)
-			if !mc.laid() {
+			if !mc.hasLand() {
 				sub.queue(mc)
 			}
 		}
@@ -107,7 +107,7 @@ func (sub *subscription) publish(mc *mirrorChunk, delta *chunkDelta) {
 		return
 	}
 	for by, sees := range mc.subscribers {
-		if sees&^held != nothing {
+		if sees&^deferredChunk != awaitsChunk {
 			by.sendDelta(delta)
 		}
 	}
@@ -119,7 +119,7 @@ func (sub *subscription) catchUp(w waiting, o *outbox) {
 	defer sub.mu.Unlock()
 	o.caughtUp(w)
 	sees, watches := w.chunk.subscribers[o.owner]
-	if !watches || sub.mu.chunks[w.chunk.at] != w.chunk || sees&^held == nothing {
+	if !watches || sub.mu.chunks[w.chunk.at] != w.chunk || sees&^deferredChunk == awaitsChunk {
 		return
 	}
 	delta := &chunkDelta{ChunkNews: wire.ChunkNews{Chunk: w.chunk.at}, tick: sub.mu.tick, sub: sub, chunk: w.chunk}
@@ -153,11 +153,11 @@ func (sub *subscription) sendResults(results []wire.EditResult) {
 	}
 }
 
-// applyResult applies a committed edit to the mirror. The region answers at once, but sends the delta at its next tick: until then a
-// player would collide with a block that they broke.
+// applyResult applies a committed edit to the mirror. The region answers at once, but sends the delta at its next tick: until
+// then a player would collide with a block that they broke.
 func (sub *subscription) applyResult(pos grid.Pos, r wire.EditResult) {
 	mc := sub.mu.chunks[pos.Chunk()]
-	if r.Refused != "" || mc == nil || !mc.laid() || mc.loadLand().Get(chunk.At(pos)) == r.Block {
+	if r.Refused != "" || mc == nil || !mc.hasLand() || mc.loadLand().Get(chunk.At(pos)) == r.Block {
 		return
 	}
 	mc.land.Set(chunk.At(pos), r.Block)
@@ -171,7 +171,7 @@ func (sub *subscription) applyResult(pos grid.Pos, r wire.EditResult) {
 // blockAt returns the block at a position; air if the chunk is not in the mirror. The lock is held.
 func (sub *subscription) blockAt(pos grid.Pos) chunk.Block {
 	mc := sub.mu.chunks[pos.Chunk()]
-	if mc == nil || !mc.laid() {
+	if mc == nil || !mc.hasLand() {
 		return chunk.Air
 	}
 	return mc.loadLand().Get(chunk.At(pos))
@@ -229,7 +229,7 @@ func (sub *subscription) block(pos grid.Pos) (chunk.Block, bool) {
 	switch {
 	case mc == nil:
 		return chunk.Air, false
-	case mc.laid():
+	case mc.hasLand():
 		return mc.loadLand().Get(chunk.At(pos)), true
 	case mc.previousLand != nil: // the region was away and the chunk is being rebuilt; its subscribers still see this
 		return mc.previousLand.Get(chunk.At(pos)), true

@@ -5,8 +5,8 @@ import "github.com/voxelpopuli/voxeld/wire"
 // This file moves the mirror on between two messages of a region: predicted bodies are extrapolated, and this gateway's own
 // players who have stopped are reported.
 
-// advance extrapolates all predicted bodies by the given number of ticks since the previous frame, and sends the region players who
-// have stopped.
+// advance extrapolates all predicted bodies by the given number of ticks since the previous frame, and sends the region players
+// who have stopped.
 func (sub *subscription) advance(ticks uint64) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()

@@ -31,7 +31,7 @@ func (sub *subscription) watch(pos grid.ChunkPos, by subscriber) bool {
 	sub.mu.unusedSince = time.Time{}
 	mc := sub.mu.chunks[pos]
 	if mc == nil {
-		mc = &mirrorChunk{at: pos, subscribers: make(map[subscriber]sight)}
+		mc = &mirrorChunk{at: pos, subscribers: make(map[subscriber]subscriberState)}
 		sub.mu.chunks[pos] = mc
 		sub.g.metrics.chunks.Inc()
 		if sub.mu.linked {
@@ -54,7 +54,7 @@ func (sub *subscription) watch(pos grid.ChunkPos, by subscriber) bool {
 	if !watches && sub.mu.notified {
 		by.sendNotice(landAway)
 	}
-	mc.subscribers[by] = nothing
+	mc.subscribers[by] = awaitsChunk
 	sub.queue(mc)
 	return true
 }
@@ -189,7 +189,7 @@ func (sub *subscription) predictable(b *body) bool {
 		return false
 	}
 	mc := sub.mu.chunks[world.ChunkOf(b.Pose)]
-	return !sub.g.p2p.on() && (mc == nil || len(mc.bodies) <= predictionCrowd)
+	return !sub.g.p2p.enabled() && (mc == nil || len(mc.bodies) <= predictionCrowd)
 }
 
 // putMove puts a body's newest pose and velocity into the next message.
@@ -216,8 +216,8 @@ func (sub *subscription) edit(e wire.Intent, by subscriber) {
 	}
 }
 
-// addPending adds a pending edit, and reports whether the caller should send it now. If others are pending it wakes the sender instead,
-// which then sends all that has been collected.
+// addPending adds a pending edit, and reports whether the caller should send it now. If others are pending it wakes the sender
+// instead, which then sends all that has been collected.
 func (sub *subscription) addPending(e wire.Intent, by subscriber) (alone bool) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
@@ -254,8 +254,8 @@ func (sub *subscription) refuse(e wire.Intent, why string, by subscriber) {
 	}
 }
 
-// sendChat sends a chat event to everybody who sees the chunk. It reports false, and drops the event, when too many wait for a region
-// that cannot be reached.
+// sendChat sends a chat event to everybody who sees the chunk. It reports false, and drops the event, when too many wait for a
+// region that cannot be reached.
 func (sub *subscription) sendChat(u wire.Utterance) bool {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()

@@ -84,7 +84,7 @@ func TestAnswerChangesFoldedLand(t *testing.T) {
 	}
 	mc.land, mc.version, mc.latest = land, 1, snapshot{version: 1, packed: packed}
 	mc.fold()
-	if mc.land != nil || !mc.laid() {
+	if mc.land != nil || !mc.hasLand() {
 		t.Fatal("the land is not folded")
 	}
 	sub.edit(wire.Intent{Player: ann, Seq: 1, Pos: pos, Block: chunk.Brick}, whom)
@@ -209,7 +209,7 @@ func TestOneFrameATick(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := len(g.frameRequested); got != c.want {
-			t.Errorf("a frame of tick %d called for %d beats, want %d", c.tick, got, c.want)
+			t.Errorf("a frame of tick %d requested %d frames, want %d", c.tick, got, c.want)
 		}
 		if len(g.frameRequested) > 0 {
 			<-g.frameRequested
@@ -230,7 +230,7 @@ func TestNearestChunksComeFirst(t *testing.T) {
 				}
 				far := int64(0)
 				for i, pos := range ann.mu.order {
-					d := distance(pos, spawn.Chunk())
+					d := squaredDistance(pos, spawn.Chunk())
 					if d < far {
 						t.Errorf("chunk %v came as number %d, after farther ones", pos, i)
 					}
@@ -267,7 +267,7 @@ func TestLinkLossKeepsEditsAndPictures(t *testing.T) {
 			t.Fatal("acknowledged without a commit")
 		}
 		if len(ann.mu.notices) == 0 {
-			t.Error("nobody told the player that the land cannot be reached")
+			t.Error("no notice was sent that the land cannot be reached")
 		}
 		// Meanwhile another gateway's player builds, and bob turns to other chunks and back.
 		third := grid.Pos{X: 3, Y: 26, Z: 3}
@@ -285,7 +285,7 @@ func TestLinkLossKeepsEditsAndPictures(t *testing.T) {
 			}
 		}
 		if n := len(ann.mu.notices); n != 2 || !strings.Contains(ann.mu.notices[n-1], "again") {
-			t.Errorf("the player was told %q", ann.mu.notices)
+			t.Errorf("the player got %q", ann.mu.notices)
 		}
 		for _, c := range []*client{ann, bob} {
 			c.sees(r.lands, 1)
@@ -366,7 +366,7 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	needsUpdate(wire.ChunkNews{State: &wire.ChunkState{Bodies: []wire.Body{body("ann", 1), body("bob", 1), body("eve", 1)}}})
 	mc := sub.mu.chunks[pos]
 	mc.queued = false
-	sub.settle(mc, newTools())
+	sub.buildAndSend(mc, newBuilderBuffers())
 	if has.wholes != 1 || len(has.heard) != 0 {
 		t.Fatalf("%d chunks and %d news at first", has.wholes, len(has.heard))
 	}
@@ -375,7 +375,7 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	edits := []wire.BlockAt{{At: 5, Block: chunk.Brick}}
 	needsUpdate(wire.ChunkNews{State: &wire.ChunkState{Edits: edits, Bodies: []wire.Body{body("ann", 1), body("bob", 2), body("zoe", 1)}}})
 	needsUpdate(wire.ChunkNews{Leave: []player.ID{guestID("ann")}, Blocks: []wire.BlockAt{{At: 6, Block: chunk.Glass}}})
-	sub.lay(mc, nil, newTools())
+	sub.applyEdits(mc, nil, newBuilderBuffers())
 	needsUpdate(wire.ChunkNews{Leave: []player.ID{guestID("zoe")}, Enter: []wire.Body{body("bob", 3)}, Blocks: []wire.BlockAt{{At: 7, Block: chunk.Glass}}})
 	if len(has.heard) != 3 || len(waits.heard) != 0 {
 		t.Fatalf("%d news, and %d for the newcomer", len(has.heard), len(waits.heard))
@@ -384,9 +384,9 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 		t.Errorf("the difference is %+v", d)
 	}
 	if n := has.heard[2]; len(n.entered) != 0 || len(n.left) != 1 || n.left[0].Name != "zoe" {
-		t.Errorf("zoe's leaving is told as %+v", n)
+		t.Errorf("zoe's leaving is sent as %+v", n)
 	}
-	sub.settle(mc, newTools())
+	sub.buildAndSend(mc, newBuilderBuffers())
 	if has.wholes != 2 || has.again != 1 || waits.wholes != 1 || waits.again != 0 {
 		t.Errorf("chunks: %d, %d of them anew; newcomer: %d, %d", has.wholes, has.again, waits.wholes, waits.again)
 	}
@@ -401,9 +401,9 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 		Edits:  []wire.BlockAt{{At: 5, Block: chunk.Brick}, {At: 6, Block: chunk.Glass}, {At: 7, Block: chunk.Glass}},
 		Bodies: []wire.Body{body("bob", 3)},
 	}})
-	sub.settle(mc, newTools())
+	sub.buildAndSend(mc, newBuilderBuffers())
 	if len(has.heard) != 3 || has.wholes != 2 {
-		t.Errorf("an unchanged state is told: %d news, %d chunks", len(has.heard), has.wholes)
+		t.Errorf("an unchanged state is sent: %d news, %d chunks", len(has.heard), has.wholes)
 	}
 }
 
@@ -441,7 +441,7 @@ func TestRefusalTellsWhatStandsThere(t *testing.T) {
 		sub.mu.pending = append(sub.mu.pending, intent{wire.Intent{Player: guestID("bob"), Seq: 5, Pos: place, Block: chunk.Brick}, got})
 		sub.mu.Unlock()
 		refusal := wire.EditResult{Player: guestID("bob"), Seq: 5, Refused: wire.RefusedUnavailable}
-		r.lands.tell(place.Chunk(), wire.FromRegion{Tick: 9, Results: []wire.EditResult{refusal, refusal}})
+		r.lands.sendFrame(place.Chunk(), wire.FromRegion{Tick: 9, Results: []wire.EditResult{refusal, refusal}})
 		pass(time.Second)
 		if len(got.results) != 1 || got.results[0].Block != chunk.Log {
 			t.Errorf("results %+v, want one that names the log", got.results)
@@ -482,7 +482,7 @@ func TestWatchFlapping(t *testing.T) {
 		for i := range 12 {
 			ann.send(wire.View{View: 1 + i%2}) // one chunk more than the view is kept: look from farther away
 			if i%3 == 2 {
-				ann.stroll()
+				ann.walkAround()
 			}
 			bob.put(grid.Pos{X: 3, Y: 25, Z: int32(3 + i%4)}, chunk.Brick+chunk.Block(i%2))
 			pass([]time.Duration{0, 10 * time.Millisecond, 4 * time.Second}[i%3])
@@ -519,12 +519,12 @@ func TestSubscriptionLingersAndCloses(t *testing.T) {
 		ann.conn.Close()
 		pass(subscriptionLinger - time.Second)
 		if r.lands.followed(origin) != 1 {
-			t.Error("the feed did not linger")
+			t.Error("the subscription did not linger")
 		}
 		bob := r.join("bob", 1)
 		pass(3 * subscriptionLinger)
 		if r.lands.followed(origin) != 1 {
-			t.Error("a feed that is needed again was closed")
+			t.Error("a subscription that is needed again was closed")
 		}
 		bob.conn.Close()
 		pass(2 * subscriptionLinger)
@@ -561,7 +561,7 @@ func TestChatWaitsForTheRegion(t *testing.T) {
 		r.lands.down(false)
 		pass(10 * time.Second)
 		if fmt.Sprint(bob.mu.said) != "[ann: hello?]" {
-			t.Errorf("bob heard %q", bob.mu.said)
+			t.Errorf("bob received %q", bob.mu.said)
 		}
 	})
 }
@@ -596,10 +596,10 @@ func TestHostileLeaderIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		ann := r.join("ann", 1)
-		r.lands.tell(grid.ChunkPos{}, wire.FromRegion{Tick: 1, Chunks: []wire.ChunkNews{
+		r.lands.sendFrame(grid.ChunkPos{}, wire.FromRegion{Tick: 1, Chunks: []wire.ChunkNews{
 			{Blocks: []wire.BlockAt{{At: height * 1024, Block: chunk.Brick}}},
 		}})
-		r.lands.tell(grid.ChunkPos{}, wire.FromRegion{Tick: 2, Chunks: []wire.ChunkNews{
+		r.lands.sendFrame(grid.ChunkPos{}, wire.FromRegion{Tick: 2, Chunks: []wire.ChunkNews{
 			{Blocks: []wire.BlockAt{{At: 5, Block: 60000}}},
 		}})
 		pass(10 * time.Second)
@@ -703,7 +703,7 @@ func play(t *testing.T, steps []step) {
 		case "walk":
 			c.goTo(float64(s.x), 25, .5)
 		case "stroll":
-			c.stroll()
+			c.walkAround()
 		case "look":
 			c.send(wire.View{View: 1 + s.block%2})
 		case "cut":

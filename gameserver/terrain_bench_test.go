@@ -16,11 +16,11 @@ func BenchmarkTerrain(b *testing.B) {
 	}
 	o := options(newLands(), newMemory(), newMemory())
 	o.World.Sections, o.Terrain = 4, land
-	g, with := New(o), newTools()
+	g, with := New(o), newBuilderBuffers()
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		at := grid.ChunkPos{X: int32(i % 64), Z: int32(i / 64 % 64)}
-		g.shelf.Remove(at)
+		g.terrainCache.Remove(at)
 		g.terrain(at, with)
 	}
 }

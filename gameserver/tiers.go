@@ -141,7 +141,7 @@ func (pred *prediction) deviation(p *wire.Place, tick uint64) int32 {
 }
 
 func (pred *prediction) across(p *wire.Place, tick uint64) int32 {
-	gone := passed(pred.tick, tick)
+	gone := extrapolatedTicks(pred.tick, tick)
 	return max(off(pred.x+int32(pred.velocityX)*gone, int32(p.X)*fine), off(pred.z+int32(pred.velocityZ)*gone, int32(p.Z)*fine))
 }
 
@@ -151,24 +151,26 @@ func (pred *prediction) above(p *wire.Place, tick uint64) int32 {
 
 // height returns the predicted height.
 func (pred *prediction) height(tick uint64) int32 {
-	return pred.y + steep*int32(pred.climb)*passed(pred.tall, tick)
+	return pred.y + steep*int32(pred.climb)*extrapolatedTicks(pred.tall, tick)
 }
 
-// passed returns for how many ticks an avatar was extrapolated since it was sent; -1 at the tick before.
-func passed(since, tick uint64) int32 { return int32(min(int64(tick-since), wire.PaceTicks)) }
+// extrapolatedTicks returns for how many ticks an avatar was extrapolated since it was sent; -1 at the tick before.
+func extrapolatedTicks(since, tick uint64) int32 {
+	return int32(min(int64(tick-since), wire.PaceTicks))
+}
 
 // stops reports whether the prediction ends before the next check, and levels the same for its climb. An update is sent then even
 // if the avatar has stopped just there: clients that received it later, when a cell's tier changed, would extrapolate for longer.
 func (pred *prediction) stops(tier lodTier, tick uint64) bool {
-	return pred.tick+wire.PaceTicks < tick+tierRules[tier].every && pred.velocity() != (spot{})
+	return pred.tick+wire.PaceTicks < tick+tierRules[tier].every && pred.velocity() != (finePos{})
 }
 
 func (pred *prediction) levels(tier lodTier, tick uint64) bool {
 	return pred.tall+wire.PaceTicks < tick+tierRules[tier].every && pred.climb != 0
 }
 
-func (pred *prediction) velocity() spot {
-	return spot{x: int32(pred.velocityX), z: int32(pred.velocityZ)}
+func (pred *prediction) velocity() finePos {
+	return finePos{x: int32(pred.velocityX), z: int32(pred.velocityZ)}
 }
 
 func off(a, b int32) int32 { return max(a-b, b-a) }
@@ -189,9 +191,9 @@ type actor struct {
 	chunks       int     // in view that regions say it is in; two while it crosses a border
 	bucket       *bucket // of the newest of them; nil when that is no longer in view
 	place        wire.Place
-	spot         spot // the same, rounded less
+	spot         finePos // the same, rounded less
 	cell         uint8
-	history      [5]spot // where it was at the tick seen, and at those before
+	history      [5]finePos // where it was at the tick seen, and at those before
 	seen         uint64
 	lastUpdate   uint64       // the frame before which its newest move arrived
 	restHeight   int32        // the height when it last neither rose nor fell, as in spot
@@ -200,15 +202,15 @@ type actor struct {
 	predictions  [tiers]prediction
 }
 
-// elsewhere reports whether the avatar has moved on to another chunk than at.
-func (a *actor) elsewhere(at grid.ChunkPos) bool { return a.bucket != nil && a.bucket.at != at }
+// movedOn reports whether the avatar has moved on to another chunk than at.
+func (a *actor) movedOn(at grid.ChunkPos) bool { return a.bucket != nil && a.bucket.at != at }
 
 // remember records the place of the avatar at a tick. For skipped frames in between it is interpolated; after a longer rest the
 // avatar stood where it was.
 func (a *actor) remember(tick uint64) {
 	now, before, passed := a.spot, a.history[0], int32(min(tick-a.seen, 1<<16))
 	if passed > int32(len(a.history)) {
-		a.history = [5]spot{before, before, before, before, before}
+		a.history = [5]finePos{before, before, before, before, before}
 		passed = 1
 	}
 	for i := int32(1); i <= passed; i++ {
@@ -221,24 +223,24 @@ func (a *actor) remember(tick uint64) {
 	a.seen = tick
 }
 
-// spot is a place in 1/128 block: horizontally from the chunk's corner, vertically from the zero of heights.
-type spot struct{ x, y, z int32 }
+// finePos is a place in 1/128 block: horizontally from the chunk's corner, vertically from the zero of heights.
+type finePos struct{ x, y, z int32 }
 
-func spotOf(at grid.ChunkPos, p wire.Pose) spot {
+func finePosOf(at grid.ChunkPos, p wire.Pose) finePos {
 	corner := at.Origin()
 	unit := func(blocks float64) int32 { return int32(math.Round(blocks * wire.PaceUnit)) }
-	return spot{unit(p.X - float64(corner.X)), unit(p.Y - wire.MinY), unit(p.Z - float64(corner.Z))}
+	return finePos{unit(p.X - float64(corner.X)), unit(p.Y - wire.MinY), unit(p.Z - float64(corner.Z))}
 }
 
-func (s spot) minus(o spot) spot { return spot{s.x - o.x, s.y - o.y, s.z - o.z} }
+func (s finePos) minus(o finePos) finePos { return finePos{s.x - o.x, s.y - o.y, s.z - o.z} }
 
 // plus adds a fraction of a way.
-func (s spot) plus(way spot, part, of int32) spot {
-	return spot{s.x + way.x*part/of, s.y + way.y*part/of, s.z + way.z*part/of}
+func (s finePos) plus(way finePos, part, of int32) finePos {
+	return finePos{s.x + way.x*part/of, s.y + way.y*part/of, s.z + way.z*part/of}
 }
 
 // across returns the longer horizontal side of a way.
-func (s spot) across() int32 { return max(off(s.x, 0), off(s.z, 0)) }
+func (s finePos) across() int32 { return max(off(s.x, 0), off(s.z, 0)) }
 
 // appear makes the avatar stand where the chunk's subscribers are sent, in a message, that it entered.
 func (a *actor) appear(tick uint64) {
@@ -251,35 +253,38 @@ func (a *actor) appear(tick uint64) {
 	a.restHeight, a.seen, a.valid = a.spot.y, tick, allTiers
 }
 
-// velocity estimates the avatar's horizontal velocity, in 1/128 block a tick. Moves arrive at the clients' rate, so a tick may see
-// none of them or two: where the last steps differ, the way of several ticks is better, and if the clients' prediction agrees
+// velocity estimates the avatar's horizontal velocity, in 1/128 block a tick. Moves arrive at the clients' rate, so a tick may
+// see none of them or two: where the last steps differ, the way of several ticks is better, and if the clients' prediction agrees
 // with that, it is as good. A step in another direction is a turn.
 func (a *actor) velocity(current *prediction) (x, z int8) {
 	now, before := a.history[0], a.history[1]
 	step, last, way := now.minus(before), before.minus(a.history[2]), now.minus(a.history[4])
-	mean, twice := spot{}.plus(way, 1, 4), spot{}.plus(way, 1, 2)
-	sameWalk := step == spot{} || steady(step, current.velocity()) || steady(step, twice) // none, one or two moves of the same walk
+	mean, twice := finePos{}.plus(way, 1, 4), finePos{}.plus(way, 1, 2)
+	// None, one or two moves of the same walk.
+	sameWalk := step == finePos{} || steady(step, current.velocity()) || steady(step, twice)
 	switch {
 	case alike(step, last) && alike(step, a.history[2].minus(a.history[3])):
-		step = spot{}.plus(now.minus(a.history[3]), 1, 3)
+		step = finePos{}.plus(now.minus(a.history[3]), 1, 3)
 	case alike(step, last):
-		step = spot{}.plus(now.minus(a.history[2]), 1, 2)
+		step = finePos{}.plus(now.minus(a.history[2]), 1, 2)
 	case sameWalk && mean.minus(current.velocity()).across() <= current.velocity().across()/4+1:
 		return current.velocityX, current.velocityZ
-	case steady(step, mean), steady(step, twice), step == spot{} && last != spot{}:
+	case steady(step, mean), steady(step, twice), step == finePos{} && last != finePos{}:
 		step = mean
 	}
 	return clampVelocity(step.x), clampVelocity(step.z)
 }
 
 // alike reports whether two steps differ by rounding only.
-func alike(step, last spot) bool { return step.minus(last).across() <= little }
+func alike(step, last finePos) bool { return step.minus(last).across() <= stepTolerance }
 
 // steady reports whether a step is as expected, within half of it and a little.
-func steady(step, mean spot) bool { return step.minus(mean).across() <= mean.across()/2+little }
+func steady(step, mean finePos) bool {
+	return step.minus(mean).across() <= mean.across()/2+stepTolerance
+}
 
-// little is what rounding, and a client rate slightly off the tick, add to a step, in 1/128 block.
-const little = 4
+// stepTolerance is what rounding, and a client rate slightly off the tick, add to a step, in 1/128 block.
+const stepTolerance = 4
 
 // steps reports whether the avatar rises or falls, and by at most a block so far.
 func (a *actor) steps() bool {
@@ -326,8 +331,8 @@ func (a *actor) late(frame uint64) bool {
 	return a.lastUpdate != frame && frame-a.lastUpdate <= silentTicks && a.history[0] != a.history[1]
 }
 
-// encode adds the avatar to the pieces of those wanted and due tiers whose prediction is too far off, and reports whether there are
-// any.
+// encode adds the avatar to the pieces of those wanted and due tiers whose prediction is too far off, and reports whether there
+// are any.
 func (a *actor) encode(c *cell, writers *[tiers]wire.MotionWriter, wanted, due tierSet, tick uint64) (encoded bool) {
 	a.valid &= wanted
 	steps := a.steps()
@@ -359,7 +364,8 @@ func (a *actor) encode(c *cell, writers *[tiers]wire.MotionWriter, wanted, due t
 	return encoded
 }
 
-// resetPrediction starts the tier's prediction anew, which no client has: from the avatar's place at the last check, and its velocity.
+// resetPrediction starts the tier's prediction anew, which no client has: from the avatar's place at the last check, and its
+// velocity.
 func (a *actor) resetPrediction(tier lodTier) {
 	pred := predictionOf(a.place, a.seen)
 	pred.velocityX, pred.velocityZ = a.velocity(&pred)
@@ -382,8 +388,8 @@ func (a *actor) shift(from, to lodTier) (needsUpdate bool) {
 	return true
 }
 
-// estimate returns the update for clients of a tier: where the avatar is, or where its step will end, and its velocity. It contains
-// only what differs from their prediction.
+// estimate returns the update for clients of a tier: where the avatar is, or where its step will end, and its velocity. It
+// contains only what differs from their prediction.
 func (a *actor) estimate(tier lodTier, tick uint64) wire.Motion {
 	pred, rule := &a.predictions[tier], &tierRules[tier]
 	m := wire.Motion{Index: a.index, Place: a.place, Climb: a.climb(rule.every)}
@@ -435,7 +441,7 @@ const newDirection = 6
 // motion returns the full prediction that clients have of the avatar. In a frame an avatar is in its cell: a prediction beyond
 // the cell is put at the edge.
 func (a *actor) motion(pred *prediction, tick uint64) wire.Motion {
-	place, gone := a.place, passed(pred.tick, tick)
+	place, gone := a.place, extrapolatedTicks(pred.tick, tick)
 	place.X = inCell(a.cell%cellRow, pred.x+int32(pred.velocityX)*gone)
 	place.Z = inCell(a.cell/cellRow, pred.z+int32(pred.velocityZ)*gone)
 	place.Y = uint16(max(0, min(math.MaxUint16, (pred.height(tick)+fine/2)/fine)))

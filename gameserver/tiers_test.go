@@ -30,7 +30,7 @@ func newWatched() *watched {
 }
 
 func (w *watched) stand() {
-	w.a.place, w.a.spot = wire.PlaceOf(grid.ChunkPos{}, w.pose), spotOf(grid.ChunkPos{}, w.pose)
+	w.a.place, w.a.spot = wire.PlaceOf(grid.ChunkPos{}, w.pose), finePosOf(grid.ChunkPos{}, w.pose)
 	w.a.lastUpdate = w.now.frame
 }
 
@@ -77,7 +77,7 @@ func TestStepIsSentOnce(t *testing.T) {
 					w.move(way, 0)
 				}
 				if told := w.told[tier] - before; told != 1 {
-					t.Errorf("the step was told in %d records, want 1", told)
+					t.Errorf("the step was sent in %d records, want 1", told)
 				}
 				if deviation := w.astray(tier); deviation > .1 {
 					t.Errorf("after the step clients are wrong by %.2f blocks, want at most .1", deviation)
@@ -115,7 +115,7 @@ func TestStepsAreWithinBounds(t *testing.T) {
 					most = float64(stepError) / wire.PaceUnit
 				}
 				if deviation := w.astray(tier); deviation > most {
-					t.Fatalf("tick %d: at %.2f, on his way to %.2f, clients of grade %d are wrong by %.2f blocks, want at most %.2f",
+					t.Fatalf("tick %d: at %.2f, going to %.2f, clients of tier %d are wrong by %.2f blocks, want at most %.2f",
 						tick, w.pose.Y, floor, tier, deviation, most)
 				}
 			}
@@ -136,7 +136,7 @@ func TestPaceAfterTurn(t *testing.T) {
 		w.pose.Z += way
 		w.move(0, 0)
 		if told := w.told[near] - before; told != 1 {
-			t.Errorf("tick %d: the turn was told in %d records, want 1", tick, told)
+			t.Errorf("tick %d: the turn was sent in %d records, want 1", tick, told)
 		}
 		if deviation := w.astray(near); deviation > .1 {
 			t.Errorf("tick %d: clients are wrong by %.2f blocks, want at most .1", tick, deviation)
@@ -172,12 +172,12 @@ func TestJumpGoesOutOfSight(t *testing.T) {
 		}
 		w.a.valid = only(exact)
 		if !w.a.shift(exact, distant) {
-			t.Errorf("in tick %d of the jump nothing was told when the grade changed", at)
+			t.Errorf("in tick %d of the jump nothing was sent when the tier changed", at)
 		}
 		jumped := float64(at) * .42
 		for after := range tierRules[distant].every {
 			if y := float64(w.a.predictions[distant].height(w.now.tick+after)) / wire.PaceUnit; y > 64-wire.MinY+jumped+.1 {
-				t.Fatalf("%d ticks after he was told of at height %.2f, the client has him at %.2f", after, 64+jumped, y+wire.MinY)
+				t.Fatalf("%d ticks after the update at height %.2f, the client has the player at %.2f", after, 64+jumped, y+wire.MinY)
 			}
 		}
 	}
@@ -209,10 +209,10 @@ func TestSlipIsBorneForSomeLooks(t *testing.T) {
 		w.move(.2, 0)
 	}
 	if w.told[tight] != before {
-		t.Errorf("a tick late he was told of within %d looks", slipTicks)
+		t.Errorf("a tick late the player was sent within %d checks", slipTicks)
 	}
 	w.move(.2, 0)
 	if w.told[tight] != before+1 || w.astray(tight) > .05 {
-		t.Errorf("after %d looks he is still shown %.2f blocks ahead", slipTicks, w.astray(tight))
+		t.Errorf("after %d checks the player is still shown %.2f blocks ahead", slipTicks, w.astray(tight))
 	}
 }

@@ -43,12 +43,12 @@ var paths = [...][]int{
 	{alongZ, alongY, alongX},
 }
 
-// walled reports whether a body cannot get from one place to the other without passing through solid blocks. Blocks that it is
+// blocked reports whether a body cannot get from one place to the other without passing through solid blocks. Blocks that it is
 // inside of already do not count: a buried player may get out. Nor does land that is not loaded here.
-func (s *session) walled(before, after wire.Pose) bool {
+func (s *session) blocked(before, after wire.Pose) bool {
 	from, to := [3]float64{before.X, before.Y, before.Z}, [3]float64{after.X, after.Y, after.Z}
 	start := insideOf(from)
-	if s.hits(start, to) {
+	if s.collides(start, to) {
 		return true
 	}
 	if distanceOf(from, to) <= stepLength {
@@ -78,7 +78,7 @@ func (s *session) passes(start box, from, to [3]float64, way []int) bool {
 			for axis := range 3 {
 				place[axis] = at[axis] + (leg[axis]-at[axis])*i/steps
 			}
-			if s.hits(start, place) {
+			if s.collides(start, place) {
 				return false
 			}
 		}
@@ -105,9 +105,9 @@ func insideOf(feet [3]float64) box {
 // floor returns the block coordinate; at the world's last edge the one before, so that counting beyond it ends.
 func floor(v float64) int32 { return int32(min(math.Floor(v), math.MaxInt32-1)) }
 
-// hits reports whether a body with its feet there is inside a solid block that it was not inside of at the start. A buried player
-// may rise through what is above: that is how clients get out.
-func (s *session) hits(start box, feet [3]float64) bool {
+// collides reports whether a body with its feet there is inside a solid block that it was not inside of at the start. A buried
+// player may rise through what is above: that is how clients get out.
+func (s *session) collides(start box, feet [3]float64) bool {
 	b := insideOf(feet)
 	for x := b.low.X; x <= b.high.X; x++ {
 		for z := b.low.Z; z <= b.high.Z; z++ {
