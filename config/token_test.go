@@ -74,7 +74,7 @@ func TestTokenTyposAndCuts(t *testing.T) {
 		if err == nil {
 			t.Fatalf("cut to %d characters it is accepted", cut)
 		}
-		if cut > 20 && !strings.Contains(err.Error(), fmt.Sprintf("cut short, or mistyped at its begin: %d of %d", cut, len(sampleText))) {
+		if cut > 20 && !strings.Contains(err.Error(), fmt.Sprintf("cut short, or mistyped at its beginning: %d of %d", cut, len(sampleText))) {
 			t.Fatalf("cut to %d characters: %v", cut, err)
 		}
 	}
