@@ -207,7 +207,7 @@ func (o Option) parse(texts []string) (any, error) {
 			return false, nil
 		}
 		return nil, fmt.Errorf("%q is neither true nor false", text)
-	case Text:
+	case Text, Duration: // Validate checks durations
 	}
 	return text, nil
 }
@@ -239,7 +239,7 @@ func (o Option) typed(value any) (any, error) {
 			return on, nil
 		}
 		return nil, fmt.Errorf("write true or false without quotes, not %v", value)
-	case Text:
+	case Text, Duration:
 	}
 	if text, ok := value.(string); ok {
 		return text, nil

@@ -12,6 +12,7 @@ const (
 	List
 	Number
 	Switch
+	Duration // a Text that time.ParseDuration accepts
 )
 
 // Option is a setting: a flag, a TOML key and an environment variable.
@@ -69,7 +70,7 @@ var Options = []Option{
 	},
 	{
 		"advertise-http", Text, "",
-		"URL at which players open this node, such as https://a.example.org; a node that stops sends its players to this URL of the others; needed behind a proxy, NAT or in a container (default http:// and the host of --http, or an address of this machine)",
+		"URL at which players open this node, such as https://a.example.org; other nodes send their players there when they stop; needed behind a proxy, NAT or in a container (default http:// and the host of --http, or an address of this machine)",
 	},
 	{
 		"join", List, "",
@@ -84,11 +85,11 @@ var Options = []Option{
 		"number of replicas of each region (1–7); data survives the loss of any minority; a world with fewer nodes has fewer replicas",
 	},
 	{
-		"replace-after", Text, "1m",
+		"replace-after", Duration, "1m",
 		"how long a node may be silent before other nodes replace it in its regions, at least 1s; too short a time copies land on every restart",
 	},
 	{
-		"scrub-every", Text, "1h",
+		"scrub-every", Duration, "1h",
 		"interval at which the replicas of a region are compared and damaged ones repaired, at least 1s; closed regions are compared 24 times less often; 0 disables it",
 	},
 	{

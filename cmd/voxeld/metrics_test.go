@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the reference tables into docs/")
 
 const metricsDoc = "../../docs/metrics.md"
 
-// docs/metrics.md lists every metric of a running node, with its labels and its own help text.
+// docs/metrics.md lists every metric of a running node, with its labels and help text.
 func TestMetricsReference(t *testing.T) {
 	cfg := config.Default()
 	cfg.DataDir = t.TempDir()
