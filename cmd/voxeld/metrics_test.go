@@ -68,5 +68,5 @@ func metricsTable(registry *prometheus.Registry) string {
 		}
 	}
 	slices.Sort(rows)
-	return "| metric | labels | what it tells |\n|---|---|---|\n" + strings.Join(slices.Compact(rows), "")
+	return "| metric | labels | meaning |\n|---|---|---|\n" + strings.Join(slices.Compact(rows), "")
 }
