@@ -53,7 +53,7 @@ func voxeld(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	var out, errs bytes.Buffer
 	c := exec.CommandContext(t.Context(), path, args...)
 	c.Stdout, c.Stderr = &out, &errs
-	c.Run() //nolint:errcheck // the exit code says it
+	c.Run() //nolint:errcheck // the exit code is checked
 	return out.String(), errs.String(), c.ProcessState.ExitCode()
 }
 
@@ -213,7 +213,7 @@ func (d *daemon) terminate() int {
 		d.t.Fatal(err)
 	}
 	ended := make(chan struct{})
-	go func() { d.cmd.Wait(); close(ended) }() //nolint:errcheck // the exit code says it
+	go func() { d.cmd.Wait(); close(ended) }() //nolint:errcheck // the exit code is checked
 	select {
 	case <-ended:
 	case <-time.After(patience):

@@ -93,7 +93,7 @@ func (d *daemon) drain() (answer drainAnswer) {
 		d.t.Errorf("voxeld drain: exit %d: %s (%v)", code, errs, err)
 	}
 	ended := make(chan struct{})
-	go func() { d.cmd.Wait(); close(ended) }() //nolint:errcheck // the exit code says it
+	go func() { d.cmd.Wait(); close(ended) }() //nolint:errcheck // the exit code is checked
 	select {
 	case <-ended:
 		if code := d.cmd.ProcessState.ExitCode(); code != 0 {
@@ -216,9 +216,9 @@ func TestDrainCommand(t *testing.T) {
 		out, errs, code := voxeld(t, "drain", "--data-dir", a.dir)
 		ended <- end{out, errs, code}
 	}()
-	ann.until("she is sent on", func() bool { return ann.sentOn != nil })
+	ann.until("a reconnect", func() bool { return ann.sentOn != nil })
 	if homes := ann.sentOn.Homes; len(homes) != 1 || homes[0] != (wire.Home{URL: "ws://" + b.HTTP + "/ws", Game: b.Game}) {
-		t.Errorf("she is sent to %+v", homes)
+		t.Errorf("ann is sent to %+v", homes)
 	}
 	answer, err := http.Get("http://" + a.HTTP + "/readyz")
 	if err != nil {
@@ -249,7 +249,7 @@ func TestDrainCommand(t *testing.T) {
 	if drained.code != 0 {
 		t.Errorf("voxeld drain: exit %d: %s", drained.code, drained.errs)
 	}
-	a.cmd.Wait() //nolint:errcheck // the exit code says it
+	a.cmd.Wait() //nolint:errcheck // the exit code is checked
 	if code := a.cmd.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("the node exits with %d", code)
 	}
@@ -265,14 +265,14 @@ func TestDrainCommand(t *testing.T) {
 func TestDrainAlone(t *testing.T) {
 	d := startDaemon(t, 90, "--advertise-http", "https://voxels.example/a")
 	if d.Status.URL != "https://voxels.example/a" {
-		t.Errorf("it tells others to send players to %q", d.Status.URL)
+		t.Errorf("advertised URL: %q", d.Status.URL)
 	}
 	ann := join(t, d.Game, "ann", 1)
 	built := under(ann, 1, 0, 2)
 	ann.put(built, chunk.Brick)
 	drained := make(chan drainAnswer, 1)
 	go func() { drained <- d.drain() }()
-	ann.until("she is sent away", func() bool { return ann.sentOn != nil })
+	ann.until("a reconnect", func() bool { return ann.sentOn != nil })
 	ann.leave()
 	answer := <-drained
 	if answer.Sessions != 1 || answer.Homeless != 1 || len(answer.Rooms) != 0 || answer.Kept == 0 {

@@ -30,7 +30,7 @@ func TestHintStartsASecondNode(t *testing.T) {
 		t.Errorf("two worlds: %s and %s", a.Status.WorldID, b.Status.WorldID)
 	}
 	if a.Status.Catalog != a.Status.Peer {
-		t.Errorf("the first node says that the catalog is on %q", a.Status.Catalog)
+		t.Errorf("the catalog of the first node is on %q", a.Status.Catalog)
 	}
 	eventually(t, "the second node knows who holds the catalog", patience, func() bool {
 		b.ask("status", &b.Status)

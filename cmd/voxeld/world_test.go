@@ -74,7 +74,7 @@ func TestKilledNodeForgetsNothing(t *testing.T) {
 	d.start()
 	again := join(t, d.Game, "ann", 2)
 	if p := again.Welcome.Pose; p.X != start.X+6 || p.Z != start.Z+3 {
-		t.Errorf("ann returned to %v, %v; she left at %v, %v", p.X, p.Z, start.X+6, start.Z+3)
+		t.Errorf("ann returned to %v, %v; they left at %v, %v", p.X, p.Z, start.X+6, start.Z+3)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestTwoDaemonsOneWorld(t *testing.T) {
 	ann.sees(far, chunk.Brick)
 	bob.sees(near, chunk.Glass)
 	if ann.Welcome.Pose != left {
-		t.Errorf("ann returned to %+v; she left at %+v", ann.Welcome.Pose, left)
+		t.Errorf("ann returned to %+v; they left at %+v", ann.Welcome.Pose, left)
 	}
 	// And each sees what the other built, through the other daemon.
 	ann.leave()
@@ -148,7 +148,7 @@ func TestTwoDaemonsOneWorld(t *testing.T) {
 	ann = join(t, b.Game, "ann", 1)
 	ann.sees(far, chunk.Brick)
 	if ann.Welcome.Pose != left {
-		t.Errorf("on the other daemon ann returned to %+v; she left at %+v", ann.Welcome.Pose, left)
+		t.Errorf("on the other daemon ann returned to %+v; they left at %+v", ann.Welcome.Pose, left)
 	}
 }
 
