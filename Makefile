@@ -17,7 +17,7 @@ BENCH_ARGS    ?= all
 CHAOS         ?=
 GOLANGCI_LINT ?= go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.11.4
 
-# What voxeld --version says; empty where there is no git, then it is what Go knows.
+# The output of voxeld --version; empty without git, and then Go's build information is used.
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || true)
 
 CLIENT_SOURCES := $(shell find web -not -path '*/node_modules*' -not -path 'web/dist*' -type f \
@@ -45,7 +45,7 @@ web/dist/index.html: web/node_modules/.package-lock.json $(CLIENT_SOURCES)
 	npm --prefix web run --silent build
 	@touch $@ web/dist/.gitkeep
 
-test: client-test vet lint test-go fuzz-short e2e ## everything: client, lint, Go, fuzz, a real browser
+test: client-test vet lint test-go fuzz-short e2e ## run all tests: client, lint, Go, fuzz, a real browser
 	@echo '== all tests passed'
 
 client-test: web/node_modules/.package-lock.json
@@ -61,7 +61,7 @@ lint: lint-floors ## golangci-lint with the import floors of docs/ARCHITECTURE.m
 	@echo '== golangci-lint'
 	$(GOLANGCI_LINT) run ./...
 
-fmt: ## format the Go code as lint wants it
+fmt: ## format the Go code as lint requires
 	$(GOLANGCI_LINT) fmt ./...
 
 # depguard cannot see a go statement: floors 0 to 2 are step machines and start no goroutine.
@@ -85,7 +85,7 @@ fuzz-short:
 fuzz: ## fuzz every target for FUZZTIME (default 5m each)
 	@tools/fuzz.sh $(FUZZTIME)
 
-mutants: ## seeded bugs in replica and store: each must be noticed by its test (ARGS=-s: by the simulation)
+mutants: ## seeded bugs in replica and store: a test must detect each (ARGS=-s: the simulation)
 	@tools/mutants.sh $(ARGS)
 
 SEEDS   ?= 1-100
@@ -95,7 +95,7 @@ simulate: ## clusters in virtual time: SEEDS=1-100, or 7, or 1,5,9, of MINUTES=6
 	go test ./replica -run '^TestSimulation$$' -count 1 -v -timeout 24h -simulation.seeds=$(SEEDS) -simulation.minutes=$(MINUTES)
 
 released-client: MINUTES = 10
-released-client: ## the released client's habits against real daemons for MINUTES=10
+released-client: ## the released client's behaviour against real daemons, for MINUTES=10
 	go test ./cmd/voxeld -run '^TestReleasedClient$$' -count 1 -v -timeout 24h -released.minutes=$(MINUTES)
 
 chaos: daemon ## faults against real daemons, for hours (CHAOS="kill --events 20" selects; needs root for disks and networks)
@@ -116,17 +116,17 @@ e2e: build ## a real browser against a real daemon
 	@tools/need.sh chromium chromium
 	@tools/again.sh npm --prefix web run --silent e2e
 
-image: ## container image voxeld:latest, built from the sources (needs docker)
+image: ## build the container image voxeld:latest from the sources (needs docker)
 	docker build --build-arg VERSION=$(VERSION) -t voxeld .
 
-image-prebuilt: build ## the same around bin/voxeld: pulls nothing
+image-prebuilt: build ## the same with bin/voxeld: pulls nothing
 	mkdir -p bin/image/data
 	cp bin/voxeld bin/image/
 	docker build --target prebuilt -t voxeld .
 
-clean: ## remove what the build made; the world in ./data stays
+clean: ## remove build output; the world in ./data stays
 	rm -rf bin web/node_modules
 	find web/dist -mindepth 1 -not -name .gitkeep -delete
 
-help: ## this list
+help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// These checks catch what people mistype, early and in their words. Package dht parses multiaddrs for
-// real; it alone imports their library.
+// The checks in this file catch common typing errors early, with clear messages. Package dht does the real
+// parsing of multiaddrs; only it imports their library.
 
-// checkListen checks a multiaddr to listen at: /ip4/… or /ip6/…, then /tcp/port or /udp/port/quic-v1.
+// checkListen checks a multiaddr to listen on: /ip4/… or /ip6/…, then /tcp/port or /udp/port/quic-v1.
 func checkListen(addr string) error {
 	hint := "; write it like /ip4/0.0.0.0/tcp/4001 or /ip4/0.0.0.0/udp/4001/quic-v1"
 	parts, err := splitMultiaddr(addr)
@@ -23,7 +23,7 @@ func checkListen(addr string) error {
 		return fmt.Errorf("%s begins with a name: a node listens at IP addresses%s", addr, hint)
 	}
 	if len(parts) > 4 && parts[len(parts)-2] == "p2p" {
-		return fmt.Errorf("%s has a peer id: leave /p2p/… away where one listens%s", addr, hint)
+		return fmt.Errorf("%s has a peer id: leave /p2p/… off an address to listen on%s", addr, hint)
 	}
 	return nil
 }
@@ -36,12 +36,12 @@ func checkPeer(addr string) error {
 		return fmt.Errorf("%w%s", err, hint)
 	}
 	if n := len(parts); parts[n-2] == "p2p" && len(parts[n-1]) < 10 {
-		return fmt.Errorf("%s ends with something else than a peer id%s", addr, hint)
+		return fmt.Errorf("%s does not end with a peer id%s", addr, hint)
 	}
 	return nil
 }
 
-// checkDialable checks a multiaddr that other nodes are told.
+// checkDialable checks a multiaddr that is announced to other nodes.
 func checkDialable(addr string) error {
 	if _, err := splitDialable(addr); err != nil {
 		return fmt.Errorf("%w; write it like /ip4/192.0.2.1/tcp/4001 or /dns4/voxels.example/tcp/4001", err)
@@ -63,7 +63,7 @@ func splitDialable(addr string) ([]string, error) {
 	return parts, nil
 }
 
-// splitMultiaddr returns the parts of a multiaddr of at least a host and a port.
+// splitMultiaddr returns the parts of a multiaddr, which must have at least a host and a port.
 func splitMultiaddr(addr string) ([]string, error) {
 	if !strings.HasPrefix(addr, "/") {
 		return nil, fmt.Errorf("%q is not a multiaddr", addr)
@@ -93,14 +93,14 @@ func splitMultiaddr(addr string) ([]string, error) {
 	case parts[2] == "tcp":
 	case parts[2] == "udp" && len(parts) > 4 && parts[4] == "quic-v1":
 	case parts[2] == "udp":
-		return nil, fmt.Errorf("%s: only QUIC is spoken over UDP: add /quic-v1", addr)
+		return nil, fmt.Errorf("%s: only QUIC is supported over UDP: add /quic-v1", addr)
 	default:
 		return nil, fmt.Errorf("%s: /%s is not known%s", addr, parts[2], didYouMean(parts[2], []string{"tcp", "udp"}))
 	}
 	return parts, nil
 }
 
-// checkHostPort checks host:port. definite asks for a host and a port that others can dial.
+// checkHostPort checks host:port. If definite is set, others must be able to dial it.
 func checkHostPort(addr string, definite bool) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -114,7 +114,7 @@ func checkHostPort(addr string, definite bool) error {
 		return nil
 	}
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
-		return fmt.Errorf("%q: nobody can dial that: name the host that others reach", addr)
+		return fmt.Errorf("%q: nobody can dial that: name the host that others can reach", addr)
 	}
 	if n == 0 {
 		return fmt.Errorf("%q: nobody can dial port 0", addr)
@@ -122,7 +122,7 @@ func checkHostPort(addr string, definite bool) error {
 	return nil
 }
 
-// maxURL is the longest URL that nodes tell one another, in bytes; wire.MaxURL, less what is added to it.
+// maxURL is the longest URL that nodes send each other, in bytes: wire.MaxURL less what is appended to it.
 const maxURL = 500
 
 // checkURL checks a URL that players can open.
@@ -136,14 +136,14 @@ func checkURL(text string) error {
 		return fmt.Errorf("%q has more than scheme, host, port and path%s", text, hint)
 	}
 	if ip, err := netip.ParseAddr(u.Hostname()); u.Hostname() == "" || err == nil && ip.IsUnspecified() {
-		return fmt.Errorf("%q: nobody can open that: name the host that players reach%s", text, hint)
+		return fmt.Errorf("%q: nobody can open that: name the host that players can reach%s", text, hint)
 	}
 	if len(text) > maxURL {
-		return fmt.Errorf("it has %d bytes, and a URL may have %d", len(text), maxURL)
+		return fmt.Errorf("the URL has %d bytes; at most %d are allowed", len(text), maxURL)
 	}
 	for i := range len(text) {
 		if text[i] <= ' ' || text[i] > '~' {
-			return fmt.Errorf("%q has a character that a URL cannot have%s", text, hint)
+			return fmt.Errorf("%q contains a character that is not allowed in a URL%s", text, hint)
 		}
 	}
 	return nil

@@ -10,34 +10,34 @@ import (
 	"time"
 )
 
-// Config is what a daemon is told. Load fills it, and Default is what it is without being told anything;
-// begin with that, for the zero value of a field is not its default. The `koanf` tag is the key in TOML; docs/configuration.md tells what each
-// option means to an operator.
+// Config is the configuration of a daemon. Load fills it. Default returns the defaults: start from those, because the
+// zero value of a field is not its default. The `koanf` tag is the key in TOML. docs/configuration.md explains each
+// option to operators.
 type Config struct {
-	DataDir string `koanf:"data_dir"` // directory of everything that is kept
+	DataDir string `koanf:"data_dir"` // directory of everything that is stored
 
 	Listen   []string `koanf:"listen"`   // multiaddrs of the Kademlia side
-	Announce []string `koanf:"announce"` // multiaddrs told to other nodes; empty: those it listens at
+	Announce []string `koanf:"announce"` // multiaddrs announced to other nodes; empty: those it listens on
 	Game     string   `koanf:"game"`     // host:port of the game server (TCP)
 	HTTP     string   `koanf:"http"`     // host:port of client, /ws, /healthz, /readyz
 	Admin    string   `koanf:"admin"`    // path of the Unix socket; empty: see AdminSocket
 	Metrics  string   `koanf:"metrics"`  // host:port of /metrics; empty: none
 
-	AdvertiseGame string `koanf:"advertise_game"` // host:port told to others; empty: derived by cmd
-	AdvertiseHTTP string `koanf:"advertise_http"` // URL that players open, told to others; empty: derived by cmd
+	AdvertiseGame string `koanf:"advertise_game"` // host:port advertised to others; empty: derived by cmd
+	AdvertiseHTTP string `koanf:"advertise_http"` // URL that players open, advertised to others; empty: derived by cmd
 
-	Join      []string `koanf:"join"`      // tokens and multiaddrs of nodes to begin with; see Bootstrap
-	Placement string   `koanf:"placement"` // walkad or hash; of a world that is made, not of one that is there
+	Join      []string `koanf:"join"`      // tokens and multiaddrs of bootstrap nodes; see Bootstrap
+	Placement string   `koanf:"placement"` // walkad or hash; used when a world is created, ignored for an existing one
 
 	Replicas     int    `koanf:"replicas"`      // members of a region's raft group, 1 to 7
-	ReplaceAfter string `koanf:"replace_after"` // a duration, see Grace: how long a member may be silent before it is replaced
-	ScrubEvery   string `koanf:"scrub_every"`   // a duration, see Scrub: how often the copies of a region are compared
+	ReplaceAfter string `koanf:"replace_after"` // duration, see Grace: how long a member may be silent before it is replaced
+	ScrubEvery   string `koanf:"scrub_every"`   // duration, see Scrub: how often the replicas of a region are compared
 
-	ViewDistance       int    `koanf:"view_distance"`        // the most chunks in each direction that a session is granted
+	ViewDistance       int    `koanf:"view_distance"`        // maximum view distance, in chunks in each direction
 	Guests             bool   `koanf:"guests"`               // whether players without a key may join
-	SessionsPerAddress int    `koanf:"sessions_per_address"` // the most that one IP address may hold
-	MotionBudget       int    `koanf:"motion_budget"`        // bytes/s in which a session is told how others move
-	EditsPerSecond     int    `koanf:"edits_per_second"`     // the most that one session may ask for
+	SessionsPerAddress int    `koanf:"sessions_per_address"` // maximum of one IP address
+	MotionBudget       int    `koanf:"motion_budget"`        // bytes/s of movement updates sent to one session
+	EditsPerSecond     int    `koanf:"edits_per_second"`     // maximum of one session
 	Overlay            string `koanf:"overlay"`              // relay, psense or areacast
 
 	LogLevel  string `koanf:"log_level"`  // debug, info, warn or error
@@ -54,7 +54,7 @@ const (
 	MaxEditsPerSecond     = 1_000_000
 )
 
-// Default is the configuration of a daemon that was told nothing.
+// Default returns the configuration without a file, variables or flags.
 func Default() Config {
 	c, err := Load(Sources{})
 	if err != nil {
@@ -63,7 +63,7 @@ func Default() Config {
 	return c
 }
 
-// AdminSocket is the path of the Unix socket: Admin, or admin.sock in DataDir.
+// AdminSocket returns the path of the Unix socket: Admin, or admin.sock in DataDir.
 func (c Config) AdminSocket() string {
 	if c.Admin != "" {
 		return c.Admin
@@ -71,24 +71,24 @@ func (c Config) AdminSocket() string {
 	return filepath.Join(c.DataDir, "admin.sock")
 }
 
-// maxSocketPath is the longest path of a Unix socket on the systems we know, in bytes.
+// maxSocketPath is the longest path of a Unix socket, in bytes, that all supported systems accept.
 const maxSocketPath = 103
 
-// Validate returns nil, or all problems joined, one error each, that say what to do.
+// Validate returns nil, or all problems joined. Each error says what to do.
 func (c Config) Validate() error {
 	var problems []error
 	problem := func(key, format string, args ...any) {
 		problems = append(problems, fmt.Errorf("%s: %s", key, fmt.Sprintf(format, args...)))
 	}
 	if c.DataDir == "" {
-		problem("data_dir", "is empty: name a directory that this daemon may write to")
+		problem("data_dir", "is empty: name a directory that this daemon can write to")
 	}
 	if path := c.AdminSocket(); len(path) > maxSocketPath {
-		problem("admin", "%q is %d bytes long, and the path of a socket has at most %d: name a shorter one",
+		problem("admin", "%q is %d bytes long; the path of a socket may have at most %d: choose a shorter one",
 			path, len(path), maxSocketPath)
 	}
 	if len(c.Listen) == 0 {
-		problem("listen", "is empty: give at least one multiaddr, such as /ip4/0.0.0.0/tcp/4001")
+		problem("listen", "is empty: set at least one multiaddr, such as /ip4/0.0.0.0/tcp/4001")
 	}
 	for _, addr := range c.Listen {
 		if err := checkListen(addr); err != nil {
@@ -164,8 +164,8 @@ func checkWord(is string, words []string) error {
 	return fmt.Errorf("%q is not known: choose one of %s%s", is, strings.Join(words, ", "), didYouMean(is, words))
 }
 
-// Bootstrap expands Join: the multiaddrs to dial, those within tokens included, and the world id that
-// the tokens name ("" without tokens).
+// Bootstrap expands Join. It returns the multiaddrs to dial, including those in tokens, and the world id
+// of the tokens ("" without tokens).
 func (c Config) Bootstrap() (addrs []string, world string, err error) {
 	var problems []error
 	for _, entry := range c.Join {
@@ -182,7 +182,7 @@ func (c Config) Bootstrap() (addrs []string, world string, err error) {
 			problems = append(problems, fmt.Errorf("join: %w", err))
 		case world != "" && token.World != world:
 			problems = append(problems, fmt.Errorf("join: the tokens are of two worlds, %s and %s: "+
-				"a daemon can only be in one", world, token.World))
+				"a daemon can join only one", world, token.World))
 		default:
 			world = token.World
 			addrs = append(addrs, token.Addrs...)
@@ -194,7 +194,7 @@ func (c Config) Bootstrap() (addrs []string, world string, err error) {
 	return addrs, world, nil
 }
 
-// Grace is ReplaceAfter as a duration; 0 if that is invalid.
+// Grace returns ReplaceAfter as a duration; 0 if that is invalid.
 func (c Config) Grace() time.Duration {
 	d, err := time.ParseDuration(c.ReplaceAfter)
 	if err != nil {
@@ -203,7 +203,7 @@ func (c Config) Grace() time.Duration {
 	return d
 }
 
-// Scrub is ScrubEvery as a duration; 0 if that is invalid, or means never.
+// Scrub returns ScrubEvery as a duration; 0 if it is invalid or scrubbing is disabled.
 func (c Config) Scrub() time.Duration {
 	d, err := time.ParseDuration(c.ScrubEvery)
 	if err != nil {
@@ -212,7 +212,7 @@ func (c Config) Scrub() time.Duration {
 	return d
 }
 
-// Level returns LogLevel for slog.
+// Level returns LogLevel as a slog.Level.
 func (c Config) Level() slog.Level {
 	switch c.LogLevel {
 	case "debug":

@@ -47,11 +47,11 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// Every field of Config is an option, in the same order and of the same kind, and the other way round.
+// Fields of Config and Options correspond one to one, in the same order and with the same types.
 func TestOptionsAreTheFields(t *testing.T) {
-	kinds := map[reflect.Type]Kind{
-		reflect.TypeFor[string](): Text, reflect.TypeFor[[]string](): List,
-		reflect.TypeFor[int](): Number, reflect.TypeFor[bool](): Switch,
+	kinds := map[Kind]reflect.Type{
+		Text: reflect.TypeFor[string](), List: reflect.TypeFor[[]string](), Number: reflect.TypeFor[int](),
+		Switch: reflect.TypeFor[bool](), Duration: reflect.TypeFor[string](),
 	}
 	fields := reflect.VisibleFields(reflect.TypeFor[Config]())
 	if len(fields) != len(Options) {
@@ -59,7 +59,7 @@ func TestOptionsAreTheFields(t *testing.T) {
 	}
 	for i, field := range fields {
 		o := Options[i]
-		if kind, ok := kinds[field.Type]; field.Tag.Get("koanf") != o.Key() || !ok || kind != o.Kind {
+		if field.Tag.Get("koanf") != o.Key() || kinds[o.Kind] != field.Type {
 			t.Errorf("field %d is %s %s `%s`, option %s of kind %d", i, field.Name, field.Type, field.Tag, o.Key(), o.Kind)
 		}
 		if !regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`).MatchString(o.Name) || o.Usage == "" {
@@ -233,10 +233,10 @@ func TestDidYouMean(t *testing.T) {
 	}
 }
 
-// kindNames are what docs/configuration.md calls the kinds.
-var kindNames = [...]string{Text: "text", List: "list", Number: "number", Switch: "switch"}
+// kindNames are the names of the kinds in docs/configuration.md.
+var kindNames = [...]string{Text: "text", List: "list", Number: "number", Switch: "switch", Duration: "duration"}
 
-// optionTable is the table of docs/configuration.md.
+// optionTable returns the table of docs/configuration.md.
 func optionTable() string {
 	var b strings.Builder
 	b.WriteString("| TOML key | flag | variable | kind | default | what it is |\n|---|---|---|---|---|---|\n")

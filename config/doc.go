@@ -1,9 +1,9 @@
-// Package config says how one daemon is configured: Config, the Options that cmd makes flags of, and
-// the Token that invites another daemon to a world.
+// Package config holds the configuration of a daemon: Config, the Options from which cmd makes its flags,
+// and the join Token that invites another daemon to a world.
 //
-// Job: gather defaults, a TOML file, VOXELD_… variables and flags (the later ones win), and refuse what
-// nobody would read: unknown keys, wrong types, impossible values, each with one error that says what to
-// do. It opens the file and nothing else. No goroutine and no state.
+// Job: merge defaults, a TOML file, VOXELD_… variables and flags (later ones win), and refuse unknown keys,
+// wrong types and impossible values, each with an error that says what to do. It opens the file and nothing
+// else. It has no goroutine and no state.
 //
 // Who may import it: cmd only. Packages below take what they need as arguments.
 package config

@@ -17,14 +17,14 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Sources are where a configuration comes from, weakest first; Options' defaults are weaker still.
+// Sources holds the sources of a configuration, in order of increasing precedence. The defaults of Options come before all.
 type Sources struct {
-	File    string              // a TOML file; empty: the one that VOXELD_CONFIG names, or none
+	File    string              // a TOML file; empty: the file that VOXELD_CONFIG names, or none
 	Environ []string            // as os.Environ returns it
-	Flags   map[string][]string // values of the flags that were given, by Option.Name
+	Flags   map[string][]string // values of the flags that were set, by Option.Name
 }
 
-// Load gathers and validates a configuration. Its error holds one line per problem.
+// Load merges and validates a configuration. Its error has one line per problem.
 func Load(s Sources) (Config, error) {
 	environ, path, problems := fromEnviron(s.Environ)
 	if s.File != "" {
@@ -55,7 +55,7 @@ func Load(s Sources) (Config, error) {
 	}
 	var c Config
 	err = k.UnmarshalWithConf("", &c, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
-		TagName: "koanf", ErrorUnused: true, ErrorUnset: true, // Options and Config name the same
+		TagName: "koanf", ErrorUnused: true, ErrorUnset: true, // Options and Config have the same keys
 	}})
 	if err != nil {
 		return Config{}, fmt.Errorf("merge configuration: %w", err)
@@ -66,13 +66,13 @@ func Load(s Sources) (Config, error) {
 	return c, nil
 }
 
-// parsed is a koanf.Provider of values that are parsed already, by key.
+// parsed is a koanf.Provider of already parsed values, by key.
 type parsed map[string]any
 
 func (p parsed) Read() (map[string]any, error) { return maps.Clone(p), nil }
 func (p parsed) ReadBytes() ([]byte, error)    { return nil, errors.ErrUnsupported }
 
-// fromFile reads a TOML file: known keys only, each of its option's type.
+// fromFile reads a TOML file. It refuses unknown keys and values of another type than the option's.
 func fromFile(path string) (map[string]any, error) {
 	k := koanf.New(".")
 	if err := k.Load(file.Provider(path), tomlparser.Parser()); err != nil {
@@ -100,10 +100,10 @@ func fromFile(path string) (map[string]any, error) {
 	return values, errors.Join(problems...)
 }
 
-// Kubernetes gives every container such variables for a service named voxeld. They are not meant for us.
+// serviceLink matches the variables that Kubernetes sets in every container if a service is named voxeld. They are ignored.
 var serviceLink = regexp.MustCompile(`^VOXELD_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
-// fromEnviron reads the VOXELD_ variables; file is the configuration file that one of them names.
+// fromEnviron reads the VOXELD_ variables. file is the value of VOXELD_CONFIG.
 func fromEnviron(environ []string) (values map[string]any, file string, problems []error) {
 	provider := env.Provider("", env.Opt{Prefix: prefix, EnvironFunc: func() []string { return environ }})
 	variables, err := provider.Read()
@@ -112,7 +112,7 @@ func fromEnviron(environ []string) (values map[string]any, file string, problems
 	}
 	values = map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		text, _ := variables[name].(string) // always: we set no transformation
+		text, _ := variables[name].(string) // always a string: no transformation is set
 		if name == fileVariable {
 			file = text
 			continue
@@ -177,8 +177,8 @@ func variableNames() []string {
 	return all
 }
 
-// parse makes a value of the texts of a variable or flag. Of several the last one counts, except for
-// lists, which they make up together.
+// parse converts the texts of a variable or a flag to a value. The last text wins, except for lists, whose
+// texts are joined.
 func (o Option) parse(texts []string) (any, error) {
 	var text string
 	if len(texts) > 0 {
@@ -207,12 +207,12 @@ func (o Option) parse(texts []string) (any, error) {
 			return false, nil
 		}
 		return nil, fmt.Errorf("%q is neither true nor false", text)
-	case Text:
+	case Text, Duration: // Validate checks durations
 	}
 	return text, nil
 }
 
-// typed checks the type of a value out of TOML.
+// typed checks the type of a value from TOML and converts it.
 func (o Option) typed(value any) (any, error) {
 	switch o.Kind {
 	case List:
@@ -239,7 +239,7 @@ func (o Option) typed(value any) (any, error) {
 			return on, nil
 		}
 		return nil, fmt.Errorf("write true or false without quotes, not %v", value)
-	case Text:
+	case Text, Duration:
 	}
 	if text, ok := value.(string); ok {
 		return text, nil

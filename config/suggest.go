@@ -2,7 +2,7 @@ package config
 
 import "fmt"
 
-// didYouMean returns " (did you mean …?)" with the candidate that is most like word, or "" if none is.
+// didYouMean returns " (did you mean …?)" with the candidate closest to word, or "" if none is close.
 func didYouMean(word string, candidates []string) string {
 	best, least := "", 1+len(word)/3
 	for _, c := range candidates {
@@ -16,8 +16,8 @@ func didYouMean(word string, candidates []string) string {
 	return fmt.Sprintf(" (did you mean %s?)", best)
 }
 
-// distance counts the letters to insert, delete, replace or swap with their neighbour to get from a to b
-// (optimal string alignment).
+// distance returns the number of insertions, deletions, replacements and swaps of neighbouring letters that
+// turn a into b (optimal string alignment).
 func distance(a, b string) int {
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1) // rows i-2 and i-1 of the matrix
 	for j := range last {

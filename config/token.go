@@ -10,11 +10,11 @@ import (
 	"unicode"
 )
 
-// Token invites a daemon to a world. Its text form fits into one line of a chat and survives being
-// typed: "vx1" and then base32 in lower case. It holds no secret.
+// Token invites a daemon to a world. Its text form is "vx1" and then base32 in lower case: it fits into one
+// line of a chat and can be typed by hand. It holds no secret.
 type Token struct {
 	World string   // world id; at most MaxTokenWorld bytes
-	Addrs []string // multiaddrs of nodes to begin with, in order; 1 to MaxTokenAddrs, each at most MaxTokenAddr bytes
+	Addrs []string // multiaddrs of bootstrap nodes, in order; 1 to MaxTokenAddrs, each at most MaxTokenAddr bytes
 }
 
 // Bounds of a Token.
@@ -24,9 +24,9 @@ const (
 	MaxTokenAddr  = 255
 )
 
-// The bytes within a token, before base32:
+// The bytes of a token, before base32:
 //
-//	u16   length of what follows up to the checksum
+//	u16   length of the bytes between this and the checksum
 //	u8    length of the world id, 0 to 127; plus 128 if it is the bytes of an id in lower-case hex
 //	…     world id
 //	then for each address:
@@ -41,28 +41,28 @@ const (
 	hexWorld      = 128
 )
 
-// Crockford's alphabet: no i, l, o, u. What looks alike is read alike.
+// tokenCode is Crockford's alphabet, which has no i, l, o or u. lookAlike maps letters to the digits they look like.
 var tokenCode = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
 var lookAlike = strings.NewReplacer("o", "0", "i", "1", "l", "1")
 
-// abbreviations stand for themselves: byte 128+i for the i-th. Multiaddrs are ASCII.
+// abbreviations are the parts that one byte replaces: byte 128+i stands for the i-th. Multiaddrs are ASCII.
 var abbreviations = []string{"/ip4/", "/ip6/", "/dns4/", "/dns6/", "/dns/", "/tcp/", "/udp/", "/quic-v1", "/p2p/", "/p2p/12D3KooW"}
 
-// samePeer stands for the "/p2p/…" that the address before ended with.
+// samePeer stands for the "/p2p/…" at the end of the previous address.
 const samePeer = 255
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Validate says whether the token can be written down.
+// Validate returns an error if the token has no text form.
 func (t Token) Validate() error {
 	switch {
 	case t.World == "" || len(t.World) > MaxTokenWorld:
-		return fmt.Errorf("join token: a world id of %d bytes", len(t.World))
+		return fmt.Errorf("join token: the world id has %d bytes: want 1 to %d", len(t.World), MaxTokenWorld)
 	case !isPrintable(t.World):
 		return fmt.Errorf("join token: the world id %q is not printable ASCII", t.World)
 	case len(t.Addrs) == 0 || len(t.Addrs) > MaxTokenAddrs:
-		return fmt.Errorf("join token: %d addresses: 1 to %d are possible", len(t.Addrs), MaxTokenAddrs)
+		return fmt.Errorf("join token: %d addresses: want 1 to %d", len(t.Addrs), MaxTokenAddrs)
 	}
 	for _, addr := range t.Addrs {
 		if len(addr) > MaxTokenAddr || !isPrintable(addr) {
@@ -84,10 +84,10 @@ func isPrintable(s string) bool {
 	return true
 }
 
-// IsToken says whether text means to be a token, as opposed to a multiaddr.
+// IsToken reports whether text is meant as a token, as opposed to a multiaddr.
 func IsToken(text string) bool { return !strings.HasPrefix(strings.TrimSpace(text), "/") }
 
-// String returns the text of a valid token. Addresses beyond MaxTokenAddrs are left out.
+// String returns the text of a valid token, without the addresses beyond MaxTokenAddrs.
 func (t Token) String() string {
 	body := []byte{0, 0}
 	if raw, err := hex.DecodeString(t.World); err == nil && strings.ToLower(t.World) == t.World {
@@ -106,7 +106,7 @@ func (t Token) String() string {
 	return tokenPrefix + tokenCode.EncodeToString(append(body, byte(sum>>24), byte(sum>>16), byte(sum>>8), byte(sum)))
 }
 
-// ParseToken reads a token. Case, spaces and line breaks do not matter.
+// ParseToken parses a token. It ignores case, spaces and line breaks.
 func ParseToken(text string) (Token, error) {
 	t, err := parseToken(text)
 	if err != nil {
@@ -124,7 +124,7 @@ func parseToken(text string) (Token, error) {
 	text = strings.ToLower(strings.Join(strings.Fields(text), ""))
 	if !strings.HasPrefix(text, tokenPrefix) {
 		if strings.HasPrefix(text, "vx") {
-			return Token{}, fmt.Errorf("it begins with %.3q, not with %s: it is from a newer voxeld, or mistyped", text, tokenPrefix)
+			return Token{}, fmt.Errorf("it begins with %.3q, not with %s: it is mistyped, or from a newer voxeld", text, tokenPrefix)
 		}
 		return Token{}, fmt.Errorf("%.20q begins neither with %s (a token of voxeld invite) nor with / (a multiaddr)", text, tokenPrefix)
 	}
@@ -136,7 +136,7 @@ func parseToken(text string) (Token, error) {
 	}
 	raw, err := tokenCode.DecodeString(code)
 	if err != nil && code != "" {
-		raw, err = tokenCode.DecodeString(code[:len(code)-1]) // cut within a byte; its length tells below
+		raw, err = tokenCode.DecodeString(code[:len(code)-1]) // cut within a byte; the length check below reports it
 	}
 	if err != nil {
 		return Token{}, err
@@ -146,7 +146,7 @@ func parseToken(text string) (Token, error) {
 	}
 	want := tokenCode.EncodedLen(tokenOverhead + int(raw[0])<<8 + int(raw[1]))
 	if len(code) < want {
-		return Token{}, fmt.Errorf("it is cut short, or mistyped at its begin: %d of %d characters are there; copy the whole line",
+		return Token{}, fmt.Errorf("it is cut short, or mistyped at its beginning: %d of %d characters are there; copy the whole line",
 			len(tokenPrefix)+len(code), len(tokenPrefix)+want)
 	}
 	n := len(raw) - 4

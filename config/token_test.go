@@ -19,7 +19,7 @@ var sampleToken = Token{
 	},
 }
 
-// The text of a token is a promise to everybody who keeps one in a compose file.
+// The text form of a token must not change: people keep tokens in compose files.
 const sampleText = "vx1023a00938nkrkaydxw0j6hb7h6nwvvr14d2pf2dbsqqg28t5cy4tqkff7j032e9j5rr2wche6y2k8c1g664m8w2a6x0q6dt2a" +
 	"x0qemjdcstk2njn69bm6waed9v72csr6x54apab8h16md3bf0v6wp2m9r8r0c9s68q30bhj5rvrcd1g60rrfzrng9v6yy35dhsjw" +
 	"sbrc5pq0v35gmt30c1hzyx04ks8"
@@ -74,7 +74,7 @@ func TestTokenTyposAndCuts(t *testing.T) {
 		if err == nil {
 			t.Fatalf("cut to %d characters it is accepted", cut)
 		}
-		if cut > 20 && !strings.Contains(err.Error(), fmt.Sprintf("cut short, or mistyped at its begin: %d of %d", cut, len(sampleText))) {
+		if cut > 20 && !strings.Contains(err.Error(), fmt.Sprintf("cut short, or mistyped at its beginning: %d of %d", cut, len(sampleText))) {
 			t.Fatalf("cut to %d characters: %v", cut, err)
 		}
 	}
@@ -136,7 +136,7 @@ func FuzzParseToken(f *testing.F) {
 	})
 }
 
-// What lies behind a right checksum can still be anything.
+// A token with a correct checksum can still have any content.
 func FuzzUnpack(f *testing.F) {
 	f.Add([]byte{1, 'w', 3, 0x80, 'a', 0x85})
 	f.Fuzz(func(t *testing.T, body []byte) {

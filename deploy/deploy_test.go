@@ -1,4 +1,4 @@
-// Package deploy holds no code: only tests of the files that operators deploy voxeld with.
+// Package deploy has no code, only tests of the files with which operators deploy voxeld.
 package deploy
 
 import (
@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// tool finds a program that reads one of our files as its real user does. make test installs promtool where it may.
+// tool finds a program that checks one of the files here. make test installs promtool where it can.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -51,7 +51,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 	run(t, "prometheus", "promtool", "test", "rules", "alerts_test.yml")
 }
 
-// Every alert is shown to fire and to keep quiet.
+// Every alert has a test in which it fires and one in which it does not.
 func TestEveryAlertIsTested(t *testing.T) {
 	tests := read(t, "prometheus/alerts_test.yml")
 	alerts := regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(read(t, "prometheus/alerts.yml"), -1)
@@ -65,7 +65,7 @@ func TestEveryAlertIsTested(t *testing.T) {
 	}
 }
 
-// An alert on a metric that nothing exports would never fire.
+// Every metric in an alert is exported; an alert on another metric would never fire.
 func TestAlertsNameMetricsThatExist(t *testing.T) {
 	exported := metrics(t)
 	for _, name := range regexp.MustCompile(`voxeld_\w+`).FindAllString(read(t, "prometheus/alerts.yml"), -1) {
@@ -75,7 +75,7 @@ func TestAlertsNameMetricsThatExist(t *testing.T) {
 	}
 }
 
-// metrics lists the names in all metrics.go files. Where a file has a subsystem, its names are the rest.
+// metrics returns the metric names in all metrics.go files. Where a file has a subsystem, it is part of the name.
 func metrics(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("../*/metrics.go")
@@ -104,7 +104,7 @@ func TestComposeReadsItsFile(t *testing.T) {
 	}
 }
 
-// Prometheus scrapes every node that compose starts, at the port that the image serves metrics on.
+// Prometheus scrapes every node of the compose file, at the image's metrics port.
 func TestEveryComposeNodeIsScraped(t *testing.T) {
 	compose, prometheus, image := read(t, "docker-compose.yml"), read(t, "prometheus/prometheus.yml"), read(t, "../Dockerfile")
 	port := regexp.MustCompile(`VOXELD_METRICS=\S*:(\d+)`).FindStringSubmatch(image)
@@ -124,7 +124,7 @@ func TestEveryComposeNodeIsScraped(t *testing.T) {
 
 func TestSystemdUnitIsWellFormedAndTight(t *testing.T) {
 	unit := read(t, "systemd/voxeld.service")
-	// systemd-analyze looks for the binary where the unit says it is installed.
+	// systemd-analyze looks for the binary at the path in the unit.
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "voxeld.service"),
 		[]byte(strings.ReplaceAll(unit, "/usr/local/bin/voxeld", "/bin/true")), 0o600); err != nil {
@@ -137,7 +137,7 @@ func TestSystemdUnitIsWellFormedAndTight(t *testing.T) {
 	}
 }
 
-// Supervisors wait longer than the daemon takes to stop, before they kill it.
+// Supervisors kill the daemon only after more than the time that it may take to stop.
 func TestSupervisorsHavePatience(t *testing.T) {
 	seconds := func(file, pattern string) int {
 		found := regexp.MustCompile(pattern).FindStringSubmatch(read(t, file))
@@ -159,7 +159,7 @@ func TestSupervisorsHavePatience(t *testing.T) {
 	}
 }
 
-// Nothing that the image needs is kept from the builder, and nothing private is given to it.
+// The build context has everything that the image needs, and nothing private.
 func TestDockerignore(t *testing.T) {
 	lines := strings.Fields(read(t, "../.dockerignore"))
 	for _, want := range []string{".git", "data", "**/node_modules", "!bin/image"} {

@@ -354,6 +354,7 @@ func TestDrainAlone(t *testing.T) {
 		if took := time.Since(start); took > homelessTime+closeTimeout {
 			t.Errorf("it took %v", took)
 		}
+		synctest.Wait() // until ann's client has read what was sent last
 		ann.look(func() {
 			if !ann.mu.ended || ann.mu.failure.Code != wire.FailShuttingDown {
 				t.Errorf("ended %v, failure %+v", ann.mu.ended, ann.mu.failure)

@@ -17,8 +17,8 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver"
 )
 
-// The admin socket speaks HTTP on a Unix socket in the data directory: whoever may open the socket's
-// file may ask. These are its answers, in JSON.
+// The admin socket serves HTTP on a Unix socket in the data directory. The permissions of the socket's file
+// control access. The types below are its answers, in JSON.
 
 type statusAnswer struct {
 	Version  string        `json:"version"`
@@ -32,9 +32,9 @@ type statusAnswer struct {
 	Regions  int           `json:"regions_loaded"`
 	Players  int           `json:"players"`
 	Database int64         `json:"database_bytes"`
-	Damaged  int           `json:"damaged_copies"` // known here and not repaired
-	Catalog  string        `json:"catalog"`        // peer that leads it, as far as known; new land needs it
-	URL      string        `json:"url"`            // where other nodes send its players' browsers
+	Damaged  int           `json:"damaged_copies"` // known on this node and not repaired
+	Catalog  string        `json:"catalog"`        // peer that leads the catalog, as far as known; new land needs it
+	URL      string        `json:"url"`            // where other nodes send the browsers of their players
 	Draining bool          `json:"draining"`
 }
 
@@ -49,7 +49,7 @@ type regionAnswer struct {
 	ID      string   `json:"id"`
 	Cell    string   `json:"cell"`
 	Leader  string   `json:"leader"`
-	Members []string `json:"members"` // peers, those that are catching up included
+	Members []string `json:"members"` // peers, including learners
 	Voters  int      `json:"voters"`
 	Term    uint64   `json:"term"`
 	Links   int      `json:"links"`
@@ -71,7 +71,7 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 		return fmt.Errorf("listen on admin socket %s: %w; choose another path with --admin", path, err)
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
-		return errors.Join(fmt.Errorf("guard admin socket: %w", err), l.Close())
+		return errors.Join(fmt.Errorf("set permissions of admin socket: %w", err), l.Close())
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) { reply(w, n.status(r.Context())) })
@@ -80,7 +80,7 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	mux.HandleFunc("GET /players", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.playerList()) })
 	mux.HandleFunc("GET /invite", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.invite()) })
 	n.addOperations(mux)
-	mux.HandleFunc("POST /drain", n.farewell.serve)
+	mux.HandleFunc("POST /drain", n.shutdown.serve)
 	mux.HandleFunc("GET /region/scrub", func(w http.ResponseWriter, r *http.Request) { n.answerScrub(w, r) })
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
@@ -89,25 +89,25 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	return nil
 }
 
-// removeStaleSocket makes room for the admin socket: it removes the one that a killed daemon left at path,
-// and refuses to touch anything else.
+// removeStaleSocket removes the socket that a killed daemon left at path. It returns an error if anything else
+// is there.
 func removeStaleSocket(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look at admin socket: %w", err)
+		return fmt.Errorf("stat admin socket: %w", err)
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return usageError{fmt.Errorf("admin socket %s: something else than a socket is there; choose another path with --admin", path)}
+		return usageError{fmt.Errorf("admin socket %s: the file is not a socket; choose another path with --admin", path)}
 	}
 	c, err := net.DialTimeout("unix", path, time.Second)
 	if err == nil {
-		return errors.Join(fmt.Errorf("admin socket %s: another daemon answers there; stop it, or choose another path with --admin", path), c.Close())
+		return errors.Join(fmt.Errorf("admin socket %s: another daemon uses it; stop that one, or choose another path with --admin", path), c.Close())
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) { // refused: its daemon is gone
-		return fmt.Errorf("admin socket %s: cannot tell whether a daemon still uses it: %w; choose another path with --admin", path, err)
+		return fmt.Errorf("admin socket %s: cannot find out whether a daemon still uses it: %w; choose another path with --admin", path, err)
 	}
 	if err := os.Remove(path); err != nil {
 		return fmt.Errorf("remove old admin socket: %w", err)
@@ -117,7 +117,7 @@ func removeStaleSocket(path string) error {
 
 func reply(w http.ResponseWriter, answer any) {
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(answer) //nolint:errcheck,errchkjson // whoever asked left
+	json.NewEncoder(w).Encode(answer) //nolint:errcheck,errchkjson // the client left
 }
 
 func (n *node) status(ctx context.Context) statusAnswer {
@@ -135,7 +135,7 @@ func (n *node) status(ctx context.Context) statusAnswer {
 	}
 }
 
-// catalogLeader does not wait long: status is asked when something is wrong.
+// catalogLeader waits for at most 2 s: operators use status when something is wrong.
 func (n *node) catalogLeader(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

@@ -19,24 +19,24 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver"
 )
 
-// This file holds the commands that ask a running node over its admin socket.
+// This file holds the commands that query a running node over its admin socket.
 
-// askNode gets one answer from the node's admin socket.
+// askNode sends a GET request to the node's admin socket and decodes the answer.
 func askNode(ctx context.Context, socket, path string, answer any) error {
 	return askNodeFor(ctx, 10*time.Second, socket, path, answer)
 }
 
-// askNodeFor is askNode for what may take longer; 0 waits as long as ctx does.
+// askNodeFor is askNode with another timeout; 0 waits until ctx ends.
 func askNodeFor(ctx context.Context, timeout time.Duration, socket, path string, answer any) error {
-	return speakToNode(ctx, timeout, http.MethodGet, socket, path, answer)
+	return callNode(ctx, timeout, http.MethodGet, socket, path, answer)
 }
 
-// tellNode has the node do something, and gets its answer.
-func tellNode(ctx context.Context, socket, path string, answer any) error {
-	return speakToNode(ctx, 10*time.Second, http.MethodPost, socket, path, answer)
+// postNode sends a POST request to the node's admin socket and decodes the answer.
+func postNode(ctx context.Context, socket, path string, answer any) error {
+	return callNode(ctx, 10*time.Second, http.MethodPost, socket, path, answer)
 }
 
-func speakToNode(ctx context.Context, timeout time.Duration, method, socket, path string, answer any) error {
+func callNode(ctx context.Context, timeout time.Duration, method, socket, path string, answer any) error {
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
@@ -48,7 +48,7 @@ func speakToNode(ctx context.Context, timeout time.Duration, method, socket, pat
 	}
 	defer response.Body.Close() //nolint:errcheck // read to its end below
 	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
-		return fmt.Errorf("ask the node: %w", err)
+		return fmt.Errorf("query the node: %w", err)
 	}
 	return nil
 }
@@ -64,19 +64,19 @@ func requestNode(ctx context.Context, socket, method, path string) (*http.Respon
 	}
 	response, err := client.Do(request)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, fmt.Errorf("no node runs with the admin socket %s: start one with voxeld run, or name its --data-dir", socket)
+		return nil, fmt.Errorf("no node runs with the admin socket %s: start one with voxeld run, or set --data-dir to its data directory", socket)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask the node: %w", err)
+		return nil, fmt.Errorf("query the node: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, errors.Join(fmt.Errorf("ask the node: %s", response.Status), response.Body.Close())
+		return nil, errors.Join(fmt.Errorf("query the node: %s", response.Status), response.Body.Close())
 	}
 	return response, nil
 }
 
-// newAsking makes a command that asks for one answer and prints it: a table for people, JSON for scripts.
-func newAsking[A any](use, short, path string, table func(w io.Writer, answer A)) *cobra.Command {
+// newQuery returns a command that queries the node and prints the answer, as a table or as JSON.
+func newQuery[A any](use, short, path string, table func(w io.Writer, answer A)) *cobra.Command {
 	var file string
 	var asJSON bool
 	c := &cobra.Command{
@@ -110,33 +110,33 @@ func printJSON(w io.Writer, answer any) error {
 }
 
 func newInvite() *cobra.Command {
-	return newAsking("invite", "Print a join token: what a second machine needs to share this world", "/invite",
+	return newQuery("invite", "Print a join token for another node of this world", "/invite",
 		func(w io.Writer, a inviteAnswer) { fmt.Fprintln(w, a.Token) })
 }
 
 func newStatus() *cobra.Command {
-	return newAsking("status", "Tell how the node does", "/status", func(w io.Writer, a statusAnswer) {
+	return newQuery("status", "Show the status of this node", "/status", func(w io.Writer, a statusAnswer) {
 		fmt.Fprintf(w, "world\t%s (%s)\n", a.World, a.WorldID[:12])
 		fmt.Fprintf(w, "version\t%s\n", a.Version)
 		fmt.Fprintf(w, "peer id\t%s\n", a.Peer)
 		fmt.Fprintf(w, "catalog on\t%s\n", catalogText(a))
 		if a.Draining {
-			fmt.Fprintf(w, "state\tdraining: it sends its players on and stops\n")
+			fmt.Fprintf(w, "state\tdraining: moving its players to other nodes, then stopping\n")
 		}
-		fmt.Fprintf(w, "up\t%v\n", a.Uptime.Round(time.Second))
+		fmt.Fprintf(w, "uptime\t%v\n", a.Uptime.Round(time.Second))
 		fmt.Fprintf(w, "play at\thttp://%s\n", browsable(a.HTTP))
 		fmt.Fprintf(w, "game address\t%s\n", a.Game)
 		fmt.Fprintf(w, "peers\t%d connected\n", a.Peers)
 		fmt.Fprintf(w, "regions\t%d loaded\n", a.Regions)
 		fmt.Fprintf(w, "players\t%d\n", a.Players)
 		if a.Damaged > 0 {
-			fmt.Fprintf(w, "damaged\t%d copies are damaged and not repaired: see the log, and voxeld region scrub --all\n", a.Damaged)
+			fmt.Fprintf(w, "damaged\t%d replicas are damaged and not repaired: see the log, and run voxeld region scrub --all\n", a.Damaged)
 		}
 		fmt.Fprintf(w, "database\t%.1f MiB\n", float64(a.Database)/(1<<20))
 	})
 }
 
-// catalogText says which node can found new land.
+// catalogText returns the node that leads the catalog, and so can found new land.
 func catalogText(a statusAnswer) string {
 	switch a.Catalog {
 	case "":
@@ -148,7 +148,7 @@ func catalogText(a statusAnswer) string {
 }
 
 func newPeers() *cobra.Command {
-	return newAsking("peers", "List the nodes that this node knows", "/peers", func(w io.Writer, all []peerAnswer) {
+	return newQuery("peers", "List the known nodes of the world", "/peers", func(w io.Writer, all []peerAnswer) {
 		fmt.Fprintln(w, "PEER\tCONNECTED\tLATENCY\tADDRESSES")
 		for _, p := range all {
 			connected := "no"
@@ -161,7 +161,7 @@ func newPeers() *cobra.Command {
 }
 
 func newRegions() *cobra.Command {
-	return newAsking("regions", "List the regions that are loaded on this node", "/regions", func(w io.Writer, all []regionAnswer) {
+	return newQuery("regions", "List the regions loaded on this node", "/regions", func(w io.Writer, all []regionAnswer) {
 		fmt.Fprintln(w, "REGION\tCELL\tTERM\tGATEWAYS\tPLAYERS\tEDITS")
 		for _, r := range all {
 			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\n", r.ID, r.Cell, r.Term, r.Links, r.Bodies, r.Edits)
@@ -170,7 +170,7 @@ func newRegions() *cobra.Command {
 }
 
 func newPlayers() *cobra.Command {
-	return newAsking("players", "List the players who hold a session on this node", "/players", func(w io.Writer, all []gameserver.Player) {
+	return newQuery("players", "List the players connected to this node", "/players", func(w io.Writer, all []gameserver.Player) {
 		fmt.Fprintln(w, "PLAYER\tGUEST\tX\tY\tZ\tID")
 		for _, p := range all {
 			fmt.Fprintf(w, "%s\t%v\t%.1f\t%.1f\t%.1f\t%s\n", p.Name, p.Guest, p.Pose.X, p.Pose.Y, p.Pose.Z, p.ID)

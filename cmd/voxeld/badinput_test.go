@@ -21,7 +21,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Whatever one client sends, it gets one clear error, and the others keep playing.
+// A client that sends invalid input gets one clear error. Other clients keep playing.
 func TestBadInputHurtsNobodyElse(t *testing.T) {
 	d := startDaemon(t, 51)
 	ann := join(t, d.Game, "ann", 2)
@@ -222,7 +222,7 @@ func TestBadInputHurtsNobodyElse(t *testing.T) {
 	})
 }
 
-// What an operator can get wrong: one line that says what to do, and an exit code for scripts.
+// Each operator mistake gets one line that says what to do, and an exit code for scripts.
 func TestOperatorsMistakes(t *testing.T) {
 	d := startDaemon(t, 52)
 	other := startDaemon(t, 53)
@@ -233,7 +233,7 @@ func TestOperatorsMistakes(t *testing.T) {
 	if err := os.WriteFile(precious, []byte("dear diary"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	never := filepath.Join(t.TempDir(), "never") // no failed start makes it
+	never := filepath.Join(t.TempDir(), "never") // no failed start creates it
 	planned := t.TempDir()
 	if _, errs, code := voxeld(t, "init", "--data-dir", planned, "--name", "Mine"); code != 0 {
 		t.Fatalf("init: exit %d: %s", code, errs)
@@ -295,7 +295,7 @@ func TestOperatorsMistakes(t *testing.T) {
 	}
 }
 
-// A node that is asked to stop saves, says goodbye and exits with 0.
+// A node that is stopped saves its players, sends its clients the reason and exits with 0.
 func TestNodeStopsInOrder(t *testing.T) {
 	d := startDaemon(t, 55)
 	ann := join(t, d.Game, "ann", 1)

@@ -15,25 +15,26 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// newBot makes the command that loads a world with players who are programs.
+// newBot returns the command that runs load bots against a world.
 func newBot() *cobra.Command {
 	var o bot.Options
 	var chunkAt []int32
 	var csv, svg string
 	var asJSON, quiet bool
 	c := &cobra.Command{
-		Use: "bot", Short: "Let bots play, and report what they felt",
-		Long: "Lets a crowd of bots play on a running node, over the real protocols, in one of the three modes of\n" +
-			"VoxelPopuli's test client: everybody in one chunk, over many chunks, or wandering through the network.\n" +
-			"Reports rates, bytes, and the percentiles of how long edits and moves took.\n\n" +
-			"With --protocol original each bot plays as VoxelPopuli's released client does:\n" +
-			"- It loads 3×3 chunks around itself and keeps up to 9×9, each on a connection of its own, and one dht connection.\n" +
-			"- It sends one move per frame (--rate is the frame rate), also while it stands still, and only to the chunk in\n" +
+		Use: "bot", Short: "Run load bots and report latency and throughput",
+		Long: "Runs bots against a running node, over the protocols of real players, in one of the three modes of\n" +
+			"VoxelPopuli's test client: all in one chunk, spread over many chunks, or wandering through the network.\n" +
+			"Reports rates, bytes, and the percentiles of the latency of edits and moves.\n\n" +
+			"With --protocol original each bot behaves as VoxelPopuli's released client does:\n" +
+			"- It loads 3×3 chunks around itself and keeps up to 9×9, each on its own connection, and one dht connection.\n" +
+			"- It sends one move per frame (--rate is the frame rate), even while it stands still, and only to the chunk in\n" +
 			"  which it stands. The other connections stay silent, except for block changes, which go to all chunks.\n" +
-			"- A wandering bot enters the world where dht says, and falls to the ground. No ground in a column is a failure.\n" +
-			"- When a server resets a connection, it asks dht again and reconnects. When a server closes one in any other\n" +
-			"  way, the bot fails: the released client would hang. A refusal during play, which would stop that client too,\n" +
-			"  is counted, and the bot asks again after 2 s.",
+			"- A wandering bot enters the world at the place that dht returns, and falls to the ground. A column without\n" +
+			"  ground is a failure.\n" +
+			"- When a server resets a connection, the bot asks dht again and reconnects. When a server closes one in any\n" +
+			"  other way, the bot fails, because the released client would hang. A refusal during play would stop that\n" +
+			"  client too; the bot counts it, and asks again after 2 s.",
 		Example: "  voxeld bot --players 50\n  voxeld bot --mode wander --protocol original --players 100 --duration 2m --svg wander.svg",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -44,7 +45,7 @@ func newBot() *cobra.Command {
 				return usageError{err}
 			}
 			if o.Rate == 0 {
-				o.Rate = -1 // none; bot takes 0 for its default
+				o.Rate = -1 // none; bot reads 0 as its default
 			}
 			o.Chunk = grid.ChunkPos{X: chunkAt[0], Z: chunkAt[1]}
 			if err := o.Validate(); err != nil {
@@ -67,29 +68,29 @@ func newBot() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Target, "target", "127.0.0.1:4002", "host:port of a node's game server")
-	f.StringVar((*string)(&o.Mode), "mode", string(bot.OneChunk), "one-chunk, many-chunks or wander")
-	f.StringVar((*string)(&o.Protocol), "protocol", string(bot.Session), "session, or original (VoxelPopuli's own, played as its released client does)")
-	f.StringVar((*string)(&o.Encoding), "encoding", string(bot.CBOR), "cbor or json (session)")
-	f.IntVar(&o.Players, "players", 10, "how many bots")
-	f.Float64Var(&o.Rate, "rate", 20, "moves a second of each bot (original: its frame rate); 0 for none")
-	f.Float64Var(&o.Edits, "edits", 0, "block changes a second of each bot")
-	f.Float64Var(&o.Speed, "speed", 4, "walking speed in blocks a second")
-	f.DurationVar(&o.Duration, "duration", 30*time.Second, "how long they play")
-	f.Float64Var(&o.Ramp, "ramp", 20, "bots that join a second")
-	f.IntVar(&o.View, "view", 2, "view distance in chunks (session)")
-	f.Int32SliceVar(&chunkAt, "chunk", []int32{0, 0}, "X,Z of the chunk in the middle")
-	f.IntVar(&o.Chunks, "chunks", 9, "number of chunks of many-chunks")
-	f.BoolVar(&o.Keep, "keep", false, "leave standing what they build; else they take it up again")
-	f.Uint64Var(&o.Seed, "seed", 1, "of every random choice")
-	f.StringVar(&csv, "csv", "", "write one row per second to this file")
-	f.StringVar(&svg, "svg", "", "write a plot to this file")
+	f.StringVar(&o.Target, "target", "127.0.0.1:4002", "host:port of the game server of a node")
+	f.StringVar((*string)(&o.Mode), "mode", string(bot.OneChunk), "what the bots do: one-chunk, many-chunks or wander")
+	f.StringVar((*string)(&o.Protocol), "protocol", string(bot.Session), "protocol: session, or original (that of VoxelPopuli's released client)")
+	f.StringVar((*string)(&o.Encoding), "encoding", string(bot.CBOR), "encoding of the session protocol: cbor or json")
+	f.IntVar(&o.Players, "players", 10, "number of bots")
+	f.Float64Var(&o.Rate, "rate", 20, "moves per second of each bot (original: its frame rate); 0 disables movement")
+	f.Float64Var(&o.Edits, "edits", 0, "block changes per second of each bot")
+	f.Float64Var(&o.Speed, "speed", 4, "walking speed, in blocks per second")
+	f.DurationVar(&o.Duration, "duration", 30*time.Second, "duration of the run")
+	f.Float64Var(&o.Ramp, "ramp", 20, "number of bots that join per second")
+	f.IntVar(&o.View, "view", 2, "view distance, in chunks (session protocol)")
+	f.Int32SliceVar(&chunkAt, "chunk", []int32{0, 0}, "X,Z of the central chunk")
+	f.IntVar(&o.Chunks, "chunks", 9, "number of chunks in the mode many-chunks")
+	f.BoolVar(&o.Keep, "keep", false, "keep the blocks that the bots place; by default they remove them again")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of all random choices")
+	f.StringVar(&csv, "csv", "", "write a CSV with one row per second to this file")
+	f.StringVar(&svg, "svg", "", "write a plot (SVG) to this file")
 	f.BoolVar(&asJSON, "json", false, "print the report as JSON")
-	f.BoolVar(&quiet, "quiet", false, "show no progress (which is shown on terminals only)")
+	f.BoolVar(&quiet, "quiet", false, "do not show progress; it is shown on terminals only")
 	return c
 }
 
-// checkCrowd refuses what bot.Options would take for "the default".
+// checkCrowd refuses values that bot.Options would read as "the default".
 func checkCrowd(o bot.Options) error {
 	for _, f := range []struct {
 		flag  string
@@ -113,7 +114,7 @@ func checkCrowd(o bot.Options) error {
 	return nil
 }
 
-// isTerminal says whether w is a device that shows text to somebody, where a line can be written over.
+// isTerminal reports whether w is a terminal, where a line can be overwritten.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -143,7 +144,7 @@ func writeReport(out io.Writer, report bot.Report, asJSON bool, csv, svg string)
 	return report.WriteTable(out)
 }
 
-// writeFile writes a file whole or not at all.
+// writeFile writes a file completely or not at all.
 func writeFile(path string, write func(io.Writer) error) error {
 	f, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
 	if err != nil {

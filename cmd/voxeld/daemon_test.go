@@ -19,9 +19,8 @@ import (
 	"time"
 )
 
-// The tests of this package run the real binary in processes of their own, and look at it from outside. Those that
-// mostly wait for what nodes do by themselves run beside one another, each on loopback addresses of its own; those
-// that bound a pause, or drive a crowd, run alone.
+// The tests of this package run the real binary in separate processes and observe it from outside. Tests that mostly
+// wait run in parallel, each on its own loopback addresses. Tests that bound a pause, or drive a crowd, run alone.
 
 // daemonBinary builds voxeld once for all tests.
 var daemonBinary = sync.OnceValues(func() (string, error) {
@@ -44,7 +43,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// voxeld runs a command to its end and gives what it printed.
+// voxeld runs a command to its end and returns what it printed.
 func voxeld(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	path, err := daemonBinary()
@@ -54,7 +53,7 @@ func voxeld(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	var out, errs bytes.Buffer
 	c := exec.CommandContext(t.Context(), path, args...)
 	c.Stdout, c.Stderr = &out, &errs
-	c.Run() //nolint:errcheck // the exit code says it
+	c.Run() //nolint:errcheck // the exit code is checked
 	return out.String(), errs.String(), c.ProcessState.ExitCode()
 }
 
@@ -64,9 +63,9 @@ type daemon struct {
 	ip   string // its own loopback address
 	dir  string
 	args []string
-	// binary is what runs, if it is not the one that everybody gets.
+	// binary is the path of the binary, if it is not the shared one.
 	binary string
-	env    []string // further variables
+	env    []string // further environment variables
 	cmd    *exec.Cmd
 	logs   *lines
 
@@ -98,7 +97,7 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// startDaemon starts a node on the n-th loopback address with a data directory of its own.
+// startDaemon starts a node on the n-th loopback address, with its own data directory.
 func startDaemon(t *testing.T, n int, args ...string) *daemon {
 	t.Helper()
 	d := &daemon{t: t, ip: fmt.Sprintf("127.%d.0.1", n), dir: t.TempDir(), args: args}
@@ -118,7 +117,7 @@ func startDaemon(t *testing.T, n int, args ...string) *daemon {
 	return d
 }
 
-// start runs the node and waits until it serves. Its ports are the default ones, on an address of its own.
+// start runs the node and waits until it serves, at the default ports of its own address.
 func (d *daemon) start() {
 	d.t.Helper()
 	path, err := daemonBinary()
@@ -158,7 +157,7 @@ func (d *daemon) await(text string) {
 	}
 }
 
-// ask runs one of the asking commands with --json.
+// ask runs one of the query commands with --json.
 func (d *daemon) ask(command string, answer any) {
 	d.t.Helper()
 	out, errs, code := voxeld(d.t, command, "--data-dir", d.dir, "--json")
@@ -191,7 +190,7 @@ func (d *daemon) metric(name string) float64 {
 	return 0
 }
 
-// invite gives a join token.
+// invite returns a join token.
 func (d *daemon) invite() string {
 	d.t.Helper()
 	var a inviteAnswer
@@ -199,7 +198,7 @@ func (d *daemon) invite() string {
 	return a.Token
 }
 
-// kill ends the node without warning, as a power cut would.
+// kill ends the node without warning, as a power failure would.
 func (d *daemon) kill() {
 	if d.cmd != nil && d.cmd.ProcessState == nil {
 		d.cmd.Process.Kill() //nolint:errcheck // it may have ended
@@ -207,14 +206,14 @@ func (d *daemon) kill() {
 	}
 }
 
-// terminate asks the node to stop and gives its exit code.
+// terminate stops the node with SIGTERM and returns its exit code.
 func (d *daemon) terminate() int {
 	d.t.Helper()
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		d.t.Fatal(err)
 	}
 	ended := make(chan struct{})
-	go func() { d.cmd.Wait(); close(ended) }() //nolint:errcheck // the exit code says it
+	go func() { d.cmd.Wait(); close(ended) }() //nolint:errcheck // the exit code is checked
 	select {
 	case <-ended:
 	case <-time.After(patience):
@@ -229,11 +228,11 @@ func tail(text string, n int) string {
 	return strings.Join(all[max(0, len(all)-n):], "\n")
 }
 
-// patience is how long tests wait for what must come. It bounds a hang, not a slow machine: where the time is a promise
-// of the product, the test says so with a limit of its own.
+// patience is how long tests wait for an event. It detects hangs; it does not judge slow machines. A test of a promised
+// time has its own limit.
 const patience = 90 * time.Second
 
-// eventually polls a condition of another process, which cannot be waited for otherwise.
+// eventually polls a condition of another process until it holds.
 func eventually(t *testing.T, what string, limit time.Duration, condition func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)

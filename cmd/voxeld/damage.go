@@ -10,12 +10,12 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// hintTables hold what the network tells again: their damaged rows are deleted.
+// hintTables are the tables whose content the network provides again. Damaged rows in them are deleted.
 var hintTables = map[string]bool{"dht": true, "peers": true, "published": true, "players": true, "bases": true, "regions": true}
 
-// judgeDamage says what follows from rows that were found damaged when the database was opened: the regions that they
-// may be of are suspect, hints are deleted, and without the rest the node cannot be.
-func judgeDamage(all []store.Damage, db *store.DB, logger *slog.Logger) (suspects map[uint64]string, err error) {
+// classifyDamage handles the rows that were found damaged when the database was opened. It returns the regions that may
+// be affected, with the reason, and deletes hints. Any other damaged row is an error: the node cannot run without it.
+func classifyDamage(all []store.Damage, db *store.DB, logger *slog.Logger) (suspects map[uint64]string, err error) {
 	suspects = make(map[uint64]string)
 	for _, d := range all {
 		logger.Error("damaged row in the database", "table", d.Table, "key", fmt.Sprintf("%x", d.Keys[0]))
@@ -24,7 +24,7 @@ func judgeDamage(all []store.Damage, db *store.DB, logger *slog.Logger) (suspect
 		case ofGroups:
 			for _, id := range groups {
 				if id == world.CatalogID {
-					return nil, refuseDamage(d)
+					return nil, damageError(d)
 				}
 				suspects[id] = fmt.Sprintf("%v, or a row beside it, was damaged when the database was opened", d)
 			}
@@ -33,13 +33,13 @@ func judgeDamage(all []store.Damage, db *store.DB, logger *slog.Logger) (suspect
 				return nil, fmt.Errorf("delete damaged row: %w", err)
 			}
 		default:
-			return nil, refuseDamage(d)
+			return nil, damageError(d)
 		}
 	}
 	return suspects, nil
 }
 
-func refuseDamage(d store.Damage) error {
-	return fmt.Errorf("%v: %w; keep a copy of the data directory, and put a backup in its place; or, if other nodes keep "+
-		"this world, begin with an empty one and --join: they bring everything that they have", d, store.ErrDamaged)
+func damageError(d store.Damage) error {
+	return fmt.Errorf("%v: %w; keep a copy of the data directory and restore a backup; or, if other nodes hold "+
+		"this world, start with an empty directory and --join: this node then fetches what they have", d, store.ErrDamaged)
 }

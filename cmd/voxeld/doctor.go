@@ -14,19 +14,19 @@ import (
 	"github.com/voxelpopuli/voxeld/region"
 )
 
-// examineTime bounds an examination, within what askNode waits.
+// examineTime bounds an examination. It is shorter than the timeout of askNode.
 const examineTime = 8 * time.Second
 
-// shownOfAKind is how many findings of one kind the table shows: a node that is down is behind a thousand of them.
+// shownOfAKind is the maximum number of findings of one kind in the table: a node that is down can cause a thousand.
 const shownOfAKind = 10
 
 func newDoctor() *cobra.Command {
 	var file string
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "doctor", Short: "Look for what is wrong with the world, and say what to do",
-		Long: "Asks the node to examine itself, the regions of the world and the nodes that hold them. Takes some\n" +
-			"seconds if something is wrong. The exit code is 0 if nothing is, else 1.",
+		Use: "doctor", Short: "Find problems in the world and print what to do about them",
+		Long: "Examines this node, the regions of the world and the nodes that hold them. This takes some seconds if\n" +
+			"something is wrong. The exit code is 0 if no problem is found, else 1.",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := loadConfig(c, file)
@@ -42,10 +42,10 @@ func newDoctor() *cobra.Command {
 				e.SetIndent("", "  ")
 				err = e.Encode(health)
 			} else {
-				err = tellHealth(c.OutOrStdout(), health)
+				err = printHealth(c.OutOrStdout(), health)
 			}
 			if n := len(health.Findings); err == nil && n > 0 {
-				err = fmt.Errorf("%d %s wrong", n, plural(n, "thing is", "things are"))
+				err = fmt.Errorf("%d %s found", n, plural(n, "problem", "problems"))
 			}
 			return err
 		},
@@ -62,16 +62,16 @@ func plural(n int, one, many string) string {
 	return many
 }
 
-// tellHealth prints the findings for people: what is wrong, and below what to do, once for each kind that repeats.
-func tellHealth(out io.Writer, health region.Health) error {
+// printHealth prints the findings as text: what is wrong and what to do, at most shownOfAKind of each kind.
+func printHealth(out io.Writer, health region.Health) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(w, "examined\t%d %s, %d awake, and the catalog\n", health.Regions, plural(health.Regions, "region", "regions"), health.Awake)
+	fmt.Fprintf(w, "examined\t%d %s (%d open) and the catalog\n", health.Regions, plural(health.Regions, "region", "regions"), health.Awake)
 	fmt.Fprintf(w, "nodes\t%d answered\n", health.Nodes)
 	for _, what := range health.Unknown {
-		fmt.Fprintf(w, "not known\t%s\n", what)
+		fmt.Fprintf(w, "unknown\t%s\n", what)
 	}
 	if len(health.Findings) == 0 {
-		fmt.Fprintf(w, "result\tnothing is wrong\n")
+		fmt.Fprintf(w, "result\tno problems found\n")
 		return w.Flush()
 	}
 	if err := w.Flush(); err != nil {
@@ -93,7 +93,7 @@ func tellHealth(out io.Writer, health region.Health) error {
 	return err
 }
 
-// addOperations adds to the admin socket what doctor and region ask.
+// addOperations adds the handlers of voxeld doctor and voxeld region to the admin socket.
 func (n *node) addOperations(mux *http.ServeMux) {
 	mux.HandleFunc("GET /doctor", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), examineTime)

@@ -15,38 +15,38 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver"
 )
 
-// drainAnswer is what became of a node that was drained, for scripts.
+// drainAnswer is the result of a drain, for scripts.
 type drainAnswer struct {
-	Sessions int               `json:"sessions"` // when it began
-	Rooms    []gameserver.Room `json:"rooms"`    // nodes that took players
+	Sessions int               `json:"sessions"` // at the start
+	Rooms    []gameserver.Room `json:"rooms"`    // nodes that accept players
 	Handed   int               `json:"regions_handed_over"`
 	Kept     int               `json:"regions_kept"`
 	Followed int               `json:"followed"`
 	Cut      int               `json:"cut"`
 	Homeless int               `json:"homeless"`
-	Took     time.Duration     `json:"took_ns"` // until the process had ended
+	Took     time.Duration     `json:"took_ns"` // until the process ended
 }
 
-// newDrain makes the command that stops a node without its players' noticing much.
+// newDrain returns the command that stops a node without disconnecting its players.
 func newDrain() *cobra.Command {
 	var file string
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "drain", Short: "Send the node's players and regions to other nodes, and stop it", Args: noArgs,
-		Long: "Stops the node as SIGTERM does, and waits for its end: other nodes take over the regions that it leads,\n" +
-			"its players are saved and go on at other nodes without a reload, and the process exits.\n" +
-			"While that lasts /readyz says no, and newcomers are sent elsewhere.",
+		Use: "drain", Short: "Move this node's players and regions to other nodes, and stop it", Args: noArgs,
+		Long: "Stops the node as SIGTERM does, and waits until the process has ended. Other nodes take over the regions\n" +
+			"that this node leads. Its players are saved and continue at other nodes without a reload. Meanwhile\n" +
+			"/readyz fails, and new players are sent to other nodes.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := loadConfig(c, file)
 			if err != nil {
 				return err
 			}
 			out := c.OutOrStdout()
-			tell := func(step farewellStep) { tellStep(out, step) }
+			report := func(step shutdownStep) { printStep(out, step) }
 			if asJSON {
-				tell = func(farewellStep) {}
+				report = func(shutdownStep) {}
 			}
-			answer, err := drainNode(c.Context(), cfg.AdminSocket(), tell)
+			answer, err := drainNode(c.Context(), cfg.AdminSocket(), report)
 			if err != nil {
 				return err
 			}
@@ -60,14 +60,14 @@ func newDrain() *cobra.Command {
 		},
 	}
 	addOptions(c.Flags(), &file, "data-dir", "admin")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, when it is over")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, at the end")
 	return c
 }
 
-var errCutShort = errors.New("the node has ended without saying that it stopped in order; see its log")
+var errCutShort = errors.New("the node ended without reporting a clean stop; see its log")
 
-// drainNode tells a node to stop, tells of each step, and returns when its process has ended.
-func drainNode(ctx context.Context, socket string, tell func(farewellStep)) (drainAnswer, error) {
+// drainNode stops a node, reports each step, and returns when its process has ended.
+func drainNode(ctx context.Context, socket string, report func(shutdownStep)) (drainAnswer, error) {
 	start := time.Now()
 	response, err := requestNode(ctx, socket, http.MethodPost, "/drain")
 	if err != nil {
@@ -75,32 +75,32 @@ func drainNode(ctx context.Context, socket string, tell func(farewellStep)) (dra
 	}
 	defer response.Body.Close() //nolint:errcheck // read to its end below
 	answer := drainAnswer{Rooms: []gameserver.Room{}}
-	var last farewellStep
+	var last shutdownStep
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
 		if err := json.Unmarshal(lines.Bytes(), &last); err != nil {
-			return answer, fmt.Errorf("hear the node: %w", err)
+			return answer, fmt.Errorf("read the progress of the node: %w", err)
 		}
-		answer.take(last.DrainStep)
-		tell(last)
+		answer.apply(last.DrainStep)
+		report(last)
 		if last.Step == stepStopped {
 			continue // the end of the stream is the end of the process
 		}
-		last = farewellStep{}
+		last = shutdownStep{}
 	}
 	answer.Took = time.Since(start)
 	switch {
 	case ctx.Err() != nil:
-		return answer, fmt.Errorf("the node goes on stopping; nobody waits for it: %w", ctx.Err())
+		return answer, fmt.Errorf("stopped waiting; the node continues to drain: %w", ctx.Err())
 	case last.Step != stepStopped:
 		return answer, errors.Join(errCutShort, lines.Err())
 	case last.Error != "":
-		return answer, fmt.Errorf("the node has not stopped in order: %s", last.Error)
+		return answer, fmt.Errorf("the node did not stop cleanly: %s", last.Error)
 	}
 	return answer, nil
 }
 
-func (a *drainAnswer) take(step gameserver.DrainStep) {
+func (a *drainAnswer) apply(step gameserver.DrainStep) {
 	switch step.Step {
 	case gameserver.StepBegun:
 		a.Sessions = step.Sessions
@@ -113,21 +113,25 @@ func (a *drainAnswer) take(step gameserver.DrainStep) {
 	}
 }
 
-// tellStep prints a step for people.
-func tellStep(w io.Writer, step farewellStep) {
+// printStep prints a step as text.
+func printStep(w io.Writer, step shutdownStep) {
 	switch step.Step {
 	case gameserver.StepBegun:
-		fmt.Fprintf(w, "draining a node with %d players\n", step.Sessions)
+		fmt.Fprintf(w, "draining a node with %d %s\n", step.Sessions, plural(step.Sessions, "player", "players"))
 	case gameserver.StepRooms:
 		if len(step.Rooms) == 0 {
-			fmt.Fprintln(w, "no other node takes players: they will come back to this one")
+			fmt.Fprintln(w, "no other node accepts players: they will reconnect to this node when it is back")
 		}
 		for _, room := range step.Rooms {
-			fmt.Fprintf(w, "%s takes players; it has %d\n", room.URL, room.Sessions)
+			fmt.Fprintf(w, "%s accepts players; it has %d\n", room.URL, room.Sessions)
 		}
 	case gameserver.StepRegions:
-		fmt.Fprintf(w, "%d regions handed over, %d stay here, for no other node could lead them\n", step.Handed, step.Kept)
+		fmt.Fprintf(w, "%d regions handed over, %d kept", step.Handed, step.Kept)
+		if step.Kept > 0 {
+			fmt.Fprint(w, ": no eligible leader")
+		}
+		fmt.Fprintln(w)
 	case gameserver.StepSessions:
-		fmt.Fprintf(w, "%d players went on at another node, %d did not leave in time, %d had nowhere to go\n", step.Followed, step.Cut, step.Homeless)
+		fmt.Fprintf(w, "%d players moved to other nodes, %d were disconnected, %d had no node to move to\n", step.Followed, step.Cut, step.Homeless)
 	}
 }

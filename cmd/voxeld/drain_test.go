@@ -19,8 +19,8 @@ import (
 
 var rounds = flag.Int("rounds", 1, "how often TestRollingRestart restarts each node")
 
-// ledger is what bots were told is safe, kept outside of all daemons: for each place and player the edit with the
-// highest number. What stands there in the end must be one of these.
+// ledger holds the edits that were acknowledged to bots, outside of all daemons: for each place and player the edit with
+// the highest number. The block there at the end must be one of these.
 type ledger struct {
 	mu     sync.Mutex
 	places map[grid.Pos]map[string]entry
@@ -50,7 +50,7 @@ func (l *ledger) size() int {
 	return l.edits
 }
 
-// verify reads the land through a node and gives how many places differ.
+// verify reads the land through a node and returns the number of places that differ.
 func (l *ledger) verify(t *testing.T, d *daemon) (lost int) {
 	t.Helper()
 	l.mu.Lock()
@@ -72,7 +72,7 @@ func (l *ledger) verify(t *testing.T, d *daemon) (lost int) {
 	return lost
 }
 
-// ready waits until the node says that it may be sent players.
+// ready waits until /readyz of the node succeeds.
 func (d *daemon) ready() {
 	d.t.Helper()
 	eventually(d.t, "the node on "+d.ip+" is ready", patience, func() bool {
@@ -85,7 +85,7 @@ func (d *daemon) ready() {
 	})
 }
 
-// drain runs voxeld drain and waits for the end of the process, which has to be in order. Any goroutine may call it.
+// drain runs voxeld drain and waits until the process has ended, cleanly. Any goroutine may call it.
 func (d *daemon) drain() (answer drainAnswer) {
 	d.t.Helper()
 	out, errs, code := voxeld(d.t, "drain", "--data-dir", d.dir, "--json")
@@ -93,7 +93,7 @@ func (d *daemon) drain() (answer drainAnswer) {
 		d.t.Errorf("voxeld drain: exit %d: %s (%v)", code, errs, err)
 	}
 	ended := make(chan struct{})
-	go func() { d.cmd.Wait(); close(ended) }() //nolint:errcheck // the exit code says it
+	go func() { d.cmd.Wait(); close(ended) }() //nolint:errcheck // the exit code is checked
 	select {
 	case <-ended:
 		if code := d.cmd.ProcessState.ExitCode(); code != 0 {
@@ -105,8 +105,7 @@ func (d *daemon) drain() (answer drainAnswer) {
 	return answer
 }
 
-// whole waits until every region that is led on these nodes has all its members again: what an operator waits for
-// between two nodes.
+// whole waits until every region led on these nodes has all its members again, as an operator does between two nodes.
 func whole(t *testing.T, all []*daemon) {
 	t.Helper()
 	eventually(t, "no region lacks a member", patience, func() bool {
@@ -119,8 +118,8 @@ func whole(t *testing.T, all []*daemon) {
 	})
 }
 
-// Five nodes are restarted one after the other while 50 players walk and build on them: nobody is left without a
-// home, and nothing that was acknowledged is lost.
+// Five nodes are restarted one after the other while 50 players walk and build on them. No player is disconnected,
+// and no acknowledged edit is lost.
 func TestRollingRestart(t *testing.T) {
 	all := cluster(t, 81, 5)
 	for _, d := range all {
@@ -148,7 +147,7 @@ func TestRollingRestart(t *testing.T) {
 		return n == 50
 	})
 	whole(t, all)
-	building := func(edits int) { // goes on for so many edits
+	building := func(edits int) { // until so many edits are acknowledged
 		t.Helper()
 		until := book.size() + edits
 		eventually(t, fmt.Sprintf("%d edits are acknowledged", until), patience, func() bool { return book.size() >= until })
@@ -201,11 +200,11 @@ func TestRollingRestart(t *testing.T) {
 		*rounds*len(all), took.Round(time.Millisecond), sum.Moved, sum.Move.P50, sum.Move.Max, sum.Acked, sum.Ack.P50, sum.Ack.Max, lost)
 }
 
-// voxeld drain tells what moves, and the node says that it goes: to balancers, to newcomers and to voxeld status.
+// voxeld drain reports what moves. The node reports that it drains to load balancers, new players and voxeld status.
 func TestDrainCommand(t *testing.T) {
 	all := cluster(t, 87, 2, "--replicas", "1")
 	a, b := all[0], all[1]
-	ann := join(t, a.Game, "ann", 1) // does not leave by herself
+	ann := join(t, a.Game, "ann", 1) // does not follow a reconnect
 	built := under(ann, 1, 0, 2)
 	ann.put(built, chunk.Brick)
 	type end struct {
@@ -217,9 +216,9 @@ func TestDrainCommand(t *testing.T) {
 		out, errs, code := voxeld(t, "drain", "--data-dir", a.dir)
 		ended <- end{out, errs, code}
 	}()
-	ann.until("she is sent on", func() bool { return ann.sentOn != nil })
+	ann.until("a reconnect", func() bool { return ann.sentOn != nil })
 	if homes := ann.sentOn.Homes; len(homes) != 1 || homes[0] != (wire.Home{URL: "ws://" + b.HTTP + "/ws", Game: b.Game}) {
-		t.Errorf("she is sent to %+v", homes)
+		t.Errorf("ann is sent to %+v", homes)
 	}
 	answer, err := http.Get("http://" + a.HTTP + "/readyz")
 	if err != nil {
@@ -234,14 +233,14 @@ func TestDrainCommand(t *testing.T) {
 		t.Errorf("status: %+v", s)
 	}
 	bob := dialSession(t, a.Game, "bob", 1)
-	bob.until("a newcomer is sent on", func() bool { return bob.sentOn != nil })
+	bob.until("a new player is redirected", func() bool { return bob.sentOn != nil })
 	if why := ann.ended(); why != wire.FailShuttingDown {
-		t.Errorf("she is cut off with %q", why)
+		t.Errorf("ann is disconnected with %q", why)
 	}
 	drained := <-ended
 	for _, part := range []string{
-		"draining a node with 1 players", "http://" + b.HTTP + " takes players; it has 0",
-		"0 players went on at another node, 1 did not leave in time", "stopped after ",
+		"draining a node with 1 player\n", "http://" + b.HTTP + " accepts players; it has 0",
+		"0 players moved to other nodes, 1 were disconnected", "stopped after ",
 	} {
 		if !strings.Contains(drained.out, part) {
 			t.Errorf("voxeld drain does not say %q:\n%s", part, drained.out)
@@ -250,7 +249,7 @@ func TestDrainCommand(t *testing.T) {
 	if drained.code != 0 {
 		t.Errorf("voxeld drain: exit %d: %s", drained.code, drained.errs)
 	}
-	a.cmd.Wait() //nolint:errcheck // the exit code says it
+	a.cmd.Wait() //nolint:errcheck // the exit code is checked
 	if code := a.cmd.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("the node exits with %d", code)
 	}
@@ -262,18 +261,18 @@ func TestDrainCommand(t *testing.T) {
 	}
 }
 
-// A node without others tells its players to wait for it, and stops soon.
+// A node without other nodes asks its players to wait for it, and stops soon.
 func TestDrainAlone(t *testing.T) {
 	d := startDaemon(t, 90, "--advertise-http", "https://voxels.example/a")
 	if d.Status.URL != "https://voxels.example/a" {
-		t.Errorf("it tells others to send players to %q", d.Status.URL)
+		t.Errorf("advertised URL: %q", d.Status.URL)
 	}
 	ann := join(t, d.Game, "ann", 1)
 	built := under(ann, 1, 0, 2)
 	ann.put(built, chunk.Brick)
 	drained := make(chan drainAnswer, 1)
 	go func() { drained <- d.drain() }()
-	ann.until("she is sent away", func() bool { return ann.sentOn != nil })
+	ann.until("a reconnect", func() bool { return ann.sentOn != nil })
 	ann.leave()
 	answer := <-drained
 	if answer.Sessions != 1 || answer.Homeless != 1 || len(answer.Rooms) != 0 || answer.Kept == 0 {

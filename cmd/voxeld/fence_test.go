@@ -15,7 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// faultBinary builds a voxeld that can be made to break (region/provoke_on.go).
+// faultBinary builds a voxeld in which faults can be provoked (region/provoke_on.go).
 var faultBinary = sync.OnceValues(func() (string, error) {
 	clean, err := daemonBinary() // TestMain removes its directory
 	if err != nil {
@@ -28,9 +28,9 @@ var faultBinary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// A block that breaks whoever leads its region, placed by a player whose node sends it again and again: the region
-// moves, then it is quarantined. No daemon ends, who builds in the land beside it does not notice, and an operator
-// opens it again.
+// A player places a block that makes the leader of its region panic, and their node resends it again and again. The
+// region moves, and then it is quarantined. No daemon ends, a player in the neighbouring region is not affected, and an
+// operator reopens the region.
 func TestPoisonousBlock(t *testing.T) {
 	t.Parallel()
 	path, err := faultBinary()

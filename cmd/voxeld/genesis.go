@@ -17,28 +17,28 @@ import (
 )
 
 const (
-	// worldTable holds what the data directory belongs to: "genesis" → encoded genesis.
+	// worldTable holds the world of the data directory: "genesis" → encoded genesis.
 	worldTable = "world"
-	// genesisProtocol is how a newcomer asks for the genesis; it cannot know the world's prefix yet.
+	// genesisProtocol serves the genesis to new nodes. It has no world prefix, which a new node does not have yet.
 	genesisProtocol = "/voxeld/genesis/1"
-	// joinTimeout is how long a newcomer tries to reach the world that it shall join.
+	// joinTimeout is how long a new node tries to reach the world that it joins.
 	joinTimeout = 30 * time.Second
 )
 
 var (
-	genesisKey = []byte("genesis") // of a world that is whole: its catalog is founded
-	plannedKey = []byte("planned") // of a world that init or a first run began; its catalog may be founded already
+	genesisKey = []byte("genesis") // of a complete world: its catalog is founded
+	plannedKey = []byte("planned") // of a world that init or a first run started to create; its catalog may already be founded
 )
 
-// errOtherWorld says that the data directory belongs to another world than the one to be joined.
+// errOtherWorld reports that the data directory belongs to another world than the one to join.
 var errOtherWorld = errors.New("the data directory belongs to another world")
 
-// storedGenesis reads the genesis that the data directory belongs to; ok is false for a new one.
+// storedGenesis reads the genesis of the data directory; ok is false for a new directory.
 func storedGenesis(db *store.DB) (g world.Genesis, ok bool, err error) {
 	return readGenesis(db, genesisKey)
 }
 
-// plannedGenesis reads the genesis that init, or a first run that did not get to its end, left for this run.
+// plannedGenesis reads the genesis that init, or an interrupted first run, stored for this run.
 func plannedGenesis(db *store.DB) (g world.Genesis, ok bool, err error) {
 	return readGenesis(db, plannedKey)
 }
@@ -55,34 +55,34 @@ func readGenesis(db *store.DB, key []byte) (g world.Genesis, ok bool, err error)
 	return g, true, nil
 }
 
-// keepGenesis makes the data directory belong to the world; a plan has served its purpose then.
-func keepGenesis(db *store.DB, g world.Genesis) error {
+// storeGenesis binds the data directory to the world, and deletes the plan.
+func storeGenesis(db *store.DB, g world.Genesis) error {
 	return db.Commit([]kv.Write{
 		{Table: worldTable, Key: genesisKey, Value: g.Encode()},
 		{Table: worldTable, Key: plannedKey},
 	})
 }
 
-// keepPlan writes down the intention to make the world. Once it is kept, the data directory is for no other
-// world: a crash may come between the founding of the catalog and keepGenesis.
-func keepPlan(db *store.DB, g world.Genesis) error {
+// storePlan records that this world is being created. From then on the data directory is bound to it, because the
+// process may crash between the founding of the catalog and storeGenesis.
+func storePlan(db *store.DB, g world.Genesis) error {
 	return db.Commit([]kv.Write{{Table: worldTable, Key: plannedKey, Value: g.Encode()}})
 }
 
-// newGenesis makes a world. A seed of nil is drawn.
+// newGenesis returns the genesis of a new world. If seed is nil, it is random.
 func newGenesis(name string, seed *int64, sections int, placement grid.Placement, now time.Time) (world.Genesis, error) {
 	if seed == nil {
 		var b [8]byte
 		rand.Read(b[:])
-		drawn := int64(binary.BigEndian.Uint64(b[:]) >> 16)
-		seed = &drawn
+		random := int64(binary.BigEndian.Uint64(b[:]) >> 16)
+		seed = &random
 	}
 	if sections < 1 || sections > world.MaxSections {
-		return world.Genesis{}, fmt.Errorf("make world: sections %d: want 1 to %d", sections, world.MaxSections)
+		return world.Genesis{}, fmt.Errorf("create world: sections %d: want 1 to %d", sections, world.MaxSections)
 	}
 	generator, err := terrain.New(terrain.Params{Seed: *seed, Sections: sections, Version: terrain.Version})
 	if err != nil {
-		return world.Genesis{}, fmt.Errorf("make world: %w", err)
+		return world.Genesis{}, fmt.Errorf("create world: %w", err)
 	}
 	g := world.Genesis{
 		Name: name, Seed: *seed, Sections: sections, Terrain: terrain.Version, Placement: placement,
@@ -91,18 +91,18 @@ func newGenesis(name string, seed *int64, sections int, placement grid.Placement
 	// Original clients see the slab whose middle is the ground at the spawn.
 	g.OriginalBase = min(max(g.Spawn.Y-world.OriginalHeight/2, 0), g.Height()-world.OriginalHeight)
 	if err := g.Validate(); err != nil {
-		return world.Genesis{}, fmt.Errorf("make world: %w", err)
+		return world.Genesis{}, fmt.Errorf("create world: %w", err)
 	}
 	return g, nil
 }
 
-// joining is what the --join values say: where to find the world, and its id if a token named it.
+// joining is the parsed --join: the addresses of nodes, and the world id if there was a token.
 type joining struct {
 	addrs []string
-	world string // "" if only addresses were given
+	world string // "" if there were only addresses
 }
 
-// fetchGenesis asks the nodes of the world to be joined for its genesis, until one answers.
+// fetchGenesis asks the nodes of the world for its genesis until one answers.
 func fetchGenesis(ctx context.Context, host *dht.Host, j joining) (world.Genesis, error) {
 	trying, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
@@ -114,7 +114,7 @@ func fetchGenesis(ctx context.Context, host *dht.Host, j joining) (world.Genesis
 			case err != nil:
 				errs = append(errs, err)
 			case j.world != "" && g.ID() != j.world:
-				return world.Genesis{}, fmt.Errorf("%s is a node of world %s, but the token is of world %s: ask for a new token", addr, g.ID()[:12], j.world[:min(12, len(j.world))])
+				return world.Genesis{}, fmt.Errorf("%s is a node of world %s, but the token is for world %s: get a new token", addr, g.ID()[:12], j.world[:min(12, len(j.world))])
 			default:
 				return g, nil
 			}
@@ -124,7 +124,7 @@ func fetchGenesis(ctx context.Context, host *dht.Host, j joining) (world.Genesis
 			if ctx.Err() != nil {
 				return world.Genesis{}, ctx.Err()
 			}
-			return world.Genesis{}, fmt.Errorf("no node of the world to be joined answered within %v; check the address and that the node runs: %w", joinTimeout, errors.Join(errs...))
+			return world.Genesis{}, fmt.Errorf("no node of the world to join answered within %v; check the address, and that a node runs there: %w", joinTimeout, errors.Join(errs...))
 		case <-time.After(time.Second):
 		}
 	}
@@ -139,20 +139,20 @@ func askGenesis(ctx context.Context, host *dht.Host, addr string) (world.Genesis
 	}
 	answer, err := host.Ask(ctx, peer, genesisProtocol, nil)
 	if err != nil {
-		return world.Genesis{}, fmt.Errorf("ask %s for its world: %w", addr, err)
+		return world.Genesis{}, fmt.Errorf("get the genesis from %s: %w", addr, err)
 	}
 	return world.DecodeGenesis(answer)
 }
 
-// checkJoin refuses to run with a data directory of another world than the one named. A node that cannot
-// be reached just now is no reason: the network may be starting.
+// checkJoin returns an error if the data directory belongs to another world than the one to join. It ignores nodes
+// that it cannot reach: the network may be starting.
 func checkJoin(ctx context.Context, host *dht.Host, j joining, own world.Genesis) error {
 	if j.world != "" && j.world != own.ID() {
-		return fmt.Errorf("%w: it holds %q (%s), the token is of world %s; choose another --data-dir", errOtherWorld, own.Name, own.ID()[:12], j.world[:min(12, len(j.world))])
+		return fmt.Errorf("%w: it holds %q (%s), but the token is for world %s; choose another --data-dir", errOtherWorld, own.Name, own.ID()[:12], j.world[:min(12, len(j.world))])
 	}
 	for _, addr := range j.addrs {
 		if g, err := askGenesis(ctx, host, addr); err == nil && g.ID() != own.ID() {
-			return fmt.Errorf("%w: it holds %q (%s), %s is a node of %q (%s); choose another --data-dir", errOtherWorld, own.Name, own.ID()[:12], addr, g.Name, g.ID()[:12])
+			return fmt.Errorf("%w: it holds %q (%s), but %s is a node of %q (%s); choose another --data-dir", errOtherWorld, own.Name, own.ID()[:12], addr, g.Name, g.ID()[:12])
 		}
 	}
 	return nil

@@ -14,11 +14,11 @@ import (
 	"github.com/voxelpopuli/voxeld/config"
 )
 
-// newHealthcheck makes the command that a container's health check runs: scratch images have no shell.
+// newHealthcheck returns the command for a container's health check: scratch images have no shell.
 func newHealthcheck() *cobra.Command {
 	var address, file string
 	c := &cobra.Command{
-		Use: "healthcheck", Short: "Ask a node whether it serves; exit 0 if it does", Args: noArgs,
+		Use: "healthcheck", Short: "Check whether a node serves; exit with 0 if it does", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if address == "" {
 				cfg, err := config.Load(config.Sources{File: file, Environ: os.Environ()})
@@ -40,19 +40,19 @@ func newHealthcheck() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("the node does not answer: %w", err)
 			}
-			defer response.Body.Close() //nolint:errcheck // only the status counts
+			defer response.Body.Close() //nolint:errcheck // only the status matters
 			if response.StatusCode != http.StatusOK {
 				return fmt.Errorf("the node answers %s", response.Status)
 			}
 			return nil
 		},
 	}
-	c.Flags().StringVar(&address, "http", "", "host:port or URL of the node (default as configured by VOXELD_HTTP or a configuration file, or :8080)")
+	c.Flags().StringVar(&address, "http", "", "host:port or URL of the node (default from VOXELD_HTTP or the configuration file, else :8080)")
 	c.Flags().StringVar(&file, "config", "", "configuration file (TOML)")
 	return c
 }
 
-// nodeURL makes the URL of a node, without a slash at its end, of a URL or of host:port.
+// nodeURL returns the URL of a node, without a trailing slash, for a URL or host:port.
 func nodeURL(address string) (string, error) {
 	if !strings.Contains(address, "://") {
 		if _, _, err := net.SplitHostPort(address); err != nil {

@@ -19,26 +19,26 @@ const (
 	defaultSections  = 4
 )
 
-// newInit makes the command that plans a world before its first run.
+// newInit returns the command that prepares a world before its first run.
 func newInit() *cobra.Command {
 	var file, name string
 	var seed int64
 	var sections int
 	c := &cobra.Command{
-		Use: "init", Short: "Make a world with a name, seed and height of your choice",
-		Long: "Makes the facts of a new world in an empty data directory. voxeld run then serves it.\n" +
-			"Without init, run makes a world of its own choice.",
+		Use: "init", Short: "Prepare a new world with a name, seed and height",
+		Long: "Writes the parameters of a new world into an empty data directory. voxeld run then creates and serves it.\n" +
+			"Without init, voxeld run creates a world with the defaults and a random seed.",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := loadConfig(c, file)
 			if err != nil {
 				return err
 			}
-			var drawn *int64
+			var fixed *int64
 			if c.Flags().Changed("seed") {
-				drawn = &seed
+				fixed = &seed
 			}
-			g, err := newGenesis(name, drawn, sections, grid.Placement(cfg.Placement), time.Now())
+			g, err := newGenesis(name, fixed, sections, grid.Placement(cfg.Placement), time.Now())
 			if err != nil {
 				return usageError{err}
 			}
@@ -51,16 +51,16 @@ func newInit() *cobra.Command {
 		},
 	}
 	addOptions(c.Flags(), &file, "data-dir", "placement")
-	c.Flags().StringVar(&name, "name", defaultWorldName, "name of the world, for people")
-	c.Flags().Int64Var(&seed, "seed", 0, "seed of the terrain (default: drawn)")
-	c.Flags().IntVar(&sections, "sections", defaultSections, "height in sections of 32 blocks, 1 to 32; 1 is the dissertation's world")
+	c.Flags().StringVar(&name, "name", defaultWorldName, "name of the world, shown to players")
+	c.Flags().Int64Var(&seed, "seed", 0, "seed of the terrain (default random)")
+	c.Flags().IntVar(&sections, "sections", defaultSections, "height of the world in sections of 32 blocks, 1 to 32; 1 is the height of the dissertation's world")
 	return c
 }
 
-// planWorld writes the genesis into an empty data directory, where the first run finds it.
+// planWorld stores the genesis in an empty data directory, for the first run.
 func planWorld(dataDir string, g world.Genesis) (err error) {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
-		return fmt.Errorf("make data directory: %w", err)
+		return fmt.Errorf("create data directory: %w", err)
 	}
 	db, err := store.Open(store.Options{Path: filepath.Join(dataDir, databaseName)})
 	if err != nil {
@@ -75,14 +75,14 @@ func planWorld(dataDir string, g world.Genesis) (err error) {
 		return err
 	}
 	if known {
-		return fmt.Errorf("%w: %s holds %q already; choose another --data-dir", errOtherWorld, dataDir, there.Name)
+		return fmt.Errorf("%w: %s already holds %q; choose another --data-dir", errOtherWorld, dataDir, there.Name)
 	}
 	there, known, err = plannedGenesis(db)
 	if err != nil {
 		return err
 	}
 	if known {
-		return fmt.Errorf("%w: %s holds %q (%s), which was begun there: voxeld run serves it; or choose another --data-dir", errOtherWorld, dataDir, there.Name, there.ID()[:12])
+		return fmt.Errorf("%w: %s holds the planned world %q (%s): start it with voxeld run, or choose another --data-dir", errOtherWorld, dataDir, there.Name, there.ID()[:12])
 	}
-	return keepPlan(db, g)
+	return storePlan(db, g)
 }

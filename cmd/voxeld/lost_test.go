@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// Whoever makes a world without having asked for one is told so, and how to join another. A node whose database was
-// lost does not make one silently: it is refused as long as anything of it is left.
+// A node that creates a world because --join is not set warns about it, and about how to join another one. A node whose
+// database was lost does not create a world silently: it refuses to start as long as anything of the old one is left.
 func TestLostDatabaseIsNoNewWorld(t *testing.T) {
 	d := &daemon{t: t, ip: "127.97.0.1", dir: t.TempDir()}
 	t.Cleanup(d.kill)
 	d.start()
-	for _, said := range []string{"level=WARN", "a new world is made", "--join", d.Status.WorldID} {
+	for _, said := range []string{"level=WARN", "a new world is created", "--join", d.Status.WorldID} {
 		if !strings.Contains(d.logs.String(), said) {
 			t.Errorf("the node does not say %q:\n%s", said, tail(d.logs.String(), 20))
 		}

@@ -1,5 +1,5 @@
-// Command voxeld is a node of one shared, editable voxel world: a Kademlia node, a host of regions and a
-// gateway for players in one process. README.md tells how to use it.
+// Command voxeld runs a node of one shared, editable voxel world: a Kademlia node, a host of regions and a
+// gateway for players in one process. README.md explains how to use it.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 
 // Exit codes, for scripts and supervisors.
 const (
-	exitFailed = 1 // anything else
+	exitFailed = 1 // any other error
 	exitUsage  = 2 // the command line or the configuration is wrong
 	exitData   = 3 // the data directory is in use, damaged, full or of another world
 )
@@ -28,7 +28,7 @@ func main() { os.Exit(run()) }
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // the second Ctrl-C ends the process at once
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	root := newRoot()
 	root.SetArgs(cellsLast(os.Args[1:]))
 	if err := root.ExecuteContext(ctx); err != nil {
@@ -49,7 +49,7 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// usageError is an error that the person at the command line can mend.
+// usageError is an error in the command line or the configuration.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -59,9 +59,9 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "voxeld",
 		Short: "A node of one shared, editable voxel world",
-		Long: "voxeld hosts a share of one shared, editable voxel world, and lets players in.\n" +
-			"Without a command it runs a node: it makes a world in the data directory if there is none,\n" +
-			"and prints the URL to open.",
+		Long: "voxeld runs a node of one shared, editable voxel world. The node hosts a share of the land\n" +
+			"and serves players. Without a command, voxeld does what voxeld run does: it starts the world in\n" +
+			"the data directory, or creates one, and prints the URL to open.",
 		Version:       version(),
 		Args:          noArgs,
 		RunE:          running.RunE,
@@ -79,13 +79,13 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// noArgs refuses arguments: no command takes any, and the root takes commands.
+// noArgs refuses arguments. The root command suggests a command instead.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	if c.HasParent() {
-		return usageError{fmt.Errorf("%s takes no arguments, and got %q; see %s --help", c.CommandPath(), args[0], c.CommandPath())}
+		return usageError{fmt.Errorf("%s takes no arguments, but got %q; see %s --help", c.CommandPath(), args[0], c.CommandPath())}
 	}
 	likely := ""
 	if all := c.SuggestionsFor(args[0]); len(all) > 0 {
@@ -94,10 +94,10 @@ func noArgs(c *cobra.Command, args []string) error {
 	return usageError{fmt.Errorf("there is no command %q%s; see %s --help", args[0], likely, c.CommandPath())}
 }
 
-// buildVersion is set by the linker (see Makefile), for builds that know what they are called.
+// buildVersion is set by the linker (see Makefile). It is empty in builds without a version.
 var buildVersion string
 
-// version is what the build was called, the commit that was built, or the module's version.
+// version returns buildVersion, else the commit that was built, else the module's version.
 func version() string {
 	if buildVersion != "" {
 		return buildVersion

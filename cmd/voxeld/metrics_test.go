@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the reference tables into docs/")
 
 const metricsDoc = "../../docs/metrics.md"
 
-// docs/metrics.md lists every metric of a running node, with its labels and its own help text.
+// docs/metrics.md lists every metric of a running node, with its labels and help text.
 func TestMetricsReference(t *testing.T) {
 	cfg := config.Default()
 	cfg.DataDir = t.TempDir()
@@ -68,5 +68,5 @@ func metricsTable(registry *prometheus.Registry) string {
 		}
 	}
 	slices.Sort(rows)
-	return "| metric | labels | what it tells |\n|---|---|---|\n" + strings.Join(slices.Compact(rows), "")
+	return "| metric | labels | meaning |\n|---|---|---|\n" + strings.Join(slices.Compact(rows), "")
 }

@@ -31,10 +31,10 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// databaseName is the file in the data directory that holds everything that is kept.
+// databaseName is the name of the database file in the data directory.
 const databaseName = "voxeld.db"
 
-// node is a running daemon, put together.
+// node is a running daemon.
 type node struct {
 	cfg     config.Config
 	logger  *slog.Logger
@@ -44,7 +44,7 @@ type node struct {
 	db       *store.DB
 	host     *dht.Host
 	world    world.Genesis
-	created  bool // this run made the world
+	created  bool // this run created the world
 	replicas *replica.Host
 	dht      *dht.DHT
 	regions  *region.Host
@@ -52,38 +52,38 @@ type node struct {
 	game     net.Listener
 	http     net.Listener
 	scrape   net.Listener // of metrics; nil if there are none
-	farewell *farewell
+	shutdown *shutdownProgress
 }
 
-// runNode runs a daemon until ctx ends. Out gets what a person wants to read.
+// runNode runs a daemon until ctx ends. It prints the welcome message to out.
 func runNode(ctx context.Context, cfg config.Config, logger *slog.Logger, out io.Writer) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	n := newNode(cfg, logger)
-	n.farewell.begin = stop
+	n.shutdown.begin = stop
 	parts := newStack()
 	defer func() {
 		err = errors.Join(err, parts.stop())
-		n.farewell.ended(err)
+		n.shutdown.reportEnd(err)
 	}()
 	if err := n.start(ctx, parts); err != nil {
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-			return nil // told to stop before it was up
+			return nil // stopped before it was up
 		}
 		return err
 	}
-	n.greet(out)
+	n.printWelcome(out)
 	return parts.wait(ctx)
 }
 
 func newNode(cfg config.Config, logger *slog.Logger) *node {
-	n := &node{cfg: cfg, logger: logger, metrics: prometheus.NewRegistry(), started: time.Now(), farewell: &farewell{begin: func() {}}}
+	n := &node{cfg: cfg, logger: logger, metrics: prometheus.NewRegistry(), started: time.Now(), shutdown: &shutdownProgress{begin: func() {}}}
 	n.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return n
 }
 
-// start starts the node's parts, each on those before it. The gateway is the last one, and so stops first: while
-// it sends its players on, everything else goes on.
+// start starts the node's parts; each uses those before it. The gateway is the last part, and so stops first: the
+// other parts still run while it moves its players to other nodes.
 func (n *node) start(ctx context.Context, parts *stack) error {
 	for _, start := range []func(context.Context, *stack) error{
 		n.openSockets, n.openStore, n.enterWorld, n.startRegions, n.makeGateway, n.startMetrics, n.startAdmin, n.startGateway,
@@ -97,10 +97,10 @@ func (n *node) start(ctx context.Context, parts *stack) error {
 
 func (n *node) openStore(_ context.Context, parts *stack) error {
 	if err := os.MkdirAll(n.cfg.DataDir, 0o700); err != nil {
-		return fmt.Errorf("make data directory: %w", err)
+		return fmt.Errorf("create data directory: %w", err)
 	}
 	path := filepath.Join(n.cfg.DataDir, databaseName)
-	if err := n.refuseRemains(path); err != nil {
+	if err := n.checkLeftovers(path); err != nil {
 		return err
 	}
 	db, err := store.Open(store.Options{
@@ -116,31 +116,31 @@ func (n *node) openStore(_ context.Context, parts *stack) error {
 	return nil
 }
 
-// errDatabaseGone says that a node ran in the data directory, and what it kept is not there any more.
+// errDatabaseGone reports that a node ran in the data directory, but its database is missing.
 var errDatabaseGone = errors.New("the database is gone")
 
-// refuseRemains refuses to make a new world where another node's socket was left behind: it was killed, and its
-// database has been lost since. Whoever joins is a new node anyway, and says of which world.
-func (n *node) refuseRemains(database string) error {
+// checkLeftovers refuses to create a new world where a killed node left its socket and the database has been lost
+// since. It allows --join: the node is a new one then, and its world is known.
+func (n *node) checkLeftovers(database string) error {
 	if len(n.cfg.Join) > 0 {
 		return nil
 	}
 	if _, err := os.Stat(database); !errors.Is(err, fs.ErrNotExist) {
-		return nil // it is opened, or that says why not
+		return nil // store.Open opens it, or reports why it cannot
 	}
-	remains := n.cfg.AdminSocket()
-	if filepath.Dir(remains) != filepath.Clean(n.cfg.DataDir) {
+	socket := n.cfg.AdminSocket()
+	if filepath.Dir(socket) != filepath.Clean(n.cfg.DataDir) {
 		return nil // it may be another node's
 	}
-	info, err := os.Lstat(remains)
+	info, err := os.Lstat(socket)
 	if err != nil || info.Mode().Type() != fs.ModeSocket {
 		return nil
 	}
-	return fmt.Errorf("%w: a node ran here (%s was left), but there is no %s; put it back, or start with --join as a new "+
-		"node of its world, or remove %s to make a new world here", errDatabaseGone, remains, database, remains)
+	return fmt.Errorf("%w: a node ran here (it left %s), but %s is missing; put it back, or start with --join as a new "+
+		"node of its world, or remove %s to create a new world here", errDatabaseGone, socket, database, socket)
 }
 
-// openSockets takes the ports first: a daemon that finds one taken must not leave a new data directory.
+// openSockets opens the ports before anything else: if one is taken, no new data directory must be left behind.
 func (n *node) openSockets(_ context.Context, parts *stack) (err error) {
 	if n.game, err = listen("game", n.cfg.Game); err != nil {
 		return err
@@ -177,7 +177,7 @@ func closeOnce(l net.Listener) func() error {
 	}
 }
 
-// enterWorld brings up the network, and finds out or makes the world that this node is of.
+// enterWorld starts the network, and loads, joins or creates the node's world.
 func (n *node) enterWorld(ctx context.Context, parts *stack) error {
 	var join joining
 	var err error
@@ -195,7 +195,7 @@ func (n *node) enterWorld(ctx context.Context, parts *stack) error {
 	if err := n.chooseWorld(ctx, join); err != nil {
 		return err
 	}
-	if _, err := n.generator(); err != nil { // before anybody takes this node for one of the world's
+	if _, err := n.generator(); err != nil { // before other nodes see this one
 		return fmt.Errorf("enter world %q: %w", n.world.Name, err)
 	}
 	n.host.HandleAsk(genesisProtocol, func(context.Context, string, []byte) ([]byte, error) { return n.world.Encode(), nil })
@@ -208,8 +208,8 @@ func (n *node) enterWorld(ctx context.Context, parts *stack) error {
 	return nil
 }
 
-// chooseWorld gives the world of the data directory, the one that is joined, the one that was planned, or
-// makes a new one.
+// chooseWorld sets n.world to the world of the data directory, the world that --join names, the planned world, or a
+// new one, in this order.
 func (n *node) chooseWorld(ctx context.Context, join joining) error {
 	stored, known, err := storedGenesis(n.db)
 	if err != nil {
@@ -230,7 +230,7 @@ func (n *node) chooseWorld(ctx context.Context, join joining) error {
 		if n.world, err = fetchGenesis(ctx, n.host, join); err != nil {
 			return err
 		}
-		return keepGenesis(n.db, n.world)
+		return storeGenesis(n.db, n.world)
 	}
 	n.created = true
 	if n.world = planned; begun {
@@ -239,10 +239,10 @@ func (n *node) chooseWorld(ctx context.Context, join joining) error {
 	if n.world, err = newGenesis(defaultWorldName, nil, defaultSections, grid.Placement(n.cfg.Placement), time.Now()); err != nil {
 		return err
 	}
-	n.logger.Warn("the data directory is empty and there is no --join: a new world is made; to join one that exists, "+
-		"stop this node, empty the directory, and start it with --join (voxeld invite on a node of that world prints what to give)",
+	n.logger.Warn("the data directory is empty and --join is not set: a new world is created; to join an existing world instead, "+
+		"stop this node, empty the directory, and start it with --join and the token that voxeld invite prints on a node of that world",
 		"world", n.world.ID(), "name", n.world.Name, "data_dir", n.cfg.DataDir)
-	return keepPlan(n.db, n.world)
+	return storePlan(n.db, n.world)
 }
 
 func (n *node) startRegions(ctx context.Context, parts *stack) error {
@@ -259,11 +259,11 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	}
 	parts.start("replicas", n.replicas.Run)
 	if n.created {
-		// The catalog first: a genesis on disk says that the world is whole.
+		// Found the catalog first: a stored genesis means that the world is complete.
 		if err := region.FoundCatalog(ctx, n.replicas, n.host.PeerID()); err != nil {
 			return err
 		}
-		if err := keepGenesis(n.db, n.world); err != nil {
+		if err := storeGenesis(n.db, n.world); err != nil {
 			return err
 		}
 	}
@@ -271,7 +271,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	if err != nil {
 		return err
 	}
-	suspects, err := judgeDamage(n.db.Damaged(), n.db, n.logger)
+	suspects, err := classifyDamage(n.db.Damaged(), n.db, n.logger)
 	if err != nil {
 		return err
 	}
@@ -301,10 +301,10 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	return nil
 }
 
-// prefix begins the names of the world's protocols.
+// prefix returns the prefix of the world's protocol names.
 func (n *node) prefix() string { return "/voxeld/" + n.world.ID()[:16] }
 
-// catalogCopies is how many nodes keep the catalog: all founding depends on it, so more than keep a region.
+// catalogCopies returns the number of replicas of the catalog. It has more than a region, because all founding depends on it.
 func catalogCopies(replicas int) int {
 	if replicas == 1 {
 		return 1
@@ -316,7 +316,7 @@ func (n *node) generator() (*terrain.Generator, error) {
 	return terrain.New(terrain.Params{Seed: n.world.Seed, Sections: n.world.Sections, Version: n.world.Terrain})
 }
 
-// peers speaks the world's protocols only.
+// peers is the host, restricted to the world's protocols.
 type peers struct {
 	*dht.Host
 	prefix string
@@ -332,7 +332,7 @@ func (p peers) Open(ctx context.Context, peer, protocol string) (io.ReadWriteClo
 	return p.Host.Open(ctx, peer, p.prefix+protocol)
 }
 
-// Connected gives the nodes that this one has a connection with.
+// Connected returns the ids of the connected nodes.
 func (p peers) Connected() []string {
 	var all []string
 	for _, info := range p.Peers() {
@@ -355,7 +355,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 		MaxView: n.cfg.ViewDistance, Guests: n.cfg.Guests, PerAddress: n.cfg.SessionsPerAddress,
 		MotionBudget: n.cfg.MotionBudget, EditsPerSecond: n.cfg.EditsPerSecond,
 		Overlay: n.cfg.Overlay, Streams: n.peers(),
-		Ready: n.ready, Drained: n.farewell.told, Logger: n.logger, Registerer: n.metrics,
+		Ready: n.ready, Drained: n.shutdown.report, Logger: n.logger, Registerer: n.metrics,
 	})
 	n.host.HandleAsk(n.prefix()+gameserver.ShelterProtocol, n.gateway.AnswerShelter)
 	n.host.Handle(n.prefix()+gameserver.OverlayProtocol, n.gateway.ServeOverlay)
@@ -369,7 +369,7 @@ func (n *node) startGateway(_ context.Context, parts *stack) error {
 	return nil
 }
 
-// client is the browser client, or one page that says how to build it.
+// client returns the browser client, or a page that explains how to build it.
 func client() fs.FS {
 	if web.Built() {
 		return web.Client()
@@ -377,7 +377,7 @@ func client() fs.FS {
 	return unbuiltClient{}
 }
 
-// ready tells why the node should not be sent players now; nil if it may.
+// ready returns why the node cannot take players now, or nil.
 func (n *node) ready() error {
 	if len(n.cfg.Join) == 0 || !n.alone() {
 		return nil
@@ -411,8 +411,8 @@ func serveUntil(parts *stack, name string, l net.Listener, handler http.Handler)
 	})
 }
 
-// gameAddress is where other nodes send clients over TCP: as configured, or the address that the game socket
-// listens on, made concrete.
+// gameAddress returns the address at which TCP clients reach this node: as configured, or the address of the game
+// socket as other machines see it.
 func (n *node) gameAddress() string {
 	if n.cfg.AdvertiseGame != "" {
 		return n.cfg.AdvertiseGame
@@ -420,7 +420,7 @@ func (n *node) gameAddress() string {
 	return reachable(n.game.Addr())
 }
 
-// playerURL is where other nodes send browsers, likewise.
+// playerURL returns the URL at which browsers reach this node, likewise.
 func (n *node) playerURL() string {
 	if n.cfg.AdvertiseHTTP != "" {
 		return n.cfg.AdvertiseHTTP
@@ -428,7 +428,7 @@ func (n *node) playerURL() string {
 	return "http://" + reachable(n.http.Addr())
 }
 
-// reachable turns a listening address into one that others can dial.
+// reachable converts a listening address to one that others can dial.
 func reachable(address net.Addr) string {
 	host, port, err := net.SplitHostPort(address.String())
 	if err != nil {
@@ -440,7 +440,7 @@ func reachable(address net.Addr) string {
 	return net.JoinHostPort(host, port)
 }
 
-// outwardAddress is this machine's address as seen from its network; loopback if it has none.
+// outwardAddress returns this machine's address on its network, or loopback if it has none.
 func outwardAddress() string {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
@@ -454,16 +454,16 @@ func outwardAddress() string {
 	return "127.0.0.1"
 }
 
-// greet prints what a person does next.
-func (n *node) greet(out io.Writer) {
-	what := "is up"
+// printWelcome prints how to play, how to add a node and how to stop.
+func (n *node) printWelcome(out io.Writer) {
+	what := "is running"
 	if n.created {
-		what = "is made"
+		what = "has been created"
 	}
 	fmt.Fprintf(out, "\n  The world %q %s (%s).\n\n", n.world.Name, what, n.world.ID()[:12])
 	if n.created {
-		fmt.Fprintf(out, "  It is a new one, and nobody else's. To join a world that exists, stop this node, empty\n"+
-			"  %s, and start it with --join.\n\n", n.cfg.DataDir)
+		fmt.Fprintf(out, "  It is a new world, with no other nodes. To join an existing world instead, stop this node,\n"+
+			"  empty %s, and start it with --join.\n\n", n.cfg.DataDir)
 	}
 	fmt.Fprintf(out, "  Play:                http://%s\n", browsable(n.http.Addr().String()))
 	if len(n.host.Addrs()) > 0 {
@@ -472,7 +472,7 @@ func (n *node) greet(out io.Writer) {
 	fmt.Fprintf(out, "  Stop:                Ctrl-C\n\n")
 }
 
-// browsable turns a listening address into one that a browser on this machine can open.
+// browsable converts a listening address to one that a browser on this machine can open.
 func browsable(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/voxelpopuli/voxeld/replica"
 )
 
-// What the first node prints starts a second one, which knows who holds the catalog.
+// The command that the first node prints starts a second node, which finds the leader of the catalog.
 func TestHintStartsASecondNode(t *testing.T) {
 	a := startDaemon(t, 56)
 	hint := regexp.MustCompile(`On another machine: +(\S+) run --join (\S+)\n`).FindStringSubmatch(a.logs.String())
@@ -30,7 +30,7 @@ func TestHintStartsASecondNode(t *testing.T) {
 		t.Errorf("two worlds: %s and %s", a.Status.WorldID, b.Status.WorldID)
 	}
 	if a.Status.Catalog != a.Status.Peer {
-		t.Errorf("the first node says that the catalog is on %q", a.Status.Catalog)
+		t.Errorf("the catalog of the first node is on %q", a.Status.Catalog)
 	}
 	eventually(t, "the second node knows who holds the catalog", patience, func() bool {
 		b.ask("status", &b.Status)
@@ -41,7 +41,7 @@ func TestHintStartsASecondNode(t *testing.T) {
 	}
 }
 
-// The commands that ask a node find it as run does: by variable, by file, by flag.
+// The query commands find a node as run does: by variable, by file, by flag.
 func TestAskingCommandsReadTheConfiguration(t *testing.T) {
 	d := startDaemon(t, 58)
 	join(t, d.Game, "ann", 1)
@@ -77,8 +77,8 @@ func TestAskingCommandsReadTheConfiguration(t *testing.T) {
 	}
 }
 
-// A node dies between the founding of its catalog and the word that its world is whole. Its directory can
-// become no other world; the next run finishes this one.
+// A node dies between the founding of its catalog and storeGenesis. Its directory cannot be used for another world;
+// the next run completes this one.
 func TestInterruptedFirstRun(t *testing.T) {
 	other := startDaemon(t, 59)
 	ctx, dir := t.Context(), t.TempDir()
@@ -119,7 +119,7 @@ func TestInterruptedFirstRun(t *testing.T) {
 	}
 }
 
-// Ctrl-C while a node waits for the world to be joined ends it at once, and is no failure.
+// Ctrl-C while a node waits for the world that it joins ends it at once, with exit code 0.
 func TestInterruptedJoin(t *testing.T) {
 	path, err := daemonBinary()
 	if err != nil {
@@ -157,7 +157,7 @@ func TestNodeURL(t *testing.T) {
 	}
 }
 
-// What the documents, the settings and the messages tell people to type exists.
+// Every command that the documents, the options and the messages mention exists.
 func TestDocumentsNameCommandsThatExist(t *testing.T) {
 	known := []string{"help"}
 	for _, c := range newRoot().Commands() {

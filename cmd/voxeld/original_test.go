@@ -12,8 +12,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// original is a connection that speaks VoxelPopuli's own protocol, byte for byte as its released client
-// does: no newline ends a handshake or a query.
+// original is a connection of VoxelPopuli's own protocol, byte for byte as its released client sends it: no newline
+// ends a handshake or a query.
 type original struct {
 	t    *testing.T
 	conn net.Conn
@@ -56,7 +56,7 @@ func (c *original) send(bytes string) {
 	}
 }
 
-// expect reads exactly these bytes: no newline comes with an answer to a handshake.
+// expect reads exactly these bytes: the answer to a handshake has no newline.
 func (c *original) expect(want string) {
 	c.t.Helper()
 	got := make([]byte, len(want))
@@ -65,7 +65,7 @@ func (c *original) expect(want string) {
 	}
 }
 
-// closed waits until the server has closed the connection, and gives what it said before.
+// closed waits until the server has closed the connection, and returns what it sent before.
 func (c *original) closed() string {
 	c.t.Helper()
 	said, err := io.ReadAll(c.in)
@@ -75,7 +75,7 @@ func (c *original) closed() string {
 	return string(said)
 }
 
-// packet reads packets until one of the type comes, and returns it. TIME comes all the time.
+// packet reads packets until one of the type, and returns it. TIME is sent all the time.
 func (c *original) packet(kind int) packet {
 	c.t.Helper()
 	for {
@@ -130,7 +130,7 @@ func (c *original) whereIsPlayer(name string) (x, y, z float64) {
 	return at.X, at.Y, at.Z
 }
 
-// VoxelPopuli's released client can play: everything it says and hears, in its own bytes.
+// VoxelPopuli's released client can play: everything that it sends and receives, in its own bytes.
 func TestOriginalClientPlays(t *testing.T) {
 	d := startDaemon(t, 41)
 	ping := dialOriginal(t, d.Game)
@@ -155,7 +155,7 @@ func TestOriginalClientPlays(t *testing.T) {
 	connect := func(name string) *original { return connectTo(grid.ChunkPos{X: 3, Z: -2}, name) }
 	block := func(p packet, x, y, z int) int { return int(p.Args[2+1024*x+32*y+z]) }
 
-	// Unknown players begin on the ground, with nothing in their way.
+	// Unknown players start on the ground, in free space.
 	x, y, z := dht.whereIsPlayer("stranger")
 	feet := grid.Pos{X: int32(floor(x)), Y: int32(floor(y)), Z: int32(floor(z))}
 	land := connectTo(feet.Chunk(), "stranger").packet(5)

@@ -7,8 +7,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// A player is seen walking by one on another node while the leader of their region, a third node, is killed: under psense and
-// areacast there is no pause that a player would see.
+// The leader of a region is killed while a player on a second node watches a player on a third node walk. Under psense and
+// areacast there is no visible pause.
 func TestMovementOutlivesTheLeader(t *testing.T) {
 	for i, kind := range []string{"psense", "areacast"} {
 		t.Run(kind, func(t *testing.T) {
@@ -34,8 +34,8 @@ func TestMovementOutlivesTheLeader(t *testing.T) {
 	}
 }
 
-// watchWalk has ann make a step every 100 ms, to and fro, and gives for how long she stood still in our eyes at most. After a quarter
-// of the way something happens.
+// watchWalk makes ann step to and fro every 100 ms, and returns the longest time for which no movement was seen. After a
+// quarter of the way it calls a function.
 func (p *tester) watchWalk(t *testing.T, ann *tester, steps int, event func()) (longest time.Duration) {
 	t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond)

@@ -14,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// tester is a player with a session over TCP, in JSON, as anybody could write one.
+// tester is a player with a session over TCP, in JSON, written independently of package bot.
 type tester struct {
 	t       *testing.T
 	conn    net.Conn
@@ -57,7 +57,7 @@ func dialSession(t *testing.T, address, name string, view int) *tester {
 
 func (p *tester) read() {
 	defer close(p.inbox)
-	// A line that is cut off, by whoever is killed or leaves, is no message.
+	// An incomplete line at the end of the stream is not a message.
 	for in := bufio.NewReaderSize(p.conn, 1<<20); ; {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
@@ -88,7 +88,7 @@ func (p *tester) sendRaw(data []byte) {
 	}
 }
 
-// until takes in messages until the condition holds.
+// until handles messages until the condition holds.
 func (p *tester) until(what string, condition func() bool) {
 	p.t.Helper()
 	deadline := time.NewTimer(patience)
@@ -106,7 +106,7 @@ func (p *tester) until(what string, condition func() bool) {
 	}
 }
 
-// ended waits for the end of the session and gives the code of its failure.
+// ended waits for the end of the session and returns the code of its failure.
 func (p *tester) ended() string {
 	p.t.Helper()
 	deadline := time.NewTimer(patience)
@@ -173,7 +173,7 @@ func (p *tester) takePiece(raw json.RawMessage) {
 	p.Heard = append(p.Heard, piece.Says...)
 }
 
-// edit asks for a block change and gives its sequence number.
+// edit sends a block change and returns its sequence number.
 func (p *tester) edit(pos grid.Pos, b chunk.Block) uint64 {
 	p.t.Helper()
 	p.seq++
@@ -181,7 +181,7 @@ func (p *tester) edit(pos grid.Pos, b chunk.Block) uint64 {
 	return p.seq
 }
 
-// put changes a block, once its chunk has come, and waits until that is acknowledged.
+// put changes a block, once its chunk has arrived, and waits for the acknowledgement.
 func (p *tester) put(pos grid.Pos, b chunk.Block) {
 	p.t.Helper()
 	p.until(fmt.Sprintf("the chunk of %v", pos), func() bool { _, ok := p.at(pos); return ok })
@@ -192,7 +192,7 @@ func (p *tester) put(pos grid.Pos, b chunk.Block) {
 	}
 }
 
-// at is the block that the player sees at the position; false while its chunk is not there.
+// at returns the block that the player sees at the position, or false while its chunk has not arrived.
 func (p *tester) at(pos grid.Pos) (chunk.Block, bool) {
 	c := p.Chunks[pos.Chunk()]
 	if c == nil {
@@ -207,8 +207,8 @@ func (p *tester) sees(pos grid.Pos, want chunk.Block) {
 	p.until(fmt.Sprintf("%v at %v", want.Name(), pos), func() bool { b, ok := p.at(pos); return ok && b == want })
 }
 
-// walkTo goes there as fast as the rules allow: up above the land, where nothing is in the way, and then in a
-// straight line. He stays up there.
+// walkTo moves there as fast as the rules allow: up above the land, where nothing is in the way, and then in a
+// straight line. The player stays up there.
 func (p *tester) walkTo(x, z float64) {
 	p.t.Helper()
 	pose := p.Welcome.Pose
@@ -232,7 +232,7 @@ func (p *tester) walkTo(x, z float64) {
 	}
 }
 
-// drain takes in what has come.
+// drain handles the messages that have arrived.
 func (p *tester) drain() {
 	for {
 		select {

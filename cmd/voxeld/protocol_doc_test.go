@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The Python examples of docs/protocol.md run, and do what they say.
+// The Python examples of docs/protocol.md run and print what the page says.
 func TestProtocolExamples(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 // recoverTime bounds the recovery of one region.
 const recoverTime = 8 * time.Second
 
-// allLost is the name that stands for every region that has lost the majority of its members.
+// allLost is the flag, and the name, for all regions that have lost the majority of their members.
 const allLost = "all-lost"
 
 type planAnswer struct {
@@ -33,14 +33,14 @@ type planAnswer struct {
 }
 
 type doneAnswer struct {
-	Told   []string `json:"told,omitempty"`   // peers that have released it
-	Missed []string `json:"missed,omitempty"` // peers that could not be told
-	Error  string   `json:"error,omitempty"`
+	Released []string `json:"told,omitempty"`   // peers that have released it
+	Missed   []string `json:"missed,omitempty"` // peers that could not be reached
+	Error    string   `json:"error,omitempty"`
 }
 
 func newRegion() *cobra.Command {
 	c := &cobra.Command{
-		Use: "region", Short: "Mend a region: compare its copies, recover it after a loss, release it from quarantine",
+		Use: "region", Short: "Repair a region: compare its replicas, recover it after a loss, release it from quarantine",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -52,11 +52,12 @@ func newRecover() *cobra.Command {
 	var file string
 	var all, yes bool
 	c := &cobra.Command{
-		Use: "recover CELL|catalog|--all-lost", Short: "Go on with one copy of a region after most of them are lost for good",
-		Long: "Makes a region anew out of the one copy on this node, after the majority of its members is lost for good.\n" +
-			"Edits that were acknowledged by the lost members only are lost. Says what it is about to do, and asks; --yes\n" +
-			"answers. CELL is a cell as voxeld regions and voxeld doctor print it, catalog the catalog itself, which must\n" +
-			"be recovered first if it is lost, too. --all-lost takes the catalog and every region of this node that is lost.",
+		Use: "recover CELL|catalog|--all-lost", Short: "Recover a region from one replica after most of its members are lost for good",
+		Long: "Recreates a region from the replica on this node, after the majority of its members is lost for good.\n" +
+			"Edits that only the lost members stored are lost. The command shows its plan and asks for confirmation;\n" +
+			"--yes skips the question. CELL is a cell as voxeld regions and voxeld doctor print it. If the catalog is\n" +
+			"lost too, recover it first: its name is catalog. --all-lost recovers the catalog and all lost regions of\n" +
+			"which this node has a replica.",
 		Args: func(c *cobra.Command, args []string) error {
 			if all && len(args) == 0 || !all && len(args) == 1 {
 				return nil
@@ -76,8 +77,8 @@ func newRecover() *cobra.Command {
 		},
 	}
 	addOptions(c.Flags(), &file, "data-dir", "admin")
-	c.Flags().BoolVar(&all, allLost, false, "the catalog and all regions on this node that have lost most of their members")
-	c.Flags().BoolVar(&yes, "yes", false, "do it without asking")
+	c.Flags().BoolVar(&all, allLost, false, "recover the catalog and all regions on this node that have lost most of their members")
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return c
 }
 
@@ -93,7 +94,7 @@ func recoverRegions(c *cobra.Command, socket, name string, yes bool) error {
 	}
 	var able []region.Recovery
 	for _, p := range plan.Plans {
-		if err := tellPlan(out, p); err != nil {
+		if err := printPlan(out, p); err != nil {
 			return err
 		}
 		if p.Refused == "" {
@@ -102,13 +103,13 @@ func recoverRegions(c *cobra.Command, socket, name string, yes bool) error {
 	}
 	if len(able) == 0 {
 		if name == allLost && len(plan.Plans) == 0 {
-			fmt.Fprintln(out, "Nothing on this node is lost.")
+			fmt.Fprintln(out, "No region on this node has lost most of its members.")
 			return nil
 		}
 		return errors.New("nothing can be recovered here")
 	}
-	fmt.Fprintf(out, "\nThis node goes on alone with what it has of %s. Edits that only the missing members had acknowledged are lost.\n"+
-		"If the missing members come back, what they have is dropped, and they begin anew.\n", plural(len(able), "this region", "these regions"))
+	fmt.Fprintf(out, "\nThis node will run %s alone, from its own replica. Edits that only the missing members stored are lost.\n"+
+		"If a missing member comes back, its replica is deleted and replaced.\n", plural(len(able), "this region", "these regions"))
 	if !yes {
 		if err := confirm(c.InOrStdin(), out); err != nil {
 			return err
@@ -117,7 +118,7 @@ func recoverRegions(c *cobra.Command, socket, name string, yes bool) error {
 	failed := 0
 	for _, p := range able {
 		var done doneAnswer
-		err := tellNode(ctx, socket, "/recovery?region="+url.QueryEscape(p.Name), &done)
+		err := postNode(ctx, socket, "/recovery?region="+url.QueryEscape(p.Name), &done)
 		if err == nil && done.Error != "" {
 			err = errors.New(done.Error)
 		}
@@ -126,7 +127,7 @@ func recoverRegions(c *cobra.Command, socket, name string, yes bool) error {
 			fmt.Fprintf(out, "%s: not recovered: %v\n", p.Name, err)
 			continue
 		}
-		fmt.Fprintf(out, "%s: recovered; other nodes become members by themselves\n", p.Name)
+		fmt.Fprintf(out, "%s: recovered; other nodes become members automatically\n", p.Name)
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d of %d not recovered", failed, len(able))
@@ -134,14 +135,14 @@ func recoverRegions(c *cobra.Command, socket, name string, yes bool) error {
 	return nil
 }
 
-// confirm asks a person at a terminal. Scripts say --yes.
+// confirm asks for confirmation at a terminal. Scripts must pass --yes.
 func confirm(in io.Reader, out io.Writer) error {
 	if f, ok := in.(*os.File); ok {
 		if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-			return usageError{errors.New("nothing was done: say --yes to go on")}
+			return usageError{errors.New("nothing was done: pass --yes to confirm")}
 		}
 	}
-	fmt.Fprint(out, "Go on? Type yes: ")
+	fmt.Fprint(out, "Continue? Type yes: ")
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	if strings.TrimSpace(answer) != "yes" {
 		return errors.Join(errors.New("nothing was done"), ignoreEnd(err))
@@ -156,25 +157,25 @@ func ignoreEnd(err error) error {
 	return err
 }
 
-// tellPlan prints what is known of a region's copies, and whether it can be recovered.
-func tellPlan(out io.Writer, p region.Recovery) error {
-	fmt.Fprintf(out, "\n%s, %d members with a vote\n", p.Name, p.Voters)
+// printPlan prints the state of a region's replicas, and why it cannot be recovered here, if so.
+func printPlan(out io.Writer, p region.Recovery) error {
+	fmt.Fprintf(out, "\n%s, %d voting members\n", p.Name, p.Voters)
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "  MEMBER\tLOG ENDS AT\tTERM\tIN THE LAND\tSTATE")
+	fmt.Fprintln(w, "  MEMBER\tLAST INDEX\tTERM\tAPPLIED\tSTATE")
 	for _, c := range p.Copies {
 		state := c.Missing
 		switch {
 		case state == "" && c.Peer == p.Best:
-			state = "lives, has the most"
+			state = "alive, most complete"
 		case state == "":
-			state = "lives"
+			state = "alive"
 		case c.Heard.IsZero():
-			state += "; never heard of since this node was started"
+			state += "; not seen since this node started"
 		default:
-			state += "; heard of last " + time.Since(c.Heard).Round(time.Second).String() + " ago"
+			state += "; last seen " + time.Since(c.Heard).Round(time.Second).String() + " ago"
 		}
 		if c.Learner {
-			state += " (no vote yet)"
+			state += " (learner, no vote yet)"
 		}
 		if c.Missing != "" {
 			fmt.Fprintf(w, "  %s\t\t\t\t%s\n", c.Peer, state)
@@ -186,7 +187,7 @@ func tellPlan(out io.Writer, p region.Recovery) error {
 		return err
 	}
 	if p.Refused != "" {
-		fmt.Fprintf(out, "  not here: %s\n", p.Refused)
+		fmt.Fprintf(out, "  cannot be recovered here: %s\n", p.Refused)
 	}
 	return nil
 }
@@ -194,7 +195,7 @@ func tellPlan(out io.Writer, p region.Recovery) error {
 func newRelease() *cobra.Command {
 	var file string
 	c := &cobra.Command{
-		Use: "release CELL|catalog", Short: "Try a quarantined region again, on all its members",
+		Use: "release CELL|catalog", Short: "Reopen a quarantined region on all its members",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return nil
@@ -207,15 +208,15 @@ func newRelease() *cobra.Command {
 				return err
 			}
 			var done doneAnswer
-			if err := tellNode(c.Context(), cfg.AdminSocket(), "/release?region="+url.QueryEscape(args[0]), &done); err != nil {
+			if err := postNode(c.Context(), cfg.AdminSocket(), "/release?region="+url.QueryEscape(args[0]), &done); err != nil {
 				return err
 			}
 			if done.Error != "" {
 				return errors.New(done.Error)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: released on %d of its members\n", args[0], len(done.Told))
+			fmt.Fprintf(c.OutOrStdout(), "%s: released on %d of its members\n", args[0], len(done.Released))
 			if len(done.Missed) > 0 {
-				return fmt.Errorf("not told: %s; release it there when they are back, or restart them", strings.Join(done.Missed, ", "))
+				return fmt.Errorf("these members could not be reached: %s; release the region there when they are back, or restart them", strings.Join(done.Missed, ", "))
 			}
 			return nil
 		},
@@ -224,10 +225,10 @@ func newRelease() *cobra.Command {
 	return c
 }
 
-// negativeCell is a cell west of the world's origin, which looks like a flag.
+// negativeCell matches a cell west of the world's origin, which looks like a flag.
 var negativeCell = regexp.MustCompile(`^-[0-9]+,-?[0-9]+/[01]*$`)
 
-// cellsLast makes cells that look like flags arguments, so that people can type them as they are printed.
+// cellsLast moves cells that look like flags behind "--", so that they can be typed as they are printed.
 func cellsLast(args []string) []string {
 	var cells []string
 	rest := slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
@@ -243,8 +244,8 @@ func cellsLast(args []string) []string {
 	return append(append(rest, "--"), cells...)
 }
 
-// named finds the regions of this node that an operator means.
-func (n *node) named(name string) ([]wire.Region, error) {
+// findRegions returns the regions of this node with the name.
+func (n *node) findRegions(name string) ([]wire.Region, error) {
 	all, err := n.regions.Memberships()
 	if err != nil || name == allLost {
 		return all, err
@@ -254,14 +255,14 @@ func (n *node) named(name string) ([]wire.Region, error) {
 			return []wire.Region{info}, nil
 		}
 	}
-	return nil, fmt.Errorf("this node has no copy of %q: say a cell as voxeld regions prints it, or catalog, on a node that voxeld doctor names", name)
+	return nil, fmt.Errorf("this node has no replica of %q: pass a cell as voxeld regions prints it, or catalog, on a node that voxeld doctor names", name)
 }
 
 func (n *node) answerPlan(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), recoverTime)
 	defer cancel()
 	name := r.URL.Query().Get("region")
-	all, err := n.named(name)
+	all, err := n.findRegions(name)
 	if err != nil {
 		reply(w, planAnswer{Error: err.Error()})
 		return
@@ -287,9 +288,9 @@ func (n *node) answerPlan(w http.ResponseWriter, r *http.Request) {
 func (n *node) answerRecover(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), recoverTime)
 	defer cancel()
-	all, err := n.named(r.URL.Query().Get("region"))
+	all, err := n.findRegions(r.URL.Query().Get("region"))
 	if err == nil && len(all) != 1 {
-		err = errors.New("one region at a time")
+		err = errors.New("name one region")
 	}
 	if err == nil {
 		err = n.regions.Recover(ctx, all[0].ID)
@@ -304,13 +305,13 @@ func (n *node) answerRecover(w http.ResponseWriter, r *http.Request) {
 func (n *node) answerRelease(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), recoverTime)
 	defer cancel()
-	all, err := n.named(r.URL.Query().Get("region"))
+	all, err := n.findRegions(r.URL.Query().Get("region"))
 	if err == nil && len(all) != 1 {
-		err = errors.New("one region at a time")
+		err = errors.New("name one region")
 	}
 	var answer doneAnswer
 	if err == nil {
-		answer.Told, answer.Missed, err = n.regions.Release(ctx, all[0].ID)
+		answer.Released, answer.Missed, err = n.regions.Release(ctx, all[0].ID)
 	}
 	if err != nil {
 		answer.Error = err.Error()

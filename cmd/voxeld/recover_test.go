@@ -10,8 +10,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Two of three nodes are lost. The operator recovers what the third one has: edits are accepted again. The two come
-// back after all: they begin anew, and when the survivor is killed they have all that was acknowledged since.
+// Two of three nodes are lost, and the operator recovers from the third one: edits are accepted again. Then the two come
+// back and start afresh. When the survivor is killed, they have all edits that were acknowledged since.
 func TestRecover(t *testing.T) {
 	t.Parallel()
 	all := cluster(t, 121, 3)
@@ -31,11 +31,11 @@ func TestRecover(t *testing.T) {
 	if out, errs, code := voxeld(t, "region", "recover", "--all-lost", "--data-dir", survivor.dir, "--yes"); code != exitFailed || !strings.Contains(out, "wait") {
 		t.Errorf("recovered at once: exit %d: %s%s", code, out, errs)
 	}
-	eventually(t, "the doctor tells the loss", patience, func() bool {
+	eventually(t, "the doctor finds the loss", patience, func() bool {
 		return slices.Contains(findings(survivor.doctor()), "majority_lost")
 	})
 	if out, errs, code := voxeld(t, "region", "recover", "--all-lost", "--data-dir", survivor.dir); code == 0 || strings.Contains(out, ": recovered") {
-		t.Errorf("recovered without a word: exit %d: %s%s", code, out, errs)
+		t.Errorf("recovered without confirmation: exit %d: %s%s", code, out, errs)
 	}
 	var out, errs string
 	eventually(t, "the recovery", patience, func() bool {
@@ -75,7 +75,7 @@ func TestRecover(t *testing.T) {
 	bob.putPatiently(later, chunk.Stone)
 }
 
-// A cell west of the origin looks like a flag, and is none.
+// A cell west of the origin looks like a flag, but is an argument.
 func TestCellsThatLookLikeFlags(t *testing.T) {
 	for given, want := range map[string]string{
 		"region release -1,0/1010 --data-dir d": "region release --data-dir d -- -1,0/1010",

@@ -21,8 +21,8 @@ type wanderer struct {
 	t      *testing.T
 	second atomic.Pointer[bot.Second] // the last one
 	ended  chan struct{}
-	report bot.Report // once ended is closed
-	err    error      // likewise
+	report bot.Report // valid once ended is closed
+	err    error      // valid once ended is closed
 }
 
 // releasedRate is the frame rate of the player's screen, in Hz.
@@ -50,7 +50,7 @@ func (w *wanderer) lost() bool {
 	}
 }
 
-// plays waits until a whole second has passed in which the player played, or they are lost.
+// plays waits until a whole second of play has passed, or the player has ended.
 func (w *wanderer) plays() {
 	w.t.Helper()
 	since := w.second.Load().At + 1.5 // the second one from now is a whole one
@@ -60,7 +60,7 @@ func (w *wanderer) plays() {
 	})
 }
 
-// wait lets the player play for so long.
+// wait lets the player play for the duration.
 func (w *wanderer) wait(d time.Duration) {
 	select {
 	case <-w.ended:
@@ -75,8 +75,8 @@ func underfoot(nodes []*daemon) int {
 	})
 }
 
-// complete reports whether each region that is led on the three nodes, and the catalog, has three members that are heard of.
-// The number of regions that lack a member says nothing here: the catalog of three nodes always does.
+// complete reports whether each region that is led on the three nodes, and the catalog, has three live members. It does
+// not use the number of under-replicated regions: with three nodes the catalog always is.
 func complete(nodes []*daemon) bool {
 	led, members := 0.0, 0.0
 	for _, d := range nodes {
@@ -95,7 +95,7 @@ func TestReleasedClient(t *testing.T) {
 	dht.expect("ok")
 	x, y, z := dht.whereIsPlayer("stranger")
 	t.Logf("strangers begin at %g, %g, %g", x, y, z)
-	// The land around is founded, and is kept by all three, before anybody comes.
+	// The surrounding land is founded, with replicas on all three, before any player comes.
 	begin := grid.Pos{X: int32(floor(x)), Z: int32(floor(z))}.Chunk()
 	for _, d := range []int32{-1, 1} {
 		locate(t, all[0].Game, grid.ChunkPos{X: begin.X + d, Z: begin.Z + d})
@@ -177,17 +177,17 @@ func TestReleasedClient(t *testing.T) {
 	}
 }
 
-// Clients of one name see each other, be it from two addresses or from one: the released client's name is built in.
+// Clients of one name see each other, from two addresses or from one: the released client has a fixed name.
 func TestNamesakesMeet(t *testing.T) {
 	d := startDaemon(t, 155)
 	var clients []*original
-	others := make([][]string, 3) // whom each client has been told of
+	others := make([][]string, 3) // the players announced to each client
 	for i, host := range []byte{2, 3, 3} {
 		c := dialOriginalFrom(t, net.IPv4(127, 0, 0, host), d.Game)
 		c.send(`{"type":"connect","chunk":[0,0],"player":"Player"}`)
 		c.expect("ok")
 		c.send(`{"type":1,"args":[0,0],"player":"Player"}` + "\n")
-		for p := c.next(); p.Type != 6; p = c.next() { // only who is registered is sent the time
+		for p := c.next(); p.Type != 6; p = c.next() { // only registered clients are sent the time
 			if p.Type == 1 {
 				others[i] = append(others[i], p.Player)
 			}

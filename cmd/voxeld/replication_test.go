@@ -12,7 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// cluster starts so many daemons of one world, on consecutive addresses.
+// cluster starts n daemons of one world, on consecutive addresses.
 func cluster(t *testing.T, first, n int, args ...string) []*daemon {
 	t.Helper()
 	all := []*daemon{startDaemon(t, first, args...)}
@@ -54,8 +54,8 @@ func leaderOf(t *testing.T, all []*daemon, pos grid.ChunkPos) (leader *daemon, o
 	return leader, others
 }
 
-// A region's leader is killed while a player on another node edits: his edits are accepted again soon,
-// those that were acknowledged are there, and each was applied once.
+// A region's leader is killed while a player on another node edits. Their edits are soon accepted again, those
+// that were acknowledged are there, and each was applied once.
 func TestLeaderIsKilled(t *testing.T) {
 	t.Parallel()
 	all := cluster(t, 41, 3)
@@ -114,8 +114,8 @@ func TestLeaderIsKilled(t *testing.T) {
 	t.Logf("all were killed; the land was seen on all nodes again %v after they were up", time.Since(start))
 }
 
-// Land that was founded by one node alone is soon kept by three, also what nobody looks at, and survives
-// the node that it began on.
+// Land that was founded by a single node soon has three replicas, also where no player looks, and survives the
+// loss of that node.
 func TestRegionsGrow(t *testing.T) {
 	t.Parallel()
 	a := startDaemon(t, 45)
@@ -166,8 +166,8 @@ func TestRegionsGrow(t *testing.T) {
 	t.Logf("new land was founded after further %v", time.Since(start))
 }
 
-// putPatiently is put that tries again while the player's node builds the chunk anew, as it does after it
-// has lost the region's leader.
+// putPatiently is put that retries while the player's node reloads the chunk, as it does after it has lost the
+// region's leader.
 func (p *tester) putPatiently(pos grid.Pos, b chunk.Block) {
 	p.t.Helper()
 	eventually(p.t, fmt.Sprintf("%v at %v is acknowledged", b.Name(), pos), patience, func() bool {
@@ -176,7 +176,7 @@ func (p *tester) putPatiently(pos grid.Pos, b chunk.Block) {
 		switch why := p.Acks[seq].Error; why {
 		case "":
 			return true
-		case wire.RefusedNotLoaded, wire.RefusedRate: // who waits for each answer only is still faster than the limit
+		case wire.RefusedNotLoaded, wire.RefusedRate: // a client that waits for each answer is still faster than the limit
 			return false
 		default:
 			p.t.Fatalf("edit at %v refused: %s", pos, why)
@@ -225,8 +225,8 @@ func TestGoneMemberIsReplaced(t *testing.T) {
 	ann.putPatiently(built, chunk.Glass)
 }
 
-// One node after the other is killed and started again while a player builds: nothing that was
-// acknowledged to him is lost. The ledger is the test's own.
+// One node after the other is killed and restarted while a player builds. No acknowledged edit is lost. The
+// test keeps its own ledger.
 func TestRandomKills(t *testing.T) {
 	t.Parallel()
 	all := cluster(t, 61, 5)
@@ -237,7 +237,7 @@ func TestRandomKills(t *testing.T) {
 	leader, others := leaderOf(t, all, spawn.Chunk())
 	builder := join(t, others[0].Game, "bea", 1)
 	builder.until("the ground", func() bool { _, ok := builder.at(spawn); return ok })
-	victims := append([]*daemon{leader}, others[1:]...) // his own node stays, or his session would end
+	victims := append([]*daemon{leader}, others[1:]...) // the player's own node stays, or the session would end
 	eventually(t, "the catalog has five members", 40*time.Second, func() bool { return all[0].metric("voxeld_catalog_members") == 5 })
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -281,7 +281,7 @@ func TestRandomKills(t *testing.T) {
 	}
 }
 
-// A region that nobody watches is put to sleep on all nodes, and wakes with every edit.
+// A region without subscribers hibernates on all nodes, and wakes up with every edit.
 func TestRegionsSleep(t *testing.T) {
 	t.Parallel()
 	all := cluster(t, 71, 3)
@@ -299,7 +299,7 @@ func TestRegionsSleep(t *testing.T) {
 		return true
 	}
 	eventually(t, "all regions sleep", 60*time.Second, asleep)
-	<-time.After(2 * time.Second) // while it falls asleep it is hard to wake
+	<-time.After(2 * time.Second) // right after hibernating it ignores messages for a second
 	start := time.Now()
 	bob := join(t, all[1].Game, "bob", 1)
 	bob.sees(built, chunk.Brick)
@@ -307,7 +307,7 @@ func TestRegionsSleep(t *testing.T) {
 	bob.putPatiently(built, chunk.Glass)
 }
 
-// A node that is told to stop hands over what it leads: who edits on another node hardly notices.
+// A node that stops hands over the regions that it leads. A player who edits on another node hardly notices.
 func TestStopHandsOver(t *testing.T) {
 	all := cluster(t, 75, 3)
 	probe := join(t, all[0].Game, "ann", 1)

@@ -15,10 +15,11 @@ import (
 
 func newRun() *cobra.Command {
 	c := &cobra.Command{
-		Use: "run", Short: "Run a node (what voxeld does without a command)",
-		Long: "Runs a node until it is told to stop (Ctrl-C, SIGTERM). Without --join it serves the world in the data\n" +
-			"directory, and makes one if there is none. Every flag is also a key of the configuration file (TOML,\n" +
-			"with _ for -) and a variable VOXELD_…; a flag is stronger than a variable, and that than the file.",
+		Use: "run", Short: "Run a node (the default command)",
+		Long: "Runs a node until it is stopped by Ctrl-C, SIGTERM or voxeld drain. Without --join it starts the world in\n" +
+			"the data directory, or creates one. Every flag can also be set as a key of the configuration file (TOML,\n" +
+			"with _ for -) and as an environment variable VOXELD_…. Flags override variables, and variables override\n" +
+			"the file.",
 		Args: noArgs,
 	}
 	var file string
@@ -33,16 +34,16 @@ func newRun() *cobra.Command {
 	return c
 }
 
-// loadConfig gives the node's configuration as file, environment and the command's flags say it.
+// loadConfig returns the configuration from the file, the environment and the command's flags.
 func loadConfig(c *cobra.Command, file string) (config.Config, error) {
-	cfg, err := config.Load(config.Sources{File: file, Environ: os.Environ(), Flags: givenFlags(c.Flags())})
+	cfg, err := config.Load(config.Sources{File: file, Environ: os.Environ(), Flags: changedFlags(c.Flags())})
 	if err != nil {
 		return config.Config{}, usageError{err}
 	}
 	return cfg, nil
 }
 
-// addOptions declares flags of a node: those named, or without names all of them.
+// addOptions declares the flags of the named options, or of all options without names.
 func addOptions(flags *pflag.FlagSet, file *string, names ...string) {
 	flags.StringVar(file, "config", "", "configuration file (TOML)")
 	for _, o := range config.Options {
@@ -59,27 +60,42 @@ func addOptions(flags *pflag.FlagSet, file *string, names ...string) {
 			flags.StringSlice(o.Name, preset, usage)
 		case config.Switch:
 			flags.Bool(o.Name, o.Default == "true", usage)
-		case config.Number, config.Text:
+		case config.Number:
+			flags.Var(&optionValue{o.Default, "int"}, o.Name, usage)
+		case config.Duration:
+			flags.Var(&optionValue{o.Default, "duration"}, o.Name, usage)
+		case config.Text:
 			flags.String(o.Name, o.Default, usage)
 		}
 	}
 }
 
-// givenFlags gives the values of the options that were set on the command line.
-func givenFlags(flags *pflag.FlagSet) map[string][]string {
-	given := make(map[string][]string)
+// optionValue is the text of a flag whose help shows a type. Package config parses the text.
+type optionValue struct{ text, kind string }
+
+func (v *optionValue) String() string { return v.text }
+func (v *optionValue) Type() string   { return v.kind }
+
+func (v *optionValue) Set(text string) error {
+	v.text = text
+	return nil
+}
+
+// changedFlags returns the values of the options that were set on the command line.
+func changedFlags(flags *pflag.FlagSet) map[string][]string {
+	changed := make(map[string][]string)
 	for _, o := range config.Options {
 		f := flags.Lookup(o.Name)
 		if f == nil || !f.Changed {
 			continue
 		}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
-			given[o.Name] = list.GetSlice()
+			changed[o.Name] = list.GetSlice()
 		} else {
-			given[o.Name] = []string{f.Value.String()}
+			changed[o.Name] = []string{f.Value.String()}
 		}
 	}
-	return given
+	return changed
 }
 
 func newLogger(w io.Writer, cfg config.Config) *slog.Logger {

@@ -14,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region"
 )
 
-// scrubAnswer is what the scrub of one region came to.
+// scrubAnswer is the result of the scrub of one region.
 type scrubAnswer struct {
 	ID       string   `json:"id"`
 	Cell     string   `json:"cell"`
@@ -53,22 +53,22 @@ func (n *node) answerScrub(w http.ResponseWriter, r *http.Request) {
 	reply(w, answer)
 }
 
-var errDamageLeft = errors.New("not everything is sound: see above")
+var errDamageLeft = errors.New("some regions are damaged or were not scrubbed: see above")
 
 func newScrub() *cobra.Command {
 	var file string
 	var asJSON, all bool
 	c := &cobra.Command{
 		Use:   "scrub CELL | --all",
-		Short: "Compare the copies of a region on all its nodes, and repair damaged ones",
-		Long: "Compares what all members of a region have in memory and on disk, at one place of its log, and repairs\n" +
-			"what a minority has wrong. CELL is as voxeld regions prints it; --all is all regions that this node leads,\n" +
-			"and the closed ones that it looks after. It fails if anything is not sound in the end.\n" +
-			"Write -- before a CELL that begins with a minus.",
+		Short: "Compare the replicas of a region, and repair damaged ones",
+		Long: "Compares what all members of a region have in memory and on disk at the same index of its log, and repairs\n" +
+			"the replicas of a minority that differs. CELL is a cell as voxeld regions prints it. --all scrubs the\n" +
+			"regions that this node leads, and the closed ones for which it is responsible. The command fails if any\n" +
+			"damage is left.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
-				return usageError{fmt.Errorf("name one cell, or --all; see %s --help", c.CommandPath())}
+				return usageError{fmt.Errorf("pass one cell or --all; see %s --help", c.CommandPath())}
 			}
 			cfg, err := loadConfig(c, file)
 			if err != nil {
@@ -85,16 +85,16 @@ func newScrub() *cobra.Command {
 			if err := askNodeFor(c.Context(), 0, cfg.AdminSocket(), path, &answer); err != nil {
 				return err
 			}
-			return tellScrub(c, answer, asJSON)
+			return printScrub(c, answer, asJSON)
 		},
 	}
 	addOptions(c.Flags(), &file, "data-dir", "admin")
-	c.Flags().BoolVar(&all, "all", false, "all regions that this node looks after")
+	c.Flags().BoolVar(&all, "all", false, "scrub all regions for which this node is responsible")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
-func tellScrub(c *cobra.Command, answer []scrubAnswer, asJSON bool) error {
+func printScrub(c *cobra.Command, answer []scrubAnswer, asJSON bool) error {
 	var left error
 	for _, a := range answer {
 		if a.Error != "" || len(a.Open) > 0 {
@@ -105,7 +105,7 @@ func tellScrub(c *cobra.Command, answer []scrubAnswer, asJSON bool) error {
 		return errors.Join(printJSON(c.OutOrStdout(), answer), left)
 	}
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "REGION\tCELL\tCOPIES\tPARTS\tDAMAGED\tREPAIRED\tLEFT")
+	fmt.Fprintln(w, "REGION\tCELL\tREPLICAS\tPARTS\tDAMAGED\tREPAIRED\tLEFT")
 	for _, a := range answer {
 		rest := append([]string{}, a.Open...)
 		if a.Error != "" {

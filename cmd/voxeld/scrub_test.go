@@ -64,8 +64,8 @@ func (d *daemon) scrub(cell string) (answer scrubAnswer, code int) {
 	return all[0], code
 }
 
-// A bit flips in the file of a member, first while it runs and then while it is down: an operator's scrub repairs the
-// one, and the copy is replaced by itself after the other. Players never see anything else than what was built.
+// A bit flips in the file of a member, first while it runs and then while it is down. An operator's scrub repairs the
+// first; the node replaces its replica by itself after the second. Players always see what was built.
 func TestScrubRepairsFlippedBits(t *testing.T) {
 	t.Parallel()
 	all := cluster(t, 141, 3)

@@ -35,17 +35,17 @@ type simOptions struct {
 	limit, header       int
 }
 
-// newSim makes the commands that run the overlays' machines in rounds.
+// newSim returns the commands that run the overlays' state machines in rounds.
 func newSim() *cobra.Command {
 	c := &cobra.Command{
-		Use: "sim", Short: "Simulate the overlays in rounds, and print the papers' figures beside ours",
-		Long: "Runs the machines that tell players of one another's movement (docs/overlays.md) in rounds: what is sent\n" +
-			"in one arrives in the next. With --figure it prints a figure of the paper beside what it measures, without\n" +
-			"it plays one game, which may be read from a file, and logs it.",
+		Use: "sim", Short: "Simulate the overlays and vector clocks, and compare the results with the papers",
+		Long: "Runs the state machines that distribute players' movement (docs/overlays.md) in rounds: a message sent in\n" +
+			"one round arrives in the next. With --figure it prints a figure of the paper beside the simulated values.\n" +
+			"Without it, it simulates one game, which may be read from a file, and can log it.",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newSimOverlay("relay", "VoxelPopuli's way, through the region's leader", nil),
+	c.AddCommand(newSimOverlay("relay", "VoxelPopuli's relay through the region's leader", nil),
 		newSimOverlay("psense", "pSense", func(o simOptions) []sim.Figure {
 			s := sim.PSenseSetting{Cap: o.limit, Header: o.header, Rounds: o.rounds}
 			return append(sim.PSenseFigures(s), sim.PSenseAsked(s), sim.PSenseSwitches(s, o.players), sim.PSenseOpen(s))
@@ -57,11 +57,11 @@ func newSimOverlay(name, what string, figures func(simOptions) []sim.Figure) *co
 	var o simOptions
 	c := &cobra.Command{
 		Use: name, Short: "Simulate " + what,
-		Example: "  voxeld sim " + name + " --players 600 --improved --log out\n  voxeld sim " + name + " --moves moves.csv --log out",
+		Example: "  voxeld sim " + name + " --players 600 --log out\n  voxeld sim " + name + " --moves moves.csv --log out",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.rounds < 1 || o.seeds < 1 || o.players < 1 || o.limit < 0 || o.header < 0 {
-				return usageError{errors.New("--rounds, --seeds and --players want 1 or more, --cap and --header 0 or more")}
+				return usageError{errors.New("--rounds, --seeds and --players must be 1 or more, --cap and --header 0 or more")}
 			}
 			if o.figure == "" {
 				return simGame(c.OutOrStdout(), name, o)
@@ -75,7 +75,7 @@ func newSimOverlay(name, what string, figures func(simOptions) []sim.Figure) *co
 				}
 			}
 			if len(chosen) == 0 {
-				return usageError{fmt.Errorf("--figure: want all or some of %s", strings.Join(names, ","))}
+				return usageError{fmt.Errorf("--figure: choose all, or some of %s", strings.Join(names, ","))}
 			}
 			for _, f := range chosen {
 				if err := simFigure(c.Context(), c.OutOrStdout(), name, f, o); err != nil {
@@ -87,39 +87,39 @@ func newSimOverlay(name, what string, figures func(simOptions) []sim.Figure) *co
 	}
 	f := c.Flags()
 	if figures != nil {
-		f.StringVar(&o.figure, "figure", "", "figures of the paper to print, such as 3a,3c, or all; with them the flags from --players on do not count, but --cap and --header")
-		f.StringVar(&o.out, "out", "", "directory for each figure's CSV and SVG; none if empty")
-		f.StringVar(&o.page, "page", "", "markdown page to put the figures' tables into, too")
-		f.IntVar(&o.seeds, "seeds", 1, "how many seeds to run of each point of a figure, from --seed on")
+		f.StringVar(&o.figure, "figure", "", "figures of the paper to print, such as 3a,3c, or all; then only --cap, --header, --rounds, --players (figure switches), --seed, --seeds, --out and --page count")
+		f.StringVar(&o.out, "out", "", "directory to write each figure's CSV and SVG to; empty writes none")
+		f.StringVar(&o.page, "page", "", "markdown page to insert the figures' tables into")
+		f.IntVar(&o.seeds, "seeds", 1, "number of seeds for each point of a figure, counted from --seed")
 	} else {
 		o.seeds = 1
 	}
 	o.gameFlags(f)
-	f.IntVar(&o.rounds, "rounds", 500, "rounds to play; a file ends earlier if it has fewer")
-	f.IntVar(&o.limit, "cap", sim.DefaultCap, "most bytes that a player sends in a round, headers included; 0: no cap")
-	f.IntVar(&o.header, "header", overlay.HeaderPlain, "bytes of a packet before its payload; UDP over IPv4 has 28")
-	f.IntVar(&o.players, "players", 300, "players")
+	f.IntVar(&o.rounds, "rounds", 500, "number of rounds; a file of --moves with fewer ends earlier")
+	f.IntVar(&o.limit, "cap", sim.DefaultCap, "maximum bytes that a player sends per round, headers included; 0 for no limit")
+	f.IntVar(&o.header, "header", overlay.HeaderPlain, "header bytes of each packet; UDP over IPv4 has 28")
+	f.IntVar(&o.players, "players", 300, "number of players")
 	if name != "relay" {
-		f.BoolVar(&o.improved, "improved", false, "with all that is better than the paper")
-		f.BoolVar(&o.ownFirst, "own-first", false, "of the paper's two readings: forwards are deleted before own updates (§3.1), not any at random (§3.2)")
-		f.BoolVar(&o.leader, "leader", true, "with --improved: a region's leader introduces players to each other")
+		f.BoolVar(&o.improved, "improved", false, "use all improvements over the paper")
+		f.BoolVar(&o.ownFirst, "own-first", false, "when over the cap, delete forwarded updates before own ones (paper, §3.1), not random ones (§3.2)")
+		f.BoolVar(&o.leader, "leader", true, "with --improved: the region's leader introduces players to each other")
 	}
 	return c
 }
 
-// gameFlags are those that say what game is played, and by whom it is to be seen.
+// gameFlags declares the flags of a single game: how players move and how far they see.
 func (o *simOptions) gameFlags(f *pflag.FlagSet) {
-	f.Uint64Var(&o.seed, "seed", 1, "seed of the game and of the machines")
-	f.StringVar(&o.game, "game", "random", "how players move: random or hotspot, the papers' games")
-	f.Float64Var(&o.side, "side", 1000, "length of the field's sides, in blocks")
-	f.Float64Var(&o.step, "step", sim.DefaultStep, "blocks that a player walks in a round")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of the game and of the state machines")
+	f.StringVar(&o.game, "game", "random", "movement of the players: random or hotspot, as in the papers")
+	f.Float64Var(&o.side, "side", 1000, "side length of the field, in blocks")
+	f.Float64Var(&o.step, "step", sim.DefaultStep, "distance that a player walks per round, in blocks")
 	f.Float64Var(&o.vision, "vision", sim.PaperRanges.Vision, "vision range, in blocks")
 	f.Float64Var(&o.interaction, "interaction", sim.PaperRanges.Interaction, "interaction range, in blocks")
-	f.StringVar(&o.moves, "moves", "", "CSV file to read movement from, in place of a game: round,player,x,y,vx,vy, a row for each player and round")
-	f.StringVar(&o.log, "log", "", "directory to write deliveries.csv (round,receiver,origin,origin_round) and traffic.csv (round,player,out,in) to")
+	f.StringVar(&o.moves, "moves", "", "CSV file to read the movement from instead: round,player,x,y,vx,vy, one row for each player and round")
+	f.StringVar(&o.log, "log", "", "directory to write deliveries.csv (round,receiver,origin,origin_round) and traffic.csv (round,player,out,in) to; empty writes none")
 }
 
-// simGame plays one game of pSense or relay.
+// simGame simulates one game of pSense or relay.
 func simGame(w io.Writer, name string, o simOptions) error {
 	c := sim.PSenseCase{
 		Players: o.players, Side: o.side, Rounds: o.rounds, Step: o.step, Hotspot: o.game == "hotspot", Relay: name == "relay",
@@ -144,13 +144,13 @@ func simGame(w io.Writer, name string, o simOptions) error {
 	if recorded != nil {
 		c.Moves, c.Rounds = recorded, min(o.rounds, recorded.Rounds())
 		if c.Rounds < 1 {
-			return usageError{errors.New("--moves: want two rounds or more")}
+			return usageError{errors.New("--moves: the file must have two rounds or more")}
 		}
 	}
 	return play(w, c.Config(o.seed), recorded, o)
 }
 
-// play runs one game, logs it if that is asked for, and prints what was measured.
+// play simulates one game, logs it if --log is set, and prints the results.
 func play(w io.Writer, cfg sim.Config, recorded *sim.Recorded, o simOptions) (err error) {
 	if o.log != "" {
 		log, done, err := openLog(o.log, recorded)
@@ -175,12 +175,12 @@ func printGame(w io.Writer, r *sim.Result) {
 		most = max(most, m.MostOut)
 	}
 	mean := func(of func(sim.Round) float64) float64 { return r.Mean(1, of) }
-	fmt.Fprintf(w, "bytes a round %.0f out and %.0f in a player, %d at most out; %.0f out of the leader\n",
+	fmt.Fprintf(w, "bytes/round   per player %.0f out and %.0f in, at most %d out; leader %.0f out\n",
 		mean(func(m sim.Round) float64 { return m.Out }), mean(func(m sim.Round) float64 { return m.In }), most,
 		mean(func(m sim.Round) float64 { return float64(m.ServersOut) }))
 }
 
-// printScore prints what was measured, but for bytes.
+// printScore prints the results except for bytes.
 func printScore(w io.Writer, r *sim.Result) {
 	settled := min(sim.SettledFrom, (len(r.Rounds)+1)/2)
 	mean := func(of func(sim.Round) float64) float64 { return r.Mean(1, of) }
@@ -197,29 +197,29 @@ func readMoves(path string) (*sim.Recorded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open moves: %w", err)
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	return sim.ReadMoves(f)
 }
 
-// openLog makes both files in dir. done ends them.
+// openLog creates both files in dir. done flushes and closes them.
 func openLog(dir string, of *sim.Recorded) (log *sim.CSVLog, done func() error, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, nil, fmt.Errorf("make log: %w", err)
+		return nil, nil, fmt.Errorf("create log: %w", err)
 	}
 	deliveries, err := os.Create(filepath.Join(dir, "deliveries.csv"))
 	if err != nil {
-		return nil, nil, fmt.Errorf("make log: %w", err)
+		return nil, nil, fmt.Errorf("create log: %w", err)
 	}
 	traffic, err := os.Create(filepath.Join(dir, "traffic.csv"))
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("make log: %w", err), deliveries.Close())
+		return nil, nil, errors.Join(fmt.Errorf("create log: %w", err), deliveries.Close())
 	}
 	log = sim.NewCSVLog(deliveries, traffic, of)
 	return log, func() error { return errors.Join(log.Flush(), deliveries.Close(), traffic.Close()) }, nil
 }
 
-// runAll runs each trial of a figure with each seed, as many at once as there are processors. Runs are pure functions;
-// the goroutines are the command's, because floor 2 starts none.
+// runAll runs each trial of a figure with each seed, on all processors. A run is a pure function; the goroutines are
+// started here, because floor 2 starts none.
 func runAll(ctx context.Context, trials []sim.Trial, seed uint64, seeds int) ([][]*sim.Result, error) {
 	results := make([][]*sim.Result, len(trials))
 	errs := make([]error, len(trials)*seeds)

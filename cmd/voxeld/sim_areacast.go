@@ -22,20 +22,20 @@ type areacastOptions struct {
 	direct bool
 }
 
-// newSimAreacast is `voxeld sim areacast`.
+// newSimAreacast returns the command `voxeld sim areacast`.
 func newSimAreacast() *cobra.Command {
 	paper := overlay.PaperAreacast()
 	o := areacastOptions{fanout: []int{paper.FanoutIR, paper.FanoutVR, paper.FanoutInf}}
 	c := &cobra.Command{
 		Use: "areacast", Short: "Simulate areacast",
-		Long: "With --figure it plays the games of \"Area-Based Gossip Multicast\" (Seeger, Kemme, Kabus, Buchmann 2008), and\n" +
-			"prints each figure's numbers beside the paper's; without it, it plays one game. An update that comes straight\n" +
-			"from its origin is of age 2 here, as in that paper, while pSense's counts it as 1: see --direct-is-one.",
+		Long: "With --figure it simulates the games of \"Area-Based Gossip Multicast\" (Seeger, Kemme, Kabus, Buchmann 2008),\n" +
+			"and prints each figure's numbers beside the paper's. Without it, it simulates one game. An update that comes\n" +
+			"directly from its origin has age 2 here, as in that paper. The pSense paper counts it as 1: see --direct-is-one.",
 		Example: "  voxeld sim areacast --figure 2,3,table2 --seeds 5\n  voxeld sim areacast --players 1000 --improved --cap 20060",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.seeds < 1 || o.rounds < 0 || o.players < 1 || o.limit < 0 || len(o.fanout) != 3 {
-				return usageError{errors.New("--seeds and --players want 1 or more, --rounds and --cap 0 or more, --fanout three numbers")}
+				return usageError{errors.New("--seeds and --players must be 1 or more, --rounds and --cap 0 or more, --fanout three numbers")}
 			}
 			if o.figure == "" {
 				return o.playOne(c.OutOrStdout())
@@ -44,18 +44,18 @@ func newSimAreacast() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.figure, "figure", "", "which to print: "+strings.Join(areacastNames(), ", ")+", or several with commas; with it, only --seeds, --rounds, --out and --page count")
-	f.IntVar(&o.seeds, "seeds", 3, "how many seeds to run of each case of a figure, from 1 on")
-	f.StringVar(&o.out, "out", "", "directory for each figure's CSV and SVG; none if empty")
-	f.StringVar(&o.page, "page", "", "markdown page to put the figures' tables into, too")
-	f.IntVar(&o.rounds, "rounds", 0, "play at most so many rounds; 0: 500, or what the figure has")
-	f.IntVar(&o.players, "players", 100, "players")
-	f.IntSliceVar(&o.fanout, "fanout", o.fanout, "fanoutIR,fanoutVR,fanoutInf")
-	f.BoolVar(&o.direct, "direct-is-one", false, "count an update that comes straight from its origin as of age 1")
-	f.BoolVar(&o.improved, "improved", false, "with what is better than the paper; --cap must be given")
-	f.BoolVar(&o.leader, "leader", true, "with --improved: a region's leader introduces players to each other")
-	f.IntVar(&o.limit, "cap", 0, "most bytes that a player sends in a round; 0: as many gossips as the fanout, whatever they take")
-	f.IntVar(&o.header, "header", 0, "bytes of a packet before its payload; the paper counts none, and UDP over IPv4 has 28")
+	f.StringVar(&o.figure, "figure", "", "figures to print, separated by commas: "+strings.Join(areacastNames(), ", ")+"; then only --seeds, --rounds, --out and --page count")
+	f.IntVar(&o.seeds, "seeds", 3, "number of seeds for each case of a figure, counted from 1")
+	f.StringVar(&o.out, "out", "", "directory to write each figure's CSV and SVG to; empty writes none")
+	f.StringVar(&o.page, "page", "", "markdown page to insert the figures' tables into")
+	f.IntVar(&o.rounds, "rounds", 0, "maximum number of rounds; 0 for 500, or for those of the figure")
+	f.IntVar(&o.players, "players", 100, "number of players")
+	f.IntSliceVar(&o.fanout, "fanout", o.fanout, "the paper's three fanouts: fanoutIR,fanoutVR,fanoutInf")
+	f.BoolVar(&o.direct, "direct-is-one", false, "count an update that comes directly from its origin as age 1")
+	f.BoolVar(&o.improved, "improved", false, "use all improvements over the paper; requires --cap")
+	f.BoolVar(&o.leader, "leader", true, "with --improved: the region's leader introduces players to each other")
+	f.IntVar(&o.limit, "cap", 0, "maximum bytes that a player sends per round; 0 for as many gossips as the fanout, whatever their size")
+	f.IntVar(&o.header, "header", 0, "header bytes of each packet; the paper counts none, UDP over IPv4 has 28")
 	o.gameFlags(f)
 	return c
 }
@@ -68,7 +68,7 @@ func areacastNames() []string {
 	return names
 }
 
-// playOne plays one game.
+// playOne simulates one game.
 func (o *areacastOptions) playOne(w io.Writer) error {
 	if o.game != "random" && o.game != "hotspot" {
 		return usageError{fmt.Errorf("--game: there is no game %q", o.game)}
@@ -77,7 +77,7 @@ func (o *areacastOptions) playOne(w io.Writer) error {
 	if o.improved {
 		opt = overlay.BetterAreacast(o.limit)
 		if o.limit == 0 {
-			return usageError{errors.New("--improved: how much may be sent? Give --cap")}
+			return usageError{errors.New("--improved requires --cap: set the bytes that a player may send per round")}
 		}
 		if o.leader {
 			opt.Better.ReportEvery = reportEvery
@@ -100,21 +100,21 @@ func (o *areacastOptions) playOne(w io.Writer) error {
 	if recorded != nil {
 		c.Moves, c.Rounds = recorded, min(c.Length(), recorded.Rounds())
 		if c.Rounds < 1 {
-			return usageError{errors.New("--moves: want two rounds or more")}
+			return usageError{errors.New("--moves: the file must have two rounds or more")}
 		}
 	}
 	return play(w, c.Config(o.seed), recorded, o.simOptions)
 }
 
-// reportEvery is every how many rounds an improved machine reports to its leader.
+// reportEvery is the interval, in rounds, at which an improved machine reports to its leader.
 const reportEvery = 2
 
-// figures prints those that are asked for.
+// figures prints the chosen figures.
 func (o *areacastOptions) figures(c *cobra.Command) error {
 	wanted := strings.Split(o.figure, ",")
 	for _, name := range wanted {
 		if !slices.Contains(areacastNames(), name) {
-			return usageError{fmt.Errorf("--figure: there is no %q; want all or some of %s", name, strings.Join(areacastNames()[1:], ","))}
+			return usageError{fmt.Errorf("--figure: there is no %q; choose all, or some of %s", name, strings.Join(areacastNames()[1:], ","))}
 		}
 	}
 	for _, f := range sim.AreacastFigures() {
@@ -128,7 +128,7 @@ func (o *areacastOptions) figures(c *cobra.Command) error {
 	return nil
 }
 
-// show runs one figure, and prints and writes it.
+// show runs one figure, prints it and writes its files.
 func (o *areacastOptions) show(c *cobra.Command, f sim.AreacastFigure) error {
 	trials := make([]sim.Trial, len(f.Cases))
 	for i := range f.Cases {

@@ -10,7 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay/sim"
 )
 
-// middleOf is the median over seeds: one run that falls apart says nothing of the others.
+// middleOf returns the median over seeds, which a single failed run does not distort.
 func middleOf(of []*sim.Result, measure func(*sim.Result) float64) float64 {
 	values := make([]float64, len(of))
 	for i, r := range of {
@@ -20,7 +20,7 @@ func middleOf(of []*sim.Result, measure func(*sim.Result) float64) float64 {
 	return (values[(len(of)-1)/2] + values[len(of)/2]) / 2
 }
 
-// meanOf is the mean over seeds.
+// meanOf returns the mean over seeds.
 func meanOf(of []*sim.Result, measure func(*sim.Result) float64) float64 {
 	sum := 0.0
 	for _, r := range of {
@@ -35,7 +35,7 @@ func bytesOut(r *sim.Result) float64 {
 	return r.Mean(1, func(m sim.Round) float64 { return m.Out })
 }
 
-// most is the greatest of a measure in any round of any run.
+// most returns the maximum of a measure over all rounds of all runs.
 func most(of []*sim.Result, measure func(sim.Round) float64) float64 {
 	top := 0.0
 	for _, r := range of {
@@ -46,7 +46,7 @@ func most(of []*sim.Result, measure func(sim.Round) float64) float64 {
 	return top
 }
 
-// areacastText is a figure's table, and what the paper says.
+// areacastText returns a figure's table, with the paper's statement.
 func areacastText(f sim.AreacastFigure, results [][]*sim.Result) string {
 	text := ""
 	if f.Says != "" {
@@ -83,12 +83,12 @@ func areacastText(f sim.AreacastFigure, results [][]*sim.Result) string {
 	return text + t.Markdown()
 }
 
-// meanPeak is the mean over the rounds of the worst PQ(p, r) that any player had.
+// meanPeak returns the mean over the rounds of the worst PQ(p, r) of any player.
 func meanPeak(r *sim.Result) float64 {
 	return r.Mean(1, func(m sim.Round) float64 { return m.Most })
 }
 
-// areacastFiles writes a figure's curves: PQ2 by round, or the peaks, the mean over the seeds.
+// areacastFiles writes a figure's curves, as means over the seeds: PQ2 by round, or the peaks.
 func areacastFiles(dir string, f sim.AreacastFigure, results [][]*sim.Result) error {
 	plot := figure.Plot{Title: f.Heading(), X: figure.Axis{Label: "round"}, Y: figure.Axis{Label: "PQ2 (a direct update is of age 2)"}}
 	if f.Peaks {
@@ -119,7 +119,7 @@ func areacastFiles(dir string, f sim.AreacastFigure, results [][]*sim.Result) er
 	if err := figure.WriteCSV(path+".csv", head, rows); err != nil {
 		return err
 	}
-	var panels []figure.Plot // of lines that fit into one legend and can be told apart
+	var panels []figure.Plot // of lines that fit into one legend and can be distinguished
 	for lines := range slices.Chunk(plot.Lines, 5) {
 		part := plot
 		part.Lines = lines
@@ -128,7 +128,7 @@ func areacastFiles(dir string, f sim.AreacastFigure, results [][]*sim.Result) er
 	return figure.WriteSVG(path+".svg", panels...)
 }
 
-// curve is what a figure shows of one case, by round.
+// curve returns a figure's values for one case, by round.
 func curve(f sim.AreacastFigure, of []*sim.Result) []float64 {
 	values := make([]float64, len(of[0].Rounds))
 	for _, r := range of {

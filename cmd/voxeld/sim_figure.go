@@ -12,7 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay/sim"
 )
 
-// simFigure runs a figure, prints it as a table, and writes its CSV and its plot, if that is asked for.
+// simFigure runs a figure, prints it as a table, and writes its CSV and its plot if --out is set.
 func simFigure(ctx context.Context, w io.Writer, overlayName string, f sim.Figure, o simOptions) error {
 	results, err := runAll(ctx, f.Trials, o.seed, o.seeds)
 	if err != nil {
@@ -36,7 +36,7 @@ func simFigure(ctx context.Context, w io.Writer, overlayName string, f sim.Figur
 	return figure.WriteSVG(path+".svg", figurePlots(f, results)...)
 }
 
-// over is the mean of a measure over the seeds, from a round on, and half the span between the seeds.
+// over returns the mean of a measure over the seeds, from a round on, and half the span between the seeds.
 func over(seeds []*sim.Result, from int, of func(sim.Round) float64) (mean, spread float64) {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, r := range seeds {
@@ -71,7 +71,7 @@ func figureTable(f sim.Figure, results [][]*sim.Result) figure.Table {
 	return t
 }
 
-// value has four digits after the point for PQ, and none for bytes.
+// value formats PQ with four decimals, and bytes with none.
 func value(v float64) string {
 	if v < 100 {
 		return fmt.Sprintf("%.4f", v)
@@ -79,7 +79,7 @@ func value(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-// figureRows are a figure's numbers: for each round a row, or for each trial.
+// figureRows returns a figure's numbers: one row for each round, or for each trial.
 func figureRows(f sim.Figure, results [][]*sim.Result) (head []string, rows [][]float64) {
 	if !f.ByRound {
 		for i, trial := range f.Trials {
@@ -116,7 +116,7 @@ func at(seeds []*sim.Result, round int, of func(sim.Round) float64) (mean float6
 	return mean
 }
 
-// figurePlots draws one panel for up to four series.
+// figurePlots returns one panel for up to four series.
 func figurePlots(f sim.Figure, results [][]*sim.Result) []figure.Plot {
 	var lines []figure.Line
 	for i, trial := range f.Trials {

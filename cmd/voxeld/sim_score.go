@@ -11,15 +11,15 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay/sim"
 )
 
-// newSimScore makes the command that measures what a log says, whoever has written it.
+// newSimScore returns the command that evaluates a log of deliveries, from the simulator or from a live game.
 func newSimScore() *cobra.Command {
 	var moves, dir string
 	var areacast bool
 	ranges := sim.PaperRanges
 	c := &cobra.Command{
-		Use: "score", Short: "Measure a log of deliveries",
-		Long: "Reads a movement (round,player,x,y,vx,vy) and the deliveries.csv that a simulation or a live game has written, and\n" +
-			"prints what the simulator would have measured.",
+		Use: "score", Short: "Evaluate a log of deliveries",
+		Long: "Reads a movement (round,player,x,y,vx,vy) and the deliveries.csv of a simulation or a live game, and prints\n" +
+			"the results that the simulator would print.",
 		Example: "  voxeld sim score --moves moves.csv --log out",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -31,11 +31,11 @@ func newSimScore() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&moves, "moves", "", "CSV of the movement (default: moves.csv in the folder of --log)")
-	f.StringVar(&dir, "log", ".", "folder of deliveries.csv")
-	f.Float64Var(&ranges.Vision, "vision", ranges.Vision, "vision range, in the movement's blocks")
-	f.Float64Var(&ranges.Interaction, "interaction", ranges.Interaction, "interaction range")
-	f.BoolVar(&areacast, "areacast", false, "count ages as areacast does: an update that came directly is 2")
+	f.StringVar(&moves, "moves", "", "CSV file of the movement (default moves.csv in the folder of --log)")
+	f.StringVar(&dir, "log", ".", "folder that holds deliveries.csv")
+	f.Float64Var(&ranges.Vision, "vision", ranges.Vision, "vision range, in blocks")
+	f.Float64Var(&ranges.Interaction, "interaction", ranges.Interaction, "interaction range, in blocks")
+	f.BoolVar(&areacast, "areacast", false, "count ages as areacast does: an update that came directly has age 2")
 	return c
 }
 
@@ -51,7 +51,7 @@ func simScore(w io.Writer, moves, dir string, ranges sim.Ranges, age sim.AgeRule
 	if err != nil {
 		return fmt.Errorf("open deliveries: %w", err)
 	}
-	defer deliveries.Close() //nolint:errcheck // it was only read
+	defer deliveries.Close() //nolint:errcheck // opened for reading only
 	r, err := sim.ScoreDeliveries(recorded, deliveries, ranges, age)
 	if err != nil {
 		return err

@@ -27,21 +27,21 @@ type vclockOptions struct {
 	walk              walk.Config
 }
 
-// newSimVclock is `voxeld sim vclock`.
+// newSimVclock returns the command `voxeld sim vclock`.
 func newSimVclock() *cobra.Command {
 	var o vclockOptions
 	c := &cobra.Command{
 		Use: "vclock", Short: "Simulate pruned vector clocks",
-		Long: "Lets many players walk, act and hear one another, and says how large their clocks become, and what each\n" +
-			"comparison (Algorithm 2 as printed, common components, the authors' own components, and those with chains,\n" +
-			"which is the chosen one) makes of pairs of events of which whole vector clocks know the order\n" +
-			"(docs/causality.md). With --figure it prints the page's tables, without it one walk. It fails if a comparison\n" +
-			"that must never be wrong is.",
+		Long: "Simulates players who walk and act (docs/causality.md). It measures the size of their vector clocks, and\n" +
+			"compares how each method orders pairs of events with the order of full vector clocks. The methods are\n" +
+			"Algorithm 2 as printed, common components, the authors' own components, and these with chains, which the\n" +
+			"daemon uses. With --figure it prints the page's tables, without it the results of one walk. It fails if a\n" +
+			"method that must never be wrong is.",
 		Example: "  voxeld sim vclock --figure all --page docs/causality.md --out out\n  voxeld sim vclock --players 200 --side 450 --linger 10",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.seeds < 1 {
-				return usageError{errors.New("--seeds wants 1 or more")}
+				return usageError{errors.New("--seeds must be 1 or more")}
 			}
 			if err := o.walk.Validate(); err != nil {
 				return usageError{err}
@@ -53,23 +53,23 @@ func newSimVclock() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.figure, "figure", "", "which to print: all, or some of "+strings.Join(vclockFigures, ","))
-	f.StringVar(&o.out, "out", "", "directory for each figure's CSV and SVG; none if empty")
-	f.StringVar(&o.page, "page", "", "markdown page to put the figures' tables into, too")
-	f.IntVar(&o.seeds, "seeds", 1, "how many seeds to walk with, from --seed on; their pairs are counted together")
+	f.StringVar(&o.figure, "figure", "", "figures to print: all, or some of "+strings.Join(vclockFigures, ","))
+	f.StringVar(&o.out, "out", "", "directory to write each figure's CSV and SVG to; empty writes none")
+	f.StringVar(&o.page, "page", "", "markdown page to insert the figures' tables into")
+	f.IntVar(&o.seeds, "seeds", 1, "number of seeds, counted from --seed; their pairs are added up")
 	f.Uint64Var(&o.walk.Seed, "seed", 1, "seed of the walk")
-	f.IntVar(&o.walk.Players, "players", 1000, "players")
-	f.IntVar(&o.walk.Rounds, "rounds", 300, "rounds of a second to walk")
-	f.Float64Var(&o.walk.Side, "side", 1000, "length of the field's sides, in blocks")
+	f.IntVar(&o.walk.Players, "players", 1000, "number of players")
+	f.IntVar(&o.walk.Rounds, "rounds", 300, "number of rounds, of one second each")
+	f.Float64Var(&o.walk.Side, "side", 1000, "side length of the field, in blocks")
 	f.Float64Var(&o.walk.Vision, "vision", 100, "vision range, in blocks")
-	f.Float64Var(&o.walk.Rate, "rate", 0.05, "events of a player in a round")
-	f.IntVar(&o.walk.Linger, "linger", 0, "rounds for which a player stays relevant who went out of sight")
-	f.IntVar(&o.walk.Limit, "limit", 0, "most entries of a clock, of those who were heard last; 0: no bound")
-	f.IntVar(&o.walk.Nearest, "nearest", 0, "players who are relevant, the nearest in sight; 0: all in sight")
+	f.Float64Var(&o.walk.Rate, "rate", 0.05, "events per player and round")
+	f.IntVar(&o.walk.Linger, "linger", 0, "rounds for which a player out of sight stays relevant")
+	f.IntVar(&o.walk.Limit, "limit", 0, "maximum number of entries of a clock, the most recent ones; 0 for no limit")
+	f.IntVar(&o.walk.Nearest, "nearest", 0, "number of nearest players in sight that are relevant; 0 for all in sight")
 	return c
 }
 
-// one prints one walk.
+// one runs one walk and prints its results.
 func (o *vclockOptions) one(ctx context.Context, w io.Writer) error {
 	results, err := o.runWalks(ctx, []walk.Setting{{Name: "walk", Config: o.walk}})
 	if err != nil {
@@ -79,12 +79,12 @@ func (o *vclockOptions) one(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// figures prints those that are asked for.
+// figures prints the chosen figures.
 func (o *vclockOptions) figures(ctx context.Context, w io.Writer) error {
 	wanted := strings.Split(o.figure, ",")
 	for _, name := range wanted {
 		if name != "all" && !slices.Contains(vclockFigures, name) {
-			return usageError{fmt.Errorf("--figure: there is no %q; want all or some of %s", name, strings.Join(vclockFigures, ","))}
+			return usageError{fmt.Errorf("--figure: there is no %q; choose all, or some of %s", name, strings.Join(vclockFigures, ","))}
 		}
 	}
 	settings := walk.Settings(o.walk)
@@ -135,8 +135,8 @@ func (o *vclockOptions) show(w io.Writer, name string, settings []walk.Setting, 
 	return figure.WriteSVG(path+".svg", csv.plots...)
 }
 
-// runWalks walks each setting with each seed, as many at once as there are processors, and merges the seeds. Walks are pure
-// functions; the goroutines are the command's, because floor 0 starts none.
+// runWalks runs each setting with each seed, on all processors, and merges the seeds. A walk is a pure function; the
+// goroutines are started here, because floor 0 starts none.
 func (o *vclockOptions) runWalks(ctx context.Context, settings []walk.Setting) ([]walk.Result, error) {
 	results := make([][]walk.Result, len(settings))
 	errs := make([]error, len(settings)*o.seeds)
@@ -166,7 +166,7 @@ func (o *vclockOptions) runWalks(ctx context.Context, settings []walk.Setting) (
 	for i := range merged {
 		merged[i] = walk.Merge(results[i])
 		if wrong := merged[i].Unsound(); len(wrong) > 0 {
-			return nil, fmt.Errorf("walk %q: comparisons that are never wrong were: %v", settings[i].Name, wrong)
+			return nil, fmt.Errorf("walk %q: comparisons that must never be wrong were wrong: %v", settings[i].Name, wrong)
 		}
 	}
 	return merged, nil

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A small walk through the command: each table, into a page, as CSV and as a plot.
+// The command writes each table of a small walk to a page, as CSV and as a plot.
 func TestSimVclock(t *testing.T) {
 	dir := t.TempDir()
 	page := filepath.Join(dir, "page.md")

@@ -10,8 +10,8 @@ import (
 // stopLimit is how long all parts together may take to stop.
 const stopLimit = 30 * time.Second
 
-// stack runs the parts of a node: each stands on those started before it, and all are stopped in reverse
-// order under one deadline. The first one that fails brings the others down.
+// stack runs the parts of a node. Each part may use those started before it. All are stopped in reverse order under
+// one deadline. If one fails, wait returns.
 type stack struct {
 	parts  []part
 	failed chan error // the first failure
@@ -26,7 +26,7 @@ type part struct {
 
 func newStack() *stack { return &stack{failed: make(chan error, 1)} }
 
-// start runs a part until stop is called. A part that ends before that has failed.
+// start runs a part until stop is called. A part that ends earlier has failed.
 func (s *stack) start(name string, run func(ctx context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := part{name: name, cancel: cancel, done: make(chan struct{}), err: new(error)}
@@ -36,7 +36,7 @@ func (s *stack) start(name string, run func(ctx context.Context) error) {
 		err := run(ctx)
 		if ctx.Err() == nil {
 			if err == nil {
-				err = errors.New("ended by itself")
+				err = errors.New("ended unexpectedly")
 			}
 			select {
 			case s.failed <- fmt.Errorf("%s: %w", name, err):
@@ -47,7 +47,7 @@ func (s *stack) start(name string, run func(ctx context.Context) error) {
 	}()
 }
 
-// onStop adds a part that only has to be closed.
+// onStop adds a part that only needs to be closed.
 func (s *stack) onStop(name string, closePart func() error) {
 	s.start(name, func(ctx context.Context) error {
 		<-ctx.Done()

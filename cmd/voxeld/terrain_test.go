@@ -8,7 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// A node makes the land of every world's version up to its own, and says what to do about a world of a later one.
+// A node generates the land of every terrain version up to its own. For a later one its error says what to do.
 func TestTerrainVersions(t *testing.T) {
 	for version := 1; version <= terrain.Version+1; version++ {
 		n := &node{world: world.Genesis{Name: "old", Seed: 3, Sections: 4, Terrain: version}}

@@ -13,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// under is the block that is n blocks below the player's feet, moved by dx and dz.
+// under returns the position n blocks below the player's feet, moved by dx and dz.
 func under(p *tester, n, dx, dz int32) grid.Pos {
 	pose := p.Welcome.Pose
 	return grid.Pos{X: int32(floor(pose.X)) + dx, Y: int32(floor(pose.Y)) - n, Z: int32(floor(pose.Z)) + dz}
@@ -27,7 +27,7 @@ func floor(v float64) int {
 	return n
 }
 
-// Two players on one node see each other's edits, moves and words.
+// Two players on one node see each other's edits, moves and chat.
 func TestPlayersShareAWorld(t *testing.T) {
 	d := startDaemon(t, 11)
 	ann := join(t, d.Game, "ann", 3)
@@ -46,7 +46,7 @@ func TestPlayersShareAWorld(t *testing.T) {
 	bob.until("ann said hello", func() bool { return len(bob.Heard) == 1 && bob.Heard[0].Text == "hello" && bob.Heard[0].Name == "ann" })
 }
 
-// What a player saw confirmed is there after the node was killed, and he stands where he left.
+// After the node was killed, acknowledged edits are there, and the player stands where they left.
 func TestKilledNodeForgetsNothing(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t, 12)
@@ -74,7 +74,7 @@ func TestKilledNodeForgetsNothing(t *testing.T) {
 	d.start()
 	again := join(t, d.Game, "ann", 2)
 	if p := again.Welcome.Pose; p.X != start.X+6 || p.Z != start.Z+3 {
-		t.Errorf("ann returned to %v, %v; she left at %v, %v", p.X, p.Z, start.X+6, start.Z+3)
+		t.Errorf("ann returned to %v, %v; they left at %v, %v", p.X, p.Z, start.X+6, start.Z+3)
 	}
 }
 
@@ -93,8 +93,8 @@ func locate(t *testing.T, address string, pos grid.ChunkPos) string {
 	return c.whereIsChunk(pos)
 }
 
-// Two daemons lead one world between them; a player on either edits what the other leads; both are killed
-// and come back with every acknowledged edit and the player where he left.
+// Two daemons share the leadership of one world. A player on either edits what the other leads. Both are killed
+// and come back with every acknowledged edit, and with the player where they left.
 func TestTwoDaemonsOneWorld(t *testing.T) {
 	t.Parallel()
 	a := startDaemon(t, 21)
@@ -140,7 +140,7 @@ func TestTwoDaemonsOneWorld(t *testing.T) {
 	ann.sees(far, chunk.Brick)
 	bob.sees(near, chunk.Glass)
 	if ann.Welcome.Pose != left {
-		t.Errorf("ann returned to %+v; she left at %+v", ann.Welcome.Pose, left)
+		t.Errorf("ann returned to %+v; they left at %+v", ann.Welcome.Pose, left)
 	}
 	// And each sees what the other built, through the other daemon.
 	ann.leave()
@@ -148,12 +148,12 @@ func TestTwoDaemonsOneWorld(t *testing.T) {
 	ann = join(t, b.Game, "ann", 1)
 	ann.sees(far, chunk.Brick)
 	if ann.Welcome.Pose != left {
-		t.Errorf("on the other daemon ann returned to %+v; she left at %+v", ann.Welcome.Pose, left)
+		t.Errorf("on the other daemon ann returned to %+v; they left at %+v", ann.Welcome.Pose, left)
 	}
 }
 
-// place lets a player leave from the middle of a chunk, by the original protocol, so that a session of
-// his begins there. It gives a block near that place.
+// place makes a player leave from the middle of a chunk, over the original protocol, so that their next session
+// starts there. It returns a block near that place.
 func place(t *testing.T, on *daemon, name string, pos grid.ChunkPos) grid.Pos {
 	t.Helper()
 	c := dialOriginal(t, locate(t, on.Game, pos))
@@ -180,7 +180,7 @@ func place(t *testing.T, on *daemon, name string, pos grid.ChunkPos) grid.Pos {
 	return at
 }
 
-// Thirty-two GENERATEs of the same untouched chunk, from four nodes at once, make one region.
+// Thirty-two GENERATEs of the same untouched chunk, from four nodes at once, found one region.
 func TestGenerateMakesOneRegion(t *testing.T) {
 	a := startDaemon(t, 31)
 	token := a.invite()
@@ -224,8 +224,8 @@ func TestGenerateMakesOneRegion(t *testing.T) {
 	}
 }
 
-// originalBase is the height of the lowest block that original clients see, found out from outside: the
-// height of a player who left by the original protocol, as a session sees it.
+// originalBase returns the height of the lowest block that original clients see. It derives it from outside: from
+// the height at which a session sees a player who left over the original protocol.
 func originalBase(t *testing.T, d *daemon, _ grid.ChunkPos) int32 {
 	t.Helper()
 	q := dialOriginal(t, d.Game)
