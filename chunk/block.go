@@ -97,7 +97,7 @@ var blocks = [...]traits{
 	Reeds:       plant("reeds"),
 }
 
-// plant gives the traits of a thin plant; VoxelPopuli's clients, to which everything but air is solid, see air.
+// plant returns the traits of a thin plant; VoxelPopuli's clients, to which everything but air is solid, see air.
 func plant(name string) traits {
 	return traits{name: name, original: Air, passable: true, clear: true, plant: true}
 }
@@ -112,7 +112,7 @@ func (b Block) traits() *traits {
 	return &blocks[b]
 }
 
-// Known says whether this version has a block of that id.
+// Known reports whether this version has a block of that id.
 func (b Block) Known() bool { return int(b) < len(blocks) }
 
 // Name returns the block's name, as "coal_ore"; "block 999" for an unknown one.
@@ -123,20 +123,20 @@ func (b Block) Name() string {
 	return blocks[b].name
 }
 
-// Plant says whether the block is a thin plant: grass, a flower, reeds. Bodies and light pass through it, and
+// Plant reports whether the block is a thin plant: grass, a flower, reeds. Bodies and light pass through it, and
 // a block put there takes its place.
 func (b Block) Plant() bool { return b.traits().plant }
 
-// Solid says whether the block stops a body. Air, water and plants do not.
+// Solid reports whether the block stops a body. Air, water and plants do not.
 func (b Block) Solid() bool { return !b.traits().passable }
 
-// Opaque says whether the block hides what is behind it and stops light.
+// Opaque reports whether the block hides what is behind it and stops light.
 func (b Block) Opaque() bool { return !b.traits().clear }
 
-// Placeable says whether a player may put the block somewhere. Not Air: an edit to Air breaks (see Breakable).
+// Placeable reports whether a player may put the block somewhere. Not Air: an edit to Air breaks (see Breakable).
 func (b Block) Placeable() bool { return !b.traits().fixed }
 
-// Breakable says whether a player may take the block away. Not Bedrock, and of Air there is nothing to take.
+// Breakable reports whether a player may take the block away. Not Bedrock, and of Air there is nothing to take.
 func (b Block) Breakable() bool { return !b.traits().fixed }
 
 // Original returns the nearest of VoxelPopuli's blocks 0 to 3. To its clients everything but 0 is solid,

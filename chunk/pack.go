@@ -42,7 +42,7 @@ func pack(blocks []Block) section {
 	return s
 }
 
-// alike tells whether all blocks of a section are of one kind.
+// alike reports whether all blocks of a section are of one kind.
 func alike(blocks []Block) bool {
 	lowest := (*[layer]Block)(blocks)
 	for _, b := range lowest {

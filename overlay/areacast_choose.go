@@ -77,7 +77,7 @@ func (m *Areacast) drawContacts(of []*contact, n int) int {
 	return n
 }
 
-// reminding says whether somebody who is in no view is to be told in this round: when it is time to, and whenever there
+// reminding reports whether somebody who is in no view is to be told in this round: when it is time to, and whenever there
 // is nobody else.
 func (m *Areacast) reminding() bool {
 	if m.opt.RemindEvery == 0 {

@@ -89,7 +89,7 @@ func (o *AreacastOptions) MaxBytes() int {
 	return o.Fanout() * (o.Header + paperSize(o.MaxUpdatesPerGossip))
 }
 
-// Validate says what is wrong with the options.
+// Validate returns an error if the options are invalid.
 func (o *AreacastOptions) Validate() error {
 	switch {
 	case !(o.Interaction >= 0 && o.Vision > o.Interaction && o.Vision <= MaxCoordinate):

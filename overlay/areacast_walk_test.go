@@ -78,7 +78,7 @@ func (w *walk) post(m Message) {
 	}
 }
 
-// allFresh says whether everybody knows where everybody in vision range was few rounds ago.
+// allFresh reports whether everybody knows where everybody in vision range was few rounds ago.
 func (w *walk) allFresh(vision float64, rounds uint32) bool {
 	for i := range w.machines {
 		for j := range w.machines {

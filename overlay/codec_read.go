@@ -69,7 +69,7 @@ func (r *reader) fail(format string, args ...any) {
 	r.data = nil
 }
 
-// next gives n bytes, or nil.
+// next returns n bytes, or nil.
 func (r *reader) next(n int) []byte {
 	if len(r.data) < n {
 		r.fail("it ends in the middle")

@@ -7,7 +7,7 @@ type ID uint32
 // FirstServer is the least id of a leader of a region.
 const FirstServer ID = 1 << 31
 
-// Server says whether the id is a leader's.
+// Server reports whether the id is a leader's.
 func (id ID) Server() bool { return id >= FirstServer }
 
 // Update says where an avatar was.
@@ -19,10 +19,10 @@ type Update struct {
 	Body     uint64 // what the game adds, such as height and yaw; machines carry it and do not look at it
 }
 
-// Newer says whether u replaces v, an update of the same origin. Counts of rounds wrap around.
+// Newer reports whether u replaces v, an update of the same origin. Counts of rounds wrap around.
 func (u Update) Newer(v Update) bool { return int32(u.Round-v.Round) > 0 }
 
-// Valid says whether the update's numbers are within limits.
+// Valid reports whether the update's numbers are within limits.
 func (u Update) Valid() bool { return u.At.Valid() && u.Velocity.Valid() }
 
 // Kind says what a payload is. It is the first byte of its encoding.

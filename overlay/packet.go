@@ -116,7 +116,7 @@ func AppendPacket(b []byte, messages []Message) []byte {
 	return b
 }
 
-// longList gives a payload that has a receiver list of long ids; nil for others.
+// longList returns a payload that has a receiver list of long ids; nil for others.
 func longList(p Payload) *Position {
 	if p, is := p.(*Position); is && p.Listed && !p.Short {
 		return p
@@ -269,7 +269,7 @@ func (r *reader) set(names, ids []ID) []ID {
 	return ids
 }
 
-// shortForm tells whether a payload reads differently for readers at different places.
+// shortForm reports whether a payload reads differently for readers at different places.
 func shortForm(payload []byte) bool {
 	return len(payload) > 1 && Kind(payload[0]) != KindGossip && payload[1]&flagCompact != 0
 }

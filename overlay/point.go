@@ -24,7 +24,7 @@ func (p Point) Dist2(q Point) float64 {
 	return dx*dx + dz*dz
 }
 
-// Valid says whether both coordinates are numbers within ±MaxCoordinate.
+// Valid reports whether both coordinates are numbers within ±MaxCoordinate.
 func (p Point) Valid() bool {
 	return math.Abs(p.X) <= MaxCoordinate && math.Abs(p.Z) <= MaxCoordinate
 }

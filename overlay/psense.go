@@ -165,7 +165,7 @@ func (m *PSense) outward(u Update) Update {
 	return u
 }
 
-// compactAt says whether what is said of a place is short for a receiver so far from it.
+// compactAt reports whether what is said of a place is short for a receiver so far from it.
 func (m *PSense) compactAt(dist float64) bool { return m.cfg.Compact && dist <= compactReach }
 
 func (m *PSense) send(out *Output, to ID, p Payload) {

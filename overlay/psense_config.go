@@ -75,7 +75,7 @@ func ImprovedPSense(vision float64, leader ID) PSenseConfig {
 	return c
 }
 
-// Validate says what is wrong with the parameters.
+// Validate returns an error if the parameters are invalid.
 func (c *PSenseConfig) Validate() error {
 	switch {
 	case !(c.Vision > 0) || c.Interaction < 0 || c.Interaction >= c.Vision:

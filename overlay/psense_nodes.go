@@ -77,7 +77,7 @@ func (m *PSense) updateLists() {
 	}
 }
 
-// gone says whether an update is so old that its origin must have left.
+// gone reports whether an update is so old that its origin must have left.
 func (m *PSense) gone(u Update) bool { return int32(m.round-u.Round) > int32(m.cfg.Forget) }
 
 // mostAhead bounds the rounds for which a velocity is believed.

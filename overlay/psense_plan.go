@@ -80,7 +80,7 @@ func (m *PSense) listID(id ID) ID {
 	return id
 }
 
-// due says whether the node gets an own update in this round: each round, or less often where that hardly shows.
+// due reports whether the node gets an own update in this round: each round, or less often where that hardly shows.
 func (m *PSense) due(n *node) bool {
 	if !n.wasSent || !m.slows() {
 		return true
@@ -109,7 +109,7 @@ func (m *PSense) interval(n *node) uint32 {
 	return uint32(every)
 }
 
-// chooseForwarders gives the receiver list to a few of the own update's receivers: sensor nodes first, who see what comes
+// chooseForwarders returns the receiver list to a few of the own update's receivers: sensor nodes first, who see what comes
 // from outside, and near nodes at random.
 func (m *PSense) chooseForwarders() {
 	entries := m.planned.entries

@@ -198,7 +198,7 @@ func (w *stroll) run() {
 	}
 }
 
-// sound says whether a pSense machine keeps its invariants.
+// sound reports whether a pSense machine keeps its invariants.
 func (m *PSense) sound() error {
 	switch {
 	case !slices.IsSortedFunc(m.nodes, func(a, b node) int { return int(int64(a.Origin) - int64(b.Origin)) }):

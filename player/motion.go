@@ -87,7 +87,7 @@ func (m *Motion) grow(now time.Duration) {
 	m.down.grow(seconds)
 }
 
-// inWorld says whether finite feet may be there: |x|, |z| < Limit chunks, -64 ≤ y ≤ Height + 256.
+// inWorld reports whether finite feet may be there: |x|, |z| < Limit chunks, -64 ≤ y ≤ Height + 256.
 func (r Rules) inWorld(x, y, z float64) bool {
 	const edge = grid.Limit * grid.ChunkSize
 	return math.Abs(x) < edge && math.Abs(z) < edge && y >= -depthLimit && y <= float64(r.Height)+heightLimit

@@ -72,7 +72,7 @@ func (r Rules) Validate() error {
 	return nil
 }
 
-// InReach says whether eyes at that place may edit the block: the nearest point of its cube is at most Reach away.
+// InReach reports whether eyes at that place may edit the block: the nearest point of its cube is at most Reach away.
 func (r Rules) InReach(eyeX, eyeY, eyeZ float64, block grid.Pos) bool {
 	dx := gap(eyeX, float64(block.X))
 	dy := gap(eyeY, float64(block.Y))

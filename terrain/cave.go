@@ -94,7 +94,7 @@ func (s *slab) sampleHall(q *cuboid) {
 
 const slack = 1e-6 // interpolation may leave its corners by a rounding
 
-// tunnel tells whether a tunnel may run through the cuboid: not if a noise is too great at all corners, on one side.
+// tunnel reports whether a tunnel may run through the cuboid: not if a noise is too great at all corners, on one side.
 func (s *slab) tunnel(q *cuboid) bool {
 	s.sampleA(q)
 	k := &q.corners
@@ -105,7 +105,7 @@ func (s *slab) tunnel(q *cuboid) bool {
 	return !apart4(k[0].b, k[1].b, k[2].b, k[3].b) || !apart4(k[4].b, k[5].b, k[6].b, k[7].b) || !apart(k[0].b, k[4].b)
 }
 
-// hall tells whether a hall may open in the cuboid: where its noise is high at a corner.
+// hall reports whether a hall may open in the cuboid: where its noise is high at a corner.
 func (s *slab) hall(q *cuboid) bool {
 	s.sampleHall(q)
 	for _, k := range q.corners {
@@ -116,7 +116,7 @@ func (s *slab) hall(q *cuboid) bool {
 	return false
 }
 
-// hollow tells whether a cave takes the block at (x, y, z) out of the ground.
+// hollow reports whether a cave takes the block at (x, y, z) out of the ground.
 //
 // Caves open to the sky only through soil and rock that stands dry. They never touch water: under wet or
 // loose ground a crust stays, and a column beside water is left whole down to below that water.
@@ -129,7 +129,7 @@ func (s *slab) hollow(x, y, z int) bool {
 	return opens(&col.column, y, a, b) || (col.ground-y > hallDepth && hall > hallAbove)
 }
 
-// opens tells whether a tunnel takes the block at height y of a column, whose noises are a and b.
+// opens reports whether a tunnel takes the block at height y of a column, whose noises are a and b.
 func opens(c *column, y int, a, b float64) bool {
 	off := mul(a, a) + mul(b, b)
 	if off >= (tunnelWidth+slack)*(tunnelWidth+slack) {
@@ -268,7 +268,7 @@ func (s *slab) bore(q *cuboid, r *hewn) {
 	}
 }
 
-// apart tells whether a noise that is p at one end and q at the other is too great for a tunnel all along.
+// apart reports whether a noise that is p at one end and q at the other is too great for a tunnel all along.
 func apart(p, q float64) bool {
 	const wide = tunnelWidth + slack
 	return (p >= wide && q >= wide) || (p <= -wide && q <= -wide)
@@ -280,7 +280,7 @@ func apart4(p, q, r, s float64) bool {
 	return (p >= wide && q >= wide && r >= wide && s >= wide) || (p <= -wide && q <= -wide && r <= -wide && s <= -wide)
 }
 
-// narrow gives for which t, 0..1, a noise that is near at t=0 and far at t=1, which are not apart, may be small enough for a tunnel.
+// narrow returns for which t, 0..1, a noise that is near at t=0 and far at t=1, which are not apart, may be small enough for a tunnel.
 func narrow(near, far float64) (low, high float64) {
 	const wide = tunnelWidth + slack
 	if near > far {

@@ -1,6 +1,6 @@
 package terrain
 
-// relief gives the columns of a world, out of lattices of what makes them.
+// relief returns the columns of a world, out of lattices of what makes them.
 type relief struct {
 	g        *Generator
 	climates lattice[climate]

@@ -55,7 +55,7 @@ func (s *slab) features() {
 	}
 }
 
-// near tells whether a feature with its origin at (x, z) may reach into the slab.
+// near reports whether a feature with its origin at (x, z) may reach into the slab.
 func (s *slab) near(x, z int) bool {
 	return x >= s.minX-reach && x < s.minX+s.w+reach && z >= s.minZ-reach && z < s.minZ+s.d+reach
 }

@@ -29,7 +29,7 @@ func (l *lattice[T]) cover(minX, minZ, w, d int) {
 	l.corners, l.known = room(l.corners, l.w*l.d), room(l.known, l.w*l.d)
 }
 
-// corner gives the sample at corner (cx, cz), counted in edges; in spare, if it is not kept.
+// corner returns the sample at corner (cx, cz), counted in edges; in spare, if it is not kept.
 func (l *lattice[T]) corner(cx, cz int, spare *T) *T {
 	i, j := cx-l.minX, cz-l.minZ
 	if i < 0 || j < 0 || i >= l.w || j >= l.d {

@@ -119,7 +119,7 @@ func (g *Generator) climate(x, z int) climate {
 	return k
 }
 
-// hills gives the elevation of the ground without bumps and rivers at (x, z), whose climate is k. It samples
+// hills returns the elevation of the ground without bumps and rivers at (x, z), whose climate is k. It samples
 // 4 to 11 times.
 func (g *Generator) hills(k *climate, x int) float64 {
 	f := &g.fields
@@ -168,7 +168,7 @@ func (g *Generator) column(k *climate, hills float64, b *bumps) column {
 	}
 }
 
-// mainland gives the elevation of the bare continent: deep sea, shelf, shore, plain, highland.
+// mainland returns the elevation of the bare continent: deep sea, shelf, shore, plain, highland.
 func mainland(continent float64) float64 {
 	switch {
 	case continent < -0.12:

@@ -16,7 +16,7 @@ type skin struct {
 	icy       bool // water freezes here
 }
 
-// loose tells whether the skin would fall if the ground below it were taken away.
+// loose reports whether the skin would fall if the ground below it were taken away.
 func (k skin) loose() bool { return k.fill == chunk.Sand || k.fill == chunk.Gravel }
 
 // dress chooses the skin of the column c at (x, z). The edges between materials are frayed by the patch field and by
@@ -73,7 +73,7 @@ func (s *slab) dressLand(c *column, k *skin, fall int, fray float64) {
 	}
 }
 
-// onShore tells whether a dry column is beach: low, near the water's level, and not on every coast.
+// onShore reports whether a dry column is beach: low, near the water's level, and not on every coast.
 func onShore(c *column, depth int, fray float64) bool {
 	high := float64(-depth) // blocks over the highest water
 	width := 1.3 + mul(1.1, c.grove) + mul(0.8, fray) - mul(1.6, c.bank)
@@ -103,7 +103,7 @@ func (s *slab) fall(c *cached, x, z int) int {
 	return max(c.ground-low, high-c.ground, 0)
 }
 
-// around gives the lowest and the highest ground of the four neighbours of column c, which stands at (x, z).
+// around returns the lowest and the highest ground of the four neighbours of column c, which stands at (x, z).
 func (s *slab) around(c *cached, x, z int) (low, high int) {
 	if !c.hasAround {
 		var west, east, north, south int

@@ -176,7 +176,7 @@ func (s *slab) ground(x, z int) int {
 
 func (s *slab) index(x, y, z int) int { return (y*s.d+z-s.minZ)*s.w + x - s.minX }
 
-// holds tells whether a block lies in the slab.
+// holds reports whether a block lies in the slab.
 func (s *slab) holds(x, y, z int) bool {
 	return x >= s.minX && x < s.minX+s.w && z >= s.minZ && z < s.minZ+s.d && y >= 0 && y < s.g.height
 }

@@ -85,7 +85,7 @@ func (v *view) pleasant(x, z int) float64 {
 	return score
 }
 
-// open tells whether a newcomer at (x, z) would stand on whole grass, with no wood or leaves close by.
+// open reports whether a newcomer at (x, z) would stand on whole grass, with no wood or leaves close by.
 func (g *Generator) open(x, z int) bool {
 	const edge = 2*clearing + 1
 	s := g.slab(x-clearing, z-clearing, edge, edge)

@@ -306,7 +306,7 @@ func (m *meeting) run(until time.Duration) {
 	}
 }
 
-// follows tells whether a deed truly follows another.
+// follows reports whether a deed truly follows another.
 func (m *meeting) follows(later, earlier int) bool {
 	a, b := m.deeds[earlier], m.deeds[later]
 	return Compare(Stamp{a.stamp.Author, a.whole}, Stamp{b.stamp.Author, b.whole}) == Before

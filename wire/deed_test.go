@@ -37,7 +37,7 @@ func TestDeedsAreChecked(t *testing.T) {
 	}
 }
 
-// Whoever does not know a deed shows its words.
+// A node that does not know a kind of deed shows its text.
 func TestDeedsAreTold(t *testing.T) {
 	bob := player.GuestID("bob").String()
 	for _, c := range []struct {
@@ -63,7 +63,7 @@ func TestDeedsAreTold(t *testing.T) {
 	}
 }
 
-// A record says how much a player had done only where that is above the time: older nodes take no other field.
+// A record has Done only if it exceeds the time of saving: older nodes refuse the additional field.
 func TestRecordsCount(t *testing.T) {
 	r := aRecord()
 	before, err := EncodePlayerRecord(r)

@@ -14,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// TestProtocolDoc decodes the examples of docs/protocol.md, and looks for every code in it.
+// TestProtocolDoc decodes the examples of docs/protocol.md and looks for every code in it.
 func TestProtocolDoc(t *testing.T) {
 	text, err := os.ReadFile("../docs/protocol.md")
 	if err != nil {
@@ -96,7 +96,7 @@ func TestProtocolDoc(t *testing.T) {
 	}
 }
 
-// The examples in bytes are what they are said to be.
+// The examples in bytes match their descriptions.
 func TestProtocolDocBytes(t *testing.T) {
 	text, err := os.ReadFile("../docs/protocol.md")
 	if err != nil {
@@ -159,7 +159,7 @@ func TestProtocolDocBytes(t *testing.T) {
 	}
 }
 
-// leadingHex is the bytes in hex with which an indented line begins.
+// leadingHex returns the hex bytes at the start of an indented line.
 func leadingHex(line string) []byte {
 	rest, indented := strings.CutPrefix(line, "    ")
 	if !indented {

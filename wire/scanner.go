@@ -9,9 +9,9 @@ import (
 // maxDepth bounds the nesting of JSON that a client may send; no message nests deeper than two.
 const maxDepth = 8
 
-// scanner walks over JSON text (RFC 8259) and checks its syntax. Each method moves past what it names
-// and reports whether it was there. encoding/json is not used towards strangers: it takes duplicate keys,
-// keys in another case and broken UTF-8.
+// scanner walks over JSON text (RFC 8259) and checks its syntax. Each method moves past the element that it names and
+// reports whether it was there. encoding/json is not used for untrusted input: it accepts duplicate keys, keys in
+// another case and broken UTF-8.
 type scanner struct {
 	data []byte
 	at   int
@@ -185,9 +185,8 @@ func hex4(b []byte) (rune, bool) {
 	return r, true
 }
 
-// unquote returns the text of a scanned string, quotes included in quoted.
-// It fails on half a surrogate pair, which no UTF-8 can hold.
-// Without escapes the result shares memory with quoted.
+// unquote returns the text of a scanned string; quoted includes the quotes. It fails on an unpaired surrogate, which
+// UTF-8 cannot represent. Without escapes the result shares memory with quoted.
 func unquote(quoted []byte) ([]byte, bool) {
 	body := quoted[1 : len(quoted)-1]
 	plain := !slices.Contains(body, '\\')

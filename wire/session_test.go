@@ -37,7 +37,7 @@ const (
 
 const aPlayer = "6b86b273ff34fce19d6b804eff5a3f57"
 
-// clientMessages are one of each, with the bytes that clients are promised.
+// clientMessages has one message of each type, with the bytes that docs/protocol.md promises.
 var clientMessages = []struct {
 	bytes string
 	m     FromClient
@@ -278,7 +278,7 @@ func TestPackChunk(t *testing.T) {
 			t.Fatalf("came back as %x, %v", got, err)
 		}
 	})
-	// A bomb is refused at its limit.
+	// A decompression bomb is refused at its limit.
 	packed, err := PackChunk(make([]byte, MaxChunkBytes+1))
 	if err != nil {
 		t.Fatal(err)

@@ -109,7 +109,7 @@ func FuzzCatalogApply(f *testing.F) {
 	})
 }
 
-// A founded region's members can change, to those of later epochs only, and only its own.
+// A founded region's members can only change to those of a later epoch, and only for its own cell.
 func TestCatalogMovesRegions(t *testing.T) {
 	c := NewCatalog()
 	region, _, err := c.Apply(2, foundEntry(t, grid.ChunkPos{}, memberNamed("A")))
@@ -125,7 +125,7 @@ func TestCatalogMovesRegions(t *testing.T) {
 	elsewhere.Cell = grid.CellAt(grid.ChunkPos{X: 900}, grid.FoundingLabel)
 	for i, step := range []struct {
 		moved wire.Region
-		want  string // who leads then
+		want  string // the leader afterwards
 		fails bool
 	}{
 		{move(region.ID, 3, "B"), "B", false},

@@ -10,46 +10,47 @@ import (
 )
 
 const (
-	// maxCrowd bounds the bodies in a region: what one message between nodes may list.
+	// maxCrowd bounds the bodies in a region to the length of a list in one message between nodes.
 	maxCrowd = wire.MaxBodies
-	// maxSays bounds the chat lines of a region between two Takes, so that news fit into a frame.
+	// maxSays bounds a region's chat lines between two Takes, so that its news fits into a frame.
 	maxSays = 1024
 )
 
-// Crowd is who walks about in a region, and what became of each chunk since the last Take. It is live
-// state: never logged, rebuilt by the gateways when a region moves.
+// Crowd holds the avatars in a region, and the changes of each chunk since the last Take. It is live state: never
+// logged, and rebuilt by the gateways when a region moves.
 type Crowd struct {
 	cell   grid.Cell
 	bodies map[player.ID]*presence
-	inside map[grid.ChunkPos][]*presence // who is in which chunk, in the order of their ids; no empty lists
+	inside map[grid.ChunkPos][]*presence // the avatars of each chunk, by ascending id; no empty lists
 	news   map[grid.ChunkPos]*happenings // since the last Take
 	says   int                           // chat lines in news
 	tick   uint64
 }
 
-// presence is a body, the chunk it stands in, and the gateway (by the number of its link) that speaks
-// for it. When a player comes in by a second gateway the newer one speaks.
+// presence is a body, its chunk, and the gateway link that owns it. If a player arrives through a second gateway, the
+// newer link owns the body.
 type presence struct {
 	body  wire.Body
 	chunk grid.ChunkPos
 	link  uint64
-	told  uint64 // the tick in which its pose came, from which it goes on along its way
-	moved bool   // within the chunk, since the last Take; the chunk's news count it
+	told  uint64 // the tick of the pose, from which the way continues
+	moved bool   // within the chunk since the last Take; counted in the chunk's news
 }
 
-// happenings is what became of one chunk since the last Take. Poses are not in it: the newest one counts.
+// happenings collects the changes of one chunk since the last Take. It has no poses: only the newest one matters.
 type happenings struct {
-	marks  map[player.ID]mark // whoever came or went
-	moved  int                // how many moved within the chunk; some of them may have left it since
+	marks  map[player.ID]mark // players who entered or left
+	moved  int                // how many moved within the chunk; some of them may have left since
 	blocks []wire.BlockAt
 	says   []wire.Utterance
 	base   []byte // the chunk was pinned
 }
 
-// mark says of a player who came into a chunk, or left it, that he was there at the last Take: viewers know him.
+// mark records, for a player who entered or left a chunk, whether they were in it at the last Take, so that subscribers
+// have them.
 type mark bool
 
-// NewCrowd gives the empty crowd of a cell.
+// NewCrowd returns the empty crowd of a cell.
 func NewCrowd(cell grid.Cell) *Crowd {
 	return &Crowd{
 		cell:   cell,
@@ -59,14 +60,14 @@ func NewCrowd(cell grid.Cell) *Crowd {
 	}
 }
 
-// Tick begins a tick, of which there are 20 a second while somebody is here.
+// Tick starts a tick. There are 20 per second while the region has avatars.
 func (c *Crowd) Tick() { c.tick++ }
 
-// Len is the number of avatars in the region.
+// Len returns the number of avatars in the region.
 func (c *Crowd) Len() int { return len(c.bodies) }
 
-// Enter brings a body in, by the link of its gateway. Poses outside of the region are ignored, and so is
-// whoever comes when the region is full.
+// Enter adds a body, owned by the link of its gateway. It ignores poses outside of the region, and bodies beyond the
+// region's limit.
 func (c *Crowd) Enter(link uint64, body wire.Body) {
 	at := ChunkOf(body.Pose)
 	if !c.cell.Contains(at) {
@@ -87,8 +88,8 @@ func (c *Crowd) Enter(link uint64, body wire.Body) {
 	c.putIn(p)
 }
 
-// Move takes a body to a new pose. Only the link that speaks for it may move it; a pose outside of the
-// region is ignored: its gateway will take the body out.
+// Move sets the pose of a body. Only the link that owns the body may move it. A pose outside of the region is ignored:
+// the gateway will remove the body.
 func (c *Crowd) Move(link uint64, move wire.BodyMove) {
 	p := c.bodies[move.Player]
 	at := ChunkOf(move.Pose)
@@ -97,7 +98,7 @@ func (c *Crowd) Move(link uint64, move wire.BodyMove) {
 	}
 	p.body.Pose, p.body.Way, p.told = move.Pose, move.Way, c.tick
 	if at == p.chunk {
-		if !p.moved { // most of what a region is told is this
+		if !p.moved { // this is the bulk of a region's input
 			p.moved = true
 			c.newsOf(at).moved++
 		}
@@ -108,7 +109,7 @@ func (c *Crowd) Move(link uint64, move wire.BodyMove) {
 	c.putIn(p)
 }
 
-// Leave takes a body out, if the link speaks for it.
+// Leave removes a body if the link owns it.
 func (c *Crowd) Leave(link uint64, id player.ID) {
 	if p := c.bodies[id]; p != nil && p.link == link {
 		c.takeOut(p)
@@ -116,7 +117,7 @@ func (c *Crowd) Leave(link uint64, id player.ID) {
 	}
 }
 
-// LeaveAll takes out all bodies that the link speaks for: its gateway is gone.
+// LeaveAll removes all bodies that the link owns: its gateway has disconnected.
 func (c *Crowd) LeaveAll(link uint64) {
 	for id, p := range c.bodies {
 		if p.link == link {
@@ -125,8 +126,7 @@ func (c *Crowd) LeaveAll(link uint64) {
 	}
 }
 
-// Say puts a chat line into the news of the chunk it is said in, and its number into the speaker's body. Lines beyond
-// maxSays are dropped.
+// Say adds a chat line to the news of its chunk, and its number to the author's body. Lines beyond maxSays are dropped.
 func (c *Crowd) Say(u wire.Utterance) {
 	if c.cell.Contains(u.Chunk) && c.says < maxSays {
 		c.says++
@@ -140,16 +140,16 @@ func (c *Crowd) Say(u wire.Utterance) {
 	}
 }
 
-// Changed puts a block change into the news.
+// Changed adds a block change to the news.
 func (c *Crowd) Changed(change Change) {
 	h := c.newsOf(change.Chunk)
 	h.blocks = append(h.blocks, change.BlockAt)
 }
 
-// Pinned puts the base of a chunk that was edited for the first time into the news.
+// Pinned adds the base of a newly edited chunk to the news.
 func (c *Crowd) Pinned(p Pin) { c.newsOf(p.Chunk).base = p.Base[:] }
 
-// Inside gives the bodies that are in the chunk, where they have got by now, in the order of their ids.
+// Inside returns the bodies in the chunk at their extrapolated poses, by ascending id.
 func (c *Crowd) Inside(at grid.ChunkPos) []wire.Body {
 	var bodies []wire.Body
 	for _, p := range c.inside[at] {
@@ -163,26 +163,26 @@ func (c *Crowd) Inside(at grid.ChunkPos) []wire.Body {
 	return bodies
 }
 
-// Take gives the news of all chunks since the last Take, and forgets them. Whoever knew the chunk's
-// bodies at the last Take knows them again after applying Leave, Enter and Moves. One player is in at
-// most one of a chunk's three lists; each list is in the order of the ids.
+// Take returns and clears the news of all chunks since the last Take. A mirror of the chunk's bodies as of the last
+// Take is current after applying Leave, Enter and Moves. A player is in at most one of a chunk's three lists; each list
+// is in ascending order of ids.
 func (c *Crowd) Take() map[grid.ChunkPos]*wire.ChunkNews {
 	if len(c.news) == 0 {
 		return nil
 	}
 	news := make(map[grid.ChunkPos]*wire.ChunkNews, len(c.news))
 	for at, h := range c.news {
-		n := &wire.ChunkNews{Chunk: at, Blocks: h.blocks, Says: h.says, Base: h.base, Moves: c.takeMoves(at, h)}
+		n := &wire.ChunkNews{Chunk: at, Blocks: h.blocks, Says: h.says, Base: h.base, Moves: c.movesIn(at, h)}
 		for id, m := range h.marks {
 			switch _, here := c.search(at, id); {
-			case here: // a mark of who is here says that he came: nobody leaves a chunk and is in it but by coming in
+			case here: // the mark of a player inside means that they entered: to leave and be inside they must have entered again
 				n.Enter = append(n.Enter, c.bodies[id].body)
 			case bool(m):
 				n.Leave = append(n.Leave, id)
 			}
 		}
 		if len(n.Enter)+len(n.Moves)+len(n.Leave)+len(n.Blocks)+len(n.Says)+len(n.Base) == 0 {
-			continue // somebody came and went, unseen
+			continue // entered and left between two Takes
 		}
 		slices.SortFunc(n.Enter, func(a, b wire.Body) int { return compareIDs(a.Player, b.Player) })
 		slices.SortFunc(n.Leave, compareIDs)
@@ -193,8 +193,8 @@ func (c *Crowd) Take() map[grid.ChunkPos]*wire.ChunkNews {
 	return news
 }
 
-// takeMoves gives the poses of those who moved within the chunk and have not come in since the last Take.
-func (c *Crowd) takeMoves(at grid.ChunkPos, h *happenings) []wire.BodyMove {
+// movesIn returns the poses of those who moved within the chunk and have not entered since the last Take.
+func (c *Crowd) movesIn(at grid.ChunkPos, h *happenings) []wire.BodyMove {
 	if h.moved == 0 {
 		return nil
 	}
@@ -211,7 +211,7 @@ func (c *Crowd) takeMoves(at grid.ChunkPos, h *happenings) []wire.BodyMove {
 	return moves
 }
 
-// search gives the player's place among those in the chunk.
+// search returns the index of the player among those in the chunk.
 func (c *Crowd) search(at grid.ChunkPos, id player.ID) (int, bool) {
 	return slices.BinarySearchFunc(c.inside[at], id, func(p *presence, id player.ID) int { return compareIDs(p.body.Player, id) })
 }
@@ -233,8 +233,8 @@ func (c *Crowd) takeOut(p *presence) {
 	c.mark(p.chunk, p.body.Player, true)
 }
 
-// mark notes that the player has come into the chunk, or left it. Before counts only if it is the first such thing
-// since the last Take.
+// mark records that the player has entered or left the chunk. before is kept only on the first such event since the
+// last Take.
 func (c *Crowd) mark(at grid.ChunkPos, id player.ID, before mark) {
 	h := c.newsOf(at)
 	if _, marked := h.marks[id]; marked {
@@ -255,7 +255,7 @@ func (c *Crowd) newsOf(at grid.ChunkPos) *happenings {
 	return h
 }
 
-// ChunkOf is the chunk that a pose stands in. The pose must be within the world's bounds.
+// ChunkOf returns the chunk that contains a pose. The pose must be within the world's bounds.
 func ChunkOf(p wire.Pose) grid.ChunkPos {
 	return grid.ChunkPos{
 		X: int32(math.Floor(p.X / grid.ChunkSize)),

@@ -15,7 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// poseIn gives a pose in the chunk; step tells poses apart.
+// poseIn returns a pose in the chunk, different for each step.
 func poseIn(at grid.ChunkPos, step int) wire.Pose {
 	return wire.Pose{X: float64(at.X)*32 + .5, Y: float64(step), Z: float64(at.Z)*32 + 31.5}
 }
@@ -24,7 +24,7 @@ func bodyIn(id byte, at grid.ChunkPos, step int) wire.Body {
 	return wire.Body{Player: player.ID{id}, Name: fmt.Sprint("p", id), Pose: poseIn(at, step)}
 }
 
-// looker is a gateway's notion of the bodies in each chunk.
+// looker is a gateway's mirror of the bodies in each chunk.
 type looker map[grid.ChunkPos]map[player.ID]wire.Body
 
 func (l looker) apply(n *wire.ChunkNews) {
@@ -45,7 +45,7 @@ func (l looker) apply(n *wire.ChunkNews) {
 	}
 }
 
-// Whoever began with a chunk's bodies and applies its news has its bodies, after each tick.
+// A mirror that starts with a chunk's bodies and applies its news has the chunk's bodies after each tick.
 func TestNewsTellWhoIsInside(t *testing.T) {
 	area := testCell.Area()
 	chunks := []grid.ChunkPos{
@@ -56,7 +56,7 @@ func TestNewsTellWhoIsInside(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		c := NewCrowd(testCell)
-		speaks := make(map[player.ID]uint64) // who is inside, and the link that speaks for him
+		speaks := make(map[player.ID]uint64) // the players inside, and the link that owns each
 		all := looker{}
 		for _, at := range chunks {
 			all[at] = make(map[player.ID]wire.Body)
@@ -85,7 +85,7 @@ func TestNewsTellWhoIsInside(t *testing.T) {
 					maps.DeleteFunc(speaks, func(_ player.ID, by uint64) bool { return by == link })
 				}
 			}
-			// A viewer who begins now sees the whole chunk and none of this tick's news.
+			// A mirror that starts now has the whole chunk and none of this tick's news.
 			before := make(looker)
 			for _, at := range chunks {
 				before[at] = make(map[player.ID]wire.Body)
@@ -184,7 +184,7 @@ func TestOneTickOfNews(t *testing.T) {
 	}
 }
 
-// What one message between nodes may list is not exceeded, whoever crowds in.
+// The lists stay within the limits of a message between nodes, however many players enter.
 func TestCrowdIsBounded(t *testing.T) {
 	c := NewCrowd(testCell)
 	at := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
@@ -216,7 +216,7 @@ func TestChunkOf(t *testing.T) {
 	}
 }
 
-// A crowded chunk where everybody moves three times a tick.
+// A crowded chunk where everybody moves three times per tick.
 func BenchmarkCrowdTick(b *testing.B) {
 	c := NewCrowd(testCell)
 	at := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
@@ -233,7 +233,7 @@ func BenchmarkCrowdTick(b *testing.B) {
 	}
 }
 
-// Whoever comes to look sees a body where it has got by now, until its way ends.
+// A new subscriber gets a body at its extrapolated pose, until its way ends.
 func TestInsideGoesOn(t *testing.T) {
 	area := testCell.Area()
 	at := grid.ChunkPos{X: area.MinX, Z: area.MinZ}

@@ -15,24 +15,24 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// LandTable is the table that holds the regions' land. A key begins with the region id, eight bytes
-// big-endian; docs/disk-format.md tells the rest.
+// LandTable is the table that holds the regions' land. A key starts with the region id, eight bytes big-endian;
+// docs/disk-format.md describes the rest.
 const LandTable = "land"
 
-// rememberedPlayers bounds whose edit sequences a region remembers; the one that edited longest ago
-// is forgotten first.
+// rememberedPlayers bounds the players whose edit sequences a region keeps; the player whose last edit is oldest is
+// dropped first.
 const rememberedPlayers = 1024
 
-// Land is the replicated state of one region: the edits over its terrain, the pinned base of every
-// edited chunk, and each player's recent edit sequences. It does not know the terrain itself: that is
-// a pure function of the genesis, computed where it is needed (docs/adr/0003).
+// Land is the replicated state of one region: the edits over its terrain, the pinned base of every edited chunk, and
+// each player's recent edit sequences. It does not hold the terrain itself, which is a pure function of the genesis and
+// computed where it is needed (docs/adr/0003).
 type Land struct {
 	id      uint64
 	cell    grid.Cell
 	height  int32 // blocks
 	grounds map[grid.ChunkPos]*ground
 	recents map[player.ID]*recent // at most rememberedPlayers
-	survey  *Survey               // under way; nil if there is none
+	survey  *Survey               // current; nil if there is none
 	unsaved unsaved
 }
 
@@ -40,23 +40,22 @@ type Land struct {
 type unsaved struct {
 	pins    map[grid.ChunkPos]struct{}
 	edits   map[place]struct{}
-	players map[player.ID]struct{} // remembered, or forgotten
+	players map[player.ID]struct{} // with new or dropped sequences
 }
 
-// place is a block of the region.
+// place is the position of a block in the region.
 type place struct {
 	chunk grid.ChunkPos
 	at    chunk.Index
 }
 
-// ground is one pinned chunk. Invariant: a chunk has edits only if it is pinned, so there is no ground
-// without a base.
+// ground is one pinned chunk. Invariant: a chunk has edits only if it is pinned, so every ground has a base.
 type ground struct {
 	base  [32]byte
 	edits chunk.Edits
 }
 
-// NewLand gives the empty state of a region in a world that is height blocks high.
+// NewLand returns the empty state of a region in a world that is height blocks high.
 func NewLand(id uint64, cell grid.Cell, height int32) *Land {
 	return &Land{
 		id:      id,
@@ -68,12 +67,12 @@ func NewLand(id uint64, cell grid.Cell, height int32) *Land {
 	}
 }
 
-// Outcome is what applying a batch did.
+// Outcome is the result of applying a batch.
 type Outcome struct {
 	Results []wire.EditResult // one for each edit of the batch, in order
 	Changes []Change          // what changed, in order
 	Pins    []Pin             // those that took effect, in order
-	Mark    *Mark             // the entry was a mark, and nothing else
+	Mark    *Mark             // set if the entry was a mark; the other fields are empty then
 }
 
 // Change is one block that an edit changed.
@@ -82,9 +81,8 @@ type Change struct {
 	wire.BlockAt
 }
 
-// Apply takes the committed entry at the log index into the state. Every replica gets the same outcome
-// from the same log. An error means that the entry cannot be understood and nothing changed. What is to be
-// stored gathers until Writes.
+// Apply applies the committed entry at the log index. Every replica gets the same outcome from the same log. An error
+// means that the entry cannot be decoded and that nothing changed. Rows to be stored accumulate until Writes.
 func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 	if IsMark(entry) {
 		mark, err := DecodeMark(entry)
@@ -104,7 +102,7 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 	for _, p := range batch.Pins {
 		l.pin(index, p, &out)
 	}
-	var touched map[player.ID]*recent // by this entry; only a survey wants to know
+	var touched map[player.ID]*recent // by this entry; only used by a survey
 	if l.survey != nil {
 		touched = make(map[player.ID]*recent)
 	}
@@ -120,8 +118,8 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 	return out, nil
 }
 
-// Writes gives what has to be stored, with the index of the last applied entry, of all entries applied since the
-// last call: a row that several of them changed is in it once. The order is by kind, place and player.
+// Writes returns the rows to be stored for all entries applied since the last call, together with the index of the last
+// one. A row that several entries changed appears once. The order is by kind, position and player.
 func (l *Land) Writes() []kv.Write {
 	u := &l.unsaved
 	writes := make([]kv.Write, 0, len(u.pins)+len(u.edits)+len(u.players))
@@ -149,7 +147,7 @@ func (l *Land) Writes() []kv.Write {
 	return writes
 }
 
-// pin keeps the first base that the log names for a chunk; later ones are ignored.
+// pin sets the base of a chunk to the first one in the log; later ones are ignored.
 func (l *Land) pin(index uint64, p Pin, out *Outcome) {
 	if !l.cell.Contains(p.Chunk) || l.Pinned(p.Chunk) {
 		return
@@ -162,9 +160,9 @@ func (l *Land) pin(index uint64, p Pin, out *Outcome) {
 
 func (l *Land) pinTo(pos grid.ChunkPos, base [32]byte) { l.grounds[pos] = &ground{base: base} }
 
-// edit applies one edit, and tells the block that now stands there or why it was refused. Whether the
-// block's id is known is for the leader to ask before it proposes: here a replica of an older version
-// would refuse what a newer one applies.
+// edit applies one edit, and returns the current block of its position or the reason for refusing it. It does not check
+// that the block's id is known; the leader does before it proposes. Otherwise a replica of an older version would
+// refuse an edit that a newer one applies.
 func (l *Land) edit(index uint64, e wire.Intent, touched map[player.ID]*recent, out *Outcome) (chunk.Block, string) {
 	pos := e.Pos.Chunk()
 	if !l.cell.Contains(pos) || e.Pos.Y < 0 || e.Pos.Y >= l.height {
@@ -201,8 +199,8 @@ func (l *Land) edit(index uint64, e wire.Intent, touched map[player.ID]*recent, 
 	return e.Block, ""
 }
 
-// Confirms tells whether the edit was applied, as far as the player's sequences are remembered, and the block that stands
-// in its place now.
+// Confirms reports whether the edit was applied, as far as the player's sequences are still recorded, and returns the
+// current block of its position.
 func (l *Land) Confirms(e wire.Intent) (chunk.Block, bool) {
 	r, g := l.recents[e.Player], l.grounds[e.Pos.Chunk()]
 	if r == nil || g == nil || r.judge(use{seq: e.Seq, edit: fingerprint(e)}) != repeated {
@@ -212,7 +210,7 @@ func (l *Land) Confirms(e wire.Intent) (chunk.Block, bool) {
 	return block, true
 }
 
-// fingerprint tells the edits of one sequence number apart.
+// fingerprint returns a value that distinguishes edits with the same sequence number.
 func fingerprint(e wire.Intent) uint32 {
 	var b [14]byte
 	binary.BigEndian.PutUint32(b[0:], uint32(e.Pos.X))
@@ -222,7 +220,7 @@ func fingerprint(e wire.Intent) uint32 {
 	return crc32.ChecksumIEEE(b[:])
 }
 
-// forget forgets whoever is too many.
+// forget drops the sequences of players beyond the limit.
 func (l *Land) forget(index uint64) {
 	excess := len(l.recents) - rememberedPlayers
 	if excess <= 0 {
@@ -240,7 +238,7 @@ func (l *Land) forget(index uint64) {
 
 func compareIDs(a, b player.ID) int { return slices.Compare(a[:], b[:]) }
 
-// Chunk gives a chunk's pinned base hash (nil while it was never edited) and its edits in index order.
+// Chunk returns a chunk's pinned base hash (nil if it was never edited) and its edits in index order.
 func (l *Land) Chunk(pos grid.ChunkPos) (base []byte, edits []wire.BlockAt) {
 	g := l.grounds[pos]
 	if g == nil {
@@ -253,12 +251,12 @@ func (l *Land) Chunk(pos grid.ChunkPos) (base []byte, edits []wire.BlockAt) {
 	return slices.Clone(g.base[:]), edits
 }
 
-// Pinned tells whether the chunk's base is fixed.
+// Pinned reports whether the chunk has a pinned base.
 func (l *Land) Pinned(pos grid.ChunkPos) bool {
 	return l.grounds[pos] != nil
 }
 
-// Pins lists the bases of all chunks that have one, in no order.
+// Pins lists the pinned bases, in no particular order.
 func (l *Land) Pins() []Pin {
 	pins := make([]Pin, 0, len(l.grounds))
 	for pos, g := range l.grounds {
@@ -267,7 +265,7 @@ func (l *Land) Pins() []Pin {
 	return pins
 }
 
-// Edits is the number of edited blocks in the region.
+// Edits returns the number of edited blocks in the region.
 func (l *Land) Edits() int {
 	n := 0
 	for _, g := range l.grounds {

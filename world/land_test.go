@@ -22,7 +22,7 @@ var testCell = grid.CellAt(grid.ChunkPos{X: -3, Z: 3}, grid.FoundingLabel)
 
 func newTestLand() *Land { return NewLand(7, testCell, testHeight) }
 
-// rows is a table that Land's writes go to.
+// rows is a table that receives Land's writes.
 type rows map[string][]byte
 
 func (r rows) store(writes []kv.Write) {
@@ -45,7 +45,7 @@ func (r rows) load(t interface{ Fatal(...any) }) *Land {
 	return l
 }
 
-// twin is Land made simple: blocks in a map, and every sequence ever used with its edit.
+// twin is a simple model of Land: blocks in a map, and every sequence ever used with its edit.
 type twin struct {
 	cell   grid.Cell
 	pins   map[grid.ChunkPos][32]byte
@@ -132,7 +132,7 @@ func drawBatch(t *rapid.T) Batch {
 	return b
 }
 
-// Land does what its twin does, gives the same outcome twice, and comes back from its rows at any time.
+// Land agrees with its twin, has the same outcome on two replicas, and can be restored from its rows at any time.
 func TestLandIsLikeItsTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		land, replica, simple, stored := newTestLand(), newTestLand(), newTwin(), rows{}
@@ -155,7 +155,7 @@ func TestLandIsLikeItsTwin(t *testing.T) {
 					t.Fatalf("edit %+v: %+v, and %+v is right", e, out.Results[i], want)
 				}
 			}
-			if rapid.Bool().Draw(t, "stored later") { // with what the next batch changes
+			if rapid.Bool().Draw(t, "stored later") { // together with the changes of the next batch
 				continue
 			}
 			stored.store(land.Writes())
@@ -174,14 +174,14 @@ func TestLandIsLikeItsTwin(t *testing.T) {
 			}
 		}
 		stored.store(land.Writes())
-		replica.Writes() // so that both have nothing left to store
+		replica.Writes() // so that neither has anything left to store
 		if again := stored.load(t); !reflect.DeepEqual(again, replica) {
 			t.Fatalf("from its rows the land is %+v, and it was %+v", again, replica)
 		}
 	})
 }
 
-// What an edit changed is in Changes, once for each that was applied and never for a repetition.
+// Changes lists each block that an edit changed, once for each applied edit and never for a repetition.
 func TestLandTellsChanges(t *testing.T) {
 	l := newTestLand()
 	at := grid.Pos{X: testCell.Area().MinX * 32, Y: 3, Z: testCell.Area().MinZ * 32}
@@ -206,7 +206,7 @@ func TestLandTellsChanges(t *testing.T) {
 	}
 }
 
-// Whoever edited longest ago is forgotten first, on disk too.
+// The player whose last edit is oldest is dropped first, on disk too.
 func TestLandForgetsPlayers(t *testing.T) {
 	l, stored := newTestLand(), rows{}
 	at := grid.Pos{X: testCell.Area().MinX * 32, Z: testCell.Area().MinZ * 32}
@@ -262,8 +262,7 @@ func TestLandLoadRefuses(t *testing.T) {
 	}
 }
 
-// Whatever bytes come out of the log: no panic, the same outcome on every replica, and the same state
-// from the rows.
+// Whatever the log holds: no panic, the same outcome on every replica, and the same state from the rows.
 func FuzzLandApply(f *testing.F) {
 	at := grid.Pos{X: testCell.Area().MinX * 32, Y: 3, Z: testCell.Area().MinZ * 32}
 	e := wire.Intent{Player: player.ID{1}, Seq: 5, Pos: at, Block: chunk.Stone}

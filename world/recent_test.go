@@ -15,9 +15,9 @@ func TestRecentJudges(t *testing.T) {
 		want freshness
 	}{
 		{use{10, 7}, repeated},
-		{use{10, 8}, stale}, // another edit under a used number
+		{use{10, 8}, stale}, // another edit with a used number
 		{use{11, 7}, fresh}, // a gap within the window
-		{use{9, 7}, stale},  // below a full window: too old to tell
+		{use{9, 7}, stale},  // below a full window: too old to check
 		{use{10 + 2*recentWindow, 7}, fresh},
 	} {
 		if got := r.judge(c.use); got != c.want {

@@ -67,7 +67,7 @@ type Log interface {
 // MaxPlayers bounds a run, whose memory grows with their square: 4 bytes for each pair.
 const MaxPlayers = 10_000
 
-// Validate says what is wrong with the config.
+// Validate returns an error if the config is invalid.
 func (c *Config) Validate() error {
 	switch {
 	case c.Rounds < 1:

@@ -202,5 +202,5 @@ func (l *CSVLog) Traffic(round int, player overlay.ID, out, in int) {
 	l.write(l.traffic, int64(round+l.first), l.name(player), int64(out), int64(in))
 }
 
-// Flush writes what is still in memory, and says whether anything was not written.
+// Flush writes what is still in memory, and reports whether anything was not written.
 func (l *CSVLog) Flush() error { return errors.Join(l.deliveries.Flush(), l.traffic.Flush()) }

@@ -13,7 +13,7 @@ type knowledge struct {
 
 func newKnowledge(n int) knowledge { return knowledge{n: n, last: make([]int32, n*n)} }
 
-// learn says whether the update was news.
+// learn reports whether the update was news.
 func (k knowledge) learn(receiver, origin, round int) bool {
 	at := &k.last[receiver*k.n+origin]
 	if *at > int32(round) {

@@ -50,7 +50,7 @@ func or[T int | float64](v, otherwise T) T {
 	return v
 }
 
-// Validate says what is wrong with a config, defaults applied.
+// Validate returns an error if the config is invalid, defaults applied.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	for _, n := range []struct {
