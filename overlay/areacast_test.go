@@ -7,8 +7,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// crowded is a machine at the origin that just heard of players on rings at distances of 20 (IR), 120 (VR) and 400 (Inf).
-func crowded(opt AreacastOptions, ir, vr, inf int) (m *Areacast, tellAgain func(round uint32) *Input) {
+// crowded returns a machine at the origin that has just received updates of players on rings at distances of 20 (IR),
+// 120 (VR) and 400 (Inf).
+func crowded(opt AreacastOptions, ir, vr, inf int) (m *Areacast, repeat func(round uint32) *Input) {
 	m = NewAreacast(0, opt, rand.New(rand.NewPCG(1, 1)))
 	return m, func(round uint32) *Input {
 		g := &Gossip{}
@@ -26,8 +27,8 @@ func crowded(opt AreacastOptions, ir, vr, inf int) (m *Areacast, tellAgain func(
 	}
 }
 
-// toldOf counts the receivers of each ring.
-func toldOf(out *Output, ir, vr int) (told [3]int) {
+// receiversOf counts the receivers in each ring.
+func receiversOf(out *Output, ir, vr int) (told [3]int) {
 	for _, msg := range out.Messages {
 		switch i := int(msg.To) - 1; {
 		case i < ir:
@@ -61,7 +62,7 @@ func TestAreacastSpillsIntoWiderViews(t *testing.T) {
 			m, input := crowded(opt, c.members[0], c.members[1], c.members[2])
 			var out Output
 			m.Step(input(1), &out)
-			if got := toldOf(&out, c.members[0], c.members[1]); got != c.want {
+			if got := receiversOf(&out, c.members[0], c.members[1]); got != c.want {
 				t.Errorf("told %v, want %v", got, c.want)
 			}
 			if ir, vr, inf := m.Views(); [3]int{ir, vr, inf} != c.members {
@@ -129,7 +130,7 @@ func TestAreacastForwardsAsFarAsItMay(t *testing.T) {
 		opt.MaxPositionAge = maxAge
 		m, input := crowded(opt, 1, 0, 0)
 		var out Output
-		m.Step(input(1), &out) // what came is of one hop now
+		m.Step(input(1), &out) // a received update has one hop
 		forwards := 0
 		for round := uint32(2); ; round++ {
 			g := out.Messages[0].Payload.(*Gossip)
@@ -149,8 +150,8 @@ func TestAreacastForwardsAsFarAsItMay(t *testing.T) {
 	}
 }
 
-// The stalest are told first: under a cap that lets it tell a tenth of those in sight, everybody is told in turn, those
-// in interaction range most often.
+// The stalest are served first: under a cap that suffices for a tenth of the players in sight, everybody is served in
+// turn, players in interaction range most often.
 func TestAreacastTellsEverybodyInTurn(t *testing.T) {
 	const ir, vr, rounds = 10, 90, 300
 	opt := BetterAreacast(10 * (HeaderUDP + 120))

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// walk is a small world of machines on a bad network: messages are lost, doubled, late by some rounds, and out of order.
+// walk is a small world of machines on a bad network: messages are lost, duplicated, delayed by some rounds, and
+// reordered.
 type walk struct {
 	rng      *rand.Rand
 	machines []Machine
@@ -18,14 +19,14 @@ type walk struct {
 	side     float64
 
 	lose, double float64
-	late         int                    // most rounds
+	late         int                    // greatest delay in rounds
 	cut          func(from, to ID) bool // nil: nothing is cut
-	stranger     func(to ID) []Message  // nil: nobody makes up messages
+	stranger     func(to ID) []Message  // nil: no forged messages
 	check        func(i int, m Machine, out *Output)
 }
 
 func newWalk(seed uint64, n int, side float64, machine func(ID, *rand.Rand) Machine) *walk {
-	w := &walk{rng: rand.New(rand.NewPCG(seed, 1)), side: side, round: math.MaxUint32 - 40} // counts wrap around on the way
+	w := &walk{rng: rand.New(rand.NewPCG(seed, 1)), side: side, round: math.MaxUint32 - 40} // round counters wrap around during the walk
 	for i := range n {
 		w.machines = append(w.machines, machine(ID(i), rand.New(rand.NewPCG(seed, uint64(i)+2))))
 		w.at = append(w.at, Point{w.rng.Float64() * side, w.rng.Float64() * side})
@@ -78,11 +79,11 @@ func (w *walk) post(m Message) {
 	}
 }
 
-// allFresh reports whether everybody knows where everybody in vision range was few rounds ago.
+// allFresh reports whether every machine has a recent update of every player in vision range.
 func (w *walk) allFresh(vision float64, rounds uint32) bool {
 	for i := range w.machines {
 		for j := range w.machines {
-			if i == j || w.at[i].Dist(w.at[j]) > vision*.9 { // who is just coming may be met next round
+			if i == j || w.at[i].Dist(w.at[j]) > vision*.9 { // a player who is just coming into range may be introduced next round
 				continue
 			}
 			u, ok := w.learned[i][ID(j)]
@@ -94,7 +95,7 @@ func (w *walk) allFresh(vision float64, rounds uint32) bool {
 	return true
 }
 
-// areacastKinds are the machines that the walks are done with.
+// areacastKinds lists the machines that take part in the walks.
 func areacastKinds() map[string]AreacastOptions {
 	plain := PaperAreacast()
 	plain.RemindEvery = 8
@@ -149,7 +150,7 @@ func TestAreacastWalksOnABadNetwork(t *testing.T) {
 	}
 }
 
-// areacastStranger makes up messages: of unknown players, of impossible places and ages, or too long ones.
+// areacastStranger forges messages: of unknown players, of impossible positions and ages, or too long ones.
 func areacastStranger(w *walk) func(ID) []Message {
 	return func(to ID) []Message {
 		if w.rng.IntN(20) > 0 {
@@ -180,7 +181,7 @@ func areacastStranger(w *walk) func(ID) []Message {
 	}
 }
 
-// invariants are what holds after every step, whatever came in.
+// invariants checks what must hold after every step, whatever the input.
 func (m *Areacast) invariants(out *Output) error {
 	if len(m.order) > MaxKnown || len(m.contacts) != len(m.order) || len(m.met) > MaxKnown {
 		return fmt.Errorf("%d players in the list, %d in the index, %d met", len(m.order), len(m.contacts), len(m.met))
@@ -267,7 +268,7 @@ func TestAreacastPartitionsHeal(t *testing.T) {
 	}
 }
 
-// §2.2: without reminders, as in the paper, halves that lost each other for longer than RemoveAfter never meet again.
+// §2.2: without reminders, as in the paper, parts that were partitioned for longer than RemoveAfter never meet again.
 func TestPaperAreacastStaysApart(t *testing.T) {
 	const players = 20
 	opt := PaperAreacast()

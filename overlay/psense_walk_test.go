@@ -11,19 +11,19 @@ import (
 
 var strollSteps = flag.Int("overlay.steps", 100_000, "steps that each walk takes, all its machines together")
 
-// stroll is a small crowd on a field, whose messages are lost, doubled, late and out of order, and which is split in two
-// halves now and then.
+// stroll is a small crowd on a field. Messages are lost, duplicated, delayed and reordered, and from time to time the
+// crowd is partitioned in two.
 type stroll struct {
 	t        *testing.T
 	rng      *rand.Rand
 	machines []Machine // avatars first
 	avatars  int
 	at, v    []Point
-	flying   [][]Message // by rounds until they arrive
+	flying   [][]Message // by rounds until arrival
 	round    uint32
-	split    bool // the even ids do not hear the odd ones, nor the other way round
+	split    bool // messages between even and odd ids are lost
 	severe   bool
-	heard    map[[2]ID]uint32 // the newest round of an origin that reached a receiver's game
+	heard    map[[2]ID]uint32 // the newest round of an origin that was delivered to a receiver's game
 	check    func(Machine)
 }
 
@@ -37,7 +37,7 @@ func newStroll(t *testing.T, seed uint64, avatars int, machine func(ID, *rand.Ra
 	w := &stroll{
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), avatars: avatars, flying: make([][]Message, strollDelay+1),
 		heard: map[[2]ID]uint32{}, check: func(Machine) {},
-		round: math.MaxUint32 - 300, // the count wraps around under way
+		round: math.MaxUint32 - 300, // the round counter wraps around during the walk
 	}
 	for i := range avatars {
 		w.machines = append(w.machines, machine(ID(i), rand.New(rand.NewPCG(seed, uint64(i)+2))))
@@ -143,7 +143,7 @@ func (w *stroll) learn(receiver ID, out *Output) {
 	}
 }
 
-// nonsense is what a stranger may send.
+// nonsense returns a forged message.
 func (w *stroll) nonsense(to ID) Message {
 	number := func() float64 {
 		return []float64{math.NaN(), math.Inf(1), -1e300, 0, strollField * w.rng.Float64()}[w.rng.IntN(5)]
@@ -161,7 +161,7 @@ func (w *stroll) nonsense(to ID) Message {
 	}[w.rng.IntN(7)]}
 }
 
-// stale is the share of pairs well within vision range who know nothing of each other that is at most old rounds old.
+// stale returns the share of pairs well within vision range without an update of each other in the last old rounds.
 func (w *stroll) stale(old uint32) float64 {
 	pairs, bad := 0, 0
 	for i := range w.avatars {
@@ -178,8 +178,8 @@ func (w *stroll) stale(old uint32) float64 {
 	return float64(bad) / float64(max(pairs, 1))
 }
 
-// run walks for so many steps: 400 rounds with faults, of which 60 in halves, then 100 rounds in peace, after which
-// everybody must know his neighbors again.
+// run walks for so many steps: 400 rounds with faults, 60 of them partitioned, then 100 rounds without, after which
+// every avatar must know its neighbors again.
 func (w *stroll) run() {
 	rounds := *strollSteps / w.avatars
 	stale, samples := 0., 0
@@ -198,7 +198,7 @@ func (w *stroll) run() {
 	}
 }
 
-// sound reports whether a pSense machine keeps its invariants.
+// sound checks the invariants of a pSense machine.
 func (m *PSense) sound() error {
 	switch {
 	case !slices.IsSortedFunc(m.nodes, func(a, b node) int { return int(int64(a.Origin) - int64(b.Origin)) }):
@@ -222,7 +222,7 @@ func (m *PSense) sound() error {
 
 func TestWalkPSense(t *testing.T) {
 	plain := PlainPSense(strollVision)
-	plain.Probe = 16 // without it halves that forgot each other stay apart
+	plain.Probe = 16 // without it, partitions that dropped each other stay apart
 	improved := ImprovedPSense(strollVision, FirstServer)
 	alone := improved
 	alone.Introductions = false
@@ -263,14 +263,14 @@ func TestWalkRelay(t *testing.T) {
 	w.run()
 }
 
-// A node leaves silently: others stop sending to it, and the rest stays whole (§3.4).
+// A node leaves silently: others stop sending to it, and the rest stays connected (§3.4).
 func TestPSenseSilentLeave(t *testing.T) {
 	w := newStroll(t, 3, 12, func(id ID, rng *rand.Rand) Machine { return NewPSense(PlainPSense(strollVision*2), id, rng) })
 	for range 60 {
 		w.step()
 	}
 	gone := w.machines[5].ID()
-	w.machines[5] = NewRelay(gone, FirstServer, 0) // says nothing that an avatar would hear
+	w.machines[5] = NewRelay(gone, FirstServer, 0) // sends nothing that reaches an avatar
 	for range DefaultForget + 3*DefaultLifetime {
 		w.step()
 	}

@@ -18,7 +18,7 @@ func survey(g *Generator, visit func(p grid.ChunkPos, blocks []chunk.Block)) {
 	}
 }
 
-// Over a walk of a kilometre in each direction one meets every kind of land, and none rules.
+// On a walk of a kilometre in each direction one meets every kind of land, and none dominates.
 func TestLandIsVaried(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
 		bands := []struct {
@@ -63,7 +63,7 @@ func TestLandIsVaried(t *testing.T) {
 	})
 }
 
-// Every tree has its own wood: leaves stand nearest to logs of their kind, and each kind is met.
+// Every tree has its own wood: leaves are nearest to logs of their kind, and each kind occurs.
 func TestTreesHaveTheirOwnWood(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
 		seen, own, foreign := map[chunk.Block]int{}, 0, 0
@@ -98,8 +98,8 @@ func TestTreesHaveTheirOwnWood(t *testing.T) {
 	})
 }
 
-// Plants root in the soil of their kind, never under water, and each kind is met; about a fifth of the grass
-// bears one, and no climate is a jungle of them.
+// Plants root in the soil of their kind and never under water, and each kind occurs. About a fifth of the grass bears
+// one, and no climate is overgrown with them.
 func TestPlantsFindTheirPlace(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
 		soils := map[chunk.Block][]chunk.Block{
@@ -157,7 +157,7 @@ func TestPlantsFindTheirPlace(t *testing.T) {
 	})
 }
 
-// Nothing hangs in the air that would fall or flow, bedrock closes the floor, and the sky stays free.
+// No block that would fall or flow hangs in the air, bedrock closes the bottom, and the sky stays free.
 func TestNothingFloats(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
 		for _, sections := range []int{2, 4, 10} {
@@ -196,8 +196,8 @@ func TestNothingFloats(t *testing.T) {
 	})
 }
 
-// Where a dry column stands right beside water, caves leave the wall between them. Such banks are rare, so
-// one is made: a column of grass at (0, 0) of a slab, three blocks over the sea, with water 5 deep beside it.
+// Where a dry column is right beside water, caves leave the wall between them. Such banks are rare, so the test makes
+// one: a column of grass at (0, 0) of a slab, three blocks over the sea, with water 5 deep beside it.
 func TestCavesKeepOutOfWater(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
 		tempted := 0
@@ -237,8 +237,8 @@ func besides(x, z int) [][2]int {
 	return all
 }
 
-// A crown cut at a chunk's border would end there in a straight wall: no more leaves end between two
-// chunks than between any other two columns.
+// A crown cut at a chunk's border would end there in a straight wall: no more leaves may end between two chunks than
+// between any other two columns.
 func TestNoCutTrees(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
 		var ends [32]int // by x mod 32 of the leaf that has no leaf at x+1
@@ -288,7 +288,7 @@ func TestLeavesHaveTrunks(t *testing.T) {
 	})
 }
 
-// neighbourhood puts 3×3 chunks from chunk (X, Z) together, in the order y, z, x.
+// neighbourhood assembles 3×3 chunks from chunk (X, Z), in the order y, z, x.
 func neighbourhood(g *Generator, chunkX, chunkZ int32) []chunk.Block {
 	land := make([]chunk.Block, 96*96*g.height)
 	for i := range int32(9) {
@@ -431,7 +431,7 @@ func TestEveryHeight(t *testing.T) {
 	})
 }
 
-// columnAt is one column for itself.
+// columnAt computes a single column.
 func columnAt(g *Generator, x, z int) column {
 	var r relief
 	r.begin(g)

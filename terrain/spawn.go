@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	spawnRadius = 288 // blocks around the origin within which newcomers are set down
-	spawnStep   = 16  // blocks between the places looked at
+	spawnRadius = 288 // radius in blocks around the origin for the spawn
+	spawnStep   = 16  // blocks between candidate places
 	clearing    = 8   // blocks around the spawn without wood or leaves
 )
 
-// Spawn returns the place where newcomers start: the block of their feet, dry, on grass, with open sky and
-// a view, within 300 blocks of the origin. It looks at a thousand places and takes about a tenth of a second: ask once.
+// Spawn returns the place where newcomers start: the block of their feet, dry, on grass, with open sky and a view,
+// within 300 blocks of the origin. It evaluates a thousand places and takes about a tenth of a second: call it once.
 func (g *Generator) Spawn() grid.Pos {
 	best, bestScore := [2]int{}, -1e9
 	v := view{g: g, columns: make(map[[2]int]column)}
@@ -32,7 +32,7 @@ func (g *Generator) Spawn() grid.Pos {
 	return grid.Pos{X: x, Y: g.Surface(x, z), Z: z}
 }
 
-// view remembers the columns that were looked at: neighbouring places look at the same ones.
+// view caches columns, because neighbouring places look at the same ones.
 type view struct {
 	g       *Generator
 	relief  relief
@@ -49,8 +49,8 @@ func (v *view) column(x, z int) column {
 	return c
 }
 
-// pleasant rates a place by its view: low land and water around and mountains at the horizon are good,
-// a slope or a hill in front of the nose is bad. Places that are no place to stand rate very low.
+// pleasant rates a place by its view: low land and water around it and mountains at the horizon raise the rating, a
+// slope or a hill right in front lowers it. Places where nobody can stand rate very low.
 func (v *view) pleasant(x, z int) float64 {
 	height := func(x, z int) int { return v.column(x, z).ground }
 	g := v.g
@@ -85,7 +85,7 @@ func (v *view) pleasant(x, z int) float64 {
 	return score
 }
 
-// open reports whether a newcomer at (x, z) would stand on whole grass, with no wood or leaves close by.
+// open reports whether a newcomer at (x, z) would stand on undamaged grass, with no wood or leaves close by.
 func (g *Generator) open(x, z int) bool {
 	const edge = 2*clearing + 1
 	s := g.slab(x-clearing, z-clearing, edge, edge)

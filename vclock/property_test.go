@@ -8,15 +8,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// deed is an event of a drawn history, with everything that truly comes before it.
+// deed is an event of a random history, with everything that truly precedes it.
 type deed struct {
 	stamp Stamp
-	whole Clock        // by a clock that is never pruned
-	past  map[int]bool // by graph: indices of the deeds that came before
+	whole Clock        // with a clock that is never pruned
+	past  map[int]bool // from the graph: indices of the preceding deeds
 }
 
-// drawDeeds draws a history: players do things, others hear of some of them, in any order, each with his own idea of who
-// is relevant at that time.
+// drawDeeds draws a history: players do things, and others hear some of them, in any order, each with their own
+// relevant players at that time.
 func drawDeeds(t *rapid.T) []deed {
 	count := rapid.IntRange(2, 7).Draw(t, "players")
 	type who struct {
@@ -58,8 +58,8 @@ func truth(deeds []deed, i, j int) Relation {
 	return relate(i == j || deeds[j].past[i], i == j || deeds[i].past[j])
 }
 
-// Whole clocks tell the truth; what pruned ones say by Compare, with or without a history, is never wrong about order,
-// and complete for those who heard of each other.
+// Whole clocks are exact. Compare on pruned ones, with or without a history, never reports a wrong order, and is
+// complete for authors who heard each other.
 func TestCompareIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		deeds := drawDeeds(t)
@@ -96,7 +96,7 @@ func TestCompareIsSound(t *testing.T) {
 	})
 }
 
-// A History finds exactly what follows from single comparisons by chains (a twin that is too slow to use).
+// A History finds exactly what follows from single comparisons by chains, compared with a slow model.
 func TestHistoryIsTheClosure(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		deeds := drawDeeds(t)
@@ -129,7 +129,7 @@ func TestHistoryIsTheClosure(t *testing.T) {
 	})
 }
 
-// A clock holds nobody but its owner and who was relevant when he heard last.
+// A clock contains nobody but its owner and the players who were relevant at the last Hear.
 func TestClockHoldsOnlyWhoIsRelevant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := NewOwner("me", 0)
@@ -181,7 +181,7 @@ func TestComparisonsAgreeWithTheirDefinitions(t *testing.T) {
 	})
 }
 
-// drawStamp draws a stamp of few players, so that clocks meet.
+// drawStamp draws a stamp of few players, so that clocks overlap.
 func drawStamp(t *rapid.T) Stamp {
 	var entries []Entry
 	for _, id := range []ID{"a", "b", "c", "d", "me"} {
@@ -216,7 +216,7 @@ func TestOwnerGoesOn(t *testing.T) {
 	}
 }
 
-// In a crowd that is larger than clocks may be, those remain who were heard last, and what is done then can travel.
+// In a crowd larger than the limit, clocks keep the players heard most recently, and stamps can still be encoded.
 func TestOwnerLimit(t *testing.T) {
 	o := NewOwner("me", 1)
 	o.Limit(4)
@@ -240,7 +240,7 @@ func TestOwnerLimit(t *testing.T) {
 	}
 }
 
-// Two events that each claim to know the other cannot be honest.
+// Two events that each contain the other cannot be genuine.
 func TestContradictionIsConcurrent(t *testing.T) {
 	a, b := Stamp{"A", c("A", 1, "B", 1)}, Stamp{"B", c("A", 1, "B", 1)}
 	if got := Compare(a, b); got != Concurrent {
@@ -254,7 +254,7 @@ func TestContradictionIsConcurrent(t *testing.T) {
 	}
 	h := NewHistory(0)
 	for _, s := range []Stamp{{"A", c("A", 1, "B", 1)}, {"B", c("B", 1, "C", 1)}, {"C", c("C", 1, "A", 1)}} {
-		h.Hear(s) // a ring of three
+		h.Hear(s) // a cycle of three
 	}
 	if got := h.Compare(a, Stamp{"C", c("C", 1, "A", 1)}); got == Equal {
 		t.Error("a ring is one event")

@@ -58,7 +58,7 @@ func encodeInto(b *bytes.Buffer, v validator, most int) error {
 		return fmt.Errorf("encode %T: %w", v, err)
 	}
 	if n := b.Len() - before; n > most {
-		return fmt.Errorf("encode %T: %w", v, refuse(FailTooLong, "%d bytes, and %d are allowed", n, most))
+		return fmt.Errorf("encode %T: %w", v, refuse(FailTooLong, "%d bytes; at most %d are allowed", n, most))
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func encodeInto(b *bytes.Buffer, v validator, most int) error {
 func decodeCBOR[T validator](b []byte, most int) (T, error) {
 	var v, none T
 	if len(b) > most {
-		return none, fmt.Errorf("decode %T: %w", v, refuse(FailTooLong, "%d bytes, and %d are allowed", len(b), most))
+		return none, fmt.Errorf("decode %T: %w", v, refuse(FailTooLong, "%d bytes; at most %d are allowed", len(b), most))
 	}
 	if err := decoding.Unmarshal(b, &v); err != nil {
 		return none, fmt.Errorf("decode %T: %w", v, refuse(FailBadValue, "%v", err))
@@ -144,7 +144,7 @@ func readSize(r *bufio.Reader, most int) (int, error) {
 	}
 	size := binary.BigEndian.Uint32(prefix[:])
 	if size == 0 || uint64(size) > uint64(most) {
-		return 0, fmt.Errorf("read frame: %w", refuse(FailTooLong, "a frame of %d bytes, where 1 to %d are allowed", size, most))
+		return 0, fmt.Errorf("read frame: %w", refuse(FailTooLong, "a frame of %d bytes; want 1 to %d", size, most))
 	}
 	return int(size), nil
 }

@@ -46,7 +46,7 @@ func checkChat(text string) *Error {
 		return refuse(FailBadValue, "a chat line has at most %d bytes", MaxChat)
 	}
 	if strings.TrimSpace(text) == "" {
-		return refuse(FailBadValue, "a chat line must say something")
+		return refuse(FailBadValue, "a chat line must not be blank")
 	}
 	if !utf8.ValidString(text) {
 		return refuse(FailBadJSON, "a chat line must be valid UTF-8")
@@ -54,7 +54,7 @@ func checkChat(text string) *Error {
 	for _, r := range text {
 		const joiner = '\u200d' // joins composed emoji
 		if !unicode.IsGraphic(r) && r != joiner {
-			return refuse(FailBadValue, "a chat line cannot hold the character %U", r)
+			return refuse(FailBadValue, "a chat line must not contain the character %U", r)
 		}
 	}
 	return nil

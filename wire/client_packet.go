@@ -13,7 +13,7 @@ import (
 // that the line is not a packet.
 func DecodeClientPacket(line []byte) (Packet, error) {
 	if len(line) > MaxLine {
-		return nil, refuse(FailTooLong, "a line may have %d bytes", MaxLine)
+		return nil, refuse(FailTooLong, "a line has at most %d bytes", MaxLine)
 	}
 	var o object
 	if refused := o.parse(line); refused != nil {

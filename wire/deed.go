@@ -115,11 +115,11 @@ func (d Deed) Valid() error {
 	}
 	switch {
 	case d.Kind == 0:
-		return refuse(FailBadValue, "a deed of no kind")
+		return refuse(FailBadValue, "the deed has no kind")
 	case d.Kind == DeedHit && (d.Block != 0 || d.Count != 0):
-		return refuse(FailBadValue, "a hit with blocks")
+		return refuse(FailBadValue, "a hit cannot have blocks")
 	case d.Kind == DeedGift && (d.Block == 0 || d.Count == 0 || d.Count > MaxGift):
-		return refuse(FailBadValue, "a gift of %d blocks of id %d, where 1 to %d of a kind are allowed", d.Count, d.Block, MaxGift)
+		return refuse(FailBadValue, "a gift of %d blocks with id %d; want 1 to %d blocks of one kind", d.Count, d.Block, MaxGift)
 	}
 	return nil
 }

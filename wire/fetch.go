@@ -89,13 +89,13 @@ func (f Fetch) Valid() error {
 	if f.Digests != nil {
 		set++
 		if f.Digests.Group == 0 {
-			return refuse(FailBadValue, "region 0 does not exist")
+			return refuse(FailBadValue, "the region id must not be 0")
 		}
 	}
 	if f.Part != nil {
 		set++
 		if f.Part.Group == 0 {
-			return refuse(FailBadValue, "region 0 does not exist")
+			return refuse(FailBadValue, "the region id must not be 0")
 		}
 		if err := checkChunk(f.Part.Chunk); err != nil {
 			return err
@@ -108,7 +108,7 @@ func (f Fetch) Valid() error {
 		}
 	}
 	if set != 1 {
-		return refuse(FailBadValue, "one thing is fetched at a time, not %d", set)
+		return refuse(FailBadValue, "a fetch must have exactly one field set, not %d", set)
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (f Fetched) Valid() error {
 // Valid returns an error if the digest is invalid.
 func (p PartDigest) Valid() error {
 	if p.Disk >= diskStateEnd {
-		return refuse(FailBadValue, "a disk is not in state %d", p.Disk)
+		return refuse(FailBadValue, "unknown disk state %d", p.Disk)
 	}
 	return checkChunk(p.Chunk)
 }

@@ -57,7 +57,7 @@ func ReadHandshake(r *bufio.Reader) (Handshake, error) {
 // answered with a Failure, any other handshake with AnswerNo.
 func DecodeHandshake(data []byte) (Handshake, error) {
 	if len(data) > MaxHandshake {
-		return Handshake{}, refuse(FailTooLong, "a handshake may have %d bytes", MaxHandshake)
+		return Handshake{}, refuse(FailTooLong, "a handshake has at most %d bytes", MaxHandshake)
 	}
 	var o object
 	if refused := o.parse(data); refused != nil {
@@ -76,7 +76,7 @@ func DecodeHandshake(data []byte) (Handshake, error) {
 			return Handshake{Purpose: h.Purpose}, err
 		}
 	default:
-		o.fail(refuse(FailUnknownMessage, "there is no handshake %q", clip([]byte(h.Purpose))))
+		o.fail(refuse(FailUnknownMessage, "unknown handshake %q", clip([]byte(h.Purpose))))
 		h.Purpose = ""
 	}
 	if o.err != nil {
@@ -109,7 +109,7 @@ func AppendHandshake(dst []byte, h Handshake) ([]byte, error) {
 		}
 	case PurposeDHT, PurposePing:
 	default:
-		return nil, fmt.Errorf("encode handshake: there is no handshake %q", h.Purpose)
+		return nil, fmt.Errorf("encode handshake: unknown handshake %q", h.Purpose)
 	}
 	return append(dst, '}'), nil
 }

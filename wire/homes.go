@@ -90,7 +90,7 @@ func checkURL(text string, schemes ...string) error {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.User != nil || strings.ContainsAny(text, "?#") || u.Opaque != "" {
-		return refuse(FailBadValue, "%q is no plain URL of a gateway", clip([]byte(text)))
+		return refuse(FailBadValue, "%q is not a plain gateway URL", clip([]byte(text)))
 	}
 	for _, scheme := range schemes {
 		if strings.HasPrefix(text, scheme+"://") {

@@ -12,7 +12,7 @@ const columnBlocks = MaxSections * chunk.SectionBlocks
 // Valid returns an error if the hello is invalid.
 func (h Hello) Valid() error {
 	if h.Region == 0 {
-		return refuse(FailBadValue, "region 0 does not exist")
+		return refuse(FailBadValue, "the region id must not be 0")
 	}
 	return checkCell(h.Cell)
 }
@@ -96,7 +96,7 @@ func (m BodyMove) Valid() error { return m.Pose.Valid() }
 // Valid returns an error if the position is invalid. The block id may belong to a later version.
 func (b BlockAt) Valid() error {
 	if b.At >= columnBlocks {
-		return refuse(FailBadValue, "block %d of a column of at most %d", b.At, columnBlocks)
+		return refuse(FailBadValue, "block %d of a column of at most %d blocks", b.At, columnBlocks)
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (u Utterance) Valid() error {
 		return refuse(FailBadName, "%v", err)
 	}
 	if _, ok := u.Clock(); !ok && len(u.Stamp) > 0 {
-		return refuse(FailBadValue, "a chat line with a clock that is not the speaker's, or too long")
+		return refuse(FailBadValue, "the chat line's clock is too long or not its author's")
 	}
 	if u.Deed != nil {
 		if err := u.Deed.Valid(); err != nil {
@@ -132,7 +132,7 @@ func anyID(player.ID) error { return nil }
 
 func checkList[E any](list []E, most int, check func(E) error) error {
 	if len(list) > most {
-		return refuse(FailTooLong, "a list of %d elements, and %d are allowed", len(list), most)
+		return refuse(FailTooLong, "a list of %d elements; at most %d are allowed", len(list), most)
 	}
 	for _, e := range list {
 		if err := check(e); err != nil {

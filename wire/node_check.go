@@ -98,7 +98,7 @@ func checkText(text string) error {
 // Valid returns an error if the region is invalid. The leader must be one of its members, or unknown.
 func (r Region) Valid() error {
 	if r.ID == 0 {
-		return refuse(FailBadValue, "region 0 does not exist")
+		return refuse(FailBadValue, "the region id must not be 0")
 	}
 	if err := checkCell(r.Cell); err != nil {
 		return err
@@ -159,7 +159,7 @@ func (q Question) Valid() error {
 	if q.Sleep != nil {
 		set++
 		if q.Sleep.Group == 0 {
-			return refuse(FailBadValue, "region 0 does not exist")
+			return refuse(FailBadValue, "the region id must not be 0")
 		}
 	}
 	operators, err := q.checkOperators()
@@ -173,11 +173,11 @@ func (q Question) Valid() error {
 	if q.Reseed != nil {
 		set++
 		if q.Reseed.Group == 0 {
-			return refuse(FailBadValue, "region 0 does not exist")
+			return refuse(FailBadValue, "the region id must not be 0")
 		}
 	}
 	if set != 1 {
-		return refuse(FailBadValue, "a question asks one thing, not %d", set)
+		return refuse(FailBadValue, "a question must have exactly one field set, not %d", set)
 	}
 	return nil
 }
@@ -212,10 +212,10 @@ func (p PlayerRecord) Valid() error {
 		return err
 	}
 	if p.SavedAt < 0 {
-		return refuse(FailBadValue, "saved before 1970")
+		return refuse(FailBadValue, "the save time is before 1970")
 	}
 	if p.Done > MaxDone {
-		return refuse(FailBadValue, "a player has done %d events, where %d are believed", p.Done, uint64(MaxDone))
+		return refuse(FailBadValue, "the player's event count %d exceeds %d", p.Done, uint64(MaxDone))
 	}
 	return checkPeer(p.Gateway)
 }
@@ -225,7 +225,7 @@ func checkPlayer(id player.ID, name string, guest bool) error {
 		return refuse(FailBadName, "%v", err)
 	}
 	if guest && id != player.GuestID(name) {
-		return refuse(FailBadValue, "guest %s has another guest's id", name)
+		return refuse(FailBadValue, "the id does not belong to guest %s", name)
 	}
 	return nil
 }
@@ -236,7 +236,7 @@ func (i Invite) Valid() error {
 		return err
 	}
 	if i.Replica == 0 {
-		return refuse(FailBadValue, "replica 0 does not exist")
+		return refuse(FailBadValue, "the replica id must not be 0")
 	}
 	return checkList(i.Voters, MaxMembers, Replica.Valid)
 }
@@ -244,7 +244,7 @@ func (i Invite) Valid() error {
 // Valid returns an error if the replica is invalid.
 func (r Replica) Valid() error {
 	if r.ID == 0 {
-		return refuse(FailBadValue, "replica 0 does not exist")
+		return refuse(FailBadValue, "the replica id must not be 0")
 	}
 	return checkPeer(r.Peer)
 }

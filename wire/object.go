@@ -68,7 +68,7 @@ func (o *object) member(s *scanner) *Error {
 	}
 	name, ok := unquote(s.data[start:s.at])
 	if !ok {
-		return refuse(FailBadJSON, "a key holds half a surrogate pair")
+		return refuse(FailBadJSON, "a key contains an unpaired surrogate")
 	}
 	s.space()
 	if !s.take(':') {
@@ -139,7 +139,7 @@ func (o *object) text(name string, most int) string {
 	}
 	text, ok := unquote(raw)
 	if !ok {
-		o.fail(refuse(FailBadJSON, "%q holds half a surrogate pair", name))
+		o.fail(refuse(FailBadJSON, "%q contains an unpaired surrogate", name))
 		return ""
 	}
 	if len(text) > most {

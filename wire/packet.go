@@ -121,7 +121,7 @@ func OriginalYaw(yaw float32) float64 {
 // DecodePacket decodes any packet, without its newline. Every error is an *Error.
 func DecodePacket(line []byte) (Packet, error) {
 	if len(line) > MaxServerLine {
-		return nil, refuse(FailTooLong, "a line may have %d bytes", MaxServerLine)
+		return nil, refuse(FailTooLong, "a line has at most %d bytes", MaxServerLine)
 	}
 	var o object
 	if refused := o.parse(line); refused != nil {
@@ -187,12 +187,12 @@ func decodePacket(id int64, raw []byte, name string) (Packet, *Error) {
 			}
 		}
 		if args[3] < 0 || args[3] > math.MaxUint16 {
-			return nil, refuse(FailBadValue, "packet %d: there is no block %g", id, args[3])
+			return nil, refuse(FailBadValue, "packet %d: unknown block id %g", id, args[3])
 		}
 		pos := grid.Pos{X: int32(args[0]), Y: int32(args[1]), Z: int32(args[2])}
 		return BlockWrite{Player: name, Pos: pos, Block: uint16(args[3])}, nil
 	default:
-		return nil, refuse(FailUnknownMessage, "there is no packet %d", id)
+		return nil, refuse(FailUnknownMessage, "unknown packet id %d", id)
 	}
 }
 
@@ -216,7 +216,7 @@ func decodeChunkContents(raw []byte) (Packet, *Error) {
 	c := ChunkContents{Chunk: at, Blocks: new(Slab)}
 	for i, v := range args[2:] {
 		if v != math.Trunc(v) || v < 0 || v > math.MaxUint8 {
-			return nil, refuse(FailBadValue, "packet %d: there is no block %g", idChunkData, v)
+			return nil, refuse(FailBadValue, "packet %d: unknown block id %g", idChunkData, v)
 		}
 		c.Blocks[i] = byte(v)
 	}
@@ -242,7 +242,7 @@ func AppendPacket(dst []byte, p Packet) ([]byte, error) {
 		return appendPacket(dst, idBlockChange, p.Player,
 			float64(p.Pos.X), float64(p.Pos.Y), float64(p.Pos.Z), float64(p.Block))
 	default:
-		return dst, fmt.Errorf("encode packet: %T is no packet", p)
+		return dst, fmt.Errorf("encode packet: %T is not a packet", p)
 	}
 }
 
@@ -268,7 +268,7 @@ func appendPacket(dst []byte, id int64, name string, args ...float64) ([]byte, e
 	}
 	for _, v := range args {
 		if !finite(v) {
-			return dst, fmt.Errorf("encode packet %d: %g cannot be written in JSON", id, v)
+			return dst, fmt.Errorf("encode packet %d: %g cannot be represented in JSON", id, v)
 		}
 	}
 	dst = append(dst, `{"type":`...)

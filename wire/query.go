@@ -106,7 +106,7 @@ func AppendQuery(dst []byte, q Query) ([]byte, error) {
 		dst = append(dst, q.Name...)
 		return append(dst, `"}`...), nil
 	default:
-		return dst, fmt.Errorf("encode query: %T is no query", q)
+		return dst, fmt.Errorf("encode query: %T is not a query", q)
 	}
 }
 
@@ -136,7 +136,7 @@ func ReadChunkAddress(r *bufio.Reader) (netip.AddrPort, error) {
 	}
 	addr, err := netip.ParseAddr(ip)
 	if err != nil || addr.Zone() != "" {
-		return netip.AddrPort{}, refuse(FailBadValue, "%q is no IP address", ip)
+		return netip.AddrPort{}, refuse(FailBadValue, "%q is not an IP address", ip)
 	}
 	return netip.AddrPortFrom(addr, uint16(port)), nil
 }
@@ -152,7 +152,7 @@ const (
 // finite.
 func AppendPlayerPlace(dst []byte, x, y, z float64) ([]byte, error) {
 	if !finite(x) || !finite(y) || !finite(z) {
-		return dst, fmt.Errorf("encode player's place: (%g, %g, %g) cannot be written in JSON", x, y, z)
+		return dst, fmt.Errorf("encode player's place: (%g, %g, %g) cannot be represented in JSON", x, y, z)
 	}
 	dst = append(dst, `{"x":`...)
 	dst = strconv.AppendFloat(dst, x, 'f', -1, 64)

@@ -48,7 +48,7 @@ func (w *RaftWriter) Write(f RaftFrame) error {
 	b := append(w.buffer[:0], 0, 0, 0, 0)
 	b = appendRaftFrame(b, f)
 	if len(b)-4 > MaxFrame {
-		return fmt.Errorf("encode %T: %w", f, refuse(FailTooLong, "%d bytes, and %d are allowed", len(b)-4, MaxFrame))
+		return fmt.Errorf("encode %T: %w", f, refuse(FailTooLong, "%d bytes; at most %d are allowed", len(b)-4, MaxFrame))
 	}
 	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
 	w.buffer = nil

@@ -63,7 +63,7 @@ func decodeClientCBOR(data []byte) (FromClient, error) {
 		switch value.(type) {
 		case string, uint64, int64, float64, bool:
 		default:
-			return nil, refuse(FailBadType, "the field %q is neither text, number nor truth value", clip([]byte(name)))
+			return nil, refuse(FailBadType, "the field %q must be a text, a number or a boolean", clip([]byte(name)))
 		}
 	}
 	// DecodeClient alone decides which messages are allowed.
@@ -94,7 +94,7 @@ func EncodeClientCBOR(m FromClient) ([]byte, error) {
 	case Ping:
 		return encodeNamedCBOR("ping", m)
 	default:
-		return nil, fmt.Errorf("encode message: %T is no client's message in CBOR", m)
+		return nil, fmt.Errorf("encode message: %T is not a client message in CBOR", m)
 	}
 }
 
@@ -134,7 +134,7 @@ func EncodeServerCBOR(m FromServer) ([]byte, error) {
 		}
 		return encodeNamedCBOR("reconnect", m)
 	default:
-		return nil, fmt.Errorf("encode message: %T is no server's message in CBOR", m)
+		return nil, fmt.Errorf("encode message: %T is not a server message in CBOR", m)
 	}
 }
 
@@ -203,7 +203,7 @@ func DecodeServerCBOR(data []byte) (FromServer, error) {
 	case "reconnect":
 		return decodeReconnectCBOR(data)
 	default:
-		return nil, refuse(FailUnknownMessage, "there is no message %q", clip([]byte(m.Type)))
+		return nil, refuse(FailUnknownMessage, "unknown message %q", clip([]byte(m.Type)))
 	}
 }
 
@@ -256,7 +256,7 @@ func ReadMessage(r *bufio.Reader, buf []byte, most int) ([]byte, error) {
 		}
 	}
 	if size == 0 || size > uint64(most) {
-		return nil, refuse(FailTooLong, "a message of %d bytes, where 1 to %d are allowed", size, most)
+		return nil, refuse(FailTooLong, "a message of %d bytes; want 1 to %d", size, most)
 	}
 	// Memory grows only as bytes arrive, whatever the length prefix.
 	buf = buf[:0]

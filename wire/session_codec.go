@@ -78,7 +78,7 @@ func (o *object) message(kind string) (FromClient, *Error) {
 		}
 		return Prove{Signature: signature}, nil
 	default:
-		return nil, refuse(FailUnknownMessage, "there is no message %q", clip([]byte(kind)))
+		return nil, refuse(FailUnknownMessage, "unknown message %q", clip([]byte(kind)))
 	}
 }
 
@@ -146,7 +146,7 @@ func EncodeClient(m FromClient) ([]byte, error) {
 	case Ping:
 		return encodeNamed("ping", m)
 	default:
-		return nil, fmt.Errorf("encode message: %T is no client's message", m)
+		return nil, fmt.Errorf("encode message: %T is not a client message", m)
 	}
 }
 
@@ -186,7 +186,7 @@ func EncodeServer(m FromServer) ([]byte, error) {
 		}
 		return encodeNamed("reconnect", m)
 	default:
-		return nil, fmt.Errorf("encode message: %T is no server's message", m)
+		return nil, fmt.Errorf("encode message: %T is not a server message", m)
 	}
 }
 
@@ -275,7 +275,7 @@ func DecodeServer(data []byte) (FromServer, error) {
 	case "reconnect":
 		return decodeReconnect(data)
 	default:
-		return nil, refuse(FailUnknownMessage, "there is no message %q", clip([]byte(kind)))
+		return nil, refuse(FailUnknownMessage, "unknown message %q", clip([]byte(kind)))
 	}
 }
 

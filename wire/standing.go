@@ -77,10 +77,10 @@ type StandingCopy struct {
 // Valid returns an error if the stand is invalid.
 func (s Stand) Valid() error {
 	if s.Region == 0 {
-		return refuse(FailBadValue, "region 0 does not exist")
+		return refuse(FailBadValue, "the region id must not be 0")
 	}
 	if s.State > StandFailed {
-		return refuse(FailBadValue, "state %d does not exist", s.State)
+		return refuse(FailBadValue, "unknown state %d", s.State)
 	}
 	if s.Leader != "" {
 		if err := checkPeer(s.Leader); err != nil {
@@ -103,12 +103,12 @@ func (q Question) checkOperators() (set int, err error) {
 			continue
 		}
 		if set++; r.Region == 0 {
-			return set, refuse(FailBadValue, "region 0 does not exist")
+			return set, refuse(FailBadValue, "the region id must not be 0")
 		}
 	}
 	if q.Fenced != nil {
 		if set++; q.Fenced.Region == 0 {
-			return set, refuse(FailBadValue, "region 0 does not exist")
+			return set, refuse(FailBadValue, "the region id must not be 0")
 		}
 		if err := checkText(q.Fenced.Why); err != nil {
 			return set, err
@@ -117,10 +117,10 @@ func (q Question) checkOperators() (set int, err error) {
 	if q.Standing != nil {
 		set++
 		if n := len(q.Standing.Regions); n == 0 || n > MaxStandings {
-			return set, refuse(FailBadValue, "1 to %d regions can be asked for, not %d", MaxStandings, n)
+			return set, refuse(FailBadValue, "a status request names 1 to %d regions, not %d", MaxStandings, n)
 		}
 		if slices.Contains(q.Standing.Regions, 0) {
-			return set, refuse(FailBadValue, "region 0 does not exist")
+			return set, refuse(FailBadValue, "the region id must not be 0")
 		}
 	}
 	if q.Census != nil {

@@ -15,7 +15,7 @@ func ReadLine(r *bufio.Reader, most int) ([]byte, error) {
 		part, err := r.ReadSlice('\n')
 		// Up to two bytes more than most may be the line's end.
 		if len(line)+len(part) > most+2 {
-			return nil, refuse(FailTooLong, "a line may have %d bytes", most)
+			return nil, refuse(FailTooLong, "a line has at most %d bytes", most)
 		}
 		line = append(line, part...)
 		switch {
@@ -25,7 +25,7 @@ func ReadLine(r *bufio.Reader, most int) ([]byte, error) {
 				end--
 			}
 			if end > most {
-				return nil, refuse(FailTooLong, "a line may have %d bytes", most)
+				return nil, refuse(FailTooLong, "a line has at most %d bytes", most)
 			}
 			if end > 0 {
 				return line[:end], nil
@@ -55,7 +55,7 @@ func readValue(r *bufio.Reader, open byte, most int) ([]byte, error) {
 			return nil, err
 		}
 		if read == most {
-			return nil, refuse(FailTooLong, "a JSON value may have %d bytes here", most)
+			return nil, refuse(FailTooLong, "a JSON value has at most %d bytes here", most)
 		}
 		if len(value) == 0 {
 			switch c {

@@ -198,7 +198,7 @@ func (r *tickBytes) block() BlockAt {
 	}
 	b := BlockAt{At: blockIndex(at), Block: chunk.Block(r.number(math.MaxUint16))}
 	if b.At >= columnBlocks {
-		r.fail("block %d of a column of at most %d", b.At, columnBlocks)
+		r.fail("block %d of a column of at most %d blocks", b.At, columnBlocks)
 	}
 	return b
 }

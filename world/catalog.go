@@ -37,7 +37,7 @@ func (c *Catalog) Load(key, value []byte) error {
 		return fmt.Errorf("load catalog row %q: %w", key, err)
 	}
 	if region.Cell.String() != string(key) {
-		return fmt.Errorf("load catalog row %q: it tells of cell %v", key, region.Cell)
+		return fmt.Errorf("load catalog row %q: it describes cell %v", key, region.Cell)
 	}
 	c.put(region)
 	return nil
@@ -104,7 +104,7 @@ func (c *Catalog) apply(index uint64, entry []byte) (wire.Region, error) {
 	case q.Moved != nil:
 		return c.moved(*q.Moved)
 	default:
-		return wire.Region{}, fmt.Errorf("it neither founds nor moves anything")
+		return wire.Region{}, fmt.Errorf("the entry has neither a founding nor a move")
 	}
 }
 

@@ -7,21 +7,21 @@ import (
 	"github.com/voxelpopuli/voxeld/vclock"
 )
 
-// Comparison names a way to compare two events.
+// Comparison is a way to compare two events.
 type Comparison int
 
-// The comparisons, by what they look at.
+// The comparisons, by the components that they use.
 const (
-	Printed       Comparison = iota // vclock.Algorithm2: what is relevant to whoever compares
+	Printed       Comparison = iota // vclock.Algorithm2: components relevant to the player who compares
 	Common                          // vclock.CompareCommon: the components that both clocks hold
 	CommonAndOwn                    // vclock.CompareCommonAndOwn: those, and the two authors' own
 	Own                             // vclock.Compare: the two authors' own
-	OwnHistory                      // vclock.History.Compare: those, and chains of what the player has heard
-	SharedHistory                   // the same, with what all players of his gateway have heard
+	OwnHistory                      // vclock.History.Compare: those, and chains of the player's received events
+	SharedHistory                   // the same, with the events received by all players of the gateway
 	comparisons
 )
 
-// String says what the comparison looks at.
+// String describes the comparison.
 func (c Comparison) String() string {
 	return [...]string{
 		"Algorithm 2 as printed", "common components", "common components and the authors' own", "the authors' own",
@@ -29,30 +29,30 @@ func (c Comparison) String() string {
 	}[c]
 }
 
-// Judged is what the comparisons make of many pairs of events.
+// Judged counts the results of the comparisons on many pairs of events.
 type Judged struct {
 	Ordered int // pairs of which one truly follows the other
 	Apart   int // pairs that are truly concurrent
 	Tallies [comparisons]Tally
 }
 
-// Share returns which part of the truly ordered pairs a comparison recognises, in percent.
+// Share returns the percentage of the truly ordered pairs that a comparison recognises.
 func (j Judged) Share(c Comparison) float64 { return percent(j.Tallies[c].Right, j.Ordered) }
 
-// Wrong counts the pairs of which a comparison says what is not so: the wrong way round, or ordered although concurrent.
+// Wrong counts the wrong results of a comparison: the wrong order, or an order although the pair is concurrent.
 func (j Judged) Wrong(c Comparison) int { return j.Tallies[c].Reversed + j.Tallies[c].Invented }
 
 func percent(part, of int) float64 { return 100 * float64(part) / float64(of) }
 
-// Tally is what one comparison makes of them.
+// Tally counts the results of one comparison.
 type Tally struct {
-	// Of the pairs that are truly ordered: said so; the wrong way round; called equal; called concurrent.
+	// Of the truly ordered pairs: right order; wrong order; called equal; called concurrent.
 	Right, Reversed, Tied, Missed int
-	// Of those that are truly concurrent: called ordered; called equal.
+	// Of the truly concurrent pairs: called ordered; called equal.
 	Invented, Merged int
 }
 
-// judge puts each comparison to the test, with pairs that one player hears.
+// judge evaluates each comparison on pairs of events that one player receives.
 type judge struct {
 	cfg       Config
 	rng       *rand.Rand
@@ -62,7 +62,7 @@ type judge struct {
 	facing    Judged
 }
 
-// observer is a player whose pairs are judged: what he has heard or done within the window, in this order.
+// observer is a player whose pairs are evaluated: their own and received events within the window, in order.
 type observer struct {
 	heard   []heard
 	history *vclock.History
@@ -77,8 +77,8 @@ func newJudge(cfg Config, rng *rand.Rand) *judge {
 	return &judge{cfg: cfg, rng: rng, observers: make([]*observer, cfg.Players), shared: vclock.NewHistory(cfg.Shared)}
 }
 
-// hear takes an event that a player hears or does and, if he is an observer, judges pairs of it and of what he heard before.
-// The players of the observers' gateway are every so manieth of all, and the observers.
+// hear records an event that a player receives or does. For an observer it also evaluates pairs of the event and
+// earlier ones. The players of the observers' gateway are every n-th of all, and the observers.
 func (j *judge) hear(i, round int, e *event, relevant vclock.Relevant) {
 	o := j.observers[i]
 	if o != nil || i%j.cfg.Gateways == 0 {
@@ -97,7 +97,7 @@ func (j *judge) hear(i, round int, e *event, relevant vclock.Relevant) {
 	o.heard = append(o.heard, heard{round, e})
 }
 
-// judge asks all comparisons about one pair.
+// judge evaluates all comparisons on one pair.
 func (j *judge) judge(o *observer, a, b *event, relevant vclock.Relevant) {
 	truth := vclock.Concurrent
 	switch {
@@ -121,7 +121,7 @@ func (j *judge) judge(o *observer, a, b *event, relevant vclock.Relevant) {
 	}
 }
 
-// count adds what the comparisons say of a pair.
+// count adds the results of the comparisons on a pair.
 func (j *Judged) count(truth vclock.Relation, said [comparisons]vclock.Relation) {
 	if truth == vclock.Concurrent {
 		j.Apart++

@@ -5,46 +5,46 @@ import (
 	"slices"
 )
 
-// How long a player of whom nothing comes stays in the update id list, in rounds.
+// How long a silent player stays in the update id list, in rounds.
 const (
-	// forgetAfter: until then an old update of his is known to be old. After that any update is news: he, or somebody
-	// else with his id, may have begun to count rounds anew.
+	// forgetAfter: until then, an older update of the player is recognised as old. Afterwards any update counts as new:
+	// the player, or another one with the same id, may have restarted their round counter.
 	forgetAfter = 128
-	// strayAfter: then he leaves the list. Until then a reminder may go to him.
-	strayAfter = 1 << 14
+	// dropAfter: then the player leaves the list. Until then they may receive a reminder.
+	dropAfter = 1 << 14
 )
 
-// contact is an entry of the update id list: a player of whom the machine knows.
+// contact is an entry of the update id list: a known player.
 type contact struct {
 	last  Update // the newest
-	heard uint32 // the own round in which last came, or in which the player was introduced
-	hops  uint8  // that last travelled; 0: the player was only introduced, and any update of his is news
-	age   uint8  // hops and rounds of last, as the buffer counts them
+	heard uint32 // the machine's round in which last arrived, or in which the player was introduced
+	hops  uint8  // that last travelled; 0: the player was only introduced, and any update from them counts as new
+	age   uint8  // hops and rounds of last, as counted by the buffer
 	view  view
 	slot  int // index in Areacast.order
-	kept  int // index in buffer.of; -1: not there
+	kept  int // index in buffer.of; -1: not in the buffer
 
-	told  uint32 // the own round in which a gossip was last sent to the player
-	spoke bool   // one was ever
+	told     uint32 // the machine's round of the last gossip to the player
+	everSent bool   // a gossip was sent to the player at least once
 }
 
-// positionAge is the paper's PositionAge (§3.2): rounds since the update came, and the hops that it took.
+// positionAge returns the paper's PositionAge (§3.2): rounds since the update arrived, plus its hops.
 func (c *contact) positionAge(now uint32) int { return int(int32(now-c.heard)) + int(c.hops) }
 
-// take handles one message.
-func (m *Areacast) take(msg *Message, out *Output) {
+// receive handles one message.
+func (m *Areacast) receive(msg *Message, out *Output) {
 	switch p := msg.Payload.(type) {
 	case *Gossip:
 		for i := range p.Updates[:min(len(p.Updates), MaxUpdates)] {
-			m.hear(&p.Updates[i], out)
+			m.receiveUpdate(&p.Updates[i], out)
 		}
 	case *Introduction:
 		m.introduced(p, out)
 	}
 }
 
-// hear handles one update of a gossip: only what is newer than all before it counts.
-func (m *Areacast) hear(u *AgedUpdate, out *Output) {
+// receiveUpdate handles one update of a gossip: it counts only if it is newer than all before it.
+func (m *Areacast) receiveUpdate(u *AgedUpdate, out *Output) {
 	if u.Origin == m.id || u.Origin.Server() || int(u.Age) >= m.opt.MaxPositionAge {
 		return
 	}
@@ -57,13 +57,13 @@ func (m *Areacast) hear(u *AgedUpdate, out *Output) {
 	}
 	c.last, c.heard, c.hops, c.age = u.Update, m.now, u.Age+1, u.Age+1
 	if c.view == viewNone {
-		c.view = viewInf // refresh puts him where he belongs
+		c.view = viewInf // refresh moves it to its view
 	}
 	m.buffer.put(c)
 	out.Learned = append(out.Learned, u.Update)
 }
 
-// meet takes in a player who was introduced.
+// meet adds an introduced player.
 func (m *Areacast) meet(u Update) {
 	if u.Origin == m.id || u.Origin.Server() || !u.Valid() {
 		return
@@ -72,7 +72,7 @@ func (m *Areacast) meet(u Update) {
 	if c == nil {
 		c = m.add(u.Origin)
 	} else if c.view != viewNone {
-		return // the own knowledge is better
+		return // the machine has a newer update
 	}
 	c.last, c.heard, c.hops, c.view = u, m.now, 0, viewInf
 	m.buffer.remove(c)
@@ -85,7 +85,7 @@ func (m *Areacast) add(id ID) *contact {
 	return c
 }
 
-// forget takes a player out of all lists but the views, which refresh makes anew.
+// forget removes a player from all lists but the views, which refresh rebuilds.
 func (m *Areacast) forget(c *contact) {
 	m.buffer.remove(c)
 	last := len(m.order) - 1
@@ -96,7 +96,7 @@ func (m *Areacast) forget(c *contact) {
 	delete(m.contacts, c.last.Origin)
 }
 
-// trim keeps the update id list bounded: the longest unheard go first.
+// trim keeps the update id list bounded: players who were silent longest go first.
 func (m *Areacast) trim() {
 	excess := len(m.order) - MaxKnown
 	if excess <= 0 {
