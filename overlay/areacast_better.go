@@ -31,7 +31,7 @@ func (m *Areacast) silence(c *contact) int {
 	if !c.everSent {
 		return forgetAfter
 	}
-	return min(int(m.now-c.told), forgetAfter)
+	return min(int(m.now-c.lastSent), forgetAfter)
 }
 
 // dueOf returns the players of a view to whom a gossip is due.

@@ -24,7 +24,7 @@ func (m *Areacast) send(c *contact, g *Gossip, bytes int, out *Output) (sent boo
 	if m.opt.Better.Cap > 0 && bytes > m.left {
 		return false
 	}
-	c.told, c.everSent = m.now, true
+	c.lastSent, c.everSent = m.now, true
 	m.left -= bytes
 	out.Send(Message{From: m.id, To: c.last.Origin, Bytes: bytes, Payload: g})
 	return true

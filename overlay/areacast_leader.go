@@ -26,7 +26,7 @@ func (m *Areacast) introduced(p *Introduction, out *Output) {
 			continue
 		}
 		m.buffer.remove(c)
-		c.last, c.heard, c.hops = u, m.now, 2
+		c.last, c.receivedAt, c.hops = u, m.now, 2
 		if c.view == viewNone {
 			c.view = viewInf
 		}

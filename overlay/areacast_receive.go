@@ -16,20 +16,20 @@ const (
 
 // contact is an entry of the update id list: a known player.
 type contact struct {
-	last  Update // the newest
-	heard uint32 // the machine's round in which last arrived, or in which the player was introduced
-	hops  uint8  // that last travelled; 0: the player was only introduced, and any update from them counts as new
-	age   uint8  // hops and rounds of last, as counted by the buffer
-	view  view
-	slot  int // index in Areacast.order
-	kept  int // index in buffer.of; -1: not in the buffer
+	last       Update // the newest
+	receivedAt uint32 // the machine's round in which last arrived, or in which the player was introduced
+	hops       uint8  // that last travelled; 0: the player was only introduced, and any update from them counts as new
+	age        uint8  // hops and rounds of last, as counted by the buffer
+	view       view
+	slot       int // index in Areacast.order
+	kept       int // index in buffer.of; -1: not in the buffer
 
-	told     uint32 // the machine's round of the last gossip to the player
+	lastSent uint32 // the machine's round of the last gossip to the player
 	everSent bool   // a gossip was sent to the player at least once
 }
 
 // positionAge returns the paper's PositionAge (§3.2): rounds since the update arrived, plus its hops.
-func (c *contact) positionAge(now uint32) int { return int(int32(now-c.heard)) + int(c.hops) }
+func (c *contact) positionAge(now uint32) int { return int(int32(now-c.receivedAt)) + int(c.hops) }
 
 // receive handles one message.
 func (m *Areacast) receive(msg *Message, out *Output) {
@@ -55,7 +55,7 @@ func (m *Areacast) receiveUpdate(u *AgedUpdate, out *Output) {
 	if c == nil {
 		c = m.add(u.Origin)
 	}
-	c.last, c.heard, c.hops, c.age = u.Update, m.now, u.Age+1, u.Age+1
+	c.last, c.receivedAt, c.hops, c.age = u.Update, m.now, u.Age+1, u.Age+1
 	if c.view == viewNone {
 		c.view = viewInf // refresh moves it to its view
 	}
@@ -74,7 +74,7 @@ func (m *Areacast) meet(u Update) {
 	} else if c.view != viewNone {
 		return // the machine has a newer update
 	}
-	c.last, c.heard, c.hops, c.view = u, m.now, 0, viewInf
+	c.last, c.receivedAt, c.hops, c.view = u, m.now, 0, viewInf
 	m.buffer.remove(c)
 }
 
@@ -104,7 +104,7 @@ func (m *Areacast) trim() {
 	}
 	oldest := slices.Clone(m.order)
 	slices.SortFunc(oldest, func(a, b *contact) int {
-		return cmp.Or(cmp.Compare(int32(a.heard-m.now), int32(b.heard-m.now)), cmp.Compare(a.slot, b.slot))
+		return cmp.Or(cmp.Compare(int32(a.receivedAt-m.now), int32(b.receivedAt-m.now)), cmp.Compare(a.slot, b.slot))
 	})
 	for _, c := range oldest[:excess] {
 		m.forget(c)

@@ -28,18 +28,18 @@ func crowded(opt AreacastOptions, ir, vr, inf int) (m *Areacast, repeat func(rou
 }
 
 // receiversOf counts the receivers in each ring.
-func receiversOf(out *Output, ir, vr int) (told [3]int) {
+func receiversOf(out *Output, ir, vr int) (received [3]int) {
 	for _, msg := range out.Messages {
 		switch i := int(msg.To) - 1; {
 		case i < ir:
-			told[0]++
+			received[0]++
 		case i < ir+vr:
-			told[1]++
+			received[1]++
 		default:
-			told[2]++
+			received[2]++
 		}
 	}
-	return told
+	return received
 }
 
 func TestAreacastSpillsIntoWiderViews(t *testing.T) {
@@ -63,7 +63,7 @@ func TestAreacastSpillsIntoWiderViews(t *testing.T) {
 			var out Output
 			m.Step(input(1), &out)
 			if got := receiversOf(&out, c.members[0], c.members[1]); got != c.want {
-				t.Errorf("told %v, want %v", got, c.want)
+				t.Errorf("got %v, want %v", got, c.want)
 			}
 			if ir, vr, inf := m.Views(); [3]int{ir, vr, inf} != c.members {
 				t.Errorf("views of %d, %d and %d, want %v", ir, vr, inf, c.members)
@@ -119,7 +119,7 @@ func TestAreacastRemovesWhoIsSilent(t *testing.T) {
 			want = 2
 		}
 		if ir, _, _ := m.Views(); ir != want || len(out.Messages) != want {
-			t.Errorf("round %d: %d in view, %d told, want %d", round, ir, len(out.Messages), want)
+			t.Errorf("round %d: %d in view, %d receivers, want %d", round, ir, len(out.Messages), want)
 		}
 	}
 }
@@ -157,18 +157,18 @@ func TestAreacastTellsEverybodyInTurn(t *testing.T) {
 	opt := BetterAreacast(10 * (HeaderUDP + 120))
 	opt.FanoutInf = 0
 	m, input := crowded(opt, ir, vr, 0)
-	var told [ir + vr]int
+	var received [ir + vr]int
 	for round := range uint32(rounds) {
 		var out Output
 		m.Step(input(round), &out)
 		for _, msg := range out.Messages {
-			told[msg.To-1]++
+			received[msg.To-1]++
 		}
 	}
 	near, far := 0, 0
-	for i, n := range told {
+	for i, n := range received {
 		if n < rounds/50 {
-			t.Errorf("player %d was told %d times in %d rounds", i+1, n, rounds)
+			t.Errorf("player %d received %d gossips in %d rounds", i+1, n, rounds)
 		}
 		if i < ir {
 			near += n
@@ -177,7 +177,7 @@ func TestAreacastTellsEverybodyInTurn(t *testing.T) {
 		}
 	}
 	if n, f := float64(near)/ir, float64(far)/vr; n < 1.2*f {
-		t.Errorf("players in interaction range were told %.1f times, others %.1f times", n, f)
+		t.Errorf("players in interaction range received %.1f gossips, others %.1f", n, f)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestAreacastRatesFallWithDistance(t *testing.T) {
 	opt.FanoutIR, opt.FanoutVR, opt.FanoutInf = 50, 50, 0
 	opt.Better.EdgeInterval = 5
 	m := NewAreacast(0, opt, rand.New(rand.NewPCG(1, 1)))
-	told := map[ID]int{}
+	received := map[ID]int{}
 	for round := range uint32(rounds) {
 		g := &Gossip{}
 		for i, dist := range []float64{10, 50, 125, 199} {
@@ -196,12 +196,12 @@ func TestAreacastRatesFallWithDistance(t *testing.T) {
 		var out Output
 		m.Step(&Input{Round: round, Inbox: []Message{{Payload: g}}}, &out)
 		for _, msg := range out.Messages {
-			told[msg.To]++
+			received[msg.To]++
 		}
 	}
 	for id, want := range map[ID]int{1: rounds, 2: rounds, 3: rounds / 3, 4: rounds / 5} {
-		if told[id] != want {
-			t.Errorf("player %d was told %d times in %d rounds, want %d", id, told[id], rounds, want)
+		if received[id] != want {
+			t.Errorf("player %d received %d gossips in %d rounds, want %d", id, received[id], rounds, want)
 		}
 	}
 }

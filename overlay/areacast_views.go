@@ -19,11 +19,11 @@ func (m *Areacast) refresh() {
 	ir2, vr2 := m.opt.Interaction*m.opt.Interaction, m.opt.Vision*m.opt.Vision
 	for i := len(m.order) - 1; i >= 0; i-- { // forget moves the last contact into the place of the removed one
 		c := m.order[i]
-		switch unheard := int32(m.now - c.heard); {
-		case unheard > dropAfter:
+		switch silent := int32(m.now - c.receivedAt); {
+		case silent > dropAfter:
 			m.forget(c)
 			continue
-		case unheard > forgetAfter:
+		case silent > forgetAfter:
 			c.hops = 0
 		}
 		if c.view == viewNone || c.positionAge(m.now) > m.opt.RemoveAfter {

@@ -21,7 +21,7 @@ type walk struct {
 	lose, double float64
 	late         int                    // greatest delay in rounds
 	cut          func(from, to ID) bool // nil: nothing is cut
-	stranger     func(to ID) []Message  // nil: no forged messages
+	forge        func(to ID) []Message  // nil: no forged messages
 	check        func(i int, m Machine, out *Output)
 }
 
@@ -47,8 +47,8 @@ func (w *walk) turn() {
 		w.at[i].Z = min(w.side, max(0, w.at[i].Z+w.rng.Float64()*10-5))
 		in := Input{Round: w.round, At: w.at[i], Inbox: w.inbox[i][w.round]}
 		delete(w.inbox[i], w.round)
-		if w.stranger != nil {
-			in.Inbox = append(in.Inbox, w.stranger(m.ID())...)
+		if w.forge != nil {
+			in.Inbox = append(in.Inbox, w.forge(m.ID())...)
 		}
 		w.rng.Shuffle(len(in.Inbox), func(a, b int) { in.Inbox[a], in.Inbox[b] = in.Inbox[b], in.Inbox[a] })
 		out.Reset()
@@ -123,7 +123,7 @@ func TestAreacastWalksOnABadNetwork(t *testing.T) {
 			}
 			w := newWalk(1, players, 600, func(id ID, rng *rand.Rand) Machine { return NewAreacast(id, opt, rng) })
 			w.lose, w.double, w.late = .2, .1, 3
-			w.stranger = areacastStranger(w)
+			w.forge = forgedGossips(w)
 			newest := make([]map[ID]uint32, players)
 			for i := range newest {
 				newest[i] = map[ID]uint32{}
@@ -150,8 +150,8 @@ func TestAreacastWalksOnABadNetwork(t *testing.T) {
 	}
 }
 
-// areacastStranger forges messages: of unknown players, of impossible positions and ages, or too long ones.
-func areacastStranger(w *walk) func(ID) []Message {
+// forgedGossips forges messages: of unknown players, of impossible positions and ages, or too long ones.
+func forgedGossips(w *walk) func(ID) []Message {
 	return func(to ID) []Message {
 		if w.rng.IntN(20) > 0 {
 			return nil
@@ -207,17 +207,17 @@ func (m *Areacast) invariants(out *Output) error {
 			return fmt.Errorf("place %d of the buffer has %+v", i, c)
 		}
 	}
-	sent, told := 0, map[ID]bool{}
+	sent, receivers := 0, map[ID]bool{}
 	for _, msg := range out.Messages {
 		sent += msg.Bytes
 		g, ok := msg.Payload.(*Gossip)
 		if !ok {
 			continue
 		}
-		if n := len(g.Updates); n < 1 || n > m.opt.MaxUpdatesPerGossip || told[msg.To] || msg.To == m.id {
+		if n := len(g.Updates); n < 1 || n > m.opt.MaxUpdatesPerGossip || receivers[msg.To] || msg.To == m.id {
 			return fmt.Errorf("a gossip of %d updates to %d", n, msg.To)
 		}
-		told[msg.To] = true
+		receivers[msg.To] = true
 		for i, u := range g.Updates {
 			if (u.Origin == m.id) != (i == 0) || int(u.Age) >= m.opt.MaxPositionAge || (u.Age == 0) != (i == 0) {
 				return fmt.Errorf("update %d of a gossip is %+v", i, u)
@@ -231,8 +231,8 @@ func (m *Areacast) invariants(out *Output) error {
 			return fmt.Errorf("%d bytes sent, the cap is %d", sent, limit)
 		}
 	}
-	if len(told) > most {
-		return fmt.Errorf("%d gossips sent", len(told))
+	if len(receivers) > most {
+		return fmt.Errorf("%d gossips sent", len(receivers))
 	}
 	return nil
 }

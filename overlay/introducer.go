@@ -5,12 +5,12 @@ import "slices"
 // Introducer is the part of a region's leader that introduces avatars: it sends two avatars each other's updates when
 // they come near, so that they need not be discovered by others. The pSense paper has no leaders.
 type Introducer struct {
-	id     ID
-	vision float64
-	lead   float64
-	header int
-	here   census
-	told   map[pair]uint32 // the round of the last introduction of a pair
+	id         ID
+	vision     float64
+	lead       float64
+	header     int
+	here       census
+	introduced map[pair]uint32 // the round of the last introduction of a pair
 }
 
 // pair is two avatars, the lower id first.
@@ -26,7 +26,7 @@ const introduceForget = 12
 // NewIntroducer returns a leader that introduces avatars who could come within vision blocks of each other in lead
 // rounds.
 func NewIntroducer(id ID, vision, lead float64, header int) *Introducer {
-	return &Introducer{id: id, vision: vision, lead: lead, header: header, told: map[pair]uint32{}}
+	return &Introducer{id: id, vision: vision, lead: lead, header: header, introduced: map[pair]uint32{}}
 }
 
 // ID implements Machine.
@@ -46,10 +46,10 @@ func (m *Introducer) Step(in *Input, out *Output) {
 			return
 		}
 		both := pair{min(a.Origin, b.Origin), max(a.Origin, b.Origin)}
-		if at, ok := m.told[both]; ok && in.Round-at < reintroduce {
+		if at, ok := m.introduced[both]; ok && in.Round-at < reintroduce {
 			return
 		}
-		m.told[both] = in.Round
+		m.introduced[both] = in.Round
 		names[i] = append(names[i], *b)
 		names[j] = append(names[j], *a)
 	}, m.vision*1.5)
@@ -59,9 +59,9 @@ func (m *Introducer) Step(in *Input, out *Output) {
 		}
 	}
 	if in.Round%reintroduce == 0 {
-		for both, at := range m.told {
+		for both, at := range m.introduced {
 			if in.Round-at >= reintroduce {
-				delete(m.told, both)
+				delete(m.introduced, both)
 			}
 		}
 	}

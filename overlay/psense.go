@@ -14,11 +14,11 @@ type PSense struct {
 	self    Update
 	stepped bool // round and self are set by a step
 
-	nodes   []node          // the near nodes and the sensor nodes, by ascending id
-	ids     []ID            // their ids in the same order: a search in them touches few cache lines
-	sensors []int           // by sector: index in nodes, or -1
-	learned map[ID]delivery // the newest update of each origin that was delivered to the game; bounded by sweep
-	lost    []Update        // at most maxLost nodes who were silent for long
+	nodes     []node          // the near nodes and the sensor nodes, by ascending id
+	ids       []ID            // their ids in the same order: a search in them touches few cache lines
+	sensors   []int           // by sector: index in nodes, or -1
+	delivered map[ID]delivery // the newest update of each origin that was delivered to the game; bounded by sweep
+	lost      []Update        // at most maxLost nodes who were silent for long
 
 	queue    []arrival // this round's positions, for forwarding
 	requests []asked   // this round's sensor requests
@@ -44,7 +44,7 @@ func NewPSense(cfg PSenseConfig, id ID, rng *rand.Rand) *PSense {
 		panic(err)
 	}
 	return &PSense{
-		cfg: cfg, id: id, rng: rng, sensors: make([]int, cfg.Sectors), learned: map[ID]delivery{}, falling: cfg.fallingFrom(),
+		cfg: cfg, id: id, rng: rng, sensors: make([]int, cfg.Sectors), delivered: map[ID]delivery{}, falling: cfg.fallingFrom(),
 	}
 }
 
@@ -128,11 +128,11 @@ func (m *PSense) deliver(u Update, out *Output) bool {
 	if u.Origin == m.id || u.Origin.Server() || !u.Valid() || age > int32(m.cfg.Forget) || age < -int32(m.cfg.Forget) {
 		return false
 	}
-	last, ok := m.learned[u.Origin]
-	if ok && int32(u.Round-last.round) <= 0 || !ok && len(m.learned) >= MaxKnown {
+	last, ok := m.delivered[u.Origin]
+	if ok && int32(u.Round-last.round) <= 0 || !ok && len(m.delivered) >= MaxKnown {
 		return false
 	}
-	m.learned[u.Origin] = delivery{u.Round, m.round}
+	m.delivered[u.Origin] = delivery{u.Round, m.round}
 	out.Learned = append(out.Learned, u)
 	return true
 }
@@ -143,9 +143,9 @@ func (m *PSense) sweep() {
 	if (m.round+uint32(m.id))%32 != 0 {
 		return
 	}
-	for id, d := range m.learned {
+	for id, d := range m.delivered {
 		if int32(m.round-d.at) > 2*int32(m.cfg.Forget) {
-			delete(m.learned, id)
+			delete(m.delivered, id)
 		}
 	}
 }

@@ -103,16 +103,16 @@ func (m *PSense) rank() {
 		} else {
 			dist = b.update.ahead(m.round).Dist(n.now)
 		}
-		e.worth = m.missed(int(age), dist)
+		e.value = m.missed(int(age), dist)
 		if e.list && m.cfg.Forwarders > 0 {
-			e.worth += 1 // few carry the list, and newcomers are discovered through them
+			e.value += 1 // few carry the list, and newcomers are discovered through them
 		}
 	}
 	slices.SortStableFunc(p.entries, func(a, b entry) int {
 		switch {
-		case a.worth > b.worth:
+		case a.value > b.value:
 			return -1
-		case a.worth < b.worth:
+		case a.value < b.value:
 			return 1
 		}
 		return 0

@@ -29,7 +29,7 @@ type entry struct {
 	list      bool
 	receiver  bool    // is in the receiver list
 	far       bool    // is too far away for the short form
-	worth     float64 // with Stalest: the value of the update to the receiver
+	value     float64 // with Stalest: the value of the update to the receiver
 }
 
 // plan fills the queue: the own update to near nodes and sensor nodes, then forwarded updates.

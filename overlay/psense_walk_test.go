@@ -14,17 +14,17 @@ var strollSteps = flag.Int("overlay.steps", 100_000, "steps that each walk takes
 // stroll is a small crowd on a field. Messages are lost, duplicated, delayed and reordered, and from time to time the
 // crowd is partitioned in two.
 type stroll struct {
-	t        *testing.T
-	rng      *rand.Rand
-	machines []Machine // avatars first
-	avatars  int
-	at, v    []Point
-	flying   [][]Message // by rounds until arrival
-	round    uint32
-	split    bool // messages between even and odd ids are lost
-	severe   bool
-	heard    map[[2]ID]uint32 // the newest round of an origin that was delivered to a receiver's game
-	check    func(Machine)
+	t         *testing.T
+	rng       *rand.Rand
+	machines  []Machine // avatars first
+	avatars   int
+	at, v     []Point
+	flying    [][]Message // by rounds until arrival
+	round     uint32
+	split     bool // messages between even and odd ids are lost
+	severe    bool
+	delivered map[[2]ID]uint32 // the newest round of an origin that was delivered to a receiver's game
+	check     func(Machine)
 }
 
 const (
@@ -36,7 +36,7 @@ const (
 func newStroll(t *testing.T, seed uint64, avatars int, machine func(ID, *rand.Rand) Machine, servers ...Machine) *stroll {
 	w := &stroll{
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), avatars: avatars, flying: make([][]Message, strollDelay+1),
-		heard: map[[2]ID]uint32{}, check: func(Machine) {},
+		delivered: map[[2]ID]uint32{}, check: func(Machine) {},
 		round: math.MaxUint32 - 300, // the round counter wraps around during the walk
 	}
 	for i := range avatars {
@@ -133,13 +133,13 @@ func (w *stroll) post(out *Output) {
 func (w *stroll) learn(receiver ID, out *Output) {
 	for _, u := range out.Learned {
 		key := [2]ID{receiver, u.Origin}
-		if last, ok := w.heard[key]; ok && int32(u.Round-last) <= 0 {
+		if last, ok := w.delivered[key]; ok && int32(u.Round-last) <= 0 {
 			w.t.Fatalf("round %d: %d learned round %d of %d after round %d", w.round, receiver, u.Round, u.Origin, last)
 		}
 		if u.Origin == receiver || !u.Valid() {
 			w.t.Fatalf("round %d: %d learned %+v", w.round, receiver, u)
 		}
-		w.heard[key] = u.Round
+		w.delivered[key] = u.Round
 	}
 }
 
@@ -170,7 +170,7 @@ func (w *stroll) stale(old uint32) float64 {
 				continue
 			}
 			pairs++
-			if last, ok := w.heard[[2]ID{ID(i), ID(j)}]; !ok || w.round-last > old {
+			if last, ok := w.delivered[[2]ID{ID(i), ID(j)}]; !ok || w.round-last > old {
 				bad++
 			}
 		}
@@ -203,8 +203,8 @@ func (m *PSense) sound() error {
 	switch {
 	case !slices.IsSortedFunc(m.nodes, func(a, b node) int { return int(int64(a.Origin) - int64(b.Origin)) }):
 		return fmt.Errorf("nodes out of order")
-	case len(m.nodes) > MaxKnown || len(m.learned) > MaxKnown || len(m.lost) > maxLost || len(m.queue) != 0 || len(m.requests) != 0:
-		return fmt.Errorf("%d nodes, %d learned, %d lost, %d in the queue", len(m.nodes), len(m.learned), len(m.lost), len(m.queue))
+	case len(m.nodes) > MaxKnown || len(m.delivered) > MaxKnown || len(m.lost) > maxLost || len(m.queue) != 0 || len(m.requests) != 0:
+		return fmt.Errorf("%d nodes, %d learned, %d lost, %d in the queue", len(m.nodes), len(m.delivered), len(m.lost), len(m.queue))
 	}
 	for sector, at := range m.sensors {
 		if at >= len(m.nodes) || at >= 0 && (m.nodes[at].near || m.nodes[at].sector != sector) {
@@ -240,8 +240,8 @@ func TestWalkPSense(t *testing.T) {
 					}
 					most = max(most, len(m.nodes))
 				}
-				if len(leader.told) > 25*25/2+10 || len(leader.here.avatars) > 25 {
-					t.Fatalf("the leader keeps %d pairs of %d avatars", len(leader.told), len(leader.here.avatars))
+				if len(leader.introduced) > 25*25/2+10 || len(leader.here.avatars) > 25 {
+					t.Fatalf("the leader keeps %d pairs of %d avatars", len(leader.introduced), len(leader.here.avatars))
 				}
 			}
 			w.run()
@@ -256,8 +256,8 @@ func TestWalkRelay(t *testing.T) {
 	leader := NewRelayLeader(FirstServer, strollVision, HeaderPlain)
 	w := newStroll(t, 7, 25, func(id ID, _ *rand.Rand) Machine { return NewRelay(id, FirstServer, HeaderPlain) }, leader)
 	w.check = func(m Machine) {
-		if m, ok := m.(*Relay); ok && len(m.heard) > 25 {
-			t.Fatalf("round %d: machine %d keeps %d", w.round, m.id, len(m.heard))
+		if m, ok := m.(*Relay); ok && len(m.newest) > 25 {
+			t.Fatalf("round %d: machine %d keeps %d", w.round, m.id, len(m.newest))
 		}
 	}
 	w.run()

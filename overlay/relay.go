@@ -11,12 +11,12 @@ type Relay struct {
 	id     ID
 	leader ID
 	header int
-	heard  map[ID]delivery
+	newest map[ID]delivery
 }
 
 // NewRelay returns the machine of an avatar in the leader's region. header is the overhead of a packet in bytes.
 func NewRelay(id, leader ID, header int) *Relay {
-	return &Relay{id: id, leader: leader, header: header, heard: map[ID]delivery{}}
+	return &Relay{id: id, leader: leader, header: header, newest: map[ID]delivery{}}
 }
 
 // ID implements Machine.
@@ -39,18 +39,18 @@ func (m *Relay) Step(in *Input, out *Output) {
 			continue
 		}
 		for _, u := range crowd.Updates {
-			last, known := m.heard[u.Origin]
-			if u.Origin == m.id || !u.Valid() || known && int32(u.Round-last.round) <= 0 || !known && len(m.heard) >= MaxKnown {
+			last, known := m.newest[u.Origin]
+			if u.Origin == m.id || !u.Valid() || known && int32(u.Round-last.round) <= 0 || !known && len(m.newest) >= MaxKnown {
 				continue
 			}
-			m.heard[u.Origin] = delivery{u.Round, in.Round}
+			m.newest[u.Origin] = delivery{u.Round, in.Round}
 			out.Learned = append(out.Learned, u)
 		}
 	}
 	if in.Round%relayForget == 0 {
-		for id, d := range m.heard {
+		for id, d := range m.newest {
 			if in.Round-d.at > relayForget {
-				delete(m.heard, id)
+				delete(m.newest, id)
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func (s *slab) explore(top int) {
 	v.minX, v.minZ = (s.minX-margin)>>shift, (s.minZ-margin)>>shift
 	v.w = (s.minX+s.w+margin)>>shift + 2 - v.minX
 	v.d = (s.minZ+s.d+margin)>>shift + 2 - v.minZ
-	v.corners = room(v.corners, v.w*v.d*(top>>s.g.grain.storey+2))
+	v.corners = zeroed(v.corners, v.w*v.d*(top>>s.g.grain.storey+2))
 }
 
 // corner returns the corner at lattice place (cx, cy, cz), which may still be unsampled.
@@ -58,9 +58,9 @@ func (s *slab) cuboid(cx, cy, cz int) cuboid {
 	return q
 }
 
-// stand returns the coordinates of a corner for the noises. Heights are scaled by the given factor, so that tunnels
+// sampleAt returns the coordinates of a corner for the noises. Heights are scaled by the given factor, so that tunnels
 // tend to be level.
-func (s *slab) stand(q *cuboid, i int, steep float64) (x, y, z float64) {
+func (s *slab) sampleAt(q *cuboid, i int, steep float64) (x, y, z float64) {
 	wide, high := s.g.grain.cave, s.g.grain.storey
 	return float64((q.cx + i&1) << wide), mul(float64((q.cy+i>>1&1)<<high), steep), float64((q.cz + i>>2) << wide)
 }
@@ -68,7 +68,7 @@ func (s *slab) stand(q *cuboid, i int, steep float64) (x, y, z float64) {
 func (s *slab) sampleA(q *cuboid) {
 	for i, k := range q.corners {
 		if !k.hasA {
-			x, y, z := s.stand(q, i, 1.5)
+			x, y, z := s.sampleAt(q, i, 1.5)
 			k.a, k.hasA = s.g.fields.tunnelA.at3(x, y, z), true
 		}
 	}
@@ -77,7 +77,7 @@ func (s *slab) sampleA(q *cuboid) {
 func (s *slab) sampleB(q *cuboid) {
 	for i, k := range q.corners {
 		if !k.hasB {
-			x, y, z := s.stand(q, i, 1.5)
+			x, y, z := s.sampleAt(q, i, 1.5)
 			k.b, k.hasB = s.g.fields.tunnelB.at3(x, y, z), true
 		}
 	}
@@ -86,7 +86,7 @@ func (s *slab) sampleB(q *cuboid) {
 func (s *slab) sampleHall(q *cuboid) {
 	for i, k := range q.corners {
 		if !k.hasHall {
-			x, y, z := s.stand(q, i, 2)
+			x, y, z := s.sampleAt(q, i, 2)
 			k.hall, k.hasHall = s.g.fields.hall.at3(x, y, z), true
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// survey visits a lattice of sample chunks over 2048×2048 blocks.
-func survey(g *Generator, visit func(p grid.ChunkPos, blocks []chunk.Block)) {
+// sampleChunks visits a lattice of sample chunks over 2048×2048 blocks.
+func sampleChunks(g *Generator, visit func(p grid.ChunkPos, blocks []chunk.Block)) {
 	for z := int32(-30); z < 32; z += 5 {
 		for x := int32(-30); x < 32; x += 5 {
 			p := grid.ChunkPos{X: x, Z: z}
@@ -38,7 +38,7 @@ func TestLandIsVaried(t *testing.T) {
 		}
 		seen, columns := map[chunk.Block]int{}, 0
 		for seed := int64(1); seed <= 4; seed++ {
-			survey(newGenerator(t, version, seed, 4), func(_ grid.ChunkPos, blocks []chunk.Block) {
+			sampleChunks(newGenerator(t, version, seed, 4), func(_ grid.ChunkPos, blocks []chunk.Block) {
 				for i := range 1024 {
 					top := len(blocks) - 1024 + i
 					for blocks[top] == chunk.Air || blocks[top].Plant() {
@@ -68,7 +68,7 @@ func TestTreesHaveTheirOwnWood(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
 		seen, own, foreign := map[chunk.Block]int{}, 0, 0
 		for _, seed := range []int64{1, 2, 3, 4} {
-			survey(newGenerator(t, version, seed, 4), func(_ grid.ChunkPos, blocks []chunk.Block) {
+			sampleChunks(newGenerator(t, version, seed, 4), func(_ grid.ChunkPos, blocks []chunk.Block) {
 				for i, b := range blocks {
 					seen[b]++
 					if x, _, _ := chunk.Index(i).XYZ(); !isWood(b) || x == 31 || !isLeaves(blocks[i+1]) {
@@ -117,7 +117,7 @@ func TestPlantsFindTheirPlace(t *testing.T) {
 		grass, overgrown := 0, 0
 		for _, seed := range []int64{1, 2, 3, 4} {
 			g := newGenerator(t, version, seed, 4)
-			survey(g, func(p grid.ChunkPos, blocks []chunk.Block) {
+			sampleChunks(g, func(p grid.ChunkPos, blocks []chunk.Block) {
 				for i, b := range blocks {
 					if b == chunk.Grass && blocks[i+1024] == chunk.Air {
 						grass++
@@ -163,7 +163,7 @@ func TestNothingFloats(t *testing.T) {
 		for _, sections := range []int{2, 4, 10} {
 			g := newGenerator(t, version, 11, sections)
 			sea := int(SeaLevel(sections))
-			survey(g, func(p grid.ChunkPos, blocks []chunk.Block) {
+			sampleChunks(g, func(p grid.ChunkPos, blocks []chunk.Block) {
 				for i, b := range blocks {
 					x, y, z := chunk.Index(i).XYZ()
 					if (b == chunk.Bedrock) != (y == 0) {
@@ -379,7 +379,7 @@ func TestOresByDepth(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
 		var count, highest [256]int // by block
 		for seed := int64(1); seed <= 2; seed++ {
-			survey(newGenerator(t, version, seed, 4), func(_ grid.ChunkPos, blocks []chunk.Block) {
+			sampleChunks(newGenerator(t, version, seed, 4), func(_ grid.ChunkPos, blocks []chunk.Block) {
 				for i, b := range blocks {
 					count[b]++
 					highest[b] = max(highest[b], i/1024)

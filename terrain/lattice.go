@@ -26,7 +26,7 @@ func (l *lattice[T]) begin(shift uint, sample func(x, z int) T, between func(v, 
 func (l *lattice[T]) cover(minX, minZ, w, d int) {
 	l.minX, l.minZ = minX>>l.shift, minZ>>l.shift
 	l.w, l.d = (minX+w-1)>>l.shift+2-l.minX, (minZ+d-1)>>l.shift+2-l.minZ
-	l.corners, l.known = room(l.corners, l.w*l.d), room(l.known, l.w*l.d)
+	l.corners, l.known = zeroed(l.corners, l.w*l.d), zeroed(l.known, l.w*l.d)
 }
 
 // corner returns the sample at corner (cx, cz), counted in edges. It uses spare if the sample is not kept.

@@ -19,9 +19,9 @@ type skin struct {
 // loose reports whether the skin would fall if the ground below it were taken away.
 func (k skin) loose() bool { return k.fill == chunk.Sand || k.fill == chunk.Gravel }
 
-// dress chooses the skin of the column c at (x, z). The patch field and chance fray the edges between materials, so
+// chooseSkin chooses the skin of the column c at (x, z). The patch field and chance fray the edges between materials, so
 // that climates blend into each other.
-func (s *slab) dress(c *cached, x, z int) skin {
+func (s *slab) chooseSkin(c *cached, x, z int) skin {
 	d := s.g.place(saltSkin, x, 0, z)
 	fray := mul(0.7, c.patch) + mul(0.5, d.tilt()) // about -1..1
 	frozen := c.cold+mul(0.09, fray) < snowBelow
@@ -43,13 +43,13 @@ func (s *slab) dress(c *cached, x, z int) skin {
 			k.top, k.fill = chunk.Stone, chunk.Stone
 		}
 	default:
-		s.dressLand(&c.column, &k, fall, fray)
+		s.chooseLandSkin(&c.column, &k, fall, fray)
 	}
 	return k
 }
 
-// dressLand chooses between grass, snow, scree and bare rock for a column above the water.
-func (s *slab) dressLand(c *column, k *skin, fall int, fray float64) {
+// chooseLandSkin chooses between grass, snow, scree and bare rock for a column above the water.
+func (s *slab) chooseLandSkin(c *column, k *skin, fall int, fray float64) {
 	scale := max(1, s.g.lift)
 	cliff := float64(fall) > mul(1.9, scale)+fray
 	high := c.rise+mul(6, fray) > 31

@@ -44,17 +44,17 @@ func (g *Generator) slab(minX, minZ, w, d int) *slab {
 // begin resets a slab, reusing its memory.
 func (s *slab) begin(g *Generator, minX, minZ, w, d int) {
 	s.g, s.minX, s.minZ, s.w, s.d = g, minX, minZ, w, d
-	s.blocks = room(s.blocks, w*d*g.height)
-	s.columns = room(s.columns, (w+2*margin)*(d+2*margin))
+	s.blocks = zeroed(s.blocks, w*d*g.height)
+	s.columns = zeroed(s.columns, (w+2*margin)*(d+2*margin))
 	s.relief.begin(g)
 	s.relief.cover(minX-margin, minZ-margin, w+2*margin, d+2*margin)
 	s.meadows.begin(g.grain.meadow, g.meadow, (*meadow).mix)
 	s.meadows.cover(minX, minZ, w, d)
-	s.survey()
+	s.computeColumns()
 }
 
-// room returns n zeros, in the memory of old if it is large enough.
-func room[T any](old []T, n int) []T {
+// zeroed returns n zeros, in the memory of old if it is large enough.
+func zeroed[T any](old []T, n int) []T {
 	if cap(old) < n {
 		return make([]T, n)
 	}
@@ -62,8 +62,8 @@ func room[T any](old []T, n int) []T {
 	return old[:n]
 }
 
-// survey computes the slab's columns and their neighbours, all of which are needed.
-func (s *slab) survey() {
+// computeColumns computes the slab's columns and their neighbours, all of which are needed.
+func (s *slab) computeColumns() {
 	for z := s.minZ - 1; z <= s.minZ+s.d; z++ {
 		s.relief.row.begin(&s.relief, z)
 		first := (z-s.minZ+margin)*(s.w+2*margin) + margin - 1
@@ -83,7 +83,7 @@ func (s *slab) build() {
 	s.fill()
 	s.veins()
 	s.carve()
-	s.settle()
+	s.repairSurface()
 	s.features()
 	s.plants()
 }
@@ -95,7 +95,7 @@ func (s *slab) fill() {
 	for z := s.minZ; z < s.minZ+s.d; z++ {
 		for x := s.minX; x < s.minX+s.w; x++ {
 			c := s.own(x, z)
-			whole = min(whole, c.ground-s.clothe(c, x, z).depth)
+			whole = min(whole, c.ground-s.cachedSkin(c, x, z).depth)
 		}
 	}
 	whole = max(whole, 1)
@@ -138,8 +138,8 @@ func (s *slab) lay(c *cached, i, y int) {
 	run(s.g.sea+1, chunk.Water)
 }
 
-// settle cleans up after caves: loose blocks over a hole become stone, and grass grows on soil under the open sky.
-func (s *slab) settle() {
+// repairSurface cleans up after caves: loose blocks over a hole become stone, and grass grows on soil under the open sky.
+func (s *slab) repairSurface() {
 	layer := s.w * s.d
 	for z := s.minZ; z < s.minZ+s.d; z++ {
 		for x := s.minX; x < s.minX+s.w; x++ {
@@ -205,19 +205,19 @@ func (s *slab) compute(x, z int) *cached {
 	return c
 }
 
-// own returns a column of the slab, or a neighbour, computed by survey.
+// own returns a column of the slab, or a neighbour, computed by computeColumns.
 func (s *slab) own(x, z int) *cached {
 	return &s.columns[(z-s.minZ+margin)*(s.w+2*margin)+x-s.minX+margin]
 }
 
 func (s *slab) column(x, z int) *column { return &s.at(x, z).column }
 
-func (s *slab) skin(x, z int) *skin { return s.clothe(s.at(x, z), x, z) }
+func (s *slab) skin(x, z int) *skin { return s.cachedSkin(s.at(x, z), x, z) }
 
-// clothe returns the skin of the column c, at (x, z).
-func (s *slab) clothe(c *cached, x, z int) *skin {
+// cachedSkin returns the skin of the column c, at (x, z).
+func (s *slab) cachedSkin(c *cached, x, z int) *skin {
 	if !c.hasSkin {
-		c.skin, c.hasSkin = s.dress(c, x, z), true
+		c.skin, c.hasSkin = s.chooseSkin(c, x, z), true
 	}
 	return &c.skin
 }

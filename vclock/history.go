@@ -63,7 +63,7 @@ func (h *History) Hear(s Stamp) {
 	if at == len(h.past) {
 		h.past = append(h.past, remembered{past: make(bits, words)})
 	} else {
-		h.forget(at)
+		h.evict(at)
 	}
 	now := &h.past[at]
 	now.stamp, now.own = s, own
@@ -80,18 +80,18 @@ func (h *History) Hear(s Stamp) {
 		}
 	}
 	if !isNew {
-		h.heardOf(at)
+		h.extendPasts(at)
 	}
 	if h.places[s.Author] == nil {
 		h.places[s.Author] = make(map[uint64]int)
 	}
 	h.places[s.Author][own] = at
-	h.learn(s)
+	h.updateKnown(s)
 }
 
-// heardOf adds a new event and all that precede it to the past of those remembered events that contain it, and of their
+// extendPasts adds a new event and all that precede it to the past of those remembered events that contain it, and of their
 // successors.
-func (h *History) heardOf(at int) {
+func (h *History) extendPasts(at int) {
 	now := &h.past[at]
 	later := make(bits, len(now.past))
 	for i := range h.past {
@@ -107,8 +107,8 @@ func (h *History) heardOf(at int) {
 	}
 }
 
-// learn updates known, and keeps it small: players whom no event in memory contains are dropped.
-func (h *History) learn(s Stamp) {
+// updateKnown updates known, and keeps it small: players whom no event in memory contains are dropped.
+func (h *History) updateKnown(s Stamp) {
 	raise := func(s Stamp) {
 		for e := range s.Clock.All() {
 			h.known[e.ID] = max(h.known[e.ID], e.N)
@@ -123,8 +123,8 @@ func (h *History) learn(s Stamp) {
 	}
 }
 
-// forget empties a slot.
-func (h *History) forget(at int) {
+// evict empties a slot.
+func (h *History) evict(at int) {
 	gone := &h.past[at]
 	delete(h.places[gone.stamp.Author], gone.own)
 	if len(h.places[gone.stamp.Author]) == 0 {

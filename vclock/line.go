@@ -77,7 +77,7 @@ type Line[P any] struct {
 	history *History
 	held    []*heldEvent[P] // in order of arrival
 	authors map[ID]*authorState
-	offers  uint64 // counts Offer and Meet, for authorState.heard
+	offers  uint64 // counts Offer and Meet, for authorState.lastOffer
 }
 
 type heldEvent[P any] struct {
@@ -91,10 +91,10 @@ type heldEvent[P any] struct {
 
 // authorState is a Line's record of a player.
 type authorState struct {
-	last   uint64 // the highest number shown
-	seen   uint64 // bit i: last-i was shown
-	waived uint64 // numbers up to this are not waited for: given up, or before Meet
-	heard  uint64 // Line.offers at the latest event
+	last      uint64 // the highest number shown
+	seen      uint64 // bit i: last-i was shown
+	waived    uint64 // numbers up to this are not waited for: given up, or before Meet
+	lastOffer uint64 // Line.offers at the latest event
 }
 
 // done returns the number up to which nothing is waited for.
@@ -184,7 +184,7 @@ func (l *Line[P]) Step(now time.Duration) []Shown[P] {
 			}
 		}
 		if best < 0 {
-			best = l.knot()
+			best = l.cycle()
 		}
 		if best < 0 {
 			return out
@@ -236,9 +236,9 @@ func (l *Line[P]) force(h *heldEvent[P]) {
 	}
 }
 
-// knot returns the index of the earliest of forced events that wait for each other in a cycle. Forged clocks can create
+// cycle returns the index of the earliest of forced events that wait for each other in a cycle. Forged clocks can create
 // one: each of three events claims to follow the next. It returns -1 unless all forced events are stuck.
-func (l *Line[P]) knot() int {
+func (l *Line[P]) cycle() int {
 	best := -1
 	for i, h := range l.held {
 		if h.forced && (best < 0 || earlier(h, l.held[best])) {
@@ -292,20 +292,20 @@ func (l *Line[P]) author(id ID) *authorState {
 	a := l.authors[id]
 	if a == nil {
 		if len(l.authors) >= l.cfg.MaxAuthors {
-			l.forget()
+			l.evictAuthor()
 		}
 		a = &authorState{}
 		l.authors[id] = a
 	}
-	a.heard = l.offers
+	a.lastOffer = l.offers
 	return a
 }
 
-// forget drops the player whose latest event is oldest.
-func (l *Line[P]) forget() {
+// evictAuthor drops the player whose latest event is oldest.
+func (l *Line[P]) evictAuthor() {
 	var oldest ID
 	for id, a := range l.authors {
-		if o := l.authors[oldest]; o == nil || a.heard < o.heard {
+		if o := l.authors[oldest]; o == nil || a.lastOffer < o.lastOffer {
 			oldest = id
 		}
 	}

@@ -209,28 +209,28 @@ func TestLineUntiesLies(t *testing.T) {
 	}
 }
 
-// parcel is an event on its way to a player.
-type parcel struct {
+// delivery is an event on its way to a player.
+type delivery struct {
 	at time.Duration
 	to int
-	e  Event[int] // the payload is the index of the deed
+	e  Event[int] // the payload is the index of the event
 }
 
-// meeting is a group of players with a Line each, over a network that delays, duplicates, reorders and loses.
-type meeting struct {
+// network is a group of players with a Line each, over a network that delays, duplicates, reorders and loses.
+type network struct {
 	owners  []*Owner
 	wholes  []*Owner
 	lines   []*Line[int]
-	deeds   []deed
+	events  []pastEvent
 	shown   [][]Shown[int]
 	when    [][]time.Duration // of each shown event
 	arrived []map[int]time.Duration
-	on      []parcel
+	on      []delivery
 	hears   func(who, whom int) bool
 }
 
-func newMeeting(players int, cfg LineConfig, hears func(who, whom int) bool) *meeting {
-	m := &meeting{hears: hears}
+func newNetwork(players int, cfg LineConfig, hears func(who, whom int) bool) *network {
+	m := &network{hears: hears}
 	for i := range players {
 		m.owners = append(m.owners, NewOwner(ID(rune('A'+i)), 0))
 		m.wholes = append(m.wholes, NewOwner(ID(rune('A'+i)), 0))
@@ -241,27 +241,27 @@ func newMeeting(players int, cfg LineConfig, hears func(who, whom int) bool) *me
 	return m
 }
 
-func (m *meeting) relevant(i int) Relevant {
+func (m *network) relevant(i int) Relevant {
 	return func(id ID) bool { return int(id[0]-'A') == i || m.hears(i, int(id[0]-'A')) }
 }
 
 // act makes a player do something now; delay returns the delays to each other player, none if the event is lost.
-func (m *meeting) act(now time.Duration, i int, delay func(to int) []time.Duration) {
-	d := deed{stamp: m.owners[i].Act(), whole: m.wholes[i].Act().Clock}
-	m.deeds = append(m.deeds, d)
-	e := Event[int]{d.stamp, now.Milliseconds(), len(m.deeds) - 1}
+func (m *network) act(now time.Duration, i int, delay func(to int) []time.Duration) {
+	d := pastEvent{stamp: m.owners[i].Act(), whole: m.wholes[i].Act().Clock}
+	m.events = append(m.events, d)
+	e := Event[int]{d.stamp, now.Milliseconds(), len(m.events) - 1}
 	m.arrive(now, i, e)
 	for j := range m.owners {
 		if j == i || !m.hears(j, i) {
 			continue
 		}
 		for _, after := range delay(j) {
-			m.on = append(m.on, parcel{now + after, j, e})
+			m.on = append(m.on, delivery{now + after, j, e})
 		}
 	}
 }
 
-func (m *meeting) arrive(now time.Duration, i int, e Event[int]) {
+func (m *network) arrive(now time.Duration, i int, e Event[int]) {
 	if _, ok := m.arrived[i][e.Payload]; !ok {
 		m.arrived[i][e.Payload] = now
 	}
@@ -270,17 +270,17 @@ func (m *meeting) arrive(now time.Duration, i int, e Event[int]) {
 }
 
 // show applies the shown events to the player's clock.
-func (m *meeting) show(now time.Duration, i int, shown []Shown[int]) {
+func (m *network) show(now time.Duration, i int, shown []Shown[int]) {
 	for _, s := range shown {
 		m.shown[i] = append(m.shown[i], s)
 		m.when[i] = append(m.when[i], now)
 		m.owners[i].Hear(s.Stamp, m.relevant(i))
-		m.wholes[i].Hear(Stamp{s.Author, m.deeds[s.Payload].whole}, Everybody)
+		m.wholes[i].Hear(Stamp{s.Author, m.events[s.Payload].whole}, Everybody)
 	}
 }
 
 // run delivers events and steps lines when due, up to a time.
-func (m *meeting) run(until time.Duration) {
+func (m *network) run(until time.Duration) {
 	for {
 		next, who, what := until, -1, -1
 		for k, p := range m.on {
@@ -306,13 +306,13 @@ func (m *meeting) run(until time.Duration) {
 	}
 }
 
-// follows reports whether a deed truly follows another.
-func (m *meeting) follows(later, earlier int) bool {
-	a, b := m.deeds[earlier], m.deeds[later]
+// follows reports whether an event truly follows another.
+func (m *network) follows(later, earlier int) bool {
+	a, b := m.events[earlier], m.events[later]
 	return Compare(Stamp{a.stamp.Author, a.whole}, Stamp{b.stamp.Author, b.whole}) == Before
 }
 
-func (m *meeting) draw(t *rapid.T, most time.Duration, lossy bool) {
+func (m *network) draw(t *rapid.T, most time.Duration, lossy bool) {
 	now := time.Duration(0)
 	for n := rapid.IntRange(1, 40).Draw(t, "events"); n > 0; n-- {
 		now += time.Duration(rapid.IntRange(0, 80).Draw(t, "pause")) * ms
@@ -334,11 +334,11 @@ func TestLineKeepsCausalOrderOverABadNetwork(t *testing.T) {
 	pairs := 0
 	rapid.Check(t, func(t *rapid.T) {
 		settle := time.Duration(rapid.SampledFrom([]int{0, 50}).Draw(t, "settle")) * ms
-		m := newMeeting(rapid.IntRange(2, 6).Draw(t, "players"), LineConfig{Wait: time.Minute, Settle: settle}, func(int, int) bool { return true })
+		m := newNetwork(rapid.IntRange(2, 6).Draw(t, "players"), LineConfig{Wait: time.Minute, Settle: settle}, func(int, int) bool { return true })
 		m.draw(t, 2*time.Second, false)
 		for i, shown := range m.shown {
-			if len(shown) != len(m.deeds) {
-				t.Fatalf("player %d is shown %d of %d events", i, len(shown), len(m.deeds))
+			if len(shown) != len(m.events) {
+				t.Fatalf("player %d is shown %d of %d events", i, len(shown), len(m.events))
 			}
 			for k, later := range shown {
 				if later.Late || later.GivenUp > 0 {
@@ -364,7 +364,7 @@ func TestLineKeepsCausalOrderOverABadNetwork(t *testing.T) {
 func TestLineOverALossyNetwork(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := LineConfig{Wait: 300 * ms, MaxHeld: rapid.SampledFrom([]int{0, 4}).Draw(t, "most held")}
-		m := newMeeting(rapid.IntRange(2, 6).Draw(t, "players"), cfg, func(int, int) bool { return true })
+		m := newNetwork(rapid.IntRange(2, 6).Draw(t, "players"), cfg, func(int, int) bool { return true })
 		m.draw(t, 800*ms, true)
 		for i, shown := range m.shown {
 			if len(shown) != len(m.arrived[i]) || m.lines[i].Held() > 0 {
@@ -388,7 +388,7 @@ func TestLineOverALossyNetwork(t *testing.T) {
 // distinguishable from the received events are still in order.
 func TestLineWithPrunedClocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := newMeeting(8, LineConfig{Wait: time.Minute}, func(i, j int) bool { return max(i-j, j-i) <= 2 })
+		m := newNetwork(8, LineConfig{Wait: time.Minute}, func(i, j int) bool { return max(i-j, j-i) <= 2 })
 		m.draw(t, 2*time.Second, false)
 		for i, shown := range m.shown {
 			h := NewHistory(64)

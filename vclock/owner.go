@@ -70,7 +70,7 @@ func (o *Owner) Hear(s Stamp, relevant Relevant) {
 	done := o.Done()
 	o.clock = Supremum(o.clock, s.Clock, func(id ID) bool { return id != o.id && relevant(id) })
 	if s.Author != o.id {
-		o.listen(s.Author)
+		o.recordHeard(s.Author)
 	}
 	if o.clock.Len() > o.limit-1 {
 		o.clock = o.clock.Prune(func(id ID) bool { return slices.Contains(o.latest, id) })
@@ -80,8 +80,8 @@ func (o *Owner) Hear(s Stamp, relevant Relevant) {
 	}
 }
 
-// listen records the author as the most recently heard.
-func (o *Owner) listen(id ID) {
+// recordHeard records the author as the most recently heard.
+func (o *Owner) recordHeard(id ID) {
 	if i := slices.Index(o.latest, id); i >= 0 {
 		o.latest = slices.Delete(o.latest, i, i+1)
 	}

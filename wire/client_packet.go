@@ -58,7 +58,7 @@ func blockWriteOf(name string, args [4]float64) Packet {
 // other value has none. raw must have been scanned before, so that its syntax is valid.
 func leadingNumbers(raw []byte, dst []float64) (n int) {
 	s := scanner{data: raw}
-	if !s.take('[') {
+	if !s.accept('[') {
 		return 0
 	}
 	for s.space(); n < len(dst); s.space() {
@@ -72,7 +72,7 @@ func leadingNumbers(raw []byte, dst []float64) (n int) {
 		}
 		dst[n] = v
 		n++
-		if s.space(); !s.take(',') {
+		if s.space(); !s.accept(',') {
 			break
 		}
 	}

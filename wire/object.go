@@ -34,20 +34,20 @@ func (o *object) parse(data []byte) *Error {
 	}
 	s := scanner{data: data}
 	s.space()
-	if !s.take('{') {
+	if !s.accept('{') {
 		return refuse(FailBadJSON, "the message is not a JSON object")
 	}
 	s.space()
-	if !s.take('}') {
+	if !s.accept('}') {
 		for {
 			if err := o.member(&s); err != nil {
 				return err
 			}
-			if s.take(',') {
+			if s.accept(',') {
 				s.space()
 				continue
 			}
-			if s.take('}') {
+			if s.accept('}') {
 				break
 			}
 			return s.syntax()
@@ -71,7 +71,7 @@ func (o *object) member(s *scanner) *Error {
 		return refuse(FailBadJSON, "a key contains an unpaired surrogate")
 	}
 	s.space()
-	if !s.take(':') {
+	if !s.accept(':') {
 		return s.syntax()
 	}
 	s.space()
@@ -270,9 +270,9 @@ func parseNumbers(raw []byte, name string, dst []float64) (int, *Error) {
 	}
 	s := scanner{data: raw, at: 1}
 	n := 0
-	for s.space(); !s.take(']'); s.space() {
+	for s.space(); !s.accept(']'); s.space() {
 		if n > 0 {
-			s.take(',')
+			s.accept(',')
 			s.space()
 		}
 		start := s.at

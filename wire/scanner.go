@@ -35,7 +35,7 @@ func (s *scanner) space() {
 	}
 }
 
-func (s *scanner) take(c byte) bool {
+func (s *scanner) accept(c byte) bool {
 	if s.at < len(s.data) && s.data[s.at] == c {
 		s.at++
 		return true
@@ -77,7 +77,7 @@ func (s *scanner) value(depth int) bool {
 func (s *scanner) nested(end byte, depth int, keyed bool) bool {
 	s.at++
 	s.space()
-	if s.take(end) {
+	if s.accept(end) {
 		return true
 	}
 	for {
@@ -86,7 +86,7 @@ func (s *scanner) nested(end byte, depth int, keyed bool) bool {
 				return false
 			}
 			s.space()
-			if !s.take(':') {
+			if !s.accept(':') {
 				return false
 			}
 			s.space()
@@ -95,10 +95,10 @@ func (s *scanner) nested(end byte, depth int, keyed bool) bool {
 			return false
 		}
 		s.space()
-		if s.take(end) {
+		if s.accept(end) {
 			return true
 		}
-		if !s.take(',') {
+		if !s.accept(',') {
 			return false
 		}
 		s.space()
@@ -106,7 +106,7 @@ func (s *scanner) nested(end byte, depth int, keyed bool) bool {
 }
 
 func (s *scanner) string() bool {
-	if !s.take('"') {
+	if !s.accept('"') {
 		return false
 	}
 	for s.at < len(s.data) {
@@ -148,16 +148,16 @@ func (s *scanner) digits() bool {
 }
 
 func (s *scanner) number() bool {
-	s.take('-')
-	if !s.take('0') && !s.digits() {
+	s.accept('-')
+	if !s.accept('0') && !s.digits() {
 		return false
 	}
-	if s.take('.') && !s.digits() {
+	if s.accept('.') && !s.digits() {
 		return false
 	}
-	if s.take('e') || s.take('E') {
-		if !s.take('+') {
-			s.take('-')
+	if s.accept('e') || s.accept('E') {
+		if !s.accept('+') {
+			s.accept('-')
 		}
 		return s.digits()
 	}

@@ -139,12 +139,12 @@ func TestCatalogMovesRegions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told, writes, err := c.Apply(uint64(i)+3, entry)
+		moved, writes, err := c.Apply(uint64(i)+3, entry)
 		if (err != nil) != step.fails {
 			t.Errorf("step %d: %v", i, err)
 		}
-		if !step.fails && told.Leader != step.want {
-			t.Errorf("step %d: told of %+v", i, told)
+		if !step.fails && moved.Leader != step.want {
+			t.Errorf("step %d: applied %+v", i, moved)
 		}
 		if got, ok := c.Find(region.ID); !ok || got.Leader != step.want {
 			t.Errorf("step %d: the region is %+v", i, got)

@@ -20,43 +20,39 @@ const (
 // logged, and rebuilt by the gateways when a region moves.
 type Crowd struct {
 	cell   grid.Cell
-	bodies map[player.ID]*presence
-	inside map[grid.ChunkPos][]*presence // the avatars of each chunk, by ascending id; no empty lists
-	news   map[grid.ChunkPos]*happenings // since the last Take
-	says   int                           // chat lines in news
+	bodies map[player.ID]*avatar
+	inside map[grid.ChunkPos][]*avatar     // the avatars of each chunk, by ascending id; no empty lists
+	news   map[grid.ChunkPos]*chunkChanges // since the last Take
+	says   int                             // chat lines in news
 	tick   uint64
 }
 
-// presence is a body, its chunk, and the gateway link that owns it. If a player arrives through a second gateway, the
+// avatar is a body, its chunk, and the gateway link that owns it. If a player arrives through a second gateway, the
 // newer link owns the body.
-type presence struct {
-	body  wire.Body
-	chunk grid.ChunkPos
-	link  uint64
-	told  uint64 // the tick of the pose, from which the way continues
-	moved bool   // within the chunk since the last Take; counted in the chunk's news
+type avatar struct {
+	body    wire.Body
+	chunk   grid.ChunkPos
+	link    uint64
+	posedAt uint64 // the tick of the pose, from which the way continues
+	moved   bool   // within the chunk since the last Take; counted in the chunk's news
 }
 
-// happenings collects the changes of one chunk since the last Take. It has no poses: only the newest one matters.
-type happenings struct {
-	marks  map[player.ID]mark // players who entered or left
-	moved  int                // how many moved within the chunk; some of them may have left since
-	blocks []wire.BlockAt
-	says   []wire.Utterance
-	base   []byte // the chunk was pinned
+// chunkChanges collects the changes of one chunk since the last Take. It has no poses: only the newest one matters.
+type chunkChanges struct {
+	wasInside map[player.ID]bool // for players who entered or left: whether they were inside at the last Take
+	moved     int                // how many moved within the chunk; some of them may have left since
+	blocks    []wire.BlockAt
+	says      []wire.Utterance
+	base      []byte // the chunk was pinned
 }
-
-// mark records, for a player who entered or left a chunk, whether they were in it at the last Take, so that subscribers
-// have them.
-type mark bool
 
 // NewCrowd returns the empty crowd of a cell.
 func NewCrowd(cell grid.Cell) *Crowd {
 	return &Crowd{
 		cell:   cell,
-		bodies: make(map[player.ID]*presence),
-		inside: make(map[grid.ChunkPos][]*presence),
-		news:   make(map[grid.ChunkPos]*happenings),
+		bodies: make(map[player.ID]*avatar),
+		inside: make(map[grid.ChunkPos][]*avatar),
+		news:   make(map[grid.ChunkPos]*chunkChanges),
 	}
 }
 
@@ -79,13 +75,13 @@ func (c *Crowd) Enter(link uint64, body wire.Body) {
 		if len(c.bodies) == maxCrowd {
 			return
 		}
-		p = &presence{}
+		p = &avatar{}
 		c.bodies[body.Player] = p
 	default:
-		c.takeOut(p)
+		c.removeFromChunk(p)
 	}
-	p.body, p.chunk, p.link, p.told = body, at, link, c.tick
-	c.putIn(p)
+	p.body, p.chunk, p.link, p.posedAt = body, at, link, c.tick
+	c.addToChunk(p)
 }
 
 // Move sets the pose of a body. Only the link that owns the body may move it. A pose outside of the region is ignored:
@@ -96,7 +92,7 @@ func (c *Crowd) Move(link uint64, move wire.BodyMove) {
 	if p == nil || p.link != link || !c.cell.Contains(at) {
 		return
 	}
-	p.body.Pose, p.body.Way, p.told = move.Pose, move.Way, c.tick
+	p.body.Pose, p.body.Way, p.posedAt = move.Pose, move.Way, c.tick
 	if at == p.chunk {
 		if !p.moved { // this is the bulk of a region's input
 			p.moved = true
@@ -104,15 +100,15 @@ func (c *Crowd) Move(link uint64, move wire.BodyMove) {
 		}
 		return
 	}
-	c.takeOut(p)
+	c.removeFromChunk(p)
 	p.chunk = at
-	c.putIn(p)
+	c.addToChunk(p)
 }
 
 // Leave removes a body if the link owns it.
 func (c *Crowd) Leave(link uint64, id player.ID) {
 	if p := c.bodies[id]; p != nil && p.link == link {
-		c.takeOut(p)
+		c.removeFromChunk(p)
 		delete(c.bodies, id)
 	}
 }
@@ -153,7 +149,7 @@ func (c *Crowd) Pinned(p Pin) { c.newsOf(p.Chunk).base = p.Base[:] }
 func (c *Crowd) Inside(at grid.ChunkPos) []wire.Body {
 	var bodies []wire.Body
 	for _, p := range c.inside[at] {
-		body, ticks := p.body, min(c.tick-p.told, wire.WayTicks)
+		body, ticks := p.body, min(c.tick-p.posedAt, wire.WayTicks)
 		body.Pose = body.Way.Along(body.Pose, float64(ticks), at)
 		if ticks == wire.WayTicks {
 			body.Way = wire.Way{}
@@ -173,11 +169,11 @@ func (c *Crowd) Take() map[grid.ChunkPos]*wire.ChunkNews {
 	news := make(map[grid.ChunkPos]*wire.ChunkNews, len(c.news))
 	for at, h := range c.news {
 		n := &wire.ChunkNews{Chunk: at, Blocks: h.blocks, Says: h.says, Base: h.base, Moves: c.movesIn(at, h)}
-		for id, m := range h.marks {
+		for id, before := range h.wasInside {
 			switch _, here := c.search(at, id); {
-			case here: // the mark of a player inside means that they entered: to leave and be inside they must have entered again
+			case here: // inside now, so the last crossing was an entry
 				n.Enter = append(n.Enter, c.bodies[id].body)
-			case bool(m):
+			case before:
 				n.Leave = append(n.Leave, id)
 			}
 		}
@@ -194,7 +190,7 @@ func (c *Crowd) Take() map[grid.ChunkPos]*wire.ChunkNews {
 }
 
 // movesIn returns the poses of those who moved within the chunk and have not entered since the last Take.
-func (c *Crowd) movesIn(at grid.ChunkPos, h *happenings) []wire.BodyMove {
+func (c *Crowd) movesIn(at grid.ChunkPos, h *chunkChanges) []wire.BodyMove {
 	if h.moved == 0 {
 		return nil
 	}
@@ -204,7 +200,7 @@ func (c *Crowd) movesIn(at grid.ChunkPos, h *happenings) []wire.BodyMove {
 			continue
 		}
 		p.moved = false
-		if _, came := h.marks[p.body.Player]; !came {
+		if _, entered := h.wasInside[p.body.Player]; !entered {
 			moves = append(moves, wire.BodyMove{Player: p.body.Player, Pose: p.body.Pose, Way: p.body.Way})
 		}
 	}
@@ -213,43 +209,43 @@ func (c *Crowd) movesIn(at grid.ChunkPos, h *happenings) []wire.BodyMove {
 
 // search returns the index of the player among those in the chunk.
 func (c *Crowd) search(at grid.ChunkPos, id player.ID) (int, bool) {
-	return slices.BinarySearchFunc(c.inside[at], id, func(p *presence, id player.ID) int { return compareIDs(p.body.Player, id) })
+	return slices.BinarySearchFunc(c.inside[at], id, func(p *avatar, id player.ID) int { return compareIDs(p.body.Player, id) })
 }
 
-func (c *Crowd) putIn(p *presence) {
+func (c *Crowd) addToChunk(p *avatar) {
 	i, _ := c.search(p.chunk, p.body.Player)
 	c.inside[p.chunk] = slices.Insert(c.inside[p.chunk], i, p)
 	p.moved = false
-	c.mark(p.chunk, p.body.Player, false)
+	c.recordCrossing(p.chunk, p.body.Player, false)
 }
 
-func (c *Crowd) takeOut(p *presence) {
+func (c *Crowd) removeFromChunk(p *avatar) {
 	if i, here := c.search(p.chunk, p.body.Player); here {
 		c.inside[p.chunk] = slices.Delete(c.inside[p.chunk], i, i+1)
 	}
 	if len(c.inside[p.chunk]) == 0 {
 		delete(c.inside, p.chunk)
 	}
-	c.mark(p.chunk, p.body.Player, true)
+	c.recordCrossing(p.chunk, p.body.Player, true)
 }
 
-// mark records that the player has entered or left the chunk. before is kept only on the first such event since the
-// last Take.
-func (c *Crowd) mark(at grid.ChunkPos, id player.ID, before mark) {
+// recordCrossing records that the player has entered or left the chunk. before is kept only for the first such event since
+// the last Take.
+func (c *Crowd) recordCrossing(at grid.ChunkPos, id player.ID, before bool) {
 	h := c.newsOf(at)
-	if _, marked := h.marks[id]; marked {
+	if _, recorded := h.wasInside[id]; recorded {
 		return
 	}
-	if h.marks == nil {
-		h.marks = make(map[player.ID]mark)
+	if h.wasInside == nil {
+		h.wasInside = make(map[player.ID]bool)
 	}
-	h.marks[id] = before
+	h.wasInside[id] = before
 }
 
-func (c *Crowd) newsOf(at grid.ChunkPos) *happenings {
+func (c *Crowd) newsOf(at grid.ChunkPos) *chunkChanges {
 	h := c.news[at]
 	if h == nil {
-		h = &happenings{}
+		h = &chunkChanges{}
 		c.news[at] = h
 	}
 	return h

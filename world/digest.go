@@ -94,7 +94,7 @@ func (l *Land) Rows(p Part, visit func(key, value []byte)) {
 		}
 		return
 	}
-	g := l.grounds[p.Chunk]
+	g := l.pinned[p.Chunk]
 	if g == nil {
 		return
 	}
@@ -145,10 +145,10 @@ func (l *Land) Replace(p Part, rows []kv.Write, stored [][]byte) ([]kv.Write, er
 	switch {
 	case p.Sequences:
 		l.recents = fresh.recents
-	case fresh.grounds[p.Chunk] == nil:
-		delete(l.grounds, p.Chunk)
+	case fresh.pinned[p.Chunk] == nil:
+		delete(l.pinned, p.Chunk)
 	default:
-		l.grounds[p.Chunk] = fresh.grounds[p.Chunk]
+		l.pinned[p.Chunk] = fresh.pinned[p.Chunk]
 	}
 	l.survey = nil // it was taken of the damaged part
 	return writes, nil
@@ -156,7 +156,7 @@ func (l *Land) Replace(p Part, rows []kv.Write, stored [][]byte) ([]kv.Write, er
 
 // only returns an error if the land has rows outside of the part.
 func (l *Land) only(p Part) error {
-	for pos := range l.grounds {
+	for pos := range l.pinned {
 		if p.Sequences || pos != p.Chunk {
 			return ErrRow
 		}
@@ -174,23 +174,23 @@ type Survey struct {
 	land  *Land
 	index uint64
 	left  map[grid.ChunkPos]struct{} // chunks still to be digested
-	known map[Part][]stamp
+	known map[Part][]digestSince
 }
 
-// stamp is a digest that is valid from an index on.
-type stamp struct {
+// digestSince is a digest that is valid from an index on.
+type digestSince struct {
 	index  uint64
 	digest Digest
 }
 
 // Survey starts a survey as of index, the index of the entry applied last. It replaces an earlier survey.
 func (l *Land) Survey(index uint64) *Survey {
-	s := &Survey{land: l, index: index, left: make(map[grid.ChunkPos]struct{}, len(l.grounds)), known: make(map[Part][]stamp)}
-	for pos := range l.grounds {
+	s := &Survey{land: l, index: index, left: make(map[grid.ChunkPos]struct{}, len(l.pinned)), known: make(map[Part][]digestSince)}
+	for pos := range l.pinned {
 		s.left[pos] = struct{}{}
 	}
 	sequences := Part{Sequences: true}
-	s.known[sequences] = []stamp{{index, l.digest(sequences)}} // they are few
+	s.known[sequences] = []digestSince{{index, l.digest(sequences)}} // they are few
 	l.survey = s
 	return s
 }
@@ -204,7 +204,7 @@ func (s *Survey) Step(edits int) (done bool) {
 		if edits <= 0 {
 			return false
 		}
-		edits -= s.land.grounds[pos].edits.Len() + 1
+		edits -= s.land.pinned[pos].edits.Len() + 1
 		s.look(pos)
 	}
 	return true
@@ -216,7 +216,7 @@ func (s *Survey) look(pos grid.ChunkPos) {
 	}
 	delete(s.left, pos)
 	p := Part{Chunk: pos}
-	s.known[p] = []stamp{{s.index, s.land.digest(p)}}
+	s.known[p] = []digestSince{{s.index, s.land.digest(p)}}
 }
 
 // At returns the digest of a part as of an index at or after the survey's. The survey must be done.
@@ -238,7 +238,7 @@ func (s *Survey) note(p Part, index uint64, change func(*Digest)) {
 		if n > 0 {
 			last = stamps[n-1].digest
 		}
-		stamps = append(stamps, stamp{index, last})
+		stamps = append(stamps, digestSince{index, last})
 	}
 	change(&stamps[len(stamps)-1].digest)
 	s.known[p] = stamps
@@ -246,19 +246,19 @@ func (s *Survey) note(p Part, index uint64, change func(*Digest)) {
 
 // The land calls the following methods before each change. Without a survey they do nothing.
 
-func (s *Survey) pins(index uint64, p Pin) {
+func (s *Survey) notePin(index uint64, p Pin) {
 	if s == nil {
 		return
 	}
 	s.note(Part{Chunk: p.Chunk}, index, func(d *Digest) { d.Add(s.land.baseKey(p.Chunk), p.Base[:]) })
 }
 
-func (s *Survey) edits(index uint64, pos grid.ChunkPos, at chunk.Index, to chunk.Block) {
+func (s *Survey) noteEdit(index uint64, pos grid.ChunkPos, at chunk.Index, to chunk.Block) {
 	if s == nil {
 		return
 	}
 	s.look(pos)
-	before, had := s.land.grounds[pos].edits.Get(at)
+	before, had := s.land.pinned[pos].edits.Get(at)
 	key := binary.BigEndian.AppendUint32(s.land.chunkKey(keyEdit, pos), uint32(at))
 	s.note(Part{Chunk: pos}, index, func(d *Digest) {
 		if had {
@@ -268,15 +268,15 @@ func (s *Survey) edits(index uint64, pos grid.ChunkPos, at chunk.Index, to chunk
 	})
 }
 
-// forgets records that a player's sequences are about to be changed or dropped.
-func (s *Survey) forgets(index uint64, id player.ID, r *recent) {
+// removeSequences subtracts a player's sequences that are about to be changed or dropped.
+func (s *Survey) removeSequences(index uint64, id player.ID, r *recent) {
 	if s == nil || len(r.uses) == 0 {
 		return // new in this entry
 	}
 	s.note(Part{Sequences: true}, index, func(d *Digest) { d.Drop(s.land.playerKey(id), r.encode()) })
 }
 
-func (s *Survey) remembers(index uint64, id player.ID, r *recent) {
+func (s *Survey) addSequences(index uint64, id player.ID, r *recent) {
 	if s == nil {
 		return
 	}

@@ -39,7 +39,7 @@ func (l *Land) Load(key, value []byte) error {
 		l.pinTo(pos, [32]byte(value))
 	case key[8] == keyEdit && len(rest) == 12 && len(value) == 2:
 		pos, at := readChunkPos(rest), chunk.Index(binary.BigEndian.Uint32(rest[8:]))
-		g := l.grounds[pos]
+		g := l.pinned[pos]
 		if g == nil || int64(at) >= int64(l.height)*grid.ChunkSize*grid.ChunkSize {
 			return fmt.Errorf("%w: edit %d of chunk %v without a base, or too high", ErrRow, at, pos)
 		}

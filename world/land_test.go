@@ -45,8 +45,8 @@ func (r rows) load(t interface{ Fatal(...any) }) *Land {
 	return l
 }
 
-// twin is a simple model of Land: blocks in a map, and every sequence ever used with its edit.
-type twin struct {
+// model is a simple model of Land: blocks in a map, and every sequence ever used with its edit.
+type model struct {
 	cell   grid.Cell
 	pins   map[grid.ChunkPos][32]byte
 	blocks map[grid.Pos]chunk.Block
@@ -54,14 +54,14 @@ type twin struct {
 	window map[player.ID][]uint64 // the newest recentWindow sequences, ascending
 }
 
-func newTwin() *twin {
-	return &twin{
+func newModel() *model {
+	return &model{
 		cell: testCell, pins: make(map[grid.ChunkPos][32]byte), blocks: make(map[grid.Pos]chunk.Block),
 		used: make(map[player.ID]map[uint64]wire.Intent), window: make(map[player.ID][]uint64),
 	}
 }
 
-func (w *twin) edit(e wire.Intent) wire.EditResult {
+func (w *model) edit(e wire.Intent) wire.EditResult {
 	r := wire.EditResult{Player: e.Player, Seq: e.Seq}
 	_, pinned := w.pins[e.Pos.Chunk()]
 	before, usedBefore := w.used[e.Player][e.Seq]
@@ -90,7 +90,7 @@ func (w *twin) edit(e wire.Intent) wire.EditResult {
 	return r
 }
 
-func (w *twin) chunk(pos grid.ChunkPos) (base []byte, edits []wire.BlockAt) {
+func (w *model) chunk(pos grid.ChunkPos) (base []byte, edits []wire.BlockAt) {
 	hash, pinned := w.pins[pos]
 	if !pinned {
 		return nil, nil
@@ -132,10 +132,10 @@ func drawBatch(t *rapid.T) Batch {
 	return b
 }
 
-// Land agrees with its twin, has the same outcome on two replicas, and can be restored from its rows at any time.
+// Land agrees with its model, has the same outcome on two replicas, and can be restored from its rows at any time.
 func TestLandIsLikeItsTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		land, replica, simple, stored := newTestLand(), newTestLand(), newTwin(), rows{}
+		land, replica, simple, stored := newTestLand(), newTestLand(), newModel(), rows{}
 		for index := range uint64(rapid.IntRange(1, 12).Draw(t, "batches")) {
 			batch := drawBatch(t)
 			out, err := land.Apply(index, batch.Encode())
@@ -304,10 +304,10 @@ func FuzzLandLoad(f *testing.F) {
 			return
 		}
 		base, edits := l.Chunk(inside)
-		if len(base) != 32 || len(edits) != l.Edits() && len(l.grounds) == 1 {
+		if len(base) != 32 || len(edits) != l.Edits() && len(l.pinned) == 1 {
 			t.Fatalf("loaded %d edits, base %x", len(edits), base)
 		}
-		for pos, g := range l.grounds {
+		for pos, g := range l.pinned {
 			for at := range g.edits.All() {
 				if !testCell.Contains(pos) || int(at) >= testHeight*1024 {
 					t.Fatalf("loaded an edit at %d of chunk %v", at, pos)

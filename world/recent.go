@@ -40,7 +40,7 @@ func (r *recent) find(seq uint64) (int, bool) {
 	return slices.BinarySearchFunc(r.uses, seq, func(u use, seq uint64) int { return cmp.Compare(u.seq, seq) })
 }
 
-func (r *recent) judge(u use) freshness {
+func (r *recent) classify(u use) freshness {
 	at, found := r.find(u.seq)
 	switch {
 	case found && r.uses[at].edit == u.edit:
@@ -55,7 +55,7 @@ func (r *recent) add(u use, index uint64) {
 	at, _ := r.find(u.seq)
 	if len(r.uses) == recentWindow {
 		copy(r.uses, r.uses[1:at])
-		r.uses[at-1] = u // at > 0: judge refuses sequences older than all
+		r.uses[at-1] = u // at > 0: classify refuses sequences older than all
 	} else {
 		r.uses = slices.Insert(r.uses, at, u)
 	}

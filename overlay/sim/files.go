@@ -44,7 +44,7 @@ func ReadMoves(from io.Reader) (*Recorded, error) {
 
 // eachRow calls visit with each row of a CSV file that has so many columns; the first row may be a heading, "round,…".
 // An error of a row names its line.
-func eachRow(from io.Reader, cells int, take func(cells []string) error) error {
+func eachRow(from io.Reader, cells int, visit func(cells []string) error) error {
 	in := csv.NewReader(from)
 	in.FieldsPerRecord = cells
 	in.ReuseRecord = true
@@ -60,7 +60,7 @@ func eachRow(from io.Reader, cells int, take func(cells []string) error) error {
 		if first && row[0] == "round" {
 			continue
 		}
-		if err := take(row); err != nil {
+		if err := visit(row); err != nil {
 			line, _ := in.FieldPos(0)
 			return fmt.Errorf("line %d: %w", line, err)
 		}

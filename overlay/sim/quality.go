@@ -14,8 +14,8 @@ type knowledge struct {
 
 func newKnowledge(n int) knowledge { return knowledge{n: n, last: make([]int32, n*n)} }
 
-// learn records an update and reports whether it was new.
-func (k knowledge) learn(receiver, origin, round int) bool {
+// record stores an update and reports whether it was new.
+func (k knowledge) record(receiver, origin, round int) bool {
 	at := &k.last[receiver*k.n+origin]
 	if *at > int32(round) {
 		return false
@@ -24,8 +24,8 @@ func (k knowledge) learn(receiver, origin, round int) bool {
 	return true
 }
 
-// forget removes all entries by and about a player who left.
-func (k knowledge) forget(player int) {
+// remove removes all entries by and about a player who left.
+func (k knowledge) remove(player int) {
 	clear(k.last[player*k.n : (player+1)*k.n])
 	for i := range k.n {
 		k.last[i*k.n+player] = 0

@@ -58,7 +58,7 @@ func (r *run) comeAndGo(round int) {
 		case !b.Here:
 			if r.machines[i] != nil {
 				r.machines[i], r.here[i] = nil, false
-				r.known.forget(i)
+				r.known.remove(i)
 			}
 		case r.machines[i] != nil:
 			here = append(here, r.self(i, round))
@@ -129,7 +129,7 @@ func (r *run) round(round int) {
 		inboxes[i] = inboxes[i][:0]
 
 		if i < r.n {
-			r.learn(round, i)
+			r.recordLearned(round, i)
 		}
 		out := 0
 		if i == r.n {
@@ -156,10 +156,10 @@ func (r *run) round(round int) {
 	}
 }
 
-func (r *run) learn(round, receiver int) {
+func (r *run) recordLearned(round, receiver int) {
 	for _, u := range r.out.Learned {
 		origin := int(u.Origin)
-		if origin >= r.n || origin == receiver || !r.known.learn(receiver, origin, int(u.Round)) {
+		if origin >= r.n || origin == receiver || !r.known.record(receiver, origin, int(u.Round)) {
 			continue
 		}
 		if r.cfg.Log != nil {

@@ -42,7 +42,7 @@ func (s *Score) Round(deliveries []Delivery) (Round, error) {
 		case b.Here && !s.here[i]:
 			s.since[i] = round
 		case !b.Here && s.here[i]:
-			s.known.forget(i)
+			s.known.remove(i)
 		}
 		s.here[i] = b.Here
 	}
@@ -51,7 +51,7 @@ func (s *Score) Round(deliveries []Delivery) (Round, error) {
 			return Round{}, fmt.Errorf("score: impossible update %+v in round %d", d, round)
 		}
 		if d.Receiver != d.Origin && s.here[d.Receiver] {
-			s.known.learn(int(d.Receiver), int(d.Origin), int(d.OriginRound))
+			s.known.record(int(d.Receiver), int(d.Origin), int(d.OriginRound))
 		}
 	}
 	return s.measure(round), nil

@@ -51,7 +51,7 @@ func (p *player) act(i int) *event {
 	return &event{stamp: p.owner.Act(), author: i, number: p.whole[i], whole: append([]uint32(nil), p.whole...)}
 }
 
-func (p *player) hear(e *event, relevant vclock.Relevant) {
+func (p *player) receive(e *event, relevant vclock.Relevant) {
 	p.owner.Hear(e.stamp, relevant)
 	for i, n := range e.whole {
 		p.whole[i] = max(p.whole[i], n)
@@ -73,9 +73,9 @@ func Walk(cfg Config) (Result, error) {
 			players[i].owner.Limit(cfg.Limit)
 		}
 	}
-	judge := newJudge(cfg, rng)
+	eval := newEvaluator(cfg, rng)
 	for _, i := range rng.Perm(cfg.Players)[:cfg.Observers] {
-		judge.observers[i] = &observer{history: vclock.NewHistory(cfg.History)}
+		eval.observers[i] = &observer{history: vclock.NewHistory(cfg.History)}
 	}
 	res := Result{Config: cfg}
 	inbox := make([][]*event, cfg.Players) // received in the next round
@@ -89,9 +89,9 @@ func Walk(cfg Config) (Result, error) {
 			}
 			relevant := land.relevant(i)
 			for _, e := range heard[i] {
-				p.hear(e, relevant)
+				p.receive(e, relevant)
 				res.Hearing++
-				judge.hear(i, round, e, relevant)
+				eval.record(i, round, e, relevant)
 			}
 		}
 		for i, p := range players {
@@ -104,13 +104,13 @@ func Walk(cfg Config) (Result, error) {
 			for _, j := range e.vision {
 				inbox[j] = append(inbox[j], e)
 			}
-			judge.hear(i, round, e, land.relevant(i))
+			eval.record(i, round, e, land.relevant(i))
 		}
 		if round&(round-1) == 0 || round == cfg.Rounds {
 			res.Sizes = append(res.Sizes, measure(round, land, players))
 		}
 	}
-	res.Heard, res.Facing = judge.heard, judge.facing
+	res.Heard, res.Facing = eval.heard, eval.facing
 	return res, nil
 }
 

@@ -52,8 +52,8 @@ type Tally struct {
 	Invented, Merged int
 }
 
-// judge evaluates each comparison on pairs of events that one player receives.
-type judge struct {
+// evaluator runs each comparison on pairs of events that one player receives.
+type evaluator struct {
 	cfg       Config
 	rng       *rand.Rand
 	observers []*observer // by player; nil for most
@@ -64,41 +64,41 @@ type judge struct {
 
 // observer is a player whose pairs are evaluated: their own and received events within the window, in order.
 type observer struct {
-	heard   []heard
+	window  []received
 	history *vclock.History
 }
 
-type heard struct {
+type received struct {
 	round int
 	event *event
 }
 
-func newJudge(cfg Config, rng *rand.Rand) *judge {
-	return &judge{cfg: cfg, rng: rng, observers: make([]*observer, cfg.Players), shared: vclock.NewHistory(cfg.Shared)}
+func newEvaluator(cfg Config, rng *rand.Rand) *evaluator {
+	return &evaluator{cfg: cfg, rng: rng, observers: make([]*observer, cfg.Players), shared: vclock.NewHistory(cfg.Shared)}
 }
 
-// hear records an event that a player receives or does. For an observer it also evaluates pairs of the event and
+// record adds an event that a player receives or does. For an observer it also evaluates pairs of the event and
 // earlier ones. The players of the observers' gateway are every n-th of all, and the observers.
-func (j *judge) hear(i, round int, e *event, relevant vclock.Relevant) {
-	o := j.observers[i]
-	if o != nil || i%j.cfg.Gateways == 0 {
-		j.shared.Hear(e.stamp)
+func (v *evaluator) record(i, round int, e *event, relevant vclock.Relevant) {
+	o := v.observers[i]
+	if o != nil || i%v.cfg.Gateways == 0 {
+		v.shared.Hear(e.stamp)
 	}
 	if o == nil {
 		return
 	}
 	o.history.Hear(e.stamp)
-	for len(o.heard) > 0 && o.heard[0].round < round-j.cfg.Window {
-		o.heard = o.heard[1:]
+	for len(o.window) > 0 && o.window[0].round < round-v.cfg.Window {
+		o.window = o.window[1:]
 	}
-	for range min(j.cfg.Pairs, len(o.heard)) {
-		j.judge(o, o.heard[j.rng.IntN(len(o.heard))].event, e, relevant)
+	for range min(v.cfg.Pairs, len(o.window)) {
+		v.compare(o, o.window[v.rng.IntN(len(o.window))].event, e, relevant)
 	}
-	o.heard = append(o.heard, heard{round, e})
+	o.window = append(o.window, received{round, e})
 }
 
-// judge evaluates all comparisons on one pair.
-func (j *judge) judge(o *observer, a, b *event, relevant vclock.Relevant) {
+// compare evaluates all comparisons on one pair.
+func (v *evaluator) compare(o *observer, a, b *event, relevant vclock.Relevant) {
 	truth := vclock.Concurrent
 	switch {
 	case b.follows(a):
@@ -107,44 +107,44 @@ func (j *judge) judge(o *observer, a, b *event, relevant vclock.Relevant) {
 		truth = vclock.After
 	}
 	x, y := a.stamp, b.stamp
-	said := [comparisons]vclock.Relation{
+	results := [comparisons]vclock.Relation{
 		Printed:       vclock.Algorithm2(x.Clock, y.Clock, relevant),
 		Common:        vclock.CompareCommon(x.Clock, y.Clock),
 		CommonAndOwn:  vclock.CompareCommonAndOwn(x, y),
 		Own:           vclock.Compare(x, y),
 		OwnHistory:    o.history.Compare(x, y),
-		SharedHistory: j.shared.Compare(x, y),
+		SharedHistory: v.shared.Compare(x, y),
 	}
-	j.heard.count(truth, said)
+	v.heard.count(truth, results)
 	if a.author == b.author || slices.Contains(b.vision, a.author) {
-		j.facing.count(truth, said)
+		v.facing.count(truth, results)
 	}
 }
 
 // count adds the results of the comparisons on a pair.
-func (j *Judged) count(truth vclock.Relation, said [comparisons]vclock.Relation) {
+func (j *Judged) count(truth vclock.Relation, results [comparisons]vclock.Relation) {
 	if truth == vclock.Concurrent {
 		j.Apart++
 	} else {
 		j.Ordered++
 	}
-	for c, r := range said {
+	for c, r := range results {
 		j.Tallies[c].count(truth, r)
 	}
 }
 
-func (t *Tally) count(truth, said vclock.Relation) {
+func (t *Tally) count(truth, results vclock.Relation) {
 	switch {
-	case truth == vclock.Concurrent && said == vclock.Equal:
+	case truth == vclock.Concurrent && results == vclock.Equal:
 		t.Merged++
-	case truth == vclock.Concurrent && said != truth:
+	case truth == vclock.Concurrent && results != truth:
 		t.Invented++
 	case truth == vclock.Concurrent:
-	case said == truth:
+	case results == truth:
 		t.Right++
-	case said == truth.Inverse():
+	case results == truth.Inverse():
 		t.Reversed++
-	case said == vclock.Equal:
+	case results == vclock.Equal:
 		t.Tied++
 	default:
 		t.Missed++
