@@ -85,8 +85,8 @@ func (m *Areacast) add(id ID) *contact {
 	return c
 }
 
-// forget removes a player from all lists but the views, which refresh rebuilds.
-func (m *Areacast) forget(c *contact) {
+// drop removes a player from all lists but the views, which refresh rebuilds.
+func (m *Areacast) drop(c *contact) {
 	m.buffer.remove(c)
 	last := len(m.order) - 1
 	m.order[c.slot] = m.order[last]
@@ -107,6 +107,6 @@ func (m *Areacast) trim() {
 		return cmp.Or(cmp.Compare(int32(a.receivedAt-m.now), int32(b.receivedAt-m.now)), cmp.Compare(a.slot, b.slot))
 	})
 	for _, c := range oldest[:excess] {
-		m.forget(c)
+		m.drop(c)
 	}
 }

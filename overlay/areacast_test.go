@@ -107,7 +107,7 @@ func TestAreacastDeliversOnlyWhatIsNewest(t *testing.T) {
 
 // "if its knowledge about q is older than three rounds": an update that came in one hop keeps its origin in a view for two
 // rounds more.
-func TestAreacastRemovesWhoIsSilent(t *testing.T) {
+func TestAreacastRemovesSilentPlayers(t *testing.T) {
 	m, input := crowded(PaperAreacast(), 2, 0, 0)
 	var out Output
 	m.Step(input(10), &out)
@@ -152,7 +152,7 @@ func TestAreacastForwardsAsFarAsItMay(t *testing.T) {
 
 // The stalest are served first: under a cap that suffices for a tenth of the players in sight, everybody is served in
 // turn, players in interaction range most often.
-func TestAreacastTellsEverybodyInTurn(t *testing.T) {
+func TestAreacastServesEverybodyInTurn(t *testing.T) {
 	const ir, vr, rounds = 10, 90, 300
 	opt := BetterAreacast(10 * (HeaderUDP + 120))
 	opt.FanoutInf = 0

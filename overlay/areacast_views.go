@@ -17,11 +17,11 @@ func (m *Areacast) refresh() {
 	}
 	m.dormant = m.dormant[:0]
 	ir2, vr2 := m.opt.Interaction*m.opt.Interaction, m.opt.Vision*m.opt.Vision
-	for i := len(m.order) - 1; i >= 0; i-- { // forget moves the last contact into the place of the removed one
+	for i := len(m.order) - 1; i >= 0; i-- { // drop moves the last contact into the place of the removed one
 		c := m.order[i]
 		switch silent := int32(m.now - c.receivedAt); {
 		case silent > dropAfter:
-			m.forget(c)
+			m.drop(c)
 			continue
 		case silent > forgetAfter:
 			c.hops = 0

@@ -26,7 +26,7 @@ type walk struct {
 }
 
 func newWalk(seed uint64, n int, side float64, machine func(ID, *rand.Rand) Machine) *walk {
-	w := &walk{rng: rand.New(rand.NewPCG(seed, 1)), side: side, round: math.MaxUint32 - 40} // round counters wrap around during the walk
+	w := &walk{rng: rand.New(rand.NewPCG(seed, 1)), side: side, round: math.MaxUint32 - 40} // round wraps around
 	for i := range n {
 		w.machines = append(w.machines, machine(ID(i), rand.New(rand.NewPCG(seed, uint64(i)+2))))
 		w.at = append(w.at, Point{w.rng.Float64() * side, w.rng.Float64() * side})
@@ -83,7 +83,7 @@ func (w *walk) post(m Message) {
 func (w *walk) allFresh(vision float64, rounds uint32) bool {
 	for i := range w.machines {
 		for j := range w.machines {
-			if i == j || w.at[i].Dist(w.at[j]) > vision*.9 { // a player who is just coming into range may be introduced next round
+			if i == j || w.at[i].Dist(w.at[j]) > vision*.9 { // others may be introduced next round
 				continue
 			}
 			u, ok := w.learned[i][ID(j)]
@@ -144,7 +144,7 @@ func TestAreacastWalksOnABadNetwork(t *testing.T) {
 				w.turn()
 			}
 			if !w.allFresh(opt.Vision, 12) {
-				t.Error("in the end not everybody knows those around him")
+				t.Error("at the end some machine lacks a player in its vision range")
 			}
 		})
 	}
@@ -247,7 +247,7 @@ func TestAreacastPartitionsHeal(t *testing.T) {
 				w.turn()
 			}
 			if !w.allFresh(opt.Vision, 8) {
-				t.Fatal("after 30 rounds not everybody knows those around him")
+				t.Fatal("after 30 rounds some machine lacks a player in its vision range")
 			}
 			w.cut = func(from, to ID) bool { return (from < players/2) != (to < players/2) }
 			for range 400 {
@@ -262,7 +262,7 @@ func TestAreacastPartitionsHeal(t *testing.T) {
 				w.turn()
 			}
 			if rounds == 100 {
-				t.Error("100 rounds after the network is whole again, the halves do not know each other")
+				t.Error("100 rounds after the network is whole again, the halves have not found each other")
 			}
 		})
 	}

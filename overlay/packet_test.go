@@ -198,7 +198,7 @@ func TestPacketsNameOnce(t *testing.T) {
 }
 
 // Messages to avatars beyond those that a packet can name are left out, and no others.
-func TestPacketsLeaveOutWhomTheyCannotName(t *testing.T) {
+func TestPacketsLeaveOutUnnamedReceivers(t *testing.T) {
 	all, few, last := &Report{}, &Report{}, &Report{}
 	var messages []Message
 	for to := range ID(maxNames + 1) {
@@ -228,6 +228,6 @@ func TestRenewIsOfTheOwnUpdateOnly(t *testing.T) {
 		places = AppendPlaces(places, payload)
 	}
 	if len(places) != 4 || places[0] != self || places[2].Origin != 8 {
-		t.Errorf("they tell of %+v", places)
+		t.Errorf("places: %+v", places)
 	}
 }

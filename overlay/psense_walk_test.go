@@ -82,7 +82,7 @@ func (w *stroll) step() {
 		var out Output
 		m.Step(&in, &out)
 		w.post(&out)
-		w.learn(m.ID(), &out)
+		w.recordDelivered(m.ID(), &out)
 		w.check(m)
 	}
 }
@@ -130,7 +130,7 @@ func (w *stroll) post(out *Output) {
 	}
 }
 
-func (w *stroll) learn(receiver ID, out *Output) {
+func (w *stroll) recordDelivered(receiver ID, out *Output) {
 	for _, u := range out.Learned {
 		key := [2]ID{receiver, u.Origin}
 		if last, ok := w.delivered[key]; ok && int32(u.Round-last) <= 0 {
@@ -277,7 +277,7 @@ func TestPSenseSilentLeave(t *testing.T) {
 	for _, m := range w.machines {
 		if m, ok := m.(*PSense); ok {
 			if ids := m.Sensors(m.Near(nil)); slices.Contains(ids, gone) || len(ids) == 0 {
-				t.Errorf("machine %d knows %v", m.id, ids)
+				t.Errorf("machine %d has the nodes %v", m.id, ids)
 			}
 		}
 	}

@@ -57,7 +57,7 @@ func TestSpeedingGainsNothing(t *testing.T) {
 			x, _, _ = m.At()
 		}
 		if most := rules.MaxSpeed*seconds + rules.Burst; x > most+1e-3 || refused == 0 {
-			t.Errorf("at %v blocks/s he got %v blocks far in %d s (%d moves refused), want %v at most", speed, x, seconds, refused, most)
+			t.Errorf("at %v blocks/s the player got %v blocks far in %d s (%d moves refused), want %v at most", speed, x, seconds, refused, most)
 		}
 	}
 }

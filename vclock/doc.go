@@ -5,7 +5,8 @@
 //   - Clock is a dictionary-based vector clock (Definition 2), and Supremum is Algorithm 1.
 //   - Owner is the clock of one player: Act counts the player's events, Hear merges those of others.
 //   - Stamp is attached to an event: its author, and the author's clock at that moment.
-//   - Compare orders two stamps. History.Compare also follows chains of stamps, and is the one to use. Algorithm2 is the paper's comparison as printed.
+//   - Compare orders two stamps. History.Compare also follows chains of stamps, and is the one to use.
+//     Algorithm2 is the paper's comparison as printed.
 //   - Line holds received events until their predecessors have arrived, and shows them in causal order.
 //   - Stamp.Append and DecodeStamp are the codec.
 //

@@ -16,7 +16,7 @@ type Event[P any] struct {
 // Shown is an event released by a Line.
 type Shown[P any] struct {
 	Event[P]
-	Late    bool // it was given up, or a later one of its author was shown, before it arrived: events that follow it may have been shown already
+	Late    bool // it arrived after it was given up, or after a later one of its author: successors may have been shown
 	GivenUp int  // number of players with a missing event that precedes this one, and for which the wait expired
 }
 
@@ -27,7 +27,7 @@ type Verdict uint8
 const (
 	Taken    Verdict = iota // it is, or will be, shown once
 	Repeated                // it is in the line already, or was shown before
-	Stale                   // so far behind its author's latest event that the line cannot determine whether it was shown; refused
+	Stale                   // too far behind its author's latest event to determine whether it was shown; refused
 	Unsound                 // its clock does not contain its author; refused
 )
 

@@ -91,7 +91,7 @@ func TestLineGivesUp(t *testing.T) {
 }
 
 // A released event takes its predecessors along, even if they arrived later and could wait longer.
-func TestLineGivesUpTheWholePast(t *testing.T) {
+func TestLineReleasesPredecessors(t *testing.T) {
 	_, a, r := talk()
 	l := NewLine[string](LineConfig{Wait: 100 * ms}, nil)
 	offer(t, l, 0, r, "", Taken)
@@ -159,7 +159,7 @@ func TestLineIsBounded(t *testing.T) {
 }
 
 // The player whose latest event is oldest is dropped first.
-func TestLineForgetsTheSilent(t *testing.T) {
+func TestLineEvictsSilentAuthors(t *testing.T) {
 	l := NewLine[string](LineConfig{MaxAuthors: 2}, nil)
 	l.Meet("A", 1)
 	l.Meet("B", 1)
@@ -199,7 +199,7 @@ func TestLineFollowsChains(t *testing.T) {
 }
 
 // Three events, each of which claims to follow another, do not block the line for ever.
-func TestLineUntiesLies(t *testing.T) {
+func TestLineBreaksCycles(t *testing.T) {
 	l := NewLine[string](LineConfig{Wait: 100 * ms}, nil)
 	offer(t, l, 0, say(Stamp{"A", c("A", 1, "B", 1)}, 3, "a"), "", Taken)
 	offer(t, l, 0, say(Stamp{"B", c("B", 1, "C", 1)}, 2, "b"), "", Taken)
@@ -405,7 +405,7 @@ func TestLineWithPrunedClocks(t *testing.T) {
 }
 
 // Whatever clocks claim, each event is shown once, in time, and the line stays bounded.
-func TestLineSurvivesNonsense(t *testing.T) {
+func TestLineSurvivesForgedClocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := LineConfig{Wait: 100 * ms, Settle: 20 * ms, MaxHeld: 5, MaxAuthors: 3}
 		l := NewLine[string](cfg, NewHistory(4))

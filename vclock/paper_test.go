@@ -110,10 +110,10 @@ func TestPrunedOnTheWay(t *testing.T) {
 			h.Hear(s)
 		}
 		if got := h.Compare(first, last); got != Before {
-			t.Errorf("with the link, heard as %v: %v, want <", order, got)
+			t.Errorf("with the link, in the order %v: %v, want <", order, got)
 		}
 		if got := h.Compare(last, first); got != After {
-			t.Errorf("with the link, heard as %v, turned: %v, want >", order, got)
+			t.Errorf("with the link, in the order %v, turned: %v, want >", order, got)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func TestHistoryIsTheClosure(t *testing.T) {
 }
 
 // A clock contains nobody but its owner and the players who were relevant at the last Hear.
-func TestClockHoldsOnlyWhoIsRelevant(t *testing.T) {
+func TestClockHoldsOnlyRelevantPlayers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := NewOwner("me", 0)
 		done := uint64(0)
@@ -250,7 +250,7 @@ func TestContradictionIsConcurrent(t *testing.T) {
 	both.Hear(a)
 	both.Hear(b)
 	if got := both.Compare(a, b); got != Concurrent {
-		t.Errorf("%v and %v, both heard: %v, want ||", a, b, got)
+		t.Errorf("%v and %v, both recorded: %v, want ||", a, b, got)
 	}
 	h := NewHistory(0)
 	for _, s := range []Stamp{{"A", c("A", 1, "B", 1)}, {"B", c("B", 1, "C", 1)}, {"C", c("C", 1, "A", 1)}} {

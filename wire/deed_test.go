@@ -38,7 +38,7 @@ func TestDeedsAreChecked(t *testing.T) {
 }
 
 // A node that does not know a kind of deed shows its text.
-func TestDeedsAreTold(t *testing.T) {
+func TestDeedMessages(t *testing.T) {
 	bob := player.GuestID("bob").String()
 	for _, c := range []struct {
 		u    Utterance
@@ -55,7 +55,7 @@ func TestDeedsAreTold(t *testing.T) {
 		{Utterance{Player: anID, Name: "ada", Text: "hi"}, nil, "hi"},
 	} {
 		if got, ok := c.u.Told(); ok != (c.want != nil) || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%+v is told as %+v, %v", c.u, got, ok)
+			t.Errorf("%+v is sent as %+v, %v", c.u, got, ok)
 		}
 		if c.u.Text != c.says || c.u.Valid() != nil {
 			t.Errorf("the words are %q, want %q; %v", c.u.Text, c.says, c.u.Valid())

@@ -134,7 +134,7 @@ func TestReadFrameRefuses(t *testing.T) {
 }
 
 // A peer that announces 4 MiB and sends nothing must not cause an allocation of that size.
-func TestReadFrameBelievesOnlyBytes(t *testing.T) {
+func TestReadFrameAllocatesAsBytesArrive(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range 64 {

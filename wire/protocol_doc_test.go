@@ -71,7 +71,7 @@ func TestProtocolDoc(t *testing.T) {
 	} {
 		_, denied, _ := strings.Cut(fromServer, "**denied**")
 		if denied, _, _ = strings.Cut(denied, "**ack**"); !strings.Contains(denied, "`"+code+"`") {
-			t.Errorf("denial %s is not told", code)
+			t.Errorf("denial %s is not documented", code)
 		}
 	}
 
@@ -83,7 +83,7 @@ func TestProtocolDoc(t *testing.T) {
 		FailNameTaken, FailReplaced, FailShuttingDown, FailInternal,
 	} {
 		if !strings.Contains(failures, "`"+code+"`") {
-			t.Errorf("code %s is not told", code)
+			t.Errorf("code %s is not documented", code)
 		}
 	}
 	for _, code := range []string{
@@ -91,7 +91,7 @@ func TestProtocolDoc(t *testing.T) {
 		RefusedRate, RefusedStale, RefusedNotLoaded, RefusedUnavailable,
 	} {
 		if !strings.Contains(refusals, "`"+code+"`") {
-			t.Errorf("refusal %s is not told", code)
+			t.Errorf("refusal %s is not documented", code)
 		}
 	}
 }

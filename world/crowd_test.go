@@ -46,7 +46,7 @@ func (l mirror) apply(n *wire.ChunkNews) {
 }
 
 // A mirror that starts with a chunk's bodies and applies its news has the chunk's bodies after each tick.
-func TestNewsTellWhoIsInside(t *testing.T) {
+func TestNewsKeepMirrorsCurrent(t *testing.T) {
 	area := testCell.Area()
 	chunks := []grid.ChunkPos{
 		{X: area.MinX, Z: area.MinZ},

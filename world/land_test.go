@@ -133,7 +133,7 @@ func drawBatch(t *rapid.T) Batch {
 }
 
 // Land agrees with its model, has the same outcome on two replicas, and can be restored from its rows at any time.
-func TestLandIsLikeItsTwin(t *testing.T) {
+func TestLandAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		land, replica, simple, stored := newTestLand(), newTestLand(), newModel(), rows{}
 		for index := range uint64(rapid.IntRange(1, 12).Draw(t, "batches")) {
@@ -182,7 +182,7 @@ func TestLandIsLikeItsTwin(t *testing.T) {
 }
 
 // Changes lists each block that an edit changed, once for each applied edit and never for a repetition.
-func TestLandTellsChanges(t *testing.T) {
+func TestLandReportsChanges(t *testing.T) {
 	l := newTestLand()
 	at := grid.Pos{X: testCell.Area().MinX * 32, Y: 3, Z: testCell.Area().MinZ * 32}
 	e := wire.Intent{Player: player.ID{1}, Seq: 5, Pos: at, Block: chunk.Stone}
@@ -207,7 +207,7 @@ func TestLandTellsChanges(t *testing.T) {
 }
 
 // The player whose last edit is oldest is dropped first, on disk too.
-func TestLandForgetsPlayers(t *testing.T) {
+func TestLandEvictsPlayers(t *testing.T) {
 	l, stored := newTestLand(), rows{}
 	at := grid.Pos{X: testCell.Area().MinX * 32, Z: testCell.Area().MinZ * 32}
 	id := func(n int) player.ID { return player.ID{byte(n >> 8), byte(n)} }

@@ -28,7 +28,7 @@ type Field struct {
 	Players      int
 	Width, Depth float64 // blocks
 	Step         float64 // blocks a round; the papers do not state it. 0 is DefaultStep
-	Turn         float64 // the share of rounds in which a player draws a new direction; the papers do not state it. 0 is DefaultTurn
+	Turn         float64 // the share of rounds with a new direction; not in the papers. 0 is DefaultTurn
 }
 
 // Defaults for what the papers do not state. docs/overlays.md shows how much depends on them.

@@ -22,7 +22,7 @@ func logged(t testing.TB) (moves *Recorded, deliveries string, r *Result) {
 	}
 	var kept strings.Builder
 	for line := range strings.Lines(file.String()) {
-		if f := strings.Split(line, ","); len(f) < 2 || f[1] != "3" || len(f[0]) < 2 || f[0] > "39" { // rounds 10 to 39 are left out
+		if f := strings.Split(line, ","); len(f) < 2 || f[1] != "3" || len(f[0]) < 2 || f[0] > "39" { // skip rounds 10 to 39
 			kept.WriteString(line)
 		}
 	}
