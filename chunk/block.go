@@ -2,7 +2,7 @@ package chunk
 
 import "fmt"
 
-// Block is one voxel's id. Ids are stored and sent: their numbers never change, new ones are appended.
+// Block is the id of a kind of block. Ids are stored and sent: their numbers never change, and new ones are appended.
 type Block uint16
 
 // The blocks. The first four are VoxelPopuli's (§3.2.1, table 3.2).
@@ -49,10 +49,10 @@ const (
 
 type traits struct {
 	name     string
-	original Block // what VoxelPopuli's client shows: 0 to 3
+	original Block // what VoxelPopuli's client sees: 0 to 3
 	passable bool  // bodies pass through
 	clear    bool  // light passes through
-	fixed    bool  // players neither place nor break it
+	fixed    bool  // players can neither place nor break it
 	plant    bool  // a thin plant
 }
 
@@ -97,12 +97,12 @@ var blocks = [...]traits{
 	Reeds:       plant("reeds"),
 }
 
-// plant gives the traits of a thin plant; VoxelPopuli's clients, to which everything but air is solid, see air.
+// plant returns the traits of a thin plant. VoxelPopuli's clients, to which everything but air is solid, see air.
 func plant(name string) traits {
 	return traits{name: name, original: Air, passable: true, clear: true, plant: true}
 }
 
-// unknown stands for ids of later versions: bodies stop at them, and players leave them alone.
+// unknown has the traits of ids of later versions: bodies stop at them, and players cannot change them.
 var unknown = traits{original: Stone, fixed: true}
 
 func (b Block) traits() *traits {
@@ -112,7 +112,7 @@ func (b Block) traits() *traits {
 	return &blocks[b]
 }
 
-// Known says whether this version has a block of that id.
+// Known reports whether this version defines the block id.
 func (b Block) Known() bool { return int(b) < len(blocks) }
 
 // Name returns the block's name, as "coal_ore"; "block 999" for an unknown one.
@@ -123,20 +123,21 @@ func (b Block) Name() string {
 	return blocks[b].name
 }
 
-// Plant says whether the block is a thin plant: grass, a flower, reeds. Bodies and light pass through it, and
+// Plant reports whether the block is a thin plant: grass, a flower, reeds. Bodies and light pass through it, and
 // a block put there takes its place.
 func (b Block) Plant() bool { return b.traits().plant }
 
-// Solid says whether the block stops a body. Air, water and plants do not.
+// Solid reports whether the block stops a body. Air, water and plants do not.
 func (b Block) Solid() bool { return !b.traits().passable }
 
-// Opaque says whether the block hides what is behind it and stops light.
+// Opaque reports whether the block hides what is behind it and stops light.
 func (b Block) Opaque() bool { return !b.traits().clear }
 
-// Placeable says whether a player may put the block somewhere. Not Air: an edit to Air breaks (see Breakable).
+// Placeable reports whether a player may place the block. Air is not placeable: an edit to Air breaks a block (see
+// Breakable).
 func (b Block) Placeable() bool { return !b.traits().fixed }
 
-// Breakable says whether a player may take the block away. Not Bedrock, and of Air there is nothing to take.
+// Breakable reports whether a player may remove the block. Bedrock and Air are not breakable.
 func (b Block) Breakable() bool { return !b.traits().fixed }
 
 // Original returns the nearest of VoxelPopuli's blocks 0 to 3. To its clients everything but 0 is solid,

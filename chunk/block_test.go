@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/blocks.json anew")
 
-// Ids are on disks and in clients: they must never move.
+// Ids are stored on disks and in clients: they must never change.
 func TestBlockIDs(t *testing.T) {
 	want := "air stone grass dirt sand water log leaves snow coal_ore iron_ore gold_ore diamond_ore gravel clay " +
 		"bedrock planks cobble glass brick lamp ice snowy_grass cactus birch_log birch_leaves " +
@@ -56,8 +56,8 @@ func TestUnknownBlock(t *testing.T) {
 	}
 }
 
-// testdata/blocks.json is what the browser client's table of blocks (web/src/world/blocks.ts) is compared with,
-// by web/test/blocks.test.ts. Its n-th entry is the block n.
+// web/test/blocks.test.ts compares testdata/blocks.json with the browser client's table of blocks
+// (web/src/world/blocks.ts). Its n-th entry is the block n.
 func TestBlockTable(t *testing.T) {
 	type row struct {
 		Name      string `json:"name"`

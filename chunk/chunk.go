@@ -23,8 +23,8 @@ func FromBlocks(blocks []Block) (*Chunk, error) {
 // Get returns a block. It panics above the column's top.
 func (c *Chunk) Get(i Index) Block { return c.sections[i/SectionBlocks].get(uint32(i % SectionBlocks)) }
 
-// Set changes a block. It panics above the column's top. It allocates only when a section meets a kind of block
-// that its palette has no room for.
+// Set changes a block. It panics above the column's top. It allocates only if the section's palette has no room for a
+// new kind of block.
 func (c *Chunk) Set(i Index, b Block) { c.sections[i/SectionBlocks].set(uint32(i%SectionBlocks), b) }
 
 // Sections returns the number of sections.

@@ -46,29 +46,29 @@ func air(sections int) *Chunk {
 	return c
 }
 
-// draw returns a column and its dense twin, after some writes that take sections through all widths of indices.
+// draw returns a column and its dense model, after some writes that take sections through all widths of indices.
 func draw(t *rapid.T) (*Chunk, []Block) {
 	sections := rapid.IntRange(1, 3).Draw(t, "sections")
-	twin := make([]Block, sections*SectionBlocks)
+	model := make([]Block, sections*SectionBlocks)
 	c := air(sections)
 	write := func(i Index, b Block) {
 		c.Set(i, b)
-		twin[i] = b
+		model[i] = b
 	}
 	for range rapid.IntRange(0, 6).Draw(t, "strokes") {
-		from := Index(rapid.IntRange(0, len(twin)-1).Draw(t, "from"))
+		from := Index(rapid.IntRange(0, len(model)-1).Draw(t, "from"))
 		kinds := rapid.SampledFrom([]uint32{1, 2, 3, 5, 17, 40, 257, 3000}).Draw(t, "kinds")
 		first := uint32(rapid.Uint16().Draw(t, "first"))
 		step := rapid.SampledFrom([]Index{1, 7, 1024}).Draw(t, "step")
 		n := rapid.SampledFrom([]uint32{1, 9, 400, 40_000}).Draw(t, "length")
-		for k := uint32(0); k < n && int(from) < len(twin); k, from = k+1, from+step {
+		for k := uint32(0); k < n && int(from) < len(model); k, from = k+1, from+step {
 			write(from, Block(first+k%kinds))
 		}
 		if rapid.Bool().Draw(t, "repack") {
 			c = roundTrip(t, c)
 		}
 	}
-	return c, twin
+	return c, model
 }
 
 type failer interface {
@@ -90,21 +90,21 @@ func roundTrip(t failer, c *Chunk) *Chunk {
 	return d
 }
 
-func TestChunkAgreesWithItsDenseTwin(t *testing.T) {
+func TestChunkAgreesWithDenseModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c, twin := draw(t)
-		if got := c.Blocks(); !slices.Equal(got, twin) {
-			t.Fatal("Blocks differs from the twin")
+		c, model := draw(t)
+		if got := c.Blocks(); !slices.Equal(got, model) {
+			t.Fatal("Blocks differs from the model")
 		}
-		for i := range twin {
-			if got := c.Get(Index(i)); got != twin[i] {
-				t.Fatalf("block %d is %d, want %d", i, got, twin[i])
+		for i := range model {
+			if got := c.Get(Index(i)); got != model[i] {
+				t.Fatalf("block %d is %d, want %d", i, got, model[i])
 			}
 		}
-		if got := roundTrip(t, c).Blocks(); !slices.Equal(got, twin) {
-			t.Fatal("the decoded column differs from the twin")
+		if got := roundTrip(t, c).Blocks(); !slices.Equal(got, model) {
+			t.Fatal("the decoded column differs from the model")
 		}
-		packed, err := FromBlocks(twin)
+		packed, err := FromBlocks(model)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,14 +119,14 @@ func TestChunkAgreesWithItsDenseTwin(t *testing.T) {
 
 func TestCloneSharesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c, twin := draw(t)
+		c, model := draw(t)
 		d := c.Clone()
-		i := Index(rapid.IntRange(0, len(twin)-1).Draw(t, "at"))
-		d.Set(i, twin[i]+1)
-		if c.Get(i) != twin[i] || d.Get(i) != twin[i]+1 {
+		i := Index(rapid.IntRange(0, len(model)-1).Draw(t, "at"))
+		d.Set(i, model[i]+1)
+		if c.Get(i) != model[i] || d.Get(i) != model[i]+1 {
 			t.Fatalf("block %d: %d, in the clone %d", i, c.Get(i), d.Get(i))
 		}
-		d.Set(i, twin[i])
+		d.Set(i, model[i])
 		if c.Hash() != d.Hash() {
 			t.Fatal("the clone differs")
 		}

@@ -64,8 +64,8 @@ func (s *section) bits() byte {
 
 var errShort = errors.New("ends too early")
 
-// Decode reads exactly one column, of which b must be the only encoding. Block ids need not be Known.
-// It allocates no more than 32 KiB a section beyond the bytes it was given.
+// Decode decodes exactly one column; b must be its canonical encoding. Block ids need not be Known. It allocates at
+// most 32 KiB per section beyond its input.
 func Decode(b []byte) (*Chunk, error) {
 	if len(b) < 2 {
 		return nil, fmt.Errorf("decode column: %w", errShort)
@@ -148,7 +148,7 @@ func decodePalette(b []byte) ([]Block, []byte, error) {
 	return palette, b[2*n:], nil
 }
 
-// checkCanonical says why a section that is not uniform is not as pack would have made it.
+// checkCanonical returns an error if a section that is not uniform differs from the result of pack.
 func (s *section) checkCanonical() error {
 	var seen ranks
 	if s.palette == nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// spec encodes a column as the package's documentation says, with no thought for speed.
+// spec encodes a column as the package's documentation specifies, without optimisation.
 func spec(blocks []Block) []byte {
 	out := []byte{1, byte(len(blocks) / SectionBlocks)}
 	for section := range slices.Chunk(blocks, SectionBlocks) {
@@ -140,7 +140,7 @@ func TestDecodeKeepsUnknownBlocks(t *testing.T) {
 	}
 }
 
-// A few bytes must not buy much memory.
+// Short input must not cause large allocations.
 func TestDecodeAllocatesLittleForShortInput(t *testing.T) {
 	short := append([]byte{1, 32}, bytes.Repeat([]byte{16, 0, 0}, 40)...)
 	var before, after runtime.MemStats
@@ -156,7 +156,7 @@ func TestDecodeAllocatesLittleForShortInput(t *testing.T) {
 	}
 }
 
-// The input is head, and then fill over and over up to size bytes: so short inputs reach whole sections.
+// The input is head followed by repeated fill, up to size bytes, so that short inputs cover whole sections.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{1, 2, 0, 1, 0, 7, 0, 0, 1, 0, 9, 0}, []byte{}, uint32(0))
 	for bits, kinds := range map[int]int{1: 2, 2: 3, 4: 5, 8: 40, 16: 300} {
@@ -195,7 +195,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		for i := range c.Sections() {
 			at := Index(i * SectionBlocks)
-			c.Set(at, c.Get(at)) // makes the section pack itself anew
+			c.Set(at, c.Get(at)) // makes the section repack itself
 		}
 		if again, err = c.MarshalBinary(); err != nil || !bytes.Equal(again, b) {
 			t.Fatalf("packed anew, the encoding differs (%v)", err)

@@ -17,6 +17,6 @@
 // With b = 0 the palette has one id and no index follows; with b = 16 the indices are the ids.
 // b is the smallest with p ≤ 2^b, so each column has exactly one encoding: its SHA-256 names it.
 //
-// A value belongs to whoever holds it; nothing here is safe for concurrent writing. The package is floor 0:
+// A value belongs to its holder; nothing here is safe for concurrent writing. The package is floor 0:
 // any package may import it, and it imports only grid.
 package chunk

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Edits are the blocks of one column that differ from its terrain because somebody changed them.
-// The zero Edits is empty and ready.
+// Edits are the blocks of one column that players have changed from its terrain. The zero Edits is empty and ready to
+// use.
 type Edits struct {
 	list []edit // by index, each once
 }
@@ -22,7 +22,7 @@ func (e *Edits) find(at Index) (int, bool) {
 	return slices.BinarySearchFunc(e.list, at, func(x edit, at Index) int { return cmp.Compare(x.at, at) })
 }
 
-// Set remembers that the block at the index was changed to b. Setting in the order of Index is cheapest.
+// Set records that the block at the index was changed to b. Setting in the order of Index is cheapest.
 func (e *Edits) Set(at Index, b Block) {
 	if n := len(e.list); n == 0 || e.list[n-1].at < at {
 		e.list = append(e.list, edit{at, b})
@@ -59,7 +59,7 @@ func (e *Edits) All() iter.Seq2[Index, Block] {
 	}
 }
 
-// Apply makes the changes in the column. If one lies above its top, it makes none and says so.
+// Apply makes the changes in the column. If one lies above its top, it returns an error and makes none.
 func (e *Edits) Apply(c *Chunk) error {
 	if n := len(e.list); n > 0 && int(e.list[n-1].at) >= c.Height()*layer {
 		_, y, _ := e.list[n-1].at.XYZ()

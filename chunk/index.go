@@ -11,7 +11,8 @@ const (
 	layer = grid.ChunkSize * grid.ChunkSize // blocks of one height
 )
 
-// Index counts the blocks of a column: y·1024 + z·32 + x, with x and z from the chunk's origin and y from the bottom.
+// Index is the position of a block in a column: y·1024 + z·32 + x, with x and z from the chunk's origin and y from the
+// bottom.
 type Index uint32
 
 // IndexOf returns the index of a block by its place in the column: 0 ≤ x, z < 32 and y ≥ 0.
@@ -27,7 +28,7 @@ func At(pos grid.Pos) Index {
 	return IndexOf(int(pos.X)&(grid.ChunkSize-1), int(pos.Y), int(pos.Z)&(grid.ChunkSize-1))
 }
 
-// Pos returns where in the world the block of chunk c is.
+// Pos returns the world position of the block in chunk c.
 func (i Index) Pos(c grid.ChunkPos) grid.Pos {
 	x, y, z := i.XYZ()
 	origin := c.Origin()

@@ -5,15 +5,15 @@ import "encoding/binary"
 // patch is how many blocks are packed at once: their indices fill whole words, whatever their width.
 const patch = 64
 
-// pack returns the canonical section of SectionBlocks blocks. Land is much the same from one height to the next:
-// a patch that equals the one below is not looked at again.
+// pack returns the canonical section of SectionBlocks blocks. Land is similar from one height to the next, so a patch
+// that equals the one below is not processed again.
 func pack(blocks []Block) section {
 	if alike(blocks) {
 		return uniform(blocks[0])
 	}
 	var kinds ranks
 	var again [SectionBlocks / patch]bool // the patch equals the one below
-	var indices [SectionBlocks]byte       // not of patches that are there again
+	var indices [SectionBlocks]byte       // not of patches that repeat
 	for p := range again {
 		own := (*[patch]Block)(blocks[p*patch:])
 		if p >= layer/patch && *own == *(*[patch]Block)(blocks[p*patch-layer:]) {
@@ -22,7 +22,7 @@ func pack(blocks []Block) section {
 		}
 		to := (*[patch]byte)(indices[p*patch:])
 		for i, b := range own {
-			to[i] = byte(kinds.rank(b)) // no shortcut for equal neighbours: a branch that is guessed wrong costs more
+			to[i] = byte(kinds.rank(b)) // no shortcut for equal neighbours: a mispredicted branch costs more
 		}
 	}
 	shift := shiftFor(len(kinds.order))
@@ -42,7 +42,7 @@ func pack(blocks []Block) section {
 	return s
 }
 
-// alike tells whether all blocks of a section are of one kind.
+// alike reports whether all blocks of a section are of one kind.
 func alike(blocks []Block) bool {
 	lowest := (*[layer]Block)(blocks)
 	for _, b := range lowest {
@@ -58,7 +58,7 @@ func alike(blocks []Block) bool {
 	return true
 }
 
-// packIDs packs a section whose blocks are of too many kinds for a palette.
+// packIDs packs a section with too many kinds of blocks for a palette.
 func packIDs(blocks []Block) section {
 	s := section{shift: 4, words: newWords(4)}
 	for i, b := range blocks {

@@ -3,7 +3,7 @@ package chunk
 // ranks numbers blocks in the order in which they are first asked for, from 0.
 type ranks struct {
 	order []Block
-	small [256]uint16 // rank + 1 of ids below 256; 0 when not seen. Most worlds have no others
+	small [256]uint16 // rank + 1 of ids below 256; 0 if not seen. Most worlds use no others
 	large map[Block]uint16
 }
 

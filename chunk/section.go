@@ -7,12 +7,12 @@ const maxPalette = 256
 
 // section is 32³ blocks, stored as packed indices into a palette.
 //
-// The palette may hold blocks that no index names any more (Set leaves them) in any order;
-// canonical makes it as the codec wants it.
+// The palette may hold blocks that no index refers to any more (Set leaves them), in any order; canonical brings it
+// into the codec's form.
 type section struct {
 	// shift is log2 of the bits of an index, 0 to 4. Index i stands in words[i<<shift>>6] at bit (i<<shift)&63.
 	shift uint8
-	// touched says that Set was here: else the section is canonical.
+	// touched means that Set was called; otherwise the section is canonical.
 	touched bool
 	// palette has 1 to 2^bits blocks without repetition, or is nil: then indices have 16 bits and are the ids.
 	palette []Block
@@ -22,7 +22,7 @@ type section struct {
 
 func uniform(b Block) section { return section{palette: []Block{b}} }
 
-// words returns the room that indices of 1<<shift bits need.
+// newWords allocates words for indices of 1<<shift bits.
 func newWords(shift uint8) []uint64 { return make([]uint64, SectionBlocks<<shift/64) }
 
 // shiftFor returns log2 of the bits of an index into n ≥ 2 palette entries.
@@ -94,7 +94,7 @@ func (s *section) add(b Block) int {
 	return n
 }
 
-// widen stores the indices anew with 1<<shift bits; with 16 bits, as ids without a palette.
+// widen rewrites the indices with 1<<shift bits; with 16 bits, as ids without a palette.
 func (s *section) widen(shift uint8) {
 	wide := section{shift: shift, touched: true, palette: s.palette, words: newWords(shift)}
 	if shift == 4 {
@@ -131,8 +131,8 @@ func (s *section) dense(dst []Block) {
 	}
 }
 
-// canonical returns the section as the codec wants it: the palette in order of first appearance, the indices
-// as narrow as can be. The result may share memory with s.
+// canonical returns the section in the codec's form: the palette in order of first appearance, the indices as narrow as
+// possible. The result may share memory with s.
 func (s *section) canonical() section {
 	if !s.touched {
 		return *s

@@ -2,44 +2,44 @@ package overlay
 
 import "math/rand/v2"
 
-// Areacast is the machine of the paper "Area-Based Gossip Multicast". Once a round it sends one gossip, its own position
-// and updates that it got from others, to players out of three views: those in interaction range (IR), those in vision
+// Areacast is the machine of the paper "Area-Based Gossip Multicast". Once per round it sends one gossip, its own position
+// and updates of other players, to players from three views: those in interaction range (IR), those in vision
 // range (VR), and others (Inf).
 //
-//	§2.2 "whenever a new gossip message is received"       hear      areacast_hear.go
-//	§2.2 the update id list, delivery of what is newest    contact   areacast_hear.go
+//	§2.2 "whenever a new gossip message is received"       receive   areacast_receive.go
+//	§2.2 the update id list, delivery of what is newest    contact   areacast_receive.go
 //	§2.2 views, "at the end of a round"                    refresh   areacast_views.go
 //	§2.2 the position update buffer                        buffer    areacast_buffer.go
 //	§2.2 "sent to random nodes from the three views"       gossip    areacast_choose.go
-//	what the paper has not (AreacastSwitches)                        areacast_better.go
+//	not in the paper (AreacastSwitches)                              areacast_better.go
 //
 // Deviations from the paper: an update's sequence number is its origin's round; fanout that a view cannot fill spills
-// into the next wider one (the paper is silent, its figures need it); the update id list is bounded by MaxKnown, the
-// longest unheard out first; RemindEvery.
+// into the next wider one (the paper is silent, its figures need it); the update id list is bounded by MaxKnown, and
+// drops players who were silent longest first; RemindEvery.
 type Areacast struct {
 	id   ID
 	opt  AreacastOptions
 	rng  *rand.Rand
-	now  uint32 // the own round
+	now  uint32 // the machine's own round
 	at   Point
-	step int // steps done; unlike now it begins at 0
+	step int // number of steps; unlike now it starts at 0
 
 	contacts map[ID]*contact
-	order    []*contact // the same in an order that does not depend on the map's; contact.slot is the index
+	order    []*contact // the same contacts in an order independent of the map's; contact.slot is the index
 	views    [viewInf + 1][]*contact
-	strays   []*contact // in no view any more; filled only if somebody is to be reminded
+	dormant  []*contact // contacts outside all views; filled only if reminders are on
 	buffer   buffer
 
 	met  []Update // introduced since the last step
-	rank []target // scratch of ranked
+	rank []target // scratch space of ranked
 	left int      // bytes that may still be sent in this round, if there is a cap
 }
 
-// NewAreacast makes the machine of a player who knows nobody. The options must be valid. The machine is the only one to
-// draw from rng.
+// NewAreacast returns the machine of a player without contacts. The options must be valid. Nothing else may draw from
+// rng.
 func NewAreacast(id ID, opt AreacastOptions, rng *rand.Rand) *Areacast {
 	if err := opt.Validate(); err != nil {
-		panic(err) // the owner validates
+		panic(err) // the caller must validate
 	}
 	return &Areacast{id: id, opt: opt, rng: rng, contacts: map[ID]*contact{}}
 }
@@ -47,7 +47,7 @@ func NewAreacast(id ID, opt AreacastOptions, rng *rand.Rand) *Areacast {
 // ID implements Machine.
 func (m *Areacast) ID() ID { return m.id }
 
-// Introduce implements Machine: the contacts enter a view with the next step, and must be heard of within RemoveAfter
+// Introduce implements Machine: the contacts enter a view at the next step, and must send an update within RemoveAfter
 // rounds.
 func (m *Areacast) Introduce(contacts []Update) {
 	m.met = append(m.met, contacts[:min(len(contacts), MaxKnown-min(len(m.met), MaxKnown))]...)
@@ -61,7 +61,7 @@ func (m *Areacast) Step(in *Input, out *Output) {
 	}
 	m.met = m.met[:0]
 	for i := range in.Inbox[:min(len(in.Inbox), MaxInbox)] {
-		m.take(&in.Inbox[i], out)
+		m.receive(&in.Inbox[i], out)
 	}
 	m.buffer.drop(m.opt.MaxPositionAge)
 	m.trim()
@@ -80,13 +80,13 @@ func (m *Areacast) Step(in *Input, out *Output) {
 	m.step++
 }
 
-// Views is how many players are in the views IR, VR and Inf.
+// Views returns the number of players in the views IR, VR and Inf.
 func (m *Areacast) Views() (ir, vr, inf int) {
 	return len(m.views[viewIR]), len(m.views[viewVR]), len(m.views[viewInf])
 }
 
-// Buffered is how many updates wait to be forwarded.
+// Buffered returns the number of updates that wait to be forwarded.
 func (m *Areacast) Buffered() int { return len(m.buffer.of) }
 
-// Known is how long the update id list is.
+// Known returns the length of the update id list.
 func (m *Areacast) Known() int { return len(m.order) }

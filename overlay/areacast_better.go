@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// target is a player to tell, and how urgent that is.
+// target is a possible receiver, and the urgency of a gossip to them.
 type target struct {
 	to      *contact
 	urgency float64
 }
 
-// exponent is how much the age of what one knows of the other matters at a distance (§3.2): 1 in interaction range,
+// exponent returns the weight of the age of information about a player at a distance (§3.2): 1 in interaction range,
 // falling to 0 at the edge of the vision range.
 func (o *AreacastOptions) exponent(dist float64) float64 {
 	return min(1, max(0, 1-(dist-o.Interaction)/(o.Vision-o.Interaction)))
 }
 
-// interval is every how many rounds a player at a distance is told.
+// interval returns the number of rounds between two gossips to a player at a distance.
 func (o *AreacastOptions) interval(dist float64) int {
 	if o.Better.EdgeInterval <= 1 || dist > o.Vision {
 		return 1
@@ -26,15 +26,15 @@ func (o *AreacastOptions) interval(dist float64) int {
 	return 1 + int(float64(o.Better.EdgeInterval-1)*(1-o.exponent(dist))+.5)
 }
 
-// silence is for how many rounds the player has not been told; newcomers have waited long.
+// silence returns for how many rounds no gossip was sent to the player; newcomers count as having waited long.
 func (m *Areacast) silence(c *contact) int {
-	if !c.spoke {
+	if !c.everSent {
 		return forgetAfter
 	}
-	return min(int(m.now-c.told), forgetAfter)
+	return min(int(m.now-c.lastSent), forgetAfter)
 }
 
-// dueOf are the players of a view whom it is time to tell.
+// dueOf returns the players of a view to whom a gossip is due.
 func (m *Areacast) dueOf(view []*contact) []*contact {
 	if m.opt.Better.EdgeInterval <= 1 {
 		return view
@@ -49,27 +49,27 @@ func (m *Areacast) dueOf(view []*contact) []*contact {
 	return view[:due]
 }
 
-// gossipToStalest sends gossips of their own to those who lose most by hearing nothing. The share of fanoutInf goes
-// to random players outside the vision range, as in the paper: it holds the network together.
+// gossipToStalest sends individual gossips to the players whose information suffers most from aging. The share of
+// fanoutInf goes to random players outside the vision range, as in the paper: it keeps the network connected.
 func (m *Areacast) gossipToStalest(self Update, out *Output) {
 	fanouts := m.fanouts(m.opt.Header + m.expectedSize())
-	tell := func(c *contact) bool {
+	send := func(c *contact) bool {
 		g := m.gossipFor(c, self)
-		return m.tell(c, g, m.size(g), out)
+		return m.send(c, g, m.size(g), out)
 	}
-	m.choose([viewInf + 1]int{viewInf: fanouts[viewInf]}, func(c *contact) { tell(c) })
+	m.choose([viewInf + 1]int{viewInf: fanouts[viewInf]}, func(c *contact) { send(c) })
 	rank := m.ranked()
 	if m.opt.Better.Cap == 0 {
 		rank = rank[:min(len(rank), fanouts[viewIR]+fanouts[viewVR])]
 	}
 	for _, t := range rank {
-		if !tell(t.to) {
+		if !send(t.to) {
 			break
 		}
 	}
 }
 
-// expectedSize is the size of a gossip that is full.
+// expectedSize returns the size of a full gossip.
 func (m *Areacast) expectedSize() int {
 	if m.opt.Better.Compact {
 		return gossipOverhead + m.opt.MaxUpdatesPerGossip*typicalUpdate
@@ -77,10 +77,10 @@ func (m *Areacast) expectedSize() int {
 	return paperSize(m.opt.MaxUpdatesPerGossip)
 }
 
-// ranked orders the players of IR and VR who are due, the most urgent first. What somebody loses whose knowledge is of age
-// a and of exponent e is a to the power of e a round; telling him now takes away e/(1+e)·a^(1+e) of the sum to come
-// (the Whittle index of that loss). The sum, not the loss of this round, is what to order by: else those at the edge, who
-// lose little in any round, would never have their turn.
+// ranked returns the players of IR and VR to whom a gossip is due, the most urgent first. A player whose information
+// has age a and exponent e loses a to the power of e per round; a gossip now reduces the sum of future losses by
+// e/(1+e)·a^(1+e) (the Whittle index of that loss). Ordering by the loss of this round instead would starve players at
+// the edge, who lose little in any single round.
 func (m *Areacast) ranked() []target {
 	m.rank = m.rank[:0]
 	for _, v := range []view{viewIR, viewVR} {
@@ -95,11 +95,12 @@ func (m *Areacast) ranked() []target {
 	return m.rank
 }
 
-// soonInSight is how many times the vision range somebody may be away to be worth telling of: who comes into sight must
-// have been heard of before.
+// soonInSight is how many times the vision range a player may be away for their update to be included: a player must be
+// known before they come into sight.
 const soonInSight = 1.25
 
-// gossipFor is a gossip for one player: the own update, and buffered ones of players whom he sees or soon will.
+// gossipFor returns a gossip for one player: the own update, and buffered updates of players whom they see or soon
+// will.
 func (m *Areacast) gossipFor(c *contact, self Update) *Gossip {
 	room := min(m.opt.MaxUpdatesPerGossip-1, len(m.buffer.of))
 	g := &Gossip{Updates: make([]AgedUpdate, 1, 1+room)}

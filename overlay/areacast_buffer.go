@@ -2,11 +2,11 @@ package overlay
 
 import "math/rand/v2"
 
-// buffer is the position update buffer: players whose newest update may still be forwarded, in random order. There is at
-// most one update of each.
+// buffer is the position update buffer: players whose newest update may still be forwarded, in random order. It holds
+// at most one update per player.
 type buffer struct{ of []*contact }
 
-// put adds the player, or leaves him where he is: his update is then the newer one.
+// put adds the player unless they are in the buffer already; the buffer always uses their newest update.
 func (b *buffer) put(c *contact) {
 	if c.kept < 0 {
 		c.kept = len(b.of)
@@ -26,7 +26,7 @@ func (b *buffer) remove(c *contact) {
 	c.kept = -1
 }
 
-// drop removes what has travelled as far as it may.
+// drop removes updates that have travelled as far as they may.
 func (b *buffer) drop(maxAge int) {
 	for i := len(b.of) - 1; i >= 0; i-- {
 		if int(b.of[i].age) >= maxAge {
@@ -35,14 +35,14 @@ func (b *buffer) drop(maxAge int) {
 	}
 }
 
-// age makes the first n updates older.
+// age increments the age of the first n updates.
 func (b *buffer) age(n int) {
 	for _, c := range b.of[:n] {
 		c.age++
 	}
 }
 
-// draw brings n random updates to the front, and says how many there are of them.
+// draw moves up to n random updates to the front and returns their number.
 func (b *buffer) draw(n int, rng *rand.Rand) int {
 	n = min(n, len(b.of))
 	for i := range n {

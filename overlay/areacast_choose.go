@@ -1,6 +1,6 @@
 package overlay
 
-// gossip sends the round's gossip.
+// gossip sends the gossip of the round.
 func (m *Areacast) gossip(self Update, out *Output) {
 	if m.opt.Better.StalestFirst {
 		m.gossipToStalest(self, out)
@@ -16,21 +16,21 @@ func (m *Areacast) gossip(self Update, out *Output) {
 		m.buffer.age(drawn)
 	}
 	bytes := m.size(g)
-	m.choose(m.fanouts(bytes), func(c *contact) { m.tell(c, g, bytes, out) })
+	m.choose(m.fanouts(bytes), func(c *contact) { m.send(c, g, bytes, out) })
 }
 
-// tell sends a gossip to one player, unless that is more than the cap leaves.
-func (m *Areacast) tell(c *contact, g *Gossip, bytes int, out *Output) (sent bool) {
+// send sends a gossip to one player, unless it exceeds the rest of the cap.
+func (m *Areacast) send(c *contact, g *Gossip, bytes int, out *Output) (sent bool) {
 	if m.opt.Better.Cap > 0 && bytes > m.left {
 		return false
 	}
-	c.told, c.spoke = m.now, true
+	c.lastSent, c.everSent = m.now, true
 	m.left -= bytes
 	out.Send(Message{From: m.id, To: c.last.Origin, Bytes: bytes, Payload: g})
 	return true
 }
 
-// fanouts are how many gossips of a size go to each view. Under a cap they leave room for a reminder.
+// fanouts returns how many gossips of a size go to each view. Under a cap they leave room for a reminder.
 func (m *Areacast) fanouts(bytes int) [viewInf + 1]int {
 	f := [viewInf + 1]int{m.opt.FanoutIR, m.opt.FanoutVR, m.opt.FanoutInf}
 	if m.opt.Better.Cap == 0 {
@@ -40,34 +40,34 @@ func (m *Areacast) fanouts(bytes int) [viewInf + 1]int {
 	if m.reminding() {
 		room = max(0, room-1)
 	}
-	// Rounded so that the three make up room, and a view that has a share gets something of it as soon as may be.
+	// Round so that the three add up to room, and every view with a share gets a gossip as soon as possible.
 	f[viewInf] = min(room, (room*f[viewInf]+all-1)/all)
 	f[viewVR] = min(room-f[viewInf], (room*f[viewVR]+all-1)/all)
 	f[viewIR] = room - f[viewInf] - f[viewVR]
 	return f
 }
 
-// choose draws receivers out of each view, so many as its fanout, and one more who is in none if it is time to. Fanout
-// that a view cannot fill spills into the next wider one.
-func (m *Areacast) choose(fanouts [viewInf + 1]int, tell func(*contact)) {
+// choose draws as many receivers from each view as its fanout, plus one outside of all views if a reminder is due.
+// Fanout that a view cannot fill spills into the next wider one.
+func (m *Areacast) choose(fanouts [viewInf + 1]int, send func(*contact)) {
 	for v := range m.views {
 		of := m.dueOf(m.views[v])
 		drawn := m.drawContacts(of, fanouts[v])
 		for _, c := range of[:drawn] {
-			tell(c)
+			send(c)
 		}
 		if v < int(viewInf) && !m.opt.NoSpill {
 			fanouts[v+1] += fanouts[v] - drawn
 		}
 	}
 	if m.reminding() {
-		for _, c := range m.strays[:m.drawContacts(m.strays, 1)] {
-			tell(c)
+		for _, c := range m.dormant[:m.drawContacts(m.dormant, 1)] {
+			send(c)
 		}
 	}
 }
 
-// drawContacts brings n random ones to the front, and says how many there are of them.
+// drawContacts moves up to n random contacts to the front and returns their number.
 func (m *Areacast) drawContacts(of []*contact, n int) int {
 	n = min(n, len(of))
 	for i := range n {
@@ -77,8 +77,8 @@ func (m *Areacast) drawContacts(of []*contact, n int) int {
 	return n
 }
 
-// reminding says whether somebody who is in no view is to be told in this round: when it is time to, and whenever there
-// is nobody else.
+// reminding reports whether a reminder goes to a player outside of all views in this round: when it is due, and
+// whenever there is no other receiver.
 func (m *Areacast) reminding() bool {
 	if m.opt.RemindEvery == 0 {
 		return false

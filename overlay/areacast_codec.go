@@ -19,7 +19,7 @@ import (
 //	varint   velocity X, varint Z, in grains a round, if bit 4 is set
 //	uint64   body, if bit 5 is set
 //
-// Numbers of fixed length are little-endian. A forwarded update of somebody within 200 blocks takes 12 bytes.
+// Numbers of fixed length are little-endian. A forwarded update from within 200 blocks takes 12 bytes.
 const (
 	grain = 1. / 8 // blocks
 
@@ -30,22 +30,22 @@ const (
 	hasVelocity  = 0x10
 	hasBody      = 0x20
 	knownBits    = ageMask | hasVelocity | hasBody
-	leastUpdate  = 4 + 1 + 3 // origin, bits, round and place of one byte each
+	leastUpdate  = 4 + 1 + 3 // origin, plus one byte each of bits, round, X and Z
 	mostGrains   = int64(MaxCoordinate / grain)
 	firstRoundIs = 4 // bytes
 )
 
-// grains is a coordinate in grains.
+// grains returns a coordinate in grains.
 func grains(v float64) int64 { return int64(math.Round(v / grain)) }
 
-// grained is the update as it arrives when it has been on the wire.
+// grained returns the update as it arrives after encoding and decoding.
 func (u Update) grained() Update {
 	round := func(p Point) Point { return Point{float64(grains(p.X)) * grain, float64(grains(p.Z)) * grain} }
 	u.At, u.Velocity = round(u.At), round(u.Velocity)
 	return u
 }
 
-// Append appends the gossip's encoding, which begins with its kind. Updates must be valid.
+// Append appends the gossip's encoding, which starts with its kind. Updates must be valid.
 func (g *Gossip) Append(b []byte) []byte {
 	b = append(b, byte(KindGossip))
 	b = binary.AppendUvarint(b, uint64(len(g.Updates)))
@@ -82,7 +82,7 @@ func (u *AgedUpdate) bits() byte {
 	return bits
 }
 
-// Size is the length of what Append appends.
+// Size returns the length of the encoding that Append appends.
 func (g *Gossip) Size() int {
 	var count [binary.MaxVarintLen64]byte
 	size := 1 + binary.PutUvarint(count[:], uint64(len(g.Updates)))
@@ -115,11 +115,12 @@ func varintSize(v int64) int {
 	return size
 }
 
-// DecodeGossip reads what Append wrote, places rounded to an eighth of a block. It errors if b is anything else.
+// DecodeGossip decodes what Append wrote, with positions rounded to an eighth of a block. It returns an error for
+// anything else.
 func DecodeGossip(b []byte) (*Gossip, error) {
 	r := gossipReader{rest: b}
 	if r.byte() != byte(KindGossip) {
-		return nil, errors.New("decode gossip: another kind of message")
+		return nil, errors.New("decode gossip: not a gossip")
 	}
 	n := r.uvarint()
 	if r.short || n < 1 || n > MaxUpdates || n*leastUpdate > uint64(len(r.rest)) {
@@ -128,7 +129,7 @@ func DecodeGossip(b []byte) (*Gossip, error) {
 	g := &Gossip{Updates: make([]AgedUpdate, n)}
 	for i := range g.Updates {
 		if !r.update(&g.Updates[i], &g.Updates[0], i == 0) {
-			return nil, fmt.Errorf("decode gossip: update %d is cut off or out of the world", i)
+			return nil, fmt.Errorf("decode gossip: update %d is truncated or outside of the world", i)
 		}
 	}
 	if len(r.rest) > 0 {
@@ -137,13 +138,13 @@ func DecodeGossip(b []byte) (*Gossip, error) {
 	return g, nil
 }
 
-// gossipReader takes numbers off a slice. After short is set it only says zero.
+// gossipReader reads numbers from a slice. Once short is set it returns only zeros.
 type gossipReader struct {
 	rest  []byte
 	short bool
 }
 
-func (r *gossipReader) take(n int) []byte {
+func (r *gossipReader) next(n int) []byte {
 	if n <= 0 || n > len(r.rest) {
 		r.short, r.rest = true, nil
 		return make([]byte, 8)
@@ -153,23 +154,23 @@ func (r *gossipReader) take(n int) []byte {
 	return b
 }
 
-func (r *gossipReader) byte() byte     { return r.take(1)[0] }
-func (r *gossipReader) uint32() uint32 { return binary.LittleEndian.Uint32(r.take(4)) }
-func (r *gossipReader) uint64() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
+func (r *gossipReader) byte() byte     { return r.next(1)[0] }
+func (r *gossipReader) uint32() uint32 { return binary.LittleEndian.Uint32(r.next(4)) }
+func (r *gossipReader) uint64() uint64 { return binary.LittleEndian.Uint64(r.next(8)) }
 
 func (r *gossipReader) uvarint() uint64 {
 	v, n := binary.Uvarint(r.rest)
-	r.take(n)
+	r.next(n)
 	return v
 }
 
 func (r *gossipReader) varint() int64 {
 	v, n := binary.Varint(r.rest)
-	r.take(n)
+	r.next(n)
 	return v
 }
 
-// place reads X and Z in grains, added to those of from.
+// place reads X and Z in grains, relative to those of from.
 func (r *gossipReader) place(from Point) (Point, bool) {
 	x, z := r.varint(), r.varint()
 	for _, v := range [2]int64{x, z} {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// updates draws updates anywhere in the world.
+// aged draws an update anywhere in the world.
 func aged(t *rapid.T) AgedUpdate {
 	most := float64(MaxCoordinate)
 	place := rapid.Custom(func(t *rapid.T) Point {

@@ -1,12 +1,12 @@
 package overlay
 
-// AgedUpdate is an update of a gossip.
+// AgedUpdate is an update in a gossip.
 type AgedUpdate struct {
 	Update
-	Age uint8 // the hops that it has travelled before this one, less than MaxHops
+	Age uint8 // hops travelled before this one, less than MaxHops
 }
 
-// Gossip is areacast's message: the sender's own update, and what he forwards.
+// Gossip is areacast's message: the sender's own update, and the updates that the sender forwards.
 type Gossip struct{ Updates []AgedUpdate }
 
 // Kind implements Payload.
@@ -16,10 +16,10 @@ func (*Gossip) Kind() Kind { return KindGossip }
 // node id 64.
 const paperUpdateBits = 260
 
-// paperSize is the paper's size of a gossip of n updates in bytes.
+// paperSize returns the paper's size of a gossip of n updates in bytes.
 func paperSize(n int) int { return (n*paperUpdateBits + 7) / 8 }
 
-// size is what a gossip costs on the wire, with its header.
+// size returns the size of a gossip on the wire, with its header.
 func (m *Areacast) size(g *Gossip) int {
 	if m.opt.Better.Compact {
 		return m.opt.Header + g.Size()

@@ -1,6 +1,6 @@
 package overlay
 
-// report tells the leader where the avatar is, so that he names those who come near.
+// report sends the avatar's position to the leader, so that the leader introduces players who come near.
 func (m *Areacast) report(self Update, out *Output) {
 	every := m.opt.Better.ReportEvery
 	if every == 0 || m.step%every != 0 {
@@ -12,7 +12,8 @@ func (m *Areacast) report(self Update, out *Output) {
 	out.Send(Message{From: m.id, To: m.opt.Better.Leader, Bytes: bytes, Payload: p})
 }
 
-// introduced takes in whom the leader names. His word is two hops old: it is news to the game, and it is not forwarded.
+// introduced adds the players whom the leader introduces. Their updates are two hops old: they are delivered to the
+// game, but not forwarded.
 func (m *Areacast) introduced(p *Introduction, out *Output) {
 	for _, u := range p.Updates[:min(len(p.Updates), MaxUpdates)] {
 		if u.Origin == m.id || u.Origin.Server() || !u.Valid() {
@@ -25,7 +26,7 @@ func (m *Areacast) introduced(p *Introduction, out *Output) {
 			continue
 		}
 		m.buffer.remove(c)
-		c.last, c.heard, c.hops = u, m.now, 2
+		c.last, c.receivedAt, c.hops = u, m.now, 2
 		if c.view == viewNone {
 			c.view = viewInf
 		}

@@ -2,68 +2,68 @@ package overlay
 
 import "fmt"
 
-// Aging is a reading of when the age of a buffered update grows. §2.2 of the areacast paper says only that it is
-// "increased every time the update is forwarded".
+// Aging is an interpretation of when the age of a buffered update grows. §2.2 of the areacast paper says only that it
+// is "increased every time the update is forwarded".
 type Aging uint8
 
-// The readings; docs/overlays-areacast.md has figures for all three.
+// The interpretations; docs/overlays-areacast.md has figures for all three.
 const (
-	// AgeByRound: all that is buffered grows older with each gossip, sent or not, as in lpbcast. An age is a number of
-	// rounds, and what found no place in a gossip is soon gone.
+	// AgeByRound: everything in the buffer ages with each gossip, sent or not, as in lpbcast. An age is a number of
+	// rounds, and updates that fit into no gossip expire soon.
 	AgeByRound Aging = iota
-	// AgeBySending: only what a gossip took along grows older.
+	// AgeBySending: only updates that were part of a gossip age.
 	AgeBySending
-	// AgeByHop: only the copy that is sent is older. What is buffered stays so until a newer update replaces it.
+	// AgeByHop: only the sent copy ages. The buffered update stays as it is until a newer one replaces it.
 	AgeByHop
 )
 
-// AreacastOptions are the parameters of an areacast machine. The zero value is not valid: begin with PaperAreacast.
+// AreacastOptions are the parameters of an areacast machine. The zero value is not valid: start with PaperAreacast.
 type AreacastOptions struct {
 	Interaction, Vision float64 // radii of the ranges IR and VR, in blocks
 
-	// FanoutIR, FanoutVR and FanoutInf are to how many players of each view a gossip is sent in a round.
+	// FanoutIR, FanoutVR and FanoutInf are the numbers of players of each view to whom a gossip is sent per round.
 	FanoutIR, FanoutVR, FanoutInf int
-	// MaxUpdatesPerGossip is how many updates a gossip has at most, the own one included.
+	// MaxUpdatesPerGossip is the most updates in a gossip, the sender's own included.
 	MaxUpdatesPerGossip int
-	// MaxPositionAge is how many hops an update travels at most.
+	// MaxPositionAge is the most hops that an update travels.
 	MaxPositionAge int
-	// RemoveAfter is the age in rounds past which the newest update of a player no longer keeps him in a view.
+	// RemoveAfter is the age in rounds beyond which a player's newest update no longer keeps them in a view.
 	RemoveAfter int
 
 	Aging Aging
-	// NoSpill lets fanout that its view cannot fill go unused, instead of passing it to the next wider view. Nobody has
-	// ten players in interaction range, so the paper's figures cannot be reached with it.
+	// NoSpill leaves fanout unused that its view cannot fill, instead of passing it to the next wider view. Few players
+	// have ten others in interaction range, so the paper's figures cannot be reproduced with it.
 	NoSpill bool
-	// Header is the bytes that each packet costs besides its gossip. The paper counts none.
+	// Header is the overhead of each packet in bytes. The paper counts none.
 	Header int
 
-	// RemindEvery is after how many rounds one more gossip goes to a player who is in no view any more: without it,
-	// halves of a world that lost each other for longer than RemoveAfter stay apart. 0: never, as in the paper.
+	// RemindEvery is the number of rounds between additional gossips to players outside of all views. Without them,
+	// parts of a world that were partitioned for longer than RemoveAfter stay apart. 0: never, as in the paper.
 	RemindEvery int
 
 	Better AreacastSwitches
 }
 
-// AreacastSwitches are what improves on the paper. Each works alone.
+// AreacastSwitches are improvements on the paper. Each works independently.
 type AreacastSwitches struct {
-	// Cap is how many bytes may be sent in a round. With it the fanouts are shares: as many gossips are sent as fit.
-	// 0: the fanouts are counts.
+	// Cap is the most bytes to send in a round. With a cap the fanouts are shares: as many gossips are sent as fit. 0:
+	// no cap; the fanouts are counts.
 	Cap int
-	// Compact has updates quantised and encoded as DecodeGossip reads them, in place of the paper's 260 bits each.
+	// Compact quantises and encodes updates as DecodeGossip reads them, instead of the paper's 260 bits each.
 	Compact bool
-	// StalestFirst chooses receivers by how much they lose with the age of what they know, in place of random ones of the
-	// views IR and VR, and fills each one's gossip with what lies in his vision range.
+	// StalestFirst chooses the receivers whose information suffers most from its age, instead of random ones of the
+	// views IR and VR. Each receiver's gossip holds updates from their own vision range.
 	StalestFirst bool
-	// EdgeInterval is every how many rounds players at the edge of the vision range are told; the rate falls evenly
-	// from each round, at the interaction range, to that. 0 and 1: everybody in each round.
+	// EdgeInterval is the number of rounds between gossips to players at the edge of the vision range. Between the
+	// interaction range, with one gossip per round, and the edge the rate falls evenly. 0 and 1: one gossip per round
+	// for everybody.
 	EdgeInterval int
-	// Leader is whom to report to, so that he introduces players who come near; ReportEvery is after how many rounds.
-	// 0 rounds: no leader.
+	// Leader receives a report every ReportEvery rounds, and introduces players who come near. 0 rounds: no leader.
 	Leader      ID
 	ReportEvery int
 }
 
-// PaperAreacast is the paper's standard: table 1, with fanout-8-1-1, 60 updates a gossip and three hops.
+// PaperAreacast returns the paper's standard: table 1, with fanout-8-1-1, 60 updates a gossip and three hops.
 func PaperAreacast() AreacastOptions {
 	return AreacastOptions{
 		Interaction: 50, Vision: 200,
@@ -72,8 +72,8 @@ func PaperAreacast() AreacastOptions {
 	}
 }
 
-// BetterAreacast has the switches on that cost no freshness and need no leader, under a cap of so many bytes a round, with
-// the headers of UDP. EdgeInterval is for who would rather send less.
+// BetterAreacast enables the improvements that cost no freshness and need no leader, under a cap of so many bytes per
+// round, counting UDP headers. Set EdgeInterval to send less.
 func BetterAreacast(limit int) AreacastOptions {
 	o := PaperAreacast()
 	o.Header, o.MaxUpdatesPerGossip, o.RemoveAfter = HeaderUDP, 8, 8
@@ -81,15 +81,15 @@ func BetterAreacast(limit int) AreacastOptions {
 	return o
 }
 
-// Fanout is the three fanouts together.
+// Fanout returns the sum of the three fanouts.
 func (o *AreacastOptions) Fanout() int { return o.FanoutIR + o.FanoutVR + o.FanoutInf }
 
-// MaxBytes is the most that plain areacast sends in a round (§4.4), reminders not counted.
+// MaxBytes returns the most bytes that plain areacast sends in a round (§4.4), without reminders.
 func (o *AreacastOptions) MaxBytes() int {
 	return o.Fanout() * (o.Header + paperSize(o.MaxUpdatesPerGossip))
 }
 
-// Validate says what is wrong with the options.
+// Validate returns an error if the options are invalid.
 func (o *AreacastOptions) Validate() error {
 	switch {
 	case !(o.Interaction >= 0 && o.Vision > o.Interaction && o.Vision <= MaxCoordinate):

@@ -7,8 +7,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// crowded is a machine at the origin that just heard of players on rings at distances of 20 (IR), 120 (VR) and 400 (Inf).
-func crowded(opt AreacastOptions, ir, vr, inf int) (m *Areacast, tellAgain func(round uint32) *Input) {
+// crowded returns a machine at the origin that has just received updates of players on rings at distances of 20 (IR),
+// 120 (VR) and 400 (Inf).
+func crowded(opt AreacastOptions, ir, vr, inf int) (m *Areacast, repeat func(round uint32) *Input) {
 	m = NewAreacast(0, opt, rand.New(rand.NewPCG(1, 1)))
 	return m, func(round uint32) *Input {
 		g := &Gossip{}
@@ -26,19 +27,19 @@ func crowded(opt AreacastOptions, ir, vr, inf int) (m *Areacast, tellAgain func(
 	}
 }
 
-// toldOf counts the receivers of each ring.
-func toldOf(out *Output, ir, vr int) (told [3]int) {
+// receiversOf counts the receivers in each ring.
+func receiversOf(out *Output, ir, vr int) (received [3]int) {
 	for _, msg := range out.Messages {
 		switch i := int(msg.To) - 1; {
 		case i < ir:
-			told[0]++
+			received[0]++
 		case i < ir+vr:
-			told[1]++
+			received[1]++
 		default:
-			told[2]++
+			received[2]++
 		}
 	}
-	return told
+	return received
 }
 
 func TestAreacastSpillsIntoWiderViews(t *testing.T) {
@@ -61,8 +62,8 @@ func TestAreacastSpillsIntoWiderViews(t *testing.T) {
 			m, input := crowded(opt, c.members[0], c.members[1], c.members[2])
 			var out Output
 			m.Step(input(1), &out)
-			if got := toldOf(&out, c.members[0], c.members[1]); got != c.want {
-				t.Errorf("told %v, want %v", got, c.want)
+			if got := receiversOf(&out, c.members[0], c.members[1]); got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
 			}
 			if ir, vr, inf := m.Views(); [3]int{ir, vr, inf} != c.members {
 				t.Errorf("views of %d, %d and %d, want %v", ir, vr, inf, c.members)
@@ -106,7 +107,7 @@ func TestAreacastDeliversOnlyWhatIsNewest(t *testing.T) {
 
 // "if its knowledge about q is older than three rounds": an update that came in one hop keeps its origin in a view for two
 // rounds more.
-func TestAreacastRemovesWhoIsSilent(t *testing.T) {
+func TestAreacastRemovesSilentPlayers(t *testing.T) {
 	m, input := crowded(PaperAreacast(), 2, 0, 0)
 	var out Output
 	m.Step(input(10), &out)
@@ -118,7 +119,7 @@ func TestAreacastRemovesWhoIsSilent(t *testing.T) {
 			want = 2
 		}
 		if ir, _, _ := m.Views(); ir != want || len(out.Messages) != want {
-			t.Errorf("round %d: %d in view, %d told, want %d", round, ir, len(out.Messages), want)
+			t.Errorf("round %d: %d in view, %d receivers, want %d", round, ir, len(out.Messages), want)
 		}
 	}
 }
@@ -129,7 +130,7 @@ func TestAreacastForwardsAsFarAsItMay(t *testing.T) {
 		opt.MaxPositionAge = maxAge
 		m, input := crowded(opt, 1, 0, 0)
 		var out Output
-		m.Step(input(1), &out) // what came is of one hop now
+		m.Step(input(1), &out) // a received update has one hop
 		forwards := 0
 		for round := uint32(2); ; round++ {
 			g := out.Messages[0].Payload.(*Gossip)
@@ -149,25 +150,25 @@ func TestAreacastForwardsAsFarAsItMay(t *testing.T) {
 	}
 }
 
-// The stalest are told first: under a cap that lets it tell a tenth of those in sight, everybody is told in turn, those
-// in interaction range most often.
-func TestAreacastTellsEverybodyInTurn(t *testing.T) {
+// The stalest are served first: under a cap that suffices for a tenth of the players in sight, everybody is served in
+// turn, players in interaction range most often.
+func TestAreacastServesEverybodyInTurn(t *testing.T) {
 	const ir, vr, rounds = 10, 90, 300
 	opt := BetterAreacast(10 * (HeaderUDP + 120))
 	opt.FanoutInf = 0
 	m, input := crowded(opt, ir, vr, 0)
-	var told [ir + vr]int
+	var received [ir + vr]int
 	for round := range uint32(rounds) {
 		var out Output
 		m.Step(input(round), &out)
 		for _, msg := range out.Messages {
-			told[msg.To-1]++
+			received[msg.To-1]++
 		}
 	}
 	near, far := 0, 0
-	for i, n := range told {
+	for i, n := range received {
 		if n < rounds/50 {
-			t.Errorf("player %d was told %d times in %d rounds", i+1, n, rounds)
+			t.Errorf("player %d received %d gossips in %d rounds", i+1, n, rounds)
 		}
 		if i < ir {
 			near += n
@@ -176,7 +177,7 @@ func TestAreacastTellsEverybodyInTurn(t *testing.T) {
 		}
 	}
 	if n, f := float64(near)/ir, float64(far)/vr; n < 1.2*f {
-		t.Errorf("players in interaction range were told %.1f times, others %.1f times", n, f)
+		t.Errorf("players in interaction range received %.1f gossips, others %.1f", n, f)
 	}
 }
 
@@ -186,7 +187,7 @@ func TestAreacastRatesFallWithDistance(t *testing.T) {
 	opt.FanoutIR, opt.FanoutVR, opt.FanoutInf = 50, 50, 0
 	opt.Better.EdgeInterval = 5
 	m := NewAreacast(0, opt, rand.New(rand.NewPCG(1, 1)))
-	told := map[ID]int{}
+	received := map[ID]int{}
 	for round := range uint32(rounds) {
 		g := &Gossip{}
 		for i, dist := range []float64{10, 50, 125, 199} {
@@ -195,12 +196,12 @@ func TestAreacastRatesFallWithDistance(t *testing.T) {
 		var out Output
 		m.Step(&Input{Round: round, Inbox: []Message{{Payload: g}}}, &out)
 		for _, msg := range out.Messages {
-			told[msg.To]++
+			received[msg.To]++
 		}
 	}
 	for id, want := range map[ID]int{1: rounds, 2: rounds, 3: rounds / 3, 4: rounds / 5} {
-		if told[id] != want {
-			t.Errorf("player %d was told %d times in %d rounds, want %d", id, told[id], rounds, want)
+		if received[id] != want {
+			t.Errorf("player %d received %d gossips in %d rounds, want %d", id, received[id], rounds, want)
 		}
 	}
 }

@@ -10,26 +10,26 @@ const (
 	viewNone             // purged: the newest update is too old
 )
 
-// refresh purges players of whom nothing came for too long, and moves the others to the view of their last position.
+// refresh purges players who were silent for too long, and moves the others to the view of their last position.
 func (m *Areacast) refresh() {
 	for v := range m.views {
 		m.views[v] = m.views[v][:0]
 	}
-	m.strays = m.strays[:0]
+	m.dormant = m.dormant[:0]
 	ir2, vr2 := m.opt.Interaction*m.opt.Interaction, m.opt.Vision*m.opt.Vision
-	for i := len(m.order) - 1; i >= 0; i-- { // forget moves the last one to the place of who goes
+	for i := len(m.order) - 1; i >= 0; i-- { // drop moves the last contact into the place of the removed one
 		c := m.order[i]
-		switch unheard := int32(m.now - c.heard); {
-		case unheard > strayAfter:
-			m.forget(c)
+		switch silent := int32(m.now - c.receivedAt); {
+		case silent > dropAfter:
+			m.drop(c)
 			continue
-		case unheard > forgetAfter:
+		case silent > forgetAfter:
 			c.hops = 0
 		}
 		if c.view == viewNone || c.positionAge(m.now) > m.opt.RemoveAfter {
 			c.view = viewNone
 			if m.opt.RemindEvery > 0 {
-				m.strays = append(m.strays, c)
+				m.dormant = append(m.dormant, c)
 			}
 			continue
 		}

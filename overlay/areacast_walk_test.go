@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// walk is a small world of machines on a bad network: messages are lost, doubled, late by some rounds, and out of order.
+// walk is a small world of machines on a bad network: messages are lost, duplicated, delayed by some rounds, and
+// reordered.
 type walk struct {
 	rng      *rand.Rand
 	machines []Machine
@@ -18,14 +19,14 @@ type walk struct {
 	side     float64
 
 	lose, double float64
-	late         int                    // most rounds
+	late         int                    // greatest delay in rounds
 	cut          func(from, to ID) bool // nil: nothing is cut
-	stranger     func(to ID) []Message  // nil: nobody makes up messages
+	forge        func(to ID) []Message  // nil: no forged messages
 	check        func(i int, m Machine, out *Output)
 }
 
 func newWalk(seed uint64, n int, side float64, machine func(ID, *rand.Rand) Machine) *walk {
-	w := &walk{rng: rand.New(rand.NewPCG(seed, 1)), side: side, round: math.MaxUint32 - 40} // counts wrap around on the way
+	w := &walk{rng: rand.New(rand.NewPCG(seed, 1)), side: side, round: math.MaxUint32 - 40} // round wraps around
 	for i := range n {
 		w.machines = append(w.machines, machine(ID(i), rand.New(rand.NewPCG(seed, uint64(i)+2))))
 		w.at = append(w.at, Point{w.rng.Float64() * side, w.rng.Float64() * side})
@@ -46,8 +47,8 @@ func (w *walk) turn() {
 		w.at[i].Z = min(w.side, max(0, w.at[i].Z+w.rng.Float64()*10-5))
 		in := Input{Round: w.round, At: w.at[i], Inbox: w.inbox[i][w.round]}
 		delete(w.inbox[i], w.round)
-		if w.stranger != nil {
-			in.Inbox = append(in.Inbox, w.stranger(m.ID())...)
+		if w.forge != nil {
+			in.Inbox = append(in.Inbox, w.forge(m.ID())...)
 		}
 		w.rng.Shuffle(len(in.Inbox), func(a, b int) { in.Inbox[a], in.Inbox[b] = in.Inbox[b], in.Inbox[a] })
 		out.Reset()
@@ -78,11 +79,11 @@ func (w *walk) post(m Message) {
 	}
 }
 
-// allFresh says whether everybody knows where everybody in vision range was few rounds ago.
+// allFresh reports whether every machine has a recent update of every player in vision range.
 func (w *walk) allFresh(vision float64, rounds uint32) bool {
 	for i := range w.machines {
 		for j := range w.machines {
-			if i == j || w.at[i].Dist(w.at[j]) > vision*.9 { // who is just coming may be met next round
+			if i == j || w.at[i].Dist(w.at[j]) > vision*.9 { // others may be introduced next round
 				continue
 			}
 			u, ok := w.learned[i][ID(j)]
@@ -94,7 +95,7 @@ func (w *walk) allFresh(vision float64, rounds uint32) bool {
 	return true
 }
 
-// areacastKinds are the machines that the walks are done with.
+// areacastKinds lists the machines that take part in the walks.
 func areacastKinds() map[string]AreacastOptions {
 	plain := PaperAreacast()
 	plain.RemindEvery = 8
@@ -122,7 +123,7 @@ func TestAreacastWalksOnABadNetwork(t *testing.T) {
 			}
 			w := newWalk(1, players, 600, func(id ID, rng *rand.Rand) Machine { return NewAreacast(id, opt, rng) })
 			w.lose, w.double, w.late = .2, .1, 3
-			w.stranger = areacastStranger(w)
+			w.forge = forgedGossips(w)
 			newest := make([]map[ID]uint32, players)
 			for i := range newest {
 				newest[i] = map[ID]uint32{}
@@ -143,14 +144,14 @@ func TestAreacastWalksOnABadNetwork(t *testing.T) {
 				w.turn()
 			}
 			if !w.allFresh(opt.Vision, 12) {
-				t.Error("in the end not everybody knows those around him")
+				t.Error("at the end some machine lacks a player in its vision range")
 			}
 		})
 	}
 }
 
-// areacastStranger makes up messages: of unknown players, of impossible places and ages, or too long ones.
-func areacastStranger(w *walk) func(ID) []Message {
+// forgedGossips forges messages: of unknown players, of impossible positions and ages, or too long ones.
+func forgedGossips(w *walk) func(ID) []Message {
 	return func(to ID) []Message {
 		if w.rng.IntN(20) > 0 {
 			return nil
@@ -180,7 +181,7 @@ func areacastStranger(w *walk) func(ID) []Message {
 	}
 }
 
-// invariants are what holds after every step, whatever came in.
+// invariants checks what must hold after every step, whatever the input.
 func (m *Areacast) invariants(out *Output) error {
 	if len(m.order) > MaxKnown || len(m.contacts) != len(m.order) || len(m.met) > MaxKnown {
 		return fmt.Errorf("%d players in the list, %d in the index, %d met", len(m.order), len(m.contacts), len(m.met))
@@ -206,17 +207,17 @@ func (m *Areacast) invariants(out *Output) error {
 			return fmt.Errorf("place %d of the buffer has %+v", i, c)
 		}
 	}
-	sent, told := 0, map[ID]bool{}
+	sent, receivers := 0, map[ID]bool{}
 	for _, msg := range out.Messages {
 		sent += msg.Bytes
 		g, ok := msg.Payload.(*Gossip)
 		if !ok {
 			continue
 		}
-		if n := len(g.Updates); n < 1 || n > m.opt.MaxUpdatesPerGossip || told[msg.To] || msg.To == m.id {
+		if n := len(g.Updates); n < 1 || n > m.opt.MaxUpdatesPerGossip || receivers[msg.To] || msg.To == m.id {
 			return fmt.Errorf("a gossip of %d updates to %d", n, msg.To)
 		}
-		told[msg.To] = true
+		receivers[msg.To] = true
 		for i, u := range g.Updates {
 			if (u.Origin == m.id) != (i == 0) || int(u.Age) >= m.opt.MaxPositionAge || (u.Age == 0) != (i == 0) {
 				return fmt.Errorf("update %d of a gossip is %+v", i, u)
@@ -230,8 +231,8 @@ func (m *Areacast) invariants(out *Output) error {
 			return fmt.Errorf("%d bytes sent, the cap is %d", sent, limit)
 		}
 	}
-	if len(told) > most {
-		return fmt.Errorf("%d gossips sent", len(told))
+	if len(receivers) > most {
+		return fmt.Errorf("%d gossips sent", len(receivers))
 	}
 	return nil
 }
@@ -246,7 +247,7 @@ func TestAreacastPartitionsHeal(t *testing.T) {
 				w.turn()
 			}
 			if !w.allFresh(opt.Vision, 8) {
-				t.Fatal("after 30 rounds not everybody knows those around him")
+				t.Fatal("after 30 rounds some machine lacks a player in its vision range")
 			}
 			w.cut = func(from, to ID) bool { return (from < players/2) != (to < players/2) }
 			for range 400 {
@@ -261,13 +262,13 @@ func TestAreacastPartitionsHeal(t *testing.T) {
 				w.turn()
 			}
 			if rounds == 100 {
-				t.Error("100 rounds after the network is whole again, the halves do not know each other")
+				t.Error("100 rounds after the network is whole again, the halves have not found each other")
 			}
 		})
 	}
 }
 
-// §2.2: without reminders, as in the paper, halves that lost each other for longer than RemoveAfter never meet again.
+// §2.2: without reminders, as in the paper, parts that were partitioned for longer than RemoveAfter never meet again.
 func TestPaperAreacastStaysApart(t *testing.T) {
 	const players = 20
 	opt := PaperAreacast()

@@ -36,20 +36,21 @@ const (
 	maxFlagHops  = 7
 )
 
-// flagBody, in kinds without hops and lists, says that updates have bodies; positions say it by the kind's upper bit.
+// flagBody, in kinds without hops and lists, means that updates have bodies; for positions the upper bit of the kind
+// means that.
 const kindBody = 0x80
 
-// Reference is what a reader of short forms knows: a place within some 1,000 blocks of what it reads (its own; a leader's
-// is the middle of its region), and the round, give or take 32,000.
+// Reference is a reader's context for decoding short forms: a position within some 1,000 blocks of the decoded ones
+// (its own, or for a leader the middle of its region), and the round, give or take 32,000.
 type Reference struct {
 	At    Point
 	Round uint32
 }
 
-// ErrPayload is the kind of all errors about bytes that are no payload.
+// ErrPayload marks all errors about bytes that are not a payload.
 var ErrPayload = errors.New("not an overlay payload")
 
-// flags are what all updates of a payload have in common.
+// form is what all updates of a payload have in common.
 type form struct{ compact, from, velocity, body bool }
 
 func formOf(compact bool, from ID, updates ...Update) form {
@@ -81,7 +82,7 @@ func (f form) kind(k Kind) byte {
 	return byte(k)
 }
 
-// bytes is the length of an update, without its body.
+// bytes returns the length of an update, without its body.
 func (f form) bytes() int {
 	n := 16
 	if f.compact {
@@ -120,7 +121,7 @@ func countBytes(n int, compact bool) int {
 	return 2
 }
 
-// positionBytes is the length of a Position with n receivers in its list.
+// positionBytes returns the length of a Position with n receivers in its list.
 func positionBytes(from ID, u *Update, compact, listed, shortIDs bool, n int) int {
 	f := formOf(compact, from, *u)
 	size := 2 + f.updateBytes(u)
@@ -133,7 +134,7 @@ func positionBytes(from ID, u *Update, compact, listed, shortIDs bool, n int) in
 	return size
 }
 
-// PayloadBytes is the length of a payload's encoding by AppendPayload.
+// PayloadBytes returns the length of a payload's encoding by AppendPayload.
 func PayloadBytes(from ID, p Payload) int {
 	switch p := p.(type) {
 	case *Position:
@@ -164,7 +165,7 @@ func listBytes(compact bool, updates []Update) int {
 	return n
 }
 
-// AppendPayload appends a payload that from sends.
+// AppendPayload appends the encoding of a payload sent by from.
 func AppendPayload(b []byte, from ID, p Payload) []byte {
 	switch p := p.(type) {
 	case *Position:

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// ReadPayload reads a payload that from sent. An error wraps ErrPayload.
+// ReadPayload decodes a payload sent by from. An error wraps ErrPayload.
 func ReadPayload(data []byte, from ID, near Reference) (Payload, error) {
 	if len(data) > 0 && Kind(data[0]) == KindGossip {
 		g, err := DecodeGossip(data)
@@ -54,7 +54,7 @@ func ReadPayload(data []byte, from ID, near Reference) (Payload, error) {
 	return p, nil
 }
 
-// reader reads from the front. After the first error everything reads as 0.
+// reader reads from the front. After the first error every read returns 0.
 type reader struct {
 	data []byte
 	from ID
@@ -69,7 +69,7 @@ func (r *reader) fail(format string, args ...any) {
 	r.data = nil
 }
 
-// next gives n bytes, or nil.
+// next returns the next n bytes, or nil.
 func (r *reader) next(n int) []byte {
 	if len(r.data) < n {
 		r.fail("it ends in the middle")
@@ -112,7 +112,7 @@ func (r *reader) number() uint64 {
 	return v
 }
 
-// count reads the length of a list whose elements have each so many bytes at least.
+// count reads the length of a list whose elements take at least each bytes.
 func (r *reader) count(compact bool, most, each int) int {
 	n := uint64(0)
 	if compact {

@@ -97,7 +97,7 @@ func FuzzReadPayload(f *testing.F) {
 			}
 			return
 		}
-		// What we take we can write, and read again as the same.
+		// What was decoded can be encoded, and decodes to the same.
 		again, err := ReadPayload(AppendPayload(nil, 7, p), 7, near)
 		if err != nil {
 			t.Fatalf("%+v is written, and not read: %v", p, err)

@@ -2,53 +2,54 @@ package overlay
 
 import "slices"
 
-// Introducer is the introducing part of a region's leader: it tells two avatars of each other when they come near, so that
-// they need not be found by others. It is better than the pSense paper, which has no leaders.
+// Introducer is the part of a region's leader that introduces avatars: it sends two avatars each other's updates when
+// they come near, so that they need not be discovered by others. The pSense paper has no leaders.
 type Introducer struct {
-	id     ID
-	vision float64
-	lead   float64
-	header int
-	here   census
-	told   map[pair]uint32 // the round in which two were introduced
+	id         ID
+	vision     float64
+	lead       float64
+	header     int
+	here       census
+	introduced map[pair]uint32 // the round of the last introduction of a pair
 }
 
-// pair is two avatars, the lesser id first.
+// pair is two avatars, the lower id first.
 type pair [2]ID
 
-// reintroduce is the rounds after which two who are still near are introduced again, in case the message was lost, or
-// one of them forgot.
+// reintroduce is the number of rounds after which two avatars who are still near are introduced again, in case the
+// message was lost or one of them dropped the other.
 const reintroduce = 64
 
-// introduceForget is the rounds without a report after which an avatar is taken for gone.
+// introduceForget is the number of rounds without a report after which an avatar counts as gone.
 const introduceForget = 12
 
-// NewIntroducer makes a leader that introduces avatars who could see one another, over vision blocks, within lead rounds.
+// NewIntroducer returns a leader that introduces avatars who could come within vision blocks of each other in lead
+// rounds.
 func NewIntroducer(id ID, vision, lead float64, header int) *Introducer {
-	return &Introducer{id: id, vision: vision, lead: lead, header: header, told: map[pair]uint32{}}
+	return &Introducer{id: id, vision: vision, lead: lead, header: header, introduced: map[pair]uint32{}}
 }
 
 // ID implements Machine.
 func (m *Introducer) ID() ID { return m.id }
 
-// Introduce implements Machine: who is there reports.
+// Introduce implements Machine. It does nothing, because avatars report by themselves.
 func (m *Introducer) Introduce([]Update) {}
 
 // Step implements Machine.
 func (m *Introducer) Step(in *Input, out *Output) {
-	m.here.take(in, introduceForget)
+	m.here.update(in, introduceForget)
 	avatars := m.here.avatars
 	names := make([][]Update, len(avatars))
 	m.here.pairs(in.Round, func(i, j int, dist float64) {
 		a, b := &avatars[i], &avatars[j]
-		if dist > reach(m.vision, m.lead+1, a.Velocity, b.Velocity) { // +1: the introduction is on its way for a round
+		if dist > reach(m.vision, m.lead+1, a.Velocity, b.Velocity) { // +1: the introduction takes a round to arrive
 			return
 		}
 		both := pair{min(a.Origin, b.Origin), max(a.Origin, b.Origin)}
-		if at, ok := m.told[both]; ok && in.Round-at < reintroduce {
+		if at, ok := m.introduced[both]; ok && in.Round-at < reintroduce {
 			return
 		}
-		m.told[both] = in.Round
+		m.introduced[both] = in.Round
 		names[i] = append(names[i], *b)
 		names[j] = append(names[j], *a)
 	}, m.vision*1.5)
@@ -58,9 +59,9 @@ func (m *Introducer) Step(in *Input, out *Output) {
 		}
 	}
 	if in.Round%reintroduce == 0 {
-		for both, at := range m.told {
+		for both, at := range m.introduced {
 			if in.Round-at >= reintroduce {
-				delete(m.told, both)
+				delete(m.introduced, both)
 			}
 		}
 	}
@@ -71,8 +72,8 @@ func (m *Introducer) send(out *Output, to ID, who []Update) {
 	out.Send(Message{From: m.id, To: to, Bytes: m.header + PayloadBytes(m.id, p), Payload: p})
 }
 
-// Welcome is what a leader tells one who joins: everybody it knows who is near, at the start of the machine's life. Bytes
-// are the welcome's on the wire.
+// Welcome returns what a leader sends to a joining avatar at the start of its machine's life: all known avatars nearby.
+// bytes is the size of the message on the wire.
 func Welcome(self Update, here []Update, vision, lead float64, header int) (near []Update, bytes int) {
 	for _, u := range here {
 		if u.Origin != self.Origin && u.At.Dist(self.At) <= reach(vision, lead, self.Velocity, u.Velocity) {

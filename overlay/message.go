@@ -1,47 +1,47 @@
 package overlay
 
-// ID is an avatar's number. The owner of the machines gives it; no two avatars of a world have the same at one time.
-// It takes 4 bytes on the wire, as in the pSense paper. IDs from FirstServer on are leaders of regions.
+// ID is an avatar's number, assigned by the owner of the machines. At any time it is unique within a world. It takes 4
+// bytes on the wire, as in the pSense paper. IDs from FirstServer on are leaders of regions.
 type ID uint32
 
-// FirstServer is the least id of a leader of a region.
+// FirstServer is the lowest id of a region's leader.
 const FirstServer ID = 1 << 31
 
-// Server says whether the id is a leader's.
+// Server reports whether the id is a leader's.
 func (id ID) Server() bool { return id >= FirstServer }
 
-// Update says where an avatar was.
+// Update is a past position of an avatar.
 type Update struct {
 	Origin   ID
-	Round    uint32 // the origin's own count of rounds; it is the update's sequence number too. Compare for one origin only
+	Round    uint32 // the origin's own round, which is also the sequence number; comparable only between updates of one origin
 	At       Point
 	Velocity Point  // blocks a round
-	Body     uint64 // what the game adds, such as height and yaw; machines carry it and do not look at it
+	Body     uint64 // data of the game, such as height and yaw; opaque to machines
 }
 
-// Newer says whether u replaces v, an update of the same origin. Counts of rounds wrap around.
+// Newer reports whether u replaces v, an update of the same origin. Round counters wrap around.
 func (u Update) Newer(v Update) bool { return int32(u.Round-v.Round) > 0 }
 
-// Valid says whether the update's numbers are within limits.
+// Valid reports whether the update's numbers are within limits.
 func (u Update) Valid() bool { return u.At.Valid() && u.Velocity.Valid() }
 
-// Kind says what a payload is. It is the first byte of its encoding.
+// Kind is the kind of a payload. It is the first byte of its encoding.
 type Kind uint8
 
-// The kinds of payloads, and who says them.
+// The kinds of payloads, and their senders.
 const (
 	KindPosition         Kind = 1 + iota // psense: one avatar's position, with its receiver list
 	KindSensorRequest                    // psense: who is the best sensor node for this sector?
 	KindSensorSuggestion                 // psense: this one
 	KindGossip                           // areacast: updates with their ages
-	KindReport                           // to the leader of the region: I am here
-	KindCrowd                            // from the leader: updates of those around you
-	KindIntroduction                     // from the leader: who came near you
+	KindReport                           // to the leader of the region: own position
+	KindCrowd                            // from the leader: updates of the avatars around the receiver
+	KindIntroduction                     // from the leader: avatars that came near the receiver
 	KindBundle                           // improved psense: updates and introductions in one packet
 )
 
-// Payload is what a message says. Payloads are pointers to structs of this package. A payload that was sent is never
-// changed again, by nobody: the same one may be on its way to many.
+// Payload is the content of a message. Payloads are pointers to structs of this package. A sent payload must never be
+// changed, because many messages may share it.
 type Payload interface {
 	Kind() Kind
 }
@@ -49,11 +49,11 @@ type Payload interface {
 // Message is one packet from one machine to another.
 type Message struct {
 	From, To ID
-	Bytes    int // on the wire, with the header; what counts against a cap
+	Bytes    int // size on the wire, with the header; counts against a cap
 	Payload  Payload
 }
 
-// Header sizes, in bytes a packet.
+// Header sizes, in bytes per packet.
 const (
 	HeaderPlain = 12 // what the pSense paper's figures fit best (docs/overlays.md)
 	HeaderUDP   = 28 // IPv4 and UDP

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// A packet is what one gateway has for another in a round, for all their avatars. It names avatars once, and then is a sequence of
-// letters, each a payload with its sender and those whom it is for:
+// A packet holds all messages of one round from one gateway to another, for all their avatars. It starts with a list of
+// avatars, each named once, followed by letters: payloads with their sender and receivers.
 //
-//	addressees, others: a varint and u32 each. Others are those who stand in receiver lists and get nothing
+//	addressees, others: a varint and u32 each. Others are in receiver lists only
 //	letters:
 //	  from u32, receivers: a set
 //	  twice the length of the payload, and 1 if a receiver list follows: a varint
@@ -18,9 +18,11 @@ import (
 //	  receiver list: a set
 //	set: how many bytes, a varint; bytes: bit i, the least of byte i/8 being 0, is the i-th of addressees and others
 //
-// A payload that goes to many avatars of one gateway, as most own updates do, is written once. Lists of short ids stay in their payloads.
+// A payload for many avatars of one gateway, such as most own updates, is written once. Lists of short ids stay in
+// their payloads.
 
-// maxNames is how many avatars a packet names at most, and maxMessages how many messages it is: a thousand avatars to a thousand.
+// maxNames is the most avatars that a packet names, and maxMessages the most messages that it expands to: a thousand
+// avatars to a thousand.
 const (
 	maxNames    = 1 << 14
 	maxMessages = 1 << 20
@@ -29,18 +31,18 @@ const (
 // maxPayload bounds a payload's bytes: MaxUpdates updates in their longest form.
 const maxPayload = 64 << 10
 
-// maxRead bounds the bytes of all payloads that a packet has its reader read: one in the short form is read for each of its receivers.
-// Others are read once, and a packet of gateways has less than 1 MiB of them.
+// maxRead bounds the bytes of all payloads that a packet makes its reader decode: a short-form payload is decoded once
+// for each receiver. Others are decoded once, and a packet between gateways has less than 1 MiB of them.
 const maxRead = 4 << 20
 
-// letter is a payload on its way to some avatars of a gateway.
+// letter is a payload for some avatars of one gateway.
 type letter struct {
 	from      ID
 	payload   Payload
 	receivers []ID
 }
 
-// lettersOf gathers messages that share a payload.
+// lettersOf groups messages that share a payload.
 func lettersOf(messages []Message) []letter {
 	type key struct {
 		from    ID
@@ -48,7 +50,7 @@ func lettersOf(messages []Message) []letter {
 	}
 	index := make(map[key]int)
 	var letters []letter
-	last := key{} // most share a letter with the message before
+	last := key{} // most messages share a letter with the previous one
 	i := -1
 	for _, m := range messages {
 		if k := (key{m.From, m.Payload}); i < 0 || k != last {
@@ -65,11 +67,11 @@ func lettersOf(messages []Message) []letter {
 	return letters
 }
 
-// AppendPacket appends messages, in their order but for those that share a payload with one before them. Those to avatars beyond
-// maxNames are left out, and so are letters to nobody else.
+// AppendPacket appends messages in order, except that messages with the same payload are grouped with the first of
+// them. Messages to avatars beyond maxNames are left out, and so are letters without a remaining receiver.
 func AppendPacket(b []byte, messages []Message) []byte {
 	letters := lettersOf(messages)
-	places := make(map[ID]int) // in the list of names
+	places := make(map[ID]int) // index in the list of names
 	var names []ID
 	name := func(ids []ID) {
 		for _, id := range ids {
@@ -116,7 +118,7 @@ func AppendPacket(b []byte, messages []Message) []byte {
 	return b
 }
 
-// longList gives a payload that has a receiver list of long ids; nil for others.
+// longList returns the payload if it has a receiver list of long ids, otherwise nil.
 func longList(p Payload) *Position {
 	if p, is := p.(*Position); is && p.Listed && !p.Short {
 		return p
@@ -124,7 +126,7 @@ func longList(p Payload) *Position {
 	return nil
 }
 
-// appendSet appends avatars. The bytes of set are of use for it.
+// appendSet appends a set of avatars. set is scratch space.
 func appendSet(b, set []byte, places map[ID]int, ids []ID) []byte {
 	clear(set)
 	n := 0
@@ -137,8 +139,8 @@ func appendSet(b, set []byte, places map[ID]int, ids []ID) []byte {
 	return append(binary.AppendUvarint(b, uint64(n)), set[:n]...)
 }
 
-// AppendPlaces appends what a payload of another gateway tells of where avatars are. A game may show that at once: a machine that
-// finds it in its inbox will not know better.
+// AppendPlaces appends the positions of avatars in a payload from another gateway. A game may show them immediately:
+// the machine that receives the payload later has nothing newer.
 func AppendPlaces(places []Update, p Payload) []Update {
 	switch p := p.(type) {
 	case *Position:
@@ -151,8 +153,8 @@ func AppendPlaces(places []Update, p Payload) []Update {
 	return places
 }
 
-// Renew puts a newer place and body into the sender's own update of a payload that was not sent yet: the machine had to say
-// earlier whom it tells.
+// Renew replaces position and body in the sender's own update of a payload that was not sent yet: the machine chose the
+// receivers earlier.
 func Renew(p Payload, self Update) {
 	renew := func(u *Update) {
 		if u.Origin == self.Origin && u.Round == self.Round {
@@ -169,8 +171,8 @@ func Renew(p Payload, self Update) {
 	}
 }
 
-// ReadPacket reads what AppendPacket wrote. near is what is known where a receiver is, or false for an avatar that is not
-// there: what is for it is left out. Bytes of the messages is the length of their payloads. An error wraps ErrPayload; the
+// ReadPacket decodes what AppendPacket wrote. near returns the Reference of a receiver, or false for an absent avatar,
+// whose messages are left out. Bytes of the messages is the length of their payloads. An error wraps ErrPayload; the
 // messages before it are returned with it.
 func ReadPacket(data []byte, near func(to ID) (Reference, bool)) ([]Message, error) {
 	r := reader{data: data}
@@ -206,7 +208,7 @@ func ReadPacket(data []byte, near func(to ID) (Reference, bool)) ([]Message, err
 			if !ok {
 				continue
 			}
-			if p == nil || shortForm(payload) { // which reads differently for each
+			if p == nil || shortForm(payload) { // short forms decode differently for each receiver
 				if read += len(payload); read > maxRead {
 					return messages, fmt.Errorf("read packet: %w", refusePayload("payloads of more than %d bytes", maxRead))
 				}
@@ -224,7 +226,8 @@ func ReadPacket(data []byte, near func(to ID) (Reference, bool)) ([]Message, err
 	return messages, nil
 }
 
-// readListed reads a payload whose receiver list, if not nil, came beside it. The list is sorted, and the payload's from now on.
+// readListed decodes a payload. If list is not nil, it is the payload's receiver list. The list is sorted, and belongs
+// to the payload afterwards.
 func readListed(data []byte, from ID, near Reference, list []ID) (Payload, error) {
 	p, err := ReadPayload(data, from, near)
 	if err != nil || list == nil {
@@ -238,7 +241,7 @@ func readListed(data []byte, from ID, near Reference, list []ID) (Payload, error
 	return position, nil
 }
 
-// names reads those whom sets are of, each once.
+// names reads the avatars that sets refer to, each once.
 func (r *reader) names() []ID {
 	var names []ID
 	for range 2 {
@@ -269,7 +272,7 @@ func (r *reader) set(names, ids []ID) []ID {
 	return ids
 }
 
-// shortForm tells whether a payload reads differently for readers at different places.
+// shortForm reports whether a payload decodes differently for readers at different positions.
 func shortForm(payload []byte) bool {
 	return len(payload) > 1 && Kind(payload[0]) != KindGossip && payload[1]&flagCompact != 0
 }

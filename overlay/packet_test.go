@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A machine's output goes through a packet and comes out as it was.
+// A machine's output is the same after it was encoded in a packet and decoded.
 func TestPacketHoldsARound(t *testing.T) {
 	for _, compact := range []bool{true, false} { // lists of short ids stay in their payloads, others do not
 		cfg := ImprovedPSense(200, FirstServer)
@@ -107,10 +107,10 @@ func FuzzReadPacket(f *testing.F) {
 		if read > maxRead {
 			t.Fatalf("of %d bytes payloads of %d were read", len(data), read)
 		}
-		if err != nil || len(data) > 4*maxNames { // in which there may be more avatars than a packet can name
+		if err != nil || len(data) > 4*maxNames { // with possibly more avatars than a packet can name
 			return
 		}
-		// What we take we can write, and read again as the same.
+		// What was decoded can be encoded, and decodes to the same.
 		again, err := ReadPacket(AppendPacket(nil, messages), near)
 		if err != nil {
 			t.Fatalf("%+v are written, and not read: %v", messages, err)
@@ -123,7 +123,7 @@ func FuzzReadPacket(f *testing.F) {
 	})
 }
 
-// byReceiver sorts messages by their receivers. Their lengths, which may be written shorter, are left out.
+// byReceiver sorts messages by their receivers and clears their lengths, because the encoding may have become shorter.
 func byReceiver(messages []Message) {
 	slices.SortStableFunc(messages, func(a, b Message) int { return cmp.Compare(a.To, b.To) })
 	for i := range messages {
@@ -131,7 +131,8 @@ func byReceiver(messages []Message) {
 	}
 }
 
-// A packet makes its reader read payloads of no more than maxRead, whomever they are for, and names nobody twice.
+// A packet makes its reader decode no more than maxRead bytes of payloads, whatever the receivers, and cannot name an
+// avatar twice.
 func TestPacketsAreReadWithinBounds(t *testing.T) {
 	intro := &Introduction{Updates: make([]Update, 256), Compact: true}
 	var messages []Message
@@ -144,14 +145,14 @@ func TestPacketsAreReadWithinBounds(t *testing.T) {
 	got, err := ReadPacket(data, func(ID) (Reference, bool) { return Reference{}, true })
 	read := 0
 	for _, m := range got {
-		read += m.Bytes // each was read by itself
+		read += m.Bytes // each was decoded separately
 	}
 	if !errors.Is(err, ErrPayload) || read > maxRead || read < maxRead/2 {
 		t.Errorf("of %d bytes payloads of %d are read, want at most %d: %v", len(data), read, maxRead, err)
 	}
 	p := &Position{Compact: true, Listed: true, Receivers: []ID{1, 2, 3}}
 	data = AppendPacket(nil, []Message{{From: 7, To: 1, Payload: p}, {From: 7, To: 2, Payload: p}})
-	double := bytes.Replace(data, []byte{1, 3, 0, 0, 0}, []byte{1, 1, 0, 0, 0}, 1) // the one who gets nothing is 1
+	double := bytes.Replace(data, []byte{1, 3, 0, 0, 0}, []byte{1, 1, 0, 0, 0}, 1) // avatar 1 is in a receiver list only
 	mixed := slices.Clone(data)
 	mixed[14+4+2+1+1] |= flagShort // after the names, the sender, a set, the length and the kind
 	for why, packet := range map[string][]byte{"2 is named twice": twice, "1 is named twice": double, "the list's ids are not short": mixed} {
@@ -161,7 +162,7 @@ func TestPacketsAreReadWithinBounds(t *testing.T) {
 	}
 }
 
-// A packet names no more avatars than its reader takes, and writes each name once.
+// A packet names no more avatars than its reader accepts, and each only once.
 func TestPacketsNameOnce(t *testing.T) {
 	list := make([]ID, MaxReceivers)
 	for i := range list {
@@ -186,8 +187,8 @@ func TestPacketsNameOnce(t *testing.T) {
 		t.Errorf("%d bytes, want at most %d", len(data), most)
 	}
 	for _, bad := range [][]byte{
-		{0, 0, 1, 0, 0, 0, 1, 1},          // to one who is not named
-		{0, 1, 9, 0, 0, 0, 1, 0, 0, 0, 0}, // to nobody
+		{0, 0, 1, 0, 0, 0, 1, 1},          // to an unnamed avatar
+		{0, 1, 9, 0, 0, 0, 1, 0, 0, 0, 0}, // without a receiver
 		append(AppendPacket(nil, messages[:1]), 1),
 	} {
 		if _, err := ReadPacket(bad, func(ID) (Reference, bool) { return Reference{}, true }); !errors.Is(err, ErrPayload) {
@@ -196,8 +197,8 @@ func TestPacketsNameOnce(t *testing.T) {
 	}
 }
 
-// What is for avatars beyond those that a packet can name is left out, and nothing else.
-func TestPacketsLeaveOutWhomTheyCannotName(t *testing.T) {
+// Messages to avatars beyond those that a packet can name are left out, and no others.
+func TestPacketsLeaveOutUnnamedReceivers(t *testing.T) {
 	all, few, last := &Report{}, &Report{}, &Report{}
 	var messages []Message
 	for to := range ID(maxNames + 1) {
@@ -227,6 +228,6 @@ func TestRenewIsOfTheOwnUpdateOnly(t *testing.T) {
 		places = AppendPlaces(places, payload)
 	}
 	if len(places) != 4 || places[0] != self || places[2].Origin != 8 {
-		t.Errorf("they tell of %+v", places)
+		t.Errorf("places: %+v", places)
 	}
 }

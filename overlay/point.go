@@ -2,17 +2,17 @@ package overlay
 
 import "math"
 
-// Point is a place on the ground, or a way over it: X and Z in blocks. The papers' second axis is our Z; height is no
-// matter of overlays.
+// Point is a position on the ground, or a displacement: X and Z in blocks. The papers' second axis is Z here; overlays
+// ignore height.
 type Point struct{ X, Z float64 }
 
 // Add is p moved by q.
 func (p Point) Add(q Point) Point { return Point{p.X + q.X, p.Z + q.Z} }
 
-// Sub is the way from q to p.
+// Sub is the displacement from q to p.
 func (p Point) Sub(q Point) Point { return Point{p.X - q.X, p.Z - q.Z} }
 
-// Times is the way p, f times as long.
+// Times is p scaled by f.
 func (p Point) Times(f float64) Point { return Point{p.X * f, p.Z * f} }
 
 // Dist is the distance to q in blocks.
@@ -24,7 +24,7 @@ func (p Point) Dist2(q Point) float64 {
 	return dx*dx + dz*dz
 }
 
-// Valid says whether both coordinates are numbers within ±MaxCoordinate.
+// Valid reports whether both coordinates are numbers within ±MaxCoordinate.
 func (p Point) Valid() bool {
 	return math.Abs(p.X) <= MaxCoordinate && math.Abs(p.Z) <= MaxCoordinate
 }

@@ -12,13 +12,13 @@ type PSense struct {
 	rng     *rand.Rand
 	round   uint32
 	self    Update
-	stepped bool // round and self are of a step
+	stepped bool // round and self are set by a step
 
-	nodes   []node          // the near nodes and the sensor nodes, sorted by id
-	ids     []ID            // theirs, in the same order: a search in them touches few cache lines
-	sensors []int           // by sector: index in nodes, or -1
-	learned map[ID]delivery // the newest update of each origin that reached the game; bounded by sweep
-	lost    []Update        // at most maxLost nodes of whom nothing came for long
+	nodes     []node          // the near nodes and the sensor nodes, by ascending id
+	ids       []ID            // their ids in the same order: a search in them touches few cache lines
+	sensors   []int           // by sector: index in nodes, or -1
+	delivered map[ID]delivery // the newest update of each origin that was delivered to the game; bounded by sweep
+	lost      []Update        // at most maxLost nodes who were silent for long
 
 	queue    []arrival // this round's positions, for forwarding
 	requests []asked   // this round's sensor requests
@@ -26,7 +26,7 @@ type PSense struct {
 	falling  [mostInterval + 1]float64 // see fallingFrom
 }
 
-type delivery struct{ round, at uint32 } // the origin's round, and ours
+type delivery struct{ round, at uint32 } // the origin's round, and the machine's own
 
 type arrival struct {
 	from ID
@@ -38,13 +38,13 @@ type asked struct {
 	*SensorRequest
 }
 
-// NewPSense makes the machine of an avatar. It panics if the parameters are not valid.
+// NewPSense returns the machine of an avatar. It panics if the parameters are invalid.
 func NewPSense(cfg PSenseConfig, id ID, rng *rand.Rand) *PSense {
 	if err := cfg.Validate(); err != nil {
 		panic(err)
 	}
 	return &PSense{
-		cfg: cfg, id: id, rng: rng, sensors: make([]int, cfg.Sectors), learned: map[ID]delivery{}, falling: cfg.fallingFrom(),
+		cfg: cfg, id: id, rng: rng, sensors: make([]int, cfg.Sectors), delivered: map[ID]delivery{}, falling: cfg.fallingFrom(),
 	}
 }
 
@@ -66,7 +66,7 @@ func (m *PSense) Step(in *Input, out *Output) {
 	last, stepped := m.self, m.stepped
 	m.round, m.self, m.stepped = in.Round, in.Self(m.id), true
 	if stepped && m.self.Velocity == (Point{}) && in.Round == last.Round+1 {
-		m.self.Velocity = in.At.Sub(last.At) // who does not say how fast he walks is seen walking
+		m.self.Velocity = in.At.Sub(last.At) // without a given velocity, derive it from the last two positions
 	}
 	if m.cfg.Compact {
 		m.self = quantise(m.self)
@@ -81,7 +81,7 @@ func (m *PSense) Step(in *Input, out *Output) {
 	}
 	m.report(out)
 	used := 0
-	for _, msg := range out.Messages[first:] { // these are never deleted
+	for _, msg := range out.Messages[first:] { // sensor messages are never deleted
 		used += msg.Bytes
 	}
 	m.plan()
@@ -94,7 +94,7 @@ func (m *PSense) Step(in *Input, out *Output) {
 	m.sweep()
 }
 
-// receive is step 1. A position that is a duplicate, or older than one that came before, is discarded.
+// receive is step 1. A position that is a duplicate, or older than a previous one, is discarded.
 func (m *PSense) receive(inbox []Message, out *Output) {
 	for _, msg := range inbox[:min(len(inbox), MaxInbox)] {
 		switch p := msg.Payload.(type) {
@@ -122,42 +122,42 @@ func (m *PSense) receive(inbox []Message, out *Output) {
 	}
 }
 
-// deliver hands an update to the game, if it is news.
+// deliver passes an update to the game if it is new.
 func (m *PSense) deliver(u Update, out *Output) bool {
 	age := int32(m.round - u.Round)
 	if u.Origin == m.id || u.Origin.Server() || !u.Valid() || age > int32(m.cfg.Forget) || age < -int32(m.cfg.Forget) {
 		return false
 	}
-	last, ok := m.learned[u.Origin]
-	if ok && int32(u.Round-last.round) <= 0 || !ok && len(m.learned) >= MaxKnown {
+	last, ok := m.delivered[u.Origin]
+	if ok && int32(u.Round-last.round) <= 0 || !ok && len(m.delivered) >= MaxKnown {
 		return false
 	}
-	m.learned[u.Origin] = delivery{u.Round, m.round}
+	m.delivered[u.Origin] = delivery{u.Round, m.round}
 	out.Learned = append(out.Learned, u)
 	return true
 }
 
-// sweep forgets now and then which updates came from avatars of whom no more come. What is older than Forget rounds is
-// not taken anyway.
+// sweep occasionally removes entries of origins that have fallen silent. Updates older than Forget rounds are refused
+// anyway.
 func (m *PSense) sweep() {
 	if (m.round+uint32(m.id))%32 != 0 {
 		return
 	}
-	for id, d := range m.learned {
+	for id, d := range m.delivered {
 		if int32(m.round-d.at) > 2*int32(m.cfg.Forget) {
-			delete(m.learned, id)
+			delete(m.delivered, id)
 		}
 	}
 }
 
-// report tells the leader where the avatar is.
+// report sends the avatar's position to the leader.
 func (m *PSense) report(out *Output) {
 	if m.cfg.Introductions && (m.round+uint32(m.id))%uint32(m.cfg.ReportEvery) == 0 {
 		m.send(out, m.cfg.Leader, &Report{Update: m.outward(m.self), Compact: m.cfg.Compact})
 	}
 }
 
-// outward is an update as it is sent: the paper's carry no velocity.
+// outward returns an update as it is sent: the paper's have no velocity.
 func (m *PSense) outward(u Update) Update {
 	if !m.cfg.Compact {
 		u.Velocity = Point{}
@@ -165,7 +165,7 @@ func (m *PSense) outward(u Update) Update {
 	return u
 }
 
-// compactAt says whether what is said of a place is short for a receiver so far from it.
+// compactAt reports whether a position is sent in the short form to a receiver at this distance.
 func (m *PSense) compactAt(dist float64) bool { return m.cfg.Compact && dist <= compactReach }
 
 func (m *PSense) send(out *Output, to ID, p Payload) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// fit is step 2c: it deletes entries until the queue fits under the cap, of which used bytes are taken. Receiver lists
-// shrink with what is deleted.
+// fit is step 2c: it deletes entries until the queue fits under the cap, of which used bytes are taken. Deleted entries
+// leave the receiver lists too.
 func (m *PSense) fit(used int) {
 	if m.cfg.Cap == 0 {
 		return
@@ -49,7 +49,7 @@ func (m *PSense) fit(used int) {
 	}
 }
 
-// dropLists takes the receiver list from all but one of the own update's receivers, if that lets own updates stay.
+// dropLists removes the receiver list from all but one of the own update's receivers, if more own updates fit then.
 func (m *PSense) dropLists(total int) int {
 	p := &m.planned
 	own := &p.batches[0]
@@ -64,8 +64,8 @@ func (m *PSense) dropLists(total int) int {
 	return total
 }
 
-// batchBytes is what a batch takes with its headers, never less than what it will: ids may stand in prior too, and in the
-// short form of a compact machine are all but those to nodes far away.
+// batchBytes returns an upper bound of a batch's size with its headers. ids may also be in prior, and a compact machine
+// uses the short form for all nodes except distant ones.
 func (m *PSense) batchBytes(b *batch) int {
 	if b.kept == 0 {
 		return 0
@@ -86,14 +86,14 @@ func (m *PSense) batchBytes(b *batch) int {
 // farBytes is how much longer the long form of a position can be than the short one.
 const farBytes = 16 + 8 - (10 - 4 + 2) + 1
 
-// rank sorts the entries by what their receivers miss without them, the most first.
+// rank sorts the entries by their value to the receivers, the highest first.
 func (m *PSense) rank() {
 	p := &m.planned
 	for i := range p.entries {
 		e := &p.entries[i]
 		b := &p.batches[e.batch]
 		n := &m.nodes[e.to]
-		age, dist := uint32(2), 0. // of a forward nobody knows what its receiver has
+		age, dist := uint32(2), 0. // the receiver's information about a forwarded origin is unknown
 		if b.own {
 			dist = n.dist
 			age = mostMissed
@@ -103,31 +103,32 @@ func (m *PSense) rank() {
 		} else {
 			dist = b.update.ahead(m.round).Dist(n.now)
 		}
-		e.worth = m.missed(int(age), dist)
+		e.value = m.missed(int(age), dist)
 		if e.list && m.cfg.Forwarders > 0 {
-			e.worth += 1 // few have the list, and by them newcomers are found
+			e.value += 1 // few carry the list, and newcomers are discovered through them
 		}
 	}
 	slices.SortStableFunc(p.entries, func(a, b entry) int {
 		switch {
-		case a.worth > b.worth:
+		case a.value > b.value:
 			return -1
-		case a.worth < b.worth:
+		case a.value < b.value:
 			return 1
 		}
 		return 0
 	})
 }
 
-// mostMissed bounds the rounds that missed looks at: the paper's greatest PositionAge.
+// mostMissed bounds the rounds that missed considers: the paper's greatest PositionAge.
 const mostMissed = 20
 
-// missed is what an update is worth to a node at a distance that got the last one age rounds ago: Whittle's index of the
-// cost PQ(p, q) = a^w, that is age·(age+1)^w - Σ a^w over 1 ≤ a ≤ age. It grows with age and falls with distance, and
-// serving the greatest first keeps the sum of all PQ(p, q) low, where serving the nearest first would starve the rest.
+// missed returns the value of an update for a node at a distance that got the previous one age rounds ago. It is
+// Whittle's index of the cost PQ(p, q) = a^w, that is age·(age+1)^w - Σ a^w over 1 ≤ a ≤ age. It grows with age and
+// falls with distance. Serving the highest first keeps the sum of all PQ(p, q) low; serving the nearest first would
+// starve the others.
 func (m *PSense) missed(age int, dist float64) float64 {
 	w := 1 - (dist-m.cfg.Interaction)/(m.cfg.Vision-m.cfg.Interaction)
-	w = min(max(w, .01), 1) // those who come into range want to be known too
+	w = min(max(w, .01), 1) // nodes about to come into range need updates too
 	sum := 0.
 	for a := 1; a <= age; a++ {
 		sum += math.Pow(float64(a), w)

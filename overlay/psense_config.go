@@ -7,54 +7,57 @@ import (
 
 // PSenseConfig are the parameters of a pSense machine. PlainPSense and ImprovedPSense fill them in.
 type PSenseConfig struct {
-	Vision      float64 // radius in which an avatar sees others, blocks
-	Interaction float64 // radius in which it deals with them; only what is "better than the paper" looks at it
-	Header      int     // bytes of a packet before its payload
+	Vision      float64 // radius in which an avatar sees others, in blocks
+	Interaction float64 // radius in which it interacts with them; used only by the improvements on the paper
+	Header      int     // overhead of a packet in bytes
 	Cap         int     // most bytes to send in a round; 0: no cap
 
-	Sectors     int // of the circle around the avatar, one sensor node each; at most MaxSectors
+	Sectors     int // number of sectors around the avatar, with one sensor node each; at most MaxSectors
 	SensorEvery int // rounds between two requests to a sensor node
-	Lifetime    int // hops an update travels: 1 + forwards; at most 7 fit into the codec
-	Forget      int // rounds after which a node of whom nothing newer came is taken for gone
+	Lifetime    int // hops an update travels: 1 + forwards; the codec supports at most 7
+	Forget      int // rounds without a newer update after which a node counts as gone
 
-	// The rest is better than the paper, each a switch.
+	// The fields below are improvements on the paper; each works independently.
 
-	// Introductions: the machine reports to Leader every ReportEvery rounds, and takes in whom it names.
+	// Introductions makes the machine report to Leader every ReportEvery rounds, and accept the avatars that Leader
+	// introduces.
 	Introductions bool
 	Leader        ID
 	ReportEvery   int
-	// Lead is for how many rounds ahead near nodes are sought: a pair is near if it could come into vision within so
-	// many rounds. 0: vision range is all, as in the paper.
+	// Lead is the number of rounds by which near nodes are anticipated: a pair is near if it could come into vision
+	// range within so many rounds. 0: only vision range counts, as in the paper.
 	Lead float64
-	// OwnFirst drops forwards before own updates, if the cap is too small for both.
+	// OwnFirst drops forwarded updates before own updates if the cap is too small for both.
 	OwnFirst bool
-	// Stalest drops what the receivers miss least, by age of information and distance, instead of random updates.
+	// Stalest drops the updates that their receivers need least, by age of information and distance, instead of random
+	// updates.
 	Stalest bool
-	// Compact writes quantised positions and short ids (codec.go).
+	// Compact uses quantised positions and short ids (codec.go).
 	Compact bool
-	// Forwarders is how many of an update's receivers get its receiver list, and so forward it. 0: all, as in the paper.
+	// Forwarders is the number of an update's receivers that get its receiver list, and therefore forward it. 0: all,
+	// as in the paper.
 	Forwarders int
-	// ListEvery is every how many rounds those few get it. 0 and 1: in each round.
+	// ListEvery is the number of rounds between lists to those few. 0 and 1: every round.
 	ListEvery int
-	// Falling is by how much the mean PQ(p, q) of a far pair may exceed 1 so that updates to it are sent less often. 0: it
-	// may not.
+	// Falling is by how much the mean PQ(p, q) of a distant pair may exceed 1, so that updates are sent less often. 0:
+	// it may not exceed 1.
 	Falling float64
-	// Probe is the number of rounds between two messages to nodes of whom nothing was heard for long, so that partitions
-	// heal. 0: never, as in the paper.
+	// Probe is the number of rounds between two messages to nodes that have long been silent, so that partitions heal.
+	// 0: never, as in the paper.
 	Probe int
 }
 
 // MaxSectors bounds PSenseConfig.Sectors.
 const MaxSectors = 32
 
-// What the paper leaves open; docs/overlays.md tells how much depends on each.
+// Defaults for what the paper does not specify; docs/overlays.md shows how much each matters.
 const (
 	DefaultSectors  = 8
 	DefaultLifetime = 3
 	DefaultForget   = 10
 )
 
-// PlainPSense is the paper's machine, with a header of HeaderPlain.
+// PlainPSense returns the paper's parameters, with a header of HeaderPlain.
 func PlainPSense(vision float64) PSenseConfig {
 	return PSenseConfig{
 		Vision: vision, Interaction: vision / 4, Header: HeaderPlain,
@@ -62,7 +65,7 @@ func PlainPSense(vision float64) PSenseConfig {
 	}
 }
 
-// ImprovedPSense has all switches on. leader is who introduces.
+// ImprovedPSense returns parameters with all improvements enabled. leader sends the introductions.
 func ImprovedPSense(vision float64, leader ID) PSenseConfig {
 	c := PlainPSense(vision)
 	c.Forget, c.SensorEvery = 24, 4
@@ -75,7 +78,7 @@ func ImprovedPSense(vision float64, leader ID) PSenseConfig {
 	return c
 }
 
-// Validate says what is wrong with the parameters.
+// Validate returns an error if the parameters are invalid.
 func (c *PSenseConfig) Validate() error {
 	switch {
 	case !(c.Vision > 0) || c.Interaction < 0 || c.Interaction >= c.Vision:
@@ -97,10 +100,10 @@ func (c *PSenseConfig) Validate() error {
 	return nil
 }
 
-// reach is how far apart two avatars may be to be near: in vision range, or on the way into it.
+// reach returns the distance within which two avatars are near: in vision range, or about to come into it.
 func (c *PSenseConfig) reach(v, w Point) float64 { return reach(c.Vision, c.Lead, v, w) }
 
-// reach adds to the vision range what two avatars can walk in lead rounds, up to half of the range.
+// reach adds to the vision range the distance that two avatars can cover in lead rounds, up to half of the range.
 func reach(vision, lead float64, v, w Point) float64 {
 	if lead == 0 {
 		return vision
@@ -111,9 +114,9 @@ func reach(vision, lead float64, v, w Point) float64 {
 // mostInterval bounds the rounds between two own updates to a near node.
 const mostInterval = 8
 
-// fallingFrom computes from which distance on an own update every k rounds, 2 ≤ k ≤ mostInterval, keeps the mean of
-// PQ(p, q) over its ages 1 to k within 1 + falling. PQ(p, q) is age^w, w falling from 1 at the interaction range to 0 at
-// the vision range.
+// fallingFrom returns for each k, 2 ≤ k ≤ mostInterval, the distance from which an own update every k rounds keeps the
+// mean of PQ(p, q) over its ages 1 to k within 1 + falling. PQ(p, q) is age^w, with w falling from 1 at the interaction
+// range to 0 at the vision range.
 func (c *PSenseConfig) fallingFrom() (from [mostInterval + 1]float64) {
 	for k := 2; k <= mostInterval; k++ {
 		low, high := 0., 1.

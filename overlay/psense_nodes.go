@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// node is another avatar that a machine has in mind.
+// node is another avatar known to a machine.
 type node struct {
-	Update        // the newest that is known, however it came
-	now     Point // where it probably is in this round
+	Update        // the newest known one, from whatever source
+	now     Point // its extrapolated position in this round
 	dist    float64
-	reach   float64 // how far away it is still near
+	reach   float64 // distance up to which it is near
 	near    bool
-	sector  int    // of those that are not near
+	sector  int    // sector of a node that is not near
 	sent    uint32 // round of the last own update to it
 	wasSent bool
 }
 
-// note takes in where an avatar is or was. What is older than forget rounds, or out of the future, is not believed.
+// note records an update of an avatar. It ignores updates older than forget rounds, and those from the future.
 func (m *PSense) note(u Update) {
 	age := int32(m.round - u.Round)
 	if u.Origin == m.id || u.Origin.Server() || !u.Valid() || age > int32(m.cfg.Forget) || age < -int32(m.cfg.Forget) {
@@ -77,34 +77,34 @@ func (m *PSense) updateLists() {
 	}
 }
 
-// gone says whether an update is so old that its origin must have left.
+// gone reports whether an update is so old that its origin must have left.
 func (m *PSense) gone(u Update) bool { return int32(m.round-u.Round) > int32(m.cfg.Forget) }
 
-// mostAhead bounds the rounds for which a velocity is believed.
+// mostAhead bounds the rounds of extrapolation by a velocity.
 const mostAhead = 8
 
-// ahead is where the avatar probably is, if it went on as it did.
+// ahead returns the avatar's position extrapolated to the round.
 func (u *Update) ahead(round uint32) Point {
 	rounds := min(max(int32(round-u.Round), 0), mostAhead)
 	return u.At.Add(u.Velocity.Times(float64(rounds)))
 }
 
-// sectorOf is the sector of a circle around center in which p lies.
+// sectorOf returns the sector of a circle around center that contains p.
 func sectorOf(center, p Point, sectors int) int {
 	turn := math.Atan2(p.Z-center.Z, p.X-center.X)/(2*math.Pi) + .5 // 0 to 1
 	return min(max(int(turn*float64(sectors)), 0), sectors-1)
 }
 
-// bisector is the direction of a sector's middle, of length 1.
+// bisector returns the direction of a sector's middle, of length 1.
 func bisector(sector, sectors int) Point {
 	a := ((float64(sector)+.5)/float64(sectors) - .5) * 2 * math.Pi
 	return Point{math.Cos(a), math.Sin(a)}
 }
 
-// maxLost is how many lost nodes are remembered for Probe.
+// maxLost is the most lost nodes kept for Probe.
 const maxLost = 8
 
-// lose remembers a node of whom nothing came for long.
+// lose records a node that was silent for long.
 func (m *PSense) lose(u Update) {
 	if m.cfg.Probe == 0 {
 		return

@@ -3,11 +3,11 @@ package overlay
 // Position is an avatar's position update on its way through the overlay (pSense §3.2 b).
 type Position struct {
 	Update    Update
-	Hops      uint8 // travelled when it arrives: 1 if it comes from its origin
+	Hops      uint8 // hops travelled on arrival: 1 if it comes from its origin
 	Compact   bool  // written in the short form
-	Listed    bool  // has a receiver list: who gets it may forward it
+	Listed    bool  // has a receiver list, so that the receiver may forward it
 	Short     bool  // the list's ids are short
-	Receivers []ID  // who gets it too, sorted
+	Receivers []ID  // all receivers, sorted
 }
 
 // SensorRequest asks for the best sensor node in a sector of the sender's circle (§3.3).
@@ -19,24 +19,24 @@ type SensorRequest struct {
 
 // SensorSuggestion answers a SensorRequest.
 type SensorSuggestion struct {
-	Node    Update // whom the sender thinks best, or the sender
+	Node    Update // the best node that the sender knows, or the sender
 	Sector  uint8
 	Compact bool
 }
 
-// Report tells the leader of a region where an avatar is.
+// Report sends an avatar's position to the leader of its region.
 type Report struct {
 	Update  Update
 	Compact bool
 }
 
-// Introduction is the leader's, and names avatars that came near the receiver.
+// Introduction is sent by the leader, and lists avatars that came near the receiver.
 type Introduction struct {
 	Updates []Update
 	Compact bool
 }
 
-// Crowd is the leader's, and says where those in the receiver's vision range are (relay).
+// Crowd is sent by the leader, and lists updates of the avatars in the receiver's vision range (relay).
 type Crowd struct {
 	Updates []Update
 	Compact bool
@@ -60,6 +60,6 @@ func (*Introduction) Kind() Kind { return KindIntroduction }
 // Kind implements Payload.
 func (*Crowd) Kind() Kind { return KindCrowd }
 
-// short is an id in the receiver list of the short form. Two avatars of one neighborhood seldom have the same; then one
-// of them is not forwarded to.
+// short returns an id as written in a short receiver list. Two avatars of one neighborhood seldom share a short id; if
+// they do, an update is not forwarded to one of them.
 func short(id ID) ID { return id & 0xffff }

@@ -6,8 +6,8 @@ import "slices"
 type plan struct {
 	batches []batch
 	entries []entry
-	resting []ID   // near nodes who get no own update in this round, because they got one lately
-	reached []bool // scratch of forward: by index in nodes
+	resting []ID   // near nodes that get no own update in this round because they got one recently
+	reached []bool // scratch space of forward: by index in nodes
 }
 
 // batch is one update on its way to several receivers.
@@ -15,24 +15,24 @@ type batch struct {
 	update    Update
 	hops      uint8 // on arrival
 	own       bool
-	prior     []ID // who has it already, or need not get it; shared with the payload that came in, and not changed
-	short     bool // prior's ids are short, and so are those that are added
-	kept      int  // how many entries
-	listed    int  // how many of them carry the receiver list
-	receivers int  // how many of them stand in it
-	far       int  // how many of them go too far for the short form
+	prior     []ID // receivers that have the update already or need not get it; shared with the received payload, and not changed
+	short     bool // prior and the added ids are short
+	kept      int  // number of entries
+	listed    int  // number of entries that carry the receiver list
+	receivers int  // number of entries in the receiver list
+	far       int  // number of entries too far away for the short form
 }
 
-// entry is one message to be.
+// entry is one planned message.
 type entry struct {
 	batch, to int // indexes in batches and nodes
 	list      bool
-	receiver  bool    // stands in the receiver list
-	far       bool    // goes too far for the short form
-	worth     float64 // with Stalest: what the receiver misses without it
+	receiver  bool    // is in the receiver list
+	far       bool    // is too far away for the short form
+	value     float64 // with Stalest: the value of the update to the receiver
 }
 
-// plan fills the queue: the own update to near nodes and sensor nodes, then forwards.
+// plan fills the queue: the own update to near nodes and sensor nodes, then forwarded updates.
 func (m *PSense) plan() {
 	p := &m.planned
 	p.batches, p.entries = p.batches[:0], p.entries[:0]
@@ -46,7 +46,7 @@ func (m *PSense) plan() {
 			p.resting = append(p.resting, m.listID(n.Origin))
 		}
 	}
-	p.batches[0].prior = p.resting // nobody need forward to them
+	p.batches[0].prior = p.resting // nobody needs to forward to them
 	if m.cfg.Forwarders > 0 {
 		m.chooseForwarders()
 	}
@@ -72,7 +72,7 @@ func (m *PSense) add(e entry) {
 	}
 }
 
-// listID is how an avatar stands in the receiver lists of this machine.
+// listID returns the form of an id in the receiver lists of this machine.
 func (m *PSense) listID(id ID) ID {
 	if m.cfg.Compact {
 		return short(id)
@@ -80,7 +80,7 @@ func (m *PSense) listID(id ID) ID {
 	return id
 }
 
-// due says whether the node gets an own update in this round: each round, or less often where that hardly shows.
+// due reports whether the node gets an own update in this round.
 func (m *PSense) due(n *node) bool {
 	if !n.wasSent || !m.slows() {
 		return true
@@ -90,8 +90,8 @@ func (m *PSense) due(n *node) bool {
 
 func (m *PSense) slows() bool { return m.cfg.Falling > 0 || m.cfg.Lead > 0 }
 
-// interval is the rounds from one own update to the next. A node on the way into vision range gets one when it could
-// arrive there.
+// interval returns the rounds from one own update to the next. A node that approaches the vision range gets one by the
+// time it could arrive there.
 func (m *PSense) interval(n *node) uint32 {
 	switch {
 	case !n.near:
@@ -109,8 +109,8 @@ func (m *PSense) interval(n *node) uint32 {
 	return uint32(every)
 }
 
-// chooseForwarders gives the receiver list to a few of the own update's receivers: sensor nodes first, who see what comes
-// from outside, and near nodes at random.
+// chooseForwarders gives the receiver list to a few of the own update's receivers: sensor nodes first, because they
+// detect approaching avatars, and random near nodes.
 func (m *PSense) chooseForwarders() {
 	entries := m.planned.entries
 	few := m.cfg.Forwarders
@@ -132,8 +132,8 @@ func (m *PSense) chooseForwarders() {
 }
 
 // forward plans the forwarding of an update (step 2b (iii)): to all known neighbors of its origin that are not in its
-// receiver list. Who knows no neighbor passes it on to the node that is closest to the origin, if it is closer than
-// itself.
+// receiver list. A node that knows no such neighbor passes the update on to the node closest to the origin, if that is
+// closer than itself.
 func (m *PSense) forward(a *arrival) {
 	p := &m.planned
 	p.reached = slices.Grow(p.reached[:0], len(m.nodes))[:len(m.nodes)]
@@ -141,7 +141,7 @@ func (m *PSense) forward(a *arrival) {
 	at := len(p.batches)
 	list := m.cfg.Forwarders == 0
 	origin := a.Update.ahead(m.round)
-	knows := origin.Dist2(m.self.At) <= m.cfg.Vision*m.cfg.Vision // it is a neighbor itself
+	knows := origin.Dist2(m.self.At) <= m.cfg.Vision*m.cfg.Vision // the machine's avatar is a neighbor itself
 	closest, closestDist := -1, origin.Dist2(m.self.At)
 	for i := range m.nodes {
 		n := &m.nodes[i]
@@ -170,7 +170,7 @@ func (m *PSense) forward(a *arrival) {
 	}
 }
 
-// onward is the batch of an update that came in.
+// onward returns the batch of a received update.
 func (m *PSense) onward(a *arrival) batch {
 	b := batch{update: m.outward(a.Update), hops: a.Hops + 1, prior: a.Receivers, short: a.Short || m.cfg.Compact}
 	if b.short && !a.Short {
@@ -184,7 +184,7 @@ func (m *PSense) onward(a *arrival) batch {
 	return b
 }
 
-// mark notes in reached which nodes stand in the receiver list.
+// mark sets reached for the nodes in the receiver list.
 func (m *PSense) mark(a *arrival) {
 	reached, list := m.planned.reached, a.Receivers
 	if a.Short {
@@ -202,7 +202,7 @@ func (m *PSense) mark(a *arrival) {
 	}
 }
 
-// ship sends what the cap left. All messages of a batch with a list share one payload, those without another.
+// ship sends what the cap allows. All messages of a batch with a list share one payload, and so do those without.
 func (m *PSense) ship(out *Output) {
 	p := &m.planned
 	slices.SortStableFunc(p.entries, func(a, b entry) int { return a.batch - b.batch })
@@ -221,7 +221,7 @@ func (m *PSense) shipBatch(out *Output, b *batch, entries []entry) {
 	if b.listed > 0 {
 		list = m.receivers(b, entries)
 	}
-	var forms [4]Message // by form: bit 0 listed, bit 1 short; made when first needed
+	var forms [4]Message // by form: bit 0 listed, bit 1 short; created on first use
 	for _, e := range entries {
 		n := &m.nodes[e.to]
 		if b.own {
@@ -245,7 +245,7 @@ func (m *PSense) shipBatch(out *Output, b *batch, entries []entry) {
 	}
 }
 
-// receivers is the list of those who had the update, and of those who get it now.
+// receivers returns the previous receivers of the update and those who get it now.
 func (m *PSense) receivers(b *batch, entries []entry) []ID {
 	list := make([]ID, 0, len(b.prior)+b.receivers)
 	list = append(list, b.prior...)

@@ -2,8 +2,8 @@ package overlay
 
 import "math"
 
-// ask is step 2b (ii): each sensor node is asked whether it knows a better one for its sector. For a sector without a
-// sensor node a near node of the sector is asked, the farthest out; without one, whoever is closest to the sector (§3.3).
+// ask is step 2b (ii): it asks each sensor node for a better one for its sector. For a sector without a sensor node it
+// asks the farthest near node in the sector, or else the node closest to the sector (§3.3).
 func (m *PSense) ask(out *Output) {
 	turn := (m.round + uint32(m.id)) % uint32(m.cfg.SensorEvery)
 	if turn == 0 {
@@ -26,7 +26,7 @@ func (m *PSense) request(out *Output, to ID, sector int, dist float64) {
 	m.send(out, to, &SensorRequest{Self: m.outward(m.self), Sector: uint8(sector), Compact: m.compactAt(dist)})
 }
 
-// substitute is the node to ask about a sector without a sensor node, or -1.
+// substitute returns the node to ask about a sector without a sensor node, or -1.
 func (m *PSense) substitute(sector int) int {
 	best, far := -1, -1.
 	middle := bisector(sector, m.cfg.Sectors)
@@ -47,8 +47,8 @@ func (m *PSense) substitute(sector int) int {
 	return closest
 }
 
-// suggest answers a request with the closest node to its sender that is out of the sender's vision range and in the
-// sector; with itself if it knows none and is out of range too.
+// suggest answers a request with the node closest to its sender that is in the sector and outside of the sender's
+// vision range. If there is none, it suggests its own avatar, if that is outside of the range too.
 func (m *PSense) suggest(out *Output, to ID, q *SensorRequest) {
 	if int(q.Sector) >= m.cfg.Sectors {
 		return

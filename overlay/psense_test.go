@@ -44,7 +44,7 @@ func TestNearNodeIntroduces(t *testing.T) {
 	if !slices.Equal(to, []ID{2}) || !slices.Equal(lists[0], []ID{2, 3}) {
 		t.Errorf("q forwards to %v with %v", to, lists)
 	}
-	// Not to whom the list names, and not what travelled for its lifetime.
+	// Not to nodes in the list, and not an update at the end of its lifetime.
 	for _, not := range []*Position{
 		{Update: Update{Origin: 1, Round: 12}, Hops: 1, Listed: true, Receivers: []ID{2, 3}},
 		{Update: Update{Origin: 1, Round: 13}, Hops: DefaultLifetime, Listed: true, Receivers: []ID{3}},
@@ -138,7 +138,7 @@ func TestCapHolds(t *testing.T) {
 				if p, ok := msg.Payload.(*Position); ok {
 					for _, id := range p.Receivers {
 						if cfg.Lead > 0 {
-							break // those who got one lately stand in it too
+							break // nodes that got one recently are listed too
 						}
 						if id != 1000 && !sent[p.Update.Origin][id] {
 							t.Fatalf("round %d: %d stands in the list of %d, and gets nothing", round, id, p.Update.Origin)

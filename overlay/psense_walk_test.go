@@ -11,20 +11,20 @@ import (
 
 var strollSteps = flag.Int("overlay.steps", 100_000, "steps that each walk takes, all its machines together")
 
-// stroll is a small crowd on a field, whose messages are lost, doubled, late and out of order, and which is split in two
-// halves now and then.
+// stroll is a small crowd on a field. Messages are lost, duplicated, delayed and reordered, and from time to time the
+// crowd is partitioned in two.
 type stroll struct {
-	t        *testing.T
-	rng      *rand.Rand
-	machines []Machine // avatars first
-	avatars  int
-	at, v    []Point
-	flying   [][]Message // by rounds until they arrive
-	round    uint32
-	split    bool // the even ids do not hear the odd ones, nor the other way round
-	severe   bool
-	heard    map[[2]ID]uint32 // the newest round of an origin that reached a receiver's game
-	check    func(Machine)
+	t         *testing.T
+	rng       *rand.Rand
+	machines  []Machine // avatars first
+	avatars   int
+	at, v     []Point
+	flying    [][]Message // by rounds until arrival
+	round     uint32
+	split     bool // messages between even and odd ids are lost
+	severe    bool
+	delivered map[[2]ID]uint32 // the newest round of an origin that was delivered to a receiver's game
+	check     func(Machine)
 }
 
 const (
@@ -36,8 +36,8 @@ const (
 func newStroll(t *testing.T, seed uint64, avatars int, machine func(ID, *rand.Rand) Machine, servers ...Machine) *stroll {
 	w := &stroll{
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), avatars: avatars, flying: make([][]Message, strollDelay+1),
-		heard: map[[2]ID]uint32{}, check: func(Machine) {},
-		round: math.MaxUint32 - 300, // the count wraps around under way
+		delivered: map[[2]ID]uint32{}, check: func(Machine) {},
+		round: math.MaxUint32 - 300, // the round counter wraps around during the walk
 	}
 	for i := range avatars {
 		w.machines = append(w.machines, machine(ID(i), rand.New(rand.NewPCG(seed, uint64(i)+2))))
@@ -82,7 +82,7 @@ func (w *stroll) step() {
 		var out Output
 		m.Step(&in, &out)
 		w.post(&out)
-		w.learn(m.ID(), &out)
+		w.recordDelivered(m.ID(), &out)
 		w.check(m)
 	}
 }
@@ -130,20 +130,20 @@ func (w *stroll) post(out *Output) {
 	}
 }
 
-func (w *stroll) learn(receiver ID, out *Output) {
+func (w *stroll) recordDelivered(receiver ID, out *Output) {
 	for _, u := range out.Learned {
 		key := [2]ID{receiver, u.Origin}
-		if last, ok := w.heard[key]; ok && int32(u.Round-last) <= 0 {
+		if last, ok := w.delivered[key]; ok && int32(u.Round-last) <= 0 {
 			w.t.Fatalf("round %d: %d learned round %d of %d after round %d", w.round, receiver, u.Round, u.Origin, last)
 		}
 		if u.Origin == receiver || !u.Valid() {
 			w.t.Fatalf("round %d: %d learned %+v", w.round, receiver, u)
 		}
-		w.heard[key] = u.Round
+		w.delivered[key] = u.Round
 	}
 }
 
-// nonsense is what a stranger may send.
+// nonsense returns a forged message.
 func (w *stroll) nonsense(to ID) Message {
 	number := func() float64 {
 		return []float64{math.NaN(), math.Inf(1), -1e300, 0, strollField * w.rng.Float64()}[w.rng.IntN(5)]
@@ -161,7 +161,7 @@ func (w *stroll) nonsense(to ID) Message {
 	}[w.rng.IntN(7)]}
 }
 
-// stale is the share of pairs well within vision range who know nothing of each other that is at most old rounds old.
+// stale returns the share of pairs well within vision range without an update of each other in the last old rounds.
 func (w *stroll) stale(old uint32) float64 {
 	pairs, bad := 0, 0
 	for i := range w.avatars {
@@ -170,7 +170,7 @@ func (w *stroll) stale(old uint32) float64 {
 				continue
 			}
 			pairs++
-			if last, ok := w.heard[[2]ID{ID(i), ID(j)}]; !ok || w.round-last > old {
+			if last, ok := w.delivered[[2]ID{ID(i), ID(j)}]; !ok || w.round-last > old {
 				bad++
 			}
 		}
@@ -178,8 +178,8 @@ func (w *stroll) stale(old uint32) float64 {
 	return float64(bad) / float64(max(pairs, 1))
 }
 
-// run walks for so many steps: 400 rounds with faults, of which 60 in halves, then 100 rounds in peace, after which
-// everybody must know his neighbors again.
+// run walks for so many steps: 400 rounds with faults, 60 of them partitioned, then 100 rounds without, after which
+// every avatar must know its neighbors again.
 func (w *stroll) run() {
 	rounds := *strollSteps / w.avatars
 	stale, samples := 0., 0
@@ -198,13 +198,13 @@ func (w *stroll) run() {
 	}
 }
 
-// sound says whether a pSense machine keeps its invariants.
+// sound checks the invariants of a pSense machine.
 func (m *PSense) sound() error {
 	switch {
 	case !slices.IsSortedFunc(m.nodes, func(a, b node) int { return int(int64(a.Origin) - int64(b.Origin)) }):
 		return fmt.Errorf("nodes out of order")
-	case len(m.nodes) > MaxKnown || len(m.learned) > MaxKnown || len(m.lost) > maxLost || len(m.queue) != 0 || len(m.requests) != 0:
-		return fmt.Errorf("%d nodes, %d learned, %d lost, %d in the queue", len(m.nodes), len(m.learned), len(m.lost), len(m.queue))
+	case len(m.nodes) > MaxKnown || len(m.delivered) > MaxKnown || len(m.lost) > maxLost || len(m.queue) != 0 || len(m.requests) != 0:
+		return fmt.Errorf("%d nodes, %d learned, %d lost, %d in the queue", len(m.nodes), len(m.delivered), len(m.lost), len(m.queue))
 	}
 	for sector, at := range m.sensors {
 		if at >= len(m.nodes) || at >= 0 && (m.nodes[at].near || m.nodes[at].sector != sector) {
@@ -222,7 +222,7 @@ func (m *PSense) sound() error {
 
 func TestWalkPSense(t *testing.T) {
 	plain := PlainPSense(strollVision)
-	plain.Probe = 16 // without it halves that forgot each other stay apart
+	plain.Probe = 16 // without it, partitions that dropped each other stay apart
 	improved := ImprovedPSense(strollVision, FirstServer)
 	alone := improved
 	alone.Introductions = false
@@ -240,8 +240,8 @@ func TestWalkPSense(t *testing.T) {
 					}
 					most = max(most, len(m.nodes))
 				}
-				if len(leader.told) > 25*25/2+10 || len(leader.here.avatars) > 25 {
-					t.Fatalf("the leader keeps %d pairs of %d avatars", len(leader.told), len(leader.here.avatars))
+				if len(leader.introduced) > 25*25/2+10 || len(leader.here.avatars) > 25 {
+					t.Fatalf("the leader keeps %d pairs of %d avatars", len(leader.introduced), len(leader.here.avatars))
 				}
 			}
 			w.run()
@@ -256,28 +256,28 @@ func TestWalkRelay(t *testing.T) {
 	leader := NewRelayLeader(FirstServer, strollVision, HeaderPlain)
 	w := newStroll(t, 7, 25, func(id ID, _ *rand.Rand) Machine { return NewRelay(id, FirstServer, HeaderPlain) }, leader)
 	w.check = func(m Machine) {
-		if m, ok := m.(*Relay); ok && len(m.heard) > 25 {
-			t.Fatalf("round %d: machine %d keeps %d", w.round, m.id, len(m.heard))
+		if m, ok := m.(*Relay); ok && len(m.newest) > 25 {
+			t.Fatalf("round %d: machine %d keeps %d", w.round, m.id, len(m.newest))
 		}
 	}
 	w.run()
 }
 
-// A node leaves silently: others stop sending to it, and the rest stays whole (§3.4).
+// A node leaves silently: others stop sending to it, and the rest stays connected (§3.4).
 func TestPSenseSilentLeave(t *testing.T) {
 	w := newStroll(t, 3, 12, func(id ID, rng *rand.Rand) Machine { return NewPSense(PlainPSense(strollVision*2), id, rng) })
 	for range 60 {
 		w.step()
 	}
 	gone := w.machines[5].ID()
-	w.machines[5] = NewRelay(gone, FirstServer, 0) // says nothing that an avatar would hear
+	w.machines[5] = NewRelay(gone, FirstServer, 0) // sends nothing that reaches an avatar
 	for range DefaultForget + 3*DefaultLifetime {
 		w.step()
 	}
 	for _, m := range w.machines {
 		if m, ok := m.(*PSense); ok {
 			if ids := m.Sensors(m.Near(nil)); slices.Contains(ids, gone) || len(ids) == 0 {
-				t.Errorf("machine %d knows %v", m.id, ids)
+				t.Errorf("machine %d has the nodes %v", m.id, ids)
 			}
 		}
 	}

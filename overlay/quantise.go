@@ -5,29 +5,29 @@ import "math"
 // Short forms of numbers, for compact updates.
 const (
 	fine         = 16   // short positions are written in 16ths of a block
-	span         = 4096 // blocks after which a short coordinate repeats
-	compactReach = 1024 // blocks up to which an update is sent in the short form; well below span/2
+	span         = 4096 // period of a short coordinate, in blocks
+	compactReach = 1024 // distance up to which an update is sent in the short form, in blocks; well below span/2
 	maxSpeed     = 126.0
 )
 
-// quantise rounds an update to what the short form can say.
+// quantise rounds an update to the precision of the short form.
 func quantise(u Update) Update {
 	u.At = Point{math.Round(u.At.X*fine) / fine, math.Round(u.At.Z*fine) / fine}
 	u.Velocity = Point{speed(speedByte(u.Velocity.X)), speed(speedByte(u.Velocity.Z))}
 	return u
 }
 
-// shortCoordinate is a coordinate's low 16 bits.
+// shortCoordinate returns a coordinate's low 16 bits.
 func shortCoordinate(v float64) uint16 { return uint16(int64(math.Round(v * fine))) }
 
-// longCoordinate is the coordinate closest to near that has these low bits.
+// longCoordinate returns the coordinate with these low bits that is closest to near.
 func longCoordinate(low uint16, near float64) float64 {
 	base := int64(math.Round(near * fine))
 	return float64(base+int64(int16(low-uint16(base)))) / fine
 }
 
-// speedByte writes one axis of a velocity in one byte: its sign, and its root, so that slow ones are exact. It reaches
-// to maxSpeed blocks a round.
+// speedByte encodes one axis of a velocity in one byte: its sign and its square root, so that low speeds are precise.
+// The range is maxSpeed blocks a round.
 func speedByte(v float64) int8 {
 	root := math.Round(math.Sqrt(min(math.Abs(v), maxSpeed) * 128))
 	return int8(math.Copysign(min(root, 127), v))

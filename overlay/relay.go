@@ -5,31 +5,30 @@ import (
 	"slices"
 )
 
-// Relay is VoxelPopuli's way for one avatar (dissertation §3.2.2): it tells the leader of its region, and hears from it.
-// An update is two hops old when others get it.
+// Relay is VoxelPopuli's algorithm for one avatar (dissertation §3.2.2): it reports to the leader of its region and
+// receives updates from it. An update is two hops old on arrival.
 type Relay struct {
 	id     ID
 	leader ID
 	header int
-	heard  map[ID]delivery
+	newest map[ID]delivery
 }
 
-// NewRelay makes the machine of an avatar whose region has this leader. header is the bytes of a packet before its
-// payload.
+// NewRelay returns the machine of an avatar in the leader's region. header is the overhead of a packet in bytes.
 func NewRelay(id, leader ID, header int) *Relay {
-	return &Relay{id: id, leader: leader, header: header, heard: map[ID]delivery{}}
+	return &Relay{id: id, leader: leader, header: header, newest: map[ID]delivery{}}
 }
 
 // ID implements Machine.
 func (m *Relay) ID() ID { return m.id }
 
-// Introduce implements Machine: the leader knows everybody.
+// Introduce implements Machine. It does nothing, because the leader has all avatars.
 func (m *Relay) Introduce([]Update) {}
 
-// Follow names the leader from now on: the avatar walked into another region, or the region has a new one.
+// Follow changes the leader: the avatar entered another region, or the region has a new leader.
 func (m *Relay) Follow(leader ID) { m.leader = leader }
 
-// relayForget is the rounds after which an avatar of whom nothing comes is forgotten.
+// relayForget is the number of rounds after which a silent avatar is dropped.
 const relayForget = 20
 
 // Step implements Machine.
@@ -40,18 +39,18 @@ func (m *Relay) Step(in *Input, out *Output) {
 			continue
 		}
 		for _, u := range crowd.Updates {
-			last, known := m.heard[u.Origin]
-			if u.Origin == m.id || !u.Valid() || known && int32(u.Round-last.round) <= 0 || !known && len(m.heard) >= MaxKnown {
+			last, known := m.newest[u.Origin]
+			if u.Origin == m.id || !u.Valid() || known && int32(u.Round-last.round) <= 0 || !known && len(m.newest) >= MaxKnown {
 				continue
 			}
-			m.heard[u.Origin] = delivery{u.Round, in.Round}
+			m.newest[u.Origin] = delivery{u.Round, in.Round}
 			out.Learned = append(out.Learned, u)
 		}
 	}
 	if in.Round%relayForget == 0 {
-		for id, d := range m.heard {
+		for id, d := range m.newest {
 			if in.Round-d.at > relayForget {
-				delete(m.heard, id)
+				delete(m.newest, id)
 			}
 		}
 	}
@@ -59,8 +58,8 @@ func (m *Relay) Step(in *Input, out *Output) {
 	out.Send(Message{From: m.id, To: m.leader, Bytes: m.header + PayloadBytes(m.id, p), Payload: p})
 }
 
-// RelayLeader is the relaying part of a region's leader: what an avatar reports in a round goes on to all avatars in
-// vision range in the same round, in one packet for each receiver. It has no cap.
+// RelayLeader is the part of a region's leader that relays reports: each report goes to all avatars in vision range in
+// the same round, in one packet per receiver. It has no cap.
 type RelayLeader struct {
 	id     ID
 	vision float64
@@ -68,7 +67,7 @@ type RelayLeader struct {
 	here   census
 }
 
-// NewRelayLeader makes a leader that relays over vision blocks.
+// NewRelayLeader returns a leader that relays over vision blocks.
 func NewRelayLeader(id ID, vision float64, header int) *RelayLeader {
 	return &RelayLeader{id: id, vision: vision, header: header}
 }
@@ -76,12 +75,12 @@ func NewRelayLeader(id ID, vision float64, header int) *RelayLeader {
 // ID implements Machine.
 func (m *RelayLeader) ID() ID { return m.id }
 
-// Introduce implements Machine: who is there reports.
+// Introduce implements Machine. It does nothing, because avatars report by themselves.
 func (m *RelayLeader) Introduce([]Update) {}
 
 // Step implements Machine.
 func (m *RelayLeader) Step(in *Input, out *Output) {
-	fresh := m.here.take(in, relayForget)
+	fresh := m.here.update(in, relayForget)
 	crowds := make([][]Update, len(m.here.avatars))
 	m.here.pairs(in.Round, func(i, j int, dist float64) {
 		if dist > m.vision {
@@ -102,14 +101,15 @@ func (m *RelayLeader) Step(in *Input, out *Output) {
 	}
 }
 
-// census is what a leader knows of the avatars of its region: their newest reports, sorted by X.
+// census is a leader's list of the avatars of its region: their newest reports, sorted by X.
 type census struct{ avatars []Update }
 
 // maxCensus bounds the avatars of a region.
 const maxCensus = 1 << 16
 
-// take takes in the reports, drops who has not reported for forget rounds, and says which avatars are new in this round.
-func (c *census) take(in *Input, forget int) (fresh []bool) {
+// update applies the reports, removes avatars without a report for forget rounds, and returns which avatars are new in
+// this round.
+func (c *census) update(in *Input, forget int) (fresh []bool) {
 	news := map[ID]Update{}
 	for _, msg := range in.Inbox {
 		r, ok := msg.Payload.(*Report)
@@ -151,10 +151,10 @@ func (c *census) take(in *Input, forget int) (fresh []bool) {
 	return fresh
 }
 
-// mostDrift is how many blocks an avatar's place may be off its report.
+// mostDrift bounds the extrapolated distance of an avatar from its report, in blocks.
 const mostDrift = 64
 
-// pairs names all pairs of avatars that are probably within most blocks.
+// pairs calls pair for all pairs of avatars whose extrapolated distance is at most most blocks.
 func (c *census) pairs(round uint32, pair func(i, j int, dist float64), most float64) {
 	now := make([]Point, len(c.avatars))
 	for i := range c.avatars {

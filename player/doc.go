@@ -1,5 +1,5 @@
-// Package player says who players are, what they may be called, and how they may move (DESIGN §7).
+// Package player defines the identity, the names and the movement rules of players.
 //
-// Everything is a value or a step machine: time is an argument, and a Motion belongs to the goroutine that
-// owns the player's session. The package is floor 1; it imports grid, and wire and everything above may import it.
+// Everything is a value or a step machine: time is an argument, and a Motion belongs to the goroutine that owns the
+// player's session. The package is floor 1; it imports grid, and wire and everything above may import it.
 package player

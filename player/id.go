@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// ID is who a player is: the beginning of a hash. In text and JSON it is 32 lower-case hex digits,
-// in CBOR the 16 bytes.
+// ID identifies a player: the beginning of a hash. In text and JSON it is 32 lower-case hex digits, in CBOR 16 bytes.
 type ID [16]byte
 
 const keyPrefix = "/player/"
@@ -17,7 +16,7 @@ const keyPrefix = "/player/"
 // IDOf returns the id of the player who owns the key: the first 16 bytes of SHA-256("key\x00" + key).
 func IDOf(key ed25519.PublicKey) ID { return hashed("key\x00", key) }
 
-// GuestID returns the id that all guests of that name share: the first 16 bytes of SHA-256("guest\x00" + name).
+// GuestID returns the id of all guests with that name: the first 16 bytes of SHA-256("guest\x00" + name).
 func GuestID(name string) ID { return hashed("guest\x00", []byte(name)) }
 
 func hashed(kind string, what []byte) ID {
@@ -25,7 +24,7 @@ func hashed(kind string, what []byte) ID {
 	return ID(hash[:len(ID{})])
 }
 
-// ParseID reads what String writes.
+// ParseID parses the output of String.
 func ParseID(text string) (ID, error) {
 	var id ID
 	if len(text) != hex.EncodedLen(len(id)) || strings.ToLower(text) != text {
@@ -43,10 +42,10 @@ func (id ID) String() string { return hex.EncodeToString(id[:]) }
 // Key returns the DHT key of the player's record, /player/<hex>.
 func (id ID) Key() string { return keyPrefix + id.String() }
 
-// MarshalText writes what String does.
+// MarshalText returns the same text as String.
 func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
-// UnmarshalText reads what ParseID does.
+// UnmarshalText accepts the same text as ParseID.
 func (id *ID) UnmarshalText(text []byte) error {
 	read, err := ParseID(string(text))
 	if err != nil {
@@ -56,7 +55,7 @@ func (id *ID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalBinary writes the 16 bytes. CBOR encoders look for it before they look for MarshalText.
+// MarshalBinary returns the 16 bytes. CBOR encoders prefer it to MarshalText.
 func (id ID) MarshalBinary() ([]byte, error) { return id[:], nil }
 
 // UnmarshalBinary reads exactly 16 bytes.
@@ -68,5 +67,5 @@ func (id *ID) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
-// clip bounds what an error message repeats of its input, in bytes.
+// clip bounds the input quoted in an error message, in bytes.
 func clip(text string) string { return text[:min(len(text), 64)] }

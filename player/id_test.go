@@ -10,7 +10,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Ids are in records, on disks and in clients: they must never change.
+// Ids are stored in records, on disks and in clients: they must never change.
 func TestIDGolden(t *testing.T) {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)).Public().(ed25519.PublicKey)
 	if got, want := IDOf(key).String(), "5a5075d40f38d997e2edd85fd845402d"; got != want {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Honest players walk, sprint, fly and fall as fast as the browser's client lets them, and the network delays each of
-// their moves by up to 200 ms: of a million moves at most one may be corrected.
+// Honest players walk, sprint, fly and fall as fast as the browser's client permits, and the network delays each move
+// by up to 200 ms: at most one of a million moves may be corrected.
 func TestJitterIsNoCheating(t *testing.T) {
 	const (
 		moves  = 1_000_000
@@ -42,7 +42,7 @@ func TestJitterIsNoCheating(t *testing.T) {
 	}
 }
 
-// Whoever moves faster than the rules allow gets no farther than they allow, however often he tries.
+// A player who moves faster than the rules allow gains no distance, however often they try.
 func TestSpeedingGainsNothing(t *testing.T) {
 	rules := Rules{}.WithDefaults()
 	for _, speed := range []float64{20.5, 25, 40, 400} {
@@ -57,7 +57,7 @@ func TestSpeedingGainsNothing(t *testing.T) {
 			x, _, _ = m.At()
 		}
 		if most := rules.MaxSpeed*seconds + rules.Burst; x > most+1e-3 || refused == 0 {
-			t.Errorf("at %v blocks/s he got %v blocks far in %d s (%d moves refused), want %v at most", speed, x, seconds, refused, most)
+			t.Errorf("at %v blocks/s the player got %v blocks far in %d s (%d moves refused), want %v at most", speed, x, seconds, refused, most)
 		}
 	}
 }

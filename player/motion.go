@@ -7,33 +7,33 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Why Motion.Check refuses a move. They go to clients (docs/protocol.md): never change one.
+// Reasons of Motion.Check for refusing a move. They are sent to clients (docs/protocol.md), so they must never change.
 const (
 	// NotFinite: a coordinate or an angle is NaN or infinite.
 	NotFinite string = "not_finite"
-	// OutOfWorld: the place lies beyond the world's bounds.
+	// OutOfWorld: the position is beyond the world's bounds.
 	OutOfWorld string = "out_of_world"
-	// TooFast: the way is longer than the player's budget.
+	// TooFast: the distance exceeds the player's budget.
 	TooFast string = "too_fast"
 )
 
-// Motion checks one player's moves against the rules, by a budget of blocks that grows with the server's time.
+// Motion checks one player's moves against the rules, with budgets of blocks that grow with the server's time.
 //
-// There are three budgets, each a token bucket: across, up and down. Each grows by the rules' speed a second,
-// up to Burst (up and down: to what the same time gives), and shrinks by the way of each move. A refused move
-// costs nothing and moves nothing: the player is still where he was, so after a correction the next move counts
-// from there. Nor does a refusal or a correction refill a budget, or else being corrected would be a way to travel.
+// There are three budgets, each a token bucket: across, up and down. Each grows by the speed in the rules, up to Burst
+// (up and down: up to the growth in the same time), and shrinks by the distance of each move. A refused move costs
+// nothing and does not move the player, so after a correction the next move counts from the last good position. Neither
+// a refusal nor a correction refills a budget; otherwise players could travel by being corrected.
 type Motion struct {
 	rules   Rules
-	x, y, z float64       // last good place
-	now     time.Duration // up to which the budgets have grown
+	x, y, z float64       // last good position
+	now     time.Duration // time up to which the budgets have grown
 	across  bucket
 	up      bucket
 	down    bucket
 }
 
-// NewMotion returns the motion of a player who stands at a place, with full budgets. Zero fields of the rules get
-// their defaults; Validate must accept them. Now is any clock's reading that does not run backwards.
+// NewMotion returns the motion of a player at a position, with full budgets. Zero fields of the rules get their
+// defaults; Validate must accept them. now is the reading of any clock that does not run backwards.
 func NewMotion(rules Rules, now time.Duration, x, y, z float64) *Motion {
 	rules = rules.WithDefaults()
 	span := rules.Burst / rules.MaxSpeed // seconds
@@ -46,8 +46,8 @@ func NewMotion(rules Rules, now time.Duration, x, y, z float64) *Motion {
 	}
 }
 
-// Check takes the player's feet to a place, if the rules allow it; else it says why not, in one of the reasons
-// above, and the player stays where At says. Angles are in radians, and only have to be finite.
+// Check moves the player's feet to a position if the rules allow it. Otherwise it returns one of the reasons above, and
+// the player stays at the position of At. Angles are in radians and only have to be finite.
 func (m *Motion) Check(now time.Duration, x, y, z float64, yaw, pitch float32) (ok bool, reason string) {
 	m.grow(now)
 	for _, v := range [...]float64{x, y, z, float64(yaw), float64(pitch)} {
@@ -69,11 +69,11 @@ func (m *Motion) Check(now time.Duration, x, y, z float64, yaw, pitch float32) (
 	return true, ""
 }
 
-// At returns the last good place: where a correction puts the player.
+// At returns the last good position, to which a correction moves the player.
 func (m *Motion) At() (x, y, z float64) { return m.x, m.y, m.z }
 
-// Reset puts the player somewhere by the server's will: a correction for a reason of its own, a teleport.
-// The budgets stay as they are.
+// Reset moves the player on behalf of the server: a correction for another reason, or a teleport. The budgets do not
+// change.
 func (m *Motion) Reset(x, y, z float64) { m.x, m.y, m.z = x, y, z }
 
 func (m *Motion) grow(now time.Duration) {
@@ -87,7 +87,7 @@ func (m *Motion) grow(now time.Duration) {
 	m.down.grow(seconds)
 }
 
-// inWorld says whether finite feet may be there: |x|, |z| < Limit chunks, -64 ≤ y ≤ Height + 256.
+// inWorld reports whether finite feet are within the bounds: |x|, |z| < Limit chunks, -64 ≤ y ≤ Height + 256.
 func (r Rules) inWorld(x, y, z float64) bool {
 	const edge = grid.Limit * grid.ChunkSize
 	return math.Abs(x) < edge && math.Abs(z) < edge && y >= -depthLimit && y <= float64(r.Height)+heightLimit
@@ -95,12 +95,12 @@ func (r Rules) inWorld(x, y, z float64) bool {
 
 // bucket is a budget of blocks.
 type bucket struct {
-	blocks float64 // 0 to most, but for rounding
+	blocks float64 // 0 to most, except for rounding
 	most   float64
 	rate   float64 // blocks/s
 }
 
-// slack forgives rounding: a client that moves at exactly the allowed speed must pass. In blocks.
+// slack, in blocks, tolerates rounding: a client that moves at exactly the allowed speed must pass.
 const slack = 1e-6
 
 func fullBucket(rate, span float64) bucket {

@@ -132,7 +132,7 @@ func TestCorrectionIsNoWayToTravel(t *testing.T) {
 	wantMoved(t, m, 100*time.Millisecond, 501, 70, 500)
 }
 
-// Whatever a client sends, over any stretch of time it gets no farther than Burst + speed × time, in no direction.
+// Whatever a client sends, over any stretch of time it moves no farther than Burst + speed × time in any direction.
 func TestMotionNeverOutrunsItsBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := NewMotion(testRules, 0, 0, 64, 0)

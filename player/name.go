@@ -10,7 +10,7 @@ import (
 // MaxName is the longest name, in characters.
 const MaxName = 20
 
-// CheckName says why the name is none: nil for 1 to MaxName ASCII letters, digits, '_' and '-'.
+// CheckName returns an error unless the name is 1 to MaxName ASCII letters, digits, '_' and '-'.
 func CheckName(name string) error {
 	if len(name) < 1 || len(name) > MaxName {
 		return fmt.Errorf("check name: %d bytes, want 1 to %d", len(name), MaxName)
@@ -25,8 +25,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// NameFrom returns the name that is nearest to a text that need not be one: every other character becomes '_', what is
-// over MaxName is cut off, and the empty text becomes "guest".
+// NameFrom returns the valid name nearest to a text: every other character becomes '_', the part beyond MaxName is cut
+// off, and the empty text becomes "guest".
 func NameFrom(text string) string {
 	var name strings.Builder
 	for _, r := range text {
@@ -45,12 +45,12 @@ func NameFrom(text string) string {
 	return name.String()
 }
 
-// suffixBytes is how much of a hash tells namesakes apart: three characters of base 32.
+// suffixBytes is the length of the hash that distinguishes guests of the same name: three characters of base 32.
 const suffixBytes = 2
 
-// Namesake returns the name under which others see a guest whose own name somebody else has: the name and a suffix of
-// four characters, which is the same on every node for guests of the same name, address and number (of several at
-// that address). It is too short to find the address from it.
+// Namesake returns the displayed name of a guest whose own name is in use: the name and a suffix of four characters,
+// which is the same on every node for the same name, address and number (of several guests at that address). The suffix
+// is too short to reveal the address.
 func Namesake(name, address string, number int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "namesake\x00%s\x00%s\x00%d", name, address, number))
 	suffix := base32.StdEncoding.EncodeToString(sum[:suffixBytes])[:3]

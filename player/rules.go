@@ -8,25 +8,25 @@ import (
 )
 
 const (
-	// EyeHeight is how high a player's eyes are over his feet, in blocks.
+	// EyeHeight is the height of a player's eyes above their feet, in blocks.
 	EyeHeight = 1.62
 
-	depthLimit  = 64  // blocks below the world's floor to which a body may fall
+	depthLimit  = 64  // blocks below the world's bottom to which a body may fall
 	heightLimit = 256 // blocks above the world's top to which a body may fly
 )
 
-// Rules bound what a player's body may do. For a zero field WithDefaults puts the value named there.
+// Rules bound what a player's body may do. WithDefaults replaces zero fields by the default given here.
 type Rules struct {
-	// MaxSpeed is the fastest way across (along X and Z together), in blocks/s. Default 20.
+	// MaxSpeed is the greatest horizontal speed (along X and Z together), in blocks/s. Default 20.
 	MaxSpeed float64
-	// MaxRise is the fastest way up, in blocks/s. Default 20: jumping starts, and flying rises, slower.
+	// MaxRise is the greatest upward speed, in blocks/s. Default 20: jumping and flying up are slower.
 	MaxRise float64
-	// MaxFall is the fastest way down, in blocks/s. Default 80.
+	// MaxFall is the greatest downward speed, in blocks/s. Default 80.
 	MaxFall float64
-	// Burst is how far a player may get across at once after he stood still, in blocks; it makes up for a
+	// Burst is how far a player may move horizontally at once after standing still, in blocks; it compensates for a
 	// network that delivers moves in clumps. Default one second of MaxSpeed. Up and down get the same time.
 	Burst float64
-	// Reach is how far from the eyes the nearest point of an edited block may be, in blocks. Default 8.
+	// Reach is the greatest distance from the eyes to the nearest point of an edited block, in blocks. Default 8.
 	Reach float64
 	// Height is the height of the world, in blocks. Default 128.
 	Height int
@@ -51,7 +51,7 @@ func (r Rules) WithDefaults() Rules {
 	return r
 }
 
-// Validate says which field, defaults filled in, makes no sense.
+// Validate returns an error that names the first invalid field, after applying defaults.
 func (r Rules) Validate() error {
 	r = r.WithDefaults()
 	for _, field := range []struct {
@@ -65,14 +65,15 @@ func (r Rules) Validate() error {
 		{"reach", r.Reach},
 		{"height", float64(r.Height)},
 	} {
-		if !(field.value > 0) || math.IsInf(field.value, 1) { // not <= 0: NaN must not pass
+		if !(field.value > 0) || math.IsInf(field.value, 1) { // not <= 0, so that NaN fails
 			return fmt.Errorf("check movement rules: %s is %v, want a positive number", field.name, field.value)
 		}
 	}
 	return nil
 }
 
-// InReach says whether eyes at that place may edit the block: the nearest point of its cube is at most Reach away.
+// InReach reports whether eyes at that position may edit the block: the nearest point of its cube is at most Reach
+// away.
 func (r Rules) InReach(eyeX, eyeY, eyeZ float64, block grid.Pos) bool {
 	dx := gap(eyeX, float64(block.X))
 	dy := gap(eyeY, float64(block.Y))

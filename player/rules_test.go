@@ -72,7 +72,7 @@ func TestInReach(t *testing.T) {
 	}
 }
 
-// Against a twin that samples the cube.
+// Compared with a model that samples the cube.
 func TestInReachMeasuresToTheNearestPoint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		eye := rapid.SliceOfN(rapid.Float64Range(-12, 12), 3, 3).Draw(t, "eye")
@@ -82,7 +82,7 @@ func TestInReachMeasuresToTheNearestPoint(t *testing.T) {
 			nearest = min(nearest, math.Sqrt(dx*dx+dy*dy+dz*dz))
 		}
 		if math.Abs(nearest-8) < 0.1 {
-			return // too near to the edge for the samples
+			return // too close to the limit for the samples
 		}
 		if got := (Rules{Reach: 8}).InReach(eye[0], eye[1], eye[2], grid.Pos{}); got != (nearest < 8) {
 			t.Fatalf("in reach: %v at distance %v", got, nearest)

@@ -16,7 +16,7 @@ func newGenerator(t testing.TB, version int, seed int64, sections int) *Generato
 	return g
 }
 
-// eachVersion runs a test or a benchmark for each version there is.
+// eachVersion runs a test or a benchmark for each version.
 func eachVersion[T interface{ Run(string, func(T)) bool }](t T, run func(t T, version int)) {
 	for version := 1; version <= Version; version++ {
 		t.Run(fmt.Sprintf("version=%d", version), func(t T) { run(t, version) })

@@ -8,33 +8,33 @@ const (
 	tunnelWidth = 0.085 // of the noise's values; about 2 blocks to each side
 	hallAbove   = 0.46
 	caveFloor   = 4  // no cave below this y
-	crust       = 6  // blocks of ground left over a cave under water or loose ground
-	hallDepth   = 10 // blocks of ground that are left over a hall
+	crust       = 6  // blocks of ground that stay over a cave under water or loose ground
+	hallDepth   = 10 // blocks of ground that stay over a hall
 )
 
-// caveCorner holds the cave noises at one corner of the lattice, each as soon as somebody wanted it.
+// caveCorner holds the cave noises at one corner of the lattice, each sampled on first use.
 type caveCorner struct {
 	hasA, hasB, hasHall bool
 	a, b                float64 // a tunnel runs where both are near 0
 	hall                float64
 }
 
-// caves are the corners near a slab, layer by layer. Corners beyond it are sampled again each time.
+// caves holds the corners near a slab, layer by layer. Corners beyond it are sampled again each time.
 type caves struct {
 	minX, minZ, w, d int // counted in corners
 	corners          []caveCorner
 }
 
-// explore makes room for the corners near the slab that lie no higher than top.
+// explore allocates the corners near the slab up to height top.
 func (s *slab) explore(top int) {
 	shift, v := s.g.grain.cave, &s.caves
 	v.minX, v.minZ = (s.minX-margin)>>shift, (s.minZ-margin)>>shift
 	v.w = (s.minX+s.w+margin)>>shift + 2 - v.minX
 	v.d = (s.minZ+s.d+margin)>>shift + 2 - v.minZ
-	v.corners = room(v.corners, v.w*v.d*(top>>s.g.grain.storey+2))
+	v.corners = zeroed(v.corners, v.w*v.d*(top>>s.g.grain.storey+2))
 }
 
-// corner returns the corner at lattice place (cx, cy, cz), of which nothing need be known yet.
+// corner returns the corner at lattice place (cx, cy, cz), which may still be unsampled.
 func (v *caves) corner(cx, cy, cz int) *caveCorner {
 	i, j := cx-v.minX, cz-v.minZ
 	at := (cy*v.d+j)*v.w + i
@@ -58,9 +58,9 @@ func (s *slab) cuboid(cx, cy, cz int) cuboid {
 	return q
 }
 
-// stand is where a corner stands for the noises. Heights count for more than distances, by the given factor,
-// so that tunnels lead on rather than down.
-func (s *slab) stand(q *cuboid, i int, steep float64) (x, y, z float64) {
+// sampleAt returns the coordinates of a corner for the noises. Heights are scaled by the given factor, so that tunnels
+// tend to be level.
+func (s *slab) sampleAt(q *cuboid, i int, steep float64) (x, y, z float64) {
 	wide, high := s.g.grain.cave, s.g.grain.storey
 	return float64((q.cx + i&1) << wide), mul(float64((q.cy+i>>1&1)<<high), steep), float64((q.cz + i>>2) << wide)
 }
@@ -68,7 +68,7 @@ func (s *slab) stand(q *cuboid, i int, steep float64) (x, y, z float64) {
 func (s *slab) sampleA(q *cuboid) {
 	for i, k := range q.corners {
 		if !k.hasA {
-			x, y, z := s.stand(q, i, 1.5)
+			x, y, z := s.sampleAt(q, i, 1.5)
 			k.a, k.hasA = s.g.fields.tunnelA.at3(x, y, z), true
 		}
 	}
@@ -77,7 +77,7 @@ func (s *slab) sampleA(q *cuboid) {
 func (s *slab) sampleB(q *cuboid) {
 	for i, k := range q.corners {
 		if !k.hasB {
-			x, y, z := s.stand(q, i, 1.5)
+			x, y, z := s.sampleAt(q, i, 1.5)
 			k.b, k.hasB = s.g.fields.tunnelB.at3(x, y, z), true
 		}
 	}
@@ -86,7 +86,7 @@ func (s *slab) sampleB(q *cuboid) {
 func (s *slab) sampleHall(q *cuboid) {
 	for i, k := range q.corners {
 		if !k.hasHall {
-			x, y, z := s.stand(q, i, 2)
+			x, y, z := s.sampleAt(q, i, 2)
 			k.hall, k.hasHall = s.g.fields.hall.at3(x, y, z), true
 		}
 	}
@@ -94,7 +94,8 @@ func (s *slab) sampleHall(q *cuboid) {
 
 const slack = 1e-6 // interpolation may leave its corners by a rounding
 
-// tunnel tells whether a tunnel may run through the cuboid: not if a noise is too great at all corners, on one side.
+// tunnel reports whether a tunnel may run through the cuboid. None can if a noise is too great at all corners, on one
+// side.
 func (s *slab) tunnel(q *cuboid) bool {
 	s.sampleA(q)
 	k := &q.corners
@@ -105,7 +106,7 @@ func (s *slab) tunnel(q *cuboid) bool {
 	return !apart4(k[0].b, k[1].b, k[2].b, k[3].b) || !apart4(k[4].b, k[5].b, k[6].b, k[7].b) || !apart(k[0].b, k[4].b)
 }
 
-// hall tells whether a hall may open in the cuboid: where its noise is high at a corner.
+// hall reports whether a hall may open in the cuboid: its noise must be high at a corner.
 func (s *slab) hall(q *cuboid) bool {
 	s.sampleHall(q)
 	for _, k := range q.corners {
@@ -116,10 +117,10 @@ func (s *slab) hall(q *cuboid) bool {
 	return false
 }
 
-// hollow tells whether a cave takes the block at (x, y, z) out of the ground.
+// hollow reports whether a cave removes the block at (x, y, z) from the ground.
 //
-// Caves open to the sky only through soil and rock that stands dry. They never touch water: under wet or
-// loose ground a crust stays, and a column beside water is left whole down to below that water.
+// Caves open to the sky only through dry soil and rock. They never touch water: under wet or loose ground a crust
+// stays, and a column beside water is left whole down to below that water.
 func (s *slab) hollow(x, y, z int) bool {
 	col := s.at(x, z)
 	if y < caveFloor || y > s.roof(col, x, z) {
@@ -129,7 +130,7 @@ func (s *slab) hollow(x, y, z int) bool {
 	return opens(&col.column, y, a, b) || (col.ground-y > hallDepth && hall > hallAbove)
 }
 
-// opens tells whether a tunnel takes the block at height y of a column, whose noises are a and b.
+// opens reports whether a tunnel removes the block at height y of a column, where the noises are a and b.
 func opens(c *column, y int, a, b float64) bool {
 	off := mul(a, a) + mul(b, b)
 	if off >= (tunnelWidth+slack)*(tunnelWidth+slack) {
@@ -142,7 +143,7 @@ func opens(c *column, y int, a, b float64) bool {
 	return off < mul(width, width)
 }
 
-// roof is the highest y that a cave may take in a column.
+// roof returns the highest y that a cave may take in a column.
 func (s *slab) roof(col *cached, x, z int) int {
 	if col.hasRoof {
 		return col.roof
@@ -172,7 +173,7 @@ func (s *slab) caveAt(x, y, z int) (a, b, hall float64) {
 		blend([8]float64{k[0].hall, k[1].hall, k[2].hall, k[3].hall, k[4].hall, k[5].hall, k[6].hall, k[7].hall}, tx, ty, tz)
 }
 
-// part is how far a block is along an edge of 1<<shift blocks, 0..1.
+// part returns the position of a block along an edge of 1<<shift blocks, 0..1.
 func part(x int, shift uint) float64 {
 	edge := 1 << (shift & 63)
 	return float64(x&(edge-1)) / float64(edge)
@@ -185,7 +186,7 @@ func blend(k [8]float64, tx, ty, tz float64) float64 {
 	return lerp(near, far, tz)
 }
 
-// carve takes the caves out of the slab's rock.
+// carve removes the caves from the slab's rock.
 func (s *slab) carve() {
 	shift, top := s.g.grain.cave, 0
 	for z := s.minZ; z < s.minZ+s.d; z++ {
@@ -227,10 +228,10 @@ func (s *slab) carveStack(cx, cz int) {
 	}
 }
 
-// hewn is the part of a cuboid that lies in the slab: half-open ranges of blocks.
+// hewn is the part of a cuboid in the slab: half-open ranges of blocks.
 type hewn struct{ minX, maxX, minY, maxY, minZ, maxZ int }
 
-// bore takes a tunnel's blocks out of a cuboid.
+// bore removes a tunnel's blocks from a cuboid.
 func (s *slab) bore(q *cuboid, r *hewn) {
 	k, wide, storey := &q.corners, s.g.grain.cave, s.g.grain.storey
 	edge := float64(int(1) << (wide & 63))
@@ -261,26 +262,27 @@ func (s *slab) bore(q *cuboid, r *hewn) {
 				tz := part(z, wide)
 				c := s.own(x, z)
 				if y <= c.roof && opens(&c.column, y, lerp(nearA, farA, tz), lerp(nearB, farB, tz)) {
-					s.take(c, x, y, z)
+					s.remove(c, x, y, z)
 				}
 			}
 		}
 	}
 }
 
-// apart tells whether a noise that is p at one end and q at the other is too great for a tunnel all along.
+// apart reports whether a noise that is p at one end and q at the other is too great for a tunnel everywhere between.
 func apart(p, q float64) bool {
 	const wide = tunnelWidth + slack
 	return (p >= wide && q >= wide) || (p <= -wide && q <= -wide)
 }
 
-// apart4 is the same of four corners.
+// apart4 is apart for four corners.
 func apart4(p, q, r, s float64) bool {
 	const wide = tunnelWidth + slack
 	return (p >= wide && q >= wide && r >= wide && s >= wide) || (p <= -wide && q <= -wide && r <= -wide && s <= -wide)
 }
 
-// narrow gives for which t, 0..1, a noise that is near at t=0 and far at t=1, which are not apart, may be small enough for a tunnel.
+// narrow returns for which t, 0..1, a noise may be small enough for a tunnel, if it is near at t=0 and far at t=1 and
+// the two are not apart.
 func narrow(near, far float64) (low, high float64) {
 	const wide = tunnelWidth + slack
 	if near > far {
@@ -293,7 +295,7 @@ func narrow(near, far float64) (low, high float64) {
 	return max(0, (-wide-near)*steep), min(1, (wide-near)*steep)
 }
 
-// excavate takes a hall's blocks out of a cuboid.
+// excavate removes a hall's blocks from a cuboid.
 func (s *slab) excavate(q *cuboid, r *hewn) {
 	k := &q.corners
 	for x := r.minX; x < r.maxX; x++ {
@@ -311,15 +313,15 @@ func (s *slab) excavate(q *cuboid, r *hewn) {
 					continue
 				}
 				if c := s.own(x, z); y <= c.roof && c.ground-y > hallDepth {
-					s.take(c, x, y, z)
+					s.remove(c, x, y, z)
 				}
 			}
 		}
 	}
 }
 
-// take makes a block of the column c, which stands at (x, z), air.
-func (s *slab) take(c *cached, x, y, z int) {
+// remove sets a block of the column c, at (x, z), to air.
+func (s *slab) remove(c *cached, x, y, z int) {
 	s.blocks[s.index(x, y, z)] = chunk.Air
 	if c.highHole == 0 {
 		c.lowHole = y

@@ -1,6 +1,6 @@
 package terrain
 
-// relief gives the columns of a world, out of lattices of what makes them.
+// relief computes the columns of a world from lattices of its ingredients.
 type relief struct {
 	g        *Generator
 	climates lattice[climate]
@@ -10,7 +10,7 @@ type relief struct {
 	row, single reliefRow // single: for at
 }
 
-// begin makes a relief that keeps no samples, in memory that may have served another one.
+// begin resets a relief to one that keeps no samples, reusing its memory.
 func (r *relief) begin(g *Generator) {
 	r.g = g
 	r.climates.begin(g.grain.climate, g.climate, (*climate).mix)
@@ -33,7 +33,7 @@ func (r *relief) at(x, z int) column {
 	return r.single.at(x)
 }
 
-// reliefRow is for computing the columns of a row along x.
+// reliefRow computes the columns of a row along x.
 type reliefRow struct {
 	g        *Generator
 	climates row[climate]

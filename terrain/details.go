@@ -115,7 +115,7 @@ func (s *slab) bush(x, z int, d dice) {
 	}
 }
 
-// cairn piles a few stones where somebody must have liked the view.
+// cairn piles a few stones at places with a view.
 func (s *slab) cairn(x, z int, d dice) {
 	if d.roll(2) == 0 {
 		return

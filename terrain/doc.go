@@ -3,7 +3,7 @@
 // # Contract
 //
 // New reads Params and nothing else; a Generator is immutable after it, so any number of goroutines may
-// share one. Two generators of equal Params give equal chunks, whatever was asked of them before and in
+// share one. Two generators of equal Params produce equal chunks, whatever was asked of them before and in
 // whatever order. Nothing is cached between calls: a Room is memory, of which no content is taken up. The land of a
 // released Version never changes: a change that moves a block of an existing world needs a new Version beside the
 // old one (golden_test.go holds it).
@@ -31,7 +31,7 @@
 // forbids that. The noise library itself does not do so; its results are therefore rounded to
 // 2⁻²⁰ at once (see quantum), which hides a different last bit except about once in 10⁹ samples, and
 // then shifts a height by a millionth of a block. Decisions of chance are integer hashes. What little
-// may still differ is caught by the pinned base hashes (DESIGN §4).
+// may still differ is detected by the pinned base hashes (docs/adr/0003).
 //
 // Who may import it: floors 2 and up. It imports chunk and grid, and holds no state that anybody could own.
 package terrain

@@ -2,7 +2,7 @@ package terrain
 
 import "github.com/voxelpopuli/voxeld/chunk"
 
-// Salts keep the dice of different decisions apart. Their numbers are part of the terrain version.
+// Salts separate the dice of different decisions. Their numbers are part of the terrain version.
 const (
 	saltSkin uint64 = 1 + iota
 	saltLeaf
@@ -15,13 +15,13 @@ const (
 // reach is how far a feature's blocks may lie from its origin, in blocks along x and along z.
 const reach = 6
 
-// family is a kind of feature with a lattice of its own: each square of edge×edge blocks holds at most one
-// origin, at a place that only its dice know.
+// family is a kind of feature with a lattice of its own: each square of edge×edge blocks holds at most one origin, at a
+// place determined by its dice.
 //
-// A feature rolls its dice before it looks at its column: most places that bear nothing need not be computed. It
-// may look at columns (never at blocks of the slab, which another slab does not see) and writes
-// by put. Where two meet the outcome may depend on their order, which is the same in every slab: by family, then
-// by the lattice's rows.
+// A feature rolls its dice before it looks at its column, so that most places without one need not be computed. It may
+// look at columns, but never at blocks of the slab, which another slab does not have. It writes with put. Where two
+// features meet, the outcome may depend on their order, which is the same in every slab: by family, then by the
+// lattice's rows.
 type family struct {
 	edge int
 	grow func(s *slab, x, z int, d dice)
@@ -55,12 +55,12 @@ func (s *slab) features() {
 	}
 }
 
-// near tells whether a feature with its origin at (x, z) may reach into the slab.
+// near reports whether a feature with its origin at (x, z) may reach into the slab.
 func (s *slab) near(x, z int) bool {
 	return x >= s.minX-reach && x < s.minX+s.w+reach && z >= s.minZ-reach && z < s.minZ+s.d+reach
 }
 
-// species is what a tree is made of.
+// species is the pair of blocks of a tree.
 type species struct{ wood, leaves chunk.Block }
 
 var (
@@ -78,8 +78,8 @@ func isLeaves(b chunk.Block) bool {
 	return b == chunk.Leaves || b == chunk.BirchLeaves || b == chunk.PineLeaves || b == chunk.DryLeaves
 }
 
-// put writes a block of a feature if it falls into the slab and the place is free: air for everything,
-// and leaves give way to wood.
+// put writes a block of a feature if it is in the slab and the place is free: anything replaces air, and wood replaces
+// leaves.
 func (s *slab) put(x, y, z int, b chunk.Block) {
 	if !s.holds(x, y, z) {
 		return
@@ -97,7 +97,7 @@ func (s *slab) soil(x, y, z int) {
 	}
 }
 
-// footing returns the height of the ground at (x, z) if caves have left it whole and it is no cliff.
+// footing returns the height of the ground at (x, z). firm is false if caves have damaged it or it is a cliff.
 func (s *slab) footing(x, z int) (ground int, firm bool) {
 	c := s.at(x, z)
 	ground = c.ground
@@ -118,8 +118,8 @@ func (s *slab) leaf(x, y, z int, b chunk.Block, frozen bool) {
 	s.put(x, y, z, b)
 }
 
-// disc puts leaves b into the square of the given radius around (x, z). Each corner block stays out,
-// always (ragged = 0), or with a chance of ragged in 4.
+// disc puts leaves b into the square of the given radius around (x, z). Each corner block is left out always (ragged =
+// 0), or with a chance of ragged in 4.
 func (s *slab) disc(x, y, z, radius, ragged int, b chunk.Block, frozen bool) {
 	for dz := -radius; dz <= radius; dz++ {
 		for dx := -radius; dx <= radius; dx++ {
@@ -133,7 +133,7 @@ func (s *slab) disc(x, y, z, radius, ragged int, b chunk.Block, frozen bool) {
 	}
 }
 
-// blob puts leaves b into a ball, flattened to wide:high, with a ragged rim. Radii are in half blocks.
+// blob puts leaves b into a ball, flattened to wide:high, with a ragged edge. Radii are in half blocks.
 func (s *slab) blob(x, y, z, wide, high int, b chunk.Block) {
 	for dy := -high / 2; dy <= high/2; dy++ {
 		for dz := -wide / 2; dz <= wide/2; dz++ {

@@ -23,8 +23,8 @@ type fields struct {
 	hall             field // a hall opens where it is high
 }
 
-// newFields makes the fields of a world whose elevations are scaled by lift; in worlds of more than the
-// default height the relief spreads too, so that slopes stay walkable.
+// newFields returns the fields of a world whose elevations are scaled by lift. In worlds of more than the default
+// height the relief is also wider, so that slopes stay walkable.
 func newFields(seed int64, lift float64) fields {
 	wide := math.Sqrt(max(1, lift))
 	salt := uint64(0)

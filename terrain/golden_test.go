@@ -55,8 +55,8 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-// The package comment promises that this package's sums are never fused with products. arm64 is an
-// architecture whose compiler would.
+// The package comment promises that this package's products are never fused with sums. On arm64 the compiler would fuse
+// them.
 func TestNoFusedProducts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles for another architecture")

@@ -10,10 +10,11 @@ func mix(v uint64) uint64 {
 	return v ^ v>>31
 }
 
-// dice is the chance that belongs to one place: a hash from which bits are drawn in a fixed order.
+// dice is the randomness of one place: a hash from which bits are drawn in a fixed order.
 type dice uint64
 
-// dice returns the dice for the decisions named by salt, from which at leads to those of a place: to that of x, y and z, in this order.
+// dice returns the dice for the decisions named by salt. Use at with x, y and z, in this order, for the dice of a
+// place.
 func (g *Generator) dice(salt uint64) dice { return dice(mix(uint64(g.params.Seed) ^ salt*golden)) }
 
 // at returns the dice of coordinate v.

@@ -8,8 +8,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// survey visits a lattice of sample chunks over 2048×2048 blocks.
-func survey(g *Generator, visit func(p grid.ChunkPos, blocks []chunk.Block)) {
+// sampleChunks visits a lattice of sample chunks over 2048×2048 blocks.
+func sampleChunks(g *Generator, visit func(p grid.ChunkPos, blocks []chunk.Block)) {
 	for z := int32(-30); z < 32; z += 5 {
 		for x := int32(-30); x < 32; x += 5 {
 			p := grid.ChunkPos{X: x, Z: z}
@@ -18,7 +18,7 @@ func survey(g *Generator, visit func(p grid.ChunkPos, blocks []chunk.Block)) {
 	}
 }
 
-// Over a walk of a kilometre in each direction one meets every kind of land, and none rules.
+// On a walk of a kilometre in each direction one meets every kind of land, and none dominates.
 func TestLandIsVaried(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
 		bands := []struct {
@@ -38,7 +38,7 @@ func TestLandIsVaried(t *testing.T) {
 		}
 		seen, columns := map[chunk.Block]int{}, 0
 		for seed := int64(1); seed <= 4; seed++ {
-			survey(newGenerator(t, version, seed, 4), func(_ grid.ChunkPos, blocks []chunk.Block) {
+			sampleChunks(newGenerator(t, version, seed, 4), func(_ grid.ChunkPos, blocks []chunk.Block) {
 				for i := range 1024 {
 					top := len(blocks) - 1024 + i
 					for blocks[top] == chunk.Air || blocks[top].Plant() {
@@ -63,12 +63,12 @@ func TestLandIsVaried(t *testing.T) {
 	})
 }
 
-// Every tree has its own wood: leaves stand nearest to logs of their kind, and each kind is met.
+// Every tree has its own wood: leaves are nearest to logs of their kind, and each kind occurs.
 func TestTreesHaveTheirOwnWood(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
 		seen, own, foreign := map[chunk.Block]int{}, 0, 0
 		for _, seed := range []int64{1, 2, 3, 4} {
-			survey(newGenerator(t, version, seed, 4), func(_ grid.ChunkPos, blocks []chunk.Block) {
+			sampleChunks(newGenerator(t, version, seed, 4), func(_ grid.ChunkPos, blocks []chunk.Block) {
 				for i, b := range blocks {
 					seen[b]++
 					if x, _, _ := chunk.Index(i).XYZ(); !isWood(b) || x == 31 || !isLeaves(blocks[i+1]) {
@@ -98,8 +98,8 @@ func TestTreesHaveTheirOwnWood(t *testing.T) {
 	})
 }
 
-// Plants root in the soil of their kind, never under water, and each kind is met; about a fifth of the grass
-// bears one, and no climate is a jungle of them.
+// Plants root in the soil of their kind and never under water, and each kind occurs. About a fifth of the grass bears
+// one, and no climate is overgrown with them.
 func TestPlantsFindTheirPlace(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
 		soils := map[chunk.Block][]chunk.Block{
@@ -117,7 +117,7 @@ func TestPlantsFindTheirPlace(t *testing.T) {
 		grass, overgrown := 0, 0
 		for _, seed := range []int64{1, 2, 3, 4} {
 			g := newGenerator(t, version, seed, 4)
-			survey(g, func(p grid.ChunkPos, blocks []chunk.Block) {
+			sampleChunks(g, func(p grid.ChunkPos, blocks []chunk.Block) {
 				for i, b := range blocks {
 					if b == chunk.Grass && blocks[i+1024] == chunk.Air {
 						grass++
@@ -157,13 +157,13 @@ func TestPlantsFindTheirPlace(t *testing.T) {
 	})
 }
 
-// Nothing hangs in the air that would fall or flow, bedrock closes the floor, and the sky stays free.
+// No block that would fall or flow hangs in the air, bedrock closes the bottom, and the sky stays free.
 func TestNothingFloats(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
 		for _, sections := range []int{2, 4, 10} {
 			g := newGenerator(t, version, 11, sections)
 			sea := int(SeaLevel(sections))
-			survey(g, func(p grid.ChunkPos, blocks []chunk.Block) {
+			sampleChunks(g, func(p grid.ChunkPos, blocks []chunk.Block) {
 				for i, b := range blocks {
 					x, y, z := chunk.Index(i).XYZ()
 					if (b == chunk.Bedrock) != (y == 0) {
@@ -196,8 +196,8 @@ func TestNothingFloats(t *testing.T) {
 	})
 }
 
-// Where a dry column stands right beside water, caves leave the wall between them. Such banks are rare, so
-// one is made: a column of grass at (0, 0) of a slab, three blocks over the sea, with water 5 deep beside it.
+// Where a dry column is right beside water, caves leave the wall between them. Such banks are rare, so the test makes
+// one: a column of grass at (0, 0) of a slab, three blocks over the sea, with water 5 deep beside it.
 func TestCavesKeepOutOfWater(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
 		tempted := 0
@@ -237,8 +237,8 @@ func besides(x, z int) [][2]int {
 	return all
 }
 
-// A crown cut at a chunk's border would end there in a straight wall: no more leaves end between two
-// chunks than between any other two columns.
+// A crown cut at a chunk's border would end there in a straight wall: no more leaves may end between two chunks than
+// between any other two columns.
 func TestNoCutTrees(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
 		var ends [32]int // by x mod 32 of the leaf that has no leaf at x+1
@@ -288,7 +288,7 @@ func TestLeavesHaveTrunks(t *testing.T) {
 	})
 }
 
-// neighbourhood puts 3×3 chunks from chunk (X, Z) together, in the order y, z, x.
+// neighbourhood assembles 3×3 chunks from chunk (X, Z), in the order y, z, x.
 func neighbourhood(g *Generator, chunkX, chunkZ int32) []chunk.Block {
 	land := make([]chunk.Block, 96*96*g.height)
 	for i := range int32(9) {
@@ -379,7 +379,7 @@ func TestOresByDepth(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
 		var count, highest [256]int // by block
 		for seed := int64(1); seed <= 2; seed++ {
-			survey(newGenerator(t, version, seed, 4), func(_ grid.ChunkPos, blocks []chunk.Block) {
+			sampleChunks(newGenerator(t, version, seed, 4), func(_ grid.ChunkPos, blocks []chunk.Block) {
 				for i, b := range blocks {
 					count[b]++
 					highest[b] = max(highest[b], i/1024)
@@ -431,7 +431,7 @@ func TestEveryHeight(t *testing.T) {
 	})
 }
 
-// columnAt is one column for itself.
+// columnAt computes a single column.
 func columnAt(g *Generator, x, z int) column {
 	var r relief
 	r.begin(g)

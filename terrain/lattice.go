@@ -1,8 +1,8 @@
 package terrain
 
-// lattice holds samples at the corners of squares that are aligned to the world, and interpolates between them:
-// along z first, then along x. On a corner it gives the sample itself. Samples that it covers are taken when first
-// asked for and kept; others are taken again each time.
+// lattice holds samples at the corners of squares that are aligned to the world, and interpolates between them: along z
+// first, then along x. At a corner it returns the sample itself. Samples in the covered area are taken on first use and
+// kept; others are taken again each time.
 type lattice[T any] struct {
 	shift   uint // log2 of the squares' edge in blocks
 	sample  func(x, z int) T
@@ -16,7 +16,7 @@ type lattice[T any] struct {
 	near, far T      // corners that are not kept
 }
 
-// begin makes a lattice that keeps no samples, in memory that may have served another one.
+// begin resets a lattice to one that keeps no samples, reusing its memory.
 func (l *lattice[T]) begin(shift uint, sample func(x, z int) T, between func(v, p, q *T, t float64)) {
 	l.shift, l.sample, l.between = shift, sample, between
 	l.w, l.d = 0, 0
@@ -26,10 +26,10 @@ func (l *lattice[T]) begin(shift uint, sample func(x, z int) T, between func(v, 
 func (l *lattice[T]) cover(minX, minZ, w, d int) {
 	l.minX, l.minZ = minX>>l.shift, minZ>>l.shift
 	l.w, l.d = (minX+w-1)>>l.shift+2-l.minX, (minZ+d-1)>>l.shift+2-l.minZ
-	l.corners, l.known = room(l.corners, l.w*l.d), room(l.known, l.w*l.d)
+	l.corners, l.known = zeroed(l.corners, l.w*l.d), zeroed(l.known, l.w*l.d)
 }
 
-// corner gives the sample at corner (cx, cz), counted in edges; in spare, if it is not kept.
+// corner returns the sample at corner (cx, cz), counted in edges. It uses spare if the sample is not kept.
 func (l *lattice[T]) corner(cx, cz int, spare *T) *T {
 	i, j := cx-l.minX, cz-l.minZ
 	if i < 0 || j < 0 || i >= l.w || j >= l.d {
@@ -43,7 +43,7 @@ func (l *lattice[T]) corner(cx, cz int, spare *T) *T {
 	return &l.corners[at]
 }
 
-// edge sets v to what there is at height z of the line through the corners with x = cx.
+// edge sets v to the interpolated value at height z of the line through the corners with x = cx.
 func (l *lattice[T]) edge(v *T, cx, z int) {
 	cz := z >> l.shift
 	near := l.corner(cx, cz, &l.near)
@@ -54,21 +54,21 @@ func (l *lattice[T]) edge(v *T, cx, z int) {
 	*v = *near
 }
 
-// share is the part of an edge that off blocks are.
+// share returns the fraction of an edge that off blocks are.
 func (l *lattice[T]) share(off int) float64 { return float64(off) / float64(int(1)<<(l.shift&63)) }
 
-// at interpolates at block (x, z). The result is good until the next call.
+// at interpolates at block (x, z). The result is valid until the next call.
 func (l *lattice[T]) at(x, z int) *T {
 	l.single.begin(l, z)
 	return l.single.at(x)
 }
 
-// row is for reading a row of a lattice's blocks along x. It keeps the square that was read last.
+// row reads a lattice along x. It keeps the last square.
 type row[T any] struct {
 	lattice        *lattice[T]
 	z, cx          int
 	left, right, v T
-	hasLeft        bool // left is the square's, at cx
+	hasLeft        bool // left is that of the square at cx
 	hasRight       bool
 }
 
@@ -77,7 +77,7 @@ func (r *row[T]) begin(l *lattice[T], z int) {
 	r.hasLeft, r.hasRight = false, false
 }
 
-// at interpolates at block x of the row. The result is good until the next call.
+// at interpolates at block x of the row. The result is valid until the next call.
 func (r *row[T]) at(x int) *T {
 	l := r.lattice
 	switch cx := x >> l.shift; {

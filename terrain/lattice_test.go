@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A lattice gives its samples on its corners and goes straight from one to the next along each axis, whatever it keeps,
-// and in whatever order it is asked.
+// A lattice returns its samples at its corners and is linear between them along each axis, whatever it keeps, and in
+// any order of calls.
 func TestLattice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shift := uint(rapid.IntRange(0, 4).Draw(t, "shift"))
@@ -50,7 +50,7 @@ func TestLattice(t *testing.T) {
 	})
 }
 
-// A column is the same whichever slab it is asked of, and whether the slab keeps it.
+// A column is the same in every slab, and whether or not the slab keeps it.
 func TestColumnsAgree(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
 		g := newGenerator(t, version, 5, 4)
@@ -67,7 +67,8 @@ func TestColumnsAgree(t *testing.T) {
 	})
 }
 
-// A coarser version draws the same land with a blunter pencil: nowhere far from the first, and nearly everywhere within a block.
+// A coarser version generates nearly the same land: nowhere far from the first version, and almost everywhere within a
+// block.
 func TestVersionsAreAlike(t *testing.T) {
 	for version := 2; version <= Version; version++ {
 		for _, seed := range []int64{1, 2, 3} {

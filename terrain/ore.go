@@ -2,17 +2,17 @@ package terrain
 
 import "github.com/voxelpopuli/voxeld/chunk"
 
-// vein says how one material lies in the rock.
+// vein describes how one material occurs in the rock.
 type vein struct {
 	block  chunk.Block
-	chance float64 // that a cube of veinCube³ blocks holds the heart of one
-	low    float64 // lowest and highest heart, as a share of the sea level
+	chance float64 // probability that a cube of veinCube³ blocks contains the heart of one
+	low    float64 // range of the heart's height, as a share of the sea level
 	high   float64
-	radius float64 // blocks, of each bead
+	radius float64 // of each bead, in blocks
 	beads  int     // balls in a row that make up the vein
 }
 
-// veinCube is the edge of the cubes of which each may hold the heart of one vein of each material.
+// veinCube is the edge of the cubes, each of which may contain the heart of one vein of each material.
 const veinCube = 8
 
 // veinReach is how far a vein's blocks may lie from the cube of its heart.
@@ -29,7 +29,7 @@ var veins = [...]vein{
 	{block: chunk.Clay, chance: 0.012, low: 0.5, high: 1, radius: 2.0, beads: 3},
 }
 
-// veins puts ores and pockets of soil into the slab's stone.
+// veins adds ores and pockets of soil to the slab's stone.
 func (s *slab) veins() {
 	top := 0
 	for z := s.minZ; z < s.minZ+s.d; z++ {

@@ -20,8 +20,8 @@ func (g *Generator) meadow(x, z int) meadow {
 	return meadow{lush: g.fields.lush.at(atX, atZ), bloom: g.fields.bloom.at(atX, atZ)}
 }
 
-// plants sets grass, flowers, reeds and the like wherever the features have left the ground of a column free.
-// What a column bears depends on it and its four neighbours alone.
+// plants sets grass, flowers, reeds and the like wherever the features have left the ground of a column free. The plant
+// of a column depends only on the column and its four neighbours.
 func (s *slab) plants() {
 	for z := s.minZ; z < s.minZ+s.d; z++ {
 		s.meadowRow.begin(&s.meadows, z)
@@ -31,7 +31,7 @@ func (s *slab) plants() {
 	}
 }
 
-// plant sets what grows at (x, z).
+// plant sets the plant at (x, z).
 func (s *slab) plant(x, z int) {
 	c := s.own(x, z)
 	if c.ground < s.g.sea || s.blocks[s.index(x, c.ground+1, z)] != chunk.Air {
@@ -48,8 +48,8 @@ func (s *slab) plant(x, z int) {
 	s.blocks[s.index(x, c.ground+1, z)] = s.herb(x, &c.column, soil, d)
 }
 
-// reeds returns how high reeds stand at (x, z), in blocks; 0 where there are none. They want soil at the level
-// of open water.
+// reeds returns the height of reeds at (x, z), in blocks; 0 where there are none. They need soil at the level of open
+// water.
 func (s *slab) reeds(x, z int, c *cached, soil chunk.Block, d *dice) int {
 	if c.ground != s.g.sea || (soil != chunk.Grass && soil != chunk.Sand && soil != chunk.Dirt) {
 		return 0
@@ -61,7 +61,7 @@ func (s *slab) reeds(x, z int, c *cached, soil chunk.Block, d *dice) int {
 	return 2 + d.roll(2)
 }
 
-// herb returns the low plant that the soil of the column c, at x in the row that is being planted, bears, Air for none.
+// herb returns the low plant on the soil of the column c, at x in the current row, or Air.
 func (s *slab) herb(x int, c *column, soil chunk.Block, d dice) chunk.Block {
 	switch soil {
 	case chunk.Grass:
@@ -87,8 +87,8 @@ func (s *slab) herb(x int, c *column, soil chunk.Block, d dice) chunk.Block {
 	return chunk.Air
 }
 
-// flora returns what grows on green land: ferns in the shade of woods, grass in the open, and flowers where
-// the bloom is high, of one kind in each drift with a few others among them. lush is 0..1, bloom -1..1.
+// flora returns the plant on green land: ferns in the shade of woods, grass in the open, and flowers where the bloom is
+// high, mostly of one kind in each drift. lush is 0..1, bloom -1..1.
 func flora(c *column, lush, bloom float64, d dice) chunk.Block {
 	shade := smooth(0.2, 0.6, c.wood)
 	chill := smooth(0, -0.35, c.cold)
@@ -103,16 +103,16 @@ func flora(c *column, lush, bloom float64, d dice) chunk.Block {
 	return pick(&d, share{flower, flowers}, share{chunk.Fern, ferns}, share{chunk.TallGrass, grass})
 }
 
-// flowerKinds is in the order in which drifts follow one another.
+// flowerKinds lists the flowers in the order of their drifts.
 var flowerKinds = [...]chunk.Block{chunk.Poppy, chunk.Daisy, chunk.Cornflower, chunk.Dandelion}
 
-// share is a block's part, 0..1, of the places that it might take.
+// share is the probability, 0..1, that a block takes a place.
 type share struct {
 	block chunk.Block
 	part  float64
 }
 
-// pick draws one of the blocks by their shares, which together are at most 1; Air takes the rest.
+// pick draws one of the blocks by their shares, whose sum is at most 1; Air takes the rest.
 func pick(d *dice, shares ...share) chunk.Block {
 	left := d.unit()
 	for _, s := range shares {

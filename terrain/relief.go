@@ -2,7 +2,7 @@ package terrain
 
 import "math"
 
-// climate is what the wide fields make of one (x, z), sampled on a lattice.
+// climate holds the values of the wide fields at one (x, z), sampled on a lattice.
 type climate struct {
 	atX, atZ float64 // where the bent fields are read, in blocks
 	base     float64 // elevation of the bare continent (see column.rise)
@@ -37,7 +37,7 @@ func (v *climate) mix(p, q *climate, t float64) {
 	v.mouth = lerp(p.mouth, q.mouth, t)
 }
 
-// bumps is what the fine fields make of one (x, z), sampled on a lattice.
+// bumps holds the values of the fine fields at one (x, z), sampled on a lattice.
 type bumps struct{ detail, patch float64 } // both -1..1
 
 func (v *bumps) mix(p, q *bumps, t float64) {
@@ -66,7 +66,7 @@ const (
 	mountainUp = 84.0
 	hillUp     = 17.0
 	riverBed   = -3.6
-	homeRadius = 420.0 // blocks around the origin that are tempered for newcomers
+	homeRadius = 420.0 // radius in blocks around the origin where the land is mild for newcomers
 )
 
 // climate samples the wide fields at (x, z), about 25 times.
@@ -79,7 +79,7 @@ func (g *Generator) climate(x, z int) climate {
 	atX := rawX + mul(34, f.warpX.at(rawX, rawZ))
 	atZ := rawZ + mul(34, f.warpZ.at(rawX, rawZ))
 
-	// Every world has mild, green land at its origin, whatever its seed: newcomers arrive there.
+	// Every world has mild, green land at its origin, because newcomers arrive there.
 	home := clamp01(1 - (mul(rawX, rawX)+mul(rawZ, rawZ))/(homeRadius*homeRadius))
 	home = smooth(0, 0.8, home)
 
@@ -119,7 +119,7 @@ func (g *Generator) climate(x, z int) climate {
 	return k
 }
 
-// hills gives the elevation of the ground without bumps and rivers at (x, z), whose climate is k. It samples
+// hills returns the elevation of the ground without bumps and rivers at (x, z), whose climate is k. It samples
 // 4 to 11 times.
 func (g *Generator) hills(k *climate, x int) float64 {
 	f := &g.fields
@@ -148,7 +148,7 @@ func (g *Generator) bumps(x, z int) bumps {
 	return bumps{detail: g.fields.detail.at(atX, atZ), patch: g.fields.patch.at(atX, atZ)}
 }
 
-// column makes a column of what its place has of everything.
+// column combines the values of one place into a column.
 func (g *Generator) column(k *climate, hills float64, b *bumps) column {
 	if g.params.Sections == 1 {
 		return column{ground: originalGround(hills)}
@@ -168,7 +168,7 @@ func (g *Generator) column(k *climate, hills float64, b *bumps) column {
 	}
 }
 
-// mainland gives the elevation of the bare continent: deep sea, shelf, shore, plain, highland.
+// mainland returns the elevation of the bare continent: deep sea, shelf, shore, plain, highland.
 func mainland(continent float64) float64 {
 	switch {
 	case continent < -0.12:
@@ -182,8 +182,8 @@ func mainland(continent float64) float64 {
 	}
 }
 
-// carveRiver lowers the land to a river bed where the river field is near 0, with wide banks in plains
-// and gorges in hills. High ranges and the sea are left alone. It returns the new elevation and the bank.
+// carveRiver lowers the land to a river bed where the river field is near 0, with wide banks in plains and gorges in
+// hills. It leaves high ranges and the sea alone. It returns the new elevation and the bank.
 func carveRiver(rise float64, k *climate) (float64, float64) {
 	if k.flow <= 0 || rise < riverBed {
 		return rise, 0
@@ -196,7 +196,7 @@ func carveRiver(rise float64, k *climate) (float64, float64) {
 	return lerp(rise, riverBed, valley), valley
 }
 
-// bound keeps an elevation between the bedrock and the sky, bending rather than cutting summits.
+// bound keeps an elevation between the bedrock and the sky, flattening summits smoothly.
 func (g *Generator) bound(rise float64) float64 {
 	if rise > g.knee {
 		over := (rise - g.knee) / (g.top - g.knee)

@@ -7,7 +7,7 @@ const (
 	iceBelow  = -0.55 // column.cold under which still water freezes
 )
 
-// skin is what covers the rock of a column: one top block, then depth blocks of fill, then stone.
+// skin covers the rock of a column: one top block, then depth blocks of fill, then stone.
 type skin struct {
 	top, fill chunk.Block
 	depth     int
@@ -16,12 +16,12 @@ type skin struct {
 	icy       bool // water freezes here
 }
 
-// loose tells whether the skin would fall if the ground below it were taken away.
+// loose reports whether the skin would fall if the ground below it were taken away.
 func (k skin) loose() bool { return k.fill == chunk.Sand || k.fill == chunk.Gravel }
 
-// dress chooses the skin of the column c at (x, z). The edges between materials are frayed by the patch field and by
-// chance, so that climates shade into each other.
-func (s *slab) dress(c *cached, x, z int) skin {
+// chooseSkin chooses the skin of the column c at (x, z). The patch field and chance fray the edges between materials, so
+// that climates blend into each other.
+func (s *slab) chooseSkin(c *cached, x, z int) skin {
 	d := s.g.place(saltSkin, x, 0, z)
 	fray := mul(0.7, c.patch) + mul(0.5, d.tilt()) // about -1..1
 	frozen := c.cold+mul(0.09, fray) < snowBelow
@@ -43,13 +43,13 @@ func (s *slab) dress(c *cached, x, z int) skin {
 			k.top, k.fill = chunk.Stone, chunk.Stone
 		}
 	default:
-		s.dressLand(&c.column, &k, fall, fray)
+		s.chooseLandSkin(&c.column, &k, fall, fray)
 	}
 	return k
 }
 
-// dressLand chooses between grass, snow, scree and bare rock for a column above the water.
-func (s *slab) dressLand(c *column, k *skin, fall int, fray float64) {
+// chooseLandSkin chooses between grass, snow, scree and bare rock for a column above the water.
+func (s *slab) chooseLandSkin(c *column, k *skin, fall int, fray float64) {
 	scale := max(1, s.g.lift)
 	cliff := float64(fall) > mul(1.9, scale)+fray
 	high := c.rise+mul(6, fray) > 31
@@ -73,14 +73,14 @@ func (s *slab) dressLand(c *column, k *skin, fall int, fray float64) {
 	}
 }
 
-// onShore tells whether a dry column is beach: low, near the water's level, and not on every coast.
+// onShore reports whether a dry column is beach: low, near the water's level, and not on every coast.
 func onShore(c *column, depth int, fray float64) bool {
 	high := float64(-depth) // blocks over the highest water
 	width := 1.3 + mul(1.1, c.grove) + mul(0.8, fray) - mul(1.6, c.bank)
 	return high <= width
 }
 
-// bed chooses the bottom of a sea, lake or river under that many blocks of water.
+// bed chooses the bottom of a sea, lake or river under the given depth of water, in blocks.
 func bed(c *column, depth int, fray float64) (top, fill chunk.Block) {
 	switch {
 	case c.patch > 0.45 && depth > 1:
@@ -97,13 +97,13 @@ func bed(c *column, depth int, fray float64) (top, fill chunk.Block) {
 	}
 }
 
-// fall is the greatest height difference, in blocks, between a column and its four neighbours.
+// fall returns the greatest height difference, in blocks, between a column and its four neighbours.
 func (s *slab) fall(c *cached, x, z int) int {
 	low, high := s.around(c, x, z)
 	return max(c.ground-low, high-c.ground, 0)
 }
 
-// around gives the lowest and the highest ground of the four neighbours of column c, which stands at (x, z).
+// around returns the lowest and the highest ground of the four neighbours of column c, at (x, z).
 func (s *slab) around(c *cached, x, z int) (low, high int) {
 	if !c.hasAround {
 		var west, east, north, south int

@@ -2,8 +2,8 @@ package terrain
 
 import "github.com/voxelpopuli/voxeld/chunk"
 
-// slab is a rectangle of columns in the making: w×d of them from block (minX, minZ), from bedrock to sky.
-// Columns and lattice corners near it are computed when first asked for and kept as long as the slab.
+// slab is a rectangle of columns under construction: w×d of them from block (minX, minZ), from bedrock to sky. Columns
+// and lattice corners near it are computed on first use and kept as long as the slab.
 type slab struct {
 	g          *Generator
 	minX, minZ int
@@ -23,7 +23,7 @@ type cached struct {
 	skin      skin
 	low, high int // the ground of the lowest and of the highest of the four neighbours
 	roof      int
-	lowHole   int // y of the lowest and highest block of the slab that caves have taken; 0 and 0: none
+	lowHole   int // y of the lowest and highest block of the slab that caves removed; 0 and 0: none
 	highHole  int
 	hasColumn bool
 	hasAround bool
@@ -31,30 +31,30 @@ type cached struct {
 	hasRoof   bool
 }
 
-// margin is how far around a slab columns are kept; beyond it they are computed again each time.
+// margin is how far around a slab columns are kept; columns beyond it are computed again each time.
 const margin = reach + 2
 
-// slab begins a slab of w×d columns from block (minX, minZ) in memory of its own.
+// slab returns a new slab of w×d columns from block (minX, minZ).
 func (g *Generator) slab(minX, minZ, w, d int) *slab {
 	s := &slab{}
 	s.begin(g, minX, minZ, w, d)
 	return s
 }
 
-// begin makes a slab of any former one, whose memory it takes.
+// begin resets a slab, reusing its memory.
 func (s *slab) begin(g *Generator, minX, minZ, w, d int) {
 	s.g, s.minX, s.minZ, s.w, s.d = g, minX, minZ, w, d
-	s.blocks = room(s.blocks, w*d*g.height)
-	s.columns = room(s.columns, (w+2*margin)*(d+2*margin))
+	s.blocks = zeroed(s.blocks, w*d*g.height)
+	s.columns = zeroed(s.columns, (w+2*margin)*(d+2*margin))
 	s.relief.begin(g)
 	s.relief.cover(minX-margin, minZ-margin, w+2*margin, d+2*margin)
 	s.meadows.begin(g.grain.meadow, g.meadow, (*meadow).mix)
 	s.meadows.cover(minX, minZ, w, d)
-	s.survey()
+	s.computeColumns()
 }
 
-// room returns n zeros, in the memory of old if there is enough.
-func room[T any](old []T, n int) []T {
+// zeroed returns n zeros, in the memory of old if it is large enough.
+func zeroed[T any](old []T, n int) []T {
 	if cap(old) < n {
 		return make([]T, n)
 	}
@@ -62,8 +62,8 @@ func room[T any](old []T, n int) []T {
 	return old[:n]
 }
 
-// survey computes the slab's columns and their neighbours, all of which it will need.
-func (s *slab) survey() {
+// computeColumns computes the slab's columns and their neighbours, all of which are needed.
+func (s *slab) computeColumns() {
 	for z := s.minZ - 1; z <= s.minZ+s.d; z++ {
 		s.relief.row.begin(&s.relief, z)
 		first := (z-s.minZ+margin)*(s.w+2*margin) + margin - 1
@@ -83,7 +83,7 @@ func (s *slab) build() {
 	s.fill()
 	s.veins()
 	s.carve()
-	s.settle()
+	s.repairSurface()
 	s.features()
 	s.plants()
 }
@@ -95,7 +95,7 @@ func (s *slab) fill() {
 	for z := s.minZ; z < s.minZ+s.d; z++ {
 		for x := s.minX; x < s.minX+s.w; x++ {
 			c := s.own(x, z)
-			whole = min(whole, c.ground-s.clothe(c, x, z).depth)
+			whole = min(whole, c.ground-s.cachedSkin(c, x, z).depth)
 		}
 	}
 	whole = max(whole, 1)
@@ -119,7 +119,7 @@ func fillWith(blocks []chunk.Block, b chunk.Block) {
 	}
 }
 
-// lay lays the column c from height y > 0, which is block i, up, as it is before veins, caves and features.
+// lay fills the column c from height y > 0, which is block i, upwards, as it is before veins, caves and features.
 func (s *slab) lay(c *cached, i, y int) {
 	layer := s.w * s.d
 	run := func(end int, b chunk.Block) { // up to below y = end
@@ -138,8 +138,8 @@ func (s *slab) lay(c *cached, i, y int) {
 	run(s.g.sea+1, chunk.Water)
 }
 
-// settle tidies what caves left: loose blocks over a hole become stone, soil that sees the sky grows grass.
-func (s *slab) settle() {
+// repairSurface cleans up after caves: loose blocks over a hole become stone, and grass grows on soil under the open sky.
+func (s *slab) repairSurface() {
 	layer := s.w * s.d
 	for z := s.minZ; z < s.minZ+s.d; z++ {
 		for x := s.minX; x < s.minX+s.w; x++ {
@@ -165,7 +165,7 @@ func (s *slab) settle() {
 	}
 }
 
-// ground is the y of the topmost block of soil or rock that caves leave in a column of the slab.
+// ground returns the y of the topmost block of soil or rock in a column of the slab, after caves.
 func (s *slab) ground(x, z int) int {
 	y := s.column(x, z).ground
 	for s.g.params.Sections > 1 && s.hollow(x, y, z) {
@@ -176,12 +176,12 @@ func (s *slab) ground(x, z int) int {
 
 func (s *slab) index(x, y, z int) int { return (y*s.d+z-s.minZ)*s.w + x - s.minX }
 
-// holds tells whether a block lies in the slab.
+// holds reports whether a block is in the slab.
 func (s *slab) holds(x, y, z int) bool {
 	return x >= s.minX && x < s.minX+s.w && z >= s.minZ && z < s.minZ+s.d && y >= 0 && y < s.g.height
 }
 
-// at returns the column at (x, z) and what is known of it.
+// at returns the cached column at (x, z).
 func (s *slab) at(x, z int) *cached {
 	i, j := uint(x-s.minX+margin), uint(z-s.minZ+margin)
 	if w := uint(s.w + 2*margin); i < w && j < uint(s.d+2*margin) {
@@ -192,7 +192,7 @@ func (s *slab) at(x, z int) *cached {
 	return s.compute(x, z)
 }
 
-// compute is at where nothing is known yet.
+// compute is at for a column that is not cached.
 func (s *slab) compute(x, z int) *cached {
 	i, j := x-s.minX+margin, z-s.minZ+margin
 	var c *cached
@@ -205,19 +205,19 @@ func (s *slab) compute(x, z int) *cached {
 	return c
 }
 
-// own returns a column of the slab, or one beside it, which survey has computed.
+// own returns a column of the slab, or a neighbour, computed by computeColumns.
 func (s *slab) own(x, z int) *cached {
 	return &s.columns[(z-s.minZ+margin)*(s.w+2*margin)+x-s.minX+margin]
 }
 
 func (s *slab) column(x, z int) *column { return &s.at(x, z).column }
 
-func (s *slab) skin(x, z int) *skin { return s.clothe(s.at(x, z), x, z) }
+func (s *slab) skin(x, z int) *skin { return s.cachedSkin(s.at(x, z), x, z) }
 
-// clothe returns the skin of the column c, which stands at (x, z).
-func (s *slab) clothe(c *cached, x, z int) *skin {
+// cachedSkin returns the skin of the column c, at (x, z).
+func (s *slab) cachedSkin(c *cached, x, z int) *skin {
 	if !c.hasSkin {
-		c.skin, c.hasSkin = s.dress(c, x, z), true
+		c.skin, c.hasSkin = s.chooseSkin(c, x, z), true
 	}
 	return &c.skin
 }

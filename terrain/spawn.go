@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	spawnRadius = 288 // blocks around the origin within which newcomers are set down
-	spawnStep   = 16  // blocks between the places looked at
+	spawnRadius = 288 // radius in blocks around the origin for the spawn
+	spawnStep   = 16  // blocks between candidate places
 	clearing    = 8   // blocks around the spawn without wood or leaves
 )
 
-// Spawn returns the place where newcomers start: the block of their feet, dry, on grass, with open sky and
-// a view, within 300 blocks of the origin. It looks at a thousand places and takes about a tenth of a second: ask once.
+// Spawn returns the place where newcomers start: the block of their feet, dry, on grass, with open sky and a view,
+// within 300 blocks of the origin. It evaluates a thousand places and takes about a tenth of a second: call it once.
 func (g *Generator) Spawn() grid.Pos {
 	best, bestScore := [2]int{}, -1e9
-	v := view{g: g, columns: make(map[[2]int]column)}
+	v := columnCache{g: g, columns: make(map[[2]int]column)}
 	v.relief.begin(g)
 	for z := -spawnRadius; z <= spawnRadius; z += spawnStep {
 		for x := -spawnRadius; x <= spawnRadius; x += spawnStep {
@@ -23,7 +23,7 @@ func (g *Generator) Spawn() grid.Pos {
 			if far > spawnRadius*spawnRadius {
 				continue
 			}
-			if score := v.pleasant(x, z) - float64(far)/15000; score > bestScore && g.open(x, z) {
+			if score := v.rate(x, z) - float64(far)/15000; score > bestScore && g.canStand(x, z) {
 				best, bestScore = [2]int{x, z}, score
 			}
 		}
@@ -32,14 +32,14 @@ func (g *Generator) Spawn() grid.Pos {
 	return grid.Pos{X: x, Y: g.Surface(x, z), Z: z}
 }
 
-// view remembers the columns that were looked at: neighbouring places look at the same ones.
-type view struct {
+// columnCache caches columns, because neighbouring places look at the same ones.
+type columnCache struct {
 	g       *Generator
 	relief  relief
 	columns map[[2]int]column
 }
 
-func (v *view) column(x, z int) column {
+func (v *columnCache) column(x, z int) column {
 	at := [2]int{x, z}
 	c, seen := v.columns[at]
 	if !seen {
@@ -49,9 +49,9 @@ func (v *view) column(x, z int) column {
 	return c
 }
 
-// pleasant rates a place by its view: low land and water around and mountains at the horizon are good,
-// a slope or a hill in front of the nose is bad. Places that are no place to stand rate very low.
-func (v *view) pleasant(x, z int) float64 {
+// rate rates a place by its view: low land and water around it and mountains at the horizon raise the rating, a
+// slope or a hill right in front lowers it. Places where nobody can stand rate very low.
+func (v *columnCache) rate(x, z int) float64 {
 	height := func(x, z int) int { return v.column(x, z).ground }
 	g := v.g
 	here := height(x, z)
@@ -85,8 +85,8 @@ func (v *view) pleasant(x, z int) float64 {
 	return score
 }
 
-// open tells whether a newcomer at (x, z) would stand on whole grass, with no wood or leaves close by.
-func (g *Generator) open(x, z int) bool {
+// canStand reports whether a newcomer at (x, z) would stand on undamaged grass, with no wood or leaves close by.
+func (g *Generator) canStand(x, z int) bool {
 	const edge = 2*clearing + 1
 	s := g.slab(x-clearing, z-clearing, edge, edge)
 	s.build()

@@ -25,7 +25,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// A room that was used for land of other heights and versions is only memory.
+// A room that was used for land of other heights and versions does not affect the result.
 func TestRoomIsOnlyMemory(t *testing.T) {
 	var makers []*Generator
 	for _, sections := range []int{1, 10, 2, 4} {
@@ -43,7 +43,7 @@ func TestRoomIsOnlyMemory(t *testing.T) {
 	}
 }
 
-// A chunk depends on its parameters and its place: not on the generator's past, nor on who else asks.
+// A chunk depends only on its parameters and its place: not on earlier or concurrent calls.
 func TestChunkIsPure(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
 		places := []grid.ChunkPos{{X: 0, Z: 0}, {X: -1, Z: 3}, {X: 17, Z: -9}, {X: 0, Z: 1}, {X: 400, Z: 400}}
@@ -70,8 +70,8 @@ func TestChunkIsPure(t *testing.T) {
 	})
 }
 
-// Where land is cut into chunks must not show: nine chunks side by side are one slab of 96×96 columns, so
-// no tree, vein or cave ends at a border.
+// The division of land into chunks must not show: nine chunks side by side equal one slab of 96×96 columns, so no tree,
+// vein or cave ends at a border.
 func TestBordersAgree(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
 		for _, seed := range []int64{1, 2, 3} {
@@ -95,7 +95,7 @@ func TestBordersAgree(t *testing.T) {
 	})
 }
 
-// Surface is where the chunk says feet can stand.
+// Surface agrees with the blocks of the chunk.
 func TestSurfaceAgreesWithChunk(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version int) {
 		rapid.Check(t, func(t *rapid.T) {

@@ -4,8 +4,8 @@ import "github.com/voxelpopuli/voxeld/chunk"
 
 const treeLine = 36.0 // column.rise above which no tree grows
 
-// tree grows a tree where the forest is dense enough for the place's dice: conifers where it is cold,
-// birches in groves, flat-topped trees towards the desert, and otherwise oaks, great ones in the open.
+// tree grows a tree where the forest is dense enough for the place's dice: conifers in the cold, birches in groves,
+// flat-topped trees towards the desert, and otherwise oaks, great ones in the open.
 func (s *slab) tree(x, z int, d dice) {
 	if chance := d.unit(); chance >= 0.72 || chance >= mul(0.72, s.wood(x, z)) {
 		return
@@ -39,10 +39,10 @@ func (s *slab) tree(x, z int, d dice) {
 	s.soil(x, ground, z)
 }
 
-// wood is that of the column at (x, z), which need not be computed for it.
+// wood returns that of the column at (x, z) without computing the column.
 func (s *slab) wood(x, z int) float64 { return s.relief.climates.at(x, z).wood }
 
-// speciesOf returns what most trees around the column c are made of.
+// speciesOf returns the species of most trees around the column c.
 func speciesOf(c *column) species {
 	switch {
 	case c.cold < -0.24:
@@ -85,7 +85,7 @@ func (s *slab) birch(x, ground, z int, d dice) {
 	s.disc(x, top+1, z, 0, 0, birchTree.leaves, false)
 }
 
-// conifer: a spire of skirts that widen downwards; snow lies on the skirts' rims where it is frozen.
+// conifer: a spire of skirts that widen downwards; if frozen, snow lies on their edges.
 func (s *slab) conifer(x, ground, z int, d dice, frozen bool) {
 	height := 7 + d.roll(6)
 	widest := 2

@@ -11,19 +11,19 @@ import (
 // ID names a player, as a string of 1 to MaxID bytes. A player.ID's 16 bytes serve.
 type ID string
 
-// Entry is a clock component: the number of events that a player has done. An entry of 0 is left out of clocks.
+// Entry is a clock component: the number of events that a player has done. Entries of 0 are omitted from clocks.
 type Entry struct {
 	ID ID
 	N  uint64
 }
 
-// Clock is a vector clock as a dictionary (Definition 2): players that it does not hold have component 0. A Clock is a
-// value that never changes; the zero Clock is empty. Clocks share memory, so they are cheap to keep.
+// Clock is a vector clock as a dictionary (Definition 2): players that it does not contain have component 0. A Clock is
+// an immutable value; the zero Clock is empty. Clocks share memory, so they are cheap to keep.
 type Clock struct {
 	entries []Entry // by ascending ID, N > 0
 }
 
-// ClockOf makes a clock of entries in any order. Of several for one player the largest counts.
+// ClockOf returns a clock of entries in any order. Of several entries for one player the largest counts.
 func ClockOf(entries ...Entry) Clock {
 	sorted := slices.SortedFunc(slices.Values(entries), func(a, b Entry) int {
 		if c := strings.Compare(string(a.ID), string(b.ID)); c != 0 {
@@ -38,7 +38,7 @@ func ClockOf(entries ...Entry) Clock {
 // Len returns the number of entries.
 func (c Clock) Len() int { return len(c.entries) }
 
-// Component returns a player's component, 0 if the clock does not hold him.
+// Component returns a player's component, 0 if the clock does not contain the player.
 func (c Clock) Component(id ID) uint64 {
 	if i, ok := c.find(id); ok {
 		return c.entries[i].N
@@ -79,14 +79,16 @@ func (c Clock) with(id ID, n uint64) Clock {
 	return Clock{entries: append(entries, c.entries[i:]...)}
 }
 
-// Relevant is the paper's isRelevant(): whether a player's component is to be kept by whoever asks. In voxeld that is who is
-// in vision range, or party to an event (DESIGN §8). A clock stays as small as the number of players it says yes to.
+// Relevant is the paper's isRelevant(): it reports whether a clock should keep a player's component. In voxeld the
+// relevant players are those in vision range, and those involved in an event (docs/causality.md). The size of a clock
+// is bounded by the number of relevant players.
 type Relevant func(id ID) bool
 
-// Everybody is relevant: clocks are then the sparse ones of §2, which grow to one entry for each player.
+// Everybody reports true for every player: clocks are then the sparse ones of §2, which grow to one entry for each
+// player.
 func Everybody(ID) bool { return true }
 
-// Supremum is Algorithm 1: the larger of both components for each player, of the players that are relevant.
+// Supremum is Algorithm 1: for each relevant player, the larger of both components.
 func Supremum(a, b Clock, relevant Relevant) Clock {
 	union := make([]Entry, 0, len(a.entries)+len(b.entries))
 	keep := func(e Entry) {
@@ -117,5 +119,5 @@ func Supremum(a, b Clock, relevant Relevant) Clock {
 	return Clock{entries: slices.Clip(union)}
 }
 
-// Prune leaves only the components that are relevant.
+// Prune returns the clock with only the relevant components.
 func (c Clock) Prune(relevant Relevant) Clock { return Supremum(c, Clock{}, relevant) }

@@ -6,17 +6,17 @@ import (
 	"fmt"
 )
 
-// Bounds of what travels.
+// Bounds of encoded stamps.
 const (
 	// MaxID is the longest ID, in bytes.
 	MaxID = 32
-	// MaxEntries is the most entries of a clock that travels; an Owner keeps to it. With IDs of 16 bytes such a clock is below
-	// 14 KB, a usual one of 30 below 700 bytes.
+	// MaxEntries is the most entries of an encoded clock; an Owner observes it. With IDs of 16 bytes such a clock takes
+	// less than 14 KB, a typical one of 30 entries less than 700 bytes.
 	MaxEntries = 512
 )
 
-// ErrTooLarge marks a clock that has more entries than may travel. None of an Owner's has.
-var ErrTooLarge = errors.New("clock has too many entries to travel")
+// ErrTooLarge marks a clock with more entries than can be encoded. A clock of an Owner never has that many.
+var ErrTooLarge = errors.New("clock has too many entries to be encoded")
 
 // Append appends the stamp's bytes to buf:
 //
@@ -27,8 +27,8 @@ var ErrTooLarge = errors.New("clock has too many entries to travel")
 //	  bytes    the ID
 //	  uvarint  the component, 1 or more
 //
-// Each uvarint is the shortest there is, so one stamp has one encoding. Stamps of an Owner always can be encoded,
-// others may be too large (ErrTooLarge); it panics if the clock does not hold its author.
+// Each uvarint has its shortest form, so a stamp has exactly one encoding. Stamps of an Owner can always be encoded;
+// others may be too large (ErrTooLarge). It panics if the clock does not contain its author.
 func (s Stamp) Append(buf []byte) ([]byte, error) {
 	if n := s.Clock.Len(); n > MaxEntries {
 		return buf, fmt.Errorf("encode clock of %d entries, more than %d: %w", n, MaxEntries, ErrTooLarge)
@@ -47,8 +47,8 @@ func (s Stamp) Append(buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// DecodeStamp reads a stamp from the beginning of data and returns what follows it. It refuses whatever Append would not
-// have written.
+// DecodeStamp decodes a stamp at the start of data and returns the remaining bytes. It refuses anything that Append
+// would not have written.
 func DecodeStamp(data []byte) (s Stamp, rest []byte, err error) {
 	r := reader{data: data}
 	count, author := r.uvarint(), r.uvarint()
@@ -59,7 +59,7 @@ func DecodeStamp(data []byte) (s Stamp, rest []byte, err error) {
 		return Stamp{}, nil, fmt.Errorf("decode clock: %d entries, want 1 to %d", count, MaxEntries)
 	case author >= count:
 		return Stamp{}, nil, fmt.Errorf("decode clock: author %d of %d entries", author, count)
-	case uint64(len(r.data)) < 3*count: // an entry has three bytes at least; bounds what is allocated
+	case uint64(len(r.data)) < 3*count: // an entry has at least three bytes; this bounds allocation
 		return Stamp{}, nil, fmt.Errorf("decode clock: %w", errShort)
 	}
 	entries := make([]Entry, count)
@@ -81,10 +81,10 @@ func DecodeStamp(data []byte) (s Stamp, rest []byte, err error) {
 var (
 	errShort = errors.New("the data ends too early")
 	errLong  = errors.New("a number is not written in its shortest form, or over 64 bits")
-	errID    = errors.New("an ID has no byte or too many")
+	errID    = errors.New("an ID is empty or too long")
 )
 
-// reader takes pieces off the front of data until the first error.
+// reader reads values from the front of data until the first error.
 type reader struct {
 	data []byte
 	err  error

@@ -90,7 +90,7 @@ func TestDecodeStampRefuses(t *testing.T) {
 	}
 }
 
-// Whatever is read is written as the same bytes, and is a stamp that everything else can take.
+// A decoded stamp encodes to the same bytes, and is valid for every other function.
 func FuzzDecodeStamp(f *testing.F) {
 	f.Add([]byte("\x01\x00\x01a\x01"))
 	f.Add([]byte("\x02\x01\x03ada\xac\x02\x03ben\x01rest"))

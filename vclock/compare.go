@@ -2,18 +2,18 @@ package vclock
 
 import "strings"
 
-// Relation is how one event stands to another.
+// Relation is the order of two events.
 type Relation uint8
 
 // The four outcomes of a comparison.
 const (
-	// Concurrent is the paper's ||: neither can be shown to know the other.
+	// Concurrent is the paper's ||: neither event can be shown to precede the other.
 	Concurrent Relation = iota
-	// Before is <: the second event knows the first.
+	// Before is <: the first event precedes the second.
 	Before
-	// After is >: the first event knows the second.
+	// After is >: the second event precedes the first.
 	After
-	// Equal is =: they are one event or, to comparisons that look at less, cannot be told apart.
+	// Equal is =: the events are the same or, for the weaker comparisons, indistinguishable.
 	Equal
 )
 
@@ -23,7 +23,7 @@ func (r Relation) BeforeOrEqual() bool { return r == Before || r == Equal }
 // AfterOrEqual is the paper's >=.
 func (r Relation) AfterOrEqual() bool { return r == After || r == Equal }
 
-// Inverse returns how the second event stands to the first.
+// Inverse returns the relation of the second event to the first.
 func (r Relation) Inverse() Relation {
 	switch r {
 	case Before:
@@ -49,7 +49,7 @@ func (r Relation) String() string {
 	}
 }
 
-// relate makes a relation of whether a <= b and b <= a hold.
+// relate returns the relation for the results of a <= b and b <= a.
 func relate(ab, ba bool) Relation {
 	switch {
 	case ab && ba:
@@ -63,40 +63,41 @@ func relate(ab, ba bool) Relation {
 	}
 }
 
-// Compare says how event a stands to event b, by the two authors' own components: a is before b if b's clock holds a, that
-// is if b's component of a's author has reached a's own. An author's component is raised by his events alone and passed on
-// only by who has heard of them, so neither Before nor After is ever wrong, whatever was pruned. Concurrent may be: b may
-// follow a by way of somebody to whom a's author was not relevant.
+// Compare returns the relation of event a to event b, by the two authors' own components: a is before b if b's clock
+// contains a, that is, if b's component of a's author has reached a's own. An author's component is incremented only by
+// the author's events, and passed on only by players who have received them, so Before and After are always correct,
+// whatever was pruned. Concurrent may be wrong: b may follow a through a player to whom a's author was not relevant.
 //
-// Two stamps each of which claims to know the other are a lie of somebody's, and Concurrent.
+// If each of two stamps contains the other, one of them was forged; they are Concurrent.
 func Compare(a, b Stamp) Relation {
 	if a.Author == b.Author {
 		own, other := a.Own(), b.Own()
 		return relate(own <= other, other <= own)
 	}
-	ab, ba := b.knows(a), a.knows(b)
+	ab, ba := b.contains(a), a.contains(b)
 	if ab && ba {
 		return Concurrent
 	}
 	return relate(ab, ba)
 }
 
-// knows reports whether the event with stamp s came after event e, or is e.
-func (s Stamp) knows(e Stamp) bool { return s.Clock.Component(e.Author) >= e.Own() }
+// contains reports whether the event with stamp s came after event e, or is e.
+func (s Stamp) contains(e Stamp) bool { return s.Clock.Component(e.Author) >= e.Own() }
 
-// CompareSparse is the paper's <s and its kin: the comparison of whole vector clocks, of which a missing component is 0.
+// CompareSparse is the paper's <s and related relations: the comparison of whole vector clocks, in which missing
+// components are 0.
 func CompareSparse(a, b Clock) Relation {
 	return compareWhere(a, b, func(Entry, Entry) bool { return true })
 }
 
-// Algorithm2 is the paper's comparison as printed: of both clocks only the components remain that are relevant to the
-// player who compares, whether the other clock holds them or not. docs/causality.md says how much it misses.
+// Algorithm2 is the paper's comparison as printed: of both clocks it keeps the components relevant to the player who
+// compares, whether the other clock has them or not. docs/causality.md has figures for how much it misses.
 func Algorithm2(a, b Clock, relevant Relevant) Relation {
 	return compareWhere(a, b, func(x, y Entry) bool { return relevant(nameOf(x, y)) })
 }
 
-// CompareCommon is the comparison that the paper's text describes before Algorithm 2: "identify the common subset of clock
-// components and prune the other ones". Two clocks without common components are Equal to it.
+// CompareCommon is the comparison that the paper's text describes before Algorithm 2: "identify the common subset of
+// clock components and prune the other ones". Two clocks without common components compare as Equal.
 func CompareCommon(a, b Clock) Relation {
 	return compareWhere(a, b, func(x, y Entry) bool { return x.N > 0 && y.N > 0 })
 }
@@ -119,8 +120,8 @@ func nameOf(x, y Entry) ID {
 	return y.ID
 }
 
-// compareWhere compares the components that counts says yes to. It is asked with the entry of a and that of b, one of which
-// may be zero.
+// compareWhere compares the components for which counts reports true. It calls counts with the entry of a and that of
+// b, one of which may be zero.
 func compareWhere(a, b Clock, counts func(x, y Entry) bool) Relation {
 	ab, ba := true, true
 	see := func(x, y Entry) {

@@ -1,23 +1,24 @@
 package vclock
 
-// DefaultHistory is how many events a History remembers unless told otherwise.
+// DefaultHistory is the default number of events that a History keeps.
 const DefaultHistory = 256
 
-// History is what was heard of late, by one player or by all players of a gateway, so that events can be compared by
-// chains: if a came before b, and b before c, then a came before c, although c's author may have pruned a's. It finds
-// nearly all that Compare misses, and is as sound, since each link is. It belongs to one goroutine, like the Lines that share it.
+// History is the recent past of one player or of all players of a gateway. It compares events by chains: if a came
+// before b, and b before c, then a came before c, although c's author may have pruned a's. It finds nearly all
+// relations that Compare misses, and is always correct too, because each link is. It belongs to one goroutine, like the
+// Lines that share it.
 type History struct {
 	size   int
 	past   []remembered // a ring: slot next is the oldest once it is full
 	next   int
 	places map[ID]map[uint64]int // by author and own component: the slot
-	known  map[ID]uint64         // by player: the largest component in any stamp heard; at least those of what is remembered
+	known  map[ID]uint64         // by player: the largest component in any received stamp, at least for the events in memory
 }
 
 type remembered struct {
 	stamp Stamp
 	own   uint64
-	past  bits // the slots of all remembered events that came before, at whatever distance
+	past  bits // the slots of all remembered events that precede this one, directly or by a chain
 }
 
 // bits is a set of slots, 64 in a word.
@@ -42,7 +43,7 @@ func (b bits) meets(other bits) bool {
 	return false
 }
 
-// NewHistory remembers the size events that were heard last; DefaultHistory if size is 0 or less. It takes size²/8 bytes.
+// NewHistory returns a History of the last size events; DefaultHistory if size is 0 or less. It takes size²/8 bytes.
 func NewHistory(size int) *History {
 	if size <= 0 {
 		size = DefaultHistory
@@ -50,7 +51,7 @@ func NewHistory(size int) *History {
 	return &History{size: size, places: make(map[ID]map[uint64]int), known: make(map[ID]uint64)}
 }
 
-// Hear remembers an event, in whatever order events come. One that is remembered already is not taken again.
+// Hear records an event; events may come in any order. Recording an event again has no effect.
 func (h *History) Hear(s Stamp) {
 	own := s.Own()
 	if _, ok := h.place(s); ok || own == 0 {
@@ -62,14 +63,14 @@ func (h *History) Hear(s Stamp) {
 	if at == len(h.past) {
 		h.past = append(h.past, remembered{past: make(bits, words)})
 	} else {
-		h.forget(at)
+		h.evict(at)
 	}
 	now := &h.past[at]
 	now.stamp, now.own = s, own
-	isNew := h.known[s.Author] < own // nobody can know it yet: the usual case
+	isNew := h.known[s.Author] < own // no received stamp contains it yet: the usual case
 	for e := range s.Clock.All() {
 		for n, i := range h.places[e.ID] {
-			if n > e.N || now.past.has(i) { // not known, or found by a chain with all that it follows
+			if n > e.N || now.past.has(i) { // in the clock, or reachable by a chain through a later event
 				continue
 			}
 			if isNew || Compare(h.past[i].stamp, s) == Before {
@@ -79,18 +80,18 @@ func (h *History) Hear(s Stamp) {
 		}
 	}
 	if !isNew {
-		h.heardOf(at)
+		h.extendPasts(at)
 	}
 	if h.places[s.Author] == nil {
 		h.places[s.Author] = make(map[uint64]int)
 	}
 	h.places[s.Author][own] = at
-	h.learn(s)
+	h.updateKnown(s)
 }
 
-// heardOf tells those who knew of an event before we did that it and all that it follows came before them, and before
-// whatever follows them.
-func (h *History) heardOf(at int) {
+// extendPasts adds a new event and all that precede it to the past of those remembered events that contain it, and of their
+// successors.
+func (h *History) extendPasts(at int) {
 	now := &h.past[at]
 	later := make(bits, len(now.past))
 	for i := range h.past {
@@ -106,8 +107,8 @@ func (h *History) heardOf(at int) {
 	}
 }
 
-// learn keeps known, and small: of players whom nobody in memory knows there is nothing to keep.
-func (h *History) learn(s Stamp) {
+// updateKnown updates known, and keeps it small: players whom no event in memory contains are dropped.
+func (h *History) updateKnown(s Stamp) {
 	raise := func(s Stamp) {
 		for e := range s.Clock.All() {
 			h.known[e.ID] = max(h.known[e.ID], e.N)
@@ -122,8 +123,8 @@ func (h *History) learn(s Stamp) {
 	}
 }
 
-// forget empties a slot.
-func (h *History) forget(at int) {
+// evict empties a slot.
+func (h *History) evict(at int) {
 	gone := &h.past[at]
 	delete(h.places[gone.stamp.Author], gone.own)
 	if len(h.places[gone.stamp.Author]) == 0 {
@@ -141,7 +142,7 @@ func (h *History) place(s Stamp) (int, bool) {
 	return at, ok
 }
 
-// Compare says how event a stands to event b, by Compare and by chains of events that were heard.
+// Compare returns the relation of event a to event b, by Compare and by chains of recorded events.
 func (h *History) Compare(a, b Stamp) Relation {
 	if r := Compare(a, b); r != Concurrent {
 		return r

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A History that is heard full again and again stays bounded, and still answers of what it holds.
+// A History that has wrapped around many times stays bounded, and still compares the events that it holds.
 func TestHistoryIsBounded(t *testing.T) {
 	h := NewHistory(8)
 	talker := NewOwner("talker", 0)
@@ -17,7 +17,7 @@ func TestHistoryIsBounded(t *testing.T) {
 		h.Hear(hello)
 		talker.Hear(hello, Everybody)
 		last = [2]Stamp{last[1], talker.Act()}
-		talker.Hear(last[1], sees()) // he forgets who passed
+		talker.Hear(last[1], sees()) // others are no longer relevant
 		h.Hear(last[1])
 		if len(h.past) > 8 || len(h.places) > 8 || len(h.known) > 4*8+MaxEntries {
 			t.Fatalf("after %d events: %d remembered, of %d authors, %d players known", i, len(h.past), len(h.places), len(h.known))
@@ -28,7 +28,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// A gateway's history: a crowd of 50 talks, each hears all.
+// A gateway's history: in a crowd of 50, each event reaches all.
 func BenchmarkHistoryHear(b *testing.B) {
 	for _, size := range []int{256, 4096} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {

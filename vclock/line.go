@@ -6,43 +6,44 @@ import (
 	"time"
 )
 
-// Event is what happens between players and must be seen in causal order: chat, a hit, a gift.
+// Event is an interaction between players that must be shown in causal order: chat, a hit, a gift.
 type Event[P any] struct {
 	Stamp
 	Wall    int64 // milliseconds since the Unix epoch, by the clock of the author's gateway
 	Payload P
 }
 
-// Shown is an event that leaves a Line.
+// Shown is an event released by a Line.
 type Shown[P any] struct {
 	Event[P]
-	Late    bool // given up, or followed by another of its author's, before it came: what followed it may have been shown before
-	GivenUp int  // players of whom an event was missing that this one follows, and was waited for too long
+	Late    bool // it arrived after it was given up, or after a later one of its author: successors may have been shown
+	GivenUp int  // number of players with a missing event that precedes this one, and for which the wait expired
 }
 
-// Verdict says what became of an event that was offered to a Line.
+// Verdict is the outcome of offering an event to a Line.
 type Verdict uint8
 
-// What becomes of an offered event.
+// The outcomes of Offer.
 const (
 	Taken    Verdict = iota // it is, or will be, shown once
-	Repeated                // it is in the line, or was shown before
-	Stale                   // so far behind its author's latest that the line cannot tell whether it was shown; not taken
-	Unsound                 // its clock does not hold its author; not taken
+	Repeated                // it is in the line already, or was shown before
+	Stale                   // too far behind its author's latest event to determine whether it was shown; refused
+	Unsound                 // its clock does not contain its author; refused
 )
 
 // LineConfig bounds a Line. Zero values mean the defaults.
 type LineConfig struct {
-	// Wait is how long an event is held back at most, for others that it follows. What is lost costs its followers this
-	// much. Default 500 ms.
+	// Wait is the longest time that an event is held back for events that precede it. A lost event delays its
+	// successors by this much. Default 500 ms.
 	Wait time.Duration
-	// Settle is how long every event rests, so that concurrent ones which were done earlier but come later by less than
-	// this are shown first, and everybody sees the same order. It delays all events; 0 means none. At most Wait.
+	// Settle is the time for which every event is held, so that an earlier concurrent one which arrives later by less
+	// than this is shown first, and everybody sees the same order. It delays all events; 0 means no delay. At most
+	// Wait.
 	Settle time.Duration
-	// MaxHeld is how many events are held at most; if one more comes, the one that has waited longest is shown, after
-	// those held ones that it follows. Default 256.
+	// MaxHeld is the most events held. If one more comes, the event that has waited longest is shown, after the held
+	// events that precede it. Default 256.
 	MaxHeld int
-	// MaxAuthors is how many players are remembered at most, those heard of last. Default 2048.
+	// MaxAuthors is the most players kept, those who acted most recently. Default 2048.
 	MaxAuthors int
 }
 
@@ -60,48 +61,49 @@ func (c LineConfig) withDefaults() LineConfig {
 	return c
 }
 
-// Line shows one player the events that reach him in causal order: each after those that it follows, concurrent ones by
-// wall clock. An event waits while one that it follows is held, by History.Compare, or missing, by gaps in the numbers of
-// relevant players; it does not wait longer than LineConfig.Wait, so what is lost does not stop what comes after.
+// Line shows received events to one player in causal order: each event after those that precede it, concurrent ones by
+// wall clock. An event waits while a predecessor is held, according to History.Compare, or missing, according to gaps
+// in the numbers of relevant players. It does not wait longer than LineConfig.Wait, so a lost event does not stop later
+// ones.
 //
-// Each number of a player counts as an event for everybody who finds him relevant. If some of them are not for this player
-// (a private word), offer them with an empty payload, or the Line waits for them. The player's own events are offered as well,
-// when he does them: what answers them holds their numbers.
+// Each number of a player counts as an event for everybody to whom the player is relevant. If some of them are not for
+// this player (a private message), offer them with an empty payload; otherwise the Line waits for them. Offer the
+// player's own events as well, when they happen, because answers to them contain their numbers.
 //
-// The times passed to it must not fall back; what they count from is the caller's choice. A Line belongs to the goroutine
-// that owns the player's session.
+// The times passed to a Line must not decrease; their origin is up to the caller. A Line belongs to the goroutine that
+// owns the player's session.
 type Line[P any] struct {
 	cfg     LineConfig
 	history *History
 	held    []*heldEvent[P] // in order of arrival
 	authors map[ID]*authorState
-	offers  uint64 // counts Offer and Meet, for authorState.heard
+	offers  uint64 // counts Offer and Meet, for authorState.lastOffer
 }
 
 type heldEvent[P any] struct {
 	Shown[P]
 	arrived time.Duration
-	after   []*heldEvent[P] // those that it follows of the ones that were held together with it
-	missing []Entry         // up to which number relevant players' events must have been shown
-	forced  bool            // it waits for nothing that is not held
+	after   []*heldEvent[P] // predecessors among the events that were held together with it
+	missing []Entry         // the numbers up to which relevant players' events must have been shown
+	forced  bool            // it waits only for held events
 	gone    bool            // it was shown
 }
 
-// authorState is what a Line remembers of a player.
+// authorState is a Line's record of a player.
 type authorState struct {
-	last   uint64 // the highest number shown
-	seen   uint64 // bit i: last-i was shown
-	waived uint64 // nobody waits for numbers up to this: given up, or before the player was met
-	heard  uint64 // Line.offers when last heard of
+	last      uint64 // the highest number shown
+	seen      uint64 // bit i: last-i was shown
+	waived    uint64 // numbers up to this are not waited for: given up, or before Meet
+	lastOffer uint64 // Line.offers at the latest event
 }
 
-// done is the number up to which nothing is waited for.
+// done returns the number up to which nothing is waited for.
 func (a *authorState) done() uint64 { return max(a.last, a.waived) }
 
 const seenWindow = 64
 
-// NewLine makes an empty Line. Lines of one gateway may share a history, and then know by it what any of them was offered;
-// without one (nil) the line keeps its own.
+// NewLine returns an empty Line. Lines of one gateway may share a history, which then contains the events offered to
+// any of them. With a nil history the line has its own.
 func NewLine[P any](cfg LineConfig, history *History) *Line[P] {
 	if history == nil {
 		history = NewHistory(0)
@@ -109,18 +111,18 @@ func NewLine[P any](cfg LineConfig, history *History) *Line[P] {
 	return &Line[P]{cfg: cfg.withDefaults(), history: history, authors: make(map[ID]*authorState)}
 }
 
-// Held returns how many events wait.
+// Held returns the number of waiting events.
 func (l *Line[P]) Held() int { return len(l.held) }
 
-// Meet tells that a player has come into vision who has done that many events, which are not for us: they are not
-// waited for. Without it, the first that is heard of a player waits for the one before it.
+// Meet records that a player came into vision after done events, which will not arrive and are not waited for. Without
+// it, the first event of a player waits for the previous one.
 func (l *Line[P]) Meet(id ID, done uint64) {
 	a := l.author(id)
 	a.waived = max(a.waived, done)
 }
 
-// Offer takes an event that arrives now and returns what is to be shown now, in this order. relevant says whose events
-// reach us, and so are waited for; it is asked only during the call. The author is waited for in any case.
+// Offer adds an arriving event and returns the events to show now, in order. relevant reports the players whose events
+// reach this one, and are therefore waited for; it is called only during Offer. The author is always waited for.
 func (l *Line[P]) Offer(now time.Duration, e Event[P], relevant Relevant) ([]Shown[P], Verdict) {
 	own := e.Own()
 	if own == 0 {
@@ -163,7 +165,7 @@ func (l *Line[P]) Offer(now time.Duration, e Event[P], relevant Relevant) ([]Sho
 	return l.Step(now), Taken
 }
 
-// Step returns what is to be shown now. Call it at the time that Next says.
+// Step returns the events to show now. Call it at the time that Next returns.
 func (l *Line[P]) Step(now time.Duration) []Shown[P] {
 	for _, h := range l.held {
 		if !h.forced && now-h.arrived >= l.cfg.Wait {
@@ -182,12 +184,12 @@ func (l *Line[P]) Step(now time.Duration) []Shown[P] {
 			}
 		}
 		if best < 0 {
-			best = l.knot()
+			best = l.cycle()
 		}
 		if best < 0 {
 			return out
 		}
-		for i, h := range l.held { // what was done earlier goes before it, rested or not: that is what best has rested for
+		for i, h := range l.held { // earlier events go before it, settled or not: best has waited for that
 			if earlier(h, l.held[best]) && !l.waits(h) {
 				best = i
 			}
@@ -210,7 +212,7 @@ func (l *Line[P]) Next() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// waits reports whether an event has to wait for another: one that is held, or one that is missing.
+// waits reports whether an event must wait for another one, held or missing.
 func (l *Line[P]) waits(h *heldEvent[P]) bool {
 	for n := len(h.after); n > 0 && h.after[n-1].gone; n-- {
 		h.after = h.after[:n-1]
@@ -224,7 +226,7 @@ func (l *Line[P]) waits(h *heldEvent[P]) bool {
 	return len(h.missing) > 0 && !h.forced
 }
 
-// force lets an event go, and the held ones that it follows by any way.
+// force releases an event and all held events that precede it.
 func (l *Line[P]) force(h *heldEvent[P]) {
 	h.forced = true
 	for _, other := range h.after {
@@ -234,9 +236,9 @@ func (l *Line[P]) force(h *heldEvent[P]) {
 	}
 }
 
-// knot finds the earliest of forced events that wait for each other in a ring. Clocks that lie can make one: each of three
-// events claims to follow the next. It returns -1 unless all forced ones are stuck.
-func (l *Line[P]) knot() int {
+// cycle returns the index of the earliest of forced events that wait for each other in a cycle. Forged clocks can create
+// one: each of three events claims to follow the next. It returns -1 unless all forced events are stuck.
+func (l *Line[P]) cycle() int {
 	best := -1
 	for i, h := range l.held {
 		if h.forced && (best < 0 || earlier(h, l.held[best])) {
@@ -246,7 +248,7 @@ func (l *Line[P]) knot() int {
 	return best
 }
 
-// show takes an event out of the line.
+// show removes an event from the line.
 func (l *Line[P]) show(i int) Shown[P] {
 	h := l.held[i]
 	h.gone = true
@@ -270,12 +272,13 @@ func (l *Line[P]) show(i int) Shown[P] {
 	return h.Shown
 }
 
-// earlier orders events that may be shown at the same time: by wall clock, then in a way that is the same for everybody.
+// earlier orders events that may be shown at the same time: by wall clock, then by an order that is the same for
+// everybody.
 func earlier[P any](a, b *heldEvent[P]) bool {
 	return cmp.Or(cmp.Compare(a.Wall, b.Wall), cmp.Compare(a.Author, b.Author), cmp.Compare(a.Own(), b.Own())) < 0
 }
 
-// done returns up to which number nothing of a player is waited for.
+// done returns the number up to which nothing of a player is waited for.
 func (l *Line[P]) done(id ID) uint64 {
 	if a := l.authors[id]; a != nil {
 		return a.done()
@@ -283,26 +286,26 @@ func (l *Line[P]) done(id ID) uint64 {
 	return 0
 }
 
-// author returns what is remembered of a player, and makes room for a new one.
+// author returns the record of a player, creating it if necessary.
 func (l *Line[P]) author(id ID) *authorState {
 	l.offers++
 	a := l.authors[id]
 	if a == nil {
 		if len(l.authors) >= l.cfg.MaxAuthors {
-			l.forget()
+			l.evictAuthor()
 		}
 		a = &authorState{}
 		l.authors[id] = a
 	}
-	a.heard = l.offers
+	a.lastOffer = l.offers
 	return a
 }
 
-// forget drops the player who was not heard of for longest.
-func (l *Line[P]) forget() {
+// evictAuthor drops the player whose latest event is oldest.
+func (l *Line[P]) evictAuthor() {
 	var oldest ID
 	for id, a := range l.authors {
-		if o := l.authors[oldest]; o == nil || a.heard < o.heard {
+		if o := l.authors[oldest]; o == nil || a.lastOffer < o.lastOffer {
 			oldest = id
 		}
 	}

@@ -31,7 +31,7 @@ func texts(shown []Shown[string]) string {
 	return strings.Join(out, ", ")
 }
 
-// offer offers an event and wants what is shown, and the verdict.
+// offer offers an event and checks the events shown, and the verdict.
 func offer(t *testing.T, l *Line[string], now time.Duration, e word, want string, verdict Verdict) {
 	t.Helper()
 	shown, got := l.Offer(now, e, Everybody)
@@ -61,7 +61,7 @@ func talk() (question, answer, remark word) {
 	b.Hear(q, Everybody)
 	r := b.Act()
 	cc.Hear(r, Everybody)
-	return say(q, 10, "question"), say(r, 5, "answer"), say(cc.Act(), 1, "remark") // walls that go wrong
+	return say(q, 10, "question"), say(r, 5, "answer"), say(cc.Act(), 1, "remark") // with wrong wall clocks
 }
 
 func TestLineShowsCausalOrder(t *testing.T) {
@@ -85,13 +85,13 @@ func TestLineGivesUp(t *testing.T) {
 	offer(t, l, 60*ms, r, "", Taken)
 	due(t, l, 100*ms)
 	step(t, l, 99*ms, "")
-	step(t, l, 100*ms, "answer (without 1), remark") // remark need not wait for what is given up
+	step(t, l, 100*ms, "answer (without 1), remark") // remark does not wait for an event that was given up
 	offer(t, l, 110*ms, q, "question (late)", Taken)
 	offer(t, l, 120*ms, q, "", Repeated)
 }
 
-// An event that goes takes those along that it follows, though they came later and could wait longer.
-func TestLineGivesUpTheWholePast(t *testing.T) {
+// A released event takes its predecessors along, even if they arrived later and could wait longer.
+func TestLineReleasesPredecessors(t *testing.T) {
 	_, a, r := talk()
 	l := NewLine[string](LineConfig{Wait: 100 * ms}, nil)
 	offer(t, l, 0, r, "", Taken)
@@ -116,7 +116,7 @@ func TestLineOfAStranger(t *testing.T) {
 	first, second := say(a.Act(), 1, "first"), say(a.Act(), 2, "second")
 	unmet := NewLine[string](LineConfig{Wait: 100 * ms}, nil)
 	offer(t, unmet, 0, second, "", Taken)
-	offer(t, unmet, 10*ms, first, "", Taken) // it cannot know that there was nothing before it for us
+	offer(t, unmet, 10*ms, first, "", Taken) // it cannot determine that there was no earlier event for this player
 	step(t, unmet, 100*ms, "first (without 1), second")
 
 	met := NewLine[string](LineConfig{}, nil)
@@ -126,7 +126,7 @@ func TestLineOfAStranger(t *testing.T) {
 
 	b := NewOwner("B", 0)
 	b.Hear(first.Stamp, Everybody)
-	apart := NewLine[string](LineConfig{}, nil) // A is nothing to this one
+	apart := NewLine[string](LineConfig{}, nil) // A is not relevant to this one
 	shown, verdict := apart.Offer(0, say(b.Act(), 3, "about A"), sees("B"))
 	if texts(shown) != "about A" || verdict != Taken {
 		t.Errorf("what follows an irrelevant player's event: %q, %d", texts(shown), verdict)
@@ -148,7 +148,7 @@ func TestLineIsBounded(t *testing.T) {
 	for i := range 3 {
 		offer(t, l, 0, say(Stamp{"A", c("A", 10-i)}, 0, fmt.Sprint(10-i)), "", Taken)
 	}
-	// One too many: the oldest goes, after what it follows of the others, and all are free then.
+	// One too many: the oldest is released, after its predecessors among the others, and then all are free.
 	offer(t, l, 0, say(Stamp{"B", c("B", 2)}, 0, "B2"), "8 (without 1), 9, 10", Taken)
 	for i := range 9 {
 		l.Meet(ID(fmt.Sprint(i)), 1)
@@ -158,8 +158,8 @@ func TestLineIsBounded(t *testing.T) {
 	}
 }
 
-// Who was not heard of for longest is forgotten first.
-func TestLineForgetsTheSilent(t *testing.T) {
+// The player whose latest event is oldest is dropped first.
+func TestLineEvictsSilentAuthors(t *testing.T) {
 	l := NewLine[string](LineConfig{MaxAuthors: 2}, nil)
 	l.Meet("A", 1)
 	l.Meet("B", 1)
@@ -170,8 +170,8 @@ func TestLineForgetsTheSilent(t *testing.T) {
 	}
 }
 
-// A → C → B, and A is nothing to B. Whoever knows C's event, itself or by a shared history, shows A's before B's, though
-// their clocks and walls say nothing or the contrary.
+// A → C → B, and A is not relevant to B. A player with C's event, their own or from a shared history, sees A's before
+// B's, although their clocks and wall clocks say nothing or the contrary.
 func TestLineFollowsChains(t *testing.T) {
 	a, b, cc := NewOwner("A", 0), NewOwner("B", 0), NewOwner("C", 0)
 	first := say(a.Act(), 30, "first")
@@ -198,8 +198,8 @@ func TestLineFollowsChains(t *testing.T) {
 	step(t, here, 50*ms, "first, last")
 }
 
-// Three events, each of which claims to follow another: nobody waits for ever.
-func TestLineUntiesLies(t *testing.T) {
+// Three events, each of which claims to follow another, do not block the line for ever.
+func TestLineBreaksCycles(t *testing.T) {
 	l := NewLine[string](LineConfig{Wait: 100 * ms}, nil)
 	offer(t, l, 0, say(Stamp{"A", c("A", 1, "B", 1)}, 3, "a"), "", Taken)
 	offer(t, l, 0, say(Stamp{"B", c("B", 1, "C", 1)}, 2, "b"), "", Taken)
@@ -209,28 +209,28 @@ func TestLineUntiesLies(t *testing.T) {
 	}
 }
 
-// parcel is an event on its way to a player.
-type parcel struct {
+// delivery is an event on its way to a player.
+type delivery struct {
 	at time.Duration
 	to int
-	e  Event[int] // the payload is the number of the deed
+	e  Event[int] // the payload is the index of the event
 }
 
-// meeting is players who all show what they hear by Lines, over a network that delays, doubles, reorders and loses.
-type meeting struct {
+// network is a group of players with a Line each, over a network that delays, duplicates, reorders and loses.
+type network struct {
 	owners  []*Owner
 	wholes  []*Owner
 	lines   []*Line[int]
-	deeds   []deed
+	events  []pastEvent
 	shown   [][]Shown[int]
 	when    [][]time.Duration // of each shown event
 	arrived []map[int]time.Duration
-	on      []parcel
+	on      []delivery
 	hears   func(who, whom int) bool
 }
 
-func newMeeting(players int, cfg LineConfig, hears func(who, whom int) bool) *meeting {
-	m := &meeting{hears: hears}
+func newNetwork(players int, cfg LineConfig, hears func(who, whom int) bool) *network {
+	m := &network{hears: hears}
 	for i := range players {
 		m.owners = append(m.owners, NewOwner(ID(rune('A'+i)), 0))
 		m.wholes = append(m.wholes, NewOwner(ID(rune('A'+i)), 0))
@@ -241,27 +241,27 @@ func newMeeting(players int, cfg LineConfig, hears func(who, whom int) bool) *me
 	return m
 }
 
-func (m *meeting) relevant(i int) Relevant {
+func (m *network) relevant(i int) Relevant {
 	return func(id ID) bool { return int(id[0]-'A') == i || m.hears(i, int(id[0]-'A')) }
 }
 
-// act lets a player do something now; delays says when it arrives at each of the others, never if negative.
-func (m *meeting) act(now time.Duration, i int, delay func(to int) []time.Duration) {
-	d := deed{stamp: m.owners[i].Act(), whole: m.wholes[i].Act().Clock}
-	m.deeds = append(m.deeds, d)
-	e := Event[int]{d.stamp, now.Milliseconds(), len(m.deeds) - 1}
+// act makes a player do something now; delay returns the delays to each other player, none if the event is lost.
+func (m *network) act(now time.Duration, i int, delay func(to int) []time.Duration) {
+	d := pastEvent{stamp: m.owners[i].Act(), whole: m.wholes[i].Act().Clock}
+	m.events = append(m.events, d)
+	e := Event[int]{d.stamp, now.Milliseconds(), len(m.events) - 1}
 	m.arrive(now, i, e)
 	for j := range m.owners {
 		if j == i || !m.hears(j, i) {
 			continue
 		}
 		for _, after := range delay(j) {
-			m.on = append(m.on, parcel{now + after, j, e})
+			m.on = append(m.on, delivery{now + after, j, e})
 		}
 	}
 }
 
-func (m *meeting) arrive(now time.Duration, i int, e Event[int]) {
+func (m *network) arrive(now time.Duration, i int, e Event[int]) {
 	if _, ok := m.arrived[i][e.Payload]; !ok {
 		m.arrived[i][e.Payload] = now
 	}
@@ -269,18 +269,18 @@ func (m *meeting) arrive(now time.Duration, i int, e Event[int]) {
 	m.show(now, i, shown)
 }
 
-// show has a player take in what he sees.
-func (m *meeting) show(now time.Duration, i int, shown []Shown[int]) {
+// show applies the shown events to the player's clock.
+func (m *network) show(now time.Duration, i int, shown []Shown[int]) {
 	for _, s := range shown {
 		m.shown[i] = append(m.shown[i], s)
 		m.when[i] = append(m.when[i], now)
 		m.owners[i].Hear(s.Stamp, m.relevant(i))
-		m.wholes[i].Hear(Stamp{s.Author, m.deeds[s.Payload].whole}, Everybody)
+		m.wholes[i].Hear(Stamp{s.Author, m.events[s.Payload].whole}, Everybody)
 	}
 }
 
-// run brings what is on its way and steps lines when they are due, up to a time.
-func (m *meeting) run(until time.Duration) {
+// run delivers events and steps lines when due, up to a time.
+func (m *network) run(until time.Duration) {
 	for {
 		next, who, what := until, -1, -1
 		for k, p := range m.on {
@@ -306,13 +306,13 @@ func (m *meeting) run(until time.Duration) {
 	}
 }
 
-// follows tells whether a deed truly follows another.
-func (m *meeting) follows(later, earlier int) bool {
-	a, b := m.deeds[earlier], m.deeds[later]
+// follows reports whether an event truly follows another.
+func (m *network) follows(later, earlier int) bool {
+	a, b := m.events[earlier], m.events[later]
 	return Compare(Stamp{a.stamp.Author, a.whole}, Stamp{b.stamp.Author, b.whole}) == Before
 }
 
-func (m *meeting) draw(t *rapid.T, most time.Duration, lossy bool) {
+func (m *network) draw(t *rapid.T, most time.Duration, lossy bool) {
 	now := time.Duration(0)
 	for n := rapid.IntRange(1, 40).Draw(t, "events"); n > 0; n-- {
 		now += time.Duration(rapid.IntRange(0, 80).Draw(t, "pause")) * ms
@@ -328,17 +328,17 @@ func (m *meeting) draw(t *rapid.T, most time.Duration, lossy bool) {
 	m.run(now + time.Hour)
 }
 
-// Everything is shown once, nothing is given up, and all truly ordered pairs that a player sees are in causal order: the
-// figure of docs/causality.md.
+// Everything is shown once, nothing is given up, and all truly ordered pairs that a player sees are in causal order:
+// the figure of docs/causality.md.
 func TestLineKeepsCausalOrderOverABadNetwork(t *testing.T) {
 	pairs := 0
 	rapid.Check(t, func(t *rapid.T) {
 		settle := time.Duration(rapid.SampledFrom([]int{0, 50}).Draw(t, "settle")) * ms
-		m := newMeeting(rapid.IntRange(2, 6).Draw(t, "players"), LineConfig{Wait: time.Minute, Settle: settle}, func(int, int) bool { return true })
+		m := newNetwork(rapid.IntRange(2, 6).Draw(t, "players"), LineConfig{Wait: time.Minute, Settle: settle}, func(int, int) bool { return true })
 		m.draw(t, 2*time.Second, false)
 		for i, shown := range m.shown {
-			if len(shown) != len(m.deeds) {
-				t.Fatalf("player %d is shown %d of %d events", i, len(shown), len(m.deeds))
+			if len(shown) != len(m.events) {
+				t.Fatalf("player %d is shown %d of %d events", i, len(shown), len(m.events))
 			}
 			for k, later := range shown {
 				if later.Late || later.GivenUp > 0 {
@@ -360,11 +360,11 @@ func TestLineKeepsCausalOrderOverABadNetwork(t *testing.T) {
 	t.Logf("%d truly ordered pairs, all shown in causal order", pairs)
 }
 
-// With losses: what arrives is shown once, after at most Wait, and before what it precedes unless it came too late for that.
+// With losses: arriving events are shown once, within Wait, and before their successors unless they arrived too late.
 func TestLineOverALossyNetwork(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := LineConfig{Wait: 300 * ms, MaxHeld: rapid.SampledFrom([]int{0, 4}).Draw(t, "most held")}
-		m := newMeeting(rapid.IntRange(2, 6).Draw(t, "players"), cfg, func(int, int) bool { return true })
+		m := newNetwork(rapid.IntRange(2, 6).Draw(t, "players"), cfg, func(int, int) bool { return true })
 		m.draw(t, 800*ms, true)
 		for i, shown := range m.shown {
 			if len(shown) != len(m.arrived[i]) || m.lines[i].Held() > 0 {
@@ -384,11 +384,11 @@ func TestLineOverALossyNetwork(t *testing.T) {
 	})
 }
 
-// Players in a row hear their neighbours' neighbours, so clocks are pruned: pairs that can be told apart from what a player
-// has heard are in order all the same.
+// Players in a row receive events from their neighbours' neighbours, so clocks are pruned. Pairs that are
+// distinguishable from the received events are still in order.
 func TestLineWithPrunedClocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := newMeeting(8, LineConfig{Wait: time.Minute}, func(i, j int) bool { return max(i-j, j-i) <= 2 })
+		m := newNetwork(8, LineConfig{Wait: time.Minute}, func(i, j int) bool { return max(i-j, j-i) <= 2 })
 		m.draw(t, 2*time.Second, false)
 		for i, shown := range m.shown {
 			h := NewHistory(64)
@@ -405,7 +405,7 @@ func TestLineWithPrunedClocks(t *testing.T) {
 }
 
 // Whatever clocks claim, each event is shown once, in time, and the line stays bounded.
-func TestLineSurvivesNonsense(t *testing.T) {
+func TestLineSurvivesForgedClocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := LineConfig{Wait: 100 * ms, Settle: 20 * ms, MaxHeld: 5, MaxAuthors: 3}
 		l := NewLine[string](cfg, NewHistory(4))

@@ -5,30 +5,31 @@ import (
 	"slices"
 )
 
-// Stamp is what an event carries: its author, and the author's clock with the event itself counted.
+// Stamp is attached to an event: its author, and the author's clock with the event itself counted.
 type Stamp struct {
 	Author ID
 	Clock  Clock // its component of Author is greater than 0
 }
 
-// Own returns the author's own component: the number of this event among his.
+// Own returns the author's own component: the number of this event among the author's.
 func (s Stamp) Own() uint64 { return s.Clock.Component(s.Author) }
 
 // String writes the stamp as B{A:1, B:2}.
 func (s Stamp) String() string { return string(s.Author) + s.Clock.String() }
 
-// Owner is the clock of one player, kept where his session is. It belongs to the goroutine that owns the session.
+// Owner is the clock of one player, kept with the player's session. It belongs to the goroutine that owns the session.
 type Owner struct {
 	id     ID
 	clock  Clock
 	limit  int  // entries of clock, at most
-	latest []ID // whom the owner heard, each once, the last one last; at most limit-1
+	latest []ID // the players heard by the owner, each once, the most recent last; at most limit-1
 }
 
-// NewOwner starts a player's clock after his first done events. A player's component must never fall back, or what he does
-// would be taken for what he did before: whoever moves to another gateway or comes back starts with what Done said, or with
-// a number that cannot have been reached, such as the time in milliseconds (edit sequences do so, ADR 6). To hear his own last
-// stamp brings back what he knew of others. It panics if the ID is not 1 to MaxID bytes.
+// NewOwner returns a player's clock after the given number of events. A player's component must never decrease, or new
+// events would be mistaken for old ones. A player who moves to another gateway or comes back starts with the result of
+// Done, or with a number that cannot have been reached, such as the time in milliseconds (edit sequences do so,
+// docs/adr/0006). Passing their own last stamp to Hear restores the components of other players. It panics if the ID is
+// not 1 to MaxID bytes.
 func NewOwner(id ID, done uint64) *Owner {
 	if len(id) == 0 || len(id) > MaxID {
 		panic(fmt.Sprintf("vclock: an ID of %d bytes, want 1 to %d", len(id), MaxID))
@@ -40,9 +41,9 @@ func NewOwner(id ID, done uint64) *Owner {
 	return o
 }
 
-// Limit bounds the owner's clock to so many entries, his own counted; MaxEntries unless it is called. Where more are relevant,
-// those remain whom he heard last himself: what they had heard, chains bring back (History). It panics below 2 or
-// above MaxEntries.
+// Limit bounds the owner's clock to so many entries, including the owner's own; the default is MaxEntries. If more
+// players are relevant, the clock keeps those whom the owner heard most recently; the others' events can still be found
+// by chains (History). It panics below 2 or above MaxEntries.
 func (o *Owner) Limit(entries int) {
 	if entries < 2 || entries > MaxEntries {
 		panic(fmt.Sprintf("vclock: a limit of %d entries, want 2 to %d", entries, MaxEntries))
@@ -50,26 +51,26 @@ func (o *Owner) Limit(entries int) {
 	o.limit = entries
 }
 
-// Clock returns what the owner knows now.
+// Clock returns the owner's current clock.
 func (o *Owner) Clock() Clock { return o.clock }
 
 // Done returns how many events the owner has done, for the next NewOwner.
 func (o *Owner) Done() uint64 { return o.clock.Component(o.id) }
 
-// Act counts an event of the owner's and returns what it carries.
+// Act counts an event of the owner and returns its stamp.
 func (o *Owner) Act() Stamp {
 	o.clock = o.clock.with(o.id, o.Done()+1)
 	return Stamp{Author: o.id, Clock: o.clock}
 }
 
-// Hear takes in what the owner has seen or heard of another player's event, and forgets players that are not relevant to
-// him now (Algorithm 1). He himself always is. Call it when the event is shown to him, not when it arrives: what he
-// does not know yet he cannot answer.
+// Hear merges the clock of another player's event into the owner's, and prunes players that are not relevant now
+// (Algorithm 1). The owner is always relevant. Call it when the event is shown to the player, not when it arrives: a
+// player cannot answer what they have not seen.
 func (o *Owner) Hear(s Stamp, relevant Relevant) {
 	done := o.Done()
 	o.clock = Supremum(o.clock, s.Clock, func(id ID) bool { return id != o.id && relevant(id) })
 	if s.Author != o.id {
-		o.listen(s.Author)
+		o.recordHeard(s.Author)
 	}
 	if o.clock.Len() > o.limit-1 {
 		o.clock = o.clock.Prune(func(id ID) bool { return slices.Contains(o.latest, id) })
@@ -79,8 +80,8 @@ func (o *Owner) Hear(s Stamp, relevant Relevant) {
 	}
 }
 
-// listen notes whom the owner hears.
-func (o *Owner) listen(id ID) {
+// recordHeard records the author as the most recently heard.
+func (o *Owner) recordHeard(id ID) {
 	if i := slices.Index(o.latest, id); i >= 0 {
 		o.latest = slices.Delete(o.latest, i, i+1)
 	}

@@ -72,7 +72,7 @@ func TestPaperSevenSteps(t *testing.T) {
 		{"common components and the authors' own", CompareCommonAndOwn(v2, v7), Before}, // {B:1} and {A:2, B:1}, as printed
 		{"the authors' own", Compare(v2, v7), Before},
 		{"the authors' own, turned", Compare(v7, v2), After},
-		// Algorithm 2 keeps X, which B sees and A has pruned: it fails where the paper has it used, and serves A.
+		// Algorithm 2 keeps X, which B sees and A has pruned: it fails where the paper uses it, and works for A.
 		{"Algorithm 2, B compares", Algorithm2(v2.Clock, v7.Clock, sees("A", "B", "X")), Concurrent},
 		{"Algorithm 2, A compares", Algorithm2(v2.Clock, v7.Clock, sees("A", "B", "Z")), Before},
 	} {
@@ -82,7 +82,7 @@ func TestPaperSevenSteps(t *testing.T) {
 	}
 }
 
-// §3.3 says that "<" survives pruning. It does not: the smaller component may be the one that goes.
+// §3.3 says that "<" survives pruning. It does not: the smaller component may be the pruned one.
 func TestPruningTurnsBeforeIntoEqual(t *testing.T) {
 	v1, v2 := c("A", 1, "B", 1), c("A", 1, "B", 2)
 	if got := CompareSparse(v1, v2); got != Before {
@@ -93,7 +93,7 @@ func TestPruningTurnsBeforeIntoEqual(t *testing.T) {
 	}
 }
 
-// What pruned clocks cannot show (Charron-Bost): A → C → B, and A is nothing to B. The chain can be found again.
+// What pruned clocks cannot show (Charron-Bost): A → C → B, and A is not relevant to B. The chain can be found again.
 func TestPrunedOnTheWay(t *testing.T) {
 	a, b, cc := NewOwner("A", 0), NewOwner("B", 0), NewOwner("C", 0)
 	first := a.Act()
@@ -110,10 +110,10 @@ func TestPrunedOnTheWay(t *testing.T) {
 			h.Hear(s)
 		}
 		if got := h.Compare(first, last); got != Before {
-			t.Errorf("with the link, heard as %v: %v, want <", order, got)
+			t.Errorf("with the link, in the order %v: %v, want <", order, got)
 		}
 		if got := h.Compare(last, first); got != After {
-			t.Errorf("with the link, heard as %v, turned: %v, want >", order, got)
+			t.Errorf("with the link, in the order %v, turned: %v, want >", order, got)
 		}
 	}
 }

@@ -8,16 +8,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// deed is an event of a drawn history, with everything that truly comes before it.
-type deed struct {
+// pastEvent is an event of a random history, with everything that truly precedes it.
+type pastEvent struct {
 	stamp Stamp
-	whole Clock        // by a clock that is never pruned
-	past  map[int]bool // by graph: indices of the deeds that came before
+	whole Clock        // with a clock that is never pruned
+	past  map[int]bool // from the graph: indices of the preceding events
 }
 
-// drawDeeds draws a history: players do things, others hear of some of them, in any order, each with his own idea of who
-// is relevant at that time.
-func drawDeeds(t *rapid.T) []deed {
+// drawHistory draws a history: players do things, and others hear some of them, in any order, each with their own
+// relevant players at that time.
+func drawHistory(t *rapid.T) []pastEvent {
 	count := rapid.IntRange(2, 7).Draw(t, "players")
 	type who struct {
 		pruned, whole *Owner
@@ -28,21 +28,21 @@ func drawDeeds(t *rapid.T) []deed {
 		id := ID(rune('A' + i))
 		players[i] = who{NewOwner(id, 0), NewOwner(id, 0), map[int]bool{}}
 	}
-	var deeds []deed
+	var events []pastEvent
 	for n := rapid.IntRange(1, 60).Draw(t, "steps"); n > 0; n-- {
 		p := &players[rapid.IntRange(0, count-1).Draw(t, "player")]
-		if len(deeds) == 0 || rapid.Bool().Draw(t, "acts") {
-			deeds = append(deeds, deed{p.pruned.Act(), p.whole.Act().Clock, nil})
-			d := &deeds[len(deeds)-1]
+		if len(events) == 0 || rapid.Bool().Draw(t, "acts") {
+			events = append(events, pastEvent{p.pruned.Act(), p.whole.Act().Clock, nil})
+			d := &events[len(events)-1]
 			d.past = map[int]bool{}
 			for i := range p.past {
 				d.past[i] = true
 			}
-			p.past[len(deeds)-1] = true
+			p.past[len(events)-1] = true
 			continue
 		}
-		i := rapid.IntRange(0, len(deeds)-1).Draw(t, "hears")
-		d := deeds[i]
+		i := rapid.IntRange(0, len(events)-1).Draw(t, "hears")
+		d := events[i]
 		mask := rapid.Uint8().Draw(t, "relevant")
 		p.pruned.Hear(d.stamp, func(id ID) bool { return mask>>(id[0]-'A')&1 == 1 })
 		p.whole.Hear(Stamp{d.stamp.Author, d.whole}, Everybody)
@@ -51,33 +51,33 @@ func drawDeeds(t *rapid.T) []deed {
 			p.past[j] = true
 		}
 	}
-	return deeds
+	return events
 }
 
-func truth(deeds []deed, i, j int) Relation {
-	return relate(i == j || deeds[j].past[i], i == j || deeds[i].past[j])
+func truth(events []pastEvent, i, j int) Relation {
+	return relate(i == j || events[j].past[i], i == j || events[i].past[j])
 }
 
-// Whole clocks tell the truth; what pruned ones say by Compare, with or without a history, is never wrong about order,
-// and complete for those who heard of each other.
+// Whole clocks are exact. Compare on pruned ones, with or without a history, never reports a wrong order, and is
+// complete for authors who heard each other.
 func TestCompareIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		deeds := drawDeeds(t)
+		events := drawHistory(t)
 		order := rapid.Permutation(slices.Collect(func(yield func(int) bool) {
-			for i := range deeds {
+			for i := range events {
 				if !yield(i) {
 					return
 				}
 			}
 		})).Draw(t, "order")
-		all, few := NewHistory(len(deeds)), NewHistory(3)
+		all, few := NewHistory(len(events)), NewHistory(3)
 		for _, i := range order {
-			all.Hear(deeds[i].stamp)
-			few.Hear(deeds[i].stamp)
+			all.Hear(events[i].stamp)
+			few.Hear(events[i].stamp)
 		}
-		for i, a := range deeds {
-			for j, b := range deeds {
-				want := truth(deeds, i, j)
+		for i, a := range events {
+			for j, b := range events {
+				want := truth(events, i, j)
 				whole := Compare(Stamp{a.stamp.Author, a.whole}, Stamp{b.stamp.Author, b.whole})
 				if sparse := CompareSparse(a.whole, b.whole); sparse != want || whole != want {
 					t.Fatalf("whole clocks %v and %v: %v, by own components %v, truly %v", a.whole, b.whole, sparse, whole, want)
@@ -96,20 +96,20 @@ func TestCompareIsSound(t *testing.T) {
 	})
 }
 
-// A History finds exactly what follows from single comparisons by chains (a twin that is too slow to use).
+// A History finds exactly what follows from single comparisons by chains, compared with a slow model.
 func TestHistoryIsTheClosure(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		deeds := drawDeeds(t)
-		h := NewHistory(len(deeds))
-		for _, d := range rapid.Permutation(deeds).Draw(t, "order") {
+		events := drawHistory(t)
+		h := NewHistory(len(events))
+		for _, d := range rapid.Permutation(events).Draw(t, "order") {
 			h.Hear(d.stamp)
 		}
-		n := len(deeds)
+		n := len(events)
 		before := make([][]bool, n)
 		for i := range before {
 			before[i] = make([]bool, n)
 			for j := range before[i] {
-				before[i][j] = Compare(deeds[i].stamp, deeds[j].stamp) == Before
+				before[i][j] = Compare(events[i].stamp, events[j].stamp) == Before
 			}
 		}
 		for k := range n {
@@ -121,16 +121,16 @@ func TestHistoryIsTheClosure(t *testing.T) {
 		}
 		for i := range n {
 			for j := range n {
-				if got := h.Compare(deeds[i].stamp, deeds[j].stamp) == Before; got != before[i][j] {
-					t.Fatalf("%v before %v: %v, by all chains %v", deeds[i].stamp, deeds[j].stamp, got, before[i][j])
+				if got := h.Compare(events[i].stamp, events[j].stamp) == Before; got != before[i][j] {
+					t.Fatalf("%v before %v: %v, by all chains %v", events[i].stamp, events[j].stamp, got, before[i][j])
 				}
 			}
 		}
 	})
 }
 
-// A clock holds nobody but its owner and who was relevant when he heard last.
-func TestClockHoldsOnlyWhoIsRelevant(t *testing.T) {
+// A clock contains nobody but its owner and the players who were relevant at the last Hear.
+func TestClockHoldsOnlyRelevantPlayers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := NewOwner("me", 0)
 		done := uint64(0)
@@ -181,7 +181,7 @@ func TestComparisonsAgreeWithTheirDefinitions(t *testing.T) {
 	})
 }
 
-// drawStamp draws a stamp of few players, so that clocks meet.
+// drawStamp draws a stamp of few players, so that clocks overlap.
 func drawStamp(t *rapid.T) Stamp {
 	var entries []Entry
 	for _, id := range []ID{"a", "b", "c", "d", "me"} {
@@ -216,7 +216,7 @@ func TestOwnerGoesOn(t *testing.T) {
 	}
 }
 
-// In a crowd that is larger than clocks may be, those remain who were heard last, and what is done then can travel.
+// In a crowd larger than the limit, clocks keep the players heard most recently, and stamps can still be encoded.
 func TestOwnerLimit(t *testing.T) {
 	o := NewOwner("me", 1)
 	o.Limit(4)
@@ -240,7 +240,7 @@ func TestOwnerLimit(t *testing.T) {
 	}
 }
 
-// Two events that each claim to know the other cannot be honest.
+// Two events that each contain the other cannot be genuine.
 func TestContradictionIsConcurrent(t *testing.T) {
 	a, b := Stamp{"A", c("A", 1, "B", 1)}, Stamp{"B", c("A", 1, "B", 1)}
 	if got := Compare(a, b); got != Concurrent {
@@ -250,11 +250,11 @@ func TestContradictionIsConcurrent(t *testing.T) {
 	both.Hear(a)
 	both.Hear(b)
 	if got := both.Compare(a, b); got != Concurrent {
-		t.Errorf("%v and %v, both heard: %v, want ||", a, b, got)
+		t.Errorf("%v and %v, both recorded: %v, want ||", a, b, got)
 	}
 	h := NewHistory(0)
 	for _, s := range []Stamp{{"A", c("A", 1, "B", 1)}, {"B", c("B", 1, "C", 1)}, {"C", c("C", 1, "A", 1)}} {
-		h.Hear(s) // a ring of three
+		h.Hear(s) // a cycle of three
 	}
 	if got := h.Compare(a, Stamp{"C", c("C", 1, "A", 1)}); got == Equal {
 		t.Error("a ring is one event")

@@ -11,7 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// crowdPiece is what happens in a chunk in which so many avatars move.
+// crowdPiece returns the piece of a chunk in which the given number of avatars move.
 func crowdPiece(avatars int) wire.Piece {
 	p := wire.Piece{Chunk: grid.ChunkPos{X: -3, Z: 7}}
 	for i := range avatars {

@@ -11,12 +11,11 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Canonical CBOR (RFC 8949 §4.2.1): one value has one encoding, as signatures need it.
+// encoding is canonical CBOR (RFC 8949 §4.2.1): each value has exactly one encoding, as signatures require.
 var encoding = must(cbor.CoreDetEncOptions().UserBufferEncMode())
 
-// What nodes send one another is bounded before anything is allocated. Fields that this version does not know
-// are passed over, so that nodes of two versions get on during an upgrade; signed records refuse them (see
-// DecodeRegion).
+// decoding bounds messages between nodes before anything is allocated. It ignores unknown fields, so that nodes of two
+// versions can work together during an upgrade. Signed records refuse unknown fields (see DecodeRegion).
 var decoding = must(cbor.DecOptions{
 	DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 	MaxNestedLevels:  12, // the deepest message, FromRegion, has 8
@@ -32,15 +31,15 @@ var decoding = must(cbor.DecOptions{
 
 func must[M any](mode M, err error) M {
 	if err != nil {
-		panic(err) // the options above are wrong
+		panic(err) // the options above are invalid
 	}
 	return mode
 }
 
-// validator is a message that bounds its own lists, names and numbers.
+// validator is a message that checks its own lists, names and numbers.
 type validator interface{ Valid() error }
 
-// encodeCBOR writes a valid value in at most most bytes.
+// encodeCBOR encodes a valid value in at most most bytes.
 func encodeCBOR(v validator, most int) ([]byte, error) {
 	var b bytes.Buffer
 	if err := encodeInto(&b, v, most); err != nil {
@@ -49,7 +48,7 @@ func encodeCBOR(v validator, most int) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encodeInto is encodeCBOR behind what is in the buffer already.
+// encodeInto appends the encoding of a valid value to the buffer.
 func encodeInto(b *bytes.Buffer, v validator, most int) error {
 	before := b.Len()
 	if err := v.Valid(); err != nil {
@@ -59,16 +58,16 @@ func encodeInto(b *bytes.Buffer, v validator, most int) error {
 		return fmt.Errorf("encode %T: %w", v, err)
 	}
 	if n := b.Len() - before; n > most {
-		return fmt.Errorf("encode %T: %w", v, refuse(FailTooLong, "%d bytes, and %d are allowed", n, most))
+		return fmt.Errorf("encode %T: %w", v, refuse(FailTooLong, "%d bytes; at most %d are allowed", n, most))
 	}
 	return nil
 }
 
-// decodeCBOR reads one value, all of b, and checks it. Every refusal is an *Error, wrapped.
+// decodeCBOR decodes one value, which must take up all of b, and validates it. A refusal wraps an *Error.
 func decodeCBOR[T validator](b []byte, most int) (T, error) {
 	var v, none T
 	if len(b) > most {
-		return none, fmt.Errorf("decode %T: %w", v, refuse(FailTooLong, "%d bytes, and %d are allowed", len(b), most))
+		return none, fmt.Errorf("decode %T: %w", v, refuse(FailTooLong, "%d bytes; at most %d are allowed", len(b), most))
 	}
 	if err := decoding.Unmarshal(b, &v); err != nil {
 		return none, fmt.Errorf("decode %T: %w", v, refuse(FailBadValue, "%v", err))
@@ -79,8 +78,7 @@ func decodeCBOR[T validator](b []byte, most int) (T, error) {
 	return v, nil
 }
 
-// decodeCanonical is decodeCBOR for what is signed: b must be the value's only encoding,
-// so no field of it is unknown.
+// decodeCanonical is decodeCBOR for signed values: b must be the canonical encoding, so it has no unknown field.
 func decodeCanonical[T validator](b []byte) (T, error) {
 	v, err := decodeCBOR[T](b, MaxAsk)
 	if err != nil {
@@ -97,8 +95,8 @@ func decodeCanonical[T validator](b []byte) (T, error) {
 	return v, nil
 }
 
-// WriteFrame writes a 4-byte big-endian length and the value in CBOR, in one Write.
-// A value that is not valid, or longer than MaxFrame, is an error before anything is written.
+// WriteFrame writes a 4-byte big-endian length and the value in CBOR, in one Write. If the value is invalid or longer
+// than MaxFrame, it returns an error and writes nothing.
 func WriteFrame(w io.Writer, v interface{ Valid() error }) error {
 	var frame bytes.Buffer
 	frame.Write(make([]byte, 4))
@@ -112,12 +110,12 @@ func WriteFrame(w io.Writer, v interface{ Valid() error }) error {
 	return nil
 }
 
-// believed is how many bytes of a frame get room before they have arrived.
-const believed = 64 << 10
+// trustedBytes is the most memory, in bytes, that a frame's length prefix can reserve before its bytes have arrived.
+const trustedBytes = 64 << 10
 
-// ReadFrame reads one value that WriteFrame wrote, of at most most bytes, and checks it. The length is believed
-// only as far as bytes arrive, and a little farther. A refused value is an *Error, wrapped; the stream is of no more use then.
-// Between frames the end of the stream is io.EOF, bare; within one it is io.ErrUnexpectedEOF, wrapped.
+// ReadFrame reads one value that WriteFrame wrote, of at most most bytes, and validates it. Memory grows as bytes
+// arrive: the length prefix reserves only a small buffer. A refused value is a wrapped *Error, and the stream cannot be
+// used any more. Between frames the end of the stream is a bare io.EOF; within one it is a wrapped io.ErrUnexpectedEOF.
 func ReadFrame[T interface{ Valid() error }](r *bufio.Reader, most int) (T, error) {
 	var none T
 	size, err := readSize(r, most)
@@ -125,7 +123,7 @@ func ReadFrame[T interface{ Valid() error }](r *bufio.Reader, most int) (T, erro
 		return none, err
 	}
 	var body bytes.Buffer
-	body.Grow(min(size, believed) + bytes.MinRead) // else it looks for room again when all is there
+	body.Grow(min(size, trustedBytes) + bytes.MinRead) // avoids one more growth when all bytes have been read
 	if _, err := io.CopyN(&body, r, int64(size)); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
@@ -135,7 +133,7 @@ func ReadFrame[T interface{ Valid() error }](r *bufio.Reader, most int) (T, erro
 	return decodeCBOR[T](body.Bytes(), most)
 }
 
-// readSize reads the length before a frame.
+// readSize reads the length prefix of a frame.
 func readSize(r *bufio.Reader, most int) (int, error) {
 	var prefix [4]byte
 	if _, err := io.ReadFull(r, prefix[:]); err != nil {
@@ -146,32 +144,32 @@ func readSize(r *bufio.Reader, most int) (int, error) {
 	}
 	size := binary.BigEndian.Uint32(prefix[:])
 	if size == 0 || uint64(size) > uint64(most) {
-		return 0, fmt.Errorf("read frame: %w", refuse(FailTooLong, "a frame of %d bytes, where 1 to %d are allowed", size, most))
+		return 0, fmt.Errorf("read frame: %w", refuse(FailTooLong, "a frame of %d bytes; want 1 to %d", size, most))
 	}
 	return int(size), nil
 }
 
-// EncodeQuestion writes a valid Question in CBOR.
+// EncodeQuestion encodes a valid Question in CBOR.
 func EncodeQuestion(q Question) ([]byte, error) { return encodeCBOR(q, MaxAsk) }
 
-// DecodeQuestion reads what EncodeQuestion wrote, and checks it.
+// DecodeQuestion decodes and validates what EncodeQuestion wrote.
 func DecodeQuestion(b []byte) (Question, error) { return decodeCBOR[Question](b, MaxAsk) }
 
-// EncodeAnswer writes a valid Answer in CBOR.
+// EncodeAnswer encodes a valid Answer in CBOR.
 func EncodeAnswer(a Answer) ([]byte, error) { return encodeCBOR(a, MaxAsk) }
 
-// DecodeAnswer reads what EncodeAnswer wrote, and checks it.
+// DecodeAnswer decodes and validates what EncodeAnswer wrote.
 func DecodeAnswer(b []byte) (Answer, error) { return decodeCBOR[Answer](b, MaxAsk) }
 
-// EncodeRegion writes a valid Region in canonical CBOR, for signing.
+// EncodeRegion encodes a valid Region in canonical CBOR, for signing.
 func EncodeRegion(r Region) ([]byte, error) { return encodeCBOR(r, MaxAsk) }
 
-// DecodeRegion reads what EncodeRegion wrote, and checks it. Any other encoding of the same Region is refused.
+// DecodeRegion decodes and validates what EncodeRegion wrote. It refuses any other encoding of the same Region.
 func DecodeRegion(b []byte) (Region, error) { return decodeCanonical[Region](b) }
 
-// EncodePlayerRecord writes a valid PlayerRecord in canonical CBOR, for signing.
+// EncodePlayerRecord encodes a valid PlayerRecord in canonical CBOR, for signing.
 func EncodePlayerRecord(p PlayerRecord) ([]byte, error) { return encodeCBOR(p, MaxAsk) }
 
-// DecodePlayerRecord reads what EncodePlayerRecord wrote, and checks it.
-// Any other encoding of the same record is refused.
+// DecodePlayerRecord decodes and validates what EncodePlayerRecord wrote. It refuses any other encoding of the same
+// record.
 func DecodePlayerRecord(b []byte) (PlayerRecord, error) { return decodeCanonical[PlayerRecord](b) }

@@ -12,7 +12,7 @@ import (
 // maxXZ bounds x and z of a pose, in blocks.
 const maxXZ = float64(grid.Limit) * grid.ChunkSize
 
-// Valid says whether the pose is finite and inside the largest world there can be.
+// Valid returns an error unless the pose is finite and inside the largest possible world.
 func (p Pose) Valid() error {
 	if err := p.check(); err != nil {
 		return err
@@ -32,8 +32,8 @@ func (p Pose) check() *Error {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// CheckChat says what is wrong with a chat line: it has 1 to MaxChat bytes of UTF-8 that can be seen.
-// Control characters and the marks that turn the direction of text around are refused.
+// CheckChat returns an error unless the text is a valid chat line: 1 to MaxChat bytes of visible UTF-8. It refuses
+// control characters and bidirectional formatting marks.
 func CheckChat(text string) error {
 	if err := checkChat(text); err != nil {
 		return err
@@ -46,15 +46,15 @@ func checkChat(text string) *Error {
 		return refuse(FailBadValue, "a chat line has at most %d bytes", MaxChat)
 	}
 	if strings.TrimSpace(text) == "" {
-		return refuse(FailBadValue, "a chat line must say something")
+		return refuse(FailBadValue, "a chat line must not be blank")
 	}
 	if !utf8.ValidString(text) {
 		return refuse(FailBadJSON, "a chat line must be valid UTF-8")
 	}
 	for _, r := range text {
-		const joiner = '\u200d' // holds composed emoji together
+		const joiner = '\u200d' // joins composed emoji
 		if !unicode.IsGraphic(r) && r != joiner {
-			return refuse(FailBadValue, "a chat line cannot hold the character %U", r)
+			return refuse(FailBadValue, "a chat line must not contain the character %U", r)
 		}
 	}
 	return nil

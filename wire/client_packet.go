@@ -6,14 +6,14 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// DecodeClientPacket reads a line of an original client, as leniently as VoxelPopuli's own server does. The packet is
-// nil if it has no effect: an unknown type, CHUNK_DATA or TIME, which servers send, or arguments that mean nothing.
-// The chunk of a register or deregister is not read: it is that of the connection. Block coordinates are rounded
-// down. Player is whatever the client wrote: the caller decides what it means. Every error is an *Error, and says
-// that the line is no packet at all.
+// DecodeClientPacket decodes a line from an original client, as leniently as VoxelPopuli's own server does. The packet
+// is nil if it has no effect: an unknown type, a type that only servers send (CHUNK_DATA, TIME), or meaningless
+// arguments. The chunk of a register or deregister is ignored, because the connection determines it. Block coordinates
+// are rounded down. Player is whatever the client wrote; the caller interprets it. Every error is an *Error and means
+// that the line is not a packet.
 func DecodeClientPacket(line []byte) (Packet, error) {
 	if len(line) > MaxLine {
-		return nil, refuse(FailTooLong, "a line may have %d bytes", MaxLine)
+		return nil, refuse(FailTooLong, "a line has at most %d bytes", MaxLine)
 	}
 	var o object
 	if refused := o.parse(line); refused != nil {
@@ -39,7 +39,7 @@ func DecodeClientPacket(line []byte) (Packet, error) {
 	return nil, nil
 }
 
-// blockWriteOf returns the BLOCK_CHANGE with these arguments, or nil if they name no place or no block.
+// blockWriteOf returns the BLOCK_CHANGE with these arguments, or nil if they do not name a position and a block.
 func blockWriteOf(name string, args [4]float64) Packet {
 	for i := range args {
 		args[i] = math.Floor(args[i])
@@ -54,11 +54,11 @@ func blockWriteOf(name string, args [4]float64) Packet {
 	return BlockWrite{Player: name, Pos: pos, Block: uint16(args[3])}
 }
 
-// leadingNumbers reads the finite numbers with which an array begins, at most len(dst), and returns how many there
-// are. Any other value has none. raw has been scanned before, so its syntax is sound.
+// leadingNumbers parses the finite numbers at the start of an array, at most len(dst), and returns their count. Any
+// other value has none. raw must have been scanned before, so that its syntax is valid.
 func leadingNumbers(raw []byte, dst []float64) (n int) {
 	s := scanner{data: raw}
-	if !s.take('[') {
+	if !s.accept('[') {
 		return 0
 	}
 	for s.space(); n < len(dst); s.space() {
@@ -72,14 +72,14 @@ func leadingNumbers(raw []byte, dst []float64) (n int) {
 		}
 		dst[n] = v
 		n++
-		if s.space(); !s.take(',') {
+		if s.space(); !s.accept(',') {
 			break
 		}
 	}
 	return n
 }
 
-// textOf returns the text of a JSON string, and nothing for any other value.
+// textOf returns the text of a JSON string, and "" for any other value.
 func textOf(raw []byte) string {
 	if raw[0] != '"' {
 		return ""
@@ -91,7 +91,7 @@ func textOf(raw []byte) string {
 	return string(text)
 }
 
-// rawOr returns the value of a field, or a default if there is none.
+// rawOr returns the value of a field, or a default if the field is missing.
 func (o *object) rawOr(name, otherwise string) []byte {
 	if o.has(name) {
 		return o.raw(name)

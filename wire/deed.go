@@ -7,19 +7,19 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// Deeds are what players do to one another: hits and gifts. Between nodes they travel as chat does (Utterance), with the
-// same clock, since an answer to them may be a word. In sessions they are messages of their own, which clients that do
-// not know them pass over.
+// Deeds are interactions between players: hits and gifts. Between nodes they travel like chat (Utterance) and carry the
+// same clock, because a chat line may answer a hit. In sessions they are messages of their own, which older clients
+// ignore.
 
-// MaxGift is the most blocks that are given at once.
+// MaxGift is the most blocks that one gift can hold.
 const MaxGift = 64
 
-// Hit strikes a player who is in reach.
+// Hit strikes a player within reach.
 type Hit struct {
 	Player string `json:"player"` // id, hex
 }
 
-// Gift hands a player who is in reach some blocks of a kind.
+// Gift gives blocks of one kind to a player within reach.
 type Gift struct {
 	Player string `json:"player"` // id, hex
 	Block  uint16 `json:"block"`
@@ -29,25 +29,25 @@ type Gift struct {
 func (Hit) fromClient()  {}
 func (Gift) fromClient() {}
 
-// Struck tells of a hit everybody who has in view who did it.
+// Struck reports a hit to every client that has the attacker in view.
 type Struck struct {
 	Player string `json:"player"`
 	Name   string `json:"name"`
-	To     string `json:"to"` // who was hit
+	To     string `json:"to"` // the player who was hit
 	ToName string `json:"to_name"`
 }
 
-// Given tells of a gift.
+// Given reports a gift to every client that has the giver in view.
 type Given struct {
 	Player string `json:"player"`
 	Name   string `json:"name"`
-	To     string `json:"to"` // whose it is now
+	To     string `json:"to"` // the player who received it
 	ToName string `json:"to_name"`
 	Block  uint16 `json:"block"`
 	Count  uint8  `json:"count"`
 }
 
-// Denied answers a Hit or a Gift that did not come about.
+// Denied answers a Hit or a Gift that was refused.
 type Denied struct {
 	Deed   string `json:"deed"` // the type of the message
 	Player string `json:"player"`
@@ -58,36 +58,36 @@ func (Struck) fromServer() {}
 func (Given) fromServer()  {}
 func (Denied) fromServer() {}
 
-// Codes of Denied.Error. Those that edits have too mean the same.
+// Codes of Denied.Error. Codes that are shared with edits have the same meaning there.
 const (
-	// DeniedUnknownPlayer: nobody of that id is in view.
+	// DeniedUnknownPlayer: no player with that id is in view.
 	DeniedUnknownPlayer = "unknown_player"
-	// DeniedSelf: players hit and give to others.
+	// DeniedSelf: players cannot hit themselves or give to themselves.
 	DeniedSelf = "self"
 	// DeniedOutOfReach: too far from the player's eyes.
 	DeniedOutOfReach = RefusedOutOfReach
-	// DeniedBehindBlock: solid blocks stand between.
+	// DeniedBehindBlock: solid blocks are in the way.
 	DeniedBehindBlock = "behind_block"
-	// DeniedRate: too many a second.
+	// DeniedRate: too many per second.
 	DeniedRate = RefusedRate
-	// DeniedUnknownBlock: no such block id.
+	// DeniedUnknownBlock: the block id does not exist.
 	DeniedUnknownBlock = RefusedUnknownBlock
-	// DeniedNotPlaceable: players have no such block to give.
+	// DeniedNotPlaceable: players cannot have this block.
 	DeniedNotPlaceable = RefusedNotPlaceable
-	// DeniedUnavailable: the land here cannot be reached, or the session is about to move to another node.
+	// DeniedUnavailable: the land here is unreachable, or the session is about to move to another node.
 	DeniedUnavailable = RefusedUnavailable
 )
 
-// DeedKind is what was done.
+// DeedKind is the kind of an interaction.
 type DeedKind uint8
 
-// The kinds. A node that does not know one shows the words of its Utterance.
+// The kinds. A node that does not support a kind shows the text of its Utterance.
 const (
 	DeedHit  DeedKind = 1
 	DeedGift DeedKind = 2
 )
 
-// String is the type of the kind's messages.
+// String returns the message type of the kind.
 func (k DeedKind) String() string {
 	switch k {
 	case DeedHit:
@@ -99,32 +99,32 @@ func (k DeedKind) String() string {
 	}
 }
 
-// Deed is what the speaker of an Utterance does to another player, in place of saying something.
+// Deed is an interaction with another player. It takes the place of the text in an Utterance.
 type Deed struct {
 	Kind   DeedKind    `cbor:"1,keyasint"`
 	To     player.ID   `cbor:"2,keyasint"`
 	ToName string      `cbor:"3,keyasint"`
-	Block  chunk.Block `cbor:"4,keyasint,omitempty"` // of a gift
-	Count  uint8       `cbor:"5,keyasint,omitempty"` // of a gift
+	Block  chunk.Block `cbor:"4,keyasint,omitempty"` // only in a gift
+	Count  uint8       `cbor:"5,keyasint,omitempty"` // only in a gift
 }
 
-// Valid says what is wrong with the deed. One of a kind that is not known has only a name to be checked.
+// Valid returns an error if the deed is invalid. For an unknown kind it checks only the name.
 func (d Deed) Valid() error {
 	if err := player.CheckName(d.ToName); err != nil {
 		return refuse(FailBadName, "%v", err)
 	}
 	switch {
 	case d.Kind == 0:
-		return refuse(FailBadValue, "a deed of no kind")
+		return refuse(FailBadValue, "the deed has no kind")
 	case d.Kind == DeedHit && (d.Block != 0 || d.Count != 0):
-		return refuse(FailBadValue, "a hit with blocks")
+		return refuse(FailBadValue, "a hit cannot have blocks")
 	case d.Kind == DeedGift && (d.Block == 0 || d.Count == 0 || d.Count > MaxGift):
-		return refuse(FailBadValue, "a gift of %d blocks of id %d, where 1 to %d of a kind are allowed", d.Count, d.Block, MaxGift)
+		return refuse(FailBadValue, "a gift of %d blocks with id %d; want 1 to %d blocks of one kind", d.Count, d.Block, MaxGift)
 	}
 	return nil
 }
 
-// Words are what is shown by nodes and clients that know no deeds: a chat line.
+// Words returns the chat line that nodes and clients without support for deeds show.
 func (d Deed) Words() string {
 	if d.Kind == DeedGift {
 		return fmt.Sprintf("gives %s %d × %s", d.ToName, d.Count, d.Block.Name())
@@ -132,7 +132,8 @@ func (d Deed) Words() string {
 	return "hits " + d.ToName
 }
 
-// Told is the message by which sessions hear of the utterance, if it is a deed of a known kind; else it is to be shown as words.
+// Told returns the session message for the utterance if it is a deed of a known kind. Otherwise ok is false, and the
+// utterance is shown as a chat line.
 func (u *Utterance) Told() (m FromServer, ok bool) {
 	if u.Deed == nil {
 		return nil, false
@@ -148,7 +149,7 @@ func (u *Utterance) Told() (m FromServer, ok bool) {
 	}
 }
 
-// playerID reads the id of a player, in the form in which the server writes it.
+// playerID reads a player id in the form that the server writes.
 func (o *object) playerID(field string) string {
 	text := o.text(field, 2*len(player.ID{}))
 	if id, err := player.ParseID(text); o.err == nil && (err != nil || id.String() != text) {

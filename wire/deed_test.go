@@ -37,8 +37,8 @@ func TestDeedsAreChecked(t *testing.T) {
 	}
 }
 
-// Whoever does not know a deed shows its words.
-func TestDeedsAreTold(t *testing.T) {
+// A node that does not know a kind of deed shows its text.
+func TestDeedMessages(t *testing.T) {
 	bob := player.GuestID("bob").String()
 	for _, c := range []struct {
 		u    Utterance
@@ -55,7 +55,7 @@ func TestDeedsAreTold(t *testing.T) {
 		{Utterance{Player: anID, Name: "ada", Text: "hi"}, nil, "hi"},
 	} {
 		if got, ok := c.u.Told(); ok != (c.want != nil) || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%+v is told as %+v, %v", c.u, got, ok)
+			t.Errorf("%+v is sent as %+v, %v", c.u, got, ok)
 		}
 		if c.u.Text != c.says || c.u.Valid() != nil {
 			t.Errorf("the words are %q, want %q; %v", c.u.Text, c.says, c.u.Valid())
@@ -63,7 +63,7 @@ func TestDeedsAreTold(t *testing.T) {
 	}
 }
 
-// A record says how much a player had done only where that is above the time: older nodes take no other field.
+// A record has Done only if it exceeds the time of saving: older nodes refuse the additional field.
 func TestRecordsCount(t *testing.T) {
 	r := aRecord()
 	before, err := EncodePlayerRecord(r)

@@ -1,17 +1,17 @@
-// Package wire holds every message that leaves a process, and its bytes: what clients and gateways say to one
-// another, what gateways and regions say, and what nodes leave in the DHT. docs/protocol.md tells the same to
-// strangers, with examples.
+// Package wire defines every message that leaves a process, and its encoding: between clients and gateways, between
+// gateways and regions, between nodes, and the records in the DHT. docs/protocol.md specifies the same for other
+// implementations, with examples.
 //
-// It has no state, no goroutine and no socket; its functions may be called from anywhere at once. It is floor 1:
-// it imports chunk, grid and player, and anybody above may import it.
+// The package has no state, goroutine or socket; its functions are safe for concurrent use. It is floor 1: it imports
+// chunk, grid and player, and every package above may import it.
 //
-// Every decoder bounds what it reads before it allocates, and refuses with an *Error, whose code is for programs
-// and whose message is for people.
+// Every decoder checks sizes before it allocates, and refuses input with an *Error: a code for programs and a message
+// for people.
 //
 // # The game port
 //
-// A connection to the game port opens with one JSON object, the handshake, which ends with its closing brace
-// and may be followed by a newline (ReadHandshake). Its "type" says what follows:
+// A connection to the game port opens with one JSON object, the handshake, which ends with its closing brace and may
+// be followed by a newline (ReadHandshake). Its "type" determines what follows:
 //
 //	{"type":"connect","chunk":[X,Z],"player":"name"}   "ok", then packets both ways; or "no", and the end
 //	{"type":"generate","chunk":[X,Z]}                  "ok" or "no", and the end
@@ -30,45 +30,46 @@
 //	3 PLAYER_MOVE        x, y, z, yaw       5 CHUNK_DATA         X, Z, 32·32·32 blocks at 2 + 1024·x + 32·y + z
 //	6 TIME               minutes            7 BLOCK_CHANGE       x, y, z, block
 //
-// Whole numbers may be written as floats (3.0), as Unity does. A move from a client may lack the yaw, to a client
-// it has one. Yaw is in degrees and turns the other way than a Pose's (YawOfOriginal).
+// Whole numbers may be written as floats (3.0), as Unity does. A move from a client may omit the yaw; a move to a
+// client has one. Yaw is in degrees and turns the opposite way to a Pose's (YawOfOriginal).
 //
 // # Queries (dht mode)
 //
-// Byte 0 and [X,Z] asks for a chunk's game server; the answer is {"ip":"…","port":n} and a newline.
-// Byte 1 and {"name":"…"} asks where a player stood last; the answer is {"x":…,"y":…,"z":…} without a newline.
-// Nothing ends a query but itself (ReadQuery).
+// Byte 0 and [X,Z] asks for a chunk's game server; the answer is {"ip":"…","port":n} and a newline. Byte 1 and
+// {"name":"…"} asks for a player's last position; the answer is {"x":…,"y":…,"z":…} without a newline. Queries have
+// no terminator (ReadQuery).
 //
 // # Session
 //
-// JSON objects with their name in "type", over TCP one a line, over WebSocket one a text frame
-// (EncodeClient, DecodeClient, EncodeServer, DecodeServer):
+// JSON objects with their name in "type", over TCP one per line, over WebSocket one per text frame (EncodeClient,
+// DecodeClient, EncodeServer, DecodeServer):
 //
 //	client   join prove move edit chat hit gift view ping
 //	server   challenge welcome chunk chunk_gone frame hit gift denied ack correction pong notice reconnect failure
 //
-// The server reads strictly and knows each field; the client passes over what it does not know. A frame is
-// the concatenation of pieces, each encoded once for all sessions (EncodePiece, AppendFrame). A chunk's data
-// is the chunk codec's bytes (package chunk), deflated (PackChunk), in base64.
+// The server refuses unknown fields; the client ignores them. A frame is the concatenation of pieces, each encoded
+// once for all sessions (EncodePiece, AppendFrame). A chunk's data is the chunk codec's bytes (package chunk),
+// deflated (PackChunk), in base64.
 //
 // Reconnect sends a client to another gateway: a list of Homes, each a WebSocket URL and a game address, the best
-// first, and a reason. Its client joins there as the same player, and asks again for edits without an answer.
+// first, and a reason. The client joins there as the same player, and sends unanswered edits again.
 //
-// If join says so, everything after it is in CBOR: maps with the same names and values (EncodeClientCBOR,
-// DecodeClientCBOR, EncodeServerCBOR, DecodeServerCBOR), over TCP with their length before them (AppendMessage,
-// ReadMessage), over WebSocket one a binary frame. Two messages have forms of their own: moves (AppendMove), and tick
-// frames (AppendTick, ReadTick), whose pieces are made once for all sessions too: news of a chunk (AppendNews), and the
-// motion of a cell (MotionWriter), which tells of an avatar only when it is not where its pace has taken it.
+// If join chooses CBOR, everything after it is in CBOR: maps with the same names and values (EncodeClientCBOR,
+// DecodeClientCBOR, EncodeServerCBOR, DecodeServerCBOR), over TCP prefixed with their length (AppendMessage,
+// ReadMessage), over WebSocket one per binary frame. Two messages have forms of their own: moves (AppendMove), and
+// tick frames (AppendTick, ReadTick), whose pieces are also encoded once for all sessions: the changes of a chunk
+// (AppendNews), and the motion of a cell (MotionWriter), which includes an avatar only if it has left its predicted
+// path.
 //
 // # Between nodes
 //
-// Links carry frames: a 4-byte big-endian length and one CBOR value (WriteFrame, ReadFrame): Hello and then
-// ToRegion in one direction, FromRegion in the other. Questions and answers are one CBOR value each.
-// A gateway that goes away asks others with Shelter, and is answered with an Offer, likewise.
-// Region and PlayerRecord are signed, so their CBOR is canonical (RFC 8949 §4.2.1) and has one form.
+// Links carry frames: a 4-byte big-endian length and one CBOR value (WriteFrame, ReadFrame): Hello and then ToRegion
+// in one direction, FromRegion in the other. Questions and answers are one CBOR value each. A gateway that shuts down
+// sends Shelter to others, and each answers with an Offer, encoded likewise. Region and PlayerRecord are signed, so
+// their CBOR is canonical (RFC 8949 §4.2.1).
 //
-// CBOR maps have small integers for keys, as the struct tags say; a Pose has its field names. Positions are
-// arrays, cells byte strings of their text, player ids byte strings of 16 bytes. Indefinite lengths, tags,
-// duplicate keys, NaN, infinities and broken UTF-8 are refused. A hostile frame may take some hundred times its
-// size in memory while it is read, not more.
+// CBOR maps have small integer keys, given by the struct tags; a Pose has its field names. Positions are arrays,
+// cells byte strings of their text, player ids byte strings of 16 bytes. Indefinite lengths, tags, duplicate keys,
+// NaN, infinities and broken UTF-8 are refused. While it is decoded, a hostile frame may take up to some hundred
+// times its size in memory.
 package wire

@@ -6,23 +6,23 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Messages between nodes that compare and mend copies of land. Each travels on a stream of its own: one Fetch, one
-// Fetched, as link frames do (4-byte length, CBOR).
+// Messages between nodes that compare and repair copies of land. Each exchange has its own stream: one Fetch, then one
+// Fetched, framed like link messages (4-byte length, CBOR).
 
-// Fetch asks for one thing; exactly one field is set.
+// Fetch requests one thing; exactly one field is set.
 type Fetch struct {
-	Digests *Moment `cbor:"1,keyasint,omitempty"` // of a member's copy at a mark
-	Part    *PartAt `cbor:"2,keyasint,omitempty"` // a part of a member's copy at a mark that asked for it to be kept
-	Base    *BaseOf `cbor:"3,keyasint,omitempty"` // the terrain that a chunk's edits lie on
+	Digests *Moment `cbor:"1,keyasint,omitempty"` // digests of a member's copy at a mark
+	Part    *PartAt `cbor:"2,keyasint,omitempty"` // part of a member's copy, kept at a mark that requested it
+	Base    *BaseOf `cbor:"3,keyasint,omitempty"` // the terrain under a chunk's edits
 }
 
-// Moment is the place of a mark in a group's log.
+// Moment is the position of a mark in a group's log.
 type Moment struct {
 	Group uint64 `cbor:"1,keyasint"`
 	Index uint64 `cbor:"2,keyasint"`
 }
 
-// PartAt names a part of a region's land: a chunk, or, with Sequences, what it remembers of the players' edits.
+// PartAt names a part of a region's land: a chunk, or, with Sequences, the recorded edit sequences of its players.
 type PartAt struct {
 	Moment
 	Chunk     grid.ChunkPos `cbor:"3,keyasint"`
@@ -35,43 +35,43 @@ type BaseOf struct {
 	Hash  [32]byte      `cbor:"2,keyasint"`
 }
 
-// Fetched answers a Fetch. Wait says that there is nothing yet: ask again soon. Error is for people.
+// Fetched answers a Fetch. Wait means that the answer is not ready yet: ask again soon. Error is for people.
 type Fetched struct {
 	Wait    bool         `cbor:"1,keyasint,omitempty"`
 	Error   string       `cbor:"2,keyasint,omitempty"`
 	Digests []PartDigest `cbor:"3,keyasint,omitempty"`
-	// Data is a part's rows as package world encodes them, or a chunk in the chunk codec; deflated (raw, RFC 1951).
+	// Data is a part's rows in the encoding of package world, or a chunk in the chunk codec; deflated (raw, RFC 1951).
 	Data []byte `cbor:"4,keyasint,omitempty"`
 }
 
-// PartDigest is what a member has of one part. Parts that are empty in memory and on disk are left out.
+// PartDigest describes a member's copy of one part. Parts that are empty both in memory and on disk are left out.
 type PartDigest struct {
 	Chunk     grid.ChunkPos `cbor:"1,keyasint"`
 	Sequences bool          `cbor:"2,keyasint,omitempty"`
-	Memory    [16]byte      `cbor:"3,keyasint"` // digest of what the member works with
+	Memory    [16]byte      `cbor:"3,keyasint"` // digest of the part in memory
 	Disk      DiskState     `cbor:"4,keyasint"`
 }
 
-// DiskState is how a member's disk compares with its memory.
+// DiskState is the result of comparing a part on disk with the part in memory.
 type DiskState uint8
 
 // The states of a part on disk.
 const (
-	DiskSame     DiskState = iota // as in memory
-	DiskDiffers                   // readable, but something else
+	DiskSame     DiskState = iota // the same as in memory
+	DiskDiffers                   // readable, but different
 	DiskDamaged                   // checksums are wrong
-	diskStateEnd                  // not a state
+	diskStateEnd                  // not a state; one more than the last
 )
 
-// Limits of what is fetched.
+// Limits of a Fetch.
 const (
-	// MaxParts is the most parts that a region has: a chunk each of a whole domain, and the sequences.
+	// MaxParts is the most parts that a region has: each chunk of a whole domain, and the sequences.
 	MaxParts = 64*64 + 1
 	// MaxPieceBytes is the most that Fetched.Data may inflate to, in bytes.
 	MaxPieceBytes = 24 << 20
 )
 
-// PackPiece deflates (raw, RFC 1951) a part's rows, for Fetched.Data.
+// PackPiece deflates (raw, RFC 1951) a part's rows for Fetched.Data.
 func PackPiece(rows []byte) ([]byte, error) {
 	packed, err := NewPacker().Pack(rows)
 	if err == nil && (len(rows) > MaxPieceBytes || len(packed) > MaxFrame-1<<10) {
@@ -80,22 +80,22 @@ func PackPiece(rows []byte) ([]byte, error) {
 	return packed, err
 }
 
-// UnpackPiece is the inverse of PackPiece. What would grow over MaxPieceBytes is refused on the way.
+// UnpackPiece is the inverse of PackPiece. It stops with an error if the result would exceed MaxPieceBytes.
 func UnpackPiece(data []byte) ([]byte, error) { return unpack("piece", data, MaxPieceBytes) }
 
-// Valid says what is wrong with the request.
+// Valid returns an error if the request is invalid.
 func (f Fetch) Valid() error {
 	set := 0
 	if f.Digests != nil {
 		set++
 		if f.Digests.Group == 0 {
-			return refuse(FailBadValue, "region 0 does not exist")
+			return refuse(FailBadValue, "the region id must not be 0")
 		}
 	}
 	if f.Part != nil {
 		set++
 		if f.Part.Group == 0 {
-			return refuse(FailBadValue, "region 0 does not exist")
+			return refuse(FailBadValue, "the region id must not be 0")
 		}
 		if err := checkChunk(f.Part.Chunk); err != nil {
 			return err
@@ -108,12 +108,12 @@ func (f Fetch) Valid() error {
 		}
 	}
 	if set != 1 {
-		return refuse(FailBadValue, "one thing is fetched at a time, not %d", set)
+		return refuse(FailBadValue, "a fetch must have exactly one field set, not %d", set)
 	}
 	return nil
 }
 
-// Valid says what is wrong with the answer.
+// Valid returns an error if the answer is invalid.
 func (f Fetched) Valid() error {
 	if err := checkList(f.Digests, MaxParts, PartDigest.Valid); err != nil {
 		return err
@@ -121,10 +121,10 @@ func (f Fetched) Valid() error {
 	return checkText(f.Error)
 }
 
-// Valid says what is wrong with the digest.
+// Valid returns an error if the digest is invalid.
 func (p PartDigest) Valid() error {
 	if p.Disk >= diskStateEnd {
-		return refuse(FailBadValue, "a disk is not in state %d", p.Disk)
+		return refuse(FailBadValue, "unknown disk state %d", p.Disk)
 	}
 	return checkChunk(p.Chunk)
 }

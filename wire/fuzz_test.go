@@ -12,7 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// refusedOnly fails unless the error is one that a stranger's bytes may cause.
+// refusedOnly fails unless the error is one that untrusted input may cause.
 func refusedOnly(t *testing.T, err error) {
 	t.Helper()
 	var refused *Error
@@ -33,7 +33,7 @@ func FuzzDecodeClient(f *testing.F) {
 			refusedOnly(t, err)
 			return
 		}
-		// What we take, encoding/json takes too, and it says the same.
+		// encoding/json must accept everything that the scanner accepts, with the same result.
 		if !json.Valid(data) {
 			t.Fatalf("%q is taken as %+v, and is no JSON", data, m)
 		}
@@ -48,7 +48,7 @@ func FuzzDecodeClient(f *testing.F) {
 	})
 }
 
-// FuzzScanner compares our reading of JSON with encoding/json's.
+// FuzzScanner compares the scanner with encoding/json.
 func FuzzScanner(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"a":[1,-0.5e+3,{"b":null}],"c":"\u00e9\\"}`, `{"a":"\ud800"}`, `{"a":01}`, `{"a":1,}`, "{\"a\":\"\x1f\"}", `[]`} {
 		f.Add([]byte(seed))
@@ -127,14 +127,14 @@ func FuzzReadHandshake(f *testing.F) {
 		encoded, err := AppendHandshake(nil, h)
 		if err != nil {
 			if h.Purpose == PurposeConnect && player.CheckName(h.Player) != nil {
-				return // a server takes any name, and nobody writes one that is none
+				return // a server accepts any name, but the encoder refuses invalid ones
 			}
 			t.Fatal(err)
 		}
 		if again, err := DecodeHandshake(encoded); err != nil || again != h {
 			t.Fatalf("%+v became %s and then %+v, %v", h, encoded, again, err)
 		}
-		// Beside white space around it, exactly one JSON value was taken.
+		// Exactly one JSON value was consumed, except for white space around it.
 		taken := data[:len(data)-r.Buffered()]
 		if len(data) <= r.Size() && !json.Valid(taken) {
 			t.Fatalf("%q was taken from %q", taken, data)
@@ -158,7 +158,7 @@ func FuzzDecodePacket(f *testing.F) {
 			t.Fatalf("%q is taken as %+v, and is no JSON", data, p)
 		}
 		if m, ok := p.(PlayerMove); ok {
-			m.HasYaw = true // what is sent always has one
+			m.HasYaw = true // an encoded move always has a yaw
 			p = m
 		}
 		encoded, err := AppendPacket(nil, p)
@@ -217,7 +217,7 @@ func FuzzReadQuery(f *testing.F) {
 			encoded, err := AppendQuery(nil, q)
 			if err != nil {
 				if who, ok := q.(WhereIsPlayer); ok && player.CheckName(who.Name) != nil {
-					continue // a server takes any name, and nobody writes one that is none
+					continue // a server accepts any name, but the encoder refuses invalid ones
 				}
 				t.Fatal(err)
 			}
@@ -282,7 +282,7 @@ func FuzzUnpackChunk(f *testing.F) {
 	})
 }
 
-// fuzzCBOR holds for every message between nodes: what is taken is valid, and written and read again is the same.
+// fuzzCBOR checks a property of every message between nodes: a decoded message is valid, and survives a round trip.
 func fuzzCBOR[T interface{ Valid() error }](t *testing.T, data []byte) {
 	t.Helper()
 	v, err := decodeCBOR[T](data, MaxFrame)

@@ -9,27 +9,27 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// Purpose is what a new connection to the game port wants.
+// Purpose is the purpose of a new connection to the game port.
 type Purpose string
 
 // The purposes. All but Join are VoxelPopuli's (§3.2.2.1).
 const (
 	PurposeConnect  Purpose = "connect"  // play in Chunk as Player: packets follow
 	PurposeGenerate Purpose = "generate" // make sure that Chunk exists
-	PurposeDHT      Purpose = "dht"      // ask where chunks and players are: queries follow
-	PurposePing     Purpose = "ping"     // see whether the server lives
+	PurposeDHT      Purpose = "dht"      // ask for the places of chunks and players: queries follow
+	PurposePing     Purpose = "ping"     // check that the server is alive
 	PurposeJoin     Purpose = "join"     // open a session: messages follow
 )
 
-// Answers to a handshake, sent bare: no newline follows. A refused connection is closed after AnswerNo.
-// Join is answered with a session's messages instead.
+// Answers to a handshake, sent without a newline. A refused connection is closed after AnswerNo. Join is answered with
+// session messages instead.
 const (
 	AnswerOK   = "ok"
 	AnswerNo   = "no"
 	AnswerPong = "pong"
 )
 
-// Handshake is the first thing that a client of the game port sends.
+// Handshake is the first message of a client of the game port.
 type Handshake struct {
 	Purpose Purpose
 	Chunk   grid.ChunkPos // of connect and generate
@@ -37,10 +37,10 @@ type Handshake struct {
 	Join    Join          // of join
 }
 
-// ReadHandshake reads the JSON object that opens a connection. The original clients send it without a newline
-// and then wait, so it ends with its closing brace; a newline that has come with it is taken too. No byte after
-// that is touched. What is refused is an *Error; io.EOF means that nothing was sent at all.
-// The caller sets the deadline (HandshakeTimeout).
+// ReadHandshake reads the JSON object that opens a connection. The original clients send it without a newline and then
+// wait, so the object ends with its closing brace. A newline that has already arrived is consumed too, but no byte
+// after it. A refusal is an *Error; io.EOF means that the client sent nothing. The caller sets the deadline
+// (HandshakeTimeout).
 func ReadHandshake(r *bufio.Reader) (Handshake, error) {
 	data, err := readValue(r, '{', MaxHandshake)
 	if err != nil {
@@ -52,12 +52,12 @@ func ReadHandshake(r *bufio.Reader) (Handshake, error) {
 	return DecodeHandshake(data)
 }
 
-// DecodeHandshake reads a handshake's bytes. Every error is an *Error.
-// Fields that are not needed are ignored, as VoxelPopuli's own server does; a join has none.
-// With an error comes the Purpose, if it could be read: a refused join is told by a Failure, others by AnswerNo.
+// DecodeHandshake decodes a handshake. Every error is an *Error. Superfluous fields are ignored, as in VoxelPopuli's
+// own server; a join must not have any. Even with an error the Purpose is set if it was readable: a refused join is
+// answered with a Failure, any other handshake with AnswerNo.
 func DecodeHandshake(data []byte) (Handshake, error) {
 	if len(data) > MaxHandshake {
-		return Handshake{}, refuse(FailTooLong, "a handshake may have %d bytes", MaxHandshake)
+		return Handshake{}, refuse(FailTooLong, "a handshake has at most %d bytes", MaxHandshake)
 	}
 	var o object
 	if refused := o.parse(data); refused != nil {
@@ -76,7 +76,7 @@ func DecodeHandshake(data []byte) (Handshake, error) {
 			return Handshake{Purpose: h.Purpose}, err
 		}
 	default:
-		o.fail(refuse(FailUnknownMessage, "there is no handshake %q", clip([]byte(h.Purpose))))
+		o.fail(refuse(FailUnknownMessage, "unknown handshake %q", clip([]byte(h.Purpose))))
 		h.Purpose = ""
 	}
 	if o.err != nil {
@@ -85,7 +85,7 @@ func DecodeHandshake(data []byte) (Handshake, error) {
 	return h, nil
 }
 
-// AppendHandshake writes a handshake as a client sends it, without a newline.
+// AppendHandshake appends a handshake as a client sends it, without a newline.
 func AppendHandshake(dst []byte, h Handshake) ([]byte, error) {
 	if h.Purpose == PurposeJoin {
 		b, err := EncodeClient(h.Join)
@@ -99,7 +99,7 @@ func AppendHandshake(dst []byte, h Handshake) ([]byte, error) {
 		dst = append(dst, `,"chunk":`...)
 		dst = appendChunkPos(dst, h.Chunk)
 		if h.Purpose == PurposeConnect {
-			// A name needs no quoting: it holds letters, digits, '_' and '-' only.
+			// A name needs no quoting: it holds only letters, digits, '_' and '-'.
 			if err := player.CheckName(h.Player); err != nil {
 				return nil, fmt.Errorf("encode handshake: %w", err)
 			}
@@ -109,12 +109,12 @@ func AppendHandshake(dst []byte, h Handshake) ([]byte, error) {
 		}
 	case PurposeDHT, PurposePing:
 	default:
-		return nil, fmt.Errorf("encode handshake: there is no handshake %q", h.Purpose)
+		return nil, fmt.Errorf("encode handshake: unknown handshake %q", h.Purpose)
 	}
 	return append(dst, '}'), nil
 }
 
-// appendChunkPos writes [X,Z].
+// appendChunkPos appends [X,Z].
 func appendChunkPos(dst []byte, at grid.ChunkPos) []byte {
 	dst = append(dst, '[')
 	dst = strconv.AppendInt(dst, int64(at.X), 10)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Messages with which players move to another gateway, when theirs goes away.
+// Messages that move players to another gateway when theirs shuts down.
 
 const (
 	// MaxHomes is the most addresses in a Reconnect.
@@ -14,25 +14,25 @@ const (
 	MaxURL = 512
 )
 
-// Reconnect tells a session's client that this gateway goes away, or takes no new session, and where else the
-// world can be played. What the player did is saved; edits that were not acknowledged are to be asked for
-// again there, under their numbers.
+// Reconnect tells a client that this gateway is shutting down or accepts no new sessions, and lists other gateways of
+// the world. The player's state is saved. The client must send unacknowledged edits again to the new gateway, with the
+// same sequence numbers.
 type Reconnect struct {
-	// Homes are addresses of other gateways, the best first; at most MaxHomes. None: no other gateway is
-	// known, and this one will be back.
+	// Homes lists addresses of other gateways, the best first; at most MaxHomes. If empty, no other gateway is known,
+	// and this one will be back.
 	Homes  []Home `json:"homes"`
 	Reason string `json:"reason"` // for people
 }
 
 func (Reconnect) fromServer() {}
 
-// Home is a gateway's addresses for players.
+// Home holds the addresses of a gateway for players.
 type Home struct {
-	URL  string `json:"url"`  // of its WebSocket: ws:// or wss://
+	URL  string `json:"url"`  // URL of its WebSocket: ws:// or wss://
 	Game string `json:"game"` // host:port of its game server
 }
 
-// Valid says what is wrong with the message.
+// Valid returns an error if the message is invalid.
 func (r Reconnect) Valid() error {
 	if r.Homes == nil {
 		return refuse(FailMissingField, `"homes" is missing`)
@@ -51,24 +51,24 @@ func (r Reconnect) Valid() error {
 	return checkText(r.Reason)
 }
 
-// Shelter asks a gateway whether it would take sessions of the one that asks, which goes away.
+// Shelter asks a gateway whether it accepts sessions from the sender, which is shutting down.
 type Shelter struct {
-	Sessions uint64 `cbor:"1,keyasint,omitempty"` // that it has
+	Sessions uint64 `cbor:"1,keyasint,omitempty"` // number of the sender's sessions
 }
 
-// Valid accepts every question.
+// Valid always returns nil.
 func (Shelter) Valid() error { return nil }
 
 // Offer answers a Shelter.
 type Offer struct {
-	HTTP     string `cbor:"1,keyasint"`           // URL that players open: http:// or https://
+	HTTP     string `cbor:"1,keyasint"`           // URL of the web client: http:// or https://
 	Game     string `cbor:"2,keyasint"`           // host:port of the game server
-	Sessions uint64 `cbor:"3,keyasint,omitempty"` // that it has already
-	Ready    bool   `cbor:"4,keyasint,omitempty"` // it takes players now
-	Draining bool   `cbor:"5,keyasint,omitempty"` // it goes away itself
+	Sessions uint64 `cbor:"3,keyasint,omitempty"` // number of its current sessions
+	Ready    bool   `cbor:"4,keyasint,omitempty"` // it accepts players now
+	Draining bool   `cbor:"5,keyasint,omitempty"` // it is shutting down itself
 }
 
-// Valid says what is wrong with the offer.
+// Valid returns an error if the offer is invalid.
 func (o Offer) Valid() error {
 	if err := checkURL(o.HTTP, "http", "https"); err != nil {
 		return err
@@ -76,20 +76,21 @@ func (o Offer) Valid() error {
 	return (Reconnect{Homes: []Home{o.Home()}}).Valid()
 }
 
-// Home gives the addresses of the offer as clients are told them. The offer must be valid.
+// Home returns the offered addresses in the form for clients. The offer must be valid.
 func (o Offer) Home() Home {
 	socket := "ws" + strings.TrimPrefix(o.HTTP, "http") // https becomes wss
 	return Home{URL: strings.TrimSuffix(socket, "/") + "/ws", Game: o.Game}
 }
 
-// checkURL takes an absolute URL of one of the schemes in its normal form, without user, query and fragment.
+// checkURL returns an error unless text is a normalised absolute URL with one of the schemes and without user, query
+// and fragment.
 func checkURL(text string, schemes ...string) error {
 	if len(text) > MaxURL || !printable(text) {
 		return refuse(FailBadValue, "a URL has at most %d bytes of ASCII", MaxURL)
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.User != nil || strings.ContainsAny(text, "?#") || u.Opaque != "" {
-		return refuse(FailBadValue, "%q is no plain URL of a gateway", clip([]byte(text)))
+		return refuse(FailBadValue, "%q is not a plain gateway URL", clip([]byte(text)))
 	}
 	for _, scheme := range schemes {
 		if strings.HasPrefix(text, scheme+"://") {
@@ -99,14 +100,14 @@ func checkURL(text string, schemes ...string) error {
 	return refuse(FailBadValue, "%q: want a URL that begins with %s://", clip([]byte(text)), schemes[0])
 }
 
-// EncodeShelter writes the question in CBOR.
+// EncodeShelter encodes the question in CBOR.
 func EncodeShelter(s Shelter) ([]byte, error) { return encodeCBOR(s, MaxAsk) }
 
-// DecodeShelter reads what EncodeShelter wrote, and checks it.
+// DecodeShelter decodes and validates what EncodeShelter wrote.
 func DecodeShelter(b []byte) (Shelter, error) { return decodeCBOR[Shelter](b, MaxAsk) }
 
-// EncodeOffer writes a valid Offer in CBOR.
+// EncodeOffer encodes a valid Offer in CBOR.
 func EncodeOffer(o Offer) ([]byte, error) { return encodeCBOR(o, MaxAsk) }
 
-// DecodeOffer reads what EncodeOffer wrote, and checks it.
+// DecodeOffer decodes and validates what EncodeOffer wrote.
 func DecodeOffer(b []byte) (Offer, error) { return decodeCBOR[Offer](b, MaxAsk) }

@@ -29,7 +29,7 @@ func TestShelterAndOffer(t *testing.T) {
 	}
 }
 
-// A player's client is told the WebSocket of the URL that people open.
+// Clients get the WebSocket URL that belongs to the URL of the web client.
 func TestHomeOfOffer(t *testing.T) {
 	for url, want := range map[string]string{
 		"http://192.0.2.7:8080":     "ws://192.0.2.7:8080/ws",
@@ -46,7 +46,7 @@ func TestHomeOfOffer(t *testing.T) {
 	}
 }
 
-// Clients follow a Reconnect without asking anybody: what is no plain address is refused where it is read.
+// Clients follow a Reconnect without further checks, so the decoder refuses anything but a plain address.
 func TestReconnectRefuses(t *testing.T) {
 	good := `{"url":"ws://b/ws","game":"b:1"}`
 	long := `{"url":"ws://b/` + strings.Repeat("x", MaxURL) + `","game":"b:1"}`
@@ -86,7 +86,7 @@ func TestOfferRefuses(t *testing.T) {
 		"no URL":       func(o *Offer) { o.HTTP = "" },
 		"a socket":     func(o *Offer) { o.HTTP = "ws://b/" },
 		"long":         func(o *Offer) { o.HTTP = "https://b/" + strings.Repeat("x", MaxURL) },
-		"nearly long":  func(o *Offer) { o.HTTP = "http://b/" + strings.Repeat("x", MaxURL-len("http://b/")) }, // its socket is
+		"nearly long":  func(o *Offer) { o.HTTP = "http://b/" + strings.Repeat("x", MaxURL-len("http://b/")) }, // its WebSocket URL is
 		"no game":      func(o *Offer) { o.Game = "" },
 		"game port 0":  func(o *Offer) { o.Game = "b:0" },
 		"control sign": func(o *Offer) { o.HTTP = "http://b/\n" },

@@ -7,21 +7,21 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// Limits of the game port and of sessions. Each is met with one clear Error, and nobody else notices.
+// Limits of the game port and of sessions. Exceeding one fails only the offending connection, with a clear Error.
 const (
 	// MaxHandshake is the longest handshake object, in bytes.
 	MaxHandshake = 4 << 10
 	// MaxQuery is the longest JSON value after the type byte in dht mode, in bytes.
 	MaxQuery = 1 << 10
-	// MaxLine is the longest line or text frame that a client may send, in bytes, newline not counted.
+	// MaxLine is the longest line or text frame that a client may send, in bytes, without the newline.
 	MaxLine = 64 << 10
-	// MaxServerLine is the longest line that a server sends, in bytes: a tall chunk that does not compress.
+	// MaxServerLine is the longest line that a server sends, in bytes: a tall, incompressible chunk.
 	MaxServerLine = 4 << 20
 	// MaxChunkBytes is the longest chunk in the chunk codec: version, section count and
 	// 32 sections with two-byte indices.
 	MaxChunkBytes = 2 + MaxSections*(1+2*32*32*32)
 
-	// HandshakeTimeout is how long a connection may take to say what it wants. It holds again for Prove.
+	// HandshakeTimeout is how long a connection may take for its handshake, and again for Prove.
 	HandshakeTimeout = 5 * time.Second
 
 	// MaxView is the largest view distance, in chunks in each direction.
@@ -33,15 +33,15 @@ const (
 	// MaxSections is the tallest world, in sections of 32 blocks.
 	MaxSections = chunk.MaxSections
 
-	// MinY and MaxY bound a pose in any world, in blocks, both included: 64 below the ground of the world,
-	// 256 above the tallest one. A session's own world is checked more tightly (player.Motion).
+	// MinY and MaxY bound a pose in any world, in blocks, both inclusive: 64 below the bottom of the world, 256 above
+	// the tallest one. A session's own world is checked more strictly (player.Motion).
 	MinY = -64
 	MaxY = 32*MaxSections + 256
 )
 
 // Limits between nodes.
 const (
-	// MaxFrame is the longest frame of a link, in bytes, length prefix not counted.
+	// MaxFrame is the longest frame of a link, in bytes, without the length prefix.
 	MaxFrame = 4 << 20
 	// MaxAsk is the longest Question, Answer or DHT record, in bytes.
 	MaxAsk = 64 << 10
@@ -57,10 +57,10 @@ const (
 	MaxWatch = 64 * 64
 	// MaxBodies is the most avatars, moves, edits or chat lines in one list of a link message.
 	MaxBodies = 1 << 14
-	// MaxStamp is the longest clock of a chat line, in bytes: of 32 players and more.
+	// MaxStamp is the longest clock of a chat line, in bytes: enough for at least 32 players.
 	MaxStamp = 1 << 10
-	// MaxDone is the most events that a player can have done: as many as there are milliseconds to the year 10,000.
-	// Whoever had run on to the last of all numbers could never say anything again.
+	// MaxDone is the most events that a player can have counted: the milliseconds from 1970 to the year 10,000. A
+	// counter at the end of its range would silence the player for ever.
 	MaxDone = 253_402_300_800_000
 	// MaxBlocks is the most blocks in one list of a link message.
 	MaxBlocks = 1 << 18

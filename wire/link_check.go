@@ -9,15 +9,15 @@ import (
 // columnBlocks is the number of blocks of the tallest column.
 const columnBlocks = MaxSections * chunk.SectionBlocks
 
-// Valid says what is wrong with the hello.
+// Valid returns an error if the hello is invalid.
 func (h Hello) Valid() error {
 	if h.Region == 0 {
-		return refuse(FailBadValue, "region 0 does not exist")
+		return refuse(FailBadValue, "the region id must not be 0")
 	}
 	return checkCell(h.Cell)
 }
 
-// Valid says what is wrong with the message: its lists are bounded and their elements valid.
+// Valid returns an error if the message is invalid: its lists must be bounded and their elements valid.
 func (m ToRegion) Valid() error {
 	return firstError(
 		checkList(m.Unwatch, MaxWatch, checkChunk),
@@ -30,7 +30,7 @@ func (m ToRegion) Valid() error {
 	)
 }
 
-// Valid says what is wrong with the message: its lists are bounded and their elements valid.
+// Valid returns an error if the message is invalid: its lists must be bounded and their elements valid.
 func (m FromRegion) Valid() error {
 	return firstError(
 		checkList(m.Chunks, MaxWatch, ChunkNews.Valid),
@@ -40,7 +40,7 @@ func (m FromRegion) Valid() error {
 	)
 }
 
-// checkKnownPeer takes a peer id, or nothing.
+// checkKnownPeer returns an error unless id is empty or a peer id.
 func checkKnownPeer(id string) error {
 	if id == "" {
 		return nil
@@ -48,7 +48,7 @@ func checkKnownPeer(id string) error {
 	return checkPeer(id)
 }
 
-// Valid says what is wrong with the news.
+// Valid returns an error if the news is invalid.
 func (n ChunkNews) Valid() error {
 	if len(n.Base) != 0 && len(n.Base) != 32 {
 		return refuse(FailBadValue, "a base hash of %d bytes", len(n.Base))
@@ -68,7 +68,7 @@ func (n ChunkNews) Valid() error {
 	)
 }
 
-// Valid says what is wrong with the state. Base is empty or a SHA-256.
+// Valid returns an error if the state is invalid. Base must be empty or a SHA-256.
 func (s ChunkState) Valid() error {
 	if len(s.Base) != 0 && len(s.Base) != 32 {
 		return refuse(FailBadValue, "a base hash of %d bytes", len(s.Base))
@@ -79,7 +79,7 @@ func (s ChunkState) Valid() error {
 	)
 }
 
-// Valid says what is wrong with the body.
+// Valid returns an error if the body is invalid.
 func (b Body) Valid() error {
 	if err := checkPlayer(b.Player, b.Name, b.Guest); err != nil {
 		return err
@@ -90,18 +90,18 @@ func (b Body) Valid() error {
 	return b.Pose.Valid()
 }
 
-// Valid says what is wrong with the move.
+// Valid returns an error if the move is invalid.
 func (m BodyMove) Valid() error { return m.Pose.Valid() }
 
-// Valid says what is wrong with the block's place. Its id may be one of a later version.
+// Valid returns an error if the position is invalid. The block id may belong to a later version.
 func (b BlockAt) Valid() error {
 	if b.At >= columnBlocks {
-		return refuse(FailBadValue, "block %d of a column of at most %d", b.At, columnBlocks)
+		return refuse(FailBadValue, "block %d of a column of at most %d blocks", b.At, columnBlocks)
 	}
 	return nil
 }
 
-// Valid says what is wrong with the intent. The world's own height is the region's to check.
+// Valid returns an error if the intent is invalid. The region checks the world's own height.
 func (i Intent) Valid() error {
 	if i.Pos.Y < 0 || i.Pos.Y >= MaxSections*grid.ChunkSize {
 		return refuse(FailBadValue, "an edit at height %d", i.Pos.Y)
@@ -109,16 +109,16 @@ func (i Intent) Valid() error {
 	return nil
 }
 
-// Valid says what is wrong with the result.
+// Valid returns an error if the result is invalid.
 func (r EditResult) Valid() error { return checkText(r.Refused) }
 
-// Valid says what is wrong with the chat line.
+// Valid returns an error if the chat line is invalid.
 func (u Utterance) Valid() error {
 	if err := player.CheckName(u.Name); err != nil {
 		return refuse(FailBadName, "%v", err)
 	}
 	if _, ok := u.Clock(); !ok && len(u.Stamp) > 0 {
-		return refuse(FailBadValue, "a chat line with a clock that is not the speaker's, or too long")
+		return refuse(FailBadValue, "the chat line's clock is too long or not its author's")
 	}
 	if u.Deed != nil {
 		if err := u.Deed.Valid(); err != nil {
@@ -132,7 +132,7 @@ func anyID(player.ID) error { return nil }
 
 func checkList[E any](list []E, most int, check func(E) error) error {
 	if len(list) > most {
-		return refuse(FailTooLong, "a list of %d elements, and %d are allowed", len(list), most)
+		return refuse(FailTooLong, "a list of %d elements; at most %d are allowed", len(list), most)
 	}
 	for _, e := range list {
 		if err := check(e); err != nil {

@@ -8,18 +8,18 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// Moves are the newest poses of avatars. In CBOR they are one byte string, 54 bytes each: there are thousands of them a
-// second, and reading as many maps took a gateway longer than all that it does with them.
+// Moves lists the newest poses of avatars. In CBOR they are one byte string, 54 bytes each: a gateway handles thousands
+// per second, and decoding them as maps took longer than all its other work.
 type Moves []BodyMove
 
 const (
 	bodyMoveBytes = 16 + 3*8 + 2*4 + 3*2
-	longString    = 0x5a // in CBOR begins a byte string with its length in four bytes
+	longString    = 0x5a // CBOR head of a byte string with a four-byte length
 	movesHead     = 1 + 4
 )
 
-// MarshalCBOR writes the byte string: of each move the player's id, x, y and z as float64, yaw and pitch as float32, the
-// way along x, y and z as int16, little-endian.
+// MarshalCBOR writes the byte string: for each move the player's id; x, y and z as float64; yaw and pitch as float32;
+// the way along x, y and z as int16. Numbers are little-endian.
 func (m Moves) MarshalCBOR() ([]byte, error) {
 	b := make([]byte, 0, movesHead+len(m)*bodyMoveBytes)
 	b = append(b, longString)
@@ -39,7 +39,7 @@ func (m Moves) MarshalCBOR() ([]byte, error) {
 	return b, nil
 }
 
-// UnmarshalCBOR reads what MarshalCBOR wrote. Whether the poses are valid is the message's to ask.
+// UnmarshalCBOR reads what MarshalCBOR wrote. It does not validate the poses; the message does.
 func (m *Moves) UnmarshalCBOR(data []byte) error {
 	var b []byte
 	if len(data) >= movesHead && data[0] == longString && uint64(binary.BigEndian.Uint32(data[1:])) == uint64(len(data)-movesHead) {

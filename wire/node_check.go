@@ -9,10 +9,10 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// The checks of messages between nodes. Nodes of one world are not trusted to be sane: each message is
-// checked where it is written, so that a fault shows at its origin, and where it is read.
+// Checks of messages between nodes. Nodes of one world do not trust each other's messages. Each message is checked
+// where it is written, so that a fault shows at its origin, and where it is read.
 
-// Valid says what is wrong with the member: the peer id and the address have their form.
+// Valid returns an error if the peer id or the address of the member is malformed.
 func (m Member) Valid() error {
 	if err := checkPeer(m.Peer); err != nil {
 		return err
@@ -20,7 +20,7 @@ func (m Member) Valid() error {
 	return checkHostPort(m.Game)
 }
 
-// checkHostPort takes an address that others can dial, by its form only.
+// checkHostPort checks the form of an address that other nodes can dial.
 func checkHostPort(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || host == "" || len(address) > MaxAddress || !printable(address) {
@@ -32,7 +32,7 @@ func checkHostPort(address string) error {
 	return nil
 }
 
-// checkPeer takes a libp2p peer id in base58, by its form only.
+// checkPeer checks the form of a libp2p peer id in base58.
 func checkPeer(id string) error {
 	if id == "" || len(id) > MaxPeerID {
 		return refuse(FailBadValue, "a peer id has 1 to %d bytes, not %d", MaxPeerID, len(id))
@@ -87,7 +87,7 @@ func checkChunk(at grid.ChunkPos) error {
 	return nil
 }
 
-// checkText bounds a text that is for people.
+// checkText bounds a text for people.
 func checkText(text string) error {
 	if len(text) > MaxErrorText || !utf8.ValidString(text) {
 		return refuse(FailBadValue, "a text has at most %d bytes of UTF-8", MaxErrorText)
@@ -95,10 +95,10 @@ func checkText(text string) error {
 	return nil
 }
 
-// Valid says what is wrong with the region. The leader is one of its members, or unknown.
+// Valid returns an error if the region is invalid. The leader must be one of its members, or unknown.
 func (r Region) Valid() error {
 	if r.ID == 0 {
-		return refuse(FailBadValue, "region 0 does not exist")
+		return refuse(FailBadValue, "the region id must not be 0")
 	}
 	if err := checkCell(r.Cell); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (r Region) Valid() error {
 	return refuse(FailBadValue, "the leader %s is not a member", clip([]byte(r.Leader)))
 }
 
-// Valid says what is wrong with the question: exactly one field is set, and is valid itself.
+// Valid returns an error unless exactly one field is set, and is valid.
 func (q Question) Valid() error {
 	set := 0
 	for _, l := range []*Locate{q.Locate, q.Authority} {
@@ -159,7 +159,7 @@ func (q Question) Valid() error {
 	if q.Sleep != nil {
 		set++
 		if q.Sleep.Group == 0 {
-			return refuse(FailBadValue, "region 0 does not exist")
+			return refuse(FailBadValue, "the region id must not be 0")
 		}
 	}
 	operators, err := q.checkOperators()
@@ -173,16 +173,16 @@ func (q Question) Valid() error {
 	if q.Reseed != nil {
 		set++
 		if q.Reseed.Group == 0 {
-			return refuse(FailBadValue, "region 0 does not exist")
+			return refuse(FailBadValue, "the region id must not be 0")
 		}
 	}
 	if set != 1 {
-		return refuse(FailBadValue, "a question asks one thing, not %d", set)
+		return refuse(FailBadValue, "a question must have exactly one field set, not %d", set)
 	}
 	return nil
 }
 
-// Valid says what is wrong with the answer.
+// Valid returns an error if the answer is invalid.
 func (a Answer) Valid() error {
 	if a.Region != nil {
 		if err := a.Region.Valid(); err != nil {
@@ -203,7 +203,7 @@ func (a Answer) Valid() error {
 	return checkText(a.Error)
 }
 
-// Valid says what is wrong with the record. A guest's id follows from his name.
+// Valid returns an error if the record is invalid. A guest's id must match the name.
 func (p PlayerRecord) Valid() error {
 	if err := checkPlayer(p.Player, p.Name, p.Guest); err != nil {
 		return err
@@ -212,10 +212,10 @@ func (p PlayerRecord) Valid() error {
 		return err
 	}
 	if p.SavedAt < 0 {
-		return refuse(FailBadValue, "saved before 1970")
+		return refuse(FailBadValue, "the save time is before 1970")
 	}
 	if p.Done > MaxDone {
-		return refuse(FailBadValue, "a player has done %d events, where %d are believed", p.Done, uint64(MaxDone))
+		return refuse(FailBadValue, "the player's event count %d exceeds %d", p.Done, uint64(MaxDone))
 	}
 	return checkPeer(p.Gateway)
 }
@@ -225,26 +225,26 @@ func checkPlayer(id player.ID, name string, guest bool) error {
 		return refuse(FailBadName, "%v", err)
 	}
 	if guest && id != player.GuestID(name) {
-		return refuse(FailBadValue, "guest %s has another guest's id", name)
+		return refuse(FailBadValue, "the id does not belong to guest %s", name)
 	}
 	return nil
 }
 
-// Valid says what is wrong with the invitation.
+// Valid returns an error if the invitation is invalid.
 func (i Invite) Valid() error {
 	if err := i.Region.Valid(); err != nil {
 		return err
 	}
 	if i.Replica == 0 {
-		return refuse(FailBadValue, "replica 0 does not exist")
+		return refuse(FailBadValue, "the replica id must not be 0")
 	}
 	return checkList(i.Voters, MaxMembers, Replica.Valid)
 }
 
-// Valid says what is wrong with the replica.
+// Valid returns an error if the replica is invalid.
 func (r Replica) Valid() error {
 	if r.ID == 0 {
-		return refuse(FailBadValue, "replica 0 does not exist")
+		return refuse(FailBadValue, "the replica id must not be 0")
 	}
 	return checkPeer(r.Peer)
 }

@@ -40,7 +40,7 @@ func aRecord() PlayerRecord {
 	return PlayerRecord{Player: anID, Name: "ada", Guest: true, Seq: 9, Pose: aPose, Gateway: aMember.Peer, SavedAt: 1700000000000}
 }
 
-// aStamp is what a player's first line carries who has heard somebody.
+// aStamp returns the stamp of a player's first line after an event of another player.
 func aStamp(id player.ID) []byte {
 	speaker, other := vclock.NewOwner(AuthorOf(id), 1700000000000), vclock.NewOwner(AuthorOf(player.GuestID("bob")), 0)
 	speaker.Hear(other.Act(), vclock.Everybody)
@@ -133,8 +133,8 @@ func TestReadFrameRefuses(t *testing.T) {
 	}
 }
 
-// A peer that promises 4 MiB and sends none must not make us allocate them.
-func TestReadFrameBelievesOnlyBytes(t *testing.T) {
+// A peer that announces 4 MiB and sends nothing must not cause an allocation of that size.
+func TestReadFrameAllocatesAsBytesArrive(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range 64 {
@@ -149,7 +149,7 @@ func TestReadFrameBelievesOnlyBytes(t *testing.T) {
 	}
 }
 
-// The bytes that are signed must never change, or else the records of older nodes break.
+// The signed bytes must never change: the records of older nodes would become invalid.
 func TestSignedBytes(t *testing.T) {
 	region, err := EncodeRegion(aRegion())
 	if err != nil {
@@ -181,7 +181,7 @@ func TestSignedBytes(t *testing.T) {
 		t.Errorf("record came back as %+v, %v", got, err)
 	}
 
-	// The same values in other words are refused.
+	// Other encodings of the same values are refused.
 	long := append([]byte{0xa6, 0x01, 0x18, 0x07}, region[3:]...) // 7 in two bytes
 	more := append([]byte{0xa7}, region[1:]...)                   // a field of a later version
 	more = append(more, 0x18, 0x63, 0x00)
@@ -228,7 +228,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// Fields of a later version are passed over between nodes.
+// Nodes ignore fields of a later version.
 func TestUnknownFieldsPass(t *testing.T) {
 	b, err := cbor.Marshal(map[int]any{3: map[int]any{}, 99: "later"})
 	if err != nil {
@@ -265,7 +265,7 @@ func TestDecodingRefuses(t *testing.T) {
 			t.Errorf("%s: DecodeQuestion(%s) = %+v", name, in, q)
 		}
 	}
-	// NaN, infinity and bad UTF-8, where a float and a text would be fine.
+	// NaN, infinity and bad UTF-8 where a float and a text are allowed.
 	good, err := EncodePlayerRecord(aRecord())
 	if err != nil {
 		t.Fatal(err)
@@ -358,7 +358,7 @@ func TestValid(t *testing.T) {
 	if err := valid(func(r *Region) { r.Leader = "" }); err != nil {
 		t.Errorf("no leader yet: %v", err)
 	}
-	// What is not valid is not written either.
+	// Invalid values are not encoded either.
 	if b, err := EncodeRegion(Region{}); err == nil {
 		t.Errorf("EncodeRegion of nothing is %x", b)
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// maxFields is one more than the largest message of a client has.
+// maxFields is one more than the number of fields of the largest client message.
 const maxFields = 12
 
-// object is one JSON object, its syntax checked in full and its fields found but not yet read.
-// The readers below keep the first error, so that a decoder reads all its fields and asks once, in done.
+// object is a JSON object whose syntax was checked in full and whose fields were found, but not yet decoded. The
+// methods below keep the first error, so that a decoder reads all fields and then checks once, with done.
 type object struct {
 	fields [maxFields]field
 	n      int
@@ -22,32 +22,32 @@ type object struct {
 
 type field struct {
 	name []byte // unescaped
-	raw  []byte // the value's bytes, without space around them
+	raw  []byte // the value's bytes, without surrounding space
 	read bool
 }
 
-// parse reads data as exactly one JSON object with different keys and at most white space around it.
-// Keys of nested objects are not compared: no message of a client has any, so they are refused anyway.
+// parse parses data as exactly one JSON object with distinct keys, surrounded by nothing but white space. It does not
+// compare the keys of nested objects: no client message has any, so they are refused anyway.
 func (o *object) parse(data []byte) *Error {
 	if !utf8.Valid(data) {
 		return refuse(FailBadJSON, "the message is not valid UTF-8")
 	}
 	s := scanner{data: data}
 	s.space()
-	if !s.take('{') {
+	if !s.accept('{') {
 		return refuse(FailBadJSON, "the message is not a JSON object")
 	}
 	s.space()
-	if !s.take('}') {
+	if !s.accept('}') {
 		for {
 			if err := o.member(&s); err != nil {
 				return err
 			}
-			if s.take(',') {
+			if s.accept(',') {
 				s.space()
 				continue
 			}
-			if s.take('}') {
+			if s.accept('}') {
 				break
 			}
 			return s.syntax()
@@ -60,7 +60,7 @@ func (o *object) parse(data []byte) *Error {
 	return nil
 }
 
-// member reads `"name": value` and the space after it.
+// member parses `"name": value` and the space after it.
 func (o *object) member(s *scanner) *Error {
 	start := s.at
 	if !s.string() {
@@ -68,10 +68,10 @@ func (o *object) member(s *scanner) *Error {
 	}
 	name, ok := unquote(s.data[start:s.at])
 	if !ok {
-		return refuse(FailBadJSON, "a key holds half a surrogate pair")
+		return refuse(FailBadJSON, "a key contains an unpaired surrogate")
 	}
 	s.space()
-	if !s.take(':') {
+	if !s.accept(':') {
 		return s.syntax()
 	}
 	s.space()
@@ -100,7 +100,7 @@ func (o *object) fail(e *Error) {
 	}
 }
 
-// has reports whether the field is there at all.
+// has reports whether the field is present.
 func (o *object) has(name string) bool {
 	for i := range o.n {
 		if string(o.fields[i].name) == name {
@@ -110,7 +110,7 @@ func (o *object) has(name string) bool {
 	return false
 }
 
-// raw returns the value of a field, nil (and an error noted) if there is none.
+// raw returns the value of a field. If the field is missing, it records an error and returns nil.
 func (o *object) raw(name string) []byte {
 	for i := range o.n {
 		if string(o.fields[i].name) == name {
@@ -122,7 +122,7 @@ func (o *object) raw(name string) []byte {
 	return nil
 }
 
-// text reads a string of at most most bytes.
+// text decodes a string of at most most bytes.
 func (o *object) text(name string, most int) string {
 	raw := o.raw(name)
 	if raw == nil {
@@ -139,7 +139,7 @@ func (o *object) text(name string, most int) string {
 	}
 	text, ok := unquote(raw)
 	if !ok {
-		o.fail(refuse(FailBadJSON, "%q holds half a surrogate pair", name))
+		o.fail(refuse(FailBadJSON, "%q contains an unpaired surrogate", name))
 		return ""
 	}
 	if len(text) > most {
@@ -149,7 +149,7 @@ func (o *object) text(name string, most int) string {
 	return string(text)
 }
 
-// integer reads a whole number from low to high, both included. 3.0 and 3e0 are whole too:
+// integer decodes a whole number from low to high, both inclusive. It accepts 3.0 and 3e0 as whole numbers, because
 // Python and C# print floats so.
 func (o *object) integer(name string, low, high int64) int64 {
 	raw := o.raw(name)
@@ -163,7 +163,7 @@ func (o *object) integer(name string, low, high int64) int64 {
 	return v
 }
 
-// unsigned reads a whole number from 0 to 2⁶⁴−1.
+// unsigned decodes a whole number from 0 to 2⁶⁴−1.
 func (o *object) unsigned(name string) uint64 {
 	raw := o.raw(name)
 	if raw == nil {
@@ -179,7 +179,7 @@ func (o *object) unsigned(name string) uint64 {
 	return uint64(v)
 }
 
-// float reads a finite number.
+// float decodes a finite number.
 func (o *object) float(name string) float64 {
 	raw := o.raw(name)
 	if raw == nil {
@@ -192,7 +192,7 @@ func (o *object) float(name string) float64 {
 	return v
 }
 
-// float32 reads a number that is finite as a float32.
+// float32 decodes a number that is finite as a float32.
 func (o *object) float32(name string) float32 {
 	raw := o.raw(name)
 	if raw == nil {
@@ -205,7 +205,7 @@ func (o *object) float32(name string) float32 {
 	return float32(v)
 }
 
-// chunk reads [X, Z].
+// chunk decodes [X, Z].
 func (o *object) chunk(name string) grid.ChunkPos {
 	raw := o.raw(name)
 	if raw == nil {
@@ -218,7 +218,7 @@ func (o *object) chunk(name string) grid.ChunkPos {
 	return at
 }
 
-// pose reads the five fields of a Pose.
+// pose decodes the five fields of a Pose.
 func (o *object) pose() Pose {
 	p := Pose{X: o.float("x"), Y: o.float("y"), Z: o.float("z"), Yaw: o.float32("yaw"), Pitch: o.float32("pitch")}
 	if err := p.check(); err != nil {
@@ -227,7 +227,7 @@ func (o *object) pose() Pose {
 	return p
 }
 
-// done returns the first error, or an error that names a field nobody asked for.
+// done returns the first error, or an error that names a field that was not decoded.
 func (o *object) done() error {
 	if o.err != nil {
 		return o.err
@@ -240,7 +240,7 @@ func (o *object) done() error {
 	return nil
 }
 
-// parseChunkPos reads [X, Z] within the world.
+// parseChunkPos parses [X, Z] within the world.
 func parseChunkPos(raw []byte, name string) (grid.ChunkPos, *Error) {
 	var xz [2]float64
 	n, err := parseNumbers(raw, name, xz[:])
@@ -253,7 +253,7 @@ func parseChunkPos(raw []byte, name string) (grid.ChunkPos, *Error) {
 	return chunkPosOf(xz[0], xz[1], name)
 }
 
-// chunkPosOf checks that the numbers are whole and name a chunk of the world.
+// chunkPosOf returns the chunk at whole numbers within the world, or an error.
 func chunkPosOf(x, z float64, name string) (grid.ChunkPos, *Error) {
 	const most = float64(grid.Limit)
 	if x != math.Trunc(x) || z != math.Trunc(z) || x < -most || x >= most || z < -most || z >= most {
@@ -262,17 +262,17 @@ func chunkPosOf(x, z float64, name string) (grid.ChunkPos, *Error) {
 	return grid.ChunkPos{X: int32(x), Z: int32(z)}, nil
 }
 
-// parseNumbers reads an array of finite numbers into dst and returns how many there were.
-// raw has been scanned before, so its syntax is sound.
+// parseNumbers parses an array of finite numbers into dst and returns their count. raw must have been scanned before,
+// so that its syntax is valid.
 func parseNumbers(raw []byte, name string, dst []float64) (int, *Error) {
 	if raw[0] != '[' {
 		return 0, refuse(FailBadType, "%s must be an array of numbers", name)
 	}
 	s := scanner{data: raw, at: 1}
 	n := 0
-	for s.space(); !s.take(']'); s.space() {
+	for s.space(); !s.accept(']'); s.space() {
 		if n > 0 {
-			s.take(',')
+			s.accept(',')
 			s.space()
 		}
 		start := s.at
@@ -292,7 +292,7 @@ func parseNumbers(raw []byte, name string, dst []float64) (int, *Error) {
 	return n, nil
 }
 
-// finiteNumber reads a number that fits a float of the given size.
+// finiteNumber parses a number that fits a float of the given size.
 func finiteNumber(raw []byte, name string, bits int) (float64, *Error) {
 	if c := raw[0]; c != '-' && (c < '0' || c > '9') {
 		return 0, refuse(FailBadType, "%q must be a number", name)
@@ -304,7 +304,7 @@ func finiteNumber(raw []byte, name string, bits int) (float64, *Error) {
 	return v, nil
 }
 
-// wholeNumber reads an integer, written as one or as a float without a fraction.
+// wholeNumber parses an integer, written as one or as a float without a fraction.
 func wholeNumber(raw []byte, name string, low, high int64) (int64, *Error) {
 	v, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil {
@@ -312,7 +312,7 @@ func wholeNumber(raw []byte, name string, low, high int64) (int64, *Error) {
 		if ferr != nil {
 			return 0, ferr
 		}
-		const exact = 1 << 53 // beyond it a float does not say which integer is meant
+		const exact = 1 << 53 // above it, a float does not represent every integer exactly
 		if f != math.Trunc(f) || f < -exact || f > exact {
 			return 0, refuse(FailBadValue, "%q must be a whole number from %d to %d", name, low, high)
 		}

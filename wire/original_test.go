@@ -16,7 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// The exact bytes of the released client's handshakes (with its spaces), and of the dissertation's.
+// The exact bytes of the handshakes of the released client (with its spaces) and of the dissertation.
 func TestHandshakes(t *testing.T) {
 	at := grid.ChunkPos{X: -1, Z: 12}
 	for _, c := range []struct {
@@ -28,13 +28,13 @@ func TestHandshakes(t *testing.T) {
 		{`{"type":"connect","chunk":[-1.0,12.0],"player":"a"}`, Handshake{Purpose: PurposeConnect, Chunk: at, Player: "a"}},
 		{`{"type":"generate","chunk":[-1, 12]}`, Handshake{Purpose: PurposeGenerate, Chunk: at}},
 		{`{"type":"ping"}`, Handshake{Purpose: PurposePing}},
-		// VoxelPopuli's server takes any name, and does not mind what it does not know.
+		// VoxelPopuli's server accepts any name and ignores unknown fields.
 		{`{"type":"connect","chunk":[-1,12]}`, Handshake{Purpose: PurposeConnect, Chunk: at}},
 		{`{"type":"connect","chunk":[-1,12],"player":"a b","x":1}`, Handshake{Purpose: PurposeConnect, Chunk: at, Player: "a b"}},
 		{`{"type":"ping","player":"}{\"\\"}`, Handshake{Purpose: PurposePing}},
 		{clientMessages[0].bytes, Handshake{Purpose: PurposeJoin, Join: clientMessages[0].m.(Join)}},
 	} {
-		// What follows must not be swallowed, whether the newline came with the object, or later, or never.
+		// The bytes after the object must not be consumed, whether its newline arrives with it, later or never.
 		for _, end := range []string{"", "\n", "\r\n"} {
 			const next = "\x00[0,0]"
 			for name, stream := range map[string]io.Reader{
@@ -53,7 +53,7 @@ func TestHandshakes(t *testing.T) {
 				}
 			}
 		}
-		// The client sends no newline and waits: nothing more may be read. A blocked read would be EOF here.
+		// The client sends no newline and waits, so nothing more may be read. A read that would block is EOF here.
 		r := bufio.NewReader(strings.NewReader(c.in))
 		if _, err := ReadHandshake(r); err != nil {
 			t.Errorf("ReadHandshake(%q) needs more: %v", c.in, err)
@@ -61,7 +61,7 @@ func TestHandshakes(t *testing.T) {
 	}
 }
 
-// TestHandshakeDoesNotWait has a peer that says no more after the closing brace.
+// TestHandshakeDoesNotWait has a peer that sends nothing after the closing brace.
 func TestHandshakeDoesNotWait(t *testing.T) {
 	server, client := io.Pipe()
 	defer server.Close()
@@ -111,7 +111,7 @@ func TestReadHandshakeRefuses(t *testing.T) {
 			t.Errorf("ReadHandshake(%.60q) = %+v, %v; want %s", c.in, h, err, c.code)
 		}
 	}
-	// A refused join is known as one, so that it can be told in its own protocol.
+	// A refused join is reported as a join, so that it can be answered in its own protocol.
 	h, err := ReadHandshake(bufio.NewReader(strings.NewReader(`{"type":"join","version":9}`)))
 	if codeOf(t, err) != FailWrongVersion || h.Purpose != PurposeJoin {
 		t.Errorf("a join of version 9: %+v, %v", h, err)
@@ -141,7 +141,7 @@ func TestAppendHandshake(t *testing.T) {
 	}
 }
 
-// packets are one of each, with the exact bytes of DESIGN §9.
+// packets has one packet of each type, with its exact bytes.
 var packets = []struct {
 	bytes string
 	p     Packet
@@ -171,29 +171,29 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// What clients send need not be as they should: VoxelPopuli's server takes it, and so do we.
+// Clients send malformed packets. VoxelPopuli's server accepts them, and so does this decoder.
 func TestDecodeClientPacket(t *testing.T) {
 	for in, want := range map[string]Packet{
-		// As Unity's JsonUtility prints floats.
+		// Unity's JsonUtility prints floats like this.
 		`{"type":1,"args":[0.0,-1.0],"player":"Abrasam"}`:          PlayerRegister{Player: "Abrasam"},
 		`{"type":7,"args":[-0.0,1e1,33.0,0.0],"player":"Abrasam"}`: BlockWrite{Player: "Abrasam", Pos: grid.Pos{Y: 10, Z: 33}},
 		`{"player":"a","args":[1,2,3],"type":3.0}`:                 PlayerMove{Player: "a", X: 1, Y: 2, Z: 3},
 		`{"type":3,"args":[ 1 , 2 , 3 , 4 ],"player":""}`:          PlayerMove{X: 1, Y: 2, Z: 3, Yaw: 4, HasYaw: true},
 		`{"type":7,"args":[0,40,0,3]}`:                             BlockWrite{Pos: grid.Pos{Y: 40}, Block: 3},
-		// The arguments of registers are free: the dissertation's text has the player's place there.
+		// The arguments of registers are ignored: in the dissertation's text they are the player's position.
 		`{"type":1,"args":[1.5,20,-3.25],"player":"a b\u0007"}`: PlayerRegister{Player: "a b\a"},
 		`{"type":1,"args":[],"player":"a"}`:                     PlayerRegister{Player: "a"},
 		`{"type":1,"player":"a"}`:                               PlayerRegister{Player: "a"},
 		`{"type":2,"args":{"x":1},"player":7}`:                  PlayerDeregister{},
 		`{"type":2,"args":null}`:                                PlayerDeregister{},
-		// Fields and arguments that nobody needs.
+		// Superfluous fields and arguments.
 		`{"type":3,"args":[1,2,3],"player":"a","time":1}`:   PlayerMove{Player: "a", X: 1, Y: 2, Z: 3},
 		`{"type":3,"args":[1,2,3,4,5],"player":"a"}`:        PlayerMove{Player: "a", X: 1, Y: 2, Z: 3, Yaw: 4, HasYaw: true},
 		`{"type":3,"args":[1,2,3,"north"],"player":"a"}`:    PlayerMove{Player: "a", X: 1, Y: 2, Z: 3},
 		`{"type":3,"args":[1,2,3,1e999],"player":"a"}`:      PlayerMove{Player: "a", X: 1, Y: 2, Z: 3},
 		`{"type":7,"args":[-0.5,20.9,31.99,1.7]}`:           BlockWrite{Pos: grid.Pos{X: -1, Y: 20, Z: 31}, Block: 1},
 		`{"type":7,"args":[0,0,0,1,9,9],"player":"\ud800"}`: BlockWrite{Block: 1},
-		// What has no effect.
+		// Packets without effect.
 		`{"type":3,"args":[1,2],"player":"a"}`:              nil,
 		`{"type":3,"args":[1,null,3],"player":"a"}`:         nil,
 		`{"type":3,"args":[[1,2,3]],"player":"a"}`:          nil,
@@ -317,7 +317,8 @@ func TestYaw(t *testing.T) {
 }
 
 func TestQueries(t *testing.T) {
-	// The released client's bytes: nothing ends a query. One that is refused for its values leaves the stream in step.
+	// The released client's bytes: queries have no terminator. After a query with refused values the stream is still in
+	// step.
 	stream := "\x00[-1,2]\x01{\"name\": \"Abrasam\"}\n\r\n\x01{\"name\":\"a b\"}\x00[1e999,0]\x00[0.0, -3]"
 	r := bufio.NewReader(iotest.OneByteReader(strings.NewReader(stream)))
 	for _, want := range []any{
@@ -403,7 +404,7 @@ func TestQueryAnswers(t *testing.T) {
 }
 
 func TestReadLine(t *testing.T) {
-	// A buffer smaller than the lines, so that they come in parts.
+	// The buffer is smaller than the lines, so that they arrive in parts.
 	r := bufio.NewReaderSize(strings.NewReader("\n\r\none\r\n\n"+strings.Repeat("a", 40)+"\nhalf"), 16)
 	for _, want := range []string{"one", strings.Repeat("a", 40)} {
 		if line, err := ReadLine(r, 40); err != nil || string(line) != want {

@@ -23,15 +23,15 @@ const (
 // SlabHeight is the height of VoxelPopuli's world, in blocks.
 const SlabHeight = 32
 
-// Slab is what VoxelPopuli's client knows of a chunk: 32×32×32 blocks, each 0 to 3, counted by SlabIndex.
+// Slab is the content of a chunk as VoxelPopuli's client sees it: 32×32×32 blocks, each 0 to 3, indexed by SlabIndex.
 type Slab [32 * 32 * SlabHeight]byte
 
-// SlabIndex counts blocks as VoxelPopuli does: x first, then y, then z, each from 0 to 31.
+// SlabIndex returns VoxelPopuli's index of a block: x changes slowest, z fastest, each from 0 to 31.
 func SlabIndex(x, y, z int) int { return 1024*x + 32*y + z }
 
-// SlabOf returns what VoxelPopuli's client sees of a chunk: the 32 blocks of each column from height base up,
-// each as the nearest of its own blocks. Above the chunk's top and below its bottom there is air. The lowest layer
-// has no air: that client falls for ever through a column without ground, so it sees stone there.
+// SlabOf returns a chunk as VoxelPopuli's client sees it: the 32 blocks of each column from height base up, each as the
+// nearest of its own blocks. Above the chunk's top and below its bottom there is air. The lowest layer has stone in
+// place of air, because in a column without ground that client falls for ever.
 func SlabOf(c *chunk.Chunk, base int) *Slab {
 	slab := new(Slab)
 	for z := range grid.ChunkSize {
@@ -51,23 +51,23 @@ func SlabOf(c *chunk.Chunk, base int) *Slab {
 	return slab
 }
 
-// Packet is one of VoxelPopuli's packets, after a connect. Both sides send the same forms.
+// Packet is one of VoxelPopuli's packets, after a connect. Both sides use the same forms.
 type Packet interface{ packet() }
 
-// PlayerRegister says that the player is in the chunk now.
+// PlayerRegister reports that the player is now in the chunk.
 type PlayerRegister struct {
 	Player string
 	Chunk  grid.ChunkPos
 }
 
-// PlayerDeregister says that the player is in the chunk no more. From a client it saves the player too.
+// PlayerDeregister reports that the player has left the chunk. From a client it also saves the player.
 type PlayerDeregister struct {
 	Player string
 	Chunk  grid.ChunkPos
 }
 
-// PlayerMove is where a player is, in world blocks, and where he looks.
-// Yaw is in degrees, as Unity counts: see YawOfOriginal. A client may leave it out; HasYaw tells.
+// PlayerMove is a player's position, in world blocks, and direction. Yaw is in degrees, in Unity's convention: see
+// YawOfOriginal. A client may omit it; then HasYaw is false.
 type PlayerMove struct {
 	Player  string
 	X, Y, Z float64
@@ -75,7 +75,7 @@ type PlayerMove struct {
 	HasYaw  bool
 }
 
-// ChunkContents is a chunk's blocks, all of them.
+// ChunkContents holds all blocks of a chunk.
 type ChunkContents struct {
 	Chunk  grid.ChunkPos
 	Blocks *Slab
@@ -84,8 +84,8 @@ type ChunkContents struct {
 // TimeOfDay is the world's time, in minutes since midnight.
 type TimeOfDay struct{ Minutes float64 }
 
-// BlockWrite sets a block, in world blocks. The client sends it to all its chunks; the one that holds Pos applies it.
-// Pos.Y may lie outside of the slab: the original ignores it then. Player may be empty.
+// BlockWrite sets a block, in world blocks. The client sends it to all its chunks; the one that contains Pos applies
+// it. Pos.Y may lie outside of the slab: the original server ignores it then. Player may be empty.
 type BlockWrite struct {
 	Player string
 	Pos    grid.Pos
@@ -99,29 +99,29 @@ func (ChunkContents) packet()    {}
 func (TimeOfDay) packet()        {}
 func (BlockWrite) packet()       {}
 
-// YawOfOriginal turns VoxelPopuli's yaw (degrees, 0 along +Z, 90 along +X) into a Pose's (radians, 0 along +Z,
-// π/2 along −X). Unity's axes are left-handed, ours right-handed, so the sense of the turn is the other one.
+// YawOfOriginal converts VoxelPopuli's yaw (degrees, 0 along +Z, 90 along +X) into a Pose's (radians, 0 along +Z, π/2
+// along −X). Unity's axes are left-handed and ours right-handed, so the sense of rotation changes.
 func YawOfOriginal(degrees float64) float32 {
 	return float32(-math.Remainder(degrees, 360) * math.Pi / 180)
 }
 
-// OriginalYaw is the inverse of YawOfOriginal, from 0 to below 360. It is rounded to a ten-thousandth of a
-// degree, which a Pose's float32 can hold, so that what one original client sends another one sees.
+// OriginalYaw is the inverse of YawOfOriginal, from 0 to below 360. It rounds to a ten-thousandth of a degree, which a
+// Pose's float32 can represent, so that original clients receive the value that was sent.
 func OriginalYaw(yaw float32) float64 {
 	degrees := math.Round(math.Mod(-float64(yaw)*180/math.Pi, 360)*1e4) / 1e4
 	if degrees < 0 {
 		degrees += 360
 	}
-	if degrees == 0 || degrees == 360 { // minus zero, and a tiny negative number plus 360
+	if degrees == 0 || degrees == 360 { // minus zero, or a tiny negative number plus 360
 		return 0
 	}
 	return degrees
 }
 
-// DecodePacket reads any packet, without its newline. Every error is an *Error.
+// DecodePacket decodes any packet, without its newline. Every error is an *Error.
 func DecodePacket(line []byte) (Packet, error) {
 	if len(line) > MaxServerLine {
-		return nil, refuse(FailTooLong, "a line may have %d bytes", MaxServerLine)
+		return nil, refuse(FailTooLong, "a line has at most %d bytes", MaxServerLine)
 	}
 	var o object
 	if refused := o.parse(line); refused != nil {
@@ -187,12 +187,12 @@ func decodePacket(id int64, raw []byte, name string) (Packet, *Error) {
 			}
 		}
 		if args[3] < 0 || args[3] > math.MaxUint16 {
-			return nil, refuse(FailBadValue, "packet %d: there is no block %g", id, args[3])
+			return nil, refuse(FailBadValue, "packet %d: unknown block id %g", id, args[3])
 		}
 		pos := grid.Pos{X: int32(args[0]), Y: int32(args[1]), Z: int32(args[2])}
 		return BlockWrite{Player: name, Pos: pos, Block: uint16(args[3])}, nil
 	default:
-		return nil, refuse(FailUnknownMessage, "there is no packet %d", id)
+		return nil, refuse(FailUnknownMessage, "unknown packet id %d", id)
 	}
 }
 
@@ -216,15 +216,15 @@ func decodeChunkContents(raw []byte) (Packet, *Error) {
 	c := ChunkContents{Chunk: at, Blocks: new(Slab)}
 	for i, v := range args[2:] {
 		if v != math.Trunc(v) || v < 0 || v > math.MaxUint8 {
-			return nil, refuse(FailBadValue, "packet %d: there is no block %g", idChunkData, v)
+			return nil, refuse(FailBadValue, "packet %d: unknown block id %g", idChunkData, v)
 		}
 		c.Blocks[i] = byte(v)
 	}
 	return c, nil
 }
 
-// AppendPacket writes a packet and its newline. Names must satisfy player.CheckName or be empty,
-// and numbers be finite; else nothing is written.
+// AppendPacket appends a packet and its newline. Names must be empty or satisfy player.CheckName, and numbers must be
+// finite; otherwise it returns an error and appends nothing.
 func AppendPacket(dst []byte, p Packet) ([]byte, error) {
 	switch p := p.(type) {
 	case PlayerRegister:
@@ -232,7 +232,7 @@ func AppendPacket(dst []byte, p Packet) ([]byte, error) {
 	case PlayerDeregister:
 		return appendPacket(dst, idDeregister, p.Player, float64(p.Chunk.X), float64(p.Chunk.Z))
 	case PlayerMove:
-		// Always with a yaw: the released client reads the fourth number without asking whether it is there.
+		// Always include the yaw: the released client reads the fourth number without checking that it exists.
 		return appendPacket(dst, idMove, p.Player, p.X, p.Y, p.Z, p.Yaw)
 	case ChunkContents:
 		return AppendChunkData(dst, p.Chunk, p.Blocks), nil
@@ -242,11 +242,11 @@ func AppendPacket(dst []byte, p Packet) ([]byte, error) {
 		return appendPacket(dst, idBlockChange, p.Player,
 			float64(p.Pos.X), float64(p.Pos.Y), float64(p.Pos.Z), float64(p.Block))
 	default:
-		return dst, fmt.Errorf("encode packet: %T is no packet", p)
+		return dst, fmt.Errorf("encode packet: %T is not a packet", p)
 	}
 }
 
-// AppendChunkData writes CHUNK_DATA and its newline: about 65 KB, in one pass.
+// AppendChunkData appends CHUNK_DATA and its newline: about 65 KB, in one pass.
 func AppendChunkData(dst []byte, at grid.ChunkPos, blocks *Slab) []byte {
 	dst = append(dst, `{"type":5,"args":[`...)
 	dst = strconv.AppendInt(dst, int64(at.X), 10)
@@ -261,14 +261,14 @@ func AppendChunkData(dst []byte, at grid.ChunkPos, blocks *Slab) []byte {
 
 func appendPacket(dst []byte, id int64, name string, args ...float64) ([]byte, error) {
 	if name != "" {
-		// A name needs no quoting: it holds letters, digits, '_' and '-' only.
+		// A name needs no quoting: it holds only letters, digits, '_' and '-'.
 		if err := player.CheckName(name); err != nil {
 			return dst, fmt.Errorf("encode packet %d: %w", id, err)
 		}
 	}
 	for _, v := range args {
 		if !finite(v) {
-			return dst, fmt.Errorf("encode packet %d: %g cannot be written in JSON", id, v)
+			return dst, fmt.Errorf("encode packet %d: %g cannot be represented in JSON", id, v)
 		}
 	}
 	dst = append(dst, `{"type":`...)

@@ -14,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// TestProtocolDoc decodes the examples of docs/protocol.md, and looks for every code in it.
+// TestProtocolDoc decodes the examples of docs/protocol.md and looks for every code in it.
 func TestProtocolDoc(t *testing.T) {
 	text, err := os.ReadFile("../docs/protocol.md")
 	if err != nil {
@@ -71,7 +71,7 @@ func TestProtocolDoc(t *testing.T) {
 	} {
 		_, denied, _ := strings.Cut(fromServer, "**denied**")
 		if denied, _, _ = strings.Cut(denied, "**ack**"); !strings.Contains(denied, "`"+code+"`") {
-			t.Errorf("denial %s is not told", code)
+			t.Errorf("denial %s is not documented", code)
 		}
 	}
 
@@ -83,7 +83,7 @@ func TestProtocolDoc(t *testing.T) {
 		FailNameTaken, FailReplaced, FailShuttingDown, FailInternal,
 	} {
 		if !strings.Contains(failures, "`"+code+"`") {
-			t.Errorf("code %s is not told", code)
+			t.Errorf("code %s is not documented", code)
 		}
 	}
 	for _, code := range []string{
@@ -91,12 +91,12 @@ func TestProtocolDoc(t *testing.T) {
 		RefusedRate, RefusedStale, RefusedNotLoaded, RefusedUnavailable,
 	} {
 		if !strings.Contains(refusals, "`"+code+"`") {
-			t.Errorf("refusal %s is not told", code)
+			t.Errorf("refusal %s is not documented", code)
 		}
 	}
 }
 
-// The examples in bytes are what they are said to be.
+// The examples in bytes match their descriptions.
 func TestProtocolDocBytes(t *testing.T) {
 	text, err := os.ReadFile("../docs/protocol.md")
 	if err != nil {
@@ -159,7 +159,7 @@ func TestProtocolDocBytes(t *testing.T) {
 	}
 }
 
-// leadingHex is the bytes in hex with which an indented line begins.
+// leadingHex returns the hex bytes at the start of an indented line.
 func leadingHex(line string) []byte {
 	rest, indented := strings.CutPrefix(line, "    ")
 	if !indented {

@@ -20,21 +20,21 @@ const (
 	queryPlayer = 1
 )
 
-// Query is what a connection in dht mode asks (§3.2.4.1).
+// Query is a request on a connection in dht mode (§3.2.4.1).
 type Query interface{ query() }
 
-// WhereIsChunk asks for the game server of a chunk, which is generated first if need be.
+// WhereIsChunk asks for the game server of a chunk, which is generated first if necessary.
 type WhereIsChunk struct{ Chunk grid.ChunkPos }
 
-// WhereIsPlayer asks where a player stood last. The name is as the client wrote it.
+// WhereIsPlayer asks for a player's last position. The name is as the client wrote it.
 type WhereIsPlayer struct{ Name string }
 
 func (WhereIsChunk) query()  {}
 func (WhereIsPlayer) query() {}
 
-// ReadQuery reads the next query. Nothing ends a query but itself; line ends between queries are passed over.
-// io.EOF means that the client has gone. After an *Error the stream is still in step only if its code is not
-// bad_json, too_long or unknown_message.
+// ReadQuery reads the next query. Queries have no terminator; line ends between them are ignored. io.EOF means that the
+// client has disconnected. After an *Error the stream is still in step unless its code is bad_json, too_long or
+// unknown_message.
 func ReadQuery(r *bufio.Reader) (Query, error) {
 	kind, err := r.ReadByte()
 	for err == nil && (kind == '\r' || kind == '\n') {
@@ -92,7 +92,7 @@ func decodeWhereIsPlayer(data []byte) (Query, error) {
 	return q, nil
 }
 
-// AppendQuery writes a query as a client sends it.
+// AppendQuery appends a query as a client sends it.
 func AppendQuery(dst []byte, q Query) ([]byte, error) {
 	switch q := q.(type) {
 	case WhereIsChunk:
@@ -106,12 +106,12 @@ func AppendQuery(dst []byte, q Query) ([]byte, error) {
 		dst = append(dst, q.Name...)
 		return append(dst, `"}`...), nil
 	default:
-		return dst, fmt.Errorf("encode query: %T is no query", q)
+		return dst, fmt.Errorf("encode query: %T is not a query", q)
 	}
 }
 
-// AppendChunkAddress writes the answer to WhereIsChunk, newline included.
-// The released client connects to nothing but an IP address; a host name is for the caller to resolve.
+// AppendChunkAddress appends the answer to WhereIsChunk, with its newline. The released client connects only to IP
+// addresses; the caller resolves host names.
 func AppendChunkAddress(dst []byte, address netip.AddrPort) []byte {
 	dst = append(dst, `{"ip":"`...)
 	dst = address.Addr().Unmap().WithZone("").AppendTo(dst)
@@ -136,23 +136,23 @@ func ReadChunkAddress(r *bufio.Reader) (netip.AddrPort, error) {
 	}
 	addr, err := netip.ParseAddr(ip)
 	if err != nil || addr.Zone() != "" {
-		return netip.AddrPort{}, refuse(FailBadValue, "%q is no IP address", ip)
+		return netip.AddrPort{}, refuse(FailBadValue, "%q is not an IP address", ip)
 	}
 	return netip.AddrPortFrom(addr, uint16(port)), nil
 }
 
-// DefaultX, DefaultY and DefaultZ are where VoxelPopuli puts a player whom it does not know, in blocks.
+// DefaultX, DefaultY and DefaultZ are where VoxelPopuli puts an unknown player, in blocks.
 const (
 	DefaultX = 0
 	DefaultY = 32
 	DefaultZ = 0
 )
 
-// AppendPlayerPlace writes the answer to WhereIsPlayer, in world blocks, without a newline.
-// The numbers must be finite.
+// AppendPlayerPlace appends the answer to WhereIsPlayer, in world blocks, without a newline. The numbers must be
+// finite.
 func AppendPlayerPlace(dst []byte, x, y, z float64) ([]byte, error) {
 	if !finite(x) || !finite(y) || !finite(z) {
-		return dst, fmt.Errorf("encode player's place: (%g, %g, %g) cannot be written in JSON", x, y, z)
+		return dst, fmt.Errorf("encode player's place: (%g, %g, %g) cannot be represented in JSON", x, y, z)
 	}
 	dst = append(dst, `{"x":`...)
 	dst = strconv.AppendFloat(dst, x, 'f', -1, 64)

@@ -8,13 +8,13 @@ import (
 	"io"
 )
 
-// RaftFrame is what one node's raft groups have for another node, many groups in a frame. Frames travel on one
-// stream per direction and pair of nodes, as link frames do (4-byte length, CBOR).
+// RaftFrame holds messages of one node's raft groups to another node. Many groups share a frame. Each pair of nodes has
+// one stream per direction; frames have the form of link frames (4-byte length, CBOR).
 type RaftFrame struct {
 	Messages []RaftMessage `cbor:"1,keyasint"`
 }
 
-// RaftMessage is one message of a group, as package replica encodes it.
+// RaftMessage is one message of a group, in the encoding of package replica.
 type RaftMessage struct {
 	Group uint64 `cbor:"1,keyasint"`
 	Data  []byte `cbor:"2,keyasint"`
@@ -23,7 +23,7 @@ type RaftMessage struct {
 // MaxRaftMessages bounds the messages of one frame.
 const MaxRaftMessages = 1 << 14
 
-// Valid says what is wrong with the frame. The messages themselves are replica's to judge.
+// Valid returns an error if the frame is invalid. It does not check the content of the messages; package replica does.
 func (f RaftFrame) Valid() error {
 	if len(f.Messages) == 0 || len(f.Messages) > MaxRaftMessages {
 		return refuse(FailBadValue, "a frame has 1 to %d messages, not %d", MaxRaftMessages, len(f.Messages))
@@ -31,10 +31,10 @@ func (f RaftFrame) Valid() error {
 	return nil
 }
 
-// Busy nodes send one another thousands of raft frames a second. They are written and read without reflection, and
-// into the same memory again and again.
+// Busy nodes exchange thousands of raft frames per second. They are encoded and decoded without reflection, in reused
+// memory.
 
-// RaftWriter writes raft frames to a stream, each as WriteFrame would. The zero value with W set is ready.
+// RaftWriter writes raft frames to a stream, each as WriteFrame would. The zero value with W set is ready to use.
 type RaftWriter struct {
 	W      io.Writer
 	buffer []byte
@@ -48,7 +48,7 @@ func (w *RaftWriter) Write(f RaftFrame) error {
 	b := append(w.buffer[:0], 0, 0, 0, 0)
 	b = appendRaftFrame(b, f)
 	if len(b)-4 > MaxFrame {
-		return fmt.Errorf("encode %T: %w", f, refuse(FailTooLong, "%d bytes, and %d are allowed", len(b)-4, MaxFrame))
+		return fmt.Errorf("encode %T: %w", f, refuse(FailTooLong, "%d bytes; at most %d are allowed", len(b)-4, MaxFrame))
 	}
 	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
 	w.buffer = nil
@@ -61,7 +61,7 @@ func (w *RaftWriter) Write(f RaftFrame) error {
 	return nil
 }
 
-// keptBytes is the most memory that is kept for the next frame.
+// keptBytes is the most memory, in bytes, that is kept for the next frame.
 const keptBytes = 1 << 18
 
 // Heads of CBOR values (RFC 8949 §3): the major type in the upper three bits.
@@ -82,7 +82,7 @@ func appendRaftFrame(b []byte, f RaftFrame) []byte {
 	return b
 }
 
-// appendHead appends the shortest head, as canonical CBOR wants it.
+// appendHead appends the shortest head, as canonical CBOR requires.
 func appendHead(b []byte, major byte, n uint64) []byte {
 	switch {
 	case n < 24:
@@ -98,14 +98,14 @@ func appendHead(b []byte, major byte, n uint64) []byte {
 	}
 }
 
-// RaftReader reads what RaftWriter wrote. The zero value with R set is ready.
+// RaftReader reads what RaftWriter wrote. The zero value with R set is ready to use.
 type RaftReader struct {
 	R        *bufio.Reader
 	buffer   []byte
 	messages []RaftMessage
 }
 
-// Read reads one frame, with ReadFrame's errors. The messages are valid until the next Read.
+// Read reads one frame, with the errors of ReadFrame. The messages are valid until the next Read.
 func (r *RaftReader) Read() ([]RaftMessage, error) {
 	size, err := readSize(r.R, MaxFrame)
 	if err != nil {
@@ -115,7 +115,7 @@ func (r *RaftReader) Read() ([]RaftMessage, error) {
 		r.buffer, r.messages = nil, nil
 	}
 	r.buffer = r.buffer[:0]
-	// The length is believed only as far as bytes arrive.
+	// Memory grows only as bytes arrive, whatever the length prefix.
 	for len(r.buffer) < size {
 		at := len(r.buffer)
 		step := min(size-at, max(cap(r.buffer)-at, 64<<10, at))
@@ -134,12 +134,12 @@ func (r *RaftReader) Read() ([]RaftMessage, error) {
 	if r.messages, ok = parseRaftFrame(r.buffer, r.messages[:0]); ok {
 		return r.messages, nil
 	}
-	// Not as this version writes it: perhaps as another one does.
+	// This version does not write such a frame; another one may.
 	f, err := decodeCBOR[RaftFrame](r.buffer, MaxFrame)
 	return f.Messages, err
 }
 
-// parseRaftFrame reads what appendRaftFrame wrote, and nothing else. The messages keep b's memory.
+// parseRaftFrame decodes what appendRaftFrame wrote, and nothing else. The messages share b's memory.
 func parseRaftFrame(b []byte, messages []RaftMessage) (all []RaftMessage, ok bool) {
 	if len(b) < 2 || b[0] != cborMap|1 || b[1] != 1 {
 		return messages, false
@@ -166,7 +166,7 @@ func parseRaftFrame(b []byte, messages []RaftMessage) (all []RaftMessage, ok boo
 	return messages, len(b) == 0
 }
 
-// cutHead reads a head of a major type, and gives the bytes behind it.
+// cutHead decodes a head of a major type and returns the bytes after it.
 func cutHead(b []byte, major byte) (n uint64, rest []byte, ok bool) {
 	if len(b) == 0 || b[0]&(7<<5) != major {
 		return 0, b, false

@@ -17,7 +17,7 @@ func anyRaftFrame(t *rapid.T) RaftFrame {
 	}), 1, 30).Draw(t, "messages")}
 }
 
-// The writer's bytes are WriteFrame's, and the reader reads them, one frame after the other.
+// RaftWriter writes the same bytes as WriteFrame, and RaftReader reads them back.
 func TestRaftFrames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		frames := rapid.SliceOfN(rapid.Custom(anyRaftFrame), 1, 4).Draw(t, "frames")
@@ -63,7 +63,7 @@ func TestRaftWriterRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReadRaftFrame: what RaftReader takes is what ReadFrame takes, and both refuse the same.
+// FuzzReadRaftFrame checks that RaftReader and ReadFrame accept and refuse the same input.
 func FuzzReadRaftFrame(f *testing.F) {
 	f.Add(appendRaftFrame(nil, RaftFrame{Messages: []RaftMessage{{Group: 1 << 40, Data: []byte("vote")}, {Group: 3}}}))
 	f.Add([]byte{0xa1, 1, 0x81, 0xa1, 1, 7})                // a message without data

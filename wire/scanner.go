@@ -9,9 +9,9 @@ import (
 // maxDepth bounds the nesting of JSON that a client may send; no message nests deeper than two.
 const maxDepth = 8
 
-// scanner walks over JSON text (RFC 8259) and checks its syntax. Each method moves past what it names
-// and reports whether it was there. encoding/json is not used towards strangers: it takes duplicate keys,
-// keys in another case and broken UTF-8.
+// scanner walks over JSON text (RFC 8259) and checks its syntax. Each method moves past the element that it names and
+// reports whether it was there. encoding/json is not used for untrusted input: it accepts duplicate keys, keys in
+// another case and broken UTF-8.
 type scanner struct {
 	data []byte
 	at   int
@@ -35,7 +35,7 @@ func (s *scanner) space() {
 	}
 }
 
-func (s *scanner) take(c byte) bool {
+func (s *scanner) accept(c byte) bool {
 	if s.at < len(s.data) && s.data[s.at] == c {
 		s.at++
 		return true
@@ -77,7 +77,7 @@ func (s *scanner) value(depth int) bool {
 func (s *scanner) nested(end byte, depth int, keyed bool) bool {
 	s.at++
 	s.space()
-	if s.take(end) {
+	if s.accept(end) {
 		return true
 	}
 	for {
@@ -86,7 +86,7 @@ func (s *scanner) nested(end byte, depth int, keyed bool) bool {
 				return false
 			}
 			s.space()
-			if !s.take(':') {
+			if !s.accept(':') {
 				return false
 			}
 			s.space()
@@ -95,10 +95,10 @@ func (s *scanner) nested(end byte, depth int, keyed bool) bool {
 			return false
 		}
 		s.space()
-		if s.take(end) {
+		if s.accept(end) {
 			return true
 		}
-		if !s.take(',') {
+		if !s.accept(',') {
 			return false
 		}
 		s.space()
@@ -106,7 +106,7 @@ func (s *scanner) nested(end byte, depth int, keyed bool) bool {
 }
 
 func (s *scanner) string() bool {
-	if !s.take('"') {
+	if !s.accept('"') {
 		return false
 	}
 	for s.at < len(s.data) {
@@ -148,16 +148,16 @@ func (s *scanner) digits() bool {
 }
 
 func (s *scanner) number() bool {
-	s.take('-')
-	if !s.take('0') && !s.digits() {
+	s.accept('-')
+	if !s.accept('0') && !s.digits() {
 		return false
 	}
-	if s.take('.') && !s.digits() {
+	if s.accept('.') && !s.digits() {
 		return false
 	}
-	if s.take('e') || s.take('E') {
-		if !s.take('+') {
-			s.take('-')
+	if s.accept('e') || s.accept('E') {
+		if !s.accept('+') {
+			s.accept('-')
 		}
 		return s.digits()
 	}
@@ -185,9 +185,8 @@ func hex4(b []byte) (rune, bool) {
 	return r, true
 }
 
-// unquote returns the text of a scanned string, quotes included in quoted.
-// It fails on half a surrogate pair, which no UTF-8 can hold.
-// Without escapes the result shares memory with quoted.
+// unquote returns the text of a scanned string; quoted includes the quotes. It fails on an unpaired surrogate, which
+// UTF-8 cannot represent. Without escapes the result shares memory with quoted.
 func unquote(quoted []byte) ([]byte, bool) {
 	body := quoted[1 : len(quoted)-1]
 	plain := !slices.Contains(body, '\\')

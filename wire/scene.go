@@ -5,38 +5,37 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// Scene is what a client knows of the avatars in view from the tick frames that it has been sent: the arithmetic that
-// docs/protocol.md asks of clients. It belongs to one goroutine. The zero value is an empty scene.
+// Scene is a client's model of the avatars in view, built from tick frames as docs/protocol.md requires. It belongs to
+// one goroutine. The zero value is an empty scene.
 type Scene struct {
 	tick   uint64 // the newest
 	begun  bool
 	actors map[uint32]*sceneActor
-	to     TickReader // what Read hands on to
+	to     TickReader // receives the pieces during Read
 }
 
-// sceneActor is an avatar as frames have told of it. Its place across is that at tick since, its height that at tick
-// tall.
+// sceneActor is an avatar as of the latest frames. Its X and Z are those at tick since, its height that at tick tall.
 type sceneActor struct {
 	player       player.ID
 	at           grid.ChunkPos
 	x, y, z      float64
 	paceX, paceZ float64 // blocks a tick
-	climb        float64 // likewise
+	climb        float64 // blocks a tick
 	yaw          uint8
 	pitch        int8
 	since, tall  uint64
 }
 
-// Read takes in a frame, and hands its pieces on to a reader, if that is not nil.
+// Read applies a frame and passes its pieces to a reader, which may be nil.
 func (s *Scene) Read(frame []byte, to TickReader) error {
 	s.to = to
 	return ReadTick(frame, s)
 }
 
-// Now is the newest tick that a frame has told of, counted on beyond its 16 bits.
+// Now returns the newest tick of any frame, extended beyond its 16 bits.
 func (s *Scene) Now() uint64 { return s.tick }
 
-// Tick takes in which tick it is; for ReadTick.
+// Tick sets the current tick; for ReadTick.
 func (s *Scene) Tick(low uint16) {
 	if !s.begun {
 		s.tick, s.begun = uint64(low), true
@@ -47,7 +46,7 @@ func (s *Scene) Tick(low uint16) {
 	}
 }
 
-// News takes in what became of a chunk; for ReadTick.
+// News applies the changes of a chunk; for ReadTick.
 func (s *Scene) News(n *TickNews) {
 	if s.actors == nil {
 		s.actors = make(map[uint32]*sceneActor)
@@ -68,7 +67,7 @@ func (s *Scene) News(n *TickNews) {
 	}
 }
 
-// Motion takes in an avatar's place; for ReadTick.
+// Motion applies an avatar's motion; for ReadTick.
 func (s *Scene) Motion(at grid.ChunkPos, m *Motion) {
 	if a := s.actors[m.Index]; a != nil {
 		a.at = at
@@ -91,7 +90,7 @@ func (s *Scene) Motion(at grid.ChunkPos, m *Motion) {
 	}
 }
 
-// Gone forgets the avatars of a chunk that has gone out of view.
+// Gone removes the avatars of a chunk that has left the view.
 func (s *Scene) Gone(at grid.ChunkPos) {
 	for index, a := range s.actors {
 		if a.at == at {
@@ -100,7 +99,7 @@ func (s *Scene) Gone(at grid.ChunkPos) {
 	}
 }
 
-// Player gives whom an index stands for.
+// Player returns the player with the index.
 func (s *Scene) Player(index uint32) (id player.ID, known bool) {
 	if a := s.actors[index]; a != nil {
 		return a.player, true
@@ -108,7 +107,8 @@ func (s *Scene) Player(index uint32) (id player.ID, known bool) {
 	return id, false
 }
 
-// Each hands over every avatar, where it is taken to be so many ticks after the newest frame, in no order.
+// Each calls see with every avatar and its extrapolated pose, the given number of ticks after the newest frame, in no
+// particular order.
 func (s *Scene) Each(after float64, see func(id player.ID, pose Pose)) {
 	for _, a := range s.actors {
 		gone, risen := min(float64(s.tick-a.since)+after, PaceTicks), min(float64(s.tick-a.tall)+after, PaceTicks)

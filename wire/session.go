@@ -6,15 +6,15 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// SessionVersion is the version of the session protocol that Join and Welcome carry. In JSON the first version is the same,
-// and is spoken too: what is new in the second one is how tick frames tell height.
+// SessionVersion is the version of the session protocol in Join and Welcome. JSON is unchanged since the first version,
+// which is supported too; the second version changes the encoding of heights in tick frames.
 const (
 	SessionVersion = 2
 	firstVersion   = 1
 )
 
-// Messages of a session, in JSON one object each: over TCP one a line, over WebSocket one a text frame.
-// Every message carries its name in "type". docs/protocol.md describes each field.
+// Messages of a session, in JSON one object each: over TCP one per line, over WebSocket one per text frame. Every
+// message has its name in "type". docs/protocol.md describes each field.
 
 // FromClient is any message that a session's client may send.
 type FromClient interface{ fromClient() }
@@ -28,13 +28,13 @@ type Join struct {
 	Key      string `json:"key,omitempty"`
 }
 
-// Prove answers a Challenge: the hex Ed25519 signature of ProofText(nonce, world id).
+// Prove answers a Challenge with the hex Ed25519 signature of ProofText(nonce, world id).
 type Prove struct {
 	Signature string `json:"signature"`
 }
 
-// Pose is where an avatar is (world blocks, feet) and where it looks.
-// Yaw 0 looks along +Z, grows clockwise seen from above; pitch is positive upwards. Both in radians.
+// Pose is the position of an avatar (world blocks, feet) and its direction. Yaw 0 looks along +Z, grows clockwise seen
+// from above; pitch is positive upwards. Both are in radians.
 type Pose struct {
 	X     float64 `json:"x"`
 	Y     float64 `json:"y"`
@@ -43,12 +43,12 @@ type Pose struct {
 	Pitch float32 `json:"pitch"`
 }
 
-// Move tells where the player is now.
+// Move reports the player's current pose.
 type Move struct {
 	Pose
 }
 
-// Edit asks for one block change. Seq grows by one with each edit of this player, over all sessions.
+// Edit requests one block change. Seq grows by one with each edit of this player, across all sessions.
 type Edit struct {
 	Seq   uint64 `json:"seq"`
 	X     int32  `json:"x"`
@@ -57,7 +57,7 @@ type Edit struct {
 	Block uint16 `json:"block"`
 }
 
-// Chat says something to everybody who sees the speaker. 1 to 256 bytes of printable UTF-8.
+// Chat sends a chat line to everybody who sees the player: 1 to 256 bytes of printable UTF-8.
 type Chat struct {
 	Text string `json:"text"`
 }
@@ -67,7 +67,7 @@ type View struct {
 	View int `json:"view"`
 }
 
-// Ping asks for a Pong with the same nonce.
+// Ping requests a Pong with the same nonce.
 type Ping struct {
 	Nonce uint64 `json:"nonce"`
 }
@@ -83,13 +83,13 @@ func (Ping) fromClient()  {}
 // FromServer is any message that a session's server may send.
 type FromServer interface{ fromServer() }
 
-// Challenge asks the owner of a key to prove it. Nonce is 32 random bytes in hex.
+// Challenge asks for proof that the client owns the key. Nonce is 32 random bytes in hex.
 type Challenge struct {
 	Nonce string `json:"nonce"`
 	World string `json:"world"`
 }
 
-// Welcome begins a session.
+// Welcome starts a session.
 type Welcome struct {
 	Version    int     `json:"version"`
 	World      string  `json:"world"`      // world id, hex
@@ -121,18 +121,18 @@ type ChunkGone struct {
 	Chunk grid.ChunkPos `json:"chunk"`
 }
 
-// Frame is what happened in one tick in the chunks in view.
-// Each element of Chunks is an encoded Piece, made once for all sessions.
+// Frame holds the changes of one tick in the chunks in view. Each element of Chunks is an encoded Piece, made once for
+// all sessions.
 type Frame struct {
 	Tick   uint64            `json:"tick"`
 	Chunks []json.RawMessage `json:"chunks"`
 }
 
-// Piece is what happened in one chunk in one tick. Empty lists are left out.
+// Piece holds the changes of one chunk in one tick. Empty lists are omitted.
 type Piece struct {
 	Chunk  grid.ChunkPos `json:"chunk"`
 	Enter  []Avatar      `json:"enter,omitempty"`
-	Leave  []string      `json:"leave,omitempty"` // player ids; forget one only if it was last seen in this chunk
+	Leave  []string      `json:"leave,omitempty"` // player ids; remove one only if it was last seen in this chunk
 	Moves  []AvatarMove  `json:"moves,omitempty"`
 	Blocks []BlockChange `json:"blocks,omitempty"`
 	Says   []Said        `json:"says,omitempty"`
@@ -167,14 +167,14 @@ type Said struct {
 	Text   string `json:"text"`
 }
 
-// Ack confirms an Edit: it is committed and safe. With Error it was refused, and Block is what stands there.
+// Ack confirms that an Edit is committed. With Error the edit was refused, and Block is the current block.
 type Ack struct {
 	Seq   uint64 `json:"seq"`
 	Block uint16 `json:"block"`
 	Error string `json:"error,omitempty"` // one of the Refused… codes
 }
 
-// Correction puts the player back to where the server has him.
+// Correction moves the player back to the server's position.
 type Correction struct {
 	Pose
 	Reason string `json:"reason"`
@@ -186,12 +186,12 @@ type Pong struct {
 	TimeOfDay float64 `json:"time_of_day"`
 }
 
-// Notice tells the player something that is not an error ("land is loading", "a region is unreachable").
+// Notice shows the player a message that is not an error ("land is loading", "a region is unreachable").
 type Notice struct {
 	Text string `json:"text"`
 }
 
-// Failure ends a session (or refuses it) with a code for programs and a message that says what to do.
+// Failure ends or refuses a session, with a code for programs and a message that says what to do.
 type Failure struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`

@@ -11,8 +11,8 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Sessions in CBOR: the messages of session.go, each one map with the same names and values as in JSON, but for
-// bytes, which are byte strings here. Moves and frames have forms of their own (tick.go).
+// Sessions in CBOR: the messages of session.go, each one map with the same names and values as in JSON, except that
+// bytes are byte strings. Moves and frames have forms of their own (tick.go).
 
 // Encodings of a session, in Join.Encoding.
 const (
@@ -20,7 +20,7 @@ const (
 	EncodingCBOR = "cbor"
 )
 
-// What clients send is small and flat.
+// clientDecoding has tight bounds: client messages are small and flat.
 var clientDecoding = must(cbor.DecOptions{
 	DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 	MaxNestedLevels:  4,
@@ -34,8 +34,8 @@ var clientDecoding = must(cbor.DecOptions{
 	BignumTag:        cbor.BignumTagForbidden,
 }.DecMode())
 
-// DecodeClientCBOR reads one message of a client in CBOR, or a binary move, as strictly as DecodeClient reads JSON.
-// Every error is an *Error.
+// DecodeClientCBOR decodes one client message in CBOR, or a binary move, as strictly as DecodeClient does JSON. Every
+// error is an *Error.
 func DecodeClientCBOR(data []byte) (FromClient, error) {
 	if len(data) > 0 && data[0] == ClientMove {
 		p, err := DecodeMove(data)
@@ -50,7 +50,7 @@ func DecodeClientCBOR(data []byte) (FromClient, error) {
 	return decodeClientCBOR(data)
 }
 
-// decodeClientCBOR reads any message but a binary move.
+// decodeClientCBOR decodes any message except a binary move.
 func decodeClientCBOR(data []byte) (FromClient, error) {
 	if len(data) > MaxLine {
 		return nil, refuse(FailTooLong, "a message may have %d bytes", MaxLine)
@@ -63,10 +63,10 @@ func decodeClientCBOR(data []byte) (FromClient, error) {
 		switch value.(type) {
 		case string, uint64, int64, float64, bool:
 		default:
-			return nil, refuse(FailBadType, "the field %q is neither text, number nor truth value", clip([]byte(name)))
+			return nil, refuse(FailBadType, "the field %q must be a text, a number or a boolean", clip([]byte(name)))
 		}
 	}
-	// Whoever may send what is decided in one place: DecodeClient.
+	// DecodeClient alone decides which messages are allowed.
 	text, err := json.Marshal(fields)
 	if err != nil {
 		return nil, refuse(FailBadCBOR, "%v", err)
@@ -74,7 +74,7 @@ func decodeClientCBOR(data []byte) (FromClient, error) {
 	return DecodeClient(text)
 }
 
-// EncodeClientCBOR writes a client's message for a session in CBOR. A Move gets its binary form.
+// EncodeClientCBOR encodes a client's message in CBOR. A Move has a binary form.
 func EncodeClientCBOR(m FromClient) ([]byte, error) {
 	switch m := m.(type) {
 	case Prove:
@@ -94,11 +94,11 @@ func EncodeClientCBOR(m FromClient) ([]byte, error) {
 	case Ping:
 		return encodeNamedCBOR("ping", m)
 	default:
-		return nil, fmt.Errorf("encode message: %T is no client's message in CBOR", m)
+		return nil, fmt.Errorf("encode message: %T is not a client message in CBOR", m)
 	}
 }
 
-// EncodeServerCBOR writes a server's message for a session in CBOR. Frames have a form of their own (AppendTick).
+// EncodeServerCBOR encodes a server's message in CBOR. Frames have a form of their own (AppendTick).
 func EncodeServerCBOR(m FromServer) ([]byte, error) {
 	switch m := m.(type) {
 	case Challenge:
@@ -134,16 +134,16 @@ func EncodeServerCBOR(m FromServer) ([]byte, error) {
 		}
 		return encodeNamedCBOR("reconnect", m)
 	default:
-		return nil, fmt.Errorf("encode message: %T is no server's message in CBOR", m)
+		return nil, fmt.Errorf("encode message: %T is not a server message in CBOR", m)
 	}
 }
 
 const (
-	shortMap, shortText = 0xa0, 0x60 // first bytes of a map, and of a text, of less than 24
+	shortMap, shortText = 0xa0, 0x60 // first bytes of a map, and of a text, shorter than 24
 	shortest            = 24
 )
 
-// encodeNamedCBOR puts "type": name before the fields of a message, which has less than 23 of them.
+// encodeNamedCBOR puts "type": name before the fields of a message, which has fewer than 23 of them.
 func encodeNamedCBOR(name string, m any) ([]byte, error) {
 	fields, err := encoding.Marshal(m)
 	if err != nil {
@@ -160,8 +160,8 @@ func encodeNamedCBOR(name string, m any) ([]byte, error) {
 	return append(out, fields[1:]...), nil
 }
 
-// DecodeServerCBOR reads one message of a server in CBOR, as DecodeServer reads JSON: what it does not know is
-// passed over. Every error is an *Error.
+// DecodeServerCBOR decodes one server message in CBOR, as DecodeServer does JSON: it ignores unknown fields. Every
+// error is an *Error.
 func DecodeServerCBOR(data []byte) (FromServer, error) {
 	if len(data) > MaxServerLine {
 		return nil, refuse(FailTooLong, "a message may have %d bytes", MaxServerLine)
@@ -203,7 +203,7 @@ func DecodeServerCBOR(data []byte) (FromServer, error) {
 	case "reconnect":
 		return decodeReconnectCBOR(data)
 	default:
-		return nil, refuse(FailUnknownMessage, "there is no message %q", clip([]byte(m.Type)))
+		return nil, refuse(FailUnknownMessage, "unknown message %q", clip([]byte(m.Type)))
 	}
 }
 
@@ -215,7 +215,7 @@ func decodeServerCBOR[M FromServer](data []byte) (FromServer, error) {
 	return m, nil
 }
 
-// decodeReconnectCBOR checks what a client would follow.
+// decodeReconnectCBOR decodes and validates a Reconnect, because a client follows its addresses.
 func decodeReconnectCBOR(data []byte) (FromServer, error) {
 	var m Reconnect
 	if err := decoding.Unmarshal(data, &m); err != nil {
@@ -227,16 +227,16 @@ func decodeReconnectCBOR(data []byte) (FromServer, error) {
 	return m, nil
 }
 
-// Over TCP each message of a session in CBOR, and each binary one, has its length before it, as a varint of at most
-// four bytes. Over WebSocket it is a binary message.
+// Over TCP each message of a session in CBOR, binary ones included, is prefixed with its length, a varint of at most
+// four bytes. Over WebSocket it is a binary message without a prefix.
 
-// AppendMessage adds a message with its length.
+// AppendMessage appends a message with its length prefix.
 func AppendMessage(dst, message []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(message))), message...)
 }
 
-// ReadMessage reads a message that AppendMessage wrote, of 1 to most bytes, into buf, which grows if it must.
-// A length out of bounds is an *Error. Between messages the end of the stream is io.EOF, bare.
+// ReadMessage reads a message that AppendMessage wrote, of 1 to most bytes, into buf, which grows if necessary. A
+// length out of bounds is an *Error. Between messages the end of the stream is a bare io.EOF.
 func ReadMessage(r *bufio.Reader, buf []byte, most int) ([]byte, error) {
 	size, shift := uint64(0), 0
 	for {
@@ -256,9 +256,9 @@ func ReadMessage(r *bufio.Reader, buf []byte, most int) ([]byte, error) {
 		}
 	}
 	if size == 0 || size > uint64(most) {
-		return nil, refuse(FailTooLong, "a message of %d bytes, where 1 to %d are allowed", size, most)
+		return nil, refuse(FailTooLong, "a message of %d bytes; want 1 to %d", size, most)
 	}
-	// The length is believed only as far as bytes arrive.
+	// Memory grows only as bytes arrive, whatever the length prefix.
 	buf = buf[:0]
 	for len(buf) < int(size) {
 		step := min(int(size)-len(buf), max(4<<10, len(buf)))

@@ -2,14 +2,15 @@ package wire
 
 import "math"
 
-// Edits and their acknowledgements are most of what a builder's session in CBOR says. They are written and read without
-// reflection; what is not as this version writes it goes the long way, so that nothing else is taken or refused.
+// Edits and their acknowledgements are the bulk of a builder's session in CBOR. They are encoded and decoded without
+// reflection. Anything that this version does not write itself falls back to the general codec, so both accept and
+// refuse the same.
 
 // cborNegative is the major type of negative numbers: -1-n.
 const cborNegative = 1 << 5
 
-// cutFields reads a map of at most 23 fields, whose names are texts of less than 24 bytes and whose values are numbers,
-// or one such text for the type. Field is told of each number, and says whether it has use for it.
+// cutFields decodes a map of at most 23 fields. Their names are texts of less than 24 bytes; their values are numbers,
+// or one such text for the type. It calls field with each number; field reports whether the number is allowed.
 func cutFields(data []byte, kind string, field func(name string, n uint64, negative bool) bool) bool {
 	if len(data) == 0 || data[0] < shortMap || data[0] >= shortMap+shortest {
 		return false
@@ -53,7 +54,7 @@ func cutFields(data []byte, kind string, field func(name string, n uint64, negat
 	return typed && len(b) == 0
 }
 
-// cutEdit reads a client's edit, if it is as EncodeClientCBOR writes it, in any order of the fields.
+// cutEdit decodes a client's edit in the form of EncodeClientCBOR, with its fields in any order.
 func cutEdit(data []byte) (e Edit, ok bool) {
 	seen := 0
 	once := func(bit int) bool {
@@ -91,10 +92,10 @@ func cutEdit(data []byte) (e Edit, ok bool) {
 	return e, ok && seen == 31
 }
 
-// mostExact is the largest sequence that the short way takes: what every JSON reader holds exactly.
+// mostExact is the largest sequence number on the fast path: JSON readers represent it exactly.
 const mostExact = 1 << 53
 
-// cutAck reads an acknowledgement without an error.
+// cutAck decodes an acknowledgement without an error.
 func cutAck(data []byte) (a Ack, ok bool) {
 	seen := 0
 	ok = cutFields(data, "ack", func(name string, n uint64, negative bool) bool {
@@ -116,7 +117,7 @@ func cutAck(data []byte) (a Ack, ok bool) {
 	return a, ok && seen == 3
 }
 
-// appendType begins a map of so many fields beside the type, with the type.
+// appendType begins a map of the type and the given number of other fields, and appends the type.
 func appendType(b []byte, name string, fields byte) []byte {
 	b = append(append(b, shortMap+1+fields, shortText+4), "type"...)
 	return appendShort(b, name)
@@ -131,7 +132,7 @@ func appendCoordinate(b []byte, v int32) []byte {
 	return appendHead(b, cborNumber, uint64(v))
 }
 
-// encodeEdit writes what encodeNamedCBOR would.
+// encodeEdit writes the same bytes as encodeNamedCBOR.
 func encodeEdit(e Edit) []byte {
 	b := appendType(make([]byte, 0, 64), "edit", 5)
 	b = appendCoordinate(appendShort(b, "x"), e.X)
@@ -141,7 +142,7 @@ func encodeEdit(e Edit) []byte {
 	return appendHead(appendShort(b, "block"), cborNumber, uint64(e.Block))
 }
 
-// encodeAck writes what encodeNamedCBOR would, of an acknowledgement without an error.
+// encodeAck writes the same bytes as encodeNamedCBOR, for an acknowledgement without an error.
 func encodeAck(a Ack) []byte {
 	b := appendType(make([]byte, 0, 40), "ack", 2)
 	b = appendHead(appendShort(b, "seq"), cborNumber, a.Seq)

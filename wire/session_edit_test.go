@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The short way writes the bytes of the long one, and reads them back.
+// The fast path writes the same bytes as the general codec, and reads them back.
 func TestShortEdits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := Edit{
@@ -33,7 +33,7 @@ func TestShortEdits(t *testing.T) {
 	})
 }
 
-// FuzzShortEdits: what the short way takes, the long one reads the same.
+// FuzzShortEdits checks that the general codec reads what the fast path accepts, with the same result.
 func FuzzShortEdits(f *testing.F) {
 	f.Add(encodeEdit(Edit{Seq: 1 << 40, X: -7, Y: 90, Z: 1 << 30, Block: 4}))
 	f.Add(encodeAck(Ack{Seq: 1 << 63, Block: 70}))

@@ -37,7 +37,7 @@ const (
 
 const aPlayer = "6b86b273ff34fce19d6b804eff5a3f57"
 
-// clientMessages are one of each, with the bytes that clients are promised.
+// clientMessages has one message of each type, with the bytes that docs/protocol.md promises.
 var clientMessages = []struct {
 	bytes string
 	m     FromClient
@@ -130,8 +130,8 @@ func TestDecodeClientRefuses(t *testing.T) {
 		{`{"type":"edit","seq":1,"x":2147483648,"y":0,"z":0,"block":0}`, FailBadValue, `"x"`},
 		{`{"type":"edit","seq":1,"x":0.5,"y":0,"z":0,"block":0}`, FailBadValue, `"x"`},
 		{`{"type":"edit","seq":1,"x":0,"y":0,"z":0,"block":65536}`, FailBadValue, `"block"`},
-		{`{"type":"chat","text":""}`, FailBadValue, "say something"},
-		{`{"type":"chat","text":" \u00a0 "}`, FailBadValue, "say something"},
+		{`{"type":"chat","text":""}`, FailBadValue, "must not be blank"},
+		{`{"type":"chat","text":" \u00a0 "}`, FailBadValue, "must not be blank"},
 		{`{"type":"chat","text":"a\u0007"}`, FailBadValue, "U+0007"},
 		{`{"type":"chat","text":"a\u202eb"}`, FailBadValue, "U+202E"},
 		{`{"type":"chat","text":"` + strings.Repeat("é", 129) + `"}`, FailBadValue, "256"},
@@ -278,7 +278,7 @@ func TestPackChunk(t *testing.T) {
 			t.Fatalf("came back as %x, %v", got, err)
 		}
 	})
-	// A bomb is refused at its limit.
+	// A decompression bomb is refused at its limit.
 	packed, err := PackChunk(make([]byte, MaxChunkBytes+1))
 	if err != nil {
 		t.Fatal(err)

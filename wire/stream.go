@@ -6,16 +6,16 @@ import (
 	"io"
 )
 
-// ReadLine reads the next line that is not blank, without its end ("\n" or "\r\n"), as a copy of its own.
-// A line of more than most bytes is an *Error, found without waiting for its end; the stream is of no more use then.
-// At the end of the stream it returns io.EOF, or io.ErrUnexpectedEOF within a line.
+// ReadLine returns a copy of the next line that is not blank, without its end ("\n" or "\r\n"). A line of more than
+// most bytes is an *Error, returned without waiting for the line's end; the stream cannot be used any more then. At the
+// end of the stream it returns io.EOF, or io.ErrUnexpectedEOF within a line.
 func ReadLine(r *bufio.Reader, most int) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := r.ReadSlice('\n')
-		// Two bytes more than most may yet be the line's end.
+		// Up to two bytes more than most may be the line's end.
 		if len(line)+len(part) > most+2 {
-			return nil, refuse(FailTooLong, "a line may have %d bytes", most)
+			return nil, refuse(FailTooLong, "a line has at most %d bytes", most)
 		}
 		line = append(line, part...)
 		switch {
@@ -25,7 +25,7 @@ func ReadLine(r *bufio.Reader, most int) ([]byte, error) {
 				end--
 			}
 			if end > most {
-				return nil, refuse(FailTooLong, "a line may have %d bytes", most)
+				return nil, refuse(FailTooLong, "a line has at most %d bytes", most)
 			}
 			if end > 0 {
 				return line[:end], nil
@@ -40,9 +40,9 @@ func ReadLine(r *bufio.Reader, most int) ([]byte, error) {
 	}
 }
 
-// readValue reads one JSON object or array, and finds its end by itself: it takes no byte after it.
-// White space before it is passed over. It balances brackets outside of strings and checks nothing else.
-// At the end of the stream it returns io.EOF, or io.ErrUnexpectedEOF within the value.
+// readValue reads one JSON object or array up to its closing bracket, and no byte after it. It skips leading white
+// space. It balances brackets outside of strings and checks nothing else. At the end of the stream it returns io.EOF,
+// or io.ErrUnexpectedEOF within the value.
 func readValue(r *bufio.Reader, open byte, most int) ([]byte, error) {
 	var value []byte
 	depth, quoted, escaped := 0, false, false
@@ -55,7 +55,7 @@ func readValue(r *bufio.Reader, open byte, most int) ([]byte, error) {
 			return nil, err
 		}
 		if read == most {
-			return nil, refuse(FailTooLong, "a JSON value may have %d bytes here", most)
+			return nil, refuse(FailTooLong, "a JSON value has at most %d bytes here", most)
 		}
 		if len(value) == 0 {
 			switch c {
@@ -85,8 +85,8 @@ func readValue(r *bufio.Reader, open byte, most int) ([]byte, error) {
 	}
 }
 
-// skipLineEnd takes a line end that has arrived already, and does not wait for one.
-// One that arrives later is a blank line, which the readers of lines and queries pass over.
+// skipLineEnd consumes a line end that has already arrived, and does not wait for one. A later one is a blank line,
+// which the readers of lines and queries ignore.
 func skipLineEnd(r *bufio.Reader) error {
 	for r.Buffered() > 0 {
 		next, err := r.Peek(1)

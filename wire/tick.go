@@ -9,12 +9,12 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// Tick frames: what happened in one tick, in bytes, for sessions that chose the encoding "cbor".
-// docs/protocol.md tells them byte by byte. A frame is a head and any number of pieces, each of which is made
-// once and copied into the frames of all sessions that get it.
+// Tick frames hold the changes of one tick, in bytes, for sessions with the encoding "cbor". docs/protocol.md describes
+// them byte by byte. A frame is a head and any number of pieces. Each piece is encoded once and copied into the frames
+// of all sessions that need it.
 
 const (
-	// TickFrame is the first byte of a tick frame. No CBOR map begins like it.
+	// TickFrame is the first byte of a tick frame. No CBOR map starts with it.
 	TickFrame = 0x01
 	// ClientMove is the first byte of a client's move.
 	ClientMove = 0x02
@@ -24,16 +24,16 @@ const (
 	// CellsPerChunk is how many cells a chunk has.
 	CellsPerChunk = (grid.ChunkSize / CellSize) * (grid.ChunkSize / CellSize)
 
-	// PlaceUnit is how many units of a place make a block.
+	// PlaceUnit is the number of place units in a block.
 	PlaceUnit = 32
-	// PaceUnit is how many units of a pace make a block a tick.
+	// PaceUnit is the number of pace units in a speed of one block a tick.
 	PaceUnit = 128
-	// ClimbUnit is how many units of a climb make a block a tick. Who falls is faster than who walks.
+	// ClimbUnit is the number of climb units in a speed of one block a tick. Falling is faster than walking.
 	ClimbUnit = 64
-	// PaceTicks is how long a client lets an avatar go on by its pace and its climb, in ticks.
+	// PaceTicks is how long a client extrapolates an avatar by its pace and climb, in ticks.
 	PaceTicks = 40
 
-	// MaxAvatarIndex bounds the short names of avatars.
+	// MaxAvatarIndex bounds the indices that stand for avatars.
 	MaxAvatarIndex = 1<<20 - 1
 
 	pieceEnter  = 1 << 0
@@ -42,32 +42,32 @@ const (
 	pieceSays   = 1 << 3
 	pieceChunk  = 0x20 // the chunk of the motion pieces that follow
 	pieceTick   = 0x21 // the tick of what follows
-	pieceMotion = 0x80 // and the cell in the low four bits
+	pieceMotion = 0x80 // plus the cell in the low four bits
 
-	motionStorey = 4 * PlaceUnit // what the height of a piece of motion counts
-	motionGap    = 0x07          // index minus the one before minus 1; 7: a varint of what is more follows
+	motionStorey = 4 * PlaceUnit // unit of height in the base of a motion piece
+	motionGap    = 0x07          // index minus the previous one minus 1; 7: a varint with the rest follows
 	motionAcross = 0x08
-	motionHeight = 0x30 // how the height is told; 0: not
-	motionLevel  = 0x10 // in a byte; the avatar does not climb
-	motionClimb  = 0x20 // in a byte, and the climb in another one
-	motionTall   = 0x30 // in two bytes, and the climb
+	motionHeight = 0x30 // encoding of the height; 0: none
+	motionLevel  = 0x10 // one byte; the climb is 0
+	motionClimb  = 0x20 // one byte, then the climb
+	motionTall   = 0x30 // two bytes, then the climb
 	motionPace   = 0x40
 	motionFacing = 0x80
 
 	cellUnits  = CellSize * PlaceUnit
 	chunkUnits = grid.ChunkSize * PlaceUnit
-	guestBit   = 0x80 // of the length of a name
+	guestBit   = 0x80 // in the length byte of a name
 )
 
-// Place is where an avatar is, as tick frames tell it: in 1/32 of a block, X and Z from the chunk's corner, Y from
-// 64 blocks below the world's floor. Yaw counts 256 to a turn, Pitch 127 to a right angle.
+// Place is the quantised pose of an avatar in tick frames. X, Y and Z are in 1/32 of a block: X and Z from the chunk's
+// corner, Y from 64 blocks below the world's bottom. Yaw has 256 units per turn, Pitch 127 per right angle.
 type Place struct {
 	X, Z, Y uint16
 	Yaw     uint8
 	Pitch   int8
 }
 
-// PlaceOf rounds a pose, which must be within the chunk and the bounds of poses.
+// PlaceOf quantises a pose, which must be within the chunk and the bounds of poses.
 func PlaceOf(at grid.ChunkPos, p Pose) Place {
 	corner := at.Origin()
 	return Place{
@@ -82,7 +82,7 @@ func units(blocks float64, most int) uint16 {
 	return uint16(max(0, min(float64(most), math.Round(blocks*PlaceUnit))))
 }
 
-// Pose gives the place in the world's coordinates.
+// Pose returns the place in world coordinates.
 func (p Place) Pose(at grid.ChunkPos) Pose {
 	corner := at.Origin()
 	return Pose{
@@ -91,14 +91,14 @@ func (p Place) Pose(at grid.ChunkPos) Pose {
 	}
 }
 
-// Cell is the motion cell that the place is in, 0 to 15: along X first.
+// Cell returns the motion cell of the place, 0 to 15, along X first.
 func (p Place) Cell() uint8 {
 	return uint8(p.Z/cellUnits)*(grid.ChunkSize/CellSize) + uint8(p.X/cellUnits)
 }
 
-// Motion is what is new of an avatar's place: what it has not stays as it was, and is 0 here. Without HasAcross the
-// avatar goes on by its pace, with it from X and Z on. Pace comes only with HasAcross. Height goes on by the climb, which
-// comes with HasHeight always.
+// Motion is a change of an avatar's place. Components that it lacks are unchanged and 0 here. Without HasAcross the
+// avatar continues at its pace; with it, from the new X and Z. Pace comes only with HasAcross. Height continues by the
+// climb, which always comes with HasHeight.
 type Motion struct {
 	Index uint32
 	Place
@@ -108,16 +108,16 @@ type Motion struct {
 	HasAcross, HasHeight, HasPace, HasFacing bool
 }
 
-// TickNews is what became of one chunk, the part that is never left out.
+// TickNews lists the changes of one chunk other than motion. It is never dropped.
 type TickNews struct {
 	Chunk  grid.ChunkPos
 	Enter  []TickAvatar
 	Leave  []uint32 // indices
 	Blocks []BlockAt
-	Says   []Utterance // their Chunk is not sent: it is the news' own
+	Says   []Utterance // without their Chunk, which is that of the news
 }
 
-// TickAvatar is a player's body, in full, and the index that stands for it from now on.
+// TickAvatar is a player's full avatar, and the index that stands for it from now on.
 type TickAvatar struct {
 	Index  uint32
 	Player player.ID
@@ -126,12 +126,12 @@ type TickAvatar struct {
 	Place
 }
 
-// AppendTick begins a frame. Only the low 16 bits of the tick are sent.
+// AppendTick starts a frame. Only the low 16 bits of the tick are sent.
 func AppendTick(dst []byte, tick uint64) []byte {
 	return binary.LittleEndian.AppendUint16(append(dst, TickFrame), uint16(tick))
 }
 
-// AppendLaterTick says that what follows in the frame happened in a later tick than what comes before.
+// AppendLaterTick sets a later tick for the pieces that follow in the frame.
 func AppendLaterTick(dst []byte, tick uint64) []byte {
 	return binary.LittleEndian.AppendUint16(append(dst, pieceTick), uint16(tick))
 }
@@ -140,8 +140,8 @@ func appendTickChunk(dst []byte, at grid.ChunkPos) []byte {
 	return binary.AppendVarint(binary.AppendVarint(dst, int64(at.X)), int64(at.Z))
 }
 
-// AppendNews adds a piece of news. Lists longer than their limit (MaxBodies, MaxBlocks), and names and texts that
-// break the rules, are the caller's fault: the other side refuses them.
+// AppendNews appends the changes of a chunk. The caller must keep lists within their limits (MaxBodies, MaxBlocks), and
+// names and texts valid: the receiver refuses others.
 func AppendNews(dst []byte, n *TickNews) []byte {
 	head := len(dst)
 	dst = appendTickChunk(append(dst, 0), n.Chunk)
@@ -196,27 +196,27 @@ func appendAvatar(dst []byte, a *TickAvatar) []byte {
 	return append(dst, a.Yaw, byte(a.Pitch))
 }
 
-// AppendMotionChunk says in which chunk the motion that follows is.
+// AppendMotionChunk sets the chunk of the motion pieces that follow.
 func AppendMotionChunk(dst []byte, at grid.ChunkPos) []byte {
 	return appendTickChunk(append(dst, pieceChunk), at)
 }
 
-// MotionWriter writes the motion of one cell. Its zero value is ready for Begin.
+// MotionWriter encodes the motion of one cell. Its zero value is ready for Begin.
 type MotionWriter struct {
-	head  int // where the open piece begins
+	head  int // start of the open piece
 	count int
 	last  int64
 	base  uint16
 	cell  uint8
 }
 
-// Begin sets the cell and the height, in units of a Place, from which low avatars are counted. Nothing is
-// written before the first Append.
+// Begin sets the cell and the base height, in units of a Place, for avatars with a one-byte height. Nothing is written
+// before the first Append.
 func (w *MotionWriter) Begin(cell uint8, lowest uint16) {
 	*w = MotionWriter{cell: cell, base: min(lowest/motionStorey, math.MaxUint8) * motionStorey, last: -1}
 }
 
-// Append adds an avatar of the cell. Indices must grow.
+// Append appends an avatar of the cell. Indices must be in ascending order.
 func (w *MotionWriter) Append(dst []byte, m *Motion) []byte {
 	if w.count == 0 || w.count == math.MaxUint8 {
 		w.head, w.count, w.last = len(dst), 0, -1
@@ -259,7 +259,7 @@ func (w *MotionWriter) Append(dst []byte, m *Motion) []byte {
 	return dst
 }
 
-// AppendMove is a client's Move in 33 bytes: the byte ClientMove, x, y and z as float64, yaw and pitch as float32.
+// AppendMove appends a client's Move in 33 bytes: the byte ClientMove; x, y and z as float64; yaw and pitch as float32.
 func AppendMove(dst []byte, p Pose) []byte {
 	dst = append(dst, ClientMove)
 	for _, v := range [...]float64{p.X, p.Y, p.Z} {
@@ -271,7 +271,7 @@ func AppendMove(dst []byte, p Pose) []byte {
 
 const moveBytes = 1 + 3*8 + 2*4
 
-// DecodeMove reads what AppendMove wrote. The pose has the same bounds as one in JSON.
+// DecodeMove decodes what AppendMove wrote. The pose has the same bounds as in JSON.
 func DecodeMove(data []byte) (Pose, error) {
 	if len(data) != moveBytes || data[0] != ClientMove {
 		return Pose{}, refuse(FailBadValue, "a move has %d bytes, not %d", moveBytes, len(data))
@@ -286,10 +286,10 @@ func DecodeMove(data []byte) (Pose, error) {
 	return p, p.Valid()
 }
 
-// blockIndexBytes is the length of a chunk.Index in a frame; columns have fewer blocks than fit.
+// blockIndexBytes is the length of a chunk.Index in a frame; the blocks of the tallest column fit.
 const blockIndexBytes = 3
 
-var _ = [1]struct{}{}[columnBlocks>>(8*blockIndexBytes)] // does not compile if they had more
+var _ = [1]struct{}{}[columnBlocks>>(8*blockIndexBytes)] // does not compile if they do not fit
 
 func blockIndex(b []byte) chunk.Index {
 	return chunk.Index(b[0]) | chunk.Index(b[1])<<8 | chunk.Index(b[2])<<16

@@ -9,24 +9,24 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// TickReader takes in the pieces of a frame, in their order.
+// TickReader receives the pieces of a frame, in their order.
 type TickReader interface {
-	// Tick is handed the low 16 bits of the tick in which happened what follows, at least once.
+	// Tick is called with the low 16 bits of the tick of the pieces that follow, at least once.
 	Tick(low uint16)
-	// News is handed a piece of news. What it points to is the reader's to keep.
+	// News is called with the changes of a chunk. The reader may keep what it points to.
 	News(n *TickNews)
-	// Motion is handed one avatar's place in a chunk. The reader must not keep m.
+	// Motion is called with the motion of one avatar in a chunk. The reader must not keep m.
 	Motion(at grid.ChunkPos, m *Motion)
 }
 
-// ReadTick reads a frame. An *Error says that it is not one; what was read up to there has been handed over.
+// ReadTick decodes a frame. On an *Error, the pieces before it have already been passed to the reader.
 func ReadTick(data []byte, to TickReader) error {
 	if len(data) < 3 || data[0] != TickFrame {
 		return refuse(FailBadValue, "not a tick frame")
 	}
 	r := tickBytes{data: data[1:]}
 	to.Tick(r.u16())
-	var at *grid.ChunkPos // of motion
+	var at *grid.ChunkPos // of the motion pieces
 	for len(r.data) > 0 && r.err == nil {
 		head := r.u8()
 		switch {
@@ -57,7 +57,7 @@ func ReadTick(data []byte, to TickReader) error {
 	return nil
 }
 
-// tickBytes reads a frame from the front. After the first error everything reads as 0.
+// tickBytes reads a frame from the front. After the first error every read returns 0.
 type tickBytes struct {
 	data []byte
 	err  *Error
@@ -70,7 +70,7 @@ func (r *tickBytes) fail(format string, args ...any) {
 	r.data = nil
 }
 
-// next gives n bytes, or nil.
+// next returns the next n bytes, or nil.
 func (r *tickBytes) next(n int) []byte {
 	if len(r.data) < n {
 		r.fail("the frame ends in the middle")
@@ -121,10 +121,10 @@ func (r *tickBytes) chunkPos() grid.ChunkPos {
 	return grid.ChunkPos{X: x, Z: r.coordinate()}
 }
 
-// many reads the length of a list whose elements have at least so many bytes each.
+// many reads the length of a list whose elements take at least least bytes each.
 func (r *tickBytes) many(most, least int) int {
 	n := int(r.number(uint64(most)))
-	if n == 0 || n*least > len(r.data) { // a piece has no empty lists: its head leaves them out
+	if n == 0 || n*least > len(r.data) { // empty lists are not encoded
 		r.fail("a list of %d elements in %d bytes", n, len(r.data))
 		return 0
 	}
@@ -198,7 +198,7 @@ func (r *tickBytes) block() BlockAt {
 	}
 	b := BlockAt{At: blockIndex(at), Block: chunk.Block(r.number(math.MaxUint16))}
 	if b.At >= columnBlocks {
-		r.fail("block %d of a column of at most %d", b.At, columnBlocks)
+		r.fail("block %d of a column of at most %d blocks", b.At, columnBlocks)
 	}
 	return b
 }
@@ -213,7 +213,7 @@ func (r *tickBytes) said(at grid.ChunkPos) Utterance {
 	return u
 }
 
-// motion reads a piece of motion. It is the one part of a frame that a crowd makes long: no allocation.
+// motion decodes a piece of motion. A crowd makes this part of a frame long, so it must not allocate.
 func (r *tickBytes) motion(at grid.ChunkPos, cell uint8, to TickReader) {
 	if cell >= CellsPerChunk {
 		r.fail("there is no cell %d", cell)

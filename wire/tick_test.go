@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-// pieces keeps what a frame holds.
+// pieces records the content of a frame.
 type pieces struct {
 	ticks   []uint16
 	news    []TickNews
@@ -79,7 +79,7 @@ func anyNews(t *rapid.T) TickNews {
 	return n
 }
 
-// anyCell is the motion of one cell, in the order of the indices.
+// anyCell draws the motion of one cell, in the order of the indices.
 func anyCell(t *rapid.T, cell uint8) []Motion {
 	const row = grid.ChunkSize / CellSize
 	var all []Motion
@@ -164,7 +164,7 @@ func TestPlacesAreTrueToAHalfUnit(t *testing.T) {
 	})
 }
 
-// A block change costs who sees it 16 bytes at most, and usually less: with the length before the frame.
+// A block change takes at most 16 bytes per session, and usually less, including the length before the frame.
 func TestBlockChangeIsSmall(t *testing.T) {
 	for _, c := range []struct {
 		at   grid.ChunkPos
@@ -324,7 +324,7 @@ func TestMessagesWithTheirLength(t *testing.T) {
 	}
 }
 
-// goldenFrames are a session's frames, one after the other. The browser's client reads the same (web/test/tick.test.ts).
+// goldenFrames returns consecutive frames of a session. The browser's client decodes the same (web/test/tick.test.ts).
 func goldenFrames() [][]byte {
 	at, next := grid.ChunkPos{X: -1, Z: 2}, grid.ChunkPos{X: 0, Z: 2}
 	var frames [][]byte
@@ -358,7 +358,7 @@ func goldenFrames() [][]byte {
 	return frames
 }
 
-// goldenMessages are messages of the server in CBOR.
+// goldenMessages returns server messages for the CBOR golden file.
 func goldenMessages() []FromServer {
 	return []FromServer{
 		ChunkData{Chunk: grid.ChunkPos{X: 0, Z: -1}, Data: []byte{1, 2, 255}},

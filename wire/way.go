@@ -6,21 +6,22 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Way is how an avatar goes on between two tellings, in 1/4096 block a tick along each axis (docs/adr/0019). The zero value
-// is that of who stands. Each value is a valid one: up to 8 blocks a tick, twice what the rules allow who falls.
+// Way is an avatar's velocity for dead reckoning, in 1/4096 block a tick along each axis (docs/adr/0019). The zero
+// value means that the avatar stands. Every value is valid; the range is up to 8 blocks a tick, twice the fastest
+// allowed fall.
 type Way struct {
 	_       struct{} `cbor:",toarray"`
 	X, Y, Z int16
 }
 
 const (
-	// WayUnit is how many units of a way make a block a tick.
+	// WayUnit is the number of way units in a speed of one block a tick.
 	WayUnit = 4096
-	// WayTicks is for how long after he was told of somebody goes on along his way at most, in ticks; then he stands.
+	// WayTicks is how long an avatar is extrapolated after an update, in ticks; then it stands.
 	WayTicks = 24
 )
 
-// WayOf gives the way of who goes so many blocks a tick; who is too fast for that, in any direction, has none.
+// WayOf returns the way of an avatar that moves so many blocks a tick, or the zero Way if a component is out of range.
 func WayOf(x, y, z float64) Way {
 	const most = math.MaxInt16
 	x, y, z = math.Round(x*WayUnit), math.Round(y*WayUnit), math.Round(z*WayUnit)
@@ -30,15 +31,15 @@ func WayOf(x, y, z float64) Way {
 	return Way{X: int16(x), Y: int16(y), Z: int16(z)}
 }
 
-// Goes tells whether there is a way.
+// Goes reports whether the way is not zero.
 func (w Way) Goes() bool { return w != Way{} }
 
-// Blocks is the way of so many ticks, in blocks.
+// Blocks returns the displacement after so many ticks, in blocks.
 func (w Way) Blocks(ticks float64) (x, y, z float64) {
 	return float64(w.X) / WayUnit * ticks, float64(w.Y) / WayUnit * ticks, float64(w.Z) / WayUnit * ticks
 }
 
-// Along takes a pose in a chunk along the way, for so many ticks, and not out of the chunk nor out of the bounds of poses.
+// Along returns the pose moved along the way for so many ticks, clamped to the chunk and to the bounds of poses.
 func (w Way) Along(p Pose, ticks float64, at grid.ChunkPos) Pose {
 	if !w.Goes() {
 		return p

@@ -28,7 +28,7 @@ func TestWayOf(t *testing.T) {
 	}
 }
 
-// Wherever an avatar goes on to is a valid pose of its chunk.
+// An extrapolated avatar always has a valid pose in its chunk.
 func TestAlongStaysInTheChunk(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	chunkOf := func(p Pose) grid.ChunkPos {

@@ -12,14 +12,14 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Pin fixes the terrain that a chunk's edits lie on: the hash of the chunk as it was generated when it
-// was first edited. A replica that generates another must fetch that one (DESIGN §4).
+// Pin fixes the terrain under a chunk's edits: the hash of the chunk as it was generated when it was first edited. A
+// replica that generates a different chunk must fetch the pinned one (docs/adr/0003).
 type Pin struct {
 	Chunk grid.ChunkPos
 	Base  [32]byte
 }
 
-// Batch is one log entry of a region: at most one a tick. Pins take effect before edits.
+// Batch is one log entry of a region: at most one per tick. Pins take effect before edits.
 type Batch struct {
 	Pins  []Pin
 	Edits []wire.Intent
@@ -29,8 +29,8 @@ const batchVersion = 1
 
 var errBatch = errors.New("malformed log entry")
 
-// Encode gives the bytes of the batch: version, pins (count; X, Z as varints, 32 bytes), edits
-// (count; player 16 bytes, sequence uvarint, X, Y, Z as varints, block uvarint).
+// Encode returns the bytes of the batch: version, pins (count; X, Z as varints, 32 bytes), edits (count; player 16
+// bytes, sequence uvarint, X, Y, Z as varints, block uvarint).
 func (b Batch) Encode() []byte {
 	out := make([]byte, 0, 2+len(b.Pins)*40+len(b.Edits)*36)
 	out = append(out, batchVersion)
@@ -52,7 +52,7 @@ func (b Batch) Encode() []byte {
 	return out
 }
 
-// DecodeBatch reads what Encode wrote.
+// DecodeBatch decodes what Encode wrote.
 func DecodeBatch(data []byte) (Batch, error) {
 	if len(data) == 0 || data[0] != batchVersion {
 		return Batch{}, fmt.Errorf("%w: unknown version; upgrade voxeld", errBatch)

@@ -40,7 +40,7 @@ func TestBatchRoundTrip(t *testing.T) {
 	})
 }
 
-// A count cannot ask for more memory than its message has bytes.
+// A count cannot request more memory than its message has bytes.
 func TestDecodeBatchIsBounded(t *testing.T) {
 	huge := []byte{batchVersion, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}
 	if n := testing.AllocsPerRun(10, func() {

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// reader takes values off the front of data. After the first one that is not there, bad stays set and
-// every further value is zero, so that decoders check once, at the end.
+// reader reads values from the front of data. After the first missing value, bad stays set and every further value is
+// zero, so that decoders check once, at the end.
 type reader struct {
 	data []byte
 	bad  bool
@@ -41,8 +41,8 @@ func (r *reader) int32() int32 {
 	return int32(v)
 }
 
-// count reads the length of a list whose elements take at least size bytes each, so that no count can
-// ask for more memory than its message has bytes.
+// count reads the length of a list whose elements take at least size bytes each, so that a count cannot request more
+// memory than its message has bytes.
 func (r *reader) count(size int) int {
 	n := r.uvarint()
 	if n > uint64(len(r.data)/size) {

@@ -11,33 +11,33 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// CatalogTable holds the catalog: cell as text → encoded region.
+// CatalogTable is the table of the catalog: cell as text → encoded region.
 const CatalogTable = "catalog"
 
 // CatalogID is the region id of the catalog. No other region ever has it.
 const CatalogID = 1
 
-// Catalog is the replicated state of the root region: which cells are founded, and on whom. A region
-// exists if and only if a committed entry in its parent's log says so (DESIGN §5); the catalog's log is
-// the parent of every cell of label length grid.FoundingLabel.
+// Catalog is the replicated state of the root region: which cells are founded, and on which members. A region exists if
+// and only if a committed entry in its parent's log founds it. The catalog's log is the parent of every cell of label
+// length grid.FoundingLabel.
 type Catalog struct {
 	regions map[grid.Cell]wire.Region
-	cells   map[uint64]grid.Cell // of the founded regions, by id
+	cells   map[uint64]grid.Cell // founded cells by region id
 }
 
-// NewCatalog gives the catalog of an empty world.
+// NewCatalog returns the catalog of an empty world.
 func NewCatalog() *Catalog {
 	return &Catalog{regions: make(map[grid.Cell]wire.Region), cells: make(map[uint64]grid.Cell)}
 }
 
-// Load takes one stored row.
+// Load adds one stored row.
 func (c *Catalog) Load(key, value []byte) error {
 	region, err := wire.DecodeRegion(value)
 	if err != nil {
 		return fmt.Errorf("load catalog row %q: %w", key, err)
 	}
 	if region.Cell.String() != string(key) {
-		return fmt.Errorf("load catalog row %q: it tells of cell %v", key, region.Cell)
+		return fmt.Errorf("load catalog row %q: it describes cell %v", key, region.Cell)
 	}
 	c.put(region)
 	return nil
@@ -48,7 +48,7 @@ func (c *Catalog) put(region wire.Region) {
 	c.cells[region.ID] = region.Cell
 }
 
-// EncodeFound gives the log entry that founds a cell.
+// EncodeFound returns the log entry that founds a cell.
 func EncodeFound(found wire.Found) ([]byte, error) {
 	if err := checkFounding(found); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func checkFounding(found wire.Found) error {
 	return nil
 }
 
-// EncodeMoved gives the log entry that says that a region's members have changed.
+// EncodeMoved returns the log entry that changes a region's members.
 func EncodeMoved(moved wire.Region) ([]byte, error) {
 	if len(moved.Members) == 0 {
 		return nil, fmt.Errorf("move region %d: no members", moved.ID)
@@ -74,9 +74,9 @@ func EncodeMoved(moved wire.Region) ([]byte, error) {
 	return wire.EncodeQuestion(wire.Question{Moved: &moved})
 }
 
-// Apply takes a committed entry. The first one that founds a cell founds it, every further one changes
-// nothing. One that moves a region counts if it is of a founded one and of a later epoch than is known.
-// The region that covers the cell comes back in all these cases, as it is now.
+// Apply applies a committed entry. The first entry that founds a cell takes effect; later ones for the same cell change
+// nothing. An entry that changes a region's members takes effect if the region is founded and the epoch is newer than
+// the current one. In all these cases Apply returns the region that covers the cell, as it is now.
 func (c *Catalog) Apply(index uint64, entry []byte) (wire.Region, []kv.Write, error) {
 	region, err := c.apply(index, entry)
 	if err != nil {
@@ -93,7 +93,7 @@ func (c *Catalog) Apply(index uint64, entry []byte) (wire.Region, []kv.Write, er
 	return region, []kv.Write{{Table: CatalogTable, Key: []byte(region.Cell.String()), Value: encoded}}, nil
 }
 
-// apply gives the region as the entry would have it.
+// apply returns the region as the entry would change it.
 func (c *Catalog) apply(index uint64, entry []byte) (wire.Region, error) {
 	q, err := wire.DecodeQuestion(entry)
 	switch {
@@ -104,11 +104,11 @@ func (c *Catalog) apply(index uint64, entry []byte) (wire.Region, error) {
 	case q.Moved != nil:
 		return c.moved(*q.Moved)
 	default:
-		return wire.Region{}, fmt.Errorf("it neither founds nor moves anything")
+		return wire.Region{}, fmt.Errorf("the entry has neither a founding nor a move")
 	}
 }
 
-// founded makes the region that the entry would found.
+// founded returns the region that the entry would found.
 func founded(index uint64, found wire.Found) (wire.Region, error) {
 	if err := checkFounding(found); err != nil {
 		return wire.Region{}, err
@@ -130,25 +130,25 @@ func (c *Catalog) moved(to wire.Region) (wire.Region, error) {
 	return to, nil
 }
 
-// Locate gives the region that covers the chunk, if it is founded.
+// Locate returns the region that covers the chunk, if it is founded.
 func (c *Catalog) Locate(pos grid.ChunkPos) (wire.Region, bool) {
 	region, ok := c.regions[grid.CellAt(pos, grid.FoundingLabel)]
 	region.Members = slices.Clone(region.Members)
 	return region, ok
 }
 
-// Find gives the region of the id, if it is founded.
+// Find returns the region with the id, if it is founded.
 func (c *Catalog) Find(id uint64) (wire.Region, bool) {
 	region, ok := c.regions[c.cells[id]]
 	region.Members = slices.Clone(region.Members)
 	return region, ok && region.ID == id
 }
 
-// Len is the number of founded cells.
+// Len returns the number of founded cells.
 func (c *Catalog) Len() int { return len(c.regions) }
 
-// childID gives the id of the region that the entry at the index of its parent's log founds. Ids are so
-// unique for ever without a counter, on every replica the same.
+// childID returns the id of the region that the entry at the index of its parent's log founds. Ids are thus unique for
+// ever without a counter, and the same on every replica.
 func childID(parent, index uint64) uint64 {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], parent)

@@ -109,7 +109,7 @@ func FuzzCatalogApply(f *testing.F) {
 	})
 }
 
-// A founded region's members can change, to those of later epochs only, and only its own.
+// A founded region's members can only change to those of a later epoch, and only for its own cell.
 func TestCatalogMovesRegions(t *testing.T) {
 	c := NewCatalog()
 	region, _, err := c.Apply(2, foundEntry(t, grid.ChunkPos{}, memberNamed("A")))
@@ -125,7 +125,7 @@ func TestCatalogMovesRegions(t *testing.T) {
 	elsewhere.Cell = grid.CellAt(grid.ChunkPos{X: 900}, grid.FoundingLabel)
 	for i, step := range []struct {
 		moved wire.Region
-		want  string // who leads then
+		want  string // the leader afterwards
 		fails bool
 	}{
 		{move(region.ID, 3, "B"), "B", false},
@@ -139,12 +139,12 @@ func TestCatalogMovesRegions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told, writes, err := c.Apply(uint64(i)+3, entry)
+		moved, writes, err := c.Apply(uint64(i)+3, entry)
 		if (err != nil) != step.fails {
 			t.Errorf("step %d: %v", i, err)
 		}
-		if !step.fails && told.Leader != step.want {
-			t.Errorf("step %d: told of %+v", i, told)
+		if !step.fails && moved.Leader != step.want {
+			t.Errorf("step %d: applied %+v", i, moved)
 		}
 		if got, ok := c.Find(region.ID); !ok || got.Leader != step.want {
 			t.Errorf("step %d: the region is %+v", i, got)

@@ -15,7 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// poseIn gives a pose in the chunk; step tells poses apart.
+// poseIn returns a pose in the chunk, different for each step.
 func poseIn(at grid.ChunkPos, step int) wire.Pose {
 	return wire.Pose{X: float64(at.X)*32 + .5, Y: float64(step), Z: float64(at.Z)*32 + 31.5}
 }
@@ -24,10 +24,10 @@ func bodyIn(id byte, at grid.ChunkPos, step int) wire.Body {
 	return wire.Body{Player: player.ID{id}, Name: fmt.Sprint("p", id), Pose: poseIn(at, step)}
 }
 
-// looker is a gateway's notion of the bodies in each chunk.
-type looker map[grid.ChunkPos]map[player.ID]wire.Body
+// mirror is a gateway's mirror of the bodies in each chunk.
+type mirror map[grid.ChunkPos]map[player.ID]wire.Body
 
-func (l looker) apply(n *wire.ChunkNews) {
+func (l mirror) apply(n *wire.ChunkNews) {
 	there := l[n.Chunk]
 	for _, id := range n.Leave {
 		delete(there, id)
@@ -45,8 +45,8 @@ func (l looker) apply(n *wire.ChunkNews) {
 	}
 }
 
-// Whoever began with a chunk's bodies and applies its news has its bodies, after each tick.
-func TestNewsTellWhoIsInside(t *testing.T) {
+// A mirror that starts with a chunk's bodies and applies its news has the chunk's bodies after each tick.
+func TestNewsKeepMirrorsCurrent(t *testing.T) {
 	area := testCell.Area()
 	chunks := []grid.ChunkPos{
 		{X: area.MinX, Z: area.MinZ},
@@ -56,8 +56,8 @@ func TestNewsTellWhoIsInside(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		c := NewCrowd(testCell)
-		speaks := make(map[player.ID]uint64) // who is inside, and the link that speaks for him
-		all := looker{}
+		owner := make(map[player.ID]uint64) // the players inside, and the link that owns each
+		all := mirror{}
 		for _, at := range chunks {
 			all[at] = make(map[player.ID]wire.Body)
 		}
@@ -71,22 +71,22 @@ func TestNewsTellWhoIsInside(t *testing.T) {
 				case "enter":
 					c.Enter(link, bodyIn(id, at, step))
 					if testCell.Contains(at) {
-						speaks[player.ID{id}] = link
+						owner[player.ID{id}] = link
 					}
 				case "move":
 					c.Move(link, wire.BodyMove{Player: player.ID{id}, Pose: poseIn(at, step)})
 				case "leave":
 					c.Leave(link, player.ID{id})
-					if speaks[player.ID{id}] == link {
-						delete(speaks, player.ID{id})
+					if owner[player.ID{id}] == link {
+						delete(owner, player.ID{id})
 					}
 				case "lost":
 					c.LeaveAll(link)
-					maps.DeleteFunc(speaks, func(_ player.ID, by uint64) bool { return by == link })
+					maps.DeleteFunc(owner, func(_ player.ID, by uint64) bool { return by == link })
 				}
 			}
-			// A viewer who begins now sees the whole chunk and none of this tick's news.
-			before := make(looker)
+			// A mirror that starts now has the whole chunk and none of this tick's news.
+			before := make(mirror)
 			for _, at := range chunks {
 				before[at] = make(map[player.ID]wire.Body)
 				for _, b := range c.Inside(at) {
@@ -103,13 +103,13 @@ func TestNewsTellWhoIsInside(t *testing.T) {
 			for _, bodies := range before {
 				inside += len(bodies)
 				for id := range bodies {
-					if _, in := speaks[id]; !in {
+					if _, in := owner[id]; !in {
 						t.Fatalf("tick %d: %v is a ghost", tick, id)
 					}
 				}
 			}
-			if inside != c.Len() || c.Len() != len(speaks) || len(before[chunks[3]]) > 0 {
-				t.Fatalf("tick %d: %d bodies in the chunks, %d in the crowd, %d entered", tick, inside, c.Len(), len(speaks))
+			if inside != c.Len() || c.Len() != len(owner) || len(before[chunks[3]]) > 0 {
+				t.Fatalf("tick %d: %d bodies in the chunks, %d in the crowd, %d entered", tick, inside, c.Len(), len(owner))
 			}
 		}
 		for link := range uint64(4) {
@@ -149,7 +149,7 @@ func TestOneTickOfNews(t *testing.T) {
 			c.Leave(2, player.ID{1})
 			c.LeaveAll(2)
 		}, nil},
-		"the newer link speaks": {func(c *Crowd) {
+		"the newer link owns the body": {func(c *Crowd) {
 			c.Enter(2, bodyIn(1, a, 1))
 			c.Move(1, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 5)})
 			c.Leave(1, player.ID{1})
@@ -178,13 +178,13 @@ func TestOneTickOfNews(t *testing.T) {
 				t.Errorf("news %+v, want %+v", got, c.want)
 			}
 			if again := crowd.Take(); again != nil {
-				t.Errorf("told twice: %v", again)
+				t.Errorf("sent twice: %v", again)
 			}
 		})
 	}
 }
 
-// What one message between nodes may list is not exceeded, whoever crowds in.
+// The lists stay within the limits of a message between nodes, however many players enter.
 func TestCrowdIsBounded(t *testing.T) {
 	c := NewCrowd(testCell)
 	at := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
@@ -216,7 +216,7 @@ func TestChunkOf(t *testing.T) {
 	}
 }
 
-// A crowded chunk where everybody moves three times a tick.
+// A crowded chunk where everybody moves three times per tick.
 func BenchmarkCrowdTick(b *testing.B) {
 	c := NewCrowd(testCell)
 	at := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
@@ -233,7 +233,7 @@ func BenchmarkCrowdTick(b *testing.B) {
 	}
 }
 
-// Whoever comes to look sees a body where it has got by now, until its way ends.
+// A new subscriber gets a body at its extrapolated pose, until its way ends.
 func TestInsideGoesOn(t *testing.T) {
 	area := testCell.Area()
 	at := grid.ChunkPos{X: area.MinX, Z: area.MinZ}
@@ -242,13 +242,13 @@ func TestInsideGoesOn(t *testing.T) {
 	c.Enter(1, bodyIn(1, at, 1))
 	c.Tick()
 	c.Take()
-	told := wire.BodyMove{Player: player.ID{1}, Pose: poseIn(at, 2), Way: way}
-	c.Move(1, told)
-	if moves := c.Take()[at].Moves; len(moves) != 1 || moves[0] != told {
-		t.Errorf("told %+v, want %+v", moves, told)
+	sent := wire.BodyMove{Player: player.ID{1}, Pose: poseIn(at, 2), Way: way}
+	c.Move(1, sent)
+	if moves := c.Take()[at].Moves; len(moves) != 1 || moves[0] != sent {
+		t.Errorf("sent %+v, want %+v", moves, sent)
 	}
 	for tick := range 2 * wire.WayTicks {
-		want := told.Pose
+		want := sent.Pose
 		want.X += .25 * float64(min(tick, wire.WayTicks))
 		if b := c.Inside(at)[0]; b.Pose != want || b.Way.Goes() != (tick < wire.WayTicks) {
 			t.Errorf("after %d ticks: %+v, want %v", tick, b, want)
@@ -256,9 +256,9 @@ func TestInsideGoesOn(t *testing.T) {
 		c.Tick()
 	}
 	if len(c.Take()) > 0 {
-		t.Error("there is news of who goes on as he was told to")
+		t.Error("an avatar that continues on its way is news")
 	}
-	next := told
+	next := sent
 	next.Pose.X += grid.ChunkSize
 	c.Move(1, next)
 	if n := c.Take()[grid.ChunkPos{X: at.X + 1, Z: at.Z}]; len(n.Enter) != 1 || n.Enter[0].Way != way {

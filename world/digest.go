@@ -13,10 +13,10 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// Digest is the sum, modulo 2^128, of the first 16 bytes of the SHA-256 of every row of a part: key length
-// as u32 big-endian, key, value. It does not depend on the order of the rows, and follows a changed row
-// without looking at the others. That of nothing is zero. It tells accidents apart, not forgeries: whoever
-// could forge rows is a member, and could as well lie.
+// Digest is the sum, modulo 2^128, of the first 16 bytes of the SHA-256 of every row of a part: key length as u32
+// big-endian, key, value. It does not depend on the order of the rows, and can be updated for one row without reading
+// the others. The digest of an empty part is zero. It detects accidents, not forgeries: only a member could forge rows,
+// and a member could lie about the digest as well.
 type Digest [16]byte
 
 // Add adds a row.
@@ -27,7 +27,7 @@ func (d *Digest) Add(key, value []byte) {
 	d.set(hi, lo)
 }
 
-// Drop takes a row out that was added.
+// Drop removes a row that was added.
 func (d *Digest) Drop(key, value []byte) {
 	h := rowHash(key, value)
 	lo, borrow := bits.Sub64(d.low(), h.low(), 0)
@@ -51,8 +51,8 @@ func rowHash(key, value []byte) Digest {
 	return Digest(sum[:16])
 }
 
-// Part is a piece of a region's land that is compared and mended by itself: one chunk (its base and its
-// edits), or, with Sequences, what the region remembers of the players' edits. Chunk is zero then.
+// Part is a piece of a region's land that is compared and repaired separately: one chunk (its base and its edits), or,
+// with Sequences, the recorded edit sequences of the players. Chunk is zero then.
 type Part struct {
 	Chunk     grid.ChunkPos
 	Sequences bool
@@ -65,7 +65,7 @@ func (p Part) String() string {
 	return "chunk " + p.Chunk.String()
 }
 
-// Parts lists all parts that the land can have: those of all chunks of its cell, and the sequences.
+// Parts lists all parts that the land can have: one for each chunk of its cell, and the sequences.
 func (l *Land) Parts() []Part {
 	area := l.cell.Area()
 	parts := []Part{{Sequences: true}}
@@ -77,7 +77,7 @@ func (l *Land) Parts() []Part {
 	return parts
 }
 
-// PartPrefixes gives what the keys of a part's rows begin with.
+// PartPrefixes returns the key prefixes of a part's rows.
 func (l *Land) PartPrefixes(p Part) [][]byte {
 	if p.Sequences {
 		return [][]byte{append(l.Prefix(), keyPlayer)}
@@ -85,8 +85,8 @@ func (l *Land) PartPrefixes(p Part) [][]byte {
 	return [][]byte{l.baseKey(p.Chunk), l.chunkKey(keyEdit, p.Chunk)}
 }
 
-// Rows calls visit with every row of the part, as it would be stored, in the order of the keys. Key and value
-// are valid during visit only.
+// Rows calls visit with every row of the part in its stored form, by ascending key. Key and value are valid only during
+// the call.
 func (l *Land) Rows(p Part, visit func(key, value []byte)) {
 	if p.Sequences {
 		for _, id := range slices.SortedFunc(maps.Keys(l.recents), compareIDs) {
@@ -94,7 +94,7 @@ func (l *Land) Rows(p Part, visit func(key, value []byte)) {
 		}
 		return
 	}
-	g := l.grounds[p.Chunk]
+	g := l.pinned[p.Chunk]
 	if g == nil {
 		return
 	}
@@ -108,15 +108,15 @@ func (l *Land) Rows(p Part, visit func(key, value []byte)) {
 	}
 }
 
-// digest of a part as it is now.
+// digest returns the digest of a part in its current state.
 func (l *Land) digest(p Part) (d Digest) {
 	l.Rows(p, d.Add)
 	return d
 }
 
-// Replace makes rows the content of the part. The rows must be the part's and well-formed, or nothing changes
-// and the error says why. The writes make the same of what is stored, whatever of the part is stored now: stored
-// lists its keys.
+// Replace makes rows the content of the part. The rows must be well-formed and belong to the part; otherwise it returns
+// an error and changes nothing. The returned writes do the same to the table, whatever it holds of the part now: stored
+// lists the part's keys there.
 func (l *Land) Replace(p Part, rows []kv.Write, stored [][]byte) ([]kv.Write, error) {
 	fresh := NewLand(l.id, l.cell, l.height)
 	for _, row := range rows {
@@ -145,18 +145,18 @@ func (l *Land) Replace(p Part, rows []kv.Write, stored [][]byte) ([]kv.Write, er
 	switch {
 	case p.Sequences:
 		l.recents = fresh.recents
-	case fresh.grounds[p.Chunk] == nil:
-		delete(l.grounds, p.Chunk)
+	case fresh.pinned[p.Chunk] == nil:
+		delete(l.pinned, p.Chunk)
 	default:
-		l.grounds[p.Chunk] = fresh.grounds[p.Chunk]
+		l.pinned[p.Chunk] = fresh.pinned[p.Chunk]
 	}
-	l.survey = nil // what it knew was of the damaged part
+	l.survey = nil // it was taken of the damaged part
 	return writes, nil
 }
 
-// only says what the land has beside the part.
+// only returns an error if the land has rows outside of the part.
 func (l *Land) only(p Part) error {
-	for pos := range l.grounds {
+	for pos := range l.pinned {
 		if p.Sequences || pos != p.Chunk {
 			return ErrRow
 		}
@@ -167,45 +167,44 @@ func (l *Land) only(p Part) error {
 	return nil
 }
 
-// Survey takes the digests of a land as of one log index, a little at a time, while entries behind that index are
-// being applied: whatever is to change is looked at before. From then on it follows the changes, so that it can tell the
-// digest of any later index, too. It belongs to the land's owner.
+// Survey takes the digests of a land as of one log index in small steps, while later entries are being applied: each
+// row is digested before it changes. Afterwards it follows the changes, so that it can return the digest of any later
+// index too. It belongs to the land's owner.
 type Survey struct {
 	land  *Land
 	index uint64
-	left  map[grid.ChunkPos]struct{} // chunks that were not looked at yet
-	known map[Part][]stamp
+	left  map[grid.ChunkPos]struct{} // chunks still to be digested
+	known map[Part][]digestSince
 }
 
-// stamp is a digest from an index on.
-type stamp struct {
+// digestSince is a digest that is valid from an index on.
+type digestSince struct {
 	index  uint64
 	digest Digest
 }
 
-// Survey begins a survey as of index, which must be that of the entry applied last. It takes the place of an
-// earlier one.
+// Survey starts a survey as of index, the index of the entry applied last. It replaces an earlier survey.
 func (l *Land) Survey(index uint64) *Survey {
-	s := &Survey{land: l, index: index, left: make(map[grid.ChunkPos]struct{}, len(l.grounds)), known: make(map[Part][]stamp)}
-	for pos := range l.grounds {
+	s := &Survey{land: l, index: index, left: make(map[grid.ChunkPos]struct{}, len(l.pinned)), known: make(map[Part][]digestSince)}
+	for pos := range l.pinned {
 		s.left[pos] = struct{}{}
 	}
 	sequences := Part{Sequences: true}
-	s.known[sequences] = []stamp{{index, l.digest(sequences)}} // they are few
+	s.known[sequences] = []digestSince{{index, l.digest(sequences)}} // they are few
 	l.survey = s
 	return s
 }
 
-// EndSurvey forgets the survey that is under way.
+// EndSurvey discards the current survey.
 func (l *Land) EndSurvey() { l.survey = nil }
 
-// Step looks at chunks until they had that many edits together, and tells whether all have been looked at.
+// Step digests chunks until they have had the given number of edits together, and reports whether all are done.
 func (s *Survey) Step(edits int) (done bool) {
 	for pos := range s.left {
 		if edits <= 0 {
 			return false
 		}
-		edits -= s.land.grounds[pos].edits.Len() + 1
+		edits -= s.land.pinned[pos].edits.Len() + 1
 		s.look(pos)
 	}
 	return true
@@ -217,10 +216,10 @@ func (s *Survey) look(pos grid.ChunkPos) {
 	}
 	delete(s.left, pos)
 	p := Part{Chunk: pos}
-	s.known[p] = []stamp{{s.index, s.land.digest(p)}}
+	s.known[p] = []digestSince{{s.index, s.land.digest(p)}}
 }
 
-// At gives the digest of a part as of an index at or behind the survey's. The survey must be done.
+// At returns the digest of a part as of an index at or after the survey's. The survey must be done.
 func (s *Survey) At(p Part, index uint64) Digest {
 	stamps := s.known[p]
 	for i := len(stamps) - 1; i >= 0; i-- {
@@ -231,7 +230,7 @@ func (s *Survey) At(p Part, index uint64) Digest {
 	return Digest{}
 }
 
-// note has change bring the digest of a part up to date with the entry at index.
+// note updates the digest of a part for the entry at index by calling change.
 func (s *Survey) note(p Part, index uint64, change func(*Digest)) {
 	stamps := s.known[p]
 	if n := len(stamps); n == 0 || stamps[n-1].index != index {
@@ -239,27 +238,27 @@ func (s *Survey) note(p Part, index uint64, change func(*Digest)) {
 		if n > 0 {
 			last = stamps[n-1].digest
 		}
-		stamps = append(stamps, stamp{index, last})
+		stamps = append(stamps, digestSince{index, last})
 	}
 	change(&stamps[len(stamps)-1].digest)
 	s.known[p] = stamps
 }
 
-// The land calls the following before it changes something; they do nothing without a survey.
+// The land calls the following methods before each change. Without a survey they do nothing.
 
-func (s *Survey) pins(index uint64, p Pin) {
+func (s *Survey) notePin(index uint64, p Pin) {
 	if s == nil {
 		return
 	}
 	s.note(Part{Chunk: p.Chunk}, index, func(d *Digest) { d.Add(s.land.baseKey(p.Chunk), p.Base[:]) })
 }
 
-func (s *Survey) edits(index uint64, pos grid.ChunkPos, at chunk.Index, to chunk.Block) {
+func (s *Survey) noteEdit(index uint64, pos grid.ChunkPos, at chunk.Index, to chunk.Block) {
 	if s == nil {
 		return
 	}
 	s.look(pos)
-	before, had := s.land.grounds[pos].edits.Get(at)
+	before, had := s.land.pinned[pos].edits.Get(at)
 	key := binary.BigEndian.AppendUint32(s.land.chunkKey(keyEdit, pos), uint32(at))
 	s.note(Part{Chunk: pos}, index, func(d *Digest) {
 		if had {
@@ -269,15 +268,15 @@ func (s *Survey) edits(index uint64, pos grid.ChunkPos, at chunk.Index, to chunk
 	})
 }
 
-// forgets is for sequences that are changed or dropped.
-func (s *Survey) forgets(index uint64, id player.ID, r *recent) {
+// removeSequences subtracts a player's sequences that are about to be changed or dropped.
+func (s *Survey) removeSequences(index uint64, id player.ID, r *recent) {
 	if s == nil || len(r.uses) == 0 {
-		return // it is new
+		return // new in this entry
 	}
 	s.note(Part{Sequences: true}, index, func(d *Digest) { d.Drop(s.land.playerKey(id), r.encode()) })
 }
 
-func (s *Survey) remembers(index uint64, id player.ID, r *recent) {
+func (s *Survey) addSequences(index uint64, id player.ID, r *recent) {
 	if s == nil {
 		return
 	}

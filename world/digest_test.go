@@ -14,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// stored gives the digest of a part as the rows of a table have it.
+// digest returns the digest of a part as stored in a table.
 func (r rows) digest(l *Land, p Part) (d Digest) {
 	for _, prefix := range l.PartPrefixes(p) {
 		for key, value := range r {
@@ -26,8 +26,8 @@ func (r rows) digest(l *Land, p Part) (d Digest) {
 	return d
 }
 
-// A survey that is taken while the land goes on tells the digests of exactly the rows that were stored at
-// its index, and at every later one.
+// A survey taken while entries are applied has the digests of exactly the rows that were stored at its index, and at
+// every later one.
 func TestSurveyIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, table := newTestLand(), make(rows)
@@ -63,8 +63,7 @@ func TestSurveyIsExact(t *testing.T) {
 	})
 }
 
-// Whatever happened to a copy, replacing all of its parts by those of a sound one makes it equal, in memory and
-// in the table.
+// Replacing all parts of a damaged copy by those of a sound one makes both equal, in memory and in the table.
 func TestReplaceMends(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, table := newTestLand(), make(rows)
@@ -92,7 +91,7 @@ func TestReplaceMends(t *testing.T) {
 		}
 		broken := newTestLand()
 		for _, key := range slices.Sorted(maps.Keys(bad)) {
-			_ = broken.Load([]byte(key), bad[key]) // what it refuses is missing in memory, and that is the point
+			_ = broken.Load([]byte(key), bad[key]) // rows that Load refuses are missing in memory, as intended
 		}
 		for _, p := range l.Parts() {
 			var good []kv.Write
@@ -136,7 +135,7 @@ func TestReplaceRefusesOtherParts(t *testing.T) {
 	}
 }
 
-// A mark changes nothing, and an older land refuses it, which comes to the same.
+// A mark changes nothing. An older version refuses it, with the same effect.
 func TestMarkChangesNothing(t *testing.T) {
 	l := newTestLand()
 	pos := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// DayLength is how long 1440 minutes of game time last.
+	// DayLength is the duration of 1440 minutes of game time.
 	DayLength = 20 * time.Minute
 	// MinutesPerDay is the length of a day in game minutes.
 	MinutesPerDay = 24 * 60
-	// morning is the game time at the genesis' origin, in minutes: a new world begins in the light.
+	// morning is the game time at the genesis' origin, in minutes: a new world starts in daylight.
 	morning = 8 * 60
 
 	// OriginalHeight is the height in blocks of the slab that VoxelPopuli's own clients see.
@@ -31,22 +31,22 @@ const (
 	genesisVersion = 1
 )
 
-// Genesis holds the facts that all nodes of a world share. It never changes; its hash is the world id.
+// Genesis holds the parameters that all nodes of a world share. It never changes; its hash is the world id.
 type Genesis struct {
 	Name         string         // for people, 1 to 64 bytes of printable UTF-8
 	Seed         int64          // of the terrain
 	Sections     int            // height of the world in sections of 32 blocks, 1 to MaxSections
 	Terrain      int            // version of the terrain generator
-	Placement    grid.Placement // how cells get their keys
-	Spawn        grid.Pos       // the block in which an unknown player's feet stand
-	Origin       int64          // Unix milliseconds: the first morning, from which world time counts
+	Placement    grid.Placement // how the keys of cells are derived
+	Spawn        grid.Pos       // the block at the feet of a new player
+	Origin       int64          // Unix milliseconds: the first morning, where world time starts
 	OriginalBase int32          // y of the lowest block that VoxelPopuli's own clients see
 }
 
-// Height is the world's height in blocks.
+// Height returns the world's height in blocks.
 func (g Genesis) Height() int32 { return int32(g.Sections) * grid.ChunkSize }
 
-// Validate reports the first fact that no world can have.
+// Validate returns an error that names the first invalid parameter.
 func (g Genesis) Validate() error {
 	switch {
 	case g.Name == "" || len(g.Name) > maxWorldName || !utf8.ValidString(g.Name) || strings.ContainsFunc(g.Name, unprintable):
@@ -68,14 +68,14 @@ func (g Genesis) Validate() error {
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// ID is the world id: 64 hex digits of the SHA-256 of the encoded genesis.
+// ID returns the world id: 64 hex digits of the SHA-256 of the encoded genesis.
 func (g Genesis) ID() string {
 	sum := sha256.Sum256(g.Encode())
 	return hex.EncodeToString(sum[:])
 }
 
-// TimeOfDay is the game time in minutes since midnight, in [0, MinutesPerDay), at the given Unix
-// milliseconds. Nobody needs to agree on it by message (DESIGN §4).
+// TimeOfDay returns the game time in minutes since midnight, in [0, MinutesPerDay), at the given Unix milliseconds.
+// Nodes need no message to agree on it.
 func (g Genesis) TimeOfDay(unixMilli int64) float64 {
 	day := DayLength.Milliseconds()
 	since := ((unixMilli-g.Origin)%day + day) % day
@@ -86,8 +86,8 @@ func (g Genesis) TimeOfDay(unixMilli int64) float64 {
 	return minutes
 }
 
-// Encode gives the canonical bytes of the genesis: the version byte, then each field in the order of the
-// struct; strings as uvarint length and bytes, numbers as varints (zigzag).
+// Encode returns the canonical bytes of the genesis: the version byte, then each field in the order of the struct;
+// strings as uvarint length and bytes, numbers as varints (zigzag).
 func (g Genesis) Encode() []byte {
 	b := []byte{genesisVersion}
 	b = appendText(b, g.Name)
@@ -104,7 +104,7 @@ func (g Genesis) Encode() []byte {
 
 var errGenesis = errors.New("malformed genesis")
 
-// DecodeGenesis reads what Encode wrote, and validates it.
+// DecodeGenesis decodes and validates what Encode wrote.
 func DecodeGenesis(data []byte) (Genesis, error) {
 	if len(data) == 0 || data[0] != genesisVersion {
 		return Genesis{}, fmt.Errorf("%w: unknown version; upgrade voxeld", errGenesis)

@@ -17,7 +17,7 @@ func someGenesis() Genesis {
 	}
 }
 
-// A world's id never changes: a data directory of today is a world of tomorrow.
+// A world's id never changes: existing data directories must keep their world.
 func TestGenesisIDIsStable(t *testing.T) {
 	const want = "b64707203ede6609348728cc789f8d5fe9ffdd98b4064efd93899149b1d30ffd"
 	if got := someGenesis().ID(); got != want {

@@ -15,65 +15,64 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// LandTable is the table that holds the regions' land. A key begins with the region id, eight bytes
-// big-endian; docs/disk-format.md tells the rest.
+// LandTable is the table that holds the regions' land. A key starts with the region id, eight bytes big-endian;
+// docs/disk-format.md describes the rest.
 const LandTable = "land"
 
-// rememberedPlayers bounds whose edit sequences a region remembers; the one that edited longest ago
-// is forgotten first.
+// rememberedPlayers bounds the players whose edit sequences a region keeps; the player whose last edit is oldest is
+// dropped first.
 const rememberedPlayers = 1024
 
-// Land is the replicated state of one region: the edits over its terrain, the pinned base of every
-// edited chunk, and each player's recent edit sequences. It does not know the terrain itself: that is
-// a pure function of the genesis, computed where it is needed (docs/adr/0003).
+// Land is the replicated state of one region: the edits over its terrain, the pinned base of every edited chunk, and
+// each player's recent edit sequences. It does not hold the terrain itself, which is a pure function of the genesis and
+// computed where it is needed (docs/adr/0003).
 type Land struct {
-	id      uint64
-	cell    grid.Cell
-	height  int32 // blocks
-	grounds map[grid.ChunkPos]*ground
-	recents map[player.ID]*recent // at most rememberedPlayers
-	survey  *Survey               // under way; nil if there is none
-	unsaved unsaved
+	id        uint64
+	cell      grid.Cell
+	height    int32 // blocks
+	pinned    map[grid.ChunkPos]*pinnedChunk
+	recents   map[player.ID]*recent // at most rememberedPlayers
+	survey    *Survey               // current; nil if there is none
+	dirtyRows dirtyRows
 }
 
-// unsaved names the rows that have changed since the last Writes.
-type unsaved struct {
+// dirtyRows names the rows that have changed since the last Writes.
+type dirtyRows struct {
 	pins    map[grid.ChunkPos]struct{}
 	edits   map[place]struct{}
-	players map[player.ID]struct{} // remembered, or forgotten
+	players map[player.ID]struct{} // with new or dropped sequences
 }
 
-// place is a block of the region.
+// place is the position of a block in the region.
 type place struct {
 	chunk grid.ChunkPos
 	at    chunk.Index
 }
 
-// ground is one pinned chunk. Invariant: a chunk has edits only if it is pinned, so there is no ground
-// without a base.
-type ground struct {
+// pinnedChunk is one pinned chunk. Invariant: a chunk has edits only if it is pinned, so every pinnedChunk has a base.
+type pinnedChunk struct {
 	base  [32]byte
 	edits chunk.Edits
 }
 
-// NewLand gives the empty state of a region in a world that is height blocks high.
+// NewLand returns the empty state of a region in a world that is height blocks high.
 func NewLand(id uint64, cell grid.Cell, height int32) *Land {
 	return &Land{
-		id:      id,
-		cell:    cell,
-		height:  height,
-		grounds: make(map[grid.ChunkPos]*ground),
-		recents: make(map[player.ID]*recent),
-		unsaved: unsaved{make(map[grid.ChunkPos]struct{}), make(map[place]struct{}), make(map[player.ID]struct{})},
+		id:        id,
+		cell:      cell,
+		height:    height,
+		pinned:    make(map[grid.ChunkPos]*pinnedChunk),
+		recents:   make(map[player.ID]*recent),
+		dirtyRows: dirtyRows{make(map[grid.ChunkPos]struct{}), make(map[place]struct{}), make(map[player.ID]struct{})},
 	}
 }
 
-// Outcome is what applying a batch did.
+// Outcome is the result of applying a batch.
 type Outcome struct {
 	Results []wire.EditResult // one for each edit of the batch, in order
 	Changes []Change          // what changed, in order
 	Pins    []Pin             // those that took effect, in order
-	Mark    *Mark             // the entry was a mark, and nothing else
+	Mark    *Mark             // set if the entry was a mark; the other fields are empty then
 }
 
 // Change is one block that an edit changed.
@@ -82,9 +81,8 @@ type Change struct {
 	wire.BlockAt
 }
 
-// Apply takes the committed entry at the log index into the state. Every replica gets the same outcome
-// from the same log. An error means that the entry cannot be understood and nothing changed. What is to be
-// stored gathers until Writes.
+// Apply applies the committed entry at the log index. Every replica gets the same outcome from the same log. An error
+// means that the entry cannot be decoded and that nothing changed. Rows to be stored accumulate until Writes.
 func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 	if IsMark(entry) {
 		mark, err := DecodeMark(entry)
@@ -104,7 +102,7 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 	for _, p := range batch.Pins {
 		l.pin(index, p, &out)
 	}
-	var touched map[player.ID]*recent // by this entry; only a survey wants to know
+	var touched map[player.ID]*recent // by this entry; only used by a survey
 	if l.survey != nil {
 		touched = make(map[player.ID]*recent)
 	}
@@ -114,26 +112,26 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 		out.Results = append(out.Results, result)
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(touched), compareIDs) {
-		l.survey.remembers(index, id, touched[id])
+		l.survey.addSequences(index, id, touched[id])
 	}
-	l.forget(index)
+	l.evictPlayers(index)
 	return out, nil
 }
 
-// Writes gives what has to be stored, with the index of the last applied entry, of all entries applied since the
-// last call: a row that several of them changed is in it once. The order is by kind, place and player.
+// Writes returns the rows to be stored for all entries applied since the last call, together with the index of the last
+// one. A row that several entries changed appears once. The order is by kind, position and player.
 func (l *Land) Writes() []kv.Write {
-	u := &l.unsaved
+	u := &l.dirtyRows
 	writes := make([]kv.Write, 0, len(u.pins)+len(u.edits)+len(u.players))
 	put := func(key, value []byte) {
 		writes = append(writes, kv.Write{Table: LandTable, Key: key, Value: value})
 	}
 	for _, pos := range slices.SortedFunc(maps.Keys(u.pins), grid.ChunkPos.Compare) {
-		put(l.baseKey(pos), slices.Clone(l.grounds[pos].base[:]))
+		put(l.baseKey(pos), slices.Clone(l.pinned[pos].base[:]))
 	}
 	byPlace := func(a, b place) int { return cmp.Or(a.chunk.Compare(b.chunk), cmp.Compare(a.at, b.at)) }
 	for _, p := range slices.SortedFunc(maps.Keys(u.edits), byPlace) {
-		block, _ := l.grounds[p.chunk].edits.Get(p.at)
+		block, _ := l.pinned[p.chunk].edits.Get(p.at)
 		put(binary.BigEndian.AppendUint32(l.chunkKey(keyEdit, p.chunk), uint32(p.at)), binary.BigEndian.AppendUint16(nil, uint16(block)))
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(u.players), compareIDs) {
@@ -149,28 +147,28 @@ func (l *Land) Writes() []kv.Write {
 	return writes
 }
 
-// pin keeps the first base that the log names for a chunk; later ones are ignored.
+// pin sets the base of a chunk to the first one in the log; later ones are ignored.
 func (l *Land) pin(index uint64, p Pin, out *Outcome) {
 	if !l.cell.Contains(p.Chunk) || l.Pinned(p.Chunk) {
 		return
 	}
-	l.survey.pins(index, p)
+	l.survey.notePin(index, p)
 	l.pinTo(p.Chunk, p.Base)
 	out.Pins = append(out.Pins, p)
-	l.unsaved.pins[p.Chunk] = struct{}{}
+	l.dirtyRows.pins[p.Chunk] = struct{}{}
 }
 
-func (l *Land) pinTo(pos grid.ChunkPos, base [32]byte) { l.grounds[pos] = &ground{base: base} }
+func (l *Land) pinTo(pos grid.ChunkPos, base [32]byte) { l.pinned[pos] = &pinnedChunk{base: base} }
 
-// edit applies one edit, and tells the block that now stands there or why it was refused. Whether the
-// block's id is known is for the leader to ask before it proposes: here a replica of an older version
-// would refuse what a newer one applies.
+// edit applies one edit, and returns the current block of its position or the reason for refusing it. It does not check
+// that the block's id is known; the leader does before it proposes. Otherwise a replica of an older version would
+// refuse an edit that a newer one applies.
 func (l *Land) edit(index uint64, e wire.Intent, touched map[player.ID]*recent, out *Outcome) (chunk.Block, string) {
 	pos := e.Pos.Chunk()
 	if !l.cell.Contains(pos) || e.Pos.Y < 0 || e.Pos.Y >= l.height {
 		return chunk.Air, wire.RefusedOutOfWorld
 	}
-	g := l.grounds[pos]
+	g := l.pinned[pos]
 	if g == nil {
 		return chunk.Air, wire.RefusedUnavailable
 	}
@@ -180,7 +178,7 @@ func (l *Land) edit(index uint64, e wire.Intent, touched map[player.ID]*recent, 
 		l.recents[e.Player] = r
 	}
 	at, use := chunk.At(e.Pos), use{seq: e.Seq, edit: fingerprint(e)}
-	switch r.judge(use) {
+	switch r.classify(use) {
 	case repeated:
 		block, _ := g.edits.Get(at)
 		return block, ""
@@ -189,30 +187,30 @@ func (l *Land) edit(index uint64, e wire.Intent, touched map[player.ID]*recent, 
 	case fresh:
 	}
 	if l.survey != nil && touched[e.Player] == nil {
-		l.survey.forgets(index, e.Player, r)
+		l.survey.removeSequences(index, e.Player, r)
 		touched[e.Player] = r
 	}
 	r.add(use, index)
-	l.survey.edits(index, pos, at, e.Block)
-	l.unsaved.players[e.Player] = struct{}{}
+	l.survey.noteEdit(index, pos, at, e.Block)
+	l.dirtyRows.players[e.Player] = struct{}{}
 	g.edits.Set(at, e.Block)
 	out.Changes = append(out.Changes, Change{Chunk: pos, BlockAt: wire.BlockAt{At: at, Block: e.Block}})
-	l.unsaved.edits[place{pos, at}] = struct{}{}
+	l.dirtyRows.edits[place{pos, at}] = struct{}{}
 	return e.Block, ""
 }
 
-// Confirms tells whether the edit was applied, as far as the player's sequences are remembered, and the block that stands
-// in its place now.
+// Confirms reports whether the edit was applied, as far as the player's sequences are still recorded, and returns the
+// current block of its position.
 func (l *Land) Confirms(e wire.Intent) (chunk.Block, bool) {
-	r, g := l.recents[e.Player], l.grounds[e.Pos.Chunk()]
-	if r == nil || g == nil || r.judge(use{seq: e.Seq, edit: fingerprint(e)}) != repeated {
+	r, g := l.recents[e.Player], l.pinned[e.Pos.Chunk()]
+	if r == nil || g == nil || r.classify(use{seq: e.Seq, edit: fingerprint(e)}) != repeated {
 		return chunk.Air, false
 	}
 	block, _ := g.edits.Get(chunk.At(e.Pos))
 	return block, true
 }
 
-// fingerprint tells the edits of one sequence number apart.
+// fingerprint returns a value that distinguishes edits with the same sequence number.
 func fingerprint(e wire.Intent) uint32 {
 	var b [14]byte
 	binary.BigEndian.PutUint32(b[0:], uint32(e.Pos.X))
@@ -222,8 +220,8 @@ func fingerprint(e wire.Intent) uint32 {
 	return crc32.ChecksumIEEE(b[:])
 }
 
-// forget forgets whoever is too many.
-func (l *Land) forget(index uint64) {
+// evictPlayers drops the sequences of players beyond the limit.
+func (l *Land) evictPlayers(index uint64) {
 	excess := len(l.recents) - rememberedPlayers
 	if excess <= 0 {
 		return
@@ -232,17 +230,17 @@ func (l *Land) forget(index uint64) {
 		return cmp.Or(cmp.Compare(l.recents[a].last, l.recents[b].last), compareIDs(a, b))
 	})
 	for _, id := range longestIdleFirst[:excess] {
-		l.survey.forgets(index, id, l.recents[id])
+		l.survey.removeSequences(index, id, l.recents[id])
 		delete(l.recents, id)
-		l.unsaved.players[id] = struct{}{}
+		l.dirtyRows.players[id] = struct{}{}
 	}
 }
 
 func compareIDs(a, b player.ID) int { return slices.Compare(a[:], b[:]) }
 
-// Chunk gives a chunk's pinned base hash (nil while it was never edited) and its edits in index order.
+// Chunk returns a chunk's pinned base hash (nil if it was never edited) and its edits in index order.
 func (l *Land) Chunk(pos grid.ChunkPos) (base []byte, edits []wire.BlockAt) {
-	g := l.grounds[pos]
+	g := l.pinned[pos]
 	if g == nil {
 		return nil, nil
 	}
@@ -253,24 +251,24 @@ func (l *Land) Chunk(pos grid.ChunkPos) (base []byte, edits []wire.BlockAt) {
 	return slices.Clone(g.base[:]), edits
 }
 
-// Pinned tells whether the chunk's base is fixed.
+// Pinned reports whether the chunk has a pinned base.
 func (l *Land) Pinned(pos grid.ChunkPos) bool {
-	return l.grounds[pos] != nil
+	return l.pinned[pos] != nil
 }
 
-// Pins lists the bases of all chunks that have one, in no order.
+// Pins lists the pinned bases, in no particular order.
 func (l *Land) Pins() []Pin {
-	pins := make([]Pin, 0, len(l.grounds))
-	for pos, g := range l.grounds {
+	pins := make([]Pin, 0, len(l.pinned))
+	for pos, g := range l.pinned {
 		pins = append(pins, Pin{Chunk: pos, Base: g.base})
 	}
 	return pins
 }
 
-// Edits is the number of edited blocks in the region.
+// Edits returns the number of edited blocks in the region.
 func (l *Land) Edits() int {
 	n := 0
-	for _, g := range l.grounds {
+	for _, g := range l.pinned {
 		n += g.edits.Len()
 	}
 	return n

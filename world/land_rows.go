@@ -10,21 +10,21 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// Kinds of rows in LandTable; the byte behind the region id.
+// Kinds of rows in LandTable: the byte after the region id.
 const (
 	keyBase   = 'b' // X, Z → base hash, 32 bytes
 	keyEdit   = 'e' // X, Z, index → block, 2 bytes big-endian
 	keyPlayer = 'p' // player id → recent sequences
 )
 
-// ErrRow marks a stored row of the land table that cannot be what this package wrote.
+// ErrRow marks a stored row of the land table that this package cannot have written.
 var ErrRow = errors.New("malformed row of the land table")
 
-// Prefix is what all rows of this region's land begin with.
+// Prefix returns the key prefix of all rows of this region's land.
 func (l *Land) Prefix() []byte { return binary.BigEndian.AppendUint64(nil, l.id) }
 
-// Load takes one stored row into an empty Land. Rows come in the order of their keys, so that a chunk's
-// base is there before its edits are.
+// Load adds one stored row to an empty Land. Rows must come in the order of their keys, so that a chunk's base precedes
+// its edits.
 func (l *Land) Load(key, value []byte) error {
 	if len(key) < 9 || binary.BigEndian.Uint64(key) != l.id {
 		return fmt.Errorf("%w: key %x", ErrRow, key)
@@ -39,7 +39,7 @@ func (l *Land) Load(key, value []byte) error {
 		l.pinTo(pos, [32]byte(value))
 	case key[8] == keyEdit && len(rest) == 12 && len(value) == 2:
 		pos, at := readChunkPos(rest), chunk.Index(binary.BigEndian.Uint32(rest[8:]))
-		g := l.grounds[pos]
+		g := l.pinned[pos]
 		if g == nil || int64(at) >= int64(l.height)*grid.ChunkSize*grid.ChunkSize {
 			return fmt.Errorf("%w: edit %d of chunk %v without a base, or too high", ErrRow, at, pos)
 		}

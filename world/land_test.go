@@ -22,7 +22,7 @@ var testCell = grid.CellAt(grid.ChunkPos{X: -3, Z: 3}, grid.FoundingLabel)
 
 func newTestLand() *Land { return NewLand(7, testCell, testHeight) }
 
-// rows is a table that Land's writes go to.
+// rows is a table that receives Land's writes.
 type rows map[string][]byte
 
 func (r rows) store(writes []kv.Write) {
@@ -45,8 +45,8 @@ func (r rows) load(t interface{ Fatal(...any) }) *Land {
 	return l
 }
 
-// twin is Land made simple: blocks in a map, and every sequence ever used with its edit.
-type twin struct {
+// model is a simple model of Land: blocks in a map, and every sequence ever used with its edit.
+type model struct {
 	cell   grid.Cell
 	pins   map[grid.ChunkPos][32]byte
 	blocks map[grid.Pos]chunk.Block
@@ -54,14 +54,14 @@ type twin struct {
 	window map[player.ID][]uint64 // the newest recentWindow sequences, ascending
 }
 
-func newTwin() *twin {
-	return &twin{
+func newModel() *model {
+	return &model{
 		cell: testCell, pins: make(map[grid.ChunkPos][32]byte), blocks: make(map[grid.Pos]chunk.Block),
 		used: make(map[player.ID]map[uint64]wire.Intent), window: make(map[player.ID][]uint64),
 	}
 }
 
-func (w *twin) edit(e wire.Intent) wire.EditResult {
+func (w *model) edit(e wire.Intent) wire.EditResult {
 	r := wire.EditResult{Player: e.Player, Seq: e.Seq}
 	_, pinned := w.pins[e.Pos.Chunk()]
 	before, usedBefore := w.used[e.Player][e.Seq]
@@ -90,7 +90,7 @@ func (w *twin) edit(e wire.Intent) wire.EditResult {
 	return r
 }
 
-func (w *twin) chunk(pos grid.ChunkPos) (base []byte, edits []wire.BlockAt) {
+func (w *model) chunk(pos grid.ChunkPos) (base []byte, edits []wire.BlockAt) {
 	hash, pinned := w.pins[pos]
 	if !pinned {
 		return nil, nil
@@ -132,10 +132,10 @@ func drawBatch(t *rapid.T) Batch {
 	return b
 }
 
-// Land does what its twin does, gives the same outcome twice, and comes back from its rows at any time.
-func TestLandIsLikeItsTwin(t *testing.T) {
+// Land agrees with its model, has the same outcome on two replicas, and can be restored from its rows at any time.
+func TestLandAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		land, replica, simple, stored := newTestLand(), newTestLand(), newTwin(), rows{}
+		land, replica, simple, stored := newTestLand(), newTestLand(), newModel(), rows{}
 		for index := range uint64(rapid.IntRange(1, 12).Draw(t, "batches")) {
 			batch := drawBatch(t)
 			out, err := land.Apply(index, batch.Encode())
@@ -155,7 +155,7 @@ func TestLandIsLikeItsTwin(t *testing.T) {
 					t.Fatalf("edit %+v: %+v, and %+v is right", e, out.Results[i], want)
 				}
 			}
-			if rapid.Bool().Draw(t, "stored later") { // with what the next batch changes
+			if rapid.Bool().Draw(t, "stored later") { // together with the changes of the next batch
 				continue
 			}
 			stored.store(land.Writes())
@@ -174,15 +174,15 @@ func TestLandIsLikeItsTwin(t *testing.T) {
 			}
 		}
 		stored.store(land.Writes())
-		replica.Writes() // so that both have nothing left to store
+		replica.Writes() // so that neither has anything left to store
 		if again := stored.load(t); !reflect.DeepEqual(again, replica) {
 			t.Fatalf("from its rows the land is %+v, and it was %+v", again, replica)
 		}
 	})
 }
 
-// What an edit changed is in Changes, once for each that was applied and never for a repetition.
-func TestLandTellsChanges(t *testing.T) {
+// Changes lists each block that an edit changed, once for each applied edit and never for a repetition.
+func TestLandReportsChanges(t *testing.T) {
 	l := newTestLand()
 	at := grid.Pos{X: testCell.Area().MinX * 32, Y: 3, Z: testCell.Area().MinZ * 32}
 	e := wire.Intent{Player: player.ID{1}, Seq: 5, Pos: at, Block: chunk.Stone}
@@ -206,8 +206,8 @@ func TestLandTellsChanges(t *testing.T) {
 	}
 }
 
-// Whoever edited longest ago is forgotten first, on disk too.
-func TestLandForgetsPlayers(t *testing.T) {
+// The player whose last edit is oldest is dropped first, on disk too.
+func TestLandEvictsPlayers(t *testing.T) {
 	l, stored := newTestLand(), rows{}
 	at := grid.Pos{X: testCell.Area().MinX * 32, Z: testCell.Area().MinZ * 32}
 	id := func(n int) player.ID { return player.ID{byte(n >> 8), byte(n)} }
@@ -262,8 +262,7 @@ func TestLandLoadRefuses(t *testing.T) {
 	}
 }
 
-// Whatever bytes come out of the log: no panic, the same outcome on every replica, and the same state
-// from the rows.
+// Whatever the log holds: no panic, the same outcome on every replica, and the same state from the rows.
 func FuzzLandApply(f *testing.F) {
 	at := grid.Pos{X: testCell.Area().MinX * 32, Y: 3, Z: testCell.Area().MinZ * 32}
 	e := wire.Intent{Player: player.ID{1}, Seq: 5, Pos: at, Block: chunk.Stone}
@@ -305,10 +304,10 @@ func FuzzLandLoad(f *testing.F) {
 			return
 		}
 		base, edits := l.Chunk(inside)
-		if len(base) != 32 || len(edits) != l.Edits() && len(l.grounds) == 1 {
+		if len(base) != 32 || len(edits) != l.Edits() && len(l.pinned) == 1 {
 			t.Fatalf("loaded %d edits, base %x", len(edits), base)
 		}
-		for pos, g := range l.grounds {
+		for pos, g := range l.pinned {
 			for at := range g.edits.All() {
 				if !testCell.Contains(pos) || int(at) >= testHeight*1024 {
 					t.Fatalf("loaded an edit at %d of chunk %v", at, pos)

@@ -8,32 +8,33 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Mark is a log entry that changes nothing: it names a moment that is the same on all members, its own
-// place in the log. At a mark they take digests of what they have (docs/adr/0010), and those whom it names
-// have parts of it mended.
+// Mark is a log entry that changes nothing. Its position in the log is a moment that is the same on all members. At a
+// mark the members take digests of their land (docs/adr/0010), and the members that it lists repair parts of their
+// copies.
 type Mark struct {
-	Nonce uint64 // tells it from other marks, to whoever proposed it
+	Nonce uint64 // identifies the mark to the member that proposed it
 	Mends []Mend
-	// Need is how many members must tell the same of a part before it is believed. Not used without Mends.
+	// Need is how many members must report the same digest of a part before it counts as correct. Not used without
+	// Mends.
 	Need int
 }
 
-// Mend says that the Damaged members (peer ids) have a wrong part, and the Sources the right one.
+// Mend states that the Damaged members (peer ids) have a wrong part, and that the Sources have the right one.
 type Mend struct {
 	Part    Part
 	Damaged []string
 	Sources []string
 }
 
-// MaxMends bounds the parts that one mark mends, and MaxMarkPeers the members that each of them names.
+// MaxMends bounds the parts that one mark repairs, and MaxMarkPeers the members that each of them lists.
 const (
 	MaxMends     = 512
 	MaxMarkPeers = 16
 	maxMarkPeer  = 256 // bytes of a peer id
 )
 
-// markVersion is the first byte of a mark, where a batch has its own version. A node that does not know
-// marks refuses them, which changes nothing either.
+// markVersion is the first byte of a mark; a batch has its own version there. A node without support for marks refuses
+// them, which changes nothing either.
 const markVersion = 2
 
 var errMark = errors.New("malformed mark")
@@ -44,8 +45,8 @@ const (
 	partSequences = 1
 )
 
-// Encode gives the bytes of the mark: version, nonce u64 big-endian, need uvarint, mends (count; kind, X and Z
-// as varints, damaged and sources: count and texts).
+// Encode returns the bytes of the mark: version, nonce u64 big-endian, need uvarint, mends (count; kind, X and Z as
+// varints, damaged and sources: count and texts).
 func (m Mark) Encode() []byte {
 	b := binary.BigEndian.AppendUint64([]byte{markVersion}, m.Nonce)
 	b = binary.AppendUvarint(b, uint64(m.Need))
@@ -68,10 +69,10 @@ func (m Mark) Encode() []byte {
 	return b
 }
 
-// IsMark tells whether a log entry is a mark, and not a batch.
+// IsMark reports whether a log entry is a mark rather than a batch.
 func IsMark(entry []byte) bool { return len(entry) > 0 && entry[0] == markVersion }
 
-// DecodeMark reads what Encode wrote.
+// DecodeMark decodes what Encode wrote.
 func DecodeMark(data []byte) (Mark, error) {
 	if !IsMark(data) || len(data) < 9 {
 		return Mark{}, errMark

@@ -6,21 +6,20 @@ import (
 	"slices"
 )
 
-// recentWindow is how many edit sequences of a player a region remembers.
+// recentWindow is how many edit sequences per player a region records.
 const recentWindow = 64
 
-// recent is the memory that makes an edit apply once: the newest sequences of one player's edits, and
-// when (log index) the last of them came.
+// recent makes each edit apply only once: it records the newest sequences of one player's edits, and the log index of
+// the last of them.
 //
-// A sequence that is in the window was applied: the same edit is confirmed again, not applied again, and
-// another edit is refused. One below a full window is too old to tell apart: it is refused, never
-// confirmed (docs/adr/0006).
+// A sequence in the window was applied: the same edit is confirmed again without being applied again, and a different
+// edit is refused. A sequence below a full window is too old to check: it is refused, never confirmed (docs/adr/0006).
 type recent struct {
 	uses []use  // by ascending sequence, each once; at most recentWindow
-	last uint64 // log index of the newest use; decides who is forgotten
+	last uint64 // log index of the newest use; determines who is dropped
 }
 
-// use is a sequence number and the fingerprint of the edit that it named.
+// use is a sequence number and the fingerprint of its edit.
 type use struct {
 	seq  uint64
 	edit uint32
@@ -36,12 +35,12 @@ const (
 
 func (r *recent) find(seq uint64) (int, bool) {
 	if n := len(r.uses); n == 0 || r.uses[n-1].seq < seq {
-		return n, false // nearly always
+		return n, false // the usual case
 	}
 	return slices.BinarySearchFunc(r.uses, seq, func(u use, seq uint64) int { return cmp.Compare(u.seq, seq) })
 }
 
-func (r *recent) judge(u use) freshness {
+func (r *recent) classify(u use) freshness {
 	at, found := r.find(u.seq)
 	switch {
 	case found && r.uses[at].edit == u.edit:
@@ -56,15 +55,15 @@ func (r *recent) add(u use, index uint64) {
 	at, _ := r.find(u.seq)
 	if len(r.uses) == recentWindow {
 		copy(r.uses, r.uses[1:at])
-		r.uses[at-1] = u // not the first: judge refuses what is older than all
+		r.uses[at-1] = u // at > 0: classify refuses sequences older than all
 	} else {
 		r.uses = slices.Insert(r.uses, at, u)
 	}
 	r.last = index
 }
 
-// encode gives the stored form: last, the number of uses, then of each the difference of its sequence to
-// the one before (all uvarints) and its fingerprint, 4 bytes big-endian.
+// encode returns the stored form: last, the number of uses, then for each use the difference from the previous sequence
+// (all uvarints) and its fingerprint, 4 bytes big-endian.
 func (r *recent) encode() []byte {
 	b := binary.AppendUvarint(make([]byte, 0, 24+8*len(r.uses)), r.last)
 	b = binary.AppendUvarint(b, uint64(len(r.uses)))

@@ -15,20 +15,20 @@ func TestRecentJudges(t *testing.T) {
 		want freshness
 	}{
 		{use{10, 7}, repeated},
-		{use{10, 8}, stale}, // another edit under a used number
+		{use{10, 8}, stale}, // another edit with a used number
 		{use{11, 7}, fresh}, // a gap within the window
-		{use{9, 7}, stale},  // below a full window: too old to tell
+		{use{9, 7}, stale},  // below a full window: too old to check
 		{use{10 + 2*recentWindow, 7}, fresh},
 	} {
-		if got := r.judge(c.use); got != c.want {
+		if got := r.classify(c.use); got != c.want {
 			t.Errorf("use %v is judged %d, want %d", c.use, got, c.want)
 		}
 	}
 	r.add(use{11, 7}, 500)
-	if r.judge(use{10, 7}) != stale || r.judge(use{11, 7}) != repeated || len(r.uses) != recentWindow || r.last != 500 {
+	if r.classify(use{10, 7}) != stale || r.classify(use{11, 7}) != repeated || len(r.uses) != recentWindow || r.last != 500 {
 		t.Errorf("after an addition: %d uses, last %d", len(r.uses), r.last)
 	}
-	if (&recent{}).judge(use{0, 0}) != fresh {
+	if (&recent{}).classify(use{0, 0}) != fresh {
 		t.Error("the first sequence ever is not fresh")
 	}
 }

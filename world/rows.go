@@ -9,8 +9,8 @@ import (
 
 var errRows = errors.New("malformed rows")
 
-// EncodeRows gives the bytes of rows: a byte of version, then of each row how many bytes its key has in
-// common with the key before, the rest of the key and the value (uvarint lengths). Tables are not told.
+// EncodeRows returns the bytes of rows: a version byte, then for each row the length of the prefix that its key shares
+// with the previous key, the rest of the key, and the value (uvarint lengths). Table names are not included.
 func EncodeRows(rows []kv.Write) []byte {
 	b := []byte{1}
 	var last []byte
@@ -32,8 +32,8 @@ func EncodeRows(rows []kv.Write) []byte {
 // maxRowKey bounds a key, in bytes: those of the land table are shorter.
 const maxRowKey = 64
 
-// DecodeRows reads what EncodeRows wrote. Values are never nil. Whether the rows mean something
-// is for Land.Replace to say.
+// DecodeRows decodes what EncodeRows wrote. Values are never nil. It does not check the meaning of the rows;
+// Land.Replace does.
 func DecodeRows(data []byte) ([]kv.Write, error) {
 	if len(data) == 0 || data[0] != 1 {
 		return nil, errRows

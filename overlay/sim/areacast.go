@@ -6,7 +6,7 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay"
 )
 
-// AreacastCase is one run of the areacast paper's world, or of one beside it.
+// AreacastCase is one run of the areacast paper's world or of a variant.
 type AreacastCase struct {
 	Name       string
 	Players    int     // 0: 100
@@ -15,27 +15,27 @@ type AreacastCase struct {
 	Hotspot    bool    // else Random
 	Spots      HotspotOptions
 	Step, Turn float64  // 0: the defaults
-	Moves      Movement // in place of all the above but Rounds; nil: none
-	Contacts   int      // whom a newcomer knows; 0: AreacastContacts
+	Moves      Movement // replaces all of the above except Rounds; nil: none
+	Contacts   int      // contacts of a newcomer; 0: AreacastContacts
 
-	// DirectIsOne counts an update that comes straight from its origin as of age 1, as the pSense paper does, not 2.
+	// DirectIsOne gives an update directly from its origin age 1, as in the pSense paper, rather than 2.
 	DirectIsOne bool
 
 	Options overlay.AreacastOptions
 }
 
-// AreacastContacts is how many players a newcomer knows. The paper says "a limited number"; with one or two, runs with
-// a narrow fanout begin in pieces that never meet.
+// AreacastContacts is the number of a newcomer's contacts. The paper says "a limited number"; with one or two, runs
+// with a narrow fanout start in components that never meet.
 const AreacastContacts = 5
 
-// introduceLead is how many rounds before two players can see each other their leader introduces them.
+// introduceLead is how many rounds before two players could see each other the leader introduces them.
 const introduceLead = 4
 
-// Length is how many rounds the case has.
+// Length returns the number of rounds of the case.
 func (c *AreacastCase) Length() int { return or(c.Rounds, 500) }
 
-// Config is the case as a run. With Options.Better.ReportEvery there is one leader who introduces; his traffic is the
-// servers'.
+// Config returns the configuration of the case. With Options.Better.ReportEvery there is one leader for introductions;
+// its traffic counts as the servers'.
 func (c *AreacastCase) Config(seed uint64) Config {
 	field := Field{Players: or(c.Players, 100), Width: or(c.Side, 1000), Depth: or(c.Side, 1000), Step: c.Step, Turn: c.Turn}
 	moves := c.Moves
@@ -63,7 +63,7 @@ func (c *AreacastCase) Config(seed uint64) Config {
 	return cfg
 }
 
-// or is v, or if that is zero the default.
+// or returns v, or the default if v is zero.
 func or[T comparable](v, otherwise T) T {
 	var zero T
 	if v == zero {

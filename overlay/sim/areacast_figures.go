@@ -6,20 +6,21 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay"
 )
 
-// AreacastFigure is a figure or table of the areacast paper, or one beside them: runs, and what the paper says of each.
+// AreacastFigure is a figure or table of the areacast paper, or an additional one: its runs, and the paper's statement
+// about each.
 type AreacastFigure struct {
 	Name  string // "2" to "10", "table2", "readings", "open", "better"
 	Title string
-	Says  string // what the paper says of it in words
-	// Peaks: measured is the most PQ(p, r) of any player in a round (figures 4 and 7), not PQ2.
+	Says  string // the paper's statement in words
+	// Peaks selects the greatest PQ(p, r) of any player in a round as the measure (figures 4 and 7), instead of PQ2.
 	Peaks bool
 	Cases []AreacastCase
-	// Paper is, for each case, the PQ2 that the paper's text gives, at the last round; 0: it gives none. Its plots are
-	// not in the text that this was built from.
+	// Paper holds for each case the PQ2 at the last round from the paper's text; 0: the text has none. Values from the
+	// paper's plots were not available.
 	Paper []float64
 }
 
-// Heading is the figure's name and title.
+// Heading returns the figure's name and title.
 func (f *AreacastFigure) Heading() string {
 	switch f.Name {
 	case "table2":
@@ -30,25 +31,24 @@ func (f *AreacastFigure) Heading() string {
 	return "Figure " + f.Name + ": " + f.Title
 }
 
-// fanout is the paper's standard with another fanout.
+// fanout returns the paper's standard options with another fanout.
 func fanout(ir, vr, inf int) overlay.AreacastOptions {
 	o := overlay.PaperAreacast()
 	o.FanoutIR, o.FanoutVR, o.FanoutInf = ir, vr, inf
 	return o
 }
 
-// areacastSpots are the hotspots of areacast's figures; the paper does not say how many, nor how large. With the ten of
-// 100 blocks that the pSense paper's figures are played with (DefaultHotspots), 10-0-0 falls apart in half of the runs,
-// and the paper says that it did not.
+// areacastSpots are the hotspots of areacast's figures; the paper states neither number nor size. With the ten of 100
+// blocks of the pSense figures (DefaultHotspots), 10-0-0 falls apart in half of the runs, which contradicts the paper.
 var areacastSpots = HotspotOptions{Spots: 5, Reach: 200}
 
-// split is one of the fanouts that a figure compares.
+// split is one of the fanouts compared by a figure.
 type split [3]int
 
 func (s split) String() string { return fmt.Sprintf("fanout-%d-%d-%d", s[0], s[1], s[2]) }
 
-// The splits of fanout 10 and of fanout 5. The paper names 10-0-0, 8-1-1 and 2-3-5, and 5-0-0 and 2-2-1; the others
-// are ours.
+// The splits of fanout 10 and of fanout 5. The paper names 10-0-0, 8-1-1 and 2-3-5, and 5-0-0 and 2-2-1; the others are
+// additions.
 var (
 	tenSplits  = []split{{10, 0, 0}, {8, 1, 1}, {5, 3, 2}, {2, 3, 5}}
 	fiveSplits = []split{{5, 0, 0}, {4, 1, 0}, {3, 1, 1}, {2, 2, 1}, {1, 1, 3}}
@@ -61,7 +61,7 @@ func ofSplits(splits []split, hotspot bool) (cases []AreacastCase) {
 	return cases
 }
 
-// AreacastFigures are all of them, in the paper's order, and then those beside the paper.
+// AreacastFigures returns all figures, in the paper's order, followed by the additional ones.
 func AreacastFigures() []AreacastFigure {
 	return append(paperAreacastFigures(), readingsFigure(), openFigure(), betterFigure())
 }
@@ -124,11 +124,11 @@ func paperAreacastFigures() []AreacastFigure {
 	}
 }
 
-// tenSpotsPQ2 is our PQ2 of 100 players and 8-1-1 with the hotspots of figure 9, which are ten of 100 blocks. The paper gives
-// no number for its own; with five of 200 blocks, a crowd of 1,000 degrades by less than it says.
+// tenSpotsPQ2 is the PQ2 measured for 100 players and 8-1-1 with the hotspots of figure 9, ten of 100 blocks. The paper
+// states no value for its own; with five of 200 blocks, a crowd of 1,000 degrades less than the paper says.
 const tenSpotsPQ2 = 1.65
 
-// tenfoldSide is the side of a field of ten times the standard area: the players in vision range stay as many.
+// tenfoldSide is the side of a field of ten times the standard area, which keeps the number of players in vision range.
 const tenfoldSide = 3162.28
 
 func limits(name string, updates, hops int) AreacastCase {
@@ -145,7 +145,7 @@ func traffic2(name string, updates, all int) AreacastCase {
 	return c
 }
 
-// readingsFigure measures the readings of what the paper's words leave open.
+// readingsFigure compares the interpretations of ambiguous statements of the paper.
 func readingsFigure() AreacastFigure {
 	f := AreacastFigure{Name: "readings", Title: "Readings of the text (random and hotspot, 8-1-1)", Says: "8-1-1 reaches 1.51 in random mode"}
 	add := func(name string, change func(*AreacastCase)) {
@@ -164,7 +164,7 @@ func readingsFigure() AreacastFigure {
 	return f
 }
 
-// openFigure varies the parameters that the paper does not give, one at a time.
+// openFigure varies the parameters that the paper does not state, one at a time.
 func openFigure() AreacastFigure {
 	f := AreacastFigure{Name: "open", Title: "Parameters that the paper leaves open (8-1-1)", Says: "relatively insensitive to the rounds until a player is removed"}
 	add := func(name string, hotspot bool, change func(*AreacastCase)) {
@@ -195,8 +195,9 @@ func openFigure() AreacastFigure {
 	return f
 }
 
-// betterFigure measures the switches beside the plain machine, at the bytes of fanout 10 and 60 updates, the headers of
-// UDP counted for both. Its hotspots are the pSense figures', ten of 100 blocks: twice as many players in sight.
+// betterFigure compares the improvements with the plain machine, at the bytes of fanout 10 and 60 updates, with UDP
+// headers counted for both. Its hotspots are those of the pSense figures, ten of 100 blocks: twice as many players in
+// sight.
 func betterFigure() AreacastFigure {
 	f := AreacastFigure{Name: "better", Title: "1000 players, switches, at the bytes of fanout 10 with 60 updates and UDP's headers"}
 	plain := fanout(8, 1, 1)
@@ -230,8 +231,8 @@ func betterFigure() AreacastFigure {
 	return f
 }
 
-// betterUpdates is the length of gossips where a switch is measured alone that needs short ones: with 60 updates each,
-// fanout 10's bytes reach ten players, in whatever order.
+// betterUpdates is the length of gossips for improvements that need short ones when measured alone: with 60 updates
+// each, the bytes of fanout 10 suffice for only ten players, whatever the order.
 const betterUpdates = 8
 
 func game(hotspot bool) string {

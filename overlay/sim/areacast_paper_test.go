@@ -7,10 +7,10 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay"
 )
 
-// The sentences of the areacast paper's evaluation (§4), each a test. Runs are shorter than the paper's 500 rounds: PQ2
-// hardly changes after 100.
+// Each test here checks a sentence of the areacast paper's evaluation (§4). Runs are shorter than the paper's 500
+// rounds: PQ2 hardly changes after 100.
 
-// playAreacast is the median PQ2 of the case over three seeds, and the runs.
+// playAreacast returns the median PQ2 of the case over three seeds, and the runs.
 func playAreacast(t *testing.T, c AreacastCase, rounds int) (pq2 float64, runs []*Result) {
 	t.Helper()
 	c.Rounds = rounds
@@ -57,7 +57,7 @@ func TestAreacastReachesThePapersNumbers(t *testing.T) {
 
 // "The worst performance is achieved when 5 gossips go to nodes outside the vision range and only 2 (3) go to the
 // interaction range (vision range). Sending all messages to players in the interaction range has best performance. The
-// same behavior can be observed in random mode": so it is.
+// same behavior can be observed in random mode".
 func TestAreacastOrderOfFanouts(t *testing.T) {
 	for _, name := range []string{"2", "3"} {
 		before := 0.0
@@ -84,7 +84,7 @@ func TestAreacastTraffic(t *testing.T) {
 				if m.MostOut > c.Options.MaxBytes() {
 					t.Fatalf("%s: %d bytes sent in a round, more than %d", c.Name, m.MostOut, c.Options.MaxBytes())
 				}
-				if limit := []int{18, 43, 18, 43}[i] * 1024 * 12 / 10; m.MostIn > limit { // it is the most of chance
+				if limit := []int{18, 43, 18, 43}[i] * 1024 * 12 / 10; m.MostIn > limit { // the maximum varies by chance
 					t.Errorf("%s: %d bytes came in", c.Name, m.MostIn)
 				}
 			}

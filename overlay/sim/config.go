@@ -7,32 +7,33 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay"
 )
 
-// Config is one run.
+// Config describes one run.
 type Config struct {
 	Seed   uint64
-	Rounds int // measured are the rounds 1 to Rounds; round 0 only sends
+	Rounds int // the rounds 1 to Rounds are measured; in round 0 machines only send
 
 	Movement Movement
 	Ranges   Ranges
 
-	// Machine makes a player's machine. Players have the ids 0 to Movement.Players()-1.
+	// Machine creates a player's machine. Players have the ids 0 to Movement.Players()-1.
 	Machine func(id overlay.ID, rng *rand.Rand) overlay.Machine
-	// Servers are machines without avatars, such as a region's leader. Their ids are from overlay.FirstServer on,
-	// without a gap. Their traffic is counted apart.
+	// Servers are machines without avatars, such as a region's leader. Their ids are consecutive from
+	// overlay.FirstServer on. Their traffic is counted separately.
 	Servers []overlay.Machine
 
-	// Contacts is how many random players that are in the game already are introduced to one who joins. 0 is 1.
+	// Contacts is the number of random players already in the game that are introduced to a joining player. 0 means 1.
 	Contacts int
-	// JoinsPerRound is how many players join in a round. 0 is all, in round 0.
+	// JoinsPerRound is the number of players that join per round. 0: all, in round 0.
 	JoinsPerRound int
-	// Introduce, if set, chooses the contacts in place of Contacts: from all who are in the game, those who join in the
-	// same round included. bytes is what telling them took; it counts as what came in to the player, out of server 0.
+	// Introduce, if set, chooses the contacts instead of Contacts: from all players in the game, including those who
+	// join in the same round. bytes is the size of the introduction; it counts as incoming traffic of the player and
+	// outgoing traffic of server 0.
 	Introduce func(self overlay.Update, here []overlay.Update) (contacts []overlay.Update, bytes int)
 
-	// Age is how the measure counts an update's age.
+	// Age is the rule for counting an update's age.
 	Age AgeRule
 
-	// Lose is the share of messages that are lost, Double the share that arrive twice; 0 for the papers.
+	// Lose is the share of messages that are lost, Double the share that arrive twice; 0 as in the papers.
 	Lose, Double float64
 
 	Log Log // nil: none
@@ -41,13 +42,13 @@ type Config struct {
 // Ranges are the radii of a player, in blocks.
 type Ranges struct{ Interaction, Vision float64 }
 
-// PaperRanges are those of both papers.
+// PaperRanges are the ranges of both papers.
 var PaperRanges = Ranges{Interaction: 50, Vision: 200}
 
 // AgeRule is how a paper counts PositionAge.
 type AgeRule struct {
 	Offset int // added to the rounds since the update was sent: 0 for pSense (a direct update is 1), 1 for areacast
-	Never  int // the age of a player of whom nothing came yet, and the most any age counts; 0: the game's age, without a most
+	Never  int // the age of a player without any update, and the upper bound of ages; 0: the round of the game, without a bound
 }
 
 // The papers' rules.
@@ -56,18 +57,18 @@ var (
 	AreacastAge = AgeRule{Offset: 1}
 )
 
-// Log is told what happens, in order.
+// Log receives the events of a run, in order.
 type Log interface {
-	// Delivered says that an update reached the receiver's game.
+	// Delivered is called when an update reaches the receiver's game.
 	Delivered(round int, receiver, origin overlay.ID, originRound int)
-	// Traffic says what a player, or a server, sent in a round and got in it, in bytes.
+	// Traffic is called with the bytes that a player, or a server, sent and received in a round.
 	Traffic(round int, player overlay.ID, out, in int)
 }
 
-// MaxPlayers bounds a run, whose memory grows with their square: 4 bytes for each pair.
+// MaxPlayers bounds a run, whose memory grows with the square of the players: 4 bytes for each pair.
 const MaxPlayers = 10_000
 
-// Validate says what is wrong with the config.
+// Validate returns an error if the config is invalid.
 func (c *Config) Validate() error {
 	switch {
 	case c.Rounds < 1:

@@ -37,14 +37,14 @@ func ReadMoves(from io.Reader) (*Recorded, error) {
 		return nil, fmt.Errorf("read moves: %w", err)
 	}
 	if len(g.rounds) == 0 {
-		return nil, errors.New("read moves: there are none")
+		return nil, errors.New("read moves: the file has no rows")
 	}
 	return g, nil
 }
 
-// eachRow takes the rows of a CSV file, which have so many cells; its first one may be a heading, "round,…". A row that cannot be
-// taken is named by its line.
-func eachRow(from io.Reader, cells int, take func(cells []string) error) error {
+// eachRow calls visit with each row of a CSV file that has so many columns; the first row may be a heading, "round,…".
+// An error of a row names its line.
+func eachRow(from io.Reader, cells int, visit func(cells []string) error) error {
 	in := csv.NewReader(from)
 	in.FieldsPerRecord = cells
 	in.ReuseRecord = true
@@ -60,7 +60,7 @@ func eachRow(from io.Reader, cells int, take func(cells []string) error) error {
 		if first && row[0] == "round" {
 			continue
 		}
-		if err := take(row); err != nil {
+		if err := visit(row); err != nil {
 			line, _ := in.FieldPos(0)
 			return fmt.Errorf("line %d: %w", line, err)
 		}
@@ -111,7 +111,7 @@ func (g *Recorded) add(cells []string, index map[int64]int) error {
 	return nil
 }
 
-// Rounds is the last round of the simulation, for Config.Rounds.
+// Rounds returns the last round of the simulation, for Config.Rounds.
 func (g *Recorded) Rounds() int { return len(g.rounds) - 1 }
 
 // Players implements Movement.
@@ -125,7 +125,7 @@ func (g *Recorded) Move(round int, bodies []Body) {
 	}
 }
 
-// WriteMoves writes what ReadMoves reads: the rounds 0 to rounds of a movement.
+// WriteMoves writes a movement's rounds 0 to rounds in the format of ReadMoves.
 func WriteMoves(to io.Writer, m Movement, rounds int) error {
 	w := bufio.NewWriter(to)
 	var line []byte
@@ -149,8 +149,8 @@ func WriteMoves(to io.Writer, m Movement, rounds int) error {
 	return nil
 }
 
-// CSVLog writes what happened: deliveries (round,receiver,origin,origin_round) and traffic (round,player,out,in). An
-// update that was sent in r and is usable in r+1 reads r+1,…,…,r. Servers have negative numbers in traffic, from -1.
+// CSVLog writes the events of a run: deliveries (round,receiver,origin,origin_round) and traffic (round,player,out,in).
+// An update that was sent in r and is usable in r+1 reads r+1,…,…,r. Servers have negative numbers in traffic, from -1.
 type CSVLog struct {
 	deliveries, traffic *bufio.Writer
 	first               int
@@ -158,13 +158,13 @@ type CSVLog struct {
 	line                []byte
 }
 
-// NewCSVLog writes the heads. of, which may be nil, is the recording whose rounds and numbers are written.
+// NewCSVLog writes the headings. of, which may be nil, is the recording whose rounds and numbers are used.
 func NewCSVLog(deliveries, traffic io.Writer, of *Recorded) *CSVLog {
 	l := &CSVLog{deliveries: bufio.NewWriterSize(deliveries, 1<<16), traffic: bufio.NewWriterSize(traffic, 1<<16)}
 	if of != nil {
 		l.first, l.names = of.First, of.Names
 	}
-	// What fails here fails again in Flush.
+	// An error here recurs in Flush.
 	_, _ = l.deliveries.WriteString("round,receiver,origin,origin_round\n")
 	_, _ = l.traffic.WriteString("round,player,out,in\n")
 	return l
@@ -202,5 +202,5 @@ func (l *CSVLog) Traffic(round int, player overlay.ID, out, in int) {
 	l.write(l.traffic, int64(round+l.first), l.name(player), int64(out), int64(in))
 }
 
-// Flush writes what is still in memory, and says whether anything was not written.
+// Flush writes buffered data, and returns an error if anything could not be written.
 func (l *CSVLog) Flush() error { return errors.Join(l.deliveries.Flush(), l.traffic.Flush()) }

@@ -7,19 +7,19 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay"
 )
 
-// Body is where a player is in a round.
+// Body is a player's position in a round.
 type Body struct {
 	At       overlay.Point
 	Velocity overlay.Point // blocks a round
 	Here     bool          // false: not in the game (yet, or any more)
 }
 
-// Movement moves the players.
+// Movement generates the players' movement.
 type Movement interface {
-	// Players is how many there are.
+	// Players returns the number of players.
 	Players() int
-	// Move writes where everybody is in the round into bodies, which has Players elements and holds the round before.
-	// Rounds come in order, from 0.
+	// Move writes everybody's position in the round into bodies, which has Players elements and holds the previous
+	// round. Rounds come in order, from 0.
 	Move(round int, bodies []Body)
 }
 
@@ -27,16 +27,16 @@ type Movement interface {
 type Field struct {
 	Players      int
 	Width, Depth float64 // blocks
-	Step         float64 // blocks a round; the papers do not say. 0 is DefaultStep
-	Turn         float64 // the share of rounds in which a player draws a new direction; the papers do not say. 0 is DefaultTurn
+	Step         float64 // blocks a round; the papers do not state it. 0 is DefaultStep
+	Turn         float64 // the share of rounds with a new direction; not in the papers. 0 is DefaultTurn
 }
 
-// What the papers leave open. docs/overlays.md tells how much depends on them.
+// Defaults for what the papers do not state. docs/overlays.md shows how much depends on them.
 const (
 	DefaultStep     = 5.0
 	DefaultTurn     = 0.1
-	DefaultHotspots = 10    // pSense §5.1; areacast does not say
-	DefaultReach    = 100.0 // blocks around a hotspot within which its visitors walk
+	DefaultHotspots = 10    // pSense §5.1; areacast does not state it
+	DefaultReach    = 100.0 // radius around a hotspot within which its visitors walk, in blocks
 	DefaultStay     = 50.0  // rounds at a hotspot, on average
 )
 
@@ -53,13 +53,13 @@ func (f *Field) place(rng *rand.Rand) overlay.Point {
 	return overlay.Point{X: rng.Float64() * f.Width, Z: rng.Float64() * f.Depth}
 }
 
-// direction is a random way of one step.
+// direction returns one step in a random direction.
 func (f *Field) direction(rng *rand.Rand) overlay.Point {
 	a := rng.Float64() * 2 * math.Pi
 	return overlay.Point{X: math.Cos(a) * f.Step, Z: math.Sin(a) * f.Step}
 }
 
-// walk moves a body on, turning it back at the edge of the field.
+// walk moves a body by one step, turning it back at the edge of the field.
 func (f *Field) walk(b *Body) {
 	b.At = b.At.Add(b.Velocity)
 	b.At.X, b.Velocity.X = bounce(b.At.X, b.Velocity.X, f.Width)
@@ -76,7 +76,7 @@ func bounce(at, v, most float64) (float64, float64) {
 	return at, v
 }
 
-// Random is the papers' Random game: everybody walks into a random direction, and now and then into another.
+// Random is the papers' Random game: everybody walks in a random direction, and occasionally changes it.
 type Random struct {
 	field Field
 	rng   *rand.Rand
@@ -106,7 +106,7 @@ func (g *Random) Move(round int, bodies []Body) {
 	}
 }
 
-// Hotspot is the papers' Hotspot game: everybody goes to a hotspot, walks there at random for a while, and goes on to
+// Hotspot is the papers' Hotspot game: everybody goes to a hotspot, walks there at random for a while, and then goes to
 // another one.
 type Hotspot struct {
 	field   Field
@@ -125,9 +125,9 @@ type visitor struct {
 
 // HotspotOptions are the game's parameters. 0 is the default.
 type HotspotOptions struct {
-	Spots int     // how many hotspots
+	Spots int     // number of hotspots
 	Reach float64 // radius of a hotspot, blocks
-	Stay  float64 // rounds at one, on average; drawn evenly between half and one and a half of it
+	Stay  float64 // average rounds at one; drawn uniformly between 0.5 and 1.5 times this
 }
 
 // NewHotspot places hotspots and players at random.

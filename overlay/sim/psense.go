@@ -6,7 +6,7 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay"
 )
 
-// PSenseCase is one run of the pSense paper's world, or of one beside it, with pSense or relay machines.
+// PSenseCase is one run of the pSense paper's world or of a variant, with pSense or relay machines.
 type PSenseCase struct {
 	Name       string
 	Players    int     // of the field; 0: 100
@@ -15,16 +15,16 @@ type PSenseCase struct {
 	Hotspot    bool    // else Random
 	Spots      HotspotOptions
 	Step, Turn float64  // 0: the defaults
-	Moves      Movement // in place of all the above but Rounds; nil: none
-	Contacts   int      // whom a newcomer knows; 0: 1, as in the paper
-	Joins      int      // players who join in a round; 0: all, in round 0
+	Moves      Movement // replaces all of the above except Rounds; nil: none
+	Contacts   int      // contacts of a newcomer; 0: 1, as in the paper
+	Joins      int      // players who join per round; 0: all, in round 0
 
-	Calm    bool // everybody knows his neighbors from the start, in place of Contacts
-	Relay   bool // client/server in place of pSense
+	Calm    bool // everybody starts with their neighbors as contacts; replaces Contacts
+	Relay   bool // client/server instead of pSense
 	Options overlay.PSenseConfig
 }
 
-// Config is the case as a run.
+// Config returns the configuration of the case.
 func (c *PSenseCase) Config(seed uint64) Config {
 	side := c.Side
 	if side == 0 {

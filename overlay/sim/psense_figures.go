@@ -6,7 +6,7 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay"
 )
 
-// PSenseSetting is what all runs of the pSense figures have in common.
+// PSenseSetting holds the parameters shared by all runs of the pSense figures.
 type PSenseSetting struct {
 	Cap    int // bytes a round; 0: DefaultCap
 	Header int // bytes a packet; 0: overlay.HeaderPlain
@@ -16,7 +16,7 @@ type PSenseSetting struct {
 // DefaultCap is the paper's 5 KByte a round.
 const DefaultCap = 5000
 
-// The ways in which each figure is run.
+// The variants in which each figure is run.
 const (
 	readingQueue  = "plain, any deleted" // §3.2 c: random position updates are deleted from the queue
 	readingSubset = "plain, own first"   // §3.1: own updates go to a random subset, forwards take what is left
@@ -24,7 +24,7 @@ const (
 	clientServer  = "client/server"
 )
 
-// options are the parameters of a way, over a vision range of 200 and an interaction range of 50.
+// options returns the parameters of a variant, for a vision range of 200 and an interaction range of 50.
 func (s PSenseSetting) options(way string) overlay.PSenseConfig {
 	o := overlay.PlainPSense(PaperRanges.Vision)
 	switch way {
@@ -62,14 +62,14 @@ func pq1(r Round) float64 { return r.PQ1 }
 
 func capOf(bytes int) overlay.PSenseConfig { return overlay.PSenseConfig{Cap: bytes} }
 
-// hotspotShare is how many times as many neighbors a player has in the Hotspot game as in the Random game, measured with
-// the defaults; figure 3(b) compares games with equal numbers of neighbors.
+// hotspotShare is the ratio of a player's neighbors in the Hotspot game to those in the Random game, measured with the
+// defaults; figure 3(b) compares games with equal numbers of neighbors.
 const hotspotShare = 2.1
 
 // neighborShare is the share of all players who are in a player's vision range in the Random game of 1000 × 1000.
 const neighborShare = .105
 
-// PSenseFigures are the figures 3(a) to 3(f) of the paper.
+// PSenseFigures returns the figures 3(a) to 3(f) of the paper.
 func PSenseFigures(s PSenseSetting) []Figure {
 	ways := []string{readingQueue, readingSubset, improved}
 	a := Figure{
@@ -159,8 +159,9 @@ func (s PSenseSetting) traffic(name, direction string, mean, most func(Round) fl
 	return f
 }
 
-// PSenseAsked is what the improved machine was asked to reach: the paper's Random game under its cap, with more players than
-// the paper's machine could bear, and with the headers that UDP and IPv4 have. Hotspot is beside it for comparison.
+// PSenseAsked returns the runs for the improved machine's targets: the paper's Random game under its cap, with more
+// players than the paper's machine could support, and with UDP and IPv4 headers. The Hotspot game is included for
+// comparison.
 func PSenseAsked(s PSenseSetting) Figure {
 	f := Figure{
 		Name: "asked", Title: "pSense, improved: what was asked of it", X: "players", Y: "PQ", Measure: pq1,
@@ -179,7 +180,7 @@ func PSenseAsked(s PSenseSetting) Figure {
 	return f
 }
 
-// PSenseSwitches compares each improvement with the plain machine, alone, and with all others, left out.
+// PSenseSwitches compares the improvements with the plain machine: each one alone, and all but each one.
 func PSenseSwitches(s PSenseSetting, players int) Figure {
 	f := Figure{
 		Name: "switches", Title: fmt.Sprintf("pSense's switches, %d players, Random", players), X: "players", Y: "PQ", Measure: pq1,
@@ -220,7 +221,7 @@ func PSenseSwitches(s PSenseSetting, players int) Figure {
 	return f
 }
 
-// PSenseOpen shows how much hangs on what the paper leaves open, with 300 players.
+// PSenseOpen shows the effect of what the paper does not state, with 300 players.
 func PSenseOpen(s PSenseSetting) Figure {
 	f := Figure{
 		Name: "open", Title: "pSense: what the paper leaves open, 300 players, Random", X: "players", Y: "PQ", Measure: pq1,

@@ -21,7 +21,7 @@ func runCase(t *testing.T, c PSenseCase, seed uint64) *Result {
 	return r
 }
 
-// What the improvements are for. docs/overlays.md has the long runs.
+// The purpose of the improvements. docs/overlays.md has the long runs.
 func TestImprovedPSense(t *testing.T) {
 	for _, c := range []struct {
 		players, header, rounds int
@@ -35,7 +35,7 @@ func TestImprovedPSense(t *testing.T) {
 	}
 }
 
-// Without a leader, and from one contact each, the improved machine finds itself too: as when the leader was killed.
+// Without a leader, and with one contact each, the improved machines connect too, as after the death of the leader.
 func TestImprovedPSenseWithoutALeader(t *testing.T) {
 	o := PSenseSetting{}.options(improved)
 	o.Introductions = false
@@ -80,7 +80,7 @@ func TestRunsRepeat(t *testing.T) {
 	}
 }
 
-// mortal is a leader that is killed in a round.
+// mortal is a leader that is killed in a given round.
 type mortal struct {
 	overlay.Machine
 	dies uint32
@@ -92,7 +92,7 @@ func (m *mortal) Step(in *overlay.Input, out *overlay.Output) {
 	}
 }
 
-// A killed leader does not stop movement from being seen: the others introduce who comes near.
+// After the leader is killed, movement is still seen: other avatars introduce those who come near.
 func TestLeaderIsKilled(t *testing.T) {
 	c := PSenseCase{Players: 200, Rounds: 150, Options: PSenseSetting{}.options(improved)}
 	cfg := c.Config(1)

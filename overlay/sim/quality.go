@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// knowledge is what each player's game knows of each other player: the round of the newest update, plus 1; 0: nothing.
+// knowledge holds for each pair of players the round of the newest update that the receiver's game has, plus 1; 0:
+// none.
 type knowledge struct {
 	n    int
 	last []int32 // receiver·n + origin
@@ -13,8 +14,8 @@ type knowledge struct {
 
 func newKnowledge(n int) knowledge { return knowledge{n: n, last: make([]int32, n*n)} }
 
-// learn says whether the update was news.
-func (k knowledge) learn(receiver, origin, round int) bool {
+// record stores an update and reports whether it was new.
+func (k knowledge) record(receiver, origin, round int) bool {
 	at := &k.last[receiver*k.n+origin]
 	if *at > int32(round) {
 		return false
@@ -23,15 +24,15 @@ func (k knowledge) learn(receiver, origin, round int) bool {
 	return true
 }
 
-// forget lets a player who left forget all, and all forget him.
-func (k knowledge) forget(player int) {
+// remove removes all entries by and about a player who left.
+func (k knowledge) remove(player int) {
 	clear(k.last[player*k.n : (player+1)*k.n])
 	for i := range k.n {
 		k.last[i*k.n+player] = 0
 	}
 }
 
-// traffic is the bytes of some machines in one round.
+// traffic counts the bytes of some machines in one round.
 type traffic struct{ machines, out, in, mostOut, mostIn int }
 
 func (t *traffic) add(out, in int) {
@@ -42,15 +43,15 @@ func (t *traffic) add(out, in int) {
 	t.mostIn = max(t.mostIn, in)
 }
 
-// Round is what was measured in one round. Bytes are those of the round, with headers.
+// Round holds the measurements of one round. Bytes are those of the round, with headers.
 type Round struct {
 	PQ1       float64 // the mean of PQ(p) over the players p
 	Most      float64 // the greatest PQ(p)
 	Tenth     float64 // the 90th percentile of PQ(p)
 	Neighbors float64 // players in vision range, mean
-	Known     float64 // the share of pairs in vision range of whom the game knows anything
+	Known     float64 // the share of pairs in vision range with any update
 	Age       float64 // PositionAge, mean of all pairs in vision range
-	Fresh     float64 // the share of these pairs whose age is the best there is
+	Fresh     float64 // the share of these pairs with the lowest possible age
 
 	Out, In         float64 // bytes a player, mean
 	MostOut, MostIn int     // bytes of the player with the most
@@ -58,15 +59,15 @@ type Round struct {
 	ServersOut, ServersIn int // bytes of all servers together
 }
 
-// Result is what a run measured: Rounds[0] is round 1.
+// Result holds the measurements of a run: Rounds[0] is round 1.
 type Result struct{ Rounds []Round }
 
-// PQ is the mean of PQ1 over the rounds from `from` to the last (pSense's overline PQ). from is at least 1.
+// PQ returns the mean of PQ1 over the rounds from `from` to the last (pSense's overline PQ). from is at least 1.
 func (r *Result) PQ(from int) float64 {
 	return r.Mean(from, func(r Round) float64 { return r.PQ1 })
 }
 
-// PQ2 is areacast's: the mean of PQ1 over the rounds 1 to round.
+// PQ2 returns areacast's PQ2: the mean of PQ1 over the rounds 1 to round.
 func (r *Result) PQ2(round int) float64 {
 	sum := 0.0
 	for _, m := range r.Rounds[:round] {
@@ -75,7 +76,7 @@ func (r *Result) PQ2(round int) float64 {
 	return sum / float64(round)
 }
 
-// Mean is the mean of a measure over the rounds from `from` to the last.
+// Mean returns the mean of a measure over the rounds from `from` to the last.
 func (r *Result) Mean(from int, of func(Round) float64) float64 {
 	sum := 0.0
 	for _, m := range r.Rounds[from-1:] {
@@ -84,8 +85,8 @@ func (r *Result) Mean(from int, of func(Round) float64) float64 {
 	return sum / float64(len(r.Rounds)-from+1)
 }
 
-// PositionQuality is PQ(p, q) of two players at a distance, of whom one knows the other with this age. It is 1 outside
-// the vision range.
+// PositionQuality returns PQ(p, q) of two players at a distance, of whom one has an update of the other with this age.
+// It is 1 outside the vision range.
 func (r Ranges) PositionQuality(age int, dist float64) float64 {
 	switch {
 	case age <= 1 || dist >= r.Vision:
@@ -96,7 +97,7 @@ func (r Ranges) PositionQuality(age int, dist float64) float64 {
 	return math.Pow(float64(age), 1-(dist-r.Interaction)/(r.Vision-r.Interaction))
 }
 
-// crowd is what is looked at to measure a round.
+// crowd holds the data for measuring a round.
 type crowd struct {
 	n      int // players
 	ranges Ranges
@@ -107,8 +108,8 @@ type crowd struct {
 	known  knowledge
 }
 
-// measure looks at all pairs of players who were both in the game in the round before: of others nobody can know. Traffic is not its
-// business.
+// measure considers all pairs of players who were both in the game in the previous round: nobody can have an update of
+// others. It does not measure traffic.
 func (r *crowd) measure(round int) Round {
 	vision2 := r.ranges.Vision * r.ranges.Vision
 	sums, counts := make([]float64, r.n), make([]int, r.n)
@@ -166,13 +167,13 @@ func (r *crowd) measure(round int) Round {
 	return m
 }
 
-// bytes adds what was sent.
+// bytes adds the traffic.
 func (m *Round) bytes(players, servers traffic) {
 	m.Out, m.In = float64(players.out)/float64(max(players.machines, 1)), float64(players.in)/float64(max(players.machines, 1))
 	m.MostOut, m.MostIn, m.ServersOut, m.ServersIn = players.mostOut, players.mostIn, servers.out, servers.in
 }
 
-// age is PositionAge in a round; last is an entry of knowledge.
+// age returns the PositionAge in a round; last is an entry of knowledge.
 func (a AgeRule) age(round int, last int32) int {
 	if last == 0 {
 		if a.Never > 0 {

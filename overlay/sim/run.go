@@ -6,21 +6,21 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay"
 )
 
-// run is one simulation under way.
+// run is one simulation.
 type run struct {
 	crowd
 	cfg      Config
 	machines []overlay.Machine // players, then servers; nil: not in the game
 	inboxes  [2][][]overlay.Message
-	in       []int // bytes that come in this round, by machine
+	in       []int // incoming bytes of this round, by machine
 	out      overlay.Output
 	join     *rand.Rand
 	net      *rand.Rand
-	welcome  int // bytes of this round's introductions of those who join
+	welcome  int // bytes of this round's introductions to joining players
 	result   *Result
 }
 
-// Run plays the rounds and measures them.
+// Run simulates the rounds and measures them.
 func Run(cfg Config) (*Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func Run(cfg Config) (*Result, error) {
 	return r.result, nil
 }
 
-// comeAndGo lets players join, and takes out those who left: silently, as in the papers.
+// comeAndGo adds joining players, and removes those who left: silently, as in the papers.
 func (r *run) comeAndGo(round int) {
 	var here, joined []overlay.Update
 	joins := r.cfg.JoinsPerRound
@@ -58,7 +58,7 @@ func (r *run) comeAndGo(round int) {
 		case !b.Here:
 			if r.machines[i] != nil {
 				r.machines[i], r.here[i] = nil, false
-				r.known.forget(i)
+				r.known.remove(i)
 			}
 		case r.machines[i] != nil:
 			here = append(here, r.self(i, round))
@@ -80,7 +80,7 @@ func (r *run) comeAndGo(round int) {
 		}
 		return
 	}
-	// Who joins with others in one round joins after those before him.
+	// Players who join in the same round join one after another.
 	for _, u := range joined {
 		contacts := make([]overlay.Update, 0, 1)
 		for range min(max(r.cfg.Contacts, 1), len(here)) {
@@ -95,7 +95,7 @@ func (r *run) self(i, round int) overlay.Update {
 	return overlay.Update{Origin: overlay.ID(i), Round: uint32(round), At: r.bodies[i].At, Velocity: r.bodies[i].Velocity}
 }
 
-// index is where a machine stands in run's slices, or -1.
+// index returns the index of a machine in run's slices, or -1.
 func (r *run) index(id overlay.ID) int {
 	i := int(id)
 	if id.Server() {
@@ -129,7 +129,7 @@ func (r *run) round(round int) {
 		inboxes[i] = inboxes[i][:0]
 
 		if i < r.n {
-			r.learn(round, i)
+			r.recordLearned(round, i)
 		}
 		out := 0
 		if i == r.n {
@@ -156,10 +156,10 @@ func (r *run) round(round int) {
 	}
 }
 
-func (r *run) learn(round, receiver int) {
+func (r *run) recordLearned(round, receiver int) {
 	for _, u := range r.out.Learned {
 		origin := int(u.Origin)
-		if origin >= r.n || origin == receiver || !r.known.learn(receiver, origin, int(u.Round)) {
+		if origin >= r.n || origin == receiver || !r.known.record(receiver, origin, int(u.Round)) {
 			continue
 		}
 		if r.cfg.Log != nil {
@@ -168,7 +168,7 @@ func (r *run) learn(round, receiver int) {
 	}
 }
 
-// post puts a message where it arrives in the next round.
+// post queues a message for the next round.
 func (r *run) post(m overlay.Message, next [][]overlay.Message, nextIn []int) {
 	to := r.index(m.To)
 	if to < 0 || r.machines[to] == nil {

@@ -9,20 +9,20 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay"
 )
 
-// Delivery says that an update reached a player's game: he could use it in Round. Players are numbered as in the movement.
+// Delivery is an update that reached a player's game and was usable in Round. Players are numbered as in the movement.
 type Delivery struct {
 	Round, OriginRound int32
 	Receiver, Origin   int32
 }
 
-// Score measures deliveries that something else than Run has made, as Run measures its own.
+// Score measures deliveries of another program in the same way as Run measures its own.
 type Score struct {
 	crowd
 	moves Movement
 	next  int // round
 }
 
-// NewScore begins with round 0.
+// NewScore returns a Score at round 0.
 func NewScore(m Movement, ranges Ranges, age AgeRule) *Score {
 	n := m.Players()
 	s := &Score{moves: m, crowd: crowd{
@@ -31,8 +31,8 @@ func NewScore(m Movement, ranges Ranges, age AgeRule) *Score {
 	return s
 }
 
-// Round takes in the next round's deliveries and measures it; round 0 says nothing. An update that cannot be is an error: one of
-// nobody, or of a round that has not been.
+// Round adds the next round's deliveries and measures it; for round 0 the result is empty. An impossible update is an
+// error: one of an unknown player, or of a future round.
 func (s *Score) Round(deliveries []Delivery) (Round, error) {
 	round := s.next
 	s.next++
@@ -42,23 +42,23 @@ func (s *Score) Round(deliveries []Delivery) (Round, error) {
 		case b.Here && !s.here[i]:
 			s.since[i] = round
 		case !b.Here && s.here[i]:
-			s.known.forget(i)
+			s.known.remove(i)
 		}
 		s.here[i] = b.Here
 	}
 	for _, d := range deliveries {
 		if d.Receiver < 0 || int(d.Receiver) >= s.n || d.Origin < 0 || int(d.Origin) >= s.n || d.OriginRound < 0 || d.OriginRound >= d.Round || int(d.Round) != round {
-			return Round{}, fmt.Errorf("score: an update that cannot be: %+v in round %d", d, round)
+			return Round{}, fmt.Errorf("score: impossible update %+v in round %d", d, round)
 		}
 		if d.Receiver != d.Origin && s.here[d.Receiver] {
-			s.known.learn(int(d.Receiver), int(d.Origin), int(d.OriginRound))
+			s.known.record(int(d.Receiver), int(d.Origin), int(d.OriginRound))
 		}
 	}
 	return s.measure(round), nil
 }
 
-// ScoreDeliveries measures a file of deliveries (see CSVLog) of the movement that they belong to. Its rows are in the order of
-// their rounds.
+// ScoreDeliveries measures a file of deliveries (see CSVLog) with the movement that it belongs to. Its rows must be in
+// the order of their rounds.
 func ScoreDeliveries(moves *Recorded, from io.Reader, ranges Ranges, age AgeRule) (*Result, error) {
 	index := make(map[int64]int32, len(moves.Names))
 	for i, name := range moves.Names {
@@ -90,7 +90,7 @@ func ScoreDeliveries(moves *Recorded, from io.Reader, ranges Ranges, age AgeRule
 		if err := upTo(min(int(d.Round), moves.Rounds()+1)); err != nil {
 			return err
 		}
-		if int(d.Round) <= moves.Rounds() { // the last updates come when the game is over
+		if int(d.Round) <= moves.Rounds() { // the last updates arrive after the end of the game
 			waiting = append(waiting, d)
 		}
 		return nil
@@ -111,7 +111,7 @@ func readDelivery(cells []string, index map[int64]int32, first int) (d Delivery,
 	receiver, ok := index[v[1]]
 	origin, okToo := index[v[2]]
 	if !ok || !okToo {
-		return d, errors.New("a player who is not in the movement")
+		return d, errors.New("the player is not in the movement")
 	}
 	d = Delivery{Round: int32(v[0]) - int32(first), Receiver: receiver, Origin: origin, OriginRound: int32(v[3]) - int32(first)}
 	if d.Round < 0 {
@@ -120,7 +120,7 @@ func readDelivery(cells []string, index map[int64]int32, first int) (d Delivery,
 	return d, nil
 }
 
-// Record keeps the rounds 0 to rounds of a movement.
+// Record stores the rounds 0 to rounds of a movement.
 func Record(m Movement, rounds int) *Recorded {
 	g := &Recorded{}
 	bodies := make([]Body, m.Players())
@@ -134,7 +134,7 @@ func Record(m Movement, rounds int) *Recorded {
 	return g
 }
 
-// At is where a player is in a round.
+// At returns the position of a player in a round.
 func (g *Recorded) At(round, player int) (at overlay.Point, here bool) {
 	bodies := g.rounds[round]
 	if player >= len(bodies) {

@@ -11,7 +11,8 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay"
 )
 
-// logged plays psense over moves from a file, in which player 3 leaves and comes again, with lost messages, and gives the files.
+// logged runs psense on moves from a file, in which player 3 leaves and returns, with lost messages, and returns the
+// files.
 func logged(t testing.TB) (moves *Recorded, deliveries string, r *Result) {
 	t.Helper()
 	const n, rounds = 30, 60
@@ -21,7 +22,7 @@ func logged(t testing.TB) (moves *Recorded, deliveries string, r *Result) {
 	}
 	var kept strings.Builder
 	for line := range strings.Lines(file.String()) {
-		if f := strings.Split(line, ","); len(f) < 2 || f[1] != "3" || len(f[0]) < 2 || f[0] > "39" { // rounds 10 to 39 are left out
+		if f := strings.Split(line, ","); len(f) < 2 || f[1] != "3" || len(f[0]) < 2 || f[0] > "39" { // skip rounds 10 to 39
 			kept.WriteString(line)
 		}
 	}
@@ -46,7 +47,7 @@ func logged(t testing.TB) (moves *Recorded, deliveries string, r *Result) {
 	return moves, told.String(), r
 }
 
-// What a run writes is scored as the run itself was.
+// Scoring the output of a run gives the result of the run.
 func TestScoreOfAFileIsTheRuns(t *testing.T) {
 	moves, deliveries, want := logged(t)
 	got, err := ScoreDeliveries(moves, strings.NewReader(deliveries), PaperRanges, PSenseAge)
@@ -74,7 +75,7 @@ func TestScoreRefusesWhatCannotBe(t *testing.T) {
 		"1,0,1,0\n4,0,1,2\n":                            true,
 		"1,0,1,0\n9,0,1,8\n":                            true, // after the last round
 		"":                                              true,
-		"1,0,1,1\n":                                     false, // told before it could be used
+		"1,0,1,1\n":                                     false, // delivered before it was usable
 		"1,0,7,0\n":                                     false,
 		"2,0,1,0\n1,0,1,0\n":                            false,
 		"-1,0,1,-2\n":                                   false,

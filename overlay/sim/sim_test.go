@@ -10,7 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay"
 )
 
-// everybody is a machine that sends to all others: the best that is possible.
+// everybody is a machine that sends to all others, which is the optimum.
 type everybody struct {
 	id overlay.ID
 	n  int

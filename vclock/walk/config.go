@@ -6,7 +6,7 @@ import (
 	"github.com/voxelpopuli/voxeld/vclock"
 )
 
-// Config says what is walked. Zero values mean the defaults, which are the figures of docs/causality.md.
+// Config describes a walk. Zero values mean the defaults, which produce the figures of docs/causality.md.
 type Config struct {
 	Seed    uint64
 	Players int     // default 1000, at most 65536
@@ -14,17 +14,17 @@ type Config struct {
 	Vision  float64 // in blocks; default 100
 	Rounds  int     // of a second each; default 300
 	Speed   float64 // blocks a round; default 4.3, as players walk
-	Rate    float64 // events a player and round; default 0.05
-	Linger  int     // rounds for which a player stays relevant who went out of vision; default 0
-	Nearest int     // if not 0, only so many players are relevant, the nearest ones in vision
-	Limit   int     // if not 0, a clock has so many entries at most, of those who were heard last (vclock.Owner.Limit)
+	Rate    float64 // events per player and round; default 0.05
+	Linger  int     // rounds for which a player who left vision stays relevant; default 0
+	Nearest int     // if not 0, only the nearest so many players in vision are relevant
+	Limit   int     // if not 0, the most entries of a clock, those heard most recently (vclock.Owner.Limit)
 
-	Observers int // players whose pairs are judged, all on one gateway; default 50
-	Gateways  int // that the players are spread over; default 4
-	Window    int // rounds between the two events of a pair at most, as the observer hears them; default 60
-	Pairs     int // judged for each event that an observer hears, drawn from the window; default 16
-	History   int // events that a player's vclock.History holds; default vclock.DefaultHistory
-	Shared    int // events that a gateway's vclock.History holds; default 4096
+	Observers int // players whose pairs are compared, all on one gateway; default 50
+	Gateways  int // number of gateways of the players; default 4
+	Window    int // rounds between the two events of a pair at most, as received by the observer; default 60
+	Pairs     int // pairs for each event that an observer receives, drawn from the window; default 16
+	History   int // size of a player's vclock.History; default vclock.DefaultHistory
+	Shared    int // size of a gateway's vclock.History; default 4096
 }
 
 func (c Config) withDefaults() Config {
@@ -50,7 +50,7 @@ func or[T int | float64](v, otherwise T) T {
 	return v
 }
 
-// Validate says what is wrong with a config, defaults applied.
+// Validate returns an error if the config is invalid, defaults applied.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	for _, n := range []struct {

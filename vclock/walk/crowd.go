@@ -12,21 +12,21 @@ import (
 
 const maxPlayers = 1 << 16
 
-// idOf names player i by 16 bytes, as many as a player.ID has.
+// idOf returns the ID of player i, 16 bytes long like a player.ID.
 func idOf(i int) vclock.ID {
 	id := make([]byte, 16)
 	binary.BigEndian.PutUint16(id, uint16(i))
 	return vclock.ID(id)
 }
 
-// indexOf reads what idOf writes.
+// indexOf is the inverse of idOf.
 func indexOf(id vclock.ID) int { return int(id[0])<<8 | int(id[1]) }
 
 type place struct{ x, y float64 }
 
 func (p place) to(q place) float64 { return math.Hypot(p.x-q.x, p.y-q.y) }
 
-// crowd is where all players are. Each walks to a point drawn at random, and then to another.
+// crowd holds the positions of all players. Each walks to a random point, and then to another.
 type crowd struct {
 	cfg   Config
 	rng   *rand.Rand
@@ -34,8 +34,8 @@ type crowd struct {
 	goals []place
 	cells map[[2]int][]int // players by squares of Vision blocks
 	round int
-	near  [][]int   // whom each player has in vision, himself left out
-	seen  [][]int32 // by player and player: the round in which one had the other, or himself, in vision last; 0: not yet
+	near  [][]int   // the players in vision of each player, excluding themselves
+	seen  [][]int32 // by player and player: the last round in which one had the other (or themselves) in vision; 0: not yet
 }
 
 func newCrowd(cfg Config, rng *rand.Rand) *crowd {
@@ -75,7 +75,7 @@ func (c *crowd) cellOf(p place) [2]int {
 	return [2]int{int(p.x / c.cfg.Vision), int(p.y / c.cfg.Vision)}
 }
 
-// sort finds out who sees whom.
+// sort determines who sees whom.
 func (c *crowd) sort() {
 	c.cells = make(map[[2]int][]int)
 	for i, p := range c.at {
@@ -91,7 +91,7 @@ func (c *crowd) sort() {
 	}
 }
 
-// look returns the others whom a player has in vision.
+// look returns the other players whom a player has in vision.
 func (c *crowd) look(i int) []int {
 	var out []int
 	cell := c.cellOf(c.at[i])
@@ -107,7 +107,7 @@ func (c *crowd) look(i int) []int {
 	return out
 }
 
-// relevant is who counts for a player now, himself always.
+// relevant returns the players relevant to a player now, always including the player.
 func (c *crowd) relevant(i int) vclock.Relevant {
 	if c.cfg.Nearest > 0 {
 		return c.nearest(i)
@@ -118,7 +118,7 @@ func (c *crowd) relevant(i int) vclock.Relevant {
 	}
 }
 
-// nearest says yes to the nearest players in vision.
+// nearest returns the nearest players in vision as a Relevant.
 func (c *crowd) nearest(i int) vclock.Relevant {
 	near := slices.Clone(c.near[i])
 	slices.SortFunc(near, func(a, b int) int { return cmp.Compare(c.at[i].to(c.at[a]), c.at[i].to(c.at[b])) })

@@ -2,7 +2,7 @@ package walk
 
 import "fmt"
 
-// SizeTable is how the clocks grew, a row for each Size, as a head and rows for bench/figure.
+// SizeTable returns the growth of the clocks, a row for each Size, as a head and rows for bench/figure.
 func (r Result) SizeTable() (head []string, rows [][]string) {
 	head = []string{"after s", "in vision", "pruned", "largest", "bytes", "sparse", "largest", "bytes"}
 	for _, s := range r.Sizes {
@@ -15,7 +15,7 @@ func (r Result) SizeTable() (head []string, rows [][]string) {
 	return head, rows
 }
 
-// Table is what each comparison makes of the pairs, a row for each, as a head and rows for bench/figure.
+// Table returns the results of each comparison, a row for each, as a head and rows for bench/figure.
 func (j Judged) Table() (head []string, rows [][]string) {
 	head = []string{"compared by", "recognised", "called equal", "called concurrent", "wrong way round", "concurrent called ordered", "concurrent called equal"}
 	for c := range comparisons {
@@ -29,12 +29,12 @@ func (j Judged) Table() (head []string, rows [][]string) {
 	return head, rows
 }
 
-// SettingHead heads a table of walks with other settings, whose rows are Setting's.
+// SettingHead returns the head of a table of walks with different settings, whose rows Setting returns.
 func SettingHead() []string {
 	return []string{"walk", "in vision", "pruned", "largest", "sparse", "printed", "own", "player's chains", "gateway's chains", "own, facing", "gateway's, facing"}
 }
 
-// Setting is the walk's row in such a table: sizes at the end, and the shares of ordered pairs recognised.
+// Setting returns the walk's row in such a table: sizes at the end, and the shares of ordered pairs recognised.
 func (r Result) Setting(name string) []string {
 	s := r.Sizes[len(r.Sizes)-1]
 	row := []string{

@@ -8,8 +8,8 @@ type Setting struct {
 	Config Config
 }
 
-// Settings are the walks of docs/causality.md: the reference, and others that differ from it in some ways. Zero values of the
-// reference's fields mean the defaults.
+// Settings returns the walks of docs/causality.md: the reference, and variations of it. Zero values of the reference's
+// fields mean the defaults.
 func Settings(reference Config) []Setting {
 	with := func(name string, edit func(*Config)) Setting {
 		c := reference
@@ -30,8 +30,8 @@ func Settings(reference Config) []Setting {
 	}
 }
 
-// Merge makes one result of those of several seeds, of one setting: counts are added, sizes are means, the largest are the
-// largest of all. It keeps the first one's Config.
+// Merge combines the results of several seeds of one setting: counts are added, sizes averaged, and maxima taken over
+// all. It keeps the first one's Config.
 func Merge(results []Result) Result {
 	all := results[0]
 	all.Sizes = slices.Clone(all.Sizes)
@@ -81,8 +81,8 @@ func (j *Judged) add(o *Judged) {
 	}
 }
 
-// Unsound names the comparisons that must never be wrong and were: by the authors' own components, alone or chained. It is empty
-// after any walk.
+// Unsound returns the comparisons that must never be wrong but were: by the authors' own components, alone or chained.
+// It is empty after any walk.
 func (r Result) Unsound() (wrong []Comparison) {
 	for _, c := range []Comparison{Own, OwnHistory, SharedHistory} {
 		for _, j := range []Judged{r.Heard, r.Facing} {
@@ -94,7 +94,7 @@ func (r Result) Unsound() (wrong []Comparison) {
 	return wrong
 }
 
-// Comparisons are all of them, in the order of the tables.
+// Comparisons returns all comparisons, in the order of the tables.
 func Comparisons() []Comparison {
 	all := make([]Comparison, comparisons)
 	for c := range all {

@@ -7,32 +7,32 @@ import (
 	"github.com/voxelpopuli/voxeld/vclock"
 )
 
-// Result is what a walk has shown.
+// Result holds the measurements of a walk.
 type Result struct {
 	Config  Config // with its defaults
 	Events  int    // done by all players
-	Hearing int    // times that a player heard an event
-	Sizes   []Size // as the walk went on, the last at its end
-	Heard   Judged // all pairs of events that one player heard
-	Facing  Judged // those of them whose authors had each other in vision when the later one was done
+	Hearing int    // how many times a player received an event
+	Sizes   []Size // over time, the last at the end of the walk
+	Heard   Judged // all pairs of events received by one player
+	Facing  Judged // those of them whose authors had each other in vision at the time of the later event
 }
 
-// Size is how large the clocks are after a round, as a mean over all players, and the largest. Sparse clocks are those of
-// §2, from which nothing is pruned.
+// Size is the size of the clocks after a round, as a mean over all players, and the largest. Sparse clocks are those of
+// §2, which are never pruned.
 type Size struct {
 	Round                           int
-	Vision, Pruned, Sparse          float64 // players in vision, oneself counted; entries
+	Vision, Pruned, Sparse          float64 // players in vision, including the player; entries
 	MaxVision, MaxPruned, MaxSparse int
-	PrunedBytes, SparseBytes        float64 // as they travel, with IDs of 16 bytes
+	PrunedBytes, SparseBytes        float64 // encoded, with IDs of 16 bytes
 }
 
-// event is one event with what all clocks say of it.
+// event is one event with its stamps in all clocks.
 type event struct {
 	stamp  vclock.Stamp
 	author int
 	number uint32   // among its author's events
 	whole  []uint32 // the author's whole vector clock, by player
-	vision []int    // whom the author had in vision
+	vision []int    // the players whom the author had in vision
 }
 
 // follows reports whether the event truly comes after another, by whole vector clocks.
@@ -51,7 +51,7 @@ func (p *player) act(i int) *event {
 	return &event{stamp: p.owner.Act(), author: i, number: p.whole[i], whole: append([]uint32(nil), p.whole...)}
 }
 
-func (p *player) hear(e *event, relevant vclock.Relevant) {
+func (p *player) receive(e *event, relevant vclock.Relevant) {
 	p.owner.Hear(e.stamp, relevant)
 	for i, n := range e.whole {
 		p.whole[i] = max(p.whole[i], n)
@@ -73,12 +73,12 @@ func Walk(cfg Config) (Result, error) {
 			players[i].owner.Limit(cfg.Limit)
 		}
 	}
-	judge := newJudge(cfg, rng)
+	eval := newEvaluator(cfg, rng)
 	for _, i := range rng.Perm(cfg.Players)[:cfg.Observers] {
-		judge.observers[i] = &observer{history: vclock.NewHistory(cfg.History)}
+		eval.observers[i] = &observer{history: vclock.NewHistory(cfg.History)}
 	}
 	res := Result{Config: cfg}
-	inbox := make([][]*event, cfg.Players) // what is heard in the next round
+	inbox := make([][]*event, cfg.Players) // received in the next round
 	for round := 1; round <= cfg.Rounds; round++ {
 		land.walk()
 		heard := inbox
@@ -89,9 +89,9 @@ func Walk(cfg Config) (Result, error) {
 			}
 			relevant := land.relevant(i)
 			for _, e := range heard[i] {
-				p.hear(e, relevant)
+				p.receive(e, relevant)
 				res.Hearing++
-				judge.hear(i, round, e, relevant)
+				eval.record(i, round, e, relevant)
 			}
 		}
 		for i, p := range players {
@@ -104,17 +104,17 @@ func Walk(cfg Config) (Result, error) {
 			for _, j := range e.vision {
 				inbox[j] = append(inbox[j], e)
 			}
-			judge.hear(i, round, e, land.relevant(i))
+			eval.record(i, round, e, land.relevant(i))
 		}
 		if round&(round-1) == 0 || round == cfg.Rounds {
 			res.Sizes = append(res.Sizes, measure(round, land, players))
 		}
 	}
-	res.Heard, res.Facing = judge.heard, judge.facing
+	res.Heard, res.Facing = eval.heard, eval.facing
 	return res, nil
 }
 
-// measure looks at all clocks.
+// measure computes the sizes of all clocks.
 func measure(round int, land *crowd, players []*player) Size {
 	s := Size{Round: round}
 	per := 1 / float64(len(players))
@@ -140,7 +140,7 @@ func measure(round int, land *crowd, players []*player) Size {
 	return s
 }
 
-// entryBytes is what an entry takes in vclock's codec.
+// entryBytes returns the size of an entry in vclock's codec.
 func entryBytes(n uint64) int {
 	bytes := 1 + 16 + 1
 	for ; n >= 0x80; n >>= 7 {

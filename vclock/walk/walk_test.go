@@ -11,7 +11,7 @@ import (
 
 var seed = flag.Uint64("walk.seed", 1, "seed of all walks")
 
-// small is the reference walk's density with a tenth of the land and of the players.
+// small returns the reference walk at a tenth of its area and players, with the same density.
 func small() Config {
 	return Config{Seed: *seed, Players: 120, Side: 350, Rounds: 150, Observers: 30}
 }
@@ -25,7 +25,7 @@ func walk(t *testing.T, cfg Config) Result {
 	return r
 }
 
-// sound fails if a comparison that looks at the authors' own components says what is not so.
+// sound fails if a comparison by the authors' own components reports a wrong result.
 func sound(t *testing.T, name string, r Result) {
 	t.Helper()
 	for _, c := range []Comparison{Own, OwnHistory, SharedHistory} {
@@ -40,7 +40,7 @@ func sound(t *testing.T, name string, r Result) {
 	}
 }
 
-// What issue and page promise of the chosen comparison, and the order in which the comparisons stand.
+// The properties that docs/causality.md promises of the chosen comparison, and the ranking of the comparisons.
 func promised(t *testing.T, name string, r Result) {
 	t.Helper()
 	sound(t, name, r)
@@ -78,7 +78,7 @@ func TestNearestBoundsClocks(t *testing.T) {
 	r := walk(t, cfg)
 	sound(t, "nearest 8", r)
 	for _, s := range r.Sizes {
-		if s.MaxPruned > 8+1 { // and himself
+		if s.MaxPruned > 8+1 { // plus the player
 			t.Errorf("after %d s a clock has %d entries", s.Round, s.MaxPruned)
 		}
 	}
@@ -99,7 +99,7 @@ func TestLimitBoundsClocks(t *testing.T) {
 	}
 }
 
-// The whole clocks of the walk are what vclock's clocks become if nothing is pruned.
+// The whole clocks of the walk equal vclock's clocks if nothing is pruned.
 func TestWholeClocksAreSparseClocks(t *testing.T) {
 	cfg := small()
 	cfg.Vision, cfg.Side, cfg.Players, cfg.Rounds = 1000, 100, 40, 30 // everybody is in vision
@@ -146,7 +146,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// The settings of docs/causality.md, at a tenth of their land and players: `voxeld sim vclock --figure all` walks them whole.
+// The settings of docs/causality.md, at a tenth of their area and players: `voxeld sim vclock --figure all` runs them
+// in full.
 func TestSettings(t *testing.T) {
 	reference := small()
 	reference.Rounds, reference.Observers = 50, 10
