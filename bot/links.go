@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"syscall"
 	"time"
 
@@ -18,17 +17,15 @@ import (
 
 // How the released client loads chunks (§3.3.3): it loads chunks within loadNear and drops chunks beyond loadFar.
 const (
-	loadNear   = 1               // 3×3
-	loadFar    = 4               // 9×9
-	retryAfter = 2 * time.Second // after a server refused a chunk, or could not be reached
-	maxQueued  = 2               // chunks queued for the locator: few, so that the one under the player is found soon
+	loadNear  = 1 // 3×3
+	loadFar   = 4 // 9×9
+	maxQueued = 2 // chunks queued for the locator: few, so that the one under the player is found soon
 )
 
 // link is a chunk that the player is connected to or waits for.
 type link struct {
 	conn      *conn     // nil while not connected
 	requested bool      // connected, or queued for the locator
-	retryAt   time.Time // do not ask before this time
 	reset     time.Time // when the server reset its connection; zero once there is another
 }
 
@@ -118,98 +115,58 @@ func (p *originalPlayer) handle(life context.Context, e event) error {
 	case p.since.IsZero():
 		return p.enter()
 	case e.chunk == p.here && !p.stalledSince.IsZero():
-		return p.resume(e.at)
+		p.resume(e.at)
 	}
 	return nil
 }
 
 // disconnected does what the released client does when a chunk cannot be reached or its connection ends. After a reset it asks
 // the dht again; until that chunk is connected, a player in it stands still. The released client reads an end without
-// a reset as an endless empty read: the player is lost. A refusal during play also ends the released client; the bot
-// counts it and tries again, so that a run shows how often it happens.
+// a reset as an endless empty read, and anything but an ok to its handshake ends its network thread: the player is lost.
 func (p *originalPlayer) disconnected(e event) error {
-	again := e.at.Add(retryAfter)
+	if e.from == nil {
+		return e.err
+	}
 	switch endOf(e.err) {
 	case endClosed:
 		return &failure{"server closed a connection", fmt.Sprintf("chunk %v: %v: the released client would hang", e.chunk, e.err)}
-	case endReset:
-		if e.from != nil {
-			again = e.at
-		}
-	case endRefused:
-		if p.entering(e.chunk) {
-			return e.err
-		}
-		p.meter.refusedChunk()
-	case endUnreachable:
-		if p.entering(e.chunk) {
-			return e.err
-		}
-		p.meter.unreachable()
-	default:
+	case endOther:
 		return e.err
-	}
-	l := p.links[e.chunk]
-	if l == nil || l.conn != e.from { // dropped meanwhile, or connected in another way
-		return nil
-	}
-	next := link{retryAt: again, reset: l.reset}
-	if e.from != nil {
-		next.reset = e.at
 	}
 	p.drop(e.chunk)
-	p.links[e.chunk] = &next
-	if e.chunk != p.here || p.since.IsZero() {
-		return nil
-	}
-	if p.stalledSince.IsZero() {
+	p.links[e.chunk] = &link{reset: e.at}
+	if e.chunk == p.here && !p.since.IsZero() && p.stalledSince.IsZero() {
 		p.stalledSince = e.at
-	}
-	if e.at.Sub(p.stalledSince) > p.Timeout {
-		return e.err
 	}
 	return nil
 }
-
-// entering reports whether the player is about to enter the world in this chunk.
-func (p *originalPlayer) entering(at grid.ChunkPos) bool { return at == p.here && p.since.IsZero() }
 
 // end is how a connection ended or failed to open, as far as the released client distinguishes it.
 type end int
 
 const (
-	endOther       end = iota
-	endClosed          // by FIN
-	endReset           // by RST
-	endRefused         // the server refused the handshake
-	endUnreachable     // nothing listens there
+	endOther  end = iota
+	endClosed     // by FIN
+	endReset      // by RST
 )
 
 func endOf(err error) end {
-	var (
-		f  *failure
-		op *net.OpError
-	)
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return endClosed
-	case errors.As(err, &op) && op.Op == "dial":
-		return endUnreachable
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return endReset
-	case errors.As(err, &f) && f.code == codeRefused:
-		return endRefused
 	}
 	return endOther
 }
 
 // load requests the missing chunks around the player and drops those that are far away (§3.3.3).
-func (p *originalPlayer) load(now time.Time) {
-	p.want(p.here, now)
+func (p *originalPlayer) load() {
+	p.want(p.here)
 	if p.Mode == Wander {
 		for dx := int32(-loadNear); dx <= loadNear; dx++ {
 			for dz := int32(-loadNear); dz <= loadNear; dz++ {
-				p.want(grid.ChunkPos{X: p.here.X + dx, Z: p.here.Z + dz}, now)
+				p.want(grid.ChunkPos{X: p.here.X + dx, Z: p.here.Z + dz})
 			}
 		}
 	}
@@ -217,15 +174,15 @@ func (p *originalPlayer) load(now time.Time) {
 		if abs(c.X-p.here.X) > loadFar || abs(c.Z-p.here.Z) > loadFar {
 			p.drop(c)
 		} else {
-			p.want(c, now) // if it was reset
+			p.want(c) // if it was reset
 		}
 	}
 }
 
-// want requests a chunk, unless it is connected, already requested, or not due yet.
-func (p *originalPlayer) want(at grid.ChunkPos, now time.Time) {
+// want requests a chunk, unless it is connected or already requested.
+func (p *originalPlayer) want(at grid.ChunkPos) {
 	l := p.links[at]
-	if !at.Valid() || l != nil && (l.requested || now.Before(l.retryAt)) {
+	if !at.Valid() || l != nil && l.requested {
 		return
 	}
 	select {

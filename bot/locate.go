@@ -2,14 +2,15 @@ package bot
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// locator asks a server in dht mode where chunks and players are, one question at a time. It dials on the first
-// question, and again after an error.
+// locator asks a server in dht mode where chunks and players are, one question at a time. It dials on the first question,
+// and never again: the released client does not survive the end of this connection.
 type locator struct {
 	run  *runState
 	name string // of the player
@@ -54,32 +55,25 @@ func (l *locator) ask(ctx context.Context, q wire.Query, read func(*conn) (bytes
 		if l.conn, err = l.run.dial(ctx, l.run.Target); err != nil {
 			return err
 		}
-		defer l.closeAfter(&err)
 		if err = l.conn.handshake(wire.Handshake{Purpose: wire.PurposeDHT}); err != nil {
 			return err
 		}
-	} else {
-		defer l.closeAfter(&err)
 	}
 	packet, err := wire.AppendQuery(nil, q)
 	if err != nil {
 		return err
 	}
-	if err = l.conn.send("query", packet); err != nil {
-		return err
+	if err = l.conn.send("query", packet); err == nil {
+		err = l.conn.answer("place", func() (int, error) { return read(l.conn) })
 	}
-	return l.conn.answer("place", func() (int, error) { return read(l.conn) })
-}
-
-func (l *locator) closeAfter(err *error) {
-	if *err != nil {
-		l.close()
+	if err != nil && ctx.Err() == nil {
+		return &failure{"dht connection ended", fmt.Sprintf("%v: the released client would end", err)}
 	}
+	return err
 }
 
 func (l *locator) close() {
 	if l.conn != nil {
 		l.conn.close()
-		l.conn = nil
 	}
 }

@@ -140,19 +140,6 @@ func (m *meter) reconnected() {
 	m.mu.chunks.Resets++
 }
 
-func (m *meter) refusedChunk() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.mu.chunks.Refused++
-}
-
-// unreachable counts a dial that failed.
-func (m *meter) unreachable() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.mu.chunks.Unreachable++
-}
-
 // resumed counts a player who continues after the chunk under them was reset for that long.
 func (m *meter) resumed(after time.Duration) {
 	m.mu.Lock()

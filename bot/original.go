@@ -22,6 +22,7 @@ type originalPlayer struct {
 	requests     chan grid.ChunkPos // for the search goroutine
 	readers      sync.WaitGroup
 	pending      *sentEdit // one at a time: the protocol's answer does not identify the edit
+	unregistered bool      // the chunk under the player was reset, and they have not crossed a border since
 	stalledSince time.Time // since when the chunk under the player is disconnected (the player stands still); zero: it is connected
 }
 
@@ -73,7 +74,7 @@ func (p *originalPlayer) loop(ctx, life context.Context) error {
 	defer joining.Stop()
 	over, last := ctx.Done(), (<-chan time.Time)(nil)
 	for {
-		p.load(time.Now())
+		p.load()
 		var err error
 		select {
 		case <-over:
@@ -170,13 +171,13 @@ func (p *originalPlayer) move(now time.Time) error {
 		return err
 	}
 	if at := chunkOf(p.walk.pose); at != p.here {
-		if err := p.send(p.here, wire.PlayerDeregister{Player: p.name, Chunk: p.here}); err != nil {
+		if err := p.leave(); err != nil {
 			return err
 		}
 		if err := p.register(at); err != nil {
 			return err
 		}
-		p.here = at
+		p.here, p.unregistered = at, false
 		p.meter.crossed()
 	}
 	if err := p.sendPlace(); err != nil {
@@ -188,14 +189,12 @@ func (p *originalPlayer) move(now time.Time) error {
 	return nil
 }
 
-// resume continues in the chunk under the player, which is connected again.
-func (p *originalPlayer) resume(now time.Time) error {
+// resume continues in the chunk under the player, which is connected again. The released client registers again only at the next
+// border, and until then its moves go to the connection that was reset.
+func (p *originalPlayer) resume(now time.Time) {
 	p.meter.resumed(now.Sub(p.stalledSince))
 	p.stalledSince = time.Time{}
-	if err := p.register(p.here); err != nil {
-		return err
-	}
-	return p.sendPlace()
+	p.unregistered = true
 }
 
 func (p *originalPlayer) edit(now time.Time) error {
@@ -245,7 +244,7 @@ func (p *originalPlayer) answered(e event) {
 
 // leave deregisters the player, so that the world saves where they stood.
 func (p *originalPlayer) leave() error {
-	if p.since.IsZero() || !p.stalledSince.IsZero() {
+	if p.since.IsZero() || !p.stalledSince.IsZero() || p.unregistered {
 		return nil
 	}
 	return p.send(p.here, wire.PlayerDeregister{Player: p.name, Chunk: p.here})
@@ -256,6 +255,9 @@ func (p *originalPlayer) register(at grid.ChunkPos) error {
 }
 
 func (p *originalPlayer) sendPlace() error {
+	if p.unregistered {
+		return nil
+	}
 	return p.send(p.here, wire.PlayerMove{
 		Player: p.name, X: p.walk.pose.X, Y: p.walk.pose.Y, Z: p.walk.pose.Z,
 		Yaw: wire.OriginalYaw(p.walk.pose.Yaw), HasYaw: true,

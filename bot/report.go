@@ -55,11 +55,9 @@ type Report struct {
 
 // Chunks is what the players of the original protocol observed on their connections to chunks.
 type Chunks struct {
-	Borders     int    `json:"borders"`      // crossings of chunk borders
-	Resets      int    `json:"resets"`       // connections that the server reset, and that were opened again
-	Refused     int    `json:"refused"`      // handshakes refused during play: the released client ends there
-	Unreachable int    `json:"unreachable"`  // dials that failed during play
-	Pause       Millis `json:"pause_max_ms"` // longest time from a reset of the chunk under the player until they continued
+	Borders int    `json:"borders"`      // crossings of chunk borders
+	Resets  int    `json:"resets"`       // connections that the server reset, and that were opened again
+	Pause   Millis `json:"pause_max_ms"` // longest time from a reset of the chunk under the player until they continued
 }
 
 // Traffic is what was sent or received of one type of packet.
@@ -133,8 +131,7 @@ func (r Report) WriteTable(w io.Writer) error {
 	}
 	writeCodes(&b, "corrected  ", r.Corrections)
 	if c := r.Chunks; r.Protocol == Original {
-		fmt.Fprintf(&b, "chunks     %d borders crossed, %d resets survived, the longest in %.1f ms; %d times refused, %d times unreachable\n",
-			c.Borders, c.Resets, c.Pause, c.Refused, c.Unreachable)
+		fmt.Fprintf(&b, "chunks     %d borders crossed, %d resets survived, the longest in %.1f ms\n", c.Borders, c.Resets, c.Pause)
 	}
 
 	rows := [][]string{{"latency", "count", "p50", "p90", "p99", "max"}}

@@ -32,7 +32,7 @@ var workKinds = []struct {
 }{
 	{
 		"writing frames into sockets",
-		[]string{"gameserver.(*post).deliver", "gameserver.(*Gateway).pump"},
+		[]string{"gameserver.(*frameWriter).deliver", "gameserver.(*Gateway).pump"},
 		"the system's work for one write to each player and tick, which the floor program has too: fewer bytes do not help, only fewer frames do",
 	},
 	{
@@ -40,11 +40,11 @@ var workKinds = []struct {
 		[]string{"gameserver.(*session).listen"},
 		"a system call, and a wake of a goroutine, for each move: reading all sockets once a tick would save most of it",
 	},
-	{"computing motion: which updates each player receives", []string{"gameserver.(*stage).beat"}, "the work for each avatar and cell in the gateway's tick; more gateways share it only in part"},
-	{"receiving from regions", []string{"gameserver.(*feed).receive"}, "the mirror of each chunk, kept move by move"},
-	{"sending to regions", []string{"gameserver.(*feed).send"}, "the messages from the gateway to its regions"},
+	{"computing motion: which updates each player receives", []string{"gameserver.(*interestIndex).buildFrames"}, "the work for each avatar and cell in the gateway's tick; more gateways share it only in part"},
+	{"receiving from regions", []string{"gameserver.(*subscription).receive"}, "the mirror of each chunk, kept move by move"},
+	{"sending to regions", []string{"gameserver.(*subscription).send"}, "the messages from the gateway to its regions"},
 	{"the regions' ticks", []string{"region.(*loop).run"}, "the region's tick, which is in one goroutine for each region"},
-	{"saving and publishing players", []string{"gameserver.(*keeper).runSaver", "gameserver.(*keeper).runPublisher"}, "the records of players and their signatures"},
+	{"saving and publishing players", []string{"gameserver.(*playerStore).runSaver", "gameserver.(*playerStore).runPublisher"}, "the records of players and their signatures"},
 	{"collecting garbage", []string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge"}, "garbage"},
 	{"scheduling goroutines", []string{"runtime.schedule"}, "waking goroutines, most of them for moves that arrive one by one"},
 }

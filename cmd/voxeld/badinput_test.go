@@ -38,7 +38,6 @@ func TestBadInputHurtsNobodyElse(t *testing.T) {
 	t.Run("handshakes", func(t *testing.T) {
 		for _, bad := range []string{
 			"\n\n\x00\xff", `{"type":"connect"`, `{"type":"connect","chunk":[0],"player":"x"}` + "\n",
-			`{"type":"connect","chunk":[0,0],"player":"two words"}`, `{"type":"connect","chunk":[0,0],"player":"bell\u0007"}`,
 			`{"type":"connect","chunk":[99999999999,0],"player":"x"}`, `{"type":"fly"}`, `{"type":"dht","type":"ping"}`,
 			`GET / HTTP/1.1` + "\r\n\r\n", strings.Repeat("a", 1<<20),
 		} {
@@ -56,11 +55,9 @@ func TestBadInputHurtsNobodyElse(t *testing.T) {
 
 	t.Run("packets", func(t *testing.T) {
 		for _, bad := range []string{
-			`{"type":3,"args":[1e999,0,0],"player":"eve"}`, `{"type":3,"args":[NaN,0,0],"player":"eve"}`,
-			`{"type":3,"args":"here","player":"eve"}`, `{"type":99,"args":[],"player":"eve"}`, `{"type":"3","args":[1,2,3]}`,
-			`{"type":7,"args":[1,2,3,70000],"player":"eve"}`, `{"type":3,"args":[1,2,3],"args":[1,2,3],"player":"eve"}`,
+			`{"type":3,"args":[NaN,0,0],"player":"eve"}`, `{"type":"3","args":[1,2,3]}`,
+			`{"type":3,"args":[1,2,3],"args":[1,2,3],"player":"eve"}`,
 			"{\"type\":3,\"args\":[1,2,3],\"player\":\"\xff\"}", strings.Repeat("x", 1<<20),
-			`{"type":1,"args":[0,0],"player":"mallory"}`,
 		} {
 			c := dialOriginal(t, d.Game)
 			c.send(`{"type":"connect","chunk":[0,0],"player":"eve"}`)
@@ -69,11 +66,22 @@ func TestBadInputHurtsNobodyElse(t *testing.T) {
 			fmt.Fprintln(c.conn, bad)
 			c.closed()
 		}
+		// What VoxelPopuli's own server ignores has no effect.
+		c := dialOriginal(t, d.Game)
+		c.send(`{"type":"connect","chunk":[0,0],"player":"two words\u0007"}`)
+		c.expect("ok")
+		for _, odd := range []string{
+			`{"type":3,"args":[1e999,0,0],"player":"eve"}`, `{"type":3,"args":"here","player":"eve"}`, `{"type":99,"args":[],"player":"eve"}`,
+			`{"type":7,"args":[1,2,3,70000],"player":"eve"}`, `{"type":1,"args":[0,0],"player":"mallory"}`,
+		} {
+			fmt.Fprintln(c.conn, odd)
+		}
+		c.packet(6)
 		stillPlays(t)
 	})
 
 	t.Run("queries", func(t *testing.T) {
-		for _, bad := range []string{"\x02", "\x00[1]", "\x00{}", "\x01{\"name\":7}", "\x01{\"name\":\"two words\"}", "\x00[" + strings.Repeat("1", 1<<20)} {
+		for _, bad := range []string{"\x02", "\x00[1]", "\x00{}", "\x01{\"name\":7}", "\x00[" + strings.Repeat("1", 1<<20)} {
 			c := dialOriginal(t, d.Game)
 			c.send(`{"type":"dht"}`)
 			c.expect("ok")

@@ -165,10 +165,6 @@ func TestReleasedClient(t *testing.T) {
 	if early || w.err != nil || r.Joined != 1 || r.Lost > 0 || len(r.Failures) > 0 {
 		t.Errorf("lost after %v: %v %v (%v)", played.Round(time.Second), r.Failures, r.Causes, w.err)
 	}
-	// A node that stops may have been named just before.
-	if wrong := r.Chunks.Refused + r.Chunks.Unreachable; wrong > faults {
-		t.Errorf("dht named a wrong node %d times, and %d nodes were stopped", wrong, faults)
-	}
 	if want := min(20, int(played.Seconds()/5)); r.Chunks.Borders < want {
 		t.Errorf("%d chunk borders crossed in %v, want %d", r.Chunks.Borders, played.Round(time.Second), want)
 	}
