@@ -132,6 +132,7 @@ func (p *originalPlayer) disconnected(e event) error {
 		return &failure{"server closed a connection", fmt.Sprintf("chunk %v: %v: the released client would hang", e.chunk, e.err)}
 	case endOther:
 		return e.err
+	case endReset:
 	}
 	p.drop(e.chunk)
 	p.links[e.chunk] = &link{reset: e.at}

@@ -32,7 +32,7 @@ var workKinds = []struct {
 }{
 	{
 		"writing frames into sockets",
-		[]string{"gameserver.(*frameWriter).deliver", "gameserver.(*Gateway).pump"},
+		[]string{"gameserver.(*frameWriter).deliver", "gameserver.(*Gateway).runWriter"},
 		"the system's work for one write to each player and tick, which the floor program has too: fewer bytes do not help, only fewer frames do",
 	},
 	{
