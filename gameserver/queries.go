@@ -17,8 +17,12 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Limits on one connection's queries for players; further ones wait. For queries for chunks see Gateway.waitFounding.
-const queriesPerSecond, queriesAtOnce = 20, 100
+// Limits on one connection's queries for players and for chunks; further ones wait. Those for land that may have to be founded wait
+// in Gateway.waitFounding too.
+const (
+	playerQueriesPerSecond, playerQueriesAtOnce = 20, 100
+	chunkQueriesPerSecond, chunkQueriesAtOnce   = 100, 1000
+)
 
 // serveQueries answers where chunks and players are, one query after the other (§3.2.4.1). A client queries when it crosses a
 // border, and is otherwise silent for as long as it runs.
@@ -26,7 +30,8 @@ func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader
 	defer c.Close()                                      //nolint:errcheck // by a reset: see endByReset
 	stop := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // the read below reports it
 	defer stop()
-	players := rate.NewLimiter(queriesPerSecond, queriesAtOnce)
+	players := rate.NewLimiter(playerQueriesPerSecond, playerQueriesAtOnce)
+	chunks := rate.NewLimiter(chunkQueriesPerSecond, chunkQueriesAtOnce)
 	asked, err := lru.New[grid.ChunkPos, struct{}](askedChunks)
 	if err != nil {
 		return err
@@ -40,6 +45,9 @@ func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader
 		switch q := query.(type) {
 		case wire.WhereIsChunk:
 			if err := g.waitFounding(ctx, c.RemoteAddr(), q.Chunk); err != nil {
+				return err
+			}
+			if err := chunks.Wait(ctx); err != nil {
 				return err
 			}
 			again, _ := asked.ContainsOrAdd(q.Chunk, struct{}{})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
 	"github.com/voxelpopuli/voxeld/bench/figure"
+	"github.com/voxelpopuli/voxeld/bench/rig"
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
@@ -134,23 +135,30 @@ func (b *bench) crowdOf(ctx context.Context, n int) (row crowdRow, err error) {
 		return row, err
 	}
 	o := crowd.Options{Targets: []string{d.Game}, Heights: heights, Homes: []grid.ChunkPos{spawn}}
+	row, err = b.measureCrowd(ctx, d, o, n, fmt.Sprintf("one-chunk-%d", n), warm, length)
+	if err == nil {
+		logf("%s", row.line("voxeld"))
+	}
+	return row, err
+}
+
+// measureCrowd lets n players play on a daemon, and measures it once they have for the time of warm. An error is that of ctx: any
+// other is in the row.
+func (b *bench) measureCrowd(
+	ctx context.Context, d *rig.Daemon, o crowd.Options, n int, label string, warm, length time.Duration,
+) (row crowdRow, err error) {
 	row.wanted = n
-	err = b.play(ctx, o, n, targetsOf(daemons), func(ctx context.Context, c *crowd.Crowd) error {
+	targets := targetsOf([]*rig.Daemon{d})
+	row.failed = b.play(ctx, o, n, targets, func(ctx context.Context, c *crowd.Crowd) error {
 		if err := pause(ctx, warm); err != nil {
 			return err
 		}
-		profiled := b.startProfile(ctx, d, fmt.Sprintf("one-chunk-%d", n), length)
-		row.reading, err = b.measure(ctx, targetsOf(daemons), c, length)
+		profiled := b.startProfile(ctx, d, label, length)
+		var err error
+		row.reading, err = b.measure(ctx, targets, c, length)
 		return errors.Join(err, profiled())
 	})
-	if err != nil {
-		if ctx.Err() != nil {
-			return row, err
-		}
-		row.failed = err
-	}
-	logf("%s", row.line("voxeld"))
-	return row, nil
+	return row, ctx.Err()
 }
 
 func (b *bench) floorOf(ctx context.Context, n int, rows []crowdRow) (row crowdRow, err error) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -51,23 +50,11 @@ func (b *bench) originalOf(ctx context.Context, n int) (row crowdRow, err error)
 	d := daemons[0]
 	defer d.Kill()
 	o := crowd.Options{Targets: []string{d.Game}, Original: &grid.ChunkPos{}, Prefix: "original"}
-	row.wanted = n
-	err = b.play(ctx, o, n, targetsOf(daemons), func(ctx context.Context, c *crowd.Crowd) error {
-		if err := pause(ctx, warm); err != nil {
-			return err
-		}
-		profiled := b.startProfile(ctx, d, fmt.Sprintf("original-%d", n), length)
-		row.reading, err = b.measure(ctx, targetsOf(daemons), c, length)
-		return errors.Join(err, profiled())
-	})
-	if err != nil {
-		if ctx.Err() != nil {
-			return row, err
-		}
-		row.failed = err
+	row, err = b.measureCrowd(ctx, d, o, n, fmt.Sprintf("original-%d", n), warm, length)
+	if err == nil {
+		logf("%s", originalLine(row))
 	}
-	logf("%s", originalLine(row))
-	return row, nil
+	return row, err
 }
 
 // loopRate returns the ticks a second of one loop during the measurement, from its histogram.
