@@ -33,8 +33,8 @@ func newBot() *cobra.Command {
 			"- A wandering bot enters the world at the place that dht returns, and falls to the ground. A column without\n" +
 			"  ground is a failure.\n" +
 			"- When a server resets a connection, the bot asks dht again and reconnects. When a server closes one in any\n" +
-			"  other way, the bot fails, because the released client would hang. A refusal during play would stop that\n" +
-			"  client too; the bot counts it, and asks again after 2 s.",
+			"  other way, refuses one, cannot be reached, or ends the dht connection, the bot fails, because the released\n" +
+			"  client would hang or stop.",
 		Example: "  voxeld bot --players 50\n  voxeld bot --mode wander --protocol original --players 100 --duration 2m --svg wander.svg",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
