@@ -57,7 +57,7 @@ func (l *lands) slow(lag func(*testLink) time.Duration) {
 	l.mu.lag = lag
 }
 
-// slowBy gives each message a random transit time.
+// slowBy delays each message by a random time.
 func (l *lands) slowBy(seed uint64, most time.Duration) {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	l.slow(func(*testLink) time.Duration { return time.Duration(rng.Int64N(int64(most))) })

@@ -109,7 +109,7 @@ func (m *PSense) interval(n *node) uint32 {
 	return uint32(every)
 }
 
-// chooseForwarders gives the receiver list to a few of the own update's receivers: sensor nodes first, because they
+// chooseForwarders sends the receiver list to a few of the own update's receivers: sensor nodes first, because they
 // detect approaching avatars, and random near nodes.
 func (m *PSense) chooseForwarders() {
 	entries := m.planned.entries

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -170,6 +173,26 @@ func TestReleasedClient(t *testing.T) {
 	}
 	if stopped > 0 && (r.Chunks.Resets == 0 || r.Chunks.Pause == 0) {
 		t.Errorf("%d nodes stopped under the player's feet: %d resets survived, longest pause %g ms", stopped, r.Chunks.Resets, r.Chunks.Pause)
+	}
+}
+
+// Whatever ends a node, connections of the original protocol end by a reset, also those on which nothing was ever sent.
+func TestOriginalConnectionsEndByReset(t *testing.T) {
+	d := startDaemon(t, 161)
+	for how, end := range map[string]func(){"stopped": func() { d.terminate() }, "killed": d.kill} {
+		dht, silent := dialOriginal(t, d.Game), dialOriginal(t, d.Game)
+		dht.send(`{"type":"dht"}`)
+		dht.expect("ok")
+		silent.send(`{"type":"connect","chunk":[0,0],"player":"Player"}`)
+		silent.expect("ok")
+		silent.packet(5)
+		end()
+		for name, c := range map[string]*original{"dht": dht, "chunk": silent} {
+			if _, err := io.Copy(io.Discard, c.in); !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("%s: the %s connection ends with %v, want a reset", how, name, err)
+			}
+		}
+		d.start()
 	}
 }
 

@@ -18,7 +18,7 @@ type AreacastCase struct {
 	Moves      Movement // replaces all of the above except Rounds; nil: none
 	Contacts   int      // contacts of a newcomer; 0: AreacastContacts
 
-	// DirectIsOne gives an update directly from its origin age 1, as in the pSense paper, rather than 2.
+	// DirectIsOne counts an update directly from its origin as of age 1, as in the pSense paper, rather than 2.
 	DirectIsOne bool
 
 	Options overlay.AreacastOptions
