@@ -90,15 +90,15 @@ func (ix *interestIndex) apply(delta *chunkDelta, moved []*occupant) *wire.TickN
 		}
 	}
 	for i := range n.Enter {
-		news.Enter = append(news.Enter, ix.enter(n.Chunk, &n.Enter[i]))
+		td.Enter = append(td.Enter, ix.enter(n.Chunk, &n.Enter[i]))
 	}
 	for i := range delta.left {
 		if a := ix.mu.actors[delta.left[i].Player]; a != nil {
-			news.Leave = append(news.Leave, a.index)
+			td.Leave = append(td.Leave, a.index)
 			ix.leave(n.Chunk, delta.left[i].Player, a)
 		}
 	}
-	return news
+	return td
 }
 
 // present returns those of a chunk's bodies that are still there, as far as any region has sent. Others have entered another
@@ -119,10 +119,10 @@ func (ix *interestIndex) allPresent(at grid.ChunkPos, bodies occupants) *wire.Ti
 	news := &wire.TickNews{Chunk: at, Enter: make([]wire.TickAvatar, 0, len(bodies))}
 	for i := range bodies {
 		if o := &bodies[i]; o.actor != nil && !o.actor.movedOn(at) {
-			news.Enter = append(news.Enter, tickAvatar(o.actor.index, &o.Body, wire.PlaceOf(at, o.Pose)))
+			td.Enter = append(td.Enter, tickAvatar(o.actor.index, &o.Body, wire.PlaceOf(at, o.Pose)))
 		}
 	}
-	return news
+	return td
 }
 
 // clear removes all bodies of a chunk that is no longer in view.
