@@ -289,7 +289,7 @@ func (h *Host) remove(group uint64, also []kv.Write) error {
 			return fmt.Errorf("remove group %d: %w", group, err)
 		}
 	}
-	if !had && !mutated("skip-tombstones") {
+	if !had {
 		writes = append(writes, kv.Write{Table: tableState, Key: tombstone, Value: binary.BigEndian.AppendUint64(nil, id)})
 	}
 	if err := h.store(writes, 1, 0); err != nil {

@@ -268,7 +268,7 @@ func (db *DB) commitAll(queue []*request) error {
 			n = batchLen(queue)
 		}
 		err := db.makeDurable(queue[:n], alone)
-		full := errors.Is(err, ErrFull) && !mutated("full-is-fatal")
+		full := errors.Is(err, ErrFull)
 		if full && n > 1 {
 			// One of them is too large. The others may fit, or free the missing space.
 			alone = n

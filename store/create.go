@@ -26,9 +26,6 @@ var formatKey = []byte("format")
 // process was faster, so that no process ever replaces a store in use.
 func (db *DB) create(o Options) error {
 	unfinished := o.Path + ".new"
-	if mutated("create-in-place") {
-		unfinished = o.Path
-	}
 	file, err := os.OpenFile(unfinished, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err

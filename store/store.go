@@ -190,7 +190,6 @@ func (db *DB) openLocked(file *os.File, o Options, isNew bool) error {
 			MaxSize:         int(o.MaxSize),
 			Timeout:         time.Millisecond, // this process already holds the lock
 			NoStatistics:    true,
-			NoSync:          mutated("no-sync"),
 		})
 		return err
 	})
