@@ -121,7 +121,7 @@ func (s *session) reserveNumber() bool {
 
 // sendEvent sends an event of the player to everybody who sees them, after all that was shown to them. It reports false if that
 // is not possible now.
-func (s *session) sendEvent(text string, interaction *wire.Deed) bool {
+func (s *session) sendEvent(text string, interaction *wire.Interaction) bool {
 	if !s.reserveNumber() {
 		return false
 	}
@@ -129,9 +129,9 @@ func (s *session) sendEvent(text string, interaction *wire.Deed) bool {
 	if err != nil {
 		panic(err) // no Owner's clock is too large
 	}
-	return s.bodySub.sendChat(wire.Utterance{
+	return s.bodySub.sendChat(wire.ChatEvent{
 		Player: s.body.Player, Name: s.body.Name, Chunk: world.ChunkOf(s.currentPose()), Text: text, Wall: s.g.wall().UnixMilli(), Stamp: stamp,
-		Deed: interaction,
+		Interaction: interaction,
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Chat, and with it hits and gifts (wire.Deed), arrives on a subscription for each region in view. One may be slower than
+// Chat, and with it hits and gifts (wire.Interaction), arrives on a subscription for each region in view. One may be slower than
 // another: an answer may arrive before its question. So all events go through one vclock.Line of the gateway, and are shown in
 // causal order; each player gets a subsequence of the gateway's events, and so sees causal order too (docs/causality.md).
 
@@ -49,7 +49,7 @@ type chatSequencer struct {
 // chatEvent is a chat message, hit or gift, and the subscription that received it.
 type chatEvent struct {
 	sub       *subscription
-	utterance wire.Utterance
+	chat wire.ChatEvent
 }
 
 func newChatSequencer(g *Gateway) *chatSequencer {
@@ -58,7 +58,7 @@ func newChatSequencer(g *Gateway) *chatSequencer {
 }
 
 // enqueue queues events of a region. The subscription's lock may be held.
-func (t *chatSequencer) enqueue(sub *subscription, events []wire.Utterance) {
+func (t *chatSequencer) enqueue(sub *subscription, events []wire.ChatEvent) {
 	t.mu.Lock()
 	for _, u := range events {
 		t.mu.arrived = append(t.mu.arrived, chatEvent{sub, u})
@@ -99,7 +99,7 @@ func (t *chatSequencer) run(ctx context.Context) {
 
 // offer offers one event to the line. It waits only for players in view of a session here: events of others are not shown.
 func (t *chatSequencer) offer(e chatEvent) {
-	stamp, counted := e.utterance.Clock()
+	stamp, counted := e.chat.Clock()
 	if !counted || t.g.unorderedChat {
 		t.publish(e, stamp, unordered)
 		return
@@ -108,7 +108,7 @@ func (t *chatSequencer) offer(e chatEvent) {
 	for id, said := range seen {
 		t.line.Meet(id, said)
 	}
-	event := vclock.Event[chatEvent]{Stamp: stamp, Wall: e.utterance.Wall, Payload: e}
+	event := vclock.Event[chatEvent]{Stamp: stamp, Wall: e.chat.Wall, Payload: e}
 	shown, verdict := t.line.Offer(t.g.now(), event, func(id vclock.ID) bool { _, sees := seen[id]; return sees })
 	t.show(shown)
 	switch verdict {
@@ -133,27 +133,27 @@ func (t *chatSequencer) show(shown []vclock.Shown[chatEvent]) {
 
 func (t *chatSequencer) publish(e chatEvent, stamp vclock.Stamp, order string) {
 	t.g.metrics.chatEvents.WithLabelValues(order).Inc()
-	e.sub.publishChat(e.utterance, stamp)
+	e.sub.publishChat(e.chat, stamp)
 }
 
 // publishChat publishes an event to everybody who has the chunk in view in which it was sent.
-func (sub *subscription) publishChat(u wire.Utterance, stamp vclock.Stamp) {
+func (sub *subscription) publishChat(u wire.ChatEvent, stamp vclock.Stamp) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	mc := sub.mu.chunks[u.Chunk]
 	if mc == nil {
 		return // unwatched meanwhile
 	}
-	events := []wire.Utterance{u}
+	events := []wire.ChatEvent{u}
 	sub.publish(mc, &chunkDelta{
-		ChunkNews: wire.ChunkNews{Chunk: u.Chunk, Says: events}, tickNews: &wire.TickNews{Chunk: u.Chunk, Says: events},
+		ChunkDelta: wire.ChunkDelta{Chunk: u.Chunk, Chat: events}, tickNews: &wire.TickDelta{Chunk: u.Chunk, Chat: events},
 		tick: sub.mu.tick, sub: sub, chunk: mc, stamp: stamp, interaction: interactionOf(&u),
 	})
 }
 
 // interactionOf returns the message for an interaction; nil if the event is none, or of a kind that is shown as text.
-func interactionOf(u *wire.Utterance) wire.FromServer {
-	m, _ := u.Told()
+func interactionOf(u *wire.ChatEvent) wire.FromServer {
+	m, _ := u.ClientMessage()
 	return m
 }
 
@@ -206,7 +206,7 @@ func (ix *interestIndex) dropDeparted() {
 
 // subtractArriving subtracts events that arrive together with their entering authors from the authors' counts: these are to be
 // waited for.
-func subtractArriving(came []wire.Body, events []wire.Utterance) {
+func subtractArriving(came []wire.Body, events []wire.ChatEvent) {
 	for i := range events {
 		for j := range came {
 			b := &came[j]

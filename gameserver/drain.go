@@ -159,7 +159,7 @@ func (g *Gateway) placedSessions() []*session {
 // over; the outcome is empty if it left before it was redirected.
 //
 // Saving uses the network and takes longest, so it comes before edits have to wait.
-func (s *session) redirect(ctx context.Context, homes []wire.Home) (outcome string) {
+func (s *session) redirect(ctx context.Context, homes []wire.Gateway) (outcome string) {
 	if last, here := s.detach(); here {
 		saving, cancel := context.WithTimeout(ctx, partTime)
 		s.g.players.saveAndPublish(saving, last)
@@ -173,7 +173,7 @@ func (s *session) redirect(ctx context.Context, homes []wire.Home) (outcome stri
 	if len(homes) == 0 {
 		reason, patience, outcome = reasonAlone, homelessTime, homeless
 	}
-	s.out.send(wire.Reconnect{Homes: homes, Reason: reason})
+	s.out.send(wire.Reconnect{Gateways: homes, Reason: reason})
 	s.wait(ctx, s.done, patience)
 	if outcome == followed && !s.ended() {
 		return cutOff
@@ -229,5 +229,5 @@ func (g *Gateway) refuseJoin(ctx context.Context) error {
 	if len(homes) == 0 {
 		reason = reasonAlone
 	}
-	return &redirectError{wire.Reconnect{Homes: homes, Reason: reason}}
+	return &redirectError{wire.Reconnect{Gateways: homes, Reason: reason}}
 }

@@ -264,7 +264,7 @@ func (r *testRegion) endTick() {
 		c.fresh = nil
 		for _, pos := range shown {
 			base, edits := r.land.Chunk(pos)
-			frame.Chunks = append(frame.Chunks, wire.ChunkNews{
+			frame.Chunks = append(frame.Chunks, wire.ChunkDelta{
 				Chunk: pos, State: &wire.ChunkState{Base: base, Edits: edits, Bodies: r.crowd.Inside(pos)},
 			})
 		}
@@ -357,7 +357,7 @@ func (c *testLink) Send(msg wire.ToRegion) error {
 		r.crowd.Leave(c.number, id)
 	}
 	r.apply(msg.Edits, c)
-	for _, u := range msg.Says {
+	for _, u := range msg.Chat {
 		if c.lands.mu.mute {
 			u.Wall, u.Stamp = 0, nil
 		}

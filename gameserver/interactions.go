@@ -25,19 +25,19 @@ const (
 var aims = [...]float64{player.EyeHeight, bodyHeight / 2, .2}
 
 // interact does something to another player, or sends the reason why it was refused.
-func (s *session) interact(to string, d wire.Deed, pace *rate.Limiter) {
+func (s *session) interact(to string, d wire.Interaction, pace *rate.Limiter) {
 	denied := s.checkInteraction(to, &d, pace)
-	if denied == "" && !s.sendEvent(d.Words(), &d) {
+	if denied == "" && !s.sendEvent(d.ChatText(), &d) {
 		denied = wire.DeniedUnavailable
 	}
 	if denied != "" {
 		s.g.metrics.denials.WithLabelValues(denied).Inc()
-		s.out.send(wire.Denied{Deed: d.Kind.String(), Player: to, Error: denied})
+		s.out.send(wire.Denied{Interaction: d.Kind.String(), Player: to, Error: denied})
 	}
 }
 
 // checkInteraction returns why the player may not do it, or sets its target.
-func (s *session) checkInteraction(to string, d *wire.Deed, pace *rate.Limiter) (denied string) {
+func (s *session) checkInteraction(to string, d *wire.Interaction, pace *rate.Limiter) (denied string) {
 	id, err := player.ParseID(to)
 	switch {
 	case !pace.Allow():
@@ -46,9 +46,9 @@ func (s *session) checkInteraction(to string, d *wire.Deed, pace *rate.Limiter) 
 		return wire.DeniedUnknownPlayer
 	case id == s.body.Player:
 		return wire.DeniedSelf
-	case d.Kind == wire.DeedGift && !d.Block.Known():
+	case d.Kind == wire.InteractionGift && !d.Block.Known():
 		return wire.DeniedUnknownBlock
-	case d.Kind == wire.DeedGift && (d.Block == chunk.Air || !d.Block.Placeable()):
+	case d.Kind == wire.InteractionGift && (d.Block == chunk.Air || !d.Block.Placeable()):
 		return wire.DeniedNotPlaceable
 	}
 	name, pose, at, there := s.g.interest.find(id)

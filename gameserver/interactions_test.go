@@ -201,7 +201,7 @@ func TestInteractionsOfLaterNodes(t *testing.T) {
 		v.rigs[0].g.mu.Lock()
 		s := v.rigs[0].g.mu.sessions[guestID("p0")]
 		v.rigs[0].g.mu.Unlock()
-		s.sendEvent("waves to p1", &wire.Deed{Kind: 200, To: guestID("p1"), ToName: "p1"})
+		s.sendEvent("waves to p1", &wire.Interaction{Kind: 200, To: guestID("p1"), ToName: "p1"})
 		pass(time.Second)
 		if got := fmt.Sprint(v.people[1].chatShown()); got != "[p0: waves to p1]" {
 			t.Errorf("shown is %s", got)

@@ -277,7 +277,7 @@ func FuzzHear(f *testing.F) {
 		Watch: []grid.ChunkPos{here, {X: 500}}, Enter: []wire.Body{body(alice, here)}, Leave: []player.ID{alice},
 		Moves: []wire.BodyMove{{Player: alice, Pose: body(alice, grid.ChunkPos{X: 2}).Pose}},
 		Edits: []wire.Intent{stone(1), stone(1), {Player: bob, Seq: 1, Pos: at(grid.ChunkPos{X: 99}, 511), Block: chunk.Dirt}},
-		Says:  []wire.Utterance{{Player: bob, Name: "x", Chunk: here, Text: "hi"}},
+		Chat:  []wire.ChatEvent{{Player: bob, Name: "x", Chunk: here, Text: "hi"}},
 	})
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		l, g := scripted()

@@ -113,7 +113,7 @@ func (h *Host) mendPart(ctx context.Context, l *loop, index uint64, m world.Mend
 	var failures []error
 	for _, peer := range m.Sources {
 		o, err := h.fetchPart(ctx, peer, wire.PartAt{
-			Moment: wire.Moment{Group: l.info.ID, Index: index}, Chunk: m.Part.Chunk, Sequences: m.Part.Sequences,
+			LogPosition: wire.LogPosition{Group: l.info.ID, Index: index}, Chunk: m.Part.Chunk, Sequences: m.Part.Sequences,
 		})
 		if err != nil {
 			failures = append(failures, err)
