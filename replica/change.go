@@ -61,11 +61,6 @@ func (g *Group) AddLearner(peer string) error {
 		case conf.id(peer) != 0:
 			return c, ErrMember
 		}
-		if mutated("reuse-replica-ids") {
-			for c.id = 1; conf.peer(c.id) != ""; {
-				c.id++
-			}
-		}
 		return c, nil
 	})
 	if err != nil {
@@ -189,9 +184,7 @@ func (g *Group) pushRestored(c Configured, index uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.delivered, g.mu.reported = index, index
-	if !mutated("apply-across-restore") {
-		g.mu.restored, g.mu.reports = index, nil
-	}
+	g.mu.restored, g.mu.reports = index, nil
 	g.mu.backlog, g.mu.changing = false, false
 	g.mu.mailboxSize = 0
 	g.mu.mailbox = slices.DeleteFunc(g.mu.mailbox, func(d Delivery) bool {

@@ -306,7 +306,7 @@ func TestDamagedGroupIsRefused(t *testing.T) {
 			h = newTestHost(t, d)
 			var err error
 			h.open(alone(7), func(_ *Group, e error) { err = e })
-			if !errors.Is(err, ErrDamaged) {
+			if !errors.Is(err, kv.ErrDamaged) {
 				t.Fatalf("opened a damaged group: %v", err)
 			}
 		})

@@ -47,7 +47,7 @@ func (h *Host) receive(peer string, group uint64, message []byte) error {
 		return ErrNotOpen
 	}
 	roster := g.roster.Load()
-	if peer == h.self || !roster.includes(peer) && !mutated("accept-strangers") {
+	if peer == h.self || !roster.includes(peer) {
 		return ErrNotMember
 	}
 	m, err := decodeMessage(message)
@@ -181,7 +181,7 @@ func (r *replica) admit(m *raftpb.Message) error {
 	switch m.GetType() {
 	case raftpb.MsgHeartbeat:
 		// A leader announces to a member only commits that the member has acknowledged, and therefore stored.
-		if m.GetTerm() >= term && m.GetCommit() > r.floor && !mutated("believe-heartbeats") {
+		if m.GetTerm() >= term && m.GetCommit() > r.floor {
 			return refuse("commit is beyond the log")
 		}
 	case raftpb.MsgAppResp:

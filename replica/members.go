@@ -106,7 +106,7 @@ func (c *configuration) apply(index uint64, ch change) (*configuration, error) {
 	voter, learner := find(c.Members), find(c.Learners)
 	switch {
 	case ch.kind == raftpb.ConfChangeAddLearnerNode:
-		if ch.id < c.Next && !mutated("reuse-replica-ids") {
+		if ch.id < c.Next {
 			return nil, fmt.Errorf("replica id %d was used before", ch.id)
 		}
 		next.Learners = append(next.Learners, member{ID: ch.id, Peer: ch.peer})
@@ -156,7 +156,6 @@ func (ros *roster) peer(id uint64) string {
 // check validates the replica ids of a message from peer.
 func (ros *roster) check(peer string, from, to uint64) error {
 	switch {
-	case mutated("accept-strangers"):
 	case !ros.includes(peer):
 		return ErrNotMember
 	case !ros.admits(peer, from):
@@ -192,7 +191,7 @@ func (m *membership) at(index uint64) *configuration {
 func (m *membership) upTo(applied uint64) *configuration {
 	var newest *configuration
 	for _, c := range m.unstored {
-		if c.Index <= applied || mutated("configuration-ahead") {
+		if c.Index <= applied {
 			newest = c
 		}
 	}
@@ -224,7 +223,7 @@ func (r *replica) publishRoster() {
 			add(m.ID, m.Peer)
 		}
 		for _, c := range r.log.changes {
-			if c.peer != "" && !mutated("gate-by-committed-only") {
+			if c.peer != "" {
 				add(c.id, c.peer)
 			}
 		}

@@ -38,7 +38,7 @@ type closing struct {
 // Open opens a group. If this node never had it, it is founded, durably. Otherwise it resumes from what is stored, and
 // the stored configuration takes precedence over the founding's members (which may then be empty). A group of one
 // campaigns at once: Leadership{Self: true} is delivered within a few fsyncs. The error is ErrOpen, ErrTombstone,
-// ErrNotMember, ErrDamaged, ErrStorage, ErrStopped, the context's, or one of the storage's reads.
+// ErrNotMember, kv.ErrDamaged, ErrStorage, ErrStopped, the context's, or one of the storage's reads.
 func (h *Host) Open(ctx context.Context, f Founding) (*Group, error) {
 	return h.awaitOpen(ctx, fmt.Sprintf("open group %d", f.Group), func(reply func(*Group, error)) { h.open(f, reply) })
 }
@@ -289,7 +289,7 @@ func (h *Host) remove(group uint64, also []kv.Write) error {
 			return fmt.Errorf("remove group %d: %w", group, err)
 		}
 	}
-	if !had && !mutated("skip-tombstones") {
+	if !had {
 		writes = append(writes, kv.Write{Table: tableState, Key: tombstone, Value: binary.BigEndian.AppendUint64(nil, id)})
 	}
 	if err := h.store(writes, 1, 0); err != nil {

@@ -292,18 +292,13 @@ func (r *replica) prepareInstall(rd raft.Ready) error {
 	if s == nil || rd.Snapshot.GetMetadata().GetIndex() != s.index {
 		return errors.New("raft returned another snapshot than the received one")
 	}
-	if mutated("snapshot-in-two-commits") {
-		if err := r.host.storage.Commit(s.rows); err != nil {
-			return err
-		}
-	}
 	kept := make(map[string]bool, len(s.rows))
 	for _, row := range s.rows {
 		kept[row.Table+"\x00"+string(row.Key)] = true
 	}
 	for _, t := range r.tables {
 		err := r.host.storage.Scan(t.Table, t.Prefix, func(key, _ []byte) error {
-			if !kept[t.Table+"\x00"+string(key)] && !mutated("snapshot-keeps-old-rows") {
+			if !kept[t.Table+"\x00"+string(key)] {
 				s.stale = append(s.stale, kv.Write{Table: t.Table, Key: bytes.Clone(key)})
 			}
 			return nil
