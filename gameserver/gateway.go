@@ -17,6 +17,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
@@ -99,7 +100,7 @@ type Gateway struct {
 	start            time.Time // the origin of all Motions' times
 	metrics          *metrics
 	jobs             *jobs
-	chat             *chatSequencer
+	chat             *chat.Sequencer
 	p2p              *p2pDriver
 	players          *players.Store
 	poller           *poller
@@ -157,7 +158,9 @@ func New(o Options) *Gateway {
 		panic(err) // likewise
 	}
 	g.players = players.NewStore(players.Options{Storage: o.Storage, Network: o.Players, Peer: o.Peer, Wall: g.wall, Logger: o.Logger})
-	g.chat = newChatSequencer(g)
+	g.chat = chat.NewSequencer(chat.Options{
+		Now: g.now, Awaited: g.interest.awaitedAuthors, Unordered: o.unorderedChat, Registerer: o.Registerer,
+	})
 	g.p2p = newP2PDriver(g, o.Overlay)
 	g.poller = newPoller(g.Logger, g.p2p.enabled())
 	g.mu.subs = make(map[grid.Cell]*subscription)
@@ -194,7 +197,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	crew.Go(func() { g.players.Run(inner, g.playersHere) })
 	crew.Go(func() { g.runClock(inner) })
 	crew.Go(func() { g.runFrameLoop(inner) })
-	crew.Go(func() { g.chat.run(inner) })
+	crew.Go(func() { g.chat.Run(inner) })
 	crew.Go(func() { g.poller.run(inner) })
 	crew.Go(func() { g.p2p.run(inner) })
 
