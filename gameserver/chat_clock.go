@@ -42,7 +42,7 @@ type seenEvent struct {
 }
 
 // recordSlack is how many events a player may have sent after their last record was made: a gateway that was killed saved them in
-// the network up to publishEvery before.
+// the network up to players.PublishEvery before.
 const recordSlack = 1024
 
 // eventsBefore returns a number above those of all earlier events of a player, from their record: counting starts there. It is

@@ -48,7 +48,7 @@ type chatSequencer struct {
 
 // chatEvent is a chat message, hit or gift, and the subscription that received it.
 type chatEvent struct {
-	sub       *subscription
+	sub  *subscription
 	chat wire.ChatEvent
 }
 

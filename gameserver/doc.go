@@ -25,7 +25,7 @@
 //
 // Locks, in the order in which they may be taken: Gateway.mu, then legacyConn.mu, then subscription.mu, then interestIndex.mu or
 // p2pDriver.mu, then one of the leaves session.mu, party.mu, chatClock.mu, chatSequencer.mu, peerQueue.mu, outbox.mu,
-// pendingEdits.mu, handoffTargets.mu, jobs.mu and playerStore.mu. None is held while a goroutine waits, except
+// pendingEdits.mu, handoffTargets.mu, jobs.mu and players.Store.mu. None is held while a goroutine waits, except
 // subscription.sending, which is locked before subscription.mu: the sender holds it while the link takes a message, and others
 // only try to lock it.
 //

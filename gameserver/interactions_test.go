@@ -215,7 +215,7 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := newMemory()
 		v := newCluster(t, 3, 3, func(o *Options) { o.Players = network }) // p1 and p2 only read, each on a gateway of their own
-		v.rigs[0].g.clockOffset, v.rigs[0].g.players.clockOffset = time.Hour, time.Hour
+		v.rigs[0].g.clockOffset = time.Hour
 		ann, at, said := v.people[0], 0, 0
 		ann.conn.Close() // so far her events were numbered by the right clock
 		pass(time.Second)
@@ -232,7 +232,7 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 			said++
 			pass(1500 * time.Millisecond)
 			v.rigs[at].g.mu.Lock()
-			done := v.rigs[at].g.mu.sessions[guestID("p0")].presence().done
+			done := v.rigs[at].g.mu.sessions[guestID("p0")].savedState().Done
 			v.rigs[at].g.mu.Unlock()
 			if done < last+4 {
 				t.Errorf("visit %d: after %d events her count is %d", n, last, done)
@@ -281,8 +281,8 @@ func TestNoEventsAfterHandover(t *testing.T) {
 		v.people[0].send(wire.Chat{Text: "too late"})
 		v.people[0].send(wire.Hit{Player: guestID("p1").String()})
 		pass(2 * time.Second)
-		if !here || last.done == 0 || s.presence().done != last.done {
-			t.Errorf("handed over after %d events, and then there were %d", last.done, s.presence().done)
+		if !here || last.Done == 0 || s.savedState().Done != last.Done {
+			t.Errorf("handed over after %d events, and then there were %d", last.Done, s.savedState().Done)
 		}
 		if got := v.people[1].chatShown(); len(got) > 0 {
 			t.Errorf("shown is %q", got)

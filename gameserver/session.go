@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
@@ -159,11 +160,11 @@ func (s *session) serve(ctx context.Context, opening *wire.Join) error {
 	s.g.metrics.sessions.Inc()
 	defer s.g.metrics.sessions.Dec()
 
-	record, known, err := s.g.players.load(ctx, s.body.Player)
+	record, known, err := s.g.players.Load(ctx, s.body.Player)
 	if err != nil {
 		return err
 	}
-	s.g.players.noteLoaded(record)
+	s.g.players.NoteLoaded(record)
 	pose := record.Pose
 	if !known {
 		pose = s.g.spawnPose()
@@ -334,7 +335,7 @@ func (s *session) leave() {
 	if s.bodySub != nil {
 		s.bodySub.leave(s.body.Player, s)
 		if last, here := s.detach(); here {
-			s.g.players.save(last)
+			s.g.players.Save(last)
 		}
 	}
 	s.g.interest.remove(s)
@@ -344,11 +345,16 @@ func (s *session) leave() {
 	close(s.done)
 }
 
-// presence returns what is saved of the player.
-func (s *session) presence() presence {
+// savedState returns what is saved of the player.
+func (s *session) savedState() players.Presence {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return presence{s.body, s.mu.pose, s.mu.done}
+	return s.presence()
+}
+
+// presence is savedState while the lock is held.
+func (s *session) presence() players.Presence {
+	return players.Presence{Player: s.body.Player, Name: s.body.Name, Guest: s.body.Guest, Pose: s.mu.pose, Done: s.mu.done}
 }
 
 func (s *session) currentPose() wire.Pose {
