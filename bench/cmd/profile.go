@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/voxelpopuli/voxeld/bench/figure"
 	"github.com/voxelpopuli/voxeld/bench/rig"
+	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
 // newProfile returns the command that reports where the time goes.
