@@ -239,7 +239,10 @@ export class Game implements TestHook {
 
   private showGift({ player, name, to, to_name, block, count }: GiftEvent): void {
     this.avatars.animateInteraction(player, to, false)
-    this.hud.chat.addInteraction(...this.playerPair(player, name, ' gave ', to, to_name), ` ${count} × ${kindOf(block).name}`)
+    this.hud.chat.addInteraction(
+      ...this.playerPair(player, name, ' gave ', to, to_name),
+      ` ${count} × ${kindOf(block).name}`,
+    )
     if (to !== this.session.welcome?.player) return
     this.sound.playGift()
     if (!PLACEABLE.includes(block)) return // a block that only newer clients have
@@ -334,7 +337,9 @@ export class Game implements TestHook {
     this.sinceFootstep = body.onGround ? this.sinceFootstep + this.speed() * dt : 0
     if (this.sinceFootstep < FOOTSTEP_DISTANCE) return
     this.sinceFootstep = 0
-    this.sound.playFootstep(kindOf(this.world.get(Math.floor(body.x), Math.floor(body.y - 0.5), Math.floor(body.z))).name)
+    this.sound.playFootstep(
+      kindOf(this.world.get(Math.floor(body.x), Math.floor(body.y - 0.5), Math.floor(body.z))).name,
+    )
   }
 
   private speed(): number {
@@ -393,7 +398,13 @@ export class Game implements TestHook {
       player: this.session.welcome?.player ?? '',
       name: this.session.welcome?.name ?? '',
       gateway: this.session.welcome?.gateway ?? '',
-      x, y, z, yaw, pitch, flying, onGround,
+      x,
+      y,
+      z,
+      yaw,
+      pitch,
+      flying,
+      onGround,
       chunksLoaded: this.world.size,
       chunksMeshed: this.meshes.meshed,
       meshBacklog: this.meshes.backlog,

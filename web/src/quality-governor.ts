@@ -69,8 +69,14 @@ export class QualityGovernor {
 }
 
 /** Returns the view distance and resolution in effect at a step. */
-export function effectiveQuality({ view, renderScale, adaptive }: Settings, step: number): Pick<Settings, 'view' | 'renderScale'> {
+export function effectiveQuality(
+  { view, renderScale, adaptive }: Settings,
+  step: number,
+): Pick<Settings, 'view' | 'renderScale'> {
   if (!adaptive) return { view, renderScale }
   const [factor, fewerChunks] = STEPS[step]
-  return { view: Math.max(RANGES.view[0], view - fewerChunks), renderScale: Math.max(RANGES.renderScale[0], renderScale * factor) }
+  return {
+    view: Math.max(RANGES.view[0], view - fewerChunks),
+    renderScale: Math.max(RANGES.renderScale[0], renderScale * factor),
+  }
 }

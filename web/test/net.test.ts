@@ -23,7 +23,11 @@ describe('protocol', () => {
       '{"type":"move","x":12.5,"y":64,"z":-3.25,"yaw":1.57,"pitch":-0.2}',
     )
     expect(JSON.parse(encode({ type: 'join', version: 1, name: 'me', view: 1, encoding: 'json' }))).toEqual({
-      type: 'join', version: 1, name: 'me', view: 1, encoding: 'json',
+      type: 'join',
+      version: 1,
+      name: 'me',
+      view: 1,
+      encoding: 'json',
     })
   })
 

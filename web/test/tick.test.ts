@@ -19,7 +19,9 @@ const TICK = 50
 describe('tick frames', () => {
   test('decode to the same deltas as in JSON', () => {
     const decoder = new AvatarDecoder(TICK)
-    const [first, second, still, last] = golden.frames.map((hex, i) => decoder.decode(bytesOf(hex), [0, 50, 250, 300][i]))
+    const [first, second, still, last] = golden.frames.map((hex, i) =>
+      decoder.decode(bytesOf(hex), [0, 50, 250, 300][i]),
+    )
 
     const [delta] = first.chunks
     expect(delta.chunk).toEqual([-1, 2])
@@ -29,7 +31,10 @@ describe('tick frames', () => {
     ])
     expect(delta.enter![0].yaw).toBeCloseTo(Math.PI / 2, 6)
     expect(delta.enter![1].pitch).toBeCloseTo(-Math.PI / 2, 6)
-    expect(delta.blocks).toEqual([{ x: -28, y: 63, z: 71, block: 0 }, { x: -1, y: 127, z: 95, block: 300 }])
+    expect(delta.blocks).toEqual([
+      { x: -28, y: 63, z: 71, block: 0 },
+      { x: -1, y: 127, z: 95, block: 300 },
+    ])
     const ann = delta.enter![0].player
     const bob = delta.enter![1].player
     expect(ann).toMatch(/^[0-9a-f]{32}$/)
@@ -70,7 +75,15 @@ describe('tick frames', () => {
   })
 
   test('malformed frames are refused', () => {
-    for (const hex of ['', '02ffff', '01000010', '0100008000', '010000200000900100', '01000002000080808010', '01000020']) {
+    for (const hex of [
+      '',
+      '02ffff',
+      '01000010',
+      '0100008000',
+      '010000200000900100',
+      '01000002000080808010',
+      '01000020',
+    ]) {
       expect(() => new AvatarDecoder(TICK).decode(bytesOf(hex), 0), hex).toThrow()
     }
   })
@@ -98,7 +111,9 @@ describe('CBOR', () => {
 
   test('a move has 33 bytes', () => {
     const bytes = encodeBinary({ type: 'move', x: 12.5, y: 64, z: -3.25, yaw: 1.5, pitch: -0.25 })
-    expect(Buffer.from(bytes).toString('hex')).toBe('02' + '0000000000002940' + '0000000000005040' + '0000000000000ac0' + '0000c03f' + '000080be')
+    expect(Buffer.from(bytes).toString('hex')).toBe(
+      '02' + '0000000000002940' + '0000000000005040' + '0000000000000ac0' + '0000c03f' + '000080be',
+    )
   })
 
   test('truncated values are refused', () => {

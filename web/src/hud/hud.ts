@@ -43,15 +43,16 @@ export class Hud {
     this.inventory = new Inventory(events.selectBlock, events.resume)
     this.menu = new Menu(settings, events.settingsChanged, events.resume, events.leave)
     this.chat = new Chat(events.chat, events.resume)
-    this.inWorld = el('div', 'hidden', this.hitFlash, el('div', 'crosshair'), this.hotbar.root, this.chat.root, this.players.root)
-    root.append(
-      this.inWorld,
-      this.debug.root,
-      this.title.root,
-      this.inventory.root,
-      this.menu.root,
-      this.messages.root,
+    this.inWorld = el(
+      'div',
+      'hidden',
+      this.hitFlash,
+      el('div', 'crosshair'),
+      this.hotbar.root,
+      this.chat.root,
+      this.players.root,
     )
+    root.append(this.inWorld, this.debug.root, this.title.root, this.inventory.root, this.menu.root, this.messages.root)
   }
 
   /** Flashes the edges of the screen: the player was hit. */

@@ -68,7 +68,12 @@ export function meshSection(volume: Volume, light: Uint8Array, s: number): Secti
     }
     meshPlants(volume, light, s)
   }
-  return { opaque: passes[0].flush(), cutout: passes[1].flush(), water: passes[2].flush(), thicket: passes[THICKET].flush() }
+  return {
+    opaque: passes[0].flush(),
+    cutout: passes[1].flush(),
+    water: passes[2].flush(),
+    thicket: passes[THICKET].flush(),
+  }
 }
 
 function meshSlice(volume: Volume, light: Uint8Array, s: number, face: number, slice: number): void {
@@ -143,7 +148,7 @@ function lightAt(light: Uint8Array, index: number): number {
 
 function merge(face: number, slice: number): void {
   for (let v = 0; v < SIZE; v++) {
-    for (let u = 0; u < SIZE; ) {
+    for (let u = 0; u < SIZE;) {
       const key = mask[v * SIZE + u]
       if (key === 0) {
         u++

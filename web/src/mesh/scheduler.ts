@@ -89,7 +89,15 @@ export class MeshScheduler implements WorldListener {
     }
   }
 
-  private markBox(queue: Map<number, Dirty>, x0: number, y0: number, z0: number, x1: number, y1: number, z1: number): void {
+  private markBox(
+    queue: Map<number, Dirty>,
+    x0: number,
+    y0: number,
+    z0: number,
+    x1: number,
+    y1: number,
+    z1: number,
+  ): void {
     const low = Math.max(0, y0 >> 5)
     const high = Math.min(this.world.height / SIZE - 1, y1 >> 5)
     let sections = 0

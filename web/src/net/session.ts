@@ -115,7 +115,8 @@ export class Session {
     if (now - this.lastMove < MOVE_MS || !this.connection.open) return
     const { x, y, z, yaw, pitch } = this.body
     const last = this.lastPose
-    const still = last !== null && last.x === x && last.y === y && last.z === z && last.yaw === yaw && last.pitch === pitch
+    const still =
+      last !== null && last.x === x && last.y === y && last.z === z && last.yaw === yaw && last.pitch === pitch
     if (still && this.sentStill) return
     this.sentStill = still
     this.lastMove = now

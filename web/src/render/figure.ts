@@ -48,7 +48,9 @@ function solid(boxes: Box[]): BufferGeometry {
   const normals: number[] = []
   const tints: number[] = []
   for (const box of boxes) {
-    const part = new BoxGeometry(...(box.size.map((pixels) => pixels * PIXEL) as [number, number, number])).toNonIndexed()
+    const part = new BoxGeometry(
+      ...(box.size.map((pixels) => pixels * PIXEL) as [number, number, number]),
+    ).toNonIndexed()
     part.translate(...(box.at.map((pixels) => pixels * PIXEL) as [number, number, number]))
     positions.push(...part.getAttribute('position').array)
     normals.push(...part.getAttribute('normal').array)
@@ -71,8 +73,21 @@ function hsl(h: number, s: number, l: number): Colour {
   return [f(0), f(8), f(4)]
 }
 
-const SKINS: Colour[] = [[255, 219, 186], [236, 188, 146], [198, 140, 98], [141, 92, 60], [96, 62, 44]]
-const HAIRS: Colour[] = [[40, 30, 26], [92, 58, 32], [168, 110, 52], [214, 178, 98], [120, 120, 126], [140, 52, 36]]
+const SKINS: Colour[] = [
+  [255, 219, 186],
+  [236, 188, 146],
+  [198, 140, 98],
+  [141, 92, 60],
+  [96, 62, 44],
+]
+const HAIRS: Colour[] = [
+  [40, 30, 26],
+  [92, 58, 32],
+  [168, 110, 52],
+  [214, 178, 98],
+  [120, 120, 126],
+  [140, 52, 36],
+]
 
 /** Returns the appearance for a player id: the same on every client. */
 export function appearanceOf(id: string): { shirt: Colour; trousers: Colour; skin: Colour; hair: Colour; css: string } {
@@ -108,21 +123,31 @@ export class Figure {
       uniforms: { ...air, sheltered: { value: 0 }, warmth: { value: 0 }, hurt: { value: 0 } },
     })
     const eye: Colour = [48, 60, 98]
-    this.head = this.part([
-      { size: [8, 8, 8], at: [0, 4, 0], colour: skin },
-      { size: [8.4, 2.4, 8.4], at: [0, 7.2, 0], colour: hair },
-      { size: [8.4, 5, 3], at: [0, 5, -2.8], colour: hair },
-      { size: [2, 1.4, 0.2], at: [-2, 4, 4], colour: [245, 245, 245] },
-      { size: [2, 1.4, 0.2], at: [2, 4, 4], colour: [245, 245, 245] },
-      { size: [1, 1.4, 0.3], at: [-1.5, 4, 4], colour: eye },
-      { size: [1, 1.4, 0.3], at: [1.5, 4, 4], colour: eye },
-      { size: [2.4, 0.6, 0.2], at: [0, 1.6, 4], colour: bright(skin, 0.7) },
-    ], 0, 24, 0)
-    this.part([
-      { size: [8, 12, 4], at: [0, -6, 0], colour: shirt },
-      { size: [8.2, 1.2, 4.2], at: [0, -11.4, 0], colour: bright(trousers, 0.7) },
-      { size: [3, 1.4, 0.2], at: [0, -1, 2], colour: bright(shirt, 0.75) },
-    ], 0, 24, 0)
+    this.head = this.part(
+      [
+        { size: [8, 8, 8], at: [0, 4, 0], colour: skin },
+        { size: [8.4, 2.4, 8.4], at: [0, 7.2, 0], colour: hair },
+        { size: [8.4, 5, 3], at: [0, 5, -2.8], colour: hair },
+        { size: [2, 1.4, 0.2], at: [-2, 4, 4], colour: [245, 245, 245] },
+        { size: [2, 1.4, 0.2], at: [2, 4, 4], colour: [245, 245, 245] },
+        { size: [1, 1.4, 0.3], at: [-1.5, 4, 4], colour: eye },
+        { size: [1, 1.4, 0.3], at: [1.5, 4, 4], colour: eye },
+        { size: [2.4, 0.6, 0.2], at: [0, 1.6, 4], colour: bright(skin, 0.7) },
+      ],
+      0,
+      24,
+      0,
+    )
+    this.part(
+      [
+        { size: [8, 12, 4], at: [0, -6, 0], colour: shirt },
+        { size: [8.2, 1.2, 4.2], at: [0, -11.4, 0], colour: bright(trousers, 0.7) },
+        { size: [3, 1.4, 0.2], at: [0, -1, 2], colour: bright(shirt, 0.75) },
+      ],
+      0,
+      24,
+      0,
+    )
     const leg = (): Box[] => [
       { size: [3.9, 12, 3.9], at: [0, -6, 0], colour: trousers },
       { size: [4.2, 2.2, 4.8], at: [0, -10.9, 0.4], colour: bright(trousers, 0.55) },

@@ -32,7 +32,12 @@ export function grain(x: number, y: number, cell: number, seed: number): number 
 }
 
 /** Returns cellular noise: the nearest scattered point, its distance (near), and the gap to the second nearest. */
-export function cobbles(x: number, y: number, cells: number, seed: number): { gap: number; which: number; near: number } {
+export function cobbles(
+  x: number,
+  y: number,
+  cells: number,
+  seed: number,
+): { gap: number; which: number; near: number } {
   const size = TILE / cells
   let near = 99
   let second = 99

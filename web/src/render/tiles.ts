@@ -246,7 +246,7 @@ function cactusTop(p: Pixels): Pixels {
 }
 
 const RECIPES: Record<Tile, (p: Pixels) => Pixels> = {
-  unknown: (p) => p.each((x, y) => ((x >> 3) + (y >> 3)) % 2 === 0 ? [220, 60, 200] : [40, 30, 44]),
+  unknown: (p) => p.each((x, y) => (((x >> 3) + (y >> 3)) % 2 === 0 ? [220, 60, 200] : [40, 30, 44])),
   stone,
   grass_top: grassTop,
   grass_side: (p) => fringe(p, GRASS),
@@ -262,15 +262,39 @@ const RECIPES: Record<Tile, (p: Pixels) => Pixels> = {
   iron_ore: (p) => ore(p, [170, 118, 86], [232, 190, 160]),
   gold_ore: (p) => ore(p, [204, 150, 34], [255, 226, 96]),
   diamond_ore: (p) => ore(p, [52, 178, 186], [170, 250, 244]),
-  gravel: (p) => pebbles(p, [[138, 132, 128], [118, 112, 110], [156, 148, 140], [128, 116, 106]], 4, 0.62),
+  gravel: (p) =>
+    pebbles(
+      p,
+      [
+        [138, 132, 128],
+        [118, 112, 110],
+        [156, 148, 140],
+        [128, 116, 106],
+      ],
+      4,
+      0.62,
+    ),
   clay: (p) => p.fill([164, 170, 184], 0.04, 0.1),
-  bedrock: (p) => p.each((x, y) => bright([84, 84, 88], 0.35 + 1.1 * Math.round(3 * grain(x, y, 2, p.seed)) / 3)),
+  bedrock: (p) => p.each((x, y) => bright([84, 84, 88], 0.35 + (1.1 * Math.round(3 * grain(x, y, 2, p.seed))) / 3)),
   planks,
-  cobble: (p) => pebbles(p, [[132, 134, 138], [116, 118, 122], [146, 147, 150]], 3, 0.55),
+  cobble: (p) =>
+    pebbles(
+      p,
+      [
+        [132, 134, 138],
+        [116, 118, 122],
+        [146, 147, 150],
+      ],
+      3,
+      0.55,
+    ),
   glass,
   brick,
   lamp,
-  ice: (p) => p.each((x, y) => bright([150, 196, 240], 0.92 + 0.18 * grain(x + y, y, 4, p.seed) + ((x - y) % 7 === 0 ? 0.05 : 0))),
+  ice: (p) =>
+    p.each((x, y) =>
+      bright([150, 196, 240], 0.92 + 0.18 * grain(x + y, y, 4, p.seed) + ((x - y) % 7 === 0 ? 0.05 : 0)),
+    ),
   snowy_grass_side: (p) => fringe(p, SNOW),
   cactus_top: cactusTop,
   cactus_side: cactusSide,
@@ -300,7 +324,8 @@ export function drawTile(tile: Tile): Uint8ClampedArray {
 /** Draws all tiles for a texture array, at each mipmap level from full size down to one pixel. */
 export function drawAllTiles(): { edge: number; pixels: Uint8Array }[] {
   const levels: { edge: number; pixels: Uint8Array }[] = []
-  for (let edge = TILE; edge >= 1; edge >>= 1) levels.push({ edge, pixels: new Uint8Array(edge * edge * 4 * TILES.length) })
+  for (let edge = TILE; edge >= 1; edge >>= 1)
+    levels.push({ edge, pixels: new Uint8Array(edge * edge * 4 * TILES.length) })
   TILES.forEach((tile, layer) => {
     mipmapsOf(drawTile(tile), TILE).forEach((pixels, level) => levels[level].pixels.set(pixels, layer * pixels.length))
   })

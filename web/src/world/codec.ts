@@ -53,7 +53,7 @@ export function decodeChunk(bytes: Uint8Array): Section[] {
 function unpack(bytes: Uint8Array, at: number, bits: number, palette: Uint16Array): Uint16Array {
   const blocks = new Uint16Array(SECTION_BLOCKS)
   const mask = (1 << bits) - 1
-  for (let i = 0; i < SECTION_BLOCKS; ) {
+  for (let i = 0; i < SECTION_BLOCKS;) {
     let byte = bytes[at++]
     for (let shift = 0; shift < 8; shift += bits, i++, byte >>= bits) {
       const index = byte & mask

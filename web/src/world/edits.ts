@@ -89,7 +89,8 @@ export class Edits {
       if (chunkOf(edit.x) !== cx || chunkOf(edit.z) !== cz) continue
       const current = this.blocks.get(edit.x, edit.y, edit.z)
       const newest = this.newest(edit.x, edit.y, edit.z)!
-      if (edit.seq === this.firstSeq(edit.x, edit.y, edit.z)) this.beneath.set(blockKey(edit.x, edit.y, edit.z), current)
+      if (edit.seq === this.firstSeq(edit.x, edit.y, edit.z))
+        this.beneath.set(blockKey(edit.x, edit.y, edit.z), current)
       if (edit.seq === newest.seq) this.blocks.set(edit.x, edit.y, edit.z, newest.block)
     }
   }
