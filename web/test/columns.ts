@@ -43,7 +43,7 @@ export function encodeChunk(sections: Uint16Array[]): Uint8Array {
     const place = new Map(palette.map((block, i) => [block, i]))
     for (let i = 0; i < SECTION_BLOCKS;) {
       let byte = 0
-      for (let shift = 0; shift < 8; shift += bits, i++) byte |= place.get(blocks[i])! << shift
+      for (let shift = 0; shift < 8; shift += bits, i++) byte |= place.get(blocks[i]!)! << shift
       bytes.push(byte)
     }
   }

@@ -23,7 +23,7 @@ test('in a real section, a face is skipped only if it faces away', () => {
   const quads = opaque.length / 8
   const starts = startsOf(opaque)
   expect(starts).toHaveLength(9)
-  for (const [ex, ey, ez] of [
+  for (const [ex, ey, ez] of <[number, number, number][]>[
     [16, 16, 16],
     [100, 40, 16],
     [-3, 11, 31],
@@ -34,10 +34,10 @@ test('in a real section, a face is skipped only if it faces away', () => {
     for (const { from, to } of quadRangesOf(starts, facesTowards(-ex, -ey, -ez)))
       for (let q = from; q < to; q++) shown.add(q)
     for (let q = 0; q < quads; q++) {
-      const word = opaque[q * 8]
+      const word = opaque[q * 8]!
       const face = (word >> 18) & 7
       const plane = (word >> (6 * (face >> 1))) & 63
-      const eye = [ex, ey, ez][face >> 1]
+      const eye = [ex, ey, ez][face >> 1]!
       const towards = face & 1 ? eye < plane : eye > plane
       if (towards && !shown.has(q)) throw new Error(`face ${face} at ${plane} is not drawn from ${ex}, ${ey}, ${ez}`)
     }

@@ -68,10 +68,15 @@ describe('endpoints', () => {
   })
 })
 
+interface Sent {
+  type: string
+  [field: string]: unknown
+}
+
 /** A WebSocket that the test controls. */
 class Socket {
   static all: Socket[] = []
-  sent: { type: string; [field: string]: unknown }[] = []
+  sent: Sent[] = []
   closed = false
   onopen: (() => void) | null = null
   onmessage: ((event: { data: string }) => void) | null = null
@@ -80,12 +85,12 @@ class Socket {
     Socket.all.push(this)
   }
   static get last(): Socket {
-    return Socket.all[Socket.all.length - 1]
+    return Socket.all.at(-1)!
   }
   send(data: string | Uint8Array<ArrayBuffer>) {
-    if (typeof data === 'string') this.sent.push(JSON.parse(data))
+    if (typeof data === 'string') this.sent.push(JSON.parse(data) as Sent)
     else if (data[0] === CLIENT_MOVE) this.sent.push(moveOf(data))
-    else this.sent.push(decodeCBOR(data) as { type: string })
+    else this.sent.push(decodeCBOR(data) as Sent)
   }
   close() {
     this.closed = true
@@ -160,7 +165,7 @@ describe('connection', () => {
     Socket.last.welcome()
     expect(Socket.last.sentOf('join')).toHaveLength(1)
     expect(connection.open).toBe(true)
-    expect(events.welcomed.mock.calls.map(([, moved]) => moved)).toEqual([false, true])
+    expect(events.welcomed.mock.calls.map(([, moved]) => moved as unknown)).toEqual([false, true])
     expect(events.lost).not.toHaveBeenCalled()
   })
 

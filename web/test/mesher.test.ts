@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { lightVolume } from '../src/mesh/light'
 import { WORDS_PER_QUAD, meshSection, type SectionMesh } from '../src/mesh/mesher'
 import { LAYER, MARGIN, WIDTH, copyVolume } from '../src/mesh/volume'
-import { layerOf } from '../src/render/tiles'
+import { layerOf } from '../src/world/tiles'
 import { WATER } from '../src/world/blocks'
 import { World } from '../src/world/world'
 import { worldOf } from './columns'
@@ -17,7 +17,7 @@ const POPPY = 32
 const REEDS = 37
 
 interface Vertex {
-  at: [number, number, number]
+  at: Vector
   face: number
   corner: number
   occlusion: number
@@ -27,25 +27,27 @@ interface Vertex {
   glow: number
 }
 
-function quadsOf(words: Uint32Array): Vertex[][] {
-  const quads: Vertex[][] = []
+type Vector = [x: number, y: number, z: number]
+type Quad = [Vertex, Vertex, Vertex, Vertex]
+
+function vertexOf([a = 0, b = 0]: Uint32Array): Vertex {
+  return {
+    at: [a & 63, (a >> 6) & 63, (a >> 12) & 63],
+    face: (a >> 18) & 7,
+    corner: (a >> 21) & 3,
+    occlusion: (a >> 23) & 3,
+    low: (a >> 25) & 1,
+    layer: b & 1023,
+    sky: (b >> 10) & 63,
+    glow: (b >> 16) & 63,
+  }
+}
+
+function quadsOf(words: Uint32Array): Quad[] {
+  const quads: Quad[] = []
   for (let q = 0; q < words.length; q += WORDS_PER_QUAD) {
-    quads.push(
-      [0, 1, 2, 3].map((i) => {
-        const a = words[q + 2 * i]
-        const b = words[q + 2 * i + 1]
-        return {
-          at: [a & 63, (a >> 6) & 63, (a >> 12) & 63],
-          face: (a >> 18) & 7,
-          corner: (a >> 21) & 3,
-          occlusion: (a >> 23) & 3,
-          low: (a >> 25) & 1,
-          layer: b & 1023,
-          sky: (b >> 10) & 63,
-          glow: (b >> 16) & 63,
-        }
-      }),
-    )
+    const vertex = (i: number) => vertexOf(words.subarray(q + 2 * i, q + 2 * i + 2))
+    quads.push([vertex(0), vertex(1), vertex(2), vertex(3)])
   }
   return quads
 }
@@ -55,7 +57,7 @@ function mesh(world: World, section = 0): SectionMesh {
   return meshSection(volume, lightVolume(volume), section)
 }
 
-const OUTWARD = [
+const OUTWARD: Vector[] = [
   [1, 0, 0],
   [-1, 0, 0],
   [0, 1, 0],
@@ -64,16 +66,16 @@ const OUTWARD = [
   [0, 0, -1],
 ]
 
-function minus(a: number[], b: number[]): number[] {
-  return a.map((v, i) => v - b[i])
+function minus(a: Vector, b: Vector): Vector {
+  return [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
-function cross(a: number[], b: number[]): number[] {
+function cross(a: Vector, b: Vector): Vector {
   return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 /** Returns the number of block faces that a quad covers. */
-function area(quad: Vertex[]): number {
+function area(quad: Quad): number {
   return Math.hypot(...cross(minus(quad[1].at, quad[0].at), minus(quad[3].at, quad[0].at)))
 }
 
@@ -109,7 +111,7 @@ describe('mesher', () => {
       for (const [p, q, r] of [
         [a, b, c],
         [a, c, d],
-      ]) {
+      ] as const) {
         const normal = cross(minus(q.at, p.at), minus(r.at, p.at))
         expect(normal.map((v) => Math.sign(v) + 0)).toEqual(OUTWARD[p.face])
       }
@@ -119,8 +121,8 @@ describe('mesher', () => {
   test('a plain merges into one rectangle', () => {
     const quads = quadsOf(mesh(worldOf(1, (_x, y) => (y < 10 ? STONE : 0))).opaque)
     expect(quads).toHaveLength(1) // the sides are hidden by neighbours, the floor is the world's
-    expect(area(quads[0])).toBe(32 * 32)
-    expect(quads[0].every(({ face, at }) => face === 2 && at[1] === 10)).toBe(true)
+    expect(area(quads[0]!)).toBe(32 * 32)
+    expect(quads[0]!.every(({ face, at }) => face === 2 && at[1] === 10)).toBe(true)
   })
 
   test('merging covers exactly the faces that show', () => {
@@ -187,7 +189,7 @@ describe('mesher', () => {
     const { opaque, water } = mesh(worldOf(1, (_x, y) => (y < 4 ? STONE : y < 8 ? WATER : 0)))
     const surface = quadsOf(water)
     expect(surface).toHaveLength(1)
-    expect(surface[0].every((v) => v.low === 1 && v.at[1] === 8)).toBe(true)
+    expect(surface[0]!.every((v) => v.low === 1 && v.at[1] === 8)).toBe(true)
     expect(quadsOf(opaque)).toHaveLength(1) // the ground shows through
   })
 
@@ -211,7 +213,7 @@ describe('mesher', () => {
     for (const [a, b] of [
       [LEAVES, BIRCH_LEAVES],
       [BIRCH_LEAVES, LEAVES],
-    ]) {
+    ] as const) {
       const { cutout, thicket } = mesh(
         worldOf(1, (x, y, z) => (y === 4 && z === 3 ? (x === 9 ? a : x === 10 ? b : 0) : 0)),
       )
@@ -250,7 +252,7 @@ describe('mesher', () => {
     const world = worldOf(2, (x, y, z) =>
       x === 9 && z === 3 && y >= 31 && y <= 32 ? REEDS : x === 9 && z === 3 && y < 31 ? STONE : 0,
     )
-    const low = (section: number) => quadsOf(mesh(world, section).cutout)[0].map((vertex) => vertex.low)
+    const low = (section: number) => quadsOf(mesh(world, section).cutout)[0]!.map((vertex) => vertex.low)
     expect(low(0)).toEqual([0, 0, 1, 1])
     expect(low(1)).toEqual([1, 1, 1, 1])
   })
@@ -261,7 +263,7 @@ describe('mesher', () => {
       0,
       0,
     )
-    expect(lightVolume(volume)[4 * LAYER + MARGIN * WIDTH + MARGIN] >> 4).toBe(15)
+    expect(lightVolume(volume)[4 * LAYER + MARGIN * WIDTH + MARGIN]! >> 4).toBe(15)
   })
 })
 
@@ -275,7 +277,7 @@ describe('light', () => {
       0,
     )
     const light = lightVolume(volume)
-    const sky = (x: number) => light[index(x, 5, 9)] >> 4
+    const sky = (x: number) => light[index(x, 5, 9)]! >> 4
     expect([2, 3, 4, 5, 6, 10, 17, 18, 19, 30].map(sky)).toEqual([15, 15, 14, 13, 12, 8, 1, 0, 0, 0])
     expect(light[index(9, 2, 9)]).toBe(0) // in the rock
   })
@@ -286,9 +288,9 @@ describe('light', () => {
     )
     world.set(6, 10, 9, LAMP)
     const light = lightVolume(copyVolume(world, 0, 0))
-    const glow = (x: number, z: number) => light[index(x, 10, z)] & 15
+    const glow = (x: number, z: number) => light[index(x, 10, z)]! & 15
     expect([7, 10, 20, 21].map((x) => glow(x, 9))).toEqual([14, 11, 1, 0])
-    expect(light[index(10, 10, 9)] >> 4).toBe(0)
+    expect(light[index(10, 10, 9)]! >> 4).toBe(0)
   })
 
   test('water dims the light from above', () => {
@@ -299,6 +301,6 @@ describe('light', () => {
         0,
       ),
     )
-    expect([14, 13, 12, 8].map((y) => light[index(3, y, 3)] >> 4)).toEqual([15, 14, 13, 9])
+    expect([14, 13, 12, 8].map((y) => light[index(3, y, 3)]! >> 4)).toEqual([15, 14, 13, 9])
   })
 })

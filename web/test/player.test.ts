@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Body, HALF_WIDTH, bodyTouchesBlock, overlapsSolid, type Intent } from '../src/player/body'
 import { anglesOf, castBody, castRay, direction } from '../src/player/ray'
-import { InterpolationBuffer, angleDelta } from '../src/player/interpolation-buffer'
+import { InterpolationBuffer, angleDelta } from '../src/motion/interpolation-buffer'
 import { boxOf, isAimable } from '../src/world/blocks'
 import { VOID } from '../src/world/world'
 
@@ -219,9 +219,9 @@ describe('ray', () => {
   })
 
   test('visits every block along a slanted way', () => {
-    const seen: string[] = []
+    const seen: [number, number, number][] = []
     const world = blocks((x, y, z) => {
-      seen.push(`${x},${y},${z}`)
+      seen.push([x, y, z])
       return 0
     })
     castRay(
@@ -231,9 +231,9 @@ describe('ray', () => {
       10,
       () => false,
     )
-    for (let i = 1; i < seen.length; i++) {
-      const [a, b] = [seen[i - 1], seen[i]].map((place) => place.split(',').map(Number))
-      expect(Math.abs(a[0] - b[0]) + Math.abs(a[1] - b[1]) + Math.abs(a[2] - b[2])).toBe(1)
+    for (const [i, [x, y, z]] of seen.slice(1).entries()) {
+      const [beforeX, beforeY, beforeZ] = seen[i]!
+      expect(Math.abs(x - beforeX) + Math.abs(y - beforeY) + Math.abs(z - beforeZ)).toBe(1)
     }
     expect(seen.length).toBeGreaterThan(10)
   })
@@ -246,7 +246,7 @@ describe('interpolation buffer', () => {
     const buffer = new InterpolationBuffer(pose(0), 0)
     for (let i = 1; i <= 20; i++) buffer.add(pose(i * 0.2), i * 50)
     const shown = [0, 10, 20, 30, 40, 50].map((ms) => buffer.at(950 + ms).x)
-    for (let i = 1; i < shown.length; i++) expect(shown[i] - shown[i - 1]).toBeCloseTo(0.04, 5)
+    for (let i = 1; i < shown.length; i++) expect(shown[i]! - shown[i - 1]!).toBeCloseTo(0.04, 5)
   })
 
   test('shows the past by about two ticks, and comes to rest at the newest pose', () => {

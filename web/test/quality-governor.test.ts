@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { QualityGovernor, effectiveQuality } from '../src/quality-governor'
-import { defaults } from '../src/settings'
+import { QualityGovernor, effectiveQuality } from '../src/settings/quality-governor'
+import { defaults } from '../src/settings/settings'
 
 /** Draws for some seconds at a rate; returns the time at the end. */
 function draw(governor: QualityGovernor, from: number, seconds: number, rate: number): number {

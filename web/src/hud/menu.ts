@@ -1,6 +1,6 @@
 // The menu in the world: resume, settings, leave.
 
-import { RANGES, type Settings } from '../settings'
+import { RANGES, type Settings } from '../settings/settings'
 import { button, el, show } from './dom'
 import { KEYS } from './title'
 

@@ -83,8 +83,7 @@ export class Body {
       return
     }
     const sneaking = intent.down && this.onGround && !this.flying
-    this.onGround = false
-    this.blockedSideways = false
+    this.resetContacts()
     const steps = Math.max(
       1,
       Math.ceil((Math.max(Math.abs(this.vx), Math.abs(this.vy), Math.abs(this.vz)) * dt) / STEP),
@@ -95,6 +94,10 @@ export class Body {
       this.moveAlong(blocks, 'z', (this.vz * dt) / steps, sneaking)
     }
     if (this.onGround && this.flying && intent.down) this.flying = false
+  }
+
+  private resetContacts(): void {
+    this.onGround = this.blockedSideways = false
   }
 
   private steer(intent: Intent, dt: number): void {

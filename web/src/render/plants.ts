@@ -19,7 +19,7 @@ export function foliage(p: Pixels, colour: Colour, gaps: number): Pixels {
 /** Makes the pixels with the lowest height transparent; gaps is their share of the picture. */
 function pierce(p: Pixels, gaps: number, height: (x: number, y: number) => number): Pixels {
   const heights = Array.from({ length: TILE * TILE }, (_, i) => height(i % TILE, Math.floor(i / TILE)))
-  const level = [...heights].sort((a, b) => a - b)[Math.floor(gaps * heights.length)]
+  const level = [...heights].sort((a, b) => a - b)[Math.floor(gaps * heights.length)] ?? 0
   heights.forEach((h, i) => {
     if (h < level) p.set(i % TILE, Math.floor(i / TILE), [0, 0, 0], 0)
   })
@@ -93,7 +93,7 @@ export function grassBlades(p: Pixels, colour: Colour, ripe: Colour): Pixels {
 export function fern(p: Pixels): Pixels {
   const colour: Colour = [76, 132, 62]
   clear(p, colour)
-  const fronds = [
+  const fronds: [out: number, up: number][] = [
     [-6.5, 8],
     [6.5, 8],
     [-4, 12],
@@ -125,7 +125,7 @@ export function fern(p: Pixels): Pixels {
 }
 
 /** The flowers of a tuft: x, and the height of the head above the ground, in pixels. */
-const HEADS = [
+const HEADS: [x: number, high: number][] = [
   [4, 8],
   [11, 7],
   [7, 12],
@@ -148,19 +148,16 @@ function flowers(p: Pixels, head: (x: number, y: number, which: number) => void)
     if (i === 2) dot(p, x - 1, leaf - 2, bright(STEM, 1.1))
     head(x, TILE - 1 - high, i)
   })
-  for (const [x, high, lean] of [
-    [2, 4, -1.5],
-    [9, 5, 1.5],
-    [13, 3, 1],
-  ])
-    blade(p, x, high, lean, STEM)
+  blade(p, 2, 4, -1.5, STEM)
+  blade(p, 9, 5, 1.5, STEM)
+  blade(p, 13, 3, 1, STEM)
   return p
 }
 
 function stamp(p: Pixels, x0: number, y0: number, rows: string[], colours: Record<string, Colour>): void {
   rows.forEach((row, j) => {
     for (let i = 0; i < row.length; i++) {
-      const colour = colours[row[i]]
+      const colour = colours[row.charAt(i)]
       if (colour) dot(p, x0 + i - (row.length >> 1), y0 + j - (rows.length >> 1), colour)
     }
   })
@@ -189,7 +186,7 @@ export function daisy(p: Pixels): Pixels {
 export function deadBush(p: Pixels): Pixels {
   const colour: Colour = [124, 90, 54]
   clear(p, colour)
-  const branches = [
+  const branches: [out: number, up: number][] = [
     [-6, 9],
     [5.5, 10],
     [-2.5, 12.5],

@@ -1,5 +1,7 @@
-// The block textures, drawn by code. A tile's index in TILES is its layer in the texture array.
+// The block textures, drawn by code.
 
+import { pick } from '../world/hash'
+import { TILES, layerOf, type Tile } from '../world/tiles'
 import { mipmapsOf } from './mipmaps'
 import { Pixels, TILE, bright, cobbles, grain, mix, type Colour } from './pixels'
 import {
@@ -16,58 +18,6 @@ import {
   poppy,
   reeds,
 } from './plants'
-
-export const TILES = [
-  'unknown',
-  'stone',
-  'grass_top',
-  'grass_side',
-  'dirt',
-  'sand',
-  'water',
-  'log_top',
-  'log_side',
-  'leaves',
-  'snow',
-  'coal_ore',
-  'iron_ore',
-  'gold_ore',
-  'diamond_ore',
-  'gravel',
-  'clay',
-  'bedrock',
-  'planks',
-  'cobble',
-  'glass',
-  'brick',
-  'lamp',
-  'ice',
-  'snowy_grass_side',
-  'cactus_top',
-  'cactus_side',
-  'birch_log_top',
-  'birch_log_side',
-  'birch_leaves',
-  'pine_log_top',
-  'pine_log_side',
-  'pine_leaves',
-  'dry_leaves',
-  'tall_grass',
-  'dry_grass',
-  'fern',
-  'poppy',
-  'dandelion',
-  'cornflower',
-  'daisy',
-  'dead_bush',
-  'reeds',
-] as const
-
-export type Tile = (typeof TILES)[number]
-
-export function layerOf(tile: Tile): number {
-  return TILES.indexOf(tile)
-}
 
 const STONE: Colour = [128, 130, 134]
 const DIRT: Colour = [137, 99, 67]
@@ -130,7 +80,7 @@ function fringe(p: Pixels, colour: Colour): Pixels {
 
 function ore(p: Pixels, dark: Colour, light: Colour): Pixels {
   stone(p)
-  const places = [
+  const places: [x: number, y: number][] = [
     [3, 3],
     [10, 2],
     [12, 8],
@@ -171,10 +121,10 @@ function logTop(p: Pixels, bark: Colour, wood: Colour): Pixels {
   })
 }
 
-function pebbles(p: Pixels, colours: Colour[], cells: number, mortar: number): Pixels {
+function pebbles(p: Pixels, colours: readonly [Colour, ...Colour[]], cells: number, mortar: number): Pixels {
   return p.each((x, y) => {
     const { gap, which, near } = cobbles(x, y, cells, p.seed)
-    const colour = colours[Math.floor(p.noise(which, 50) * colours.length)]
+    const colour = pick(colours, p.noise(which, 50))
     if (gap < 1) return bright(colour, mortar)
     const light = 1.08 - 0.05 * near + 0.07 * (p.noise(x, y) - 0.5)
     return bright(colour, light * (0.92 + 0.16 * p.noise(which, 51)))
@@ -327,7 +277,7 @@ export function drawAllTiles(): { edge: number; pixels: Uint8Array }[] {
   for (let edge = TILE; edge >= 1; edge >>= 1)
     levels.push({ edge, pixels: new Uint8Array(edge * edge * 4 * TILES.length) })
   TILES.forEach((tile, layer) => {
-    mipmapsOf(drawTile(tile), TILE).forEach((pixels, level) => levels[level].pixels.set(pixels, layer * pixels.length))
+    mipmapsOf(drawTile(tile), TILE).forEach((pixels, level) => levels[level]?.pixels.set(pixels, layer * pixels.length))
   })
   return levels
 }
