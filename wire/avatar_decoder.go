@@ -5,17 +5,17 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// Scene is a client's model of the avatars in view, built from tick frames as docs/protocol.md requires. It belongs to
-// one goroutine. The zero value is an empty scene.
-type Scene struct {
+// AvatarDecoder is a client's model of the avatars in view, built from tick frames as docs/protocol.md requires. It belongs to
+// one goroutine. The zero value is an empty view.
+type AvatarDecoder struct {
 	tick   uint64 // the newest
 	begun  bool
-	actors map[uint32]*sceneActor
+	actors map[uint32]*decodedAvatar
 	to     TickReader // receives the pieces during Read
 }
 
-// sceneActor is an avatar as of the latest frames. Its X and Z are those at tick since, its height that at tick tall.
-type sceneActor struct {
+// decodedAvatar is an avatar as of the latest frames. Its X and Z are those at tick since, its height that at tick tall.
+type decodedAvatar struct {
 	player       player.ID
 	at           grid.ChunkPos
 	x, y, z      float64
@@ -27,16 +27,16 @@ type sceneActor struct {
 }
 
 // Read applies a frame and passes its pieces to a reader, which may be nil.
-func (s *Scene) Read(frame []byte, to TickReader) error {
+func (s *AvatarDecoder) Read(frame []byte, to TickReader) error {
 	s.to = to
 	return ReadTick(frame, s)
 }
 
 // Now returns the newest tick of any frame, extended beyond its 16 bits.
-func (s *Scene) Now() uint64 { return s.tick }
+func (s *AvatarDecoder) Now() uint64 { return s.tick }
 
 // Tick sets the current tick; for ReadTick.
-func (s *Scene) Tick(low uint16) {
+func (s *AvatarDecoder) Tick(low uint16) {
 	if !s.begun {
 		s.tick, s.begun = uint64(low), true
 	}
@@ -46,19 +46,19 @@ func (s *Scene) Tick(low uint16) {
 	}
 }
 
-// News applies the changes of a chunk; for ReadTick.
-func (s *Scene) News(n *TickNews) {
+// Delta applies the changes of a chunk; for ReadTick.
+func (s *AvatarDecoder) Delta(n *TickDelta) {
 	if s.actors == nil {
-		s.actors = make(map[uint32]*sceneActor)
+		s.actors = make(map[uint32]*decodedAvatar)
 	}
 	for _, a := range n.Enter {
 		p := a.Pose(n.Chunk)
-		s.actors[a.Index] = &sceneActor{
+		s.actors[a.Index] = &decodedAvatar{
 			player: a.Player, at: n.Chunk, x: p.X, y: p.Y, z: p.Z, yaw: a.Yaw, pitch: a.Pitch, since: s.tick, tall: s.tick,
 		}
 	}
 	if s.to != nil {
-		s.to.News(n)
+		s.to.Delta(n)
 	}
 	for _, index := range n.Leave {
 		if a := s.actors[index]; a != nil && a.at == n.Chunk {
@@ -68,7 +68,7 @@ func (s *Scene) News(n *TickNews) {
 }
 
 // Motion applies an avatar's motion; for ReadTick.
-func (s *Scene) Motion(at grid.ChunkPos, m *Motion) {
+func (s *AvatarDecoder) Motion(at grid.ChunkPos, m *Motion) {
 	if a := s.actors[m.Index]; a != nil {
 		a.at = at
 		p := m.Pose(at)
@@ -78,8 +78,8 @@ func (s *Scene) Motion(at grid.ChunkPos, m *Motion) {
 		if m.HasHeight {
 			a.y, a.climb, a.tall = p.Y, float64(m.Climb)/ClimbUnit, s.tick
 		}
-		if m.HasPace {
-			a.paceX, a.paceZ = float64(m.PaceX)/PaceUnit, float64(m.PaceZ)/PaceUnit
+		if m.HasVelocity {
+			a.paceX, a.paceZ = float64(m.VelocityX)/TickVelocityUnit, float64(m.VelocityZ)/TickVelocityUnit
 		}
 		if m.HasFacing {
 			a.yaw, a.pitch = m.Yaw, m.Pitch
@@ -91,7 +91,7 @@ func (s *Scene) Motion(at grid.ChunkPos, m *Motion) {
 }
 
 // Gone removes the avatars of a chunk that has left the view.
-func (s *Scene) Gone(at grid.ChunkPos) {
+func (s *AvatarDecoder) Gone(at grid.ChunkPos) {
 	for index, a := range s.actors {
 		if a.at == at {
 			delete(s.actors, index)
@@ -100,7 +100,7 @@ func (s *Scene) Gone(at grid.ChunkPos) {
 }
 
 // Player returns the player with the index.
-func (s *Scene) Player(index uint32) (id player.ID, known bool) {
+func (s *AvatarDecoder) Player(index uint32) (id player.ID, known bool) {
 	if a := s.actors[index]; a != nil {
 		return a.player, true
 	}
@@ -109,9 +109,9 @@ func (s *Scene) Player(index uint32) (id player.ID, known bool) {
 
 // Each calls see with every avatar and its extrapolated pose, the given number of ticks after the newest frame, in no
 // particular order.
-func (s *Scene) Each(after float64, see func(id player.ID, pose Pose)) {
+func (s *AvatarDecoder) Each(after float64, see func(id player.ID, pose Pose)) {
 	for _, a := range s.actors {
-		gone, risen := min(float64(s.tick-a.since)+after, PaceTicks), min(float64(s.tick-a.tall)+after, PaceTicks)
+		gone, risen := min(float64(s.tick-a.since)+after, TickExtrapolation), min(float64(s.tick-a.tall)+after, TickExtrapolation)
 		facing := Place{Yaw: a.yaw, Pitch: a.pitch}.Pose(a.at)
 		see(a.player, Pose{
 			X: a.x + a.paceX*gone, Y: a.y + a.climb*risen, Z: a.z + a.paceZ*gone, Yaw: facing.Yaw, Pitch: facing.Pitch,

@@ -9,28 +9,28 @@ import (
 )
 
 func TestDeedsAreChecked(t *testing.T) {
-	bob := Deed{Kind: DeedGift, To: player.GuestID("bob"), ToName: "bob", Block: chunk.Planks, Count: MaxGift}
+	bob := Interaction{Kind: InteractionGift, To: player.GuestID("bob"), ToName: "bob", Block: chunk.Planks, Count: MaxGift}
 	if err := bob.Valid(); err != nil {
 		t.Errorf("%+v: %v", bob, err)
 	}
 	for _, c := range []struct {
 		what, code string
-		change     func(d *Deed)
+		change     func(d *Interaction)
 	}{
-		{"no kind", FailBadValue, func(d *Deed) { d.Kind = 0 }},
-		{"a hit with blocks", FailBadValue, func(d *Deed) { d.Kind = DeedHit }},
-		{"a gift of air", FailBadValue, func(d *Deed) { d.Block = 0 }},
-		{"a gift of nothing", FailBadValue, func(d *Deed) { d.Count = 0 }},
-		{"a gift of too much", FailBadValue, func(d *Deed) { d.Count = MaxGift + 1 }},
-		{"nobody", FailBadName, func(d *Deed) { d.ToName = "" }},
-		{"a kind of later, to nobody", FailBadName, func(d *Deed) { d.Kind, d.ToName = 9, "a b" }},
+		{"no kind", FailBadValue, func(d *Interaction) { d.Kind = 0 }},
+		{"a hit with blocks", FailBadValue, func(d *Interaction) { d.Kind = InteractionHit }},
+		{"a gift of air", FailBadValue, func(d *Interaction) { d.Block = 0 }},
+		{"a gift of nothing", FailBadValue, func(d *Interaction) { d.Count = 0 }},
+		{"a gift of too much", FailBadValue, func(d *Interaction) { d.Count = MaxGift + 1 }},
+		{"nobody", FailBadName, func(d *Interaction) { d.ToName = "" }},
+		{"a kind of later, to nobody", FailBadName, func(d *Interaction) { d.Kind, d.ToName = 9, "a b" }},
 	} {
 		d := bob
 		c.change(&d)
 		if got := codeOf(t, d.Valid()); got != c.code {
 			t.Errorf("%s: code %q, want %q", c.what, got, c.code)
 		}
-		u := Utterance{Player: anID, Name: "ada", Text: "hits bob", Deed: &d}
+		u := ChatEvent{Player: anID, Name: "ada", Text: "hits bob", Interaction: &d}
 		if got := codeOf(t, u.Valid()); got != c.code {
 			t.Errorf("%s in an utterance: code %q, want %q", c.what, got, c.code)
 		}
@@ -41,20 +41,20 @@ func TestDeedsAreChecked(t *testing.T) {
 func TestDeedMessages(t *testing.T) {
 	bob := player.GuestID("bob").String()
 	for _, c := range []struct {
-		u    Utterance
+		u    ChatEvent
 		want FromServer
 		says string
 	}{
-		{aDeed(DeedHit, 0, 0), Struck{Player: anID.String(), Name: "ada", To: bob, ToName: "bob"}, "hits bob"},
+		{aDeed(InteractionHit, 0, 0), Struck{Player: anID.String(), Name: "ada", To: bob, ToName: "bob"}, "hits bob"},
 		{
-			aDeed(DeedGift, chunk.Planks, 3),
+			aDeed(InteractionGift, chunk.Planks, 3),
 			Given{Player: anID.String(), Name: "ada", To: bob, ToName: "bob", Block: uint16(chunk.Planks), Count: 3},
 			"gives bob 3 × planks",
 		},
 		{aDeed(9, 0, 0), nil, "hits bob"},
-		{Utterance{Player: anID, Name: "ada", Text: "hi"}, nil, "hi"},
+		{ChatEvent{Player: anID, Name: "ada", Text: "hi"}, nil, "hi"},
 	} {
-		if got, ok := c.u.Told(); ok != (c.want != nil) || !reflect.DeepEqual(got, c.want) {
+		if got, ok := c.u.ClientMessage(); ok != (c.want != nil) || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%+v is sent as %+v, %v", c.u, got, ok)
 		}
 		if c.u.Text != c.says || c.u.Valid() != nil {

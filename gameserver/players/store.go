@@ -1,35 +1,62 @@
-package gameserver
+// Package players loads, saves and publishes the records of players: on this node's disk, and in the network, where other gateways
+// find them.
+//
+// A Store is used by any goroutine; Store.Run starts and awaits its own. Only package gameserver and its adapters import it.
+package players
 
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
 const (
-	// playerTable is this node's own table of the players it served: player id → record.
-	playerTable = "players"
+	// Table is this node's own table of the players it served: player id → record.
+	Table = "players"
 	// saveEvery is the interval at which players who moved are saved on this node's disk; it bounds what a killed node loses.
 	saveEvery = time.Second
 	// loadTimeout bounds a lookup of a player in the network.
 	loadTimeout = 3 * time.Second
 )
 
-// playerStore saves players where they left, and loads them when they return.
+// Network stores player records in the network; a *dht.DHT.
+type Network interface {
+	Player(ctx context.Context, id player.ID) (wire.PlayerRecord, error)
+	PutPlayer(ctx context.Context, record wire.PlayerRecord) error
+}
+
+// Storage stores player records on this node; a *store.DB.
+type Storage interface {
+	Get(table string, key []byte) ([]byte, error)
+	Commit(writes []kv.Write) error
+}
+
+// Options are the dependencies of a Store.
+type Options struct {
+	Storage Storage
+	Network Network
+	Peer    string           // this node's peer id, which records name as the player's gateway
+	Wall    func() time.Time // the node's wall clock, which need not be right
+	Logger  *slog.Logger
+}
+
+// Store saves players where they left, and loads them when they return.
 //
 // One goroutine makes all records and writes all rows, so that a newer one is never overwritten by an older one; others publish,
 // since the network may take seconds.
-type playerStore struct {
+type Store struct {
 	Options
-	wakeSaver     chan struct{} // holds a token while a player waits to be saved
-	wakePublisher chan struct{} // holds a token while there may be something to publish
-	ended         chan struct{} // closed when no more players are saved
+	saver     wake.Signal   // a player waits to be saved
+	publisher wake.Signal   // there may be something to publish
+	ended     chan struct{} // closed when no more players are saved
 
 	mu struct {
 		sync.Mutex
@@ -40,24 +67,24 @@ type playerStore struct {
 	}
 }
 
-// presence is a player who is here, and their place.
-type presence struct {
-	body wire.Body
-	pose wire.Pose
-	done uint64 // how many events they have sent (vclock.Owner.Done); 0 if these are not counted
+// Presence is a player who is here, and their place.
+type Presence struct {
+	Player player.ID
+	Name   string
+	Guest  bool
+	Pose   wire.Pose
+	Done   uint64 // how many events they have sent (vclock.Owner.Done); 0 if these are not counted
 }
 
 // departure is a player who leaves.
 type departure struct {
-	presence
+	Presence
 	saved chan struct{} // closed when the record is on this node's disk
 }
 
-func newPlayerStore(o Options) *playerStore {
-	ps := &playerStore{
-		Options:   o,
-		wakeSaver: make(chan struct{}, 1), wakePublisher: make(chan struct{}, 1), ended: make(chan struct{}),
-	}
+// NewStore returns a store that is not running yet.
+func NewStore(o Options) *Store {
+	ps := &Store{Options: o, saver: wake.NewSignal(), publisher: wake.NewSignal(), ended: make(chan struct{})}
 	ps.mu.backlog = backlog{
 		records: make(map[player.ID]wire.PlayerRecord), under: make(map[player.ID]bool),
 		awaited: make(map[player.ID][]chan struct{}),
@@ -66,12 +93,12 @@ func newPlayerStore(o Options) *playerStore {
 	return ps
 }
 
-// load returns the newest record of a player on this node and in the network. If the network does not answer, only this node's
+// Load returns the newest record of a player on this node and in the network. If the network does not answer, only this node's
 // record counts.
-func (ps *playerStore) load(ctx context.Context, id player.ID) (newest wire.PlayerRecord, known bool, err error) {
+func (ps *Store) Load(ctx context.Context, id player.ID) (newest wire.PlayerRecord, known bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
-	row, err := ps.Storage.Get(playerTable, id[:])
+	row, err := ps.Storage.Get(Table, id[:])
 	if err != nil {
 		return newest, false, fmt.Errorf("load player record: %w", err)
 	}
@@ -82,25 +109,25 @@ func (ps *playerStore) load(ctx context.Context, id player.ID) (newest wire.Play
 			newest = wire.PlayerRecord{}
 		}
 	}
-	if remembered, err := ps.Players.Player(ctx, id); err == nil && remembered.Seq > newest.Seq {
+	if remembered, err := ps.Network.Player(ctx, id); err == nil && remembered.Seq > newest.Seq {
 		newest = remembered
 	}
 	return newest, newest.Seq > 0, nil
 }
 
-// noteStored makes a player's next records newer than the one on this node's disk.
-func (ps *playerStore) noteStored(id player.ID) {
-	row, err := ps.Storage.Get(playerTable, id[:])
+// NoteStored makes a player's next records newer than the one on this node's disk.
+func (ps *Store) NoteStored(id player.ID) {
+	row, err := ps.Storage.Get(Table, id[:])
 	if err != nil || row == nil {
 		return
 	}
 	if record, err := wire.DecodePlayerRecord(row); err == nil {
-		ps.noteLoaded(record)
+		ps.NoteLoaded(record)
 	}
 }
 
-// noteLoaded makes a player's next records newer than the one that was loaded.
-func (ps *playerStore) noteLoaded(recalled wire.PlayerRecord) {
+// NoteLoaded makes a player's next records newer than the one that was loaded.
+func (ps *Store) NoteLoaded(recalled wire.PlayerRecord) {
 	if recalled.Seq == 0 {
 		return
 	}
@@ -110,16 +137,16 @@ func (ps *playerStore) noteLoaded(recalled wire.PlayerRecord) {
 	ps.mu.done[recalled.Player] = max(ps.mu.done[recalled.Player], recalled.Counted())
 }
 
-// save saves a player who leaves. It returns when the record is on this node's disk; the network follows.
-func (ps *playerStore) save(p presence) {
+// Save saves a player who leaves. It returns when the record is on this node's disk; the network follows.
+func (ps *Store) Save(p Presence) {
 	select {
 	case <-ps.enqueueSave(p):
 	case <-ps.ended:
 	}
 }
 
-// saveAndPublish saves a player who moves to another node: it returns when the record is in the network, or ctx ends.
-func (ps *playerStore) saveAndPublish(ctx context.Context, p presence) {
+// SaveAndPublish saves a player who moves to another node: it returns when the record is in the network, or ctx ends.
+func (ps *Store) SaveAndPublish(ctx context.Context, p Presence) {
 	select {
 	case <-ps.enqueueSave(p):
 	case <-ps.ended:
@@ -128,25 +155,25 @@ func (ps *playerStore) saveAndPublish(ctx context.Context, p presence) {
 		return
 	}
 	select {
-	case <-ps.published(p.body.Player):
+	case <-ps.published(p.Player):
 	case <-ctx.Done():
-		ps.Logger.Warn("player redirected before the network has the record", "player", p.body.Name)
+		ps.Logger.Warn("player redirected before the network has the record", "player", p.Name)
 	}
 }
 
 // enqueueSave queues a leaving player to be saved. The channel is closed when the record is on disk and queued for publishing.
-func (ps *playerStore) enqueueSave(p presence) <-chan struct{} {
+func (ps *Store) enqueueSave(p Presence) <-chan struct{} {
 	d := departure{p, make(chan struct{})}
 	ps.mu.Lock()
 	ps.mu.leaving = append(ps.mu.leaving, d)
 	ps.mu.Unlock()
-	wakeUp(ps.wakeSaver)
+	ps.saver.Set()
 	return d.saved
 }
 
-// run saves the players who are here from time to time and those who leave at once. When ctx ends it saves those who are left and
+// Run saves the players who are here from time to time and those who leave at once. When ctx ends it saves those who are left and
 // returns when all are published; publishing in progress is not aborted, but must end within publishLast.
-func (ps *playerStore) run(ctx context.Context, here func() []presence) {
+func (ps *Store) Run(ctx context.Context, here func() []Presence) {
 	patient, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	var crew sync.WaitGroup
@@ -159,7 +186,7 @@ func (ps *playerStore) run(ctx context.Context, here func() []presence) {
 	crew.Wait()
 }
 
-func (ps *playerStore) runSaver(ctx context.Context, here func() []presence) {
+func (ps *Store) runSaver(ctx context.Context, here func() []Presence) {
 	save := time.NewTicker(saveEvery)
 	defer save.Stop()
 	saved, published := make(map[player.ID]wire.Pose), make(map[player.ID]lastPublished)
@@ -168,7 +195,7 @@ func (ps *playerStore) runSaver(ctx context.Context, here func() []presence) {
 		case <-ctx.Done():
 			ps.saveLeaving()
 			return
-		case <-ps.wakeSaver:
+		case <-ps.saver:
 			ps.saveLeaving()
 		case <-save.C:
 			everybody := here()
@@ -179,7 +206,7 @@ func (ps *playerStore) runSaver(ctx context.Context, here func() []presence) {
 }
 
 // saveLeaving saves leaving players in one commit, and queues them for publishing.
-func (ps *playerStore) saveLeaving() {
+func (ps *Store) saveLeaving() {
 	ps.mu.Lock()
 	leaving := ps.mu.leaving
 	ps.mu.leaving = nil
@@ -187,9 +214,9 @@ func (ps *playerStore) saveLeaving() {
 	if len(leaving) == 0 {
 		return
 	}
-	people := make([]presence, len(leaving))
+	people := make([]Presence, len(leaving))
 	for i, d := range leaving {
-		people[i] = d.presence
+		people[i] = d.Presence
 	}
 	records := ps.records(people)
 	if err := ps.store(records); err != nil {
@@ -198,8 +225,8 @@ func (ps *playerStore) saveLeaving() {
 	ps.enqueuePublish(records, true)
 	ps.mu.Lock()
 	for _, d := range leaving {
-		delete(ps.mu.seqs, d.body.Player) // loaded again when they return
-		delete(ps.mu.done, d.body.Player)
+		delete(ps.mu.seqs, d.Player) // loaded again when they return
+		delete(ps.mu.done, d.Player)
 	}
 	ps.mu.Unlock()
 	for _, d := range leaving {
@@ -208,14 +235,14 @@ func (ps *playerStore) saveLeaving() {
 }
 
 // saveMoved saves the players who moved since the last call, in one commit.
-func (ps *playerStore) saveMoved(here []presence, before map[player.ID]wire.Pose) map[player.ID]wire.Pose {
+func (ps *Store) saveMoved(here []Presence, before map[player.ID]wire.Pose) map[player.ID]wire.Pose {
 	poses := make(map[player.ID]wire.Pose, len(here))
 	for _, p := range here {
-		poses[p.body.Player] = p.pose
+		poses[p.Player] = p.Pose
 	}
-	moved := slices.DeleteFunc(here, func(p presence) bool {
-		pose, known := before[p.body.Player]
-		return known && pose == p.pose
+	moved := slices.DeleteFunc(here, func(p Presence) bool {
+		pose, known := before[p.Player]
+		return known && pose == p.Pose
 	})
 	if len(moved) == 0 {
 		return poses
@@ -228,26 +255,26 @@ func (ps *playerStore) saveMoved(here []presence, before map[player.ID]wire.Pose
 }
 
 // records returns the next record of each player. Sequences are milliseconds since 1970 where clocks allow, and always grow.
-func (ps *playerStore) records(people []presence) []wire.PlayerRecord {
-	now := ps.wall().UnixMilli()
+func (ps *Store) records(people []Presence) []wire.PlayerRecord {
+	now := ps.Wall().UnixMilli()
 	records := make([]wire.PlayerRecord, len(people))
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for i, p := range people {
-		seq := max(ps.mu.seqs[p.body.Player]+1, uint64(now))
-		ps.mu.seqs[p.body.Player] = seq
+		seq := max(ps.mu.seqs[p.Player]+1, uint64(now))
+		ps.mu.seqs[p.Player] = seq
 		records[i] = wire.PlayerRecord{
-			Player: p.body.Player, Name: p.body.Name, Guest: p.body.Guest,
-			Seq: seq, Pose: p.pose, Gateway: ps.Peer, SavedAt: now,
+			Player: p.Player, Name: p.Name, Guest: p.Guest,
+			Seq: seq, Pose: p.Pose, Gateway: ps.Peer, SavedAt: now,
 		}
-		if done := max(ps.mu.done[p.body.Player], p.done); done > records[i].Counted() {
+		if done := max(ps.mu.done[p.Player], p.Done); done > records[i].Counted() {
 			records[i].Done = min(done, wire.MaxDone)
 		}
 	}
 	return records
 }
 
-func (ps *playerStore) store(records []wire.PlayerRecord) error {
+func (ps *Store) store(records []wire.PlayerRecord) error {
 	writes := make([]kv.Write, 0, len(records))
 	for _, r := range records {
 		row, err := wire.EncodePlayerRecord(r)
@@ -255,7 +282,7 @@ func (ps *playerStore) store(records []wire.PlayerRecord) error {
 			ps.Logger.Error("player record cannot be encoded", "player", r.Player.String(), "error", err)
 			continue
 		}
-		writes = append(writes, kv.Write{Table: playerTable, Key: r.Player[:], Value: row})
+		writes = append(writes, kv.Write{Table: Table, Key: r.Player[:], Value: row})
 	}
 	return ps.Storage.Commit(writes)
 }

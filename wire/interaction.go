@@ -7,7 +7,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// Deeds are interactions between players: hits and gifts. Between nodes they travel like chat (Utterance) and carry the
+// Interactions between players: hits and gifts. Between nodes they travel like chat (ChatEvent) and carry the
 // same clock, because a chat line may answer a hit. In sessions they are messages of their own, which older clients
 // ignore.
 
@@ -49,9 +49,9 @@ type Given struct {
 
 // Denied answers a Hit or a Gift that was refused.
 type Denied struct {
-	Deed   string `json:"deed"` // the type of the message
-	Player string `json:"player"`
-	Error  string `json:"error"` // one of the Denied… codes
+	Interaction string `json:"deed"` // the type of the message
+	Player      string `json:"player"`
+	Error       string `json:"error"` // one of the Denied… codes
 }
 
 func (Struck) fromServer() {}
@@ -78,72 +78,72 @@ const (
 	DeniedUnavailable = RefusedUnavailable
 )
 
-// DeedKind is the kind of an interaction.
-type DeedKind uint8
+// InteractionKind is the kind of an interaction.
+type InteractionKind uint8
 
-// The kinds. A node that does not support a kind shows the text of its Utterance.
+// The kinds. A node that does not support a kind shows the text of its ChatEvent.
 const (
-	DeedHit  DeedKind = 1
-	DeedGift DeedKind = 2
+	InteractionHit  InteractionKind = 1
+	InteractionGift InteractionKind = 2
 )
 
 // String returns the message type of the kind.
-func (k DeedKind) String() string {
+func (k InteractionKind) String() string {
 	switch k {
-	case DeedHit:
+	case InteractionHit:
 		return "hit"
-	case DeedGift:
+	case InteractionGift:
 		return "gift"
 	default:
-		return fmt.Sprint("deed ", uint8(k))
+		return fmt.Sprint("interaction ", uint8(k))
 	}
 }
 
-// Deed is an interaction with another player. It takes the place of the text in an Utterance.
-type Deed struct {
-	Kind   DeedKind    `cbor:"1,keyasint"`
-	To     player.ID   `cbor:"2,keyasint"`
-	ToName string      `cbor:"3,keyasint"`
-	Block  chunk.Block `cbor:"4,keyasint,omitempty"` // only in a gift
-	Count  uint8       `cbor:"5,keyasint,omitempty"` // only in a gift
+// Interaction is an interaction with another player. It takes the place of the text in a ChatEvent.
+type Interaction struct {
+	Kind   InteractionKind `cbor:"1,keyasint"`
+	To     player.ID       `cbor:"2,keyasint"`
+	ToName string          `cbor:"3,keyasint"`
+	Block  chunk.Block     `cbor:"4,keyasint,omitempty"` // only in a gift
+	Count  uint8           `cbor:"5,keyasint,omitempty"` // only in a gift
 }
 
-// Valid returns an error if the deed is invalid. For an unknown kind it checks only the name.
-func (d Deed) Valid() error {
+// Valid returns an error if the interaction is invalid. For an unknown kind it checks only the name.
+func (d Interaction) Valid() error {
 	if err := player.CheckName(d.ToName); err != nil {
 		return refuse(FailBadName, "%v", err)
 	}
 	switch {
 	case d.Kind == 0:
-		return refuse(FailBadValue, "the deed has no kind")
-	case d.Kind == DeedHit && (d.Block != 0 || d.Count != 0):
+		return refuse(FailBadValue, "the interaction has no kind")
+	case d.Kind == InteractionHit && (d.Block != 0 || d.Count != 0):
 		return refuse(FailBadValue, "a hit cannot have blocks")
-	case d.Kind == DeedGift && (d.Block == 0 || d.Count == 0 || d.Count > MaxGift):
+	case d.Kind == InteractionGift && (d.Block == 0 || d.Count == 0 || d.Count > MaxGift):
 		return refuse(FailBadValue, "a gift of %d blocks with id %d; want 1 to %d blocks of one kind", d.Count, d.Block, MaxGift)
 	}
 	return nil
 }
 
-// Words returns the chat line that nodes and clients without support for deeds show.
-func (d Deed) Words() string {
-	if d.Kind == DeedGift {
+// ChatText returns the chat line that nodes and clients without support for interactions show.
+func (d Interaction) ChatText() string {
+	if d.Kind == InteractionGift {
 		return fmt.Sprintf("gives %s %d × %s", d.ToName, d.Count, d.Block.Name())
 	}
 	return "hits " + d.ToName
 }
 
-// Told returns the session message for the utterance if it is a deed of a known kind. Otherwise ok is false, and the
-// utterance is shown as a chat line.
-func (u *Utterance) Told() (m FromServer, ok bool) {
-	if u.Deed == nil {
+// ClientMessage returns the session message for the event if it is an interaction of a known kind. Otherwise ok is false, and the
+// event is shown as a chat line.
+func (u *ChatEvent) ClientMessage() (m FromServer, ok bool) {
+	if u.Interaction == nil {
 		return nil, false
 	}
-	from, to := u.Player.String(), u.Deed.To.String()
-	switch u.Deed.Kind {
-	case DeedHit:
-		return Struck{Player: from, Name: u.Name, To: to, ToName: u.Deed.ToName}, true
-	case DeedGift:
-		return Given{Player: from, Name: u.Name, To: to, ToName: u.Deed.ToName, Block: uint16(u.Deed.Block), Count: u.Deed.Count}, true
+	from, to := u.Player.String(), u.Interaction.To.String()
+	switch u.Interaction.Kind {
+	case InteractionHit:
+		return Struck{Player: from, Name: u.Name, To: to, ToName: u.Interaction.ToName}, true
+	case InteractionGift:
+		return Given{Player: from, Name: u.Name, To: to, ToName: u.Interaction.ToName, Block: uint16(u.Interaction.Block), Count: u.Interaction.Count}, true
 	default:
 		return nil, false
 	}

@@ -5,14 +5,14 @@ import "slices"
 // Messages by which nodes report failures to each other, and answer operators who ask for the status of regions.
 
 const (
-	// MaxStandings is the most regions in one Standing.
-	MaxStandings = 32
-	// CensusPage is the number of regions that answer one Census.
-	CensusPage = 32
+	// MaxStatuses is the most regions in one StatusRequest.
+	MaxStatuses = 32
+	// RegionsPage is the number of regions that answer one RegionsRequest.
+	RegionsPage = 32
 )
 
-// Fenced reports that a region has failed on the sender.
-type Fenced struct {
+// RegionFailure reports that a region has failed on the sender.
+type RegionFailure struct {
 	Region uint64 `cbor:"1,keyasint"`
 	Why    string `cbor:"2,keyasint"`           // for people
 	Kind   uint8  `cbor:"3,keyasint"`           // defined by package region
@@ -27,33 +27,33 @@ type Release struct {
 	Region uint64 `cbor:"1,keyasint"`
 }
 
-// Standing names the requested regions. Log also requests the positions of closed logs, which costs one read each.
-type Standing struct {
+// StatusRequest names the requested regions. Log also requests the positions of closed logs, which costs one read each.
+type StatusRequest struct {
 	Regions []uint64 `cbor:"1,keyasint"`
 	Log     bool     `cbor:"2,keyasint,omitempty"`
 }
 
-// Census requests the founded regions with ids above After.
-type Census struct {
+// RegionsRequest requests the founded regions with ids above After.
+type RegionsRequest struct {
 	After uint64 `cbor:"1,keyasint"`
 }
 
-// StandState is the state of a region on a node.
-type StandState uint8
+// RegionState is the state of a region on a node.
+type RegionState uint8
 
 // The states of a region on a node.
 const (
-	StandNone        StandState = iota // not a member, or not yet
-	StandClosed                        // a hibernating copy
-	StandOpen                          // a running copy
-	StandQuarantined                   // a copy that failed repeatedly and is quarantined
-	StandFailed                        // a copy that failed just now, or cannot be opened
+	StateNone        RegionState = iota // not a member, or not yet
+	StateClosed                         // a hibernating copy
+	StateOpen                           // a running copy
+	StateQuarantined                    // a copy that failed repeatedly and is quarantined
+	StateFailed                         // a copy that failed just now, or cannot be opened
 )
 
-// Stand is the status of one region on one node.
-type Stand struct {
+// RegionStatus is the status of one region on one node.
+type RegionStatus struct {
 	Region   uint64         `cbor:"1,keyasint"`
-	State    StandState     `cbor:"2,keyasint"`
+	State    RegionState    `cbor:"2,keyasint"`
 	Why      string         `cbor:"3,keyasint,omitempty"` // why it failed, for people
 	Leader   string         `cbor:"4,keyasint,omitempty"` // peer id, if the copy runs and has a leader
 	Term     uint64         `cbor:"5,keyasint,omitempty"` // raft term
@@ -62,24 +62,24 @@ type Stand struct {
 	Applied  uint64         `cbor:"8,keyasint,omitempty"`
 	Epoch    uint64         `cbor:"9,keyasint,omitempty"`  // epoch of the membership
 	Replica  uint64         `cbor:"10,keyasint,omitempty"` // the node's own replica id
-	Members  []StandingCopy `cbor:"11,keyasint,omitempty"` // the group's configuration
+	Members  []MemberStatus `cbor:"11,keyasint,omitempty"` // the group's configuration
 	// Recovered counts how often an operator created a new group from one survivor.
 	Recovered uint64 `cbor:"12,keyasint,omitempty"`
 }
 
-// StandingCopy is a member as the sender sees it. Only the leader fills in Silent and Behind.
-type StandingCopy struct {
+// MemberStatus is a member as the sender sees it. Only the leader fills in Silent and Behind.
+type MemberStatus struct {
 	Replica Replica `cbor:"1,keyasint"`
 	Silent  bool    `cbor:"2,keyasint,omitempty"` // nothing came from it for an election timeout
 	Behind  uint64  `cbor:"3,keyasint,omitempty"` // log entries that it lacks
 }
 
-// Valid returns an error if the stand is invalid.
-func (s Stand) Valid() error {
+// Valid returns an error if the status is invalid.
+func (s RegionStatus) Valid() error {
 	if s.Region == 0 {
 		return refuse(FailBadValue, "the region id must not be 0")
 	}
-	if s.State > StandFailed {
+	if s.State > StateFailed {
 		return refuse(FailBadValue, "unknown state %d", s.State)
 	}
 	if s.Leader != "" {
@@ -87,14 +87,14 @@ func (s Stand) Valid() error {
 			return err
 		}
 	}
-	if err := checkList(s.Members, MaxMembers, StandingCopy.Valid); err != nil {
+	if err := checkList(s.Members, MaxMembers, MemberStatus.Valid); err != nil {
 		return err
 	}
 	return checkText(s.Why)
 }
 
 // Valid returns an error if the copy is invalid.
-func (c StandingCopy) Valid() error { return c.Replica.Valid() }
+func (c MemberStatus) Valid() error { return c.Replica.Valid() }
 
 // checkOperators counts the set fields of this file and validates them.
 func (q Question) checkOperators() (set int, err error) {
@@ -106,24 +106,24 @@ func (q Question) checkOperators() (set int, err error) {
 			return set, refuse(FailBadValue, "the region id must not be 0")
 		}
 	}
-	if q.Fenced != nil {
-		if set++; q.Fenced.Region == 0 {
+	if q.Failure != nil {
+		if set++; q.Failure.Region == 0 {
 			return set, refuse(FailBadValue, "the region id must not be 0")
 		}
-		if err := checkText(q.Fenced.Why); err != nil {
+		if err := checkText(q.Failure.Why); err != nil {
 			return set, err
 		}
 	}
-	if q.Standing != nil {
+	if q.Status != nil {
 		set++
-		if n := len(q.Standing.Regions); n == 0 || n > MaxStandings {
-			return set, refuse(FailBadValue, "a status request names 1 to %d regions, not %d", MaxStandings, n)
+		if n := len(q.Status.Regions); n == 0 || n > MaxStatuses {
+			return set, refuse(FailBadValue, "a status request names 1 to %d regions, not %d", MaxStatuses, n)
 		}
-		if slices.Contains(q.Standing.Regions, 0) {
+		if slices.Contains(q.Status.Regions, 0) {
 			return set, refuse(FailBadValue, "the region id must not be 0")
 		}
 	}
-	if q.Census != nil {
+	if q.Regions != nil {
 		set++
 	}
 	return set, nil

@@ -6,24 +6,24 @@ import (
 	"testing"
 )
 
-func anOffer() Offer {
-	return Offer{HTTP: "https://b.example/world/", Game: "b.example:4002", Sessions: 12, Ready: true}
+func anOffer() HandoffOffer {
+	return HandoffOffer{HTTP: "https://b.example/world/", Game: "b.example:4002", Sessions: 12, Ready: true}
 }
 
 func TestShelterAndOffer(t *testing.T) {
-	b, err := EncodeShelter(Shelter{Sessions: 40})
+	b, err := EncodeHandoffRequest(HandoffRequest{Sessions: 40})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := DecodeShelter(b); err != nil || got != (Shelter{Sessions: 40}) {
+	if got, err := DecodeHandoffRequest(b); err != nil || got != (HandoffRequest{Sessions: 40}) {
 		t.Errorf("question came back as %+v, %v", got, err)
 	}
-	for _, o := range []Offer{anOffer(), {HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002", Draining: true}} {
-		b, err := EncodeOffer(o)
+	for _, o := range []HandoffOffer{anOffer(), {HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002", Draining: true}} {
+		b, err := EncodeHandoffOffer(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := DecodeOffer(b); err != nil || got != o {
+		if got, err := DecodeHandoffOffer(b); err != nil || got != o {
 			t.Errorf("offer came back as %+v, %v", got, err)
 		}
 	}
@@ -39,9 +39,9 @@ func TestHomeOfOffer(t *testing.T) {
 		"https://b.example/world":   "wss://b.example/world/ws",
 		"http://[2001:db8::7]:8080": "ws://[2001:db8::7]:8080/ws",
 	} {
-		o := Offer{HTTP: url, Game: "b:1"}
-		if err := o.Valid(); err != nil || o.Home() != (Home{URL: want, Game: "b:1"}) {
-			t.Errorf("%s: %+v, %v; want %s", url, o.Home(), err, want)
+		o := HandoffOffer{HTTP: url, Game: "b:1"}
+		if err := o.Valid(); err != nil || o.Gateway() != (Gateway{URL: want, Game: "b:1"}) {
+			t.Errorf("%s: %+v, %v; want %s", url, o.Gateway(), err, want)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func TestReconnectRefuses(t *testing.T) {
 	long := `{"url":"ws://b/` + strings.Repeat("x", MaxURL) + `","game":"b:1"}`
 	for name, homes := range map[string]string{
 		"no list":          `null`,
-		"too many":         `[` + strings.Repeat(good+",", MaxHomes) + good + `]`,
+		"too many":         `[` + strings.Repeat(good+",", MaxGateways) + good + `]`,
 		"a page":           `[{"url":"http://b/","game":"b:1"}]`,
 		"a script":         `[{"url":"javascript:alert(1)","game":"b:1"}]`,
 		"no host":          `[{"url":"ws:///ws","game":"b:1"}]`,
@@ -72,7 +72,7 @@ func TestReconnectRefuses(t *testing.T) {
 		}
 	}
 	m, err := DecodeServer([]byte(`{"type":"reconnect","homes":[` + good + `],"reason":"x"}`))
-	want := Reconnect{Homes: []Home{{URL: "ws://b/ws", Game: "b:1"}}, Reason: "x"}
+	want := Reconnect{Gateways: []Gateway{{URL: "ws://b/ws", Game: "b:1"}}, Reason: "x"}
 	if err != nil || !reflect.DeepEqual(m, want) {
 		t.Errorf("%+v, %v; want %+v", m, err, want)
 	}
@@ -82,18 +82,18 @@ func TestReconnectRefuses(t *testing.T) {
 }
 
 func TestOfferRefuses(t *testing.T) {
-	for name, change := range map[string]func(*Offer){
-		"no URL":       func(o *Offer) { o.HTTP = "" },
-		"a socket":     func(o *Offer) { o.HTTP = "ws://b/" },
-		"long":         func(o *Offer) { o.HTTP = "https://b/" + strings.Repeat("x", MaxURL) },
-		"nearly long":  func(o *Offer) { o.HTTP = "http://b/" + strings.Repeat("x", MaxURL-len("http://b/")) }, // its WebSocket URL is
-		"no game":      func(o *Offer) { o.Game = "" },
-		"game port 0":  func(o *Offer) { o.Game = "b:0" },
-		"control sign": func(o *Offer) { o.HTTP = "http://b/\n" },
+	for name, change := range map[string]func(*HandoffOffer){
+		"no URL":       func(o *HandoffOffer) { o.HTTP = "" },
+		"a socket":     func(o *HandoffOffer) { o.HTTP = "ws://b/" },
+		"long":         func(o *HandoffOffer) { o.HTTP = "https://b/" + strings.Repeat("x", MaxURL) },
+		"nearly long":  func(o *HandoffOffer) { o.HTTP = "http://b/" + strings.Repeat("x", MaxURL-len("http://b/")) }, // its WebSocket URL is
+		"no game":      func(o *HandoffOffer) { o.Game = "" },
+		"game port 0":  func(o *HandoffOffer) { o.Game = "b:0" },
+		"control sign": func(o *HandoffOffer) { o.HTTP = "http://b/\n" },
 	} {
 		o := anOffer()
 		change(&o)
-		if _, err := EncodeOffer(o); err == nil {
+		if _, err := EncodeHandoffOffer(o); err == nil {
 			t.Errorf("%s: written", name)
 		}
 	}

@@ -1,4 +1,4 @@
-package gameserver
+package players
 
 import (
 	"context"
@@ -15,14 +15,14 @@ import (
 // many a second: each record is signed, and a walker soon has gone far again.
 
 const (
-	// publishEvery is the interval at which a player who is here is published.
-	publishEvery = time.Minute
+	// PublishEvery is the interval at which a player who is here is published.
+	PublishEvery = time.Minute
 	// publishWay is how far, in blocks, a player may go from their published place before they are published again, but not
 	// within publishPause of the last time. It bounds how far players are set back if their gateway is killed: by half a minute
 	// of walking, and by up to a minute and more in a crowd of more than 120. A record is verified by five nodes and written to
 	// the disk by each: with 15 s the records of a thousand walkers on a hundred nodes took a sixth of a core.
 	publishWay, publishPause = 16, 30 * time.Second
-	// At each save, once a second, enough players are published that everybody has a turn once in publishEvery, those with the
+	// At each save, once a second, enough players are published that everybody has a turn once in PublishEvery, those with the
 	// oldest record first; but at least publishLeast, which is what 120 walkers need, and at most publishMost. A record is signed
 	// and sent to several nodes near its key, and those nodes verify it and write it to disk: with 50 a second, each of four
 	// gateways of a crowd spent more on records than on motion, and with 10 for each quarter of a crowd of 1,000 still a seventh
@@ -52,7 +52,7 @@ type lastPublished struct {
 }
 
 // enqueuePublish queues records for publishing.
-func (ps *playerStore) enqueuePublish(records []wire.PlayerRecord, leaving bool) {
+func (ps *Store) enqueuePublish(records []wire.PlayerRecord, leaving bool) {
 	ps.mu.Lock()
 	for _, r := range records {
 		ps.mu.backlog.records[r.Player] = r
@@ -61,33 +61,33 @@ func (ps *playerStore) enqueuePublish(records []wire.PlayerRecord, leaving bool)
 		}
 	}
 	ps.mu.Unlock()
-	wakeUp(ps.wakePublisher)
+	ps.publisher.Set()
 }
 
 // enqueueMoved queues players who have arrived, have gone far since they were published, or were published long ago. It returns
 // the marks of all published players who are here.
-func (ps *playerStore) enqueueMoved(here []presence, before map[player.ID]lastPublished) map[player.ID]lastPublished {
+func (ps *Store) enqueueMoved(here []Presence, before map[player.ID]lastPublished) map[player.ID]lastPublished {
 	now := time.Now()
 	marks := make(map[player.ID]lastPublished, len(here))
-	var due []presence
+	var due []Presence
 	for _, p := range here {
-		m, known := before[p.body.Player]
+		m, known := before[p.Player]
 		if known {
-			marks[p.body.Player] = m
+			marks[p.Player] = m
 		}
 		age := now.Sub(m.at)
-		if !known || age >= publishEvery || age >= publishPause && wayBetween(m.pose, p.pose) > publishWay {
+		if !known || age >= PublishEvery || age >= publishPause && wayBetween(m.pose, p.Pose) > publishWay {
 			due = append(due, p)
 		}
 	}
 	if most := publishedOf(len(here)); len(due) > most {
-		slices.SortFunc(due, func(a, b presence) int {
-			return marks[a.body.Player].at.Compare(marks[b.body.Player].at) // new players have no mark, and go first
+		slices.SortFunc(due, func(a, b Presence) int {
+			return marks[a.Player].at.Compare(marks[b.Player].at) // new players have no mark, and go first
 		})
 		due = due[:most]
 	}
 	for _, p := range due {
-		marks[p.body.Player] = lastPublished{p.pose, now}
+		marks[p.Player] = lastPublished{p.Pose, now}
 	}
 	if len(due) > 0 {
 		ps.enqueuePublish(ps.records(due), false)
@@ -97,7 +97,7 @@ func (ps *playerStore) enqueueMoved(here []presence, before map[player.ID]lastPu
 
 // publishedOf returns how many of the given number of players are published at one save.
 func publishedOf(players int) int {
-	turn := (time.Duration(players)*saveEvery + publishEvery - 1) / publishEvery
+	turn := (time.Duration(players)*saveEvery + PublishEvery - 1) / PublishEvery
 	return max(publishLeast, min(publishMost, int(turn)))
 }
 
@@ -106,7 +106,7 @@ func wayBetween(a, b wire.Pose) float64 {
 }
 
 // runPublisher runs one of the publishers. When the saver has ended it publishes the rest.
-func (ps *playerStore) runPublisher(ctx context.Context) {
+func (ps *Store) runPublisher(ctx context.Context) {
 	ended := false
 	for {
 		if r, ok := ps.nextRecord(); ok {
@@ -117,7 +117,7 @@ func (ps *playerStore) runPublisher(ctx context.Context) {
 			return // a record deferred by another publisher is handled by that one
 		}
 		select {
-		case <-ps.wakePublisher:
+		case <-ps.publisher:
 		case <-ps.ended:
 			ended = true
 		}
@@ -125,7 +125,7 @@ func (ps *playerStore) runPublisher(ctx context.Context) {
 }
 
 // nextRecord takes a record from the backlog.
-func (ps *playerStore) nextRecord() (r wire.PlayerRecord, ok bool) {
+func (ps *Store) nextRecord() (r wire.PlayerRecord, ok bool) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	b := &ps.mu.backlog
@@ -147,16 +147,16 @@ func (ps *playerStore) nextRecord() (r wire.PlayerRecord, ok bool) {
 	delete(b.records, r.Player)
 	b.under[r.Player] = true
 	if len(b.records) > 0 {
-		wakeUp(ps.wakePublisher) // for the next publisher
+		ps.publisher.Set() // for the next publisher
 	}
 	return r, true
 }
 
 // put publishes one record.
-func (ps *playerStore) put(ctx context.Context, r wire.PlayerRecord) {
+func (ps *Store) put(ctx context.Context, r wire.PlayerRecord) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	if err := ps.Players.PutPlayer(ctx, r); err != nil {
+	if err := ps.Network.PutPlayer(ctx, r); err != nil {
 		ps.Logger.Warn("publish player record", "player", r.Name, "error", err)
 	}
 	ps.mu.Lock()
@@ -172,7 +172,7 @@ func (ps *playerStore) put(ctx context.Context, r wire.PlayerRecord) {
 }
 
 // published returns a channel that is closed when no record of the player is left to publish.
-func (ps *playerStore) published(id player.ID) <-chan struct{} {
+func (ps *Store) published(id player.ID) <-chan struct{} {
 	done := make(chan struct{})
 	ps.mu.Lock()
 	defer ps.mu.Unlock()

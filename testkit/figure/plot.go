@@ -45,24 +45,27 @@ const (
 // Colours that are distinguishable with colour blindness (Okabe and Ito).
 var colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"}
 
-// WriteSVG draws panels, two in a row if there are more than one.
+// WriteSVG draws panels into a file.
 func WriteSVG(path string, panels ...Plot) error {
+	return writeFile(path, func(w io.Writer) error { return Draw(w, panels...) })
+}
+
+// Draw draws panels as an SVG, two in a row if there are more than one.
+func Draw(w io.Writer, panels ...Plot) error {
 	columns := min(2, len(panels))
 	rows := (len(panels) + columns - 1) / columns
-	return writeFile(path, func(w io.Writer) error {
-		var b strings.Builder
-		fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui, sans-serif" font-size="12" fill="#222">`+"\n",
-			columns*panelWidth, rows*panelHeight)
-		fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#fff"/>`+"\n", columns*panelWidth, rows*panelHeight)
-		for i, p := range panels {
-			fmt.Fprintf(&b, `<g transform="translate(%d %d)">`+"\n", i%columns*panelWidth, i/columns*panelHeight)
-			p.draw(&b)
-			b.WriteString("</g>\n")
-		}
-		b.WriteString("</svg>\n")
-		_, err := io.WriteString(w, b.String())
-		return err
-	})
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui, sans-serif" font-size="12" fill="#222">`+"\n",
+		columns*panelWidth, rows*panelHeight)
+	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#fff"/>`+"\n", columns*panelWidth, rows*panelHeight)
+	for i, p := range panels {
+		fmt.Fprintf(&b, `<g transform="translate(%d %d)">`+"\n", i%columns*panelWidth, i/columns*panelHeight)
+		p.draw(&b)
+		b.WriteString("</g>\n")
+	}
+	b.WriteString("</svg>\n")
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // scale maps values from 0 to most to pixels.

@@ -8,8 +8,8 @@ import (
 // Messages that move players to another gateway when theirs shuts down.
 
 const (
-	// MaxHomes is the most addresses in a Reconnect.
-	MaxHomes = 8
+	// MaxGateways is the most addresses in a Reconnect.
+	MaxGateways = 8
 	// MaxURL is the longest URL of a gateway, in bytes.
 	MaxURL = 512
 )
@@ -18,29 +18,29 @@ const (
 // the world. The player's state is saved. The client must send unacknowledged edits again to the new gateway, with the
 // same sequence numbers.
 type Reconnect struct {
-	// Homes lists addresses of other gateways, the best first; at most MaxHomes. If empty, no other gateway is known,
+	// Gateways lists addresses of other gateways, the best first; at most MaxGateways. If empty, no other gateway is known,
 	// and this one will be back.
-	Homes  []Home `json:"homes"`
-	Reason string `json:"reason"` // for people
+	Gateways []Gateway `json:"homes"`
+	Reason   string    `json:"reason"` // for people
 }
 
 func (Reconnect) fromServer() {}
 
-// Home holds the addresses of a gateway for players.
-type Home struct {
+// Gateway holds the addresses of a gateway for players.
+type Gateway struct {
 	URL  string `json:"url"`  // URL of its WebSocket: ws:// or wss://
 	Game string `json:"game"` // host:port of its game server
 }
 
 // Valid returns an error if the message is invalid.
 func (r Reconnect) Valid() error {
-	if r.Homes == nil {
+	if r.Gateways == nil {
 		return refuse(FailMissingField, `"homes" is missing`)
 	}
-	if len(r.Homes) > MaxHomes {
-		return refuse(FailBadValue, "at most %d homes, not %d", MaxHomes, len(r.Homes))
+	if len(r.Gateways) > MaxGateways {
+		return refuse(FailBadValue, "at most %d homes, not %d", MaxGateways, len(r.Gateways))
 	}
-	for _, h := range r.Homes {
+	for _, h := range r.Gateways {
 		if err := checkURL(h.URL, "ws", "wss"); err != nil {
 			return err
 		}
@@ -51,16 +51,16 @@ func (r Reconnect) Valid() error {
 	return checkText(r.Reason)
 }
 
-// Shelter asks a gateway whether it accepts sessions from the sender, which is shutting down.
-type Shelter struct {
+// HandoffRequest asks a gateway whether it accepts sessions from the sender, which is shutting down.
+type HandoffRequest struct {
 	Sessions uint64 `cbor:"1,keyasint,omitempty"` // number of the sender's sessions
 }
 
 // Valid always returns nil.
-func (Shelter) Valid() error { return nil }
+func (HandoffRequest) Valid() error { return nil }
 
-// Offer answers a Shelter.
-type Offer struct {
+// HandoffOffer answers a HandoffRequest.
+type HandoffOffer struct {
 	HTTP     string `cbor:"1,keyasint"`           // URL of the web client: http:// or https://
 	Game     string `cbor:"2,keyasint"`           // host:port of the game server
 	Sessions uint64 `cbor:"3,keyasint,omitempty"` // number of its current sessions
@@ -69,17 +69,17 @@ type Offer struct {
 }
 
 // Valid returns an error if the offer is invalid.
-func (o Offer) Valid() error {
+func (o HandoffOffer) Valid() error {
 	if err := checkURL(o.HTTP, "http", "https"); err != nil {
 		return err
 	}
-	return (Reconnect{Homes: []Home{o.Home()}}).Valid()
+	return (Reconnect{Gateways: []Gateway{o.Gateway()}}).Valid()
 }
 
-// Home returns the offered addresses in the form for clients. The offer must be valid.
-func (o Offer) Home() Home {
+// Gateway returns the offered addresses in the form for clients. The offer must be valid.
+func (o HandoffOffer) Gateway() Gateway {
 	socket := "ws" + strings.TrimPrefix(o.HTTP, "http") // https becomes wss
-	return Home{URL: strings.TrimSuffix(socket, "/") + "/ws", Game: o.Game}
+	return Gateway{URL: strings.TrimSuffix(socket, "/") + "/ws", Game: o.Game}
 }
 
 // checkURL returns an error unless text is a normalised absolute URL with one of the schemes and without user, query
@@ -100,14 +100,16 @@ func checkURL(text string, schemes ...string) error {
 	return refuse(FailBadValue, "%q: want a URL that begins with %s://", clip([]byte(text)), schemes[0])
 }
 
-// EncodeShelter encodes the question in CBOR.
-func EncodeShelter(s Shelter) ([]byte, error) { return encodeCBOR(s, MaxAsk) }
+// EncodeHandoffRequest encodes the question in CBOR.
+func EncodeHandoffRequest(s HandoffRequest) ([]byte, error) { return encodeCBOR(s, MaxAsk) }
 
-// DecodeShelter decodes and validates what EncodeShelter wrote.
-func DecodeShelter(b []byte) (Shelter, error) { return decodeCBOR[Shelter](b, MaxAsk) }
+// DecodeHandoffRequest decodes and validates what EncodeHandoffRequest wrote.
+func DecodeHandoffRequest(b []byte) (HandoffRequest, error) {
+	return decodeCBOR[HandoffRequest](b, MaxAsk)
+}
 
-// EncodeOffer encodes a valid Offer in CBOR.
-func EncodeOffer(o Offer) ([]byte, error) { return encodeCBOR(o, MaxAsk) }
+// EncodeHandoffOffer encodes a valid HandoffOffer in CBOR.
+func EncodeHandoffOffer(o HandoffOffer) ([]byte, error) { return encodeCBOR(o, MaxAsk) }
 
-// DecodeOffer decodes and validates what EncodeOffer wrote.
-func DecodeOffer(b []byte) (Offer, error) { return decodeCBOR[Offer](b, MaxAsk) }
+// DecodeHandoffOffer decodes and validates what EncodeHandoffOffer wrote.
+func DecodeHandoffOffer(b []byte) (HandoffOffer, error) { return decodeCBOR[HandoffOffer](b, MaxAsk) }
