@@ -41,7 +41,7 @@ func (p *sessionPlayer) follow(ctx, life context.Context) error {
 			hops = 0
 		}
 		switch hops++; {
-		case sent && len(away.Homes) == 0:
+		case sent && len(away.Gateways) == 0:
 			return &failure{"sent away", "no other node takes players: " + away.Reason}
 		case sent && hops > maxRedirects:
 			return &failure{"sent away", "from gateway to gateway"}
@@ -65,7 +65,7 @@ func (p *sessionPlayer) redirected(away *redirect) (route []string) {
 		e.moved = true
 		p.pending[seq] = e
 	}
-	for _, home := range away.Homes {
+	for _, home := range away.Gateways {
 		route = append(route, home.Game)
 	}
 	return append(route, p.Target)

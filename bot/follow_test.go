@@ -119,9 +119,9 @@ func flatLand(t *testing.T, at grid.ChunkPos) wire.ChunkData {
 }
 
 func homesOf(addresses ...string) *wire.Reconnect {
-	r := &wire.Reconnect{Homes: []wire.Home{}, Reason: "test"}
+	r := &wire.Reconnect{Gateways: []wire.Gateway{}, Reason: "test"}
 	for _, a := range addresses {
-		r.Homes = append(r.Homes, wire.Home{URL: "ws://" + a + "/ws", Game: a})
+		r.Gateways = append(r.Gateways, wire.Gateway{URL: "ws://" + a + "/ws", Game: a})
 	}
 	return r
 }

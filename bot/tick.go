@@ -53,8 +53,8 @@ func lengthBytes(n int) int {
 // Tick ignores the tick number: bots show no avatars.
 func (r *tickReader) Tick(uint16) {}
 
-// News applies the changes of a chunk.
-func (r *tickReader) News(n *wire.TickNews) {
+// Delta applies the changes of a chunk.
+func (r *tickReader) Delta(n *wire.TickDelta) {
 	for _, a := range n.Enter {
 		r.names[a.Index] = a.Player.String()
 	}

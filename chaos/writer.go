@@ -315,7 +315,7 @@ func (p *player) handle(s *session, m message) error {
 	case wire.Ack:
 		p.acked(s, m, at)
 	case wire.Reconnect:
-		for _, home := range slices.Backward(m.Homes) {
+		for _, home := range slices.Backward(m.Gateways) {
 			if n := p.cluster.at(home.Game); n != nil {
 				p.redirect = n
 			}

@@ -39,7 +39,7 @@ func TestLonePlayerIsUpdatedSeldom(t *testing.T) {
 		}
 		there := func() wire.Body { return r.lands.bodies(grid.ChunkPos{})[0] }
 		pass(3 * predictionSilence)
-		if b := there(); b.Pose.X != x || b.Pose.Z != z || b.Way.Goes() {
+		if b := there(); b.Pose.X != x || b.Pose.Z != z || b.Velocity.Moving() {
 			t.Errorf("the region has her at %v, she rests at %v, %v", b, x, z)
 		}
 		ann.goTo(x+.2, 25, z)

@@ -24,7 +24,7 @@ func BenchmarkFanOut(b *testing.B) {
 			}
 			desks = make([]writeBuffers, sessions)
 			mc := sub.mu.chunks[grid.ChunkPos{}]
-			frame := wire.FromRegion{Chunks: []wire.ChunkNews{{Blocks: []wire.BlockAt{{At: 5, Block: 1}}}}}
+			frame := wire.FromRegion{Chunks: []wire.ChunkDelta{{Blocks: []wire.BlockAt{{At: 5, Block: 1}}}}}
 			var enter []wire.Body
 			for i := range 50 {
 				id := player.GuestID(fmt.Sprint(i))
@@ -35,7 +35,7 @@ func BenchmarkFanOut(b *testing.B) {
 			for by := range mc.subscribers {
 				mc.subscribers[by] = upToDate
 			}
-			if err := sub.apply(wire.FromRegion{Chunks: []wire.ChunkNews{{Enter: enter}}}); err != nil {
+			if err := sub.apply(wire.FromRegion{Chunks: []wire.ChunkDelta{{Enter: enter}}}); err != nil {
 				b.Fatal(err)
 			}
 			bytes := 0

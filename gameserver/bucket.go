@@ -123,7 +123,7 @@ func (bkt *bucket) turnOf(frame uint64) uint64 {
 }
 
 // activeTicks is how long updates may be needed after a move: until its last extrapolation has ended.
-const activeTicks = 2 * wire.PaceTicks
+const activeTicks = 2 * wire.TickExtrapolation
 
 // encode encodes the pieces of a tick. It reports whether the bucket is awake.
 func (bkt *bucket) encode(now frameTime) (awake bool) {

@@ -100,7 +100,7 @@ func (s *strollers) walk(i int) {
 type avatarView struct {
 	t       testing.TB
 	client  *client // receives everything, if not nil
-	scene   wire.Scene
+	scene   wire.AvatarDecoder
 	players map[uint32]player.ID // also of those who have left
 	frames  int
 	bytes   int
@@ -124,7 +124,7 @@ func (e *avatarView) flush() error { return nil }
 
 func (e *avatarView) Tick(uint16) {}
 
-func (e *avatarView) News(n *wire.TickNews) {
+func (e *avatarView) Delta(n *wire.TickDelta) {
 	for _, a := range n.Enter {
 		e.players[a.Index] = a.Player
 	}
@@ -151,8 +151,8 @@ func (e *avatarView) Motion(at grid.ChunkPos, m *wire.Motion) {
 }
 
 // piece returns the delta as a JSON session gets it.
-func (e *avatarView) piece(n *wire.TickNews) wire.Piece {
-	news := wire.ChunkNews{Chunk: n.Chunk, Blocks: n.Blocks, Says: n.Says}
+func (e *avatarView) piece(n *wire.TickDelta) wire.Piece {
+	news := wire.ChunkDelta{Chunk: n.Chunk, Blocks: n.Blocks, Chat: n.Chat}
 	for _, a := range n.Enter {
 		news.Enter = append(news.Enter, wire.Body{Player: a.Player, Name: a.Name, Guest: a.Guest, Pose: a.Pose(n.Chunk)})
 	}
@@ -180,7 +180,7 @@ type crowdScene struct {
 func newCrowdScene(n int, jitter float64) *crowdScene {
 	g := New(options(newLands(), newMemory(), newMemory()))
 	h := &crowdScene{g: g, f: newSubscription(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)), crowd: newStrollers(n, jitter)}
-	h.frame = wire.FromRegion{Chunks: []wire.ChunkNews{{}}}
+	h.frame = wire.FromRegion{Chunks: []wire.ChunkDelta{{}}}
 	return h
 }
 
@@ -198,7 +198,7 @@ func (h *crowdScene) addSession(i int) *session {
 
 // begin adds everybody.
 func (h *crowdScene) begin() error {
-	return h.f.apply(wire.FromRegion{Chunks: []wire.ChunkNews{{Enter: slices.Clone(h.crowd.bodies)}}})
+	return h.f.apply(wire.FromRegion{Chunks: []wire.ChunkDelta{{Enter: slices.Clone(h.crowd.bodies)}}})
 }
 
 // tick moves everybody by a tick, and encodes the tick's motion.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -15,7 +16,7 @@ import (
 // each player is saved and redirected to another node. Only sessions that do not follow are cut.
 
 const (
-	// drainTime bounds a whole drain. With publishLast, closeTimeout and the time that regions take, it stays below what cmd
+	// drainTime bounds a whole drain. With the player store, closeTimeout and the time that regions take, it stays below what cmd
 	// grants all parts together.
 	drainTime = 12 * time.Second
 	// settleTime bounds the wait for the answers to a player's edits before the player is redirected; the client sends unanswered
@@ -159,10 +160,10 @@ func (g *Gateway) placedSessions() []*session {
 // over; the outcome is empty if it left before it was redirected.
 //
 // Saving uses the network and takes longest, so it comes before edits have to wait.
-func (s *session) redirect(ctx context.Context, homes []wire.Home) (outcome string) {
+func (s *session) redirect(ctx context.Context, homes []wire.Gateway) (outcome string) {
 	if last, here := s.detach(); here {
 		saving, cancel := context.WithTimeout(ctx, partTime)
-		s.g.players.saveAndPublish(saving, last)
+		s.g.players.SaveAndPublish(saving, last)
 		cancel()
 	}
 	s.wait(ctx, s.edits.close(), settleTime)
@@ -173,7 +174,7 @@ func (s *session) redirect(ctx context.Context, homes []wire.Home) (outcome stri
 	if len(homes) == 0 {
 		reason, patience, outcome = reasonAlone, homelessTime, homeless
 	}
-	s.out.send(wire.Reconnect{Homes: homes, Reason: reason})
+	s.out.send(wire.Reconnect{Gateways: homes, Reason: reason})
 	s.wait(ctx, s.done, patience)
 	if outcome == followed && !s.ended() {
 		return cutOff
@@ -205,11 +206,11 @@ func (s *session) ended() bool {
 
 // detach stops the player where they are: from now on this gateway neither moves nor saves them, and sends nothing on their
 // behalf. It returns their place, unless they have none yet.
-func (s *session) detach() (last presence, here bool) {
+func (s *session) detach() (last players.Presence, here bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	here, s.mu.joined, s.mu.detached = s.mu.joined, false, true
-	return presence{s.body, s.mu.pose, s.mu.done}, here
+	return s.presence(), here
 }
 
 // redirectError refuses a player because this gateway is shutting down, and redirects them.
@@ -229,5 +230,5 @@ func (g *Gateway) refuseJoin(ctx context.Context) error {
 	if len(homes) == 0 {
 		reason = reasonAlone
 	}
-	return &redirectError{wire.Reconnect{Homes: homes, Reason: reason}}
+	return &redirectError{wire.Reconnect{Gateways: homes, Reason: reason}}
 }

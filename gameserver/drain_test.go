@@ -14,13 +14,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // neighbours are other nodes, by peer id. One without a function never answers.
-type neighbours map[string]func(wire.Shelter) ([]byte, error)
+type neighbours map[string]func(wire.HandoffRequest) ([]byte, error)
 
 func (n neighbours) Connected() []string { return slices.Sorted(maps.Keys(n)) }
 
@@ -28,7 +29,7 @@ func (n neighbours) Ask(ctx context.Context, peer, protocol string, question []b
 	if protocol != ShelterProtocol {
 		return nil, errors.New("protocol not spoken")
 	}
-	q, err := wire.DecodeShelter(question)
+	q, err := wire.DecodeHandoffRequest(question)
 	if err != nil {
 		return nil, err
 	}
@@ -40,16 +41,16 @@ func (n neighbours) Ask(ctx context.Context, peer, protocol string, question []b
 }
 
 // offers answers with an offer that names the host.
-func offers(host string, sessions uint64, change ...func(*wire.Offer)) func(wire.Shelter) ([]byte, error) {
-	o := wire.Offer{HTTP: "http://" + host + ":8080", Game: host + ":4002", Sessions: sessions, Ready: true}
+func offers(host string, sessions uint64, change ...func(*wire.HandoffOffer)) func(wire.HandoffRequest) ([]byte, error) {
+	o := wire.HandoffOffer{HTTP: "http://" + host + ":8080", Game: host + ":4002", Sessions: sessions, Ready: true}
 	for _, c := range change {
 		c(&o)
 	}
-	return func(wire.Shelter) ([]byte, error) { return wire.EncodeOffer(o) }
+	return func(wire.HandoffRequest) ([]byte, error) { return wire.EncodeHandoffOffer(o) }
 }
 
-func home(host string) wire.Home {
-	return wire.Home{URL: "ws://" + host + ":8080/ws", Game: host + ":4002"}
+func home(host string) wire.Gateway {
+	return wire.Gateway{URL: "ws://" + host + ":8080/ws", Game: host + ":4002"}
 }
 
 // stopping ends the gateway as a signal does, and does not wait for it.
@@ -94,9 +95,9 @@ func TestDrainSharesPlayersOut(t *testing.T) {
 		var guard sync.Mutex
 		r := newHarness(t, func(o *Options) {
 			o.Nodes = neighbours{
-				"b": offers("b", 3), "c": offers("c", 1), "d": offers("d", 0, func(o *wire.Offer) { o.Draining = true }),
-				"e": offers("e", 0, func(o *wire.Offer) { o.Ready = false }),
-				"f": func(wire.Shelter) ([]byte, error) { return []byte("rubbish"), nil }, "g": nil,
+				"b": offers("b", 3), "c": offers("c", 1), "d": offers("d", 0, func(o *wire.HandoffOffer) { o.Draining = true }),
+				"e": offers("e", 0, func(o *wire.HandoffOffer) { o.Ready = false }),
+				"f": func(wire.HandoffRequest) ([]byte, error) { return []byte("rubbish"), nil }, "g": nil,
 			}
 			o.Drained = func(s DrainStep) {
 				guard.Lock()
@@ -112,11 +113,11 @@ func TestDrainSharesPlayersOut(t *testing.T) {
 		first := make(map[string]int)
 		for _, c := range clients {
 			told := c.sentTo()
-			want := []wire.Home{home("b"), home("c")}
-			if len(told.Homes) != 2 || !slices.Contains(want, told.Homes[0]) || !slices.Contains(want, told.Homes[1]) || told.Reason == "" {
+			want := []wire.Gateway{home("b"), home("c")}
+			if len(told.Gateways) != 2 || !slices.Contains(want, told.Gateways[0]) || !slices.Contains(want, told.Gateways[1]) || told.Reason == "" {
 				t.Errorf("sent to %+v", told)
 			}
-			first[told.Homes[0].Game]++
+			first[told.Gateways[0].Game]++
 			c.conn.Close()
 		}
 		if want := map[string]int{"c:4002": 3, "b:4002": 1}; !maps.Equal(first, want) { // 4 and 4 then
@@ -167,7 +168,7 @@ func TestDrainSavesFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		ann.goTo(6.5, 25, 4.5)
-		pass(2 * saveEvery)
+		pass(2 * time.Second)
 		ann.conn.Close()
 		r.stop()
 		synctest.Wait() // she reads to the end
@@ -185,7 +186,7 @@ func TestDrainDoesNotWaitForASlowNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
 		ann := r.join("ann", 1)
-		pass(2 * saveEvery)
+		pass(2 * time.Second)
 		r.network.gate = make(chan struct{})
 		r.stopping()
 		start := time.Now()
@@ -294,7 +295,7 @@ func TestDrainRefusesNewcomers(t *testing.T) {
 		bob := newClient(t, r.dial())
 		go bob.listen()
 		bob.send(wire.Join{Version: wire.SessionVersion, Name: "bob", View: 1, Encoding: "json"})
-		if told := bob.sentTo(); !slices.Equal(told.Homes, []wire.Home{home("b")}) {
+		if told := bob.sentTo(); !slices.Equal(told.Gateways, []wire.Gateway{home("b")}) {
 			t.Errorf("bob is sent to %+v", told)
 		}
 		pass(closeTimeout)
@@ -320,7 +321,7 @@ func TestDrainWhileSomebodyJoins(t *testing.T) {
 		pass(100 * time.Millisecond)
 		r.stopping()
 		ann.sentTo()
-		pass(loadTimeout)
+		pass(3 * time.Second) // players are loaded for as long
 		ann.look(func() {
 			if ann.mu.welcome.Player != "" || !ann.mu.ended {
 				t.Errorf("welcome %+v, ended %v", ann.mu.welcome, ann.mu.ended)
@@ -333,7 +334,7 @@ func TestDrainWhileSomebodyJoins(t *testing.T) {
 }
 
 // silentNetwork is a network that does not answer.
-type silentNetwork struct{ Players }
+type silentNetwork struct{ players.Network }
 
 func (silentNetwork) Player(ctx context.Context, _ player.ID) (wire.PlayerRecord, error) {
 	<-ctx.Done()
@@ -346,7 +347,7 @@ func TestDrainAlone(t *testing.T) {
 		r := newHarness(t)
 		ann := r.join("ann", 1)
 		r.stopping()
-		if told := ann.sentTo(); told.Homes == nil || len(told.Homes) != 0 || told.Reason != reasonAlone {
+		if told := ann.sentTo(); told.Gateways == nil || len(told.Gateways) != 0 || told.Reason != reasonAlone {
 			t.Errorf("got %+v", told)
 		}
 		start := time.Now()
@@ -401,14 +402,14 @@ func TestHandoffTargetsAssign(t *testing.T) {
 	if homes := r.assign(); homes == nil || len(homes) != 0 {
 		t.Errorf("without rooms: %v", homes)
 	}
-	for i := range uint64(wire.MaxHomes + 2) {
+	for i := range uint64(wire.MaxGateways + 2) {
 		host := string(rune('a' + i))
 		r.add(Room{Peer: host, Sessions: i * i, home: home(host)})
 	}
 	var first []byte
 	for range 12 {
 		homes := r.assign()
-		if len(homes) != wire.MaxHomes {
+		if len(homes) != wire.MaxGateways {
 			t.Fatalf("%d homes", len(homes))
 		}
 		first = append(first, homes[0].Game[0])
@@ -419,9 +420,9 @@ func TestHandoffTargetsAssign(t *testing.T) {
 	}
 }
 
-func offerOf(t *testing.T, g *Gateway) wire.Offer {
+func offerOf(t *testing.T, g *Gateway) wire.HandoffOffer {
 	t.Helper()
-	question, err := wire.EncodeShelter(wire.Shelter{Sessions: 1})
+	question, err := wire.EncodeHandoffRequest(wire.HandoffRequest{Sessions: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -429,7 +430,7 @@ func offerOf(t *testing.T, g *Gateway) wire.Offer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	offer, err := wire.DecodeOffer(reply)
+	offer, err := wire.DecodeHandoffOffer(reply)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -442,7 +443,7 @@ func TestAnswerShelter(t *testing.T) {
 		var trouble error
 		r := newHarness(t, func(o *Options) { o.Ready = func() error { return trouble } })
 		r.join("ann", 1)
-		want := wire.Offer{HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002", Sessions: 1, Ready: true}
+		want := wire.HandoffOffer{HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002", Sessions: 1, Ready: true}
 		if offer := offerOf(t, r.g); offer != want {
 			t.Errorf("it offers %+v, want %+v", offer, want)
 		}

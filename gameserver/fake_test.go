@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
@@ -264,7 +265,7 @@ func (r *testRegion) endTick() {
 		c.fresh = nil
 		for _, pos := range shown {
 			base, edits := r.land.Chunk(pos)
-			frame.Chunks = append(frame.Chunks, wire.ChunkNews{
+			frame.Chunks = append(frame.Chunks, wire.ChunkDelta{
 				Chunk: pos, State: &wire.ChunkState{Base: base, Edits: edits, Bodies: r.crowd.Inside(pos)},
 			})
 		}
@@ -357,7 +358,7 @@ func (c *testLink) Send(msg wire.ToRegion) error {
 		r.crowd.Leave(c.number, id)
 	}
 	r.apply(msg.Edits, c)
-	for _, u := range msg.Says {
+	for _, u := range msg.Chat {
 		if c.lands.mu.mute {
 			u.Wall, u.Stamp = 0, nil
 		}
@@ -478,7 +479,7 @@ func (m *memory) Commit(writes []kv.Write) error {
 
 // saved returns a player's record on this node's disk.
 func (m *memory) saved(id player.ID) (wire.PlayerRecord, bool) {
-	row, err := m.Get(playerTable, id[:])
+	row, err := m.Get(players.Table, id[:])
 	if err != nil || row == nil {
 		return wire.PlayerRecord{}, false
 	}

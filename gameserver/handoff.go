@@ -34,10 +34,10 @@ type Nodes interface {
 // AnswerShelter answers another gateway's query whether this one would take its sessions. An error means that the query is
 // malformed.
 func (g *Gateway) AnswerShelter(_ context.Context, _ string, question []byte) ([]byte, error) {
-	if _, err := wire.DecodeShelter(question); err != nil {
+	if _, err := wire.DecodeHandoffRequest(question); err != nil {
 		return nil, err
 	}
-	return wire.EncodeOffer(wire.Offer{
+	return wire.EncodeHandoffOffer(wire.HandoffOffer{
 		HTTP: g.HTTP, Game: g.Game, Sessions: uint64(len(g.placedSessions())), Ready: g.Ready() == nil, Draining: g.shuttingDown(),
 	})
 }
@@ -47,7 +47,7 @@ type Room struct {
 	Peer     string `json:"peer"`
 	URL      string `json:"url"`      // the URL for players
 	Sessions uint64 `json:"sessions"` // that it has, including those redirected there
-	home     wire.Home
+	home     wire.Gateway
 }
 
 // findHandoffTargets queries the connected nodes concurrently which of them would take that many sessions.
@@ -55,7 +55,7 @@ func (g *Gateway) findHandoffTargets(ctx context.Context, sessions int) *handoff
 	ctx, cancel := context.WithTimeout(ctx, handoffTimeout)
 	defer cancel()
 	var found handoffTargets
-	question, err := wire.EncodeShelter(wire.Shelter{Sessions: uint64(sessions)})
+	question, err := wire.EncodeHandoffRequest(wire.HandoffRequest{Sessions: uint64(sessions)})
 	if err != nil {
 		panic(err) // every Shelter is valid
 	}
@@ -68,7 +68,7 @@ func (g *Gateway) findHandoffTargets(ctx context.Context, sessions int) *handoff
 				g.Logger.Debug("gateway takes no players", "peer", peer, "error", err)
 				return
 			}
-			found.add(Room{Peer: peer, URL: offer.HTTP, Sessions: offer.Sessions, home: offer.Home()})
+			found.add(Room{Peer: peer, URL: offer.HTTP, Sessions: offer.Sessions, home: offer.Gateway()})
 		})
 	}
 	crew.Wait()
@@ -77,12 +77,12 @@ func (g *Gateway) findHandoffTargets(ctx context.Context, sessions int) *handoff
 
 var errNoTarget = errors.New("gateway takes no players now")
 
-func (g *Gateway) askHandoff(ctx context.Context, peer string, question []byte) (wire.Offer, error) {
+func (g *Gateway) askHandoff(ctx context.Context, peer string, question []byte) (wire.HandoffOffer, error) {
 	reply, err := g.Nodes.Ask(ctx, peer, ShelterProtocol, question)
 	if err != nil {
-		return wire.Offer{}, err
+		return wire.HandoffOffer{}, err
 	}
-	offer, err := wire.DecodeOffer(reply)
+	offer, err := wire.DecodeHandoffOffer(reply)
 	if err == nil && (offer.Draining || !offer.Ready) {
 		err = errNoTarget
 	}
@@ -109,11 +109,11 @@ func (r *handoffTargets) sort() {
 }
 
 // assign returns the targets for one player, the least loaded first, and counts the player there.
-func (r *handoffTargets) assign() []wire.Home {
+func (r *handoffTargets) assign() []wire.Gateway {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	homes := make([]wire.Home, 0, wire.MaxHomes)
-	for _, target := range r.mu.list[:min(len(r.mu.list), wire.MaxHomes)] {
+	homes := make([]wire.Gateway, 0, wire.MaxGateways)
+	for _, target := range r.mu.list[:min(len(r.mu.list), wire.MaxGateways)] {
 		homes = append(homes, target.home)
 	}
 	if len(r.mu.list) > 0 {

@@ -66,10 +66,10 @@ func newInterestIndex(budget int) *interestIndex {
 
 // apply applies the delta of a chunk, and returns it as CBOR sessions get it, without motion and chat; nil if nothing is left.
 // Moved are those of Moves who are in the chunk. The subscription's lock is held too.
-func (ix *interestIndex) apply(delta *chunkDelta, moved []*occupant) *wire.TickNews {
+func (ix *interestIndex) apply(delta *chunkDelta, moved []*occupant) *wire.TickDelta {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	n := &delta.ChunkNews
+	n := &delta.ChunkDelta
 	for _, o := range moved {
 		if a := o.actor; a != nil && a.bucket != nil && a.bucket.at == n.Chunk {
 			ix.move(a, o.Pose)
@@ -78,7 +78,7 @@ func (ix *interestIndex) apply(delta *chunkDelta, moved []*occupant) *wire.TickN
 	if len(n.Enter)+len(n.Leave)+len(n.Blocks) == 0 {
 		return nil
 	}
-	news := &wire.TickNews{Chunk: n.Chunk, Blocks: n.Blocks}
+	td := &wire.TickDelta{Chunk: n.Chunk, Blocks: n.Blocks}
 	for i := range delta.entered {
 		a := ix.actor(delta.entered[i].Player)
 		if a.chunks == 0 {
@@ -90,15 +90,15 @@ func (ix *interestIndex) apply(delta *chunkDelta, moved []*occupant) *wire.TickN
 		}
 	}
 	for i := range n.Enter {
-		news.Enter = append(news.Enter, ix.enter(n.Chunk, &n.Enter[i]))
+		td.Enter = append(td.Enter, ix.enter(n.Chunk, &n.Enter[i]))
 	}
 	for i := range delta.left {
 		if a := ix.mu.actors[delta.left[i].Player]; a != nil {
-			news.Leave = append(news.Leave, a.index)
+			td.Leave = append(td.Leave, a.index)
 			ix.leave(n.Chunk, delta.left[i].Player, a)
 		}
 	}
-	return news
+	return td
 }
 
 // present returns those of a chunk's bodies that are still there, as far as any region has sent. Others have entered another
@@ -113,16 +113,16 @@ func (ix *interestIndex) present(at grid.ChunkPos, bodies []wire.Body) []wire.Bo
 }
 
 // allPresent returns all bodies that are present in a chunk.
-func (ix *interestIndex) allPresent(at grid.ChunkPos, bodies occupants) *wire.TickNews {
+func (ix *interestIndex) allPresent(at grid.ChunkPos, bodies occupants) *wire.TickDelta {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	news := &wire.TickNews{Chunk: at, Enter: make([]wire.TickAvatar, 0, len(bodies))}
+	td := &wire.TickDelta{Chunk: at, Enter: make([]wire.TickAvatar, 0, len(bodies))}
 	for i := range bodies {
 		if o := &bodies[i]; o.actor != nil && !o.actor.movedOn(at) {
-			news.Enter = append(news.Enter, tickAvatar(o.actor.index, &o.Body, wire.PlaceOf(at, o.Pose)))
+			td.Enter = append(td.Enter, tickAvatar(o.actor.index, &o.Body, wire.PlaceOf(at, o.Pose)))
 		}
 	}
-	return news
+	return td
 }
 
 // clear removes all bodies of a chunk that is no longer in view.

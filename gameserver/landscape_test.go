@@ -111,13 +111,13 @@ func (c *landscape) show(v *visitor, pos grid.ChunkPos) {
 	c.f.watch(pos, v)
 	if seen := c.f.mu.chunks[pos]; !seen.hasState {
 		seen.hasState = true
-		news := wire.ChunkNews{Chunk: pos}
+		news := wire.ChunkDelta{Chunk: pos}
 		for i := range c.walkers {
 			if world.ChunkOf(c.walkers[i].Pose) == pos {
 				news.Enter = append(news.Enter, c.walkers[i].Body)
 			}
 		}
-		c.applyDeltas(map[grid.ChunkPos]*wire.ChunkNews{pos: &news})
+		c.applyDeltas(map[grid.ChunkPos]*wire.ChunkDelta{pos: &news})
 	}
 	c.f.mu.Lock()
 	defer c.f.mu.Unlock()
@@ -126,14 +126,14 @@ func (c *landscape) show(v *visitor, pos grid.ChunkPos) {
 }
 
 // applyDeltas applies the region's deltas of watched chunks to the subscription.
-func (c *landscape) applyDeltas(news map[grid.ChunkPos]*wire.ChunkNews) {
+func (c *landscape) applyDeltas(news map[grid.ChunkPos]*wire.ChunkDelta) {
 	frame := wire.FromRegion{Tick: c.tick}
 	for at, n := range news {
 		if c.f.mu.chunks[at] != nil {
 			frame.Chunks = append(frame.Chunks, *n)
 		}
 	}
-	slices.SortFunc(frame.Chunks, func(a, b wire.ChunkNews) int { return a.Chunk.Compare(b.Chunk) })
+	slices.SortFunc(frame.Chunks, func(a, b wire.ChunkDelta) int { return a.Chunk.Compare(b.Chunk) })
 	if err := c.f.apply(frame); err != nil {
 		c.t.Fatal(err)
 	}
@@ -142,10 +142,10 @@ func (c *landscape) applyDeltas(news map[grid.ChunkPos]*wire.ChunkNews) {
 // walk moves everybody by a tick, applies the moves to the gateway, and updates the watched chunks.
 func (c *landscape) walk() {
 	c.tick++
-	news := make(map[grid.ChunkPos]*wire.ChunkNews)
-	of := func(at grid.ChunkPos) *wire.ChunkNews {
+	news := make(map[grid.ChunkPos]*wire.ChunkDelta)
+	of := func(at grid.ChunkPos) *wire.ChunkDelta {
 		if news[at] == nil {
-			news[at] = &wire.ChunkNews{Chunk: at}
+			news[at] = &wire.ChunkDelta{Chunk: at}
 		}
 		return news[at]
 	}

@@ -26,17 +26,17 @@ func TestTiersFollowTheCrowd(t *testing.T) {
 		}
 		return slices.Max(s.observer.views[0].tiers[:])
 	}
-	needsUpdate := func(n wire.ChunkNews) {
+	needsUpdate := func(n wire.ChunkDelta) {
 		t.Helper()
-		if err := h.f.apply(wire.FromRegion{Chunks: []wire.ChunkNews{n}}); err != nil {
+		if err := h.f.apply(wire.FromRegion{Chunks: []wire.ChunkDelta{n}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	needsUpdate(wire.ChunkNews{Enter: slices.Clone(h.crowd.bodies[:few])})
+	needsUpdate(wire.ChunkDelta{Enter: slices.Clone(h.crowd.bodies[:few])})
 	if tier := coarsest(); tier != exact {
 		t.Errorf("%d avatars in one chunk are sent in tier %d, want %d", few, tier, exact)
 	}
-	needsUpdate(wire.ChunkNews{Enter: slices.Clone(h.crowd.bodies[few:])})
+	needsUpdate(wire.ChunkDelta{Enter: slices.Clone(h.crowd.bodies[few:])})
 	if tier := coarsest(); tier == exact {
 		t.Errorf("%d avatars in one chunk are sent exactly", many)
 	}
@@ -44,7 +44,7 @@ func TestTiersFollowTheCrowd(t *testing.T) {
 	for _, b := range h.crowd.bodies[few:] {
 		gone = append(gone, b.Player)
 	}
-	needsUpdate(wire.ChunkNews{Leave: gone})
+	needsUpdate(wire.ChunkDelta{Leave: gone})
 	if tier := coarsest(); tier != exact {
 		t.Errorf("after the crowd has gone %d avatars are sent in tier %d, want %d", few, tier, exact)
 	}

@@ -92,9 +92,9 @@ func (s *snapshot) message(at grid.ChunkPos, binary bool) []byte {
 
 // chunkDelta is the delta of one chunk, with its encoded forms, made once for all sessions.
 type chunkDelta struct {
-	wire.ChunkNews
+	wire.ChunkDelta
 	tick        uint64
-	tickNews    *wire.TickNews  // for CBOR sessions, without the motion of the frame; nil for nothing
+	tickNews    *wire.TickDelta // for CBOR sessions, without the motion of the frame; nil for nothing
 	piece       []byte          // in JSON
 	tickPiece   []byte          // tickNews, encoded
 	entered     []wire.Body     // those of Enter who were not in the chunk before
@@ -108,7 +108,7 @@ type chunkDelta struct {
 
 // empty reports whether there is nothing to send.
 func (delta *chunkDelta) empty() bool {
-	return len(delta.Enter)+len(delta.Leave)+len(delta.Moves)+len(delta.Blocks)+len(delta.Says) == 0
+	return len(delta.Enter)+len(delta.Leave)+len(delta.Moves)+len(delta.Blocks)+len(delta.Chat) == 0
 }
 
 // hasUnserved reports whether a subscriber waits for the whole chunk.
@@ -157,7 +157,7 @@ func (mc *mirrorChunk) allBodies() []wire.Body {
 
 // applyState applies the chunk's whole state, as a region sends it in answer to a watch. It returns the difference for
 // subscribers that have an older state (the region was away). The land is rebuilt, unless it was never changed.
-func (mc *mirrorChunk) applyState(state *wire.ChunkState) (difference wire.ChunkNews, came, left []wire.Body) {
+func (mc *mirrorChunk) applyState(state *wire.ChunkState) (difference wire.ChunkDelta, came, left []wire.Body) {
 	difference.Chunk = mc.at
 	bodies := make(occupants, 0, len(state.Bodies))
 	for _, b := range state.Bodies {
@@ -199,7 +199,7 @@ func (mc *mirrorChunk) pristine() bool {
 }
 
 // apply applies a delta, and returns who came, who left, and who moved; moved is valid until the next call.
-func (mc *mirrorChunk) apply(n wire.ChunkNews) (came, left []wire.Body, moved []*occupant) {
+func (mc *mirrorChunk) apply(n wire.ChunkDelta) (came, left []wire.Body, moved []*occupant) {
 	// Enter before Leave, as wire.Piece orders them; the region has a player in one of them only.
 	for _, b := range n.Enter {
 		if mc.bodies.put(b) {

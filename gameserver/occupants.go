@@ -18,20 +18,20 @@ type occupants []occupant
 type occupant struct {
 	wire.Body
 	actor *actor  // set while the player is in the chunk; nil until the index has applied their entering
-	left  float32 // ticks of extrapolation left (Body.Way); if more than wire.WayTicks, they start after the excess
+	left  float32 // ticks of extrapolation left (Body.Velocity); if more than wire.ExtrapolationTicks, they start after the excess
 }
 
 // unstarted is left of a body whose update the subscription has just received.
-const unstarted = wire.WayTicks + 2
+const unstarted = wire.ExtrapolationTicks + 2
 
 // proceed extrapolates a body by the given number of ticks, and reports whether it has moved. When the extrapolation ends, the
 // body stands.
 func (o *occupant) proceed(at grid.ChunkPos, ticks float32) (moved bool) {
-	before, from := o.Pose, min(o.left, wire.WayTicks)
+	before, from := o.Pose, min(o.left, wire.ExtrapolationTicks)
 	o.left = max(0, o.left-ticks)
-	o.Pose = o.Way.Along(before, float64(from-min(o.left, wire.WayTicks)), at)
+	o.Pose = o.Velocity.Extrapolate(before, float64(from-min(o.left, wire.ExtrapolationTicks)), at)
 	if o.left == 0 {
-		o.Way = wire.Way{}
+		o.Velocity = wire.Velocity{}
 	}
 	return o.Pose != before
 }
@@ -72,11 +72,11 @@ func (o *occupants) remove(id player.ID) (last wire.Body, here bool) {
 // body moves.
 func (o occupants) depart(after float32) (goes bool) {
 	for i := range o {
-		if !o[i].Way.Goes() {
+		if !o[i].Velocity.Moving() {
 			continue
 		}
 		if goes = true; o[i].left == unstarted {
-			o[i].left = wire.WayTicks + after
+			o[i].left = wire.ExtrapolationTicks + after
 		}
 	}
 	return goes
@@ -86,13 +86,13 @@ func (o occupants) depart(after float32) (goes bool) {
 // whether any may move on after that.
 func (o occupants) proceed(at grid.ChunkPos, ticks float32, moved []*occupant) (_ []*occupant, goes bool) {
 	for i := range o {
-		if !o[i].Way.Goes() {
+		if !o[i].Velocity.Moving() {
 			continue
 		}
 		if o[i].proceed(at, ticks) {
 			moved = append(moved, &o[i])
 		}
-		goes = goes || o[i].Way.Goes()
+		goes = goes || o[i].Velocity.Moving()
 	}
 	return moved, goes
 }
@@ -113,7 +113,7 @@ func (o occupants) move(moves []wire.BodyMove, moved []*occupant) []*occupant {
 				continue
 			}
 		}
-		o[next].Pose, o[next].Way, o[next].left = m.Pose, m.Way, unstarted
+		o[next].Pose, o[next].Velocity, o[next].left = m.Pose, m.Velocity, unstarted
 		moved = append(moved, &o[next])
 		next++
 	}

@@ -72,7 +72,7 @@ func (d *p2pDriver) restoreSilent(now uint32, steps []relocation) []relocation {
 }
 
 // merge records a region's delta of a chunk, and removes from it what the overlay has newer. The subscription's lock is held.
-func (d *p2pDriver) merge(n *wire.ChunkNews, mc *mirrorChunk) {
+func (d *p2pDriver) merge(n *wire.ChunkDelta, mc *mirrorChunk) {
 	if !d.enabled() {
 		return
 	}
@@ -111,9 +111,9 @@ func (d *p2pDriver) merge(n *wire.ChunkNews, mc *mirrorChunk) {
 			moves = append(moves, m)
 			continue
 		}
-		a.regionBody.Pose, a.regionBody.Way, a.regionRound = m.Pose, m.Way, d.mu.round
+		a.regionBody.Pose, a.regionBody.Velocity, a.regionRound = m.Pose, m.Velocity, d.mu.round
 		if !a.fresh {
-			a.body.Pose, a.body.Way = m.Pose, m.Way
+			a.body.Pose, a.body.Velocity = m.Pose, m.Velocity
 			moves = append(moves, m)
 		}
 	}
@@ -168,12 +168,12 @@ func (d *p2pDriver) clear(at grid.ChunkPos) {
 
 // relocate publishes the moves of avatars.
 func (g *Gateway) relocate(steps []relocation) {
-	came, left := make(map[grid.ChunkPos]*wire.ChunkNews), make(map[grid.ChunkPos]*wire.ChunkNews)
-	of := func(news map[grid.ChunkPos]*wire.ChunkNews, at grid.ChunkPos) *wire.ChunkNews {
-		n := news[at]
+	came, left := make(map[grid.ChunkPos]*wire.ChunkDelta), make(map[grid.ChunkPos]*wire.ChunkDelta)
+	of := func(delta map[grid.ChunkPos]*wire.ChunkDelta, at grid.ChunkPos) *wire.ChunkDelta {
+		n := delta[at]
 		if n == nil {
-			n = &wire.ChunkNews{Chunk: at}
-			news[at] = n
+			n = &wire.ChunkDelta{Chunk: at}
+			delta[at] = n
 		}
 		return n
 	}
@@ -192,8 +192,8 @@ func (g *Gateway) relocate(steps []relocation) {
 			n.Leave = append(n.Leave, d.body.Player)
 		}
 	}
-	for _, news := range []map[grid.ChunkPos]*wire.ChunkNews{came, left} { // so that no avatar is nowhere in between
-		for at, n := range news {
+	for _, delta := range []map[grid.ChunkPos]*wire.ChunkDelta{came, left} { // so that no avatar is nowhere in between
+		for at, n := range delta {
 			g.mu.Lock()
 			sub := g.mu.subs[grid.CellAt(at, grid.FoundingLabel)]
 			g.mu.Unlock()
@@ -205,14 +205,14 @@ func (g *Gateway) relocate(steps []relocation) {
 }
 
 // publishDisplaced publishes what the overlay has sent of a chunk.
-func (sub *subscription) publishDisplaced(n wire.ChunkNews) {
+func (sub *subscription) publishDisplaced(n wire.ChunkDelta) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	mc := sub.mu.chunks[n.Chunk]
 	if mc == nil {
 		return
 	}
-	delta := &chunkDelta{ChunkNews: n, tick: sub.mu.tick, sub: sub, chunk: mc}
+	delta := &chunkDelta{ChunkDelta: n, tick: sub.mu.tick, sub: sub, chunk: mc}
 	var moved []*occupant
 	delta.entered, delta.left, moved = mc.apply(n)
 	delta.tickNews = sub.g.interest.apply(delta, moved)

@@ -22,7 +22,7 @@ const (
 	predictionSlip = region.TickEvery
 	// predictionTurn is the maximum error of the viewing direction, in radians: half of what the finest tier resolves.
 	predictionTurn = 2 * math.Pi / 256
-	// predictionRefresh is the interval of updates for a player who follows the prediction; it ends before wire.WayTicks are
+	// predictionRefresh is the interval of updates for a player who follows the prediction; it ends before wire.ExtrapolationTicks are
 	// over.
 	predictionRefresh = time.Second
 	// predictionSilence is how long a predicted player may send nothing before they count as stopped. Of a player who is read in
@@ -42,7 +42,7 @@ const (
 // times are those of Gateway.now.
 type predictor struct {
 	lastSent     wire.Pose     // the place last sent to the region
-	sentVelocity wire.Way      // and the velocity
+	sentVelocity wire.Velocity // and the velocity
 	sentAt       time.Duration // and the time
 
 	last       wire.Pose     // the newest move
@@ -78,15 +78,15 @@ func (p *predictor) observe(pose wire.Pose, now time.Duration, alone bool) (need
 		_, p.perTick = p.velocity()
 		p.beginWalk(p.last, p.lastMoveAt, 0)
 	}
-	rests := p.sentVelocity.Goes() && samePlace(pose, p.last)
+	rests := p.sentVelocity.Moving() && samePlace(pose, p.last)
 	p.last, p.lastMoveAt = pose, now
 	p.moves++
 	p.fresh++
 	diverged := p.deviation() > most
-	if diverged && p.sentVelocity.Goes() && p.since < p.sentAt {
+	if diverged && p.sentVelocity.Moving() && p.since < p.sentAt {
 		p.beginWalk(p.lastSent, p.sentAt, p.fresh) // the velocity changed
 	}
-	return diverged || rests || p.sentVelocity.Goes() && now-p.sentAt >= predictionRefresh || world.ChunkOf(pose) != world.ChunkOf(p.lastSent) ||
+	return diverged || rests || p.sentVelocity.Moving() && now-p.sentAt >= predictionRefresh || world.ChunkOf(pose) != world.ChunkOf(p.lastSent) ||
 		!alone && looksElsewhere(pose, p.lastSent)
 }
 
@@ -103,8 +103,8 @@ func (p *predictor) beginWalk(from wire.Pose, since time.Duration, moves int) {
 }
 
 // commitMove records that the region is sent the newest move, and returns the velocity to send with it.
-func (p *predictor) commitMove(straight bool) wire.Way {
-	p.lastSent, p.sentAt, p.fresh, p.sentVelocity = p.last, p.lastMoveAt, 0, wire.Way{}
+func (p *predictor) commitMove(straight bool) wire.Velocity {
+	p.lastSent, p.sentAt, p.fresh, p.sentVelocity = p.last, p.lastMoveAt, 0, wire.Velocity{}
 	if straight {
 		p.sentVelocity, _ = p.velocity()
 	}
@@ -113,7 +113,7 @@ func (p *predictor) commitMove(straight bool) wire.Way {
 
 // hasStopped reports whether the player has stopped and the region lacks that, or their exact place.
 func (p *predictor) hasStopped(now time.Duration) bool {
-	return p.silent(now) && (p.sentVelocity.Goes() || p.lastSent != p.last)
+	return p.silent(now) && (p.sentVelocity.Moving() || p.lastSent != p.last)
 }
 
 // silent reports whether the player has sent nothing for so long that they count as standing.
@@ -123,14 +123,14 @@ func (p *predictor) silent(now time.Duration) bool { return now-p.lastMoveAt > p
 // predictionSlip.
 func (p *predictor) deviation() float64 {
 	x, y, z := p.last.X-p.lastSent.X, p.last.Y-p.lastSent.Y, p.last.Z-p.lastSent.Z
-	wx, wy, wz := p.sentVelocity.Blocks(1)
+	wx, wy, wz := p.sentVelocity.Displacement(1)
 	ticks := float64(p.lastMoveAt-p.sentAt) / float64(region.TickEvery)
-	if p.sentVelocity.Goes() {
+	if p.sentVelocity.Moving() {
 		const slip = float64(predictionSlip) / float64(region.TickEvery)
 		nearest := (x*wx + y*wy + z*wz) / (wx*wx + wy*wy + wz*wz)
 		ticks = max(ticks-slip, min(nearest, ticks+slip))
 	}
-	ticks = max(0, min(ticks, wire.WayTicks))
+	ticks = max(0, min(ticks, wire.ExtrapolationTicks))
 	return length(x-wx*ticks, y-wy*ticks, z-wz*ticks)
 }
 
@@ -154,20 +154,20 @@ func (p *predictor) even(pose wire.Pose) bool {
 
 // velocity returns the velocity of the walk. Paced reports whether moves arrive once a tick, as from voxeld's own clients;
 // without that, or just after the player has set out, the velocity is not known.
-func (p *predictor) velocity() (way wire.Way, paced bool) {
+func (p *predictor) velocity() (way wire.Velocity, paced bool) {
 	took, ticks := p.lastMoveAt-p.since, time.Duration(p.moves)*region.TickEvery
 	x, y, z := p.last.X-p.from.X, p.last.Y-p.from.Y, p.last.Z-p.from.Z
 	switch {
 	case p.moves < 2 && (!p.perTick || p.moves < 1 || length(x, y, z) > walkLeap):
-		return wire.Way{}, p.perTick
+		return wire.Velocity{}, p.perTick
 	case p.moves > 1 && (2*took > 3*ticks || 2*took < ticks):
-		return wire.Way{}, false
+		return wire.Velocity{}, false
 	}
 	if (took - ticks).Abs() <= predictionSlip { // the rest is network jitter
 		took = ticks
 	}
 	each := float64(region.TickEvery) / float64(took)
-	return wire.WayOf(x*each, y*each, z*each), true
+	return wire.VelocityOf(x*each, y*each, z*each), true
 }
 
 func samePlace(a, b wire.Pose) bool { return a.X == b.X && a.Y == b.Y && a.Z == b.Z }

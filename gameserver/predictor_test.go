@@ -55,9 +55,9 @@ func (s *predictedWalker) update(alone bool) (told bool) {
 // check compares the region's prediction with the actual moves. The player may be early or late by predictionSlip.
 func (s *predictedWalker) check() {
 	s.t.Helper()
-	x, y, z := s.predictor.sentVelocity.Blocks(float64(s.arrivedAt-s.predictor.sentAt) / float64(region.TickEvery))
+	x, y, z := s.predictor.sentVelocity.Displacement(float64(s.arrivedAt-s.predictor.sentAt) / float64(region.TickEvery))
 	p := s.predictor.lastSent
-	wx, wy, wz := s.predictor.sentVelocity.Blocks(float64(predictionSlip) / float64(region.TickEvery))
+	wx, wy, wz := s.predictor.sentVelocity.Displacement(float64(predictionSlip) / float64(region.TickEvery))
 	if off := length(p.X+x-s.pose.X, p.Y+y-s.pose.Y, p.Z+z-s.pose.Z); off > predictionError+length(wx, wy, wz) {
 		s.t.Errorf("after %v the player is %.3f blocks from the region's prediction", s.now, off)
 	}
@@ -100,7 +100,7 @@ func TestWhatIsSentAtOnce(t *testing.T) {
 		for range 23 {
 			s.move(.2, 0, 0)
 		}
-		if !s.predictor.sentVelocity.Goes() {
+		if !s.predictor.sentVelocity.Moving() {
 			t.Fatal("the player is not predicted")
 		}
 		return s
@@ -133,10 +133,10 @@ func TestWhatIsSentAtOnce(t *testing.T) {
 		}
 	}
 	s := walk(t, 0)
-	if s.move(0, 0, .2); s.predictor.sentVelocity != wire.WayOf(0, 0, .2) {
+	if s.move(0, 0, .2); s.predictor.sentVelocity != wire.VelocityOf(0, 0, .2) {
 		t.Errorf("after a turn the player goes %v", s.predictor.sentVelocity)
 	}
-	if s.move(0, 0, 0); s.predictor.sentVelocity.Goes() {
+	if s.move(0, 0, 0); s.predictor.sentVelocity.Moving() {
 		t.Errorf("after a stop the player goes %v", s.predictor.sentVelocity)
 	}
 }
@@ -154,7 +154,7 @@ func TestSilentPlayerStands(t *testing.T) {
 	if !s.predictor.hasStopped(late) {
 		t.Fatal("the player does not stand after silence")
 	}
-	if s.predictor.commitStanding(late); s.predictor.lastSent != s.pose || s.predictor.sentVelocity.Goes() || s.predictor.hasStopped(late+time.Hour) {
+	if s.predictor.commitStanding(late); s.predictor.lastSent != s.pose || s.predictor.sentVelocity.Moving() || s.predictor.hasStopped(late+time.Hour) {
 		t.Errorf("the player stands, and the region is sent %+v", s.predictor)
 	}
 	s.now = late + time.Second
@@ -172,7 +172,7 @@ func TestSeldomMovesAreNotPredicted(t *testing.T) {
 		s := newPredictedWalker(t, 5*time.Millisecond)
 		s.every = every
 		for range 50 {
-			if s.move(.3, 0, 0); s.predictor.sentVelocity.Goes() {
+			if s.move(.3, 0, 0); s.predictor.sentVelocity.Moving() {
 				t.Fatalf("every %v: the player is predicted", every)
 			}
 		}
@@ -235,11 +235,11 @@ func TestRegionGetsPredictions(t *testing.T) {
 		if told := walk(60); told < 3 || told > 8 {
 			t.Errorf("straight on: %d updates in 3 s", told)
 		}
-		if !there().Way.Goes() {
+		if !there().Velocity.Moving() {
 			t.Error("she is not predicted")
 		}
 		pass(predictionSilence + frameLate + sendPause - region.TickEvery)
-		if b := there(); b.Pose.X != x || b.Way.Goes() {
+		if b := there(); b.Pose.X != x || b.Velocity.Moving() {
 			t.Errorf("she rests at %v, and the region has %+v", x, b)
 		}
 		if told := walk(10); told > 3 {
@@ -247,13 +247,13 @@ func TestRegionGetsPredictions(t *testing.T) {
 		}
 		ann.goTo(x+1e5, 25, .5)
 		pass(2 * sendPause)
-		if b := there(); b.Pose.X != x || b.Way.Goes() {
+		if b := there(); b.Pose.X != x || b.Velocity.Moving() {
 			t.Errorf("she is corrected to %v, and the region has %+v", x, b)
 		}
 		walk(10)
 		r.lands.cut()
 		pass(2 * firstRetry)
-		if b := there(); b.Pose.X != x || b.Way.Goes() {
+		if b := there(); b.Pose.X != x || b.Velocity.Moving() {
 			t.Errorf("over a new link the region has %+v, she rests at %v", b, x)
 		}
 		r.lands.down(true)
@@ -262,7 +262,7 @@ func TestRegionGetsPredictions(t *testing.T) {
 		pass(time.Second)
 		r.lands.down(false)
 		pass(10 * time.Second)
-		if b := there(); b.Pose.X != x || b.Way.Goes() {
+		if b := there(); b.Pose.X != x || b.Velocity.Moving() {
 			t.Errorf("she stopped while there was no link: the region has %+v, she rests at %v", b, x)
 		}
 	})
@@ -278,7 +278,7 @@ func TestMirrorExtrapolates(t *testing.T) {
 			ann := r.join("ann", 1)
 			eve := wire.Body{Player: player.ID{9}, Name: "eve", Pose: wire.Pose{X: 2, Y: 25, Z: 4.5}}
 			at := grid.ChunkPos{}
-			r.lands.sendFrame(at, wire.FromRegion{Tick: 1000, Chunks: []wire.ChunkNews{{Chunk: at, Enter: []wire.Body{eve}}}})
+			r.lands.sendFrame(at, wire.FromRegion{Tick: 1000, Chunks: []wire.ChunkDelta{{Chunk: at, Enter: []wire.Body{eve}}}})
 			pass(time.Second)
 			ticks := func() uint64 {
 				r.g.interest.mu.Lock()
@@ -301,12 +301,14 @@ func TestMirrorExtrapolates(t *testing.T) {
 					return x
 				}
 			}
-			r.lands.sendFrame(at, wire.FromRegion{Tick: 1001, Chunks: []wire.ChunkNews{{Chunk: at, Moves: wire.Moves{
-				{Player: eve.Player, Pose: eve.Pose, Way: wire.WayOf(.2, 0, 0)},
+			r.lands.sendFrame(at, wire.FromRegion{Tick: 1001, Chunks: []wire.ChunkDelta{{Chunk: at, Moves: wire.Moves{
+				{Player: eve.Player, Pose: eve.Pose, Velocity: wire.VelocityOf(.2, 0, 0)},
 			}}}})
 			pass(10 * time.Millisecond)
 			told := time.Now()
-			goes := func() float64 { return eve.Pose.X + .2*min(float64(time.Since(told)/region.TickEvery), wire.WayTicks) }
+			goes := func() float64 {
+				return eve.Pose.X + .2*min(float64(time.Since(told)/region.TickEvery), wire.ExtrapolationTicks)
+			}
 			for range 20 {
 				pass(region.TickEvery)
 				if x := seen(); math.Abs(x-goes()) > .45 {
@@ -323,7 +325,7 @@ func TestMirrorExtrapolates(t *testing.T) {
 				t.Errorf("a block where she was: %q", why)
 			}
 			pass(2 * time.Second)
-			if x := seen(); math.Abs(x-2-.2*wire.WayTicks) > .05 {
+			if x := seen(); math.Abs(x-2-.2*wire.ExtrapolationTicks) > .05 {
 				t.Errorf("no more updates are sent, and she stands at %v", x)
 			}
 		})
@@ -340,7 +342,7 @@ func TestCrowdIsNotPredicted(t *testing.T) {
 		for i := range predictionCrowd {
 			crowd = append(crowd, wire.Body{Player: player.ID{byte(i + 1)}, Name: "x", Pose: wire.Pose{X: 9, Y: 25, Z: 9}})
 		}
-		r.lands.sendFrame(at, wire.FromRegion{Tick: 1000, Chunks: []wire.ChunkNews{{Chunk: at, Enter: crowd}}})
+		r.lands.sendFrame(at, wire.FromRegion{Tick: 1000, Chunks: []wire.ChunkDelta{{Chunk: at, Enter: crowd}}})
 		pass(time.Second)
 		before := r.lands.movesReceived()
 		for i := range 40 {

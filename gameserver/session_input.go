@@ -73,9 +73,9 @@ func (s *session) dispatch(msg wire.FromClient) error {
 	case wire.Chat:
 		s.chat(m.Text)
 	case wire.Hit:
-		s.interact(m.Player, wire.Deed{Kind: wire.DeedHit}, s.hitLimit)
+		s.interact(m.Player, wire.Interaction{Kind: wire.InteractionHit}, s.hitLimit)
 	case wire.Gift:
-		s.interact(m.Player, wire.Deed{Kind: wire.DeedGift, Block: chunk.Block(m.Block), Count: m.Count}, s.giftLimit)
+		s.interact(m.Player, wire.Interaction{Kind: wire.InteractionGift, Block: chunk.Block(m.Block), Count: m.Count}, s.giftLimit)
 	case wire.View:
 		if !s.viewLimit.Allow() {
 			return &wire.Error{Code: wire.FailRate, Message: "the view distance changes too often"}
@@ -119,7 +119,7 @@ func (s *session) move(pose wire.Pose) error {
 	if !s.bodySub.cell.Contains(at) {
 		s.bodySub.leave(s.body.Player, s)
 		body := s.body
-		body.Pose, body.Said = pose, s.clock.owner.Done()
+		body.Pose, body.Said = pose, s.clock.Done()
 		body.Gateway = s.g.p2p.gatewayID()
 		s.bodySub = s.g.enter(body, s)
 		s.bodySubShared.Store(s.bodySub)

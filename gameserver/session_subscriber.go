@@ -22,8 +22,8 @@ func (s *session) sendChunk(mc *mirrorChunk, _ bool) {
 		return
 	}
 	if s.binary {
-		if news := s.g.interest.allPresent(mc.at, mc.bodies); len(news.Enter) > 0 {
-			s.out.piece(mc.tick, wire.AppendNews(nil, news))
+		if delta := s.g.interest.allPresent(mc.at, mc.bodies); len(delta.Enter) > 0 {
+			s.out.piece(mc.tick, wire.AppendDelta(nil, delta))
 			s.out.miss() // the next frame contains how they move
 		}
 		return
@@ -38,8 +38,8 @@ func (s *session) sendChunk(mc *mirrorChunk, _ bool) {
 }
 
 func (s *session) sendDelta(delta *chunkDelta) {
-	if len(delta.Says) > 0 {
-		s.clock.noteSeen(delta.stamp, s.g.now())
+	if len(delta.Chat) > 0 {
+		s.clock.NoteSeen(delta.stamp, s.g.now())
 	}
 	switch {
 	case delta.interaction != nil: // a message of its own, after the pieces that came before it: older clients ignore it
@@ -52,18 +52,18 @@ func (s *session) sendDelta(delta *chunkDelta) {
 		}
 		s.out.put(*form)
 	case !s.binary && len(delta.Moves) > 0 && s.out.behind(waiting{delta.sub, delta.chunk}):
-		calm := delta.ChunkNews // encoded for this session alone: few are late, and seldom
-		if calm.Moves = nil; len(calm.Enter)+len(calm.Leave)+len(calm.Blocks)+len(calm.Says) > 0 {
+		calm := delta.ChunkDelta // encoded for this session alone: few are late, and seldom
+		if calm.Moves = nil; len(calm.Enter)+len(calm.Leave)+len(calm.Blocks)+len(calm.Chat) > 0 {
 			s.out.piece(delta.tick, encodedPiece(pieceOf(calm)))
 		}
 	case !s.binary:
 		if delta.piece == nil {
-			delta.piece = encodedPiece(pieceOf(delta.ChunkNews))
+			delta.piece = encodedPiece(pieceOf(delta.ChunkDelta))
 		}
 		s.out.piece(delta.tick, delta.piece)
 	case delta.tickNews != nil:
 		if delta.tickPiece == nil {
-			delta.tickPiece = wire.AppendNews(nil, delta.tickNews)
+			delta.tickPiece = wire.AppendDelta(nil, delta.tickNews)
 		}
 		s.out.piece(delta.tick, delta.tickPiece)
 	}
@@ -99,7 +99,7 @@ func (s *session) sendNotice(text string) {
 // sendText sends the player a notice.
 func (s *session) sendText(text string) { s.out.send(wire.Notice{Text: text}) }
 
-func pieceOf(n wire.ChunkNews) wire.Piece {
+func pieceOf(n wire.ChunkDelta) wire.Piece {
 	p := wire.Piece{Chunk: n.Chunk}
 	for _, id := range n.Leave {
 		p.Leave = append(p.Leave, id.String())
@@ -114,7 +114,7 @@ func pieceOf(n wire.ChunkNews) wire.Piece {
 		pos := posOf(n.Chunk, b)
 		p.Blocks = append(p.Blocks, wire.BlockChange{X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b.Block)})
 	}
-	for _, u := range n.Says {
+	for _, u := range n.Chat {
 		p.Says = append(p.Says, wire.Said{Player: u.Player.String(), Name: u.Name, Text: u.Text})
 	}
 	return p

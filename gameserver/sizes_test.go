@@ -113,8 +113,8 @@ func TestBlockChangeIsSmall(t *testing.T) {
 		})
 		var d writeBuffers
 		for tick := uint64(1); tick <= 3; tick++ {
-			news := wire.ChunkNews{Chunk: at, Blocks: []wire.BlockAt{{At: chunk.Index(tick), Block: chunk.Stone}}}
-			if err := sub.apply(wire.FromRegion{Tick: tick, Chunks: []wire.ChunkNews{news}}); err != nil {
+			news := wire.ChunkDelta{Chunk: at, Blocks: []wire.BlockAt{{At: chunk.Index(tick), Block: chunk.Stone}}}
+			if err := sub.apply(wire.FromRegion{Tick: tick, Chunks: []wire.ChunkDelta{news}}); err != nil {
 				t.Fatal(err)
 			}
 			g.interest.buildFrames(1, []*session{s})

@@ -69,7 +69,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 	}
 	s, eyes := sessions[0], newAvatarView(t)
 	before := h.g.interest.allPresent(grid.ChunkPos{}, h.f.mu.chunks[grid.ChunkPos{}].bodies) // as the client had it before
-	if err := eyes.write(wire.AppendNews(wire.AppendTick(nil, h.g.interest.mu.tick), before)); err != nil {
+	if err := eyes.write(wire.AppendDelta(wire.AppendTick(nil, h.g.interest.mu.tick), before)); err != nil {
 		t.Fatal(err)
 	}
 	s.out.idle()
@@ -83,7 +83,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 	if eyes.frames != 2 || eyes.records != players {
 		t.Errorf("%d frames with %d avatars, want one with all %d", eyes.frames-1, eyes.records, players)
 	}
-	far := float64(tierRules[far].error+slipMost) / wire.PaceUnit // no cell of the chunk is in a coarser tier
+	far := float64(tierRules[far].error+slipMost) / wire.TickVelocityUnit // no cell of the chunk is in a coarser tier
 	places := eyes.places(h.g.interest.mu.tick)
 	for _, b := range h.crowd.bodies {
 		x, z := places[b.Player].X, places[b.Player].Z

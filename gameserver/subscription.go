@@ -194,8 +194,8 @@ func (sub *subscription) resume() {
 		if b.predictor.silent(now) { // the player stopped while there was no link
 			b.predictor.commitStanding(now)
 		}
-		b.Way = b.predictor.commitMove(sub.predictable(b))
-		sub.mu.diverged = sub.mu.diverged || b.Way.Goes()
+		b.Velocity = b.predictor.commitMove(sub.predictable(b))
+		sub.mu.diverged = sub.mu.diverged || b.Velocity.Moving()
 		sub.mu.out.Enter = append(sub.mu.out.Enter, b.Body)
 	}
 	for _, i := range sub.mu.pending {
@@ -209,7 +209,7 @@ func (sub *subscription) pause() {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	sub.mu.linked, sub.mu.stable = false, false
-	sub.mu.out = wire.ToRegion{Says: sub.mu.out.Says}
+	sub.mu.out = wire.ToRegion{Chat: sub.mu.out.Chat}
 	clear(sub.mu.moveIndex)
 	for _, mc := range sub.mu.chunks {
 		mc.shown = false
@@ -285,13 +285,13 @@ func (sub *subscription) takeOut() wire.ToRegion {
 	clear(sub.mu.moveIndex)
 	// A region sends changes of a chunk only on links that have received the chunk. A player who sent chat before that would not
 	// see it.
-	said := out.Says
-	out.Says = nil
+	said := out.Chat
+	out.Chat = nil
 	for _, u := range said {
 		if mc := sub.mu.chunks[u.Chunk]; mc != nil && !mc.shown {
-			sub.mu.out.Says = append(sub.mu.out.Says, u)
+			sub.mu.out.Chat = append(sub.mu.out.Chat, u)
 		} else {
-			out.Says = append(out.Says, u)
+			out.Chat = append(out.Chat, u)
 			sub.countEvent(u)
 		}
 	}
@@ -300,7 +300,7 @@ func (sub *subscription) takeOut() wire.ToRegion {
 
 // countEvent records in the author's body that the region is sent the event: over the next link it would be too late to wait for
 // it. The lock is held.
-func (sub *subscription) countEvent(u wire.Utterance) {
+func (sub *subscription) countEvent(u wire.ChatEvent) {
 	b := sub.mu.bodies[u.Player]
 	if stamp, counted := u.Clock(); b != nil && counted {
 		b.Said = max(b.Said, stamp.Own())

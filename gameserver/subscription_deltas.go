@@ -25,31 +25,31 @@ func (sub *subscription) apply(frame wire.FromRegion) error {
 	// Results first: another edit of the same block may have been applied since, and the deltas contain that.
 	sub.sendResults(frame.Results)
 	after := min(1, float32(sub.g.now()-sub.mu.lastFrame)/float32(region.TickEvery))
-	var events []wire.Utterance // in all chunks; shown after everything that it follows
-	for _, news := range frame.Chunks {
-		events = append(events, news.Says...)
+	var events []wire.ChatEvent // in all chunks; shown after everything that it follows
+	for _, changes := range frame.Chunks {
+		events = append(events, changes.Chat...)
 	}
-	for _, news := range frame.Chunks {
-		mc := sub.mu.chunks[news.Chunk]
+	for _, changes := range frame.Chunks {
+		mc := sub.mu.chunks[changes.Chunk]
 		if mc == nil {
 			continue // unwatched meanwhile
 		}
-		if err := sub.g.checkBlocks(news); err != nil {
+		if err := sub.g.checkBlocks(changes); err != nil {
 			return err
 		}
-		news.Says = nil
-		sub.g.p2p.merge(&news, mc)
-		delta := &chunkDelta{ChunkNews: news, tick: frame.Tick, sub: sub, chunk: mc}
+		changes.Chat = nil
+		sub.g.p2p.merge(&changes, mc)
+		delta := &chunkDelta{ChunkDelta: changes, tick: frame.Tick, sub: sub, chunk: mc}
 		var moved []*occupant
-		if news.State != nil {
-			delta.ChunkNews, delta.entered, delta.left = mc.applyState(news.State)
+		if changes.State != nil {
+			delta.ChunkDelta, delta.entered, delta.left = mc.applyState(changes.State)
 			sub.queue(mc)
 			sub.g.jobs.arrived(mc.order)
-			if len(sub.mu.out.Says) > 0 {
+			if len(sub.mu.out.Chat) > 0 {
 				wakeUp(sub.wake) // the sender may wait for it
 			}
 		} else {
-			delta.entered, delta.left, moved = mc.apply(news)
+			delta.entered, delta.left, moved = mc.apply(changes)
 			if !mc.hasLand() {
 				sub.queue(mc)
 			}
@@ -62,7 +62,7 @@ func (sub *subscription) apply(frame wire.FromRegion) error {
 		sub.publish(mc, delta)
 	}
 	if len(events) > 0 {
-		sub.g.chat.enqueue(sub, events)
+		sub.g.chat.Enqueue(sub, events)
 	}
 	if newTick {
 		sub.g.requestFrame(sub)
@@ -71,7 +71,7 @@ func (sub *subscription) apply(frame wire.FromRegion) error {
 }
 
 // checkBlocks rejects deltas with blocks outside of the world: a broken or hostile leader.
-func (g *Gateway) checkBlocks(n wire.ChunkNews) error {
+func (g *Gateway) checkBlocks(n wire.ChunkDelta) error {
 	blocks := n.Blocks
 	if n.State != nil {
 		blocks = n.State.Edits
@@ -90,7 +90,7 @@ func (sub *subscription) republish(lost []player.ID) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	for _, mc := range sub.mu.chunks {
-		delta := &chunkDelta{ChunkNews: wire.ChunkNews{Chunk: mc.at}, tick: sub.mu.tick, sub: sub, chunk: mc}
+		delta := &chunkDelta{ChunkDelta: wire.ChunkDelta{Chunk: mc.at}, tick: sub.mu.tick, sub: sub, chunk: mc}
 		for _, id := range lost {
 			if o := mc.bodies.of(id); o != nil {
 				delta.Enter = append(delta.Enter, o.Body)
@@ -122,7 +122,7 @@ func (sub *subscription) catchUp(w waiting, o *outbox) {
 	if !watches || sub.mu.chunks[w.chunk.at] != w.chunk || sees&^deferredChunk == awaitsChunk {
 		return
 	}
-	delta := &chunkDelta{ChunkNews: wire.ChunkNews{Chunk: w.chunk.at}, tick: sub.mu.tick, sub: sub, chunk: w.chunk}
+	delta := &chunkDelta{ChunkDelta: wire.ChunkDelta{Chunk: w.chunk.at}, tick: sub.mu.tick, sub: sub, chunk: w.chunk}
 	for _, body := range sub.g.interest.present(w.chunk.at, w.chunk.allBodies()) {
 		delta.Moves = append(delta.Moves, wire.BodyMove{Player: body.Player, Pose: body.Pose})
 	}

@@ -23,7 +23,7 @@ func (sub *subscription) advance(ticks uint64) {
 		if b.predictor.hasStopped(now) {
 			sub.sendStanding(b)
 		}
-		sub.mu.diverged = sub.mu.diverged || b.predictor.lastSent != b.Pose || b.predictor.sentVelocity.Goes()
+		sub.mu.diverged = sub.mu.diverged || b.predictor.lastSent != b.Pose || b.predictor.sentVelocity.Moving()
 	}
 }
 
@@ -36,7 +36,7 @@ func (sub *subscription) proceed(mc *mirrorChunk, ticks float32) {
 	if len(mc.moved) == 0 {
 		return
 	}
-	sub.g.interest.apply(&chunkDelta{ChunkNews: wire.ChunkNews{Chunk: mc.at}, chunk: mc}, mc.moved)
+	sub.g.interest.apply(&chunkDelta{ChunkDelta: wire.ChunkDelta{Chunk: mc.at}, chunk: mc}, mc.moved)
 	if mc.everyMove > 0 {
 		sub.publishMoves(mc)
 	}
@@ -44,7 +44,7 @@ func (sub *subscription) proceed(mc *mirrorChunk, ticks float32) {
 
 // publishMoves sends moves to subscribers that do not get them from the frame loop.
 func (sub *subscription) publishMoves(mc *mirrorChunk) {
-	delta := &chunkDelta{ChunkNews: wire.ChunkNews{Chunk: mc.at}, tick: sub.mu.tick, sub: sub, chunk: mc}
+	delta := &chunkDelta{ChunkDelta: wire.ChunkDelta{Chunk: mc.at}, tick: sub.mu.tick, sub: sub, chunk: mc}
 	for _, o := range mc.moved {
 		delta.Moves = append(delta.Moves, wire.BodyMove{Player: o.Player, Pose: o.Pose})
 	}

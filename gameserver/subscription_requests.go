@@ -100,7 +100,7 @@ func (sub *subscription) enter(b wire.Body, owner subscriber) bool {
 		sub.cancelEnterLeave(b.Player)
 		sub.mu.out.Enter = append(sub.mu.out.Enter, b)
 		if i, queued := sub.mu.moveIndex[b.Player]; queued {
-			sub.mu.out.Moves[i].Pose, sub.mu.out.Moves[i].Way = b.Pose, b.Way // moves take effect after enters
+			sub.mu.out.Moves[i].Pose, sub.mu.out.Moves[i].Velocity = b.Pose, b.Velocity // moves take effect after enters
 		}
 		wakeUp(sub.wake)
 	}
@@ -147,7 +147,7 @@ func (sub *subscription) move(id player.ID, pose wire.Pose, owner subscriber, al
 	b.Pose = pose
 	straight := sub.predictable(b)
 	if needsUpdate = b.predictor.observe(pose, sub.g.now(), alone); !straight {
-		needsUpdate = b.predictor.lastSent != pose || b.predictor.sentVelocity.Goes()
+		needsUpdate = b.predictor.lastSent != pose || b.predictor.sentVelocity.Moving()
 	}
 	if _, queued := sub.mu.moveIndex[id]; !needsUpdate && !queued {
 		sub.mu.diverged = true
@@ -162,7 +162,7 @@ func (sub *subscription) move(id player.ID, pose wire.Pose, owner subscriber, al
 func (sub *subscription) endPrediction(id player.ID, owner subscriber) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	if b := sub.mu.bodies[id]; b != nil && b.owner == owner && b.predictor.sentVelocity.Goes() {
+	if b := sub.mu.bodies[id]; b != nil && b.owner == owner && b.predictor.sentVelocity.Moving() {
 		sub.sendStanding(b)
 	}
 }
@@ -197,8 +197,8 @@ func (sub *subscription) putMove(b *body, straight bool) {
 	if !sub.mu.linked {
 		return // the next link begins with it
 	}
-	m := wire.BodyMove{Player: b.Player, Pose: b.Pose, Way: b.predictor.commitMove(straight)}
-	sub.mu.diverged = sub.mu.diverged || m.Way.Goes()
+	m := wire.BodyMove{Player: b.Player, Pose: b.Pose, Velocity: b.predictor.commitMove(straight)}
+	sub.mu.diverged = sub.mu.diverged || m.Velocity.Moving()
 	if i, queued := sub.mu.moveIndex[b.Player]; queued {
 		sub.mu.out.Moves[i] = m
 		return
@@ -256,13 +256,13 @@ func (sub *subscription) refuse(e wire.Intent, why string, by subscriber) {
 
 // sendChat sends a chat event to everybody who sees the chunk. It reports false, and drops the event, when too many wait for a
 // region that cannot be reached.
-func (sub *subscription) sendChat(u wire.Utterance) bool {
+func (sub *subscription) sendChat(u wire.ChatEvent) bool {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	if len(sub.mu.out.Says) >= maxChatEvents {
+	if len(sub.mu.out.Chat) >= maxChatEvents {
 		return false
 	}
-	sub.mu.out.Says = append(sub.mu.out.Says, u)
+	sub.mu.out.Chat = append(sub.mu.out.Chat, u)
 	wakeUp(sub.wake)
 	return true
 }

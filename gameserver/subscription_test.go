@@ -185,9 +185,9 @@ func TestResultDoesNotUndoDelta(t *testing.T) {
 	mc := sub.mu.chunks[pos.Chunk()]
 	mc.hasState, mc.land, mc.version = true, land, 1
 	sub.edit(wire.Intent{Player: ann, Seq: 1, Pos: pos, Block: chunk.Brick}, whom)
-	news := wire.ChunkNews{Chunk: pos.Chunk(), Blocks: []wire.BlockAt{{At: chunk.At(pos), Block: chunk.Glass}}}
+	news := wire.ChunkDelta{Chunk: pos.Chunk(), Blocks: []wire.BlockAt{{At: chunk.At(pos), Block: chunk.Glass}}}
 	if err := sub.apply(wire.FromRegion{
-		Tick: 1, Chunks: []wire.ChunkNews{news}, Results: []wire.EditResult{{Player: ann, Seq: 1, Block: chunk.Brick}},
+		Tick: 1, Chunks: []wire.ChunkDelta{news}, Results: []wire.EditResult{{Player: ann, Seq: 1, Block: chunk.Brick}},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -357,13 +357,13 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	body := func(name string, x float64) wire.Body {
 		return wire.Body{Player: guestID(name), Name: name, Pose: wire.Pose{X: x}}
 	}
-	needsUpdate := func(news wire.ChunkNews) {
+	needsUpdate := func(news wire.ChunkDelta) {
 		t.Helper()
-		if err := sub.apply(wire.FromRegion{Chunks: []wire.ChunkNews{news}}); err != nil {
+		if err := sub.apply(wire.FromRegion{Chunks: []wire.ChunkDelta{news}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	needsUpdate(wire.ChunkNews{State: &wire.ChunkState{Bodies: []wire.Body{body("ann", 1), body("bob", 1), body("eve", 1)}}})
+	needsUpdate(wire.ChunkDelta{State: &wire.ChunkState{Bodies: []wire.Body{body("ann", 1), body("bob", 1), body("eve", 1)}}})
 	mc := sub.mu.chunks[pos]
 	mc.queued = false
 	sub.buildAndSend(mc, newBuilderBuffers())
@@ -373,10 +373,10 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 
 	sub.watch(pos, waits)
 	edits := []wire.BlockAt{{At: 5, Block: chunk.Brick}}
-	needsUpdate(wire.ChunkNews{State: &wire.ChunkState{Edits: edits, Bodies: []wire.Body{body("ann", 1), body("bob", 2), body("zoe", 1)}}})
-	needsUpdate(wire.ChunkNews{Leave: []player.ID{guestID("ann")}, Blocks: []wire.BlockAt{{At: 6, Block: chunk.Glass}}})
+	needsUpdate(wire.ChunkDelta{State: &wire.ChunkState{Edits: edits, Bodies: []wire.Body{body("ann", 1), body("bob", 2), body("zoe", 1)}}})
+	needsUpdate(wire.ChunkDelta{Leave: []player.ID{guestID("ann")}, Blocks: []wire.BlockAt{{At: 6, Block: chunk.Glass}}})
 	sub.applyEdits(mc, nil, newBuilderBuffers())
-	needsUpdate(wire.ChunkNews{Leave: []player.ID{guestID("zoe")}, Enter: []wire.Body{body("bob", 3)}, Blocks: []wire.BlockAt{{At: 7, Block: chunk.Glass}}})
+	needsUpdate(wire.ChunkDelta{Leave: []player.ID{guestID("zoe")}, Enter: []wire.Body{body("bob", 3)}, Blocks: []wire.BlockAt{{At: 7, Block: chunk.Glass}}})
 	if len(has.heard) != 3 || len(waits.heard) != 0 {
 		t.Fatalf("%d news, and %d for the newcomer", len(has.heard), len(waits.heard))
 	}
@@ -397,7 +397,7 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	}
 
 	// The same state again changes nothing.
-	needsUpdate(wire.ChunkNews{State: &wire.ChunkState{
+	needsUpdate(wire.ChunkDelta{State: &wire.ChunkState{
 		Edits:  []wire.BlockAt{{At: 5, Block: chunk.Brick}, {At: 6, Block: chunk.Glass}, {At: 7, Block: chunk.Glass}},
 		Bodies: []wire.Body{body("bob", 3)},
 	}})
@@ -596,10 +596,10 @@ func TestHostileLeaderIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		ann := r.join("ann", 1)
-		r.lands.sendFrame(grid.ChunkPos{}, wire.FromRegion{Tick: 1, Chunks: []wire.ChunkNews{
+		r.lands.sendFrame(grid.ChunkPos{}, wire.FromRegion{Tick: 1, Chunks: []wire.ChunkDelta{
 			{Blocks: []wire.BlockAt{{At: height * 1024, Block: chunk.Brick}}},
 		}})
-		r.lands.sendFrame(grid.ChunkPos{}, wire.FromRegion{Tick: 2, Chunks: []wire.ChunkNews{
+		r.lands.sendFrame(grid.ChunkPos{}, wire.FromRegion{Tick: 2, Chunks: []wire.ChunkDelta{
 			{Blocks: []wire.BlockAt{{At: 5, Block: 60000}}},
 		}})
 		pass(10 * time.Second)

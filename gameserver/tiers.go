@@ -103,8 +103,8 @@ func (tier lodTier) toleratesSteps() bool { return tier >= fair }
 
 // fine is the number of units of a prediction in one of a place, and steep the number in one of a climb.
 const (
-	fine  = wire.PaceUnit / wire.PlaceUnit
-	steep = wire.PaceUnit / wire.ClimbUnit
+	fine  = wire.TickVelocityUnit / wire.PlaceUnit
+	steep = wire.TickVelocityUnit / wire.ClimbUnit
 )
 
 // prediction is the prediction that clients of one tier have of an avatar.
@@ -156,17 +156,17 @@ func (pred *prediction) height(tick uint64) int32 {
 
 // extrapolatedTicks returns for how many ticks an avatar was extrapolated since it was sent; -1 at the tick before.
 func extrapolatedTicks(since, tick uint64) int32 {
-	return int32(min(int64(tick-since), wire.PaceTicks))
+	return int32(min(int64(tick-since), wire.TickExtrapolation))
 }
 
 // stops reports whether the prediction ends before the next check, and levels the same for its climb. An update is sent then even
 // if the avatar has stopped just there: clients that received it later, when a cell's tier changed, would extrapolate for longer.
 func (pred *prediction) stops(tier lodTier, tick uint64) bool {
-	return pred.tick+wire.PaceTicks < tick+tierRules[tier].every && pred.velocity() != (finePos{})
+	return pred.tick+wire.TickExtrapolation < tick+tierRules[tier].every && pred.velocity() != (finePos{})
 }
 
 func (pred *prediction) levels(tier lodTier, tick uint64) bool {
-	return pred.tall+wire.PaceTicks < tick+tierRules[tier].every && pred.climb != 0
+	return pred.tall+wire.TickExtrapolation < tick+tierRules[tier].every && pred.climb != 0
 }
 
 func (pred *prediction) velocity() finePos {
@@ -228,7 +228,7 @@ type finePos struct{ x, y, z int32 }
 
 func finePosOf(at grid.ChunkPos, p wire.Pose) finePos {
 	corner := at.Origin()
-	unit := func(blocks float64) int32 { return int32(math.Round(blocks * wire.PaceUnit)) }
+	unit := func(blocks float64) int32 { return int32(math.Round(blocks * wire.TickVelocityUnit)) }
 	return finePos{unit(p.X - float64(corner.X)), unit(p.Y - wire.MinY), unit(p.Z - float64(corner.Z))}
 }
 
@@ -305,7 +305,7 @@ func (a *actor) landing() (y, ticks int32, lands bool) {
 	return y, (y - now + step/2) / step, true
 }
 
-const block = wire.PaceUnit
+const block = wire.TickVelocityUnit
 
 // climb estimates the avatar's vertical velocity, in 1/64 block a tick. An avatar that rose within one tick has stepped on
 // something, and stays there; one that rose in two ticks climbs, as does one that rises without moving horizontally. An avatar
@@ -393,23 +393,23 @@ func (a *actor) shift(from, to lodTier) (needsUpdate bool) {
 func (a *actor) estimate(tier lodTier, tick uint64) wire.Motion {
 	pred, rule := &a.predictions[tier], &tierRules[tier]
 	m := wire.Motion{Index: a.index, Place: a.place, Climb: a.climb(rule.every)}
-	m.PaceX, m.PaceZ = a.velocity(pred)
+	m.VelocityX, m.VelocityZ = a.velocity(pred)
 	most := max(rule.error, stepError)
 	if y, ticks, lands := a.landing(); lands && tier.toleratesSteps() && off(y, a.spot.y) <= most {
 		m.Y, m.Climb = uint16(y/fine), 0
 		if a.history[0].minus(a.history[1]).across() == 0 { // it goes on as it came
-			m.PaceX, m.PaceZ = pred.velocityX, pred.velocityZ
-			m.X = inCell(a.cell%cellRow, int32(m.X)*fine-within(int32(m.PaceX)*ticks, most))
-			m.Z = inCell(a.cell/cellRow, int32(m.Z)*fine-within(int32(m.PaceZ)*ticks, most))
+			m.VelocityX, m.VelocityZ = pred.velocityX, pred.velocityZ
+			m.X = inCell(a.cell%cellRow, int32(m.X)*fine-within(int32(m.VelocityX)*ticks, most))
+			m.Z = inCell(a.cell/cellRow, int32(m.Z)*fine-within(int32(m.VelocityZ)*ticks, most))
 		}
 	}
-	newPace := max(off(int32(m.PaceX), int32(pred.velocityX)), off(int32(m.PaceZ), int32(pred.velocityZ)))
+	newPace := max(off(int32(m.VelocityX), int32(pred.velocityX)), off(int32(m.VelocityZ), int32(pred.velocityZ)))
 	m.HasFacing = pred.turned(&m.Place, max(1, rule.turn/2))
 	m.HasAcross = pred.across(&m.Place, tick) > rule.error/2 || pred.across(&a.place, tick) > most || pred.stops(tier, tick) ||
 		m.HasFacing && newPace > newDirection // it has turned, and would soon diverge
 	m.HasHeight = pred.above(&m.Place, tick) > rule.error || pred.above(&a.place, tick) > most || pred.levels(tier, tick) ||
 		(m.HasAcross || m.HasFacing) && off(int32(m.Climb), int32(pred.climb)) > sameClimb // it climbs, or has climbed
-	m.HasPace = m.HasAcross && newPace > sameVelocity
+	m.HasVelocity = m.HasAcross && newPace > sameVelocity
 	return m
 }
 
@@ -421,8 +421,8 @@ func (pred *prediction) apply(m *wire.Motion, tick uint64) {
 	if m.HasHeight {
 		pred.y, pred.climb, pred.tall = int32(m.Y)*fine, m.Climb, tick
 	}
-	if m.HasPace {
-		pred.velocityX, pred.velocityZ = m.PaceX, m.PaceZ
+	if m.HasVelocity {
+		pred.velocityX, pred.velocityZ = m.VelocityX, m.VelocityZ
 	}
 	if m.HasFacing {
 		pred.yaw, pred.pitch = m.Yaw, m.Pitch
@@ -446,8 +446,8 @@ func (a *actor) motion(pred *prediction, tick uint64) wire.Motion {
 	place.Z = inCell(a.cell/cellRow, pred.z+int32(pred.velocityZ)*gone)
 	place.Y = uint16(max(0, min(math.MaxUint16, (pred.height(tick)+fine/2)/fine)))
 	return wire.Motion{
-		Index: a.index, Place: place, PaceX: pred.velocityX, PaceZ: pred.velocityZ, Climb: pred.climb,
-		HasAcross: true, HasHeight: true, HasPace: true, HasFacing: true,
+		Index: a.index, Place: place, VelocityX: pred.velocityX, VelocityZ: pred.velocityZ, Climb: pred.climb,
+		HasAcross: true, HasHeight: true, HasVelocity: true, HasFacing: true,
 	}
 }
 

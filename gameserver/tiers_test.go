@@ -50,7 +50,7 @@ func (w *watched) move(x, y float64) {
 
 // astray returns the error of the prediction of the tier's clients, in blocks.
 func (w *watched) astray(tier lodTier) float64 {
-	return float64(w.a.predictions[tier].deviation(&w.a.place, w.now.tick)) / wire.PaceUnit
+	return float64(w.a.predictions[tier].deviation(&w.a.place, w.now.tick)) / wire.TickVelocityUnit
 }
 
 // A block up or down costs the coarser tiers one record, after which they predict an avatar that goes on as before correctly.
@@ -69,7 +69,7 @@ func TestStepIsSentOnce(t *testing.T) {
 				before := w.told[tier]
 				for tick, s := range step {
 					w.move(s[0], s[1])
-					if deviation, most := w.astray(tier), float64(stepError)/wire.PaceUnit; deviation > most {
+					if deviation, most := w.astray(tier), float64(stepError)/wire.TickVelocityUnit; deviation > most {
 						t.Errorf("in tick %d of the step clients are wrong by %.2f blocks, want at most %.2f", tick, deviation, most)
 					}
 				}
@@ -110,9 +110,9 @@ func TestStepsAreWithinBounds(t *testing.T) {
 				w.move(ahead*way, -min(2*way, w.pose.Y-floor))
 			}
 			for _, tier := range []lodTier{fair, loose} {
-				most := float64(tierRules[tier].error) / wire.PaceUnit
+				most := float64(tierRules[tier].error) / wire.TickVelocityUnit
 				if w.a.steps() {
-					most = float64(stepError) / wire.PaceUnit
+					most = float64(stepError) / wire.TickVelocityUnit
 				}
 				if deviation := w.astray(tier); deviation > most {
 					t.Fatalf("tick %d: at %.2f, going to %.2f, clients of tier %d are wrong by %.2f blocks, want at most %.2f",
@@ -176,7 +176,7 @@ func TestJumpGoesOutOfSight(t *testing.T) {
 		}
 		jumped := float64(at) * .42
 		for after := range tierRules[distant].every {
-			if y := float64(w.a.predictions[distant].height(w.now.tick+after)) / wire.PaceUnit; y > 64-wire.MinY+jumped+.1 {
+			if y := float64(w.a.predictions[distant].height(w.now.tick+after)) / wire.TickVelocityUnit; y > 64-wire.MinY+jumped+.1 {
 				t.Fatalf("%d ticks after the update at height %.2f, the client has the player at %.2f", after, 64+jumped, y+wire.MinY)
 			}
 		}

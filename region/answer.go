@@ -54,8 +54,8 @@ func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.An
 			return wire.Answer{Error: clip(err.Error())}
 		}
 		return wire.Answer{}
-	case q.Fenced != nil:
-		if err := h.applyRemoteFailure(peer, *q.Fenced); err != nil {
+	case q.Failure != nil:
+		if err := h.applyRemoteFailure(peer, *q.Failure); err != nil {
 			return wire.Answer{Error: clip(err.Error())}
 		}
 		return wire.Answer{}
@@ -69,12 +69,12 @@ func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.An
 			return wire.Answer{Error: clip(err.Error())}
 		}
 		return wire.Answer{}
-	case q.Standing != nil:
-		return wire.Answer{Standings: h.statuses(*q.Standing), Clock: time.Now().UnixMilli()}
-	case q.Census != nil:
-		return h.answerCensus(ctx, *q.Census)
-	case q.Reseed != nil:
-		id, err := h.removeReplica(ctx, peer, q.Reseed.Group)
+	case q.Status != nil:
+		return wire.Answer{Statuses: h.statuses(*q.Status), Clock: time.Now().UnixMilli()}
+	case q.Regions != nil:
+		return h.answerCensus(ctx, *q.Regions)
+	case q.Rejoin != nil:
+		id, err := h.removeReplica(ctx, peer, q.Rejoin.Group)
 		if err != nil {
 			return wire.Answer{Error: clip(err.Error())}
 		}

@@ -33,7 +33,7 @@ func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 	}
 	for tick := range ticks {
 		for i, link := range links {
-			msg := wire.ToRegion{Says: []wire.Utterance{{Player: bodies[i][0].Player, Name: bodies[i][0].Name, Chunk: here, Text: "hello"}}}
+			msg := wire.ToRegion{Chat: []wire.ChatEvent{{Player: bodies[i][0].Player, Name: bodies[i][0].Name, Chunk: here, Text: "hello"}}}
 			for n := range bodies[i] {
 				bodies[i][n].Pose.X += .01
 				msg.Moves = append(msg.Moves, wire.BodyMove{Player: bodies[i][n].Player, Pose: bodies[i][n].Pose})
@@ -50,8 +50,8 @@ func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 			if len(frames) != 1 {
 				t.Fatalf("tick %d: gateway %d gets %d frames", tick, i, len(frames))
 			}
-			if n := frames[0].Chunks[0]; len(n.Moves) != players || len(n.Says) != gateways {
-				t.Fatalf("tick %d: gateway %d gets %d moves and %d words", tick, i, len(n.Moves), len(n.Says))
+			if n := frames[0].Chunks[0]; len(n.Moves) != players || len(n.Chat) != gateways {
+				t.Fatalf("tick %d: gateway %d gets %d moves and %d words", tick, i, len(n.Moves), len(n.Chat))
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 
 // BenchmarkLinkFrame measures the encoding and decoding of a frame with the moves of a crowd.
 func BenchmarkLinkFrame(b *testing.B) {
-	frame := wire.FromRegion{Tick: 1, Chunks: []wire.ChunkNews{{Chunk: here}}}
+	frame := wire.FromRegion{Tick: 1, Chunks: []wire.ChunkDelta{{Chunk: here}}}
 	for i := range 1000 {
 		frame.Chunks[0].Moves = append(frame.Chunks[0].Moves, wire.BodyMove{Player: player.GuestID(fmt.Sprint(i)), Pose: body(alice, here).Pose})
 	}

@@ -133,7 +133,7 @@ func TestReturningNodeMayLeadAtOnce(t *testing.T) {
 		speak := func() bool {
 			a.detector.leave("B")
 			<-time.After(recheckEvery)
-			if a.answer(t.Context(), "B", wire.Question{Census: &wire.Census{}}); a.detector.shouldRecheck("B") {
+			if a.answer(t.Context(), "B", wire.Question{Regions: &wire.RegionsRequest{}}); a.detector.shouldRecheck("B") {
 				t.Error("it would be asked twice")
 			}
 			synctest.Wait()

@@ -170,14 +170,14 @@ func (h *Host) regionsOn(ctx context.Context, peer string) ([]wire.Region, error
 	for after := uint64(0); ; {
 		var page []wire.Region
 		if peer == h.Self.Peer {
-			answer := h.answerCensus(ctx, wire.Census{After: after})
+			answer := h.answerCensus(ctx, wire.RegionsRequest{After: after})
 			if answer.Error != "" {
 				return nil, errors.New(answer.Error)
 			}
 			page = answer.Regions
 		} else {
 			asking, cancel := context.WithTimeout(ctx, pollTime)
-			answer, err := h.Directory.ask(asking, peer, wire.Question{Census: &wire.Census{After: after}})
+			answer, err := h.Directory.ask(asking, peer, wire.Question{Regions: &wire.RegionsRequest{After: after}})
 			cancel()
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", peer, err)
@@ -185,7 +185,7 @@ func (h *Host) regionsOn(ctx context.Context, peer string) ([]wire.Region, error
 			page = answer.Regions
 		}
 		all = append(all, page...)
-		if len(page) < wire.CensusPage || page[len(page)-1].ID <= after {
+		if len(page) < wire.RegionsPage || page[len(page)-1].ID <= after {
 			return all, nil
 		}
 		after = page[len(page)-1].ID
@@ -194,11 +194,11 @@ func (h *Host) regionsOn(ctx context.Context, peer string) ([]wire.Region, error
 
 // overview is the result of one look at the regions.
 type overview struct {
-	findings []Finding                        // about regions
-	wrong    []wire.Region                    // the regions of these findings
-	peers    []Finding                        // about nodes
-	awake    int                              // regions that run on some node
-	answered map[string]map[uint64]wire.Stand // by the nodes that answered
+	findings []Finding                               // about regions
+	wrong    []wire.Region                           // the regions of these findings
+	peers    []Finding                               // about nodes
+	awake    int                                     // regions that run on some node
+	answered map[string]map[uint64]wire.RegionStatus // by the nodes that answered
 }
 
 // look asks all members for the status of the regions, and judges each region by the answers.
@@ -275,8 +275,8 @@ func (x *examined) judge() []Finding {
 	var all []Finding
 	name := Name(x.info)
 	say := func(kind, what, do string) { all = append(all, Finding{kind, name, what, do}) }
-	var leader wire.Stand
-	newest, best := wire.Stand{}, ""
+	var leader wire.RegionStatus
+	newest, best := wire.RegionStatus{}, ""
 	quarantined, failed := make(map[string][]string), make(map[string][]string) // nodes by reason
 	voters, living, copies := 0, 0, 0
 	for _, m := range x.info.Members {
@@ -284,23 +284,23 @@ func (x *examined) judge() []Finding {
 			voters++
 		}
 		status, answered := x.statuses.of(m.Peer, x.info.ID)
-		if !answered || status.State == wire.StandNone && x.info.Epoch != firstEpoch {
+		if !answered || status.State == wire.StateNone && x.info.Epoch != firstEpoch {
 			continue
 		}
 		switch status.State {
-		case wire.StandQuarantined:
+		case wire.StateQuarantined:
 			quarantined[status.Why] = append(quarantined[status.Why], m.Peer)
-		case wire.StandFailed:
+		case wire.StateFailed:
 			failed[status.Why] = append(failed[status.Why], m.Peer)
 			continue
-		case wire.StandOpen:
+		case wire.StateOpen:
 			x.awake = true
 			if status.Leader == m.Peer && status.Term >= leader.Term {
 				leader = status
 			}
-		case wire.StandNone, wire.StandClosed: // a founding member opens it when a gateway comes
+		case wire.StateNone, wire.StateClosed: // a founding member opens it when a gateway comes
 		}
-		if status.State != wire.StandNone {
+		if status.State != wire.StateNone {
 			copies++
 		}
 		if !m.Learner {
@@ -337,7 +337,7 @@ func (x *examined) judge() []Finding {
 }
 
 // judgeMembers judges a region that has a leader by the leader's view of the members.
-func (x *examined) judgeMembers(leader wire.Stand, say func(kind, what, do string)) {
+func (x *examined) judgeMembers(leader wire.RegionStatus, say func(kind, what, do string)) {
 	heard := 0
 	for _, c := range leader.Members {
 		if !c.Replica.Learner && !c.Silent {
@@ -347,7 +347,7 @@ func (x *examined) judgeMembers(leader wire.Stand, say func(kind, what, do strin
 			say("lagging", fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind), "if it does not catch up, check that node's disk and network")
 		}
 		status, answered := x.statuses.of(c.Replica.Peer, x.info.ID)
-		if answered && status.State != wire.StandNone && status.Replica != 0 && status.Replica != c.Replica.ID {
+		if answered && status.State != wire.StateNone && status.Replica != 0 && status.Replica != c.Replica.ID {
 			say("leftover", fmt.Sprintf("%s holds a copy from before the region was recovered", c.Replica.Peer), "it is dropped automatically; if not, restart that node")
 		}
 	}

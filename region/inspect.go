@@ -224,7 +224,7 @@ func (h *Host) compare(ctx context.Context, l *loop) (v decision, members, heard
 			voters++
 		}
 		crew.Go(func() {
-			t, err := h.fetchReport(ctx, m.Member, wire.Moment{Group: l.info.ID, Index: index})
+			t, err := h.fetchReport(ctx, m.Member, wire.LogPosition{Group: l.info.ID, Index: index})
 			if err != nil {
 				h.Logger.Debug("member's copy not compared", "region", l.info.ID, "peer", m.Peer, "error", err)
 				return
@@ -276,7 +276,7 @@ func (h *Host) commitMark(ctx context.Context, l *loop, mark world.Mark) (uint64
 
 // fetchReport asks a member until it has a report as of the mark. A member that is unreachable, or does not reach the mark, is
 // given up after a while and counts as one without a report.
-func (h *Host) fetchReport(ctx context.Context, m replica.Member, at wire.Moment) (scrubReport, error) {
+func (h *Host) fetchReport(ctx context.Context, m replica.Member, at wire.LogPosition) (scrubReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, reportTime)
 	defer cancel()
 	patience := time.Now().Add(unreachableTime)

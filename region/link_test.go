@@ -27,22 +27,22 @@ func TestBodiesOverTwoNodes(t *testing.T) {
 		if s := far.state(here); len(s.Bodies) != 1 || s.Bodies[0] != body(alice, here) {
 			t.Fatalf("the other node sees %+v", s.Bodies)
 		}
-		far.send(wire.ToRegion{Enter: []wire.Body{body(bob, here)}, Says: []wire.Utterance{{Player: bob, Name: "x", Chunk: here, Text: "hi"}}})
-		came := until(near, func(f wire.FromRegion) (wire.ChunkNews, bool) { return f.Chunks[0], len(f.Chunks[0].Enter) > 0 })
-		if came.Enter[0] != body(bob, here) || len(came.Says) != 1 {
+		far.send(wire.ToRegion{Enter: []wire.Body{body(bob, here)}, Chat: []wire.ChatEvent{{Player: bob, Name: "x", Chunk: here, Text: "hi"}}})
+		came := until(near, func(f wire.FromRegion) (wire.ChunkDelta, bool) { return f.Chunks[0], len(f.Chunks[0].Enter) > 0 })
+		if came.Enter[0] != body(bob, here) || len(came.Chat) != 1 {
 			t.Errorf("news %+v", came)
 		}
 		pose := body(bob, here).Pose
 		pose.Y = 11
 		far.send(wire.ToRegion{Moves: []wire.BodyMove{{Player: bob, Pose: pose}}})
-		moved := until(near, func(f wire.FromRegion) (wire.ChunkNews, bool) { return f.Chunks[0], len(f.Chunks[0].Moves) > 0 })
+		moved := until(near, func(f wire.FromRegion) (wire.ChunkDelta, bool) { return f.Chunks[0], len(f.Chunks[0].Moves) > 0 })
 		if moved.Moves[0].Pose != pose {
 			t.Errorf("news %+v", moved)
 		}
 		if err := far.Close(); err != nil {
 			t.Fatal(err)
 		}
-		left := until(near, func(f wire.FromRegion) (wire.ChunkNews, bool) { return f.Chunks[0], len(f.Chunks[0].Leave) > 0 })
+		left := until(near, func(f wire.FromRegion) (wire.ChunkDelta, bool) { return f.Chunks[0], len(f.Chunks[0].Leave) > 0 })
 		if left.Leave[0] != bob {
 			t.Errorf("news %+v", left)
 		}
@@ -382,7 +382,7 @@ func TestOutOfCellMessages(t *testing.T) {
 		g.send(wire.ToRegion{
 			Watch: []grid.ChunkPos{away}, Unwatch: []grid.ChunkPos{away}, Enter: []wire.Body{body(alice, away)},
 			Moves: []wire.BodyMove{{Player: bob, Pose: body(bob, away).Pose}}, Leave: []player.ID{bob},
-			Says: []wire.Utterance{{Player: bob, Name: "x", Chunk: away, Text: "hi"}},
+			Chat: []wire.ChatEvent{{Player: bob, Name: "x", Chunk: away, Text: "hi"}},
 		})
 		edit := stone(1)
 		edit.Pos = at(away, 1)

@@ -41,13 +41,13 @@ func (s *script) Propose(entry []byte) error {
 
 func (s *script) Ready() <-chan struct{} { return s.ready }
 
-func (s *script) Take() []replica.Delivery {
+func (s *script) Dequeue() []replica.Delivery {
 	taken := s.mail
 	s.mail = nil
 	return taken
 }
 
-func (s *script) Applied(index uint64, _ []kv.Write) { s.applied = index }
+func (s *script) ReportApplied(index uint64, _ []kv.Write) { s.applied = index }
 
 func (s *script) Campaign() { s.campaigns++ }
 
@@ -277,7 +277,7 @@ func FuzzHear(f *testing.F) {
 		Watch: []grid.ChunkPos{here, {X: 500}}, Enter: []wire.Body{body(alice, here)}, Leave: []player.ID{alice},
 		Moves: []wire.BodyMove{{Player: alice, Pose: body(alice, grid.ChunkPos{X: 2}).Pose}},
 		Edits: []wire.Intent{stone(1), stone(1), {Player: bob, Seq: 1, Pos: at(grid.ChunkPos{X: 99}, 511), Block: chunk.Dirt}},
-		Says:  []wire.Utterance{{Player: bob, Name: "x", Chunk: here, Text: "hi"}},
+		Chat:  []wire.ChatEvent{{Player: bob, Name: "x", Chunk: here, Text: "hi"}},
 	})
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		l, g := scripted()

@@ -34,13 +34,13 @@ func (h *Host) recordFailure(info wire.Region, f *fault, led bool) {
 	if here {
 		h.quarantine(info, f.Error(), h.Self.Peer)
 	}
-	word := wire.Fenced{Region: info.ID, Why: clip(f.Error()), Kind: uint8(f.kind), Led: led, Shut: here, Quarantined: everywhere}
+	word := wire.RegionFailure{Region: info.ID, Why: clip(f.Error()), Kind: uint8(f.kind), Led: led, Shut: here, Quarantined: everywhere}
 	for _, m := range info.Members {
 		if m.Peer == h.Self.Peer {
 			continue
 		}
 		h.start(func(ctx context.Context) {
-			if _, err := h.Directory.ask(ctx, m.Peer, wire.Question{Fenced: &word}); err != nil {
+			if _, err := h.Directory.ask(ctx, m.Peer, wire.Question{Failure: &word}); err != nil {
 				h.Logger.Debug("failure not reported to member", "region", info.ID, "peer", m.Peer, "error", err)
 			}
 		})
@@ -49,7 +49,7 @@ func (h *Host) recordFailure(info wire.Region, f *fault, led bool) {
 
 // applyRemoteFailure counts a region's failure on another member. The region is quarantined here too if the failures require it
 // on all members, or if so many members have quarantined it that the others have no majority.
-func (h *Host) applyRemoteFailure(peer string, word wire.Fenced) error {
+func (h *Host) applyRemoteFailure(peer string, word wire.RegionFailure) error {
 	info, err := h.memberRegion(word.Region)
 	if err != nil {
 		return err
@@ -214,8 +214,8 @@ type noGroup struct{}
 
 func (noGroup) Propose([]byte) error       { return errQuarantined }
 func (noGroup) Ready() <-chan struct{}     { return nil }
-func (noGroup) Take() []replica.Delivery   { return nil }
-func (noGroup) Applied(uint64, []kv.Write) {}
+func (noGroup) Dequeue() []replica.Delivery   { return nil }
+func (noGroup) ReportApplied(uint64, []kv.Write) {}
 func (noGroup) Campaign()                  {}
 func (noGroup) Close() error               { return nil }
 

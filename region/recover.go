@@ -90,9 +90,9 @@ func (h *Host) plan(info wire.Region, own replica.Position, s statusPoll) Recove
 			if !c.Heard.IsZero() && time.Since(c.Heard) < h.silentAfter() {
 				recent = m.Peer
 			}
-		case status.State == wire.StandNone:
+		case status.State == wire.StateNone:
 			c.Missing = "has no copy"
-		case status.State == wire.StandFailed:
+		case status.State == wire.StateFailed:
 			c.Missing = "its copy is of no use: " + status.Why
 		case status.Recovered > own.Members.Recovered:
 			later = m.Peer

@@ -199,13 +199,13 @@ func TestRecoverOnTheBest(t *testing.T) {
 // Questions of operators are checked like all others.
 func TestOperatorsQuestions(t *testing.T) {
 	for name, q := range map[string]wire.Question{
-		"fenced 0":            {Fenced: &wire.Fenced{}},
+		"fenced 0":            {Failure: &wire.RegionFailure{}},
 		"release 0":           {Release: &wire.Release{}},
 		"superseded 0":        {Superseded: &wire.Release{}},
-		"standing of nothing": {Standing: &wire.Standing{}},
-		"standing of 0":       {Standing: &wire.Standing{Regions: []uint64{0}}},
-		"too many":            {Standing: &wire.Standing{Regions: make([]uint64, wire.MaxStandings+1)}},
-		"two":                 {Census: &wire.Census{}, Release: &wire.Release{Region: 1}},
+		"standing of nothing": {Status: &wire.StatusRequest{}},
+		"standing of 0":       {Status: &wire.StatusRequest{Regions: []uint64{0}}},
+		"too many":            {Status: &wire.StatusRequest{Regions: make([]uint64, wire.MaxStatuses+1)}},
+		"two":                 {Regions: &wire.RegionsRequest{}, Release: &wire.Release{Region: 1}},
 	} {
 		if q.Valid() == nil {
 			t.Errorf("%s is valid", name)

@@ -53,7 +53,7 @@ func (l *loop) deliveries() []replica.Delivery {
 	if l.mending != nil {
 		return nil
 	}
-	all := append(l.heldDeliveries, l.group.Take()...)
+	all := append(l.heldDeliveries, l.group.Dequeue()...)
 	l.heldDeliveries = nil
 	return all
 }
@@ -76,7 +76,7 @@ func (l *loop) endMending(index uint64, all []fetchedPart) {
 		l.logger.Info("part repaired from the other members", "region", l.info.ID, "part", m.part.String(), "rows", len(m.rows))
 		l.showAgain(m.part)
 	}
-	l.group.Applied(index, writes)
+	l.group.ReportApplied(index, writes)
 	l.deliver()
 }
 
@@ -113,7 +113,7 @@ func (h *Host) mendPart(ctx context.Context, l *loop, index uint64, m world.Mend
 	var failures []error
 	for _, peer := range m.Sources {
 		o, err := h.fetchPart(ctx, peer, wire.PartAt{
-			Moment: wire.Moment{Group: l.info.ID, Index: index}, Chunk: m.Part.Chunk, Sequences: m.Part.Sequences,
+			LogPosition: wire.LogPosition{Group: l.info.ID, Index: index}, Chunk: m.Part.Chunk, Sequences: m.Part.Sequences,
 		})
 		if err != nil {
 			failures = append(failures, err)

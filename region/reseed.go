@@ -206,7 +206,7 @@ func (h *Host) requestRemoval(ctx context.Context, info wire.Region) (uint64, er
 			id = max(id, m.Replica)
 			continue
 		}
-		answer, err := h.Directory.ask(ctx, m.Peer, wire.Question{Reseed: &wire.Reseed{Group: info.ID}})
+		answer, err := h.Directory.ask(ctx, m.Peer, wire.Question{Rejoin: &wire.RejoinRequest{Group: info.ID}})
 		if err == nil && answer.Replica != 0 {
 			return max(id, answer.Replica), nil
 		}

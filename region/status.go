@@ -17,9 +17,9 @@ import (
 // maxReason bounds the reason in a status, in bytes, so that many fit into an answer.
 const maxReason = 300
 
-// statuses answers wire.Standing.
-func (h *Host) statuses(q wire.Standing) []wire.Stand {
-	all := make([]wire.Stand, len(q.Regions))
+// statuses answers wire.StatusRequest.
+func (h *Host) statuses(q wire.StatusRequest) []wire.RegionStatus {
+	all := make([]wire.RegionStatus, len(q.Regions))
 	for i, id := range q.Regions {
 		all[i] = h.status(id, q.Log)
 	}
@@ -27,8 +27,8 @@ func (h *Host) statuses(q wire.Standing) []wire.Stand {
 }
 
 // status returns the status of a region here. With log it also reads the position of the stored copy.
-func (h *Host) status(id uint64, log bool) wire.Stand {
-	s := wire.Stand{Region: id}
+func (h *Host) status(id uint64, log bool) wire.RegionStatus {
+	s := wire.RegionStatus{Region: id}
 	var group *replica.Group
 	if l := h.loop(id); l != nil {
 		group = l.raft
@@ -39,22 +39,22 @@ func (h *Host) status(id uint64, log bool) wire.Stand {
 	failures := h.failures.look(id)
 	switch {
 	case failures.quarantined:
-		s.State, s.Why = wire.StandQuarantined, failures.why
+		s.State, s.Why = wire.StateQuarantined, failures.why
 	case group != nil:
-		s.State = wire.StandOpen
+		s.State = wire.StateOpen
 		h.fillFromGroup(group, &s)
 	case err != nil:
-		s.State, s.Why = wire.StandFailed, err.Error()
+		s.State, s.Why = wire.StateFailed, err.Error()
 	case !has:
 		return s
 	case failures.openError != "":
-		s.State, s.Why = wire.StandFailed, failures.openError
+		s.State, s.Why = wire.StateFailed, failures.openError
 	case time.Now().Before(failures.until):
-		s.State, s.Why = wire.StandFailed, failures.why
+		s.State, s.Why = wire.StateFailed, failures.why
 	default:
-		s.State = wire.StandClosed
+		s.State = wire.StateClosed
 	}
-	if log || s.State == wire.StandQuarantined {
+	if log || s.State == wire.StateQuarantined {
 		h.fillFromDisk(&s)
 	}
 	s.Why = clip(s.Why[:min(len(s.Why), maxReason)])
@@ -62,12 +62,12 @@ func (h *Host) status(id uint64, log bool) wire.Stand {
 }
 
 // fillFromGroup fills in the status from an open group.
-func (h *Host) fillFromGroup(g *replica.Group, s *wire.Stand) {
+func (h *Host) fillFromGroup(g *replica.Group, s *wire.RegionStatus) {
 	status, conf := g.Status(), g.Configuration()
 	s.Leader, s.Term, s.Last, s.Applied = status.Leader, status.Term, status.Last, status.Applied
 	s.Epoch, s.Recovered = epochOf(conf), conf.Recovered
 	for _, m := range conf.Members { // those of the epoch; the status may be a tick older
-		c := wire.StandingCopy{Replica: wire.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner}}
+		c := wire.MemberStatus{Replica: wire.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner}}
 		i := slices.IndexFunc(status.Members, func(p replica.Progress) bool { return p.ID == m.ID })
 		if m.Peer == h.Self.Peer {
 			s.Replica = m.ID
@@ -79,11 +79,11 @@ func (h *Host) fillFromGroup(g *replica.Group, s *wire.Stand) {
 }
 
 // fillFromDisk fills in the position that is stored.
-func (h *Host) fillFromDisk(s *wire.Stand) {
+func (h *Host) fillFromDisk(s *wire.RegionStatus) {
 	p, err := h.Replicas.Position(s.Region)
 	if err != nil {
 		if !errors.Is(err, replica.ErrNotOpen) && !errors.Is(err, replica.ErrTombstone) {
-			s.State, s.Why = wire.StandFailed, err.Error()
+			s.State, s.Why = wire.StateFailed, err.Error()
 		}
 		return
 	}
@@ -93,22 +93,22 @@ func (h *Host) fillFromDisk(s *wire.Stand) {
 		return
 	}
 	for _, m := range p.Members.Members {
-		s.Members = append(s.Members, wire.StandingCopy{Replica: wire.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner}})
+		s.Members = append(s.Members, wire.MemberStatus{Replica: wire.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner}})
 	}
 }
 
 // askStatuses asks a node for the status of regions; for this node no message is sent. Skew is how far the node's clock is ahead
 // of this one's, or 0 if the round trip took too long to measure it.
-func (h *Host) askStatuses(ctx context.Context, peer string, q wire.Standing) (statuses []wire.Stand, skew time.Duration, err error) {
+func (h *Host) askStatuses(ctx context.Context, peer string, q wire.StatusRequest) (statuses []wire.RegionStatus, skew time.Duration, err error) {
 	if peer == h.Self.Peer {
 		return h.statuses(q), 0, nil
 	}
 	start := time.Now()
-	answer, err := h.Directory.ask(ctx, peer, wire.Question{Standing: &q})
+	answer, err := h.Directory.ask(ctx, peer, wire.Question{Status: &q})
 	if err != nil {
 		return nil, 0, err
 	}
-	if len(answer.Standings) != len(q.Regions) || !slices.EqualFunc(answer.Standings, q.Regions, func(s wire.Stand, id uint64) bool { return s.Region == id }) {
+	if len(answer.Statuses) != len(q.Regions) || !slices.EqualFunc(answer.Statuses, q.Regions, func(s wire.RegionStatus, id uint64) bool { return s.Region == id }) {
 		return nil, 0, fmt.Errorf("%s: reply does not match the request", peer)
 	}
 	took := time.Since(start)
@@ -118,11 +118,11 @@ func (h *Host) askStatuses(ctx context.Context, peer string, q wire.Standing) (s
 			skew = 0 // below the precision of the measurement
 		}
 	}
-	return answer.Standings, skew, nil
+	return answer.Statuses, skew, nil
 }
 
 // answerCensus lists a page of the founded regions, if this node is a member of the catalog.
-func (h *Host) answerCensus(ctx context.Context, q wire.Census) wire.Answer {
+func (h *Host) answerCensus(ctx context.Context, q wire.RegionsRequest) wire.Answer {
 	c := h.root()
 	if c == nil {
 		return wire.Answer{Error: "this node does not hold the catalog"}
@@ -137,5 +137,5 @@ func (h *Host) answerCensus(ctx context.Context, q wire.Census) wire.Answer {
 // page lists founded regions with ids above after, as this member knows them.
 func (c *catalog) page(ctx context.Context, after uint64) ([]wire.Region, error) {
 	answer := make(chan []wire.Region, 1)
-	return ask(ctx, c, answer, func() { answer <- c.state.Page(after, wire.CensusPage) })
+	return ask(ctx, c, answer, func() { answer <- c.state.Page(after, wire.RegionsPage) })
 }

@@ -88,7 +88,7 @@ func (l *loop) handleMessage(s *subscriber, msg wire.ToRegion) {
 	for _, intent := range msg.Edits {
 		l.queueEdit(s, intent)
 	}
-	for _, u := range msg.Says {
+	for _, u := range msg.Chat {
 		l.crowd.Say(u)
 	}
 }
@@ -184,8 +184,8 @@ func (l *loop) publish() {
 			delta := *n
 			if s.skipsChanges(pos) {
 				// Its whole state, in this frame or a later one, contains everything except chat.
-				delta = wire.ChunkNews{Chunk: pos, Says: n.Says}
-				if len(n.Says) == 0 {
+				delta = wire.ChunkDelta{Chunk: pos, Chat: n.Chat}
+				if len(n.Chat) == 0 {
 					continue
 				}
 			}
@@ -282,7 +282,7 @@ func (s *subscriber) skipsChanges(pos grid.ChunkPos) bool {
 }
 
 // chunkState returns the current state of a chunk, with the changes of this tick included.
-func (l *loop) chunkState(pos grid.ChunkPos) wire.ChunkNews {
+func (l *loop) chunkState(pos grid.ChunkPos) wire.ChunkDelta {
 	base, edits := l.land.Chunk(pos)
-	return wire.ChunkNews{Chunk: pos, State: &wire.ChunkState{Base: base, Edits: edits, Bodies: l.crowd.Inside(pos)}}
+	return wire.ChunkDelta{Chunk: pos, State: &wire.ChunkState{Base: base, Edits: edits, Bodies: l.crowd.Inside(pos)}}
 }

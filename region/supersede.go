@@ -83,7 +83,7 @@ func (h *Host) superseded(ctx context.Context, info wire.Region) bool {
 			continue
 		}
 		crew.Go(func() {
-			statuses, _, err := h.askStatuses(ctx, m.Peer, wire.Standing{Regions: []uint64{info.ID}, Log: true})
+			statuses, _, err := h.askStatuses(ctx, m.Peer, wire.StatusRequest{Regions: []uint64{info.ID}, Log: true})
 			switch {
 			case err != nil:
 				h.unresponsive.add(m.Peer)
@@ -100,13 +100,13 @@ func (h *Host) superseded(ctx context.Context, info wire.Region) bool {
 // recovered more often or has a later configuration, and does not contain this replica. (A replica that has just joined and has
 // no configuration yet does not count.) Otherwise two replicas that were replaced while away could form a majority of the
 // configuration that they remember. Groups that were recovered equally often may or may not be the same.
-func (h *Host) replaces(there wire.Stand, own replica.Position) bool {
-	if there.State == wire.StandNone || own.Members.Index == 0 {
+func (h *Host) replaces(there wire.RegionStatus, own replica.Position) bool {
+	if there.State == wire.StateNone || own.Members.Index == 0 {
 		return false
 	}
 	mine := own.Members.Recovered
 	later := there.Recovered > mine || there.Recovered == mine && mine == 0 && there.Epoch > epochOf(own.Members)
-	return later && !slices.ContainsFunc(there.Members, func(c wire.StandingCopy) bool {
+	return later && !slices.ContainsFunc(there.Members, func(c wire.MemberStatus) bool {
 		return c.Replica.ID == own.Replica && c.Replica.Peer == h.Self.Peer
 	})
 }
@@ -120,7 +120,7 @@ func (h *Host) checkSuperseded(ctx context.Context, peer string, id uint64) erro
 	if err != nil {
 		return err
 	}
-	statuses, _, err := h.askStatuses(ctx, peer, wire.Standing{Regions: []uint64{id}, Log: true})
+	statuses, _, err := h.askStatuses(ctx, peer, wire.StatusRequest{Regions: []uint64{id}, Log: true})
 	if err != nil {
 		return err
 	}

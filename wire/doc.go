@@ -51,21 +51,21 @@
 // once for all sessions (EncodePiece, AppendFrame). A chunk's data is the chunk codec's bytes (package chunk),
 // deflated (PackChunk), in base64.
 //
-// Reconnect sends a client to another gateway: a list of Homes, each a WebSocket URL and a game address, the best
+// Reconnect sends a client to another gateway: a list of Gateways, each a WebSocket URL and a game address, the best
 // first, and a reason. The client joins there as the same player, and sends unanswered edits again.
 //
 // If join chooses CBOR, everything after it is in CBOR: maps with the same names and values (EncodeClientCBOR,
 // DecodeClientCBOR, EncodeServerCBOR, DecodeServerCBOR), over TCP prefixed with their length (AppendMessage,
 // ReadMessage), over WebSocket one per binary frame. Two messages have forms of their own: moves (AppendMove), and
 // tick frames (AppendTick, ReadTick), whose pieces are also encoded once for all sessions: the changes of a chunk
-// (AppendNews), and the motion of a cell (MotionWriter), which includes an avatar only if it has left its predicted
+// (AppendDelta), and the motion of a cell (MotionWriter), which includes an avatar only if it has left its predicted
 // path.
 //
 // # Between nodes
 //
 // Links carry frames: a 4-byte big-endian length and one CBOR value (WriteFrame, ReadFrame): Hello and then ToRegion
 // in one direction, FromRegion in the other. Questions and answers are one CBOR value each. A gateway that shuts down
-// sends Shelter to others, and each answers with an Offer, encoded likewise. Region and PlayerRecord are signed, so
+// sends HandoffRequest to others, and each answers with a HandoffOffer, encoded likewise. Region and PlayerRecord are signed, so
 // their CBOR is canonical (RFC 8949 §4.2.1).
 //
 // CBOR maps have small integer keys, given by the struct tags; a Pose has its field names. Positions are arrays,

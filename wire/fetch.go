@@ -11,20 +11,20 @@ import (
 
 // Fetch requests one thing; exactly one field is set.
 type Fetch struct {
-	Digests *Moment `cbor:"1,keyasint,omitempty"` // digests of a member's copy at a mark
-	Part    *PartAt `cbor:"2,keyasint,omitempty"` // part of a member's copy, kept at a mark that requested it
-	Base    *BaseOf `cbor:"3,keyasint,omitempty"` // the terrain under a chunk's edits
+	Digests *LogPosition `cbor:"1,keyasint,omitempty"` // digests of a member's copy at a mark
+	Part    *PartAt      `cbor:"2,keyasint,omitempty"` // part of a member's copy, kept at a mark that requested it
+	Base    *BaseOf      `cbor:"3,keyasint,omitempty"` // the terrain under a chunk's edits
 }
 
-// Moment is the position of a mark in a group's log.
-type Moment struct {
+// LogPosition is the position of a mark in a group's log.
+type LogPosition struct {
 	Group uint64 `cbor:"1,keyasint"`
 	Index uint64 `cbor:"2,keyasint"`
 }
 
 // PartAt names a part of a region's land: a chunk, or, with Sequences, the recorded edit sequences of its players.
 type PartAt struct {
-	Moment
+	LogPosition
 	Chunk     grid.ChunkPos `cbor:"3,keyasint"`
 	Sequences bool          `cbor:"4,keyasint,omitempty"`
 }

@@ -334,12 +334,12 @@ func FuzzNode(f *testing.F) {
 		Question{Found: &Found{Cell: aCell, Members: region.Members}},
 		Question{Locate: &Locate{}},
 		Question{Leaving: &Leaving{}},
-		Shelter{Sessions: 7},
+		HandoffRequest{Sessions: 7},
 		anOffer(),
-		Question{Reseed: &Reseed{Group: 3}},
+		Question{Rejoin: &RejoinRequest{Group: 3}},
 		Answer{Replica: 4},
-		Fetch{Digests: &Moment{Group: 3, Index: 9}},
-		Fetch{Part: &PartAt{Moment: Moment{Group: 3, Index: 9}, Sequences: true}},
+		Fetch{Digests: &LogPosition{Group: 3, Index: 9}},
+		Fetch{Part: &PartAt{LogPosition: LogPosition{Group: 3, Index: 9}, Sequences: true}},
 		Fetch{Base: &BaseOf{Chunk: grid.ChunkPos{X: -1, Z: 2}, Hash: [32]byte{1}}},
 		Fetched{Wait: true},
 		Fetched{Error: "no"},
@@ -355,10 +355,10 @@ func FuzzNode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fuzzCBOR[Question](t, data)
 		fuzzCBOR[Answer](t, data)
-		fuzzCBOR[Shelter](t, data)
-		fuzzCBOR[Offer](t, data)
-		if o, err := DecodeOffer(data); err == nil {
-			if err := (Reconnect{Homes: []Home{o.Home()}}).Valid(); err != nil {
+		fuzzCBOR[HandoffRequest](t, data)
+		fuzzCBOR[HandoffOffer](t, data)
+		if o, err := DecodeHandoffOffer(data); err == nil {
+			if err := (Reconnect{Gateways: []Gateway{o.Gateway()}}).Valid(); err != nil {
 				t.Fatalf("%+v offers what clients refuse: %v", o, err)
 			}
 		}

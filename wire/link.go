@@ -27,18 +27,18 @@ type ToRegion struct {
 	Moves   Moves           `cbor:"4,keyasint,omitempty"`
 	Leave   []player.ID     `cbor:"5,keyasint,omitempty"`
 	Edits   []Intent        `cbor:"6,keyasint,omitempty"`
-	Says    []Utterance     `cbor:"7,keyasint,omitempty"`
+	Chat    []ChatEvent     `cbor:"7,keyasint,omitempty"`
 }
 
 // Empty reports whether the message has no content.
 func (m *ToRegion) Empty() bool {
-	return len(m.Unwatch)+len(m.Watch)+len(m.Enter)+len(m.Moves)+len(m.Leave)+len(m.Edits)+len(m.Says) == 0
+	return len(m.Unwatch)+len(m.Watch)+len(m.Enter)+len(m.Moves)+len(m.Leave)+len(m.Edits)+len(m.Chat) == 0
 }
 
 // FromRegion is a region's message to one gateway, once per tick; ticks without changes are not sent.
 type FromRegion struct {
 	Tick    uint64       `cbor:"1,keyasint"`
-	Chunks  []ChunkNews  `cbor:"2,keyasint,omitempty"`
+	Chunks  []ChunkDelta `cbor:"2,keyasint,omitempty"`
 	Results []EditResult `cbor:"3,keyasint,omitempty"`
 	// Closed ends the link: the region is not, or no longer, led here. The gateway locates it again.
 	Closed string `cbor:"4,keyasint,omitempty"`
@@ -49,15 +49,15 @@ type FromRegion struct {
 	Alive bool `cbor:"6,keyasint,omitempty"`
 }
 
-// ChunkNews lists the changes of one watched chunk. State, if present, applies before the rest.
-type ChunkNews struct {
+// ChunkDelta lists the changes of one watched chunk. State, if present, applies before the rest.
+type ChunkDelta struct {
 	Chunk  grid.ChunkPos `cbor:"1,keyasint"`
 	State  *ChunkState   `cbor:"2,keyasint,omitempty"`
 	Enter  []Body        `cbor:"3,keyasint,omitempty"`
 	Leave  []player.ID   `cbor:"4,keyasint,omitempty"`
 	Moves  Moves         `cbor:"5,keyasint,omitempty"`
 	Blocks []BlockAt     `cbor:"6,keyasint,omitempty"`
-	Says   []Utterance   `cbor:"7,keyasint,omitempty"`
+	Chat   []ChatEvent   `cbor:"7,keyasint,omitempty"`
 	// Base comes with a chunk's first edit: the hash of the generated terrain under its edits from now on.
 	Base []byte `cbor:"8,keyasint,omitempty"`
 }
@@ -82,15 +82,15 @@ type Body struct {
 	// Gateway is the peer id of the player's gateway if it sends the player's moves to other gateways directly
 	// (docs/overlays.md); otherwise empty.
 	Gateway string `cbor:"6,keyasint,omitempty"`
-	// Way is the avatar's velocity from the pose on.
-	Way Way `cbor:"7,keyasint,omitzero"`
+	// Velocity is the avatar's velocity from the pose on.
+	Velocity Velocity `cbor:"7,keyasint,omitzero"`
 }
 
 // BodyMove is an avatar's newest pose between nodes, and its velocity from there.
 type BodyMove struct {
-	Player player.ID `cbor:"1,keyasint"`
-	Pose   Pose      `cbor:"2,keyasint"`
-	Way    Way       `cbor:"3,keyasint"`
+	Player   player.ID `cbor:"1,keyasint"`
+	Pose     Pose      `cbor:"2,keyasint"`
+	Velocity Velocity  `cbor:"3,keyasint"`
 }
 
 // BlockAt is a block in a chunk: At is a chunk.Index.
@@ -115,8 +115,8 @@ type EditResult struct {
 	Refused string      `cbor:"4,keyasint,omitempty"`
 }
 
-// Utterance is a chat line between nodes, or an interaction of its author with another player.
-type Utterance struct {
+// ChatEvent is a chat line between nodes, or an interaction of its author with another player.
+type ChatEvent struct {
 	Player player.ID     `cbor:"1,keyasint"`
 	Name   string        `cbor:"2,keyasint"`
 	Chunk  grid.ChunkPos `cbor:"3,keyasint"`
@@ -126,15 +126,15 @@ type Utterance struct {
 	// Stamp is the line's number and the author's clock, as written by vclock.Stamp.Append; at most MaxStamp bytes.
 	// Older gateways do not send it, and older regions do not pass it on.
 	Stamp []byte `cbor:"6,keyasint,omitempty"`
-	// Deed is the interaction, if there is one. Text then holds its Words, for nodes that do not support deeds.
-	Deed *Deed `cbor:"7,keyasint,omitempty"`
+	// Interaction is the interaction, if there is one. Text then holds its ChatText, for nodes that do not support interactions.
+	Interaction *Interaction `cbor:"7,keyasint,omitempty"`
 }
 
 // AuthorOf returns the name of a player in clocks.
 func AuthorOf(id player.ID) vclock.ID { return vclock.ID(id[:]) }
 
 // Clock decodes the stamp. It reports false if there is none, or if it is not the author's: such a line is not Valid.
-func (u *Utterance) Clock() (vclock.Stamp, bool) {
+func (u *ChatEvent) Clock() (vclock.Stamp, bool) {
 	if len(u.Stamp) == 0 || len(u.Stamp) > MaxStamp {
 		return vclock.Stamp{}, false
 	}

@@ -26,14 +26,14 @@ func (m ToRegion) Valid() error {
 		checkList(m.Moves, MaxBodies, BodyMove.Valid),
 		checkList(m.Leave, MaxBodies, anyID),
 		checkList(m.Edits, MaxBodies, Intent.Valid),
-		checkList(m.Says, MaxBodies, Utterance.Valid),
+		checkList(m.Chat, MaxBodies, ChatEvent.Valid),
 	)
 }
 
 // Valid returns an error if the message is invalid: its lists must be bounded and their elements valid.
 func (m FromRegion) Valid() error {
 	return firstError(
-		checkList(m.Chunks, MaxWatch, ChunkNews.Valid),
+		checkList(m.Chunks, MaxWatch, ChunkDelta.Valid),
 		checkList(m.Results, MaxBodies, EditResult.Valid),
 		checkText(m.Closed),
 		checkKnownPeer(m.Leader),
@@ -48,8 +48,8 @@ func checkKnownPeer(id string) error {
 	return checkPeer(id)
 }
 
-// Valid returns an error if the news is invalid.
-func (n ChunkNews) Valid() error {
+// Valid returns an error if the delta is invalid.
+func (n ChunkDelta) Valid() error {
 	if len(n.Base) != 0 && len(n.Base) != 32 {
 		return refuse(FailBadValue, "a base hash of %d bytes", len(n.Base))
 	}
@@ -64,7 +64,7 @@ func (n ChunkNews) Valid() error {
 		checkList(n.Leave, MaxBodies, anyID),
 		checkList(n.Moves, MaxBodies, BodyMove.Valid),
 		checkList(n.Blocks, MaxBlocks, BlockAt.Valid),
-		checkList(n.Says, MaxBodies, Utterance.Valid),
+		checkList(n.Chat, MaxBodies, ChatEvent.Valid),
 	)
 }
 
@@ -113,15 +113,15 @@ func (i Intent) Valid() error {
 func (r EditResult) Valid() error { return checkText(r.Refused) }
 
 // Valid returns an error if the chat line is invalid.
-func (u Utterance) Valid() error {
+func (u ChatEvent) Valid() error {
 	if err := player.CheckName(u.Name); err != nil {
 		return refuse(FailBadName, "%v", err)
 	}
 	if _, ok := u.Clock(); !ok && len(u.Stamp) > 0 {
 		return refuse(FailBadValue, "the chat line's clock is too long or not its author's")
 	}
-	if u.Deed != nil {
-		if err := u.Deed.Valid(); err != nil {
+	if u.Interaction != nil {
+		if err := u.Interaction.Valid(); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,7 @@ const (
 )
 
 // MarshalCBOR writes the byte string: for each move the player's id; x, y and z as float64; yaw and pitch as float32;
-// the way along x, y and z as int16. Numbers are little-endian.
+// the velocity along x, y and z as int16. Numbers are little-endian.
 func (m Moves) MarshalCBOR() ([]byte, error) {
 	b := make([]byte, 0, movesHead+len(m)*bodyMoveBytes)
 	b = append(b, longString)
@@ -32,7 +32,7 @@ func (m Moves) MarshalCBOR() ([]byte, error) {
 		}
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Yaw))
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Pitch))
-		for _, v := range [...]int16{m[i].Way.X, m[i].Way.Y, m[i].Way.Z} {
+		for _, v := range [...]int16{m[i].Velocity.X, m[i].Velocity.Y, m[i].Velocity.Z} {
 			b = binary.LittleEndian.AppendUint16(b, uint16(v))
 		}
 	}
@@ -59,7 +59,7 @@ func (m *Moves) UnmarshalCBOR(data []byte) error {
 			Z:     math.Float64frombits(binary.LittleEndian.Uint64(move[32:])),
 			Yaw:   math.Float32frombits(binary.LittleEndian.Uint32(move[40:])),
 			Pitch: math.Float32frombits(binary.LittleEndian.Uint32(move[44:])),
-		}, Way: Way{
+		}, Velocity: Velocity{
 			X: int16(binary.LittleEndian.Uint16(move[48:])),
 			Y: int16(binary.LittleEndian.Uint16(move[50:])),
 			Z: int16(binary.LittleEndian.Uint16(move[52:])),

@@ -44,26 +44,26 @@ type Question struct {
 	Sleep *Sleep `cbor:"7,keyasint,omitempty"`
 	// Moved reports new members of a region to the catalog. Only a member that the catalog lists may send it.
 	Moved *Region `cbor:"8,keyasint,omitempty"`
-	// Fenced reports to a member that the region failed on another one. The answer is empty.
-	Fenced *Fenced `cbor:"11,keyasint,omitempty"`
+	// RegionFailure reports to a member that the region failed on another one. The answer is empty.
+	Failure *RegionFailure `cbor:"11,keyasint,omitempty"`
 	// Release asks a member to open a quarantined region again. Only a member may ask. The answer is empty.
 	Release *Release `cbor:"12,keyasint,omitempty"`
-	// Standing asks for the status of regions on the peer, for an operator.
-	Standing *Standing `cbor:"13,keyasint,omitempty"`
-	// Census asks a member of the catalog for one page of the founded regions.
-	Census *Census `cbor:"14,keyasint,omitempty"`
+	// StatusRequest asks for the status of regions on the peer, for an operator.
+	Status *StatusRequest `cbor:"13,keyasint,omitempty"`
+	// RegionsRequest asks a member of the catalog for one page of the founded regions.
+	Regions *RegionsRequest `cbor:"14,keyasint,omitempty"`
 	// Superseded reports to a former member that the region was recovered without it. The receiver verifies that and
 	// drops its copy. The answer is empty.
 	Superseded *Release `cbor:"15,keyasint,omitempty"`
 	// Leaving reports that the asking node is shutting down and must not be chosen for anything. The answer is empty.
 	Leaving *Leaving `cbor:"9,keyasint,omitempty"`
-	// Reseed asks a region's leader to remove the asker's damaged replica and to add the asker again under another
+	// RejoinRequest asks a region's leader to remove the asker's damaged replica and to add the asker again under another
 	// replica id. The answer holds the removed replica id.
-	Reseed *Reseed `cbor:"10,keyasint,omitempty"`
+	Rejoin *RejoinRequest `cbor:"10,keyasint,omitempty"`
 }
 
-// Reseed names a region whose local copy the asker cannot use.
-type Reseed struct {
+// RejoinRequest names a region whose local copy the asker cannot use.
+type RejoinRequest struct {
 	Group uint64 `cbor:"1,keyasint"`
 }
 
@@ -112,13 +112,13 @@ type Answer struct {
 	Error  string  `cbor:"2,keyasint,omitempty"`
 	// Member answers Describe.
 	Member *Member `cbor:"3,keyasint,omitempty"`
-	// Standings answers Standing: one element for each requested region, in order.
-	Standings []Stand `cbor:"5,keyasint,omitempty"`
-	// Regions answers Census, by ascending id. Fewer than a full page means that no more follow.
+	// Statuses answers Status: one element for each requested region, in order.
+	Statuses []RegionStatus `cbor:"5,keyasint,omitempty"`
+	// Regions answers Regions, by ascending id. Fewer than a full page means that no more follow.
 	Regions []Region `cbor:"6,keyasint,omitempty"`
-	// Clock, with Standings, is the peer's wall clock in Unix milliseconds.
+	// Clock, with Statuses, is the peer's wall clock in Unix milliseconds.
 	Clock int64 `cbor:"7,keyasint,omitempty"`
-	// Replica answers Reseed: the asker's replica id that its group has removed. With Error it answers Invite: the
+	// Replica answers Rejoin: the asker's replica id that its group has removed. With Error it answers Invite: the
 	// replica id that can never join again on this node.
 	Replica uint64 `cbor:"4,keyasint,omitempty"`
 }

@@ -170,9 +170,9 @@ func (q Question) Valid() error {
 	if q.Leaving != nil {
 		set++
 	}
-	if q.Reseed != nil {
+	if q.Rejoin != nil {
 		set++
-		if q.Reseed.Group == 0 {
+		if q.Rejoin.Group == 0 {
 			return refuse(FailBadValue, "the region id must not be 0")
 		}
 	}
@@ -194,10 +194,10 @@ func (a Answer) Valid() error {
 			return err
 		}
 	}
-	if err := checkList(a.Standings, MaxStandings, Stand.Valid); err != nil {
+	if err := checkList(a.Statuses, MaxStatuses, RegionStatus.Valid); err != nil {
 		return err
 	}
-	if err := checkList(a.Regions, CensusPage, Region.Valid); err != nil {
+	if err := checkList(a.Regions, RegionsPage, Region.Valid); err != nil {
 		return err
 	}
 	return checkText(a.Error)

@@ -28,7 +28,7 @@ var (
 	bMember = Member{Peer: "12D3KooWB", Game: "node-b:4002"}
 	aCell   = grid.CellAt(grid.ChunkPos{X: -1, Z: 17}, grid.FoundingLabel)
 	aPose   = Pose{X: 1.5, Y: 64, Z: -3.3, Yaw: 1.57, Pitch: -0.5}
-	aWay    = Way{X: -math.MaxInt16, Y: 1, Z: 820}
+	aWay    = Velocity{X: -math.MaxInt16, Y: 1, Z: 820}
 	anID    = player.GuestID("ada")
 )
 
@@ -51,9 +51,9 @@ func aStamp(id player.ID) []byte {
 	return data
 }
 
-func aDeed(kind DeedKind, block chunk.Block, count uint8) Utterance {
-	d := Deed{Kind: kind, To: player.GuestID("bob"), ToName: "bob", Block: block, Count: count}
-	return Utterance{Player: anID, Name: "ada", Chunk: grid.ChunkPos{X: -1, Z: 17}, Text: d.Words(), Wall: 1700000000000, Stamp: aStamp(anID), Deed: &d}
+func aDeed(kind InteractionKind, block chunk.Block, count uint8) ChatEvent {
+	d := Interaction{Kind: kind, To: player.GuestID("bob"), ToName: "bob", Block: block, Count: count}
+	return ChatEvent{Player: anID, Name: "ada", Chunk: grid.ChunkPos{X: -1, Z: 17}, Text: d.ChatText(), Wall: 1700000000000, Stamp: aStamp(anID), Interaction: &d}
 }
 
 func aToRegion() ToRegion {
@@ -61,25 +61,25 @@ func aToRegion() ToRegion {
 	return ToRegion{
 		Unwatch: []grid.ChunkPos{at}, Watch: []grid.ChunkPos{{X: 0, Z: 17}},
 		Enter: []Body{{Player: anID, Name: "ada", Guest: true, Pose: aPose, Said: 1700000000001}},
-		Moves: []BodyMove{{Player: anID, Pose: aPose, Way: aWay}}, Leave: []player.ID{anID},
+		Moves: []BodyMove{{Player: anID, Pose: aPose, Velocity: aWay}}, Leave: []player.ID{anID},
 		Edits: []Intent{{Player: anID, Seq: 4, Pos: grid.Pos{X: -3, Y: 60, Z: 545}, Block: chunk.Planks}},
-		Says: []Utterance{
+		Chat: []ChatEvent{
 			{Player: anID, Name: "ada", Chunk: at, Text: "hi", Wall: 1700000000000, Stamp: aStamp(anID)},
-			aDeed(DeedHit, chunk.Air, 0), aDeed(DeedGift, chunk.Planks, 3), aDeed(7, chunk.Planks, 255),
+			aDeed(InteractionHit, chunk.Air, 0), aDeed(InteractionGift, chunk.Planks, 3), aDeed(7, chunk.Planks, 255),
 		},
 	}
 }
 
 func aFromRegion() FromRegion {
 	at := grid.ChunkPos{X: -1, Z: 17}
-	body := Body{Player: anID, Name: "ada", Guest: true, Pose: aPose, Way: aWay}
+	body := Body{Player: anID, Name: "ada", Guest: true, Pose: aPose, Velocity: aWay}
 	return FromRegion{
 		Tick: 11,
-		Chunks: []ChunkNews{{
+		Chunks: []ChunkDelta{{
 			Chunk: at,
 			State: &ChunkState{Base: make([]byte, 32), Edits: []BlockAt{{At: 5, Block: chunk.Stone}}, Bodies: []Body{body}},
-			Enter: []Body{body}, Leave: []player.ID{anID}, Moves: []BodyMove{{Player: anID, Pose: aPose, Way: aWay}},
-			Blocks: []BlockAt{{At: 32767, Block: chunk.Air}}, Says: []Utterance{{Player: anID, Name: "ada", Chunk: at, Text: "hi"}},
+			Enter: []Body{body}, Leave: []player.ID{anID}, Moves: []BodyMove{{Player: anID, Pose: aPose, Velocity: aWay}},
+			Blocks: []BlockAt{{At: 32767, Block: chunk.Air}}, Chat: []ChatEvent{{Player: anID, Name: "ada", Chunk: at, Text: "hi"}},
 		}},
 		Results: []EditResult{{Player: anID, Seq: 4, Block: chunk.Stone, Refused: RefusedRate}},
 		Closed:  "moved",
@@ -198,11 +198,11 @@ func TestAsk(t *testing.T) {
 		{Found: &Found{Cell: aCell, Members: []Member{aMember}}},
 		{Describe: &Describe{}},
 		{Authority: &Locate{Chunk: grid.ChunkPos{X: -3, Z: 4}}},
-		{Fenced: &Fenced{Region: 7, Why: "panic", Kind: 1, Led: true, Shut: true, Quarantined: true}},
+		{Failure: &RegionFailure{Region: 7, Why: "panic", Kind: 1, Led: true, Shut: true, Quarantined: true}},
 		{Release: &Release{Region: 7}},
 		{Superseded: &Release{Region: 7}},
-		{Standing: &Standing{Regions: []uint64{7, 8}, Log: true}},
-		{Census: &Census{After: 7}},
+		{Status: &StatusRequest{Regions: []uint64{7, 8}, Log: true}},
+		{Regions: &RegionsRequest{After: 7}},
 		{Leaving: &Leaving{}},
 	} {
 		b, err := EncodeQuestion(q)
@@ -214,9 +214,9 @@ func TestAsk(t *testing.T) {
 		}
 	}
 	region := aRegion()
-	for _, a := range []Answer{{}, {Region: &region}, {Error: "no catalog"}, {Member: &aMember}, {Regions: []Region{region}}, {Clock: 9, Standings: []Stand{{
-		Region: 7, State: StandOpen, Why: "slow", Leader: aMember.Peer, Term: 2, Last: 9, LastTerm: 2, Applied: 8, Epoch: 3, Replica: 1, Recovered: 1,
-		Members: []StandingCopy{{Replica: Replica{ID: 2, Peer: bMember.Peer}, Silent: true, Behind: 4}},
+	for _, a := range []Answer{{}, {Region: &region}, {Error: "no catalog"}, {Member: &aMember}, {Regions: []Region{region}}, {Clock: 9, Statuses: []RegionStatus{{
+		Region: 7, State: StateOpen, Why: "slow", Leader: aMember.Peer, Term: 2, Last: 9, LastTerm: 2, Applied: 8, Epoch: 3, Replica: 1, Recovered: 1,
+		Members: []MemberStatus{{Replica: Replica{ID: 2, Peer: bMember.Peer}, Silent: true, Behind: 4}},
 	}}}} {
 		b, err := EncodeAnswer(a)
 		if err != nil {
@@ -292,7 +292,7 @@ func TestDecodingRefuses(t *testing.T) {
 func TestValid(t *testing.T) {
 	valid := func(change func(r *Region)) error { r := aRegion(); change(&r); return r.Valid() }
 	record := func(change func(p *PlayerRecord)) error { p := aRecord(); change(&p); return p.Valid() }
-	news := func(change func(n *ChunkNews)) error {
+	delta := func(change func(n *ChunkDelta)) error {
 		m := aFromRegion()
 		change(&m.Chunks[0])
 		return m.Valid()
@@ -335,19 +335,19 @@ func TestValid(t *testing.T) {
 		"leave too many":      ask(func(m *ToRegion) { m.Leave = make([]player.ID, MaxBodies+1) }),
 		"deep edit":           ask(func(m *ToRegion) { m.Edits[0].Pos.Y = -1 }),
 		"high edit":           ask(func(m *ToRegion) { m.Edits[0].Pos.Y = 1024 }),
-		"say nothing":         ask(func(m *ToRegion) { m.Says[0].Text = "" }),
-		"say as another":      ask(func(m *ToRegion) { m.Says[0].Stamp = aStamp(player.GuestID("bob")) }),
-		"say and more":        ask(func(m *ToRegion) { m.Says[0].Stamp = append(m.Says[0].Stamp, 0) }),
-		"say half a clock":    ask(func(m *ToRegion) { m.Says[0].Stamp = m.Says[0].Stamp[:9] }),
-		"say all clocks":      ask(func(m *ToRegion) { m.Says[0].Stamp = make([]byte, MaxStamp+1) }),
-		"say out":             ask(func(m *ToRegion) { m.Says[0].Chunk = out }),
-		"news out":            news(func(n *ChunkNews) { n.Chunk = out }),
-		"short hash":          news(func(n *ChunkNews) { n.State.Base = make([]byte, 31) }),
-		"edit out":            news(func(n *ChunkNews) { n.State.Edits[0].At = 1 << 20 }),
-		"body":                news(func(n *ChunkNews) { n.State.Bodies[0].Name = "" }),
-		"block out":           news(func(n *ChunkNews) { n.Blocks[0].At = 1 << 20 }),
-		"enter":               news(func(n *ChunkNews) { n.Enter[0].Pose.X = math.Inf(1) }),
-		"bad text in news":    news(func(n *ChunkNews) { n.Says[0].Text = "\x00" }),
+		"say nothing":         ask(func(m *ToRegion) { m.Chat[0].Text = "" }),
+		"say as another":      ask(func(m *ToRegion) { m.Chat[0].Stamp = aStamp(player.GuestID("bob")) }),
+		"say and more":        ask(func(m *ToRegion) { m.Chat[0].Stamp = append(m.Chat[0].Stamp, 0) }),
+		"say half a clock":    ask(func(m *ToRegion) { m.Chat[0].Stamp = m.Chat[0].Stamp[:9] }),
+		"say all clocks":      ask(func(m *ToRegion) { m.Chat[0].Stamp = make([]byte, MaxStamp+1) }),
+		"say out":             ask(func(m *ToRegion) { m.Chat[0].Chunk = out }),
+		"delta out":            delta(func(n *ChunkDelta) { n.Chunk = out }),
+		"short hash":          delta(func(n *ChunkDelta) { n.State.Base = make([]byte, 31) }),
+		"edit out":            delta(func(n *ChunkDelta) { n.State.Edits[0].At = 1 << 20 }),
+		"body":                delta(func(n *ChunkDelta) { n.State.Bodies[0].Name = "" }),
+		"block out":           delta(func(n *ChunkDelta) { n.Blocks[0].At = 1 << 20 }),
+		"enter":               delta(func(n *ChunkDelta) { n.Enter[0].Pose.X = math.Inf(1) }),
+		"bad text in delta":    delta(func(n *ChunkDelta) { n.Chat[0].Text = "\x00" }),
 		"long refusal":        EditResult{Refused: strings.Repeat("a", MaxErrorText+1)}.Valid(),
 		"closed without UTF8": FromRegion{Closed: "\xff"}.Valid(),
 	} {

@@ -141,17 +141,17 @@ func TestProtocolDocBytes(t *testing.T) {
 	if want := []FromServer{Ack{Seq: 7}}; !reflect.DeepEqual(fromServer, want) {
 		t.Errorf("from the server: %+v, want %+v", fromServer, want)
 	}
-	if len(frames.news) != 2 || len(frames.motions) != 2 {
+	if len(frames.deltas) != 2 || len(frames.motions) != 2 {
 		t.Fatalf("the frames hold %+v", frames)
 	}
-	if b := frames.news[0].Blocks[0].At.Pos(frames.news[0].Chunk); b != (grid.Pos{X: 12, Y: 63, Z: -4}) {
+	if b := frames.deltas[0].Blocks[0].At.Pos(frames.deltas[0].Chunk); b != (grid.Pos{X: 12, Y: 63, Z: -4}) {
 		t.Errorf("the block is at %v", b)
 	}
-	if bob := frames.news[1].Enter[0]; bob.Index != 5 || bob.Name != "bob" || !bob.Guest || bob.Pose(grid.ChunkPos{}) != (Pose{X: 1.5, Y: 64, Z: 2.5}) {
+	if bob := frames.deltas[1].Enter[0]; bob.Index != 5 || bob.Name != "bob" || !bob.Guest || bob.Pose(grid.ChunkPos{}) != (Pose{X: 1.5, Y: 64, Z: 2.5}) {
 		t.Errorf("bob enters as %+v", bob)
 	}
 	first, second := frames.motions[0], frames.motions[1]
-	if p := first.Pose(first.At); first.Index != 5 || p.X != 1.75 || p.Z != 2.5 || first.PaceX != 26 || first.HasHeight {
+	if p := first.Pose(first.At); first.Index != 5 || p.X != 1.75 || p.Z != 2.5 || first.VelocityX != 26 || first.HasHeight {
 		t.Errorf("the first avatar: %+v", first)
 	}
 	if p := second.Pose(second.At); second.Index != 20 || p.Y != 65.5 || second.Climb != 13 || second.Yaw != 64 || second.HasAcross {

@@ -189,15 +189,15 @@ var serverMessages = []struct {
 		`{"type":"gift","player":"6b","name":"ada","to":"ef","to_name":"eve","block":16,"count":3}`,
 		Given{Player: "6b", Name: "ada", To: "ef", ToName: "eve", Block: 16, Count: 3},
 	},
-	{`{"type":"denied","deed":"hit","player":"ef","error":"out_of_reach"}`, Denied{Deed: "hit", Player: "ef", Error: DeniedOutOfReach}},
+	{`{"type":"denied","deed":"hit","player":"ef","error":"out_of_reach"}`, Denied{Interaction: "hit", Player: "ef", Error: DeniedOutOfReach}},
 	{`{"type":"correction","x":12.5,"y":64,"z":-3.25,"yaw":1.5,"pitch":-0.25,"reason":"too_fast"}`, Correction{Pose: Pose{X: 12.5, Y: 64, Z: -3.25, Yaw: 1.5, Pitch: -0.25}, Reason: "too_fast"}},
 	{`{"type":"pong","nonce":7,"time_of_day":481.5}`, Pong{Nonce: 7, TimeOfDay: 481.5}},
 	{`{"type":"notice","text":"land is loading"}`, Notice{Text: "land is loading"}},
 	{`{"type":"failure","code":"full","message":"no room"}`, Failure{Code: FailFull, Message: "no room"}},
-	{`{"type":"reconnect","homes":[],"reason":"no other node"}`, Reconnect{Homes: []Home{}, Reason: "no other node"}},
+	{`{"type":"reconnect","homes":[],"reason":"no other node"}`, Reconnect{Gateways: []Gateway{}, Reason: "no other node"}},
 	{
 		`{"type":"reconnect","homes":[{"url":"wss://b.example/ws","game":"b.example:4002"},{"url":"ws://192.0.2.7:8080/ws","game":"192.0.2.7:4002"}],"reason":"upgrade"}`,
-		Reconnect{Homes: []Home{{URL: "wss://b.example/ws", Game: "b.example:4002"}, {URL: "ws://192.0.2.7:8080/ws", Game: "192.0.2.7:4002"}}, Reason: "upgrade"},
+		Reconnect{Gateways: []Gateway{{URL: "wss://b.example/ws", Game: "b.example:4002"}, {URL: "ws://192.0.2.7:8080/ws", Game: "192.0.2.7:4002"}}, Reason: "upgrade"},
 	},
 }
 

@@ -26,12 +26,12 @@ const (
 
 	// PlaceUnit is the number of place units in a block.
 	PlaceUnit = 32
-	// PaceUnit is the number of pace units in a speed of one block a tick.
-	PaceUnit = 128
+	// TickVelocityUnit is the number of velocity units in a speed of one block a tick.
+	TickVelocityUnit = 128
 	// ClimbUnit is the number of climb units in a speed of one block a tick. Falling is faster than walking.
 	ClimbUnit = 64
-	// PaceTicks is how long a client extrapolates an avatar by its pace and climb, in ticks.
-	PaceTicks = 40
+	// TickExtrapolation is how long a client extrapolates an avatar by its velocity and climb, in ticks.
+	TickExtrapolation = 40
 
 	// MaxAvatarIndex bounds the indices that stand for avatars.
 	MaxAvatarIndex = 1<<20 - 1
@@ -39,7 +39,7 @@ const (
 	pieceEnter  = 1 << 0
 	pieceLeave  = 1 << 1
 	pieceBlocks = 1 << 2
-	pieceSays   = 1 << 3
+	pieceChat   = 1 << 3
 	pieceChunk  = 0x20 // the chunk of the motion pieces that follow
 	pieceTick   = 0x21 // the tick of what follows
 	pieceMotion = 0x80 // plus the cell in the low four bits
@@ -97,24 +97,24 @@ func (p Place) Cell() uint8 {
 }
 
 // Motion is a change of an avatar's place. Components that it lacks are unchanged and 0 here. Without HasAcross the
-// avatar continues at its pace; with it, from the new X and Z. Pace comes only with HasAcross. Height continues by the
+// avatar continues at its velocity; with it, from the new X and Z. The velocity comes only with HasAcross. Height continues by the
 // climb, which always comes with HasHeight.
 type Motion struct {
 	Index uint32
 	Place
-	PaceX, PaceZ int8 // in 1/128 block a tick
-	Climb        int8 // in 1/64 block a tick
+	VelocityX, VelocityZ int8 // in 1/128 block a tick
+	Climb                int8 // in 1/64 block a tick
 
-	HasAcross, HasHeight, HasPace, HasFacing bool
+	HasAcross, HasHeight, HasVelocity, HasFacing bool
 }
 
-// TickNews lists the changes of one chunk other than motion. It is never dropped.
-type TickNews struct {
+// TickDelta lists the changes of one chunk other than motion. It is never dropped.
+type TickDelta struct {
 	Chunk  grid.ChunkPos
 	Enter  []TickAvatar
 	Leave  []uint32 // indices
 	Blocks []BlockAt
-	Says   []Utterance // without their Chunk, which is that of the news
+	Chat   []ChatEvent // without their Chunk, which is that of the delta
 }
 
 // TickAvatar is a player's full avatar, and the index that stands for it from now on.
@@ -140,9 +140,9 @@ func appendTickChunk(dst []byte, at grid.ChunkPos) []byte {
 	return binary.AppendVarint(binary.AppendVarint(dst, int64(at.X)), int64(at.Z))
 }
 
-// AppendNews appends the changes of a chunk. The caller must keep lists within their limits (MaxBodies, MaxBlocks), and
+// AppendDelta appends the changes of a chunk. The caller must keep lists within their limits (MaxBodies, MaxBlocks), and
 // names and texts valid: the receiver refuses others.
-func AppendNews(dst []byte, n *TickNews) []byte {
+func AppendDelta(dst []byte, n *TickDelta) []byte {
 	head := len(dst)
 	dst = appendTickChunk(append(dst, 0), n.Chunk)
 	if len(n.Enter) > 0 {
@@ -167,10 +167,10 @@ func AppendNews(dst []byte, n *TickNews) []byte {
 			dst = binary.AppendUvarint(dst, uint64(b.Block))
 		}
 	}
-	if len(n.Says) > 0 {
-		dst[head] |= pieceSays
-		dst = binary.AppendUvarint(dst, uint64(len(n.Says)))
-		for _, u := range n.Says {
+	if len(n.Chat) > 0 {
+		dst[head] |= pieceChat
+		dst = binary.AppendUvarint(dst, uint64(len(n.Chat)))
+		for _, u := range n.Chat {
 			dst = append(dst, u.Player[:]...)
 			dst = append(append(dst, byte(len(u.Name))), u.Name...)
 			dst = append(binary.AppendUvarint(dst, uint64(len(u.Text))), u.Text...)
@@ -248,9 +248,9 @@ func (w *MotionWriter) Append(dst []byte, m *Motion) []byte {
 		dst[head] |= motionTall
 		dst = append(binary.LittleEndian.AppendUint16(dst, m.Y), byte(m.Climb))
 	}
-	if m.HasPace {
+	if m.HasVelocity {
 		dst[head] |= motionPace
-		dst = append(dst, byte(m.PaceX), byte(m.PaceZ))
+		dst = append(dst, byte(m.VelocityX), byte(m.VelocityZ))
 	}
 	if m.HasFacing {
 		dst[head] |= motionFacing

@@ -13,8 +13,8 @@ import (
 type TickReader interface {
 	// Tick is called with the low 16 bits of the tick of the pieces that follow, at least once.
 	Tick(low uint16)
-	// News is called with the changes of a chunk. The reader may keep what it points to.
-	News(n *TickNews)
+	// Delta is called with the changes of a chunk. The reader may keep what it points to.
+	Delta(n *TickDelta)
 	// Motion is called with the motion of one avatar in a chunk. The reader must not keep m.
 	Motion(at grid.ChunkPos, m *Motion)
 }
@@ -42,10 +42,10 @@ func ReadTick(data []byte, to TickReader) error {
 		case head == pieceChunk:
 			pos := r.chunkPos()
 			at = &pos
-		case head > 0 && head < pieceSays<<1:
-			n := r.news(head)
+		case head > 0 && head < pieceChat<<1:
+			n := r.delta(head)
 			if r.err == nil {
-				to.News(&n)
+				to.Delta(&n)
 			}
 		default:
 			r.fail("there is no piece %#x", head)
@@ -136,8 +136,8 @@ const (
 	leastSaid   = 16 + 1 + 1 + 1 + 1
 )
 
-func (r *tickBytes) news(head uint8) TickNews {
-	n := TickNews{Chunk: r.chunkPos()}
+func (r *tickBytes) delta(head uint8) TickDelta {
+	n := TickDelta{Chunk: r.chunkPos()}
 	if head&pieceEnter != 0 {
 		n.Enter = make([]TickAvatar, r.many(MaxBodies, leastAvatar))
 		for i := range n.Enter {
@@ -156,10 +156,10 @@ func (r *tickBytes) news(head uint8) TickNews {
 			n.Blocks[i] = r.block()
 		}
 	}
-	if head&pieceSays != 0 {
-		n.Says = make([]Utterance, r.many(MaxBodies, leastSaid))
-		for i := range n.Says {
-			n.Says[i] = r.said(n.Chunk)
+	if head&pieceChat != 0 {
+		n.Chat = make([]ChatEvent, r.many(MaxBodies, leastSaid))
+		for i := range n.Chat {
+			n.Chat[i] = r.said(n.Chunk)
 		}
 	}
 	return n
@@ -203,8 +203,8 @@ func (r *tickBytes) block() BlockAt {
 	return b
 }
 
-func (r *tickBytes) said(at grid.ChunkPos) Utterance {
-	u := Utterance{Player: r.id(), Chunk: at}
+func (r *tickBytes) said(at grid.ChunkPos) ChatEvent {
+	u := ChatEvent{Player: r.id(), Chunk: at}
 	u.Name = r.name(r.u8())
 	u.Text = string(r.next(int(r.number(MaxChat))))
 	if err := checkChat(u.Text); err != nil {
@@ -234,10 +234,10 @@ func (r *tickBytes) motion(at grid.ChunkPos, cell uint8, to TickReader) {
 		last += 1 + gap
 		m = Motion{
 			Index: uint32(last), HasAcross: head&motionAcross != 0, HasHeight: head&motionHeight != 0,
-			HasPace: head&motionPace != 0, HasFacing: head&motionFacing != 0,
+			HasVelocity: head&motionPace != 0, HasFacing: head&motionFacing != 0,
 		}
-		if m.HasPace && !m.HasAcross {
-			r.fail("a pace without a place")
+		if m.HasVelocity && !m.HasAcross {
+			r.fail("a velocity without a place")
 		}
 		if m.HasAcross {
 			m.X, m.Z = cornerX+uint16(r.u8()), cornerZ+uint16(r.u8())
@@ -250,8 +250,8 @@ func (r *tickBytes) motion(at grid.ChunkPos, cell uint8, to TickReader) {
 		case motionTall:
 			m.Y, m.Climb = r.u16(), int8(r.u8())
 		}
-		if m.HasPace {
-			m.PaceX, m.PaceZ = int8(r.u8()), int8(r.u8())
+		if m.HasVelocity {
+			m.VelocityX, m.VelocityZ = int8(r.u8()), int8(r.u8())
 		}
 		if m.HasFacing {
 			m.Yaw, m.Pitch = r.u8(), int8(r.u8())

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write testdata anew")
 // pieces records the content of a frame.
 type pieces struct {
 	ticks   []uint16
-	news    []TickNews
+	deltas    []TickDelta
 	motions []placedMotion
 }
 
@@ -35,7 +35,7 @@ type placedMotion struct {
 
 func (p *pieces) Tick(low uint16) { p.ticks = append(p.ticks, low) }
 
-func (p *pieces) News(n *TickNews) { p.news = append(p.news, *n) }
+func (p *pieces) Delta(n *TickDelta) { p.deltas = append(p.deltas, *n) }
 
 func (p *pieces) Motion(at grid.ChunkPos, m *Motion) {
 	p.motions = append(p.motions, placedMotion{at, *m})
@@ -52,8 +52,8 @@ func anyChunk(t *rapid.T) grid.ChunkPos {
 	return grid.ChunkPos{X: rapid.Int32Range(-grid.Limit, grid.Limit-1).Draw(t, "X"), Z: rapid.Int32Range(-grid.Limit, grid.Limit-1).Draw(t, "Z")}
 }
 
-func anyNews(t *rapid.T) TickNews {
-	n := TickNews{Chunk: anyChunk(t)}
+func anyNews(t *rapid.T) TickDelta {
+	n := TickDelta{Chunk: anyChunk(t)}
 	index := rapid.Uint32Range(0, MaxAvatarIndex)
 	for i := range rapid.IntRange(0, 3).Draw(t, "enter") {
 		name := fmt.Sprintf("p_%d", i)
@@ -68,9 +68,9 @@ func anyNews(t *rapid.T) TickNews {
 		})
 	}
 	for i := range rapid.IntRange(0, 2).Draw(t, "says") {
-		n.Says = append(n.Says, Utterance{Player: player.GuestID("a"), Name: "a", Chunk: n.Chunk, Text: fmt.Sprint("hello 🌍 ", i)})
+		n.Chat = append(n.Chat, ChatEvent{Player: player.GuestID("a"), Name: "a", Chunk: n.Chunk, Text: fmt.Sprint("hello 🌍 ", i)})
 	}
-	if len(n.Enter)+len(n.Leave)+len(n.Blocks)+len(n.Says) == 0 {
+	if len(n.Enter)+len(n.Leave)+len(n.Blocks)+len(n.Chat) == 0 {
 		n.Leave = []uint32{7}
 	}
 	if len(n.Leave) == 0 {
@@ -91,8 +91,8 @@ func anyCell(t *rapid.T, cell uint8) []Motion {
 		p := anyPlace(t)
 		if m.HasAcross {
 			m.X, m.Z = uint16(cell%row)*cellUnits+p.X%cellUnits, uint16(cell/row)*cellUnits+p.Z%cellUnits
-			if m.HasPace = rapid.Bool().Draw(t, "pace"); m.HasPace {
-				m.PaceX, m.PaceZ = rapid.Int8().Draw(t, "pace x"), rapid.Int8().Draw(t, "pace z")
+			if m.HasVelocity = rapid.Bool().Draw(t, "pace"); m.HasVelocity {
+				m.VelocityX, m.VelocityZ = rapid.Int8().Draw(t, "pace x"), rapid.Int8().Draw(t, "pace z")
 			}
 		}
 		if m.HasHeight {
@@ -112,10 +112,10 @@ func TestTickFramesComeBack(t *testing.T) {
 		tick := rapid.Uint64().Draw(t, "tick")
 		frame := AppendTick(nil, tick)
 		want := pieces{ticks: []uint16{uint16(tick)}}
-		for range rapid.IntRange(0, 3).Draw(t, "news") {
+		for range rapid.IntRange(0, 3).Draw(t, "deltas") {
 			n := anyNews(t)
-			frame = AppendNews(frame, &n)
-			want.news = append(want.news, n)
+			frame = AppendDelta(frame, &n)
+			want.deltas = append(want.deltas, n)
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "chunks") {
 			if rapid.Bool().Draw(t, "later") {
@@ -170,7 +170,7 @@ func TestBlockChangeIsSmall(t *testing.T) {
 		at   grid.ChunkPos
 		most int
 	}{{grid.ChunkPos{X: -3, Z: 63}, 12}, {grid.ChunkPos{X: 8000, Z: -8000}, 14}, {grid.ChunkPos{X: -1_000_000, Z: 1_000_000}, 16}} {
-		frame := AppendNews(AppendTick(nil, math.MaxUint64), &TickNews{Chunk: c.at, Blocks: []BlockAt{{At: columnBlocks - 1, Block: 37}}})
+		frame := AppendDelta(AppendTick(nil, math.MaxUint64), &TickDelta{Chunk: c.at, Blocks: []BlockAt{{At: columnBlocks - 1, Block: 37}}})
 		if n := len(AppendMessage(nil, frame)); n > c.most {
 			t.Errorf("a change in chunk %v takes %d bytes, want at most %d", c.at, n, c.most)
 		}
@@ -215,12 +215,12 @@ func FuzzReadTick(f *testing.F) {
 			return
 		}
 		frame := AppendTick(nil, uint64(data[1])|uint64(data[2])<<8)
-		for _, n := range p.news {
-			frame = AppendNews(frame, &n)
+		for _, n := range p.deltas {
+			frame = AppendDelta(frame, &n)
 		}
 		var again pieces
-		if err := ReadTick(frame, &again); err != nil || len(again.news) != len(p.news) {
-			t.Fatalf("%v: %+v became %+v", err, p.news, again.news)
+		if err := ReadTick(frame, &again); err != nil || len(again.deltas) != len(p.deltas) {
+			t.Fatalf("%v: %+v became %+v", err, p.deltas, again.deltas)
 		}
 	})
 }
@@ -328,20 +328,20 @@ func TestMessagesWithTheirLength(t *testing.T) {
 func goldenFrames() [][]byte {
 	at, next := grid.ChunkPos{X: -1, Z: 2}, grid.ChunkPos{X: 0, Z: 2}
 	var frames [][]byte
-	frames = append(frames, AppendNews(AppendTick(nil, 65535), &TickNews{
+	frames = append(frames, AppendDelta(AppendTick(nil, 65535), &TickDelta{
 		Chunk: at,
 		Enter: []TickAvatar{
 			{Index: 3, Player: player.GuestID("ann"), Name: "ann", Guest: true, Place: PlaceOf(at, Pose{X: -20.5, Y: 64, Z: 70.25, Yaw: math.Pi / 2})},
 			{Index: 300, Player: player.GuestID("bob"), Name: "bob", Place: PlaceOf(at, Pose{X: -4, Y: 70.5, Z: 95.5, Pitch: -math.Pi / 2})},
 		},
 		Blocks: []BlockAt{{At: chunk.IndexOf(4, 63, 7), Block: 0}, {At: chunk.IndexOf(31, 127, 31), Block: 300}},
-		Says:   []Utterance{{Player: player.GuestID("ann"), Name: "ann", Text: "hello 🌍"}},
+		Chat:   []ChatEvent{{Player: player.GuestID("ann"), Name: "ann", Text: "hello 🌍"}},
 	}))
 	var w MotionWriter
 	frame := AppendMotionChunk(AppendTick(nil, 65536), at)
 	place := PlaceOf(at, Pose{X: -20.25, Y: 64.5, Z: 70.25})
 	w.Begin(place.Cell(), place.Y)
-	frame = w.Append(frame, &Motion{Index: 3, Place: place, PaceX: 32, PaceZ: -1, HasAcross: true, HasHeight: true, HasPace: true})
+	frame = w.Append(frame, &Motion{Index: 3, Place: place, VelocityX: 32, VelocityZ: -1, HasAcross: true, HasHeight: true, HasVelocity: true})
 	far := PlaceOf(at, Pose{X: -4, Y: 200, Z: 95.5, Yaw: math.Pi})
 	w.Begin(far.Cell(), 0)
 	frame = w.Append(frame, &Motion{Index: 300, Place: far, Climb: -16, HasHeight: true, HasFacing: true})
@@ -351,10 +351,10 @@ func goldenFrames() [][]byte {
 	frame = w.Append(frame, &Motion{Index: 3, Place: later, Climb: 8, HasAcross: true, HasHeight: true})
 	frames = append(frames, frame)
 	frames = append(frames, AppendTick(nil, 65541))
-	frame = AppendNews(AppendTick(nil, 65542), &TickNews{Chunk: next, Enter: []TickAvatar{
+	frame = AppendDelta(AppendTick(nil, 65542), &TickDelta{Chunk: next, Enter: []TickAvatar{
 		{Index: 300, Player: player.GuestID("bob"), Name: "bob", Place: PlaceOf(next, Pose{X: .5, Y: 70, Z: 95.5})},
 	}})
-	frames = append(frames, AppendNews(frame, &TickNews{Chunk: at, Leave: []uint32{300, 3}}))
+	frames = append(frames, AppendDelta(frame, &TickDelta{Chunk: at, Leave: []uint32{300, 3}}))
 	return frames
 }
 

@@ -42,7 +42,7 @@ type chunkChanges struct {
 	wasInside map[player.ID]bool // for players who entered or left: whether they were inside at the last Take
 	moved     int                // how many moved within the chunk; some of them may have left since
 	blocks    []wire.BlockAt
-	says      []wire.Utterance
+	says      []wire.ChatEvent
 	base      []byte // the chunk was pinned
 }
 
@@ -92,7 +92,7 @@ func (c *Crowd) Move(link uint64, move wire.BodyMove) {
 	if p == nil || p.link != link || !c.cell.Contains(at) {
 		return
 	}
-	p.body.Pose, p.body.Way, p.posedAt = move.Pose, move.Way, c.tick
+	p.body.Pose, p.body.Velocity, p.posedAt = move.Pose, move.Velocity, c.tick
 	if at == p.chunk {
 		if !p.moved { // this is the bulk of a region's input
 			p.moved = true
@@ -123,7 +123,7 @@ func (c *Crowd) LeaveAll(link uint64) {
 }
 
 // Say adds a chat line to the news of its chunk, and its number to the author's body. Lines beyond maxSays are dropped.
-func (c *Crowd) Say(u wire.Utterance) {
+func (c *Crowd) Say(u wire.ChatEvent) {
 	if c.cell.Contains(u.Chunk) && c.says < maxSays {
 		c.says++
 		if p := c.bodies[u.Player]; p != nil {
@@ -149,10 +149,10 @@ func (c *Crowd) Pinned(p Pin) { c.newsOf(p.Chunk).base = p.Base[:] }
 func (c *Crowd) Inside(at grid.ChunkPos) []wire.Body {
 	var bodies []wire.Body
 	for _, p := range c.inside[at] {
-		body, ticks := p.body, min(c.tick-p.posedAt, wire.WayTicks)
-		body.Pose = body.Way.Along(body.Pose, float64(ticks), at)
-		if ticks == wire.WayTicks {
-			body.Way = wire.Way{}
+		body, ticks := p.body, min(c.tick-p.posedAt, wire.ExtrapolationTicks)
+		body.Pose = body.Velocity.Extrapolate(body.Pose, float64(ticks), at)
+		if ticks == wire.ExtrapolationTicks {
+			body.Velocity = wire.Velocity{}
 		}
 		bodies = append(bodies, body)
 	}
@@ -162,13 +162,13 @@ func (c *Crowd) Inside(at grid.ChunkPos) []wire.Body {
 // Take returns and clears the news of all chunks since the last Take. A mirror of the chunk's bodies as of the last
 // Take is current after applying Leave, Enter and Moves. A player is in at most one of a chunk's three lists; each list
 // is in ascending order of ids.
-func (c *Crowd) Take() map[grid.ChunkPos]*wire.ChunkNews {
+func (c *Crowd) Take() map[grid.ChunkPos]*wire.ChunkDelta {
 	if len(c.news) == 0 {
 		return nil
 	}
-	news := make(map[grid.ChunkPos]*wire.ChunkNews, len(c.news))
+	news := make(map[grid.ChunkPos]*wire.ChunkDelta, len(c.news))
 	for at, h := range c.news {
-		n := &wire.ChunkNews{Chunk: at, Blocks: h.blocks, Says: h.says, Base: h.base, Moves: c.movesIn(at, h)}
+		n := &wire.ChunkDelta{Chunk: at, Blocks: h.blocks, Chat: h.says, Base: h.base, Moves: c.movesIn(at, h)}
 		for id, before := range h.wasInside {
 			switch _, here := c.search(at, id); {
 			case here: // inside now, so the last crossing was an entry
@@ -177,7 +177,7 @@ func (c *Crowd) Take() map[grid.ChunkPos]*wire.ChunkNews {
 				n.Leave = append(n.Leave, id)
 			}
 		}
-		if len(n.Enter)+len(n.Moves)+len(n.Leave)+len(n.Blocks)+len(n.Says)+len(n.Base) == 0 {
+		if len(n.Enter)+len(n.Moves)+len(n.Leave)+len(n.Blocks)+len(n.Chat)+len(n.Base) == 0 {
 			continue // entered and left between two Takes
 		}
 		slices.SortFunc(n.Enter, func(a, b wire.Body) int { return compareIDs(a.Player, b.Player) })
@@ -201,7 +201,7 @@ func (c *Crowd) movesIn(at grid.ChunkPos, h *chunkChanges) []wire.BodyMove {
 		}
 		p.moved = false
 		if _, entered := h.wasInside[p.body.Player]; !entered {
-			moves = append(moves, wire.BodyMove{Player: p.body.Player, Pose: p.body.Pose, Way: p.body.Way})
+			moves = append(moves, wire.BodyMove{Player: p.body.Player, Pose: p.body.Pose, Velocity: p.body.Velocity})
 		}
 	}
 	return moves

@@ -27,7 +27,7 @@ func bodyIn(id byte, at grid.ChunkPos, step int) wire.Body {
 // mirror is a gateway's mirror of the bodies in each chunk.
 type mirror map[grid.ChunkPos]map[player.ID]wire.Body
 
-func (l mirror) apply(n *wire.ChunkNews) {
+func (l mirror) apply(n *wire.ChunkDelta) {
 	there := l[n.Chunk]
 	for _, id := range n.Leave {
 		delete(there, id)
@@ -127,19 +127,19 @@ func TestOneTickOfNews(t *testing.T) {
 	a, b := grid.ChunkPos{X: area.MinX, Z: area.MinZ}, grid.ChunkPos{X: area.MinX + 1, Z: area.MinZ}
 	for name, c := range map[string]struct {
 		steps func(*Crowd)
-		want  []wire.ChunkNews // of a and b
+		want  []wire.ChunkDelta // of a and b
 	}{
 		"the newest move counts": {func(c *Crowd) {
 			c.Move(1, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 5)})
 			c.Move(1, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 6)})
-		}, []wire.ChunkNews{{Chunk: a, Moves: []wire.BodyMove{{Player: player.ID{1}, Pose: poseIn(a, 6)}}}}},
+		}, []wire.ChunkDelta{{Chunk: a, Moves: []wire.BodyMove{{Player: player.ID{1}, Pose: poseIn(a, 6)}}}}},
 		"over a border": {func(c *Crowd) {
 			c.Move(1, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(b, 5)})
-		}, []wire.ChunkNews{{Chunk: a, Leave: []player.ID{{1}}}, {Chunk: b, Enter: []wire.Body{bodyIn(1, b, 5)}}}},
+		}, []wire.ChunkDelta{{Chunk: a, Leave: []player.ID{{1}}}, {Chunk: b, Enter: []wire.Body{bodyIn(1, b, 5)}}}},
 		"over a border and back": {func(c *Crowd) {
 			c.Move(1, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(b, 5)})
 			c.Move(1, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 6)})
-		}, []wire.ChunkNews{{Chunk: a, Enter: []wire.Body{bodyIn(1, a, 6)}}}},
+		}, []wire.ChunkDelta{{Chunk: a, Enter: []wire.Body{bodyIn(1, a, 6)}}}},
 		"came and went": {func(c *Crowd) {
 			c.Enter(1, bodyIn(2, b, 1))
 			c.Leave(1, player.ID{2})
@@ -153,15 +153,15 @@ func TestOneTickOfNews(t *testing.T) {
 			c.Enter(2, bodyIn(1, a, 1))
 			c.Move(1, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 5)})
 			c.Leave(1, player.ID{1})
-		}, []wire.ChunkNews{{Chunk: a, Enter: []wire.Body{bodyIn(1, a, 1)}}}},
+		}, []wire.ChunkDelta{{Chunk: a, Enter: []wire.Body{bodyIn(1, a, 1)}}}},
 		"blocks and words in order": {func(c *Crowd) {
 			c.Changed(Change{Chunk: a, BlockAt: wire.BlockAt{At: 9, Block: chunk.Stone}})
 			c.Changed(Change{Chunk: a, BlockAt: wire.BlockAt{At: 9, Block: chunk.Air}})
-			c.Say(wire.Utterance{Chunk: a, Text: "eins"})
-			c.Say(wire.Utterance{Chunk: grid.ChunkPos{X: 999}, Text: "elsewhere"})
-		}, []wire.ChunkNews{{
+			c.Say(wire.ChatEvent{Chunk: a, Text: "eins"})
+			c.Say(wire.ChatEvent{Chunk: grid.ChunkPos{X: 999}, Text: "elsewhere"})
+		}, []wire.ChunkDelta{{
 			Chunk: a, Blocks: []wire.BlockAt{{At: 9, Block: chunk.Stone}, {At: 9, Block: chunk.Air}},
-			Says: []wire.Utterance{{Chunk: a, Text: "eins"}},
+			Chat: []wire.ChatEvent{{Chunk: a, Text: "eins"}},
 		}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,11 +169,11 @@ func TestOneTickOfNews(t *testing.T) {
 			crowd.Enter(1, bodyIn(1, a, 0))
 			crowd.Take()
 			c.steps(crowd)
-			var got []wire.ChunkNews
+			var got []wire.ChunkDelta
 			for _, n := range crowd.Take() {
 				got = append(got, *n)
 			}
-			slices.SortFunc(got, func(a, b wire.ChunkNews) int { return a.Chunk.Compare(b.Chunk) })
+			slices.SortFunc(got, func(a, b wire.ChunkDelta) int { return a.Chunk.Compare(b.Chunk) })
 			if !reflect.DeepEqual(got, c.want) {
 				t.Errorf("news %+v, want %+v", got, c.want)
 			}
@@ -190,17 +190,17 @@ func TestCrowdIsBounded(t *testing.T) {
 	at := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
 	for n := range maxCrowd + 10 {
 		c.Enter(1, wire.Body{Player: player.ID{byte(n), byte(n >> 8), byte(n >> 16)}, Name: "x", Pose: poseIn(at, 1)})
-		c.Say(wire.Utterance{Chunk: at, Text: "a", Name: "x"})
+		c.Say(wire.ChatEvent{Chunk: at, Text: "a", Name: "x"})
 	}
 	if c.Len() != maxCrowd {
 		t.Errorf("%d bodies of at most %d", c.Len(), maxCrowd)
 	}
 	news := c.Take()[at]
-	if err := news.Valid(); err != nil || len(news.Says) != maxSays {
-		t.Errorf("%d lines; %v", len(news.Says), err)
+	if err := news.Valid(); err != nil || len(news.Chat) != maxSays {
+		t.Errorf("%d lines; %v", len(news.Chat), err)
 	}
-	c.Say(wire.Utterance{Chunk: at, Text: "a"})
-	if news := c.Take()[at]; news == nil || len(news.Says) != 1 {
+	c.Say(wire.ChatEvent{Chunk: at, Text: "a"})
+	if news := c.Take()[at]; news == nil || len(news.Chat) != 1 {
 		t.Error("the next tick has no room for words")
 	}
 }
@@ -237,20 +237,20 @@ func BenchmarkCrowdTick(b *testing.B) {
 func TestInsideGoesOn(t *testing.T) {
 	area := testCell.Area()
 	at := grid.ChunkPos{X: area.MinX, Z: area.MinZ}
-	way := wire.WayOf(.25, 0, 0)
+	way := wire.VelocityOf(.25, 0, 0)
 	c := NewCrowd(testCell)
 	c.Enter(1, bodyIn(1, at, 1))
 	c.Tick()
 	c.Take()
-	sent := wire.BodyMove{Player: player.ID{1}, Pose: poseIn(at, 2), Way: way}
+	sent := wire.BodyMove{Player: player.ID{1}, Pose: poseIn(at, 2), Velocity: way}
 	c.Move(1, sent)
 	if moves := c.Take()[at].Moves; len(moves) != 1 || moves[0] != sent {
 		t.Errorf("sent %+v, want %+v", moves, sent)
 	}
-	for tick := range 2 * wire.WayTicks {
+	for tick := range 2 * wire.ExtrapolationTicks {
 		want := sent.Pose
-		want.X += .25 * float64(min(tick, wire.WayTicks))
-		if b := c.Inside(at)[0]; b.Pose != want || b.Way.Goes() != (tick < wire.WayTicks) {
+		want.X += .25 * float64(min(tick, wire.ExtrapolationTicks))
+		if b := c.Inside(at)[0]; b.Pose != want || b.Velocity.Moving() != (tick < wire.ExtrapolationTicks) {
 			t.Errorf("after %d ticks: %+v, want %v", tick, b, want)
 		}
 		c.Tick()
@@ -261,7 +261,7 @@ func TestInsideGoesOn(t *testing.T) {
 	next := sent
 	next.Pose.X += grid.ChunkSize
 	c.Move(1, next)
-	if n := c.Take()[grid.ChunkPos{X: at.X + 1, Z: at.Z}]; len(n.Enter) != 1 || n.Enter[0].Way != way {
+	if n := c.Take()[grid.ChunkPos{X: at.X + 1, Z: at.Z}]; len(n.Enter) != 1 || n.Enter[0].Velocity != way {
 		t.Errorf("over the border: %+v", n)
 	}
 }

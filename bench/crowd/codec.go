@@ -24,7 +24,7 @@ type codec interface {
 	split(received []byte) (message, rest []byte, err error)
 	// decode decodes a message for a sample. It calls see for each avatar that it shows, and reports whether it is a
 	// frame with any. The scene keeps the state of earlier messages.
-	decode(scene *wire.Scene, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error)
+	decode(scene *wire.AvatarDecoder, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error)
 	// chunk reports whether a message contains a whole chunk, and which.
 	chunk(message []byte) (at grid.ChunkPos, ok bool)
 }
@@ -61,7 +61,7 @@ func (floorCodec) split(received []byte) (message, rest []byte, err error) {
 	return received[4:n], received[n:], nil
 }
 
-func (floorCodec) decode(*wire.Scene, []byte, func(string, wire.Pose)) (bool, error) {
+func (floorCodec) decode(*wire.AvatarDecoder, []byte, func(string, wire.Pose)) (bool, error) {
 	return true, nil
 }
 
@@ -141,7 +141,7 @@ func lengthOf(b []byte) (size, n int) {
 	return 0, 0
 }
 
-func (cborCodec) decode(scene *wire.Scene, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error) {
+func (cborCodec) decode(scene *wire.AvatarDecoder, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error) {
 	if len(message) == 0 || message[0] != wire.TickFrame {
 		return false, nil
 	}

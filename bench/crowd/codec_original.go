@@ -97,7 +97,7 @@ func (originalCodec) split(received []byte) (message, rest []byte, err error) {
 }
 
 // decode treats TIME as a frame: the server sends one each tick.
-func (originalCodec) decode(_ *wire.Scene, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error) {
+func (originalCodec) decode(_ *wire.AvatarDecoder, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error) {
 	if bytes.HasPrefix(message, chunkDataHead) { // not worth decoding
 		return false, nil
 	}

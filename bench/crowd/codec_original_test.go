@@ -100,7 +100,7 @@ func TestOriginalDecode(t *testing.T) {
 		{line: `ok`, bad: true},
 	} {
 		seen, pose := "", wire.Pose{}
-		frame, err := originalCodec{}.decode(new(wire.Scene), []byte(c.line), func(id string, p wire.Pose) { seen, pose = id, p })
+		frame, err := originalCodec{}.decode(new(wire.AvatarDecoder), []byte(c.line), func(id string, p wire.Pose) { seen, pose = id, p })
 		if frame != c.frame || (err != nil) != c.bad || seen != c.player || pose != c.pose {
 			t.Errorf("look(%s) = %v, %v; saw %q at %+v", c.line, frame, err, seen, pose)
 		}

@@ -37,8 +37,8 @@ const maxOffset = .6
 // Tick implements wire.ReadTick's interface.
 func (p *roundClient) Tick(uint16) {}
 
-// News records the avatars that have come into view.
-func (p *roundClient) News(n *wire.TickNews) {
+// Delta records the avatars that have come into view.
+func (p *roundClient) Delta(n *wire.TickDelta) {
 	for i := range n.Enter {
 		a := &n.Enter[i]
 		for int(a.Index) >= len(p.actors) {

@@ -10,7 +10,7 @@ import (
 
 // sampler is the state of a sample.
 type sampler struct {
-	scene    wire.Scene
+	scene    wire.AvatarDecoder
 	received []byte // not yet decoded
 	shown    map[string]wire.Pose
 	last     time.Time // the last frame with moves

@@ -217,7 +217,7 @@ func TestDrainCommand(t *testing.T) {
 		ended <- end{out, errs, code}
 	}()
 	ann.until("a reconnect", func() bool { return ann.sentOn != nil })
-	if homes := ann.sentOn.Homes; len(homes) != 1 || homes[0] != (wire.Home{URL: "ws://" + b.HTTP + "/ws", Game: b.Game}) {
+	if homes := ann.sentOn.Gateways; len(homes) != 1 || homes[0] != (wire.Gateway{URL: "ws://" + b.HTTP + "/ws", Game: b.Game}) {
 		t.Errorf("ann is sent to %+v", homes)
 	}
 	answer, err := http.Get("http://" + a.HTTP + "/readyz")
@@ -281,7 +281,7 @@ func TestDrainAlone(t *testing.T) {
 	if answer.Took > 5*time.Second {
 		t.Errorf("it took %v", answer.Took)
 	}
-	if ann.sentOn == nil || len(ann.sentOn.Homes) != 0 || ann.sentOn.Reason == "" {
+	if ann.sentOn == nil || len(ann.sentOn.Gateways) != 0 || ann.sentOn.Reason == "" {
 		t.Errorf("told %+v", ann.sentOn)
 	}
 	d.start()
