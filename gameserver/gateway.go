@@ -19,6 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
+	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
@@ -104,7 +105,7 @@ type Gateway struct {
 	chat             *chat.Sequencer
 	p2p              *p2p.Driver
 	players          *players.Store
-	poller           *poller
+	poller           *park.Poller
 	legacySeq        atomic.Uint64 // of the newest edit of an original client
 	watchOrder       atomic.Uint64 // order of the chunk that was watched last
 	interest         *interestIndex
@@ -167,7 +168,7 @@ func New(o Options) *Gateway {
 		Avatars: g.avatars, Publish: g.publishOverlay, RequestFrame: func() { wakeUp(g.frameRequested) },
 		Logger: o.Logger, Registerer: o.Registerer,
 	})
-	g.poller = newPoller(g.Logger, g.p2p.Enabled())
+	g.poller = park.NewPoller(g.Logger, g.p2p.Enabled())
 	g.mu.subs = make(map[grid.Cell]*subscription)
 	g.mu.sessions = make(map[player.ID]*session)
 	g.mu.legacyConns = make(map[*legacyConn]struct{})
@@ -203,7 +204,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	crew.Go(func() { g.runClock(inner) })
 	crew.Go(func() { g.runFrameLoop(inner) })
 	crew.Go(func() { g.chat.Run(inner) })
-	crew.Go(func() { g.poller.run(inner) })
+	crew.Go(func() { g.poller.Run(inner) })
 	crew.Go(func() { g.p2p.Run(inner) })
 
 	ended := make(chan error)

@@ -95,8 +95,8 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *wire.Join) {
 		done:      make(chan struct{}),
 	}
 	s.out.owner = s
-	if line, ok := c.(*lineConn); ok {
-		s.out.direct = directWriterOf(line)
+	if line, ok := c.(*lineConn); ok && line.socket() != nil {
+		s.out.direct = line
 	}
 	s.silenceTimer = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.end(failureOf(errSilent)) })
 	defer s.silenceTimer.Stop()

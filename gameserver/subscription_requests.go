@@ -167,8 +167,8 @@ func (sub *subscription) endPrediction(id player.ID, owner subscriber) {
 	}
 }
 
-// flush sends what is collected without waiting for more.
-func (sub *subscription) flush() {
+// Flush sends what is collected without waiting for more.
+func (sub *subscription) Flush() {
 	if !sub.tryFlush() {
 		wakeUp(sub.wake)
 		wakeUp(sub.flushNow)
@@ -212,7 +212,7 @@ func (sub *subscription) putMove(b *body, straight bool) {
 // which is "committed" only if the region answered so.
 func (sub *subscription) edit(e wire.Intent, by subscriber) {
 	if sub.addPending(e, by) {
-		sub.flush()
+		sub.Flush()
 	}
 }
 

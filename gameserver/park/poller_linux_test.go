@@ -1,4 +1,4 @@
-package gameserver
+package park
 
 import (
 	"bufio"
@@ -24,7 +24,8 @@ import (
 
 // parkedSocket is a socket that a test parks.
 type parkedSocket struct {
-	line  *lineConn
+	*Socket
+	in    *bufio.Reader
 	there *net.TCPConn
 	left  chan struct{}
 	last  chan struct{} // closed when the last message has arrived
@@ -38,9 +39,9 @@ type parkedSocket struct {
 const lastWord = "bye"
 
 // startPoller returns a poller whose rounds the test makes.
-func startPoller(t *testing.T) *poller {
+func startPoller(t *testing.T) *Poller {
 	t.Helper()
-	p := newPoller(slog.New(slog.DiscardHandler), false)
+	p := NewPoller(slog.New(slog.DiscardHandler), false)
 	if err := p.open(); err != nil {
 		t.Fatal(err)
 	}
@@ -50,30 +51,52 @@ func startPoller(t *testing.T) *poller {
 
 // parkNew parks one end of a new connection. It does not handle messages that begin with '!', and unparks after those that begin
 // with '.'.
-func parkNew(t *testing.T, p *poller) *parkedSocket {
+func parkNew(t *testing.T, p *Poller) *parkedSocket {
 	t.Helper()
 	here, there := socketPair(t)
-	l := &parkedSocket{line: &lineConn{Conn: here, in: bufio.NewReader(here), framed: true}, there: there, last: make(chan struct{})}
-	release := takeOver(l.line)
+	l := &parkedSocket{Socket: Detach(here, nil), there: there, last: make(chan struct{})}
+	l.in = bufio.NewReader(l.Socket)
 	t.Cleanup(func() {
 		there.Close()
-		release()
+		l.Release()
 	})
-	l.park(t, p)
+	l.parkAgain(t, p)
 	return l
 }
 
-// park does what poller.park does, without waiting.
-func (l *parkedSocket) park(t *testing.T, p *poller) {
+// socketPair returns the two ends of a TCP connection.
+func socketPair(t *testing.T) (here, there *net.TCPConn) {
 	t.Helper()
-	d := l.line.Conn.(*descriptor)
-	if !d.park(p, l.handle) {
-		t.Fatal("not parked")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	l.left = d.unparked
+	defer l.Close()
+	dialled, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dialled.Close(); accepted.Close() })
+	return accepted.(*net.TCPConn), dialled.(*net.TCPConn)
 }
 
-func (l *parkedSocket) handle(data []byte) (taken, stay bool) {
+// parkAgain does what Poller.Park does, without waiting.
+func (l *parkedSocket) parkAgain(t *testing.T, p *Poller) {
+	t.Helper()
+	if !p.park(l.Socket, l.handleMessage) {
+		t.Fatal("not parked")
+	}
+	l.left = l.unparked
+}
+
+// read reads a message that the poller has left.
+func (l *parkedSocket) read() ([]byte, error) { return wire.ReadMessage(l.in, nil, wire.MaxLine) }
+
+func (l *parkedSocket) handleMessage(data []byte) (taken, stay bool) {
 	if data[0] == '!' {
 		return false, false
 	}
@@ -103,7 +126,7 @@ func (l *parkedSocket) write(t *testing.T, data []byte) {
 
 func (l *parkedSocket) arrives(t *testing.T) {
 	t.Helper()
-	ready := []unix.PollFd{{Fd: int32(l.line.Conn.(*descriptor).fd), Events: unix.POLLIN}}
+	ready := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}}
 	for n := 0; n == 0; {
 		var err error
 		if n, err = unix.Poll(ready, 10_000); n == 0 || err != nil && !errors.Is(err, unix.EINTR) {
@@ -160,15 +183,15 @@ func TestPollerTakesStepsOnly(t *testing.T) {
 				t.Errorf("received %q, want %q", got, c.heard)
 			}
 			if c.next == "" && c.err == nil {
-				if n := p.parkedCount(); n != 1 || len(l.left) != 0 {
+				if n := p.Parked(); n != 1 || len(l.left) != 0 {
 					t.Errorf("%d sockets are parked, want this one", n)
 				}
 				return
 			}
-			if <-l.left; p.parkedCount() != 0 {
+			if <-l.left; p.Parked() != 0 {
 				t.Fatal("the socket is still parked")
 			}
-			data, err := l.line.read()
+			data, err := l.read()
 			var refused *wire.Error
 			if wants := errors.As(c.err, &refused); string(data) != c.next || wants != errors.As(err, &refused) || !wants && !errors.Is(err, c.err) {
 				t.Errorf("read %.20q and %v, want %.20q and %v", data, err, c.next, c.err)
@@ -180,7 +203,7 @@ func TestPollerTakesStepsOnly(t *testing.T) {
 // closing reports whether the end of the client's stream is still in transit.
 func (l *parkedSocket) closing(t *testing.T) bool {
 	t.Helper()
-	ready := []unix.PollFd{{Fd: int32(l.line.Conn.(*descriptor).fd), Events: unix.POLLRDHUP}}
+	ready := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLRDHUP}}
 	_, err := unix.Poll(ready, 10_000)
 	if err != nil && !errors.Is(err, unix.EINTR) {
 		t.Fatal(err)
@@ -199,14 +222,14 @@ func TestPollerParksAgain(t *testing.T) {
 		l.write(t, said(other))
 		p.round()
 		<-l.left
-		if data, err := l.line.read(); err != nil || string(data) != other {
+		if data, err := l.read(); err != nil || string(data) != other {
 			t.Fatalf("read %q (%v), want %q", data, err, other)
 		}
 		between := said(fmt.Sprint("between", turn))
 		if turn%2 == 0 {
 			l.write(t, between) // it is there when the socket is parked, and raises no event any more
 		}
-		l.park(t, p)
+		l.parkAgain(t, p)
 		if turn%2 == 1 {
 			l.write(t, between)
 		}
@@ -245,9 +268,9 @@ func TestPollerUnderway(t *testing.T) {
 					case i%4 == 1:
 						l.there.Close()
 					case i%4 == 2:
-						l.line.SetReadDeadline(time.Now()) //nolint:errcheck // as close does
+						l.SetReadDeadline(time.Now()) //nolint:errcheck // as close does
 					case i%4 == 3:
-						l.line.cut()
+						l.Close() //nolint:errcheck // as cut does
 					}
 				}
 				if i%4 == 0 {
@@ -261,7 +284,7 @@ func TestPollerUnderway(t *testing.T) {
 		clients.Wait()
 		stop()
 		rounds.Wait()
-		if n := p.parkedCount(); n != (sockets+3)/4 {
+		if n := p.Parked(); n != (sockets+3)/4 {
 			t.Errorf("%d are parked, want those who stay", n)
 		}
 		for i, l := range all {
@@ -271,9 +294,9 @@ func TestPollerUnderway(t *testing.T) {
 			if got := l.handled(); len(got) != words+1 {
 				t.Errorf("received %q", got)
 			}
-			l.line.SetReadDeadline(time.Now()) //nolint:errcheck // as close does
+			l.SetReadDeadline(time.Now()) //nolint:errcheck // as close does
 			<-l.left
-			if _, err := l.line.read(); !errors.Is(err, os.ErrDeadlineExceeded) {
+			if _, err := l.read(); !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("read reports %v", err)
 			}
 		}
@@ -296,13 +319,13 @@ func openFiles(t *testing.T) int {
 func TestWriterWaitsWhileParked(t *testing.T) {
 	p := startPoller(t)
 	l := parkNew(t, p)
-	if err := l.line.Conn.(*descriptor).SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := l.SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	sent := bytes.Repeat([]byte("land"), 4<<20)
 	wrote := make(chan error, 1)
 	go func() {
-		_, err := l.line.Conn.Write(sent)
+		_, err := l.Write(sent)
 		wrote <- err
 	}()
 	l.write(t, said("a")) // others are read meanwhile, and so is this one
@@ -317,10 +340,10 @@ func TestWriterWaitsWhileParked(t *testing.T) {
 	if err := <-wrote; err != nil {
 		t.Error(err)
 	}
-	if err := l.line.Conn.(*descriptor).SetWriteDeadline(time.Now().Add(time.Millisecond)); err != nil {
+	if err := l.SetWriteDeadline(time.Now().Add(time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.line.Conn.Write(sent); !errors.Is(err, os.ErrDeadlineExceeded) {
+	if _, err := l.Write(sent); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("to a client who does not read any more: %v", err)
 	}
 }
