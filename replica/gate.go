@@ -25,11 +25,11 @@ var ErrImplausible = errors.New("implausible raft message")
 // Receive accepts a message that the authenticated peer sent for a group. It never blocks and never panics, whatever the
 // bytes, and it does not retain them. A message is refused without any effect if it is not from a member of the group, or
 // if this member cannot have sent it. The errors are ErrNotOpen (if Has returns true, the owner may open the group and
-// receive the message again), ErrNotMember (see Vouch), ErrReplaced, ErrImplausible and ErrOverloaded. Run later makes
+// receive the message again), ErrNotMember (see TrustMembers), ErrReplaced, ErrImplausible and ErrOverloaded. Run later makes
 // the checks that depend on the group's term and log.
 //
 // Members are those of the committed configuration, those added by a configuration change in this node's log that is not
-// yet known to be committed, and those that the owner vouches for.
+// yet known to be committed, and those that the owner trusts.
 func (h *Host) Receive(peer string, group uint64, message []byte) error {
 	err := h.receive(peer, group, message)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 type Founding struct {
 	Group   uint64   // never 0, unique forever
 	Members []string // peer ids; their order gives them their replica ids, 1 to n
-	// Tables select the owner's state: the rows that snapshots carry and replace. Only Applied writes them (and the
+	// Tables select the owner's state: the rows that snapshots carry and replace. Only ReportApplied writes them (and the
 	// caller that fills them before the group is first opened). They are the same on all members. Nil if the group never
 	// sends or receives a snapshot: it then has no members but the founders, and none of them may fall far behind.
 	Tables []TablePrefix

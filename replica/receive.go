@@ -339,8 +339,8 @@ func (r *replica) installed(s *snapshot) {
 	r.log.reset(s.index, s.entryTerm)
 	r.conf, r.log.conf, r.log.changed = s.conf, s.conf, false
 	r.members.unstored = nil
-	if v := r.members.vouched; v != nil && v.Index <= s.conf.Index {
-		r.members.vouched = nil
+	if v := r.members.trusted; v != nil && v.Index <= s.conf.Index {
+		r.members.trusted = nil
 	}
 	r.applied, r.mailed, r.visible, r.reported, r.advanced = s.index, s.index, s.index, s.index, s.index
 	r.host.countLag(r, 0)

@@ -50,7 +50,7 @@ type replica struct {
 	applied            uint64 // the owner's tables with pending contain the entries up to here
 	mailed             uint64 // entries up to here were put into the mailbox (or are internal)
 	visible            uint64 // the last Committed put into the mailbox, or applied at the start
-	reported           uint64 // index of the owner's last Applied
+	reported           uint64 // index of the owner's last ReportApplied
 	advanced           uint64 // entries up to here came out of raft as committed
 
 	pending      []kv.Write // the owner's writes that are not stored yet
