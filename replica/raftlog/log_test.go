@@ -1,4 +1,4 @@
-package replica
+package raftlog
 
 import (
 	"errors"
@@ -16,15 +16,15 @@ import (
 // reloads.
 func TestLogAgainstTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := newDisk()
-		conf := &configuration{Index: foundingIndex, Next: 2, Members: []member{{ID: 1, Peer: "me"}}}
-		l, err := loadLog(d, 7, state{term: 1, commit: 1, applied: 1, start: 1, startTerm: 1}, conf)
+		d := make(tables)
+		conf := &Configuration{Index: FoundingIndex, Next: 2, Voters: []Member{{ID: 1, Peer: "me"}}}
+		l, err := LoadLog(d, 7, State{Term: 1, Commit: 1, Applied: 1, Start: 1, StartTerm: 1}, conf)
 		if err != nil {
 			t.Fatal(err)
 		}
 		twin := raft.NewMemoryStorage()
 		if err := twin.ApplySnapshot(&raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{
-			Index: new(uint64(1)), Term: new(uint64(1)), ConfState: conf.confState(),
+			Index: new(uint64(1)), Term: new(uint64(1)), ConfState: conf.ConfState(),
 		}}); err != nil {
 			t.Fatal(err)
 		}
@@ -32,12 +32,12 @@ func TestLogAgainstTwin(t *testing.T) {
 
 		t.Repeat(map[string]func(*rapid.T){
 			"append": func(t *rapid.T) {
-				from := l.last + 1
+				from := l.Last + 1
 				if rapid.Bool().Draw(t, "overwrite") {
-					from = rapid.Uint64Range(l.start+1, l.last+1).Draw(t, "from")
+					from = rapid.Uint64Range(l.Start+1, l.Last+1).Draw(t, "from")
 				}
 				term += rapid.Uint64Range(0, 1).Draw(t, "newer")
-				if from <= l.last {
+				if from <= l.Last {
 					term++ // only a newer leader overwrites
 				}
 				var entries []*raftpb.Entry
@@ -48,30 +48,30 @@ func TestLogAgainstTwin(t *testing.T) {
 					}
 					entries = append(entries, &raftpb.Entry{Index: new(from + i), Term: new(term), Data: data})
 				}
-				if err := d.Commit(l.appendWrites(nil, entries)); err != nil {
-					t.Fatal(err)
-				}
-				l.append(entries)
+				d.commit(l.AppendWrites(nil, entries))
+				l.Append(entries)
 				if err := twin.Append(entries); err != nil {
 					t.Fatal(err)
 				}
 			},
 			"compact": func(t *rapid.T) {
-				to := rapid.Uint64Range(l.start, l.last).Draw(t, "to")
-				if err := d.Commit(l.compactWrites(nil, to)); err != nil {
-					t.Fatal(err)
+				to := rapid.Uint64Range(l.Start, l.Last).Draw(t, "to")
+				d.commit(l.CompactWrites(nil, to))
+				before := l.Start
+				l.Compact(to)
+				if to > before && len(l.runs) > 1 && l.runs[1].from <= to+1 {
+					t.Fatalf("the log starts at %d, its terms at %v", to, l.runs)
 				}
-				l.compact(to)
 				if err := twin.Compact(to); err != nil && !errors.Is(err, raft.ErrCompacted) {
 					t.Fatal(err)
 				}
 			},
 			"shorten": func(t *rapid.T) {
-				l.shorten(rapid.Uint64Range(0, l.last).Draw(t, "keep"), rapid.IntRange(0, 500).Draw(t, "bytes"))
+				l.Shorten(rapid.Uint64Range(0, l.Last).Draw(t, "keep"), rapid.IntRange(0, 500).Draw(t, "bytes"))
 			},
 			"reload": func(t *rapid.T) {
 				var err error
-				if l, err = loadLog(d, 7, state{term: term, start: l.start, startTerm: l.startTerm}, conf); err != nil {
+				if l, err = LoadLog(d, 7, State{Term: term, Start: l.Start, StartTerm: l.StartTerm}, conf); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -80,7 +80,7 @@ func TestLogAgainstTwin(t *testing.T) {
 	})
 }
 
-func sameLog(t *rapid.T, l *log, twin *raft.MemoryStorage) {
+func sameLog(t *rapid.T, l *Log, twin *raft.MemoryStorage) {
 	first, _ := l.FirstIndex()
 	last, _ := l.LastIndex()
 	twinFirst, _ := twin.FirstIndex()
@@ -116,63 +116,50 @@ func sameLog(t *rapid.T, l *log, twin *raft.MemoryStorage) {
 }
 
 func TestRecords(t *testing.T) {
-	s := state{term: 9, vote: 2, commit: 8, applied: 7, start: 5, startTerm: 3}
-	if got, err := decodeState(encodeState(s)); err != nil || got != s {
+	s := State{Term: 9, Vote: 2, Commit: 8, Applied: 7, Start: 5, StartTerm: 3}
+	if got, err := DecodeState(EncodeState(s)); err != nil || got != s {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	for _, wrong := range []state{
-		{term: 1, commit: 1, applied: 2},
-		{term: 1, commit: 3, applied: 2, start: 3},
-		{term: 1, startTerm: 2},
-		{term: maxNumber + 1},
-		{term: 1, commit: maxNumber + 1},
+	for _, wrong := range []State{
+		{Term: 1, Commit: 1, Applied: 2},
+		{Term: 1, Commit: 3, Applied: 2, Start: 3},
+		{Term: 1, StartTerm: 2},
+		{Term: MaxNumber + 1},
+		{Term: 1, Commit: MaxNumber + 1},
 	} {
-		if _, err := decodeState(encodeState(wrong)); !errors.Is(err, kv.ErrDamaged) {
+		if _, err := DecodeState(EncodeState(wrong)); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("decoded %+v", wrong)
 		}
 	}
-	for _, wrong := range []configuration{
+	for _, wrong := range []Configuration{
 		{},
-		{Next: 2, Members: []member{{ID: 2, Peer: "a"}}},
-		{Next: 3, Members: []member{{ID: 2, Peer: "a"}, {ID: 1, Peer: "b"}}},
-		{Next: 3, Members: []member{{ID: 1, Peer: "a"}, {ID: 2, Peer: "a"}}},
-		{Next: 3, Members: []member{{ID: 0, Peer: "a"}}},
-		{Next: 99, Members: make([]member, maxMembers+1)},
+		{Next: 2, Voters: []Member{{ID: 2, Peer: "a"}}},
+		{Next: 3, Voters: []Member{{ID: 2, Peer: "a"}, {ID: 1, Peer: "b"}}},
+		{Next: 3, Voters: []Member{{ID: 1, Peer: "a"}, {ID: 2, Peer: "a"}}},
+		{Next: 3, Voters: []Member{{ID: 0, Peer: "a"}}},
+		{Next: 99, Voters: make([]Member, MaxMembers+1)},
 	} {
-		encoded, err := encodeConfiguration(&wrong)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := decodeConfiguration(encoded); !errors.Is(err, kv.ErrDamaged) {
+		if _, err := DecodeConfiguration(EncodeConfiguration(&wrong)); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("decoded %+v", wrong)
 		}
 	}
 }
 
 func FuzzRecords(f *testing.F) {
-	f.Add(logKey(7, 3), encodeEntry(&raftpb.Entry{Term: new(uint64(2)), Data: []byte("edit")}))
-	f.Add([]byte{}, encodeState(state{term: 9, commit: 8, applied: 7, start: 5, startTerm: 3}))
-	c := &configuration{Index: 1, Next: 3, Members: []member{{1, "a"}, {2, "b"}}}
-	encoded, err := encodeConfiguration(c)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add([]byte{}, encoded)
+	f.Add(LogKey(7, 3), EncodeEntry(&raftpb.Entry{Term: new(uint64(2)), Data: []byte("edit")}))
+	f.Add([]byte{}, EncodeState(State{Term: 9, Commit: 8, Applied: 7, Start: 5, StartTerm: 3}))
+	f.Add([]byte{}, EncodeConfiguration(&Configuration{Index: 1, Next: 3, Voters: []Member{{ID: 1, Peer: "a"}, {ID: 2, Peer: "b"}}}))
 	f.Fuzz(func(t *testing.T, key, value []byte) {
-		if e, err := decodeEntry(key, value); err == nil {
-			if again, err := decodeEntry(key, encodeEntry(e)); err != nil || !proto.Equal(e, again) {
+		if e, err := DecodeEntry(key, value); err == nil {
+			if again, err := DecodeEntry(key, EncodeEntry(e)); err != nil || !proto.Equal(e, again) {
 				t.Fatalf("%v, %v, %v", e, again, err)
 			}
 		}
-		if s, err := decodeState(value); err == nil && string(encodeState(s)) != string(value) {
+		if s, err := DecodeState(value); err == nil && string(EncodeState(s)) != string(value) {
 			t.Fatalf("%+v", s)
 		}
-		if c, err := decodeConfiguration(value); err == nil {
-			encoded, err := encodeConfiguration(c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := decodeConfiguration(encoded); err != nil {
+		if c, err := DecodeConfiguration(value); err == nil {
+			if _, err := DecodeConfiguration(EncodeConfiguration(c)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,4 +1,4 @@
-package replica
+package raftlog
 
 import (
 	"errors"
@@ -9,19 +9,17 @@ import (
 
 // A group with a log but no state was stored here once: it must not be founded again.
 func TestLogWithoutStateIsDamage(t *testing.T) {
-	d := newDisk()
+	d := make(tables)
 	for _, group := range []uint64{7, 8} {
-		if _, conf, err := loadState(d, group); err != nil || conf != nil {
+		if _, conf, err := LoadState(d, group); err != nil || conf != nil {
 			t.Fatalf("nothing is stored: %v %v", conf, err)
 		}
 	}
-	if err := d.Commit([]kv.Write{{Table: tableLog, Key: logKey(7, 2), Value: make([]byte, entryHead)}}); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := loadState(d, 7); !errors.Is(err, kv.ErrDamaged) {
+	d.commit([]kv.Write{{Table: TableLog, Key: LogKey(7, 2), Value: make([]byte, EntryHead)}})
+	if _, _, err := LoadState(d, 7); !errors.Is(err, kv.ErrDamaged) {
 		t.Errorf("a log without a state: %v", err)
 	}
-	if _, conf, err := loadState(d, 8); err != nil || conf != nil {
+	if _, conf, err := LoadState(d, 8); err != nil || conf != nil {
 		t.Errorf("another group: %v %v", conf, err)
 	}
 }
