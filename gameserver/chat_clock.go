@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/vclock"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -137,17 +136,6 @@ func (s *session) sendEvent(text string, interaction *wire.Interaction) bool {
 
 // hasInView reports whether the player is in a chunk that the session has in view.
 func (s *session) hasInView(id vclock.ID) bool {
-	at, there := s.g.interest.chunkOf(playerOf(id))
+	_, _, at, there := s.g.interest.find(playerOf(id))
 	return there && s.subs[at] != nil
-}
-
-// chunkOf returns the chunk in which a player's avatar is.
-func (ix *interestIndex) chunkOf(id player.ID) (at grid.ChunkPos, there bool) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	a := ix.mu.actors[id]
-	if a == nil || a.bucket == nil {
-		return at, false
-	}
-	return a.bucket.at, true
 }

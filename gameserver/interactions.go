@@ -66,17 +66,6 @@ func (s *session) checkInteraction(to string, d *wire.Interaction, pace *rate.Li
 	return ""
 }
 
-// find returns a player's name and the place of their avatar, as far as known here.
-func (ix *interestIndex) find(id player.ID) (name string, pose wire.Pose, at grid.ChunkPos, there bool) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	a := ix.mu.actors[id]
-	if a == nil || a.bucket == nil {
-		return "", pose, at, false
-	}
-	return a.name, a.place.Pose(a.bucket.at), a.bucket.at, true
-}
-
 // gapToBody returns the distance of eyes from the nearest point of a body with its feet there.
 func gapToBody(eyes, feet wire.Pose) float64 {
 	beyond := func(v, low, high float64) float64 { return max(low-v, 0, v-high) }

@@ -1,4 +1,4 @@
-package gameserver
+package interest
 
 import (
 	"fmt"
@@ -15,10 +15,11 @@ func TestDoubledBodiesAreTakenOnce(t *testing.T) {
 	first := wire.Body{Player: player.GuestID("ann"), Name: "ann", Pose: wire.Pose{X: 1}}
 	second := first
 	second.Pose.X = 2
-	var mc mirrorChunk
-	difference, came, _ := mc.applyState(&wire.ChunkState{Bodies: []wire.Body{first, second}})
-	if want := []wire.Body{first}; !slices.Equal(mc.allBodies(), want) || !slices.Equal(came, want) || !slices.Equal(difference.Enter, want) {
-		t.Errorf("the mirror has %+v, subscribers are sent %+v, and %+v came; want %+v", mc.allBodies(), difference.Enter, came, want)
+	var list Occupants
+	var difference wire.ChunkDelta
+	change := list.Replace([]wire.Body{first, second}, &difference)
+	if want := []wire.Body{first}; !slices.Equal(list.Bodies(), want) || !slices.Equal(change.Entered, want) || !slices.Equal(difference.Enter, want) {
+		t.Errorf("the mirror has %+v, subscribers are sent %+v, and %+v came; want %+v", list.Bodies(), difference.Enter, change.Entered, want)
 	}
 }
 
@@ -26,7 +27,7 @@ func TestDoubledBodiesAreTakenOnce(t *testing.T) {
 // as necessary.
 func TestOccupantsAreAMapOfBodies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	var list occupants
+	var list Occupants
 	twin := make(map[player.ID]wire.Body)
 	someone := func() player.ID { return player.GuestID(fmt.Sprint(rng.IntN(40))) }
 	for round := range 2000 {
@@ -68,11 +69,11 @@ func TestOccupantsAreAMapOfBodies(t *testing.T) {
 				t.Fatalf("round %d: %v moved, want %v", round, got, want)
 			}
 		}
-		if len(list) != len(twin) || !slices.IsSortedFunc(list, func(a, b occupant) int { return slices.Compare(a.Player[:], b.Player[:]) }) {
-			t.Fatalf("round %d: %d occupants, want %d in order", round, len(list), len(twin))
+		if len(list) != len(twin) || !slices.IsSortedFunc(list, func(a, b Occupant) int { return slices.Compare(a.Player[:], b.Player[:]) }) {
+			t.Fatalf("round %d: %d Occupants, want %d in order", round, len(list), len(twin))
 		}
 		for id, b := range twin {
-			if o := list.of(id); o == nil || o.Body != b {
+			if o := list.Of(id); o == nil || o.Body != b {
 				t.Fatalf("round %d: %v is %+v, want %+v", round, id, o, b)
 			}
 		}

@@ -1,4 +1,4 @@
-package gameserver
+package interest
 
 import (
 	"cmp"
@@ -12,17 +12,17 @@ import (
 
 // This file holds the buckets of the interest index: chunks with avatars, divided into cells. Most cells of a region are empty,
 // and most others are sent in one tier or two, so the cost of a frame depends on the number of avatars and on the tiers in use.
-// Nothing here locks: the index does.
+//
 
 // bucket is a chunk with avatars.
 type bucket struct {
 	at            grid.ChunkPos
-	actors        int
+	avatars       int
 	awake         bool       // among the index's awake buckets
 	moved         bool       // since the previous frame
 	activeUntil   uint64     // the last tick with possible updates; as of the last frame
 	encodedTick   uint64     // the tick of the cells' pieces
-	occupied      cellSet    // cells with actors
+	occupied      cellSet    // cells with avatars
 	withPieces    cellSet    // cells with pieces
 	costObservers int        // observers that need the cost of every tier
 	crossed       []crossing // since the previous frame
@@ -33,7 +33,7 @@ type bucket struct {
 
 // crossing is an avatar's move from one cell of its bucket to another, which observers may have in different tiers.
 type crossing struct {
-	actor  *actor
+	avatar *avatar
 	from   uint8
 	before [tiers]prediction // the predictions of each tier when it crossed
 	valid  tierSet           // the tiers for which before is valid
@@ -56,8 +56,8 @@ func (s *cellSet) next() uint8 {
 
 // cell is a square of wire.CellSize blocks of a bucket, with its encoded updates of the current tick.
 type cell struct {
-	actors []*actor       // by index
-	pieces *[tiers][]byte // nil before the first
+	avatars []*avatar      // by index
+	pieces  *[tiers][]byte // nil before the first
 }
 
 // piece returns the tick's update for clients of the tier.
@@ -81,15 +81,15 @@ func (c *cell) clear() {
 // frameTime is the tick and the number of a frame. Ticks follow the clock; after a skipped frame, the tick grows by two.
 type frameTime struct{ tick, frame uint64 }
 
-// add puts an actor into its cell, and remove takes it out.
-func (bkt *bucket) add(a *actor) {
+// add puts an avatar into its cell, and remove takes it out.
+func (bkt *bucket) add(a *avatar) {
 	bkt.cells[a.cell].add(a)
 	bkt.occupied.put(a.cell)
 }
 
-func (bkt *bucket) remove(a *actor) {
+func (bkt *bucket) remove(a *avatar) {
 	c := &bkt.cells[a.cell]
-	if c.remove(a); len(c.actors) == 0 {
+	if c.remove(a); len(c.avatars) == 0 {
 		bkt.occupied.remove(a.cell)
 	}
 }
@@ -164,7 +164,7 @@ func (c *cell) encode(number uint8, wanted, due tierSet, now frameTime) (encoded
 	for left := wanted & due; left != 0; {
 		writers[left.next()].Begin(number, lowest)
 	}
-	for _, a := range c.actors {
+	for _, a := range c.avatars {
 		if a.late(now.frame) {
 			continue
 		}
@@ -174,26 +174,26 @@ func (c *cell) encode(number uint8, wanted, due tierSet, now frameTime) (encoded
 	return encoded
 }
 
-func (c *cell) find(a *actor) (int, bool) {
-	return slices.BinarySearchFunc(c.actors, a.index, func(b *actor, index uint32) int { return cmp.Compare(b.index, index) })
+func (c *cell) find(a *avatar) (int, bool) {
+	return slices.BinarySearchFunc(c.avatars, a.index, func(b *avatar, index uint32) int { return cmp.Compare(b.index, index) })
 }
 
-func (c *cell) add(a *actor) {
+func (c *cell) add(a *avatar) {
 	if i, found := c.find(a); !found {
-		c.actors = slices.Insert(c.actors, i, a)
+		c.avatars = slices.Insert(c.avatars, i, a)
 	}
 }
 
-func (c *cell) remove(a *actor) {
+func (c *cell) remove(a *avatar) {
 	if i, found := c.find(a); found {
-		c.actors = slices.Delete(c.actors, i, i+1)
+		c.avatars = slices.Delete(c.avatars, i, i+1)
 	}
 }
 
 // lowest returns the height of the lowest avatar of a cell that has any.
 func (c *cell) lowest() uint16 {
 	lowest := uint16(math.MaxUint16)
-	for _, a := range c.actors {
+	for _, a := range c.avatars {
 		lowest = min(lowest, a.place.Y)
 	}
 	return lowest

@@ -1,4 +1,4 @@
-package gameserver
+package interest
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 
 // watched is an avatar alone in a cell, in the middle of chunk 0, 0, encoded in every tier when it is checked.
 type watched struct {
-	a    *actor
+	a    *avatar
 	c    cell
 	now  frameTime
 	pose wire.Pose
@@ -21,7 +21,7 @@ type watched struct {
 }
 
 func newWatched() *watched {
-	w := &watched{a: &actor{bucket: &bucket{}}, pose: wire.Pose{X: 12, Y: 64, Z: 12}}
+	w := &watched{a: &avatar{bucket: &bucket{}}, pose: wire.Pose{X: 12, Y: 64, Z: 12}}
 	w.stand()
 	w.a.cell = w.a.place.Cell()
 	w.a.appear(0)

@@ -1,4 +1,4 @@
-package gameserver
+package interest
 
 import (
 	"math"
@@ -16,9 +16,9 @@ import (
 // one, and urgentTicks how long if they do.
 const keepTicks, urgentTicks = 40, 4
 
-// aloneView is the minimum view distance, in chunks, of a player who may count as alone: anybody who sees them from beyond gets
+// AloneView is the minimum view distance, in chunks, of a player who may count as alone: anybody who sees them from beyond gets
 // them in the tier distant, once a second.
-const aloneView = 2
+const AloneView = 2
 
 // stayBlocks is how far beyond its cell a session keeps its observer, so that a walk to and fro costs nothing.
 const stayBlocks = 1.5
@@ -29,11 +29,6 @@ type observerPoint struct {
 	cell  uint8
 	view  int // chunks in each direction
 }
-
-// cellOf returns the cell of a chunk that a pose is in.
-func cellOf(at grid.ChunkPos, p wire.Pose) uint8 { return wire.PlaceOf(at, p).Cell() }
-
-const cellRow = grid.ChunkSize / wire.CellSize
 
 // corner returns where a chunk's cell begins, in cells.
 func corner(at grid.ChunkPos, cell uint8) (x, z int64) {
@@ -50,7 +45,7 @@ func (pt observerPoint) holds(p wire.Pose, view int) bool {
 
 func observerPointOf(p wire.Pose, view int) observerPoint {
 	at := world.ChunkOf(p)
-	return observerPoint{chunk: at, cell: cellOf(at, p), view: view}
+	return observerPoint{chunk: at, cell: wire.PlaceOf(at, p).Cell(), view: view}
 }
 
 // bucketView is a bucket as an observer sees it, cell by cell.
@@ -64,7 +59,7 @@ type bucketView struct {
 // observer is the state shared by the sessions at one point, and the motion that they are sent.
 type observer struct {
 	point        observerPoint
-	sessions     int
+	viewers      int
 	views        []bucketView // by chunk
 	formerViews  []bucketView // scratch
 	stale        bool         // tiers must be assigned anew
@@ -73,115 +68,60 @@ type observer struct {
 	profile      int          // index into lodProfiles
 	alone        bool         // at most the session's own avatar is in view, and nobody sees it well
 
-	tick       uint64
 	motion     []byte // of the tick, for sessions that have that of the previous one
 	extra      int    // bytes of it that are not cells' pieces
 	fullMotion []byte // full state for the others; of fullTick
 	fullTick   uint64
 }
 
-// reassign makes observers with the chunk in view assign tiers anew. The lock is held.
-func (ix *interestIndex) reassign(at grid.ChunkPos) {
-	for point, obs := range ix.mu.observers {
-		if chunkDistance(point.chunk, at) <= int64(point.view)+1 {
-			obs.stale = true
-		}
-	}
-}
-
-// assignTiers assigns tiers: which cells are in view, and in which tier.
-func (ix *interestIndex) assignTiers(obs *observer) {
-	obs.formerViews, obs.views = obs.views, obs.formerViews[:0]
-	ix.bucketsInView(obs)
-	rest, avatars := obs.formerViews, 0
+// applyFinest applies the finest profile to an observer that sees few avatars: tiers depend on distances alone. Former reports
+// whether this was so before.
+func (obs *observer) applyFinest(former bool) {
+	obs.profile = 0
 	for i := range obs.views {
 		bv := &obs.views[i]
-		avatars += bv.bucket.actors
-		for len(rest) > 0 && rest[0].bucket.at.Compare(bv.bucket.at) < 0 {
-			ix.unuseBucket(&rest[0], obs.overFinest)
-			rest = rest[1:]
+		if former && bv.former[0] != unseen {
+			continue // unchanged
 		}
-		if len(rest) > 0 && rest[0].bucket == bv.bucket {
-			bv.tiers, bv.former, bv.blocks = rest[0].tiers, rest[0].tiers, rest[0].blocks
-			rest = rest[1:]
-			continue
-		}
-		for c := range bv.blocks {
-			bv.former[c], bv.blocks[c] = unseen, obs.point.away(bv.bucket.at, uint8(c))
+		for c := range bv.tiers {
+			bv.tiers[c] = lodProfiles[0].tier(bv.blocks[c], 0, unseen)
 		}
 	}
-	for i := range rest {
-		ix.unuseBucket(&rest[i], obs.overFinest)
-	}
-	weighed := obs.overFinest
-	if obs.overFinest = !ix.fitsFinest(avatars); obs.overFinest {
-		ix.chooseProfile(obs)
-	} else {
-		obs.applyFinest(!weighed)
-	}
+}
+
+// chooseProfile applies the finest profile within the budget. It returns its scratch list for reuse: cells in view, the nearest
+// first, as blocks<<32 | view<<viewShift | cell.
+func (obs *observer) chooseProfile(c *costs, nearest []uint64) []uint64 {
+	nearest = nearest[:0]
 	for i := range obs.views {
-		ix.useBucket(&obs.views[i], weighed, obs.overFinest)
-	}
-	obs.stale, obs.assignedTick = false, ix.mu.tick
-}
-
-// bucketsInView finds the buckets in view, in order.
-func (ix *interestIndex) bucketsInView(obs *observer) {
-	ix.found = ix.found[:0]
-	reach := int32(obs.point.view) + 1 // sessions keep chunks that are one farther
-	if side := int(2*reach + 1); side*side < len(ix.mu.buckets) {
-		for x := -reach; x <= reach; x++ {
-			for z := -reach; z <= reach; z++ {
-				if bkt := ix.mu.buckets[grid.ChunkPos{X: obs.point.chunk.X + x, Z: obs.point.chunk.Z + z}]; bkt != nil {
-					ix.found = append(ix.found, bkt)
-				}
-			}
+		for c, blocks := range obs.views[i].blocks {
+			nearest = append(nearest, uint64(blocks)<<32|uint64(i)<<viewShift|uint64(c))
 		}
-	} else {
-		for at, bkt := range ix.mu.buckets {
-			if chunkDistance(at, obs.point.chunk) <= int64(reach) {
-				ix.found = append(ix.found, bkt)
-			}
+	}
+	slices.Sort(nearest)
+	for k := range lodProfiles {
+		budget := c.budget
+		if k < obs.profile {
+			budget *= budgetSlack
 		}
-		slices.SortFunc(ix.found, func(bkt, q *bucket) int { return bkt.at.Compare(q.at) })
+		crowd, cost := 0, c.extra[k].each
+		for _, near := range nearest {
+			bv, cell := &obs.views[uint32(near)>>viewShift], near%wire.CellsPerChunk
+			n := len(bv.bucket.cells[cell].avatars)
+			crowd += n
+			bv.tiers[cell] = lodProfiles[k].tier(bv.blocks[cell], crowd, bv.former[cell])
+			cost += float64(n) * c.tier[bv.tiers[cell]]
+		}
+		if cost <= budget || k == len(lodProfiles)-1 {
+			obs.profile = k
+			break
+		}
 	}
-	for _, bkt := range ix.found {
-		obs.views = append(obs.views, bucketView{bucket: bkt})
-	}
+	return nearest
 }
 
-// useBucket makes a bucket encode the tiers in which an observer has it.
-func (ix *interestIndex) useBucket(bv *bucketView, weighed, weighs bool) {
-	added := bv.former[0] == unseen
-	if weighs && (added || !weighed) {
-		ix.addCostObservers(bv.bucket, 1)
-	} else if !weighs && weighed && !added {
-		ix.addCostObservers(bv.bucket, -1)
-	}
-	if bv.former == bv.tiers {
-		return
-	}
-	for c := range bv.tiers {
-		bv.bucket.use(uint8(c), bv.former[c], bv.tiers[c])
-	}
-}
-
-// unuseBucket removes these again.
-func (ix *interestIndex) unuseBucket(bv *bucketView, weighed bool) {
-	if weighed {
-		ix.addCostObservers(bv.bucket, -1)
-	}
-	for c, tier := range bv.tiers {
-		bv.bucket.use(uint8(c), tier, unseen)
-	}
-}
-
-// release removes an observer from the index.
-func (ix *interestIndex) release(obs *observer) {
-	for i := range obs.views {
-		ix.unuseBucket(&obs.views[i], obs.overFinest)
-	}
-}
+// viewShift makes room for a cell (see cellSet) below the number of a bucket view.
+const viewShift = 4
 
 // away returns the distance of a cell from the observer's, edge to edge, in blocks; at least 1 for another one.
 func (pt observerPoint) away(at grid.ChunkPos, cell uint8) int32 {
@@ -190,39 +130,8 @@ func (pt observerPoint) away(at grid.ChunkPos, cell uint8) int32 {
 	if x == ownX && z == ownZ {
 		return 0
 	}
-	gapX, gapZ := max(0, abs(x-ownX)-1)*wire.CellSize, max(0, abs(z-ownZ)-1)*wire.CellSize
+	gapX, gapZ := max(0, x-ownX-1, ownX-x-1)*wire.CellSize, max(0, z-ownZ-1, ownZ-z-1)*wire.CellSize
 	return int32(max(1, math.Hypot(float64(gapX), float64(gapZ))))
-}
-
-// compose assembles the tick's motion for sessions that have the previous one.
-func (ix *interestIndex) compose(obs *observer) {
-	obs.tick, obs.motion = ix.mu.tick, obs.motion[:0]
-	pieces, avatars := 0, 0
-	w := chunkWriter{dst: obs.motion, tick: ix.mu.tick}
-	for i := range obs.views {
-		bv := &obs.views[i]
-		avatars += bv.bucket.actors
-		if bv.bucket.encodedTick != ix.mu.tick {
-			continue
-		}
-		for left := bv.bucket.withPieces; left != 0; {
-			c := left.next()
-			piece := bv.bucket.cells[c].piece(bv.tiers[c])
-			pieces += len(piece)
-			w.add(bv.bucket.at, piece)
-		}
-		w.cross(bv)
-	}
-	obs.motion, obs.extra = w.dst, len(w.dst)-pieces
-	obs.alone = avatars <= 1 && obs.point.view >= aloneView
-	switch age := ix.mu.tick - obs.assignedTick; {
-	case age < urgentTicks, age < keepTicks && !obs.stale:
-	case obs.stale, obs.overFinest, !ix.fitsFinest(avatars):
-		ix.assignTiers(obs)
-		obs.motion = shift(obs.motion, obs.formerViews, obs.views, ix.mu.tick)
-	default: // the same chunks are in view, and tiers depend on distance alone
-		obs.assignedTick = ix.mu.tick
-	}
 }
 
 // shift appends the updates for sessions that had one view of the index and have another one from now on.
@@ -251,10 +160,10 @@ var nowhere = func() (cells [wire.CellsPerChunk]lodTier) {
 	return cells
 }()
 
-// fullState returns the full state, for sessions that have nothing or have missed something.
-func (ix *interestIndex) fullState(obs *observer) []byte {
-	if obs.fullTick != ix.mu.tick || len(obs.fullMotion) == 0 {
-		obs.fullMotion, obs.fullTick = shift(obs.fullMotion[:0], nil, obs.views, ix.mu.tick), ix.mu.tick
+// fullState returns the full state, for viewers that have nothing or have missed something.
+func (obs *observer) fullState(tick uint64) []byte {
+	if obs.fullTick != tick || len(obs.fullMotion) == 0 {
+		obs.fullMotion, obs.fullTick = shift(obs.fullMotion[:0], nil, obs.views, tick), tick
 	}
 	return obs.fullMotion
 }
@@ -291,7 +200,7 @@ func (w *chunkWriter) shift(bv *bucketView, from *[wire.CellsPerChunk]lodTier) {
 		c := &bv.bucket.cells[number]
 		var m wire.MotionWriter
 		m.Begin(number, c.lowest())
-		for _, a := range c.actors {
+		for _, a := range c.avatars {
 			if a.shift(from[number], bv.tiers[number]) {
 				w.under(bv.bucket.at)
 				moved := a.motion(&a.predictions[bv.tiers[number]], w.tick)
@@ -305,7 +214,7 @@ func (w *chunkWriter) shift(bv *bucketView, from *[wire.CellsPerChunk]lodTier) {
 func (w *chunkWriter) cross(bv *bucketView) {
 	for i := range bv.bucket.crossed {
 		c := &bv.bucket.crossed[i]
-		a := c.actor
+		a := c.avatar
 		if a.bucket != bv.bucket {
 			continue // it moved on to another chunk, whose subscribers are sent its entering
 		}
