@@ -3,6 +3,7 @@ package gameserver
 import (
 	"sync"
 
+	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
@@ -26,7 +27,7 @@ func newSharedIndex(budget int) *sharedIndex {
 
 // departedTicks is how long chat is waited for of a player who has gone out of sight: they may be on the way to another region,
 // which is slower to send it. It is longer than events wait.
-const departedTicks = 2 * uint64(chatWait/region.TickEvery)
+const departedTicks = 2 * uint64(chat.Wait/region.TickEvery)
 
 func (s *sharedIndex) apply(n *wire.ChunkDelta, in interest.Occupants, change interest.Change) *wire.TickDelta {
 	s.mu.Lock()
