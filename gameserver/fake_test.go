@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
@@ -478,7 +479,7 @@ func (m *memory) Commit(writes []kv.Write) error {
 
 // saved returns a player's record on this node's disk.
 func (m *memory) saved(id player.ID) (wire.PlayerRecord, bool) {
-	row, err := m.Get(playerTable, id[:])
+	row, err := m.Get(players.Table, id[:])
 	if err != nil || row == nil {
 		return wire.PlayerRecord{}, false
 	}

@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/gameserver/chat"
+	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
@@ -58,7 +60,7 @@ type session struct {
 	chatLimit     *rate.Limiter
 	hitLimit      *rate.Limiter // hits
 	giftLimit     *rate.Limiter
-	clock         *chatClock // nil before the player is known
+	clock         *chat.Clock // nil before the player is known
 	viewLimit     *rate.Limiter
 	pingLimit     *rate.Limiter
 	silenceTimer  *time.Timer   // ends the session of a silent client
@@ -159,17 +161,17 @@ func (s *session) serve(ctx context.Context, opening *wire.Join) error {
 	s.g.metrics.sessions.Inc()
 	defer s.g.metrics.sessions.Dec()
 
-	record, known, err := s.g.players.load(ctx, s.body.Player)
+	record, known, err := s.g.players.Load(ctx, s.body.Player)
 	if err != nil {
 		return err
 	}
-	s.g.players.noteLoaded(record)
+	s.g.players.NoteLoaded(record)
 	pose := record.Pose
 	if !known {
 		pose = s.g.spawnPose()
 	}
-	s.clock = newChatClock(s.body.Player, s.g.eventsBefore(record))
-	s.mu.done = s.clock.owner.Done() // not read before the player has a place
+	s.clock = chat.NewClock(s.body.Player, chat.CountFrom(record, s.g.wall()))
+	s.mu.done = s.clock.Done() // not read before the player has a place
 	if !s.place(pose) {
 		return errEnded // the player was redirected before they arrived
 	}
@@ -319,7 +321,7 @@ func (g *Gateway) spawnPose() wire.Pose {
 // arrive adds the body to the world and watches the chunks around it.
 func (s *session) arrive() {
 	body := s.body
-	body.Pose, body.Said = s.currentPose(), s.clock.owner.Done()
+	body.Pose, body.Said = s.currentPose(), s.clock.Done()
 	body.Gateway = s.g.p2p.gatewayID()
 	s.bodySub = s.g.enter(body, s)
 	s.bodySubShared.Store(s.bodySub)
@@ -334,7 +336,7 @@ func (s *session) leave() {
 	if s.bodySub != nil {
 		s.bodySub.leave(s.body.Player, s)
 		if last, here := s.detach(); here {
-			s.g.players.save(last)
+			s.g.players.Save(last)
 		}
 	}
 	s.g.interest.remove(s)
@@ -344,11 +346,16 @@ func (s *session) leave() {
 	close(s.done)
 }
 
-// presence returns what is saved of the player.
-func (s *session) presence() presence {
+// savedState returns what is saved of the player.
+func (s *session) savedState() players.Presence {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return presence{s.body, s.mu.pose, s.mu.done}
+	return s.presence()
+}
+
+// presence is savedState while the lock is held.
+func (s *session) presence() players.Presence {
+	return players.Presence{Player: s.body.Player, Name: s.body.Name, Guest: s.body.Guest, Pose: s.mu.pose, Done: s.mu.done}
 }
 
 func (s *session) currentPose() wire.Pose {

@@ -119,7 +119,7 @@ func (s *session) move(pose wire.Pose) error {
 	if !s.bodySub.cell.Contains(at) {
 		s.bodySub.leave(s.body.Player, s)
 		body := s.body
-		body.Pose, body.Said = pose, s.clock.owner.Done()
+		body.Pose, body.Said = pose, s.clock.Done()
 		body.Gateway = s.g.p2p.gatewayID()
 		s.bodySub = s.g.enter(body, s)
 		s.bodySubShared.Store(s.bodySub)

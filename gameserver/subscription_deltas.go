@@ -62,7 +62,7 @@ func (sub *subscription) apply(frame wire.FromRegion) error {
 		sub.publish(mc, delta)
 	}
 	if len(events) > 0 {
-		sub.g.chat.enqueue(sub, events)
+		sub.g.chat.Enqueue(sub, events)
 	}
 	if newTick {
 		sub.g.requestFrame(sub)

@@ -216,8 +216,8 @@ type noGroup struct{}
 
 func (noGroup) Propose([]byte) error       { return errQuarantined }
 func (noGroup) Ready() <-chan struct{}     { return nil }
-func (noGroup) Take() []replica.Delivery   { return nil }
-func (noGroup) Applied(uint64, []kv.Write) {}
+func (noGroup) Dequeue() []replica.Delivery   { return nil }
+func (noGroup) ReportApplied(uint64, []kv.Write) {}
 func (noGroup) Campaign()                  {}
 func (noGroup) Close() error               { return nil }
 
