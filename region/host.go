@@ -77,9 +77,9 @@ type Host struct {
 	joining      background.Shared[*loop] // joins by invitation
 	detector     *failuredetector.Detector
 	heard        func(peer string) time.Time // when a node was last heard from; tests replace it
-	checkedNodes string        // summary of the nodes' states when the closed regions were last checked
-	leave        sync.Once     // closes leaving
-	leaving      chan struct{} // closed when this node is about to stop: see Drain
+	checkedNodes string                      // summary of the nodes' states when the closed regions were last checked
+	leave        sync.Once                   // closes leaving
+	leaving      chan struct{}               // closed when this node is about to stop: see Drain
 	failures     failureRecords
 	// For tests: cpu measures how long a piece of a tick's work keeps a core busy, and probe is passed to the loops.
 	cpu          func(work func()) time.Duration
