@@ -322,7 +322,7 @@ func (g *Gateway) spawnPose() wire.Pose {
 func (s *session) arrive() {
 	body := s.body
 	body.Pose, body.Said = s.currentPose(), s.clock.Done()
-	body.Gateway = s.g.p2p.gatewayID()
+	body.Gateway = s.g.p2p.GatewayID()
 	s.bodySub = s.g.enter(body, s)
 	s.bodySubShared.Store(s.bodySub)
 	s.updateView()

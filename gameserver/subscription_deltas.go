@@ -39,7 +39,7 @@ func (sub *subscription) apply(frame wire.FromRegion) error {
 			return err
 		}
 		changes.Chat = nil
-		sub.g.p2p.merge(&changes, mc)
+		sub.g.p2p.Merge(&changes, mc.holds)
 		delta := &chunkDelta{ChunkDelta: changes, tick: frame.Tick, sub: sub, chunk: mc}
 		if changes.State != nil {
 			delta.ChunkDelta, delta.change = mc.applyState(changes.State)

@@ -1,9 +1,11 @@
-package gameserver
+package p2p
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/player"
@@ -13,23 +15,36 @@ import (
 
 // One round of four gateways' machines, whose players all see one another and walk at random. Reported are the time of one
 // gateway, and the bytes that it sends.
-func BenchmarkSwarm(b *testing.B) {
-	for _, kind := range []string{OverlayPSense, OverlayAreacast} {
+func BenchmarkRound(b *testing.B) {
+	for _, kind := range []string{PSense, Areacast} {
 		for _, players := range []int{100, 300} {
-			b.Run(fmt.Sprint(kind, "/", players), func(b *testing.B) { benchmarkP2P(b, kind, players) })
+			b.Run(fmt.Sprint(kind, "/", players), func(b *testing.B) { benchmarkRound(b, kind, players) })
 		}
 	}
 }
 
-func benchmarkP2P(b *testing.B, kind string, players int) {
+// testAvatar is an avatar that a test moves.
+type testAvatar struct {
+	id   player.ID
+	pose wire.Pose
+}
+
+func (a *testAvatar) Player() player.ID       { return a.id }
+func (a *testAvatar) Pose() (wire.Pose, bool) { return a.pose, true }
+func (a *testAvatar) UpdateRegion()           {}
+
+// peerID returns an id of the form of libp2p's.
+func peerID(i int) string { return fmt.Sprintf("peerThisNode%c", 'A'+i) }
+
+func benchmarkRound(b *testing.B, kind string, players int) {
 	const gateways = 4
 	rng := rand.New(rand.NewPCG(1, 1))
-	drivers := make(map[string]*p2pDriver)
-	sessions := make([][]*session, gateways)
+	drivers := make(map[string]*Driver)
+	avatars := make([][]*testAvatar, gateways)
 	for i := range gateways {
-		o := options(newLands(), newMemory(), newMemory())
-		o.Overlay, o.Peer = kind, peerID(i)
-		drivers[peerID(i)] = New(o).p2p
+		drivers[peerID(i)] = NewDriver(Options{
+			Overlay: kind, Peer: peerID(i), MaxView: 2, Rules: player.Rules{Height: 32}.WithDefaults(), Registerer: prometheus.NewRegistry(),
+		})
 	}
 	walk := func(p wire.Pose) wire.Pose {
 		p.X, p.Z = min(max(p.X+rng.Float64()-.5, -60), 60), min(max(p.Z+rng.Float64()-.5, -60), 60)
@@ -42,10 +57,7 @@ func benchmarkP2P(b *testing.B, kind string, players int) {
 		for _, d := range drivers {
 			d.mu.remotes[numberOf(body.Player)] = &remoteAvatar{body: body, shown: true, chunk: world.ChunkOf(pose), regionBody: body, inRegion: true, regionRound: 1}
 		}
-		s := &session{g: drivers[home].g, body: body}
-		s.mu.pose, s.mu.placed = pose, true
-		s.bodySubShared.Store(&subscription{})
-		sessions[n%gateways] = append(sessions[n%gateways], s)
+		avatars[n%gateways] = append(avatars[n%gateways], &testAvatar{body.Player, pose})
 	}
 	var bytes, packets int
 	round := uint32(1)
@@ -53,10 +65,12 @@ func benchmarkP2P(b *testing.B, kind string, players int) {
 		round++
 		out := make(map[string]roundOutput)
 		for i := range gateways {
-			for _, s := range sessions[i] {
-				s.mu.pose = walk(s.mu.pose)
+			all := make([]Avatar, len(avatars[i]))
+			for n, a := range avatars[i] {
+				a.pose = walk(a.pose)
+				all[n] = a
 			}
-			r := drivers[peerID(i)].step(sessions[i], round)
+			r := drivers[peerID(i)].step(all, round)
 			drivers[peerID(i)].renew(&r)
 			out[peerID(i)] = r
 		}

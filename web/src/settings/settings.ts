@@ -1,6 +1,6 @@
 // The player's settings, stored in this browser.
 
-import { PLACEABLE } from './world/blocks'
+import { PLACEABLE } from '../world/blocks'
 
 export interface Settings {
   name: string
@@ -28,6 +28,9 @@ export const RANGES = {
   fieldOfView: [50, 110, 1],
   renderScale: [0.25, 1, 0.05],
 } as const
+
+/** The number of slots of the hotbar. */
+export const SLOTS = 9
 
 const KEY = 'voxeld.settings'
 const HOTBAR = [2, 1, 17, 16, 6, 18, 19, 20, 4] // grass, stone, cobblestone, planks, log, glass, brick, lamp, sand
@@ -65,8 +68,6 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     const value = stored[key]
     return typeof value === 'boolean' ? value : fallback[key]
   }
-  const { hotbar } = stored
-  const validHotbar = Array.isArray(hotbar) && hotbar.length === 9 && hotbar.every((block) => PLACEABLE.includes(block))
   return {
     name: typeof stored.name === 'string' ? stored.name : fallback.name,
     guest: flag('guest'),
@@ -77,8 +78,12 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     smoothEdges: flag('smoothEdges'),
     adaptive: flag('adaptive'),
     sound: flag('sound'),
-    hotbar: validHotbar ? hotbar : fallback.hotbar,
+    hotbar: isHotbar(stored.hotbar) ? stored.hotbar : fallback.hotbar,
   }
+}
+
+function isHotbar(value: unknown): value is number[] {
+  return Array.isArray(value) && value.length === SLOTS && value.every((block) => PLACEABLE.includes(block as number))
 }
 
 export function saveSettings(storage: Pick<Storage, 'setItem'>, settings: Settings): void {

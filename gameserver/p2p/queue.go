@@ -1,4 +1,4 @@
-package gameserver
+package p2p
 
 import (
 	"bufio"
@@ -7,15 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"sync"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/gameserver/wake"
 )
 
 // This file sends packets of movement to other gateways, over one stream each. A gateway that falls behind misses packets; later
 // ones make up for them.
 
-// OverlayProtocol is the protocol id of movement between gateways of a world; ServeOverlay serves it.
-const OverlayProtocol = "/overlay/2"
+// Protocol is the protocol id of movement between gateways of a world; Driver.Serve serves it.
+const Protocol = "/overlay/2"
 
 const (
 	// maxPacket is the longest packet, in bytes.
@@ -36,37 +39,57 @@ type Streams interface {
 // peerQueue is the queue of packets to one other gateway.
 type peerQueue struct {
 	peer string
-	wake chan struct{}
+	wake wake.Signal // packets were queued
 
 	mu struct {
 		sync.Mutex
 		packets [][]byte // at most queueBacklog; the oldest is dropped
+		ended   bool     // nothing is written any more
 	}
 }
 
-// send queues a packet if the gateway can be reached.
-func (d *p2pDriver) send(peer string, packet []byte) {
-	if peer == d.g.Peer || len(packet) > maxPacket {
+// send queues a packet if the gateway can be reached. Run starts the queues.
+func (d *Driver) send(peer string, packet []byte, start func(*peerQueue)) {
+	if peer == d.Peer || len(packet) > maxPacket {
 		return
 	}
-	d.mu.Lock()
-	q := d.mu.queues[peer]
-	isNew := q == nil
-	if isNew {
-		q = &peerQueue{peer: peer, wake: make(chan struct{}, 1)}
-		d.mu.queues[peer] = q
+	q := d.queues[peer]
+	if q == nil || !q.enqueue(packet) {
+		maps.DeleteFunc(d.queues, func(_ string, q *peerQueue) bool { return q.ended() })
+		q = &peerQueue{peer: peer, wake: wake.NewSignal()}
+		d.queues[peer] = q
+		q.enqueue(packet)
+		start(q)
 	}
-	d.mu.Unlock()
+}
+
+// enqueue queues a packet. It reports false if the queue has ended.
+func (q *peerQueue) enqueue(packet []byte) bool {
 	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.mu.ended {
+		return false
+	}
 	if len(q.mu.packets) == queueBacklog {
 		q.mu.packets = q.mu.packets[1:]
 	}
 	q.mu.packets = append(q.mu.packets, packet)
-	q.mu.Unlock()
-	wakeUp(q.wake)
-	if isNew {
-		d.g.run(func(ctx context.Context) { d.runQueue(ctx, q) })
-	}
+	q.wake.Set()
+	return true
+}
+
+func (q *peerQueue) ended() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.mu.ended
+}
+
+// end ends the queue, unless packets wait.
+func (q *peerQueue) end() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.mu.ended = len(q.mu.packets) == 0
+	return q.mu.ended
 }
 
 // takeAll removes and returns the waiting packets.
@@ -78,42 +101,36 @@ func (q *peerQueue) takeAll() [][]byte {
 	return packets
 }
 
-func (q *peerQueue) idle() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.mu.packets) == 0
-}
-
-// runQueue writes packets to a gateway, until the queue was idle for long or ctx ends. A packet queued just before the end is
-// lost; the next one starts a new queue.
-func (d *p2pDriver) runQueue(ctx context.Context, q *peerQueue) {
-	defer func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.mu.queues, q.peer)
-	}()
+// runQueue writes packets to a gateway, until the queue was idle for long or ctx ends.
+func (d *Driver) runQueue(ctx context.Context, q *peerQueue) {
 	for ctx.Err() == nil {
-		stream, err := d.g.Streams.Open(ctx, q.peer, OverlayProtocol)
+		stream, err := d.Streams.Open(ctx, q.peer, Protocol)
 		if err == nil {
 			err = d.write(ctx, q, stream)
-			if errors.Is(err, errEnded) {
+		}
+		if errors.Is(err, errIdle) {
+			if q.end() {
 				return
 			}
+			continue
 		}
-		d.g.Logger.Debug("connect to gateway", "peer", q.peer, "error", err)
+		d.Logger.Debug("connect to gateway", "peer", q.peer, "error", err)
 		q.takeAll() // the waiting packets are outdated then
 		select {
 		case <-ctx.Done():
 		case <-time.After(queuePause):
 		}
-		if q.idle() {
+		if q.end() {
 			return
 		}
 	}
 }
 
-// write sends packets over a stream until it fails; errEnded means that the queue was idle for long.
-func (d *p2pDriver) write(ctx context.Context, q *peerQueue, stream io.ReadWriteCloser) error {
+// errIdle ends the stream of an idle queue.
+var errIdle = errors.New("nothing to send for long")
+
+// write sends packets over a stream until it fails; errIdle means that the queue was idle for long.
+func (d *Driver) write(ctx context.Context, q *peerQueue, stream io.ReadWriteCloser) error {
 	stop := context.AfterFunc(ctx, func() { stream.Close() }) //nolint:errcheck // the write below reports it
 	defer stop()
 	defer stream.Close() //nolint:errcheck // the other side expects nothing more
@@ -124,7 +141,7 @@ func (d *p2pDriver) write(ctx context.Context, q *peerQueue, stream io.ReadWrite
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-idle.C:
-			return errEnded
+			return errIdle
 		case <-q.wake:
 		}
 		for _, p := range q.takeAll() {
@@ -134,24 +151,24 @@ func (d *p2pDriver) write(ctx context.Context, q *peerQueue, stream io.ReadWrite
 			if err != nil {
 				return fmt.Errorf("write packet: %w", err)
 			}
-			d.g.metrics.packetsOut.Inc()
-			d.g.metrics.p2pOut.Add(float64(len(p)))
+			d.metrics.packetsOut.Inc()
+			d.metrics.bytesOut.Add(float64(len(p)))
 		}
 		idle.Reset(queueIdle)
 	}
 }
 
-// ServeOverlay receives another gateway's packets, until the stream or ctx ends.
-func (g *Gateway) ServeOverlay(ctx context.Context, peer string, stream io.ReadWriteCloser) {
+// Serve receives another gateway's packets, until the stream or ctx ends. It may be called by any goroutine, while Run runs.
+func (d *Driver) Serve(ctx context.Context, peer string, stream io.ReadWriteCloser) {
 	stop := context.AfterFunc(ctx, func() { stream.Close() }) //nolint:errcheck // the read below reports it
 	defer stop()
-	if err := g.p2p.read(ctx, peer, bufio.NewReader(stream)); !isClosed(err) {
-		g.Logger.Debug("receive movement from gateway", "peer", peer, "error", err)
+	if err := d.read(ctx, peer, bufio.NewReader(stream)); err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
+		d.Logger.Debug("receive movement from gateway", "peer", peer, "error", err)
 	}
 }
 
-func (d *p2pDriver) read(ctx context.Context, peer string, in *bufio.Reader) error {
-	if !d.enabled() {
+func (d *Driver) read(ctx context.Context, peer string, in *bufio.Reader) error {
+	if !d.Enabled() {
 		return nil
 	}
 	var head [4]byte

@@ -1,12 +1,24 @@
-package gameserver
+// Package p2p drives the overlay machines of a gateway: under an overlay other than relay, gateways send one another the moves of
+// their players without the leaders of regions (docs/overlays.md).
+//
+// Each avatar of a session here has a machine of package overlay, which is stepped once a round; what the machines send to avatars
+// of another gateway travels as one packet. Regions still send all places a few times a second: that introduces avatars to one
+// another, and is authoritative for all without updates over the overlay.
+//
+// The goroutine of Driver.Run steps the machines, and starts and awaits a queue for each other gateway. Only package gameserver
+// imports p2p.
+package p2p
 
 import (
 	"encoding/binary"
 	"fmt"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/overlay"
@@ -16,20 +28,15 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// Under an overlay other than relay, gateways send one another the moves of their players without the leaders of regions
-// (docs/overlays.md). Each avatar of a session here has a machine of package overlay, which the goroutine of p2p steps once a
-// round; what the machines send to avatars of another gateway travels as one packet. Regions still send all places a few times a
-// second: that introduces avatars to one another, and is authoritative for all without updates over the overlay.
-
 // Overlays: how movement travels between gateways.
 const (
-	OverlayRelay    = "relay" // by the leaders of regions
-	OverlayPSense   = "psense"
-	OverlayAreacast = "areacast"
+	Relay    = "relay" // by the leaders of regions
+	PSense   = "psense"
+	Areacast = "areacast"
 )
 
-// Overlays are the values of Options.Overlay.
-var Overlays = []string{OverlayRelay, OverlayPSense, OverlayAreacast}
+// Overlays are the values of Options.Overlay except the empty one.
+var Overlays = []string{Relay, PSense, Areacast}
 
 const (
 	// round is the length of a round. Rounds are counted by the wall clock, so that all gateways count alike.
@@ -44,37 +51,61 @@ const (
 	// quietRounds is the number of rounds without an update of an avatar after which the region's state is used again if it is
 	// newer by as many: the avatar has left the overlay's range. Regions are slower, but not by so much.
 	quietRounds = 12
-	// p2pVision is the range of updates between avatars, in blocks: sessions get those of avatars farther away only as often as
+	// maxVision is the range of updates between avatars, in blocks: sessions get those of avatars farther away only as often as
 	// regions send them.
-	p2pVision = 48
-	// p2pReach is the maximum distance from the origin, in blocks: farther out the places in packets are too coarse, and
+	maxVision = 48
+	// maxReach is the maximum distance from the origin, in blocks: farther out the places in packets are too coarse, and
 	// movement goes through regions.
-	p2pReach = 1 << 17
+	maxReach = 1 << 17
 	// maxSpeedFactor bounds the apparent speed of other avatars, as a multiple of the fastest one of a player: updates queue up
 	// on the way.
 	maxSpeedFactor = 2
 )
 
-// p2pDriver exchanges the movement of avatars with other gateways. The lock is a leaf: it may be taken under a subscription's.
-type p2pDriver struct {
-	g        *Gateway
-	overlay  string
+// Avatar is the avatar of a session here. Two values are equal if they are of the same session. Any goroutine may call it.
+type Avatar interface {
+	Player() player.ID
+	// Pose returns where the avatar is, and reports whether it is in a region.
+	Pose() (pose wire.Pose, inRegion bool)
+	// UpdateRegion sends the avatar's pose to its region.
+	UpdateRegion()
+}
+
+// Options are the dependencies and settings of a Driver.
+type Options struct {
+	Overlay string // how movement travels between gateways, one of Overlays; empty means Relay
+	Peer    string // this node's peer id
+	MaxView int    // the largest view distance, in chunks
+	Rules   player.Rules
+	Streams Streams         // to other gateways; may be nil under Relay
+	Avatars func() []Avatar // of the sessions here
+	// Publish shows sessions what the overlay has sent of a chunk. The Driver holds no lock meanwhile.
+	Publish      func(wire.ChunkDelta)
+	RequestFrame func() // shows sessions at once what was published
+	Logger       *slog.Logger
+	Registerer   prometheus.Registerer
+}
+
+// Driver exchanges the movement of avatars with other gateways. Its lock is a leaf: it may be taken under a subscription's.
+type Driver struct {
+	Options
+	metrics  metrics
 	vision   float64 // blocks
 	received chan peerPlaces
 	routes   map[string]*[]overlay.Message // by gateway, of the newest turn; owned and reused by the goroutine that takes turns
+	queues   map[string]*peerQueue         // by peer; Run's
 
 	mu struct {
 		sync.Mutex
 		round   uint32
 		locals  map[overlay.ID]*localAvatar
 		remotes map[overlay.ID]*remoteAvatar
-		queues  map[string]*peerQueue // by peer
 	}
 }
 
 // localAvatar is an avatar of this gateway.
 type localAvatar struct {
-	s        *session
+	Avatar
 	machine  overlay.Machine
 	inbox    []overlay.Message
 	at       overlay.Point
@@ -96,35 +127,37 @@ type remoteAvatar struct {
 	routed uint32
 }
 
-func newP2PDriver(g *Gateway, kind string) *p2pDriver {
-	d := &p2pDriver{g: g, overlay: kind, vision: float64(min((g.MaxView+1)*grid.ChunkSize*3/2, p2pVision))}
-	d.received, d.routes = make(chan peerPlaces, 16), make(map[string]*[]overlay.Message)
+// NewDriver returns a driver that is not running yet.
+func NewDriver(o Options) *Driver {
+	d := &Driver{
+		Options: o, metrics: newMetrics(o.Registerer), vision: float64(min((o.MaxView+1)*grid.ChunkSize*3/2, maxVision)),
+		received: make(chan peerPlaces, 16), routes: make(map[string]*[]overlay.Message), queues: make(map[string]*peerQueue),
+	}
 	d.mu.locals = make(map[overlay.ID]*localAvatar)
 	d.mu.remotes = make(map[overlay.ID]*remoteAvatar)
-	d.mu.queues = make(map[string]*peerQueue)
 	return d
 }
 
-// enabled reports whether gateways send one another movement at all.
-func (d *p2pDriver) enabled() bool { return d.overlay == OverlayPSense || d.overlay == OverlayAreacast }
+// Enabled reports whether gateways send one another movement at all.
+func (d *Driver) Enabled() bool { return d.Overlay == PSense || d.Overlay == Areacast }
 
-// gatewayID returns the gateway that regions are sent for this gateway's players.
-func (d *p2pDriver) gatewayID() string {
-	if d.enabled() {
-		return d.g.Peer
+// GatewayID returns the gateway that regions are sent for this gateway's players.
+func (d *Driver) GatewayID() string {
+	if d.Enabled() {
+		return d.Peer
 	}
 	return ""
 }
 
-// carries reports whether the overlay sends the moves of the session's player; then it updates the region too.
-func (d *p2pDriver) carries(s *session) bool {
-	if !d.enabled() {
+// Carries reports whether the overlay sends the moves of the avatar; then it updates the region too.
+func (d *Driver) Carries(a Avatar) bool {
+	if !d.Enabled() {
 		return false
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	m := d.mu.locals[numberOf(s.body.Player)]
-	return m != nil && m.s == s
+	m := d.mu.locals[numberOf(a.Player())]
+	return m != nil && m.Avatar == a
 }
 
 // numberOf returns a player's number in the overlay: the same at all gateways. If two players nearby have the same number, the
@@ -139,7 +172,7 @@ type roundOutput struct {
 	messages map[string]*[]overlay.Message // by gateway; some may be empty
 	here     []overlay.Message             // to avatars of this gateway
 	steps    []relocation                  // of avatars in view here
-	moved    []*session                    // whose regions need an update
+	moved    []Avatar                      // whose regions need an update
 }
 
 // to returns the list of messages for a gateway.
@@ -153,12 +186,12 @@ func (r *roundOutput) to(peer string) *[]overlay.Message {
 }
 
 // step steps all machines.
-func (d *p2pDriver) step(sessions []*session, now uint32) roundOutput {
+func (d *Driver) step(avatars []Avatar, now uint32) roundOutput {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now = max(now, d.mu.round+1)
 	d.mu.round = now
-	d.syncMachines(sessions)
+	d.syncMachines(avatars)
 	r := roundOutput{round: now, messages: d.routes}
 	for peer, messages := range d.routes {
 		if len(*messages) == 0 {
@@ -169,7 +202,7 @@ func (d *p2pDriver) step(sessions []*session, now uint32) roundOutput {
 	}
 	var out overlay.Output
 	for id, m := range d.mu.locals {
-		pose := m.s.currentPose()
+		pose, _ := m.Pose()
 		m.at = overlay.Point{X: pose.X, Z: pose.Z}
 		if (now+uint32(id))%introduceRounds == 0 || len(m.inbox) == 0 {
 			m.machine.Introduce(d.around(id, m.at, now))
@@ -190,7 +223,7 @@ func (d *p2pDriver) step(sessions []*session, now uint32) roundOutput {
 		}
 		if m.lastSent != pose && (now+uint32(id))%relayRounds == 0 {
 			m.lastSent = pose
-			r.moved = append(r.moved, m.s)
+			r.moved = append(r.moved, m.Avatar)
 		}
 	}
 	r.steps = d.restoreSilent(now, r.steps)
@@ -198,7 +231,7 @@ func (d *p2pDriver) step(sessions []*session, now uint32) roundOutput {
 }
 
 // renew sets the current places of avatars in their outgoing messages, and delivers those for avatars here.
-func (d *p2pDriver) renew(r *roundOutput) {
+func (d *Driver) renew(r *roundOutput) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var from *localAvatar
@@ -213,8 +246,8 @@ func (d *p2pDriver) renew(r *roundOutput) {
 				if from = d.mu.locals[msg.From]; from == nil {
 					continue
 				}
-				pose := from.s.currentPose()
-				self = overlay.Update{Origin: msg.From, Round: r.round, At: overlay.Point{X: pose.X, Z: pose.Z}, Body: bodyOf(pose)}
+				pose, _ := from.Pose()
+				self = UpdateOf(from.Player(), pose, r.round)
 			}
 			overlay.Renew(last, self)
 		}
@@ -228,17 +261,18 @@ func (d *p2pDriver) renew(r *roundOutput) {
 	}
 }
 
-// syncMachines creates a machine for each session's avatar, and removes those of ended sessions. The lock is held.
-func (d *p2pDriver) syncMachines(sessions []*session) {
-	here := make(map[overlay.ID]bool, len(sessions))
-	for _, s := range sessions {
-		pose, id := s.currentPose(), numberOf(s.body.Player)
-		if !s.placed() || s.bodySubShared.Load() == nil || math.Abs(pose.X) > p2pReach || math.Abs(pose.Z) > p2pReach || here[id] {
+// syncMachines creates a machine for each of these avatars, and removes the others. The lock is held.
+func (d *Driver) syncMachines(avatars []Avatar) {
+	here := make(map[overlay.ID]bool, len(avatars))
+	for _, a := range avatars {
+		pose, inRegion := a.Pose()
+		id := numberOf(a.Player())
+		if !inRegion || math.Abs(pose.X) > maxReach || math.Abs(pose.Z) > maxReach || here[id] {
 			continue
 		}
 		here[id] = true
-		if m := d.mu.locals[id]; m == nil || m.s != s {
-			d.mu.locals[id] = &localAvatar{s: s, machine: d.machine(id), lastSent: pose}
+		if m := d.mu.locals[id]; m == nil || m.Avatar != a {
+			d.mu.locals[id] = &localAvatar{Avatar: a, machine: d.machine(id), lastSent: pose}
 		}
 	}
 	for id := range d.mu.locals {
@@ -248,9 +282,9 @@ func (d *p2pDriver) syncMachines(sessions []*session) {
 	}
 }
 
-func (d *p2pDriver) machine(id overlay.ID) overlay.Machine {
+func (d *Driver) machine(id overlay.ID) overlay.Machine {
 	rng := rand.New(rand.NewPCG(uint64(id), uint64(d.mu.round)))
-	if d.overlay == OverlayAreacast {
+	if d.Overlay == Areacast {
 		o := overlay.BetterAreacast(areacastCap)
 		o.Vision, o.Interaction, o.RemoveAfter = d.vision, d.vision/4, silentRounds
 		return overlay.NewAreacast(id, o, rng)
@@ -272,7 +306,7 @@ const approach = 2 * introduceRounds
 const areacastCap = 5 << 10
 
 // around returns the avatars around a place, as known from the regions and the overlay. The lock is held.
-func (d *p2pDriver) around(self overlay.ID, at overlay.Point, now uint32) (near []overlay.Update) {
+func (d *Driver) around(self overlay.ID, at overlay.Point, now uint32) (near []overlay.Update) {
 	for id, a := range d.mu.remotes {
 		u := overlay.Update{Origin: id, Round: max(a.regionRound, a.overlayRound), At: overlay.Point{X: a.body.Pose.X, Z: a.body.Pose.Z}}
 		if id != self && a.shown && a.body.Gateway != "" && now-u.Round < silentRounds && u.At.Dist(at) <= d.vision+approach {
@@ -285,7 +319,7 @@ func (d *p2pDriver) around(self overlay.ID, at overlay.Point, now uint32) (near 
 
 // deliverHere puts messages for this gateway's avatars into their inboxes, which are read in the next round. It returns the
 // places in them, so that sessions need not wait for that. The lock is held.
-func (d *p2pDriver) deliverHere(messages []overlay.Message) (places []overlay.Update) {
+func (d *Driver) deliverHere(messages []overlay.Message) (places []overlay.Update) {
 	var last overlay.Payload // most go to many
 	for _, msg := range messages {
 		m := d.mu.locals[msg.To]
@@ -304,7 +338,7 @@ func (d *p2pDriver) deliverHere(messages []overlay.Message) (places []overlay.Up
 }
 
 // receive applies a packet of another gateway, and returns the places in it.
-func (d *p2pDriver) receive(peer string, packet []byte) (places []overlay.Update, err error) {
+func (d *Driver) receive(peer string, packet []byte) (places []overlay.Update, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	messages, err := overlay.ReadPacket(packet, func(to overlay.ID) (overlay.Reference, bool) {
@@ -314,13 +348,18 @@ func (d *p2pDriver) receive(peer string, packet []byte) (places []overlay.Update
 		}
 		return overlay.Reference{At: m.at, Round: d.mu.round}, true
 	})
-	d.g.metrics.packetsIn.Inc()
-	d.g.metrics.p2pIn.Add(float64(len(packet)))
+	d.metrics.packetsIn.Inc()
+	d.metrics.bytesIn.Add(float64(len(packet)))
 	places = d.deliverHere(messages)
 	if err != nil {
 		return places, fmt.Errorf("packet of %s: %w", peer, err)
 	}
 	return places, nil
+}
+
+// UpdateOf returns the update of a player's avatar in a round.
+func UpdateOf(id player.ID, pose wire.Pose, round uint32) overlay.Update {
+	return overlay.Update{Origin: numberOf(id), Round: round, At: overlay.Point{X: pose.X, Z: pose.Z}, Body: bodyOf(pose)}
 }
 
 // bodyOf and poseOf pack the parts of a pose that the overlay does not handle: height in 1/32 blocks, yaw and pitch as in tick

@@ -2,6 +2,7 @@ package gameserver
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,11 +13,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pgregory.net/rapid"
-
+	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/overlay"
+	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 // streams connect a gateway of a test with the others; cut ones cannot be reached.
@@ -27,7 +27,7 @@ type streams struct {
 
 func (s streams) Open(ctx context.Context, peer, protocol string) (io.ReadWriteCloser, error) {
 	g := s.all[peer]
-	if g == nil || protocol != OverlayProtocol {
+	if g == nil || protocol != p2p.Protocol {
 		return nil, errors.New("nobody there")
 	}
 	here, there := net.Pipe()
@@ -61,6 +61,40 @@ func newOverlayCluster(t *testing.T, kind string, gateways, people int) *cluster
 	return v
 }
 
+// round is the length of a round.
+const round = region.TickEvery
+
+// untilRound returns the time until the next round begins.
+func untilRound() time.Duration { return round - time.Duration(time.Now().UnixNano())%round }
+
+// neighbour connects with a gateway of the cluster, as another gateway would. Ended reports whether it has closed the stream.
+func (v *cluster) neighbour(i int) (stream net.Conn, ended func() bool) {
+	here, there := net.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer there.Close()
+		v.rigs[i].g.ServeOverlay(v.t.Context(), "somebody", there)
+	}()
+	v.t.Cleanup(func() { here.Close() })
+	return here, func() bool {
+		select {
+		case <-done:
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+// packetOf returns a packet with a player's place, as it is sent to another player's gateway, with its length.
+func packetOf(name, to string, x float64, rounds uint32) []byte {
+	u := p2p.UpdateOf(guestID(name), wire.Pose{X: x, Y: 25, Z: .5}, p2p.RoundOf(time.Now())+rounds)
+	receiver := p2p.UpdateOf(guestID(to), wire.Pose{}, 0).Origin
+	packet := overlay.AppendPacket(nil, []overlay.Message{{From: u.Origin, To: receiver, Payload: &overlay.Position{Update: u}}})
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(packet))), packet...)
+}
+
 // seenAt returns where a client sees a player.
 func (c *client) seenAt(name string) (at wire.Pose, sees bool) {
 	c.look(func() {
@@ -85,7 +119,7 @@ func (v *cluster) wantSeen(what, name string, x, z float64) {
 // Movement is seen under each overlay, within a chunk, over borders of chunks and regions; and without leaders under those that
 // do not need them.
 func TestOverlays(t *testing.T) {
-	for _, kind := range Overlays {
+	for _, kind := range p2p.Overlays {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := newOverlayCluster(t, kind, 3, 5)
@@ -101,15 +135,15 @@ func TestOverlays(t *testing.T) {
 				}
 				walk("in a chunk", .5, 6.5)
 				walk("over borders", 6.5, -5.5)
-				if kind == OverlayRelay {
-					if n := valueOf(t, v.rigs[0].g.metrics.packetsOut); n > 0 {
+				if kind == p2p.Relay {
+					if n := counted(t, v.rigs[0].g, "voxeld_overlay_packets_total", "out"); n > 0 {
 						t.Errorf("%v packets under relay", n)
 					}
 					return
 				}
-				out := valueOf(t, v.rigs[0].g.metrics.packetsOut)
+				out := counted(t, v.rigs[0].g, "voxeld_overlay_packets_total", "out")
 				pass(time.Second)
-				if out = valueOf(t, v.rigs[0].g.metrics.packetsOut) - out; out < 36 || out > 42 {
+				if out = counted(t, v.rigs[0].g, "voxeld_overlay_packets_total", "out") - out; out < 36 || out > 42 {
 					t.Errorf("%v packets to two gateways in a second of 20 rounds", out)
 				}
 				v.lands.down(true)
@@ -125,7 +159,7 @@ func TestOverlays(t *testing.T) {
 				if at, sees := v.people[1].seenAt("p0"); sees {
 					t.Errorf("who has left is still seen at %v", at)
 				}
-				if refused := valueOf(t, v.rigs[1].g.metrics.p2pRefused); refused != 0 {
+				if refused := counted(t, v.rigs[1].g, "voxeld_overlay_refused_total"); refused != 0 {
 					t.Errorf("%v updates refused", refused)
 				}
 			})
@@ -133,54 +167,32 @@ func TestOverlays(t *testing.T) {
 	}
 }
 
-// The precision of poses in the overlay is that of sessions.
-func TestOverlayPoses(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		far := rapid.Float64Range(-p2pReach, p2pReach)
-		p := wire.Pose{
-			X: far.Draw(t, "x"), Y: rapid.Float64Range(wire.MinY, wire.MaxY).Draw(t, "y"), Z: far.Draw(t, "z"),
-			Yaw: rapid.Float32Range(-10, 10).Draw(t, "yaw"), Pitch: rapid.Float32Range(-1.5, 1.5).Draw(t, "pitch"),
-		}
-		u := overlay.Update{Origin: 1, Round: 7, At: overlay.Point{X: p.X, Z: p.Z}, Body: bodyOf(p)}
-		payload, err := overlay.ReadPayload(overlay.AppendPayload(nil, 1, &overlay.Position{Update: u}), 1, overlay.Reference{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := poseOf(payload.(*overlay.Position).Update)
-		want := wire.PlaceOf(world.ChunkOf(p), p).Pose(world.ChunkOf(p))
-		if math.Abs(got.X-p.X) > halfUnit || math.Abs(got.Z-p.Z) > halfUnit || got.Y != want.Y || got.Yaw != want.Yaw || got.Pitch != want.Pitch {
-			t.Errorf("%+v came as %+v", p, got)
-		}
-	})
-}
-
 // Updates that are old, repeated, or too far away for a player's speed are not shown; invalid packets end their stream.
 func TestOverlayRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newOverlayCluster(t, OverlayPSense, 2, 2)
-		d := v.rigs[1].g.p2p
-		id, to := numberOf(guestID("p0")), numberOf(guestID("p1"))
+		v := newOverlayCluster(t, p2p.PSense, 2, 2)
+		stream, _ := v.neighbour(1)
 		needsUpdate := func(x float64, rounds uint32) {
 			t.Helper()
-			p := wire.Pose{X: x, Y: 25, Z: .5}
-			u := overlay.Update{Origin: id, Round: roundOf(time.Now()) + rounds, At: overlay.Point{X: x, Z: .5}, Body: bodyOf(p)}
-			packet := overlay.AppendPacket(nil, []overlay.Message{{From: id, To: to, Payload: &overlay.Position{Update: u}}})
-			places, err := d.receive("somebody", packet)
-			if err != nil {
+			if _, err := stream.Write(packetOf("p0", "p1", x, rounds)); err != nil {
 				t.Error(err)
 			}
-			d.received <- peerPlaces{"somebody", places}
 			pass(3 * round / 2)
 		}
 		needsUpdate(90, 2)
-		if n := valueOf(t, v.rigs[1].g.metrics.p2pRefused); n == 0 {
+		if n := counted(t, v.rigs[1].g, "voxeld_overlay_refused_total"); n == 0 {
 			t.Error("nothing was refused")
 		}
 		v.wantSeen("after a leap", "p0", .5, .5)
 		needsUpdate(3, 0x7fffffff)
 		needsUpdate(3, 0x80000000)
 		v.wantSeen("from another time", "p0", .5, .5)
-		if _, err := d.receive("somebody", []byte{1, 2, 3}); err == nil {
+		stream, ended := v.neighbour(1)
+		if _, err := stream.Write([]byte{0, 0, 0, 3, 1, 2, 3}); err != nil {
+			t.Error(err)
+		}
+		pass(time.Millisecond)
+		if !ended() {
 			t.Error("rubbish was taken for a packet")
 		}
 		pass(5 * time.Second)
@@ -191,7 +203,7 @@ func TestOverlayRefuses(t *testing.T) {
 // Slow regions, leaders that come and go, players who walk to and fro over borders: in the end everybody sees everybody where
 // they are, once, and nobody else.
 func TestOverlayAndRegionsAgree(t *testing.T) {
-	for _, kind := range []string{OverlayPSense, OverlayAreacast} {
+	for _, kind := range []string{p2p.PSense, p2p.Areacast} {
 		for seed := range uint64(3) {
 			t.Run(fmt.Sprint(kind, seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -242,16 +254,16 @@ func TestOverlayAndRegionsAgree(t *testing.T) {
 // The place of a player when a round begins is shown by another gateway at once: it waits for that round and for nothing else.
 // The moves come at all phases of a round, the last ones when machines have chosen recipients already.
 func TestOverlaySendsWithTheRound(t *testing.T) {
-	for _, kind := range []string{OverlayPSense, OverlayAreacast} {
+	for _, kind := range []string{p2p.PSense, p2p.Areacast} {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := newOverlayCluster(t, kind, 3, 6)
 				pass(3 * time.Second)
 				for i := range 25 {
-					pass(untilRound(time.Now()) + time.Duration(i)*round/25 + round/100)
+					pass(untilRound() + time.Duration(i)*round/25 + round/100)
 					x := .5 + float64(i*i%7) // no prediction leads there
 					v.people[0].goTo(x, 25, .5)
-					pass(untilRound(time.Now()) + round/50)
+					pass(untilRound() + round/50)
 					v.wantSeen(fmt.Sprint("move ", i), "p0", x, .5)
 				}
 			})
@@ -262,45 +274,23 @@ func TestOverlaySendsWithTheRound(t *testing.T) {
 // A round whose packets are late is shown when they have arrived, however soon after the previous frame that is.
 func TestLateRoundsAreShownAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newOverlayCluster(t, OverlayPSense, 2, 2)
+		v := newOverlayCluster(t, p2p.PSense, 2, 2)
 		pass(3 * time.Second)
-		d := v.rigs[1].g.p2p
-		for i, late := range []time.Duration{12, 14, 16, 18, 19} {
-			pass(untilRound(time.Now()) + time.Millisecond)
-			d.received <- peerPlaces{peer: "somebody"} // so the next round waits for this gateway
-			pass(untilRound(time.Now()) + late*time.Millisecond)
-			x := 1 + float64(i)/2
-			u := overlay.Update{Origin: numberOf(guestID("p0")), Round: roundOf(time.Now()) + 1, At: overlay.Point{X: x, Z: .5}, Body: bodyOf(wire.Pose{X: x, Y: 25, Z: .5})}
-			packet := overlay.AppendPacket(nil, []overlay.Message{{From: u.Origin, To: numberOf(guestID("p1")), Payload: &overlay.Position{Update: u}}})
-			places, err := d.receive("somebody", packet)
-			if err != nil {
+		stream, _ := v.neighbour(1)
+		send := func(x float64) {
+			if _, err := stream.Write(packetOf("p0", "p1", x, 1)); err != nil {
 				t.Fatal(err)
 			}
-			d.received <- peerPlaces{"somebody", places}
+		}
+		for i, late := range []time.Duration{12, 14, 16, 18, 19} {
+			pass(untilRound() + time.Millisecond)
+			send(.5 + float64(i)/2) // so the next round waits for this gateway
+			pass(untilRound() + late*time.Millisecond)
+			x := 1 + float64(i)/2
+			send(x)
 			pass(time.Millisecond)
 			v.wantSeen(fmt.Sprintf("late by %d ms", late), "p0", x, .5)
 			pass(time.Second)
 		}
 	})
-}
-
-func TestGatheringWaitsForWhoSentLastTime(t *testing.T) {
-	for _, test := range []struct {
-		last map[string]uint32
-		want bool
-	}{
-		{nil, true},
-		{map[string]uint32{"a": 10, "b": 10}, true},
-		{map[string]uint32{"a": 10, "b": 9}, false},
-		{map[string]uint32{"a": 10, "b": 8}, true}, // b has nothing to send any more, or is gone
-		{map[string]uint32{"a": 11}, true},         // the clock of a is ahead
-	} {
-		n := roundPackets{round: 10, last: test.last}
-		if got := n.complete(); got != test.want {
-			t.Errorf("with %v it is complete: %v", test.last, got)
-		}
-		if _, there := n.last["b"]; there && test.last["b"] == 8 {
-			t.Error("who was silent for a round is waited for again")
-		}
-	}
 }

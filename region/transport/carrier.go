@@ -1,4 +1,4 @@
-package region
+package transport
 
 import (
 	"context"
@@ -9,13 +9,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
 const (
-	// RaftProtocol names the streams that carry raft messages, without the world's prefix.
-	RaftProtocol = "/raft/1"
-
 	// maxQueueBytes bounds the messages queued for one node. Raft retransmits what is dropped, and a node that does not read must
 	// not exhaust memory.
 	maxQueueBytes = 8 << 20
@@ -34,8 +32,7 @@ const (
 type Carrier struct {
 	peers   Peers
 	logger  *slog.Logger
-	spawn   chan func(context.Context)
-	stop    chan struct{} // closed when Run begins to end
+	tasks   *background.Tasks
 	dropped prometheus.Counter
 
 	mu struct {
@@ -61,7 +58,7 @@ const (
 // NewCarrier returns a carrier. It sends nothing before Run is called.
 func NewCarrier(peers Peers, logger *slog.Logger, r prometheus.Registerer) *Carrier {
 	c := &Carrier{
-		peers: peers, logger: logger, spawn: make(chan func(context.Context)), stop: make(chan struct{}),
+		peers: peers, logger: logger, tasks: background.NewTasks(),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_raft_messages_dropped_total",
 			Help: "Raft messages that were not delivered to another node: it was not reached, or did not take them in time. Raft repeats what matters.",
@@ -74,27 +71,8 @@ func NewCarrier(peers Peers, logger *slog.Logger, r prometheus.Registerer) *Carr
 
 // Run sends until ctx ends, and returns when all its goroutines have returned.
 func (c *Carrier) Run(ctx context.Context) error {
-	var crew sync.WaitGroup
-	defer crew.Wait()
-	defer close(c.stop)
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case task := <-c.spawn:
-			crew.Go(func() { task(ctx) })
-		}
-	}
-}
-
-// start runs a task in a goroutine that Run awaits. It does not block for long. It reports false if the carrier has ended.
-func (c *Carrier) start(task func(context.Context)) bool {
-	select {
-	case c.spawn <- task:
-		return true
-	case <-c.stop:
-		return false
-	}
+	c.tasks.Run(ctx)
+	return nil
 }
 
 // Send queues a message. If the queue is full, the oldest messages are dropped: raft's newer messages supersede them.
@@ -118,7 +96,7 @@ func (c *Carrier) Send(peer string, group uint64, data []byte) {
 	case l.wake <- struct{}{}:
 	default:
 	}
-	if fresh && !c.start(func(ctx context.Context) { c.drive(ctx, peer, l) }) {
+	if fresh && !c.tasks.Start(func(ctx context.Context) { c.drive(ctx, peer, l) }) {
 		c.close(peer)
 	}
 }
@@ -153,7 +131,7 @@ func (c *Carrier) nextBatch(l *peerQueue) []wire.RaftMessage {
 
 // drive is the goroutine of a queue. It sends frames to the node until nothing was sent for queueIdle.
 func (c *Carrier) drive(ctx context.Context, peer string, l *peerQueue) {
-	out := peerStream{peer: peer}
+	out := raftStream{peer: peer}
 	defer out.close()
 	idle := time.NewTimer(queueIdle)
 	defer idle.Stop()
@@ -194,15 +172,15 @@ func (c *Carrier) retire(peer string, l *peerQueue) bool {
 	return true
 }
 
-// peerStream is the stream of a queue. It belongs to drive.
-type peerStream struct {
+// raftStream is the stream of a queue. It belongs to drive.
+type raftStream struct {
 	peer     string
 	stream   io.ReadWriteCloser // nil until it is opened, and after an error
 	out      wire.RaftWriter
 	deadline time.Time // write deadline that is set on the stream
 }
 
-func (e *peerStream) close() {
+func (e *raftStream) close() {
 	if e.stream != nil {
 		e.stream.Close() //nolint:errcheck // no longer needed, or broken
 	}
@@ -210,7 +188,7 @@ func (e *peerStream) close() {
 }
 
 // write writes one frame to the node's stream and opens the stream first if necessary. After an error the stream is closed.
-func (c *Carrier) write(ctx context.Context, e *peerStream, batch []wire.RaftMessage) error {
+func (c *Carrier) write(ctx context.Context, e *raftStream, batch []wire.RaftMessage) error {
 	if e.stream == nil {
 		opening, cancel := context.WithTimeout(ctx, frameWriteTime)
 		defer cancel()

@@ -1,7 +1,8 @@
-package gameserver
+package p2p
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/overlay"
@@ -10,7 +11,7 @@ import (
 // This file schedules the rounds. Rounds begin at multiples of their length by the wall clock, for all gateways at the same time.
 // Half a round before, a gateway steps its machines: they process what has arrived, and choose the recipients. When the round
 // begins it fills in the current places, and sends. So the packets of all gateways arrive at nearly the same time, and their
-// places are sent with the next frame, which p2p requests as soon as all are there.
+// places are sent with the next frame, which is requested as soon as all are there.
 
 const (
 	// gatherTime is how long after the beginning of a round the frame waits for the packets of gateways that sent one in the
@@ -49,11 +50,14 @@ func (n *roundPackets) complete() bool {
 	return true
 }
 
-// run runs rounds until ctx ends.
-func (d *p2pDriver) run(ctx context.Context) {
-	if !d.enabled() {
+// Run runs rounds until ctx ends. Under Relay it returns at once.
+func (d *Driver) Run(ctx context.Context) {
+	if !d.Enabled() {
 		return
 	}
+	var queues sync.WaitGroup
+	defer queues.Wait()
+	start := func(q *peerQueue) { queues.Go(func() { d.runQueue(ctx, q) }) }
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	gather := &roundPackets{last: make(map[string]uint32)}
@@ -62,15 +66,15 @@ func (d *p2pDriver) run(ctx context.Context) {
 	var called bool // a frame was requested in this round
 	call := func() {
 		called = true
-		wakeUp(d.g.frameRequested)
+		d.RequestFrame()
 	}
 	for phase := phaseRest; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case p := <-d.received:
-			d.g.relocate(d.applyPlaces(p.places))
-			gather.last[p.peer] = roundOf(time.Now().Add(clocksApart))
+			d.relocate(d.applyPlaces(p.places))
+			gather.last[p.peer] = RoundOf(time.Now().Add(clocksApart))
 			if phase == phaseCollect && !called && gather.complete() {
 				call()
 			}
@@ -81,12 +85,12 @@ func (d *p2pDriver) run(ctx context.Context) {
 		case phaseRest: // the turn is due
 			began := time.Now()
 			next = began.Add(untilRound(began))
-			r = d.step(d.g.placedSessions(), roundOf(next))
+			r = d.step(d.Avatars(), RoundOf(next))
 			phase = phaseStepped
 			timer.Reset(time.Until(next))
 		case phaseStepped: // the round begins
-			d.sendOutput(&r)
-			gather.round, called = roundOf(next.Add(clocksApart/2)), false
+			d.sendOutput(&r, start)
+			gather.round, called = RoundOf(next.Add(clocksApart/2)), false
 			if gather.complete() {
 				call()
 			}
@@ -114,29 +118,28 @@ const (
 )
 
 // sendOutput sends the output of a turn.
-func (d *p2pDriver) sendOutput(r *roundOutput) {
+func (d *Driver) sendOutput(r *roundOutput, start func(*peerQueue)) {
 	d.renew(r)
 	for peer, messages := range r.messages {
 		if len(*messages) > 0 {
-			d.send(peer, overlay.AppendPacket(nil, *messages))
+			d.send(peer, overlay.AppendPacket(nil, *messages), start)
 		}
 	}
-	d.g.relocate(r.steps)
-	for _, s := range r.moved {
-		if home := s.bodySubShared.Load(); home.move(s.body.Player, s.currentPose(), s, false) {
-			wakeUp(home.wake)
-		}
+	d.relocate(r.steps)
+	for _, a := range r.moved {
+		a.UpdateRegion()
 	}
 	*r = roundOutput{}
 }
 
-func roundOf(t time.Time) uint32 { return uint32(t.UnixMilli() / round.Milliseconds()) }
+// RoundOf returns the number of the round at a time of the wall clock.
+func RoundOf(t time.Time) uint32 { return uint32(t.UnixMilli() / round.Milliseconds()) }
 
 // untilRound returns the time until the next round begins.
 func untilRound(t time.Time) time.Duration { return round - time.Duration(t.UnixNano())%round }
 
 // applyPlaces applies places sent by other gateways.
-func (d *p2pDriver) applyPlaces(places []overlay.Update) (steps []relocation) {
+func (d *Driver) applyPlaces(places []overlay.Update) (steps []relocation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, u := range places {

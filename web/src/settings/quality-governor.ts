@@ -15,7 +15,7 @@ const RELAPSE_MS = 60_000
 const GAP_MS = 10_000 // without a frame for this long, the machine slept; for hidden pages, the game calls restart
 
 /** For each step: the factor on the resolution, and the reduction of the view distance in chunks. */
-const STEPS = [
+const STEPS: [resolution: number, chunks: number][] = [
   [1, 0],
   [0.8, 1],
   [0.65, 2],
@@ -69,8 +69,14 @@ export class QualityGovernor {
 }
 
 /** Returns the view distance and resolution in effect at a step. */
-export function effectiveQuality({ view, renderScale, adaptive }: Settings, step: number): Pick<Settings, 'view' | 'renderScale'> {
+export function effectiveQuality(
+  { view, renderScale, adaptive }: Settings,
+  step: number,
+): Pick<Settings, 'view' | 'renderScale'> {
   if (!adaptive) return { view, renderScale }
-  const [factor, fewerChunks] = STEPS[step]
-  return { view: Math.max(RANGES.view[0], view - fewerChunks), renderScale: Math.max(RANGES.renderScale[0], renderScale * factor) }
+  const [factor, fewerChunks] = STEPS[step] ?? [1, 0]
+  return {
+    view: Math.max(RANGES.view[0], view - fewerChunks),
+    renderScale: Math.max(RANGES.renderScale[0], renderScale * factor),
+  }
 }

@@ -1,7 +1,6 @@
-package region
+package transport
 
 import (
-	"bufio"
 	"io"
 	"net"
 	"sync"
@@ -9,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -49,7 +48,7 @@ func TestSilentRegionIsGivenUp(t *testing.T) {
 				editor.Go(func() {
 					<-time.After(time.Second)
 					for i := range c.edits {
-						if l.Send(wire.ToRegion{Edits: []wire.Intent{stone(uint64(i + 1))}}) != nil {
+						if l.Send(wire.ToRegion{Edits: []wire.Intent{{Seq: uint64(i + 1), Block: chunk.Stone}}}) != nil {
 							return
 						}
 						<-time.After(100 * time.Millisecond)
@@ -66,38 +65,4 @@ func TestSilentRegionIsGivenUp(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A region sends empty frames three times as often while a player edits.
-func TestCalmRegionSendsFewAliveFrames(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := newNetwork(t).start("A", newDisk())
-		stream := a.greeted("X")
-		in := bufio.NewReader(stream)
-		alive := func(until time.Duration) (n int) {
-			for end := time.Now().Add(until); time.Now().Before(end); {
-				f, err := wire.ReadFrame[wire.FromRegion](in, wire.MaxFrame)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if f.Alive {
-					n++
-				}
-			}
-			return n
-		}
-		alive(2 * time.Second) // the greeting, and the acceptance
-		if n := alive(6 * calmEvery); n != 6 {
-			t.Errorf("it said %d times that it lives in %v", n, 6*calmEvery)
-		}
-		write(t, stream, wire.ToRegion{Watch: []grid.ChunkPos{here}, Edits: []wire.Intent{stone(1)}})
-		alive(time.Second) // the answer
-		if n := alive(6 * aliveEvery); n != 6 {
-			t.Errorf("after an edit it said %d times that it lives in %v", n, 6*aliveEvery)
-		}
-		alive(2 * eagerFor)
-		if n := alive(6 * calmEvery); n != 6 {
-			t.Errorf("long after the edit it said %d times that it lives in %v", n, 6*calmEvery)
-		}
-	})
 }

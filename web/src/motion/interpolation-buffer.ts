@@ -1,7 +1,7 @@
 // Interpolates an avatar between received poses. The avatar is shown slightly in the past, so that it moves smoothly
 // although updates arrive in discrete steps and bursts. Times are in ms, on any one clock.
 
-import type { Pose } from '../net/protocol'
+import type { Pose } from './pose'
 
 const MIN_DELAY = 110
 const MAX_DELAY = 600 // distant avatars are updated at an eighth of the rate
@@ -13,17 +13,20 @@ interface Sample extends Pose {
 }
 
 export class InterpolationBuffer {
-  private samples: Sample[] = []
+  private samples: Sample[] // oldest first, newest included
+  private latest: Sample
   private interval = 50
 
   constructor(pose: Pose, now: number) {
-    this.samples.push({ ...pose, at: now })
+    this.latest = { ...pose, at: now }
+    this.samples = [this.latest]
   }
 
   add(pose: Pose, now: number): void {
-    const last = this.samples[this.samples.length - 1]
+    const last = this.latest
+    this.latest = { ...pose, at: Math.max(now, last.at) }
     if (distance(last, pose) > TELEPORT) {
-      this.samples = [{ ...pose, at: now }]
+      this.samples = [this.latest]
       return
     }
     const gap = now - last.at
@@ -33,7 +36,7 @@ export class InterpolationBuffer {
     } else {
       this.interval += (Math.min(gap, MAX_DELAY) - this.interval) * 0.15
     }
-    this.samples.push({ ...pose, at: Math.max(now, last.at) })
+    this.samples.push(this.latest)
     if (this.samples.length > MAX_SAMPLES) this.samples.splice(0, this.samples.length - MAX_SAMPLES)
   }
 
@@ -45,12 +48,11 @@ export class InterpolationBuffer {
   /** Returns the pose to show now. */
   at(now: number): Pose {
     const time = now - this.delay
-    const { samples } = this
-    let i = samples.length - 1
-    while (i > 0 && samples[i].at > time) i--
-    const from = samples[i]
-    const to = samples[i + 1]
-    if (!to || time <= from.at) return from
+    const next = this.samples.findIndex(({ at }) => at > time)
+    const to = this.samples[next]
+    if (!to) return this.latest
+    const from = this.samples[next - 1]
+    if (!from) return to // not old enough yet
     const t = (time - from.at) / (to.at - from.at)
     return {
       x: from.x + (to.x - from.x) * t,
@@ -63,7 +65,7 @@ export class InterpolationBuffer {
 
   /** The latest received pose. */
   get newest(): Pose {
-    return this.samples[this.samples.length - 1]
+    return this.latest
   }
 }
 

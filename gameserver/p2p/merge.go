@@ -1,4 +1,4 @@
-package gameserver
+package p2p
 
 import (
 	"math"
@@ -22,7 +22,7 @@ type relocation struct {
 
 // applyUpdate applies an update of the overlay if it is newer than the last one and within the distance that a player can have
 // covered. The lock is held.
-func (d *p2pDriver) applyUpdate(u overlay.Update, now uint32, steps []relocation) []relocation {
+func (d *Driver) applyUpdate(u overlay.Update, now uint32, steps []relocation) []relocation {
 	a := d.mu.remotes[u.Origin]
 	off := int32(u.Round - now)
 	if a == nil || !a.shown || u.Body == 0 || off > silentRounds || off < -silentRounds || a.fresh && int32(u.Round-a.overlayRound) <= 0 {
@@ -34,8 +34,8 @@ func (d *p2pDriver) applyUpdate(u overlay.Update, now uint32, steps []relocation
 	}
 	pose := poseOf(u)
 	way := math.Hypot(pose.X-a.body.Pose.X, pose.Z-a.body.Pose.Z)
-	if way > d.g.rules.Burst+maxSpeedFactor*d.g.rules.MaxSpeed*rounds*round.Seconds() || pose.Valid() != nil {
-		d.g.metrics.p2pRefused.Inc()
+	if way > d.Rules.Burst+maxSpeedFactor*d.Rules.MaxSpeed*rounds*round.Seconds() || pose.Valid() != nil {
+		d.metrics.refused.Inc()
 		return steps
 	}
 	a.overlayRound, a.fresh = u.Round, true
@@ -43,14 +43,14 @@ func (d *p2pDriver) applyUpdate(u overlay.Update, now uint32, steps []relocation
 }
 
 // moveRemote moves a known avatar to a pose. The lock is held.
-func (d *p2pDriver) moveRemote(a *remoteAvatar, pose wire.Pose) relocation {
+func (d *Driver) moveRemote(a *remoteAvatar, pose wire.Pose) relocation {
 	from, to := a.chunk, world.ChunkOf(pose)
 	a.body.Pose, a.chunk = pose, to
 	return relocation{body: a.body, from: &from, to: &to}
 }
 
 // restoreSilent returns avatars without recent updates of the overlay to where their region has them. The lock is held.
-func (d *p2pDriver) restoreSilent(now uint32, steps []relocation) []relocation {
+func (d *Driver) restoreSilent(now uint32, steps []relocation) []relocation {
 	for id, a := range d.mu.remotes {
 		switch {
 		case a.fresh && (int32(now-a.overlayRound) > silentRounds || a.inRegion && int32(a.regionRound-a.overlayRound) > quietRounds):
@@ -71,9 +71,10 @@ func (d *p2pDriver) restoreSilent(now uint32, steps []relocation) []relocation {
 	return steps
 }
 
-// merge records a region's delta of a chunk, and removes from it what the overlay has newer. The subscription's lock is held.
-func (d *p2pDriver) merge(n *wire.ChunkDelta, mc *mirrorChunk) {
-	if !d.enabled() {
+// Merge records a region's delta of a chunk, and removes from it what the overlay has newer. Holds reports whether a player is in
+// the chunk of the mirror. The lock of the mirror is held.
+func (d *Driver) Merge(n *wire.ChunkDelta, holds func(player.ID) bool) {
+	if !d.Enabled() {
 		return
 	}
 	d.mu.Lock()
@@ -82,7 +83,7 @@ func (d *p2pDriver) merge(n *wire.ChunkDelta, mc *mirrorChunk) {
 		state := *n.State
 		state.Bodies = d.noteEntered(n.Chunk, state.Bodies, true)
 		for _, a := range d.mu.remotes { // avatars that the overlay moved here stay
-			if mc.holds(a.body.Player) && a.fresh && a.shown && a.chunk == n.Chunk && !slices.ContainsFunc(state.Bodies, func(b wire.Body) bool { return b.Player == a.body.Player }) {
+			if holds(a.body.Player) && a.fresh && a.shown && a.chunk == n.Chunk && !slices.ContainsFunc(state.Bodies, func(b wire.Body) bool { return b.Player == a.body.Player }) {
 				state.Bodies = append(state.Bodies, a.body)
 			}
 		}
@@ -121,7 +122,7 @@ func (d *p2pDriver) merge(n *wire.ChunkDelta, mc *mirrorChunk) {
 }
 
 // noteEntered records bodies that a region sends, and returns those to show there. The lock is held.
-func (d *p2pDriver) noteEntered(at grid.ChunkPos, bodies []wire.Body, whole bool) []wire.Body {
+func (d *Driver) noteEntered(at grid.ChunkPos, bodies []wire.Body, whole bool) []wire.Body {
 	shown := make([]wire.Body, 0, len(bodies))
 	for _, b := range bodies {
 		id := numberOf(b.Player)
@@ -149,9 +150,9 @@ func (d *p2pDriver) noteEntered(at grid.ChunkPos, bodies []wire.Body, whole bool
 	return shown
 }
 
-// clear records that a chunk is no longer in the mirror. The subscription's lock is held.
-func (d *p2pDriver) clear(at grid.ChunkPos) {
-	if !d.enabled() {
+// Clear records that a chunk is no longer in the mirror. The lock of the mirror is held.
+func (d *Driver) Clear(at grid.ChunkPos) {
+	if !d.Enabled() {
 		return
 	}
 	d.mu.Lock()
@@ -167,7 +168,7 @@ func (d *p2pDriver) clear(at grid.ChunkPos) {
 }
 
 // relocate publishes the moves of avatars.
-func (g *Gateway) relocate(steps []relocation) {
+func (d *Driver) relocate(steps []relocation) {
 	came, left := make(map[grid.ChunkPos]*wire.ChunkDelta), make(map[grid.ChunkPos]*wire.ChunkDelta)
 	of := func(delta map[grid.ChunkPos]*wire.ChunkDelta, at grid.ChunkPos) *wire.ChunkDelta {
 		n := delta[at]
@@ -177,46 +178,24 @@ func (g *Gateway) relocate(steps []relocation) {
 		}
 		return n
 	}
-	for _, d := range steps {
+	for _, step := range steps {
 		switch {
-		case d.from != nil && d.to != nil && *d.from == *d.to:
-			n := of(came, *d.to)
-			n.Moves = append(n.Moves, wire.BodyMove{Player: d.body.Player, Pose: d.body.Pose})
+		case step.from != nil && step.to != nil && *step.from == *step.to:
+			n := of(came, *step.to)
+			n.Moves = append(n.Moves, wire.BodyMove{Player: step.body.Player, Pose: step.body.Pose})
 			continue
-		case d.to != nil:
-			n := of(came, *d.to)
-			n.Enter = append(n.Enter, d.body)
+		case step.to != nil:
+			n := of(came, *step.to)
+			n.Enter = append(n.Enter, step.body)
 		}
-		if d.from != nil {
-			n := of(left, *d.from)
-			n.Leave = append(n.Leave, d.body.Player)
+		if step.from != nil {
+			n := of(left, *step.from)
+			n.Leave = append(n.Leave, step.body.Player)
 		}
 	}
 	for _, delta := range []map[grid.ChunkPos]*wire.ChunkDelta{came, left} { // so that no avatar is nowhere in between
-		for at, n := range delta {
-			g.mu.Lock()
-			sub := g.mu.subs[grid.CellAt(at, grid.FoundingLabel)]
-			g.mu.Unlock()
-			if sub != nil {
-				sub.publishDisplaced(*n)
-			}
+		for _, n := range delta {
+			d.Publish(*n)
 		}
 	}
 }
-
-// publishDisplaced publishes what the overlay has sent of a chunk.
-func (sub *subscription) publishDisplaced(n wire.ChunkDelta) {
-	sub.mu.Lock()
-	defer sub.mu.Unlock()
-	mc := sub.mu.chunks[n.Chunk]
-	if mc == nil {
-		return
-	}
-	delta := &chunkDelta{ChunkDelta: n, tick: sub.mu.tick, sub: sub, chunk: mc}
-	delta.change = mc.apply(n)
-	delta.tickNews = sub.g.interest.apply(&n, mc.bodies, delta.change)
-	sub.publish(mc, delta)
-}
-
-// holds reports whether a player is in a chunk of the mirror.
-func (mc *mirrorChunk) holds(id player.ID) bool { return mc.bodies.Of(id) != nil }
