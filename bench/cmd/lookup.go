@@ -16,6 +16,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
@@ -243,12 +244,12 @@ func (b *bench) ownNode(ctx context.Context, d *daemon.Daemon) (node *dht.DHT, s
 		wg.Wait()
 		db.Close() //nolint:errcheck // its contents are not needed
 	}
-	host, err := dht.NewHost(dht.HostOptions{Storage: db, Listen: []string{"/ip4/127.100.0.1/tcp/4001"}, Bootstrap: token.Addrs})
+	host, err := transport.NewHost(transport.Options{Storage: db, Listen: []string{"/ip4/127.100.0.1/tcp/4001"}, Bootstrap: token.Addrs})
 	if err != nil {
 		stop()
 		return nil, nil, err
 	}
-	node, err = dht.Join(host, dht.Options{World: token.World, Placement: grid.PlacementWalkad})
+	node, err = dht.Join(host, dht.Options{World: token.World, Placement: grid.PlacementWalkad, Storage: db})
 	if err != nil {
 		stop()
 		return nil, nil, err
