@@ -1,4 +1,4 @@
-package rig
+package process
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ type Usage struct {
 }
 
 // Usage reads the usage of the process.
-func (p *Process) Usage() (Usage, error) { return UsageOf(p.cmd.Process.Pid) }
+func (p *Process) Usage() (Usage, error) { return UsageOf(p.PID()) }
 
 // UsageOf reads the usage of any process.
 func UsageOf(pid int) (Usage, error) {

@@ -1,7 +1,7 @@
-package rig
+// Package metrics reads the Prometheus metrics of a process, for benchmarks and tests. It has no state but an HTTP client.
+package metrics
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -20,14 +20,19 @@ type Metrics map[string]*dto.MetricFamily
 // allows for one of a hundred daemons on a saturated machine.
 var scrapeClient = &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 
-// Scrape reads the metrics of the process.
-func (p *Process) Scrape(ctx context.Context) (Metrics, error) {
-	text, err := get(ctx, scrapeClient, "http://"+p.Metrics+"/metrics")
+// Scrape reads the metrics that are served at a host:port.
+func Scrape(ctx context.Context, address string) (Metrics, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
 	if err != nil {
 		return nil, err
 	}
+	response, err := scrapeClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close() //nolint:errcheck // it was only read
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	families, err := parser.TextToMetricFamilies(response.Body)
 	if err != nil {
 		return nil, fmt.Errorf("read metrics: %w", err)
 	}

@@ -1,50 +1,16 @@
-package rig
+package process
 
 import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 	"golang.org/x/sys/unix"
 )
-
-func TestHistogramQuantileIsNeverBelowTheTruth(t *testing.T) {
-	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "h", Help: "h", Buckets: []float64{1, 2, 4}})
-	read := func() Histogram {
-		var m dto.Metric
-		if err := h.Write(&m); err != nil {
-			t.Fatal(err)
-		}
-		return Metrics{"h": {Metric: []*dto.Metric{&m}}}.Histogram("h")
-	}
-	if q := read().Quantile(.5); !math.IsNaN(q) {
-		t.Errorf("the median of nothing is %v", q)
-	}
-	for range 100 {
-		h.Observe(3)
-	}
-	before := read()
-	for range 98 {
-		h.Observe(.5)
-	}
-	h.Observe(1.5)
-	h.Observe(9)
-	since := read().Since(before)
-	for q, want := range map[float64]float64{.5: 1, .98: 1, .99: 2, .995: math.Inf(1)} {
-		if got := since.Quantile(q); got != want {
-			t.Errorf("quantile %v is %v, want %v", q, got, want)
-		}
-	}
-	if since.Count != 100 {
-		t.Errorf("%v counts since, want 100", since.Count)
-	}
-}
 
 func TestUsageGrowsWithWork(t *testing.T) {
 	before, err := UsageOf(os.Getpid())
@@ -73,7 +39,7 @@ func TestUsageGrowsWithWork(t *testing.T) {
 }
 
 func TestStartPiped(t *testing.T) {
-	p, in, out, err := StartPiped(Options{Dir: t.TempDir()}, "echo", "cat")
+	p, in, out, err := StartPiped(Options{Log: filepath.Join(t.TempDir(), "cat.log")}, "cat")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,11 +62,11 @@ func TestStartPiped(t *testing.T) {
 }
 
 // orphan names the environment variable that makes this test's program start a process and wait to be killed.
-const orphan = "RIG_TEST_ORPHAN"
+const orphan = "PROCESS_TEST_ORPHAN"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(orphan); dir != "" {
-		p, err := Launch(Options{Dir: dir}, "sleep", "sleep", "1000")
+		p, err := Start(Options{Log: filepath.Join(dir, "sleep.log")}, "sleep", "1000")
 		if err != nil {
 			panic(err)
 		}
@@ -116,7 +82,7 @@ func TestProcessDiesWithTheProgramThatStartedIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(orphan, t.TempDir())
-	p, in, out, err := StartPiped(Options{Dir: t.TempDir()}, "parent", self)
+	p, in, out, err := StartPiped(Options{Log: filepath.Join(t.TempDir(), "parent.log")}, self)
 	if err != nil {
 		t.Fatal(err)
 	}
