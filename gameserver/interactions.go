@@ -8,7 +8,9 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/vclock"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file implements interactions between players: hits and gifts. The gateway of the acting player checks them against the
@@ -34,6 +36,40 @@ func (s *session) interact(to string, d wire.Interaction, pace *rate.Limiter) {
 		s.g.metrics.denials.WithLabelValues(denied).Inc()
 		s.out.send(wire.Denied{Interaction: d.Kind.String(), Player: to, Error: denied})
 	}
+}
+
+// reserveNumber reserves a number for an event of the player. It reports false when the player has moved to another gateway,
+// which might assign the same number.
+func (s *session) reserveNumber() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.detached {
+		return false
+	}
+	s.mu.done = s.clock.Done() + 1
+	return true
+}
+
+// sendEvent sends an event of the player to everybody who sees them, after all that was shown to them. It reports false if that
+// is not possible now.
+func (s *session) sendEvent(text string, interaction *wire.Interaction) bool {
+	if !s.reserveNumber() {
+		return false
+	}
+	stamp, err := s.clock.NextStamp(s.g.now(), s.hasInView).Append(nil)
+	if err != nil {
+		panic(err) // no Owner's clock is too large
+	}
+	return s.bodySub.sendChat(wire.ChatEvent{
+		Player: s.body.Player, Name: s.body.Name, Chunk: world.ChunkOf(s.currentPose()), Text: text, Wall: s.g.wall().UnixMilli(), Stamp: stamp,
+		Interaction: interaction,
+	})
+}
+
+// hasInView reports whether the player is in a chunk that the session has in view.
+func (s *session) hasInView(id vclock.ID) bool {
+	_, _, at, there := s.g.interest.find(playerOf(id))
+	return there && s.subs[at] != nil
 }
 
 // checkInteraction returns why the player may not do it, or sets its target.
@@ -64,17 +100,6 @@ func (s *session) checkInteraction(to string, d *wire.Interaction, pace *rate.Li
 	}
 	d.To, d.ToName = id, name
 	return ""
-}
-
-// find returns a player's name and the place of their avatar, as far as known here.
-func (ix *interestIndex) find(id player.ID) (name string, pose wire.Pose, at grid.ChunkPos, there bool) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	a := ix.mu.actors[id]
-	if a == nil || a.bucket == nil {
-		return "", pose, at, false
-	}
-	return a.name, a.place.Pose(a.bucket.at), a.bucket.at, true
 }
 
 // gapToBody returns the distance of eyes from the nearest point of a body with its feet there.

@@ -79,11 +79,11 @@ func TestEventsAreCausal(t *testing.T) {
 				if wrong > 0 || pairs < 9*events*20 {
 					t.Errorf("%d of %d ordered pairs were shown the wrong way round", wrong, pairs)
 				}
-				if causal, late := v.order(inOrder), v.order(tooLate); causal != float64(gateways*events) || late > 0 {
+				if causal, late := v.order("causal"), v.order("late"); causal != float64(gateways*events) || late > 0 {
 					t.Errorf("%v events in order, %v late, want %d and none", causal, late, gateways*events)
 				}
 				for i, r := range v.rigs {
-					if missed := valueOf(v.t, r.g.metrics.chatMissed); missed > 0 {
+					if missed := counted(v.t, r.g, "voxeld_chat_given_up_total"); missed > 0 {
 						t.Errorf("gateway %d gave up %v times", i, missed)
 					}
 				}
@@ -250,7 +250,7 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 				t.Errorf("visit %d: the record counts %d events of %d: %+v", n, record.Counted(), done, record)
 			}
 		}
-		if late := v.order(tooLate) + v.order(repeated); late > 0 {
+		if late := v.order("late") + v.order("repeated"); late > 0 {
 			t.Errorf("%v events of hers were taken for earlier ones", late)
 		}
 	})
@@ -291,25 +291,6 @@ func TestNoEventsAfterHandover(t *testing.T) {
 			t.Errorf("tickNews is %+v, %q", d, v.people[0].mu.notices)
 		}
 	})
-}
-
-func TestDoneBy(t *testing.T) {
-	now := uint64(time.Now().UnixMilli())
-	g := &Gateway{}
-	for name, c := range map[string]struct {
-		record  wire.PlayerRecord
-		least   uint64
-		aboveBy uint64
-	}{
-		"unknown":             {wire.PlayerRecord{}, now, 10_000},
-		"saved a minute ago":  {wire.PlayerRecord{SavedAt: int64(now) - 60_000}, now, 10_000},
-		"saved in the future": {wire.PlayerRecord{SavedAt: int64(now) + 3_600_000}, now + 3_600_000 + 1, recordSlack},
-		"counted beyond":      {wire.PlayerRecord{SavedAt: 5, Done: now + 3_600_000}, now + 3_600_000 + 1, recordSlack},
-	} {
-		if got := g.eventsBefore(c.record); got < c.least || got > c.least+c.aboveBy {
-			t.Errorf("%s: begins after %d, want %d to %d", name, got, c.least, c.least+c.aboveBy)
-		}
-	}
 }
 
 func TestGapToBody(t *testing.T) {

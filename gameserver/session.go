@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/gameserver/chat"
+	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
@@ -51,15 +53,14 @@ type session struct {
 	subs          map[grid.ChunkPos]*subscription // by chunk in view
 	bodySub       *subscription                   // of the region that the body is in; nil before it entered
 	bodySubShared atomic.Pointer[subscription]    // the same, for the frame loop
-	observer      *observer                       // the index's; nil before the first frame
+	viewer        interest.Viewer                 // the index's
 	alone         atomic.Bool                     // nobody else is in sight; as of the last frame
-	removed       bool                            // the index's: the session is over
 	moveLimit     *rate.Limiter
 	editLimit     *rate.Limiter // of edits
 	chatLimit     *rate.Limiter
 	hitLimit      *rate.Limiter // hits
 	giftLimit     *rate.Limiter
-	clock         *chatClock // nil before the player is known
+	clock         *chat.Clock // nil before the player is known
 	viewLimit     *rate.Limiter
 	pingLimit     *rate.Limiter
 	silenceTimer  *time.Timer   // ends the session of a silent client
@@ -169,8 +170,8 @@ func (s *session) serve(ctx context.Context, opening *wire.Join) error {
 	if !known {
 		pose = s.g.spawnPose()
 	}
-	s.clock = newChatClock(s.body.Player, s.g.eventsBefore(record))
-	s.mu.done = s.clock.owner.Done() // not read before the player has a place
+	s.clock = chat.NewClock(s.body.Player, chat.CountFrom(record, s.g.wall()))
+	s.mu.done = s.clock.Done() // not read before the player has a place
 	if !s.place(pose) {
 		return errEnded // the player was redirected before they arrived
 	}
@@ -320,8 +321,8 @@ func (g *Gateway) spawnPose() wire.Pose {
 // arrive adds the body to the world and watches the chunks around it.
 func (s *session) arrive() {
 	body := s.body
-	body.Pose, body.Said = s.currentPose(), s.clock.owner.Done()
-	body.Gateway = s.g.p2p.gatewayID()
+	body.Pose, body.Said = s.currentPose(), s.clock.Done()
+	body.Gateway = s.g.p2p.GatewayID()
 	s.bodySub = s.g.enter(body, s)
 	s.bodySubShared.Store(s.bodySub)
 	s.updateView()
@@ -338,7 +339,7 @@ func (s *session) leave() {
 			s.g.players.Save(last)
 		}
 	}
-	s.g.interest.remove(s)
+	s.g.interest.remove(&s.viewer)
 	s.g.mu.Lock()
 	delete(s.g.mu.sessions, s.body.Player)
 	s.g.mu.Unlock()

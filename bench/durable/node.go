@@ -21,9 +21,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/heap"
 	"github.com/voxelpopuli/voxeld/region"
+	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/terrain"
@@ -101,22 +103,22 @@ func (n *benchNode) start(ctx context.Context, wg *sync.WaitGroup, dir, ip, join
 	}
 	serve(heap.Run)
 	serve(db.Run)
-	o := dht.HostOptions{Storage: db, Listen: []string{"/ip4/" + ip + "/tcp/4001"}, Logger: n.logger, Registerer: n.metrics}
+	o := transport.Options{Storage: db, Listen: []string{"/ip4/" + ip + "/tcp/4001"}, Logger: n.logger, Registerer: n.metrics}
 	if join != "" {
 		o.Bootstrap = []string{join}
 	}
-	host, err := dht.NewHost(o)
+	host, err := transport.NewHost(o)
 	if err != nil {
 		return err
 	}
 	n.addr = host.Addrs()[0]
-	d, err := dht.Join(host, dht.Options{World: genesis.ID(), Placement: genesis.Placement})
+	d, err := dht.Join(host, dht.Options{World: genesis.ID(), Placement: genesis.Placement, Storage: db, Logger: n.logger, Registerer: n.metrics})
 	if err != nil {
 		return err
 	}
 	serve(d.Run)
 	peers := peers{host, "/voxeld/" + genesis.ID()[:16]}
-	carrier := region.NewCarrier(peers, n.logger, n.metrics)
+	carrier := regiontransport.NewCarrier(peers, n.logger, n.metrics)
 	serve(carrier.Run)
 	replicas, err := replica.NewHost(replica.Options{
 		Storage: db, Self: host.PeerID(), Send: carrier.Send, SendSnapshot: carrier.SendSnapshot,
@@ -144,10 +146,10 @@ func (n *benchNode) start(ctx context.Context, wg *sync.WaitGroup, dir, ip, join
 	if err != nil {
 		return err
 	}
-	host.Handle(peers.prefix+region.LinkProtocol, n.regions.ServeLink)
-	host.Handle(peers.prefix+region.RaftProtocol, n.regions.ServeRaft)
-	host.Handle(peers.prefix+region.SnapshotProtocol, n.regions.ServeSnapshot)
-	host.HandleAsk(peers.prefix+region.AskProtocol, n.regions.AnswerQuestion)
+	host.Handle(peers.prefix+regiontransport.LinkProtocol, n.regions.ServeLink)
+	host.Handle(peers.prefix+regiontransport.RaftProtocol, n.regions.ServeRaft)
+	host.Handle(peers.prefix+regiontransport.SnapshotProtocol, n.regions.ServeSnapshot)
+	host.HandleAsk(peers.prefix+regiontransport.AskProtocol, n.regions.AnswerQuestion)
 	serve(n.regions.Run)
 	n.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "voxeld_bench_heap_bytes", Help: "Live heap."}, func() float64 {
 		var m runtime.MemStats
@@ -166,7 +168,7 @@ func (n *benchNode) start(ctx context.Context, wg *sync.WaitGroup, dir, ip, join
 
 // peers exposes the world's protocols only, as cmd/voxeld's does.
 type peers struct {
-	*dht.Host
+	*transport.Host
 	prefix string
 }
 

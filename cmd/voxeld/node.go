@@ -19,10 +19,13 @@ import (
 
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
+	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/heap"
 	"github.com/voxelpopuli/voxeld/region"
+	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/terrain"
@@ -42,7 +45,7 @@ type node struct {
 	started time.Time
 
 	db       *store.DB
-	host     *dht.Host
+	host     *transport.Host
 	world    world.Genesis
 	created  bool // this run created the world
 	replicas *replica.Host
@@ -184,7 +187,7 @@ func (n *node) enterWorld(ctx context.Context, parts *stack) error {
 	if join.addrs, join.world, err = n.cfg.Bootstrap(); err != nil {
 		return usageError{err}
 	}
-	n.host, err = dht.NewHost(dht.HostOptions{
+	n.host, err = transport.NewHost(transport.Options{
 		Storage: n.db, Listen: n.cfg.Listen, Announce: n.cfg.Announce, Bootstrap: join.addrs,
 		Logger: n.logger, Registerer: n.metrics,
 	})
@@ -199,7 +202,9 @@ func (n *node) enterWorld(ctx context.Context, parts *stack) error {
 		return fmt.Errorf("enter world %q: %w", n.world.Name, err)
 	}
 	n.host.HandleAsk(genesisProtocol, func(context.Context, string, []byte) ([]byte, error) { return n.world.Encode(), nil })
-	n.dht, err = dht.Join(n.host, dht.Options{World: n.world.ID(), Placement: n.world.Placement})
+	n.dht, err = dht.Join(n.host, dht.Options{
+		World: n.world.ID(), Placement: n.world.Placement, Storage: n.db, Logger: n.logger, Registerer: n.metrics,
+	})
 	if err != nil {
 		return err
 	}
@@ -247,7 +252,7 @@ func (n *node) chooseWorld(ctx context.Context, join joining) error {
 
 func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	prefix := n.prefix()
-	carrier := region.NewCarrier(n.peers(), n.logger, n.metrics)
+	carrier := regiontransport.NewCarrier(n.peers(), n.logger, n.metrics)
 	parts.start("carrier", carrier.Run)
 	var err error
 	n.replicas, err = replica.NewHost(replica.Options{
@@ -292,11 +297,11 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	if err != nil {
 		return err
 	}
-	n.host.Handle(prefix+region.LinkProtocol, n.regions.ServeLink)
-	n.host.Handle(prefix+region.RaftProtocol, n.regions.ServeRaft)
-	n.host.Handle(prefix+region.SnapshotProtocol, n.regions.ServeSnapshot)
-	n.host.Handle(prefix+region.PieceProtocol, n.regions.ServePiece)
-	n.host.HandleAsk(prefix+region.AskProtocol, n.regions.AnswerQuestion)
+	n.host.Handle(prefix+regiontransport.LinkProtocol, n.regions.ServeLink)
+	n.host.Handle(prefix+regiontransport.RaftProtocol, n.regions.ServeRaft)
+	n.host.Handle(prefix+regiontransport.SnapshotProtocol, n.regions.ServeSnapshot)
+	n.host.Handle(prefix+regiontransport.PieceProtocol, n.regions.ServePiece)
+	n.host.HandleAsk(prefix+regiontransport.AskProtocol, n.regions.AnswerQuestion)
 	parts.start("regions", n.regions.Run)
 	return nil
 }
@@ -318,7 +323,7 @@ func (n *node) generator() (*terrain.Generator, error) {
 
 // peers is the host, restricted to the world's protocols.
 type peers struct {
-	*dht.Host
+	*transport.Host
 	prefix string
 }
 
@@ -358,7 +363,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 		Ready: n.ready, Drained: n.shutdown.report, Logger: n.logger, Registerer: n.metrics,
 	})
 	n.host.HandleAsk(n.prefix()+gameserver.ShelterProtocol, n.gateway.AnswerShelter)
-	n.host.Handle(n.prefix()+gameserver.OverlayProtocol, n.gateway.ServeOverlay)
+	n.host.Handle(n.prefix()+p2p.Protocol, n.gateway.ServeOverlay)
 	return nil
 }
 
