@@ -107,7 +107,7 @@ type Gateway struct {
 	poller           *poller
 	legacySeq        atomic.Uint64 // of the newest edit of an original client
 	watchOrder       atomic.Uint64 // order of the chunk that was watched last
-	interest         *interestIndex
+	interest         *sharedIndex
 	terrainCache     *lru.Cache[grid.ChunkPos, cachedTerrain] // generated terrain, packed
 	doubted          atomic.Int64                             // confirmations before this time, by the gateway's clock in ns, do not count
 	confirmedLeaders *lru.Cache[grid.Cell, time.Duration]     // when a region's leader last confirmed its leadership
@@ -142,7 +142,7 @@ func New(o Options) *Gateway {
 		start:          time.Now(),
 		metrics:        newMetrics(o.Registerer),
 		jobs:           newJobs(),
-		interest:       newInterestIndex(cmp.Or(o.MotionBudget, defaultBudget)),
+		interest:       newSharedIndex(cmp.Or(o.MotionBudget, defaultBudget)),
 		frameRequested: make(chan struct{}, 1),
 		frameCrowds:    make(map[*subscription]int),
 		legacyCame:     make(chan struct{}, 1),

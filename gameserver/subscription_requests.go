@@ -74,7 +74,7 @@ func (sub *subscription) unwatch(pos grid.ChunkPos, by subscriber) {
 	if len(mc.subscribers) > 0 {
 		return
 	}
-	sub.g.interest.clear(pos, mc.bodies)
+	sub.g.interest.clearChunk(pos, mc.bodies)
 	sub.g.p2p.Clear(pos)
 	delete(sub.mu.chunks, pos)
 	delete(sub.mu.predicted, mc)

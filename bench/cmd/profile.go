@@ -40,7 +40,7 @@ var workKinds = []struct {
 		[]string{"gameserver.(*session).listen"},
 		"a system call, and a wake of a goroutine, for each move: reading all sockets once a tick would save most of it",
 	},
-	{"computing motion: which updates each player receives", []string{"gameserver.(*interestIndex).buildFrames"}, "the work for each avatar and cell in the gateway's tick; more gateways share it only in part"},
+	{"computing motion: which updates each player receives", []string{"gameserver.(*sharedIndex).buildFrames"}, "the work for each avatar and cell in the gateway's tick; more gateways share it only in part"},
 	{"receiving from regions", []string{"gameserver.(*subscription).receive"}, "the mirror of each chunk, kept move by move"},
 	{"sending to regions", []string{"gameserver.(*subscription).send"}, "the messages from the gateway to its regions"},
 	{"the regions' ticks", []string{"region.(*loop).run"}, "the region's tick, which is in one goroutine for each region"},
