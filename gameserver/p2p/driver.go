@@ -16,12 +16,14 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // Overlays: how movement travels between gateways.
@@ -51,7 +53,7 @@ const (
 type Avatar interface {
 	Player() player.ID
 	// Pose returns where the avatar is, and reports whether it is in a region.
-	Pose() (pose wire.Pose, inRegion bool)
+	Pose() (pose motion.Pose, inRegion bool)
 	// UpdateRegion sends the avatar's pose to its region.
 	UpdateRegion()
 }
@@ -65,7 +67,7 @@ type Options struct {
 	Streams Streams         // to other gateways; may be nil under Relay
 	Avatars func() []Avatar // of the sessions here
 	// Publish shows sessions what the overlay has sent of a chunk. The Driver holds no lock meanwhile.
-	Publish      func(wire.ChunkDelta)
+	Publish      func(nodemsg.ChunkDelta)
 	RequestFrame func() // shows sessions at once what was published
 	Logger       *slog.Logger
 	Registerer   prometheus.Registerer
@@ -99,7 +101,7 @@ type localAvatar struct {
 	machine  overlay.Machine
 	inbox    []overlay.Message
 	at       overlay.Point
-	lastSent wire.Pose // the pose last sent to the region
+	lastSent motion.Pose // the pose last sent to the region
 }
 
 // NewDriver returns a driver that is not running yet.
@@ -137,7 +139,7 @@ func (d *Driver) Carries(a Avatar) bool {
 
 // Merge records a region's delta of a chunk, and removes from it what the overlay has newer. Holds reports whether a player is in
 // the chunk of the mirror. The lock of the mirror is held.
-func (d *Driver) Merge(n *wire.ChunkDelta, holds func(player.ID) bool) {
+func (d *Driver) Merge(n *nodemsg.ChunkDelta, holds func(player.ID) bool) {
 	if !d.Enabled() {
 		return
 	}

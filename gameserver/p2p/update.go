@@ -4,11 +4,13 @@ import (
 	"encoding/binary"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -28,20 +30,20 @@ func numberOf(id player.ID) overlay.ID {
 }
 
 // UpdateOf returns the update of a player's avatar in a round.
-func UpdateOf(id player.ID, pose wire.Pose, round uint32) overlay.Update {
+func UpdateOf(id player.ID, pose motion.Pose, round uint32) overlay.Update {
 	return overlay.Update{Origin: numberOf(id), Round: round, At: overlay.Point{X: pose.X, Z: pose.Z}, Body: bodyOf(pose)}
 }
 
 // bodyOf and poseOf pack the parts of a pose that the overlay does not handle: height in 1/32 blocks, yaw and pitch as in tick
 // frames.
-func bodyOf(p wire.Pose) uint64 {
-	at := wire.PlaceOf(world.ChunkOf(p), p)
+func bodyOf(p motion.Pose) uint64 {
+	at := sessionmsg.PlaceOf(world.ChunkOf(p), p)
 	return 1 | uint64(at.Yaw)<<1 | uint64(uint8(at.Pitch))<<9 | uint64(at.Y)<<17
 }
 
-func poseOf(u overlay.Update) wire.Pose {
+func poseOf(u overlay.Update) motion.Pose {
 	yaw, pitch, y := uint8(u.Body>>1), int8(uint8(u.Body>>9)), uint16(u.Body>>17)
-	p := wire.Place{Y: y, Yaw: yaw, Pitch: pitch}.Pose(grid.ChunkPos{})
+	p := sessionmsg.Place{Y: y, Yaw: yaw, Pitch: pitch}.Pose(grid.ChunkPos{})
 	p.X, p.Z = u.At.X, u.At.Z
 	return p
 }

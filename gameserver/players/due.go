@@ -5,8 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // This file decides when the places of players who are here are saved, and when they are published: when they arrive, when they
@@ -36,13 +37,13 @@ type Presence struct {
 	Player player.ID
 	Name   string
 	Guest  bool
-	Pose   wire.Pose
+	Pose   motion.Pose
 	Done   uint64 // how many events they have sent (vclock.Owner.Done); 0 if these are not counted
 }
 
 // lastPublished is where and when a player who is here was published last.
 type lastPublished struct {
-	pose wire.Pose
+	pose motion.Pose
 	at   time.Time
 }
 
@@ -79,6 +80,6 @@ func publishedOf(players int) int {
 	return max(publishLeast, min(publishMost, int(turn)))
 }
 
-func wayBetween(a, b wire.Pose) float64 {
+func wayBetween(a, b motion.Pose) float64 {
 	return math.Hypot(math.Hypot(a.X-b.X, a.Z-b.Z), a.Y-b.Y)
 }

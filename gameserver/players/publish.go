@@ -7,15 +7,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // Network stores player records in the network; a *dht.DHT.
 type Network interface {
-	Player(ctx context.Context, id player.ID) (wire.PlayerRecord, error)
-	PutPlayer(ctx context.Context, record wire.PlayerRecord) error
+	Player(ctx context.Context, id player.ID) (nodemsg.PlayerRecord, error)
+	PutPlayer(ctx context.Context, record nodemsg.PlayerRecord) error
 }
 
 const (
@@ -37,8 +38,8 @@ type publisher struct {
 
 	mu struct {
 		sync.Mutex
-		records map[player.ID]wire.PlayerRecord // to be published
-		first   []player.ID                     // players who left, in order: they go before the others
+		records map[player.ID]nodemsg.PlayerRecord // to be published
+		first   []player.ID                        // players who left, in order: they go before the others
 		// In progress: one record of a player at a time, so that an older one never arrives last.
 		under   map[player.ID]bool
 		awaited map[player.ID][]chan struct{} // closed when no record of the player is left to publish
@@ -47,7 +48,7 @@ type publisher struct {
 
 func newPublisher(network Network, log *slog.Logger) *publisher {
 	p := &publisher{network: network, log: log, wake: wake.NewSignal(), ended: make(chan struct{})}
-	p.mu.records, p.mu.under = make(map[player.ID]wire.PlayerRecord), make(map[player.ID]bool)
+	p.mu.records, p.mu.under = make(map[player.ID]nodemsg.PlayerRecord), make(map[player.ID]bool)
 	p.mu.awaited = make(map[player.ID][]chan struct{})
 	return p
 }
@@ -65,7 +66,7 @@ func (p *publisher) run(ctx context.Context) {
 func (p *publisher) close() { close(p.ended) }
 
 // enqueue queues records for publishing.
-func (p *publisher) enqueue(records []wire.PlayerRecord, leaving bool) {
+func (p *publisher) enqueue(records []nodemsg.PlayerRecord, leaving bool) {
 	p.mu.Lock()
 	for _, r := range records {
 		p.mu.records[r.Player] = r
@@ -97,7 +98,7 @@ func (p *publisher) publish(ctx context.Context) {
 }
 
 // nextRecord takes the record to be published next.
-func (p *publisher) nextRecord() (r wire.PlayerRecord, ok bool) {
+func (p *publisher) nextRecord() (r nodemsg.PlayerRecord, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b := &p.mu
@@ -125,7 +126,7 @@ func (p *publisher) nextRecord() (r wire.PlayerRecord, ok bool) {
 }
 
 // put publishes one record.
-func (p *publisher) put(ctx context.Context, r wire.PlayerRecord) {
+func (p *publisher) put(ctx context.Context, r nodemsg.PlayerRecord) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	if err := p.network.PutPlayer(ctx, r); err != nil {

@@ -12,6 +12,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
@@ -73,7 +76,7 @@ func NewStore(o Options) *Store {
 
 // Load returns the newest record of a player on this node and in the network. If the network does not answer, only this node's
 // record counts.
-func (ps *Store) Load(ctx context.Context, id player.ID) (newest wire.PlayerRecord, known bool, err error) {
+func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerRecord, known bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	row, err := ps.Storage.Get(Table, id[:])
@@ -81,10 +84,10 @@ func (ps *Store) Load(ctx context.Context, id player.ID) (newest wire.PlayerReco
 		return newest, false, fmt.Errorf("load player record: %w", err)
 	}
 	if row != nil {
-		if newest, err = wire.DecodePlayerRecord(row); err != nil {
+		if newest, err = nodemsg.DecodePlayerRecord(row); err != nil {
 			// It must not lock the player out: the network may have a newer record, and the next save repairs this one.
 			ps.Logger.Error("damaged player record on disk", "player", id.String(), "error", err)
-			newest = wire.PlayerRecord{}
+			newest = nodemsg.PlayerRecord{}
 		}
 	}
 	if remembered, err := ps.Network.Player(ctx, id); err == nil && remembered.Seq > newest.Seq {
@@ -99,13 +102,13 @@ func (ps *Store) NoteStored(id player.ID) {
 	if err != nil || row == nil {
 		return
 	}
-	if record, err := wire.DecodePlayerRecord(row); err == nil {
+	if record, err := nodemsg.DecodePlayerRecord(row); err == nil {
 		ps.NoteLoaded(record)
 	}
 }
 
 // NoteLoaded makes a player's next records newer than the one that was loaded.
-func (ps *Store) NoteLoaded(recalled wire.PlayerRecord) {
+func (ps *Store) NoteLoaded(recalled nodemsg.PlayerRecord) {
 	if recalled.Seq == 0 {
 		return
 	}
@@ -166,7 +169,7 @@ func (ps *Store) Run(ctx context.Context, here func() []Presence) {
 func (ps *Store) runSaver(ctx context.Context, here func() []Presence) {
 	save := time.NewTicker(saveEvery)
 	defer save.Stop()
-	saved, published := make(map[player.ID]wire.Pose), make(map[player.ID]lastPublished)
+	saved, published := make(map[player.ID]motion.Pose), make(map[player.ID]lastPublished)
 	for {
 		select {
 		case <-ctx.Done():
@@ -215,8 +218,8 @@ func (ps *Store) saveLeaving() {
 }
 
 // saveMoved saves the players who moved since the last call, in one commit.
-func (ps *Store) saveMoved(here []Presence, before map[player.ID]wire.Pose) map[player.ID]wire.Pose {
-	poses := make(map[player.ID]wire.Pose, len(here))
+func (ps *Store) saveMoved(here []Presence, before map[player.ID]motion.Pose) map[player.ID]motion.Pose {
+	poses := make(map[player.ID]motion.Pose, len(here))
 	for _, p := range here {
 		poses[p.Player] = p.Pose
 	}
@@ -235,15 +238,15 @@ func (ps *Store) saveMoved(here []Presence, before map[player.ID]wire.Pose) map[
 }
 
 // records returns the next record of each player. Sequences are milliseconds since 1970 where clocks allow, and always grow.
-func (ps *Store) records(people []Presence) []wire.PlayerRecord {
+func (ps *Store) records(people []Presence) []nodemsg.PlayerRecord {
 	now := ps.Wall().UnixMilli()
-	records := make([]wire.PlayerRecord, len(people))
+	records := make([]nodemsg.PlayerRecord, len(people))
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for i, p := range people {
 		seq := max(ps.mu.seqs[p.Player]+1, uint64(now))
 		ps.mu.seqs[p.Player] = seq
-		records[i] = wire.PlayerRecord{
+		records[i] = nodemsg.PlayerRecord{
 			Player: p.Player, Name: p.Name, Guest: p.Guest,
 			Seq: seq, Pose: p.Pose, Gateway: ps.Peer, SavedAt: now,
 		}
@@ -254,10 +257,10 @@ func (ps *Store) records(people []Presence) []wire.PlayerRecord {
 	return records
 }
 
-func (ps *Store) store(records []wire.PlayerRecord) error {
+func (ps *Store) store(records []nodemsg.PlayerRecord) error {
 	writes := make([]kv.Write, 0, len(records))
 	for _, r := range records {
-		row, err := wire.EncodePlayerRecord(r)
+		row, err := nodemsg.EncodePlayerRecord(r)
 		if err != nil { // the others are saved all the same
 			ps.Logger.Error("player record cannot be encoded", "player", r.Player.String(), "error", err)
 			continue
