@@ -10,6 +10,8 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/overlay"
+	"github.com/voxelpopuli/voxeld/overlay/areacast"
+	"github.com/voxelpopuli/voxeld/overlay/psense"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -175,7 +177,7 @@ func (d *p2pDriver) step(sessions []*session, now uint32) roundOutput {
 			m.machine.Introduce(d.around(id, m.at, now))
 		}
 		out.Reset()
-		m.machine.Step(&overlay.Input{Round: now, At: m.at, Body: bodyOf(pose), Inbox: m.inbox}, &out)
+		m.machine.Step(&overlay.Input{Round: now, At: m.at, GameData: bodyOf(pose), Inbox: m.inbox}, &out)
 		clear(m.inbox)
 		m.inbox = m.inbox[:0]
 		for _, msg := range out.Messages {
@@ -214,7 +216,7 @@ func (d *p2pDriver) renew(r *roundOutput) {
 					continue
 				}
 				pose := from.s.currentPose()
-				self = overlay.Update{Origin: msg.From, Round: r.round, At: overlay.Point{X: pose.X, Z: pose.Z}, Body: bodyOf(pose)}
+				self = overlay.Update{Origin: msg.From, Round: r.round, At: overlay.Point{X: pose.X, Z: pose.Z}, GameData: bodyOf(pose)}
 			}
 			overlay.Renew(last, self)
 		}
@@ -251,18 +253,18 @@ func (d *p2pDriver) syncMachines(sessions []*session) {
 func (d *p2pDriver) machine(id overlay.ID) overlay.Machine {
 	rng := rand.New(rand.NewPCG(uint64(id), uint64(d.mu.round)))
 	if d.overlay == OverlayAreacast {
-		o := overlay.BetterAreacast(areacastCap)
+		o := areacast.Improved(areacastCap)
 		o.Vision, o.Interaction, o.RemoveAfter = d.vision, d.vision/4, silentRounds
-		return overlay.NewAreacast(id, o, rng)
+		return areacast.New(id, o, rng)
 	}
-	c := overlay.ImprovedPSense(d.vision, 0)
+	c := psense.Improved(d.vision, 0)
 	c.Introductions = false // regions introduce avatars to one another
 	c.Compact = false       // full ids: short ones need a leader that assigns them
 	c.Forget = silentRounds
 	c.Falling = .05
 	// Lists of receivers were most of the bytes, and regions introduce better than forwards and sensor nodes do.
 	c.Forwarders, c.ListEvery, c.SensorEvery = 1, introduceRounds, introduceRounds
-	return overlay.NewPSense(c, id, rng)
+	return psense.New(c, id, rng)
 }
 
 // approach is how far two avatars can come nearer between two introductions, in blocks.
@@ -331,7 +333,7 @@ func bodyOf(p wire.Pose) uint64 {
 }
 
 func poseOf(u overlay.Update) wire.Pose {
-	yaw, pitch, y := uint8(u.Body>>1), int8(uint8(u.Body>>9)), uint16(u.Body>>17)
+	yaw, pitch, y := uint8(u.GameData>>1), int8(uint8(u.GameData>>9)), uint16(u.GameData>>17)
 	p := wire.Place{Y: y, Yaw: yaw, Pitch: pitch}.Pose(grid.ChunkPos{})
 	p.X, p.Z = u.At.X, u.At.Z
 	return p

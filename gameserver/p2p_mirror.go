@@ -25,7 +25,7 @@ type relocation struct {
 func (d *p2pDriver) applyUpdate(u overlay.Update, now uint32, steps []relocation) []relocation {
 	a := d.mu.remotes[u.Origin]
 	off := int32(u.Round - now)
-	if a == nil || !a.shown || u.Body == 0 || off > silentRounds || off < -silentRounds || a.fresh && int32(u.Round-a.overlayRound) <= 0 {
+	if a == nil || !a.shown || u.GameData == 0 || off > silentRounds || off < -silentRounds || a.fresh && int32(u.Round-a.overlayRound) <= 0 {
 		return steps
 	}
 	rounds := float64(min(now-a.regionRound, silentRounds)) // since its region's last update

@@ -141,7 +141,7 @@ func TestOverlayPoses(t *testing.T) {
 			X: far.Draw(t, "x"), Y: rapid.Float64Range(wire.MinY, wire.MaxY).Draw(t, "y"), Z: far.Draw(t, "z"),
 			Yaw: rapid.Float32Range(-10, 10).Draw(t, "yaw"), Pitch: rapid.Float32Range(-1.5, 1.5).Draw(t, "pitch"),
 		}
-		u := overlay.Update{Origin: 1, Round: 7, At: overlay.Point{X: p.X, Z: p.Z}, Body: bodyOf(p)}
+		u := overlay.Update{Origin: 1, Round: 7, At: overlay.Point{X: p.X, Z: p.Z}, GameData: bodyOf(p)}
 		payload, err := overlay.ReadPayload(overlay.AppendPayload(nil, 1, &overlay.Position{Update: u}), 1, overlay.Reference{})
 		if err != nil {
 			t.Fatal(err)
@@ -163,7 +163,7 @@ func TestOverlayRefuses(t *testing.T) {
 		needsUpdate := func(x float64, rounds uint32) {
 			t.Helper()
 			p := wire.Pose{X: x, Y: 25, Z: .5}
-			u := overlay.Update{Origin: id, Round: roundOf(time.Now()) + rounds, At: overlay.Point{X: x, Z: .5}, Body: bodyOf(p)}
+			u := overlay.Update{Origin: id, Round: roundOf(time.Now()) + rounds, At: overlay.Point{X: x, Z: .5}, GameData: bodyOf(p)}
 			packet := overlay.AppendPacket(nil, []overlay.Message{{From: id, To: to, Payload: &overlay.Position{Update: u}}})
 			places, err := d.receive("somebody", packet)
 			if err != nil {
@@ -270,7 +270,7 @@ func TestLateRoundsAreShownAtOnce(t *testing.T) {
 			d.received <- peerPlaces{peer: "somebody"} // so the next round waits for this gateway
 			pass(untilRound(time.Now()) + late*time.Millisecond)
 			x := 1 + float64(i)/2
-			u := overlay.Update{Origin: numberOf(guestID("p0")), Round: roundOf(time.Now()) + 1, At: overlay.Point{X: x, Z: .5}, Body: bodyOf(wire.Pose{X: x, Y: 25, Z: .5})}
+			u := overlay.Update{Origin: numberOf(guestID("p0")), Round: roundOf(time.Now()) + 1, At: overlay.Point{X: x, Z: .5}, GameData: bodyOf(wire.Pose{X: x, Y: 25, Z: .5})}
 			packet := overlay.AppendPacket(nil, []overlay.Message{{From: u.Origin, To: numberOf(guestID("p1")), Payload: &overlay.Position{Update: u}}})
 			places, err := d.receive("somebody", packet)
 			if err != nil {

@@ -1,39 +1,13 @@
-package overlay
+package psense
 
-import "slices"
+import (
+	"slices"
 
-// plan is a round's outgoing queue of positions (step 2b), before the cap.
-type plan struct {
-	batches []batch
-	entries []entry
-	resting []ID   // near nodes that get no own update in this round because they got one recently
-	reached []bool // scratch space of forward: by index in nodes
-}
-
-// batch is one update on its way to several receivers.
-type batch struct {
-	update    Update
-	hops      uint8 // on arrival
-	own       bool
-	prior     []ID // receivers that have the update already or need not get it; shared with the received payload, and not changed
-	short     bool // prior and the added ids are short
-	kept      int  // number of entries
-	listed    int  // number of entries that carry the receiver list
-	receivers int  // number of entries in the receiver list
-	far       int  // number of entries too far away for the short form
-}
-
-// entry is one planned message.
-type entry struct {
-	batch, to int // indexes in batches and nodes
-	list      bool
-	receiver  bool    // is in the receiver list
-	far       bool    // is too far away for the short form
-	value     float64 // with Stalest: the value of the update to the receiver
-}
+	"github.com/voxelpopuli/voxeld/overlay"
+)
 
 // plan fills the queue: the own update to near nodes and sensor nodes, then forwarded updates.
-func (m *PSense) plan() {
+func (m *Machine) plan() {
 	p := &m.planned
 	p.batches, p.entries = p.batches[:0], p.entries[:0]
 	p.batches = append(p.batches, batch{update: m.outward(m.self), hops: 1, own: true, short: m.cfg.Compact})
@@ -55,7 +29,7 @@ func (m *PSense) plan() {
 	}
 }
 
-func (m *PSense) add(e entry) {
+func (m *Machine) add(e entry) {
 	p := &m.planned
 	e.far = !m.compactAt(p.batches[e.batch].update.At.Dist(m.nodes[e.to].now))
 	p.entries = append(p.entries, e)
@@ -73,26 +47,26 @@ func (m *PSense) add(e entry) {
 }
 
 // listID returns the form of an id in the receiver lists of this machine.
-func (m *PSense) listID(id ID) ID {
+func (m *Machine) listID(id overlay.ID) overlay.ID {
 	if m.cfg.Compact {
-		return short(id)
+		return overlay.ShortID(id)
 	}
 	return id
 }
 
 // due reports whether the node gets an own update in this round.
-func (m *PSense) due(n *node) bool {
+func (m *Machine) due(n *node) bool {
 	if !n.wasSent || !m.slows() {
 		return true
 	}
 	return m.round-n.sent >= m.interval(n)
 }
 
-func (m *PSense) slows() bool { return m.cfg.Falling > 0 || m.cfg.Lead > 0 }
+func (m *Machine) slows() bool { return m.cfg.Falling > 0 || m.cfg.Lead > 0 }
 
 // interval returns the rounds from one own update to the next. A node that approaches the vision range gets one by the
 // time it could arrive there.
-func (m *PSense) interval(n *node) uint32 {
+func (m *Machine) interval(n *node) uint32 {
 	switch {
 	case !n.near:
 		return uint32(m.cfg.SensorEvery)
@@ -111,7 +85,7 @@ func (m *PSense) interval(n *node) uint32 {
 
 // chooseForwarders sends the receiver list to a few of the own update's receivers: sensor nodes first, because they
 // detect approaching avatars, and random near nodes.
-func (m *PSense) chooseForwarders() {
+func (m *Machine) chooseForwarders() {
 	entries := m.planned.entries
 	few := m.cfg.Forwarders
 	if m.cfg.ListEvery > 1 && (m.round+uint32(m.id))%uint32(m.cfg.ListEvery) != 0 {
@@ -134,13 +108,13 @@ func (m *PSense) chooseForwarders() {
 // forward plans the forwarding of an update (step 2b (iii)): to all known neighbors of its origin that are not in its
 // receiver list. A node that knows no such neighbor passes the update on to the node closest to the origin, if that is
 // closer than itself.
-func (m *PSense) forward(a *arrival) {
+func (m *Machine) forward(a *arrival) {
 	p := &m.planned
 	p.reached = slices.Grow(p.reached[:0], len(m.nodes))[:len(m.nodes)]
-	m.mark(a)
+	m.setReached(a)
 	at := len(p.batches)
 	list := m.cfg.Forwarders == 0
-	origin := a.Update.ahead(m.round)
+	origin := a.Update.Ahead(m.round)
 	knows := origin.Dist2(m.self.At) <= m.cfg.Vision*m.cfg.Vision // the machine's avatar is a neighbor itself
 	closest, closestDist := -1, origin.Dist2(m.self.At)
 	for i := range m.nodes {
@@ -171,12 +145,12 @@ func (m *PSense) forward(a *arrival) {
 }
 
 // onward returns the batch of a received update.
-func (m *PSense) onward(a *arrival) batch {
+func (m *Machine) onward(a *arrival) batch {
 	b := batch{update: m.outward(a.Update), hops: a.Hops + 1, prior: a.Receivers, short: a.Short || m.cfg.Compact}
 	if b.short && !a.Short {
-		b.prior = make([]ID, len(a.Receivers))
+		b.prior = make([]overlay.ID, len(a.Receivers))
 		for i, id := range a.Receivers {
-			b.prior[i] = short(id)
+			b.prior[i] = overlay.ShortID(id)
 		}
 		slices.Sort(b.prior)
 		b.prior = slices.Compact(b.prior)
@@ -184,12 +158,12 @@ func (m *PSense) onward(a *arrival) batch {
 	return b
 }
 
-// mark sets reached for the nodes in the receiver list.
-func (m *PSense) mark(a *arrival) {
+// setReached sets reached for the nodes in the receiver list.
+func (m *Machine) setReached(a *arrival) {
 	reached, list := m.planned.reached, a.Receivers
 	if a.Short {
 		for i := range m.nodes {
-			_, reached[i] = slices.BinarySearch(list, short(m.nodes[i].Origin))
+			_, reached[i] = slices.BinarySearch(list, overlay.ShortID(m.nodes[i].Origin))
 		}
 		return
 	}
@@ -203,7 +177,7 @@ func (m *PSense) mark(a *arrival) {
 }
 
 // ship sends what the cap allows. All messages of a batch with a list share one payload, and so do those without.
-func (m *PSense) ship(out *Output) {
+func (m *Machine) ship(out *overlay.Output) {
 	p := &m.planned
 	slices.SortStableFunc(p.entries, func(a, b entry) int { return a.batch - b.batch })
 	for at := 0; at < len(p.entries); {
@@ -216,18 +190,18 @@ func (m *PSense) ship(out *Output) {
 	}
 }
 
-func (m *PSense) shipBatch(out *Output, b *batch, entries []entry) {
-	var list []ID
+func (m *Machine) shipBatch(out *overlay.Output, b *batch, entries []entry) {
+	var list []overlay.ID
 	if b.listed > 0 {
 		list = m.receivers(b, entries)
 	}
-	var forms [4]Message // by form: bit 0 listed, bit 1 short; created on first use
+	var forms [4]overlay.Message // by form: bit 0 listed, bit 1 short; created on first use
 	for _, e := range entries {
 		n := &m.nodes[e.to]
 		if b.own {
 			n.sent, n.wasSent = m.round, true
 		}
-		p := Position{Update: b.update, Hops: b.hops, Compact: m.compactAt(b.update.At.Dist(n.now))}
+		p := overlay.Position{Update: b.update, Hops: b.hops, Compact: m.compactAt(b.update.At.Dist(n.now))}
 		form := 0
 		if e.list {
 			form |= 1
@@ -237,7 +211,7 @@ func (m *PSense) shipBatch(out *Output, b *batch, entries []entry) {
 			form |= 2
 		}
 		if forms[form].Payload == nil {
-			forms[form] = Message{From: m.id, Bytes: m.cfg.Header + PayloadBytes(m.id, &p), Payload: &p}
+			forms[form] = overlay.Message{From: m.id, Bytes: m.cfg.Header + overlay.PayloadBytes(m.id, &p), Payload: &p}
 		}
 		msg := forms[form]
 		msg.To = n.Origin
@@ -246,14 +220,14 @@ func (m *PSense) shipBatch(out *Output, b *batch, entries []entry) {
 }
 
 // receivers returns the previous receivers of the update and those who get it now.
-func (m *PSense) receivers(b *batch, entries []entry) []ID {
-	list := make([]ID, 0, len(b.prior)+b.receivers)
+func (m *Machine) receivers(b *batch, entries []entry) []overlay.ID {
+	list := make([]overlay.ID, 0, len(b.prior)+b.receivers)
 	list = append(list, b.prior...)
 	for _, e := range entries {
-		if e.receiver && len(list) < MaxReceivers {
+		if e.receiver && len(list) < overlay.MaxReceivers {
 			id := m.nodes[e.to].Origin
 			if b.short {
-				id = short(id)
+				id = overlay.ShortID(id)
 			}
 			list = append(list, id)
 		}

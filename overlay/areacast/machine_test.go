@@ -1,18 +1,20 @@
-package overlay
+package areacast
 
 import (
 	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/voxelpopuli/voxeld/overlay"
 )
 
 // crowded returns a machine at the origin that has just received updates of players on rings at distances of 20 (IR),
 // 120 (VR) and 400 (Inf).
-func crowded(opt AreacastOptions, ir, vr, inf int) (m *Areacast, repeat func(round uint32) *Input) {
-	m = NewAreacast(0, opt, rand.New(rand.NewPCG(1, 1)))
-	return m, func(round uint32) *Input {
-		g := &Gossip{}
+func crowded(opt Options, ir, vr, inf int) (m *Machine, repeat func(round uint32) *overlay.Input) {
+	m = New(0, opt, rand.New(rand.NewPCG(1, 1)))
+	return m, func(round uint32) *overlay.Input {
+		g := &overlay.Gossip{}
 		for i := range ir + vr + inf {
 			dist := 400.
 			switch {
@@ -21,14 +23,14 @@ func crowded(opt AreacastOptions, ir, vr, inf int) (m *Areacast, repeat func(rou
 			case i < ir+vr:
 				dist = 120
 			}
-			g.Updates = append(g.Updates, AgedUpdate{Update: Update{Origin: ID(i + 1), Round: round, At: Point{X: dist}}})
+			g.Updates = append(g.Updates, overlay.AgedUpdate{Update: overlay.Update{Origin: overlay.ID(i + 1), Round: round, At: overlay.Point{X: dist}}})
 		}
-		return &Input{Round: round, Inbox: []Message{{From: 1, Payload: g}}}
+		return &overlay.Input{Round: round, Inbox: []overlay.Message{{From: 1, Payload: g}}}
 	}
 }
 
 // receiversOf counts the receivers in each ring.
-func receiversOf(out *Output, ir, vr int) (received [3]int) {
+func receiversOf(out *overlay.Output, ir, vr int) (received [3]int) {
 	for _, msg := range out.Messages {
 		switch i := int(msg.To) - 1; {
 		case i < ir:
@@ -57,15 +59,15 @@ func TestAreacastSpillsIntoWiderViews(t *testing.T) {
 		{name: "no spill", members: [3]int{1, 20, 20}, fanout: [3]int{8, 1, 1}, noSpill: true, want: [3]int{1, 1, 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			opt := PaperAreacast()
+			opt := Paper()
 			opt.FanoutIR, opt.FanoutVR, opt.FanoutInf, opt.NoSpill = c.fanout[0], c.fanout[1], c.fanout[2], c.noSpill
 			m, input := crowded(opt, c.members[0], c.members[1], c.members[2])
-			var out Output
+			var out overlay.Output
 			m.Step(input(1), &out)
 			if got := receiversOf(&out, c.members[0], c.members[1]); got != c.want {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
-			if ir, vr, inf := m.Views(); [3]int{ir, vr, inf} != c.members {
+			if ir, vr, inf := len(m.views[viewIR]), len(m.views[viewVR]), len(m.views[viewInf]); [3]int{ir, vr, inf} != c.members {
 				t.Errorf("views of %d, %d and %d, want %v", ir, vr, inf, c.members)
 			}
 		})
@@ -75,23 +77,23 @@ func TestAreacastSpillsIntoWiderViews(t *testing.T) {
 // §2.2: "Only if the new update is the most up-to-date update received from this player so far, it will be added".
 func TestAreacastDeliversOnlyWhatIsNewest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := NewAreacast(0, PaperAreacast(), rand.New(rand.NewPCG(1, 1)))
+		m := New(0, Paper(), rand.New(rand.NewPCG(1, 1)))
 		base := rapid.SampledFrom([]uint32{0, 1 << 31, 1<<32 - 5}).Draw(t, "base")
 		newest, any := uint32(0), false
 		for round := range uint32(10) {
-			in := &Input{Round: round}
+			in := &overlay.Input{Round: round}
 			var want []uint32
 			for range rapid.IntRange(0, 5).Draw(t, "updates") {
 				after := rapid.Uint32Range(0, 20).Draw(t, "round")
 				age := rapid.Uint8Range(0, 4).Draw(t, "age")
-				u := Update{Origin: 9, Round: base + after}
-				in.Inbox = append(in.Inbox, Message{From: 1, Payload: &Gossip{Updates: []AgedUpdate{{Update: u, Age: age}}}})
+				u := overlay.Update{Origin: 9, Round: base + after}
+				in.Inbox = append(in.Inbox, overlay.Message{From: 1, Payload: &overlay.Gossip{Updates: []overlay.AgedUpdate{{Update: u, Age: age}}}})
 				if age < 3 && (!any || after > newest) {
 					newest, any = after, true
 					want = append(want, u.Round)
 				}
 			}
-			var out Output
+			var out overlay.Output
 			m.Step(in, &out)
 			if len(out.Learned) != len(want) {
 				t.Fatalf("learned %+v, want the rounds %v", out.Learned, want)
@@ -108,17 +110,17 @@ func TestAreacastDeliversOnlyWhatIsNewest(t *testing.T) {
 // "if its knowledge about q is older than three rounds": an update that came in one hop keeps its origin in a view for two
 // rounds more.
 func TestAreacastRemovesSilentPlayers(t *testing.T) {
-	m, input := crowded(PaperAreacast(), 2, 0, 0)
-	var out Output
+	m, input := crowded(Paper(), 2, 0, 0)
+	var out overlay.Output
 	m.Step(input(10), &out)
 	for round := uint32(11); round <= 14; round++ {
 		out.Reset()
-		m.Step(&Input{Round: round}, &out)
+		m.Step(&overlay.Input{Round: round}, &out)
 		want := 0
 		if round <= 12 {
 			want = 2
 		}
-		if ir, _, _ := m.Views(); ir != want || len(out.Messages) != want {
+		if ir := len(m.views[viewIR]); ir != want || len(out.Messages) != want {
 			t.Errorf("round %d: %d in view, %d receivers, want %d", round, ir, len(out.Messages), want)
 		}
 	}
@@ -126,14 +128,14 @@ func TestAreacastRemovesSilentPlayers(t *testing.T) {
 
 func TestAreacastForwardsAsFarAsItMay(t *testing.T) {
 	for _, maxAge := range []int{1, 2, 3} {
-		opt := PaperAreacast()
+		opt := Paper()
 		opt.MaxPositionAge = maxAge
 		m, input := crowded(opt, 1, 0, 0)
-		var out Output
+		var out overlay.Output
 		m.Step(input(1), &out) // a received update has one hop
 		forwards := 0
 		for round := uint32(2); ; round++ {
-			g := out.Messages[0].Payload.(*Gossip)
+			g := out.Messages[0].Payload.(*overlay.Gossip)
 			if len(g.Updates) == 1 {
 				break
 			}
@@ -142,7 +144,7 @@ func TestAreacastForwardsAsFarAsItMay(t *testing.T) {
 				t.Errorf("forward %d has age %d", forwards, age)
 			}
 			out.Reset()
-			m.Step(&Input{Round: round}, &out)
+			m.Step(&overlay.Input{Round: round}, &out)
 		}
 		if forwards != maxAge-1 {
 			t.Errorf("with at most %d hops, %d forwards", maxAge, forwards)
@@ -154,12 +156,12 @@ func TestAreacastForwardsAsFarAsItMay(t *testing.T) {
 // turn, players in interaction range most often.
 func TestAreacastServesEverybodyInTurn(t *testing.T) {
 	const ir, vr, rounds = 10, 90, 300
-	opt := BetterAreacast(10 * (HeaderUDP + 120))
+	opt := Improved(10 * (overlay.HeaderUDP + 120))
 	opt.FanoutInf = 0
 	m, input := crowded(opt, ir, vr, 0)
 	var received [ir + vr]int
 	for round := range uint32(rounds) {
-		var out Output
+		var out overlay.Output
 		m.Step(input(round), &out)
 		for _, msg := range out.Messages {
 			received[msg.To-1]++
@@ -183,23 +185,23 @@ func TestAreacastServesEverybodyInTurn(t *testing.T) {
 
 func TestAreacastRatesFallWithDistance(t *testing.T) {
 	const rounds = 60
-	opt := PaperAreacast()
+	opt := Paper()
 	opt.FanoutIR, opt.FanoutVR, opt.FanoutInf = 50, 50, 0
-	opt.Better.EdgeInterval = 5
-	m := NewAreacast(0, opt, rand.New(rand.NewPCG(1, 1)))
-	received := map[ID]int{}
+	opt.Improved.EdgeInterval = 5
+	m := New(0, opt, rand.New(rand.NewPCG(1, 1)))
+	received := map[overlay.ID]int{}
 	for round := range uint32(rounds) {
-		g := &Gossip{}
+		g := &overlay.Gossip{}
 		for i, dist := range []float64{10, 50, 125, 199} {
-			g.Updates = append(g.Updates, AgedUpdate{Update: Update{Origin: ID(i + 1), Round: round, At: Point{X: dist}}})
+			g.Updates = append(g.Updates, overlay.AgedUpdate{Update: overlay.Update{Origin: overlay.ID(i + 1), Round: round, At: overlay.Point{X: dist}}})
 		}
-		var out Output
-		m.Step(&Input{Round: round, Inbox: []Message{{Payload: g}}}, &out)
+		var out overlay.Output
+		m.Step(&overlay.Input{Round: round, Inbox: []overlay.Message{{Payload: g}}}, &out)
 		for _, msg := range out.Messages {
 			received[msg.To]++
 		}
 	}
-	for id, want := range map[ID]int{1: rounds, 2: rounds, 3: rounds / 3, 4: rounds / 5} {
+	for id, want := range map[overlay.ID]int{1: rounds, 2: rounds, 3: rounds / 3, 4: rounds / 5} {
 		if received[id] != want {
 			t.Errorf("player %d received %d gossips in %d rounds, want %d", id, received[id], rounds, want)
 		}

@@ -35,11 +35,14 @@ const (
 	firstRoundIs = 4 // bytes
 )
 
+// TypicalGossip returns the size of a gossip of n forwarded updates from within 200 blocks, in bytes.
+func TypicalGossip(n int) int { return gossipOverhead + n*typicalUpdate }
+
 // grains returns a coordinate in grains.
 func grains(v float64) int64 { return int64(math.Round(v / grain)) }
 
-// grained returns the update as it arrives after encoding and decoding.
-func (u Update) grained() Update {
+// Grained returns the update as it arrives after encoding and decoding.
+func (u Update) Grained() Update {
 	round := func(p Point) Point { return Point{float64(grains(p.X)) * grain, float64(grains(p.Z)) * grain} }
 	u.At, u.Velocity = round(u.At), round(u.Velocity)
 	return u
@@ -64,8 +67,8 @@ func (g *Gossip) Append(b []byte) []byte {
 		if u.bits()&hasVelocity != 0 {
 			b = binary.AppendVarint(binary.AppendVarint(b, grains(u.Velocity.X)), grains(u.Velocity.Z))
 		}
-		if u.Body != 0 {
-			b = binary.LittleEndian.AppendUint64(b, u.Body)
+		if u.GameData != 0 {
+			b = binary.LittleEndian.AppendUint64(b, u.GameData)
 		}
 	}
 	return b
@@ -76,7 +79,7 @@ func (u *AgedUpdate) bits() byte {
 	if grains(u.Velocity.X) != 0 || grains(u.Velocity.Z) != 0 {
 		bits |= hasVelocity
 	}
-	if u.Body != 0 {
+	if u.GameData != 0 {
 		bits |= hasBody
 	}
 	return bits
@@ -100,7 +103,7 @@ func (g *Gossip) Size() int {
 		if vx, vz := grains(u.Velocity.X), grains(u.Velocity.Z); vx != 0 || vz != 0 {
 			size += varintSize(vx) + varintSize(vz)
 		}
-		if u.Body != 0 {
+		if u.GameData != 0 {
 			size += 8
 		}
 	}
@@ -207,7 +210,7 @@ func (r *gossipReader) update(u, first *AgedUpdate, isFirst bool) bool {
 		}
 	}
 	if bits&hasBody != 0 {
-		u.Body = r.uint64()
+		u.GameData = r.uint64()
 	}
 	return !r.short
 }

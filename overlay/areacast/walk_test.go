@@ -1,51 +1,53 @@
-package overlay
+package areacast
 
 import (
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/voxelpopuli/voxeld/overlay"
 )
 
 // walk is a small world of machines on a bad network: messages are lost, duplicated, delayed by some rounds, and
 // reordered.
 type walk struct {
 	rng      *rand.Rand
-	machines []Machine
-	at       []Point
-	inbox    []map[uint32][]Message // by machine, by round
-	learned  []map[ID]Update        // by machine
+	machines []overlay.Machine
+	at       []overlay.Point
+	inbox    []map[uint32][]overlay.Message  // by machine, by round
+	learned  []map[overlay.ID]overlay.Update // by machine
 	round    uint32
 	side     float64
 
 	lose, double float64
-	late         int                    // greatest delay in rounds
-	cut          func(from, to ID) bool // nil: nothing is cut
-	forge        func(to ID) []Message  // nil: no forged messages
-	check        func(i int, m Machine, out *Output)
+	late         int                                   // greatest delay in rounds
+	cut          func(from, to overlay.ID) bool        // nil: nothing is cut
+	forge        func(to overlay.ID) []overlay.Message // nil: no forged messages
+	check        func(i int, m overlay.Machine, out *overlay.Output)
 }
 
-func newWalk(seed uint64, n int, side float64, machine func(ID, *rand.Rand) Machine) *walk {
+func newWalk(seed uint64, n int, side float64, machine func(overlay.ID, *rand.Rand) overlay.Machine) *walk {
 	w := &walk{rng: rand.New(rand.NewPCG(seed, 1)), side: side, round: math.MaxUint32 - 40} // round wraps around
 	for i := range n {
-		w.machines = append(w.machines, machine(ID(i), rand.New(rand.NewPCG(seed, uint64(i)+2))))
-		w.at = append(w.at, Point{w.rng.Float64() * side, w.rng.Float64() * side})
-		w.inbox = append(w.inbox, map[uint32][]Message{})
-		w.learned = append(w.learned, map[ID]Update{})
+		w.machines = append(w.machines, machine(overlay.ID(i), rand.New(rand.NewPCG(seed, uint64(i)+2))))
+		w.at = append(w.at, overlay.Point{X: w.rng.Float64() * side, Z: w.rng.Float64() * side})
+		w.inbox = append(w.inbox, map[uint32][]overlay.Message{})
+		w.learned = append(w.learned, map[overlay.ID]overlay.Update{})
 		for range min(i, 3) {
 			c := w.rng.IntN(i)
-			w.machines[i].Introduce([]Update{{Origin: ID(c), Round: w.round, At: w.at[c]}})
+			w.machines[i].Introduce([]overlay.Update{{Origin: overlay.ID(c), Round: w.round, At: w.at[c]}})
 		}
 	}
 	return w
 }
 
 func (w *walk) turn() {
-	var out Output
+	var out overlay.Output
 	for i, m := range w.machines {
 		w.at[i].X = min(w.side, max(0, w.at[i].X+w.rng.Float64()*10-5))
 		w.at[i].Z = min(w.side, max(0, w.at[i].Z+w.rng.Float64()*10-5))
-		in := Input{Round: w.round, At: w.at[i], Inbox: w.inbox[i][w.round]}
+		in := overlay.Input{Round: w.round, At: w.at[i], Inbox: w.inbox[i][w.round]}
 		delete(w.inbox[i], w.round)
 		if w.forge != nil {
 			in.Inbox = append(in.Inbox, w.forge(m.ID())...)
@@ -66,7 +68,7 @@ func (w *walk) turn() {
 	w.round++
 }
 
-func (w *walk) post(m Message) {
+func (w *walk) post(m overlay.Message) {
 	if int(m.To) >= len(w.inbox) || w.cut != nil && w.cut(m.From, m.To) || w.rng.Float64() < w.lose {
 		return
 	}
@@ -86,7 +88,7 @@ func (w *walk) allFresh(vision float64, rounds uint32) bool {
 			if i == j || w.at[i].Dist(w.at[j]) > vision*.9 { // others may be introduced next round
 				continue
 			}
-			u, ok := w.learned[i][ID(j)]
+			u, ok := w.learned[i][overlay.ID(j)]
 			if !ok || w.round-u.Round > rounds {
 				return false
 			}
@@ -96,8 +98,8 @@ func (w *walk) allFresh(vision float64, rounds uint32) bool {
 }
 
 // areacastKinds lists the machines that take part in the walks.
-func areacastKinds() map[string]AreacastOptions {
-	plain := PaperAreacast()
+func areacastKinds() map[string]Options {
+	plain := Paper()
 	plain.RemindEvery = 8
 	few := plain
 	few.MaxUpdatesPerGossip, few.MaxPositionAge, few.Aging = 10, 2, AgeBySending
@@ -105,12 +107,12 @@ func areacastKinds() map[string]AreacastOptions {
 	hops := plain
 	hops.Aging = AgeByHop
 	capped := plain
-	capped.Better.Cap = 6000
-	better := BetterAreacast(2000)
+	capped.Improved.Cap = 6000
+	better := Improved(2000)
 	better.RemindEvery = 8
 	led := better
-	led.Better.Leader, led.Better.ReportEvery, led.Better.EdgeInterval = FirstServer, 3, 3
-	return map[string]AreacastOptions{"plain": plain, "few": few, "hops": hops, "capped": capped, "better": better, "led": led}
+	led.Improved.Leader, led.Improved.ReportEvery, led.Improved.EdgeInterval = overlay.FirstServer, 3, 3
+	return map[string]Options{"plain": plain, "few": few, "hops": hops, "capped": capped, "better": better, "led": led}
 }
 
 func TestAreacastWalksOnABadNetwork(t *testing.T) {
@@ -121,15 +123,15 @@ func TestAreacastWalksOnABadNetwork(t *testing.T) {
 			if testing.Short() {
 				t.Skip("100,000 steps")
 			}
-			w := newWalk(1, players, 600, func(id ID, rng *rand.Rand) Machine { return NewAreacast(id, opt, rng) })
+			w := newWalk(1, players, 600, func(id overlay.ID, rng *rand.Rand) overlay.Machine { return New(id, opt, rng) })
 			w.lose, w.double, w.late = .2, .1, 3
 			w.forge = forgedGossips(w)
-			newest := make([]map[ID]uint32, players)
+			newest := make([]map[overlay.ID]uint32, players)
 			for i := range newest {
-				newest[i] = map[ID]uint32{}
+				newest[i] = map[overlay.ID]uint32{}
 			}
-			w.check = func(i int, machine Machine, out *Output) {
-				m := machine.(*Areacast)
+			w.check = func(i int, machine overlay.Machine, out *overlay.Output) {
+				m := machine.(*Machine)
 				if err := m.invariants(out); err != nil {
 					t.Fatalf("round %d, player %d: %v", w.round, i, err)
 				}
@@ -151,18 +153,18 @@ func TestAreacastWalksOnABadNetwork(t *testing.T) {
 }
 
 // forgedGossips forges messages: of unknown players, of impossible positions and ages, or too long ones.
-func forgedGossips(w *walk) func(ID) []Message {
-	return func(to ID) []Message {
+func forgedGossips(w *walk) func(overlay.ID) []overlay.Message {
+	return func(to overlay.ID) []overlay.Message {
 		if w.rng.IntN(20) > 0 {
 			return nil
 		}
 		n := 1 + w.rng.IntN(30)
 		if w.rng.IntN(200) == 0 {
-			n = 3 * MaxUpdates
+			n = 3 * overlay.MaxUpdates
 		}
-		g := &Gossip{}
+		g := &overlay.Gossip{}
 		for range n {
-			u := AgedUpdate{Update: Update{Origin: 1000 + ID(w.rng.IntN(20000)), Round: w.rng.Uint32(), At: w.at[to]}, Age: uint8(w.rng.Uint32())}
+			u := overlay.AgedUpdate{Update: overlay.Update{Origin: 1000 + overlay.ID(w.rng.IntN(20000)), Round: w.rng.Uint32(), At: w.at[to]}, Age: uint8(w.rng.Uint32())}
 			switch w.rng.IntN(10) {
 			case 0:
 				u.At.X = math.NaN()
@@ -173,17 +175,17 @@ func forgedGossips(w *walk) func(ID) []Message {
 			case 3:
 				u.Origin = to
 			case 4:
-				u.Origin += FirstServer
+				u.Origin += overlay.FirstServer
 			}
 			g.Updates = append(g.Updates, u)
 		}
-		return []Message{{From: 999, To: to, Payload: g}, {From: 999, To: to, Payload: &Report{}}, {From: 999, To: to}}
+		return []overlay.Message{{From: 999, To: to, Payload: g}, {From: 999, To: to, Payload: &overlay.Report{}}, {From: 999, To: to}}
 	}
 }
 
 // invariants checks what must hold after every step, whatever the input.
-func (m *Areacast) invariants(out *Output) error {
-	if len(m.order) > MaxKnown || len(m.contacts) != len(m.order) || len(m.met) > MaxKnown {
+func (m *Machine) invariants(out *overlay.Output) error {
+	if len(m.order) > overlay.MaxKnown || len(m.contacts) != len(m.order) || len(m.met) > overlay.MaxKnown {
 		return fmt.Errorf("%d players in the list, %d in the index, %d met", len(m.order), len(m.contacts), len(m.met))
 	}
 	for i, c := range m.order {
@@ -207,10 +209,10 @@ func (m *Areacast) invariants(out *Output) error {
 			return fmt.Errorf("place %d of the buffer has %+v", i, c)
 		}
 	}
-	sent, receivers := 0, map[ID]bool{}
+	sent, receivers := 0, map[overlay.ID]bool{}
 	for _, msg := range out.Messages {
 		sent += msg.Bytes
-		g, ok := msg.Payload.(*Gossip)
+		g, ok := msg.Payload.(*overlay.Gossip)
 		if !ok {
 			continue
 		}
@@ -225,7 +227,7 @@ func (m *Areacast) invariants(out *Output) error {
 		}
 	}
 	most := m.opt.Fanout() + 1
-	if limit := m.opt.Better.Cap; limit > 0 {
+	if limit := m.opt.Improved.Cap; limit > 0 {
 		most = len(m.order)
 		if sent > limit {
 			return fmt.Errorf("%d bytes sent, the cap is %d", sent, limit)
@@ -242,14 +244,14 @@ func TestAreacastPartitionsHeal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const players = 20
-			w := newWalk(2, players, 300, func(id ID, rng *rand.Rand) Machine { return NewAreacast(id, opt, rng) })
+			w := newWalk(2, players, 300, func(id overlay.ID, rng *rand.Rand) overlay.Machine { return New(id, opt, rng) })
 			for range 30 {
 				w.turn()
 			}
 			if !w.allFresh(opt.Vision, 8) {
 				t.Fatal("after 30 rounds some machine lacks a player in its vision range")
 			}
-			w.cut = func(from, to ID) bool { return (from < players/2) != (to < players/2) }
+			w.cut = func(from, to overlay.ID) bool { return (from < players/2) != (to < players/2) }
 			for range 400 {
 				w.turn()
 			}
@@ -271,11 +273,11 @@ func TestAreacastPartitionsHeal(t *testing.T) {
 // §2.2: without reminders, as in the paper, parts that were partitioned for longer than RemoveAfter never meet again.
 func TestPaperAreacastStaysApart(t *testing.T) {
 	const players = 20
-	opt := PaperAreacast()
-	w := newWalk(2, players, 300, func(id ID, rng *rand.Rand) Machine { return NewAreacast(id, opt, rng) })
+	opt := Paper()
+	w := newWalk(2, players, 300, func(id overlay.ID, rng *rand.Rand) overlay.Machine { return New(id, opt, rng) })
 	for round := range 200 {
 		if round == 30 {
-			w.cut = func(from, to ID) bool { return (from < players/2) != (to < players/2) }
+			w.cut = func(from, to overlay.ID) bool { return (from < players/2) != (to < players/2) }
 		}
 		if round == 40 {
 			w.cut = nil

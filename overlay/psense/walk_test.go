@@ -1,4 +1,4 @@
-package overlay
+package psense
 
 import (
 	"flag"
@@ -7,6 +7,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/voxelpopuli/voxeld/overlay"
+	"github.com/voxelpopuli/voxeld/overlay/leader"
 )
 
 var strollSteps = flag.Int("overlay.steps", 100_000, "steps that each walk takes, all its machines together")
@@ -16,15 +19,15 @@ var strollSteps = flag.Int("overlay.steps", 100_000, "steps that each walk takes
 type stroll struct {
 	t         *testing.T
 	rng       *rand.Rand
-	machines  []Machine // avatars first
+	machines  []overlay.Machine // avatars first
 	avatars   int
-	at, v     []Point
-	flying    [][]Message // by rounds until arrival
+	at, v     []overlay.Point
+	flying    [][]overlay.Message // by rounds until arrival
 	round     uint32
 	split     bool // messages between even and odd ids are lost
 	severe    bool
-	delivered map[[2]ID]uint32 // the newest round of an origin that was delivered to a receiver's game
-	check     func(Machine)
+	delivered map[[2]overlay.ID]uint32 // the newest round of an origin that was delivered to a receiver's game
+	check     func(overlay.Machine)
 }
 
 const (
@@ -33,28 +36,28 @@ const (
 	strollDelay  = 3
 )
 
-func newStroll(t *testing.T, seed uint64, avatars int, machine func(ID, *rand.Rand) Machine, servers ...Machine) *stroll {
+func newStroll(t *testing.T, seed uint64, avatars int, machine func(overlay.ID, *rand.Rand) overlay.Machine, servers ...overlay.Machine) *stroll {
 	w := &stroll{
-		t: t, rng: rand.New(rand.NewPCG(seed, 1)), avatars: avatars, flying: make([][]Message, strollDelay+1),
-		delivered: map[[2]ID]uint32{}, check: func(Machine) {},
+		t: t, rng: rand.New(rand.NewPCG(seed, 1)), avatars: avatars, flying: make([][]overlay.Message, strollDelay+1),
+		delivered: map[[2]overlay.ID]uint32{}, check: func(overlay.Machine) {},
 		round: math.MaxUint32 - 300, // the round counter wraps around during the walk
 	}
 	for i := range avatars {
-		w.machines = append(w.machines, machine(ID(i), rand.New(rand.NewPCG(seed, uint64(i)+2))))
-		w.at = append(w.at, Point{w.rng.Float64() * strollField, w.rng.Float64() * strollField})
-		w.v = append(w.v, Point{})
+		w.machines = append(w.machines, machine(overlay.ID(i), rand.New(rand.NewPCG(seed, uint64(i)+2))))
+		w.at = append(w.at, overlay.Point{X: w.rng.Float64() * strollField, Z: w.rng.Float64() * strollField})
+		w.v = append(w.v, overlay.Point{})
 	}
 	for i := 1; i < avatars; i++ {
 		old := w.rng.IntN(i)
-		w.machines[i].Introduce([]Update{{Origin: ID(old), Round: w.round, At: w.at[old]}})
+		w.machines[i].Introduce([]overlay.Update{{Origin: overlay.ID(old), Round: w.round, At: w.at[old]}})
 	}
 	w.machines = append(w.machines, servers...)
 	return w
 }
 
-func (w *stroll) index(id ID) int {
+func (w *stroll) index(id overlay.ID) int {
 	if id.Server() {
-		return w.avatars + int(id-FirstServer)
+		return w.avatars + int(id-overlay.FirstServer)
 	}
 	return int(id)
 }
@@ -63,23 +66,23 @@ func (w *stroll) step() {
 	w.round++
 	arrived := w.flying[0]
 	w.flying = append(w.flying[1:], nil)
-	inboxes := make([][]Message, len(w.machines))
+	inboxes := make([][]overlay.Message, len(w.machines))
 	for _, m := range arrived {
 		if i := w.index(m.To); i >= 0 && i < len(inboxes) {
 			inboxes[i] = append(inboxes[i], m)
 		}
 	}
 	for i, m := range w.machines {
-		in := Input{Round: w.round, Inbox: inboxes[i]}
+		in := overlay.Input{Round: w.round, Inbox: inboxes[i]}
 		if i < w.avatars {
 			w.move(i)
-			in.At, in.Velocity, in.Body = w.at[i], w.v[i], uint64(i)
+			in.At, in.Velocity, in.GameData = w.at[i], w.v[i], uint64(i)
 		}
 		w.rng.Shuffle(len(in.Inbox), func(i, j int) { in.Inbox[i], in.Inbox[j] = in.Inbox[j], in.Inbox[i] })
 		if w.severe && w.rng.Float64() < .02 {
 			in.Inbox = append(in.Inbox, w.nonsense(m.ID()))
 		}
-		var out Output
+		var out overlay.Output
 		m.Step(&in, &out)
 		w.post(&out)
 		w.recordDelivered(m.ID(), &out)
@@ -90,17 +93,17 @@ func (w *stroll) step() {
 func (w *stroll) move(i int) {
 	if w.rng.Float64() < .1 {
 		a := w.rng.Float64() * 2 * math.Pi
-		w.v[i] = Point{4 * math.Cos(a), 4 * math.Sin(a)}
+		w.v[i] = overlay.Point{X: 4 * math.Cos(a), Z: 4 * math.Sin(a)}
 	}
 	next := w.at[i].Add(w.v[i])
 	if next.X < 0 || next.Z < 0 || next.X > strollField || next.Z > strollField {
-		w.v[i] = Point{}
+		w.v[i] = overlay.Point{}
 		return
 	}
 	w.at[i] = next
 }
 
-func (w *stroll) post(out *Output) {
+func (w *stroll) post(out *overlay.Output) {
 	if len(out.Messages) > 20*len(w.machines) {
 		w.t.Fatalf("round %d: %d messages of one machine", w.round, len(out.Messages))
 	}
@@ -130,9 +133,9 @@ func (w *stroll) post(out *Output) {
 	}
 }
 
-func (w *stroll) recordDelivered(receiver ID, out *Output) {
+func (w *stroll) recordDelivered(receiver overlay.ID, out *overlay.Output) {
 	for _, u := range out.Learned {
-		key := [2]ID{receiver, u.Origin}
+		key := [2]overlay.ID{receiver, u.Origin}
 		if last, ok := w.delivered[key]; ok && int32(u.Round-last) <= 0 {
 			w.t.Fatalf("round %d: %d learned round %d of %d after round %d", w.round, receiver, u.Round, u.Origin, last)
 		}
@@ -144,20 +147,20 @@ func (w *stroll) recordDelivered(receiver ID, out *Output) {
 }
 
 // nonsense returns a forged message.
-func (w *stroll) nonsense(to ID) Message {
+func (w *stroll) nonsense(to overlay.ID) overlay.Message {
 	number := func() float64 {
 		return []float64{math.NaN(), math.Inf(1), -1e300, 0, strollField * w.rng.Float64()}[w.rng.IntN(5)]
 	}
-	u := Update{Origin: ID(w.rng.Uint32()), Round: w.round + uint32(w.rng.IntN(100)) - 50, At: Point{number(), number()}, Velocity: Point{number(), number()}}
-	from := ID(w.rng.IntN(w.avatars))
-	list := make([]ID, w.rng.IntN(MaxReceivers+10))
+	u := overlay.Update{Origin: overlay.ID(w.rng.Uint32()), Round: w.round + uint32(w.rng.IntN(100)) - 50, At: overlay.Point{X: number(), Z: number()}, Velocity: overlay.Point{X: number(), Z: number()}}
+	from := overlay.ID(w.rng.IntN(w.avatars))
+	list := make([]overlay.ID, w.rng.IntN(overlay.MaxReceivers+10))
 	for i := range list {
-		list[i] = ID(i)
+		list[i] = overlay.ID(i)
 	}
-	return Message{From: from, To: to, Bytes: 1, Payload: []Payload{
-		&Position{Update: u, Hops: uint8(w.rng.IntN(20)), Listed: true, Receivers: list},
-		&SensorRequest{Self: u, Sector: uint8(w.rng.IntN(256))}, &SensorSuggestion{Node: u, Sector: 255},
-		&Introduction{Updates: []Update{u, u}}, &Crowd{Updates: []Update{u}}, &Report{Update: u}, nil,
+	return overlay.Message{From: from, To: to, Bytes: 1, Payload: []overlay.Payload{
+		&overlay.Position{Update: u, Hops: uint8(w.rng.IntN(20)), Listed: true, Receivers: list},
+		&overlay.SensorRequest{Self: u, Sector: uint8(w.rng.IntN(256))}, &overlay.SensorSuggestion{Node: u, Sector: 255},
+		&overlay.Introduction{Updates: []overlay.Update{u, u}}, &overlay.Crowd{Updates: []overlay.Update{u}}, &overlay.Report{Update: u}, nil,
 	}[w.rng.IntN(7)]}
 }
 
@@ -170,7 +173,7 @@ func (w *stroll) stale(old uint32) float64 {
 				continue
 			}
 			pairs++
-			if last, ok := w.delivered[[2]ID{ID(i), ID(j)}]; !ok || w.round-last > old {
+			if last, ok := w.delivered[[2]overlay.ID{overlay.ID(i), overlay.ID(j)}]; !ok || w.round-last > old {
 				bad++
 			}
 		}
@@ -199,11 +202,11 @@ func (w *stroll) run() {
 }
 
 // sound checks the invariants of a pSense machine.
-func (m *PSense) sound() error {
+func (m *Machine) sound() error {
 	switch {
 	case !slices.IsSortedFunc(m.nodes, func(a, b node) int { return int(int64(a.Origin) - int64(b.Origin)) }):
 		return fmt.Errorf("nodes out of order")
-	case len(m.nodes) > MaxKnown || len(m.delivered) > MaxKnown || len(m.lost) > maxLost || len(m.queue) != 0 || len(m.requests) != 0:
+	case len(m.nodes) > overlay.MaxKnown || len(m.delivered) > overlay.MaxKnown || len(m.lost) > maxLost || len(m.queue) != 0 || len(m.requests) != 0:
 		return fmt.Errorf("%d nodes, %d learned, %d lost, %d in the queue", len(m.nodes), len(m.delivered), len(m.lost), len(m.queue))
 	}
 	for sector, at := range m.sensors {
@@ -221,27 +224,24 @@ func (m *PSense) sound() error {
 }
 
 func TestWalkPSense(t *testing.T) {
-	plain := PlainPSense(strollVision)
+	plain := Paper(strollVision)
 	plain.Probe = 16 // without it, partitions that dropped each other stay apart
-	improved := ImprovedPSense(strollVision, FirstServer)
+	improved := Improved(strollVision, overlay.FirstServer)
 	alone := improved
 	alone.Introductions = false
-	for name, cfg := range map[string]PSenseConfig{"plain": plain, "improved": improved, "improved without a leader": alone} {
+	for name, cfg := range map[string]Options{"plain": plain, "improved": improved, "improved without a leader": alone} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cfg.Cap = 3000
-			leader := NewIntroducer(FirstServer, cfg.Vision, cfg.Lead, cfg.Header)
-			w := newStroll(t, 7, 25, func(id ID, rng *rand.Rand) Machine { return NewPSense(cfg, id, rng) }, leader)
+			introducer := leader.NewIntroducer(overlay.FirstServer, cfg.Vision, cfg.Lead, cfg.Header)
+			w := newStroll(t, 7, 25, func(id overlay.ID, rng *rand.Rand) overlay.Machine { return New(cfg, id, rng) }, introducer)
 			most := 0
-			w.check = func(m Machine) {
-				if m, ok := m.(*PSense); ok {
+			w.check = func(m overlay.Machine) {
+				if m, ok := m.(*Machine); ok {
 					if err := m.sound(); err != nil {
 						t.Fatalf("round %d: machine %d: %v", w.round, m.id, err)
 					}
 					most = max(most, len(m.nodes))
-				}
-				if len(leader.introduced) > 25*25/2+10 || len(leader.here.avatars) > 25 {
-					t.Fatalf("the leader keeps %d pairs of %d avatars", len(leader.introduced), len(leader.here.avatars))
 				}
 			}
 			w.run()
@@ -253,32 +253,49 @@ func TestWalkPSense(t *testing.T) {
 }
 
 func TestWalkRelay(t *testing.T) {
-	leader := NewRelayLeader(FirstServer, strollVision, HeaderPlain)
-	w := newStroll(t, 7, 25, func(id ID, _ *rand.Rand) Machine { return NewRelay(id, FirstServer, HeaderPlain) }, leader)
-	w.check = func(m Machine) {
-		if m, ok := m.(*Relay); ok && len(m.newest) > 25 {
-			t.Fatalf("round %d: machine %d keeps %d", w.round, m.id, len(m.newest))
-		}
-	}
+	relay := leader.NewRelayLeader(overlay.FirstServer, strollVision, overlay.HeaderPlain)
+	w := newStroll(t, 7, 25, func(id overlay.ID, _ *rand.Rand) overlay.Machine {
+		return leader.NewRelay(id, overlay.FirstServer, overlay.HeaderPlain)
+	}, relay)
 	w.run()
 }
 
 // A node leaves silently: others stop sending to it, and the rest stays connected (§3.4).
 func TestPSenseSilentLeave(t *testing.T) {
-	w := newStroll(t, 3, 12, func(id ID, rng *rand.Rand) Machine { return NewPSense(PlainPSense(strollVision*2), id, rng) })
+	w := newStroll(t, 3, 12, func(id overlay.ID, rng *rand.Rand) overlay.Machine { return New(Paper(strollVision*2), id, rng) })
 	for range 60 {
 		w.step()
 	}
 	gone := w.machines[5].ID()
-	w.machines[5] = NewRelay(gone, FirstServer, 0) // sends nothing that reaches an avatar
+	w.machines[5] = leader.NewRelay(gone, overlay.FirstServer, 0) // sends nothing that reaches an avatar
 	for range DefaultForget + 3*DefaultLifetime {
 		w.step()
 	}
 	for _, m := range w.machines {
-		if m, ok := m.(*PSense); ok {
-			if ids := m.Sensors(m.Near(nil)); slices.Contains(ids, gone) || len(ids) == 0 {
+		if m, ok := m.(*Machine); ok {
+			if ids := m.sensorIDs(m.nearIDs(nil)); slices.Contains(ids, gone) || len(ids) == 0 {
 				t.Errorf("machine %d has the nodes %v", m.id, ids)
 			}
 		}
 	}
+}
+
+// nearIDs appends the ids of the near nodes, sorted.
+func (m *Machine) nearIDs(ids []overlay.ID) []overlay.ID {
+	for i := range m.nodes {
+		if m.nodes[i].near {
+			ids = append(ids, m.nodes[i].Origin)
+		}
+	}
+	return ids
+}
+
+// sensorIDs appends the ids of the sensor nodes.
+func (m *Machine) sensorIDs(ids []overlay.ID) []overlay.ID {
+	for _, at := range m.sensors {
+		if at >= 0 && at < len(m.nodes) {
+			ids = append(ids, m.nodes[at].Origin)
+		}
+	}
+	return ids
 }

@@ -1,10 +1,14 @@
-package overlay
+package psense
 
-import "math"
+import (
+	"math"
+
+	"github.com/voxelpopuli/voxeld/overlay"
+)
 
 // ask is step 2b (ii): it asks each sensor node for a better one for its sector. For a sector without a sensor node it
 // asks the farthest near node in the sector, or else the node closest to the sector (§3.3).
-func (m *PSense) ask(out *Output) {
+func (m *Machine) ask(out *overlay.Output) {
 	turn := (m.round + uint32(m.id)) % uint32(m.cfg.SensorEvery)
 	if turn == 0 {
 		for sector, at := range m.sensors {
@@ -22,12 +26,12 @@ func (m *PSense) ask(out *Output) {
 	}
 }
 
-func (m *PSense) request(out *Output, to ID, sector int, dist float64) {
-	m.send(out, to, &SensorRequest{Self: m.outward(m.self), Sector: uint8(sector), Compact: m.compactAt(dist)})
+func (m *Machine) request(out *overlay.Output, to overlay.ID, sector int, dist float64) {
+	m.send(out, to, &overlay.SensorRequest{Self: m.outward(m.self), Sector: uint8(sector), Compact: m.compactAt(dist)})
 }
 
 // substitute returns the node to ask about a sector without a sensor node, or -1.
-func (m *PSense) substitute(sector int) int {
+func (m *Machine) substitute(sector int) int {
 	best, far := -1, -1.
 	middle := bisector(sector, m.cfg.Sectors)
 	closest, along := -1, math.Inf(-1)
@@ -49,14 +53,14 @@ func (m *PSense) substitute(sector int) int {
 
 // suggest answers a request with the node closest to its sender that is in the sector and outside of the sender's
 // vision range. If there is none, it suggests its own avatar, if that is outside of the range too.
-func (m *PSense) suggest(out *Output, to ID, q *SensorRequest) {
+func (m *Machine) suggest(out *overlay.Output, to overlay.ID, q *overlay.SensorRequest) {
 	if int(q.Sector) >= m.cfg.Sectors {
 		return
 	}
 	vision := m.cfg.Vision
 	best, dist := m.self, math.Inf(1)
 	found := false
-	consider := func(u Update, at Point) {
+	consider := func(u overlay.Update, at overlay.Point) {
 		d := at.Dist(q.Self.At)
 		if u.Origin != to && d > vision && d < dist && sectorOf(q.Self.At, at, m.cfg.Sectors) == int(q.Sector) {
 			best, dist, found = u, d, true
@@ -68,6 +72,6 @@ func (m *PSense) suggest(out *Output, to ID, q *SensorRequest) {
 	}
 	if found || m.self.At.Dist(q.Self.At) > vision {
 		compact := m.compactAt(best.At.Dist(q.Self.At))
-		m.send(out, to, &SensorSuggestion{Node: m.outward(best), Sector: q.Sector, Compact: compact})
+		m.send(out, to, &overlay.SensorSuggestion{Node: m.outward(best), Sector: q.Sector, Compact: compact})
 	}
 }

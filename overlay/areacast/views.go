@@ -1,17 +1,7 @@
-package overlay
-
-// view is one of the paper's three views, by distance.
-type view uint8
-
-const (
-	viewIR   view = iota // in interaction range
-	viewVR               // in vision range, outside the interaction range
-	viewInf              // outside the vision range
-	viewNone             // purged: the newest update is too old
-)
+package areacast
 
 // refresh purges players who were silent for too long, and moves the others to the view of their last position.
-func (m *Areacast) refresh() {
+func (m *Machine) refresh() {
 	for v := range m.views {
 		m.views[v] = m.views[v][:0]
 	}

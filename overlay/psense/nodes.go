@@ -1,31 +1,21 @@
-package overlay
+package psense
 
 import (
 	"math"
 	"slices"
+
+	"github.com/voxelpopuli/voxeld/overlay"
 )
 
-// node is another avatar known to a machine.
-type node struct {
-	Update        // the newest known one, from whatever source
-	now     Point // its extrapolated position in this round
-	dist    float64
-	reach   float64 // distance up to which it is near
-	near    bool
-	sector  int    // sector of a node that is not near
-	sent    uint32 // round of the last own update to it
-	wasSent bool
-}
-
 // note records an update of an avatar. It ignores updates older than forget rounds, and those from the future.
-func (m *PSense) note(u Update) {
+func (m *Machine) note(u overlay.Update) {
 	age := int32(m.round - u.Round)
 	if u.Origin == m.id || u.Origin.Server() || !u.Valid() || age > int32(m.cfg.Forget) || age < -int32(m.cfg.Forget) {
 		return
 	}
 	i, ok := slices.BinarySearch(m.ids, u.Origin)
 	if !ok {
-		if len(m.nodes) < MaxKnown {
+		if len(m.nodes) < overlay.MaxKnown {
 			m.nodes = slices.Insert(m.nodes, i, node{Update: u})
 			m.ids = slices.Insert(m.ids, i, u.Origin)
 		}
@@ -38,13 +28,13 @@ func (m *PSense) note(u Update) {
 
 // updateLists is step 2a: nodes in vision range (or soon in it) are near nodes; of the others the closest of each sector
 // is its sensor node; the rest is discarded.
-func (m *PSense) updateLists() {
+func (m *Machine) updateLists() {
 	for i := range m.sensors {
 		m.sensors[i] = -1
 	}
 	for i := range m.nodes {
 		n := &m.nodes[i]
-		n.now = n.ahead(m.round)
+		n.now = n.Ahead(m.round)
 		n.dist = n.now.Dist(m.self.At)
 		n.reach = m.cfg.reach(m.self.Velocity, n.Velocity)
 		n.near = n.dist <= n.reach
@@ -78,38 +68,29 @@ func (m *PSense) updateLists() {
 }
 
 // gone reports whether an update is so old that its origin must have left.
-func (m *PSense) gone(u Update) bool { return int32(m.round-u.Round) > int32(m.cfg.Forget) }
-
-// mostAhead bounds the rounds of extrapolation by a velocity.
-const mostAhead = 8
-
-// ahead returns the avatar's position extrapolated to the round.
-func (u *Update) ahead(round uint32) Point {
-	rounds := min(max(int32(round-u.Round), 0), mostAhead)
-	return u.At.Add(u.Velocity.Times(float64(rounds)))
-}
+func (m *Machine) gone(u overlay.Update) bool { return int32(m.round-u.Round) > int32(m.cfg.Forget) }
 
 // sectorOf returns the sector of a circle around center that contains p.
-func sectorOf(center, p Point, sectors int) int {
+func sectorOf(center, p overlay.Point, sectors int) int {
 	turn := math.Atan2(p.Z-center.Z, p.X-center.X)/(2*math.Pi) + .5 // 0 to 1
 	return min(max(int(turn*float64(sectors)), 0), sectors-1)
 }
 
 // bisector returns the direction of a sector's middle, of length 1.
-func bisector(sector, sectors int) Point {
+func bisector(sector, sectors int) overlay.Point {
 	a := ((float64(sector)+.5)/float64(sectors) - .5) * 2 * math.Pi
-	return Point{math.Cos(a), math.Sin(a)}
+	return overlay.Point{X: math.Cos(a), Z: math.Sin(a)}
 }
 
 // maxLost is the most lost nodes kept for Probe.
 const maxLost = 8
 
 // lose records a node that was silent for long.
-func (m *PSense) lose(u Update) {
+func (m *Machine) lose(u overlay.Update) {
 	if m.cfg.Probe == 0 {
 		return
 	}
-	if i := slices.IndexFunc(m.lost, func(l Update) bool { return l.Origin == u.Origin }); i >= 0 {
+	if i := slices.IndexFunc(m.lost, func(l overlay.Update) bool { return l.Origin == u.Origin }); i >= 0 {
 		m.lost[i] = u
 	} else if len(m.lost) < maxLost {
 		m.lost = append(m.lost, u)

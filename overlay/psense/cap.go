@@ -1,13 +1,15 @@
-package overlay
+package psense
 
 import (
 	"math"
 	"slices"
+
+	"github.com/voxelpopuli/voxeld/overlay"
 )
 
 // fit is step 2c: it deletes entries until the queue fits under the cap, of which used bytes are taken. Deleted entries
 // leave the receiver lists too.
-func (m *PSense) fit(used int) {
+func (m *Machine) fit(used int) {
 	if m.cfg.Cap == 0 {
 		return
 	}
@@ -50,7 +52,7 @@ func (m *PSense) fit(used int) {
 }
 
 // dropLists removes the receiver list from all but one of the own update's receivers, if more own updates fit then.
-func (m *PSense) dropLists(total int) int {
+func (m *Machine) dropLists(total int) int {
 	p := &m.planned
 	own := &p.batches[0]
 	for i := len(p.entries) - 1; i >= 0 && total > m.cfg.Cap && own.listed > 1; i-- {
@@ -66,15 +68,15 @@ func (m *PSense) dropLists(total int) int {
 
 // batchBytes returns an upper bound of a batch's size with its headers. ids may also be in prior, and a compact machine
 // uses the short form for all nodes except distant ones.
-func (m *PSense) batchBytes(b *batch) int {
+func (m *Machine) batchBytes(b *batch) int {
 	if b.kept == 0 {
 		return 0
 	}
-	bare := m.cfg.Header + positionBytes(m.id, &b.update, m.cfg.Compact, false, false, 0)
+	bare := m.cfg.Header + overlay.PositionBytes(m.id, &b.update, m.cfg.Compact, false, false, 0)
 	total := b.kept * bare
 	if b.listed > 0 {
-		n := min(len(b.prior)+b.receivers, MaxReceivers)
-		listed := m.cfg.Header + positionBytes(m.id, &b.update, m.cfg.Compact, true, b.short, n)
+		n := min(len(b.prior)+b.receivers, overlay.MaxReceivers)
+		listed := m.cfg.Header + overlay.PositionBytes(m.id, &b.update, m.cfg.Compact, true, b.short, n)
 		total += b.listed * (listed - bare)
 	}
 	if m.cfg.Compact {
@@ -87,7 +89,7 @@ func (m *PSense) batchBytes(b *batch) int {
 const farBytes = 16 + 8 - (10 - 4 + 2) + 1
 
 // rank sorts the entries by their value to the receivers, the highest first.
-func (m *PSense) rank() {
+func (m *Machine) rank() {
 	p := &m.planned
 	for i := range p.entries {
 		e := &p.entries[i]
@@ -101,7 +103,7 @@ func (m *PSense) rank() {
 				age = min(m.round-n.sent, mostMissed)
 			}
 		} else {
-			dist = b.update.ahead(m.round).Dist(n.now)
+			dist = b.update.Ahead(m.round).Dist(n.now)
 		}
 		e.value = m.missed(int(age), dist)
 		if e.list && m.cfg.Forwarders > 0 {
@@ -126,7 +128,7 @@ const mostMissed = 20
 // Whittle's index of the cost PQ(p, q) = a^w, that is age·(age+1)^w - Σ a^w over 1 ≤ a ≤ age. It grows with age and
 // falls with distance. Serving the highest first keeps the sum of all PQ(p, q) low; serving the nearest first would
 // starve the others.
-func (m *PSense) missed(age int, dist float64) float64 {
+func (m *Machine) missed(age int, dist float64) float64 {
 	w := 1 - (dist-m.cfg.Interaction)/(m.cfg.Vision-m.cfg.Interaction)
 	w = min(max(w, .01), 1) // nodes about to come into range need updates too
 	sum := 0.

@@ -1,50 +1,26 @@
-package overlay
+package areacast
 
 import (
 	"cmp"
 	"slices"
+
+	"github.com/voxelpopuli/voxeld/overlay"
 )
-
-// How long a silent player stays in the update id list, in rounds.
-const (
-	// forgetAfter: until then, an older update of the player is recognised as old. Afterwards any update counts as new:
-	// the player, or another one with the same id, may have restarted their round counter.
-	forgetAfter = 128
-	// dropAfter: then the player leaves the list. Until then they may receive a reminder.
-	dropAfter = 1 << 14
-)
-
-// contact is an entry of the update id list: a known player.
-type contact struct {
-	last       Update // the newest
-	receivedAt uint32 // the machine's round in which last arrived, or in which the player was introduced
-	hops       uint8  // that last travelled; 0: the player was only introduced, and any update from them counts as new
-	age        uint8  // hops and rounds of last, as counted by the buffer
-	view       view
-	slot       int // index in Areacast.order
-	kept       int // index in buffer.of; -1: not in the buffer
-
-	lastSent uint32 // the machine's round of the last gossip to the player
-	everSent bool   // a gossip was sent to the player at least once
-}
-
-// positionAge returns the paper's PositionAge (§3.2): rounds since the update arrived, plus its hops.
-func (c *contact) positionAge(now uint32) int { return int(int32(now-c.receivedAt)) + int(c.hops) }
 
 // receive handles one message.
-func (m *Areacast) receive(msg *Message, out *Output) {
+func (m *Machine) receive(msg *overlay.Message, out *overlay.Output) {
 	switch p := msg.Payload.(type) {
-	case *Gossip:
-		for i := range p.Updates[:min(len(p.Updates), MaxUpdates)] {
+	case *overlay.Gossip:
+		for i := range p.Updates[:min(len(p.Updates), overlay.MaxUpdates)] {
 			m.receiveUpdate(&p.Updates[i], out)
 		}
-	case *Introduction:
+	case *overlay.Introduction:
 		m.introduced(p, out)
 	}
 }
 
 // receiveUpdate handles one update of a gossip: it counts only if it is newer than all before it.
-func (m *Areacast) receiveUpdate(u *AgedUpdate, out *Output) {
+func (m *Machine) receiveUpdate(u *overlay.AgedUpdate, out *overlay.Output) {
 	if u.Origin == m.id || u.Origin.Server() || int(u.Age) >= m.opt.MaxPositionAge {
 		return
 	}
@@ -64,7 +40,7 @@ func (m *Areacast) receiveUpdate(u *AgedUpdate, out *Output) {
 }
 
 // meet adds an introduced player.
-func (m *Areacast) meet(u Update) {
+func (m *Machine) meet(u overlay.Update) {
 	if u.Origin == m.id || u.Origin.Server() || !u.Valid() {
 		return
 	}
@@ -78,7 +54,7 @@ func (m *Areacast) meet(u Update) {
 	m.buffer.remove(c)
 }
 
-func (m *Areacast) add(id ID) *contact {
+func (m *Machine) add(id overlay.ID) *contact {
 	c := &contact{slot: len(m.order), kept: -1}
 	m.contacts[id] = c
 	m.order = append(m.order, c)
@@ -86,7 +62,7 @@ func (m *Areacast) add(id ID) *contact {
 }
 
 // drop removes a player from all lists but the views, which refresh rebuilds.
-func (m *Areacast) drop(c *contact) {
+func (m *Machine) drop(c *contact) {
 	m.buffer.remove(c)
 	last := len(m.order) - 1
 	m.order[c.slot] = m.order[last]
@@ -97,8 +73,8 @@ func (m *Areacast) drop(c *contact) {
 }
 
 // trim keeps the update id list bounded: players who were silent longest go first.
-func (m *Areacast) trim() {
-	excess := len(m.order) - MaxKnown
+func (m *Machine) trim() {
+	excess := len(m.order) - overlay.MaxKnown
 	if excess <= 0 {
 		return
 	}
@@ -108,5 +84,27 @@ func (m *Areacast) trim() {
 	})
 	for _, c := range oldest[:excess] {
 		m.drop(c)
+	}
+}
+
+// introduced adds the players whom the leader introduces. Their updates are two hops old: they are delivered to the
+// game, but not forwarded.
+func (m *Machine) introduced(p *overlay.Introduction, out *overlay.Output) {
+	for _, u := range p.Updates[:min(len(p.Updates), overlay.MaxUpdates)] {
+		if u.Origin == m.id || u.Origin.Server() || !u.Valid() {
+			continue
+		}
+		c := m.contacts[u.Origin]
+		if c == nil {
+			c = m.add(u.Origin)
+		} else if c.hops > 0 && !u.Newer(c.last) {
+			continue
+		}
+		m.buffer.remove(c)
+		c.last, c.receivedAt, c.hops = u, m.now, 2
+		if c.view == viewNone {
+			c.view = viewInf
+		}
+		out.Learned = append(out.Learned, u)
 	}
 }

@@ -19,7 +19,7 @@ func aged(t *rapid.T) AgedUpdate {
 		Update: Update{
 			Origin: ID(rapid.Uint32().Draw(t, "origin")), Round: rapid.Uint32().Draw(t, "round"), At: place.Draw(t, "at"),
 			Velocity: rapid.OneOf(rapid.Just(Point{}), place).Draw(t, "velocity"),
-			Body:     rapid.OneOf(rapid.Just(uint64(0)), rapid.Uint64()).Draw(t, "body"),
+			GameData: rapid.OneOf(rapid.Just(uint64(0)), rapid.Uint64()).Draw(t, "body"),
 		},
 		Age: rapid.Uint8Range(0, MaxHops).Draw(t, "age"),
 	}
@@ -38,13 +38,13 @@ func TestGossipReadsAsWritten(t *testing.T) {
 		}
 		for i, u := range got.Updates {
 			want := g.Updates[i]
-			if u.Update != want.grained() || u.Age != want.Age {
+			if u.Update != want.Grained() || u.Age != want.Age {
 				t.Fatalf("update %d is %+v, want %+v", i, u, want)
 			}
 			if d := u.At.Dist(want.At); d > grain*math.Sqrt2/2*1.001 {
 				t.Fatalf("update %d moved by %v blocks", i, d)
 			}
-			if u.grained() != u.Update {
+			if u.Grained() != u.Update {
 				t.Fatalf("update %d moves again when it is sent on", i)
 			}
 		}
@@ -61,7 +61,7 @@ func TestForwardedUpdateIsSmall(t *testing.T) {
 }
 
 func FuzzDecodeGossip(f *testing.F) {
-	f.Add((&Gossip{Updates: []AgedUpdate{{Update: Update{Origin: 1, Round: 2, At: Point{3, 4}, Velocity: Point{1, 1}, Body: 5}}, {Age: 2}}}).Append(nil))
+	f.Add((&Gossip{Updates: []AgedUpdate{{Update: Update{Origin: 1, Round: 2, At: Point{3, 4}, Velocity: Point{1, 1}, GameData: 5}}, {Age: 2}}}).Append(nil))
 	f.Add([]byte{byte(KindGossip), 0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		g, err := DecodeGossip(b)

@@ -1,4 +1,4 @@
-package overlay
+package areacast
 
 import "math/rand/v2"
 

@@ -60,6 +60,18 @@ func (*Introduction) Kind() Kind { return KindIntroduction }
 // Kind implements Payload.
 func (*Crowd) Kind() Kind { return KindCrowd }
 
-// short returns an id as written in a short receiver list. Two avatars of one neighborhood seldom share a short id; if
+// ShortID returns an id as written in a short receiver list. Two avatars of one neighborhood seldom share a short id; if
 // they do, an update is not forwarded to one of them.
-func short(id ID) ID { return id & 0xffff }
+func ShortID(id ID) ID { return id & 0xffff }
+
+// AgedUpdate is an update in a gossip.
+type AgedUpdate struct {
+	Update
+	Age uint8 // hops travelled before this one, less than MaxHops
+}
+
+// Gossip is areacast's message: the sender's own update, and the updates that the sender forwards.
+type Gossip struct{ Updates []AgedUpdate }
+
+// Kind implements Payload.
+func (*Gossip) Kind() Kind { return KindGossip }
