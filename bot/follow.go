@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -97,7 +99,7 @@ func (p *sessionPlayer) resendRefused() error {
 }
 
 // farApart reports whether a player is farther from a place than they can have walked since.
-func farApart(a, b wire.Pose) bool {
+func farApart(a, b motion.Pose) bool {
 	return math.Hypot(math.Hypot(a.X-b.X, a.Z-b.Z), a.Y-b.Y) > maxDrift
 }
 

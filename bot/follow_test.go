@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -74,7 +76,7 @@ func (h *fakeGateway) serve(c net.Conn) {
 				say(*h.sendOn)
 				continue
 			}
-			say(wire.Welcome{Version: wire.SessionVersion, Player: "6b", Name: m.Name, NextSeq: 100, Pose: wire.Pose{X: 8, Y: 10, Z: 8}, View: 1, Reach: 8})
+			say(wire.Welcome{Version: wire.SessionVersion, Player: "6b", Name: m.Name, NextSeq: 100, Pose: motion.Pose{X: 8, Y: 10, Z: 8}, View: 1, Reach: 8})
 			for x := int32(-1); x <= 1; x++ {
 				for z := int32(-1); z <= 1; z++ {
 					say(flatLand(h.t, grid.ChunkPos{X: x, Z: z}))

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -274,7 +276,7 @@ func standing(t *testing.T, o Options) (p *originalPlayer, sent func() (here, be
 	p.ground = newGround(flat(10))
 	p.probes = newProbeSender(p.allProbes, p.name, p.rng)
 	p.since = time.Now()
-	p.walk.pose = wire.Pose{X: 16.5, Y: 10, Z: 16.5}
+	p.walk.pose = motion.Pose{X: 16.5, Y: 10, Z: 16.5}
 	p.ground.put(p.here, nil)
 	var reading sync.WaitGroup
 	lines := make([][]string, 2)

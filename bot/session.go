@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
@@ -345,6 +347,6 @@ func kindOf(m wire.FromServer) string {
 	}
 }
 
-func chunkOf(p wire.Pose) grid.ChunkPos {
+func chunkOf(p motion.Pose) grid.ChunkPos {
 	return grid.Pos{X: floor(p.X), Y: floor(p.Y), Z: floor(p.Z)}.Chunk()
 }

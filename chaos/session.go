@@ -8,6 +8,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -21,7 +23,7 @@ type session struct {
 	inbox   chan message  // closed when the connection has ended
 	quit    chan struct{} // closed by close
 	welcome wire.Welcome
-	pose    wire.Pose
+	pose    motion.Pose
 	chunks  map[grid.ChunkPos]*chunk.Chunk
 	streams map[grid.ChunkPos]int // of Sights, by chunk
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -214,7 +216,7 @@ func (n *node) led(cell grid.Cell, epoch, term uint64) wire.Region {
 func (n *node) saved(name string, seq uint64) wire.PlayerRecord {
 	return wire.PlayerRecord{
 		Player: player.GuestID(name), Name: name, Guest: true, Seq: seq,
-		Pose: wire.Pose{X: 1.5, Y: 64, Z: -3}, Gateway: n.host.PeerID(), SavedAt: 1_700_000_000_000,
+		Pose: motion.Pose{X: 1.5, Y: 64, Z: -3}, Gateway: n.host.PeerID(), SavedAt: 1_700_000_000_000,
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -28,8 +30,8 @@ func BenchmarkFanOut(b *testing.B) {
 			var enter []wire.Body
 			for i := range 50 {
 				id := player.GuestID(fmt.Sprint(i))
-				enter = append(enter, wire.Body{Player: id, Name: fmt.Sprint("p", i), Pose: wire.Pose{Y: 64}})
-				frame.Chunks[0].Moves = append(frame.Chunks[0].Moves, wire.BodyMove{Player: id, Pose: wire.Pose{X: 1.25, Y: 64, Z: float64(i)}})
+				enter = append(enter, wire.Body{Player: id, Name: fmt.Sprint("p", i), Pose: motion.Pose{Y: 64}})
+				frame.Chunks[0].Moves = append(frame.Chunks[0].Moves, wire.BodyMove{Player: id, Pose: motion.Pose{X: 1.25, Y: 64, Z: float64(i)}})
 			}
 			mc.hasState, mc.land = true, ground().Chunk(grid.ChunkPos{})
 			for by := range mc.subscribers {

@@ -58,7 +58,7 @@ func (g *Gateway) eventsBefore(record wire.PlayerRecord) uint64 {
 
 // newChatClock returns a clock that counts on from done events.
 func newChatClock(id player.ID, done uint64) *chatClock {
-	clock := &chatClock{self: wire.AuthorOf(id), lastInSight: make(map[vclock.ID]time.Duration)}
+	clock := &chatClock{self: wire.ChatAuthor(id), lastInSight: make(map[vclock.ID]time.Duration)}
 	clock.owner = vclock.NewOwner(clock.self, done)
 	clock.owner.Limit(chatClockEntries)
 	return clock

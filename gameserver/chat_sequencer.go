@@ -48,7 +48,7 @@ type chatSequencer struct {
 
 // chatEvent is a chat message, hit or gift, and the subscription that received it.
 type chatEvent struct {
-	sub       *subscription
+	sub  *subscription
 	chat wire.ChatEvent
 }
 
@@ -153,7 +153,7 @@ func (sub *subscription) publishChat(u wire.ChatEvent, stamp vclock.Stamp) {
 
 // interactionOf returns the message for an interaction; nil if the event is none, or of a kind that is shown as text.
 func interactionOf(u *wire.ChatEvent) wire.FromServer {
-	m, _ := u.ClientMessage()
+	m, _ := wire.InteractionMessage(u)
 	return m
 }
 

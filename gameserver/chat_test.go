@@ -251,7 +251,7 @@ func TestChatWaitsForNothingThatIsNotToCome(t *testing.T) {
 }
 
 func TestChatClock(t *testing.T) {
-	id := func(name string) vclock.ID { return wire.AuthorOf(player.GuestID(name)) }
+	id := func(name string) vclock.ID { return wire.ChatAuthor(player.GuestID(name)) }
 	const start = 1_700_000_000_000
 	ann, bob := newChatClock(player.GuestID("ann"), start), newChatClock(player.GuestID("bob"), start)
 	everybody, nobody := func(vclock.ID) bool { return true }, func(vclock.ID) bool { return false }

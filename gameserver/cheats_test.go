@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
@@ -16,7 +18,7 @@ import (
 
 // cheat is a move that must be refused with the reason.
 type cheat struct {
-	pose   wire.Pose
+	pose   motion.Pose
 	reason string
 }
 
@@ -26,7 +28,7 @@ type cheats struct {
 	land *terrain.Generator
 }
 
-func (c cheats) next(at wire.Pose) cheat {
+func (c cheats) next(at motion.Pose) cheat {
 	p := at
 	angle := 2 * math.Pi * c.rng.Float64()
 	away := func(blocks float64) {
@@ -76,9 +78,9 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 	o.World.Sections, o.Terrain = 4, land
 	g := New(o)
 	sub := newSubscription(g, grid.CellAt(grid.ChunkPos{X: 2, Z: 2}, grid.FoundingLabel))
-	spot := wire.Pose{}
+	spot := motion.Pose{}
 	for x := int32(2 * 32); spot.Y <= float64(terrain.SeaLevel(4))+1; x++ { // on dry land
-		spot = wire.Pose{X: float64(x) + .5, Y: float64(land.Surface(x, 80)), Z: 80.5}
+		spot = motion.Pose{X: float64(x) + .5, Y: float64(land.Surface(x, 80)), Z: 80.5}
 	}
 	s := &session{
 		g: g, out: newOutbox(func() {}), body: wire.Body{Player: guestID("eve"), Name: "eve"}, binary: true, bodySub: sub,

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
@@ -31,7 +33,7 @@ type strollers struct {
 
 // sent is a move in transit.
 type sent struct {
-	pose wire.Pose
+	pose motion.Pose
 	came float64 // the tick at which the gateway has it
 }
 
@@ -48,7 +50,7 @@ func newStrollers(n int, jitter float64) *strollers {
 	for _, name := range names {
 		s.bodies = append(s.bodies, wire.Body{
 			Player: player.GuestID(name), Name: name,
-			Pose: wire.Pose{X: 1 + 30*s.rng.Float64(), Y: 64, Z: 1 + 30*s.rng.Float64()},
+			Pose: motion.Pose{X: 1 + 30*s.rng.Float64(), Y: 64, Z: 1 + 30*s.rng.Float64()},
 		})
 		s.next = append(s.next, s.rng.Float64())
 	}
@@ -163,9 +165,9 @@ func (e *avatarView) piece(n *wire.TickDelta) wire.Piece {
 }
 
 // places returns the places that the client predicts for a tick.
-func (e *avatarView) places(tick uint64) map[player.ID]wire.Pose {
-	all := make(map[player.ID]wire.Pose)
-	e.scene.Each(float64(tick-e.scene.Now()), func(id player.ID, pose wire.Pose) { all[id] = pose })
+func (e *avatarView) places(tick uint64) map[player.ID]motion.Pose {
+	all := make(map[player.ID]motion.Pose)
+	e.scene.Each(float64(tick-e.scene.Now()), func(id player.ID, pose motion.Pose) { all[id] = pose })
 	return all
 }
 

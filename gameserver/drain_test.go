@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -258,7 +260,7 @@ func TestDrainTakesEditsWhileItSaves(t *testing.T) {
 		r.stopping()
 		pass(500 * time.Millisecond)
 		near := ann.put(grid.Pos{X: 1, Y: 25, Z: 1}, chunk.Stone)
-		ann.send(wire.Move{Pose: wire.Pose{X: 9.5, Y: 25, Z: .5}})
+		ann.send(wire.Move{Pose: motion.Pose{X: 9.5, Y: 25, Z: .5}})
 		far := ann.put(grid.Pos{X: 15, Y: 25, Z: 1}, chunk.Stone)
 		pass(500 * time.Millisecond)
 		ann.look(func() {

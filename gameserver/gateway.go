@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
@@ -298,10 +300,10 @@ func (g *Gateway) timeOfDay() float64 { return g.World.TimeOfDay(time.Now().Unix
 
 // Player is the report on one session.
 type Player struct {
-	ID    string    `json:"id"`
-	Name  string    `json:"name"`
-	Guest bool      `json:"guest"`
-	Pose  wire.Pose `json:"pose"`
+	ID    string      `json:"id"`
+	Name  string      `json:"name"`
+	Guest bool        `json:"guest"`
+	Pose  motion.Pose `json:"pose"`
 }
 
 // Online returns the players with a session here.

@@ -17,6 +17,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -371,7 +373,7 @@ func (c *client) answer(seq uint64) wire.Ack {
 	return c.mu.acks[seq][0]
 }
 
-func (c *client) goTo(x, y, z float64) { c.send(wire.Move{Pose: wire.Pose{X: x, Y: y, Z: z}}) }
+func (c *client) goTo(x, y, z float64) { c.send(wire.Move{Pose: motion.Pose{X: x, Y: y, Z: z}}) }
 
 // walkAround moves the player three chunks away and back, at full speed.
 func (c *client) walkAround() {

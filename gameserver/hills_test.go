@@ -7,10 +7,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/terrain"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // hills are the chunk where players enter a natural world, trees and all, and the way strollers cross it: straight towards a
@@ -53,7 +54,7 @@ func (h *hills) stand(x, z float64) (top float64) {
 }
 
 // climb moves a stroller by a tick.
-func (h *hills) climb(stroller int, p *wire.Pose, rng *rand.Rand) {
+func (h *hills) climb(stroller int, p *motion.Pose, rng *rand.Rand) {
 	const way = 4. / 20
 	x, z := p.X, p.Z
 	goal, walks := h.goals[stroller]

@@ -3,6 +3,8 @@ package gameserver
 import (
 	"math"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -67,7 +69,7 @@ func (s *session) checkInteraction(to string, d *wire.Interaction, pace *rate.Li
 }
 
 // find returns a player's name and the place of their avatar, as far as known here.
-func (ix *interestIndex) find(id player.ID) (name string, pose wire.Pose, at grid.ChunkPos, there bool) {
+func (ix *interestIndex) find(id player.ID) (name string, pose motion.Pose, at grid.ChunkPos, there bool) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	a := ix.mu.actors[id]
@@ -78,7 +80,7 @@ func (ix *interestIndex) find(id player.ID) (name string, pose wire.Pose, at gri
 }
 
 // gapToBody returns the distance of eyes from the nearest point of a body with its feet there.
-func gapToBody(eyes, feet wire.Pose) float64 {
+func gapToBody(eyes, feet motion.Pose) float64 {
 	beyond := func(v, low, high float64) float64 { return max(low-v, 0, v-high) }
 	const half = bodyWidth / 2
 	return math.Hypot(
@@ -87,7 +89,7 @@ func gapToBody(eyes, feet wire.Pose) float64 {
 }
 
 // canSee reports whether some part of a body is visible: no solid block known here stands in between.
-func (s *session) canSee(eyes, feet wire.Pose) bool {
+func (s *session) canSee(eyes, feet motion.Pose) bool {
 	for _, height := range aims {
 		if s.clear([3]float64{eyes.X, eyes.Y, eyes.Z}, [3]float64{feet.X, feet.Y + height, feet.Z}) {
 			return true

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
@@ -313,16 +315,16 @@ func TestDoneBy(t *testing.T) {
 }
 
 func TestGapToBody(t *testing.T) {
-	feet := wire.Pose{X: 10, Y: 20, Z: -5}
+	feet := motion.Pose{X: 10, Y: 20, Z: -5}
 	for _, c := range []struct {
-		eyes wire.Pose
+		eyes motion.Pose
 		want float64
 	}{
-		{wire.Pose{X: 10, Y: 21, Z: -5}, 0},
-		{wire.Pose{X: 15.3, Y: 21, Z: -5}, 5},
-		{wire.Pose{X: 10, Y: 24.8, Z: -5}, 3},
-		{wire.Pose{X: 6.7, Y: 16, Z: -5}, 5},
-		{wire.Pose{X: 10, Y: 20 + player.EyeHeight, Z: -9.3}, 4},
+		{motion.Pose{X: 10, Y: 21, Z: -5}, 0},
+		{motion.Pose{X: 15.3, Y: 21, Z: -5}, 5},
+		{motion.Pose{X: 10, Y: 24.8, Z: -5}, 3},
+		{motion.Pose{X: 6.7, Y: 16, Z: -5}, 5},
+		{motion.Pose{X: 10, Y: 20 + player.EyeHeight, Z: -9.3}, 4},
 	} {
 		if got := gapToBody(c.eyes, feet); got < c.want-1e-9 || got > c.want+1e-9 {
 			t.Errorf("from %+v: %v, want %v", c.eyes, got, c.want)

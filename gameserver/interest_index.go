@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -205,7 +207,7 @@ func (ix *interestIndex) takeLost() []player.ID {
 }
 
 // move moves an avatar to a pose in its chunk.
-func (ix *interestIndex) move(a *actor, pose wire.Pose) {
+func (ix *interestIndex) move(a *actor, pose motion.Pose) {
 	bkt := a.bucket
 	a.place, a.spot, a.lastUpdate = wire.PlaceOf(bkt.at, pose), finePosOf(bkt.at, pose), ix.mu.frames+1
 	if bkt.moved = true; !bkt.awake {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -55,7 +57,7 @@ func newLandscape(t testing.TB, seed uint64, chunks, walkers int) *landscape {
 	for i := range walkers {
 		name := fmt.Sprint("p", i)
 		w := walker{Body: wire.Body{Player: player.GuestID(name), Name: name}}
-		w.Pose = wire.Pose{X: c.width * c.rng.Float64(), Y: 64, Z: c.width * c.rng.Float64()}
+		w.Pose = motion.Pose{X: c.width * c.rng.Float64(), Y: 64, Z: c.width * c.rng.Float64()}
 		c.walkers = append(c.walkers, w)
 	}
 	// The order in which regions send them.

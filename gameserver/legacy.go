@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -35,7 +37,7 @@ type legacyConn struct {
 		sync.Mutex
 		registered bool
 		motion     *player.Motion // nil from registration until the first move
-		pose       wire.Pose
+		pose       motion.Pose
 	}
 }
 
@@ -131,7 +133,7 @@ func (lc *legacyConn) register(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	lc.sub.unshow(lc, who.body(wire.Pose{})) // the client may have been shown this body as somebody else's
+	lc.sub.unshow(lc, who.body(motion.Pose{})) // the client may have been shown this body as somebody else's
 	pose := lc.entryPose(who)
 	lc.mu.Lock()
 	lc.mu.registered, lc.mu.pose, lc.mu.motion = true, pose, nil
@@ -141,13 +143,13 @@ func (lc *legacyConn) register(ctx context.Context, name string) error {
 }
 
 // entryPose returns the assumed place of a player who registers, until their first move.
-func (lc *legacyConn) entryPose(who *guest) wire.Pose {
+func (lc *legacyConn) entryPose(who *guest) motion.Pose {
 	if pose, known := who.place(); known && world.ChunkOf(pose) == lc.at {
 		return pose
 	}
 	middle := lc.at.Origin()
 	x, z := middle.X+grid.ChunkSize/2, middle.Z+grid.ChunkSize/2
-	return wire.Pose{X: float64(x) + .5, Y: float64(lc.g.Terrain.Surface(x, z)), Z: float64(z) + .5}
+	return motion.Pose{X: float64(x) + .5, Y: float64(lc.g.Terrain.Surface(x, z)), Z: float64(z) + .5}
 }
 
 // deregister removes the player's body and saves the player.
@@ -171,7 +173,7 @@ func (lc *legacyConn) presence() (presence, bool) {
 	if !lc.mu.registered {
 		return presence{}, false
 	}
-	return presence{body: lc.who.Load().body(wire.Pose{}), pose: lc.mu.pose}, true
+	return presence{body: lc.who.Load().body(motion.Pose{}), pose: lc.mu.pose}, true
 }
 
 // entryWays is the maximum distance, in chunks, of a player's first move from the chunk that they register in.
@@ -187,7 +189,7 @@ func (lc *legacyConn) applyMove() {
 	if p == nil || !lc.mu.registered {
 		return
 	}
-	pose := wire.Pose{X: p.X, Y: p.Y + float64(lc.g.World.OriginalBase), Z: p.Z, Yaw: lc.mu.pose.Yaw}
+	pose := motion.Pose{X: p.X, Y: p.Y + float64(lc.g.World.OriginalBase), Z: p.Z, Yaw: lc.mu.pose.Yaw}
 	if p.HasYaw {
 		pose.Yaw = wire.YawOfOriginal(p.Yaw)
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -135,7 +137,7 @@ func (delta *chunkDelta) moveLines(g *Gateway) *moveLines {
 	return delta.lines
 }
 
-func (g *Gateway) placeOf(name string, p wire.Pose) wire.PlayerMove {
+func (g *Gateway) placeOf(name string, p motion.Pose) wire.PlayerMove {
 	return wire.PlayerMove{
 		Player: name, X: p.X, Y: p.Y - float64(g.World.OriginalBase), Z: p.Z,
 		Yaw: wire.OriginalYaw(p.Yaw), HasYaw: true,

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
@@ -31,7 +33,7 @@ type observerPoint struct {
 }
 
 // cellOf returns the cell of a chunk that a pose is in.
-func cellOf(at grid.ChunkPos, p wire.Pose) uint8 { return wire.PlaceOf(at, p).Cell() }
+func cellOf(at grid.ChunkPos, p motion.Pose) uint8 { return wire.PlaceOf(at, p).Cell() }
 
 const cellRow = grid.ChunkSize / wire.CellSize
 
@@ -41,14 +43,14 @@ func corner(at grid.ChunkPos, cell uint8) (x, z int64) {
 }
 
 // holds reports whether a session at the pose may keep the point.
-func (pt observerPoint) holds(p wire.Pose, view int) bool {
+func (pt observerPoint) holds(p motion.Pose, view int) bool {
 	x, z := corner(pt.chunk, pt.cell)
 	lowX, lowZ := float64(x*wire.CellSize)-stayBlocks, float64(z*wire.CellSize)-stayBlocks
 	const width = wire.CellSize + 2*stayBlocks
 	return pt.view == view && p.X >= lowX && p.X < lowX+width && p.Z >= lowZ && p.Z < lowZ+width
 }
 
-func observerPointOf(p wire.Pose, view int) observerPoint {
+func observerPointOf(p motion.Pose, view int) observerPoint {
 	at := world.ChunkOf(p)
 	return observerPoint{chunk: at, cell: cellOf(at, p), view: view}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -18,20 +20,20 @@ type occupants []occupant
 type occupant struct {
 	wire.Body
 	actor *actor  // set while the player is in the chunk; nil until the index has applied their entering
-	left  float32 // ticks of extrapolation left (Body.Velocity); if more than wire.ExtrapolationTicks, they start after the excess
+	left  float32 // ticks of extrapolation left (Body.Velocity); if more than motion.ExtrapolationTicks, they start after the excess
 }
 
 // unstarted is left of a body whose update the subscription has just received.
-const unstarted = wire.ExtrapolationTicks + 2
+const unstarted = motion.ExtrapolationTicks + 2
 
 // proceed extrapolates a body by the given number of ticks, and reports whether it has moved. When the extrapolation ends, the
 // body stands.
 func (o *occupant) proceed(at grid.ChunkPos, ticks float32) (moved bool) {
-	before, from := o.Pose, min(o.left, wire.ExtrapolationTicks)
+	before, from := o.Pose, min(o.left, motion.ExtrapolationTicks)
 	o.left = max(0, o.left-ticks)
-	o.Pose = o.Velocity.Extrapolate(before, float64(from-min(o.left, wire.ExtrapolationTicks)), at)
+	o.Pose = o.Velocity.Extrapolate(before, float64(from-min(o.left, motion.ExtrapolationTicks)), at)
 	if o.left == 0 {
-		o.Velocity = wire.Velocity{}
+		o.Velocity = motion.Velocity{}
 	}
 	return o.Pose != before
 }
@@ -76,7 +78,7 @@ func (o occupants) depart(after float32) (goes bool) {
 			continue
 		}
 		if goes = true; o[i].left == unstarted {
-			o[i].left = wire.ExtrapolationTicks + after
+			o[i].left = motion.ExtrapolationTicks + after
 		}
 	}
 	return goes

@@ -6,13 +6,15 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // If a region sends a body twice, the first one counts, for the mirror as for its subscribers.
 func TestDoubledBodiesAreTakenOnce(t *testing.T) {
-	first := wire.Body{Player: player.GuestID("ann"), Name: "ann", Pose: wire.Pose{X: 1}}
+	first := wire.Body{Player: player.GuestID("ann"), Name: "ann", Pose: motion.Pose{X: 1}}
 	second := first
 	second.Pose.X = 2
 	var mc mirrorChunk
@@ -30,7 +32,7 @@ func TestOccupantsAreAMapOfBodies(t *testing.T) {
 	twin := make(map[player.ID]wire.Body)
 	someone := func() player.ID { return player.GuestID(fmt.Sprint(rng.IntN(40))) }
 	for round := range 2000 {
-		pose := wire.Pose{X: float64(round)}
+		pose := motion.Pose{X: float64(round)}
 		switch id := someone(); rng.IntN(4) {
 		case 0, 1:
 			_, known := twin[id]

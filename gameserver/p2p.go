@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/player"
@@ -78,7 +80,7 @@ type localAvatar struct {
 	machine  overlay.Machine
 	inbox    []overlay.Message
 	at       overlay.Point
-	lastSent wire.Pose // the pose last sent to the region
+	lastSent motion.Pose // the pose last sent to the region
 }
 
 // remoteAvatar is an avatar of another gateway that is or was in view of a session here.
@@ -325,12 +327,12 @@ func (d *p2pDriver) receive(peer string, packet []byte) (places []overlay.Update
 
 // bodyOf and poseOf pack the parts of a pose that the overlay does not handle: height in 1/32 blocks, yaw and pitch as in tick
 // frames.
-func bodyOf(p wire.Pose) uint64 {
+func bodyOf(p motion.Pose) uint64 {
 	at := wire.PlaceOf(world.ChunkOf(p), p)
 	return 1 | uint64(at.Yaw)<<1 | uint64(uint8(at.Pitch))<<9 | uint64(at.Y)<<17
 }
 
-func poseOf(u overlay.Update) wire.Pose {
+func poseOf(u overlay.Update) motion.Pose {
 	yaw, pitch, y := uint8(u.Body>>1), int8(uint8(u.Body>>9)), uint16(u.Body>>17)
 	p := wire.Place{Y: y, Yaw: yaw, Pitch: pitch}.Pose(grid.ChunkPos{})
 	p.X, p.Z = u.At.X, u.At.Z

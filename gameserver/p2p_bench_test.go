@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -31,13 +33,13 @@ func benchmarkP2P(b *testing.B, kind string, players int) {
 		o.Overlay, o.Peer = kind, peerID(i)
 		drivers[peerID(i)] = New(o).p2p
 	}
-	walk := func(p wire.Pose) wire.Pose {
+	walk := func(p motion.Pose) motion.Pose {
 		p.X, p.Z = min(max(p.X+rng.Float64()-.5, -60), 60), min(max(p.Z+rng.Float64()-.5, -60), 60)
 		return p
 	}
 	for n := range players {
 		name, home := fmt.Sprint("p", n), peerID(n%gateways)
-		pose := wire.Pose{X: 120*rng.Float64() - 60, Y: 25, Z: 120*rng.Float64() - 60}
+		pose := motion.Pose{X: 120*rng.Float64() - 60, Y: 25, Z: 120*rng.Float64() - 60}
 		body := wire.Body{Player: player.GuestID(name), Name: name, Pose: pose, Gateway: home}
 		for _, d := range drivers {
 			d.mu.remotes[numberOf(body.Player)] = &remoteAvatar{body: body, shown: true, chunk: world.ChunkOf(pose), regionBody: body, inRegion: true, regionRound: 1}

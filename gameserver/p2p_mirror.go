@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/player"
@@ -43,7 +45,7 @@ func (d *p2pDriver) applyUpdate(u overlay.Update, now uint32, steps []relocation
 }
 
 // moveRemote moves a known avatar to a pose. The lock is held.
-func (d *p2pDriver) moveRemote(a *remoteAvatar, pose wire.Pose) relocation {
+func (d *p2pDriver) moveRemote(a *remoteAvatar, pose motion.Pose) relocation {
 	from, to := a.chunk, world.ChunkOf(pose)
 	a.body.Pose, a.chunk = pose, to
 	return relocation{body: a.body, from: &from, to: &to}

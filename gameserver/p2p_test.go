@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/overlay"
@@ -62,7 +64,7 @@ func newOverlayCluster(t *testing.T, kind string, gateways, people int) *cluster
 }
 
 // seenAt returns where a client sees a player.
-func (c *client) seenAt(name string) (at wire.Pose, sees bool) {
+func (c *client) seenAt(name string) (at motion.Pose, sees bool) {
 	c.look(func() {
 		a, known := c.mu.avatars[guestID(name).String()]
 		at, sees = a.Pose, known
@@ -137,8 +139,8 @@ func TestOverlays(t *testing.T) {
 func TestOverlayPoses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		far := rapid.Float64Range(-p2pReach, p2pReach)
-		p := wire.Pose{
-			X: far.Draw(t, "x"), Y: rapid.Float64Range(wire.MinY, wire.MaxY).Draw(t, "y"), Z: far.Draw(t, "z"),
+		p := motion.Pose{
+			X: far.Draw(t, "x"), Y: rapid.Float64Range(motion.MinY, motion.MaxY).Draw(t, "y"), Z: far.Draw(t, "z"),
 			Yaw: rapid.Float32Range(-10, 10).Draw(t, "yaw"), Pitch: rapid.Float32Range(-1.5, 1.5).Draw(t, "pitch"),
 		}
 		u := overlay.Update{Origin: 1, Round: 7, At: overlay.Point{X: p.X, Z: p.Z}, Body: bodyOf(p)}
@@ -162,7 +164,7 @@ func TestOverlayRefuses(t *testing.T) {
 		id, to := numberOf(guestID("p0")), numberOf(guestID("p1"))
 		needsUpdate := func(x float64, rounds uint32) {
 			t.Helper()
-			p := wire.Pose{X: x, Y: 25, Z: .5}
+			p := motion.Pose{X: x, Y: 25, Z: .5}
 			u := overlay.Update{Origin: id, Round: roundOf(time.Now()) + rounds, At: overlay.Point{X: x, Z: .5}, Body: bodyOf(p)}
 			packet := overlay.AppendPacket(nil, []overlay.Message{{From: id, To: to, Payload: &overlay.Position{Update: u}}})
 			places, err := d.receive("somebody", packet)
@@ -198,15 +200,15 @@ func TestOverlayAndRegionsAgree(t *testing.T) {
 					v := newOverlayCluster(t, kind, 3, 6)
 					rng := rand.New(rand.NewPCG(seed, 2))
 					v.lands.slowBy(seed, 400*time.Millisecond)
-					at := make([]wire.Pose, len(v.people))
-					to := make([]wire.Pose, len(v.people))
+					at := make([]motion.Pose, len(v.people))
+					to := make([]motion.Pose, len(v.people))
 					for i := range at {
-						at[i] = wire.Pose{X: .5, Y: 25, Z: .5}
+						at[i] = motion.Pose{X: .5, Y: 25, Z: .5}
 					}
 					for n := range 300 {
 						for i, c := range v.people {
 							if rng.IntN(20) == 0 {
-								to[i] = wire.Pose{X: rng.Float64()*40 - 20, Z: rng.Float64()*40 - 20}
+								to[i] = motion.Pose{X: rng.Float64()*40 - 20, Z: rng.Float64()*40 - 20}
 							}
 							dx, dz := to[i].X-at[i].X, to[i].Z-at[i].Z
 							if way := math.Hypot(dx, dz); way > .5 {
@@ -270,7 +272,7 @@ func TestLateRoundsAreShownAtOnce(t *testing.T) {
 			d.received <- peerPlaces{peer: "somebody"} // so the next round waits for this gateway
 			pass(untilRound(time.Now()) + late*time.Millisecond)
 			x := 1 + float64(i)/2
-			u := overlay.Update{Origin: numberOf(guestID("p0")), Round: roundOf(time.Now()) + 1, At: overlay.Point{X: x, Z: .5}, Body: bodyOf(wire.Pose{X: x, Y: 25, Z: .5})}
+			u := overlay.Update{Origin: numberOf(guestID("p0")), Round: roundOf(time.Now()) + 1, At: overlay.Point{X: x, Z: .5}, Body: bodyOf(motion.Pose{X: x, Y: 25, Z: .5})}
 			packet := overlay.AppendPacket(nil, []overlay.Message{{From: u.Origin, To: numberOf(guestID("p1")), Payload: &overlay.Position{Update: u}}})
 			places, err := d.receive("somebody", packet)
 			if err != nil {

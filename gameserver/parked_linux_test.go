@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -70,7 +72,7 @@ func (w *walkingClient) send(m wire.FromClient) {
 	w.write(wire.AppendMessage(nil, data))
 }
 
-func (w *walkingClient) goTo(x float64) { w.send(wire.Move{Pose: wire.Pose{X: x, Y: 25, Z: .5}}) }
+func (w *walkingClient) goTo(x float64) { w.send(wire.Move{Pose: motion.Pose{X: x, Y: 25, Z: .5}}) }
 
 // await reads until a message of one type arrives.
 func await[M wire.FromServer](w *walkingClient) M {
@@ -188,7 +190,7 @@ func TestActingPlayerIsNotParked(t *testing.T) {
 // Parked sessions end as others do: by their clients, by too many messages, by invalid ones, by another login. Others walk on
 // meanwhile.
 func TestParkedSessionsEnd(t *testing.T) {
-	pose := wire.AppendMove(nil, wire.Pose{X: 4.5, Y: 25, Z: .5})
+	pose := wire.AppendMove(nil, motion.Pose{X: 4.5, Y: 25, Z: .5})
 	for name, c := range map[string]struct {
 		does func(w *walkingClient)
 		code string
@@ -258,7 +260,7 @@ func TestStalledClientsHoldUpNobody(t *testing.T) {
 			})
 		}
 	}
-	half.write(wire.AppendMove(nil, wire.Pose{X: 5.5, Y: 25, Z: .5})[1:]) // the rest arrives after all
+	half.write(wire.AppendMove(nil, motion.Pose{X: 5.5, Y: 25, Z: .5})[1:]) // the rest arrives after all
 	half.expectParked(2)
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -65,7 +67,7 @@ type guest struct {
 
 	// Guarded by party.mu.
 	on   *legacyConn // where they are registered; nil for nowhere
-	left wire.Pose   // where they deregistered last, or the place in their record
+	left motion.Pose // where they deregistered last, or the place in their record
 	seen bool        // left is set
 }
 
@@ -228,7 +230,7 @@ func (g *Gateway) loadGuests(ctx context.Context, labels ...string) []wire.Playe
 }
 
 // release deregisters a player, whose last pose is given.
-func (p *party) release(who *guest, pose wire.Pose) {
+func (p *party) release(who *guest, pose motion.Pose) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	who.on, who.left, who.seen = nil, pose, true
@@ -271,7 +273,7 @@ func (p *party) registeredElsewhere(dst []player.ID, at grid.ChunkPos) []player.
 }
 
 // place returns where a player of the party is or was last, and reports whether that is known.
-func (p *party) place() (pose wire.Pose, known bool) {
+func (p *party) place() (pose motion.Pose, known bool) {
 	for _, who := range p.all() {
 		if pose, known = who.place(); known {
 			break
@@ -281,12 +283,12 @@ func (p *party) place() (pose wire.Pose, known bool) {
 }
 
 // body returns the player's body.
-func (c *guest) body(pose wire.Pose) wire.Body {
+func (c *guest) body(pose motion.Pose) wire.Body {
 	return wire.Body{Player: c.id, Name: c.label, Guest: true, Pose: pose}
 }
 
 // place returns where the player is or was last, and reports whether that is known.
-func (c *guest) place() (pose wire.Pose, known bool) {
+func (c *guest) place() (pose motion.Pose, known bool) {
 	c.party.mu.Lock()
 	on, left, seen := c.on, c.left, c.seen
 	c.party.mu.Unlock()

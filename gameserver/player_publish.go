@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -47,7 +49,7 @@ type backlog struct {
 
 // lastPublished is where and when a player who is here was published last.
 type lastPublished struct {
-	pose wire.Pose
+	pose motion.Pose
 	at   time.Time
 }
 
@@ -101,7 +103,7 @@ func publishedOf(players int) int {
 	return max(publishLeast, min(publishMost, int(turn)))
 }
 
-func wayBetween(a, b wire.Pose) float64 {
+func wayBetween(a, b motion.Pose) float64 {
 	return math.Hypot(math.Hypot(a.X-b.X, a.Z-b.Z), a.Y-b.Y)
 }
 

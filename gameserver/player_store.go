@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -43,7 +45,7 @@ type playerStore struct {
 // presence is a player who is here, and their place.
 type presence struct {
 	body wire.Body
-	pose wire.Pose
+	pose motion.Pose
 	done uint64 // how many events they have sent (vclock.Owner.Done); 0 if these are not counted
 }
 
@@ -162,7 +164,7 @@ func (ps *playerStore) run(ctx context.Context, here func() []presence) {
 func (ps *playerStore) runSaver(ctx context.Context, here func() []presence) {
 	save := time.NewTicker(saveEvery)
 	defer save.Stop()
-	saved, published := make(map[player.ID]wire.Pose), make(map[player.ID]lastPublished)
+	saved, published := make(map[player.ID]motion.Pose), make(map[player.ID]lastPublished)
 	for {
 		select {
 		case <-ctx.Done():
@@ -208,8 +210,8 @@ func (ps *playerStore) saveLeaving() {
 }
 
 // saveMoved saves the players who moved since the last call, in one commit.
-func (ps *playerStore) saveMoved(here []presence, before map[player.ID]wire.Pose) map[player.ID]wire.Pose {
-	poses := make(map[player.ID]wire.Pose, len(here))
+func (ps *playerStore) saveMoved(here []presence, before map[player.ID]motion.Pose) map[player.ID]motion.Pose {
+	poses := make(map[player.ID]motion.Pose, len(here))
 	for _, p := range here {
 		poses[p.body.Player] = p.pose
 	}

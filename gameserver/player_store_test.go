@@ -7,13 +7,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
 func recordOf(name string, seq uint64, x float64) wire.PlayerRecord {
-	return wire.PlayerRecord{Player: guestID(name), Name: name, Guest: true, Seq: seq, Pose: wire.Pose{X: x, Y: 25}, Gateway: self}
+	return wire.PlayerRecord{Player: guestID(name), Name: name, Guest: true, Seq: seq, Pose: motion.Pose{X: x, Y: 25}, Gateway: self}
 }
 
 func (m *memory) writeLater(r wire.PlayerRecord) {

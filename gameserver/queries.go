@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 
@@ -175,7 +177,7 @@ func (g *Gateway) whereIsPlayer(ctx context.Context, q wire.WhereIsPlayer, remot
 
 // appendPlace appends the answer to a query for a player. A place below or above the slab becomes one on top of it, from where
 // the client falls to the ground.
-func (g *Gateway) appendPlace(p wire.Pose) ([]byte, error) {
+func (g *Gateway) appendPlace(p motion.Pose) ([]byte, error) {
 	y := p.Y - float64(g.World.OriginalBase)
 	if y < 1 || y > wire.SlabHeight {
 		y = wire.SlabHeight

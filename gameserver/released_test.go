@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
@@ -315,7 +317,7 @@ func TestWhereNamesakesComeBack(t *testing.T) {
 		pass(time.Second)
 		now := time.Now().UnixMilli()
 		deep := wire.PlayerRecord{
-			Player: guestID("deep"), Name: "deep", Guest: true, Seq: uint64(now), Pose: wire.Pose{X: 1, Y: -20, Z: 1}, Gateway: "peerOther", SavedAt: now,
+			Player: guestID("deep"), Name: "deep", Guest: true, Seq: uint64(now), Pose: motion.Pose{X: 1, Y: -20, Z: 1}, Gateway: "peerOther", SavedAt: now,
 		}
 		if err := r.network.PutPlayer(t.Context(), deep); err != nil {
 			t.Fatal(err)
@@ -340,11 +342,11 @@ func TestWhereNamesakesComeBack(t *testing.T) {
 func TestNamesakesOfOtherNodes(t *testing.T) {
 	const address = "192.0.2.2"
 	suffixed := player.Namesake("Abrasam", address, 0)
-	near, far := wire.Pose{X: 33, Y: 25, Z: 1}, wire.Pose{X: 999, Y: 25, Z: 1}
+	near, far := motion.Pose{X: 33, Y: 25, Z: 1}, motion.Pose{X: 999, Y: 25, Z: 1}
 	minutes := func(n int) time.Duration { return time.Duration(n) * time.Minute }
 	type saved struct {
 		name string
-		at   wire.Pose
+		at   motion.Pose
 		ago  time.Duration
 	}
 	for name, c := range map[string]struct {

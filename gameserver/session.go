@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -68,7 +70,7 @@ type session struct {
 
 	mu struct {
 		sync.Mutex
-		pose     wire.Pose
+		pose     motion.Pose
 		joined   bool   // the player is in the world, or about to be
 		placed   bool   // the player is in the world, or about to enter it
 		detached bool   // the player has moved to another gateway, and is neither moved nor saved here
@@ -127,7 +129,7 @@ func failureOf(err error) wire.FromServer {
 		return away.message
 	}
 	if refused, ok := errors.AsType[*wire.Error](err); ok {
-		return refused.Failure()
+		return wire.FailureOf(refused)
 	}
 	if isClosed(err) {
 		return nil
@@ -311,9 +313,9 @@ func (s *session) welcome() wire.Welcome {
 func firstSeq(now time.Time) uint64 { return uint64(now.UnixMicro()) }
 
 // spawnPose returns where an unknown player starts.
-func (g *Gateway) spawnPose() wire.Pose {
+func (g *Gateway) spawnPose() motion.Pose {
 	p := g.World.Spawn
-	return wire.Pose{X: float64(p.X) + .5, Y: float64(p.Y), Z: float64(p.Z) + .5}
+	return motion.Pose{X: float64(p.X) + .5, Y: float64(p.Y), Z: float64(p.Z) + .5}
 }
 
 // arrive adds the body to the world and watches the chunks around it.
@@ -351,14 +353,14 @@ func (s *session) presence() presence {
 	return presence{s.body, s.mu.pose, s.mu.done}
 }
 
-func (s *session) currentPose() wire.Pose {
+func (s *session) currentPose() motion.Pose {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.pose
 }
 
 // place moves the player, unless they have moved to another gateway already.
-func (s *session) place(pose wire.Pose) bool {
+func (s *session) place(pose motion.Pose) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.detached {

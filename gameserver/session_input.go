@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
@@ -94,7 +96,7 @@ func (s *session) dispatch(msg wire.FromClient) error {
 }
 
 // move applies a move if the rules allow it, else corrects the client.
-func (s *session) move(pose wire.Pose) error {
+func (s *session) move(pose motion.Pose) error {
 	if !s.moveLimit.Allow() {
 		return &wire.Error{Code: wire.FailRate, Message: fmt.Sprintf("send at most %d moves a second", movesPerSecond)}
 	}
@@ -232,7 +234,7 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 
 // occupied reports whether a body reaches into the block. The player's own body is at pose, not where the region saw it last:
 // otherwise they could not jump and place a block beneath themselves.
-func (s *session) occupied(pos grid.Pos, pose wire.Pose) bool {
+func (s *session) occupied(pos grid.Pos, pose motion.Pose) bool {
 	if bodyReaches(pose, pos) {
 		return true
 	}

@@ -3,6 +3,8 @@ package gameserver
 import (
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -58,7 +60,7 @@ func (s *session) handleParked(data []byte) (taken, stay bool) {
 }
 
 // predictBorder checks where a player will be who goes on as from one pose to the next.
-func (s *session) predictBorder(last, pose wire.Pose) {
+func (s *session) predictBorder(last, pose motion.Pose) {
 	ahead := pose
 	ahead.X += foresight * (pose.X - last.X)
 	ahead.Z += foresight * (pose.Z - last.Z)

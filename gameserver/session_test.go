@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
@@ -361,7 +363,7 @@ func TestDoorThatFails(t *testing.T) {
 
 func TestTooMuch(t *testing.T) {
 	for name, m := range map[string]wire.FromClient{
-		"moves": wire.Move{Pose: wire.Pose{X: .5, Y: 25, Z: .5}},
+		"moves": wire.Move{Pose: motion.Pose{X: .5, Y: 25, Z: .5}},
 		"views": wire.View{View: 1},
 		"pings": wire.Ping{Nonce: 1},
 	} {
@@ -477,10 +479,10 @@ func TestCheckEdit(t *testing.T) {
 }
 
 func TestBodyReaches(t *testing.T) {
-	stand := wire.Pose{X: .5, Y: 10, Z: .5}
+	stand := motion.Pose{X: .5, Y: 10, Z: .5}
 	for _, c := range []struct {
 		name string
-		pose wire.Pose
+		pose motion.Pose
 		pos  grid.Pos
 		want bool
 	}{
@@ -489,12 +491,12 @@ func TestBodyReaches(t *testing.T) {
 		{"ground", stand, grid.Pos{Y: 9}, false},
 		{"above", stand, grid.Pos{Y: 12}, false},
 		{"beside", stand, grid.Pos{X: 1, Y: 10}, false},
-		{"flush against", wire.Pose{X: .7, Y: 10, Z: .5}, grid.Pos{X: 1, Y: 10}, false},
-		{"a hair inside", wire.Pose{X: .705, Y: 10, Z: .5}, grid.Pos{X: 1, Y: 10}, false},
-		{"reaching over", wire.Pose{X: .75, Y: 10, Z: .5}, grid.Pos{X: 1, Y: 10}, true},
-		{"corner", wire.Pose{X: .75, Y: 10, Z: .75}, grid.Pos{X: 1, Y: 10, Z: 1}, true},
-		{"crouching in air", wire.Pose{X: .5, Y: 10.3, Z: .5}, grid.Pos{Y: 12}, true},
-		{"negative", wire.Pose{X: -.75, Y: 10, Z: -.5}, grid.Pos{X: -2, Y: 10, Z: -1}, true},
+		{"flush against", motion.Pose{X: .7, Y: 10, Z: .5}, grid.Pos{X: 1, Y: 10}, false},
+		{"a hair inside", motion.Pose{X: .705, Y: 10, Z: .5}, grid.Pos{X: 1, Y: 10}, false},
+		{"reaching over", motion.Pose{X: .75, Y: 10, Z: .5}, grid.Pos{X: 1, Y: 10}, true},
+		{"corner", motion.Pose{X: .75, Y: 10, Z: .75}, grid.Pos{X: 1, Y: 10, Z: 1}, true},
+		{"crouching in air", motion.Pose{X: .5, Y: 10.3, Z: .5}, grid.Pos{Y: 12}, true},
+		{"negative", motion.Pose{X: -.75, Y: 10, Z: -.5}, grid.Pos{X: -2, Y: 10, Z: -1}, true},
 	} {
 		if got := bodyReaches(c.pose, c.pos); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/terrain"
@@ -105,7 +107,7 @@ func TestBlockChangeIsSmall(t *testing.T) {
 		sub.watch(at, s)
 		mc := sub.mu.chunks[at]
 		mc.hasState, mc.land, mc.subscribers[s] = true, ground().Chunk(at), upToDate
-		s.place(wire.Pose{X: float64(at.Origin().X) + .5, Y: 64, Z: float64(at.Origin().Z) + .5})
+		s.place(motion.Pose{X: float64(at.Origin().X) + .5, Y: 64, Z: float64(at.Origin().Z) + .5})
 		bytes := 0
 		count := sinkFunc(func(data []byte) error {
 			bytes += len(wire.AppendMessage(nil, data))

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
@@ -187,7 +189,7 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 		}
 		close(reads)
 		pass(time.Second)
-		blocks, moves, at := 0, 0, make(map[string]wire.Pose)
+		blocks, moves, at := 0, 0, make(map[string]motion.Pose)
 		for _, p := range got {
 			blocks, moves = blocks+len(p.Blocks), moves+len(p.Moves)
 			for _, m := range p.Moves {

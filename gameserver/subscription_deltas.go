@@ -3,6 +3,8 @@ package gameserver
 import (
 	"slices"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
@@ -258,7 +260,7 @@ const bodyWidth, bodyHeight = .6, 1.8
 
 // bodyReaches reports whether a body reaches into the block. A tiny overlap is tolerated, so that a client that rounds may stand
 // flush against a block that it places.
-func bodyReaches(p wire.Pose, pos grid.Pos) bool {
+func bodyReaches(p motion.Pose, pos grid.Pos) bool {
 	const half, height, hair = bodyWidth / 2, bodyHeight, .01
 	x, y, z := float64(pos.X), float64(pos.Y), float64(pos.Z)
 	return p.X+half-hair > x && p.X-half+hair < x+1 &&

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -137,7 +139,7 @@ func (sub *subscription) cancelEnterLeave(id player.ID) {
 
 // move sets the newest pose of a subscriber's body. It reports whether the caller must flush the message to the region: not if
 // the prediction covers the move.
-func (sub *subscription) move(id player.ID, pose wire.Pose, owner subscriber, alone bool) (needsUpdate bool) {
+func (sub *subscription) move(id player.ID, pose motion.Pose, owner subscriber, alone bool) (needsUpdate bool) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	b := sub.mu.bodies[id]

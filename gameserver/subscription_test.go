@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -355,7 +357,7 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	has, waits := &recorderSub{}, &recorderSub{}
 	sub.watch(pos, has)
 	body := func(name string, x float64) wire.Body {
-		return wire.Body{Player: guestID(name), Name: name, Pose: wire.Pose{X: x}}
+		return wire.Body{Player: guestID(name), Name: name, Pose: motion.Pose{X: x}}
 	}
 	needsUpdate := func(news wire.ChunkDelta) {
 		t.Helper()
@@ -572,7 +574,7 @@ func TestBodyBelongsToLastOwner(t *testing.T) {
 		r := newHarness(t)
 		sub := r.g.subscription(grid.ChunkPos{})
 		older, newer := &recorderSub{}, &recorderSub{}
-		at := func(x float64) wire.Pose { return wire.Pose{X: x, Y: 25, Z: 1} }
+		at := func(x float64) motion.Pose { return motion.Pose{X: x, Y: 25, Z: 1} }
 		sub.enter(wire.Body{Player: guestID("ann"), Name: "ann", Pose: at(1)}, older)
 		sub.move(guestID("ann"), at(2), older, false)
 		sub.enter(wire.Body{Player: guestID("ann"), Name: "ann", Pose: at(3)}, newer) // in one message with the move

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -226,10 +228,10 @@ func (a *actor) remember(tick uint64) {
 // finePos is a place in 1/128 block: horizontally from the chunk's corner, vertically from the zero of heights.
 type finePos struct{ x, y, z int32 }
 
-func finePosOf(at grid.ChunkPos, p wire.Pose) finePos {
+func finePosOf(at grid.ChunkPos, p motion.Pose) finePos {
 	corner := at.Origin()
 	unit := func(blocks float64) int32 { return int32(math.Round(blocks * wire.TickVelocityUnit)) }
-	return finePos{unit(p.X - float64(corner.X)), unit(p.Y - wire.MinY), unit(p.Z - float64(corner.Z))}
+	return finePos{unit(p.X - float64(corner.X)), unit(p.Y - motion.MinY), unit(p.Z - float64(corner.Z))}
 }
 
 func (s finePos) minus(o finePos) finePos { return finePos{s.x - o.x, s.y - o.y, s.z - o.z} }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -16,12 +18,12 @@ type watched struct {
 	a    *actor
 	c    cell
 	now  frameTime
-	pose wire.Pose
+	pose motion.Pose
 	told [tiers]int // records
 }
 
 func newWatched() *watched {
-	w := &watched{a: &actor{bucket: &bucket{}}, pose: wire.Pose{X: 12, Y: 64, Z: 12}}
+	w := &watched{a: &actor{bucket: &bucket{}}, pose: motion.Pose{X: 12, Y: 64, Z: 12}}
 	w.stand()
 	w.a.cell = w.a.place.Cell()
 	w.a.appear(0)
@@ -176,8 +178,8 @@ func TestJumpGoesOutOfSight(t *testing.T) {
 		}
 		jumped := float64(at) * .42
 		for after := range tierRules[distant].every {
-			if y := float64(w.a.predictions[distant].height(w.now.tick+after)) / wire.TickVelocityUnit; y > 64-wire.MinY+jumped+.1 {
-				t.Fatalf("%d ticks after the update at height %.2f, the client has the player at %.2f", after, 64+jumped, y+wire.MinY)
+			if y := float64(w.a.predictions[distant].height(w.now.tick+after)) / wire.TickVelocityUnit; y > 64-motion.MinY+jumped+.1 {
+				t.Fatalf("%d ticks after the update at height %.2f, the client has the player at %.2f", after, 64+jumped, y+motion.MinY)
 			}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -138,5 +140,5 @@ func at(pos grid.ChunkPos, y int32) grid.Pos {
 
 func body(id player.ID, pos grid.ChunkPos) wire.Body {
 	p := at(pos, 10)
-	return wire.Body{Player: id, Name: "x", Pose: wire.Pose{X: float64(p.X), Y: 10, Z: float64(p.Z)}}
+	return wire.Body{Player: id, Name: "x", Pose: motion.Pose{X: float64(p.X), Y: 10, Z: float64(p.Z)}}
 }

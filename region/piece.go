@@ -99,7 +99,7 @@ func (h *Host) ask(ctx context.Context, peer string, f wire.Fetch) (wire.Fetched
 
 // offered decompresses and checks a part from a source, and digests it.
 func offered(packed []byte) (partCopy, error) {
-	data, err := wire.UnpackPiece(packed)
+	data, err := wire.UnpackPart(packed)
 	if err != nil {
 		return partCopy{}, err
 	}

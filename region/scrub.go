@@ -154,7 +154,7 @@ func (l *loop) keepParts(index uint64, mark world.Mark) {
 		if !slices.Contains(m.Sources, l.self) {
 			continue
 		}
-		data, err := wire.PackPiece(world.EncodeRows(l.rows(m.Part)))
+		data, err := wire.PackPart(world.EncodeRows(l.rows(m.Part)))
 		if err != nil {
 			l.logger.Error("part not retained for other members", "region", l.info.ID, "part", m.Part.String(), "error", err)
 			continue

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 )
 
@@ -109,11 +110,11 @@ func (s *AvatarDecoder) Player(index uint32) (id player.ID, known bool) {
 
 // Each calls see with every avatar and its extrapolated pose, the given number of ticks after the newest frame, in no
 // particular order.
-func (s *AvatarDecoder) Each(after float64, see func(id player.ID, pose Pose)) {
+func (s *AvatarDecoder) Each(after float64, see func(id player.ID, pose motion.Pose)) {
 	for _, a := range s.actors {
 		gone, risen := min(float64(s.tick-a.since)+after, TickExtrapolation), min(float64(s.tick-a.tall)+after, TickExtrapolation)
 		facing := Place{Yaw: a.yaw, Pitch: a.pitch}.Pose(a.at)
-		see(a.player, Pose{
+		see(a.player, motion.Pose{
 			X: a.x + a.paceX*gone, Y: a.y + a.climb*risen, Z: a.z + a.paceZ*gone, Yaw: facing.Yaw, Pitch: facing.Pitch,
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -17,7 +18,7 @@ func crowdPiece(avatars int) wire.Piece {
 	for i := range avatars {
 		p.Moves = append(p.Moves, wire.AvatarMove{
 			Player: player.GuestID(fmt.Sprint(i)).String(),
-			Pose:   wire.Pose{X: -95.25 + float64(i%32)/1.03, Y: 64, Z: 225.5 + float64(i%29)/1.07, Yaw: 1.25},
+			Pose:   motion.Pose{X: -95.25 + float64(i%32)/1.03, Y: 64, Z: 225.5 + float64(i%29)/1.07, Yaw: 1.25},
 		})
 	}
 	return p

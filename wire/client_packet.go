@@ -13,19 +13,19 @@ import (
 // that the line is not a packet.
 func DecodeClientPacket(line []byte) (Packet, error) {
 	if len(line) > MaxLine {
-		return nil, refuse(FailTooLong, "a line has at most %d bytes", MaxLine)
+		return nil, Refuse(FailTooLong, "a line has at most %d bytes", MaxLine)
 	}
-	var o object
-	if refused := o.parse(line); refused != nil {
+	var o Object
+	if refused := o.Parse(line); refused != nil {
 		return nil, refused
 	}
-	id := o.integer("type", math.MinInt32, math.MaxInt32)
-	if o.err != nil {
-		return nil, o.err
+	id := o.Integer("type", math.MinInt32, math.MaxInt32)
+	if o.Err != nil {
+		return nil, o.Err
 	}
 	var args [4]float64
-	n := leadingNumbers(o.rawOr("args", "[]"), args[:])
-	name := textOf(o.rawOr("player", `""`))
+	n := leadingNumbers(rawOr(&o, "args", "[]"), args[:])
+	name := textOf(rawOr(&o, "player", `""`))
 	switch {
 	case id == idRegister:
 		return PlayerRegister{Player: name}, nil
@@ -57,22 +57,22 @@ func blockWriteOf(name string, args [4]float64) Packet {
 // leadingNumbers parses the finite numbers at the start of an array, at most len(dst), and returns their count. Any
 // other value has none. raw must have been scanned before, so that its syntax is valid.
 func leadingNumbers(raw []byte, dst []float64) (n int) {
-	s := scanner{data: raw}
-	if !s.accept('[') {
+	s := Scanner{Data: raw}
+	if !s.Accept('[') {
 		return 0
 	}
-	for s.space(); n < len(dst); s.space() {
-		start := s.at
-		if !s.number() {
+	for s.SkipSpace(); n < len(dst); s.SkipSpace() {
+		start := s.At
+		if !s.SkipNumber() {
 			break
 		}
-		v, err := finiteNumber(raw[start:s.at], "args", 64)
+		v, err := ParseFinite(raw[start:s.At], "args", 64)
 		if err != nil {
 			break
 		}
 		dst[n] = v
 		n++
-		if s.space(); !s.accept(',') {
+		if s.SkipSpace(); !s.Accept(',') {
 			break
 		}
 	}
@@ -84,7 +84,7 @@ func textOf(raw []byte) string {
 	if raw[0] != '"' {
 		return ""
 	}
-	text, ok := unquote(raw)
+	text, ok := Unquote(raw)
 	if !ok {
 		return ""
 	}
@@ -92,9 +92,9 @@ func textOf(raw []byte) string {
 }
 
 // rawOr returns the value of a field, or a default if the field is missing.
-func (o *object) rawOr(name, otherwise string) []byte {
-	if o.has(name) {
-		return o.raw(name)
+func rawOr(o *Object, name, otherwise string) []byte {
+	if o.Has(name) {
+		return o.Raw(name)
 	}
 	return []byte(otherwise)
 }

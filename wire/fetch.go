@@ -67,21 +67,21 @@ const (
 const (
 	// MaxParts is the most parts that a region has: each chunk of a whole domain, and the sequences.
 	MaxParts = 64*64 + 1
-	// MaxPieceBytes is the most that Fetched.Data may inflate to, in bytes.
-	MaxPieceBytes = 24 << 20
+	// MaxPartBytes is the most that Fetched.Data may inflate to, in bytes.
+	MaxPartBytes = 24 << 20
 )
 
-// PackPiece deflates (raw, RFC 1951) a part's rows for Fetched.Data.
-func PackPiece(rows []byte) ([]byte, error) {
-	packed, err := NewPacker().Pack(rows)
-	if err == nil && (len(rows) > MaxPieceBytes || len(packed) > MaxFrame-1<<10) {
+// PackPart deflates (raw, RFC 1951) a part's rows for Fetched.Data.
+func PackPart(rows []byte) ([]byte, error) {
+	packed, err := NewDeflater().Deflate(rows)
+	if err == nil && (len(rows) > MaxPartBytes || len(packed) > MaxFrame-1<<10) {
 		return nil, fmt.Errorf("the piece is too large: %d bytes, %d packed", len(rows), len(packed))
 	}
 	return packed, err
 }
 
-// UnpackPiece is the inverse of PackPiece. It stops with an error if the result would exceed MaxPieceBytes.
-func UnpackPiece(data []byte) ([]byte, error) { return unpack("piece", data, MaxPieceBytes) }
+// UnpackPart is the inverse of PackPart. It stops with an error if the result would exceed MaxPartBytes.
+func UnpackPart(data []byte) ([]byte, error) { return Inflate("piece", data, MaxPartBytes) }
 
 // Valid returns an error if the request is invalid.
 func (f Fetch) Valid() error {
@@ -89,13 +89,13 @@ func (f Fetch) Valid() error {
 	if f.Digests != nil {
 		set++
 		if f.Digests.Group == 0 {
-			return refuse(FailBadValue, "the region id must not be 0")
+			return Refuse(FailBadValue, "the region id must not be 0")
 		}
 	}
 	if f.Part != nil {
 		set++
 		if f.Part.Group == 0 {
-			return refuse(FailBadValue, "the region id must not be 0")
+			return Refuse(FailBadValue, "the region id must not be 0")
 		}
 		if err := checkChunk(f.Part.Chunk); err != nil {
 			return err
@@ -108,7 +108,7 @@ func (f Fetch) Valid() error {
 		}
 	}
 	if set != 1 {
-		return refuse(FailBadValue, "a fetch must have exactly one field set, not %d", set)
+		return Refuse(FailBadValue, "a fetch must have exactly one field set, not %d", set)
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (f Fetched) Valid() error {
 // Valid returns an error if the digest is invalid.
 func (p PartDigest) Valid() error {
 	if p.Disk >= diskStateEnd {
-		return refuse(FailBadValue, "unknown disk state %d", p.Disk)
+		return Refuse(FailBadValue, "unknown disk state %d", p.Disk)
 	}
 	return checkChunk(p.Chunk)
 }

@@ -54,8 +54,8 @@ func FuzzScanner(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var o object
-		if err := o.parse(data); err != nil {
+		var o Object
+		if err := o.Parse(data); err != nil {
 			refusedOnly(t, err)
 			return
 		}
@@ -71,7 +71,7 @@ func FuzzScanner(f *testing.F) {
 				t.Fatalf("field %q of %q is %q, encoding/json sees %q", field.name, data, field.raw, raw)
 			}
 			if field.raw[0] == '"' {
-				text, ok := unquote(field.raw)
+				text, ok := Unquote(field.raw)
 				var want string
 				if err := json.Unmarshal(field.raw, &want); err != nil || ok && string(text) != want {
 					t.Fatalf("%s is %q, encoding/json says %q, %v", field.raw, text, want, err)
@@ -194,7 +194,7 @@ func FuzzDecodeClientPacket(f *testing.F) {
 		}
 		switch p := p.(type) {
 		case PlayerMove:
-			if !finite(p.X) || !finite(p.Y) || !finite(p.Z) || !finite(p.Yaw) {
+			if !Finite(p.X) || !Finite(p.Y) || !Finite(p.Z) || !Finite(p.Yaw) {
 				t.Fatalf("%q is taken as %+v", data, p)
 			}
 		case ChunkContents, TimeOfDay:
@@ -285,7 +285,7 @@ func FuzzUnpackChunk(f *testing.F) {
 // fuzzCBOR checks a property of every message between nodes: a decoded message is valid, and survives a round trip.
 func fuzzCBOR[T interface{ Valid() error }](t *testing.T, data []byte) {
 	t.Helper()
-	v, err := decodeCBOR[T](data, MaxFrame)
+	v, err := DecodeCBOR[T](data, MaxFrame)
 	if err != nil {
 		refusedOnly(t, err)
 		return
@@ -309,7 +309,7 @@ func fuzzCBOR[T interface{ Valid() error }](t *testing.T, data []byte) {
 
 func FuzzLink(f *testing.F) {
 	for _, v := range []validator{Hello{Region: 7, Cell: aCell}, aToRegion(), aFromRegion(), FromRegion{}} {
-		b, err := encodeCBOR(v, MaxFrame)
+		b, err := EncodeCBOR(v, MaxFrame)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -346,7 +346,7 @@ func FuzzNode(f *testing.F) {
 		Fetched{Data: []byte{1, 2}},
 		Fetched{Digests: []PartDigest{{Chunk: grid.ChunkPos{X: 5}, Memory: [16]byte{7}, Disk: DiskDamaged}, {Sequences: true}}},
 	} {
-		b, err := encodeCBOR(v, MaxAsk)
+		b, err := EncodeCBOR(v, MaxQuestion)
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -35,10 +35,10 @@ type Gateway struct {
 // Valid returns an error if the message is invalid.
 func (r Reconnect) Valid() error {
 	if r.Gateways == nil {
-		return refuse(FailMissingField, `"homes" is missing`)
+		return Refuse(FailMissingField, `"homes" is missing`)
 	}
 	if len(r.Gateways) > MaxGateways {
-		return refuse(FailBadValue, "at most %d homes, not %d", MaxGateways, len(r.Gateways))
+		return Refuse(FailBadValue, "at most %d homes, not %d", MaxGateways, len(r.Gateways))
 	}
 	for _, h := range r.Gateways {
 		if err := checkURL(h.URL, "ws", "wss"); err != nil {
@@ -53,7 +53,7 @@ func (r Reconnect) Valid() error {
 
 // HandoffRequest asks a gateway whether it accepts sessions from the sender, which is shutting down.
 type HandoffRequest struct {
-	Sessions uint64 `cbor:"1,keyasint,omitempty"` // number of the sender's sessions
+	Sessions uint64 `cbor:"1,keyasint,omitempty"` // SkipNumber of the sender's sessions
 }
 
 // Valid always returns nil.
@@ -63,7 +63,7 @@ func (HandoffRequest) Valid() error { return nil }
 type HandoffOffer struct {
 	HTTP     string `cbor:"1,keyasint"`           // URL of the web client: http:// or https://
 	Game     string `cbor:"2,keyasint"`           // host:port of the game server
-	Sessions uint64 `cbor:"3,keyasint,omitempty"` // number of its current sessions
+	Sessions uint64 `cbor:"3,keyasint,omitempty"` // SkipNumber of its current sessions
 	Ready    bool   `cbor:"4,keyasint,omitempty"` // it accepts players now
 	Draining bool   `cbor:"5,keyasint,omitempty"` // it is shutting down itself
 }
@@ -86,30 +86,32 @@ func (o HandoffOffer) Gateway() Gateway {
 // and fragment.
 func checkURL(text string, schemes ...string) error {
 	if len(text) > MaxURL || !printable(text) {
-		return refuse(FailBadValue, "a URL has at most %d bytes of ASCII", MaxURL)
+		return Refuse(FailBadValue, "a URL has at most %d bytes of ASCII", MaxURL)
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.User != nil || strings.ContainsAny(text, "?#") || u.Opaque != "" {
-		return refuse(FailBadValue, "%q is not a plain gateway URL", clip([]byte(text)))
+		return Refuse(FailBadValue, "%q is not a plain gateway URL", Clip([]byte(text)))
 	}
 	for _, scheme := range schemes {
 		if strings.HasPrefix(text, scheme+"://") {
 			return nil
 		}
 	}
-	return refuse(FailBadValue, "%q: want a URL that begins with %s://", clip([]byte(text)), schemes[0])
+	return Refuse(FailBadValue, "%q: want a URL that begins with %s://", Clip([]byte(text)), schemes[0])
 }
 
 // EncodeHandoffRequest encodes the question in CBOR.
-func EncodeHandoffRequest(s HandoffRequest) ([]byte, error) { return encodeCBOR(s, MaxAsk) }
+func EncodeHandoffRequest(s HandoffRequest) ([]byte, error) { return EncodeCBOR(s, MaxQuestion) }
 
 // DecodeHandoffRequest decodes and validates what EncodeHandoffRequest wrote.
 func DecodeHandoffRequest(b []byte) (HandoffRequest, error) {
-	return decodeCBOR[HandoffRequest](b, MaxAsk)
+	return DecodeCBOR[HandoffRequest](b, MaxQuestion)
 }
 
 // EncodeHandoffOffer encodes a valid HandoffOffer in CBOR.
-func EncodeHandoffOffer(o HandoffOffer) ([]byte, error) { return encodeCBOR(o, MaxAsk) }
+func EncodeHandoffOffer(o HandoffOffer) ([]byte, error) { return EncodeCBOR(o, MaxQuestion) }
 
 // DecodeHandoffOffer decodes and validates what EncodeHandoffOffer wrote.
-func DecodeHandoffOffer(b []byte) (HandoffOffer, error) { return decodeCBOR[HandoffOffer](b, MaxAsk) }
+func DecodeHandoffOffer(b []byte) (HandoffOffer, error) {
+	return DecodeCBOR[HandoffOffer](b, MaxQuestion)
+}

@@ -42,11 +42,11 @@ type Handshake struct {
 // after it. A refusal is an *Error; io.EOF means that the client sent nothing. The caller sets the deadline
 // (HandshakeTimeout).
 func ReadHandshake(r *bufio.Reader) (Handshake, error) {
-	data, err := readValue(r, '{', MaxHandshake)
+	data, err := ReadValue(r, '{', MaxHandshake)
 	if err != nil {
 		return Handshake{}, err
 	}
-	if err := skipLineEnd(r); err != nil {
+	if err := SkipLineEnd(r); err != nil {
 		return Handshake{}, err
 	}
 	return DecodeHandshake(data)
@@ -57,30 +57,30 @@ func ReadHandshake(r *bufio.Reader) (Handshake, error) {
 // answered with a Failure, any other handshake with AnswerNo.
 func DecodeHandshake(data []byte) (Handshake, error) {
 	if len(data) > MaxHandshake {
-		return Handshake{}, refuse(FailTooLong, "a handshake has at most %d bytes", MaxHandshake)
+		return Handshake{}, Refuse(FailTooLong, "a handshake has at most %d bytes", MaxHandshake)
 	}
-	var o object
-	if refused := o.parse(data); refused != nil {
+	var o Object
+	if refused := o.Parse(data); refused != nil {
 		return Handshake{}, refused
 	}
-	h := Handshake{Purpose: Purpose(o.text("type", 32))}
+	h := Handshake{Purpose: Purpose(o.Text("type", 32))}
 	switch h.Purpose {
 	case PurposeConnect:
-		h.Chunk, h.Player = o.chunk("chunk"), textOf(o.rawOr("player", `""`))
+		h.Chunk, h.Player = o.Chunk("chunk"), textOf(rawOr(&o, "player", `""`))
 	case PurposeGenerate:
-		h.Chunk = o.chunk("chunk")
+		h.Chunk = o.Chunk("chunk")
 	case PurposeDHT, PurposePing:
 	case PurposeJoin:
-		h.Join = o.join()
-		if err := o.done(); err != nil {
+		h.Join = DecodeJoin(&o)
+		if err := o.Done(); err != nil {
 			return Handshake{Purpose: h.Purpose}, err
 		}
 	default:
-		o.fail(refuse(FailUnknownMessage, "unknown handshake %q", clip([]byte(h.Purpose))))
+		o.Fail(Refuse(FailUnknownMessage, "unknown handshake %q", Clip([]byte(h.Purpose))))
 		h.Purpose = ""
 	}
-	if o.err != nil {
-		return Handshake{Purpose: h.Purpose}, o.err
+	if o.Err != nil {
+		return Handshake{Purpose: h.Purpose}, o.Err
 	}
 	return h, nil
 }

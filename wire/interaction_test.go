@@ -54,7 +54,7 @@ func TestDeedMessages(t *testing.T) {
 		{aDeed(9, 0, 0), nil, "hits bob"},
 		{ChatEvent{Player: anID, Name: "ada", Text: "hi"}, nil, "hi"},
 	} {
-		if got, ok := c.u.ClientMessage(); ok != (c.want != nil) || !reflect.DeepEqual(got, c.want) {
+		if got, ok := InteractionMessage(&c.u); ok != (c.want != nil) || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%+v is sent as %+v, %v", c.u, got, ok)
 		}
 		if c.u.Text != c.says || c.u.Valid() != nil {

@@ -3,6 +3,7 @@ package wire
 import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/vclock"
 )
@@ -72,10 +73,10 @@ type ChunkState struct {
 
 // Body is an avatar between nodes.
 type Body struct {
-	Player player.ID `cbor:"1,keyasint"`
-	Name   string    `cbor:"2,keyasint"`
-	Guest  bool      `cbor:"3,keyasint,omitempty"`
-	Pose   Pose      `cbor:"4,keyasint"`
+	Player player.ID   `cbor:"1,keyasint"`
+	Name   string      `cbor:"2,keyasint"`
+	Guest  bool        `cbor:"3,keyasint,omitempty"`
+	Pose   motion.Pose `cbor:"4,keyasint"`
 	// Said is the number of the player's last chat line, or the number at which they began to count
 	// (vclock.Owner.Done). A new observer does not wait for lines up to it. 0 from a gateway that does not count.
 	Said uint64 `cbor:"5,keyasint,omitempty"`
@@ -83,14 +84,14 @@ type Body struct {
 	// (docs/overlays.md); otherwise empty.
 	Gateway string `cbor:"6,keyasint,omitempty"`
 	// Velocity is the avatar's velocity from the pose on.
-	Velocity Velocity `cbor:"7,keyasint,omitzero"`
+	Velocity motion.Velocity `cbor:"7,keyasint,omitzero"`
 }
 
 // BodyMove is an avatar's newest pose between nodes, and its velocity from there.
 type BodyMove struct {
-	Player   player.ID `cbor:"1,keyasint"`
-	Pose     Pose      `cbor:"2,keyasint"`
-	Velocity Velocity  `cbor:"3,keyasint"`
+	Player   player.ID       `cbor:"1,keyasint"`
+	Pose     motion.Pose     `cbor:"2,keyasint"`
+	Velocity motion.Velocity `cbor:"3,keyasint"`
 }
 
 // BlockAt is a block in a chunk: At is a chunk.Index.
@@ -130,8 +131,8 @@ type ChatEvent struct {
 	Interaction *Interaction `cbor:"7,keyasint,omitempty"`
 }
 
-// AuthorOf returns the name of a player in clocks.
-func AuthorOf(id player.ID) vclock.ID { return vclock.ID(id[:]) }
+// ChatAuthor returns the name of a player in clocks.
+func ChatAuthor(id player.ID) vclock.ID { return vclock.ID(id[:]) }
 
 // Clock decodes the stamp. It reports false if there is none, or if it is not the author's: such a line is not Valid.
 func (u *ChatEvent) Clock() (vclock.Stamp, bool) {
@@ -139,5 +140,5 @@ func (u *ChatEvent) Clock() (vclock.Stamp, bool) {
 		return vclock.Stamp{}, false
 	}
 	s, rest, err := vclock.DecodeStamp(u.Stamp)
-	return s, err == nil && len(rest) == 0 && s.Author == AuthorOf(u.Player)
+	return s, err == nil && len(rest) == 0 && s.Author == ChatAuthor(u.Player)
 }

@@ -1,18 +1,14 @@
 package wire
 
 import (
-	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// columnBlocks is the number of blocks of the tallest column.
-const columnBlocks = MaxSections * chunk.SectionBlocks
-
 // Valid returns an error if the hello is invalid.
 func (h Hello) Valid() error {
 	if h.Region == 0 {
-		return refuse(FailBadValue, "the region id must not be 0")
+		return Refuse(FailBadValue, "the region id must not be 0")
 	}
 	return checkCell(h.Cell)
 }
@@ -51,7 +47,7 @@ func checkKnownPeer(id string) error {
 // Valid returns an error if the delta is invalid.
 func (n ChunkDelta) Valid() error {
 	if len(n.Base) != 0 && len(n.Base) != 32 {
-		return refuse(FailBadValue, "a base hash of %d bytes", len(n.Base))
+		return Refuse(FailBadValue, "a base hash of %d bytes", len(n.Base))
 	}
 	if n.State != nil {
 		if err := n.State.Valid(); err != nil {
@@ -71,7 +67,7 @@ func (n ChunkDelta) Valid() error {
 // Valid returns an error if the state is invalid. Base must be empty or a SHA-256.
 func (s ChunkState) Valid() error {
 	if len(s.Base) != 0 && len(s.Base) != 32 {
-		return refuse(FailBadValue, "a base hash of %d bytes", len(s.Base))
+		return Refuse(FailBadValue, "a base hash of %d bytes", len(s.Base))
 	}
 	return firstError(
 		checkList(s.Edits, MaxBlocks, BlockAt.Valid),
@@ -87,16 +83,16 @@ func (b Body) Valid() error {
 	if err := checkKnownPeer(b.Gateway); err != nil {
 		return err
 	}
-	return b.Pose.Valid()
+	return CheckPose(b.Pose)
 }
 
 // Valid returns an error if the move is invalid.
-func (m BodyMove) Valid() error { return m.Pose.Valid() }
+func (m BodyMove) Valid() error { return CheckPose(m.Pose) }
 
 // Valid returns an error if the position is invalid. The block id may belong to a later version.
 func (b BlockAt) Valid() error {
-	if b.At >= columnBlocks {
-		return refuse(FailBadValue, "block %d of a column of at most %d blocks", b.At, columnBlocks)
+	if b.At >= ColumnBlocks {
+		return Refuse(FailBadValue, "block %d of a column of at most %d blocks", b.At, ColumnBlocks)
 	}
 	return nil
 }
@@ -104,7 +100,7 @@ func (b BlockAt) Valid() error {
 // Valid returns an error if the intent is invalid. The region checks the world's own height.
 func (i Intent) Valid() error {
 	if i.Pos.Y < 0 || i.Pos.Y >= MaxSections*grid.ChunkSize {
-		return refuse(FailBadValue, "an edit at height %d", i.Pos.Y)
+		return Refuse(FailBadValue, "an edit at height %d", i.Pos.Y)
 	}
 	return nil
 }
@@ -115,10 +111,10 @@ func (r EditResult) Valid() error { return checkText(r.Refused) }
 // Valid returns an error if the chat line is invalid.
 func (u ChatEvent) Valid() error {
 	if err := player.CheckName(u.Name); err != nil {
-		return refuse(FailBadName, "%v", err)
+		return Refuse(FailBadName, "%v", err)
 	}
 	if _, ok := u.Clock(); !ok && len(u.Stamp) > 0 {
-		return refuse(FailBadValue, "the chat line's clock is too long or not its author's")
+		return Refuse(FailBadValue, "the chat line's clock is too long or not its author's")
 	}
 	if u.Interaction != nil {
 		if err := u.Interaction.Valid(); err != nil {
@@ -132,7 +128,7 @@ func anyID(player.ID) error { return nil }
 
 func checkList[E any](list []E, most int, check func(E) error) error {
 	if len(list) > most {
-		return refuse(FailTooLong, "a list of %d elements; at most %d are allowed", len(list), most)
+		return Refuse(FailTooLong, "a list of %d elements; at most %d are allowed", len(list), most)
 	}
 	for _, e := range list {
 		if err := check(e); err != nil {

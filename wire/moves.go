@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 )
 
@@ -44,22 +45,22 @@ func (m *Moves) UnmarshalCBOR(data []byte) error {
 	var b []byte
 	if len(data) >= movesHead && data[0] == longString && uint64(binary.BigEndian.Uint32(data[1:])) == uint64(len(data)-movesHead) {
 		b = data[movesHead:] // without a copy
-	} else if err := decoding.Unmarshal(data, &b); err != nil {
+	} else if err := CBORDecoding.Unmarshal(data, &b); err != nil {
 		return fmt.Errorf("read moves: %w", err)
 	}
 	if len(b)%bodyMoveBytes != 0 || len(b) > MaxBodies*bodyMoveBytes {
-		return refuse(FailBadValue, "moves of %d bytes", len(b))
+		return Refuse(FailBadValue, "moves of %d bytes", len(b))
 	}
 	*m = make(Moves, len(b)/bodyMoveBytes)
 	for i := range *m {
 		move := b[i*bodyMoveBytes:]
-		(*m)[i] = BodyMove{Player: player.ID(move[:16]), Pose: Pose{
+		(*m)[i] = BodyMove{Player: player.ID(move[:16]), Pose: motion.Pose{
 			X:     math.Float64frombits(binary.LittleEndian.Uint64(move[16:])),
 			Y:     math.Float64frombits(binary.LittleEndian.Uint64(move[24:])),
 			Z:     math.Float64frombits(binary.LittleEndian.Uint64(move[32:])),
 			Yaw:   math.Float32frombits(binary.LittleEndian.Uint32(move[40:])),
 			Pitch: math.Float32frombits(binary.LittleEndian.Uint32(move[44:])),
-		}, Velocity: Velocity{
+		}, Velocity: motion.Velocity{
 			X: int16(binary.LittleEndian.Uint16(move[48:])),
 			Y: int16(binary.LittleEndian.Uint16(move[50:])),
 			Z: int16(binary.LittleEndian.Uint16(move[52:])),

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 )
 
@@ -125,13 +126,13 @@ type Answer struct {
 
 // PlayerRecord is the saved state of a player.
 type PlayerRecord struct {
-	Player  player.ID `cbor:"1,keyasint"`
-	Name    string    `cbor:"2,keyasint"`
-	Guest   bool      `cbor:"3,keyasint,omitempty"`
-	Seq     uint64    `cbor:"4,keyasint"` // increases with every save; the highest wins
-	Pose    Pose      `cbor:"5,keyasint"`
-	Gateway string    `cbor:"6,keyasint"` // peer id of the gateway that saved it
-	SavedAt int64     `cbor:"7,keyasint"` // Unix milliseconds
+	Player  player.ID   `cbor:"1,keyasint"`
+	Name    string      `cbor:"2,keyasint"`
+	Guest   bool        `cbor:"3,keyasint,omitempty"`
+	Seq     uint64      `cbor:"4,keyasint"` // increases with every save; the highest wins
+	Pose    motion.Pose `cbor:"5,keyasint"`
+	Gateway string      `cbor:"6,keyasint"` // peer id of the gateway that saved it
+	SavedAt int64       `cbor:"7,keyasint"` // Unix milliseconds
 	// Done is the number of events (chat, hits, gifts) that the player had done, if it exceeds SavedAt. That happens
 	// only when the clocks of gateways differ. Otherwise it is 0 and left out, so that older nodes accept the record.
 	// See Counted.

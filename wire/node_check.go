@@ -24,10 +24,10 @@ func (m Member) Valid() error {
 func checkHostPort(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || host == "" || len(address) > MaxAddress || !printable(address) {
-		return refuse(FailBadValue, "%q is not host:port", clip([]byte(address)))
+		return Refuse(FailBadValue, "%q is not host:port", Clip([]byte(address)))
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return refuse(FailBadValue, "%q is not a port", clip([]byte(port)))
+		return Refuse(FailBadValue, "%q is not a port", Clip([]byte(port)))
 	}
 	return nil
 }
@@ -35,13 +35,13 @@ func checkHostPort(address string) error {
 // checkPeer checks the form of a libp2p peer id in base58.
 func checkPeer(id string) error {
 	if id == "" || len(id) > MaxPeerID {
-		return refuse(FailBadValue, "a peer id has 1 to %d bytes, not %d", MaxPeerID, len(id))
+		return Refuse(FailBadValue, "a peer id has 1 to %d bytes, not %d", MaxPeerID, len(id))
 	}
 	for i := range len(id) {
 		switch c := id[i]; {
 		case c >= '1' && c <= '9', c >= 'a' && c <= 'z' && c != 'l', c >= 'A' && c <= 'Z' && c != 'I' && c != 'O':
 		default:
-			return refuse(FailBadValue, "a peer id is base58, without %q", c)
+			return Refuse(FailBadValue, "a peer id is base58, without %q", c)
 		}
 	}
 	return nil
@@ -58,7 +58,7 @@ func printable(text string) bool {
 
 func checkMembers(members []Member) error {
 	if len(members) == 0 || len(members) > MaxMembers {
-		return refuse(FailBadValue, "a region has 1 to %d members, not %d", MaxMembers, len(members))
+		return Refuse(FailBadValue, "a region has 1 to %d members, not %d", MaxMembers, len(members))
 	}
 	for i, m := range members {
 		if err := m.Valid(); err != nil {
@@ -66,7 +66,7 @@ func checkMembers(members []Member) error {
 		}
 		for _, other := range members[:i] {
 			if other.Peer == m.Peer {
-				return refuse(FailBadValue, "member %s occurs twice", m.Peer)
+				return Refuse(FailBadValue, "member %s occurs twice", m.Peer)
 			}
 		}
 	}
@@ -75,14 +75,14 @@ func checkMembers(members []Member) error {
 
 func checkCell(c grid.Cell) error {
 	if !c.Domain.Valid() {
-		return refuse(FailBadValue, "cell %v is out of the world", c)
+		return Refuse(FailBadValue, "cell %v is out of the world", c)
 	}
 	return nil
 }
 
 func checkChunk(at grid.ChunkPos) error {
 	if !at.Valid() {
-		return refuse(FailBadValue, "chunk %v is out of the world", at)
+		return Refuse(FailBadValue, "chunk %v is out of the world", at)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func checkChunk(at grid.ChunkPos) error {
 // checkText bounds a text for people.
 func checkText(text string) error {
 	if len(text) > MaxErrorText || !utf8.ValidString(text) {
-		return refuse(FailBadValue, "a text has at most %d bytes of UTF-8", MaxErrorText)
+		return Refuse(FailBadValue, "a text has at most %d bytes of UTF-8", MaxErrorText)
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func checkText(text string) error {
 // Valid returns an error if the region is invalid. The leader must be one of its members, or unknown.
 func (r Region) Valid() error {
 	if r.ID == 0 {
-		return refuse(FailBadValue, "the region id must not be 0")
+		return Refuse(FailBadValue, "the region id must not be 0")
 	}
 	if err := checkCell(r.Cell); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (r Region) Valid() error {
 			return nil
 		}
 	}
-	return refuse(FailBadValue, "the leader %s is not a member", clip([]byte(r.Leader)))
+	return Refuse(FailBadValue, "the leader %s is not a member", Clip([]byte(r.Leader)))
 }
 
 // Valid returns an error unless exactly one field is set, and is valid.
@@ -159,7 +159,7 @@ func (q Question) Valid() error {
 	if q.Sleep != nil {
 		set++
 		if q.Sleep.Group == 0 {
-			return refuse(FailBadValue, "the region id must not be 0")
+			return Refuse(FailBadValue, "the region id must not be 0")
 		}
 	}
 	operators, err := q.checkOperators()
@@ -173,11 +173,11 @@ func (q Question) Valid() error {
 	if q.Rejoin != nil {
 		set++
 		if q.Rejoin.Group == 0 {
-			return refuse(FailBadValue, "the region id must not be 0")
+			return Refuse(FailBadValue, "the region id must not be 0")
 		}
 	}
 	if set != 1 {
-		return refuse(FailBadValue, "a question must have exactly one field set, not %d", set)
+		return Refuse(FailBadValue, "a question must have exactly one field set, not %d", set)
 	}
 	return nil
 }
@@ -208,24 +208,24 @@ func (p PlayerRecord) Valid() error {
 	if err := checkPlayer(p.Player, p.Name, p.Guest); err != nil {
 		return err
 	}
-	if err := p.Pose.Valid(); err != nil {
+	if err := CheckPose(p.Pose); err != nil {
 		return err
 	}
 	if p.SavedAt < 0 {
-		return refuse(FailBadValue, "the save time is before 1970")
+		return Refuse(FailBadValue, "the save time is before 1970")
 	}
 	if p.Done > MaxDone {
-		return refuse(FailBadValue, "the player's event count %d exceeds %d", p.Done, uint64(MaxDone))
+		return Refuse(FailBadValue, "the player's event count %d exceeds %d", p.Done, uint64(MaxDone))
 	}
 	return checkPeer(p.Gateway)
 }
 
 func checkPlayer(id player.ID, name string, guest bool) error {
 	if err := player.CheckName(name); err != nil {
-		return refuse(FailBadName, "%v", err)
+		return Refuse(FailBadName, "%v", err)
 	}
 	if guest && id != player.GuestID(name) {
-		return refuse(FailBadValue, "the id does not belong to guest %s", name)
+		return Refuse(FailBadValue, "the id does not belong to guest %s", name)
 	}
 	return nil
 }
@@ -236,7 +236,7 @@ func (i Invite) Valid() error {
 		return err
 	}
 	if i.Replica == 0 {
-		return refuse(FailBadValue, "the replica id must not be 0")
+		return Refuse(FailBadValue, "the replica id must not be 0")
 	}
 	return checkList(i.Voters, MaxMembers, Replica.Valid)
 }
@@ -244,7 +244,7 @@ func (i Invite) Valid() error {
 // Valid returns an error if the replica is invalid.
 func (r Replica) Valid() error {
 	if r.ID == 0 {
-		return refuse(FailBadValue, "the replica id must not be 0")
+		return Refuse(FailBadValue, "the replica id must not be 0")
 	}
 	return checkPeer(r.Peer)
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/vclock"
 )
@@ -27,8 +28,8 @@ var (
 	aMember = Member{Peer: "12D3KooWA", Game: "127.0.0.1:4002"}
 	bMember = Member{Peer: "12D3KooWB", Game: "node-b:4002"}
 	aCell   = grid.CellAt(grid.ChunkPos{X: -1, Z: 17}, grid.FoundingLabel)
-	aPose   = Pose{X: 1.5, Y: 64, Z: -3.3, Yaw: 1.57, Pitch: -0.5}
-	aWay    = Velocity{X: -math.MaxInt16, Y: 1, Z: 820}
+	aPose   = motion.Pose{X: 1.5, Y: 64, Z: -3.3, Yaw: 1.57, Pitch: -0.5}
+	aWay    = motion.Velocity{X: -math.MaxInt16, Y: 1, Z: 820}
 	anID    = player.GuestID("ada")
 )
 
@@ -42,7 +43,7 @@ func aRecord() PlayerRecord {
 
 // aStamp returns the stamp of a player's first line after an event of another player.
 func aStamp(id player.ID) []byte {
-	speaker, other := vclock.NewOwner(AuthorOf(id), 1700000000000), vclock.NewOwner(AuthorOf(player.GuestID("bob")), 0)
+	speaker, other := vclock.NewOwner(ChatAuthor(id), 1700000000000), vclock.NewOwner(ChatAuthor(player.GuestID("bob")), 0)
 	speaker.Hear(other.Act(), vclock.Everybody)
 	data, err := speaker.Act().Append(nil)
 	if err != nil {
@@ -284,7 +285,7 @@ func TestDecodingRefuses(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
-	if _, err := DecodeAnswer(make([]byte, MaxAsk+1)); codeOf(t, err) != FailTooLong {
+	if _, err := DecodeAnswer(make([]byte, MaxQuestion+1)); codeOf(t, err) != FailTooLong {
 		t.Errorf("a long answer: %v", err)
 	}
 }
@@ -320,7 +321,7 @@ func TestValid(t *testing.T) {
 		"NaN":                 record(func(p *PlayerRecord) { p.Pose.X = math.NaN() }),
 		"infinite pitch":      record(func(p *PlayerRecord) { p.Pose.Pitch = float32(math.Inf(1)) }),
 		"far":                 record(func(p *PlayerRecord) { p.Pose.Z = 1 << 31 }),
-		"high":                record(func(p *PlayerRecord) { p.Pose.Y = MaxY + 1 }),
+		"high":                record(func(p *PlayerRecord) { p.Pose.Y = motion.MaxY + 1 }),
 		"before 1970":         record(func(p *PlayerRecord) { p.SavedAt = -1 }),
 		"no gateway":          record(func(p *PlayerRecord) { p.Gateway = "" }),
 		"hello 0":             Hello{}.Valid(),
@@ -341,13 +342,13 @@ func TestValid(t *testing.T) {
 		"say half a clock":    ask(func(m *ToRegion) { m.Chat[0].Stamp = m.Chat[0].Stamp[:9] }),
 		"say all clocks":      ask(func(m *ToRegion) { m.Chat[0].Stamp = make([]byte, MaxStamp+1) }),
 		"say out":             ask(func(m *ToRegion) { m.Chat[0].Chunk = out }),
-		"delta out":            delta(func(n *ChunkDelta) { n.Chunk = out }),
+		"delta out":           delta(func(n *ChunkDelta) { n.Chunk = out }),
 		"short hash":          delta(func(n *ChunkDelta) { n.State.Base = make([]byte, 31) }),
 		"edit out":            delta(func(n *ChunkDelta) { n.State.Edits[0].At = 1 << 20 }),
 		"body":                delta(func(n *ChunkDelta) { n.State.Bodies[0].Name = "" }),
 		"block out":           delta(func(n *ChunkDelta) { n.Blocks[0].At = 1 << 20 }),
 		"enter":               delta(func(n *ChunkDelta) { n.Enter[0].Pose.X = math.Inf(1) }),
-		"bad text in delta":    delta(func(n *ChunkDelta) { n.Chat[0].Text = "\x00" }),
+		"bad text in delta":   delta(func(n *ChunkDelta) { n.Chat[0].Text = "\x00" }),
 		"long refusal":        EditResult{Refused: strings.Repeat("a", MaxErrorText+1)}.Valid(),
 		"closed without UTF8": FromRegion{Closed: "\xff"}.Valid(),
 	} {

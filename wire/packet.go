@@ -121,21 +121,21 @@ func OriginalYaw(yaw float32) float64 {
 // DecodePacket decodes any packet, without its newline. Every error is an *Error.
 func DecodePacket(line []byte) (Packet, error) {
 	if len(line) > MaxServerLine {
-		return nil, refuse(FailTooLong, "a line has at most %d bytes", MaxServerLine)
+		return nil, Refuse(FailTooLong, "a line has at most %d bytes", MaxServerLine)
 	}
-	var o object
-	if refused := o.parse(line); refused != nil {
+	var o Object
+	if refused := o.Parse(line); refused != nil {
 		return nil, refused
 	}
-	id := o.integer("type", math.MinInt32, math.MaxInt32)
-	raw := o.raw("args")
+	id := o.Integer("type", math.MinInt32, math.MaxInt32)
+	raw := o.Raw("args")
 	var name string
-	if o.has("player") {
-		if name = o.text("player", MaxLine); name != "" {
-			name = o.name("player")
+	if o.Has("player") {
+		if name = o.Text("player", MaxLine); name != "" {
+			name = o.PlayerName("player")
 		}
 	}
-	if err := o.done(); err != nil {
+	if err := o.Done(); err != nil {
 		return nil, err
 	}
 	p, refused := decodePacket(id, raw, name)
@@ -150,7 +150,7 @@ func decodePacket(id int64, raw []byte, name string) (Packet, *Error) {
 		return decodeChunkContents(raw)
 	}
 	var args [4]float64
-	n, err := parseNumbers(raw, "args", args[:])
+	n, err := ParseNumbers(raw, "args", args[:])
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func decodePacket(id int64, raw []byte, name string) (Packet, *Error) {
 		if n != 2 {
 			return nil, wrongCount(id, "2 numbers: X, Z", n)
 		}
-		at, err := chunkPosOf(args[0], args[1], "args")
+		at, err := ChunkPosOf(args[0], args[1], "args")
 		if err != nil {
 			return nil, err
 		}
@@ -183,40 +183,40 @@ func decodePacket(id int64, raw []byte, name string) (Packet, *Error) {
 		}
 		for _, v := range args {
 			if v != math.Trunc(v) || v < math.MinInt32 || v > math.MaxInt32 {
-				return nil, refuse(FailBadValue, "packet %d: %g is not a whole number of 32 bits", id, v)
+				return nil, Refuse(FailBadValue, "packet %d: %g is not a whole number of 32 bits", id, v)
 			}
 		}
 		if args[3] < 0 || args[3] > math.MaxUint16 {
-			return nil, refuse(FailBadValue, "packet %d: unknown block id %g", id, args[3])
+			return nil, Refuse(FailBadValue, "packet %d: unknown block id %g", id, args[3])
 		}
 		pos := grid.Pos{X: int32(args[0]), Y: int32(args[1]), Z: int32(args[2])}
 		return BlockWrite{Player: name, Pos: pos, Block: uint16(args[3])}, nil
 	default:
-		return nil, refuse(FailUnknownMessage, "unknown packet id %d", id)
+		return nil, Refuse(FailUnknownMessage, "unknown packet id %d", id)
 	}
 }
 
 func wrongCount(id int64, want string, n int) *Error {
-	return refuse(FailBadValue, "packet %d has %s; not %d numbers", id, want, n)
+	return Refuse(FailBadValue, "packet %d has %s; not %d numbers", id, want, n)
 }
 
 func decodeChunkContents(raw []byte) (Packet, *Error) {
 	args := make([]float64, 2+len(Slab{}))
-	n, err := parseNumbers(raw, "args", args)
+	n, err := ParseNumbers(raw, "args", args)
 	if err != nil {
 		return nil, err
 	}
 	if n != len(args) {
 		return nil, wrongCount(idChunkData, fmt.Sprintf("%d numbers: X, Z and the blocks", len(args)), n)
 	}
-	at, err := chunkPosOf(args[0], args[1], "args")
+	at, err := ChunkPosOf(args[0], args[1], "args")
 	if err != nil {
 		return nil, err
 	}
 	c := ChunkContents{Chunk: at, Blocks: new(Slab)}
 	for i, v := range args[2:] {
 		if v != math.Trunc(v) || v < 0 || v > math.MaxUint8 {
-			return nil, refuse(FailBadValue, "packet %d: unknown block id %g", idChunkData, v)
+			return nil, Refuse(FailBadValue, "packet %d: unknown block id %g", idChunkData, v)
 		}
 		c.Blocks[i] = byte(v)
 	}
@@ -267,7 +267,7 @@ func appendPacket(dst []byte, id int64, name string, args ...float64) ([]byte, e
 		}
 	}
 	for _, v := range args {
-		if !finite(v) {
+		if !Finite(v) {
 			return dst, fmt.Errorf("encode packet %d: %g cannot be represented in JSON", id, v)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 )
 
 // TestProtocolDoc decodes the examples of docs/protocol.md and looks for every code in it.
@@ -133,7 +134,7 @@ func TestProtocolDocBytes(t *testing.T) {
 		}
 	}
 	wantClient := []FromClient{
-		Move{Pose{X: 12.5, Y: 64, Z: -3.25, Yaw: 1.5, Pitch: -.25}}, Edit{Seq: 7, X: 12, Y: 63, Z: -4},
+		Move{motion.Pose{X: 12.5, Y: 64, Z: -3.25, Yaw: 1.5, Pitch: -.25}}, Edit{Seq: 7, X: 12, Y: 63, Z: -4},
 	}
 	if !reflect.DeepEqual(fromClient, wantClient) {
 		t.Errorf("from the client: %+v, want %+v", fromClient, wantClient)
@@ -147,7 +148,7 @@ func TestProtocolDocBytes(t *testing.T) {
 	if b := frames.deltas[0].Blocks[0].At.Pos(frames.deltas[0].Chunk); b != (grid.Pos{X: 12, Y: 63, Z: -4}) {
 		t.Errorf("the block is at %v", b)
 	}
-	if bob := frames.deltas[1].Enter[0]; bob.Index != 5 || bob.Name != "bob" || !bob.Guest || bob.Pose(grid.ChunkPos{}) != (Pose{X: 1.5, Y: 64, Z: 2.5}) {
+	if bob := frames.deltas[1].Enter[0]; bob.Index != 5 || bob.Name != "bob" || !bob.Guest || bob.Pose(grid.ChunkPos{}) != (motion.Pose{X: 1.5, Y: 64, Z: 2.5}) {
 		t.Errorf("bob enters as %+v", bob)
 	}
 	first, second := frames.motions[0], frames.motions[1]

@@ -45,19 +45,19 @@ func ReadQuery(r *bufio.Reader) (Query, error) {
 	}
 	switch kind {
 	case queryChunk:
-		data, err := readValue(r, '[', MaxQuery)
+		data, err := ReadValue(r, '[', MaxQuery)
 		if err != nil {
 			return nil, midQuery(err)
 		}
 		return decodeWhereIsChunk(data)
 	case queryPlayer:
-		data, err := readValue(r, '{', MaxQuery)
+		data, err := ReadValue(r, '{', MaxQuery)
 		if err != nil {
 			return nil, midQuery(err)
 		}
 		return decodeWhereIsPlayer(data)
 	default:
-		return nil, refuse(FailUnknownMessage, "a query begins with byte 0 or 1, not %d", kind)
+		return nil, Refuse(FailUnknownMessage, "a query begins with byte 0 or 1, not %d", kind)
 	}
 }
 
@@ -69,11 +69,11 @@ func midQuery(err error) error {
 }
 
 func decodeWhereIsChunk(data []byte) (Query, error) {
-	s := scanner{data: data}
-	if !s.value(0) || s.at != len(data) {
-		return nil, s.syntax()
+	s := Scanner{Data: data}
+	if !s.SkipValue(0) || s.At != len(data) {
+		return nil, s.SyntaxError()
 	}
-	at, err := parseChunkPos(data, "the chunk")
+	at, err := ParseChunkPos(data, "the chunk")
 	if err != nil {
 		return nil, err
 	}
@@ -81,13 +81,13 @@ func decodeWhereIsChunk(data []byte) (Query, error) {
 }
 
 func decodeWhereIsPlayer(data []byte) (Query, error) {
-	var o object
-	if refused := o.parse(data); refused != nil {
+	var o Object
+	if refused := o.Parse(data); refused != nil {
 		return nil, refused
 	}
-	q := WhereIsPlayer{Name: o.text("name", MaxQuery)}
-	if o.err != nil {
-		return nil, o.err
+	q := WhereIsPlayer{Name: o.Text("name", MaxQuery)}
+	if o.Err != nil {
+		return nil, o.Err
 	}
 	return q, nil
 }
@@ -126,17 +126,17 @@ func ReadChunkAddress(r *bufio.Reader) (netip.AddrPort, error) {
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	var o object
-	if refused := o.parse(line); refused != nil {
+	var o Object
+	if refused := o.Parse(line); refused != nil {
 		return netip.AddrPort{}, refused
 	}
-	ip, port := o.text("ip", net.IPv6len*4), o.integer("port", 1, math.MaxUint16)
-	if err := o.done(); err != nil {
+	ip, port := o.Text("ip", net.IPv6len*4), o.Integer("port", 1, math.MaxUint16)
+	if err := o.Done(); err != nil {
 		return netip.AddrPort{}, err
 	}
 	addr, err := netip.ParseAddr(ip)
 	if err != nil || addr.Zone() != "" {
-		return netip.AddrPort{}, refuse(FailBadValue, "%q is not an IP address", ip)
+		return netip.AddrPort{}, Refuse(FailBadValue, "%q is not an IP address", ip)
 	}
 	return netip.AddrPortFrom(addr, uint16(port)), nil
 }
@@ -151,7 +151,7 @@ const (
 // AppendPlayerPlace appends the answer to WhereIsPlayer, in world blocks, without a newline. The numbers must be
 // finite.
 func AppendPlayerPlace(dst []byte, x, y, z float64) ([]byte, error) {
-	if !finite(x) || !finite(y) || !finite(z) {
+	if !Finite(x) || !Finite(y) || !Finite(z) {
 		return dst, fmt.Errorf("encode player's place: (%g, %g, %g) cannot be represented in JSON", x, y, z)
 	}
 	dst = append(dst, `{"x":`...)
@@ -165,14 +165,14 @@ func AppendPlayerPlace(dst []byte, x, y, z float64) ([]byte, error) {
 
 // ReadPlayerPlace reads the answer to WhereIsPlayer.
 func ReadPlayerPlace(r *bufio.Reader) (x, y, z float64, err error) {
-	data, err := readValue(r, '{', MaxQuery)
+	data, err := ReadValue(r, '{', MaxQuery)
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	var o object
-	if refused := o.parse(data); refused != nil {
+	var o Object
+	if refused := o.Parse(data); refused != nil {
 		return 0, 0, 0, refused
 	}
-	x, y, z = o.float("x"), o.float("y"), o.float("z")
-	return x, y, z, o.done()
+	x, y, z = o.Float("x"), o.Float("y"), o.Float("z")
+	return x, y, z, o.Done()
 }

@@ -26,7 +26,7 @@ const MaxRaftMessages = 1 << 14
 // Valid returns an error if the frame is invalid. It does not check the content of the messages; package replica does.
 func (f RaftFrame) Valid() error {
 	if len(f.Messages) == 0 || len(f.Messages) > MaxRaftMessages {
-		return refuse(FailBadValue, "a frame has 1 to %d messages, not %d", MaxRaftMessages, len(f.Messages))
+		return Refuse(FailBadValue, "a frame has 1 to %d messages, not %d", MaxRaftMessages, len(f.Messages))
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func (w *RaftWriter) Write(f RaftFrame) error {
 	b := append(w.buffer[:0], 0, 0, 0, 0)
 	b = appendRaftFrame(b, f)
 	if len(b)-4 > MaxFrame {
-		return fmt.Errorf("encode %T: %w", f, refuse(FailTooLong, "%d bytes; at most %d are allowed", len(b)-4, MaxFrame))
+		return fmt.Errorf("encode %T: %w", f, Refuse(FailTooLong, "%d bytes; at most %d are allowed", len(b)-4, MaxFrame))
 	}
 	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
 	w.buffer = nil
@@ -64,38 +64,14 @@ func (w *RaftWriter) Write(f RaftFrame) error {
 // keptBytes is the most memory, in bytes, that is kept for the next frame.
 const keptBytes = 1 << 18
 
-// Heads of CBOR values (RFC 8949 §3): the major type in the upper three bits.
-const (
-	cborNumber = 0 << 5
-	cborBytes  = 2 << 5
-	cborArray  = 4 << 5
-	cborMap    = 5 << 5
-)
-
 func appendRaftFrame(b []byte, f RaftFrame) []byte {
-	b = append(b, cborMap|1, 1)
-	b = appendHead(b, cborArray, uint64(len(f.Messages)))
+	b = append(b, CBORMap|1, 1)
+	b = AppendCBORHead(b, CBORArray, uint64(len(f.Messages)))
 	for _, m := range f.Messages {
-		b = appendHead(append(b, cborMap|2, 1), cborNumber, m.Group)
-		b = append(appendHead(append(b, 2), cborBytes, uint64(len(m.Data))), m.Data...)
+		b = AppendCBORHead(append(b, CBORMap|2, 1), CBORNumber, m.Group)
+		b = append(AppendCBORHead(append(b, 2), CBORBytes, uint64(len(m.Data))), m.Data...)
 	}
 	return b
-}
-
-// appendHead appends the shortest head, as canonical CBOR requires.
-func appendHead(b []byte, major byte, n uint64) []byte {
-	switch {
-	case n < 24:
-		return append(b, major|byte(n))
-	case n < 1<<8:
-		return append(b, major|24, byte(n))
-	case n < 1<<16:
-		return binary.BigEndian.AppendUint16(append(b, major|25), uint16(n))
-	case n < 1<<32:
-		return binary.BigEndian.AppendUint32(append(b, major|26), uint32(n))
-	default:
-		return binary.BigEndian.AppendUint64(append(b, major|27), n)
-	}
 }
 
 // RaftReader reads what RaftWriter wrote. The zero value with R set is ready to use.
@@ -107,7 +83,7 @@ type RaftReader struct {
 
 // Read reads one frame, with the errors of ReadFrame. The messages are valid until the next Read.
 func (r *RaftReader) Read() ([]RaftMessage, error) {
-	size, err := readSize(r.R, MaxFrame)
+	size, err := ReadFrameSize(r.R, MaxFrame)
 	if err != nil {
 		return nil, err
 	}
@@ -135,53 +111,33 @@ func (r *RaftReader) Read() ([]RaftMessage, error) {
 		return r.messages, nil
 	}
 	// This version does not write such a frame; another one may.
-	f, err := decodeCBOR[RaftFrame](r.buffer, MaxFrame)
+	f, err := DecodeCBOR[RaftFrame](r.buffer, MaxFrame)
 	return f.Messages, err
 }
 
 // parseRaftFrame decodes what appendRaftFrame wrote, and nothing else. The messages share b's memory.
 func parseRaftFrame(b []byte, messages []RaftMessage) (all []RaftMessage, ok bool) {
-	if len(b) < 2 || b[0] != cborMap|1 || b[1] != 1 {
+	if len(b) < 2 || b[0] != CBORMap|1 || b[1] != 1 {
 		return messages, false
 	}
-	n, b, ok := cutHead(b[2:], cborArray)
+	n, b, ok := CutCBORHead(b[2:], CBORArray)
 	if !ok || n == 0 || n > MaxRaftMessages {
 		return messages, false
 	}
 	for range n {
-		if len(b) < 2 || b[0] != cborMap|2 || b[1] != 1 {
+		if len(b) < 2 || b[0] != CBORMap|2 || b[1] != 1 {
 			return messages, false
 		}
 		var m RaftMessage
-		if m.Group, b, ok = cutHead(b[2:], cborNumber); !ok || len(b) == 0 || b[0] != 2 {
+		if m.Group, b, ok = CutCBORHead(b[2:], CBORNumber); !ok || len(b) == 0 || b[0] != 2 {
 			return messages, false
 		}
 		var size uint64
-		if size, b, ok = cutHead(b[1:], cborBytes); !ok || size > uint64(len(b)) {
+		if size, b, ok = CutCBORHead(b[1:], CBORBytes); !ok || size > uint64(len(b)) {
 			return messages, false
 		}
 		m.Data, b = b[:size:size], b[size:]
 		messages = append(messages, m)
 	}
 	return messages, len(b) == 0
-}
-
-// cutHead decodes a head of a major type and returns the bytes after it.
-func cutHead(b []byte, major byte) (n uint64, rest []byte, ok bool) {
-	if len(b) == 0 || b[0]&(7<<5) != major {
-		return 0, b, false
-	}
-	short := b[0] & 31
-	b = b[1:]
-	if short < 24 {
-		return uint64(short), b, true
-	}
-	width := 1 << (short - 24)
-	if short > 27 || len(b) < width {
-		return 0, b, false
-	}
-	for _, c := range b[:width] {
-		n = n<<8 | uint64(c)
-	}
-	return n, b[width:], true
 }

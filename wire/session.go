@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 )
 
 // SessionVersion is the version of the session protocol in Join and Welcome. JSON is unchanged since the first version,
@@ -33,19 +34,9 @@ type Prove struct {
 	Signature string `json:"signature"`
 }
 
-// Pose is the position of an avatar (world blocks, feet) and its direction. Yaw 0 looks along +Z, grows clockwise seen
-// from above; pitch is positive upwards. Both are in radians.
-type Pose struct {
-	X     float64 `json:"x"`
-	Y     float64 `json:"y"`
-	Z     float64 `json:"z"`
-	Yaw   float32 `json:"yaw"`
-	Pitch float32 `json:"pitch"`
-}
-
 // Move reports the player's current pose.
 type Move struct {
-	Pose
+	motion.Pose
 }
 
 // Edit requests one block change. Seq grows by one with each edit of this player, across all sessions.
@@ -91,22 +82,22 @@ type Challenge struct {
 
 // Welcome starts a session.
 type Welcome struct {
-	Version    int     `json:"version"`
-	World      string  `json:"world"`      // world id, hex
-	WorldName  string  `json:"world_name"` // for people
-	Sections   int     `json:"sections"`   // height = 32 * sections
-	Player     string  `json:"player"`     // this player's id, hex
-	Name       string  `json:"name"`
-	Guest      bool    `json:"guest"`
-	NextSeq    uint64  `json:"next_seq"` // the Seq to use for the first Edit
-	Pose       Pose    `json:"pose"`
-	View       int     `json:"view"` // granted, at most MaxView
-	Reach      float64 `json:"reach"`
-	TickMS     int     `json:"tick_ms"`
-	TimeOfDay  float64 `json:"time_of_day"`    // game minutes since midnight, now
-	DayMS      int64   `json:"day_ms"`         // how long 1440 game minutes last
-	Gateway    string  `json:"gateway"`        // peer id of the serving node
-	ServerName string  `json:"server_version"` // version of the daemon
+	Version    int         `json:"version"`
+	World      string      `json:"world"`      // world id, hex
+	WorldName  string      `json:"world_name"` // for people
+	Sections   int         `json:"sections"`   // height = 32 * sections
+	Player     string      `json:"player"`     // this player's id, hex
+	Name       string      `json:"name"`
+	Guest      bool        `json:"guest"`
+	NextSeq    uint64      `json:"next_seq"` // the Seq to use for the first Edit
+	Pose       motion.Pose `json:"pose"`
+	View       int         `json:"view"` // granted, at most MaxView
+	Reach      float64     `json:"reach"`
+	TickMS     int         `json:"tick_ms"`
+	TimeOfDay  float64     `json:"time_of_day"`    // game minutes since midnight, now
+	DayMS      int64       `json:"day_ms"`         // how long 1440 game minutes last
+	Gateway    string      `json:"gateway"`        // peer id of the serving node
+	ServerName string      `json:"server_version"` // version of the daemon
 }
 
 // ChunkData brings a chunk into view, whole. Data is the chunk codec's bytes (docs/protocol.md),
@@ -143,13 +134,13 @@ type Avatar struct {
 	Player string `json:"player"` // id, hex
 	Name   string `json:"name"`
 	Guest  bool   `json:"guest,omitempty"`
-	Pose
+	motion.Pose
 }
 
 // AvatarMove is a known avatar's newest pose.
 type AvatarMove struct {
 	Player string `json:"player"`
-	Pose
+	motion.Pose
 }
 
 // BlockChange is a committed edit.
@@ -176,7 +167,7 @@ type Ack struct {
 
 // Correction moves the player back to the server's position.
 type Correction struct {
-	Pose
+	motion.Pose
 	Reason string `json:"reason"`
 }
 
@@ -207,3 +198,6 @@ func (Correction) fromServer() {}
 func (Pong) fromServer()       {}
 func (Notice) fromServer()     {}
 func (Failure) fromServer()    {}
+
+// FailureOf returns the message that reports the error to a client.
+func FailureOf(e *Error) Failure { return Failure{Code: e.Code, Message: e.Message} }

@@ -21,7 +21,7 @@ const (
 )
 
 // clientDecoding has tight bounds: client messages are small and flat.
-var clientDecoding = must(cbor.DecOptions{
+var clientDecoding = Must(cbor.DecOptions{
 	DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 	MaxNestedLevels:  4,
 	MaxArrayElements: 16,
@@ -53,23 +53,23 @@ func DecodeClientCBOR(data []byte) (FromClient, error) {
 // decodeClientCBOR decodes any message except a binary move.
 func decodeClientCBOR(data []byte) (FromClient, error) {
 	if len(data) > MaxLine {
-		return nil, refuse(FailTooLong, "a message may have %d bytes", MaxLine)
+		return nil, Refuse(FailTooLong, "a message may have %d bytes", MaxLine)
 	}
 	var fields map[string]any
 	if err := clientDecoding.Unmarshal(data, &fields); err != nil {
-		return nil, refuse(FailBadCBOR, "%v", err)
+		return nil, Refuse(FailBadCBOR, "%v", err)
 	}
 	for name, value := range fields {
 		switch value.(type) {
 		case string, uint64, int64, float64, bool:
 		default:
-			return nil, refuse(FailBadType, "the field %q must be a text, a number or a boolean", clip([]byte(name)))
+			return nil, Refuse(FailBadType, "the field %q must be a text, a number or a boolean", Clip([]byte(name)))
 		}
 	}
 	// DecodeClient alone decides which messages are allowed.
 	text, err := json.Marshal(fields)
 	if err != nil {
-		return nil, refuse(FailBadCBOR, "%v", err)
+		return nil, Refuse(FailBadCBOR, "%v", err)
 	}
 	return DecodeClient(text)
 }
@@ -145,7 +145,7 @@ const (
 
 // encodeNamedCBOR puts "type": name before the fields of a message, which has fewer than 23 of them.
 func encodeNamedCBOR(name string, m any) ([]byte, error) {
-	fields, err := encoding.Marshal(m)
+	fields, err := CBOREncoding.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", name, err)
 	}
@@ -164,7 +164,7 @@ func encodeNamedCBOR(name string, m any) ([]byte, error) {
 // error is an *Error.
 func DecodeServerCBOR(data []byte) (FromServer, error) {
 	if len(data) > MaxServerLine {
-		return nil, refuse(FailTooLong, "a message may have %d bytes", MaxServerLine)
+		return nil, Refuse(FailTooLong, "a message may have %d bytes", MaxServerLine)
 	}
 	if a, ok := cutAck(data); ok {
 		return a, nil
@@ -172,8 +172,8 @@ func DecodeServerCBOR(data []byte) (FromServer, error) {
 	var m struct {
 		Type string `cbor:"type"`
 	}
-	if err := decoding.Unmarshal(data, &m); err != nil {
-		return nil, refuse(FailBadCBOR, "%v", err)
+	if err := CBORDecoding.Unmarshal(data, &m); err != nil {
+		return nil, Refuse(FailBadCBOR, "%v", err)
 	}
 	switch m.Type {
 	case "challenge":
@@ -203,14 +203,14 @@ func DecodeServerCBOR(data []byte) (FromServer, error) {
 	case "reconnect":
 		return decodeReconnectCBOR(data)
 	default:
-		return nil, refuse(FailUnknownMessage, "unknown message %q", clip([]byte(m.Type)))
+		return nil, Refuse(FailUnknownMessage, "unknown message %q", Clip([]byte(m.Type)))
 	}
 }
 
 func decodeServerCBOR[M FromServer](data []byte) (FromServer, error) {
 	var m M
-	if err := decoding.Unmarshal(data, &m); err != nil {
-		return nil, refuse(FailBadCBOR, "%v", err)
+	if err := CBORDecoding.Unmarshal(data, &m); err != nil {
+		return nil, Refuse(FailBadCBOR, "%v", err)
 	}
 	return m, nil
 }
@@ -218,8 +218,8 @@ func decodeServerCBOR[M FromServer](data []byte) (FromServer, error) {
 // decodeReconnectCBOR decodes and validates a Reconnect, because a client follows its addresses.
 func decodeReconnectCBOR(data []byte) (FromServer, error) {
 	var m Reconnect
-	if err := decoding.Unmarshal(data, &m); err != nil {
-		return nil, refuse(FailBadCBOR, "%v", err)
+	if err := CBORDecoding.Unmarshal(data, &m); err != nil {
+		return nil, Refuse(FailBadCBOR, "%v", err)
 	}
 	if err := m.Valid(); err != nil {
 		return nil, err
@@ -252,11 +252,11 @@ func ReadMessage(r *bufio.Reader, buf []byte, most int) ([]byte, error) {
 			break
 		}
 		if shift > 21 {
-			return nil, refuse(FailTooLong, "the length of a message has at most four bytes")
+			return nil, Refuse(FailTooLong, "the length of a message has at most four bytes")
 		}
 	}
 	if size == 0 || size > uint64(most) {
-		return nil, refuse(FailTooLong, "a message of %d bytes; want 1 to %d", size, most)
+		return nil, Refuse(FailTooLong, "a message of %d bytes; want 1 to %d", size, most)
 	}
 	// Memory grows only as bytes arrive, whatever the length prefix.
 	buf = buf[:0]

@@ -4,10 +4,7 @@ import "math"
 
 // Edits and their acknowledgements are the bulk of a builder's session in CBOR. They are encoded and decoded without
 // reflection. Anything that this version does not write itself falls back to the general codec, so both accept and
-// refuse the same.
-
-// cborNegative is the major type of negative numbers: -1-n.
-const cborNegative = 1 << 5
+// Refuse the same.
 
 // cutFields decodes a map of at most 23 fields. Their names are texts of less than 24 bytes; their values are numbers,
 // or one such text for the type. It calls field with each number; field reports whether the number is allowed.
@@ -42,11 +39,11 @@ func cutFields(data []byte, kind string, field func(name string, n uint64, negat
 			continue
 		}
 		major := b[0] & (7 << 5)
-		if major != cborNumber && major != cborNegative {
+		if major != CBORNumber && major != CBORNegative {
 			return false
 		}
-		n, rest, ok := cutHead(b, major)
-		if !ok || !field(string(name), n, major == cborNegative) {
+		n, rest, ok := CutCBORHead(b, major)
+		if !ok || !field(string(name), n, major == CBORNegative) {
 			return false
 		}
 		b = rest
@@ -127,9 +124,9 @@ func appendShort(b []byte, s string) []byte { return append(append(b, shortText+
 
 func appendCoordinate(b []byte, v int32) []byte {
 	if v < 0 {
-		return appendHead(b, cborNegative, uint64(-1-int64(v)))
+		return AppendCBORHead(b, CBORNegative, uint64(-1-int64(v)))
 	}
-	return appendHead(b, cborNumber, uint64(v))
+	return AppendCBORHead(b, CBORNumber, uint64(v))
 }
 
 // encodeEdit writes the same bytes as encodeNamedCBOR.
@@ -138,13 +135,13 @@ func encodeEdit(e Edit) []byte {
 	b = appendCoordinate(appendShort(b, "x"), e.X)
 	b = appendCoordinate(appendShort(b, "y"), e.Y)
 	b = appendCoordinate(appendShort(b, "z"), e.Z)
-	b = appendHead(appendShort(b, "seq"), cborNumber, e.Seq)
-	return appendHead(appendShort(b, "block"), cborNumber, uint64(e.Block))
+	b = AppendCBORHead(appendShort(b, "seq"), CBORNumber, e.Seq)
+	return AppendCBORHead(appendShort(b, "block"), CBORNumber, uint64(e.Block))
 }
 
 // encodeAck writes the same bytes as encodeNamedCBOR, for an acknowledgement without an error.
 func encodeAck(a Ack) []byte {
 	b := appendType(make([]byte, 0, 40), "ack", 2)
-	b = appendHead(appendShort(b, "seq"), cborNumber, a.Seq)
-	return appendHead(appendShort(b, "block"), cborNumber, uint64(a.Block))
+	b = AppendCBORHead(appendShort(b, "seq"), CBORNumber, a.Seq)
+	return AppendCBORHead(appendShort(b, "block"), CBORNumber, uint64(a.Block))
 }

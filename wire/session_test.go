@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 )
 
 // codeOf returns the code of an *Error, "" for none, and fails the test for any other error.
@@ -46,7 +47,7 @@ var clientMessages = []struct {
 	{`{"type":"join","version":2,"name":"ada","view":6,"encoding":"cbor"}`, Join{Version: 2, Name: "ada", View: 6, Encoding: "cbor"}},
 	{`{"type":"join","version":1,"name":"ada","view":12,"encoding":"json","key":"` + aKey + `"}`, Join{Version: 1, Name: "ada", View: 12, Encoding: "json", Key: aKey}},
 	{`{"type":"prove","signature":"` + aSignature + `"}`, Prove{Signature: aSignature}},
-	{`{"type":"move","x":12.5,"y":64,"z":-3.25,"yaw":1.57,"pitch":-0.2}`, Move{Pose{X: 12.5, Y: 64, Z: -3.25, Yaw: 1.57, Pitch: -0.2}}},
+	{`{"type":"move","x":12.5,"y":64,"z":-3.25,"yaw":1.57,"pitch":-0.2}`, Move{motion.Pose{X: 12.5, Y: 64, Z: -3.25, Yaw: 1.57, Pitch: -0.2}}},
 	{`{"type":"edit","seq":1,"x":12,"y":63,"z":-4,"block":0}`, Edit{Seq: 1, X: 12, Y: 63, Z: -4}},
 	{`{"type":"chat","text":"hello 🌍"}`, Chat{Text: "hello 🌍"}},
 	{`{"type":"hit","player":"` + aPlayer + `"}`, Hit{Player: aPlayer}},
@@ -84,7 +85,7 @@ func TestDecodeClientTakes(t *testing.T) {
 			`{"type":"join","version":1,"name":"a","view":1,"encoding":"json","key":""}`,
 			Join{Version: 1, Name: "a", View: 1, Encoding: "json"},
 		},
-		{`{"type":"move","x":-2147483648,"y":-64,"z":0,"yaw":-0.0,"pitch":1e-400}`, Move{Pose{X: -1 << 31, Y: -64, Yaw: float32(math.Copysign(0, -1))}}},
+		{`{"type":"move","x":-2147483648,"y":-64,"z":0,"yaw":-0.0,"pitch":1e-400}`, Move{motion.Pose{X: -1 << 31, Y: -64, Yaw: float32(math.Copysign(0, -1))}}},
 	} {
 		got, err := DecodeClient([]byte(c.in))
 		if err != nil || !reflect.DeepEqual(got, c.want) {
@@ -177,7 +178,7 @@ var serverMessages = []struct {
 	{`{"type":"challenge","nonce":"9f","world":"4b"}`, Challenge{Nonce: "9f", World: "4b"}},
 	{
 		`{"type":"welcome","version":1,"world":"4b","world_name":"voxels","sections":4,"player":"6b","name":"ada","guest":true,"next_seq":1,"pose":{"x":0.5,"y":70,"z":0.5,"yaw":0,"pitch":0},"view":6,"reach":8,"tick_ms":50,"time_of_day":480.25,"day_ms":1200000,"gateway":"12D3","server_version":"0.1.0"}`,
-		Welcome{Version: 1, World: "4b", WorldName: "voxels", Sections: 4, Player: "6b", Name: "ada", Guest: true, NextSeq: 1, Pose: Pose{X: 0.5, Y: 70, Z: 0.5}, View: 6, Reach: 8, TickMS: 50, TimeOfDay: 480.25, DayMS: 1200000, Gateway: "12D3", ServerName: "0.1.0"},
+		Welcome{Version: 1, World: "4b", WorldName: "voxels", Sections: 4, Player: "6b", Name: "ada", Guest: true, NextSeq: 1, Pose: motion.Pose{X: 0.5, Y: 70, Z: 0.5}, View: 6, Reach: 8, TickMS: 50, TimeOfDay: 480.25, DayMS: 1200000, Gateway: "12D3", ServerName: "0.1.0"},
 	},
 	{`{"type":"chunk","chunk":[0,-1],"data":"AQI="}`, ChunkData{Chunk: grid.ChunkPos{X: 0, Z: -1}, Data: []byte{1, 2}}},
 	{`{"type":"chunk_gone","chunk":[0,-1]}`, ChunkGone{Chunk: grid.ChunkPos{X: 0, Z: -1}}},
@@ -190,7 +191,7 @@ var serverMessages = []struct {
 		Given{Player: "6b", Name: "ada", To: "ef", ToName: "eve", Block: 16, Count: 3},
 	},
 	{`{"type":"denied","deed":"hit","player":"ef","error":"out_of_reach"}`, Denied{Interaction: "hit", Player: "ef", Error: DeniedOutOfReach}},
-	{`{"type":"correction","x":12.5,"y":64,"z":-3.25,"yaw":1.5,"pitch":-0.25,"reason":"too_fast"}`, Correction{Pose: Pose{X: 12.5, Y: 64, Z: -3.25, Yaw: 1.5, Pitch: -0.25}, Reason: "too_fast"}},
+	{`{"type":"correction","x":12.5,"y":64,"z":-3.25,"yaw":1.5,"pitch":-0.25,"reason":"too_fast"}`, Correction{Pose: motion.Pose{X: 12.5, Y: 64, Z: -3.25, Yaw: 1.5, Pitch: -0.25}, Reason: "too_fast"}},
 	{`{"type":"pong","nonce":7,"time_of_day":481.5}`, Pong{Nonce: 7, TimeOfDay: 481.5}},
 	{`{"type":"notice","text":"land is loading"}`, Notice{Text: "land is loading"}},
 	{`{"type":"failure","code":"full","message":"no room"}`, Failure{Code: FailFull, Message: "no room"}},
@@ -233,8 +234,8 @@ func TestFrameIsItsPieces(t *testing.T) {
 	here, there := grid.ChunkPos{X: 1, Z: -2}, grid.ChunkPos{X: 0, Z: 7}
 	pieces := []Piece{
 		{
-			Chunk: here, Enter: []Avatar{{Player: "ab", Name: "bob", Guest: true, Pose: Pose{X: 1.5}}}, Leave: []string{"cd"},
-			Moves: []AvatarMove{{Player: "ef", Pose: Pose{Y: 64, Yaw: 3}}}, Blocks: []BlockChange{{X: 4, Y: 63, Z: 7, Block: 2}},
+			Chunk: here, Enter: []Avatar{{Player: "ab", Name: "bob", Guest: true, Pose: motion.Pose{X: 1.5}}}, Leave: []string{"cd"},
+			Moves: []AvatarMove{{Player: "ef", Pose: motion.Pose{Y: 64, Yaw: 3}}}, Blocks: []BlockChange{{X: 4, Y: 63, Z: 7, Block: 2}},
 			Says: []Said{{Player: "ef", Name: "eve", Text: "<hi>"}},
 		},
 		{Chunk: there, Leave: []string{"ef"}},
@@ -297,24 +298,24 @@ func TestPackChunk(t *testing.T) {
 }
 
 func TestPackPiece(t *testing.T) {
-	for _, size := range []int{0, 1, MaxPieceBytes} {
-		packed, err := PackPiece(make([]byte, size))
+	for _, size := range []int{0, 1, MaxPartBytes} {
+		packed, err := PackPart(make([]byte, size))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := UnpackPiece(packed); err != nil || len(got) != size {
+		if got, err := UnpackPart(packed); err != nil || len(got) != size {
 			t.Errorf("%d bytes came back as %d, %v", size, len(got), err)
 		}
 	}
-	over := make([]byte, MaxPieceBytes+1)
-	if _, err := PackPiece(over); err == nil {
+	over := make([]byte, MaxPartBytes+1)
+	if _, err := PackPart(over); err == nil {
 		t.Error("too large a piece is packed")
 	}
-	bomb, err := NewPacker().Pack(over)
+	bomb, err := NewDeflater().Deflate(over)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = UnpackPiece(bomb)
+	_, err = UnpackPart(bomb)
 	if code := codeOf(t, err); code != FailTooLong {
 		t.Errorf("bomb: %v", err)
 	}

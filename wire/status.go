@@ -77,10 +77,10 @@ type MemberStatus struct {
 // Valid returns an error if the status is invalid.
 func (s RegionStatus) Valid() error {
 	if s.Region == 0 {
-		return refuse(FailBadValue, "the region id must not be 0")
+		return Refuse(FailBadValue, "the region id must not be 0")
 	}
 	if s.State > StateFailed {
-		return refuse(FailBadValue, "unknown state %d", s.State)
+		return Refuse(FailBadValue, "unknown state %d", s.State)
 	}
 	if s.Leader != "" {
 		if err := checkPeer(s.Leader); err != nil {
@@ -103,12 +103,12 @@ func (q Question) checkOperators() (set int, err error) {
 			continue
 		}
 		if set++; r.Region == 0 {
-			return set, refuse(FailBadValue, "the region id must not be 0")
+			return set, Refuse(FailBadValue, "the region id must not be 0")
 		}
 	}
 	if q.Failure != nil {
 		if set++; q.Failure.Region == 0 {
-			return set, refuse(FailBadValue, "the region id must not be 0")
+			return set, Refuse(FailBadValue, "the region id must not be 0")
 		}
 		if err := checkText(q.Failure.Why); err != nil {
 			return set, err
@@ -117,10 +117,10 @@ func (q Question) checkOperators() (set int, err error) {
 	if q.Status != nil {
 		set++
 		if n := len(q.Status.Regions); n == 0 || n > MaxStatuses {
-			return set, refuse(FailBadValue, "a status request names 1 to %d regions, not %d", MaxStatuses, n)
+			return set, Refuse(FailBadValue, "a status request names 1 to %d regions, not %d", MaxStatuses, n)
 		}
 		if slices.Contains(q.Status.Regions, 0) {
-			return set, refuse(FailBadValue, "the region id must not be 0")
+			return set, Refuse(FailBadValue, "the region id must not be 0")
 		}
 	}
 	if q.Regions != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 )
 
@@ -47,7 +48,7 @@ const (
 	motionStorey = 4 * PlaceUnit // unit of height in the base of a motion piece
 	motionGap    = 0x07          // index minus the previous one minus 1; 7: a varint with the rest follows
 	motionAcross = 0x08
-	motionHeight = 0x30 // encoding of the height; 0: none
+	motionHeight = 0x30 // CBOREncoding of the height; 0: none
 	motionLevel  = 0x10 // one byte; the climb is 0
 	motionClimb  = 0x20 // one byte, then the climb
 	motionTall   = 0x30 // two bytes, then the climb
@@ -68,11 +69,11 @@ type Place struct {
 }
 
 // PlaceOf quantises a pose, which must be within the chunk and the bounds of poses.
-func PlaceOf(at grid.ChunkPos, p Pose) Place {
+func PlaceOf(at grid.ChunkPos, p motion.Pose) Place {
 	corner := at.Origin()
 	return Place{
 		X: units(p.X-float64(corner.X), chunkUnits-1), Z: units(p.Z-float64(corner.Z), chunkUnits-1),
-		Y:     units(p.Y-MinY, math.MaxUint16),
+		Y:     units(p.Y-motion.MinY, math.MaxUint16),
 		Yaw:   uint8(int64(math.Round(math.Mod(float64(p.Yaw), 2*math.Pi) / (2 * math.Pi) * 256))),
 		Pitch: int8(max(-127, min(127, math.Round(float64(p.Pitch)/(math.Pi/2)*127)))),
 	}
@@ -83,10 +84,10 @@ func units(blocks float64, most int) uint16 {
 }
 
 // Pose returns the place in world coordinates.
-func (p Place) Pose(at grid.ChunkPos) Pose {
+func (p Place) Pose(at grid.ChunkPos) motion.Pose {
 	corner := at.Origin()
-	return Pose{
-		X: float64(corner.X) + float64(p.X)/PlaceUnit, Y: float64(p.Y)/PlaceUnit + MinY, Z: float64(corner.Z) + float64(p.Z)/PlaceUnit,
+	return motion.Pose{
+		X: float64(corner.X) + float64(p.X)/PlaceUnit, Y: float64(p.Y)/PlaceUnit + motion.MinY, Z: float64(corner.Z) + float64(p.Z)/PlaceUnit,
 		Yaw: float32(float64(p.Yaw) / 256 * 2 * math.Pi), Pitch: float32(float64(p.Pitch) / 127 * math.Pi / 2),
 	}
 }
@@ -260,7 +261,7 @@ func (w *MotionWriter) Append(dst []byte, m *Motion) []byte {
 }
 
 // AppendMove appends a client's Move in 33 bytes: the byte ClientMove; x, y and z as float64; yaw and pitch as float32.
-func AppendMove(dst []byte, p Pose) []byte {
+func AppendMove(dst []byte, p motion.Pose) []byte {
 	dst = append(dst, ClientMove)
 	for _, v := range [...]float64{p.X, p.Y, p.Z} {
 		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
@@ -272,24 +273,24 @@ func AppendMove(dst []byte, p Pose) []byte {
 const moveBytes = 1 + 3*8 + 2*4
 
 // DecodeMove decodes what AppendMove wrote. The pose has the same bounds as in JSON.
-func DecodeMove(data []byte) (Pose, error) {
+func DecodeMove(data []byte) (motion.Pose, error) {
 	if len(data) != moveBytes || data[0] != ClientMove {
-		return Pose{}, refuse(FailBadValue, "a move has %d bytes, not %d", moveBytes, len(data))
+		return motion.Pose{}, Refuse(FailBadValue, "a move has %d bytes, not %d", moveBytes, len(data))
 	}
-	p := Pose{
+	p := motion.Pose{
 		X:     math.Float64frombits(binary.LittleEndian.Uint64(data[1:])),
 		Y:     math.Float64frombits(binary.LittleEndian.Uint64(data[9:])),
 		Z:     math.Float64frombits(binary.LittleEndian.Uint64(data[17:])),
 		Yaw:   math.Float32frombits(binary.LittleEndian.Uint32(data[25:])),
 		Pitch: math.Float32frombits(binary.LittleEndian.Uint32(data[29:])),
 	}
-	return p, p.Valid()
+	return p, CheckPose(p)
 }
 
 // blockIndexBytes is the length of a chunk.Index in a frame; the blocks of the tallest column fit.
 const blockIndexBytes = 3
 
-var _ = [1]struct{}{}[columnBlocks>>(8*blockIndexBytes)] // does not compile if they do not fit
+var _ = [1]struct{}{}[ColumnBlocks>>(8*blockIndexBytes)] // does not compile if they do not fit
 
 func blockIndex(b []byte) chunk.Index {
 	return chunk.Index(b[0]) | chunk.Index(b[1])<<8 | chunk.Index(b[2])<<16

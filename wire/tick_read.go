@@ -22,7 +22,7 @@ type TickReader interface {
 // ReadTick decodes a frame. On an *Error, the pieces before it have already been passed to the reader.
 func ReadTick(data []byte, to TickReader) error {
 	if len(data) < 3 || data[0] != TickFrame {
-		return refuse(FailBadValue, "not a tick frame")
+		return Refuse(FailBadValue, "not a tick frame")
 	}
 	r := tickBytes{data: data[1:]}
 	to.Tick(r.u16())
@@ -32,7 +32,7 @@ func ReadTick(data []byte, to TickReader) error {
 		switch {
 		case head&pieceMotion != 0:
 			if at == nil {
-				return refuse(FailBadValue, "motion in no chunk")
+				return Refuse(FailBadValue, "motion in no chunk")
 			}
 			r.motion(*at, head&^pieceMotion, to)
 		case head == pieceTick:
@@ -60,12 +60,12 @@ func ReadTick(data []byte, to TickReader) error {
 // tickBytes reads a frame from the front. After the first error every read returns 0.
 type tickBytes struct {
 	data []byte
-	err  *Error
+	err  error
 }
 
 func (r *tickBytes) fail(format string, args ...any) {
 	if r.err == nil {
-		r.err = refuse(FailBadValue, format, args...)
+		r.err = Refuse(FailBadValue, format, args...)
 	}
 	r.data = nil
 }
@@ -95,7 +95,7 @@ func (r *tickBytes) u16() uint16 {
 	return 0
 }
 
-// number reads a varint of at most most.
+// SkipNumber reads a varint of at most most.
 func (r *tickBytes) number(most uint64) uint64 {
 	v, n := binary.Uvarint(r.data)
 	if n <= 0 || v > most {
@@ -197,8 +197,8 @@ func (r *tickBytes) block() BlockAt {
 		return BlockAt{}
 	}
 	b := BlockAt{At: blockIndex(at), Block: chunk.Block(r.number(math.MaxUint16))}
-	if b.At >= columnBlocks {
-		r.fail("block %d of a column of at most %d blocks", b.At, columnBlocks)
+	if b.At >= ColumnBlocks {
+		r.fail("block %d of a column of at most %d blocks", b.At, ColumnBlocks)
 	}
 	return b
 }
@@ -207,8 +207,8 @@ func (r *tickBytes) said(at grid.ChunkPos) ChatEvent {
 	u := ChatEvent{Player: r.id(), Chunk: at}
 	u.Name = r.name(r.u8())
 	u.Text = string(r.next(int(r.number(MaxChat))))
-	if err := checkChat(u.Text); err != nil {
-		r.fail("%s", err.Message)
+	if err := CheckChat(u.Text); err != nil && r.err == nil {
+		r.err, r.data = err, nil
 	}
 	return u
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 )
 
@@ -24,7 +25,7 @@ var update = flag.Bool("update", false, "write testdata anew")
 // pieces records the content of a frame.
 type pieces struct {
 	ticks   []uint16
-	deltas    []TickDelta
+	deltas  []TickDelta
 	motions []placedMotion
 }
 
@@ -64,7 +65,7 @@ func anyNews(t *rapid.T) TickDelta {
 	n.Leave = rapid.SliceOfN(index, 0, 3).Draw(t, "leave")
 	for range rapid.IntRange(0, 3).Draw(t, "blocks") {
 		n.Blocks = append(n.Blocks, BlockAt{
-			At: chunk.Index(rapid.Uint32Range(0, columnBlocks-1).Draw(t, "at")), Block: chunk.Block(rapid.Uint16().Draw(t, "block")),
+			At: chunk.Index(rapid.Uint32Range(0, ColumnBlocks-1).Draw(t, "at")), Block: chunk.Block(rapid.Uint16().Draw(t, "block")),
 		})
 	}
 	for i := range rapid.IntRange(0, 2).Draw(t, "says") {
@@ -148,8 +149,8 @@ func TestTickFramesComeBack(t *testing.T) {
 func TestPlacesAreTrueToAHalfUnit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := grid.ChunkPos{X: rapid.Int32Range(-1000, 1000).Draw(t, "X"), Z: rapid.Int32Range(-1000, 1000).Draw(t, "Z")}
-		p := Pose{
-			X: float64(at.X)*32 + rapid.Float64Range(0, 31.98).Draw(t, "x"), Y: rapid.Float64Range(MinY, MaxY).Draw(t, "y"),
+		p := motion.Pose{
+			X: float64(at.X)*32 + rapid.Float64Range(0, 31.98).Draw(t, "x"), Y: rapid.Float64Range(motion.MinY, motion.MaxY).Draw(t, "y"),
 			Z: float64(at.Z)*32 + rapid.Float64Range(0, 31.98).Draw(t, "z"), Yaw: rapid.Float32Range(-100, 100).Draw(t, "yaw"),
 			Pitch: rapid.Float32Range(-1.57, 1.57).Draw(t, "pitch"),
 		}
@@ -170,7 +171,7 @@ func TestBlockChangeIsSmall(t *testing.T) {
 		at   grid.ChunkPos
 		most int
 	}{{grid.ChunkPos{X: -3, Z: 63}, 12}, {grid.ChunkPos{X: 8000, Z: -8000}, 14}, {grid.ChunkPos{X: -1_000_000, Z: 1_000_000}, 16}} {
-		frame := AppendDelta(AppendTick(nil, math.MaxUint64), &TickDelta{Chunk: c.at, Blocks: []BlockAt{{At: columnBlocks - 1, Block: 37}}})
+		frame := AppendDelta(AppendTick(nil, math.MaxUint64), &TickDelta{Chunk: c.at, Blocks: []BlockAt{{At: ColumnBlocks - 1, Block: 37}}})
 		if n := len(AppendMessage(nil, frame)); n > c.most {
 			t.Errorf("a change in chunk %v takes %d bytes, want at most %d", c.at, n, c.most)
 		}
@@ -331,18 +332,18 @@ func goldenFrames() [][]byte {
 	frames = append(frames, AppendDelta(AppendTick(nil, 65535), &TickDelta{
 		Chunk: at,
 		Enter: []TickAvatar{
-			{Index: 3, Player: player.GuestID("ann"), Name: "ann", Guest: true, Place: PlaceOf(at, Pose{X: -20.5, Y: 64, Z: 70.25, Yaw: math.Pi / 2})},
-			{Index: 300, Player: player.GuestID("bob"), Name: "bob", Place: PlaceOf(at, Pose{X: -4, Y: 70.5, Z: 95.5, Pitch: -math.Pi / 2})},
+			{Index: 3, Player: player.GuestID("ann"), Name: "ann", Guest: true, Place: PlaceOf(at, motion.Pose{X: -20.5, Y: 64, Z: 70.25, Yaw: math.Pi / 2})},
+			{Index: 300, Player: player.GuestID("bob"), Name: "bob", Place: PlaceOf(at, motion.Pose{X: -4, Y: 70.5, Z: 95.5, Pitch: -math.Pi / 2})},
 		},
 		Blocks: []BlockAt{{At: chunk.IndexOf(4, 63, 7), Block: 0}, {At: chunk.IndexOf(31, 127, 31), Block: 300}},
 		Chat:   []ChatEvent{{Player: player.GuestID("ann"), Name: "ann", Text: "hello 🌍"}},
 	}))
 	var w MotionWriter
 	frame := AppendMotionChunk(AppendTick(nil, 65536), at)
-	place := PlaceOf(at, Pose{X: -20.25, Y: 64.5, Z: 70.25})
+	place := PlaceOf(at, motion.Pose{X: -20.25, Y: 64.5, Z: 70.25})
 	w.Begin(place.Cell(), place.Y)
 	frame = w.Append(frame, &Motion{Index: 3, Place: place, VelocityX: 32, VelocityZ: -1, HasAcross: true, HasHeight: true, HasVelocity: true})
-	far := PlaceOf(at, Pose{X: -4, Y: 200, Z: 95.5, Yaw: math.Pi})
+	far := PlaceOf(at, motion.Pose{X: -4, Y: 200, Z: 95.5, Yaw: math.Pi})
 	w.Begin(far.Cell(), 0)
 	frame = w.Append(frame, &Motion{Index: 300, Place: far, Climb: -16, HasHeight: true, HasFacing: true})
 	later := Place{X: place.X + 16, Y: place.Y, Z: place.Z}
@@ -352,7 +353,7 @@ func goldenFrames() [][]byte {
 	frames = append(frames, frame)
 	frames = append(frames, AppendTick(nil, 65541))
 	frame = AppendDelta(AppendTick(nil, 65542), &TickDelta{Chunk: next, Enter: []TickAvatar{
-		{Index: 300, Player: player.GuestID("bob"), Name: "bob", Place: PlaceOf(next, Pose{X: .5, Y: 70, Z: 95.5})},
+		{Index: 300, Player: player.GuestID("bob"), Name: "bob", Place: PlaceOf(next, motion.Pose{X: .5, Y: 70, Z: 95.5})},
 	}})
 	frames = append(frames, AppendDelta(frame, &TickDelta{Chunk: at, Leave: []uint32{300, 3}}))
 	return frames
@@ -363,7 +364,7 @@ func goldenMessages() []FromServer {
 	return []FromServer{
 		ChunkData{Chunk: grid.ChunkPos{X: 0, Z: -1}, Data: []byte{1, 2, 255}},
 		Ack{Seq: 1767225600000000, Block: 15, Error: RefusedUnbreakable},
-		Correction{Pose: Pose{X: 12.5, Y: 64, Z: -3.25, Yaw: 1.57, Pitch: -.2}, Reason: "too_fast"},
+		Correction{Pose: motion.Pose{X: 12.5, Y: 64, Z: -3.25, Yaw: 1.57, Pitch: -.2}, Reason: "too_fast"},
 		Pong{Nonce: 7, TimeOfDay: 481.1},
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -149,10 +151,10 @@ func (c *Crowd) Pinned(p Pin) { c.newsOf(p.Chunk).base = p.Base[:] }
 func (c *Crowd) Inside(at grid.ChunkPos) []wire.Body {
 	var bodies []wire.Body
 	for _, p := range c.inside[at] {
-		body, ticks := p.body, min(c.tick-p.posedAt, wire.ExtrapolationTicks)
+		body, ticks := p.body, min(c.tick-p.posedAt, motion.ExtrapolationTicks)
 		body.Pose = body.Velocity.Extrapolate(body.Pose, float64(ticks), at)
-		if ticks == wire.ExtrapolationTicks {
-			body.Velocity = wire.Velocity{}
+		if ticks == motion.ExtrapolationTicks {
+			body.Velocity = motion.Velocity{}
 		}
 		bodies = append(bodies, body)
 	}
@@ -252,7 +254,7 @@ func (c *Crowd) newsOf(at grid.ChunkPos) *chunkChanges {
 }
 
 // ChunkOf returns the chunk that contains a pose. The pose must be within the world's bounds.
-func ChunkOf(p wire.Pose) grid.ChunkPos {
+func ChunkOf(p motion.Pose) grid.ChunkPos {
 	return grid.ChunkPos{
 		X: int32(math.Floor(p.X / grid.ChunkSize)),
 		Z: int32(math.Floor(p.Z / grid.ChunkSize)),

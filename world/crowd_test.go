@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -16,8 +18,8 @@ import (
 )
 
 // poseIn returns a pose in the chunk, different for each step.
-func poseIn(at grid.ChunkPos, step int) wire.Pose {
-	return wire.Pose{X: float64(at.X)*32 + .5, Y: float64(step), Z: float64(at.Z)*32 + 31.5}
+func poseIn(at grid.ChunkPos, step int) motion.Pose {
+	return motion.Pose{X: float64(at.X)*32 + .5, Y: float64(step), Z: float64(at.Z)*32 + 31.5}
 }
 
 func bodyIn(id byte, at grid.ChunkPos, step int) wire.Body {
@@ -210,7 +212,7 @@ func TestChunkOf(t *testing.T) {
 		x, z float64
 		want grid.ChunkPos
 	}{{0, 31.99, grid.ChunkPos{}}, {-.01, 32, grid.ChunkPos{X: -1, Z: 1}}, {-32, -32.01, grid.ChunkPos{X: -1, Z: -2}}} {
-		if got := ChunkOf(wire.Pose{X: c.x, Z: c.z}); got != c.want {
+		if got := ChunkOf(motion.Pose{X: c.x, Z: c.z}); got != c.want {
 			t.Errorf("%v, %v is in chunk %v, want %v", c.x, c.z, got, c.want)
 		}
 	}
@@ -237,7 +239,7 @@ func BenchmarkCrowdTick(b *testing.B) {
 func TestInsideGoesOn(t *testing.T) {
 	area := testCell.Area()
 	at := grid.ChunkPos{X: area.MinX, Z: area.MinZ}
-	way := wire.VelocityOf(.25, 0, 0)
+	way := motion.VelocityOf(.25, 0, 0)
 	c := NewCrowd(testCell)
 	c.Enter(1, bodyIn(1, at, 1))
 	c.Tick()
@@ -247,10 +249,10 @@ func TestInsideGoesOn(t *testing.T) {
 	if moves := c.Take()[at].Moves; len(moves) != 1 || moves[0] != sent {
 		t.Errorf("sent %+v, want %+v", moves, sent)
 	}
-	for tick := range 2 * wire.ExtrapolationTicks {
+	for tick := range 2 * motion.ExtrapolationTicks {
 		want := sent.Pose
-		want.X += .25 * float64(min(tick, wire.ExtrapolationTicks))
-		if b := c.Inside(at)[0]; b.Pose != want || b.Velocity.Moving() != (tick < wire.ExtrapolationTicks) {
+		want.X += .25 * float64(min(tick, motion.ExtrapolationTicks))
+		if b := c.Inside(at)[0]; b.Pose != want || b.Velocity.Moving() != (tick < motion.ExtrapolationTicks) {
 			t.Errorf("after %d ticks: %+v, want %v", tick, b, want)
 		}
 		c.Tick()

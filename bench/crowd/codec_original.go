@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"net"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -65,7 +67,7 @@ func (o originalCodec) enter(c net.Conn, in *bufio.Reader, name string, _ int, l
 	place := func(from int32) float64 {
 		return float64(from) + edgeInset + rand.Float64()*(grid.ChunkSize-2*edgeInset)
 	}
-	a = arrival{player: name, pose: wire.Pose{X: place(corner.X), Z: place(corner.Z)}, height: wire.SlabHeight, grain: originalGrain}
+	a = arrival{player: name, pose: motion.Pose{X: place(corner.X), Z: place(corner.Z)}, height: wire.SlabHeight, grain: originalGrain}
 	a.pose.Y = land.chunk(o.at).standingHeight(a.pose.X, a.pose.Z)
 	return a, nil
 }
@@ -81,7 +83,7 @@ func await(in *bufio.Reader, head []byte) ([]byte, error) {
 }
 
 // appendMove encodes a PLAYER_MOVE without the name, which the server has from the handshake.
-func (originalCodec) appendMove(dst []byte, pose wire.Pose) ([]byte, error) {
+func (originalCodec) appendMove(dst []byte, pose motion.Pose) ([]byte, error) {
 	return wire.AppendPacket(dst, wire.PlayerMove{X: pose.X, Y: pose.Y, Z: pose.Z, Yaw: wire.OriginalYaw(pose.Yaw)})
 }
 
@@ -97,7 +99,7 @@ func (originalCodec) split(received []byte) (message, rest []byte, err error) {
 }
 
 // decode treats TIME as a frame: the server sends one each tick.
-func (originalCodec) decode(_ *wire.AvatarDecoder, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error) {
+func (originalCodec) decode(_ *wire.AvatarDecoder, message []byte, see func(player string, pose motion.Pose)) (frame bool, err error) {
 	if bytes.HasPrefix(message, chunkDataHead) { // not worth decoding
 		return false, nil
 	}
@@ -107,7 +109,7 @@ func (originalCodec) decode(_ *wire.AvatarDecoder, message []byte, see func(play
 	}
 	switch p := packet.(type) {
 	case wire.PlayerMove:
-		see(p.Player, wire.Pose{X: p.X, Y: p.Y, Z: p.Z, Yaw: wire.YawOfOriginal(p.Yaw)})
+		see(p.Player, motion.Pose{X: p.X, Y: p.Y, Z: p.Z, Yaw: wire.YawOfOriginal(p.Yaw)})
 	case wire.TimeOfDay:
 		return true, nil
 	}

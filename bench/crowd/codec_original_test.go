@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -88,10 +90,10 @@ func TestOriginalSplit(t *testing.T) {
 func TestOriginalDecode(t *testing.T) {
 	for _, c := range []struct {
 		line, player string
-		pose         wire.Pose
+		pose         motion.Pose
 		frame, bad   bool
 	}{
-		{line: `{"type":3,"args":[1.015625,20,-3.5,90],"player":"ada"}`, player: "ada", pose: wire.Pose{X: 1.015625, Y: 20, Z: -3.5, Yaw: -math.Pi / 2}},
+		{line: `{"type":3,"args":[1.015625,20,-3.5,90],"player":"ada"}`, player: "ada", pose: motion.Pose{X: 1.015625, Y: 20, Z: -3.5, Yaw: -math.Pi / 2}},
 		{line: `{"type":6,"args":[484.13],"player":""}`, frame: true},
 		{line: `{"type":1,"args":[0,0],"player":"ada"}`},
 		{line: `{"type":2,"args":[0,0],"player":"ada"}`},
@@ -99,8 +101,8 @@ func TestOriginalDecode(t *testing.T) {
 		{line: `{"type":3,"args":[1,2],"player":"ada"}`, bad: true},
 		{line: `ok`, bad: true},
 	} {
-		seen, pose := "", wire.Pose{}
-		frame, err := originalCodec{}.decode(new(wire.AvatarDecoder), []byte(c.line), func(id string, p wire.Pose) { seen, pose = id, p })
+		seen, pose := "", motion.Pose{}
+		frame, err := originalCodec{}.decode(new(wire.AvatarDecoder), []byte(c.line), func(id string, p motion.Pose) { seen, pose = id, p })
 		if frame != c.frame || (err != nil) != c.bad || seen != c.player || pose != c.pose {
 			t.Errorf("look(%s) = %v, %v; saw %q at %+v", c.line, frame, err, seen, pose)
 		}
@@ -113,7 +115,7 @@ func TestOriginalMovesAreExact(t *testing.T) {
 	for i := range land {
 		land[i] = int16(i * 7 % 5)
 	}
-	b := mover{rng: rand.New(rand.NewPCG(1, 2)), speed: 4, heights: land, grain: originalGrain, pose: wire.Pose{X: 3.3, Y: 20, Z: 4.4}}
+	b := mover{rng: rand.New(rand.NewPCG(1, 2)), speed: 4, heights: land, grain: originalGrain, pose: motion.Pose{X: 3.3, Y: 20, Z: 4.4}}
 	for i := range 2000 {
 		b.step(.05)
 		line, err := originalCodec{}.appendMove(nil, b.pose)

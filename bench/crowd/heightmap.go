@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -120,7 +122,7 @@ func (l *chunkHeights) standingHeight(x, z float64) float64 {
 
 func floor(v float64) int32 { return int32(math.Floor(v)) }
 
-func chunkOf(p wire.Pose) grid.ChunkPos { return grid.Pos{X: floor(p.X), Z: floor(p.Z)}.Chunk() }
+func chunkOf(p motion.Pose) grid.ChunkPos { return grid.Pos{X: floor(p.X), Z: floor(p.Z)}.Chunk() }
 
 // Survey joins a server as one player with the widest view, waits for the land around them, and leaves. It returns
 // the chunk in which they entered. The height map then has every chunk within radius of it.

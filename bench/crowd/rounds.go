@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -98,7 +100,7 @@ func (o *Rounds) validate() error {
 	}
 	for r, points := range o.Paths[1:] {
 		for i, s := range points {
-			if b := o.Paths[r][i]; max(s.X-b.X, b.X-s.X, s.Z-b.Z, b.Z-s.Z) > MaxStep || distance(wire.Pose{X: s.X, Z: s.Z}, wire.Pose{X: b.X, Z: b.Z}) > MaxStep {
+			if b := o.Paths[r][i]; max(s.X-b.X, b.X-s.X, s.Z-b.Z, b.Z-s.Z) > MaxStep || distance(motion.Pose{X: s.X, Z: s.Z}, motion.Pose{X: b.X, Z: b.Z}) > MaxStep {
 				return fmt.Errorf("play: player %d moves from %v to %v in round %d: too fast", i, b, s, r+1)
 			}
 		}

@@ -3,6 +3,8 @@ package crowd
 import (
 	"math"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -58,7 +60,7 @@ func (p *roundClient) Motion(at grid.ChunkPos, m *wire.Motion) {
 	if !m.HasFacing || int(m.Index) >= len(p.actors) {
 		return
 	}
-	pose := wire.Pose{X: math.NaN()}
+	pose := motion.Pose{X: math.NaN()}
 	if m.HasAcross {
 		pose = m.Pose(at)
 	}
@@ -66,7 +68,7 @@ func (p *roundClient) Motion(at grid.ChunkPos, m *wire.Motion) {
 }
 
 // recordUpdate records an update, if it is new. A pose without X has no position.
-func (p *roundClient) recordUpdate(origin int32, yaw uint8, pose wire.Pose) {
+func (p *roundClient) recordUpdate(origin int32, yaw uint8, pose motion.Pose) {
 	if origin < 0 || origin == p.number {
 		return
 	}

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/bench/rig"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -165,9 +167,9 @@ func blockOf(w int, at grid.ChunkPos) grid.Pos {
 	return grid.Pos{X: at.X*grid.ChunkSize + int32(w%4)*8, Y: 90 + int32(w/16%8)*4, Z: at.Z*grid.ChunkSize + int32(w/4%4)*8 + int32(w/128)%4}
 }
 
-func standing(w int, at grid.ChunkPos) wire.Pose {
+func standing(w int, at grid.ChunkPos) motion.Pose {
 	p := blockOf(w, at)
-	return wire.Pose{X: float64(p.X) + 2.5, Y: float64(p.Y), Z: float64(p.Z) + .5}
+	return motion.Pose{X: float64(p.X) + 2.5, Y: float64(p.Y), Z: float64(p.Z) + .5}
 }
 
 func (f *playerSystem) ask(ctx context.Context, d *daemon, command string, answer any) error {

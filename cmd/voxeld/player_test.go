@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -25,7 +27,7 @@ type tester struct {
 	sentOn  *wire.Reconnect      // the last one
 
 	Chunks  map[grid.ChunkPos]*chunk.Chunk
-	Avatars map[string]wire.Pose
+	Avatars map[string]motion.Pose
 	Acks    map[uint64]wire.Ack
 	Heard   []wire.Said
 	names   map[string]string // by player id
@@ -47,7 +49,7 @@ func dialSession(t *testing.T, address, name string, view int) *tester {
 	t.Cleanup(func() { conn.Close() })
 	p := &tester{
 		t: t, conn: conn, inbox: make(chan wire.FromServer, 1024),
-		Chunks: make(map[grid.ChunkPos]*chunk.Chunk), Avatars: make(map[string]wire.Pose), Acks: make(map[uint64]wire.Ack),
+		Chunks: make(map[grid.ChunkPos]*chunk.Chunk), Avatars: make(map[string]motion.Pose), Acks: make(map[uint64]wire.Ack),
 		names: make(map[string]string),
 	}
 	go p.read()
