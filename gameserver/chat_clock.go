@@ -8,7 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/vclock"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -48,7 +48,7 @@ const recordSlack = 1024
 // eventsBefore returns a number above those of all earlier events of a player, from their record: counting starts there. It is
 // the milliseconds since 1970, since no player sends so many events as to reach them, as with edits (docs/adr/0006); but if the
 // previous gateway's clock was ahead of this one's, it is what that gateway has saved.
-func (g *Gateway) eventsBefore(record wire.PlayerRecord) uint64 {
+func (g *Gateway) eventsBefore(record nodemsg.PlayerRecord) uint64 {
 	now, counted := uint64(g.wall().UnixMilli()), record.Counted()
 	if now > counted {
 		return now
@@ -58,7 +58,7 @@ func (g *Gateway) eventsBefore(record wire.PlayerRecord) uint64 {
 
 // newChatClock returns a clock that counts on from done events.
 func newChatClock(id player.ID, done uint64) *chatClock {
-	clock := &chatClock{self: wire.ChatAuthor(id), lastInSight: make(map[vclock.ID]time.Duration)}
+	clock := &chatClock{self: nodemsg.ChatAuthor(id), lastInSight: make(map[vclock.ID]time.Duration)}
 	clock.owner = vclock.NewOwner(clock.self, done)
 	clock.owner.Limit(chatClockEntries)
 	return clock
@@ -121,7 +121,7 @@ func (s *session) reserveNumber() bool {
 
 // sendEvent sends an event of the player to everybody who sees them, after all that was shown to them. It reports false if that
 // is not possible now.
-func (s *session) sendEvent(text string, interaction *wire.Interaction) bool {
+func (s *session) sendEvent(text string, interaction *nodemsg.Interaction) bool {
 	if !s.reserveNumber() {
 		return false
 	}
@@ -129,7 +129,7 @@ func (s *session) sendEvent(text string, interaction *wire.Interaction) bool {
 	if err != nil {
 		panic(err) // no Owner's clock is too large
 	}
-	return s.bodySub.sendChat(wire.ChatEvent{
+	return s.bodySub.sendChat(nodemsg.ChatEvent{
 		Player: s.body.Player, Name: s.body.Name, Chunk: world.ChunkOf(s.currentPose()), Text: text, Wall: s.g.wall().UnixMilli(), Stamp: stamp,
 		Interaction: interaction,
 	})

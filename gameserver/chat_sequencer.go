@@ -8,10 +8,11 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/vclock"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// Chat, and with it hits and gifts (wire.Interaction), arrives on a subscription for each region in view. One may be slower than
+// Chat, and with it hits and gifts (nodemsg.Interaction), arrives on a subscription for each region in view. One may be slower than
 // another: an answer may arrive before its question. So all events go through one vclock.Line of the gateway, and are shown in
 // causal order; each player gets a subsequence of the gateway's events, and so sees causal order too (docs/causality.md).
 
@@ -49,7 +50,7 @@ type chatSequencer struct {
 // chatEvent is a chat message, hit or gift, and the subscription that received it.
 type chatEvent struct {
 	sub  *subscription
-	chat wire.ChatEvent
+	chat nodemsg.ChatEvent
 }
 
 func newChatSequencer(g *Gateway) *chatSequencer {
@@ -58,7 +59,7 @@ func newChatSequencer(g *Gateway) *chatSequencer {
 }
 
 // enqueue queues events of a region. The subscription's lock may be held.
-func (t *chatSequencer) enqueue(sub *subscription, events []wire.ChatEvent) {
+func (t *chatSequencer) enqueue(sub *subscription, events []nodemsg.ChatEvent) {
 	t.mu.Lock()
 	for _, u := range events {
 		t.mu.arrived = append(t.mu.arrived, chatEvent{sub, u})
@@ -137,23 +138,23 @@ func (t *chatSequencer) publish(e chatEvent, stamp vclock.Stamp, order string) {
 }
 
 // publishChat publishes an event to everybody who has the chunk in view in which it was sent.
-func (sub *subscription) publishChat(u wire.ChatEvent, stamp vclock.Stamp) {
+func (sub *subscription) publishChat(u nodemsg.ChatEvent, stamp vclock.Stamp) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	mc := sub.mu.chunks[u.Chunk]
 	if mc == nil {
 		return // unwatched meanwhile
 	}
-	events := []wire.ChatEvent{u}
+	events := []nodemsg.ChatEvent{u}
 	sub.publish(mc, &chunkDelta{
-		ChunkDelta: wire.ChunkDelta{Chunk: u.Chunk, Chat: events}, tickNews: &wire.TickDelta{Chunk: u.Chunk, Chat: events},
+		ChunkDelta: nodemsg.ChunkDelta{Chunk: u.Chunk, Chat: events}, tickNews: &sessionmsg.TickDelta{Chunk: u.Chunk, Chat: events},
 		tick: sub.mu.tick, sub: sub, chunk: mc, stamp: stamp, interaction: interactionOf(&u),
 	})
 }
 
 // interactionOf returns the message for an interaction; nil if the event is none, or of a kind that is shown as text.
-func interactionOf(u *wire.ChatEvent) wire.FromServer {
-	m, _ := wire.InteractionMessage(u)
+func interactionOf(u *nodemsg.ChatEvent) sessionmsg.FromServer {
+	m, _ := sessionmsg.InteractionMessage(u)
 	return m
 }
 
@@ -182,7 +183,7 @@ func (ix *interestIndex) awaitedAuthors(c vclock.Clock) map[vclock.ID]uint64 {
 }
 
 // firstAwaited returns the number up to which a player's events are not waited for, when they come into sight. The lock is held.
-func (ix *interestIndex) firstAwaited(b *wire.Body) uint64 {
+func (ix *interestIndex) firstAwaited(b *nodemsg.Body) uint64 {
 	p, back := ix.mu.departed[b.Player]
 	if delete(ix.mu.departed, b.Player); back {
 		return p.met
@@ -206,7 +207,7 @@ func (ix *interestIndex) dropDeparted() {
 
 // subtractArriving subtracts events that arrive together with their entering authors from the authors' counts: these are to be
 // waited for.
-func subtractArriving(came []wire.Body, events []wire.ChatEvent) {
+func subtractArriving(came []nodemsg.Body, events []nodemsg.ChatEvent) {
 	for i := range events {
 		for j := range came {
 			b := &came[j]

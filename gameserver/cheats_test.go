@@ -5,15 +5,15 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/terrain"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // cheat is a move that must be refused with the reason.
@@ -83,7 +83,7 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 		spot = motion.Pose{X: float64(x) + .5, Y: float64(land.Surface(x, 80)), Z: 80.5}
 	}
 	s := &session{
-		g: g, out: newOutbox(func() {}), body: wire.Body{Player: guestID("eve"), Name: "eve"}, binary: true, bodySub: sub,
+		g: g, out: newOutbox(func() {}), body: nodemsg.Body{Player: guestID("eve"), Name: "eve"}, binary: true, bodySub: sub,
 		subs: make(map[grid.ChunkPos]*subscription), moveLimit: rate.NewLimiter(rate.Inf, 1),
 		motion: player.NewMotion(g.rules, g.now(), spot.X, spot.Y, spot.Z),
 	}
@@ -140,8 +140,8 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 type corrected struct{ reason string }
 
 func (c *corrected) write(data []byte) error {
-	m, err := wire.DecodeServerCBOR(data)
-	if correction, ok := m.(wire.Correction); ok {
+	m, err := sessionmsg.DecodeServerCBOR(data)
+	if correction, ok := m.(sessionmsg.Correction); ok {
 		c.reason = correction.Reason
 	}
 	return err

@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
@@ -21,19 +19,20 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/terrain"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 // Regions finds, founds and follows regions; a *region.Host.
 type Regions interface {
 	// Locate returns the region that covers the chunk, and founds it first if necessary.
-	Locate(ctx context.Context, pos grid.ChunkPos) (wire.Region, error)
+	Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error)
 	// Follow opens a link to that region, wherever it is led.
-	Follow(ctx context.Context, pos grid.ChunkPos) (region.Link, wire.Region, error)
+	Follow(ctx context.Context, pos grid.ChunkPos) (region.Link, nodemsg.Region, error)
 	// Drain hands over the regions that this node leads, and takes no more. It returns how many were handed over and how many
 	// were not.
 	Drain(ctx context.Context) (handed, kept int)
@@ -52,8 +51,8 @@ type Bases interface {
 
 // Players stores player records in the network; a *dht.DHT.
 type Players interface {
-	Player(ctx context.Context, id player.ID) (wire.PlayerRecord, error)
-	PutPlayer(ctx context.Context, record wire.PlayerRecord) error
+	Player(ctx context.Context, id player.ID) (nodemsg.PlayerRecord, error)
+	PutPlayer(ctx context.Context, record nodemsg.PlayerRecord) error
 }
 
 // Storage stores player records on this node; a *store.DB.
@@ -273,7 +272,7 @@ func (g *Gateway) watch(pos grid.ChunkPos, by subscriber) *subscription {
 }
 
 // enter adds a subscriber's body to the world, and returns the subscription of the region that it is in.
-func (g *Gateway) enter(body wire.Body, owner subscriber) *subscription {
+func (g *Gateway) enter(body nodemsg.Body, owner subscriber) *subscription {
 	for {
 		if sub := g.subscription(world.ChunkOf(body.Pose)); sub.enter(body, owner) {
 			return sub

@@ -4,10 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 )

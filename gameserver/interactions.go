@@ -3,14 +3,14 @@ package gameserver
 import (
 	"math"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file implements interactions between players: hits and gifts. The gateway of the acting player checks them against the
@@ -27,42 +27,42 @@ const (
 var aims = [...]float64{player.EyeHeight, bodyHeight / 2, .2}
 
 // interact does something to another player, or sends the reason why it was refused.
-func (s *session) interact(to string, d wire.Interaction, pace *rate.Limiter) {
+func (s *session) interact(to string, d nodemsg.Interaction, pace *rate.Limiter) {
 	denied := s.checkInteraction(to, &d, pace)
 	if denied == "" && !s.sendEvent(d.ChatText(), &d) {
-		denied = wire.DeniedUnavailable
+		denied = sessionmsg.DeniedUnavailable
 	}
 	if denied != "" {
 		s.g.metrics.denials.WithLabelValues(denied).Inc()
-		s.out.send(wire.Denied{Interaction: d.Kind.String(), Player: to, Error: denied})
+		s.out.send(sessionmsg.Denied{Interaction: d.Kind.String(), Player: to, Error: denied})
 	}
 }
 
 // checkInteraction returns why the player may not do it, or sets its target.
-func (s *session) checkInteraction(to string, d *wire.Interaction, pace *rate.Limiter) (denied string) {
+func (s *session) checkInteraction(to string, d *nodemsg.Interaction, pace *rate.Limiter) (denied string) {
 	id, err := player.ParseID(to)
 	switch {
 	case !pace.Allow():
-		return wire.DeniedRate
+		return sessionmsg.DeniedRate
 	case err != nil:
-		return wire.DeniedUnknownPlayer
+		return sessionmsg.DeniedUnknownPlayer
 	case id == s.body.Player:
-		return wire.DeniedSelf
-	case d.Kind == wire.InteractionGift && !d.Block.Known():
-		return wire.DeniedUnknownBlock
-	case d.Kind == wire.InteractionGift && (d.Block == chunk.Air || !d.Block.Placeable()):
-		return wire.DeniedNotPlaceable
+		return sessionmsg.DeniedSelf
+	case d.Kind == nodemsg.InteractionGift && !d.Block.Known():
+		return sessionmsg.DeniedUnknownBlock
+	case d.Kind == nodemsg.InteractionGift && (d.Block == chunk.Air || !d.Block.Placeable()):
+		return sessionmsg.DeniedNotPlaceable
 	}
 	name, pose, at, there := s.g.interest.find(id)
 	eyes := s.currentPose()
 	eyes.Y += player.EyeHeight
 	switch {
 	case !there || s.subs[at] == nil:
-		return wire.DeniedUnknownPlayer
+		return sessionmsg.DeniedUnknownPlayer
 	case gapToBody(eyes, pose) > s.g.rules.Reach+interactionLeeway:
-		return wire.DeniedOutOfReach
+		return sessionmsg.DeniedOutOfReach
 	case !s.canSee(eyes, pose):
-		return wire.DeniedBehindBlock
+		return sessionmsg.DeniedBehindBlock
 	}
 	d.To, d.ToName = id, name
 	return ""

@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // occupants are the bodies in a chunk of the mirror, each player once, ordered by id. Regions send a chunk's players in that
@@ -18,7 +17,7 @@ type occupants []occupant
 // occupant is a body and its avatar in the interest index. The subscription's lock guards the pointer to the actor, the index's
 // lock the actor.
 type occupant struct {
-	wire.Body
+	nodemsg.Body
 	actor *actor  // set while the player is in the chunk; nil until the index has applied their entering
 	left  float32 // ticks of extrapolation left (Body.Velocity); if more than motion.ExtrapolationTicks, they start after the excess
 }
@@ -51,7 +50,7 @@ func (o occupants) of(id player.ID) *occupant {
 }
 
 // put adds or updates a body. It reports whether the player is new.
-func (o *occupants) put(b wire.Body) (came bool) {
+func (o *occupants) put(b nodemsg.Body) (came bool) {
 	i, here := o.search(b.Player)
 	if !here {
 		*o = slices.Insert(*o, i, occupant{})
@@ -61,7 +60,7 @@ func (o *occupants) put(b wire.Body) (came bool) {
 }
 
 // remove removes a body, and returns it.
-func (o *occupants) remove(id player.ID) (last wire.Body, here bool) {
+func (o *occupants) remove(id player.ID) (last nodemsg.Body, here bool) {
 	i, here := o.search(id)
 	if here {
 		last = (*o)[i].Body
@@ -101,7 +100,7 @@ func (o occupants) proceed(at grid.ChunkPos, ticks float32, moved []*occupant) (
 
 // move updates poses, and appends to moved those that moved. Players who are not in the chunk are skipped. Moves ordered by id
 // cost least.
-func (o occupants) move(moves []wire.BodyMove, moved []*occupant) []*occupant {
+func (o occupants) move(moves []nodemsg.BodyMove, moved []*occupant) []*occupant {
 	next := 0
 	for i := range moves {
 		m := &moves[i]

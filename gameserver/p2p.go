@@ -8,13 +8,13 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -85,14 +85,14 @@ type localAvatar struct {
 
 // remoteAvatar is an avatar of another gateway that is or was in view of a session here.
 type remoteAvatar struct {
-	body         wire.Body // as shown
-	shown        bool      // it is in the mirror
+	body         nodemsg.Body // as shown
+	shown        bool         // it is in the mirror
 	chunk        grid.ChunkPos
-	overlayRound uint32    // the round of the newest update over the overlay
-	fresh        bool      // overlayRound is recent: places sent by the region are older
-	regionBody   wire.Body // as sent by the region
-	inRegion     bool      // the region has it
-	regionRound  uint32    // the round of the region's newest update
+	overlayRound uint32       // the round of the newest update over the overlay
+	fresh        bool         // overlayRound is recent: places sent by the region are older
+	regionBody   nodemsg.Body // as sent by the region
+	inRegion     bool         // the region has it
+	regionRound  uint32       // the round of the region's newest update
 
 	route  *[]overlay.Message // to its gateway, in the round routed
 	routed uint32
@@ -328,13 +328,13 @@ func (d *p2pDriver) receive(peer string, packet []byte) (places []overlay.Update
 // bodyOf and poseOf pack the parts of a pose that the overlay does not handle: height in 1/32 blocks, yaw and pitch as in tick
 // frames.
 func bodyOf(p motion.Pose) uint64 {
-	at := wire.PlaceOf(world.ChunkOf(p), p)
+	at := sessionmsg.PlaceOf(world.ChunkOf(p), p)
 	return 1 | uint64(at.Yaw)<<1 | uint64(uint8(at.Pitch))<<9 | uint64(at.Y)<<17
 }
 
 func poseOf(u overlay.Update) motion.Pose {
 	yaw, pitch, y := uint8(u.Body>>1), int8(uint8(u.Body>>9)), uint16(u.Body>>17)
-	p := wire.Place{Y: y, Yaw: yaw, Pitch: pitch}.Pose(grid.ChunkPos{})
+	p := sessionmsg.Place{Y: y, Yaw: yaw, Pitch: pitch}.Pose(grid.ChunkPos{})
 	p.X, p.Z = u.At.X, u.At.Z
 	return p
 }

@@ -6,10 +6,9 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -40,7 +39,7 @@ func benchmarkP2P(b *testing.B, kind string, players int) {
 	for n := range players {
 		name, home := fmt.Sprint("p", n), peerID(n%gateways)
 		pose := motion.Pose{X: 120*rng.Float64() - 60, Y: 25, Z: 120*rng.Float64() - 60}
-		body := wire.Body{Player: player.GuestID(name), Name: name, Pose: pose, Gateway: home}
+		body := nodemsg.Body{Player: player.GuestID(name), Name: name, Pose: pose, Gateway: home}
 		for _, d := range drivers {
 			d.mu.remotes[numberOf(body.Player)] = &remoteAvatar{body: body, shown: true, chunk: world.ChunkOf(pose), regionBody: body, inRegion: true, regionRound: 1}
 		}

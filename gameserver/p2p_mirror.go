@@ -4,12 +4,11 @@ import (
 	"math"
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -18,7 +17,7 @@ import (
 
 // relocation is an avatar's way from one place of the mirror to another one; chunks may be the same. A nil chunk is nowhere.
 type relocation struct {
-	body     wire.Body
+	body     nodemsg.Body
 	from, to *grid.ChunkPos
 }
 
@@ -74,7 +73,7 @@ func (d *p2pDriver) restoreSilent(now uint32, steps []relocation) []relocation {
 }
 
 // merge records a region's delta of a chunk, and removes from it what the overlay has newer. The subscription's lock is held.
-func (d *p2pDriver) merge(n *wire.ChunkDelta, mc *mirrorChunk) {
+func (d *p2pDriver) merge(n *nodemsg.ChunkDelta, mc *mirrorChunk) {
 	if !d.enabled() {
 		return
 	}
@@ -84,7 +83,7 @@ func (d *p2pDriver) merge(n *wire.ChunkDelta, mc *mirrorChunk) {
 		state := *n.State
 		state.Bodies = d.noteEntered(n.Chunk, state.Bodies, true)
 		for _, a := range d.mu.remotes { // avatars that the overlay moved here stay
-			if mc.holds(a.body.Player) && a.fresh && a.shown && a.chunk == n.Chunk && !slices.ContainsFunc(state.Bodies, func(b wire.Body) bool { return b.Player == a.body.Player }) {
+			if mc.holds(a.body.Player) && a.fresh && a.shown && a.chunk == n.Chunk && !slices.ContainsFunc(state.Bodies, func(b nodemsg.Body) bool { return b.Player == a.body.Player }) {
 				state.Bodies = append(state.Bodies, a.body)
 			}
 		}
@@ -106,7 +105,7 @@ func (d *p2pDriver) merge(n *wire.ChunkDelta, mc *mirrorChunk) {
 		}
 		return a.chunk == n.Chunk && a.fresh
 	})
-	moves := make(wire.Moves, 0, len(n.Moves))
+	moves := make(nodemsg.Moves, 0, len(n.Moves))
 	for _, m := range n.Moves {
 		a := d.mu.remotes[numberOf(m.Player)]
 		if a == nil || a.body.Player != m.Player {
@@ -123,8 +122,8 @@ func (d *p2pDriver) merge(n *wire.ChunkDelta, mc *mirrorChunk) {
 }
 
 // noteEntered records bodies that a region sends, and returns those to show there. The lock is held.
-func (d *p2pDriver) noteEntered(at grid.ChunkPos, bodies []wire.Body, whole bool) []wire.Body {
-	shown := make([]wire.Body, 0, len(bodies))
+func (d *p2pDriver) noteEntered(at grid.ChunkPos, bodies []nodemsg.Body, whole bool) []nodemsg.Body {
+	shown := make([]nodemsg.Body, 0, len(bodies))
 	for _, b := range bodies {
 		id := numberOf(b.Player)
 		a := d.mu.remotes[id]
@@ -170,11 +169,11 @@ func (d *p2pDriver) clear(at grid.ChunkPos) {
 
 // relocate publishes the moves of avatars.
 func (g *Gateway) relocate(steps []relocation) {
-	came, left := make(map[grid.ChunkPos]*wire.ChunkDelta), make(map[grid.ChunkPos]*wire.ChunkDelta)
-	of := func(delta map[grid.ChunkPos]*wire.ChunkDelta, at grid.ChunkPos) *wire.ChunkDelta {
+	came, left := make(map[grid.ChunkPos]*nodemsg.ChunkDelta), make(map[grid.ChunkPos]*nodemsg.ChunkDelta)
+	of := func(delta map[grid.ChunkPos]*nodemsg.ChunkDelta, at grid.ChunkPos) *nodemsg.ChunkDelta {
 		n := delta[at]
 		if n == nil {
-			n = &wire.ChunkDelta{Chunk: at}
+			n = &nodemsg.ChunkDelta{Chunk: at}
 			delta[at] = n
 		}
 		return n
@@ -183,7 +182,7 @@ func (g *Gateway) relocate(steps []relocation) {
 		switch {
 		case d.from != nil && d.to != nil && *d.from == *d.to:
 			n := of(came, *d.to)
-			n.Moves = append(n.Moves, wire.BodyMove{Player: d.body.Player, Pose: d.body.Pose})
+			n.Moves = append(n.Moves, nodemsg.BodyMove{Player: d.body.Player, Pose: d.body.Pose})
 			continue
 		case d.to != nil:
 			n := of(came, *d.to)
@@ -194,7 +193,7 @@ func (g *Gateway) relocate(steps []relocation) {
 			n.Leave = append(n.Leave, d.body.Player)
 		}
 	}
-	for _, delta := range []map[grid.ChunkPos]*wire.ChunkDelta{came, left} { // so that no avatar is nowhere in between
+	for _, delta := range []map[grid.ChunkPos]*nodemsg.ChunkDelta{came, left} { // so that no avatar is nowhere in between
 		for at, n := range delta {
 			g.mu.Lock()
 			sub := g.mu.subs[grid.CellAt(at, grid.FoundingLabel)]
@@ -207,7 +206,7 @@ func (g *Gateway) relocate(steps []relocation) {
 }
 
 // publishDisplaced publishes what the overlay has sent of a chunk.
-func (sub *subscription) publishDisplaced(n wire.ChunkDelta) {
+func (sub *subscription) publishDisplaced(n nodemsg.ChunkDelta) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	mc := sub.mu.chunks[n.Chunk]

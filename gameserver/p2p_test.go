@@ -12,12 +12,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	"pgregory.net/rapid"
 
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/overlay"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -149,7 +148,7 @@ func TestOverlayPoses(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := poseOf(payload.(*overlay.Position).Update)
-		want := wire.PlaceOf(world.ChunkOf(p), p).Pose(world.ChunkOf(p))
+		want := sessionmsg.PlaceOf(world.ChunkOf(p), p).Pose(world.ChunkOf(p))
 		if math.Abs(got.X-p.X) > halfUnit || math.Abs(got.Z-p.Z) > halfUnit || got.Y != want.Y || got.Yaw != want.Yaw || got.Pitch != want.Pitch {
 			t.Errorf("%+v came as %+v", p, got)
 		}

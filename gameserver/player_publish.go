@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file publishes players' places to the network. Those who leave are published at once and first, since they may join
@@ -40,7 +39,7 @@ const (
 
 // backlog holds the records to publish, the newest of each player. The player store's lock guards it.
 type backlog struct {
-	records map[player.ID]wire.PlayerRecord
+	records map[player.ID]nodemsg.PlayerRecord
 	first   []player.ID // players who left, in order: they go before the others
 	// In progress: one record of a player at a time, so that an older one never arrives last.
 	under   map[player.ID]bool
@@ -54,7 +53,7 @@ type lastPublished struct {
 }
 
 // enqueuePublish queues records for publishing.
-func (ps *playerStore) enqueuePublish(records []wire.PlayerRecord, leaving bool) {
+func (ps *playerStore) enqueuePublish(records []nodemsg.PlayerRecord, leaving bool) {
 	ps.mu.Lock()
 	for _, r := range records {
 		ps.mu.backlog.records[r.Player] = r
@@ -127,7 +126,7 @@ func (ps *playerStore) runPublisher(ctx context.Context) {
 }
 
 // nextRecord takes a record from the backlog.
-func (ps *playerStore) nextRecord() (r wire.PlayerRecord, ok bool) {
+func (ps *playerStore) nextRecord() (r nodemsg.PlayerRecord, ok bool) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	b := &ps.mu.backlog
@@ -155,7 +154,7 @@ func (ps *playerStore) nextRecord() (r wire.PlayerRecord, ok bool) {
 }
 
 // put publishes one record.
-func (ps *playerStore) put(ctx context.Context, r wire.PlayerRecord) {
+func (ps *playerStore) put(ctx context.Context, r nodemsg.PlayerRecord) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	if err := ps.Players.PutPlayer(ctx, r); err != nil {

@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (
@@ -44,7 +44,7 @@ type playerStore struct {
 
 // presence is a player who is here, and their place.
 type presence struct {
-	body wire.Body
+	body nodemsg.Body
 	pose motion.Pose
 	done uint64 // how many events they have sent (vclock.Owner.Done); 0 if these are not counted
 }
@@ -61,7 +61,7 @@ func newPlayerStore(o Options) *playerStore {
 		wakeSaver: make(chan struct{}, 1), wakePublisher: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	ps.mu.backlog = backlog{
-		records: make(map[player.ID]wire.PlayerRecord), under: make(map[player.ID]bool),
+		records: make(map[player.ID]nodemsg.PlayerRecord), under: make(map[player.ID]bool),
 		awaited: make(map[player.ID][]chan struct{}),
 	}
 	ps.mu.seqs, ps.mu.done = make(map[player.ID]uint64), make(map[player.ID]uint64)
@@ -70,7 +70,7 @@ func newPlayerStore(o Options) *playerStore {
 
 // load returns the newest record of a player on this node and in the network. If the network does not answer, only this node's
 // record counts.
-func (ps *playerStore) load(ctx context.Context, id player.ID) (newest wire.PlayerRecord, known bool, err error) {
+func (ps *playerStore) load(ctx context.Context, id player.ID) (newest nodemsg.PlayerRecord, known bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	row, err := ps.Storage.Get(playerTable, id[:])
@@ -78,10 +78,10 @@ func (ps *playerStore) load(ctx context.Context, id player.ID) (newest wire.Play
 		return newest, false, fmt.Errorf("load player record: %w", err)
 	}
 	if row != nil {
-		if newest, err = wire.DecodePlayerRecord(row); err != nil {
+		if newest, err = nodemsg.DecodePlayerRecord(row); err != nil {
 			// It must not lock the player out: the network may have a newer record, and the next save repairs this one.
 			ps.Logger.Error("damaged player record on disk", "player", id.String(), "error", err)
-			newest = wire.PlayerRecord{}
+			newest = nodemsg.PlayerRecord{}
 		}
 	}
 	if remembered, err := ps.Players.Player(ctx, id); err == nil && remembered.Seq > newest.Seq {
@@ -96,13 +96,13 @@ func (ps *playerStore) noteStored(id player.ID) {
 	if err != nil || row == nil {
 		return
 	}
-	if record, err := wire.DecodePlayerRecord(row); err == nil {
+	if record, err := nodemsg.DecodePlayerRecord(row); err == nil {
 		ps.noteLoaded(record)
 	}
 }
 
 // noteLoaded makes a player's next records newer than the one that was loaded.
-func (ps *playerStore) noteLoaded(recalled wire.PlayerRecord) {
+func (ps *playerStore) noteLoaded(recalled nodemsg.PlayerRecord) {
 	if recalled.Seq == 0 {
 		return
 	}
@@ -230,15 +230,15 @@ func (ps *playerStore) saveMoved(here []presence, before map[player.ID]motion.Po
 }
 
 // records returns the next record of each player. Sequences are milliseconds since 1970 where clocks allow, and always grow.
-func (ps *playerStore) records(people []presence) []wire.PlayerRecord {
+func (ps *playerStore) records(people []presence) []nodemsg.PlayerRecord {
 	now := ps.wall().UnixMilli()
-	records := make([]wire.PlayerRecord, len(people))
+	records := make([]nodemsg.PlayerRecord, len(people))
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for i, p := range people {
 		seq := max(ps.mu.seqs[p.body.Player]+1, uint64(now))
 		ps.mu.seqs[p.body.Player] = seq
-		records[i] = wire.PlayerRecord{
+		records[i] = nodemsg.PlayerRecord{
 			Player: p.body.Player, Name: p.body.Name, Guest: p.body.Guest,
 			Seq: seq, Pose: p.pose, Gateway: ps.Peer, SavedAt: now,
 		}
@@ -249,10 +249,10 @@ func (ps *playerStore) records(people []presence) []wire.PlayerRecord {
 	return records
 }
 
-func (ps *playerStore) store(records []wire.PlayerRecord) error {
+func (ps *playerStore) store(records []nodemsg.PlayerRecord) error {
 	writes := make([]kv.Write, 0, len(records))
 	for _, r := range records {
-		row, err := wire.EncodePlayerRecord(r)
+		row, err := nodemsg.EncodePlayerRecord(r)
 		if err != nil { // the others are saved all the same
 			ps.Logger.Error("player record cannot be encoded", "player", r.Player.String(), "error", err)
 			continue

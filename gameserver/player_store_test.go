@@ -7,19 +7,20 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-func recordOf(name string, seq uint64, x float64) wire.PlayerRecord {
-	return wire.PlayerRecord{Player: guestID(name), Name: name, Guest: true, Seq: seq, Pose: motion.Pose{X: x, Y: 25}, Gateway: self}
+func recordOf(name string, seq uint64, x float64) nodemsg.PlayerRecord {
+	return nodemsg.PlayerRecord{Player: guestID(name), Name: name, Guest: true, Seq: seq, Pose: motion.Pose{X: x, Y: 25}, Gateway: self}
 }
 
-func (m *memory) writeLater(r wire.PlayerRecord) {
-	row, err := wire.EncodePlayerRecord(r)
+func (m *memory) writeLater(r nodemsg.PlayerRecord) {
+	row, err := nodemsg.EncodePlayerRecord(r)
 	if err == nil {
 		err = m.Commit([]kv.Write{{Table: playerTable, Key: r.Player[:], Value: row}})
 	}
@@ -34,10 +35,10 @@ func TestOneBadRecordHoldsNobodyBack(t *testing.T) {
 	ps := newPlayerStore(options(newLands(), newMemory(), disk))
 	bad, far, good := recordOf("bad", 3, 1), recordOf("far", 3, 2), recordOf("good", 3, 3)
 	bad.Done = wire.MaxDone + 1
-	if err := ps.store([]wire.PlayerRecord{bad, good}); err != nil {
+	if err := ps.store([]nodemsg.PlayerRecord{bad, good}); err != nil {
 		t.Fatal(err)
 	}
-	people := []presence{{body: wire.Body{Player: far.Player, Name: "far", Guest: true}, done: wire.MaxDone + 5}}
+	people := []presence{{body: nodemsg.Body{Player: far.Player, Name: "far", Guest: true}, done: wire.MaxDone + 5}}
 	if err := ps.store(ps.records(people)); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +130,7 @@ func TestPlayersAreSavedWhileTheyPlay(t *testing.T) {
 			t.Error("four blocks are published before their time")
 		}
 		pass(publishEvery - 14*saveEvery)
-		ann.send(wire.Ping{})
+		ann.send(sessionmsg.Ping{})
 		pass(2 * saveEvery)
 		if got, err := r.network.Player(t.Context(), guestID("ann")); err != nil || got.Pose.X != 4.5 {
 			t.Errorf("published %+v (%v)", got, err)
@@ -255,7 +256,7 @@ func TestDiskThatFails(t *testing.T) {
 		pass(2 * saveEvery)
 		bob := newClient(t, r.dial())
 		go bob.listen()
-		bob.send(wire.Join{Version: 1, Name: "bob", View: 1, Encoding: "json"})
+		bob.send(sessionmsg.Join{Version: 1, Name: "bob", View: 1, Encoding: "json"})
 		pass(time.Second)
 		if bob.mu.failure.Code != wire.FailInternal || ann.mu.ended {
 			t.Errorf("bob got %+v; ann ended: %v", bob.mu.failure, ann.mu.ended)
@@ -281,7 +282,7 @@ func publishInTurn(t *testing.T, players, each int) {
 		ps := newPlayerStore(options(newLands(), newMemory(), newMemory()))
 		var here []presence
 		for i := range players {
-			here = append(here, presence{body: wire.Body{Player: guestID(fmt.Sprint("p", i)), Name: fmt.Sprint("p", i)}})
+			here = append(here, presence{body: nodemsg.Body{Player: guestID(fmt.Sprint("p", i)), Name: fmt.Sprint("p", i)}})
 		}
 		taken := func() (n int) {
 			for {

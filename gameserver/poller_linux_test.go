@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // parkedSocket is a socket that a test parks.
@@ -114,7 +115,7 @@ func (l *parkedSocket) arrives(t *testing.T) {
 
 func said(text ...string) (data []byte) {
 	for _, w := range text {
-		data = wire.AppendMessage(data, []byte(w))
+		data = sessionmsg.AppendMessage(data, []byte(w))
 	}
 	return data
 }

@@ -7,13 +7,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // predictedWalker is a player whose moves arrive late by up to jitter, with a record of the updates of their region.
@@ -230,9 +231,9 @@ func TestRegionGetsPredictions(t *testing.T) {
 			}
 			return r.lands.movesReceived() - before
 		}
-		there := func() wire.Body { return r.lands.bodies(grid.ChunkPos{})[0] }
+		there := func() nodemsg.Body { return r.lands.bodies(grid.ChunkPos{})[0] }
 		if guestID("ann") != there().Player {
-			there = func() wire.Body { return r.lands.bodies(grid.ChunkPos{})[1] }
+			there = func() nodemsg.Body { return r.lands.bodies(grid.ChunkPos{})[1] }
 		}
 		if told := walk(60); told < 3 || told > 8 {
 			t.Errorf("straight on: %d updates in 3 s", told)
@@ -273,14 +274,14 @@ func TestRegionGetsPredictions(t *testing.T) {
 // Players of other gateways are extrapolated as these predict: in both encodings, for the check of building into bodies, and for
 // as long as allowed.
 func TestMirrorExtrapolates(t *testing.T) {
-	for _, encoding := range []string{wire.EncodingJSON, wire.EncodingCBOR} {
+	for _, encoding := range []string{sessionmsg.EncodingJSON, sessionmsg.EncodingCBOR} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newHarness(t)
 			r.encoding = encoding
 			ann := r.join("ann", 1)
-			eve := wire.Body{Player: player.ID{9}, Name: "eve", Pose: motion.Pose{X: 2, Y: 25, Z: 4.5}}
+			eve := nodemsg.Body{Player: player.ID{9}, Name: "eve", Pose: motion.Pose{X: 2, Y: 25, Z: 4.5}}
 			at := grid.ChunkPos{}
-			r.lands.sendFrame(at, wire.FromRegion{Tick: 1000, Chunks: []wire.ChunkDelta{{Chunk: at, Enter: []wire.Body{eve}}}})
+			r.lands.sendFrame(at, nodemsg.FromRegion{Tick: 1000, Chunks: []nodemsg.ChunkDelta{{Chunk: at, Enter: []nodemsg.Body{eve}}}})
 			pass(time.Second)
 			ticks := func() uint64 {
 				r.g.interest.mu.Lock()
@@ -303,7 +304,7 @@ func TestMirrorExtrapolates(t *testing.T) {
 					return x
 				}
 			}
-			r.lands.sendFrame(at, wire.FromRegion{Tick: 1001, Chunks: []wire.ChunkDelta{{Chunk: at, Moves: wire.Moves{
+			r.lands.sendFrame(at, nodemsg.FromRegion{Tick: 1001, Chunks: []nodemsg.ChunkDelta{{Chunk: at, Moves: nodemsg.Moves{
 				{Player: eve.Player, Pose: eve.Pose, Velocity: motion.VelocityOf(.2, 0, 0)},
 			}}}})
 			pass(10 * time.Millisecond)
@@ -340,11 +341,11 @@ func TestCrowdIsNotPredicted(t *testing.T) {
 		r := newHarness(t)
 		ann := r.join("ann", 1)
 		at := grid.ChunkPos{}
-		var crowd []wire.Body
+		var crowd []nodemsg.Body
 		for i := range predictionCrowd {
-			crowd = append(crowd, wire.Body{Player: player.ID{byte(i + 1)}, Name: "x", Pose: motion.Pose{X: 9, Y: 25, Z: 9}})
+			crowd = append(crowd, nodemsg.Body{Player: player.ID{byte(i + 1)}, Name: "x", Pose: motion.Pose{X: 9, Y: 25, Z: 9}})
 		}
-		r.lands.sendFrame(at, wire.FromRegion{Tick: 1000, Chunks: []wire.ChunkDelta{{Chunk: at, Enter: crowd}}})
+		r.lands.sendFrame(at, nodemsg.FromRegion{Tick: 1000, Chunks: []nodemsg.ChunkDelta{{Chunk: at, Enter: crowd}}})
 		pass(time.Second)
 		before := r.lands.movesReceived()
 		for i := range 40 {

@@ -8,7 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-func TestWayOf(t *testing.T) {
+func TestVelocityOf(t *testing.T) {
 	for _, c := range []struct{ x, y, z float64 }{
 		{}, {.2, 0, 0}, {-1, .4, 1}, {0, -4, 0}, {-7.9, 7.9, -7.9}, {math.Pi / 20, -math.E / 20, 1. / 3},
 	} {

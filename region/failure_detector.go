@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (
@@ -38,13 +38,13 @@ type failureDetector struct {
 
 // nodeState is what is known of a node.
 type nodeState struct {
-	member       wire.Member   // as it described itself; zero if it never did
-	heard        time.Time     // last; or when it was first asked about
-	asked        time.Time     // last
-	every        time.Duration // interval between two questions
-	described    time.Time     // when it described itself last
-	lives        bool          // it answered the last question, or has sent one since
-	leavingSince time.Time     // when it announced that it is about to stop; zero once it answers again
+	member       nodemsg.Member // as it described itself; zero if it never did
+	heard        time.Time      // last; or when it was first asked about
+	asked        time.Time      // last
+	every        time.Duration  // interval between two questions
+	described    time.Time      // when it described itself last
+	lives        bool           // it answered the last question, or has sent one since
+	leavingSince time.Time      // when it announced that it is about to stop; zero once it answers again
 }
 
 // leavingTimeout is how long a leaving node may take to stop. Afterwards its leaving flag is ignored.
@@ -131,7 +131,7 @@ func (w watched) add(peer string, every time.Duration) {
 }
 
 // refresh asks those peers for their description that are due.
-func (v *failureDetector) refresh(ctx context.Context, peers watched, describe func(context.Context, string) (wire.Member, error)) {
+func (v *failureDetector) refresh(ctx context.Context, peers watched, describe func(context.Context, string) (nodemsg.Member, error)) {
 	var crew sync.WaitGroup
 	defer crew.Wait()
 	tokens := make(chan struct{}, maxQuestions)
@@ -164,7 +164,7 @@ func (v *failureDetector) due(peer string, every time.Duration) bool {
 }
 
 // check asks a node for its description and records the result.
-func (v *failureDetector) check(ctx context.Context, peer string, describe func(context.Context, string) (wire.Member, error)) (wire.Member, error) {
+func (v *failureDetector) check(ctx context.Context, peer string, describe func(context.Context, string) (nodemsg.Member, error)) (nodemsg.Member, error) {
 	asked := time.Now()
 	member, err := describe(ctx, peer)
 	if err == nil || ctx.Err() == nil {
@@ -174,7 +174,7 @@ func (v *failureDetector) check(ctx context.Context, peer string, describe func(
 }
 
 // note records the answer to a question, or that there was none, unless newer information is known.
-func (v *failureDetector) note(peer string, asked time.Time, member wire.Member, lives bool) {
+func (v *failureDetector) note(peer string, asked time.Time, member nodemsg.Member, lives bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.state(peer)
@@ -188,12 +188,12 @@ func (v *failureDetector) note(peer string, asked time.Time, member wire.Member,
 }
 
 // lives returns the node's description if it has answered lately.
-func (v *failureDetector) lives(peer string) (wire.Member, bool) {
+func (v *failureDetector) lives(peer string) (nodemsg.Member, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.mu.nodes[peer]
 	if p == nil || !p.lives || time.Since(p.heard) > p.freshFor() {
-		return wire.Member{}, false
+		return nodemsg.Member{}, false
 	}
 	return p.member, true
 }

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // A silent node is asked repeatedly, and does not count as alive for long.
@@ -131,7 +131,7 @@ func TestStrangersAreAskedSeldom(t *testing.T) {
 		peers := make(watched)
 		peers.add("A", v.strangerEvery)
 		asked := 0
-		describe := func(context.Context, string) (wire.Member, error) {
+		describe := func(context.Context, string) (nodemsg.Member, error) {
 			asked++
 			return member("A"), nil
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (
@@ -44,9 +45,9 @@ var errLinkClosed = errors.New("link closed")
 // makes both return.
 type Link interface {
 	// Send sends a message to the region. It may block while the stream is full.
-	Send(wire.ToRegion) error
+	Send(nodemsg.ToRegion) error
 	// Receive waits for the region's next frame.
-	Receive(ctx context.Context) (wire.FromRegion, error)
+	Receive(ctx context.Context) (nodemsg.FromRegion, error)
 	Close() error
 }
 
@@ -56,7 +57,7 @@ type localLink struct {
 	subscriber *subscriber
 }
 
-func (l *localLink) Send(msg wire.ToRegion) error {
+func (l *localLink) Send(msg nodemsg.ToRegion) error {
 	if !l.await() || !l.put(msg) {
 		return fmt.Errorf("send to region %d: %w", l.loop.info.ID, errLinkClosed)
 	}
@@ -64,7 +65,7 @@ func (l *localLink) Send(msg wire.ToRegion) error {
 }
 
 // put queues a message for the loop; the caller holds a credit for it.
-func (l *localLink) put(msg wire.ToRegion) bool {
+func (l *localLink) put(msg nodemsg.ToRegion) bool {
 	return l.loop.inbox.put(func() {
 		<-l.subscriber.credit
 		l.loop.handleMessage(l.subscriber, msg)
@@ -73,7 +74,7 @@ func (l *localLink) put(msg wire.ToRegion) bool {
 
 // TrySend is a Send that never blocks: it sends the result of take, or reports false without calling take. If the link is closed
 // meanwhile, the message is lost, as it is when Send fails.
-func (l *localLink) TrySend(take func() wire.ToRegion) bool {
+func (l *localLink) TrySend(take func() nodemsg.ToRegion) bool {
 	select {
 	case <-l.subscriber.out.ended:
 		return false
@@ -103,12 +104,12 @@ func (l *localLink) await() bool {
 	}
 }
 
-func (l *localLink) Receive(ctx context.Context) (wire.FromRegion, error) {
+func (l *localLink) Receive(ctx context.Context) (nodemsg.FromRegion, error) {
 	return l.receive(ctx, 0)
 }
 
 // receive is Receive that returns an empty frame if none arrives for the duration alive. If alive is 0, it waits without limit.
-func (l *localLink) receive(ctx context.Context, alive time.Duration) (wire.FromRegion, error) {
+func (l *localLink) receive(ctx context.Context, alive time.Duration) (nodemsg.FromRegion, error) {
 	var silent <-chan time.Time
 	if alive > 0 {
 		timer := time.NewTimer(alive)
@@ -126,13 +127,13 @@ func (l *localLink) receive(ctx context.Context, alive time.Duration) (wire.From
 			continue
 		}
 		if !open {
-			return wire.FromRegion{}, errLinkClosed
+			return nodemsg.FromRegion{}, errLinkClosed
 		}
 		select {
 		case <-ctx.Done():
-			return wire.FromRegion{}, ctx.Err()
+			return nodemsg.FromRegion{}, ctx.Err()
 		case <-silent:
-			return wire.FromRegion{Alive: true}, nil
+			return nodemsg.FromRegion{Alive: true}, nil
 		case <-l.subscriber.out.wake:
 		}
 	}
@@ -157,7 +158,7 @@ func newRemoteLink(stream io.ReadWriteCloser) *remoteLink {
 	return l
 }
 
-func (l *remoteLink) Send(msg wire.ToRegion) error {
+func (l *remoteLink) Send(msg nodemsg.ToRegion) error {
 	if len(msg.Edits) > 0 {
 		l.timeout.edited(time.Now())
 	}
@@ -167,13 +168,13 @@ func (l *remoteLink) Send(msg wire.ToRegion) error {
 	return nil
 }
 
-func (l *remoteLink) Receive(ctx context.Context) (wire.FromRegion, error) {
+func (l *remoteLink) Receive(ctx context.Context) (nodemsg.FromRegion, error) {
 	stop := context.AfterFunc(ctx, l.abort) // the read below reports it
 	defer stop()
 	l.timeout.begin(time.Now())
 	defer l.timeout.end()
 	for {
-		frame, err := wire.ReadFrame[wire.FromRegion](l.in, wire.MaxFrame)
+		frame, err := wire.ReadFrame[nodemsg.FromRegion](l.in, wire.MaxFrame)
 		if err != nil {
 			return frame, fmt.Errorf("receive from region: %w", err)
 		}
@@ -186,7 +187,7 @@ func (l *remoteLink) Receive(ctx context.Context) (wire.FromRegion, error) {
 
 // greeting waits for the first frame, which only shows that the other side is alive. The caller bounds the wait.
 func (l *remoteLink) greeting() error {
-	frame, err := wire.ReadFrame[wire.FromRegion](l.in, wire.MaxFrame)
+	frame, err := wire.ReadFrame[nodemsg.FromRegion](l.in, wire.MaxFrame)
 	if err != nil {
 		return fmt.Errorf("wait for region: %w", err)
 	}
@@ -222,16 +223,16 @@ func (l *remoteLink) abort() {
 type routedLink struct {
 	Link
 	host *Host
-	info wire.Region
+	info nodemsg.Region
 }
 
 // TrySend is the TrySend of a link within this process. It reports false for a link to another node, which may block.
-func (g routedLink) TrySend(take func() wire.ToRegion) bool {
+func (g routedLink) TrySend(take func() nodemsg.ToRegion) bool {
 	local, ok := g.Link.(*localLink)
 	return ok && local.TrySend(take)
 }
 
-func (g routedLink) Receive(ctx context.Context) (wire.FromRegion, error) {
+func (g routedLink) Receive(ctx context.Context) (nodemsg.FromRegion, error) {
 	frame, err := g.Link.Receive(ctx)
 	switch {
 	case frame.Closed != "" && frame.Leader != "":

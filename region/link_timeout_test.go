@@ -11,6 +11,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // A node that hangs is detected soon by a gateway that edits, however often it does, and somewhat later by one that only watches.
@@ -33,7 +34,7 @@ func TestSilentRegionIsGivenUp(t *testing.T) {
 				var region sync.WaitGroup
 				region.Go(func() {
 					if c.accepted {
-						if err := wire.WriteFrame(far, wire.FromRegion{Tick: 1}); err != nil {
+						if err := wire.WriteFrame(far, nodemsg.FromRegion{Tick: 1}); err != nil {
 							t.Error(err)
 						}
 					}
@@ -49,7 +50,7 @@ func TestSilentRegionIsGivenUp(t *testing.T) {
 				editor.Go(func() {
 					<-time.After(time.Second)
 					for i := range c.edits {
-						if l.Send(wire.ToRegion{Edits: []wire.Intent{stone(uint64(i + 1))}}) != nil {
+						if l.Send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(uint64(i + 1))}}) != nil {
 							return
 						}
 						<-time.After(100 * time.Millisecond)
@@ -76,7 +77,7 @@ func TestCalmRegionSendsFewAliveFrames(t *testing.T) {
 		in := bufio.NewReader(stream)
 		alive := func(until time.Duration) (n int) {
 			for end := time.Now().Add(until); time.Now().Before(end); {
-				f, err := wire.ReadFrame[wire.FromRegion](in, wire.MaxFrame)
+				f, err := wire.ReadFrame[nodemsg.FromRegion](in, wire.MaxFrame)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -90,7 +91,7 @@ func TestCalmRegionSendsFewAliveFrames(t *testing.T) {
 		if n := alive(6 * calmEvery); n != 6 {
 			t.Errorf("it said %d times that it lives in %v", n, 6*calmEvery)
 		}
-		write(t, stream, wire.ToRegion{Watch: []grid.ChunkPos{here}, Edits: []wire.Intent{stone(1)}})
+		write(t, stream, nodemsg.ToRegion{Watch: []grid.ChunkPos{here}, Edits: []nodemsg.Intent{stone(1)}})
 		alive(time.Second) // the answer
 		if n := alive(6 * aliveEvery); n != 6 {
 			t.Errorf("after an edit it said %d times that it lives in %v", n, 6*aliveEvery)

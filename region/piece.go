@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 const (
 	// PieceProtocol names the streams on which nodes fetch digests, parts of land and bases from one another, without the world's
-	// prefix: one wire.Fetch, one wire.Fetched.
+	// prefix: one nodemsg.Fetch, one nodemsg.Fetched.
 	PieceProtocol = "/piece/1"
 
 	// pieceTime bounds one request, at both ends.
@@ -29,7 +30,7 @@ func (h *Host) ServePiece(ctx context.Context, peer string, stream io.ReadWriteC
 	remote := newRemoteLink(stream)
 	stop := context.AfterFunc(ctx, remote.abort)
 	defer stop()
-	request, err := wire.ReadFrame[wire.Fetch](remote.in, wire.MaxHandshake)
+	request, err := wire.ReadFrame[nodemsg.Fetch](remote.in, wire.MaxHandshake)
 	if err == nil {
 		select {
 		case h.serving <- struct{}{}:
@@ -47,28 +48,28 @@ func (h *Host) ServePiece(ctx context.Context, peer string, stream io.ReadWriteC
 	stream.Close() //nolint:errcheck // what was written arrives, or the peer is gone
 }
 
-func (h *Host) fetched(ctx context.Context, peer string, f wire.Fetch) wire.Fetched {
+func (h *Host) fetched(ctx context.Context, peer string, f nodemsg.Fetch) nodemsg.Fetched {
 	switch {
 	case f.Digests != nil:
-		return h.askLoop(ctx, peer, f.Digests.Group, func(l *loop) wire.Fetched { return l.reportScrub(f.Digests.Index) })
+		return h.askLoop(ctx, peer, f.Digests.Group, func(l *loop) nodemsg.Fetched { return l.reportScrub(f.Digests.Index) })
 	case f.Part != nil:
-		return h.askLoop(ctx, peer, f.Part.Group, func(l *loop) wire.Fetched { return l.servePart(*f.Part) })
+		return h.askLoop(ctx, peer, f.Part.Group, func(l *loop) nodemsg.Fetched { return l.servePart(*f.Part) })
 	case f.Base != nil:
 		return h.serveBase(ctx, *f.Base)
 	}
-	return wire.Fetched{Error: "unknown request; upgrade voxeld"}
+	return nodemsg.Fetched{Error: "unknown request; upgrade voxeld"}
 }
 
 // fetch requests a piece from another node, or from this one.
-func (h *Host) fetch(ctx context.Context, peer string, f wire.Fetch) (wire.Fetched, error) {
+func (h *Host) fetch(ctx context.Context, peer string, f nodemsg.Fetch) (nodemsg.Fetched, error) {
 	ctx, cancel := context.WithTimeout(ctx, pieceTime)
 	defer cancel()
 	answer, err := h.ask(ctx, peer, f)
 	if err != nil {
-		return wire.Fetched{}, fmt.Errorf("fetch from %s: %w", peer, err)
+		return nodemsg.Fetched{}, fmt.Errorf("fetch from %s: %w", peer, err)
 	}
 	if answer.Error != "" {
-		return wire.Fetched{}, fmt.Errorf("fetch from %s: %w", peer, refusedPiece(answer.Error))
+		return nodemsg.Fetched{}, fmt.Errorf("fetch from %s: %w", peer, refusedPiece(answer.Error))
 	}
 	return answer, nil
 }
@@ -78,13 +79,13 @@ type refusedPiece string
 
 func (r refusedPiece) Error() string { return string(r) }
 
-func (h *Host) ask(ctx context.Context, peer string, f wire.Fetch) (wire.Fetched, error) {
+func (h *Host) ask(ctx context.Context, peer string, f nodemsg.Fetch) (nodemsg.Fetched, error) {
 	if peer == h.Self.Peer {
 		return h.fetched(ctx, peer, f), nil
 	}
 	stream, err := h.Peers.Open(ctx, peer, PieceProtocol)
 	if err != nil {
-		return wire.Fetched{}, err
+		return nodemsg.Fetched{}, err
 	}
 	link := newRemoteLink(stream)
 	stop := context.AfterFunc(ctx, link.abort)
@@ -92,14 +93,14 @@ func (h *Host) ask(ctx context.Context, peer string, f wire.Fetch) (wire.Fetched
 	defer stream.Close() //nolint:errcheck // the exchange is complete
 	if err := wire.WriteFrame(stream, f); err != nil {
 		link.abort()
-		return wire.Fetched{}, err
+		return nodemsg.Fetched{}, err
 	}
-	return wire.ReadFrame[wire.Fetched](bufio.NewReader(link.in), wire.MaxFrame)
+	return wire.ReadFrame[nodemsg.Fetched](bufio.NewReader(link.in), wire.MaxFrame)
 }
 
 // offered decompresses and checks a part from a source, and digests it.
 func offered(packed []byte) (partCopy, error) {
-	data, err := wire.UnpackPart(packed)
+	data, err := nodemsg.UnpackPart(packed)
 	if err != nil {
 		return partCopy{}, err
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -105,7 +105,7 @@ func (h *Host) ServeRaft(ctx context.Context, peer string, stream io.ReadWriteCl
 	remote := newRemoteLink(stream)
 	stop := context.AfterFunc(ctx, remote.abort)
 	defer stop()
-	in := wire.RaftReader{R: bufio.NewReaderSize(stream, 64<<10)}
+	in := nodemsg.RaftReader{R: bufio.NewReaderSize(stream, 64<<10)}
 	for {
 		messages, err := in.Read()
 		if err != nil {
@@ -121,7 +121,7 @@ func (h *Host) ServeRaft(ctx context.Context, peer string, stream io.ReadWriteCl
 // receive passes a message to its group. If the group is not open and the sender is a member of it, the group is opened beside
 // the stream; messages that arrive meanwhile are dropped, since raft retransmits them. The same holds for a sender that the group
 // does not know as a member yet. The message is valid until receive returns.
-func (h *Host) receive(peer string, m wire.RaftMessage) {
+func (h *Host) receive(peer string, m nodemsg.RaftMessage) {
 	err := h.Replicas.Receive(peer, m.Group, m.Data)
 	if err == nil {
 		return
@@ -235,7 +235,7 @@ func (h *Host) wake(ctx context.Context, peer string, group uint64) error {
 	if !hasMember(info, peer) {
 		return fmt.Errorf("wake region %d: %s is not a member", group, peer)
 	}
-	if _, err = h.loaded(ctx, wire.Hello{Region: group, Cell: info.Cell}); err != nil {
+	if _, err = h.loaded(ctx, nodemsg.Hello{Region: group, Cell: info.Cell}); err != nil {
 		return err
 	}
 	h.metrics.woken.Inc()

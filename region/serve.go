@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // helloTime is how long a peer that opened a stream may take to send its hello.
@@ -33,7 +34,7 @@ func (h *Host) serveLink(ctx context.Context, remote *remoteLink) error {
 	}
 	local, err := h.greetAndSubscribe(ctx, remote, hello)
 	if err != nil {
-		told := remote.write(wire.FromRegion{Closed: clip(err.Error())})
+		told := remote.write(nodemsg.FromRegion{Closed: clip(err.Error())})
 		remote.stream.Close() //nolint:errcheck // what was written arrives, or the peer is gone
 		return errors.Join(fmt.Errorf("serve region %d: %w", hello.Region, err), told)
 	}
@@ -42,7 +43,7 @@ func (h *Host) serveLink(ctx context.Context, remote *remoteLink) error {
 	defer pump.Wait()
 	defer local.Close() //nolint:errcheck // never fails
 	for {
-		msg, err := wire.ReadFrame[wire.ToRegion](remote.in, wire.MaxFrame)
+		msg, err := wire.ReadFrame[nodemsg.ToRegion](remote.in, wire.MaxFrame)
 		if err != nil {
 			remote.abort() // the pump may be writing
 			return fmt.Errorf("read from gateway: %w", err)
@@ -57,8 +58,8 @@ func (h *Host) serveLink(ctx context.Context, remote *remoteLink) error {
 }
 
 // greetAndSubscribe greets the gateway, to show that this node is alive, and then subscribes it.
-func (h *Host) greetAndSubscribe(ctx context.Context, remote *remoteLink, hello wire.Hello) (*localLink, error) {
-	if err := remote.write(wire.FromRegion{Alive: true}); err != nil {
+func (h *Host) greetAndSubscribe(ctx context.Context, remote *remoteLink, hello nodemsg.Hello) (*localLink, error) {
+	if err := remote.write(nodemsg.FromRegion{Alive: true}); err != nil {
 		return nil, err
 	}
 	waiting, cancel := context.WithTimeout(ctx, subscribeTime)
@@ -74,7 +75,7 @@ func (h *Host) greetAndSubscribe(ctx context.Context, remote *remoteLink, hello 
 				return
 			case <-time.After(aliveEvery):
 			}
-			if err := remote.write(wire.FromRegion{Alive: true}); err != nil {
+			if err := remote.write(nodemsg.FromRegion{Alive: true}); err != nil {
 				cancel()
 				return
 			}
@@ -83,10 +84,10 @@ func (h *Host) greetAndSubscribe(ctx context.Context, remote *remoteLink, hello 
 	return h.subscribe(waiting, hello)
 }
 
-func (l *remoteLink) hello() (wire.Hello, error) {
+func (l *remoteLink) hello() (nodemsg.Hello, error) {
 	late := time.AfterFunc(helloTime, l.abort)
 	defer late.Stop()
-	return wire.ReadFrame[wire.Hello](l.in, wire.MaxHandshake)
+	return wire.ReadFrame[nodemsg.Hello](l.in, wire.MaxHandshake)
 }
 
 // pump transfers the region's frames until the region ends the link. Closing the stream then ends the reading of it, too; what

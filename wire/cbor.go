@@ -29,6 +29,7 @@ var CBORDecoding = Must(cbor.DecOptions{
 	BignumTag:        cbor.BignumTagForbidden,
 }.DecMode())
 
+// Must returns the mode. It panics if the options of the mode are invalid.
 func Must[M any](mode M, err error) M {
 	if err != nil {
 		panic(err) // the options above are invalid
@@ -148,28 +149,3 @@ func ReadFrameSize(r *bufio.Reader, most int) (int, error) {
 	}
 	return int(size), nil
 }
-
-// EncodeQuestion encodes a valid Question in CBOR.
-func EncodeQuestion(q Question) ([]byte, error) { return EncodeCBOR(q, MaxQuestion) }
-
-// DecodeQuestion decodes and validates what EncodeQuestion wrote.
-func DecodeQuestion(b []byte) (Question, error) { return DecodeCBOR[Question](b, MaxQuestion) }
-
-// EncodeAnswer encodes a valid Answer in CBOR.
-func EncodeAnswer(a Answer) ([]byte, error) { return EncodeCBOR(a, MaxQuestion) }
-
-// DecodeAnswer decodes and validates what EncodeAnswer wrote.
-func DecodeAnswer(b []byte) (Answer, error) { return DecodeCBOR[Answer](b, MaxQuestion) }
-
-// EncodeRegion encodes a valid Region in canonical CBOR, for signing.
-func EncodeRegion(r Region) ([]byte, error) { return EncodeCBOR(r, MaxQuestion) }
-
-// DecodeRegion decodes and validates what EncodeRegion wrote. It refuses any other encoding of the same Region.
-func DecodeRegion(b []byte) (Region, error) { return DecodeCanonicalCBOR[Region](b) }
-
-// EncodePlayerRecord encodes a valid PlayerRecord in canonical CBOR, for signing.
-func EncodePlayerRecord(p PlayerRecord) ([]byte, error) { return EncodeCBOR(p, MaxQuestion) }
-
-// DecodePlayerRecord decodes and validates what EncodePlayerRecord wrote. It refuses any other encoding of the same
-// record.
-func DecodePlayerRecord(b []byte) (PlayerRecord, error) { return DecodeCanonicalCBOR[PlayerRecord](b) }

@@ -2,6 +2,8 @@ package wire
 
 import (
 	"math"
+	"net"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -37,6 +39,36 @@ func CheckChat(text string) error {
 		if !unicode.IsGraphic(r) && r != joiner {
 			return Refuse(FailBadValue, "a chat line must not contain the character %U", r)
 		}
+	}
+	return nil
+}
+
+// CheckHostPort checks the form of an address that other nodes can dial.
+func CheckHostPort(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || host == "" || len(address) > MaxAddress || !Printable(address) {
+		return Refuse(FailBadValue, "%q is not host:port", Clip([]byte(address)))
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return Refuse(FailBadValue, "%q is not a port", Clip([]byte(port)))
+	}
+	return nil
+}
+
+// Printable reports whether the text is printable ASCII without spaces.
+func Printable(text string) bool {
+	for i := range len(text) {
+		if text[i] <= ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// CheckText bounds a text for people.
+func CheckText(text string) error {
+	if len(text) > MaxErrorText || !utf8.ValidString(text) {
+		return Refuse(FailBadValue, "a text has at most %d bytes of UTF-8", MaxErrorText)
 	}
 	return nil
 }

@@ -97,6 +97,7 @@ func (o *Object) member(s *Scanner) *Error {
 	return nil
 }
 
+// Fail keeps the error, unless there is one already.
 func (o *Object) Fail(err error) {
 	var refused *Error
 	if !errors.As(err, &refused) {

@@ -17,6 +17,7 @@ type Scanner struct {
 	At   int
 }
 
+// SyntaxError returns the error for invalid JSON at the current position.
 func (s *Scanner) SyntaxError() *Error {
 	if s.At >= len(s.Data) {
 		return Refuse(FailBadJSON, "the JSON text ends too early")
@@ -24,6 +25,7 @@ func (s *Scanner) SyntaxError() *Error {
 	return Refuse(FailBadJSON, "bad JSON at byte %d", s.At)
 }
 
+// SkipSpace skips white space.
 func (s *Scanner) SkipSpace() {
 	for s.At < len(s.Data) {
 		switch s.Data[s.At] {
@@ -35,6 +37,7 @@ func (s *Scanner) SkipSpace() {
 	}
 }
 
+// Accept skips the byte c, and reports whether it was next.
 func (s *Scanner) Accept(c byte) bool {
 	if s.At < len(s.Data) && s.Data[s.At] == c {
 		s.At++
@@ -51,6 +54,7 @@ func (s *Scanner) word(w string) bool {
 	return false
 }
 
+// SkipValue skips a value of any kind.
 func (s *Scanner) SkipValue(depth int) bool {
 	if s.At >= len(s.Data) || depth > maxDepth {
 		return false
@@ -147,6 +151,7 @@ func (s *Scanner) digits() bool {
 	return s.At > start
 }
 
+// SkipNumber skips a number.
 func (s *Scanner) SkipNumber() bool {
 	s.Accept('-')
 	if !s.Accept('0') && !s.digits() {

@@ -8,11 +8,11 @@ import (
 	"math/rand/v2"
 	"net"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // codec is a protocol's codec: everything in this package that depends on the encoding.
@@ -26,7 +26,7 @@ type codec interface {
 	split(received []byte) (message, rest []byte, err error)
 	// decode decodes a message for a sample. It calls see for each avatar that it shows, and reports whether it is a
 	// frame with any. The scene keeps the state of earlier messages.
-	decode(scene *wire.AvatarDecoder, message []byte, see func(player string, pose motion.Pose)) (frame bool, err error)
+	decode(scene *sessionmsg.AvatarDecoder, message []byte, see func(player string, pose motion.Pose)) (frame bool, err error)
 	// chunk reports whether a message contains a whole chunk, and which.
 	chunk(message []byte) (at grid.ChunkPos, ok bool)
 }
@@ -63,7 +63,7 @@ func (floorCodec) split(received []byte) (message, rest []byte, err error) {
 	return received[4:n], received[n:], nil
 }
 
-func (floorCodec) decode(*wire.AvatarDecoder, []byte, func(string, motion.Pose)) (bool, error) {
+func (floorCodec) decode(*sessionmsg.AvatarDecoder, []byte, func(string, motion.Pose)) (bool, error) {
 	return true, nil
 }
 
@@ -73,7 +73,7 @@ func (floorCodec) chunk([]byte) (at grid.ChunkPos, ok bool) { return at, false }
 type cborCodec struct{}
 
 func (cborCodec) enter(c net.Conn, in *bufio.Reader, name string, view int, land *HeightMap) (a arrival, err error) {
-	join, err := wire.EncodeClient(wire.Join{Version: wire.SessionVersion, Name: name, View: view, Encoding: wire.EncodingCBOR})
+	join, err := sessionmsg.EncodeClient(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: view, Encoding: sessionmsg.EncodingCBOR})
 	if err != nil {
 		return a, err
 	}
@@ -86,36 +86,36 @@ func (cborCodec) enter(c net.Conn, in *bufio.Reader, name string, view int, land
 			return a, fmt.Errorf("await welcome: %w", err)
 		}
 		switch m := message.(type) {
-		case wire.Welcome:
+		case sessionmsg.Welcome:
 			a = arrival{player: m.Player, pose: m.Pose, height: 32 * m.Sections}
-		case wire.ChunkData:
+		case sessionmsg.ChunkData:
 			if err := land.add(m); err != nil {
 				return a, err
 			}
 			if m.Chunk == chunkOf(a.pose) && a.player != "" {
 				return a, nil
 			}
-		case wire.Failure:
+		case sessionmsg.Failure:
 			return a, errors.New(m.Code + ": " + m.Message)
 		}
 	}
 }
 
 // readMessage reads the next message that is not a tick frame.
-func readMessage(in *bufio.Reader) (wire.FromServer, error) {
+func readMessage(in *bufio.Reader) (sessionmsg.FromServer, error) {
 	for {
-		message, err := wire.ReadMessage(in, nil, wire.MaxServerLine)
+		message, err := sessionmsg.ReadMessage(in, nil, wire.MaxServerLine)
 		if err != nil {
 			return nil, err
 		}
-		if message[0] != wire.TickFrame {
-			return wire.DecodeServerCBOR(message)
+		if message[0] != sessionmsg.TickFrame {
+			return sessionmsg.DecodeServerCBOR(message)
 		}
 	}
 }
 
 func (cborCodec) appendMove(dst []byte, pose motion.Pose) ([]byte, error) {
-	return wire.AppendMove(append(dst, 33), pose), nil
+	return sessionmsg.AppendMove(append(dst, 33), pose), nil
 }
 
 func (cborCodec) split(received []byte) (message, rest []byte, err error) {
@@ -143,8 +143,8 @@ func lengthOf(b []byte) (size, n int) {
 	return 0, 0
 }
 
-func (cborCodec) decode(scene *wire.AvatarDecoder, message []byte, see func(player string, pose motion.Pose)) (frame bool, err error) {
-	if len(message) == 0 || message[0] != wire.TickFrame {
+func (cborCodec) decode(scene *sessionmsg.AvatarDecoder, message []byte, see func(player string, pose motion.Pose)) (frame bool, err error) {
+	if len(message) == 0 || message[0] != sessionmsg.TickFrame {
 		return false, nil
 	}
 	if err := scene.Read(message, nil); err != nil {
@@ -155,13 +155,13 @@ func (cborCodec) decode(scene *wire.AvatarDecoder, message []byte, see func(play
 }
 
 func (cborCodec) chunk(message []byte) (at grid.ChunkPos, ok bool) {
-	if len(message) == 0 || message[0] == wire.TickFrame {
+	if len(message) == 0 || message[0] == sessionmsg.TickFrame {
 		return at, false
 	}
-	decoded, err := wire.DecodeServerCBOR(message)
+	decoded, err := sessionmsg.DecodeServerCBOR(message)
 	if err != nil {
 		return at, false
 	}
-	data, ok := decoded.(wire.ChunkData)
+	data, ok := decoded.(sessionmsg.ChunkData)
 	return data.Chunk, ok
 }

@@ -9,10 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // A player joins in the order that docs/protocol.md specifies, and stands on the land that they received.
@@ -24,18 +25,18 @@ func TestOriginalEnters(t *testing.T) {
 	go func() { // ends when the client has entered, or with the test
 		defer server.Close()
 		in := bufio.NewReader(server)
-		h, err := wire.ReadHandshake(in)
+		h, err := legacymsg.ReadHandshake(in)
 		if err != nil {
 			said <- err.Error()
 			return
 		}
-		blocks := new(wire.Slab)
+		blocks := new(legacymsg.Slab)
 		for x := range 32 {
 			for z := range 32 {
-				blocks[wire.SlabIndex(x, 6, z)] = 1
+				blocks[legacymsg.SlabIndex(x, 6, z)] = 1
 			}
 		}
-		line, err := answer(in, server, "ok"+string(wire.AppendChunkData(nil, at, blocks)))
+		line, err := answer(in, server, "ok"+string(legacymsg.AppendChunkData(nil, at, blocks)))
 		if err == nil {
 			_, err = io.WriteString(server, `{"type":3,"args":[1,2,3,4],"player":"ben"}`+"\n"+`{"type":6,"args":[1.5],"player":""}`+"\n"+`{"type":1`)
 		}
@@ -102,7 +103,7 @@ func TestOriginalDecode(t *testing.T) {
 		{line: `ok`, bad: true},
 	} {
 		seen, pose := "", motion.Pose{}
-		frame, err := originalCodec{}.decode(new(wire.AvatarDecoder), []byte(c.line), func(id string, p motion.Pose) { seen, pose = id, p })
+		frame, err := originalCodec{}.decode(new(sessionmsg.AvatarDecoder), []byte(c.line), func(id string, p motion.Pose) { seen, pose = id, p })
 		if frame != c.frame || (err != nil) != c.bad || seen != c.player || pose != c.pose {
 			t.Errorf("look(%s) = %v, %v; saw %q at %+v", c.line, frame, err, seen, pose)
 		}
@@ -122,8 +123,8 @@ func TestOriginalMovesAreExact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		packet, err := wire.DecodeClientPacket(line[:len(line)-1])
-		m, ok := packet.(wire.PlayerMove)
+		packet, err := legacymsg.DecodeClientPacket(line[:len(line)-1])
+		m, ok := packet.(legacymsg.PlayerMove)
 		if err != nil || !ok || m.X != b.pose.X || m.Y != b.pose.Y || m.Z != b.pose.Z {
 			t.Fatalf("step %d: %s for %+v: %v", i, line, b.pose, err)
 		}

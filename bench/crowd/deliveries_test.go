@@ -5,10 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // at returns a position on the grid of the original protocol, i steps along X.
@@ -76,7 +75,7 @@ func TestReceiveFromFullTrail(t *testing.T) {
 // lineOf returns a PLAYER_MOVE as a server relays it.
 func lineOf(t *testing.T, name string, p motion.Pose) []byte {
 	t.Helper()
-	line, err := wire.AppendPacket(nil, wire.PlayerMove{Player: name, X: p.X, Y: p.Y, Z: p.Z, Yaw: wire.OriginalYaw(p.Yaw), HasYaw: true})
+	line, err := legacymsg.AppendPacket(nil, legacymsg.PlayerMove{Player: name, X: p.X, Y: p.Y, Z: p.Z, Yaw: legacymsg.OriginalYaw(p.Yaw), HasYaw: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,13 +11,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file lets players play rounds. In each round every player takes one step of a given path, and records which
@@ -206,7 +206,7 @@ func (g *game) enter(ctx context.Context, i int) (p *roundClient, id player.ID, 
 
 // enter joins, and waits until the land has arrived. Earlier frames are kept, because they name the avatars nearby.
 func (p *roundClient) enter(conn net.Conn, in *bufio.Reader, name string) (at arrival, err error) {
-	join, err := wire.EncodeClient(wire.Join{Version: wire.SessionVersion, Name: name, View: p.g.o.View, Encoding: wire.EncodingCBOR})
+	join, err := sessionmsg.EncodeClient(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: p.g.o.View, Encoding: sessionmsg.EncodingCBOR})
 	if err != nil {
 		return at, err
 	}
@@ -214,26 +214,26 @@ func (p *roundClient) enter(conn net.Conn, in *bufio.Reader, name string) (at ar
 		return at, fmt.Errorf("send join: %w", err)
 	}
 	for {
-		message, err := wire.ReadMessage(in, nil, wire.MaxServerLine)
+		message, err := sessionmsg.ReadMessage(in, nil, wire.MaxServerLine)
 		if err != nil {
 			return at, fmt.Errorf("await welcome: %w", err)
 		}
-		if message[0] == wire.TickFrame {
-			p.received = wire.AppendMessage(p.received, message)
+		if message[0] == sessionmsg.TickFrame {
+			p.received = sessionmsg.AppendMessage(p.received, message)
 			continue
 		}
-		decoded, err := wire.DecodeServerCBOR(message)
+		decoded, err := sessionmsg.DecodeServerCBOR(message)
 		if err != nil {
 			return at, err
 		}
 		switch m := decoded.(type) {
-		case wire.Welcome:
+		case sessionmsg.Welcome:
 			at = arrival{player: m.Player, pose: m.Pose, height: grid.ChunkSize * m.Sections}
-		case wire.ChunkData:
+		case sessionmsg.ChunkData:
 			if m.Chunk == chunkOf(at.pose) && at.player != "" {
 				return at, nil
 			}
-		case wire.Failure:
+		case sessionmsg.Failure:
 			return at, errors.New(m.Code + ": " + m.Message)
 		}
 	}

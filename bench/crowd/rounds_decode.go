@@ -3,10 +3,9 @@ package crowd
 import (
 	"math"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file decodes what players of rounds receive.
@@ -23,7 +22,9 @@ const (
 func yawByte(round int32) uint8 { return uint8(round * yawStep) }
 
 // yawOf returns the yaw of a round in radians.
-func yawOf(round int32) float32 { return wire.Place{Yaw: yawByte(round)}.Pose(grid.ChunkPos{}).Yaw }
+func yawOf(round int32) float32 {
+	return sessionmsg.Place{Yaw: yawByte(round)}.Pose(grid.ChunkPos{}).Yaw
+}
 
 // roundOf returns the newest round with that yaw before another one; it is below 0 if there is none.
 func roundOf(yaw uint8, before int32) int32 {
@@ -36,11 +37,11 @@ func roundOf(yaw uint8, before int32) int32 {
 // newest yaw. That does not count as an update.
 const maxOffset = .6
 
-// Tick implements wire.ReadTick's interface.
+// Tick implements sessionmsg.ReadTick's interface.
 func (p *roundClient) Tick(uint16) {}
 
 // Delta records the avatars that have come into view.
-func (p *roundClient) Delta(n *wire.TickDelta) {
+func (p *roundClient) Delta(n *sessionmsg.TickDelta) {
 	for i := range n.Enter {
 		a := &n.Enter[i]
 		for int(a.Index) >= len(p.actors) {
@@ -56,7 +57,7 @@ func (p *roundClient) Delta(n *wire.TickDelta) {
 }
 
 // Motion records the avatars that have moved.
-func (p *roundClient) Motion(at grid.ChunkPos, m *wire.Motion) {
+func (p *roundClient) Motion(at grid.ChunkPos, m *sessionmsg.Motion) {
 	if !m.HasFacing || int(m.Index) >= len(p.actors) {
 		return
 	}

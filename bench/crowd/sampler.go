@@ -5,14 +5,13 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // sampler is the state of a sample.
 type sampler struct {
-	scene    wire.AvatarDecoder
+	scene    sessionmsg.AvatarDecoder
 	received []byte // not yet decoded
 	shown    map[string]motion.Pose
 	last     time.Time // the last frame with moves
