@@ -49,7 +49,7 @@ test: client-test vet lint test-go fuzz-short e2e ## run all tests: client, lint
 	@echo '== all tests passed'
 
 client-test: web/node_modules/.package-lock.json
-	@echo '== client: types and unit tests'
+	@echo '== client: types, lint, format and unit tests'
 	npm --prefix web run --silent check
 	npm --prefix web run --silent test
 
@@ -61,8 +61,9 @@ lint: lint-floors ## golangci-lint with the import floors of docs/ARCHITECTURE.m
 	@echo '== golangci-lint'
 	$(GOLANGCI_LINT) run ./...
 
-fmt: ## format the Go code as lint requires
+fmt: web/node_modules/.package-lock.json ## format the Go code and the client as lint requires
 	$(GOLANGCI_LINT) fmt ./...
+	npm --prefix web run --silent fmt
 
 # depguard cannot see a go statement: floors 0 to 2 are step machines and start no goroutine.
 lint-floors:

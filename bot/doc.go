@@ -14,6 +14,6 @@
 // measures delays and passes on what the player needs. Run awaits all of them. Players share only the meter and the
 // latency probes.
 //
-// Only cmd may import it. It imports chunk, grid, player and wire only, so that it has no means that another client
-// lacks.
+// Only cmd and bench/cmd may import it. It imports chunk, grid, player, testkit and wire only, so that it has no means that
+// another client lacks.
 package bot

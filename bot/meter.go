@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/testkit/histogram"
 )
 
 // meter counts what all players of a run do. It is safe for concurrent use.
@@ -38,7 +40,7 @@ type totals struct {
 
 	chunks Chunks
 
-	join, move, ack, seen histogram
+	join, move, ack, seen histogram.Histogram // seconds
 }
 
 type traffic struct{ count, bytes uint64 }
@@ -80,7 +82,7 @@ func (m *meter) entered(took time.Duration) {
 	defer m.mu.Unlock()
 	m.mu.joined++
 	m.mu.players++
-	m.mu.join.record(took)
+	m.mu.join.Add(took.Seconds())
 }
 
 func (m *meter) left(stayed time.Duration) {
@@ -110,7 +112,7 @@ func (m *meter) moved(took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mu.moves++
-	m.mu.move.record(took)
+	m.mu.move.Add(took.Seconds())
 }
 
 // unanswered counts the unanswered edits of a player who has left.
@@ -162,13 +164,13 @@ func (m *meter) acknowledged(after time.Duration, refused string) {
 		return
 	}
 	m.mu.acked++
-	m.mu.ack.record(after)
+	m.mu.ack.Add(after.Seconds())
 }
 
 func (m *meter) seen(after time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.mu.seen.record(after)
+	m.mu.seen.Add(after.Seconds())
 }
 
 // second returns what happened since its last call.
@@ -183,13 +185,13 @@ func (m *meter) second() Second {
 		Received: packets(now.received) - packets(last.received),
 		BytesOut: now.bytesOut - last.bytesOut,
 		BytesIn:  now.bytesIn - last.bytesIn,
-		Ack:      now.ack.since(&last.ack),
-		Seen:     now.seen.since(&last.seen),
+		Ack:      latencyOf(now.ack.Since(last.ack)),
+		Seen:     latencyOf(now.seen.Since(last.seen)),
 	}
 	m.mu.last = totals{
 		sent: maps.Clone(now.sent), received: maps.Clone(now.received),
 		bytesOut: now.bytesOut, bytesIn: now.bytesIn,
-		ack: now.ack, seen: now.seen,
+		ack: now.ack.Clone(), seen: now.seen.Clone(),
 	}
 	return s
 }
@@ -200,19 +202,6 @@ func packets(of map[string]traffic) uint64 {
 		n += t.count
 	}
 	return n
-}
-
-// since returns the distribution of what h recorded after earlier, a former state of h. Its maximum is exact only to
-// the bucket.
-func (h *histogram) since(earlier *histogram) Latency {
-	d := histogram{n: h.n - earlier.n, sum: h.sum - earlier.sum}
-	for i := range h.counts {
-		d.counts[i] = h.counts[i] - earlier.counts[i]
-		if d.counts[i] > 0 {
-			d.max = min(upper(i), h.max)
-		}
-	}
-	return d.latency()
 }
 
 // report returns the report of the run, with the caller's series.
@@ -228,7 +217,7 @@ func (m *meter) report(o Options, series []Second) Report {
 		BytesOut: t.bytesOut, BytesIn: t.bytesIn, PlayerTime: Seconds(t.playerTime.Seconds()),
 		Edits: t.edits, Acked: t.acked, EditsLost: t.unanswered, Refused: maps.Clone(t.refused), Corrections: maps.Clone(t.corrections),
 		Chunks: t.chunks,
-		Join:   t.join.latency(), Move: t.move.latency(), Ack: t.ack.latency(), Seen: t.seen.latency(),
+		Join:   latencyOf(t.join), Move: latencyOf(t.move), Ack: latencyOf(t.ack), Seen: latencyOf(t.seen),
 		Series: series,
 	}
 	if s := t.playerTime.Seconds(); s > 0 {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/voxelpopuli/voxeld/testkit/histogram"
 )
 
 // Report is what a run measured. All rates are per second of Elapsed unless their name says otherwise.
@@ -76,7 +78,7 @@ type Seconds float64
 
 func millis(d time.Duration) Millis { return Millis(float64(d) / float64(time.Millisecond)) }
 
-// Latency is a distribution of durations, exact to about 2 %.
+// Latency is a distribution of durations, exact to about 1 %.
 type Latency struct {
 	Count uint64 `json:"count"`
 	Mean  Millis `json:"mean_ms"`
@@ -86,18 +88,15 @@ type Latency struct {
 	Max   Millis `json:"max_ms"`
 }
 
-func (h *histogram) latency() Latency {
-	l := Latency{
-		Count: h.n,
-		P50:   millis(h.quantile(0.50)),
-		P90:   millis(h.quantile(0.90)),
-		P99:   millis(h.quantile(0.99)),
-		Max:   millis(h.max),
+func latencyOf(h histogram.Histogram) Latency {
+	if h.Count() == 0 {
+		return Latency{}
 	}
-	if h.n > 0 {
-		l.Mean = millis(h.sum / time.Duration(h.n))
+	ms := func(seconds float64) Millis { return Millis(1000 * seconds) }
+	return Latency{
+		Count: h.Count(), Mean: ms(h.Mean()),
+		P50: ms(h.Quantile(.5)), P90: ms(h.Quantile(.9)), P99: ms(h.Quantile(.99)), Max: ms(h.Max()),
 	}
-	return l
 }
 
 // Second is one second of a run: what happened since the one before it.

@@ -9,6 +9,7 @@ import (
 	ds "github.com/ipfs/go-datastore"
 	dsq "github.com/ipfs/go-datastore/query"
 
+	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
@@ -32,7 +33,7 @@ func (d *datastore) enter() error {
 	d.gate.RLock()
 	if d.gate.closed {
 		d.gate.RUnlock()
-		return ErrClosed
+		return transport.ErrClosed
 	}
 	return nil
 }
@@ -146,3 +147,17 @@ func (b *batch) Commit(context.Context) error {
 	}
 	return b.store.commit(writes)
 }
+
+// Storage persists a node's known peers and its share of the records. It is safe for concurrent use. Commit
+// returns when all writes, or none of them, are durable.
+type Storage interface {
+	Get(table string, key []byte) ([]byte, error)
+	Scan(table string, prefix []byte, visit func(key, value []byte) error) error
+	Commit(writes []kv.Write) error
+}
+
+// The tables of this package; package redial has another.
+const (
+	tableRecords   = "dht"       // datastore key ("/chunk/…", "/player/…") → record in libp2p's protobuf
+	tablePublished = "published" // record key → envelope of a player record that this node signed
+)

@@ -9,11 +9,14 @@ import (
 
 	ds "github.com/ipfs/go-datastore"
 	dsq "github.com/ipfs/go-datastore/query"
+
+	"github.com/voxelpopuli/voxeld/dht/internal/nettest"
+	"github.com/voxelpopuli/voxeld/dht/transport"
 )
 
 func TestDatastore(t *testing.T) {
 	ctx := context.Background()
-	storage := newMemory()
+	storage := nettest.NewMemory()
 	d := &datastore{storage: storage}
 	put := func(key, value string) {
 		if err := d.Put(ctx, ds.NewKey(key), []byte(value)); err != nil {
@@ -86,25 +89,25 @@ func TestDatastore(t *testing.T) {
 
 func TestDatastoreReportsAndSeals(t *testing.T) {
 	ctx := context.Background()
-	storage := newMemory()
+	storage := nettest.NewMemory()
 	d := &datastore{storage: storage}
 	key := ds.NewKey("/chunk/A")
 	full := errors.New("disk full")
-	storage.sealed = full
+	storage.Fail(full)
 	if err := d.Put(ctx, key, []byte("x")); !errors.Is(err, full) {
 		t.Errorf("a failing disk returns %v", err)
 	}
 	if _, err := d.Get(ctx, key); !errors.Is(err, full) {
 		t.Errorf("a failing disk returns %v", err)
 	}
-	storage.sealed = nil
+	storage.Fail(nil)
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Put(ctx, key, []byte("x")); !errors.Is(err, ErrClosed) || storage.size(tableRecords) != 0 {
-		t.Errorf("after Close: %v, %d records", err, storage.size(tableRecords))
+	if err := d.Put(ctx, key, []byte("x")); !errors.Is(err, transport.ErrClosed) || storage.Size(tableRecords) != 0 {
+		t.Errorf("after Close: %v, %d records", err, storage.Size(tableRecords))
 	}
-	if _, err := d.Get(ctx, key); !errors.Is(err, ErrClosed) {
+	if _, err := d.Get(ctx, key); !errors.Is(err, transport.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 }

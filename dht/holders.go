@@ -23,6 +23,8 @@ const (
 	// freshCopies is how many of the holders receive the following records. If all of these end together, the player
 	// falls back to an older record.
 	freshCopies = 5
+	// silentTime is how long a holder may take to accept a record.
+	silentTime = 3 * time.Second
 	// maxHeldRecords is the number of records whose holders are cached, in less than 1 KiB each.
 	maxHeldRecords = 4096
 )
@@ -44,7 +46,11 @@ func newHolders(sender kadpb.MessageSender) (*holders, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &holders{known: must(lru.New[string, held](maxHeldRecords)), send: send}, nil
+	known, err := lru.New[string, held](maxHeldRecords)
+	if err != nil {
+		return nil, err
+	}
+	return &holders{known: known, send: send}, nil
 }
 
 // add caches the nodes that a walk has put a record to.

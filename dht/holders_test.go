@@ -8,6 +8,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/voxelpopuli/voxeld/dht/internal/nettest"
 	"github.com/voxelpopuli/voxeld/player"
 )
 
@@ -16,12 +17,12 @@ import (
 func TestRecordsGoToTheirHolders(t *testing.T) {
 	nodes := startNetwork(t, freshCopies+3, setup{})
 	author := nodes[0]
-	eventually(t, "nobody new to put records to", func() bool {
+	nettest.Eventually(t, "nobody new to put records to", func() bool {
 		author.mu.Lock()
 		defer author.mu.Unlock()
-		return author.host.tableSize() <= author.DHT.mu.spread+author.DHT.mu.spread/4
+		return author.kad.RoutingTable().Size() <= author.DHT.mu.spread+author.DHT.mu.spread/4
 	})
-	ctx := testContext(t)
+	ctx := nettest.Context(t)
 	seq := uint64(0)
 	put := func() (walks float64) {
 		t.Helper()
@@ -59,7 +60,7 @@ func TestRecordsGoToTheirHolders(t *testing.T) {
 func (n *node) putWalks(t *testing.T) float64 {
 	t.Helper()
 	var m dto.Metric
-	if err := n.host.metrics.lookups.WithLabelValues(kindPutPlayer).Write(&m); err != nil {
+	if err := n.DHT.metrics.lookups.WithLabelValues(kindPutPlayer).Write(&m); err != nil {
 		t.Fatal(err)
 	}
 	return m.GetCounter().GetValue()
@@ -78,23 +79,6 @@ func TestHoldersAreForgotten(t *testing.T) {
 			if h.put(t.Context(), key, nil, time.Now()) { // otherwise it would ask without a sender, and panic
 				t.Errorf("%s was put without a walk", key)
 			}
-		}
-	})
-}
-
-// A peer is searched for at most once in searchEvery.
-func TestSearchesAreFew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := new(Host)
-		h.mu.searched = make(map[peer.ID]time.Time)
-		for range 3 {
-			if !h.maySearch("a") || !h.maySearch("b") {
-				t.Error("not searched for")
-			}
-			if h.maySearch("a") || h.maySearch("b") {
-				t.Error("searched for twice")
-			}
-			<-time.After(searchEvery + time.Millisecond)
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/voxelpopuli/voxeld/dht/internal/nettest"
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
@@ -93,7 +94,7 @@ func settle(b *testing.B, nodes []*node) {
 func found(b *testing.B, nodes []*node, epoch uint64) {
 	for i := range benchCells {
 		leader := nodes[rand.IntN(len(nodes))]
-		if err := leader.PutRegion(testContext(b), leader.led(cellOf(i), epoch, 1)); err != nil {
+		if err := leader.PutRegion(nettest.Context(b), leader.led(cellOf(i), epoch, 1)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -101,7 +102,7 @@ func found(b *testing.B, nodes []*node, epoch uint64) {
 
 // lookups runs lookups from random nodes, and returns how many nodes each contacted.
 func lookups(b *testing.B, nodes []*node, kind string) (contacted spread) {
-	ctx := testContext(b)
+	ctx := nettest.Context(b)
 	once := func() {
 		n, cell := nodes[rand.IntN(len(nodes))], cellOf(rand.IntN(benchCells))
 		before := n.contacted(b, kind)
@@ -109,7 +110,7 @@ func lookups(b *testing.B, nodes []*node, kind string) (contacted spread) {
 		if kind == kindRegion {
 			_, err = n.Region(ctx, cell)
 		} else {
-			_, err = n.Nearest(ctx, n.cells.key(cell), 3)
+			_, err = n.Nearest(ctx, n.regions.Key(cell), 3)
 		}
 		if err != nil {
 			b.Fatal(err)
@@ -128,7 +129,7 @@ func lookups(b *testing.B, nodes []*node, kind string) (contacted spread) {
 // contacted returns how many nodes this node's lookups have contacted so far.
 func (n *node) contacted(b *testing.B, kind string) float64 {
 	var m dto.Metric
-	if err := n.host.metrics.contacted.WithLabelValues(kind).(prometheus.Histogram).Write(&m); err != nil {
+	if err := n.DHT.metrics.contacted.WithLabelValues(kind).(prometheus.Histogram).Write(&m); err != nil {
 		b.Fatal(err)
 	}
 	return m.GetHistogram().GetSampleSum()

@@ -16,7 +16,7 @@ const (
 	kindPutPlayer = "put_player"
 )
 
-// metrics of one host and its DHT. Registered once, labelled by kind only.
+// metrics of a node's part in the network, labelled by kind only.
 type metrics struct {
 	lookups   *prometheus.CounterVec
 	straight  prometheus.Counter
@@ -24,12 +24,10 @@ type metrics struct {
 	contacted *prometheus.HistogramVec
 	seconds   *prometheus.HistogramVec
 	redials   *prometheus.CounterVec
-	streamed  *prometheus.CounterVec
-	streamIn  prometheus.Counter
-	streamOut prometheus.Counter
 }
 
-func newMetrics(reg prometheus.Registerer, h *Host) (*metrics, error) {
+// newMetrics registers the metrics. tableSize returns the number of peers in the routing table.
+func newMetrics(reg prometheus.Registerer, tableSize func() int) (*metrics, error) {
 	m := &metrics{
 		lookups: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_dht_lookups_total",
@@ -57,25 +55,16 @@ func newMetrics(reg prometheus.Registerer, h *Host) (*metrics, error) {
 			Name: "voxeld_dht_redials_total",
 			Help: "Attempts to reach bootstrap addresses and known peers that were not connected.",
 		}, []string{"result"}),
-		streamed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "voxeld_stream_bytes_total",
-			Help: "Bytes of streams with other nodes, for whatever but Kademlia; encryption and framing below them not counted.",
-		}, []string{"direction"}),
 	}
-	m.streamIn, m.streamOut = m.streamed.WithLabelValues("in"), m.streamed.WithLabelValues("out")
 	if reg == nil {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.lookups, m.straight, m.failures, m.contacted, m.seconds, m.redials, m.streamed,
+		m.lookups, m.straight, m.failures, m.contacted, m.seconds, m.redials,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "voxeld_dht_table_peers",
 			Help: "Peers in the Kademlia routing table.",
-		}, func() float64 { return float64(h.tableSize()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "voxeld_peers_connected",
-			Help: "Peers with an open connection.",
-		}, func() float64 { return float64(len(h.lib.Network().Peers())) }),
+		}, func() float64 { return float64(tableSize()) }),
 	} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("register dht metrics: %w", err)

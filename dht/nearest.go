@@ -1,9 +1,7 @@
 package dht
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,7 +26,7 @@ func (d *DHT) Nearest(ctx context.Context, key string, n int) ([]string, error) 
 	if err != nil && !errors.Is(err, kb.ErrLookupFailure) {
 		return nil, fmt.Errorf("find nearest nodes to %s: %w", key, err)
 	}
-	peers = append(peers, d.host.lib.ID()) // kad-dht leaves out the asking node
+	peers = append(peers, d.lib.ID()) // kad-dht leaves out the asking node
 	sortByDistance(key, peers)
 	peers = slices.Compact(peers)
 	names := make([]string, 0, n)
@@ -42,7 +40,7 @@ func (d *DHT) Nearest(ctx context.Context, key string, n int) ([]string, error) 
 // and the nodes in also. A node knows its own neighbourhood in the keyspace well, so for keys near to it the answer is
 // the same. also is needed because the table drops a node seconds after it has gone, and it may be back soon.
 func (d *DHT) NearestKnown(key string, n int, also ...string) []string {
-	peers := append(d.kad.RoutingTable().ListPeers(), d.host.lib.ID())
+	peers := append(d.kad.RoutingTable().ListPeers(), d.lib.ID())
 	for _, name := range also {
 		if id, err := peer.Decode(name); err == nil { // other names are not nodes
 			peers = append(peers, id)
@@ -55,24 +53,4 @@ func (d *DHT) NearestKnown(key string, n int, also ...string) []string {
 		names = append(names, id.String())
 	}
 	return names
-}
-
-// sortByDistance sorts peers by their distance to the key, the nearest first.
-func sortByDistance(key string, peers []peer.ID) {
-	type placed struct {
-		distance [sha256.Size]byte
-		id       peer.ID
-	}
-	place := kb.ConvertKey(key)
-	all := make([]placed, len(peers)) // one hash per peer instead of one per comparison
-	for i, id := range peers {
-		all[i].id = id
-		for j, b := range kb.ConvertPeerID(id) {
-			all[i].distance[j] = b ^ place[j]
-		}
-	}
-	slices.SortFunc(all, func(a, b placed) int { return bytes.Compare(a.distance[:], b.distance[:]) })
-	for i := range all {
-		peers[i] = all[i].id
-	}
 }

@@ -10,20 +10,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	kaddht "github.com/libp2p/go-libp2p-kad-dht"
 	kb "github.com/libp2p/go-libp2p-kbucket"
-	record "github.com/libp2p/go-libp2p-record"
+	librecord "github.com/libp2p/go-libp2p-record"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/libp2p/go-libp2p/core/test"
 
+	"github.com/voxelpopuli/voxeld/dht/internal/nettest"
+	"github.com/voxelpopuli/voxeld/dht/record"
+	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 func TestRecordsTravel(t *testing.T) {
 	nodes := startNetwork(t, 5, setup{options: Options{Placement: grid.PlacementWalkad}})
-	ctx := testContext(t)
+	ctx := nettest.Context(t)
 	first, last := nodes[0], nodes[len(nodes)-1]
 	cell := cellOf(3)
 	if _, err := last.Region(ctx, cell); !errors.Is(err, ErrNotFound) {
@@ -33,7 +38,7 @@ func TestRecordsTravel(t *testing.T) {
 		t.Fatal(err)
 	}
 	catalog := first.led(grid.Cell{}, 1, 1)
-	catalog.ID = catalogID
+	catalog.ID = 1
 	if err := first.PutCatalog(ctx, catalog); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +49,7 @@ func TestRecordsTravel(t *testing.T) {
 		if r, err := n.Region(ctx, cell); err != nil || r.Leader != first.host.PeerID() || r.Cell != cell {
 			t.Errorf("region: %+v, %v", r, err)
 		}
-		if r, err := n.Catalog(ctx); err != nil || r.ID != catalogID {
+		if r, err := n.Catalog(ctx); err != nil || r.ID != 1 {
 			t.Errorf("catalog: %+v, %v", r, err)
 		}
 		if p, err := n.Player(ctx, player.GuestID("ann")); err != nil || p != first.saved("ann", 1) {
@@ -105,7 +110,7 @@ func (n *node) measured(t *testing.T, name string) (sum float64) {
 func TestAlone(t *testing.T) {
 	n := startNode(t, 1, setup{bootstrap: []string{"/ip4/127.99.0.1/tcp/9"}}) // no node listens there
 	start := time.Now()
-	ctx := testContext(t)
+	ctx := nettest.Context(t)
 	if err := n.PutRegion(ctx, n.led(cellOf(1), 1, 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +136,7 @@ func TestAlone(t *testing.T) {
 
 func TestNearestIsRight(t *testing.T) {
 	nodes := startNetwork(t, 8, setup{})
-	ctx := testContext(t)
+	ctx := nettest.Context(t)
 	var all []peer.ID
 	for _, n := range nodes {
 		all = append(all, mustID(t, n.host.PeerID()))
@@ -179,7 +184,7 @@ func TestNearestIsRight(t *testing.T) {
 // forgingNode joins the DHT of the test world without any rules.
 type forgingNode struct {
 	*kaddht.IpfsDHT
-	host *Host
+	host *transport.Host
 }
 
 type anything struct{}
@@ -188,9 +193,9 @@ func (anything) Validate(string, []byte) error        { return nil }
 func (anything) Select(string, [][]byte) (int, error) { return 0, nil }
 
 func startForgingNode(t *testing.T, x int, meet string) forgingNode {
-	h := startHost(t, x, newMemory())
-	kad, err := kaddht.New(h.lib, kaddht.ProtocolPrefix(protocol.ID("/voxeld/"+testWorld[:16])), kaddht.Mode(kaddht.ModeServer),
-		kaddht.Validator(record.NamespacedValidator{"chunk": anything{}, "player": anything{}, "pk": anything{}}))
+	h := startHost(t, x)
+	kad, err := kaddht.New(h.LibP2P(), kaddht.ProtocolPrefix(protocol.ID("/voxeld/"+testWorld[:16])), kaddht.Mode(kaddht.ModeServer),
+		kaddht.Validator(librecord.NamespacedValidator{"chunk": anything{}, "player": anything{}, "pk": anything{}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +204,7 @@ func startForgingNode(t *testing.T, x int, meet string) forgingNode {
 			t.Error(err)
 		}
 	})
-	if _, err := h.Connect(testContext(t), meet); err != nil {
+	if _, err := h.Connect(nettest.Context(t), meet); err != nil {
 		t.Fatal(err)
 	}
 	return forgingNode{kad, h}
@@ -208,10 +213,10 @@ func startForgingNode(t *testing.T, x int, meet string) forgingNode {
 func TestForgedRecordsAreRefused(t *testing.T) {
 	nodes := startNetwork(t, 3, setup{})
 	evil := startForgingNode(t, 66, nodes[0].host.Addrs()[0])
-	eventually(t, "the liar to be believed a peer", func() bool {
-		return evil.RoutingTable().Size() == 3 && nodes[2].kad.RoutingTable().Find(evil.host.lib.ID()) != ""
+	nettest.Eventually(t, "the liar to be believed a peer", func() bool {
+		return evil.RoutingTable().Size() == 3 && nodes[2].kad.RoutingTable().Find(evil.host.LibP2P().ID()) != ""
 	})
-	ctx := testContext(t)
+	ctx := nettest.Context(t)
 	honest, cell := nodes[0], cellOf(1)
 	key := grid.PlacementHash.Key(cell)
 	if err := honest.PutRegion(ctx, honest.led(cell, 1, 1)); err != nil {
@@ -220,13 +225,13 @@ func TestForgedRecordsAreRefused(t *testing.T) {
 	if err := honest.PutPlayer(ctx, honest.saved("ann", 1)); err != nil {
 		t.Fatal(err)
 	}
-	before := nodes[1].storage.size(tableRecords)
+	before := nodes[1].storage.Size(tableRecords)
 	seal := func(key string, r nodemsg.Region) []byte {
 		payload, err := nodemsg.EncodeRegion(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		value, err := sealRecord(evil.host.lib.Peerstore().PrivKey(evil.host.lib.ID()), testWorld, key, payload)
+		value, err := record.Seal(evil.host.LibP2P().Peerstore().PrivKey(evil.host.LibP2P().ID()), testWorld, key, payload)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +251,7 @@ func TestForgedRecordsAreRefused(t *testing.T) {
 		}
 	}
 	for _, n := range nodes {
-		if got := n.storage.size(tableRecords); got != before {
+		if got := n.storage.Size(tableRecords); got != before {
 			t.Errorf("%d records stored, were %d", got, before)
 		}
 		if r, err := n.Region(ctx, cell); err != nil || r.Epoch != 1 {
@@ -270,17 +275,17 @@ func TestTwoWorldsDoNotMix(t *testing.T) {
 		bootstrap: here.host.Addrs()[:1],
 		options:   Options{World: strings.Repeat("ab", 32)},
 	})
-	eventually(t, "a connection", func() bool { return there.connected(here.host.lib.ID()) })
+	nettest.Eventually(t, "a connection", func() bool { return there.connected(here.lib.ID()) })
 	third := startNode(t, 3, setup{bootstrap: here.host.Addrs()[:1]})
 	awaitTables(t, []*node{here, third}, 1)
-	ctx := testContext(t)
+	ctx := nettest.Context(t)
 	if err := there.PutRegion(ctx, there.led(cellOf(1), 1, 1)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := here.Region(ctx, cellOf(1)); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a region of another world: %v", err)
 	}
-	if size := there.host.tableSize(); size != 0 {
+	if size := there.kad.RoutingTable().Size(); size != 0 {
 		t.Errorf("%d peers of another world in the table", size)
 	}
 	if near, err := here.Nearest(ctx, "x", 5); err != nil || slices.Contains(near, there.host.PeerID()) {
@@ -289,7 +294,7 @@ func TestTwoWorldsDoNotMix(t *testing.T) {
 }
 
 func TestIslandsFindEachOther(t *testing.T) {
-	storage := newMemory()
+	storage := nettest.NewMemory()
 	meeting := startNode(t, 1, setup{storage: storage})
 	addr := meeting.host.Addrs()[0]
 	s := setup{bootstrap: []string{addr}}
@@ -298,15 +303,15 @@ func TestIslandsFindEachOther(t *testing.T) {
 
 	// The meeting place goes away; the others stay together, with tables that are not empty.
 	meeting.stop()
-	eventually(t, "the loss to be noticed", func() bool {
+	nettest.Eventually(t, "the loss to be noticed", func() bool {
 		for _, n := range nodes {
-			if n.connected(meeting.host.lib.ID()) || n.host.tableSize() < 2 {
+			if n.connected(meeting.lib.ID()) || n.kad.RoutingTable().Size() < 2 {
 				return false
 			}
 		}
 		return true
 	})
-	ctx := testContext(t)
+	ctx := nettest.Context(t)
 	for _, n := range nodes { // a failed query drops it from the tables
 		if _, err := n.Nearest(ctx, "x", 4); err != nil {
 			t.Fatal(err)
@@ -314,9 +319,7 @@ func TestIslandsFindEachOther(t *testing.T) {
 	}
 
 	// It returns without known peers: the island must find it.
-	for id := range storage.tables[tablePeers] {
-		delete(storage.tables[tablePeers], id)
-	}
+	storage.Clear("peers")
 	listen, _, _ := strings.Cut(addr, "/p2p/")
 	meeting = startNode(t, 1, setup{storage: storage, listen: listen})
 	awaitTables(t, append(nodes, meeting), 3)
@@ -327,11 +330,11 @@ func TestIslandsFindEachOther(t *testing.T) {
 }
 
 func TestRestartKeepsEverything(t *testing.T) {
-	storages := []*memory{newMemory(), newMemory()}
+	storages := []*nettest.Memory{nettest.NewMemory(), nettest.NewMemory()}
 	a := startNode(t, 1, setup{storage: storages[0]})
 	b := startNode(t, 2, setup{storage: storages[1], bootstrap: a.host.Addrs()[:1]})
 	awaitTables(t, []*node{a, b}, 1)
-	ctx := testContext(t)
+	ctx := nettest.Context(t)
 	if err := a.PutRegion(ctx, a.led(cellOf(1), 1, 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -363,18 +366,18 @@ func TestRestartKeepsEverything(t *testing.T) {
 
 // Nodes that are killed soon after they have met find each other again without a bootstrap address.
 func TestKilledNodesFindEachOther(t *testing.T) {
-	storages := []*memory{newMemory(), newMemory()}
+	storages := []*nettest.Memory{nettest.NewMemory(), nettest.NewMemory()}
 	a := startNode(t, 1, setup{storage: storages[0]})
 	b := startNode(t, 2, setup{storage: storages[1], bootstrap: a.host.Addrs()[:1]})
 	awaitTables(t, []*node{a, b}, 1)
 	listenA, _, _ := strings.Cut(a.host.Addrs()[0], "/p2p/")
 	listenB, _, _ := strings.Cut(b.host.Addrs()[0], "/p2p/")
 	met := time.Now()
-	eventually(t, "both are saved", func() bool { return storages[0].size(tablePeers) == 1 && storages[1].size(tablePeers) == 1 })
+	nettest.Eventually(t, "both are saved", func() bool { return storages[0].Size("peers") == 1 && storages[1].Size("peers") == 1 })
 	if took := time.Since(met); took > 3*time.Second {
 		t.Errorf("they were saved after %v only", took)
 	}
-	copies := []*memory{storages[0].copied(), storages[1].copied()} // the storage of a killed node
+	copies := []*nettest.Memory{storages[0].Copied(), storages[1].Copied()} // the storage of a killed node
 	a.stop()
 	b.stop()
 	a = startNode(t, 1, setup{storage: copies[0], listen: listenA})
@@ -383,25 +386,25 @@ func TestKilledNodesFindEachOther(t *testing.T) {
 }
 
 func TestPlayersOutliveTheRecordsAge(t *testing.T) {
-	storage := newMemory()
+	storage := nettest.NewMemory()
 	n := startNode(t, 1, setup{storage: storage})
-	ctx := testContext(t)
+	ctx := nettest.Context(t)
 	if err := n.PutPlayer(ctx, n.saved("ann", 5)); err != nil {
 		t.Fatal(err)
 	}
 	n.stop()
-	delete(storage.tables, tableRecords) // as kad-dht does after 48 h
+	storage.Clear(tableRecords) // as kad-dht does after 48 h
 	n = startNode(t, 1, setup{storage: storage})
 	if p, err := n.Player(ctx, player.GuestID("ann")); err != nil || p.Seq != 5 {
 		t.Errorf("player after a long time: %+v, %v", p, err)
 	}
-	eventually(t, "the record to be in the network again", func() bool { return storage.size(tableRecords) == 1 })
+	nettest.Eventually(t, "the record to be in the network again", func() bool { return storage.Size(tableRecords) == 1 })
 }
 
 func TestRepublishing(t *testing.T) {
 	s := setup{options: Options{RepublishEvery: 100 * time.Millisecond}}
 	a := startNode(t, 1, s)
-	ctx := testContext(t)
+	ctx := nettest.Context(t)
 	if err := a.PutRegion(ctx, a.led(cellOf(1), 1, 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -411,20 +414,20 @@ func TestRepublishing(t *testing.T) {
 	// Records reach a node that joined later.
 	s.bootstrap = a.host.Addrs()[:1]
 	b := startNode(t, 2, s)
-	eventually(t, "the records to arrive", func() bool { return b.storage.size(tableRecords) == 2 })
+	nettest.Eventually(t, "the records to arrive", func() bool { return b.storage.Size(tableRecords) == 2 })
 
 	// The player moves on. The old gateway retracts its record, also on disk.
 	if err := b.PutPlayer(ctx, b.saved("ann", 2)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the old gateway to give up", func() bool { return a.storage.size(tablePublished) == 0 })
+	nettest.Eventually(t, "the old gateway to give up", func() bool { return a.storage.Size(tablePublished) == 0 })
 	if p, err := a.Player(ctx, player.GuestID("ann")); err != nil || p.Seq != 2 || p.Gateway != b.host.PeerID() {
 		t.Errorf("player: %+v, %v", p, err)
 	}
 	if err := a.PutPlayer(ctx, a.saved("ann", 1)); !errors.Is(err, ErrOutdated) {
 		t.Errorf("an outdated save: %v", err)
 	}
-	if a.storage.size(tablePublished) != 0 {
+	if a.storage.Size(tablePublished) != 0 {
 		t.Error("an outdated save was kept")
 	}
 }
@@ -433,7 +436,7 @@ func TestRepublishing(t *testing.T) {
 // nearer to its key, and are asked then.
 func TestRecordsSpreadToNewcomers(t *testing.T) {
 	a := startNode(t, 1, setup{})
-	ctx := testContext(t)
+	ctx := nettest.Context(t)
 	if err := a.PutRegion(ctx, a.led(cellOf(1), 1, 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -443,24 +446,24 @@ func TestRecordsSpreadToNewcomers(t *testing.T) {
 	}
 	for i := 2; i <= 4; i++ {
 		n := startNode(t, i, setup{bootstrap: a.host.Addrs()[:1]})
-		eventually(t, "a record to arrive", func() bool { return n.storage.size(tableRecords) > 0 })
+		nettest.Eventually(t, "a record to arrive", func() bool { return n.storage.Size(tableRecords) > 0 })
 	}
 	b := startNode(t, 5, setup{bootstrap: a.host.Addrs()[:1]})
-	eventually(t, "both records to arrive", func() bool { return b.storage.size(tableRecords) == 2 })
+	nettest.Eventually(t, "both records to arrive", func() bool { return b.storage.Size(tableRecords) == 2 })
 }
 
 // A joining daemon connects and asks for the genesis first, and joins the world's DHT only afterwards.
 func TestConnectedBeforeJoining(t *testing.T) {
 	a := startNode(t, 1, setup{})
-	h := startHost(t, 2, newMemory())
-	if _, err := h.Connect(testContext(t), a.host.Addrs()[0]); err != nil {
+	h := startHost(t, 2)
+	if _, err := h.Connect(nettest.Context(t), a.host.Addrs()[0]); err != nil {
 		t.Fatal(err)
 	}
-	d, err := Join(h, Options{World: testWorld, Placement: grid.PlacementHash})
+	d, err := Join(h, Options{World: testWorld, Placement: grid.PlacementHash, Storage: nettest.NewMemory()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "both tables", func() bool { return h.tableSize() == 1 && a.host.tableSize() == 1 })
+	nettest.Eventually(t, "both tables", func() bool { return d.kad.RoutingTable().Size() == 1 && a.kad.RoutingTable().Size() == 1 })
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -470,41 +473,69 @@ func TestOpenFindsAddresses(t *testing.T) {
 	nodes := startNetwork(t, 3, setup{})
 	a, c := nodes[1].host, nodes[2].host
 	c.Handle("/test/hello", func(_ context.Context, _ string, s io.ReadWriteCloser) { fmt.Fprint(s, "hello") })
-	if err := a.lib.Network().ClosePeer(c.lib.ID()); err != nil {
+	if err := a.LibP2P().Network().ClosePeer(c.LibP2P().ID()); err != nil {
 		t.Fatal(err)
 	}
-	a.lib.Peerstore().ClearAddrs(c.lib.ID())
-	s, err := a.Open(testContext(t), c.PeerID(), "/test/hello")
+	a.LibP2P().Peerstore().ClearAddrs(c.LibP2P().ID())
+	s, err := a.Open(nettest.Context(t), c.PeerID(), "/test/hello")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, err := io.ReadAll(s); err != nil || string(got) != "hello" {
 		t.Errorf("read %q, %v", got, err)
 	}
-	if _, err := a.Open(testContext(t), "rubbish", "/test/hello"); err == nil {
+	if _, err := a.Open(nettest.Context(t), "rubbish", "/test/hello"); err == nil {
 		t.Error("opened a stream to rubbish")
 	}
-	stranger, err := randomID()
+	stranger, err := test.RandPeerID()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Open(testContext(t), stranger.String(), "/test/hello"); err == nil {
+	if _, err := a.Open(nettest.Context(t), stranger.String(), "/test/hello"); err == nil {
 		t.Error("opened a stream to an unknown peer")
 	}
 }
 
 func TestJoinRefusesBadOptions(t *testing.T) {
-	h := startHost(t, 1, newMemory())
+	h := startHost(t, 1)
+	storage := nettest.NewMemory()
 	for _, o := range []Options{
 		{},
-		{World: "short", Placement: grid.PlacementHash},
-		{World: strings.ToUpper(testWorld[:15]) + "XY", Placement: grid.PlacementHash},
-		{World: testWorld, Placement: "random"},
-		{World: testWorld, Placement: grid.PlacementHash, BucketSize: -1},
+		{World: testWorld, Placement: grid.PlacementHash},
+		{World: "short", Placement: grid.PlacementHash, Storage: storage},
+		{World: strings.ToUpper(testWorld[:15]) + "XY", Placement: grid.PlacementHash, Storage: storage},
+		{World: testWorld, Placement: "random", Storage: storage},
+		{World: testWorld, Placement: grid.PlacementHash, BucketSize: -1, Storage: storage},
 	} {
 		if d, err := Join(h, o); err == nil {
 			t.Errorf("joined with %+v", o)
 			d.Close()
 		}
+	}
+}
+
+// A walk does not wait for a peer behind a dead connection until kad-dht gives up: the connection is replaced, and the
+// walk asks over the new one.
+func TestWalkReplacesSilentConnection(t *testing.T) {
+	t.Parallel()
+	b := startNode(t, 72, setup{})
+	if err := b.PutPlayer(nettest.Context(t), b.saved("ann", 1)); err != nil {
+		t.Fatal(err)
+	}
+	addr := strings.Split(b.host.Addrs()[0], "/") // /ip4/<address>/tcp/<port>/…
+	r := nettest.StartRelay(t, addr[2]+":0", addr[2]+":"+addr[4])
+	a := startNode(t, 71, setup{bootstrap: []string{r.Multiaddr(t)}})
+	awaitTables(t, []*node{a, b}, 1)
+	if _, err := a.Player(nettest.Context(t), player.GuestID("nobody")); !errors.Is(err, ErrNotFound) {
+		t.Fatal(err)
+	}
+	r.Cut.Store(true)
+	start := time.Now()
+	p, err := a.Player(nettest.Context(t), player.GuestID("ann"))
+	if err != nil || p.Name != "ann" {
+		t.Errorf("player %+v, %v", p, err)
+	}
+	if took := time.Since(start); took > slowAfter+silentTime+3*time.Second {
+		t.Errorf("found after %v", took)
 	}
 }

@@ -1,107 +1,37 @@
 package dht
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/dht/internal/nettest"
+	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/kv"
-	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const testWorld = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
-// memory is a Storage that is lost when the process ends. sealed makes every access fail the test.
-type memory struct {
-	mu     sync.Mutex
-	tables map[string]map[string][]byte
-	sealed error
-}
-
-func newMemory() *memory { return &memory{tables: make(map[string]map[string][]byte)} }
-
-func (m *memory) Get(table string, key []byte) ([]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return bytes.Clone(m.tables[table][string(key)]), m.sealed
-}
-
-func (m *memory) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var keys []string
-	for key := range m.tables[table] {
-		if strings.HasPrefix(key, string(prefix)) {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		if err := visit([]byte(key), m.tables[table][key]); err != nil {
-			return err
-		}
-	}
-	return m.sealed
-}
-
-func (m *memory) Commit(writes []kv.Write) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.sealed != nil {
-		return m.sealed
-	}
-	for _, w := range writes {
-		if m.tables[w.Table] == nil {
-			m.tables[w.Table] = make(map[string][]byte)
-		}
-		if w.Value == nil {
-			delete(m.tables[w.Table], string(w.Key))
-		} else {
-			m.tables[w.Table][string(w.Key)] = bytes.Clone(w.Value)
-		}
-	}
-	return nil
-}
-
-func (m *memory) copied() *memory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	c := newMemory()
-	for name, table := range m.tables {
-		c.tables[name] = maps.Clone(table)
-	}
-	return c
-}
-
-func (m *memory) size(table string) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.tables[table])
-}
-
 // node is a daemon's network part in a test.
 type node struct {
 	*DHT
-	storage *memory
+	storage *nettest.Memory
 	metrics *prometheus.Registry
 	stop    func()
 }
 
 // setup configures startNode; the zero value is valid.
 type setup struct {
-	storage   *memory
+	storage   *nettest.Memory
 	listen    string // default: TCP on any port of the node's own loopback address
 	bootstrap []string
 	options   Options
@@ -112,19 +42,20 @@ type setup struct {
 func startNode(t testing.TB, x int, s setup) *node {
 	t.Helper()
 	if s.storage == nil {
-		s.storage = newMemory()
+		s.storage = nettest.NewMemory()
 	}
 	if s.listen == "" {
 		s.listen = fmt.Sprintf("/ip4/127.%d.0.1/tcp/0", x)
 	}
 	n := &node{storage: s.storage, metrics: prometheus.NewRegistry()}
-	host, err := NewHost(HostOptions{
+	host, err := transport.NewHost(transport.Options{
 		Storage: s.storage, Listen: []string{s.listen}, Bootstrap: s.bootstrap, Registerer: n.metrics,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := s.options
+	o.Storage, o.Registerer = s.storage, n.metrics
 	if o.World == "" {
 		o.World = testWorld
 	}
@@ -171,32 +102,28 @@ func startNetwork(t testing.TB, n int, s setup) []*node {
 	return nodes
 }
 
+// startHost starts a host that joins no world by itself.
+func startHost(t *testing.T, x int) *transport.Host {
+	t.Helper()
+	h, err := transport.NewHost(transport.Options{
+		Storage: nettest.NewMemory(), Listen: []string{fmt.Sprintf("/ip4/127.%d.0.1/tcp/0", x)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
 func awaitTables(t testing.TB, nodes []*node, size int) {
 	t.Helper()
 	for _, n := range nodes {
-		eventually(t, "a full routing table", func() bool { return n.host.tableSize() >= size })
+		nettest.Eventually(t, "a full routing table", func() bool { return n.kad.RoutingTable().Size() >= size })
 	}
-}
-
-// eventually polls a condition that depends on real sockets.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(15 * time.Second)
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
-func testContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 func cellOf(n int) grid.Cell {

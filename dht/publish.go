@@ -45,7 +45,7 @@ func (d *DHT) publish(ctx context.Context, kind, key string, value []byte) error
 	d.mu.published[key] = publication{kind: kind, value: value, due: time.Now().Add(d.opts.RepublishEvery)}
 	d.mu.Unlock()
 	if kind == kindPutPlayer && d.holders.put(ctx, key, value, time.Now()) {
-		d.host.metrics.straight.Inc()
+		d.metrics.straight.Inc()
 		d.dueBy(key, time.Now().Add(holdersFor)) // the remaining holders of an older version get it then, if nothing newer comes
 		return nil
 	}
@@ -73,7 +73,7 @@ func (d *DHT) validator(kind string) interface {
 	if kind == kindPutPlayer {
 		return d.players
 	}
-	return d.chunks
+	return d.regions
 }
 
 // retract stops republishing a record, unless it was replaced meanwhile.
@@ -102,7 +102,7 @@ func (d *DHT) publishedValue(key string) ([]byte, bool) {
 // loadPublished reads the player records that this node republishes. They are due at once, because other nodes may have
 // dropped them. Records that fail verification (the world's rules have changed) are skipped.
 func (d *DHT) loadPublished() error {
-	err := d.host.storage.Scan(tablePublished, []byte(playerPrefix), func(key, value []byte) error {
+	err := d.store.storage.Scan(tablePublished, []byte(playerPrefix), func(key, value []byte) error {
 		name := string(key)
 		if err := d.players.Validate(name, value); err != nil {
 			d.logger.Warn("invalid saved player record skipped", "key", name, "error", err)

@@ -12,6 +12,9 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
+	"github.com/voxelpopuli/voxeld/dht/address"
+	"github.com/voxelpopuli/voxeld/dht/redial"
+	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
@@ -36,7 +39,7 @@ func (d *DHT) Run(ctx context.Context) error {
 	})
 	loops.Go(func() { every(ctx, d.opts.RedialEvery, func() { d.fillTable(ctx) }) })
 	loops.Go(func() { d.refreshTable(ctx) })
-	loops.Go(func() { every(ctx, sweepEvery, func() { d.host.spare.sweep(time.Now()) }) })
+	loops.Go(func() { every(ctx, transport.IdleSweepInterval, d.host.CloseIdleStreams) })
 	err := d.runRedial(ctx)
 	loops.Wait()
 	return err
@@ -78,12 +81,12 @@ func (d *DHT) refreshTable(ctx context.Context) {
 
 // dialed is the outcome of an attempt.
 type dialed struct {
-	entry *redialEntry
+	entry *redial.Entry
 	id    peer.ID
 	err   error
 }
 
-// runRedial owns d.redial. Dials run in goroutines, so that one that hangs delays no other.
+// runRedial owns d.dials. Dials run in goroutines, so that one that hangs delays no other.
 func (d *DHT) runRedial(ctx context.Context) error {
 	tick := time.NewTicker(d.opts.RedialEvery)
 	defer tick.Stop()
@@ -102,13 +105,13 @@ func (d *DHT) runRedial(ctx context.Context) error {
 				unsaved = nil
 			}
 		}
-		for _, e := range d.redial.next(time.Now(), d.connections()) {
+		for _, e := range d.dials.Next(time.Now(), d.connections()) {
 			if flying == redialAtOnce {
 				break
 			}
 			flying++
-			d.redial.markDialing(e)
-			bootstrap, id, targets := e.bootstrap, e.id, slices.Clone(e.targets)
+			d.dials.MarkDialing(e)
+			bootstrap, id, targets := e.Bootstrap, e.ID, slices.Clone(e.Targets)
 			go func() { // awaited by the receives below
 				id, err := d.dial(ctx, bootstrap, id, targets)
 				outcomes <- dialed{e, id, err}
@@ -136,30 +139,30 @@ func (d *DHT) recordOutcome(o dialed) {
 	now := time.Now()
 	switch {
 	case o.err == nil:
-		d.redial.markReached(o.entry, o.id, now)
+		d.dials.MarkReached(o.entry, o.id, now)
 		d.metrics.redials.WithLabelValues("reached").Inc()
-		d.logger.Debug("peer reached", "name", o.entry.name, "peer", o.id)
+		d.logger.Debug("peer reached", "name", o.entry.Name, "peer", o.id)
 		d.kad.RefreshRoutingTable() // exchanges peers between two islands
-	case errors.Is(o.err, errSelf):
-		d.redial.markSelf(o.entry)
+	case errors.Is(o.err, transport.ErrSelf):
+		d.dials.MarkSelf(o.entry)
 	default:
-		d.redial.markFailed(o.entry, now)
-		if id := o.entry.id; id != "" && !d.connected(id) {
+		d.dials.MarkFailed(o.entry, now)
+		if id := o.entry.ID; id != "" && !d.connected(id) {
 			d.kad.RoutingTable().RemovePeer(id) // otherwise each walk would wait for it
 		}
 		d.metrics.redials.WithLabelValues("failed").Inc()
-		d.logger.Debug("peer not reached", "name", o.entry.name, "again_in", o.entry.due.Sub(now), "error", o.err)
+		d.logger.Debug("peer not reached", "name", o.entry.Name, "again_in", o.entry.Due.Sub(now), "error", o.err)
 	}
 }
 
 func (d *DHT) connected(id peer.ID) bool {
-	return d.host.lib.Network().Connectedness(id) == network.Connected
+	return d.lib.Network().Connectedness(id) == network.Connected
 }
 
 // connections returns the connected peers. Querying libp2p for each known peer costs an idle node more.
 func (d *DHT) connections() func(peer.ID) bool {
 	now := make(map[peer.ID]struct{})
-	for _, id := range d.host.lib.Network().Peers() {
+	for _, id := range d.lib.Network().Peers() {
 		now[id] = struct{}{}
 	}
 	return func(id peer.ID) bool {
@@ -169,21 +172,20 @@ func (d *DHT) connections() func(peer.ID) bool {
 }
 
 // dial tries all addresses of an entry at once.
-func (d *DHT) dial(ctx context.Context, bootstrap bool, id peer.ID, targets []target) (peer.ID, error) {
+func (d *DHT) dial(ctx context.Context, bootstrap bool, id peer.ID, targets []address.Target) (peer.ID, error) {
 	ctx, cancel := context.WithTimeout(ctx, redialTimeout)
 	defer cancel()
 	if bootstrap {
-		return d.host.connect(ctx, targets[0])
+		return d.host.Dial(ctx, targets[0])
 	}
-	if id == d.host.lib.ID() {
-		return "", errSelf
+	if id == d.lib.ID() {
+		return "", transport.ErrSelf
 	}
 	info := peer.AddrInfo{ID: id}
 	for _, t := range targets {
-		info.Addrs = append(info.Addrs, t.addr)
+		info.Addrs = append(info.Addrs, t.Addr)
 	}
-	d.host.clearBackoff(id)
-	return id, d.host.lib.Connect(ctx, info)
+	return id, d.host.DialAgain(ctx, info)
 }
 
 // fillTable adds connected nodes of this world that answer to the routing table, if they are missing. kad-dht adds a peer
@@ -196,14 +198,14 @@ func (d *DHT) fillTable(ctx context.Context) {
 		inside[id] = struct{}{}
 	}
 	proto := protocol.ID("/voxeld/" + d.opts.World[:16] + "/kad/1.0.0")
-	for _, id := range d.host.lib.Network().Peers() {
+	for _, id := range d.lib.Network().Peers() {
 		if ctx.Err() != nil {
 			return
 		}
 		if _, there := inside[id]; there || !table.UsefulNewPeer(id) { // its Find sorts a bucket for each
 			continue
 		}
-		if speaks, err := d.host.lib.Peerstore().SupportsProtocols(id, proto); err != nil || len(speaks) == 0 {
+		if speaks, err := d.lib.Peerstore().SupportsProtocols(id, proto); err != nil || len(speaks) == 0 {
 			continue
 		}
 		pingCtx, cancel := context.WithTimeout(ctx, redialTimeout)
@@ -235,15 +237,11 @@ func (d *DHT) updateKnownPeers(now time.Time) []kv.Write {
 	d.lastTable.peers, d.lastTable.at = peers, now
 	seen := make(map[peer.ID][]string)
 	for _, id := range peers {
-		for _, addr := range d.host.lib.Peerstore().Addrs(id) {
-			if err := checkTransport(addr); err == nil {
+		for _, addr := range d.lib.Peerstore().Addrs(id) {
+			if err := address.Check(addr); err == nil {
 				seen[id] = append(seen[id], addr.String())
 			}
 		}
 	}
-	writes := updateKnown(d.redial.known, seen, now)
-	if len(writes) > 0 {
-		d.redial.refresh()
-	}
-	return writes
+	return d.dials.Update(seen, now)
 }

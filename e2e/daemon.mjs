@@ -41,7 +41,10 @@ export class Daemon {
 
   /** Configures a world with a fixed seed, so that land and screenshots are the same in each run. */
   async #init() {
-    const child = spawn(BINARY, ['init', '--data-dir', this.dataDir, '--seed', '33'], { stdio: 'ignore', env: ENVIRONMENT })
+    const child = spawn(BINARY, ['init', '--data-dir', this.dataDir, '--seed', '33'], {
+      stdio: 'ignore',
+      env: ENVIRONMENT,
+    })
     const [code] = await once(child, 'exit')
     if (code !== 0) throw new Error(`voxeld init: exit ${code}`)
   }
@@ -92,7 +95,9 @@ export class Daemon {
 
   /** Returns the answer of `voxeld command --json`. It has no timeout. */
   async ask(command) {
-    const { stdout } = await promisify(execFile)(BINARY, [command, '--data-dir', this.dataDir, '--json'], { env: ENVIRONMENT })
+    const { stdout } = await promisify(execFile)(BINARY, [command, '--data-dir', this.dataDir, '--json'], {
+      env: ENVIRONMENT,
+    })
     return JSON.parse(stdout)
   }
 

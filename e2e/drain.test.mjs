@@ -88,7 +88,10 @@ test('the node is drained: the player continues at another one, on the same page
   drained = nodes.shift()
   const answer = await drained.drain()
   assert.equal(answer.followed, 1, JSON.stringify(answer))
-  await ada.until((gateway) => window.__voxeld.state().connected && window.__voxeld.state().gateway !== gateway, gateway)
+  await ada.until(
+    (gateway) => window.__voxeld.state().connected && window.__voxeld.state().gateway !== gateway,
+    gateway,
+  )
   const now = await ada.state()
   await nodeOf(ada)
   assert.ok(Math.hypot(now.x - x, now.z - z) < 1.5, `was at ${x}, ${z}, is at ${now.x}, ${now.z}`)
@@ -120,7 +123,10 @@ test('the first node returns, the second one is drained: the player is still on 
   const node = await nodeOf(ada)
   const { gateway } = await ada.state()
   await node.drain()
-  await ada.until((gateway) => window.__voxeld.state().connected && window.__voxeld.state().gateway !== gateway, gateway)
+  await ada.until(
+    (gateway) => window.__voxeld.state().connected && window.__voxeld.state().gateway !== gateway,
+    gateway,
+  )
   for (const at of broken) await ada.untilBlock(at, AIR)
   broken.push(await ada.aimAtGround(broken))
   await ada.click('left')

@@ -10,8 +10,15 @@ const { chromium } = createRequire(new URL('../web/package.json', import.meta.ur
 
 const SCREENSHOTS = join(import.meta.dirname, 'screenshots')
 const FLAGS = [
-  '--headless=new', '--no-sandbox', '--disable-quic', '--no-first-run', '--disable-background-networking',
-  '--disable-component-update', '--disable-sync', '--use-angle=swiftshader', '--enable-unsafe-swiftshader',
+  '--headless=new',
+  '--no-sandbox',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--use-angle=swiftshader',
+  '--enable-unsafe-swiftshader',
 ]
 const SIZE = { width: 960, height: 600 }
 const MIDDLE = [SIZE.width / 2, SIZE.height / 2]
@@ -55,7 +62,8 @@ export class Player {
     })
     page.on('request', (request) => {
       const address = request.url()
-      if (!address.startsWith(url) && !/^(data|blob):/.test(address)) player.troubles.push(`foreign request: ${address}`)
+      if (!address.startsWith(url) && !/^(data|blob):/.test(address))
+        player.troubles.push(`foreign request: ${address}`)
     })
     page.on('response', (response) => {
       if (response.status() >= 400) player.troubles.push(`${response.status()}: ${response.url()}`)
@@ -111,7 +119,12 @@ export class Player {
   async walk(blocks) {
     const { x, z } = await this.state()
     const { keyboard } = this.page
-    for (const side of [[1, 0], [0, 1], [-1, 0], [0, -1]]) {
+    for (const side of [
+      [1, 0],
+      [0, 1],
+      [-1, 0],
+      [0, -1],
+    ]) {
       await this.page.evaluate(([dx, dz]) => {
         const { x, y, z } = window.__voxeld.state()
         window.__voxeld.lookAt(x + 20 * dx, y + 1, z + 20 * dz)
@@ -192,7 +205,8 @@ export class Player {
       context.drawImage(image, 0, 0)
       const { data } = context.getImageData(0, 0, image.width, image.height)
       const colours = new Set()
-      for (let i = 0; i < data.length; i += 4) colours.add(((data[i] >> 4) << 8) | ((data[i + 1] >> 4) << 4) | (data[i + 2] >> 4))
+      for (let i = 0; i < data.length; i += 4)
+        colours.add(((data[i] >> 4) << 8) | ((data[i + 1] >> 4) << 4) | (data[i + 2] >> 4))
       return colours.size
     }, png.toString('base64'))
   }

@@ -8,15 +8,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/vclock"
-	"github.com/voxelpopuli/voxeld/wire"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // cluster is some gateways of one world, and players at the corner at which four regions meet: each sees all the others, and gets
@@ -60,10 +59,27 @@ func valueOf(t *testing.T, c prometheus.Metric) float64 {
 	return m.Counter.GetValue()
 }
 
+// counted returns the value of a gateway's counter that has the given name, or of the one with the given label's value.
+func counted(t *testing.T, g *Gateway, name string, label ...string) (n float64) {
+	t.Helper()
+	families, err := g.Registerer.(*prometheus.Registry).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name && (len(label) == 0 || m.GetLabel()[0].GetValue() == label[0]) {
+				n += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return n
+}
+
 // order returns how many events gateways have shown in an order.
 func (v *cluster) order(order string) (n float64) {
 	for _, r := range v.rigs {
-		n += valueOf(v.t, r.g.metrics.chatEvents.WithLabelValues(order))
+		n += counted(v.t, r.g, "voxeld_chat_lines_total", order)
 	}
 	return n
 }
@@ -159,11 +175,11 @@ func TestChatIsCausal(t *testing.T) {
 				if wrong > 0 || pairs < 9*90*20 {
 					t.Errorf("%d of %d ordered pairs were shown the wrong way round", wrong, pairs)
 				}
-				if causal, late := v.order(inOrder), v.order(tooLate); causal != 3*90 || late > 0 {
+				if causal, late := v.order("causal"), v.order("late"); causal != 3*90 || late > 0 {
 					t.Errorf("%v lines in order, %v late, want %d and none", causal, late, 3*90)
 				}
 				for i, r := range v.rigs {
-					if missed := valueOf(v.t, r.g.metrics.chatMissed); missed > 0 {
+					if missed := counted(v.t, r.g, "voxeld_chat_given_up_total"); missed > 0 {
 						t.Errorf("gateway %d gave up %v times", i, missed)
 					}
 				}
@@ -180,8 +196,8 @@ func TestChatOfOlderNodes(t *testing.T) {
 		rng := rand.New(rand.NewPCG(0, 1))
 		v.lands.slowBy(0, 700*time.Millisecond)
 		pairs, wrong := v.check(v.gossip(rng, 90, v.chat))
-		if wrong == 0 || v.order(unordered) != 3*90 {
-			t.Errorf("%d of %d pairs the wrong way round, %v lines without a clock", wrong, pairs, v.order(unordered))
+		if wrong == 0 || v.order("none") != 3*90 {
+			t.Errorf("%d of %d pairs the wrong way round, %v lines without a clock", wrong, pairs, v.order("none"))
 		}
 		t.Logf("without clocks %d of %d ordered pairs are shown the wrong way round", wrong, pairs)
 	})
@@ -238,52 +254,16 @@ func TestChatWaitsForNothingThatIsNotToCome(t *testing.T) {
 		v.rigs[0].g.mu.Lock()
 		s := v.rigs[0].g.mu.sessions[guestID("p0")]
 		v.rigs[0].g.mu.Unlock()
-		s.clock.nextStamp(s.g.now(), func(vclock.ID) bool { return false })
+		s.clock.NextStamp(s.g.now(), func(vclock.ID) bool { return false })
 		for i, want := range []int{3, 4} {
 			ann.send(sessionmsg.Chat{Text: "after"})
-			pass([]time.Duration{chatWait + soon, soon}[i])
+			pass([]time.Duration{chat.Wait + soon, soon}[i])
 			if len(cid.mu.said) != want {
 				t.Errorf("cid was shown %q", cid.mu.said)
 			}
 		}
-		if missed := valueOf(v.t, r.g.metrics.chatMissed); missed != 1 {
+		if missed := counted(v.t, r.g, "voxeld_chat_given_up_total"); missed != 1 {
 			t.Errorf("%v players given up, want 1", missed)
 		}
 	})
-}
-
-func TestChatClock(t *testing.T) {
-	id := func(name string) vclock.ID { return nodemsg.ChatAuthor(player.GuestID(name)) }
-	const start = 1_700_000_000_000
-	ann, bob := newChatClock(player.GuestID("ann"), start), newChatClock(player.GuestID("bob"), start)
-	everybody, nobody := func(vclock.ID) bool { return true }, func(vclock.ID) bool { return false }
-	question := ann.nextStamp(0, everybody)
-	if question.Own() != 1_700_000_000_001 {
-		t.Errorf("the first line has number %d", question.Own())
-	}
-	if early := bob.nextStamp(0, everybody); early.Clock.Len() != 1 {
-		t.Errorf("bob has seen no event, and his clock has %v", early)
-	}
-	bob.noteSeen(question, time.Second)
-	bob.noteSeen(bob.owner.Act(), time.Second) // the player's own
-	answer := bob.nextStamp(relevantFor+time.Second, nobody)
-	if vclock.Compare(question, answer) != vclock.Before || answer.Clock.Len() != 2 {
-		t.Errorf("the answer %v does not follow the question %v", answer, question)
-	}
-	cid := newChatClock(player.GuestID("cid"), start)
-	cid.noteSeen(answer, 0)
-	if far := cid.nextStamp(relevantFor+time.Second, nobody); far.Clock.Component(id("bob")) != 0 || len(cid.lastInSight) != 0 {
-		t.Errorf("cid keeps bob, who has been out of sight for %v: %v", relevantFor+time.Second, far)
-	}
-	// A crowd: the clock stays within what fits a stamp, and the last players remain.
-	var last vclock.Stamp
-	for i := range 2 * maxSeenEvents {
-		last = newChatClock(player.GuestID(fmt.Sprint("p", i)), start).nextStamp(0, everybody)
-		ann.noteSeen(last, 0)
-	}
-	long := ann.nextStamp(0, everybody)
-	data, err := long.Append(nil)
-	if err != nil || len(data) > wire.MaxStamp || long.Clock.Len() != chatClockEntries || long.Clock.Component(last.Author) == 0 {
-		t.Errorf("%d entries in %d bytes, error %v", long.Clock.Len(), len(data), err)
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -16,7 +17,7 @@ import (
 // each player is saved and redirected to another node. Only sessions that do not follow are cut.
 
 const (
-	// drainTime bounds a whole drain. With publishLast, closeTimeout and the time that regions take, it stays below what cmd
+	// drainTime bounds a whole drain. With the player store, closeTimeout and the time that regions take, it stays below what cmd
 	// grants all parts together.
 	drainTime = 12 * time.Second
 	// settleTime bounds the wait for the answers to a player's edits before the player is redirected; the client sends unanswered
@@ -163,7 +164,7 @@ func (g *Gateway) placedSessions() []*session {
 func (s *session) redirect(ctx context.Context, homes []wire.Gateway) (outcome string) {
 	if last, here := s.detach(); here {
 		saving, cancel := context.WithTimeout(ctx, partTime)
-		s.g.players.saveAndPublish(saving, last)
+		s.g.players.SaveAndPublish(saving, last)
 		cancel()
 	}
 	s.wait(ctx, s.edits.close(), settleTime)
@@ -206,11 +207,11 @@ func (s *session) ended() bool {
 
 // detach stops the player where they are: from now on this gateway neither moves nor saves them, and sends nothing on their
 // behalf. It returns their place, unless they have none yet.
-func (s *session) detach() (last presence, here bool) {
+func (s *session) detach() (last players.Presence, here bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	here, s.mu.joined, s.mu.detached = s.mu.joined, false, true
-	return presence{s.body, s.mu.pose, s.mu.done}, here
+	return s.presence(), here
 }
 
 // redirectError refuses a player because this gateway is shutting down, and redirects them.

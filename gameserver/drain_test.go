@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -170,7 +171,7 @@ func TestDrainSavesFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		ann.goTo(6.5, 25, 4.5)
-		pass(2 * saveEvery)
+		pass(2 * time.Second)
 		ann.conn.Close()
 		r.stop()
 		synctest.Wait() // she reads to the end
@@ -188,7 +189,7 @@ func TestDrainDoesNotWaitForASlowNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
 		ann := r.join("ann", 1)
-		pass(2 * saveEvery)
+		pass(2 * time.Second)
 		r.network.gate = make(chan struct{})
 		r.stopping()
 		start := time.Now()
@@ -323,7 +324,7 @@ func TestDrainWhileSomebodyJoins(t *testing.T) {
 		pass(100 * time.Millisecond)
 		r.stopping()
 		ann.sentTo()
-		pass(loadTimeout)
+		pass(3 * time.Second) // players are loaded for as long
 		ann.look(func() {
 			if ann.mu.welcome.Player != "" || !ann.mu.ended {
 				t.Errorf("welcome %+v, ended %v", ann.mu.welcome, ann.mu.ended)
@@ -336,7 +337,7 @@ func TestDrainWhileSomebodyJoins(t *testing.T) {
 }
 
 // silentNetwork is a network that does not answer.
-type silentNetwork struct{ Players }
+type silentNetwork struct{ players.Network }
 
 func (silentNetwork) Player(ctx context.Context, _ player.ID) (nodemsg.PlayerRecord, error) {
 	<-ctx.Done()

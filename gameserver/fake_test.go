@@ -10,13 +10,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/terrain"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -478,7 +480,7 @@ func (m *memory) Commit(writes []kv.Write) error {
 
 // saved returns a player's record on this node's disk.
 func (m *memory) saved(id player.ID) (nodemsg.PlayerRecord, bool) {
-	row, err := m.Get(playerTable, id[:])
+	row, err := m.Get(players.Table, id[:])
 	if err != nil || row == nil {
 		return nodemsg.PlayerRecord{}, false
 	}

@@ -35,7 +35,7 @@ const costTicks = 60
 // runFrameLoop runs the frame loop until ctx ends.
 func (g *Gateway) runFrameLoop(ctx context.Context) {
 	late, early := frameLate, frameEarly
-	if g.p2p.enabled() { // which requests one frame per round
+	if g.p2p.Enabled() { // which requests one frame per round
 		late, early = p2pLate, 0
 	}
 	timer := time.NewTimer(late)
@@ -61,7 +61,7 @@ func (g *Gateway) runFrameLoop(ctx context.Context) {
 		}
 		last = time.Now()
 		timer.Reset(late)
-		if !g.runFrame(ticks) && !g.p2p.enabled() {
+		if !g.runFrame(ticks) && !g.p2p.Enabled() {
 			timer.Reset(frameIdle)
 		}
 		g.metrics.frameSeconds.Observe(time.Since(last).Seconds())
@@ -87,14 +87,14 @@ func (c *tickClock) count(since time.Duration) (ticks uint64, wait time.Duration
 // requestFrame requests a frame now: the subscription has received the first update of a tick. Under an overlay other than relay
 // this is left to p2p, which requests frames when packets arrive.
 func (g *Gateway) requestFrame(sub *subscription) {
-	if !g.p2p.enabled() && g.frameLeader.Load() == sub {
+	if !g.p2p.Enabled() && g.frameLeader.Load() == sub {
 		wakeUp(g.frameRequested)
 	}
 }
 
 // wakeFrameLoop requests a frame because a client has connected: frames are rare while there is none.
 func (g *Gateway) wakeFrameLoop() {
-	if !g.p2p.enabled() {
+	if !g.p2p.Enabled() {
 		wakeUp(g.frameRequested)
 	}
 }

@@ -12,18 +12,21 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/chat"
+	"github.com/voxelpopuli/voxeld/gameserver/p2p"
+	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/kv"
-	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/terrain"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -49,18 +52,6 @@ type Bases interface {
 	BaseOf(ctx context.Context, pos grid.ChunkPos, hash [32]byte) (*chunk.Chunk, error)
 }
 
-// Players stores player records in the network; a *dht.DHT.
-type Players interface {
-	Player(ctx context.Context, id player.ID) (nodemsg.PlayerRecord, error)
-	PutPlayer(ctx context.Context, record nodemsg.PlayerRecord) error
-}
-
-// Storage stores player records on this node; a *store.DB.
-type Storage interface {
-	Get(table string, key []byte) ([]byte, error)
-	Commit(writes []kv.Write) error
-}
-
 // Options are the dependencies and settings of a Gateway.
 type Options struct {
 	World   world.Genesis
@@ -73,8 +64,8 @@ type Options struct {
 	Game    string // host:port of its game server, reachable by others
 	Regions Regions
 	Nodes   Nodes
-	Players Players
-	Storage Storage
+	Players players.Network
+	Storage players.Storage
 	Client  fs.FS // the browser client's files
 	MaxView int   // the largest view distance granted, in chunks; at most wire.MaxView
 	// MotionBudget is the number of bytes a second that the motion of avatars may take in one session; 0 means defaultBudget. In
@@ -89,9 +80,9 @@ type Options struct {
 	Logger         *slog.Logger
 	Registerer     prometheus.Registerer
 
-	// Overlay is how movement travels between gateways, one of Overlays; empty means relay. Others than relay need Streams.
+	// Overlay is how movement travels between gateways, one of p2p.Overlays; empty means relay. Others than relay need Streams.
 	Overlay string
-	Streams Streams
+	Streams p2p.Streams
 
 	builders      int           // in tests: how many build chunks at once; one builds them in strict order
 	clockOffset   time.Duration // in tests: offset of this node's wall clock
@@ -112,9 +103,9 @@ type Gateway struct {
 	start            time.Time // the origin of all Motions' times
 	metrics          *metrics
 	jobs             *jobs
-	chat             *chatSequencer
-	p2p              *p2pDriver
-	players          *playerStore
+	chat             *chat.Sequencer
+	p2p              *p2p.Driver
+	players          *players.Store
 	poller           *poller
 	legacySeq        atomic.Uint64 // of the newest edit of an original client
 	watchOrder       atomic.Uint64 // order of the chunk that was watched last
@@ -169,10 +160,16 @@ func New(o Options) *Gateway {
 	if g.confirmedLeaders, err = lru.New[grid.Cell, time.Duration](terrainCacheSize); err != nil {
 		panic(err) // likewise
 	}
-	g.players = newPlayerStore(o)
-	g.chat = newChatSequencer(g)
-	g.p2p = newP2PDriver(g, o.Overlay)
-	g.poller = newPoller(g.Logger, g.p2p.enabled())
+	g.players = players.NewStore(players.Options{Storage: o.Storage, Network: o.Players, Peer: o.Peer, Wall: g.wall, Logger: o.Logger})
+	g.chat = chat.NewSequencer(chat.Options{
+		Now: g.now, Awaited: g.interest.awaitedAuthors, Unordered: o.unorderedChat, Registerer: o.Registerer,
+	})
+	g.p2p = p2p.NewDriver(p2p.Options{
+		Overlay: o.Overlay, Peer: o.Peer, MaxView: o.MaxView, Rules: g.rules, Streams: o.Streams,
+		Avatars: g.avatars, Publish: g.publishOverlay, RequestFrame: func() { wakeUp(g.frameRequested) },
+		Logger: o.Logger, Registerer: o.Registerer,
+	})
+	g.poller = newPoller(g.Logger, g.p2p.Enabled())
 	g.mu.subs = make(map[grid.Cell]*subscription)
 	g.mu.sessions = make(map[player.ID]*session)
 	g.mu.legacyConns = make(map[*legacyConn]struct{})
@@ -204,12 +201,12 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	for range cmp.Or(g.builders, defaultBuilders) {
 		crew.Go(func() { g.build(inner) })
 	}
-	crew.Go(func() { g.players.run(inner, g.poses) })
+	crew.Go(func() { g.players.Run(inner, g.playersHere) })
 	crew.Go(func() { g.runClock(inner) })
 	crew.Go(func() { g.runFrameLoop(inner) })
-	crew.Go(func() { g.chat.run(inner) })
+	crew.Go(func() { g.chat.Run(inner) })
 	crew.Go(func() { g.poller.run(inner) })
-	crew.Go(func() { g.p2p.run(inner) })
+	crew.Go(func() { g.p2p.Run(inner) })
 
 	ended := make(chan error)
 	crew.Go(func() { ended <- g.serveGame(front, l.Game) })

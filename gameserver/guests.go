@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -99,14 +100,14 @@ func chunksAround(pos grid.Pos) []grid.ChunkPos {
 	return all
 }
 
-// poses returns the places of all players with a session here.
-func (g *Gateway) poses() []presence {
+// playersHere returns what is saved of all players with a session here.
+func (g *Gateway) playersHere() []players.Presence {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	all := make([]presence, 0, len(g.mu.sessions))
+	all := make([]players.Presence, 0, len(g.mu.sessions))
 	for _, s := range g.mu.sessions {
 		if s.joined() {
-			all = append(all, s.presence())
+			all = append(all, s.savedState())
 		}
 	}
 	for c := range g.mu.legacyConns {

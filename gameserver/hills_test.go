@@ -134,8 +134,8 @@ func (h *crowdScene) look(t *testing.T, viewers, warm, ticks int) (bytes float64
 			}
 			places := eyes[i].places(h.g.interest.mu.tick)
 			for _, b := range h.crowd.bodies {
-				if wayBetween(b.Pose, h.crowd.bodies[i].Pose) <= 16 {
-					errors = append(errors, wayBetween(places[b.Player], b.Pose))
+				if poseDistance(b.Pose, h.crowd.bodies[i].Pose) <= 16 {
+					errors = append(errors, poseDistance(places[b.Player], b.Pose))
 				}
 			}
 		}
@@ -145,4 +145,8 @@ func (h *crowdScene) look(t *testing.T, viewers, warm, ticks int) (bytes float64
 	}
 	slices.Sort(errors)
 	return bytes, errors
+}
+
+func poseDistance(a, b motion.Pose) float64 {
+	return distanceOf([3]float64{a.X, a.Y, a.Z}, [3]float64{b.X, b.Y, b.Z})
 }

@@ -3,14 +3,17 @@ package gameserver
 import (
 	"math"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+	"github.com/voxelpopuli/voxeld/vclock"
+	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file implements interactions between players: hits and gifts. The gateway of the acting player checks them against the
@@ -36,6 +39,40 @@ func (s *session) interact(to string, d nodemsg.Interaction, pace *rate.Limiter)
 		s.g.metrics.denials.WithLabelValues(denied).Inc()
 		s.out.send(sessionmsg.Denied{Interaction: d.Kind.String(), Player: to, Error: denied})
 	}
+}
+
+// reserveNumber reserves a number for an event of the player. It reports false when the player has moved to another gateway,
+// which might assign the same number.
+func (s *session) reserveNumber() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.detached {
+		return false
+	}
+	s.mu.done = s.clock.Done() + 1
+	return true
+}
+
+// sendEvent sends an event of the player to everybody who sees them, after all that was shown to them. It reports false if that
+// is not possible now.
+func (s *session) sendEvent(text string, interaction *nodemsg.Interaction) bool {
+	if !s.reserveNumber() {
+		return false
+	}
+	stamp, err := s.clock.NextStamp(s.g.now(), s.hasInView).Append(nil)
+	if err != nil {
+		panic(err) // no Owner's clock is too large
+	}
+	return s.bodySub.sendChat(nodemsg.ChatEvent{
+		Player: s.body.Player, Name: s.body.Name, Chunk: world.ChunkOf(s.currentPose()), Text: text, Wall: s.g.wall().UnixMilli(), Stamp: stamp,
+		Interaction: interaction,
+	})
+}
+
+// hasInView reports whether the player is in a chunk that the session has in view.
+func (s *session) hasInView(id vclock.ID) bool {
+	at, there := s.g.interest.chunkOf(playerOf(id))
+	return there && s.subs[at] != nil
 }
 
 // checkInteraction returns why the player may not do it, or sets its target.

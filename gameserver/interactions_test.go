@@ -9,12 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/chunk"
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
 )
 
 var causalSeeds = flag.Uint64("causal.seeds", 6, "runs of TestEventsAreCausal, each over another bad network")
@@ -81,11 +82,11 @@ func TestEventsAreCausal(t *testing.T) {
 				if wrong > 0 || pairs < 9*events*20 {
 					t.Errorf("%d of %d ordered pairs were shown the wrong way round", wrong, pairs)
 				}
-				if causal, late := v.order(inOrder), v.order(tooLate); causal != float64(gateways*events) || late > 0 {
+				if causal, late := v.order("causal"), v.order("late"); causal != float64(gateways*events) || late > 0 {
 					t.Errorf("%v events in order, %v late, want %d and none", causal, late, gateways*events)
 				}
 				for i, r := range v.rigs {
-					if missed := valueOf(v.t, r.g.metrics.chatMissed); missed > 0 {
+					if missed := counted(v.t, r.g, "voxeld_chat_given_up_total"); missed > 0 {
 						t.Errorf("gateway %d gave up %v times", i, missed)
 					}
 				}
@@ -217,7 +218,7 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := newMemory()
 		v := newCluster(t, 3, 3, func(o *Options) { o.Players = network }) // p1 and p2 only read, each on a gateway of their own
-		v.rigs[0].g.clockOffset, v.rigs[0].g.players.clockOffset = time.Hour, time.Hour
+		v.rigs[0].g.clockOffset = time.Hour
 		ann, at, said := v.people[0], 0, 0
 		ann.conn.Close() // so far her events were numbered by the right clock
 		pass(time.Second)
@@ -234,7 +235,7 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 			said++
 			pass(1500 * time.Millisecond)
 			v.rigs[at].g.mu.Lock()
-			done := v.rigs[at].g.mu.sessions[guestID("p0")].presence().done
+			done := v.rigs[at].g.mu.sessions[guestID("p0")].savedState().Done
 			v.rigs[at].g.mu.Unlock()
 			if done < last+4 {
 				t.Errorf("visit %d: after %d events her count is %d", n, last, done)
@@ -252,7 +253,7 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 				t.Errorf("visit %d: the record counts %d events of %d: %+v", n, record.Counted(), done, record)
 			}
 		}
-		if late := v.order(tooLate) + v.order(repeated); late > 0 {
+		if late := v.order("late") + v.order("repeated"); late > 0 {
 			t.Errorf("%v events of hers were taken for earlier ones", late)
 		}
 	})
@@ -283,8 +284,8 @@ func TestNoEventsAfterHandover(t *testing.T) {
 		v.people[0].send(sessionmsg.Chat{Text: "too late"})
 		v.people[0].send(sessionmsg.Hit{Player: guestID("p1").String()})
 		pass(2 * time.Second)
-		if !here || last.done == 0 || s.presence().done != last.done {
-			t.Errorf("handed over after %d events, and then there were %d", last.done, s.presence().done)
+		if !here || last.Done == 0 || s.savedState().Done != last.Done {
+			t.Errorf("handed over after %d events, and then there were %d", last.Done, s.savedState().Done)
 		}
 		if got := v.people[1].chatShown(); len(got) > 0 {
 			t.Errorf("shown is %q", got)
@@ -293,25 +294,6 @@ func TestNoEventsAfterHandover(t *testing.T) {
 			t.Errorf("tickNews is %+v, %q", d, v.people[0].mu.notices)
 		}
 	})
-}
-
-func TestDoneBy(t *testing.T) {
-	now := uint64(time.Now().UnixMilli())
-	g := &Gateway{}
-	for name, c := range map[string]struct {
-		record  nodemsg.PlayerRecord
-		least   uint64
-		aboveBy uint64
-	}{
-		"unknown":             {nodemsg.PlayerRecord{}, now, 10_000},
-		"saved a minute ago":  {nodemsg.PlayerRecord{SavedAt: int64(now) - 60_000}, now, 10_000},
-		"saved in the future": {nodemsg.PlayerRecord{SavedAt: int64(now) + 3_600_000}, now + 3_600_000 + 1, recordSlack},
-		"counted beyond":      {nodemsg.PlayerRecord{SavedAt: 5, Done: now + 3_600_000}, now + 3_600_000 + 1, recordSlack},
-	} {
-		if got := g.eventsBefore(c.record); got < c.least || got > c.least+c.aboveBy {
-			t.Errorf("%s: begins after %d, want %d to %d", name, got, c.least, c.least+c.aboveBy)
-		}
-	}
 }
 
 func TestGapToBody(t *testing.T) {

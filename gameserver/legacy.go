@@ -8,16 +8,18 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -162,19 +164,20 @@ func (lc *legacyConn) deregister() {
 	lc.mu.Lock()
 	lc.mu.registered = false
 	lc.mu.Unlock()
-	lc.sub.leave(p.body.Player, lc)
-	lc.party.release(lc.who.Load(), p.pose)
-	lc.g.players.save(p)
+	lc.sub.leave(p.Player, lc)
+	lc.party.release(lc.who.Load(), p.Pose)
+	lc.g.players.Save(p)
 }
 
 // presence returns the registered player and their place, and reports whether there is one.
-func (lc *legacyConn) presence() (presence, bool) {
+func (lc *legacyConn) presence() (players.Presence, bool) {
 	lc.mu.Lock()
 	defer lc.mu.Unlock()
 	if !lc.mu.registered {
-		return presence{}, false
+		return players.Presence{}, false
 	}
-	return presence{body: lc.who.Load().body(motion.Pose{}), pose: lc.mu.pose}, true
+	who := lc.who.Load()
+	return players.Presence{Player: who.id, Name: who.label, Guest: true, Pose: lc.mu.pose}, true
 }
 
 // entryWays is the maximum distance, in chunks, of a player's first move from the chunk that they register in.

@@ -21,14 +21,6 @@ type metrics struct {
 	skipped       prometheus.Counter
 	movesSent     prometheus.Counter
 	movesWithheld prometheus.Counter
-	chatEvents    *prometheus.CounterVec // by order: causal, late, none, repeated
-	chatHeld      prometheus.Gauge
-	chatMissed    prometheus.Counter
-	packetsIn     prometheus.Counter
-	packetsOut    prometheus.Counter
-	p2pIn         prometheus.Counter
-	p2pOut        prometheus.Counter
-	p2pRefused    prometheus.Counter
 	moved         *prometheus.CounterVec // by outcome: followed, cut, homeless
 }
 
@@ -58,14 +50,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	}
 	messages := vector("voxeld_packets_total", "Messages exchanged with clients.", "direction")
 	bytes := vector("voxeld_packet_bytes_total", "Bytes of the messages exchanged with clients, framing not counted.", "direction")
-	packets := vector("voxeld_overlay_packets_total", "Packets of movement exchanged with other gateways, one a tick at most with each.", "direction")
-	packetBytes := vector("voxeld_overlay_packet_bytes_total", "Bytes of these packets.", "direction")
 	moves := vector("voxeld_moves_total", "Moves of players here, by outcome: told to their region, or withheld because it knew (ADR 19).", "outcome")
 	return &metrics{
 		movesSent: moves.WithLabelValues("told"), movesWithheld: moves.WithLabelValues("withheld"),
-		packetsIn: packets.WithLabelValues("in"), packetsOut: packets.WithLabelValues("out"),
-		p2pIn: packetBytes.WithLabelValues("in"), p2pOut: packetBytes.WithLabelValues("out"),
-		p2pRefused:   counter("voxeld_overlay_refused_total", "Updates of movement of other gateways that were farther away than a player can have got."),
 		sessions:     gauge("voxeld_sessions", "Players who hold a session on this gateway."),
 		legacyConns:  gauge("voxeld_original_connections", "Connections of original VoxelPopuli clients to chunks."),
 		chunks:       gauge("voxeld_chunks_loaded", "Chunks that somebody on this gateway has in view."),
@@ -81,11 +68,6 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		skipped:      counter("voxeld_motion_skipped_total", "Ticks whose motion was left out for a session that had not taken what was sent before."),
 		refusals:     vector("voxeld_edit_refusals_total", "Edits that were refused.", "reason"),
 		denials:      vector("voxeld_deed_refusals_total", "Hits and gifts between players that were refused.", "reason"),
-		chatEvents: vector("voxeld_chat_lines_total", "Chat lines, hits and gifts that came to this gateway, by the order in which they were shown: causal (after all "+
-			"that they follow), late (after what may follow them), none (they have no clock: the speaker's gateway or the region is older), "+
-			"repeated (not shown: they were shown before).", "order"),
-		chatHeld:   gauge("voxeld_chat_held", "Chat lines, hits and gifts that wait to be shown: for others that they follow, or for a moment so that concurrent ones are shown by wall clock."),
-		chatMissed: counter("voxeld_chat_given_up_total", "Players of whom a chat line, a hit or a gift was missing that was waited for too long."),
 		moved: vector("voxeld_sessions_moved_total", "Sessions that were ended because this node was drained, by what became of them: "+
 			"followed to another node, cut off because the client did not leave in time, homeless because no other node took players.", "outcome"),
 	}

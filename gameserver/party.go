@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -114,7 +115,7 @@ func (p *party) claim(ctx context.Context, lc *legacyConn, name string) (*guest,
 			if who == nil {
 				break
 			}
-			p.g.players.noteStored(who.id)
+			p.g.players.NoteStored(who.id)
 			return who, nil
 		}
 		select {
@@ -170,7 +171,7 @@ func (p *party) add(ctx context.Context, at grid.ChunkPos, lc *legacyConn, name 
 		label, last = player.Namesake(name, p.key.from.String(), number), nodemsg.PlayerRecord{}
 	}
 	who := &guest{party: p, id: player.GuestID(label), label: label, on: lc, left: last.Pose, seen: last.Seq > 0}
-	g.players.noteLoaded(last)
+	g.players.NoteLoaded(last)
 	g.mu.guests[who.id] = who
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -204,7 +205,7 @@ func (p *party) labelFor(ctx context.Context, name string, at grid.ChunkPos) (la
 		return r.Seq > 0 && p.g.wall().Sub(time.UnixMilli(r.SavedAt)) < labelMemory
 	}
 	switch {
-	case fresh(own) && own.SavedAt >= plain.SavedAt-publishEvery.Milliseconds():
+	case fresh(own) && own.SavedAt >= plain.SavedAt-players.PublishEvery.Milliseconds():
 		return suffixed, own
 	case fresh(plain) && plain.Gateway != p.g.Peer && chunkDistance(world.ChunkOf(plain.Pose), at) > entryWays:
 		return suffixed, own
@@ -219,7 +220,7 @@ func (g *Gateway) loadGuests(ctx context.Context, labels ...string) []nodemsg.Pl
 	for i, label := range labels {
 		lookups.Go(func() {
 			var err error
-			if records[i], _, err = g.players.load(ctx, player.GuestID(label)); err != nil {
+			if records[i], _, err = g.players.Load(ctx, player.GuestID(label)); err != nil {
 				g.Logger.Error("load player record", "player", label, "error", err)
 			}
 		})
@@ -293,7 +294,7 @@ func (c *guest) place() (pose motion.Pose, known bool) {
 	c.party.mu.Unlock()
 	if on != nil {
 		if p, registered := on.presence(); registered {
-			return p.pose, true
+			return p.Pose, true
 		}
 	}
 	return left, seen

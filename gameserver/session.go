@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/gameserver/chat"
+	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -61,7 +63,7 @@ type session struct {
 	chatLimit     *rate.Limiter
 	hitLimit      *rate.Limiter // hits
 	giftLimit     *rate.Limiter
-	clock         *chatClock // nil before the player is known
+	clock         *chat.Clock // nil before the player is known
 	viewLimit     *rate.Limiter
 	pingLimit     *rate.Limiter
 	silenceTimer  *time.Timer   // ends the session of a silent client
@@ -162,17 +164,17 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	s.g.metrics.sessions.Inc()
 	defer s.g.metrics.sessions.Dec()
 
-	record, known, err := s.g.players.load(ctx, s.body.Player)
+	record, known, err := s.g.players.Load(ctx, s.body.Player)
 	if err != nil {
 		return err
 	}
-	s.g.players.noteLoaded(record)
+	s.g.players.NoteLoaded(record)
 	pose := record.Pose
 	if !known {
 		pose = s.g.spawnPose()
 	}
-	s.clock = newChatClock(s.body.Player, s.g.eventsBefore(record))
-	s.mu.done = s.clock.owner.Done() // not read before the player has a place
+	s.clock = chat.NewClock(s.body.Player, chat.CountFrom(record, s.g.wall()))
+	s.mu.done = s.clock.Done() // not read before the player has a place
 	if !s.place(pose) {
 		return errEnded // the player was redirected before they arrived
 	}
@@ -322,8 +324,8 @@ func (g *Gateway) spawnPose() motion.Pose {
 // arrive adds the body to the world and watches the chunks around it.
 func (s *session) arrive() {
 	body := s.body
-	body.Pose, body.Said = s.currentPose(), s.clock.owner.Done()
-	body.Gateway = s.g.p2p.gatewayID()
+	body.Pose, body.Said = s.currentPose(), s.clock.Done()
+	body.Gateway = s.g.p2p.GatewayID()
 	s.bodySub = s.g.enter(body, s)
 	s.bodySubShared.Store(s.bodySub)
 	s.updateView()
@@ -337,7 +339,7 @@ func (s *session) leave() {
 	if s.bodySub != nil {
 		s.bodySub.leave(s.body.Player, s)
 		if last, here := s.detach(); here {
-			s.g.players.save(last)
+			s.g.players.Save(last)
 		}
 	}
 	s.g.interest.remove(s)
@@ -347,11 +349,16 @@ func (s *session) leave() {
 	close(s.done)
 }
 
-// presence returns what is saved of the player.
-func (s *session) presence() presence {
+// savedState returns what is saved of the player.
+func (s *session) savedState() players.Presence {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return presence{s.body, s.mu.pose, s.mu.done}
+	return s.presence()
+}
+
+// presence is savedState while the lock is held.
+func (s *session) presence() players.Presence {
+	return players.Presence{Player: s.body.Player, Name: s.body.Name, Guest: s.body.Guest, Pose: s.mu.pose, Done: s.mu.done}
 }
 
 func (s *session) currentPose() motion.Pose {

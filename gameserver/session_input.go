@@ -122,11 +122,11 @@ func (s *session) move(pose motion.Pose) error {
 	if !s.bodySub.cell.Contains(at) {
 		s.bodySub.leave(s.body.Player, s)
 		body := s.body
-		body.Pose, body.Said = pose, s.clock.owner.Done()
-		body.Gateway = s.g.p2p.gatewayID()
+		body.Pose, body.Said = pose, s.clock.Done()
+		body.Gateway = s.g.p2p.GatewayID()
 		s.bodySub = s.g.enter(body, s)
 		s.bodySubShared.Store(s.bodySub)
-	} else if at != was || !s.g.p2p.carries(s) {
+	} else if at != was || !s.g.p2p.Carries(s) {
 		if s.bodySub.move(s.body.Player, pose, s, at == was && s.alone.Load()) {
 			s.flush(s.bodySub)
 		}

@@ -40,7 +40,7 @@ func (s *session) sendChunk(mc *mirrorChunk, _ bool) {
 
 func (s *session) sendDelta(delta *chunkDelta) {
 	if len(delta.Chat) > 0 {
-		s.clock.noteSeen(delta.stamp, s.g.now())
+		s.clock.NoteSeen(delta.stamp, s.g.now())
 	}
 	switch {
 	case delta.interaction != nil: // a message of its own, after the pieces that came before it: older clients ignore it

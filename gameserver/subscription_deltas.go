@@ -40,7 +40,7 @@ func (sub *subscription) apply(frame nodemsg.FromRegion) error {
 			return err
 		}
 		changes.Chat = nil
-		sub.g.p2p.merge(&changes, mc)
+		sub.g.p2p.Merge(&changes, mc.holds)
 		delta := &chunkDelta{ChunkDelta: changes, tick: frame.Tick, sub: sub, chunk: mc}
 		var moved []*occupant
 		if changes.State != nil {
@@ -64,7 +64,7 @@ func (sub *subscription) apply(frame nodemsg.FromRegion) error {
 		sub.publish(mc, delta)
 	}
 	if len(events) > 0 {
-		sub.g.chat.enqueue(sub, events)
+		sub.g.chat.Enqueue(sub, events)
 	}
 	if newTick {
 		sub.g.requestFrame(sub)

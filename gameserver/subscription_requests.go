@@ -77,7 +77,7 @@ func (sub *subscription) unwatch(pos grid.ChunkPos, by subscriber) {
 		return
 	}
 	sub.g.interest.clear(pos, mc.bodies)
-	sub.g.p2p.clear(pos)
+	sub.g.p2p.Clear(pos)
 	delete(sub.mu.chunks, pos)
 	delete(sub.mu.predicted, mc)
 	sub.g.jobs.arrived(mc.order)
@@ -191,7 +191,7 @@ func (sub *subscription) predictable(b *body) bool {
 		return false
 	}
 	mc := sub.mu.chunks[world.ChunkOf(b.Pose)]
-	return !sub.g.p2p.enabled() && (mc == nil || len(mc.bodies) <= predictionCrowd)
+	return !sub.g.p2p.Enabled() && (mc == nil || len(mc.bodies) <= predictionCrowd)
 }
 
 // putMove puts a body's newest pose and velocity into the next message.

@@ -13,6 +13,6 @@ type Write struct {
 	Value []byte
 }
 
-// ErrDamaged marks a read that found bytes that were never written. Stores wrap it. A caller that meets it must discard
-// what it has already read of the same object.
+// ErrDamaged marks stored bytes that were never written, or that the reader cannot have written. A caller that meets it
+// must discard what it has already read of the same object.
 var ErrDamaged = errors.New("stored data is damaged")

@@ -94,7 +94,7 @@ func (l *loop) apply(c replica.Committed) {
 // is written once.
 func (l *loop) report() {
 	if l.applied > l.reported {
-		l.group.Applied(l.applied, l.land.Writes())
+		l.group.ReportApplied(l.applied, l.land.Writes())
 		l.reported = l.applied
 	}
 }

@@ -136,7 +136,7 @@ func (c *catalog) end() {
 }
 
 func (c *catalog) deliver() {
-	for _, d := range c.group.Take() {
+	for _, d := range c.group.Dequeue() {
 		if c.fault != nil {
 			return // stop: the state in memory is not the one that the next entries apply to
 		}
@@ -243,7 +243,7 @@ func (c *catalog) apply(d replica.Committed) {
 		c.probe(d.Entry)
 	}
 	region, writes, err := c.state.Apply(d.Index, d.Entry)
-	c.group.Applied(d.Index, writes)
+	c.group.ReportApplied(d.Index, writes)
 	if err != nil {
 		c.logger.Error("catalog entry refused", "error", err)
 		c.refuse(d.Entry, err)

@@ -50,7 +50,7 @@ func (n *network) startDB(peer, path string) (*dbNode, error) {
 				o.Suspects[id] = d.String()
 			}
 			if !ok && d.Table != regionTable || slices.Contains(groups, world.CatalogID) {
-				err = errors.Join(store.ErrDamaged, errors.New(d.String()))
+				err = errors.Join(kv.ErrDamaged, errors.New(d.String()))
 			}
 		}
 	}
@@ -262,7 +262,7 @@ func inspected(path string) (refused bool, err error) {
 		return true, err
 	}
 	if all := db.Damaged(); len(all) > 0 {
-		err = fmt.Errorf("%w: %v", store.ErrDamaged, all)
+		err = fmt.Errorf("%w: %v", kv.ErrDamaged, all)
 	}
 	return false, errors.Join(err, db.Close())
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -560,7 +561,7 @@ func TestFailureRecord(t *testing.T) {
 			t.Errorf("after failure %d: a pause of %v", i, pause)
 		}
 	}
-	if groupFault(replica.ErrStopped) != nil || groupFault(replica.ErrStorage).kind != refused || groupFault(replica.ErrDamaged).kind != broken {
+	if groupFault(replica.ErrStopped) != nil || groupFault(replica.ErrStorage).kind != refused || groupFault(kv.ErrDamaged).kind != broken {
 		t.Error("failures of groups are mistaken")
 	}
 }

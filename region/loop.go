@@ -33,8 +33,8 @@ const (
 type group interface {
 	Propose(entry []byte) error
 	Ready() <-chan struct{}
-	Take() []replica.Delivery
-	Applied(index uint64, writes []kv.Write)
+	Dequeue() []replica.Delivery
+	ReportApplied(index uint64, writes []kv.Write)
 	Campaign()
 	Close() error
 }

@@ -42,13 +42,13 @@ func (s *script) Propose(entry []byte) error {
 
 func (s *script) Ready() <-chan struct{} { return s.ready }
 
-func (s *script) Take() []replica.Delivery {
+func (s *script) Dequeue() []replica.Delivery {
 	taken := s.mail
 	s.mail = nil
 	return taken
 }
 
-func (s *script) Applied(index uint64, _ []kv.Write) { s.applied = index }
+func (s *script) ReportApplied(index uint64, _ []kv.Write) { s.applied = index }
 
 func (s *script) Campaign() { s.campaigns++ }
 

@@ -212,12 +212,12 @@ func (l *loop) serveReadOnly(ctx context.Context) {
 // noGroup is the group of a quarantined region.
 type noGroup struct{}
 
-func (noGroup) Propose([]byte) error       { return errQuarantined }
-func (noGroup) Ready() <-chan struct{}     { return nil }
-func (noGroup) Take() []replica.Delivery   { return nil }
-func (noGroup) Applied(uint64, []kv.Write) {}
-func (noGroup) Campaign()                  {}
-func (noGroup) Close() error               { return nil }
+func (noGroup) Propose([]byte) error             { return errQuarantined }
+func (noGroup) Ready() <-chan struct{}           { return nil }
+func (noGroup) Dequeue() []replica.Delivery      { return nil }
+func (noGroup) ReportApplied(uint64, []kv.Write) {}
+func (noGroup) Campaign()                        {}
+func (noGroup) Close() error                     { return nil }
 
 // release clears the failures of a region, so that it can be opened again on this node.
 func (h *Host) release(id uint64) {

@@ -212,7 +212,7 @@ func (h *Host) admitSender(ctx context.Context, peer string, group uint64) error
 		}
 		conf.Members = append(conf.Members, replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})
 	}
-	return l.raft.Vouch(conf)
+	return l.raft.TrustMembers(conf)
 }
 
 // wake opens a group because one of its members sent a message to it.

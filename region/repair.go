@@ -53,7 +53,7 @@ func (l *loop) deliveries() []replica.Delivery {
 	if l.mending != nil {
 		return nil
 	}
-	all := append(l.heldDeliveries, l.group.Take()...)
+	all := append(l.heldDeliveries, l.group.Dequeue()...)
 	l.heldDeliveries = nil
 	return all
 }
@@ -76,7 +76,7 @@ func (l *loop) endMending(index uint64, all []fetchedPart) {
 		l.logger.Info("part repaired from the other members", "region", l.info.ID, "part", m.part.String(), "rows", len(m.rows))
 		l.showAgain(m.part)
 	}
-	l.group.Applied(index, writes)
+	l.group.ReportApplied(index, writes)
 	l.deliver()
 }
 

@@ -312,7 +312,7 @@ func (d damagedRows) Unwrap() error { return d.error }
 
 // isDamage reports whether an error means that the stored data is damaged.
 func isDamage(err error) bool {
-	return errors.Is(err, kv.ErrDamaged) || errors.Is(err, replica.ErrDamaged) || errors.Is(err, world.ErrRow)
+	return errors.Is(err, kv.ErrDamaged)
 }
 
 // prefixesOf returns the key prefixes of a part's rows; it does not need the land.

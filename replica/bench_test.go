@@ -34,7 +34,7 @@ func benchmarkPropose(b *testing.B, groups, window int) {
 		}
 		for leading := false; !leading; {
 			<-g.Ready()
-			for _, d := range g.Take() {
+			for _, d := range g.Dequeue() {
 				l, ok := d.(replica.Leadership)
 				leading = leading || ok && l.Self
 			}
@@ -71,7 +71,7 @@ func proposeAndApply(g *replica.Group, n, window int) error {
 		<-g.Ready()
 		var writes []kv.Write
 		index := uint64(0)
-		for _, d := range g.Take() {
+		for _, d := range g.Dequeue() {
 			switch d := d.(type) {
 			case replica.Committed:
 				committed++
@@ -83,7 +83,7 @@ func proposeAndApply(g *replica.Group, n, window int) error {
 			}
 		}
 		if index > 0 {
-			g.Applied(index, writes)
+			g.ReportApplied(index, writes)
 		}
 	}
 	return nil
@@ -115,7 +115,7 @@ func BenchmarkWake(b *testing.B) {
 		g.Campaign()
 		for done := false; !done; {
 			<-g.Ready()
-			for _, d := range g.Take() {
+			for _, d := range g.Dequeue() {
 				switch d := d.(type) {
 				case replica.Leadership:
 					if d.Self {
@@ -125,7 +125,7 @@ func BenchmarkWake(b *testing.B) {
 					}
 				case replica.Committed:
 					done = true
-					g.Applied(d.Index, nil)
+					g.ReportApplied(d.Index, nil)
 				case replica.Failed:
 					b.Fatal(d.Err)
 				}

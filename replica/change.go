@@ -31,7 +31,7 @@ type Removed struct{}
 
 // Restored reports that a snapshot replaced the entries up to Index. The owner's tables in storage are now what they were
 // on another member when it had applied that entry. The owner discards its state, and everything not yet passed to
-// Applied, loads its tables and continues from there. A Configured follows.
+// ReportApplied, loads its tables and continues from there. A Configured follows.
 type Restored struct{ Index uint64 }
 
 func (Configured) delivery() {}
@@ -60,11 +60,6 @@ func (g *Group) AddLearner(peer string) error {
 			return c, fmt.Errorf("peer id of %d bytes", len(peer))
 		case conf.id(peer) != 0:
 			return c, ErrMember
-		}
-		if mutated("reuse-replica-ids") {
-			for c.id = 1; conf.peer(c.id) != ""; {
-				c.id++
-			}
 		}
 		return c, nil
 	})
@@ -184,14 +179,12 @@ func (g *Group) pushRemoved() {
 	g.push(Removed{})
 }
 
-// pushRestored delivers a snapshot. It voids the owner's earlier calls of Applied and the deliveries not yet taken.
+// pushRestored delivers a snapshot. It voids the owner's earlier calls of ReportApplied and the deliveries not yet taken.
 func (g *Group) pushRestored(c Configured, index uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.delivered, g.mu.reported = index, index
-	if !mutated("apply-across-restore") {
-		g.mu.restored, g.mu.reports = index, nil
-	}
+	g.mu.restored, g.mu.reports = index, nil
 	g.mu.backlog, g.mu.changing = false, false
 	g.mu.mailboxSize = 0
 	g.mu.mailbox = slices.DeleteFunc(g.mu.mailbox, func(d Delivery) bool {
@@ -202,23 +195,23 @@ func (g *Group) pushRestored(c Configured, index uint64) {
 	g.push(c)
 }
 
-// Vouch makes the gate accept messages from the members of a configuration that this node's log has not reached yet. The
+// TrustMembers makes the gate accept messages from the members of a configuration that this node's log has not reached yet. The
 // owner calls it with a configuration from an authority (the catalog, or a trusted member), after the host has refused a
 // message of one of these members with ErrNotMember. Otherwise a member that was cut off while its group changed could
-// never be informed of that change, because it does not know the leader. Vouch is in effect until the log has reached a
+// never be informed of that change, because it does not know the leader. The call is in effect until the log has reached a
 // configuration of that index.
-func (g *Group) Vouch(c Configured) error {
+func (g *Group) TrustMembers(c Configured) error {
 	if len(c.Members) > maxMembers || slices.ContainsFunc(c.Members, func(m Member) bool {
 		return m.ID == 0 || m.ID > maxNumber || m.Peer == "" || len(m.Peer) > maxPeer
 	}) {
-		return fmt.Errorf("vouch for %v: no possible members", c.Members)
+		return fmt.Errorf("trust members %v: no possible members", c.Members)
 	}
 	g.host.post(func() {
 		r := g.host.replicas[g.id]
 		if r == nil || r.handle != g || c.Index != 0 && r.conf.Index >= c.Index {
 			return
 		}
-		r.members.vouched = &c
+		r.members.trusted = &c
 		r.publishRoster()
 	})
 	return nil

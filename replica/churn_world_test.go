@@ -122,7 +122,7 @@ func (c *churn) drain(n *churnNode) {
 	if n.group == nil {
 		return
 	}
-	for _, d := range n.group.Take() {
+	for _, d := range n.group.Dequeue() {
 		switch d := d.(type) {
 		case Committed:
 			if have, ok := c.entries[d.Index]; ok && have != string(d.Entry) {
@@ -134,7 +134,7 @@ func (c *churn) drain(n *churnNode) {
 			c.entries[d.Index] = string(d.Entry)
 			n.state[d.Index], n.applied = string(d.Entry), d.Index
 			key := append(groupPrefix(5), numbered("", int(d.Index))...)
-			n.group.Applied(d.Index, []kv.Write{{Table: "world", Key: key, Value: d.Entry}})
+			n.group.ReportApplied(d.Index, []kv.Write{{Table: "world", Key: key, Value: d.Entry}})
 		case Configured:
 			c.configured(n, d)
 		case Restored:
@@ -204,7 +204,7 @@ func (c *churn) tombstone(n *churnNode) {
 	}
 }
 
-// followAuthority follows the authority: a new member joins, a removed one leaves, and all nodes vouch for the newest
+// followAuthority follows the authority: a new member joins, a removed one leaves, and all nodes trust the newest
 // members.
 func (c *churn) followAuthority(n *churnNode) {
 	c.drain(n) // it may have failed
@@ -214,7 +214,7 @@ func (c *churn) followAuthority(n *churnNode) {
 			if c.retired[own] {
 				c.tombstone(n)
 			}
-		} else if err := n.group.Vouch(c.newest); err != nil {
+		} else if err := n.group.TrustMembers(c.newest); err != nil {
 			c.t.Fatal(err)
 		}
 		return

@@ -63,7 +63,7 @@ type testOwner struct {
 
 func (k *testOwner) drain() {
 	index := uint64(0)
-	for _, d := range k.Take() {
+	for _, d := range k.Dequeue() {
 		switch d := d.(type) {
 		case Committed:
 			k.log = append(k.log, string(d.Entry))
@@ -75,7 +75,7 @@ func (k *testOwner) drain() {
 		}
 	}
 	if index > 0 {
-		k.Applied(index, nil)
+		k.ReportApplied(index, nil)
 	}
 }
 
@@ -250,7 +250,7 @@ func TestAgreement(t *testing.T) {
 		}
 		var agreed []string
 		drain := func(n *node) {
-			for _, d := range n.group.Take() {
+			for _, d := range n.group.Dequeue() {
 				switch d := d.(type) {
 				case Committed:
 					at := len(n.log)

@@ -49,13 +49,7 @@ func (h *Host) collectReadies() {
 				if err := r.prepareInstall(rd); err != nil {
 					return err
 				}
-				if (rd.MustSync || !raft.IsEmptySnap(rd.Snapshot)) && !mutated("acknowledge-before-fsync") {
-					if mutated("send-before-fsync") {
-						if err := r.send(rd.Messages); err != nil {
-							return err
-						}
-						rd.Messages = nil
-					}
+				if rd.MustSync || !raft.IsEmptySnap(rd.Snapshot) {
 					if err := r.sendAhead(&rd); err != nil {
 						return err
 					}
@@ -117,7 +111,7 @@ func (r *replica) stage(writes []kv.Write) ([]kv.Write, staged) {
 	writes = r.log.compactWrites(writes, s.next.start)
 	writes = r.log.appendWrites(writes, r.ready.Entries)
 	writes = append(writes, r.pending...)
-	if conf := r.members.upTo(s.next.applied); conf != nil && !mutated("forget-configuration") {
+	if conf := r.members.upTo(s.next.applied); conf != nil {
 		writes = append(writes, r.confWrite(conf))
 	}
 	return append(writes, r.stateWrite(s.next)), s
@@ -214,13 +208,6 @@ func (h *Host) commit() {
 // store commits writes and counts them.
 func (h *Host) store(writes []kv.Write, groups, entries int) error {
 	begin := time.Now()
-	if mutated("applied-apart") {
-		own := func(w kv.Write) bool { return w.Table != tableLog && w.Table != tableState }
-		if err := h.storage.Commit(slices.DeleteFunc(slices.Clone(writes), func(w kv.Write) bool { return !own(w) })); err != nil {
-			return err
-		}
-		writes = slices.DeleteFunc(slices.Clone(writes), own)
-	}
 	err := h.storage.Commit(writes)
 	if err != nil {
 		h.metrics.failures.Inc()

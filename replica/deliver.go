@@ -25,7 +25,7 @@ func (r *replica) deliverEntries(news []*raftpb.Entry) error {
 		case len(entry.GetData()) > 0:
 			c := Committed{Index: entry.GetIndex(), Term: entry.GetTerm(), Entry: entry.GetData()}
 			if !r.handle.pushEntry(c, r.host.limits.mailbox) {
-				return nil // the next Take requests more
+				return nil // the next Dequeue requests more
 			}
 			r.visible = c.Index
 			r.host.metrics.delivered.Inc()

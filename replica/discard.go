@@ -72,7 +72,7 @@ func (h *Host) discard(group, id uint64, also []kv.Write) error {
 // vote was lost.
 func checkNoLog(storage Storage, group uint64) error {
 	err := storage.Scan(tableLog, groupPrefix(group), func([]byte, []byte) error {
-		return fmt.Errorf("%w: a log without a state", ErrDamaged)
+		return fmt.Errorf("%w: a log without a state", kv.ErrDamaged)
 	})
 	if err != nil {
 		return fmt.Errorf("load state: %w", err)

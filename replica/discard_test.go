@@ -18,7 +18,7 @@ func TestLogWithoutStateIsDamage(t *testing.T) {
 	if err := d.Commit([]kv.Write{{Table: tableLog, Key: logKey(7, 2), Value: make([]byte, entryHead)}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := loadState(d, 7); !errors.Is(err, ErrDamaged) {
+	if _, _, err := loadState(d, 7); !errors.Is(err, kv.ErrDamaged) {
 		t.Errorf("a log without a state: %v", err)
 	}
 	if _, conf, err := loadState(d, 8); err != nil || conf != nil {

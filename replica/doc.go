@@ -24,7 +24,7 @@
 //     entry may still be committed if it had reached another member.
 //   - Leadership{Self: true} is delivered behind every entry committed before this node took over: an owner that has
 //     applied what came before it has the newest state.
-//   - The writes passed to Group.Applied are stored together with the applied index in one transaction, in the order of the
+//   - The writes passed to Group.ReportApplied are stored together with the applied index in one transaction, in the order of the
 //     calls, with the next fsync and after 50 ms at the latest. After a crash the owner's tables contain exactly the
 //     entries up to AppliedIndex(), and the rest is delivered again.
 //
@@ -81,7 +81,7 @@
 // The gate admits messages from the committed members, and from those added by a change in this node's log that is not
 // yet known to be committed. Otherwise, if a leader died while a member was being added, the surviving members could
 // refuse each other's messages. A member that was cut off over several changes may still not recognize the leader:
-// Receive returns ErrNotMember, its owner asks an authority, and passes the answer to Vouch.
+// Receive returns ErrNotMember, its owner asks an authority, and passes the answer to TrustMembers.
 //
 // One case is left to operators. Of two members, one proposes to remove the other and loses its leadership to it; the
 // other commits the change, and its message about that (sent once) is lost. The remaining member then waits for a vote

@@ -25,13 +25,13 @@ func TestCommittedAfterFsync(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait() // the host blocks in Commit
-		if got := g.Take(); got != nil {
+		if got := g.Dequeue(); got != nil {
 			t.Fatalf("delivered before the disk has it: %v", got)
 		}
 		stored := d.rows(tableLog)
 		close(d.hold)
 		synctest.Wait()
-		got := g.Take()
+		got := g.Dequeue()
 		if !slices.Equal(texts(got), []string{"edit"}) {
 			t.Fatalf("delivered %v", got)
 		}
@@ -75,7 +75,7 @@ func TestGroupCommit(t *testing.T) {
 		synctest.Wait()
 		total := 0
 		for _, g := range groups {
-			total += len(texts(g.Take()))
+			total += len(texts(g.Dequeue()))
 		}
 		if total != 1001 {
 			t.Fatalf("%d entries were delivered", total)
@@ -94,8 +94,8 @@ func TestAppliedIsStoredSoonAndInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		index := lastIndex(committed(t, g, 1))
-		g.Applied(index, row("k", "old"))
-		g.Applied(index, row("k", "new"))
+		g.ReportApplied(index, row("k", "old"))
+		g.ReportApplied(index, row("k", "new"))
 		synctest.Wait()
 		if v, _ := d.Get("world", []byte("k")); v != nil {
 			t.Fatal("stored without need: an fsync of its own for each entry")
@@ -129,7 +129,7 @@ func TestAppliedRidesWithTheNextFsync(t *testing.T) {
 		if v, _ := d.Get("world", []byte("k")); i > 0 && string(v) != numbered("v", i-1) {
 			t.Fatalf("the commit of entry %d did not bring what was applied before: %q", i, v)
 		}
-		g.Applied(lastIndex(g.Take()), row("k", numbered("v", i)))
+		g.ReportApplied(lastIndex(g.Dequeue()), row("k", numbered("v", i)))
 	}
 }
 
@@ -146,9 +146,9 @@ func TestReopenDeliversFromApplied(t *testing.T) {
 		}
 	}
 	pump(h)
-	all := g.Take()
+	all := g.Dequeue()
 	second := all[2].(Committed) // after Leadership, e0, e1
-	g.Applied(second.Index, row("k", "two"))
+	g.ReportApplied(second.Index, row("k", "two"))
 	h.flushDue = true
 	pump(h)
 
@@ -161,7 +161,7 @@ func TestReopenDeliversFromApplied(t *testing.T) {
 	if !slices.Equal(g.Members(), []string{"me"}) {
 		t.Fatalf("members %v", g.Members())
 	}
-	again := g.Take()
+	again := g.Dequeue()
 	if want := []string{"e00002", "e00003", "e00004"}; !slices.Equal(texts(again), want) {
 		t.Fatalf("delivered %v, expected %v", texts(again), want)
 	}
@@ -191,7 +191,7 @@ func TestOpenCloseRemove(t *testing.T) {
 		if err := g.Propose([]byte("x")); err != nil {
 			t.Fatal(err)
 		}
-		g.Applied(lastIndex(committed(t, g, 1)), row("k", "v"))
+		g.ReportApplied(lastIndex(committed(t, g, 1)), row("k", "v"))
 		if err := g.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -255,14 +255,14 @@ func TestStopFlushesAndFails(t *testing.T) {
 		if err := g.Propose([]byte("x")); err != nil {
 			t.Fatal(err)
 		}
-		g.Applied(lastIndex(committed(t, g, 1)), row("k", "v"))
+		g.ReportApplied(lastIndex(committed(t, g, 1)), row("k", "v"))
 		if err := h.stop(); err != nil {
 			t.Fatal(err)
 		}
 		if v, _ := d.Get("world", []byte("k")); string(v) != "v" {
 			t.Fatal("stopped without storing what was applied")
 		}
-		if f, ok := g.Take()[0].(Failed); !ok || !errors.Is(f.Err, ErrStopped) {
+		if f, ok := g.Dequeue()[0].(Failed); !ok || !errors.Is(f.Err, ErrStopped) {
 			t.Fatal("the owner got no delivery")
 		}
 		if err := g.Propose([]byte("x")); !errors.Is(err, ErrStopped) {
@@ -306,7 +306,7 @@ func TestDamagedGroupIsRefused(t *testing.T) {
 			h = newTestHost(t, d)
 			var err error
 			h.open(alone(7), func(_ *Group, e error) { err = e })
-			if !errors.Is(err, ErrDamaged) {
+			if !errors.Is(err, kv.ErrDamaged) {
 				t.Fatalf("opened a damaged group: %v", err)
 			}
 		})

@@ -25,9 +25,6 @@ const (
 	Retried = retried
 )
 
-// Mutated reports whether a seeded bug is switched on.
-func Mutated(name string) bool { return mutated(name) }
-
 func (h *Host) Step(what Event) (more bool) { return h.step(what) }
 
 // Signalled reports whether input has arrived since the last call.

@@ -195,7 +195,7 @@ func leads(t testing.TB, g *Group) []Delivery {
 	t.Helper()
 	var all []Delivery
 	for {
-		for _, d := range g.Take() {
+		for _, d := range g.Dequeue() {
 			all = append(all, d)
 			switch d := d.(type) {
 			case Leadership:
@@ -215,7 +215,7 @@ func committed(t testing.TB, g *Group, n int) []Delivery {
 	t.Helper()
 	var all []Delivery
 	for {
-		all = append(all, g.Take()...)
+		all = append(all, g.Dequeue()...)
 		if len(texts(all)) >= n {
 			return all
 		}

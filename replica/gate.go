@@ -25,11 +25,11 @@ var ErrImplausible = errors.New("implausible raft message")
 // Receive accepts a message that the authenticated peer sent for a group. It never blocks and never panics, whatever the
 // bytes, and it does not retain them. A message is refused without any effect if it is not from a member of the group, or
 // if this member cannot have sent it. The errors are ErrNotOpen (if Has returns true, the owner may open the group and
-// receive the message again), ErrNotMember (see Vouch), ErrReplaced, ErrImplausible and ErrOverloaded. Run later makes
+// receive the message again), ErrNotMember (see TrustMembers), ErrReplaced, ErrImplausible and ErrOverloaded. Run later makes
 // the checks that depend on the group's term and log.
 //
 // Members are those of the committed configuration, those added by a configuration change in this node's log that is not
-// yet known to be committed, and those that the owner vouches for.
+// yet known to be committed, and those that the owner trusts.
 func (h *Host) Receive(peer string, group uint64, message []byte) error {
 	err := h.receive(peer, group, message)
 	if err != nil {
@@ -47,7 +47,7 @@ func (h *Host) receive(peer string, group uint64, message []byte) error {
 		return ErrNotOpen
 	}
 	roster := g.roster.Load()
-	if peer == h.self || !roster.includes(peer) && !mutated("accept-strangers") {
+	if peer == h.self || !roster.includes(peer) {
 		return ErrNotMember
 	}
 	m, err := decodeMessage(message)
@@ -181,7 +181,7 @@ func (r *replica) admit(m *raftpb.Message) error {
 	switch m.GetType() {
 	case raftpb.MsgHeartbeat:
 		// A leader announces to a member only commits that the member has acknowledged, and therefore stored.
-		if m.GetTerm() >= term && m.GetCommit() > r.floor && !mutated("believe-heartbeats") {
+		if m.GetTerm() >= term && m.GetCommit() > r.floor {
 			return refuse("commit is beyond the log")
 		}
 	case raftpb.MsgAppResp:

@@ -91,7 +91,7 @@ type Group struct {
 		mailbox     []Delivery
 		mailboxSize int    // bytes
 		delivered   uint64 // index of the last Committed put into the mailbox, or applied at the start
-		backlog     bool   // the mailbox was full: the host holds more and waits for Take
+		backlog     bool   // the mailbox was full: the host holds more and waits for Dequeue
 
 		// for Status
 		basicStatus basicStatus
@@ -164,11 +164,11 @@ func (g *Group) propose(entry []byte) error {
 	return nil
 }
 
-// Ready signals that Take has deliveries. One signal may stand for many deliveries.
+// Ready signals that Dequeue has deliveries. One signal may stand for many deliveries.
 func (g *Group) Ready() <-chan struct{} { return g.ready }
 
-// Take returns all waiting deliveries, in order; nil if there are none. Only the owner calls it.
-func (g *Group) Take() []Delivery {
+// Dequeue removes and returns all waiting deliveries, in order; nil if there are none. Only the owner calls it.
+func (g *Group) Dequeue() []Delivery {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	taken := g.mu.mailbox
@@ -179,11 +179,11 @@ func (g *Group) Take() []Delivery {
 	return taken
 }
 
-// Applied reports to the host that the owner has applied the entries up to index, with the resulting writes to the
+// ReportApplied reports to the host that the owner has applied the entries up to index, with the resulting writes to the
 // owner's tables. The host stores both in one transaction: with the next fsync, after 50 ms at the latest. It keeps the
 // writes, including keys and values. Index must not decrease, nor be beyond the last Committed that was delivered;
-// otherwise Applied panics, because the owner has broken an invariant. Writes that a snapshot has made void are dropped.
-func (g *Group) Applied(index uint64, writes []kv.Write) {
+// otherwise ReportApplied panics, because the owner has broken an invariant. Writes that a snapshot has made void are dropped.
+func (g *Group) ReportApplied(index uint64, writes []kv.Write) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if index < g.mu.restored {
@@ -201,7 +201,7 @@ func (g *Group) Applied(index uint64, writes []kv.Write) {
 	g.enqueue()
 }
 
-// Close stores durably what was passed to Applied, and closes the group. The outcome of proposals in flight is unknown.
+// Close stores durably what was passed to ReportApplied, and closes the group. The outcome of proposals in flight is unknown.
 // It blocks for the next commit, so Run must run. If storage refuses, the group is closed all the same and Close returns
 // the error: what was applied and not stored is delivered again after the next Open. Closing a group that is closed or
 // failed does nothing.

@@ -37,7 +37,7 @@ func TestPanicEndsOneGroup(t *testing.T) {
 				}
 				<-time.After(time.Second)
 				committed := false
-				for _, d := range well.Take() {
+				for _, d := range well.Dequeue() {
 					c, ok := d.(Committed)
 					committed = committed || ok && string(c.Entry) == "y"
 				}
@@ -45,7 +45,7 @@ func TestPanicEndsOneGroup(t *testing.T) {
 					t.Error("the group beside it does not commit")
 				}
 				failed := false
-				for _, d := range sick.Take() {
+				for _, d := range sick.Dequeue() {
 					_, ok := d.(Failed)
 					failed = failed || ok
 				}

@@ -84,7 +84,7 @@ func (h *Host) prepareJoin(j JoinInfo) (*founding, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(value) == 8 && binary.BigEndian.Uint64(value) >= j.ID && !mutated("skip-tombstones") {
+	if len(value) == 8 && binary.BigEndian.Uint64(value) >= j.ID {
 		return nil, fmt.Errorf("%w, as replica %d", ErrTombstone, binary.BigEndian.Uint64(value))
 	}
 	conf := &configuration{Own: j.ID}

@@ -63,12 +63,12 @@ func loadLog(storage Storage, group uint64, s state, conf *configuration) (*log,
 			return err
 		}
 		if index != l.last+1 || term < lastTerm || term > s.term {
-			return fmt.Errorf("%w: entry %d of term %d after entry %d of term %d", ErrDamaged, index, term, l.last, lastTerm)
+			return fmt.Errorf("%w: entry %d of term %d after entry %d of term %d", kv.ErrDamaged, index, term, l.last, lastTerm)
 		}
 		if kind != raftpb.EntryNormal && index > s.applied {
 			c, err := decodeChange(value[entryHead:])
 			if err != nil {
-				return fmt.Errorf("%w: entry %d: %w", ErrDamaged, index, err)
+				return fmt.Errorf("%w: entry %d: %w", kv.ErrDamaged, index, err)
 			}
 			l.changes = append(l.changes, logged{index: index, change: c})
 		}
@@ -80,7 +80,7 @@ func loadLog(storage Storage, group uint64, s state, conf *configuration) (*log,
 		return nil, fmt.Errorf("load log: %w", err)
 	}
 	if s.commit > l.last {
-		return nil, fmt.Errorf("load log: %w: %d entries are committed, the last is %d", ErrDamaged, s.commit, l.last)
+		return nil, fmt.Errorf("load log: %w: %d entries are committed, the last is %d", kv.ErrDamaged, s.commit, l.last)
 	}
 	l.stale = l.last
 	return l, nil
@@ -164,7 +164,7 @@ func (l *log) entry(i uint64) (*raftpb.Entry, error) {
 		return nil, fmt.Errorf("read entry %d: %w", i, err)
 	}
 	if value == nil {
-		return nil, fmt.Errorf("read entry %d: %w: it is missing", i, ErrDamaged)
+		return nil, fmt.Errorf("read entry %d: %w: it is missing", i, kv.ErrDamaged)
 	}
 	entry, err := decodeEntry(key, value)
 	if err != nil {

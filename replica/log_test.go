@@ -8,6 +8,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
+
+	"github.com/voxelpopuli/voxeld/kv"
 )
 
 // TestLogAgainstTwin compares log with raft's own MemoryStorage under random appends, overwrites, compactions and
@@ -125,7 +127,7 @@ func TestRecords(t *testing.T) {
 		{term: maxNumber + 1},
 		{term: 1, commit: maxNumber + 1},
 	} {
-		if _, err := decodeState(encodeState(wrong)); !errors.Is(err, ErrDamaged) {
+		if _, err := decodeState(encodeState(wrong)); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("decoded %+v", wrong)
 		}
 	}
@@ -141,7 +143,7 @@ func TestRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := decodeConfiguration(encoded); !errors.Is(err, ErrDamaged) {
+		if _, err := decodeConfiguration(encoded); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("decoded %+v", wrong)
 		}
 	}

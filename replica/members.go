@@ -106,7 +106,7 @@ func (c *configuration) apply(index uint64, ch change) (*configuration, error) {
 	voter, learner := find(c.Members), find(c.Learners)
 	switch {
 	case ch.kind == raftpb.ConfChangeAddLearnerNode:
-		if ch.id < c.Next && !mutated("reuse-replica-ids") {
+		if ch.id < c.Next {
 			return nil, fmt.Errorf("replica id %d was used before", ch.id)
 		}
 		next.Learners = append(next.Learners, member{ID: ch.id, Peer: ch.peer})
@@ -130,7 +130,7 @@ func (c *configuration) apply(index uint64, ch change) (*configuration, error) {
 }
 
 // roster determines whose messages the gate admits: those of the members, of members added by a change in this node's log
-// that is not yet known to be committed, and of those that the owner vouches for. Immutable.
+// that is not yet known to be committed, and of those that the owner trusts. Immutable.
 type roster struct {
 	own     uint64 // replica id of this node
 	members []member
@@ -156,7 +156,6 @@ func (ros *roster) peer(id uint64) string {
 // check validates the replica ids of a message from peer.
 func (ros *roster) check(peer string, from, to uint64) error {
 	switch {
-	case mutated("accept-strangers"):
 	case !ros.includes(peer):
 		return ErrNotMember
 	case !ros.admits(peer, from):
@@ -172,7 +171,7 @@ func (ros *roster) check(peer string, from, to uint64) error {
 // membership holds a replica's configurations other than the one in force.
 type membership struct {
 	unstored []*configuration // in force since entries that the stored state does not contain yet, ascending
-	vouched  *Configured      // set by the owner; nil once a configuration of this index is in force
+	trusted  *Configured      // set by the owner; nil once a configuration of this index is in force
 	change   *change          // proposed by the owner, not yet taken by raft
 	removed  bool             // the owner has been informed that this node is no longer a member
 	roster   *roster
@@ -192,7 +191,7 @@ func (m *membership) at(index uint64) *configuration {
 func (m *membership) upTo(applied uint64) *configuration {
 	var newest *configuration
 	for _, c := range m.unstored {
-		if c.Index <= applied || mutated("configuration-ahead") {
+		if c.Index <= applied {
 			newest = c
 		}
 	}
@@ -211,7 +210,7 @@ func (r *replica) confWrite(c *configuration) kv.Write {
 	return kv.Write{Table: tableState, Key: stateKey(r.group, kindConfig), Value: encoded}
 }
 
-// publishRoster updates the gate's roster from the configuration, the log and the vouched members.
+// publishRoster updates the gate's roster from the configuration, the log and the trusted members.
 func (r *replica) publishRoster() {
 	ros := &roster{own: r.id}
 	add := func(id uint64, peer string) {
@@ -224,12 +223,12 @@ func (r *replica) publishRoster() {
 			add(m.ID, m.Peer)
 		}
 		for _, c := range r.log.changes {
-			if c.peer != "" && !mutated("gate-by-committed-only") {
+			if c.peer != "" {
 				add(c.id, c.peer)
 			}
 		}
-		if r.members.vouched != nil {
-			for _, m := range r.members.vouched.Members {
+		if r.members.trusted != nil {
+			for _, m := range r.members.trusted.Members {
 				add(m.ID, m.Peer)
 			}
 		}
@@ -265,8 +264,8 @@ func (r *replica) reconfigure(entry *raftpb.Entry) {
 	}
 	r.conf, r.log.conf = next, next
 	r.members.unstored = append(r.members.unstored, next)
-	if v := r.members.vouched; v != nil && v.Index <= index {
-		r.members.vouched = nil
+	if v := r.members.trusted; v != nil && v.Index <= index {
+		r.members.trusted = nil
 	}
 	r.publishRoster()
 	r.host.ticking.start(r)

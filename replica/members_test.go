@@ -236,7 +236,7 @@ func TestChangesSurviveRestart(t *testing.T) {
 	d := newDisk()
 	h := newTestHost(t, d)
 	g := openNow(t, h, Founding{Group: 7, Members: []string{"me"}, Tables: []TablePrefix{}})
-	g.Take()
+	g.Dequeue()
 	if err := g.Propose([]byte("before")); err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestChangesSurviveRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	pump(h)
-	got := g.Take()
+	got := g.Dequeue()
 	c, ok := got[len(got)-1].(Configured)
 	if !ok || len(c.Members) != 2 || c.Members[1] != (Member{ID: 2, Peer: "b", Learner: true}) {
 		t.Fatalf("delivered %v", got)
@@ -269,12 +269,12 @@ func TestChangesSurviveRestart(t *testing.T) {
 	if !slices.Equal(g.Members(), []string{"me"}) && !slices.Equal(g.Members(), []string{"me", "b"}) {
 		t.Fatal(g.Members())
 	}
-	got = g.Take()
+	got = g.Dequeue()
 	i := slices.IndexFunc(got, func(d Delivery) bool { _, ok := d.(Configured); return ok })
 	if i < 0 || !slices.Equal(texts(got[:i]), []string{"before"}) {
 		t.Fatalf("delivered %v", got)
 	}
-	g.Applied(lastIndex(got), nil)
+	g.ReportApplied(lastIndex(got), nil)
 	h.flushDue = true
 	pump(h)
 	s, conf := stored()
@@ -288,7 +288,7 @@ func TestChangesSurviveRestart(t *testing.T) {
 	if got := g.Configuration(); got.Index != c.Index || !slices.Equal(got.Members, c.Members) {
 		t.Fatalf("%v after a restart", got)
 	}
-	for _, d := range g.Take() {
+	for _, d := range g.Dequeue() {
 		if _, ok := d.(Configured); ok {
 			t.Fatal("delivered twice")
 		}

@@ -61,7 +61,7 @@ func TestMetrics(t *testing.T) {
 	if d.count() != before+1 {
 		t.Errorf("%d commits for one batch", d.count()-before)
 	}
-	a.Applied(lastIndex(a.Take()), nil)
+	a.ReportApplied(lastIndex(a.Dequeue()), nil)
 	pump(h)
 	check("lag", h.metrics.lag, 3)
 	d.setRefuse(full)

@@ -14,7 +14,7 @@ import (
 type Founding struct {
 	Group   uint64   // never 0, unique forever
 	Members []string // peer ids; their order gives them their replica ids, 1 to n
-	// Tables select the owner's state: the rows that snapshots carry and replace. Only Applied writes them (and the
+	// Tables select the owner's state: the rows that snapshots carry and replace. Only ReportApplied writes them (and the
 	// caller that fills them before the group is first opened). They are the same on all members. Nil if the group never
 	// sends or receives a snapshot: it then has no members but the founders, and none of them may fall far behind.
 	Tables []TablePrefix
@@ -38,7 +38,7 @@ type closing struct {
 // Open opens a group. If this node never had it, it is founded, durably. Otherwise it resumes from what is stored, and
 // the stored configuration takes precedence over the founding's members (which may then be empty). A group of one
 // campaigns at once: Leadership{Self: true} is delivered within a few fsyncs. The error is ErrOpen, ErrTombstone,
-// ErrNotMember, ErrDamaged, ErrStorage, ErrStopped, the context's, or one of the storage's reads.
+// ErrNotMember, kv.ErrDamaged, ErrStorage, ErrStopped, the context's, or one of the storage's reads.
 func (h *Host) Open(ctx context.Context, f Founding) (*Group, error) {
 	return h.awaitOpen(ctx, fmt.Sprintf("open group %d", f.Group), func(reply func(*Group, error)) { h.open(f, reply) })
 }
@@ -289,7 +289,7 @@ func (h *Host) remove(group uint64, also []kv.Write) error {
 			return fmt.Errorf("remove group %d: %w", group, err)
 		}
 	}
-	if !had && !mutated("skip-tombstones") {
+	if !had {
 		writes = append(writes, kv.Write{Table: tableState, Key: tombstone, Value: binary.BigEndian.AppendUint64(nil, id)})
 	}
 	if err := h.store(writes, 1, 0); err != nil {

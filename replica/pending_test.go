@@ -98,9 +98,9 @@ func TestOldLeaderDiesWhileThirdIsAdded(t *testing.T) {
 	})
 }
 
-// TestVouch: a member was cut off while its group got new members, which now lead it. It admits their messages only after
-// its owner has vouched for them.
-func TestVouch(t *testing.T) {
+// TestTrustMembers: a member was cut off while its group got new members, which now lead it. It admits their messages only after
+// its owner trusts them.
+func TestTrustMembers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newTestGroup(t, []string{"a", "b", "c"}, func(l *limits) { l.keepEntries = 10 })
 		l := p.leader()
@@ -128,7 +128,7 @@ func TestVouch(t *testing.T) {
 		if len(lost.log) != 5 {
 			t.Fatalf("it admitted strangers: %d entries", len(lost.log))
 		}
-		if err := lost.Vouch(p.members["d"].Group.Configuration()); err != nil {
+		if err := lost.TrustMembers(p.members["d"].Group.Configuration()); err != nil {
 			t.Fatal(err)
 		}
 		p.propose(5, "d", "e", lost.peer)
@@ -136,11 +136,11 @@ func TestVouch(t *testing.T) {
 			t.Fatalf("restored %d times, told %v", lost.restored, lost.conf)
 		}
 		synctest.Wait()
-		if lost.host.replicas[testGroupID].members.vouched != nil {
-			t.Fatal("vouched for ever")
+		if lost.host.replicas[testGroupID].members.trusted != nil {
+			t.Fatal("trusted for ever")
 		}
-		if lost.Vouch(Configured{Members: []Member{{ID: 1}}}) == nil {
-			t.Fatal("no members to vouch for")
+		if lost.TrustMembers(Configured{Members: []Member{{ID: 1}}}) == nil {
+			t.Fatal("no members to trust")
 		}
 	})
 }

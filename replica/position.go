@@ -21,7 +21,7 @@ type Position struct {
 
 // Position reads what is stored of a group, open or not. The newest data of an open group may not be stored yet. It costs
 // a read of the group's log, and may be called from any goroutine. The error is ErrNotOpen if this node stores nothing of
-// the group, ErrTombstone, ErrDamaged, or one of the storage's.
+// the group, ErrTombstone, kv.ErrDamaged, or one of the storage's.
 func (h *Host) Position(group uint64) (Position, error) {
 	p, err := h.position(group)
 	if err != nil {

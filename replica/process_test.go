@@ -79,7 +79,7 @@ func child(path string) error {
 	out := bufio.NewWriter(os.Stdout)
 	waiting := 0
 	for range g.Ready() {
-		for _, d := range g.Take() {
+		for _, d := range g.Dequeue() {
 			switch d := d.(type) {
 			case replica.Leadership:
 				waiting = 0
@@ -88,7 +88,7 @@ func child(path string) error {
 			case replica.Committed:
 				// Proposals of the previous process with unknown outcome may come first: numbers follow their places.
 				fmt.Fprintln(out, next, string(d.Entry))
-				g.Applied(d.Index, []kv.Write{{Table: "world", Key: fmt.Appendf(nil, "%08d", next), Value: d.Entry}})
+				g.ReportApplied(d.Index, []kv.Write{{Table: "world", Key: fmt.Appendf(nil, "%08d", next), Value: d.Entry}})
 				next++
 				waiting--
 			}
@@ -185,7 +185,7 @@ func TestKilledProcess(t *testing.T) {
 	}
 	for leading := false; !leading; {
 		<-g.Ready()
-		for _, d := range g.Take() {
+		for _, d := range g.Dequeue() {
 			switch d := d.(type) {
 			case replica.Committed:
 				recovered[len(recovered)] = string(d.Entry)

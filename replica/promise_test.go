@@ -121,7 +121,7 @@ func TestReplacedLogIsNotGuessed(t *testing.T) {
 			Type: raftpb.MsgApp.Enum(), From: u(3), To: u(1), Term: u(7), Index: u(3), LogTerm: u(5), Commit: u(2),
 			Entries: []*raftpb.Entry{{Index: u(4), Term: u(7)}},
 		})
-		all := g.Take()
+		all := g.Dequeue()
 		if f, ok := all[len(all)-1].(Failed); !ok || !errors.Is(f.Err, errFull) {
 			t.Fatalf("got %v", all)
 		}

@@ -39,7 +39,7 @@ func (o *owner) load(t *rapid.T, d *disk, id uint64) {
 func (o *owner) step(t *rapid.T, id uint64, l *ledger) {
 	var writes []kv.Write
 	index := uint64(0)
-	for _, d := range o.group.Take() {
+	for _, d := range o.group.Dequeue() {
 		switch d := d.(type) {
 		case Committed:
 			at := len(o.log)
@@ -61,7 +61,7 @@ func (o *owner) step(t *rapid.T, id uint64, l *ledger) {
 		}
 	}
 	if index > 0 {
-		o.group.Applied(index, writes)
+		o.group.ReportApplied(index, writes)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestLostCommitWouldBeNoticed(t *testing.T) {
 	d := newDisk()
 	h := newTestHost(t, d)
 	g := openNow(t, h, alone(1))
-	g.Take()
+	g.Dequeue()
 	forgetful := newDisk()
 	for name, table := range d.tables { // a copy from before the entry's commit
 		forgetful.tables[name] = maps.Clone(table)
@@ -206,11 +206,11 @@ func TestLostCommitWouldBeNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	pump(h)
-	if !slices.Equal(texts(g.Take()), []string{"edit"}) {
+	if !slices.Equal(texts(g.Dequeue()), []string{"edit"}) {
 		t.Fatal("not acknowledged")
 	}
 	h = newTestHost(t, forgetful)
-	if got := texts(openNow(t, h, alone(1)).Take()); got != nil {
+	if got := texts(openNow(t, h, alone(1)).Dequeue()); got != nil {
 		t.Fatalf("recovered %v from a disk that has it not", got)
 	}
 }

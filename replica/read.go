@@ -97,17 +97,11 @@ func (r *replica) askRaft(waiting []chan<- read) {
 		return
 	}
 	rs := &r.reads
-	if !mutated("reuse-read-contexts") || rs.last == 0 {
-		rs.last++
-	}
+	rs.last++
 	if rs.waiting == nil {
 		rs.waiting = make(map[uint64][]chan<- read)
 	}
 	rs.waiting[rs.last] = waiting
-	if mutated("read-without-asking") {
-		r.confirmReads([]raft.ReadState{{Index: r.commit, RequestCtx: binary.BigEndian.AppendUint64(nil, rs.last)}})
-		return
-	}
 	r.node.ReadIndex(binary.BigEndian.AppendUint64(nil, rs.last))
 }
 

@@ -103,7 +103,7 @@ func TestReadsOfOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		pump(h)
-		last := lastIndex(g.Take())
+		last := lastIndex(g.Dequeue())
 		answer := make(chan read, 1)
 		if err := g.ask(answer); err != nil {
 			t.Fatal(err)

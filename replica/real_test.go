@@ -131,12 +131,12 @@ func (n *testNode) load() error {
 func (n *testNode) drain(g *replica.Group) (over bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, d := range g.Take() {
+	for _, d := range g.Dequeue() {
 		switch d := d.(type) {
 		case replica.Committed:
 			key := fmt.Appendf([]byte("r1/"), "%08d", len(n.mu.log))
 			n.mu.log = append(n.mu.log, string(d.Entry))
-			g.Applied(d.Index, []kv.Write{{Table: "world", Key: key, Value: d.Entry}})
+			g.ReportApplied(d.Index, []kv.Write{{Table: "world", Key: key, Value: d.Entry}})
 		case replica.Restored:
 			n.mu.failed = n.load()
 		case replica.Configured:

@@ -292,18 +292,13 @@ func (r *replica) prepareInstall(rd raft.Ready) error {
 	if s == nil || rd.Snapshot.GetMetadata().GetIndex() != s.index {
 		return errors.New("raft returned another snapshot than the received one")
 	}
-	if mutated("snapshot-in-two-commits") {
-		if err := r.host.storage.Commit(s.rows); err != nil {
-			return err
-		}
-	}
 	kept := make(map[string]bool, len(s.rows))
 	for _, row := range s.rows {
 		kept[row.Table+"\x00"+string(row.Key)] = true
 	}
 	for _, t := range r.tables {
 		err := r.host.storage.Scan(t.Table, t.Prefix, func(key, _ []byte) error {
-			if !kept[t.Table+"\x00"+string(key)] && !mutated("snapshot-keeps-old-rows") {
+			if !kept[t.Table+"\x00"+string(key)] {
 				s.stale = append(s.stale, kv.Write{Table: t.Table, Key: bytes.Clone(key)})
 			}
 			return nil
@@ -344,8 +339,8 @@ func (r *replica) installed(s *snapshot) {
 	r.log.reset(s.index, s.entryTerm)
 	r.conf, r.log.conf, r.log.changed = s.conf, s.conf, false
 	r.members.unstored = nil
-	if v := r.members.vouched; v != nil && v.Index <= s.conf.Index {
-		r.members.vouched = nil
+	if v := r.members.trusted; v != nil && v.Index <= s.conf.Index {
+		r.members.trusted = nil
 	}
 	r.applied, r.mailed, r.visible, r.reported, r.advanced = s.index, s.index, s.index, s.index, s.index
 	r.host.countLag(r, 0)

@@ -2,11 +2,12 @@ package replica
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/fxamacker/cbor/v2"
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/voxelpopuli/voxeld/kv"
 )
 
 // The tables of package doc, "Storage layout".
@@ -28,9 +29,6 @@ const (
 	foundingIndex = 1
 	foundingTerm  = 1
 )
-
-// ErrDamaged marks stored records that this package cannot have written. The group is not opened.
-var ErrDamaged = errors.New("stored group is damaged")
 
 func logKey(group, index uint64) []byte {
 	key := make([]byte, 16)
@@ -78,7 +76,7 @@ func decodeEntry(key, value []byte) (*raftpb.Entry, error) {
 
 func decodeEntryHead(key, value []byte) (index, term uint64, kind raftpb.EntryType, err error) {
 	if len(key) != 16 || len(value) < entryHead || value[0] > byte(raftpb.EntryConfChangeV2) {
-		return 0, 0, 0, fmt.Errorf("%w: log record of %d bytes at key %x", ErrDamaged, len(value), key)
+		return 0, 0, 0, fmt.Errorf("%w: log record of %d bytes at key %x", kv.ErrDamaged, len(value), key)
 	}
 	return binary.BigEndian.Uint64(key[8:]), binary.BigEndian.Uint64(value[1:]), raftpb.EntryType(value[0]), nil
 }
@@ -103,12 +101,12 @@ const stateSize = 1 + 6*8
 
 func decodeState(value []byte) (state, error) {
 	if len(value) != stateSize || value[0] != 1 {
-		return state{}, fmt.Errorf("%w: state %x", ErrDamaged, value[:min(stateSize, len(value))])
+		return state{}, fmt.Errorf("%w: state %x", kv.ErrDamaged, value[:min(stateSize, len(value))])
 	}
 	at := func(i int) uint64 { return binary.BigEndian.Uint64(value[1+8*i:]) }
 	s := state{term: at(0), vote: at(1), commit: at(2), applied: at(3), start: at(4), startTerm: at(5)}
 	if s.start > s.applied || s.applied > s.commit || s.commit > maxNumber || s.startTerm > s.term || s.term > maxNumber {
-		return state{}, fmt.Errorf("%w: state %+v", ErrDamaged, s)
+		return state{}, fmt.Errorf("%w: state %+v", kv.ErrDamaged, s)
 	}
 	return s, nil
 }
@@ -209,10 +207,10 @@ func encodeConfiguration(c *configuration) ([]byte, error) {
 func decodeConfiguration(value []byte) (*configuration, error) {
 	var c configuration
 	if err := cbor.Unmarshal(value, &c); err != nil {
-		return nil, fmt.Errorf("%w: configuration: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("%w: configuration: %w", kv.ErrDamaged, err)
 	}
 	if err := c.check(); err != nil {
-		return nil, fmt.Errorf("%w: configuration: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("%w: configuration: %w", kv.ErrDamaged, err)
 	}
 	return &c, nil
 }

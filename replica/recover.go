@@ -10,7 +10,7 @@ import (
 // Recover makes this node the only member of a group that is not open, under a new replica id. It is for operators who
 // have permanently lost a majority of the group's members. It blocks until that is durable. The error is ErrOpen,
 // ErrTombstone, ErrNotOpen if this node does not store the group or has joined it without ever receiving its state,
-// ErrDamaged, ErrStopped, or one of the storage's.
+// kv.ErrDamaged, ErrStopped, or one of the storage's.
 //
 // What may be lost: every acknowledged entry that is not in this node's log. A majority has each of them, but this node
 // need not be in it. So first compare Status.Last of all surviving members, and recover the group where it is highest

@@ -24,7 +24,7 @@ func TestFullDisk(t *testing.T) {
 			if err := a.Propose([]byte("before")); err != nil {
 				t.Fatal(err)
 			}
-			a.Applied(lastIndex(committed(t, a, 1)), row("k", "before"))
+			a.ReportApplied(lastIndex(committed(t, a, 1)), row("k", "before"))
 			synctest.Wait()
 
 			d.setRefuse(full)
@@ -33,7 +33,7 @@ func TestFullDisk(t *testing.T) {
 			}
 			synctest.Wait()
 			for _, g := range []*Group{a, b} {
-				l, ok := g.Take()[0].(Leadership)
+				l, ok := g.Dequeue()[0].(Leadership)
 				if !ok || l.Self || !errors.Is(l.Cause, ErrStorage) || !errors.Is(l.Cause, errFull) {
 					t.Fatalf("got %+v", l)
 				}
@@ -42,7 +42,7 @@ func TestFullDisk(t *testing.T) {
 				}
 			}
 			<-time.After(10 * time.Second)
-			if got := append(a.Take(), b.Take()...); got != nil {
+			if got := append(a.Dequeue(), b.Dequeue()...); got != nil {
 				t.Fatalf("delivered on a full disk: %v", got)
 			}
 
@@ -82,7 +82,7 @@ func TestNearlyFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if l, ok := a.Take()[0].(Leadership); !ok || l.Self {
+		if l, ok := a.Dequeue()[0].(Leadership); !ok || l.Self {
 			t.Fatalf("got %+v", l)
 		}
 		// Small rows fit again, as on a disk that is nearly full. The stall must not end before there is room.
@@ -97,7 +97,7 @@ func TestNearlyFullDisk(t *testing.T) {
 			return nil
 		})
 		<-time.After(10 * time.Second)
-		if got := a.Take(); got != nil {
+		if got := a.Dequeue(); got != nil {
 			t.Fatalf("got %v on a nearly full disk", got)
 		}
 		d.setRefuse(nil)
@@ -123,11 +123,11 @@ func TestPoison(t *testing.T) {
 		good, bad := h.mustOpen(t, alone(1)), h.mustOpen(t, alone(2))
 		leads(t, good)
 		leads(t, bad)
-		bad.Applied(foundingIndex, row("", "x"))
-		good.Applied(foundingIndex, row("k", "v"))
+		bad.ReportApplied(foundingIndex, row("", "x"))
+		good.ReportApplied(foundingIndex, row("k", "v"))
 		<-time.After(time.Second)
 		synctest.Wait()
-		got := bad.Take()
+		got := bad.Dequeue()
 		if f, ok := got[len(got)-1].(Failed); !ok || !errors.Is(f.Err, errPoison) {
 			t.Fatalf("the owner of the bad writes got %v", got)
 		}
@@ -153,7 +153,7 @@ func TestFullDiskOpensAndCloses(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.setRefuse(full)
-		g.Applied(foundingIndex, row("k", "v"))
+		g.ReportApplied(foundingIndex, row("k", "v"))
 		<-time.After(time.Second)
 		if _, err := h.Open(t.Context(), alone(3)); !errors.Is(err, errFull) {
 			t.Fatalf("founded on a full disk: %v", err)
@@ -186,7 +186,7 @@ func TestStopAfterFullDisk(t *testing.T) {
 			leads(t, g)
 			synctest.Wait()
 			d.setRefuse(full)
-			g.Applied(foundingIndex, row("k", "v"))
+			g.ReportApplied(foundingIndex, row("k", "v"))
 			<-time.After(100 * time.Millisecond)
 			synctest.Wait()
 			if freed {
@@ -233,7 +233,7 @@ func TestProposeRefusals(t *testing.T) {
 		t.Fatal("nothing is on its way any more:", err)
 	}
 	pump(h)
-	if n := len(texts(g.Take())); n != 11 {
+	if n := len(texts(g.Dequeue())); n != 11 {
 		t.Fatalf("%d entries delivered", n)
 	}
 }
@@ -259,7 +259,7 @@ func TestSlowOwner(t *testing.T) {
 	}
 	var got []Delivery
 	for {
-		taken := g.Take()
+		taken := g.Dequeue()
 		if taken == nil {
 			break
 		}
@@ -287,7 +287,7 @@ func TestAppliedBeyondDelivery(t *testing.T) {
 			t.Fatal("applied an entry that was never delivered")
 		}
 	}()
-	g.Applied(99, nil)
+	g.ReportApplied(99, nil)
 }
 
 // TestCompaction: below the stored applied index the log keeps as many entries as its limit, and no more.
@@ -296,14 +296,14 @@ func TestCompaction(t *testing.T) {
 	h := newTestHost(t, d)
 	h.limits.keepEntries = 100
 	g := openNow(t, h, alone(1))
-	g.Take()
+	g.Dequeue()
 	for i := range 2000 {
 		if err := g.Propose([]byte(numbered("e", i))); err != nil {
 			t.Fatal(err)
 		}
 		pump(h)
 		if i < 1000 {
-			g.Applied(lastIndex(g.Take()), nil)
+			g.ReportApplied(lastIndex(g.Dequeue()), nil)
 		}
 	}
 	// 1,000 are applied, 1,000 are not and must all be there.
@@ -315,7 +315,7 @@ func TestCompaction(t *testing.T) {
 	}
 	h = newTestHost(t, d)
 	g = openNow(t, h, alone(1))
-	if got := texts(g.Take()); len(got) != 1000 || got[0] != "e01000" || got[999] != "e01999" {
+	if got := texts(g.Dequeue()); len(got) != 1000 || got[0] != "e01000" || got[999] != "e01999" {
 		t.Fatalf("%d entries delivered after the restart", len(got))
 	}
 }

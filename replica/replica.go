@@ -50,7 +50,7 @@ type replica struct {
 	applied            uint64 // the owner's tables with pending contain the entries up to here
 	mailed             uint64 // entries up to here were put into the mailbox (or are internal)
 	visible            uint64 // the last Committed put into the mailbox, or applied at the start
-	reported           uint64 // index of the owner's last Applied
+	reported           uint64 // index of the owner's last ReportApplied
 	advanced           uint64 // entries up to here came out of raft as committed
 
 	pending      []kv.Write // the owner's writes that are not stored yet
@@ -122,8 +122,8 @@ func (r *replica) start() error {
 			MaxUncommittedEntriesSize: 2 * uint64(r.host.limits.outstanding), // Group.Propose has a lower bound than raft
 			MaxInflightMsgs:           maxInflight,
 			MaxInflightBytes:          maxInflightBytes,
-			CheckQuorum:               !mutated("no-check-quorum"),
-			PreVote:                   !mutated("no-pre-vote"),
+			CheckQuorum:               true,
+			PreVote:                   true,
 			StepDownOnRemoval:         true,
 			DisableProposalForwarding: true,
 			Logger:                    raftLogger{r.logger},
@@ -340,14 +340,6 @@ func (r *replica) next() state {
 	}
 	// Only durably applied entries are cut off. A slower member may still need the last ones.
 	durable := r.stored.applied
-	switch {
-	case mutated("forget-applied-index"):
-		s.applied = r.stored.applied
-	case mutated("forget-vote"):
-		s.vote = 0
-	case mutated("compact-ahead"):
-		durable = r.mailed
-	}
 	if keep := r.host.limits.keepEntries; durable > s.start+keep+keep/4 {
 		s.start = max(s.start, r.sending.keep(durable-keep, durable-min(durable, 10*keep)))
 		s.startTerm, _ = r.log.Term(s.start) // start < index ≤ applied ≤ last: a term exists

@@ -2,12 +2,12 @@ package replica_test
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
-	"github.com/voxelpopuli/voxeld/replica"
 )
 
 // disk is a node's storage: a successful Commit survives a crash, as a whole or not at all.
@@ -68,7 +68,7 @@ func (d *disk) Commit(writes []kv.Write) error {
 		n.sim.count("commits refused")
 		return errDiskFull
 	}
-	if replica.Mutated("simulated-disk-without-sync") {
+	if os.Getenv("VOXELD_MUTATION") == "simulated-disk-without-sync" {
 		var undo []kv.Write
 		for _, w := range writes {
 			undo = append(undo, kv.Write{Table: w.Table, Key: w.Key, Value: d.tables[w.Table][string(w.Key)]})

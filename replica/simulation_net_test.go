@@ -64,7 +64,7 @@ func (n *machine) receive(from *machine, group uint64, message []byte) {
 	case errors.Is(err, replica.ErrNotOpen):
 		n.openAndDeliver(group, func() { _ = n.host.Receive(from.peer, group, message) }) // refused ones are lost
 	case errors.Is(err, replica.ErrNotMember):
-		n.vouch(group)
+		n.trustMembers(group)
 	}
 }
 

@@ -29,7 +29,7 @@ type machine struct {
 	opening     map[uint64]bool
 	tombstones  map[uint64]uint64        // by group: the replica id that was removed last; outlives the process
 	noWakeUntil map[uint64]time.Duration // until when raft messages do not wake the group
-	vouched     map[uint64]time.Duration
+	trusted     map[uint64]time.Duration
 	seen        map[string]time.Duration // when a peer answered last
 
 	clockRate  float64       // the duration of a second of this node's clock
@@ -79,7 +79,7 @@ func (n *machine) boot() {
 	n.life++
 	n.host = host
 	n.opening, n.noWakeUntil = make(map[uint64]bool), make(map[uint64]time.Duration)
-	n.vouched, n.seen = make(map[uint64]time.Duration), make(map[string]time.Duration)
+	n.trusted, n.seen = make(map[uint64]time.Duration), make(map[string]time.Duration)
 	for _, other := range s.nodes {
 		n.seen[other.peer] = s.now
 	}

@@ -153,19 +153,19 @@ func (o *owner) takeDeliveries() {
 	}
 	if o.node.sim.chance(0.02) {
 		o.slow = true
-		taken := o.group.Take()
+		taken := o.group.Dequeue()
 		lag := 400 * time.Millisecond
 		if o.node.sim.chance(0.2) {
 			lag = 3 * time.Second
 		}
 		o.node.later(o.node.sim.between(0, lag), func() {
 			if o.slow = false; !o.closed {
-				o.deliver(append(taken, o.group.Take()...))
+				o.deliver(append(taken, o.group.Dequeue()...))
 			}
 		})
 		return
 	}
-	o.deliver(o.group.Take())
+	o.deliver(o.group.Dequeue())
 }
 
 func (o *owner) answerReads() {
@@ -266,7 +266,7 @@ func (o *owner) apply(c replica.Committed) {
 	if o.model.applied(o, c, writes) {
 		o.model.countEdit(c, out)
 	}
-	o.group.Applied(c.Index, writes)
+	o.group.ReportApplied(c.Index, writes)
 	for _, r := range out.Results {
 		key := editKey{r.Player, r.Seq}
 		for _, reply := range o.asked[key] {
@@ -284,7 +284,7 @@ func (o *owner) applyRoot(c replica.Committed) {
 	}
 	o.model.applied(o, c, writes)
 	o.node.sim.founded(region)
-	o.group.Applied(c.Index, writes)
+	o.group.ReportApplied(c.Index, writes)
 	key := region.Cell.String()
 	for _, reply := range o.founding[key] {
 		reply(answer{region: &region})

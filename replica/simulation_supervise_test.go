@@ -72,7 +72,7 @@ func (o *owner) consult() {
 		return
 	}
 	if newest.Index > o.group.Configuration().Index {
-		o.node.vouch(o.id)
+		o.node.trustMembers(o.id)
 	}
 	o.group.Campaign()
 }
@@ -278,18 +278,18 @@ func (n *machine) openAndDeliver(group uint64, again func()) {
 	})
 }
 
-// vouch makes the gate admit the members in the authority's answer.
-func (n *machine) vouch(group uint64) {
-	if n.sim.now < n.vouched[group] {
+// trustMembers makes the gate admit the members in the authority's answer.
+func (n *machine) trustMembers(group uint64) {
+	if n.sim.now < n.trusted[group] {
 		return
 	}
-	n.vouched[group] = n.sim.now + 300*time.Millisecond
+	n.trusted[group] = n.sim.now + 300*time.Millisecond
 	n.later(20*time.Millisecond, func() {
 		if o := n.owner(group); o != nil && o.model.newest.Index > 0 {
-			if err := o.group.Vouch(o.model.newest); err != nil {
-				n.sim.fail("vouch: %v", err)
+			if err := o.group.TrustMembers(o.model.newest); err != nil {
+				n.sim.fail("trust members: %v", err)
 			}
-			n.sim.count("vouched")
+			n.sim.count("members trusted")
 		}
 	})
 }

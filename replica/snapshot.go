@@ -84,7 +84,7 @@ func (h *Host) snapshotSent(r *replica, to uint64, err error) {
 		r.logger.Warn("snapshot not sent", "replica", to, "error", err)
 		status = raft.SnapshotFailure
 	}
-	if r.ended || r.node == nil || mutated("untold-snapshots") {
+	if r.ended || r.node == nil {
 		return
 	}
 	if err := r.guard("report snapshot", func() error { r.node.ReportSnapshot(to, status); return nil }); err != nil {
@@ -113,26 +113,20 @@ type snapshotOut struct {
 // write collects the snapshot in memory, so that the view is open only for a short time, and then writes it.
 func (s snapshotOut) write(storage Storage, w io.Writer) error {
 	var b bytes.Buffer
-	flush := func() error {
-		for b.Len() > 0 {
-			if _, err := w.Write(b.Next(256 << 10)); err != nil {
-				return fmt.Errorf("send snapshot of group %d: %w", s.group, err)
-			}
-		}
-		return nil
-	}
 	err := storage.View(func(get func(string, []byte) ([]byte, error),
 		scan func(string, []byte, func(key, value []byte) error) error,
 	) error {
-		if err := s.collect(&b, get, scan); err != nil || !mutated("view-while-sending") {
-			return err
-		}
-		return flush()
+		return s.collect(&b, get, scan)
 	})
 	if err != nil {
 		return fmt.Errorf("make snapshot of group %d: %w", s.group, err)
 	}
-	return flush()
+	for b.Len() > 0 {
+		if _, err := w.Write(b.Next(256 << 10)); err != nil {
+			return fmt.Errorf("send snapshot of group %d: %w", s.group, err)
+		}
+	}
+	return nil
 }
 
 func (s snapshotOut) collect(b *bytes.Buffer, get func(string, []byte) ([]byte, error),

@@ -104,9 +104,9 @@ func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 	}
 	pump(l)
 	n := 0
-	for _, c := range lg.Take() {
+	for _, c := range lg.Dequeue() {
 		if c, ok := c.(Committed); ok {
-			lg.Applied(c.Index, []kv.Write{worldRow(n, c.Entry)})
+			lg.ReportApplied(c.Index, []kv.Write{worldRow(n, c.Entry)})
 			n++
 		}
 	}
@@ -171,7 +171,7 @@ func TestSnapshotIsOneCommit(t *testing.T) {
 		if n := d.count() - before; n != 1 {
 			t.Fatalf("%d commits", n)
 		}
-		all := g.Take()
+		all := g.Dequeue()
 		if f, ok := all[len(all)-1].(Failed); !ok || !errors.Is(f.Err, errFull) {
 			t.Fatalf("got %v", all)
 		}
@@ -195,16 +195,16 @@ func TestSnapshotIsOneCommit(t *testing.T) {
 	}
 }
 
-// TestAppliedAcrossRestore: calls of Applied by an owner that has not reached the Restored in its mailbox are void.
+// TestAppliedAcrossRestore: calls of ReportApplied by an owner that has not reached the Restored in its mailbox are void.
 func TestAppliedAcrossRestore(t *testing.T) {
 	h, d, g, snap := stranded(t)
 	before := d.count()
-	g.Applied(0, []kv.Write{worldRow(77, []byte("void"))}) // in flight when the snapshot arrives
+	g.ReportApplied(0, []kv.Write{worldRow(77, []byte("void"))}) // in flight when the snapshot arrives
 	if err := receiveNow(h, "me", snap); err != nil {
 		t.Fatal(err)
 	}
-	g.Applied(0, []kv.Write{worldRow(78, []byte("void"))})
-	all := g.Take()
+	g.ReportApplied(0, []kv.Write{worldRow(78, []byte("void"))})
+	all := g.Dequeue()
 	i := slices.IndexFunc(all, func(d Delivery) bool { _, ok := d.(Restored); return ok })
 	if i < 0 || i+1 >= len(all) {
 		t.Fatalf("delivered %v", all)
@@ -213,7 +213,7 @@ func TestAppliedAcrossRestore(t *testing.T) {
 	if c, ok := all[i+1].(Configured); !ok || len(c.Members) != 2 {
 		t.Fatalf("delivered %v", all)
 	}
-	g.Applied(restored.Index, []kv.Write{worldRow(79, []byte("new"))})
+	g.ReportApplied(restored.Index, []kv.Write{worldRow(79, []byte("new"))})
 	h.flushDue = true
 	pump(h)
 	for n, want := range map[int]string{9: numbered("e", 9), 77: "", 78: "", 79: "new"} {
@@ -281,7 +281,7 @@ func TestSnapshotRefusals(t *testing.T) {
 			if after := stateText(h, d); after != before {
 				t.Fatalf("changed\n%s\nto\n%s", before, after)
 			}
-			for _, d := range g.Take() {
+			for _, d := range g.Dequeue() {
 				t.Errorf("delivered %v", d)
 			}
 			if h.receiving.Load() != 0 {
@@ -306,7 +306,7 @@ func TestSnapshotRefusals(t *testing.T) {
 	if err := receiveNow(h, "me", snap); err != nil {
 		t.Fatal("a snapshot of what it has:", err)
 	}
-	restored := slices.DeleteFunc(g.Take(), func(d Delivery) bool { _, ok := d.(Restored); return !ok })
+	restored := slices.DeleteFunc(g.Dequeue(), func(d Delivery) bool { _, ok := d.(Restored); return !ok })
 	if len(restored) != 1 {
 		t.Fatalf("restored %d times", len(restored))
 	}

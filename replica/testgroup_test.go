@@ -131,12 +131,12 @@ func (g *testMember) drain(t testing.TB) {
 	if g.Group == nil {
 		return
 	}
-	for _, d := range g.Take() {
+	for _, d := range g.Dequeue() {
 		switch d := d.(type) {
 		case Committed:
 			row := worldRow(len(g.log), d.Entry)
 			g.log = append(g.log, string(d.Entry))
-			g.Applied(d.Index, []kv.Write{row})
+			g.ReportApplied(d.Index, []kv.Write{row})
 		case Restored:
 			g.restored++
 			g.load(t)

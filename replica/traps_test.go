@@ -13,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// TestAppliedIsOneCommit: the writes of Applied and their index are never stored separately.
+// TestAppliedIsOneCommit: the writes of ReportApplied and their index are never stored separately.
 func TestAppliedIsOneCommit(t *testing.T) {
 	d := newDisk()
 	h := newTestHost(t, d)
@@ -41,7 +41,7 @@ func TestAppliedIsOneCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 		pump(h)
-		g.Applied(lastIndex(g.Take()), row("k", numbered("v", i)))
+		g.ReportApplied(lastIndex(g.Dequeue()), row("k", numbered("v", i)))
 		h.flushDue = true
 		pump(h)
 	}
@@ -111,7 +111,7 @@ func TestSnapshotHoldsNoView(t *testing.T) {
 		t.Fatal(err)
 	}
 	pump(h)
-	g.Applied(lastIndex(g.Take()), row("k", "v"))
+	g.ReportApplied(lastIndex(g.Dequeue()), row("k", "v"))
 	h.flushDue = true
 	pump(h)
 	out := snapshotOut{group: 5, from: 1, to: 2, term: 2, tables: []TablePrefix{{Table: "world"}}, limit: 1 << 20}

@@ -7,7 +7,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Check reads the whole file. It returns ErrDamaged, with the place, if any page is invalid, lost or used twice, or if
+// Check reads the whole file. It returns kv.ErrDamaged, with the place, if any page is invalid, lost or used twice, or if
 // any value fails its checksum. Commits continue meanwhile; the file grows by what they change. The disk's read speed
 // determines the duration.
 func (db *DB) Check() error { return db.checkWith(unsealed) }

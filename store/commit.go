@@ -35,7 +35,7 @@ type request struct {
 }
 
 // Commit writes all of writes, in their order, or none of them. It returns when they are on disk, or with ErrFull,
-// ErrDamaged, ErrClosed or the disk's error. It waits until Run runs. The caller must not modify the writes until it
+// kv.ErrDamaged, ErrClosed or the disk's error. It waits until Run runs. The caller must not modify the writes until it
 // returns. An invalid write (no or too long table, key or value) is rejected before anything is written, and does not
 // affect other commits.
 func (db *DB) Commit(writes []kv.Write) error {
@@ -268,7 +268,7 @@ func (db *DB) commitAll(queue []*request) error {
 			n = batchLen(queue)
 		}
 		err := db.makeDurable(queue[:n], alone)
-		full := errors.Is(err, ErrFull) && !mutated("full-is-fatal")
+		full := errors.Is(err, ErrFull)
 		if full && n > 1 {
 			// One of them is too large. The others may fit, or free the missing space.
 			alone = n
@@ -349,7 +349,7 @@ func (db *DB) transact(batch []*request) error {
 // update runs one transaction of bbolt.
 func (db *DB) update(change func(tx *bbolt.Tx) error) error {
 	err := guard(func() error { return db.bolt.Update(change) })
-	if errors.Is(err, ErrDamaged) {
+	if errors.Is(err, kv.ErrDamaged) {
 		db.mu.Lock()
 		db.mu.panicked = true
 		db.mu.Unlock()

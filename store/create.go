@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/voxelpopuli/voxeld/kv"
 )
 
 // Format is the version of the file's layout that this program writes and reads.
@@ -26,14 +28,11 @@ var formatKey = []byte("format")
 // process was faster, so that no process ever replaces a store in use.
 func (db *DB) create(o Options) error {
 	unfinished := o.Path + ".new"
-	if mutated("create-in-place") {
-		unfinished = o.Path
-	}
 	file, err := os.OpenFile(unfinished, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
-	if err := db.openLocked(file, o, true); errors.Is(err, ErrDamaged) {
+	if err := db.openLocked(file, o, true); errors.Is(err, kv.ErrDamaged) {
 		// A crash interrupted an earlier creation. Nothing in it was ever acknowledged.
 		db.log.Warn("removing an incomplete store", "path", unfinished)
 		if err := os.Remove(unfinished); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -46,7 +45,7 @@ func (db *DB) create(o Options) error {
 	return errors.Join(db.finish(unfinished, o.Path), db.closeFile())
 }
 
-// refuseOrphans fails with ErrDamaged if there is a journal without its file. A new store beside it would hide the loss
+// refuseOrphans fails with kv.ErrDamaged if there is a journal without its file. A new store beside it would hide the loss
 // of the old one, and its data would be created anew with different contents.
 func refuseOrphans(path string) error {
 	for _, journal := range journalPaths(path) {
@@ -60,7 +59,7 @@ func refuseOrphans(path string) error {
 		}
 		return fmt.Errorf("%w: %s is gone, but its journal %s is here; put the file back, or keep a copy of the "+
 			"directory, empty it, and start with --join: a new node then, to which the others bring what they have",
-			ErrDamaged, path, journal)
+			kv.ErrDamaged, path, journal)
 	}
 	return nil
 }

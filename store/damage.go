@@ -8,10 +8,12 @@ import (
 	"runtime/debug"
 
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/voxelpopuli/voxeld/kv"
 )
 
 // guard calls into bbolt. bbolt does not check its pages: on a damaged one it panics, or follows a pointer out of its
-// memory map. guard converts both to ErrDamaged, only for this goroutine and this call.
+// memory map. guard converts both to kv.ErrDamaged, only for this goroutine and this call.
 func guard(call func() error) (err error) {
 	before := debug.SetPanicOnFault(true)
 	defer func() {
@@ -34,13 +36,13 @@ func translate(err error) error {
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum),
 		errors.Is(err, bolterrors.ErrVersionMismatch), errors.Is(err, bolterrors.ErrIncompatibleValue):
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+		return fmt.Errorf("%w: %w", kv.ErrDamaged, err)
 	}
 	return err
 }
 
 func damaged(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %s", kv.ErrDamaged, fmt.Sprintf(format, args...))
 }
 
 // bbolt has no checksums on its data pages. So every value is followed by its own, little-endian: CRC-32C over the

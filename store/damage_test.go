@@ -160,7 +160,7 @@ func TestTruncatedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := use(t, path, want)
-		if !errors.Is(err, ErrDamaged) {
+		if !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("cut to %d of %d bytes: %v", cut, len(image), err)
 		} else if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "backup") {
 			t.Errorf("the message does not say what to do: %v", err)
@@ -191,7 +191,7 @@ func TestFlippedBits(t *testing.T) {
 		}
 		if err := use(t, path, want); err != nil {
 			found++
-			if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrFormat) {
+			if !errors.Is(err, kv.ErrDamaged) && !errors.Is(err, ErrFormat) {
 				t.Errorf("flips at %v: %v", flips, err)
 			}
 		}
@@ -268,12 +268,12 @@ func TestWildStructure(t *testing.T) {
 			t.Fatal(err)
 		}
 		db, err := Open(Options{Path: path})
-		if !errors.Is(err, ErrDamaged) || db != nil {
+		if !errors.Is(err, kv.ErrDamaged) || db != nil {
 			t.Errorf("%s: opened with %v", name, err)
 		}
 		// The quick inspection of a large file must see it, too.
 		quick := inspection{file: bytes.NewReader(broken), size: int64(len(broken)), meta: m}
-		if err := quick.run(); !errors.Is(err, ErrDamaged) {
+		if err := quick.run(); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("%s: the quick inspection returned %v", name, err)
 		}
 	}
@@ -299,33 +299,33 @@ func TestDamageUnderway(t *testing.T) {
 	if err := os.Truncate(path, int64(3*os.Getpagesize())); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Check(); !errors.Is(err, ErrDamaged) {
+	if err := db.Check(); !errors.Is(err, kv.ErrDamaged) {
 		t.Errorf("check: %v", err)
 	}
-	if _, err := contents(db); !errors.Is(err, ErrDamaged) {
+	if _, err := contents(db); !errors.Is(err, kv.ErrDamaged) {
 		t.Errorf("scan: %v", err)
 	}
-	if _, err := db.Get("many", []byte("key 0200")); !errors.Is(err, ErrDamaged) {
+	if _, err := db.Get("many", []byte("key 0200")); !errors.Is(err, kv.ErrDamaged) {
 		t.Errorf("get: %v", err)
 	}
 	// The journal still accepts commits; the tables reveal the damage.
-	if err := db.Commit(put1("many", "key 0200", "v")); err != nil && !errors.Is(err, ErrDamaged) {
+	if err := db.Commit(put1("many", "key 0200", "v")); err != nil && !errors.Is(err, kv.ErrDamaged) {
 		t.Errorf("commit: %v", err)
 	}
-	if err := db.Check(); !errors.Is(err, ErrDamaged) {
+	if err := db.Check(); !errors.Is(err, kv.ErrDamaged) {
 		t.Errorf("check with commits in the journal: %v", err)
 	}
-	if err := <-ended; !errors.Is(err, ErrDamaged) {
+	if err := <-ended; !errors.Is(err, kv.ErrDamaged) {
 		t.Errorf("run: %v", err)
 	}
-	if err := db.Commit(put1("many", "key 0200", "v")); !errors.Is(err, ErrDamaged) {
+	if err := db.Commit(put1("many", "key 0200", "v")); !errors.Is(err, kv.ErrDamaged) {
 		t.Errorf("commit after the damage: %v", err)
 	}
 	if err := db.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
 	// The file is unlocked for a repair.
-	if _, err := Open(Options{Path: path, LockTimeout: 1}); !errors.Is(err, ErrDamaged) {
+	if _, err := Open(Options{Path: path, LockTimeout: 1}); !errors.Is(err, kv.ErrDamaged) {
 		t.Errorf("open again: %v", err)
 	}
 }
@@ -344,7 +344,7 @@ func FuzzInspect(f *testing.F) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		if err := use(t, path, want); err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrFormat) {
+		if err := use(t, path, want); err != nil && !errors.Is(err, kv.ErrDamaged) && !errors.Is(err, ErrFormat) {
 			t.Error(err)
 		}
 		if took := time.Since(began); took > 5*time.Second {

@@ -17,7 +17,7 @@ func undetected(t *testing.T, path string, want map[string]string) (opened bool,
 	t.Helper()
 	db, err := Open(Options{Path: path})
 	if err != nil {
-		if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrFormat) {
+		if !errors.Is(err, kv.ErrDamaged) && !errors.Is(err, ErrFormat) {
 			t.Fatal(err)
 		}
 		return false, nil

@@ -4,7 +4,7 @@
 // record of the journal, so a node with a hundred busy regions pays for one fsync instead of a hundred. Now and then a
 // checkpoint moves the journal's contents into bbolt's tables, in one transaction (journal.go, overlay.go, checkpoint.go;
 // docs/adr/0013). The rest of the package handles failures: a second daemon in the same directory (ErrInUse), a damaged
-// file (ErrDamaged), a full disk (ErrFull), a crash at any instant.
+// file (kv.ErrDamaged), a full disk (ErrFull), a crash at any instant.
 //
 // Ownership: writerState holds what a writer needs, and its lock. Commit and DeletePrefix queue their work; a caller that
 // finds no writer then writes everything that is queued, otherwise Run does. Run also starts and awaits the goroutine

@@ -101,10 +101,8 @@ func (j *journal) append(encoded []byte) (err error) {
 	if _, err := j.files[j.at].WriteAt(encoded, j.off); err != nil {
 		return err
 	}
-	if !mutated("no-sync") {
-		if err := datasync(j.files[j.at]); err != nil {
-			return err
-		}
+	if err := datasync(j.files[j.at]); err != nil {
+		return err
 	}
 	j.last++
 	j.off += padded(len(encoded))

@@ -118,7 +118,7 @@ func TestJournalCutAndDamaged(t *testing.T) {
 				}
 			}
 			db, err := Open(Options{Path: to})
-			if errors.Is(err, ErrDamaged) && what == "flipped" {
+			if errors.Is(err, kv.ErrDamaged) && what == "flipped" {
 				return
 			}
 			if err != nil {
@@ -219,7 +219,7 @@ func FuzzJournal(f *testing.F) {
 				t.Errorf("%x was read, and %x would be written", data, again[journalHead:])
 			}
 		}
-		if _, err := decodeJournal(data, 0); err != nil && !errors.Is(err, ErrDamaged) {
+		if _, err := decodeJournal(data, 0); err != nil && !errors.Is(err, kv.ErrDamaged) {
 			t.Error(err)
 		}
 	})
@@ -253,7 +253,7 @@ func TestNewerRowsHideDamagedOnes(t *testing.T) {
 		err = db.Scan("land", nil, func(_, value []byte) error { seen += string(value); return nil })
 		return seen, err
 	}
-	if _, err := scan(); !errors.Is(err, ErrDamaged) {
+	if _, err := scan(); !errors.Is(err, kv.ErrDamaged) {
 		t.Fatalf("the row is damaged: %v", err)
 	}
 	mustCommit(t, db, put1("land", "the key of a row", "mended")...)
@@ -274,7 +274,7 @@ func TestJournalWithoutItsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	db, err := Open(Options{Path: path})
-	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "is gone") {
+	if !errors.Is(err, kv.ErrDamaged) || !strings.Contains(err.Error(), "is gone") {
 		t.Errorf("opened with %v", err)
 	}
 	if err == nil {

@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/kv"
 )
 
 type metrics struct {
@@ -86,7 +88,7 @@ func (m *metrics) fail(err error) {
 	switch {
 	case errors.Is(err, ErrFull):
 		reason = "full"
-	case errors.Is(err, ErrDamaged):
+	case errors.Is(err, kv.ErrDamaged):
 		reason = "damaged"
 	case errors.Is(err, ErrClosed):
 		reason = "closed"

@@ -11,7 +11,7 @@ import (
 )
 
 // Get returns a copy of the value at key, or nil, nil if there is none. It sees every commit that has returned. It fails
-// with ErrDamaged or ErrClosed.
+// with kv.ErrDamaged or ErrClosed.
 func (db *DB) Get(table string, key []byte) ([]byte, error) {
 	value, err := db.get(table, key)
 	if err != nil {
@@ -43,7 +43,7 @@ func (db *DB) get(table string, key []byte) ([]byte, error) {
 }
 
 // Scan visits the entries of the table whose keys begin with prefix, in the order of the keys' bytes, as they were when
-// Scan began. It stops at the first error of visit and returns it unwrapped; other errors are ErrDamaged and ErrClosed.
+// Scan began. It stops at the first error of visit and returns it unwrapped; other errors are kv.ErrDamaged and ErrClosed.
 //
 // key and value are valid only during visit and must not be modified. visit must be short (the file grows while a scan is
 // open) and must not call this DB: a Commit inside would wait for the scan's end.

@@ -20,8 +20,6 @@ import (
 var (
 	// ErrInUse: another process holds the file.
 	ErrInUse = errors.New("the data directory is in use by another process")
-	// ErrDamaged: the disk holds bytes that were never written.
-	ErrDamaged error = damage("the file is damaged")
 	// ErrFormat: the file is sound, but this program does not support its format.
 	ErrFormat = errors.New("unknown format version")
 	// ErrFull: the disk, or the MaxSize of the file, has no room for this commit. Nothing of it was written. Reads
@@ -30,12 +28,6 @@ var (
 	// ErrClosed: the store is closing or closed. Nothing of the commit was written.
 	ErrClosed = errors.New("the store is closed")
 )
-
-// damage is the type of ErrDamaged: kv's error with a message of this package.
-type damage string
-
-func (d damage) Error() string { return string(d) }
-func (d damage) Unwrap() error { return kv.ErrDamaged }
 
 // Options of a store. The zero value of each field but Path means its default.
 type Options struct {
@@ -81,7 +73,7 @@ type DB struct {
 	}
 }
 
-// Open opens the store at o.Path, or creates it. It fails with ErrInUse, ErrDamaged or ErrFormat.
+// Open opens the store at o.Path, or creates it. It fails with ErrInUse, kv.ErrDamaged or ErrFormat.
 func Open(o Options) (*DB, error) {
 	if o.LockTimeout == 0 {
 		o.LockTimeout = 2 * time.Second
@@ -190,7 +182,6 @@ func (db *DB) openLocked(file *os.File, o Options, isNew bool) error {
 			MaxSize:         int(o.MaxSize),
 			Timeout:         time.Millisecond, // this process already holds the lock
 			NoStatistics:    true,
-			NoSync:          mutated("no-sync"),
 		})
 		return err
 	})
@@ -214,7 +205,7 @@ const mapSize = 1 << 30 * (bits.UintSize / 64)
 
 // explain converts the error of opening the file to one that says what to do.
 func (db *DB) explain(err error) error {
-	if !errors.Is(err, ErrDamaged) {
+	if !errors.Is(err, kv.ErrDamaged) {
 		return err
 	}
 	return fmt.Errorf("%s: %w; keep a copy of it, and put a backup in its place (a copy "+

@@ -116,10 +116,10 @@ func TestViewOfDamage(t *testing.T) {
 		get func(string, []byte) ([]byte, error),
 		scan func(string, []byte, func(key, value []byte) error) error,
 	) error {
-		if _, err := get("a", []byte("bad")); !errors.Is(err, ErrDamaged) {
+		if _, err := get("a", []byte("bad")); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("get: %v", err)
 		}
-		if err := scan("a", nil, func([]byte, []byte) error { return nil }); !errors.Is(err, ErrDamaged) {
+		if err := scan("a", nil, func([]byte, []byte) error { return nil }); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("scan: %v", err)
 		}
 		v, err := get("b", []byte("good"))

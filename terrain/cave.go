@@ -14,20 +14,25 @@ const (
 
 // caveCorner holds the cave noises at one corner of the lattice, each sampled on first use.
 type caveCorner struct {
-	hasA, hasB, hasHall bool
-	a, b                float64 // a tunnel runs where both are near 0
-	hall                float64
+	has [caveNoises]bool
+	v   [caveNoises]float64
 }
 
-// caves holds the corners near a slab, layer by layer. Corners beyond it are sampled again each time.
+// caves is columns with the caves in their ground.
 type caves struct {
+	columns
+	corners caveLattice
+}
+
+// caveLattice holds the corners near a slab, layer by layer. Corners beyond it are sampled again each time.
+type caveLattice struct {
 	minX, minZ, w, d int // counted in corners
 	corners          []caveCorner
 }
 
 // explore allocates the corners near the slab up to height top.
-func (s *slab) explore(top int) {
-	shift, v := s.g.grain.cave, &s.caves
+func (s *caves) explore(top int) {
+	shift, v := s.g.grain.cave, &s.corners
 	v.minX, v.minZ = (s.minX-margin)>>shift, (s.minZ-margin)>>shift
 	v.w = (s.minX+s.w+margin)>>shift + 2 - v.minX
 	v.d = (s.minZ+s.d+margin)>>shift + 2 - v.minZ
@@ -35,7 +40,7 @@ func (s *slab) explore(top int) {
 }
 
 // corner returns the corner at lattice place (cx, cy, cz), which may still be unsampled.
-func (v *caves) corner(cx, cy, cz int) *caveCorner {
+func (v *caveLattice) corner(cx, cy, cz int) *caveCorner {
 	i, j := cx-v.minX, cz-v.minZ
 	at := (cy*v.d+j)*v.w + i
 	if i < 0 || j < 0 || i >= v.w || j >= v.d || at >= len(v.corners) {
@@ -50,44 +55,23 @@ type cuboid struct {
 	corners    [8]*caveCorner
 }
 
-func (s *slab) cuboid(cx, cy, cz int) cuboid {
+func (s *caves) cuboid(cx, cy, cz int) cuboid {
 	q := cuboid{cx: cx, cy: cy, cz: cz}
 	for i := range q.corners {
-		q.corners[i] = s.caves.corner(cx+i&1, cy+i>>1&1, cz+i>>2)
+		q.corners[i] = s.corners.corner(cx+i&1, cy+i>>1&1, cz+i>>2)
 	}
 	return q
 }
 
-// sampleAt returns the coordinates of a corner for the noises. Heights are scaled by the given factor, so that tunnels
-// tend to be level.
-func (s *slab) sampleAt(q *cuboid, i int, steep float64) (x, y, z float64) {
+// sample samples a noise at the corners of the cuboid. Heights are scaled by the steepness of the noise, so that tunnels tend
+// to be level.
+func (s *caves) sample(q *cuboid, noise int) {
 	wide, high := s.g.grain.cave, s.g.grain.storey
-	return float64((q.cx + i&1) << wide), mul(float64((q.cy+i>>1&1)<<high), steep), float64((q.cz + i>>2) << wide)
-}
-
-func (s *slab) sampleA(q *cuboid) {
 	for i, k := range q.corners {
-		if !k.hasA {
-			x, y, z := s.sampleAt(q, i, 1.5)
-			k.a, k.hasA = s.g.fields.tunnelA.at3(x, y, z), true
-		}
-	}
-}
-
-func (s *slab) sampleB(q *cuboid) {
-	for i, k := range q.corners {
-		if !k.hasB {
-			x, y, z := s.sampleAt(q, i, 1.5)
-			k.b, k.hasB = s.g.fields.tunnelB.at3(x, y, z), true
-		}
-	}
-}
-
-func (s *slab) sampleHall(q *cuboid) {
-	for i, k := range q.corners {
-		if !k.hasHall {
-			x, y, z := s.sampleAt(q, i, 2)
-			k.hall, k.hasHall = s.g.fields.hall.at3(x, y, z), true
+		if !k.has[noise] {
+			f := &s.g.fields.caves[noise]
+			y := mul(float64((q.cy+i>>1&1)<<high), f.steep)
+			k.v[noise], k.has[noise] = f.at3(float64((q.cx+i&1)<<wide), y, float64((q.cz+i>>2)<<wide)), true
 		}
 	}
 }
@@ -96,21 +80,21 @@ const slack = 1e-6 // interpolation may leave its corners by a rounding
 
 // tunnel reports whether a tunnel may run through the cuboid. None can if a noise is too great at all corners, on one
 // side.
-func (s *slab) tunnel(q *cuboid) bool {
-	s.sampleA(q)
+func (s *caves) tunnel(q *cuboid) bool {
+	s.sample(q, tunnelA)
 	k := &q.corners
-	if apart4(k[0].a, k[1].a, k[2].a, k[3].a) && apart4(k[4].a, k[5].a, k[6].a, k[7].a) && apart(k[0].a, k[4].a) {
+	if apart4(k[0].v[tunnelA], k[1].v[tunnelA], k[2].v[tunnelA], k[3].v[tunnelA]) && apart4(k[4].v[tunnelA], k[5].v[tunnelA], k[6].v[tunnelA], k[7].v[tunnelA]) && apart(k[0].v[tunnelA], k[4].v[tunnelA]) {
 		return false
 	}
-	s.sampleB(q)
-	return !apart4(k[0].b, k[1].b, k[2].b, k[3].b) || !apart4(k[4].b, k[5].b, k[6].b, k[7].b) || !apart(k[0].b, k[4].b)
+	s.sample(q, tunnelB)
+	return !apart4(k[0].v[tunnelB], k[1].v[tunnelB], k[2].v[tunnelB], k[3].v[tunnelB]) || !apart4(k[4].v[tunnelB], k[5].v[tunnelB], k[6].v[tunnelB], k[7].v[tunnelB]) || !apart(k[0].v[tunnelB], k[4].v[tunnelB])
 }
 
 // hall reports whether a hall may open in the cuboid: its noise must be high at a corner.
-func (s *slab) hall(q *cuboid) bool {
-	s.sampleHall(q)
+func (s *caves) hall(q *cuboid) bool {
+	s.sample(q, hallNoise)
 	for _, k := range q.corners {
-		if k.hall >= hallAbove-slack {
+		if k.v[hallNoise] >= hallAbove-slack {
 			return true
 		}
 	}
@@ -121,13 +105,13 @@ func (s *slab) hall(q *cuboid) bool {
 //
 // Caves open to the sky only through dry soil and rock. They never touch water: under wet or loose ground a crust
 // stays, and a column beside water is left whole down to below that water.
-func (s *slab) hollow(x, y, z int) bool {
+func (s *caves) hollow(x, y, z int) bool {
 	col := s.at(x, z)
 	if y < caveFloor || y > s.roof(col, x, z) {
 		return false
 	}
-	a, b, hall := s.caveAt(x, y, z)
-	return opens(&col.column, y, a, b) || (col.ground-y > hallDepth && hall > hallAbove)
+	noises := s.caveAt(x, y, z)
+	return opens(&col.column, y, noises[tunnelA], noises[tunnelB]) || (col.ground-y > hallDepth && noises[hallNoise] > hallAbove)
 }
 
 // opens reports whether a tunnel removes the block at height y of a column, where the noises are a and b.
@@ -144,7 +128,7 @@ func opens(c *column, y int, a, b float64) bool {
 }
 
 // roof returns the highest y that a cave may take in a column.
-func (s *slab) roof(col *cached, x, z int) int {
+func (s *caves) roof(col *cached, x, z int) int {
 	if col.hasRoof {
 		return col.roof
 	}
@@ -160,17 +144,18 @@ func (s *slab) roof(col *cached, x, z int) int {
 }
 
 // caveAt interpolates the cave noises at a block, along x, then y, then z.
-func (s *slab) caveAt(x, y, z int) (a, b, hall float64) {
-	shift := s.g.grain.cave
-	q := s.cuboid(x>>shift, y>>s.g.grain.storey, z>>shift)
-	s.sampleA(&q)
-	s.sampleB(&q)
-	s.sampleHall(&q)
-	tx, ty, tz := part(x, shift), part(y, s.g.grain.storey), part(z, shift)
-	k := &q.corners
-	return blend([8]float64{k[0].a, k[1].a, k[2].a, k[3].a, k[4].a, k[5].a, k[6].a, k[7].a}, tx, ty, tz),
-		blend([8]float64{k[0].b, k[1].b, k[2].b, k[3].b, k[4].b, k[5].b, k[6].b, k[7].b}, tx, ty, tz),
-		blend([8]float64{k[0].hall, k[1].hall, k[2].hall, k[3].hall, k[4].hall, k[5].hall, k[6].hall, k[7].hall}, tx, ty, tz)
+func (s *caves) caveAt(x, y, z int) (noises [caveNoises]float64) {
+	wide, high := s.g.grain.cave, s.g.grain.storey
+	q := s.cuboid(x>>wide, y>>high, z>>wide)
+	tx, ty, tz := part(x, wide), part(y, high), part(z, wide)
+	for n := range noises {
+		s.sample(&q, n)
+		k := &q.corners
+		near := lerp(lerp(k[0].v[n], k[1].v[n], tx), lerp(k[2].v[n], k[3].v[n], tx), ty)
+		far := lerp(lerp(k[4].v[n], k[5].v[n], tx), lerp(k[6].v[n], k[7].v[n], tx), ty)
+		noises[n] = lerp(near, far, tz)
+	}
+	return noises
 }
 
 // part returns the position of a block along an edge of 1<<shift blocks, 0..1.
@@ -179,20 +164,11 @@ func part(x int, shift uint) float64 {
 	return float64(x&(edge-1)) / float64(edge)
 }
 
-// blend interpolates between the corners of a cuboid.
-func blend(k [8]float64, tx, ty, tz float64) float64 {
-	near := lerp(lerp(k[0], k[1], tx), lerp(k[2], k[3], tx), ty)
-	far := lerp(lerp(k[4], k[5], tx), lerp(k[6], k[7], tx), ty)
-	return lerp(near, far, tz)
-}
-
 // carve removes the caves from the slab's rock.
-func (s *slab) carve() {
+func (s *caves) carve() {
 	shift, top := s.g.grain.cave, 0
-	for z := s.minZ; z < s.minZ+s.d; z++ {
-		for x := s.minX; x < s.minX+s.w; x++ {
-			top = max(top, s.roof(s.own(x, z), x, z))
-		}
+	for x, z := range s.each {
+		top = max(top, s.roof(s.own(x, z), x, z))
 	}
 	s.explore(top)
 	for cz := s.minZ >> shift; cz<<shift < s.minZ+s.d; cz++ {
@@ -203,7 +179,7 @@ func (s *slab) carve() {
 }
 
 // carveStack carves the cuboids that stand at lattice place (cx, cz).
-func (s *slab) carveStack(cx, cz int) {
+func (s *caves) carveStack(cx, cz int) {
 	shift := s.g.grain.cave
 	var r hewn
 	r.minX, r.maxX = max(cx<<shift, s.minX), min((cx+1)<<shift, s.minX+s.w)
@@ -232,16 +208,16 @@ func (s *slab) carveStack(cx, cz int) {
 type hewn struct{ minX, maxX, minY, maxY, minZ, maxZ int }
 
 // bore removes a tunnel's blocks from a cuboid.
-func (s *slab) bore(q *cuboid, r *hewn) {
+func (s *caves) bore(q *cuboid, r *hewn) {
 	k, wide, storey := &q.corners, s.g.grain.cave, s.g.grain.storey
 	edge := float64(int(1) << (wide & 63))
 	for x := r.minX; x < r.maxX; x++ {
 		tx := part(x, wide)
-		a00, a10, a01, a11 := lerp(k[0].a, k[1].a, tx), lerp(k[2].a, k[3].a, tx), lerp(k[4].a, k[5].a, tx), lerp(k[6].a, k[7].a, tx)
+		a00, a10, a01, a11 := lerp(k[0].v[tunnelA], k[1].v[tunnelA], tx), lerp(k[2].v[tunnelA], k[3].v[tunnelA], tx), lerp(k[4].v[tunnelA], k[5].v[tunnelA], tx), lerp(k[6].v[tunnelA], k[7].v[tunnelA], tx)
 		if apart4(a00, a10, a01, a11) {
 			continue
 		}
-		b00, b10, b01, b11 := lerp(k[0].b, k[1].b, tx), lerp(k[2].b, k[3].b, tx), lerp(k[4].b, k[5].b, tx), lerp(k[6].b, k[7].b, tx)
+		b00, b10, b01, b11 := lerp(k[0].v[tunnelB], k[1].v[tunnelB], tx), lerp(k[2].v[tunnelB], k[3].v[tunnelB], tx), lerp(k[4].v[tunnelB], k[5].v[tunnelB], tx), lerp(k[6].v[tunnelB], k[7].v[tunnelB], tx)
 		if apart4(b00, b10, b01, b11) {
 			continue
 		}
@@ -296,12 +272,12 @@ func narrow(near, far float64) (low, high float64) {
 }
 
 // excavate removes a hall's blocks from a cuboid.
-func (s *slab) excavate(q *cuboid, r *hewn) {
+func (s *caves) excavate(q *cuboid, r *hewn) {
 	k := &q.corners
 	for x := r.minX; x < r.maxX; x++ {
 		tx := part(x, s.g.grain.cave)
-		h00, h10 := lerp(k[0].hall, k[1].hall, tx), lerp(k[2].hall, k[3].hall, tx)
-		h01, h11 := lerp(k[4].hall, k[5].hall, tx), lerp(k[6].hall, k[7].hall, tx)
+		h00, h10 := lerp(k[0].v[hallNoise], k[1].v[hallNoise], tx), lerp(k[2].v[hallNoise], k[3].v[hallNoise], tx)
+		h01, h11 := lerp(k[4].v[hallNoise], k[5].v[hallNoise], tx), lerp(k[6].v[hallNoise], k[7].v[hallNoise], tx)
 		for y := r.minY; y < r.maxY; y++ {
 			ty := part(y, s.g.grain.storey)
 			near, far := lerp(h00, h10, ty), lerp(h01, h11, ty)
@@ -321,10 +297,19 @@ func (s *slab) excavate(q *cuboid, r *hewn) {
 }
 
 // remove sets a block of the column c, at (x, z), to air.
-func (s *slab) remove(c *cached, x, y, z int) {
+func (s *caves) remove(c *cached, x, y, z int) {
 	s.blocks[s.index(x, y, z)] = chunk.Air
 	if c.highHole == 0 {
 		c.lowHole = y
 	}
 	c.lowHole, c.highHole = min(c.lowHole, y), max(c.highHole, y)
+}
+
+// ground returns the y of the topmost block of soil or rock in a column of the slab, after caves.
+func (s *caves) ground(x, z int) int {
+	y := s.column(x, z).ground
+	for s.g.params.Sections > 1 && s.hollow(x, y, z) {
+		y--
+	}
+	return y
 }

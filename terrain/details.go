@@ -3,7 +3,7 @@ package terrain
 import "github.com/voxelpopuli/voxeld/chunk"
 
 // cactus grows in the desert, now and then with an arm.
-func (s *slab) cactus(x, z int, d dice) {
+func (s *growth) cactus(x, z int, d dice) {
 	if d.roll(4) != 0 {
 		return
 	}
@@ -28,7 +28,7 @@ func (s *slab) cactus(x, z int, d dice) {
 }
 
 // boulder drops a rock on open ground, half sunk.
-func (s *slab) boulder(x, z int, d dice) {
+func (s *growth) boulder(x, z int, d dice) {
 	chance := d.unit()
 	if chance > 0.5 {
 		return
@@ -59,7 +59,7 @@ func (s *slab) boulder(x, z int, d dice) {
 }
 
 // fallenTrunk lays a log on level ground in a wood.
-func (s *slab) fallenTrunk(x, z int, d dice) {
+func (s *growth) fallenTrunk(x, z int, d dice) {
 	if chance := d.unit(); chance > 0.9 || chance > mul(0.9, s.wood(x, z)) {
 		return
 	}
@@ -90,7 +90,7 @@ func (s *slab) fallenTrunk(x, z int, d dice) {
 }
 
 // bush sets knee-high leaves at the edge of woods.
-func (s *slab) bush(x, z int, d dice) {
+func (s *growth) bush(x, z int, d dice) {
 	chance := d.unit()
 	if chance > 0.1+0.5/4 {
 		return
@@ -116,7 +116,7 @@ func (s *slab) bush(x, z int, d dice) {
 }
 
 // cairn piles a few stones at places with a view.
-func (s *slab) cairn(x, z int, d dice) {
+func (s *growth) cairn(x, z int, d dice) {
 	if d.roll(2) == 0 {
 		return
 	}

@@ -19,8 +19,21 @@ type fields struct {
 	mouth        field // where caves open to the sky
 	lush, bloom  field // where grass stands high, and where flowers
 
-	tunnelA, tunnelB field // a tunnel runs where both are 0
-	hall             field // a hall opens where it is high
+	caves [caveNoises]caveField
+}
+
+// The noises of caves.
+const (
+	tunnelA = iota // a tunnel runs where tunnelA and tunnelB are both near 0
+	tunnelB
+	hallNoise // a hall opens where it is high
+	caveNoises
+)
+
+// caveField is the field of a cave noise, which is sampled at heights scaled by steep.
+type caveField struct {
+	field
+	steep float64
 }
 
 // newFields returns the fields of a world whose elevations are scaled by lift. In worlds of more than the default
@@ -49,9 +62,7 @@ func newFields(seed int64, lift float64) fields {
 		grove:     next(130, 2),
 		patch:     next(17, 2),
 		mouth:     next(90, 1),
-		tunnelA:   next(58, 2),
-		tunnelB:   next(58, 2),
-		hall:      next(74, 2),
+		caves:     [caveNoises]caveField{{next(58, 2), 1.5}, {next(58, 2), 1.5}, {next(74, 2), 2}},
 		lush:      next(48, 2),
 		bloom:     next(42, 2),
 	}

@@ -10,18 +10,21 @@ func mix(v uint64) uint64 {
 	return v ^ v>>31
 }
 
+// Salts separate the dice of different decisions. Their numbers are part of the terrain version.
+const (
+	saltSkin uint64 = 1 + iota
+	saltLeaf
+	saltSpawn
+	saltPlant
+	saltFamily uint64 = 100 // plus the index of the family
+	saltVein   uint64 = 200 // plus the index of the vein
+)
+
 // dice is the randomness of one place: a hash from which bits are drawn in a fixed order.
 type dice uint64
 
-// dice returns the dice for the decisions named by salt. Use at with x, y and z, in this order, for the dice of a
-// place.
-func (g *Generator) dice(salt uint64) dice { return dice(mix(uint64(g.params.Seed) ^ salt*golden)) }
-
 // at returns the dice of coordinate v.
 func (d dice) at(v int) dice { return dice(mix(uint64(d) ^ uint64(int64(v)))) }
-
-// place returns the dice of a place for the decisions named by salt.
-func (g *Generator) place(salt uint64, x, y, z int) dice { return g.dice(salt).at(x).at(y).at(z) }
 
 // roll returns a number in 0..n-1 and moves on. n is at most 2³².
 func (d *dice) roll(n int) int {
@@ -44,3 +47,5 @@ func floorDiv(a, b int) int {
 	}
 	return q
 }
+
+func abs(v int) int { return max(v, -v) }

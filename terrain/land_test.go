@@ -203,7 +203,7 @@ func TestCavesKeepOutOfWater(t *testing.T) {
 		tempted := 0
 		for seed := range int64(300) {
 			g := newGenerator(t, version, seed, 4)
-			s := g.slab(0, 0, 1, 1)
+			s := newSlab(g, 0, 0, 1, 1)
 			s.explore(g.height)
 			grass := skin{top: chunk.Grass, fill: chunk.Dirt, depth: 3, fertile: true}
 			for _, at := range [...][2]int{{0, 0}, {-1, 0}, {0, -1}, {0, 1}} {
@@ -212,7 +212,7 @@ func TestCavesKeepOutOfWater(t *testing.T) {
 			wet := g.sea - 5
 			*s.at(1, 0) = cached{column: column{ground: wet}, hasColumn: true}
 			for y := wet; y <= g.sea+3; y++ {
-				if a, b, _ := s.caveAt(0, y, 0); a*a+b*b < tunnelWidth*tunnelWidth {
+				if n := s.caveAt(0, y, 0); n[tunnelA]*n[tunnelA]+n[tunnelB]*n[tunnelB] < tunnelWidth*tunnelWidth {
 					tempted++
 				}
 				if s.hollow(0, y, 0) {

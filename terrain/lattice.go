@@ -99,3 +99,12 @@ func (r *row[T]) at(x int) *T {
 	l.between(&r.v, &r.left, &r.right, l.share(off))
 	return &r.v
 }
+
+// zeroed returns n zeros, in the memory of old if it is large enough.
+func zeroed[T any](old []T, n int) []T {
+	if cap(old) < n {
+		return make([]T, n)
+	}
+	clear(old[:n])
+	return old[:n]
+}

@@ -59,7 +59,7 @@ func TestColumnsAgree(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			coordinate := rapid.IntRange(-3000, 3000)
 			x, z := coordinate.Draw(t, "x"), coordinate.Draw(t, "z")
-			s := g.slab(x-rapid.IntRange(-12, 12).Draw(t, "west"), z-rapid.IntRange(-12, 12).Draw(t, "north"), 5, 3)
+			s := newSlab(g, x-rapid.IntRange(-12, 12).Draw(t, "west"), z-rapid.IntRange(-12, 12).Draw(t, "north"), 5, 3)
 			if got, want := *s.column(x, z), single.at(x, z); got != want {
 				t.Fatalf("column (%d, %d) is %+v in a slab, %+v by itself", x, z, got, want)
 			}

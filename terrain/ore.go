@@ -30,12 +30,10 @@ var veins = [...]vein{
 }
 
 // veins adds ores and pockets of soil to the slab's stone.
-func (s *slab) veins() {
+func (s *columns) veins() {
 	top := 0
-	for z := s.minZ; z < s.minZ+s.d; z++ {
-		for x := s.minX; x < s.minX+s.w; x++ {
-			top = max(top, s.column(x, z).ground)
-		}
+	for x, z := range s.each {
+		top = max(top, s.own(x, z).ground)
 	}
 	lowX, highX := floorDiv(s.minX-veinReach, veinCube), floorDiv(s.minX+s.w-1+veinReach, veinCube)
 	lowZ, highZ := floorDiv(s.minZ-veinReach, veinCube), floorDiv(s.minZ+s.d-1+veinReach, veinCube)
@@ -59,7 +57,7 @@ func (s *slab) veins() {
 }
 
 // vein strings the beads of one vein whose heart lies in the cube from (x, y, z).
-func (s *slab) vein(v *vein, d dice, x, y, z int) {
+func (s *columns) vein(v *vein, d dice, x, y, z int) {
 	// In eighths of a block, so that shapes are exact.
 	px, py, pz := 8*x+d.roll(8*veinCube), 8*y+d.roll(8*veinCube), 8*z+d.roll(8*veinCube)
 	dx, dy, dz := d.roll(17)-8, d.roll(9)-4, d.roll(17)-8
@@ -71,7 +69,7 @@ func (s *slab) vein(v *vein, d dice, x, y, z int) {
 }
 
 // bead turns the stone within radius of a point into b; lengths are eighths of a block.
-func (s *slab) bead(b chunk.Block, px, py, pz, radius int) {
+func (s *columns) bead(b chunk.Block, px, py, pz, radius int) {
 	minX, maxX := max((px-radius)>>3, s.minX), min((px+radius)>>3, s.minX+s.w-1)
 	minZ, maxZ := max((pz-radius)>>3, s.minZ), min((pz+radius)>>3, s.minZ+s.d-1)
 	minY, maxY := max((py-radius)>>3, 1), min((py+radius)>>3, s.g.height-1)

@@ -20,20 +20,13 @@ func originalGround(hill float64) int {
 	return originalMean + int(math.Floor(mul(originalSwell, at)))
 }
 
-func (s *slab) buildOriginal() {
-	for z := s.minZ; z < s.minZ+s.d; z++ {
-		for x := s.minX; x < s.minX+s.w; x++ {
-			top := s.column(x, z).ground
-			for y := range top + 1 {
-				b := chunk.Stone
-				switch {
-				case y == top:
-					b = chunk.Grass
-				case y >= top-originalDirt:
-					b = chunk.Dirt
-				}
-				s.blocks[s.index(x, y, z)] = b
-			}
-		}
+// originalBlock returns the block at height y of a column with grass at height top.
+func originalBlock(top, y int) chunk.Block {
+	switch {
+	case y == top:
+		return chunk.Grass
+	case y >= top-originalDirt:
+		return chunk.Dirt
 	}
+	return chunk.Stone
 }

@@ -6,23 +6,9 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 )
 
-// meadow is how well things grow at one (x, z), sampled on a lattice.
-type meadow struct{ lush, bloom float64 } // both -1..1
-
-func (v *meadow) mix(p, q *meadow, t float64) {
-	v.lush = lerp(p.lush, q.lush, t)
-	v.bloom = lerp(p.bloom, q.bloom, t)
-}
-
-// meadow samples how well things grow at (x, z).
-func (g *Generator) meadow(x, z int) meadow {
-	atX, atZ := float64(x), float64(z)
-	return meadow{lush: g.fields.lush.at(atX, atZ), bloom: g.fields.bloom.at(atX, atZ)}
-}
-
 // plants sets grass, flowers, reeds and the like wherever the features have left the ground of a column free. The plant
 // of a column depends only on the column and its four neighbours.
-func (s *slab) plants() {
+func (s *growth) plants() {
 	for z := s.minZ; z < s.minZ+s.d; z++ {
 		s.meadowRow.begin(&s.meadows, z)
 		for x := s.minX; x < s.minX+s.w; x++ {
@@ -32,7 +18,7 @@ func (s *slab) plants() {
 }
 
 // plant sets the plant at (x, z).
-func (s *slab) plant(x, z int) {
+func (s *growth) plant(x, z int) {
 	c := s.own(x, z)
 	if c.ground < s.g.sea || s.blocks[s.index(x, c.ground+1, z)] != chunk.Air {
 		return
@@ -50,7 +36,7 @@ func (s *slab) plant(x, z int) {
 
 // reeds returns the height of reeds at (x, z), in blocks; 0 where there are none. They need soil at the level of open
 // water.
-func (s *slab) reeds(x, z int, c *cached, soil chunk.Block, d *dice) int {
+func (s *growth) reeds(x, z int, c *cached, soil chunk.Block, d *dice) int {
 	if c.ground != s.g.sea || (soil != chunk.Grass && soil != chunk.Sand && soil != chunk.Dirt) {
 		return 0
 	}
@@ -62,7 +48,7 @@ func (s *slab) reeds(x, z int, c *cached, soil chunk.Block, d *dice) int {
 }
 
 // herb returns the low plant on the soil of the column c, at x in the current row, or Air.
-func (s *slab) herb(x int, c *column, soil chunk.Block, d dice) chunk.Block {
+func (s *growth) herb(x int, c *column, soil chunk.Block, d dice) chunk.Block {
 	switch soil {
 	case chunk.Grass:
 		m := s.meadowRow.at(x)
@@ -70,7 +56,7 @@ func (s *slab) herb(x int, c *column, soil chunk.Block, d dice) chunk.Block {
 		if c.dry+mul(0.12, d.tilt()) > 0.1 {
 			return pick(&d, share{chunk.DryGrass, lerp(0.06, 0.4, lush)}, share{chunk.DeadBush, mul(0.03, c.dry)})
 		}
-		return flora(c, lush, m.bloom, d)
+		return meadowPlant(c, lush, m.bloom, d)
 	case chunk.SnowyGrass:
 		return pick(&d, share{chunk.DryGrass, 0.02}, share{chunk.Fern, mul(0.04, c.wood)})
 	case chunk.Dirt:
@@ -87,9 +73,9 @@ func (s *slab) herb(x int, c *column, soil chunk.Block, d dice) chunk.Block {
 	return chunk.Air
 }
 
-// flora returns the plant on green land: ferns in the shade of woods, grass in the open, and flowers where the bloom is
+// meadowPlant returns the plant on green land: ferns in the shade of woods, grass in the open, and flowers where the bloom is
 // high, mostly of one kind in each drift. lush is 0..1, bloom -1..1.
-func flora(c *column, lush, bloom float64, d dice) chunk.Block {
+func meadowPlant(c *column, lush, bloom float64, d dice) chunk.Block {
 	shade := smooth(0.2, 0.6, c.wood)
 	chill := smooth(0, -0.35, c.cold)
 	flowers := mul(0.004+mul(0.3, smooth(0.2, 0.6, bloom)), 1-max(mul(0.85, shade), mul(0.6, chill)))

@@ -19,20 +19,19 @@ type skin struct {
 // loose reports whether the skin would fall if the ground below it were taken away.
 func (k skin) loose() bool { return k.fill == chunk.Sand || k.fill == chunk.Gravel }
 
-// chooseSkin chooses the skin of the column c at (x, z). The patch field and chance fray the edges between materials, so
+// chooseSkin returns the skin of the column c at (x, z), which differs from a neighbour by up to fall blocks in height. The patch field and chance fray the edges between materials, so
 // that climates blend into each other.
-func (s *slab) chooseSkin(c *cached, x, z int) skin {
-	d := s.g.place(saltSkin, x, 0, z)
+func chooseSkin(g *Generator, c *column, fall, x, z int) skin {
+	d := g.place(saltSkin, x, 0, z)
 	fray := mul(0.7, c.patch) + mul(0.5, d.tilt()) // about -1..1
 	frozen := c.cold+mul(0.09, fray) < snowBelow
-	fall := s.fall(c, x, z)
 	k := skin{depth: 3, frozen: frozen, icy: c.cold+mul(0.2, c.grove)+mul(0.05, fray) < iceBelow}
-	depth := s.g.sea - c.ground // of the water over the ground, in blocks
+	depth := g.sea - c.ground // of the water over the ground, in blocks
 
 	switch {
 	case depth > 0:
-		k.top, k.fill = bed(&c.column, depth, fray)
-	case onShore(&c.column, depth, fray):
+		k.top, k.fill = bed(c, depth, fray)
+	case onShore(c, depth, fray):
 		k.top, k.fill, k.depth = chunk.Sand, chunk.Sand, 3
 		if c.cold < snowBelow+0.12 {
 			k.top, k.fill = chunk.Gravel, chunk.Gravel
@@ -43,14 +42,14 @@ func (s *slab) chooseSkin(c *cached, x, z int) skin {
 			k.top, k.fill = chunk.Stone, chunk.Stone
 		}
 	default:
-		s.chooseLandSkin(&c.column, &k, fall, fray)
+		chooseLandSkin(g, c, &k, fall, fray)
 	}
 	return k
 }
 
 // chooseLandSkin chooses between grass, snow, scree and bare rock for a column above the water.
-func (s *slab) chooseLandSkin(c *column, k *skin, fall int, fray float64) {
-	scale := max(1, s.g.lift)
+func chooseLandSkin(g *Generator, c *column, k *skin, fall int, fray float64) {
+	scale := max(1, g.lift)
 	cliff := float64(fall) > mul(1.9, scale)+fray
 	high := c.rise+mul(6, fray) > 31
 	switch {
@@ -95,24 +94,4 @@ func bed(c *column, depth int, fray float64) (top, fill chunk.Block) {
 	default:
 		return chunk.Gravel, chunk.Gravel
 	}
-}
-
-// fall returns the greatest height difference, in blocks, between a column and its four neighbours.
-func (s *slab) fall(c *cached, x, z int) int {
-	low, high := s.around(c, x, z)
-	return max(c.ground-low, high-c.ground, 0)
-}
-
-// around returns the lowest and the highest ground of the four neighbours of column c, at (x, z).
-func (s *slab) around(c *cached, x, z int) (low, high int) {
-	if !c.hasAround {
-		var west, east, north, south int
-		if s.holds(x, 0, z) {
-			west, east, north, south = s.own(x-1, z).ground, s.own(x+1, z).ground, s.own(x, z-1).ground, s.own(x, z+1).ground
-		} else {
-			west, east, north, south = s.at(x-1, z).ground, s.at(x+1, z).ground, s.at(x, z-1).ground, s.at(x, z+1).ground
-		}
-		c.low, c.high, c.hasAround = min(west, east, north, south), max(west, east, north, south), true
-	}
-	return c.low, c.high
 }

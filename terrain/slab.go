@@ -1,77 +1,60 @@
 package terrain
 
-import "github.com/voxelpopuli/voxeld/chunk"
+import (
+	"fmt"
 
-// slab is a rectangle of columns under construction: w×d of them from block (minX, minZ), from bedrock to sky. Columns
-// and lattice corners near it are computed on first use and kept as long as the slab.
-type slab struct {
-	g          *Generator
-	minX, minZ int
-	w, d       int
-	blocks     []chunk.Block // index (y·d + z−minZ)·w + x−minX: for 32×32 that of chunk.Index
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+)
 
-	columns   []cached // the slab's and those up to margin around it, row by row
-	relief    relief
-	meadows   lattice[meadow]
-	meadowRow row[meadow]
-	caves     caves
+// slab is a rectangle of columns under construction. Its layers, each of which uses those below it, are volume, columns,
+// caves and growth.
+type slab struct{ growth }
+
+// Chunk returns the untouched land of the chunk at pos, a new value that the caller owns.
+func (g *Generator) Chunk(pos grid.ChunkPos) *chunk.Chunk { return g.ChunkIn(new(Room), pos) }
+
+// Room is the memory for generating a chunk of four sections, half a megabyte. Keep one to generate many chunks. The
+// zero value is ready. Only one goroutine may use it at a time, for any world.
+type Room struct{ slab slab }
+
+// ChunkIn is Chunk, using room as working memory.
+func (g *Generator) ChunkIn(room *Room, pos grid.ChunkPos) *chunk.Chunk {
+	s := &room.slab
+	s.begin(g, int(pos.X)*grid.ChunkSize, int(pos.Z)*grid.ChunkSize, grid.ChunkSize, grid.ChunkSize)
+	s.build()
+	c, err := chunk.FromBlocks(s.blocks)
+	if err != nil {
+		panic(fmt.Sprintf("terrain: slab of %d blocks is no chunk: %v", len(s.blocks), err))
+	}
+	return c
 }
 
-// cached is a column with what has been derived from it so far.
-type cached struct {
-	column
-	skin      skin
-	low, high int // the ground of the lowest and of the highest of the four neighbours
-	roof      int
-	lowHole   int // y of the lowest and highest block of the slab that caves removed; 0 and 0: none
-	highHole  int
-	hasColumn bool
-	hasAround bool
-	hasSkin   bool
-	hasRoof   bool
+// Surface returns the lowest y at which a body of two blocks stands in the untouched land at world blocks (x, z): on
+// the ground, on water or, where a trunk or a bush fills the column, on top of that. Plants do not count. The result is
+// between 1 and the world's height.
+func (g *Generator) Surface(x, z int32) int32 {
+	s := newSlab(g, int(x), int(z), 1, 1)
+	s.build()
+	at := func(y int) chunk.Block {
+		if y >= g.height {
+			return chunk.Air
+		}
+		return s.blocks[y]
+	}
+	y := s.ground(s.minX, s.minZ) + 1
+	free := func(y int) bool { b := at(y); return b == chunk.Air || b.Plant() }
+	for !free(y) || !free(y+1) {
+		y++
+	}
+	return int32(y)
 }
 
-// margin is how far around a slab columns are kept; columns beyond it are computed again each time.
-const margin = reach + 2
-
-// slab returns a new slab of w×d columns from block (minX, minZ).
-func (g *Generator) slab(minX, minZ, w, d int) *slab {
+// newSlab returns a slab of w×d columns from block (minX, minZ).
+func newSlab(g *Generator, minX, minZ, w, d int) *slab {
 	s := &slab{}
 	s.begin(g, minX, minZ, w, d)
 	return s
-}
-
-// begin resets a slab, reusing its memory.
-func (s *slab) begin(g *Generator, minX, minZ, w, d int) {
-	s.g, s.minX, s.minZ, s.w, s.d = g, minX, minZ, w, d
-	s.blocks = zeroed(s.blocks, w*d*g.height)
-	s.columns = zeroed(s.columns, (w+2*margin)*(d+2*margin))
-	s.relief.begin(g)
-	s.relief.cover(minX-margin, minZ-margin, w+2*margin, d+2*margin)
-	s.meadows.begin(g.grain.meadow, g.meadow, (*meadow).mix)
-	s.meadows.cover(minX, minZ, w, d)
-	s.computeColumns()
-}
-
-// zeroed returns n zeros, in the memory of old if it is large enough.
-func zeroed[T any](old []T, n int) []T {
-	if cap(old) < n {
-		return make([]T, n)
-	}
-	clear(old[:n])
-	return old[:n]
-}
-
-// computeColumns computes the slab's columns and their neighbours, all of which are needed.
-func (s *slab) computeColumns() {
-	for z := s.minZ - 1; z <= s.minZ+s.d; z++ {
-		s.relief.row.begin(&s.relief, z)
-		first := (z-s.minZ+margin)*(s.w+2*margin) + margin - 1
-		for i := range s.w + 2 {
-			c := &s.columns[first+i]
-			c.column, c.hasColumn = s.relief.row.at(s.minX-1+i), true
-		}
-	}
 }
 
 // build fills the slab.
@@ -92,30 +75,15 @@ func (s *slab) build() {
 func (s *slab) fill() {
 	layer := s.w * s.d
 	whole := s.g.height // below this y there is nothing but rock
-	for z := s.minZ; z < s.minZ+s.d; z++ {
-		for x := s.minX; x < s.minX+s.w; x++ {
-			c := s.own(x, z)
-			whole = min(whole, c.ground-s.cachedSkin(c, x, z).depth)
-		}
+	for x, z := range s.each {
+		c := s.own(x, z)
+		whole = min(whole, c.ground-s.cachedSkin(c, x, z).depth)
 	}
 	whole = max(whole, 1)
 	fillWith(s.blocks[:layer], chunk.Bedrock)
 	fillWith(s.blocks[layer:whole*layer], chunk.Stone)
-	for z := s.minZ; z < s.minZ+s.d; z++ {
-		for x := s.minX; x < s.minX+s.w; x++ {
-			s.lay(s.own(x, z), s.index(x, whole, z), whole)
-		}
-	}
-}
-
-// fillWith sets all of blocks to b.
-func fillWith(blocks []chunk.Block, b chunk.Block) {
-	if len(blocks) == 0 {
-		return
-	}
-	blocks[0] = b
-	for n := 1; n < len(blocks); n *= 2 {
-		copy(blocks[n:], blocks[:n])
+	for x, z := range s.each {
+		s.lay(s.own(x, z), s.index(x, whole, z), whole)
 	}
 }
 
@@ -141,83 +109,34 @@ func (s *slab) lay(c *cached, i, y int) {
 // repairSurface cleans up after caves: loose blocks over a hole become stone, and grass grows on soil under the open sky.
 func (s *slab) repairSurface() {
 	layer := s.w * s.d
-	for z := s.minZ; z < s.minZ+s.d; z++ {
-		for x := s.minX; x < s.minX+s.w; x++ {
-			c := s.own(x, z)
-			if c.highHole == 0 {
-				continue
+	for x, z := range s.each {
+		c := s.own(x, z)
+		if c.highHole == 0 {
+			continue
+		}
+		i := s.index(x, c.lowHole, z)
+		for y := c.lowHole; y <= min(c.highHole, c.ground-1); y++ {
+			if over := &s.blocks[i+layer]; s.blocks[i] == chunk.Air && (*over == chunk.Sand || *over == chunk.Gravel) {
+				*over = chunk.Stone
 			}
-			i := s.index(x, c.lowHole, z)
-			for y := c.lowHole; y <= min(c.highHole, c.ground-1); y++ {
-				if over := &s.blocks[i+layer]; s.blocks[i] == chunk.Air && (*over == chunk.Sand || *over == chunk.Gravel) {
-					*over = chunk.Stone
-				}
-				i += layer
-			}
-			top := s.index(x, c.ground, z)
-			for s.blocks[top] == chunk.Air {
-				top -= layer
-			}
-			if s.blocks[top] == chunk.Dirt && c.skin.fertile {
-				s.blocks[top] = c.skin.top
-			}
+			i += layer
+		}
+		top := s.index(x, c.ground, z)
+		for s.blocks[top] == chunk.Air {
+			top -= layer
+		}
+		if s.blocks[top] == chunk.Dirt && c.skin.fertile {
+			s.blocks[top] = c.skin.top
 		}
 	}
 }
 
-// ground returns the y of the topmost block of soil or rock in a column of the slab, after caves.
-func (s *slab) ground(x, z int) int {
-	y := s.column(x, z).ground
-	for s.g.params.Sections > 1 && s.hollow(x, y, z) {
-		y--
-	}
-	return y
-}
-
-func (s *slab) index(x, y, z int) int { return (y*s.d+z-s.minZ)*s.w + x - s.minX }
-
-// holds reports whether a block is in the slab.
-func (s *slab) holds(x, y, z int) bool {
-	return x >= s.minX && x < s.minX+s.w && z >= s.minZ && z < s.minZ+s.d && y >= 0 && y < s.g.height
-}
-
-// at returns the cached column at (x, z).
-func (s *slab) at(x, z int) *cached {
-	i, j := uint(x-s.minX+margin), uint(z-s.minZ+margin)
-	if w := uint(s.w + 2*margin); i < w && j < uint(s.d+2*margin) {
-		if c := &s.columns[j*w+i]; c.hasColumn {
-			return c
+// buildOriginal fills the slab with the dissertation's world.
+func (s *slab) buildOriginal() {
+	for x, z := range s.each {
+		top := s.own(x, z).ground
+		for y := range top + 1 {
+			s.blocks[s.index(x, y, z)] = originalBlock(top, y)
 		}
 	}
-	return s.compute(x, z)
-}
-
-// compute is at for a column that is not cached.
-func (s *slab) compute(x, z int) *cached {
-	i, j := x-s.minX+margin, z-s.minZ+margin
-	var c *cached
-	if i < 0 || j < 0 || i >= s.w+2*margin || j >= s.d+2*margin {
-		c = &cached{}
-	} else {
-		c = &s.columns[j*(s.w+2*margin)+i]
-	}
-	c.column, c.hasColumn = s.relief.at(x, z), true
-	return c
-}
-
-// own returns a column of the slab, or a neighbour, computed by computeColumns.
-func (s *slab) own(x, z int) *cached {
-	return &s.columns[(z-s.minZ+margin)*(s.w+2*margin)+x-s.minX+margin]
-}
-
-func (s *slab) column(x, z int) *column { return &s.at(x, z).column }
-
-func (s *slab) skin(x, z int) *skin { return s.cachedSkin(s.at(x, z), x, z) }
-
-// cachedSkin returns the skin of the column c, at (x, z).
-func (s *slab) cachedSkin(c *cached, x, z int) *skin {
-	if !c.hasSkin {
-		c.skin, c.hasSkin = s.chooseSkin(c, x, z), true
-	}
-	return &c.skin
 }

@@ -88,7 +88,7 @@ func (v *columnCache) rate(x, z int) float64 {
 // canStand reports whether a newcomer at (x, z) would stand on undamaged grass, with no wood or leaves close by.
 func (g *Generator) canStand(x, z int) bool {
 	const edge = 2*clearing + 1
-	s := g.slab(x-clearing, z-clearing, edge, edge)
+	s := newSlab(g, x-clearing, z-clearing, edge, edge)
 	s.build()
 	ground := s.ground(x, z)
 	if ground < g.sea || s.blocks[s.index(x, ground, z)] != chunk.Grass {

@@ -1,11 +1,6 @@
 package terrain
 
-import (
-	"fmt"
-
-	"github.com/voxelpopuli/voxeld/chunk"
-	"github.com/voxelpopuli/voxeld/grid"
-)
+import "fmt"
 
 // maxSections is the tallest world, in sections of 32 blocks (the chunk codec's bound).
 const maxSections = 32
@@ -73,41 +68,31 @@ func liftOf(sections int) float64 {
 // Params returns the parameters of the generator.
 func (g *Generator) Params() Params { return g.params }
 
-// Chunk returns the untouched land of the chunk at pos, a new value that the caller owns.
-func (g *Generator) Chunk(pos grid.ChunkPos) *chunk.Chunk { return g.ChunkIn(new(Room), pos) }
+// dice returns the dice for the decisions named by salt. Use at with x, y and z, in this order, for the dice of a
+// place.
+func (g *Generator) dice(salt uint64) dice { return dice(mix(uint64(g.params.Seed) ^ salt*golden)) }
 
-// Room is the memory for generating a chunk of four sections, half a megabyte. Keep one to generate many chunks. The
-// zero value is ready. Only one goroutine may use it at a time, for any world.
-type Room struct{ slab slab }
+// place returns the dice of a place for the decisions named by salt.
+func (g *Generator) place(salt uint64, x, y, z int) dice { return g.dice(salt).at(x).at(y).at(z) }
 
-// ChunkIn is Chunk, using room as working memory.
-func (g *Generator) ChunkIn(room *Room, pos grid.ChunkPos) *chunk.Chunk {
-	s := &room.slab
-	s.begin(g, int(pos.X)*grid.ChunkSize, int(pos.Z)*grid.ChunkSize, grid.ChunkSize, grid.ChunkSize)
-	s.build()
-	c, err := chunk.FromBlocks(s.blocks)
-	if err != nil {
-		panic(fmt.Sprintf("terrain: slab of %d blocks is no chunk: %v", len(s.blocks), err))
-	}
-	return c
+// Version is the terrain version of new worlds, the newest one.
+const Version = len(grains) - 1
+
+// grain is what differs between versions: the distance between noise samples, as log2 of blocks. Values between samples
+// are interpolated; with 0 every block is sampled.
+type grain struct {
+	climate uint // climate
+	hills   uint // elevations (Generator.hills)
+	bumps   uint // bumps
+	meadow  uint // meadow
+	cave    uint // caveCorner, along x and z
+	storey  uint // caveCorner, along y
 }
 
-// Surface returns the lowest y at which a body of two blocks stands in the untouched land at world blocks (x, z): on
-// the ground, on water or, where a trunk or a bush fills the column, on top of that. Plants do not count. The result is
-// between 1 and the world's height.
-func (g *Generator) Surface(x, z int32) int32 {
-	s := g.slab(int(x), int(z), 1, 1)
-	s.build()
-	at := func(y int) chunk.Block {
-		if y >= g.height {
-			return chunk.Air
-		}
-		return s.blocks[y]
-	}
-	y := s.ground(s.minX, s.minZ) + 1
-	free := func(y int) bool { b := at(y); return b == chunk.Air || b.Plant() }
-	for !free(y) || !free(y+1) {
-		y++
-	}
-	return int32(y)
+// grains lists the versions. A released one never changes, because worlds depend on it.
+var grains = [...]grain{
+	1: {climate: 0, hills: 0, bumps: 0, meadow: 0, cave: 2, storey: 2},
+	// The same land except for a block here and there, in a quarter of the time: the shortest wave of a climate field
+	// is some 50 blocks long where it is bent most, that of hills and bumps 13.
+	2: {climate: 3, hills: 2, bumps: 2, meadow: 2, cave: 3, storey: 3},
 }

@@ -77,7 +77,7 @@ func TestBordersAgree(t *testing.T) {
 		for _, seed := range []int64{1, 2, 3} {
 			g := newGenerator(t, version, seed, 4)
 			for _, corner := range []grid.ChunkPos{{X: -2, Z: -1}, {X: 11, Z: 5}, {X: -20, Z: 30}} {
-				whole := g.slab(int(corner.X)*32, int(corner.Z)*32, 96, 96)
+				whole := newSlab(g, int(corner.X)*32, int(corner.Z)*32, 96, 96)
 				whole.build()
 				for i := range 9 {
 					p := grid.ChunkPos{X: corner.X + int32(i%3), Z: corner.Z + int32(i/3)}

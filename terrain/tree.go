@@ -6,7 +6,7 @@ const treeLine = 36.0 // column.rise above which no tree grows
 
 // tree grows a tree where the forest is dense enough for the place's dice: conifers in the cold, birches in groves,
 // flat-topped trees towards the desert, and otherwise oaks, great ones in the open.
-func (s *slab) tree(x, z int, d dice) {
+func (s *growth) tree(x, z int, d dice) {
 	if chance := d.unit(); chance >= 0.72 || chance >= mul(0.72, s.wood(x, z)) {
 		return
 	}
@@ -40,7 +40,7 @@ func (s *slab) tree(x, z int, d dice) {
 }
 
 // wood returns that of the column at (x, z) without computing the column.
-func (s *slab) wood(x, z int) float64 { return s.relief.climates.at(x, z).wood }
+func (s *growth) wood(x, z int) float64 { return s.relief.climates.at(x, z).wood }
 
 // speciesOf returns the species of most trees around the column c.
 func speciesOf(c *column) species {
@@ -55,14 +55,8 @@ func speciesOf(c *column) species {
 	return oakTree
 }
 
-func (s *slab) trunk(x, ground, z, height int, wood chunk.Block) {
-	for y := ground + 1; y <= ground+height; y++ {
-		s.put(x, y, z, wood)
-	}
-}
-
 // oak: a short trunk and a round crown.
-func (s *slab) oak(x, ground, z int, d dice) {
+func (s *growth) oak(x, ground, z int, d dice) {
 	height := 4 + d.roll(3)
 	top := ground + height
 	s.trunk(x, ground, z, height, oakTree.wood)
@@ -73,7 +67,7 @@ func (s *slab) oak(x, ground, z int, d dice) {
 }
 
 // birch: slender, with a high and narrow crown.
-func (s *slab) birch(x, ground, z int, d dice) {
+func (s *growth) birch(x, ground, z int, d dice) {
 	height := 7 + d.roll(3)
 	top := ground + height
 	s.trunk(x, ground, z, height, birchTree.wood)
@@ -86,7 +80,7 @@ func (s *slab) birch(x, ground, z int, d dice) {
 }
 
 // conifer: a spire of skirts that widen downwards; if frozen, snow lies on their edges.
-func (s *slab) conifer(x, ground, z int, d dice, frozen bool) {
+func (s *growth) conifer(x, ground, z int, d dice, frozen bool) {
 	height := 7 + d.roll(6)
 	widest := 2
 	if height > 9 {
@@ -108,7 +102,7 @@ func (s *slab) conifer(x, ground, z int, d dice, frozen bool) {
 }
 
 // umbrella: a bent trunk under a wide flat crown, as on savannas.
-func (s *slab) umbrella(x, ground, z int, d dice) {
+func (s *growth) umbrella(x, ground, z int, d dice) {
 	height, bend := 4+d.roll(2), 1+d.roll(2)
 	side := [...][2]int{{1, 0}, {-1, 0}, {0, 1}, {0, -1}}[d.roll(4)]
 	s.trunk(x, ground, z, height-1, dryTree.wood)
@@ -124,7 +118,7 @@ func (s *slab) umbrella(x, ground, z int, d dice) {
 }
 
 // greatOak: a tall trunk, branches, and a crown of several clumps.
-func (s *slab) greatOak(x, ground, z int, d dice) {
+func (s *growth) greatOak(x, ground, z int, d dice) {
 	height := 7 + d.roll(3)
 	top := ground + height
 	s.trunk(x, ground, z, height, oakTree.wood)
@@ -147,7 +141,7 @@ func (s *slab) greatOak(x, ground, z int, d dice) {
 }
 
 // palm grows on warm beaches: a leaning trunk with four hanging fronds.
-func (s *slab) palm(x, z int, d dice) {
+func (s *growth) palm(x, z int, d dice) {
 	if d.roll(5) != 0 {
 		return
 	}

@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
 # mutants.sh [-s] [NAME…]: checks that the tests of packages replica and store detect known bugs, one for each pitfall of
-# the libraries. Each bug is switched on by name (mutate_on.go), and the test in its row must then fail. Without names it
-# runs all of them, after a run in which these tests must pass without any bug.
+# the libraries. mutants.patch adds the bugs to copies of the source, from which the test binaries are built. A process
+# has the bug that VOXELD_MUTATION names, and the test in its row must then fail. It must pass without any bug. Without
+# names, all bugs are checked.
 # -s: the simulation must detect the bug, if the third column says "notices". It prints the virtual minutes that took.
+#
+# When a hunk no longer applies: git apply --3way --intent-to-add tools/mutants.patch, edit the source,
+# git diff -U1 HEAD -- replica store >tools/mutants.patch, git apply --reverse tools/mutants.patch.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=${CGO_ENABLED:-0}
@@ -44,11 +48,23 @@ if [ "${1:-}" = -s ]; then
 fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
+
+# The patched copies, and the overlay that makes the go command read them.
+patch=$PWD/tools/mutants.patch
+while read -r file; do
+	mkdir -p "$dir/source/$(dirname "$file")"
+	[ ! -e "$file" ] || cp "$file" "$dir/source/$file"
+done < <(sed -n 's#^+++ b/##p' "$patch")
+(cd "$dir/source" && GIT_CEILING_DIRECTORIES=$dir git apply "$patch") || { echo 'FAIL mutants: tools/mutants.patch does not apply' >&2; exit 1; }
+(cd "$dir/source" && find . -name '*.go' -printf '%P\n') | while read -r file; do
+	printf '"%s": "%s"\n' "$PWD/$file" "$dir/source/$file"
+done | sed '1s/^/{"Replace": {/; $!s/$/,/; $s/$/}}/' >"$dir/overlay.json"
 for package in replica store; do
-	go test -c -tags mutate -o "$dir/$package.test" "./$package"
+	go test -c -overlay "$dir/overlay.json" -o "$dir/$package.test" "./$package"
 done
-run() { # package, name, test
-	(cd "$1" && VOXELD_MUTATION=$2 "$dir/$1.test" -test.run "^$3\$" -test.count 1 -test.timeout 60s -rapid.nofailfile) \
+run() { # package, name, test, how often it is run if it does not fail: some bugs need a race
+	(cd "$1" && VOXELD_MUTATION=$2 "$dir/$1.test" -test.run "^$3\$" -test.count "$4" -test.failfast -test.timeout 60s \
+		-rapid.nofailfile) \
 		>"$dir/log" 2>&1
 }
 simulate() { # name
@@ -56,15 +72,13 @@ simulate() { # name
 		-simulation.seeds "${SEEDS:-1-40}" -simulation.minutes "${MINUTES:-20}" -rapid.nofailfile) >"$dir/log" 2>&1
 }
 
-# Every bug in the source is in the list.
+# Every bug in the patch is in the list.
 listed=$(awk 'NF { print $1, $2 }' <<<"$mutants" | sort)
-written=$(for package in replica store; do
-	# Test files are the simulation: it has bugs of its own.
-	grep -hoE 'mutated\("[a-z-]+"\)' $(ls "$package"/*.go | grep -v _test.go) | sed -E "s/mutated\(\"(.*)\"\)/$package \1/"
-done | sort -u)
+written=$(sed -nE 's#^\+\+\+ b/([^/]*)/.*#package \1#p; s#^\+.*mutated\("([a-z-]+)"\).*#\1#p' "$patch" |
+	awk '$1 == "package" { package = $2; next } { print package, $1 }' | sort -u)
 if [ "$listed" != "$written" ]; then
 	diff <(echo "$listed") <(echo "$written") >&2 || true
-	echo 'FAIL mutants: the list and the source differ' >&2
+	echo 'FAIL mutants: the list and the patch differ' >&2
 	exit 1
 fi
 
@@ -82,12 +96,12 @@ while read -r package name test simulated; do
 		killed=$((killed + 1))
 		continue
 	fi
-	if ! run "$package" '' "$test"; then
+	if ! run "$package" '' "$test" 1; then
 		cat "$dir/log" >&2
 		echo "FAIL mutants: $test fails without any bug" >&2
 		exit 1
 	fi
-	if run "$package" "$name" "$test"; then
+	if run "$package" "$name" "$test" 20; then
 		echo "FAIL mutants: $test does not notice $name" >&2
 		exit 1
 	fi

@@ -158,11 +158,11 @@ func (l *Land) Replace(p Part, rows []kv.Write, stored [][]byte) ([]kv.Write, er
 func (l *Land) only(p Part) error {
 	for pos := range l.pinned {
 		if p.Sequences || pos != p.Chunk {
-			return ErrRow
+			return errRow
 		}
 	}
 	if !p.Sequences && len(l.recents) > 0 || len(l.recents) > rememberedPlayers {
-		return ErrRow
+		return errRow
 	}
 	return nil
 }

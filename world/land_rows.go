@@ -2,11 +2,11 @@ package world
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
 )
 
@@ -17,8 +17,8 @@ const (
 	keyPlayer = 'p' // player id → recent sequences
 )
 
-// ErrRow marks a stored row of the land table that this package cannot have written.
-var ErrRow = errors.New("malformed row of the land table")
+// errRow marks a stored row of the land table that this package cannot have written.
+var errRow = fmt.Errorf("malformed row of the land table: %w", kv.ErrDamaged)
 
 // Prefix returns the key prefix of all rows of this region's land.
 func (l *Land) Prefix() []byte { return binary.BigEndian.AppendUint64(nil, l.id) }
@@ -27,31 +27,31 @@ func (l *Land) Prefix() []byte { return binary.BigEndian.AppendUint64(nil, l.id)
 // its edits.
 func (l *Land) Load(key, value []byte) error {
 	if len(key) < 9 || binary.BigEndian.Uint64(key) != l.id {
-		return fmt.Errorf("%w: key %x", ErrRow, key)
+		return fmt.Errorf("%w: key %x", errRow, key)
 	}
 	rest := key[9:]
 	switch {
 	case key[8] == keyBase && len(rest) == 8 && len(value) == 32:
 		pos := readChunkPos(rest)
 		if !l.cell.Contains(pos) {
-			return fmt.Errorf("%w: chunk %v is not in cell %v", ErrRow, pos, l.cell)
+			return fmt.Errorf("%w: chunk %v is not in cell %v", errRow, pos, l.cell)
 		}
 		l.pinTo(pos, [32]byte(value))
 	case key[8] == keyEdit && len(rest) == 12 && len(value) == 2:
 		pos, at := readChunkPos(rest), chunk.Index(binary.BigEndian.Uint32(rest[8:]))
 		g := l.pinned[pos]
 		if g == nil || int64(at) >= int64(l.height)*grid.ChunkSize*grid.ChunkSize {
-			return fmt.Errorf("%w: edit %d of chunk %v without a base, or too high", ErrRow, at, pos)
+			return fmt.Errorf("%w: edit %d of chunk %v without a base, or too high", errRow, at, pos)
 		}
 		g.edits.Set(at, chunk.Block(binary.BigEndian.Uint16(value)))
 	case key[8] == keyPlayer && len(rest) == len(player.ID{}):
 		r, ok := decodeRecent(value)
 		if !ok {
-			return fmt.Errorf("%w: recent sequences %x", ErrRow, key)
+			return fmt.Errorf("%w: recent sequences %x", errRow, key)
 		}
 		l.recents[player.ID(rest)] = r
 	default:
-		return fmt.Errorf("%w: key %x", ErrRow, key)
+		return fmt.Errorf("%w: key %x", errRow, key)
 	}
 	return nil
 }

@@ -11,10 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
-	"github.com/voxelpopuli/voxeld/bench/figure"
 	"github.com/voxelpopuli/voxeld/bench/rig"
 	"github.com/voxelpopuli/voxeld/bot"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/figure"
+	"github.com/voxelpopuli/voxeld/testkit/histogram"
 )
 
 // sections is the height of the benchmark's worlds.
@@ -196,12 +197,12 @@ func (b *bench) stillBytes(ctx context.Context, d *rig.Daemon, c *crowd.Crowd, b
 func (b *bench) reportLand(r reading, warm, cold []crowd.Load, built bot.Report, each, alone float64) error {
 	table := figure.Table{Head: []string{fmt.Sprintf("with %d players on the node", r.Players), "count", "p50, ms", "p99, ms"}}
 	var csv [][]float64
-	var bytes crowd.Spread
+	var bytes histogram.Histogram
 	for i, group := range []struct {
 		name  string
 		loads []crowd.Load
 	}{{"a warm chunk, from the request to the last byte", warm}, {"a cold chunk, likewise", cold}} {
-		var took crowd.Spread
+		var took histogram.Histogram
 		for _, l := range group.loads {
 			bytes.Add(float64(l.Bytes))
 			if l.Took > 0 {

@@ -12,16 +12,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+
 	"github.com/spf13/cobra"
 
-	"github.com/voxelpopuli/voxeld/bench/crowd"
-	"github.com/voxelpopuli/voxeld/bench/figure"
 	"github.com/voxelpopuli/voxeld/bench/rig"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/store"
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/testkit/figure"
+	"github.com/voxelpopuli/voxeld/testkit/histogram"
 )
 
 // newLookup returns the command that measures how a chunk's server is found.
@@ -112,12 +114,12 @@ type lookups struct {
 }
 
 // phase makes n lookups of one kind.
-func (l *lookups) phase(ctx context.Context, name string, n int, each func(i int) (*rig.Daemon, grid.ChunkPos)) (*crowd.Spread, error) {
+func (l *lookups) phase(ctx context.Context, name string, n int, each func(i int) (*rig.Daemon, grid.ChunkPos)) (*histogram.Histogram, error) {
 	before, err := sourcesOf(ctx, l.daemons)
 	if err != nil {
 		return nil, err
 	}
-	var took crowd.Spread
+	var took histogram.Histogram
 	for i := range n {
 		d, at := each(i)
 		t, server, err := ask(ctx, d.Game, at)
@@ -243,12 +245,12 @@ func (b *bench) ownNode(ctx context.Context, d *rig.Daemon) (node *dht.DHT, stop
 		wg.Wait()
 		db.Close() //nolint:errcheck // its contents are not needed
 	}
-	host, err := dht.NewHost(dht.HostOptions{Storage: db, Listen: []string{"/ip4/127.100.0.1/tcp/4001"}, Bootstrap: token.Addrs})
+	host, err := transport.NewHost(transport.Options{Storage: db, Listen: []string{"/ip4/127.100.0.1/tcp/4001"}, Bootstrap: token.Addrs})
 	if err != nil {
 		stop()
 		return nil, nil, err
 	}
-	node, err = dht.Join(host, dht.Options{World: token.World, Placement: grid.PlacementWalkad})
+	node, err = dht.Join(host, dht.Options{World: token.World, Placement: grid.PlacementWalkad, Storage: db})
 	if err != nil {
 		stop()
 		return nil, nil, err
@@ -264,8 +266,8 @@ func (b *bench) ownNode(ctx context.Context, d *rig.Daemon) (node *dht.DHT, stop
 }
 
 // plainGets gets the cells' records, each a few times.
-func plainGets(ctx context.Context, node *dht.DHT, land []grid.ChunkPos) (took *crowd.Spread, err error) {
-	took = new(crowd.Spread)
+func plainGets(ctx context.Context, node *dht.DHT, land []grid.ChunkPos) (took *histogram.Histogram, err error) {
+	took = new(histogram.Histogram)
 	for i := range 5 * len(land) {
 		began := time.Now()
 		if _, err := node.Region(ctx, grid.CellAt(land[i%len(land)], grid.FoundingLabel)); err != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/voxelpopuli/voxeld/bench/figure"
+	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
 // reportOneChunk writes the figure.

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/voxelpopuli/voxeld/bench/figure"
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/overlay/sim"
+	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
 // mean returns the mean of a measure over the measured rounds.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/voxelpopuli/voxeld/bench/figure"
 	"github.com/voxelpopuli/voxeld/bench/rig"
+	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
 // newProfile returns the command that reports where the time goes.
@@ -44,7 +44,7 @@ var workKinds = []struct {
 	{"receiving from regions", []string{"gameserver.(*subscription).receive"}, "the mirror of each chunk, kept move by move"},
 	{"sending to regions", []string{"gameserver.(*subscription).send"}, "the messages from the gateway to its regions"},
 	{"the regions' ticks", []string{"region.(*loop).run"}, "the region's tick, which is in one goroutine for each region"},
-	{"saving and publishing players", []string{"gameserver.(*playerStore).runSaver", "gameserver.(*playerStore).runPublisher"}, "the records of players and their signatures"},
+	{"saving and publishing players", []string{"gameserver/players.(*Store).runSaver", "gameserver/players.(*Store).runPublisher"}, "the records of players and their signatures"},
 	{"collecting garbage", []string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge"}, "garbage"},
 	{"scheduling goroutines", []string{"runtime.schedule"}, "waking goroutines, most of them for moves that arrive one by one"},
 }

@@ -18,7 +18,7 @@ func TestProfiledFunctionsExist(t *testing.T) {
 	for _, name := range slices.Concat(receiveFuncs, leadFuncs) {
 		names = append(names, strings.TrimPrefix(name, module))
 	}
-	method := regexp.MustCompile(`^(gameserver|region)\.\(\*(\w+)\)\.(\w+)$`)
+	method := regexp.MustCompile(`^((?:gameserver|region)(?:/\w+)*)\.\(\*(\w+)\)\.(\w+)$`)
 	for _, name := range names {
 		m := method.FindStringSubmatch(name)
 		if m == nil {

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
-	"github.com/voxelpopuli/voxeld/bench/figure"
 	"github.com/voxelpopuli/voxeld/bench/rig"
+	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
 // moment is one reading of the usage in a series.

@@ -1,5 +1,11 @@
 package crowd
 
+import (
+	"maps"
+
+	"github.com/voxelpopuli/voxeld/testkit/histogram"
+)
+
 // BandLimits are the upper bounds of the distance bands, in blocks from the sample, by which positions and delays are
 // counted. One more band holds what is farther than the last.
 var BandLimits = [...]float64{16, 32, 64}
@@ -18,26 +24,35 @@ func bandOf(distance float64) int {
 
 // Counts are what a crowd has done and observed since it began.
 type Counts struct {
-	Players  int    // in the world now
-	Lost     int    // lost the connection
-	Joined   int    // ever
-	BytesIn  uint64 // read from sockets, of those in the world
-	BytesOut uint64 // written to sockets
-	Due      uint64 // moves that should have been sent by now
-	Sent     uint64 // moves that were
-	Blocked  uint64 // moves that the socket did not accept because its buffer was full
-	Late     Spread // seconds by which moves were sent too late, because the players' machine was busy
+	Players  int                 // in the world now
+	Lost     int                 // lost the connection
+	Joined   int                 // ever
+	BytesIn  uint64              // read from sockets, of those in the world
+	BytesOut uint64              // written to sockets
+	Due      uint64              // moves that should have been sent by now
+	Sent     uint64              // moves that were
+	Blocked  uint64              // moves that the socket did not accept because its buffer was full
+	Late     histogram.Histogram // seconds by which moves were sent too late, because the players' machine was busy
 
 	// Observed by the samples.
-	Samples    int            // in the world now
-	Frames     uint64         // frames with moves, of all samples
-	Gap        Spread         // seconds between two of them
-	Delay      [bands]Spread  // seconds from sending a move to a sample's reading it, by distance
-	Error      [bands]Spread  // blocks between where avatars are shown and where they are, at any time, by distance
-	Unseen     [bands]uint64  // checks that found a player whom the sample was never shown, by distance
-	Looks      [bands]uint64  // all checks
-	Deliveries Deliveries     // of moves, in the original protocol
-	Failed     map[string]int // why players could not join, or were lost
+	Samples    int                        // in the world now
+	Frames     uint64                     // frames with moves, of all samples
+	Gap        histogram.Histogram        // seconds between two of them
+	Delay      [bands]histogram.Histogram // seconds from sending a move to a sample's reading it, by distance
+	Error      [bands]histogram.Histogram // blocks between where avatars are shown and where they are, at any time, by distance
+	Unseen     [bands]uint64              // checks that found a player whom the sample was never shown, by distance
+	Looks      [bands]uint64              // all checks
+	Deliveries Deliveries                 // of moves, in the original protocol
+	Failed     map[string]int             // why players could not join, or were lost
+}
+
+// clone returns an independent copy.
+func (c Counts) clone() Counts {
+	c.Late, c.Gap, c.Failed = c.Late.Clone(), c.Gap.Clone(), maps.Clone(c.Failed)
+	for i := range bands {
+		c.Delay[i], c.Error[i] = c.Delay[i].Clone(), c.Error[i].Clone()
+	}
+	return c
 }
 
 // Since returns what was counted after an earlier reading. Players, Lost, Joined, Samples and Failed are the current

@@ -2,7 +2,6 @@ package crowd
 
 import (
 	"context"
-	"maps"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -126,9 +125,7 @@ func New(o Options) *Crowd {
 func (c *Crowd) Counts() Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	counts := c.mu.Counts
-	counts.Failed = maps.Clone(counts.Failed)
-	return counts
+	return c.mu.clone()
 }
 
 // Run plays until ctx ends, and then disconnects all players.

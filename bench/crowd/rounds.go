@@ -16,6 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/testkit/histogram"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -66,13 +67,13 @@ type Update struct {
 
 // GameResult is the result of a game.
 type GameResult struct {
-	Updates     []Update   // in the order of rounds
-	In, Out     [][]uint32 // bytes, by player and round
-	Delay       Spread     // seconds from a move until another player has read of it
-	Corrections uint64     // moves that a gateway refused
-	Misplaced   uint64     // updates that showed a player where they were not in that round; not in Updates
-	Late        float64    // seconds by which all players' moves were late together, on average, because this machine was busy
-	First       bool       // players had real-time priority on this machine, which requires root
+	Updates     []Update            // in the order of rounds
+	In, Out     [][]uint32          // bytes, by player and round
+	Delay       histogram.Histogram // seconds from a move until another player has read of it
+	Corrections uint64              // moves that a gateway refused
+	Misplaced   uint64              // updates that showed a player where they were not in that round; not in Updates
+	Late        float64             // seconds by which all players' moves were late together, on average, because this machine was busy
+	First       bool                // players had real-time priority on this machine, which requires root
 }
 
 // Play plays all rounds and disconnects the players.
@@ -135,7 +136,7 @@ type roundClient struct {
 	newest      []int32 // by origin: the round of the newest update plus 1; 0: none
 	updates     []Update
 	at          time.Time // when the newest bytes were read
-	delay       Spread
+	delay       histogram.Histogram
 	corrections uint64
 	strange     uint64
 }
@@ -261,7 +262,7 @@ func (g *game) result() *GameResult {
 	for _, p := range g.players {
 		all.Updates = append(all.Updates, p.updates...)
 		all.In, all.Out = append(all.In, p.in), append(all.Out, p.out)
-		all.Delay.Merge(&p.delay)
+		all.Delay.Merge(p.delay)
 		all.Corrections += p.corrections
 		all.Misplaced += p.strange
 	}

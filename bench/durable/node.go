@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/heap"
 	"github.com/voxelpopuli/voxeld/region"
@@ -101,16 +102,16 @@ func (n *benchNode) start(ctx context.Context, wg *sync.WaitGroup, dir, ip, join
 	}
 	serve(heap.Run)
 	serve(db.Run)
-	o := dht.HostOptions{Storage: db, Listen: []string{"/ip4/" + ip + "/tcp/4001"}, Logger: n.logger, Registerer: n.metrics}
+	o := transport.Options{Storage: db, Listen: []string{"/ip4/" + ip + "/tcp/4001"}, Logger: n.logger, Registerer: n.metrics}
 	if join != "" {
 		o.Bootstrap = []string{join}
 	}
-	host, err := dht.NewHost(o)
+	host, err := transport.NewHost(o)
 	if err != nil {
 		return err
 	}
 	n.addr = host.Addrs()[0]
-	d, err := dht.Join(host, dht.Options{World: genesis.ID(), Placement: genesis.Placement})
+	d, err := dht.Join(host, dht.Options{World: genesis.ID(), Placement: genesis.Placement, Storage: db, Logger: n.logger, Registerer: n.metrics})
 	if err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func (n *benchNode) start(ctx context.Context, wg *sync.WaitGroup, dir, ip, join
 
 // peers exposes the world's protocols only, as cmd/voxeld's does.
 type peers struct {
-	*dht.Host
+	*transport.Host
 	prefix string
 }
 

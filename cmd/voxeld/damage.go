@@ -41,5 +41,5 @@ func classifyDamage(all []store.Damage, db *store.DB, logger *slog.Logger) (susp
 
 func damageError(d store.Damage) error {
 	return fmt.Errorf("%v: %w; keep a copy of the data directory and restore a backup; or, if other nodes hold "+
-		"this world, start with an empty directory and --join: this node then fetches what they have", d, store.ErrDamaged)
+		"this world, start with an empty directory and --join: this node then fetches what they have", d, kv.ErrDamaged)
 }

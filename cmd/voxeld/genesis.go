@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/store"
@@ -103,7 +103,7 @@ type joining struct {
 }
 
 // fetchGenesis asks the nodes of the world for its genesis until one answers.
-func fetchGenesis(ctx context.Context, host *dht.Host, j joining) (world.Genesis, error) {
+func fetchGenesis(ctx context.Context, host *transport.Host, j joining) (world.Genesis, error) {
 	trying, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	for {
@@ -130,7 +130,7 @@ func fetchGenesis(ctx context.Context, host *dht.Host, j joining) (world.Genesis
 	}
 }
 
-func askGenesis(ctx context.Context, host *dht.Host, addr string) (world.Genesis, error) {
+func askGenesis(ctx context.Context, host *transport.Host, addr string) (world.Genesis, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	peer, err := host.Connect(ctx, addr)
@@ -146,7 +146,7 @@ func askGenesis(ctx context.Context, host *dht.Host, addr string) (world.Genesis
 
 // checkJoin returns an error if the data directory belongs to another world than the one to join. It ignores nodes
 // that it cannot reach: the network may be starting.
-func checkJoin(ctx context.Context, host *dht.Host, j joining, own world.Genesis) error {
+func checkJoin(ctx context.Context, host *transport.Host, j joining, own world.Genesis) error {
 	if j.world != "" && j.world != own.ID() {
 		return fmt.Errorf("%w: it holds %q (%s), but the token is for world %s; choose another --data-dir", errOtherWorld, own.Name, own.ID()[:12], j.world[:min(12, len(j.world))])
 	}

@@ -19,7 +19,9 @@ import (
 
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
+	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/heap"
 	"github.com/voxelpopuli/voxeld/region"
@@ -42,7 +44,7 @@ type node struct {
 	started time.Time
 
 	db       *store.DB
-	host     *dht.Host
+	host     *transport.Host
 	world    world.Genesis
 	created  bool // this run created the world
 	replicas *replica.Host
@@ -184,7 +186,7 @@ func (n *node) enterWorld(ctx context.Context, parts *stack) error {
 	if join.addrs, join.world, err = n.cfg.Bootstrap(); err != nil {
 		return usageError{err}
 	}
-	n.host, err = dht.NewHost(dht.HostOptions{
+	n.host, err = transport.NewHost(transport.Options{
 		Storage: n.db, Listen: n.cfg.Listen, Announce: n.cfg.Announce, Bootstrap: join.addrs,
 		Logger: n.logger, Registerer: n.metrics,
 	})
@@ -199,7 +201,9 @@ func (n *node) enterWorld(ctx context.Context, parts *stack) error {
 		return fmt.Errorf("enter world %q: %w", n.world.Name, err)
 	}
 	n.host.HandleAsk(genesisProtocol, func(context.Context, string, []byte) ([]byte, error) { return n.world.Encode(), nil })
-	n.dht, err = dht.Join(n.host, dht.Options{World: n.world.ID(), Placement: n.world.Placement})
+	n.dht, err = dht.Join(n.host, dht.Options{
+		World: n.world.ID(), Placement: n.world.Placement, Storage: n.db, Logger: n.logger, Registerer: n.metrics,
+	})
 	if err != nil {
 		return err
 	}
@@ -318,7 +322,7 @@ func (n *node) generator() (*terrain.Generator, error) {
 
 // peers is the host, restricted to the world's protocols.
 type peers struct {
-	*dht.Host
+	*transport.Host
 	prefix string
 }
 
@@ -358,7 +362,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 		Ready: n.ready, Drained: n.shutdown.report, Logger: n.logger, Registerer: n.metrics,
 	})
 	n.host.HandleAsk(n.prefix()+gameserver.ShelterProtocol, n.gateway.AnswerShelter)
-	n.host.Handle(n.prefix()+gameserver.OverlayProtocol, n.gateway.ServeOverlay)
+	n.host.Handle(n.prefix()+p2p.Protocol, n.gateway.ServeOverlay)
 	return nil
 }
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/voxelpopuli/voxeld/bench/figure"
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/overlay/sim"
+	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
 // areacastOptions are the flags of `voxeld sim areacast`.

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/bench/figure"
 	"github.com/voxelpopuli/voxeld/overlay/sim"
+	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
 // middleOf returns the median over seeds, which a single failed run does not distort.

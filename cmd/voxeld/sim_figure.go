@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/bench/figure"
 	"github.com/voxelpopuli/voxeld/overlay/sim"
+	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
 // simFigure runs a figure, prints it as a table, and writes its CSV and its plot if --out is set.

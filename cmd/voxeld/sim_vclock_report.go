@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/voxelpopuli/voxeld/bench/figure"
+	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/vclock/walk"
 )
 

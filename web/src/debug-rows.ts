@@ -24,7 +24,7 @@ export function debugRows(game: Game, meter: Meter): [string, string][] {
   return [
     ['position', `${body.x.toFixed(2)}  ${body.y.toFixed(2)}  ${body.z.toFixed(2)}`],
     ['chunk', `${chunkOf(body.x)}, ${chunkOf(body.z)}`],
-    ['facing', DIRECTIONS[quarter]],
+    ['facing', DIRECTIONS[quarter] ?? ''],
     ['time', clockText(session.clock.minutesAt(performance.now()))],
     ['frames', `${meter.fps.toFixed(0)}/s`],
     ['drawn', `${calls} calls, ${kilo(triangles)} triangles of ${kilo(2 * quads)}`],

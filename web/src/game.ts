@@ -16,8 +16,8 @@ import { Avatars } from './render/avatars'
 import type { Camera } from './render/camera'
 import { View } from './render/view'
 import { debugRows, type Meter } from './debug-rows'
-import { QualityGovernor, effectiveQuality } from './quality-governor'
-import { saveSettings, type Settings } from './settings'
+import { QualityGovernor, effectiveQuality } from './settings/quality-governor'
+import { saveSettings, type Settings } from './settings/settings'
 import type { TestHook, TestState } from './testhook'
 import { generateBackdrop } from './world/backdrop'
 import { AIR, PLACEABLE, WATER, boxOf, kindOf } from './world/blocks'
@@ -101,7 +101,7 @@ export class Game implements TestHook {
     })
     this.interaction = new BlockInteraction(this.world, this.body, {
       edit: (x, y, z, block) => this.session.edit(x, y, z, block, performance.now()),
-      selectedBlock: () => this.settings.hotbar[this.slot],
+      selectedBlock: () => this.selectedBlock,
       pick: (block) => this.pick(block),
       anyoneTouches: (x, y, z) => this.avatars.anyTouches((ax, ay, az) => bodyTouchesBlock(ax, ay, az, x, y, z)),
       castPlayers: (origin, dir, reach) => this.avatars.castRay(origin, dir, reach),
@@ -198,10 +198,14 @@ export class Game implements TestHook {
     this.hud.messages.toast(this.body.flying ? 'Flying: Space up, Shift down' : 'Walking')
   }
 
+  private get selectedBlock(): number {
+    return this.settings.hotbar[this.slot] ?? AIR
+  }
+
   private selectSlot(slot: number): void {
     this.slot = slot
     this.hud.hotbar.show(this.settings.hotbar, slot)
-    this.view.hand.hold(this.settings.hotbar[slot])
+    this.view.hand.hold(this.selectedBlock)
   }
 
   private pick(block: number): void {
@@ -223,7 +227,7 @@ export class Game implements TestHook {
     }
     const shift = this.controls.holdsKey('ShiftLeft') || this.controls.holdsKey('ShiftRight')
     this.view.hand.swing()
-    this.session.sendGift(target.player, this.settings.hotbar[this.slot], shift ? SHIFT_GIFT : 1)
+    this.session.sendGift(target.player, this.selectedBlock, shift ? SHIFT_GIFT : 1)
   }
 
   private showHit({ player, name, to, to_name }: HitEvent): void {
@@ -239,7 +243,10 @@ export class Game implements TestHook {
 
   private showGift({ player, name, to, to_name, block, count }: GiftEvent): void {
     this.avatars.animateInteraction(player, to, false)
-    this.hud.chat.addInteraction(...this.playerPair(player, name, ' gave ', to, to_name), ` ${count} × ${kindOf(block).name}`)
+    this.hud.chat.addInteraction(
+      ...this.playerPair(player, name, ' gave ', to, to_name),
+      ` ${count} × ${kindOf(block).name}`,
+    )
     if (to !== this.session.welcome?.player) return
     this.sound.playGift()
     if (!PLACEABLE.includes(block)) return // a block that only newer clients have
@@ -334,7 +341,9 @@ export class Game implements TestHook {
     this.sinceFootstep = body.onGround ? this.sinceFootstep + this.speed() * dt : 0
     if (this.sinceFootstep < FOOTSTEP_DISTANCE) return
     this.sinceFootstep = 0
-    this.sound.playFootstep(kindOf(this.world.get(Math.floor(body.x), Math.floor(body.y - 0.5), Math.floor(body.z))).name)
+    this.sound.playFootstep(
+      kindOf(this.world.get(Math.floor(body.x), Math.floor(body.y - 0.5), Math.floor(body.z))).name,
+    )
   }
 
   private speed(): number {
@@ -393,7 +402,13 @@ export class Game implements TestHook {
       player: this.session.welcome?.player ?? '',
       name: this.session.welcome?.name ?? '',
       gateway: this.session.welcome?.gateway ?? '',
-      x, y, z, yaw, pitch, flying, onGround,
+      x,
+      y,
+      z,
+      yaw,
+      pitch,
+      flying,
+      onGround,
       chunksLoaded: this.world.size,
       chunksMeshed: this.meshes.meshed,
       meshBacklog: this.meshes.backlog,

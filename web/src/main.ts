@@ -2,12 +2,13 @@
 
 import { Game } from './game'
 import { drawsInSoftware } from './render/view'
-import { defaults, loadSettings } from './settings'
+import { defaults, loadSettings } from './settings/settings'
 import { installTestHook } from './testhook'
 
 function start(): void {
-  const canvas = document.getElementById('view') as HTMLCanvasElement
-  const hud = document.getElementById('hud')!
+  const canvas = document.querySelector<HTMLCanvasElement>('canvas#view')
+  const hud = document.getElementById('hud')
+  if (!canvas || !hud) throw new Error('index.html lacks #view or #hud')
   const url = new URL('ws', location.href)
   url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
   url.search = url.hash = ''

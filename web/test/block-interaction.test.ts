@@ -84,7 +84,11 @@ describe('block interaction', () => {
     world.set(5, 10, 5, REEDS)
     world.set(5, 11, 5, REEDS)
     world.set(5, 9, 4, AIR)
-    expect(act(LEFT, 5.5, 9.5, 5)).toEqual([[5, 9, 5, AIR], [5, 10, 5, AIR], [5, 11, 5, AIR]])
+    expect(act(LEFT, 5.5, 9.5, 5)).toEqual([
+      [5, 9, 5, AIR],
+      [5, 10, 5, AIR],
+      [5, 11, 5, AIR],
+    ])
     expect(act(LEFT, 3.5, 10.4, 5.5)).toEqual([[3, 10, 5, AIR]])
   })
 })

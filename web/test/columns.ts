@@ -41,9 +41,9 @@ export function encodeChunk(sections: Uint16Array[]): Uint8Array {
     for (const block of palette) bytes.push(block & 255, block >> 8)
     if (bits === 0) continue
     const place = new Map(palette.map((block, i) => [block, i]))
-    for (let i = 0; i < SECTION_BLOCKS; ) {
+    for (let i = 0; i < SECTION_BLOCKS;) {
       let byte = 0
-      for (let shift = 0; shift < 8; shift += bits, i++) byte |= place.get(blocks[i])! << shift
+      for (let shift = 0; shift < 8; shift += bits, i++) byte |= place.get(blocks[i]!)! << shift
       bytes.push(byte)
     }
   }

@@ -23,14 +23,21 @@ test('in a real section, a face is skipped only if it faces away', () => {
   const quads = opaque.length / 8
   const starts = startsOf(opaque)
   expect(starts).toHaveLength(9)
-  for (const [ex, ey, ez] of [[16, 16, 16], [100, 40, 16], [-3, 11, 31], [5.5, 0.5, -60], [16, -9, 16]]) {
+  for (const [ex, ey, ez] of <[number, number, number][]>[
+    [16, 16, 16],
+    [100, 40, 16],
+    [-3, 11, 31],
+    [5.5, 0.5, -60],
+    [16, -9, 16],
+  ]) {
     const shown = new Set<number>()
-    for (const { from, to } of quadRangesOf(starts, facesTowards(-ex, -ey, -ez))) for (let q = from; q < to; q++) shown.add(q)
+    for (const { from, to } of quadRangesOf(starts, facesTowards(-ex, -ey, -ez)))
+      for (let q = from; q < to; q++) shown.add(q)
     for (let q = 0; q < quads; q++) {
-      const word = opaque[q * 8]
+      const word = opaque[q * 8]!
       const face = (word >> 18) & 7
       const plane = (word >> (6 * (face >> 1))) & 63
-      const eye = [ex, ey, ez][face >> 1]
+      const eye = [ex, ey, ez][face >> 1]!
       const towards = face & 1 ? eye < plane : eye > plane
       if (towards && !shown.has(q)) throw new Error(`face ${face} at ${plane} is not drawn from ${ex}, ${ey}, ${ez}`)
     }
@@ -41,7 +48,10 @@ test('in a real section, a face is skipped only if it faces away', () => {
 test('ranges: what is next to one another is one, far pieces are not', () => {
   const starts = [0, 100, 200, 300, 310, 400, 500, 500, 520]
   expect(quadRangesOf(starts, ALL_FACES)).toEqual([{ from: 0, to: 520 }])
-  expect(quadRangesOf(starts, 0b000101)).toEqual([{ from: 0, to: 100 }, { from: 200, to: 300 }])
+  expect(quadRangesOf(starts, 0b000101)).toEqual([
+    { from: 0, to: 100 },
+    { from: 200, to: 300 },
+  ])
   expect(quadRangesOf(starts, 0b010100)).toEqual([{ from: 200, to: 400 }]) // including ten quads that face away
   expect(quadRangesOf(starts, 0)).toEqual([])
   expect(startsOf(new Uint32Array(0))).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0])

@@ -14,13 +14,24 @@ const target = (host: string, scheme = 'ws') => ({ url: `${scheme}://${host}:808
 describe('endpoints', () => {
   test('targets that cannot be opened are skipped', () => {
     const targets = [
-      target('b'), target('c', 'wss'), { url: 'http://d/', game: 'd:1' }, { url: 'ws://user:pass@e/ws' }, { url: 'ws://f/ws#g' },
-      { url: 7 }, null, 'ws://h/ws',
+      target('b'),
+      target('c', 'wss'),
+      { url: 'http://d/', game: 'd:1' },
+      { url: 'ws://user:pass@e/ws' },
+      { url: 'ws://f/ws#g' },
+      { url: 7 },
+      null,
+      'ws://h/ws',
     ]
     expect(usableTargets(targets, false)).toEqual([target('b').url, target('c', 'wss').url])
     expect(usableTargets(targets, true)).toEqual([target('c', 'wss').url])
     expect(usableTargets([{ url: `ws://b/${'x'.repeat(600)}` }], false)).toEqual([])
-    expect(usableTargets(Array.from({ length: 20 }, (_, i) => target(`b${i}`)), false)).toHaveLength(8)
+    expect(
+      usableTargets(
+        Array.from({ length: 20 }, (_, i) => target(`b${i}`)),
+        false,
+      ),
+    ).toHaveLength(8)
     for (const none of [undefined, null, 'ws://b/ws', { length: 1 }]) expect(usableTargets(none, false)).toEqual([])
   })
 
@@ -49,17 +60,23 @@ describe('endpoints', () => {
 
   test('keeps its address if there is no target', () => {
     const endpoints = new Endpoints('wss://a/ws')
-    for (const targets of [[], [target('b')], [{ url: 'wss://a/ws', game: 'a:1' }]]) expect(endpoints.handOff(targets)).toBe(false)
+    for (const targets of [[], [target('b')], [{ url: 'wss://a/ws', game: 'a:1' }]])
+      expect(endpoints.handOff(targets)).toBe(false)
     expect(endpoints.url).toBe('wss://a/ws')
     endpoints.advance()
     expect(endpoints.url).toBe('wss://a/ws')
   })
 })
 
+interface Sent {
+  type: string
+  [field: string]: unknown
+}
+
 /** A WebSocket that the test controls. */
 class Socket {
   static all: Socket[] = []
-  sent: { type: string; [field: string]: unknown }[] = []
+  sent: Sent[] = []
   closed = false
   onopen: (() => void) | null = null
   onmessage: ((event: { data: string }) => void) | null = null
@@ -68,12 +85,12 @@ class Socket {
     Socket.all.push(this)
   }
   static get last(): Socket {
-    return Socket.all[Socket.all.length - 1]
+    return Socket.all.at(-1)!
   }
   send(data: string | Uint8Array<ArrayBuffer>) {
-    if (typeof data === 'string') this.sent.push(JSON.parse(data))
+    if (typeof data === 'string') this.sent.push(JSON.parse(data) as Sent)
     else if (data[0] === CLIENT_MOVE) this.sent.push(moveOf(data))
-    else this.sent.push(decodeCBOR(data) as { type: string })
+    else this.sent.push(decodeCBOR(data) as Sent)
   }
   close() {
     this.closed = true
@@ -97,8 +114,23 @@ function moveOf(data: Uint8Array) {
 }
 
 const WELCOME: Welcome = {
-  type: 'welcome', version: 1, world: 'w1', world_name: 'voxels', sections: 1, player: 'p1', name: 'ada', guest: true, next_seq: 100,
-  pose: { x: 8, y: 12, z: 8, yaw: 0, pitch: 0 }, view: 1, reach: 8, tick_ms: 50, time_of_day: 0, day_ms: 1000, gateway: 'g', server_version: 't',
+  type: 'welcome',
+  version: 1,
+  world: 'w1',
+  world_name: 'voxels',
+  sections: 1,
+  player: 'p1',
+  name: 'ada',
+  guest: true,
+  next_seq: 100,
+  pose: { x: 8, y: 12, z: 8, yaw: 0, pitch: 0 },
+  view: 1,
+  reach: 8,
+  tick_ms: 50,
+  time_of_day: 0,
+  day_ms: 1000,
+  gateway: 'g',
+  server_version: 't',
 }
 const AS = { name: 'ada', view: 1, identity: null }
 
@@ -133,7 +165,7 @@ describe('connection', () => {
     Socket.last.welcome()
     expect(Socket.last.sentOf('join')).toHaveLength(1)
     expect(connection.open).toBe(true)
-    expect(events.welcomed.mock.calls.map(([, moved]) => moved)).toEqual([false, true])
+    expect(events.welcomed.mock.calls.map(([, moved]) => moved as unknown)).toEqual([false, true])
     expect(events.lost).not.toHaveBeenCalled()
   })
 
@@ -232,7 +264,17 @@ describe('session', () => {
     const world = worldOf(1, (_x, y) => (y < 10 ? 1 : 0))
     const body = new Body()
     const avatars = { enter: vi.fn(), move: vi.fn(), leave: vi.fn(), chunkGone: vi.fn(), clear: vi.fn() }
-    const events = { joined: vi.fn(), disconnected: vi.fn(), refused: vi.fn(), toast: vi.fn(), chat: vi.fn(), hit: vi.fn(), gift: vi.fn(), committed: vi.fn(), notice: vi.fn() }
+    const events = {
+      joined: vi.fn(),
+      disconnected: vi.fn(),
+      refused: vi.fn(),
+      toast: vi.fn(),
+      chat: vi.fn(),
+      hit: vi.fn(),
+      gift: vi.fn(),
+      committed: vi.fn(),
+      notice: vi.fn(),
+    }
     const session = new Session(ORIGIN, world, avatars, body, events)
     session.join(AS)
     Socket.last.welcome() // the world is cleared

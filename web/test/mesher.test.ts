@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { lightVolume } from '../src/mesh/light'
 import { WORDS_PER_QUAD, meshSection, type SectionMesh } from '../src/mesh/mesher'
 import { LAYER, MARGIN, WIDTH, copyVolume } from '../src/mesh/volume'
-import { layerOf } from '../src/render/tiles'
+import { layerOf } from '../src/world/tiles'
 import { WATER } from '../src/world/blocks'
 import { World } from '../src/world/world'
 import { worldOf } from './columns'
@@ -17,7 +17,7 @@ const POPPY = 32
 const REEDS = 37
 
 interface Vertex {
-  at: [number, number, number]
+  at: Vector
   face: number
   corner: number
   occlusion: number
@@ -27,25 +27,27 @@ interface Vertex {
   glow: number
 }
 
-function quadsOf(words: Uint32Array): Vertex[][] {
-  const quads: Vertex[][] = []
+type Vector = [x: number, y: number, z: number]
+type Quad = [Vertex, Vertex, Vertex, Vertex]
+
+function vertexOf([a = 0, b = 0]: Uint32Array): Vertex {
+  return {
+    at: [a & 63, (a >> 6) & 63, (a >> 12) & 63],
+    face: (a >> 18) & 7,
+    corner: (a >> 21) & 3,
+    occlusion: (a >> 23) & 3,
+    low: (a >> 25) & 1,
+    layer: b & 1023,
+    sky: (b >> 10) & 63,
+    glow: (b >> 16) & 63,
+  }
+}
+
+function quadsOf(words: Uint32Array): Quad[] {
+  const quads: Quad[] = []
   for (let q = 0; q < words.length; q += WORDS_PER_QUAD) {
-    quads.push(
-      [0, 1, 2, 3].map((i) => {
-        const a = words[q + 2 * i]
-        const b = words[q + 2 * i + 1]
-        return {
-          at: [a & 63, (a >> 6) & 63, (a >> 12) & 63],
-          face: (a >> 18) & 7,
-          corner: (a >> 21) & 3,
-          occlusion: (a >> 23) & 3,
-          low: (a >> 25) & 1,
-          layer: b & 1023,
-          sky: (b >> 10) & 63,
-          glow: (b >> 16) & 63,
-        }
-      }),
-    )
+    const vertex = (i: number) => vertexOf(words.subarray(q + 2 * i, q + 2 * i + 2))
+    quads.push([vertex(0), vertex(1), vertex(2), vertex(3)])
   }
   return quads
 }
@@ -55,18 +57,25 @@ function mesh(world: World, section = 0): SectionMesh {
   return meshSection(volume, lightVolume(volume), section)
 }
 
-const OUTWARD = [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]]
+const OUTWARD: Vector[] = [
+  [1, 0, 0],
+  [-1, 0, 0],
+  [0, 1, 0],
+  [0, -1, 0],
+  [0, 0, 1],
+  [0, 0, -1],
+]
 
-function minus(a: number[], b: number[]): number[] {
-  return a.map((v, i) => v - b[i])
+function minus(a: Vector, b: Vector): Vector {
+  return [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
-function cross(a: number[], b: number[]): number[] {
+function cross(a: Vector, b: Vector): Vector {
   return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 /** Returns the number of block faces that a quad covers. */
-function area(quad: Vertex[]): number {
+function area(quad: Quad): number {
   return Math.hypot(...cross(minus(quad[1].at, quad[0].at), minus(quad[3].at, quad[0].at)))
 }
 
@@ -81,17 +90,28 @@ describe('mesher', () => {
     expect(quads.map((quad) => quad[0].face).sort()).toEqual([0, 1, 2, 3, 4, 5])
     expect(cutout.length + water.length).toBe(0)
     for (const { at } of quads.flat()) {
-      at.forEach((v, axis) => expect([[5, 6], [6, 7], [7, 8]][axis]).toContain(v))
+      at.forEach((v, axis) =>
+        expect(
+          [
+            [5, 6],
+            [6, 7],
+            [7, 8],
+          ][axis],
+        ).toContain(v),
+      )
     }
   })
 
   test('every triangle faces outwards', () => {
     // a rough surface, so that all corner shadings and both cuts occur
-    const rough = worldOf(1, (x, y, z) => (y <= 8 + (((x * 7 + z * 13) % 5) + 5) % 5 ? STONE : 0))
+    const rough = worldOf(1, (x, y, z) => (y <= 8 + ((((x * 7 + z * 13) % 5) + 5) % 5) ? STONE : 0))
     const quads = quadsOf(mesh(rough).opaque)
     expect(quads.length).toBeGreaterThan(500)
     for (const [a, b, c, d] of quads) {
-      for (const [p, q, r] of [[a, b, c], [a, c, d]]) {
+      for (const [p, q, r] of [
+        [a, b, c],
+        [a, c, d],
+      ] as const) {
         const normal = cross(minus(q.at, p.at), minus(r.at, p.at))
         expect(normal.map((v) => Math.sign(v) + 0)).toEqual(OUTWARD[p.face])
       }
@@ -101,8 +121,8 @@ describe('mesher', () => {
   test('a plain merges into one rectangle', () => {
     const quads = quadsOf(mesh(worldOf(1, (_x, y) => (y < 10 ? STONE : 0))).opaque)
     expect(quads).toHaveLength(1) // the sides are hidden by neighbours, the floor is the world's
-    expect(area(quads[0])).toBe(32 * 32)
-    expect(quads[0].every(({ face, at }) => face === 2 && at[1] === 10)).toBe(true)
+    expect(area(quads[0]!)).toBe(32 * 32)
+    expect(quads[0]!.every(({ face, at }) => face === 2 && at[1] === 10)).toBe(true)
   })
 
   test('merging covers exactly the faces that show', () => {
@@ -123,7 +143,11 @@ describe('mesher', () => {
 
   test('faces over the border of the chunk are hidden by the neighbour', () => {
     const { opaque } = mesh(worldOf(1, (x, y, z) => (y === 4 && z === 3 && (x === 31 || x === 32) ? STONE : 0)))
-    expect(quadsOf(opaque).map((quad) => quad[0].face).sort()).toEqual([1, 2, 3, 4, 5])
+    expect(
+      quadsOf(opaque)
+        .map((quad) => quad[0].face)
+        .sort(),
+    ).toEqual([1, 2, 3, 4, 5])
   })
 
   test('no walls at the edge of what is loaded', () => {
@@ -143,7 +167,9 @@ describe('mesher', () => {
       const quad = ground.find((q) => {
         const xs = q.map((v) => v.at[0])
         const zs = q.map((v) => v.at[2])
-        return Math.min(...xs) <= cellX && Math.max(...xs) > cellX && Math.min(...zs) <= cellZ && Math.max(...zs) > cellZ
+        return (
+          Math.min(...xs) <= cellX && Math.max(...xs) > cellX && Math.min(...zs) <= cellZ && Math.max(...zs) > cellZ
+        )
       })!
       return quad.find((v) => v.at[0] === x && v.at[2] === z)?.occlusion
     }
@@ -163,7 +189,7 @@ describe('mesher', () => {
     const { opaque, water } = mesh(worldOf(1, (_x, y) => (y < 4 ? STONE : y < 8 ? WATER : 0)))
     const surface = quadsOf(water)
     expect(surface).toHaveLength(1)
-    expect(surface[0].every((v) => v.low === 1 && v.at[1] === 8)).toBe(true)
+    expect(surface[0]!.every((v) => v.low === 1 && v.at[1] === 8)).toBe(true)
     expect(quadsOf(opaque)).toHaveLength(1) // the ground shows through
   })
 
@@ -176,26 +202,45 @@ describe('mesher', () => {
   })
 
   test('leaves draw the face between two of them once', () => {
-    const { cutout, thicket } = mesh(worldOf(1, (x, y, z) => (y === 4 && z === 3 && (x === 9 || x === 10) ? LEAVES : 0)))
+    const { cutout, thicket } = mesh(
+      worldOf(1, (x, y, z) => (y === 4 && z === 3 && (x === 9 || x === 10) ? LEAVES : 0)),
+    )
     expect(quadsOf(cutout).reduce((sum, quad) => sum + area(quad), 0)).toBe(10)
     expect(quadsOf(thicket)).toHaveLength(1) // separate, because it is drawn only nearby
   })
 
   test('leaves of different kinds do so in either order', () => {
-    for (const [a, b] of [[LEAVES, BIRCH_LEAVES], [BIRCH_LEAVES, LEAVES]]) {
-      const { cutout, thicket } = mesh(worldOf(1, (x, y, z) => (y === 4 && z === 3 ? (x === 9 ? a : x === 10 ? b : 0) : 0)))
+    for (const [a, b] of [
+      [LEAVES, BIRCH_LEAVES],
+      [BIRCH_LEAVES, LEAVES],
+    ] as const) {
+      const { cutout, thicket } = mesh(
+        worldOf(1, (x, y, z) => (y === 4 && z === 3 ? (x === 9 ? a : x === 10 ? b : 0) : 0)),
+      )
       expect(quadsOf(cutout).reduce((sum, quad) => sum + area(quad), 0)).toBe(10)
       expect(quadsOf(thicket)).toHaveLength(1)
     }
   })
 
   test('a plant is two crossed quads in the cutout pass, lit by the light of its block', () => {
-    const { opaque, cutout } = mesh(worldOf(1, (x, y, z) => (y < 4 ? STONE : y === 4 && x === 9 && z === 3 ? POPPY : 0)))
+    const { opaque, cutout } = mesh(
+      worldOf(1, (x, y, z) => (y < 4 ? STONE : y === 4 && x === 9 && z === 3 ? POPPY : 0)),
+    )
     expect(quadsOf(opaque)).toHaveLength(1) // the ground shows whole
     const quads = quadsOf(cutout)
     expect(quads.map((quad) => quad.map(({ at }) => at))).toEqual([
-      [[9, 4, 3], [10, 4, 4], [10, 5, 4], [9, 5, 3]],
-      [[9, 4, 4], [10, 4, 3], [10, 5, 3], [9, 5, 4]],
+      [
+        [9, 4, 3],
+        [10, 4, 4],
+        [10, 5, 4],
+        [9, 5, 3],
+      ],
+      [
+        [9, 4, 4],
+        [10, 4, 3],
+        [10, 5, 3],
+        [9, 5, 4],
+      ],
     ])
     expect(quads.map((quad) => quad[0].face)).toEqual([6, 7])
     for (const vertex of quads.flat()) {
@@ -204,15 +249,21 @@ describe('mesher', () => {
   })
 
   test('the wind moves all of a stacked plant, also across the border of sections', () => {
-    const world = worldOf(2, (x, y, z) => (x === 9 && z === 3 && y >= 31 && y <= 32 ? REEDS : x === 9 && z === 3 && y < 31 ? STONE : 0))
-    const low = (section: number) => quadsOf(mesh(world, section).cutout)[0].map((vertex) => vertex.low)
+    const world = worldOf(2, (x, y, z) =>
+      x === 9 && z === 3 && y >= 31 && y <= 32 ? REEDS : x === 9 && z === 3 && y < 31 ? STONE : 0,
+    )
+    const low = (section: number) => quadsOf(mesh(world, section).cutout)[0]!.map((vertex) => vertex.low)
     expect(low(0)).toEqual([0, 0, 1, 1])
     expect(low(1)).toEqual([1, 1, 1, 1])
   })
 
   test('a plant stops no light', () => {
-    const volume = copyVolume(worldOf(1, (_x, y) => (y < 4 ? STONE : y < 7 ? REEDS : 0)), 0, 0)
-    expect(lightVolume(volume)[4 * LAYER + MARGIN * WIDTH + MARGIN] >> 4).toBe(15)
+    const volume = copyVolume(
+      worldOf(1, (_x, y) => (y < 4 ? STONE : y < 7 ? REEDS : 0)),
+      0,
+      0,
+    )
+    expect(lightVolume(volume)[4 * LAYER + MARGIN * WIDTH + MARGIN]! >> 4).toBe(15)
   })
 })
 
@@ -220,24 +271,36 @@ describe('light', () => {
   const index = (x: number, y: number, z: number) => y * LAYER + (z + MARGIN) * WIDTH + x + MARGIN
 
   test('falls from the sky, and fades by one a step under a roof', () => {
-    const volume = copyVolume(worldOf(1, (x, y) => (y < 4 || (y === 8 && x >= 4) ? STONE : 0)), 0, 0)
+    const volume = copyVolume(
+      worldOf(1, (x, y) => (y < 4 || (y === 8 && x >= 4) ? STONE : 0)),
+      0,
+      0,
+    )
     const light = lightVolume(volume)
-    const sky = (x: number) => light[index(x, 5, 9)] >> 4
+    const sky = (x: number) => light[index(x, 5, 9)]! >> 4
     expect([2, 3, 4, 5, 6, 10, 17, 18, 19, 30].map(sky)).toEqual([15, 15, 14, 13, 12, 8, 1, 0, 0, 0])
     expect(light[index(9, 2, 9)]).toBe(0) // in the rock
   })
 
   test('a lamp in a cave glows around corners, in city-block distance', () => {
-    const world = worldOf(1, (x, y, z) => (y === 10 && z === 9 && x >= 5 && x < 25 ? 0 : y === 10 && x === 24 && z > 9 ? 0 : STONE))
+    const world = worldOf(1, (x, y, z) =>
+      y === 10 && z === 9 && x >= 5 && x < 25 ? 0 : y === 10 && x === 24 && z > 9 ? 0 : STONE,
+    )
     world.set(6, 10, 9, LAMP)
     const light = lightVolume(copyVolume(world, 0, 0))
-    const glow = (x: number, z: number) => light[index(x, 10, z)] & 15
+    const glow = (x: number, z: number) => light[index(x, 10, z)]! & 15
     expect([7, 10, 20, 21].map((x) => glow(x, 9))).toEqual([14, 11, 1, 0])
-    expect(light[index(10, 10, 9)] >> 4).toBe(0)
+    expect(light[index(10, 10, 9)]! >> 4).toBe(0)
   })
 
   test('water dims the light from above', () => {
-    const light = lightVolume(copyVolume(worldOf(1, (_x, y) => (y < 4 ? STONE : y < 14 ? WATER : 0)), 0, 0))
-    expect([14, 13, 12, 8].map((y) => light[index(3, y, 3)] >> 4)).toEqual([15, 14, 13, 9])
+    const light = lightVolume(
+      copyVolume(
+        worldOf(1, (_x, y) => (y < 4 ? STONE : y < 14 ? WATER : 0)),
+        0,
+        0,
+      ),
+    )
+    expect([14, 13, 12, 8].map((y) => light[index(3, y, 3)]! >> 4)).toEqual([15, 14, 13, 9])
   })
 })

@@ -4,7 +4,7 @@ import { Identity, loadIdentity } from '../src/net/identity'
 import { backoff } from '../src/net/connection'
 import { fromBase64, fromHex, inflate, toHex } from '../src/net/bytes'
 import { clipChat, decode, encode, isName, proofText } from '../src/net/protocol'
-import { defaults, loadSettings, saveSettings } from '../src/settings'
+import { defaults, loadSettings, saveSettings } from '../src/settings/settings'
 import { Clock, clockText } from '../src/world/clock'
 import { Edits } from '../src/world/edits'
 import { worldOf } from './columns'
@@ -23,7 +23,11 @@ describe('protocol', () => {
       '{"type":"move","x":12.5,"y":64,"z":-3.25,"yaw":1.57,"pitch":-0.2}',
     )
     expect(JSON.parse(encode({ type: 'join', version: 1, name: 'me', view: 1, encoding: 'json' }))).toEqual({
-      type: 'join', version: 1, name: 'me', view: 1, encoding: 'json',
+      type: 'join',
+      version: 1,
+      name: 'me',
+      view: 1,
+      encoding: 'json',
     })
   })
 
@@ -84,7 +88,7 @@ test('bytes', async () => {
 
 test('the backoff grows to at most ten seconds', () => {
   const waits = [0, 1, 2, 3, 4, 5, 9, 1000].map((n) => backoff(n, 0.5))
-  for (let i = 1; i < waits.length; i++) expect(waits[i]).toBeGreaterThanOrEqual(waits[i - 1])
+  for (let i = 1; i < waits.length; i++) expect(waits[i]).toBeGreaterThanOrEqual(waits[i - 1]!)
   expect(waits[0]).toBeLessThan(600)
   expect(waits[7]).toBe(10_000)
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Body, HALF_WIDTH, bodyTouchesBlock, overlapsSolid, type Intent } from '../src/player/body'
 import { anglesOf, castBody, castRay, direction } from '../src/player/ray'
-import { InterpolationBuffer, angleDelta } from '../src/player/interpolation-buffer'
+import { InterpolationBuffer, angleDelta } from '../src/motion/interpolation-buffer'
 import { boxOf, isAimable } from '../src/world/blocks'
 import { VOID } from '../src/world/world'
 
@@ -36,17 +36,19 @@ describe('body', () => {
     expect(body.y).toBeCloseTo(10, 2)
   })
 
-  test.each([[0, [0, 1]], [Math.PI / 2, [-1, 0]], [Math.PI, [0, -1]], [-Math.PI / 2, [1, 0]]])(
-    'yaw %f walks along the protocol’s direction',
-    (yaw, [dx, dz]) => {
-      const body = standing(0.5, 10, 0.5)
-      body.yaw = yaw
-      walk(body, plain, { forward: 1 }, 1)
-      expect(Math.sign(Math.round(body.x - 0.5))).toBe(dx)
-      expect(Math.sign(Math.round(body.z - 0.5))).toBe(dz)
-      expect(Math.hypot(body.x - 0.5, body.z - 0.5)).toBeGreaterThan(3.5)
-    },
-  )
+  test.each([
+    [0, [0, 1]],
+    [Math.PI / 2, [-1, 0]],
+    [Math.PI, [0, -1]],
+    [-Math.PI / 2, [1, 0]],
+  ])('yaw %f walks along the protocol’s direction', (yaw, [dx, dz]) => {
+    const body = standing(0.5, 10, 0.5)
+    body.yaw = yaw
+    walk(body, plain, { forward: 1 }, 1)
+    expect(Math.sign(Math.round(body.x - 0.5))).toBe(dx)
+    expect(Math.sign(Math.round(body.z - 0.5))).toBe(dz)
+    expect(Math.hypot(body.x - 0.5, body.z - 0.5)).toBeGreaterThan(3.5)
+  })
 
   test('stops at a wall and slides along it', () => {
     const world = blocks((_x, y, z) => (y < 10 || z >= 5 ? STONE : 0))
@@ -59,7 +61,10 @@ describe('body', () => {
   })
 
   test('jumps onto one block, not onto two', () => {
-    for (const [tall, reached] of [[1, true], [2, false]] as const) {
+    for (const [tall, reached] of [
+      [1, true],
+      [2, false],
+    ] as const) {
       const world = blocks((_x, y, z) => (y < 10 || (z >= 3 && y < 10 + tall) ? STONE : 0))
       const body = standing(0.5, 10, 0.5)
       walk(body, world, { forward: 1, up: true }, 2)
@@ -158,12 +163,30 @@ describe('ray', () => {
 
   test('hits the block it aims at, on the face in front', () => {
     for (const [from, normal] of [
-      [[0.5, 5.5, 6.5], [-1, 0, 0]],
-      [[8.5, 5.5, 6.5], [1, 0, 0]],
-      [[4.5, 9.5, 6.5], [0, 1, 0]],
-      [[4.5, 1.5, 6.5], [0, -1, 0]],
-      [[4.5, 5.5, 2.5], [0, 0, -1]],
-      [[4.5, 5.5, 9.5], [0, 0, 1]],
+      [
+        [0.5, 5.5, 6.5],
+        [-1, 0, 0],
+      ],
+      [
+        [8.5, 5.5, 6.5],
+        [1, 0, 0],
+      ],
+      [
+        [4.5, 9.5, 6.5],
+        [0, 1, 0],
+      ],
+      [
+        [4.5, 1.5, 6.5],
+        [0, -1, 0],
+      ],
+      [
+        [4.5, 5.5, 2.5],
+        [0, 0, -1],
+      ],
+      [
+        [4.5, 5.5, 9.5],
+        [0, 0, 1],
+      ],
     ] as [[number, number, number], number[]][]) {
       const { yaw, pitch } = anglesOf(4.5 - from[0], 5.5 - from[1], 6.5 - from[2])
       const hit = castRay(one, from, direction(yaw, pitch), 8, (block) => block === STONE)
@@ -196,15 +219,21 @@ describe('ray', () => {
   })
 
   test('visits every block along a slanted way', () => {
-    const seen: string[] = []
+    const seen: [number, number, number][] = []
     const world = blocks((x, y, z) => {
-      seen.push(`${x},${y},${z}`)
+      seen.push([x, y, z])
       return 0
     })
-    castRay(world, [0.5, 0.5, 0.5], direction(...(Object.values(anglesOf(1, 0.3, 2)) as [number, number])), 10, () => false)
-    for (let i = 1; i < seen.length; i++) {
-      const [a, b] = [seen[i - 1], seen[i]].map((place) => place.split(',').map(Number))
-      expect(Math.abs(a[0] - b[0]) + Math.abs(a[1] - b[1]) + Math.abs(a[2] - b[2])).toBe(1)
+    castRay(
+      world,
+      [0.5, 0.5, 0.5],
+      direction(...(Object.values(anglesOf(1, 0.3, 2)) as [number, number])),
+      10,
+      () => false,
+    )
+    for (const [i, [x, y, z]] of seen.slice(1).entries()) {
+      const [beforeX, beforeY, beforeZ] = seen[i]!
+      expect(Math.abs(x - beforeX) + Math.abs(y - beforeY) + Math.abs(z - beforeZ)).toBe(1)
     }
     expect(seen.length).toBeGreaterThan(10)
   })
@@ -217,7 +246,7 @@ describe('interpolation buffer', () => {
     const buffer = new InterpolationBuffer(pose(0), 0)
     for (let i = 1; i <= 20; i++) buffer.add(pose(i * 0.2), i * 50)
     const shown = [0, 10, 20, 30, 40, 50].map((ms) => buffer.at(950 + ms).x)
-    for (let i = 1; i < shown.length; i++) expect(shown[i] - shown[i - 1]).toBeCloseTo(0.04, 5)
+    for (let i = 1; i < shown.length; i++) expect(shown[i]! - shown[i - 1]!).toBeCloseTo(0.04, 5)
   })
 
   test('shows the past by about two ticks, and comes to rest at the newest pose', () => {

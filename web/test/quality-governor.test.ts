@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { QualityGovernor, effectiveQuality } from '../src/quality-governor'
-import { defaults } from '../src/settings'
+import { QualityGovernor, effectiveQuality } from '../src/settings/quality-governor'
+import { defaults } from '../src/settings/settings'
 
 /** Draws for some seconds at a rate; returns the time at the end. */
 function draw(governor: QualityGovernor, from: number, seconds: number, rate: number): number {
@@ -39,7 +39,8 @@ test('a machine that is fast at a step and slow above it is raised less and less
   let now = 0
   for (const halfHour of [1, 2]) {
     changes = 0
-    while (now < halfHour * 1_800_000) changes += Number(governor.countFrame((now += 1000 / (governor.step === 0 ? 12 : 60))))
+    while (now < halfHour * 1_800_000)
+      changes += Number(governor.countFrame((now += 1000 / (governor.step === 0 ? 12 : 60))))
   }
   expect(changes).toBeLessThan(10)
 })

@@ -1,13 +1,13 @@
-// The bytes were written by the Go side (wire/tick_test.go, TestGoldenTicks).
+// The bytes were written by the Go side (wire/sessionmsg/tick_test.go, TestGoldenTicks).
 
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { decodeCBOR, encodeCBOR } from '../src/net/cbor'
 import { decodeBinary, encodeBinary } from '../src/net/protocol'
-import { AvatarDecoder } from '../src/net/tick'
+import { AvatarDecoder, type TickFrame } from '../src/net/tick'
 import { fromBase64 } from '../src/net/bytes'
 
-const golden = JSON.parse(readFileSync(new URL('../../wire/testdata/session.json', import.meta.url), 'utf8')) as {
+const golden = JSON.parse(readFileSync(new URL('../../wire/sessionmsg/testdata/session.json', import.meta.url), 'utf8')) as {
   frames: string[]
   messages: string[]
   json: Record<string, unknown>[]
@@ -19,19 +19,24 @@ const TICK = 50
 describe('tick frames', () => {
   test('decode to the same deltas as in JSON', () => {
     const decoder = new AvatarDecoder(TICK)
-    const [first, second, still, last] = golden.frames.map((hex, i) => decoder.decode(bytesOf(hex), [0, 50, 250, 300][i]))
+    const times = [0, 50, 250, 300]
+    const frames = golden.frames.map((hex, i) => decoder.decode(bytesOf(hex), times[i]!))
+    const [first, second, still, last] = frames as [TickFrame, TickFrame, TickFrame, TickFrame]
 
-    const [delta] = first.chunks
+    const delta = first.chunks[0]!
     expect(delta.chunk).toEqual([-1, 2])
     expect(delta.enter!.map(({ name, guest, x, y, z }) => ({ name, guest, x, y, z }))).toEqual([
       { name: 'ann', guest: true, x: -20.5, y: 64, z: 70.25 },
       { name: 'bob', guest: undefined, x: -4, y: 70.5, z: 95.5 },
     ])
-    expect(delta.enter![0].yaw).toBeCloseTo(Math.PI / 2, 6)
-    expect(delta.enter![1].pitch).toBeCloseTo(-Math.PI / 2, 6)
-    expect(delta.blocks).toEqual([{ x: -28, y: 63, z: 71, block: 0 }, { x: -1, y: 127, z: 95, block: 300 }])
-    const ann = delta.enter![0].player
-    const bob = delta.enter![1].player
+    expect(delta.enter![0]!.yaw).toBeCloseTo(Math.PI / 2, 6)
+    expect(delta.enter![1]!.pitch).toBeCloseTo(-Math.PI / 2, 6)
+    expect(delta.blocks).toEqual([
+      { x: -28, y: 63, z: 71, block: 0 },
+      { x: -1, y: 127, z: 95, block: 300 },
+    ])
+    const ann = delta.enter![0]!.player
+    const bob = delta.enter![1]!.player
     expect(ann).toMatch(/^[0-9a-f]{32}$/)
     expect(delta.says).toEqual([{ player: ann, name: 'ann', text: 'hello 🌍' }])
 
@@ -43,24 +48,24 @@ describe('tick frames', () => {
     // four ticks later, ann is extrapolated by her velocity and climb, and bob keeps falling
     const walked = still.chunks.flatMap((delta) => delta.moves ?? [])
     expect(walked.map(({ player }) => player)).toEqual([ann, bob])
-    expect(walked[0].x).toBeCloseTo(-19.75 + (4 * 32) / 128, 9)
-    expect(walked[0].y).toBeCloseTo(64.5 + (4 * 8) / 64, 9)
-    expect(walked[0].z).toBeCloseTo(70.25 - 4 / 128, 9)
+    expect(walked[0]!.x).toBeCloseTo(-19.75 + (4 * 32) / 128, 9)
+    expect(walked[0]!.y).toBeCloseTo(64.5 + (4 * 8) / 64, 9)
+    expect(walked[0]!.z).toBeCloseTo(70.25 - 4 / 128, 9)
     expect(walked[1]).toMatchObject({ x: -4, y: 200 - (5 * 16) / 64, z: 95.5 })
 
     // bob entered the next chunk before leaving this one: only ann is gone
     expect(last.tick - first.tick).toBe(7)
-    expect(last.chunks[0].enter!.map(({ player }) => player)).toEqual([bob])
-    expect(last.chunks[1].leave).toEqual([bob, ann])
+    expect(last.chunks[0]!.enter!.map(({ player }) => player)).toEqual([bob])
+    expect(last.chunks[1]!.leave).toEqual([bob, ann])
     expect(decoder.extrapolate(1000)).toEqual([])
   })
 
   test('between frames, avatars are extrapolated once per tick, for two seconds', () => {
     const decoder = new AvatarDecoder(TICK)
-    decoder.decode(bytesOf(golden.frames[0]), 0)
-    decoder.decode(bytesOf(golden.frames[1]), 50)
+    decoder.decode(bytesOf(golden.frames[0]!), 0)
+    decoder.decode(bytesOf(golden.frames[1]!), 50)
     expect(decoder.extrapolate(80)).toEqual([])
-    const x = (now: number) => decoder.extrapolate(now)[0]?.moves?.[0].x
+    const x = (now: number) => decoder.extrapolate(now)[0]?.moves?.[0]!.x
     expect(x(100)).toBeCloseTo(-19.75 + 32 / 128, 9)
     expect(x(175)).toBeCloseTo(-19.75 + (2.5 * 32) / 128, 9)
     expect(x(50 + 40 * TICK)).toBeCloseTo(-19.75 + (40 * 32) / 128, 9)
@@ -70,7 +75,15 @@ describe('tick frames', () => {
   })
 
   test('malformed frames are refused', () => {
-    for (const hex of ['', '02ffff', '01000010', '0100008000', '010000200000900100', '01000002000080808010', '01000020']) {
+    for (const hex of [
+      '',
+      '02ffff',
+      '01000010',
+      '0100008000',
+      '010000200000900100',
+      '01000002000080808010',
+      '01000020',
+    ]) {
       expect(() => new AvatarDecoder(TICK).decode(bytesOf(hex), 0), hex).toThrow()
     }
   })
@@ -98,7 +111,9 @@ describe('CBOR', () => {
 
   test('a move has 33 bytes', () => {
     const bytes = encodeBinary({ type: 'move', x: 12.5, y: 64, z: -3.25, yaw: 1.5, pitch: -0.25 })
-    expect(Buffer.from(bytes).toString('hex')).toBe('02' + '0000000000002940' + '0000000000005040' + '0000000000000ac0' + '0000c03f' + '000080be')
+    expect(Buffer.from(bytes).toString('hex')).toBe(
+      '02' + '0000000000002940' + '0000000000005040' + '0000000000000ac0' + '0000c03f' + '000080be',
+    )
   })
 
   test('truncated values are refused', () => {

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { mipmapsOf } from '../src/render/mipmaps'
 import { TILE } from '../src/render/pixels'
-import { TILES, drawAllTiles, drawTile } from '../src/render/tiles'
+import { drawAllTiles, drawTile } from '../src/render/tiles'
+import { TILES } from '../src/world/tiles'
 
 const shown = (pixels: Uint8ClampedArray | Uint8Array) => {
   let count = 0
-  for (let i = 3; i < pixels.length; i += 4) if (pixels[i] >= 128) count++
+  for (let i = 3; i < pixels.length; i += 4) if (pixels[i]! >= 128) count++
   return count / (pixels.length / 4)
 }
 
@@ -15,7 +16,7 @@ describe('mipmaps', () => {
     expect(levels.map((level) => Math.sqrt(level.length / 4))).toEqual([16, 8, 4, 2, 1])
     levels.forEach((level) => {
       const pixels = level.length / 4
-      expect(shown(level) * pixels).toBe(Math.round(shown(levels[0]) * pixels))
+      expect(shown(level) * pixels).toBe(Math.round(shown(levels[0]!) * pixels))
     })
   })
 
@@ -30,8 +31,8 @@ describe('mipmaps', () => {
 
 test('a level of the texture array holds every tile, in the order of the layers', () => {
   for (const { edge, pixels } of drawAllTiles()) expect(pixels.length).toBe(4 * edge * edge * TILES.length)
-  const [{ pixels }] = drawAllTiles()
+  const { pixels } = drawAllTiles()[0]!
   const layer = TILES.indexOf('poppy')
-  const drawn = mipmapsOf(drawTile('poppy'), TILE)[0]
+  const drawn = mipmapsOf(drawTile('poppy'), TILE)[0]!
   expect([...pixels.subarray(layer * drawn.length, (layer + 1) * drawn.length)]).toEqual([...drawn])
 })

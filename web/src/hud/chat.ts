@@ -76,7 +76,7 @@ export class Chat {
 
   private add(line: HTMLElement): void {
     this.log.append(line)
-    while (this.log.childElementCount > MAX_LINES) this.log.firstElementChild!.remove()
+    while (this.log.childElementCount > MAX_LINES) this.log.firstElementChild?.remove()
     this.log.scrollTop = this.log.scrollHeight
     window.setTimeout(() => line.classList.add('old'), FADE_MS)
   }

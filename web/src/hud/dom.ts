@@ -24,3 +24,10 @@ export function button(label: string, className: string, press: () => void): HTM
 export function show(element: HTMLElement, visible: boolean): void {
   element.classList.toggle('hidden', !visible)
 }
+
+/** Runs the animation of a class from its start. */
+export function restartAnimation(element: HTMLElement, className: string): void {
+  element.classList.remove(className)
+  element.getBoundingClientRect() // applies the removal
+  element.classList.add(className)
+}

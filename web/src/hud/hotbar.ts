@@ -1,58 +1,62 @@
-// The hotbar: nine slots with blocks.
+// The hotbar: slots with blocks.
 
 import { iconOf } from '../render/icons'
 import { kindOf } from '../world/blocks'
-import { el } from './dom'
+import { el, restartAnimation } from './dom'
 
 const MAX_GIFTS = 999
+const LABEL_MS = 1600
+
+interface Slot {
+  readonly root: HTMLElement
+  readonly image: HTMLImageElement
+  readonly count: HTMLElement
+  block: number | null
+}
 
 export class Hotbar {
   readonly root = el('div', 'hotbar')
   private readonly label = el('div', 'hotbar-label')
-  private readonly slots: HTMLElement[] = []
-  private blocks: number[] = []
+  private readonly slots: Slot[] = []
+  private labelled: Slot | null = null // the selected slot, and its block, when the label was last shown
+  private labelledBlock: number | null = null
   private fade: number | undefined
   private readonly gifts = new Map<number, number>() // blocks received and not yet placed, by block id
-  selected = 0
 
-  constructor(select: (slot: number) => void) {
+  constructor(size: number, select: (slot: number) => void) {
     this.root.append(this.label)
-    for (let i = 0; i < 9; i++) {
-      const slot = el('button', 'slot', el('img'), el('span', 'slot-key', String(i + 1)), el('span', 'slot-gift'))
-      slot.type = 'button'
-      slot.tabIndex = -1
-      slot.addEventListener('click', () => select(i))
-      this.slots.push(slot)
-      this.root.append(slot)
+    for (let i = 0; i < size; i++) {
+      const image = el('img')
+      const count = el('span', 'slot-gift')
+      const root = el('button', 'slot', image, el('span', 'slot-key', String(i + 1)), count)
+      image.draggable = false
+      root.type = 'button'
+      root.tabIndex = -1
+      root.addEventListener('click', () => select(i))
+      this.slots.push({ root, image, count, block: null })
+      this.root.append(root)
     }
   }
 
   /** Adds received blocks: their slot shows the count until as many are placed. */
   addGift(block: number, count: number): void {
     this.gifts.set(block, Math.min(MAX_GIFTS, this.giftsLeft(block) + count))
-    this.blocks.forEach((shown, i) => {
-      if (shown !== block) return
-      const slot = this.slots[i]
-      this.showCount(slot, block)
-      slot.classList.remove('gift')
-      void slot.offsetWidth // restarts the animation
-      slot.classList.add('gift')
-    })
+    this.showCounts()
+    for (const slot of this.slots) if (slot.block === block) restartAnimation(slot.root, 'gift')
   }
 
   /** Discards all gifts, for another world or another player. */
   clearGifts(): void {
     this.gifts.clear()
-    this.blocks.forEach((shown, i) => this.showCount(this.slots[i], shown))
+    this.showCounts()
   }
 
   /** Counts down the gifts of a block that was placed. */
   countPlaced(block: number): void {
     const left = this.giftsLeft(block)
-    if (left === 0) return
     if (left > 1) this.gifts.set(block, left - 1)
     else this.gifts.delete(block)
-    this.blocks.forEach((shown, i) => this.showCount(this.slots[i], shown))
+    this.showCounts()
   }
 
   /** Returns how many blocks of a kind were received and are not yet placed. */
@@ -60,29 +64,36 @@ export class Hotbar {
     return this.gifts.get(block) ?? 0
   }
 
-  private showCount(slot: HTMLElement, block: number): void {
-    const left = this.giftsLeft(block)
-    slot.lastChild!.textContent = left > 0 ? `×${left}` : ''
+  show(blocks: readonly number[], selected: number): void {
+    for (const [i, slot] of this.slots.entries()) {
+      const block = blocks[i] ?? null
+      if (block !== null && block !== slot.block) {
+        slot.image.src = iconOf(block)
+        slot.image.alt = kindOf(block).name
+      }
+      slot.block = block
+      slot.root.classList.toggle('selected', i === selected)
+    }
+    this.showCounts()
+    this.showLabel(this.slots[selected] ?? null)
   }
 
-  show(blocks: readonly number[], selected: number): void {
-    this.slots.forEach((slot, i) => {
-      if (this.blocks[i] !== blocks[i]) {
-        const image = slot.firstChild as HTMLImageElement
-        image.src = iconOf(blocks[i])
-        image.alt = kindOf(blocks[i]).name
-        image.draggable = false
-      }
-      slot.classList.toggle('selected', i === selected)
-      this.showCount(slot, blocks[i])
-    })
-    if (this.selected !== selected || this.blocks[selected] !== blocks[selected]) {
-      this.label.textContent = kindOf(blocks[selected]).name
-      this.label.classList.add('shown')
-      window.clearTimeout(this.fade)
-      this.fade = window.setTimeout(() => this.label.classList.remove('shown'), 1600)
+  private showCounts(): void {
+    for (const { block, count } of this.slots) {
+      const left = block === null ? 0 : this.giftsLeft(block)
+      count.textContent = left > 0 ? `×${left}` : ''
     }
-    this.blocks = [...blocks]
-    this.selected = selected
+  }
+
+  /** Shows the name of the selected block for a while, if it changed. */
+  private showLabel(slot: Slot | null): void {
+    const block = slot?.block ?? null
+    if (block === null || (slot === this.labelled && block === this.labelledBlock)) return
+    this.labelled = slot
+    this.labelledBlock = block
+    this.label.textContent = kindOf(block).name
+    this.label.classList.add('shown')
+    window.clearTimeout(this.fade)
+    this.fade = window.setTimeout(() => this.label.classList.remove('shown'), LABEL_MS)
   }
 }

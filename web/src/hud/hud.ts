@@ -1,9 +1,9 @@
 // Composes everything drawn over the world; the game decides which parts are shown.
 
-import type { Settings } from '../settings'
+import { SLOTS, type Settings } from '../settings/settings'
 import { Chat } from './chat'
 import { Debug } from './debug'
-import { el, show } from './dom'
+import { el, restartAnimation, show } from './dom'
 import { Hotbar } from './hotbar'
 import { Inventory } from './inventory'
 import { Menu } from './menu'
@@ -16,13 +16,13 @@ import './style.css'
 export type Screen = 'title' | 'play' | 'menu' | 'blocks' | 'chat'
 
 export interface HudEvents {
-  play(choice: JoinChoice): void
-  resume(): void
-  leave(): void
-  selectSlot(slot: number): void
-  selectBlock(block: number): void
-  chat(text: string): void
-  settingsChanged(): void
+  play: (choice: JoinChoice) => void
+  resume: () => void
+  leave: () => void
+  selectSlot: (slot: number) => void
+  selectBlock: (block: number) => void
+  chat: (text: string) => void
+  settingsChanged: () => void
 }
 
 export class Hud {
@@ -39,26 +39,25 @@ export class Hud {
 
   constructor(root: HTMLElement, settings: Settings, events: HudEvents) {
     this.title = new Title({ name: settings.name, guest: settings.guest }, events.play)
-    this.hotbar = new Hotbar(events.selectSlot)
+    this.hotbar = new Hotbar(SLOTS, events.selectSlot)
     this.inventory = new Inventory(events.selectBlock, events.resume)
     this.menu = new Menu(settings, events.settingsChanged, events.resume, events.leave)
     this.chat = new Chat(events.chat, events.resume)
-    this.inWorld = el('div', 'hidden', this.hitFlash, el('div', 'crosshair'), this.hotbar.root, this.chat.root, this.players.root)
-    root.append(
-      this.inWorld,
-      this.debug.root,
-      this.title.root,
-      this.inventory.root,
-      this.menu.root,
-      this.messages.root,
+    this.inWorld = el(
+      'div',
+      'hidden',
+      this.hitFlash,
+      el('div', 'crosshair'),
+      this.hotbar.root,
+      this.chat.root,
+      this.players.root,
     )
+    root.append(this.inWorld, this.debug.root, this.title.root, this.inventory.root, this.menu.root, this.messages.root)
   }
 
   /** Flashes the edges of the screen: the player was hit. */
   flashHit(): void {
-    this.hitFlash.classList.remove('active')
-    void this.hitFlash.offsetWidth // restarts the animation
-    this.hitFlash.classList.add('active')
+    restartAnimation(this.hitFlash, 'active')
   }
 
   show(screen: Screen): void {

@@ -1,6 +1,6 @@
 // The menu in the world: resume, settings, leave.
 
-import { RANGES, type Settings } from '../settings'
+import { RANGES, type Settings } from '../settings/settings'
 import { button, el, show } from './dom'
 import { KEYS } from './title'
 
@@ -18,12 +18,7 @@ export class Menu {
   private readonly world = el('p', 'muted')
   private readonly effectiveQuality = el('small', 'muted')
 
-  constructor(
-    settings: Settings,
-    changed: () => void,
-    resume: () => void,
-    leave: () => void,
-  ) {
+  constructor(settings: Settings, changed: () => void, resume: () => void, leave: () => void) {
     const rows = SLIDERS.map(([key, label, text]) => {
       const [min, max, step] = RANGES[key]
       const slider = el('input')
@@ -78,7 +73,9 @@ export class Menu {
   /** Shows the quality in effect if it is lower than the settings. */
   showEffectiveQuality(settings: Settings, effective: Pick<Settings, 'view' | 'renderScale'>): void {
     const lowered = effective.view < settings.view || effective.renderScale < settings.renderScale
-    this.effectiveQuality.textContent = lowered ? ` now ${effective.view} chunks at ${Math.round(effective.renderScale * 100)} %` : ''
+    this.effectiveQuality.textContent = lowered
+      ? ` now ${effective.view} chunks at ${Math.round(effective.renderScale * 100)} %`
+      : ''
   }
 
   setWorld(text: string): void {

@@ -27,7 +27,7 @@ export class Messages {
     this.last = text
     const line = el('div', 'toast', text)
     this.toasts.append(line)
-    while (this.toasts.childElementCount > MAX_TOASTS) this.toasts.firstElementChild!.remove()
+    while (this.toasts.childElementCount > MAX_TOASTS) this.toasts.firstElementChild?.remove()
     window.setTimeout(() => line.classList.add('old'), TOAST_MS)
     window.setTimeout(() => line.remove(), TOAST_MS + 500)
   }

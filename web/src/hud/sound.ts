@@ -61,6 +61,9 @@ export class Sound {
 function materialOf(name: string): Material {
   if (/glass|ice|lamp/i.test(name)) return 'glass'
   if (/log|plank/i.test(name)) return 'wood'
-  if (/grass|dirt|sand|leaves|snow|clay|gravel|cactus|water|fern|poppy|dandelion|cornflower|daisy|bush|reeds/i.test(name)) return 'soft'
+  if (
+    /grass|dirt|sand|leaves|snow|clay|gravel|cactus|water|fern|poppy|dandelion|cornflower|daisy|bush|reeds/i.test(name)
+  )
+    return 'soft'
   return 'stone'
 }

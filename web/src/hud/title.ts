@@ -90,4 +90,3 @@ export class Title {
     show(this.error, true)
   }
 }
-

@@ -35,9 +35,9 @@ function seedSkyLight({ blocks, height }: Volume, light: Uint8Array): number {
     let y = height - 1
     for (; y >= 0; y--) {
       const index = y * LAYER + column
-      const block = blocks[index]
+      const block = blocks[index] ?? 0
       if (BLOCKS_LIGHT[block]) break
-      level -= DIMS[block]
+      level -= DIMS[block] ?? 0
       if (level <= 0) break
       light[index] = level << 4
     }
@@ -47,12 +47,13 @@ function seedSkyLight({ blocks, height }: Volume, light: Uint8Array): number {
   for (let z = 0; z < WIDTH; z++) {
     for (let x = 0; x < WIDTH; x++) {
       const column = z * WIDTH + x
-      let darkTo = lowest[column] // light leaves this column where a neighbour is not directly lit
-      if (x > 0) darkTo = Math.max(darkTo, lowest[column - 1])
-      if (x < WIDTH - 1) darkTo = Math.max(darkTo, lowest[column + 1])
-      if (z > 0) darkTo = Math.max(darkTo, lowest[column - WIDTH])
-      if (z < WIDTH - 1) darkTo = Math.max(darkTo, lowest[column + WIDTH])
-      for (let y = lowest[column]; y < darkTo; y++) count = push(count, y * LAYER + column)
+      const own = lowest[column] ?? 0
+      let darkTo = own // light leaves this column where a neighbour is not directly lit
+      if (x > 0) darkTo = Math.max(darkTo, lowest[column - 1] ?? 0)
+      if (x < WIDTH - 1) darkTo = Math.max(darkTo, lowest[column + 1] ?? 0)
+      if (z > 0) darkTo = Math.max(darkTo, lowest[column - WIDTH] ?? 0)
+      if (z < WIDTH - 1) darkTo = Math.max(darkTo, lowest[column + WIDTH] ?? 0)
+      for (let y = own; y < darkTo; y++) count = push(count, y * LAYER + column)
     }
   }
   return count
@@ -61,8 +62,9 @@ function seedSkyLight({ blocks, height }: Volume, light: Uint8Array): number {
 function seedBlockLight({ blocks }: Volume, light: Uint8Array): number {
   let count = 0
   for (let i = 0; i < blocks.length; i++) {
-    if (GLOW[blocks[i]] === 0) continue
-    light[i] |= GLOW[blocks[i]]
+    const glow = GLOW[blocks[i] ?? 0] ?? 0
+    if (glow === 0) continue
+    light[i] = (light[i] ?? 0) | glow
     count = push(count, i)
   }
   return count
@@ -72,21 +74,22 @@ function seedBlockLight({ blocks }: Volume, light: Uint8Array): number {
 function spread({ blocks }: Volume, light: Uint8Array, shift: number, count: number): void {
   const keep = shift === 4 ? 0x0f : 0xf0
   for (let at = 0; at < count; at++) {
-    const index = queue[at]
-    const level = (light[index] >> shift) & 15
+    const index = queue[at] ?? 0
+    const level = ((light[index] ?? 0) >> shift) & 15
     if (level <= 1) continue
     const x = index % WIDTH
     const z = Math.floor(index / WIDTH) % WIDTH
     for (let d = 0; d < 6; d++) {
       if ((d === 0 && x === WIDTH - 1) || (d === 1 && x === 0)) continue
       if ((d === 2 && z === WIDTH - 1) || (d === 3 && z === 0)) continue
-      const next = index + STEPS[d]
+      const next = index + (STEPS[d] ?? 0)
       if (next < 0 || next >= blocks.length) continue
-      const block = blocks[next]
+      const block = blocks[next] ?? 0
       if (BLOCKS_LIGHT[block]) continue
-      const spreading = level - 1 - DIMS[block]
-      if (spreading <= ((light[next] >> shift) & 15)) continue
-      light[next] = (light[next] & keep) | (spreading << shift)
+      const spreading = level - 1 - (DIMS[block] ?? 0)
+      const there = light[next] ?? 0
+      if (spreading <= ((there >> shift) & 15)) continue
+      light[next] = (there & keep) | (spreading << shift)
       count = push(count, next)
     }
   }

@@ -53,12 +53,21 @@ class Quads {
   }
 }
 
-const THICKET = 3
-const passes = [new Quads(), new Quads(), new Quads(), new Quads()] // reused; each worker has its own
+// reused; each worker has its own
+const opaque = new Quads()
+const cutout = new Quads()
+const water = new Quads()
+const thicket = new Quads()
 const quad = new Uint32Array(WORDS_PER_QUAD)
 const corners = new Int32Array(4) // light and occlusion of the current face: glow:6 sky:6 occlusion:2
 const mask = new Float64Array(SIZE * SIZE) // the mergeable faces of a slice: kind and light + 1; 0 for none
-const origin = [0, 0, 0]
+const origin: [number, number, number] = [0, 0, 0]
+
+/** Returns the quads of a block's pass, see PASS. */
+function passOf(block: number): Quads {
+  const pass = PASS[block]
+  return pass === 0 ? opaque : pass === 1 ? cutout : water
+}
 
 /** Meshes section s of the volume's chunk. */
 export function meshSection(volume: Volume, light: Uint8Array, s: number): SectionMesh {
@@ -68,7 +77,12 @@ export function meshSection(volume: Volume, light: Uint8Array, s: number): Secti
     }
     meshPlants(volume, light, s)
   }
-  return { opaque: passes[0].flush(), cutout: passes[1].flush(), water: passes[2].flush(), thicket: passes[THICKET].flush() }
+  return {
+    opaque: opaque.flush(),
+    cutout: cutout.flush(),
+    water: water.flush(),
+    thicket: thicket.flush(),
+  }
 }
 
 function meshSlice(volume: Volume, light: Uint8Array, s: number, face: number, slice: number): void {
@@ -76,27 +90,28 @@ function meshSlice(volume: Volume, light: Uint8Array, s: number, face: number, s
   const axis = face >> 1
   const uAxis = (axis + 1) % 3
   const vAxis = (axis + 2) % 3
-  const out = face & 1 ? -STRIDE[axis] : STRIDE[axis]
-  const uStep = STRIDE[uAxis]
-  const vStep = STRIDE[vAxis]
-  const start = s * SIZE * LAYER + MARGIN * WIDTH + MARGIN + slice * STRIDE[axis]
+  const stride = STRIDE[axis] ?? 0
+  const out = face & 1 ? -stride : stride
+  const uStep = STRIDE[uAxis] ?? 0
+  const vStep = STRIDE[vAxis] ?? 0
+  const start = s * SIZE * LAYER + MARGIN * WIDTH + MARGIN + slice * stride
   let mergeable = false
   for (let v = 0; v < SIZE; v++) {
     for (let u = 0; u < SIZE; u++) {
       const at = v * SIZE + u
       mask[at] = 0
       const cell = start + u * uStep + v * vStep
-      const block = blocks[cell]
+      const block = blocks[cell] ?? 0
       if (SHAPE[block] === NONE || SHAPE[block] === CROSS) continue
       const next = cell + out
-      const beyond = next < 0 ? -1 : next >= blocks.length ? 0 : blocks[next]
+      const beyond = next < 0 ? -1 : (blocks[next] ?? 0)
       if (beyond < 0 || OPAQUE[beyond] || (beyond === block && MERGES[block])) continue
-      const inner = LEAFY[block] & LEAFY[beyond]
+      const inner = (LEAFY[block] ?? 0) & (LEAFY[beyond] ?? 0)
       if (face & 1 && (beyond === block || inner)) continue
       shadeCorners(blocks, light, next, uStep, vStep)
       const low = SHAPE[block] === LIQUID && aboveIsNot(blocks, cell, block) ? 1 : 0
       if (corners[0] === corners[1] && corners[0] === corners[2] && corners[0] === corners[3]) {
-        mask[at] = 1 + (block * 4 + inner * 2 + low) * 16384 + corners[0]
+        mask[at] = 1 + (block * 4 + inner * 2 + low) * 16384 + (corners[0] ?? 0)
         mergeable = true
       } else {
         emit(face, slice, u, v, 1, 1, block, low, inner)
@@ -133,18 +148,18 @@ function shadeCorners(blocks: Uint16Array, light: Uint8Array, next: number, uSte
 }
 
 function blockedAt(blocks: Uint16Array, index: number): number {
-  return index >= 0 && index < blocks.length ? BLOCKS_LIGHT[blocks[index]] : 0
+  return index >= 0 && index < blocks.length ? (BLOCKS_LIGHT[blocks[index] ?? 0] ?? 0) : 0
 }
 
 /** Returns the light at an index; outside the volume it is that of the open sky. */
 function lightAt(light: Uint8Array, index: number): number {
-  return index >= 0 && index < light.length ? light[index] : 0xf0
+  return index >= 0 && index < light.length ? (light[index] ?? 0) : 0xf0
 }
 
 function merge(face: number, slice: number): void {
   for (let v = 0; v < SIZE; v++) {
-    for (let u = 0; u < SIZE; ) {
-      const key = mask[v * SIZE + u]
+    for (let u = 0; u < SIZE;) {
+      const key = mask[v * SIZE + u] ?? 0
       if (key === 0) {
         u++
         continue
@@ -178,8 +193,8 @@ function emit(
   const axis = face >> 1
   const uAxis = (axis + 1) % 3
   const vAxis = (axis + 2) % 3
-  const layer = LAYERS[3 * block + (face === 2 ? 0 : face === 3 ? 2 : 1)]
-  const water = SHAPE[block] === LIQUID ? 1 : 0
+  const layer = LAYERS[3 * block + (face === 2 ? 0 : face === 3 ? 2 : 1)] ?? 0
+  const liquid = SHAPE[block] === LIQUID ? 1 : 0
   const first = brightness(0) + brightness(2) < brightness(1) + brightness(3) ? 1 : 0 // split along the brighter diagonal
   for (let i = 0; i < 4; i++) {
     // negative faces run in reverse, to stay counter-clockwise from outside
@@ -189,7 +204,7 @@ function emit(
     origin[vAxis] = v + (corner >= 2 ? height : 0)
     // only the upper edge of a liquid is lowered
     const lowered = low && (face === 2 || (axis === 0 && (corner === 1 || corner === 2)) || (axis === 2 && corner >= 2))
-    const shade = corners[corner]
+    const shade = corners[corner] ?? 0
     quad[2 * i] =
       (origin[0] |
         (origin[1] << 6) |
@@ -198,15 +213,16 @@ function emit(
         (corner << 21) |
         ((shade >> 12) << 23) |
         ((lowered ? 1 : 0) << 25) |
-        (water << 26)) >>>
+        (liquid << 26)) >>>
       0
     quad[2 * i + 1] = (layer | (((shade >> 6) & 63) << 10) | ((shade & 63) << 16)) >>> 0
   }
-  passes[inner ? THICKET : SHAPE[block] === CUBE ? PASS[block] : 2].add(quad)
+  const pass = inner ? thicket : SHAPE[block] === CUBE ? passOf(block) : water
+  pass.add(quad)
 }
 
 function brightness(corner: number): number {
-  const shade = corners[corner]
+  const shade = corners[corner] ?? 0
   return (shade >> 12) * 20 + ((shade >> 6) & 63) + (shade & 63)
 }
 
@@ -215,15 +231,15 @@ function meshPlants({ blocks }: Volume, light: Uint8Array, s: number): void {
     for (let z = 0; z < SIZE; z++) {
       const row = (s * SIZE + y) * LAYER + (MARGIN + z) * WIDTH + MARGIN
       for (let x = 0; x < SIZE; x++) {
-        const block = blocks[row + x]
-        if (SHAPE[block] === CROSS) emitPlant(x, y, z, block, light[row + x], blocks[row + x - LAYER] === block)
+        const block = blocks[row + x] ?? 0
+        if (SHAPE[block] === CROSS) emitPlant(x, y, z, block, light[row + x] ?? 0, blocks[row + x - LAYER] === block)
       }
     }
   }
 }
 
 function emitPlant(x: number, y: number, z: number, block: number, light: number, stacked: boolean): void {
-  const shade = (LAYERS[3 * block + 1] | ((light >> 4) << 12) | ((light & 15) << 18)) >>> 0 // four times the levels
+  const shade = ((LAYERS[3 * block + 1] ?? 0) | ((light >> 4) << 12) | ((light & 15) << 18)) >>> 0 // four times the levels
   for (let face = 6; face < 8; face++) {
     for (let corner = 0; corner < 4; corner++) {
       const far = corner === 1 || corner === 2 ? 1 : 0
@@ -240,6 +256,6 @@ function emitPlant(x: number, y: number, z: number, block: number, light: number
         0
       quad[2 * corner + 1] = shade
     }
-    passes[PASS[block]].add(quad)
+    passOf(block).add(quad)
   }
 }

@@ -89,7 +89,15 @@ export class MeshScheduler implements WorldListener {
     }
   }
 
-  private markBox(queue: Map<number, Dirty>, x0: number, y0: number, z0: number, x1: number, y1: number, z1: number): void {
+  private markBox(
+    queue: Map<number, Dirty>,
+    x0: number,
+    y0: number,
+    z0: number,
+    x1: number,
+    y1: number,
+    z1: number,
+  ): void {
     const low = Math.max(0, y0 >> 5)
     const high = Math.min(this.world.height / SIZE - 1, y1 >> 5)
     let sections = 0
@@ -151,7 +159,8 @@ export class MeshScheduler implements WorldListener {
   }
 
   private done(result: MeshResult): void {
-    const job = this.jobs.get(result.id)!
+    const job = this.jobs.get(result.id)
+    if (!job) return
     this.jobs.delete(result.id)
     this.startNearest()
     this.meanDuration = this.meanDuration === 0 ? result.duration : this.meanDuration * 0.9 + result.duration * 0.1
@@ -160,9 +169,10 @@ export class MeshScheduler implements WorldListener {
     let shown = this.shown.get(key)
     if (!shown) this.shown.set(key, (shown = new Int32Array(job.chunk.sections.length)))
     job.sections.forEach((s, i) => {
-      if (shown[s] > result.id) return // a later job finished first
+      const mesh = result.meshes[i]
+      if (!mesh || (shown[s] ?? 0) > result.id) return // a later job finished first
       shown[s] = result.id
-      this.sink.show(job.x, job.z, s, result.meshes[i])
+      this.sink.show(job.x, job.z, s, mesh)
     })
   }
 }

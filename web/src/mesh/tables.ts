@@ -1,7 +1,7 @@
 // Flat tables of block properties by id, so that the mesher's inner loops read bytes instead of objects.
 
 import { KINDS, kindOf } from '../world/blocks'
-import { layerOf } from '../render/tiles'
+import { layerOf } from '../world/tiles'
 import { VOID } from '../world/world'
 
 const IDS = 65536
@@ -33,7 +33,7 @@ for (let id = 0; id < KINDS.length; id++) {
   const kind = kindOf(id)
   SHAPE[id] = SHAPES[kind.shape]
   OPAQUE[id] = kind.opaque ? 1 : 0
-  BLOCKS_LIGHT[id] = OPAQUE[id]
+  BLOCKS_LIGHT[id] = kind.opaque ? 1 : 0
   GLOW[id] = kind.glow
   DIMS[id] = kind.dims
   PASS[id] = kind.pass === 'opaque' ? 0 : kind.pass === 'cutout' ? 1 : 2

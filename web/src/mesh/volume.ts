@@ -47,7 +47,7 @@ export function copyVolume(world: World, cx: number, cz: number): Volume {
             blocks.fill(section, to, to + x1 - x0)
           } else {
             const from = (y << 10) | (z << 5)
-            for (let x = x0, at = to; x < x1; x++, at++) blocks[at] = section[from + x]
+            for (let x = x0, at = to; x < x1; x++, at++) blocks[at] = section[from + x] ?? 0
           }
         }
       }

@@ -30,7 +30,8 @@ export async function inflate(bytes: Uint8Array<ArrayBuffer>, limit: number): Pr
     if (size > limit) throw new Error(`inflate chunk: more than ${limit} bytes`)
     parts.push(value)
   }
-  if (parts.length === 1) return parts[0]
+  const [first, ...others] = parts
+  if (first && others.length === 0) return first
   const whole = new Uint8Array(size)
   let at = 0
   for (const part of parts) {

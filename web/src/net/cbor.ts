@@ -7,14 +7,14 @@ const MAX_DEPTH = 8
 
 export function encodeCBOR(value: { [key: string]: number | string | boolean | undefined }): Uint8Array<ArrayBuffer> {
   const out: number[] = []
-  const entries = Object.entries(value).filter(([, v]) => v !== undefined)
+  const entries = Object.entries(value).flatMap(([key, v]) => (v === undefined ? [] : [{ key, v }]))
   head(out, 5, entries.length)
-  for (const [key, v] of entries) {
+  for (const { key, v } of entries) {
     text(out, key)
     if (typeof v === 'string') text(out, v)
     else if (typeof v === 'boolean') out.push(v ? 0xf5 : 0xf4)
-    else if (Number.isSafeInteger(v) && !Object.is(v, -0)) head(out, v! < 0 ? 1 : 0, v! < 0 ? -1 - v! : v!)
-    else float(out, v!)
+    else if (Number.isSafeInteger(v) && !Object.is(v, -0)) head(out, v < 0 ? 1 : 0, v < 0 ? -1 - v : v)
+    else float(out, v)
   }
   return new Uint8Array(out)
 }

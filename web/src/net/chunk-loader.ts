@@ -26,7 +26,11 @@ export class ChunkLoader {
     this.loading.set(key, load)
     let chunk: Chunk
     try {
-      chunk = new Chunk(x, z, decodeChunk(await inflate(typeof data === 'string' ? fromBase64(data) : data, MAX_CHUNK_BYTES)))
+      chunk = new Chunk(
+        x,
+        z,
+        decodeChunk(await inflate(typeof data === 'string' ? fromBase64(data) : data, MAX_CHUNK_BYTES)),
+      )
     } catch (reason) {
       if (this.loading.get(key) === load) this.loading.delete(key)
       this.failed(reason)

@@ -185,7 +185,8 @@ export class Connection {
   }
 
   private read(data: unknown): FromServer | null {
-    if (typeof data === 'string') { // the refusal of a join
+    if (typeof data === 'string') {
+      // the refusal of a join
       this.received += data.length
       return decode(data)
     }

@@ -30,7 +30,7 @@ export class Endpoints {
 
   /** The address in use, or the next one to try. */
   get url(): string {
-    return this.urls[this.current]
+    return this.urls[this.current] ?? this.origin
   }
 
   /** The number of addresses. */

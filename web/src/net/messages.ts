@@ -50,7 +50,7 @@ const FAILURES: Record<string, string> = {
 const FINAL = new Set(['bad_name', 'bad_key', 'bad_signature', 'wrong_version', 'no_guests', 'name_taken', 'replaced'])
 
 export function failureMessage(code: string, message: string): string {
-  return FAILURES[code] ?? message ?? `The world closed the connection (${code}).`
+  return FAILURES[code] ?? (message || `The world closed the connection (${code}).`)
 }
 
 export function isFinal(code: string): boolean {

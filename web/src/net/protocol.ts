@@ -1,21 +1,13 @@
 // The messages of a session (docs/protocol.md): one JSON object per text frame, or one CBOR map per binary frame. The field
 // "type" names the message. Tick frames are decoded in tick.ts.
 
+import type { Pose } from '../motion/pose'
 import { decodeCBOR, encodeCBOR } from './cbor'
 import { encodeMove } from './tick'
 
 export const SESSION_VERSION = 2
 export const MAX_VIEW = 12
 export const MAX_CHAT_BYTES = 256
-
-/** The feet in world blocks, angles in radians. Yaw 0 is +Z and grows clockwise seen from above; pitch is positive upwards. */
-export interface Pose {
-  x: number
-  y: number
-  z: number
-  yaw: number
-  pitch: number
-}
 
 export type ChunkAddress = [x: number, z: number]
 

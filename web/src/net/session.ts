@@ -1,6 +1,7 @@
 // The player's session: applies the server's messages to the world, and sends the player's actions to the server. It
 // survives reconnects: unacknowledged edits are sent again under their sequence numbers once their chunk is loaded.
 
+import type { Pose } from '../motion/pose'
 import type { Body } from '../player/body'
 import { Clock } from '../world/clock'
 import { chunkOf } from '../world/coords'
@@ -18,7 +19,6 @@ import type {
   FromServer,
   GiftEvent,
   HitEvent,
-  Pose,
   Welcome,
 } from './protocol'
 import { WITHOUT_BLOCK, RETRYABLE, correctionMessage, denialMessage, failureMessage, refusalMessage } from './messages'
@@ -115,7 +115,8 @@ export class Session {
     if (now - this.lastMove < MOVE_MS || !this.connection.open) return
     const { x, y, z, yaw, pitch } = this.body
     const last = this.lastPose
-    const still = last !== null && last.x === x && last.y === y && last.z === z && last.yaw === yaw && last.pitch === pitch
+    const still =
+      last !== null && last.x === x && last.y === y && last.z === z && last.yaw === yaw && last.pitch === pitch
     if (still && this.sentStill) return
     this.sentStill = still
     this.lastMove = now

@@ -104,7 +104,14 @@ export class AvatarDecoder {
       const ticks = Math.min(EXTRAPOLATION_TICKS, time - avatar.movedTick)
       const y = avatar.y + avatar.climb * Math.min(EXTRAPOLATION_TICKS, time - avatar.heightTick)
       const { player, yaw, pitch } = avatar
-      delta.moves.push({ player, x: avatar.x + avatar.velocityX * ticks, y, z: avatar.z + avatar.velocityZ * ticks, yaw, pitch })
+      delta.moves.push({
+        player,
+        x: avatar.x + avatar.velocityX * ticks,
+        y,
+        z: avatar.z + avatar.velocityZ * ticks,
+        yaw,
+        pitch,
+      })
     }
     this.extrapolatedAt = now
     return [...deltas.values()]
@@ -185,7 +192,20 @@ export class AvatarDecoder {
 
 /** Returns a placeholder for updates of an avatar that has not entered. */
 function unknownAvatar(): DecodedAvatar {
-  return { player: '', chunk: [0, 0], x: 0, y: 0, z: 0, yaw: 0, pitch: 0, velocityX: 0, velocityZ: 0, climb: 0, movedTick: 0, heightTick: 0 }
+  return {
+    player: '',
+    chunk: [0, 0],
+    x: 0,
+    y: 0,
+    z: 0,
+    yaw: 0,
+    pitch: 0,
+    velocityX: 0,
+    velocityZ: 0,
+    climb: 0,
+    movedTick: 0,
+    heightTick: 0,
+  }
 }
 
 function sameChunk(a: ChunkAddress, b: ChunkAddress): boolean {

@@ -3,7 +3,7 @@
 import { AIR, boxOf, isAimable, isPlant, isReplaceable, kindOf } from '../world/blocks'
 import type { World } from '../world/world'
 import { EYE, bodyTouchesBlock, type Body } from './body'
-import { castRay, direction, type Hit } from './ray'
+import { castRay, direction, type Hit, type Vector } from './ray'
 
 /** The other player that the crosshair is on. */
 export interface TargetPlayer {
@@ -28,7 +28,7 @@ export interface InteractionHandlers {
   pick(block: number): void
   anyoneTouches(x: number, y: number, z: number): boolean
   /** Returns the nearest other player whose body a ray hits within reach. */
-  castPlayers(origin: [number, number, number], dir: [number, number, number], reach: number): TargetPlayer | null
+  castPlayers(origin: Vector, dir: Vector, reach: number): TargetPlayer | null
   hit(target: TargetPlayer): void
   broke(x: number, y: number, z: number, block: number): void
   placed(block: number): void
@@ -53,7 +53,7 @@ export class BlockInteraction {
   updateAim(): void {
     const { x, y, z, yaw, pitch } = this.body
     // the server measures reach to the nearest point of the block, so the face that is hit is within reach
-    const eye: [number, number, number] = [x, y + EYE, z]
+    const eye: Vector = [x, y + EYE, z]
     const ahead = direction(yaw, pitch)
     this.aim = castRay(this.world, eye, ahead, this.reach, isAimable, boxOf)
     const { aim } = this

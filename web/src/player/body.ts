@@ -83,9 +83,11 @@ export class Body {
       return
     }
     const sneaking = intent.down && this.onGround && !this.flying
-    this.onGround = false
-    this.blockedSideways = false
-    const steps = Math.max(1, Math.ceil((Math.max(Math.abs(this.vx), Math.abs(this.vy), Math.abs(this.vz)) * dt) / STEP))
+    this.resetContacts()
+    const steps = Math.max(
+      1,
+      Math.ceil((Math.max(Math.abs(this.vx), Math.abs(this.vy), Math.abs(this.vz)) * dt) / STEP),
+    )
     for (let i = 0; i < steps; i++) {
       this.moveAlong(blocks, 'y', (this.vy * dt) / steps, false)
       this.moveAlong(blocks, 'x', (this.vx * dt) / steps, sneaking)
@@ -94,13 +96,23 @@ export class Body {
     if (this.onGround && this.flying && intent.down) this.flying = false
   }
 
+  private resetContacts(): void {
+    this.onGround = this.blockedSideways = false
+  }
+
   private steer(intent: Intent, dt: number): void {
     const length = Math.max(1, Math.hypot(intent.forward, intent.right))
     const speed = this.flying
-      ? intent.fast ? FLY_FAST : FLY
+      ? intent.fast
+        ? FLY_FAST
+        : FLY
       : this.inWater
         ? SWIM
-        : intent.down ? SNEAK : intent.fast ? SPRINT : WALK
+        : intent.down
+          ? SNEAK
+          : intent.fast
+            ? SPRINT
+            : WALK
     const sin = Math.sin(this.yaw)
     const cos = Math.cos(this.yaw)
     const forward = (intent.forward / length) * speed
@@ -173,8 +185,11 @@ export function overlapsSolid(blocks: Blocks, x: number, y: number, z: number, u
 /** Reports whether a body with its feet at (x, y, z) overlaps block (bx, by, bz). */
 export function bodyTouchesBlock(x: number, y: number, z: number, bx: number, by: number, bz: number): boolean {
   return (
-    x + HALF_WIDTH > bx && x - HALF_WIDTH < bx + 1 &&
-    y + HEIGHT > by && y < by + 1 &&
-    z + HALF_WIDTH > bz && z - HALF_WIDTH < bz + 1
+    x + HALF_WIDTH > bx &&
+    x - HALF_WIDTH < bx + 1 &&
+    y + HEIGHT > by &&
+    y < by + 1 &&
+    z + HALF_WIDTH > bz &&
+    z - HALF_WIDTH < bz + 1
   )
 }

@@ -3,18 +3,24 @@
 import type { Box } from '../world/blocks'
 import { HALF_WIDTH, HEIGHT, type Blocks } from './body'
 
+/** Coordinates along x, y and z. */
+export type Vector = readonly [x: number, y: number, z: number]
+
 export interface Hit {
   x: number
   y: number
   z: number
   /** The outward normal of the face that was hit; all zero if the ray starts inside the block. */
-  normal: [number, number, number]
+  normal: Vector
   /** From the origin of the ray, in blocks. */
   distance: number
 }
 
+const AXES = [0, 1, 2] as const
+type Axis = (typeof AXES)[number]
+
 /** Returns the unit vector along yaw and pitch. */
-export function direction(yaw: number, pitch: number): [number, number, number] {
+export function direction(yaw: number, pitch: number): Vector {
   return [-Math.sin(yaw) * Math.cos(pitch), Math.sin(pitch), Math.cos(yaw) * Math.cos(pitch)]
 }
 
@@ -26,27 +32,23 @@ export function anglesOf(dx: number, dy: number, dz: number): { yaw: number; pit
 /** Returns the first block within reach along dir (a unit vector) for which stops(block) is true and whose box the ray hits. */
 export function castRay(
   blocks: Blocks,
-  origin: readonly [number, number, number],
-  dir: readonly [number, number, number],
+  origin: Vector,
+  dir: Vector,
   reach: number,
   stops: (block: number) => boolean,
   boxOf?: (block: number) => Box,
 ): Hit | null {
   const cell: [number, number, number] = [Math.floor(origin[0]), Math.floor(origin[1]), Math.floor(origin[2])]
-  const step = [0, 0, 0]
-  const next = [Infinity, Infinity, Infinity] // distance to the next boundary on each axis
-  const width = [Infinity, Infinity, Infinity] // distance between boundaries
-  for (let axis = 0; axis < 3; axis++) {
+  const next: [number, number, number] = [Infinity, Infinity, Infinity] // distance to the next boundary on each axis
+  for (const axis of AXES) {
     if (dir[axis] === 0) continue
-    step[axis] = Math.sign(dir[axis])
-    width[axis] = Math.abs(1 / dir[axis])
     const ahead = dir[axis] > 0 ? cell[axis] + 1 - origin[axis] : origin[axis] - cell[axis]
-    next[axis] = ahead * width[axis]
+    next[axis] = ahead / Math.abs(dir[axis])
   }
-  const normal: [number, number, number] = [0, 0, 0]
+  let normal: Vector = [0, 0, 0]
   let distance = 0
   for (;;) {
-    const block = blocks.get(cell[0], cell[1], cell[2])
+    const block = blocks.get(...cell)
     if (stops(block)) {
       const box = boxOf?.(block)
       if (!box || isWhole(box)) return { x: cell[0], y: cell[1], z: cell[2], normal, distance }
@@ -56,19 +58,14 @@ export function castRay(
     const axis = next[0] < next[1] ? (next[0] < next[2] ? 0 : 2) : next[1] < next[2] ? 1 : 2
     distance = next[axis]
     if (!(distance <= reach)) return null
-    next[axis] += width[axis]
-    cell[axis] += step[axis]
-    normal[0] = normal[1] = normal[2] = 0
-    normal[axis] = -step[axis]
+    next[axis] += Math.abs(1 / dir[axis])
+    cell[axis] += Math.sign(dir[axis])
+    normal = normalAgainst(dir, axis)
   }
 }
 
 /** Returns the distance along dir (a unit vector) to a body; null if the ray misses it or starts inside it. */
-export function castBody(
-  origin: readonly [number, number, number],
-  dir: readonly [number, number, number],
-  feet: { x: number; y: number; z: number },
-): number | null {
+export function castBody(origin: Vector, dir: Vector, feet: { x: number; y: number; z: number }): number | null {
   const box: Box = [-HALF_WIDTH, 0, -HALF_WIDTH, HALF_WIDTH, HEIGHT, HALF_WIDTH]
   // a player who overlaps another one must still be able to aim at blocks
   return enterBox([feet.x, feet.y, feet.z], box, origin, dir)?.distance || null
@@ -78,19 +75,24 @@ function isWhole(box: Box): boolean {
   return box.every((v, i) => v === (i < 3 ? 0 : 1))
 }
 
-/** Returns where the ray enters a box within the block at cell (the slab method); null if it misses. */
-function enterBox(
-  cell: readonly [number, number, number],
-  box: Box,
-  origin: readonly [number, number, number],
-  dir: readonly [number, number, number],
-): Hit | null {
+/** Returns the unit vector along an axis that points against dir. */
+function normalAgainst(dir: Vector, axis: Axis): Vector {
   const normal: [number, number, number] = [0, 0, 0]
+  normal[axis] = -Math.sign(dir[axis])
+  return normal
+}
+
+/** Returns where the ray enters a box within the block at cell (the slab method); null if it misses. */
+function enterBox(cell: Vector, box: Box, origin: Vector, dir: Vector): Hit | null {
+  const [x0, y0, z0, x1, y1, z1] = box
+  const lowCorner: Vector = [x0, y0, z0]
+  const highCorner: Vector = [x1, y1, z1]
+  let normal: Vector = [0, 0, 0]
   let enter = 0
   let leave = Infinity
-  for (let axis = 0; axis < 3; axis++) {
-    const low = cell[axis] + box[axis] - origin[axis]
-    const high = cell[axis] + box[axis + 3] - origin[axis]
+  for (const axis of AXES) {
+    const low = cell[axis] + lowCorner[axis] - origin[axis]
+    const high = cell[axis] + highCorner[axis] - origin[axis]
     if (dir[axis] === 0) {
       if (low > 0 || high < 0) return null
       continue
@@ -100,8 +102,7 @@ function enterBox(
     leave = Math.min(leave, far)
     if (near <= enter) continue
     enter = near
-    normal[0] = normal[1] = normal[2] = 0
-    normal[axis] = -Math.sign(dir[axis])
+    normal = normalAgainst(dir, axis)
   }
   return enter <= leave ? { x: cell[0], y: cell[1], z: cell[2], normal, distance: enter } : null
 }

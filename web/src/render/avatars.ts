@@ -3,8 +3,8 @@
 import { Group, type Sprite } from 'three'
 import type { Avatar, AvatarMove, ChunkAddress } from '../net/protocol'
 import type { TargetPlayer } from '../player/block-interaction'
-import { castBody } from '../player/ray'
-import { InterpolationBuffer } from '../player/interpolation-buffer'
+import { castBody, type Vector } from '../player/ray'
+import { InterpolationBuffer } from '../motion/interpolation-buffer'
 import { kindOf } from '../world/blocks'
 import type { World } from '../world/world'
 import type { Camera } from './camera'
@@ -101,7 +101,7 @@ export class Avatars {
   }
 
   /** Returns the nearest player whose body, as shown, a ray hits within reach. */
-  castRay(origin: [number, number, number], dir: [number, number, number], reach: number): TargetPlayer | null {
+  castRay(origin: Vector, dir: Vector, reach: number): TargetPlayer | null {
     let nearest: TargetPlayer | null = null
     for (const [player, { name, shown }] of this.others) {
       const distance = castBody(origin, dir, shown)

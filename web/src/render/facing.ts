@@ -28,7 +28,7 @@ export function facesTowards(x: number, y: number, z: number): number {
 export function startsOf(words: Uint32Array): number[] {
   const starts = [0]
   for (let quad = 0; quad * WORDS_PER_QUAD < words.length; quad++) {
-    const direction = (words[quad * WORDS_PER_QUAD] >> 18) & 7
+    const direction = ((words[quad * WORDS_PER_QUAD] ?? 0) >> 18) & 7
     while (starts.length <= direction) starts.push(quad)
   }
   while (starts.length <= DIRECTIONS) starts.push(words.length / WORDS_PER_QUAD)
@@ -39,8 +39,8 @@ export function startsOf(words: Uint32Array): number[] {
 export function quadRangesOf(starts: number[], directions: number): QuadRange[] {
   const ranges: QuadRange[] = []
   for (let direction = 0; direction < DIRECTIONS; direction++) {
-    const from = starts[direction]
-    const to = starts[direction + 1]
+    const from = starts[direction] ?? 0
+    const to = starts[direction + 1] ?? 0
     if (from === to || !(directions & (1 << direction))) continue
     const last = ranges.at(-1)
     if (last && from - last.to <= MAX_GAP) last.to = to

@@ -2,7 +2,8 @@
 
 import { BoxGeometry, BufferAttribute, BufferGeometry, GLSL3, Group, Mesh, RawShaderMaterial } from 'three'
 import { FOG_GLSL, SKY_GLSL, air } from './glsl'
-import { bright, hash, type Colour } from './pixels'
+import { hash, pick } from '../world/hash'
+import { bright, type Colour } from './pixels'
 
 const VERTEX = /* glsl */ `
 precision highp float;
@@ -35,21 +36,27 @@ void main() {
 }
 `
 
+type Vector = readonly [x: number, y: number, z: number]
+
 interface Box {
-  size: [number, number, number]
-  at: [number, number, number] // the centre, relative to the joint
+  size: Vector
+  at: Vector // the centre, relative to the joint
   colour: Colour // 0 to 255
 }
 
 const PIXEL = 1.8 / 32 // a figure is 32 pixels high
+
+function inBlocks([x, y, z]: Vector): Vector {
+  return [x * PIXEL, y * PIXEL, z * PIXEL]
+}
 
 function solid(boxes: Box[]): BufferGeometry {
   const positions: number[] = []
   const normals: number[] = []
   const tints: number[] = []
   for (const box of boxes) {
-    const part = new BoxGeometry(...(box.size.map((pixels) => pixels * PIXEL) as [number, number, number])).toNonIndexed()
-    part.translate(...(box.at.map((pixels) => pixels * PIXEL) as [number, number, number]))
+    const part = new BoxGeometry(...inBlocks(box.size)).toNonIndexed()
+    part.translate(...inBlocks(box.at))
     positions.push(...part.getAttribute('position').array)
     normals.push(...part.getAttribute('normal').array)
     for (let i = 0; i < part.getAttribute('position').count; i++) tints.push(...box.colour.map((c) => c / 255))
@@ -71,8 +78,21 @@ function hsl(h: number, s: number, l: number): Colour {
   return [f(0), f(8), f(4)]
 }
 
-const SKINS: Colour[] = [[255, 219, 186], [236, 188, 146], [198, 140, 98], [141, 92, 60], [96, 62, 44]]
-const HAIRS: Colour[] = [[40, 30, 26], [92, 58, 32], [168, 110, 52], [214, 178, 98], [120, 120, 126], [140, 52, 36]]
+const SKINS: readonly [Colour, ...Colour[]] = [
+  [255, 219, 186],
+  [236, 188, 146],
+  [198, 140, 98],
+  [141, 92, 60],
+  [96, 62, 44],
+]
+const HAIRS: readonly [Colour, ...Colour[]] = [
+  [40, 30, 26],
+  [92, 58, 32],
+  [168, 110, 52],
+  [214, 178, 98],
+  [120, 120, 126],
+  [140, 52, 36],
+]
 
 /** Returns the appearance for a player id: the same on every client. */
 export function appearanceOf(id: string): { shirt: Colour; trousers: Colour; skin: Colour; hair: Colour; css: string } {
@@ -83,8 +103,8 @@ export function appearanceOf(id: string): { shirt: Colour; trousers: Colour; ski
   return {
     shirt,
     trousers: hsl((hue + 0.45 + 0.2 * hash(2, 0, seed)) % 1, 0.35, 0.3),
-    skin: SKINS[Math.floor(hash(3, 0, seed) * SKINS.length)],
-    hair: HAIRS[Math.floor(hash(4, 0, seed) * HAIRS.length)],
+    skin: pick(SKINS, hash(3, 0, seed)),
+    hair: pick(HAIRS, hash(4, 0, seed)),
     css: `hsl(${Math.round(hue * 360)} 62% 58%)`,
   }
 }
@@ -92,7 +112,12 @@ export function appearanceOf(id: string): { shirt: Colour; trousers: Colour; ski
 export class Figure {
   readonly body = new Group()
   private readonly head: Mesh
-  private readonly limbs: Mesh[] // left leg, right leg, left arm, right arm
+  private readonly leftLeg: Mesh
+  private readonly rightLeg: Mesh
+  private readonly leftArm: Mesh
+  private readonly rightArm: Mesh
+  private readonly parts: Mesh[] = []
+  private readonly uniforms = { ...air, sheltered: { value: 0 }, warmth: { value: 0 }, hurt: { value: 0 } }
   private readonly material: RawShaderMaterial
   private swing = 0
   private stride = 0
@@ -105,24 +130,34 @@ export class Figure {
       glslVersion: GLSL3,
       vertexShader: VERTEX,
       fragmentShader: FRAGMENT,
-      uniforms: { ...air, sheltered: { value: 0 }, warmth: { value: 0 }, hurt: { value: 0 } },
+      uniforms: this.uniforms,
     })
     const eye: Colour = [48, 60, 98]
-    this.head = this.part([
-      { size: [8, 8, 8], at: [0, 4, 0], colour: skin },
-      { size: [8.4, 2.4, 8.4], at: [0, 7.2, 0], colour: hair },
-      { size: [8.4, 5, 3], at: [0, 5, -2.8], colour: hair },
-      { size: [2, 1.4, 0.2], at: [-2, 4, 4], colour: [245, 245, 245] },
-      { size: [2, 1.4, 0.2], at: [2, 4, 4], colour: [245, 245, 245] },
-      { size: [1, 1.4, 0.3], at: [-1.5, 4, 4], colour: eye },
-      { size: [1, 1.4, 0.3], at: [1.5, 4, 4], colour: eye },
-      { size: [2.4, 0.6, 0.2], at: [0, 1.6, 4], colour: bright(skin, 0.7) },
-    ], 0, 24, 0)
-    this.part([
-      { size: [8, 12, 4], at: [0, -6, 0], colour: shirt },
-      { size: [8.2, 1.2, 4.2], at: [0, -11.4, 0], colour: bright(trousers, 0.7) },
-      { size: [3, 1.4, 0.2], at: [0, -1, 2], colour: bright(shirt, 0.75) },
-    ], 0, 24, 0)
+    this.head = this.part(
+      [
+        { size: [8, 8, 8], at: [0, 4, 0], colour: skin },
+        { size: [8.4, 2.4, 8.4], at: [0, 7.2, 0], colour: hair },
+        { size: [8.4, 5, 3], at: [0, 5, -2.8], colour: hair },
+        { size: [2, 1.4, 0.2], at: [-2, 4, 4], colour: [245, 245, 245] },
+        { size: [2, 1.4, 0.2], at: [2, 4, 4], colour: [245, 245, 245] },
+        { size: [1, 1.4, 0.3], at: [-1.5, 4, 4], colour: eye },
+        { size: [1, 1.4, 0.3], at: [1.5, 4, 4], colour: eye },
+        { size: [2.4, 0.6, 0.2], at: [0, 1.6, 4], colour: bright(skin, 0.7) },
+      ],
+      0,
+      24,
+      0,
+    )
+    this.part(
+      [
+        { size: [8, 12, 4], at: [0, -6, 0], colour: shirt },
+        { size: [8.2, 1.2, 4.2], at: [0, -11.4, 0], colour: bright(trousers, 0.7) },
+        { size: [3, 1.4, 0.2], at: [0, -1, 2], colour: bright(shirt, 0.75) },
+      ],
+      0,
+      24,
+      0,
+    )
     const leg = (): Box[] => [
       { size: [3.9, 12, 3.9], at: [0, -6, 0], colour: trousers },
       { size: [4.2, 2.2, 4.8], at: [0, -10.9, 0.4], colour: bright(trousers, 0.55) },
@@ -131,12 +166,10 @@ export class Figure {
       { size: [3.8, 12, 3.8], at: [0, -5, 0], colour: skin },
       { size: [4.1, 5, 4.1], at: [0, -1.4, 0], colour: bright(shirt, 0.92) },
     ]
-    this.limbs = [
-      this.part(leg(), 2, 12, 0),
-      this.part(leg(), -2, 12, 0),
-      this.part(arm(), 6, 23, 0),
-      this.part(arm(), -6, 23, 0),
-    ]
+    this.leftLeg = this.part(leg(), 2, 12, 0)
+    this.rightLeg = this.part(leg(), -2, 12, 0)
+    this.leftArm = this.part(arm(), 6, 23, 0)
+    this.rightArm = this.part(arm(), -6, 23, 0)
   }
 
   private part(boxes: Box[], x: number, y: number, z: number): Mesh {
@@ -144,6 +177,7 @@ export class Figure {
     mesh.position.set(x * PIXEL, y * PIXEL, z * PIXEL)
     mesh.renderOrder = 1
     this.body.add(mesh)
+    this.parts.push(mesh)
     return mesh
   }
 
@@ -155,13 +189,13 @@ export class Figure {
     this.swing += dt * (3 + 1.5 * Math.min(speed, 7))
     const angle = Math.sin(this.swing) * 0.85 * this.stride
     const idle = Math.sin(this.swing * 0.35) * 0.03
-    this.limbs[0].rotation.x = angle
-    this.limbs[1].rotation.x = -angle
-    this.limbs[2].rotation.set(-angle, 0, 0.05 + idle)
-    this.limbs[3].rotation.set(angle - 1.6 * Math.sin(Math.PI * this.armSwing), 0, -0.05 - idle)
+    this.leftLeg.rotation.x = angle
+    this.rightLeg.rotation.x = -angle
+    this.leftArm.rotation.set(-angle, 0, 0.05 + idle)
+    this.rightArm.rotation.set(angle - 1.6 * Math.sin(Math.PI * this.armSwing), 0, -0.05 - idle)
     this.armSwing = Math.max(0, this.armSwing - dt / 0.3)
     this.hurt = Math.max(0, this.hurt - dt / 0.45)
-    this.material.uniforms.hurt.value = this.hurt
+    this.uniforms.hurt.value = this.hurt
   }
 
   /** Flashes red: the player was hit. */
@@ -176,14 +210,12 @@ export class Figure {
 
   /** Sets the ambient light: whether there is a roof, and the light of nearby lamps, 0 to 1. */
   light(sheltered: boolean, warmth: number): void {
-    this.material.uniforms.sheltered.value = sheltered ? 1 : 0
-    this.material.uniforms.warmth.value = warmth
+    this.uniforms.sheltered.value = sheltered ? 1 : 0
+    this.uniforms.warmth.value = warmth
   }
 
   dispose(): void {
-    this.body.traverse((part) => {
-      if (part instanceof Mesh) part.geometry.dispose()
-    })
+    for (const part of this.parts) part.geometry.dispose()
     this.material.dispose()
   }
 }

@@ -61,7 +61,10 @@ export class Hand {
     this.mesh.scale.setScalar(HELD)
     // the block's centre is at 1.5 in the section
     this.mesh.updateMatrix()
-    this.mesh.translateX(-1.5 * HELD).translateY(-1.5 * HELD).translateZ(-1.5 * HELD)
+    this.mesh
+      .translateX(-1.5 * HELD)
+      .translateY(-1.5 * HELD)
+      .translateZ(-1.5 * HELD)
   }
 
   draw(renderer: WebGLRenderer, aspect: number): void {

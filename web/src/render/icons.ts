@@ -1,8 +1,10 @@
 // Block icons for the HUD: an isometric cube drawn from the block's tiles, or a plant's picture. Icons are cached.
 
 import { kindOf } from '../world/blocks'
+import { context2D } from './canvas'
 import { TILE } from './pixels'
-import { drawTile, type Tile } from './tiles'
+import { type Tile } from '../world/tiles'
+import { drawTile } from './tiles'
 
 const SIZE = 64
 const cache = new Map<number, string>()
@@ -17,10 +19,10 @@ export function iconOf(block: number): string {
 function tileCanvas(tile: Tile, shade: number): HTMLCanvasElement {
   const canvas = document.createElement('canvas')
   canvas.width = canvas.height = TILE
-  const context = canvas.getContext('2d')!
+  const context = context2D(canvas)
   const data = drawTile(tile)
   const image = context.createImageData(TILE, TILE)
-  for (let i = 0; i < data.length; i++) image.data[i] = i % 4 === 3 ? data[i] : data[i] * shade
+  for (let i = 0; i < data.length; i++) image.data[i] = (data[i] ?? 0) * (i % 4 === 3 ? 1 : shade)
   context.putImageData(image, 0, 0)
   return canvas
 }
@@ -29,7 +31,7 @@ function draw(block: number): string {
   const kind = kindOf(block)
   const canvas = document.createElement('canvas')
   canvas.width = canvas.height = SIZE
-  const context = canvas.getContext('2d')!
+  const context = context2D(canvas)
   context.imageSmoothingEnabled = false
   if (kind.shape === 'cross') {
     context.drawImage(tileCanvas(kind.side, 1), 4, 4, SIZE - 8, SIZE - 8)

@@ -1,6 +1,7 @@
 // A player's name above their head: a sprite that stays readable at a distance.
 
 import { CanvasTexture, LinearMipmapLinearFilter, SRGBColorSpace, Sprite, SpriteMaterial } from 'three'
+import { context2D } from './canvas'
 
 const HEIGHT = 64 // pixels
 const BLOCKS_HIGH = 0.38
@@ -8,13 +9,12 @@ const GROWS_FROM = 6 // in blocks: beyond this distance its size on the screen i
 
 export function makeNameTag(name: string, guest: boolean, colour: string): Sprite {
   const canvas = document.createElement('canvas')
-  let context = canvas.getContext('2d')!
+  const context = context2D(canvas)
   const font = `600 38px system-ui, "Segoe UI", Roboto, sans-serif`
   context.font = font
   const width = Math.ceil(context.measureText(name).width) + 44
   canvas.width = width
   canvas.height = HEIGHT
-  context = canvas.getContext('2d')!
   context.fillStyle = 'rgba(12, 17, 23, 0.62)'
   context.beginPath()
   context.roundRect(0, 4, width, HEIGHT - 8, 16)

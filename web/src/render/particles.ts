@@ -1,6 +1,6 @@
 // Particles of broken blocks: small squares in the block's colours that fall for less than a second.
 
-import { BufferAttribute, BufferGeometry, GLSL3, Points, RawShaderMaterial } from 'three'
+import { BufferAttribute, BufferGeometry, GLSL3, Points, RawShaderMaterial, Vector3 } from 'three'
 import { kindOf } from '../world/blocks'
 import { FOG_GLSL, SKY_GLSL, air } from './glsl'
 import { TILE } from './pixels'
@@ -10,6 +10,7 @@ const MAX_PARTICLES = 512
 const PER_BLOCK = 22
 const LIFE = 0.7 // seconds
 const GRAVITY = 16
+const UPWARDS = new Vector3(0, 2.2, 0)
 
 const VERTEX = /* glsl */ `
 precision highp float;
@@ -38,28 +39,37 @@ ${FOG_GLSL}
 void main() { colour_ = vec4(fogged(min(colour * (skyLight * 0.85 + 0.08), 1.0), relative), 1.0); }
 `
 
+interface Particle {
+  position: Vector3
+  velocity: Vector3 // blocks/s
+  size: number // blocks
+  age: number // seconds
+}
+
 export class Particles {
   readonly points: Points
-  private readonly position = new Float32Array(MAX_PARTICLES * 3)
-  private readonly velocity = new Float32Array(MAX_PARTICLES * 3)
-  private readonly tint = new Float32Array(MAX_PARTICLES * 3)
-  private readonly size = new Float32Array(MAX_PARTICLES)
-  private readonly age = new Float32Array(MAX_PARTICLES).fill(LIFE)
-  private readonly geometry = new BufferGeometry()
+  private readonly particles: Particle[] = []
+  private readonly positions = new BufferAttribute(new Float32Array(MAX_PARTICLES * 3), 3)
+  private readonly tints = new BufferAttribute(new Float32Array(MAX_PARTICLES * 3), 3)
+  private readonly sizes = new BufferAttribute(new Float32Array(MAX_PARTICLES), 1)
   private readonly scale = { value: 600 }
   private next = 0
 
   constructor() {
-    this.geometry.setAttribute('position', new BufferAttribute(this.position, 3))
-    this.geometry.setAttribute('tint', new BufferAttribute(this.tint, 3))
-    this.geometry.setAttribute('size', new BufferAttribute(this.size, 1))
+    for (let i = 0; i < MAX_PARTICLES; i++) {
+      this.particles.push({ position: new Vector3(), velocity: new Vector3(), size: 0, age: LIFE })
+    }
+    const geometry = new BufferGeometry()
+    geometry.setAttribute('position', this.positions)
+    geometry.setAttribute('tint', this.tints)
+    geometry.setAttribute('size', this.sizes)
     const material = new RawShaderMaterial({
       glslVersion: GLSL3,
       vertexShader: VERTEX,
       fragmentShader: FRAGMENT,
       uniforms: { ...air, scale: this.scale },
     })
-    this.points = new Points(this.geometry, material)
+    this.points = new Points(geometry, material)
     this.points.frustumCulled = false
     this.points.renderOrder = 1
     this.points.visible = false
@@ -71,39 +81,41 @@ export class Particles {
     for (let i = 0; i < PER_BLOCK; i++) {
       const at = this.next
       this.next = (this.next + 1) % MAX_PARTICLES
-      const place = [Math.random(), Math.random(), Math.random()]
-      const from = [x, y, z]
+      const place = new Vector3().random()
       let pixel = 4 * Math.floor(Math.random() * TILE * TILE)
       while (pixels[pixel + 3] === 0) pixel = (pixel + 4 * 37) % pixels.length // the next opaque one
-      for (let axis = 0; axis < 3; axis++) {
-        this.position[3 * at + axis] = from[axis] + place[axis]
-        this.velocity[3 * at + axis] = (place[axis] - 0.5) * 3.4 + (axis === 1 ? 2.2 : 0)
-        this.tint[3 * at + axis] = pixels[pixel + axis] / 255
+      this.particles[at] = {
+        velocity: new Vector3(-0.5, -0.5, -0.5).add(place).multiplyScalar(3.4).add(UPWARDS),
+        position: place.add({ x, y, z }),
+        size: 0.06 + 0.08 * Math.random(),
+        age: 0,
       }
-      this.size[at] = 0.06 + 0.08 * Math.random()
-      this.age[at] = 0
+      const [r = 0, g = 0, b = 0] = pixels.subarray(pixel, pixel + 3)
+      this.tints.setXYZ(at, r / 255, g / 255, b / 255)
     }
-    this.geometry.getAttribute('tint').needsUpdate = true
+    this.tints.needsUpdate = true
   }
 
   /** Advances by dt seconds; pixelsHigh is the height in pixels of a block at a distance of one block. */
   update(dt: number, pixelsHigh: number): void {
     this.scale.value = pixelsHigh
     let alive = 0
-    for (let i = 0; i < MAX_PARTICLES; i++) {
-      if (this.age[i] >= LIFE) {
-        this.size[i] = 0
+    for (const [i, particle] of this.particles.entries()) {
+      if (particle.age >= LIFE) {
+        this.sizes.setX(i, 0)
         continue
       }
       alive++
-      this.age[i] += dt
-      this.velocity[3 * i + 1] -= GRAVITY * dt
-      for (let axis = 0; axis < 3; axis++) this.position[3 * i + axis] += this.velocity[3 * i + axis] * dt
-      if (this.age[i] > LIFE * 0.6) this.size[i] *= 1 - 4 * dt
+      particle.age += dt
+      particle.velocity.y -= GRAVITY * dt
+      particle.position.addScaledVector(particle.velocity, dt)
+      if (particle.age > LIFE * 0.6) particle.size *= 1 - 4 * dt
+      this.positions.setXYZ(i, particle.position.x, particle.position.y, particle.position.z)
+      this.sizes.setX(i, particle.size)
     }
     this.points.visible = alive > 0
     if (alive === 0) return
-    this.geometry.getAttribute('position').needsUpdate = true
-    this.geometry.getAttribute('size').needsUpdate = true
+    this.positions.needsUpdate = true
+    this.sizes.needsUpdate = true
   }
 }

@@ -1,20 +1,10 @@
 // A canvas for pixel art: 16×16 RGBA, row 0 on top. Coordinates wrap, and all randomness is a hash of the position.
 
+import { hash } from '../world/hash'
+
 export const TILE = 16
 
 export type Colour = readonly [r: number, g: number, b: number]
-
-/** Returns a deterministic number in [0, 1) for its arguments. */
-export function hash(x: number, y: number, seed: number): number {
-  return scramble(scramble(scramble(seed) + Math.imul(x, 374761393)) + Math.imul(y, 668265263)) / 4294967296
-}
-
-/** The finalizer of MurmurHash3: every bit of h affects every bit of the result, a uint32. */
-function scramble(h: number): number {
-  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)
-  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
-  return (h ^ (h >>> 16)) >>> 0
-}
 
 /** Returns smooth noise in [0, 1) that repeats every TILE pixels; cell is the grain in pixels and divides TILE. */
 export function grain(x: number, y: number, cell: number, seed: number): number {
@@ -32,7 +22,12 @@ export function grain(x: number, y: number, cell: number, seed: number): number 
 }
 
 /** Returns cellular noise: the nearest scattered point, its distance (near), and the gap to the second nearest. */
-export function cobbles(x: number, y: number, cells: number, seed: number): { gap: number; which: number; near: number } {
+export function cobbles(
+  x: number,
+  y: number,
+  cells: number,
+  seed: number,
+): { gap: number; which: number; near: number } {
   const size = TILE / cells
   let near = 99
   let second = 99
@@ -71,7 +66,7 @@ export class Pixels {
 
   get(x: number, y: number): Colour {
     const at = 4 * ((y & 15) * TILE + (x & 15))
-    return [this.data[at], this.data[at + 1], this.data[at + 2]]
+    return [this.data[at] ?? 0, this.data[at + 1] ?? 0, this.data[at + 2] ?? 0]
   }
 
   /** Multiplies a pixel's colour. */

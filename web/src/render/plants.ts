@@ -19,7 +19,7 @@ export function foliage(p: Pixels, colour: Colour, gaps: number): Pixels {
 /** Makes the pixels with the lowest height transparent; gaps is their share of the picture. */
 function pierce(p: Pixels, gaps: number, height: (x: number, y: number) => number): Pixels {
   const heights = Array.from({ length: TILE * TILE }, (_, i) => height(i % TILE, Math.floor(i / TILE)))
-  const level = [...heights].sort((a, b) => a - b)[Math.floor(gaps * heights.length)]
+  const level = [...heights].sort((a, b) => a - b)[Math.floor(gaps * heights.length)] ?? 0
   heights.forEach((h, i) => {
     if (h < level) p.set(i % TILE, Math.floor(i / TILE), [0, 0, 0], 0)
   })
@@ -93,7 +93,13 @@ export function grassBlades(p: Pixels, colour: Colour, ripe: Colour): Pixels {
 export function fern(p: Pixels): Pixels {
   const colour: Colour = [76, 132, 62]
   clear(p, colour)
-  const fronds = [[-6.5, 8], [6.5, 8], [-4, 12], [4.5, 11.5], [0.5, 13.5]]
+  const fronds: [out: number, up: number][] = [
+    [-6.5, 8],
+    [6.5, 8],
+    [-4, 12],
+    [4.5, 11.5],
+    [0.5, 13.5],
+  ]
   fronds.forEach(([out, up], i) => {
     const tone = bright(colour, 0.86 + 0.08 * i)
     for (let step = 0; step <= 12; step++) {
@@ -119,27 +125,39 @@ export function fern(p: Pixels): Pixels {
 }
 
 /** The flowers of a tuft: x, and the height of the head above the ground, in pixels. */
-const HEADS = [[4, 8], [11, 7], [7, 12]]
+const HEADS: [x: number, high: number][] = [
+  [4, 8],
+  [11, 7],
+  [7, 12],
+]
 
 /** Draws a few flowers on stems; head draws one head around (x, y). */
 function flowers(p: Pixels, head: (x: number, y: number, which: number) => void): Pixels {
   clear(p, STEM)
   HEADS.forEach(([x, high], i) => {
-    for (let k = 0; k < high; k++) dot(p, x + (k < high / 2 ? 0.35 * (8 - x) * (1 - (2 * k) / high) : 0), TILE - 1 - k, bright(STEM, 0.8 + (0.3 * k) / high))
+    for (let k = 0; k < high; k++)
+      dot(
+        p,
+        x + (k < high / 2 ? 0.35 * (8 - x) * (1 - (2 * k) / high) : 0),
+        TILE - 1 - k,
+        bright(STEM, 0.8 + (0.3 * k) / high),
+      )
     const leaf = TILE - 2 - Math.floor(high / 3)
     dot(p, x + 1, leaf, bright(STEM, 1.1))
     dot(p, x + 2, leaf - 1, bright(STEM, 1.2))
     if (i === 2) dot(p, x - 1, leaf - 2, bright(STEM, 1.1))
     head(x, TILE - 1 - high, i)
   })
-  for (const [x, high, lean] of [[2, 4, -1.5], [9, 5, 1.5], [13, 3, 1]]) blade(p, x, high, lean, STEM)
+  blade(p, 2, 4, -1.5, STEM)
+  blade(p, 9, 5, 1.5, STEM)
+  blade(p, 13, 3, 1, STEM)
   return p
 }
 
 function stamp(p: Pixels, x0: number, y0: number, rows: string[], colours: Record<string, Colour>): void {
   rows.forEach((row, j) => {
     for (let i = 0; i < row.length; i++) {
-      const colour = colours[row[i]]
+      const colour = colours[row.charAt(i)]
       if (colour) dot(p, x0 + i - (row.length >> 1), y0 + j - (rows.length >> 1), colour)
     }
   })
@@ -168,7 +186,14 @@ export function daisy(p: Pixels): Pixels {
 export function deadBush(p: Pixels): Pixels {
   const colour: Colour = [124, 90, 54]
   clear(p, colour)
-  const branches = [[-6, 9], [5.5, 10], [-2.5, 12.5], [2, 8], [6.5, 5], [-5.5, 4.5]]
+  const branches: [out: number, up: number][] = [
+    [-6, 9],
+    [5.5, 10],
+    [-2.5, 12.5],
+    [2, 8],
+    [6.5, 5],
+    [-5.5, 4.5],
+  ]
   branches.forEach(([out, up], i) => {
     const tone = bright(colour, 0.85 + 0.3 * p.noise(i, 1))
     for (let step = 0; step <= 14; step++) {
@@ -191,7 +216,8 @@ export function reeds(p: Pixels): Pixels {
     const node = Math.floor(p.noise(i, 2) * 7)
     for (let y = 0; y < TILE; y++) p.set(x, y, bright(tone, (y + node) % 7 === 0 ? 0.74 : 0.92 + 0.14 * p.noise(x, y)))
     const side = i % 2 ? 1 : -1
-    for (let k = 1; k <= 4; k++) dot(p, x + side * Math.min(2, k * 0.7), node + 7 - k * 1.6, bright(tone, 0.95 + 0.06 * k))
+    for (let k = 1; k <= 4; k++)
+      dot(p, x + side * Math.min(2, k * 0.7), node + 7 - k * 1.6, bright(tone, 0.95 + 0.06 * k))
   })
   return p
 }

@@ -16,7 +16,8 @@ import {
 } from 'three'
 import { FOG_GLSL, NOISE_GLSL, SKY_GLSL, air } from './glsl'
 import { TILE } from './pixels'
-import { TILES, drawAllTiles } from './tiles'
+import { TILES } from '../world/tiles'
+import { drawAllTiles } from './tiles'
 
 const VERTEX = /* glsl */ `
 precision highp float;

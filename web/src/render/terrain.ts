@@ -82,7 +82,8 @@ export class Terrain implements MeshSink {
       const away = Math.max(lowX, -SIZE - lowX, lowZ, -SIZE - lowZ)
       for (const [section, parts] of column.parts) {
         const directions = facesTowards(lowX, section * SIZE - y, lowZ)
-        for (const part of parts) draw(part, part.pass === 'opaque' || (part.pass === 'cutout' && away > NEAR) ? directions : ALL_FACES)
+        for (const part of parts)
+          draw(part, part.pass === 'opaque' || (part.pass === 'cutout' && away > NEAR) ? directions : ALL_FACES)
         const thicket = parts.find(({ pass }) => pass === 'thicket')
         if (thicket) thicket.mesh.visible = away <= NEAR
       }

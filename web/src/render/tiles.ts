@@ -1,5 +1,7 @@
-// The block textures, drawn by code. A tile's index in TILES is its layer in the texture array.
+// The block textures, drawn by code.
 
+import { pick } from '../world/hash'
+import { TILES, layerOf, type Tile } from '../world/tiles'
 import { mipmapsOf } from './mipmaps'
 import { Pixels, TILE, bright, cobbles, grain, mix, type Colour } from './pixels'
 import {
@@ -16,58 +18,6 @@ import {
   poppy,
   reeds,
 } from './plants'
-
-export const TILES = [
-  'unknown',
-  'stone',
-  'grass_top',
-  'grass_side',
-  'dirt',
-  'sand',
-  'water',
-  'log_top',
-  'log_side',
-  'leaves',
-  'snow',
-  'coal_ore',
-  'iron_ore',
-  'gold_ore',
-  'diamond_ore',
-  'gravel',
-  'clay',
-  'bedrock',
-  'planks',
-  'cobble',
-  'glass',
-  'brick',
-  'lamp',
-  'ice',
-  'snowy_grass_side',
-  'cactus_top',
-  'cactus_side',
-  'birch_log_top',
-  'birch_log_side',
-  'birch_leaves',
-  'pine_log_top',
-  'pine_log_side',
-  'pine_leaves',
-  'dry_leaves',
-  'tall_grass',
-  'dry_grass',
-  'fern',
-  'poppy',
-  'dandelion',
-  'cornflower',
-  'daisy',
-  'dead_bush',
-  'reeds',
-] as const
-
-export type Tile = (typeof TILES)[number]
-
-export function layerOf(tile: Tile): number {
-  return TILES.indexOf(tile)
-}
 
 const STONE: Colour = [128, 130, 134]
 const DIRT: Colour = [137, 99, 67]
@@ -130,7 +80,7 @@ function fringe(p: Pixels, colour: Colour): Pixels {
 
 function ore(p: Pixels, dark: Colour, light: Colour): Pixels {
   stone(p)
-  const places = [
+  const places: [x: number, y: number][] = [
     [3, 3],
     [10, 2],
     [12, 8],
@@ -171,10 +121,10 @@ function logTop(p: Pixels, bark: Colour, wood: Colour): Pixels {
   })
 }
 
-function pebbles(p: Pixels, colours: Colour[], cells: number, mortar: number): Pixels {
+function pebbles(p: Pixels, colours: readonly [Colour, ...Colour[]], cells: number, mortar: number): Pixels {
   return p.each((x, y) => {
     const { gap, which, near } = cobbles(x, y, cells, p.seed)
-    const colour = colours[Math.floor(p.noise(which, 50) * colours.length)]
+    const colour = pick(colours, p.noise(which, 50))
     if (gap < 1) return bright(colour, mortar)
     const light = 1.08 - 0.05 * near + 0.07 * (p.noise(x, y) - 0.5)
     return bright(colour, light * (0.92 + 0.16 * p.noise(which, 51)))
@@ -246,7 +196,7 @@ function cactusTop(p: Pixels): Pixels {
 }
 
 const RECIPES: Record<Tile, (p: Pixels) => Pixels> = {
-  unknown: (p) => p.each((x, y) => ((x >> 3) + (y >> 3)) % 2 === 0 ? [220, 60, 200] : [40, 30, 44]),
+  unknown: (p) => p.each((x, y) => (((x >> 3) + (y >> 3)) % 2 === 0 ? [220, 60, 200] : [40, 30, 44])),
   stone,
   grass_top: grassTop,
   grass_side: (p) => fringe(p, GRASS),
@@ -262,15 +212,39 @@ const RECIPES: Record<Tile, (p: Pixels) => Pixels> = {
   iron_ore: (p) => ore(p, [170, 118, 86], [232, 190, 160]),
   gold_ore: (p) => ore(p, [204, 150, 34], [255, 226, 96]),
   diamond_ore: (p) => ore(p, [52, 178, 186], [170, 250, 244]),
-  gravel: (p) => pebbles(p, [[138, 132, 128], [118, 112, 110], [156, 148, 140], [128, 116, 106]], 4, 0.62),
+  gravel: (p) =>
+    pebbles(
+      p,
+      [
+        [138, 132, 128],
+        [118, 112, 110],
+        [156, 148, 140],
+        [128, 116, 106],
+      ],
+      4,
+      0.62,
+    ),
   clay: (p) => p.fill([164, 170, 184], 0.04, 0.1),
-  bedrock: (p) => p.each((x, y) => bright([84, 84, 88], 0.35 + 1.1 * Math.round(3 * grain(x, y, 2, p.seed)) / 3)),
+  bedrock: (p) => p.each((x, y) => bright([84, 84, 88], 0.35 + (1.1 * Math.round(3 * grain(x, y, 2, p.seed))) / 3)),
   planks,
-  cobble: (p) => pebbles(p, [[132, 134, 138], [116, 118, 122], [146, 147, 150]], 3, 0.55),
+  cobble: (p) =>
+    pebbles(
+      p,
+      [
+        [132, 134, 138],
+        [116, 118, 122],
+        [146, 147, 150],
+      ],
+      3,
+      0.55,
+    ),
   glass,
   brick,
   lamp,
-  ice: (p) => p.each((x, y) => bright([150, 196, 240], 0.92 + 0.18 * grain(x + y, y, 4, p.seed) + ((x - y) % 7 === 0 ? 0.05 : 0))),
+  ice: (p) =>
+    p.each((x, y) =>
+      bright([150, 196, 240], 0.92 + 0.18 * grain(x + y, y, 4, p.seed) + ((x - y) % 7 === 0 ? 0.05 : 0)),
+    ),
   snowy_grass_side: (p) => fringe(p, SNOW),
   cactus_top: cactusTop,
   cactus_side: cactusSide,
@@ -300,9 +274,10 @@ export function drawTile(tile: Tile): Uint8ClampedArray {
 /** Draws all tiles for a texture array, at each mipmap level from full size down to one pixel. */
 export function drawAllTiles(): { edge: number; pixels: Uint8Array }[] {
   const levels: { edge: number; pixels: Uint8Array }[] = []
-  for (let edge = TILE; edge >= 1; edge >>= 1) levels.push({ edge, pixels: new Uint8Array(edge * edge * 4 * TILES.length) })
+  for (let edge = TILE; edge >= 1; edge >>= 1)
+    levels.push({ edge, pixels: new Uint8Array(edge * edge * 4 * TILES.length) })
   TILES.forEach((tile, layer) => {
-    mipmapsOf(drawTile(tile), TILE).forEach((pixels, level) => levels[level].pixels.set(pixels, layer * pixels.length))
+    mipmapsOf(drawTile(tile), TILE).forEach((pixels, level) => levels[level]?.pixels.set(pixels, layer * pixels.length))
   })
   return levels
 }

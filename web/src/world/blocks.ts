@@ -1,7 +1,7 @@
 // The properties of each block id: appearance, collision and light. The ids are the server's (package chunk;
 // test/blocks.test.ts compares the two). Unknown ids are shown as magenta cubes.
 
-import type { Tile } from '../render/tiles'
+import type { Tile } from './tiles'
 
 /** A cross is a plant: two upright quads along the block's diagonals. */
 export type Shape = 'none' | 'cube' | 'liquid' | 'cross'
@@ -115,7 +115,7 @@ export const AIR = 0
 export const WATER = 5
 
 /** The blocks of the inventory, in order. */
-export const PLACEABLE: readonly number[] = KINDS.map((_, id) => id).filter((id) => KINDS[id].placeable)
+export const PLACEABLE: readonly number[] = KINDS.flatMap((kind, id) => (kind.placeable ? [id] : []))
 
 /** Reports whether a block stops a body. VOID (not loaded, or below the floor) does. */
 export function isSolid(block: number): boolean {

@@ -16,14 +16,15 @@ const MAX_SECTIONS = 32
 export function decodeChunk(bytes: Uint8Array): Section[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   if (bytes.length < 2) throw new Error('decode chunk: too short')
-  if (bytes[0] !== VERSION) throw new Error(`decode chunk: unknown version ${bytes[0]}`)
-  const count = bytes[1]
+  const version = view.getUint8(0)
+  if (version !== VERSION) throw new Error(`decode chunk: unknown version ${version}`)
+  const count = view.getUint8(1)
   if (count < 1 || count > MAX_SECTIONS) throw new Error(`decode chunk: ${count} sections`)
   const sections: Section[] = []
   let at = 2
   for (let s = 0; s < count; s++) {
     if (at >= bytes.length) throw new Error('decode chunk: ends within a section')
-    const bits = bytes[at++]
+    const bits = view.getUint8(at++)
     let palette: Uint16Array | null = null
     if (bits !== 16) {
       if (bits !== 0 && bits !== 1 && bits !== 2 && bits !== 4 && bits !== 8) {
@@ -38,7 +39,7 @@ export function decodeChunk(bytes: Uint8Array): Section[] {
       for (let i = 0; i < length; i++, at += 2) palette[i] = view.getUint16(at, true)
     }
     if (bits === 0) {
-      sections.push(palette![0])
+      sections.push(palette?.[0] ?? 0)
       continue
     }
     const size = (SECTION_BLOCKS * bits) / 8
@@ -53,12 +54,12 @@ export function decodeChunk(bytes: Uint8Array): Section[] {
 function unpack(bytes: Uint8Array, at: number, bits: number, palette: Uint16Array): Uint16Array {
   const blocks = new Uint16Array(SECTION_BLOCKS)
   const mask = (1 << bits) - 1
-  for (let i = 0; i < SECTION_BLOCKS; ) {
-    let byte = bytes[at++]
+  for (let i = 0; i < SECTION_BLOCKS;) {
+    let byte = bytes[at++] ?? 0
     for (let shift = 0; shift < 8; shift += bits, i++, byte >>= bits) {
-      const index = byte & mask
-      if (index >= palette.length) throw new Error(`decode chunk: index ${index} beyond the palette`)
-      blocks[i] = palette[index]
+      const block = palette[byte & mask]
+      if (block === undefined) throw new Error(`decode chunk: index ${byte & mask} beyond the palette`)
+      blocks[i] = block
     }
   }
   return blocks

@@ -31,7 +31,7 @@ export class Edits {
 
   /** Sets the next sequence number to the server's, but not below a pending edit's. */
   setNextSeq(nextSeq: number): void {
-    const last = this.pending.length ? this.pending[this.pending.length - 1].seq : 0
+    const last = this.pending.at(-1)?.seq ?? 0
     this.nextSeq = Math.max(nextSeq, last + 1)
   }
 
@@ -46,19 +46,19 @@ export class Edits {
     return edit
   }
 
-  /** Completes an edit; block is what the world has there now. Returns the edit, or null if it is not pending. */
-  acknowledge(seq: number, block: number): PendingEdit | null {
+  /** Completes an edit if it is pending; block is what the world has there now. */
+  acknowledge(seq: number, block: number): void {
     const index = this.pending.findIndex((edit) => edit.seq === seq)
-    if (index < 0) return null
-    const [edit] = this.pending.splice(index, 1)
+    const edit = this.pending[index]
+    if (!edit) return
+    this.pending.splice(index, 1)
     const key = blockKey(edit.x, edit.y, edit.z)
-    if (this.newest(edit.x, edit.y, edit.z) !== null) {
+    if (this.newest(edit)) {
       this.beneath.set(key, block)
     } else {
       this.beneath.delete(key)
       this.blocks.set(edit.x, edit.y, edit.z, block)
     }
-    return edit
   }
 
   /** Returns the pending edits in one chunk, in order. */
@@ -66,14 +66,15 @@ export class Edits {
     return this.pending.filter((edit) => chunkOf(edit.x) === cx && chunkOf(edit.z) === cz)
   }
 
-  find(seq: number): PendingEdit | null {
-    return this.pending.find((edit) => edit.seq === seq) ?? null
+  find(seq: number): PendingEdit | undefined {
+    return this.pending.find((edit) => edit.seq === seq)
   }
 
   /** Reverts an edit whose refusal does not include the block there: restores the last committed block. */
-  withdraw(seq: number): PendingEdit | null {
+  withdraw(seq: number): void {
     const edit = this.find(seq)
-    return edit && this.acknowledge(seq, this.beneath.get(blockKey(edit.x, edit.y, edit.z))!)
+    const committed = edit && this.beneath.get(blockKey(edit.x, edit.y, edit.z))
+    if (committed !== undefined) this.acknowledge(seq, committed)
   }
 
   /** Applies a committed change by any player. */
@@ -85,12 +86,12 @@ export class Edits {
 
   /** Applies the pending edits to a chunk that was just loaded. */
   chunkLoaded(cx: number, cz: number): void {
-    for (const edit of this.pending) {
-      if (chunkOf(edit.x) !== cx || chunkOf(edit.z) !== cz) continue
-      const current = this.blocks.get(edit.x, edit.y, edit.z)
-      const newest = this.newest(edit.x, edit.y, edit.z)!
-      if (edit.seq === this.firstSeq(edit.x, edit.y, edit.z)) this.beneath.set(blockKey(edit.x, edit.y, edit.z), current)
-      if (edit.seq === newest.seq) this.blocks.set(edit.x, edit.y, edit.z, newest.block)
+    for (const edit of this.waitingIn(cx, cz)) {
+      const { x, y, z, block } = edit
+      if (edit === this.pending.find((other) => samePlace(other, edit))) {
+        this.beneath.set(blockKey(x, y, z), this.blocks.get(x, y, z))
+      }
+      if (edit === this.newest(edit)) this.blocks.set(x, y, z, block)
     }
   }
 
@@ -101,15 +102,12 @@ export class Edits {
     this.nextSeq = 1
   }
 
-  private newest(x: number, y: number, z: number): PendingEdit | null {
-    for (let i = this.pending.length - 1; i >= 0; i--) {
-      const edit = this.pending[i]
-      if (edit.x === x && edit.y === y && edit.z === z) return edit
-    }
-    return null
+  /** Returns the newest pending edit at the place of an edit. */
+  private newest(edit: PendingEdit): PendingEdit | undefined {
+    return this.pending.findLast((other) => samePlace(other, edit))
   }
+}
 
-  private firstSeq(x: number, y: number, z: number): number {
-    return this.pending.find((edit) => edit.x === x && edit.y === y && edit.z === z)!.seq
-  }
+function samePlace(a: PendingEdit, b: PendingEdit): boolean {
+  return a.x === b.x && a.y === b.y && a.z === b.z
 }

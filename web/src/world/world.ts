@@ -15,13 +15,13 @@ export class Chunk {
   ) {}
 
   get(x: number, y: number, z: number): number {
-    const section = this.sections[y >> 5]
+    const section = this.sections[y >> 5] ?? 0
     if (typeof section === 'number') return section
-    return section[((y & 31) << 10) | (z << 5) | x]
+    return section[((y & 31) << 10) | (z << 5) | x] ?? 0
   }
 
   set(x: number, y: number, z: number, block: number): void {
-    let section = this.sections[y >> 5]
+    let section = this.sections[y >> 5] ?? 0
     if (typeof section === 'number') {
       if (section === block) return
       section = this.sections[y >> 5] = new Uint16Array(SECTION_BLOCKS).fill(section)
@@ -112,7 +112,7 @@ export class World {
 }
 
 function sameSections(a: Section[], b: Section[]): boolean {
-  return a.length === b.length && a.every((section, s) => sameBlocks(section, b[s]))
+  return a.length === b.length && a.every((section, s) => sameBlocks(section, b[s] ?? 0))
 }
 
 function sameBlocks(a: Section, b: Section): boolean {

@@ -1,0 +1,99 @@
+package nettest
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// Memory is a storage that is lost when the process ends.
+type Memory struct {
+	mu     sync.Mutex
+	tables map[string]map[string][]byte
+	failed error
+}
+
+// NewMemory returns an empty storage.
+func NewMemory() *Memory { return &Memory{tables: make(map[string]map[string][]byte)} }
+
+// Get returns the value of a row, or nil.
+func (m *Memory) Get(table string, key []byte) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return bytes.Clone(m.tables[table][string(key)]), m.failed
+}
+
+// Scan visits the rows whose keys have the prefix, in order.
+func (m *Memory) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var keys []string
+	for key := range m.tables[table] {
+		if strings.HasPrefix(key, string(prefix)) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		if err := visit([]byte(key), m.tables[table][key]); err != nil {
+			return err
+		}
+	}
+	return m.failed
+}
+
+// Commit applies the writes.
+func (m *Memory) Commit(writes []kv.Write) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failed != nil {
+		return m.failed
+	}
+	for _, w := range writes {
+		if m.tables[w.Table] == nil {
+			m.tables[w.Table] = make(map[string][]byte)
+		}
+		if w.Value == nil {
+			delete(m.tables[w.Table], string(w.Key))
+		} else {
+			m.tables[w.Table][string(w.Key)] = bytes.Clone(w.Value)
+		}
+	}
+	return nil
+}
+
+// Copied returns a copy, as of the storage of a killed node.
+func (m *Memory) Copied() *Memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := NewMemory()
+	for name, table := range m.tables {
+		c.tables[name] = maps.Clone(table)
+	}
+	return c
+}
+
+// Size returns the number of rows of a table.
+func (m *Memory) Size(table string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.tables[table])
+}
+
+// Fail makes every access fail with err from now on; nil ends that.
+func (m *Memory) Fail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failed = err
+}
+
+// Clear deletes all rows of a table.
+func (m *Memory) Clear(table string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.tables, table)
+}

@@ -1,0 +1,151 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/crypto"
+	libhost "github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	"github.com/libp2p/go-libp2p/p2p/security/noise"
+	quic "github.com/libp2p/go-libp2p/p2p/transport/quic"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+	ma "github.com/multiformats/go-multiaddr"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/dht/address"
+)
+
+// Options configure a Host.
+type Options struct {
+	Storage Storage // keeps the identity (required)
+
+	// Listen are the multiaddrs to listen on, for example /ip4/0.0.0.0/tcp/4001 (required). A TCP address adds QUIC on
+	// the UDP port of the same number, unless QUIC addresses are given too. Port 0 takes any free port.
+	Listen []string
+
+	// Announce are additional multiaddrs at which other nodes reach this one, for a NAT or a container whose port is
+	// published elsewhere.
+	Announce []string
+
+	// Bootstrap are the multiaddrs of nodes through which to find the others. With /p2p/<peer id> only that peer is
+	// accepted. Without it, any peer that answers at the address is trusted, so an attacker on the path may answer
+	// instead. DHT.Run keeps dialling these addresses.
+	Bootstrap []string
+
+	Logger     *slog.Logger          // nil discards
+	Registerer prometheus.Registerer // nil registers nowhere
+}
+
+// NewHost starts listening and returns the node's host. It fails when any of the addresses cannot be listened on.
+func NewHost(opts Options) (*Host, error) {
+	if opts.Storage == nil {
+		return nil, errors.New("new host: no storage given")
+	}
+	listen, err := address.ParseListen(opts.Listen)
+	if err != nil {
+		return nil, err
+	}
+	announce, err := address.ParseAll(opts.Announce)
+	if err != nil {
+		return nil, err
+	}
+	bootstrap, err := address.ParseAll(opts.Bootstrap)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	key, err := loadIdentity(opts.Storage)
+	if err != nil {
+		return nil, err
+	}
+	gone := newRecentlyLost()
+	lib, err := startLib(key, announce, gone)
+	if err != nil {
+		return nil, err
+	}
+	h := &Host{lib: lib, logger: opts.Logger, bootstrap: bootstrap}
+	h.mu.handlers = make(map[string]serveFunc)
+	h.mu.answers = make(map[string]answerFunc)
+	h.mu.running = make(map[uint64]context.CancelFunc)
+	h.mu.checking = make(map[string]struct{})
+	h.mu.dialed = make(map[peer.ID]time.Time)
+	h.mu.searched = make(map[peer.ID]time.Time)
+	for _, addr := range listen {
+		if err := lib.Network().(*swarm.Swarm).AddListenAddr(addr); err != nil {
+			return nil, errors.Join(address.ListenError(addr, err), h.Close())
+		}
+	}
+	gone.watch(lib.Network())
+	h.watchStale()
+	h.metrics, err = newMetrics(opts.Registerer, func() int { return len(lib.Network().Peers()) })
+	if err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	return h, nil
+}
+
+// startLib starts libp2p's host, which does not listen yet. Its network is a *swarm.Swarm.
+func startLib(key crypto.PrivKey, announce []address.Target, gone *recentlyLost) (libhost.Host, error) {
+	resources, err := newResourceManager()
+	if err != nil {
+		return nil, err
+	}
+	conns, err := newConnManager()
+	if err != nil {
+		return nil, errors.Join(err, resources.Close())
+	}
+	lib, err := libp2p.New(
+		libp2p.Identity(key),
+		// Addresses are listened on below, one by one: libp2p returns no error if one of many works.
+		libp2p.NoListenAddrs,
+		// With SO_REUSEPORT a second daemon would get the port without an error, and half of the connections.
+		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
+		libp2p.Transport(quic.NewTransport),
+		libp2p.Security(noise.ID, noise.New),
+		libp2p.Muxer(yamux.ID, newMuxer()),
+		libp2p.DisableRelay(),
+		libp2p.ResourceManager(resources),
+		libp2p.ConnectionManager(conns),
+		libp2p.ConnectionGater(gone),
+		// A walk waits for a dead peer as long as a dial to it hangs, and QUIC hangs where TCP is refused at once.
+		libp2p.SwarmOpts(swarm.WithDialTimeout(dialTimeout), swarm.WithDialTimeoutLocal(dialTimeoutLocal),
+			swarm.WithDialRanker(tcpFirst)),
+		libp2p.DisableMetrics(),
+		libp2p.UserAgent("voxeld"),
+		libp2p.AddrsFactory(func(addrs []ma.Multiaddr) []ma.Multiaddr {
+			addrs = slices.Clone(addrs)
+			for _, t := range announce {
+				addrs = append(addrs, t.Addr)
+			}
+			return addrs
+		}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("start host: %w", err)
+	}
+	if _, ok := lib.Network().(*swarm.Swarm); !ok {
+		return nil, errors.Join(fmt.Errorf("start host: network is a %T", lib.Network()), lib.Close())
+	}
+	return lib, nil
+}
+
+// measureEvery is how often a connection's round trip is measured. The result only determines how fast the windows of its
+// streams may grow. Each measurement costs both ends two frames; at yamux's default of 30 s that would be most of the
+// traffic between idle nodes. yamux detects a dead connection by separate pings, every 30 s without traffic.
+const measureEvery = 10 * time.Minute
+
+func newMuxer() *yamux.Transport {
+	muxer := *yamux.DefaultTransport
+	muxer.MeasureRTTInterval = measureEvery
+	return &muxer
+}

@@ -1,0 +1,160 @@
+// Package chat brings the chat of a gateway, and with it hits and gifts, into causal order.
+//
+// Chat arrives on a subscription for each region in view. One may be slower than another: an answer may arrive before its question.
+// So all events go through one vclock.Line of the gateway, and are shown in causal order; each player gets a subsequence of the
+// gateway's events, and so sees causal order too (docs/causality.md). A Clock numbers the events of one player; the Sequencer
+// brings those of all players into order.
+//
+// Sequencer.Run owns the line, and a Clock belongs to its player's session. Only package gameserver and its adapters import it.
+package chat
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/gameserver/wake"
+	"github.com/voxelpopuli/voxeld/vclock"
+)
+
+const (
+	// Wait is how long an event waits for others that it follows: a region that is slower than another by more is not waited
+	// for.
+	Wait = time.Second
+	// settle is how long each event is held back, so that unrelated ones are shown by wall clock, whichever region they come
+	// from.
+	settle = 50 * time.Millisecond
+	// maxHeld is the maximum number of waiting events, and maxAuthors that of remembered players.
+	maxHeld, maxAuthors = 1024, 4096
+)
+
+// Orders of a chat event: the label order of a metric.
+const (
+	inOrder   = "causal"   // shown after everything that it follows
+	tooLate   = "late"     // shown after something that may follow it
+	unordered = "none"     // shown on arrival: it has no clock
+	repeated  = "repeated" // not shown: it was shown before
+)
+
+// Publisher shows events to those who have the place in view where they happen; a gateway's subscription to a region.
+type Publisher interface {
+	PublishChat(e nodemsg.ChatEvent, stamp vclock.Stamp)
+}
+
+// Options are the dependencies of a Sequencer.
+type Options struct {
+	Now func() time.Duration // the gateway's clock
+	// Awaited returns those players of a clock whose events reach this gateway, each with the number of their last event before
+	// they came into sight here.
+	Awaited    func(vclock.Clock) map[vclock.ID]uint64
+	Unordered  bool // for tests: events are shown as they arrive
+	Registerer prometheus.Registerer
+}
+
+// Sequencer brings the gateway's events into causal order. The goroutine of Run owns the line.
+type Sequencer struct {
+	Options
+	metrics metrics
+	line    *vclock.Line[Event]
+	wake    wake.Signal // events have arrived
+
+	mu struct {
+		sync.Mutex
+		arrived []Event // in order; publishers bring no more than regions send in a tick
+	}
+}
+
+// Event is a chat message, hit or gift, and who publishes it.
+type Event struct {
+	nodemsg.ChatEvent
+	publisher Publisher
+}
+
+// NewSequencer returns a sequencer that is not running yet.
+func NewSequencer(o Options) *Sequencer {
+	cfg := vclock.LineConfig{Wait: Wait, Settle: settle, MaxHeld: maxHeld, MaxAuthors: maxAuthors}
+	return &Sequencer{Options: o, metrics: newMetrics(o.Registerer), line: vclock.NewLine[Event](cfg, nil), wake: wake.NewSignal()}
+}
+
+// Enqueue queues events of a region. Any goroutine may call it; it takes no lock but the sequencer's own.
+func (t *Sequencer) Enqueue(to Publisher, events []nodemsg.ChatEvent) {
+	t.mu.Lock()
+	for _, e := range events {
+		t.mu.arrived = append(t.mu.arrived, Event{e, to})
+	}
+	t.mu.Unlock()
+	t.wake.Set()
+}
+
+func (t *Sequencer) takeArrived() []Event {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	arrived := t.mu.arrived
+	t.mu.arrived = nil
+	return arrived
+}
+
+// Run shows chat until ctx ends.
+func (t *Sequencer) Run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.wake:
+		case <-timer.C:
+		}
+		for _, e := range t.takeArrived() {
+			t.offer(e)
+		}
+		t.show(t.line.Step(t.Now()))
+		t.metrics.held.Set(float64(t.line.Held()))
+		if at, waits := t.line.Next(); waits {
+			timer.Reset(at - t.Now())
+		}
+	}
+}
+
+// offer offers one event to the line. It waits only for awaited players: events of others are not shown here.
+func (t *Sequencer) offer(e Event) {
+	stamp, counted := e.Clock()
+	if !counted || t.Unordered {
+		t.publish(e, stamp, unordered)
+		return
+	}
+	seen := t.Awaited(stamp.Clock)
+	for id, said := range seen {
+		t.line.Meet(id, said)
+	}
+	event := vclock.Event[Event]{Stamp: stamp, Wall: e.Wall, Payload: e}
+	shown, verdict := t.line.Offer(t.Now(), event, func(id vclock.ID) bool { _, sees := seen[id]; return sees })
+	t.show(shown)
+	switch verdict {
+	case vclock.Taken:
+	case vclock.Repeated:
+		t.metrics.events.WithLabelValues(repeated).Inc()
+	case vclock.Stale, vclock.Unsound: // such as from a player whose new gateway's clock is behind: better late than never
+		t.publish(e, stamp, tooLate)
+	}
+}
+
+func (t *Sequencer) show(shown []vclock.Shown[Event]) {
+	for _, s := range shown {
+		order := inOrder
+		if s.Late {
+			order = tooLate
+		}
+		t.metrics.missed.Add(float64(s.GivenUp))
+		t.publish(s.Payload, s.Stamp, order)
+	}
+}
+
+func (t *Sequencer) publish(e Event, stamp vclock.Stamp, order string) {
+	t.metrics.events.WithLabelValues(order).Inc()
+	e.publisher.PublishChat(e.ChatEvent, stamp)
+}

@@ -1,0 +1,291 @@
+// Package players loads, saves and publishes the records of players: on this node's disk, and in the network, where other gateways
+// find them.
+//
+// A Store is used by any goroutine; Store.Run starts and awaits its own. Only package gameserver and its adapters import it.
+package players
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
+	"github.com/voxelpopuli/voxeld/gameserver/wake"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+const (
+	// Table is this node's own table of the players it served: player id → record.
+	Table = "players"
+	// saveEvery is the interval at which players who moved are saved on this node's disk; it bounds what a killed node loses.
+	saveEvery = time.Second
+	// loadTimeout bounds a lookup of a player in the network.
+	loadTimeout = 3 * time.Second
+)
+
+// Network stores player records in the network; a *dht.DHT.
+type Network interface {
+	Player(ctx context.Context, id player.ID) (nodemsg.PlayerRecord, error)
+	PutPlayer(ctx context.Context, record nodemsg.PlayerRecord) error
+}
+
+// Storage stores player records on this node; a *store.DB.
+type Storage interface {
+	Get(table string, key []byte) ([]byte, error)
+	Commit(writes []kv.Write) error
+}
+
+// Options are the dependencies of a Store.
+type Options struct {
+	Storage Storage
+	Network Network
+	Peer    string           // this node's peer id, which records name as the player's gateway
+	Wall    func() time.Time // the node's wall clock, which need not be right
+	Logger  *slog.Logger
+}
+
+// Store saves players where they left, and loads them when they return.
+//
+// One goroutine makes all records and writes all rows, so that a newer one is never overwritten by an older one; others publish,
+// since the network may take seconds.
+type Store struct {
+	Options
+	saver     wake.Signal   // a player waits to be saved
+	publisher wake.Signal   // there may be something to publish
+	ended     chan struct{} // closed when no more players are saved
+
+	mu struct {
+		sync.Mutex
+		leaving []departure
+		backlog backlog
+		seqs    map[player.ID]uint64 // newest known record of each player who is here
+		done    map[player.ID]uint64 // and how many events they are known to have sent
+	}
+}
+
+// Presence is a player who is here, and their place.
+type Presence struct {
+	Player player.ID
+	Name   string
+	Guest  bool
+	Pose   motion.Pose
+	Done   uint64 // how many events they have sent (vclock.Owner.Done); 0 if these are not counted
+}
+
+// departure is a player who leaves.
+type departure struct {
+	Presence
+	saved chan struct{} // closed when the record is on this node's disk
+}
+
+// NewStore returns a store that is not running yet.
+func NewStore(o Options) *Store {
+	ps := &Store{Options: o, saver: wake.NewSignal(), publisher: wake.NewSignal(), ended: make(chan struct{})}
+	ps.mu.backlog = backlog{
+		records: make(map[player.ID]nodemsg.PlayerRecord), under: make(map[player.ID]bool),
+		awaited: make(map[player.ID][]chan struct{}),
+	}
+	ps.mu.seqs, ps.mu.done = make(map[player.ID]uint64), make(map[player.ID]uint64)
+	return ps
+}
+
+// Load returns the newest record of a player on this node and in the network. If the network does not answer, only this node's
+// record counts.
+func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerRecord, known bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	row, err := ps.Storage.Get(Table, id[:])
+	if err != nil {
+		return newest, false, fmt.Errorf("load player record: %w", err)
+	}
+	if row != nil {
+		if newest, err = nodemsg.DecodePlayerRecord(row); err != nil {
+			// It must not lock the player out: the network may have a newer record, and the next save repairs this one.
+			ps.Logger.Error("damaged player record on disk", "player", id.String(), "error", err)
+			newest = nodemsg.PlayerRecord{}
+		}
+	}
+	if remembered, err := ps.Network.Player(ctx, id); err == nil && remembered.Seq > newest.Seq {
+		newest = remembered
+	}
+	return newest, newest.Seq > 0, nil
+}
+
+// NoteStored makes a player's next records newer than the one on this node's disk.
+func (ps *Store) NoteStored(id player.ID) {
+	row, err := ps.Storage.Get(Table, id[:])
+	if err != nil || row == nil {
+		return
+	}
+	if record, err := nodemsg.DecodePlayerRecord(row); err == nil {
+		ps.NoteLoaded(record)
+	}
+}
+
+// NoteLoaded makes a player's next records newer than the one that was loaded.
+func (ps *Store) NoteLoaded(recalled nodemsg.PlayerRecord) {
+	if recalled.Seq == 0 {
+		return
+	}
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.mu.seqs[recalled.Player] = max(ps.mu.seqs[recalled.Player], recalled.Seq)
+	ps.mu.done[recalled.Player] = max(ps.mu.done[recalled.Player], recalled.Counted())
+}
+
+// Save saves a player who leaves. It returns when the record is on this node's disk; the network follows.
+func (ps *Store) Save(p Presence) {
+	select {
+	case <-ps.enqueueSave(p):
+	case <-ps.ended:
+	}
+}
+
+// SaveAndPublish saves a player who moves to another node: it returns when the record is in the network, or ctx ends.
+func (ps *Store) SaveAndPublish(ctx context.Context, p Presence) {
+	select {
+	case <-ps.enqueueSave(p):
+	case <-ps.ended:
+		return
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-ps.published(p.Player):
+	case <-ctx.Done():
+		ps.Logger.Warn("player redirected before the network has the record", "player", p.Name)
+	}
+}
+
+// enqueueSave queues a leaving player to be saved. The channel is closed when the record is on disk and queued for publishing.
+func (ps *Store) enqueueSave(p Presence) <-chan struct{} {
+	d := departure{p, make(chan struct{})}
+	ps.mu.Lock()
+	ps.mu.leaving = append(ps.mu.leaving, d)
+	ps.mu.Unlock()
+	ps.saver.Set()
+	return d.saved
+}
+
+// Run saves the players who are here from time to time and those who leave at once. When ctx ends it saves those who are left and
+// returns when all are published; publishing in progress is not aborted, but must end within publishLast.
+func (ps *Store) Run(ctx context.Context, here func() []Presence) {
+	patient, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	var crew sync.WaitGroup
+	for range publishers {
+		crew.Go(func() { ps.runPublisher(patient) })
+	}
+	ps.runSaver(ctx, here)
+	close(ps.ended)
+	defer time.AfterFunc(publishLast, giveUp).Stop()
+	crew.Wait()
+}
+
+func (ps *Store) runSaver(ctx context.Context, here func() []Presence) {
+	save := time.NewTicker(saveEvery)
+	defer save.Stop()
+	saved, published := make(map[player.ID]motion.Pose), make(map[player.ID]lastPublished)
+	for {
+		select {
+		case <-ctx.Done():
+			ps.saveLeaving()
+			return
+		case <-ps.saver:
+			ps.saveLeaving()
+		case <-save.C:
+			everybody := here()
+			published = ps.enqueueMoved(everybody, published)
+			saved = ps.saveMoved(everybody, saved)
+		}
+	}
+}
+
+// saveLeaving saves leaving players in one commit, and queues them for publishing.
+func (ps *Store) saveLeaving() {
+	ps.mu.Lock()
+	leaving := ps.mu.leaving
+	ps.mu.leaving = nil
+	ps.mu.Unlock()
+	if len(leaving) == 0 {
+		return
+	}
+	people := make([]Presence, len(leaving))
+	for i, d := range leaving {
+		people[i] = d.Presence
+	}
+	records := ps.records(people)
+	if err := ps.store(records); err != nil {
+		ps.Logger.Error("save players who leave", "players", len(records), "error", err)
+	}
+	ps.enqueuePublish(records, true)
+	ps.mu.Lock()
+	for _, d := range leaving {
+		delete(ps.mu.seqs, d.Player) // loaded again when they return
+		delete(ps.mu.done, d.Player)
+	}
+	ps.mu.Unlock()
+	for _, d := range leaving {
+		close(d.saved)
+	}
+}
+
+// saveMoved saves the players who moved since the last call, in one commit.
+func (ps *Store) saveMoved(here []Presence, before map[player.ID]motion.Pose) map[player.ID]motion.Pose {
+	poses := make(map[player.ID]motion.Pose, len(here))
+	for _, p := range here {
+		poses[p.Player] = p.Pose
+	}
+	moved := slices.DeleteFunc(here, func(p Presence) bool {
+		pose, known := before[p.Player]
+		return known && pose == p.Pose
+	})
+	if len(moved) == 0 {
+		return poses
+	}
+	if err := ps.store(ps.records(moved)); err != nil {
+		ps.Logger.Error("save players", "error", err)
+		return before
+	}
+	return poses
+}
+
+// records returns the next record of each player. Sequences are milliseconds since 1970 where clocks allow, and always grow.
+func (ps *Store) records(people []Presence) []nodemsg.PlayerRecord {
+	now := ps.Wall().UnixMilli()
+	records := make([]nodemsg.PlayerRecord, len(people))
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for i, p := range people {
+		seq := max(ps.mu.seqs[p.Player]+1, uint64(now))
+		ps.mu.seqs[p.Player] = seq
+		records[i] = nodemsg.PlayerRecord{
+			Player: p.Player, Name: p.Name, Guest: p.Guest,
+			Seq: seq, Pose: p.Pose, Gateway: ps.Peer, SavedAt: now,
+		}
+		if done := max(ps.mu.done[p.Player], p.Done); done > records[i].Counted() {
+			records[i].Done = min(done, wire.MaxDone)
+		}
+	}
+	return records
+}
+
+func (ps *Store) store(records []nodemsg.PlayerRecord) error {
+	writes := make([]kv.Write, 0, len(records))
+	for _, r := range records {
+		row, err := nodemsg.EncodePlayerRecord(r)
+		if err != nil { // the others are saved all the same
+			ps.Logger.Error("player record cannot be encoded", "player", r.Player.String(), "error", err)
+			continue
+		}
+		writes = append(writes, kv.Write{Table: Table, Key: r.Player[:], Value: row})
+	}
+	return ps.Storage.Commit(writes)
+}

@@ -1,0 +1,457 @@
+package players
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// memory is the network's store of players, or a node's own.
+type memory struct {
+	gate chan struct{} // PutPlayer waits for it; nil for no wait
+
+	mu struct {
+		sync.Mutex
+		records map[player.ID]nodemsg.PlayerRecord
+		rows    map[string][]byte
+		failure error
+		commits int
+	}
+}
+
+func newMemory() *memory {
+	m := &memory{}
+	m.mu.records, m.mu.rows = make(map[player.ID]nodemsg.PlayerRecord), make(map[string][]byte)
+	return m
+}
+
+func (m *memory) Player(_ context.Context, id player.ID) (r nodemsg.PlayerRecord, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known := m.mu.records[id]
+	if !known {
+		err = errors.New("not found")
+	}
+	return r, err
+}
+
+func (m *memory) PutPlayer(ctx context.Context, r nodemsg.PlayerRecord) error {
+	if m.gate != nil {
+		select {
+		case <-m.gate:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r.Seq > m.mu.records[r.Player].Seq {
+		m.mu.records[r.Player] = r
+	}
+	return nil
+}
+
+func (m *memory) Get(table string, key []byte) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mu.rows[table+string(key)], m.mu.failure
+}
+
+func (m *memory) Commit(writes []kv.Write) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mu.failure != nil {
+		return m.mu.failure
+	}
+	m.mu.commits++
+	for _, w := range writes {
+		m.mu.rows[w.Table+string(w.Key)] = w.Value
+	}
+	return nil
+}
+
+func (m *memory) fail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.failure = err
+}
+
+func newTestStore(network, disk *memory) *Store {
+	return NewStore(Options{Storage: disk, Network: network, Peer: "peerThisNode", Wall: time.Now, Logger: slog.New(slog.DiscardHandler)})
+}
+
+// gateway is a running store, and the players who are here.
+type gateway struct {
+	t             *testing.T
+	store         *Store
+	network, disk *memory
+	cancel        context.CancelFunc
+	ended         chan struct{}
+
+	mu struct {
+		sync.Mutex
+		here []Presence
+	}
+}
+
+// run starts a store in a synctest bubble.
+func run(t *testing.T) *gateway {
+	g := &gateway{t: t, network: newMemory(), disk: newMemory(), ended: make(chan struct{})}
+	g.store = newTestStore(g.network, g.disk)
+	var ctx context.Context
+	ctx, g.cancel = context.WithCancel(t.Context())
+	go func() {
+		g.store.Run(ctx, g.present)
+		close(g.ended)
+	}()
+	t.Cleanup(func() {
+		g.cancel()
+		<-g.ended
+	})
+	return g
+}
+
+func (g *gateway) present() []Presence {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.mu.here)
+}
+
+// place puts a player somewhere.
+func (g *gateway) place(name string, x float64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.here = slices.DeleteFunc(g.mu.here, func(p Presence) bool { return p.Name == name })
+	g.mu.here = append(g.mu.here, Presence{Player: player.GuestID(name), Name: name, Guest: true, Pose: motion.Pose{X: x, Y: 25}})
+}
+
+// leave removes a player, and saves them.
+func (g *gateway) leave(name string) {
+	g.mu.Lock()
+	i := slices.IndexFunc(g.mu.here, func(p Presence) bool { return p.Name == name })
+	p := g.mu.here[i]
+	g.mu.here = slices.Delete(g.mu.here, i, i+1)
+	g.mu.Unlock()
+	g.store.Save(p)
+}
+
+// wantPublished checks where the network has a player.
+func (g *gateway) wantPublished(what, name string, x float64) {
+	g.t.Helper()
+	if got, err := g.network.Player(g.t.Context(), player.GuestID(name)); err != nil || got.Pose.X != x {
+		g.t.Errorf("%s: %s is published at %+v (%v), want %v", what, name, got.Pose, err, x)
+	}
+}
+
+// wantSaved checks where this node's disk has a player.
+func (g *gateway) wantSaved(what, name string, x float64) {
+	g.t.Helper()
+	id := player.GuestID(name)
+	row, err := g.disk.Get(Table, id[:])
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	if r, err := nodemsg.DecodePlayerRecord(row); err != nil || r.Pose.X != x {
+		g.t.Errorf("%s: %s is saved at %+v (%v), want %v", what, name, r.Pose, err, x)
+	}
+}
+
+// pass lets time pass until everything that is due has happened.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func recordOf(name string, seq uint64, x float64) nodemsg.PlayerRecord {
+	return nodemsg.PlayerRecord{Player: player.GuestID(name), Name: name, Guest: true, Seq: seq, Pose: motion.Pose{X: x, Y: 25}, Gateway: "peerThisNode"}
+}
+
+func (m *memory) writeLater(r nodemsg.PlayerRecord) {
+	row, err := nodemsg.EncodePlayerRecord(r)
+	if err == nil {
+		err = m.Commit([]kv.Write{{Table: Table, Key: r.Player[:], Value: row}})
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// A record that cannot be written does not keep the others of its batch from the disk, and no record counts on too far.
+func TestOneBadRecordHoldsNobodyBack(t *testing.T) {
+	disk := newMemory()
+	ps := newTestStore(newMemory(), disk)
+	bad, far, good := recordOf("bad", 3, 1), recordOf("far", 3, 2), recordOf("good", 3, 3)
+	bad.Done = wire.MaxDone + 1
+	if err := ps.store([]nodemsg.PlayerRecord{bad, good}); err != nil {
+		t.Fatal(err)
+	}
+	people := []Presence{{Player: far.Player, Name: "far", Guest: true, Done: wire.MaxDone + 5}}
+	if err := ps.store(ps.records(people)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"bad": false, "far": true, "good": true} {
+		id := player.GuestID(name)
+		if row, err := disk.Get(Table, id[:]); err != nil || (row != nil) != want {
+			t.Errorf("%s: %d bytes on disk, %v", name, len(row), err)
+		}
+	}
+}
+
+func TestRecallTakesTheNewest(t *testing.T) {
+	for name, c := range map[string]struct {
+		disk, network uint64 // sequences; 0 for none
+		damaged       bool
+		want          float64 // x, 0 for unknown
+	}{
+		"unknown":       {0, 0, false, 0},
+		"disk only":     {5, 0, false, 5},
+		"network only":  {0, 6, false, 6},
+		"disk newer":    {9, 6, false, 9},
+		"network newer": {5, 6, false, 6},
+		"damaged":       {0, 6, true, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			network, disk := newMemory(), newMemory()
+			ps := newTestStore(network, disk)
+			if c.disk > 0 {
+				disk.writeLater(recordOf("ann", c.disk, float64(c.disk)))
+			}
+			if id := player.GuestID("ann"); c.damaged {
+				if err := disk.Commit([]kv.Write{{Table: Table, Key: id[:], Value: []byte("junk")}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.network > 0 {
+				network.mu.records[player.GuestID("ann")] = recordOf("ann", c.network, float64(c.network))
+			}
+			got, known, err := ps.Load(t.Context(), player.GuestID("ann"))
+			if err != nil || known != (c.want > 0) || got.Pose.X != c.want {
+				t.Errorf("recalled %+v, %v, %v; want x %v", got, known, err, c.want)
+			}
+		})
+	}
+}
+
+// A player whose record comes from a clock that is ahead still gets newer ones.
+func TestSequencesAlwaysGrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := run(t)
+		future := uint64(time.Now().Add(24 * time.Hour).UnixMilli())
+		g.store.NoteLoaded(recordOf("ann", future, 5))
+		g.place("ann", 6)
+		g.leave("ann")
+		pass(time.Second)
+		g.wantPublished("after leaving", "ann", 6)
+		if got := g.network.mu.records[player.GuestID("ann")]; got.Seq <= future {
+			t.Errorf("published %+v, want a sequence above %d", got, future)
+		}
+		if n := len(g.store.mu.seqs); n != 0 {
+			t.Errorf("%d sequences are remembered of players who left", n)
+		}
+	})
+}
+
+func TestPlayersAreSavedWhileTheyPlay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := run(t)
+		g.place("ann", .5)
+		pass(3 * saveEvery)
+		g.wantPublished("at the first save", "ann", .5)
+		before := g.disk.mu.commits
+		pass(10 * saveEvery)
+		if g.disk.mu.commits != before {
+			t.Errorf("%d commits for a player who stands still", g.disk.mu.commits-before)
+		}
+		g.place("ann", 4.5)
+		pass(saveEvery + time.Millisecond)
+		g.wantSaved("after a move", "ann", 4.5)
+		g.wantPublished("four blocks are not far", "ann", .5)
+		pass(PublishEvery)
+		g.wantPublished("in time", "ann", 4.5)
+	})
+}
+
+// A player who goes far is published, but not all the time.
+func TestFarWaysArePublished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := run(t)
+		g.place("ann", .5)
+		pass(2 * saveEvery)
+		g.place("ann", 18.5)
+		pass(saveEvery)
+		g.wantPublished("at once", "ann", .5)
+		pass(publishPause)
+		g.wantPublished("after a while", "ann", 18.5)
+	})
+}
+
+// A player who leaves is published before those who were queued earlier, as soon as one record is done.
+func TestWhoLeavesIsPublishedFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := run(t)
+		g.network.gate = make(chan struct{})
+		for i := range 3 * publishers {
+			g.place(fmt.Sprintf("p%d", i), 1)
+		}
+		g.place("ann", 4.5)
+		pass(2 * saveEvery)
+		g.leave("ann")
+		pass(100 * time.Millisecond)
+		// Those in progress, and the first after. If the record of her arrival was among them, she is that after its end.
+		for range 2 * publishers {
+			select {
+			case g.network.gate <- struct{}{}:
+			case <-time.After(time.Millisecond): // in a crowd only some are published at once
+			}
+		}
+		synctest.Wait()
+		g.wantPublished("first", "ann", 4.5)
+		close(g.network.gate)
+	})
+}
+
+// A slow network delays neither saves nor players who leave; in the end all are published.
+func TestSlowNetworkHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := run(t)
+		g.network.gate = make(chan struct{})
+		g.place("bob", 1)
+		for i := range 2 * publishers {
+			g.place(fmt.Sprintf("p%d", i), 1)
+		}
+		began := time.Now()
+		for i := range 2 * publishers {
+			g.leave(fmt.Sprintf("p%d", i))
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("players could leave after %v", took)
+		}
+		g.place("bob", 4.5)
+		pass(saveEvery + time.Millisecond)
+		g.wantSaved("while the network is slow", "bob", 4.5)
+		g.leave("bob")
+		g.cancel()
+		pass(time.Second)
+		close(g.network.gate)
+		<-g.ended
+		for i := range 2 * publishers {
+			g.wantPublished("in the end", fmt.Sprintf("p%d", i), 1)
+		}
+		g.wantPublished("in the end", "bob", 4.5)
+	})
+}
+
+// A network that never answers does not keep the node from stopping.
+func TestDeadNetworkEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := run(t)
+		g.network.gate = make(chan struct{})
+		for i := range 3 * publishers {
+			g.place(fmt.Sprintf("p%d", i), 1)
+			g.leave(fmt.Sprintf("p%d", i))
+		}
+		began := time.Now()
+		g.cancel()
+		<-g.ended
+		if took := time.Since(began); took > publishLast {
+			t.Errorf("stopping took %v", took)
+		}
+		g.wantSaved("on this node's disk", "p0", 1)
+	})
+}
+
+func TestDiskThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := run(t)
+		g.place("ann", 1)
+		g.disk.fail(errors.New("disk full"))
+		pass(2 * saveEvery)
+		if _, _, err := g.store.Load(t.Context(), player.GuestID("bob")); err == nil {
+			t.Error("bob was loaded from a disk that fails")
+		}
+		g.disk.fail(nil)
+		pass(saveEvery)
+		g.wantSaved("after the disk works again", "ann", 1)
+	})
+}
+
+// Of a crowd that walks about only so many players are published a second, the oldest records first, and in time all of them:
+// those of a crowd that is not too large once a minute.
+func TestCrowdIsPublishedInTurn(t *testing.T) {
+	for players, each := range map[int]int{120: publishLeast, 240: 4, 360: 6, 1000: publishMost} {
+		t.Run(fmt.Sprint(players), func(t *testing.T) { publishInTurn(t, players, each) })
+	}
+}
+
+func publishInTurn(t *testing.T, players, each int) {
+	synctest.Test(t, func(t *testing.T) {
+		ps := newTestStore(newMemory(), newMemory())
+		var here []Presence
+		for i := range players {
+			here = append(here, Presence{Player: player.GuestID(fmt.Sprint("p", i)), Name: fmt.Sprint("p", i)})
+		}
+		taken := func() (n int) {
+			for {
+				if _, ok := ps.nextRecord(); !ok {
+					clear(ps.mu.backlog.under)
+					return n
+				}
+				n++
+			}
+		}
+		var marks map[player.ID]lastPublished
+		round := (players + each - 1) / each // saves until everybody has had a turn
+		oldest := time.Now()
+		for second := range 2 * round {
+			pass(saveEvery)
+			for i := range here {
+				here[i].Pose.X += publishWay // far, each second
+			}
+			marks = ps.enqueueMoved(here, marks)
+			if n := taken(); n != each {
+				t.Fatalf("%d records at second %d, want %d", n, second, each)
+			}
+			if second < round-1 {
+				continue
+			}
+			if len(marks) != players {
+				t.Fatalf("%d players were published by second %d, want all %d", len(marks), second, players)
+			}
+			oldest = time.Now()
+			for _, m := range marks {
+				if m.at.Before(oldest) {
+					oldest = m.at
+				}
+			}
+			if age := time.Since(oldest); age > time.Duration(round)*saveEvery {
+				t.Fatalf("a record is %v old at second %d", age, second)
+			}
+		}
+		for range int(PublishEvery/saveEvery) + round { // they stand still now
+			pass(saveEvery)
+			marks = ps.enqueueMoved(here, marks)
+			taken()
+		}
+		if age := time.Since(oldest); age < PublishEvery {
+			t.Fatal("too short a test")
+		}
+		for id, m := range marks {
+			if m.pose.X != here[0].Pose.X {
+				t.Fatalf("%s is published at %v, want %v", id, m.pose.X, here[0].Pose.X)
+			}
+		}
+	})
+}

@@ -1,0 +1,53 @@
+// typescript-eslint's strict rules, with types, and rules on imports. Prettier formats, so no rule here is about layout.
+
+import { defineConfig } from 'eslint/config'
+import { createNodeResolver, importX } from 'eslint-plugin-import-x'
+import tseslint from 'typescript-eslint'
+
+// The folders of src/, lowest first: a folder imports only itself and those before it.
+const FOLDERS = ['motion', 'world', 'settings', 'player', 'net', 'mesh', 'render', 'input', 'hud', 'game']
+
+function importsDownwards(folder, i) {
+  const below = FOLDERS.slice(0, i).join('|')
+  return {
+    files: [`src/${folder}/**`],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            {
+              regex: below ? `^\\.\\./(?!(${below})/)` : '^\\.\\./',
+              message: `${folder}/ may only import ${below ? below.replaceAll('|', ', ') : 'itself'}: see FOLDERS in eslint.config.js.`,
+            },
+          ],
+        },
+      ],
+    },
+  }
+}
+
+export default defineConfig(
+  { ignores: ['dist/'] },
+  tseslint.configs.strictTypeChecked,
+  {
+    plugins: { 'import-x': importX },
+    settings: {
+      ...importX.flatConfigs.typescript.settings,
+      'import-x/resolver-next': [createNodeResolver({ extensions: ['.ts', '.js'] })],
+    },
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/no-confusing-void-expression': [
+        'error',
+        { ignoreArrowShorthand: true, ignoreVoidOperator: true },
+      ],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      'import-x/no-cycle': ['error', { ignoreExternal: true }],
+    },
+  },
+  FOLDERS.map(importsDownwards),
+  // in a test, an assertion that is wrong fails the test
+  { files: ['test/**'], rules: { '@typescript-eslint/no-non-null-assertion': 'off' } },
+  { files: ['*.js'], extends: [tseslint.configs.disableTypeChecked] },
+)

@@ -1,0 +1,91 @@
+// The player's settings, stored in this browser.
+
+import { PLACEABLE } from '../world/blocks'
+
+export interface Settings {
+  name: string
+  guest: boolean
+  /** Chunks in each direction, 2 to 12. */
+  view: number
+  /** Mouse sensitivity, a factor from 0.2 to 3. */
+  sensitivity: number
+  /** Degrees, 50 to 110. */
+  fieldOfView: number
+  /** Pixels rendered per screen pixel, 0.25 to 1. */
+  renderScale: number
+  smoothEdges: boolean
+  /** Lower the quality while frames are slow (quality-governor.ts). */
+  adaptive: boolean
+  sound: boolean
+  /** The blocks in the nine slots of the hotbar. */
+  hotbar: number[]
+}
+
+/** [min, max, step] of the numeric settings. */
+export const RANGES = {
+  view: [2, 12, 1],
+  sensitivity: [0.2, 3, 0.1],
+  fieldOfView: [50, 110, 1],
+  renderScale: [0.25, 1, 0.05],
+} as const
+
+/** The number of slots of the hotbar. */
+export const SLOTS = 9
+
+const KEY = 'voxeld.settings'
+const HOTBAR = [2, 1, 17, 16, 6, 18, 19, 20, 4] // grass, stone, cobblestone, planks, log, glass, brick, lamp, sand
+
+export function defaults(software: boolean): Settings {
+  return {
+    name: '',
+    guest: false,
+    view: software ? 4 : 6,
+    sensitivity: 1,
+    fieldOfView: 75,
+    renderScale: software ? 0.6 : 1,
+    smoothEdges: !software,
+    adaptive: true,
+    sound: true,
+    hotbar: [...HOTBAR],
+  }
+}
+
+/** Loads the settings; missing or invalid values get their defaults. */
+export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settings): Settings {
+  let stored: Partial<Record<keyof Settings, unknown>> = {}
+  try {
+    const parsed: unknown = JSON.parse(storage.getItem(KEY) ?? '{}')
+    if (typeof parsed === 'object' && parsed !== null) stored = parsed
+  } catch {
+    // not valid JSON: use the defaults
+  }
+  const number = (key: keyof typeof RANGES): number => {
+    const value = stored[key]
+    const [min, max] = RANGES[key]
+    return typeof value === 'number' && value >= min && value <= max ? value : fallback[key]
+  }
+  const flag = (key: 'guest' | 'smoothEdges' | 'adaptive' | 'sound'): boolean => {
+    const value = stored[key]
+    return typeof value === 'boolean' ? value : fallback[key]
+  }
+  return {
+    name: typeof stored.name === 'string' ? stored.name : fallback.name,
+    guest: flag('guest'),
+    view: Math.round(number('view')),
+    sensitivity: number('sensitivity'),
+    fieldOfView: number('fieldOfView'),
+    renderScale: number('renderScale'),
+    smoothEdges: flag('smoothEdges'),
+    adaptive: flag('adaptive'),
+    sound: flag('sound'),
+    hotbar: isHotbar(stored.hotbar) ? stored.hotbar : fallback.hotbar,
+  }
+}
+
+function isHotbar(value: unknown): value is number[] {
+  return Array.isArray(value) && value.length === SLOTS && value.every((block) => PLACEABLE.includes(block as number))
+}
+
+export function saveSettings(storage: Pick<Storage, 'setItem'>, settings: Settings): void {
+  storage.setItem(KEY, JSON.stringify(settings))
+}
