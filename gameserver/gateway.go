@@ -19,6 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
+	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -105,10 +106,10 @@ type Gateway struct {
 	chat             *chat.Sequencer
 	p2p              *p2p.Driver
 	players          *players.Store
-	poller           *poller
+	poller           *park.Poller
 	legacySeq        atomic.Uint64 // of the newest edit of an original client
 	watchOrder       atomic.Uint64 // order of the chunk that was watched last
-	interest         *interestIndex
+	interest         *sharedIndex
 	terrainCache     *lru.Cache[grid.ChunkPos, cachedTerrain] // generated terrain, packed
 	doubted          atomic.Int64                             // confirmations before this time, by the gateway's clock in ns, do not count
 	confirmedLeaders *lru.Cache[grid.Cell, time.Duration]     // when a region's leader last confirmed its leadership
@@ -143,7 +144,7 @@ func New(o Options) *Gateway {
 		start:          time.Now(),
 		metrics:        newMetrics(o.Registerer),
 		jobs:           newJobs(),
-		interest:       newInterestIndex(cmp.Or(o.MotionBudget, defaultBudget)),
+		interest:       newSharedIndex(cmp.Or(o.MotionBudget, defaultBudget)),
 		frameRequested: make(chan struct{}, 1),
 		frameCrowds:    make(map[*subscription]int),
 		legacyCame:     make(chan struct{}, 1),
@@ -168,7 +169,7 @@ func New(o Options) *Gateway {
 		Avatars: g.avatars, Publish: g.publishOverlay, RequestFrame: func() { wakeUp(g.frameRequested) },
 		Logger: o.Logger, Registerer: o.Registerer,
 	})
-	g.poller = newPoller(g.Logger, g.p2p.Enabled())
+	g.poller = park.NewPoller(g.Logger, g.p2p.Enabled())
 	g.mu.subs = make(map[grid.Cell]*subscription)
 	g.mu.sessions = make(map[player.ID]*session)
 	g.mu.legacyConns = make(map[*legacyConn]struct{})
@@ -204,7 +205,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	crew.Go(func() { g.runClock(inner) })
 	crew.Go(func() { g.runFrameLoop(inner) })
 	crew.Go(func() { g.chat.Run(inner) })
-	crew.Go(func() { g.poller.run(inner) })
+	crew.Go(func() { g.poller.Run(inner) })
 	crew.Go(func() { g.p2p.Run(inner) })
 
 	ended := make(chan error)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
+	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -55,9 +56,8 @@ type session struct {
 	subs          map[grid.ChunkPos]*subscription // by chunk in view
 	bodySub       *subscription                   // of the region that the body is in; nil before it entered
 	bodySubShared atomic.Pointer[subscription]    // the same, for the frame loop
-	observer      *observer                       // the index's; nil before the first frame
+	viewer        interest.Viewer                 // the index's
 	alone         atomic.Bool                     // nobody else is in sight; as of the last frame
-	removed       bool                            // the index's: the session is over
 	moveLimit     *rate.Limiter
 	editLimit     *rate.Limiter // of edits
 	chatLimit     *rate.Limiter
@@ -98,8 +98,8 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 		done:      make(chan struct{}),
 	}
 	s.out.owner = s
-	if line, ok := c.(*lineConn); ok {
-		s.out.direct = directWriterOf(line)
+	if line, ok := c.(*lineConn); ok && line.socket() != nil {
+		s.out.direct = line
 	}
 	s.silenceTimer = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.end(failureOf(errSilent)) })
 	defer s.silenceTimer.Stop()
@@ -342,7 +342,7 @@ func (s *session) leave() {
 			s.g.players.Save(last)
 		}
 	}
-	s.g.interest.remove(s)
+	s.g.interest.remove(&s.viewer)
 	s.g.mu.Lock()
 	delete(s.g.mu.sessions, s.body.Player)
 	s.g.mu.Unlock()

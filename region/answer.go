@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -23,7 +25,7 @@ func (h *Host) AnswerQuestion(ctx context.Context, peer string, question []byte)
 
 func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) nodemsg.Answer {
 	if q.Leaving != nil {
-		h.detector.leave(peer)
+		h.detector.MarkLeaving(peer)
 		return nodemsg.Answer{}
 	}
 	h.checkReturned(peer)
@@ -32,7 +34,7 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 	case h.leaves() && (q.Describe != nil || q.Invite != nil):
 		return nodemsg.Answer{Error: "this node is about to end"}
 	case q.Describe != nil:
-		h.detector.noteQuestion(peer)
+		h.detector.NoteQuestion(peer)
 		return nodemsg.Answer{Member: &h.Self}
 	case q.Introduce != nil:
 		// Only a hint, and accepted only from the leader itself.
@@ -42,7 +44,7 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		return nodemsg.Answer{}
 	case q.Invite != nil:
 		if err := h.accept(ctx, peer, *q.Invite); err != nil {
-			answer := nodemsg.Answer{Error: clip(err.Error())}
+			answer := nodemsg.Answer{Error: transport.Clip(err)}
 			if errors.Is(err, replica.ErrTombstone) {
 				answer.Replica = q.Invite.Replica
 			}
@@ -51,22 +53,22 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		return nodemsg.Answer{}
 	case q.Sleep != nil:
 		if err := h.acceptHibernation(ctx, peer, *q.Sleep); err != nil {
-			return nodemsg.Answer{Error: clip(err.Error())}
+			return nodemsg.Answer{Error: transport.Clip(err)}
 		}
 		return nodemsg.Answer{}
 	case q.Failure != nil:
 		if err := h.applyRemoteFailure(peer, *q.Failure); err != nil {
-			return nodemsg.Answer{Error: clip(err.Error())}
+			return nodemsg.Answer{Error: transport.Clip(err)}
 		}
 		return nodemsg.Answer{}
 	case q.Release != nil:
 		if err := h.releasedBy(peer, q.Release.Region); err != nil {
-			return nodemsg.Answer{Error: clip(err.Error())}
+			return nodemsg.Answer{Error: transport.Clip(err)}
 		}
 		return nodemsg.Answer{}
 	case q.Superseded != nil:
 		if err := h.checkSuperseded(ctx, peer, q.Superseded.Region); err != nil {
-			return nodemsg.Answer{Error: clip(err.Error())}
+			return nodemsg.Answer{Error: transport.Clip(err)}
 		}
 		return nodemsg.Answer{}
 	case q.Status != nil:
@@ -76,7 +78,7 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 	case q.Rejoin != nil:
 		id, err := h.removeReplica(ctx, peer, q.Rejoin.Group)
 		if err != nil {
-			return nodemsg.Answer{Error: clip(err.Error())}
+			return nodemsg.Answer{Error: transport.Clip(err)}
 		}
 		return nodemsg.Answer{Replica: id}
 	case q.Locate != nil:
@@ -122,7 +124,7 @@ func (h *Host) answerAsCatalog(ctx context.Context, peer string, q nodemsg.Quest
 		}
 	}
 	if err != nil {
-		return nodemsg.Answer{Error: clip(err.Error())}
+		return nodemsg.Answer{Error: transport.Clip(err)}
 	}
 	return nodemsg.Answer{Region: &info}
 }
@@ -154,7 +156,7 @@ func (d *Directory) introduce(ctx context.Context, info nodemsg.Region) {
 		if there.Leader == d.host.Self.Peer {
 			continue
 		}
-		if _, err := d.ask(ctx, there.Leader, nodemsg.Question{Introduce: &info}); err != nil {
+		if _, err := d.host.questions.Ask(ctx, there.Leader, nodemsg.Question{Introduce: &info}); err != nil {
 			d.host.Logger.Debug("introduce region", "peer", there.Leader, "error", err)
 		}
 	}

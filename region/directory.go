@@ -6,20 +6,18 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/region/background"
 )
 
 const (
-	// AskProtocol names the streams that carry questions between nodes, without the world's prefix.
-	AskProtocol = "/ask/1"
-
 	// maxRoutes bounds the cache of known regions, at about 300 bytes each.
 	maxRoutes = 16384
 	// maxInvalidated bounds the set of cells whose cached routes were wrong.
@@ -27,14 +25,11 @@ const (
 	// candidates is the number of nearest nodes that are checked for liveness.
 	candidates = 8
 
-	askTimeout = 5 * time.Second
 	// lookTime bounds a lookup by a member of the catalog. hintTime bounds the time that neighbours and the DHT together have to
 	// locate a region. Both bound how long, after a partition has healed, a caller still waits for a question that was sent
 	// across it.
 	lookTime = 2 * time.Second
 	hintTime = 3 * time.Second
-	// describeTime bounds the time that a live node takes to describe itself.
-	describeTime = 1500 * time.Millisecond
 )
 
 // Records is the part of the DHT that the directory uses; implemented by *dht.DHT. Records are hints that save a walk; the
@@ -50,20 +45,14 @@ type Records interface {
 	Nearest(ctx context.Context, key string, n int) ([]string, error)
 }
 
-// Peers opens streams to other nodes; implemented by *dht.Host within the world's protocols.
-type Peers interface {
-	Ask(ctx context.Context, peer, protocol string, question []byte) ([]byte, error)
-	Open(ctx context.Context, peer, protocol string) (io.ReadWriteCloser, error)
-}
-
 // Directory locates regions, and founds those that do not exist yet. It follows the GENERATE procedure of VoxelPopuli §3.1.3,
 // with one rule added: only the catalog founds a cell, so that no two nodes generate the same land. Its methods may be called
 // from any goroutine.
 type Directory struct {
 	host        *Host
 	known       *lru.Cache[grid.Cell, nodemsg.Region]
-	invalidated *lru.Cache[grid.Cell, struct{}]    // cells whose route was wrong: hints are ignored for them
-	flights     flights[grid.Cell, nodemsg.Region] // one search per cell at a time
+	invalidated *lru.Cache[grid.Cell, struct{}]   // cells whose route was wrong: hints are ignored for them
+	flights     background.Shared[nodemsg.Region] // one search per cell at a time
 
 	mu struct {
 		sync.Mutex
@@ -97,7 +86,7 @@ func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Regi
 		d.count("cache")
 		return info, nil
 	}
-	info, err := d.flights.join(ctx, d.host, cell, func(ctx context.Context) (nodemsg.Region, error) {
+	info, err := d.flights.Do(ctx, d.host.tasks, cell.String(), func(ctx context.Context) (nodemsg.Region, error) {
 		return d.search(ctx, cell, pos)
 	})
 	if err != nil {
@@ -155,11 +144,11 @@ func (d *Directory) fromNeighbours(ctx context.Context, cell grid.Cell, pos grid
 	asked := map[string]bool{d.host.Self.Peer: true}
 	for _, next := range cell.Adjacent() {
 		info, ok := d.known.Peek(next)
-		if !ok || asked[info.Leader] || len(asked) > 2 || d.host.unresponsive.has(info.Leader) { // two neighbours at most
+		if !ok || asked[info.Leader] || len(asked) > 2 || d.host.detector.Suspected(info.Leader) { // two neighbours at most
 			continue
 		}
 		asked[info.Leader] = true
-		answer, err := d.ask(ctx, info.Leader, nodemsg.Question{Locate: &nodemsg.Locate{Chunk: pos}})
+		answer, err := d.host.questions.Ask(ctx, info.Leader, nodemsg.Question{Locate: &nodemsg.Locate{Chunk: pos}})
 		if err == nil && answer.Region != nil && usable(*answer.Region, cell) {
 			return *answer.Region, true
 		}
@@ -237,7 +226,7 @@ func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]nodemsg
 			members = append(members, d.host.Self)
 			continue
 		}
-		member, err := d.describe(ctx, peer)
+		member, err := d.host.questions.Describe(ctx, peer)
 		if err != nil {
 			d.host.Logger.Debug("node skipped", "peer", peer, "error", err)
 			continue
@@ -248,42 +237,6 @@ func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]nodemsg
 		members = append(members, d.host.Self)
 	}
 	return members, nil
-}
-
-// describe asks a node for its description, which also shows whether it is alive.
-func (d *Directory) describe(ctx context.Context, peer string) (nodemsg.Member, error) {
-	ctx, cancel := context.WithTimeout(ctx, describeTime)
-	defer cancel()
-	answer, err := d.ask(ctx, peer, nodemsg.Question{Describe: &nodemsg.Describe{}})
-	if err != nil {
-		return nodemsg.Member{}, err
-	}
-	if answer.Member == nil || answer.Member.Peer != peer {
-		return nodemsg.Member{}, fmt.Errorf("%s describes another node", peer)
-	}
-	return *answer.Member, nil
-}
-
-// ask sends a question to another node. If the node refuses it, the error contains the node's reason.
-func (d *Directory) ask(ctx context.Context, peer string, q nodemsg.Question) (nodemsg.Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	question, err := nodemsg.EncodeQuestion(q)
-	if err != nil {
-		return nodemsg.Answer{}, err
-	}
-	reply, err := d.host.Peers.Ask(ctx, peer, AskProtocol, question)
-	if err != nil {
-		return nodemsg.Answer{}, err
-	}
-	answer, err := nodemsg.DecodeAnswer(reply)
-	if err != nil {
-		return nodemsg.Answer{}, fmt.Errorf("answer from %s: %w", peer, err)
-	}
-	if answer.Error != "" {
-		return answer, errors.New(answer.Error)
-	}
-	return answer, nil
 }
 
 // cacheRoute stores a route and returns it.

@@ -5,9 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file is the part of the loop that deals with the other members: who leads, who is a member, and what happens to gateways
@@ -129,7 +130,7 @@ func (l *loop) confirm(s *subscriber) {
 		s.pendingSince = time.Time{}
 		l.pendingSubscribers--
 	}
-	s.out.put(nodemsg.FromRegion{Tick: l.tick})
+	s.out.Put(nodemsg.FromRegion{Tick: l.tick})
 }
 
 // confirmAll accepts all pending subscribers. A new leader may not have applied everything yet that was committed before.
@@ -232,7 +233,7 @@ func (l *loop) addMember(m nodemsg.Member) {
 // ask returns the region as the loop has it. Any goroutine may call it.
 func (l *loop) ask(ctx context.Context) (nodemsg.Region, error) {
 	answer := make(chan nodemsg.Region, 1)
-	if !l.inbox.put(func() { l.deliver(); answer <- l.info }) {
+	if !l.inbox.Put(func() { l.deliver(); answer <- l.info }) {
 		return nodemsg.Region{}, ErrNotHere
 	}
 	select {

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -177,7 +179,7 @@ func (h *Host) regionsOn(ctx context.Context, peer string) ([]nodemsg.Region, er
 			page = answer.Regions
 		} else {
 			asking, cancel := context.WithTimeout(ctx, pollTime)
-			answer, err := h.Directory.ask(asking, peer, nodemsg.Question{Regions: &nodemsg.RegionsRequest{After: after}})
+			answer, err := h.questions.Ask(asking, peer, nodemsg.Question{Regions: &nodemsg.RegionsRequest{After: after}})
 			cancel()
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", peer, err)
@@ -242,7 +244,7 @@ func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overvi
 	for _, peer := range slices.Sorted(maps.Keys(s.silent)) {
 		if n := len(want[peer]); h.holds(regions, peer) {
 			seen.peers = append(seen.peers, Finding{
-				"unreachable", peer, fmt.Sprintf("it does not answer; it is a member of %d of these regions: %v", n, clip(s.silent[peer].Error())),
+				"unreachable", peer, fmt.Sprintf("it does not answer; it is a member of %d of these regions: %v", n, transport.Clip(s.silent[peer])),
 				"start it, or mend the network (port 4001); if it is gone for good others take its place after replace_after",
 			})
 		}

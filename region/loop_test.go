@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -15,7 +17,6 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -73,7 +74,7 @@ func scripted() (*loop, *script) {
 	cell := grid.CellAt(here, grid.FoundingLabel)
 	l := newLoop(h, nodemsg.Region{ID: 7, Cell: cell}, g, world.NewLand(7, cell, 64))
 	g.loop = l
-	l.hash = func(l *loop, pos grid.ChunkPos) { l.inbox.put(func() { l.setTerrainHash(pos, baseOf(pos)) }) }
+	l.hash = func(l *loop, pos grid.ChunkPos) { l.inbox.Put(func() { l.setTerrainHash(pos, baseOf(pos)) }) }
 	l.changed = func(nodemsg.Region) {}
 	l.pinned = func([]nodemsg.BaseOf) {}
 	l.step()
@@ -88,7 +89,7 @@ func (l *loop) newLink() *localLink {
 
 // received returns everything that the link has received.
 func (l *localLink) received() (results []nodemsg.EditResult, closed string) {
-	frames, _ := l.subscriber.out.drain()
+	frames, _ := l.subscriber.out.Drain()
 	for _, f := range frames {
 		results = append(results, f.Results...)
 		if f.Closed != "" {
@@ -246,7 +247,7 @@ func TestEditFlood(t *testing.T) {
 		l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: edits})
 		l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: edits})
 		l.step()
-		frames, _ := link.subscriber.out.drain()
+		frames, _ := link.subscriber.out.Drain()
 		for _, f := range frames {
 			if err := f.Valid(); err != nil {
 				t.Fatal(err)
@@ -303,7 +304,7 @@ func FuzzHear(f *testing.F) {
 			l.steps()
 		}
 		for _, end := range []*localLink{watcher, link} {
-			frames, _ := end.subscriber.out.drain()
+			frames, _ := end.subscriber.out.Drain()
 			for _, frame := range frames {
 				if err := frame.Valid(); err != nil {
 					t.Fatalf("frame %+v: %v", frame, err)
@@ -324,32 +325,4 @@ func FuzzHear(f *testing.F) {
 			t.Fatalf("left behind: %d bodies, %d watched chunks", l.crowd.Len(), len(l.watched))
 		}
 	})
-}
-
-func TestMailbox(t *testing.T) {
-	m := newMailbox[int](2)
-	if !m.put(1) || !m.put(2) || m.put(3) {
-		t.Error("the limit of 2 is not kept")
-	}
-	if m.closeIfEmpty() {
-		t.Error("closed with something in it")
-	}
-	<-m.wake
-	if items, open := m.drain(); len(items) != 2 || items[0] != 1 || !open {
-		t.Errorf("took %v, open %v", items, open)
-	}
-	m.put(4)
-	m.close()
-	m.close()
-	<-m.ended
-	if m.put(5) {
-		t.Error("put into a closed mailbox")
-	}
-	<-m.wake
-	if items, open := m.drain(); len(items) != 1 || items[0] != 4 || open {
-		t.Errorf("took %v, open %v after the end", items, open)
-	}
-	if !newMailbox[int](0).closeIfEmpty() {
-		t.Error("an empty mailbox did not close")
-	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
+	"github.com/voxelpopuli/voxeld/region/failuredetector"
 )
 
 // pollTime is how long a node may take to answer one question. A node that does not answer in time is not asked again.
@@ -31,7 +33,7 @@ func (h *Host) pollStatuses(ctx context.Context, want map[string][]uint64, log b
 	var mu sync.Mutex
 	var crew sync.WaitGroup
 	defer crew.Wait()
-	tokens := make(chan struct{}, maxQuestions)
+	tokens := make(chan struct{}, failuredetector.MaxQuestions)
 	for peer, ids := range want {
 		crew.Go(func() {
 			tokens <- struct{}{}

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -104,7 +105,7 @@ func (h *Host) mendParts(l *loop, index uint64, mends []world.Mend, need int) {
 			}
 			all = append(all, one)
 		}
-		l.inbox.put(func() { l.endMending(index, all) })
+		l.inbox.Put(func() { l.endMending(index, all) })
 	})
 }
 
@@ -134,7 +135,7 @@ func (h *Host) mendPart(ctx context.Context, l *loop, index uint64, m world.Mend
 // fetchPart fetches a part from one member, which may have to reach the mark first.
 func (h *Host) fetchPart(ctx context.Context, peer string, at nodemsg.PartAt) (partCopy, error) {
 	for {
-		got, err := h.fetch(ctx, peer, nodemsg.Fetch{Part: &at})
+		got, err := h.pieces.Fetch(ctx, peer, nodemsg.Fetch{Part: &at})
 		if err != nil {
 			return partCopy{}, err
 		}

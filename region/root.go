@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -56,12 +59,12 @@ func (h *Host) catalogChanged(root nodemsg.Region) {
 
 func (h *Host) resolveCatalogMember(c *catalog, peer string) {
 	h.start(func(ctx context.Context) {
-		member, err := h.Directory.describe(ctx, peer)
+		member, err := h.questions.Describe(ctx, peer)
 		if err != nil {
 			h.Logger.Debug("member of the catalog not known", "peer", peer, "error", err)
 			return
 		}
-		c.inbox.put(func() { c.addMember(member) })
+		c.inbox.Put(func() { c.addMember(member) })
 	})
 }
 
@@ -69,7 +72,7 @@ func (h *Host) resolveCatalogMember(c *catalog, peer string) {
 func (h *Host) catalogGroup(c *catalog) ledGroup {
 	return ledGroup{
 		id: world.CatalogID, key: grid.CatalogKey, copies: h.CatalogCopies, group: c.group, info: c.where,
-		known: func(m nodemsg.Member) { c.inbox.put(func() { c.addMember(m) }) },
+		known: func(m nodemsg.Member) { c.inbox.Put(func() { c.addMember(m) }) },
 	}
 }
 
@@ -89,7 +92,7 @@ func (h *Host) acceptCatalog(ctx context.Context, peer string, invite nodemsg.In
 		case own > invite.Replica:
 			return fmt.Errorf("join the catalog as replica %d: this node is already replica %d", invite.Replica, own)
 		}
-		c.inbox.put(func() { c.removed = true }) // an earlier replica, which was removed without noticing
+		c.inbox.Put(func() { c.removed = true }) // an earlier replica, which was removed without noticing
 		select {
 		case <-c.done:
 		case <-ctx.Done():
@@ -119,7 +122,7 @@ func (h *Host) acceptCatalog(ctx context.Context, peer string, invite nodemsg.In
 	h.mu.Unlock()
 	h.Logger.Info("catalog joined", "replica", invite.Replica)
 	if !h.start(func(ctx context.Context) { h.runCatalog(ctx, c) }) {
-		return errStopping
+		return background.ErrStopping
 	}
 	return nil
 }
@@ -161,7 +164,7 @@ func (d *Directory) consultRound(ctx context.Context, q nodemsg.Question) (regio
 	for _, source := range []func() (nodemsg.Region, error){
 		func() (nodemsg.Region, error) { return at, nil },
 		func() (nodemsg.Region, error) {
-			ctx, cancel := context.WithTimeout(ctx, askTimeout)
+			ctx, cancel := context.WithTimeout(ctx, transport.AskTimeout)
 			defer cancel()
 			return d.host.Records.Catalog(ctx)
 		},
@@ -169,7 +172,7 @@ func (d *Directory) consultRound(ctx context.Context, q nodemsg.Question) (regio
 		if at, err = source(); err != nil {
 			return nodemsg.Region{}, ctx.Err() == nil && d.host.root() != nil, fmt.Errorf("find the catalog: %w", err)
 		}
-		for next := d.host.unresponsive.first(at, tried); next != ""; next = d.host.unresponsive.first(at, tried) {
+		for next := d.host.detector.First(at, tried); next != ""; next = d.host.detector.First(at, tried) {
 			tried[next] = true
 			answer, asked := d.askCatalog(ctx, next, q)
 			switch {
@@ -187,7 +190,7 @@ func (d *Directory) consultRound(ctx context.Context, q nodemsg.Question) (regio
 			case answer.Error != "":
 				return nodemsg.Region{}, false, asked
 			default:
-				d.host.unresponsive.add(next)
+				d.host.detector.Suspect(next)
 				err = fmt.Errorf("ask the catalog on %s: %w", next, asked)
 			}
 			if ctx.Err() != nil {
@@ -208,7 +211,7 @@ func (d *Directory) askCatalog(ctx context.Context, peer string, q nodemsg.Quest
 		ctx, cancel = context.WithTimeout(ctx, lookTime)
 		defer cancel()
 	}
-	return d.ask(ctx, peer, q)
+	return d.host.questions.Ask(ctx, peer, q)
 }
 
 func (d *Directory) cacheCatalog(root nodemsg.Region) {

@@ -8,10 +8,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -184,7 +186,7 @@ func (l *loop) reportScrub(index uint64) nodemsg.Fetched {
 	case k.index > index:
 		return nodemsg.Fetched{Error: "a later mark has come"}
 	case k.failed != nil:
-		return nodemsg.Fetched{Error: clip(k.failed.Error())}
+		return nodemsg.Fetched{Error: transport.Clip(k.failed)}
 	case k.survey != nil:
 		return nodemsg.Fetched{Wait: true}
 	}
@@ -219,7 +221,7 @@ func (h *Host) askLoop(ctx context.Context, peer string, group uint64, answer fu
 		return nodemsg.Fetched{Error: "the region is not open here"}
 	}
 	answered := make(chan nodemsg.Fetched, 1)
-	l.inbox.put(func() {
+	l.inbox.Put(func() {
 		if !l.member(peer) {
 			answered <- nodemsg.Fetched{Error: "only members may ask"}
 			return
@@ -232,7 +234,7 @@ func (h *Host) askLoop(ctx context.Context, peer string, group uint64, answer fu
 	case <-l.done:
 		return nodemsg.Fetched{Error: "the region has been closed here"}
 	case <-ctx.Done():
-		return nodemsg.Fetched{Error: clip(ctx.Err().Error())}
+		return nodemsg.Fetched{Error: transport.Clip(ctx.Err())}
 	}
 }
 
@@ -257,7 +259,7 @@ func (h *Host) readParts(l *loop, index uint64, parts map[world.Part][][]byte) {
 		if bad := h.Replicas.CheckStored(l.info.ID); err == nil && isDamage(bad) {
 			h.damagedLog(ctx, l, bad)
 		}
-		l.inbox.put(func() { l.haveRead(index, disk, err) })
+		l.inbox.Put(func() { l.haveRead(index, disk, err) })
 	})
 }
 

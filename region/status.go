@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
+	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -57,7 +60,7 @@ func (h *Host) status(id uint64, log bool) nodemsg.RegionStatus {
 	if log || s.State == nodemsg.StateQuarantined {
 		h.fillFromDisk(&s)
 	}
-	s.Why = clip(s.Why[:min(len(s.Why), maxReason)])
+	s.Why = strings.ToValidUTF8(s.Why[:min(len(s.Why), maxReason)], "")
 	return s
 }
 
@@ -104,7 +107,7 @@ func (h *Host) askStatuses(ctx context.Context, peer string, q nodemsg.StatusReq
 		return h.statuses(q), 0, nil
 	}
 	start := time.Now()
-	answer, err := h.Directory.ask(ctx, peer, nodemsg.Question{Status: &q})
+	answer, err := h.questions.Ask(ctx, peer, nodemsg.Question{Status: &q})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -129,7 +132,7 @@ func (h *Host) answerCensus(ctx context.Context, q nodemsg.RegionsRequest) nodem
 	}
 	page, err := c.page(ctx, q.After)
 	if err != nil {
-		return nodemsg.Answer{Error: clip(err.Error())}
+		return nodemsg.Answer{Error: transport.Clip(err)}
 	}
 	return nodemsg.Answer{Regions: page}
 }

@@ -4,9 +4,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/mailbox"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // This file is the part of the loop that serves gateways: which gateway watches which chunks, and what is sent to it. Everything
@@ -14,7 +16,7 @@ import (
 
 func newSubscriber() *subscriber {
 	return &subscriber{
-		out:    newMailbox[nodemsg.FromRegion](linkBacklog),
+		out:    mailbox.New[nodemsg.FromRegion](linkBacklog),
 		credit: make(chan struct{}, linkCredit),
 		watch:  make(map[grid.ChunkPos]struct{}),
 		shown:  make(map[grid.ChunkPos]struct{}),
@@ -58,8 +60,8 @@ func (l *loop) dismiss(s *subscriber, why string) {
 	if l.ledElsewhere() {
 		last.Leader = l.leader
 	}
-	s.out.put(last)
-	s.out.close()
+	s.out.Put(last)
+	s.out.Close()
 	l.detach(s)
 }
 
@@ -195,7 +197,7 @@ func (l *loop) publish() {
 		}
 	}
 	for s, f := range frames {
-		if !s.out.put(*f) {
+		if !s.out.Put(*f) {
 			l.dropSlow(s)
 		}
 	}
@@ -213,7 +215,7 @@ func (l *loop) publishEarly() {
 		if waiting = true; !l.publishedEarly {
 			break
 		}
-		if !s.out.put(nodemsg.FromRegion{Tick: l.tick, Results: s.nextResults()}) {
+		if !s.out.Put(nodemsg.FromRegion{Tick: l.tick, Results: s.nextResults()}) {
 			l.dropSlow(s)
 		}
 	}
@@ -227,13 +229,13 @@ func (l *loop) publishEarly() {
 // starts with whole chunks and asks again for the results that it did not get.
 func (l *loop) dropSlow(s *subscriber) {
 	select {
-	case <-s.out.ended:
+	case <-s.out.Ended():
 		l.detach(s) // the gateway has closed the link itself
 		return
 	default:
 	}
 	l.logger.Warn("gateway too slow, link cut", "region", l.info.ID)
-	s.out.drain()
+	s.out.Drain()
 	l.dismiss(s, "the gateway is too slow")
 }
 
