@@ -146,7 +146,7 @@ func (c Config) Validate() error {
 		words   []string
 	}{
 		{"placement", c.Placement, []string{"walkad", "hash"}},
-		{"overlay", c.Overlay, []string{"relay", "psense", "areacast"}}, // gameserver.Overlays
+		{"overlay", c.Overlay, []string{"relay", "psense", "areacast"}}, // p2p.Overlays
 		{"log_level", c.LogLevel, []string{"debug", "info", "warn", "error"}},
 		{"log_format", c.LogFormat, []string{"text", "json"}},
 	} {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -18,7 +19,7 @@ func TestLonePlayerIsUpdatedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		r.encoding = wire.EncodingCBOR
-		ann := r.join("ann", aloneView)
+		ann := r.join("ann", interest.AloneView)
 		x, z := .5, .5
 		walk := func() (told int) {
 			before := r.lands.movesReceived()
@@ -48,12 +49,12 @@ func TestLonePlayerIsUpdatedSeldom(t *testing.T) {
 		if at := there().Pose.X; at != x+.2 {
 			t.Errorf("the region has her at %v when she builds, she stands at %v", at, x+.2)
 		}
-		ann.send(wire.View{View: aloneView - 1})
+		ann.send(wire.View{View: interest.AloneView - 1})
 		pass(time.Second)
 		if told := walk(); told < 38 {
 			t.Errorf("with a short view: %d updates in 2 s", told)
 		}
-		ann.send(wire.View{View: aloneView})
+		ann.send(wire.View{View: interest.AloneView})
 		pass(time.Second)
 		if told := walk(); told > 10 {
 			t.Errorf("alone again: %d updates in 2 s", told)

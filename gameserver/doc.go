@@ -15,7 +15,7 @@
 // Chat goes through the sequencer of package chat, where events wait for those that they follow, whichever subscription they
 // arrive on (docs/causality.md).
 //
-// With an overlay other than relay, gateways send one another the moves of their players (p2p; docs/overlays.md). These updates
+// With an overlay other than relay, gateways send one another the moves of their players (package p2p; docs/overlays.md). These updates
 // are handled like a region's deltas, and take precedence over what regions send of the same avatars.
 //
 // Goroutines, all started and awaited by Gateway.Run: the frame loop; the chat sequencer; p2p, and its queues; for each
@@ -23,9 +23,9 @@
 // generate terrain and encode chunks; those of the player store, of which one saves players and some publish them; the clock of
 // original clients; during shutdown the drain, with one goroutine for each session that it hands off.
 //
-// Locks, in the order in which they may be taken: Gateway.mu, then legacyConn.mu, then subscription.mu, then interestIndex.mu or
-// p2pDriver.mu, then one of the leaves session.mu, party.mu, chat.Clock.mu, chat.Sequencer.mu, peerQueue.mu, outbox.mu,
-// pendingEdits.mu, handoffTargets.mu, jobs.mu and players.Store.mu. None is held while a goroutine waits, except
+// Locks, in the order in which they may be taken: park.Socket.mu, then Gateway.mu, then legacyConn.mu, then subscription.mu, then
+// sharedIndex.mu or p2p.Driver.mu, then one of the leaves session.mu, party.mu, chat.Clock.mu, chat.Sequencer.mu, outbox.mu,
+// pendingEdits.mu, handoffTargets.mu, jobs.mu, players.Store.mu and park.Poller.mu. None is held while a goroutine waits, except
 // subscription.sending, which is locked before subscription.mu: the sender holds it while the link takes a message, and others
 // only try to lock it.
 //

@@ -18,6 +18,8 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
+	"github.com/voxelpopuli/voxeld/gameserver/p2p"
+	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
@@ -77,9 +79,9 @@ type Options struct {
 	Logger         *slog.Logger
 	Registerer     prometheus.Registerer
 
-	// Overlay is how movement travels between gateways, one of Overlays; empty means relay. Others than relay need Streams.
+	// Overlay is how movement travels between gateways, one of p2p.Overlays; empty means relay. Others than relay need Streams.
 	Overlay string
-	Streams Streams
+	Streams p2p.Streams
 
 	builders      int           // in tests: how many build chunks at once; one builds them in strict order
 	clockOffset   time.Duration // in tests: offset of this node's wall clock
@@ -101,12 +103,12 @@ type Gateway struct {
 	metrics          *metrics
 	jobs             *jobs
 	chat             *chat.Sequencer
-	p2p              *p2pDriver
+	p2p              *p2p.Driver
 	players          *players.Store
-	poller           *poller
+	poller           *park.Poller
 	legacySeq        atomic.Uint64 // of the newest edit of an original client
 	watchOrder       atomic.Uint64 // order of the chunk that was watched last
-	interest         *interestIndex
+	interest         *sharedIndex
 	terrainCache     *lru.Cache[grid.ChunkPos, cachedTerrain] // generated terrain, packed
 	doubted          atomic.Int64                             // confirmations before this time, by the gateway's clock in ns, do not count
 	confirmedLeaders *lru.Cache[grid.Cell, time.Duration]     // when a region's leader last confirmed its leadership
@@ -141,7 +143,7 @@ func New(o Options) *Gateway {
 		start:          time.Now(),
 		metrics:        newMetrics(o.Registerer),
 		jobs:           newJobs(),
-		interest:       newInterestIndex(cmp.Or(o.MotionBudget, defaultBudget)),
+		interest:       newSharedIndex(cmp.Or(o.MotionBudget, defaultBudget)),
 		frameRequested: make(chan struct{}, 1),
 		frameCrowds:    make(map[*subscription]int),
 		legacyCame:     make(chan struct{}, 1),
@@ -161,8 +163,12 @@ func New(o Options) *Gateway {
 	g.chat = chat.NewSequencer(chat.Options{
 		Now: g.now, Awaited: g.interest.awaitedAuthors, Unordered: o.unorderedChat, Registerer: o.Registerer,
 	})
-	g.p2p = newP2PDriver(g, o.Overlay)
-	g.poller = newPoller(g.Logger, g.p2p.enabled())
+	g.p2p = p2p.NewDriver(p2p.Options{
+		Overlay: o.Overlay, Peer: o.Peer, MaxView: o.MaxView, Rules: g.rules, Streams: o.Streams,
+		Avatars: g.avatars, Publish: g.publishOverlay, RequestFrame: func() { wakeUp(g.frameRequested) },
+		Logger: o.Logger, Registerer: o.Registerer,
+	})
+	g.poller = park.NewPoller(g.Logger, g.p2p.Enabled())
 	g.mu.subs = make(map[grid.Cell]*subscription)
 	g.mu.sessions = make(map[player.ID]*session)
 	g.mu.legacyConns = make(map[*legacyConn]struct{})
@@ -198,8 +204,8 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	crew.Go(func() { g.runClock(inner) })
 	crew.Go(func() { g.runFrameLoop(inner) })
 	crew.Go(func() { g.chat.Run(inner) })
-	crew.Go(func() { g.poller.run(inner) })
-	crew.Go(func() { g.p2p.run(inner) })
+	crew.Go(func() { g.poller.Run(inner) })
+	crew.Go(func() { g.p2p.Run(inner) })
 
 	ended := make(chan error)
 	crew.Go(func() { ended <- g.serveGame(front, l.Game) })

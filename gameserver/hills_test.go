@@ -132,7 +132,7 @@ func (h *crowdScene) look(t *testing.T, viewers, warm, ticks int) (bytes float64
 			if tick < warm || tick%5 != 0 {
 				continue
 			}
-			places := eyes[i].places(h.g.interest.mu.tick)
+			places := eyes[i].places(h.g.interest.ix.Tick())
 			for _, b := range h.crowd.bodies {
 				if poseDistance(b.Pose, h.crowd.bodies[i].Pose) <= 16 {
 					errors = append(errors, poseDistance(places[b.Player], b.Pose))

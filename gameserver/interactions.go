@@ -68,7 +68,7 @@ func (s *session) sendEvent(text string, interaction *wire.Interaction) bool {
 
 // hasInView reports whether the player is in a chunk that the session has in view.
 func (s *session) hasInView(id vclock.ID) bool {
-	at, there := s.g.interest.chunkOf(playerOf(id))
+	_, _, at, there := s.g.interest.find(playerOf(id))
 	return there && s.subs[at] != nil
 }
 
@@ -100,17 +100,6 @@ func (s *session) checkInteraction(to string, d *wire.Interaction, pace *rate.Li
 	}
 	d.To, d.ToName = id, name
 	return ""
-}
-
-// find returns a player's name and the place of their avatar, as far as known here.
-func (ix *interestIndex) find(id player.ID) (name string, pose wire.Pose, at grid.ChunkPos, there bool) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	a := ix.mu.actors[id]
-	if a == nil || a.bucket == nil {
-		return "", pose, at, false
-	}
-	return a.name, a.place.Pose(a.bucket.at), a.bucket.at, true
 }
 
 // gapToBody returns the distance of eyes from the nearest point of a body with its feet there.

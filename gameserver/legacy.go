@@ -194,7 +194,7 @@ func (lc *legacyConn) applyMove() {
 		pose.Yaw = wire.YawOfOriginal(p.Yaw)
 	}
 	if lc.mu.motion == nil { // the first move sets the place
-		if chunkDistance(world.ChunkOf(pose), lc.at) > entryWays {
+		if world.ChunkOf(pose).Distance(lc.at) > entryWays {
 			lc.g.metrics.corrections.WithLabelValues(player.TooFast).Inc()
 			return
 		}

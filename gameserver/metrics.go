@@ -21,11 +21,6 @@ type metrics struct {
 	skipped       prometheus.Counter
 	movesSent     prometheus.Counter
 	movesWithheld prometheus.Counter
-	packetsIn     prometheus.Counter
-	packetsOut    prometheus.Counter
-	p2pIn         prometheus.Counter
-	p2pOut        prometheus.Counter
-	p2pRefused    prometheus.Counter
 	moved         *prometheus.CounterVec // by outcome: followed, cut, homeless
 }
 
@@ -55,14 +50,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	}
 	messages := vector("voxeld_packets_total", "Messages exchanged with clients.", "direction")
 	bytes := vector("voxeld_packet_bytes_total", "Bytes of the messages exchanged with clients, framing not counted.", "direction")
-	packets := vector("voxeld_overlay_packets_total", "Packets of movement exchanged with other gateways, one a tick at most with each.", "direction")
-	packetBytes := vector("voxeld_overlay_packet_bytes_total", "Bytes of these packets.", "direction")
 	moves := vector("voxeld_moves_total", "Moves of players here, by outcome: told to their region, or withheld because it knew (ADR 19).", "outcome")
 	return &metrics{
 		movesSent: moves.WithLabelValues("told"), movesWithheld: moves.WithLabelValues("withheld"),
-		packetsIn: packets.WithLabelValues("in"), packetsOut: packets.WithLabelValues("out"),
-		p2pIn: packetBytes.WithLabelValues("in"), p2pOut: packetBytes.WithLabelValues("out"),
-		p2pRefused:   counter("voxeld_overlay_refused_total", "Updates of movement of other gateways that were farther away than a player can have got."),
 		sessions:     gauge("voxeld_sessions", "Players who hold a session on this gateway."),
 		legacyConns:  gauge("voxeld_original_connections", "Connections of original VoxelPopuli clients to chunks."),
 		chunks:       gauge("voxeld_chunks_loaded", "Chunks that somebody on this gateway has in view."),

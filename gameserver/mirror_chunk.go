@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/vclock"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -59,12 +60,12 @@ type mirrorChunk struct {
 	ground       [32]byte                 // hash of the terrain in land
 	foreign      *chunk.Chunk             // the terrain of hash base, where this node generates another one; nil until it is here
 	fetching     bool                     // it is being fetched; nothing is built meanwhile
-	bodies       occupants
-	moved        []*occupant // scratch
-	version      uint64      // of the land; grows with every change
-	tick         uint64      // at which the chunk was last sent
-	latest       snapshot    // of the newest version that was encoded
-	queued       bool        // a builder has it, or will
+	bodies       interest.Occupants
+	moved        []*interest.Occupant // scratch
+	version      uint64               // of the land; grows with every change
+	tick         uint64               // at which the chunk was last sent
+	latest       snapshot             // of the newest version that was encoded
+	queued       bool                 // a builder has it, or will
 
 	slab        []byte // CHUNK_DATA for original clients, of slabVersion
 	slabVersion uint64 // 0 means none
@@ -97,8 +98,7 @@ type chunkDelta struct {
 	tickNews    *wire.TickDelta // for CBOR sessions, without the motion of the frame; nil for nothing
 	piece       []byte          // in JSON
 	tickPiece   []byte          // tickNews, encoded
-	entered     []wire.Body     // those of Enter who were not in the chunk before
-	left        []wire.Body     // those of Leave, as they were last seen
+	change      interest.Change // who has entered, left and moved
 	interaction wire.FromServer // of Says, which then is all there is; nil for chat
 	stamp       vclock.Stamp    // of Says, which then is all there is; without an author if they have none
 	sub         *subscription
@@ -146,51 +146,20 @@ func (mc *mirrorChunk) fold() {
 	mc.used = false
 }
 
-// allBodies returns the bodies in the chunk.
-func (mc *mirrorChunk) allBodies() []wire.Body {
-	bodies := make([]wire.Body, 0, len(mc.bodies))
-	for i := range mc.bodies {
-		bodies = append(bodies, mc.bodies[i].Body)
-	}
-	return bodies
-}
-
 // applyState applies the chunk's whole state, as a region sends it in answer to a watch. It returns the difference for
 // subscribers that have an older state (the region was away). The land is rebuilt, unless it was never changed.
-func (mc *mirrorChunk) applyState(state *wire.ChunkState) (difference wire.ChunkDelta, came, left []wire.Body) {
+func (mc *mirrorChunk) applyState(state *wire.ChunkState) (difference wire.ChunkDelta, change interest.Change) {
 	difference.Chunk = mc.at
-	bodies := make(occupants, 0, len(state.Bodies))
-	for _, b := range state.Bodies {
-		if bodies.of(b.Player) != nil {
-			continue // a region sends each player once
-		}
-		bodies.put(b)
-		before := mc.bodies.of(b.Player)
-		if before == nil {
-			came = append(came, b)
-			difference.Enter = append(difference.Enter, b)
-			continue
-		}
-		bodies.of(b.Player).actor = before.actor
-		if before.Said = b.Said; before.Body != b { // what they said meanwhile is no change
-			difference.Enter = append(difference.Enter, b)
-		}
-	}
-	for i := range mc.bodies {
-		if b := &mc.bodies[i]; bodies.of(b.Player) == nil {
-			difference.Leave = append(difference.Leave, b.Player)
-			left = append(left, b.Body)
-		}
-	}
+	change = mc.bodies.Replace(state.Bodies, &difference)
 	if !bytes.Equal(mc.base, state.Base) {
 		mc.foreign, mc.fetching = nil, false
 	}
 	anew := mc.hasLand() && (!mc.pristine() || len(state.Base)+len(state.Edits) > 0)
-	mc.hasState, mc.shown, mc.base, mc.edits, mc.bodies = true, true, state.Base, state.Edits, bodies
+	mc.hasState, mc.shown, mc.base, mc.edits = true, true, state.Base, state.Edits
 	if anew {
 		mc.previousLand, mc.land = mc.loadLand(), nil
 	}
-	return difference, came, left
+	return difference, change
 }
 
 // pristine reports whether the land was never changed, as far as known here.
@@ -198,20 +167,10 @@ func (mc *mirrorChunk) pristine() bool {
 	return !mc.edited && len(mc.base)+len(mc.edits)+len(mc.ahead) == 0
 }
 
-// apply applies a delta, and returns who came, who left, and who moved; moved is valid until the next call.
-func (mc *mirrorChunk) apply(n wire.ChunkDelta) (came, left []wire.Body, moved []*occupant) {
-	// Enter before Leave, as wire.Piece orders them; the region has a player in one of them only.
-	for _, b := range n.Enter {
-		if mc.bodies.put(b) {
-			came = append(came, b)
-		}
-	}
-	for _, id := range n.Leave {
-		if b, here := mc.bodies.remove(id); here {
-			left = append(left, b)
-		}
-	}
-	mc.moved = mc.bodies.move(n.Moves, mc.moved[:0])
+// apply applies a delta, and returns who entered, left and moved, which is valid until the next call.
+func (mc *mirrorChunk) apply(n wire.ChunkDelta) interest.Change {
+	change := mc.bodies.Apply(&n, mc.moved[:0])
+	mc.moved = change.Moved
 	if len(n.Base) > 0 && len(mc.base) == 0 {
 		mc.base = n.Base
 		if mc.hasLand() && [32]byte(n.Base) != mc.ground { // it was never edited, so nothing of it must be kept
@@ -232,7 +191,7 @@ func (mc *mirrorChunk) apply(n wire.ChunkDelta) (came, left []wire.Body, moved [
 		mc.edited = true
 		mc.version++
 	}
-	return came, left, mc.moved
+	return change
 }
 
 // build applies the edits to the terrain. It reports whether subscribers that have an older state must be sent the chunk again.

@@ -283,7 +283,7 @@ func TestMirrorExtrapolates(t *testing.T) {
 			ticks := func() uint64 {
 				r.g.interest.mu.Lock()
 				defer r.g.interest.mu.Unlock()
-				return r.g.interest.mu.tick
+				return r.g.interest.ix.Tick()
 			}
 			seen := func() (x float64) {
 				ann.look(func() { x = ann.mu.avatars[eve.Player.String()].Pose.X })

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
+	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
@@ -52,9 +53,8 @@ type session struct {
 	subs          map[grid.ChunkPos]*subscription // by chunk in view
 	bodySub       *subscription                   // of the region that the body is in; nil before it entered
 	bodySubShared atomic.Pointer[subscription]    // the same, for the frame loop
-	observer      *observer                       // the index's; nil before the first frame
+	viewer        interest.Viewer                 // the index's
 	alone         atomic.Bool                     // nobody else is in sight; as of the last frame
-	removed       bool                            // the index's: the session is over
 	moveLimit     *rate.Limiter
 	editLimit     *rate.Limiter // of edits
 	chatLimit     *rate.Limiter
@@ -95,8 +95,8 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *wire.Join) {
 		done:      make(chan struct{}),
 	}
 	s.out.owner = s
-	if line, ok := c.(*lineConn); ok {
-		s.out.direct = directWriterOf(line)
+	if line, ok := c.(*lineConn); ok && line.socket() != nil {
+		s.out.direct = line
 	}
 	s.silenceTimer = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.end(failureOf(errSilent)) })
 	defer s.silenceTimer.Stop()
@@ -322,7 +322,7 @@ func (g *Gateway) spawnPose() wire.Pose {
 func (s *session) arrive() {
 	body := s.body
 	body.Pose, body.Said = s.currentPose(), s.clock.Done()
-	body.Gateway = s.g.p2p.gatewayID()
+	body.Gateway = s.g.p2p.GatewayID()
 	s.bodySub = s.g.enter(body, s)
 	s.bodySubShared.Store(s.bodySub)
 	s.updateView()
@@ -339,7 +339,7 @@ func (s *session) leave() {
 			s.g.players.Save(last)
 		}
 	}
-	s.g.interest.remove(s)
+	s.g.interest.remove(&s.viewer)
 	s.g.mu.Lock()
 	delete(s.g.mu.sessions, s.body.Player)
 	s.g.mu.Unlock()

@@ -120,10 +120,10 @@ func (s *session) move(pose wire.Pose) error {
 		s.bodySub.leave(s.body.Player, s)
 		body := s.body
 		body.Pose, body.Said = pose, s.clock.Done()
-		body.Gateway = s.g.p2p.gatewayID()
+		body.Gateway = s.g.p2p.GatewayID()
 		s.bodySub = s.g.enter(body, s)
 		s.bodySubShared.Store(s.bodySub)
-	} else if at != was || !s.g.p2p.carries(s) {
+	} else if at != was || !s.g.p2p.Carries(s) {
 		if s.bodySub.move(s.body.Player, pose, s, at == was && s.alone.Load()) {
 			s.flush(s.bodySub)
 		}
@@ -140,7 +140,7 @@ func (s *session) move(pose wire.Pose) error {
 func (s *session) updateView() {
 	at, view := world.ChunkOf(s.currentPose()), int(s.view.Load())
 	for pos, sub := range s.subs {
-		if chunkDistance(pos, at) > int64(view)+1 {
+		if pos.Distance(at) > int64(view)+1 {
 			sub.unwatch(pos, s)
 			delete(s.subs, pos)
 			s.out.send(wire.ChunkGone{Chunk: pos})
@@ -162,13 +162,6 @@ func (s *session) updateView() {
 		s.subs[pos] = s.g.watch(pos, s)
 	}
 }
-
-// chunkDistance returns the distance of two chunks along the longer axis, in chunks.
-func chunkDistance(a, b grid.ChunkPos) int64 {
-	return max(abs(int64(a.X)-int64(b.X)), abs(int64(a.Z)-int64(b.Z)))
-}
-
-func abs(v int64) int64 { return max(v, -v) }
 
 // squaredDistance returns the squared distance of two chunks.
 func squaredDistance(a, b grid.ChunkPos) int64 {

@@ -22,14 +22,14 @@ func (s *session) sendChunk(mc *mirrorChunk, _ bool) {
 		return
 	}
 	if s.binary {
-		if delta := s.g.interest.allPresent(mc.at, mc.bodies); len(delta.Enter) > 0 {
+		if delta := s.g.interest.entering(mc.at, mc.bodies); len(delta.Enter) > 0 {
 			s.out.piece(mc.tick, wire.AppendDelta(nil, delta))
 			s.out.miss() // the next frame contains how they move
 		}
 		return
 	}
 	piece := wire.Piece{Chunk: mc.at}
-	for _, b := range s.g.interest.present(mc.at, mc.allBodies()) {
+	for _, b := range s.g.interest.present(mc.at, mc.bodies.Bodies()) {
 		piece.Enter = append(piece.Enter, avatarOf(b))
 	}
 	if len(piece.Enter) > 0 {

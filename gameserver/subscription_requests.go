@@ -74,8 +74,8 @@ func (sub *subscription) unwatch(pos grid.ChunkPos, by subscriber) {
 	if len(mc.subscribers) > 0 {
 		return
 	}
-	sub.g.interest.clear(pos, mc.bodies)
-	sub.g.p2p.clear(pos)
+	sub.g.interest.clearChunk(pos, mc.bodies)
+	sub.g.p2p.Clear(pos)
 	delete(sub.mu.chunks, pos)
 	delete(sub.mu.predicted, mc)
 	sub.g.jobs.arrived(mc.order)
@@ -167,8 +167,8 @@ func (sub *subscription) endPrediction(id player.ID, owner subscriber) {
 	}
 }
 
-// flush sends what is collected without waiting for more.
-func (sub *subscription) flush() {
+// Flush sends what is collected without waiting for more.
+func (sub *subscription) Flush() {
 	if !sub.tryFlush() {
 		wakeUp(sub.wake)
 		wakeUp(sub.flushNow)
@@ -189,7 +189,7 @@ func (sub *subscription) predictable(b *body) bool {
 		return false
 	}
 	mc := sub.mu.chunks[world.ChunkOf(b.Pose)]
-	return !sub.g.p2p.enabled() && (mc == nil || len(mc.bodies) <= predictionCrowd)
+	return !sub.g.p2p.Enabled() && (mc == nil || len(mc.bodies) <= predictionCrowd)
 }
 
 // putMove puts a body's newest pose and velocity into the next message.
@@ -212,7 +212,7 @@ func (sub *subscription) putMove(b *body, straight bool) {
 // which is "committed" only if the region answered so.
 func (sub *subscription) edit(e wire.Intent, by subscriber) {
 	if sub.addPending(e, by) {
-		sub.flush()
+		sub.Flush()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
@@ -23,7 +24,7 @@ func (h *Host) AnswerQuestion(ctx context.Context, peer string, question []byte)
 
 func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.Answer {
 	if q.Leaving != nil {
-		h.detector.leave(peer)
+		h.detector.MarkLeaving(peer)
 		return wire.Answer{}
 	}
 	h.checkReturned(peer)
@@ -32,7 +33,7 @@ func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.An
 	case h.leaves() && (q.Describe != nil || q.Invite != nil):
 		return wire.Answer{Error: "this node is about to end"}
 	case q.Describe != nil:
-		h.detector.noteQuestion(peer)
+		h.detector.NoteQuestion(peer)
 		return wire.Answer{Member: &h.Self}
 	case q.Introduce != nil:
 		// Only a hint, and accepted only from the leader itself.
@@ -42,7 +43,7 @@ func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.An
 		return wire.Answer{}
 	case q.Invite != nil:
 		if err := h.accept(ctx, peer, *q.Invite); err != nil {
-			answer := wire.Answer{Error: clip(err.Error())}
+			answer := wire.Answer{Error: transport.Clip(err)}
 			if errors.Is(err, replica.ErrTombstone) {
 				answer.Replica = q.Invite.Replica
 			}
@@ -51,22 +52,22 @@ func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.An
 		return wire.Answer{}
 	case q.Sleep != nil:
 		if err := h.acceptHibernation(ctx, peer, *q.Sleep); err != nil {
-			return wire.Answer{Error: clip(err.Error())}
+			return wire.Answer{Error: transport.Clip(err)}
 		}
 		return wire.Answer{}
 	case q.Failure != nil:
 		if err := h.applyRemoteFailure(peer, *q.Failure); err != nil {
-			return wire.Answer{Error: clip(err.Error())}
+			return wire.Answer{Error: transport.Clip(err)}
 		}
 		return wire.Answer{}
 	case q.Release != nil:
 		if err := h.releasedBy(peer, q.Release.Region); err != nil {
-			return wire.Answer{Error: clip(err.Error())}
+			return wire.Answer{Error: transport.Clip(err)}
 		}
 		return wire.Answer{}
 	case q.Superseded != nil:
 		if err := h.checkSuperseded(ctx, peer, q.Superseded.Region); err != nil {
-			return wire.Answer{Error: clip(err.Error())}
+			return wire.Answer{Error: transport.Clip(err)}
 		}
 		return wire.Answer{}
 	case q.Status != nil:
@@ -76,7 +77,7 @@ func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.An
 	case q.Rejoin != nil:
 		id, err := h.removeReplica(ctx, peer, q.Rejoin.Group)
 		if err != nil {
-			return wire.Answer{Error: clip(err.Error())}
+			return wire.Answer{Error: transport.Clip(err)}
 		}
 		return wire.Answer{Replica: id}
 	case q.Locate != nil:
@@ -122,7 +123,7 @@ func (h *Host) answerAsCatalog(ctx context.Context, peer string, q wire.Question
 		}
 	}
 	if err != nil {
-		return wire.Answer{Error: clip(err.Error())}
+		return wire.Answer{Error: transport.Clip(err)}
 	}
 	return wire.Answer{Region: &info}
 }
@@ -154,7 +155,7 @@ func (d *Directory) introduce(ctx context.Context, info wire.Region) {
 		if there.Leader == d.host.Self.Peer {
 			continue
 		}
-		if _, err := d.ask(ctx, there.Leader, wire.Question{Introduce: &info}); err != nil {
+		if _, err := d.host.questions.Ask(ctx, there.Leader, wire.Question{Introduce: &info}); err != nil {
 			d.host.Logger.Debug("introduce region", "peer", there.Leader, "error", err)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/mailbox"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -38,7 +40,7 @@ var ErrNoBase = errors.New("no reachable node has the terrain that this chunk's 
 // bases is the state of the checker of pinned bases. It belongs to the goroutine of keepBases, except inbox and sound, which any
 // goroutine may use.
 type bases struct {
-	inbox *mailbox[wire.BaseOf]
+	inbox *mailbox.Mailbox[wire.BaseOf]
 	sound *lru.Cache[wire.BaseOf, struct{}] // this node generates or stores them
 	later []wire.BaseOf                     // no node has provided them yet
 }
@@ -48,14 +50,14 @@ func newBases() bases {
 	if err != nil {
 		panic(err) // cannot happen: the size is a positive constant
 	}
-	return bases{inbox: newMailbox[wire.BaseOf](maxSoundBases), sound: sound}
+	return bases{inbox: mailbox.New[wire.BaseOf](maxSoundBases), sound: sound}
 }
 
 // BaseOf returns the terrain with that hash for a chunk of which this node generates other terrain. It reads the stored copy, or
 // fetches one from another node and stores it. The error is ErrNoBase if no reachable node has it, or an error of the storage.
 func (h *Host) BaseOf(ctx context.Context, pos grid.ChunkPos, hash [32]byte) (*chunk.Chunk, error) {
 	want := wire.BaseOf{Chunk: pos, Hash: hash}
-	packed, err := h.fetchingBases.join(ctx, h, want, func(ctx context.Context) ([]byte, error) { return h.findBase(ctx, want) })
+	packed, err := h.fetchingBases.Do(ctx, h.tasks, fmt.Sprintf("%v %x", pos, hash), func(ctx context.Context) ([]byte, error) { return h.findBase(ctx, want) })
 	if err != nil {
 		return nil, fmt.Errorf("base of chunk %v: %w", pos, err)
 	}
@@ -99,7 +101,7 @@ func (h *Host) findBase(ctx context.Context, want wire.BaseOf) ([]byte, error) {
 		return packed, nil
 	}
 	for _, peer := range h.baseHolders(ctx, want.Chunk) {
-		got, err := h.fetch(ctx, peer, wire.Fetch{Base: &want})
+		got, err := h.pieces.Fetch(ctx, peer, wire.Fetch{Base: &want})
 		if err == nil {
 			_, err = openBase(got.Data, want.Hash, h.Height)
 		}
@@ -150,7 +152,7 @@ func (h *Host) serveBase(ctx context.Context, want wire.BaseOf) wire.Fetched {
 	select {
 	case h.hashing <- struct{}{}:
 	case <-ctx.Done():
-		return wire.Fetched{Error: clip(ctx.Err().Error())}
+		return wire.Fetched{Error: transport.Clip(ctx.Err())}
 	}
 	data, err := h.Ground(want.Chunk).MarshalBinary()
 	<-h.hashing
@@ -162,7 +164,7 @@ func (h *Host) serveBase(ctx context.Context, want wire.BaseOf) wire.Fetched {
 		packed, err = wire.PackChunk(data)
 	}
 	if err != nil {
-		return wire.Fetched{Error: clip(err.Error())}
+		return wire.Fetched{Error: transport.Clip(err)}
 	}
 	return wire.Fetched{Data: packed}
 }
@@ -178,7 +180,7 @@ func basesOf(pins []world.Pin) []wire.BaseOf {
 // pinned queues the bases that a region's log names to be checked.
 func (h *Host) pinned(all []wire.BaseOf) {
 	for _, b := range all {
-		if !h.bases.inbox.put(b) {
+		if !h.bases.inbox.Put(b) {
 			return // full, or ending; the next load of the region queues them again
 		}
 	}
@@ -194,8 +196,8 @@ func (h *Host) keepBases(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-h.bases.inbox.wake:
-			all, _ = h.bases.inbox.drain()
+		case <-h.bases.inbox.Wake():
+			all, _ = h.bases.inbox.Drain()
 		case <-retry.C:
 			all, h.bases.later = h.bases.later, nil
 		}

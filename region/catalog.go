@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
@@ -26,7 +27,7 @@ var errCatalogElsewhere = errors.New("the catalog is not led here")
 // committed.
 type catalog struct {
 	group  *replica.Group
-	inbox  *mailbox[func()]
+	inbox  *mailbox.Mailbox[func()]
 	done   chan struct{} // closed when run has returned: no more questions are answered
 	logger *slog.Logger
 	counts prometheus.Counter // foundings
@@ -79,7 +80,7 @@ func (h *Host) openCatalog(ctx context.Context) (*catalog, error) {
 
 func (h *Host) newCatalog(g *replica.Group) (*catalog, error) {
 	c := &catalog{
-		group: g, inbox: newMailbox[func()](0), done: make(chan struct{}), logger: h.Logger, counts: h.metrics.founded,
+		group: g, inbox: mailbox.New[func()](0), done: make(chan struct{}), logger: h.Logger, counts: h.metrics.founded,
 		voters: h.metrics.catalog,
 		self:   h.Self.Peer, changed: h.catalogChanged, resolveMember: h.resolveCatalogMember, load: h.readCatalog,
 		asked: make(map[grid.Cell]*founding), root: wire.Region{ID: world.CatalogID},
@@ -113,8 +114,8 @@ func (c *catalog) run(ctx context.Context) {
 		case <-ctx.Done():
 			c.end()
 			return
-		case <-c.inbox.wake:
-			inputs, _ := c.inbox.drain()
+		case <-c.inbox.Wake():
+			inputs, _ := c.inbox.Drain()
 			for _, input := range inputs {
 				input()
 			}
@@ -129,7 +130,7 @@ func (c *catalog) run(ctx context.Context) {
 }
 
 func (c *catalog) end() {
-	c.inbox.close()
+	c.inbox.Close()
 	if err := c.group.Close(); err != nil {
 		c.logger.Error("close catalog", "error", err)
 	}

@@ -19,7 +19,7 @@ func (c *catalog) refusal() error { return fmt.Errorf("the catalog's storage fai
 // it.
 func ask[A any](ctx context.Context, c *catalog, answer <-chan A, question func()) (A, error) {
 	var none A
-	if !c.inbox.put(question) {
+	if !c.inbox.Put(question) {
 		return none, errCatalogElsewhere // the node is stopping, or the catalog has failed here
 	}
 	select {

@@ -54,7 +54,7 @@ func (h *Host) runCatalog(ctx context.Context, c *catalog) {
 func (h *Host) isolateCatalog(ctx context.Context, c *catalog, f *fault) {
 	h.metrics.isolated.WithLabelValues(f.kind.String()).Inc()
 	h.Logger.Error("catalog fenced", "reason", f.kind.String(), "error", f, "stack", string(f.stack))
-	c.inbox.close()
+	c.inbox.Close()
 	w := h.catalogGroup(c)
 	if heir := h.successor(w); c.leading && heir != "" {
 		ctx, cancel := context.WithTimeout(ctx, handOffTime)

@@ -26,6 +26,6 @@ func (h *Host) confirmLeadership(l *loop, s *subscriber) {
 			case <-time.After(confirmPause):
 			}
 		}
-		l.inbox.put(func() { l.leadershipChecked(s, err) })
+		l.inbox.Put(func() { l.leadershipChecked(s, err) })
 	})
 }

@@ -29,7 +29,7 @@ func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 	}
 	l.steps()
 	for _, link := range links {
-		link.subscriber.out.drain()
+		link.subscriber.out.Drain()
 	}
 	for tick := range ticks {
 		for i, link := range links {
@@ -46,7 +46,7 @@ func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 		g.commit()
 		l.step()
 		for i, link := range links {
-			frames, _ := link.subscriber.out.drain()
+			frames, _ := link.subscriber.out.Drain()
 			if len(frames) != 1 {
 				t.Fatalf("tick %d: gateway %d gets %d frames", tick, i, len(frames))
 			}

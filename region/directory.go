@@ -6,20 +6,17 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
 const (
-	// AskProtocol names the streams that carry questions between nodes, without the world's prefix.
-	AskProtocol = "/ask/1"
-
 	// maxRoutes bounds the cache of known regions, at about 300 bytes each.
 	maxRoutes = 16384
 	// maxInvalidated bounds the set of cells whose cached routes were wrong.
@@ -27,14 +24,11 @@ const (
 	// candidates is the number of nearest nodes that are checked for liveness.
 	candidates = 8
 
-	askTimeout = 5 * time.Second
 	// lookTime bounds a lookup by a member of the catalog. hintTime bounds the time that neighbours and the DHT together have to
 	// locate a region. Both bound how long, after a partition has healed, a caller still waits for a question that was sent
 	// across it.
 	lookTime = 2 * time.Second
 	hintTime = 3 * time.Second
-	// describeTime bounds the time that a live node takes to describe itself.
-	describeTime = 1500 * time.Millisecond
 )
 
 // Records is the part of the DHT that the directory uses; implemented by *dht.DHT. Records are hints that save a walk; the
@@ -50,12 +44,6 @@ type Records interface {
 	Nearest(ctx context.Context, key string, n int) ([]string, error)
 }
 
-// Peers opens streams to other nodes; implemented by *dht.Host within the world's protocols.
-type Peers interface {
-	Ask(ctx context.Context, peer, protocol string, question []byte) ([]byte, error)
-	Open(ctx context.Context, peer, protocol string) (io.ReadWriteCloser, error)
-}
-
 // Directory locates regions, and founds those that do not exist yet. It follows the GENERATE procedure of VoxelPopuli §3.1.3,
 // with one rule added: only the catalog founds a cell, so that no two nodes generate the same land. Its methods may be called
 // from any goroutine.
@@ -63,7 +51,7 @@ type Directory struct {
 	host        *Host
 	known       *lru.Cache[grid.Cell, wire.Region]
 	invalidated *lru.Cache[grid.Cell, struct{}] // cells whose route was wrong: hints are ignored for them
-	flights     flights[grid.Cell, wire.Region] // one search per cell at a time
+	flights     background.Shared[wire.Region]  // one search per cell at a time
 
 	mu struct {
 		sync.Mutex
@@ -97,7 +85,7 @@ func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (wire.Region,
 		d.count("cache")
 		return info, nil
 	}
-	info, err := d.flights.join(ctx, d.host, cell, func(ctx context.Context) (wire.Region, error) {
+	info, err := d.flights.Do(ctx, d.host.tasks, cell.String(), func(ctx context.Context) (wire.Region, error) {
 		return d.search(ctx, cell, pos)
 	})
 	if err != nil {
@@ -155,11 +143,11 @@ func (d *Directory) fromNeighbours(ctx context.Context, cell grid.Cell, pos grid
 	asked := map[string]bool{d.host.Self.Peer: true}
 	for _, next := range cell.Adjacent() {
 		info, ok := d.known.Peek(next)
-		if !ok || asked[info.Leader] || len(asked) > 2 || d.host.unresponsive.has(info.Leader) { // two neighbours at most
+		if !ok || asked[info.Leader] || len(asked) > 2 || d.host.detector.Suspected(info.Leader) { // two neighbours at most
 			continue
 		}
 		asked[info.Leader] = true
-		answer, err := d.ask(ctx, info.Leader, wire.Question{Locate: &wire.Locate{Chunk: pos}})
+		answer, err := d.host.questions.Ask(ctx, info.Leader, wire.Question{Locate: &wire.Locate{Chunk: pos}})
 		if err == nil && answer.Region != nil && usable(*answer.Region, cell) {
 			return *answer.Region, true
 		}
@@ -237,7 +225,7 @@ func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]wire.Me
 			members = append(members, d.host.Self)
 			continue
 		}
-		member, err := d.describe(ctx, peer)
+		member, err := d.host.questions.Describe(ctx, peer)
 		if err != nil {
 			d.host.Logger.Debug("node skipped", "peer", peer, "error", err)
 			continue
@@ -248,42 +236,6 @@ func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]wire.Me
 		members = append(members, d.host.Self)
 	}
 	return members, nil
-}
-
-// describe asks a node for its description, which also shows whether it is alive.
-func (d *Directory) describe(ctx context.Context, peer string) (wire.Member, error) {
-	ctx, cancel := context.WithTimeout(ctx, describeTime)
-	defer cancel()
-	answer, err := d.ask(ctx, peer, wire.Question{Describe: &wire.Describe{}})
-	if err != nil {
-		return wire.Member{}, err
-	}
-	if answer.Member == nil || answer.Member.Peer != peer {
-		return wire.Member{}, fmt.Errorf("%s describes another node", peer)
-	}
-	return *answer.Member, nil
-}
-
-// ask sends a question to another node. If the node refuses it, the error contains the node's reason.
-func (d *Directory) ask(ctx context.Context, peer string, q wire.Question) (wire.Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	question, err := wire.EncodeQuestion(q)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	reply, err := d.host.Peers.Ask(ctx, peer, AskProtocol, question)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	answer, err := wire.DecodeAnswer(reply)
-	if err != nil {
-		return wire.Answer{}, fmt.Errorf("answer from %s: %w", peer, err)
-	}
-	if answer.Error != "" {
-		return answer, errors.New(answer.Error)
-	}
-	return answer, nil
 }
 
 // cacheRoute stores a route and returns it.

@@ -113,8 +113,8 @@ func TestDrainToThoseJustBack(t *testing.T) {
 		if leaderAmong(a, b, c) != a {
 			t.Fatal("A does not lead")
 		}
-		a.detector.leave("B")
-		a.detector.leave("C")
+		a.detector.MarkLeaving("B")
+		a.detector.MarkLeaving("C")
 		a.Drain(t.Context())
 		if it := leaderAmong(a, b, c); it == nil || it == a {
 			t.Error("the region is left to an election")
@@ -131,13 +131,13 @@ func TestReturningNodeMayLeadAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, _ := three(t)
 		speak := func() bool {
-			a.detector.leave("B")
-			<-time.After(recheckEvery)
-			if a.answer(t.Context(), "B", wire.Question{Regions: &wire.RegionsRequest{}}); a.detector.shouldRecheck("B") {
+			a.detector.MarkLeaving("B")
+			<-time.After(time.Second)
+			if a.answer(t.Context(), "B", wire.Question{Regions: &wire.RegionsRequest{}}); a.detector.ShouldRecheck("B") {
 				t.Error("it would be asked twice")
 			}
 			synctest.Wait()
-			return a.detector.leaves("B")
+			return a.detector.Leaving("B")
 		}
 		if speak() {
 			t.Error("B is back, and does not count as living")
@@ -145,30 +145,6 @@ func TestReturningNodeMayLeadAtOnce(t *testing.T) {
 		b.startLeaving()
 		if !speak() {
 			t.Error("B leaves, and counts as living because it speaks")
-		}
-	})
-}
-
-// The leaving flag of a node is cleared when it answers again, or after leavingTimeout.
-func TestLeavingPasses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var v failureDetector
-		v.leave("A")
-		if _, lives := v.lives("A"); lives || !v.leaves("A") {
-			t.Error("it is not marked")
-		}
-		v.note("A", time.Now(), member("A"), false)
-		if !v.leaves("A") {
-			t.Error("a refusal takes the mark away")
-		}
-		v.note("A", time.Now(), member("A"), true)
-		if _, lives := v.lives("A"); !lives || v.leaves("A") {
-			t.Error("the mark stays although it answers again")
-		}
-		v.leave("A")
-		<-time.After(leavingTimeout)
-		if v.leaves("A") {
-			t.Error("the mark stays for ever")
 		}
 	})
 }

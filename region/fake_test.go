@@ -19,6 +19,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
@@ -344,7 +345,7 @@ func (n *network) start(peer string, d *disk) *node {
 func (n *network) startOn(peer string, d Storage) (*node, error) {
 	n.t.Helper()
 	ctx, endReplicas := context.WithCancel(context.Background())
-	carrier := NewCarrier(wires{n, peer}, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	carrier := transport.NewCarrier(wires{n, peer}, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	replicas, err := replica.NewHost(replica.Options{Storage: d, Self: peer, Send: carrier.Send, SendSnapshot: carrier.SendSnapshot})
 	if err != nil {
 		n.t.Fatal(err)
@@ -416,7 +417,7 @@ func member(peer string) wire.Member { return wire.Member{Peer: peer, Game: "127
 func baseOf(pos grid.ChunkPos) [32]byte { return [32]byte{byte(pos.X), byte(pos.Z), 1} }
 
 // serve opens a link to the node and returns the caller's end of the stream.
-func (n *node) serve(peer string) net.Conn { return n.serveOn(LinkProtocol, peer) }
+func (n *node) serve(peer string) net.Conn { return n.serveOn(transport.LinkProtocol, peer) }
 
 // greeted opens a stream to the region here, from a peer, and sends the hello on it.
 func (n *node) greeted(peer string) net.Conn {
@@ -438,13 +439,13 @@ func (n *node) serveOn(protocol, peer string) net.Conn {
 	n.net.mu.Unlock()
 	n.net.streams.Go(func() {
 		switch protocol {
-		case LinkProtocol:
+		case transport.LinkProtocol:
 			n.ServeLink(n.links, peer, far)
-		case RaftProtocol:
+		case transport.RaftProtocol:
 			n.ServeRaft(n.links, peer, far)
-		case SnapshotProtocol:
+		case transport.SnapshotProtocol:
 			n.ServeSnapshot(n.links, peer, far)
-		case PieceProtocol:
+		case transport.PieceProtocol:
 			n.ServePiece(n.links, peer, far)
 		}
 		far.Close()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -36,61 +37,9 @@ func TestConcurrentLocatesFoundOnce(t *testing.T) {
 			}
 		}
 		cells := make(chan int, 1)
-		a.root().inbox.put(func() { cells <- a.root().state.Len() })
+		a.root().inbox.Put(func() { cells <- a.root().state.Len() })
 		if n := <-cells; n != 1 {
 			t.Errorf("%d regions were founded", n)
-		}
-	})
-}
-
-// A first caller that gives up does not fail the other callers waiting for the same attempt.
-func TestFlightOutlivesItsFirstCaller(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := newNetwork(t).start("A", newDisk())
-		var f flights[string, int]
-		attempts, release := 0, make(chan struct{})
-		attempt := func(ctx context.Context) (int, error) {
-			attempts++
-			select {
-			case <-release:
-				return 7, nil
-			case <-ctx.Done():
-				return 0, ctx.Err()
-			}
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		first, second := make(chan error, 1), make(chan int, 1)
-		go func() { _, err := f.join(ctx, a.Host, "x", attempt); first <- err }()
-		synctest.Wait()
-		go func() {
-			v, err := f.join(t.Context(), a.Host, "x", attempt)
-			if err != nil {
-				t.Error(err)
-			}
-			second <- v
-		}()
-		synctest.Wait()
-		cancel()
-		if err := <-first; !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-		close(release)
-		if v := <-second; v != 7 || attempts != 1 || len(f.mu.under) != 0 {
-			t.Errorf("got %d after %d attempts, %d are left", v, attempts, len(f.mu.under))
-		}
-		// An attempt that takes too long fails, and the end of the host fails all attempts.
-		release = make(chan struct{})
-		if _, err := f.join(t.Context(), a.Host, "y", attempt); !errors.Is(err, context.DeadlineExceeded) {
-			t.Error(err)
-		}
-		go func() { _, err := f.join(t.Context(), a.Host, "z", attempt); first <- err }()
-		synctest.Wait()
-		a.stop()
-		if err := <-first; !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-		if _, err := f.join(t.Context(), a.Host, "z", attempt); !errors.Is(err, errStopping) {
-			t.Error(err)
 		}
 	})
 }
@@ -300,7 +249,7 @@ func TestStopAnswersEverybody(t *testing.T) {
 		if why := g.closed(); why == "" {
 			t.Error("no reason is given")
 		}
-		if _, _, err := a.Follow(t.Context(), here); !errors.Is(err, errStopping) {
+		if _, _, err := a.Follow(t.Context(), here); !errors.Is(err, background.ErrStopping) {
 			t.Error(err)
 		}
 		if all := a.Regions(t.Context()); len(all) != 0 {

@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
 const (
-	// answerTime bounds how long a live node takes to answer a hello.
-	answerTime = time.Second
 	// subscribeTime bounds how long a node takes to accept or refuse a subscriber; loading and pendingTime are included.
 	subscribeTime = pendingTime + 2*time.Second
 	// followRounds is how often all members of a region are tried while some of them are alive. followPause is the time between
@@ -23,8 +21,6 @@ const (
 	// readOnlyRound is the first round in which a member whose disk refuses writes may show the land; it also may once
 	// pendingTime is over. Until then the members with working disks have time to elect a leader.
 	readOnlyRound = 6
-	// unresponsiveFor is how long a node that did not answer is tried after the others.
-	unresponsiveFor = 5 * time.Second
 )
 
 // Follow links the caller with the region that covers the chunk, wherever it is led. If the region does not exist, it is founded
@@ -68,11 +64,11 @@ func (h *Host) followRound(ctx context.Context, info wire.Region, reading bool) 
 	hello := wire.Hello{Region: info.ID, Cell: info.Cell, Reading: reading}
 	tried := make(map[string]bool)
 	var failures []error
-	for next := h.unresponsive.first(info, tried); next != ""; {
+	for next := h.detector.First(info, tried); next != ""; {
 		tried[next] = true
 		link, hint, err := h.subscribeAt(ctx, next, hello)
 		if err == nil {
-			h.unresponsive.clear(next)
+			h.detector.Trust(next)
 			return link, next, false, nil
 		}
 		failures = append(failures, fmt.Errorf("on %s: %w", next, err))
@@ -83,10 +79,10 @@ func (h *Host) followRound(ctx context.Context, info wire.Region, reading bool) 
 		if errors.As(err, &no) {
 			again = again || no.leader != "" || no.wait
 		} else if !errors.Is(err, ErrNotHere) && next != h.Self.Peer {
-			h.unresponsive.add(next)
+			h.detector.Suspect(next)
 		}
 		if next = hint; hint == "" || tried[hint] {
-			next = h.unresponsive.first(info, tried)
+			next = h.detector.First(info, tried)
 		}
 	}
 	return nil, "", again, errors.Join(failures...)
@@ -112,7 +108,7 @@ func (h *Host) subscribeAt(ctx context.Context, peer string, hello wire.Hello) (
 		}
 		link = local
 	} else {
-		remote, err := h.connect(ctx, peer, hello)
+		remote, err := transport.Follow(ctx, h.Peers, peer, hello)
 		if err != nil {
 			return nil, "", err
 		}
@@ -127,84 +123,4 @@ func (h *Host) subscribeAt(ctx context.Context, peer string, hello wire.Hello) (
 		return nil, "", err
 	}
 	return nil, first.Leader, refusedSubscription{why: first.Closed, leader: first.Leader, wait: first.Tick > 0}
-}
-
-// connect opens a link to another node and waits for the node's greeting.
-func (h *Host) connect(ctx context.Context, peer string, hello wire.Hello) (*remoteLink, error) {
-	early, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	stream, err := h.Peers.Open(early, peer, LinkProtocol)
-	if err != nil {
-		return nil, err
-	}
-	link := newRemoteLink(stream)
-	stop := context.AfterFunc(early, link.abort)
-	defer stop()
-	if err := link.write(hello); err != nil {
-		link.abort()
-		return nil, err
-	}
-	if err := link.greeting(); err != nil {
-		link.abort()
-		return nil, err
-	}
-	return link, nil
-}
-
-// unresponsiveNodes is the set of nodes that did not answer lately. Any goroutine may use it.
-type unresponsiveNodes struct {
-	mu struct {
-		sync.Mutex
-		since map[string]time.Time
-	}
-}
-
-func (s *unresponsiveNodes) add(peer string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.since == nil {
-		s.mu.since = make(map[string]time.Time)
-	}
-	for old, since := range s.mu.since {
-		if time.Since(since) > unresponsiveFor {
-			delete(s.mu.since, old)
-		}
-	}
-	s.mu.since[peer] = time.Now()
-}
-
-func (s *unresponsiveNodes) clear(peer string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.mu.since, peer)
-}
-
-// first returns the node to try next: the leader, then the other members, and last the ones that did not answer lately. It
-// returns "" when all have been tried.
-func (s *unresponsiveNodes) first(info wire.Region, tried map[string]bool) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	last := ""
-	candidates := append([]wire.Member{{Peer: info.Leader}}, info.Members...)
-	for _, m := range candidates {
-		if m.Peer == "" || tried[m.Peer] {
-			continue
-		}
-		since, suspected := s.mu.since[m.Peer]
-		if !suspected || time.Since(since) > unresponsiveFor {
-			return m.Peer
-		}
-		if last == "" {
-			last = m.Peer
-		}
-	}
-	return last
-}
-
-// has reports whether the node did not answer lately.
-func (s *unresponsiveNodes) has(peer string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	since, suspected := s.mu.since[peer]
-	return suspected && time.Since(since) <= unresponsiveFor
 }

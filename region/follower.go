@@ -128,7 +128,7 @@ func (l *loop) confirm(s *subscriber) {
 		s.pendingSince = time.Time{}
 		l.pendingSubscribers--
 	}
-	s.out.put(wire.FromRegion{Tick: l.tick})
+	s.out.Put(wire.FromRegion{Tick: l.tick})
 }
 
 // confirmAll accepts all pending subscribers. A new leader may not have applied everything yet that was committed before.
@@ -231,7 +231,7 @@ func (l *loop) addMember(m wire.Member) {
 // ask returns the region as the loop has it. Any goroutine may call it.
 func (l *loop) ask(ctx context.Context) (wire.Region, error) {
 	answer := make(chan wire.Region, 1)
-	if !l.inbox.put(func() { l.deliver(); answer <- l.info }) {
+	if !l.inbox.Put(func() { l.deliver(); answer <- l.info }) {
 		return wire.Region{}, ErrNotHere
 	}
 	select {

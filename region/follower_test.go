@@ -339,12 +339,12 @@ func TestPendingSubscribers(t *testing.T) {
 		if g.campaigns == 0 {
 			t.Error("no node stands for election")
 		}
-		if frames, _ := first.subscriber.out.drain(); len(frames) != 0 {
+		if frames, _ := first.subscriber.out.Drain(); len(frames) != 0 {
 			t.Errorf("while there is no leader: %+v", frames)
 		}
 		g.mail = []replica.Delivery{replica.Leadership{Leader: "A", Self: true, Term: 4}}
 		l.step()
-		if frames, _ := first.subscriber.out.drain(); len(frames) != 1 || frames[0].Closed != "" {
+		if frames, _ := first.subscriber.out.Drain(); len(frames) != 1 || frames[0].Closed != "" {
 			t.Errorf("when this node leads: %+v", frames)
 		}
 		g.mail = []replica.Delivery{replica.Leadership{Term: 5}}
@@ -354,7 +354,7 @@ func TestPendingSubscribers(t *testing.T) {
 		l.step()
 		third := l.newLink()
 		for i, link := range []*localLink{first, second, third} {
-			frames, open := link.subscriber.out.drain()
+			frames, open := link.subscriber.out.Drain()
 			if n := len(frames); open || n == 0 || frames[n-1].Leader != "B" {
 				t.Errorf("gateway %d gets %+v", i, frames)
 			}

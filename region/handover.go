@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -76,7 +77,7 @@ func (h *Host) announceLeaving(ctx context.Context) {
 	defer cancel()
 	var crew sync.WaitGroup
 	defer crew.Wait()
-	tokens := make(chan struct{}, maxQuestions)
+	tokens := make(chan struct{}, failuredetector.MaxQuestions)
 	for _, peer := range h.Records.NearestKnown(grid.CatalogKey, announceNodes) {
 		if peer == h.Self.Peer {
 			continue
@@ -88,7 +89,7 @@ func (h *Host) announceLeaving(ctx context.Context) {
 		}
 		crew.Go(func() {
 			defer func() { <-tokens }()
-			if _, err := h.Directory.ask(ctx, peer, wire.Question{Leaving: &wire.Leaving{}}); err != nil {
+			if _, err := h.questions.Ask(ctx, peer, wire.Question{Leaving: &wire.Leaving{}}); err != nil {
 				h.Logger.Debug("leaving not announced", "peer", peer, "error", err)
 			}
 		})
@@ -97,11 +98,11 @@ func (h *Host) announceLeaving(ctx context.Context) {
 
 // checkReturned asks a node that announced that it leaves, and then sent a message, whether it is back. If so, it may lead again.
 func (h *Host) checkReturned(peer string) {
-	if !h.detector.shouldRecheck(peer) {
+	if !h.detector.ShouldRecheck(peer) {
 		return
 	}
 	h.start(func(ctx context.Context) {
-		h.detector.check(ctx, peer, h.Directory.describe) //nolint:errcheck // the result is recorded
+		h.detector.Check(ctx, peer) //nolint:errcheck // the result is recorded
 	})
 }
 

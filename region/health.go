@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -177,7 +178,7 @@ func (h *Host) regionsOn(ctx context.Context, peer string) ([]wire.Region, error
 			page = answer.Regions
 		} else {
 			asking, cancel := context.WithTimeout(ctx, pollTime)
-			answer, err := h.Directory.ask(asking, peer, wire.Question{Regions: &wire.RegionsRequest{After: after}})
+			answer, err := h.questions.Ask(asking, peer, wire.Question{Regions: &wire.RegionsRequest{After: after}})
 			cancel()
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", peer, err)
@@ -242,7 +243,7 @@ func (e *examination) look(ctx context.Context, regions []wire.Region) overview 
 	for _, peer := range slices.Sorted(maps.Keys(s.silent)) {
 		if n := len(want[peer]); h.holds(regions, peer) {
 			seen.peers = append(seen.peers, Finding{
-				"unreachable", peer, fmt.Sprintf("it does not answer; it is a member of %d of these regions: %v", n, clip(s.silent[peer].Error())),
+				"unreachable", peer, fmt.Sprintf("it does not answer; it is a member of %d of these regions: %v", n, transport.Clip(s.silent[peer])),
 				"start it, or mend the network (port 4001); if it is gone for good others take its place after replace_after",
 			})
 		}

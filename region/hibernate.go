@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/region/membership"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -51,7 +52,7 @@ func (h *Host) hibernate(l *loop) {
 			return
 		}
 		defer h.endReconcile(id)
-		ctx, cancel := context.WithTimeout(ctx, askTimeout)
+		ctx, cancel := context.WithTimeout(ctx, transport.AskTimeout)
 		defer cancel()
 		if err := h.hibernateNow(ctx, l); err != nil {
 			h.Logger.Debug("region not hibernated", "region", id, "error", err)
@@ -74,7 +75,7 @@ func (h *Host) hibernateNow(ctx context.Context, l *loop) error {
 		case m.Peer == h.Self.Peer:
 		case m.Active && m.Match >= status.Last:
 			others = append(others, m.Peer)
-		case !h.detector.gone(m.Peer, h.Grace):
+		case !h.detector.Gone(m.Peer):
 			return fmt.Errorf("member %s is not up to date", m.Peer)
 		}
 	}
@@ -82,7 +83,7 @@ func (h *Host) hibernateNow(ctx context.Context, l *loop) error {
 		return err
 	}
 	for _, peer := range others {
-		if _, err := h.Directory.ask(ctx, peer, wire.Question{Sleep: &wire.Sleep{Group: l.info.ID, Index: status.Last}}); err != nil {
+		if _, err := h.questions.Ask(ctx, peer, wire.Question{Sleep: &wire.Sleep{Group: l.info.ID, Index: status.Last}}); err != nil {
 			return fmt.Errorf("hibernate on member %s: %w", peer, err)
 		}
 	}
@@ -104,7 +105,7 @@ func (h *Host) close(ctx context.Context, l *loop, least uint64) error {
 	h.mu.hibernating[l.info.ID] = time.Now().Add(wakeHoldoff)
 	h.mu.Unlock()
 	refused := make(chan error, 1)
-	if !l.inbox.put(func() { refused <- l.rest(least) }) {
+	if !l.inbox.Put(func() { refused <- l.rest(least) }) {
 		return nil // it is ending
 	}
 	var err error

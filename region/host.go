@@ -15,6 +15,9 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
@@ -25,9 +28,6 @@ const regionTable = "regions"
 
 // ErrNotHere is returned if this node does not lead the region. The caller's route is outdated.
 var ErrNotHere = errors.New("the region is not led here")
-
-// errStopping is returned if the host is stopping.
-var errStopping = errors.New("the node is stopping")
 
 // Storage persists regions; implemented by *store.DB.
 type Storage interface {
@@ -59,7 +59,7 @@ type Options struct {
 	Storage    Storage           // shared with Replicas
 	Replicas   *replica.Host     // run by the caller, ended after the Host
 	Records    Records           // the DHT
-	Peers      Peers             // the other nodes
+	Peers      transport.Peers   // the other nodes
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -70,15 +70,16 @@ type Host struct {
 	Directory *Directory
 
 	metrics      *metrics
-	spawn        chan func(context.Context)
-	loading      flights[wire.Hello, *loop]
-	joining      flights[wire.Hello, *loop] // joins by invitation
-	detector     failureDetector
-	checkedNodes string        // summary of the nodes' states when the closed regions were last checked
-	stop         chan struct{} // closed when Run begins to end
-	leave        sync.Once     // closes leaving
-	leaving      chan struct{} // closed when this node is about to stop: see Drain
-	unresponsive unresponsiveNodes
+	tasks        *background.Tasks
+	pieces       *transport.Pieces
+	questions    transport.Questions
+	loading      background.Shared[*loop]
+	joining      background.Shared[*loop] // joins by invitation
+	detector     *failuredetector.Detector
+	heard        func(peer string) time.Time // when a node was last heard from; tests replace it
+	checkedNodes string                      // summary of the nodes' states when the closed regions were last checked
+	leave        sync.Once                   // closes leaving
+	leaving      chan struct{}               // closed when this node is about to stop: see Drain
 	failures     failureRecords
 	// For tests: cpu measures how long a piece of a tick's work keeps a core busy, and probe is passed to the loops.
 	cpu          func(work func()) time.Duration
@@ -87,10 +88,9 @@ type Host struct {
 	// reopenCatalog wakes runCatalog when the catalog is released.
 	reopenCatalog chan struct{}
 	hashing       chan struct{} // bounds how many terrain hashes are computed at once
-	serving       chan struct{} // bounds how many pieces are served at once
 	bases         bases
 
-	fetchingBases flights[wire.BaseOf, []byte]
+	fetchingBases background.Shared[[]byte]
 
 	mu struct {
 		sync.Mutex
@@ -115,18 +115,19 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	h := &Host{
 		Options: o,
 		metrics: newMetrics(o.Registerer),
-		spawn:   make(chan func(context.Context)),
-		stop:    make(chan struct{}),
+		tasks:   background.NewTasks(),
 		leaving: make(chan struct{}),
 		hashing: make(chan struct{}, 2),
 		cpu:     threadTime,
 		probe:   provocation(),
 
 		reopenCatalog: make(chan struct{}, 1),
-		serving:       make(chan struct{}, maxPieces),
 		bases:         newBases(),
 	}
-	h.detector.setGrace(o.Grace)
+	h.questions = transport.Questions{Peers: o.Peers}
+	h.detector = failuredetector.New(o.Grace, h.questions.Describe)
+	h.heard = h.detector.Heard
+	h.pieces = transport.NewPieces(o.Self.Peer, o.Peers, h.fetched)
 	h.mu.loops = make(map[uint64]*loop)
 	h.mu.changes = make(map[uint64]wire.Region)
 	h.mu.reconciling = make(map[uint64]struct{})
@@ -169,45 +170,28 @@ func FoundCatalog(ctx context.Context, replicas *replica.Host, self string) erro
 // Run serves until ctx ends. Then it hands over leaderships, and returns when every region is closed.
 func (h *Host) Run(ctx context.Context) error {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
-	var crew sync.WaitGroup
-	defer crew.Wait()
-	defer close(h.stop)
 	defer end()
-	if c := h.root(); c != nil {
-		crew.Go(func() { h.runCatalog(serving, c) })
-	}
-	crew.Go(func() { h.republish(serving) })
-	crew.Go(func() { h.supervise(serving) })
-	crew.Go(func() { h.keepReseeding(serving) })
-	crew.Go(func() { h.keepBases(serving) })
-	if h.ScrubEvery > 0 {
-		crew.Go(func() { h.keepScrubbing(serving) })
-	}
-	ending := ctx.Done()
-	handedOver := make(chan struct{})
-	for {
-		select {
-		case <-ending:
-			ending = nil
+	tasks := []func(context.Context){
+		h.republish, h.supervise, h.keepReseeding, h.keepBases,
+		func(serving context.Context) {
+			<-ctx.Done()
 			h.startLeaving()
-			crew.Go(func() { h.handOver(serving); close(handedOver) })
-		case <-handedOver:
-			return nil
-		case task := <-h.spawn:
-			crew.Go(func() { task(serving) })
-		}
+			h.handOver(serving)
+			end()
+		},
 	}
+	if c := h.root(); c != nil {
+		tasks = append(tasks, func(ctx context.Context) { h.runCatalog(ctx, c) })
+	}
+	if h.ScrubEvery > 0 {
+		tasks = append(tasks, h.keepScrubbing)
+	}
+	h.tasks.Run(serving, tasks...)
+	return nil
 }
 
 // start runs a task in a goroutine that Run awaits. It reports false if the host is stopping.
-func (h *Host) start(task func(context.Context)) bool {
-	select {
-	case h.spawn <- task:
-		return true
-	case <-h.stop:
-		return false
-	}
-}
+func (h *Host) start(task func(context.Context)) bool { return h.tasks.Start(task) }
 
 // Locate returns the region that covers the chunk. If it does not exist, it is founded first.
 func (h *Host) Locate(ctx context.Context, pos grid.ChunkPos) (wire.Region, error) {
@@ -225,7 +209,7 @@ func (h *Host) subscribe(ctx context.Context, hello wire.Hello) (*localLink, err
 		}
 		s := newSubscriber()
 		s.reading = reading
-		if l.inbox.put(func() { l.attach(s) }) {
+		if l.inbox.Put(func() { l.attach(s) }) {
 			return &localLink{loop: l, subscriber: s}, nil
 		}
 		select { // it is being unloaded: wait, then load it again
@@ -254,7 +238,7 @@ func (h *Host) hash(l *loop, pos grid.ChunkPos) {
 		var base [32]byte
 		caught := catchFault(func() { base = h.Base(pos) })
 		<-h.hashing
-		l.inbox.put(func() {
+		l.inbox.Put(func() {
 			if caught != nil {
 				panic(caught) // it is the region's terrain, so the region is isolated
 			}
@@ -285,7 +269,7 @@ func (h *Host) Regions(ctx context.Context) []Loaded {
 	for i, l := range loops { // all at once: each answers at its next tick
 		answer := make(chan Loaded, 1)
 		answers[i] = answer
-		l.inbox.put(func() {
+		l.inbox.Put(func() {
 			answer <- Loaded{Region: l.info, Voters: l.voters(), Links: len(l.subscribers), Bodies: l.crowd.Len(), Edits: l.land.Edits()}
 		})
 	}

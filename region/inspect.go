@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
@@ -254,14 +255,14 @@ func (h *Host) commitMark(ctx context.Context, l *loop, mark world.Mark) (uint64
 	defer cancel()
 	mark.Nonce = rand.Uint64()
 	heard, refused := make(chan uint64, 1), make(chan error, 1)
-	if !l.inbox.put(func() {
+	if !l.inbox.Put(func() {
 		if err := l.proposeMark(mark, heard); err != nil {
 			refused <- err
 		}
 	}) {
 		return 0, ErrNotHere
 	}
-	defer l.inbox.put(func() { delete(l.markWaiters, mark.Nonce) })
+	defer l.inbox.Put(func() { delete(l.markWaiters, mark.Nonce) })
 	select {
 	case index := <-heard:
 		return index, nil
@@ -281,7 +282,7 @@ func (h *Host) fetchReport(ctx context.Context, m replica.Member, at wire.LogPos
 	defer cancel()
 	patience := time.Now().Add(unreachableTime)
 	for {
-		got, err := h.fetch(ctx, m.Peer, wire.Fetch{Digests: &at})
+		got, err := h.pieces.Fetch(ctx, m.Peer, wire.Fetch{Digests: &at})
 		switch {
 		case err == nil && !got.Wait:
 			t := scrubReport{peer: m.Peer, voter: !m.Learner, parts: make(map[world.Part]finding, len(got.Digests))}
@@ -291,7 +292,7 @@ func (h *Host) fetchReport(ctx context.Context, m replica.Member, at wire.LogPos
 			return t, nil
 		case err == nil:
 			patience = time.Now().Add(unreachableTime)
-		case errors.As(err, new(refusedPiece)), time.Now().After(patience):
+		case errors.As(err, new(transport.Refusal)), time.Now().After(patience):
 			return scrubReport{}, err
 		}
 		select {

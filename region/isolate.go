@@ -113,7 +113,7 @@ func (h *Host) runLoop(ctx context.Context, l *loop) {
 func (h *Host) isolate(ctx context.Context, l *loop, f *fault) {
 	h.metrics.isolated.WithLabelValues(f.kind.String()).Inc()
 	h.Logger.Error("region fenced", "region", l.info.ID, "cell", l.info.Cell.String(), "reason", f.kind.String(), "error", f, "stack", string(f.stack))
-	l.inbox.close()
+	l.inbox.Close()
 	if l.applying == 0 && f.kind != refused {
 		// No entry was applied in part, so the land is consistent. Store it: a quarantined region shows what is stored.
 		if worse := catchFault(l.report); worse != nil {
@@ -151,7 +151,7 @@ func (h *Host) handOff(ctx context.Context, l *loop, heir string) error {
 // endAfterFault is end for a loop that has failed. It touches only the subscribers, no other state. Queued commands still run,
 // because gateways that were just coming in are among them; each may fail by itself.
 func (l *loop) endAfterFault(why string) {
-	inputs, _ := l.inbox.drain()
+	inputs, _ := l.inbox.Drain()
 	for _, input := range inputs {
 		if caught := catchFault(input); caught != nil {
 			l.logger.Debug("queued command of a failed region failed", "region", l.info.ID, "error", caught)
@@ -162,8 +162,8 @@ func (l *loop) endAfterFault(why string) {
 		last.Leader = l.leader
 	}
 	for s := range l.subscribers {
-		s.out.put(last)
-		s.out.close()
+		s.out.Put(last)
+		s.out.Close()
 	}
 	clear(l.subscribers)
 }

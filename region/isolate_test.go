@@ -438,7 +438,7 @@ func TestCatalogIsIsolated(t *testing.T) {
 			if root == nil {
 				t.Fatalf("%s does not hold the catalog", it.peer)
 			}
-			root.inbox.put(func() {
+			root.inbox.Put(func() {
 				root.probe = func([]byte) {
 					if it.root() != nil && it.root().leading && armed.CompareAndSwap(true, false) {
 						panics.Add(1)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
@@ -30,7 +31,7 @@ func (h *Host) accept(ctx context.Context, peer string, invite wire.Invite) erro
 		return fmt.Errorf("%s is not a member of region %d in the catalog", peer, invite.Region.ID)
 	}
 	hello := wire.Hello{Region: invite.Region.ID, Cell: invite.Region.Cell}
-	_, err = h.joining.join(ctx, h, hello, func(ctx context.Context) (*loop, error) { return h.joinGroup(ctx, invite) })
+	_, err = h.joining.Do(ctx, h.tasks, helloKey(hello), func(ctx context.Context) (*loop, error) { return h.joinGroup(ctx, invite) })
 	return err
 }
 
@@ -58,7 +59,7 @@ func (h *Host) joinGroup(ctx context.Context, invite wire.Invite) (*loop, error)
 			return nil, fmt.Errorf("join region %d as replica %d: this node is already replica %d", info.ID, invite.Replica, own)
 		}
 		// An earlier replica, which was removed without noticing.
-		l.inbox.put(func() { l.removed = true })
+		l.inbox.Put(func() { l.removed = true })
 		select {
 		case <-l.done:
 		case <-ctx.Done():
@@ -89,12 +90,12 @@ func (h *Host) joinGroup(ctx context.Context, invite wire.Invite) (*loop, error)
 // this node leads the region.
 func (h *Host) resolveMember(l *loop, peer string) {
 	h.start(func(ctx context.Context) {
-		member, err := h.Directory.describe(ctx, peer)
+		member, err := h.questions.Describe(ctx, peer)
 		if err != nil {
 			h.Logger.Debug("member not known", "region", l.info.ID, "peer", peer, "error", err)
 			return
 		}
-		l.inbox.put(func() { l.addMember(member) })
+		l.inbox.Put(func() { l.addMember(member) })
 	})
 }
 
@@ -102,7 +103,7 @@ func (h *Host) resolveMember(l *loop, peer string) {
 // they are open, the supervisor changes their members.
 func (h *Host) wakeMisplaced(ctx context.Context) error {
 	var wrong []wire.Region
-	peers := make(watched)
+	peers := make(failuredetector.Watched)
 	err := h.Storage.Scan(regionTable, nil, func(_, value []byte) error {
 		info, err := wire.DecodeRegion(value)
 		if err != nil {
@@ -117,7 +118,7 @@ func (h *Host) wakeMisplaced(ctx context.Context) error {
 		return fmt.Errorf("list regions: %w", err)
 	}
 	delete(peers, h.Self.Peer)
-	h.detector.refresh(ctx, peers, h.Directory.describe)
+	h.detector.Refresh(ctx, peers)
 	if len(wrong) > 0 {
 		h.checkedNodes = "" // there may be more
 	}
@@ -138,14 +139,14 @@ func (h *Host) responsible(info wire.Region) bool {
 	if info.Leader == h.Self.Peer {
 		return true
 	}
-	if info.Leader != "" && !h.detector.gone(info.Leader, h.Grace) {
+	if info.Leader != "" && !h.detector.Gone(info.Leader) {
 		return false
 	}
 	for _, m := range info.Members {
 		if m.Peer == h.Self.Peer {
 			return true
 		}
-		if !h.detector.gone(m.Peer, h.Grace) {
+		if !h.detector.Gone(m.Peer) {
 			return false
 		}
 	}
@@ -154,17 +155,17 @@ func (h *Host) responsible(info wire.Region) bool {
 
 // misplaced reports whether a live node that should be a member is not one, or a member is gone and can be replaced. It adds the
 // nodes whose state it needs to peers.
-func (h *Host) misplaced(info wire.Region, peers watched) bool {
+func (h *Host) misplaced(info wire.Region, peers failuredetector.Watched) bool {
 	members := make([]string, len(info.Members))
 	for i, m := range info.Members {
-		peers.add(m.Peer, h.detector.every)
+		peers.Add(m.Peer, h.detector.Every)
 		members[i] = m.Peer
 	}
 	wanted := 0
 	for _, peer := range h.Records.NearestKnown(h.Directory.key(info.Cell), candidates, members...) {
-		peers.add(peer, h.detector.strangerEvery)
-		_, lives := h.detector.lives(peer)
-		if peer != h.Self.Peer && !lives && (!hasMember(info, peer) || h.detector.gone(peer, h.Grace)) {
+		peers.Add(peer, h.detector.StrangerEvery)
+		_, lives := h.detector.Alive(peer)
+		if peer != h.Self.Peer && !lives && (!hasMember(info, peer) || h.detector.Gone(peer)) {
 			continue
 		}
 		if !hasMember(info, peer) {

@@ -125,7 +125,7 @@ func TestStuckStream(t *testing.T) {
 		go func() { a.net.streams.Wait(); close(ended) }()
 		select {
 		case <-ended:
-		case <-time.After(2 * writeTime):
+		case <-time.After(2 * 10 * time.Second):
 			t.Fatal("the link still hangs")
 		}
 		if s := a.follow(here).state(here); len(s.Bodies) != 0 {
@@ -149,7 +149,7 @@ func TestSendWaitsForTheRegion(t *testing.T) {
 		g.state(here)
 		l := g.loop()
 		late := make(chan struct{})
-		l.inbox.put(func() { <-late })
+		l.inbox.Put(func() { <-late })
 		sent := make(chan error)
 		go func() {
 			for {
@@ -160,9 +160,7 @@ func TestSendWaitsForTheRegion(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		l.inbox.mu.Lock()
-		waiting := len(l.inbox.mu.items)
-		l.inbox.mu.Unlock()
+		waiting := l.inbox.Len()
 		if waiting > linkCredit+1 {
 			t.Errorf("%d messages wait for a tick", waiting)
 		}
@@ -220,7 +218,7 @@ func TestFollowWhileUnloading(t *testing.T) {
 		if err := g.Close(); err != nil {
 			t.Fatal(err)
 		}
-		<-l.inbox.ended // the loop has decided to end; now all gateways come at once
+		<-l.inbox.Ended() // the loop has decided to end; now all gateways come at once
 		const n = 10
 		links := make(chan Link, n)
 		for range n {
@@ -255,7 +253,7 @@ func TestFollowInTheLastTick(t *testing.T) {
 			t.Fatal(err)
 		}
 		held, goOn := make(chan struct{}), make(chan struct{})
-		l.inbox.put(func() {
+		l.inbox.Put(func() {
 			close(held)
 			<-goOn
 			l.idle = idleTicks
@@ -279,7 +277,7 @@ func TestAttachAtTheEnd(t *testing.T) {
 		g.state(here)
 		l := g.loop()
 		held, stopping := make(chan struct{}), make(chan struct{})
-		l.inbox.put(func() { close(held); <-stopping }) // holds up the loop in its tick
+		l.inbox.Put(func() { close(held); <-stopping }) // holds up the loop in its tick
 		<-held
 		refused := make(chan error)
 		attach := func() {
@@ -426,7 +424,42 @@ func TestTrySendNeverWaits(t *testing.T) {
 	if before := taken; outside.TrySend(watch) || taken != before {
 		t.Error("a closed link took something")
 	}
-	if (routedLink{Link: newRemoteLink(nil)}).TrySend(watch) {
+	if (routedLink{Link: nil}).TrySend(watch) {
 		t.Error("a link to another node took something")
 	}
+}
+
+// A region sends empty frames three times as often while a player edits.
+func TestCalmRegionSendsFewAliveFrames(t *testing.T) {
+	const aliveEvery, calmEvery, eagerFor = 250 * time.Millisecond, 750 * time.Millisecond, 5 * time.Second // as package transport has them
+	synctest.Test(t, func(t *testing.T) {
+		a := newNetwork(t).start("A", newDisk())
+		stream := a.greeted("X")
+		in := bufio.NewReader(stream)
+		alive := func(until time.Duration) (n int) {
+			for end := time.Now().Add(until); time.Now().Before(end); {
+				f, err := wire.ReadFrame[wire.FromRegion](in, wire.MaxFrame)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if f.Alive {
+					n++
+				}
+			}
+			return n
+		}
+		alive(2 * time.Second) // the greeting, and the acceptance
+		if n := alive(6 * calmEvery); n != 6 {
+			t.Errorf("it said %d times that it lives in %v", n, 6*calmEvery)
+		}
+		write(t, stream, wire.ToRegion{Watch: []grid.ChunkPos{here}, Edits: []wire.Intent{stone(1)}})
+		alive(time.Second) // the answer
+		if n := alive(6 * aliveEvery); n != 6 {
+			t.Errorf("after an edit it said %d times that it lives in %v", n, 6*aliveEvery)
+		}
+		alive(2 * eagerFor)
+		if n := alive(6 * calmEvery); n != 6 {
+			t.Errorf("long after the edit it said %d times that it lives in %v", n, 6*calmEvery)
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
@@ -17,7 +18,7 @@ func (h *Host) loaded(ctx context.Context, hello wire.Hello) (*loop, error) {
 	l := h.loop(hello.Region)
 	if l == nil {
 		var err error
-		l, err = h.loading.join(ctx, h, hello, func(ctx context.Context) (*loop, error) {
+		l, err = h.loading.Do(ctx, h.tasks, helloKey(hello), func(ctx context.Context) (*loop, error) {
 			if l := h.loop(hello.Region); l != nil {
 				return l, nil // loaded since we looked
 			}
@@ -116,7 +117,7 @@ func (h *Host) serve(info wire.Region, g *replica.Group) (*loop, error) {
 	if !h.start(func(ctx context.Context) { h.runLoop(ctx, l) }) {
 		l.end("the node is stopping")
 		h.unloaded(l)
-		return nil, errStopping
+		return nil, background.ErrStopping
 	}
 	return l, nil
 }
@@ -213,3 +214,6 @@ const firstEpoch = 1
 func landTables(id uint64) []replica.TablePrefix {
 	return []replica.TablePrefix{{Table: world.LandTable, Prefix: regionKey(id)}}
 }
+
+// helloKey identifies what a gateway asks for.
+func helloKey(hello wire.Hello) string { return fmt.Sprintf("%d %v", hello.Region, hello.Cell) }

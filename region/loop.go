@@ -8,6 +8,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
@@ -42,7 +43,7 @@ type group interface {
 // loop is one loaded region. All fields below inbox belong to the goroutine of run.
 type loop struct {
 	info    wire.Region // its ID and Cell never change, the rest belongs to the goroutine of run
-	inbox   *mailbox[func()]
+	inbox   *mailbox.Mailbox[func()]
 	done    chan struct{} // closed when the group is closed and the host has removed the loop
 	group   group
 	raft    *replica.Group // the same, for the supervisor; nil in a quarantined region (see Host.loadGroup)
@@ -121,7 +122,7 @@ type loop struct {
 
 func newLoop(h *Host, info wire.Region, g group, land *world.Land) *loop {
 	return &loop{
-		info: info, inbox: newMailbox[func()](0), done: make(chan struct{}),
+		info: info, inbox: mailbox.New[func()](0), done: make(chan struct{}),
 		group: g, logger: h.Logger, metrics: h.metrics, self: h.Self.Peer,
 		hash: h.hash, resolveMember: h.resolveMember, hibernate: h.hibernate, confirmLeadership: h.confirmLeadership, changed: h.changed,
 		reload: h.readLand, read: h.readParts, mend: h.mendParts, pinned: h.pinned, roster: make(map[string]wire.Member),
@@ -138,7 +139,7 @@ func newLoop(h *Host, info wire.Region, g group, land *world.Land) *loop {
 // subscriber is a gateway that follows a region.
 type subscriber struct {
 	number   uint64 // identifies it to the crowd
-	out      *mailbox[wire.FromRegion]
+	out      *mailbox.Mailbox[wire.FromRegion]
 	buffered []wire.FromRegion // belongs to the receiving goroutine
 	credit   chan struct{}     // holds a token for each message that the loop has not handled yet
 
@@ -178,7 +179,7 @@ func (l *loop) run(ctx context.Context) {
 			if !l.failed && !l.removed {
 				continue
 			}
-		case <-l.inbox.wake:
+		case <-l.inbox.Wake():
 			if every == restEvery { // no gateway waits for a tick then
 				l.step()
 				break
@@ -273,9 +274,9 @@ func (l *loop) endReason() string {
 		return l.closeReason
 	case l.failed:
 		return "the region's storage failed"
-	case l.hibernating && l.inbox.closeIfEmpty():
+	case l.hibernating && l.inbox.CloseIfEmpty():
 		return "the region sleeps"
-	case l.isOnlyMember() && l.idle > idleTicks && l.unloadable() && l.inbox.closeIfEmpty():
+	case l.isOnlyMember() && l.idle > idleTicks && l.unloadable() && l.inbox.CloseIfEmpty():
 		return "no gateway watches it"
 	default:
 		return ""
@@ -308,7 +309,7 @@ func (l *loop) step() {
 
 // runInbox runs the closures that the links and the host have queued.
 func (l *loop) runInbox() {
-	inputs, _ := l.inbox.drain()
+	inputs, _ := l.inbox.Drain()
 	for _, input := range inputs {
 		input()
 	}
@@ -325,8 +326,8 @@ func (l *loop) unloadable() bool {
 // end closes the group and dismisses all gateways, including those that were just coming in. Later commands find the inbox
 // closed.
 func (l *loop) end(why string) {
-	l.inbox.close()
-	inputs, _ := l.inbox.drain()
+	l.inbox.Close()
+	inputs, _ := l.inbox.Drain()
 	for _, input := range inputs {
 		input()
 	}

@@ -72,7 +72,7 @@ func scripted() (*loop, *script) {
 	cell := grid.CellAt(here, grid.FoundingLabel)
 	l := newLoop(h, wire.Region{ID: 7, Cell: cell}, g, world.NewLand(7, cell, 64))
 	g.loop = l
-	l.hash = func(l *loop, pos grid.ChunkPos) { l.inbox.put(func() { l.setTerrainHash(pos, baseOf(pos)) }) }
+	l.hash = func(l *loop, pos grid.ChunkPos) { l.inbox.Put(func() { l.setTerrainHash(pos, baseOf(pos)) }) }
 	l.changed = func(wire.Region) {}
 	l.pinned = func([]wire.BaseOf) {}
 	l.step()
@@ -87,7 +87,7 @@ func (l *loop) newLink() *localLink {
 
 // received returns everything that the link has received.
 func (l *localLink) received() (results []wire.EditResult, closed string) {
-	frames, _ := l.subscriber.out.drain()
+	frames, _ := l.subscriber.out.Drain()
 	for _, f := range frames {
 		results = append(results, f.Results...)
 		if f.Closed != "" {
@@ -245,7 +245,7 @@ func TestEditFlood(t *testing.T) {
 		l.handleMessage(link.subscriber, wire.ToRegion{Edits: edits})
 		l.handleMessage(link.subscriber, wire.ToRegion{Edits: edits})
 		l.step()
-		frames, _ := link.subscriber.out.drain()
+		frames, _ := link.subscriber.out.Drain()
 		for _, f := range frames {
 			if err := f.Valid(); err != nil {
 				t.Fatal(err)
@@ -302,7 +302,7 @@ func FuzzHear(f *testing.F) {
 			l.steps()
 		}
 		for _, end := range []*localLink{watcher, link} {
-			frames, _ := end.subscriber.out.drain()
+			frames, _ := end.subscriber.out.Drain()
 			for _, frame := range frames {
 				if err := frame.Valid(); err != nil {
 					t.Fatalf("frame %+v: %v", frame, err)
@@ -323,32 +323,4 @@ func FuzzHear(f *testing.F) {
 			t.Fatalf("left behind: %d bodies, %d watched chunks", l.crowd.Len(), len(l.watched))
 		}
 	})
-}
-
-func TestMailbox(t *testing.T) {
-	m := newMailbox[int](2)
-	if !m.put(1) || !m.put(2) || m.put(3) {
-		t.Error("the limit of 2 is not kept")
-	}
-	if m.closeIfEmpty() {
-		t.Error("closed with something in it")
-	}
-	<-m.wake
-	if items, open := m.drain(); len(items) != 2 || items[0] != 1 || !open {
-		t.Errorf("took %v, open %v", items, open)
-	}
-	m.put(4)
-	m.close()
-	m.close()
-	<-m.ended
-	if m.put(5) {
-		t.Error("put into a closed mailbox")
-	}
-	<-m.wake
-	if items, open := m.drain(); len(items) != 1 || items[0] != 4 || open {
-		t.Errorf("took %v, open %v after the end", items, open)
-	}
-	if !newMailbox[int](0).closeIfEmpty() {
-		t.Error("an empty mailbox did not close")
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -31,7 +32,7 @@ func (h *Host) pollStatuses(ctx context.Context, want map[string][]uint64, log b
 	var mu sync.Mutex
 	var crew sync.WaitGroup
 	defer crew.Wait()
-	tokens := make(chan struct{}, maxQuestions)
+	tokens := make(chan struct{}, failuredetector.MaxQuestions)
 	for peer, ids := range want {
 		crew.Go(func() {
 			tokens <- struct{}{}

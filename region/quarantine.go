@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
@@ -34,13 +36,13 @@ func (h *Host) recordFailure(info wire.Region, f *fault, led bool) {
 	if here {
 		h.quarantine(info, f.Error(), h.Self.Peer)
 	}
-	word := wire.RegionFailure{Region: info.ID, Why: clip(f.Error()), Kind: uint8(f.kind), Led: led, Shut: here, Quarantined: everywhere}
+	word := wire.RegionFailure{Region: info.ID, Why: transport.Clip(f), Kind: uint8(f.kind), Led: led, Shut: here, Quarantined: everywhere}
 	for _, m := range info.Members {
 		if m.Peer == h.Self.Peer {
 			continue
 		}
 		h.start(func(ctx context.Context) {
-			if _, err := h.Directory.ask(ctx, m.Peer, wire.Question{Failure: &word}); err != nil {
+			if _, err := h.questions.Ask(ctx, m.Peer, wire.Question{Failure: &word}); err != nil {
 				h.Logger.Debug("failure not reported to member", "region", info.ID, "peer", m.Peer, "error", err)
 			}
 		})
@@ -109,10 +111,10 @@ func (h *Host) quarantine(info wire.Region, why, by string) {
 	h.Logger.Error("region quarantined: its land can be seen, and not changed, until voxeld region release",
 		"region", info.ID, "cell", Name(info), "why", why, "by", by)
 	if l := h.loop(info.ID); l != nil {
-		l.inbox.put(func() { l.closeReason = quarantinedReason })
+		l.inbox.Put(func() { l.closeReason = quarantinedReason })
 	}
 	if c := h.root(); c != nil && info.ID == world.CatalogID {
-		c.inbox.put(func() { c.quarantined = true })
+		c.inbox.Put(func() { c.quarantined = true })
 	}
 }
 
@@ -173,7 +175,7 @@ func (h *Host) openReadOnly(hello wire.Hello) (*loop, error) {
 		if caught := catchFault(func() { l.serveReadOnly(ctx) }); caught != nil {
 			h.Logger.Error("quarantined region cannot be served", "region", info.ID, "error", caught, "stack", string(caught.stack))
 		}
-		l.inbox.close()
+		l.inbox.Close()
 		l.endAfterFault(quarantinedReason)
 		h.failures.with(info.ID, func(r *failureRecord) {
 			if r.readOnly == l {
@@ -183,7 +185,7 @@ func (h *Host) openReadOnly(hello wire.Hello) (*loop, error) {
 		close(l.done)
 	})
 	if !started {
-		return nil, errStopping
+		return nil, background.ErrStopping
 	}
 	return l, nil
 }
@@ -195,15 +197,15 @@ func (l *loop) serveReadOnly(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-l.inbox.wake:
+		case <-l.inbox.Wake():
 		}
 		l.tick++
-		inputs, _ := l.inbox.drain()
+		inputs, _ := l.inbox.Drain()
 		for _, input := range inputs {
 			input()
 		}
 		l.publish()
-		if l.closeReason != "" || len(l.subscribers) == 0 && l.inbox.closeIfEmpty() {
+		if l.closeReason != "" || len(l.subscribers) == 0 && l.inbox.CloseIfEmpty() {
 			return
 		}
 	}
@@ -212,12 +214,12 @@ func (l *loop) serveReadOnly(ctx context.Context) {
 // noGroup is the group of a quarantined region.
 type noGroup struct{}
 
-func (noGroup) Propose([]byte) error       { return errQuarantined }
-func (noGroup) Ready() <-chan struct{}     { return nil }
-func (noGroup) Dequeue() []replica.Delivery   { return nil }
+func (noGroup) Propose([]byte) error             { return errQuarantined }
+func (noGroup) Ready() <-chan struct{}           { return nil }
+func (noGroup) Dequeue() []replica.Delivery      { return nil }
 func (noGroup) ReportApplied(uint64, []kv.Write) {}
-func (noGroup) Campaign()                  {}
-func (noGroup) Close() error               { return nil }
+func (noGroup) Campaign()                        {}
+func (noGroup) Close() error                     { return nil }
 
 // release clears the failures of a region, so that it can be opened again on this node.
 func (h *Host) release(id uint64) {
@@ -233,7 +235,7 @@ func (h *Host) release(id uint64) {
 		return
 	}
 	if shown != nil {
-		shown.inbox.put(func() { shown.closeReason = "the region is released" })
+		shown.inbox.Put(func() { shown.closeReason = "the region is released" })
 	}
 	h.metrics.quarantined.Set(float64(h.failures.count()))
 	h.Logger.Info("region released", "region", id)
@@ -267,7 +269,7 @@ func (h *Host) notOpened(info wire.Region, err error) {
 		h.metrics.isolated.WithLabelValues(caught.kind.String()).Inc()
 		h.Logger.Error("region fenced", "region", info.ID, "cell", info.Cell.String(), "reason", caught.kind.String(), "error", err, "stack", string(caught.stack))
 		h.recordFailure(info, caught, false)
-	case errors.Is(err, ErrNotHere), errors.Is(err, errStopping), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
+	case errors.Is(err, ErrNotHere), errors.Is(err, background.ErrStopping), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, replica.ErrOpen), errors.Is(err, replica.ErrStopped):
 		return
 	}
@@ -314,7 +316,7 @@ func (h *Host) Release(ctx context.Context, id uint64) (told, missed []string, e
 			told = append(told, m.Peer)
 			continue
 		}
-		if _, err := h.Directory.ask(ctx, m.Peer, wire.Question{Release: &wire.Release{Region: id}}); err != nil {
+		if _, err := h.questions.Ask(ctx, m.Peer, wire.Question{Release: &wire.Release{Region: id}}); err != nil {
 			h.Logger.Debug("release not sent to member", "region", id, "peer", m.Peer, "error", err)
 			missed = append(missed, m.Peer)
 			continue

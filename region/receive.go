@@ -1,90 +1,33 @@
 package region
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 const (
-	// SnapshotProtocol names the streams that carry one snapshot each, without the world's prefix: the group, 8 bytes big-endian,
-	// then the snapshot as package replica writes it; one byte comes back, 0 if it was installed.
-	SnapshotProtocol = "/snapshot/1"
-
-	// snapshotTime bounds the transfer of one snapshot.
-	snapshotTime = 2 * time.Minute
 	// maxWaking bounds how many groups are opened at once because a member sent a message to them.
 	maxWaking = 64
 	// maxWakingPerPeer bounds how many of them one peer can cause.
 	maxWakingPerPeer = 16
 )
 
-// SendSnapshot opens a stream to the peer, has write fill it, and calls done with the result.
-func (c *Carrier) SendSnapshot(peer string, group uint64, write func(io.Writer) error, done func(error)) {
-	started := c.start(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, snapshotTime)
-		defer cancel()
-		done(c.snapshot(ctx, peer, group, write))
-	})
-	if !started {
-		done(errStopping)
-	}
-}
-
-func (c *Carrier) snapshot(ctx context.Context, peer string, group uint64, write func(io.Writer) error) error {
-	stream, err := c.peers.Open(ctx, peer, SnapshotProtocol)
-	if err != nil {
-		return err
-	}
-	link := newRemoteLink(stream)
-	stop := context.AfterFunc(ctx, link.abort)
-	defer stop()
-	defer stream.Close() //nolint:errcheck // the exchange is complete
-	if _, err := stream.Write(binary.BigEndian.AppendUint64(nil, group)); err != nil {
-		return fmt.Errorf("send snapshot: %w", err)
-	}
-	if err := write(stream); err != nil {
-		link.abort()
-		return err
-	}
-	var taken [1]byte
-	if _, err := io.ReadFull(stream, taken[:]); err != nil {
-		return fmt.Errorf("receive reply to snapshot: %w", err)
-	}
-	if taken[0] != 0 {
-		return fmt.Errorf("%s refused the snapshot", peer)
-	}
-	return nil
-}
-
 // ServeSnapshot installs the snapshot that another node sends.
 func (h *Host) ServeSnapshot(ctx context.Context, peer string, stream io.ReadWriteCloser) {
-	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
-	defer cancel()
-	remote := newRemoteLink(stream)
-	stop := context.AfterFunc(ctx, remote.abort)
-	defer stop()
-	var group [8]byte
-	_, err := io.ReadFull(remote.in, group[:])
-	if err == nil {
-		err = h.installSnapshot(ctx, peer, binary.BigEndian.Uint64(group[:]), remote.in)
-	}
-	answer := []byte{0}
+	err := transport.ServeSnapshot(ctx, stream, func(ctx context.Context, group uint64, in io.Reader) error {
+		return h.installSnapshot(ctx, peer, group, in)
+	})
 	if err != nil {
 		h.Logger.Warn("snapshot not installed", "peer", peer, "error", err)
-		answer[0] = 1
-	}
-	if _, err := stream.Write(answer); err != nil {
-		h.Logger.Debug("answer snapshot", "peer", peer, "error", err)
 	}
 }
 
@@ -102,20 +45,8 @@ func (h *Host) installSnapshot(ctx context.Context, peer string, group uint64, i
 // ServeRaft receives the raft messages of another node until the node ends the stream.
 func (h *Host) ServeRaft(ctx context.Context, peer string, stream io.ReadWriteCloser) {
 	h.checkReturned(peer)
-	remote := newRemoteLink(stream)
-	stop := context.AfterFunc(ctx, remote.abort)
-	defer stop()
-	in := wire.RaftReader{R: bufio.NewReaderSize(stream, 64<<10)}
-	for {
-		messages, err := in.Read()
-		if err != nil {
-			h.Logger.Debug("raft stream ended", "peer", peer, "error", err)
-			return
-		}
-		for _, m := range messages {
-			h.receive(peer, m)
-		}
-	}
+	err := transport.ServeRaft(ctx, stream, func(m wire.RaftMessage) { h.receive(peer, m) })
+	h.Logger.Debug("raft stream ended", "peer", peer, "error", err)
 }
 
 // receive passes a message to its group. If the group is not open and the sender is a member of it, the group is opened beside
@@ -142,7 +73,7 @@ func (h *Host) receive(peer string, m wire.RaftMessage) {
 	m.Data = bytes.Clone(m.Data)
 	started := h.start(func(ctx context.Context) {
 		defer h.endWaking(m.Group)
-		ctx, cancel := context.WithTimeout(ctx, askTimeout)
+		ctx, cancel := context.WithTimeout(ctx, transport.AskTimeout)
 		defer cancel()
 		err := mend(ctx, peer, m.Group)
 		if err == nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
@@ -23,7 +24,7 @@ const minSilence = 10 * time.Second
 
 // silentAfter returns how long a node must not have been heard from to count as silent for minSilence.
 func (h *Host) silentAfter() time.Duration {
-	return minSilence + h.detector.strangerEvery + superviseEvery
+	return minSilence + h.detector.StrangerEvery + failuredetector.RoundEvery
 }
 
 // Copy is the state of a member of a region that is to be recovered.
@@ -82,7 +83,7 @@ func (h *Host) plan(info wire.Region, own replica.Position, s statusPoll) Recove
 	var best Copy
 	living, later, recent := 0, "", ""
 	for _, m := range own.Members.Members {
-		c := Copy{Peer: m.Peer, Learner: m.Learner, Heard: h.detector.heard(m.Peer)}
+		c := Copy{Peer: m.Peer, Learner: m.Learner, Heard: h.heard(m.Peer)}
 		status, answered := s.of(m.Peer, info.ID)
 		switch {
 		case !answered:
@@ -186,7 +187,7 @@ func (h *Host) recoverRegion(ctx context.Context, hello wire.Hello) error {
 		return err
 	}
 	recovered := make(chan error, 1)
-	if !l.inbox.put(func() {
+	if !l.inbox.Put(func() {
 		l.closeReason = "the region is being recovered"
 		l.afterEnd = func() { recovered <- h.Replicas.Recover(hello.Region) }
 	}) {
@@ -215,7 +216,7 @@ func (h *Host) recoverCatalog(ctx context.Context) error {
 		return errors.New("it is not open here: look at voxeld doctor")
 	}
 	recovered := make(chan error, 1)
-	if !c.inbox.put(func() { c.afterEnd = func() { recovered <- h.Replicas.Recover(world.CatalogID) } }) {
+	if !c.inbox.Put(func() { c.afterEnd = func() { recovered <- h.Replicas.Recover(world.CatalogID) } }) {
 		return errors.New("it has just been closed: try again")
 	}
 	select {

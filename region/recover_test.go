@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -139,11 +140,13 @@ func TestRecoverWaitsForStrangers(t *testing.T) {
 		n.cut("C", true)
 		synctest.Wait()
 		cut := time.Now()
-		c.detector.mu.Lock()
-		for _, p := range c.detector.mu.nodes {
-			p.heard = cut.Add(-c.detector.strangerEvery - superviseEvery)
+		heard := c.heard
+		c.heard = func(peer string) time.Time { // as if it had been asked last as long before the cut as may be
+			if at := heard(peer); at.After(cut) {
+				return at
+			}
+			return cut.Add(-c.detector.StrangerEvery - failuredetector.RoundEvery)
 		}
-		c.detector.mu.Unlock()
 		for time.Since(cut) < 10*time.Second {
 			for _, lost := range []uint64{world.CatalogID, id} {
 				if err := c.Recover(t.Context(), lost); err == nil || !strings.Contains(err.Error(), "wait") {

@@ -104,7 +104,7 @@ func (h *Host) mendParts(l *loop, index uint64, mends []world.Mend, need int) {
 			}
 			all = append(all, one)
 		}
-		l.inbox.put(func() { l.endMending(index, all) })
+		l.inbox.Put(func() { l.endMending(index, all) })
 	})
 }
 
@@ -134,7 +134,7 @@ func (h *Host) mendPart(ctx context.Context, l *loop, index uint64, m world.Mend
 // fetchPart fetches a part from one member, which may have to reach the mark first.
 func (h *Host) fetchPart(ctx context.Context, peer string, at wire.PartAt) (partCopy, error) {
 	for {
-		got, err := h.fetch(ctx, peer, wire.Fetch{Part: &at})
+		got, err := h.pieces.Fetch(ctx, peer, wire.Fetch{Part: &at})
 		if err != nil {
 			return partCopy{}, err
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
@@ -163,7 +164,7 @@ func (h *Host) reseed(ctx context.Context, info wire.Region) error {
 		return nil // it was invited again before this answer arrived
 	}
 	if l := h.loop(info.ID); l != nil {
-		l.inbox.put(func() { l.removed, l.discarded = true, true })
+		l.inbox.Put(func() { l.removed, l.discarded = true, true })
 		select {
 		case <-l.done:
 		case <-ctx.Done():
@@ -206,7 +207,7 @@ func (h *Host) requestRemoval(ctx context.Context, info wire.Region) (uint64, er
 			id = max(id, m.Replica)
 			continue
 		}
-		answer, err := h.Directory.ask(ctx, m.Peer, wire.Question{Rejoin: &wire.RejoinRequest{Group: info.ID}})
+		answer, err := h.questions.Ask(ctx, m.Peer, wire.Question{Rejoin: &wire.RejoinRequest{Group: info.ID}})
 		if err == nil && answer.Replica != 0 {
 			return max(id, answer.Replica), nil
 		}
@@ -238,7 +239,7 @@ func (h *Host) discard(info wire.Region, id uint64) error {
 // removeReplica handles the request of a member whose copy is damaged: it removes the member from the group if this node leads
 // the group, or becomes leader because the region hibernates.
 func (h *Host) removeReplica(ctx context.Context, peer string, group uint64) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, transport.AskTimeout)
 	defer cancel()
 	info, err := h.membership(ctx, group)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
@@ -56,12 +58,12 @@ func (h *Host) catalogChanged(root wire.Region) {
 
 func (h *Host) resolveCatalogMember(c *catalog, peer string) {
 	h.start(func(ctx context.Context) {
-		member, err := h.Directory.describe(ctx, peer)
+		member, err := h.questions.Describe(ctx, peer)
 		if err != nil {
 			h.Logger.Debug("member of the catalog not known", "peer", peer, "error", err)
 			return
 		}
-		c.inbox.put(func() { c.addMember(member) })
+		c.inbox.Put(func() { c.addMember(member) })
 	})
 }
 
@@ -69,7 +71,7 @@ func (h *Host) resolveCatalogMember(c *catalog, peer string) {
 func (h *Host) catalogGroup(c *catalog) ledGroup {
 	return ledGroup{
 		id: world.CatalogID, key: grid.CatalogKey, copies: h.CatalogCopies, group: c.group, info: c.where,
-		known: func(m wire.Member) { c.inbox.put(func() { c.addMember(m) }) },
+		known: func(m wire.Member) { c.inbox.Put(func() { c.addMember(m) }) },
 	}
 }
 
@@ -89,7 +91,7 @@ func (h *Host) acceptCatalog(ctx context.Context, peer string, invite wire.Invit
 		case own > invite.Replica:
 			return fmt.Errorf("join the catalog as replica %d: this node is already replica %d", invite.Replica, own)
 		}
-		c.inbox.put(func() { c.removed = true }) // an earlier replica, which was removed without noticing
+		c.inbox.Put(func() { c.removed = true }) // an earlier replica, which was removed without noticing
 		select {
 		case <-c.done:
 		case <-ctx.Done():
@@ -119,7 +121,7 @@ func (h *Host) acceptCatalog(ctx context.Context, peer string, invite wire.Invit
 	h.mu.Unlock()
 	h.Logger.Info("catalog joined", "replica", invite.Replica)
 	if !h.start(func(ctx context.Context) { h.runCatalog(ctx, c) }) {
-		return errStopping
+		return background.ErrStopping
 	}
 	return nil
 }
@@ -161,7 +163,7 @@ func (d *Directory) consultRound(ctx context.Context, q wire.Question) (region w
 	for _, source := range []func() (wire.Region, error){
 		func() (wire.Region, error) { return at, nil },
 		func() (wire.Region, error) {
-			ctx, cancel := context.WithTimeout(ctx, askTimeout)
+			ctx, cancel := context.WithTimeout(ctx, transport.AskTimeout)
 			defer cancel()
 			return d.host.Records.Catalog(ctx)
 		},
@@ -169,7 +171,7 @@ func (d *Directory) consultRound(ctx context.Context, q wire.Question) (region w
 		if at, err = source(); err != nil {
 			return wire.Region{}, ctx.Err() == nil && d.host.root() != nil, fmt.Errorf("find the catalog: %w", err)
 		}
-		for next := d.host.unresponsive.first(at, tried); next != ""; next = d.host.unresponsive.first(at, tried) {
+		for next := d.host.detector.First(at, tried); next != ""; next = d.host.detector.First(at, tried) {
 			tried[next] = true
 			answer, asked := d.askCatalog(ctx, next, q)
 			switch {
@@ -187,7 +189,7 @@ func (d *Directory) consultRound(ctx context.Context, q wire.Question) (region w
 			case answer.Error != "":
 				return wire.Region{}, false, asked
 			default:
-				d.host.unresponsive.add(next)
+				d.host.detector.Suspect(next)
 				err = fmt.Errorf("ask the catalog on %s: %w", next, asked)
 			}
 			if ctx.Err() != nil {
@@ -208,7 +210,7 @@ func (d *Directory) askCatalog(ctx context.Context, peer string, q wire.Question
 		ctx, cancel = context.WithTimeout(ctx, lookTime)
 		defer cancel()
 	}
-	return d.ask(ctx, peer, q)
+	return d.host.questions.Ask(ctx, peer, q)
 }
 
 func (d *Directory) cacheCatalog(root wire.Region) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
@@ -184,7 +185,7 @@ func (l *loop) reportScrub(index uint64) wire.Fetched {
 	case k.index > index:
 		return wire.Fetched{Error: "a later mark has come"}
 	case k.failed != nil:
-		return wire.Fetched{Error: clip(k.failed.Error())}
+		return wire.Fetched{Error: transport.Clip(k.failed)}
 	case k.survey != nil:
 		return wire.Fetched{Wait: true}
 	}
@@ -219,7 +220,7 @@ func (h *Host) askLoop(ctx context.Context, peer string, group uint64, answer fu
 		return wire.Fetched{Error: "the region is not open here"}
 	}
 	answered := make(chan wire.Fetched, 1)
-	l.inbox.put(func() {
+	l.inbox.Put(func() {
 		if !l.member(peer) {
 			answered <- wire.Fetched{Error: "only members may ask"}
 			return
@@ -232,7 +233,7 @@ func (h *Host) askLoop(ctx context.Context, peer string, group uint64, answer fu
 	case <-l.done:
 		return wire.Fetched{Error: "the region has been closed here"}
 	case <-ctx.Done():
-		return wire.Fetched{Error: clip(ctx.Err().Error())}
+		return wire.Fetched{Error: transport.Clip(ctx.Err())}
 	}
 }
 
@@ -257,7 +258,7 @@ func (h *Host) readParts(l *loop, index uint64, parts map[world.Part][][]byte) {
 		if bad := h.Replicas.CheckStored(l.info.ID); err == nil && isDamage(bad) {
 			h.damagedLog(ctx, l, bad)
 		}
-		l.inbox.put(func() { l.haveRead(index, disk, err) })
+		l.inbox.Put(func() { l.haveRead(index, disk, err) })
 	})
 }
 

@@ -85,7 +85,7 @@ func (n *node) inside(id uint64, f func(l *loop)) {
 		return
 	}
 	done := make(chan struct{})
-	if !l.inbox.put(func() { f(l); close(done) }) {
+	if !l.inbox.Put(func() { f(l); close(done) }) {
 		n.net.t.Fatalf("%s is closing the region", n.peer)
 	}
 	select {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
@@ -57,7 +59,7 @@ func (h *Host) status(id uint64, log bool) wire.RegionStatus {
 	if log || s.State == wire.StateQuarantined {
 		h.fillFromDisk(&s)
 	}
-	s.Why = clip(s.Why[:min(len(s.Why), maxReason)])
+	s.Why = strings.ToValidUTF8(s.Why[:min(len(s.Why), maxReason)], "")
 	return s
 }
 
@@ -104,7 +106,7 @@ func (h *Host) askStatuses(ctx context.Context, peer string, q wire.StatusReques
 		return h.statuses(q), 0, nil
 	}
 	start := time.Now()
-	answer, err := h.Directory.ask(ctx, peer, wire.Question{Status: &q})
+	answer, err := h.questions.Ask(ctx, peer, wire.Question{Status: &q})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -129,7 +131,7 @@ func (h *Host) answerCensus(ctx context.Context, q wire.RegionsRequest) wire.Ans
 	}
 	page, err := c.page(ctx, q.After)
 	if err != nil {
-		return wire.Answer{Error: clip(err.Error())}
+		return wire.Answer{Error: transport.Clip(err)}
 	}
 	return wire.Answer{Regions: page}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -13,7 +14,7 @@ import (
 
 func newSubscriber() *subscriber {
 	return &subscriber{
-		out:    newMailbox[wire.FromRegion](linkBacklog),
+		out:    mailbox.New[wire.FromRegion](linkBacklog),
 		credit: make(chan struct{}, linkCredit),
 		watch:  make(map[grid.ChunkPos]struct{}),
 		shown:  make(map[grid.ChunkPos]struct{}),
@@ -57,8 +58,8 @@ func (l *loop) dismiss(s *subscriber, why string) {
 	if l.ledElsewhere() {
 		last.Leader = l.leader
 	}
-	s.out.put(last)
-	s.out.close()
+	s.out.Put(last)
+	s.out.Close()
 	l.detach(s)
 }
 
@@ -194,7 +195,7 @@ func (l *loop) publish() {
 		}
 	}
 	for s, f := range frames {
-		if !s.out.put(*f) {
+		if !s.out.Put(*f) {
 			l.dropSlow(s)
 		}
 	}
@@ -212,7 +213,7 @@ func (l *loop) publishEarly() {
 		if waiting = true; !l.publishedEarly {
 			break
 		}
-		if !s.out.put(wire.FromRegion{Tick: l.tick, Results: s.nextResults()}) {
+		if !s.out.Put(wire.FromRegion{Tick: l.tick, Results: s.nextResults()}) {
 			l.dropSlow(s)
 		}
 	}
@@ -226,13 +227,13 @@ func (l *loop) publishEarly() {
 // starts with whole chunks and asks again for the results that it did not get.
 func (l *loop) dropSlow(s *subscriber) {
 	select {
-	case <-s.out.ended:
+	case <-s.out.Ended():
 		l.detach(s) // the gateway has closed the link itself
 		return
 	default:
 	}
 	l.logger.Warn("gateway too slow, link cut", "region", l.info.ID)
-	s.out.drain()
+	s.out.Drain()
 	l.dismiss(s, "the gateway is too slow")
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
@@ -79,14 +80,14 @@ func (h *Host) superseded(ctx context.Context, info wire.Region) bool {
 	var crew sync.WaitGroup
 	newer := make(chan struct{}, len(info.Members))
 	for _, m := range info.Members {
-		if m.Peer == h.Self.Peer || h.unresponsive.has(m.Peer) {
+		if m.Peer == h.Self.Peer || h.detector.Suspected(m.Peer) {
 			continue
 		}
 		crew.Go(func() {
 			statuses, _, err := h.askStatuses(ctx, m.Peer, wire.StatusRequest{Regions: []uint64{info.ID}, Log: true})
 			switch {
 			case err != nil:
-				h.unresponsive.add(m.Peer)
+				h.detector.Suspect(m.Peer)
 			case h.replaces(statuses[0], own):
 				newer <- struct{}{}
 			}
@@ -136,11 +137,11 @@ func (h *Host) checkSuperseded(ctx context.Context, peer string, id uint64) erro
 	}
 	h.Logger.Warn("region was recovered without this node; its copy is dropped", "region", id, "cell", Name(info))
 	if c := h.root(); id == world.CatalogID && c != nil {
-		c.inbox.put(func() { c.removed = true })
+		c.inbox.Put(func() { c.removed = true })
 		return waitFor(ctx, c.done)
 	}
 	if l := h.loop(id); l != nil {
-		l.inbox.put(func() { l.removed = true })
+		l.inbox.Put(func() { l.removed = true })
 		return waitFor(ctx, l.done)
 	}
 	if id == world.CatalogID {
@@ -178,19 +179,19 @@ func (h *Host) notifyEvicted(ctx context.Context) {
 	if len(all) == 0 {
 		return
 	}
-	peers := make(watched)
+	peers := make(failuredetector.Watched)
 	for _, before := range all {
 		for _, m := range before.Members {
-			peers.add(m.Peer, h.detector.every)
+			peers.Add(m.Peer, h.detector.Every)
 		}
 	}
-	h.detector.refresh(ctx, peers, h.Directory.describe)
+	h.detector.Refresh(ctx, peers)
 	for _, before := range all {
 		left := before
 		left.Members = nil
 		for _, m := range before.Members {
-			if _, lives := h.detector.lives(m.Peer); lives {
-				_, err := h.Directory.ask(ctx, m.Peer, wire.Question{Superseded: &wire.Release{Region: before.ID}})
+			if _, lives := h.detector.Alive(m.Peer); lives {
+				_, err := h.questions.Ask(ctx, m.Peer, wire.Question{Superseded: &wire.Release{Region: before.ID}})
 				if err == nil {
 					continue
 				}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -49,7 +51,7 @@ type ledGroup struct {
 
 // supervise makes the members of the groups that this node leads follow their keys, until the node is about to stop.
 func (h *Host) supervise(ctx context.Context) {
-	every := time.NewTicker(superviseEvery)
+	every := time.NewTicker(failuredetector.RoundEvery)
 	defer every.Stop()
 	for round := 0; ; round++ {
 		select {
@@ -63,7 +65,7 @@ func (h *Host) supervise(ctx context.Context) {
 			if err := h.wakeMisplaced(ctx); err != nil {
 				h.Logger.Warn("check closed regions", "error", err)
 			}
-			h.detector.forget(10 * h.Grace)
+			h.detector.Forget()
 		}
 	}
 }
@@ -71,20 +73,20 @@ func (h *Host) supervise(ctx context.Context) {
 // superviseOnce updates the state of the known nodes, and then reconciles every group that is led here.
 func (h *Host) superviseOnce(ctx context.Context) {
 	groups := h.ledGroups()
-	peers := make(watched)
+	peers := make(failuredetector.Watched)
 	for _, peer := range h.Records.NearestKnown(grid.CatalogKey, neighbours) {
-		peers.add(peer, h.detector.strangerEvery)
+		peers.Add(peer, h.detector.StrangerEvery)
 	}
 	under, members := 0, 0
 	for _, w := range groups {
 		for _, peer := range h.Records.NearestKnown(w.key, candidates) {
-			peers.add(peer, h.detector.strangerEvery)
+			peers.Add(peer, h.detector.StrangerEvery)
 		}
 		status := w.group.Status()
 		h.ledFor(w.id, status.Term)
 		voters := 0
 		for _, m := range status.Members {
-			peers.add(m.Peer, h.detector.every)
+			peers.Add(m.Peer, h.detector.Every)
 			if !m.Learner && m.Active {
 				voters++
 			}
@@ -98,14 +100,14 @@ func (h *Host) superviseOnce(ctx context.Context) {
 	h.metrics.members.Set(float64(members))
 	h.metrics.under.Set(float64(under))
 	delete(peers, h.Self.Peer)
-	h.detector.refresh(ctx, peers, h.Directory.describe)
+	h.detector.Refresh(ctx, peers)
 	for _, w := range groups {
 		if !h.beginReconcile(w.id) {
 			continue
 		}
 		started := h.start(func(ctx context.Context) {
 			defer h.endReconcile(w.id)
-			ctx, cancel := context.WithTimeout(ctx, flightTime)
+			ctx, cancel := context.WithTimeout(ctx, background.AttemptTime)
 			defer cancel()
 			h.reconcile(ctx, w)
 		})
@@ -118,7 +120,7 @@ func (h *Host) superviseOnce(ctx context.Context) {
 // shouldCheckClosed reports whether the closed regions should be checked: the set of nodes has changed since the last check that
 // found nothing wrong.
 func (h *Host) shouldCheckClosed(round int) bool {
-	nodes := h.detector.summary(h.Grace)
+	nodes := h.detector.Summary()
 	if nodes == h.checkedNodes && round%maxSkippedChecks >= rowsEvery {
 		return false
 	}
@@ -151,7 +153,7 @@ func (h *Host) groupOf(l *loop) ledGroup {
 		id: l.info.ID, key: h.Directory.key(l.info.Cell), copies: h.Copies, group: l.raft,
 		info: l.ask,
 		known: func(m wire.Member) {
-			l.inbox.put(func() { l.addMember(m) })
+			l.inbox.Put(func() { l.addMember(m) })
 		},
 	}
 }
@@ -209,8 +211,8 @@ func (h *Host) memberStates(w ledGroup, s replica.Status) []membership.Member {
 		states[i] = membership.Member{
 			Peer: m.Peer, Learner: m.Learner,
 			CaughtUp: self || m.Active && !m.Snapshotting && m.Match+nearlyAll >= s.Last,
-			Leaving:  h.detector.leaves(m.Peer),
-			Gone:     !self && !m.Active && h.detector.gone(m.Peer, h.Grace),
+			Leaving:  h.detector.Leaving(m.Peer),
+			Gone:     !self && !m.Active && h.detector.Gone(m.Peer),
 			Struck:   struck[m.Peer],
 		}
 	}
@@ -230,10 +232,10 @@ func (h *Host) nearestOf(w ledGroup, s replica.Status) []string {
 			return false
 		}
 		i := slices.IndexFunc(s.Members, func(m replica.Progress) bool { return m.Peer == peer })
-		if i >= 0 && (s.Members[i].Active || !h.detector.gone(peer, h.Grace)) {
+		if i >= 0 && (s.Members[i].Active || !h.detector.Gone(peer)) {
 			return false
 		}
-		_, lives := h.detector.lives(peer)
+		_, lives := h.detector.Alive(peer)
 		return !lives
 	})
 }
@@ -250,7 +252,7 @@ func (h *Host) ensureMembersKnown(ctx context.Context, w ledGroup) error {
 		if hasMember(info, m.Peer) {
 			continue
 		}
-		member, ok := h.detector.lives(m.Peer)
+		member, ok := h.detector.Alive(m.Peer)
 		if !ok {
 			return fmt.Errorf("the address of %s is not known", m.Peer)
 		}
@@ -291,7 +293,7 @@ func (h *Host) executeStep(ctx context.Context, w ledGroup, next membership.Step
 	switch next.Kind {
 	case membership.Add:
 		// The node was alive some seconds ago. Check again: a dead learner would be in the way.
-		member, err := h.detector.check(ctx, next.Peer, h.Directory.describe)
+		member, err := h.detector.Check(ctx, next.Peer)
 		if err != nil {
 			return fmt.Errorf("the node to be added does not answer: %w", err)
 		}
@@ -374,7 +376,7 @@ func (h *Host) inviteLearners(ctx context.Context, w ledGroup) error {
 			continue
 		}
 		invite.Replica = m.ID
-		answer, err := h.Directory.ask(ctx, m.Peer, wire.Question{Invite: &invite})
+		answer, err := h.questions.Ask(ctx, m.Peer, wire.Question{Invite: &invite})
 		if err != nil && answer.Replica == m.ID {
 			h.Logger.Info("learner had its replica id before", "group", w.id, "peer", m.Peer, "replica", m.ID)
 			return h.change(ctx, w, "remove", m.Peer, w.group.Remove)

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
+
 	"errors"
 	"fmt"
 
@@ -13,7 +15,6 @@ const (
 	maxMessage        = MaxEntry + maxSizePerMsg // bytes
 	maxMessageEntries = 16 << 10
 	maxTermJump       = 1 << 20 // elections that a member may have missed
-	maxNumber         = 1 << 62 // terms and indexes: adding to them cannot overflow
 )
 
 // campaignTransfer is the context of a vote request that the old leader asked for (raft's own constant is not exported).
@@ -62,7 +63,7 @@ func (h *Host) receive(peer string, group uint64, message []byte) error {
 	if g.mu.messageSize+len(message) > h.limits.messages {
 		return fmt.Errorf("%w: %d bytes of messages wait", ErrOverloaded, g.mu.messageSize)
 	}
-	g.mu.messageSize += len(message) + entryOverhead
+	g.mu.messageSize += len(message) + raftlog.EntryOverhead
 	g.mu.messages = append(g.mu.messages, m)
 	g.enqueue()
 	return nil
@@ -86,12 +87,12 @@ func decodeMessage(b []byte) (*raftpb.Message, error) {
 // checkMessage checks a message on its own.
 func checkMessage(m *raftpb.Message) error {
 	for _, n := range [...]uint64{m.GetFrom(), m.GetTo(), m.GetTerm()} {
-		if n == 0 || n > maxNumber {
+		if n == 0 || n > raftlog.MaxNumber {
 			return fmt.Errorf("replica id or term %d", n) // raft treats term 0 as a message from itself
 		}
 	}
 	for _, n := range [...]uint64{m.GetIndex(), m.GetCommit(), m.GetRejectHint()} {
-		if n > maxNumber {
+		if n > raftlog.MaxNumber {
 			return fmt.Errorf("index %d", n)
 		}
 	}
@@ -151,7 +152,7 @@ func checkEntries(m *raftpb.Message) error {
 		}
 		wrong := entry.GetType() != raftpb.EntryNormal
 		if entry.GetType() == raftpb.EntryConfChange {
-			_, err := decodeChange(entry.GetData())
+			_, err := raftlog.DecodeChange(entry.GetData())
 			wrong = err != nil
 		}
 		if wrong || len(entry.GetData()) > MaxEntry {

@@ -190,8 +190,8 @@ func TestGateAdmits(t *testing.T) {
 		Type: raftpb.MsgApp.Enum(), From: u(3), To: u(1), Term: u(6), Index: u(3), LogTerm: u(5), Commit: u(3),
 		Entries: []*raftpb.Entry{{Index: u(4), Term: u(6)}},
 	})
-	if r.log.last != 4 || r.term != 6 {
-		t.Fatalf("last %d of term %d", r.log.last, r.term)
+	if r.log.Last != 4 || r.term != 6 {
+		t.Fatalf("last %d of term %d", r.log.Last, r.term)
 	}
 	deliver(t, h, "c", 1, &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: u(3), To: u(1), Term: u(6), Commit: u(4)})
 	if r.mailed != 4 {
@@ -222,7 +222,7 @@ func TestGateCommitAfterCut(t *testing.T) {
 	})
 	receive(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: u(2), To: u(1), Term: u(6), Commit: u(6)})
 	pump(h)
-	if r := h.replicas[1]; r == nil || r.commit != 2 || r.log.last != 4 {
+	if r := h.replicas[1]; r == nil || r.commit != 2 || r.log.Last != 4 {
 		t.Fatalf("the group ended, or took the commit: %+v", r)
 	}
 }

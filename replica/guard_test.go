@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
+
 	"context"
 	"testing"
 	"time"
@@ -10,7 +12,7 @@ import (
 // other groups continue to commit.
 func TestPanicEndsOneGroup(t *testing.T) {
 	for name, spoil := range map[string]func(r *replica){
-		"staging": func(r *replica) { r.members.unstored = []*configuration{nil} },
+		"staging": func(r *replica) { r.members.unstored = []*raftlog.Configuration{nil} },
 		"acting":  func(r *replica) { r.log = nil },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
+
 	"encoding/binary"
 	"flag"
 	"math/rand/v2"
@@ -74,8 +76,8 @@ func (f *forger) frame(from, to uint64) []byte {
 			}
 			if f.IntN(4) == 0 {
 				e.Type = raftpb.EntryType(f.IntN(3)).Enum()
-				c := change{kind: raftpb.ConfChangeType(f.IntN(4)), id: f.Uint64N(8), peer: "z"[:f.IntN(2)]}
-				e.Data, _ = proto.Marshal(c.raft()) // of known types: no error
+				c := raftlog.Change{Kind: raftpb.ConfChangeType(f.IntN(4)), ID: f.Uint64N(8), Peer: "z"[:f.IntN(2)]}
+				e.Data, _ = proto.Marshal(c.Raft()) // of known types: no error
 			}
 			m.Entries = append(m.Entries, e)
 		}
@@ -102,7 +104,7 @@ func TestHostileFrames(t *testing.T) {
 		group    uint64
 		from, to uint64
 	}{
-		{"z", 1, 2, 1}, {"z", 1, 4, 1}, {"z", 3, 1, 2}, // no member of anything
+		{"z", 1, 2, 1}, {"z", 1, 4, 1}, {"z", 3, 1, 2}, // no Member of anything
 		{"x", 1, 2, 1}, {"b", 3, 1, 2}, {"y", 1, 3, 1}, {"b", 2, 1, 1}, // members of another group
 		{"me", 1, 1, 1}, {"", 1, 2, 1}, {"b", 9, 2, 1},
 	}

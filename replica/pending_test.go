@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
+
 	"errors"
 	"slices"
 	"testing"
@@ -34,8 +36,8 @@ func TestGateHearsPendingMembers(t *testing.T) {
 	if err := vote(); !errors.Is(err, ErrNotMember) {
 		t.Fatalf("a stranger was admitted: %v", err)
 	}
-	c := change{kind: raftpb.ConfChangeAddLearnerNode, id: 4, peer: "d"}
-	entry, err := c.entry()
+	c := raftlog.Change{Kind: raftpb.ConfChangeAddLearnerNode, ID: 4, Peer: "d"}
+	entry, err := c.Entry()
 	if err != nil {
 		t.Fatal(err)
 	}

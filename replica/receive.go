@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
+
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -18,10 +20,9 @@ import (
 type snapshot struct {
 	from, to, term   uint64 // replica ids; the sender's term
 	index, entryTerm uint64
-	conf             *configuration
-	encoded          []byte     // conf, as it is to be stored here
-	rows             []kv.Write // ascending by table and key
-	stale            []kv.Write // deletions of the owner's rows that are not in the snapshot
+	conf             *raftlog.Configuration // as it is to be stored here
+	rows             []kv.Write             // ascending by table and key
+	stale            []kv.Write             // deletions of the owner's rows that are not in the snapshot
 	reply            func(error)
 	budget           func(n int) error // called before n bytes are allocated
 }
@@ -85,8 +86,8 @@ func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error))
 	}}
 	admit := func() error { return g.roster.Load().check(peer, s.from, s.to) }
 	err = s.decode(r, g.tables, admit)
-	if err == nil && (s.conf.peer(s.from) != peer || s.conf.peer(s.to) != h.self) {
-		err = fmt.Errorf("%w: %q and %q are not replicas %d and %d of %v", ErrImplausible, peer, h.self, s.from, s.to, s.conf.all())
+	if err == nil && (s.conf.Peer(s.from) != peer || s.conf.Peer(s.to) != h.self) {
+		err = fmt.Errorf("%w: %q and %q are not replicas %d and %d of %v", ErrImplausible, peer, h.self, s.from, s.to, s.conf.All())
 	}
 	if err != nil {
 		return taken, err
@@ -121,8 +122,8 @@ func (s *snapshot) decode(r io.Reader, tables []TablePrefix, admit func() error)
 		return malformed(fmt.Errorf("%d tables, expected %d", n, len(tables)))
 	}
 	for _, t := range tables {
-		name, prefix := d.bytes(int(d.u8()), maxTableName), []byte(nil)
-		prefix = d.bytes(int(d.u8()), maxTableName)
+		name, prefix := d.bytes(int(d.u8()), raftlog.MaxTableName), []byte(nil)
+		prefix = d.bytes(int(d.u8()), raftlog.MaxTableName)
 		if d.err == nil && (string(name) != t.Table || !bytes.Equal(prefix, t.Prefix)) {
 			return malformed(fmt.Errorf("table %q with prefix %x, expected %q with %x", name, prefix, t.Table, t.Prefix))
 		}
@@ -165,10 +166,10 @@ func (s *snapshot) decode(r io.Reader, tables []TablePrefix, admit func() error)
 
 // check validates the head.
 func (s *snapshot) check(conf []byte) error {
-	if s.term == 0 || s.term > maxNumber || s.entryTerm == 0 || s.entryTerm > s.term || s.index == 0 || s.index > maxNumber {
+	if s.term == 0 || s.term > raftlog.MaxNumber || s.entryTerm == 0 || s.entryTerm > s.term || s.index == 0 || s.index > raftlog.MaxNumber {
 		return fmt.Errorf("entry %d of term %d in term %d", s.index, s.entryTerm, s.term)
 	}
-	c, err := decodeConfiguration(conf)
+	c, err := raftlog.DecodeConfiguration(conf)
 	if err != nil {
 		return err
 	}
@@ -176,12 +177,8 @@ func (s *snapshot) check(conf []byte) error {
 		return fmt.Errorf("configuration %d at entry %d", c.Index, s.index)
 	}
 	c.Own = s.to
-	if err := c.check(); err != nil {
-		return err
-	}
 	s.conf = c
-	s.encoded, err = encodeConfiguration(c)
-	return err
+	return c.Check()
 }
 
 // decoder reads integers and byte strings; after an error it reads nothing more.
@@ -247,7 +244,7 @@ func (h *Host) install(g *Group, s *snapshot) {
 	m := &raftpb.Message{
 		Type: raftpb.MsgSnap.Enum(), From: &s.from, To: &s.to, Term: &s.term,
 		Snapshot: &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{
-			Index: &s.index, Term: &s.entryTerm, ConfState: s.conf.confState(),
+			Index: &s.index, Term: &s.entryTerm, ConfState: s.conf.ConfState(),
 		}},
 	}
 	err := r.members.roster.check(r.members.roster.peer(s.from), s.from, s.to)
@@ -327,17 +324,16 @@ func (r *replica) dropIncoming(err error) {
 
 // snapshotWrites adds the writes that install a snapshot, except the state record.
 func (r *replica) snapshotWrites(writes []kv.Write, s *snapshot) []kv.Write {
-	writes = r.log.resetWrites(writes)
+	writes = r.log.ResetWrites(writes)
 	writes = append(writes, s.stale...)
 	writes = append(writes, s.rows...)
-	key := stateKey(r.group, kindConfig)
-	return append(writes, kv.Write{Table: tableState, Key: key, Value: s.encoded})
+	return append(writes, raftlog.ConfigurationWrite(r.group, s.conf))
 }
 
 // installed updates the replica after a snapshot has become durable.
 func (r *replica) installed(s *snapshot) {
-	r.log.reset(s.index, s.entryTerm)
-	r.conf, r.log.conf, r.log.changed = s.conf, s.conf, false
+	r.log.Reset(s.index, s.entryTerm)
+	r.conf, r.log.Conf, r.log.Changed = s.conf, s.conf, false
 	r.members.unstored = nil
 	if v := r.members.trusted; v != nil && v.Index <= s.conf.Index {
 		r.members.trusted = nil
@@ -345,7 +341,7 @@ func (r *replica) installed(s *snapshot) {
 	r.applied, r.mailed, r.visible, r.reported, r.advanced = s.index, s.index, s.index, s.index, s.index
 	r.host.countLag(r, 0)
 	r.publishRoster()
-	r.handle.pushRestored(Configured{Index: s.conf.Index, Members: s.conf.all(), Recovered: s.conf.Recovered}, s.index)
+	r.handle.pushRestored(configured(s.conf), s.index)
 	r.host.ticking.start(r)
 	r.logger.Info("snapshot installed", "index", s.index, "rows", len(s.rows))
 	r.dropIncoming(nil)

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
+
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -24,8 +26,6 @@ import (
 const (
 	snapshotVersion = 1
 	snapshotHead    = 1 + 5*8
-	maxTables       = 16
-	maxTableName    = 64       // bytes, of prefixes too
 	maxConfig       = 64 << 10 // bytes of an encoded configuration
 	maxKey          = 32 << 10
 	maxValue        = 32 << 20
@@ -44,15 +44,15 @@ type sending map[uint64]uint64 // replica id of the receiver → the index below
 func (r *replica) snapshotHead() (*raftpb.Snapshot, error) {
 	h := r.host
 	if h.sendSnapshot == nil || r.tables == nil || h.sending >= maxSending ||
-		len(r.members.unstored) > 0 || r.stored.applied == 0 { // the configuration must include the receiver
+		len(r.members.unstored) > 0 || r.stored.Applied == 0 { // the configuration must include the receiver
 		return nil, raft.ErrSnapshotTemporarilyUnavailable
 	}
-	term, err := r.log.Term(r.stored.applied)
+	term, err := r.log.Term(r.stored.Applied)
 	if err != nil {
 		return nil, err
 	}
 	return &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{
-		Index: new(r.stored.applied), Term: &term, ConfState: r.conf.confState(),
+		Index: new(r.stored.Applied), Term: &term, ConfState: r.conf.ConfState(),
 	}}, nil
 }
 
@@ -132,30 +132,30 @@ func (s snapshotOut) write(storage Storage, w io.Writer) error {
 func (s snapshotOut) collect(b *bytes.Buffer, get func(string, []byte) ([]byte, error),
 	scan func(string, []byte, func(key, value []byte) error) error,
 ) error {
-	value, err := get(tableState, stateKey(s.group, kindState))
+	value, err := get(raftlog.TableState, raftlog.StateKey(s.group, raftlog.KindState))
 	if err != nil {
 		return err
 	}
-	st, err := decodeState(value)
+	st, err := raftlog.DecodeState(value)
 	if err != nil {
 		return err
 	}
-	term := st.startTerm
-	if st.applied > st.start {
-		key := logKey(s.group, st.applied)
-		if value, err = get(tableLog, key); err != nil {
+	term := st.StartTerm
+	if st.Applied > st.Start {
+		key := raftlog.LogKey(s.group, st.Applied)
+		if value, err = get(raftlog.TableLog, key); err != nil {
 			return err
 		}
-		if _, term, _, err = decodeEntryHead(key, value); err != nil {
+		if _, term, _, err = raftlog.DecodeEntryHead(key, value); err != nil {
 			return err
 		}
 	}
-	conf, err := get(tableState, stateKey(s.group, kindConfig))
+	conf, err := get(raftlog.TableState, raftlog.StateKey(s.group, raftlog.KindConfig))
 	if err != nil {
 		return err
 	}
 	b.WriteByte(snapshotVersion)
-	for _, v := range [...]uint64{s.from, s.to, s.term, st.applied, term} {
+	for _, v := range [...]uint64{s.from, s.to, s.term, st.Applied, term} {
 		b.Write(binary.BigEndian.AppendUint64(nil, v))
 	}
 	str32 := func(v []byte) {

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
+
 	"bytes"
 	"fmt"
 	"io"
@@ -42,7 +44,7 @@ func TestLogWaitsForSnapshot(t *testing.T) {
 		p.propose(1, "a", "b")
 		p.pass(time.Second)
 		synctest.Wait()
-		if rows := p.members["a"].disk.rows(tableLog); rows > 60 {
+		if rows := p.members["a"].disk.rows(raftlog.TableLog); rows > 60 {
 			t.Fatalf("%d entries in the log", rows)
 		}
 	})
@@ -90,7 +92,7 @@ func FuzzReceiveSnapshot(f *testing.F) {
 		if err := s.decode(&again, partyTables, func() error { return nil }); err != nil {
 			t.Fatal(err)
 		}
-		if s.index != g.Status().Applied || fmt.Sprint(s.conf.all()) != fmt.Sprint(conf.all()) || len(s.rows) != d.rows("world") {
+		if s.index != g.Status().Applied || fmt.Sprint(s.conf.All()) != fmt.Sprint(conf.All()) || len(s.rows) != d.rows("world") {
 			t.Fatalf("%d rows at %d came out again", len(s.rows), s.index)
 		}
 		openNow(t, newTestHostOf(t, d, "b"), Founding{Group: testGroupID, Tables: partyTables})

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
+
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -25,14 +27,14 @@ func TestSnapshotCatchesUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		strange := worldRow(99999, []byte("old"))
-		foreign := kv.Write{Table: "world", Key: append(groupPrefix(testGroupID+1), 'x'), Value: []byte("theirs")}
+		foreign := kv.Write{Table: "world", Key: append(raftlog.GroupPrefix(testGroupID+1), 'x'), Value: []byte("theirs")}
 		if err := lost.disk.Commit([]kv.Write{strange, foreign}); err != nil {
 			t.Fatal(err)
 		}
 		for range 5 {
 			p.propose(30, l.peer)
 		}
-		if rows := l.disk.rows(tableLog); rows > 100 { // of 150
+		if rows := l.disk.rows(raftlog.TableLog); rows > 100 { // of 150
 			t.Fatalf("the log has %d entries while a follower is down", rows)
 		}
 		p.boot(lost.peer)
@@ -146,16 +148,9 @@ func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 
 // receiveNow receives a snapshot on a host that is stepped with pump.
 func receiveNow(h *Host, peer string, snap []byte) error {
-	answer := make(chan error, 1)
-	go func() { answer <- h.ReceiveSnapshot(context.Background(), peer, testGroupID, bytes.NewReader(snap)) }()
-	for {
-		pump(h)
-		select {
-		case err := <-answer:
-			return err
-		case <-h.wake: // it has posted something
-		}
-	}
+	return await(h, func() error {
+		return h.ReceiveSnapshot(context.Background(), peer, testGroupID, bytes.NewReader(snap))
+	})
 }
 
 // TestSnapshotIsOneCommit: rows, configuration, log and applied index are stored together or not at all, even if it is

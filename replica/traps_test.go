@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
+
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -23,7 +25,7 @@ func TestAppliedIsOneCommit(t *testing.T) {
 		has, applied := false, uint64(0)
 		for _, w := range writes {
 			has = has || w.Table == "world"
-			if w.Table == tableState && w.Key[len(w.Key)-1] == kindState {
+			if w.Table == raftlog.TableState && w.Key[len(w.Key)-1] == raftlog.KindState {
 				applied = binary.BigEndian.Uint64(w.Value[1+3*8:])
 			}
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/heap"
 	"github.com/voxelpopuli/voxeld/region"
+	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/terrain"
@@ -117,7 +118,7 @@ func (n *benchNode) start(ctx context.Context, wg *sync.WaitGroup, dir, ip, join
 	}
 	serve(d.Run)
 	peers := peers{host, "/voxeld/" + genesis.ID()[:16]}
-	carrier := region.NewCarrier(peers, n.logger, n.metrics)
+	carrier := regiontransport.NewCarrier(peers, n.logger, n.metrics)
 	serve(carrier.Run)
 	replicas, err := replica.NewHost(replica.Options{
 		Storage: db, Self: host.PeerID(), Send: carrier.Send, SendSnapshot: carrier.SendSnapshot,
@@ -145,10 +146,10 @@ func (n *benchNode) start(ctx context.Context, wg *sync.WaitGroup, dir, ip, join
 	if err != nil {
 		return err
 	}
-	host.Handle(peers.prefix+region.LinkProtocol, n.regions.ServeLink)
-	host.Handle(peers.prefix+region.RaftProtocol, n.regions.ServeRaft)
-	host.Handle(peers.prefix+region.SnapshotProtocol, n.regions.ServeSnapshot)
-	host.HandleAsk(peers.prefix+region.AskProtocol, n.regions.AnswerQuestion)
+	host.Handle(peers.prefix+regiontransport.LinkProtocol, n.regions.ServeLink)
+	host.Handle(peers.prefix+regiontransport.RaftProtocol, n.regions.ServeRaft)
+	host.Handle(peers.prefix+regiontransport.SnapshotProtocol, n.regions.ServeSnapshot)
+	host.HandleAsk(peers.prefix+regiontransport.AskProtocol, n.regions.AnswerQuestion)
 	serve(n.regions.Run)
 	n.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "voxeld_bench_heap_bytes", Help: "Live heap."}, func() float64 {
 		var m runtime.MemStats

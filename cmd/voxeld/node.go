@@ -21,9 +21,11 @@ import (
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
+	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/heap"
 	"github.com/voxelpopuli/voxeld/region"
+	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/terrain"
@@ -250,7 +252,7 @@ func (n *node) chooseWorld(ctx context.Context, join joining) error {
 
 func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	prefix := n.prefix()
-	carrier := region.NewCarrier(n.peers(), n.logger, n.metrics)
+	carrier := regiontransport.NewCarrier(n.peers(), n.logger, n.metrics)
 	parts.start("carrier", carrier.Run)
 	var err error
 	n.replicas, err = replica.NewHost(replica.Options{
@@ -274,7 +276,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	if err != nil {
 		return err
 	}
-	suspects, err := classifyDamage(n.db.Damaged(), n.db, n.logger)
+	suspects, err := classifyDamage(n.db.CorruptRows(), n.db, n.logger)
 	if err != nil {
 		return err
 	}
@@ -295,11 +297,11 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	if err != nil {
 		return err
 	}
-	n.host.Handle(prefix+region.LinkProtocol, n.regions.ServeLink)
-	n.host.Handle(prefix+region.RaftProtocol, n.regions.ServeRaft)
-	n.host.Handle(prefix+region.SnapshotProtocol, n.regions.ServeSnapshot)
-	n.host.Handle(prefix+region.PieceProtocol, n.regions.ServePiece)
-	n.host.HandleAsk(prefix+region.AskProtocol, n.regions.AnswerQuestion)
+	n.host.Handle(prefix+regiontransport.LinkProtocol, n.regions.ServeLink)
+	n.host.Handle(prefix+regiontransport.RaftProtocol, n.regions.ServeRaft)
+	n.host.Handle(prefix+regiontransport.SnapshotProtocol, n.regions.ServeSnapshot)
+	n.host.Handle(prefix+regiontransport.PieceProtocol, n.regions.ServePiece)
+	n.host.HandleAsk(prefix+regiontransport.AskProtocol, n.regions.AnswerQuestion)
 	parts.start("regions", n.regions.Run)
 	return nil
 }
@@ -361,7 +363,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 		Ready: n.ready, Drained: n.shutdown.report, Logger: n.logger, Registerer: n.metrics,
 	})
 	n.host.HandleAsk(n.prefix()+gameserver.ShelterProtocol, n.gateway.AnswerShelter)
-	n.host.Handle(n.prefix()+gameserver.OverlayProtocol, n.gateway.ServeOverlay)
+	n.host.Handle(n.prefix()+p2p.Protocol, n.gateway.ServeOverlay)
 	return nil
 }
 

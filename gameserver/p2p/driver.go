@@ -1,0 +1,377 @@
+// Package p2p drives the overlay machines of a gateway: under an overlay other than relay, gateways send one another the moves of
+// their players without the leaders of regions (docs/overlays.md).
+//
+// Each avatar of a session here has a machine of package overlay, which is stepped once a round; what the machines send to avatars
+// of another gateway travels as one packet. Regions still send all places a few times a second: that introduces avatars to one
+// another, and is authoritative for all without updates over the overlay.
+//
+// The goroutine of Driver.Run steps the machines, and starts and awaits a queue for each other gateway. Only package gameserver
+// imports p2p.
+package p2p
+
+import (
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/overlay"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// Overlays: how movement travels between gateways.
+const (
+	Relay    = "relay" // by the leaders of regions
+	PSense   = "psense"
+	Areacast = "areacast"
+)
+
+// Overlays are the values of Options.Overlay except the empty one.
+var Overlays = []string{Relay, PSense, Areacast}
+
+const (
+	// round is the length of a round. Rounds are counted by the wall clock, so that all gateways count alike.
+	round = region.TickEvery
+	// silentRounds is the number of rounds without an update of an avatar after which the region's state is used again; gateways'
+	// clocks may differ by as much.
+	silentRounds = 40
+	// relayRounds is the interval, in rounds, of updates to a region about a player who has moved within a chunk.
+	relayRounds = 5
+	// introduceRounds is the interval, in rounds, at which a machine is given all avatars around it.
+	introduceRounds = 8
+	// quietRounds is the number of rounds without an update of an avatar after which the region's state is used again if it is
+	// newer by as many: the avatar has left the overlay's range. Regions are slower, but not by so much.
+	quietRounds = 12
+	// maxVision is the range of updates between avatars, in blocks: sessions get those of avatars farther away only as often as
+	// regions send them.
+	maxVision = 48
+	// maxReach is the maximum distance from the origin, in blocks: farther out the places in packets are too coarse, and
+	// movement goes through regions.
+	maxReach = 1 << 17
+	// maxSpeedFactor bounds the apparent speed of other avatars, as a multiple of the fastest one of a player: updates queue up
+	// on the way.
+	maxSpeedFactor = 2
+)
+
+// Avatar is the avatar of a session here. Two values are equal if they are of the same session. Any goroutine may call it.
+type Avatar interface {
+	Player() player.ID
+	// Pose returns where the avatar is, and reports whether it is in a region.
+	Pose() (pose wire.Pose, inRegion bool)
+	// UpdateRegion sends the avatar's pose to its region.
+	UpdateRegion()
+}
+
+// Options are the dependencies and settings of a Driver.
+type Options struct {
+	Overlay string // how movement travels between gateways, one of Overlays; empty means Relay
+	Peer    string // this node's peer id
+	MaxView int    // the largest view distance, in chunks
+	Rules   player.Rules
+	Streams Streams         // to other gateways; may be nil under Relay
+	Avatars func() []Avatar // of the sessions here
+	// Publish shows sessions what the overlay has sent of a chunk. The Driver holds no lock meanwhile.
+	Publish      func(wire.ChunkDelta)
+	RequestFrame func() // shows sessions at once what was published
+	Logger       *slog.Logger
+	Registerer   prometheus.Registerer
+}
+
+// Driver exchanges the movement of avatars with other gateways. Its lock is a leaf: it may be taken under a subscription's.
+type Driver struct {
+	Options
+	metrics  metrics
+	vision   float64 // blocks
+	received chan peerPlaces
+	routes   map[string]*[]overlay.Message // by gateway, of the newest turn; owned and reused by the goroutine that takes turns
+	queues   map[string]*peerQueue         // by peer; Run's
+
+	mu struct {
+		sync.Mutex
+		round   uint32
+		locals  map[overlay.ID]*localAvatar
+		remotes map[overlay.ID]*remoteAvatar
+	}
+}
+
+// localAvatar is an avatar of this gateway.
+type localAvatar struct {
+	Avatar
+	machine  overlay.Machine
+	inbox    []overlay.Message
+	at       overlay.Point
+	lastSent wire.Pose // the pose last sent to the region
+}
+
+// remoteAvatar is an avatar of another gateway that is or was in view of a session here.
+type remoteAvatar struct {
+	body         wire.Body // as shown
+	shown        bool      // it is in the mirror
+	chunk        grid.ChunkPos
+	overlayRound uint32    // the round of the newest update over the overlay
+	fresh        bool      // overlayRound is recent: places sent by the region are older
+	regionBody   wire.Body // as sent by the region
+	inRegion     bool      // the region has it
+	regionRound  uint32    // the round of the region's newest update
+
+	route  *[]overlay.Message // to its gateway, in the round routed
+	routed uint32
+}
+
+// NewDriver returns a driver that is not running yet.
+func NewDriver(o Options) *Driver {
+	d := &Driver{
+		Options: o, metrics: newMetrics(o.Registerer), vision: float64(min((o.MaxView+1)*grid.ChunkSize*3/2, maxVision)),
+		received: make(chan peerPlaces, 16), routes: make(map[string]*[]overlay.Message), queues: make(map[string]*peerQueue),
+	}
+	d.mu.locals = make(map[overlay.ID]*localAvatar)
+	d.mu.remotes = make(map[overlay.ID]*remoteAvatar)
+	return d
+}
+
+// Enabled reports whether gateways send one another movement at all.
+func (d *Driver) Enabled() bool { return d.Overlay == PSense || d.Overlay == Areacast }
+
+// GatewayID returns the gateway that regions are sent for this gateway's players.
+func (d *Driver) GatewayID() string {
+	if d.Enabled() {
+		return d.Peer
+	}
+	return ""
+}
+
+// Carries reports whether the overlay sends the moves of the avatar; then it updates the region too.
+func (d *Driver) Carries(a Avatar) bool {
+	if !d.Enabled() {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m := d.mu.locals[numberOf(a.Player())]
+	return m != nil && m.Avatar == a
+}
+
+// numberOf returns a player's number in the overlay: the same at all gateways. If two players nearby have the same number, the
+// second one's movement goes through regions.
+func numberOf(id player.ID) overlay.ID {
+	return overlay.ID(binary.BigEndian.Uint32(id[:])) &^ overlay.FirstServer
+}
+
+// roundOutput is the output of a round. It is valid until the next round.
+type roundOutput struct {
+	round    uint32
+	messages map[string]*[]overlay.Message // by gateway; some may be empty
+	here     []overlay.Message             // to avatars of this gateway
+	steps    []relocation                  // of avatars in view here
+	moved    []Avatar                      // whose regions need an update
+}
+
+// to returns the list of messages for a gateway.
+func (r *roundOutput) to(peer string) *[]overlay.Message {
+	to := r.messages[peer]
+	if to == nil {
+		to = new([]overlay.Message)
+		r.messages[peer] = to
+	}
+	return to
+}
+
+// step steps all machines.
+func (d *Driver) step(avatars []Avatar, now uint32) roundOutput {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now = max(now, d.mu.round+1)
+	d.mu.round = now
+	d.syncMachines(avatars)
+	r := roundOutput{round: now, messages: d.routes}
+	for peer, messages := range d.routes {
+		if len(*messages) == 0 {
+			delete(d.routes, peer)
+		}
+		clear(*messages)
+		*messages = (*messages)[:0]
+	}
+	var out overlay.Output
+	for id, m := range d.mu.locals {
+		pose, _ := m.Pose()
+		m.at = overlay.Point{X: pose.X, Z: pose.Z}
+		if (now+uint32(id))%introduceRounds == 0 || len(m.inbox) == 0 {
+			m.machine.Introduce(d.around(id, m.at, now))
+		}
+		out.Reset()
+		m.machine.Step(&overlay.Input{Round: now, At: m.at, Body: bodyOf(pose), Inbox: m.inbox}, &out)
+		clear(m.inbox)
+		m.inbox = m.inbox[:0]
+		for _, msg := range out.Messages {
+			if d.mu.locals[msg.To] != nil {
+				r.here = append(r.here, msg)
+			} else if a := d.mu.remotes[msg.To]; a != nil && a.body.Gateway != "" {
+				if a.routed != now {
+					a.routed, a.route = now, r.to(a.body.Gateway)
+				}
+				*a.route = append(*a.route, msg)
+			}
+		}
+		if m.lastSent != pose && (now+uint32(id))%relayRounds == 0 {
+			m.lastSent = pose
+			r.moved = append(r.moved, m.Avatar)
+		}
+	}
+	r.steps = d.restoreSilent(now, r.steps)
+	return r
+}
+
+// renew sets the current places of avatars in their outgoing messages, and delivers those for avatars here.
+func (d *Driver) renew(r *roundOutput) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var from *localAvatar
+	var self overlay.Update
+	var last overlay.Payload // most go to many
+	renew := func(messages []overlay.Message) {
+		for _, msg := range messages {
+			if msg.Payload == last {
+				continue
+			}
+			if last = msg.Payload; from == nil || self.Origin != msg.From {
+				if from = d.mu.locals[msg.From]; from == nil {
+					continue
+				}
+				pose, _ := from.Pose()
+				self = UpdateOf(from.Player(), pose, r.round)
+			}
+			overlay.Renew(last, self)
+		}
+	}
+	renew(r.here)
+	for _, messages := range r.messages {
+		renew(*messages)
+	}
+	for _, u := range d.deliverHere(r.here) {
+		r.steps = d.applyUpdate(u, r.round, r.steps)
+	}
+}
+
+// syncMachines creates a machine for each of these avatars, and removes the others. The lock is held.
+func (d *Driver) syncMachines(avatars []Avatar) {
+	here := make(map[overlay.ID]bool, len(avatars))
+	for _, a := range avatars {
+		pose, inRegion := a.Pose()
+		id := numberOf(a.Player())
+		if !inRegion || math.Abs(pose.X) > maxReach || math.Abs(pose.Z) > maxReach || here[id] {
+			continue
+		}
+		here[id] = true
+		if m := d.mu.locals[id]; m == nil || m.Avatar != a {
+			d.mu.locals[id] = &localAvatar{Avatar: a, machine: d.machine(id), lastSent: pose}
+		}
+	}
+	for id := range d.mu.locals {
+		if !here[id] {
+			delete(d.mu.locals, id)
+		}
+	}
+}
+
+func (d *Driver) machine(id overlay.ID) overlay.Machine {
+	rng := rand.New(rand.NewPCG(uint64(id), uint64(d.mu.round)))
+	if d.Overlay == Areacast {
+		o := overlay.BetterAreacast(areacastCap)
+		o.Vision, o.Interaction, o.RemoveAfter = d.vision, d.vision/4, silentRounds
+		return overlay.NewAreacast(id, o, rng)
+	}
+	c := overlay.ImprovedPSense(d.vision, 0)
+	c.Introductions = false // regions introduce avatars to one another
+	c.Compact = false       // full ids: short ones need a leader that assigns them
+	c.Forget = silentRounds
+	c.Falling = .05
+	// Lists of receivers were most of the bytes, and regions introduce better than forwards and sensor nodes do.
+	c.Forwarders, c.ListEvery, c.SensorEvery = 1, introduceRounds, introduceRounds
+	return overlay.NewPSense(c, id, rng)
+}
+
+// approach is how far two avatars can come nearer between two introductions, in blocks.
+const approach = 2 * introduceRounds
+
+// areacastCap is the maximum number of bytes of an avatar's machine in a round under areacast.
+const areacastCap = 5 << 10
+
+// around returns the avatars around a place, as known from the regions and the overlay. The lock is held.
+func (d *Driver) around(self overlay.ID, at overlay.Point, now uint32) (near []overlay.Update) {
+	for id, a := range d.mu.remotes {
+		u := overlay.Update{Origin: id, Round: max(a.regionRound, a.overlayRound), At: overlay.Point{X: a.body.Pose.X, Z: a.body.Pose.Z}}
+		if id != self && a.shown && a.body.Gateway != "" && now-u.Round < silentRounds && u.At.Dist(at) <= d.vision+approach {
+			near = append(near, u)
+		}
+	}
+	slices.SortFunc(near, func(a, b overlay.Update) int { return int(int64(a.Origin) - int64(b.Origin)) })
+	return near
+}
+
+// deliverHere puts messages for this gateway's avatars into their inboxes, which are read in the next round. It returns the
+// places in them, so that sessions need not wait for that. The lock is held.
+func (d *Driver) deliverHere(messages []overlay.Message) (places []overlay.Update) {
+	var last overlay.Payload // most go to many
+	for _, msg := range messages {
+		m := d.mu.locals[msg.To]
+		if m == nil {
+			continue
+		}
+		if len(m.inbox) < overlay.MaxInbox {
+			m.inbox = append(m.inbox, msg)
+		}
+		if msg.Payload != last {
+			last = msg.Payload
+			places = overlay.AppendPlaces(places, last)
+		}
+	}
+	return places
+}
+
+// receive applies a packet of another gateway, and returns the places in it.
+func (d *Driver) receive(peer string, packet []byte) (places []overlay.Update, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	messages, err := overlay.ReadPacket(packet, func(to overlay.ID) (overlay.Reference, bool) {
+		m := d.mu.locals[to]
+		if m == nil {
+			return overlay.Reference{}, false
+		}
+		return overlay.Reference{At: m.at, Round: d.mu.round}, true
+	})
+	d.metrics.packetsIn.Inc()
+	d.metrics.bytesIn.Add(float64(len(packet)))
+	places = d.deliverHere(messages)
+	if err != nil {
+		return places, fmt.Errorf("packet of %s: %w", peer, err)
+	}
+	return places, nil
+}
+
+// UpdateOf returns the update of a player's avatar in a round.
+func UpdateOf(id player.ID, pose wire.Pose, round uint32) overlay.Update {
+	return overlay.Update{Origin: numberOf(id), Round: round, At: overlay.Point{X: pose.X, Z: pose.Z}, Body: bodyOf(pose)}
+}
+
+// bodyOf and poseOf pack the parts of a pose that the overlay does not handle: height in 1/32 blocks, yaw and pitch as in tick
+// frames.
+func bodyOf(p wire.Pose) uint64 {
+	at := wire.PlaceOf(world.ChunkOf(p), p)
+	return 1 | uint64(at.Yaw)<<1 | uint64(uint8(at.Pitch))<<9 | uint64(at.Y)<<17
+}
+
+func poseOf(u overlay.Update) wire.Pose {
+	yaw, pitch, y := uint8(u.Body>>1), int8(uint8(u.Body>>9)), uint16(u.Body>>17)
+	p := wire.Place{Y: y, Yaw: yaw, Pitch: pitch}.Pose(grid.ChunkPos{})
+	p.X, p.Z = u.At.X, u.At.Z
+	return p
+}

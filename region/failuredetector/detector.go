@@ -1,0 +1,308 @@
+// Package failuredetector tracks which other nodes are alive, leave, or did not answer lately. It asks them nothing by itself:
+// package region/placement calls Refresh in rounds. Any goroutine may use a Detector.
+package failuredetector
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+const (
+	// minAskEvery and maxAskEvery bound the longest interval between two questions to a node: an eighth of the time after which a
+	// silent member is replaced, within these bounds. A node that has sent a question meanwhile is alive and need not be asked.
+	minAskEvery, maxAskEvery = 2500 * time.Millisecond, 7500 * time.Millisecond
+	// maxStrangerEvery bounds the interval for a node that shares no group led by this one: a quarter of that time, between
+	// minAskEvery and this. Such a node may be invited into a group, and is asked once more just before.
+	maxStrangerEvery = 30 * time.Second
+	// describedFor is how long a node's description stays valid.
+	describedFor = 30 * time.Second
+	// MaxQuestions bounds how many nodes are asked at the same time.
+	MaxQuestions = 16
+	// RoundEvery is how often Refresh is called.
+	RoundEvery = 2 * time.Second
+)
+
+// Describe asks a node for its description.
+type Describe func(ctx context.Context, peer string) (wire.Member, error)
+
+// Detector tracks which other nodes are alive. Any goroutine may use it.
+type Detector struct {
+	Every         time.Duration // interval between two questions to a node
+	StrangerEvery time.Duration // the same for a node that shares no group led by this one
+
+	grace    time.Duration
+	describe Describe
+
+	mu struct {
+		sync.Mutex
+		nodes    map[string]*nodeState
+		suspects map[string]time.Time // nodes that did not answer a request, and when; see Suspect
+	}
+}
+
+// New returns a detector. Grace is the time after which a silent member is replaced.
+func New(grace time.Duration, describe Describe) *Detector {
+	d := &Detector{
+		Every:         min(max(minAskEvery, grace/8), maxAskEvery),
+		StrangerEvery: min(max(minAskEvery, grace/4), maxStrangerEvery),
+		grace:         grace, describe: describe,
+	}
+	d.mu.nodes = make(map[string]*nodeState)
+	d.mu.suspects = make(map[string]time.Time)
+	return d
+}
+
+// nodeState is what is known of a node.
+type nodeState struct {
+	member       wire.Member   // as it described itself; zero if it never did
+	heard        time.Time     // last; or when it was first asked about
+	asked        time.Time     // last
+	every        time.Duration // interval between two questions
+	described    time.Time     // when it described itself last
+	lives        bool          // it answered the last question, or has sent one since
+	leavingSince time.Time     // when it announced that it is about to stop; zero once it answers again
+}
+
+// leavingTimeout is how long a leaving node may take to stop. Afterwards its leaving flag is ignored.
+const leavingTimeout = time.Minute
+
+// recheckEvery is the shortest interval of questions to a node that announced that it leaves and still sends messages.
+const recheckEvery = 250 * time.Millisecond
+
+// MarkLeaving records that a node is about to stop: it does not count as alive until it answers again.
+func (d *Detector) MarkLeaving(peer string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.state(peer)
+	p.lives, p.leavingSince = false, time.Now()
+}
+
+// ShouldRecheck reports whether to ask a node that sent a message whether it is back, because it had announced that it leaves.
+// The question is then counted as asked.
+func (d *Detector) ShouldRecheck(peer string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.mu.nodes[peer]
+	if p == nil || p.leavingSince.IsZero() || time.Since(p.asked) < recheckEvery {
+		return false
+	}
+	p.asked = time.Now()
+	return true
+}
+
+// Leaving reports whether the node is about to stop.
+func (d *Detector) Leaving(peer string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.mu.nodes[peer]
+	return p != nil && !p.leavingSince.IsZero() && time.Since(p.leavingSince) < leavingTimeout
+}
+
+// freshFor returns how long the node counts as alive after it was heard from: nodes are asked in rounds.
+func (p *nodeState) freshFor() time.Duration { return 2*p.every + RoundEvery }
+
+// NoteQuestion records that a node has asked for this node's description, which proves it alive. It counts only if the node
+// described itself lately. A node that leaves, or did not answer the last question, must answer first; one that did not answer is
+// asked in the next round.
+func (d *Detector) NoteQuestion(peer string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.mu.nodes[peer]
+	switch {
+	case p == nil || !p.leavingSince.IsZero():
+	case !p.lives:
+		p.asked = time.Time{}
+	case time.Since(p.described) < describedFor:
+		p.heard = time.Now()
+	}
+}
+
+// state returns the record of a node. The caller holds the lock.
+func (d *Detector) state(peer string) *nodeState {
+	p := d.mu.nodes[peer]
+	if p == nil {
+		p = &nodeState{heard: time.Now(), every: d.Every}
+		d.mu.nodes[peer] = p
+	}
+	return p
+}
+
+// Watched maps nodes to the interval at which each is asked.
+type Watched map[string]time.Duration
+
+// Add watches a node at the shortest of the requested intervals.
+func (w Watched) Add(peer string, every time.Duration) {
+	if now, there := w[peer]; !there || every < now {
+		w[peer] = every
+	}
+}
+
+// Refresh asks those peers for their description that are due.
+func (d *Detector) Refresh(ctx context.Context, peers Watched) {
+	var questions errgroup.Group
+	questions.SetLimit(MaxQuestions)
+	for peer, every := range peers {
+		if !d.due(peer, every) {
+			continue
+		}
+		questions.Go(func() error {
+			d.Check(ctx, peer) //nolint:errcheck // the result is recorded
+			return nil
+		})
+	}
+	questions.Wait() //nolint:errcheck // always nil
+}
+
+// due sets the peer's interval and reports whether the peer is to be asked now.
+func (d *Detector) due(peer string, every time.Duration) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.state(peer)
+	p.every = every
+	if !p.lives {
+		every = minAskEvery // so that one slow answer does not count for long
+	}
+	if time.Since(p.asked) < every || p.lives && time.Since(p.heard) < every && time.Since(p.described) < describedFor {
+		return false
+	}
+	p.asked = time.Now()
+	return true
+}
+
+// Check asks a node for its description and records the result.
+func (d *Detector) Check(ctx context.Context, peer string) (wire.Member, error) {
+	asked := time.Now()
+	member, err := d.describe(ctx, peer)
+	if err == nil || ctx.Err() == nil {
+		d.note(peer, asked, member, err == nil)
+	}
+	return member, err
+}
+
+// note records the answer to a question, or that there was none, unless newer information is known.
+func (d *Detector) note(peer string, asked time.Time, member wire.Member, lives bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.state(peer)
+	if p.leavingSince.After(asked) || !lives && p.described.After(asked) {
+		return
+	}
+	if p.lives = lives; lives {
+		p.heard, p.member, p.leavingSince = time.Now(), member, time.Time{}
+		p.described = p.heard
+	}
+}
+
+// Alive returns the node's description if it has answered lately.
+func (d *Detector) Alive(peer string) (wire.Member, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.mu.nodes[peer]
+	if p == nil || !p.lives || time.Since(p.heard) > p.freshFor() {
+		return wire.Member{}, false
+	}
+	return p.member, true
+}
+
+// Gone reports whether nothing was heard from the node for longer than the grace period.
+func (d *Detector) Gone(peer string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.mu.nodes[peer]
+	return p != nil && time.Since(p.heard) > d.grace
+}
+
+// Forget drops the nodes that were not asked about for ten grace periods.
+func (d *Detector) Forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for peer, p := range d.mu.nodes {
+		if time.Since(p.asked) > 10*d.grace {
+			delete(d.mu.nodes, peer)
+		}
+	}
+}
+
+// Summary returns a text that lists which nodes are known, alive and gone.
+func (d *Detector) Summary() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var all strings.Builder
+	for _, peer := range slices.Sorted(maps.Keys(d.mu.nodes)) {
+		p := d.mu.nodes[peer]
+		fmt.Fprintf(&all, "%s %t %t\n", peer, p.lives, time.Since(p.heard) > d.grace)
+	}
+	return all.String()
+}
+
+// Heard returns when the node was last heard from, or first asked about; zero if it was never asked about.
+func (d *Detector) Heard(peer string) time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if p := d.mu.nodes[peer]; p != nil {
+		return p.heard
+	}
+	return time.Time{}
+}
+
+// unresponsiveFor is how long a node that did not answer a request is tried after the others.
+const unresponsiveFor = 5 * time.Second
+
+// Suspect records that a node did not answer a request. It is tried after the others for some time.
+func (d *Detector) Suspect(peer string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for old, since := range d.mu.suspects {
+		if time.Since(since) > unresponsiveFor {
+			delete(d.mu.suspects, old)
+		}
+	}
+	d.mu.suspects[peer] = time.Now()
+}
+
+// Trust records that a node answered a request.
+func (d *Detector) Trust(peer string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.mu.suspects, peer)
+}
+
+// Suspected reports whether the node did not answer a request lately.
+func (d *Detector) Suspected(peer string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.suspected(peer)
+}
+
+// suspected is Suspected for callers that hold the lock.
+func (d *Detector) suspected(peer string) bool {
+	since, found := d.mu.suspects[peer]
+	return found && time.Since(since) <= unresponsiveFor
+}
+
+// First returns the member of a region to try next: the leader, then the other members, and last the suspected ones. It returns ""
+// when all have been tried.
+func (d *Detector) First(info wire.Region, tried map[string]bool) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	last := ""
+	for _, m := range append([]wire.Member{{Peer: info.Leader}}, info.Members...) {
+		switch {
+		case m.Peer == "" || tried[m.Peer]:
+		case !d.suspected(m.Peer):
+			return m.Peer
+		case last == "":
+			last = m.Peer
+		}
+	}
+	return last
+}

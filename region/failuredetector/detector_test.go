@@ -1,0 +1,213 @@
+package failuredetector
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// A silent node is asked repeatedly, and does not count as alive for long.
+func TestSilenceEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := New(time.Second, nil)
+		if !d.due("A", d.Every) || d.due("A", d.Every) {
+			t.Error("an unknown node must be asked once")
+		}
+		d.note("A", time.Now(), member("A"), true)
+		<-time.After(2*d.Every + RoundEvery)
+		if _, lives := d.Alive("A"); !lives {
+			t.Error("it has answered lately, and does not count as living")
+		}
+		if !d.due("A", d.Every) {
+			t.Error("it is not asked again")
+		}
+		<-time.After(time.Millisecond)
+		if _, lives := d.Alive("A"); lives {
+			t.Error("it counts as living for ever")
+		}
+	})
+}
+
+// A node that sends questions is alive and is not asked, as long as it has described itself lately.
+func TestAskingNodeIsAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := New(time.Second, nil)
+		d.NoteQuestion("A")
+		if _, lives := d.Alive("A"); lives {
+			t.Error("a node without a known address counts as alive")
+		}
+		d.due("A", d.Every)
+		d.note("A", time.Now(), member("A"), true)
+		for told := time.Now(); ; {
+			<-time.After(d.Every)
+			d.NoteQuestion("A")
+			if _, lives := d.Alive("A"); !lives {
+				t.Fatal("it has asked just now, and does not count as living")
+			}
+			if due := d.due("A", d.Every); due {
+				if since := time.Since(told); since < describedFor {
+					t.Errorf("asked after %v although it is heard of", since)
+				}
+				break
+			}
+			if time.Since(told) > describedFor {
+				t.Fatal("never asked again what it is")
+			}
+		}
+	})
+}
+
+// A node that leaves, or did not answer, counts as alive only after it answers again.
+func TestQuestionsDoNotRevive(t *testing.T) {
+	for name, ends := range map[string]func(*Detector){
+		"leaves":          func(d *Detector) { d.MarkLeaving("A") },
+		"does not answer": func(d *Detector) { d.note("A", time.Now(), member("A"), false) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := New(time.Second, nil)
+			d.note("A", time.Now(), member("A"), true)
+			ends(d)
+			d.NoteQuestion("A")
+			if _, lives := d.Alive("A"); lives {
+				t.Error("its question makes it live")
+			}
+			d.note("A", time.Now(), member("A"), true)
+			if _, lives := d.Alive("A"); !lives {
+				t.Error("it answers, and does not count as living")
+			}
+		})
+	}
+}
+
+// Outdated results are ignored: an answer from before the node announced that it leaves, and a failed question after which a
+// later one was answered.
+func TestLateAnswersCountForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := New(time.Second, nil)
+		asked := time.Now()
+		<-time.After(time.Millisecond)
+		d.MarkLeaving("A")
+		d.note("A", asked, member("A"), true)
+		if !d.Leaving("A") {
+			t.Error("an older answer takes the mark of a node away that leaves")
+		}
+		<-time.After(time.Millisecond)
+		d.note("A", time.Now(), member("A"), true)
+		d.note("A", asked, member("A"), false)
+		if _, lives := d.Alive("A"); !lives || d.Leaving("A") {
+			t.Error("it has answered, and an older question counts more")
+		}
+	})
+}
+
+// A node that did not answer, and then sends a question, is asked in the next round.
+func TestAskingNodeIsAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := New(time.Hour, nil)
+		d.due("A", d.Every)
+		d.note("A", time.Now(), member("A"), false)
+		if d.due("A", d.Every) {
+			t.Error("asked again at once")
+		}
+		if d.NoteQuestion("A"); !d.due("A", d.Every) {
+			t.Error("it speaks, and is not asked")
+		}
+		d.note("A", time.Now(), member("A"), false)
+		<-time.After(minAskEvery)
+		if !d.due("A", d.Every) {
+			t.Error("asked as seldom as one who lives")
+		}
+	})
+}
+
+// A node that shares no group with this one is asked less often and counts as alive for longer, unless it is needed.
+func TestStrangersAreAskedSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		d := New(time.Minute, func(context.Context, string) (wire.Member, error) {
+			asked++
+			return member("A"), nil
+		})
+		peers := make(Watched)
+		peers.Add("A", d.StrangerEvery)
+		minute := func() int {
+			asked = 0
+			for range int(time.Minute / RoundEvery) {
+				<-time.After(RoundEvery)
+				d.Refresh(t.Context(), peers)
+				if _, lives := d.Alive("A"); !lives {
+					t.Fatal("it answers, and does not count as living")
+				}
+			}
+			return asked
+		}
+		if n := minute(); n < 3 || n > 4 {
+			t.Errorf("a stranger was asked %d times a minute", n)
+		}
+		peers.Add("A", d.Every)
+		if n := minute(); n < 7 || n > 8 {
+			t.Errorf("a member was asked %d times a minute", n)
+		}
+		peers.Add("A", d.StrangerEvery)
+		if peers["A"] != d.Every {
+			t.Error("who is a member is asked as seldom as a stranger")
+		}
+	})
+}
+
+func member(peer string) wire.Member { return wire.Member{Peer: peer, Game: "127.0.0.1:4002"} }
+
+// A node that did not answer a request is tried last for some time.
+func TestSuspectsAreTriedLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := New(time.Minute, nil)
+		info := wire.Region{Leader: "A", Members: []wire.Member{member("A"), member("B")}}
+		order := func() (all []string) {
+			tried := make(map[string]bool)
+			for next := d.First(info, tried); next != ""; next = d.First(info, tried) {
+				tried[next] = true
+				all = append(all, next)
+			}
+			return all
+		}
+		if d.Suspect("A"); !slices.Equal(order(), []string{"B", "A"}) || !d.Suspected("A") {
+			t.Errorf("tried %v", order())
+		}
+		if d.Trust("A"); !slices.Equal(order(), []string{"A", "B"}) {
+			t.Errorf("after it answered: %v", order())
+		}
+		d.Suspect("A")
+		<-time.After(unresponsiveFor + 1)
+		if !slices.Equal(order(), []string{"A", "B"}) {
+			t.Errorf("later: %v", order())
+		}
+	})
+}
+
+// The leaving flag of a node is cleared when it answers again, or after leavingTimeout.
+func TestLeavingPasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := New(time.Minute, nil)
+		d.MarkLeaving("A")
+		if _, lives := d.Alive("A"); lives || !d.Leaving("A") {
+			t.Error("it is not marked")
+		}
+		d.note("A", time.Now(), member("A"), false)
+		if !d.Leaving("A") {
+			t.Error("a refusal takes the mark away")
+		}
+		d.note("A", time.Now(), member("A"), true)
+		if _, lives := d.Alive("A"); !lives || d.Leaving("A") {
+			t.Error("the mark stays although it answers again")
+		}
+		d.MarkLeaving("A")
+		<-time.After(leavingTimeout)
+		if d.Leaving("A") {
+			t.Error("the mark stays for ever")
+		}
+	})
+}

@@ -1,0 +1,56 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+const (
+	// AskTimeout bounds one question.
+	AskTimeout = 5 * time.Second
+	// describeTime bounds the time that a live node takes to describe itself.
+	describeTime = 1500 * time.Millisecond
+)
+
+// Questions asks other nodes. Any goroutine may use it.
+type Questions struct{ Peers Peers }
+
+// Ask sends a question to another node. If the node refuses it, the error contains the node's reason.
+func (s Questions) Ask(ctx context.Context, peer string, q wire.Question) (wire.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, AskTimeout)
+	defer cancel()
+	question, err := wire.EncodeQuestion(q)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	reply, err := s.Peers.Ask(ctx, peer, AskProtocol, question)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	answer, err := wire.DecodeAnswer(reply)
+	if err != nil {
+		return wire.Answer{}, fmt.Errorf("answer from %s: %w", peer, err)
+	}
+	if answer.Error != "" {
+		return answer, errors.New(answer.Error)
+	}
+	return answer, nil
+}
+
+// Describe asks a node for its description, which also shows whether it is alive.
+func (s Questions) Describe(ctx context.Context, peer string) (wire.Member, error) {
+	ctx, cancel := context.WithTimeout(ctx, describeTime)
+	defer cancel()
+	answer, err := s.Ask(ctx, peer, wire.Question{Describe: &wire.Describe{}})
+	if err != nil {
+		return wire.Member{}, err
+	}
+	if answer.Member == nil || answer.Member.Peer != peer {
+		return wire.Member{}, fmt.Errorf("%s describes another node", peer)
+	}
+	return *answer.Member, nil
+}

@@ -1,0 +1,117 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+const (
+	// answerTime bounds how long a live node takes to answer a hello.
+	answerTime = time.Second
+	// aliveEvery is how often the region's node sends a frame when it has nothing else to send, and silence is how long no frame
+	// may arrive before the link is given up. Both apply while a player has edited lately, and until the subscription is
+	// accepted.
+	aliveEvery     = 250 * time.Millisecond
+	silenceTimeout = 1200 * time.Millisecond
+	// calmEvery and calmTimeout are the same for links without recent edits. Most links are such, since players see further than
+	// they reach. The first edit must be answered within silenceTimeout, so calmEvery is well below that.
+	calmEvery   = 750 * time.Millisecond
+	calmTimeout = 3 * time.Second
+	// eagerFor is how long after an edit a gateway uses the short intervals. The region uses them for twice as long, because it
+	// receives the edit later.
+	eagerFor = 5 * time.Second
+)
+
+// Link is a gateway's end of its link to the leader of a region. One goroutine may call Send while another calls Receive. Close
+// makes both return.
+type Link interface {
+	// Send sends a message to the region. It may block while the stream is full.
+	Send(wire.ToRegion) error
+	// Receive waits for the region's next frame.
+	Receive(ctx context.Context) (wire.FromRegion, error)
+	Close() error
+}
+
+// Follow opens a link to the region on another node and waits for the node's greeting.
+func Follow(ctx context.Context, peers Peers, peer string, hello wire.Hello) (Link, error) {
+	early, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	stream, err := peers.Open(early, peer, LinkProtocol)
+	if err != nil {
+		return nil, err
+	}
+	link := newRemoteLink(stream)
+	stop := context.AfterFunc(early, link.abort)
+	defer stop()
+	if err := link.writeFrame(hello); err != nil {
+		link.abort()
+		return nil, err
+	}
+	if err := link.greeting(); err != nil {
+		link.abort()
+		return nil, err
+	}
+	return link, nil
+}
+
+// remoteLink is a link over a stream to another node.
+type remoteLink struct {
+	*peerStream
+
+	timeout linkTimeout
+}
+
+func newRemoteLink(stream io.ReadWriteCloser) *remoteLink {
+	l := &remoteLink{peerStream: newPeerStream(stream)}
+	l.timeout.onExpiry = l.abort
+	return l
+}
+
+func (l *remoteLink) Send(msg wire.ToRegion) error {
+	if len(msg.Edits) > 0 {
+		l.timeout.edited(time.Now())
+	}
+	if err := l.writeFrame(msg); err != nil {
+		return fmt.Errorf("send to region: %w", err)
+	}
+	return nil
+}
+
+func (l *remoteLink) Receive(ctx context.Context) (wire.FromRegion, error) {
+	stop := context.AfterFunc(ctx, l.abort) // the read below reports it
+	defer stop()
+	l.timeout.begin(time.Now())
+	defer l.timeout.end()
+	for {
+		frame, err := wire.ReadFrame[wire.FromRegion](l.in, wire.MaxFrame)
+		if err != nil {
+			return frame, fmt.Errorf("receive from region: %w", err)
+		}
+		if !frame.Alive {
+			return frame, nil
+		}
+		l.timeout.begin(time.Now())
+	}
+}
+
+// greeting waits for the first frame, which only shows that the other side is alive. The caller bounds the wait.
+func (l *remoteLink) greeting() error {
+	frame, err := wire.ReadFrame[wire.FromRegion](l.in, wire.MaxFrame)
+	if err != nil {
+		return fmt.Errorf("wait for region: %w", err)
+	}
+	if !frame.Alive {
+		return errors.New("wait for region: first frame is not a greeting")
+	}
+	return nil
+}
+
+func (l *remoteLink) Close() error {
+	l.abort()
+	return nil
+}
