@@ -7,7 +7,7 @@
 //   aim()                   the block aimed at and the face's normal, or null
 //   state().aimedPlayer     the id of the player aimed at, or ''
 
-import type { Hit } from './player/ray'
+import type { Hit } from '../player/ray'
 
 export interface TestState {
   connected: boolean
