@@ -16,14 +16,15 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/overlay"
+	"github.com/voxelpopuli/voxeld/overlay/areacast"
+	"github.com/voxelpopuli/voxeld/overlay/psense"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Overlays: how movement travels between gateways.
@@ -200,7 +201,7 @@ func (d *Driver) step(avatars []Avatar, now uint32) roundOutput {
 			m.machine.Introduce(d.around(id, m.at, now))
 		}
 		out.Reset()
-		m.machine.Step(&overlay.Input{Round: now, At: m.at, Body: bodyOf(pose), Inbox: m.inbox}, &out)
+		m.machine.Step(&overlay.Input{Round: now, At: m.at, GameData: bodyOf(pose), Inbox: m.inbox}, &out)
 		clear(m.inbox)
 		m.inbox = m.inbox[:0]
 		for _, msg := range out.Messages {
@@ -277,18 +278,18 @@ func (d *Driver) syncMachines(avatars []Avatar) {
 func (d *Driver) machine(id overlay.ID) overlay.Machine {
 	rng := rand.New(rand.NewPCG(uint64(id), uint64(d.mu.remotes.round)))
 	if d.Overlay == Areacast {
-		o := overlay.BetterAreacast(areacastCap)
+		o := areacast.Improved(areacastCap)
 		o.Vision, o.Interaction, o.RemoveAfter = d.vision, d.vision/4, silentRounds
-		return overlay.NewAreacast(id, o, rng)
+		return areacast.New(id, o, rng)
 	}
-	c := overlay.ImprovedPSense(d.vision, 0)
+	c := psense.Improved(d.vision, 0)
 	c.Introductions = false // regions introduce avatars to one another
 	c.Compact = false       // full ids: short ones need a leader that assigns them
 	c.Forget = silentRounds
 	c.Falling = .05
 	// Lists of receivers were most of the bytes, and regions introduce better than forwards and sensor nodes do.
 	c.Forwarders, c.ListEvery, c.SensorEvery = 1, introduceRounds, introduceRounds
-	return overlay.NewPSense(c, id, rng)
+	return psense.New(c, id, rng)
 }
 
 // approach is how far two avatars can come nearer between two introductions, in blocks.

@@ -8,9 +8,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -37,14 +38,14 @@ type remoteAvatars struct {
 
 // remoteAvatar is an avatar of another gateway that is or was in view of a session here.
 type remoteAvatar struct {
-	body         wire.Body // as shown
-	shown        bool      // it is in the mirror
+	body         nodemsg.Body // as shown
+	shown        bool         // it is in the mirror
 	chunk        grid.ChunkPos
-	overlayRound uint32    // the round of the newest update over the overlay
-	fresh        bool      // overlayRound is recent: places sent by the region are older
-	regionBody   wire.Body // as sent by the region
-	inRegion     bool      // the region has it
-	regionRound  uint32    // the round of the region's newest update
+	overlayRound uint32       // the round of the newest update over the overlay
+	fresh        bool         // overlayRound is recent: places sent by the region are older
+	regionBody   nodemsg.Body // as sent by the region
+	inRegion     bool         // the region has it
+	regionRound  uint32       // the round of the region's newest update
 
 	route  *[]overlay.Message // to its gateway, in the round routed
 	routed uint32
@@ -52,7 +53,7 @@ type remoteAvatar struct {
 
 // relocation is an avatar's way from one place of the mirror to another one; chunks may be the same. A nil chunk is nowhere.
 type relocation struct {
-	body     wire.Body
+	body     nodemsg.Body
 	from, to *grid.ChunkPos
 }
 
@@ -61,7 +62,7 @@ type relocation struct {
 func (r *remoteAvatars) applyUpdate(u overlay.Update, steps []relocation) []relocation {
 	a := r.byID[u.Origin]
 	off := int32(u.Round - r.round)
-	if a == nil || !a.shown || u.Body == 0 || off > silentRounds || off < -silentRounds || a.fresh && int32(u.Round-a.overlayRound) <= 0 {
+	if a == nil || !a.shown || u.GameData == 0 || off > silentRounds || off < -silentRounds || a.fresh && int32(u.Round-a.overlayRound) <= 0 {
 		return steps
 	}
 	rounds := float64(min(r.round-a.regionRound, silentRounds)) // since its region's last update
@@ -79,7 +80,7 @@ func (r *remoteAvatars) applyUpdate(u overlay.Update, steps []relocation) []relo
 }
 
 // move moves a known avatar to a pose.
-func (r *remoteAvatars) move(a *remoteAvatar, pose wire.Pose) relocation {
+func (r *remoteAvatars) move(a *remoteAvatar, pose motion.Pose) relocation {
 	from, to := a.chunk, world.ChunkOf(pose)
 	a.body.Pose, a.chunk = pose, to
 	return relocation{body: a.body, from: &from, to: &to}
@@ -109,12 +110,12 @@ func (r *remoteAvatars) restoreSilent(steps []relocation) []relocation {
 
 // merge records a region's delta of a chunk, and removes from it what the overlay has newer. Holds reports whether a player is in
 // the chunk of the mirror.
-func (r *remoteAvatars) merge(n *wire.ChunkDelta, holds func(player.ID) bool) {
+func (r *remoteAvatars) merge(n *nodemsg.ChunkDelta, holds func(player.ID) bool) {
 	if n.State != nil {
 		state := *n.State
 		state.Bodies = r.noteEntered(n.Chunk, state.Bodies, true)
 		for _, a := range r.byID { // avatars that the overlay moved here stay
-			if holds(a.body.Player) && a.fresh && a.shown && a.chunk == n.Chunk && !slices.ContainsFunc(state.Bodies, func(b wire.Body) bool { return b.Player == a.body.Player }) {
+			if holds(a.body.Player) && a.fresh && a.shown && a.chunk == n.Chunk && !slices.ContainsFunc(state.Bodies, func(b nodemsg.Body) bool { return b.Player == a.body.Player }) {
 				state.Bodies = append(state.Bodies, a.body)
 			}
 		}
@@ -136,7 +137,7 @@ func (r *remoteAvatars) merge(n *wire.ChunkDelta, holds func(player.ID) bool) {
 		}
 		return a.chunk == n.Chunk && a.fresh
 	})
-	moves := make(wire.Moves, 0, len(n.Moves))
+	moves := make(nodemsg.Moves, 0, len(n.Moves))
 	for _, m := range n.Moves {
 		a := r.byID[numberOf(m.Player)]
 		if a == nil || a.body.Player != m.Player {
@@ -153,8 +154,8 @@ func (r *remoteAvatars) merge(n *wire.ChunkDelta, holds func(player.ID) bool) {
 }
 
 // noteEntered records bodies that a region sends, and returns those to show there.
-func (r *remoteAvatars) noteEntered(at grid.ChunkPos, bodies []wire.Body, whole bool) []wire.Body {
-	shown := make([]wire.Body, 0, len(bodies))
+func (r *remoteAvatars) noteEntered(at grid.ChunkPos, bodies []nodemsg.Body, whole bool) []nodemsg.Body {
+	shown := make([]nodemsg.Body, 0, len(bodies))
 	for _, b := range bodies {
 		id := numberOf(b.Player)
 		a := r.byID[id]
@@ -194,12 +195,12 @@ func (r *remoteAvatars) clear(at grid.ChunkPos) {
 }
 
 // deltasOf returns the moves of avatars as deltas of chunks, in an order in which no avatar is nowhere in between.
-func deltasOf(steps []relocation) (deltas []*wire.ChunkDelta) {
-	came, left := make(map[grid.ChunkPos]*wire.ChunkDelta), make(map[grid.ChunkPos]*wire.ChunkDelta)
-	of := func(delta map[grid.ChunkPos]*wire.ChunkDelta, at grid.ChunkPos) *wire.ChunkDelta {
+func deltasOf(steps []relocation) (deltas []*nodemsg.ChunkDelta) {
+	came, left := make(map[grid.ChunkPos]*nodemsg.ChunkDelta), make(map[grid.ChunkPos]*nodemsg.ChunkDelta)
+	of := func(delta map[grid.ChunkPos]*nodemsg.ChunkDelta, at grid.ChunkPos) *nodemsg.ChunkDelta {
 		n := delta[at]
 		if n == nil {
-			n = &wire.ChunkDelta{Chunk: at}
+			n = &nodemsg.ChunkDelta{Chunk: at}
 			delta[at] = n
 		}
 		return n
@@ -208,7 +209,7 @@ func deltasOf(steps []relocation) (deltas []*wire.ChunkDelta) {
 		switch {
 		case step.from != nil && step.to != nil && *step.from == *step.to:
 			n := of(came, *step.to)
-			n.Moves = append(n.Moves, wire.BodyMove{Player: step.body.Player, Pose: step.body.Pose})
+			n.Moves = append(n.Moves, nodemsg.BodyMove{Player: step.body.Player, Pose: step.body.Pose})
 			continue
 		case step.to != nil:
 			n := of(came, *step.to)

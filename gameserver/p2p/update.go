@@ -4,13 +4,12 @@ import (
 	"encoding/binary"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -31,7 +30,7 @@ func numberOf(id player.ID) overlay.ID {
 
 // UpdateOf returns the update of a player's avatar in a round.
 func UpdateOf(id player.ID, pose motion.Pose, round uint32) overlay.Update {
-	return overlay.Update{Origin: numberOf(id), Round: round, At: overlay.Point{X: pose.X, Z: pose.Z}, Body: bodyOf(pose)}
+	return overlay.Update{Origin: numberOf(id), Round: round, At: overlay.Point{X: pose.X, Z: pose.Z}, GameData: bodyOf(pose)}
 }
 
 // bodyOf and poseOf pack the parts of a pose that the overlay does not handle: height in 1/32 blocks, yaw and pitch as in tick
@@ -42,7 +41,7 @@ func bodyOf(p motion.Pose) uint64 {
 }
 
 func poseOf(u overlay.Update) motion.Pose {
-	yaw, pitch, y := uint8(u.Body>>1), int8(uint8(u.Body>>9)), uint16(u.Body>>17)
+	yaw, pitch, y := uint8(u.GameData>>1), int8(uint8(u.GameData>>9)), uint16(u.GameData>>17)
 	p := sessionmsg.Place{Y: y, Yaw: yaw, Pitch: pitch}.Pose(grid.ChunkPos{})
 	p.X, p.Z = u.At.X, u.At.Z
 	return p

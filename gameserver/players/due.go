@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/player"
 )
 
