@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
+
 	"errors"
 	"io"
 
@@ -97,7 +99,7 @@ func (h *Host) ReplicaID(group uint64) uint64 {
 
 // Describe returns the contents of a message as text.
 func Describe(message []byte) string {
-	m, err := decodeMessage(message)
+	m, err := raftframe.Decode(message)
 	if err != nil {
 		return errors.Join(errors.New("no message"), err).Error()
 	}

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
+
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 
 	"errors"
@@ -212,10 +214,10 @@ func TestProposeRefusals(t *testing.T) {
 	if err := g.Propose(nil); !errors.Is(err, ErrTooLarge) {
 		t.Fatal("empty:", err)
 	}
-	if err := g.Propose(make([]byte, MaxEntry+1)); !errors.Is(err, ErrTooLarge) {
+	if err := g.Propose(make([]byte, raftframe.MaxEntry+1)); !errors.Is(err, ErrTooLarge) {
 		t.Fatal("large:", err)
 	}
-	if err := g.Propose(make([]byte, MaxEntry)); err != nil { // the first is always accepted
+	if err := g.Propose(make([]byte, raftframe.MaxEntry)); err != nil { // the first is always accepted
 		t.Fatal(err)
 	}
 	pump(h)
