@@ -1,14 +1,13 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftframe"
-
 	"errors"
 	"io"
 
 	"go.etcd.io/raft/v3"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 )
 
 // This file exports what the simulation (package replica_test) needs beside the API: a host that an external loop drives,

@@ -1,13 +1,12 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftframe"
-
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"fmt"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // maxTermJump is how many elections a member may have missed.

@@ -1,10 +1,6 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftframe"
-
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"errors"
 	"fmt"
 	"sync"
@@ -13,6 +9,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // Errors of Group.Propose and of other calls.

@@ -1,10 +1,6 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftframe"
-
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"encoding/binary"
 	"flag"
 	"math/rand/v2"
@@ -13,6 +9,9 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 var frames = flag.Int("frames", 20_000, "how many frames TestHostileFrames sends; 10 million take minutes")

@@ -1,14 +1,14 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftframe"
-
 	"context"
 	"encoding/binary"
 	"fmt"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 )
 
 // maxReads bounds the pending reads of one group.
