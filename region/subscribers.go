@@ -90,7 +90,7 @@ func (l *loop) handleMessage(s *subscriber, msg wire.ToRegion) {
 		l.queueEdit(s, intent)
 	}
 	for _, u := range msg.Chat {
-		l.crowd.Say(u)
+		l.crowd.Chat(u)
 	}
 }
 
@@ -160,7 +160,7 @@ func (l *loop) queueEdit(s *subscriber, intent wire.Intent) {
 // publish sends every subscriber the changes in its chunks since the last tick. The changes of a chunk are collected once and
 // shared by all frames.
 func (l *loop) publish() {
-	news := l.crowd.Take()
+	news := l.crowd.Flush()
 	frames := make(map[*subscriber]*wire.FromRegion)
 	frame := func(s *subscriber) *wire.FromRegion {
 		f := frames[s]
