@@ -10,6 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file shuts a gateway down without losing anything of its players: other nodes take over the land that this node leads, and
@@ -174,7 +175,7 @@ func (s *session) redirect(ctx context.Context, homes []wire.Gateway) (outcome s
 	if len(homes) == 0 {
 		reason, patience, outcome = reasonAlone, homelessTime, homeless
 	}
-	s.out.send(wire.Reconnect{Gateways: homes, Reason: reason})
+	s.out.send(sessionmsg.Reconnect{Gateways: homes, Reason: reason})
 	s.wait(ctx, s.done, patience)
 	if outcome == followed && !s.ended() {
 		return cutOff
@@ -214,7 +215,7 @@ func (s *session) detach() (last players.Presence, here bool) {
 }
 
 // redirectError refuses a player because this gateway is shutting down, and redirects them.
-type redirectError struct{ message wire.Reconnect }
+type redirectError struct{ message sessionmsg.Reconnect }
 
 func (e *redirectError) Error() string { return errDraining.Error() }
 
@@ -230,5 +231,5 @@ func (g *Gateway) refuseJoin(ctx context.Context) error {
 	if len(homes) == 0 {
 		reason = reasonAlone
 	}
-	return &redirectError{wire.Reconnect{Gateways: homes, Reason: reason}}
+	return &redirectError{sessionmsg.Reconnect{Gateways: homes, Reason: reason}}
 }

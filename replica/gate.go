@@ -1,12 +1,12 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"errors"
 	"fmt"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // Bounds on messages that the gate admits. Raft trusts every message: it panics on some forged ones, and takes others as

@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"encoding/binary"
 	"flag"
 	"math/rand/v2"
@@ -11,6 +9,8 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 var frames = flag.Int("frames", 20_000, "how many frames TestHostileFrames sends; 10 million take minutes")

@@ -1,14 +1,14 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // NewestID returns the highest replica id that the group has ever given to a member, as far as this node can tell.

@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"errors"
 	"slices"
 	"testing"
@@ -10,6 +8,8 @@ import (
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // TestGateHearsPendingMembers: the deadlock case of the package documentation. A member admits messages of a member added

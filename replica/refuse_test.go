@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"errors"
 	"slices"
 	"testing"
@@ -10,6 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // TestFullDisk: while storage refuses, nothing is acknowledged and all owners get the reason. Then it recovers by itself:

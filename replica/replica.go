@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -11,6 +9,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // Settings of raft. Ticks are Options.TickEvery.

@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -12,6 +10,8 @@ import (
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // The stream format of a snapshot. Integers are big-endian; str8 and str32 are a length (u8, u32) and as many bytes.

@@ -1,14 +1,14 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"bytes"
 	"fmt"
 	"io"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // TestLogWaitsForSnapshot: entries after a snapshot in progress stay in the log, within bounds.

@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // TestSnapshotCatchesUp: the log is compacted while a follower is down, and a snapshot brings it up to date. Its rows

@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -13,6 +11,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // TestAppliedIsOneCommit: the writes of ReportApplied and their index are never stored separately.

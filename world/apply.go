@@ -12,20 +12,21 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Outcome is the result of applying a batch.
 type Outcome struct {
-	Results []wire.EditResult // one for each edit of the batch, in order
-	Changes []Change          // what changed, in order
-	Pins    []Pin             // those that took effect, in order
-	Barrier *Barrier          // set if the entry was a barrier; the other fields are empty then
+	Results []nodemsg.EditResult // one for each edit of the batch, in order
+	Changes []Change             // what changed, in order
+	Pins    []Pin                // those that took effect, in order
+	Barrier *Barrier             // set if the entry was a barrier; the other fields are empty then
 }
 
 // Change is one block that an edit changed.
 type Change struct {
 	Chunk grid.ChunkPos
-	wire.BlockAt
+	nodemsg.BlockAt
 }
 
 // Apply applies the committed entry at the log index. Every replica gets the same outcome from the same log. An error
@@ -43,7 +44,7 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("apply entry %d: %w", index, err)
 	}
 	out := Outcome{
-		Results: make([]wire.EditResult, 0, len(batch.Edits)),
+		Results: make([]nodemsg.EditResult, 0, len(batch.Edits)),
 		Changes: make([]Change, 0, len(batch.Edits)),
 	}
 	for _, p := range batch.Pins {
@@ -54,7 +55,7 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 		touched = make(map[player.ID]*recent)
 	}
 	for _, e := range batch.Edits {
-		result := wire.EditResult{Player: e.Player, Seq: e.Seq}
+		result := nodemsg.EditResult{Player: e.Player, Seq: e.Seq}
 		result.Block, result.Refused = l.edit(index, e, touched, &out)
 		out.Results = append(out.Results, result)
 	}
@@ -79,7 +80,7 @@ func (l *Land) pin(index uint64, p Pin, out *Outcome) {
 // edit applies one edit, and returns the current block of its position or the reason for refusing it. It does not check
 // that the block's id is known; the leader does before it proposes. Otherwise a replica of an older version would
 // refuse an edit that a newer one applies.
-func (l *Land) edit(index uint64, e wire.Intent, touched map[player.ID]*recent, out *Outcome) (chunk.Block, string) {
+func (l *Land) edit(index uint64, e nodemsg.Intent, touched map[player.ID]*recent, out *Outcome) (chunk.Block, string) {
 	pos := e.Pos.Chunk()
 	if !l.cell.Contains(pos) || e.Pos.Y < 0 || e.Pos.Y >= l.height {
 		return chunk.Air, wire.RefusedOutOfWorld
@@ -110,14 +111,14 @@ func (l *Land) edit(index uint64, e wire.Intent, touched map[player.ID]*recent, 
 	l.tracked.edited(index, pos, at, e.Block)
 	l.dirtyRows.players[e.Player] = struct{}{}
 	g.edits.Set(at, e.Block)
-	out.Changes = append(out.Changes, Change{Chunk: pos, BlockAt: wire.BlockAt{At: at, Block: e.Block}})
+	out.Changes = append(out.Changes, Change{Chunk: pos, BlockAt: nodemsg.BlockAt{At: at, Block: e.Block}})
 	l.dirtyRows.edits[place{pos, at}] = struct{}{}
 	return e.Block, ""
 }
 
 // Confirms reports whether the edit was applied, as far as the player's sequences are still recorded, and returns the
 // current block of its position.
-func (l *Land) Confirms(e wire.Intent) (chunk.Block, bool) {
+func (l *Land) Confirms(e nodemsg.Intent) (chunk.Block, bool) {
 	r, g := l.recents[e.Player], l.pinned[e.Pos.Chunk()]
 	if r == nil || g == nil || r.classify(use{seq: e.Seq, edit: fingerprint(e)}) != repeated {
 		return chunk.Air, false
@@ -127,7 +128,7 @@ func (l *Land) Confirms(e wire.Intent) (chunk.Block, bool) {
 }
 
 // fingerprint returns a value that distinguishes edits with the same sequence number.
-func fingerprint(e wire.Intent) uint32 {
+func fingerprint(e nodemsg.Intent) uint32 {
 	var b [14]byte
 	binary.BigEndian.PutUint32(b[0:], uint32(e.Pos.X))
 	binary.BigEndian.PutUint32(b[4:], uint32(e.Pos.Y))

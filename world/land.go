@@ -7,7 +7,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // LandTable is the table that holds the regions' land. A key starts with the region id, eight bytes big-endian;
@@ -63,14 +63,14 @@ func NewLand(id uint64, cell grid.Cell, height int32) *Land {
 }
 
 // Chunk returns a chunk's pinned base hash (nil if it was never edited) and its edits in index order.
-func (l *Land) Chunk(pos grid.ChunkPos) (base []byte, edits []wire.BlockAt) {
+func (l *Land) Chunk(pos grid.ChunkPos) (base []byte, edits []nodemsg.BlockAt) {
 	g := l.pinned[pos]
 	if g == nil {
 		return nil, nil
 	}
-	edits = make([]wire.BlockAt, 0, g.edits.Len())
+	edits = make([]nodemsg.BlockAt, 0, g.edits.Len())
 	for at, block := range g.edits.All() {
-		edits = append(edits, wire.BlockAt{At: at, Block: block})
+		edits = append(edits, nodemsg.BlockAt{At: at, Block: block})
 	}
 	return slices.Clone(g.base[:]), edits
 }

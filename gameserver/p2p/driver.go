@@ -21,10 +21,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/overlay"
+	"github.com/voxelpopuli/voxeld/overlay/areacast"
+	"github.com/voxelpopuli/voxeld/overlay/psense"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -66,7 +70,7 @@ const (
 type Avatar interface {
 	Player() player.ID
 	// Pose returns where the avatar is, and reports whether it is in a region.
-	Pose() (pose wire.Pose, inRegion bool)
+	Pose() (pose motion.Pose, inRegion bool)
 	// UpdateRegion sends the avatar's pose to its region.
 	UpdateRegion()
 }
@@ -80,7 +84,7 @@ type Options struct {
 	Streams Streams         // to other gateways; may be nil under Relay
 	Avatars func() []Avatar // of the sessions here
 	// Publish shows sessions what the overlay has sent of a chunk. The Driver holds no lock meanwhile.
-	Publish      func(wire.ChunkDelta)
+	Publish      func(nodemsg.ChunkDelta)
 	RequestFrame func() // shows sessions at once what was published
 	Logger       *slog.Logger
 	Registerer   prometheus.Registerer
@@ -109,19 +113,19 @@ type localAvatar struct {
 	machine  overlay.Machine
 	inbox    []overlay.Message
 	at       overlay.Point
-	lastSent wire.Pose // the pose last sent to the region
+	lastSent motion.Pose // the pose last sent to the region
 }
 
 // remoteAvatar is an avatar of another gateway that is or was in view of a session here.
 type remoteAvatar struct {
-	body         wire.Body // as shown
-	shown        bool      // it is in the mirror
+	body         nodemsg.Body // as shown
+	shown        bool         // it is in the mirror
 	chunk        grid.ChunkPos
-	overlayRound uint32    // the round of the newest update over the overlay
-	fresh        bool      // overlayRound is recent: places sent by the region are older
-	regionBody   wire.Body // as sent by the region
-	inRegion     bool      // the region has it
-	regionRound  uint32    // the round of the region's newest update
+	overlayRound uint32       // the round of the newest update over the overlay
+	fresh        bool         // overlayRound is recent: places sent by the region are older
+	regionBody   nodemsg.Body // as sent by the region
+	inRegion     bool         // the region has it
+	regionRound  uint32       // the round of the region's newest update
 
 	route  *[]overlay.Message // to its gateway, in the round routed
 	routed uint32
@@ -208,7 +212,7 @@ func (d *Driver) step(avatars []Avatar, now uint32) roundOutput {
 			m.machine.Introduce(d.around(id, m.at, now))
 		}
 		out.Reset()
-		m.machine.Step(&overlay.Input{Round: now, At: m.at, Body: bodyOf(pose), Inbox: m.inbox}, &out)
+		m.machine.Step(&overlay.Input{Round: now, At: m.at, GameData: bodyOf(pose), Inbox: m.inbox}, &out)
 		clear(m.inbox)
 		m.inbox = m.inbox[:0]
 		for _, msg := range out.Messages {
@@ -285,18 +289,18 @@ func (d *Driver) syncMachines(avatars []Avatar) {
 func (d *Driver) machine(id overlay.ID) overlay.Machine {
 	rng := rand.New(rand.NewPCG(uint64(id), uint64(d.mu.round)))
 	if d.Overlay == Areacast {
-		o := overlay.BetterAreacast(areacastCap)
+		o := areacast.Improved(areacastCap)
 		o.Vision, o.Interaction, o.RemoveAfter = d.vision, d.vision/4, silentRounds
-		return overlay.NewAreacast(id, o, rng)
+		return areacast.New(id, o, rng)
 	}
-	c := overlay.ImprovedPSense(d.vision, 0)
+	c := psense.Improved(d.vision, 0)
 	c.Introductions = false // regions introduce avatars to one another
 	c.Compact = false       // full ids: short ones need a leader that assigns them
 	c.Forget = silentRounds
 	c.Falling = .05
 	// Lists of receivers were most of the bytes, and regions introduce better than forwards and sensor nodes do.
 	c.Forwarders, c.ListEvery, c.SensorEvery = 1, introduceRounds, introduceRounds
-	return overlay.NewPSense(c, id, rng)
+	return psense.New(c, id, rng)
 }
 
 // approach is how far two avatars can come nearer between two introductions, in blocks.
@@ -358,20 +362,20 @@ func (d *Driver) receive(peer string, packet []byte) (places []overlay.Update, e
 }
 
 // UpdateOf returns the update of a player's avatar in a round.
-func UpdateOf(id player.ID, pose wire.Pose, round uint32) overlay.Update {
-	return overlay.Update{Origin: numberOf(id), Round: round, At: overlay.Point{X: pose.X, Z: pose.Z}, Body: bodyOf(pose)}
+func UpdateOf(id player.ID, pose motion.Pose, round uint32) overlay.Update {
+	return overlay.Update{Origin: numberOf(id), Round: round, At: overlay.Point{X: pose.X, Z: pose.Z}, GameData: bodyOf(pose)}
 }
 
 // bodyOf and poseOf pack the parts of a pose that the overlay does not handle: height in 1/32 blocks, yaw and pitch as in tick
 // frames.
-func bodyOf(p wire.Pose) uint64 {
-	at := wire.PlaceOf(world.ChunkOf(p), p)
+func bodyOf(p motion.Pose) uint64 {
+	at := sessionmsg.PlaceOf(world.ChunkOf(p), p)
 	return 1 | uint64(at.Yaw)<<1 | uint64(uint8(at.Pitch))<<9 | uint64(at.Y)<<17
 }
 
-func poseOf(u overlay.Update) wire.Pose {
-	yaw, pitch, y := uint8(u.Body>>1), int8(uint8(u.Body>>9)), uint16(u.Body>>17)
-	p := wire.Place{Y: y, Yaw: yaw, Pitch: pitch}.Pose(grid.ChunkPos{})
+func poseOf(u overlay.Update) motion.Pose {
+	yaw, pitch, y := uint8(u.GameData>>1), int8(uint8(u.GameData>>9)), uint16(u.GameData>>17)
+	p := sessionmsg.Place{Y: y, Yaw: yaw, Pitch: pitch}.Pose(grid.ChunkPos{})
 	p.X, p.Z = u.At.X, u.At.Z
 	return p
 }
