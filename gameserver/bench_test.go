@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -14,16 +15,16 @@ import (
 func BenchmarkFanOut(b *testing.B) {
 	for _, sessions := range []int{1, 10, 100, 1000} {
 		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) {
-			g := New(options(newLands(), newMemory(), newMemory()))
-			sub := newSubscription(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
+			g := newIdleGateway(options(newLands(), newMemory(), newMemory()))
+			var sub *mirror.Subscription
 			var crowd []*session
 			var desks []writeBuffers
 			for range sessions {
 				crowd = append(crowd, &session{g: g, out: newOutbox(func() {})})
-				sub.watch(grid.ChunkPos{}, crowd[len(crowd)-1])
+				sub = showChunk(g, grid.ChunkPos{}, crowd[len(crowd)-1])
+				discard(crowd[len(crowd)-1].out)
 			}
 			desks = make([]writeBuffers, sessions)
-			mc := sub.mu.chunks[grid.ChunkPos{}]
 			frame := wire.FromRegion{Chunks: []wire.ChunkDelta{{Blocks: []wire.BlockAt{{At: 5, Block: 1}}}}}
 			var enter []wire.Body
 			for i := range 50 {
@@ -31,11 +32,7 @@ func BenchmarkFanOut(b *testing.B) {
 				enter = append(enter, wire.Body{Player: id, Name: fmt.Sprint("p", i), Pose: wire.Pose{Y: 64}})
 				frame.Chunks[0].Moves = append(frame.Chunks[0].Moves, wire.BodyMove{Player: id, Pose: wire.Pose{X: 1.25, Y: 64, Z: float64(i)}})
 			}
-			mc.hasState, mc.land = true, ground().Chunk(grid.ChunkPos{})
-			for by := range mc.subscribers {
-				mc.subscribers[by] = upToDate
-			}
-			if err := sub.apply(wire.FromRegion{Chunks: []wire.ChunkDelta{{Enter: enter}}}); err != nil {
+			if err := sub.Apply(wire.FromRegion{Chunks: []wire.ChunkDelta{{Enter: enter}}}); err != nil {
 				b.Fatal(err)
 			}
 			bytes := 0
@@ -45,7 +42,7 @@ func BenchmarkFanOut(b *testing.B) {
 			}
 			for b.Loop() {
 				frame.Tick++
-				if err := sub.apply(frame); err != nil {
+				if err := sub.Apply(frame); err != nil {
 					b.Fatal(err)
 				}
 				for i, s := range crowd {

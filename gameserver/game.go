@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -156,7 +157,7 @@ func endByReset(c net.Conn) {
 }
 
 // resetLegacy ends the connections of original clients to a region that is led elsewhere.
-func (g *Gateway) resetLegacy(sub *subscription) {
+func (g *Gateway) resetLegacy(sub *mirror.Subscription) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for lc := range g.mu.legacyConns {

@@ -11,12 +11,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/region"
 )
 
 const (
 	// pollEvery is the time between two rounds of the poller, and so how long data of parked sessions may wait. Regions get moves
-	// no later for it: subscriptions do not hold these back for sendPause again.
+	// no later for it: subscriptions do not hold these back for mirror.SendPause again.
 	pollEvery = 15 * time.Millisecond
 	// pollCalm replaces pollEvery after a round without a message to any region: all players follow their predictions, or send
 	// nothing.
@@ -34,12 +36,12 @@ const (
 // One goroutine, run, makes the rounds. Sockets are parked and unparked by any goroutine.
 type poller struct {
 	log       *slog.Logger
-	overlayOn bool          // gateways send one another every move
-	epoll     int           // never changes while open
-	came      chan struct{} // holds a token when the first socket may have come
+	overlayOn bool        // gateways send one another every move
+	epoll     int         // never changes while open
+	came      wake.Signal // holds a token when the first socket may have come
 	events    [pollEvents]unix.EpollEvent
 	buffer    [pollBytes]byte
-	toFlush   []*subscription // the round's: those with a message for their regions
+	toFlush   []*mirror.Subscription // the round's: those with a message for their regions
 
 	mu struct {
 		sync.Mutex
@@ -56,7 +58,7 @@ type parking struct {
 }
 
 func newPoller(log *slog.Logger, overlayOn bool) *poller {
-	p := &poller{log: log, overlayOn: overlayOn, came: make(chan struct{}, 1)}
+	p := &poller{log: log, overlayOn: overlayOn, came: wake.NewSignal()}
 	p.mu.parked = make(map[int32]*descriptor)
 	return p
 }
@@ -132,7 +134,7 @@ func (p *poller) round() (movesPassed bool) {
 	}
 	movesPassed = p.overlayOn || len(p.toFlush) > 0
 	for _, sub := range p.toFlush {
-		sub.flush()
+		sub.Flush()
 	}
 	clear(p.toFlush)
 	p.toFlush = p.toFlush[:0]
@@ -140,7 +142,7 @@ func (p *poller) round() (movesPassed bool) {
 }
 
 // flushAfterRound makes the round flush a subscription when it ends. Callbacks of parked sessions call it.
-func (p *poller) flushAfterRound(sub *subscription) {
+func (p *poller) flushAfterRound(sub *mirror.Subscription) {
 	if !slices.Contains(p.toFlush, sub) {
 		p.toFlush = append(p.toFlush, sub)
 	}
@@ -223,7 +225,7 @@ func (p *poller) admit(d *descriptor) bool {
 	}
 	p.mu.parked[what.Fd] = d
 	if len(p.mu.parked) == 1 {
-		wakeUp(p.came)
+		p.came.Set()
 	}
 	return true
 }

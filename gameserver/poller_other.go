@@ -5,6 +5,8 @@ package gameserver
 import (
 	"context"
 	"log/slog"
+
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 )
 
 // poller reads nothing on this platform: sessions read by themselves.
@@ -16,7 +18,7 @@ func (*poller) run(context.Context) {}
 
 func (*poller) park(conn, func(data []byte) (taken, stay bool)) bool { return false }
 
-func (*poller) flushAfterRound(*subscription) {}
+func (*poller) flushAfterRound(*mirror.Subscription) {}
 
 // parking is the part of a descriptor used by the poller.
 type parking struct{}

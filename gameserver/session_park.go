@@ -3,6 +3,7 @@ package gameserver
 import (
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -66,10 +67,10 @@ func (s *session) predictBorder(last, pose wire.Pose) {
 }
 
 // flush flushes a subscription's message to its region.
-func (s *session) flush(sub *subscription) {
+func (s *session) flush(sub *mirror.Subscription) {
 	if s.parked {
 		s.g.poller.flushAfterRound(sub)
 	} else {
-		wakeUp(sub.wake)
+		sub.Wake()
 	}
 }
