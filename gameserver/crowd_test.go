@@ -8,11 +8,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // strollers are players who walk about in one chunk, at 4 blocks/s, in straight legs of one to four seconds, up and down over
@@ -20,19 +23,19 @@ import (
 // the subscription sent its last message to the region: of two ticks one may contain none, and the other one two.
 type strollers struct {
 	rng       *rand.Rand
-	bodies    []wire.Body
+	bodies    []nodemsg.Body
 	legs      []int
 	next      []float64 // the tick at which each moves next
 	jitter    float64   // maximum delay of moves, in ticks
 	tick      float64
 	inTransit [][]sent // moves that have not reached the region
-	moves     []wire.BodyMove
+	moves     []nodemsg.BodyMove
 	hills     *hills // climbed instead; nil for none
 }
 
 // sent is a move in transit.
 type sent struct {
-	pose wire.Pose
+	pose motion.Pose
 	came float64 // the tick at which the gateway has it
 }
 
@@ -47,9 +50,9 @@ func newStrollers(n int, jitter float64) *strollers {
 		return bytes.Compare(one[:], other[:])
 	})
 	for _, name := range names {
-		s.bodies = append(s.bodies, wire.Body{
+		s.bodies = append(s.bodies, nodemsg.Body{
 			Player: player.GuestID(name), Name: name,
-			Pose: wire.Pose{X: 1 + 30*s.rng.Float64(), Y: 64, Z: 1 + 30*s.rng.Float64()},
+			Pose: motion.Pose{X: 1 + 30*s.rng.Float64(), Y: 64, Z: 1 + 30*s.rng.Float64()},
 		})
 		s.next = append(s.next, s.rng.Float64())
 	}
@@ -57,7 +60,7 @@ func newStrollers(n int, jitter float64) *strollers {
 }
 
 // step moves everybody by a tick, and returns the moves that reach the region until its end.
-func (s *strollers) step() []wire.BodyMove {
+func (s *strollers) step() []nodemsg.BodyMove {
 	s.moves = s.moves[:0]
 	s.tick++
 	events := s.tick - s.rng.Float64()*float64(mirror.SendPause)/float64(region.TickEvery)
@@ -71,7 +74,7 @@ func (s *strollers) step() []wire.BodyMove {
 			n++
 		}
 		if n > 0 {
-			s.moves = append(s.moves, wire.BodyMove{Player: s.bodies[i].Player, Pose: s.inTransit[i][n-1].pose})
+			s.moves = append(s.moves, nodemsg.BodyMove{Player: s.bodies[i].Player, Pose: s.inTransit[i][n-1].pose})
 			s.inTransit[i] = slices.Delete(s.inTransit[i], 0, n)
 		}
 	}
@@ -101,7 +104,7 @@ func (s *strollers) walk(i int) {
 type avatarView struct {
 	t       testing.TB
 	client  *client // receives everything, if not nil
-	scene   wire.AvatarDecoder
+	scene   sessionmsg.AvatarDecoder
 	players map[uint32]player.ID // also of those who have left
 	frames  int
 	bytes   int
@@ -113,11 +116,11 @@ func newAvatarView(t testing.TB) *avatarView {
 }
 
 func (e *avatarView) write(data []byte) error {
-	if data[0] != wire.TickFrame {
+	if data[0] != sessionmsg.TickFrame {
 		return nil
 	}
 	e.frames++
-	e.bytes += len(wire.AppendMessage(nil, data))
+	e.bytes += len(sessionmsg.AppendMessage(nil, data))
 	return e.scene.Read(data, e)
 }
 
@@ -125,7 +128,7 @@ func (e *avatarView) flush() error { return nil }
 
 func (e *avatarView) Tick(uint16) {}
 
-func (e *avatarView) Delta(n *wire.TickDelta) {
+func (e *avatarView) Delta(n *sessionmsg.TickDelta) {
 	for _, a := range n.Enter {
 		e.players[a.Index] = a.Player
 	}
@@ -134,7 +137,7 @@ func (e *avatarView) Delta(n *wire.TickDelta) {
 	}
 }
 
-func (e *avatarView) Motion(at grid.ChunkPos, m *wire.Motion) {
+func (e *avatarView) Motion(at grid.ChunkPos, m *sessionmsg.Motion) {
 	e.records++
 	if e.client == nil {
 		return
@@ -152,10 +155,10 @@ func (e *avatarView) Motion(at grid.ChunkPos, m *wire.Motion) {
 }
 
 // piece returns the delta as a JSON session gets it.
-func (e *avatarView) piece(n *wire.TickDelta) wire.Piece {
-	news := wire.ChunkDelta{Chunk: n.Chunk, Blocks: n.Blocks, Chat: n.Chat}
+func (e *avatarView) piece(n *sessionmsg.TickDelta) sessionmsg.Piece {
+	news := nodemsg.ChunkDelta{Chunk: n.Chunk, Blocks: n.Blocks, Chat: n.Chat}
 	for _, a := range n.Enter {
-		news.Enter = append(news.Enter, wire.Body{Player: a.Player, Name: a.Name, Guest: a.Guest, Pose: a.Pose(n.Chunk)})
+		news.Enter = append(news.Enter, nodemsg.Body{Player: a.Player, Name: a.Name, Guest: a.Guest, Pose: a.Pose(n.Chunk)})
 	}
 	for _, index := range n.Leave {
 		news.Leave = append(news.Leave, e.players[index])
@@ -164,9 +167,9 @@ func (e *avatarView) piece(n *wire.TickDelta) wire.Piece {
 }
 
 // places returns the places that the client predicts for a tick.
-func (e *avatarView) places(tick uint64) map[player.ID]wire.Pose {
-	all := make(map[player.ID]wire.Pose)
-	e.scene.Each(float64(tick-e.scene.Now()), func(id player.ID, pose wire.Pose) { all[id] = pose })
+func (e *avatarView) places(tick uint64) map[player.ID]motion.Pose {
+	all := make(map[player.ID]motion.Pose)
+	e.scene.Each(float64(tick-e.scene.Now()), func(id player.ID, pose motion.Pose) { all[id] = pose })
 	return all
 }
 
@@ -176,7 +179,7 @@ type crowdScene struct {
 	f     *mirror.Subscription
 	chunk *mirror.Chunk
 	crowd *strollers
-	frame wire.FromRegion
+	frame nodemsg.FromRegion
 }
 
 func newCrowdScene(n int, jitter float64) *crowdScene {
@@ -185,7 +188,7 @@ func newCrowdScene(n int, jitter float64) *crowdScene {
 	witness := &recorderSub{}
 	h.f = showChunk(g, grid.ChunkPos{}, witness)
 	h.chunk = witness.chunk
-	h.frame = wire.FromRegion{Chunks: []wire.ChunkDelta{{}}}
+	h.frame = nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{}}}
 	return h
 }
 
@@ -200,7 +203,7 @@ func newIdleGateway(o Options) *Gateway {
 func showChunk(g *Gateway, at grid.ChunkPos, by mirror.Subscriber) *mirror.Subscription {
 	sub := g.mirror.Watch(at, by)
 	if _, known := sub.Block(at.Origin()); !known {
-		if err := sub.Apply(wire.FromRegion{Chunks: []wire.ChunkDelta{{Chunk: at, State: &wire.ChunkState{}}}}); err != nil {
+		if err := sub.Apply(nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{Chunk: at, State: &nodemsg.ChunkState{}}}}); err != nil {
 			panic(err)
 		}
 	}
@@ -211,7 +214,7 @@ func showChunk(g *Gateway, at grid.ChunkPos, by mirror.Subscriber) *mirror.Subsc
 // recorderSub is a subscriber that only records.
 type recorderSub struct {
 	chunk   *mirror.Chunk
-	results []wire.EditResult
+	results []nodemsg.EditResult
 }
 
 func (w *recorderSub) SendChunk(c *mirror.Chunk, _ bool) { w.chunk = c }
@@ -222,7 +225,7 @@ func (w *recorderSub) Predictable() bool                 { return true }
 func (w *recorderSub) Flush()                            {}
 func (w *recorderSub) SendNotice(string)                 {}
 
-func (w *recorderSub) SendResult(r wire.EditResult) (waits bool) {
+func (w *recorderSub) SendResult(r nodemsg.EditResult) (waits bool) {
 	w.results = append(w.results, r)
 	return false
 }
@@ -248,7 +251,7 @@ func discard(o *outbox) {
 
 // begin adds everybody.
 func (h *crowdScene) begin() error {
-	return h.f.Apply(wire.FromRegion{Chunks: []wire.ChunkDelta{{Enter: slices.Clone(h.crowd.bodies)}}})
+	return h.f.Apply(nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{Enter: slices.Clone(h.crowd.bodies)}}})
 }
 
 // tick moves everybody by a tick, and encodes the tick's motion.
@@ -333,7 +336,7 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 						if !known {
 							t.Fatalf("session %d does not show %s", i, b.Name)
 						}
-						truth := wire.PlaceOf(grid.ChunkPos{}, h.chunk.Occupants().Of(b.Player).Pose).Pose(grid.ChunkPos{})
+						truth := sessionmsg.PlaceOf(grid.ChunkPos{}, h.chunk.Occupants().Of(b.Player).Pose).Pose(grid.ChunkPos{})
 						if math.Hypot(truth.X-own.X, truth.Z-own.Z) > 16 {
 							continue
 						}

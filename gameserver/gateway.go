@@ -12,6 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
@@ -23,14 +26,13 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 // Regions finds, founds and follows regions; a *region.Host.
 type Regions interface {
 	// Locate returns the region that covers the chunk, and founds it first if necessary.
-	Locate(ctx context.Context, pos grid.ChunkPos) (wire.Region, error)
+	Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error)
 	mirror.Regions
 	// Drain hands over the regions that this node leads, and takes no more. It returns how many were handed over and how many
 	// were not.
@@ -154,13 +156,13 @@ func New(o Options) *Gateway {
 	})
 	g.p2p = p2p.NewDriver(p2p.Options{
 		Overlay: o.Overlay, Peer: o.Peer, MaxView: o.MaxView, Rules: g.rules, Streams: o.Streams,
-		Avatars: g.avatars, Publish: func(n wire.ChunkDelta) { g.mirror.PublishOverlay(n) }, RequestFrame: g.frameRequested.Set,
+		Avatars: g.avatars, Publish: func(n nodemsg.ChunkDelta) { g.mirror.PublishOverlay(n) }, RequestFrame: g.frameRequested.Set,
 		Logger: o.Logger, Registerer: o.Registerer,
 	})
 	g.mirror = mirror.New(mirror.Options{
 		Regions: o.Regions, Terrain: o.Terrain, Bases: o.Bases, Interest: g.interest, Overlay: g.p2p,
 		Height: o.World.Height(), Peer: o.Peer, Now: g.now, Run: g.run, Logger: o.Logger, Registerer: o.Registerer,
-		Chat:   func(from *mirror.Subscription, events []wire.ChatEvent) { g.chat.Enqueue(from, events) },
+		Chat:   func(from *mirror.Subscription, events []nodemsg.ChatEvent) { g.chat.Enqueue(from, events) },
 		Ticked: g.requestFrame, LedByOthers: g.resetLegacy,
 	})
 	g.poller = newPoller(g.Logger, g.p2p.Enabled())
@@ -255,10 +257,10 @@ func (g *Gateway) timeOfDay() float64 { return g.World.TimeOfDay(time.Now().Unix
 
 // Player is the report on one session.
 type Player struct {
-	ID    string    `json:"id"`
-	Name  string    `json:"name"`
-	Guest bool      `json:"guest"`
-	Pose  wire.Pose `json:"pose"`
+	ID    string      `json:"id"`
+	Name  string      `json:"name"`
+	Guest bool        `json:"guest"`
+	Pose  motion.Pose `json:"pose"`
 }
 
 // Online returns the players with a session here.

@@ -6,11 +6,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // This file implements mirror.Subscriber for original connections, and their clock. Original clients get a whole chunk after each
@@ -60,7 +63,7 @@ func (lc *legacyConn) SendDelta(d *mirror.Delta) {
 // sendSlab sends the chunk's blocks, if they are known.
 func (lc *legacyConn) sendSlab(c *mirror.Chunk) {
 	packet := c.BlocksForm(legacyCodec{}, func(blocks *chunk.Chunk) any {
-		return wire.AppendChunkData(nil, c.At(), wire.SlabOf(blocks, int(lc.g.World.OriginalBase)))
+		return legacymsg.AppendChunkData(nil, c.At(), legacymsg.SlabOf(blocks, int(lc.g.World.OriginalBase)))
 	})
 	if packet != nil {
 		lc.out.put(packet.([]byte))
@@ -69,20 +72,20 @@ func (lc *legacyConn) sendSlab(c *mirror.Chunk) {
 
 // show sends the client a player in the chunk. It reports whether the player was not shown before and is to be: the client's own
 // player, and those who may be, are not shown.
-func (lc *legacyConn) show(body wire.Body) bool {
+func (lc *legacyConn) show(body nodemsg.Body) bool {
 	var buffer [4]player.ID
 	if _, shown := lc.shown[body.Player]; shown || slices.Contains(lc.hiddenPlayers(buffer[:0]), body.Player) {
 		return false
 	}
 	lc.shown[body.Player] = struct{}{}
-	lc.send(wire.PlayerRegister{Player: body.Name, Chunk: lc.at})
+	lc.send(legacymsg.PlayerRegister{Player: body.Name, Chunk: lc.at})
 	return true
 }
 
-func (lc *legacyConn) unshow(body wire.Body) {
+func (lc *legacyConn) unshow(body nodemsg.Body) {
 	if _, shown := lc.shown[body.Player]; shown {
 		delete(lc.shown, body.Player)
-		lc.send(wire.PlayerDeregister{Player: body.Name, Chunk: lc.at})
+		lc.send(legacymsg.PlayerDeregister{Player: body.Name, Chunk: lc.at})
 	}
 }
 
@@ -157,15 +160,15 @@ func (g *Gateway) moveLines(d *mirror.Delta) *moveLines {
 	}).(*moveLines)
 }
 
-func (g *Gateway) placeOf(name string, p wire.Pose) wire.PlayerMove {
-	return wire.PlayerMove{
+func (g *Gateway) placeOf(name string, p motion.Pose) legacymsg.PlayerMove {
+	return legacymsg.PlayerMove{
 		Player: name, X: p.X, Y: p.Y - float64(g.World.OriginalBase), Z: p.Z,
-		Yaw: wire.OriginalYaw(p.Yaw), HasYaw: true,
+		Yaw: legacymsg.OriginalYaw(p.Yaw), HasYaw: true,
 	}
 }
 
 // SendResult counts a refusal: the original protocol has no answers to edits.
-func (lc *legacyConn) SendResult(r wire.EditResult) (waits bool) {
+func (lc *legacyConn) SendResult(r nodemsg.EditResult) (waits bool) {
 	if r.Refused != "" {
 		lc.g.metrics.refusals.WithLabelValues(r.Refused).Inc()
 	}
@@ -178,10 +181,10 @@ func (lc *legacyConn) Flush() {}
 // SendNotice does nothing: the original protocol has no such message.
 func (lc *legacyConn) SendNotice(string) {}
 
-func (lc *legacyConn) send(p wire.Packet) { lc.out.put(appendPacket(nil, p)) }
+func (lc *legacyConn) send(p legacymsg.Packet) { lc.out.put(appendPacket(nil, p)) }
 
-func appendPacket(dst []byte, p wire.Packet) []byte {
-	dst, err := wire.AppendPacket(dst, p)
+func appendPacket(dst []byte, p legacymsg.Packet) []byte {
+	dst, err := legacymsg.AppendPacket(dst, p)
 	if err != nil {
 		panic(err) // names and poses were checked on arrival
 	}
@@ -207,7 +210,7 @@ func (g *Gateway) runClock(ctx context.Context) {
 		case <-g.legacyCame:
 			ticker.Reset(region.TickEvery)
 		}
-		packet := appendPacket(nil, wire.TimeOfDay{Minutes: math.Round(g.timeOfDay()*60) / 60})
+		packet := appendPacket(nil, legacymsg.TimeOfDay{Minutes: math.Round(g.timeOfDay()*60) / 60})
 		g.mu.Lock()
 		for lc := range g.mu.legacyConns {
 			lc.tickTime(packet)

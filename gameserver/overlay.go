@@ -4,9 +4,10 @@ import (
 	"context"
 	"io"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // This file connects the sessions and the mirror with package p2p, which exchanges movement with other gateways.
@@ -30,7 +31,7 @@ func (g *Gateway) avatars() []p2p.Avatar {
 func (s *session) Player() player.ID { return s.body.Player }
 
 // Pose returns where the player is, and reports whether they are in a region.
-func (s *session) Pose() (pose wire.Pose, inRegion bool) {
+func (s *session) Pose() (pose motion.Pose, inRegion bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.pose, s.mu.placed && s.bodySubShared.Load() != nil

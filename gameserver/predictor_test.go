@@ -6,6 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -30,9 +34,9 @@ func TestRegionGetsPredictions(t *testing.T) {
 			}
 			return r.lands.movesReceived() - before
 		}
-		there := func() wire.Body { return r.lands.bodies(grid.ChunkPos{})[0] }
+		there := func() nodemsg.Body { return r.lands.bodies(grid.ChunkPos{})[0] }
 		if guestID("ann") != there().Player {
-			there = func() wire.Body { return r.lands.bodies(grid.ChunkPos{})[1] }
+			there = func() nodemsg.Body { return r.lands.bodies(grid.ChunkPos{})[1] }
 		}
 		if told := walk(60); told < 3 || told > 8 {
 			t.Errorf("straight on: %d updates in 3 s", told)
@@ -73,14 +77,14 @@ func TestRegionGetsPredictions(t *testing.T) {
 // Players of other gateways are extrapolated as these predict: in both encodings, for the check of building into bodies, and for
 // as long as allowed.
 func TestMirrorExtrapolates(t *testing.T) {
-	for _, encoding := range []string{wire.EncodingJSON, wire.EncodingCBOR} {
+	for _, encoding := range []string{sessionmsg.EncodingJSON, sessionmsg.EncodingCBOR} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newHarness(t)
 			r.encoding = encoding
 			ann := r.join("ann", 1)
-			eve := wire.Body{Player: player.ID{9}, Name: "eve", Pose: wire.Pose{X: 2, Y: 25, Z: 4.5}}
+			eve := nodemsg.Body{Player: player.ID{9}, Name: "eve", Pose: motion.Pose{X: 2, Y: 25, Z: 4.5}}
 			at := grid.ChunkPos{}
-			r.lands.sendFrame(at, wire.FromRegion{Tick: 1000, Chunks: []wire.ChunkDelta{{Chunk: at, Enter: []wire.Body{eve}}}})
+			r.lands.sendFrame(at, nodemsg.FromRegion{Tick: 1000, Chunks: []nodemsg.ChunkDelta{{Chunk: at, Enter: []nodemsg.Body{eve}}}})
 			pass(time.Second)
 			ticks := func() uint64 {
 				r.g.interest.mu.Lock()
@@ -94,7 +98,7 @@ func TestMirrorExtrapolates(t *testing.T) {
 			if ann.cbor {
 				seen = func() (x float64) {
 					ann.look(func() {
-						ann.eyes.scene.Each(float64(ticks()-ann.eyes.scene.Now()), func(id player.ID, p wire.Pose) {
+						ann.eyes.scene.Each(float64(ticks()-ann.eyes.scene.Now()), func(id player.ID, p motion.Pose) {
 							if id == eve.Player {
 								x = p.X
 							}
@@ -103,13 +107,13 @@ func TestMirrorExtrapolates(t *testing.T) {
 					return x
 				}
 			}
-			r.lands.sendFrame(at, wire.FromRegion{Tick: 1001, Chunks: []wire.ChunkDelta{{Chunk: at, Moves: wire.Moves{
-				{Player: eve.Player, Pose: eve.Pose, Velocity: wire.VelocityOf(.2, 0, 0)},
+			r.lands.sendFrame(at, nodemsg.FromRegion{Tick: 1001, Chunks: []nodemsg.ChunkDelta{{Chunk: at, Moves: nodemsg.Moves{
+				{Player: eve.Player, Pose: eve.Pose, Velocity: motion.VelocityOf(.2, 0, 0)},
 			}}}})
 			pass(10 * time.Millisecond)
 			told := time.Now()
 			goes := func() float64 {
-				return eve.Pose.X + .2*min(float64(time.Since(told)/region.TickEvery), wire.ExtrapolationTicks)
+				return eve.Pose.X + .2*min(float64(time.Since(told)/region.TickEvery), motion.ExtrapolationTicks)
 			}
 			for range 20 {
 				pass(region.TickEvery)
@@ -127,7 +131,7 @@ func TestMirrorExtrapolates(t *testing.T) {
 				t.Errorf("a block where she was: %q", why)
 			}
 			pass(2 * time.Second)
-			if x := seen(); math.Abs(x-2-.2*wire.ExtrapolationTicks) > .05 {
+			if x := seen(); math.Abs(x-2-.2*motion.ExtrapolationTicks) > .05 {
 				t.Errorf("no more updates are sent, and she stands at %v", x)
 			}
 		})
@@ -140,11 +144,11 @@ func TestCrowdIsNotPredicted(t *testing.T) {
 		r := newHarness(t)
 		ann := r.join("ann", 1)
 		at := grid.ChunkPos{}
-		var crowd []wire.Body
+		var crowd []nodemsg.Body
 		for i := range predictionCrowd {
-			crowd = append(crowd, wire.Body{Player: player.ID{byte(i + 1)}, Name: "x", Pose: wire.Pose{X: 9, Y: 25, Z: 9}})
+			crowd = append(crowd, nodemsg.Body{Player: player.ID{byte(i + 1)}, Name: "x", Pose: motion.Pose{X: 9, Y: 25, Z: 9}})
 		}
-		r.lands.sendFrame(at, wire.FromRegion{Tick: 1000, Chunks: []wire.ChunkDelta{{Chunk: at, Enter: crowd}}})
+		r.lands.sendFrame(at, nodemsg.FromRegion{Tick: 1000, Chunks: []nodemsg.ChunkDelta{{Chunk: at, Enter: crowd}}})
 		pass(time.Second)
 		before := r.lands.movesReceived()
 		for i := range 40 {

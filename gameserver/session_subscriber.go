@@ -4,9 +4,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // This file implements mirror.Subscriber for sessions: what subscriptions publish goes into the session's outbox, encoded once for all
@@ -35,19 +37,19 @@ func (s *session) HasRoom(c *mirror.Chunk) bool { return s.out.hasRoom(c) }
 // SendChunk sends a chunk with everybody who is in it.
 func (s *session) SendChunk(c *mirror.Chunk, _ bool) {
 	s.out.putChunk(c.PackedForm(s.codec(), func(packed []byte) any {
-		return encodedIn(s.binary, wire.ChunkData{Chunk: c.At(), Data: packed})
+		return encodedIn(s.binary, sessionmsg.ChunkData{Chunk: c.At(), Data: packed})
 	}).([]byte))
 	if len(c.Occupants()) == 0 {
 		return
 	}
 	if s.binary {
 		if delta := s.g.interest.entering(c.At(), c.Occupants()); len(delta.Enter) > 0 {
-			s.out.piece(c.Tick(), wire.AppendDelta(nil, delta))
+			s.out.piece(c.Tick(), sessionmsg.AppendDelta(nil, delta))
 			s.out.miss() // the next frame contains how they move
 		}
 		return
 	}
-	piece := wire.Piece{Chunk: c.At()}
+	piece := sessionmsg.Piece{Chunk: c.At()}
 	for _, b := range s.g.interest.Present(c.At(), c.Occupants().Bodies()) {
 		piece.Enter = append(piece.Enter, avatarOf(b))
 	}
@@ -72,16 +74,16 @@ func (s *session) SendDelta(d *mirror.Delta) {
 	case !s.binary:
 		s.out.piece(d.Tick, d.Form(jsonCodec{}, func() any { return encodedPiece(pieceOf(d.ChunkDelta)) }).([]byte))
 	case d.ForTick != nil:
-		s.out.piece(d.Tick, d.Form(cborCodec{}, func() any { return wire.AppendDelta(nil, d.ForTick) }).([]byte))
+		s.out.piece(d.Tick, d.Form(cborCodec{}, func() any { return sessionmsg.AppendDelta(nil, d.ForTick) }).([]byte))
 	}
 }
 
 // SendResult sends the result of an edit.
-func (s *session) SendResult(r wire.EditResult) (waits bool) {
+func (s *session) SendResult(r nodemsg.EditResult) (waits bool) {
 	if r.Refused != "" {
 		s.g.metrics.refusals.WithLabelValues(r.Refused).Inc()
 	}
-	waits = s.out.putDeferred(encodedIn(s.binary, wire.Ack{Seq: r.Seq, Block: uint16(r.Block), Error: r.Refused}))
+	waits = s.out.putDeferred(encodedIn(s.binary, sessionmsg.Ack{Seq: r.Seq, Block: uint16(r.Block), Error: r.Refused}))
 	s.edits.answered(r.Seq)
 	return waits
 }
@@ -114,10 +116,10 @@ func (s *session) SendNotice(text string) {
 }
 
 // sendText sends the player a notice.
-func (s *session) sendText(text string) { s.out.send(wire.Notice{Text: text}) }
+func (s *session) sendText(text string) { s.out.send(sessionmsg.Notice{Text: text}) }
 
-func pieceOf(n wire.ChunkDelta) wire.Piece {
-	p := wire.Piece{Chunk: n.Chunk}
+func pieceOf(n nodemsg.ChunkDelta) sessionmsg.Piece {
+	p := sessionmsg.Piece{Chunk: n.Chunk}
 	for _, id := range n.Leave {
 		p.Leave = append(p.Leave, id.String())
 	}
@@ -125,27 +127,27 @@ func pieceOf(n wire.ChunkDelta) wire.Piece {
 		p.Enter = append(p.Enter, avatarOf(b))
 	}
 	for _, m := range n.Moves {
-		p.Moves = append(p.Moves, wire.AvatarMove{Player: m.Player.String(), Pose: m.Pose})
+		p.Moves = append(p.Moves, sessionmsg.AvatarMove{Player: m.Player.String(), Pose: m.Pose})
 	}
 	for _, b := range n.Blocks {
 		pos := posOf(n.Chunk, b)
-		p.Blocks = append(p.Blocks, wire.BlockChange{X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b.Block)})
+		p.Blocks = append(p.Blocks, sessionmsg.BlockChange{X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b.Block)})
 	}
 	for _, u := range n.Chat {
-		p.Says = append(p.Says, wire.Said{Player: u.Player.String(), Name: u.Name, Text: u.Text})
+		p.Says = append(p.Says, sessionmsg.Said{Player: u.Player.String(), Name: u.Name, Text: u.Text})
 	}
 	return p
 }
 
-func posOf(at grid.ChunkPos, b wire.BlockAt) grid.Pos { return b.At.Pos(at) }
+func posOf(at grid.ChunkPos, b nodemsg.BlockAt) grid.Pos { return b.At.Pos(at) }
 
-func avatarOf(b wire.Body) wire.Avatar {
-	return wire.Avatar{Player: b.Player.String(), Name: b.Name, Guest: b.Guest, Pose: b.Pose}
+func avatarOf(b nodemsg.Body) sessionmsg.Avatar {
+	return sessionmsg.Avatar{Player: b.Player.String(), Name: b.Name, Guest: b.Guest, Pose: b.Pose}
 }
 
 // encodedPiece returns a piece as JSON; like encodedIn, it panics only on what no checked message has.
-func encodedPiece(p wire.Piece) []byte {
-	data, err := wire.EncodePiece(p)
+func encodedPiece(p sessionmsg.Piece) []byte {
+	data, err := sessionmsg.EncodePiece(p)
 	if err != nil {
 		panic(err)
 	}

@@ -3,9 +3,12 @@ package gameserver
 import (
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // A single block change in a tick costs each recipient 16 bytes at most, its frame included.
@@ -18,16 +21,16 @@ func TestBlockChangeIsSmall(t *testing.T) {
 		s.view.Store(1)
 		sub := showChunk(g, at, s)
 		discard(s.out)
-		s.place(wire.Pose{X: float64(at.Origin().X) + .5, Y: 64, Z: float64(at.Origin().Z) + .5})
+		s.place(motion.Pose{X: float64(at.Origin().X) + .5, Y: 64, Z: float64(at.Origin().Z) + .5})
 		bytes := 0
 		count := sinkFunc(func(data []byte) error {
-			bytes += len(wire.AppendMessage(nil, data))
+			bytes += len(sessionmsg.AppendMessage(nil, data))
 			return nil
 		})
 		var d writeBuffers
 		for tick := uint64(1); tick <= 3; tick++ {
-			news := wire.ChunkDelta{Chunk: at, Blocks: []wire.BlockAt{{At: chunk.Index(tick), Block: chunk.Stone}}}
-			if err := sub.Apply(wire.FromRegion{Tick: tick, Chunks: []wire.ChunkDelta{news}}); err != nil {
+			news := nodemsg.ChunkDelta{Chunk: at, Blocks: []nodemsg.BlockAt{{At: chunk.Index(tick), Block: chunk.Stone}}}
+			if err := sub.Apply(nodemsg.FromRegion{Tick: tick, Chunks: []nodemsg.ChunkDelta{news}}); err != nil {
 				t.Fatal(err)
 			}
 			g.interest.buildFrames(1, []*session{s})

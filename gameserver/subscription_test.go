@@ -8,6 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -99,7 +103,7 @@ func TestLinkLossKeepsEditsAndPictures(t *testing.T) {
 		}
 		// Meanwhile another gateway's player builds, and bob turns to other chunks and back.
 		third := grid.Pos{X: 3, Y: 26, Z: 3}
-		r.lands.commit(wire.Intent{Player: guestID("zoe"), Seq: 1, Pos: third, Block: chunk.Log})
+		r.lands.commit(nodemsg.Intent{Player: guestID("zoe"), Seq: 1, Pos: third, Block: chunk.Log})
 		r.lands.down(false)
 		pass(10 * time.Second)
 		for _, seq := range []uint64{first, second} {
@@ -136,7 +140,7 @@ func TestAvatarsSurviveLinkLoss(t *testing.T) {
 		pass(time.Second)
 		bob.conn.Close()
 		pass(time.Second)
-		r.lands.commit(wire.Intent{Player: guestID("zoe"), Seq: 1, Pos: grid.Pos{X: 9, Y: 25, Z: 9}, Block: chunk.Log})
+		r.lands.commit(nodemsg.Intent{Player: guestID("zoe"), Seq: 1, Pos: grid.Pos{X: 9, Y: 25, Z: 9}, Block: chunk.Log})
 		r.lands.down(false)
 		pass(10 * time.Second)
 		if _, ghost := ann.mu.avatars[guestID("bob").String()]; ghost || len(ann.mu.avatars) != 1 {
@@ -155,13 +159,13 @@ func TestEditAskedAgain(t *testing.T) {
 		r.join("bob", 1) // keeps the land in the mirror
 		r.lands.down(true)
 		seq := ann.put(place, chunk.Brick)
-		ann.send(wire.Edit{Seq: seq, X: 4, Y: 25, Z: 3, Block: uint16(chunk.Glass)})
+		ann.send(sessionmsg.Edit{Seq: seq, X: 4, Y: 25, Z: 3, Block: uint16(chunk.Glass)})
 		pass(time.Second)
 		if ack := ann.answer(seq); ack.Error != wire.RefusedStale || ack.Block != 0 {
 			t.Errorf("another edit of the same number is answered %+v, want stale over air", ack)
 		}
 		again := r.join("ann", 1)
-		again.send(wire.Edit{Seq: seq, X: place.X, Y: place.Y, Z: place.Z, Block: uint16(chunk.Brick)})
+		again.send(sessionmsg.Edit{Seq: seq, X: place.X, Y: place.Y, Z: place.Z, Block: uint16(chunk.Brick)})
 		pass(time.Second)
 		r.lands.down(false)
 		pass(10 * time.Second)
@@ -181,7 +185,7 @@ func TestEditsWaitInBoundedNumber(t *testing.T) {
 		got := &recorderSub{}
 		sub := r.g.mirror.Watch(grid.ChunkPos{}, got)
 		for i := range mirror.MaxPending + 3 {
-			sub.Edit(wire.Intent{Player: guestID("ann"), Seq: uint64(i + 1), Pos: grid.Pos{Y: 1}, Block: chunk.Brick}, got)
+			sub.Edit(nodemsg.Intent{Player: guestID("ann"), Seq: uint64(i + 1), Pos: grid.Pos{Y: 1}, Block: chunk.Brick}, got)
 		}
 		if len(got.results) != 3 || got.results[0].Refused != wire.RefusedUnavailable {
 			t.Fatalf("%d results: %+v", len(got.results), got.results)
@@ -200,7 +204,7 @@ func TestWatchFlapping(t *testing.T) {
 		r := newHarness(t)
 		ann, bob := r.join("ann", 2), r.join("bob", 1)
 		for i := range 12 {
-			ann.send(wire.View{View: 1 + i%2}) // one chunk more than the view is kept: look from farther away
+			ann.send(sessionmsg.View{View: 1 + i%2}) // one chunk more than the view is kept: look from farther away
 			if i%3 == 2 {
 				ann.walkAround()
 			}
@@ -273,7 +277,7 @@ func TestChatWaitsForTheRegion(t *testing.T) {
 		ann, bob := r.join("ann", 1), r.join("bob", 1)
 		r.lands.down(true)
 		pass(time.Second)
-		ann.send(wire.Chat{Text: "hello?"})
+		ann.send(sessionmsg.Chat{Text: "hello?"})
 		pass(time.Second)
 		r.lands.down(false)
 		pass(10 * time.Second)
@@ -288,10 +292,10 @@ func TestBodyBelongsToLastOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		older, newer := &recorderSub{}, &recorderSub{}
-		at := func(x float64) wire.Pose { return wire.Pose{X: x, Y: 25, Z: 1} }
-		sub := r.g.mirror.Enter(wire.Body{Player: guestID("ann"), Name: "ann", Pose: at(1)}, older)
+		at := func(x float64) motion.Pose { return motion.Pose{X: x, Y: 25, Z: 1} }
+		sub := r.g.mirror.Enter(nodemsg.Body{Player: guestID("ann"), Name: "ann", Pose: at(1)}, older)
 		sub.Move(guestID("ann"), at(2), older, false)
-		r.g.mirror.Enter(wire.Body{Player: guestID("ann"), Name: "ann", Pose: at(3)}, newer) // in one message with the move
+		r.g.mirror.Enter(nodemsg.Body{Player: guestID("ann"), Name: "ann", Pose: at(3)}, newer) // in one message with the move
 		sub.Move(guestID("ann"), at(9), older, false)
 		sub.Leave(guestID("ann"), older)
 		pass(time.Second)
@@ -299,7 +303,7 @@ func TestBodyBelongsToLastOwner(t *testing.T) {
 			t.Errorf("bodies %+v, want ann at 3", got)
 		}
 		sub.Leave(guestID("ann"), newer)
-		r.g.mirror.Enter(wire.Body{Player: guestID("ann"), Name: "ann", Pose: at(4)}, newer)
+		r.g.mirror.Enter(nodemsg.Body{Player: guestID("ann"), Name: "ann", Pose: at(4)}, newer)
 		sub.Leave(guestID("ann"), newer)
 		pass(time.Second)
 		if got := r.lands.bodies(grid.ChunkPos{}); len(got) != 0 {
@@ -312,11 +316,11 @@ func TestHostileLeaderIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		ann := r.join("ann", 1)
-		r.lands.sendFrame(grid.ChunkPos{}, wire.FromRegion{Tick: 1, Chunks: []wire.ChunkDelta{
-			{Blocks: []wire.BlockAt{{At: height * 1024, Block: chunk.Brick}}},
+		r.lands.sendFrame(grid.ChunkPos{}, nodemsg.FromRegion{Tick: 1, Chunks: []nodemsg.ChunkDelta{
+			{Blocks: []nodemsg.BlockAt{{At: height * 1024, Block: chunk.Brick}}},
 		}})
-		r.lands.sendFrame(grid.ChunkPos{}, wire.FromRegion{Tick: 2, Chunks: []wire.ChunkDelta{
-			{Blocks: []wire.BlockAt{{At: 5, Block: 60000}}},
+		r.lands.sendFrame(grid.ChunkPos{}, nodemsg.FromRegion{Tick: 2, Chunks: []nodemsg.ChunkDelta{
+			{Blocks: []nodemsg.BlockAt{{At: 5, Block: 60000}}},
 		}})
 		pass(10 * time.Second)
 		ann.sees(r.lands, 1)
@@ -415,13 +419,13 @@ func play(t *testing.T, steps []step) {
 			asked[c] = append(asked[c], c.put(pos, b))
 		case "elsewhere":
 			elsewhere++
-			r.lands.commit(wire.Intent{Player: guestID("zoe"), Seq: elsewhere, Pos: pos, Block: b})
+			r.lands.commit(nodemsg.Intent{Player: guestID("zoe"), Seq: elsewhere, Pos: pos, Block: b})
 		case "walk":
 			c.goTo(float64(s.x), 25, .5)
 		case "stroll":
 			c.walkAround()
 		case "look":
-			c.send(wire.View{View: 1 + s.block%2})
+			c.send(sessionmsg.View{View: 1 + s.block%2})
 		case "cut":
 			r.lands.cut()
 		case "deaf":
@@ -445,7 +449,7 @@ func play(t *testing.T, steps []step) {
 	r.lands.down(true)
 	r.lands.down(false)
 	for _, c := range players {
-		c.send(wire.View{View: 1})
+		c.send(sessionmsg.View{View: 1})
 	}
 	pass(20 * time.Second)
 	for i, c := range players {

@@ -3,10 +3,12 @@ package gameserver
 import (
 	"math"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // This file keeps sessions out of walls.
@@ -46,7 +48,7 @@ var paths = [...][]int{
 
 // blocked reports whether a body cannot get from one place to the other without passing through solid blocks. Blocks that it is
 // inside of already do not count: a buried player may get out. Nor does land that is not loaded here.
-func (s *session) blocked(before, after wire.Pose) bool {
+func (s *session) blocked(before, after motion.Pose) bool {
 	from, to := [3]float64{before.X, before.Y, before.Z}, [3]float64{after.X, after.Y, after.Z}
 	start := insideOf(from)
 	if s.collides(start, to) {
@@ -157,7 +159,7 @@ const bodyWidth, bodyHeight = .6, 1.8
 
 // bodyReaches reports whether a body reaches into the block. A tiny overlap is tolerated, so that a client that rounds may stand
 // flush against a block that it places.
-func bodyReaches(p wire.Pose, pos grid.Pos) bool {
+func bodyReaches(p motion.Pose, pos grid.Pos) bool {
 	const half, height, hair = bodyWidth / 2, bodyHeight, .01
 	x, y, z := float64(pos.X), float64(pos.Y), float64(pos.Z)
 	return p.X+half-hair > x && p.X-half+hair < x+1 &&
@@ -167,5 +169,5 @@ func bodyReaches(p wire.Pose, pos grid.Pos) bool {
 
 // occupied reports whether the body of another player than self in the chunk reaches into the block.
 func occupied(sub *mirror.Subscription, at grid.ChunkPos, pos grid.Pos, self player.ID) bool {
-	return sub.AnyOccupant(at, func(b *wire.Body) bool { return b.Player != self && bodyReaches(b.Pose, pos) })
+	return sub.AnyOccupant(at, func(b *nodemsg.Body) bool { return b.Player != self && bodyReaches(b.Pose, pos) })
 }

@@ -1,17 +1,17 @@
 package mirror
 
 import (
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 // body is a player's body and its owner, the last subscriber to enter it: an older connection of the player that is still ending
 // does not remove it.
 type body struct {
-	wire.Body // its Velocity matters only in messages to the region
-	sub       *Subscription
-	owner     Subscriber
-	predictor predictor
+	nodemsg.Body // its Velocity matters only in messages to the region
+	sub          *Subscription
+	owner        Subscriber
+	predictor    predictor
 }
 
 // predictable reports whether the region is sent predictions for the body. The subscription's lock is held, as below.
@@ -36,7 +36,7 @@ func (b *body) sendMove(straight bool) {
 	if !sub.mu.out.linked {
 		return // the next link begins with it
 	}
-	m := wire.BodyMove{Player: b.Player, Pose: b.Pose, Velocity: b.predictor.commitMove(straight)}
+	m := nodemsg.BodyMove{Player: b.Player, Pose: b.Pose, Velocity: b.predictor.commitMove(straight)}
 	sub.mu.diverged = sub.mu.diverged || m.Velocity.Moving()
 	if sub.mu.out.move(m) {
 		sub.m.metrics.movesSent.Inc()

@@ -63,11 +63,11 @@ func (b *builder) buildQueued() {
 // buffers are what a goroutine of the builder reuses from chunk to chunk, about a megabyte.
 type buffers struct {
 	room   terrain.Room
-	packer *wire.Packer
+	packer *wire.Deflater
 	plain  []byte // a chunk's encoding
 }
 
-func newBuffers() *buffers { return &buffers{packer: wire.NewPacker()} }
+func newBuffers() *buffers { return &buffers{packer: wire.NewDeflater()} }
 
 // build builds the land of a chunk and sends it to the subscribers that wait for it. Changes during that time (edits, a new
 // subscriber, a new link) are handled before it returns.

@@ -3,11 +3,12 @@ package mirror
 import (
 	"bytes"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // Chunk is the mirror of one chunk that has subscribers here. The lock of its subscription guards it: subscribers may use it while
@@ -30,7 +31,7 @@ type Chunk struct {
 // land is the blocks of a chunk: generated terrain, and the edits of it.
 type land struct {
 	base     []byte                   // hash of the terrain that the edits were made on; empty when never edited
-	edits    []wire.BlockAt           // known, but not yet in blocks
+	edits    []nodemsg.BlockAt        // known, but not yet in blocks
 	ahead    map[chunk.Index]struct{} // blocks set by a result, before their delta has arrived
 	blocks   *chunk.Chunk             // terrain and edits; nil until both are here, and while they are folded
 	folded   bool                     // the blocks are in latest only, which is of the newest version: see fold
@@ -104,7 +105,7 @@ func (c *Chunk) needsBuilder() bool {
 
 // delta returns an empty delta of the chunk.
 func (c *Chunk) delta() *Delta {
-	return &Delta{ChunkDelta: wire.ChunkDelta{Chunk: c.at}, Tick: c.sub.mu.tick, Of: c}
+	return &Delta{ChunkDelta: nodemsg.ChunkDelta{Chunk: c.at}, Tick: c.sub.mu.tick, Of: c}
 }
 
 // publish sends the delta to the subscribers that have the chunk, or had it before it has to be sent anew.
@@ -123,14 +124,14 @@ func (c *Chunk) publish(d *Delta) {
 func (c *Chunk) publishMoves() {
 	d := c.delta()
 	for _, o := range c.moved {
-		d.Moves = append(d.Moves, wire.BodyMove{Player: o.Player, Pose: o.Pose})
+		d.Moves = append(d.Moves, nodemsg.BodyMove{Player: o.Player, Pose: o.Pose})
 	}
 	c.publish(d)
 }
 
 // applyState applies the chunk's whole state, as a region sends it in answer to a watch. It returns the difference for
 // subscribers that have an older state (the region was away). The land is rebuilt, unless it was never changed.
-func (c *Chunk) applyState(state *wire.ChunkState) (difference wire.ChunkDelta, change interest.Change) {
+func (c *Chunk) applyState(state *nodemsg.ChunkState) (difference nodemsg.ChunkDelta, change interest.Change) {
 	difference.Chunk = c.at
 	change = c.occupants.Replace(state.Bodies, &difference)
 	c.hasState, c.shown = true, true
@@ -139,7 +140,7 @@ func (c *Chunk) applyState(state *wire.ChunkState) (difference wire.ChunkDelta, 
 }
 
 // apply applies a delta, and returns who entered, left and moved, which is valid until the next call.
-func (c *Chunk) apply(n *wire.ChunkDelta) interest.Change {
+func (c *Chunk) apply(n *nodemsg.ChunkDelta) interest.Change {
 	change := c.occupants.Apply(n, c.moved[:0])
 	c.moved = change.Moved
 	c.land.apply(n.Base, n.Blocks)
@@ -181,7 +182,7 @@ func (l *land) block(at chunk.Index) (b chunk.Block, known bool) {
 }
 
 // reset replaces base and edits by those of a region's whole state.
-func (l *land) reset(base []byte, edits []wire.BlockAt) {
+func (l *land) reset(base []byte, edits []nodemsg.BlockAt) {
 	if !bytes.Equal(l.base, base) {
 		l.foreign, l.fetching = nil, false
 	}
@@ -193,7 +194,7 @@ func (l *land) reset(base []byte, edits []wire.BlockAt) {
 }
 
 // apply applies a delta's blocks, and the base if the chunk was edited for the first time.
-func (l *land) apply(base []byte, blocks []wire.BlockAt) {
+func (l *land) apply(base []byte, blocks []nodemsg.BlockAt) {
 	if len(base) > 0 && len(l.base) == 0 {
 		l.base = base
 		if l.known() && [32]byte(base) != l.ground { // it was never edited, so nothing of it must be kept

@@ -3,20 +3,21 @@ package mirror
 import (
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/vclock"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // Delta is what has changed in a chunk. It is valid during SendDelta.
 type Delta struct {
-	wire.ChunkDelta
+	nodemsg.ChunkDelta
 	Tick    uint64
-	ForTick *wire.TickDelta // for subscribers that get moves from the frame loop; nil for nothing
-	Change  interest.Change // who has entered, left and moved
+	ForTick *sessionmsg.TickDelta // for subscribers that get moves from the frame loop; nil for nothing
+	Change  interest.Change       // who has entered, left and moved
 	Of      *Chunk
 
 	// Of Chat, which then is all there is.
-	Interaction wire.FromServer // nil for chat
-	Stamp       vclock.Stamp    // without an author if the event has none
+	Interaction sessionmsg.FromServer // nil for chat
+	Stamp       vclock.Stamp          // without an author if the event has none
 
 	forms forms
 }

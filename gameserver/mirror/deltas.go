@@ -3,12 +3,13 @@ package mirror
 import (
 	"slices"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // This file applies a region's updates to the mirror, and publishes them to subscribers.
@@ -18,7 +19,7 @@ import (
 // Deltas are encoded once for all subscribers. BenchmarkFanOut, 50 moves and a block in one chunk: 23 µs, 14 KB and 62
 // allocations a tick, nearly all of them in the encoding; then, up to the written frame, 0.2 µs and no allocation for each
 // session.
-func (sub *Subscription) Apply(frame wire.FromRegion) error {
+func (sub *Subscription) Apply(frame nodemsg.FromRegion) error {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	newTick := frame.Tick != sub.mu.tick // otherwise more of the same tick, sent early because it has an answer
@@ -26,7 +27,7 @@ func (sub *Subscription) Apply(frame wire.FromRegion) error {
 	// Results first: another edit of the same block may have been applied since, and the deltas contain that.
 	sub.sendResults(frame.Results)
 	after := min(1, float32(sub.m.Now()-sub.mu.lastFrame)/float32(region.TickEvery))
-	var events []wire.ChatEvent // in all chunks; shown after everything that it follows
+	var events []nodemsg.ChatEvent // in all chunks; shown after everything that it follows
 	for i := range frame.Chunks {
 		events = append(events, frame.Chunks[i].Chat...)
 	}
@@ -52,7 +53,7 @@ func (sub *Subscription) Apply(frame wire.FromRegion) error {
 
 // applyDelta applies a region's delta of one chunk, and publishes it. After is how many ticks ago the last frame was, and events
 // is the chat that has arrived with the delta.
-func (sub *Subscription) applyDelta(c *Chunk, n wire.ChunkDelta, after float32, events []wire.ChatEvent) {
+func (sub *Subscription) applyDelta(c *Chunk, n nodemsg.ChunkDelta, after float32, events []nodemsg.ChatEvent) {
 	sub.m.Overlay.Merge(&n, c.holds)
 	d := c.delta()
 	if n.State != nil {
@@ -77,7 +78,7 @@ func (sub *Subscription) applyDelta(c *Chunk, n wire.ChunkDelta, after float32, 
 }
 
 // publishOverlay publishes what the overlay has sent of a chunk.
-func (sub *Subscription) publishOverlay(n wire.ChunkDelta) {
+func (sub *Subscription) publishOverlay(n nodemsg.ChunkDelta) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	c := sub.mu.chunks[n.Chunk]
@@ -119,7 +120,7 @@ func (c *Chunk) CatchUp(by Subscriber, caughtUp func()) {
 	}
 	d := c.delta()
 	for _, body := range sub.m.Interest.Present(c.at, c.occupants.Bodies()) {
-		d.Moves = append(d.Moves, wire.BodyMove{Player: body.Player, Pose: body.Pose})
+		d.Moves = append(d.Moves, nodemsg.BodyMove{Player: body.Player, Pose: body.Pose})
 	}
 	if len(d.Moves) > 0 {
 		by.SendDelta(d)
@@ -129,7 +130,7 @@ func (c *Chunk) CatchUp(by Subscriber, caughtUp func()) {
 // sendResults sends the results of edits to the subscribers that wait for them, each once. It applies committed edits to the
 // mirror: the region answers at once, but sends the delta at its next tick, and until then a player would collide with a block
 // that they broke.
-func (sub *Subscription) sendResults(results []wire.EditResult) {
+func (sub *Subscription) sendResults(results []nodemsg.EditResult) {
 	for _, r := range results {
 		e := sub.mu.pending.find(&r)
 		if e == nil {
@@ -177,7 +178,7 @@ func (sub *Subscription) Stops(pos grid.Pos, id player.ID) bool {
 }
 
 // AnyOccupant reports whether a player in the chunk satisfies a condition.
-func (sub *Subscription) AnyOccupant(at grid.ChunkPos, is func(*wire.Body) bool) bool {
+func (sub *Subscription) AnyOccupant(at grid.ChunkPos, is func(*nodemsg.Body) bool) bool {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	c := sub.mu.chunks[at]

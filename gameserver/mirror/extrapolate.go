@@ -2,7 +2,7 @@ package mirror
 
 import (
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file moves the mirror on between two messages of a region: predicted bodies are extrapolated, and this gateway's own
@@ -39,7 +39,7 @@ func (sub *Subscription) extrapolate(c *Chunk, ticks float32) {
 	if len(c.moved) == 0 {
 		return
 	}
-	sub.m.Interest.Apply(&wire.ChunkDelta{Chunk: c.at}, c.occupants, interest.Change{Moved: c.moved})
+	sub.m.Interest.Apply(&nodemsg.ChunkDelta{Chunk: c.at}, c.occupants, interest.Change{Moved: c.moved})
 	if c.everyMove > 0 {
 		c.publishMoves()
 	}

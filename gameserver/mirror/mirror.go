@@ -9,6 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -24,7 +27,7 @@ import (
 // Regions follows regions; a *region.Host.
 type Regions interface {
 	// Follow opens a link to the region of a chunk, wherever it is led, and founds it first if necessary.
-	Follow(ctx context.Context, pos grid.ChunkPos) (region.Link, wire.Region, error)
+	Follow(ctx context.Context, pos grid.ChunkPos) (region.Link, nodemsg.Region, error)
 }
 
 // Terrain generates land; a *terrain.Generator. Any goroutine.
@@ -39,8 +42,8 @@ type Bases interface {
 
 // Interest is the index of the avatars in mirrored chunks. Its methods are called with a subscription's lock held.
 type Interest interface {
-	Apply(n *wire.ChunkDelta, in interest.Occupants, change interest.Change) *wire.TickDelta
-	Present(at grid.ChunkPos, bodies []wire.Body) []wire.Body
+	Apply(n *nodemsg.ChunkDelta, in interest.Occupants, change interest.Change) *sessionmsg.TickDelta
+	Present(at grid.ChunkPos, bodies []nodemsg.Body) []nodemsg.Body
 	ClearChunk(at grid.ChunkPos, in interest.Occupants)
 }
 
@@ -50,7 +53,7 @@ type Overlay interface {
 	// Enabled reports whether there is an overlay at all. It never changes.
 	Enabled() bool
 	// Merge removes from a region's delta what the overlay has newer. Holds reports whether a player is in the mirrored chunk.
-	Merge(n *wire.ChunkDelta, holds func(player.ID) bool)
+	Merge(n *nodemsg.ChunkDelta, holds func(player.ID) bool)
 	// Clear records that a chunk is no longer in the mirror.
 	Clear(pos grid.ChunkPos)
 }
@@ -70,9 +73,9 @@ type Options struct {
 	Registerer prometheus.Registerer
 
 	// What a subscription reports. Chat and Ticked are called with its lock held: they must not block, nor call it.
-	Chat        func(from *Subscription, events []wire.ChatEvent) // chat that is to be ordered, then published by PublishChat
-	Ticked      func(from *Subscription)                          // the first update of a tick was applied
-	LedByOthers func(from *Subscription)                          // the region is led by another node
+	Chat        func(from *Subscription, events []nodemsg.ChatEvent) // chat that is to be ordered, then published by PublishChat
+	Ticked      func(from *Subscription)                             // the first update of a tick was applied
+	LedByOthers func(from *Subscription)                             // the region is led by another node
 }
 
 // Mirror holds the chunks that subscribers here watch, and the subscriptions to their regions.
@@ -129,7 +132,7 @@ func (m *Mirror) Watch(pos grid.ChunkPos, by Subscriber) *Subscription {
 }
 
 // Enter adds a subscriber's body to the world, and returns the subscription to the region that it is in.
-func (m *Mirror) Enter(b wire.Body, owner Subscriber) *Subscription {
+func (m *Mirror) Enter(b nodemsg.Body, owner Subscriber) *Subscription {
 	for {
 		if sub := m.subscription(world.ChunkOf(b.Pose)); sub.enter(b, owner) {
 			return sub
@@ -168,14 +171,14 @@ func (m *Mirror) At(pos grid.ChunkPos) *Subscription {
 }
 
 // PublishOverlay publishes what the overlay has sent of a chunk, if it is in the mirror.
-func (m *Mirror) PublishOverlay(n wire.ChunkDelta) {
+func (m *Mirror) PublishOverlay(n nodemsg.ChunkDelta) {
 	if sub := m.At(n.Chunk); sub != nil {
 		sub.publishOverlay(n)
 	}
 }
 
 // checkBlocks rejects deltas with blocks outside of the world: a broken or hostile leader.
-func (m *Mirror) checkBlocks(n *wire.ChunkDelta) error {
+func (m *Mirror) checkBlocks(n *nodemsg.ChunkDelta) error {
 	blocks := n.Blocks
 	if n.State != nil {
 		blocks = n.State.Edits

@@ -6,13 +6,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/terrain"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 var ground = sync.OnceValue(func() *terrain.Generator {
@@ -26,9 +27,9 @@ var ground = sync.OnceValue(func() *terrain.Generator {
 // noOverlay is an Overlay that is not enabled.
 type noOverlay struct{}
 
-func (noOverlay) Enabled() bool                                   { return false }
-func (noOverlay) Merge(*wire.ChunkDelta, func(id player.ID) bool) {}
-func (noOverlay) Clear(grid.ChunkPos)                             {}
+func (noOverlay) Enabled() bool                                      { return false }
+func (noOverlay) Merge(*nodemsg.ChunkDelta, func(id player.ID) bool) {}
+func (noOverlay) Clear(grid.ChunkPos)                                {}
 
 // newTestMirror returns a mirror whose subscriptions follow no region and whose chunks nobody builds.
 func newTestMirror() *Mirror {
@@ -36,6 +37,6 @@ func newTestMirror() *Mirror {
 		Terrain: ground(), Interest: interest.New(interest.Options{Budget: 1000}), Overlay: noOverlay{}, Height: grid.ChunkSize, Peer: "peer",
 		Now: func() time.Duration { return 0 }, Run: func(func(context.Context)) bool { return true },
 		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
-		Chat: func(*Subscription, []wire.ChatEvent) {}, Ticked: func(*Subscription) {}, LedByOthers: func(*Subscription) {},
+		Chat: func(*Subscription, []nodemsg.ChatEvent) {}, Ticked: func(*Subscription) {}, LedByOthers: func(*Subscription) {},
 	})
 }

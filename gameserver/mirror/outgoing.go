@@ -3,36 +3,37 @@ package mirror
 import (
 	"slices"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // maxChatEvents bounds the chat events that wait for a region.
 const maxChatEvents = 256
 
 // outgoing is the next message to a region. While there is no link, only chat is collected: the next link begins with the whole
-// state. A message's lists take effect in the order of wire.ToRegion, so a call that revokes an earlier one removes it from the
+// state. A message's lists take effect in the order of nodemsg.ToRegion, so a call that revokes an earlier one removes it from the
 // message. The subscription's lock guards it.
 type outgoing struct {
 	linked  bool
-	message wire.ToRegion
+	message nodemsg.ToRegion
 	moves   map[player.ID]int // index in message.Moves: the newest pose replaces the one before
 }
 
 // reset drops everything but chat: the link has broken.
 func (o *outgoing) reset() {
-	o.linked, o.message = false, wire.ToRegion{Chat: o.message.Chat}
+	o.linked, o.message = false, nodemsg.ToRegion{Chat: o.message.Chat}
 	clear(o.moves)
 }
 
 // take returns the message, and begins the next one. Chat that is not due stays for that.
-func (o *outgoing) take(due func(*wire.ChatEvent) bool) wire.ToRegion {
+func (o *outgoing) take(due func(*nodemsg.ChatEvent) bool) nodemsg.ToRegion {
 	if !o.linked {
-		return wire.ToRegion{} // the link has just broken: the next one sends it
+		return nodemsg.ToRegion{} // the link has just broken: the next one sends it
 	}
 	out := o.message
-	o.message = wire.ToRegion{}
+	o.message = nodemsg.ToRegion{}
 	clear(o.moves)
 	events := out.Chat
 	out.Chat = nil
@@ -61,7 +62,7 @@ func (o *outgoing) unwatch(pos grid.ChunkPos) {
 	}
 }
 
-func (o *outgoing) enter(b wire.Body) {
+func (o *outgoing) enter(b nodemsg.Body) {
 	if !o.linked {
 		return
 	}
@@ -81,7 +82,7 @@ func (o *outgoing) leave(id player.ID) {
 
 // cancelEnterLeave removes a player's entering and leaving from the message.
 func (o *outgoing) cancelEnterLeave(id player.ID) {
-	o.message.Enter = slices.DeleteFunc(o.message.Enter, func(b wire.Body) bool { return b.Player == id })
+	o.message.Enter = slices.DeleteFunc(o.message.Enter, func(b nodemsg.Body) bool { return b.Player == id })
 	o.message.Leave = slices.DeleteFunc(o.message.Leave, func(l player.ID) bool { return l == id })
 }
 
@@ -92,7 +93,7 @@ func (o *outgoing) hasMove(id player.ID) bool {
 }
 
 // move sets a player's move. It reports whether the message had none.
-func (o *outgoing) move(m wire.BodyMove) (added bool) {
+func (o *outgoing) move(m nodemsg.BodyMove) (added bool) {
 	if i, queued := o.moves[m.Player]; queued {
 		o.message.Moves[i] = m
 		return false
@@ -103,7 +104,7 @@ func (o *outgoing) move(m wire.BodyMove) (added bool) {
 }
 
 // chat adds a chat event. It reports false, and drops the event, when too many wait for a region that cannot be reached.
-func (o *outgoing) chat(u wire.ChatEvent) bool {
+func (o *outgoing) chat(u nodemsg.ChatEvent) bool {
 	if len(o.message.Chat) >= maxChatEvents {
 		return false
 	}

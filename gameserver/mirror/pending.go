@@ -3,6 +3,8 @@ package mirror
 import (
 	"slices"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -17,13 +19,13 @@ type pendingEdits []pendingEdit
 
 // pendingEdit is an edit and the subscriber that waits for its result; nil once it was sent that.
 type pendingEdit struct {
-	wire.Intent
+	nodemsg.Intent
 	requester Subscriber
 }
 
 // add adds an edit. It reports whether it is new: one that is requested again, perhaps by the player's next session, is not, but
 // that session gets the result. Refused says why the edit cannot be added.
-func (p *pendingEdits) add(e wire.Intent, by Subscriber) (added bool, refused string) {
+func (p *pendingEdits) add(e nodemsg.Intent, by Subscriber) (added bool, refused string) {
 	i := slices.IndexFunc(*p, func(i pendingEdit) bool { return i.Player == e.Player && i.Seq == e.Seq })
 	switch {
 	case i >= 0 && (*p)[i].Intent == e:
@@ -40,7 +42,7 @@ func (p *pendingEdits) add(e wire.Intent, by Subscriber) (added bool, refused st
 }
 
 // find returns the edit that a result answers; nil if it was answered over an earlier link.
-func (p pendingEdits) find(r *wire.EditResult) *pendingEdit {
+func (p pendingEdits) find(r *nodemsg.EditResult) *pendingEdit {
 	i := slices.IndexFunc(p, func(i pendingEdit) bool { return i.requester != nil && i.Player == r.Player && i.Seq == r.Seq })
 	if i < 0 {
 		return nil

@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // predictedWalker is a player whose moves arrive late by up to jitter, with a record of the updates of their region.
@@ -17,7 +18,7 @@ type predictedWalker struct {
 	rng       *rand.Rand
 	jitter    time.Duration
 	every     time.Duration
-	pose      wire.Pose
+	pose      motion.Pose
 	now       time.Duration // by the player's own clock
 	arrivedAt time.Duration
 	predictor predictor
@@ -25,7 +26,7 @@ type predictedWalker struct {
 }
 
 func newPredictedWalker(t *testing.T, jitter time.Duration) *predictedWalker {
-	pose := wire.Pose{X: 1, Y: 30, Z: 1}
+	pose := motion.Pose{X: 1, Y: 30, Z: 1}
 	return &predictedWalker{t: t, rng: rand.New(rand.NewPCG(1, 1)), jitter: jitter, every: region.TickEvery, pose: pose, predictor: newPredictor(pose, 0)}
 }
 
@@ -75,7 +76,7 @@ func TestStraightWalkCostsOneUpdateASecond(t *testing.T) {
 	for _, jitter := range []time.Duration{0, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond} {
 		for _, way := range [][3]float64{{.2, 0, 0}, {-.15, 0, .15}, {.02, 0, 0}, {0, .2, 0}, {.7, 0, .7}} {
 			s := newPredictedWalker(t, jitter)
-			s.pose = wire.Pose{X: 1e6 + .5, Y: 30, Z: .5}
+			s.pose = motion.Pose{X: 1e6 + .5, Y: 30, Z: .5}
 			s.predictor = newPredictor(s.pose, 0)
 			for range 200 {
 				s.move(way[0], way[1], way[2])
@@ -130,7 +131,7 @@ func TestWhatIsSentAtOnce(t *testing.T) {
 		}
 	}
 	s := walk(t, 0)
-	if s.move(0, 0, .2); s.predictor.sentVelocity != wire.VelocityOf(0, 0, .2) {
+	if s.move(0, 0, .2); s.predictor.sentVelocity != motion.VelocityOf(0, 0, .2) {
 		t.Errorf("after a turn the player goes %v", s.predictor.sentVelocity)
 	}
 	if s.move(0, 0, 0); s.predictor.sentVelocity.Moving() {

@@ -3,9 +3,11 @@ package mirror
 import (
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // This file is what subscribers request of a region. Each method changes the subscription's state, and while there is a link also
@@ -78,7 +80,7 @@ func (sub *Subscription) Serialize(f func()) {
 }
 
 // enter adds a subscriber's body to the region. It reports false when the subscription is closed.
-func (sub *Subscription) enter(b wire.Body, owner Subscriber) bool {
+func (sub *Subscription) enter(b nodemsg.Body, owner Subscriber) bool {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	if sub.mu.closed {
@@ -105,7 +107,7 @@ func (sub *Subscription) Leave(id player.ID, owner Subscriber) {
 
 // Move sets the newest pose of a subscriber's body; alone means that nobody sees it well. It reports whether the region needs the
 // update, and the caller must call Wake or Flush: not if the prediction covers the move.
-func (sub *Subscription) Move(id player.ID, pose wire.Pose, owner Subscriber, alone bool) (needsUpdate bool) {
+func (sub *Subscription) Move(id player.ID, pose motion.Pose, owner Subscriber, alone bool) (needsUpdate bool) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	b := sub.mu.bodies[id]
@@ -148,7 +150,7 @@ func (sub *Subscription) Flush() {
 
 // Edit requests a block change, and requests it again over every new link until it is answered. The subscriber gets one result,
 // which is "committed" only if the region answered so.
-func (sub *Subscription) Edit(e wire.Intent, by Subscriber) {
+func (sub *Subscription) Edit(e nodemsg.Intent, by Subscriber) {
 	sendNow, answered := sub.addEdit(e, by)
 	if sendNow {
 		sub.Flush()
@@ -160,12 +162,12 @@ func (sub *Subscription) Edit(e wire.Intent, by Subscriber) {
 
 // addEdit adds a pending edit. It reports whether the caller should send it now, or flush the refusal. If others are pending it
 // wakes the sender instead, which then sends all that has been collected.
-func (sub *Subscription) addEdit(e wire.Intent, by Subscriber) (sendNow, answered bool) {
+func (sub *Subscription) addEdit(e nodemsg.Intent, by Subscriber) (sendNow, answered bool) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	added, refused := sub.mu.pending.add(e, by)
 	if refused != "" {
-		return false, by.SendResult(wire.EditResult{Player: e.Player, Seq: e.Seq, Block: sub.blockAt(e.Pos), Refused: refused})
+		return false, by.SendResult(nodemsg.EditResult{Player: e.Player, Seq: e.Seq, Block: sub.blockAt(e.Pos), Refused: refused})
 	}
 	if !added || !sub.mu.out.linked {
 		return false, false
@@ -184,7 +186,7 @@ func (sub *Subscription) addEdit(e wire.Intent, by Subscriber) (sendNow, answere
 
 // SendChat sends a chat event to everybody who sees the chunk. It reports false, and drops the event, when too many wait for a
 // region that cannot be reached.
-func (sub *Subscription) SendChat(u wire.ChatEvent) bool {
+func (sub *Subscription) SendChat(u nodemsg.ChatEvent) bool {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	if !sub.mu.out.chat(u) {

@@ -5,8 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // SendPause is how long messages for a region are collected into one, except edits, which go at once, and moves of a poller
@@ -16,7 +17,7 @@ const SendPause = 15 * time.Millisecond
 // promptLink is a region.Link that can send without blocking.
 type promptLink interface {
 	// TrySend sends the result of take, or reports false without calling it.
-	TrySend(take func() wire.ToRegion) bool
+	TrySend(take func() nodemsg.ToRegion) bool
 }
 
 // sender sends a subscription's messages to its region. Its lock is held from taking a message out until it is sent, which keeps

@@ -4,9 +4,11 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/terrain"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // onlooker is a session that keeps nothing of what it is sent.
@@ -14,21 +16,21 @@ type onlooker struct{ chunks, bytes int }
 
 func (o *onlooker) SendChunk(c *Chunk, _ bool) {
 	o.chunks++
-	o.bytes += len(wire.AppendMessage(nil, c.PackedForm("CBOR", func(packed []byte) any {
-		data, err := wire.EncodeServerCBOR(wire.ChunkData{Chunk: c.at, Data: packed})
+	o.bytes += len(sessionmsg.AppendMessage(nil, c.PackedForm("CBOR", func(packed []byte) any {
+		data, err := sessionmsg.EncodeServerCBOR(sessionmsg.ChunkData{Chunk: c.at, Data: packed})
 		if err != nil {
 			panic(err)
 		}
 		return data
 	}).([]byte)))
 }
-func (o *onlooker) HasRoom(*Chunk) bool             { return true }
-func (o *onlooker) SendDelta(*Delta)                {}
-func (o *onlooker) WantsEveryMove() bool            { return false }
-func (o *onlooker) Predictable() bool               { return true }
-func (o *onlooker) SendResult(wire.EditResult) bool { return false }
-func (o *onlooker) Flush()                          {}
-func (o *onlooker) SendNotice(string)               {}
+func (o *onlooker) HasRoom(*Chunk) bool                { return true }
+func (o *onlooker) SendDelta(*Delta)                   {}
+func (o *onlooker) WantsEveryMove() bool               { return false }
+func (o *onlooker) Predictable() bool                  { return true }
+func (o *onlooker) SendResult(nodemsg.EditResult) bool { return false }
+func (o *onlooker) Flush()                             {}
+func (o *onlooker) SendNotice(string)                  {}
 
 // countryside returns a subscription to one region of a gateway over natural land of four sections.
 func countryside(t *testing.T) *Subscription {

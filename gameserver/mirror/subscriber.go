@@ -1,7 +1,7 @@
 package mirror
 
 import (
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Subscriber watches chunks, on behalf of one connection of a client. Unless a method's comment says otherwise, it is called with
@@ -20,7 +20,7 @@ type Subscriber interface {
 	// changes.
 	Predictable() bool
 	// SendResult sends the result of an edit. It reports whether the result waits for Flush.
-	SendResult(r wire.EditResult) (waits bool)
+	SendResult(r nodemsg.EditResult) (waits bool)
 	// Flush sends what waits. It is called without a lock.
 	Flush()
 	// SendNotice sends the player a text; several subscriptions may send the same.

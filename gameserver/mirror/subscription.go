@@ -10,11 +10,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 const (
@@ -181,12 +182,12 @@ func (sub *Subscription) pause() {
 }
 
 // takeOut returns the message to be sent.
-func (sub *Subscription) takeOut() wire.ToRegion {
+func (sub *Subscription) takeOut() nodemsg.ToRegion {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	// A region sends changes of a chunk only on links that have received the chunk. A player who sent chat before that would not
 	// see it.
-	return sub.mu.out.take(func(u *wire.ChatEvent) bool {
+	return sub.mu.out.take(func(u *nodemsg.ChatEvent) bool {
 		if c := sub.mu.chunks[u.Chunk]; c != nil && !c.shown {
 			return false
 		}

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
@@ -49,8 +52,8 @@ func TestAnswerChangesFoldedLand(t *testing.T) {
 	if mc.land.blocks != nil || !mc.land.known() {
 		t.Fatal("the land is not folded")
 	}
-	sub.Edit(wire.Intent{Player: ann, Seq: 1, Pos: pos, Block: chunk.Brick}, whom)
-	if err := sub.Apply(wire.FromRegion{Tick: 1, Results: []wire.EditResult{{Player: ann, Seq: 1, Block: chunk.Brick}}}); err != nil {
+	sub.Edit(nodemsg.Intent{Player: ann, Seq: 1, Pos: pos, Block: chunk.Brick}, whom)
+	if err := sub.Apply(nodemsg.FromRegion{Tick: 1, Results: []nodemsg.EditResult{{Player: ann, Seq: 1, Block: chunk.Brick}}}); err != nil {
 		t.Fatal(err)
 	}
 	if b, known := sub.Block(pos); !known || b != chunk.Brick {
@@ -84,10 +87,10 @@ func TestEditAloneIsSentAtOnce(t *testing.T) {
 	sub.sender.setLink(link)
 	ann := player.GuestID("ann")
 	ask := func(seq uint64) {
-		sub.Edit(wire.Intent{Player: ann, Seq: seq, Pos: grid.Pos{Y: int32(seq)}, Block: chunk.Brick}, &recorderSub{})
+		sub.Edit(nodemsg.Intent{Player: ann, Seq: seq, Pos: grid.Pos{Y: int32(seq)}, Block: chunk.Brick}, &recorderSub{})
 	}
 	answer := func(seq uint64) {
-		if err := sub.Apply(wire.FromRegion{Tick: 1, Results: []wire.EditResult{{Player: ann, Seq: seq}}}); err != nil {
+		if err := sub.Apply(nodemsg.FromRegion{Tick: 1, Results: []nodemsg.EditResult{{Player: ann, Seq: seq}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -120,11 +123,11 @@ func TestEditAloneIsSentAtOnce(t *testing.T) {
 
 // promptOne is a link that can send without blocking.
 type promptOne struct {
-	sent  []wire.ToRegion
+	sent  []nodemsg.ToRegion
 	waits bool
 }
 
-func (p *promptOne) TrySend(take func() wire.ToRegion) bool {
+func (p *promptOne) TrySend(take func() nodemsg.ToRegion) bool {
 	if !p.waits {
 		p.sent = append(p.sent, take())
 	}
@@ -144,10 +147,10 @@ func TestResultDoesNotUndoDelta(t *testing.T) {
 	}
 	mc := sub.mu.chunks[pos.Chunk()]
 	mc.hasState, mc.land.blocks, mc.land.version = true, land, 1
-	sub.Edit(wire.Intent{Player: ann, Seq: 1, Pos: pos, Block: chunk.Brick}, whom)
-	news := wire.ChunkDelta{Chunk: pos.Chunk(), Blocks: []wire.BlockAt{{At: chunk.At(pos), Block: chunk.Glass}}}
-	if err := sub.Apply(wire.FromRegion{
-		Tick: 1, Chunks: []wire.ChunkDelta{news}, Results: []wire.EditResult{{Player: ann, Seq: 1, Block: chunk.Brick}},
+	sub.Edit(nodemsg.Intent{Player: ann, Seq: 1, Pos: pos, Block: chunk.Brick}, whom)
+	news := nodemsg.ChunkDelta{Chunk: pos.Chunk(), Blocks: []nodemsg.BlockAt{{At: chunk.At(pos), Block: chunk.Glass}}}
+	if err := sub.Apply(nodemsg.FromRegion{
+		Tick: 1, Chunks: []nodemsg.ChunkDelta{news}, Results: []nodemsg.EditResult{{Player: ann, Seq: 1, Block: chunk.Brick}},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +168,7 @@ func TestOneFrameATick(t *testing.T) {
 		tick uint64
 		want int // calls
 	}{{7, 1}, {7, 1}, {7, 1}, {8, 2}, {8, 2}} {
-		if err := sub.Apply(wire.FromRegion{Tick: c.tick}); err != nil {
+		if err := sub.Apply(nodemsg.FromRegion{Tick: c.tick}); err != nil {
 			t.Fatal(err)
 		}
 		if ticked != c.want {
@@ -181,16 +184,16 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	sub := newSubscription(newTestMirror(), grid.CellAt(pos, grid.FoundingLabel))
 	has, waits := &recorderSub{}, &recorderSub{}
 	sub.watch(pos, has)
-	body := func(name string, x float64) wire.Body {
-		return wire.Body{Player: player.GuestID(name), Name: name, Pose: wire.Pose{X: x}}
+	body := func(name string, x float64) nodemsg.Body {
+		return nodemsg.Body{Player: player.GuestID(name), Name: name, Pose: motion.Pose{X: x}}
 	}
-	needsUpdate := func(news wire.ChunkDelta) {
+	needsUpdate := func(news nodemsg.ChunkDelta) {
 		t.Helper()
-		if err := sub.Apply(wire.FromRegion{Chunks: []wire.ChunkDelta{news}}); err != nil {
+		if err := sub.Apply(nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{news}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	needsUpdate(wire.ChunkDelta{State: &wire.ChunkState{Bodies: []wire.Body{body("ann", 1), body("bob", 1), body("eve", 1)}}})
+	needsUpdate(nodemsg.ChunkDelta{State: &nodemsg.ChunkState{Bodies: []nodemsg.Body{body("ann", 1), body("bob", 1), body("eve", 1)}}})
 	mc := sub.mu.chunks[pos]
 	mc.queued = false
 	sub.m.builder.build(mc, newBuffers())
@@ -199,11 +202,11 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	}
 
 	sub.watch(pos, waits)
-	edits := []wire.BlockAt{{At: 5, Block: chunk.Brick}}
-	needsUpdate(wire.ChunkDelta{State: &wire.ChunkState{Edits: edits, Bodies: []wire.Body{body("ann", 1), body("bob", 2), body("zoe", 1)}}})
-	needsUpdate(wire.ChunkDelta{Leave: []player.ID{player.GuestID("ann")}, Blocks: []wire.BlockAt{{At: 6, Block: chunk.Glass}}})
+	edits := []nodemsg.BlockAt{{At: 5, Block: chunk.Brick}}
+	needsUpdate(nodemsg.ChunkDelta{State: &nodemsg.ChunkState{Edits: edits, Bodies: []nodemsg.Body{body("ann", 1), body("bob", 2), body("zoe", 1)}}})
+	needsUpdate(nodemsg.ChunkDelta{Leave: []player.ID{player.GuestID("ann")}, Blocks: []nodemsg.BlockAt{{At: 6, Block: chunk.Glass}}})
 	sub.m.builder.applyEdits(mc, nil, newBuffers())
-	needsUpdate(wire.ChunkDelta{Leave: []player.ID{player.GuestID("zoe")}, Enter: []wire.Body{body("bob", 3)}, Blocks: []wire.BlockAt{{At: 7, Block: chunk.Glass}}})
+	needsUpdate(nodemsg.ChunkDelta{Leave: []player.ID{player.GuestID("zoe")}, Enter: []nodemsg.Body{body("bob", 3)}, Blocks: []nodemsg.BlockAt{{At: 7, Block: chunk.Glass}}})
 	if len(has.heard) != 3 || len(waits.heard) != 0 {
 		t.Fatalf("%d news, and %d for the newcomer", len(has.heard), len(waits.heard))
 	}
@@ -224,9 +227,9 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	}
 
 	// The same state again changes nothing.
-	needsUpdate(wire.ChunkDelta{State: &wire.ChunkState{
-		Edits:  []wire.BlockAt{{At: 5, Block: chunk.Brick}, {At: 6, Block: chunk.Glass}, {At: 7, Block: chunk.Glass}},
-		Bodies: []wire.Body{body("bob", 3)},
+	needsUpdate(nodemsg.ChunkDelta{State: &nodemsg.ChunkState{
+		Edits:  []nodemsg.BlockAt{{At: 5, Block: chunk.Brick}, {At: 6, Block: chunk.Glass}, {At: 7, Block: chunk.Glass}},
+		Bodies: []nodemsg.Body{body("bob", 3)},
 	}})
 	sub.m.builder.build(mc, newBuffers())
 	if len(has.heard) != 3 || has.wholes != 2 {
@@ -242,9 +245,9 @@ func TestRefusalTellsWhatStandsThere(t *testing.T) {
 	c := sub.mu.chunks[place.Chunk()]
 	c.land.blocks = ground().Chunk(place.Chunk())
 	c.land.blocks.Set(chunk.At(place), chunk.Log)
-	sub.Edit(wire.Intent{Player: player.GuestID("bob"), Seq: 5, Pos: place, Block: chunk.Brick}, got)
-	refusal := wire.EditResult{Player: player.GuestID("bob"), Seq: 5, Refused: wire.RefusedUnavailable}
-	if err := sub.Apply(wire.FromRegion{Tick: 9, Results: []wire.EditResult{refusal, refusal}}); err != nil {
+	sub.Edit(nodemsg.Intent{Player: player.GuestID("bob"), Seq: 5, Pos: place, Block: chunk.Brick}, got)
+	refusal := nodemsg.EditResult{Player: player.GuestID("bob"), Seq: 5, Refused: wire.RefusedUnavailable}
+	if err := sub.Apply(nodemsg.FromRegion{Tick: 9, Results: []nodemsg.EditResult{refusal, refusal}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(got.results) != 1 || got.results[0].Block != chunk.Log {
@@ -254,7 +257,7 @@ func TestRefusalTellsWhatStandsThere(t *testing.T) {
 
 // recorderSub is a subscriber that only records.
 type recorderSub struct {
-	results []wire.EditResult
+	results []nodemsg.EditResult
 	wholes  int
 	again   int
 	heard   []*Delta
@@ -274,7 +277,7 @@ func (w *recorderSub) SendChunk(_ *Chunk, again bool) {
 	}
 }
 
-func (w *recorderSub) SendResult(r wire.EditResult) (waits bool) {
+func (w *recorderSub) SendResult(r nodemsg.EditResult) (waits bool) {
 	w.results = append(w.results, r)
 	return false
 }
