@@ -12,11 +12,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/coder/websocket"
 
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 const (

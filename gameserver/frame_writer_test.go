@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // socketPair returns the two ends of a TCP connection.

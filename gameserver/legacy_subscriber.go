@@ -6,14 +6,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file implements mirror.Subscriber for original connections, and their clock. Original clients get a whole chunk after each

@@ -17,11 +17,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // parkedSocket is a socket that a test parks.

@@ -4,19 +4,20 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file implements mirror.Subscriber for sessions: what subscriptions publish goes into the session's outbox, encoded once for all
 // sessions where it is the same for all.
 
 // The codecs of sessions, for mirror.Delta.Form.
-type jsonCodec struct{}
-type cborCodec struct{}
+type (
+	jsonCodec struct{}
+	cborCodec struct{}
+)
 
 func (s *session) codec() any {
 	if s.binary {

@@ -3,12 +3,11 @@ package gameserver
 import (
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
-	"github.com/voxelpopuli/voxeld/chunk"
-	"github.com/voxelpopuli/voxeld/grid"
 )
 
 // A single block change in a tick costs each recipient 16 bytes at most, its frame included.

@@ -3,9 +3,8 @@ package region
 import (
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file applies to the loop what its group has committed. Everything here runs in the loop's goroutine.

@@ -5,11 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 

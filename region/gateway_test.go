@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
-	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/player"
 )
 
 // gateway is a gateway's end of a link.

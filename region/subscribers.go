@@ -4,11 +4,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file is the part of the loop that serves gateways: which gateway watches which chunks, and what is sent to it. Everything

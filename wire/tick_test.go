@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write testdata anew")
 // pieces records the content of a frame.
 type pieces struct {
 	ticks   []uint16
-	deltas    []TickDelta
+	deltas  []TickDelta
 	motions []placedMotion
 }
 

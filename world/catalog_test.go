@@ -4,10 +4,9 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
-	"github.com/voxelpopuli/voxeld/grid"
 )
 
 func memberNamed(name string) nodemsg.Member {

@@ -6,13 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // digest returns the digest of a part as stored in a table.

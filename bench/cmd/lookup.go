@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/config"
@@ -24,6 +22,7 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // newLookup returns the command that measures how a chunk's server is found.

@@ -13,12 +13,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/testkit/process"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // runIdle founds regions, puts a block in each, lets all of them hibernate, and prints what they cost then: the

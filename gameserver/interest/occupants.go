@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Occupants are the players in a chunk of the mirror, each once, ordered by id. Regions send a chunk's players in that order too

@@ -3,12 +3,11 @@ package mirror
 import (
 	"bytes"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Chunk is the mirror of one chunk that has subscribers here. The lock of its subscription guards it: subscribers may use it while

@@ -9,9 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -21,6 +18,8 @@ import (
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 

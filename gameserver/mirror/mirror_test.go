@@ -6,14 +6,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/terrain"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 var ground = sync.OnceValue(func() *terrain.Generator {

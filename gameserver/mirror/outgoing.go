@@ -3,10 +3,9 @@ package mirror
 import (
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // maxChatEvents bounds the chat events that wait for a region.

@@ -3,11 +3,10 @@ package mirror
 import (
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // MaxPending bounds a subscription's pending edits, well below wire.MaxBodies; more are refused.

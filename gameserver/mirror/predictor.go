@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/world"
 )

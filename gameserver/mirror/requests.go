@@ -3,11 +3,10 @@ package mirror
 import (
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file is what subscribers request of a region. Each method changes the subscription's state, and while there is a link also

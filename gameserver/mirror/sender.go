@@ -5,9 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // SendPause is how long messages for a region are collected into one, except edits, which go at once, and moves of a poller

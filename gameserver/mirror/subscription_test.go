@@ -4,13 +4,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // A link that begins late, or again, watches chunks in the order in which players began to.

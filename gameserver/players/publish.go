@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file publishes players' places to the network. Those who leave are published at once and first, since they may join
