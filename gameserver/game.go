@@ -130,7 +130,7 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 		}
 		defer release()
 		line := &lineConn{Conn: c, in: in, ending: "\n", framed: h.Join.Encoding == sessionmsg.EncodingCBOR}
-		defer takeOver(line)()
+		defer line.detach()()
 		g.serveSession(ctx, line, &h.Join)
 	}
 	return nil

@@ -99,8 +99,8 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 		done:      make(chan struct{}),
 	}
 	s.out.owner = s
-	if line, ok := c.(*lineConn); ok {
-		s.out.direct = directWriterOf(line)
+	if line, ok := c.(*lineConn); ok && line.socket() != nil {
+		s.out.direct = line
 	}
 	s.silenceTimer = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.end(failureOf(errSilent)) })
 	defer s.silenceTimer.Stop()
@@ -133,7 +133,7 @@ func failureOf(err error) sessionmsg.FromServer {
 		return away.message
 	}
 	if refused, ok := errors.AsType[*wire.Error](err); ok {
-		return refused.Failure()
+		return sessionmsg.FailureOf(refused)
 	}
 	if isClosed(err) {
 		return nil

@@ -44,7 +44,7 @@ func (n *network) startDB(peer, path string) (*dbNode, error) {
 	go func() { h.ended <- db.Run(context.Background()) }()
 	n.adjust = func(_ string, o *Options) {
 		o.Suspects = make(map[uint64]string)
-		for _, d := range db.Damaged() {
+		for _, d := range db.CorruptRows() {
 			groups, ok := Concerned(d.Table, d.Keys)
 			for _, id := range groups {
 				o.Suspects[id] = d.String()
@@ -261,7 +261,7 @@ func inspected(path string) (refused bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	if all := db.Damaged(); len(all) > 0 {
+	if all := db.CorruptRows(); len(all) > 0 {
 		err = fmt.Errorf("%w: %v", kv.ErrDamaged, all)
 	}
 	return false, errors.Join(err, db.Close())

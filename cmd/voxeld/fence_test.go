@@ -12,6 +12,8 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -40,19 +42,13 @@ func TestPoisonousBlock(t *testing.T) {
 	fault := []string{fmt.Sprintf("FAULT_VOXELD=tick:%d", chunk.Glass)}
 	var all []*daemon
 	for i := range 3 {
-		d := &daemon{t: t, ip: fmt.Sprintf("127.%d.0.1", 125+i), dir: t.TempDir(), binary: path, env: fault}
-		t.Cleanup(func() {
-			d.kill()
-			if t.Failed() && d.logs != nil {
-				t.Logf("log of the node on %s:\n%s", d.ip, tail(d.logs.String(), 60))
-			}
-		})
+		o := kit.Options{Binary: path, Options: process.Options{Env: fault}}
+		if i > 0 {
+			o.Args = []string{"--join", all[0].invite()}
+		}
+		d := newDaemon(t, o)
 		if i == 0 {
-			if _, errs, code := voxeld(t, "init", "--data-dir", d.dir, "--seed", "33"); code != 0 {
-				t.Fatal(errs)
-			}
-		} else {
-			d.args = []string{"--join", all[0].invite()}
+			d.init()
 		}
 		d.start()
 		all = append(all, d)
@@ -94,7 +90,7 @@ func TestPoisonousBlock(t *testing.T) {
 	ann.sees(at, chunk.Brick)
 	fenced := 0.0
 	for _, d := range all {
-		fenced += d.metric(`voxeld_regions_fenced_total{reason="panic"}`)
+		fenced += d.metric("voxeld_regions_fenced_total", "reason", "panic")
 		if n := d.metric("voxeld_regions_quarantined"); n != 1 {
 			t.Errorf("%s has quarantined %v regions", d.ip, n)
 		}

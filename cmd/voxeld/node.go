@@ -276,7 +276,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	if err != nil {
 		return err
 	}
-	suspects, err := classifyDamage(n.db.Damaged(), n.db, n.logger)
+	suspects, err := classifyDamage(n.db.CorruptRows(), n.db, n.logger)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func (sub *Subscription) PublishChat(u nodemsg.ChatEvent, stamp vclock.Stamp) {
 	d.Chat = []nodemsg.ChatEvent{u}
 	d.ForTick = &sessionmsg.TickDelta{Chunk: u.Chunk, Chat: d.Chat}
 	d.Stamp = stamp
-	d.Interaction, _ = sessionmsg.InteractionMessage(u) // nil if the event is no interaction, or of a kind that is shown as text
+	d.Interaction, _ = sessionmsg.InteractionMessage(&u) // nil if the event is no interaction, or of a kind that is shown as text
 	c.publish(d)
 }
 
