@@ -2,9 +2,9 @@ package gameserver
 
 import (
 	"context"
-	"slices"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/checks"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -66,7 +66,7 @@ func (lc *legacyConn) checkBuilder(ctx context.Context, pos grid.Pos, block chun
 			!st.moved && st.at != pos.Chunk(),
 			st.moved && !rules.InReach(st.pose.X, st.pose.Y+player.EyeHeight, st.pose.Z, pos):
 			continue
-		case block.Solid() && (st.moved && bodyReaches(st.pose, pos) || lc.g.occupied(pos, who.id)):
+		case block.Solid() && (st.moved && checks.BodyReaches(st.pose, pos) || lc.g.occupied(pos, who.id)):
 			refused = wire.RefusedInsidePlayer
 			continue
 		}
@@ -77,24 +77,12 @@ func (lc *legacyConn) checkBuilder(ctx context.Context, pos grid.Pos, block chun
 
 // occupied reports whether the body of another player reaches into the block, as far as known here.
 func (g *Gateway) occupied(pos grid.Pos, self player.ID) bool {
-	for _, at := range chunksAround(pos) {
-		if sub := g.mirror.At(at); sub != nil && occupied(sub, at, pos, self) {
+	for _, at := range checks.ChunksAround(pos) {
+		if sub := g.mirror.At(at); sub != nil && checks.Occupied(sub, at, pos, self) {
 			return true
 		}
 	}
 	return false
-}
-
-// chunksAround returns the chunks in which a body that reaches into the block may stand, each once.
-func chunksAround(pos grid.Pos) []grid.ChunkPos {
-	var all []grid.ChunkPos
-	for _, corner := range [...]grid.Pos{{X: -1, Z: -1}, {X: -1, Z: 1}, {X: 1, Z: -1}, {X: 1, Z: 1}} {
-		at := grid.Pos{X: pos.X + corner.X, Z: pos.Z + corner.Z}.Chunk()
-		if !slices.Contains(all, at) {
-			all = append(all, at)
-		}
-	}
-	return all
 }
 
 // playersHere returns what is saved of all players with a session here.

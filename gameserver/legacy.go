@@ -11,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/checks"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -225,7 +226,7 @@ func (lc *legacyConn) write(ctx context.Context, p legacymsg.BlockWrite) {
 	pos.Y += lc.g.World.OriginalBase
 	block := chunk.Block(p.Block)
 	there, loaded := lc.sub.Block(pos)
-	refused := checkBlockChange(there, block)
+	refused := checks.BlockChange(there, block)
 	var by player.ID
 	switch {
 	case !loaded:
