@@ -18,8 +18,8 @@
 // connection a reader, which owns the session, and a writer; those of mirror and its builders; those of the player store, of which one saves players and some publish them; the clock of
 // original clients; during shutdown the drain, with one goroutine for each session that it hands off.
 //
-// Locks, in the order in which they may be taken: park.Socket.mu, then Gateway.mu, then legacyConn.mu, then those of mirror, then
-// sharedIndex.mu or p2p.Driver.mu, then one of the leaves session.mu, party.mu, chat.Clock.mu, chat.Sequencer.mu, outbox.mu,
+// Locks, in the order in which they may be taken: park.Socket.mu, then Gateway.mu, then the locks of legacy, then those of mirror, then
+// sharedIndex.mu or p2p.Driver.mu, then one of the leaves session.mu, chat.Clock.mu, chat.Sequencer.mu, outbox.mu,
 // pendingEdits.mu, handoff.Targets.mu, admission.Limits.mu, players.Store.mu and park.Poller.mu. None is held while a goroutine waits.
 //
 // Only cmd imports this package.
