@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
@@ -20,58 +20,56 @@ import (
 const maxReason = 300
 
 // statuses answers wire.StatusRequest.
-func (h *Host) statuses(q wire.StatusRequest) []wire.RegionStatus {
+func (r *regions) statuses(q wire.StatusRequest) []wire.RegionStatus {
 	all := make([]wire.RegionStatus, len(q.Regions))
 	for i, id := range q.Regions {
-		all[i] = h.status(id, q.Log)
+		all[i] = r.status(id, q.Log)
 	}
 	return all
 }
 
 // status returns the status of a region here. With log it also reads the position of the stored copy.
-func (h *Host) status(id uint64, log bool) wire.RegionStatus {
+func (r *regions) status(id uint64, log bool) wire.RegionStatus {
 	s := wire.RegionStatus{Region: id}
 	var group *replica.Group
-	if l := h.loop(id); l != nil {
-		group = l.raft
-	} else if c := h.root(); c != nil && id == world.CatalogID {
-		group = c.group
+	if l := r.Loaded(id); l != nil {
+		group = l.Raft()
+	} else if c := r.Catalog(); c != nil && id == world.CatalogID {
+		group = c.Raft()
 	}
-	has, err := h.Replicas.Has(id)
-	failures := h.failures.look(id)
+	has, err := r.Replicas.Has(id)
+	quarantined, failed, why := r.failures.Status(id)
 	switch {
-	case failures.quarantined:
-		s.State, s.Why = wire.StateQuarantined, failures.why
+	case quarantined:
+		s.State, s.Why = wire.StateQuarantined, why
 	case group != nil:
 		s.State = wire.StateOpen
-		h.fillFromGroup(group, &s)
+		r.fillFromGroup(group, &s)
 	case err != nil:
 		s.State, s.Why = wire.StateFailed, err.Error()
 	case !has:
 		return s
-	case failures.openError != "":
-		s.State, s.Why = wire.StateFailed, failures.openError
-	case time.Now().Before(failures.until):
-		s.State, s.Why = wire.StateFailed, failures.why
+	case failed:
+		s.State, s.Why = wire.StateFailed, why
 	default:
 		s.State = wire.StateClosed
 	}
 	if log || s.State == wire.StateQuarantined {
-		h.fillFromDisk(&s)
+		r.fillFromDisk(&s)
 	}
 	s.Why = strings.ToValidUTF8(s.Why[:min(len(s.Why), maxReason)], "")
 	return s
 }
 
 // fillFromGroup fills in the status from an open group.
-func (h *Host) fillFromGroup(g *replica.Group, s *wire.RegionStatus) {
+func (r *regions) fillFromGroup(g *replica.Group, s *wire.RegionStatus) {
 	status, conf := g.Status(), g.Configuration()
 	s.Leader, s.Term, s.Last, s.Applied = status.Leader, status.Term, status.Last, status.Applied
-	s.Epoch, s.Recovered = epochOf(conf), conf.Recovered
+	s.Epoch, s.Recovered = actor.EpochOf(conf), conf.Recovered
 	for _, m := range conf.Members { // those of the epoch; the status may be a tick older
 		c := wire.MemberStatus{Replica: wire.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner}}
 		i := slices.IndexFunc(status.Members, func(p replica.Progress) bool { return p.ID == m.ID })
-		if m.Peer == h.Self.Peer {
+		if m.Peer == r.Self.Peer {
 			s.Replica = m.ID
 		} else if status.Self && i >= 0 {
 			c.Silent, c.Behind = !status.Members[i].Active, status.Last-min(status.Last, status.Members[i].Match)
@@ -81,8 +79,8 @@ func (h *Host) fillFromGroup(g *replica.Group, s *wire.RegionStatus) {
 }
 
 // fillFromDisk fills in the position that is stored.
-func (h *Host) fillFromDisk(s *wire.RegionStatus) {
-	p, err := h.Replicas.Position(s.Region)
+func (r *regions) fillFromDisk(s *wire.RegionStatus) {
+	p, err := r.Replicas.Position(s.Region)
 	if err != nil {
 		if !errors.Is(err, replica.ErrNotOpen) && !errors.Is(err, replica.ErrTombstone) {
 			s.State, s.Why = wire.StateFailed, err.Error()
@@ -90,7 +88,7 @@ func (h *Host) fillFromDisk(s *wire.RegionStatus) {
 		return
 	}
 	s.Last, s.LastTerm, s.Applied, s.Replica = p.Last, p.LastTerm, p.Applied, p.Replica
-	s.Epoch, s.Recovered = epochOf(p.Members), p.Members.Recovered
+	s.Epoch, s.Recovered = actor.EpochOf(p.Members), p.Members.Recovered
 	if len(s.Members) > 0 {
 		return
 	}
@@ -101,12 +99,12 @@ func (h *Host) fillFromDisk(s *wire.RegionStatus) {
 
 // askStatuses asks a node for the status of regions; for this node no message is sent. Skew is how far the node's clock is ahead
 // of this one's, or 0 if the round trip took too long to measure it.
-func (h *Host) askStatuses(ctx context.Context, peer string, q wire.StatusRequest) (statuses []wire.RegionStatus, skew time.Duration, err error) {
-	if peer == h.Self.Peer {
-		return h.statuses(q), 0, nil
+func (r *regions) askStatuses(ctx context.Context, peer string, q wire.StatusRequest) (statuses []wire.RegionStatus, skew time.Duration, err error) {
+	if peer == r.Self.Peer {
+		return r.statuses(q), 0, nil
 	}
 	start := time.Now()
-	answer, err := h.questions.Ask(ctx, peer, wire.Question{Status: &q})
+	answer, err := r.Questions.Ask(ctx, peer, wire.Question{Status: &q})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -121,23 +119,4 @@ func (h *Host) askStatuses(ctx context.Context, peer string, q wire.StatusReques
 		}
 	}
 	return answer.Statuses, skew, nil
-}
-
-// answerCensus lists a page of the founded regions, if this node is a member of the catalog.
-func (h *Host) answerCensus(ctx context.Context, q wire.RegionsRequest) wire.Answer {
-	c := h.root()
-	if c == nil {
-		return wire.Answer{Error: "this node does not hold the catalog"}
-	}
-	page, err := c.page(ctx, q.After)
-	if err != nil {
-		return wire.Answer{Error: transport.Clip(err)}
-	}
-	return wire.Answer{Regions: page}
-}
-
-// page lists founded regions with ids above after, as this member knows them.
-func (c *catalog) page(ctx context.Context, after uint64) ([]wire.Region, error) {
-	answer := make(chan []wire.Region, 1)
-	return ask(ctx, c, answer, func() { answer <- c.state.Page(after, wire.RegionsPage) })
 }
