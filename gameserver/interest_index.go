@@ -4,9 +4,12 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // interestIndex is the index of all avatars in view of CBOR sessions here: each has a number, and is in a cell of a chunk.
@@ -66,7 +69,7 @@ func newInterestIndex(budget int) *interestIndex {
 
 // apply applies the delta of a chunk, and returns it as CBOR sessions get it, without motion and chat; nil if nothing is left.
 // Moved are those of Moves who are in the chunk. The subscription's lock is held too.
-func (ix *interestIndex) apply(delta *chunkDelta, moved []*occupant) *wire.TickDelta {
+func (ix *interestIndex) apply(delta *chunkDelta, moved []*occupant) *sessionmsg.TickDelta {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	n := &delta.ChunkDelta
@@ -78,7 +81,7 @@ func (ix *interestIndex) apply(delta *chunkDelta, moved []*occupant) *wire.TickD
 	if len(n.Enter)+len(n.Leave)+len(n.Blocks) == 0 {
 		return nil
 	}
-	td := &wire.TickDelta{Chunk: n.Chunk, Blocks: n.Blocks}
+	td := &sessionmsg.TickDelta{Chunk: n.Chunk, Blocks: n.Blocks}
 	for i := range delta.entered {
 		a := ix.actor(delta.entered[i].Player)
 		if a.chunks == 0 {
@@ -103,23 +106,23 @@ func (ix *interestIndex) apply(delta *chunkDelta, moved []*occupant) *wire.TickD
 
 // present returns those of a chunk's bodies that are still there, as far as any region has sent. Others have entered another
 // chunk, whose region sent that first: a client that was sent them here would remove them when they leave here.
-func (ix *interestIndex) present(at grid.ChunkPos, bodies []wire.Body) []wire.Body {
+func (ix *interestIndex) present(at grid.ChunkPos, bodies []nodemsg.Body) []nodemsg.Body {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	return slices.DeleteFunc(bodies, func(b wire.Body) bool {
+	return slices.DeleteFunc(bodies, func(b nodemsg.Body) bool {
 		a := ix.mu.actors[b.Player]
 		return a != nil && a.movedOn(at)
 	})
 }
 
 // allPresent returns all bodies that are present in a chunk.
-func (ix *interestIndex) allPresent(at grid.ChunkPos, bodies occupants) *wire.TickDelta {
+func (ix *interestIndex) allPresent(at grid.ChunkPos, bodies occupants) *sessionmsg.TickDelta {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	td := &wire.TickDelta{Chunk: at, Enter: make([]wire.TickAvatar, 0, len(bodies))}
+	td := &sessionmsg.TickDelta{Chunk: at, Enter: make([]sessionmsg.TickAvatar, 0, len(bodies))}
 	for i := range bodies {
 		if o := &bodies[i]; o.actor != nil && !o.actor.movedOn(at) {
-			td.Enter = append(td.Enter, tickAvatar(o.actor.index, &o.Body, wire.PlaceOf(at, o.Pose)))
+			td.Enter = append(td.Enter, tickAvatar(o.actor.index, &o.Body, sessionmsg.PlaceOf(at, o.Pose)))
 		}
 	}
 	return td
@@ -153,11 +156,11 @@ func (ix *interestIndex) actor(id player.ID) *actor {
 	return a
 }
 
-func tickAvatar(index uint32, b *wire.Body, p wire.Place) wire.TickAvatar {
-	return wire.TickAvatar{Index: index, Player: b.Player, Name: b.Name, Guest: b.Guest, Place: p}
+func tickAvatar(index uint32, b *nodemsg.Body, p sessionmsg.Place) sessionmsg.TickAvatar {
+	return sessionmsg.TickAvatar{Index: index, Player: b.Player, Name: b.Name, Guest: b.Guest, Place: p}
 }
 
-func (ix *interestIndex) enter(at grid.ChunkPos, b *wire.Body) wire.TickAvatar {
+func (ix *interestIndex) enter(at grid.ChunkPos, b *nodemsg.Body) sessionmsg.TickAvatar {
 	a := ix.actor(b.Player)
 	if a.bucket == nil || a.bucket.at != at {
 		ix.changeBucket(a, nil)
@@ -167,7 +170,7 @@ func (ix *interestIndex) enter(at grid.ChunkPos, b *wire.Body) wire.TickAvatar {
 			ix.mu.buckets[at] = bkt
 			ix.reassign(at)
 		}
-		a.place = wire.PlaceOf(at, b.Pose)
+		a.place = sessionmsg.PlaceOf(at, b.Pose)
 		ix.changeBucket(a, bkt)
 	}
 	a.name = b.Name
@@ -205,9 +208,9 @@ func (ix *interestIndex) takeLost() []player.ID {
 }
 
 // move moves an avatar to a pose in its chunk.
-func (ix *interestIndex) move(a *actor, pose wire.Pose) {
+func (ix *interestIndex) move(a *actor, pose motion.Pose) {
 	bkt := a.bucket
-	a.place, a.spot, a.lastUpdate = wire.PlaceOf(bkt.at, pose), finePosOf(bkt.at, pose), ix.mu.frames+1
+	a.place, a.spot, a.lastUpdate = sessionmsg.PlaceOf(bkt.at, pose), finePosOf(bkt.at, pose), ix.mu.frames+1
 	if bkt.moved = true; !bkt.awake {
 		bkt.awake = true
 		ix.mu.awake = append(ix.mu.awake, bkt)

@@ -8,9 +8,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -30,7 +33,7 @@ type landscape struct {
 
 // walker walks at 4 blocks/s, and sends a move in each tick while walking and one after stopping.
 type walker struct {
-	wire.Body
+	nodemsg.Body
 	legs  int     // ticks until the walker turns or rests
 	pace  float64 // blocks a tick; 0 rests
 	heard bool    // that it rests
@@ -54,8 +57,8 @@ func newLandscape(t testing.TB, seed uint64, chunks, walkers int) *landscape {
 	}
 	for i := range walkers {
 		name := fmt.Sprint("p", i)
-		w := walker{Body: wire.Body{Player: player.GuestID(name), Name: name}}
-		w.Pose = wire.Pose{X: c.width * c.rng.Float64(), Y: 64, Z: c.width * c.rng.Float64()}
+		w := walker{Body: nodemsg.Body{Player: player.GuestID(name), Name: name}}
+		w.Pose = motion.Pose{X: c.width * c.rng.Float64(), Y: 64, Z: c.width * c.rng.Float64()}
 		c.walkers = append(c.walkers, w)
 	}
 	// The order in which regions send them.
@@ -93,7 +96,7 @@ func (c *landscape) updateView(v *visitor) {
 		if chunkDistance(pos, at) > int64(view)+1 {
 			c.f.unwatch(pos, v)
 			delete(v.sights, pos)
-			v.out.send(wire.ChunkGone{Chunk: pos})
+			v.out.send(sessionmsg.ChunkGone{Chunk: pos})
 		}
 	}
 	for x := -view; x <= view; x++ {
@@ -111,13 +114,13 @@ func (c *landscape) show(v *visitor, pos grid.ChunkPos) {
 	c.f.watch(pos, v)
 	if seen := c.f.mu.chunks[pos]; !seen.hasState {
 		seen.hasState = true
-		news := wire.ChunkDelta{Chunk: pos}
+		news := nodemsg.ChunkDelta{Chunk: pos}
 		for i := range c.walkers {
 			if world.ChunkOf(c.walkers[i].Pose) == pos {
 				news.Enter = append(news.Enter, c.walkers[i].Body)
 			}
 		}
-		c.applyDeltas(map[grid.ChunkPos]*wire.ChunkDelta{pos: &news})
+		c.applyDeltas(map[grid.ChunkPos]*nodemsg.ChunkDelta{pos: &news})
 	}
 	c.f.mu.Lock()
 	defer c.f.mu.Unlock()
@@ -126,14 +129,14 @@ func (c *landscape) show(v *visitor, pos grid.ChunkPos) {
 }
 
 // applyDeltas applies the region's deltas of watched chunks to the subscription.
-func (c *landscape) applyDeltas(news map[grid.ChunkPos]*wire.ChunkDelta) {
-	frame := wire.FromRegion{Tick: c.tick}
+func (c *landscape) applyDeltas(news map[grid.ChunkPos]*nodemsg.ChunkDelta) {
+	frame := nodemsg.FromRegion{Tick: c.tick}
 	for at, n := range news {
 		if c.f.mu.chunks[at] != nil {
 			frame.Chunks = append(frame.Chunks, *n)
 		}
 	}
-	slices.SortFunc(frame.Chunks, func(a, b wire.ChunkDelta) int { return a.Chunk.Compare(b.Chunk) })
+	slices.SortFunc(frame.Chunks, func(a, b nodemsg.ChunkDelta) int { return a.Chunk.Compare(b.Chunk) })
 	if err := c.f.apply(frame); err != nil {
 		c.t.Fatal(err)
 	}
@@ -142,10 +145,10 @@ func (c *landscape) applyDeltas(news map[grid.ChunkPos]*wire.ChunkDelta) {
 // walk moves everybody by a tick, applies the moves to the gateway, and updates the watched chunks.
 func (c *landscape) walk() {
 	c.tick++
-	news := make(map[grid.ChunkPos]*wire.ChunkDelta)
-	of := func(at grid.ChunkPos) *wire.ChunkDelta {
+	news := make(map[grid.ChunkPos]*nodemsg.ChunkDelta)
+	of := func(at grid.ChunkPos) *nodemsg.ChunkDelta {
 		if news[at] == nil {
-			news[at] = &wire.ChunkDelta{Chunk: at}
+			news[at] = &nodemsg.ChunkDelta{Chunk: at}
 		}
 		return news[at]
 	}
@@ -159,7 +162,7 @@ func (c *landscape) walk() {
 			of(before).Leave = append(of(before).Leave, w.Player)
 			of(at).Enter = append(of(at).Enter, w.Body)
 		} else {
-			of(at).Moves = append(of(at).Moves, wire.BodyMove{Player: w.Player, Pose: w.Pose})
+			of(at).Moves = append(of(at).Moves, nodemsg.BodyMove{Player: w.Player, Pose: w.Pose})
 		}
 	}
 	c.applyDeltas(news)
@@ -223,11 +226,11 @@ func (v *visitor) write(data []byte) error {
 	if v.eyes == nil {
 		return nil
 	}
-	if data[0] == wire.TickFrame {
+	if data[0] == sessionmsg.TickFrame {
 		return v.eyes.write(data)
 	}
-	m, err := wire.DecodeServerCBOR(data)
-	if gone, is := m.(wire.ChunkGone); is {
+	m, err := sessionmsg.DecodeServerCBOR(data)
+	if gone, is := m.(sessionmsg.ChunkGone); is {
 		v.eyes.scene.Gone(gone.Chunk)
 	}
 	return err

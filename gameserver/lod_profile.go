@@ -3,8 +3,9 @@ package gameserver
 import (
 	"slices"
 
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // This file chooses the tier of each cell in view of an observer, by distance, crowd and budget.
@@ -88,7 +89,7 @@ func (ix *interestIndex) chooseProfile(obs *observer) {
 		}
 		crowd, cost := 0, ix.mu.extra[k].each
 		for _, near := range ix.nearest {
-			bv, c := &obs.views[uint32(near)>>viewShift], near%wire.CellsPerChunk
+			bv, c := &obs.views[uint32(near)>>viewShift], near%sessionmsg.CellsPerChunk
 			n := len(bv.bucket.cells[c].actors)
 			crowd += n
 			bv.tiers[c] = lodProfiles[k].tier(bv.blocks[c], crowd, bv.former[c])

@@ -4,8 +4,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // In a chunk with avatars all the time, tiers depend on the crowd while there is one, and on distance alone before and after it.
@@ -26,17 +28,17 @@ func TestTiersFollowTheCrowd(t *testing.T) {
 		}
 		return slices.Max(s.observer.views[0].tiers[:])
 	}
-	needsUpdate := func(n wire.ChunkDelta) {
+	needsUpdate := func(n nodemsg.ChunkDelta) {
 		t.Helper()
-		if err := h.f.apply(wire.FromRegion{Chunks: []wire.ChunkDelta{n}}); err != nil {
+		if err := h.f.apply(nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{n}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	needsUpdate(wire.ChunkDelta{Enter: slices.Clone(h.crowd.bodies[:few])})
+	needsUpdate(nodemsg.ChunkDelta{Enter: slices.Clone(h.crowd.bodies[:few])})
 	if tier := coarsest(); tier != exact {
 		t.Errorf("%d avatars in one chunk are sent in tier %d, want %d", few, tier, exact)
 	}
-	needsUpdate(wire.ChunkDelta{Enter: slices.Clone(h.crowd.bodies[few:])})
+	needsUpdate(nodemsg.ChunkDelta{Enter: slices.Clone(h.crowd.bodies[few:])})
 	if tier := coarsest(); tier == exact {
 		t.Errorf("%d avatars in one chunk are sent exactly", many)
 	}
@@ -44,7 +46,7 @@ func TestTiersFollowTheCrowd(t *testing.T) {
 	for _, b := range h.crowd.bodies[few:] {
 		gone = append(gone, b.Player)
 	}
-	needsUpdate(wire.ChunkDelta{Leave: gone})
+	needsUpdate(nodemsg.ChunkDelta{Leave: gone})
 	if tier := coarsest(); tier != exact {
 		t.Errorf("after the crowd has gone %d avatars are sent in tier %d, want %d", few, tier, exact)
 	}
@@ -54,7 +56,7 @@ func TestTiersFollowTheCrowd(t *testing.T) {
 func (ix *interestIndex) account(t testing.TB) {
 	t.Helper()
 	type seen struct {
-		uses     [wire.CellsPerChunk][tiers]int32
+		uses     [sessionmsg.CellsPerChunk][tiers]int32
 		weighers int
 	}
 	want := make(map[*bucket]*seen)

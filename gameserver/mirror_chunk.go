@@ -3,10 +3,12 @@ package gameserver
 import (
 	"bytes"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/vclock"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // subscriber watches chunks: a session, or a connection of an original client. The methods are called with the subscription's
@@ -23,7 +25,7 @@ type subscriber interface {
 	wantsEveryMove() bool
 	// sendResult sends the result of an edit. It returns the outbox in which the message waits for frameWriter.deliver, nil if it
 	// is on its way already.
-	sendResult(r wire.EditResult) *outbox
+	sendResult(r nodemsg.EditResult) *outbox
 	// sendNotice sends the player a text; several subscriptions may send the same.
 	sendNotice(text string)
 }
@@ -49,7 +51,7 @@ type mirrorChunk struct {
 	hasState     bool                     // the region has sent its state
 	shown        bool                     // it has done so over the current link
 	base         []byte                   // hash of the terrain that the edits were made on; empty when never edited
-	edits        []wire.BlockAt           // known, but not yet in land
+	edits        []nodemsg.BlockAt        // known, but not yet in land
 	ahead        map[chunk.Index]struct{} // blocks set by a result, before their delta has arrived
 	land         *chunk.Chunk             // terrain and edits; nil until both are here, and while it is folded
 	folded       bool                     // the land is in latest only, which is of the newest version: see fold
@@ -74,7 +76,7 @@ type mirrorChunk struct {
 type snapshot struct {
 	version uint64 // 0 means none; the land's versions begin at 1
 	packed  []byte
-	text    []byte // wire.ChunkData with them in JSON, once requested
+	text    []byte // sessionmsg.ChunkData with them in JSON, once requested
 	binary  []byte // and in CBOR
 }
 
@@ -85,22 +87,22 @@ func (s *snapshot) message(at grid.ChunkPos, binary bool) []byte {
 		form = &s.binary
 	}
 	if *form == nil {
-		*form = encodedIn(binary, wire.ChunkData{Chunk: at, Data: s.packed})
+		*form = encodedIn(binary, sessionmsg.ChunkData{Chunk: at, Data: s.packed})
 	}
 	return *form
 }
 
 // chunkDelta is the delta of one chunk, with its encoded forms, made once for all sessions.
 type chunkDelta struct {
-	wire.ChunkDelta
+	nodemsg.ChunkDelta
 	tick        uint64
-	tickNews    *wire.TickDelta // for CBOR sessions, without the motion of the frame; nil for nothing
-	piece       []byte          // in JSON
-	tickPiece   []byte          // tickNews, encoded
-	entered     []wire.Body     // those of Enter who were not in the chunk before
-	left        []wire.Body     // those of Leave, as they were last seen
-	interaction wire.FromServer // of Says, which then is all there is; nil for chat
-	stamp       vclock.Stamp    // of Says, which then is all there is; without an author if they have none
+	tickNews    *sessionmsg.TickDelta // for CBOR sessions, without the motion of the frame; nil for nothing
+	piece       []byte                // in JSON
+	tickPiece   []byte                // tickNews, encoded
+	entered     []nodemsg.Body        // those of Enter who were not in the chunk before
+	left        []nodemsg.Body        // those of Leave, as they were last seen
+	interaction sessionmsg.FromServer // of Says, which then is all there is; nil for chat
+	stamp       vclock.Stamp          // of Says, which then is all there is; without an author if they have none
 	sub         *subscription
 	chunk       *mirrorChunk // original clients get the whole chunk after each change
 	lines       *moveLines   // Moves, for original clients; nil until one of them watches the chunk
@@ -147,8 +149,8 @@ func (mc *mirrorChunk) fold() {
 }
 
 // allBodies returns the bodies in the chunk.
-func (mc *mirrorChunk) allBodies() []wire.Body {
-	bodies := make([]wire.Body, 0, len(mc.bodies))
+func (mc *mirrorChunk) allBodies() []nodemsg.Body {
+	bodies := make([]nodemsg.Body, 0, len(mc.bodies))
 	for i := range mc.bodies {
 		bodies = append(bodies, mc.bodies[i].Body)
 	}
@@ -157,7 +159,7 @@ func (mc *mirrorChunk) allBodies() []wire.Body {
 
 // applyState applies the chunk's whole state, as a region sends it in answer to a watch. It returns the difference for
 // subscribers that have an older state (the region was away). The land is rebuilt, unless it was never changed.
-func (mc *mirrorChunk) applyState(state *wire.ChunkState) (difference wire.ChunkDelta, came, left []wire.Body) {
+func (mc *mirrorChunk) applyState(state *nodemsg.ChunkState) (difference nodemsg.ChunkDelta, came, left []nodemsg.Body) {
 	difference.Chunk = mc.at
 	bodies := make(occupants, 0, len(state.Bodies))
 	for _, b := range state.Bodies {
@@ -199,8 +201,8 @@ func (mc *mirrorChunk) pristine() bool {
 }
 
 // apply applies a delta, and returns who came, who left, and who moved; moved is valid until the next call.
-func (mc *mirrorChunk) apply(n wire.ChunkDelta) (came, left []wire.Body, moved []*occupant) {
-	// Enter before Leave, as wire.Piece orders them; the region has a player in one of them only.
+func (mc *mirrorChunk) apply(n nodemsg.ChunkDelta) (came, left []nodemsg.Body, moved []*occupant) {
+	// Enter before Leave, as sessionmsg.Piece orders them; the region has a player in one of them only.
 	for _, b := range n.Enter {
 		if mc.bodies.put(b) {
 			came = append(came, b)

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // occupants are the bodies in a chunk of the mirror, each player once, ordered by id. Regions send a chunk's players in that
@@ -16,22 +18,22 @@ type occupants []occupant
 // occupant is a body and its avatar in the interest index. The subscription's lock guards the pointer to the actor, the index's
 // lock the actor.
 type occupant struct {
-	wire.Body
+	nodemsg.Body
 	actor *actor  // set while the player is in the chunk; nil until the index has applied their entering
-	left  float32 // ticks of extrapolation left (Body.Velocity); if more than wire.ExtrapolationTicks, they start after the excess
+	left  float32 // ticks of extrapolation left (Body.Velocity); if more than motion.ExtrapolationTicks, they start after the excess
 }
 
 // unstarted is left of a body whose update the subscription has just received.
-const unstarted = wire.ExtrapolationTicks + 2
+const unstarted = motion.ExtrapolationTicks + 2
 
 // proceed extrapolates a body by the given number of ticks, and reports whether it has moved. When the extrapolation ends, the
 // body stands.
 func (o *occupant) proceed(at grid.ChunkPos, ticks float32) (moved bool) {
-	before, from := o.Pose, min(o.left, wire.ExtrapolationTicks)
+	before, from := o.Pose, min(o.left, motion.ExtrapolationTicks)
 	o.left = max(0, o.left-ticks)
-	o.Pose = o.Velocity.Extrapolate(before, float64(from-min(o.left, wire.ExtrapolationTicks)), at)
+	o.Pose = o.Velocity.Extrapolate(before, float64(from-min(o.left, motion.ExtrapolationTicks)), at)
 	if o.left == 0 {
-		o.Velocity = wire.Velocity{}
+		o.Velocity = motion.Velocity{}
 	}
 	return o.Pose != before
 }
@@ -49,7 +51,7 @@ func (o occupants) of(id player.ID) *occupant {
 }
 
 // put adds or updates a body. It reports whether the player is new.
-func (o *occupants) put(b wire.Body) (came bool) {
+func (o *occupants) put(b nodemsg.Body) (came bool) {
 	i, here := o.search(b.Player)
 	if !here {
 		*o = slices.Insert(*o, i, occupant{})
@@ -59,7 +61,7 @@ func (o *occupants) put(b wire.Body) (came bool) {
 }
 
 // remove removes a body, and returns it.
-func (o *occupants) remove(id player.ID) (last wire.Body, here bool) {
+func (o *occupants) remove(id player.ID) (last nodemsg.Body, here bool) {
 	i, here := o.search(id)
 	if here {
 		last = (*o)[i].Body
@@ -76,7 +78,7 @@ func (o occupants) depart(after float32) (goes bool) {
 			continue
 		}
 		if goes = true; o[i].left == unstarted {
-			o[i].left = wire.ExtrapolationTicks + after
+			o[i].left = motion.ExtrapolationTicks + after
 		}
 	}
 	return goes
@@ -99,7 +101,7 @@ func (o occupants) proceed(at grid.ChunkPos, ticks float32, moved []*occupant) (
 
 // move updates poses, and appends to moved those that moved. Players who are not in the chunk are skipped. Moves ordered by id
 // cost least.
-func (o occupants) move(moves []wire.BodyMove, moved []*occupant) []*occupant {
+func (o occupants) move(moves []nodemsg.BodyMove, moved []*occupant) []*occupant {
 	next := 0
 	for i := range moves {
 		m := &moves[i]

@@ -6,18 +6,20 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // If a region sends a body twice, the first one counts, for the mirror as for its subscribers.
 func TestDoubledBodiesAreTakenOnce(t *testing.T) {
-	first := wire.Body{Player: player.GuestID("ann"), Name: "ann", Pose: wire.Pose{X: 1}}
+	first := nodemsg.Body{Player: player.GuestID("ann"), Name: "ann", Pose: motion.Pose{X: 1}}
 	second := first
 	second.Pose.X = 2
 	var mc mirrorChunk
-	difference, came, _ := mc.applyState(&wire.ChunkState{Bodies: []wire.Body{first, second}})
-	if want := []wire.Body{first}; !slices.Equal(mc.allBodies(), want) || !slices.Equal(came, want) || !slices.Equal(difference.Enter, want) {
+	difference, came, _ := mc.applyState(&nodemsg.ChunkState{Bodies: []nodemsg.Body{first, second}})
+	if want := []nodemsg.Body{first}; !slices.Equal(mc.allBodies(), want) || !slices.Equal(came, want) || !slices.Equal(difference.Enter, want) {
 		t.Errorf("the mirror has %+v, subscribers are sent %+v, and %+v came; want %+v", mc.allBodies(), difference.Enter, came, want)
 	}
 }
@@ -27,14 +29,14 @@ func TestDoubledBodiesAreTakenOnce(t *testing.T) {
 func TestOccupantsAreAMapOfBodies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var list occupants
-	twin := make(map[player.ID]wire.Body)
+	twin := make(map[player.ID]nodemsg.Body)
 	someone := func() player.ID { return player.GuestID(fmt.Sprint(rng.IntN(40))) }
 	for round := range 2000 {
-		pose := wire.Pose{X: float64(round)}
+		pose := motion.Pose{X: float64(round)}
 		switch id := someone(); rng.IntN(4) {
 		case 0, 1:
 			_, known := twin[id]
-			twin[id] = wire.Body{Player: id, Pose: pose}
+			twin[id] = nodemsg.Body{Player: id, Pose: pose}
 			if came := list.put(twin[id]); came == known {
 				t.Fatalf("round %d: entered: %v, present: %v", round, came, known)
 			}
@@ -45,12 +47,12 @@ func TestOccupantsAreAMapOfBodies(t *testing.T) {
 				t.Fatalf("round %d: %+v was here: %v, want %+v: %v", round, last, here, want, known)
 			}
 		case 3:
-			var moves []wire.BodyMove
+			var moves []nodemsg.BodyMove
 			for range rng.IntN(60) {
-				moves = append(moves, wire.BodyMove{Player: someone(), Pose: pose})
+				moves = append(moves, nodemsg.BodyMove{Player: someone(), Pose: pose})
 			}
 			if rng.IntN(2) == 0 {
-				slices.SortFunc(moves, func(a, b wire.BodyMove) int { return slices.Compare(a.Player[:], b.Player[:]) })
+				slices.SortFunc(moves, func(a, b nodemsg.BodyMove) int { return slices.Compare(a.Player[:], b.Player[:]) })
 			}
 			var want []player.ID
 			for _, m := range moves {

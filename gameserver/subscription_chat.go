@@ -6,27 +6,28 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/vclock"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // PublishChat publishes an event to everybody who has the chunk in view in which it was sent.
-func (sub *subscription) PublishChat(u wire.ChatEvent, stamp vclock.Stamp) {
+func (sub *subscription) PublishChat(u nodemsg.ChatEvent, stamp vclock.Stamp) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	mc := sub.mu.chunks[u.Chunk]
 	if mc == nil {
 		return // unwatched meanwhile
 	}
-	events := []wire.ChatEvent{u}
+	events := []nodemsg.ChatEvent{u}
 	sub.publish(mc, &chunkDelta{
-		ChunkDelta: wire.ChunkDelta{Chunk: u.Chunk, Chat: events}, tickNews: &wire.TickDelta{Chunk: u.Chunk, Chat: events},
+		ChunkDelta: nodemsg.ChunkDelta{Chunk: u.Chunk, Chat: events}, tickNews: &sessionmsg.TickDelta{Chunk: u.Chunk, Chat: events},
 		tick: sub.mu.tick, sub: sub, chunk: mc, stamp: stamp, interaction: interactionOf(&u),
 	})
 }
 
 // interactionOf returns the message for an interaction; nil if the event is none, or of a kind that is shown as text.
-func interactionOf(u *wire.ChatEvent) wire.FromServer {
-	m, _ := u.ClientMessage()
+func interactionOf(u *nodemsg.ChatEvent) sessionmsg.FromServer {
+	m, _ := sessionmsg.InteractionMessage(u)
 	return m
 }
 
@@ -55,7 +56,7 @@ func (ix *interestIndex) awaitedAuthors(c vclock.Clock) map[vclock.ID]uint64 {
 }
 
 // firstAwaited returns the number up to which a player's events are not waited for, when they come into sight. The lock is held.
-func (ix *interestIndex) firstAwaited(b *wire.Body) uint64 {
+func (ix *interestIndex) firstAwaited(b *nodemsg.Body) uint64 {
 	p, back := ix.mu.departed[b.Player]
 	if delete(ix.mu.departed, b.Player); back {
 		return p.met
@@ -79,7 +80,7 @@ func (ix *interestIndex) dropDeparted() {
 
 // subtractArriving subtracts events that arrive together with their entering authors from the authors' counts: these are to be
 // waited for.
-func subtractArriving(came []wire.Body, events []wire.ChatEvent) {
+func subtractArriving(came []nodemsg.Body, events []nodemsg.ChatEvent) {
 	for i := range events {
 		for j := range came {
 			b := &came[j]

@@ -1,6 +1,8 @@
 package gameserver
 
-import "github.com/voxelpopuli/voxeld/wire"
+import (
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
 
 // This file moves the mirror on between two messages of a region: predicted bodies are extrapolated, and this gateway's own
 // players who have stopped are reported.
@@ -36,7 +38,7 @@ func (sub *subscription) proceed(mc *mirrorChunk, ticks float32) {
 	if len(mc.moved) == 0 {
 		return
 	}
-	sub.g.interest.apply(&chunkDelta{ChunkDelta: wire.ChunkDelta{Chunk: mc.at}, chunk: mc}, mc.moved)
+	sub.g.interest.apply(&chunkDelta{ChunkDelta: nodemsg.ChunkDelta{Chunk: mc.at}, chunk: mc}, mc.moved)
 	if mc.everyMove > 0 {
 		sub.publishMoves(mc)
 	}
@@ -44,9 +46,9 @@ func (sub *subscription) proceed(mc *mirrorChunk, ticks float32) {
 
 // publishMoves sends moves to subscribers that do not get them from the frame loop.
 func (sub *subscription) publishMoves(mc *mirrorChunk) {
-	delta := &chunkDelta{ChunkDelta: wire.ChunkDelta{Chunk: mc.at}, tick: sub.mu.tick, sub: sub, chunk: mc}
+	delta := &chunkDelta{ChunkDelta: nodemsg.ChunkDelta{Chunk: mc.at}, tick: sub.mu.tick, sub: sub, chunk: mc}
 	for _, o := range mc.moved {
-		delta.Moves = append(delta.Moves, wire.BodyMove{Player: o.Player, Pose: o.Pose})
+		delta.Moves = append(delta.Moves, nodemsg.BodyMove{Player: o.Player, Pose: o.Pose})
 	}
 	sub.publish(mc, delta)
 }

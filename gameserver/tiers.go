@@ -4,8 +4,10 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // This file decides when an avatar's motion has to be sent, and encodes it: one piece for each cell, tier and tick, shared by all
@@ -103,8 +105,8 @@ func (tier lodTier) toleratesSteps() bool { return tier >= fair }
 
 // fine is the number of units of a prediction in one of a place, and steep the number in one of a climb.
 const (
-	fine  = wire.TickVelocityUnit / wire.PlaceUnit
-	steep = wire.TickVelocityUnit / wire.ClimbUnit
+	fine  = sessionmsg.TickVelocityUnit / sessionmsg.PlaceUnit
+	steep = sessionmsg.TickVelocityUnit / sessionmsg.ClimbUnit
 )
 
 // prediction is the prediction that clients of one tier have of an avatar.
@@ -118,7 +120,7 @@ type prediction struct {
 	tick, tall           uint64
 }
 
-func predictionOf(p wire.Place, tick uint64) prediction {
+func predictionOf(p sessionmsg.Place, tick uint64) prediction {
 	return prediction{x: int32(p.X) * fine, z: int32(p.Z) * fine, y: int32(p.Y) * fine, yaw: p.Yaw, pitch: p.Pitch, tick: tick, tall: tick}
 }
 
@@ -136,16 +138,16 @@ func (a *actor) diverged(tier lodTier, tick uint64, steps bool) (wrong, slips bo
 }
 
 // deviation returns the distance of the avatar from its prediction, along any axis.
-func (pred *prediction) deviation(p *wire.Place, tick uint64) int32 {
+func (pred *prediction) deviation(p *sessionmsg.Place, tick uint64) int32 {
 	return max(pred.across(p, tick), pred.above(p, tick))
 }
 
-func (pred *prediction) across(p *wire.Place, tick uint64) int32 {
+func (pred *prediction) across(p *sessionmsg.Place, tick uint64) int32 {
 	gone := extrapolatedTicks(pred.tick, tick)
 	return max(off(pred.x+int32(pred.velocityX)*gone, int32(p.X)*fine), off(pred.z+int32(pred.velocityZ)*gone, int32(p.Z)*fine))
 }
 
-func (pred *prediction) above(p *wire.Place, tick uint64) int32 {
+func (pred *prediction) above(p *sessionmsg.Place, tick uint64) int32 {
 	return off(pred.height(tick), int32(p.Y)*fine)
 }
 
@@ -156,17 +158,17 @@ func (pred *prediction) height(tick uint64) int32 {
 
 // extrapolatedTicks returns for how many ticks an avatar was extrapolated since it was sent; -1 at the tick before.
 func extrapolatedTicks(since, tick uint64) int32 {
-	return int32(min(int64(tick-since), wire.TickExtrapolation))
+	return int32(min(int64(tick-since), sessionmsg.TickExtrapolation))
 }
 
 // stops reports whether the prediction ends before the next check, and levels the same for its climb. An update is sent then even
 // if the avatar has stopped just there: clients that received it later, when a cell's tier changed, would extrapolate for longer.
 func (pred *prediction) stops(tier lodTier, tick uint64) bool {
-	return pred.tick+wire.TickExtrapolation < tick+tierRules[tier].every && pred.velocity() != (finePos{})
+	return pred.tick+sessionmsg.TickExtrapolation < tick+tierRules[tier].every && pred.velocity() != (finePos{})
 }
 
 func (pred *prediction) levels(tier lodTier, tick uint64) bool {
-	return pred.tall+wire.TickExtrapolation < tick+tierRules[tier].every && pred.climb != 0
+	return pred.tall+sessionmsg.TickExtrapolation < tick+tierRules[tier].every && pred.climb != 0
 }
 
 func (pred *prediction) velocity() finePos {
@@ -178,7 +180,7 @@ func off(a, b int32) int32 { return max(a-b, b-a) }
 func within(v, most int32) int32 { return max(-most, min(most, v)) }
 
 // turned reports whether the viewing direction changed by at least that much.
-func (pred *prediction) turned(p *wire.Place, least uint8) bool {
+func (pred *prediction) turned(p *sessionmsg.Place, least uint8) bool {
 	yaw := int8(p.Yaw - pred.yaw)
 	return off(int32(yaw), 0) >= int32(least) || off(int32(p.Pitch), int32(pred.pitch)) >= int32(least)
 }
@@ -190,7 +192,7 @@ type actor struct {
 	firstAwaited uint64  // the number of its last chat event when it came into sight: earlier ones are not waited for
 	chunks       int     // in view that regions say it is in; two while it crosses a border
 	bucket       *bucket // of the newest of them; nil when that is no longer in view
-	place        wire.Place
+	place        sessionmsg.Place
 	spot         finePos // the same, rounded less
 	cell         uint8
 	history      [5]finePos // where it was at the tick seen, and at those before
@@ -226,10 +228,10 @@ func (a *actor) remember(tick uint64) {
 // finePos is a place in 1/128 block: horizontally from the chunk's corner, vertically from the zero of heights.
 type finePos struct{ x, y, z int32 }
 
-func finePosOf(at grid.ChunkPos, p wire.Pose) finePos {
+func finePosOf(at grid.ChunkPos, p motion.Pose) finePos {
 	corner := at.Origin()
-	unit := func(blocks float64) int32 { return int32(math.Round(blocks * wire.TickVelocityUnit)) }
-	return finePos{unit(p.X - float64(corner.X)), unit(p.Y - wire.MinY), unit(p.Z - float64(corner.Z))}
+	unit := func(blocks float64) int32 { return int32(math.Round(blocks * sessionmsg.TickVelocityUnit)) }
+	return finePos{unit(p.X - float64(corner.X)), unit(p.Y - motion.MinY), unit(p.Z - float64(corner.Z))}
 }
 
 func (s finePos) minus(o finePos) finePos { return finePos{s.x - o.x, s.y - o.y, s.z - o.z} }
@@ -305,7 +307,7 @@ func (a *actor) landing() (y, ticks int32, lands bool) {
 	return y, (y - now + step/2) / step, true
 }
 
-const block = wire.TickVelocityUnit
+const block = sessionmsg.TickVelocityUnit
 
 // climb estimates the avatar's vertical velocity, in 1/64 block a tick. An avatar that rose within one tick has stepped on
 // something, and stays there; one that rose in two ticks climbs, as does one that rises without moving horizontally. An avatar
@@ -333,7 +335,7 @@ func (a *actor) late(frame uint64) bool {
 
 // encode adds the avatar to the pieces of those wanted and due tiers whose prediction is too far off, and reports whether there
 // are any.
-func (a *actor) encode(c *cell, writers *[tiers]wire.MotionWriter, wanted, due tierSet, tick uint64) (encoded bool) {
+func (a *actor) encode(c *cell, writers *[tiers]sessionmsg.MotionWriter, wanted, due tierSet, tick uint64) (encoded bool) {
 	a.valid &= wanted
 	steps := a.steps()
 	for left := wanted & due; left != 0; {
@@ -390,9 +392,9 @@ func (a *actor) shift(from, to lodTier) (needsUpdate bool) {
 
 // estimate returns the update for clients of a tier: where the avatar is, or where its step will end, and its velocity. It
 // contains only what differs from their prediction.
-func (a *actor) estimate(tier lodTier, tick uint64) wire.Motion {
+func (a *actor) estimate(tier lodTier, tick uint64) sessionmsg.Motion {
 	pred, rule := &a.predictions[tier], &tierRules[tier]
-	m := wire.Motion{Index: a.index, Place: a.place, Climb: a.climb(rule.every)}
+	m := sessionmsg.Motion{Index: a.index, Place: a.place, Climb: a.climb(rule.every)}
 	m.VelocityX, m.VelocityZ = a.velocity(pred)
 	most := max(rule.error, stepError)
 	if y, ticks, lands := a.landing(); lands && tier.toleratesSteps() && off(y, a.spot.y) <= most {
@@ -414,7 +416,7 @@ func (a *actor) estimate(tier lodTier, tick uint64) wire.Motion {
 }
 
 // apply applies an update to the prediction as a client does.
-func (pred *prediction) apply(m *wire.Motion, tick uint64) {
+func (pred *prediction) apply(m *sessionmsg.Motion, tick uint64) {
 	if m.HasAcross {
 		pred.x, pred.z, pred.tick = int32(m.X)*fine, int32(m.Z)*fine, tick
 	}
@@ -440,12 +442,12 @@ const newDirection = 6
 
 // motion returns the full prediction that clients have of the avatar. In a frame an avatar is in its cell: a prediction beyond
 // the cell is put at the edge.
-func (a *actor) motion(pred *prediction, tick uint64) wire.Motion {
+func (a *actor) motion(pred *prediction, tick uint64) sessionmsg.Motion {
 	place, gone := a.place, extrapolatedTicks(pred.tick, tick)
 	place.X = inCell(a.cell%cellRow, pred.x+int32(pred.velocityX)*gone)
 	place.Z = inCell(a.cell/cellRow, pred.z+int32(pred.velocityZ)*gone)
 	place.Y = uint16(max(0, min(math.MaxUint16, (pred.height(tick)+fine/2)/fine)))
-	return wire.Motion{
+	return sessionmsg.Motion{
 		Index: a.index, Place: place, VelocityX: pred.velocityX, VelocityZ: pred.velocityZ, Climb: pred.climb,
 		HasAcross: true, HasHeight: true, HasVelocity: true, HasFacing: true,
 	}
@@ -453,7 +455,7 @@ func (a *actor) motion(pred *prediction, tick uint64) wire.Motion {
 
 // inCell rounds a coordinate, in 1/128 block, to one within the cell of that number.
 func inCell(number uint8, v int32) uint16 {
-	const width = wire.CellSize * wire.PlaceUnit
+	const width = sessionmsg.CellSize * sessionmsg.PlaceUnit
 	low := int32(number) * width
 	return uint16(max(low, min(low+width-1, (v+fine/2)/fine)))
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
@@ -14,7 +16,6 @@ import (
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -158,22 +159,22 @@ func (r *regions) reopenCatalogWhenDue(ctx context.Context) *actor.Catalog {
 		if ctx.Err() != nil || errors.Is(err, replica.ErrOpen) || errors.Is(err, replica.ErrTombstone) {
 			return nil
 		}
-		r.quarantine.NotOpened(wire.Region{ID: world.CatalogID}, err)
+		r.quarantine.NotOpened(nodemsg.Region{ID: world.CatalogID}, err)
 		r.failures.Postpone(world.CatalogID, pause)
 	}
 }
 
 // catalogRegion returns the catalog's members as this node knows them, or ErrNotHere if it is not a member.
-func (r *regions) catalogRegion() (wire.Region, error) {
+func (r *regions) catalogRegion() (nodemsg.Region, error) {
 	if c := r.Catalog(); c != nil {
 		return integrity.CatalogOf(c.Raft().Configuration()), nil
 	}
 	p, err := r.Replicas.Position(world.CatalogID)
 	switch {
 	case errors.Is(err, replica.ErrNotOpen), errors.Is(err, replica.ErrTombstone):
-		return wire.Region{}, ErrNotHere
+		return nodemsg.Region{}, ErrNotHere
 	case err != nil:
-		return wire.Region{}, fmt.Errorf("look up the catalog: %w", err)
+		return nodemsg.Region{}, fmt.Errorf("look up the catalog: %w", err)
 	}
 	return integrity.CatalogOf(p.Members), nil
 }

@@ -9,12 +9,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -75,7 +76,7 @@ func (b *hibernation) hibernateNow(ctx context.Context, l *actor.Land) error {
 		return err
 	}
 	for _, peer := range others {
-		if _, err := b.regions.Questions.Ask(ctx, peer, wire.Question{Sleep: &wire.Sleep{Group: l.ID(), Index: status.Last}}); err != nil {
+		if _, err := b.regions.Questions.Ask(ctx, peer, nodemsg.Question{Sleep: &nodemsg.Sleep{Group: l.ID(), Index: status.Last}}); err != nil {
 			return fmt.Errorf("hibernate on member %s: %w", peer, err)
 		}
 	}
@@ -104,7 +105,7 @@ func (b *hibernation) close(ctx context.Context, l *actor.Land, least uint64) er
 }
 
 // accept closes a group because its leader has requested it.
-func (b *hibernation) accept(ctx context.Context, peer string, s wire.Sleep) error {
+func (b *hibernation) accept(ctx context.Context, peer string, s nodemsg.Sleep) error {
 	l := b.regions.Loaded(s.Group)
 	if l == nil {
 		return nil
@@ -118,7 +119,7 @@ func (b *hibernation) accept(ctx context.Context, peer string, s wire.Sleep) err
 // receive passes a message to its group. If the group is not open and the sender is a member of it, the group is opened beside
 // the stream; messages that arrive meanwhile are dropped, since raft retransmits them. The same holds for a sender that the group
 // does not know as a member yet. The message is valid until receive returns.
-func (b *hibernation) receive(peer string, m wire.RaftMessage) {
+func (b *hibernation) receive(peer string, m nodemsg.RaftMessage) {
 	err := b.regions.Replicas.Receive(peer, m.Group, m.Data)
 	if err == nil {
 		return
@@ -232,7 +233,7 @@ func (b *hibernation) wake(ctx context.Context, peer string, group uint64) error
 	if !actor.HasMember(info, peer) {
 		return fmt.Errorf("wake region %d: %s is not a member", group, peer)
 	}
-	if _, err = b.regions.loaded(ctx, wire.Hello{Region: group, Cell: info.Cell}); err != nil {
+	if _, err = b.regions.loaded(ctx, nodemsg.Hello{Region: group, Cell: info.Cell}); err != nil {
 		return err
 	}
 	b.metrics.woken.Inc()

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -20,7 +22,6 @@ import (
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -32,7 +33,7 @@ var ErrNotHere = actor.ErrNotHere
 
 // Options configure a Host. All fields are required, except those whose comment names a default.
 type Options struct {
-	Self          wire.Member                  // this node, as others reach it
+	Self          nodemsg.Member               // this node, as others reach it
 	Height        int32                        // of the world, in blocks
 	Placement     grid.Placement               // maps cells to keys
 	Copies        int                          // number of members of a region, at least 1
@@ -199,7 +200,7 @@ func (h *Host) Run(ctx context.Context) error {
 func (h *Host) Drain(ctx context.Context) (handed, kept int) { return h.supervisor.Drain(ctx) }
 
 // Locate returns the region that covers the chunk. If it does not exist, it is founded first.
-func (h *Host) Locate(ctx context.Context, pos grid.ChunkPos) (wire.Region, error) {
+func (h *Host) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
 	return h.Directory.Locate(ctx, pos)
 }
 

@@ -5,18 +5,19 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file makes a node a member of a group that was founded without it.
 
 // accept joins a group to which the peer invites. The catalog must list the peer as a member of that group.
-func (r *regions) accept(ctx context.Context, peer string, invite wire.Invite) error {
+func (r *regions) accept(ctx context.Context, peer string, invite nodemsg.Invite) error {
 	if invite.Region.ID == world.CatalogID {
 		return r.acceptCatalog(ctx, peer, invite)
 	}
@@ -30,13 +31,13 @@ func (r *regions) accept(ctx context.Context, peer string, invite wire.Invite) e
 	if known.Cell != invite.Region.Cell || !actor.HasMember(known, peer) {
 		return fmt.Errorf("%s is not a member of region %d in the catalog", peer, invite.Region.ID)
 	}
-	hello := wire.Hello{Region: invite.Region.ID, Cell: invite.Region.Cell}
+	hello := nodemsg.Hello{Region: invite.Region.ID, Cell: invite.Region.Cell}
 	_, err = r.joining.Do(ctx, r.Tasks, helloKey(hello), func(ctx context.Context) (*actor.Land, error) { return r.joinGroup(ctx, invite) })
 	return err
 }
 
 // joinGroup joins the group of a land.
-func (r *regions) joinGroup(ctx context.Context, invite wire.Invite) (*actor.Land, error) {
+func (r *regions) joinGroup(ctx context.Context, invite nodemsg.Invite) (*actor.Land, error) {
 	info := invite.Region
 	var open *actor.Actor
 	l := r.Loaded(info.ID)
@@ -52,7 +53,7 @@ func (r *regions) joinGroup(ctx context.Context, invite wire.Invite) (*actor.Lan
 }
 
 // acceptCatalog joins the catalog's group. The DHT must list the peer as a member of it.
-func (r *regions) acceptCatalog(ctx context.Context, peer string, invite wire.Invite) error {
+func (r *regions) acceptCatalog(ctx context.Context, peer string, invite nodemsg.Invite) error {
 	known, err := r.records.Catalog(ctx)
 	if err != nil {
 		return fmt.Errorf("find the catalog: %w", err)
@@ -82,7 +83,7 @@ func (r *regions) acceptCatalog(ctx context.Context, peer string, invite wire.In
 
 // join joins a group as the replica that the invitation names. Open is the actor of an earlier replica, nil if there is none.
 // Remember stores that this node is a member. The group is nil if this node is that replica already.
-func (r *regions) join(ctx context.Context, invite wire.Invite, open *actor.Actor, tables []replica.TablePrefix, remember func() error) (*replica.Group, error) {
+func (r *regions) join(ctx context.Context, invite nodemsg.Invite, open *actor.Actor, tables []replica.TablePrefix, remember func() error) (*replica.Group, error) {
 	info := invite.Region
 	if open != nil {
 		switch own := actor.OwnReplica(open.Raft(), r.Self.Peer); {

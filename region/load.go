@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
@@ -13,12 +15,11 @@ import (
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 // loaded returns the region's loop and starts it if the region is not loaded.
-func (r *regions) loaded(ctx context.Context, hello wire.Hello) (*actor.Land, error) {
+func (r *regions) loaded(ctx context.Context, hello nodemsg.Hello) (*actor.Land, error) {
 	l := r.Loaded(hello.Region)
 	if l == nil {
 		var err error
@@ -43,7 +44,7 @@ func (r *regions) loaded(ctx context.Context, hello wire.Hello) (*actor.Land, er
 
 // Open returns a region's land and loads it first if necessary. The error is integrity.ErrQuarantined if it has no group.
 func (r *regions) Open(ctx context.Context, id uint64, cell grid.Cell) (*actor.Land, error) {
-	l, err := r.loaded(ctx, wire.Hello{Region: id, Cell: cell})
+	l, err := r.loaded(ctx, nodemsg.Hello{Region: id, Cell: cell})
 	if err == nil && l.Raft() == nil {
 		return nil, integrity.ErrQuarantined
 	}
@@ -61,7 +62,7 @@ func (r *regions) openMember(ctx context.Context, id uint64) (*actor.Land, error
 
 // load opens the region's group and starts its loop. A region that was never here is opened only if the catalog's log names this
 // node a member (docs/adr/0004).
-func (r *regions) load(ctx context.Context, hello wire.Hello) (*actor.Land, error) {
+func (r *regions) load(ctx context.Context, hello nodemsg.Hello) (*actor.Land, error) {
 	info, err := r.membership(ctx, hello.Region)
 	if err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func (r *regions) load(ctx context.Context, hello wire.Hello) (*actor.Land, erro
 }
 
 // readLand reads the region's land from storage.
-func (r *regions) readLand(info wire.Region) (*world.Land, error) {
+func (r *regions) readLand(info nodemsg.Region) (*world.Land, error) {
 	land := world.NewLand(info.ID, info.Cell, r.Height)
 	var err error
 	if caught := actor.CatchFault(func() { err = r.Storage.Scan(world.LandTable, land.Prefix(), land.Load) }); caught != nil {
@@ -109,7 +110,7 @@ func (r *regions) readLand(info wire.Region) (*world.Land, error) {
 }
 
 // options are the options of all actors.
-func (r *regions) options(changed func(wire.Region)) actor.Options {
+func (r *regions) options(changed func(nodemsg.Region)) actor.Options {
 	return actor.Options{
 		Self: r.Self, Logger: r.Logger, Metrics: r.actors, Start: r.Tasks.Start, Describe: r.Questions.Describe, Changed: changed,
 	}
@@ -123,7 +124,7 @@ func (r *regions) landOptions() (actor.Options, actor.LandOptions) {
 }
 
 // readOnly reads a quarantined region's land.
-func (r *regions) readOnly(info wire.Region) (*actor.Land, error) {
+func (r *regions) readOnly(info nodemsg.Region) (*actor.Land, error) {
 	land, err := r.readLand(info)
 	if err != nil {
 		return nil, err
@@ -133,7 +134,7 @@ func (r *regions) readOnly(info wire.Region) (*actor.Land, error) {
 }
 
 // serve starts the land of a region whose group is open.
-func (r *regions) serve(info wire.Region, g *replica.Group) (*actor.Land, error) {
+func (r *regions) serve(info nodemsg.Region, g *replica.Group) (*actor.Land, error) {
 	land, err := r.readLand(info)
 	if err != nil {
 		return nil, errors.Join(err, g.Close())
@@ -207,20 +208,20 @@ func (r *regions) isolate(ctx context.Context, g placement.Group, ended actor.En
 }
 
 // membership returns the region that makes this node a member: from the stored row, or from the catalog.
-func (r *regions) membership(ctx context.Context, id uint64) (wire.Region, error) {
+func (r *regions) membership(ctx context.Context, id uint64) (nodemsg.Region, error) {
 	info, err := r.Registry.Region(id)
 	if !errors.Is(err, ErrNotHere) {
 		return info, err
 	}
 	info, err = r.Directory.ByID(ctx, id)
 	if errors.Is(err, directory.ErrNotFounded) {
-		return wire.Region{}, ErrNotHere
+		return nodemsg.Region{}, ErrNotHere
 	}
 	if err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	if !actor.HasMember(info, r.Self.Peer) {
-		return wire.Region{}, ErrNotHere
+		return nodemsg.Region{}, ErrNotHere
 	}
 	return info, nil
 }
@@ -228,7 +229,7 @@ func (r *regions) membership(ctx context.Context, id uint64) (wire.Region, error
 // openGroup opens the region's group. If it was not founded here and this node is one of its first members, it is founded. Later
 // members are invited. But a first member that was away until the members had changed is neither founder nor learner, so nobody
 // invites it: it joins as the replica that the catalog has.
-func (r *regions) openGroup(ctx context.Context, info wire.Region) (*replica.Group, error) {
+func (r *regions) openGroup(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
 	has, err := r.Replicas.Has(info.ID)
 	if err != nil {
 		return nil, fmt.Errorf("find region %d: %w", info.ID, err)
@@ -253,7 +254,7 @@ func (r *regions) openGroup(ctx context.Context, info wire.Region) (*replica.Gro
 }
 
 // joinLate joins a region of which nothing is stored here, as the replica that the catalog has.
-func (r *regions) joinLate(ctx context.Context, info wire.Region) (*replica.Group, error) {
+func (r *regions) joinLate(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
 	join := replica.JoinInfo{Group: info.ID, Tables: landTables(info.ID)}
 	for _, m := range info.Members {
 		join.Members = append(join.Members, replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})
@@ -280,4 +281,4 @@ func landTables(id uint64) []replica.TablePrefix {
 }
 
 // helloKey identifies what a gateway asks for.
-func helloKey(hello wire.Hello) string { return fmt.Sprintf("%d %v", hello.Region, hello.Cell) }
+func helloKey(hello nodemsg.Hello) string { return fmt.Sprintf("%d %v", hello.Region, hello.Cell) }

@@ -3,9 +3,10 @@ package region
 import (
 	"context"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/integrity"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // This file is the part of the Host that operators use.
@@ -48,10 +49,10 @@ func (h *Host) Release(ctx context.Context, id uint64) (told, missed []string, e
 }
 
 // Memberships lists the regions that this node stores a copy of, the catalog first.
-func (h *Host) Memberships() ([]wire.Region, error) { return h.regions.memberships() }
+func (h *Host) Memberships() ([]nodemsg.Region, error) { return h.regions.memberships() }
 
 // Name returns the name of a region for people: its cell, or "catalog".
-func Name(info wire.Region) string { return integrity.Name(info) }
+func Name(info nodemsg.Region) string { return integrity.Name(info) }
 
 // Concerned returns the groups to which a damaged row may belong that was found in a table under the first of the keys, next to
 // the others. Ok is false if the table holds no rows of single groups. Group 1 is the catalog.

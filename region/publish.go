@@ -9,12 +9,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 const (
@@ -38,7 +39,7 @@ type publisher struct {
 
 	mu struct {
 		sync.Mutex
-		changes map[uint64]wire.Region // newest change of each region that is being published, by id
+		changes map[uint64]nodemsg.Region // newest change of each region that is being published, by id
 	}
 }
 
@@ -47,13 +48,13 @@ func newPublisher(h *Host) *publisher {
 		self: h.Self.Peer, registry: h.registry, directory: h.Directory, records: h.Records, supervisor: h.supervisor,
 		damages: h.damages, tasks: h.tasks, catalog: h.regions.Catalog, logger: h.Logger,
 	}
-	p.mu.changes = make(map[uint64]wire.Region)
+	p.mu.changes = make(map[uint64]nodemsg.Region)
 	return p
 }
 
 // changed stores what this node now knows of a region that it is a member of. If this node leads it, the network and the
 // neighbours are informed. Updates of one region are published in order, and only the newest one.
-func (p *publisher) changed(info wire.Region) {
+func (p *publisher) changed(info nodemsg.Region) {
 	p.mu.Lock()
 	_, under := p.mu.changes[info.ID]
 	p.mu.changes[info.ID] = info
@@ -67,7 +68,7 @@ func (p *publisher) changed(info wire.Region) {
 }
 
 func (p *publisher) publishChanges(ctx context.Context, id uint64) {
-	var done wire.Region
+	var done nodemsg.Region
 	for {
 		p.mu.Lock()
 		info := p.mu.changes[id]
@@ -82,7 +83,7 @@ func (p *publisher) publishChanges(ctx context.Context, id uint64) {
 	}
 }
 
-func (p *publisher) publishChange(ctx context.Context, info wire.Region) {
+func (p *publisher) publishChange(ctx context.Context, info nodemsg.Region) {
 	if err := p.registry.Put(info); err != nil {
 		p.logger.Warn("store region", "cell", info.Cell.String(), "error", err)
 	}
@@ -133,7 +134,7 @@ func (p *publisher) publish(ctx context.Context) error {
 			note(p.records.PutCatalog(ctx, root))
 		}
 	}
-	var led []wire.Region
+	var led []nodemsg.Region
 	all, err := p.registry.All()
 	if err != nil {
 		return errors.Join(first, err)
@@ -153,7 +154,7 @@ func (p *publisher) publish(ctx context.Context) error {
 }
 
 // catalogChanged publishes that this node leads the catalog.
-func (p *publisher) catalogChanged(root wire.Region) {
+func (p *publisher) catalogChanged(root nodemsg.Region) {
 	if root.Leader != p.self {
 		return
 	}

@@ -9,13 +9,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -85,7 +86,7 @@ func (r *regions) GroupOf(l *actor.Land) placement.Group {
 }
 
 // Member returns a region of which this node is a member, possibly the catalog, or ErrNotHere.
-func (r *regions) Member(id uint64) (wire.Region, error) {
+func (r *regions) Member(id uint64) (nodemsg.Region, error) {
 	if id == world.CatalogID {
 		return r.catalogRegion()
 	}
@@ -93,7 +94,7 @@ func (r *regions) Member(id uint64) (wire.Region, error) {
 }
 
 // Delete deletes what this node stores of a closed region, possibly the catalog, that it is no longer a member of.
-func (r *regions) Delete(info wire.Region) error {
+func (r *regions) Delete(info nodemsg.Region) error {
 	if info.ID == world.CatalogID {
 		return r.deleteCatalog()
 	}
@@ -109,7 +110,7 @@ func (r *regions) Delete(info wire.Region) error {
 }
 
 // subscribe subscribes a gateway to a region that is led here. The region is loaded first if necessary.
-func (r *regions) subscribe(ctx context.Context, hello wire.Hello) (*actor.Subscription, error) {
+func (r *regions) subscribe(ctx context.Context, hello nodemsg.Hello) (*actor.Subscription, error) {
 	reading := hello.Reading
 	hello.Reading = false // not part of the key: a region is loaded once for all callers
 	for {
@@ -129,8 +130,8 @@ func (r *regions) subscribe(ctx context.Context, hello wire.Hello) (*actor.Subsc
 }
 
 // memberships lists the regions that this node stores a copy of, the catalog first.
-func (r *regions) memberships() ([]wire.Region, error) {
-	var all []wire.Region
+func (r *regions) memberships() ([]nodemsg.Region, error) {
+	var all []nodemsg.Region
 	if info, err := r.catalogRegion(); err == nil {
 		all = append(all, info)
 	} else if !errors.Is(err, ErrNotHere) {

@@ -12,11 +12,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -56,7 +57,7 @@ func (d *disk) harm(table string, change func(rows map[string][]byte, bad badRow
 }
 
 // editRow returns the key of an edit's row.
-func editRow(id uint64, e wire.Intent) string {
+func editRow(id uint64, e nodemsg.Intent) string {
 	key := append(directory.Key(id), 'e')
 	pos := e.Pos.Chunk()
 	key = binary.BigEndian.AppendUint32(key, uint32(pos.X))
@@ -97,7 +98,7 @@ func (n *node) inside(id uint64, f func(l *actor.Land)) {
 }
 
 // built starts a world of three with a region in which some blocks were placed, led by A.
-func built(t *testing.T) (a, b, c *node, g gateway, info wire.Region) {
+func built(t *testing.T) (a, b, c *node, g gateway, info nodemsg.Region) {
 	_, a, b, c = three(t)
 	g = c.follow(here)
 	for i := range 5 {

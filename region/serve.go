@@ -5,15 +5,16 @@ import (
 	"errors"
 	"io"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // ServeLink serves one link of another node's gateway, until either side ends it.
 func (h *Host) ServeLink(ctx context.Context, peer string, stream io.ReadWriteCloser) {
-	err := transport.ServeLink(ctx, stream, subscribeTime, func(ctx context.Context, hello wire.Hello) (transport.Subscription, error) {
+	err := transport.ServeLink(ctx, stream, subscribeTime, func(ctx context.Context, hello nodemsg.Hello) (transport.Subscription, error) {
 		return h.regions.subscribe(ctx, hello)
 	})
 	if err != nil {
@@ -29,7 +30,7 @@ func (h *Host) ServePiece(ctx context.Context, peer string, stream io.ReadWriteC
 }
 
 // servePiece answers a request of another node, or of this one.
-func (h *Host) servePiece(ctx context.Context, peer string, f wire.Fetch) wire.Fetched {
+func (h *Host) servePiece(ctx context.Context, peer string, f nodemsg.Fetch) nodemsg.Fetched {
 	var l *actor.Land
 	switch {
 	case f.Base != nil:
@@ -39,11 +40,11 @@ func (h *Host) servePiece(ctx context.Context, peer string, f wire.Fetch) wire.F
 	case f.Part != nil:
 		l = h.regions.Loaded(f.Part.Group)
 	default:
-		return wire.Fetched{Error: "unknown request; upgrade voxeld"}
+		return nodemsg.Fetched{Error: "unknown request; upgrade voxeld"}
 	}
 	switch {
 	case l == nil:
-		return wire.Fetched{Error: "the region is not open here"}
+		return nodemsg.Fetched{Error: "the region is not open here"}
 	case f.Digests != nil:
 		return l.ServeDigests(ctx, peer, *f.Digests)
 	default:
@@ -75,6 +76,6 @@ func (h *Host) installSnapshot(ctx context.Context, peer string, group uint64, i
 // ServeRaft receives the raft messages of another node until the node ends the stream.
 func (h *Host) ServeRaft(ctx context.Context, peer string, stream io.ReadWriteCloser) {
 	h.supervisor.CheckReturned(peer)
-	err := transport.ServeRaft(ctx, stream, func(m wire.RaftMessage) { h.hibernation.receive(peer, m) })
+	err := transport.ServeRaft(ctx, stream, func(m nodemsg.RaftMessage) { h.hibernation.receive(peer, m) })
 	h.Logger.Debug("raft stream ended", "peer", peer, "error", err)
 }

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -19,9 +20,9 @@ import (
 // maxReason bounds the reason in a status, in bytes, so that many fit into an answer.
 const maxReason = 300
 
-// statuses answers wire.StatusRequest.
-func (r *regions) statuses(q wire.StatusRequest) []wire.RegionStatus {
-	all := make([]wire.RegionStatus, len(q.Regions))
+// statuses answers nodemsg.StatusRequest.
+func (r *regions) statuses(q nodemsg.StatusRequest) []nodemsg.RegionStatus {
+	all := make([]nodemsg.RegionStatus, len(q.Regions))
 	for i, id := range q.Regions {
 		all[i] = r.status(id, q.Log)
 	}
@@ -29,8 +30,8 @@ func (r *regions) statuses(q wire.StatusRequest) []wire.RegionStatus {
 }
 
 // status returns the status of a region here. With log it also reads the position of the stored copy.
-func (r *regions) status(id uint64, log bool) wire.RegionStatus {
-	s := wire.RegionStatus{Region: id}
+func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
+	s := nodemsg.RegionStatus{Region: id}
 	var group *replica.Group
 	if l := r.Loaded(id); l != nil {
 		group = l.Raft()
@@ -41,20 +42,20 @@ func (r *regions) status(id uint64, log bool) wire.RegionStatus {
 	quarantined, failed, why := r.failures.Status(id)
 	switch {
 	case quarantined:
-		s.State, s.Why = wire.StateQuarantined, why
+		s.State, s.Why = nodemsg.StateQuarantined, why
 	case group != nil:
-		s.State = wire.StateOpen
+		s.State = nodemsg.StateOpen
 		r.fillFromGroup(group, &s)
 	case err != nil:
-		s.State, s.Why = wire.StateFailed, err.Error()
+		s.State, s.Why = nodemsg.StateFailed, err.Error()
 	case !has:
 		return s
 	case failed:
-		s.State, s.Why = wire.StateFailed, why
+		s.State, s.Why = nodemsg.StateFailed, why
 	default:
-		s.State = wire.StateClosed
+		s.State = nodemsg.StateClosed
 	}
-	if log || s.State == wire.StateQuarantined {
+	if log || s.State == nodemsg.StateQuarantined {
 		r.fillFromDisk(&s)
 	}
 	s.Why = strings.ToValidUTF8(s.Why[:min(len(s.Why), maxReason)], "")
@@ -62,12 +63,12 @@ func (r *regions) status(id uint64, log bool) wire.RegionStatus {
 }
 
 // fillFromGroup fills in the status from an open group.
-func (r *regions) fillFromGroup(g *replica.Group, s *wire.RegionStatus) {
+func (r *regions) fillFromGroup(g *replica.Group, s *nodemsg.RegionStatus) {
 	status, conf := g.Status(), g.Configuration()
 	s.Leader, s.Term, s.Last, s.Applied = status.Leader, status.Term, status.Last, status.Applied
 	s.Epoch, s.Recovered = actor.EpochOf(conf), conf.Recovered
 	for _, m := range conf.Members { // those of the epoch; the status may be a tick older
-		c := wire.MemberStatus{Replica: wire.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner}}
+		c := nodemsg.MemberStatus{Replica: nodemsg.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner}}
 		i := slices.IndexFunc(status.Members, func(p replica.Progress) bool { return p.ID == m.ID })
 		if m.Peer == r.Self.Peer {
 			s.Replica = m.ID
@@ -79,11 +80,11 @@ func (r *regions) fillFromGroup(g *replica.Group, s *wire.RegionStatus) {
 }
 
 // fillFromDisk fills in the position that is stored.
-func (r *regions) fillFromDisk(s *wire.RegionStatus) {
+func (r *regions) fillFromDisk(s *nodemsg.RegionStatus) {
 	p, err := r.Replicas.Position(s.Region)
 	if err != nil {
 		if !errors.Is(err, replica.ErrNotOpen) && !errors.Is(err, replica.ErrTombstone) {
-			s.State, s.Why = wire.StateFailed, err.Error()
+			s.State, s.Why = nodemsg.StateFailed, err.Error()
 		}
 		return
 	}
@@ -93,22 +94,22 @@ func (r *regions) fillFromDisk(s *wire.RegionStatus) {
 		return
 	}
 	for _, m := range p.Members.Members {
-		s.Members = append(s.Members, wire.MemberStatus{Replica: wire.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner}})
+		s.Members = append(s.Members, nodemsg.MemberStatus{Replica: nodemsg.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner}})
 	}
 }
 
 // askStatuses asks a node for the status of regions; for this node no message is sent. Skew is how far the node's clock is ahead
 // of this one's, or 0 if the round trip took too long to measure it.
-func (r *regions) askStatuses(ctx context.Context, peer string, q wire.StatusRequest) (statuses []wire.RegionStatus, skew time.Duration, err error) {
+func (r *regions) askStatuses(ctx context.Context, peer string, q nodemsg.StatusRequest) (statuses []nodemsg.RegionStatus, skew time.Duration, err error) {
 	if peer == r.Self.Peer {
 		return r.statuses(q), 0, nil
 	}
 	start := time.Now()
-	answer, err := r.Questions.Ask(ctx, peer, wire.Question{Status: &q})
+	answer, err := r.Questions.Ask(ctx, peer, nodemsg.Question{Status: &q})
 	if err != nil {
 		return nil, 0, err
 	}
-	if len(answer.Statuses) != len(q.Regions) || !slices.EqualFunc(answer.Statuses, q.Regions, func(s wire.RegionStatus, id uint64) bool { return s.Region == id }) {
+	if len(answer.Statuses) != len(q.Regions) || !slices.EqualFunc(answer.Statuses, q.Regions, func(s nodemsg.RegionStatus, id uint64) bool { return s.Region == id }) {
 		return nil, 0, fmt.Errorf("%s: reply does not match the request", peer)
 	}
 	took := time.Since(start)

@@ -13,10 +13,11 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // ErrNotHere is returned if this node does not lead the region. The caller's route is outdated.
@@ -34,15 +35,15 @@ type Group interface {
 
 // Options are what every actor needs. The functions are called in the actor's goroutine and must not block.
 type Options struct {
-	Self    wire.Member
+	Self    nodemsg.Member
 	Logger  *slog.Logger
 	Metrics *Metrics
 	// Start starts a task beside the actor. It reports false if the node is stopping; then the actor ends soon, too.
 	Start func(task func(context.Context)) bool
 	// Describe asks a member for its description.
-	Describe func(ctx context.Context, peer string) (wire.Member, error)
+	Describe func(ctx context.Context, peer string) (nodemsg.Member, error)
 	// Changed is called when this node becomes the leader, or the members change.
-	Changed func(wire.Region)
+	Changed func(nodemsg.Region)
 }
 
 // machine is the state that a group replicates.
@@ -66,28 +67,28 @@ type Actor struct {
 	group Group
 	raft  *replica.Group // the same; nil in a quarantined region
 
-	info        wire.Region // its ID and Cell never change
-	leader      string      // as the group last reported; empty while unknown
+	info        nodemsg.Region // its ID and Cell never change
+	leader      string         // as the group last reported; empty while unknown
 	leading     bool
 	stalled     error // why storage refuses writes; nil while it does not
 	members     []replica.Member
-	roster      map[string]wire.Member // those members whose addresses are known
-	paused      bool                   // nothing is applied until resume
-	held        []replica.Delivery     // what arrived during the pause
-	applying    uint64                 // log index of the entry that is being applied, 0 between entries
-	failure     error                  // why the group failed; nil while it did not
-	fault       *Fault                 // why the actor is isolated; nothing is applied any more
-	removed     bool                   // this node is no longer a member
-	discarded   bool                   // with removed: other code deletes what is stored
-	closeReason string                 // why the actor must end now; empty while it need not
-	afterEnd    func()                 // called when it has ended, before it can be opened again
+	roster      map[string]nodemsg.Member // those members whose addresses are known
+	paused      bool                      // nothing is applied until resume
+	held        []replica.Delivery        // what arrived during the pause
+	applying    uint64                    // log index of the entry that is being applied, 0 between entries
+	failure     error                     // why the group failed; nil while it did not
+	fault       *Fault                    // why the actor is isolated; nothing is applied any more
+	removed     bool                      // this node is no longer a member
+	discarded   bool                      // with removed: other code deletes what is stored
+	closeReason string                    // why the actor must end now; empty while it need not
+	afterEnd    func()                    // called when it has ended, before it can be opened again
 }
 
 // newActor returns an actor that is to be run. Its owner sets machine.
-func newActor(o Options, info wire.Region, g Group) *Actor {
+func newActor(o Options, info nodemsg.Region, g Group) *Actor {
 	a := &Actor{
 		Options: o, inbox: mailbox.New[func()](0), done: make(chan struct{}), group: g, info: info,
-		roster: map[string]wire.Member{o.Self.Peer: o.Self},
+		roster: map[string]nodemsg.Member{o.Self.Peer: o.Self},
 	}
 	a.raft, _ = g.(*replica.Group)
 	return a
@@ -140,8 +141,8 @@ func Await[A any](ctx context.Context, a *Actor, answer <-chan A, question func(
 }
 
 // Info returns the region as this member has it, with everything applied that is committed. Any goroutine may call it.
-func (a *Actor) Info(ctx context.Context) (wire.Region, error) {
-	answer := make(chan wire.Region, 1)
+func (a *Actor) Info(ctx context.Context) (nodemsg.Region, error) {
+	answer := make(chan nodemsg.Region, 1)
 	return Await(ctx, a, answer, func() { a.deliver(); answer <- a.info })
 }
 
@@ -229,7 +230,7 @@ func (a *Actor) end(why string) {
 
 // Ended is how an actor has ended.
 type Ended struct {
-	Info      wire.Region
+	Info      nodemsg.Region
 	Fault     *Fault // nil if it ended regularly
 	Led       bool   // with Fault: this node led
 	Removed   bool   // this node is no longer a member

@@ -2,7 +2,7 @@ package actor
 
 import (
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -61,10 +61,10 @@ func (l *Land) restore(index uint64) error {
 }
 
 // BasesOf returns the bases of pins.
-func BasesOf(pins []world.Pin) []wire.BaseOf {
-	all := make([]wire.BaseOf, len(pins))
+func BasesOf(pins []world.Pin) []nodemsg.BaseOf {
+	all := make([]nodemsg.BaseOf, len(pins))
 	for i, p := range pins {
-		all[i] = wire.BaseOf{Chunk: p.Chunk, Hash: p.Base}
+		all[i] = nodemsg.BaseOf{Chunk: p.Chunk, Hash: p.Base}
 	}
 	return all
 }

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -48,7 +49,7 @@ type founding struct {
 
 // founded is the answer to a founding request.
 type founded struct {
-	region wire.Region
+	region nodemsg.Region
 	err    error
 }
 
@@ -58,7 +59,7 @@ var CatalogTables = []replica.TablePrefix{{Table: world.CatalogTable}}
 // NewCatalog returns the catalog of an open group, which Run runs.
 func NewCatalog(base Options, o CatalogOptions, g *replica.Group) (*Catalog, error) {
 	c := &Catalog{
-		Actor: newActor(base, wire.Region{ID: world.CatalogID}, g), CatalogOptions: o, asked: make(map[grid.Cell]*founding),
+		Actor: newActor(base, nodemsg.Region{ID: world.CatalogID}, g), CatalogOptions: o, asked: make(map[grid.Cell]*founding),
 	}
 	c.machine = c
 	var err error

@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -19,17 +20,17 @@ func (c *Catalog) refusal() error {
 }
 
 // Locate returns the founded region that covers the chunk, or ErrNotFounded.
-func (c *Catalog) Locate(ctx context.Context, pos grid.ChunkPos) (wire.Region, error) {
-	return c.lookUp(ctx, func() (wire.Region, bool) { return c.state.Locate(pos) })
+func (c *Catalog) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
+	return c.lookUp(ctx, func() (nodemsg.Region, bool) { return c.state.Locate(pos) })
 }
 
 // Find returns the founded region with the id, or ErrNotFounded.
-func (c *Catalog) Find(ctx context.Context, id uint64) (wire.Region, error) {
-	return c.lookUp(ctx, func() (wire.Region, bool) { return c.state.Find(id) })
+func (c *Catalog) Find(ctx context.Context, id uint64) (nodemsg.Region, error) {
+	return c.lookUp(ctx, func() (nodemsg.Region, bool) { return c.state.Find(id) })
 }
 
 // lookUp runs look on the state in the catalog's goroutine, if this node may answer for the catalog.
-func (c *Catalog) lookUp(ctx context.Context, look func() (wire.Region, bool)) (wire.Region, error) {
+func (c *Catalog) lookUp(ctx context.Context, look func() (nodemsg.Region, bool)) (nodemsg.Region, error) {
 	answer := make(chan founded, 1)
 	a, err := Await(ctx, c.Actor, answer, func() {
 		if !c.serves() {
@@ -44,38 +45,38 @@ func (c *Catalog) lookUp(ctx context.Context, look func() (wire.Region, bool)) (
 		answer <- founded{region: region}
 	})
 	if err != nil {
-		return wire.Region{}, fmt.Errorf("ask the catalog: %w", err)
+		return nodemsg.Region{}, fmt.Errorf("ask the catalog: %w", err)
 	}
 	return a.region, a.err
 }
 
 // Found founds a cell. If the cell is founded already, it returns the existing region. All callers for a cell get the same
 // region.
-func (c *Catalog) Found(ctx context.Context, found wire.Found) (wire.Region, error) {
+func (c *Catalog) Found(ctx context.Context, found nodemsg.Found) (nodemsg.Region, error) {
 	entry, err := world.EncodeFound(found)
 	if err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	return c.change(ctx, found.Cell, FirstEpoch, entry)
 }
 
 // Moved records a change of a region's members and returns the region as the catalog then has it.
-func (c *Catalog) Moved(ctx context.Context, moved wire.Region) (wire.Region, error) {
+func (c *Catalog) Moved(ctx context.Context, moved nodemsg.Region) (nodemsg.Region, error) {
 	entry, err := world.EncodeMoved(moved)
 	if err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	return c.change(ctx, moved.Cell, moved.Epoch, entry)
 }
 
 // change commits an entry about a cell, unless the cell's region is of that epoch already.
-func (c *Catalog) change(ctx context.Context, cell grid.Cell, epoch uint64, entry []byte) (wire.Region, error) {
+func (c *Catalog) change(ctx context.Context, cell grid.Cell, epoch uint64, entry []byte) (nodemsg.Region, error) {
 	ctx, cancel := context.WithTimeout(ctx, foundTime)
 	defer cancel()
 	answer := make(chan founded, 1)
 	a, err := Await(ctx, c.Actor, answer, func() { c.propose(cell, epoch, entry, answer) })
 	if err != nil {
-		return wire.Region{}, fmt.Errorf("change cell %v: %w", cell, err)
+		return nodemsg.Region{}, fmt.Errorf("change cell %v: %w", cell, err)
 	}
 	return a.region, a.err
 }
@@ -109,19 +110,19 @@ func (c *Catalog) propose(cell grid.Cell, epoch uint64, entry []byte, answer cha
 }
 
 // MovedBy is Moved on behalf of a peer, which the catalog must list as a member of the region.
-func (c *Catalog) MovedBy(ctx context.Context, peer string, moved wire.Region) (wire.Region, error) {
+func (c *Catalog) MovedBy(ctx context.Context, peer string, moved nodemsg.Region) (nodemsg.Region, error) {
 	known, err := c.Find(ctx, moved.ID)
 	if err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	if !HasMember(known, peer) {
-		return wire.Region{}, fmt.Errorf("%s is not a member of region %d", peer, moved.ID)
+		return nodemsg.Region{}, fmt.Errorf("%s is not a member of region %d", peer, moved.ID)
 	}
 	return c.Moved(ctx, moved)
 }
 
 // Page lists founded regions with ids above after, as this member knows them.
-func (c *Catalog) Page(ctx context.Context, after uint64) ([]wire.Region, error) {
-	answer := make(chan []wire.Region, 1)
-	return Await(ctx, c.Actor, answer, func() { answer <- c.state.Page(after, wire.RegionsPage) })
+func (c *Catalog) Page(ctx context.Context, after uint64) ([]nodemsg.Region, error) {
+	answer := make(chan []nodemsg.Region, 1)
+	return Await(ctx, c.Actor, answer, func() { answer <- c.state.Page(after, nodemsg.RegionsPage) })
 }

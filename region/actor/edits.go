@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
@@ -34,13 +36,13 @@ type edit struct {
 
 // pendingEdit is an edit that is not answered yet.
 type pendingEdit struct {
-	intent     wire.Intent
+	intent     nodemsg.Intent
 	subscriber *subscriber // nil if there is no one left to answer
 }
 
 // queued is an edit that waits to be proposed.
 type queued struct {
-	wire.Intent
+	nodemsg.Intent
 	inDoubt bool // it was proposed in an earlier term and may still be committed: it cannot be refused
 }
 
@@ -55,7 +57,7 @@ type editQueue struct {
 	rejected func(error)
 
 	waiting     []queued                    // edits to be proposed, in order
-	proposed    []wire.Intent               // edits proposed and not yet committed, in order
+	proposed    []nodemsg.Intent            // edits proposed and not yet committed, in order
 	pending     map[edit]pendingEdit        // an entry for each edit in waiting or proposed
 	bases       map[grid.ChunkPos]*[32]byte // terrain hashes requested (nil) and known, of chunks not yet pinned
 	leading     bool
@@ -96,7 +98,7 @@ func (q *editQueue) forget(s *subscriber) {
 
 // add queues an edit. Refused is why the region accepts none; empty if it does. If the edit is already pending because another link sent it, only the subscriber that gets the answer
 // changes.
-func (q *editQueue) add(s *subscriber, intent wire.Intent, refused string) {
+func (q *editQueue) add(s *subscriber, intent nodemsg.Intent, refused string) {
 	key := edit{intent.Player, intent.Seq}
 	before, underWay := q.pending[key]
 	if underWay && before.intent != intent {
@@ -116,7 +118,7 @@ func (q *editQueue) add(s *subscriber, intent wire.Intent, refused string) {
 	case refused != "", len(q.waiting) >= maxWaiting:
 		// A retry, sent because the previous leader's answer was lost, may already be applied.
 		if block, applied := q.contents.land.Confirms(intent); applied {
-			q.sendResult(key, wire.EditResult{Player: intent.Player, Seq: intent.Seq, Block: block})
+			q.sendResult(key, nodemsg.EditResult{Player: intent.Player, Seq: intent.Seq, Block: block})
 		} else {
 			q.refuse(intent, cmp.Or(refused, wire.RefusedUnavailable))
 		}
@@ -147,7 +149,7 @@ func (q *editQueue) committed(outcome world.Outcome, own bool) {
 		key := edit{result.Player, result.Seq}
 		q.sendResult(key, result)
 		// Usually the first one: entries are committed in the order in which they were proposed.
-		i := slices.IndexFunc(q.proposed, func(e wire.Intent) bool { return edit{e.Player, e.Seq} == key })
+		i := slices.IndexFunc(q.proposed, func(e nodemsg.Intent) bool { return edit{e.Player, e.Seq} == key })
 		switch {
 		case i == 0:
 			q.proposed = q.proposed[1:]
@@ -179,16 +181,16 @@ func (q *editQueue) queueAgain() {
 }
 
 // refuse answers an edit that was never proposed.
-func (q *editQueue) refuse(e wire.Intent, why string) {
+func (q *editQueue) refuse(e nodemsg.Intent, why string) {
 	q.sendResult(edit{e.Player, e.Seq}, refusal(e, why))
 }
 
-func refusal(e wire.Intent, why string) wire.EditResult {
-	return wire.EditResult{Player: e.Player, Seq: e.Seq, Block: chunk.Air, Refused: why}
+func refusal(e nodemsg.Intent, why string) nodemsg.EditResult {
+	return nodemsg.EditResult{Player: e.Player, Seq: e.Seq, Block: chunk.Air, Refused: why}
 }
 
 // sendResult sends the result to the subscriber that waits for it.
-func (q *editQueue) sendResult(key edit, result wire.EditResult) {
+func (q *editQueue) sendResult(key edit, result nodemsg.EditResult) {
 	if s := q.pending[key].subscriber; s != nil {
 		s.results = append(s.results, result)
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -19,9 +21,9 @@ type contents struct {
 // subscriber is a gateway that follows a region.
 type subscriber struct {
 	number   uint64 // identifies it to the crowd
-	out      *mailbox.Mailbox[wire.FromRegion]
-	buffered []wire.FromRegion // belongs to the receiving goroutine
-	credit   chan struct{}     // holds a token for each message that the region has not handled yet
+	out      *mailbox.Mailbox[nodemsg.FromRegion]
+	buffered []nodemsg.FromRegion // belongs to the receiving goroutine
+	credit   chan struct{}        // holds a token for each message that the region has not handled yet
 
 	reading bool // it accepts a read-only subscription where the disk refuses writes and no leader is known
 
@@ -31,7 +33,7 @@ type subscriber struct {
 	watch         map[grid.ChunkPos]struct{}
 	unsent        []grid.ChunkPos            // watched, and still to be sent as a whole, in order
 	shown         map[grid.ChunkPos]struct{} // sent as a whole in this tick
-	results       []wire.EditResult
+	results       []nodemsg.EditResult
 }
 
 // hub serves the gateways of a region: which gateway watches which chunks, and what is sent to it. It belongs to the region's
@@ -70,7 +72,7 @@ func (h *hub) wait(s *subscriber) {
 // confirm accepts a gateway as a subscriber and notifies it.
 func (h *hub) confirm(s *subscriber) {
 	h.endWait(s)
-	s.out.Put(wire.FromRegion{Tick: h.tick})
+	s.out.Put(nodemsg.FromRegion{Tick: h.tick})
 }
 
 func (h *hub) endWait(s *subscriber) {
@@ -96,7 +98,7 @@ func (h *hub) detach(s *subscriber) {
 
 // dismiss sends a gateway the reason why its link ends, and removes the subscriber.
 func (h *hub) dismiss(s *subscriber, why string) {
-	s.out.Put(wire.FromRegion{Tick: h.tick, Closed: why, Results: s.nextResults(), Leader: h.elsewhere})
+	s.out.Put(nodemsg.FromRegion{Tick: h.tick, Closed: why, Results: s.nextResults(), Leader: h.elsewhere})
 	s.out.Close()
 	h.detach(s)
 }
@@ -111,7 +113,7 @@ func (h *hub) dismissAll(why string) {
 // abandon is dismissAll for a region that has failed: it touches only the subscribers.
 func (h *hub) abandon(why string) {
 	for s := range h.subscribers {
-		s.out.Put(wire.FromRegion{Tick: h.tick, Closed: why, Leader: h.elsewhere})
+		s.out.Put(nodemsg.FromRegion{Tick: h.tick, Closed: why, Leader: h.elsewhere})
 		s.out.Close()
 	}
 	clear(h.subscribers)
@@ -145,11 +147,11 @@ func (h *hub) unwatch(s *subscriber, pos grid.ChunkPos) {
 // shared by all frames.
 func (h *hub) publish() {
 	news := h.contents.crowd.Take()
-	frames := make(map[*subscriber]*wire.FromRegion)
-	frame := func(s *subscriber) *wire.FromRegion {
+	frames := make(map[*subscriber]*nodemsg.FromRegion)
+	frame := func(s *subscriber) *nodemsg.FromRegion {
 		f := frames[s]
 		if f == nil {
-			f = &wire.FromRegion{Tick: h.tick}
+			f = &nodemsg.FromRegion{Tick: h.tick}
 			frames[s] = f
 		}
 		return f
@@ -169,7 +171,7 @@ func (h *hub) publish() {
 			delta := *n
 			if s.skipsChanges(pos) {
 				// Its whole state, in this frame or a later one, contains everything except chat.
-				delta = wire.ChunkDelta{Chunk: pos, Chat: n.Chat}
+				delta = nodemsg.ChunkDelta{Chunk: pos, Chat: n.Chat}
 				if len(n.Chat) == 0 {
 					continue
 				}
@@ -197,7 +199,7 @@ func (h *hub) publishEarly() {
 		if waiting = true; !h.publishedEarly {
 			break
 		}
-		if !s.out.Put(wire.FromRegion{Tick: h.tick, Results: s.nextResults()}) {
+		if !s.out.Put(nodemsg.FromRegion{Tick: h.tick, Results: s.nextResults()}) {
 			h.dropSlow(s)
 		}
 	}
@@ -226,7 +228,7 @@ func (h *hub) dropSlow(s *subscriber) {
 const maxResults = 4 * wire.MaxBodies
 
 // nextResults removes and returns as many results as fit into one frame.
-func (s *subscriber) nextResults() []wire.EditResult {
+func (s *subscriber) nextResults() []nodemsg.EditResult {
 	n := min(len(s.results), wire.MaxBodies)
 	taken := s.results[:n:n]
 	s.results = s.results[n:]
@@ -242,7 +244,7 @@ const frameEdits = 1 << 15
 
 // show adds the whole state of newly watched chunks to the subscriber's frame. A pending subscriber gets nothing until the leader
 // is known: another member may lead and have newer land.
-func (h *hub) show(s *subscriber, frame func(*subscriber) *wire.FromRegion) {
+func (h *hub) show(s *subscriber, frame func(*subscriber) *nodemsg.FromRegion) {
 	clear(s.shown)
 	if !s.pendingSince.IsZero() {
 		return
@@ -267,9 +269,9 @@ func (s *subscriber) skipsChanges(pos grid.ChunkPos) bool {
 }
 
 // chunkState returns the current state of a chunk, with the changes of this tick included.
-func (h *hub) chunkState(pos grid.ChunkPos) wire.ChunkDelta {
+func (h *hub) chunkState(pos grid.ChunkPos) nodemsg.ChunkDelta {
 	base, edits := h.contents.land.Chunk(pos)
-	return wire.ChunkDelta{Chunk: pos, State: &wire.ChunkState{Base: base, Edits: edits, Bodies: h.contents.crowd.Inside(pos)}}
+	return nodemsg.ChunkDelta{Chunk: pos, State: &nodemsg.ChunkState{Base: base, Edits: edits, Bodies: h.contents.crowd.Inside(pos)}}
 }
 
 // showAgain has a chunk sent as a whole to all its subscribers.

@@ -6,11 +6,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -38,13 +39,13 @@ type LandOptions struct {
 	// Hibernate is called when the region can hibernate.
 	Hibernate func(*Land)
 	// Reload reads the land again after a snapshot has replaced it. It is called in the land's goroutine, and blocks it.
-	Reload func(wire.Region) (*world.Land, error)
+	Reload func(nodemsg.Region) (*world.Land, error)
 	// ReadParts requests what is on disk of the land's parts, at the index or later.
 	ReadParts func(l *Land, index uint64, parts map[world.Part][][]byte, read func([]DiskPart, error))
 	// FetchParts requests what the sources of a mark retained.
 	FetchParts func(m Mending, fetched func([]FetchedPart))
 	// Pinned is called with new bases.
-	Pinned func([]wire.BaseOf)
+	Pinned func([]nodemsg.BaseOf)
 	// CPU measures how long a piece of work keeps a core busy. If nil, it is measured as the system allows.
 	CPU func(work func()) time.Duration
 	// Probe, if not nil, is called after commands were handled, with no entry, and with every entry before it is applied. Tests make
@@ -76,7 +77,7 @@ type Land struct {
 }
 
 // NewLand returns the land of a region whose group is open, which Run runs. Careful is set if the region has failed lately.
-func NewLand(base Options, o LandOptions, info wire.Region, g Group, land *world.Land, careful bool) *Land {
+func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *world.Land, careful bool) *Land {
 	if o.CPU == nil {
 		o.CPU = threadTime
 	}
@@ -319,7 +320,7 @@ func (noGroup) Campaign()                        {}
 func (noGroup) Close() error                     { return nil }
 
 // NewReadOnlyLand returns a region that only shows its land, which RunReadOnly runs. Why is the error of proposals.
-func NewReadOnlyLand(base Options, o LandOptions, info wire.Region, land *world.Land, why error) *Land {
+func NewReadOnlyLand(base Options, o LandOptions, info nodemsg.Region, land *world.Land, why error) *Land {
 	l := NewLand(base, o, info, noGroup{why}, land, false)
 	l.leading, l.readOnly = true, true
 	return l
@@ -353,7 +354,7 @@ func (l *Land) RunReadOnly(ctx context.Context, why string) *Fault {
 
 // Summary is the state of a region.
 type Summary struct {
-	Region wire.Region
+	Region nodemsg.Region
 	Voters int // members of the group that have a vote
 	Links  int
 	Bodies int

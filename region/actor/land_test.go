@@ -7,6 +7,9 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -76,13 +79,13 @@ func at(pos grid.ChunkPos, y int32) grid.Pos {
 	return grid.Pos{X: p.X + 3, Y: y, Z: p.Z + 4}
 }
 
-func body(id player.ID, pos grid.ChunkPos) wire.Body {
+func body(id player.ID, pos grid.ChunkPos) nodemsg.Body {
 	p := at(pos, 10)
-	return wire.Body{Player: id, Name: "x", Pose: wire.Pose{X: float64(p.X), Y: 10, Z: float64(p.Z)}}
+	return nodemsg.Body{Player: id, Name: "x", Pose: motion.Pose{X: float64(p.X), Y: 10, Z: float64(p.Z)}}
 }
 
-func stone(seq uint64) wire.Intent {
-	return wire.Intent{Player: alice, Seq: seq, Pos: at(here, int32(seq)%60), Block: chunk.Stone}
+func stone(seq uint64) nodemsg.Intent {
+	return nodemsg.Intent{Player: alice, Seq: seq, Pos: at(here, int32(seq)%60), Block: chunk.Stone}
 }
 
 // scripted returns a land that the test steps itself.
@@ -90,16 +93,16 @@ func scripted() (*Land, *script) {
 	g := &script{index: 1, mail: []replica.Delivery{replica.Leadership{Leader: "A", Self: true, Term: 2}}}
 	cell := grid.CellAt(here, grid.FoundingLabel)
 	base := Options{
-		Self: wire.Member{Peer: "A"}, Logger: slog.New(slog.DiscardHandler), Metrics: NewMetrics(prometheus.NewRegistry()),
-		Changed: func(wire.Region) {},
+		Self: nodemsg.Member{Peer: "A"}, Logger: slog.New(slog.DiscardHandler), Metrics: NewMetrics(prometheus.NewRegistry()),
+		Changed: func(nodemsg.Region) {},
 	}
 	o := LandOptions{
 		Hash: func(pos grid.ChunkPos, found func([32]byte, *Fault)) {
 			found([32]byte{byte(pos.X), byte(pos.Z), 1}, nil)
 		},
-		Pinned: func([]wire.BaseOf) {},
+		Pinned: func([]nodemsg.BaseOf) {},
 	}
-	l := NewLand(base, o, wire.Region{ID: 7, Cell: cell}, g, world.NewLand(7, cell, 64), false)
+	l := NewLand(base, o, nodemsg.Region{ID: 7, Cell: cell}, g, world.NewLand(7, cell, 64), false)
 	g.land = l
 	l.step()
 	return l, g
@@ -112,7 +115,7 @@ func newLink(l *Land) *Subscription {
 }
 
 // received returns everything that the link has received.
-func received(link *Subscription) (results []wire.EditResult, closed string) {
+func received(link *Subscription) (results []nodemsg.EditResult, closed string) {
 	frames, _ := link.subscriber.out.Drain()
 	for _, f := range frames {
 		results = append(results, f.Results...)
@@ -132,13 +135,13 @@ func steps(l *Land) {
 func TestNewTermProposesAgain(t *testing.T) {
 	l, g := scripted()
 	link := newLink(l)
-	l.handleMessage(link.subscriber, wire.ToRegion{Edits: []wire.Intent{stone(1), stone(2)}})
+	l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(1), stone(2)}})
 	steps(l)
 	if len(g.proposed) != 1 {
 		t.Fatalf("%d entries proposed", len(g.proposed))
 	}
 	g.proposed = nil // lost with the old term
-	l.handleMessage(link.subscriber, wire.ToRegion{Edits: []wire.Intent{stone(3)}})
+	l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(3)}})
 	g.full = replica.ErrNotLeader
 	l.step()
 	g.full = nil
@@ -169,7 +172,7 @@ func TestNewTermProposesAgain(t *testing.T) {
 func TestLostLeadershipDismisses(t *testing.T) {
 	l, g := scripted()
 	link := newLink(l)
-	l.handleMessage(link.subscriber, wire.ToRegion{Edits: []wire.Intent{stone(1)}})
+	l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(1)}})
 	steps(l)
 	g.mail = []replica.Delivery{replica.Leadership{Leader: "B", Term: 3}}
 	l.step()
@@ -206,9 +209,9 @@ func TestUnreadableSnapshotIsLeftAlone(t *testing.T) {
 	l, g := scripted()
 	g.mail = []replica.Delivery{replica.Leadership{Leader: "B", Term: 3}}
 	l.step()
-	l.Reload = func(wire.Region) (*world.Land, error) { return nil, errors.New("a flipped bit") }
+	l.Reload = func(nodemsg.Region) (*world.Land, error) { return nil, errors.New("a flipped bit") }
 	entry := func(seq uint64) []byte {
-		return world.Batch{Pins: []world.Pin{{Chunk: here}}, Edits: []wire.Intent{stone(seq)}}.Encode()
+		return world.Batch{Pins: []world.Pin{{Chunk: here}}, Edits: []nodemsg.Intent{stone(seq)}}.Encode()
 	}
 	g.mail = []replica.Delivery{
 		replica.Committed{Index: 5, Term: 3, Entry: entry(1)},
@@ -228,13 +231,13 @@ func TestOverloadedGroup(t *testing.T) {
 	l, g := scripted()
 	link := newLink(l)
 	g.full = replica.ErrOverloaded
-	var all []wire.Intent
+	var all []nodemsg.Intent
 	for seq := range uint64(maxBatch + 50) {
 		e := stone(seq)
 		e.Player = player.ID{byte(seq), byte(seq >> 8)}
 		all = append(all, e)
 	}
-	l.handleMessage(link.subscriber, wire.ToRegion{Edits: all})
+	l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: all})
 	steps(l)
 	g.full = nil
 	for range 2 { // the rest goes when the first entry is committed
@@ -263,13 +266,13 @@ func TestEditFlood(t *testing.T) {
 	g.full = replica.ErrOverloaded
 	closed, seq := "", uint64(0)
 	for range 50 {
-		edits := make([]wire.Intent, wire.MaxBodies)
+		edits := make([]nodemsg.Intent, wire.MaxBodies)
 		for i := range edits {
 			seq++
 			edits[i] = stone(seq)
 		}
-		l.handleMessage(link.subscriber, wire.ToRegion{Edits: edits})
-		l.handleMessage(link.subscriber, wire.ToRegion{Edits: edits})
+		l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: edits})
+		l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: edits})
 		l.step()
 		frames, _ := link.subscriber.out.Drain()
 		for _, f := range frames {
@@ -291,27 +294,27 @@ func TestEditFlood(t *testing.T) {
 // Whatever valid message a gateway sends: there is no panic, every frame is valid, every edit is answered once, and a gateway
 // that leaves leaves nothing behind.
 func FuzzHear(f *testing.F) {
-	seed := func(msg wire.ToRegion) {
+	seed := func(msg nodemsg.ToRegion) {
 		var b bytes.Buffer
 		if err := wire.WriteFrame(&b, msg); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(b.Bytes(), b.Bytes())
 	}
-	seed(wire.ToRegion{})
-	seed(wire.ToRegion{
-		Watch: []grid.ChunkPos{here, {X: 500}}, Enter: []wire.Body{body(alice, here)}, Leave: []player.ID{alice},
-		Moves: []wire.BodyMove{{Player: alice, Pose: body(alice, grid.ChunkPos{X: 2}).Pose}},
-		Edits: []wire.Intent{stone(1), stone(1), {Player: bob, Seq: 1, Pos: at(grid.ChunkPos{X: 99}, 511), Block: chunk.Dirt}},
-		Chat:  []wire.ChatEvent{{Player: bob, Name: "x", Chunk: here, Text: "hi"}},
+	seed(nodemsg.ToRegion{})
+	seed(nodemsg.ToRegion{
+		Watch: []grid.ChunkPos{here, {X: 500}}, Enter: []nodemsg.Body{body(alice, here)}, Leave: []player.ID{alice},
+		Moves: []nodemsg.BodyMove{{Player: alice, Pose: body(alice, grid.ChunkPos{X: 2}).Pose}},
+		Edits: []nodemsg.Intent{stone(1), stone(1), {Player: bob, Seq: 1, Pos: at(grid.ChunkPos{X: 99}, 511), Block: chunk.Dirt}},
+		Chat:  []nodemsg.ChatEvent{{Player: bob, Name: "x", Chunk: here, Text: "hi"}},
 	})
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		l, g := scripted()
 		watcher, link := newLink(l), newLink(l)
-		l.handleMessage(watcher.subscriber, wire.ToRegion{Watch: []grid.ChunkPos{here}})
+		l.handleMessage(watcher.subscriber, nodemsg.ToRegion{Watch: []grid.ChunkPos{here}})
 		asked, results := make(map[edit]bool), 0
 		for _, data := range [][]byte{first, second} {
-			msg, err := wire.ReadFrame[wire.ToRegion](bufio.NewReader(bytes.NewReader(data)), wire.MaxFrame)
+			msg, err := wire.ReadFrame[nodemsg.ToRegion](bufio.NewReader(bytes.NewReader(data)), wire.MaxFrame)
 			if err != nil {
 				continue
 			}

@@ -4,8 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 const (
@@ -28,8 +29,8 @@ func ConfigurationOf(epoch uint64) replica.Configured {
 }
 
 // HasMember reports whether the node is a member of the region.
-func HasMember(info wire.Region, peer string) bool {
-	return slices.ContainsFunc(info.Members, func(m wire.Member) bool { return m.Peer == peer })
+func HasMember(info nodemsg.Region, peer string) bool {
+	return slices.ContainsFunc(info.Members, func(m nodemsg.Member) bool { return m.Peer == peer })
 }
 
 // OwnReplica returns the replica id that the group has for the node self, or 0.
@@ -93,7 +94,7 @@ func (a *Actor) updateMembers() {
 	for _, m := range a.info.Members {
 		a.roster[m.Peer] = m
 	}
-	members := make([]wire.Member, 0, len(a.members))
+	members := make([]nodemsg.Member, 0, len(a.members))
 	for _, m := range a.members {
 		if known, ok := a.roster[m.Peer]; ok {
 			known.Replica, known.Learner = m.ID, m.Learner
@@ -106,7 +107,7 @@ func (a *Actor) updateMembers() {
 }
 
 // AddMember records the address of a node that is or becomes a member. Any goroutine may call it.
-func (a *Actor) AddMember(m wire.Member) {
+func (a *Actor) AddMember(m nodemsg.Member) {
 	a.Do(func() {
 		before := len(a.info.Members)
 		a.roster[m.Peer] = m

@@ -2,7 +2,7 @@ package actor
 
 import (
 	"github.com/voxelpopuli/voxeld/kv"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -36,7 +36,7 @@ func (l *Land) applyMark(index uint64, mark world.Mark) {
 
 // Mending is a request for the right parts of a damaged copy.
 type Mending struct {
-	Region wire.Region
+	Region nodemsg.Region
 	Index  uint64 // of the mark
 	Mends  []world.Mend
 	Need   int // number of sources that must agree

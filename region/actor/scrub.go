@@ -5,9 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/transport"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -31,7 +32,7 @@ type look struct {
 	index   uint64
 	survey  *world.Survey // nil when complete
 	reading bool          // the disk is being read
-	digests []wire.PartDigest
+	digests []nodemsg.PartDigest
 	failed  error // why there are no results
 }
 
@@ -47,7 +48,7 @@ type DiskPart struct {
 	Part   world.Part
 	Index  uint64 // the index that the disk had
 	Digest world.Digest
-	State  wire.DiskState // DiskDamaged, or not yet compared
+	State  nodemsg.DiskState // DiskDamaged, or not yet compared
 }
 
 // inspection is a member's side of scrubs and repairs. It belongs to the region's goroutine.
@@ -118,13 +119,13 @@ func (i *inspection) haveRead(index uint64, disk []DiskPart, err error) {
 		k.failed = err
 	}
 	for _, d := range disk {
-		w := wire.PartDigest{
+		w := nodemsg.PartDigest{
 			Chunk: d.Part.Chunk, Sequences: d.Part.Sequences, Memory: k.survey.At(d.Part, index), Disk: d.State,
 		}
-		if d.State == wire.DiskSame && k.survey.At(d.Part, d.Index) != d.Digest {
-			w.Disk = wire.DiskDiffers
+		if d.State == nodemsg.DiskSame && k.survey.At(d.Part, d.Index) != d.Digest {
+			w.Disk = nodemsg.DiskDiffers
 		}
-		if w.Memory != (world.Digest{}) || w.Disk != wire.DiskSame {
+		if w.Memory != (world.Digest{}) || w.Disk != nodemsg.DiskSame {
 			k.digests = append(k.digests, w)
 		}
 	}
@@ -147,7 +148,7 @@ func (i *inspection) keepParts(index uint64, mark world.Mark) {
 		if !slices.Contains(m.Sources, i.self) {
 			continue
 		}
-		data, err := wire.PackPiece(world.EncodeRows(i.rows(m.Part)))
+		data, err := nodemsg.PackPart(world.EncodeRows(i.rows(m.Part)))
 		if err != nil {
 			i.unkept(m.Part, err)
 			continue
@@ -169,33 +170,33 @@ func (i *inspection) rows(p world.Part) []kv.Write {
 }
 
 // report returns this member's report at the mark.
-func (i *inspection) report(index uint64) wire.Fetched {
+func (i *inspection) report(index uint64) nodemsg.Fetched {
 	k := i.look
 	switch {
 	case k == nil || k.index < index:
-		return wire.Fetched{Wait: true}
+		return nodemsg.Fetched{Wait: true}
 	case k.index > index:
-		return wire.Fetched{Error: "a later mark has come"}
+		return nodemsg.Fetched{Error: "a later mark has come"}
 	case k.failed != nil:
-		return wire.Fetched{Error: transport.Clip(k.failed)}
+		return nodemsg.Fetched{Error: transport.Clip(k.failed)}
 	case k.survey != nil:
-		return wire.Fetched{Wait: true}
+		return nodemsg.Fetched{Wait: true}
 	}
-	return wire.Fetched{Digests: k.digests}
+	return nodemsg.Fetched{Digests: k.digests}
 }
 
 // part returns a part as of the mark.
-func (i *inspection) part(at wire.PartAt, applied uint64) wire.Fetched {
+func (i *inspection) part(at nodemsg.PartAt, applied uint64) nodemsg.Fetched {
 	for _, k := range i.retained {
 		if k.index != at.Index {
 			continue
 		}
 		if data, ok := k.parts[world.Part{Chunk: at.Chunk, Sequences: at.Sequences}]; ok {
-			return wire.Fetched{Data: data}
+			return nodemsg.Fetched{Data: data}
 		}
 	}
 	if applied < at.Index {
-		return wire.Fetched{Wait: true}
+		return nodemsg.Fetched{Wait: true}
 	}
-	return wire.Fetched{Error: "it was not kept"}
+	return nodemsg.Fetched{Error: "it was not kept"}
 }

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/region/transport"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -47,30 +48,30 @@ func (l *Land) proposeMark(mark world.Mark, committed chan<- uint64) error {
 }
 
 // ServeDigests returns this member's report at a mark to a peer. Any goroutine may call it.
-func (l *Land) ServeDigests(ctx context.Context, peer string, at wire.LogPosition) wire.Fetched {
-	return l.serveMember(ctx, peer, func() wire.Fetched { return l.inspection.report(at.Index) })
+func (l *Land) ServeDigests(ctx context.Context, peer string, at nodemsg.LogPosition) nodemsg.Fetched {
+	return l.serveMember(ctx, peer, func() nodemsg.Fetched { return l.inspection.report(at.Index) })
 }
 
 // ServePart returns a part as of a mark to a peer. Any goroutine may call it.
-func (l *Land) ServePart(ctx context.Context, peer string, at wire.PartAt) wire.Fetched {
-	return l.serveMember(ctx, peer, func() wire.Fetched { return l.inspection.part(at, l.applied) })
+func (l *Land) ServePart(ctx context.Context, peer string, at nodemsg.PartAt) nodemsg.Fetched {
+	return l.serveMember(ctx, peer, func() nodemsg.Fetched { return l.inspection.part(at, l.applied) })
 }
 
 // serveMember has the region answer another member.
-func (l *Land) serveMember(ctx context.Context, peer string, serve func() wire.Fetched) wire.Fetched {
-	answer := make(chan wire.Fetched, 1)
+func (l *Land) serveMember(ctx context.Context, peer string, serve func() nodemsg.Fetched) nodemsg.Fetched {
+	answer := make(chan nodemsg.Fetched, 1)
 	served, err := Await(ctx, l.Actor, answer, func() {
 		if !l.member(peer) {
-			answer <- wire.Fetched{Error: "only members may ask"}
+			answer <- nodemsg.Fetched{Error: "only members may ask"}
 			return
 		}
 		answer <- serve()
 	})
 	if errors.Is(err, ErrNotHere) {
-		return wire.Fetched{Error: "the region has been closed here"}
+		return nodemsg.Fetched{Error: "the region has been closed here"}
 	}
 	if err != nil {
-		return wire.Fetched{Error: transport.Clip(err)}
+		return nodemsg.Fetched{Error: transport.Clip(err)}
 	}
 	return served
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -25,7 +27,7 @@ var ErrLinkClosed = errors.New("link closed")
 
 func newSubscriber() *subscriber {
 	return &subscriber{
-		out:    mailbox.New[wire.FromRegion](linkBacklog),
+		out:    mailbox.New[nodemsg.FromRegion](linkBacklog),
 		credit: make(chan struct{}, linkCredit),
 		watch:  make(map[grid.ChunkPos]struct{}),
 		shown:  make(map[grid.ChunkPos]struct{}),
@@ -38,7 +40,7 @@ type Subscription struct {
 	subscriber *subscriber
 }
 
-func (l *Subscription) Send(msg wire.ToRegion) error {
+func (l *Subscription) Send(msg nodemsg.ToRegion) error {
 	if !l.await() || !l.enqueue(msg) {
 		return fmt.Errorf("send to region %d: %w", l.land.info.ID, ErrLinkClosed)
 	}
@@ -46,7 +48,7 @@ func (l *Subscription) Send(msg wire.ToRegion) error {
 }
 
 // enqueue queues a message for the region; the caller holds a credit for it.
-func (l *Subscription) enqueue(msg wire.ToRegion) bool {
+func (l *Subscription) enqueue(msg nodemsg.ToRegion) bool {
 	return l.land.Do(func() {
 		<-l.subscriber.credit
 		l.land.handleMessage(l.subscriber, msg)
@@ -55,7 +57,7 @@ func (l *Subscription) enqueue(msg wire.ToRegion) bool {
 
 // TrySend is a Send that never blocks: it sends the result of take, or reports false without calling take. If the link is closed
 // meanwhile, the message is lost, as it is when Send fails.
-func (l *Subscription) TrySend(take func() wire.ToRegion) bool {
+func (l *Subscription) TrySend(take func() nodemsg.ToRegion) bool {
 	select {
 	case <-l.subscriber.out.Ended():
 		return false
@@ -85,12 +87,12 @@ func (l *Subscription) await() bool {
 	}
 }
 
-func (l *Subscription) Receive(ctx context.Context) (wire.FromRegion, error) {
+func (l *Subscription) Receive(ctx context.Context) (nodemsg.FromRegion, error) {
 	return l.ReceiveOrAlive(ctx, 0)
 }
 
 // ReceiveOrAlive is Receive that returns an empty frame if none arrives for the duration alive. If alive is 0, it waits without limit.
-func (l *Subscription) ReceiveOrAlive(ctx context.Context, alive time.Duration) (wire.FromRegion, error) {
+func (l *Subscription) ReceiveOrAlive(ctx context.Context, alive time.Duration) (nodemsg.FromRegion, error) {
 	var silent <-chan time.Time
 	if alive > 0 {
 		timer := time.NewTimer(alive)
@@ -108,13 +110,13 @@ func (l *Subscription) ReceiveOrAlive(ctx context.Context, alive time.Duration) 
 			continue
 		}
 		if !open {
-			return wire.FromRegion{}, ErrLinkClosed
+			return nodemsg.FromRegion{}, ErrLinkClosed
 		}
 		select {
 		case <-ctx.Done():
-			return wire.FromRegion{}, ctx.Err()
+			return nodemsg.FromRegion{}, ctx.Err()
 		case <-silent:
-			return wire.FromRegion{Alive: true}, nil
+			return nodemsg.FromRegion{Alive: true}, nil
 		case <-l.subscriber.out.Wake():
 		}
 	}
@@ -143,8 +145,8 @@ func (l *Land) attach(s *subscriber) {
 	l.subscribe(s)
 }
 
-// handleMessage applies a message from a gateway, field by field in the order that wire.ToRegion documents.
-func (l *Land) handleMessage(s *subscriber, msg wire.ToRegion) {
+// handleMessage applies a message from a gateway, field by field in the order that nodemsg.ToRegion documents.
+func (l *Land) handleMessage(s *subscriber, msg nodemsg.ToRegion) {
 	if _, subscribed := l.hub.subscribers[s]; !subscribed {
 		return
 	}
@@ -157,7 +159,7 @@ func (l *Land) handleMessage(s *subscriber, msg wire.ToRegion) {
 		}
 	}
 	if l.readOnly {
-		msg = wire.ToRegion{Edits: msg.Edits} // no movement or chat in a quarantined region
+		msg = nodemsg.ToRegion{Edits: msg.Edits} // no movement or chat in a quarantined region
 	}
 	for _, body := range msg.Enter {
 		l.contents.crowd.Enter(s.number, body)

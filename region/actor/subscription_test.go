@@ -6,10 +6,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // A gateway that comes while no member leads waits for a leader, for a limited time. A gateway that comes to the wrong member is
@@ -61,9 +62,9 @@ func TestTrySendNeverWaits(t *testing.T) {
 	link := newLink(l)
 	outside := link
 	taken := 0
-	watch := func() wire.ToRegion {
+	watch := func() nodemsg.ToRegion {
 		taken++
-		return wire.ToRegion{Watch: []grid.ChunkPos{{X: int32(taken - 1)}}}
+		return nodemsg.ToRegion{Watch: []grid.ChunkPos{{X: int32(taken - 1)}}}
 	}
 	for outside.TrySend(watch) {
 		if taken > linkCredit {
@@ -122,7 +123,7 @@ func TestSendWaitsForTheRegion(t *testing.T) {
 		sent := make(chan error)
 		go func() {
 			for {
-				if err := link.Send(wire.ToRegion{}); err != nil {
+				if err := link.Send(nodemsg.ToRegion{}); err != nil {
 					sent <- err
 					return
 				}

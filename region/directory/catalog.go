@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/transport"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -21,7 +22,7 @@ const (
 
 // consult asks the catalog's leader: with here, if this node is the leader. The known members are asked in turn, and again while
 // there is no leader.
-func (d *Directory) consult(ctx context.Context, q wire.Question, here func(*actor.Catalog) (wire.Region, error)) (wire.Region, error) {
+func (d *Directory) consult(ctx context.Context, q nodemsg.Question, here func(*actor.Catalog) (nodemsg.Region, error)) (nodemsg.Region, error) {
 	var failed error
 	for range catalogRounds {
 		if c := d.Catalog(); c != nil {
@@ -40,29 +41,29 @@ func (d *Directory) consult(ctx context.Context, q wire.Question, here func(*act
 		failed = err
 		select {
 		case <-ctx.Done():
-			return wire.Region{}, ctx.Err()
+			return nodemsg.Region{}, ctx.Err()
 		case <-time.After(catalogPause):
 		}
 	}
-	return wire.Region{}, failed
+	return nodemsg.Region{}, failed
 }
 
 // consultRound asks each known member once. Again reports that none of them leads, or answers.
-func (d *Directory) consultRound(ctx context.Context, q wire.Question) (region wire.Region, again bool, err error) {
+func (d *Directory) consultRound(ctx context.Context, q nodemsg.Question) (region nodemsg.Region, again bool, err error) {
 	d.mu.Lock()
 	at := d.mu.catalog
 	d.mu.Unlock()
 	tried := map[string]bool{d.Self.Peer: true}
-	for _, source := range []func() (wire.Region, error){
-		func() (wire.Region, error) { return at, nil },
-		func() (wire.Region, error) {
+	for _, source := range []func() (nodemsg.Region, error){
+		func() (nodemsg.Region, error) { return at, nil },
+		func() (nodemsg.Region, error) {
 			ctx, cancel := context.WithTimeout(ctx, transport.AskTimeout)
 			defer cancel()
 			return d.Records.Catalog(ctx)
 		},
 	} {
 		if at, err = source(); err != nil {
-			return wire.Region{}, ctx.Err() == nil && d.Catalog() != nil, fmt.Errorf("find the catalog: %w", err)
+			return nodemsg.Region{}, ctx.Err() == nil && d.Catalog() != nil, fmt.Errorf("find the catalog: %w", err)
 		}
 		for next := d.Detector.First(at, tried); next != ""; next = d.Detector.First(at, tried) {
 			tried[next] = true
@@ -74,30 +75,30 @@ func (d *Directory) consultRound(ctx context.Context, q wire.Question) (region w
 				}
 				err = actor.ErrNotHere
 			case asked == nil && answer.Region == nil:
-				return wire.Region{}, false, ErrNotFounded
+				return nodemsg.Region{}, false, ErrNotFounded
 			case asked == nil:
 				at.Leader = next
 				d.CacheCatalog(at)
 				return *answer.Region, false, nil
 			case answer.Error != "":
-				return wire.Region{}, false, asked
+				return nodemsg.Region{}, false, asked
 			default:
 				d.Detector.Suspect(next)
 				err = fmt.Errorf("ask the catalog on %s: %w", next, asked)
 			}
 			if ctx.Err() != nil {
-				return wire.Region{}, false, err
+				return nodemsg.Region{}, false, err
 			}
 		}
 	}
 	if err == nil {
 		err = actor.ErrNotHere
 	}
-	return wire.Region{}, true, err
+	return nodemsg.Region{}, true, err
 }
 
 // askCatalog asks a member of the catalog. A change takes a commit; a lookup is answered at once.
-func (d *Directory) askCatalog(ctx context.Context, peer string, q wire.Question) (wire.Answer, error) {
+func (d *Directory) askCatalog(ctx context.Context, peer string, q nodemsg.Question) (nodemsg.Answer, error) {
 	if q.Authority != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, lookTime)
@@ -106,7 +107,7 @@ func (d *Directory) askCatalog(ctx context.Context, peer string, q wire.Question
 	return d.Questions.Ask(ctx, peer, q)
 }
 
-func (d *Directory) CacheCatalog(root wire.Region) {
+func (d *Directory) CacheCatalog(root nodemsg.Region) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.catalog = root
@@ -135,7 +136,7 @@ func (d *Directory) CatalogLeader(ctx context.Context) string {
 }
 
 // CatalogMembers returns the catalog's region as this node last knew it, or as the DHT has it.
-func (d *Directory) CatalogMembers(ctx context.Context) (wire.Region, error) {
+func (d *Directory) CatalogMembers(ctx context.Context) (nodemsg.Region, error) {
 	d.mu.Lock()
 	at := d.mu.catalog
 	d.mu.Unlock()

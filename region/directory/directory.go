@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -21,7 +23,6 @@ import (
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/transport"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 const (
@@ -42,10 +43,10 @@ const (
 // Records is the part of the DHT that the directory uses; implemented by *dht.DHT. Records are hints that save a walk; the
 // catalog's log is the authority.
 type Records interface {
-	Region(ctx context.Context, cell grid.Cell) (wire.Region, error)
-	PutRegion(ctx context.Context, region wire.Region) error
-	Catalog(ctx context.Context) (wire.Region, error)
-	PutCatalog(ctx context.Context, region wire.Region) error
+	Region(ctx context.Context, cell grid.Cell) (nodemsg.Region, error)
+	PutRegion(ctx context.Context, region nodemsg.Region) error
+	Catalog(ctx context.Context) (nodemsg.Region, error)
+	PutCatalog(ctx context.Context, region nodemsg.Region) error
 	// NearestKnown is Nearest computed from local knowledge only, as if the nodes in also were known, too.
 	NearestKnown(key string, n int, also ...string) []string
 	// Nearest returns the peers nearest to the key, nearest first. This node is included, and so are nodes that may be down.
@@ -54,7 +55,7 @@ type Records interface {
 
 // Options configure a Directory. All fields are required.
 type Options struct {
-	Self       wire.Member
+	Self       nodemsg.Member
 	Placement  grid.Placement // maps cells to keys
 	Copies     int            // number of members of a region, at least 1
 	Records    Records
@@ -81,21 +82,21 @@ func newLocated(r prometheus.Registerer) *prometheus.CounterVec {
 type Directory struct {
 	Options
 
-	known       *lru.Cache[grid.Cell, wire.Region]
-	invalidated *lru.Cache[grid.Cell, struct{}] // cells whose route was wrong: hints are ignored for them
-	located     *prometheus.CounterVec          // by source: cache, neighbour, dht, catalog, founded
-	flights     background.Shared[wire.Region]  // one search per cell at a time
+	known       *lru.Cache[grid.Cell, nodemsg.Region]
+	invalidated *lru.Cache[grid.Cell, struct{}]   // cells whose route was wrong: hints are ignored for them
+	located     *prometheus.CounterVec            // by source: cache, neighbour, dht, catalog, founded
+	flights     background.Shared[nodemsg.Region] // one search per cell at a time
 
 	mu struct {
 		sync.Mutex
 		keys    *grid.Keys
-		catalog wire.Region // last known; ID 0 while unknown
+		catalog nodemsg.Region // last known; ID 0 while unknown
 	}
 }
 
 // New returns a directory.
 func New(o Options) *Directory {
-	d := &Directory{Options: o, located: newLocated(o.Registerer), known: newCache[wire.Region](maxRoutes), invalidated: newCache[struct{}](maxInvalidated)}
+	d := &Directory{Options: o, located: newLocated(o.Registerer), known: newCache[nodemsg.Region](maxRoutes), invalidated: newCache[struct{}](maxInvalidated)}
 	d.mu.keys = grid.NewKeys(o.Placement)
 	return d
 }
@@ -110,25 +111,25 @@ func newCache[V any](size int) *lru.Cache[grid.Cell, V] {
 
 // Locate returns the region that covers the chunk. It asks the nearest source first: the cache, the leaders of neighbouring
 // cells, the DHT, then the catalog. If the region does not exist, Locate founds it.
-func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (wire.Region, error) {
+func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
 	if !pos.Valid() {
-		return wire.Region{}, fmt.Errorf("chunk %v lies outside of the world", pos)
+		return nodemsg.Region{}, fmt.Errorf("chunk %v lies outside of the world", pos)
 	}
 	cell := grid.CellAt(pos, grid.FoundingLabel)
 	if info, ok := d.known.Get(cell); ok {
 		d.count("cache")
 		return info, nil
 	}
-	info, err := d.flights.Do(ctx, d.Tasks, cell.String(), func(ctx context.Context) (wire.Region, error) {
+	info, err := d.flights.Do(ctx, d.Tasks, cell.String(), func(ctx context.Context) (nodemsg.Region, error) {
 		return d.search(ctx, cell, pos)
 	})
 	if err != nil {
-		return wire.Region{}, fmt.Errorf("locate chunk %v: %w", pos, err)
+		return nodemsg.Region{}, fmt.Errorf("locate chunk %v: %w", pos, err)
 	}
 	return info, nil
 }
 
-func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (wire.Region, error) {
+func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, error) {
 	if !d.invalidated.Contains(cell) {
 		if info, ok := d.fromHints(ctx, cell, pos); ok {
 			return d.CacheRoute(info), nil
@@ -141,10 +142,10 @@ func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPo
 		return d.CacheRoute(info), nil
 	}
 	if !errors.Is(err, ErrNotFounded) {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	if info, err = d.found(ctx, cell); err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	d.count("founded")
 	d.invalidated.Remove(cell)
@@ -152,7 +153,7 @@ func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPo
 }
 
 // fromHints asks the neighbours and the DHT, which usually have the answer and are nearer than the catalog.
-func (d *Directory) fromHints(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (wire.Region, bool) {
+func (d *Directory) fromHints(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, bool) {
 	ctx, cancel := context.WithTimeout(ctx, hintTime)
 	defer cancel()
 	if info, ok := d.fromNeighbours(ctx, cell, pos); ok {
@@ -163,15 +164,15 @@ func (d *Directory) fromHints(ctx context.Context, cell grid.Cell, pos grid.Chun
 		d.count("dht")
 		return info, true
 	}
-	return wire.Region{}, false
+	return nodemsg.Region{}, false
 }
 
 // usable reports whether a hint is about the cell and names a leader.
-func usable(info wire.Region, cell grid.Cell) bool { return info.Cell == cell && info.Leader != "" }
+func usable(info nodemsg.Region, cell grid.Cell) bool { return info.Cell == cell && info.Leader != "" }
 
 // fromNeighbours asks those leaders of adjacent cells that this node knows: the leader of a cell keeps routes to its neighbours
 // (Walkad §IV-B). They get half of hintTime.
-func (d *Directory) fromNeighbours(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (wire.Region, bool) {
+func (d *Directory) fromNeighbours(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, bool) {
 	ctx, cancel := context.WithTimeout(ctx, hintTime/2)
 	defer cancel()
 	asked := map[string]bool{d.Self.Peer: true}
@@ -181,31 +182,31 @@ func (d *Directory) fromNeighbours(ctx context.Context, cell grid.Cell, pos grid
 			continue
 		}
 		asked[info.Leader] = true
-		answer, err := d.Questions.Ask(ctx, info.Leader, wire.Question{Locate: &wire.Locate{Chunk: pos}})
+		answer, err := d.Questions.Ask(ctx, info.Leader, nodemsg.Question{Locate: &nodemsg.Locate{Chunk: pos}})
 		if err == nil && answer.Region != nil && usable(*answer.Region, cell) {
 			return *answer.Region, true
 		}
 	}
-	return wire.Region{}, false
+	return nodemsg.Region{}, false
 }
 
 // ErrNotFounded is returned if a region is not founded yet.
 var ErrNotFounded = actor.ErrNotFounded
 
 // FromCatalog asks the catalog. It returns ErrNotFounded if there is no such region.
-func (d *Directory) FromCatalog(ctx context.Context, pos grid.ChunkPos) (wire.Region, error) {
-	info, err := d.consult(ctx, wire.Question{Authority: &wire.Locate{Chunk: pos}},
-		func(c *actor.Catalog) (wire.Region, error) { return c.Locate(ctx, pos) })
+func (d *Directory) FromCatalog(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
+	info, err := d.consult(ctx, nodemsg.Question{Authority: &nodemsg.Locate{Chunk: pos}},
+		func(c *actor.Catalog) (nodemsg.Region, error) { return c.Locate(ctx, pos) })
 	if err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	return checkCell(info, grid.CellAt(pos, grid.FoundingLabel))
 }
 
 // ByID asks the catalog for a region by its id. It returns ErrNotFounded if there is none.
-func (d *Directory) ByID(ctx context.Context, id uint64) (wire.Region, error) {
-	info, err := d.consult(ctx, wire.Question{Authority: &wire.Locate{ID: id}},
-		func(c *actor.Catalog) (wire.Region, error) { return c.Find(ctx, id) })
+func (d *Directory) ByID(ctx context.Context, id uint64) (nodemsg.Region, error) {
+	info, err := d.consult(ctx, nodemsg.Question{Authority: &nodemsg.Locate{ID: id}},
+		func(c *actor.Catalog) (nodemsg.Region, error) { return c.Find(ctx, id) })
 	if err == nil && info.ID != id {
 		err = fmt.Errorf("the catalog's reply does not match the question about region %d", id)
 	}
@@ -213,45 +214,45 @@ func (d *Directory) ByID(ctx context.Context, id uint64) (wire.Region, error) {
 }
 
 // checkCell returns the region of the catalog's answer after checking that it is about the cell.
-func checkCell(info wire.Region, cell grid.Cell) (wire.Region, error) {
+func checkCell(info nodemsg.Region, cell grid.Cell) (nodemsg.Region, error) {
 	if !usable(info, cell) {
-		return wire.Region{}, fmt.Errorf("the catalog's reply does not match the question about cell %v", cell)
+		return nodemsg.Region{}, fmt.Errorf("the catalog's reply does not match the question about cell %v", cell)
 	}
 	return info, nil
 }
 
 // found picks the nearest live nodes to the cell's key and asks the catalog to found the cell there.
-func (d *Directory) found(ctx context.Context, cell grid.Cell) (wire.Region, error) {
+func (d *Directory) found(ctx context.Context, cell grid.Cell) (nodemsg.Region, error) {
 	members, err := d.nearestAlive(ctx, cell)
 	if err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
-	request := wire.Found{Cell: cell, Members: members}
-	info, err := d.consult(ctx, wire.Question{Found: &request},
-		func(c *actor.Catalog) (wire.Region, error) { return c.Found(ctx, request) })
+	request := nodemsg.Found{Cell: cell, Members: members}
+	info, err := d.consult(ctx, nodemsg.Question{Found: &request},
+		func(c *actor.Catalog) (nodemsg.Region, error) { return c.Found(ctx, request) })
 	if err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	return checkCell(info, cell)
 }
 
 // ReportMoved reports a region's members to the catalog and returns the region as the catalog then has it.
-func (d *Directory) ReportMoved(ctx context.Context, info wire.Region) (wire.Region, error) {
-	known, err := d.consult(ctx, wire.Question{Moved: &info},
-		func(c *actor.Catalog) (wire.Region, error) { return c.Moved(ctx, info) })
+func (d *Directory) ReportMoved(ctx context.Context, info nodemsg.Region) (nodemsg.Region, error) {
+	known, err := d.consult(ctx, nodemsg.Question{Moved: &info},
+		func(c *actor.Catalog) (nodemsg.Region, error) { return c.Moved(ctx, info) })
 	if err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	return checkCell(known, info.Cell)
 }
 
 // nearestAlive asks the nodes nearest to the cell's key, nearest first, until enough have answered.
-func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]wire.Member, error) {
+func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]nodemsg.Member, error) {
 	peers, err := d.Records.Nearest(ctx, d.Key(cell), Candidates)
 	if err != nil {
 		return nil, fmt.Errorf("find nodes near %v: %w", cell, err)
 	}
-	var members []wire.Member
+	var members []nodemsg.Member
 	for _, peer := range peers {
 		if len(members) == d.Copies {
 			break
@@ -274,14 +275,14 @@ func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]wire.Me
 }
 
 // CacheRoute stores a route and returns it.
-func (d *Directory) CacheRoute(info wire.Region) wire.Region {
+func (d *Directory) CacheRoute(info nodemsg.Region) nodemsg.Region {
 	d.known.Add(info.Cell, info)
 	return info
 }
 
 // AddHint caches a route that arrived unasked, unless a newer one is known. A wrong hint costs one attempt; then the catalog is
 // asked.
-func (d *Directory) AddHint(info wire.Region) {
+func (d *Directory) AddHint(info nodemsg.Region) {
 	if info.Cell.Label.Len() != grid.FoundingLabel || info.Leader == "" {
 		return
 	}
@@ -293,7 +294,7 @@ func (d *Directory) AddHint(info wire.Region) {
 }
 
 // LeaderMoved caches the leader that a member of the region has named.
-func (d *Directory) LeaderMoved(info wire.Region, leader string) {
+func (d *Directory) LeaderMoved(info nodemsg.Region, leader string) {
 	known, ok := d.known.Peek(info.Cell)
 	if !ok || known.ID != info.ID {
 		known = info
@@ -304,7 +305,7 @@ func (d *Directory) LeaderMoved(info wire.Region, leader string) {
 
 // Invalidate drops a route that was wrong, unless another one is cached meanwhile. The next search for the cell asks the catalog,
 // because neighbours and the DHT would only return the same route again.
-func (d *Directory) Invalidate(info wire.Region) {
+func (d *Directory) Invalidate(info nodemsg.Region) {
 	known, ok := d.known.Peek(info.Cell)
 	if ok && (known.ID != info.ID || known.Leader != info.Leader) {
 		return
@@ -317,7 +318,7 @@ func (d *Directory) count(source string) { d.located.WithLabelValues(source).Inc
 
 // Introduce announces the leader of this cell to the leaders of adjacent cells and caches the routes to them (Walkad §IV-B,
 // coordinator selection, steps 3 and 4).
-func (d *Directory) Introduce(ctx context.Context, info wire.Region) {
+func (d *Directory) Introduce(ctx context.Context, info nodemsg.Region) {
 	for _, next := range info.Cell.Adjacent() {
 		there, ok := d.known.Peek(next)
 		if !ok {
@@ -330,14 +331,14 @@ func (d *Directory) Introduce(ctx context.Context, info wire.Region) {
 		if there.Leader == d.Self.Peer {
 			continue
 		}
-		if _, err := d.Questions.Ask(ctx, there.Leader, wire.Question{Introduce: &info}); err != nil {
+		if _, err := d.Questions.Ask(ctx, there.Leader, nodemsg.Question{Introduce: &info}); err != nil {
 			d.Logger.Debug("introduce region", "peer", there.Leader, "error", err)
 		}
 	}
 }
 
 // Known returns the cached route of a cell.
-func (d *Directory) Known(cell grid.Cell) (wire.Region, bool) { return d.known.Peek(cell) }
+func (d *Directory) Known(cell grid.Cell) (nodemsg.Region, bool) { return d.known.Peek(cell) }
 
 // Key returns the cell's key in the DHT.
 func (d *Directory) Key(cell grid.Cell) string {

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -41,25 +42,25 @@ func NewRegistry(storage Storage, logger *slog.Logger) (*Registry, error) {
 func Key(id uint64) []byte { return binary.BigEndian.AppendUint64(nil, id) }
 
 // Region returns the region as stored on this node, or actor.ErrNotHere if the node is not a member.
-func (r *Registry) Region(id uint64) (wire.Region, error) {
+func (r *Registry) Region(id uint64) (nodemsg.Region, error) {
 	row, err := r.storage.Get(Table, Key(id))
 	switch {
 	case err != nil:
-		return wire.Region{}, fmt.Errorf("look up region %d: %w", id, err)
+		return nodemsg.Region{}, fmt.Errorf("look up region %d: %w", id, err)
 	case row == nil:
-		return wire.Region{}, actor.ErrNotHere
+		return nodemsg.Region{}, actor.ErrNotHere
 	}
-	info, err := wire.DecodeRegion(row)
+	info, err := nodemsg.DecodeRegion(row)
 	if err != nil {
-		return wire.Region{}, fmt.Errorf("read region %d: %w", id, err)
+		return nodemsg.Region{}, fmt.Errorf("read region %d: %w", id, err)
 	}
 	return info, nil
 }
 
 // Put stores what this node knows of a region that it is a member of. That includes the term: records with an older term than
 // the published one cannot be renewed after a restart.
-func (r *Registry) Put(info wire.Region) error {
-	row, err := wire.EncodeRegion(info)
+func (r *Registry) Put(info nodemsg.Region) error {
+	row, err := nodemsg.EncodeRegion(info)
 	if err != nil {
 		return fmt.Errorf("store region %d: %w", info.ID, err)
 	}
@@ -74,10 +75,10 @@ func (r *Registry) Put(info wire.Region) error {
 }
 
 // All lists the regions that this node is a member of. Unreadable rows are left out.
-func (r *Registry) All() ([]wire.Region, error) {
-	var infos []wire.Region
+func (r *Registry) All() ([]nodemsg.Region, error) {
+	var infos []nodemsg.Region
 	err := r.storage.Scan(Table, nil, func(_, value []byte) error {
-		if info, err := wire.DecodeRegion(value); err == nil {
+		if info, err := nodemsg.DecodeRegion(value); err == nil {
 			infos = append(infos, info)
 		}
 		return nil
@@ -115,7 +116,7 @@ func (r *Registry) mend() error {
 	for _, key := range keys {
 		row, err := r.storage.Get(Table, key)
 		if err == nil {
-			_, err = wire.DecodeRegion(row)
+			_, err = nodemsg.DecodeRegion(row)
 		}
 		if err != nil {
 			bad = append(bad, kv.Write{Table: Table, Key: key})

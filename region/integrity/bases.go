@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -44,9 +46,9 @@ type Bases struct {
 	Node
 	BasesOptions
 
-	inbox    *mailbox.Mailbox[wire.BaseOf]
-	sound    *lru.Cache[wire.BaseOf, struct{}] // this node generates or stores them
-	later    []wire.BaseOf                     // no node has provided them yet; belongs to Run
+	inbox    *mailbox.Mailbox[nodemsg.BaseOf]
+	sound    *lru.Cache[nodemsg.BaseOf, struct{}] // this node generates or stores them
+	later    []nodemsg.BaseOf                     // no node has provided them yet; belongs to Run
 	fetching background.Shared[[]byte]
 	hashing  chan struct{} // bounds how many chunks are generated at once
 }
@@ -62,11 +64,11 @@ type BasesOptions struct {
 
 // NewBases returns the bases of a node.
 func NewBases(n Node, o BasesOptions) *Bases {
-	sound, err := lru.New[wire.BaseOf, struct{}](maxSoundBases)
+	sound, err := lru.New[nodemsg.BaseOf, struct{}](maxSoundBases)
 	if err != nil {
 		panic(err) // cannot happen: the size is a positive constant
 	}
-	return &Bases{Node: n, BasesOptions: o, inbox: mailbox.New[wire.BaseOf](maxSoundBases), sound: sound, hashing: make(chan struct{}, 2)}
+	return &Bases{Node: n, BasesOptions: o, inbox: mailbox.New[nodemsg.BaseOf](maxSoundBases), sound: sound, hashing: make(chan struct{}, 2)}
 }
 
 // Hash computes a terrain hash beside the caller, which must not wait.
@@ -82,7 +84,7 @@ func (b *Bases) Hash(pos grid.ChunkPos, found func(base [32]byte, failed *actor.
 		caught := actor.CatchFault(func() { base = b.Base(pos) })
 		<-b.hashing
 		if caught == nil {
-			b.sound.Add(wire.BaseOf{Chunk: pos, Hash: base}, struct{}{}) // so that it is not generated again to be checked
+			b.sound.Add(nodemsg.BaseOf{Chunk: pos, Hash: base}, struct{}{}) // so that it is not generated again to be checked
 		}
 		found(base, caught)
 	})
@@ -91,7 +93,7 @@ func (b *Bases) Hash(pos grid.ChunkPos, found func(base [32]byte, failed *actor.
 // BaseOf returns the terrain with that hash for a chunk of which this node generates other terrain. It reads the stored copy, or
 // fetches one from another node and stores it. The error is ErrNoBase if no reachable node has it, or an error of the storage.
 func (b *Bases) BaseOf(ctx context.Context, pos grid.ChunkPos, hash [32]byte) (*chunk.Chunk, error) {
-	want := wire.BaseOf{Chunk: pos, Hash: hash}
+	want := nodemsg.BaseOf{Chunk: pos, Hash: hash}
 	packed, err := b.fetching.Do(ctx, b.Tasks, fmt.Sprintf("%v %x", pos, hash), func(ctx context.Context) ([]byte, error) { return b.findBase(ctx, want) })
 	if err != nil {
 		return nil, fmt.Errorf("base of chunk %v: %w", pos, err)
@@ -131,12 +133,12 @@ func (b *Bases) keptBase(hash [32]byte) []byte {
 	return packed
 }
 
-func (b *Bases) findBase(ctx context.Context, want wire.BaseOf) ([]byte, error) {
+func (b *Bases) findBase(ctx context.Context, want nodemsg.BaseOf) ([]byte, error) {
 	if packed := b.keptBase(want.Hash); packed != nil {
 		return packed, nil
 	}
 	for _, peer := range b.baseHolders(ctx, want.Chunk) {
-		got, err := b.Pieces.Fetch(ctx, peer, wire.Fetch{Base: &want})
+		got, err := b.Pieces.Fetch(ctx, peer, nodemsg.Fetch{Base: &want})
 		if err == nil {
 			_, err = openBase(got.Data, want.Hash, b.Height)
 		}
@@ -177,17 +179,17 @@ func (b *Bases) baseHolders(ctx context.Context, pos grid.ChunkPos) []string {
 }
 
 // Serve answers another node's request with the base that is stored here or that this node generates.
-func (b *Bases) Serve(ctx context.Context, want wire.BaseOf) wire.Fetched {
+func (b *Bases) Serve(ctx context.Context, want nodemsg.BaseOf) nodemsg.Fetched {
 	if packed := b.keptBase(want.Hash); packed != nil {
-		return wire.Fetched{Data: packed}
+		return nodemsg.Fetched{Data: packed}
 	}
 	if b.Ground == nil {
-		return wire.Fetched{Error: ErrNoBase.Error()}
+		return nodemsg.Fetched{Error: ErrNoBase.Error()}
 	}
 	select {
 	case b.hashing <- struct{}{}:
 	case <-ctx.Done():
-		return wire.Fetched{Error: transport.Clip(ctx.Err())}
+		return nodemsg.Fetched{Error: transport.Clip(ctx.Err())}
 	}
 	data, err := b.Ground(want.Chunk).MarshalBinary()
 	<-b.hashing
@@ -199,13 +201,13 @@ func (b *Bases) Serve(ctx context.Context, want wire.BaseOf) wire.Fetched {
 		packed, err = wire.PackChunk(data)
 	}
 	if err != nil {
-		return wire.Fetched{Error: transport.Clip(err)}
+		return nodemsg.Fetched{Error: transport.Clip(err)}
 	}
-	return wire.Fetched{Data: packed}
+	return nodemsg.Fetched{Data: packed}
 }
 
 // Pinned queues the bases that a region's log names to be checked.
-func (b *Bases) Pinned(all []wire.BaseOf) {
+func (b *Bases) Pinned(all []nodemsg.BaseOf) {
 	for _, one := range all {
 		if !b.inbox.Put(one) {
 			return // full, or ending; the next load of the region queues them again
@@ -218,7 +220,7 @@ func (b *Bases) Pinned(all []wire.BaseOf) {
 func (b *Bases) Run(ctx context.Context) {
 	retry := time.NewTicker(baseRetry)
 	defer retry.Stop()
-	var all []wire.BaseOf
+	var all []nodemsg.BaseOf
 	for {
 		select {
 		case <-ctx.Done():
@@ -244,7 +246,7 @@ func (b *Bases) Run(ctx context.Context) {
 }
 
 // checkBase ensures that this node generates or stores a base.
-func (b *Bases) checkBase(ctx context.Context, want wire.BaseOf) {
+func (b *Bases) checkBase(ctx context.Context, want nodemsg.BaseOf) {
 	if b.Base(want.Chunk) != want.Hash {
 		if _, err := b.BaseOf(ctx, want.Chunk, want.Hash); err != nil {
 			if ctx.Err() == nil {

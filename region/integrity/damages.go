@@ -8,10 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // Damage is a copy that is known to be damaged and is not repaired.
@@ -62,7 +63,7 @@ func (d *Damages) All() []Damage {
 }
 
 // note records the damage that the newest scrub of a region has left.
-func (d *Damages) note(info wire.Region, v decision) {
+func (d *Damages) note(info nodemsg.Region, v decision) {
 	now := time.Now()
 	var list []Damage
 	add := func(peer, what string) {

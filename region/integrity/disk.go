@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -97,7 +98,7 @@ func (d *Disk) readPart(group uint64, p world.Part, prefixes [][]byte) (actor.Di
 	})
 	var rows damagedRows
 	if errors.As(err, &rows) && IsDamage(rows.error) {
-		part.State, err = wire.DiskDamaged, nil
+		part.State, err = nodemsg.DiskDamaged, nil
 	}
 	return part, err
 }
@@ -135,8 +136,8 @@ func (d *Disk) fetchRight(ctx context.Context, mending actor.Mending, m world.Me
 	var offers []partCopy
 	var failures []error
 	for _, peer := range m.Sources {
-		o, err := d.fetchPart(ctx, peer, wire.PartAt{
-			LogPosition: wire.LogPosition{Group: mending.Region.ID, Index: mending.Index}, Chunk: m.Part.Chunk, Sequences: m.Part.Sequences,
+		o, err := d.fetchPart(ctx, peer, nodemsg.PartAt{
+			LogPosition: nodemsg.LogPosition{Group: mending.Region.ID, Index: mending.Index}, Chunk: m.Part.Chunk, Sequences: m.Part.Sequences,
 		})
 		if err != nil {
 			failures = append(failures, err)
@@ -155,9 +156,9 @@ func (d *Disk) fetchRight(ctx context.Context, mending actor.Mending, m world.Me
 }
 
 // fetchPart fetches a part from one member, which may have to reach the mark first.
-func (d *Disk) fetchPart(ctx context.Context, peer string, at wire.PartAt) (partCopy, error) {
+func (d *Disk) fetchPart(ctx context.Context, peer string, at nodemsg.PartAt) (partCopy, error) {
 	for {
-		got, err := d.Pieces.Fetch(ctx, peer, wire.Fetch{Part: &at})
+		got, err := d.Pieces.Fetch(ctx, peer, nodemsg.Fetch{Part: &at})
 		if err != nil {
 			return partCopy{}, err
 		}
@@ -173,7 +174,7 @@ func (d *Disk) fetchPart(ctx context.Context, peer string, at wire.PartAt) (part
 }
 
 // storedKeys lists the keys of a part's rows on disk.
-func (d *Disk) storedKeys(info wire.Region, p world.Part) ([][]byte, error) {
+func (d *Disk) storedKeys(info nodemsg.Region, p world.Part) ([][]byte, error) {
 	var keys [][]byte
 	for _, prefix := range world.NewLand(info.ID, info.Cell, d.Height).PartPrefixes(p) {
 		err := d.Storage.Keys(world.LandTable, prefix, func(key []byte) error {
@@ -189,7 +190,7 @@ func (d *Disk) storedKeys(info wire.Region, p world.Part) ([][]byte, error) {
 
 // offered decompresses and checks a part from a source, and digests it.
 func offered(packed []byte) (partCopy, error) {
-	data, err := wire.UnpackPiece(packed)
+	data, err := nodemsg.UnpackPart(packed)
 	if err != nil {
 		return partCopy{}, err
 	}

@@ -10,6 +10,8 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
@@ -18,7 +20,6 @@ import (
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -43,14 +44,14 @@ type Regions interface {
 	// GroupOf returns the group of a land for the supervisor.
 	GroupOf(*actor.Land) placement.Group
 	// Member returns a region of which this node is a member, possibly the catalog, or actor.ErrNotHere.
-	Member(id uint64) (wire.Region, error)
+	Member(id uint64) (nodemsg.Region, error)
 	// Delete deletes what this node stores of a closed region, possibly the catalog, that it is no longer a member of.
-	Delete(wire.Region) error
+	Delete(nodemsg.Region) error
 }
 
 // Node is what the parts of this package share. All fields are required.
 type Node struct {
-	Self      wire.Member
+	Self      nodemsg.Member
 	Height    int32 // of the world, in blocks
 	Storage   Storage
 	Replicas  *replica.Host
@@ -65,7 +66,7 @@ type Node struct {
 }
 
 // Name returns the name of a region for people: its cell, or "catalog".
-func Name(info wire.Region) string {
+func Name(info nodemsg.Region) string {
 	if info.ID == world.CatalogID {
 		return "catalog"
 	}

@@ -4,9 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // Failure records quarantine a region after the right number of failures.
@@ -55,9 +56,9 @@ func TestSchedule(t *testing.T) {
 	s := newSchedule(time.Hour)
 	s.drawn = func() float64 { return .5 }
 	now := time.Unix(0, 0)
-	regions := func(ids ...uint64) (all []wire.Region) {
+	regions := func(ids ...uint64) (all []nodemsg.Region) {
 		for _, id := range ids {
-			all = append(all, wire.Region{ID: id, Cell: grid.Cell{}})
+			all = append(all, nodemsg.Region{ID: id, Cell: grid.Cell{}})
 		}
 		return all
 	}

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -29,7 +30,7 @@ type Quarantine struct {
 
 	Failures *Failures
 	// ReadOnly reads a quarantined region's land from storage.
-	ReadOnly func(wire.Region) (*actor.Land, error)
+	ReadOnly func(nodemsg.Region) (*actor.Land, error)
 	// CatalogReleased is called when the catalog is released.
 	CatalogReleased func()
 }
@@ -38,7 +39,7 @@ type Quarantine struct {
 const QuarantinedReason = "the region is quarantined"
 
 // RecordFailure counts a failure on this node, and reports it to the other members.
-func (q *Quarantine) RecordFailure(info wire.Region, f *actor.Fault, led bool) {
+func (q *Quarantine) RecordFailure(info nodemsg.Region, f *actor.Fault, led bool) {
 	var here, everywhere bool
 	q.Failures.with(info.ID, func(r *failureRecord) {
 		here, everywhere = r.add(failure{at: time.Now(), peer: q.Self.Peer, kind: f.Kind, led: led}, q.Self.Peer)
@@ -47,13 +48,13 @@ func (q *Quarantine) RecordFailure(info wire.Region, f *actor.Fault, led bool) {
 	if here {
 		q.Quarantine(info, f.Error(), q.Self.Peer)
 	}
-	word := wire.RegionFailure{Region: info.ID, Why: transport.Clip(f), Kind: uint8(f.Kind), Led: led, Shut: here, Quarantined: everywhere}
+	word := nodemsg.RegionFailure{Region: info.ID, Why: transport.Clip(f), Kind: uint8(f.Kind), Led: led, Shut: here, Quarantined: everywhere}
 	for _, m := range info.Members {
 		if m.Peer == q.Self.Peer {
 			continue
 		}
 		q.Tasks.Start(func(ctx context.Context) {
-			if _, err := q.Questions.Ask(ctx, m.Peer, wire.Question{Failure: &word}); err != nil {
+			if _, err := q.Questions.Ask(ctx, m.Peer, nodemsg.Question{Failure: &word}); err != nil {
 				q.Logger.Debug("failure not reported to member", "region", info.ID, "peer", m.Peer, "error", err)
 			}
 		})
@@ -62,7 +63,7 @@ func (q *Quarantine) RecordFailure(info wire.Region, f *actor.Fault, led bool) {
 
 // ApplyRemoteFailure counts a region's failure on another member. The region is quarantined here too if the failures require it
 // on all members, or if so many members have quarantined it that the others have no majority.
-func (q *Quarantine) ApplyRemoteFailure(peer string, word wire.RegionFailure) error {
+func (q *Quarantine) ApplyRemoteFailure(peer string, word nodemsg.RegionFailure) error {
 	info, err := q.Regions.Member(word.Region)
 	if err != nil {
 		return err
@@ -91,7 +92,7 @@ func (q *Quarantine) ApplyRemoteFailure(peer string, word wire.RegionFailure) er
 }
 
 // Quarantine quarantines a region on this node. If the region is open, it ends.
-func (q *Quarantine) Quarantine(info wire.Region, why, by string) {
+func (q *Quarantine) Quarantine(info nodemsg.Region, why, by string) {
 	already := false
 	q.Failures.with(info.ID, func(r *failureRecord) {
 		already = r.quarantined
@@ -114,7 +115,7 @@ func (q *Quarantine) Quarantine(info wire.Region, why, by string) {
 }
 
 // Admit returns why a region must not be opened now, or nil.
-func (q *Quarantine) Admit(ctx context.Context, info wire.Region) error {
+func (q *Quarantine) Admit(ctx context.Context, info nodemsg.Region) error {
 	r := q.Failures.look(info.ID)
 	if r.quarantined {
 		return ErrQuarantined
@@ -135,7 +136,7 @@ func (q *Quarantine) Admit(ctx context.Context, info wire.Region) error {
 }
 
 // OpenReadOnly returns the loop that shows a quarantined region's land.
-func (q *Quarantine) OpenReadOnly(hello wire.Hello) (*actor.Land, error) {
+func (q *Quarantine) OpenReadOnly(hello nodemsg.Hello) (*actor.Land, error) {
 	if l := q.Failures.look(hello.Region).readOnly; l != nil {
 		return l, nil
 	}
@@ -211,7 +212,7 @@ func (q *Quarantine) ReleasedBy(peer string, id uint64) error {
 
 // NotOpened records that a region could not be opened, and logs it if the copy here is unusable. If opening it panicked, that
 // counts as a failure.
-func (q *Quarantine) NotOpened(info wire.Region, err error) {
+func (q *Quarantine) NotOpened(info nodemsg.Region, err error) {
 	var caught *actor.Fault
 	switch {
 	case errors.As(err, &caught):
@@ -230,7 +231,7 @@ func (q *Quarantine) NotOpened(info wire.Region, err error) {
 const logEvery = time.Minute
 
 // LogClosed logs that a region cannot be opened on this node, and what to do.
-func (q *Quarantine) LogClosed(info wire.Region, why error) {
+func (q *Quarantine) LogClosed(info nodemsg.Region, why error) {
 	due := false
 	q.Failures.with(info.ID, func(r *failureRecord) {
 		if due = r.logged.IsZero() || time.Since(r.logged) >= logEvery; due {
@@ -265,7 +266,7 @@ func (q *Quarantine) Release(ctx context.Context, id uint64) (told, missed []str
 			told = append(told, m.Peer)
 			continue
 		}
-		if _, err := q.Questions.Ask(ctx, m.Peer, wire.Question{Release: &wire.Release{Region: id}}); err != nil {
+		if _, err := q.Questions.Ask(ctx, m.Peer, nodemsg.Question{Release: &nodemsg.Release{Region: id}}); err != nil {
 			q.Logger.Debug("release not sent to member", "region", id, "peer", m.Peer, "error", err)
 			missed = append(missed, m.Peer)
 			continue

@@ -8,11 +8,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -90,7 +91,7 @@ func (r *Recovery) Plan(ctx context.Context, ids []uint64) ([]RecoveryPlan, erro
 	return plans, nil
 }
 
-func (r *Recovery) planOne(info wire.Region, own replica.Position, s StatusPoll) RecoveryPlan {
+func (r *Recovery) planOne(info nodemsg.Region, own replica.Position, s StatusPoll) RecoveryPlan {
 	p := RecoveryPlan{Region: info.ID, Name: Name(info)}
 	var best Copy
 	living, later, recent := 0, "", ""
@@ -103,9 +104,9 @@ func (r *Recovery) planOne(info wire.Region, own replica.Position, s StatusPoll)
 			if !c.Heard.IsZero() && time.Since(c.Heard) < r.SilentAfter() {
 				recent = m.Peer
 			}
-		case status.State == wire.StateNone:
+		case status.State == nodemsg.StateNone:
 			c.Missing = "has no copy"
-		case status.State == wire.StateFailed:
+		case status.State == nodemsg.StateFailed:
 			c.Missing = "its copy is of no use: " + status.Why
 		case status.Recovered > own.Members.Recovered:
 			later = m.Peer
@@ -174,14 +175,14 @@ func (r *Recovery) Recover(ctx context.Context, id uint64) error {
 }
 
 // formerMembers returns the region with only those members that must be notified of its recovery.
-func formerMembers(info wire.Region, p RecoveryPlan, self string) wire.Region {
-	before := wire.Region{ID: info.ID, Cell: info.Cell, Epoch: info.Epoch, Term: info.Term}
+func formerMembers(info nodemsg.Region, p RecoveryPlan, self string) nodemsg.Region {
+	before := nodemsg.Region{ID: info.ID, Cell: info.Cell, Epoch: info.Epoch, Term: info.Term}
 	for _, c := range p.Copies {
 		if c.Peer == self {
 			continue
 		}
-		m := wire.Member{Peer: c.Peer}
-		if i := slices.IndexFunc(info.Members, func(m wire.Member) bool { return m.Peer == c.Peer }); i >= 0 {
+		m := nodemsg.Member{Peer: c.Peer}
+		if i := slices.IndexFunc(info.Members, func(m nodemsg.Member) bool { return m.Peer == c.Peer }); i >= 0 {
 			m = info.Members[i]
 		}
 		before.Members = append(before.Members, m)
@@ -190,7 +191,7 @@ func formerMembers(info wire.Region, p RecoveryPlan, self string) wire.Region {
 }
 
 // recoverRegion closes the region, or the catalog, makes its group one of this member, and opens it again.
-func (r *Recovery) recoverRegion(ctx context.Context, info wire.Region) error {
+func (r *Recovery) recoverRegion(ctx context.Context, info nodemsg.Region) error {
 	a, err := r.open(ctx, info)
 	if err != nil {
 		return err
@@ -222,7 +223,7 @@ func (r *Recovery) recoverRegion(ctx context.Context, info wire.Region) error {
 }
 
 // open returns the region's actor, or the catalog's.
-func (r *Recovery) open(ctx context.Context, info wire.Region) (*actor.Actor, error) {
+func (r *Recovery) open(ctx context.Context, info nodemsg.Region) (*actor.Actor, error) {
 	if info.ID == world.CatalogID {
 		if c := r.Regions.Catalog(); c != nil {
 			return c.Actor, nil

@@ -8,12 +8,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -34,7 +35,7 @@ const (
 
 // corruptCopy is a copy on this node that must not be used any more.
 type corruptCopy struct {
-	info  wire.Region
+	info  nodemsg.Region
 	why   error
 	since time.Time
 }
@@ -59,7 +60,7 @@ var errHopeless = errors.New("the file is broken beyond writing: stop this node,
 type structured interface{ CheckStructure() error }
 
 // MarkCorrupt has a damaged copy replaced. Why describes the damage.
-func (r *Reseeder) MarkCorrupt(info wire.Region, why error) {
+func (r *Reseeder) MarkCorrupt(info nodemsg.Region, why error) {
 	r.Damages.mu.Lock()
 	_, known := r.Damages.mu.corrupt[info.ID]
 	if !known {
@@ -130,7 +131,7 @@ func (r *Reseeder) Run(ctx context.Context) {
 }
 
 // Reseed has this node's replica removed from the group, and deletes it.
-func (r *Reseeder) Reseed(ctx context.Context, info wire.Region) error {
+func (r *Reseeder) Reseed(ctx context.Context, info nodemsg.Region) error {
 	ctx, cancel := context.WithTimeout(ctx, reseedTime)
 	defer cancel()
 	if s, ok := r.Storage.(structured); ok {
@@ -176,7 +177,7 @@ func (r *Reseeder) Reseed(ctx context.Context, info wire.Region) error {
 }
 
 // replicaOf returns the replica id of a member according to the region, or 0.
-func replicaOf(info wire.Region, peer string) uint64 {
+func replicaOf(info nodemsg.Region, peer string) uint64 {
 	for _, m := range info.Members {
 		if m.Peer == peer {
 			return m.Replica
@@ -200,7 +201,7 @@ func (r *Reseeder) replacedSince(id, damaged uint64) bool {
 }
 
 // requestRemoval asks the other members until the leader has removed this node's replica. It returns the replica's id.
-func (r *Reseeder) requestRemoval(ctx context.Context, info wire.Region) (uint64, error) {
+func (r *Reseeder) requestRemoval(ctx context.Context, info nodemsg.Region) (uint64, error) {
 	failures := []error{errors.New("no other member could remove the replica")}
 	id := uint64(0)
 	for _, m := range info.Members {
@@ -208,7 +209,7 @@ func (r *Reseeder) requestRemoval(ctx context.Context, info wire.Region) (uint64
 			id = max(id, m.Replica)
 			continue
 		}
-		answer, err := r.Questions.Ask(ctx, m.Peer, wire.Question{Rejoin: &wire.RejoinRequest{Group: info.ID}})
+		answer, err := r.Questions.Ask(ctx, m.Peer, nodemsg.Question{Rejoin: &nodemsg.RejoinRequest{Group: info.ID}})
 		if err == nil && answer.Replica != 0 {
 			return max(id, answer.Replica), nil
 		}
@@ -221,7 +222,7 @@ func (r *Reseeder) requestRemoval(ctx context.Context, info wire.Region) (uint64
 }
 
 // discard deletes a region's rows, readable or not, and leaves a tombstone for the replica id.
-func (r *Reseeder) discard(info wire.Region, id uint64) error {
+func (r *Reseeder) discard(info nodemsg.Region, id uint64) error {
 	writes, err := r.Registry.Deletion(info.ID)
 	if err == nil {
 		err = r.Replicas.Discard(info.ID, id, writes...)

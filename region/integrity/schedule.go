@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file schedules scrubs: one at a time on each node. Every region that the node leads is scrubbed once in
@@ -34,10 +34,10 @@ func newSchedule(every time.Duration) *schedule {
 
 // next returns the region that has been due longest. A new region is due at a random time of the next period, so that regions
 // loaded together are not scrubbed together. A scrubbed region is due again after a period and up to a tenth more.
-func (s *schedule) next(now time.Time, open, closed []wire.Region) (wire.Region, bool) {
+func (s *schedule) next(now time.Time, open, closed []nodemsg.Region) (nodemsg.Region, bool) {
 	seen := make(map[uint64]bool)
-	var first wire.Region
-	for i, list := range [][]wire.Region{open, closed} {
+	var first nodemsg.Region
+	for i, list := range [][]nodemsg.Region{open, closed} {
 		period := s.every
 		if i == 1 {
 			period *= closedFactor
@@ -81,7 +81,7 @@ func (s *schedule) done(now time.Time, id uint64, closed bool) {
 // Run scrubs the regions that are due until ctx ends.
 func (sc *Scrubber) Run(ctx context.Context) {
 	plan := newSchedule(sc.Every)
-	var closed []wire.Region
+	var closed []nodemsg.Region
 	var listed time.Time
 	look := time.NewTicker(min(scrubLook, max(sc.Every/4, time.Millisecond)))
 	defer look.Stop()
@@ -94,9 +94,9 @@ func (sc *Scrubber) Run(ctx context.Context) {
 		if time.Since(listed) > min(closedLook, sc.Every) {
 			closed, listed = sc.closedRegions(), time.Now()
 		}
-		var led []wire.Region
+		var led []nodemsg.Region
 		for _, l := range sc.Led() {
-			led = append(led, wire.Region{ID: l.ID(), Cell: l.Cell()})
+			led = append(led, nodemsg.Region{ID: l.ID(), Cell: l.Cell()})
 		}
 		info, due := plan.next(time.Now(), led, closed)
 		if !due {
@@ -114,12 +114,12 @@ func (sc *Scrubber) Run(ctx context.Context) {
 }
 
 // closedRegions lists the closed regions that this node is responsible for.
-func (sc *Scrubber) closedRegions() []wire.Region {
+func (sc *Scrubber) closedRegions() []nodemsg.Region {
 	infos, err := sc.Registry.All()
 	if err != nil {
 		sc.Logger.Warn("find regions to scrub", "error", err)
 	}
-	return slices.DeleteFunc(infos, func(info wire.Region) bool {
+	return slices.DeleteFunc(infos, func(info nodemsg.Region) bool {
 		return sc.Regions.Loaded(info.ID) != nil || !sc.Supervisor.Responsible(info) || sc.Damages.CorruptErr(info.ID) != nil
 	})
 }

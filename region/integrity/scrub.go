@@ -9,13 +9,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -41,7 +42,7 @@ const (
 
 // Scrubbed is the result of the scrub of one region.
 type Scrubbed struct {
-	Region   wire.Region
+	Region   nodemsg.Region
 	Members  int      // of the group
 	Heard    int      // number of members that reported
 	Parts    int      // parts compared: one for each chunk, and one for the players' sequences
@@ -69,7 +70,7 @@ type ScrubberOptions struct {
 
 // scrub compares and repairs the copies of a loaded region that this node leads.
 func (sc *Scrubber) scrub(ctx context.Context, l *actor.Land) Scrubbed {
-	out := Scrubbed{Region: wire.Region{ID: l.ID(), Cell: l.Cell()}}
+	out := Scrubbed{Region: nodemsg.Region{ID: l.ID(), Cell: l.Cell()}}
 	if info, err := l.Info(ctx); err == nil {
 		out.Region = info
 	}
@@ -178,7 +179,7 @@ func (sc *Scrubber) compare(ctx context.Context, l *actor.Land) (v decision, mem
 			voters++
 		}
 		crew.Go(func() {
-			t, err := sc.fetchReport(ctx, m.Member, wire.LogPosition{Group: l.ID(), Index: index})
+			t, err := sc.fetchReport(ctx, m.Member, nodemsg.LogPosition{Group: l.ID(), Index: index})
 			if err != nil {
 				sc.Logger.Debug("member's copy not compared", "region", l.ID(), "peer", m.Peer, "error", err)
 				return
@@ -212,12 +213,12 @@ func commitMark(ctx context.Context, l *actor.Land, mark world.Mark) (uint64, er
 
 // fetchReport asks a member until it has a report as of the mark. A member that is unreachable, or does not reach the mark, is
 // given up after a while and counts as one without a report.
-func (sc *Scrubber) fetchReport(ctx context.Context, m replica.Member, at wire.LogPosition) (scrubReport, error) {
+func (sc *Scrubber) fetchReport(ctx context.Context, m replica.Member, at nodemsg.LogPosition) (scrubReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, reportTime)
 	defer cancel()
 	patience := time.Now().Add(unreachableTime)
 	for {
-		got, err := sc.Pieces.Fetch(ctx, m.Peer, wire.Fetch{Digests: &at})
+		got, err := sc.Pieces.Fetch(ctx, m.Peer, nodemsg.Fetch{Digests: &at})
 		switch {
 		case err == nil && !got.Wait:
 			t := scrubReport{peer: m.Peer, voter: !m.Learner, parts: make(map[world.Part]finding, len(got.Digests))}
@@ -249,7 +250,7 @@ func (sc *Scrubber) Scrub(ctx context.Context, cell grid.Cell) Scrubbed {
 		err = fmt.Errorf("region %v has no data yet", cell)
 	}
 	if err != nil {
-		return Scrubbed{Region: wire.Region{Cell: cell}, Err: err}
+		return Scrubbed{Region: nodemsg.Region{Cell: cell}, Err: err}
 	}
 	if !actor.HasMember(info, sc.Self.Peer) {
 		return Scrubbed{Region: info, Err: fmt.Errorf("this node is not a member: ask %s", memberNames(info))}
@@ -279,7 +280,7 @@ func (sc *Scrubber) ScrubAll(ctx context.Context) []Scrubbed {
 }
 
 // scrubClosed opens the region if it is closed, and scrubs it if this node then leads it.
-func (sc *Scrubber) scrubClosed(ctx context.Context, info wire.Region) Scrubbed {
+func (sc *Scrubber) scrubClosed(ctx context.Context, info nodemsg.Region) Scrubbed {
 	l, err := sc.Regions.Open(ctx, info.ID, info.Cell)
 	if err != nil {
 		return Scrubbed{Region: info, Err: err}
@@ -305,7 +306,7 @@ func (sc *Scrubber) scrubClosed(ctx context.Context, info wire.Region) Scrubbed 
 	return sc.scrub(ctx, l)
 }
 
-func memberNames(info wire.Region) string {
+func memberNames(info nodemsg.Region) string {
 	names := make([]string, len(info.Members))
 	for i, m := range info.Members {
 		names[i] = m.Peer

@@ -8,12 +8,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -36,8 +37,8 @@ type Supersession struct {
 
 	mu struct {
 		sync.Mutex
-		validated map[uint64]struct{}    // groups whose copies here are known not to be superseded
-		evicted   map[uint64]wire.Region // recovered regions as they were, whose former members are still to be notified
+		validated map[uint64]struct{}       // groups whose copies here are known not to be superseded
+		evicted   map[uint64]nodemsg.Region // recovered regions as they were, whose former members are still to be notified
 	}
 }
 
@@ -45,9 +46,9 @@ type Supersession struct {
 func NewSupersession(n Node, ask AskStatuses, release func(id uint64)) (*Supersession, error) {
 	u := &Supersession{Node: n, AskStatuses: ask, Release: release}
 	u.mu.validated = make(map[uint64]struct{})
-	u.mu.evicted = make(map[uint64]wire.Region)
+	u.mu.evicted = make(map[uint64]nodemsg.Region)
 	err := n.Storage.Scan(recoveredTable, nil, func(_, value []byte) error {
-		before, err := wire.DecodeRegion(value)
+		before, err := nodemsg.DecodeRegion(value)
 		u.mu.evicted[before.ID] = before
 		return err
 	})
@@ -58,10 +59,10 @@ func NewSupersession(n Node, ask AskStatuses, release func(id uint64)) (*Superse
 }
 
 // CatalogOf returns the catalog's region for a configuration of its group. Only the peers are filled in.
-func CatalogOf(conf replica.Configured) wire.Region {
-	info := wire.Region{ID: world.CatalogID, Epoch: actor.EpochOf(conf)}
+func CatalogOf(conf replica.Configured) nodemsg.Region {
+	info := nodemsg.Region{ID: world.CatalogID, Epoch: actor.EpochOf(conf)}
 	for _, m := range conf.Members {
-		info.Members = append(info.Members, wire.Member{Peer: m.Peer, Replica: m.ID, Learner: m.Learner})
+		info.Members = append(info.Members, nodemsg.Member{Peer: m.Peer, Replica: m.ID, Learner: m.Learner})
 	}
 	return info
 }
@@ -74,7 +75,7 @@ var errSuperseded = errors.New("the region continues without this node; the copy
 
 // ValidateCopy ensures that a region's copy here is not superseded, once for each region while the process runs. A node that
 // comes back asks the other members before it acts for a group that it may have left.
-func (u *Supersession) ValidateCopy(ctx context.Context, info wire.Region) error {
+func (u *Supersession) ValidateCopy(ctx context.Context, info nodemsg.Region) error {
 	u.mu.Lock()
 	_, known := u.mu.validated[info.ID]
 	u.mu.Unlock()
@@ -102,7 +103,7 @@ func (u *Supersession) ValidateCatalogCopy(ctx context.Context, c *actor.Catalog
 }
 
 // superseded asks the other members whether their group continues without the copy here.
-func (u *Supersession) superseded(ctx context.Context, info wire.Region) bool {
+func (u *Supersession) superseded(ctx context.Context, info nodemsg.Region) bool {
 	if len(info.Members) < 2 {
 		return false
 	}
@@ -119,7 +120,7 @@ func (u *Supersession) superseded(ctx context.Context, info wire.Region) bool {
 			continue
 		}
 		crew.Go(func() {
-			statuses, _, err := u.AskStatuses(ctx, m.Peer, wire.StatusRequest{Regions: []uint64{info.ID}, Log: true})
+			statuses, _, err := u.AskStatuses(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{info.ID}, Log: true})
 			switch {
 			case err != nil:
 				u.Detector.Suspect(m.Peer)
@@ -136,13 +137,13 @@ func (u *Supersession) superseded(ctx context.Context, info wire.Region) bool {
 // recovered more often or has a later configuration, and does not contain this replica. (A replica that has just joined and has
 // no configuration yet does not count.) Otherwise two replicas that were replaced while away could form a majority of the
 // configuration that they remember. Groups that were recovered equally often may or may not be the same.
-func (u *Supersession) replaces(there wire.RegionStatus, own replica.Position) bool {
-	if there.State == wire.StateNone || own.Members.Index == 0 {
+func (u *Supersession) replaces(there nodemsg.RegionStatus, own replica.Position) bool {
+	if there.State == nodemsg.StateNone || own.Members.Index == 0 {
 		return false
 	}
 	mine := own.Members.Recovered
 	later := there.Recovered > mine || there.Recovered == mine && mine == 0 && there.Epoch > actor.EpochOf(own.Members)
-	return later && !slices.ContainsFunc(there.Members, func(c wire.MemberStatus) bool {
+	return later && !slices.ContainsFunc(there.Members, func(c nodemsg.MemberStatus) bool {
 		return c.Replica.ID == own.Replica && c.Replica.Peer == u.Self.Peer
 	})
 }
@@ -156,7 +157,7 @@ func (u *Supersession) Check(ctx context.Context, peer string, id uint64) error 
 	if err != nil {
 		return err
 	}
-	statuses, _, err := u.AskStatuses(ctx, peer, wire.StatusRequest{Regions: []uint64{id}, Log: true})
+	statuses, _, err := u.AskStatuses(ctx, peer, nodemsg.StatusRequest{Regions: []uint64{id}, Log: true})
 	if err != nil {
 		return err
 	}
@@ -193,7 +194,7 @@ func (u *Supersession) Check(ctx context.Context, peer string, id uint64) error 
 // NotifyEvicted notifies the former members of recovered regions, as they come back, that their copies are superseded.
 func (u *Supersession) NotifyEvicted(ctx context.Context) {
 	u.mu.Lock()
-	all := make([]wire.Region, 0, len(u.mu.evicted))
+	all := make([]nodemsg.Region, 0, len(u.mu.evicted))
 	for _, before := range u.mu.evicted {
 		all = append(all, before)
 	}
@@ -213,7 +214,7 @@ func (u *Supersession) NotifyEvicted(ctx context.Context) {
 		left.Members = nil
 		for _, m := range before.Members {
 			if _, lives := u.Detector.Alive(m.Peer); lives {
-				_, err := u.Questions.Ask(ctx, m.Peer, wire.Question{Superseded: &wire.Release{Region: before.ID}})
+				_, err := u.Questions.Ask(ctx, m.Peer, nodemsg.Question{Superseded: &nodemsg.Release{Region: before.ID}})
 				if err == nil {
 					continue
 				}
@@ -231,7 +232,7 @@ func (u *Supersession) NotifyEvicted(ctx context.Context) {
 }
 
 // KeepEvicted stores the former members of a recovered region; with none it deletes the entry.
-func (u *Supersession) KeepEvicted(before wire.Region) error {
+func (u *Supersession) KeepEvicted(before nodemsg.Region) error {
 	write := kv.Write{Table: recoveredTable, Key: directory.Key(before.ID)}
 	if len(before.Members) > 0 {
 		before.Members = slices.Clone(before.Members)
@@ -241,7 +242,7 @@ func (u *Supersession) KeepEvicted(before wire.Region) error {
 			}
 		}
 		var err error
-		if write.Value, err = wire.EncodeRegion(before); err != nil {
+		if write.Value, err = nodemsg.EncodeRegion(before); err != nil {
 			return fmt.Errorf("store former members of region %d: %w", before.ID, err)
 		}
 	}

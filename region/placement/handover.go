@@ -7,13 +7,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"golang.org/x/sync/errgroup"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/membership"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 const (
@@ -85,7 +86,7 @@ func (sv *Supervisor) announceLeaving(ctx context.Context) {
 			continue
 		}
 		questions.Go(func() error {
-			if _, err := sv.Questions.Ask(ctx, peer, wire.Question{Leaving: &wire.Leaving{}}); err != nil {
+			if _, err := sv.Questions.Ask(ctx, peer, nodemsg.Question{Leaving: &nodemsg.Leaving{}}); err != nil {
 				sv.Logger.Debug("leaving not announced", "peer", peer, "error", err)
 			}
 			return nil

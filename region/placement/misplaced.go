@@ -3,16 +3,17 @@ package placement
 import (
 	"context"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // wakeMisplaced opens some of the closed regions that this node is responsible for and whose members are not the right ones. Once
 // they are open, the supervisor changes their members.
 func (sv *Supervisor) wakeMisplaced(ctx context.Context) error {
-	var wrong []wire.Region
+	var wrong []nodemsg.Region
 	peers := make(failuredetector.Watched)
 	infos, err := sv.Registry.All()
 	if err != nil {
@@ -41,7 +42,7 @@ func (sv *Supervisor) wakeMisplaced(ctx context.Context) error {
 
 // Responsible reports whether this node is responsible for the closed region: the last leader is, or else the first member that
 // is not gone.
-func (sv *Supervisor) Responsible(info wire.Region) bool {
+func (sv *Supervisor) Responsible(info nodemsg.Region) bool {
 	if info.Leader == sv.Self {
 		return true
 	}
@@ -61,7 +62,7 @@ func (sv *Supervisor) Responsible(info wire.Region) bool {
 
 // misplaced reports whether a live node that should be a member is not one, or a member is gone and can be replaced. It adds the
 // nodes whose state it needs to peers.
-func (sv *Supervisor) misplaced(info wire.Region, peers failuredetector.Watched) bool {
+func (sv *Supervisor) misplaced(info nodemsg.Region, peers failuredetector.Watched) bool {
 	members := make([]string, len(info.Members))
 	for i, m := range info.Members {
 		peers.Add(m.Peer, sv.Detector.Every)

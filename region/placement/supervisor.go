@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -24,7 +26,6 @@ import (
 	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -306,7 +307,7 @@ func (sv *Supervisor) ensureMembersKnown(ctx context.Context, w Group) error {
 }
 
 // Announce reports the region's members to the catalog, unless it has them.
-func (sv *Supervisor) Announce(ctx context.Context, info wire.Region) error {
+func (sv *Supervisor) Announce(ctx context.Context, info nodemsg.Region) error {
 	sv.mu.Lock()
 	told := sv.mu.announced[info.ID]
 	sv.mu.Unlock()
@@ -389,16 +390,16 @@ func (sv *Supervisor) inviteLearners(ctx context.Context, w Group) error {
 	if err != nil {
 		return err
 	}
-	invite := wire.Invite{Region: info}
+	invite := nodemsg.Invite{Region: info}
 	for _, m := range w.Raft.Configuration().Members {
-		invite.Voters = append(invite.Voters, wire.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner})
+		invite.Voters = append(invite.Voters, nodemsg.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner})
 	}
 	for _, m := range w.Raft.Status().Members {
 		if !m.Learner || m.Active && m.Match > 0 {
 			continue
 		}
 		invite.Replica = m.ID
-		answer, err := sv.Questions.Ask(ctx, m.Peer, wire.Question{Invite: &invite})
+		answer, err := sv.Questions.Ask(ctx, m.Peer, nodemsg.Question{Invite: &invite})
 		if err != nil && answer.Replica == m.ID {
 			sv.Logger.Info("learner had its replica id before", "group", w.ID, "peer", m.Peer, "replica", m.ID)
 			return sv.Change(ctx, w, "remove", m.Peer, w.Raft.Remove)
