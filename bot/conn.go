@@ -11,9 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // failure is an error that the server reported or that the bot detected. The report counts it under its code.

@@ -1,26 +1,24 @@
 package bot_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/bot"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
-// startDaemon builds voxeld and runs a new world on its own loopback address. It returns that address.
+// startDaemon builds voxeld and runs a new world. It returns the address of its game server.
 func startDaemon(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -28,52 +26,25 @@ func startDaemon(t *testing.T) string {
 	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/voxeld").CombinedOutput(); err != nil {
 		t.Fatalf("build voxeld: %v\n%s", err, out)
 	}
-	data := filepath.Join(dir, "data")
-	// A known seed: there is dry ground in the slab where the original bots play.
-	if out, err := exec.Command(binary, "init", "--data-dir", data, "--seed", "87").CombinedOutput(); err != nil {
-		t.Fatalf("voxeld init: %v\n%s", err, out)
+	ip, err := daemon.TakeAddress()
+	if err != nil {
+		t.Fatal(err)
 	}
-	pid := os.Getpid()
-	ip := fmt.Sprintf("127.%d.%d.1", 1+pid>>8%250, 1+pid%250)
-	var log bytes.Buffer
-	cmd := exec.Command(binary, "run", "--data-dir", data,
-		"--listen", "/ip4/"+ip+"/tcp/4001", "--game", ip+":4002", "--http", ip+":8080", "--metrics", ip+":9102", "--sessions-per-address", "1000")
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
+	d := daemon.New(daemon.Options{
+		Binary: binary, Dir: filepath.Join(dir, "data"), IP: ip, Args: []string{"--sessions-per-address", "1000"},
+		Options: process.Options{Log: filepath.Join(dir, "log")},
+	})
+	// A known seed: there is dry ground in the slab where the original bots play.
+	if err := errors.Join(d.Init(t.Context(), "--seed", "87"), d.Start(t.Context(), "")); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Error(err)
-		}
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("voxeld: %v", err)
-		}
-		if t.Failed() {
-			t.Logf("voxeld said:\n%s", log.String())
+		d.Stop()
+		if t.Failed() || d.ExitCode() != 0 {
+			t.Errorf("voxeld: exit %d:\n%s", d.ExitCode(), d.Output())
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	for tick := time.NewTicker(50 * time.Millisecond); ; {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ip+":8080/readyz", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if answer, err := http.DefaultClient.Do(request); err == nil {
-			if err := answer.Body.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if answer.StatusCode == http.StatusOK {
-				return ip
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("voxeld does not become ready:\n%s", log.String())
-		}
-	}
+	return d.Game
 }
 
 // Bots of every mode and protocol play in a real world at once: all join, none is lost, every edit is answered.
@@ -81,12 +52,12 @@ func TestBotsPlay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a daemon")
 	}
-	ip := startDaemon(t)
+	game := startDaemon(t)
 	var runs sync.WaitGroup
 	reports, errs := make([]bot.Report, 6), make([]error, 6)
 	for i := range reports {
 		o := bot.Options{
-			Target: net.JoinHostPort(ip, "4002"), Players: 4, Edits: 1,
+			Target: game, Players: 4, Edits: 1,
 			Mode: []bot.Mode{bot.OneChunk, bot.ManyChunks, bot.Wander}[i%3], Protocol: bot.Session,
 			Chunks: 4, Duration: 8 * time.Second, Seed: uint64(i + 1),
 		}

@@ -9,9 +9,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // This file holds an original player's connections to chunks, and what their ends mean.

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // locator asks a server in dht mode where chunks and players are, one question at a time. It dials on the first question,

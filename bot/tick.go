@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // tickReader reads a session in CBOR. It belongs to the goroutine that reads.

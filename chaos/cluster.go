@@ -1,18 +1,21 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/testkit/netns"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // seed is that of a flat world of one section. Its players begin 23 blocks from the corner of chunk 0, 0, where four
@@ -41,7 +44,7 @@ type Cluster struct {
 	Nodes []*Node
 
 	slot    *Slot
-	network *network // nil without namespaces
+	network *netns.Bridge // nil without namespaces
 	logger  *slog.Logger
 	token   string // of an earlier invite, used while no node can make one
 }
@@ -51,7 +54,7 @@ func NewCluster(slot *Slot, o ClusterOptions, logger *slog.Logger) (*Cluster, er
 	c := &Cluster{slot: slot, logger: logger}
 	if o.Networks {
 		var err error
-		if c.network, err = makeNetwork(slot, o.Nodes); err != nil {
+		if c.network, err = netns.NewBridge(slot.prefix(), fmt.Sprintf("10.77.%d", slot.Number), o.Nodes); err != nil {
 			return nil, err
 		}
 	}
@@ -69,29 +72,19 @@ func NewCluster(slot *Slot, o ClusterOptions, logger *slog.Logger) (*Cluster, er
 }
 
 func (c *Cluster) newNode(i int, o ClusterOptions) (*Node, error) {
-	name := fmt.Sprintf("n%d", i)
-	ip := c.slot.loopback(i)
-	n := &Node{
-		Number: i, binary: o.Binary,
-		dir: filepath.Join(c.slot.Dir, name), admin: filepath.Join(c.slot.Dir, name+".sock"),
-		pid: filepath.Join(c.slot.Dir, name+".pid"), log: filepath.Join(o.LogDir, name+".log"),
+	path := filepath.Join(c.slot.Dir, fmt.Sprintf("n%d", i))
+	n := &Node{Number: i, dir: path, pid: path + ".pid", log: filepath.Join(o.LogDir, filepath.Base(path)+".log")}
+	d := daemon.Options{
+		Binary: o.Binary, Dir: n.dir, Admin: path + ".sock", IP: c.slot.loopback(i), LogLevel: cmp.Or(o.LogLevel, "info"),
+		Args: append([]string{"--sessions-per-address", "1000"}, o.Args...), Options: process.Options{Log: n.log},
 	}
 	if c.network != nil {
-		ip, n.execPrefix = c.network.address(i), c.network.execPrefix(i)
+		d.IP, d.Prefix = c.network.Address(i), c.network.Enter(i)
 	}
-	n.Game = ip + ":4002"
-	level := o.LogLevel
-	if level == "" {
-		level = "info"
-	}
-	n.args = append([]string{
-		"run", "--data-dir", n.dir, "--admin", n.admin, "--listen", "/ip4/" + ip + "/tcp/4001",
-		"--game", n.Game, "--http", ip + ":8080", "--metrics", ip + ":9102", "--log-level", level,
-		"--sessions-per-address", "1000",
-	}, o.Args...)
+	n.Daemon = daemon.New(d)
 	if o.Disks {
 		var err error
-		n.disk, err = makeDisk(filepath.Join(c.slot.Dir, name+".ext4"), n.dir)
+		n.disk, err = makeDisk(path+".ext4", n.dir)
 		return n, err
 	}
 	if err := os.MkdirAll(n.dir, 0o755); err != nil {
@@ -111,15 +104,10 @@ func (c *Cluster) Start(ctx context.Context) error {
 // Found creates the world, and starts only the first node.
 func (c *Cluster) Found(ctx context.Context) error {
 	first := c.Nodes[0]
-	if out, err := exec.CommandContext(ctx, first.binary, "init", "--data-dir", first.dir, "--sections", "1", "--seed", seed).CombinedOutput(); err != nil {
-		return fmt.Errorf("make world: %w: %s", err, out)
+	if err := first.Init(ctx, "--sections", "1", "--seed", seed); err != nil {
+		return err
 	}
-	return c.startNode(ctx, first)
-}
-
-// startNode starts a node. A new one joins through one that runs.
-func (c *Cluster) startNode(ctx context.Context, n *Node) error {
-	return n.start(ctx, c.invite(ctx, n))
+	return c.startAll(ctx, []*Node{first})
 }
 
 // startAll starts nodes concurrently, and returns when all serve.
@@ -145,8 +133,8 @@ func (c *Cluster) invite(ctx context.Context, whom *Node) string {
 		if n == whom || !n.Serves() {
 			continue
 		}
-		if a, err := getAdmin[invitation](ctx, n, "invite"); err == nil {
-			c.token = a.Token
+		if token, err := n.Invite(ctx); err == nil {
+			c.token = token
 			break
 		}
 	}
@@ -185,19 +173,19 @@ func cellOf(pos grid.Pos) string { return grid.CellAt(pos.Chunk(), cellLength).S
 
 // leading returns each region as its leader reports it, by cell. If two nodes claim to lead, the one with the larger
 // term counts.
-func (c *Cluster) leading(ctx context.Context) map[string]region {
+func (c *Cluster) leading(ctx context.Context) map[string]daemon.Region {
 	led, _ := c.countOpen(ctx)
 	return led
 }
 
 // countOpen returns leading, and the number of nodes on which each region is open. A damaged copy is not open.
-func (c *Cluster) countOpen(ctx context.Context) (led map[string]region, open map[string]int) {
-	led, open = make(map[string]region), make(map[string]int)
+func (c *Cluster) countOpen(ctx context.Context) (led map[string]daemon.Region, open map[string]int) {
+	led, open = make(map[string]daemon.Region), make(map[string]int)
 	for _, n := range c.Nodes {
 		if !n.Serves() {
 			continue
 		}
-		regions, err := getAdmin[[]region](ctx, n, "regions")
+		regions, err := n.Regions(ctx)
 		if err != nil {
 			continue // it is stopping or starting
 		}
@@ -218,7 +206,7 @@ func (c *Cluster) missingMembers(ctx context.Context, cells []string, members, p
 		if !n.Serves() {
 			continue
 		}
-		s, err := getAdmin[status](ctx, n, "status")
+		s, err := n.Status(ctx)
 		if err != nil {
 			return err.Error()
 		}

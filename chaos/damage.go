@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // This file makes disks full, and flips bits in databases.
@@ -164,7 +166,7 @@ func (d *driver) startFlipped(ctx context.Context, n *Node) error {
 		d.report.count("flips: node started", "", 1)
 		return nil
 	}
-	if !errors.Is(err, errRefused) {
+	if !errors.Is(err, process.ErrEnded) {
 		return err
 	}
 	d.report.count("flips: database refused at the start", "", 1)

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
+
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // disk is a node's own filesystem: ext4 in a file, over a loop device. It can lose power, and be filled.
@@ -26,7 +28,7 @@ func DisksMissing() string {
 	if _, err := os.Stat("/dev/loop-control"); err != nil {
 		return "there are no loop devices (/dev/loop-control)"
 	}
-	return missingTools("mkfs.ext4", "mount")
+	return process.MissingTools("mkfs.ext4", "mount")
 }
 
 // makeDisk creates an empty disk, and mounts it.
@@ -39,7 +41,7 @@ func makeDisk(image, at string) (*disk, error) {
 		return nil, fmt.Errorf("make disk image: %w", err)
 	}
 	// No blocks reserved for root: nodes run as root here, and a full disk must be full for them.
-	if err := run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "lazy_itable_init=1", image); err != nil {
+	if err := process.Run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "lazy_itable_init=1", image); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(at, 0o755); err != nil {
@@ -49,7 +51,7 @@ func makeDisk(image, at string) (*disk, error) {
 	return d, d.mount()
 }
 
-func (d *disk) mount() error { return run("mount", "-o", "loop,noatime", d.image, d.at) }
+func (d *disk) mount() error { return process.Run("mount", "-o", "loop,noatime", d.image, d.at) }
 
 // unmount also frees the loop device. A process that has just been killed may keep the mount busy for a moment.
 func (d *disk) unmount() error {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
 // This file measures what happens to edits when a leader is killed or shut down.
@@ -16,7 +18,7 @@ const acceptedLimit = 30 * time.Second
 func (d *driver) leader(ctx context.Context) (*Node, []string, error) {
 	cells := d.writers.Cells()
 	var n *Node
-	var led map[string]region
+	var led map[string]daemon.Region
 	_, err := eventually(ctx, healLimit, func() string {
 		led = d.leading(ctx)
 		cell := cells[d.rng.IntN(len(cells))]

@@ -1,126 +1,95 @@
 package chaos
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
-// Node is one daemon: its own process, address, data directory and log. One goroutine calls its methods, except where
-// a method says otherwise.
+// Node is one daemon, with a data directory that may be on a disk of its own. One goroutine calls its methods, except
+// where a method says otherwise.
 type Node struct {
+	*daemon.Daemon
 	Number int // from 1
-	Game   string
 
-	binary     string
-	args       []string // of voxeld run, without --join
-	execPrefix []string // command prefix that enters the node's namespace; empty without namespaces
-	dir        string   // data directory
-	admin      string   // admin socket
-	pid        string   // file with the process id, for a sweep
-	log        string   // of all runs of this node
-	disk       *disk    // nil without disks
-	poweredOff bool     // its machine has no power
-	peer       string   // peer id; empty before the first start, and after wipe
+	dir        string // data directory
+	pid        string // file with the process id, for a sweep
+	log        string // of all runs of this node
+	disk       *disk  // nil without disks
+	poweredOff bool   // its machine has no power
+	peer       string // peer id; empty before the first start, and after wipe
 
 	mu struct {
 		sync.Mutex
-		process *process // nil while the node is stopped
+		process *process.Process // nil while the node is stopped
+		latest  *process.Process // also while it is stopped
+		ending  bool             // the driver has ended it, or is about to
 		paused  bool
 		code    int // exit code of the previous process
 	}
 }
 
-// process is one run of a node.
-type process struct {
-	cmd    *exec.Cmd
-	ended  chan struct{} // closed when it has ended and was awaited
-	wanted bool          // the driver has ended it, or is about to
-}
-
 // startLimit is the time limit for a node to serve.
 const startLimit = 40 * time.Second
 
-// start runs the node, and returns when it serves. join is a token, or empty.
-func (n *Node) start(ctx context.Context, join string) error {
-	if err := n.launch(join); err != nil {
+// launch runs the node, without waiting for it. join is a token, or empty.
+func (n *Node) launch(join string) error {
+	if err := n.markStart(); err != nil {
 		return err
 	}
-	return n.await(ctx)
-}
-
-// launch runs the node, without waiting for it.
-func (n *Node) launch(join string) error {
-	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
-	if err != nil {
-		return fmt.Errorf("open log of node %d: %w", n.Number, err)
-	}
-	defer log.Close()                                                            //nolint:errcheck // the process writes it
-	fmt.Fprintf(log, "=== started at %s\n", time.Now().Format(time.RFC3339Nano)) //nolint:errcheck // only for people
-	args := append(append([]string{}, n.execPrefix...), n.binary)
-	args = append(args, n.args...)
-	if join != "" {
-		args = append(args, "--join", join)
-	}
-	c := exec.Command(args[0], args[1:]...)
-	c.Stdout, c.Stderr = log, log
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // nodes end with a driver that is killed
-	if err := c.Start(); err != nil {
+	if err := n.Launch(join); err != nil {
 		return fmt.Errorf("start node %d: %w", n.Number, err)
 	}
-	p := &process{cmd: c, ended: make(chan struct{})}
-	go func() {
-		defer close(p.ended)
-		c.Wait() //nolint:errcheck // the exit code has it
-	}()
 	n.mu.Lock()
-	n.mu.process, n.mu.paused = p, false
+	n.mu.process, n.mu.latest, n.mu.paused, n.mu.ending = n.Process, n.Process, false, false
 	n.mu.Unlock()
-	if err := os.WriteFile(n.pid, []byte(strconv.Itoa(c.Process.Pid)), 0o644); err != nil {
+	if err := os.WriteFile(n.pid, []byte(strconv.Itoa(n.PID())), 0o644); err != nil {
 		return fmt.Errorf("write pid file of node %d: %w", n.Number, err)
 	}
 	return nil
 }
 
-// errRefused is returned if the node exited before it served.
-var errRefused = errors.New("exited before it served")
+// markStart writes a line into the log, for people.
+func (n *Node) markStart() error {
+	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("open log of node %d: %w", n.Number, err)
+	}
+	_, err = fmt.Fprintf(log, "=== started at %s\n", time.Now().Format(time.RFC3339Nano))
+	return errors.Join(err, log.Close())
+}
 
-// await waits until a launched node serves.
+// await waits until a launched node serves. The error is process.ErrEnded if it exits before.
 func (n *Node) await(ctx context.Context) error {
-	p := n.running()
-	if p == nil {
-		return fmt.Errorf("node %d is not running", n.Number)
+	limited, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	err := n.Await(limited)
+	if err == nil {
+		var s daemon.Status
+		s, err = n.Status(ctx)
+		n.peer = s.Peer
 	}
-	limit := time.NewTimer(startLimit)
-	defer limit.Stop()
-	for {
-		if s, err := getAdmin[status](ctx, n, "status"); err == nil {
-			n.peer = s.Peer
-			return nil
-		}
-		select {
-		case <-p.ended:
-			n.gone(p)
-			return fmt.Errorf("node %d: %w, exit code %d: %s", n.Number, errRefused, p.cmd.ProcessState.ExitCode(), n.logTail())
-		case <-limit.C:
-			return fmt.Errorf("node %d did not serve within %v: see %s", n.Number, startLimit, n.log)
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
+	if !n.Running() {
+		n.gone(n.Process)
 	}
+	if err != nil {
+		return fmt.Errorf("node %d: %w", n.Number, err)
+	}
+	return nil
 }
 
 // running returns the node's process; nil while there is none. Any goroutine may call it.
-func (n *Node) running() *process {
+func (n *Node) running() *process.Process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.mu.process
@@ -139,23 +108,18 @@ func (n *Node) signal(s syscall.Signal) error {
 	if p == nil {
 		return nil
 	}
-	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("send %v to node %d: %w", s, n.Number, err)
+	if err := p.Signal(s); err != nil {
+		return fmt.Errorf("node %d: %w", n.Number, err)
 	}
 	return nil
 }
 
 // kill kills the node (SIGKILL).
 func (n *Node) kill() error {
-	p := n.expectEnd()
-	if p == nil {
-		return nil
+	if p := n.expectEnd(); p != nil {
+		p.Kill()
+		n.gone(p)
 	}
-	if err := n.signal(syscall.SIGKILL); err != nil {
-		return err
-	}
-	<-p.ended
-	n.gone(p)
 	return nil
 }
 
@@ -170,31 +134,29 @@ func (n *Node) terminate(ctx context.Context, limit time.Duration) (code int, to
 		return 0, 0, err
 	}
 	select {
-	case <-p.ended:
+	case <-p.Ended():
 	case <-ctx.Done():
 		return 0, 0, ctx.Err()
 	case <-time.After(limit):
 		return 0, 0, errors.Join(fmt.Errorf("node %d did not stop within %v", n.Number, limit), n.kill())
 	}
 	n.gone(p)
-	return p.cmd.ProcessState.ExitCode(), time.Since(start), nil
+	return p.ExitCode(), time.Since(start), nil
 }
 
 // expectEnd records that the driver is ending the process.
-func (n *Node) expectEnd() *process {
+func (n *Node) expectEnd() *process.Process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.mu.process != nil {
-		n.mu.process.wanted = true
-	}
+	n.mu.ending = true
 	return n.mu.process
 }
 
-func (n *Node) gone(p *process) {
+func (n *Node) gone(p *process.Process) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.mu.process == p {
-		n.mu.process, n.mu.code = nil, p.cmd.ProcessState.ExitCode()
+		n.mu.process, n.mu.code = nil, p.ExitCode()
 	}
 }
 
@@ -259,16 +221,11 @@ func (n *Node) exitedUnexpectedly() (code int, yes bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	p := n.mu.process
-	if p == nil || p.wanted {
+	if p == nil || n.mu.ending || p.Running() {
 		return 0, false
 	}
-	select {
-	case <-p.ended:
-		n.mu.process, n.mu.code = nil, p.cmd.ProcessState.ExitCode()
-		return n.mu.code, true
-	default:
-		return 0, false
-	}
+	n.mu.process, n.mu.code = nil, p.ExitCode()
+	return n.mu.code, true
 }
 
 // exitCode returns the exit code of the latest process, once it has ended.
@@ -296,12 +253,11 @@ func (n *Node) wipe() error {
 	return nil
 }
 
-// logTail returns the end of the log.
+// logTail returns the last lines of the latest process's output. Any goroutine may call it.
 func (n *Node) logTail() string {
-	text, err := os.ReadFile(n.log)
-	if err != nil {
-		return err.Error()
-	}
-	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
-	return string(bytes.Join(lines[max(0, len(lines)-3):], []byte(" | ")))
+	n.mu.Lock()
+	p := n.mu.latest
+	n.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(p.Log()), "\n")
+	return strings.Join(lines[max(0, len(lines)-3):], " | ")
 }

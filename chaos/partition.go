@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
 // This file cuts nodes off from each other.
@@ -61,7 +63,7 @@ func (d *driver) apply(c cutOff) error {
 		for _, o := range whom {
 			numbers = append(numbers, o.Number)
 		}
-		if err := d.network.dropInbound(n.Number, numbers); err != nil {
+		if err := d.network.DropInbound(n.Number, numbers); err != nil {
 			return err
 		}
 	}
@@ -70,7 +72,7 @@ func (d *driver) apply(c cutOff) error {
 
 func (d *driver) heal() error {
 	for _, n := range d.Nodes {
-		if err := d.network.heal(n.Number); err != nil {
+		if err := d.network.Heal(n.Number); err != nil {
 			return err
 		}
 	}
@@ -177,7 +179,7 @@ func (d *driver) partition(ctx context.Context, c cutOff, hold, asked time.Durat
 
 // checkSides checks what was acknowledged during a full split. A side without a majority of a region's members must
 // not acknowledge any edit that was asked for after the cut; a side with one must continue.
-func (d *driver) checkSides(c cutOff, before map[string]region, edits []Edit, begun, cut, healing time.Duration) {
+func (d *driver) checkSides(c cutOff, before map[string]daemon.Region, edits []Edit, begun, cut, healing time.Duration) {
 	for _, side := range c.sides {
 		for _, cell := range d.writers.Cells() {
 			r, ok := before[cell]
@@ -263,7 +265,7 @@ func (d *driver) measureHealing(ctx context.Context, c cutOff, mark int, healed,
 // missingConnections returns what is missing until every node is connected with every other.
 func (d *driver) missingConnections(ctx context.Context) string {
 	for _, n := range d.Nodes {
-		s, err := getAdmin[status](ctx, n, "status")
+		s, err := n.Status(ctx)
 		if err != nil {
 			return err.Error()
 		}

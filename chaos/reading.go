@@ -6,10 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // readView is the view distance, in chunks, at which the whole area is visible from its middle.

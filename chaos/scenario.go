@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/voxelpopuli/voxeld/testkit/netns"
 )
 
 // scenario is a kind of run.
@@ -65,7 +67,7 @@ func (s *scenario) prepare(r *Report) (disks, networks, possible bool) {
 		disks = false
 		r.skip("power cuts and full disks", why)
 	}
-	if why := NetworkMissing(); networks && why != "" {
+	if why := netns.Missing(); networks && why != "" {
 		networks = false
 		r.skip("partitions", why)
 	}

@@ -3,13 +3,13 @@ package chaos
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/voxelpopuli/voxeld/testkit/netns"
 )
 
 // slots is the maximum number of concurrent runs on a machine, each with its own addresses.
@@ -64,9 +64,6 @@ func (s *Slot) Close() error {
 // loopback returns the address of the n-th node, counted from 1, if all share the machine's network.
 func (s *Slot) loopback(n int) string { return fmt.Sprintf("127.%d.0.1", 170+10*s.Number+n) }
 
-// namespace returns the name of the n-th node's network namespace.
-func (s *Slot) namespace(n int) string { return fmt.Sprintf("%sn%d", s.prefix(), n) }
-
 // prefix returns the beginning of the names of the slot's network devices and namespaces.
 func (s *Slot) prefix() string { return fmt.Sprintf("vxchaos%d", s.Number) }
 
@@ -79,7 +76,7 @@ func (s *Slot) sweep() error {
 	for _, path := range pids {
 		s.end(path)
 	}
-	return errors.Join(s.sweepNetwork(), s.sweepMounts(), os.RemoveAll(s.Dir))
+	return errors.Join(netns.Sweep(s.prefix()), s.sweepMounts(), os.RemoveAll(s.Dir))
 }
 
 // end kills the process that a pid file names, if it is still a node of this slot: the number may belong to another
@@ -106,24 +103,6 @@ func (s *Slot) end(pidFile string) {
 	}
 }
 
-// sweepNetwork removes the slot's bridge and namespaces, and with them the ends of their links.
-func (s *Slot) sweepNetwork() error {
-	names, err := os.ReadDir("/run/netns")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("look for namespaces of slot %d: %w", s.Number, err)
-	}
-	var errs []error
-	for _, name := range names {
-		if strings.HasPrefix(name.Name(), s.prefix()+"n") {
-			errs = append(errs, run("ip", "netns", "del", name.Name()))
-		}
-	}
-	if _, err := os.Stat("/sys/class/net/" + s.prefix() + "br"); err == nil {
-		errs = append(errs, run("ip", "link", "del", s.prefix()+"br"))
-	}
-	return errors.Join(errs...)
-}
-
 // sweepMounts unmounts everything in the slot. Its loop devices go with the mounts.
 func (s *Slot) sweepMounts() error {
 	text, err := os.ReadFile("/proc/self/mounts")
@@ -139,12 +118,4 @@ func (s *Slot) sweepMounts() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// run runs a system tool. Its error includes the tool's output.
-func run(tool string, args ...string) error {
-	if out, err := exec.Command(tool, args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w: %s", tool, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
-	}
-	return nil
 }

@@ -39,26 +39,3 @@ func TestTickAllocatesNothingForAPlayer(t *testing.T) {
 		t.Errorf("a tick of 400 players allocates %v times", n)
 	}
 }
-
-// A frame of a gateway around which nobody moves allocates nothing.
-func TestCalmFrameAllocatesNothing(t *testing.T) {
-	c := newLandscape(t, 1, 9, 60)
-	for i := range 5 {
-		c.join(i, 1+i, nil)
-	}
-	for range 50 {
-		c.walk()
-		c.frame()
-		c.read()
-	}
-	calm := func() {
-		c.frame()
-		c.read()
-	}
-	for range 200 { // until the last predictions of the walkers have ended
-		calm()
-	}
-	if n := testing.AllocsPerRun(100, calm); n > 0 {
-		t.Errorf("a frame allocates %v times", n)
-	}
-}

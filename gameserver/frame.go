@@ -29,9 +29,6 @@ const (
 	frameIdle = time.Second
 )
 
-// costTicks is the number of ticks over which the cost of motion is smoothed.
-const costTicks = 60
-
 // runFrameLoop runs the frame loop until ctx ends.
 func (g *Gateway) runFrameLoop(ctx context.Context) {
 	late, early := frameLate, frameEarly
@@ -147,23 +144,6 @@ func (g *Gateway) republish(lost []player.ID) {
 	}
 }
 
-// buildFrames updates the index, the given number of ticks after the previous frame, and queues a frame for each of these
-// sessions. It returns the number of sessions that could not take one.
-func (ix *interestIndex) buildFrames(ticks uint64, sessions []*session) (skipped int) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	ix.beginTick(ticks)
-	for _, sess := range sessions {
-		if ix.buildFrame(sess) {
-			skipped++
-		}
-	}
-	for k := range ix.mu.extra {
-		ix.mu.extra[k].smooth()
-	}
-	return skipped
-}
-
 func largest(playersIn map[*subscription]int) *subscription {
 	var sub *subscription
 	for candidate, n := range playersIn {
@@ -172,105 +152,4 @@ func largest(playersIn map[*subscription]int) *subscription {
 		}
 	}
 	return sub
-}
-
-// beginTick begins a tick, and encodes the pieces of all cells with updates. The lock is held.
-func (ix *interestIndex) beginTick(ticks uint64) {
-	ix.mu.tick += ticks
-	ix.mu.frames++
-	ix.dropDeparted()
-	var bytes [tiers]int
-	ix.mu.awake = slices.DeleteFunc(ix.mu.awake, func(bkt *bucket) bool {
-		if bkt.awake = bkt.actors > 0 && bkt.encode(frameTime{ix.mu.tick, ix.mu.frames}); bkt.awake && bkt.costObservers > 0 {
-			bkt.count(&bytes)
-		}
-		return !bkt.awake
-	})
-	if ix.mu.inCostBuckets > 0 {
-		for g := range bytes {
-			ix.mu.cost[g] += (float64(bytes[g])/float64(ix.mu.inCostBuckets) - ix.mu.cost[g]) / costTicks
-		}
-	}
-	for point, obs := range ix.mu.observers {
-		if obs.sessions == 0 {
-			delete(ix.mu.observers, point)
-			ix.release(obs)
-			continue
-		}
-		ix.compose(obs)
-	}
-	for _, bkt := range ix.mu.awake {
-		clear(bkt.crossed)
-		bkt.crossed = bkt.crossed[:0]
-	}
-}
-
-// buildFrame queues the frame of the tick for a session; skipped reports that the session could not take it. The lock is held.
-func (ix *interestIndex) buildFrame(sess *session) (skipped bool) {
-	if sess.removed {
-		return false
-	}
-	pose, view := sess.currentPose(), int(sess.view.Load())
-	old := sess.observer
-	next := old
-	if old == nil || !old.point.holds(pose, view) {
-		next = ix.observer(observerPointOf(pose, view), old)
-		sess.observer = next
-		next.sessions++
-		if old != nil {
-			old.sessions--
-		}
-	}
-	sess.alone.Store(next.alone)
-	return sess.out.putMotion(ix.mu.tick, func(dst []byte, missed bool) []byte {
-		switch {
-		case missed || old == nil:
-			return append(dst, ix.fullState(next)...)
-		case next != old:
-			dst = append(dst, old.motion...)
-			steady := len(dst)
-			dst = shift(dst, old.views, next.views, ix.mu.tick)
-			if old.profile == next.profile { // otherwise it is the one-time cost of changing the profile
-				ix.count(next, old.extra+len(dst)-steady)
-			}
-			return dst
-		default:
-			ix.count(next, next.extra)
-			return append(dst, next.motion...)
-		}
-	})
-}
-
-func (ix *interestIndex) count(obs *observer, extra int) {
-	e := &ix.mu.extra[obs.profile]
-	e.bytes += extra
-	e.sessions++
-}
-
-// observer returns the observer at a point. A new observer starts with the LOD profile of the one that its first session comes
-// from: a change of profile costs updates. It switches to a coarser profile if this one is over the budget, and to a finer one
-// only if that is well within it.
-func (ix *interestIndex) observer(point observerPoint, from *observer) *observer {
-	obs := ix.mu.observers[point]
-	if obs == nil {
-		obs = &observer{point: point}
-		if from != nil {
-			obs.profile = from.profile
-		}
-		ix.mu.observers[point] = obs
-		ix.assignTiers(obs)
-		obs.tick = ix.mu.tick
-	}
-	return obs
-}
-
-// remove removes a session from the index.
-func (ix *interestIndex) remove(sess *session) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	sess.removed = true
-	if sess.observer != nil {
-		sess.observer.sessions--
-		sess.observer = nil
-	}
 }

@@ -12,13 +12,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // generateTimeout bounds the search for a chunk's region, founding included.
@@ -73,7 +73,7 @@ func outOfFiles(err error) bool {
 
 // serveConnection reads the handshake and serves the requested mode (§3.2.2.1).
 func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
-	release, err := g.admit(c.RemoteAddr(), connectionWeight)
+	release, err := g.limits.Admit(c.RemoteAddr(), admission.ConnectionWeight)
 	if err != nil {
 		return errors.Join(err, answer(c, legacymsg.AnswerNo))
 	}
@@ -124,13 +124,13 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 		endByReset(c)
 		return g.serveQueries(ctx, c, in)
 	case legacymsg.PurposeJoin:
-		release, err := g.admit(c.RemoteAddr(), playerWeight-connectionWeight)
+		release, err := g.limits.Admit(c.RemoteAddr(), admission.PlayerWeight-admission.ConnectionWeight)
 		if err != nil {
 			return errors.Join(err, answer(c, string(encodedIn(false, failureOf(err)))+"\n"))
 		}
 		defer release()
 		line := &lineConn{Conn: c, in: in, ending: "\n", framed: h.Join.Encoding == sessionmsg.EncodingCBOR}
-		defer takeOver(line)()
+		defer line.detach()()
 		g.serveSession(ctx, line, &h.Join)
 	}
 	return nil

@@ -7,26 +7,27 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
+	"github.com/voxelpopuli/voxeld/gameserver/handoff"
+	"github.com/voxelpopuli/voxeld/gameserver/httpd"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
+	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/terrain"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -63,7 +64,7 @@ type Options struct {
 	HTTP    string // URL under which players open this gateway
 	Game    string // host:port of its game server, reachable by others
 	Regions Regions
-	Nodes   Nodes
+	Nodes   handoff.Nodes
 	Players players.Network
 	Storage players.Storage
 	Client  fs.FS // the browser client's files
@@ -103,13 +104,14 @@ type Gateway struct {
 	start            time.Time // the origin of all Motions' times
 	metrics          *metrics
 	jobs             *jobs
+	limits           *admission.Limits
 	chat             *chat.Sequencer
 	p2p              *p2p.Driver
 	players          *players.Store
-	poller           *poller
+	poller           *park.Poller
 	legacySeq        atomic.Uint64 // of the newest edit of an original client
 	watchOrder       atomic.Uint64 // order of the chunk that was watched last
-	interest         *interestIndex
+	interest         *sharedIndex
 	terrainCache     *lru.Cache[grid.ChunkPos, cachedTerrain] // generated terrain, packed
 	doubted          atomic.Int64                             // confirmations before this time, by the gateway's clock in ns, do not count
 	confirmedLeaders *lru.Cache[grid.Cell, time.Duration]     // when a region's leader last confirmed its leadership
@@ -128,11 +130,9 @@ type Gateway struct {
 		sync.Mutex
 		subs        map[grid.Cell]*subscription
 		sessions    map[player.ID]*session
-		legacyConns map[*legacyConn]struct{}       // original connections in connect mode
-		parties     map[partyKey]*party            // original connections by name and address
-		guests      map[player.ID]*guest           // the players of these connections
-		foundings   map[netip.Prefix]*rate.Limiter // limits of requests that may found a region, by remote address
-		addresses   map[netip.Prefix]int           // weights of connections by remote address; no zeros
+		legacyConns map[*legacyConn]struct{} // original connections in connect mode
+		parties     map[partyKey]*party      // original connections by name and address
+		guests      map[player.ID]*guest     // the players of these connections
 	}
 }
 
@@ -144,7 +144,8 @@ func New(o Options) *Gateway {
 		start:          time.Now(),
 		metrics:        newMetrics(o.Registerer),
 		jobs:           newJobs(),
-		interest:       newInterestIndex(cmp.Or(o.MotionBudget, defaultBudget)),
+		limits:         admission.NewLimits(o.PerAddress),
+		interest:       newSharedIndex(cmp.Or(o.MotionBudget, defaultBudget)),
 		frameRequested: make(chan struct{}, 1),
 		frameCrowds:    make(map[*subscription]int),
 		legacyCame:     make(chan struct{}, 1),
@@ -169,14 +170,12 @@ func New(o Options) *Gateway {
 		Avatars: g.avatars, Publish: g.publishOverlay, RequestFrame: func() { wakeUp(g.frameRequested) },
 		Logger: o.Logger, Registerer: o.Registerer,
 	})
-	g.poller = newPoller(g.Logger, g.p2p.Enabled())
+	g.poller = park.NewPoller(g.Logger, g.p2p.Enabled())
 	g.mu.subs = make(map[grid.Cell]*subscription)
 	g.mu.sessions = make(map[player.ID]*session)
 	g.mu.legacyConns = make(map[*legacyConn]struct{})
 	g.mu.parties = make(map[partyKey]*party)
 	g.mu.guests = make(map[player.ID]*guest)
-	g.mu.foundings = make(map[netip.Prefix]*rate.Limiter)
-	g.mu.addresses = make(map[netip.Prefix]int)
 	return g
 }
 
@@ -205,12 +204,14 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	crew.Go(func() { g.runClock(inner) })
 	crew.Go(func() { g.runFrameLoop(inner) })
 	crew.Go(func() { g.chat.Run(inner) })
-	crew.Go(func() { g.poller.run(inner) })
+	crew.Go(func() { g.poller.Run(inner) })
 	crew.Go(func() { g.p2p.Run(inner) })
 
 	ended := make(chan error)
 	crew.Go(func() { ended <- g.serveGame(front, l.Game) })
-	crew.Go(func() { ended <- g.serveHTTP(front, l.HTTP) })
+	crew.Go(func() {
+		ended <- httpd.Serve(front, l.HTTP, httpd.Options{Files: g.Client, Ready: g.ready, Session: g.serveSocket})
+	})
 	defer close(g.stop)
 	var err error
 	leaving, drained := ctx.Done(), make(chan struct{})

@@ -7,10 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/terrain"
 )
 
@@ -133,7 +132,7 @@ func (h *crowdScene) look(t *testing.T, viewers, warm, ticks int) (bytes float64
 			if tick < warm || tick%5 != 0 {
 				continue
 			}
-			places := eyes[i].places(h.g.interest.mu.tick)
+			places := eyes[i].places(h.g.interest.ix.Tick())
 			for _, b := range h.crowd.bodies {
 				if poseDistance(b.Pose, h.crowd.bodies[i].Pose) <= 16 {
 					errors = append(errors, poseDistance(places[b.Player], b.Pose))

@@ -3,16 +3,15 @@ package gameserver
 import (
 	"math"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/vclock"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -71,7 +70,7 @@ func (s *session) sendEvent(text string, interaction *nodemsg.Interaction) bool 
 
 // hasInView reports whether the player is in a chunk that the session has in view.
 func (s *session) hasInView(id vclock.ID) bool {
-	at, there := s.g.interest.chunkOf(playerOf(id))
+	_, _, at, there := s.g.interest.find(playerOf(id))
 	return there && s.subs[at] != nil
 }
 
@@ -103,17 +102,6 @@ func (s *session) checkInteraction(to string, d *nodemsg.Interaction, pace *rate
 	}
 	d.To, d.ToName = id, name
 	return ""
-}
-
-// find returns a player's name and the place of their avatar, as far as known here.
-func (ix *interestIndex) find(id player.ID) (name string, pose motion.Pose, at grid.ChunkPos, there bool) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	a := ix.mu.actors[id]
-	if a == nil || a.bucket == nil {
-		return "", pose, at, false
-	}
-	return a.name, a.place.Pose(a.bucket.at), a.bucket.at, true
 }
 
 // gapToBody returns the distance of eyes from the nearest point of a body with its feet there.

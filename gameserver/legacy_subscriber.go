@@ -7,11 +7,10 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file implements subscriber for original connections, and their clock. Original clients get a whole chunk after each
@@ -23,7 +22,7 @@ func (lc *legacyConn) hasRoom(*subscription, *mirrorChunk) bool { return true } 
 
 func (lc *legacyConn) sendChunk(mc *mirrorChunk, _ bool) {
 	lc.out.put(lc.g.slab(mc))
-	for _, b := range mc.allBodies() {
+	for _, b := range mc.bodies.Bodies() {
 		if lc.show(b) {
 			lc.send(lc.g.placeOf(b.Name, b.Pose))
 		}
@@ -34,7 +33,7 @@ func (lc *legacyConn) sendDelta(delta *chunkDelta) {
 	if len(delta.Blocks) > 0 && delta.chunk.hasLand() {
 		lc.out.put(lc.g.slab(delta.chunk))
 	}
-	for _, body := range delta.left {
+	for _, body := range delta.change.Left {
 		lc.unshow(body)
 	}
 	for _, body := range delta.Enter {
@@ -83,7 +82,7 @@ func (lc *legacyConn) hiddenPlayers(dst []player.ID) []player.ID {
 // relayMoves sends the moves of all players that the client was shown.
 func (lc *legacyConn) relayMoves(delta *chunkDelta) {
 	all, own := len(lc.shown) == len(delta.chunk.bodies), player.ID{}
-	if who := lc.who.Load(); who != nil && delta.chunk.bodies.of(who.id) != nil {
+	if who := lc.who.Load(); who != nil && delta.chunk.bodies.Of(who.id) != nil {
 		all, own = len(lc.shown)+1 == len(delta.chunk.bodies), who.id
 	}
 	lines, start := delta.moveLines(lc.g), 0
@@ -129,7 +128,7 @@ func (delta *chunkDelta) moveLines(g *Gateway) *moveLines {
 	if delta.lines == nil {
 		delta.lines = &moveLines{ends: make([]int, 0, len(delta.Moves))}
 		for _, m := range delta.Moves {
-			if o := delta.chunk.bodies.of(m.Player); o != nil {
+			if o := delta.chunk.bodies.Of(m.Player); o != nil {
 				delta.lines.bytes = appendPacket(delta.lines.bytes, g.placeOf(o.Name, m.Pose))
 			}
 			delta.lines.ends = append(delta.lines.ends, len(delta.lines.bytes))

@@ -11,12 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // original is a connection of VoxelPopuli's own client, which records every line except TIME.
@@ -332,6 +331,7 @@ func (d *slowDisk) Commit(writes []kv.Write) error {
 
 // All connections of an address share the limit on founding, and wait.
 func TestFoundingBudget(t *testing.T) {
+	const foundingsAtOnce = 100 // of an address
 	for _, c := range []struct {
 		address string
 		asks    int

@@ -3,12 +3,12 @@ package gameserver
 import (
 	"bytes"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/vclock"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // subscriber watches chunks: a session, or a connection of an original client. The methods are called with the subscription's
@@ -61,12 +61,12 @@ type mirrorChunk struct {
 	ground       [32]byte                 // hash of the terrain in land
 	foreign      *chunk.Chunk             // the terrain of hash base, where this node generates another one; nil until it is here
 	fetching     bool                     // it is being fetched; nothing is built meanwhile
-	bodies       occupants
-	moved        []*occupant // scratch
-	version      uint64      // of the land; grows with every change
-	tick         uint64      // at which the chunk was last sent
-	latest       snapshot    // of the newest version that was encoded
-	queued       bool        // a builder has it, or will
+	bodies       interest.Occupants
+	moved        []*interest.Occupant // scratch
+	version      uint64               // of the land; grows with every change
+	tick         uint64               // at which the chunk was last sent
+	latest       snapshot             // of the newest version that was encoded
+	queued       bool                 // a builder has it, or will
 
 	slab        []byte // CHUNK_DATA for original clients, of slabVersion
 	slabVersion uint64 // 0 means none
@@ -99,8 +99,7 @@ type chunkDelta struct {
 	tickNews    *sessionmsg.TickDelta // for CBOR sessions, without the motion of the frame; nil for nothing
 	piece       []byte                // in JSON
 	tickPiece   []byte                // tickNews, encoded
-	entered     []nodemsg.Body        // those of Enter who were not in the chunk before
-	left        []nodemsg.Body        // those of Leave, as they were last seen
+	change      interest.Change       // who has entered, left and moved
 	interaction sessionmsg.FromServer // of Says, which then is all there is; nil for chat
 	stamp       vclock.Stamp          // of Says, which then is all there is; without an author if they have none
 	sub         *subscription
@@ -148,51 +147,20 @@ func (mc *mirrorChunk) fold() {
 	mc.used = false
 }
 
-// allBodies returns the bodies in the chunk.
-func (mc *mirrorChunk) allBodies() []nodemsg.Body {
-	bodies := make([]nodemsg.Body, 0, len(mc.bodies))
-	for i := range mc.bodies {
-		bodies = append(bodies, mc.bodies[i].Body)
-	}
-	return bodies
-}
-
 // applyState applies the chunk's whole state, as a region sends it in answer to a watch. It returns the difference for
 // subscribers that have an older state (the region was away). The land is rebuilt, unless it was never changed.
-func (mc *mirrorChunk) applyState(state *nodemsg.ChunkState) (difference nodemsg.ChunkDelta, came, left []nodemsg.Body) {
+func (mc *mirrorChunk) applyState(state *nodemsg.ChunkState) (difference nodemsg.ChunkDelta, change interest.Change) {
 	difference.Chunk = mc.at
-	bodies := make(occupants, 0, len(state.Bodies))
-	for _, b := range state.Bodies {
-		if bodies.of(b.Player) != nil {
-			continue // a region sends each player once
-		}
-		bodies.put(b)
-		before := mc.bodies.of(b.Player)
-		if before == nil {
-			came = append(came, b)
-			difference.Enter = append(difference.Enter, b)
-			continue
-		}
-		bodies.of(b.Player).actor = before.actor
-		if before.Said = b.Said; before.Body != b { // what they said meanwhile is no change
-			difference.Enter = append(difference.Enter, b)
-		}
-	}
-	for i := range mc.bodies {
-		if b := &mc.bodies[i]; bodies.of(b.Player) == nil {
-			difference.Leave = append(difference.Leave, b.Player)
-			left = append(left, b.Body)
-		}
-	}
+	change = mc.bodies.Replace(state.Bodies, &difference)
 	if !bytes.Equal(mc.base, state.Base) {
 		mc.foreign, mc.fetching = nil, false
 	}
 	anew := mc.hasLand() && (!mc.pristine() || len(state.Base)+len(state.Edits) > 0)
-	mc.hasState, mc.shown, mc.base, mc.edits, mc.bodies = true, true, state.Base, state.Edits, bodies
+	mc.hasState, mc.shown, mc.base, mc.edits = true, true, state.Base, state.Edits
 	if anew {
 		mc.previousLand, mc.land = mc.loadLand(), nil
 	}
-	return difference, came, left
+	return difference, change
 }
 
 // pristine reports whether the land was never changed, as far as known here.
@@ -200,20 +168,10 @@ func (mc *mirrorChunk) pristine() bool {
 	return !mc.edited && len(mc.base)+len(mc.edits)+len(mc.ahead) == 0
 }
 
-// apply applies a delta, and returns who came, who left, and who moved; moved is valid until the next call.
-func (mc *mirrorChunk) apply(n nodemsg.ChunkDelta) (came, left []nodemsg.Body, moved []*occupant) {
-	// Enter before Leave, as sessionmsg.Piece orders them; the region has a player in one of them only.
-	for _, b := range n.Enter {
-		if mc.bodies.put(b) {
-			came = append(came, b)
-		}
-	}
-	for _, id := range n.Leave {
-		if b, here := mc.bodies.remove(id); here {
-			left = append(left, b)
-		}
-	}
-	mc.moved = mc.bodies.move(n.Moves, mc.moved[:0])
+// apply applies a delta, and returns who entered, left and moved, which is valid until the next call.
+func (mc *mirrorChunk) apply(n nodemsg.ChunkDelta) interest.Change {
+	change := mc.bodies.Apply(&n, mc.moved[:0])
+	mc.moved = change.Moved
 	if len(n.Base) > 0 && len(mc.base) == 0 {
 		mc.base = n.Base
 		if mc.hasLand() && [32]byte(n.Base) != mc.ground { // it was never edited, so nothing of it must be kept
@@ -234,7 +192,7 @@ func (mc *mirrorChunk) apply(n nodemsg.ChunkDelta) (came, left []nodemsg.Body, m
 		mc.edited = true
 		mc.version++
 	}
-	return came, left, mc.moved
+	return change
 }
 
 // build applies the edits to the terrain. It reports whether subscribers that have an older state must be sent the chunk again.

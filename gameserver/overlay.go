@@ -4,12 +4,11 @@ import (
 	"context"
 	"io"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file connects the sessions and the mirror with package p2p, which exchanges movement with other gateways.
@@ -65,11 +64,10 @@ func (sub *subscription) publishOverlay(n nodemsg.ChunkDelta) {
 		return
 	}
 	delta := &chunkDelta{ChunkDelta: n, tick: sub.mu.tick, sub: sub, chunk: mc}
-	var moved []*occupant
-	delta.entered, delta.left, moved = mc.apply(n)
-	delta.tickNews = sub.g.interest.apply(delta, moved)
+	delta.change = mc.apply(n)
+	delta.tickNews = sub.g.interest.apply(&n, mc.bodies, delta.change)
 	sub.publish(mc, delta)
 }
 
 // holds reports whether a player is in a chunk of the mirror.
-func (mc *mirrorChunk) holds(id player.ID) bool { return mc.bodies.of(id) != nil }
+func (mc *mirrorChunk) holds(id player.ID) bool { return mc.bodies.Of(id) != nil }

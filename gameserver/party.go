@@ -8,12 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -159,7 +158,7 @@ func (p *party) registerFree(lc *legacyConn) (who *guest, released <-chan struct
 
 // nearer reports whether a player deregistered nearer to a chunk than another one.
 func (c *guest) nearer(than *guest, at grid.ChunkPos) bool {
-	return chunkDistance(world.ChunkOf(c.left), at) < chunkDistance(world.ChunkOf(than.left), at)
+	return world.ChunkOf(c.left).Distance(at) < world.ChunkOf(than.left).Distance(at)
 }
 
 // add creates a new player, and registers them on the connection, unless that is nil.
@@ -208,7 +207,7 @@ func (p *party) labelFor(ctx context.Context, name string, at grid.ChunkPos) (la
 	switch {
 	case fresh(own) && own.SavedAt >= plain.SavedAt-players.PublishEvery.Milliseconds():
 		return suffixed, own
-	case fresh(plain) && plain.Gateway != p.g.Peer && chunkDistance(world.ChunkOf(plain.Pose), at) > entryWays:
+	case fresh(plain) && plain.Gateway != p.g.Peer && world.ChunkOf(plain.Pose).Distance(at) > entryWays:
 		return suffixed, own
 	}
 	return name, plain

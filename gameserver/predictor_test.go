@@ -7,15 +7,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // predictedWalker is a player whose moves arrive late by up to jitter, with a record of the updates of their region.
@@ -287,7 +286,7 @@ func TestMirrorExtrapolates(t *testing.T) {
 			ticks := func() uint64 {
 				r.g.interest.mu.Lock()
 				defer r.g.interest.mu.Unlock()
-				return r.g.interest.mu.tick
+				return r.g.interest.ix.Tick()
 			}
 			seen := func() (x float64) {
 				ann.look(func() { x = ann.mu.avatars[eve.Player.String()].Pose.X })

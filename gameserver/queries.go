@@ -9,15 +9,14 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Limits on one connection's queries for players and for chunks; further ones wait. Those for land that may have to be founded wait
@@ -71,6 +70,15 @@ func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader
 			return fmt.Errorf("answer query: %w", err)
 		}
 	}
+}
+
+// waitFounding waits until a client may request a chunk that may have to be founded. Land that was requested recently costs
+// nothing: its region exists.
+func (g *Gateway) waitFounding(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
+	if g.confirmedLeaders.Contains(grid.CellAt(pos, grid.FoundingLabel)) {
+		return nil
+	}
+	return g.limits.WaitFounding(ctx, remote)
 }
 
 // queryTimeout bounds the search for a chunk's leader. The released client waits for the answer as long as it takes, and does not

@@ -12,18 +12,19 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
+	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -56,9 +57,8 @@ type session struct {
 	subs          map[grid.ChunkPos]*subscription // by chunk in view
 	bodySub       *subscription                   // of the region that the body is in; nil before it entered
 	bodySubShared atomic.Pointer[subscription]    // the same, for the frame loop
-	observer      *observer                       // the index's; nil before the first frame
+	viewer        interest.Viewer                 // the index's
 	alone         atomic.Bool                     // nobody else is in sight; as of the last frame
-	removed       bool                            // the index's: the session is over
 	moveLimit     *rate.Limiter
 	editLimit     *rate.Limiter // of edits
 	chatLimit     *rate.Limiter
@@ -99,8 +99,8 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 		done:      make(chan struct{}),
 	}
 	s.out.owner = s
-	if line, ok := c.(*lineConn); ok {
-		s.out.direct = directWriterOf(line)
+	if line, ok := c.(*lineConn); ok && line.socket() != nil {
+		s.out.direct = line
 	}
 	s.silenceTimer = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.end(failureOf(errSilent)) })
 	defer s.silenceTimer.Stop()
@@ -133,7 +133,7 @@ func failureOf(err error) sessionmsg.FromServer {
 		return away.message
 	}
 	if refused, ok := errors.AsType[*wire.Error](err); ok {
-		return refused.Failure()
+		return sessionmsg.FailureOf(refused)
 	}
 	if isClosed(err) {
 		return nil
@@ -285,7 +285,7 @@ func (s *session) replaceOlder(ctx context.Context) error {
 			return nil
 		}
 		s.g.mu.Unlock()
-		if s.body.Guest && !sameSite(older.conn.remote(), s.conn.remote()) {
+		if s.body.Guest && !admission.SameAddress(older.conn.remote(), s.conn.remote()) {
 			return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf(
 				"a guest called %s is playing, from another address: choose another name", s.body.Name)}
 		}
@@ -343,7 +343,7 @@ func (s *session) leave() {
 			s.g.players.Save(last)
 		}
 	}
-	s.g.interest.remove(s)
+	s.g.interest.remove(&s.viewer)
 	s.g.mu.Lock()
 	delete(s.g.mu.sessions, s.body.Player)
 	s.g.mu.Unlock()

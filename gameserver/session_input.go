@@ -6,14 +6,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -144,7 +143,7 @@ func (s *session) move(pose motion.Pose) error {
 func (s *session) updateView() {
 	at, view := world.ChunkOf(s.currentPose()), int(s.view.Load())
 	for pos, sub := range s.subs {
-		if chunkDistance(pos, at) > int64(view)+1 {
+		if pos.Distance(at) > int64(view)+1 {
 			sub.unwatch(pos, s)
 			delete(s.subs, pos)
 			s.out.send(sessionmsg.ChunkGone{Chunk: pos})
@@ -166,13 +165,6 @@ func (s *session) updateView() {
 		s.subs[pos] = s.g.watch(pos, s)
 	}
 }
-
-// chunkDistance returns the distance of two chunks along the longer axis, in chunks.
-func chunkDistance(a, b grid.ChunkPos) int64 {
-	return max(abs(int64(a.X)-int64(b.X)), abs(int64(a.Z)-int64(b.Z)))
-}
-
-func abs(v int64) int64 { return max(v, -v) }
 
 // squaredDistance returns the squared distance of two chunks.
 func squaredDistance(a, b grid.ChunkPos) int64 {

@@ -3,10 +3,9 @@ package gameserver
 import (
 	"time"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
-	"github.com/voxelpopuli/voxeld/grid"
 )
 
 // This file implements subscriber for sessions: what subscriptions publish goes into the session's outbox, encoded once for all
@@ -24,14 +23,14 @@ func (s *session) sendChunk(mc *mirrorChunk, _ bool) {
 		return
 	}
 	if s.binary {
-		if delta := s.g.interest.allPresent(mc.at, mc.bodies); len(delta.Enter) > 0 {
+		if delta := s.g.interest.entering(mc.at, mc.bodies); len(delta.Enter) > 0 {
 			s.out.piece(mc.tick, sessionmsg.AppendDelta(nil, delta))
 			s.out.miss() // the next frame contains how they move
 		}
 		return
 	}
 	piece := sessionmsg.Piece{Chunk: mc.at}
-	for _, b := range s.g.interest.present(mc.at, mc.allBodies()) {
+	for _, b := range s.g.interest.present(mc.at, mc.bodies.Bodies()) {
 		piece.Enter = append(piece.Enter, avatarOf(b))
 	}
 	if len(piece.Enter) > 0 {

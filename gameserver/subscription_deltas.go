@@ -3,14 +3,14 @@ package gameserver
 import (
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file applies a region's updates to the mirror, and publishes them to subscribers.
@@ -43,25 +43,24 @@ func (sub *subscription) apply(frame nodemsg.FromRegion) error {
 		changes.Chat = nil
 		sub.g.p2p.Merge(&changes, mc.holds)
 		delta := &chunkDelta{ChunkDelta: changes, tick: frame.Tick, sub: sub, chunk: mc}
-		var moved []*occupant
 		if changes.State != nil {
-			delta.ChunkDelta, delta.entered, delta.left = mc.applyState(changes.State)
+			delta.ChunkDelta, delta.change = mc.applyState(changes.State)
 			sub.queue(mc)
 			sub.g.jobs.arrived(mc.order)
 			if len(sub.mu.out.Chat) > 0 {
 				wakeUp(sub.wake) // the sender may wait for it
 			}
 		} else {
-			delta.entered, delta.left, moved = mc.apply(changes)
+			delta.change = mc.apply(changes)
 			if !mc.hasLand() {
 				sub.queue(mc)
 			}
 		}
-		if mc.bodies.depart(after) {
+		if mc.bodies.Depart(after) {
 			sub.mu.predicted[mc] = struct{}{}
 		}
-		subtractArriving(delta.entered, events)
-		delta.tickNews = sub.g.interest.apply(delta, moved)
+		subtractArriving(delta.change.Entered, events)
+		delta.tickNews = sub.g.interest.apply(&delta.ChunkDelta, mc.bodies, delta.change)
 		sub.publish(mc, delta)
 	}
 	if len(events) > 0 {
@@ -95,11 +94,11 @@ func (sub *subscription) republish(lost []player.ID) {
 	for _, mc := range sub.mu.chunks {
 		delta := &chunkDelta{ChunkDelta: nodemsg.ChunkDelta{Chunk: mc.at}, tick: sub.mu.tick, sub: sub, chunk: mc}
 		for _, id := range lost {
-			if o := mc.bodies.of(id); o != nil {
+			if o := mc.bodies.Of(id); o != nil {
 				delta.Enter = append(delta.Enter, o.Body)
 			}
 		}
-		delta.tickNews = sub.g.interest.apply(delta, nil)
+		delta.tickNews = sub.g.interest.apply(&delta.ChunkDelta, mc.bodies, interest.Change{})
 		sub.publish(mc, delta)
 	}
 }
@@ -126,7 +125,7 @@ func (sub *subscription) catchUp(w waiting, o *outbox) {
 		return
 	}
 	delta := &chunkDelta{ChunkDelta: nodemsg.ChunkDelta{Chunk: w.chunk.at}, tick: sub.mu.tick, sub: sub, chunk: w.chunk}
-	for _, body := range sub.g.interest.present(w.chunk.at, w.chunk.allBodies()) {
+	for _, body := range sub.g.interest.present(w.chunk.at, w.chunk.bodies.Bodies()) {
 		delta.Moves = append(delta.Moves, nodemsg.BodyMove{Player: body.Player, Pose: body.Pose})
 	}
 	if len(delta.Moves) > 0 {

@@ -1,6 +1,7 @@
 package gameserver
 
 import (
+	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -32,13 +33,13 @@ func (sub *subscription) advance(ticks uint64) {
 // proceed extrapolates all predicted bodies in a chunk, and publishes their moves.
 func (sub *subscription) proceed(mc *mirrorChunk, ticks float32) {
 	var goes bool
-	if mc.moved, goes = mc.bodies.proceed(mc.at, ticks, mc.moved[:0]); !goes {
+	if mc.moved, goes = mc.bodies.Extrapolate(mc.at, ticks, mc.moved[:0]); !goes {
 		delete(sub.mu.predicted, mc)
 	}
 	if len(mc.moved) == 0 {
 		return
 	}
-	sub.g.interest.apply(&chunkDelta{ChunkDelta: nodemsg.ChunkDelta{Chunk: mc.at}, chunk: mc}, mc.moved)
+	sub.g.interest.apply(&nodemsg.ChunkDelta{Chunk: mc.at}, mc.bodies, interest.Change{Moved: mc.moved})
 	if mc.everyMove > 0 {
 		sub.publishMoves(mc)
 	}

@@ -9,16 +9,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 func TestChunkComesWholeThenChanges(t *testing.T) {
@@ -384,10 +383,10 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	if len(has.heard) != 3 || len(waits.heard) != 0 {
 		t.Fatalf("%d news, and %d for the newcomer", len(has.heard), len(waits.heard))
 	}
-	if d := has.heard[0]; len(d.Enter) != 2 || len(d.entered) != 1 || d.entered[0].Name != "zoe" || len(d.left) != 1 || d.left[0].Name != "eve" {
+	if d := has.heard[0]; len(d.Enter) != 2 || len(d.change.Entered) != 1 || d.change.Entered[0].Name != "zoe" || len(d.change.Left) != 1 || d.change.Left[0].Name != "eve" {
 		t.Errorf("the difference is %+v", d)
 	}
-	if n := has.heard[2]; len(n.entered) != 0 || len(n.left) != 1 || n.left[0].Name != "zoe" {
+	if n := has.heard[2]; len(n.change.Entered) != 0 || len(n.change.Left) != 1 || n.change.Left[0].Name != "zoe" {
 		t.Errorf("zoe's leaving is sent as %+v", n)
 	}
 	sub.buildAndSend(mc, newBuilderBuffers())

@@ -67,6 +67,12 @@ func (c ChunkPos) Compare(d ChunkPos) int {
 	return cmp.Or(cmp.Compare(c.X, d.X), cmp.Compare(c.Z, d.Z))
 }
 
+// Distance returns the distance of two chunks along the longer axis, in chunks.
+func (c ChunkPos) Distance(d ChunkPos) int64 {
+	dx, dz := int64(c.X)-int64(d.X), int64(c.Z)-int64(d.Z)
+	return max(dx, -dx, dz, -dz)
+}
+
 // String returns "x,z".
 func (c ChunkPos) String() string { return fmt.Sprintf("%d,%d", c.X, c.Z) }
 

@@ -14,8 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
@@ -24,6 +22,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/store"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -48,7 +47,7 @@ func (n *network) startDB(peer, path string) (*dbNode, error) {
 	go func() { h.ended <- db.Run(context.Background()) }()
 	n.adjust = func(_ string, o *Options) {
 		o.Suspects = make(map[uint64]string)
-		for _, d := range db.Damaged() {
+		for _, d := range db.CorruptRows() {
 			groups, ok := Concerned(d.Table, d.Keys)
 			for _, id := range groups {
 				o.Suspects[id] = d.String()
@@ -265,7 +264,7 @@ func inspected(path string) (refused bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	if all := db.Damaged(); len(all) > 0 {
+	if all := db.CorruptRows(); len(all) > 0 {
 		err = fmt.Errorf("%w: %v", kv.ErrDamaged, all)
 	}
 	return false, errors.Join(err, db.Close())

@@ -3,10 +3,9 @@ package region
 import (
 	"context"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file is the part of the Host that operators use.

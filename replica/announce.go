@@ -40,5 +40,5 @@ func (a *announcements) withhold(r *replica, m *raftpb.Message) bool {
 	}
 	// An index other than the last one sent asks whether the member's log matches. A membership change may remove this
 	// member, and nothing is sent to it afterwards.
-	return a.entries+a.before >= busyEntries && a.sent[to] == m.GetIndex() && len(r.log.changes) == 0
+	return a.entries+a.before >= busyEntries && a.sent[to] == m.GetIndex() && len(r.log.Changes) == 0
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // Followers of a quiet group receive a commit at once; those of a busy one with the next entries, or a tick later.
@@ -73,7 +75,7 @@ func TestAnnouncements(t *testing.T) {
 
 // The message that informs a removed member is never withheld, because it is not repeated.
 func TestRemovalIsAnnounced(t *testing.T) {
-	r := &replica{log: &log{}}
+	r := &replica{log: &raftlog.Log{}}
 	entries := &raftpb.Message{
 		Type: raftpb.MsgApp.Enum(), To: new(uint64(2)), Term: new(uint64(3)), Index: new(uint64(8)),
 		Entries: []*raftpb.Entry{{Index: new(uint64(9)), Term: new(uint64(3))}},
@@ -86,11 +88,11 @@ func TestRemovalIsAnnounced(t *testing.T) {
 	if !a.withhold(r, message) {
 		t.Fatal("a busy group announces what the next entries carry")
 	}
-	r.log.changes = []logged{{index: 9}}
+	r.log.Changes = []raftlog.LoggedChange{{Index: 9}}
 	if a.withhold(r, message) {
 		t.Error("a change of the members was not announced")
 	}
-	r.log.changes = nil
+	r.log.Changes = nil
 	message.Index = new(uint64(7))
 	if a.withhold(r, message) {
 		t.Error("a question about the log was not asked")

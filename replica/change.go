@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // Reasons why a configuration change or a transfer is not started.
@@ -41,8 +43,11 @@ func (Restored) delivery()   {}
 // Configuration returns the newest committed configuration. Of a group that was joined and has no state yet it is the one
 // in the owner's JoinInfo, with Index 0.
 func (g *Group) Configuration() Configured {
-	c := g.conf.Load()
-	return Configured{Index: c.Index, Members: c.all(), Recovered: c.Recovered}
+	return configured(g.conf.Load())
+}
+
+func configured(c *raftlog.Configuration) Configured {
+	return Configured{Index: c.Index, Members: c.All(), Recovered: c.Recovered}
 }
 
 // AddLearner makes the leader add a member without a vote, under a replica id that was never used before. Once Configured
@@ -53,12 +58,12 @@ func (g *Group) Configuration() Configured {
 // changes fail with ErrBusy. Other errors are ErrNotLeader, ErrMember, ErrNotMember, ErrBehind, ErrLeads, ErrMajority,
 // and those of Propose.
 func (g *Group) AddLearner(peer string) error {
-	err := g.proposeChange(func(conf *configuration) (change, error) {
-		c := change{kind: raftpb.ConfChangeAddLearnerNode, id: conf.Next, peer: peer}
+	err := g.proposeChange(func(conf *raftlog.Configuration) (raftlog.Change, error) {
+		c := raftlog.Change{Kind: raftpb.ConfChangeAddLearnerNode, ID: conf.Next, Peer: peer}
 		switch {
-		case peer == "" || len(peer) > maxPeer:
+		case peer == "" || len(peer) > raftlog.MaxPeer:
 			return c, fmt.Errorf("peer id of %d bytes", len(peer))
-		case conf.id(peer) != 0:
+		case conf.ID(peer) != 0:
 			return c, ErrMember
 		}
 		return c, nil
@@ -71,17 +76,17 @@ func (g *Group) AddLearner(peer string) error {
 
 // Promote makes the leader give a learner its vote. ErrBehind if the learner has not nearly caught up.
 func (g *Group) Promote(peer string) error {
-	err := g.proposeChange(func(conf *configuration) (change, error) {
-		id := conf.id(peer)
+	err := g.proposeChange(func(conf *raftlog.Configuration) (raftlog.Change, error) {
+		id := conf.ID(peer)
 		switch {
 		case id == 0:
-			return change{}, ErrNotMember
-		case conf.voter(id):
-			return change{}, ErrMember
+			return raftlog.Change{}, ErrNotMember
+		case conf.IsVoter(id):
+			return raftlog.Change{}, ErrMember
 		case !g.caughtUp(id):
-			return change{}, ErrBehind
+			return raftlog.Change{}, ErrBehind
 		}
-		return change{kind: raftpb.ConfChangeAddNode, id: id}, nil
+		return raftlog.Change{Kind: raftpb.ConfChangeAddNode, ID: id}, nil
 	})
 	if err != nil {
 		return fmt.Errorf("promote %q: %w", peer, err)
@@ -92,17 +97,17 @@ func (g *Group) Promote(peer string) error {
 // Remove makes the leader remove a member. It cannot remove itself (ErrLeads), nor a member without which the active ones
 // are no majority (ErrMajority).
 func (g *Group) Remove(peer string) error {
-	err := g.proposeChange(func(conf *configuration) (change, error) {
-		id := conf.id(peer)
+	err := g.proposeChange(func(conf *raftlog.Configuration) (raftlog.Change, error) {
+		id := conf.ID(peer)
 		switch {
 		case id == 0:
-			return change{}, ErrNotMember
+			return raftlog.Change{}, ErrNotMember
 		case peer == g.host.self:
-			return change{}, ErrLeads
-		case conf.voter(id) && !g.majorityWithout(id):
-			return change{}, ErrMajority
+			return raftlog.Change{}, ErrLeads
+		case conf.IsVoter(id) && !g.majorityWithout(id):
+			return raftlog.Change{}, ErrMajority
 		}
-		return change{kind: raftpb.ConfChangeRemoveNode, id: id}, nil
+		return raftlog.Change{Kind: raftpb.ConfChangeRemoveNode, ID: id}, nil
 	})
 	if err != nil {
 		return fmt.Errorf("remove %q: %w", peer, err)
@@ -111,7 +116,7 @@ func (g *Group) Remove(peer string) error {
 }
 
 // proposeChange proposes a change, if make succeeds.
-func (g *Group) proposeChange(make func(conf *configuration) (change, error)) error {
+func (g *Group) proposeChange(make func(conf *raftlog.Configuration) (raftlog.Change, error)) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -127,7 +132,7 @@ func (g *Group) proposeChange(make func(conf *configuration) (change, error)) er
 	if err != nil {
 		return err
 	}
-	if _, err := conf.apply(conf.Index+1, c); err != nil {
+	if _, err := conf.Apply(conf.Index+1, c); err != nil {
 		return err
 	}
 	g.mu.change, g.mu.changing = &c, true
@@ -201,8 +206,8 @@ func (g *Group) pushRestored(c Configured, index uint64) {
 // never be informed of that change, because it does not know the leader. The call is in effect until the log has reached a
 // configuration of that index.
 func (g *Group) TrustMembers(c Configured) error {
-	if len(c.Members) > maxMembers || slices.ContainsFunc(c.Members, func(m Member) bool {
-		return m.ID == 0 || m.ID > maxNumber || m.Peer == "" || len(m.Peer) > maxPeer
+	if len(c.Members) > raftlog.MaxMembers || slices.ContainsFunc(c.Members, func(m Member) bool {
+		return m.ID == 0 || m.ID > raftlog.MaxNumber || m.Peer == "" || len(m.Peer) > raftlog.MaxPeer
 	}) {
 		return fmt.Errorf("trust members %v: no possible members", c.Members)
 	}

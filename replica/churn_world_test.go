@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // churn is a group whose members change while messages are lost, duplicated and reordered, snapshots fail, and nodes
@@ -53,7 +54,7 @@ type churnNode struct {
 
 var churnPeers = []string{"a", "b", "c", "d", "e"}
 
-var churnTables = []TablePrefix{{Table: "world", Prefix: groupPrefix(5)}}
+var churnTables = []TablePrefix{{Table: "world", Prefix: raftlog.GroupPrefix(5)}}
 
 func (c *churn) boot(n *churnNode) {
 	var err error
@@ -98,7 +99,7 @@ func (c *churn) open(n *churnNode) {
 // load reads an owner's state back: it must be the agreed state up to the applied index.
 func (c *churn) load(n *churnNode, applied uint64) {
 	n.state, n.applied = make(map[uint64]string), applied
-	err := n.disk.Scan("world", groupPrefix(5), func(key, value []byte) error {
+	err := n.disk.Scan("world", raftlog.GroupPrefix(5), func(key, value []byte) error {
 		index, err := strconv.ParseUint(string(key[8:]), 10, 64)
 		n.state[index] = string(value)
 		return err
@@ -133,7 +134,7 @@ func (c *churn) drain(n *churnNode) {
 			}
 			c.entries[d.Index] = string(d.Entry)
 			n.state[d.Index], n.applied = string(d.Entry), d.Index
-			key := append(groupPrefix(5), numbered("", int(d.Index))...)
+			key := append(raftlog.GroupPrefix(5), numbered("", int(d.Index))...)
 			n.group.ReportApplied(d.Index, []kv.Write{{Table: "world", Key: key, Value: d.Entry}})
 		case Configured:
 			c.configured(n, d)
@@ -193,13 +194,13 @@ func (c *churn) tombstone(n *churnNode) {
 		n.group = nil
 	}
 	var rows []kv.Write
-	if err := n.disk.Scan("world", groupPrefix(5), func(key, _ []byte) error {
+	if err := n.disk.Scan("world", raftlog.GroupPrefix(5), func(key, _ []byte) error {
 		rows = append(rows, kv.Write{Table: "world", Key: key})
 		return nil
 	}); err != nil {
 		c.t.Fatal(err)
 	}
-	if err := n.host.remove(5, rows); err != nil {
+	if err := n.host.rewriteNow(5, n.host.removal(5, rows)); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -248,17 +249,7 @@ func (c *churn) followAuthority(n *churnNode) {
 // receive delivers a snapshot.
 func (c *churn) receive(s snapshotPacket) {
 	n := c.nodes[s.to]
-	answer := make(chan error, 1)
-	go func() { answer <- n.host.ReceiveSnapshot(context.Background(), s.from, 5, bytes.NewReader(s.bytes)) }()
-	for {
-		pump(n.host)
-		select {
-		case err := <-answer:
-			s.done(err)
-			return
-		case <-n.host.wake:
-		}
-	}
+	s.done(await(n.host, func() error { return n.host.ReceiveSnapshot(context.Background(), s.from, 5, bytes.NewReader(s.bytes)) }))
 }
 
 func (c *churn) ship(p packet) {

@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // commitRound does everything that one commit allows.
@@ -95,7 +96,7 @@ func (r *replica) sendAhead(rd *raft.Ready) error {
 // staged is what a commit stores for one replica.
 type staged struct {
 	r    *replica
-	next state
+	next raftlog.State
 }
 
 // stage adds the replica's writes to the commit.
@@ -103,22 +104,18 @@ func (r *replica) stage(writes []kv.Write) ([]kv.Write, staged) {
 	if snap := r.installing(); snap != nil {
 		writes = r.snapshotWrites(writes, snap)
 		s := staged{r: r, next: r.next()}
-		s.next.applied, s.next.start, s.next.startTerm = snap.index, snap.index, snap.entryTerm
-		writes = r.log.appendWrites(writes, r.ready.Entries)
-		return append(writes, r.stateWrite(s.next)), s
+		s.next.Applied, s.next.Start, s.next.StartTerm = snap.Index, snap.Index, snap.EntryTerm
+		writes = r.log.AppendWrites(writes, r.ready.Entries)
+		return append(writes, raftlog.StateWrite(r.group, s.next)), s
 	}
 	s := staged{r: r, next: r.next()}
-	writes = r.log.compactWrites(writes, s.next.start)
-	writes = r.log.appendWrites(writes, r.ready.Entries)
+	writes = r.log.CompactWrites(writes, s.next.Start)
+	writes = r.log.AppendWrites(writes, r.ready.Entries)
 	writes = append(writes, r.pending...)
-	if conf := r.members.upTo(s.next.applied); conf != nil {
-		writes = append(writes, r.confWrite(conf))
+	if conf := r.members.upTo(s.next.Applied); conf != nil {
+		writes = append(writes, raftlog.ConfigurationWrite(r.group, conf))
 	}
-	return append(writes, r.stateWrite(s.next)), s
-}
-
-func (r *replica) stateWrite(s state) kv.Write {
-	return kv.Write{Table: tableState, Key: stateKey(r.group, kindState), Value: encodeState(s)}
+	return append(writes, raftlog.StateWrite(r.group, s.next)), s
 }
 
 // stored updates the replica after its staged commit has become durable.
@@ -129,12 +126,12 @@ func (s staged) stored() error {
 	if snap := r.installing(); snap != nil {
 		r.installed(snap)
 	}
-	r.log.compact(s.next.start)
-	r.members.stored(s.next.applied)
+	r.log.Compact(s.next.Start)
+	r.members.stored(s.next.Applied)
 	rd, inBatch := r.ready, r.inBatch
 	r.ready, r.inBatch = raft.Ready{}, false
 	if !inBatch {
-		r.log.append(nil)
+		r.log.Append(nil)
 		return nil
 	}
 	return r.guard("act", func() error { return r.finish(rd) })
@@ -184,7 +181,7 @@ func (h *Host) commit() {
 	err := h.store(writes, len(parts)+len(founders), entries)
 	if err != nil {
 		for _, f := range founders {
-			f.reply(nil, fmt.Errorf("found group %d: %w: %w", f.group, ErrStorage, err))
+			f.reply(nil, err)
 		}
 		for _, part := range parts {
 			part.r.lazy = true
@@ -205,13 +202,13 @@ func (h *Host) commit() {
 	}
 }
 
-// store commits writes and counts them.
+// store commits writes and counts them. Its error is ErrStorage.
 func (h *Host) store(writes []kv.Write, groups, entries int) error {
 	begin := time.Now()
 	err := h.storage.Commit(writes)
 	if err != nil {
 		h.metrics.failures.Inc()
-		return err
+		return fmt.Errorf("%w: %w", ErrStorage, err)
 	}
 	h.metrics.commits.Inc()
 	h.metrics.entries.Add(float64(entries))
@@ -228,7 +225,7 @@ func (h *Host) enterStall(cause error) {
 	}
 	h.logger.Error("storage refuses writes", "error", cause, "groups", len(h.replicas))
 	h.metrics.stalled.Set(1)
-	h.stall = fmt.Errorf("%w: %w", ErrStorage, cause)
+	h.stall = cause
 	stall := h.stall
 	h.stalled.Store(&stall)
 	for _, r := range h.sortedReplicas() {
@@ -245,13 +242,13 @@ func (h *Host) enterStall(cause error) {
 // replacing reports whether the commit in progress replaces stored data, by a snapshot or by another leader's entries. If
 // it fails, it is unknown which of the two is stored, so the owner must open the group again.
 func (r *replica) replacing() bool {
-	return r.installing() != nil || r.inBatch && len(r.ready.Entries) > 0 && r.ready.Entries[0].GetIndex() <= r.log.last
+	return r.installing() != nil || r.inBatch && len(r.ready.Entries) > 0 && r.ready.Entries[0].GetIndex() <= r.log.Last
 }
 
 // stop discards everything that is not durable, until start.
 func (r *replica) stop(cause error) {
 	if n := len(r.ready.Entries); n > 0 {
-		r.log.stale = max(r.log.stale, r.ready.Entries[n-1].GetIndex())
+		r.log.Stale = max(r.log.Stale, r.ready.Entries[n-1].GetIndex())
 	}
 	r.ready, r.inBatch, r.dirty = raft.Ready{}, false, false
 	r.node, r.leader, r.leading = nil, 0, false
@@ -265,11 +262,11 @@ const room = 256 << 10
 
 // probeRoom checks whether storage has room: it writes that much and deletes it again.
 func (h *Host) probeRoom() error {
-	key := stateKey(0, kindProbe)
-	if err := h.store([]kv.Write{{Table: tableState, Key: key, Value: make([]byte, room)}}, 1, 0); err != nil {
+	key := raftlog.StateKey(0, raftlog.KindProbe)
+	if err := h.store([]kv.Write{{Table: raftlog.TableState, Key: key, Value: make([]byte, room)}}, 1, 0); err != nil {
 		return err
 	}
-	return h.store([]kv.Write{{Table: tableState, Key: key}}, 1, 0)
+	return h.store([]kv.Write{{Table: raftlog.TableState, Key: key}}, 1, 0)
 }
 
 // retryStorage checks whether storage accepts writes again, and restarts the groups if so.
@@ -278,7 +275,7 @@ func (h *Host) retryStorage() {
 		return
 	}
 	if err := h.probeRoom(); err != nil {
-		h.stall = fmt.Errorf("%w: %w", ErrStorage, err)
+		h.stall = err
 		h.retry.Reset(h.limits.retryAfter)
 		return
 	}
@@ -294,9 +291,9 @@ func (h *Host) retryStorage() {
 	if err != nil && len(parts) > 0 {
 		// Is the storage at fault, or one owner's writes? Write a separate row to find out: the failed commit may have
 		// been stored after all, and no part of it may be undone.
-		probe := []kv.Write{{Table: tableState, Key: stateKey(0, kindProbe), Value: []byte{1}}}
+		probe := []kv.Write{{Table: raftlog.TableState, Key: raftlog.StateKey(0, raftlog.KindProbe), Value: []byte{1}}}
 		if err := h.store(probe, 1, 0); err != nil {
-			h.stall = fmt.Errorf("%w: %w", ErrStorage, err)
+			h.stall = err
 			for _, part := range parts {
 				part.r.lazy = true
 				h.lazy = append(h.lazy, part.r)
@@ -308,7 +305,7 @@ func (h *Host) retryStorage() {
 			writes, _ := part.r.stage(nil)
 			err := h.store(writes, 1, 0)
 			if err != nil {
-				h.fail(part.r, fmt.Errorf("store applied writes: %w: %w", ErrStorage, err))
+				h.fail(part.r, fmt.Errorf("store applied writes: %w", err))
 			}
 			return err != nil
 		})

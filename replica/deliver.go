@@ -15,7 +15,7 @@ func (r *replica) deliverEntries(news []*raftpb.Entry) error {
 			entry, news = news[0], news[1:]
 		} else {
 			var err error
-			if entry, err = r.log.entry(r.mailed + 1); err != nil {
+			if entry, err = r.log.Entry(r.mailed + 1); err != nil {
 				return fmt.Errorf("deliver: %w", err)
 			}
 		}

@@ -11,8 +11,8 @@
 // A Group is a handle for its owner (one region's goroutine). Its methods may be called from any goroutine. None but
 // Close waits for the disk, and none but ReadIndex for other members.
 //
-// Floor 3: region and cmd may import this package. It imports kv, and no other package imports raft; no raft type is
-// exported.
+// Floor 3: region and cmd may import this package. It imports kv, and no package but this one and its subpackages imports
+// raft; no raft type is exported. Package raftlog has the layout of the tables.
 //
 // # Guarantees
 //
@@ -40,25 +40,6 @@
 // once if the commit was to replace stored data by a snapshot or by another leader's entries: it is unknown then which of
 // the two is on the disk, so its owner opens it again. The storage decides whether a success may follow a failed fsync;
 // package store refuses all later writes.
-//
-// # Storage layout
-//
-// All integers are big-endian. The storage adds the checksums.
-//
-//	table       key                        value
-//	raft_log    group u64 ‖ index u64      kind u8 (0 entry, 1 and 2 configuration change) ‖ term u64 ‖ data
-//	raft_state  group u64 ‖ 's'            version u8 = 1 ‖ term u64 ‖ vote u64 ‖ commit u64 ‖ applied u64
-//	                                       ‖ start index u64 ‖ start term u64
-//	raft_state  group u64 ‖ 'c'            CBOR of the configuration (record.go)
-//	raft_state  group u64 ‖ 'x'            tombstone: the replica id that this node had, u64
-//	raft_state  0 u64 ‖ 'p'                written to check whether storage accepts writes again; no meaning
-//
-// The log holds the entries after the start index, without gaps. A founding stores start index 1, start term 1,
-// applied 1, and the members as replica ids 1..n: the first entry has index 2, so that a replica without state can
-// never be caught up from the log alone, without the configuration. A replica that was joined and has no state yet
-// stores zeros, and a configuration of index 0. Invariants: start ≤ applied ≤ commit ≤ last index; the configuration is
-// the newest whose entry is at applied or below. Entries below the stored applied index are deleted, but for the last
-// 1,000 or so (more while a snapshot is on its way that they must follow), whether other members have them or not.
 //
 // # Members
 //

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // TestCommittedAfterFsync blocks the disk: no entry may be delivered before its commit returned (etcd #14370).
@@ -28,14 +29,14 @@ func TestCommittedAfterFsync(t *testing.T) {
 		if got := g.Dequeue(); got != nil {
 			t.Fatalf("delivered before the disk has it: %v", got)
 		}
-		stored := d.rows(tableLog)
+		stored := d.rows(raftlog.TableLog)
 		close(d.hold)
 		synctest.Wait()
 		got := g.Dequeue()
 		if !slices.Equal(texts(got), []string{"edit"}) {
 			t.Fatalf("delivered %v", got)
 		}
-		if d.rows(tableLog) != stored+1 {
+		if d.rows(raftlog.TableLog) != stored+1 {
 			t.Fatal("delivered, but not in the log table")
 		}
 	})
@@ -105,9 +106,9 @@ func TestAppliedIsStoredSoonAndInOrder(t *testing.T) {
 		if v, _ := d.Get("world", []byte("k")); string(v) != "new" {
 			t.Fatalf("after 50 ms the table contains %q", v)
 		}
-		value, _ := d.Get(tableState, stateKey(7, kindState))
-		if s, err := decodeState(value); err != nil || s.applied != index {
-			t.Fatalf("stored applied index %d, %v, expected %d", s.applied, err, index)
+		value, _ := d.Get(raftlog.TableState, raftlog.StateKey(7, raftlog.KindState))
+		if s, err := raftlog.DecodeState(value); err != nil || s.Applied != index {
+			t.Fatalf("stored applied index %d, %v, expected %d", s.Applied, err, index)
 		}
 	})
 }
@@ -137,7 +138,7 @@ func TestReopenDeliversFromApplied(t *testing.T) {
 	d := newDisk()
 	h := newTestHost(t, d)
 	g := openNow(t, h, alone(7))
-	if g.AppliedIndex() != foundingIndex {
+	if g.AppliedIndex() != raftlog.FoundingIndex {
 		t.Fatalf("applied index %d of a founded group", g.AppliedIndex())
 	}
 	for i := range 5 {
@@ -282,12 +283,14 @@ func TestStopFlushesAndFails(t *testing.T) {
 
 func TestDamagedGroupIsRefused(t *testing.T) {
 	damage := map[string]func(*disk){
-		"gap":           func(d *disk) { delete(d.tables[tableLog], string(logKey(7, 4))) },
-		"lost tail":     func(d *disk) { delete(d.tables[tableLog], string(logKey(7, 6))) },
-		"short state":   func(d *disk) { d.tables[tableState][string(stateKey(7, kindState))] = []byte{1} },
-		"no state":      func(d *disk) { delete(d.tables[tableState], string(stateKey(7, kindState))) },
-		"no config":     func(d *disk) { delete(d.tables[tableState], string(stateKey(7, kindConfig))) },
-		"unknown entry": func(d *disk) { d.tables[tableLog][string(logKey(7, 4))][0] = 9 },
+		"gap":       func(d *disk) { delete(d.tables[raftlog.TableLog], string(raftlog.LogKey(7, 4))) },
+		"lost tail": func(d *disk) { delete(d.tables[raftlog.TableLog], string(raftlog.LogKey(7, 6))) },
+		"short state": func(d *disk) {
+			d.tables[raftlog.TableState][string(raftlog.StateKey(7, raftlog.KindState))] = []byte{1}
+		},
+		"no state":      func(d *disk) { delete(d.tables[raftlog.TableState], string(raftlog.StateKey(7, raftlog.KindState))) },
+		"no config":     func(d *disk) { delete(d.tables[raftlog.TableState], string(raftlog.StateKey(7, raftlog.KindConfig))) },
+		"unknown entry": func(d *disk) { d.tables[raftlog.TableLog][string(raftlog.LogKey(7, 4))][0] = 9 },
 	}
 	for name, spoil := range damage {
 		t.Run(name, func(t *testing.T) {

@@ -133,6 +133,20 @@ func pump(h *Host) {
 	}
 }
 
+// await pumps a host while f waits for it.
+func await(h *Host, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	for {
+		pump(h)
+		select {
+		case err := <-done:
+			return err
+		case <-h.wake:
+		}
+	}
+}
+
 // openNow opens a group on a host that is stepped with pump.
 func openNow(t testing.TB, h *Host, f Founding) *Group {
 	t.Helper()

@@ -9,6 +9,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // Errors of Group.Propose and of other calls.
@@ -19,14 +21,8 @@ var (
 	ErrStorage    = errors.New("storage refuses writes")
 	ErrClosed     = errors.New("group is closed")
 	ErrOpen       = errors.New("group is open")
-	ErrNotOpen    = errors.New("group is not open here")
-	ErrTombstone  = errors.New("group was removed from this node")
-	ErrNotMember  = errors.New("not a member of the group")
 	ErrStopped    = errors.New("replication host has stopped")
 )
-
-// MaxEntry is the largest entry that Propose accepts, in bytes.
-const MaxEntry = 1 << 20
 
 // Delivery is an event for a group's owner: Committed, Leadership, Configured, Restored, Removed or Failed.
 type Delivery interface{ delivery() }
@@ -62,8 +58,8 @@ type Group struct {
 	applied uint64 // AppliedIndex
 	ready   chan struct{}
 
-	conf   atomic.Pointer[configuration] // the committed one
-	roster atomic.Pointer[roster]        // for the gate
+	conf   atomic.Pointer[raftlog.Configuration] // the committed one
+	roster atomic.Pointer[roster]                // for the gate
 	tables []TablePrefix
 
 	mu struct {
@@ -81,7 +77,7 @@ type Group struct {
 		messages    []*raftpb.Message
 		messageSize int    // bytes
 		restored    uint64 // index of the newest Restored: what was applied before it is dropped
-		change      *change
+		change      *raftlog.Change
 		changing    bool // a change was accepted and has not been delivered; change is nil once the host has it
 		transfer    uint64
 		campaign    bool
@@ -99,10 +95,7 @@ type Group struct {
 	}
 }
 
-// entryOverhead is roughly what an entry costs in memory beside its bytes.
-const entryOverhead = 64
-
-func newGroup(host *Host, id, applied uint64, conf *configuration, tables []TablePrefix) *Group {
+func newGroup(host *Host, id, applied uint64, conf *raftlog.Configuration, tables []TablePrefix) *Group {
 	g := &Group{host: host, id: id, applied: applied, tables: tables, ready: make(chan struct{}, 1)}
 	g.conf.Store(conf)
 	g.roster.Store(&roster{})
@@ -119,7 +112,7 @@ func (g *Group) AppliedIndex() uint64 { return g.applied }
 
 // Members returns the peers of the committed configuration, including learners, in the order of their replica ids.
 func (g *Group) Members() []string {
-	members := g.conf.Load().all()
+	members := g.conf.Load().All()
 	peers := make([]string, len(members))
 	for i, m := range members {
 		peers[i] = m.Peer
@@ -141,8 +134,8 @@ func (g *Group) Propose(entry []byte) error {
 }
 
 func (g *Group) propose(entry []byte) error {
-	if len(entry) == 0 || len(entry) > MaxEntry {
-		return fmt.Errorf("%w: %d bytes, 1 to %d are allowed", ErrTooLarge, len(entry), MaxEntry)
+	if len(entry) == 0 || len(entry) > raftframe.MaxEntry {
+		return fmt.Errorf("%w: %d bytes, 1 to %d are allowed", ErrTooLarge, len(entry), raftframe.MaxEntry)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -153,7 +146,7 @@ func (g *Group) propose(entry []byte) error {
 		return ErrNotLeader
 	}
 	limits := &g.host.limits
-	cost := len(entry) + entryOverhead
+	cost := len(entry) + raftlog.EntryOverhead
 	if g.mu.outstanding > 0 && g.mu.outstanding+cost > limits.outstanding || g.mu.mailboxSize > limits.mailbox {
 		return fmt.Errorf("%w: %d bytes are in flight, %d wait for the owner",
 			ErrOverloaded, g.mu.outstanding, g.mu.mailboxSize)
@@ -236,7 +229,7 @@ type inbox struct {
 	writes    []kv.Write
 	messages  []*raftpb.Message
 	refill    bool // the mailbox was full and has been emptied
-	change    *change
+	change    *raftlog.Change
 	transfer  uint64 // replica id
 	campaign  bool
 	reads     []chan<- read
@@ -262,7 +255,7 @@ func (g *Group) pushEntry(c Committed, limit int) bool {
 		g.mu.backlog = true
 		return false
 	}
-	cost := len(c.Entry) + entryOverhead
+	cost := len(c.Entry) + raftlog.EntryOverhead
 	if g.mu.leading {
 		g.mu.outstanding = max(0, g.mu.outstanding-cost)
 	}

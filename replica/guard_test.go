@@ -4,13 +4,15 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // A panic in one group, wherever the host's goroutine works for it, ends only that group: it can be opened again, and
 // other groups continue to commit.
 func TestPanicEndsOneGroup(t *testing.T) {
 	for name, spoil := range map[string]func(r *replica){
-		"staging": func(r *replica) { r.members.unstored = []*configuration{nil} },
+		"staging": func(r *replica) { r.members.unstored = []*raftlog.Configuration{nil} },
 		"acting":  func(r *replica) { r.log = nil },
 	} {
 		t.Run(name, func(t *testing.T) {

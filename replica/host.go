@@ -17,23 +17,6 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// Storage is the underlying durable key-value store: package store's, or a fake in memory. Its methods are called
-// concurrently from the goroutine of Run, from callers of Has and Groups, and from carriers of snapshots.
-type Storage interface {
-	// Get returns the value at key, nil without an error if there is none.
-	Get(table string, key []byte) ([]byte, error)
-	// Scan visits the keys that begin with prefix, in order. The slices are valid during the visit only.
-	Scan(table string, prefix []byte, visit func(key, value []byte) error) error
-	// Commit makes all writes durable, or none of them, before it returns. Of several writes to a key the last one wins.
-	Commit(writes []kv.Write) error
-	// View calls read with a snapshot of all tables as they are when it begins. get and scan are as above, and valid
-	// until read returns.
-	View(read func(
-		get func(table string, key []byte) ([]byte, error),
-		scan func(table string, prefix []byte, visit func(key, value []byte) error) error,
-	) error) error
-}
-
 // Options configure a Host. Storage and Self are required.
 type Options struct {
 	Storage Storage

@@ -9,6 +9,9 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 var frames = flag.Int("frames", 20_000, "how many frames TestHostileFrames sends; 10 million take minutes")
@@ -59,7 +62,7 @@ func (f *forger) frame(from, to uint64) []byte {
 	case 0:
 		m.Reject, m.RejectHint = new(true), f.number()
 	case 1:
-		m.Context = []byte(campaignTransfer)
+		m.Context = []byte(raftframe.CampaignTransfer)
 	case 2:
 		m.Context = binary.LittleEndian.AppendUint64(nil, f.Uint64())
 	case 3:
@@ -74,8 +77,8 @@ func (f *forger) frame(from, to uint64) []byte {
 			}
 			if f.IntN(4) == 0 {
 				e.Type = raftpb.EntryType(f.IntN(3)).Enum()
-				c := change{kind: raftpb.ConfChangeType(f.IntN(4)), id: f.Uint64N(8), peer: "z"[:f.IntN(2)]}
-				e.Data, _ = proto.Marshal(c.raft()) // of known types: no error
+				c := raftlog.Change{Kind: raftpb.ConfChangeType(f.IntN(4)), ID: f.Uint64N(8), Peer: "z"[:f.IntN(2)]}
+				e.Data, _ = proto.Marshal(c.Raft()) // of known types: no error
 			}
 			m.Entries = append(m.Entries, e)
 		}
@@ -102,7 +105,7 @@ func TestHostileFrames(t *testing.T) {
 		group    uint64
 		from, to uint64
 	}{
-		{"z", 1, 2, 1}, {"z", 1, 4, 1}, {"z", 3, 1, 2}, // no member of anything
+		{"z", 1, 2, 1}, {"z", 1, 4, 1}, {"z", 3, 1, 2}, // no Member of anything
 		{"x", 1, 2, 1}, {"b", 3, 1, 2}, {"y", 1, 3, 1}, {"b", 2, 1, 1}, // members of another group
 		{"me", 1, 1, 1}, {"", 1, 2, 1}, {"b", 9, 2, 1},
 	}

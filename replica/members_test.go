@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // TestGroupGrowsAndShrinks: a group of one becomes one of three, its founder leaves, and the remaining members agree.
@@ -149,7 +150,7 @@ func TestTombstones(t *testing.T) {
 			{Group: testGroupID, ID: 9, Members: members},
 			{Group: 0, ID: 9, Members: []Member{{ID: 9, Peer: "b"}}},
 			{Group: testGroupID, ID: 9, Members: []Member{{ID: 9, Peer: "b"}, {ID: 9, Peer: "a"}}},
-			{Group: testGroupID, ID: 9, Members: []Member{{ID: 9, Peer: "b"}}, Tables: []TablePrefix{{Table: tableLog}}},
+			{Group: testGroupID, ID: 9, Members: []Member{{ID: 9, Peer: "b"}}, Tables: []TablePrefix{{Table: raftlog.TableLog}}},
 		} {
 			if _, err := b.host.Join(ctx, wrong); err == nil {
 				t.Fatalf("joined with %+v", wrong)
@@ -204,7 +205,7 @@ func TestChangeRefusals(t *testing.T) {
 		is(l.Transfer(l.peer), ErrMember)
 		is(l.Transfer("d"), ErrNotMember)
 		if l.AddLearner("") == nil {
-			t.Fatal("added no member")
+			t.Fatal("added no Member")
 		}
 		p.pass(time.Second)
 		if err := l.AddLearner("d"); err != nil {
@@ -250,8 +251,8 @@ func TestChangesSurviveRestart(t *testing.T) {
 	if !ok || len(c.Members) != 2 || c.Members[1] != (Member{ID: 2, Peer: "b", Learner: true}) {
 		t.Fatalf("delivered %v", got)
 	}
-	stored := func() (state, *configuration) {
-		s, conf, err := h.load(7)
+	stored := func() (raftlog.State, *raftlog.Configuration) {
+		s, conf, err := raftlog.LoadState(d, 7)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,8 +260,8 @@ func TestChangesSurviveRestart(t *testing.T) {
 	}
 	h.flushDue = true
 	pump(h)
-	if s, conf := stored(); s.applied >= c.Index || len(conf.Learners) != 0 {
-		t.Fatalf("applied %d, stored %+v: the owner has not applied what came before", s.applied, conf)
+	if s, conf := stored(); s.Applied >= c.Index || len(conf.Learners) != 0 {
+		t.Fatalf("applied %d, stored %+v: the owner has not applied what came before", s.Applied, conf)
 	}
 
 	// A crash before: the change is delivered again.
@@ -278,8 +279,8 @@ func TestChangesSurviveRestart(t *testing.T) {
 	h.flushDue = true
 	pump(h)
 	s, conf := stored()
-	if s.applied < c.Index || len(conf.Learners) != 1 || conf.Next != 3 || conf.Index != c.Index {
-		t.Fatalf("applied %d, stored %+v", s.applied, conf)
+	if s.Applied < c.Index || len(conf.Learners) != 1 || conf.Next != 3 || conf.Index != c.Index {
+		t.Fatalf("applied %d, stored %+v", s.Applied, conf)
 	}
 
 	// A crash after: it is in force, and not delivered.

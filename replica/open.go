@@ -1,14 +1,18 @@
 package replica
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
+
+// ErrReplaced marks that the group gave this node a later replica id than the stored one: the node was removed and added
+// again without noticing. The owner removes the old replica (Host.Remove) and joins with the new id.
+var ErrReplaced = errors.New("this node's replica was replaced")
 
 // Founding describes a new group. All its first members must be given the same one.
 type Founding struct {
@@ -20,11 +24,19 @@ type Founding struct {
 	Tables []TablePrefix
 }
 
+// JoinInfo describes how a node becomes a member of a group that was founded without it.
+type JoinInfo struct {
+	Group   uint64
+	ID      uint64        // the replica id that the group assigned to this node, from Configured
+	Members []Member      // the newest known configuration, including this node
+	Tables  []TablePrefix // as in Founding
+}
+
 // founding is a group that is created with the next commit.
 type founding struct {
 	group  uint64
-	conf   *configuration
-	state  state
+	conf   *raftlog.Configuration
+	state  raftlog.State
 	tables []TablePrefix
 	writes []kv.Write
 	reply  func(*Group, error)
@@ -43,6 +55,18 @@ func (h *Host) Open(ctx context.Context, f Founding) (*Group, error) {
 	return h.awaitOpen(ctx, fmt.Sprintf("open group %d", f.Group), func(reply func(*Group, error)) { h.open(f, reply) })
 }
 
+// Join opens a group of which this node stores nothing: an empty replica that waits for a snapshot from the leader. The
+// caller must have verified with an authority that the group's committed configuration lists this node as replica ID. A
+// node that has lost its disk must be removed and added again, under a new id. The owner's tables must be empty, or
+// contain only rows that the snapshot will replace.
+//
+// A replica that was already joined under this id is simply opened. AppliedIndex is 0 until Restored is delivered. The
+// error is ErrReplaced if the node stores the group under an earlier id. It is ErrTombstone if the node stores the group
+// under a later id, or was removed under this id or a later one. Otherwise the errors are those of Open.
+func (h *Host) Join(ctx context.Context, j JoinInfo) (*Group, error) {
+	return h.awaitOpen(ctx, fmt.Sprintf("join group %d", j.Group), func(reply func(*Group, error)) { h.join(j, reply) })
+}
+
 // awaitOpen makes Run call open, and waits for its reply.
 func (h *Host) awaitOpen(ctx context.Context, doing string, open func(reply func(*Group, error))) (*Group, error) {
 	type result struct {
@@ -55,7 +79,10 @@ func (h *Host) awaitOpen(ctx context.Context, doing string, open func(reply func
 	})
 	select {
 	case r := <-reply:
-		return r.group, r.err
+		if r.err != nil {
+			return nil, fmt.Errorf("%s: %w", doing, r.err)
+		}
+		return r.group, nil
 	case <-h.stopped:
 		return nil, fmt.Errorf("%s: %w", doing, ErrStopped)
 	case <-ctx.Done():
@@ -77,92 +104,80 @@ func (h *Host) awaitOpen(ctx context.Context, doing string, open func(reply func
 }
 
 func (h *Host) open(f Founding, reply func(*Group, error)) {
-	refuse := func(err error) { reply(nil, fmt.Errorf("open group %d: %w", f.Group, err)) }
-	if err := h.checkOpenable(f.Group, f.Tables); err != nil {
-		refuse(err)
-		return
-	}
-	s, conf, err := h.load(f.Group)
+	s, conf, err := h.loadClosed(f.Group, f.Tables)
 	switch {
 	case err != nil:
-		refuse(err)
+		reply(nil, err)
 	case conf != nil:
-		h.resume(f.Group, s, conf, f.Tables, func(g *Group, err error) {
-			if err != nil {
-				refuse(err)
-				return
-			}
-			reply(g, nil)
-		})
-	case h.stall != nil:
-		refuse(h.stall)
+		h.resume(f.Group, s, conf, f.Tables, reply)
 	default:
-		found, err := h.prepareFounding(f)
-		if err != nil {
-			refuse(err)
-			return
-		}
-		found.reply = reply
-		h.founding = append(h.founding, found)
+		h.create(founding{group: f.Group, tables: f.Tables, reply: reply}, func(made *founding) (err error) {
+			if made.state, made.conf, err = raftlog.Found(h.self, f.Members); err != nil {
+				return err
+			}
+			made.writes = []kv.Write{raftlog.StateWrite(f.Group, made.state), raftlog.ConfigurationWrite(f.Group, made.conf)}
+			return nil
+		})
 	}
 }
 
-// load reads a group's state and configuration; the latter is nil if this node never had the group.
-func (h *Host) load(group uint64) (state, *configuration, error) { return loadState(h.storage, group) }
-
-func loadState(storage Storage, group uint64) (state, *configuration, error) {
-	records := make(map[byte][]byte, 2)
-	for _, kind := range []byte{kindTombstone, kindState, kindConfig} {
-		value, err := storage.Get(tableState, stateKey(group, kind))
-		if err != nil {
-			return state{}, nil, fmt.Errorf("load state: %w", err)
-		}
-		if value != nil {
-			records[kind] = value
-		}
+func (h *Host) join(j JoinInfo, reply func(*Group, error)) {
+	s, conf, err := h.loadClosed(j.Group, j.Tables)
+	if errors.Is(err, ErrTombstone) {
+		err = nil // raftlog.Join compares the replica ids
 	}
-	if records[kindTombstone] != nil {
-		return state{}, nil, ErrTombstone
+	switch {
+	case err != nil:
+		reply(nil, err)
+	case conf == nil:
+		h.create(founding{group: j.Group, tables: j.Tables, reply: reply}, func(made *founding) (err error) {
+			made.conf, made.writes, err = raftlog.Join(h.storage, h.self, j.Group, j.ID, j.Members)
+			return err
+		})
+	case conf.OwnID(h.self) > j.ID: // a late invitation must not destroy the present replica
+		reply(nil, fmt.Errorf("%w as replica %d: it is stored as %d", ErrTombstone, j.ID, conf.OwnID(h.self)))
+	case conf.OwnID(h.self) != j.ID:
+		reply(nil, fmt.Errorf("%w: it is stored as replica %d, joined as %d", ErrReplaced, conf.OwnID(h.self), j.ID))
+	default:
+		h.resume(j.Group, s, conf, j.Tables, reply)
 	}
-	if len(records) == 0 {
-		return state{}, nil, checkNoLog(storage, group)
-	}
-	s, err := decodeState(records[kindState])
-	if err != nil {
-		return state{}, nil, fmt.Errorf("load state: %w", err)
-	}
-	conf, err := decodeConfiguration(records[kindConfig])
-	if err != nil {
-		return state{}, nil, fmt.Errorf("load state: %w", err)
-	}
-	return s, conf, nil
 }
 
-// prepareFounding prepares the writes that found a group.
-func (h *Host) prepareFounding(f Founding) (*founding, error) {
-	conf := &configuration{Index: foundingIndex, Next: uint64(len(f.Members)) + 1}
-	for i, peer := range f.Members {
-		conf.Members = append(conf.Members, member{ID: uint64(i) + 1, Peer: peer})
+// loadClosed loads a group that is about to be opened; the configuration is nil if this node never had it.
+func (h *Host) loadClosed(group uint64, tables []TablePrefix) (raftlog.State, *raftlog.Configuration, error) {
+	if group == 0 {
+		return raftlog.State{}, nil, errors.New("group number 0 is invalid")
 	}
-	if err := conf.check(); err != nil {
-		return nil, err
+	if err := errors.Join(h.checkClosed(group), raftlog.CheckTables(tables)); err != nil {
+		return raftlog.State{}, nil, err
 	}
-	if conf.id(h.self) == 0 {
-		return nil, fmt.Errorf("%w: %q is not among %q", ErrNotMember, h.self, f.Members)
+	return raftlog.LoadState(h.storage, group)
+}
+
+// checkClosed returns ErrOpen if the group is open, or about to be.
+func (h *Host) checkClosed(group uint64) error {
+	if h.replicas[group] != nil ||
+		slices.ContainsFunc(h.founding, func(f *founding) bool { return f.group == group }) {
+		return ErrOpen
 	}
-	s := state{term: foundingTerm, commit: foundingIndex, applied: foundingIndex, start: foundingIndex, startTerm: foundingTerm}
-	encoded, err := encodeConfiguration(conf)
+	return nil
+}
+
+// create has a group made with the next commit. Make completes f.
+func (h *Host) create(f founding, make func(f *founding) error) {
+	err := h.stall
+	if err == nil {
+		err = make(&f)
+	}
 	if err != nil {
-		return nil, err
+		f.reply(nil, err)
+		return
 	}
-	return &founding{group: f.Group, conf: conf, state: s, tables: f.Tables, writes: []kv.Write{
-		{Table: tableState, Key: stateKey(f.Group, kindState), Value: encodeState(s)},
-		{Table: tableState, Key: stateKey(f.Group, kindConfig), Value: encoded},
-	}}, nil
+	h.founding = append(h.founding, &f)
 }
 
 // resume opens a stored group.
-func (h *Host) resume(group uint64, s state, conf *configuration, tables []TablePrefix, reply func(*Group, error)) {
+func (h *Host) resume(group uint64, s raftlog.State, conf *raftlog.Configuration, tables []TablePrefix, reply func(*Group, error)) {
 	r, err := newReplica(h, group, s, conf, tables)
 	if err != nil {
 		reply(nil, err)
@@ -210,7 +225,7 @@ func (h *Host) closeGroup(g *Group, reply chan<- error) {
 }
 
 // hasUnstored reports whether the owner has applied writes that are not stored.
-func (r *replica) hasUnstored() bool { return len(r.pending) > 0 || r.reported > r.stored.applied }
+func (r *replica) hasUnstored() bool { return len(r.pending) > 0 || r.reported > r.stored.Applied }
 
 // finishClosing removes the closed groups from memory. Their data has been stored by now, unless storage refuses.
 func (h *Host) finishClosing() {
@@ -223,77 +238,4 @@ func (h *Host) finishClosing() {
 		c.reply <- err
 	}
 	h.closing = nil
-}
-
-// Has reports whether this node stores the group, open or not. A removed group is not stored.
-func (h *Host) Has(group uint64) (bool, error) {
-	value, err := h.storage.Get(tableState, stateKey(group, kindConfig))
-	if err != nil {
-		return false, fmt.Errorf("look for group %d: %w", group, err)
-	}
-	return value != nil, nil
-}
-
-// Groups returns the groups that this node stores, open or not, ascending.
-func (h *Host) Groups() ([]uint64, error) {
-	var groups []uint64
-	err := h.storage.Scan(tableState, nil, func(key, _ []byte) error {
-		if len(key) == 9 && key[8] == kindConfig {
-			groups = append(groups, binary.BigEndian.Uint64(key))
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list groups: %w", err)
-	}
-	return groups, nil
-}
-
-// Remove deletes everything that this node stores of a group that is not open, together with the writes in also (the
-// owner's own tables), in one transaction, and leaves a tombstone: the group cannot be opened here again, only joined
-// under a later replica id. It blocks until that is durable. The error is ErrOpen, ErrStopped, or one of the storage's.
-func (h *Host) Remove(group uint64, also ...kv.Write) error {
-	reply := make(chan error, 1)
-	h.post(func() { reply <- h.remove(group, also) })
-	select {
-	case err := <-reply:
-		return err
-	case <-h.stopped:
-		return fmt.Errorf("remove group %d: %w", group, ErrStopped)
-	}
-}
-
-func (h *Host) remove(group uint64, also []kv.Write) error {
-	if h.replicas[group] != nil ||
-		slices.ContainsFunc(h.founding, func(f *founding) bool { return f.group == group }) {
-		return fmt.Errorf("remove group %d: %w", group, ErrOpen)
-	}
-	writes := slices.Clone(also)
-	tombstone := stateKey(group, kindTombstone)
-	id, had := uint64(0), false
-	if value, err := h.storage.Get(tableState, stateKey(group, kindConfig)); err == nil { // a damaged group can be removed, too
-		if conf, err := decodeConfiguration(value); err == nil {
-			id = conf.own(h.self)
-		}
-	}
-	for _, table := range []string{tableLog, tableState} {
-		err := listKeys(h.storage, table, groupPrefix(group), func(key []byte) error {
-			if table == tableState && bytes.Equal(key, tombstone) {
-				had = true
-				return nil
-			}
-			writes = append(writes, kv.Write{Table: table, Key: bytes.Clone(key)})
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("remove group %d: %w", group, err)
-		}
-	}
-	if !had {
-		writes = append(writes, kv.Write{Table: tableState, Key: tombstone, Value: binary.BigEndian.AppendUint64(nil, id)})
-	}
-	if err := h.store(writes, 1, 0); err != nil {
-		return fmt.Errorf("remove group %d: %w: %w", group, ErrStorage, err)
-	}
-	return nil
 }

@@ -129,7 +129,7 @@ func TestReplacedLogIsNotGuessed(t *testing.T) {
 		h.retryStorage()
 		pump(h)
 		openNow(t, h, Founding{Group: 1})
-		if last, want := h.replicas[1].log.last, map[bool]uint64{false: 6, true: 4}[torn]; last != want {
+		if last, want := h.replicas[1].log.Last, map[bool]uint64{false: 6, true: 4}[torn]; last != want {
 			t.Fatalf("torn %v: last entry %d, expected %d", torn, last, want)
 		}
 	}

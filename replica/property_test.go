@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // ledger represents the outside world: it records what was promised to it.
@@ -27,7 +28,7 @@ type owner struct {
 
 func (o *owner) load(t *rapid.T, d *disk, id uint64) {
 	o.log = nil
-	err := d.Scan("world", groupPrefix(id), func(_, value []byte) error {
+	err := d.Scan("world", raftlog.GroupPrefix(id), func(_, value []byte) error {
 		o.log = append(o.log, string(value))
 		return nil
 	})
@@ -51,7 +52,7 @@ func (o *owner) step(t *rapid.T, id uint64, l *ledger) {
 			} else {
 				l.acknowledged = append(l.acknowledged, string(d.Entry))
 			}
-			key := binary.BigEndian.AppendUint32(groupPrefix(id), uint32(at))
+			key := binary.BigEndian.AppendUint32(raftlog.GroupPrefix(id), uint32(at))
 			writes = append(writes, kv.Write{Table: "world", Key: key, Value: d.Entry})
 			index = d.Index
 		case Leadership:

@@ -83,18 +83,18 @@ func TestRecover(t *testing.T) {
 
 func TestRecoverRefusals(t *testing.T) {
 	h, _, g, _ := stranded(t)
-	if err := h.recover(testGroupID); !errors.Is(err, ErrOpen) {
+	if err := await(h, func() error { return h.Recover(testGroupID) }); !errors.Is(err, ErrOpen) {
 		t.Fatal(err)
 	}
 	h.closeGroup(g, make(chan error, 1))
 	pump(h)
-	if err := h.recover(testGroupID); !errors.Is(err, ErrNotOpen) {
+	if err := await(h, func() error { return h.Recover(testGroupID) }); !errors.Is(err, ErrNotOpen) {
 		t.Fatalf("recovered nothing: %v", err)
 	}
-	if err := h.remove(testGroupID, nil); err != nil {
+	if err := h.rewriteNow(testGroupID, h.removal(testGroupID, nil)); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.recover(testGroupID); !errors.Is(err, ErrTombstone) {
+	if err := await(h, func() error { return h.Recover(testGroupID) }); !errors.Is(err, ErrTombstone) {
 		t.Fatal(err)
 	}
 	bubble(t, func(t *testing.T) {

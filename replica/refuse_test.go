@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // TestFullDisk: while storage refuses, nothing is acknowledged and all owners get the reason. Then it recovers by itself:
@@ -102,7 +104,7 @@ func TestNearlyFullDisk(t *testing.T) {
 		}
 		d.setRefuse(nil)
 		leads(t, a)
-		if v, err := d.Get(tableState, stateKey(0, kindProbe)); err != nil || v != nil {
+		if v, err := d.Get(raftlog.TableState, raftlog.StateKey(0, raftlog.KindProbe)); err != nil || v != nil {
 			t.Fatalf("the probe was left behind: %d bytes, %v", len(v), err)
 		}
 	})
@@ -123,8 +125,8 @@ func TestPoison(t *testing.T) {
 		good, bad := h.mustOpen(t, alone(1)), h.mustOpen(t, alone(2))
 		leads(t, good)
 		leads(t, bad)
-		bad.ReportApplied(foundingIndex, row("", "x"))
-		good.ReportApplied(foundingIndex, row("k", "v"))
+		bad.ReportApplied(raftlog.FoundingIndex, row("", "x"))
+		good.ReportApplied(raftlog.FoundingIndex, row("k", "v"))
 		<-time.After(time.Second)
 		synctest.Wait()
 		got := bad.Dequeue()
@@ -153,7 +155,7 @@ func TestFullDiskOpensAndCloses(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.setRefuse(full)
-		g.ReportApplied(foundingIndex, row("k", "v"))
+		g.ReportApplied(raftlog.FoundingIndex, row("k", "v"))
 		<-time.After(time.Second)
 		if _, err := h.Open(t.Context(), alone(3)); !errors.Is(err, errFull) {
 			t.Fatalf("founded on a full disk: %v", err)
@@ -186,7 +188,7 @@ func TestStopAfterFullDisk(t *testing.T) {
 			leads(t, g)
 			synctest.Wait()
 			d.setRefuse(full)
-			g.ReportApplied(foundingIndex, row("k", "v"))
+			g.ReportApplied(raftlog.FoundingIndex, row("k", "v"))
 			<-time.After(100 * time.Millisecond)
 			synctest.Wait()
 			if freed {
@@ -210,10 +212,10 @@ func TestProposeRefusals(t *testing.T) {
 	if err := g.Propose(nil); !errors.Is(err, ErrTooLarge) {
 		t.Fatal("empty:", err)
 	}
-	if err := g.Propose(make([]byte, MaxEntry+1)); !errors.Is(err, ErrTooLarge) {
+	if err := g.Propose(make([]byte, raftframe.MaxEntry+1)); !errors.Is(err, ErrTooLarge) {
 		t.Fatal("large:", err)
 	}
-	if err := g.Propose(make([]byte, MaxEntry)); err != nil { // the first is always accepted
+	if err := g.Propose(make([]byte, raftframe.MaxEntry)); err != nil { // the first is always accepted
 		t.Fatal(err)
 	}
 	pump(h)
@@ -252,9 +254,9 @@ func TestSlowOwner(t *testing.T) {
 	}
 	pump(h)
 	h = newTestHost(t, d) // restarted: all are delivered again
-	h.limits.mailbox = 20 * (6 + entryOverhead)
+	h.limits.mailbox = 20 * (6 + raftlog.EntryOverhead)
 	g = openNow(t, h, alone(1))
-	if g.mu.mailboxSize > h.limits.mailbox+6+entryOverhead {
+	if g.mu.mailboxSize > h.limits.mailbox+6+raftlog.EntryOverhead {
 		t.Fatalf("%d bytes in the mailbox", g.mu.mailboxSize)
 	}
 	var got []Delivery
@@ -307,11 +309,11 @@ func TestCompaction(t *testing.T) {
 		}
 	}
 	// 1,000 are applied, 1,000 are not and must all be there.
-	if rows := d.rows(tableLog); rows < 1100 || rows > 1130 {
+	if rows := d.rows(raftlog.TableLog); rows < 1100 || rows > 1130 {
 		t.Fatalf("%d rows in the log", rows)
 	}
-	if r := h.replicas[1]; r.log.start != r.stored.start || len(r.log.runs) != 1 {
-		t.Fatalf("in memory the log starts at %d with %v, on disk at %d", r.log.start, r.log.runs, r.stored.start)
+	if r := h.replicas[1]; r.log.Start != r.stored.Start {
+		t.Fatalf("in memory the log starts at %d, on disk at %d", r.log.Start, r.stored.Start)
 	}
 	h = newTestHost(t, d)
 	g = openNow(t, h, alone(1))

@@ -9,17 +9,17 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // Settings of raft. Ticks are Options.TickEvery.
 const (
 	electionTicks    = 8 // default of Options.ElectionTicks
 	heartbeatTicks   = 1
-	maxSizePerMsg    = 256 << 10 // bytes of entries in one append message; a single entry may be larger
-	maxCommittedSize = 1 << 20   // bytes of committed entries in one step
-	maxInflight      = 256       // append messages in flight to one member
+	maxCommittedSize = 1 << 20 // bytes of committed entries in one step
+	maxInflight      = 256     // append messages in flight to one member
 	maxInflightBytes = 4 << 20
-	maxMembers       = 15
 )
 
 // replica is the host's side of an open group. Owned by Host.Run.
@@ -28,7 +28,7 @@ type replica struct {
 	group  uint64
 	id     uint64 // replica id, raft's
 	handle *Group
-	conf   *configuration // in force: of the entry advanced, or before
+	conf   *raftlog.Configuration // in force: of the entry advanced, or before
 	tables []TablePrefix
 	logger *slog.Logger
 
@@ -36,22 +36,22 @@ type replica struct {
 	reads         reads
 	sending       sending
 	announcements announcements
-	incoming      *snapshot         // received and passed to raft, not yet installed
+	incoming      *incomingSnapshot // received and passed to raft, not yet installed
 	ticks         uint64            // since Open
 	lastHeard     map[uint64]uint64 // replica id → ticks at its newest message
 
 	node *raft.RawNode // nil while the host is stalled
-	log  *log
+	log  *raftlog.Log
 
 	// Raft's hard state: term and vote are stored, commit may be ahead of what is stored.
 	// Invariant: stored.applied ≤ applied ≤ mailed ≤ advanced ≤ commit ≤ log.last.
 	term, vote, commit uint64
-	stored             state  // the record on disk
-	applied            uint64 // the owner's tables with pending contain the entries up to here
-	mailed             uint64 // entries up to here were put into the mailbox (or are internal)
-	visible            uint64 // the last Committed put into the mailbox, or applied at the start
-	reported           uint64 // index of the owner's last ReportApplied
-	advanced           uint64 // entries up to here came out of raft as committed
+	stored             raftlog.State // the record on disk
+	applied            uint64        // the owner's tables with pending contain the entries up to here
+	mailed             uint64        // entries up to here were put into the mailbox (or are internal)
+	visible            uint64        // the last Committed put into the mailbox, or applied at the start
+	reported           uint64        // index of the owner's last ReportApplied
+	advanced           uint64        // entries up to here came out of raft as committed
 
 	pending      []kv.Write // the owner's writes that are not stored yet
 	pendingBytes int
@@ -74,23 +74,23 @@ type replica struct {
 }
 
 // newReplica resumes a group from what is stored.
-func newReplica(h *Host, group uint64, s state, conf *configuration, tables []TablePrefix) (*replica, error) {
-	id := conf.id(h.self)
-	if id == 0 || id != conf.own(h.self) {
-		return nil, fmt.Errorf("%w: its members are %v", ErrNotMember, conf.all())
+func newReplica(h *Host, group uint64, s raftlog.State, conf *raftlog.Configuration, tables []TablePrefix) (*replica, error) {
+	id := conf.ID(h.self)
+	if id == 0 || id != conf.OwnID(h.self) {
+		return nil, fmt.Errorf("%w: its members are %v", ErrNotMember, conf.All())
 	}
-	l, err := loadLog(h.storage, group, s, conf)
+	l, err := raftlog.LoadLog(h.storage, group, s, conf)
 	if err != nil {
 		return nil, err
 	}
 	r := &replica{
 		host: h, group: group, id: id, conf: conf, log: l, tables: tables,
 		logger: h.logger.With("group", group),
-		term:   s.term, vote: s.vote, commit: s.commit, stored: s,
-		applied: s.applied, mailed: s.applied, visible: s.applied, reported: s.applied, advanced: s.applied,
-		handle: newGroup(h, group, s.applied, conf, tables),
+		term:   s.Term, vote: s.Vote, commit: s.Commit, stored: s,
+		applied: s.Applied, mailed: s.Applied, visible: s.Applied, reported: s.Applied, advanced: s.Applied,
+		handle: newGroup(h, group, s.Applied, conf, tables),
 	}
-	l.snapshot = r.snapshotHead
+	l.SnapshotHead = r.snapshotHead
 	r.publishRoster()
 	r.publishStatus()
 	return r, nil
@@ -101,7 +101,7 @@ func (r *replica) alone() bool { return r.decides() && len(r.conf.Learners) == 0
 
 // decides reports whether this node is the only voter.
 func (r *replica) decides() bool {
-	return r.conf.Index > 0 && len(r.conf.Members) == 1 && r.conf.Members[0].ID == r.id
+	return r.conf.Index > 0 && len(r.conf.Voters) == 1 && r.conf.Voters[0].ID == r.id
 }
 
 // hasUnaccepted reports whether raft could not yet accept some of the owner's input.
@@ -109,7 +109,7 @@ func (r *replica) hasUnaccepted() bool { return len(r.waiting) > 0 || r.members.
 
 // start creates the raft node from what is durable. It is called at open, and again after a stall.
 func (r *replica) start() error {
-	r.log.hard = &raftpb.HardState{Term: new(r.term), Vote: new(r.vote), Commit: new(r.commit)}
+	r.log.Hard = &raftpb.HardState{Term: new(r.term), Vote: new(r.vote), Commit: new(r.commit)}
 	return r.guard("start", func() error {
 		node, err := raft.NewRawNode(&raft.Config{
 			ID:                        r.id,
@@ -117,7 +117,7 @@ func (r *replica) start() error {
 			HeartbeatTick:             heartbeatTicks,
 			Storage:                   r.log,
 			Applied:                   r.advanced,
-			MaxSizePerMsg:             maxSizePerMsg,
+			MaxSizePerMsg:             raftframe.MaxAppend,
 			MaxCommittedSizePerReady:  maxCommittedSize,
 			MaxUncommittedEntriesSize: 2 * uint64(r.host.limits.outstanding), // Group.Propose has a lower bound than raft
 			MaxInflightMsgs:           maxInflight,
@@ -131,7 +131,7 @@ func (r *replica) start() error {
 		if err != nil {
 			return err
 		}
-		r.node, r.floor = node, r.log.last
+		r.node, r.floor = node, r.log.Last
 		if r.decides() {
 			return node.Campaign()
 		}
@@ -205,7 +205,7 @@ func (r *replica) processInbox(in inbox) error {
 
 func (r *replica) propose() {
 	if c := r.members.change; c != nil {
-		entry, err := c.entry()
+		entry, err := c.Entry()
 		if err == nil {
 			err = r.node.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: &r.id, Entries: []*raftpb.Entry{entry}})
 		}
@@ -269,13 +269,13 @@ func (r *replica) tick() error {
 // finish processes a Ready that is durable, or that needs no writing: it sends, delivers and advances.
 func (r *replica) finish(rd raft.Ready) error {
 	if len(rd.Entries) > 0 {
-		r.log.append(rd.Entries)
+		r.log.Append(rd.Entries)
 	}
-	if r.log.changed {
-		r.log.changed = false
+	if r.log.Changed {
+		r.log.Changed = false
 		r.publishRoster()
 	}
-	r.floor = r.log.last
+	r.floor = r.log.Last
 	if !raft.IsEmptyHardState(rd.HardState) {
 		r.term, r.vote, r.commit = rd.GetTerm(), rd.GetVote(), rd.GetCommit()
 	}
@@ -302,9 +302,9 @@ func (r *replica) finish(rd raft.Ready) error {
 	r.publishStatus()
 	r.node.Advance(rd)
 	if r.alone() {
-		r.log.shorten(r.mailed, maxTailBytes)
+		r.log.Shorten(r.mailed, raftlog.MaxTailBytes)
 	} else {
-		r.log.shorten(0, maxTailBytes) // kept for the other members, which lag by what is in flight
+		r.log.Shorten(0, raftlog.MaxTailBytes) // kept for the other members, which lag by what is in flight
 	}
 	return nil
 }
@@ -323,7 +323,7 @@ func (r *replica) send(messages []*raftpb.Message) error {
 			continue
 		}
 		r.reads.recordSent(m)
-		encoded, err := encodeMessage(m)
+		encoded, err := raftframe.Encode(m)
 		if err != nil {
 			return err
 		}
@@ -333,16 +333,16 @@ func (r *replica) send(messages []*raftpb.Message) error {
 }
 
 // next returns the state record to store now, including rd if the replica is in the batch.
-func (r *replica) next() state {
-	s := state{term: r.term, vote: r.vote, commit: r.commit, applied: r.applied, start: r.log.start, startTerm: r.log.startTerm}
+func (r *replica) next() raftlog.State {
+	s := raftlog.State{Term: r.term, Vote: r.vote, Commit: r.commit, Applied: r.applied, Start: r.log.Start, StartTerm: r.log.StartTerm}
 	if r.inBatch && !raft.IsEmptyHardState(r.ready.HardState) {
-		s.term, s.vote, s.commit = r.ready.GetTerm(), r.ready.GetVote(), r.ready.GetCommit()
+		s.Term, s.Vote, s.Commit = r.ready.GetTerm(), r.ready.GetVote(), r.ready.GetCommit()
 	}
 	// Only durably applied entries are cut off. A slower member may still need the last ones.
-	durable := r.stored.applied
-	if keep := r.host.limits.keepEntries; durable > s.start+keep+keep/4 {
-		s.start = max(s.start, r.sending.keep(durable-keep, durable-min(durable, 10*keep)))
-		s.startTerm, _ = r.log.Term(s.start) // start < index ≤ applied ≤ last: a term exists
+	durable := r.stored.Applied
+	if keep := r.host.limits.keepEntries; durable > s.Start+keep+keep/4 {
+		s.Start = max(s.Start, r.sending.keep(durable-keep, durable-min(durable, 10*keep)))
+		s.StartTerm, _ = r.log.Term(s.Start) // start < index ≤ applied ≤ last: a term exists
 	}
 	return s
 }

@@ -45,7 +45,7 @@ func (g *Group) Status() Status {
 		s.Members = slices.Clone(g.mu.progress)
 	}
 	if s.Members == nil {
-		for _, m := range g.conf.Load().all() {
+		for _, m := range g.conf.Load().All() {
 			s.Members = append(s.Members, Progress{Member: m})
 		}
 	}
@@ -54,7 +54,7 @@ func (g *Group) Status() Status {
 
 // publishStatus publishes the part of Status that changes at every step.
 func (r *replica) publishStatus() {
-	v := basicStatus{term: r.term, last: r.log.last, commit: r.commit, applied: r.applied}
+	v := basicStatus{term: r.term, last: r.log.Last, commit: r.commit, applied: r.applied}
 	if r.leader != 0 {
 		v.leader = r.peer(r.leader)
 	}
@@ -68,7 +68,7 @@ func (r *replica) publishProgress() {
 	if r.node == nil || !r.leading {
 		return
 	}
-	all := r.conf.all()
+	all := r.conf.All()
 	progress := make([]Progress, len(all))
 	for i, m := range all {
 		progress[i].Member = m
@@ -111,13 +111,13 @@ func (g *Group) transfer(peer string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	conf := g.conf.Load()
-	id := conf.id(peer)
+	id := conf.ID(peer)
 	switch {
 	case g.mu.refusal != nil:
 		return g.mu.refusal
 	case !g.mu.leading:
 		return ErrNotLeader
-	case !conf.voter(id):
+	case !conf.IsVoter(id):
 		return ErrNotMember
 	case peer == g.host.self:
 		return ErrMember
@@ -149,14 +149,14 @@ func (r *replica) campaignIfAhead(m *raftpb.Message) error {
 		return nil
 	}
 	s := r.node.BasicStatus()
-	if s.Lead != 0 || s.RaftState != raft.StateFollower || !r.conf.voter(r.id) || r.conf.Index == 0 {
+	if s.Lead != 0 || s.RaftState != raft.StateFollower || !r.conf.IsVoter(r.id) || r.conf.Index == 0 {
 		return nil
 	}
-	term, err := r.log.Term(r.log.last)
+	term, err := r.log.Term(r.log.Last)
 	if err != nil {
 		return err
 	}
-	if term > m.GetLogTerm() || term == m.GetLogTerm() && r.log.last > m.GetIndex() {
+	if term > m.GetLogTerm() || term == m.GetLogTerm() && r.log.Last > m.GetIndex() {
 		return r.node.Campaign()
 	}
 	return nil
@@ -164,7 +164,7 @@ func (r *replica) campaignIfAhead(m *raftpb.Message) error {
 
 // processRequests processes the owner's requests other than entries: changes, transfers, elections.
 func (r *replica) processRequests(in inbox) error {
-	if in.campaign && r.leader == 0 && !r.leading && r.conf.voter(r.id) && r.conf.Index > 0 {
+	if in.campaign && r.leader == 0 && !r.leading && r.conf.IsVoter(r.id) && r.conf.Index > 0 {
 		return r.node.Campaign()
 	}
 	if !r.lastLeadership.Self {

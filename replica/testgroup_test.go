@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // testGroup is a group whose members change: hosts in a bubble, connected by net, each with an owner that keeps the entries
@@ -40,7 +41,7 @@ type testMember struct {
 
 const testGroupID = 5
 
-var partyTables = []TablePrefix{{Table: "world", Prefix: groupPrefix(testGroupID)}}
+var partyTables = []TablePrefix{{Table: "world", Prefix: raftlog.GroupPrefix(testGroupID)}}
 
 func newTestGroup(t *testing.T, founders []string, change ...func(*limits)) *testGroup {
 	p := &testGroup{
@@ -112,7 +113,7 @@ func (n *net) snapshots(from string) func(string, uint64, func(io.Writer) error,
 func (g *testMember) load(t testing.TB) {
 	t.Helper()
 	g.log = nil
-	if err := g.disk.Scan("world", groupPrefix(testGroupID), func(_, value []byte) error {
+	if err := g.disk.Scan("world", raftlog.GroupPrefix(testGroupID), func(_, value []byte) error {
 		g.log = append(g.log, string(value))
 		return nil
 	}); err != nil {
@@ -122,7 +123,7 @@ func (g *testMember) load(t testing.TB) {
 
 // worldRow returns the n-th entry as a row.
 func worldRow(n int, entry []byte) kv.Write {
-	key := append(groupPrefix(testGroupID), numbered("", n)...)
+	key := append(raftlog.GroupPrefix(testGroupID), numbered("", n)...)
 	return kv.Write{Table: "world", Key: key, Value: entry}
 }
 

@@ -11,6 +11,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // TestAppliedIsOneCommit: the writes of ReportApplied and their index are never stored separately.
@@ -23,7 +25,7 @@ func TestAppliedIsOneCommit(t *testing.T) {
 		has, applied := false, uint64(0)
 		for _, w := range writes {
 			has = has || w.Table == "world"
-			if w.Table == tableState && w.Key[len(w.Key)-1] == kindState {
+			if w.Table == raftlog.TableState && w.Key[len(w.Key)-1] == raftlog.KindState {
 				applied = binary.BigEndian.Uint64(w.Value[1+3*8:])
 			}
 		}
@@ -114,9 +116,9 @@ func TestSnapshotHoldsNoView(t *testing.T) {
 	g.ReportApplied(lastIndex(g.Dequeue()), row("k", "v"))
 	h.flushDue = true
 	pump(h)
-	out := snapshotOut{group: 5, from: 1, to: 2, term: 2, tables: []TablePrefix{{Table: "world"}}, limit: 1 << 20}
+	out := raftframe.OutgoingSnapshot{Group: 5, From: 1, To: 2, Term: 2, Tables: []TablePrefix{{Table: "world"}}, Limit: 1 << 20}
 	var b bytes.Buffer
-	err := out.write(v, writerFunc(func(p []byte) (int, error) {
+	err := out.Write(v, writerFunc(func(p []byte) (int, error) {
 		if v.open > 0 {
 			t.Error("a view is open")
 		}

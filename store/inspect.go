@@ -73,48 +73,25 @@ func readMeta(file io.ReaderAt, at int64) (m meta, ok bool) {
 	return m, valid && (at == 0 || at == m.pageSize)
 }
 
-// readMetas returns both meta pages, the newer one first. The second is nil if it is invalid.
-func readMetas(file io.ReaderAt) (newer meta, older *meta, err error) {
+// readMetas returns the newer one of the two meta pages. stale means that the other one is invalid.
+func readMetas(file io.ReaderAt) (newest meta, stale bool, err error) {
 	first, ok := readMeta(file, 0)
 	if !ok {
 		for size := int64(1024); size <= maxPageSize; size *= 2 {
 			if second, ok := readMeta(file, size); ok {
-				return second, nil, nil
+				return second, true, nil
 			}
 		}
-		return meta{}, nil, damaged("it has no valid meta page")
+		return meta{}, true, damaged("it has no valid meta page")
 	}
 	second, ok := readMeta(file, first.pageSize)
 	switch {
 	case !ok || second.pageSize != first.pageSize:
-		return first, nil, nil
+		return first, true, nil
 	case second.txid > first.txid:
-		return second, &first, nil
+		return second, false, nil
 	}
-	return first, &second, nil
-}
-
-// inspect reads as much of the file's structure as bbolt's safety requires. stale means that one of the two meta pages is
-// invalid and the other one was used. It also returns the rows with a wrong checksum.
-func inspect(file io.ReaderAt, size int64) (stale bool, rows []Damage, err error) {
-	if size == 0 {
-		return false, nil, damaged("it is empty")
-	}
-	newest, other, err := readMetas(file)
-	if err != nil {
-		return false, nil, err
-	}
-	in := inspection{file: file, size: size, meta: newest}
-	var s rowInspection
-	if int64(newest.end)*newest.pageSize <= wholeUpTo {
-		// A damaged value affects only its readers, and is found when it is read. But a damaged key makes a row missing,
-		// and only this inspection finds that.
-		in.entry = s.entry
-	}
-	if err := in.run(); err != nil {
-		return false, nil, err
-	}
-	return other == nil, s.found, s.endTable()
+	return first, false, nil
 }
 
 // inspection walks the tables of one state of the file.

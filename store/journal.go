@@ -270,3 +270,24 @@ func decodeWrites(data []byte) (writes []kv.Write, err error) {
 	}
 	return writes, nil
 }
+
+// findJournal returns the path of a journal beside the tables' file, "" if there is none.
+func findJournal(path string) (string, error) {
+	for _, journal := range journalPaths(path) {
+		if _, err := os.Stat(journal); err == nil {
+			return journal, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("look for a journal: %w", err)
+		}
+	}
+	return "", nil
+}
+
+// syncDir makes a rename in the directory durable.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

@@ -34,10 +34,10 @@ func abandoned(t *testing.T, n int) (path string) {
 	}
 	path = newPath(t)
 	to := journalPaths(path)
-	for i, from := range journalPaths(db.path) {
+	for i, from := range journalPaths(db.tables.path) {
 		copyFile(t, from, to[i])
 	}
-	copyFile(t, db.path, path)
+	copyFile(t, db.tables.path, path)
 	return path
 }
 
@@ -199,7 +199,7 @@ func TestFormatIsRaised(t *testing.T) {
 		if v, err := db.Get("t", []byte("k")); err != nil || string(v) != "v" {
 			t.Errorf("%q, %v", v, err)
 		}
-		if v, err := db.get(metaTable, formatKey); err != nil || !bytes.Equal(v, []byte{0, 0, 0, Format}) {
+		if v, err := db.tables.get(metaTable, formatKey); err != nil || !bytes.Equal(v, []byte{0, 0, 0, Format}) {
 			t.Errorf("format %x, %v", v, err)
 		}
 		if err := db.Close(); err != nil {
@@ -230,7 +230,7 @@ func TestNewerRowsHideDamagedOnes(t *testing.T) {
 	path := newPath(t)
 	db := run(t, Options{Path: path})
 	mustCommit(t, db, put1("land", "the key of a row", "as it was")...)
-	if err := db.awaitFlush(); err != nil {
+	if err := db.flush(func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	image, err := os.ReadFile(path)
@@ -261,7 +261,7 @@ func TestNewerRowsHideDamagedOnes(t *testing.T) {
 		if seen, err := scan(); err != nil || seen != "mended" {
 			t.Errorf("%q, %v", seen, err)
 		}
-		if err := db.awaitFlush(); err != nil {
+		if err := db.flush(func() error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -330,7 +330,7 @@ func TestCommitNeedsNobodyElse(t *testing.T) {
 		t.Fatal("Run was not woken")
 	}
 	db.writer.Unlock()
-	if err := db.withWriter(func() error { return db.commitAll(db.dequeue()) }); err != nil {
+	if err := db.withWriter(func() error { return db.writer.commit(db.dequeue(nil)) }); err != nil {
 		t.Fatal(err)
 	}
 	wait()
@@ -360,7 +360,7 @@ func TestManyWriteByThemselves(t *testing.T) {
 					t.Error(err)
 				}
 				if i%16 == w {
-					if err := db.awaitFlush(); err != nil {
+					if err := db.flush(func() error { return nil }); err != nil {
 						t.Error(err)
 					}
 				}

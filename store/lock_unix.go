@@ -5,7 +5,6 @@ package store
 import (
 	"errors"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -33,14 +32,4 @@ func lock(file *os.File, timeout time.Duration) error {
 // it.
 func release(file *os.File) error {
 	return errors.Join(syscall.Flock(int(file.Fd()), syscall.LOCK_UN), file.Close())
-}
-
-// isDiskFull also compares the text: bbolt does not wrap the error of a file that cannot grow.
-func isDiskFull(err error) bool {
-	for _, full := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
-		if errors.Is(err, full) || strings.HasSuffix(err.Error(), full.Error()) {
-			return true
-		}
-	}
-	return false
 }

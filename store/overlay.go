@@ -105,21 +105,6 @@ func (o *overlay) clone() *overlay {
 	return c
 }
 
-// tables returns the names of the tables that have rows.
-func (o *overlay) tables() map[string]bool {
-	names := make(map[string]bool)
-	for _, l := range [...]layer{o.flushing, o.active} {
-		for table, shards := range l {
-			for _, s := range shards {
-				for _, value := range s {
-					names[table] = names[table] || value != nil
-				}
-			}
-		}
-	}
-	return names
-}
-
 // inOrder returns the layer's writes by table and key, the order in which bbolt is fastest.
 func (l layer) inOrder() []kv.Write {
 	var all []kv.Write

@@ -1,45 +1,29 @@
 package store
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
-	"io"
-	"maps"
 	"slices"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/voxelpopuli/voxeld/kv"
 )
 
 // Get returns a copy of the value at key, or nil, nil if there is none. It sees every commit that has returned. It fails
 // with kv.ErrDamaged or ErrClosed.
 func (db *DB) Get(table string, key []byte) ([]byte, error) {
-	value, err := db.get(table, key)
-	if err != nil {
-		return nil, fmt.Errorf("get from %s: %w", table, db.explain(err))
-	}
-	return value, nil
-}
-
-func (db *DB) get(table string, key []byte) ([]byte, error) {
-	var found []byte
 	db.overlay.RLock()
 	defer db.overlay.RUnlock()
-	if value, there := db.overlay.get(table, key); there {
-		if value == nil {
-			return nil, nil
-		}
-		return append([]byte{}, value...), nil
+	value, found := db.overlay.get(table, key)
+	if found {
+		return bytes.Clone(value), nil
 	}
-	err := guard(func() error {
-		if err := db.checkUsable(); err != nil {
-			return err
-		}
-		return db.bolt.View(func(tx *bbolt.Tx) (err error) {
-			found, err = getIn(tx, table, key)
-			return err
-		})
-	})
-	return found, err
+	value, err := db.tables.get(table, key)
+	if err != nil {
+		return nil, fmt.Errorf("get from %s: %w", table, err)
+	}
+	return value, nil
 }
 
 // Scan visits the entries of the table whose keys begin with prefix, in the order of the keys' bytes, as they were when
@@ -47,95 +31,113 @@ func (db *DB) get(table string, key []byte) ([]byte, error) {
 //
 // key and value are valid only during visit and must not be modified. visit must be short (the file grows while a scan is
 // open) and must not call this DB: a Commit inside would wait for the scan's end.
-func (db *DB) Scan(table string, prefix []byte, visit func(key, value []byte) error) (err error) {
+func (db *DB) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
+	return db.read(table, prefix, func(tx *bbolt.Tx, newer []kv.Write) error {
+		return db.tables.scan(tx, table, prefix, newer, visit)
+	})
+}
+
+// Keys visits the keys of the table that begin with prefix, in order, including those of damaged rows, so that a caller
+// can delete them. Otherwise it is like Scan: keys that are only in the journal are visited, too.
+func (db *DB) Keys(table string, prefix []byte, visit func(key []byte) error) error {
+	return db.read(table, prefix, func(tx *bbolt.Tx, newer []kv.Write) error {
+		return db.tables.merge(tx, table, prefix, newer, func(r row) error { return visit(r.key) })
+	})
+}
+
+// read calls what with a snapshot of the tables, and the newer rows of the table whose keys begin with prefix.
+func (db *DB) read(table string, prefix []byte, what func(tx *bbolt.Tx, newer []kv.Write) error) (err error) {
 	db.overlay.RLock()
-	rows := db.overlay.rows(table, prefix)
-	tx, err := db.begin()
+	newer := db.overlay.rows(table, prefix)
+	tx, err := db.tables.begin()
 	db.overlay.RUnlock()
 	if err != nil {
 		return fmt.Errorf("scan %s: %w", table, err)
 	}
 	defer func() { err = end(tx, err) }()
-
-	return db.scanIn(tx, table, prefix, rows, visit)
+	return what(tx, newer)
 }
 
-// Tables returns the names of the tables that have been written to, in order.
-func (db *DB) Tables() ([]string, error) {
+// View calls read with a snapshot of the store as it is when View begins, over all tables at once: later commits are not
+// visible. get and scan behave as Get and Scan, and are valid until read returns. View returns read's error unwrapped.
+//
+// read must be short (the file grows while a view is open) and must not call this DB.
+func (db *DB) View(read func(
+	get func(table string, key []byte) ([]byte, error),
+	scan func(table string, prefix []byte, visit func(key, value []byte) error) error,
+) error,
+) (err error) {
 	db.overlay.RLock()
-	defer db.overlay.RUnlock()
-	all := db.overlay.tables()
-	err := guard(func() error {
-		if err := db.checkUsable(); err != nil {
-			return err
-		}
-		return db.bolt.View(func(tx *bbolt.Tx) error {
-			return tx.ForEach(func(name []byte, _ *bbolt.Bucket) error {
-				all[string(name)] = string(name) != metaTable
-				return nil
-			})
-		})
-	})
+	newer := db.overlay.clone()
+	tx, err := db.tables.begin()
+	db.overlay.RUnlock()
 	if err != nil {
-		return nil, fmt.Errorf("list tables: %w", db.explain(err))
-	}
-	maps.DeleteFunc(all, func(_ string, there bool) bool { return !there })
-	return slices.Sorted(maps.Keys(all)), nil
-}
-
-// Backup writes a whole store to w, as it is when Backup begins: a file that Open can open. Commits continue meanwhile;
-// the file grows by what they change.
-func (db *DB) Backup(w io.Writer) (err error) {
-	if err := db.awaitFlush(); err != nil {
-		return fmt.Errorf("back up store: %w", err)
-	}
-	tx, err := db.begin()
-	if err != nil {
-		return fmt.Errorf("back up store: %w", err)
+		return fmt.Errorf("view store: %w", err)
 	}
 	defer func() { err = end(tx, err) }()
-	if _, err := tx.WriteTo(w); err != nil {
-		return fmt.Errorf("back up store: %w", err)
+	get := func(table string, key []byte) ([]byte, error) {
+		value, found := newer.get(table, key)
+		if found {
+			return bytes.Clone(value), nil
+		}
+		err := guard(func() (err error) {
+			value, err = getIn(tx, table, key)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("get from %s: %w", table, db.tables.explain(err))
+		}
+		return value, nil
 	}
-	return nil
+	return read(get, func(table string, prefix []byte, visit func(key, value []byte) error) error {
+		return db.tables.scan(tx, table, prefix, newer.rows(table, prefix), visit)
+	})
 }
 
-// begin opens a snapshot for a caller whose own code runs while it is open; that code must not run under guard.
-func (db *DB) begin() (tx *bbolt.Tx, err error) {
-	err = guard(func() error {
-		if err := db.checkUsable(); err != nil {
-			return err
-		}
-		tx, err = db.bolt.Begin(false)
+// Check reads the whole file. It returns kv.ErrDamaged, with the place, if any page is invalid, lost or used twice, or if
+// any value fails its checksum. Commits continue meanwhile; the file grows by what they change. The disk's read speed
+// determines the duration.
+func (db *DB) Check() error {
+	return db.check(func(table string, key, sealed []byte) error {
+		_, err := unseal(table, key, sealed)
 		return err
 	})
-	return tx, db.explain(err)
 }
 
-// checkUsable returns an error once bbolt has panicked during a write: bbolt may hold its locks forever, and a reader would
-// block.
-func (db *DB) checkUsable() error {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	if db.mu.panicked {
-		return damaged("it was found damaged while it was written to")
+// CheckStructure is Check without the values. The damage that it finds cannot be repaired by writing or deleting rows,
+// and rows may be missing without any other sign.
+func (db *DB) CheckStructure() error {
+	return db.check(func(string, []byte, []byte) error { return nil })
+}
+
+// check inspects the state of the file after a flush. Until its transaction ends, the pages of that state are not reused, so
+// that reading them is safe.
+func (db *DB) check(entry func(table string, key, sealed []byte) error) error {
+	in := inspection{file: db.tables.file, entry: entry}
+	var tx *bbolt.Tx
+	err := db.flush(func() (err error) {
+		if tx, err = db.tables.begin(); err != nil {
+			return err
+		}
+		in.size = db.tables.size()
+		in.meta, _, err = readMetas(in.file)
+		return db.tables.explain(err)
+	})
+	if err == nil {
+		err = db.tables.explain(in.run())
+	}
+	if tx != nil {
+		err = end(tx, err)
+	}
+	if err != nil {
+		return fmt.Errorf("check store: %w", err)
 	}
 	return nil
 }
 
-// end closes a snapshot and returns err unwrapped, or the error of closing it.
-func end(tx *bbolt.Tx, err error) error {
-	if ending := guard(tx.Rollback); ending != nil {
-		return errors.Join(err, ending)
-	}
-	return err
-}
+// CorruptRows returns the rows that were found corrupt when the store was opened. In a file of more than 256 MiB the values
+// are not read then; Check does that.
+func (db *DB) CorruptRows() []CorruptRow { return slices.Clone(db.tables.corrupt) }
 
 // Size returns the size of the file in bytes, 0 when it is closed. The file never shrinks: freed space is reused.
-func (db *DB) Size() int64 {
-	info, err := db.file.Stat()
-	if err != nil {
-		return 0
-	}
-	return info.Size()
-}
+func (db *DB) Size() int64 { return db.tables.size() }

@@ -138,7 +138,7 @@ func TestViewOfDamage(t *testing.T) {
 func TestKeysAreThoseOfScan(t *testing.T) {
 	db := run(t, Options{Path: newPath(t)})
 	mustCommit(t, db, kv.Write{Table: "a", Key: []byte("k1"), Value: []byte("old")}, kv.Write{Table: "a", Key: []byte("k2"), Value: []byte("old")})
-	if err := db.awaitFlush(); err != nil { // they are in the tables now
+	if err := db.flush(func() error { return nil }); err != nil { // they are in the tables now
 		t.Fatal(err)
 	}
 	mustCommit(t, db, kv.Write{Table: "a", Key: []byte("k2")}, kv.Write{Table: "a", Key: []byte("k3"), Value: []byte("new")},

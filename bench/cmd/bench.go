@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
-	"github.com/voxelpopuli/voxeld/bench/rig"
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
+	"github.com/voxelpopuli/voxeld/testkit/metrics"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // bench is what all figures share.
@@ -25,8 +27,8 @@ type bench struct {
 	warm          time.Duration // 0: the figure's own
 	length        time.Duration // 0: the figure's own
 	profile       bool
-	profiled      rig.Profile // the latest
-	brief         bool        // measure all figures in about 25 minutes: see newAll
+	profiled      daemon.Profile // the latest
+	brief         bool           // measure all figures in about 25 minutes: see newAll
 	write         bool
 	docs          string
 	memory        int64 // MiB
@@ -37,21 +39,30 @@ type bench struct {
 	run int    // counts data directories
 }
 
-// daemons starts a world of n fresh daemons.
-func (b *bench) daemons(ctx context.Context, n int) ([]*rig.Daemon, error) {
-	b.run++
-	dir := filepath.Join(b.dir, fmt.Sprintf("run-%d", b.run))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make directory: %w", err)
+// daemons starts a world of n fresh daemons, with further flags.
+func (b *bench) daemons(ctx context.Context, n int, flags ...string) ([]*daemon.Daemon, error) {
+	dir, err := b.freshDir()
+	if err != nil {
+		return nil, err
 	}
-	o, began, reported := b.rigOptions(dir), time.Now(), time.Now()
-	o.Started = func(started int) {
+	began, reported := time.Now(), time.Now()
+	o := daemon.Options{Binary: b.binary, Dir: dir, Args: flags, Options: b.conditions()}
+	return daemon.Network(ctx, o, n, 1, func(started int) {
 		if time.Since(reported) > progressEvery || started == n && n > manyDaemons {
 			reported = time.Now()
 			logf("%d of %d daemons serve after %.0f s", started, n, time.Since(began).Seconds())
 		}
+	})
+}
+
+// freshDir makes a directory for the daemons of one measurement.
+func (b *bench) freshDir() (string, error) {
+	b.run++
+	dir := filepath.Join(b.dir, fmt.Sprintf("run-%d", b.run))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("make directory: %w", err)
 	}
-	return rig.Network(ctx, o, n)
+	return dir, nil
 }
 
 const (
@@ -61,8 +72,9 @@ const (
 	manyDaemons = 8
 )
 
-func (b *bench) rigOptions(dir string) rig.Options {
-	o := rig.Options{Binary: b.binary, Dir: dir, CPUs: b.serverCPUs, Procs: 1, Nice: b.nice}
+// conditions returns the cores and the priority of what is measured.
+func (b *bench) conditions() process.Options {
+	o := process.Options{CPUs: b.serverCPUs, Procs: 1, Nice: b.nice}
 	if b.sharesCores() {
 		o.Nice += playerPriority
 	}
@@ -91,14 +103,14 @@ func (b *bench) times(warm, length time.Duration) (time.Duration, time.Duration)
 
 // target is a process under load: a daemon, or the floor.
 type target interface {
-	Usage() (rig.Usage, error)
-	Scrape(context.Context) (rig.Metrics, error)
+	Usage() (process.Usage, error)
+	Scrape(context.Context) (metrics.Metrics, error)
 	Running() bool
 	Log() string
 	Kill()
 }
 
-func targetsOf(daemons []*rig.Daemon) []target {
+func targetsOf(daemons []*daemon.Daemon) []target {
 	var all []target
 	for _, d := range daemons {
 		all = append(all, d)
@@ -106,7 +118,7 @@ func targetsOf(daemons []*rig.Daemon) []target {
 	return all
 }
 
-func gamesOf(daemons []*rig.Daemon) []string {
+func gamesOf(daemons []*daemon.Daemon) []string {
 	var all []string
 	for _, d := range daemons {
 		all = append(all, d.Game)
@@ -186,7 +198,7 @@ func (b *bench) publish(name, text string) error { return b.publishIn("performan
 
 // publishIn publishes on another page of the docs.
 func (b *bench) publishIn(page, name, text string) error {
-	text = fmt.Sprintf("%s\n\n`make bench BENCH_ARGS=%q`, %s, %s.\n", strings.TrimSpace(text), arguments(os.Args[1:], name), rig.Machine(), runtime.Version())
+	text = fmt.Sprintf("%s\n\n`make bench BENCH_ARGS=%q`, %s, %s.\n", strings.TrimSpace(text), arguments(os.Args[1:], name), process.Machine(), runtime.Version())
 	fmt.Println(text)
 	if !b.write {
 		return nil
@@ -231,11 +243,4 @@ func ratio(a, b float64) float64 {
 		return math.NaN()
 	}
 	return a / b
-}
-
-// killAll kills daemons whose worlds are no longer needed.
-func killAll(daemons []*rig.Daemon) {
-	for _, d := range daemons {
-		d.Kill()
-	}
 }

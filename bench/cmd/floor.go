@@ -12,7 +12,8 @@ import (
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
 	"github.com/voxelpopuli/voxeld/bench/floor"
-	"github.com/voxelpopuli/voxeld/bench/rig"
+	"github.com/voxelpopuli/voxeld/testkit/metrics"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // newFloorServer returns the command with which this program starts itself as a floor server.
@@ -33,30 +34,45 @@ func newFloorServer() *cobra.Command {
 // load is the size of frames and moves of one player in a measurement, in bytes, for the floor to reproduce.
 type load struct{ frame, move int }
 
+// floorServer is a running floor program.
+type floorServer struct {
+	*process.Process
+	metrics string // host:port
+}
+
+func (f floorServer) Scrape(ctx context.Context) (metrics.Metrics, error) {
+	return metrics.Scrape(ctx, f.metrics)
+}
+
 // floorReading measures the floor program with n players and that load.
 func (b *bench) floorReading(ctx context.Context, n int, l load, readers bool, warm, length time.Duration) (r reading, err error) {
-	const game, metrics = "127.100.0.1:4002", "127.100.0.1:9102"
+	const game, address = "127.100.0.1:4002", "127.100.0.1:9102"
 	self, err := os.Executable()
 	if err != nil {
 		return r, fmt.Errorf("find this program: %w", err)
 	}
-	b.run++
-	dir := filepath.Join(b.dir, fmt.Sprintf("run-%d", b.run))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return r, fmt.Errorf("make directory: %w", err)
+	dir, err := b.freshDir()
+	if err != nil {
+		return r, err
 	}
-	p, err := rig.Start(ctx, b.rigOptions(dir), metrics, self, "floor-server", "--listen", game, "--metrics", metrics,
+	o := b.conditions()
+	o.Log = filepath.Join(dir, "floor.log")
+	p, err := process.Start(o, self, "floor-server", "--listen", game, "--metrics", address,
 		"--frame", strconv.Itoa(l.frame), "--readers="+strconv.FormatBool(readers))
 	if err != nil {
 		return r, err
 	}
 	defer p.Stop()
-	o := crowd.Options{Targets: []string{game}, FloorMove: make([]byte, max(1, l.move)), JoinRate: 1000}
-	err = b.play(ctx, o, n, []target{p}, func(ctx context.Context, c *crowd.Crowd) error {
+	server := floorServer{p, address}
+	if err := p.Await(ctx, func() error { _, err := server.Scrape(ctx); return err }); err != nil {
+		return r, err
+	}
+	players := crowd.Options{Targets: []string{game}, FloorMove: make([]byte, max(1, l.move)), JoinRate: 1000}
+	err = b.play(ctx, players, n, []target{server}, func(ctx context.Context, c *crowd.Crowd) error {
 		if err := pause(ctx, warm); err != nil {
 			return err
 		}
-		r, err = b.measure(ctx, []target{p}, c, length)
+		r, err = b.measure(ctx, []target{server}, c, length)
 		return err
 	})
 	return r, err

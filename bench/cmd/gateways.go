@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
-	"github.com/voxelpopuli/voxeld/bench/rig"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
@@ -42,7 +42,7 @@ var (
 type gatewayRun struct {
 	reading
 	leader   int // index of the daemon that leads the region of the crowd
-	profiles []rig.Profile
+	profiles []daemon.Profile
 }
 
 // spent returns what a daemon spent on the functions and their callees, as a share of one core.
@@ -62,13 +62,26 @@ func (d gatewayRun) frames(daemon int) float64 {
 	return d.spent(daemon, slices.Concat(receiveFuncs, streamFuncs)...)
 }
 
+// playersLed returns the number of players in the regions that a daemon leads.
+func playersLed(ctx context.Context, d *daemon.Daemon) (sum int, err error) {
+	status, err := d.Status(ctx)
+	if err != nil {
+		return 0, err
+	}
+	regions, err := d.Regions(ctx)
+	for _, r := range regions {
+		if r.Leader == status.Peer {
+			sum += r.Players
+		}
+	}
+	return sum, err
+}
+
 // leaderOf returns the index of the daemon that leads the most players.
-func leaderOf[D interface {
-	PlayersLed(context.Context) (int, error)
-}](ctx context.Context, daemons []D) (leader int, err error) {
+func leaderOf[D any](daemons []D, playersLed func(D) (int, error)) (leader int, err error) {
 	most := -1
-	for i, daemon := range daemons {
-		players, err := daemon.PlayersLed(ctx)
+	for i, d := range daemons {
+		players, err := playersLed(d)
 		if err != nil {
 			return 0, fmt.Errorf("find the leader: %w", err)
 		}
@@ -86,7 +99,7 @@ func (b *bench) measureGateways(ctx context.Context, nodes, players, samples int
 	if err != nil {
 		return d, err
 	}
-	defer killAll(daemons)
+	defer daemon.KillAll(daemons)
 	heights := crowd.NewHeightMap()
 	spawn, err := heights.Survey(ctx, daemons[0].Game, 1)
 	if err != nil {
@@ -101,12 +114,12 @@ func (b *bench) measureGateways(ctx context.Context, nodes, players, samples int
 		if err := pause(ctx, warm); err != nil {
 			return err
 		}
-		if d.leader, err = leaderOf(ctx, daemons); err != nil {
+		if d.leader, err = leaderOf(daemons, func(d *daemon.Daemon) (int, error) { return playersLed(ctx, d) }); err != nil {
 			return err
 		}
 		var profiled []func() error
-		for i, daemon := range daemons {
-			profiled = append(profiled, b.takeProfile(ctx, daemon, names[i], length))
+		for i, d := range daemons {
+			profiled = append(profiled, b.takeProfile(ctx, d, names[i], length))
 		}
 		d.reading, err = b.measure(ctx, targetsOf(daemons), c, length)
 		for _, wait := range profiled {
@@ -115,8 +128,8 @@ func (b *bench) measureGateways(ctx context.Context, nodes, players, samples int
 		return err
 	})
 	for i := 0; i < nodes && err == nil; i++ {
-		var p rig.Profile
-		p, err = rig.ReadProfile(ctx, b.profileFile(names[i]))
+		var p daemon.Profile
+		p, err = daemon.ReadProfile(ctx, b.profileFile(names[i]))
 		d.profiles = append(d.profiles, p)
 	}
 	return d, err

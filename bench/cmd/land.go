@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
-	"github.com/voxelpopuli/voxeld/bench/rig"
 	"github.com/voxelpopuli/voxeld/bot"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
 )
@@ -89,7 +89,7 @@ const warmRadius = 6
 
 // flights flies probes and returns what they loaded. Warm ones fly to and fro over land that the crowd has in view,
 // cold ones away from it.
-func flights(ctx context.Context, d *rig.Daemon, spawn grid.ChunkPos, warm bool) (all []crowd.Load, err error) {
+func flights(ctx context.Context, d *daemon.Daemon, spawn grid.ChunkPos, warm bool) (all []crowd.Load, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	var mu sync.Mutex
@@ -106,7 +106,7 @@ func flights(ctx context.Context, d *rig.Daemon, spawn grid.ChunkPos, warm bool)
 	return all, err
 }
 
-func flight(ctx context.Context, d *rig.Daemon, name string, spawn grid.ChunkPos, warm bool, turn float64) ([]crowd.Load, error) {
+func flight(ctx context.Context, d *daemon.Daemon, name string, spawn grid.ChunkPos, warm bool, turn float64) ([]crowd.Load, error) {
 	p, err := crowd.StartProbe(ctx, d.Game, name, 1)
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (b *bench) changes(ctx context.Context) (each, alone float64, err error) {
 
 type still struct{ bytes, edits float64 }
 
-func (b *bench) stillBytes(ctx context.Context, d *rig.Daemon, c *crowd.Crowd, builders int, rate float64, seed uint64) (s still, err error) {
+func (b *bench) stillBytes(ctx context.Context, d *daemon.Daemon, c *crowd.Crowd, builders int, rate float64, seed uint64) (s still, err error) {
 	before := c.Counts().BytesIn
 	report, err := bot.Run(ctx, bot.Options{
 		Target: d.Game, Players: builders, Ramp: 100, Rate: -1, Edits: rate, View: 1, Duration: 8 * time.Second, Seed: seed,

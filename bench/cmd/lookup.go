@@ -12,18 +12,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-
 	"github.com/spf13/cobra"
 
-	"github.com/voxelpopuli/voxeld/bench/rig"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/store"
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // newLookup returns the command that measures how a chunk's server is found.
@@ -50,7 +49,7 @@ func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
 	if err != nil {
 		return err
 	}
-	defer killAll(daemons)
+	defer daemon.KillAll(daemons)
 	kad, stop, err := b.ownNode(ctx, daemons[0])
 	if err != nil {
 		return err
@@ -64,7 +63,7 @@ func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
 	l := &lookups{daemons: daemons, table: figure.Table{Head: append([]string{"asked for", "questions", "p50, ms", "p99, ms"}, sources...)}}
 	asked := make(map[[2]int]bool)
 	l.visit = true // land is opened when it is founded
-	if _, err := l.phase(ctx, "land that is not founded", cells, func(i int) (*rig.Daemon, grid.ChunkPos) {
+	if _, err := l.phase(ctx, "land that is not founded", cells, func(i int) (*daemon.Daemon, grid.ChunkPos) {
 		asked[[2]int{i % nodes, i}] = true
 		return daemons[i%nodes], land[i]
 	}); err != nil {
@@ -75,7 +74,7 @@ func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
 		return err
 	}
 	var known [][2]int
-	if _, err := l.phase(ctx, "land that is new to this daemon", min(questions, nodes*cells/2), func(int) (*rig.Daemon, grid.ChunkPos) {
+	if _, err := l.phase(ctx, "land that is new to this daemon", min(questions, nodes*cells/2), func(int) (*daemon.Daemon, grid.ChunkPos) {
 		for {
 			pair := [2]int{rng.IntN(nodes), rng.IntN(cells)}
 			if !asked[pair] {
@@ -87,7 +86,7 @@ func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
 	}); err != nil {
 		return err
 	}
-	warm, err := l.phase(ctx, "land that this daemon has cached", questions, func(i int) (*rig.Daemon, grid.ChunkPos) {
+	warm, err := l.phase(ctx, "land that this daemon has cached", questions, func(i int) (*daemon.Daemon, grid.ChunkPos) {
 		pair := known[i%len(known)]
 		return daemons[pair[0]], land[pair[1]]
 	})
@@ -108,13 +107,13 @@ func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
 
 // lookups asks daemons for chunks, and keeps a row for each kind of lookup.
 type lookups struct {
-	daemons []*rig.Daemon
+	daemons []*daemon.Daemon
 	visit   bool // visit the chunks after they are found
 	table   figure.Table
 }
 
 // phase makes n lookups of one kind.
-func (l *lookups) phase(ctx context.Context, name string, n int, each func(i int) (*rig.Daemon, grid.ChunkPos)) (*histogram.Histogram, error) {
+func (l *lookups) phase(ctx context.Context, name string, n int, each func(i int) (*daemon.Daemon, grid.ChunkPos)) (*histogram.Histogram, error) {
 	before, err := sourcesOf(ctx, l.daemons)
 	if err != nil {
 		return nil, err
@@ -141,7 +140,7 @@ func (l *lookups) phase(ctx context.Context, name string, n int, each func(i int
 }
 
 // sourcesOf returns how often the daemons found a region, by source.
-func sourcesOf(ctx context.Context, daemons []*rig.Daemon) (sums []float64, err error) {
+func sourcesOf(ctx context.Context, daemons []*daemon.Daemon) (sums []float64, err error) {
 	sums = make([]float64, len(sources))
 	for _, d := range daemons {
 		m, err := d.Scrape(ctx)
@@ -224,7 +223,7 @@ func openOriginal(ctx context.Context, game string, h legacymsg.Handshake) (net.
 }
 
 // ownNode makes this program a node of the daemons' DHT. stop removes it again.
-func (b *bench) ownNode(ctx context.Context, d *rig.Daemon) (node *dht.DHT, stop func(), err error) {
+func (b *bench) ownNode(ctx context.Context, d *daemon.Daemon) (node *dht.DHT, stop func(), err error) {
 	invite, err := d.Invite(ctx)
 	if err != nil {
 		return nil, nil, err

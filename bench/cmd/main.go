@@ -14,7 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/voxelpopuli/voxeld/bench/rig"
+	"github.com/voxelpopuli/voxeld/testkit/netns"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 func main() {
@@ -101,7 +102,7 @@ func (b *bench) ownNetwork(ctx context.Context) (ran bool, err error) {
 	if b.sharedNetwork {
 		return false, nil
 	}
-	return rig.OwnNetwork(ctx)
+	return netns.OwnNetwork(ctx)
 }
 
 // prepared pins this program, builds voxeld, and cleans up after run.
@@ -117,7 +118,7 @@ func (b *bench) prepared(ctx context.Context, run func(context.Context) error) (
 		}
 		defer func() { b.binary = "" }()
 	}
-	if err := rig.PinSelf(b.botCPUs, b.nice); err != nil {
+	if err := process.PinSelf(b.botCPUs, b.nice); err != nil {
 		return err
 	}
 	runtime.GOMAXPROCS(len(b.botCPUs))

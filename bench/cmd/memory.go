@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
-	"github.com/voxelpopuli/voxeld/bench/rig"
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
@@ -23,7 +23,7 @@ func newMemory(b *bench) *cobra.Command {
 // memoryUse is the memory of a daemon after a garbage collection.
 type memoryUse struct{ heap, stack, rss float64 }
 
-func memoryOf(ctx context.Context, d *rig.Daemon) (h memoryUse, err error) {
+func memoryOf(ctx context.Context, d *daemon.Daemon) (h memoryUse, err error) {
 	for range 2 { // what finalizers held is garbage only the second time
 		if err := d.Collect(ctx); err != nil {
 			return h, err
@@ -83,7 +83,7 @@ func (b *bench) measureMemory(ctx context.Context) error {
 }
 
 // memoryWithView returns the daemon's memory while one player has that view distance.
-func memoryWithView(ctx context.Context, d *rig.Daemon, view int) (h memoryUse, err error) {
+func memoryWithView(ctx context.Context, d *daemon.Daemon, view int) (h memoryUse, err error) {
 	p, err := crowd.StartProbe(ctx, d.Game, fmt.Sprint("seer-", view), view)
 	if err != nil {
 		return h, err
@@ -97,7 +97,7 @@ func memoryWithView(ctx context.Context, d *rig.Daemon, view int) (h memoryUse, 
 
 // afterFlight lets probes load much land, and returns the daemon's memory after they have left and their land is
 // unloaded.
-func (b *bench) afterFlight(ctx context.Context, d *rig.Daemon) (chunks float64, h memoryUse, err error) {
+func (b *bench) afterFlight(ctx context.Context, d *daemon.Daemon) (chunks float64, h memoryUse, err error) {
 	for i, goal := range [][2]float64{{1500, 0}, {-1500, 0}, {0, 1500}, {0, -1500}} {
 		p, err := crowd.StartProbe(ctx, d.Game, fmt.Sprint("flyer-", i), 12)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
@@ -38,7 +39,7 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 	if err != nil {
 		return err
 	}
-	defer killAll(daemons)
+	defer daemon.KillAll(daemons)
 	targets := targetsOf(daemons)
 	before, err := b.unused(ctx, targets)
 	if err != nil {

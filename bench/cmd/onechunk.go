@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
-	"github.com/voxelpopuli/voxeld/bench/rig"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
@@ -145,10 +145,10 @@ func (b *bench) crowdOf(ctx context.Context, n int) (row crowdRow, err error) {
 // measureCrowd lets n players play on a daemon, and measures it once they have for the time of warm. An error is that of ctx: any
 // other is in the row.
 func (b *bench) measureCrowd(
-	ctx context.Context, d *rig.Daemon, o crowd.Options, n int, label string, warm, length time.Duration,
+	ctx context.Context, d *daemon.Daemon, o crowd.Options, n int, label string, warm, length time.Duration,
 ) (row crowdRow, err error) {
 	row.wanted = n
-	targets := targetsOf([]*rig.Daemon{d})
+	targets := targetsOf([]*daemon.Daemon{d})
 	row.failed = b.play(ctx, o, n, targets, func(ctx context.Context, c *crowd.Crowd) error {
 		if err := pause(ctx, warm); err != nil {
 			return err

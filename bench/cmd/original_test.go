@@ -8,18 +8,18 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
-	"github.com/voxelpopuli/voxeld/bench/rig"
+	"github.com/voxelpopuli/voxeld/testkit/metrics"
 )
 
 // ticked returns metrics of a daemon whose loops have ticked that often.
-func ticked(region, gateway uint64) rig.Metrics {
+func ticked(region, gateway uint64) metrics.Metrics {
 	histogram := func(n uint64) *dto.MetricFamily {
 		upper := 1.
 		return &dto.MetricFamily{Metric: []*dto.Metric{{
 			Histogram: &dto.Histogram{SampleCount: &n, Bucket: []*dto.Bucket{{UpperBound: &upper, CumulativeCount: &n}}},
 		}}}
 	}
-	return rig.Metrics{"voxeld_region_tick_seconds": histogram(region), "voxeld_gateway_tick_seconds": histogram(gateway)}
+	return metrics.Metrics{"voxeld_region_tick_seconds": histogram(region), "voxeld_gateway_tick_seconds": histogram(gateway)}
 }
 
 func TestOriginalMissed(t *testing.T) {
@@ -41,7 +41,7 @@ func TestOriginalMissed(t *testing.T) {
 	} {
 		row := crowdRow{wanted: 50, failed: c.failed, reading: reading{
 			Players: c.players, Seconds: 10, Seen: crowd.Counts{Samples: 1, Frames: c.time, Failed: c.lost},
-			Before: []rig.Metrics{ticked(1000, 2000)}, After: []rig.Metrics{ticked(1000+c.region, 2000+c.gateway)},
+			Before: []metrics.Metrics{ticked(1000, 2000)}, After: []metrics.Metrics{ticked(1000+c.region, 2000+c.gateway)},
 		}}
 		if got := originalMissed(row); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
-	"github.com/voxelpopuli/voxeld/bench/rig"
 	"github.com/voxelpopuli/voxeld/overlay/sim"
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
 const (
@@ -114,14 +114,7 @@ func (b *bench) overlays(ctx context.Context, l overlayOptions) error {
 	several := len(games)*len(l.overlays)*len(l.phases) > 1
 	var all []played
 	for _, overlay := range l.overlays {
-		b.run++
-		dir := filepath.Join(b.dir, fmt.Sprintf("run-%d", b.run))
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("make directory: %w", err)
-		}
-		o := b.rigOptions(dir)
-		o.Args = []string{"--overlay", overlay, "--view-distance", "1"}
-		daemons, err := rig.Network(ctx, o, l.gateways)
+		daemons, err := b.daemons(ctx, l.gateways, "--overlay", overlay, "--view-distance", "1")
 		if err != nil {
 			return err
 		}
@@ -129,14 +122,14 @@ func (b *bench) overlays(ctx context.Context, l overlayOptions) error {
 			for _, phase := range l.phases {
 				p, err := b.playLive(ctx, l, overlay, phase, g, daemons, several)
 				if err != nil {
-					killAll(daemons)
+					daemon.KillAll(daemons)
 					return fmt.Errorf("%s, %s, %d players, %s: %w", overlay, g.name, g.moves.Players(), phase, err)
 				}
 				all = append(all, p)
 				logf("%s", p.line())
 			}
 		}
-		killAll(daemons)
+		daemon.KillAll(daemons)
 	}
 	return b.reportOverlays(all)
 }
@@ -204,7 +197,7 @@ func (l overlayOptions) wayOf(moves *sim.Recorded) (way [][]crowd.Point, scale f
 }
 
 // playLive measures one game over daemons that run an overlay.
-func (b *bench) playLive(ctx context.Context, l overlayOptions, overlay, phase string, g movement, daemons []*rig.Daemon, several bool) (p played, err error) {
+func (b *bench) playLive(ctx context.Context, l overlayOptions, overlay, phase string, g movement, daemons []*daemon.Daemon, several bool) (p played, err error) {
 	way, scale, err := l.wayOf(g.moves)
 	if err != nil {
 		return p, err
@@ -261,7 +254,7 @@ func scoreOf(moves *sim.Recorded, told []crowd.Update) (*sim.Result, error) {
 
 // usageLog reads the daemons' resource usage at rounds.
 type usageLog struct {
-	daemons []*rig.Daemon
+	daemons []*daemon.Daemon
 	readers sync.WaitGroup
 	mu      struct {
 		sync.Mutex
@@ -280,7 +273,7 @@ type entry struct {
 	refused float64
 }
 
-func newUsageLog(daemons []*rig.Daemon) *usageLog { return &usageLog{daemons: daemons} }
+func newUsageLog(daemons []*daemon.Daemon) *usageLog { return &usageLog{daemons: daemons} }
 
 // record reads the usage, concurrently with the game, if wanted.
 func (l *usageLog) record(ctx context.Context, round int, wanted bool) {

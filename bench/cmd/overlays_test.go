@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
-	"github.com/voxelpopuli/voxeld/bench/rig"
 	"github.com/voxelpopuli/voxeld/overlay/sim"
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
 // A live game from a file follows the file's rows, and its log yields the same score as the measurement.
@@ -43,11 +43,11 @@ func TestLiveGameIsScoredByItsLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	daemons, err := rig.Network(ctx, rig.Options{Binary: binary, Dir: dir, Args: []string{"--overlay", "psense", "--view-distance", "1"}}, l.gateways)
+	daemons, err := daemon.Network(ctx, daemon.Options{Binary: binary, Dir: dir, Args: []string{"--overlay", "psense", "--view-distance", "1"}}, l.gateways, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer rig.StopAll(daemons)
+	defer daemon.KillAll(daemons)
 	p, err := new(bench).playLive(ctx, l, "psense", phaseTogether, games[0], daemons, false)
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/voxelpopuli/voxeld/bench/rig"
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
@@ -40,11 +40,11 @@ var workKinds = []struct {
 		[]string{"gameserver.(*session).listen"},
 		"a system call, and a wake of a goroutine, for each move: reading all sockets once a tick would save most of it",
 	},
-	{"computing motion: which updates each player receives", []string{"gameserver.(*interestIndex).buildFrames"}, "the work for each avatar and cell in the gateway's tick; more gateways share it only in part"},
+	{"computing motion: which updates each player receives", []string{"gameserver.(*sharedIndex).buildFrames"}, "the work for each avatar and cell in the gateway's tick; more gateways share it only in part"},
 	{"receiving from regions", []string{"gameserver.(*subscription).receive"}, "the mirror of each chunk, kept move by move"},
 	{"sending to regions", []string{"gameserver.(*subscription).send"}, "the messages from the gateway to its regions"},
-	{"the regions' ticks", []string{"region.(*loop).run"}, "the region's tick, which is in one goroutine for each region"},
-	{"saving and publishing players", []string{"gameserver/players.(*Store).runSaver", "gameserver/players.(*Store).runPublisher"}, "the records of players and their signatures"},
+	{"the regions' ticks", []string{"region/actor.(*Land).loop"}, "the region's tick, which is in one goroutine for each region"},
+	{"saving and publishing players", []string{"gameserver/players.(*Store).runSaver", "gameserver/players.(*publisher).publish"}, "the records of players and their signatures"},
 	{"collecting garbage", []string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge"}, "garbage"},
 	{"scheduling goroutines", []string{"runtime.schedule"}, "waking goroutines, most of them for moves that arrive one by one"},
 }
@@ -91,7 +91,7 @@ func (b *bench) measureProfile(ctx context.Context, players int) error {
 
 // startProfile starts a CPU profile of the daemon, if profiles are wanted, that ends before the measurement does.
 // wait waits for it and prints the top.
-func (b *bench) startProfile(ctx context.Context, d *rig.Daemon, name string, length time.Duration) (wait func() error) {
+func (b *bench) startProfile(ctx context.Context, d *daemon.Daemon, name string, length time.Duration) (wait func() error) {
 	if !b.profile {
 		return func() error { return nil }
 	}
@@ -100,14 +100,14 @@ func (b *bench) startProfile(ctx context.Context, d *rig.Daemon, name string, le
 		if err := ended(); err != nil {
 			return err
 		}
-		b.profiled, err = rig.ReadProfile(ctx, b.profileFile(name))
+		b.profiled, err = daemon.ReadProfile(ctx, b.profileFile(name))
 		logf("%s", strings.TrimSpace(b.profiled.Top))
 		return err
 	}
 }
 
 // takeProfile starts a CPU profile that ends before the measurement does. After wait it is in profileFile.
-func (b *bench) takeProfile(ctx context.Context, d *rig.Daemon, name string, length time.Duration) (wait func() error) {
+func (b *bench) takeProfile(ctx context.Context, d *daemon.Daemon, name string, length time.Duration) (wait func() error) {
 	done := make(chan error, 1)
 	go func() { // awaited by wait, which every caller calls
 		done <- d.Profile(ctx, max(1, int(length.Seconds())-1), b.profileFile(name))

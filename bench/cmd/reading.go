@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
-	"github.com/voxelpopuli/voxeld/bench/rig"
+	"github.com/voxelpopuli/voxeld/testkit/metrics"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // tickRate is the number of ticks a second of a region.
@@ -22,23 +23,23 @@ type reading struct {
 	Seconds     float64
 	CPU         []float64 // of each daemon, as a share of one core
 	RSS         []int64   // of each daemon at the end, in bytes
-	Ticks       rig.Histogram
+	Ticks       metrics.Histogram
 	Seen        crowd.Counts
 	BotCPU      float64 // of this program, as a share of one core
 	Others      float64 // used by other programs on the daemons' cores, as a share of one core
 	OthersThere float64 // used by other programs on the players' cores, likewise
-	Before      []rig.Metrics
-	After       []rig.Metrics
+	Before      []metrics.Metrics
+	After       []metrics.Metrics
 }
 
 // instant is everything that is read at one time.
 type instant struct {
 	at     time.Time
-	usage  []rig.Usage
-	self   rig.Usage
+	usage  []process.Usage
+	self   process.Usage
 	busy   []time.Duration
 	counts crowd.Counts
-	scrape []rig.Metrics
+	scrape []metrics.Metrics
 }
 
 func readInstant(ctx context.Context, targets []target, c *crowd.Crowd) (i instant, err error) {
@@ -59,10 +60,10 @@ func readInstant(ctx context.Context, targets []target, c *crowd.Crowd) (i insta
 		}
 		i.usage = append(i.usage, u)
 	}
-	if i.self, err = rig.UsageOf(os.Getpid()); err != nil {
+	if i.self, err = process.UsageOf(os.Getpid()); err != nil {
 		return i, err
 	}
-	if i.busy, err = rig.Busy(); err != nil {
+	if i.busy, err = process.Busy(); err != nil {
 		return i, err
 	}
 	i.counts, i.at = c.Counts(), time.Now()
@@ -118,8 +119,8 @@ func (b *bench) between(first, last instant) reading {
 }
 
 // ticksOf adds up a process's tick histograms: those of regions, and of other loops.
-func ticksOf(m rig.Metrics) rig.Histogram {
-	var h rig.Histogram
+func ticksOf(m metrics.Metrics) metrics.Histogram {
+	var h metrics.Histogram
 	for name := range m {
 		if strings.HasSuffix(name, "_tick_seconds") {
 			h = h.Plus(m.Histogram(name))

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
-	"github.com/voxelpopuli/voxeld/bench/rig"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // moment is one reading of the usage in a series.
@@ -79,8 +79,8 @@ func (r *recorder) run(ctx context.Context, targets []target, c *crowd.Crowd, ev
 }
 
 // usages reads the usage of all targets. It is zero for one that has ended.
-func usages(targets []target) []rig.Usage {
-	all := make([]rig.Usage, len(targets))
+func usages(targets []target) []process.Usage {
+	all := make([]process.Usage, len(targets))
 	for i, t := range targets {
 		if u, err := t.Usage(); err == nil {
 			all[i] = u

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
-	"github.com/voxelpopuli/voxeld/bench/rig"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
@@ -27,7 +27,7 @@ func square(middle grid.ChunkPos, n int) (all []grid.ChunkPos, radius int) {
 }
 
 // startSpreadCrowd starts one daemon, and returns the options of a crowd that is spread evenly over so many chunks of it.
-func (b *bench) startSpreadCrowd(ctx context.Context, chunks int) (*rig.Daemon, crowd.Options, error) {
+func (b *bench) startSpreadCrowd(ctx context.Context, chunks int) (*daemon.Daemon, crowd.Options, error) {
 	daemons, err := b.daemons(ctx, 1)
 	if err != nil {
 		return nil, crowd.Options{}, err

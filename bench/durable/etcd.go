@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/bench/rig"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // etcd is a cluster of three members with default settings.
 type etcd struct {
-	members   []*rig.Process
+	members   []*process.Process
 	endpoints []string
 	loader    string
 	conns     int
@@ -43,7 +43,8 @@ func startEtcd(ctx context.Context, o options, net int) (system, error) {
 	}
 	for i := range 3 {
 		name, peer := fmt.Sprintf("m%d", i), fmt.Sprintf("http://127.%d.0.1:2380", net+i)
-		p, err := rig.Launch(rig.Options{Dir: o.dir}, "etcd-"+name, program, "--name", name, "--data-dir", filepath.Join(o.dir, "etcd", name),
+		log := process.Options{Log: filepath.Join(o.dir, "etcd-"+name+".log")}
+		p, err := process.Start(log, program, "--name", name, "--data-dir", filepath.Join(o.dir, "etcd", name),
 			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
 			"--listen-client-urls", e.endpoints[i], "--advertise-client-urls", e.endpoints[i],
 			"--initial-cluster", strings.Join(cluster, ","), "--initial-cluster-state", "new")
@@ -51,7 +52,6 @@ func startEtcd(ctx context.Context, o options, net int) (system, error) {
 			e.stop()
 			return nil, err
 		}
-		p.Metrics = strings.TrimPrefix(e.endpoints[i], "http://")
 		e.members = append(e.members, p)
 	}
 	err = waitFor(ctx, "etcd takes writes", 30*time.Second, func() bool {
@@ -82,8 +82,8 @@ func (e *etcd) load(ctx context.Context, writers int, warm, duration time.Durati
 
 func (e *etcd) usage() (u usage, err error) {
 	u.client = e.client
-	for _, p := range e.members {
-		if err := u.add(p, "etcd_disk_wal_fsync_duration_seconds"); err != nil {
+	for i, p := range e.members {
+		if err := u.add(p, strings.TrimPrefix(e.endpoints[i], "http://"), "etcd_disk_wal_fsync_duration_seconds"); err != nil {
 			return u, err
 		}
 	}

@@ -13,12 +13,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
-	"github.com/voxelpopuli/voxeld/bench/rig"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/testkit/process"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // runIdle founds regions, puts a block in each, lets all of them hibernate, and prints what they cost then: the
@@ -53,7 +52,7 @@ func runIdle(args []string) error {
 	defer f.stop()
 	for _, n := range f.nodes {
 		err := waitFor(ctx, "every node knows the others", 30*time.Second, func() bool {
-			peers, err := metric(ctx, n.Process, "voxeld_dht_table_peers")
+			peers, err := metric(ctx, n.metrics, "voxeld_dht_table_peers")
 			return err == nil && int(peers) >= *nodes-1
 		})
 		if err != nil {
@@ -97,7 +96,7 @@ func (f *regionSystem) visitAndSleep(ctx context.Context, regions []grid.ChunkPo
 	}
 	for _, n := range f.nodes {
 		err := waitFor(ctx, "all regions sleep", 10*time.Minute, func() bool {
-			loaded, err := metric(ctx, n.Process, "voxeld_regions_loaded")
+			loaded, err := metric(ctx, n.metrics, "voxeld_regions_loaded")
 			return err == nil && loaded == 0
 		})
 		if err != nil {
@@ -160,11 +159,11 @@ func (f *regionSystem) memory() ([]memoryUse, error) {
 		if err != nil {
 			return nil, err
 		}
-		heap, err := metric(context.Background(), n.Process, "voxeld_bench_heap_bytes")
+		heap, err := metric(context.Background(), n.metrics, "voxeld_bench_heap_bytes")
 		if err != nil {
 			return nil, err
 		}
-		file, err := metric(context.Background(), n.Process, "voxeld_store_size_bytes")
+		file, err := metric(context.Background(), n.metrics, "voxeld_store_size_bytes")
 		if err != nil {
 			return nil, err
 		}
@@ -174,7 +173,7 @@ func (f *regionSystem) memory() ([]memoryUse, error) {
 }
 
 // field reads a number from one of the process's files in /proc.
-func field(p *rig.Process, file, name string) (int, error) {
+func field(p *process.Process, file, name string) (int, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.PID(), file))
 	if err != nil {
 		return 0, err

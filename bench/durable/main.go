@@ -31,7 +31,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/bench/rig"
+	"github.com/voxelpopuli/voxeld/testkit/metrics"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // options are those of one run.
@@ -118,26 +119,26 @@ type usage struct {
 	fsyncs float64       // of the node that synced most
 }
 
-// add adds what a process has used. fsyncs is the metric that counts its fsyncs, a counter or histogram.
-func (u *usage) add(p *rig.Process, fsyncs string) error {
+// add adds what a process has used that serves its metrics at an address. fsyncs is the metric that counts its fsyncs, a counter or histogram.
+func (u *usage) add(p *process.Process, address, fsyncs string) error {
 	used, err := p.Usage()
 	if err != nil {
 		return err
 	}
 	u.cpu += used.CPU
-	n, err := metric(context.Background(), p, fsyncs)
+	n, err := metric(context.Background(), address, fsyncs)
 	u.fsyncs = max(u.fsyncs, n)
 	return err
 }
 
 // metric reads a counter or gauge, or the count of a histogram.
-func metric(ctx context.Context, p *rig.Process, name string) (float64, error) {
-	m, err := p.Scrape(ctx)
+func metric(ctx context.Context, address, name string) (float64, error) {
+	m, err := metrics.Scrape(ctx, address)
 	if err != nil {
 		return 0, err
 	}
 	if m[name] == nil {
-		return 0, fmt.Errorf("no metric %s at %s", name, p.Metrics)
+		return 0, fmt.Errorf("no metric %s at %s", name, address)
 	}
 	return m.Value(name) + m.Histogram(name).Count, nil
 }

@@ -8,40 +8,32 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
-	"github.com/voxelpopuli/voxeld/bench/rig"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/store"
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // playerSystem is three daemons, and the sessions of all writers.
 type playerSystem struct {
 	voxeld   string
 	rate     float64
-	daemons  []*daemon
+	daemons  []*daemon.Daemon
 	sessions []*session
 }
-
-type daemon struct {
-	*rig.Process
-	dir, ip string
-}
-
-func (d *daemon) game() string { return d.ip + ":4002" }
 
 func startPlayers(ctx context.Context, o options, net int) (system, error) {
 	root, err := sources()
@@ -64,19 +56,24 @@ func (f *playerSystem) start(ctx context.Context, o options, net int) error {
 	most := slices.Max(o.writers)
 	token := ""
 	for i := range 3 {
-		d := &daemon{dir: filepath.Join(o.dir, fmt.Sprintf("player-%d", i)), ip: fmt.Sprintf("127.%d.0.1", net+i)}
-		if err := f.startDaemon(ctx, d, regions, most, token, o.logLevel); err != nil {
+		dir := filepath.Join(o.dir, fmt.Sprintf("player-%d", i))
+		d := daemon.New(daemon.Options{
+			Binary: f.voxeld, Dir: dir, IP: fmt.Sprintf("127.%d.0.1", net+i), LogLevel: o.logLevel, Options: process.Options{Log: dir + ".log"},
+			Args: []string{"--sessions-per-address", "10000", "--edits-per-second", "1000000"},
+		})
+		if err := f.startDaemon(ctx, d, dir, regions, most, token); err != nil {
 			return err
 		}
 		if token == "" {
-			if err := f.ask(ctx, d, "invite", &struct{ Token *string }{&token}); err != nil {
+			var err error
+			if token, err = d.Invite(ctx); err != nil {
 				return err
 			}
 		}
 	}
 	for _, d := range f.daemons {
 		err := waitFor(ctx, "every daemon knows the others", 30*time.Second, func() bool {
-			peers, err := metric(ctx, d.Process, "voxeld_dht_table_peers")
+			peers, err := metric(ctx, d.Metrics, "voxeld_dht_table_peers")
 			return err == nil && peers >= 2
 		})
 		if err != nil {
@@ -87,7 +84,7 @@ func (f *playerSystem) start(ctx context.Context, o options, net int) error {
 	leads := make(map[string]int)
 	for i, pos := range regions {
 		var err error
-		if leaders[i], err = locate(f.daemons[0].game(), pos); err != nil {
+		if leaders[i], err = locate(f.daemons[0].Game, pos); err != nil {
 			return fmt.Errorf("locate %v: %w", pos, err)
 		}
 		leads[leaders[i]]++
@@ -109,33 +106,23 @@ func (f *playerSystem) start(ctx context.Context, o options, net int) error {
 }
 
 // startDaemon starts a daemon whose database has the players at their places.
-func (f *playerSystem) startDaemon(ctx context.Context, d *daemon, regions []grid.ChunkPos, players int, token, logLevel string) error {
-	if err := os.MkdirAll(d.dir, 0o700); err != nil {
+func (f *playerSystem) startDaemon(ctx context.Context, d *daemon.Daemon, dir string, regions []grid.ChunkPos, players int, token string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	if token == "" {
-		if out, err := exec.CommandContext(ctx, f.voxeld, "init", "--data-dir", d.dir, "--seed", "33").CombinedOutput(); err != nil {
-			return fmt.Errorf("voxeld init: %w: %s", err, out)
+		if err := d.Init(ctx, "--seed", "33"); err != nil {
+			return err
 		}
 	}
-	if err := writePlayerRecords(ctx, filepath.Join(d.dir, "voxeld.db"), regions, players); err != nil {
+	if err := writePlayerRecords(ctx, filepath.Join(dir, "voxeld.db"), regions, players); err != nil {
 		return fmt.Errorf("write players' records: %w", err)
 	}
-	args := []string{
-		"run", "--data-dir", d.dir, "--listen", "/ip4/" + d.ip + "/tcp/4001", "--game", d.game(),
-		"--http", d.ip + ":8080", "--metrics", d.ip + ":9102", "--sessions-per-address", "10000",
-		"--edits-per-second", "1000000", "--log-level", logLevel,
-	}
-	if token != "" {
-		args = append(args, "--join", token)
-	}
-	var err error
-	if d.Process, err = rig.Launch(rig.Options{Dir: filepath.Dir(d.dir)}, filepath.Base(d.dir), f.voxeld, args...); err != nil {
+	if err := d.Start(ctx, token); err != nil {
 		return err
 	}
-	d.Metrics = d.ip + ":9102"
 	f.daemons = append(f.daemons, d)
-	return d.Await(ctx, func() error { return f.ask(ctx, d, "status", &struct{}{}) })
+	return nil
 }
 
 // writePlayerRecords writes records of players: walking to their regions would take half an hour.
@@ -172,14 +159,6 @@ func blockOf(w int, at grid.ChunkPos) grid.Pos {
 func standing(w int, at grid.ChunkPos) motion.Pose {
 	p := blockOf(w, at)
 	return motion.Pose{X: float64(p.X) + 2.5, Y: float64(p.Y), Z: float64(p.Z) + .5}
-}
-
-func (f *playerSystem) ask(ctx context.Context, d *daemon, command string, answer any) error {
-	out, err := exec.CommandContext(ctx, f.voxeld, command, "--data-dir", d.dir, "--json").Output()
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(out, answer)
 }
 
 // locate returns the game address of the daemon that leads the chunk's region, which is founded if need be.
@@ -238,7 +217,7 @@ func (f *playerSystem) usage() (u usage, err error) {
 	}
 	u.client = time.Duration(own.Utime.Nano() + own.Stime.Nano())
 	for _, d := range f.daemons {
-		if err := u.add(d.Process, "voxeld_store_fsyncs_total"); err != nil {
+		if err := u.add(d.Process, d.Metrics, "voxeld_store_fsyncs_total"); err != nil {
 			return u, err
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/bench/rig"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // regionSystem is three processes of runNode.
@@ -26,7 +26,8 @@ type regionSystem struct {
 
 // nodeProcess is one of them, with the pipes for commands and answers.
 type nodeProcess struct {
-	*rig.Process
+	*process.Process
+	metrics  string // host:port
 	commands io.WriteCloser
 	answers  *bufio.Reader
 	led      int
@@ -62,7 +63,7 @@ func startNodes(o options, net, count int) (*regionSystem, error) {
 			f.stop()
 			return nil, err
 		}
-		n.Metrics = ip + ":9102"
+		n.metrics = ip + ":9102"
 		f.nodes = append(f.nodes, n)
 		if join == "" {
 			join = hello.Addr
@@ -85,7 +86,7 @@ func regionsAt(n int) []grid.ChunkPos {
 }
 
 func startNode(dir, name, path string, args ...string) (*nodeProcess, answer, error) {
-	p, in, out, err := rig.StartPiped(rig.Options{Dir: dir}, name, path, args...)
+	p, in, out, err := process.StartPiped(process.Options{Log: filepath.Join(dir, name+".log")}, path, args...)
 	if err != nil {
 		return nil, answer{}, err
 	}
@@ -123,7 +124,7 @@ func (n *nodeProcess) request(o command) (answer, error) {
 func (f *regionSystem) found(ctx context.Context, regions []grid.ChunkPos) error {
 	for _, n := range f.nodes {
 		err := waitFor(ctx, "every node knows the others", 30*time.Second, func() bool {
-			peers, err := metric(ctx, n.Process, "voxeld_dht_table_peers")
+			peers, err := metric(ctx, n.metrics, "voxeld_dht_table_peers")
 			return err == nil && peers >= 2
 		})
 		if err != nil {
@@ -183,7 +184,7 @@ func (f *regionSystem) load(_ context.Context, writers int, warm, duration time.
 
 func (f *regionSystem) usage() (u usage, err error) {
 	for _, n := range f.nodes {
-		if err := u.add(n.Process, "voxeld_store_fsyncs_total"); err != nil {
+		if err := u.add(n.Process, n.metrics, "voxeld_store_fsyncs_total"); err != nil {
 			return u, err
 		}
 	}

@@ -14,18 +14,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/coder/websocket"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // A client that sends invalid input gets one clear error. Other clients keep playing.
 func TestBadInputHurtsNobodyElse(t *testing.T) {
-	d := startDaemon(t, 51)
+	d := startDaemon(t)
 	ann := join(t, d.Game, "ann", 2)
 	place := under(ann, 1, 1, 0)
 	ann.until("the ground", func() bool { _, ok := ann.at(place); return ok })
@@ -234,8 +233,8 @@ func TestBadInputHurtsNobodyElse(t *testing.T) {
 
 // Each operator mistake gets one line that says what to do, and an exit code for scripts.
 func TestOperatorsMistakes(t *testing.T) {
-	d := startDaemon(t, 52)
-	other := startDaemon(t, 53)
+	d := startDaemon(t)
+	other := startDaemon(t)
 	base := func(dir string, more ...string) []string {
 		return append([]string{"run", "--data-dir", dir, "--listen", "/ip4/127.54.0.1/tcp/4001", "--game", "127.54.0.1:0", "--http", "127.54.0.1:0", "--metrics", ""}, more...)
 	}
@@ -257,7 +256,7 @@ func TestOperatorsMistakes(t *testing.T) {
 		"http port taken":       {base(never, "--http", d.HTTP), exitFailed, []string{d.HTTP, "in use", "--http"}},
 		"game port taken":       {base(never, "--game", d.Game), exitFailed, []string{d.Game, "in use", "--game"}},
 		"metrics port taken":    {base(never, "--metrics", d.Metrics), exitFailed, []string{d.Metrics, "in use", "--metrics"}},
-		"libp2p port taken":     {base(t.TempDir(), "--listen", "/ip4/127.52.0.1/tcp/4001"), exitFailed, []string{"4001", "--listen"}},
+		"libp2p port taken":     {base(t.TempDir(), "--listen", "/ip4/"+d.ip+"/tcp/4001"), exitFailed, []string{"4001", "--listen"}},
 		"unknown flag":          {base(t.TempDir(), "--portt", "1"), exitUsage, []string{"--portt", "--help"}},
 		"bad option":            {base(t.TempDir(), "--view-distance", "99"), exitUsage, []string{"view_distance", "1 to 12"}},
 		"broken token":          {base(t.TempDir(), "--join", "vx1nonsense"), exitUsage, []string{"token"}},
@@ -307,7 +306,7 @@ func TestOperatorsMistakes(t *testing.T) {
 
 // A node that is stopped saves its players, sends its clients the reason and exits with 0.
 func TestNodeStopsInOrder(t *testing.T) {
-	d := startDaemon(t, 55)
+	d := startDaemon(t)
 	ann := join(t, d.Game, "ann", 1)
 	if code := d.terminate(); code != 0 {
 		t.Errorf("exit %d after SIGTERM", code)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
 var compatRecord = flag.String("compat.record", "", "record what the tests of compatibility expect, from this voxeld binary")
@@ -41,8 +42,7 @@ func TestOldDataDirectoryOpens(t *testing.T) {
 	if out, err := exec.Command("tar", "-xzf", archive, "-C", dir).CombinedOutput(); err != nil {
 		t.Fatalf("unpack: %v\n%s", err, out)
 	}
-	d := &daemon{t: t, ip: "127.157.0.1", dir: dir}
-	t.Cleanup(d.kill)
+	d := newDaemon(t, kit.Options{Dir: dir})
 	d.start()
 	ann := join(t, d.Game, "ann", 3)
 	for _, b := range built {
@@ -59,10 +59,8 @@ func TestOldDataDirectoryOpens(t *testing.T) {
 
 // recordWorld has another version make a world, and kills it.
 func recordWorld(t *testing.T, archive, list string) {
-	d := &daemon{t: t, ip: "127.156.0.1", dir: t.TempDir(), binary: *compatRecord}
-	if out, err := exec.Command(*compatRecord, "init", "--data-dir", d.dir, "--seed", "33").CombinedOutput(); err != nil {
-		t.Fatalf("init: %v\n%s", err, out)
-	}
+	d := newDaemon(t, kit.Options{Binary: *compatRecord})
+	d.init()
 	d.start()
 	ann := join(t, d.Game, "ann", 3)
 	var built []builtBlock

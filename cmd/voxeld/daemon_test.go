@@ -1,26 +1,25 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
 // The tests of this package run the real binary in separate processes and observe it from outside. Tests that mostly
-// wait run in parallel, each on its own loopback addresses. Tests that bound a pause, or drive a crowd, run alone.
+// wait run in parallel, each daemon on its own loopback address. Tests that bound a pause, or drive a crowd, run alone.
 
 // daemonBinary builds voxeld once for all tests.
 var daemonBinary = sync.OnceValues(func() (string, error) {
@@ -57,104 +56,66 @@ func voxeld(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), c.ProcessState.ExitCode()
 }
 
-// daemon is one running node.
+// daemon is a node of a test.
 type daemon struct {
-	t    *testing.T
-	ip   string // its own loopback address
-	dir  string
-	args []string
-	// binary is the path of the binary, if it is not the shared one.
-	binary string
-	env    []string // further environment variables
-	cmd    *exec.Cmd
-	logs   *lines
-
-	Game, HTTP, Metrics string
-	Status              statusAnswer
+	*kit.Daemon
+	t       *testing.T
+	ip, dir string
+	Status  statusAnswer // as of the latest start
 }
 
-// lines collects what a process writes, and lets tests wait for a line.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-	news chan struct{}
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text.Write(p)
-	select {
-	case l.news <- struct{}{}:
-	default:
-	}
-	return len(p), nil
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// startDaemon starts a node on the n-th loopback address, with its own data directory.
-func startDaemon(t *testing.T, n int, args ...string) *daemon {
+// newDaemon returns a node that does not run yet. By default it has a new data directory, and the binary of this source.
+func newDaemon(t *testing.T, o kit.Options) *daemon {
 	t.Helper()
-	d := &daemon{t: t, ip: fmt.Sprintf("127.%d.0.1", n), dir: t.TempDir(), args: args}
+	var err error
+	if o.Binary == "" {
+		if o.Binary, err = daemonBinary(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if o.IP, err = kit.TakeAddress(); err != nil {
+		t.Fatal(err)
+	}
+	if o.Dir == "" {
+		o.Dir = t.TempDir()
+	}
+	o.Log, o.LogLevel = filepath.Join(t.TempDir(), "log"), "debug"
+	d := &daemon{Daemon: kit.New(o), t: t, ip: o.IP, dir: o.Dir}
 	t.Cleanup(func() {
 		d.kill()
-		if t.Failed() {
-			t.Logf("log of the node on %s:\n%s", d.ip, tail(d.logs.String(), 60))
+		if t.Failed() && d.Process != nil {
+			t.Logf("log of the node on %s:\n%s", d.ip, tail(d.Output(), 60))
 		}
 	})
+	return d
+}
+
+// startDaemon starts a node with these flags. Without --join its world has a known seed, so that every run tests the same land.
+func startDaemon(t *testing.T, args ...string) *daemon {
+	t.Helper()
+	d := newDaemon(t, kit.Options{Args: args})
 	if !slices.Contains(args, "--join") {
-		// A known seed, so that every run tests the same land.
-		if _, errs, code := voxeld(t, "init", "--data-dir", d.dir, "--seed", "33"); code != 0 {
-			t.Fatalf("voxeld init: exit %d: %s", code, errs)
-		}
+		d.init()
 	}
 	d.start()
 	return d
 }
 
-// start runs the node and waits until it serves, at the default ports of its own address.
-func (d *daemon) start() {
+// init configures the world with the known seed.
+func (d *daemon) init() {
 	d.t.Helper()
-	path, err := daemonBinary()
-	if err != nil {
+	if err := d.Init(d.t.Context(), "--seed", "33"); err != nil {
 		d.t.Fatal(err)
 	}
-	if d.binary != "" {
-		path = d.binary
-	}
-	d.Game, d.HTTP, d.Metrics = d.ip+":4002", d.ip+":8080", d.ip+":9102"
-	args := append([]string{
-		"run", "--data-dir", d.dir, "--listen", "/ip4/" + d.ip + "/tcp/4001",
-		"--game", d.Game, "--http", d.HTTP, "--metrics", d.Metrics, "--log-level", "debug",
-	}, d.args...)
-	d.logs = &lines{news: make(chan struct{}, 1)}
-	d.cmd = exec.Command(path, args...)
-	d.cmd.Env = append(os.Environ(), d.env...)
-	d.cmd.Stdout, d.cmd.Stderr = d.logs, d.logs
-	if err := d.cmd.Start(); err != nil {
-		d.t.Fatal(err)
-	}
-	d.await("Play:")
-	d.ask("status", &d.Status)
 }
 
-// await waits until the node has printed the text.
-func (d *daemon) await(text string) {
+// start runs the node and waits until it serves.
+func (d *daemon) start() {
 	d.t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	for !strings.Contains(d.logs.String(), text) {
-		select {
-		case <-d.logs.news:
-		case <-deadline.C:
-			d.t.Fatalf("the node on %s did not print %q within %v:\n%s", d.ip, text, patience, tail(d.logs.String(), 40))
-		}
+	if err := d.Start(d.t.Context(), ""); err != nil {
+		d.t.Fatal(err)
 	}
+	d.ask("status", &d.Status)
 }
 
 // ask runs one of the query commands with --json.
@@ -169,25 +130,17 @@ func (d *daemon) ask(command string, answer any) {
 	}
 }
 
-// metric scrapes one metric without labels.
-func (d *daemon) metric(name string) float64 {
+// metric scrapes the sum of a metric's series that have the label values.
+func (d *daemon) metric(name string, labels ...string) float64 {
 	d.t.Helper()
-	response, err := http.Get("http://" + d.Metrics + "/metrics")
+	m, err := d.Scrape(d.t.Context())
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	defer response.Body.Close()
-	for s := bufio.NewScanner(response.Body); s.Scan(); {
-		if value, found := strings.CutPrefix(s.Text(), name+" "); found {
-			v, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				d.t.Fatal(err)
-			}
-			return v
-		}
+	if m[name] == nil {
+		d.t.Fatalf("there is no metric %s", name)
 	}
-	d.t.Fatalf("there is no metric %s", name)
-	return 0
+	return m.Value(name, labels...)
 }
 
 // invite returns a join token.
@@ -200,27 +153,30 @@ func (d *daemon) invite() string {
 
 // kill ends the node without warning, as a power failure would.
 func (d *daemon) kill() {
-	if d.cmd != nil && d.cmd.ProcessState == nil {
-		d.cmd.Process.Kill() //nolint:errcheck // it may have ended
-		d.cmd.Wait()         //nolint:errcheck // it was killed
+	if d.Process != nil {
+		d.Kill()
 	}
 }
 
 // terminate stops the node with SIGTERM and returns its exit code.
 func (d *daemon) terminate() int {
 	d.t.Helper()
-	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := d.Signal(syscall.SIGTERM); err != nil {
 		d.t.Fatal(err)
 	}
-	ended := make(chan struct{})
-	go func() { d.cmd.Wait(); close(ended) }() //nolint:errcheck // the exit code is checked
+	return d.exited(patience)
+}
+
+// exited waits until the process has ended, and returns its exit code.
+func (d *daemon) exited(limit time.Duration) int {
+	d.t.Helper()
 	select {
-	case <-ended:
-	case <-time.After(patience):
+	case <-d.Ended():
+	case <-time.After(limit):
 		d.kill()
-		d.t.Fatalf("the node on %s did not stop within %v", d.ip, patience)
+		d.t.Errorf("the node on %s did not end within %v", d.ip, limit)
 	}
-	return d.cmd.ProcessState.ExitCode()
+	return d.ExitCode()
 }
 
 func tail(text string, n int) string {

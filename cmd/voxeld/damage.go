@@ -15,7 +15,7 @@ var hintTables = map[string]bool{"dht": true, "peers": true, "published": true, 
 
 // classifyDamage handles the rows that were found damaged when the database was opened. It returns the regions that may
 // be affected, with the reason, and deletes hints. Any other damaged row is an error: the node cannot run without it.
-func classifyDamage(all []store.Damage, db *store.DB, logger *slog.Logger) (suspects map[uint64]string, err error) {
+func classifyDamage(all []store.CorruptRow, db *store.DB, logger *slog.Logger) (suspects map[uint64]string, err error) {
 	suspects = make(map[uint64]string)
 	for _, d := range all {
 		logger.Error("damaged row in the database", "table", d.Table, "key", fmt.Sprintf("%x", d.Keys[0]))
@@ -39,7 +39,7 @@ func classifyDamage(all []store.Damage, db *store.DB, logger *slog.Logger) (susp
 	return suspects, nil
 }
 
-func damageError(d store.Damage) error {
+func damageError(d store.CorruptRow) error {
 	return fmt.Errorf("%v: %w; keep a copy of the data directory and restore a backup; or, if other nodes hold "+
 		"this world, start with an empty directory and --join: this node then fetches what they have", d, kv.ErrDamaged)
 }

@@ -36,7 +36,7 @@ func findings(health region.Health) []string {
 // The doctor finds no problem, then what is wrong when a node is gone, and no problem again.
 func TestDoctor(t *testing.T) {
 	t.Parallel()
-	all := cluster(t, 117, 3)
+	all := cluster(t, 3)
 	ann := join(t, all[0].Game, "ann", 1)
 	built := under(ann, 1, 0, 2)
 	ann.until("the ground", func() bool { _, ok := ann.at(built); return ok })

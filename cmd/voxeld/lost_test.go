@@ -6,17 +6,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
 // A node that creates a world because --join is not set warns about it, and about how to join another one. A node whose
 // database was lost does not create a world silently: it refuses to start as long as anything of the old one is left.
 func TestLostDatabaseIsNoNewWorld(t *testing.T) {
-	d := &daemon{t: t, ip: "127.97.0.1", dir: t.TempDir()}
-	t.Cleanup(d.kill)
+	d := newDaemon(t, kit.Options{})
 	d.start()
 	for _, said := range []string{"level=WARN", "a new world is created", "--join", d.Status.WorldID} {
-		if !strings.Contains(d.logs.String(), said) {
-			t.Errorf("the node does not say %q:\n%s", said, tail(d.logs.String(), 20))
+		if !strings.Contains(d.Output(), said) {
+			t.Errorf("the node does not say %q:\n%s", said, tail(d.Output(), 20))
 		}
 	}
 	d.kill()

@@ -13,8 +13,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -23,6 +21,7 @@ import (
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
+	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/heap"
@@ -32,6 +31,7 @@ import (
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/web"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -277,7 +277,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	if err != nil {
 		return err
 	}
-	suspects, err := classifyDamage(n.db.Damaged(), n.db, n.logger)
+	suspects, err := classifyDamage(n.db.CorruptRows(), n.db, n.logger)
 	if err != nil {
 		return err
 	}
@@ -363,7 +363,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 		Overlay: n.cfg.Overlay, Streams: n.peers(),
 		Ready: n.ready, Drained: n.shutdown.report, Logger: n.logger, Registerer: n.metrics,
 	})
-	n.host.HandleAsk(n.prefix()+gameserver.ShelterProtocol, n.gateway.AnswerShelter)
+	n.host.HandleAsk(n.prefix()+handoff.Protocol, n.gateway.AnswerHandoff)
 	n.host.Handle(n.prefix()+p2p.Protocol, n.gateway.ServeOverlay)
 	return nil
 }

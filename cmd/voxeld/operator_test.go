@@ -16,16 +16,17 @@ import (
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/replica"
+	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
 // The command that the first node prints starts a second node, which finds the leader of the catalog.
 func TestHintStartsASecondNode(t *testing.T) {
-	a := startDaemon(t, 56)
-	hint := regexp.MustCompile(`On another machine: +(\S+) run --join (\S+)\n`).FindStringSubmatch(a.logs.String())
+	a := startDaemon(t)
+	hint := regexp.MustCompile(`On another machine: +(\S+) run --join (\S+)\n`).FindStringSubmatch(a.Output())
 	if path, err := daemonBinary(); err != nil || hint == nil || hint[1] != path {
 		t.Fatalf("the hint is %q, want the command %s (%v)", hint, path, err)
 	}
-	b := startDaemon(t, 57, "--join", hint[2])
+	b := startDaemon(t, "--join", hint[2])
 	if a.Status.WorldID != b.Status.WorldID {
 		t.Errorf("two worlds: %s and %s", a.Status.WorldID, b.Status.WorldID)
 	}
@@ -43,7 +44,7 @@ func TestHintStartsASecondNode(t *testing.T) {
 
 // The query commands find a node as run does: by variable, by file, by flag.
 func TestAskingCommandsReadTheConfiguration(t *testing.T) {
-	d := startDaemon(t, 58)
+	d := startDaemon(t)
 	join(t, d.Game, "ann", 1)
 	var players []map[string]any
 	d.ask("players", &players)
@@ -80,7 +81,7 @@ func TestAskingCommandsReadTheConfiguration(t *testing.T) {
 // A node dies between the founding of its catalog and storeGenesis. Its directory cannot be used for another world;
 // the next run completes this one.
 func TestInterruptedFirstRun(t *testing.T) {
-	other := startDaemon(t, 59)
+	other := startDaemon(t)
 	ctx, dir := t.Context(), t.TempDir()
 	cfg := config.Default()
 	cfg.DataDir, cfg.Listen, cfg.Game, cfg.HTTP, cfg.Metrics = dir, []string{"/ip4/127.60.0.1/tcp/0"}, "127.60.0.1:0", "127.60.0.1:0", ""
@@ -111,8 +112,7 @@ func TestInterruptedFirstRun(t *testing.T) {
 	if _, errs, code := voxeld(t, append(args, "--join", other.invite())...); code != exitData || !strings.Contains(errs, "begun here") {
 		t.Errorf("joining another world: exit %d: %s", code, errs)
 	}
-	d := &daemon{t: t, ip: "127.60.0.1", dir: dir}
-	t.Cleanup(d.kill)
+	d := newDaemon(t, kit.Options{Dir: dir})
 	d.start()
 	if d.Status.WorldID != begun {
 		t.Errorf("world %s came of %s", d.Status.WorldID, begun)

@@ -132,7 +132,7 @@ func (c *original) whereIsPlayer(name string) (x, y, z float64) {
 
 // VoxelPopuli's released client can play: everything that it sends and receives, in its own bytes.
 func TestOriginalClientPlays(t *testing.T) {
-	d := startDaemon(t, 41)
+	d := startDaemon(t)
 	ping := dialOriginal(t, d.Game)
 	ping.send(`{"type":"ping"}`)
 	ping.expect("pong")

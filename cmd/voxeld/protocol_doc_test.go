@@ -23,7 +23,7 @@ func TestProtocolExamples(t *testing.T) {
 	if len(examples) != len(wants) {
 		t.Fatalf("the document has %d examples in Python, want %d", len(examples), len(wants))
 	}
-	d := startDaemon(t, 61)
+	d := startDaemon(t)
 	for i, want := range wants {
 		code, _, _ := strings.Cut(examples[i], "```")
 		ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -14,7 +14,7 @@ import (
 // back and start afresh. When the survivor is killed, they have all edits that were acknowledged since.
 func TestRecover(t *testing.T) {
 	t.Parallel()
-	all := cluster(t, 121, 3)
+	all := cluster(t, 3)
 	survivor, lost := all[0], all[1:]
 	ann := join(t, survivor.Game, "ann", 1)
 	before, after, later := under(ann, 1, 0, 2), under(ann, 1, 1, 2), under(ann, 1, -1, 2)

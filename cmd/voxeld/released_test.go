@@ -92,7 +92,7 @@ func complete(nodes []*daemon) bool {
 // A player with the released client's habits walks on three nodes, two of which are drained and killed again and again: no
 // connection closes without a reset, and there is ground wherever they walk.
 func TestReleasedClient(t *testing.T) {
-	all := cluster(t, 151, 3)
+	all := cluster(t, 3)
 	dht := dialOriginal(t, all[0].Game)
 	dht.send(`{"type":"dht"}`)
 	dht.expect("ok")
@@ -178,7 +178,7 @@ func TestReleasedClient(t *testing.T) {
 
 // Whatever ends a node, connections of the original protocol end by a reset, also those on which nothing was ever sent.
 func TestOriginalConnectionsEndByReset(t *testing.T) {
-	d := startDaemon(t, 161)
+	d := startDaemon(t)
 	for how, end := range map[string]func(){"stopped": func() { d.terminate() }, "killed": d.kill} {
 		dht, silent := dialOriginal(t, d.Game), dialOriginal(t, d.Game)
 		dht.send(`{"type":"dht"}`)
@@ -198,7 +198,7 @@ func TestOriginalConnectionsEndByReset(t *testing.T) {
 
 // Clients of one name see each other, from two addresses or from one: the released client has a fixed name.
 func TestNamesakesMeet(t *testing.T) {
-	d := startDaemon(t, 155)
+	d := startDaemon(t)
 	var clients []*original
 	others := make([][]string, 3) // the players announced to each client
 	for i, host := range []byte{2, 3, 3} {

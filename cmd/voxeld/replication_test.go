@@ -12,13 +12,13 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// cluster starts n daemons of one world, on consecutive addresses.
-func cluster(t *testing.T, first, n int, args ...string) []*daemon {
+// cluster starts n daemons of one world.
+func cluster(t *testing.T, n int, args ...string) []*daemon {
 	t.Helper()
-	all := []*daemon{startDaemon(t, first, args...)}
+	all := []*daemon{startDaemon(t, args...)}
 	token := all[0].invite()
-	for i := 1; i < n; i++ {
-		all = append(all, startDaemon(t, first+i, append([]string{"--join", token}, args...)...))
+	for range n - 1 {
+		all = append(all, startDaemon(t, append([]string{"--join", token}, args...)...))
 	}
 	for _, d := range all {
 		eventually(t, "everybody knows everybody", patience, func() bool {
@@ -58,7 +58,7 @@ func leaderOf(t *testing.T, all []*daemon, pos grid.ChunkPos) (leader *daemon, o
 // that were acknowledged are there, and each was applied once.
 func TestLeaderIsKilled(t *testing.T) {
 	t.Parallel()
-	all := cluster(t, 41, 3)
+	all := cluster(t, 3)
 	probe := join(t, all[0].Game, "ann", 1)
 	spawn := under(probe, 1, 0, 0)
 	probe.until("the ground", func() bool { _, ok := probe.at(spawn); return ok })
@@ -118,7 +118,7 @@ func TestLeaderIsKilled(t *testing.T) {
 // loss of that node.
 func TestRegionsGrow(t *testing.T) {
 	t.Parallel()
-	a := startDaemon(t, 45)
+	a := startDaemon(t)
 	ann := join(t, a.Game, "ann", 3)
 	built := under(ann, 1, 0, 2)
 	ann.until("the ground", func() bool { _, ok := ann.at(built); return ok })
@@ -126,7 +126,7 @@ func TestRegionsGrow(t *testing.T) {
 	ann.leave()
 	founded := len(a.regions())
 	token := a.invite()
-	all := []*daemon{a, startDaemon(t, 46, "--join", token), startDaemon(t, 47, "--join", token)}
+	all := []*daemon{a, startDaemon(t, "--join", token), startDaemon(t, "--join", token)}
 	start := time.Now()
 	threefold := func(d *daemon) int {
 		n := 0
@@ -188,7 +188,7 @@ func (p *tester) putPatiently(pos grid.Pos, b chunk.Block) {
 // A member that is gone for good is replaced by another node after the grace period.
 func TestGoneMemberIsReplaced(t *testing.T) {
 	t.Parallel()
-	all := cluster(t, 51, 4, "--replace-after", "3s")
+	all := cluster(t, 4, "--replace-after", "3s")
 	ann := join(t, all[0].Game, "ann", 1)
 	built := under(ann, 1, 0, 2)
 	ann.until("the ground", func() bool { _, ok := ann.at(built); return ok })
@@ -229,7 +229,7 @@ func TestGoneMemberIsReplaced(t *testing.T) {
 // test keeps its own ledger.
 func TestRandomKills(t *testing.T) {
 	t.Parallel()
-	all := cluster(t, 61, 5)
+	all := cluster(t, 5)
 	probe := join(t, all[0].Game, "ann", 1)
 	spawn := under(probe, 1, 0, 2)
 	probe.until("the ground", func() bool { _, ok := probe.at(spawn); return ok })
@@ -284,7 +284,7 @@ func TestRandomKills(t *testing.T) {
 // A region without subscribers hibernates on all nodes, and wakes up with every edit.
 func TestRegionsSleep(t *testing.T) {
 	t.Parallel()
-	all := cluster(t, 71, 3)
+	all := cluster(t, 3)
 	ann := join(t, all[0].Game, "ann", 1)
 	built := under(ann, 1, 0, 2)
 	ann.until("the ground", func() bool { _, ok := ann.at(built); return ok })
@@ -309,7 +309,7 @@ func TestRegionsSleep(t *testing.T) {
 
 // A node that stops hands over the regions that it leads. A player who edits on another node hardly notices.
 func TestStopHandsOver(t *testing.T) {
-	all := cluster(t, 75, 3)
+	all := cluster(t, 3)
 	probe := join(t, all[0].Game, "ann", 1)
 	at := under(probe, 1, 0, 2)
 	probe.until("the ground", func() bool { _, ok := probe.at(at); return ok })

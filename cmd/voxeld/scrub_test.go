@@ -68,7 +68,7 @@ func (d *daemon) scrub(cell string) (answer scrubAnswer, code int) {
 // first; the node replaces its replica by itself after the second. Players always see what was built.
 func TestScrubRepairsFlippedBits(t *testing.T) {
 	t.Parallel()
-	all := cluster(t, 141, 3)
+	all := cluster(t, 3)
 	ann := join(t, all[0].Game, "ann", 1)
 	built := under(ann, 1, 0, 2)
 	ann.until("the ground", func() bool { _, ok := ann.at(built); return ok })

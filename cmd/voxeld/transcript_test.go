@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
+
+	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
 // What clients send and are answered, recorded from a running daemon, and replayed against this one. Each line of a
@@ -35,9 +37,11 @@ func TestTranscripts(t *testing.T) {
 	if err != nil || len(paths) < 3 {
 		t.Fatalf("transcripts: %v, %v", paths, err)
 	}
-	for i, path := range paths {
+	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-			d := startDaemonOf(t, *compatRecord, 158+i)
+			d := newDaemon(t, kit.Options{Binary: *compatRecord})
+			d.init()
+			d.start()
 			recorded := replay(t, d, path)
 			if *compatRecord != "" {
 				if err := os.WriteFile(path, []byte(recorded), 0o644); err != nil {
@@ -46,18 +50,6 @@ func TestTranscripts(t *testing.T) {
 			}
 		})
 	}
-}
-
-// startDaemonOf starts a node of another binary; of the usual one if it is empty.
-func startDaemonOf(t *testing.T, binary string, n int) *daemon {
-	t.Helper()
-	d := &daemon{t: t, ip: fmt.Sprintf("127.%d.0.1", n), dir: t.TempDir(), binary: binary}
-	t.Cleanup(d.kill)
-	if _, errs, code := voxeld(t, "init", "--data-dir", d.dir, "--seed", "33"); code != 0 {
-		t.Fatalf("voxeld init: exit %d: %s", code, errs)
-	}
-	d.start()
-	return d
 }
 
 // replay plays a transcript, and returns it with the messages that came.

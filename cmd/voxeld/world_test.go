@@ -8,10 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // under returns the position n blocks below the player's feet, moved by dx and dz.
@@ -30,7 +29,7 @@ func floor(v float64) int {
 
 // Two players on one node see each other's edits, moves and chat.
 func TestPlayersShareAWorld(t *testing.T) {
-	d := startDaemon(t, 11)
+	d := startDaemon(t)
 	ann := join(t, d.Game, "ann", 3)
 	bob := join(t, d.Game, "bob", 3)
 	place := under(ann, 1, 1, 0)
@@ -50,7 +49,7 @@ func TestPlayersShareAWorld(t *testing.T) {
 // After the node was killed, acknowledged edits are there, and the player stands where they left.
 func TestKilledNodeForgetsNothing(t *testing.T) {
 	t.Parallel()
-	d := startDaemon(t, 12)
+	d := startDaemon(t)
 	ann := join(t, d.Game, "ann", 2)
 	place := under(ann, 1, 1, 0)
 	ann.until("the ground", func() bool { _, ok := ann.at(place); return ok })
@@ -98,8 +97,8 @@ func locate(t *testing.T, address string, pos grid.ChunkPos) string {
 // and come back with every acknowledged edit, and with the player where they left.
 func TestTwoDaemonsOneWorld(t *testing.T) {
 	t.Parallel()
-	a := startDaemon(t, 21)
-	b := startDaemon(t, 22, "--join", a.invite())
+	a := startDaemon(t)
+	b := startDaemon(t, "--join", a.invite())
 	if a.Status.WorldID != b.Status.WorldID {
 		t.Fatalf("two worlds: %s and %s", a.Status.WorldID, b.Status.WorldID)
 	}
@@ -183,9 +182,9 @@ func place(t *testing.T, on *daemon, name string, pos grid.ChunkPos) grid.Pos {
 
 // Thirty-two GENERATEs of the same untouched chunk, from four nodes at once, found one region.
 func TestGenerateMakesOneRegion(t *testing.T) {
-	a := startDaemon(t, 31)
+	a := startDaemon(t)
 	token := a.invite()
-	nodes := []*daemon{a, startDaemon(t, 32, "--join", token), startDaemon(t, 33, "--join", token), startDaemon(t, 34, "--join", token)}
+	nodes := []*daemon{a, startDaemon(t, "--join", token), startDaemon(t, "--join", token), startDaemon(t, "--join", token)}
 	for round := range int32(3) {
 		pos := grid.ChunkPos{X: 1000 + 200*round, Z: -777}
 		var mu sync.Mutex

@@ -13,11 +13,10 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // ErrNotHere is returned if this node does not lead the region. The caller's route is outdated.

@@ -22,8 +22,8 @@ func (l *Land) apply(c replica.Committed) {
 	}
 	own := l.edits.countCommitted(c.Term)
 	l.applied = c.Index
-	if outcome.Mark != nil {
-		l.applyMark(c.Index, *outcome.Mark)
+	if outcome.Barrier != nil {
+		l.applyMark(c.Index, *outcome.Barrier)
 		return
 	}
 	l.Pinned(BasesOf(outcome.Pins))

@@ -4,11 +4,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -146,7 +145,7 @@ func (h *hub) unwatch(s *subscriber, pos grid.ChunkPos) {
 // publish sends every subscriber the changes in its chunks since the last tick. The changes of a chunk are collected once and
 // shared by all frames.
 func (h *hub) publish() {
-	news := h.contents.crowd.Take()
+	news := h.contents.crowd.Flush()
 	frames := make(map[*subscriber]*nodemsg.FromRegion)
 	frame := func(s *subscriber) *nodemsg.FromRegion {
 		f := frames[s]

@@ -20,7 +20,7 @@ type FetchedPart struct {
 }
 
 // applyMark starts a scrub or a repair. A repair of this member's copy pauses the region until the right parts are fetched.
-func (l *Land) applyMark(index uint64, mark world.Mark) {
+func (l *Land) applyMark(index uint64, mark world.Barrier) {
 	l.report() // brings the disk up to the mark; a part that is replaced must have no unreported rows
 	mends := l.inspection.apply(index, mark)
 	if len(mends) == 0 {
@@ -38,7 +38,7 @@ func (l *Land) applyMark(index uint64, mark world.Mark) {
 type Mending struct {
 	Region nodemsg.Region
 	Index  uint64 // of the mark
-	Mends  []world.Mend
+	Mends  []world.Repair
 	Need   int // number of sources that must agree
 }
 

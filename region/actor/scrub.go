@@ -5,16 +5,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file is a member's side of a scrub (docs/adr/0010). A mark in the log defines the moment of the comparison. Each member
 // digests its memory as of the mark, during its ticks, and its disk, beside them. The disk is somewhat newer than the mark, so
-// the world.Survey also tracks the digests of later changes: memory and disk are compared at the index that the disk has.
+// the world.LandDigest also tracks the digests of later changes: memory and disk are compared at the index that the disk has.
 // inspect.go is the side that asks for the reports and decides.
 
 const (
@@ -30,8 +29,8 @@ const (
 // look is what a member finds at one mark. It belongs to the loop.
 type look struct {
 	index   uint64
-	survey  *world.Survey // nil when complete
-	reading bool          // the disk is being read
+	survey  *world.LandDigest // nil when complete
+	reading bool              // the disk is being read
 	digests []nodemsg.PartDigest
 	failed  error // why there are no results
 }
@@ -65,18 +64,18 @@ type inspection struct {
 }
 
 // apply starts what a mark asks for: the current state is the one as of its index. It returns the repairs of this member's copy.
-func (i *inspection) apply(index uint64, mark world.Mark) []world.Mend {
+func (i *inspection) apply(index uint64, mark world.Barrier) []world.Repair {
 	if heard := i.waiters[mark.Nonce]; heard != nil {
 		heard <- index
 	}
-	if len(mark.Mends) == 0 {
-		i.look = &look{index: index, survey: i.contents.land.Survey(index)}
+	if len(mark.Repairs) == 0 {
+		i.look = &look{index: index, survey: i.contents.land.StartDigest(index)}
 		return nil
 	}
 	i.look = nil
-	i.contents.land.EndSurvey()
+	i.contents.land.StopDigest()
 	i.keepParts(index, mark)
-	mends := slices.DeleteFunc(slices.Clone(mark.Mends), func(m world.Mend) bool { return !slices.Contains(m.Damaged, i.self) })
+	mends := slices.DeleteFunc(slices.Clone(mark.Repairs), func(m world.Repair) bool { return !slices.Contains(m.Damaged, i.self) })
 	if len(mends) > 0 {
 		i.mending = index
 	}
@@ -130,21 +129,21 @@ func (i *inspection) haveRead(index uint64, disk []DiskPart, err error) {
 		}
 	}
 	k.survey = nil
-	i.contents.land.EndSurvey()
+	i.contents.land.StopDigest()
 }
 
 // busy reports whether the region must stay open for a look or a repair.
 func (i *inspection) busy() bool { return i.mending != 0 || i.look != nil && i.look.survey != nil }
 
 // keepParts retains the parts that other members fetch from this one.
-func (i *inspection) keepParts(index uint64, mark world.Mark) {
+func (i *inspection) keepParts(index uint64, mark world.Barrier) {
 	now := time.Now()
 	i.retained = slices.DeleteFunc(i.retained, func(k retained) bool { return now.After(k.until) })
 	if len(i.retained) == keptMarks {
 		i.retained = i.retained[1:]
 	}
 	k := retained{index: index, until: now.Add(keepTime), parts: make(map[world.Part][]byte)}
-	for _, m := range mark.Mends {
+	for _, m := range mark.Repairs {
 		if !slices.Contains(m.Sources, i.self) {
 			continue
 		}

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 // CommitMark commits a scrub mark and returns its index. Any goroutine may call it.
-func (l *Land) CommitMark(ctx context.Context, mark world.Mark) (uint64, error) {
+func (l *Land) CommitMark(ctx context.Context, mark world.Barrier) (uint64, error) {
 	committed, answer := make(chan uint64, 1), make(chan error, 1)
 	if !l.Do(func() {
 		if err := l.proposeMark(mark, committed); err != nil {
@@ -36,7 +35,7 @@ func (l *Land) CommitMark(ctx context.Context, mark world.Mark) (uint64, error) 
 }
 
 // proposeMark proposes a mark. Its index is sent to committed when it is committed here.
-func (l *Land) proposeMark(mark world.Mark, committed chan<- uint64) error {
+func (l *Land) proposeMark(mark world.Barrier, committed chan<- uint64) error {
 	if !l.leading {
 		return ErrNotHere
 	}

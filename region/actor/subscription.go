@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (
@@ -181,6 +180,6 @@ func (l *Land) handleMessage(s *subscriber, msg nodemsg.ToRegion) {
 		l.edits.add(s, intent, refused)
 	}
 	for _, u := range msg.Chat {
-		l.contents.crowd.Say(u)
+		l.contents.crowd.Chat(u)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -20,6 +18,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file handles worlds whose nodes generate different terrain (docs/ARCHITECTURE.md): nodes with another CPU architecture or

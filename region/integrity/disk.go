@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -132,7 +131,7 @@ func (d *Disk) FetchParts(m actor.Mending, fetched func([]actor.FetchedPart)) {
 }
 
 // fetchRight fetches the copy of a part on which enough sources agree.
-func (d *Disk) fetchRight(ctx context.Context, mending actor.Mending, m world.Mend) (actor.FetchedPart, error) {
+func (d *Disk) fetchRight(ctx context.Context, mending actor.Mending, m world.Repair) (actor.FetchedPart, error) {
 	var offers []partCopy
 	var failures []error
 	for _, peer := range m.Sources {

@@ -4,10 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Failure records quarantine a region after the right number of failures.

@@ -9,14 +9,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -101,7 +100,7 @@ func (sc *Scrubber) scrub(ctx context.Context, l *actor.Land) Scrubbed {
 			sc.Logger.Error("damaged copy found", "region", l.ID(), "cell", l.Cell().String(), "part", m.Part.String(),
 				"members", strings.Join(m.Damaged, ","))
 		}
-		mark := world.Mark{Mends: v.mends[:min(len(v.mends), world.MaxMends)], Need: quorum(l.Raft())}
+		mark := world.Barrier{Repairs: v.mends[:min(len(v.mends), world.MaxRepairs)], Need: quorum(l.Raft())}
 		if _, err := commitMark(ctx, l, mark); err != nil {
 			out.Err = err
 			break
@@ -167,7 +166,7 @@ func quorum(g *replica.Group) int {
 // compare puts a mark into the log and compares the members' reports.
 func (sc *Scrubber) compare(ctx context.Context, l *actor.Land) (v decision, members, heard int, err error) {
 	status := l.Raft().Status()
-	index, err := commitMark(ctx, l, world.Mark{})
+	index, err := commitMark(ctx, l, world.Barrier{})
 	if err != nil {
 		return decision{}, len(status.Members), 0, err
 	}
@@ -204,7 +203,7 @@ func (sc *Scrubber) compare(ctx context.Context, l *actor.Land) (v decision, mem
 }
 
 // commitMark commits a mark and returns its index.
-func commitMark(ctx context.Context, l *actor.Land, mark world.Mark) (uint64, error) {
+func commitMark(ctx context.Context, l *actor.Land, mark world.Barrier) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, markTime)
 	defer cancel()
 	mark.Nonce = rand.Uint64()

@@ -3,11 +3,10 @@ package placement
 import (
 	"context"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // wakeMisplaced opens some of the closed regions that this node is responsible for and whose members are not the right ones. Once

@@ -1,0 +1,108 @@
+package gameserver
+
+import (
+	"sync"
+
+	"github.com/voxelpopuli/voxeld/gameserver/chat"
+	"github.com/voxelpopuli/voxeld/gameserver/interest"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/vclock"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// sharedIndex is the interest index with its lock. Subscriptions apply their regions' updates to it, with their own locks held,
+// and the frame loop reads the motion from it once a tick.
+type sharedIndex struct {
+	mu sync.Mutex
+	ix *interest.Index
+}
+
+func newSharedIndex(budget int) *sharedIndex {
+	return &sharedIndex{ix: interest.New(interest.Options{
+		Budget: float64(budget) * region.TickEvery.Seconds(), RememberTicks: departedTicks,
+	})}
+}
+
+// departedTicks is how long chat is waited for of a player who has gone out of sight: they may be on the way to another region,
+// which is slower to send it. It is longer than events wait.
+const departedTicks = 2 * uint64(chat.Wait/region.TickEvery)
+
+func (s *sharedIndex) apply(n *nodemsg.ChunkDelta, in interest.Occupants, change interest.Change) *sessionmsg.TickDelta {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ix.Apply(n, in, change)
+}
+
+func (s *sharedIndex) present(at grid.ChunkPos, bodies []nodemsg.Body) []nodemsg.Body {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ix.Present(at, bodies)
+}
+
+func (s *sharedIndex) entering(at grid.ChunkPos, in interest.Occupants) *sessionmsg.TickDelta {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ix.Entering(at, in)
+}
+
+func (s *sharedIndex) clearChunk(at grid.ChunkPos, in interest.Occupants) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ix.ClearChunk(at, in)
+}
+
+func (s *sharedIndex) find(id player.ID) (name string, pose motion.Pose, at grid.ChunkPos, inView bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ix.Find(id)
+}
+
+func (s *sharedIndex) takeLost() []player.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ix.TakeLost()
+}
+
+func (s *sharedIndex) remove(v *interest.Viewer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ix.Remove(v)
+}
+
+// awaitedAuthors returns those players of a clock who are in view here, each with the number of their last event when they came
+// into sight.
+func (s *sharedIndex) awaitedAuthors(c vclock.Clock) map[vclock.ID]uint64 {
+	seen := make(map[vclock.ID]uint64)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for e := range c.All() {
+		if number, inView := s.ix.FirstAwaited(playerOf(e.ID)); inView {
+			seen[e.ID] = number
+		}
+	}
+	return seen
+}
+
+// buildFrames begins a tick, the given number of ticks after the previous one, and queues a frame for each of these sessions. It
+// returns the number of sessions that could not take one.
+func (s *sharedIndex) buildFrames(ticks uint64, sessions []*session) (skipped int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ix.BeginTick(ticks)
+	for _, sess := range sessions {
+		frame, ok := s.ix.Frame(&sess.viewer, sess.currentPose(), int(sess.view.Load()))
+		if !ok {
+			continue
+		}
+		sess.alone.Store(frame.Alone)
+		if sess.out.putMotion(s.ix.Tick(), frame.Append) {
+			skipped++
+		}
+	}
+	s.ix.EndTick()
+	return skipped
+}

@@ -1,0 +1,183 @@
+// Package daemon runs voxeld for tests, benchmarks and fault injection, and reads its admin socket, its metrics and its CPU
+// profiles. Daemons share a machine, each on its own loopback address (or in its own network namespace), at the usual
+// ports: so a restarted daemon has its old addresses.
+//
+// A Daemon belongs to one goroutine, except that any goroutine may make its requests. bench, chaos and tests may import it.
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/testkit/metrics"
+	"github.com/voxelpopuli/voxeld/testkit/process"
+)
+
+// startTimeout is the time limit for a daemon to serve, on a machine that is busy starting a hundred of them.
+const startTimeout = 2 * time.Minute
+
+// Options configure a daemon. The zero value of a field means its default.
+type Options struct {
+	Binary   string // path of voxeld (required)
+	Dir      string // data directory (required)
+	IP       string // address of its sockets (required)
+	Admin    string // admin socket; default admin.sock in Dir
+	LogLevel string // default warn
+	Args     []string
+	process.Options
+}
+
+// Daemon is one voxeld. Process is that of its latest start; nil before.
+type Daemon struct {
+	*process.Process
+	Game, HTTP, Metrics string // host:port
+
+	o     Options
+	admin *http.Client
+}
+
+// New returns a daemon that does not run yet.
+func New(o Options) *Daemon {
+	if o.Admin == "" {
+		o.Admin = filepath.Join(o.Dir, "admin.sock")
+	}
+	if o.LogLevel == "" {
+		o.LogLevel = "warn"
+	}
+	d := &Daemon{Game: o.IP + ":4002", HTTP: o.IP + ":8080", Metrics: o.IP + ":9102", o: o}
+	d.admin = &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", o.Admin)
+		},
+	}}
+	return d
+}
+
+// Init configures a new world in the data directory, with the flags of voxeld init.
+func (d *Daemon) Init(ctx context.Context, flags ...string) error {
+	c := exec.CommandContext(ctx, d.o.Binary, append([]string{"init", "--data-dir", d.o.Dir}, flags...)...)
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("voxeld init: %w: %s", err, out)
+	}
+	return nil
+}
+
+// Launch runs the daemon without waiting until it serves. A new one joins the world of an invitation, unless it is empty.
+func (d *Daemon) Launch(invitation string) (err error) {
+	args := append([]string{
+		"run", "--data-dir", d.o.Dir, "--admin", d.o.Admin, "--listen", "/ip4/" + d.o.IP + "/tcp/4001",
+		"--game", d.Game, "--http", d.HTTP, "--metrics", d.Metrics, "--log-level", d.o.LogLevel,
+	}, d.o.Args...)
+	if invitation != "" {
+		args = append(args, "--join", invitation)
+	}
+	d.Process, err = process.Start(d.o.Options, d.o.Binary, args...)
+	return err
+}
+
+// Await waits until a launched daemon serves players. If it does not in time, it is killed.
+func (d *Daemon) Await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	err := d.Process.Await(ctx, func() error {
+		if !strings.Contains(d.Output(), "\n  Play:") {
+			return errors.New("it has not printed where to play")
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		d.Kill()
+	}
+	return err
+}
+
+// Start runs the daemon, and waits until it serves players.
+func (d *Daemon) Start(ctx context.Context, invitation string) error {
+	if err := d.Launch(invitation); err != nil {
+		return err
+	}
+	return d.Await(ctx)
+}
+
+// Ask makes a request to the admin socket, and decodes the JSON of the answer.
+func (d *Daemon) Ask(ctx context.Context, path string, answer any) error {
+	data, err := d.get(ctx, path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, answer); err != nil {
+		return fmt.Errorf("request %s: %w", path, err)
+	}
+	return nil
+}
+
+func (d *Daemon) get(ctx context.Context, path string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://admin"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := d.admin.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close() //nolint:errcheck // read to its end
+	data, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = errors.New(response.Status + ": " + string(bytes.TrimSpace(data)))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("request %s: %w", path, err)
+	}
+	return data, nil
+}
+
+// Invite returns a join token.
+func (d *Daemon) Invite(ctx context.Context) (string, error) {
+	var invite struct{ Token string }
+	err := d.Ask(ctx, "/invite", &invite)
+	return invite.Token, err
+}
+
+// Status is what a daemon reports about itself.
+type Status struct {
+	Peer    string // its id
+	Peers   int    // nodes that it is connected with
+	Catalog string // peer that leads the catalog; empty if unknown
+}
+
+// Status asks the daemon for its status.
+func (d *Daemon) Status(ctx context.Context) (s Status, err error) {
+	return s, d.Ask(ctx, "/status", &s)
+}
+
+// Region is a region that is open on a daemon.
+type Region struct {
+	Cell    string
+	Leader  string   // peer
+	Members []string // peers
+	Voters  int
+	Term    uint64
+	Players int
+}
+
+// Regions asks the daemon for its regions.
+func (d *Daemon) Regions(ctx context.Context) (all []Region, err error) {
+	err = d.Ask(ctx, "/regions", &all)
+	return all, err
+}
+
+// Scrape reads the daemon's metrics.
+func (d *Daemon) Scrape(ctx context.Context) (metrics.Metrics, error) {
+	return metrics.Scrape(ctx, d.Metrics)
+}
