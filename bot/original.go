@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -61,7 +62,7 @@ func (p *originalPlayer) start(ctx context.Context, l *locator) (grid.ChunkPos, 
 		return grid.ChunkPos{}, err
 	}
 	p.walk.pose.X, p.walk.pose.Y, p.walk.pose.Z = x, y, z
-	return chunkOf(p.walk.pose), nil
+	return sessionclient.ChunkOf(p.walk.pose), nil
 }
 
 func (p *originalPlayer) loop(ctx, life context.Context) error {
@@ -170,7 +171,7 @@ func (p *originalPlayer) move(now time.Time) error {
 	if err := p.overGround(); err != nil {
 		return err
 	}
-	if at := chunkOf(p.walk.pose); at != p.here {
+	if at := sessionclient.ChunkOf(p.walk.pose); at != p.here {
 		if err := p.leave(); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -18,15 +19,13 @@ import (
 // gateways redirect the player (follow.go).
 type sessionPlayer struct {
 	*basePlayer
-	conn         *conn
+	conn         *sessionclient.Conn
 	key          ed25519.PrivateKey
 	id           string // hex, from Welcome; empty before
 	nextSeq      uint64
 	pending      map[uint64]sentEdit
 	redirectedAt time.Time // since when a redirect is under way; zero otherwise
 	welcome      bool      // on this connection
-
-	plain, packet []byte // for send; reused
 }
 
 type sentEdit struct {
@@ -67,9 +66,16 @@ func (p *sessionPlayer) visit(ctx, life context.Context, target string) error {
 	if err != nil {
 		return err
 	}
-	p.conn = cn
+	p.conn = sessionclient.New(cn)
 	p.ground = newGround(unpackSession)
 	arrivals, read := make(chan arrival, 64), make(chan struct{})
+	size, err := p.conn.Join(wire.Join{
+		Name: p.name, View: p.View, Encoding: string(p.Encoding), Key: hex.EncodeToString(p.key.Public().(ed25519.PublicKey)),
+	})
+	if err != nil {
+		return err
+	}
+	p.meter.wrote("join", size)
 	go func() {
 		defer close(read)
 		p.read(life, arrivals)
@@ -78,16 +84,6 @@ func (p *sessionPlayer) visit(ctx, life context.Context, target string) error {
 		end() // closes the connection, which ends the reader
 		<-read
 	}()
-	join, err := wire.EncodeClient(wire.Join{
-		Version: wire.SessionVersion, Name: p.name, View: p.View, Encoding: string(p.Encoding),
-		Key: hex.EncodeToString(p.key.Public().(ed25519.PublicKey)),
-	})
-	if err != nil {
-		return err
-	}
-	if err := p.conn.send("join", append(join, '\n')); err != nil {
-		return err
-	}
 	return p.loop(ctx, arrivals)
 }
 
@@ -174,24 +170,12 @@ func (p *sessionPlayer) edit() error {
 }
 
 func (p *sessionPlayer) send(kind string, m wire.FromClient) error {
-	if p.Encoding == CBOR {
-		if move, ok := m.(wire.Move); ok {
-			p.plain = wire.AppendMove(p.plain[:0], move.Pose)
-		} else {
-			packet, err := wire.EncodeClientCBOR(m)
-			if err != nil {
-				return err
-			}
-			p.plain = packet
-		}
-		p.packet = wire.AppendMessage(p.packet[:0], p.plain)
-		return p.conn.send(kind, p.packet)
-	}
-	packet, err := wire.EncodeClient(m)
+	size, err := p.conn.Send(m)
 	if err != nil {
 		return err
 	}
-	return p.conn.send(kind, append(packet, '\n'))
+	p.meter.wrote(kind, size)
+	return nil
 }
 
 // handle handles an arrival.
@@ -215,7 +199,7 @@ func (p *sessionPlayer) handle(a arrival) error {
 		p.probes = newProbeSender(p.allProbes, p.id, p.rng)
 	case wire.ChunkData:
 		p.ground.put(m.Chunk, m.Data)
-		if p.welcome && m.Chunk == chunkOf(p.walk.pose) {
+		if p.welcome && m.Chunk == sessionclient.ChunkOf(p.walk.pose) {
 			p.entered()
 			p.arrived()
 		}
@@ -258,12 +242,9 @@ func (p *sessionPlayer) acked(m wire.Ack, at time.Time) {
 // read is the reading goroutine: it counts messages, measures delays, and passes on what the player needs.
 func (p *sessionPlayer) read(ctx context.Context, arrivals chan<- arrival) {
 	w := newProbeReader(p.allProbes, p.meter)
-	one := p.readOne
-	if p.Encoding == CBOR {
-		one = (&tickReader{p: p, names: make(map[uint32]string)}).readOne
-	}
+	frames := &tickReader{names: make(map[uint32]string), watch: w}
 	for {
-		a, err := one(w)
+		a, err := p.readOne(frames)
 		if err != nil {
 			a.err = err
 		} else if a.message == nil && len(a.blocks) == 0 {
@@ -280,20 +261,22 @@ func (p *sessionPlayer) read(ctx context.Context, arrivals chan<- arrival) {
 	}
 }
 
-func (p *sessionPlayer) readOne(w *probeReader) (arrival, error) {
-	line, err := p.conn.readLine()
+func (p *sessionPlayer) readOne(frames *tickReader) (a arrival, err error) {
+	m, err := p.conn.Read()
 	if err != nil {
-		return arrival{}, err
+		return a, err
 	}
-	a := arrival{at: time.Now()}
-	m, err := wire.DecodeServer(line)
-	if err != nil {
-		return arrival{}, err
+	a.at = m.At
+	if m.Tick != nil {
+		p.meter.read("frame", m.Size)
+		frames.now = a
+		err := wire.ReadTick(m.Tick, frames)
+		return frames.now, err
 	}
-	p.meter.read(kindOf(m), len(line)+1)
-	frame, ok := m.(wire.Frame)
+	p.meter.read(kindOf(m.FromServer), m.Size)
+	frame, ok := m.FromServer.(wire.Frame)
 	if !ok {
-		a.message = m
+		a.message = m.FromServer
 		return a, nil
 	}
 	for _, raw := range frame.Chunks {
@@ -302,7 +285,7 @@ func (p *sessionPlayer) readOne(w *probeReader) (arrival, error) {
 			return arrival{}, err
 		}
 		for _, mv := range piece.Moves {
-			w.observe(mv.Player, mv.X, mv.Z, a.at)
+			frames.watch.observe(mv.Player, mv.X, mv.Z, a.at)
 		}
 		a.blocks = append(a.blocks, piece.Blocks...)
 	}
@@ -343,8 +326,4 @@ func kindOf(m wire.FromServer) string {
 	default:
 		return "unknown"
 	}
-}
-
-func chunkOf(p wire.Pose) grid.ChunkPos {
-	return grid.Pos{X: floor(p.X), Y: floor(p.Y), Z: floor(p.Z)}.Chunk()
 }

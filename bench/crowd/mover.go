@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -71,7 +72,7 @@ func (b *mover) begin() {
 		return
 	}
 	b.choose()
-	b.flying = chunkOf(b.pose) != b.home || b.heights.standingHeight(b.pose.X, b.pose.Z) > b.pose.Y
+	b.flying = sessionclient.ChunkOf(b.pose) != b.home || b.heights.standingHeight(b.pose.X, b.pose.Z) > b.pose.Y
 }
 
 // edgeInset is the distance in blocks that a body keeps from the edges of its chunk, so that all of it stays inside.

@@ -111,7 +111,7 @@ func TestBadInputHurtsNobodyElse(t *testing.T) {
 			`{"type":"move","x":0,"y":0,"z":0,"yaw":0,"pitch":0,"speed":9}`:          wire.FailUnknownField,
 		} {
 			eve := join(t, d.Game, "eve", 1)
-			fmt.Fprintln(eve.conn, bad)
+			fmt.Fprintln(eve.Conn, bad)
 			if got := eve.ended(); got != code {
 				t.Errorf("message %.60q ends with %q, want %q", bad, got, code)
 			}
@@ -174,8 +174,8 @@ func TestBadInputHurtsNobodyElse(t *testing.T) {
 		corrected := false
 		for !corrected {
 			select {
-			case m := <-eve.inbox:
-				c, ok := m.(wire.Correction)
+			case m := <-eve.Inbox:
+				c, ok := m.FromServer.(wire.Correction)
 				if corrected = ok; ok && (c.X != eve.Welcome.Pose.X || c.Reason == "") {
 					t.Errorf("corrected to %+v, want %+v", c, eve.Welcome.Pose)
 				}
